@@ -1,0 +1,34 @@
+# medley_add_plugin(NAME SOURCE... | SOURCES SOURCE... [LIBRARIES ...] [DEFINITIONS ...] [DESTINATION DIR])
+#
+# A plugin NAME.so with the tasks of its one MEDLEY_PLUGIN line. It is built into <build>/lib/medley/plugins-1, where
+# the medley of the same build tree finds it, and installed to <libdir>/medley/plugins-1. With DESTINATION it is
+# built there instead and not installed (tests).
+include_guard(GLOBAL)
+include(GNUInstallDirs)
+
+function(medley_add_plugin name)
+  cmake_parse_arguments(arg "" "DESTINATION" "SOURCES;LIBRARIES;DEFINITIONS" ${ARGN})
+  add_library(${name} MODULE ${arg_SOURCES} ${arg_UNPARSED_ARGUMENTS})
+  if(TARGET medley::medley)
+    target_link_libraries(${name} PRIVATE medley::medley ${arg_LIBRARIES})
+  else()
+    target_link_libraries(${name} PRIVATE medley ${arg_LIBRARIES})
+  endif()
+  target_compile_features(${name} PRIVATE cxx_std_20)
+  target_compile_definitions(${name} PRIVATE ${arg_DEFINITIONS})
+  # Two plugins must not share a static by accident (unique symbols), nor call into each other.
+  target_compile_options(${name} PRIVATE $<$<CXX_COMPILER_ID:GNU>:-fno-gnu-unique>)
+  target_link_options(${name} PRIVATE
+    -Wl,-z,defs -Wl,-z,now -Wl,--exclude-libs,ALL)
+  set_target_properties(${name} PROPERTIES
+    PREFIX "" SUFFIX ".so" CXX_EXTENSIONS OFF
+    CXX_VISIBILITY_PRESET hidden VISIBILITY_INLINES_HIDDEN ON
+    INSTALL_RPATH "$ORIGIN/../..")
+  if(arg_DESTINATION)
+    set_target_properties(${name} PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${arg_DESTINATION})
+  else()
+    set_target_properties(${name} PROPERTIES
+      LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/lib/medley/plugins-1)
+    install(TARGETS ${name} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/medley/plugins-1)
+  endif()
+endfunction()

@@ -1,0 +1,11 @@
+#include <medley/base/error.h>
+
+namespace medley {
+
+Error::Error(const std::string& message, ExitCode code) : std::runtime_error(message), code_(code) {}
+Error::~Error() = default;
+
+InputError::InputError(const std::string& message) : Error(message, ExitCode::kBadInput) {}
+InputError::~InputError() = default;
+
+}  // namespace medley

@@ -1,0 +1,23 @@
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace medley {
+
+// Insertions, deletions, replacements and swaps of neighbours that lead from a to b; case does not count.
+std::size_t EditDistance(std::string_view a, std::string_view b);
+
+// The candidates nearest to a name that somebody mistyped: all with the smallest distance, in their order; none where
+// even the nearest is too far to be meant.
+std::vector<std::string> NearNames(std::string_view name, const std::vector<std::string>& candidates);
+
+// "; did you mean 'a'?", "; did you mean 'a' or 'b'?" or "".
+std::string DidYouMean(std::string_view name, const std::vector<std::string>& candidates);
+
+// "a, b, c"
+std::string JoinNames(const std::vector<std::string>& names, std::string_view separator = ", ");
+
+}  // namespace medley

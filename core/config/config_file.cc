@@ -1,0 +1,188 @@
+#include <medley/config/config_file.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cstdlib>
+#include <system_error>
+#include <tuple>
+
+#include <medley/base/error.h>
+#include <medley/base/files.h>
+
+namespace medley {
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+
+constexpr std::int64_t kMostBytes = std::int64_t{4} << 20;
+constexpr const char* kCommandLine = "command line";
+
+std::vector<std::string> SplitPath(const std::string& path) {
+  std::vector<std::string> keys(1);
+  for (const char c : path) {
+    if (c == '.') keys.emplace_back();
+    else keys.back() += c;
+  }
+  return keys;
+}
+
+std::string Dotted(const std::vector<std::string>& keys) {
+  std::string path;
+  for (const std::string& key : keys) path = JoinPath(path, key);
+  return path;
+}
+
+void ForgetPositions(JsonNode& node) {
+  node.at = {};
+  for (JsonMember& member : node.members) {
+    member.at = {};
+    ForgetPositions(member.value);
+  }
+  for (JsonNode& element : node.elements) ForgetPositions(element);
+}
+
+JsonNode ParseValue(const std::string& text) {
+  JsonDocument value = ParseJson(text);
+  if (!value.parsed || !value.problems.empty()) {
+    value.root = {};
+    value.root.type = json::value_t::string;
+    value.root.scalar = text;
+  }
+  ForgetPositions(value.root);
+  return std::move(value.root);
+}
+
+// The value at a key of an object or a number of an array; null where there can be none.
+JsonNode* Step(JsonNode& node, const std::string& key) {
+  if (node.IsArray()) {
+    std::size_t index = 0;
+    const auto [end, error] = std::from_chars(key.data(), key.data() + key.size(), index);
+    if (error != std::errc() || end != key.data() + key.size() || index > node.elements.size()) return nullptr;
+    if (index == node.elements.size()) node.elements.emplace_back().type = json::value_t::object;
+    return &node.elements[index];
+  }
+  if (!node.IsObject()) return nullptr;
+  if (JsonNode* found = node.Find(key)) return found;
+  node.members.push_back({key, {}, {}});
+  node.members.back().value.type = json::value_t::object;
+  return &node.members.back().value;
+}
+
+}  // namespace
+
+void Diagnostics::Add(const std::string& file, SourcePosition at, const std::string& message) {
+  std::size_t rank = entries_.size();
+  for (const Entry& entry : entries_) {
+    if (entry.file == file) rank = std::min(rank, entry.file_rank);
+  }
+  entries_.push_back({rank, file, at, message});
+}
+
+std::string Diagnostics::Text() const {
+  std::vector<Entry> sorted = entries_;
+  std::stable_sort(sorted.begin(), sorted.end(), [](const Entry& a, const Entry& b) {
+    return std::tie(a.file_rank, a.at.line, a.at.column) < std::tie(b.file_rank, b.at.line, b.at.column);
+  });
+  std::string text;
+  for (const Entry& entry : sorted) {
+    if (!text.empty()) text += '\n';
+    text += entry.file;
+    if (entry.at.line > 0) text += ":" + std::to_string(entry.at.line) + ":" + std::to_string(entry.at.column);
+    text += ": " + entry.message;
+  }
+  return text;
+}
+
+void Diagnostics::Throw() const {
+  if (entries_.empty()) return;
+  if (entries_.size() == 1) throw InputError(Text());
+  throw InputError(std::to_string(entries_.size()) + " mistakes in the input\n" + Text());
+}
+
+ConfigFile::ConfigFile(const fs::path& file, Diagnostics& diagnostics)
+    : name_(DisplayPath(file)), diagnostics_(diagnostics) {
+  try {
+    const std::string text = ReadFile(file, kMostBytes);
+    // Symbolic links are resolved before "..", as the system would do it.
+    directory_ = fs::canonical(fs::absolute(file)).parent_path();
+    document_ = ParseJson(text);
+  } catch (const InputError& error) {
+    diagnostics_.Add(name_, {}, error.what());
+  } catch (const fs::filesystem_error& error) {
+    diagnostics_.Add(name_, {}, error.code().message());
+  }
+  for (const JsonProblem& problem : document_.problems) Fail(problem.at, problem.path, problem.message);
+}
+
+void ConfigFile::Override(const std::vector<std::string>& overrides) {
+  if (!root()) return;
+  for (const std::string& text : overrides) OverrideOne(text);
+}
+
+void ConfigFile::OverrideOne(const std::string& text) {
+  const auto equals = text.find('=');
+  const std::vector<std::string> keys = SplitPath(text.substr(0, equals));
+  if (equals == std::string::npos || std::count(keys.begin(), keys.end(), "") > 0) {
+    diagnostics_.Add(kCommandLine, {}, "expected key.path=value such as optimizer.learning_rate=1e-3, found '" +
+                                           text + "'");
+    return;
+  }
+  JsonNode* node = &document_.root;
+  for (std::size_t i = 0; i < keys.size(); ++i) {
+    JsonNode* next = Step(*node, keys[i]);
+    if (!next) {
+      const std::vector<std::string> above(keys.begin(), keys.begin() + static_cast<std::ptrdiff_t>(i));
+      const std::string found = node->IsArray() ? "an array of " + std::to_string(node->elements.size())
+                                                : Describe(*node);
+      diagnostics_.Add(kCommandLine, {}, Dotted(keys) + ": " + (above.empty() ? "the file" : Dotted(above)) + " is " +
+                                             found + " and has no '" + keys[i] + "'");
+      return;
+    }
+    node = next;
+  }
+  *node = ParseValue(text.substr(equals + 1));
+}
+
+fs::path ConfigFile::Resolve(const JsonNode& node) const {
+  const fs::path path = node.scalar.get<std::string>();
+  std::error_code failed;
+  const fs::path base = node.at.line == 0 ? fs::current_path(failed) : directory_;
+  const fs::path resolved = fs::weakly_canonical(base / path, failed);
+  return failed ? (base / path).lexically_normal() : resolved;
+}
+
+void ConfigFile::Fail(SourcePosition at, const std::string& path, const std::string& message) {
+  // An override has no line: then the value came from the command line.
+  const bool overridden = at.line == 0 && document_.parsed;
+  diagnostics_.Add(overridden ? kCommandLine : name_, at, path.empty() ? message : path + ": " + message);
+}
+
+void ConfigFile::FailAt(const std::vector<std::string>& path, const std::string& message) {
+  if (!root()) return;
+  const JsonNode* node = root();
+  for (const std::string& key : path) {
+    const JsonNode* next = node->Find(key);
+    if (!next && node->IsArray()) {
+      const std::size_t index = std::strtoul(key.c_str(), nullptr, 10);
+      if (index < node->elements.size()) next = &node->elements[index];
+    }
+    if (!next) break;
+    node = next;
+  }
+  Fail(node->at, Dotted(path), message);
+}
+
+void ConfigFile::FailAtKey(const std::vector<std::string>& path, const std::string& message) {
+  if (!root()) return;
+  const JsonNode* node = root();
+  for (std::size_t i = 0; node && i + 1 < path.size(); ++i) node = node->Find(path[i]);
+  if (node) {
+    for (const JsonMember& member : node->members) {
+      if (member.key == path.back()) return Fail(member.at, Dotted(path), message);
+    }
+  }
+  FailAt(path, message);
+}
+
+}  // namespace medley

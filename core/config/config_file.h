@@ -1,0 +1,63 @@
+#pragma once
+
+#include <filesystem>
+#include <initializer_list>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <medley/base/json_document.h>
+
+namespace medley {
+
+// Mistakes of one or several files, collected so that a user sees all of them at once.
+class Diagnostics {
+ public:
+  void Add(const std::string& file, SourcePosition at, const std::string& message);
+  bool empty() const { return entries_.empty(); }
+  // One a line, file by file in the order in which they came, each file from top to bottom.
+  std::string Text() const;
+  // Throws an InputError with Text(), if there is any.
+  void Throw() const;
+
+ private:
+  struct Entry {
+    std::size_t file_rank = 0;
+    std::string file;
+    SourcePosition at;
+    std::string message;
+  };
+  std::vector<Entry> entries_;
+};
+
+// A config file, parsed, and the command line's overrides of it. Knows where each path stands.
+class ConfigFile {
+ public:
+  ConfigFile(const std::filesystem::path& file, Diagnostics& diagnostics);
+
+  // "key.path=value" each, the value in JSON or as a bare word. Objects on the way are made where they are missing:
+  // whether the keys exist is for the reader to say.
+  void Override(const std::vector<std::string>& overrides);
+
+  // Null where the file cannot be read or parsed, which is then among the diagnostics.
+  const JsonNode* root() const { return document_.parsed ? &document_.root : nullptr; }
+  const std::string& name() const { return name_; }
+  // A path of this file: relative to the file, or on the command line to the working directory; absolute after.
+  std::filesystem::path Resolve(const JsonNode& node) const;
+
+  void Fail(SourcePosition at, const std::string& path, const std::string& message);
+  // At the value of the path, or at the nearest one above it that is written down.
+  void FailAt(const std::vector<std::string>& path, const std::string& message);
+  // At the last key of the path rather than its value.
+  void FailAtKey(const std::vector<std::string>& path, const std::string& message);
+
+ private:
+  void OverrideOne(const std::string& text);
+
+  std::string name_;
+  std::filesystem::path directory_;
+  Diagnostics& diagnostics_;
+  JsonDocument document_;
+};
+
+}  // namespace medley

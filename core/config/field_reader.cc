@@ -1,0 +1,147 @@
+#include <medley/config/field_reader.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include <medley/base/files.h>
+#include <medley/base/suggest.h>
+
+namespace medley {
+namespace {
+
+using nlohmann::json;
+
+std::string Number(double value) {
+  if (value == std::floor(value) && std::abs(value) < kLargestInteger) {
+    return std::to_string(static_cast<std::int64_t>(value));
+  }
+  return json(value).dump();
+}
+
+bool InBounds(double value, const Field& field) {
+  return (field.above_low ? value > field.low : value >= field.low) &&
+         (field.below_high ? value < field.high : value <= field.high);
+}
+
+std::string Numeric(const char* kind, const Field& field) {
+  const std::string bounds = BoundsInWords(field);
+  return std::string(kind) + (bounds.empty() ? "" : " " + bounds);
+}
+
+std::string Quoted(const std::vector<std::string_view>& words) {
+  std::string text;
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    if (i > 0) text += i + 1 == words.size() ? " or " : ", ";
+    text += "\"" + std::string(words[i]) + "\"";
+  }
+  return text;
+}
+
+}  // namespace
+
+std::string BoundsInWords(const Field& field) {
+  std::string text;
+  if (std::isfinite(field.low)) text = (field.above_low ? "above " : "of at least ") + Number(field.low);
+  if (std::isfinite(field.high)) {
+    if (!text.empty()) text += " and ";
+    text += (field.below_high ? "below " : "at most ") + Number(field.high);
+  }
+  return text;
+}
+
+FieldReader::FieldReader(ConfigFile& file, const JsonNode& object, std::string path)
+    : file_(file), object_(object), path_(std::move(path)) {}
+
+const JsonNode* FieldReader::Take(const Field& field) {
+  known_.emplace_back(field.name);
+  const JsonNode* node = object_.Find(field.name);
+  if (!node && field.required) missing_.emplace_back(field.name, field.help);
+  return node;
+}
+
+bool FieldReader::Expect(bool good, const JsonNode& node, const std::string& path, const std::string& expected) {
+  if (!good) file_.Fail(node.at, path, "expected " + expected + ", found " + Describe(node));
+  return good;
+}
+
+void FieldReader::Constant(const Field& field, std::string_view value) {
+  if (const JsonNode* node = Take(field)) ReadWord(*node, JoinPath(path_, field.name), {value});
+}
+
+void FieldReader::Finish() {
+  for (const JsonMember& member : object_.members) {
+    if (std::find(known_.begin(), known_.end(), member.key) != known_.end()) continue;
+    file_.Fail(member.at, JoinPath(path_, member.key),
+               "unknown key" + DidYouMean(member.key, known_) + " (allowed: " + JoinNames(known_) + ")");
+  }
+  for (const auto& [name, help] : missing_) {
+    file_.Fail(object_.at, JoinPath(path_, name), "missing; it is required (" + help + ")");
+  }
+}
+
+void FieldReader::Read(const JsonNode& node, const std::string& path, const Field&, bool& value) {
+  if (Expect(node.scalar.is_boolean(), node, path, "true or false")) value = node.scalar.get<bool>();
+}
+
+void FieldReader::Read(const JsonNode& node, const std::string& path, const Field& field, std::int64_t& value) {
+  const bool number = node.scalar.is_number();
+  const double found = number ? node.scalar.get<double>() : 0;
+  // 1e3 and 2.0 are integers, as in JSON Schema.
+  const bool good = number && found == std::floor(found) && std::abs(found) <= kLargestInteger &&
+                    InBounds(found, field);
+  if (Expect(good, node, path, Numeric("an integer", field) + (field.why.empty() ? "" : " (" + std::string(field.why) +
+                                                                                          ")"))) {
+    value = static_cast<std::int64_t>(found);
+  }
+}
+
+void FieldReader::Read(const JsonNode& node, const std::string& path, const Field& field, double& value) {
+  const bool number = node.scalar.is_number();
+  const double found = number ? node.scalar.get<double>() : 0;
+  const std::string why = field.why.empty() ? "" : " (" + std::string(field.why) + ")";
+  if (Expect(number && InBounds(found, field), node, path, Numeric("a number", field) + why)) value = found;
+}
+
+void FieldReader::Read(const JsonNode& node, const std::string& path, const Field& field, std::string& value) {
+  if (!field.allowed.empty()) {
+    const int word = ReadWord(node, path, field.allowed);
+    if (word >= 0) value = field.allowed[static_cast<std::size_t>(word)];
+  } else if (Expect(node.IsString() && !node.scalar.get_ref<const std::string&>().empty(), node, path,
+                    "a string that is not empty")) {
+    value = node.scalar.get<std::string>();
+  }
+}
+
+void FieldReader::Read(const JsonNode& node, const std::string& path, const Field& field,
+                       std::filesystem::path& value) {
+  const bool directory = field.path == PathKind::kDirectory;
+  std::string text;
+  const bool good = node.IsString() && !(text = node.scalar.get<std::string>()).empty() &&
+                    text.find('\0') == std::string::npos;
+  if (!Expect(good, node, path, directory ? "the path of a directory" : "the path of a file")) return;
+  value = file_.Resolve(node);
+  const std::string problem = directory ? DirectoryProblem(value) : FileProblem(value);
+  if (!problem.empty()) file_.Fail(node.at, path, problem);
+}
+
+void FieldReader::Read(const JsonNode& node, const std::string& path, const Field& field,
+                       std::vector<std::pair<std::string, double>>& value) {
+  if (!Expect(node.IsObject(), node, path, "an object")) return;
+  value.clear();
+  for (const JsonMember& member : node.members) {
+    value.emplace_back(member.key, 0.0);
+    Read(member.value, JoinPath(path, member.key), field, value.back().second);
+  }
+}
+
+int FieldReader::ReadWord(const JsonNode& node, const std::string& path, const std::vector<std::string_view>& words) {
+  const std::string found = node.IsString() ? node.scalar.get<std::string>() : "";
+  const auto word = std::find(words.begin(), words.end(), found);
+  if (node.IsString() && word != words.end()) return static_cast<int>(word - words.begin());
+  const std::vector<std::string> candidates(words.begin(), words.end());
+  file_.Fail(node.at, path, "expected " + Quoted(words) + ", found " + Describe(node) +
+                                (node.IsString() ? DidYouMean(found, candidates) : ""));
+  return -1;
+}
+
+}  // namespace medley

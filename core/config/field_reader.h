@@ -1,0 +1,104 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <medley/config/config_file.h>
+#include <medley/config/field.h>
+
+namespace medley {
+
+// Fills a struct from an object of a config file. A value that is wrong leaves its member alone and is reported;
+// reading goes on. Finish reports the keys that are unknown or missing.
+class FieldReader {
+ public:
+  FieldReader(ConfigFile& file, const JsonNode& object, std::string path);
+
+  template <typename T>
+  void operator()(T& member, const Field& field) {
+    if (const JsonNode* node = Take(field)) Read(*node, JoinPath(path_, field.name), field, member);
+  }
+  // A key that has one legal value.
+  void Constant(const Field& field, std::string_view value);
+  void Finish();
+
+ private:
+  const JsonNode* Take(const Field& field);
+  bool Expect(bool good, const JsonNode& node, const std::string& path, const std::string& expected);
+
+  void Read(const JsonNode& node, const std::string& path, const Field& field, bool& value);
+  void Read(const JsonNode& node, const std::string& path, const Field& field, std::int64_t& value);
+  void Read(const JsonNode& node, const std::string& path, const Field& field, double& value);
+  void Read(const JsonNode& node, const std::string& path, const Field& field, std::string& value);
+  void Read(const JsonNode& node, const std::string& path, const Field& field, std::filesystem::path& value);
+  void Read(const JsonNode& node, const std::string& path, const Field& field,
+            std::vector<std::pair<std::string, double>>& value);
+  // The word's number, or -1.
+  int ReadWord(const JsonNode& node, const std::string& path, const std::vector<std::string_view>& words);
+
+  template <typename T>
+  void Read(const JsonNode& node, const std::string& path, const Field& field, std::vector<T>& value) {
+    if (!Expect(node.IsArray(), node, path, "an array")) return;
+    value.clear();
+    for (std::size_t i = 0; i < node.elements.size(); ++i) {
+      Read(node.elements[i], JoinPath(path, std::to_string(i)), field, value.emplace_back());
+    }
+  }
+  template <typename T>
+  void Read(const JsonNode& node, const std::string& path, const Field& field,
+            std::map<std::string, T, std::less<>>& value) {
+    if (Expect(node.IsObject(), node, path, "an object")) ReadMembers(node, path, field, value);
+  }
+  template <typename T>
+  void Read(const JsonNode& node, const std::string& path, const Field& field, std::map<std::string, T>& value) {
+    if (Expect(node.IsObject(), node, path, "an object")) ReadMembers(node, path, field, value);
+  }
+  template <typename Map>
+  void ReadMembers(const JsonNode& node, const std::string& path, const Field& field, Map& value) {
+    value.clear();
+    for (const JsonMember& member : node.members) {
+      Read(member.value, JoinPath(path, member.key), field, value[member.key]);
+    }
+  }
+  // An enum, or a struct with Fields of its own.
+  template <typename T>
+  void Read(const JsonNode& node, const std::string& path, const Field&, T& value) {
+    if constexpr (std::is_enum_v<T>) {
+      const auto& names = EnumNames<T>::kNames;
+      const int number = ReadWord(node, path, {names.begin(), names.end()});
+      if (number >= 0) value = static_cast<T>(number);
+    } else {
+      if (!Expect(node.IsObject(), node, path, "an object")) return;
+      FieldReader reader(file_, node, path);
+      Fields(reader, value);
+      reader.Finish();
+    }
+  }
+
+  ConfigFile& file_;
+  const JsonNode& object_;
+  std::string path_;
+  std::vector<std::string> known_;
+  std::vector<std::pair<std::string, std::string>> missing_;  // name, help
+};
+
+// Reads a whole file into a struct; "$schema" is allowed beside its fields.
+template <typename T>
+void ReadFields(ConfigFile& file, T& value) {
+  if (!file.root()) return;
+  if (!file.root()->IsObject()) {
+    return file.Fail(file.root()->at, "", "expected an object, found " + Describe(*file.root()));
+  }
+  FieldReader reader(file, *file.root(), "");
+  std::string schema;
+  reader(schema, {.name = "$schema", .help = "The JSON Schema, for editors"});
+  Fields(reader, value);
+  reader.Finish();
+}
+
+}  // namespace medley

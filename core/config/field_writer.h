@@ -1,0 +1,148 @@
+#pragma once
+
+#include <cmath>
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include <medley/config/field.h>
+
+namespace medley {
+
+namespace config_detail {
+template <typename T>
+struct IsVector : std::false_type {};
+template <typename T>
+struct IsVector<std::vector<T>> : std::true_type {};
+template <typename T>
+struct IsMap : std::false_type {};
+template <typename V, typename C>
+struct IsMap<std::map<std::string, V, C>> : std::true_type {};
+using Weights = std::vector<std::pair<std::string, double>>;
+}  // namespace config_detail
+
+// A struct as JSON, every field with its value; what the reader reads back to the same struct.
+class FieldDumper {
+ public:
+  template <typename T>
+  void operator()(T& member, const Field& field) {
+    const std::string name(field.name);
+    nlohmann::ordered_json value = Dump(member);
+    if (field.omit_default && defaults_.is_object() && value == defaults_[name]) return;
+    json_[name] = std::move(value);
+  }
+  void Constant(const Field& field, std::string_view value) { json_[std::string(field.name)] = std::string(value); }
+
+  template <typename T>
+  static nlohmann::ordered_json Dump(const T& value) {
+    using nlohmann::ordered_json;
+    if constexpr (std::is_same_v<T, std::filesystem::path>) {
+      return value.string();
+    } else if constexpr (std::is_enum_v<T>) {
+      return std::string(EnumNames<T>::kNames[static_cast<std::size_t>(value)]);
+    } else if constexpr (std::is_same_v<T, config_detail::Weights> || config_detail::IsMap<T>::value) {
+      ordered_json object = ordered_json::object();
+      for (const auto& [key, item] : value) object[key] = Dump(item);
+      return object;
+    } else if constexpr (config_detail::IsVector<T>::value) {
+      ordered_json array = ordered_json::array();
+      for (const auto& item : value) array.push_back(Dump(item));
+      return array;
+    } else if constexpr (std::is_arithmetic_v<T> || std::is_same_v<T, std::string>) {
+      return value;
+    } else {
+      FieldDumper defaults, dumper;
+      T unset;
+      Fields(defaults, unset);
+      dumper.defaults_ = std::move(defaults.json_);
+      T copy = value;  // Fields is written once, for members that may be filled
+      Fields(dumper, copy);
+      return std::move(dumper.json_);
+    }
+  }
+
+ private:
+  nlohmann::ordered_json json_ = nlohmann::ordered_json::object();
+  nlohmann::ordered_json defaults_;  // null while the defaults themselves are dumped
+};
+
+// The draft 7 schema of a struct: what the reader accepts, as far as one file's structure can say.
+class SchemaWriter {
+ public:
+  template <typename T>
+  void operator()(T& member, const Field& field) {
+    nlohmann::ordered_json schema = Schema<T>(field);
+    schema["description"] = std::string(field.help);
+    if (!field.required && !field.omit_default) schema["default"] = FieldDumper::Dump(member);
+    properties_[std::string(field.name)] = std::move(schema);
+    if (field.required) required_.push_back(std::string(field.name));
+  }
+  void Constant(const Field& field, std::string_view value) {
+    properties_[std::string(field.name)] = {{"enum", {std::string(value)}}, {"description", std::string(field.help)}};
+    if (field.required) required_.push_back(std::string(field.name));
+  }
+
+  template <typename T>
+  static nlohmann::ordered_json Object() {
+    SchemaWriter writer;
+    T defaults;
+    Fields(writer, defaults);
+    return writer.Finish();
+  }
+  // The schema of a whole file.
+  template <typename T>
+  static nlohmann::ordered_json File(const std::string& title, const std::string& description) {
+    SchemaWriter writer;
+    writer.properties_["$schema"] = {{"type", "string"}, {"minLength", 1}};
+    T defaults;
+    Fields(writer, defaults);
+    nlohmann::ordered_json file = {{"$schema", "http://json-schema.org/draft-07/schema#"},
+                                   {"title", title},
+                                   {"description", description}};
+    file.update(writer.Finish());
+    return file;
+  }
+
+ private:
+  template <typename T>
+  static nlohmann::ordered_json Schema(const Field& field) {
+    using nlohmann::ordered_json;
+    if constexpr (std::is_same_v<T, bool>) {
+      return {{"type", "boolean"}};
+    } else if constexpr (std::is_arithmetic_v<T>) {
+      return Number(field, std::is_integral_v<T>);
+    } else if constexpr (std::is_same_v<T, std::string> || std::is_same_v<T, std::filesystem::path>) {
+      if (field.allowed.empty()) return {{"type", "string"}, {"minLength", 1}};
+      return Words(field.allowed.begin(), field.allowed.end());
+    } else if constexpr (std::is_enum_v<T>) {
+      return Words(EnumNames<T>::kNames.begin(), EnumNames<T>::kNames.end());
+    } else if constexpr (std::is_same_v<T, config_detail::Weights>) {
+      return {{"type", "object"}, {"additionalProperties", Schema<double>(field)}};
+    } else if constexpr (config_detail::IsMap<T>::value) {
+      return {{"type", "object"}, {"additionalProperties", Schema<typename T::mapped_type>(field)}};
+    } else if constexpr (config_detail::IsVector<T>::value) {
+      return {{"type", "array"}, {"items", Schema<typename T::value_type>(field)}};
+    } else {
+      return Object<T>();
+    }
+  }
+
+  template <typename Iterator>
+  static nlohmann::ordered_json Words(Iterator begin, Iterator end) {
+    nlohmann::ordered_json words = nlohmann::ordered_json::array();
+    for (; begin != end; ++begin) words.push_back(std::string(*begin));
+    return {{"enum", std::move(words)}};
+  }
+  static nlohmann::ordered_json Number(const Field& field, bool integer);
+  nlohmann::ordered_json Finish();
+
+  nlohmann::ordered_json properties_ = nlohmann::ordered_json::object();
+  nlohmann::ordered_json required_ = nlohmann::ordered_json::array();
+};
+
+}  // namespace medley

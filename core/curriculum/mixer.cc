@@ -1,0 +1,265 @@
+#include <medley/curriculum/mixer.h>
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include <medley/base/error.h>
+#include <medley/base/random.h>
+#include <medley/curriculum/shares.h>
+
+namespace medley {
+namespace {
+
+using Owed = MixerTask::Owed;
+
+// Keeps every product of the rule far inside 128 bits: 2^40 * 2^32 * 2^32.
+constexpr std::int64_t kLargestCharge = std::int64_t{1} << 40;
+
+std::int64_t UnitsPerRow(const TaskSize& size, ShareUnit unit) {
+  switch (unit) {
+    case ShareUnit::kRows: return 1;
+    case ShareUnit::kTokens: return size.tokens_per_row;
+    case ShareUnit::kPasses: return size.passes;
+    case ShareUnit::kSteps: break;
+  }
+  return 0;
+}
+
+std::int64_t ChargeOf(const TaskSize& size, std::int64_t rows, ShareUnit unit) {
+  return unit == ShareUnit::kSteps ? 1 : rows * UnitsPerRow(size, unit);
+}
+
+void CheckSize(const std::string& task, const TaskSize& size) {
+  const auto fail = [&](const char* what, std::int64_t found) {
+    throw InputError("task " + task + ": expected " + what + ", found " + std::to_string(found));
+  };
+  constexpr std::int64_t kMost = std::int64_t{1} << 20;
+  if (size.rows < 1 || size.rows > kMost) fail("1 to 1048576 rows a draw", size.rows);
+  if (size.passes < 1 || size.passes > kMost) fail("at least one pass", size.passes);
+  if (size.tokens_per_row < 0 || size.tokens_per_row > kMost) fail("0 to 1048576 tokens a row", size.tokens_per_row);
+}
+
+void CheckMixture(const Mixture& mixture, const std::map<std::string, TaskSize>& sizes) {
+  std::string message;
+  for (const WeightProblem& problem : CheckWeights(mixture)) {
+    if (!message.empty()) message += '\n';
+    message += (problem.task.empty() ? "weights" : "weights." + problem.task) + ": " + problem.message;
+  }
+  if (!message.empty()) throw InputError(message);
+  for (const auto& [task, weight] : mixture.weights) {
+    if (weight == 0) continue;
+    const auto size = sizes.find(task);
+    if (size == sizes.end()) throw InputError("weights." + task + ": the mixer knows no size of this task");
+    const std::int64_t charge = ChargeOf(size->second, size->second.rows, mixture.unit);
+    if (charge > kLargestCharge) {
+      throw InputError("weights." + task + ": a draw of this task counts " + std::to_string(charge) +
+                       " units; expected at most 2^40. Give it fewer rows");
+    }
+    if (charge < 1) {
+      throw InputError("weights." + task + ": the task has no text, so its share cannot be counted in tokens; "
+                       "use the unit \"rows\"");
+    }
+  }
+}
+
+// The new list of tasks: the mixture's first, with the counters that they had.
+std::vector<MixerTask> Arrange(const Mixture& mixture, std::vector<MixerTask> old) {
+  std::vector<double> weights;
+  for (const auto& [task, weight] : mixture.weights) weights.push_back(weight);
+  const std::vector<std::int64_t> shares = FixedShares(weights);
+  std::vector<MixerTask> tasks;
+  for (std::size_t i = 0; i < weights.size(); ++i) {
+    const std::string& name = mixture.weights[i].first;
+    const auto known = std::find_if(old.begin(), old.end(), [&](const MixerTask& t) { return t.name == name; });
+    MixerTask task;
+    if (known != old.end()) {
+      task = std::move(*known);
+      old.erase(known);
+    }
+    task.name = name;
+    task.share = shares[i];
+    task.cards = mixture.order == DrawOrder::kUrn ? static_cast<std::int64_t>(weights[i]) : 0;
+    tasks.push_back(std::move(task));
+  }
+  for (MixerTask& task : old) {
+    task.share = task.cards = 0;
+    tasks.push_back(std::move(task));
+  }
+  return tasks;
+}
+
+// Makes the residuals of the tasks with a share add up to 0 again, so that one of them is always eligible: what the
+// others were owed (paused tasks, rounding of a change of unit) goes to them by share.
+void HandOver(std::vector<MixerTask>& tasks) {
+  Owed rest = 0;
+  for (MixerTask& task : tasks) {
+    if (task.share == 0) task.owed = 0;
+    rest -= task.owed;
+  }
+  Owed given = 0;
+  const auto portion = [&](const MixerTask& task) {  // rounded down, also below 0
+    return (rest * task.share) >> 32;
+  };
+  for (const MixerTask& task : tasks) given += portion(task);
+  Owed left = rest - given;
+  for (MixerTask& task : tasks) {
+    if (task.share == 0) continue;
+    task.owed += portion(task) + (left > 0 ? 1 : 0);
+    if (left > 0) --left;
+  }
+}
+
+// The task of the next card; a new filling of the urn is shuffled when the last one is empty.
+std::size_t NextCard(MixerState& state) {
+  std::vector<std::int64_t> cards;
+  std::int64_t total = 0;
+  for (const MixerTask& task : state.tasks) {
+    cards.push_back(task.cards);
+    total += task.cards;
+  }
+  const std::int64_t filling = state.urn_drawn / total;
+  if (!state.urn || state.urn_filling != filling) {
+    const std::uint64_t epoch = CombineSeeds(CombineSeeds(state.seed, HashName("urn")),
+                                             static_cast<std::uint64_t>(state.urn_epoch));
+    state.urn = std::make_shared<const std::vector<std::uint32_t>>(
+        ShuffledCards(cards, CombineSeeds(epoch, static_cast<std::uint64_t>(filling))));
+    state.urn_filling = filling;
+  }
+  return (*state.urn)[static_cast<std::size_t>(state.urn_drawn % total)];
+}
+
+// Among the tasks that are not ahead, the one that would first be a whole largest batch behind: smallest
+// (largest - owed) / share. Choosing the worst deficit, or the smallest worst deviation after the draw, looks simpler
+// and starves tasks when batches differ.
+std::size_t NextDue(const MixerState& state) {
+  std::int64_t largest = 0;
+  for (const MixerTask& task : state.tasks) {
+    if (task.share > 0) largest = std::max(largest, task.batch_charge);
+  }
+  const Owed limit = static_cast<Owed>(largest) << 32;
+  const MixerTask* best = nullptr;
+  for (const MixerTask& task : state.tasks) {
+    if (task.share == 0 || task.owed < 0) continue;
+    if (!best || (limit - task.owed) * best->share < (limit - best->owed) * task.share) best = &task;
+  }
+  if (!best) throw Error("the mixer found every task ahead of its share; this is a mistake in medley");
+  return static_cast<std::size_t>(best - state.tasks.data());
+}
+
+}  // namespace
+
+Mixer::Mixer(Mixture mixture, std::map<std::string, TaskSize> sizes, std::uint64_t seed)
+    : mixture_(std::move(mixture)), sizes_(std::move(sizes)) {
+  for (const auto& [task, size] : sizes_) CheckSize(task, size);
+  CheckMixture(mixture_, sizes_);
+  state_.seed = seed;
+  state_.tasks = Arrange(mixture_, {});
+  RefreshBatches();
+}
+
+void Mixer::RefreshBatches() {
+  for (MixerTask& task : state_.tasks) {
+    const auto size = sizes_.find(task.name);
+    task.batch_rows = size == sizes_.end() ? 0 : size->second.rows;
+    task.batch_charge = size == sizes_.end() ? 0 : ChargeOf(size->second, size->second.rows, mixture_.unit);
+  }
+}
+
+Draw Mixer::Advance(MixerState& state) const {
+  const bool urn = mixture_.order == DrawOrder::kUrn;
+  MixerTask& drawn = state.tasks[urn ? NextCard(state) : NextDue(state)];
+  if (urn) {
+    ++state.urn_drawn;
+  } else {
+    for (MixerTask& task : state.tasks) task.owed += static_cast<Owed>(task.share) * drawn.batch_charge;
+    drawn.owed -= static_cast<Owed>(drawn.batch_charge) << 32;
+  }
+  const Draw draw{.task = drawn.name, .begin = drawn.rows, .rows = drawn.batch_rows};
+  drawn.charged += drawn.batch_charge;
+  drawn.rows += drawn.batch_rows;
+  ++drawn.draws;
+  return draw;
+}
+
+std::vector<Draw> Mixer::Peek(std::int64_t k) const {
+  MixerState ahead = state_;
+  std::vector<Draw> draws;
+  for (std::int64_t i = 0; i < k; ++i) draws.push_back(Advance(ahead));
+  return draws;
+}
+
+void Mixer::Commit(const std::vector<Draw>& draws) {
+  MixerState after = state_;
+  for (const Draw& draw : draws) {
+    const Draw expected = Advance(after);
+    if (draw.task != expected.task || draw.begin != expected.begin || draw.rows != expected.rows) {
+      const auto words = [](const Draw& d) {
+        return d.task + " rows " + std::to_string(d.begin) + ".." + std::to_string(d.begin + d.rows);
+      };
+      throw Error("the mixer was told that " + words(draw) + " were trained, but its next draw is " + words(expected));
+    }
+  }
+  state_ = std::move(after);
+}
+
+void Mixer::SetMixture(Mixture mixture) {
+  CheckMixture(mixture, sizes_);
+  MixerState next = state_;
+  next.tasks = Arrange(mixture, std::move(next.tasks));
+  const bool starts_afresh = mixture.order == DrawOrder::kUrn || mixture_.order == DrawOrder::kUrn;
+  for (MixerTask& task : next.tasks) {
+    const auto size = sizes_.find(task.name);
+    task.charged = 0;
+    if (starts_afresh || size == sizes_.end()) {
+      task.owed = 0;
+    } else if (mixture.unit != mixture_.unit) {  // the same number of draws, in the new unit
+      const TaskSize& s = size->second;
+      const std::int64_t before = ChargeOf(s, s.rows, mixture_.unit);
+      task.owed = before < 1 ? 0 : task.owed * ChargeOf(s, s.rows, mixture.unit) / before;
+    }
+  }
+  HandOver(next.tasks);
+  ++next.urn_epoch;
+  next.urn_drawn = 0;
+  next.urn_filling = -1;
+  state_ = std::move(next);
+  mixture_ = std::move(mixture);
+  RefreshBatches();
+}
+
+void Mixer::SetSize(const std::string& task, TaskSize size) {
+  CheckSize(task, size);
+  auto sizes = sizes_;
+  sizes[task] = size;
+  CheckMixture(mixture_, sizes);
+  sizes_ = std::move(sizes);
+  RefreshBatches();
+}
+
+std::map<std::string, Mixer::Share> Mixer::Shares() const {
+  std::int64_t total = 0;
+  for (const MixerTask& task : state_.tasks) total += task.charged;
+  std::map<std::string, Share> shares;
+  for (const auto& [name, size] : sizes_) shares[name] = {};
+  for (const MixerTask& task : state_.tasks) {
+    Share& share = shares[task.name];
+    share.asked = static_cast<double>(task.share) / static_cast<double>(kWholeShare);
+    share.delivered = total == 0 ? 0 : static_cast<double>(task.charged) / static_cast<double>(total);
+    share.rows = task.rows;
+    share.draws = task.draws;
+    share.charged = task.charged;
+  }
+  return shares;
+}
+
+double Mixer::ShareError() const {
+  double worst = 0;
+  std::int64_t total = 0;
+  for (const MixerTask& task : state_.tasks) total += task.charged;
+  if (total == 0) return 0;
+  for (const auto& [name, share] : Shares()) worst = std::max(worst, std::abs(share.asked - share.delivered));
+  return worst;
+}
+
+}  // namespace medley

@@ -1,0 +1,83 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <medley/curriculum/mixer_state.h>
+
+namespace medley {
+
+enum class ShareUnit { kRows, kSteps, kTokens, kPasses };
+enum class DrawOrder { kDeficit, kUrn };
+
+// The weights file, parsed. Weights are by task name; 0 means paused.
+struct Mixture {
+  ShareUnit unit = ShareUnit::kRows;
+  DrawOrder order = DrawOrder::kDeficit;
+  std::vector<std::pair<std::string, double>> weights;  // in the file's order, which decides ties
+};
+
+// What the mixer must know of a task beside its weight.
+struct TaskSize {
+  std::int64_t rows = 1;           // of its next draw
+  std::int64_t passes = 1;         // per row
+  std::int64_t tokens_per_row = 1; // declared
+};
+
+// Rows [begin, begin + rows) of a task.
+struct Draw {
+  std::string task;
+  std::int64_t begin = 0;
+  std::int64_t rows = 0;
+};
+
+// Hands out draws so that the shares of what was trained follow the weights: at every draw no task is further
+// behind its share than one largest batch, whatever the batch sizes. Deterministic; its state is integers.
+class Mixer {
+ public:
+  // Throws InputError for weights without a positive sum, or a task without a size.
+  Mixer(Mixture mixture, std::map<std::string, TaskSize> sizes, std::uint64_t seed);
+
+  // The next k draws. Changes nothing: asking again gives the same.
+  std::vector<Draw> Peek(std::int64_t k) const;
+  // These draws (the first ones of Peek) were trained; only now are they charged and their rows consumed. Any other
+  // draw is an Error, and then none of them is charged. Without Commit, Peek gives the same draws again.
+  void Commit(const std::vector<Draw>& draws);
+
+  // New weights from the next draw on. What tasks were owed is carried over, never judged anew; a paused task hands
+  // it to the others by share. Throws InputError as the constructor does, and then nothing has changed.
+  void SetMixture(Mixture mixture);
+  // From the next draw on. Draws that were peeked before may no longer be committed.
+  void SetSize(const std::string& task, TaskSize size);
+  const Mixture& mixture() const { return mixture_; }
+
+  struct Share {
+    double asked = 0;
+    double delivered = 0;      // of what was charged since the last SetMixture
+    std::int64_t rows = 0, draws = 0;  // since the run began
+    std::int64_t charged = 0;  // in the mixture's unit, since the last SetMixture
+  };
+  // Of every task that has a size or a counter, paused ones with asked = 0.
+  std::map<std::string, Share> Shares() const;
+  // The largest |asked - delivered| over tasks, since the last SetMixture.
+  double ShareError() const;
+
+  nlohmann::json Save() const;
+  // Goes on where Save was called. Where this mixer was made with other weights than those that were saved, they take
+  // effect as if SetMixture had been called. Throws Error for a state that Save cannot have written.
+  void Load(const nlohmann::json& state);
+
+ private:
+  void RefreshBatches();
+  Draw Advance(MixerState& state) const;
+
+  Mixture mixture_;
+  std::map<std::string, TaskSize> sizes_;
+  MixerState state_;
+};
+
+}  // namespace medley

@@ -1,0 +1,137 @@
+#include <tuple>
+
+#include <nlohmann/json.hpp>
+
+#include <medley/base/error.h>
+#include <medley/curriculum/mixer.h>
+#include <medley/curriculum/shares.h>
+
+namespace medley {
+namespace {
+
+using nlohmann::json;
+
+constexpr int kVersion = 1;
+constexpr std::int64_t kMostCounts = std::int64_t{1} << 62;
+
+// 128 bits as two JSON integers: the whole units, rounded down, and 2^-32 parts.
+json Split(MixerTask::Owed owed) {
+  return json::array({static_cast<std::int64_t>(owed >> 32), static_cast<std::int64_t>(owed & 0xffffffff)});
+}
+
+void Expect(bool good, const std::string& what) {
+  if (!good) throw Error("the saved state of the mixer cannot be used: " + what + "; take an older checkpoint");
+}
+
+std::int64_t Count(const json& object, const char* key, std::int64_t most = kMostCounts) {
+  const auto found = object.find(key);
+  Expect(found != object.end() && found->is_number_integer(), std::string(key) + " is no integer");
+  const auto value = found->get<std::int64_t>();
+  Expect(value >= 0 && value <= most, std::string(key) + " is " + found->dump());
+  return value;
+}
+
+MixerTask::Owed ReadOwed(const json& task) {
+  const auto owed = task.find("owed");
+  const bool good = owed != task.end() && owed->is_array() && owed->size() == 2 && (*owed)[0].is_number_integer() &&
+                    (*owed)[1].is_number_integer();
+  Expect(good, "owed is no pair of integers");
+  const auto whole = (*owed)[0].get<std::int64_t>();
+  const auto part = (*owed)[1].get<std::int64_t>();
+  constexpr std::int64_t kMost = std::int64_t{1} << 48;
+  Expect(whole > -kMost && whole < kMost && part >= 0 && part < kWholeShare, "owed is " + owed->dump());
+  return (static_cast<MixerTask::Owed>(whole) << 32) + part;
+}
+
+MixerTask ReadTask(const json& saved) {
+  Expect(saved.is_object() && saved.contains("name") && saved["name"].is_string(), "a task has no name");
+  MixerTask task;
+  task.name = saved["name"].get<std::string>();
+  task.share = Count(saved, "share", kWholeShare);
+  task.cards = Count(saved, "cards", kLargestUrn);
+  task.owed = ReadOwed(saved);
+  task.charged = Count(saved, "charged");
+  task.rows = Count(saved, "rows");
+  task.draws = Count(saved, "draws");
+  return task;
+}
+
+void CheckSums(const std::vector<MixerTask>& tasks, bool urn) {
+  std::int64_t shares = 0, cards = 0;
+  MixerTask::Owed owed = 0;
+  for (const MixerTask& task : tasks) {
+    Expect(task.share > 0 || task.owed == 0, "the paused task " + task.name + " is owed something");
+    shares += task.share;
+    cards += task.cards;
+    owed += task.owed;
+  }
+  Expect(shares == kWholeShare, "the shares do not add up to 2^32");
+  Expect(owed == 0, "what tasks are owed does not add up to 0");
+  Expect(urn == (cards > 0), "the cards do not fit the order");
+}
+
+bool SameMixture(const std::vector<MixerTask>& a, const std::vector<MixerTask>& b) {
+  const auto active = [](const std::vector<MixerTask>& tasks) {
+    std::vector<std::tuple<std::string, std::int64_t, std::int64_t>> all;
+    for (const MixerTask& task : tasks) {
+      if (task.share > 0) all.emplace_back(task.name, task.share, task.cards);
+    }
+    return all;
+  };
+  return active(a) == active(b);
+}
+
+}  // namespace
+
+json Mixer::Save() const {
+  json tasks = json::array();
+  for (const MixerTask& task : state_.tasks) {
+    tasks.push_back({{"name", task.name},
+                     {"share", task.share},
+                     {"cards", task.cards},
+                     {"owed", Split(task.owed)},
+                     {"charged", task.charged},
+                     {"rows", task.rows},
+                     {"draws", task.draws}});
+  }
+  return {{"version", kVersion},
+          {"unit", static_cast<int>(mixture_.unit)},
+          {"order", static_cast<int>(mixture_.order)},
+          {"seed", state_.seed},
+          {"urn_epoch", state_.urn_epoch},
+          {"urn_drawn", state_.urn_drawn},
+          {"tasks", std::move(tasks)}};
+}
+
+void Mixer::Load(const json& saved) {
+  Expect(saved.is_object(), "it is no object");
+  const std::int64_t version = Count(saved, "version");
+  Expect(version == kVersion, "it has version " + std::to_string(version) + ", this medley reads " +
+                                  std::to_string(kVersion));
+  const auto unit = static_cast<ShareUnit>(Count(saved, "unit", static_cast<int>(ShareUnit::kPasses)));
+  const auto order = static_cast<DrawOrder>(Count(saved, "order", static_cast<int>(DrawOrder::kUrn)));
+  Expect(saved.contains("seed") && saved["seed"].is_number_unsigned(), "seed is no integer");
+  Expect(saved.contains("tasks") && saved["tasks"].is_array(), "tasks is no list");
+  MixerState state;
+  state.seed = saved["seed"].get<std::uint64_t>();
+  state.urn_epoch = Count(saved, "urn_epoch");
+  state.urn_drawn = Count(saved, "urn_drawn");
+  for (const json& task : saved["tasks"]) state.tasks.push_back(ReadTask(task));
+  CheckSums(state.tasks, order == DrawOrder::kUrn);
+
+  const bool same = unit == mixture_.unit && order == mixture_.order && SameMixture(state.tasks, state_.tasks);
+  if (same) {
+    state_ = std::move(state);
+    RefreshBatches();
+    return;
+  }
+  // Judge by the weights that were saved, then bring in the ones that this mixer was made with.
+  Mixer before = *this;
+  before.mixture_.unit = unit;
+  before.mixture_.order = order;
+  before.state_ = std::move(state);
+  before.SetMixture(mixture_);
+  *this = std::move(before);
+}
+
+}  // namespace medley

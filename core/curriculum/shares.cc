@@ -1,0 +1,91 @@
+#include <medley/curriculum/shares.h>
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+#include <set>
+#include <sstream>
+#include <utility>
+
+#include <medley/base/random.h>
+
+namespace medley {
+namespace {
+
+std::string CheckWeight(double weight, DrawOrder order) {
+  std::ostringstream found;
+  found << weight;
+  if (std::isnan(weight)) return "expected a weight of at least 0, found NaN";
+  if (weight < 0) return "expected a weight of at least 0 (0: paused), found " + found.str();
+  if (weight > kLargestWeight) return "expected a weight of at most 1e12, found " + found.str();
+  if (order == DrawOrder::kUrn && weight != std::floor(weight)) {
+    return "expected a whole number of cards (\"order\" is \"urn\"), found " + found.str();
+  }
+  return "";
+}
+
+double Sum(const Mixture& mixture) {
+  double sum = 0;
+  for (const auto& [task, weight] : mixture.weights) sum += weight;
+  return sum;
+}
+
+}  // namespace
+
+std::vector<WeightProblem> CheckWeights(const Mixture& mixture) {
+  std::vector<WeightProblem> problems;
+  std::set<std::string> seen;
+  for (const auto& [task, weight] : mixture.weights) {
+    std::string problem = CheckWeight(weight, mixture.order);
+    if (!seen.insert(task).second) problem = "the task stands twice";
+    if (!problem.empty()) problems.push_back({task, problem});
+  }
+  if (!problems.empty()) return problems;
+
+  const double sum = Sum(mixture);
+  if (mixture.weights.empty()) return {{"", "expected at least one task with a weight above 0, found none"}};
+  if (sum <= 0) return {{"", "every weight is 0, so nothing can be drawn; give at least one task a weight above 0"}};
+  if (mixture.order == DrawOrder::kUrn && sum > static_cast<double>(kLargestUrn)) {
+    return {{"", "the urn would hold more than 1000000 cards; divide the weights by a common number"}};
+  }
+  for (const auto& [task, weight] : mixture.weights) {
+    if (weight > 0 && weight / sum < 0x1.0p-32) {
+      problems.push_back({task, "less than one part in 2^32 of all weights: it would never be drawn; use 0 to pause "
+                                "the task"});
+    }
+  }
+  return problems;
+}
+
+std::vector<std::int64_t> FixedShares(const std::vector<double>& weights) {
+  const double sum = std::accumulate(weights.begin(), weights.end(), 0.0);
+  std::vector<std::int64_t> shares(weights.size());
+  std::vector<std::pair<double, std::size_t>> remainders;  // negative, so that sorting puts the largest first
+  std::int64_t left = kWholeShare;
+  for (std::size_t i = 0; i < weights.size(); ++i) {
+    if (weights[i] <= 0) continue;
+    const double exact = weights[i] / sum * static_cast<double>(kWholeShare);
+    shares[i] = std::max<std::int64_t>(1, static_cast<std::int64_t>(exact));
+    left -= shares[i];
+    remainders.emplace_back(static_cast<double>(shares[i]) - exact, i);
+  }
+  std::sort(remainders.begin(), remainders.end());
+  // `left` is at most the number of weights; below 0 where rounding of `exact` or the minimum of 1 took too much.
+  for (std::size_t k = 0; left > 0; ++k, --left) ++shares[remainders[k % remainders.size()].second];
+  if (left < 0) *std::max_element(shares.begin(), shares.end()) += left;
+  return shares;
+}
+
+std::vector<std::uint32_t> ShuffledCards(const std::vector<std::int64_t>& cards, std::uint64_t seed) {
+  std::vector<std::uint32_t> order;
+  for (std::size_t i = 0; i < cards.size(); ++i) {
+    order.insert(order.end(), static_cast<std::size_t>(cards[i]), static_cast<std::uint32_t>(i));
+  }
+  RowRandom random(seed);
+  for (std::size_t i = order.size(); i > 1; --i) {
+    std::swap(order[i - 1], order[static_cast<std::size_t>(random.Below(static_cast<std::int64_t>(i)))]);
+  }
+  return order;
+}
+
+}  // namespace medley

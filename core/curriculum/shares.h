@@ -1,0 +1,29 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include <medley/curriculum/mixer.h>
+
+namespace medley {
+
+inline constexpr std::int64_t kWholeShare = std::int64_t{1} << 32;
+inline constexpr double kLargestWeight = 1e12;
+inline constexpr std::int64_t kLargestUrn = 1'000'000;  // cards
+
+// What is wrong with a mixture's weights; `task` is "" where it is all of them.
+struct WeightProblem {
+  std::string task;
+  std::string message;
+};
+std::vector<WeightProblem> CheckWeights(const Mixture& mixture);
+
+// Fixed-point shares that add up to kWholeShare exactly: each rounded down, and the units that are left go to the
+// largest remainders, ties to the first. The weights must have passed CheckWeights.
+std::vector<std::int64_t> FixedShares(const std::vector<double>& weights);
+
+// The cards of an urn in the order of one filling: index i stands cards[i] times. A function of its arguments alone.
+std::vector<std::uint32_t> ShuffledCards(const std::vector<std::int64_t>& cards, std::uint64_t seed);
+
+}  // namespace medley

@@ -1,0 +1,153 @@
+#include <medley/model/agent/agent.h>
+
+#include <ATen/Functions.h>
+
+#include <algorithm>
+#include <limits>
+
+#include <medley/base/error.h>
+
+namespace medley {
+namespace {
+
+constexpr std::int64_t kLongestText = 4096;  // positions that the RoPE tables have beyond the images
+
+void Require(bool good, const std::string& message) {
+  if (!good) throw InputError("model: " + message);
+}
+
+void CheckStack(const std::string& name, const AgentConfig::Stack& stack, std::int64_t width) {
+  Require(stack.heads > 0 && width % stack.heads == 0,
+          name + ".heads must divide language.hidden = " + std::to_string(width));
+  Require(stack.dropout == 0, name + ".dropout: only 0 is supported");
+}
+
+const AgentConfig& Checked(const AgentConfig& config, const Tokenizer& tokenizer) {
+  const AgentConfig::Language& language = config.language;
+  Require(language.hidden % 4 == 0, "language.hidden must be a multiple of 4");
+  Require(language.kv_heads > 0 && language.heads % language.kv_heads == 0,
+          "language.kv_heads must divide language.heads");
+  Require(language.head_dim % 2 == 0, "language.head_dim must be even");
+  Require(language.vocabulary == 0 || language.vocabulary >= tokenizer.size(),
+          "language.vocabulary is " + std::to_string(language.vocabulary) + ", the tokenizer has " +
+              std::to_string(tokenizer.size()) + " tokens; set it to 0 for the tokenizer's size");
+  Require(config.image.patch > 0 && config.image.size % config.image.patch == 0,
+          "image.size must be a multiple of image.patch");
+  Require(config.image.scale != 0, "image.scale must not be 0");
+  CheckStack("encoder", config.encoder, language.hidden);
+  CheckStack("decoder", config.decoder, language.hidden);
+  return config;
+}
+
+std::vector<at::Tensor> Labels(const Tokenizer& tokenizer) {
+  std::vector<at::Tensor> labels;
+  for (std::size_t i = 1; i <= AgentInputs::kMaxImages; ++i) {
+    std::string text = i == 1 ? "" : "\n";
+    text.append("Image ").append(std::to_string(i)).append(":<image>");
+    labels.push_back(at::tensor(tokenizer.Encode(text), at::kLong));
+  }
+  return labels;
+}
+
+std::int64_t Positions(const std::vector<at::Tensor>& labels, const at::Tensor& closing, const AgentConfig& config) {
+  const std::int64_t grid = config.image.size / config.image.patch;
+  std::int64_t count = kLongestText;
+  for (const at::Tensor& label : labels) count += label.numel() + grid * grid + closing.numel();
+  return count;
+}
+
+}  // namespace
+
+Agent::Agent(const AgentConfig& config, const Tokenizer& tokenizer, std::uint64_t seed, at::Device device)
+    : config_(Checked(config, tokenizer)),
+      vocabulary_(config.language.vocabulary > 0 ? config.language.vocabulary : tokenizer.size()),
+      pad_(tokenizer.pad()),
+      eos_(tokenizer.eos()),
+      parameters_(seed, device),
+      labels_(Labels(tokenizer)),
+      closing_(at::tensor(tokenizer.Encode("</image>"), at::kLong)),
+      language_(parameters_, config.language, vocabulary_, Positions(labels_, closing_, config)),
+      encoder_(parameters_, config),
+      decoder_(parameters_, config) {
+  if (!device.is_cpu()) To(device, at::kFloat);
+}
+
+std::vector<std::string_view> Agent::input_names() const {
+  return {"images", "tokens", "lengths", "supervised", "context_lengths"};
+}
+
+std::vector<std::string_view> Agent::output_names() const { return {"logits", "targets", "image"}; }
+
+std::int64_t Agent::PrefixLength(std::int64_t images) const {
+  const std::int64_t grid = config_.image.size / config_.image.patch;
+  std::int64_t count = 0;
+  for (std::int64_t i = 0; i < images; ++i) {
+    count += labels_[static_cast<std::size_t>(i)].numel() + grid * grid + closing_.numel();
+  }
+  return count;
+}
+
+at::Tensor Agent::Encode(const ModelInput& image, ForwardContext& context) const {
+  const auto encode = [&] {
+    const at::Tensor& like = parameters_.list().front().tensor;
+    return encoder_(image.tensor.to(like.options().requires_grad(false)), context);
+  };
+  return image.key.empty() ? encode() : context.Shared(image.key, encode);
+}
+
+at::Tensor Agent::Prefix(const std::vector<at::Tensor>& encodings) const {
+  if (encodings.empty()) return {};
+  const std::int64_t rows = encodings.front().size(0);
+  const auto words = [&](const at::Tensor& ids) {
+    return language_.Embed(ids).unsqueeze(0).expand({rows, ids.numel(), config_.language.hidden});
+  };
+  std::vector<at::Tensor> parts;
+  for (std::size_t i = 0; i < encodings.size(); ++i) {
+    parts.insert(parts.end(), {words(labels_[i]), encodings[i], words(closing_)});
+  }
+  return at::cat(parts, 1);
+}
+
+ModelOutputs Agent::Forward(const ModelInputs& inputs, const WantedOutputs& wanted, ForwardContext& context) const {
+  const AgentInputs in = AgentInputs::Read(inputs, wanted, config_, vocabulary_);
+  if (in.width() > kLongestText) {
+    throw Error("the agent's input 'tokens' has " + std::to_string(in.width()) + " columns, the most is " +
+                std::to_string(kLongestText));
+  }
+  ModelOutputs outputs;
+  if (in.targets.defined()) outputs["targets"] = in.targets;
+  if (!in.wants_logits && !in.wants_image) return outputs;
+
+  std::vector<at::Tensor> encodings;
+  for (const ModelInput* image : in.images) encodings.push_back(Encode(*image, context));
+  const at::Tensor x = language_.Embed(in.tokens);
+  const at::TensorOptions options = x.options().requires_grad(false);
+  TextInput text{.prefix = Prefix(encodings), .mask = {}, .selected = {}};
+  text.mask = Language::Mask(text.prefix.defined() ? text.prefix.size(1) : 0, in.width(), options);
+  if (!in.wants_image) text.selected = in.selected;
+  const at::Tensor hidden = language_.Hidden(x, text, context);
+
+  if (in.wants_logits) {
+    const bool all = !text.selected.defined();
+    outputs["logits"] = language_.Logits(all ? hidden.flatten(0, 1).index_select(0, in.selected) : hidden);
+  }
+  if (in.wants_image) {
+    const at::Tensor position = at::arange(in.width(), in.tokens.options());
+    const at::Tensor hides = position.unsqueeze(0).ge(in.context_lengths.unsqueeze(1));  // [rows, width]
+    const at::Tensor mask = at::zeros(hides.sizes(), options)
+                                .masked_fill_(hides, -std::numeric_limits<double>::infinity())
+                                .view({in.rows(), 1, 1, in.width()});
+    outputs["image"] = decoder_(encodings.back(), hidden, mask, context);
+  }
+  return outputs;
+}
+
+void Agent::To(at::Device device, at::ScalarType dtype) {
+  parameters_.To(device, dtype);
+  for (at::Tensor& label : labels_) label = label.to(device);
+  closing_ = closing_.to(device);
+  language_.To(device, dtype);
+  encoder_.To(device, dtype);
+}
+
+}  // namespace medley

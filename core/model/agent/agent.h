@@ -1,0 +1,58 @@
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <vector>
+
+#include <medley/model/agent/agent_config.h>
+#include <medley/model/agent/agent_inputs.h>
+#include <medley/model/agent/language.h>
+#include <medley/model/agent/vision.h>
+#include <medley/model/model.h>
+#include <medley/model/parameter_set.h>
+#include <medley/text/tokenizer.h>
+
+namespace medley {
+
+// A language model of the Qwen3 architecture that sees up to four images as a key/value prefix of its layers, and
+// draws a picture from the current image and the text's last hidden states. Inputs: see AgentInputs. Outputs:
+//   logits   [items, vocabulary], at least in float, for the supervised tokens only
+//   targets  [items] int64, those tokens
+//   image    [rows, 3, size, size], not clamped
+// A row's outputs depend on that row alone, and not on pads.
+class Agent : public Model {
+ public:
+  // Uses the tokenizer for the images' labels and the special tokens, here only. Throws InputError where the sizes
+  // do not fit together.
+  Agent(const AgentConfig& config, const Tokenizer& tokenizer, std::uint64_t seed, at::Device device = at::kCPU);
+
+  ModelOutputs Forward(const ModelInputs& inputs, const WantedOutputs& wanted, ForwardContext& context) const override;
+  // Images are encoded once; every new token runs the whole text again. A picture is decoded from the prompt and the
+  // reply with its eos.
+  Generated Generate(const ModelInputs& prompt, const GenerateOptions& options) const override;
+
+  const std::vector<Parameter>& parameters() const override { return parameters_.list(); }
+  std::vector<std::string_view> input_names() const override;
+  std::vector<std::string_view> output_names() const override;
+  std::int64_t Footprint(const ForwardShape& shape) const override;
+  void To(at::Device device, at::ScalarType dtype) override;
+
+  // Positions that images take in front of the text.
+  std::int64_t PrefixLength(std::int64_t images) const;
+
+ private:
+  // Labels, markers and image vectors in order: [rows, prefix length, hidden], undefined without images.
+  at::Tensor Prefix(const std::vector<at::Tensor>& encodings) const;
+  at::Tensor Encode(const ModelInput& image, ForwardContext& context) const;
+
+  AgentConfig config_;
+  std::int64_t vocabulary_, pad_, eos_;
+  ParameterSet parameters_;
+  std::vector<at::Tensor> labels_;  // ids in front of image i
+  at::Tensor closing_;              // ids behind each image
+  Language language_;
+  ImageEncoder encoder_;
+  PictureDecoder decoder_;
+};
+
+}  // namespace medley

@@ -1,0 +1,134 @@
+#include <medley/model/agent/agent_inputs.h>
+
+#include <ATen/Functions.h>
+
+#include <algorithm>
+#include <sstream>
+
+#include <medley/base/error.h>
+
+namespace medley {
+namespace {
+
+[[noreturn]] void Fail(const std::string& what) { throw Error("the agent's input " + what); }
+
+std::string Shape(const at::Tensor& x) {
+  std::ostringstream out;
+  out << x.sizes() << " " << x.scalar_type();
+  return out.str();
+}
+
+void RequireInt64(const std::string& name, const at::Tensor& x, std::int64_t dims) {
+  if (!x.defined()) Fail("'" + name + "' is missing");
+  if (x.dim() != dims || x.scalar_type() != at::kLong) {
+    Fail("'" + name + "' is " + Shape(x) + ", expected int64 with " + std::to_string(dims) + " dimension(s)");
+  }
+}
+
+// Both ends included; nothing to check in an empty tensor.
+void RequireRange(const std::string& name, const at::Tensor& x, std::int64_t low, std::int64_t high) {
+  if (!x.device().is_cpu() || x.numel() == 0) return;
+  const auto [smallest, largest] = at::aminmax(x);
+  if (smallest.item<std::int64_t>() < low || largest.item<std::int64_t>() > high) {
+    Fail("'" + name + "' has values from " + std::to_string(smallest.item<std::int64_t>()) + " to " +
+         std::to_string(largest.item<std::int64_t>()) + ", expected " + std::to_string(low) + " to " +
+         std::to_string(high));
+  }
+}
+
+void CheckImage(const ModelInput& input, const AgentConfig::Image& config) {
+  const at::Tensor& x = input.tensor;
+  if (x.dim() == 4 && x.size(1) == 3 && x.size(2) == config.size && x.size(3) == config.size &&
+      at::isFloatingType(x.scalar_type())) {
+    return;
+  }
+  const std::string size = std::to_string(config.size);
+  Fail("'images' is " + Shape(x) + ", expected floats [rows, 3, " + size + ", " + size + "] in [0, 1]");
+}
+
+std::int64_t Largest(const at::Tensor& x) { return x.numel() > 0 ? x.max().item<std::int64_t>() : 0; }
+
+void ReadWanted(AgentInputs& in, const WantedOutputs& wanted) {
+  for (const std::string_view name : wanted) {
+    if (name == "logits") {
+      in.wants_logits = true;
+    } else if (name == "image") {
+      in.wants_image = true;
+    } else if (name != "targets") {
+      throw Error("the agent has no output '" + std::string(name) + "'; it has logits, targets and image");
+    }
+  }
+  if (in.wants_image && in.images.empty()) {
+    throw Error("the agent cannot decode a picture without an image; hand in 'images' or do not ask for 'image'");
+  }
+}
+
+// Where the targets are read from: position - 1, in rows of `width` of which `kept` columns are left.
+at::Tensor Sources(const at::Tensor& supervised, std::int64_t width, std::int64_t kept) {
+  if (kept == width) return supervised - 1;
+  return at::floor_divide(supervised, width) * kept + at::remainder(supervised, width) - 1;
+}
+
+}  // namespace
+
+AgentInputs AgentInputs::Read(const ModelInputs& inputs, const WantedOutputs& wanted, const AgentConfig& config,
+                              std::int64_t vocabulary) {
+  AgentInputs in;
+  at::Tensor supervised;
+  for (const ModelInput& input : inputs) {
+    if (input.name == "images") {
+      CheckImage(input, config.image);
+      in.images.push_back(&input);
+      continue;
+    }
+    at::Tensor* slot = input.name == "tokens"            ? &in.tokens
+                       : input.name == "lengths"         ? &in.lengths
+                       : input.name == "supervised"      ? &supervised
+                       : input.name == "context_lengths" ? &in.context_lengths
+                                                         : nullptr;
+    if (slot == nullptr) {
+      Fail("'" + input.name + "' is unknown; known are images, tokens, lengths, supervised and context_lengths");
+    }
+    if (slot->defined()) Fail("'" + input.name + "' is given twice");
+    *slot = input.tensor;
+  }
+  if (in.images.size() > kMaxImages) {
+    Fail("'images' is given " + std::to_string(in.images.size()) + " times, the most is " + std::to_string(kMaxImages));
+  }
+  ReadWanted(in, wanted);
+
+  RequireInt64("tokens", in.tokens, 2);
+  RequireInt64("lengths", in.lengths, 1);
+  const std::int64_t rows = in.rows(), width = in.width();
+  if (rows == 0 || width == 0) Fail("'tokens' is " + Shape(in.tokens) + ", expected at least one row and one column");
+  if (!in.context_lengths.defined()) in.context_lengths = in.lengths;
+  RequireInt64("context_lengths", in.context_lengths, 1);
+  const auto require_rows = [&](const std::string& name, const at::Tensor& x) {
+    if (x.size(0) == rows) return;
+    Fail("'" + name + "' has " + std::to_string(x.size(0)) + " rows, 'tokens' has " + std::to_string(rows));
+  };
+  require_rows("lengths", in.lengths);
+  require_rows("context_lengths", in.context_lengths);
+  for (const ModelInput* image : in.images) require_rows("images", image->tensor);
+  RequireRange("tokens", in.tokens, 0, vocabulary - 1);
+  RequireRange("lengths", in.lengths, 1, width);
+  RequireRange("context_lengths", in.context_lengths, 1, width);
+
+  const bool on_host = in.tokens.device().is_cpu();
+  std::int64_t kept = in.wants_image && on_host ? Largest(in.context_lengths) : on_host ? 1 : width;
+  if (in.wants_logits) {
+    RequireInt64("supervised", supervised, 1);
+    RequireRange("supervised", supervised, 1, rows * width - 1);
+    in.targets = in.tokens.flatten().index_select(0, supervised);
+    if (on_host) {
+      const at::Tensor position = at::remainder(supervised, width);
+      RequireRange("supervised (position in the row)", position, 1, width - 1);
+      kept = std::max(kept, Largest(position));
+    }
+    in.selected = Sources(supervised, width, kept);
+  }
+  in.tokens = in.tokens.narrow(1, 0, kept);
+  return in;
+}
+
+}  // namespace medley

@@ -1,0 +1,36 @@
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <vector>
+
+#include <medley/model/agent/agent_config.h>
+#include <medley/model/model.h>
+
+namespace medley {
+
+// The inputs of one forward of the agent, checked:
+//   images           [rows, 3, size, size] in [0, 1], repeated: oldest first, the current one last; 0 to 4
+//   tokens           [rows, width] int64, padded at the end
+//   lengths          [rows] int64, 1..width
+//   supervised       [items] int64, row * width + position (>= 1) of the tokens that are scored; "logits" needs it
+//   context_lengths  [rows] int64, optional: the picture sees so many positions of the text, all by default
+// On the CPU values are checked too; elsewhere only shapes are, because looking at values would wait for the device.
+struct AgentInputs {
+  std::vector<const ModelInput*> images;
+  at::Tensor tokens, lengths, context_lengths;
+  at::Tensor targets;   // [items], where logits are wanted
+  at::Tensor selected;  // [items] flat positions (row * width + position) whose hidden states give the logits
+  bool wants_logits = false, wants_image = false;
+
+  // Of the tokens. On the CPU columns that nothing wanted can depend on are cut off.
+  std::int64_t rows() const { return tokens.size(0); }
+  std::int64_t width() const { return tokens.size(1); }
+
+  static constexpr std::size_t kMaxImages = 4;
+  // Throws an Error that names the input. `vocabulary` is the size of the embedding table.
+  static AgentInputs Read(const ModelInputs& inputs, const WantedOutputs& wanted, const AgentConfig& config,
+                          std::int64_t vocabulary);
+};
+
+}  // namespace medley

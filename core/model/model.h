@@ -1,0 +1,88 @@
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <medley/task/batch.h>
+
+namespace medley {
+
+// One input of a forward. Names may repeat ("images": oldest first, the current one last).
+struct ModelInput {
+  std::string name;
+  at::Tensor tensor;
+  std::string key;  // two inputs with one key are the same tensor: their encodings may be shared; "": unknown
+};
+using ModelInputs = std::vector<ModelInput>;
+using ModelOutputs = std::map<std::string, at::Tensor, std::less<>>;
+using WantedOutputs = std::vector<std::string_view>;
+
+// What the executor lends a model during one forward.
+class ForwardContext {
+ public:
+  using Fn = std::function<at::Tensor()>;
+  virtual ~ForwardContext();
+
+  // Runs layer `index` of a stack: x -> fn(x). Here the executor checkpoints; fn must own what it uses and
+  // may run again.
+  virtual at::Tensor Layer(std::string_view stack, int index, const at::Tensor& x,
+                           const std::function<at::Tensor(const at::Tensor&)>& fn);
+  // The value of fn, made once for a key in the micro-batch where that is possible. Never inside Layer.
+  virtual at::Tensor Shared(const std::string& key, const Fn& fn);
+  // A seed that is the same whenever the same rows run the same site of the same pass.
+  virtual std::uint64_t Seed(std::string_view site);
+};
+
+struct Parameter {
+  std::string name;
+  at::Tensor tensor;  // a leaf
+};
+
+struct GenerateOptions {
+  std::int64_t max_new_tokens = 16;
+  double temperature = 0;  // 0: greedy
+  std::uint64_t seed = 0;
+  bool decode_image = false;
+};
+
+struct Generated {
+  std::vector<std::vector<std::int64_t>> tokens;  // of each row, without prompt, eos and pads
+  at::Tensor image;                               // [rows, 3, size, size] where asked for
+};
+
+// The shape of a forward, for the estimate of its bytes.
+struct ForwardShape {
+  std::int64_t rows = 1;
+  std::int64_t images = 0;
+  std::int64_t text_width = 0;
+  std::int64_t supervised = 0;  // items of "logits"
+  bool decodes_image = false;
+  bool with_graph = true;
+};
+
+// A function from inputs and parameters to outputs. It keeps nothing between two calls.
+class Model {
+ public:
+  virtual ~Model();
+
+  virtual ModelOutputs Forward(const ModelInputs& inputs, const WantedOutputs& wanted,
+                               ForwardContext& context) const = 0;
+  virtual Generated Generate(const ModelInputs& prompt, const GenerateOptions& options) const = 0;
+
+  // In a fixed order, names unique.
+  virtual const std::vector<Parameter>& parameters() const = 0;
+  virtual std::vector<std::string_view> input_names() const = 0;
+  virtual std::vector<std::string_view> output_names() const = 0;
+  // Bytes that one forward of the shape adds while its graph lives; parameters not counted.
+  virtual std::int64_t Footprint(const ForwardShape& shape) const = 0;
+  // Moves every parameter to a device or another floating type (float64: gradient tests), in place.
+  virtual void To(at::Device device, at::ScalarType dtype) = 0;
+};
+
+}  // namespace medley

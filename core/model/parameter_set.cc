@@ -1,0 +1,57 @@
+#include <medley/model/parameter_set.h>
+
+#include <ATen/CPUGeneratorImpl.h>
+#include <ATen/Functions.h>
+#include <ATen/core/grad_mode.h>
+
+#include <cmath>
+
+#include <medley/base/random.h>
+#include <medley/model/kernels/ops.h>
+
+namespace medley {
+
+at::Tensor ParameterSet::Add(const std::string& name, at::Tensor value) {
+  value.set_requires_grad(true);
+  list_.push_back({name, value});
+  return value;
+}
+
+at::Tensor ParameterSet::Normal(const std::string& name, at::IntArrayRef shape, double deviation) {
+  // Drawn on the CPU whatever the device, so that a run starts from the same weights everywhere.
+  const bool meta = device_.is_meta();
+  at::Tensor value = at::empty(shape, at::device(meta ? device_ : at::Device(at::kCPU)).dtype(at::kFloat));
+  if (!meta) value.normal_(0, deviation, at::detail::createCPUGenerator(CombineSeeds(seed_, HashName(name))));
+  return Add(name, value.to(device_));
+}
+
+at::Tensor ParameterSet::Constant(const std::string& name, at::IntArrayRef shape, double value) {
+  return Add(name, at::full(shape, value, at::device(device_).dtype(at::kFloat)));
+}
+
+void ParameterSet::To(at::Device device, at::ScalarType dtype) {
+  at::NoGradGuard no_grad;
+  device_ = device;
+  for (Parameter& parameter : list_) {
+    parameter.tensor.mutable_grad().reset();
+    parameter.tensor.set_data(parameter.tensor.detach().to(device, dtype));
+  }
+}
+
+Linear::Linear(ParameterSet& set, const std::string& name, std::int64_t in, std::int64_t out, bool bias, double gain)
+    : weight_(set.Normal(name + ".weight", {out, in}, gain / std::sqrt(static_cast<double>(in)))) {
+  if (bias) bias_ = set.Constant(name + ".bias", {out}, 0);
+}
+
+at::Tensor Linear::operator()(const at::Tensor& x) const {
+  return bias_.defined() ? at::linear(x, weight_, bias_) : Project(x, weight_);
+}
+
+LayerNorm::LayerNorm(ParameterSet& set, const std::string& name, std::int64_t dim)
+    : weight_(set.Constant(name + ".weight", {dim}, 1)), bias_(set.Constant(name + ".bias", {dim}, 0)) {}
+
+at::Tensor LayerNorm::operator()(const at::Tensor& x) const {
+  return at::layer_norm(x, {weight_.size(0)}, weight_, bias_, 1e-5);
+}
+
+}  // namespace medley

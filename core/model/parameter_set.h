@@ -1,0 +1,57 @@
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include <medley/model/model.h>
+
+namespace medley {
+
+// The parameters of a model while it is built, and afterwards. A value depends on the seed and on the parameter's
+// name, not on the order of construction or on libtorch's default generator.
+class ParameterSet {
+ public:
+  // On the "meta" device parameters have shapes only.
+  ParameterSet(std::uint64_t seed, at::Device device) : seed_(seed), device_(device) {}
+
+  // Normal values around 0. Returns a handle that stays valid for the life of the set, through To.
+  at::Tensor Normal(const std::string& name, at::IntArrayRef shape, double deviation);
+  at::Tensor Constant(const std::string& name, at::IntArrayRef shape, double value);
+
+  const std::vector<Parameter>& list() const { return list_; }
+  void To(at::Device device, at::ScalarType dtype);
+
+ private:
+  at::Tensor Add(const std::string& name, at::Tensor value);
+
+  std::uint64_t seed_;
+  at::Device device_;
+  std::vector<Parameter> list_;
+};
+
+// y = x W^T + b, x [..., in]. W [out, in] starts with the deviation gain / sqrt(in), b (if any) with zeros.
+class Linear {
+ public:
+  Linear() = default;
+  Linear(ParameterSet& set, const std::string& name, std::int64_t in, std::int64_t out, bool bias, double gain = 1);
+  at::Tensor operator()(const at::Tensor& x) const;
+  const at::Tensor& weight() const { return weight_; }
+
+ private:
+  at::Tensor weight_, bias_;
+};
+
+class LayerNorm {
+ public:
+  LayerNorm() = default;
+  LayerNorm(ParameterSet& set, const std::string& name, std::int64_t dim);
+  at::Tensor operator()(const at::Tensor& x) const;
+
+ private:
+  at::Tensor weight_, bias_;
+};
+
+}  // namespace medley

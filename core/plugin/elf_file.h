@@ -1,0 +1,23 @@
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include <medley/plugin/registry.h>
+
+namespace medley {
+
+// What a shared object says of itself in its program headers.
+struct ElfFile {
+  FileIdentity identity;
+  std::string note;                 // of medley's note, as it stands in the file
+  std::string build_id;             // hex; "" where there is none
+  std::vector<std::string> needed;  // DT_NEEDED
+};
+
+// Reads a plugin file without loading it. Bounded in time and memory whatever the file holds; never maps it, because
+// a mapped file that shrinks is a SIGBUS. Throws Rejection.
+ElfFile ReadElfFile(const std::filesystem::path& path);
+
+}  // namespace medley

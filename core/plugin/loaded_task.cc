@@ -1,0 +1,114 @@
+#include <ATen/core/Tensor.h>
+#include <c10/core/GradMode.h>
+
+#include <algorithm>
+#include <utility>
+
+#include <medley/plugin/plugin_host.h>
+
+#include "global_state_guard.h"
+#include "plugin_call.h"
+
+namespace medley {
+namespace {
+
+std::string Describe(const at::Tensor& tensor) {
+  if (!tensor.defined()) return "an undefined tensor";
+  return c10::str(tensor.sizes(), " ", tensor.scalar_type(), " on ", tensor.device());
+}
+
+std::string Span(const RowRange& rows) {
+  return "rows " + std::to_string(rows.begin) + ".." + std::to_string(rows.begin + rows.count);
+}
+
+const ConstantInfo& FindConstant(const TaskInfo& info, std::string_view name) {
+  std::string known;
+  for (const ConstantInfo& constant : info.constants) {
+    if (constant.name == name) return constant;
+    known += (known.empty() ? "" : ", ") + constant.name;
+  }
+  throw Error("the spec has no constant '" + std::string(name) + "'; it declares " + (known.empty() ? "none" : known));
+}
+
+void CheckConstant(const ConstantInfo& info, const at::Tensor& tensor) {
+  const at::ScalarType dtype = info.dtype == "int64" ? at::kLong : at::kFloat;
+  if (tensor.defined() && tensor.device().is_cpu() && tensor.scalar_type() == dtype &&
+      tensor.sizes() == at::IntArrayRef({info.rows, info.width})) {
+    return;
+  }
+  throw Error("the spec declares " + c10::str("[", info.rows, ", ", info.width, "] ", info.dtype, " on cpu") +
+              ", the task built " + Describe(tensor));
+}
+
+}  // namespace
+
+LoadedTask::LoadedTask(const TaskInfo& info, const VariantInfo& variant, std::string plugin,
+                       std::unique_ptr<Task> task)
+    : info_(info), variant_(variant), plugin_(std::move(plugin)), task_(std::move(task)) {}
+
+Batch LoadedTask::Sample(const RowRange& rows) const {
+  return CallPlugin(plugin_, info_.name, "sampling " + Span(rows), [&] {
+    Batch batch = task_->Sample(rows);
+    const RowRange& got = batch.rows();
+    if (got.seed != rows.seed || got.begin != rows.begin || got.count != rows.count) {
+      throw Error("the batch says that it holds " + Span(got));
+    }
+    return batch;
+  });
+}
+
+Sums LoadedTask::Run(std::string_view pass, PassContext& context) const {
+  return CallPlugin(plugin_, info_.name, "running pass " + std::string(pass),
+                    [&] { return task_->Run(pass, context); });
+}
+
+Outcomes LoadedTask::Evaluate(EvalContext& context, const RowRange& rows) const {
+  return CallPlugin(plugin_, info_.name, "evaluating " + Span(rows), [&] {
+    Outcomes outcomes = task_->Evaluate(context, rows);
+    const auto expected = static_cast<std::size_t>(rows.count);
+    const auto short_list = std::find_if(outcomes.trivial.begin(), outcomes.trivial.end(),
+                                         [&](const auto& item) { return item.second.size() != expected; });
+    if (outcomes.score.size() != expected || short_list != outcomes.trivial.end()) {
+      throw Error("an outcome for each of the " + std::to_string(expected) + " rows was expected, got " +
+                  std::to_string(outcomes.score.size() != expected ? outcomes.score.size()
+                                                                   : short_list->second.size()));
+    }
+    return outcomes;
+  });
+}
+
+at::Tensor LoadedTask::Constant(std::string_view name, at::Device device) {
+  return CallPlugin(plugin_, info_.name, "building constant " + std::string(name), [&] {
+    const ConstantInfo& constant = FindConstant(info_, name);
+    auto& places = constants_[constant.name];
+    if (const auto found = places.find(device); found != places.end()) return found->second;
+    auto on_host = places.find(at::kCPU);
+    if (on_host == places.end()) {
+      const GlobalStateGuard guard(CombineSeeds(HashName(info_.name), HashName(name)));
+      c10::GradMode::set_enabled(false);
+      const at::Tensor built = task_->Constant(name);
+      CheckConstant(constant, built);
+      // Its own memory: a view would keep, and not count, what it is a view of.
+      on_host = places.emplace(at::kCPU, built.detach().clone(at::MemoryFormat::Contiguous)).first;
+    }
+    if (device.is_cpu()) return on_host->second;
+    const at::Tensor moved = on_host->second.to(device);
+    places.emplace(device, moved);
+    return moved;
+  });
+}
+
+std::int64_t LoadedTask::ConstantBytes(at::Device device) const {
+  std::int64_t bytes = 0;
+  for (const auto& [name, places] : constants_) {
+    const auto found = places.find(device);
+    if (found != places.end()) bytes += static_cast<std::int64_t>(found->second.nbytes());
+  }
+  return bytes;
+}
+
+void LoadedTask::DropConstants(at::Device device) {
+  for (auto& [name, places] : constants_) places.erase(device);
+}
+
+}  // namespace medley

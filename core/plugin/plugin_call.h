@@ -1,0 +1,35 @@
+#pragma once
+
+#include <c10/util/Exception.h>
+
+#include <exception>
+#include <string>
+#include <utility>
+
+#include <medley/base/error.h>
+
+namespace medley {
+
+// Calls into a plugin's code: whatever it throws becomes an Error (or InputError) that begins with
+// "plugin 'zoom' (task zoom_gold, while sampling rows 0..8): ". Out-of-memory passes unchanged, for who can help it.
+template <typename Fn>
+auto CallPlugin(const std::string& plugin, const std::string& task, const std::string& phase, Fn&& fn) {
+  const auto prefix = [&] { return "plugin '" + plugin + "' (task " + task + ", while " + phase + "): "; };
+  try {
+    return std::forward<Fn>(fn)();
+  } catch (const c10::OutOfMemoryError&) {
+    throw;
+  } catch (const c10::Error& e) {
+    throw Error(prefix() + e.what_without_backtrace());
+  } catch (const InputError& e) {
+    throw InputError(prefix() + e.what());
+  } catch (const Error& e) {
+    throw Error(prefix() + e.what(), e.code());
+  } catch (const std::exception& e) {
+    throw Error(prefix() + e.what());
+  } catch (...) {
+    throw Error(prefix() + "threw something that is not a std::exception");
+  }
+}
+
+}  // namespace medley

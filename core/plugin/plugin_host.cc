@@ -1,0 +1,117 @@
+#include <medley/plugin/plugin_host.h>
+
+#include <utility>
+
+#include <medley/base/suggest.h>
+
+#include "global_state_guard.h"
+#include "plugin_call.h"
+#include "plugin_library.h"
+
+namespace medley {
+namespace {
+
+template <typename Items>
+std::vector<std::string> NamesOf(const Items& items) {
+  std::vector<std::string> names;
+  for (const auto& item : items) names.push_back(item.name);
+  return names;
+}
+
+[[noreturn]] void NoSuch(const std::string& task, const std::string& what, const std::string& name,
+                         const std::vector<std::string>& names) {
+  throw InputError("task '" + task + "' has no " + what + " '" + name + "'" + DidYouMean(name, names) +
+                   " (it has: " + (names.empty() ? "none" : JoinNames(names)) + ")");
+}
+
+std::map<std::string, double, std::less<>> MergeOptions(const TaskInfo& info, const TaskSettings& settings) {
+  std::map<std::string, double, std::less<>> options;
+  for (const OptionInfo& option : info.options) options[option.name] = option.value;
+  for (const auto& [name, value] : settings.options) {
+    if (options.find(name) == options.end()) NoSuch(info.name, "option", name, NamesOf(info.options));
+  }
+  for (const OptionInfo& option : info.options) {
+    const auto given = settings.options.find(option.name);
+    if (given == settings.options.end()) continue;
+    if (!(option.low <= given->second && given->second <= option.high)) {
+      throw InputError(c10::str("task '", info.name, "': option '", option.name, "' is ", given->second,
+                                "; it may be from ", option.low, " to ", option.high));
+    }
+    options[option.name] = given->second;
+  }
+  return options;
+}
+
+void CheckSpecialTokens(const TaskInfo& info, const Tokenizer& tokenizer) {
+  std::vector<std::string> missing;
+  for (const std::string& token : info.special_tokens) {
+    if (!tokenizer.Has(token)) missing.push_back(token);
+  }
+  if (missing.empty()) return;
+  throw InputError("task '" + info.name + "' needs special tokens that the tokenizer has not: " + JoinNames(missing) +
+                   ". Make a tokenizer that has them: medley tokenizer train");
+}
+
+std::size_t IndexOf(const PluginFile& file, std::string_view task) {
+  std::size_t index = 0;
+  while (file.tasks[index].name != task) ++index;
+  return index;
+}
+
+}  // namespace
+
+PluginHost::PluginHost(Context context) : context_(std::move(context)) {}
+PluginHost::~PluginHost() = default;
+
+LoadedTask& PluginHost::Get(std::string_view task) {
+  auto found = tasks_.find(task);
+  if (found == tasks_.end()) found = tasks_.emplace(task, Load(task)).first;
+  return *found->second.task;
+}
+
+PluginHost::Entry PluginHost::Load(std::string_view task) const {
+  const TaskInfo& info = context_.registry.Require(task);
+  const PluginFile& file = context_.registry.FileOf(task);
+  const auto given = context_.settings.find(task);
+  const TaskSettings settings = given == context_.settings.end() ? TaskSettings{} : given->second;
+  const VariantInfo* variant = info.FindVariant(settings.variant);
+  if (variant == nullptr) NoSuch(info.name, "variant", settings.variant, NamesOf(info.variants));
+  CheckSpecialTokens(info, context_.tokenizer);
+  Entry entry;
+  entry.context = std::make_unique<TaskContext>(TaskContext{context_.tokenizer, context_.image, variant->name,
+                                                            MergeOptions(info, settings), context_.control_text});
+
+  const std::string plugin = file.path.stem().string();
+  const PluginLibrary& library = *CallPlugin(plugin, info.name, "loading " + file.path.string(), [&] {
+    const GlobalStateGuard guard(HashName(plugin));
+    return &PluginLibrary::Load(file);
+  });
+  const GlobalStateGuard guard(HashName(info.name));
+  std::unique_ptr<Task> made = CallPlugin(plugin, info.name, "making the task",
+                                          [&] { return library.Make(IndexOf(file, task), *entry.context); });
+  entry.task = std::make_unique<LoadedTask>(info, *variant, plugin, std::move(made));
+  return entry;
+}
+
+bool PluginHost::IsLoaded(std::string_view task) const { return tasks_.find(task) != tasks_.end(); }
+
+std::vector<std::string> PluginHost::loaded() const {
+  std::vector<std::string> names;
+  for (const auto& [name, entry] : tasks_) names.push_back(name);
+  return names;
+}
+
+std::vector<std::string> PluginHost::Texts(const Registry& registry) {
+  std::vector<std::string> texts;
+  for (const TaskInfo* info : registry.tasks()) {
+    const PluginFile& file = registry.FileOf(info->name);
+    const GlobalStateGuard guard(HashName(info->name));
+    std::vector<std::string> more =
+        CallPlugin(file.path.stem().string(), info->name, "listing its texts",
+                   [&] { return PluginLibrary::Load(file).Texts(IndexOf(file, info->name)); });
+    texts.insert(texts.end(), std::make_move_iterator(more.begin()), std::make_move_iterator(more.end()));
+  }
+  return texts;
+}
+
+}  // namespace medley

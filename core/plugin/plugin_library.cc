@@ -1,0 +1,131 @@
+#define BOOST_DLL_USE_STD_FS
+#include "plugin_library.h"
+
+#include <c10/util/Exception.h>
+#include <dlfcn.h>
+
+#include <algorithm>
+#include <array>
+#include <boost/dll/shared_library.hpp>
+#include <cstring>
+#include <map>
+#include <mutex>
+#include <string_view>
+#include <system_error>
+
+#include "elf_file.h"
+#include "rejection.h"
+#include "trust.h"
+
+namespace medley {
+namespace {
+
+using EntryFunction = const PluginEntry*();
+
+// A library of libtorch or medley under another name would be a second copy of it in the process: it aborts in its
+// static initialisers, where nobody can catch.
+std::string SecondCopy(const ElfFile& elf) {
+  constexpr std::array kOptional = {"libtorch.so", "libtorch_cuda.so", "libc10_cuda.so"};
+  for (const std::string& name : elf.needed) {
+    const bool ours = name.starts_with("libtorch") || name.starts_with("libc10") || name.starts_with("libmedley");
+    const bool optional = std::find(kOptional.begin(), kOptional.end(), name) != kOptional.end();
+    if (!ours || optional || name.find('/') != std::string::npos) continue;
+    if (void* handle = dlopen(name.c_str(), RTLD_LAZY | RTLD_LOCAL | RTLD_NOLOAD)) {
+      dlclose(handle);
+      continue;
+    }
+    return "it needs " + Printable(name) + ", which is not what this medley runs on. Rebuild it with this medley";
+  }
+  return "";
+}
+
+std::string CheckFile(const PluginFile& file) {
+  if (std::string reason = WhyUnsafe(file.path); !reason.empty()) return reason;
+  try {
+    const ElfFile elf = ReadElfFile(file.path);
+    if (!(elf.identity == file.identity) || elf.note != file.note) {
+      return "the file has changed since this run began. Start medley again";
+    }
+    return SecondCopy(elf);
+  } catch (const Rejection& rejection) {
+    return "the file has changed since this run began: " + rejection.reason;
+  }
+}
+
+std::string ExplainLinker(const std::string& message) {
+  if (message.find("medley_link_api") != std::string::npos) {
+    return message + ". It was built for another medley or libtorch than its note says. Rebuild it with this medley";
+  }
+  return message + ". Link the plugin against what it uses, or rebuild it with this medley";
+}
+
+void Rethrow(int code, const PluginFailure& failure) {
+  switch (static_cast<PluginResult>(code)) {
+    case PluginResult::kOk:
+      return;
+    case PluginResult::kOutOfMemory:
+      C10_THROW_ERROR(OutOfMemoryError, std::string(failure.message));
+    case PluginResult::kBadInput:
+      throw InputError(failure.message);
+    case PluginResult::kFailed:
+      break;
+  }
+  throw Error(failure.message);
+}
+
+}  // namespace
+
+const PluginLibrary& PluginLibrary::Load(const PluginFile& file) {
+  // Leaked, so that no destructor of a static calls into a plugin while the process ends.
+  static auto& mutex = *new std::mutex;
+  static auto& loaded = *new std::map<std::filesystem::path, PluginLibrary>;
+  const std::scoped_lock lock(mutex);
+  const auto found = loaded.find(file.path);
+  if (found == loaded.end()) return loaded.emplace(file.path, Open(file)).first->second;
+  // The linker goes by the path and would give the old code again.
+  if (!(found->second.identity_ == file.identity)) {
+    throw Error("an older version of the file is already loaded. Start medley again");
+  }
+  return found->second;
+}
+
+PluginLibrary PluginLibrary::Open(const PluginFile& file) {
+  namespace dll = boost::dll;
+  if (std::string reason = CheckFile(file); !reason.empty()) throw Error(reason);
+  const auto mode = static_cast<dll::load_mode::type>(
+      static_cast<unsigned>(dll::load_mode::rtld_now) | static_cast<unsigned>(dll::load_mode::rtld_local) |
+      static_cast<unsigned>(RTLD_NODELETE));
+  try {
+    const auto* library = new dll::shared_library(file.path, mode);  // never closed
+    const auto& function = library->get<EntryFunction>("medley_plugin_v1");
+    const PluginEntry* entry = function();
+    if (entry == nullptr || entry->size < sizeof(PluginEntry)) throw Error("its entry is of an older medley. Rebuild it");
+    const std::string_view note(static_cast<const char*>(entry->note), entry->note_size);
+    if (note != file.note || entry->task_count != file.tasks.size()) {
+      throw Error("what was loaded differs from the file that was read. Start medley again");
+    }
+    return PluginLibrary(file, *entry);
+  } catch (const std::system_error& e) {
+    throw Error(ExplainLinker(e.what()));
+  }
+}
+
+std::unique_ptr<Task> PluginLibrary::Make(std::size_t index, const TaskContext& context) const {
+  Task* task = nullptr;
+  PluginFailure failure{};
+  Rethrow(entry_.make(static_cast<std::uint32_t>(index), &context, &task, &failure), failure);
+  if (task == nullptr) throw Error("it made no task");
+  return std::unique_ptr<Task>(task);
+}
+
+std::vector<std::string> PluginLibrary::Texts(std::size_t index) const {
+  std::vector<std::string> texts;
+  const auto add = [](void* sink, const char* text, std::size_t size) {
+    static_cast<std::vector<std::string>*>(sink)->emplace_back(text, size);
+  };
+  PluginFailure failure{};
+  Rethrow(entry_.texts(static_cast<std::uint32_t>(index), &texts, add, &failure), failure);
+  return texts;
+}
+
+}  // namespace medley

@@ -1,0 +1,131 @@
+#include "plugin_scan.h"
+
+#include <sys/auxv.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <optional>
+#include <string>
+#include <system_error>
+#include <utility>
+
+#include <medley/base/error.h>
+#include <medley/task/abi.h>
+
+#include "abi_check.h"
+#include "elf_file.h"
+#include "rejection.h"
+#include "spec_reader.h"
+#include "trust.h"
+
+namespace medley {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::optional<std::string> Environment(const char* name) {
+  const char* value = getauxval(AT_SECURE) == 0 ? std::getenv(name) : nullptr;
+  if (value == nullptr || *value == '\0') return std::nullopt;
+  return value;
+}
+
+std::vector<SearchPath> FromEnvironment() {
+  std::vector<SearchPath> paths;
+  const std::optional<std::string> value = Environment("MEDLEY_PLUGIN_PATH");
+  if (!value) return paths;
+  for (std::size_t begin = 0; begin <= value->size();) {
+    const std::size_t end = std::min(value->find(':', begin), value->size());
+    const fs::path path = value->substr(begin, end - begin);
+    if (!path.is_absolute()) {
+      throw InputError("MEDLEY_PLUGIN_PATH: '" + Printable(path.string()) +
+                       "' is not an absolute path; the variable holds absolute paths with ':' between them");
+    }
+    paths.push_back({path, true});
+    begin = end + 1;
+  }
+  return paths;
+}
+
+std::optional<fs::path> UserDirectory() {
+  const std::string name = "plugins-" + std::to_string(kPluginApi);
+  const std::optional<std::string> data = Environment("XDG_DATA_HOME");
+  if (data && fs::path(*data).is_absolute()) return fs::path(*data) / "medley" / name;
+  const std::optional<std::string> home = Environment("HOME");
+  if (home && fs::path(*home).is_absolute()) return fs::path(*home) / ".local/share/medley" / name;
+  return std::nullopt;
+}
+
+PluginFile ReadPlugin(const fs::path& candidate) {
+  std::error_code error;
+  const fs::path path = fs::canonical(candidate, error);
+  if (error) {
+    throw Rejection{"missing", fs::is_symlink(candidate) ? "a link that leads nowhere" : error.message()};
+  }
+  if (std::string reason = WhyUnsafe(path); !reason.empty()) throw Rejection{"bad permissions", reason};
+  ElfFile elf = ReadElfFile(path);
+  PluginNote note = ReadPluginNote(elf.note);
+  if (std::string differences = AbiDifferences(note.abi, HostAbi()); !differences.empty()) {
+    throw Rejection{"bad abi", differences};
+  }
+  return PluginFile{path, elf.identity, std::move(elf.build_id), std::move(elf.note), std::move(note.tasks)};
+}
+
+// The *.so of a directory, or the file itself.
+std::vector<fs::path> Candidates(const fs::path& where) {
+  if (!fs::is_directory(where)) return {where};
+  std::vector<fs::path> files;
+  for (const fs::directory_entry& entry : fs::directory_iterator(where)) {
+    if (entry.path().extension() == ".so") files.push_back(entry.path());
+  }
+  std::sort(files.begin(), files.end());
+  return files;
+}
+
+}  // namespace
+
+std::vector<SearchPath> SearchPaths(const PluginSearch& search) {
+  std::vector<SearchPath> paths;
+  for (const fs::path& path : search.paths) {
+    if (!path.is_absolute()) {
+      throw InputError("plugin path '" + Printable(path.string()) + "' must be absolute");
+    }
+    paths.push_back({path, true});
+  }
+  if (search.environment) {
+    for (SearchPath& path : FromEnvironment()) paths.push_back(std::move(path));
+  }
+  if (search.user_directory) {
+    if (std::optional<fs::path> user = UserDirectory()) paths.push_back({*user, false});
+  }
+  if (search.own_directory) paths.push_back({OwnPluginDirectory(), false});
+  return paths;
+}
+
+ScannedDirectory ScanPlugins(const SearchPath& where) {
+  ScannedDirectory scanned;
+  std::error_code error;
+  const fs::path real = fs::canonical(where.path, error);
+  if (error) {
+    const bool silent = !where.expected && error == std::errc::no_such_file_or_directory;
+    if (!silent) scanned.rejected.push_back({where.path, "missing", error.message()});
+    return scanned;
+  }
+  try {
+    if (std::string reason = fs::is_directory(real) ? WhyUnsafe(real) : ""; !reason.empty()) {
+      scanned.rejected.push_back({real, "bad permissions", reason});
+      return scanned;
+    }
+    for (const fs::path& candidate : Candidates(real)) {
+      try {
+        scanned.files.push_back(ReadPlugin(candidate));
+      } catch (const Rejection& rejection) {
+        scanned.rejected.push_back({candidate, rejection.state, rejection.reason});
+      }
+    }
+  } catch (const fs::filesystem_error& e) {
+    scanned.rejected.push_back({real, "unreadable", e.code().message()});
+  }
+  return scanned;
+}
+
+}  // namespace medley

@@ -1,0 +1,82 @@
+#include <medley/plugin/registry.h>
+
+#include <algorithm>
+#include <utility>
+
+#include <medley/base/error.h>
+#include <medley/base/suggest.h>
+
+#include "plugin_scan.h"
+#include "rejection.h"
+
+namespace medley {
+Registry Registry::Scan(const PluginSearch& search) {
+  Registry registry;
+  for (const SearchPath& where : SearchPaths(search)) {
+    registry.searched_.push_back(where.path);
+    ScannedDirectory scanned = ScanPlugins(where);
+    registry.rejected_.insert(registry.rejected_.end(), scanned.rejected.begin(), scanned.rejected.end());
+    const std::size_t first = registry.files_.size();
+    for (PluginFile& file : scanned.files) registry.Take(std::move(file), first);
+  }
+  return registry;
+}
+
+void Registry::Take(PluginFile file, std::size_t first_of_directory) {
+  const auto same = [&](const PluginFile& other) {
+    return other.identity.device == file.identity.device && other.identity.inode == file.identity.inode;
+  };
+  if (std::any_of(files_.begin(), files_.end(), same)) return;
+
+  std::vector<std::size_t> ours;
+  for (std::size_t i = 0; i < file.tasks.size(); ++i) {
+    const std::string& task = file.tasks[i].name;
+    const auto taken = by_name_.find(task);
+    if (taken == by_name_.end()) {
+      ours.push_back(i);
+      continue;
+    }
+    const std::filesystem::path& other = files_[taken->second.first].path;
+    if (taken->second.first >= first_of_directory) {
+      throw InputError("task '" + task + "' is in two plugins of one directory, " + Printable(other.string()) +
+                       " and " + Printable(file.path.string()) + ": remove one of them");
+    }
+    rejected_.push_back({file.path, "shadowed", "task '" + task + "' is already in " + other.string()});
+  }
+  if (ours.empty()) return;
+  for (const std::size_t i : ours) by_name_.emplace(file.tasks[i].name, std::pair(files_.size(), i));
+  files_.push_back(std::move(file));
+}
+
+std::vector<const TaskInfo*> Registry::tasks() const {
+  std::vector<const TaskInfo*> tasks;
+  for (const auto& [name, where] : by_name_) tasks.push_back(&files_[where.first].tasks[where.second]);
+  return tasks;
+}
+
+const TaskInfo* Registry::Find(std::string_view task) const {
+  const auto found = by_name_.find(task);
+  return found == by_name_.end() ? nullptr : &files_[found->second.first].tasks[found->second.second];
+}
+
+const TaskInfo& Registry::Require(std::string_view task) const {
+  if (const TaskInfo* info = Find(task)) return *info;
+  std::vector<std::string> names, places;
+  for (const auto& [name, where] : by_name_) names.push_back(name);
+  for (const std::filesystem::path& path : searched_) places.push_back(Printable(path.string()));
+  std::string message = "no such task: '" + Printable(task) + "'" + DidYouMean(task, names) + " (" +
+                        std::to_string(names.size()) + " tasks: medley tasks; searched: " + JoinNames(places) + ")";
+  for (const RejectedPlugin& file : rejected_) {
+    if (file.path.stem() == task || names.empty()) {
+      message += "\n  " + Printable(file.path.string()) + " was not used (" + file.state + "): " + file.reason;
+    }
+  }
+  throw InputError(message);
+}
+
+const PluginFile& Registry::FileOf(std::string_view task) const {
+  Require(task);
+  return files_[by_name_.find(task)->second.first];
+}
+
+}  // namespace medley

@@ -1,0 +1,69 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <medley/plugin/task_info.h>
+
+namespace medley {
+
+// Which file on which disk, and whether it has changed since it was read.
+struct FileIdentity {
+  std::uint64_t device = 0, inode = 0, size = 0;
+  std::int64_t modified_ns = 0, changed_ns = 0;
+  bool operator==(const FileIdentity&) const = default;
+};
+
+// A plugin file, read without loading it.
+struct PluginFile {
+  std::filesystem::path path;  // absolute, real
+  FileIdentity identity;
+  std::string build_id;  // hex, "" where the linker wrote none
+  std::string note;      // the bytes of .note.medley, compared again after loading
+  std::vector<TaskInfo> tasks;
+};
+
+// A file or directory that was found and not used, with the reason in words.
+struct RejectedPlugin {
+  std::filesystem::path path;
+  std::string state;  // shadowed, not a plugin, bad abi, bad permissions, truncated, ...
+  std::string reason;
+};
+
+struct PluginSearch {
+  std::vector<std::filesystem::path> paths;  // --plugin-path and the config's, first wins
+  bool environment = true;                   // MEDLEY_PLUGIN_PATH
+  bool user_directory = true;
+  bool own_directory = true;  // the one beside libmedley
+};
+
+// Every task that can be trained, from files that were read and not loaded. Scanning never runs a plugin's code.
+class Registry {
+ public:
+  static Registry Scan(const PluginSearch& search);
+
+  // In alphabetical order.
+  std::vector<const TaskInfo*> tasks() const;
+  const TaskInfo* Find(std::string_view task) const;
+  // An InputError that suggests near names and lists where it looked.
+  const TaskInfo& Require(std::string_view task) const;
+  const PluginFile& FileOf(std::string_view task) const;
+  const std::vector<PluginFile>& files() const { return files_; }
+  const std::vector<RejectedPlugin>& rejected() const { return rejected_; }
+  const std::vector<std::filesystem::path>& searched() const { return searched_; }
+
+ private:
+  // `first_of_directory` is the index of the first file of the directory that is being read.
+  void Take(PluginFile file, std::size_t first_of_directory);
+
+  std::vector<PluginFile> files_;
+  std::vector<RejectedPlugin> rejected_;
+  std::vector<std::filesystem::path> searched_;
+  std::map<std::string, std::pair<std::size_t, std::size_t>, std::less<>> by_name_;  // file, task in it
+};
+
+}  // namespace medley

@@ -1,0 +1,17 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace medley {
+
+// Thrown while a candidate file is read: why it is not a plugin of this medley. Ends up in Registry::rejected().
+struct Rejection {
+  std::string state;
+  std::string reason;
+};
+
+// Text of a stranger, safe to print: control characters as \xNN.
+std::string Printable(std::string_view text);
+
+}  // namespace medley

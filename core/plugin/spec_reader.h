@@ -1,0 +1,33 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <medley/plugin/task_info.h>
+
+namespace medley {
+
+// What a plugin was built with. Every field but the compiler must be the host's.
+struct AbiInfo {
+  std::string kind;
+  int api = 0;
+  std::string torch;
+  int cxx11 = 0;
+  int gxx_abi = 0;
+  int pointer = 0;
+  bool glibcxx_debug = false;
+  std::string sanitizer;
+  std::string compiler;
+};
+
+struct PluginNote {
+  AbiInfo abi;
+  std::vector<TaskInfo> tasks;
+};
+
+// The JSON of a plugin's note, which may be anybody's: strict types, known limits. Throws Rejection ("bad note").
+// With an API of another number only the ABI is read, because the rest may have another form.
+PluginNote ReadPluginNote(std::string_view json);
+
+}  // namespace medley

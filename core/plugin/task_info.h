@@ -1,0 +1,72 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace medley {
+
+// TaskSpec as read from a plugin's note: the same facts, in types for the run time. See task/spec.h.
+struct PassInfo {
+  std::string name;
+  int text_width = 0;
+  std::vector<std::string> images;
+  bool decodes_image = false;
+  std::vector<std::string> carries;
+};
+
+struct TermInfo {
+  std::string name;
+  double weight = 1;
+  int max_items = 1;
+};
+
+struct VariantInfo {
+  std::string name;
+  std::vector<PassInfo> passes;
+  std::vector<TermInfo> terms;
+
+  bool Carries() const;           // does any pass make a carry?
+  std::int64_t TokensPerRow() const;  // declared text widths, added up
+};
+
+struct ConstantInfo {
+  std::string name;
+  int rows = 0;
+  int width = 0;
+  std::string dtype;
+};
+
+struct OptionInfo {
+  std::string name;
+  double value = 0;
+  double low = 0;
+  double high = 1;
+  std::string summary;
+};
+
+struct ScoreInfo {
+  std::string name;
+  bool higher_is_better = true;
+  std::optional<double> chance;
+};
+
+struct TaskInfo {
+  std::string name;
+  std::string version;
+  std::string summary;
+  std::vector<VariantInfo> variants;  // the first is "default"
+  std::vector<ConstantInfo> constants;
+  std::vector<OptionInfo> options;
+  std::vector<std::string> inputs;
+  std::vector<std::string> outputs;
+  std::vector<std::string> special_tokens;
+  ScoreInfo score;
+
+  // Null where the task has no such variant.
+  const VariantInfo* FindVariant(std::string_view variant) const;
+};
+
+}  // namespace medley

@@ -1,0 +1,93 @@
+#include <medley/report/console.h>
+
+#include <spdlog/sinks/basic_file_sink.h>
+#include <spdlog/spdlog.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <medley/base/error.h>
+
+namespace medley {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+using Clock = std::chrono::steady_clock;
+
+constexpr milliseconds kRepaint{100};
+constexpr seconds kPlainLine{10};
+constexpr std::size_t kDefaultColumns = 80;
+
+std::size_t TerminalColumns(std::FILE* out) {
+  winsize size{};
+  if (::ioctl(::fileno(out), TIOCGWINSZ, &size) != 0 || size.ws_col == 0) return kDefaultColumns;
+  return size.ws_col;
+}
+
+std::shared_ptr<spdlog::logger> OpenLog(const std::filesystem::path& file) {
+  if (file.empty()) return nullptr;
+  try {
+    auto log = std::make_shared<spdlog::logger>(
+        "medley", std::make_shared<spdlog::sinks::basic_file_sink_mt>(file.string()));
+    log->set_pattern("%Y-%m-%d %H:%M:%S %L %v");
+    log->flush_on(spdlog::level::info);
+    // A full disk must not end a run because of its log.
+    log->set_error_handler([](const std::string&) {});
+    return log;
+  } catch (const spdlog::spdlog_ex& error) {
+    throw Error("cannot open the log file " + file.string() + ": " + error.what());
+  }
+}
+
+}  // namespace
+
+Console::Console(std::FILE* out, const std::filesystem::path& log_file)
+    : out_(out), terminal_(::isatty(::fileno(out)) == 1), last_paint_(), last_line_(Clock::now()), log_(OpenLog(log_file)) {}
+
+Console::~Console() { ClearStatus(); }
+
+void Console::ClearStatus() {
+  if (!status_shown_) return;
+  std::fputs("\r\x1b[K", out_);
+  std::fflush(out_);
+  status_shown_ = false;
+}
+
+void Console::Say(const std::string& line) {
+  ClearStatus();
+  std::fprintf(out_, "%s\n", line.c_str());
+  std::fflush(out_);
+  if (log_) log_->info(line);
+}
+
+void Console::Warn(const std::string& line) {
+  ClearStatus();
+  std::fprintf(out_, "warning: %s\n", line.c_str());
+  std::fflush(out_);
+  if (log_) log_->warn(line);
+}
+
+void Console::Paint(const std::string& line) {
+  const std::size_t columns = TerminalColumns(out_);
+  std::string visible = line;
+  if (visible.size() >= columns) visible.resize(columns - 1);  // a full last column would scroll
+  std::fprintf(out_, "\r%s\x1b[K", visible.c_str());
+  std::fflush(out_);
+  status_shown_ = true;
+}
+
+void Console::Status(const std::string& line) {
+  const auto now = Clock::now();
+  if (terminal_ && now - last_paint_ >= kRepaint) {
+    Paint(line);
+    last_paint_ = now;
+  }
+  if (now - last_line_ < kPlainLine) return;
+  last_line_ = now;
+  if (log_) log_->info(line);
+  if (terminal_) return;
+  std::fprintf(out_, "%s\n", line.c_str());
+  std::fflush(out_);
+}
+
+}  // namespace medley

@@ -1,0 +1,44 @@
+#pragma once
+
+#include <chrono>
+#include <cstdio>
+#include <filesystem>
+#include <memory>
+#include <string>
+
+namespace spdlog {
+class logger;
+}
+
+namespace medley {
+
+// What a person sees of a run: lines that stay, and one status line.
+//
+// On a terminal the status line is repainted in place, at most ten times a second. Elsewhere (a pipe, a file, a batch
+// system) it becomes one plain line every ten seconds: no escape code and no carriage return ever goes into a log.
+class Console {
+ public:
+  // `log_file`: a copy of every line with its time; "" for none.
+  explicit Console(std::FILE* out, const std::filesystem::path& log_file = {});
+  ~Console();
+  Console(const Console&) = delete;
+  Console& operator=(const Console&) = delete;
+
+  void Say(const std::string& line);
+  // For trouble that the run survives.
+  void Warn(const std::string& line);
+  void Status(const std::string& line);
+  bool terminal() const { return terminal_; }
+
+ private:
+  void Paint(const std::string& line);
+  void ClearStatus();
+
+  std::FILE* out_;
+  bool terminal_;
+  bool status_shown_ = false;
+  std::chrono::steady_clock::time_point last_paint_, last_line_;
+  std::shared_ptr<spdlog::logger> log_;
+};
+
+}  // namespace medley

@@ -1,0 +1,49 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <string_view>
+
+namespace medley {
+
+// Small steps of file work whose every return value is checked: EINTR and short writes are loops, and whatever else
+// goes wrong is an Error with the path and the system's words. What "durable" means rests on a disk that honours fsync.
+
+// A file that is written once: created exclusively, so that a committed file is never opened for writing.
+class NewFile {
+ public:
+  // Reserves `expected_bytes` where the filesystem can, so that a full disk shows before anything is written.
+  explicit NewFile(std::filesystem::path path, std::int64_t expected_bytes = 0);
+  ~NewFile();  // closes; a file without Commit is left for its directory's owner to remove
+  NewFile(const NewFile&) = delete;
+  NewFile& operator=(const NewFile&) = delete;
+
+  void Write(const void* data, std::size_t size);
+  // fsync and close. A failed fsync is final: the kernel may have dropped the pages, asking again proves nothing.
+  void Commit();
+
+  const std::filesystem::path& path() const { return path_; }
+
+ private:
+  std::filesystem::path path_;
+  int fd_ = -1;
+};
+
+[[noreturn]] void ThrowFileError(std::string_view doing, const std::filesystem::path& path, int error_number);
+
+// Writes all of it or throws; returns only then.
+void WriteAll(int fd, const void* data, std::size_t size, const std::filesystem::path& path);
+void SyncFile(int fd, const std::filesystem::path& path);
+void SyncDirectory(const std::filesystem::path& directory);
+// An error where `to` is already there, be it an empty directory.
+void RenameNoReplace(const std::filesystem::path& from, const std::filesystem::path& to);
+// Replaces a small file as a whole: after a crash either the old or the new one is there.
+void ReplaceFile(const std::filesystem::path& path, std::string_view contents);
+// Plain files only (no link, no pipe), of at most `limit` bytes.
+std::string ReadSmallFile(const std::filesystem::path& path, std::int64_t limit);
+// Bytes that an unprivileged writer can still use there.
+std::int64_t FreeBytes(const std::filesystem::path& directory);
+
+}  // namespace medley

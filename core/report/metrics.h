@@ -1,0 +1,63 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include <medley/curriculum/mixer.h>
+#include <medley/report/append_file.h>
+
+namespace medley {
+
+struct LoggedTerm {
+  double sum = 0;
+  std::int64_t count = 0;
+  double weight = 1;
+  double mean() const { return count > 0 ? sum / static_cast<double>(count) : 0.0; }
+};
+using LoggedLosses = std::map<std::string, std::map<std::string, LoggedTerm>>;  // task, term
+
+// The weighted loss of one task.
+double TotalLoss(const std::map<std::string, LoggedTerm>& terms);
+
+// All that is known of one step. What is above the line is the same in every run of the same seed.
+struct StepRecord {
+  std::int64_t step = 0;  // counted from 1
+  std::vector<Draw> draws;
+  LoggedLosses losses;
+  double gradient_norm = 0;
+  double learning_rate = 0;
+  nlohmann::ordered_json evaluation;  // null where none was due
+  // ---
+  double seconds = 0;
+  std::int64_t memory_now = 0;   // bytes
+  std::int64_t memory_peak = 0;  // bytes, within the step
+  std::map<std::string, std::int64_t> constant_bytes;  // by task
+
+  std::int64_t rows() const;
+};
+
+// Committed lengths of the logs, by file name.
+using LogOffsets = std::map<std::string, std::int64_t>;
+
+// metrics.jsonl (deterministic, every step once), timing.jsonl (everything else), losses.csv (a column a task).
+class Metrics {
+ public:
+  // Cuts the logs back to `offsets`; files that it does not name start empty. losses.csv gets a new file where an
+  // older one has other columns.
+  Metrics(const std::filesystem::path& directory, const std::vector<std::string>& tasks, const LogOffsets& offsets);
+
+  void Record(const StepRecord& record);
+  // Makes all lines durable and says how long the logs are.
+  LogOffsets Sync();
+
+ private:
+  std::vector<std::string> tasks_;
+  std::unique_ptr<AppendFile> metrics_, timing_, losses_;
+};
+
+}  // namespace medley

@@ -1,0 +1,112 @@
+#include <medley/report/picture.h>
+
+#include <png.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include <medley/base/error.h>
+#include <medley/report/durable_file.h>
+
+namespace medley {
+namespace {
+
+constexpr std::int64_t kLargestSide = 8192;
+constexpr std::int64_t kLargestFile = 256LL << 20;
+constexpr std::int64_t kGap = 6;
+constexpr std::uint8_t kGround = 96;
+
+}  // namespace
+
+Picture::Picture(std::int64_t w, std::int64_t h, std::uint8_t fill)
+    : width(w), height(h), pixels(static_cast<std::size_t>(w * h * 3), fill) {}
+
+Picture Picture::FromPlanes(const std::uint8_t* planes, std::int64_t width, std::int64_t height) {
+  Picture picture(width, height);
+  const std::int64_t size = width * height;
+  for (std::int64_t i = 0; i < size; ++i) {
+    for (std::int64_t c = 0; c < 3; ++c) picture.pixels[3 * i + c] = planes[c * size + i];
+  }
+  return picture;
+}
+
+std::vector<std::uint8_t> Picture::ToPlanes() const {
+  std::vector<std::uint8_t> planes(pixels.size());
+  const std::int64_t size = width * height;
+  for (std::int64_t i = 0; i < size; ++i) {
+    for (std::int64_t c = 0; c < 3; ++c) planes[c * size + i] = pixels[3 * i + c];
+  }
+  return planes;
+}
+
+void Picture::Paste(const Picture& picture, std::int64_t left, std::int64_t top) {
+  if (left < 0 || top < 0 || left + picture.width > width || top + picture.height > height) {
+    throw Error("a picture of " + std::to_string(picture.width) + " x " + std::to_string(picture.height) +
+                " does not fit where it was to be pasted");
+  }
+  for (std::int64_t y = 0; y < picture.height; ++y) {
+    std::memcpy(&pixels[3 * ((top + y) * width + left)], &picture.pixels[3 * y * picture.width], 3 * picture.width);
+  }
+}
+
+Picture ReadPng(const std::filesystem::path& path) {
+  std::string file;
+  try {
+    file = ReadSmallFile(std::filesystem::canonical(path), kLargestFile);
+  } catch (const std::exception& error) {
+    throw InputError("cannot read the picture " + path.string() + ": " + error.what());
+  }
+  png_image image{};
+  image.version = PNG_IMAGE_VERSION;
+  const auto fail = [&]() -> InputError {
+    const std::string reason = image.message;
+    png_image_free(&image);
+    return InputError(path.string() + " cannot be read as a PNG picture: " + reason);
+  };
+  if (!png_image_begin_read_from_memory(&image, file.data(), file.size())) throw fail();
+  if (image.width > kLargestSide || image.height > kLargestSide) {
+    std::strcpy(image.message, "larger than 8192 pixels a side");
+    throw fail();
+  }
+  image.format = PNG_FORMAT_RGB;
+  Picture picture(image.width, image.height);
+  const png_color black{0, 0, 0};
+  if (!png_image_finish_read(&image, &black, picture.pixels.data(), 0, nullptr)) throw fail();
+  return picture;
+}
+
+void WritePng(const Picture& picture, const std::filesystem::path& path) {
+  png_image image{};
+  image.version = PNG_IMAGE_VERSION;
+  image.width = static_cast<png_uint_32>(picture.width);
+  image.height = static_cast<png_uint_32>(picture.height);
+  image.format = PNG_FORMAT_RGB;
+  png_alloc_size_t size = PNG_IMAGE_PNG_SIZE_MAX(image);
+  std::string bytes(size, '\0');
+  if (!png_image_write_to_memory(&image, bytes.data(), &size, 0, picture.pixels.data(), 0, nullptr)) {
+    throw Error("cannot encode " + path.string() + ": " + image.message);
+  }
+  ReplaceFile(path, std::string_view(bytes.data(), size));
+}
+
+Picture MakeSheet(const std::vector<std::vector<Picture>>& cells) {
+  std::int64_t side_x = 0, side_y = 0, columns = 0;
+  for (const auto& row : cells) {
+    columns = std::max<std::int64_t>(columns, static_cast<std::int64_t>(row.size()));
+    for (const Picture& cell : row) {
+      side_x = std::max(side_x, cell.width);
+      side_y = std::max(side_y, cell.height);
+    }
+  }
+  if (columns == 0 || side_x == 0) throw Error("a picture sheet needs at least one picture");
+  const std::int64_t rows = static_cast<std::int64_t>(cells.size());
+  Picture sheet(columns * side_x + (columns + 1) * kGap, rows * side_y + (rows + 1) * kGap, kGround);
+  for (std::int64_t r = 0; r < rows; ++r) {
+    for (std::size_t c = 0; c < cells[r].size(); ++c) {
+      sheet.Paste(cells[r][c], kGap + static_cast<std::int64_t>(c) * (side_x + kGap), kGap + r * (side_y + kGap));
+    }
+  }
+  return sheet;
+}
+
+}  // namespace medley

@@ -1,0 +1,34 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <vector>
+
+namespace medley {
+
+// 8-bit RGB, rows from the top, three bytes a pixel.
+struct Picture {
+  std::int64_t width = 0;
+  std::int64_t height = 0;
+  std::vector<std::uint8_t> pixels;
+
+  Picture() = default;
+  Picture(std::int64_t width, std::int64_t height, std::uint8_t fill = 0);
+  // From planes: bytes [3, height, width], as tensors hold them.
+  static Picture FromPlanes(const std::uint8_t* planes, std::int64_t width, std::int64_t height);
+  std::vector<std::uint8_t> ToPlanes() const;
+
+  // Copies a picture that fits to (left, top).
+  void Paste(const Picture& picture, std::int64_t left, std::int64_t top);
+};
+
+// Reads any PNG as 8-bit RGB (palette and grey are expanded, transparency is dropped). InputError where the file is
+// not one, or is larger than 8192 pixels a side.
+Picture ReadPng(const std::filesystem::path& path);
+// Writes aside and renames, so that a viewer never sees half a picture.
+void WritePng(const Picture& picture, const std::filesystem::path& path);
+
+// A sheet: cells[row][column], all of one size or empty, on a grey ground.
+Picture MakeSheet(const std::vector<std::vector<Picture>>& cells);
+
+}  // namespace medley

@@ -1,0 +1,37 @@
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <map>
+#include <string>
+
+#include <medley/report/metrics.h>
+
+namespace medley {
+
+// Words for the status line: where the run is, what every task's loss is, how fast it goes and how long it will take.
+class Progress {
+ public:
+  explicit Progress(std::int64_t first_step, std::int64_t total_steps);
+
+  void Add(const StepRecord& record);
+  // "step 120/1000  control 0.123  zoom_gold 0.045  85 rows/s  memory 120.0 MiB, peak 310.2 MiB  3:20 left"
+  std::string Line() const;
+
+  const std::map<std::string, double>& last_losses() const { return last_losses_; }
+  std::int64_t memory_peak() const { return memory_peak_; }
+
+ private:
+  double RowsPerSecond() const;
+  double SecondsLeft() const;
+
+  std::int64_t step_;
+  std::int64_t total_;
+  // Recent steps weigh more: the mixture, and so the speed, may change.
+  double step_seconds_ = 0, step_rows_ = 0, weight_ = 0;
+  std::map<std::string, double> losses_;       // smoothed, for the line
+  std::map<std::string, double> last_losses_;  // as they were
+  std::int64_t memory_now_ = 0, memory_peak_ = 0;
+};
+
+}  // namespace medley

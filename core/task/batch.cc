@@ -1,0 +1,129 @@
+#include <medley/task/batch.h>
+
+#include <ATen/core/Tensor.h>
+#include <ATen/ops/empty.h>
+
+#include <algorithm>
+#include <utility>
+
+#include <medley/base/error.h>
+
+namespace medley {
+namespace {
+
+template <typename Map>
+std::string Names(const Map& map) {
+  std::string names;
+  for (const auto& [name, value] : map) names += (names.empty() ? "" : ", ") + name;
+  return names.empty() ? "none" : names;
+}
+
+at::Tensor IntTensor(const std::vector<std::int64_t>& values) {
+  at::Tensor tensor = at::empty({static_cast<std::int64_t>(values.size())}, at::kLong);
+  std::copy(values.begin(), values.end(), tensor.mutable_data_ptr<std::int64_t>());
+  return tensor;
+}
+
+RaggedColumn SliceRagged(const RaggedColumn& column, std::int64_t begin, std::int64_t count) {
+  RaggedColumn slice;
+  const std::int64_t first = column.offsets[begin];
+  const std::int64_t items = column.offsets[begin + count] - first;
+  slice.values = column.values.narrow(0, first, items);
+  slice.offsets.assign(column.offsets.begin() + begin, column.offsets.begin() + begin + count + 1);
+  for (std::int64_t& offset : slice.offsets) offset -= first;
+  slice.item_row = column.item_row.narrow(0, first, items).sub(begin);
+  return slice;
+}
+
+}  // namespace
+
+void Batch::Add(std::string name, at::Tensor column) {
+  if (HasColumn(name)) throw Error("the batch already has a column '" + name + "'");
+  if (!column.defined() || column.dim() < 1 || column.size(0) != size()) {
+    const std::string got = column.defined() ? c10::str(column.sizes()) : "an undefined tensor";
+    throw Error("column '" + name + "' must have " + std::to_string(size()) + " rows first, got " + got);
+  }
+  columns_.emplace(std::move(name), std::move(column));
+}
+
+void Batch::AddRagged(std::string name, const std::vector<std::vector<std::int64_t>>& values_by_row) {
+  if (HasColumn(name)) throw Error("the batch already has a column '" + name + "'");
+  if (static_cast<std::int64_t>(values_by_row.size()) != size()) {
+    throw Error("ragged column '" + name + "' must have " + std::to_string(size()) + " rows, got " +
+                std::to_string(values_by_row.size()));
+  }
+  std::vector<std::int64_t> values, item_row;
+  RaggedColumn column;
+  column.offsets.push_back(0);
+  for (std::size_t row = 0; row < values_by_row.size(); ++row) {
+    values.insert(values.end(), values_by_row[row].begin(), values_by_row[row].end());
+    item_row.resize(values.size(), static_cast<std::int64_t>(row));
+    column.offsets.push_back(static_cast<std::int64_t>(values.size()));
+  }
+  column.values = IntTensor(values);
+  column.item_row = IntTensor(item_row);
+  ragged_.emplace(std::move(name), std::move(column));
+}
+
+void Batch::SetItems(std::string term, at::Tensor items) {
+  if (!items.defined() || items.dim() != 1 || items.size(0) != size() || items.scalar_type() != at::kLong ||
+      !items.device().is_cpu()) {
+    throw Error("the items of term '" + term + "' must be [" + std::to_string(size()) + "] int64 on the host");
+  }
+  if (!items_.emplace(term, std::move(items)).second) {
+    throw Error("the items of term '" + term + "' are set twice");
+  }
+}
+
+const at::Tensor& Batch::Column(std::string_view name) const {
+  const auto found = columns_.find(name);
+  if (found != columns_.end()) return found->second;
+  throw Error("the batch has no column '" + std::string(name) + "'; its columns: " + Names(columns_));
+}
+
+const RaggedColumn& Batch::Ragged(std::string_view name) const {
+  const auto found = ragged_.find(name);
+  if (found != ragged_.end()) return found->second;
+  throw Error("the batch has no ragged column '" + std::string(name) + "'; its ragged columns: " +
+              Names(ragged_));
+}
+
+std::int64_t Batch::ItemCount(std::string_view term) const {
+  const auto found = items_.find(term);
+  if (found == items_.end()) return 0;
+  // Not at::sum: data threads slice and count many small batches, and a dispatch costs more than the loop.
+  const at::Tensor items = found->second.contiguous();
+  const std::int64_t* values = items.const_data_ptr<std::int64_t>();
+  std::int64_t count = 0;
+  for (std::int64_t row = 0; row < items.numel(); ++row) count += values[row];
+  return count;
+}
+
+bool Batch::HasColumn(std::string_view name) const {
+  return columns_.find(name) != columns_.end() || ragged_.find(name) != ragged_.end();
+}
+
+Batch Batch::Slice(std::int64_t begin, std::int64_t count) const {
+  if (begin < 0 || count < 0 || begin > size() || count > size() - begin) {
+    throw Error("rows " + std::to_string(begin) + ".." + std::to_string(begin + count) + " are not within the " +
+                std::to_string(size()) + " rows of the batch");
+  }
+  Batch slice(RowRange{rows_.seed, rows_.begin + begin, count});
+  for (const auto& [name, column] : columns_) slice.columns_.emplace(name, column.narrow(0, begin, count));
+  for (const auto& [name, column] : ragged_) slice.ragged_.emplace(name, SliceRagged(column, begin, count));
+  for (const auto& [term, items] : items_) slice.items_.emplace(term, items.narrow(0, begin, count));
+  return slice;
+}
+
+Batch Batch::To(at::Device device) const {
+  Batch moved(rows_);
+  const auto move = [&](const at::Tensor& t) { return t.to(device, /*non_blocking=*/device.is_cuda()); };
+  for (const auto& [name, column] : columns_) moved.columns_.emplace(name, move(column));
+  for (const auto& [name, column] : ragged_) {
+    moved.ragged_.emplace(name, RaggedColumn{move(column.values), column.offsets, move(column.item_row)});
+  }
+  moved.items_ = items_;  // counted on the host
+  return moved;
+}
+
+}  // namespace medley

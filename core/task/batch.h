@@ -1,0 +1,70 @@
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <medley/base/random.h>
+
+namespace medley {
+
+// Rows of a task's endless stream. The seed belongs to the run (or to its evaluation) and the task, so
+// that row r is the same whatever range, micro-batch, thread or rank it is drawn in.
+struct RowRange {
+  std::uint64_t seed = 0;
+  std::int64_t begin = 0;
+  std::int64_t count = 0;
+
+  // The random numbers of row `row` (an absolute number, begin <= row < begin + count).
+  RowRandom Random(std::int64_t row, std::uint64_t stream = 0) const {
+    return RowRandom(CombineSeeds(CombineSeeds(seed, static_cast<std::uint64_t>(row)), stream));
+  }
+};
+
+// A column whose rows have different numbers of items.
+struct RaggedColumn {
+  at::Tensor values;                  // [items, ...]
+  std::vector<std::int64_t> offsets;  // rows + 1, on the host
+  at::Tensor item_row;                // [items] int64: the row of each item, counted from the slice's first
+};
+
+// The examples of a draw. Made by a task on the CPU, sliced there, then moved.
+class Batch {
+ public:
+  explicit Batch(RowRange rows) : rows_(rows) {}
+
+  const RowRange& rows() const { return rows_; }
+  std::int64_t size() const { return rows_.count; }
+
+  // Columns have rows first. A name that is already there is an error.
+  void Add(std::string name, at::Tensor column);
+  // `values_by_row` are the items of each row, integers; see RaggedColumn.
+  void AddRagged(std::string name, const std::vector<std::vector<std::int64_t>>& values_by_row);
+  // How many items of a term each row has; counts must be known before any forward. [rows] int64, on the host.
+  void SetItems(std::string term, at::Tensor items);
+
+  // Errors name the column and list those that are there.
+  const at::Tensor& Column(std::string_view name) const;
+  const RaggedColumn& Ragged(std::string_view name) const;
+  std::int64_t ItemCount(std::string_view term) const;  // over all rows; 0 for a term without a column
+  bool HasColumn(std::string_view name) const;
+
+  const std::map<std::string, at::Tensor, std::less<>>& columns() const { return columns_; }
+  const std::map<std::string, RaggedColumn, std::less<>>& ragged() const { return ragged_; }
+  const std::map<std::string, at::Tensor, std::less<>>& items() const { return items_; }
+
+  // Rows [begin, begin + count), counted from this batch's first. Columns are views.
+  Batch Slice(std::int64_t begin, std::int64_t count) const;
+  Batch To(at::Device device) const;
+
+ private:
+  RowRange rows_;
+  std::map<std::string, at::Tensor, std::less<>> columns_;
+  std::map<std::string, RaggedColumn, std::less<>> ragged_;
+  std::map<std::string, at::Tensor, std::less<>> items_;
+};
+
+}  // namespace medley

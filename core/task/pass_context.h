@@ -1,0 +1,50 @@
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <string>
+#include <string_view>
+
+#include <medley/model/model.h>
+#include <medley/task/batch.h>
+
+namespace medley {
+
+// What a task may use while one of its passes runs: the rows of one micro-batch, on the device.
+//
+// The executor decides when a pass runs, on which rows and whether its graph is kept; a pass may run
+// again and must then do the same.
+class PassContext {
+ public:
+  virtual ~PassContext();
+
+  virtual const Batch& batch() const = 0;
+  // A table of the spec, [rows, width], on the device. Asking for one that the spec lacks is an error.
+  virtual at::Tensor Constant(std::string_view name) = 0;
+  // A picture as floats in [0, 1], [rows, 3, size, size]: a byte column of the batch.
+  virtual at::Tensor Pixels(std::string_view column) = 0;
+  // A picture for the model to look at: a byte column of the batch, or a carry. Counted as read.
+  virtual ModelInput Image(std::string_view name) = 0;
+  // One forward of the model. A pass makes exactly one.
+  virtual ModelOutputs Forward(const ModelInputs& inputs, const WantedOutputs& wanted) = 0;
+  // Hands a tensor (rows first) to later passes; gradient flows back through it.
+  virtual void Carry(std::string_view name, at::Tensor value) = 0;
+  virtual at::Tensor Carried(std::string_view name) = 0;
+};
+
+// A pass without gradients, in an evaluation.
+class EvalPass : public PassContext {
+ public:
+  ~EvalPass() override;
+  virtual Generated Generate(const ModelInputs& prompt, const GenerateOptions& options) = 0;
+};
+
+// What a task may use to score itself.
+class EvalContext {
+ public:
+  virtual ~EvalContext();
+  // Samples the rows in pieces that fit and calls fn with each, in order.
+  virtual void ForEachPiece(const RowRange& rows, const std::function<void(EvalPass&)>& fn) = 0;
+};
+
+}  // namespace medley

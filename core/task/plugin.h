@@ -1,0 +1,167 @@
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <concepts>
+#include <cstdint>
+#include <cstring>
+#include <exception>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <c10/util/Exception.h>
+
+#include <medley/base/error.h>
+#include <medley/task/abi.h>
+#include <medley/task/plugin_entry.h>
+#include <medley/task/spec_check.h>
+#include <medley/task/spec_json.h>
+#include <medley/task/task.h>
+
+namespace medley::detail {
+
+template <typename... Tasks>
+constexpr bool TaskNamesDiffer() {
+  const std::array<std::string_view, sizeof...(Tasks)> names{Tasks::kSpec.name...};
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    if (std::find(names.begin(), names.begin() + i, names[i]) != names.begin() + i) return false;
+  }
+  return true;
+}
+
+template <typename... Tasks, typename Sink>
+constexpr void WriteNote(Sink& sink) {
+  SpecWriter<Sink> writer(sink);
+  writer.Raw("{\"schema\":1,\"abi\":{\"kind\":\"c++\",\"api\":"), writer.Integer(kPluginApi);
+  writer.Raw(",\"torch\":"), writer.String(TORCH_VERSION);
+  writer.Raw(",\"cxx11\":"), writer.Integer(kCxx11Abi);
+  writer.Raw(",\"gxx_abi\":"), writer.Integer(__GXX_ABI_VERSION);
+  writer.Raw(",\"pointer\":"), writer.Integer(sizeof(void*));
+  writer.Raw(",\"glibcxx_debug\":"), writer.Boolean(kDebugContainers);
+  writer.Raw(",\"sanitizer\":"), writer.String(kSanitizer);
+  writer.Raw(",\"compiler\":"), writer.String(__VERSION__);
+  writer.Raw("},\"tasks\":[");
+  bool first = true;
+  ((first ? void() : writer.Raw(","), first = false, writer.Task(Tasks::kSpec)), ...);
+  writer.Raw("]}");
+}
+
+template <typename... Tasks>
+consteval std::size_t NoteSize() {
+  JsonCounter counter;
+  WriteNote<Tasks...>(counter);
+  return counter.size;
+}
+
+// An ELF note: owner, type, JSON padded with spaces.
+template <std::size_t N>
+struct Note {
+  static constexpr std::size_t kPadded = (N + 3) / 4 * 4;
+  std::uint32_t owner_size = kNoteOwner.size() + 1;
+  std::uint32_t json_size = kPadded;
+  std::uint32_t type = kNoteType;
+  char owner[8] = {'m', 'e', 'd', 'l', 'e', 'y', 0, 0};
+  char json[kPadded] = {};
+};
+
+template <typename... Tasks>
+consteval auto MakeNote() {
+  static_assert(sizeof...(Tasks) > 0, "medley: MEDLEY_PLUGIN needs at least one task class");
+  constexpr std::size_t kSize = NoteSize<Tasks...>();
+  static_assert(kSize <= kMaxNoteBytes, "medley: the specs of a plugin may take 64 KiB as JSON: shorten or split");
+  static_assert(TaskNamesDiffer<Tasks...>(), "medley: two tasks of a plugin have the same name");
+  Note<kSize> note;
+  std::fill(std::begin(note.json), std::end(note.json), ' ');
+  JsonFiller filler{note.json};
+  WriteNote<Tasks...>(filler);
+  return note;
+}
+
+inline int Fail(PluginFailure* failure, PluginResult result, const char* message) noexcept {
+  std::strncpy(failure->message, message, sizeof failure->message - 1);
+  failure->message[sizeof failure->message - 1] = '\0';
+  return static_cast<int>(result);
+}
+
+// Exceptions are turned into a code here, inside the plugin, by the plugin's own unwinder tables.
+template <typename Fn>
+int Guard(PluginFailure* failure, Fn fn) noexcept {
+  try {
+    fn();
+    return static_cast<int>(PluginResult::kOk);
+  } catch (const c10::OutOfMemoryError& e) {
+    return Fail(failure, PluginResult::kOutOfMemory, e.what_without_backtrace());
+  } catch (const c10::Error& e) {
+    return Fail(failure, PluginResult::kFailed, e.what_without_backtrace());
+  } catch (const InputError& e) {
+    return Fail(failure, PluginResult::kBadInput, e.what());
+  } catch (const std::exception& e) {
+    return Fail(failure, PluginResult::kFailed, e.what());
+  } catch (...) {
+    return Fail(failure, PluginResult::kFailed, "threw something that is not a std::exception");
+  }
+}
+
+template <typename T>
+struct TaskEntry {
+  static_assert(std::derived_from<T, Task>, "medley: a class named in MEDLEY_PLUGIN must derive from medley::Task");
+  static_assert(std::constructible_from<T, const TaskContext&> || std::is_abstract_v<T>,
+                "medley: a task class needs a public constructor that takes a const medley::TaskContext&");
+  static_assert(requires { { T::Texts() } -> std::same_as<std::vector<std::string>>; },
+                "medley: a task class needs a public `static std::vector<std::string> Texts()`");
+
+  static Task* Make(const TaskContext& context) { return new T(context); }
+};
+
+using MakeFn = Task* (*)(const TaskContext&);
+using TextsFn = std::vector<std::string> (*)();
+
+template <typename... Tasks>
+struct PluginCode {
+  static constexpr std::uint32_t kCount = sizeof...(Tasks);
+
+  static int Make(std::uint32_t index, const TaskContext* context, Task** task, PluginFailure* failure) {
+    constexpr MakeFn kMake[] = {&TaskEntry<Tasks>::Make...};
+    return Guard(failure, [&] { *task = kMake[index](*context); });
+  }
+  static int Texts(std::uint32_t index, void* sink, void (*add)(void*, const char*, std::size_t),
+                   PluginFailure* failure) {
+    constexpr TextsFn kTexts[] = {&Tasks::Texts...};
+    return Guard(failure, [&] {
+      for (const std::string& text : kTexts[index]()) add(sink, text.data(), text.size());
+    });
+  }
+};
+
+// After a mistake in a spec, nothing but the lines about it.
+template <typename... Tasks>
+consteval auto CheckedNote() {
+  if constexpr ((CheckedSpec<Tasks>::kGood && ...)) {
+    return MakeNote<Tasks...>();
+  } else {
+    return Note<1>{};
+  }
+}
+
+}  // namespace medley::detail
+
+// Once in a plugin, after its task classes: writes their specs where medley can read them without loading the
+// plugin, and the entry by which it makes them.
+#define MEDLEY_PLUGIN(...)                                                                                \
+  enum MEDLEY_PLUGIN_may_stand_only_once_in_a_plugin {};                                                  \
+  [[gnu::section(".note.medley"), gnu::used, gnu::retain, gnu::aligned(4)]] static constexpr auto         \
+      kMedleyNote = ::medley::detail::CheckedNote<__VA_ARGS__>();                                         \
+  extern "C" [[gnu::visibility("default"), gnu::used]] const ::medley::PluginEntry* medley_plugin_v1() {  \
+    [[gnu::used]] static const char* const canary = &MEDLEY_LINK_CANARY;                                  \
+    using Code = ::medley::detail::PluginCode<__VA_ARGS__>;                                               \
+    static constexpr ::medley::PluginEntry kEntry{                                                        \
+        .size = sizeof(::medley::PluginEntry),                                                            \
+        .task_count = Code::kCount,                                                                       \
+        .note = kMedleyNote.json,                                                                         \
+        .note_size = sizeof kMedleyNote.json,                                                             \
+        .make = &Code::Make,                                                                              \
+        .texts = &Code::Texts,                                                                            \
+    };                                                                                                    \
+    return canary != nullptr ? &kEntry : nullptr;                                                         \
+  }

@@ -1,0 +1,40 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include <torch/headeronly/version.h>
+
+namespace medley {
+
+class Task;
+struct TaskContext;
+
+// How a call into a plugin ended. Exceptions do not leave the plugin through the entry.
+enum class PluginResult : int { kOk = 0, kFailed = 1, kBadInput = 2, kOutOfMemory = 3 };
+
+struct PluginFailure {
+  char message[4096];  // ends with a zero
+};
+
+// What `medley_plugin_v1` returns. Grows at the end only; `size` says what is there. The pointers are never null.
+struct PluginEntry {
+  std::uint32_t size;
+  std::uint32_t task_count;
+  const void* note;  // the JSON of the note, as loaded
+  std::size_t note_size;
+  // A new task for the spec `index`; the caller owns it.
+  int (*make)(std::uint32_t index, const TaskContext* context, Task** task, PluginFailure* failure);
+  // Calls add(sink, text, size) with each text of the task `index`.
+  int (*texts)(std::uint32_t index, void* sink, void (*add)(void* sink, const char* text, std::size_t size),
+               PluginFailure* failure);
+};
+
+}  // namespace medley
+
+#define MEDLEY_JOIN_(a, b, c, d, e) medley_link_api##a##_torch##b##_##c##_##d##_cxx11_##e
+#define MEDLEY_JOIN(a, b, c, d, e) MEDLEY_JOIN_(a, b, c, d, e)
+// A symbol that only the libmedley of this API, libtorch and C++ ABI has: the last of three checks, by the linker.
+#define MEDLEY_LINK_CANARY \
+  MEDLEY_JOIN(1, TORCH_VERSION_MAJOR, TORCH_VERSION_MINOR, TORCH_VERSION_PATCH, _GLIBCXX_USE_CXX11_ABI)
+extern "C" const char MEDLEY_LINK_CANARY;

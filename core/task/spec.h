@@ -1,0 +1,96 @@
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <initializer_list>
+#include <optional>
+#include <string_view>
+
+namespace medley {
+
+// A list of at most N items that a constexpr spec can hold.
+template <typename T, std::size_t N>
+class SpecList {
+ public:
+  constexpr SpecList() = default;
+  constexpr SpecList(std::initializer_list<T> items) {
+    if (items.size() > N) throw "medley: a list of a task spec is longer than the format allows";
+    for (const T& item : items) items_[size_++] = item;
+  }
+
+  constexpr std::size_t size() const { return size_; }
+  constexpr bool empty() const { return size_ == 0; }
+  constexpr const T* begin() const { return items_.data(); }
+  constexpr const T* end() const { return items_.data() + size_; }
+  constexpr const T& operator[](std::size_t i) const { return items_[i]; }
+
+ private:
+  std::array<T, N> items_{};
+  std::size_t size_ = 0;
+};
+
+using NameList = SpecList<std::string_view, 8>;
+
+// One forward of the model.
+struct PassSpec {
+  std::string_view name{};
+  int text_width = 0;          // most tokens of a row, 0: no text
+  NameList images{};           // what it reads, oldest first, the current one last: columns or carries
+  bool decodes_image = false;  // asks the model for a picture
+  NameList carries{};           // the carries that it makes
+};
+
+// One loss: a sum over items. It belongs to the draw; several passes may add to it.
+struct TermSpec {
+  std::string_view name{};
+  double weight = 1.0;
+  int max_items = 1;  // the most items that one row can have
+};
+
+// A way to make the passes of a step. The task's own name for the first is "default".
+struct VariantSpec {
+  std::string_view name{};
+  SpecList<PassSpec, 8> passes{};
+  SpecList<TermSpec, 8> terms{};
+};
+
+// A table that every row may look into, tokens mostly: [rows, width].
+struct ConstantSpec {
+  std::string_view name{};
+  int rows = 0;
+  int width = 0;
+  std::string_view dtype = "int64";  // int64 or float32
+};
+
+struct OptionSpec {
+  std::string_view name{};
+  double value = 0;  // the default
+  double low = 0;
+  double high = 1;
+  std::string_view summary{};
+};
+
+struct ScoreSpec {
+  std::string_view name{};
+  bool higher_is_better = true;
+  std::optional<double> chance{};  // what guessing gives
+};
+
+// What a task declares: all that medley knows of it before its code is loaded.
+struct TaskSpec {
+  std::string_view name{};  // [a-z][a-z0-9_-]{0,63}
+  std::string_view version = "1";
+  std::string_view summary{};
+  SpecList<PassSpec, 8> passes{};  // of the default variant
+  SpecList<TermSpec, 8> terms{};
+  SpecList<VariantSpec, 3> variants{};  // further ones
+  SpecList<ConstantSpec, 16> constants{};
+  SpecList<OptionSpec, 8> options{};
+  NameList inputs{};          // model inputs that it hands in
+  NameList outputs{};         // model outputs that it asks for
+  NameList special_tokens{};  // that its texts contain
+  ScoreSpec score{};
+};
+
+}  // namespace medley

@@ -1,0 +1,131 @@
+#pragma once
+
+#include <concepts>
+#include <cstddef>
+#include <string_view>
+#include <type_traits>
+
+#include <medley/task/spec.h>
+
+// The rules of a spec, checked by the compiler; the reader of notes checks them again (plugin/spec_reader.cc).
+namespace medley::detail {
+
+constexpr bool IsName(std::string_view name) {
+  if (name.empty() || name.size() > 64 || name[0] < 'a' || name[0] > 'z') return false;
+  for (const char c : name) {
+    if (!((c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_' || c == '-')) return false;
+  }
+  return true;
+}
+
+constexpr bool IsFinite(double value) { return value - value == 0; }
+
+template <typename Items>
+constexpr bool NamesAreGood(const Items& items) {
+  for (const auto& item : items) {
+    if (!IsName(item.name)) return false;
+  }
+  return true;
+}
+
+template <typename Items>
+constexpr bool NamesDiffer(const Items& items) {
+  for (std::size_t i = 0; i < items.size(); ++i) {
+    for (std::size_t j = 0; j < i; ++j) {
+      if (items[i].name == items[j].name) return false;
+    }
+  }
+  return true;
+}
+
+// Applies a check of (passes, terms) to the default variant and to each further one.
+template <typename Fn>
+constexpr bool EveryVariant(const TaskSpec& spec, Fn check) {
+  if (!check(spec.passes, spec.terms)) return false;
+  for (const VariantSpec& variant : spec.variants) {
+    if (!check(variant.passes, variant.terms)) return false;
+  }
+  return true;
+}
+
+constexpr bool WidthsAreGood(const TaskSpec& spec) {
+  return EveryVariant(spec, [](const auto& passes, const auto& terms) {
+    for (const PassSpec& pass : passes) {
+      if (pass.text_width < 0) return false;
+    }
+    for (const TermSpec& term : terms) {
+      if (term.max_items < 1 || !IsFinite(term.weight) || term.weight < 0) return false;
+    }
+    return true;
+  });
+}
+
+constexpr bool ConstantsAreGood(const TaskSpec& spec) {
+  for (const ConstantSpec& constant : spec.constants) {
+    if (constant.rows < 1 || constant.width < 1) return false;
+    if (constant.dtype != "int64" && constant.dtype != "float32") return false;
+  }
+  return true;
+}
+
+constexpr bool OptionsAreGood(const TaskSpec& spec) {
+  for (const OptionSpec& option : spec.options) {
+    if (!IsFinite(option.low) || !IsFinite(option.high)) return false;
+    if (!(option.low <= option.value && option.value <= option.high)) return false;
+  }
+  return true;
+}
+
+constexpr bool VariantNamesAreGood(const TaskSpec& spec) {
+  for (const VariantSpec& variant : spec.variants) {
+    if (!IsName(variant.name) || variant.name == "default") return false;
+  }
+  return NamesDiffer(spec.variants);
+}
+
+template <typename T>
+concept HasSpec = requires {
+  { T::kSpec } -> std::convertible_to<const TaskSpec&>;
+};
+
+template <typename T>
+concept HasConstexprSpec = HasSpec<T> && requires { typename std::bool_constant<(T::kSpec.name.size(), true)>; };
+
+// One line of our own for each mistake; several mistakes give several lines.
+template <typename T, bool = HasConstexprSpec<T>>
+struct CheckedSpec {
+  static_assert(HasSpec<T>, "medley: a task class needs a public `static constexpr medley::TaskSpec kSpec`");
+  static_assert(!HasSpec<T> || HasConstexprSpec<T>, "medley: kSpec must be constexpr, not only const or static");
+  static constexpr bool kGood = false;
+};
+
+template <typename T>
+struct CheckedSpec<T, true> {
+  static constexpr const TaskSpec& kSpec = T::kSpec;
+  static_assert(IsName(kSpec.name),
+                "medley: a task's name must be 1 to 64 characters of a-z, 0-9, _ and -, the first a letter");
+  static_assert(EveryVariant(kSpec, [](const auto& passes, const auto&) { return !passes.empty(); }),
+                "medley: a task must make at least one pass (in every variant)");
+  static_assert(EveryVariant(kSpec, [](const auto&, const auto& terms) { return !terms.empty(); }),
+                "medley: a task must have at least one loss term (in every variant)");
+  static_assert(EveryVariant(kSpec, [](const auto& p, const auto& t) { return NamesAreGood(p) && NamesAreGood(t); }),
+                "medley: the name of a pass or term must be like a task's: a-z, 0-9, _ and -, the first a letter");
+  static_assert(EveryVariant(kSpec, [](const auto& passes, const auto&) { return NamesDiffer(passes); }),
+                "medley: two passes have the same name");
+  static_assert(EveryVariant(kSpec, [](const auto&, const auto& terms) { return NamesDiffer(terms); }),
+                "medley: two loss terms have the same name");
+  static_assert(WidthsAreGood(kSpec),
+                "medley: a text_width must be 0 or more, max_items 1 or more, a weight a number of 0 or more");
+  static_assert(VariantNamesAreGood(kSpec),
+                "medley: variants need different names, none of them 'default' (that is the spec itself)");
+  static_assert(NamesAreGood(kSpec.constants) && NamesAreGood(kSpec.options),
+                "medley: the name of a constant or option must be like a task's: a-z, 0-9, _ and -, the first a letter");
+  static_assert(NamesDiffer(kSpec.constants), "medley: two constants have the same name");
+  static_assert(NamesDiffer(kSpec.options), "medley: two options have the same name");
+  static_assert(ConstantsAreGood(kSpec),
+                "medley: a constant needs 1 or more rows, 1 or more in width, and dtype \"int64\" or \"float32\"");
+  static_assert(OptionsAreGood(kSpec), "medley: an option's value must lie between its low and high");
+  static constexpr bool kGood = WidthsAreGood(kSpec) && OptionsAreGood(kSpec);  // can be written as JSON
+};
+
+}  // namespace medley::detail

@@ -1,0 +1,70 @@
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <medley/base/error.h>
+#include <medley/task/batch.h>
+#include <medley/task/pass_context.h>
+#include <medley/task/spec.h>
+#include <medley/text/tokenizer.h>
+
+namespace medley {
+
+struct ImageGeometry {
+  std::int64_t size = 0;   // pixels a side
+  std::int64_t patch = 0;  // pixels a side of one patch
+};
+
+// What a task is built from. Everything referred to outlives the task.
+struct TaskContext {
+  const Tokenizer& tokenizer;
+  ImageGeometry image;
+  std::string variant;  // "default" or one of the spec's
+  std::map<std::string, double, std::less<>> options;  // every option of the spec, with its value
+  const std::vector<std::string>& control_text;        // items, never empty
+
+  double Option(std::string_view name) const;
+};
+
+// The sums of the terms that one pass adds to, each a scalar with its graph. A pass may lack a term.
+using Sums = std::map<std::string, at::Tensor, std::less<>>;
+
+// What an evaluation found, row by row; the host makes means and intervals.
+struct Outcomes {
+  std::vector<double> score;                          // [rows]
+  std::map<std::string, std::vector<double>> trivial{};  // the same figure for answers that need no learning
+  // For the picture sheet, bytes [n, 3, size, size] of the first rows; undefined where there is none.
+  at::Tensor input{};
+  at::Tensor target{};
+  at::Tensor output{};
+};
+
+// Something to learn: an endless stream of rows, the passes that a step over them makes, a score.
+// Never sees the optimizer, the weights, its mode or another task, and keeps nothing between calls.
+//
+// Sample may run on any data thread, several at once; everything else runs on the trainer's thread.
+class Task {
+ public:
+  virtual ~Task();
+
+  // The rows on the CPU: a function of their seed and numbers alone. Pictures are bytes.
+  virtual Batch Sample(const RowRange& rows) const = 0;
+  // One pass of the spec, by name. Adds up, never averages.
+  virtual Sums Run(std::string_view pass, PassContext& context) const = 0;
+  virtual Outcomes Evaluate(EvalContext& context, const RowRange& rows) const = 0;
+  // A constant of the spec, on the CPU; called once, when it is first asked for.
+  virtual at::Tensor Constant(std::string_view name) const = 0;
+};
+
+// A task class also has
+//   static constexpr TaskSpec kSpec{...};
+//   explicit ClassName(const TaskContext&);
+//   static std::vector<std::string> Texts();  // all that it may show, for the tokenizer
+// and its file ends with MEDLEY_PLUGIN(ClassName, ...) from <medley/task/plugin.h>.
+
+}  // namespace medley

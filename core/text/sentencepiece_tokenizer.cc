@@ -1,0 +1,117 @@
+#include <medley/text/sentencepiece_tokenizer.h>
+
+#include <sentencepiece_processor.h>
+
+#include <medley/base/error.h>
+#include <medley/base/files.h>
+#include <medley/text/special_tokens.h>
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+#include <array>
+#include <cstdio>
+#include <map>
+
+namespace medley {
+namespace {
+
+// SentencePiece writes a space as this character, which therefore cannot stand for itself in a piece.
+constexpr std::string_view kSpaceMark = "\xe2\x96\x81";
+
+std::string HexHash(std::string_view bytes) {
+  const XXH128_hash_t hash = XXH3_128bits(bytes.data(), bytes.size());
+  std::array<char, 33> text{};
+  std::snprintf(text.data(), text.size(), "%016llx%016llx", static_cast<unsigned long long>(hash.high64),
+                static_cast<unsigned long long>(hash.low64));
+  return text.data();
+}
+
+class SentencePieceTokenizer : public Tokenizer {
+ public:
+  explicit SentencePieceTokenizer(const std::filesystem::path& file) : file_(file.string()) {
+    const std::string bytes = ReadFile(file);
+    hash_ = HexHash(bytes);
+    const auto status = processor_.LoadFromSerializedProto(bytes);
+    if (bytes.empty() || !status.ok()) {
+      throw InputError(file_ + ": not a SentencePiece vocabulary (" +
+                       (bytes.empty() ? "it is empty" : status.ToString()) +
+                       "); make one with: medley tokenizer train --corpus FILE --out FILE");
+    }
+    for (const std::string_view name : kSpecialTokens) {
+      const int id = processor_.PieceToId(std::string(name));
+      if (processor_.IdToPiece(id) == name) special_.emplace(name, id);
+    }
+    for (int id = 0; id < processor_.GetPieceSize(); ++id) pieces_.push_back(TextOf(id));
+  }
+
+  std::vector<std::int64_t> Encode(std::string_view text) const override {
+    std::vector<std::int64_t> ids;
+    while (true) {
+      const std::size_t mark = text.find(kSpaceMark);
+      for (const int id : processor_.EncodeAsIds(std::string(text.substr(0, mark)))) ids.push_back(id);
+      if (mark == std::string_view::npos) return ids;
+      for (const char c : kSpaceMark) ids.push_back(ByteId(c));
+      text.remove_prefix(mark + kSpaceMark.size());
+    }
+  }
+
+  std::string Decode(const std::vector<std::int64_t>& ids) const override {
+    std::string text;
+    for (const std::int64_t id : ids) text += pieces_[Checked(id)];
+    return text;
+  }
+
+  std::string Piece(std::int64_t id) const override {
+    return processor_.IdToPiece(static_cast<int>(Checked(id)));
+  }
+
+  std::int64_t Id(std::string_view name) const override {
+    const auto found = special_.find(name);
+    if (found != special_.end()) return found->second;
+    std::string known;
+    for (const auto& [token, id] : special_) known += " " + token;
+    throw InputError(file_ + ": the vocabulary has no token " + std::string(name) +
+                     (known.empty() ? ", and no special token at all" : "; it has" + known) +
+                     ". Make a new one with: medley tokenizer train");
+  }
+
+  bool Has(std::string_view name) const override { return special_.contains(name); }
+  std::int64_t size() const override { return processor_.GetPieceSize(); }
+  std::string hash() const override { return hash_; }
+
+ private:
+  std::size_t Checked(std::int64_t id) const {
+    if (id >= 0 && id < size()) return static_cast<std::size_t>(id);
+    throw Error(file_ + ": token " + std::to_string(id) + " is outside the vocabulary of " + std::to_string(size()));
+  }
+
+  int ByteId(char c) const {
+    std::array<char, 8> name{};
+    std::snprintf(name.data(), name.size(), "<0x%02X>", static_cast<unsigned char>(c));
+    return processor_.PieceToId(name.data());
+  }
+
+  // What a token stands for. SentencePiece's own decoding drops spaces at the start and joins bytes to characters.
+  std::string TextOf(int id) const {
+    std::string piece = processor_.IdToPiece(id);
+    if (processor_.IsByte(id)) return std::string(1, static_cast<char>(std::stoi(piece.substr(3, 2), nullptr, 16)));
+    if (processor_.IsUnknown(id)) return "\xef\xbf\xbd";  // U+FFFD
+    for (std::size_t at = piece.find(kSpaceMark); at != std::string::npos; at = piece.find(kSpaceMark, at + 1)) {
+      piece.replace(at, kSpaceMark.size(), " ");
+    }
+    return piece;
+  }
+
+  std::string file_, hash_;
+  sentencepiece::SentencePieceProcessor processor_;
+  std::map<std::string, std::int64_t, std::less<>> special_;
+  std::vector<std::string> pieces_;
+};
+
+}  // namespace
+
+std::unique_ptr<Tokenizer> LoadTokenizer(const std::filesystem::path& file) {
+  return std::make_unique<SentencePieceTokenizer>(file);
+}
+
+}  // namespace medley

@@ -1,0 +1,7 @@
+#include <medley/text/tokenizer.h>
+
+namespace medley {
+
+Tokenizer::~Tokenizer() = default;
+
+}  // namespace medley

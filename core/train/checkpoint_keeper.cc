@@ -1,0 +1,54 @@
+#include <medley/train/checkpoint_keeper.h>
+
+#include <utility>
+
+#include <medley/base/error.h>
+
+namespace medley {
+namespace {
+
+constexpr int kMostFailures = 3;  // in a row
+
+}  // namespace
+
+CheckpointKeeper::CheckpointKeeper(Setting setting, TrainingState state, Metrics& metrics, Console& console)
+    : setting_(std::move(setting)), state_(std::move(state)), metrics_(metrics), console_(console) {}
+
+void CheckpointKeeper::SaveIfDue(std::int64_t step, std::optional<double> evaluated_loss) {
+  if (setting_.config.every <= 0 || step % setting_.config.every != 0) return;
+  try {
+    Save(step, evaluated_loss);
+    failures_ = 0;
+  } catch (const std::exception& error) {
+    ++failures_;
+    const std::string line = "step " + std::to_string(step) + " was not saved: " + error.what();
+    if (failures_ >= kMostFailures) {
+      throw Error(line + ". That was the " + std::to_string(failures_) + "rd time in a row; the run ends here. The last " +
+                  "checkpoint is intact: make room, then medley resume " + setting_.run.string());
+    }
+    console_.Warn(line + ". The last checkpoint is intact; training goes on");
+  }
+}
+
+void CheckpointKeeper::SaveNow(std::int64_t step, std::optional<double> evaluated_loss) {
+  if (saved_step_ == step) return;
+  try {
+    Save(step, evaluated_loss);
+  } catch (const std::exception& error) {
+    throw Error("step " + std::to_string(step) + " was not saved: " + error.what());
+  }
+}
+
+void CheckpointKeeper::Save(std::int64_t step, std::optional<double> evaluated_loss) {
+  const CheckpointFacts facts{step, metrics_.Sync(), evaluated_loss, setting_.config_hash};
+  SaveCheckpoint(setting_.run, state_, facts);
+  saved_step_ = step;
+  console_.Say("saved step " + std::to_string(step));
+  try {
+    RotateCheckpoints(setting_.run, setting_.config.keep);
+  } catch (const std::exception& error) {
+    console_.Warn(std::string("an old checkpoint could not be removed: ") + error.what());
+  }
+}
+
+}  // namespace medley

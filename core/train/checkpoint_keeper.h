@@ -1,0 +1,45 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <optional>
+#include <string>
+
+#include <medley/config/run_config.h>
+#include <medley/report/console.h>
+#include <medley/report/metrics.h>
+#include <medley/train/checkpoint.h>
+
+namespace medley {
+
+// Decides when a run is saved, and what a failed save means: the old checkpoint and the training go on, until the
+// third failure in a row ends the run.
+class CheckpointKeeper {
+ public:
+  struct Setting {
+    std::filesystem::path run;
+    CheckpointConfig config;
+    std::string config_hash;
+  };
+  // Keeps references to the logs and the console.
+  CheckpointKeeper(Setting setting, TrainingState state, Metrics& metrics, Console& console);
+
+  // The checkpoint of this step is already there (after a resume).
+  void SetSaved(std::int64_t step) { saved_step_ = step; }
+  void SaveIfDue(std::int64_t step, std::optional<double> evaluated_loss);
+  // At the end of a run: a failure is an Error.
+  void SaveNow(std::int64_t step, std::optional<double> evaluated_loss);
+
+ private:
+  void Save(std::int64_t step, std::optional<double> evaluated_loss);
+
+  Setting setting_;
+  TrainingState state_;
+  Metrics& metrics_;
+  Console& console_;
+  std::optional<std::int64_t> saved_step_;
+  int failures_ = 0;
+};
+
+}  // namespace medley

@@ -1,0 +1,39 @@
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+#include <nlohmann/json.hpp>
+#include <string>
+
+namespace medley {
+
+// "cpu" or "cuda"; opens libtorch's CUDA library on demand. InputError where there is no such device.
+at::Device OpenDevice(const std::string& name);
+
+// Bytes of tensors on a device.
+struct DeviceMemory {
+  std::int64_t now = 0;
+  std::int64_t peak = 0;  // since the last reset
+};
+DeviceMemory ReadMemory(at::Device device);
+void ResetPeak(at::Device device);
+
+// The states of libtorch's own generators: the CPU's and the device's.
+nlohmann::json SaveGenerators(at::Device device);
+void LoadGenerators(const nlohmann::json& state, at::Device device);
+
+// Puts the generators back where they were, whatever is done in between.
+class KeepGenerators {
+ public:
+  explicit KeepGenerators(at::Device device) : device_(device), state_(SaveGenerators(device)) {}
+  ~KeepGenerators() { LoadGenerators(state_, device_); }
+  KeepGenerators(const KeepGenerators&) = delete;
+  KeepGenerators& operator=(const KeepGenerators&) = delete;
+
+ private:
+  at::Device device_;
+  nlohmann::json state_;
+};
+
+}  // namespace medley

@@ -1,0 +1,46 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace medley {
+
+// Length and sums of a file, byte 0 to the end: XXH3-128 of every 16 MiB, so that damage is found near where it is.
+// The sums find accidents, not forgeries.
+struct FileDigest {
+  std::int64_t bytes = 0;
+  std::vector<std::string> chunks;  // hex
+  bool operator==(const FileDigest&) const = default;
+};
+
+inline constexpr std::int64_t kChunkBytes = 16 << 20;
+
+// Takes the bytes in any pieces.
+class Digester {
+ public:
+  Digester();
+  ~Digester();
+  void Add(const void* data, std::size_t size);
+  FileDigest Finish();
+
+ private:
+  struct State;
+  void EndChunk();
+
+  std::unique_ptr<State> state_;
+  std::int64_t in_chunk_ = 0;
+  FileDigest digest_;
+};
+
+std::string HashText(std::string_view text);  // XXH3-128 in hex
+// Of a plain file; an Error where it is none, or has not `expected_bytes` (looked at before anything is read).
+FileDigest DigestFile(const std::filesystem::path& path, std::int64_t expected_bytes);
+// The sum of a whole input file in one number, "" where there is none.
+std::string HashFile(const std::filesystem::path& path);
+
+}  // namespace medley

@@ -1,0 +1,67 @@
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include <medley/config/run_config.h>
+#include <medley/model/model.h>
+
+namespace medley {
+
+// AdamW (Loshchilov and Hutter 2019) over a model's parameters, in groups by name. All its memory is allocated when it
+// is made: a step allocates no tensor, so that running out of memory can never leave a half-updated model.
+//
+// A parameter without a gradient in a step is left alone (no decay, its moments and its count of updates stay): the
+// tasks of that step did not use it. Without a group's word, tensors of at most one dimension (norms, biases) do not
+// decay. Frozen parameters get no gradient and have no state.
+class AdamW {
+ public:
+  // Sets requires_grad of every parameter. InputError for a group that matches no parameter.
+  // Make it after the model is on its device and in its dtype.
+  AdamW(const Model& model, const OptimizerConfig& config, std::int64_t total_steps);
+
+  // Clips the gradients to the norm, updates in place and drops the gradients. `step` counts from 0 and sets the
+  // learning rate. Returns the norm of the whole gradient before clipping; one that is not finite is an Error that
+  // names the parameters, and nothing is updated.
+  double Step(std::int64_t step);
+
+  // Of a parameter without a scale of its own.
+  double LearningRate(std::int64_t step) const;
+
+  // "<parameter>.exp_avg", "<parameter>.exp_avg_sq" (shapes of the parameter) and "<parameter>.step" (updates so far,
+  // float32 scalar); the tensors themselves.
+  std::vector<Parameter> State() const;
+  // Copies a state in. Error for a name that is missing or too many, or another shape; then nothing has changed.
+  void Load(const std::map<std::string, at::Tensor>& state);
+
+ private:
+  struct Slot {
+    std::string name;
+    at::Tensor parameter, exp_avg, exp_avg_sq, updates;
+    at::Tensor norm;  // a place in norms_
+    std::size_t group = 0;
+  };
+  struct Group {
+    double learning_rate_scale = 1;
+    double weight_decay = 0;
+  };
+  void AddSlot(const Parameter& parameter, double learning_rate_scale, double weight_decay);
+  double GradientNorm();
+  void Clip(double norm);
+  void Update(const Group& group, std::size_t number, double learning_rate);
+  [[noreturn]] void FailNotFinite() const;
+
+  OptimizerConfig config_;
+  std::int64_t total_steps_;
+  std::vector<Slot> slots_;
+  std::vector<Group> groups_;
+  at::Tensor norms_;  // [slots], on the device
+  at::Tensor norms_on_host_;
+  at::Tensor clip_factor_, one_;  // scalars on the device: a number would be allocated at each use
+};
+
+}  // namespace medley

@@ -1,0 +1,248 @@
+#include <medley/train/pass_runner.h>
+
+#include <ATen/SequenceNumber.h>
+#include <ATen/core/Tensor.h>
+
+#include <algorithm>
+#include <string_view>
+#include <utility>
+
+#include <medley/base/error.h>
+#include <medley/base/random.h>
+
+namespace medley {
+namespace {
+
+at::ScalarType DtypeOf(const Model& model) {
+  for (const Parameter& parameter : model.parameters()) {
+    if (parameter.tensor.is_floating_point()) return parameter.tensor.scalar_type();
+  }
+  return at::kFloat;
+}
+
+template <typename Names>
+bool Contains(const Names& names, std::string_view name) {
+  return std::find(names.begin(), names.end(), name) != names.end();
+}
+
+// What a model sees of the executor during the forward of one pass.
+class PassForward final : public ForwardContext {
+ public:
+  PassForward(std::uint64_t seed, const std::string& pass, SharedEncodings& encodings)
+      : seed_(seed), scope_(pass), encodings_(encodings) {}
+
+  at::Tensor Shared(const std::string& key, const Fn& fn) override {
+    if (key.empty()) return fn();
+    return encodings_.Get(key, [&] {
+      // An encoding has the random numbers of its key: which pass makes it depends on the mode.
+      const Scope scope(scope_, key);
+      return fn();
+    });
+  }
+  std::uint64_t Seed(std::string_view site) override {
+    return CombineSeeds(CombineSeeds(seed_, HashName(scope_)), HashName(site));
+  }
+
+ private:
+  struct Scope {
+    Scope(std::string& current, std::string inner) : now(current), before(std::exchange(current, std::move(inner))) {}
+    ~Scope() { now = std::move(before); }
+    std::string& now;
+    std::string before;
+  };
+
+  std::uint64_t seed_;
+  std::string scope_;
+  SharedEncodings& encodings_;
+};
+
+}  // namespace
+
+class RunningPass final : public PassContext {
+ public:
+  RunningPass(MicroBatch& micro, const PassInfo& pass) : micro_(micro), pass_(pass) {}
+
+  const Batch& batch() const override { return micro_.batch_; }
+  at::Tensor Constant(std::string_view name) override;
+  at::Tensor Pixels(std::string_view column) override { return micro_.Floats(std::string(column)); }
+  ModelInput Image(std::string_view name) override;
+  ModelOutputs Forward(const ModelInputs& inputs, const WantedOutputs& wanted) override;
+  void Carry(std::string_view name, at::Tensor value) override;
+  at::Tensor Carried(std::string_view name) override;
+
+  void CheckSums(const Sums& sums) const;
+  PassRecord& record() { return record_; }
+
+ private:
+  [[noreturn]] void Fail(const std::string& what) const {
+    throw Error("task '" + info().name + "', pass '" + pass_.name + "' " + what);
+  }
+  const TaskInfo& info() const { return micro_.setting_.task.info(); }
+  const VariantInfo& variant() const { return micro_.setting_.task.variant(); }
+  bool IsCarry(std::string_view name) const;
+  void CheckNames(const ModelInputs& inputs, const WantedOutputs& wanted) const;
+  void Record(const ModelInputs& inputs, const WantedOutputs& wanted);
+
+  MicroBatch& micro_;
+  const PassInfo& pass_;
+  PassRecord record_;
+};
+
+at::Tensor RunningPass::Constant(std::string_view name) {
+  std::vector<std::string> declared;
+  for (const ConstantInfo& constant : info().constants) declared.push_back(constant.name);
+  if (!Contains(declared, name)) {
+    Fail("asked for the constant '" + std::string(name) + "', which its spec does not declare (declared: " +
+         Listed(declared) + "); add it to the spec's constants");
+  }
+  record_.constants.emplace(name);
+  return micro_.setting_.task.Constant(name, micro_.setting_.device);
+}
+
+bool RunningPass::IsCarry(std::string_view name) const {
+  return std::any_of(variant().passes.begin(), variant().passes.end(),
+                     [&](const PassInfo& pass) { return Contains(pass.carries, name); });
+}
+
+ModelInput RunningPass::Image(std::string_view name) {
+  // Counts of readers come from the spec; an undeclared one would read after the encoding is gone.
+  if (!Contains(pass_.images, name)) {
+    Fail("reads the picture '" + std::string(name) + "', its spec declares " + Listed(pass_.images) +
+         "; make the pass's images in the spec agree");
+  }
+  record_.images_asked.emplace(name);
+  if (IsCarry(name)) return {.name = "images", .tensor = Carried(name), .key = "carry:" + std::string(name)};
+
+  const std::string column(name);
+  const auto kept = micro_.pictures_.find(column);
+  at::Tensor floats = kept != micro_.pictures_.end() ? kept->second : micro_.Floats(column);
+  if (micro_.encodings_.Readers(column) >= 2) micro_.pictures_.emplace(column, floats);
+  return {.name = "images", .tensor = std::move(floats), .key = "batch:" + column};
+}
+
+void RunningPass::CheckNames(const ModelInputs& inputs, const WantedOutputs& wanted) const {
+  const auto has_inputs = micro_.setting_.model.input_names();
+  const auto has_outputs = micro_.setting_.model.output_names();
+  for (const ModelInput& input : inputs) {
+    if (!Contains(has_inputs, input.name)) {
+      Fail("hands in '" + input.name + "', but the model's inputs are " + Listed(has_inputs));
+    }
+  }
+  for (const std::string_view output : wanted) {
+    if (!Contains(has_outputs, output)) {
+      Fail("asks for '" + std::string(output) + "', but the model's outputs are " + Listed(has_outputs));
+    }
+  }
+}
+
+void RunningPass::Record(const ModelInputs& inputs, const WantedOutputs& wanted) {
+  for (const ModelInput& input : inputs) {
+    record_.inputs.insert(input.name);
+    if (input.name == "images" || !input.key.empty()) record_.images.push_back(input.key);
+    if (input.name == "tokens" && input.tensor.dim() >= 2) {
+      record_.text_width = std::max(record_.text_width, input.tensor.size(1));
+    }
+  }
+  for (const std::string_view output : wanted) record_.outputs.emplace(output);
+}
+
+ModelOutputs RunningPass::Forward(const ModelInputs& inputs, const WantedOutputs& wanted) {
+  if (++record_.forwards > 1) {
+    Fail("made " + std::to_string(record_.forwards) + " forwards of the model, a pass makes exactly 1; declare a pass " +
+         "for each forward (the variant '" + variant().name + "' declares " +
+         std::to_string(variant().passes.size()) + ")");
+  }
+  CheckNames(inputs, wanted);
+  Record(inputs, wanted);
+  const std::uint64_t rows_seed =
+      CombineSeeds(TaskSeed(micro_.setting_.seed, info().name), static_cast<std::uint64_t>(batch().rows().begin));
+  PassForward context(rows_seed, pass_.name, micro_.encodings_);
+  ModelOutputs outputs = micro_.setting_.model.Forward(inputs, wanted, context);
+  for (const std::string_view output : wanted) {
+    if (outputs.find(output) == outputs.end()) Fail("got no '" + std::string(output) + "' from the model");
+  }
+  return outputs;
+}
+
+void RunningPass::Carry(std::string_view name, at::Tensor value) {
+  const std::string quoted = "the carry '" + std::string(name) + "'";
+  if (!Contains(pass_.carries, name)) {
+    Fail("made " + quoted + ", which its spec does not declare (declared: " + Listed(pass_.carries) +
+         "); add it to the pass's carries");
+  }
+  if (!value.defined() || value.dim() < 1 || value.size(0) != batch().size()) {
+    Fail(quoted + " must have rows first: expected " + std::to_string(batch().size()) + " rows, got " +
+         (value.defined() ? c10::str(value.sizes()) : "nothing"));
+  }
+  if (!micro_.carries_.emplace(name, std::move(value)).second) Fail("made " + quoted + " twice");
+}
+
+at::Tensor RunningPass::Carried(std::string_view name) {
+  const auto found = micro_.carries_.find(name);
+  if (found == micro_.carries_.end()) {
+    std::vector<std::string> made;
+    for (const auto& [carry, value] : micro_.carries_) made.push_back(carry);
+    Fail("asked for the carry '" + std::string(name) + "', which no earlier pass made (made: " + Listed(made) + ")");
+  }
+  record_.carries_read.emplace(name);
+  return found->second;
+}
+
+void RunningPass::CheckSums(const Sums& sums) const {
+  if (record_.forwards != 1) Fail("made 0 forwards of the model, a pass makes exactly 1");
+  std::vector<std::string> declared;
+  for (const TermInfo& term : variant().terms) declared.push_back(term.name);
+  for (const auto& [term, sum] : sums) {
+    if (!Contains(declared, term)) {
+      Fail("returned the term '" + term + "', which its spec does not declare (declared: " + Listed(declared) +
+           "); add it to the variant's terms");
+    }
+    if (!sum.defined() || sum.numel() != 1 || !sum.is_floating_point()) {
+      Fail("returned for the term '" + term + "' " + (sum.defined() ? c10::str(sum.sizes()) : "nothing") +
+           ", expected one floating-point sum");
+    }
+  }
+  for (const std::string& carry : pass_.carries) {
+    if (micro_.carries_.find(carry) == micro_.carries_.end()) {
+      Fail("did not make the carry '" + carry + "' that its spec declares");
+    }
+  }
+}
+
+MicroBatch::MicroBatch(const Setting& setting, const Batch& rows)
+    : setting_(setting),
+      batch_(rows.To(setting.device)),
+      dtype_(DtypeOf(setting.model)),
+      encodings_(setting.task.variant(), setting.sharing) {}
+
+MicroBatch::~MicroBatch() = default;
+
+at::Tensor MicroBatch::Floats(const std::string& column) const {
+  const at::Tensor& bytes = batch_.Column(column);
+  if (bytes.scalar_type() != at::kByte) {
+    throw Error("task '" + setting_.task.info().name + "': column '" + column + "' is no picture: expected bytes, got " +
+                c10::toString(bytes.scalar_type()));
+  }
+  return bytes.to(dtype_).div_(255);
+}
+
+Sums MicroBatch::RunPass(const PassInfo& pass, PassRecord* record) {
+  RunningPass running(*this, pass);
+  running.record().first_node = at::sequence_number::peek();
+  Sums sums = setting_.task.Run(pass.name, running);
+  running.record().end_node = at::sequence_number::peek();
+  running.CheckSums(sums);
+  if (record != nullptr) *record = std::move(running.record());
+  return sums;
+}
+
+void MicroBatch::PassDone(const PassInfo& pass) {
+  encodings_.PassDone(pass);
+  for (const std::string& image : pass.images) {
+    if (encodings_.Readers(image) == 0) pictures_.erase(image);
+  }
+}
+
+void MicroBatch::Flush() { encodings_.Flush(); }
+
+}  // namespace medley

@@ -1,0 +1,65 @@
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <filesystem>
+#include <functional>
+#include <map>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include <medley/config/run_config.h>
+#include <medley/curriculum/mixer.h>
+#include <medley/model/model.h>
+#include <medley/plugin/plugin_host.h>
+#include <medley/plugin/registry.h>
+#include <medley/report/console.h>
+#include <medley/text/tokenizer.h>
+#include <medley/train/optimizer.h>
+#include <medley/train/step_executor.h>
+
+namespace medley {
+
+// The collaborators of a run, put together. Members stand in the order in which they need each other.
+struct Run {
+  RunConfig config;
+  at::Device device = at::kCPU;
+  Mixture mixture;
+  std::unique_ptr<Registry> registry;
+  std::unique_ptr<Tokenizer> tokenizer;
+  std::vector<std::string> control_text;
+  std::unique_ptr<PluginHost> host;
+  std::function<LoadedTask&(const std::string&)> task;  // loads it when it is first asked for
+  std::function<bool(const std::string&)> is_loaded;
+  std::map<std::string, ExecutionPlan> plans;  // of every task with a weight
+  std::unique_ptr<Model> model;
+  // Only for training:
+  std::unique_ptr<Mixer> mixer;
+  std::unique_ptr<StepExecutor> executor;
+  std::unique_ptr<AdamW> optimizer;
+
+  // With a weight above 0, in the mixture's order.
+  std::vector<std::string> ActiveTasks() const;
+};
+
+enum class Purpose { kTrain, kUse };  // kUse: no mixer, executor or optimizer
+
+// InputErrors name the file or key. Calls InstallCpuAllocator and sets libtorch's threads.
+std::unique_ptr<Run> BuildRun(const RunConfig& config, Purpose purpose);
+
+// The run that lies in a directory, with the weights of its newest whole checkpoint. For eval and generate: changes
+// nothing in the directory.
+std::unique_ptr<Run> OpenTrainedRun(const std::filesystem::path& directory, Console& console);
+
+// Takes weights of another run (config.init_from); does nothing where none is named.
+void InitializeFrom(const InitFrom& from, const Model& model, Console& console);
+
+// What stands in run.json: versions, device, threads, the input files with their sums, the plugin files.
+nlohmann::ordered_json RunRecord(const Run& run);
+// InputError where the model's config, the tokenizer or the control text is no longer what the run began with.
+// Returns words for what changed and is taken over from now on (weights file, plugins).
+std::vector<std::string> CompareRecord(const nlohmann::ordered_json& old_record, const nlohmann::ordered_json& now);
+
+}  // namespace medley

@@ -1,0 +1,27 @@
+#pragma once
+
+#include <filesystem>
+#include <string>
+
+namespace medley {
+
+// One process a run directory: flock on run.lock, held for the life of the object. The kernel lets go at death, so a
+// lock can be stale only in its words; `took_over` then says whose it was.
+class RunLock {
+ public:
+  // InputError with the holder's process, host and start where another one holds it.
+  explicit RunLock(const std::filesystem::path& directory);
+  ~RunLock();
+  RunLock(const RunLock&) = delete;
+  RunLock& operator=(const RunLock&) = delete;
+
+  // "": the last holder left in good order.
+  const std::string& took_over() const { return took_over_; }
+
+ private:
+  std::filesystem::path path_;
+  int fd_ = -1;
+  std::string took_over_;
+};
+
+}  // namespace medley

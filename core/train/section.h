@@ -1,0 +1,23 @@
+#pragma once
+
+#include <functional>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+namespace medley {
+
+// The part of a checkpoint's state.json that one collaborator owns. The checkpoint knows none of them: it keeps name and
+// version, and hands the rest back.
+struct Section {
+  std::string name;
+  int version = 1;
+  std::function<nlohmann::json()> save;
+  std::function<void(const nlohmann::json&)> load;
+};
+
+nlohmann::ordered_json SaveSections(const std::vector<Section>& sections);
+// An Error names the section that is missing, unknown or of another version, before any is loaded.
+void LoadSections(const std::vector<Section>& sections, const nlohmann::ordered_json& state);
+
+}  // namespace medley

@@ -1,0 +1,59 @@
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <medley/model/model.h>
+#include <medley/plugin/task_info.h>
+
+namespace medley {
+
+// How an encoding reaches the passes that use it.
+enum class Sharing {
+  kNode,  // one node of one graph: all passes are alive until the backward
+  kLeaf,  // a detached leaf; its gradient goes back into the encoding once, after the last pass that reads the picture
+};
+
+// Encodings of pictures that several passes of a micro-batch look at. Lives as long as the micro-batch, and never
+// across two runs of the same pass.
+class SharedEncodings {
+ public:
+  SharedEncodings(const VariantInfo& variant, Sharing sharing);
+
+  // The value of fn. `key` ends with the key of the picture, which says how many passes read it; where that is
+  // one, or unknown, a leaf would cost memory and save nothing: fn just runs.
+  at::Tensor Get(const std::string& key, const ForwardContext::Fn& fn);
+
+  // Passes that read the column as a picture and are not done yet.
+  int Readers(std::string_view column) const;
+  // The backward of this pass is over.
+  void PassDone(const PassInfo& pass);
+  // Sends back every gradient that still waits.
+  void Flush();
+
+  // Autograd sequence numbers [first, end) of the nodes that encodings made.
+  const std::vector<std::pair<std::uint64_t, std::uint64_t>>& node_ranges() const { return node_ranges_; }
+
+ private:
+  struct Encoding {
+    at::Tensor value;
+    at::Tensor leaf;  // undefined where no gradient is wanted
+  };
+  at::Tensor Make(const ForwardContext::Fn& fn);
+  bool WorthALeaf(std::string_view key) const;
+  void SendBack(Encoding encoding);
+
+  Sharing sharing_;
+  std::map<std::string, int, std::less<>> readers_;  // by column
+  std::map<std::string, Encoding, std::less<>> encodings_;
+  std::vector<std::pair<std::uint64_t, std::uint64_t>> node_ranges_;
+  int depth_ = 0;
+};
+
+}  // namespace medley

@@ -1,0 +1,47 @@
+#include <medley/train/stop_signal.h>
+
+#include <csignal>
+#include <cstring>
+#include <unistd.h>
+
+#include <medley/base/error.h>
+
+namespace medley {
+namespace {
+
+volatile std::sig_atomic_t g_requested = 0;
+struct sigaction g_old_interrupt, g_old_terminate, g_old_file_size;
+
+void OnSignal(int) {
+  if (g_requested != 0) ::_exit(static_cast<int>(ExitCode::kInterrupted));
+  g_requested = 1;
+  constexpr char kWords[] = "\nfinishing the step and saving; once more leaves at once\n";
+  if (::write(STDERR_FILENO, kWords, std::strlen(kWords)) < 0) return;
+}
+
+void Install(int signal, void (*handler)(int), struct sigaction& old) {
+  struct sigaction action {};
+  action.sa_handler = handler;
+  action.sa_flags = SA_RESTART;
+  ::sigemptyset(&action.sa_mask);
+  ::sigaction(signal, &action, &old);
+}
+
+}  // namespace
+
+StopSignal::StopSignal() {
+  g_requested = 0;
+  Install(SIGINT, OnSignal, g_old_interrupt);
+  Install(SIGTERM, OnSignal, g_old_terminate);
+  Install(SIGXFSZ, SIG_IGN, g_old_file_size);
+}
+
+StopSignal::~StopSignal() {
+  ::sigaction(SIGINT, &g_old_interrupt, nullptr);
+  ::sigaction(SIGTERM, &g_old_terminate, nullptr);
+  ::sigaction(SIGXFSZ, &g_old_file_size, nullptr);
+}
+
+bool StopSignal::requested() const { return g_requested != 0; }
+
+}  // namespace medley

@@ -1,0 +1,18 @@
+#pragma once
+
+namespace medley {
+
+// While it lives, the first SIGINT or SIGTERM asks the run to stop at the next step boundary; the second leaves at once
+// with exit code 130 (what is committed stays good). A file size limit becomes an error of the write, not the end of
+// the process. One at a time.
+class StopSignal {
+ public:
+  StopSignal();
+  ~StopSignal();
+  StopSignal(const StopSignal&) = delete;
+  StopSignal& operator=(const StopSignal&) = delete;
+
+  bool requested() const;
+};
+
+}  // namespace medley

@@ -1,0 +1,173 @@
+#include <medley/train/trainer.h>
+
+#include <cmath>
+#include <utility>
+
+#include <medley/report/table.h>
+#include <medley/train/device.h>
+#include <medley/train/evaluator.h>
+#include <medley/train/file_digest.h>
+#include <medley/train/stop_signal.h>
+
+namespace medley {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+using nlohmann::ordered_json;
+
+double SecondsSince(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
+
+LoggedLosses ForLog(const StepLosses& losses) {
+  LoggedLosses logged;
+  for (const auto& [task, terms] : losses) {
+    for (const auto& [name, term] : terms) logged[task][name] = {term.sum, term.count, term.weight};
+  }
+  return logged;
+}
+
+// An exception's words, without libtorch's stack trace.
+std::string Words(const std::exception& error) {
+  const auto* torch = dynamic_cast<const c10::Error*>(&error);
+  return torch != nullptr ? torch->what_without_backtrace() : error.what();
+}
+
+std::string NotFinite(const StepLosses& losses) {
+  for (const auto& [task, terms] : losses) {
+    for (const auto& [name, term] : terms) {
+      if (!std::isfinite(term.sum)) return "task " + task + ": the loss term " + name + " is not finite";
+    }
+  }
+  return "";
+}
+
+}  // namespace
+
+Trainer::Trainer(Run& run, const std::filesystem::path& directory, Console& console,
+                 const std::optional<FoundCheckpoint>& from)
+    : run_(run), directory_(directory), console_(console), draw_rows_(run) {
+  const std::vector<std::string> columns = run_.ActiveTasks();
+  const TrainingState state = State();
+  if (from) LoadCheckpoint(from->path, state);
+  metrics_ = std::make_unique<Metrics>(directory_, columns, from ? from->facts.logs : LogOffsets());
+  const std::string config_hash = HashText(ToJson(run_.config).dump());
+  checkpoints_ = std::make_unique<CheckpointKeeper>(
+      CheckpointKeeper::Setting{directory_, run_.config.checkpoint, config_hash}, state, *metrics_, console_);
+  if (from) checkpoints_->SetSaved(from->facts.step);
+  status_ = std::make_unique<Progress>(progress_.step, run_.config.steps);
+}
+
+Trainer::~Trainer() = default;
+
+ExitCode Trainer::Train() {
+  const StopSignal stop;
+  run_started_ = Clock::now();
+  while (!Done(stop.requested())) Step();
+  checkpoints_->SaveNow(progress_.step, progress_.evaluated_loss);
+  console_.Say(TrainingSummary(run_, progress_, status_->memory_peak(), directory_));
+  if (!failure_.empty()) {
+    throw Error(failure_ + ". Step " + std::to_string(progress_.step) + " is saved; medley resume " +
+                directory_.string() + " goes on from there");
+  }
+  if (interrupted_) return ExitCode::kInterrupted;
+  return progress_.dropped.empty() ? ExitCode::kDone : ExitCode::kSomethingDropped;
+}
+
+bool Trainer::Done(bool stop_requested) {
+  if (!failure_.empty() || progress_.step >= run_.config.steps) return true;
+  interrupted_ = stop_requested;
+  if (interrupted_) return true;
+  const bool late = run_.config.hours > 0 && SecondsSince(run_started_) >= 3600 * run_.config.hours;
+  if (late) console_.Say("the run's hours are over; medley resume " + directory_.string() + " goes on");
+  return late;
+}
+
+void Trainer::Step() {
+  step_started_ = Clock::now();
+  ResetPeak(run_.device);
+  StepRecord record;
+  record.draws = run_.mixer->Peek(run_.config.draws_per_step);
+  const std::optional<StepLosses> losses = Gradients(record.draws);
+  if (!losses) return;
+  record.learning_rate = run_.optimizer->LearningRate(progress_.step);
+  const std::optional<double> norm = UpdateWeights();
+  if (!norm) return;
+  run_.mixer->Commit(record.draws);
+  record.step = ++progress_.step;
+  record.losses = ForLog(*losses);
+  record.gradient_norm = *norm;
+  Report(std::move(record));
+  if (failure_.empty()) checkpoints_->SaveIfDue(progress_.step, progress_.evaluated_loss);
+}
+
+// Nothing where a task failed: it was dropped, or the run ends.
+std::optional<StepLosses> Trainer::Gradients(const std::vector<Draw>& draws) {
+  std::string reason;
+  try {
+    StepLosses losses = RunDraws(draws);
+    reason = NotFinite(losses);
+    if (reason.empty()) return losses;
+  } catch (const std::exception& error) {
+    reason = Words(error);
+  }
+  DrainEngine();
+  ClearGradients();
+  const std::string culprit = FindCulprit(draws);
+  OnTaskError(culprit, "step " + std::to_string(progress_.step + 1) + ": " + reason);
+  return std::nullopt;
+}
+
+StepLosses Trainer::RunDraws(const std::vector<Draw>& draws) {
+  const DrawRows::Rows rows = draw_rows_.Take(draws);
+  return run_.executor->Run(rows.pieces);
+}
+
+// The norm of the gradient; nothing where it is not finite, and then nothing was updated.
+std::optional<double> Trainer::UpdateWeights() {
+  try {
+    return run_.optimizer->Step(progress_.step);
+  } catch (const std::exception& error) {
+    failure_ = "step " + std::to_string(progress_.step + 1) + ": " + Words(error);
+    ClearGradients();
+    return std::nullopt;
+  }
+}
+
+void Trainer::Report(StepRecord record) {
+  record.seconds = SecondsSince(step_started_);
+  const DeviceMemory memory = ReadMemory(run_.device);
+  record.memory_now = memory.now;
+  record.memory_peak = memory.peak;
+  for (const Draw& draw : record.draws) {
+    record.constant_bytes[draw.task] = run_.task(draw.task).ConstantBytes(run_.device);
+    progress_.last_losses[draw.task] = TotalLoss(record.losses[draw.task]);
+  }
+  record.evaluation = EvaluateIfDue();
+  metrics_->Record(record);
+  status_->Add(record);
+  console_.Status(status_->Line());
+}
+
+ordered_json Trainer::EvaluateIfDue() {
+  const EvalConfig& config = run_.config.eval;
+  if (config.every <= 0 || progress_.step % config.every != 0) return nullptr;
+  Scores scores;
+  for (const std::string& name : run_.ActiveTasks()) {
+    try {
+      scores[name] = ScoreTask(run_.task(name), run_.plans.at(name),
+                               {*run_.model, run_.device, static_cast<std::uint64_t>(run_.config.seed), config.rows});
+    } catch (const std::exception& error) {
+      scores.erase(name);
+      OnTaskError(name, "evaluation after step " + std::to_string(progress_.step) + ": " + Words(error));
+      if (!failure_.empty()) return nullptr;
+    }
+  }
+  progress_.evaluated_loss = MeanLoss(scores);
+  std::string line = "step " + std::to_string(progress_.step) + " evaluated:";
+  for (const auto& [name, score] : scores) line += "  " + name + " " + FormatNumber(score.score.value);
+  console_.Say(line + "  mean loss " + FormatNumber(*progress_.evaluated_loss));
+  ordered_json json = ScoresJson(scores).at("tasks");
+  for (const auto& [name, score] : scores) json[name]["loss"] = score.loss;
+  return json;
+}
+
+}  // namespace medley

@@ -1,0 +1,82 @@
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <medley/base/error.h>
+#include <medley/report/console.h>
+#include <medley/report/metrics.h>
+#include <medley/report/progress.h>
+#include <medley/train/checkpoint_keeper.h>
+#include <medley/train/draw_rows.h>
+#include <medley/train/run.h>
+
+namespace medley {
+
+// How far a run is: all of the trainer's own that a resume needs.
+struct TrainingProgress {
+  std::int64_t step = 0;  // steps done
+  std::optional<double> evaluated_loss;        // mean over tasks, at the last evaluation
+  std::map<std::string, double> last_losses;   // by task
+  std::map<std::string, std::string> dropped;  // task: why
+};
+
+// The loop. Every step is a handful of calls to the run's collaborators.
+class Trainer {
+ public:
+  // `from`: goes on after this checkpoint; else at step 0. Cuts the logs back to it. Keeps references.
+  Trainer(Run& run, const std::filesystem::path& directory, Console& console,
+          const std::optional<FoundCheckpoint>& from = std::nullopt);
+  ~Trainer();
+
+  // Until the steps are done, the hours are over, or a signal came; saved in each case. A task's error under
+  // on_task_error "stop", or a gradient that is not finite, is thrown after what was trained was saved.
+  ExitCode Train();
+
+  const TrainingProgress& progress() const { return progress_; }
+  // What a checkpoint holds; the tensors are the live ones.
+  TrainingState State();
+
+ private:
+  bool Done(bool stop_requested);
+  void Step();
+  std::optional<StepLosses> Gradients(const std::vector<Draw>& draws);
+  StepLosses RunDraws(const std::vector<Draw>& draws);
+  std::optional<double> UpdateWeights();
+  nlohmann::ordered_json EvaluateIfDue();
+  void Report(StepRecord record);
+
+  // trainer_errors.cc
+  void OnTaskError(const std::string& task, const std::string& reason);
+  std::string FindCulprit(const std::vector<Draw>& draws);
+  void Drop(const std::string& task, const std::string& reason);
+  void ClearGradients();
+
+  // trainer_state.cc
+  nlohmann::json SaveProgress() const;
+  void LoadProgress(const nlohmann::json& state);
+
+  Run& run_;
+  std::filesystem::path directory_;
+  Console& console_;
+  TrainingProgress progress_;
+  DrawRows draw_rows_;
+  std::unique_ptr<Metrics> metrics_;
+  std::unique_ptr<Progress> status_;
+  std::unique_ptr<CheckpointKeeper> checkpoints_;
+  std::chrono::steady_clock::time_point run_started_, step_started_;
+  bool interrupted_ = false;
+  std::string failure_;  // why the run must end; the state is that of the last whole step
+};
+
+// The table at the end of a run: what every task got, where it stands, and where the run lies.
+std::string TrainingSummary(const Run& run, const TrainingProgress& progress, std::int64_t memory_peak,
+                            const std::filesystem::path& directory);
+
+}  // namespace medley

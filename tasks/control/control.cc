@@ -1,0 +1,62 @@
+#include <medley/task/plugin.h>
+
+#include "tasks/drivers/control_pass.h"
+#include "tasks/drivers/pictures.h"
+#include "tasks/drivers/streams.h"
+#include "tasks/world/control_scenes.h"
+
+namespace medley::tasks {
+namespace {
+
+// A picture of any kind comes back while a line of text is read: the pass that other tasks make beside their own.
+class Control final : public Task {
+ public:
+  static constexpr TaskSpec kSpec{.name = "control",
+                                  .summary = "draw the picture that you see; continue a line of text",
+                                  .passes = {ControlPassSpec(/*decodes_image=*/true)},
+                                  .terms = {ControlImageTerm(), ControlTextTerm()},
+                                  .inputs = {"images", "tokens", "lengths", "supervised"},
+                                  .outputs = {"logits", "image"},
+                                  .special_tokens = {"<pad>", "<eos>"},
+                                  .score = {.name = "image_error", .higher_is_better = false}};
+  static std::vector<std::string> Texts() { return {}; }
+
+  explicit Control(const TaskContext& context) : size_(ImageSize(context)), pass_(context) {}
+
+  Batch Sample(const RowRange& rows) const override {
+    std::vector<world::Scene> scenes;
+    for (std::int64_t row = rows.begin; row < rows.begin + rows.count; ++row) {
+      RowRandom random = rows.Random(row, kSceneStream);
+      scenes.push_back(world::ControlScene(row, random));
+    }
+    Batch batch(rows);
+    batch.Add("image", RenderScenes(scenes, size_));
+    pass_.Sample(batch, /*decodes_image=*/true);
+    return batch;
+  }
+
+  Sums Run(std::string_view, PassContext& context) const override {
+    return pass_.Run(context, /*decodes_image=*/true);
+  }
+
+  Outcomes Evaluate(EvalContext& context, const RowRange& rows) const override {
+    return JudgePictures(context, rows,
+                         {.input = "image",
+                          .target = "image",
+                          .mean_answer = "mean image",
+                          .inputs = [this](EvalPass& piece) { return pass_.Inputs(piece); }});
+  }
+
+  at::Tensor Constant(std::string_view name) const override {
+    throw Error("control has no constant '" + std::string(name) + "'");
+  }
+
+ private:
+  int size_;
+  ControlPass pass_;
+};
+
+}  // namespace
+}  // namespace medley::tasks
+
+MEDLEY_PLUGIN(medley::tasks::Control)

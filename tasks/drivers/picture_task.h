@@ -1,0 +1,65 @@
+#pragma once
+
+#include <optional>
+#include <string_view>
+
+#include <medley/task/task.h>
+#include <medley/task/text_rows.h>
+
+#include "tasks/drivers/control_pass.h"
+#include "tasks/drivers/tables.h"
+#include "tasks/world/render.h"
+
+namespace medley::tasks {
+
+// A row of a picture task: what the model sees and what it shall draw.
+struct PictureExample {
+  world::Scene input;
+  world::Scene target;
+  std::optional<std::int64_t> prompt;  // which text asks for it; drawn where left open
+};
+
+constexpr TaskSpec PictureSpec(std::string_view name, std::string_view summary, const Table& prompts) {
+  return {.name = name,
+          .summary = summary,
+          .passes = {ControlPassSpec(/*decodes_image=*/true),
+                     {.name = "task", .text_width = kPromptWidth, .images = {"image"}, .decodes_image = true}},
+          .terms = {ControlImageTerm(), ControlTextTerm(), {.name = "image", .weight = kImageWeight}},
+          .constants = {prompts.Spec()},
+          .options = {{.name = "region_share",
+                       .value = 0.5,
+                       .low = 0,
+                       .high = 0.99,
+                       .summary = "share of the picture's loss that the pixels which should change have"}},
+          .inputs = {"images", "tokens", "lengths", "supervised"},
+          .outputs = {"logits", "image"},
+          .special_tokens = {"<pad>", "<eos>"},
+          .score = {.name = "region_error", .higher_is_better = false}};
+}
+
+// A task that is asked for in words and answered by a picture: pass "task" reads a prompt and the input and draws the
+// target; pass "control" keeps text and reconstruction alive on the same input. What is left to a task is one row.
+class PictureTask : public Task {
+ public:
+  Batch Sample(const RowRange& rows) const final;
+  Sums Run(std::string_view pass, PassContext& context) const final;
+  Outcomes Evaluate(EvalContext& context, const RowRange& rows) const final;
+  at::Tensor Constant(std::string_view name) const final;
+
+ protected:
+  // `prompts` is the constant of the spec.
+  PictureTask(const TaskContext& context, const Table& prompts);
+
+ private:
+  // Row `row` of the stream, a function of the random numbers; called on data threads.
+  virtual PictureExample Draw(std::int64_t row, RowRandom& random) const = 0;
+  ModelInputs TaskInputs(PassContext& context) const;
+
+  int size_;
+  double region_share_;
+  ControlPass control_;
+  std::string prompts_name_;
+  TextTable prompts_;
+};
+
+}  // namespace medley::tasks

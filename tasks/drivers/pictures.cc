@@ -1,0 +1,78 @@
+#include "tasks/drivers/pictures.h"
+
+#include <ATen/core/Tensor.h>
+#include <ATen/ops/cat.h>
+#include <ATen/ops/empty.h>
+
+#include <algorithm>
+
+#include <medley/task/losses.h>
+
+namespace medley::tasks {
+namespace {
+
+at::Tensor MeanTarget(EvalContext& context, const RowRange& rows, const std::string& column) {
+  at::Tensor sum;
+  context.ForEachPiece(rows, [&](EvalPass& piece) {
+    const at::Tensor part = piece.Pixels(column).to(at::kDouble).sum(0, /*keepdim=*/true);
+    sum = sum.defined() ? sum.add_(part) : part;
+  });
+  return sum.div_(static_cast<double>(std::max<std::int64_t>(rows.count, 1))).to(at::kFloat);
+}
+
+void Append(std::vector<double>& list, const at::Tensor& values) {
+  const at::Tensor host = values.to(at::kCPU, at::kDouble).contiguous();
+  const double* first = host.const_data_ptr<double>();
+  list.insert(list.end(), first, first + host.numel());
+}
+
+}  // namespace
+
+int ImageSize(const TaskContext& context) {
+  if (context.image.size < world::kSmallestImage) {
+    throw InputError("images of " + std::to_string(context.image.size) +
+                     " pixels a side cannot show the game: below " + std::to_string(world::kSmallestImage) +
+                     " its gold has no pixel. Choose a larger image size in the model config");
+  }
+  return static_cast<int>(context.image.size);
+}
+
+at::Tensor RenderScenes(std::span<const world::Scene> scenes, int size) {
+  at::Tensor pictures = at::empty({static_cast<std::int64_t>(scenes.size()), 3, size, size}, at::kByte);
+  world::Render(scenes, size, {pictures.mutable_data_ptr<std::uint8_t>(), static_cast<std::size_t>(pictures.numel())});
+  return pictures;
+}
+
+Outcomes JudgePictures(EvalContext& context, const RowRange& rows, const PictureExam& exam) {
+  Outcomes outcomes;
+  if (rows.count == 0) return outcomes;
+  const at::Tensor mean = MeanTarget(context, rows, exam.target);
+  SheetColumn input_sheet, target_sheet, output_sheet;
+  context.ForEachPiece(rows, [&](EvalPass& piece) {
+    const at::Tensor input = piece.Pixels(exam.input);
+    const at::Tensor target = piece.Pixels(exam.target);
+    const auto judge = [&](const at::Tensor& answer) { return PictureErrors(answer, target, input, 1); };
+
+    // Judged as it is saved: a picture has no value outside [0, 1].
+    const at::Tensor output = piece.Forward(exam.inputs(piece), {"image"}).at("image").clamp(0, 1);
+    Append(outcomes.score, judge(output));
+    Append(outcomes.trivial[exam.mean_answer], judge(mean.to(target.scalar_type()).expand_as(target)));
+    if (exam.input_is_an_answer) Append(outcomes.trivial["input"], judge(input));
+    input_sheet.Add(input), target_sheet.Add(target), output_sheet.Add(output);
+  });
+  outcomes.input = input_sheet.Take();
+  outcomes.target = target_sheet.Take();
+  outcomes.output = output_sheet.Take();
+  return outcomes;
+}
+
+void SheetColumn::Add(const at::Tensor& pictures) {
+  const std::int64_t rows = std::min(pictures.size(0), kSheetRows - rows_);
+  if (rows <= 0) return;
+  parts_.push_back(pictures.narrow(0, 0, rows).clamp(0, 1).mul(255).round().to(at::kCPU, at::kByte));
+  rows_ += rows;
+}
+
+at::Tensor SheetColumn::Take() const { return parts_.empty() ? at::Tensor() : at::cat(parts_); }
+
+}  // namespace medley::tasks

@@ -1,0 +1,12 @@
+#pragma once
+
+#include <cstdint>
+
+namespace medley::tasks {
+
+// Independent random numbers of one row, so that a change of the texts never moves the scenes.
+inline constexpr std::uint64_t kSceneStream = 0;
+inline constexpr std::uint64_t kTextStream = 1;
+inline constexpr std::uint64_t kControlTextStream = 2;
+
+}  // namespace medley::tasks

@@ -1,0 +1,32 @@
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <medley/task/spec.h>
+
+namespace medley::tasks {
+
+// Widths in tokens. Passes are no wider than their tables need; these are the bounds that the specs declare.
+inline constexpr int kPromptWidth = 16;
+inline constexpr int kReplyWidth = 12;  // with its eos
+inline constexpr int kQuestionWidth = 24;
+inline constexpr int kControlWidth = 24;
+
+// A constant: texts of one kind, one of which a row shows.
+struct Table {
+  std::string_view name;
+  std::span<const std::string_view> texts;
+  bool reply = false;  // ends with eos
+
+  constexpr ConstantSpec Spec() const {
+    return {.name = name, .rows = static_cast<int>(texts.size()), .width = reply ? kReplyWidth : kPromptWidth};
+  }
+};
+
+// What a task hands to the tokenizer.
+std::vector<std::string> TextsOf(std::span<const Table> tables);
+
+}  // namespace medley::tasks

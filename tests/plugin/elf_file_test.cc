@@ -1,0 +1,171 @@
+#include <elf.h>
+#include <gtest/gtest.h>
+#include <medley/plugin/elf_file.h>
+#include <medley/plugin/rejection.h>
+#include <medley/plugin/spec_reader.h>
+#include <sys/stat.h>
+
+#include <cstddef>
+#include <random>
+
+#include "tests/plugin/test_files.h"
+
+namespace medley::testing {
+namespace {
+
+namespace fs = std::filesystem;
+
+// What is wrong with the file, as a scan says it: "state: reason"; "" for a plugin.
+std::string Verdict(const fs::path& path) {
+  const Registry registry = ScanOnly({path.parent_path()});
+  for (const RejectedPlugin& file : registry.rejected()) {
+    if (file.path.filename() == path.filename()) return file.state + ": " + file.reason;
+  }
+  return "";
+}
+
+std::string Verdict(std::string_view bytes) {
+  const TempDirectory directory;
+  WriteBytes(directory / "candidate.so", bytes);
+  return Verdict(directory / "candidate.so");
+}
+
+bool Begins(const std::string& text, std::string_view with) { return text.starts_with(with); }
+
+const std::string& Tiny() {
+  static const std::string bytes = ReadBytes(Fixture("tiny"));
+  return bytes;
+}
+
+TEST(ElfFile, ReadsNoteBuildIdAndNeededLibraries) {
+  const ElfFile elf = ReadElfFile(Fixture("tiny"));
+  EXPECT_TRUE(elf.note.starts_with("{\"schema\":1,"));
+  EXPECT_EQ(elf.build_id.size(), 40u);
+  EXPECT_NE(std::find(elf.needed.begin(), elf.needed.end(), "libmedley.so"), elf.needed.end());
+  const PluginNote note = ReadPluginNote(elf.note);
+  ASSERT_EQ(note.tasks.size(), 1u);
+  EXPECT_EQ(note.tasks[0].variants[0].terms[0].weight, 0.001);
+  EXPECT_NE(elf.note.find("\"weight\":0.001,"), std::string::npos);
+}
+
+TEST(ElfFile, FilesThatAreNoLibrariesHaveAReason) {
+  EXPECT_EQ(Verdict(std::string_view("")), "not a plugin: the file is empty");
+  EXPECT_EQ(Verdict("just some text\n"), "not a plugin: not a shared library (no ELF header)");
+  EXPECT_EQ(Verdict("\x7f" "EL"), "not a plugin: not a shared library (no ELF header)");
+  EXPECT_EQ(Verdict(fs::path("/proc/self/exe").parent_path() / "none.so"), "");  // is not listed at all
+}
+
+TEST(ElfFile, SpecialFilesNeitherHangNorCrash) {
+  const TempDirectory directory;
+  fs::create_directory(directory / "directory.so");
+  ASSERT_EQ(mkfifo((directory / "fifo.so").c_str(), 0600), 0);
+  fs::create_symlink("nowhere", directory / "dangling.so");
+  fs::create_symlink("loop.so", directory / "loop.so");
+  fs::copy_file(Fixture("tiny"), directory / "tiny.so");
+  EXPECT_EQ(Verdict(directory / "directory.so"), "not a plugin: not a regular file");
+  EXPECT_EQ(Verdict(directory / "fifo.so"), "not a plugin: not a regular file");
+  EXPECT_EQ(Verdict(directory / "dangling.so"), "missing: a link that leads nowhere");
+  EXPECT_TRUE(Begins(Verdict(directory / "loop.so"), "missing: "));
+  const Registry registry = ScanOnly({directory.path()});
+  EXPECT_EQ(registry.rejected().size(), 4u);
+  EXPECT_NE(registry.Find("tiny"), nullptr) << "bad files must not hide good ones";
+}
+
+TEST(ElfFile, TruncationIsSeenWhereLoadingWouldFault) {
+  const std::string& bytes = Tiny();
+  for (const std::size_t size : {std::size_t{10}, std::size_t{63}, std::size_t{100}, std::size_t{700},
+                                 std::size_t{4096}, bytes.size() / 2}) {
+    EXPECT_TRUE(Begins(Verdict(std::string_view(bytes).substr(0, size)), "truncated: ")) << size;
+  }
+}
+
+TEST(ElfFile, OtherMachinesAndProgramsAreNamed) {
+  std::string other = Tiny();
+  other[offsetof(Elf64_Ehdr, e_machine)] = static_cast<char>(EM_RISCV);
+  EXPECT_TRUE(Begins(Verdict(other), "other machine: "));
+  std::string narrow = Tiny();
+  narrow[EI_CLASS] = ELFCLASS32;
+  EXPECT_TRUE(Begins(Verdict(narrow), "other machine: "));
+  EXPECT_TRUE(Begins(Verdict(ReadBytes("/proc/self/exe")), "not a plugin: "));
+  EXPECT_TRUE(Begins(Verdict(ReadBytes(fs::path(MEDLEY_BUILD_DIR) / "lib/libmedley_base.so")),
+                     "not a plugin: a shared library without a medley note"));
+}
+
+TEST(ElfFile, BadNotesHaveAReason) {
+  EXPECT_TRUE(Begins(Verdict(ReadBytes(Fixture("two_notes"))), "bad note: two medley notes"));
+  EXPECT_TRUE(Begins(Verdict(ReadBytes(Fixture("large_note"))), "bad note: its medley note is larger"));
+  EXPECT_TRUE(Begins(Verdict(Patched(Tiny(), std::string_view("\1\0\0\0medley", 10),
+                                     std::string_view("\2\0\0\0medley", 10))), "bad note: its medley note is of type"));
+  EXPECT_TRUE(Begins(Verdict(Patched(Tiny(), "medley\0\0{", "medley\0\0(")), "bad note: "));
+  EXPECT_TRUE(Begins(Verdict(Patched(Tiny(), "\"add\"", "\"Add\"")), "bad note: its spec has the bad name 'Add'"));
+  EXPECT_TRUE(Begins(Verdict(Patched(Tiny(), "\"text_width\":0", "\"text_width\":x")), "bad note: its spec is not JSON"));
+  EXPECT_TRUE(Begins(Verdict(Patched(Tiny(), "\"max_items\":1", "\"max_items\":0")), "bad note: "));
+  EXPECT_TRUE(Begins(Verdict(Patched(Tiny(), "\"weight\":0.001", "\"weight\":1e999")), "bad note: "));
+  EXPECT_TRUE(Begins(Verdict(Patched(Tiny(), "\"carries\":[]", "\"images\":[] ")), "bad note: its spec has the key"));
+}
+
+TEST(ElfFile, APluginWithoutSectionHeadersWorks) {
+  std::string bytes = Tiny();
+  auto* header = reinterpret_cast<Elf64_Ehdr*>(bytes.data());
+  header->e_shoff = header->e_shnum = header->e_shstrndx = 0;
+  EXPECT_EQ(Verdict(bytes), "");
+}
+
+// Reads a mutant as a scan does. Anything but Rejection ends the test.
+bool Survives(const fs::path& path) {
+  try {
+    ReadPluginNote(ReadElfFile(path).note);
+  } catch (const Rejection& rejection) {
+    return !rejection.reason.empty();
+  }
+  return true;
+}
+
+TEST(ElfFile, TenThousandMutantsAreReadOrRejected) {
+  const TempDirectory directory;
+  const fs::path path = directory / "mutant.so";
+  std::mt19937_64 random(7);
+  const std::size_t note = Tiny().find("{\"schema\"");
+  for (int i = 0; i < 10'000; ++i) {
+    std::string bytes = Tiny().substr(0, 8192);  // all headers and the note; mended so that segments fit
+    if (i % 4 != 0) bytes = Tiny();
+    const int changes = 1 + static_cast<int>(random() % 4);
+    for (int change = 0; change < changes; ++change) {
+      const std::size_t headers = sizeof(Elf64_Ehdr) + 11 * sizeof(Elf64_Phdr);
+      const std::size_t at = random() % 3 == 0 ? note - 24 + random() % 400 : random() % headers;
+      const char values[] = {'\0', '\xff', '\x7f', static_cast<char>(random()), static_cast<char>(bytes[at] + 1)};
+      bytes[at] = values[random() % 5];
+    }
+    WriteBytes(path, bytes);
+    ASSERT_TRUE(Survives(path)) << i;
+  }
+}
+
+TEST(SpecReader, TenThousandMutantsOfTheJsonAreReadOrRejected) {
+  const std::string json = ReadElfFile(Fixture("tiny")).note;
+  std::mt19937_64 random(11);
+  for (int i = 0; i < 10'000; ++i) {
+    std::string mutant = json;
+    for (int change = 0; change < 3; ++change) {
+      const std::size_t at = random() % mutant.size();
+      switch (random() % 4) {
+        case 0: mutant.erase(at, random() % 20); break;
+        case 1: mutant.insert(at, json.substr(random() % json.size(), random() % 40)); break;
+        case 2: mutant[at] = "{}[]\",:0-9\\\xff"[random() % 13]; break;
+        default: mutant[at] = static_cast<char>(random());
+      }
+    }
+    try {
+      ReadPluginNote(mutant);
+    } catch (const Rejection&) {
+    }
+  }
+}
+
+TEST(SpecReader, DepthIsLimited) {
+  EXPECT_THROW(ReadPluginNote(std::string(60'000, '[')), Rejection);
+  EXPECT_THROW(ReadPluginNote(std::string(30'000, '[') + std::string(30'000, ']')), Rejection);
+}
+
+}  // namespace
+}  // namespace medley::testing

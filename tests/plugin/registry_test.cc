@@ -1,0 +1,203 @@
+#include <gtest/gtest.h>
+#include <medley/base/error.h>
+#include <medley/plugin/registry.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cstdlib>
+
+#include "tests/plugin/test_files.h"
+
+namespace medley::testing {
+namespace {
+
+namespace fs = std::filesystem;
+
+// Sets a variable of the environment for one test.
+class Environment {
+ public:
+  Environment(const char* name, const std::string& value) : name_(name) { setenv(name, value.c_str(), 1); }
+  ~Environment() { unsetenv(name_); }
+
+ private:
+  const char* name_;
+};
+
+// A plugin like tiny with another task, of the same length.
+void WriteTiny(const fs::path& path, std::string_view task) {
+  WriteBytes(path, Patched(ReadBytes(Fixture("tiny")), "\"name\":\"tiny\"", "\"name\":\"" + std::string(task) + "\""));
+}
+
+template <typename Fn>
+std::string MessageOf(Fn fn) {
+  try {
+    fn();
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "";
+}
+
+bool Has(const std::string& text, std::string_view part) { return text.find(part) != std::string::npos; }
+
+TEST(Registry, ListsTasksInAlphabeticalOrderWithoutRunningAnything) {
+  const TempDirectory directory;
+  WriteTiny(directory / "one.so", "wwww");
+  WriteTiny(directory / "two.so", "aaaa");
+  WriteBytes(directory / "notes.txt", "not looked at");
+  const Registry registry = ScanOnly({directory.path()});
+  ASSERT_EQ(registry.tasks().size(), 2u);
+  EXPECT_EQ(registry.tasks()[0]->name, "aaaa");
+  EXPECT_EQ(registry.FileOf("wwww").path, fs::canonical(directory / "one.so"));
+  EXPECT_TRUE(registry.rejected().empty());
+}
+
+TEST(Registry, TheFirstDirectoryWinsAndTheOtherIsShadowed) {
+  const TempDirectory first, second;
+  WriteTiny(first / "x.so", "aaaa");
+  WriteTiny(second / "y.so", "aaaa");
+  const Registry registry = ScanOnly({first.path(), second.path()});
+  EXPECT_EQ(registry.FileOf("aaaa").path, fs::canonical(first / "x.so"));
+  ASSERT_EQ(registry.rejected().size(), 1u);
+  EXPECT_EQ(registry.rejected()[0].state, "shadowed");
+  EXPECT_TRUE(Has(registry.rejected()[0].reason, (first / "x.so").string()));
+}
+
+TEST(Registry, OneTaskTwiceInADirectoryNamesBothFiles) {
+  const TempDirectory directory;
+  WriteTiny(directory / "x.so", "aaaa");
+  WriteTiny(directory / "y.so", "aaaa");
+  const std::string message = MessageOf([&] { ScanOnly({directory.path()}); });
+  EXPECT_TRUE(Has(message, "x.so") && Has(message, "y.so") && Has(message, "'aaaa'")) << message;
+}
+
+TEST(Registry, OneFileThroughTwoNamesIsOnePlugin) {
+  const TempDirectory directory;
+  WriteTiny(directory / "x.so", "aaaa");
+  fs::create_symlink("x.so", directory / "link.so");
+  fs::create_hard_link(directory / "x.so", directory / "z.so");
+  const Registry registry = ScanOnly({directory.path(), directory.path()});
+  EXPECT_EQ(registry.files().size(), 1u);
+  EXPECT_TRUE(registry.rejected().empty());
+}
+
+TEST(Registry, AnUnknownTaskSuggestsAndSaysWhereItLooked) {
+  const TempDirectory directory;
+  WriteTiny(directory / "x.so", "zoom");
+  const Registry registry = ScanOnly({directory.path()});
+  const std::string message = MessageOf([&] { registry.Require("zomo"); });
+  EXPECT_TRUE(Has(message, "'zomo'") && Has(message, "did you mean 'zoom'") && Has(message, directory.path().string()))
+      << message;
+  EXPECT_THROW(registry.FileOf("zomo"), InputError);
+  EXPECT_EQ(registry.Find("zomo"), nullptr);
+}
+
+TEST(Registry, PathsOfTheEnvironmentMustBeAbsolute) {
+  const TempDirectory directory;
+  WriteTiny(directory / "x.so", "aaaa");
+  const PluginSearch search{{}, true, false, false};
+  {
+    const Environment set("MEDLEY_PLUGIN_PATH", directory.path().string() + ":/none");
+    const Registry registry = Registry::Scan(search);
+    EXPECT_NE(registry.Find("aaaa"), nullptr);
+    EXPECT_EQ(registry.rejected().at(0).state, "missing");
+  }
+  for (const std::string value : {"plugins", ".", "/tmp:", ":/tmp", "/tmp::/usr"}) {
+    const Environment set("MEDLEY_PLUGIN_PATH", value);
+    EXPECT_THROW(Registry::Scan(search), InputError) << value;
+  }
+  EXPECT_THROW(ScanOnly({"plugins"}), InputError);
+}
+
+TEST(Registry, LooksInTheUsersDirectory) {
+  const TempDirectory data;
+  fs::create_directories(data / "medley/plugins-1");
+  WriteTiny(data / "medley/plugins-1/x.so", "aaaa");
+  const Environment set("XDG_DATA_HOME", data.path().string());
+  EXPECT_NE(Registry::Scan({{}, false, true, false}).Find("aaaa"), nullptr);
+  EXPECT_EQ(Registry::Scan({{}, false, false, false}).Find("aaaa"), nullptr);
+}
+
+TEST(Registry, NeverLooksInTheWorkingDirectory) {
+  const TempDirectory directory;
+  WriteTiny(directory / "x.so", "aaaa");
+  const fs::path before = fs::current_path();
+  fs::current_path(directory.path());
+  const Registry registry = Registry::Scan({});
+  fs::current_path(before);
+  EXPECT_EQ(registry.Find("aaaa"), nullptr);
+}
+
+TEST(Trust, WhatStrangersMayWriteIsRefused) {
+  const TempDirectory directory;
+  WriteTiny(directory / "x.so", "aaaa");
+  const auto verdict = [&] {
+    const Registry registry = ScanOnly({directory.path()});
+    EXPECT_EQ(registry.Find("aaaa") == nullptr, !registry.rejected().empty());
+    return registry.rejected().empty() ? "" : registry.rejected()[0].state + ": " + registry.rejected()[0].reason;
+  };
+  EXPECT_EQ(verdict(), "");
+  for (const mode_t mode : {0666, 0660, 0777}) {
+    ASSERT_EQ(chmod((directory / "x.so").c_str(), mode), 0);
+    EXPECT_TRUE(Has(verdict(), "bad permissions: ") && Has(verdict(), "x.so may be written by")) << verdict();
+  }
+  ASSERT_EQ(chmod((directory / "x.so").c_str(), 0644), 0);
+  EXPECT_EQ(verdict(), "");
+  for (const mode_t mode : {0777, 0770, 01777}) {
+    ASSERT_EQ(chmod(directory.path().c_str(), mode), 0);
+    EXPECT_TRUE(Has(verdict(), "bad permissions: ")) << verdict();
+  }
+}
+
+TEST(Trust, AParentThatStrangersMayWriteIsRefused) {
+  const TempDirectory parent;
+  fs::create_directory(parent / "plugins");
+  WriteTiny(parent / "plugins/x.so", "aaaa");
+  ASSERT_EQ(chmod(parent.path().c_str(), 0777), 0);
+  EXPECT_EQ(ScanOnly({parent / "plugins"}).rejected().at(0).state, "bad permissions");
+  ASSERT_EQ(chmod(parent.path().c_str(), 01777), 0);  // like /tmp: strangers cannot replace what is ours
+  EXPECT_NE(ScanOnly({parent / "plugins"}).Find("aaaa"), nullptr);
+}
+
+TEST(Trust, ALinkIsJudgedByWhatItLeadsTo) {
+  const TempDirectory good, bad;
+  WriteTiny(bad / "x.so", "aaaa");
+  ASSERT_EQ(chmod(bad.path().c_str(), 0777), 0);
+  fs::create_symlink(bad / "x.so", good / "x.so");
+  EXPECT_EQ(ScanOnly({good.path()}).rejected().at(0).state, "bad permissions");
+}
+
+TEST(Trust, AStrangersFileIsRefused) {
+  if (geteuid() != 0) GTEST_SKIP() << "only root can give a file away";
+  const TempDirectory directory;
+  WriteTiny(directory / "x.so", "aaaa");
+  ASSERT_EQ(chown((directory / "x.so").c_str(), 12345, 12345), 0);
+  const Registry registry = ScanOnly({directory.path()});
+  EXPECT_TRUE(Has(registry.rejected().at(0).reason, "belongs to user 12345")) << registry.rejected().at(0).reason;
+}
+
+TEST(Abi, AllDifferencesStandInOneMessageWithBothSides) {
+  const TempDirectory directory;
+  const std::string tiny = ReadBytes(Fixture("tiny"));
+  WriteBytes(directory / "x.so", Patched(Patched(tiny, "\"torch\":\"2.11.0\"", "\"torch\":\"2.10.0\""), "\"cxx11\":1",
+                                         "\"cxx11\":0"));
+  const Registry registry = ScanOnly({directory.path()});
+  ASSERT_EQ(registry.rejected().size(), 1u);
+  EXPECT_EQ(registry.rejected()[0].state, "bad abi");
+  const std::string& reason = registry.rejected()[0].reason;
+  EXPECT_TRUE(Has(reason, "libtorch 2.10.0") && Has(reason, "libtorch 2.11.0") &&
+              Has(reason, "_GLIBCXX_USE_CXX11_ABI 0") && Has(reason, "Rebuild"))
+      << reason;
+}
+
+TEST(Abi, AnotherApiIsRefusedBeforeItsSpecIsRead) {
+  const TempDirectory directory;
+  std::string bytes = Patched(ReadBytes(Fixture("tiny")), "\"api\":1", "\"api\":2");
+  WriteBytes(directory / "x.so", Patched(bytes, "\"passes\"", "\"phases\""));
+  const RejectedPlugin rejected = ScanOnly({directory.path()}).rejected().at(0);
+  EXPECT_EQ(rejected.state, "bad abi");
+  EXPECT_TRUE(Has(rejected.reason, "plugin API 2; this medley uses plugin API 1")) << rejected.reason;
+}
+
+}  // namespace
+}  // namespace medley::testing

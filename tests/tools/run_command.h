@@ -1,0 +1,30 @@
+#pragma once
+
+#include <sys/wait.h>
+
+#include <array>
+#include <cstdio>
+#include <string>
+
+namespace medley::test {
+
+struct CommandResult {
+  int code = -1;
+  std::string out;  // stdout, and stderr where the command line says 2>&1
+};
+
+// Runs a shell command line.
+inline CommandResult Shell(const std::string& command) {
+  CommandResult result;
+  FILE* pipe = popen(command.c_str(), "r");
+  if (pipe == nullptr) return result;
+  std::array<char, 4096> buffer;
+  while (const std::size_t n = fread(buffer.data(), 1, buffer.size(), pipe)) result.out.append(buffer.data(), n);
+  const int status = pclose(pipe);
+  result.code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+  return result;
+}
+
+inline std::string Medley() { return MEDLEY_BUILD_DIR "/bin/medley "; }
+
+}  // namespace medley::test

@@ -1,0 +1,28 @@
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include <medley/base/error.h>
+#include <medley/base/torch_runtime.h>
+#include <medley/base/version.h>
+
+namespace medley {
+namespace {
+
+TEST(TorchRuntime, TheLoadedLibtorchIsTheOneThatMedleyWasBuiltFor) {
+  EXPECT_NE(TorchConfiguration().find("TORCH_VERSION=" + std::string(Torch().version)), std::string::npos);
+  EXPECT_NE(TorchConfiguration().find("BLAS_INFO=" + std::string(Torch().blas)), std::string::npos);
+}
+
+TEST(TorchRuntime, CudaOpensOrSaysWhatWasTried) {
+  try {
+    LoadCuda();
+    LoadCuda();  // again does nothing
+  } catch (const InputError& error) {
+    EXPECT_NE(std::string(error.what()).find("libtorch_cuda.so"), std::string::npos) << error.what();
+    EXPECT_EQ(error.code(), ExitCode::kBadInput);
+  }
+}
+
+}  // namespace
+}  // namespace medley

@@ -1,0 +1,24 @@
+#pragma once
+
+namespace medley {
+
+// One function a verb. argv[0] is the verb's name, argv[argc] is null. Returns the exit code; throws medley::Error.
+// What it prints on stdout is its result; everything else goes to stderr.
+
+// Compiled into the command, without libtorch.
+int RunTasks(int argc, char** argv);
+int RunValidate(int argc, char** argv);
+int RunVersion(int argc, char** argv);
+
+// Compiled into lib/medley/medley_verbs.so, which the command opens when one of them is asked for.
+int RunTrain(int argc, char** argv);
+int RunResume(int argc, char** argv);
+int RunEval(int argc, char** argv);
+int RunGenerate(int argc, char** argv);
+int RunSample(int argc, char** argv);
+int RunTokenizer(int argc, char** argv);
+
+}  // namespace medley
+
+// Runs the tensor verb of that name. Plain C, so that dlsym finds it; exceptions pass through.
+extern "C" int medley_run_tensor_verb(const char* verb, int argc, char** argv);

@@ -1,0 +1,42 @@
+#include <CLI/CLI.hpp>
+#include <iostream>
+#include <nlohmann/json.hpp>
+
+#include <medley/base/version.h>
+
+#include "tools/medley/arguments.h"
+#include "tools/medley/verbs.h"
+
+namespace medley {
+
+int RunVersion(int argc, char** argv) {
+  CLI::App app("What this medley was built from.", "medley version");
+  bool json = false;
+  app.add_flag("--json", json, "as a JSON object");
+  if (!ParseArguments(app, argc, argv)) return 0;
+
+  const TorchBuild& torch = Torch();
+  if (json) {
+    std::cout << nlohmann::ordered_json{{"version", Version()},
+                                        {"git_revision", GitRevision()},
+                                        {"compiler", Compiler()},
+                                        {"libtorch",
+                                         {{"version", torch.version},
+                                          {"build", torch.build},
+                                          {"root", torch.root},
+                                          {"source", torch.source},
+                                          {"abi", torch.abi},
+                                          {"blas", torch.blas},
+                                          {"cuda", torch.cuda}}}}
+                     .dump(2)
+              << '\n';
+    return 0;
+  }
+  std::cout << "medley " << Version() << " (" << GitRevision() << ", " << Compiler() << ")\n"
+            << "libtorch " << torch.build << " (" << torch.source << ", " << torch.root << ")\n"
+            << "  C++ ABI " << torch.abi << ", BLAS " << torch.blas << ", "
+            << (torch.cuda ? "built with CUDA" : "built without CUDA") << '\n';
+  return 0;
+}
+
+}  // namespace medley
