@@ -1,7 +1,8 @@
-# medley_add_plugin(NAME SOURCE... | SOURCES SOURCE... [LIBRARIES ...] [DEFINITIONS ...] [DESTINATION DIR])
+# medley_add_plugin(NAME SOURCE... | SOURCES SOURCE... [LIBRARIES ...] [DEFINITIONS ...]
+#                   [DESTINATION DIR])
 #
-# A plugin NAME.so with the tasks of its one MEDLEY_PLUGIN line. It is built into <build>/lib/medley/plugins-1, where
-# the medley of the same build tree finds it, and installed to <libdir>/medley/plugins-1. With DESTINATION it is
+# A plugin NAME.so with the tasks of its one MEDLEY_PLUGIN line. It is built into <build>/lib/medley/plugins-1,
+# where the medley of the same build tree finds it, and installed to <libdir>/medley/plugins-1. With DESTINATION it is
 # built there instead and not installed (tests).
 include_guard(GLOBAL)
 include(GNUInstallDirs)
@@ -16,12 +17,15 @@ function(medley_add_plugin name)
   endif()
   target_compile_features(${name} PRIVATE cxx_std_20)
   target_compile_definitions(${name} PRIVATE ${arg_DEFINITIONS})
-  # Two plugins must not share a static by accident (unique symbols), nor call into each other.
+  # Two plugins must not share a static by accident (unique symbols), nor call into each other: one symbol goes out,
+  # also none of those that headers of the standard library force to be visible.
+  set(exports ${CMAKE_CURRENT_BINARY_DIR}/CMakeFiles/medley_plugin.exports)
+  file(CONFIGURE OUTPUT ${exports} CONTENT "{ global: medley_plugin_v1; local: *; };\n" @ONLY)
   target_compile_options(${name} PRIVATE $<$<CXX_COMPILER_ID:GNU>:-fno-gnu-unique>)
   target_link_options(${name} PRIVATE
-    -Wl,-z,defs -Wl,-z,now -Wl,--exclude-libs,ALL)
+    -Wl,-z,defs -Wl,-z,now -Wl,--exclude-libs,ALL -Wl,--version-script=${exports})
   set_target_properties(${name} PROPERTIES
-    PREFIX "" SUFFIX ".so" CXX_EXTENSIONS OFF
+    PREFIX "" SUFFIX ".so" CXX_EXTENSIONS OFF LINK_DEPENDS ${exports}
     CXX_VISIBILITY_PRESET hidden VISIBILITY_INLINES_HIDDEN ON
     INSTALL_RPATH "$ORIGIN/../..")
   if(arg_DESTINATION)

@@ -72,7 +72,8 @@ class File {
     std::string data(std::min<std::uint64_t>(bytes, size_ - offset), '\0');
     std::size_t done = 0;
     while (done < data.size()) {
-      const ssize_t got = pread(fd_, data.data() + done, data.size() - done, static_cast<off_t>(offset + done));
+      const ssize_t got =
+          pread(fd_, data.data() + done, data.size() - done, static_cast<off_t>(offset + done));
       if (got < 0 && errno == EINTR) continue;
       if (got <= 0) break;
       done += static_cast<std::size_t>(got);
@@ -143,15 +144,15 @@ std::string Hex(std::string_view bytes) {
   return text;
 }
 
-void TakeNote(std::string_view owner, std::uint32_t type, std::string_view content, std::optional<std::string>& ours,
-              ElfFile& elf) {
+void TakeNote(std::string_view owner, std::uint32_t type, std::string_view content,
+              std::optional<std::string>& ours, ElfFile& elf) {
   if (owner == std::string_view("GNU\0", 4) && type == NT_GNU_BUILD_ID && content.size() <= 64) {
     elf.build_id = Hex(content);
   }
   if (owner.substr(0, kNoteOwner.size()) != kNoteOwner || owner.size() != kNoteOwner.size() + 1) return;
   if (type != kNoteType) {
-    throw Rejection{"bad note", "its medley note is of type " + std::to_string(type) + ", this medley reads type " +
-                                    std::to_string(kNoteType)};
+    throw Rejection{"bad note", "its medley note is of type " + std::to_string(type) +
+                                    ", this medley reads type " + std::to_string(kNoteType)};
   }
   if (content.size() > kMaxNoteBytes) throw Rejection{"bad note", "its medley note is larger than 64 KiB"};
   if (ours) throw Rejection{"bad note", "two medley notes: MEDLEY_PLUGIN may stand only once in a plugin"};
@@ -162,32 +163,34 @@ void ReadNotes(const File& file, const Elf64_Phdr& segment, std::optional<std::s
   if (segment.p_filesz > kMaxSegmentBytes) throw Rejection{"bad note", "its notes are larger than 128 KiB"};
   const std::string data = file.Read(segment.p_offset, segment.p_filesz);
   const std::uint64_t align = segment.p_align == 8 ? 8 : 4;
-  const auto padded = [align](std::uint64_t size) { return (size + align - 1) / align * align; };
+  const auto aligned = [align](std::uint64_t offset) { return (offset + align - 1) / align * align; };
   std::uint64_t at = 0;
   while (at + sizeof(Elf64_Nhdr) <= data.size()) {
     const auto note = Load<Elf64_Nhdr>(data, at);
     const std::uint64_t owner = at + sizeof(Elf64_Nhdr);
-    const std::uint64_t content = owner + padded(note.n_namesz);
+    const std::uint64_t content = aligned(owner + note.n_namesz);
     if (content > data.size() || note.n_descsz > data.size() - content) {
       throw Rejection{"bad note", "a note is longer than its segment"};
     }
     const std::string_view view = data;
     TakeNote(view.substr(owner, note.n_namesz), note.n_type, view.substr(content, note.n_descsz), ours, elf);
-    at = content + padded(note.n_descsz);
+    at = aligned(content + note.n_descsz);
   }
 }
 
 // Where the bytes that will be at an address lie in the file.
 std::optional<std::uint64_t> FileOffset(const std::vector<Elf64_Phdr>& headers, std::uint64_t address) {
   for (const Elf64_Phdr& segment : headers) {
-    if (segment.p_type == PT_LOAD && address >= segment.p_vaddr && address - segment.p_vaddr < segment.p_filesz) {
+    if (segment.p_type == PT_LOAD && address >= segment.p_vaddr &&
+        address - segment.p_vaddr < segment.p_filesz) {
       return segment.p_offset + (address - segment.p_vaddr);  // inside the file, and that is at most 1 GiB
     }
   }
   return std::nullopt;
 }
 
-void ReadNeeded(const File& file, const std::vector<Elf64_Phdr>& headers, const Elf64_Phdr& segment, ElfFile& elf) {
+void ReadNeeded(const File& file, const std::vector<Elf64_Phdr>& headers, const Elf64_Phdr& segment,
+                ElfFile& elf) {
   if (segment.p_filesz > kMaxSegmentBytes) NotAPlugin("its dynamic section makes no sense");
   const std::string data = file.Read(segment.p_offset, segment.p_filesz);
   std::vector<std::uint64_t> names;

@@ -16,8 +16,8 @@ struct ElfFile {
   std::vector<std::string> needed;  // DT_NEEDED
 };
 
-// Reads a plugin file without loading it. Bounded in time and memory whatever the file holds; never maps it, because
-// a mapped file that shrinks is a SIGBUS. Throws Rejection.
+// Reads a plugin file without loading it. Bounded in time and memory whatever the file holds; never maps it,
+// because a mapped file that shrinks is a SIGBUS. Throws Rejection.
 ElfFile ReadElfFile(const std::filesystem::path& path);
 
 }  // namespace medley

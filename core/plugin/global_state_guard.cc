@@ -17,7 +17,8 @@ std::vector<at::Generator> DefaultGenerators() {
   if (at::globalContext().hasCUDA()) {  // false where libtorch_cuda was not opened
     const int devices = at::detail::getCUDAHooks().deviceCount();
     for (int i = 0; i < devices; ++i) {
-      generators.push_back(at::globalContext().defaultGenerator(at::Device(at::kCUDA, static_cast<int8_t>(i))));
+      generators.push_back(
+          at::globalContext().defaultGenerator(at::Device(at::kCUDA, static_cast<int8_t>(i))));
     }
   }
   return generators;

@@ -11,9 +11,9 @@
 namespace medley {
 
 // Puts back what a plugin's code may move while it is loaded, makes a task or builds a constant: the default
-// generators of the CPU and of every CUDA device, the default dtype, grad mode, the number of threads. Without it,
-// what a run computes would depend on when each of its tasks was drawn first. Until then the generators are seeded,
-// so that what the plugin draws does not depend on it either.
+// generators of the CPU and of every CUDA device, the default dtype, grad mode, the number of threads.
+// Without it, what a run computes would depend on when each of its tasks was drawn first. Until then the
+// generators are seeded, so that what the plugin draws does not depend on it either.
 class GlobalStateGuard {
  public:
   explicit GlobalStateGuard(std::uint64_t seed);

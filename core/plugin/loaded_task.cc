@@ -27,7 +27,8 @@ const ConstantInfo& FindConstant(const TaskInfo& info, std::string_view name) {
     if (constant.name == name) return constant;
     known += (known.empty() ? "" : ", ") + constant.name;
   }
-  throw Error("the spec has no constant '" + std::string(name) + "'; it declares " + (known.empty() ? "none" : known));
+  throw Error("the spec has no constant '" + std::string(name) + "'; it declares " +
+              (known.empty() ? "none" : known));
 }
 
 void CheckConstant(const ConstantInfo& info, const at::Tensor& tensor) {

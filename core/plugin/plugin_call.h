@@ -11,7 +11,8 @@
 namespace medley {
 
 // Calls into a plugin's code: whatever it throws becomes an Error (or InputError) that begins with
-// "plugin 'zoom' (task zoom_gold, while sampling rows 0..8): ". Out-of-memory passes unchanged, for who can help it.
+// "plugin 'zoom' (task zoom_gold, while sampling rows 0..8): ". Out-of-memory passes unchanged, for who can
+// help it.
 template <typename Fn>
 auto CallPlugin(const std::string& plugin, const std::string& task, const std::string& phase, Fn&& fn) {
   const auto prefix = [&] { return "plugin '" + plugin + "' (task " + task + ", while " + phase + "): "; };

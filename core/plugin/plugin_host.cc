@@ -48,8 +48,8 @@ void CheckSpecialTokens(const TaskInfo& info, const Tokenizer& tokenizer) {
     if (!tokenizer.Has(token)) missing.push_back(token);
   }
   if (missing.empty()) return;
-  throw InputError("task '" + info.name + "' needs special tokens that the tokenizer has not: " + JoinNames(missing) +
-                   ". Make a tokenizer that has them: medley tokenizer train");
+  throw InputError("task '" + info.name + "' needs special tokens that the tokenizer has not: " +
+                   JoinNames(missing) + ". Make a tokenizer that has them: medley tokenizer train");
 }
 
 std::size_t IndexOf(const PluginFile& file, std::string_view task) {
@@ -78,8 +78,9 @@ PluginHost::Entry PluginHost::Load(std::string_view task) const {
   if (variant == nullptr) NoSuch(info.name, "variant", settings.variant, NamesOf(info.variants));
   CheckSpecialTokens(info, context_.tokenizer);
   Entry entry;
-  entry.context = std::make_unique<TaskContext>(TaskContext{context_.tokenizer, context_.image, variant->name,
-                                                            MergeOptions(info, settings), context_.control_text});
+  entry.context =
+      std::make_unique<TaskContext>(TaskContext{context_.tokenizer, context_.image, variant->name,
+                                                MergeOptions(info, settings), context_.control_text});
 
   const std::string plugin = file.path.stem().string();
   const PluginLibrary& library = *CallPlugin(plugin, info.name, "loading " + file.path.string(), [&] {

@@ -17,14 +17,15 @@ namespace medley {
 // How the run wants a task to be made; tasks that are not named get the defaults.
 struct TaskSettings {
   std::string variant = "default";
-  std::map<std::string, double, std::less<>> options;  // overrides of the spec's defaults
+  std::map<std::string, double, std::less<>> options{};  // overrides of the spec's defaults
 };
 
-// A task whose library is loaded. Calls into it go through here, so that an exception names plugin, task and phase
-// (out-of-memory errors pass unchanged).
+// A task whose library is loaded. Calls into it go through here, so that an exception names plugin, task and
+// phase (out-of-memory errors pass unchanged).
 class LoadedTask {
  public:
-  LoadedTask(const TaskInfo& info, const VariantInfo& variant, std::string plugin, std::unique_ptr<Task> task);
+  LoadedTask(const TaskInfo& info, const VariantInfo& variant, std::string plugin,
+             std::unique_ptr<Task> task);
 
   const TaskInfo& info() const { return info_; }
   const VariantInfo& variant() const { return variant_; }
@@ -34,8 +35,8 @@ class LoadedTask {
   Sums Run(std::string_view pass, PassContext& context) const;
   Outcomes Evaluate(EvalContext& context, const RowRange& rows) const;
 
-  // A table of the spec on a device: built when it is first asked for, moved on demand. An error where the spec
-  // has no such constant, or where what the task built differs from it.
+  // A table of the spec on a device: built when it is first asked for, moved on demand. An error where the
+  // spec has no such constant, or where what the task built differs from it.
   at::Tensor Constant(std::string_view name, at::Device device);
   std::int64_t ConstantBytes(at::Device device) const;
   void DropConstants(at::Device device);

@@ -22,19 +22,21 @@ namespace {
 
 using EntryFunction = const PluginEntry*();
 
-// A library of libtorch or medley under another name would be a second copy of it in the process: it aborts in its
-// static initialisers, where nobody can catch.
+// A library of libtorch or medley under another name would be a second copy of it in the process: it aborts
+// in its static initialisers, where nobody can catch.
 std::string SecondCopy(const ElfFile& elf) {
   constexpr std::array kOptional = {"libtorch.so", "libtorch_cuda.so", "libc10_cuda.so"};
   for (const std::string& name : elf.needed) {
-    const bool ours = name.starts_with("libtorch") || name.starts_with("libc10") || name.starts_with("libmedley");
+    const bool ours =
+        name.starts_with("libtorch") || name.starts_with("libc10") || name.starts_with("libmedley");
     const bool optional = std::find(kOptional.begin(), kOptional.end(), name) != kOptional.end();
     if (!ours || optional || name.find('/') != std::string::npos) continue;
     if (void* handle = dlopen(name.c_str(), RTLD_LAZY | RTLD_LOCAL | RTLD_NOLOAD)) {
       dlclose(handle);
       continue;
     }
-    return "it needs " + Printable(name) + ", which is not what this medley runs on. Rebuild it with this medley";
+    return "it needs " + Printable(name) +
+           ", which is not what this medley runs on. Rebuild it with this medley";
   }
   return "";
 }
@@ -54,7 +56,8 @@ std::string CheckFile(const PluginFile& file) {
 
 std::string ExplainLinker(const std::string& message) {
   if (message.find("medley_link_api") != std::string::npos) {
-    return message + ". It was built for another medley or libtorch than its note says. Rebuild it with this medley";
+    return message +
+           ". It was built for another medley or libtorch than its note says. Rebuild it with this medley";
   }
   return message + ". Link the plugin against what it uses, or rebuild it with this medley";
 }
@@ -92,14 +95,15 @@ const PluginLibrary& PluginLibrary::Load(const PluginFile& file) {
 PluginLibrary PluginLibrary::Open(const PluginFile& file) {
   namespace dll = boost::dll;
   if (std::string reason = CheckFile(file); !reason.empty()) throw Error(reason);
-  const auto mode = static_cast<dll::load_mode::type>(
-      static_cast<unsigned>(dll::load_mode::rtld_now) | static_cast<unsigned>(dll::load_mode::rtld_local) |
-      static_cast<unsigned>(RTLD_NODELETE));
+  const auto mode = static_cast<dll::load_mode::type>(static_cast<unsigned>(dll::load_mode::rtld_now) |
+                                                      static_cast<unsigned>(dll::load_mode::rtld_local) |
+                                                      static_cast<unsigned>(RTLD_NODELETE));
   try {
     const auto* library = new dll::shared_library(file.path, mode);  // never closed
     const auto& function = library->get<EntryFunction>("medley_plugin_v1");
     const PluginEntry* entry = function();
-    if (entry == nullptr || entry->size < sizeof(PluginEntry)) throw Error("its entry is of an older medley. Rebuild it");
+    if (entry == nullptr || entry->size < sizeof(PluginEntry))
+      throw Error("its entry is of an older medley. Rebuild it");
     const std::string_view note(static_cast<const char*>(entry->note), entry->note_size);
     if (note != file.note || entry->task_count != file.tasks.size()) {
       throw Error("what was loaded differs from the file that was read. Start medley again");

@@ -11,15 +11,16 @@
 
 namespace medley {
 
-// A plugin whose code is in the process, and stays: a graph, a deleter or an exception may need it until the end.
+// A plugin whose code is in the process, and stays: a graph, a deleter or an exception may need it until the
+// end.
 class PluginLibrary {
  public:
-  // Loads a scanned file, or gives the one that was loaded before. Throws Error where the file is no longer the one
-  // that was scanned, where others may write to it by now, or where the linker refuses it.
+  // Loads a scanned file, or gives the one that was loaded before. Throws Error where the file is no longer
+  // the one that was scanned, where others may write to it by now, or where the linker refuses it.
   static const PluginLibrary& Load(const PluginFile& file);
 
-  // `index` is the task's place in the plugin's note. c10::OutOfMemoryError passes; all else is an Error, without
-  // the name of the plugin.
+  // `index` is the task's place in the plugin's note. c10::OutOfMemoryError passes; all else is an Error,
+  // without the name of the plugin.
   std::unique_ptr<Task> Make(std::size_t index, const TaskContext& context) const;
   std::vector<std::string> Texts(std::size_t index) const;
 

@@ -13,8 +13,9 @@ struct ScannedDirectory {
   std::vector<RejectedPlugin> rejected;
 };
 
-// The directories of a search in their order, not all of which exist. An InputError where a path of the user's or
-// of MEDLEY_PLUGIN_PATH is empty or relative: what it means would depend on where the command is started.
+// The directories of a search in their order, not all of which exist. An InputError where a path of the
+// user's or of MEDLEY_PLUGIN_PATH is empty or relative: what it means would depend on where the command is
+// started.
 struct SearchPath {
   std::filesystem::path path;
   bool expected = false;  // the user named it: that it does not exist is worth a line

@@ -38,8 +38,9 @@ void Registry::Take(PluginFile file, std::size_t first_of_directory) {
     }
     const std::filesystem::path& other = files_[taken->second.first].path;
     if (taken->second.first >= first_of_directory) {
-      throw InputError("task '" + task + "' is in two plugins of one directory, " + Printable(other.string()) +
-                       " and " + Printable(file.path.string()) + ": remove one of them");
+      throw InputError("task '" + task + "' is in two plugins of one directory, " +
+                       Printable(other.string()) + " and " + Printable(file.path.string()) +
+                       ": remove one of them");
     }
     rejected_.push_back({file.path, "shadowed", "task '" + task + "' is already in " + other.string()});
   }
@@ -65,10 +66,12 @@ const TaskInfo& Registry::Require(std::string_view task) const {
   for (const auto& [name, where] : by_name_) names.push_back(name);
   for (const std::filesystem::path& path : searched_) places.push_back(Printable(path.string()));
   std::string message = "no such task: '" + Printable(task) + "'" + DidYouMean(task, names) + " (" +
-                        std::to_string(names.size()) + " tasks: medley tasks; searched: " + JoinNames(places) + ")";
+                        std::to_string(names.size()) +
+                        " tasks: medley tasks; searched: " + JoinNames(places) + ")";
   for (const RejectedPlugin& file : rejected_) {
     if (file.path.stem() == task || names.empty()) {
-      message += "\n  " + Printable(file.path.string()) + " was not used (" + file.state + "): " + file.reason;
+      message +=
+          "\n  " + Printable(file.path.string()) + " was not used (" + file.state + "): " + file.reason;
     }
   }
   throw InputError(message);

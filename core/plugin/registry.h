@@ -41,7 +41,8 @@ struct PluginSearch {
   bool own_directory = true;  // the one beside libmedley
 };
 
-// Every task that can be trained, from files that were read and not loaded. Scanning never runs a plugin's code.
+// Every task that can be trained, from files that were read and not loaded. Scanning never runs a plugin's
+// code.
 class Registry {
  public:
   static Registry Scan(const PluginSearch& search);

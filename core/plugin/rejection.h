@@ -5,7 +5,8 @@
 
 namespace medley {
 
-// Thrown while a candidate file is read: why it is not a plugin of this medley. Ends up in Registry::rejected().
+// Thrown while a candidate file is read: why it is not a plugin of this medley. Ends up in
+// Registry::rejected().
 struct Rejection {
   std::string state;
   std::string reason;

@@ -51,7 +51,8 @@ class Parser {
 };
 
 const Json& Field(const Json& object, const char* key) {
-  if (!object.is_object()) Bad(std::string("has something else where an object with '") + key + "' should be");
+  if (!object.is_object())
+    Bad(std::string("has something else where an object with '") + key + "' should be");
   const auto found = object.find(key);
   if (found == object.end()) Bad(std::string("lacks '") + key + "'");
   return *found;
@@ -80,8 +81,9 @@ bool Boolean(const Json& object, const char* key) {
 int Integer(const Json& object, const char* key, std::int64_t low) {
   const Json& value = Field(object, key);
   if (!value.is_number_integer()) Bad(std::string("has no whole number in '") + key + "'");
-  const auto number = value.is_number_unsigned() && value.get<std::uint64_t>() > INT64_MAX ? INT64_MAX
-                                                                                         : value.get<std::int64_t>();
+  const auto number = value.is_number_unsigned() && value.get<std::uint64_t>() > INT64_MAX
+                          ? INT64_MAX
+                          : value.get<std::int64_t>();
   if (number < low || number > kMaxInteger) Bad(std::string("has ") + value.dump() + " in '" + key + "'");
   return static_cast<int>(number);
 }
@@ -140,14 +142,16 @@ std::vector<VariantInfo> ReadVariants(const Json& task) {
 ConstantInfo ReadConstant(const Json& constant) {
   ConstantInfo info{Name(constant), Integer(constant, "rows", 1), Integer(constant, "width", 1),
                     Text(constant, "dtype")};
-  if (info.dtype != "int64" && info.dtype != "float32") Bad("has a constant that is neither int64 nor float32");
+  if (info.dtype != "int64" && info.dtype != "float32")
+    Bad("has a constant that is neither int64 nor float32");
   return info;
 }
 
 OptionInfo ReadOption(const Json& option) {
   OptionInfo info{Name(option), Number(option, "value"), Number(option, "low"), Number(option, "high"),
                   Text(option, "summary")};
-  if (!(info.low <= info.value && info.value <= info.high)) Bad("has an option whose value is out of its range");
+  if (!(info.low <= info.value && info.value <= info.high))
+    Bad("has an option whose value is out of its range");
   return info;
 }
 

@@ -26,8 +26,8 @@ struct PluginNote {
   std::vector<TaskInfo> tasks;
 };
 
-// The JSON of a plugin's note, which may be anybody's: strict types, known limits. Throws Rejection ("bad note").
-// With an API of another number only the ABI is read, because the rest may have another form.
+// The JSON of a plugin's note, which may be anybody's: strict types, known limits. Throws Rejection ("bad
+// note"). With an API of another number only the ABI is read, because the rest may have another form.
 PluginNote ReadPluginNote(std::string_view json);
 
 }  // namespace medley

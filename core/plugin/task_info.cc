@@ -5,7 +5,8 @@
 namespace medley {
 
 bool VariantInfo::Carries() const {
-  return std::any_of(passes.begin(), passes.end(), [](const PassInfo& pass) { return !pass.carries.empty(); });
+  return std::any_of(passes.begin(), passes.end(),
+                     [](const PassInfo& pass) { return !pass.carries.empty(); });
 }
 
 std::int64_t VariantInfo::TokensPerRow() const {

@@ -28,7 +28,7 @@ struct VariantInfo {
   std::vector<PassInfo> passes;
   std::vector<TermInfo> terms;
 
-  bool Carries() const;           // does any pass make a carry?
+  bool Carries() const;               // does any pass make a carry?
   std::int64_t TokensPerRow() const;  // declared text widths, added up
 };
 

@@ -6,8 +6,8 @@
 
 namespace medley {
 
-// A task as `medley tasks --json` shows it: passes and terms at top level are the default variant's, the others
-// stand under "variants".
+// A task as `medley tasks --json` shows it: passes and terms at top level are the default variant's, the
+// others stand under "variants".
 nlohmann::ordered_json TaskToJson(const TaskInfo& task, const PluginFile& file);
 
 }  // namespace medley

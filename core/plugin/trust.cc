@@ -34,8 +34,9 @@ std::string Judge(const std::filesystem::path& path, const struct stat& info, co
            ", neither root nor you: plugins run with your rights. chown it, or copy the plugin elsewhere";
   }
   if ((info.st_mode & kOthersWrite) != 0) {
-    return path.string() + " may be written by " + ((info.st_mode & S_IWOTH) != 0 ? "everybody" : "its group") +
-           " (mode " + Mode(info.st_mode & 07777) + "): plugins run with your rights. chmod go-w it";
+    return path.string() + " may be written by " +
+           ((info.st_mode & S_IWOTH) != 0 ? "everybody" : "its group") + " (mode " +
+           Mode(info.st_mode & 07777) + "): plugins run with your rights. chmod go-w it";
   }
   return "";
 }

@@ -9,11 +9,12 @@ namespace medley {
 std::filesystem::path OwnPluginDirectory();
 
 // Why strangers could put code at a real path, or could have; "" where they could not. A plugin runs with the
-// user's rights, so every component must belong to root or the user, and nobody else may write to it. A sticky
-// directory such as /tmp is accepted above a component of the user's own, which strangers cannot replace.
+// user's rights, so every component must belong to root or the user, and nobody else may write to it. A
+// sticky directory such as /tmp is accepted above a component of the user's own, which strangers cannot
+// replace.
 //
-// The directory beside libmedley is as good as the executable where it has the same owner: what lies above it is
-// not looked at, because who could replace it could replace the executable.
+// The directory beside libmedley is as good as the executable where it has the same owner: what lies above it
+// is not looked at, because who could replace it could replace the executable.
 std::string WhyUnsafe(const std::filesystem::path& path);
 
 }  // namespace medley

@@ -68,7 +68,8 @@ void Batch::AddRagged(std::string name, const std::vector<std::vector<std::int64
 void Batch::SetItems(std::string term, at::Tensor items) {
   if (!items.defined() || items.dim() != 1 || items.size(0) != size() || items.scalar_type() != at::kLong ||
       !items.device().is_cpu()) {
-    throw Error("the items of term '" + term + "' must be [" + std::to_string(size()) + "] int64 on the host");
+    throw Error("the items of term '" + term + "' must be [" + std::to_string(size()) +
+                "] int64 on the host");
   }
   if (!items_.emplace(term, std::move(items)).second) {
     throw Error("the items of term '" + term + "' are set twice");
@@ -84,8 +85,8 @@ const at::Tensor& Batch::Column(std::string_view name) const {
 const RaggedColumn& Batch::Ragged(std::string_view name) const {
   const auto found = ragged_.find(name);
   if (found != ragged_.end()) return found->second;
-  throw Error("the batch has no ragged column '" + std::string(name) + "'; its ragged columns: " +
-              Names(ragged_));
+  throw Error("the batch has no ragged column '" + std::string(name) +
+              "'; its ragged columns: " + Names(ragged_));
 }
 
 std::int64_t Batch::ItemCount(std::string_view term) const {
@@ -105,8 +106,8 @@ bool Batch::HasColumn(std::string_view name) const {
 
 Batch Batch::Slice(std::int64_t begin, std::int64_t count) const {
   if (begin < 0 || count < 0 || begin > size() || count > size() - begin) {
-    throw Error("rows " + std::to_string(begin) + ".." + std::to_string(begin + count) + " are not within the " +
-                std::to_string(size()) + " rows of the batch");
+    throw Error("rows " + std::to_string(begin) + ".." + std::to_string(begin + count) +
+                " are not within the " + std::to_string(size()) + " rows of the batch");
   }
   Batch slice(RowRange{rows_.seed, rows_.begin + begin, count});
   for (const auto& [name, column] : columns_) slice.columns_.emplace(name, column.narrow(0, begin, count));

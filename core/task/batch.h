@@ -43,7 +43,8 @@ class Batch {
   void Add(std::string name, at::Tensor column);
   // `values_by_row` are the items of each row, integers; see RaggedColumn.
   void AddRagged(std::string name, const std::vector<std::vector<std::int64_t>>& values_by_row);
-  // How many items of a term each row has; counts must be known before any forward. [rows] int64, on the host.
+  // How many items of a term each row has; counts must be known before any forward. [rows] int64, on the
+  // host.
   void SetItems(std::string term, at::Tensor items);
 
   // Errors name the column and list those that are there.

@@ -12,12 +12,15 @@ at::Tensor AtLeastFloat(const at::Tensor& tensor) {
   return tensor.scalar_type() == at::kDouble ? tensor : tensor.to(at::kFloat);
 }
 
-// What each pixel counts for, [rows, 1, size, size]; the weights of a row's 3 * size * size values add up to 1.
-at::Tensor PixelWeights(const at::Tensor& target, const at::Tensor& input, double share, at::ScalarType dtype) {
+// What each pixel counts for, [rows, 1, size, size]; the weights of a row's 3 * size * size values add up
+// to 1.
+at::Tensor PixelWeights(const at::Tensor& target, const at::Tensor& input, double share,
+                        at::ScalarType dtype) {
   const at::Tensor region = target.ne(input).any(1, /*keepdim=*/true).to(dtype);
   const at::Tensor pixels = region.sum({2, 3}, /*keepdim=*/true);
   const double all = 1.0 / static_cast<double>(target.size(1) * target.size(2) * target.size(3));
-  const at::Tensor in_region = region.mul(share / static_cast<double>(target.size(1))).div_(pixels.clamp_min(1));
+  const at::Tensor in_region =
+      region.mul(share / static_cast<double>(target.size(1))).div_(pixels.clamp_min(1));
   return at::where(pixels.gt(0), in_region.add_((1 - share) * all), all).to(dtype);
 }
 

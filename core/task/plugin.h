@@ -69,7 +69,8 @@ template <typename... Tasks>
 consteval auto MakeNote() {
   static_assert(sizeof...(Tasks) > 0, "medley: MEDLEY_PLUGIN needs at least one task class");
   constexpr std::size_t kSize = NoteSize<Tasks...>();
-  static_assert(kSize <= kMaxNoteBytes, "medley: the specs of a plugin may take 64 KiB as JSON: shorten or split");
+  static_assert(kSize <= kMaxNoteBytes,
+                "medley: the specs of a plugin may take 64 KiB as JSON: shorten or split");
   static_assert(TaskNamesDiffer<Tasks...>(), "medley: two tasks of a plugin have the same name");
   Note<kSize> note;
   std::fill(std::begin(note.json), std::end(note.json), ' ');
@@ -105,11 +106,15 @@ int Guard(PluginFailure* failure, Fn fn) noexcept {
 
 template <typename T>
 struct TaskEntry {
-  static_assert(std::derived_from<T, Task>, "medley: a class named in MEDLEY_PLUGIN must derive from medley::Task");
+  static_assert(std::derived_from<T, Task>,
+                "medley: a class named in MEDLEY_PLUGIN must derive from medley::Task");
   static_assert(std::constructible_from<T, const TaskContext&> || std::is_abstract_v<T>,
                 "medley: a task class needs a public constructor that takes a const medley::TaskContext&");
-  static_assert(requires { { T::Texts() } -> std::same_as<std::vector<std::string>>; },
-                "medley: a task class needs a public `static std::vector<std::string> Texts()`");
+  static_assert(
+      requires {
+        { T::Texts() } -> std::same_as<std::vector<std::string>>;
+      },
+      "medley: a task class needs a public `static std::vector<std::string> Texts()`");
 
   static Task* Make(const TaskContext& context) { return new T(context); }
 };
@@ -148,20 +153,20 @@ consteval auto CheckedNote() {
 
 // Once in a plugin, after its task classes: writes their specs where medley can read them without loading the
 // plugin, and the entry by which it makes them.
-#define MEDLEY_PLUGIN(...)                                                                                \
-  enum MEDLEY_PLUGIN_may_stand_only_once_in_a_plugin {};                                                  \
-  [[gnu::section(".note.medley"), gnu::used, gnu::retain, gnu::aligned(4)]] static constexpr auto         \
-      kMedleyNote = ::medley::detail::CheckedNote<__VA_ARGS__>();                                         \
-  extern "C" [[gnu::visibility("default"), gnu::used]] const ::medley::PluginEntry* medley_plugin_v1() {  \
-    [[gnu::used]] static const char* const canary = &MEDLEY_LINK_CANARY;                                  \
-    using Code = ::medley::detail::PluginCode<__VA_ARGS__>;                                               \
-    static constexpr ::medley::PluginEntry kEntry{                                                        \
-        .size = sizeof(::medley::PluginEntry),                                                            \
-        .task_count = Code::kCount,                                                                       \
-        .note = kMedleyNote.json,                                                                         \
-        .note_size = sizeof kMedleyNote.json,                                                             \
-        .make = &Code::Make,                                                                              \
-        .texts = &Code::Texts,                                                                            \
-    };                                                                                                    \
-    return canary != nullptr ? &kEntry : nullptr;                                                         \
+#define MEDLEY_PLUGIN(...)                                                                               \
+  enum MEDLEY_PLUGIN_may_stand_only_once_in_a_plugin {};                                                 \
+  [[gnu::section(".note.medley"), gnu::used, gnu::retain,                                                \
+    gnu::aligned(4)]] static constexpr auto kMedleyNote = ::medley::detail::CheckedNote<__VA_ARGS__>();  \
+  extern "C" [[gnu::visibility("default"), gnu::used]] const ::medley::PluginEntry* medley_plugin_v1() { \
+    [[gnu::used]] static const char* const canary = &MEDLEY_LINK_CANARY;                                 \
+    using Code = ::medley::detail::PluginCode<__VA_ARGS__>;                                              \
+    static constexpr ::medley::PluginEntry kEntry{                                                       \
+        .size = sizeof(::medley::PluginEntry),                                                           \
+        .task_count = Code::kCount,                                                                      \
+        .note = kMedleyNote.json,                                                                        \
+        .note_size = sizeof kMedleyNote.json,                                                            \
+        .make = &Code::Make,                                                                             \
+        .texts = &Code::Texts,                                                                           \
+    };                                                                                                   \
+    return canary != nullptr ? &kEntry : nullptr;                                                        \
   }

@@ -17,7 +17,8 @@ struct PluginFailure {
   char message[4096];  // ends with a zero
 };
 
-// What `medley_plugin_v1` returns. Grows at the end only; `size` says what is there. The pointers are never null.
+// What `medley_plugin_v1` returns. Grows at the end only; `size` says what is there. The pointers are never
+// null.
 struct PluginEntry {
   std::uint32_t size;
   std::uint32_t task_count;
@@ -34,7 +35,8 @@ struct PluginEntry {
 
 #define MEDLEY_JOIN_(a, b, c, d, e) medley_link_api##a##_torch##b##_##c##_##d##_cxx11_##e
 #define MEDLEY_JOIN(a, b, c, d, e) MEDLEY_JOIN_(a, b, c, d, e)
-// A symbol that only the libmedley of this API, libtorch and C++ ABI has: the last of three checks, by the linker.
+// A symbol that only the libmedley of this API, libtorch and C++ ABI has: the last of three checks, by the
+// linker.
 #define MEDLEY_LINK_CANARY \
   MEDLEY_JOIN(1, TORCH_VERSION_MAJOR, TORCH_VERSION_MINOR, TORCH_VERSION_PATCH, _GLIBCXX_USE_CXX11_ABI)
 extern "C" const char MEDLEY_LINK_CANARY;

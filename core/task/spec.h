@@ -38,7 +38,7 @@ struct PassSpec {
   int text_width = 0;          // most tokens of a row, 0: no text
   NameList images{};           // what it reads, oldest first, the current one last: columns or carries
   bool decodes_image = false;  // asks the model for a picture
-  NameList carries{};           // the carries that it makes
+  NameList carries{};          // the carries that it makes
 };
 
 // One loss: a sum over items. It belongs to the draw; several passes may add to it.

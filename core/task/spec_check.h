@@ -7,7 +7,8 @@
 
 #include <medley/task/spec.h>
 
-// The rules of a spec, checked by the compiler; the reader of notes checks them again (plugin/spec_reader.cc).
+// The rules of a spec, checked by the compiler; the reader of notes checks them again
+// (plugin/spec_reader.cc).
 namespace medley::detail {
 
 constexpr bool IsName(std::string_view name) {
@@ -89,13 +90,16 @@ concept HasSpec = requires {
 };
 
 template <typename T>
-concept HasConstexprSpec = HasSpec<T> && requires { typename std::bool_constant<(T::kSpec.name.size(), true)>; };
+concept HasConstexprSpec = HasSpec<T> && requires {
+  typename std::bool_constant<(T::kSpec.name.size(), true)>;
+};
 
 // One line of our own for each mistake; several mistakes give several lines.
 template <typename T, bool = HasConstexprSpec<T>>
 struct CheckedSpec {
   static_assert(HasSpec<T>, "medley: a task class needs a public `static constexpr medley::TaskSpec kSpec`");
-  static_assert(!HasSpec<T> || HasConstexprSpec<T>, "medley: kSpec must be constexpr, not only const or static");
+  static_assert(!HasSpec<T> || HasConstexprSpec<T>,
+                "medley: kSpec must be constexpr, not only const or static");
   static constexpr bool kGood = false;
 };
 
@@ -108,22 +112,26 @@ struct CheckedSpec<T, true> {
                 "medley: a task must make at least one pass (in every variant)");
   static_assert(EveryVariant(kSpec, [](const auto&, const auto& terms) { return !terms.empty(); }),
                 "medley: a task must have at least one loss term (in every variant)");
-  static_assert(EveryVariant(kSpec, [](const auto& p, const auto& t) { return NamesAreGood(p) && NamesAreGood(t); }),
-                "medley: the name of a pass or term must be like a task's: a-z, 0-9, _ and -, the first a letter");
+  static_assert(
+      EveryVariant(kSpec, [](const auto& p, const auto& t) { return NamesAreGood(p) && NamesAreGood(t); }),
+      "medley: the name of a pass or term must be like a task's: a-z, 0-9, _ and -, the first a letter");
   static_assert(EveryVariant(kSpec, [](const auto& passes, const auto&) { return NamesDiffer(passes); }),
                 "medley: two passes have the same name");
   static_assert(EveryVariant(kSpec, [](const auto&, const auto& terms) { return NamesDiffer(terms); }),
                 "medley: two loss terms have the same name");
-  static_assert(WidthsAreGood(kSpec),
-                "medley: a text_width must be 0 or more, max_items 1 or more, a weight a number of 0 or more");
+  static_assert(
+      WidthsAreGood(kSpec),
+      "medley: a text_width must be 0 or more, max_items 1 or more, a weight a number of 0 or more");
   static_assert(VariantNamesAreGood(kSpec),
                 "medley: variants need different names, none of them 'default' (that is the spec itself)");
   static_assert(NamesAreGood(kSpec.constants) && NamesAreGood(kSpec.options),
-                "medley: the name of a constant or option must be like a task's: a-z, 0-9, _ and -, the first a letter");
+                "medley: the name of a constant or option must be like a task's: a-z, 0-9, _ and -, the "
+                "first a letter");
   static_assert(NamesDiffer(kSpec.constants), "medley: two constants have the same name");
   static_assert(NamesDiffer(kSpec.options), "medley: two options have the same name");
-  static_assert(ConstantsAreGood(kSpec),
-                "medley: a constant needs 1 or more rows, 1 or more in width, and dtype \"int64\" or \"float32\"");
+  static_assert(
+      ConstantsAreGood(kSpec),
+      "medley: a constant needs 1 or more rows, 1 or more in width, and dtype \"int64\" or \"float32\"");
   static_assert(OptionsAreGood(kSpec), "medley: an option's value must lie between its low and high");
   static constexpr bool kGood = WidthsAreGood(kSpec) && OptionsAreGood(kSpec);  // can be written as JSON
 };

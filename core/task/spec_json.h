@@ -49,7 +49,8 @@ class SpecWriter {
   constexpr void Integer(std::int64_t value) {
     char digits[20];
     int count = 0;
-    std::uint64_t rest = value < 0 ? 0 - static_cast<std::uint64_t>(value) : static_cast<std::uint64_t>(value);
+    std::uint64_t rest =
+        value < 0 ? 0 - static_cast<std::uint64_t>(value) : static_cast<std::uint64_t>(value);
     do digits[count++] = static_cast<char>('0' + rest % 10);
     while ((rest /= 10) != 0);
     if (value < 0) sink_.Put('-');
@@ -65,8 +66,8 @@ class SpecWriter {
     for (long double x = size; x >= 10; x /= 10) ++exponent;
     while (size < Power(exponent)) --exponent;
     int digits = 1;
-    while (digits < 17 && static_cast<double>(Scaled(Leading(size, exponent, digits), exponent - digits + 1)) !=
-                              static_cast<double>(size)) {
+    while (digits < 17 && static_cast<double>(Scaled(Leading(size, exponent, digits),
+                                                     exponent - digits + 1)) != static_cast<double>(size)) {
       ++digits;
     }
     Decimal(Leading(size, exponent, digits), digits, exponent);
@@ -169,8 +170,10 @@ class SpecWriter {
   constexpr void Decimal(std::uint64_t value, int count, int exponent) {
     char text[24];
     int size = 0;
-    for (std::uint64_t rest = value; rest != 0; rest /= 10) text[size++] = static_cast<char>('0' + rest % 10);
-    if (size > count) ++exponent;
+    for (std::uint64_t rest = value; rest != 0; rest /= 10) ++size;
+    exponent += size - count;
+    while (value % 10 == 0) value /= 10;
+    for (size = 0; value != 0; value /= 10) text[size++] = static_cast<char>('0' + value % 10);
     const auto digit = [&](int i) { return i < size ? text[size - 1 - i] : '0'; };
     if (exponent < -7 || exponent > 17) {
       sink_.Put(digit(0));

@@ -24,7 +24,7 @@ struct ImageGeometry {
 struct TaskContext {
   const Tokenizer& tokenizer;
   ImageGeometry image;
-  std::string variant;  // "default" or one of the spec's
+  std::string variant;                                 // "default" or one of the spec's
   std::map<std::string, double, std::less<>> options;  // every option of the spec, with its value
   const std::vector<std::string>& control_text;        // items, never empty
 
@@ -36,7 +36,7 @@ using Sums = std::map<std::string, at::Tensor, std::less<>>;
 
 // What an evaluation found, row by row; the host makes means and intervals.
 struct Outcomes {
-  std::vector<double> score;                          // [rows]
+  std::vector<double> score;                             // [rows]
   std::map<std::string, std::vector<double>> trivial{};  // the same figure for answers that need no learning
   // For the picture sheet, bytes [n, 3, size, size] of the first rows; undefined where there is none.
   at::Tensor input{};

@@ -12,8 +12,8 @@
 
 namespace medley {
 
-TextTable::TextTable(const Tokenizer& tokenizer, std::string_view name, std::span<const std::string_view> texts,
-                     std::int64_t width, TextEnd end)
+TextTable::TextTable(const Tokenizer& tokenizer, std::string_view name,
+                     std::span<const std::string_view> texts, std::int64_t width, TextEnd end)
     : width_(width), pad_(tokenizer.pad()) {
   for (const std::string_view text : texts) {
     std::vector<std::int64_t> ids = tokenizer.Encode(text);
@@ -21,8 +21,9 @@ TextTable::TextTable(const Tokenizer& tokenizer, std::string_view name, std::spa
     if (ids.empty()) throw InputError(where + ": no token; a text must not be empty");
     if (end == TextEnd::kEos) ids.push_back(tokenizer.eos());
     if (static_cast<std::int64_t>(ids.size()) > width) {
-      throw InputError(where + ": " + std::to_string(ids.size()) + " tokens, the table is " + std::to_string(width) +
-                       " wide. Shorten the text, or train the vocabulary on the task's texts (medley tokenizer train)");
+      throw InputError(
+          where + ": " + std::to_string(ids.size()) + " tokens, the table is " + std::to_string(width) +
+          " wide. Shorten the text, or train the vocabulary on the task's texts (medley tokenizer train)");
     }
     ids_.push_back(std::move(ids));
   }
@@ -41,7 +42,8 @@ at::Tensor PadRows(const std::vector<std::vector<std::int64_t>>& rows, std::int6
   std::int64_t* row_start = tokens.mutable_data_ptr<std::int64_t>();
   for (const auto& row : rows) {
     if (static_cast<std::int64_t>(row.size()) > width) {
-      throw Error("a row of " + std::to_string(row.size()) + " tokens does not fit into " + std::to_string(width));
+      throw Error("a row of " + std::to_string(row.size()) + " tokens does not fit into " +
+                  std::to_string(width));
     }
     std::copy(row.begin(), row.end(), row_start);
     row_start += width;
@@ -55,7 +57,8 @@ at::Tensor IntColumn(const std::vector<std::int64_t>& values) {
   return column;
 }
 
-void AddLearned(Batch& batch, const std::string& column, const std::string& term, const std::vector<LearnedSpan>& spans) {
+void AddLearned(Batch& batch, const std::string& column, const std::string& term,
+                const std::vector<LearnedSpan>& spans) {
   std::vector<std::vector<std::int64_t>> positions(spans.size());
   std::vector<std::int64_t> items;
   for (std::size_t row = 0; row < spans.size(); ++row) {

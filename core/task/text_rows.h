@@ -20,8 +20,8 @@ enum class TextEnd { kOpen, kEos };
 class TextTable {
  public:
   // An InputError names the text and the width where one does not fit, and a text without any token.
-  TextTable(const Tokenizer& tokenizer, std::string_view name, std::span<const std::string_view> texts, std::int64_t width,
-            TextEnd end);
+  TextTable(const Tokenizer& tokenizer, std::string_view name, std::span<const std::string_view> texts,
+            std::int64_t width, TextEnd end);
 
   std::int64_t rows() const { return static_cast<std::int64_t>(ids_.size()); }
   std::int64_t width() const { return width_; }
@@ -41,20 +41,23 @@ at::Tensor PadRows(const std::vector<std::vector<std::int64_t>>& rows, std::int6
 
 at::Tensor IntColumn(const std::vector<std::int64_t>& values);  // [rows] int64
 
-// The token positions that a row learns: [begin, end), begin >= 1 because a token is learned from the one before it.
+// The token positions that a row learns: [begin, end), begin >= 1 because a token is learned from the one
+// before it.
 struct LearnedSpan {
   std::int64_t begin = 1;
   std::int64_t end = 1;
 };
 
 // Adds the positions as a ragged column and their numbers as the items of `term`.
-void AddLearned(Batch& batch, const std::string& column, const std::string& term, const std::vector<LearnedSpan>& spans);
+void AddLearned(Batch& batch, const std::string& column, const std::string& term,
+                const std::vector<LearnedSpan>& spans);
 
 // The model's "supervised": row * width + position of every learned token, [items] int64. No synchronisation.
 at::Tensor FlatPositions(const RaggedColumn& positions, std::int64_t width);
 
-// Prompt and reply without a gap, pads only at the end: [rows, width] int64. Works on the device from host-known
-// widths alone. `prompt` [rows, p], `prompt_lengths` [rows], `reply` [rows, r] int64, padded with `pad`.
+// Prompt and reply without a gap, pads only at the end: [rows, width] int64. Works on the device from
+// host-known widths alone. `prompt` [rows, p], `prompt_lengths` [rows], `reply` [rows, r] int64, padded with
+// `pad`.
 at::Tensor JoinTokens(const at::Tensor& prompt, const at::Tensor& prompt_lengths, const at::Tensor& reply,
                       std::int64_t width, std::int64_t pad);
 

@@ -24,7 +24,8 @@ std::string Cell(const Items& items, Fn describe) {
 
 std::string Score(const ScoreInfo& score) {
   if (score.name.empty()) return "-";
-  std::string text = Printable(score.name) + (score.higher_is_better ? ", higher is better" : ", lower is better");
+  std::string text =
+      Printable(score.name) + (score.higher_is_better ? ", higher is better" : ", lower is better");
   if (score.chance) text += ", chance " + FormatNumber(*score.chance);
   return text;
 }
@@ -43,8 +44,8 @@ void PrintTask(const TaskInfo& task) {
             << (task.summary.empty() ? "" : ": " + Printable(task.summary)) << '\n';
   PrintVariant(task.variants.front());
   std::cout << "    constants " << Cell(task.constants, [](const ConstantInfo& constant) {
-    return constant.name + " [" + std::to_string(constant.rows) + ", " + std::to_string(constant.width) + "] " +
-           constant.dtype;
+    return constant.name + " [" + std::to_string(constant.rows) + ", " + std::to_string(constant.width) +
+           "] " + constant.dtype;
   }) << '\n';
   std::cout << "    options   " << Cell(task.options, [](const OptionInfo& option) {
     return option.name + " = " + FormatNumber(option.value) + " (" + FormatNumber(option.low) + " to " +
@@ -106,8 +107,10 @@ int RunTasks(int argc, char** argv) {
   const Registry registry = Registry::Scan(search);
   if (json) {
     nlohmann::ordered_json specs = nlohmann::ordered_json::array();
-    for (const TaskInfo* task : registry.tasks()) specs.push_back(TaskToJson(*task, registry.FileOf(task->name)));
-    std::cout << specs.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) << '\n';  // paths are bytes
+    for (const TaskInfo* task : registry.tasks())
+      specs.push_back(TaskToJson(*task, registry.FileOf(task->name)));
+    std::cout << specs.dump(2, ' ', false, nlohmann::json::error_handler_t::replace)
+              << '\n';  // paths are bytes
   } else {
     PrintForPeople(registry);
   }

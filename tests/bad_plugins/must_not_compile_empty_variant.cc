@@ -1,0 +1,18 @@
+// expect: medley: a task must make at least one pass (in every variant)
+#include <medley/task/plugin.h>
+
+#include "tests/plugin/fixtures/tiny.h"
+
+namespace medley::testing {
+
+struct Bad final : TinyTask {
+  using TinyTask::TinyTask;
+  static constexpr TaskSpec kSpec{.name = "bad",
+                                  .passes = {{.name = "a"}},
+                                  .terms = {{.name = "t"}},
+                                  .variants = {{.name = "v", .terms = {{.name = "t"}}}}};
+};
+
+MEDLEY_PLUGIN(Bad)
+
+}  // namespace medley::testing

@@ -1,0 +1,25 @@
+// expect: medley: a list of a task spec is longer than the format allows
+#include <medley/task/plugin.h>
+
+#include "tests/plugin/fixtures/tiny.h"
+
+namespace medley::testing {
+
+struct Bad final : TinyTask {
+  using TinyTask::TinyTask;
+  static constexpr TaskSpec kSpec{.name = "bad",
+                                  .passes = {{.name = "a"},
+                                             {.name = "b"},
+                                             {.name = "c"},
+                                             {.name = "d"},
+                                             {.name = "e"},
+                                             {.name = "f"},
+                                             {.name = "g"},
+                                             {.name = "h"},
+                                             {.name = "i"}},
+                                  .terms = {{.name = "t"}}};
+};
+
+MEDLEY_PLUGIN(Bad)
+
+}  // namespace medley::testing

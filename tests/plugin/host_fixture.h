@@ -1,0 +1,57 @@
+#pragma once
+
+#include <gtest/gtest.h>
+#include <medley/plugin/plugin_host.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "tests/plugin/fake_tokenizer.h"
+#include "tests/plugin/test_files.h"
+
+namespace medley::testing {
+
+// A registry of the named files and a host over it.
+struct HostFixture {
+  explicit HostFixture(std::vector<std::filesystem::path> paths,
+                       std::map<std::string, TaskSettings, std::less<>> settings = {})
+      : registry(ScanOnly(std::move(paths))),
+        host({registry, tokenizer, ImageGeometry{128, 16}, control_text, std::move(settings)}) {}
+
+  Registry registry;
+  FakeTokenizer tokenizer;
+  std::vector<std::string> control_text = {"one"};
+  PluginHost host;
+};
+
+template <typename Fn>
+std::string MessageOf(Fn fn) {
+  try {
+    fn();
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "";
+}
+
+inline bool Has(const std::string& text, std::string_view part) {
+  return text.find(part) != std::string::npos;
+}
+
+// The files under a directory whose code is in this process.
+inline std::set<std::string> MappedBelow(const std::filesystem::path& directory) {
+  std::set<std::string> files;
+  std::ifstream maps("/proc/self/maps");
+  for (std::string line; std::getline(maps, line);) {
+    const std::size_t at = line.find(std::filesystem::canonical(directory).string());
+    if (at != std::string::npos) files.insert(line.substr(at));
+  }
+  return files;
+}
+
+}  // namespace medley::testing

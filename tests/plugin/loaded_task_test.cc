@@ -1,0 +1,91 @@
+#include <c10/util/Exception.h>
+#include <gtest/gtest.h>
+
+#include "tests/plugin/host_fixture.h"
+
+namespace medley::testing {
+namespace {
+
+class FailingTask : public ::testing::Test {
+ protected:
+  HostFixture run_{{Fixture("fails_to_run"), Fixture("tiny")}};
+  LoadedTask& task_ = run_.host.Get("fails_to_run");
+  std::string Prefix(const std::string& phase) const {
+    return "plugin 'fails_to_run' (task fails_to_run, while " + phase + "): ";
+  }
+};
+
+// A pass that nobody will look into.
+struct NoContext final : PassContext {
+  const Batch& batch() const override { throw Error("unused"); }
+  at::Tensor Constant(std::string_view) override { throw Error("unused"); }
+  at::Tensor Pixels(std::string_view) override { throw Error("unused"); }
+  ModelInput Image(std::string_view) override { throw Error("unused"); }
+  ModelOutputs Forward(const ModelInputs&, const WantedOutputs&) override { throw Error("unused"); }
+  void Carry(std::string_view, at::Tensor) override { throw Error("unused"); }
+  at::Tensor Carried(std::string_view) override { throw Error("unused"); }
+};
+
+struct NoEval final : EvalContext {
+  void ForEachPiece(const RowRange&, const std::function<void(EvalPass&)>&) override {}
+};
+
+TEST_F(FailingTask, AnExceptionNamesPluginTaskAndPhase) {
+  NoContext context;
+  EXPECT_EQ(MessageOf([&] { task_.Sample({1, 100, 8}); }), Prefix("sampling rows 100..108") + "row 100");
+  EXPECT_EQ(MessageOf([&] { task_.Run("throws_int", context); }),
+            Prefix("running pass throws_int") + "threw something that is not a std::exception");
+  EXPECT_THROW(task_.Run("throws_input", context), InputError);
+}
+
+TEST_F(FailingTask, OutOfMemoryPassesUnchanged) {
+  NoContext context;
+  try {
+    task_.Run("runs_out", context);
+    FAIL();
+  } catch (const c10::OutOfMemoryError& e) {
+    EXPECT_EQ(std::string(e.what_without_backtrace()), "the device is full");
+  }
+}
+
+TEST_F(FailingTask, WrongRowsAndOutcomesAreErrors) {
+  NoEval context;
+  EXPECT_TRUE(Has(MessageOf([&] { task_.Sample({1, 200, 8}); }), "rows 200..209"));
+  EXPECT_NO_THROW(task_.Sample({1, 0, 8}));
+  EXPECT_TRUE(Has(MessageOf([&] {
+                    task_.Evaluate(context, {1, 0, 3});
+                  }),
+                  "each of the 3 rows was expected, got 1"));
+}
+
+TEST_F(FailingTask, AConstantMustBeWhatTheSpecDeclares) {
+  const auto message = [&](const char* name) { return MessageOf([&] { task_.Constant(name, at::kCPU); }); };
+  EXPECT_EQ(message("shape"), Prefix("building constant shape") +
+                                  "the spec declares [2, 4] int64 on cpu, the task built [2, 5] Long on cpu");
+  EXPECT_TRUE(Has(message("dtype"), "float32")) << message("dtype");
+  EXPECT_TRUE(Has(message("undefined"), "an undefined tensor"));
+  EXPECT_TRUE(Has(message("throws"), "no such file"));
+  EXPECT_TRUE(Has(message("unknown"), "no constant 'unknown'; it declares shape, dtype"));
+  EXPECT_EQ(task_.ConstantBytes(at::kCPU), 0);
+}
+
+TEST_F(FailingTask, AConstantKeepsNoMoreThanIsCounted) {
+  const at::Tensor view = task_.Constant("view", at::kCPU);
+  EXPECT_TRUE(view.equal(at::arange(300).view({2, 150}).narrow(1, 0, 3)));
+  EXPECT_EQ(static_cast<std::int64_t>(view.storage().nbytes()), task_.ConstantBytes(at::kCPU));
+}
+
+TEST_F(FailingTask, ConstantsAreBuiltOnceAndCanBeDropped) {
+  LoadedTask& tiny = run_.host.Get("tiny");
+  const at::Tensor first = tiny.Constant("table", at::kCPU);
+  EXPECT_EQ(tiny.Constant("table", at::kCPU).data_ptr(), first.data_ptr());
+  EXPECT_FALSE(first.requires_grad());
+  tiny.Constant("table", at::Device(at::kMeta));
+  EXPECT_EQ(tiny.ConstantBytes(at::Device(at::kMeta)), 64);
+  tiny.DropConstants(at::Device(at::kMeta));
+  EXPECT_EQ(tiny.ConstantBytes(at::Device(at::kMeta)), 0);
+  EXPECT_EQ(tiny.ConstantBytes(at::kCPU), 64);
+}
+
+}  // namespace
+}  // namespace medley::testing

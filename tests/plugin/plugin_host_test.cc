@@ -1,0 +1,189 @@
+#include <ATen/Context.h>
+#include <ATen/Parallel.h>
+#include <ATen/ops/rand.h>
+#include <c10/core/DefaultDtype.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+
+#include <cstdio>
+
+#include "tests/plugin/host_fixture.h"
+
+namespace medley::testing {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::string TaskName(int i) { return "t" + std::to_string(100 + i); }
+
+// A copy of a fixture under the directory; a loaded file stays loaded, so each test needs its own.
+fs::path Copy(const TempDirectory& directory, const std::string& fixture, const std::string& name) {
+  fs::copy_file(Fixture(fixture), directory / (name + ".so"));
+  return directory / (name + ".so");
+}
+
+TEST(PluginHost, OfThirtyPluginsOnlyTheThreeDrawnAreLoadedAndHaveConstants) {
+  const TempDirectory directory;
+  const std::string tiny = ReadBytes(Fixture("tiny"));
+  for (int i = 0; i < 30; ++i) {
+    WriteBytes(directory / (TaskName(i) + ".so"),
+               Patched(tiny, "\"name\":\"tiny\"", "\"name\":\"" + TaskName(i) + "\""));
+  }
+  HostFixture run({directory.path()});
+  ASSERT_EQ(run.registry.tasks().size(), 30u);
+  EXPECT_TRUE(MappedBelow(directory.path()).empty());
+  for (const int i : {3, 14, 28}) {
+    LoadedTask& task = run.host.Get(TaskName(i));
+    EXPECT_EQ(task.ConstantBytes(at::kCPU), 0);
+    task.Constant("table", at::kCPU);
+    EXPECT_EQ(task.ConstantBytes(at::kCPU), 2 * 4 * 8);
+  }
+  EXPECT_EQ(MappedBelow(directory.path()).size(), 3u);
+  EXPECT_EQ(run.host.loaded(), (std::vector<std::string>{TaskName(3), TaskName(14), TaskName(28)}));
+  EXPECT_FALSE(run.host.IsLoaded(TaskName(4)));
+}
+
+TEST(PluginHost, ATaskIsMadeOnceAndWorks) {
+  HostFixture run({Fixture("tiny")});
+  LoadedTask& task = run.host.Get("tiny");
+  EXPECT_EQ(&task, &run.host.Get("tiny"));
+  EXPECT_EQ(task.plugin(), "tiny");
+  const Batch batch = task.Sample({1, 5, 3});
+  EXPECT_TRUE(batch.Column("number").equal(at::arange(5, 8)));
+  EXPECT_EQ(PluginHost::Texts(run.registry), std::vector<std::string>{"tiny"});
+}
+
+TEST(PluginHost, AStrippedPluginWorks) {
+  HostFixture run({Fixture("stripped")});
+  EXPECT_EQ(run.host.Get("tiny").Constant("table", at::kCPU).numel(), 8);
+}
+
+TEST(PluginHost, APluginThatIsNotDrawnDoesNotHurtTheRunThoughItWouldAbort) {
+  HostFixture run({Fixture("aborts_at_load"), Fixture("tiny")});
+  EXPECT_NE(run.registry.Find("aborts_at_load"), nullptr);
+  run.host.Get("tiny").Sample({1, 0, 2});
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  EXPECT_DEATH(run.host.Get("aborts_at_load"), "");
+}
+
+void SeedDefaultGenerator() {
+  at::Generator generator = at::globalContext().defaultGenerator(at::kCPU);
+  generator.set_current_seed(42);
+}
+
+TEST(PluginHost, LoadingAndMakingLeaveTheGlobalStateAlone) {
+  const TempDirectory directory;
+  SeedDefaultGenerator();
+  at::rand({2});
+  const at::Tensor without = at::rand({4});
+
+  SeedDefaultGenerator();
+  at::rand({2});
+  const int threads = at::get_num_threads();
+  HostFixture run({Copy(directory, "moves_state", "moves_state")});
+  run.host.Get("moves_state").Constant("table", at::kCPU);
+  PluginHost::Texts(run.registry);
+  EXPECT_TRUE(at::rand({4}).equal(without));
+  EXPECT_EQ(at::get_num_threads(), threads);
+  EXPECT_EQ(c10::get_default_dtype(), caffe2::TypeMeta::Make<float>());
+  EXPECT_TRUE(c10::GradMode::is_enabled());
+}
+
+// Loads copies of one plugin and of tiny, in an order; what the plugin drew for itself.
+at::Tensor DrawnTable(bool first) {
+  const TempDirectory directory;
+  HostFixture run({Copy(directory, "moves_state", "moves_state"), Copy(directory, "tiny", "tiny")});
+  if (!first) {
+    run.host.Get("tiny").Constant("table", at::kCPU);
+    at::rand({17});
+  }
+  return run.host.Get("moves_state").Constant("table", at::kCPU);
+}
+
+TEST(PluginHost, WhatATaskDrawsDoesNotDependOnWhenItWasLoaded) {
+  const at::Tensor first = DrawnTable(true);
+  EXPECT_TRUE(DrawnTable(false).equal(first));
+  EXPECT_FALSE(first.eq(first[0][0]).all().item<bool>()) << "it must have drawn something";
+}
+
+TEST(PluginHost, AnUndefinedSymbolIsFoundWhenLoading) {
+  HostFixture run({Fixture("undefined_symbol"), Fixture("tiny")});
+  const std::string message = MessageOf([&] { run.host.Get("undefined_symbol"); });
+  EXPECT_TRUE(Has(message, "plugin 'undefined_symbol'") && Has(message, "DefinedNowhere")) << message;
+  EXPECT_NO_THROW(run.host.Get("tiny"));
+}
+
+TEST(PluginHost, ANoteThatLiesAboutLibtorchIsCaughtByTheLinker) {
+  HostFixture run({Fixture("other_torch")});
+  const std::string message = MessageOf([&] { run.host.Get("other_torch"); });
+  EXPECT_TRUE(Has(message, "_999_") && Has(message, "built for another medley or libtorch")) << message;
+}
+
+TEST(PluginHost, WhateverMakingThrowsNamesPluginTaskAndPhase) {
+  HostFixture run({Fixture("fails_to_make")});
+  const std::pair<std::string, std::string> cases[] = {{"throws_std", "no table"},
+                                                       {"throws_int", "not a std::exception"},
+                                                       {"throws_torch", "a tensor is wrong"},
+                                                       {"throws_input", "images too small"},
+                                                       {"is_null", "it made no task"}};
+  for (const auto& [task, what] : cases) {
+    const std::string message = MessageOf([&, &task = task] { run.host.Get(task); });
+    EXPECT_EQ(message.find("plugin 'fails_to_make' (task " + task + ", while making the task): "), 0u)
+        << message;
+    EXPECT_TRUE(Has(message, what)) << message;
+    EXPECT_FALSE(run.host.IsLoaded(task));
+  }
+  EXPECT_THROW(run.host.Get("throws_input"), InputError);
+  EXPECT_THROW(run.host.Get("runs_out"), c10::OutOfMemoryError);
+}
+
+TEST(PluginHost, AFileThatIsReplacedBetweenScanAndLoadIsNoticed) {
+  for (const bool rename : {true, false}) {
+    const TempDirectory directory;
+    const fs::path path = Copy(directory, "tiny", "plugin");
+    HostFixture run({path});
+    if (rename) {
+      fs::rename(Copy(directory, "fails_to_make", "other"), path);
+    } else {
+      WriteBytes(path, ReadBytes(Fixture("fails_to_make")));
+    }
+    const std::string message = MessageOf([&] { run.host.Get("tiny"); });
+    EXPECT_TRUE(Has(message, "has changed since")) << message;
+    EXPECT_TRUE(MappedBelow(directory.path()).empty());
+  }
+}
+
+TEST(PluginHost, AFileThatIsGoneOrOpenToStrangersByTheFirstDrawIsRefused) {
+  const TempDirectory directory;
+  const fs::path path = Copy(directory, "tiny", "plugin");
+  HostFixture run({path});
+  ASSERT_EQ(chmod(path.c_str(), 0666), 0);
+  EXPECT_TRUE(Has(MessageOf([&] { run.host.Get("tiny"); }), "may be written by everybody"));
+  fs::remove(path);
+  EXPECT_FALSE(MessageOf([&] { run.host.Get("tiny"); }).empty());
+}
+
+TEST(PluginHost, SettingsAreCheckedAgainstTheSpecBeforeLoading) {
+  const TempDirectory directory;
+  const fs::path path = Copy(directory, "fails_to_run", "plugin");
+  const auto get = [&](TaskSettings settings) {
+    return MessageOf([&] { HostFixture({path}, {{"fails_to_run", settings}}).host.Get("fails_to_run"); });
+  };
+  EXPECT_TRUE(Has(get({.variant = "othr"}), "no variant 'othr'; did you mean 'other'?"));
+  EXPECT_TRUE(Has(get({"default", {{"shar", 0.1}}}), "no option 'shar'; did you mean 'share'?"));
+  EXPECT_TRUE(Has(get({"default", {{"share", 1.5}}}), "it may be from 0 to 1"));
+  EXPECT_TRUE(MappedBelow(directory.path()).empty());
+  EXPECT_EQ(get({.variant = "other", .options = {{"share", 0.1}}}), "");
+}
+
+TEST(PluginHost, ATokenizerWithoutTheTasksSpecialTokensIsRefused) {
+  const Registry registry = ScanOnly({Fixture("fails_to_run")});
+  const FakeTokenizer tokenizer({"<eos>"});
+  const std::vector<std::string> text = {"one"};
+  PluginHost host({registry, tokenizer, ImageGeometry{128, 16}, text, {}});
+  const std::string message = MessageOf([&] { host.Get("fails_to_run"); });
+  EXPECT_TRUE(Has(message, "<pad>") && Has(message, "medley tokenizer train")) << message;
+}
+
+}  // namespace
+}  // namespace medley::testing

@@ -1,0 +1,140 @@
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <nlohmann/json.hpp>
+
+#include "tests/plugin/test_files.h"
+#include "tests/tools/run_command.h"
+
+namespace medley::testing {
+namespace {
+
+namespace fs = std::filesystem;
+using test::Medley;
+using test::Shell;
+
+bool Has(const std::string& text, std::string_view part) { return text.find(part) != std::string::npos; }
+
+std::string PathOption(const std::string& fixture) { return " --plugin-path " + Fixture(fixture).string(); }
+
+nlohmann::json FindTask(const nlohmann::json& tasks, const std::string& name) {
+  for (const nlohmann::json& task : tasks) {
+    if (task.at("name") == name) return task;
+  }
+  return nullptr;
+}
+
+TEST(TasksVerb, JsonHasTheDefaultVariantAtTopLevelAndTheOthersBelow) {
+  const auto result = Shell(Medley() + "tasks --json" + PathOption("fails_to_run") + PathOption("tiny"));
+  ASSERT_EQ(result.code, 0);
+  const nlohmann::json tasks = nlohmann::json::parse(result.out);
+  const nlohmann::json task = FindTask(tasks, "fails_to_run");
+  EXPECT_EQ(task.at("passes").size(), 3u);
+  EXPECT_EQ(task.at("passes")[0].at("name"), "throws_int");
+  EXPECT_EQ(task.at("terms").size(), 1u);
+  EXPECT_EQ(task.at("constants").size(), 5u);
+  EXPECT_EQ(task.at("variants")[0].at("name"), "other");
+  EXPECT_EQ(task.at("variants")[0].at("passes").size(), 1u);
+  EXPECT_EQ(task.at("options")[0].at("value"), 0.5);
+  EXPECT_EQ(FindTask(tasks, "tiny").at("terms")[0].at("weight"), 0.001);
+  EXPECT_EQ(FindTask(tasks, "tiny").at("plugin"), fs::canonical(Fixture("tiny")).string());
+  EXPECT_EQ(FindTask(tasks, "tiny").at("score").at("chance"), 0.5);
+}
+
+TEST(TasksVerb, RejectedFilesAreListedWithTheirReasonAndHurtNobody) {
+  const TempDirectory directory;
+  WriteBytes(directory / "text.so", "text");
+  fs::copy_file(Fixture("tiny"), directory / "tiny.so");
+  const std::string command = Medley() + "tasks --plugin-path " + directory.path().string();
+  const auto table = Shell(command);
+  EXPECT_EQ(table.code, 0);
+  EXPECT_TRUE(Has(table.out, "tiny") && Has(table.out, "text.so (not a plugin): ")) << table.out;
+  const auto json = Shell(command + " --json 2>/dev/null");
+  EXPECT_NE(FindTask(nlohmann::json::parse(json.out), "tiny"), nullptr);
+  EXPECT_TRUE(Has(Shell(command + " --json 2>&1 >/dev/null").out, "text.so (not a plugin): "));
+}
+
+TEST(TasksVerb, ARelativePathCountsFromTheWorkingDirectory) {
+  const auto result =
+      Shell("cd " + Fixture("tiny").parent_path().string() + " && " + Medley() + "tasks --plugin-path .");
+  EXPECT_TRUE(Has(result.out, "adds row numbers")) << result.out;
+  EXPECT_EQ(Shell(Medley() + "tasks --plugin-path '' 2>&1").code, 2);
+}
+
+TEST(TasksVerb, AnswersAtOnceAndOpensNoLibtorch) {
+  double fastest_ms = 1e9;  // of ten: the machine may be busy with other tests
+  for (int i = 0; i < 10; ++i) {
+    const auto begin = std::chrono::steady_clock::now();
+    Shell(Medley() + "tasks --json" + PathOption("tiny") + " 2>&1");
+    const std::chrono::duration<double, std::milli> elapsed = std::chrono::steady_clock::now() - begin;
+    fastest_ms = std::min(fastest_ms, elapsed.count());
+  }
+  EXPECT_LT(fastest_ms, 50);
+  const auto libraries = Shell("LD_DEBUG=files " + Medley() + "tasks" + PathOption("tiny") + " 2>&1");
+  EXPECT_TRUE(Has(libraries.out, "libmedley_base.so"));
+  EXPECT_FALSE(Has(libraries.out, "libtorch") || Has(libraries.out, "libc10") ||
+               Has(libraries.out, "file=tiny"));
+}
+
+TEST(Plugin, ExportsItsEntryAndNothingElse) {
+  const auto symbols = Shell("nm -D --defined-only " + Fixture("fails_to_make").string());
+  EXPECT_TRUE(Has(symbols.out, " T medley_plugin_v1\n"));
+  EXPECT_EQ(std::count(symbols.out.begin(), symbols.out.end(), '\n'), 1) << symbols.out;
+}
+
+TEST(Plugin, ItsNoteIsReadByReadelf) {
+  const auto notes = Shell("readelf -nW " + Fixture("tiny").string() + " 2>&1");
+  EXPECT_TRUE(Has(notes.out, ".note.medley") && Has(notes.out, "  medley  ")) << notes.out;
+  EXPECT_FALSE(Has(notes.out, "corrupt") || Has(notes.out, "arning"));
+}
+
+// A medley of its own in a directory, with tiny beside its library.
+class Installed : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    fs::create_directories(prefix_ / "lib/medley/plugins-1");
+    fs::create_directories(prefix_ / "bin");
+    fs::copy_file(MEDLEY_BUILD_DIR "/bin/medley", prefix_ / "bin/medley");
+    fs::copy_file(MEDLEY_BUILD_DIR "/lib/libmedley_base.so", prefix_ / "lib/libmedley_base.so");
+    fs::copy_file(Fixture("tiny"), plugins_ / "tiny.so");
+  }
+  std::string Tasks() const {
+    return Shell("LD_LIBRARY_PATH=" + (prefix_ / "lib").string() + " " + (prefix_ / "bin/medley").string() +
+                 " tasks")
+        .out;
+  }
+
+  TempDirectory prefix_;
+  fs::path plugins_ = prefix_ / "lib/medley/plugins-1";
+};
+
+TEST_F(Installed, ItsPluginsAreFoundAndTrustedWhateverLiesAbove) {
+  EXPECT_TRUE(Has(Tasks(), "adds row numbers"));
+  ASSERT_EQ(chmod(prefix_.path().c_str(), 0777), 0);  // who may replace lib/ may replace bin/medley as well
+  EXPECT_TRUE(Has(Tasks(), "adds row numbers"));
+}
+
+TEST_F(Installed, ItsPluginDirectoryIsRefusedWhereOthersMayWrite) {
+  ASSERT_EQ(chmod(plugins_.c_str(), 0777), 0);
+  const std::string tasks = Tasks();
+  EXPECT_FALSE(Has(tasks, "adds row numbers"));
+  EXPECT_TRUE(Has(tasks, "may be written by everybody (mode 0777)")) << tasks;
+  ASSERT_EQ(chmod(plugins_.c_str(), 0755), 0);
+  ASSERT_EQ(chmod((plugins_ / "tiny.so").c_str(), 0666), 0);
+  EXPECT_TRUE(Has(Tasks(), "tiny.so may be written by everybody"));
+}
+
+TEST_F(Installed, ItsPluginsMayBelongToWhomTheCommandBelongs) {
+  if (geteuid() != 0) GTEST_SKIP() << "only root can give a file away";
+  for (const fs::path& path : {plugins_ / "tiny.so", plugins_, prefix_ / "bin/medley"}) {
+    EXPECT_FALSE(Has(Tasks(), "adds row numbers") && path != plugins_ / "tiny.so") << path;
+    ASSERT_EQ(chown(path.c_str(), 12345, 12345), 0);
+  }
+  EXPECT_TRUE(Has(Tasks(), "adds row numbers")) << Tasks();
+}
+
+}  // namespace
+}  // namespace medley::testing

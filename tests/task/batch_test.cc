@@ -1,0 +1,82 @@
+#include <gtest/gtest.h>
+#include <medley/base/error.h>
+#include <medley/task/batch.h>
+
+namespace medley {
+namespace {
+
+// Rows with 0 to 4 items each, whose values name their row.
+Batch MakeBatch(std::int64_t first, std::int64_t count) {
+  Batch batch(RowRange{9, first, count});
+  batch.Add("number", at::arange(first, first + count));
+  batch.Add("picture", at::arange(count * 12, at::kByte).view({count, 3, 2, 2}));
+  std::vector<std::vector<std::int64_t>> items(count);
+  at::Tensor counts = at::zeros({count}, at::kLong);
+  for (std::int64_t row = 0; row < count; ++row) {
+    items[row].assign((first + row) % 5, first + row);
+    counts[row] = static_cast<std::int64_t>(items[row].size());
+  }
+  batch.AddRagged("items", items);
+  batch.SetItems("term", counts);
+  return batch;
+}
+
+TEST(Batch, ASliceIsTheBatchThatWouldHaveBeenDrawn) {
+  const Batch whole = MakeBatch(100, 23);
+  for (std::int64_t begin = 0; begin <= 23; ++begin) {
+    for (std::int64_t count = 0; begin + count <= 23; count += 3) {
+      const Batch slice = whole.Slice(begin, count);
+      const Batch drawn = MakeBatch(100 + begin, count);
+      EXPECT_EQ(slice.rows().begin, drawn.rows().begin);
+      EXPECT_EQ(slice.size(), count);
+      EXPECT_TRUE(slice.Column("number").equal(drawn.Column("number")));
+      EXPECT_TRUE(slice.Ragged("items").values.equal(drawn.Ragged("items").values));
+      EXPECT_TRUE(slice.Ragged("items").item_row.equal(drawn.Ragged("items").item_row));
+      EXPECT_EQ(slice.Ragged("items").offsets, drawn.Ragged("items").offsets);
+      EXPECT_EQ(slice.ItemCount("term"), drawn.ItemCount("term"));
+    }
+  }
+}
+
+TEST(Batch, ASliceOfASliceIsASlice) {
+  const Batch slice = MakeBatch(0, 20).Slice(3, 15).Slice(2, 6);
+  EXPECT_TRUE(slice.Ragged("items").item_row.equal(MakeBatch(5, 6).Ragged("items").item_row));
+  EXPECT_EQ(slice.rows().begin, 5);
+}
+
+TEST(Batch, ColumnsOfASliceAreViewsOfTheWhole) {
+  const Batch whole = MakeBatch(0, 8);
+  EXPECT_EQ(whole.Slice(2, 4).Column("picture").storage().data(), whole.Column("picture").storage().data());
+  EXPECT_TRUE(whole.Slice(2, 4).Column("picture").is_contiguous());
+}
+
+TEST(Batch, MovingKeepsRowsAndCountsOnTheHost) {
+  const Batch moved = MakeBatch(4, 6).To(at::Device(at::kMeta));
+  EXPECT_TRUE(moved.Column("number").is_meta());
+  EXPECT_TRUE(moved.Ragged("items").item_row.is_meta());
+  EXPECT_EQ(moved.ItemCount("term"), MakeBatch(4, 6).ItemCount("term"));
+  EXPECT_EQ(moved.rows().begin, 4);
+}
+
+TEST(Batch, MistakesAreErrorsThatNameTheColumn) {
+  Batch batch = MakeBatch(0, 4);
+  EXPECT_THROW(batch.Add("number", at::zeros({4})), Error);
+  EXPECT_THROW(batch.Add("items", at::zeros({4})), Error);
+  EXPECT_THROW(batch.Add("short", at::zeros({3})), Error);
+  EXPECT_THROW(batch.Add("undefined", at::Tensor()), Error);
+  EXPECT_THROW(batch.AddRagged("short", {{1}, {2}}), Error);
+  EXPECT_THROW(batch.SetItems("term", at::zeros({4}, at::kLong)), Error);
+  EXPECT_THROW(batch.SetItems("floats", at::zeros({4})), Error);
+  EXPECT_THROW(batch.Slice(2, 3), Error);
+  EXPECT_THROW(batch.Slice(-1, 1), Error);
+  try {
+    batch.Column("nubmer");
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_NE(std::string(error.what()).find("'nubmer'; its columns: number, picture"), std::string::npos);
+  }
+  EXPECT_EQ(batch.ItemCount("none"), 0);
+}
+
+}  // namespace
+}  // namespace medley
