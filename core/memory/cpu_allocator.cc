@@ -95,8 +95,8 @@ class CountingAllocator final : public c10::Allocator {
   }
 };
 
-// By default glibc returns every large block to the kernel at once, and the next step pays for its page faults
-// again. The same activations come back each step: keep them.
+// By default glibc returns every large block to the kernel at once, and the next step pays for its page
+// faults again. The same activations come back each step: keep them.
 void KeepFreedMemory() {
   mallopt(M_MMAP_MAX, 0);
   mallopt(M_TRIM_THRESHOLD, -1);  // never
@@ -115,7 +115,8 @@ void InstallCpuAllocator() {
 bool CpuAllocatorInstalled() { return installed.load(); }
 
 CpuMemory ReadCpuMemory() {
-  return {.now = counters.now.load(), .peak = counters.peak.load(), .allocations = counters.allocations.load()};
+  return {
+      .now = counters.now.load(), .peak = counters.peak.load(), .allocations = counters.allocations.load()};
 }
 
 void ResetCpuPeak() { counters.peak.store(counters.now.load()); }

@@ -33,7 +33,8 @@ Node* NodeOf(const at::Tensor& tensor) { return tensor.defined() ? tensor.grad_f
 // One check: walks graphs, collects differences.
 class Comparison {
  public:
-  Comparison(LoadedTask& task, const Model& model, MicroBatch& micro) : task_(task), model_(model), micro_(micro) {}
+  Comparison(LoadedTask& task, const Model& model, MicroBatch& micro)
+      : task_(task), model_(model), micro_(micro) {}
 
   void Run() {
     for (const PassInfo& pass : task_.variant().passes) {
@@ -81,15 +82,19 @@ void Comparison::ComparePass(const PassRun& run) {
   const std::string name = "pass '" + run.pass->name + "', ";
   CompareImages(run, name);
   if (run.record.text_width > run.pass->text_width) {
-    Differ(name + "text width", "at most " + std::to_string(run.pass->text_width), std::to_string(run.record.text_width));
+    Differ(name + "text width", "at most " + std::to_string(run.pass->text_width),
+           std::to_string(run.record.text_width));
   }
   const bool decodes = run.record.outputs.count("image") > 0;
   if (decodes != run.pass->decodes_image) {
-    Differ(name + "asks the model for a picture", run.pass->decodes_image ? "yes" : "no", decodes ? "yes" : "no");
+    Differ(name + "asks the model for a picture", run.pass->decodes_image ? "yes" : "no",
+           decodes ? "yes" : "no");
   }
-  const auto compare_names = [&](const char* what, const std::set<std::string>& used, const std::vector<std::string>& declared) {
+  const auto compare_names = [&](const char* what, const std::set<std::string>& used,
+                                 const std::vector<std::string>& declared) {
     for (const std::string& one : used) {
-      if (std::find(declared.begin(), declared.end(), one) == declared.end()) Differ(name + what, Listed(declared), one);
+      if (std::find(declared.begin(), declared.end(), one) == declared.end())
+        Differ(name + what, Listed(declared), one);
     }
   };
   compare_names("model inputs", run.record.inputs, task_.info().inputs);
@@ -98,7 +103,8 @@ void Comparison::ComparePass(const PassRun& run) {
 
 void Comparison::CompareTerms() {
   for (const TermInfo& term : task_.variant().terms) {
-    const bool found = std::any_of(runs_.begin(), runs_.end(), [&](const PassRun& run) { return run.sums.count(term.name) > 0; });
+    const bool found = std::any_of(runs_.begin(), runs_.end(),
+                                   [&](const PassRun& run) { return run.sums.count(term.name) > 0; });
     if (!found) Differ("term '" + term.name + "'", "that it is computed", "returned by no pass");
   }
 }
@@ -108,22 +114,25 @@ void Comparison::CompareConstants() {
   for (const PassRun& run : runs_) asked.insert(run.record.constants.begin(), run.record.constants.end());
   for (const ConstantInfo& constant : task_.info().constants) {
     if (asked.count(constant.name) == 0) {
-      Differ("constant '" + constant.name + "'", "that it is used", "asked for by no pass (asked for: " + Listed(asked) + ")");
+      Differ("constant '" + constant.name + "'", "that it is used",
+             "asked for by no pass (asked for: " + Listed(asked) + ")");
     }
   }
 }
 
 bool Comparison::InEncoding(std::uint64_t node) const {
   const auto& ranges = micro_.encodings().node_ranges();
-  return std::any_of(ranges.begin(), ranges.end(), [&](const auto& range) { return node >= range.first && node < range.second; });
+  return std::any_of(ranges.begin(), ranges.end(),
+                     [&](const auto& range) { return node >= range.first && node < range.second; });
 }
 
-// Back from what the pass made, to carries that it was handed (declared edges, where the walk ends) and to nodes of
-// other passes (which nobody declared). Shared encodings belong to no pass: walked through.
+// Back from what the pass made, to carries that it was handed (declared edges, where the walk ends) and to
+// nodes of other passes (which nobody declared). Shared encodings belong to no pass: walked through.
 Reached Comparison::Walk(std::size_t index) const {
   const PassRun& run = runs_[index];
   std::unordered_map<const Node*, std::string> handed;
-  for (const std::string& carry : run.record.carries_read) handed.emplace(NodeOf(micro_.carries().find(carry)->second), carry);
+  for (const std::string& carry : run.record.carries_read)
+    handed.emplace(NodeOf(micro_.carries().find(carry)->second), carry);
   handed.erase(nullptr);
 
   Reached reached;
@@ -167,7 +176,8 @@ void Comparison::CompareReads(const PassRun& run, const Reached& reached) {
   for (const std::string& carry : run.record.carries_read) {
     if (reached.carries.count(carry) > 0) continue;
     differences_.push_back("pass '" + run.pass->name + "' reads the carry '" + carry +
-                           "', but no gradient of it flows back there; hand the carry over without detaching it, or make it no carry");
+                           "', but no gradient of it flows back there; hand the carry over without detaching "
+                           "it, or make it no carry");
   }
 }
 
@@ -185,7 +195,8 @@ void Comparison::CompareGraphs() {
     CompareReads(run, reached);
   }
   for (const auto& [carry, value] : micro_.carries()) {
-    if (read.count(carry) == 0) Differ("carry '" + carry + "'", "that a later pass reads it", "read by no pass");
+    if (read.count(carry) == 0)
+      Differ("carry '" + carry + "'", "that a later pass reads it", "read by no pass");
   }
 }
 
@@ -198,15 +209,16 @@ void CheckItems(const LoadedTask& task, const Batch& batch) {
     declared.push_back(term.name);
     const auto items = batch.items().find(term.name);
     if (items == batch.items().end()) {
-      throw Error(name + "set no items for the term '" + term.name + "' that its spec declares; add SetItems(\"" +
-                  term.name + "\", ...)");
+      throw Error(name + "set no items for the term '" + term.name +
+                  "' that its spec declares; add SetItems(\"" + term.name + "\", ...)");
     }
     const at::Tensor counts = items->second.contiguous();
     const std::int64_t* count = counts.const_data_ptr<std::int64_t>();
     for (std::int64_t row = 0; row < counts.numel(); ++row) {
       if (count[row] >= 0 && count[row] <= term.max_items) continue;
-      throw Error(name + "counted " + std::to_string(count[row]) + " items of the term '" + term.name + "' in row " +
-                  std::to_string(batch.rows().begin + row) + ", its spec declares 0 to " + std::to_string(term.max_items));
+      throw Error(name + "counted " + std::to_string(count[row]) + " items of the term '" + term.name +
+                  "' in row " + std::to_string(batch.rows().begin + row) + ", its spec declares 0 to " +
+                  std::to_string(term.max_items));
     }
   }
   for (const auto& [term, items] : batch.items()) {
@@ -216,10 +228,12 @@ void CheckItems(const LoadedTask& task, const Batch& batch) {
   }
 }
 
-void CheckContract(LoadedTask& task, const Batch& one_row, const Model& model, at::Device device, std::uint64_t seed) {
+void CheckContract(LoadedTask& task, const Batch& one_row, const Model& model, at::Device device,
+                   std::uint64_t seed) {
   CheckItems(task, one_row);
   const at::AutoGradMode with_gradients(true);
-  MicroBatch micro({.task = task, .model = model, .device = device, .seed = seed, .sharing = Sharing::kNode}, one_row);
+  MicroBatch micro({.task = task, .model = model, .device = device, .seed = seed, .sharing = Sharing::kNode},
+                   one_row);
   Comparison comparison(task, model, micro);
   comparison.Run();
   if (comparison.differences().empty()) return;

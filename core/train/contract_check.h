@@ -9,12 +9,14 @@
 
 namespace medley {
 
-// Every term of the variant has its items in the batch, and none more than the spec allows. Else an Error with both.
+// Every term of the variant has its items in the batch, and none more than the spec allows. Else an Error
+// with both.
 void CheckItems(const LoadedTask& task, const Batch& batch);
 
-// Runs the passes over one row with all graphs alive and compares what happened with the spec: forwards, terms,
-// constants, pictures, carries, model inputs and outputs, text width, and which pass's graph reaches which.
-// Throws one Error with all differences. Computes no gradient.
-void CheckContract(LoadedTask& task, const Batch& one_row, const Model& model, at::Device device, std::uint64_t seed);
+// Runs the passes over one row with all graphs alive and compares what happened with the spec: forwards,
+// terms, constants, pictures, carries, model inputs and outputs, text width, and which pass's graph reaches
+// which. Throws one Error with all differences. Computes no gradient.
+void CheckContract(LoadedTask& task, const Batch& one_row, const Model& model, at::Device device,
+                   std::uint64_t seed);
 
 }  // namespace medley

@@ -33,9 +33,10 @@ void CheckGroups(const Model& model, const OptimizerConfig& config) {
       return fnmatch(group.match.c_str(), parameter.name.c_str(), 0) == 0;
     });
     if (used) continue;
-    throw InputError("optimizer.groups: no parameter matches '" + group.match + "'; the model has " +
-                     std::to_string(parameters.size()) + " parameters, such as " +
-                     (parameters.empty() ? "none" : parameters.front().name + " and " + parameters.back().name));
+    throw InputError(
+        "optimizer.groups: no parameter matches '" + group.match + "'; the model has " +
+        std::to_string(parameters.size()) + " parameters, such as " +
+        (parameters.empty() ? "none" : parameters.front().name + " and " + parameters.back().name));
   }
 }
 
@@ -54,14 +55,16 @@ AdamW::AdamW(const Model& model, const OptimizerConfig& config, std::int64_t tot
     AddSlot(parameter, group != nullptr ? group->learning_rate_scale : 1.0,
             group != nullptr && group->weight_decay >= 0 ? group->weight_decay : default_decay);
   }
-  if (slots_.empty()) throw InputError("optimizer.groups: every parameter is frozen; nothing would be trained");
+  if (slots_.empty())
+    throw InputError("optimizer.groups: every parameter is frozen; nothing would be trained");
 
   const at::Tensor& first = slots_.front().parameter;
   norms_ = at::zeros({static_cast<std::int64_t>(slots_.size())}, first.options().requires_grad(false));
   norms_on_host_ = at::empty_like(norms_, at::TensorOptions().device(at::kCPU));
   clip_factor_ = at::zeros({}, norms_.options());
   one_ = at::ones({}, norms_.options().dtype(at::kFloat));
-  for (std::size_t i = 0; i < slots_.size(); ++i) slots_[i].norm = norms_.select(0, static_cast<std::int64_t>(i));
+  for (std::size_t i = 0; i < slots_.size(); ++i)
+    slots_[i].norm = norms_.select(0, static_cast<std::int64_t>(i));
 }
 
 void AdamW::AddSlot(const Parameter& parameter, double learning_rate_scale, double weight_decay) {
@@ -90,7 +93,8 @@ double AdamW::Step(std::int64_t step) {
   const double norm = GradientNorm();
   if (!std::isfinite(norm)) FailNotFinite();
   Clip(norm);
-  for (std::size_t group = 0; group < groups_.size(); ++group) Update(groups_[group], group, LearningRate(step));
+  for (std::size_t group = 0; group < groups_.size(); ++group)
+    Update(groups_[group], group, LearningRate(step));
   for (Slot& slot : slots_) slot.parameter.mutable_grad().reset();
   return norm;
 }
@@ -104,8 +108,9 @@ double AdamW::GradientNorm() {
   norms_on_host_.copy_(norms_);  // the one wait for the device
   double squares = 0;
   for (std::int64_t i = 0; i < norms_on_host_.numel(); ++i) {
-    const double norm = norms_on_host_.scalar_type() == at::kDouble ? norms_on_host_.const_data_ptr<double>()[i]
-                                                                    : norms_on_host_.const_data_ptr<float>()[i];
+    const double norm = norms_on_host_.scalar_type() == at::kDouble
+                            ? norms_on_host_.const_data_ptr<double>()[i]
+                            : norms_on_host_.const_data_ptr<float>()[i];
     squares += norm * norm;
   }
   return std::sqrt(squares);
@@ -133,8 +138,8 @@ void AdamW::Update(const Group& group, std::size_t number, double learning_rate)
   }
   if (parameters.empty()) return;
   at::_fused_adamw_(parameters, gradients, exp_avgs, exp_avg_sqs, /*max_exp_avg_sqs=*/{}, updates,
-                    learning_rate * group.learning_rate_scale, config_.beta1, config_.beta2, group.weight_decay,
-                    config_.epsilon, /*amsgrad=*/false, /*maximize=*/false);
+                    learning_rate * group.learning_rate_scale, config_.beta1, config_.beta2,
+                    group.weight_decay, config_.epsilon, /*amsgrad=*/false, /*maximize=*/false);
 }
 
 void AdamW::FailNotFinite() const {
@@ -149,7 +154,8 @@ void AdamW::FailNotFinite() const {
     }
   }
   if (more > 0) names += " and " + std::to_string(more) + " more";
-  throw Error("the gradient of " + names + " is not finite; nothing was updated. Lower optimizer.learning_rate");
+  throw Error("the gradient of " + names +
+              " is not finite; nothing was updated. Lower optimizer.learning_rate");
 }
 
 std::vector<Parameter> AdamW::State() const {
@@ -167,11 +173,12 @@ void AdamW::Load(const std::map<std::string, at::Tensor>& state) {
   for (const Parameter& own : mine) {
     const auto found = state.find(own.name);
     if (found == state.end()) {
-      throw Error("the optimizer's state lacks '" + own.name + "'; it was saved with another model or other frozen groups");
+      throw Error("the optimizer's state lacks '" + own.name +
+                  "'; it was saved with another model or other frozen groups");
     }
     if (found->second.sizes() != own.tensor.sizes()) {
-      throw Error("the optimizer's state has '" + own.name + "' with shape " + c10::str(found->second.sizes()) +
-                  ", expected " + c10::str(own.tensor.sizes()));
+      throw Error("the optimizer's state has '" + own.name + "' with shape " +
+                  c10::str(found->second.sizes()) + ", expected " + c10::str(own.tensor.sizes()));
     }
   }
   if (state.size() != mine.size()) {

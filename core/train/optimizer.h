@@ -12,30 +12,32 @@
 
 namespace medley {
 
-// AdamW (Loshchilov and Hutter 2019) over a model's parameters, in groups by name. All its memory is allocated when it
-// is made: a step allocates no tensor, so that running out of memory can never leave a half-updated model.
+// AdamW (Loshchilov and Hutter 2019) over a model's parameters, in groups by name. All its memory is
+// allocated when it is made: a step allocates no tensor, so that running out of memory can never leave a
+// half-updated model.
 //
-// A parameter without a gradient in a step is left alone (no decay, its moments and its count of updates stay): the
-// tasks of that step did not use it. Without a group's word, tensors of at most one dimension (norms, biases) do not
-// decay. Frozen parameters get no gradient and have no state.
+// A parameter without a gradient in a step is left alone (no decay, its moments and its count of updates
+// stay): the tasks of that step did not use it. Without a group's word, tensors of at most one dimension
+// (norms, biases) do not decay. Frozen parameters get no gradient and have no state.
 class AdamW {
  public:
   // Sets requires_grad of every parameter. InputError for a group that matches no parameter.
   // Make it after the model is on its device and in its dtype.
   AdamW(const Model& model, const OptimizerConfig& config, std::int64_t total_steps);
 
-  // Clips the gradients to the norm, updates in place and drops the gradients. `step` counts from 0 and sets the
-  // learning rate. Returns the norm of the whole gradient before clipping; one that is not finite is an Error that
-  // names the parameters, and nothing is updated.
+  // Clips the gradients to the norm, updates in place and drops the gradients. `step` counts from 0 and sets
+  // the learning rate. Returns the norm of the whole gradient before clipping; one that is not finite is an
+  // Error that names the parameters, and nothing is updated.
   double Step(std::int64_t step);
 
   // Of a parameter without a scale of its own.
   double LearningRate(std::int64_t step) const;
 
-  // "<parameter>.exp_avg", "<parameter>.exp_avg_sq" (shapes of the parameter) and "<parameter>.step" (updates so far,
-  // float32 scalar); the tensors themselves.
+  // "<parameter>.exp_avg", "<parameter>.exp_avg_sq" (shapes of the parameter) and "<parameter>.step" (updates
+  // so far, float32 scalar); the tensors themselves.
   std::vector<Parameter> State() const;
-  // Copies a state in. Error for a name that is missing or too many, or another shape; then nothing has changed.
+  // Copies a state in. Error for a name that is missing or too many, or another shape; then nothing has
+  // changed.
   void Load(const std::map<std::string, at::Tensor>& state);
 
  private:

@@ -45,7 +45,8 @@ class PassForward final : public ForwardContext {
 
  private:
   struct Scope {
-    Scope(std::string& current, std::string inner) : now(current), before(std::exchange(current, std::move(inner))) {}
+    Scope(std::string& current, std::string inner)
+        : now(current), before(std::exchange(current, std::move(inner))) {}
     ~Scope() { now = std::move(before); }
     std::string& now;
     std::string before;
@@ -148,14 +149,15 @@ void RunningPass::Record(const ModelInputs& inputs, const WantedOutputs& wanted)
 
 ModelOutputs RunningPass::Forward(const ModelInputs& inputs, const WantedOutputs& wanted) {
   if (++record_.forwards > 1) {
-    Fail("made " + std::to_string(record_.forwards) + " forwards of the model, a pass makes exactly 1; declare a pass " +
+    Fail("made " + std::to_string(record_.forwards) +
+         " forwards of the model, a pass makes exactly 1; declare a pass " +
          "for each forward (the variant '" + variant().name + "' declares " +
          std::to_string(variant().passes.size()) + ")");
   }
   CheckNames(inputs, wanted);
   Record(inputs, wanted);
-  const std::uint64_t rows_seed =
-      CombineSeeds(TaskSeed(micro_.setting_.seed, info().name), static_cast<std::uint64_t>(batch().rows().begin));
+  const std::uint64_t rows_seed = CombineSeeds(TaskSeed(micro_.setting_.seed, info().name),
+                                               static_cast<std::uint64_t>(batch().rows().begin));
   PassForward context(rows_seed, pass_.name, micro_.encodings_);
   ModelOutputs outputs = micro_.setting_.model.Forward(inputs, wanted, context);
   for (const std::string_view output : wanted) {
@@ -182,7 +184,8 @@ at::Tensor RunningPass::Carried(std::string_view name) {
   if (found == micro_.carries_.end()) {
     std::vector<std::string> made;
     for (const auto& [carry, value] : micro_.carries_) made.push_back(carry);
-    Fail("asked for the carry '" + std::string(name) + "', which no earlier pass made (made: " + Listed(made) + ")");
+    Fail("asked for the carry '" + std::string(name) +
+         "', which no earlier pass made (made: " + Listed(made) + ")");
   }
   record_.carries_read.emplace(name);
   return found->second;
@@ -194,8 +197,8 @@ void RunningPass::CheckSums(const Sums& sums) const {
   for (const TermInfo& term : variant().terms) declared.push_back(term.name);
   for (const auto& [term, sum] : sums) {
     if (!Contains(declared, term)) {
-      Fail("returned the term '" + term + "', which its spec does not declare (declared: " + Listed(declared) +
-           "); add it to the variant's terms");
+      Fail("returned the term '" + term + "', which its spec does not declare (declared: " +
+           Listed(declared) + "); add it to the variant's terms");
     }
     if (!sum.defined() || sum.numel() != 1 || !sum.is_floating_point()) {
       Fail("returned for the term '" + term + "' " + (sum.defined() ? c10::str(sum.sizes()) : "nothing") +
@@ -220,8 +223,8 @@ MicroBatch::~MicroBatch() = default;
 at::Tensor MicroBatch::Floats(const std::string& column) const {
   const at::Tensor& bytes = batch_.Column(column);
   if (bytes.scalar_type() != at::kByte) {
-    throw Error("task '" + setting_.task.info().name + "': column '" + column + "' is no picture: expected bytes, got " +
-                c10::toString(bytes.scalar_type()));
+    throw Error("task '" + setting_.task.info().name + "': column '" + column +
+                "' is no picture: expected bytes, got " + c10::toString(bytes.scalar_type()));
   }
   return bytes.to(dtype_).div_(255);
 }

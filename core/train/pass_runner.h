@@ -17,17 +17,17 @@ namespace medley {
 // What a pass did, for the comparison with its spec.
 struct PassRecord {
   std::uint64_t first_node = 0, end_node = 0;  // autograd sequence numbers of the nodes that it made
-  std::vector<std::string> images;             // keys of the pictures that the model got, in order; "": not by name
-  std::set<std::string> images_asked;          // of the context, by name
-  std::set<std::string> inputs, outputs;       // of the model
+  std::vector<std::string> images;     // keys of the pictures that the model got, in order; "": not by name
+  std::set<std::string> images_asked;  // of the context, by name
+  std::set<std::string> inputs, outputs;  // of the model
   std::set<std::string> constants;
   std::set<std::string> carries_read;
   std::int64_t text_width = 0;
   int forwards = 0;
 };
 
-// One micro-batch of a draw while its passes run: the rows on the device, and what lives between passes (carries,
-// shared encodings). Nothing of it outlives the object.
+// One micro-batch of a draw while its passes run: the rows on the device, and what lives between passes
+// (carries, shared encodings). Nothing of it outlives the object.
 class MicroBatch {
  public:
   struct Setting {
@@ -42,7 +42,8 @@ class MicroBatch {
   MicroBatch(const MicroBatch&) = delete;
   MicroBatch& operator=(const MicroBatch&) = delete;
 
-  // Runs a pass of the variant; the graph is kept or not as the thread's grad mode says. An Error names task and pass.
+  // Runs a pass of the variant; the graph is kept or not as the thread's grad mode says. An Error names task
+  // and pass.
   Sums RunPass(const PassInfo& pass, PassRecord* record = nullptr);
   // The backward of this pass is over and it will not run again: frees what no other pass reads.
   void PassDone(const PassInfo& pass);

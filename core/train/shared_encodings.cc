@@ -11,13 +11,16 @@ namespace medley {
 namespace {
 
 // Does the key of an encoding belong to this column's picture?
-bool BelongsTo(std::string_view key, std::string_view column) { return key.ends_with("batch:" + std::string(column)); }
+bool BelongsTo(std::string_view key, std::string_view column) {
+  return key.ends_with("batch:" + std::string(column));
+}
 
 }  // namespace
 
 SharedEncodings::SharedEncodings(const VariantInfo& variant, Sharing sharing) : sharing_(sharing) {
   for (const PassInfo& pass : variant.passes) {
-    for (const std::string& image : std::set<std::string>(pass.images.begin(), pass.images.end())) ++readers_[image];
+    for (const std::string& image : std::set<std::string>(pass.images.begin(), pass.images.end()))
+      ++readers_[image];
   }
   // A carry is another tensor in each run of a pass: encoded again wherever it is read.
   for (const PassInfo& pass : variant.passes) {
@@ -27,7 +30,8 @@ SharedEncodings::SharedEncodings(const VariantInfo& variant, Sharing sharing) : 
 
 at::Tensor SharedEncodings::Get(const std::string& key, const ForwardContext::Fn& fn) {
   const auto found = encodings_.find(key);
-  if (found != encodings_.end()) return found->second.leaf.defined() ? found->second.leaf : found->second.value;
+  if (found != encodings_.end())
+    return found->second.leaf.defined() ? found->second.leaf : found->second.value;
   // Inside another encoding a leaf would cut that one's graph in two.
   if (sharing_ == Sharing::kLeaf && (depth_ > 0 || !WorthALeaf(key))) return Make(fn);
 

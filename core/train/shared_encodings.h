@@ -17,17 +17,18 @@ namespace medley {
 // How an encoding reaches the passes that use it.
 enum class Sharing {
   kNode,  // one node of one graph: all passes are alive until the backward
-  kLeaf,  // a detached leaf; its gradient goes back into the encoding once, after the last pass that reads the picture
+  kLeaf,  // a detached leaf; its gradient goes back into the encoding once, after the last pass that reads
+          // the picture
 };
 
-// Encodings of pictures that several passes of a micro-batch look at. Lives as long as the micro-batch, and never
-// across two runs of the same pass.
+// Encodings of pictures that several passes of a micro-batch look at. Lives as long as the micro-batch, and
+// never across two runs of the same pass.
 class SharedEncodings {
  public:
   SharedEncodings(const VariantInfo& variant, Sharing sharing);
 
-  // The value of fn. `key` ends with the key of the picture, which says how many passes read it; where that is
-  // one, or unknown, a leaf would cost memory and save nothing: fn just runs.
+  // The value of fn. `key` ends with the key of the picture, which says how many passes read it; where that
+  // is one, or unknown, a leaf would cost memory and save nothing: fn just runs.
   at::Tensor Get(const std::string& key, const ForwardContext::Fn& fn);
 
   // Passes that read the column as a picture and are not done yet.

@@ -79,10 +79,10 @@ void CheckMode(const StepExecutor::Piece& piece) {
   if (piece.plan->mode != Mode::kSequential) return;
   for (const PassInfo& pass : piece.task->variant().passes) {
     if (pass.carries.empty()) continue;
-    throw InputError(TaskAndVariant(*piece.task) + " cannot run in mode 'sequential': its pass '" + pass.name +
-                     "' makes the carry '" + pass.carries.front() +
-                     "', and the gradient of later passes flows back through it. Set tasks." + piece.task->info().name +
-                     ".mode to \"joint\", or leave it out");
+    throw InputError(TaskAndVariant(*piece.task) + " cannot run in mode 'sequential': its pass '" +
+                     pass.name + "' makes the carry '" + pass.carries.front() +
+                     "', and the gradient of later passes flows back through it. Set tasks." +
+                     piece.task->info().name + ".mode to \"joint\", or leave it out");
   }
 }
 
@@ -91,8 +91,8 @@ void CheckWeights(const StepExecutor::Piece& piece) {
   for (const TermInfo& term : piece.task->variant().terms) terms.push_back(term.name);
   for (const auto& [term, weight] : piece.plan->term_weights) {
     if (std::find(terms.begin(), terms.end(), term) == terms.end()) {
-      throw InputError("tasks." + piece.task->info().name + ".terms." + term + ": " + TaskAndVariant(*piece.task) +
-                       " has no such term; its terms: " + Listed(terms));
+      throw InputError("tasks." + piece.task->info().name + ".terms." + term + ": " +
+                       TaskAndVariant(*piece.task) + " has no such term; its terms: " + Listed(terms));
     }
   }
 }
@@ -113,8 +113,8 @@ void RunJoint(MicroBatch& micro, const VariantInfo& variant, Roots& roots) {
   roots.Backward();
 }
 
-// From the last pass to the first: the engine drains the newest graph first, so this order repeats the sums of the
-// joint backward bit for bit.
+// From the last pass to the first: the engine drains the newest graph first, so this order repeats the sums
+// of the joint backward bit for bit.
 void RunSequential(MicroBatch& micro, const VariantInfo& variant, Roots& roots) {
   for (auto pass = variant.passes.rbegin(); pass != variant.passes.rend(); ++pass) {
     roots.Add(micro.RunPass(*pass));
@@ -124,13 +124,33 @@ void RunSequential(MicroBatch& micro, const VariantInfo& variant, Roots& roots) 
   micro.Flush();
 }
 
+void RunRows(const MicroBatch::Setting& setting, Mode mode, const Batch& rows, Roots& roots) {
+  MicroBatch micro(setting, rows);
+  const VariantInfo& variant = setting.task.variant();
+  mode == Mode::kJoint ? RunJoint(micro, variant, roots) : RunSequential(micro, variant, roots);
+}
+
+// Micro-batches are outermost: all passes of one, then the next.
+void RunPiece(const StepExecutor::Piece& piece, const MicroBatch::Setting& setting, Roots& roots) {
+  const std::int64_t rows = piece.batch->size();
+  const std::int64_t micro_rows = piece.plan->micro_rows > 0 ? std::min(piece.plan->micro_rows, rows) : rows;
+  if (micro_rows == rows) {  // a slice would copy the item rows of ragged columns
+    RunRows(setting, piece.plan->mode, *piece.batch, roots);
+    return;
+  }
+  for (std::int64_t begin = 0; begin < rows; begin += micro_rows) {
+    RunRows(setting, piece.plan->mode, piece.batch->Slice(begin, std::min(micro_rows, rows - begin)), roots);
+  }
+}
+
 void CheckLosses(const StepLosses& losses) {
   for (const auto& [task, terms] : losses) {
     for (const auto& [term, loss] : terms) {
       if (!std::isfinite(loss.sum)) {
-        throw Error("task '" + task + "': the term '" + term + "' is " + std::to_string(loss.sum) +
-                    ", expected a finite sum; lower the learning rate, or look at the task's rows (medley sample " +
-                    task + ")");
+        throw Error(
+            "task '" + task + "': the term '" + term + "' is " + std::to_string(loss.sum) +
+            ", expected a finite sum; lower the learning rate, or look at the task's rows (medley sample " +
+            task + ")");
       }
       if (loss.count == 0 && loss.sum != 0) {
         throw Error("task '" + task + "': the term '" + term + "' is " + std::to_string(loss.sum) +
@@ -162,20 +182,14 @@ StepLosses StepExecutor::Run(const std::vector<Piece>& step) {
   const at::AutoGradMode with_gradients(true);
   TermSums sums(device_);
   for (const Piece& piece : step) {
-    const std::int64_t rows = piece.batch->size();
-    const std::int64_t micro_rows = piece.plan->micro_rows > 0 ? piece.plan->micro_rows : rows;
-    const VariantInfo& variant = piece.task->variant();
-    const bool joint = piece.plan->mode == Mode::kJoint;
     Roots roots(losses[piece.task->info().name], *piece.task, sums);
-    for (std::int64_t begin = 0; begin < rows; begin += micro_rows) {
-      MicroBatch micro({.task = *piece.task,
-                        .model = model_,
-                        .device = device_,
-                        .seed = seed_,
-                        .sharing = joint ? Sharing::kNode : Sharing::kLeaf},
-                       piece.batch->Slice(begin, std::min(micro_rows, rows - begin)));
-      joint ? RunJoint(micro, variant, roots) : RunSequential(micro, variant, roots);
-    }
+    RunPiece(piece,
+             {.task = *piece.task,
+              .model = model_,
+              .device = device_,
+              .seed = seed_,
+              .sharing = piece.plan->mode == Mode::kJoint ? Sharing::kNode : Sharing::kLeaf},
+             roots);
   }
   sums.Read(losses);
   CheckLosses(losses);

@@ -16,7 +16,7 @@ enum class Mode { kJoint, kSequential };  // two-stage comes with the memory pla
 // How the draws of a task are executed.
 struct ExecutionPlan {
   Mode mode = Mode::kSequential;
-  std::int64_t micro_rows = 0;                       // rows of one forward; 0: all of the draw
+  std::int64_t micro_rows = 0;                              // rows of one forward; 0: all of the draw
   std::map<std::string, double, std::less<>> term_weights;  // overrides of the spec's
 };
 
@@ -49,8 +49,8 @@ class StepExecutor {
   // The mode without a pin: sequential, joint where something is carried.
   static Mode DefaultMode(const VariantInfo& variant);
 
-  // Runs one row in joint mode and compares what happens with the spec: passes, terms, constants asked for, images
-  // read, carries. Throws an Error that names both sides. Leaves no gradient behind.
+  // Runs one row in joint mode and compares what happens with the spec: passes, terms, constants asked for,
+  // images read, carries. Throws an Error that names both sides. Leaves no gradient behind.
   void CheckContract(LoadedTask& task, const Batch& one_row);
 
  private:
@@ -59,8 +59,8 @@ class StepExecutor {
   std::uint64_t seed_;
 };
 
-// Frees the graphs that an exception inside a backward left in this thread's queue of the engine. Call after it was
-// caught and everything else of the step is gone.
+// Frees the graphs that an exception inside a backward left in this thread's queue of the engine. Call after
+// it was caught and everything else of the step is gone.
 void DrainEngine();
 
 }  // namespace medley

@@ -54,7 +54,8 @@ TEST_F(CpuAllocator, BlocksAreAlignedAndSizeZeroIsNull) {
     tensors.push_back(at::full({bytes}, bytes % 251, at::kByte));
     EXPECT_EQ(reinterpret_cast<std::uintptr_t>(tensors.back().data_ptr()) % 64, 0U);
   }
-  for (int bytes = 1; bytes < 300; ++bytes) EXPECT_TRUE(tensors[bytes - 1].eq(bytes % 251).all().item<bool>());
+  for (int bytes = 1; bytes < 300; ++bytes)
+    EXPECT_TRUE(tensors[bytes - 1].eq(bytes % 251).all().item<bool>());
   EXPECT_EQ(c10::GetCPUAllocator()->allocate(0).get(), nullptr);
 }
 

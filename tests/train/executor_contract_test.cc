@@ -40,7 +40,9 @@ TEST(Contract, ATaskThatDoesWhatItsSpecSaysPasses) {
 
 TEST(Contract, ASecondForwardNamesBothNumbers) {
   Odd odd;
-  odd.Also([](const std::string&, PassContext& context, Sums&) { context.Forward({context.Image("picture")}, {"y"}); });
+  odd.Also([](const std::string&, PassContext& context, Sums&) {
+    context.Forward({context.Image("picture")}, {"y"});
+  });
   EXPECT_TRUE(Says(odd.Message(), {"'q0'", "2 forwards", "exactly 1"}));
 }
 
@@ -80,9 +82,13 @@ TEST(Contract, ADeclaredPictureThatIsNotReadIsADifference) {
 TEST(Contract, APictureThatIsNoColumnIsADifference) {
   Odd odd;
   odd.script.run = [](const std::string& pass, PassContext& context) -> Sums {
-    const at::Tensor words = context.Constant("table").index_select(0, context.batch().Column("words_" + pass));
-    const at::Tensor y = context.Forward({{.name = "images", .tensor = context.Pixels("picture"), .key = ""},
-                                          {.name = "tokens", .tensor = words, .key = ""}}, {"y"}).at("y");
+    const at::Tensor words =
+        context.Constant("table").index_select(0, context.batch().Column("words_" + pass));
+    const at::Tensor y = context
+                             .Forward({{.name = "images", .tensor = context.Pixels("picture"), .key = ""},
+                                       {.name = "tokens", .tensor = words, .key = ""}},
+                                      {"y"})
+                             .at("y");
     return {{"answer", y.sum()}, {"size", y.sum()}};
   };
   EXPECT_TRUE(Says(odd.Message(), {"picture", "no column and no carry"}));

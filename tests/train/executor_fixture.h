@@ -1,7 +1,7 @@
 #pragma once
 
-// A small model and scripted tasks for the executor's tests: every parameter is used once per pass, so that the modes
-// can be compared bit for bit.
+// A small model and scripted tasks for the executor's tests: every parameter is used once per pass, so that
+// the modes can be compared bit for bit.
 
 #include <gtest/gtest.h>
 #include <medley/plugin/plugin_host.h>
@@ -31,15 +31,19 @@ inline at::Tensor Numbers(const std::string& name, at::IntArrayRef shape, double
 class FixtureModel : public Model {
  public:
   explicit FixtureModel(bool share = true) : share_(share) {
-    for (const auto& [name, in, out] : std::vector<std::tuple<std::string, std::int64_t, std::int64_t>>{
-             {"encoder", kPixels, kHidden}, {"words", kWords, kHidden}, {"mid", kHidden, kHidden},
-             {"head", kHidden, kClasses}, {"picture", kHidden, kPixels}}) {
+    for (const auto& [name, in, out] :
+         std::vector<std::tuple<std::string, std::int64_t, std::int64_t>>{{"encoder", kPixels, kHidden},
+                                                                          {"words", kWords, kHidden},
+                                                                          {"mid", kHidden, kHidden},
+                                                                          {"head", kHidden, kClasses},
+                                                                          {"picture", kHidden, kPixels}}) {
       parameters_.push_back({name + ".weight", Numbers(name, {in, out}, 0.7).set_requires_grad(true)});
       parameters_.push_back({name + ".bias", Numbers(name + ".bias", {out}, 0.3).set_requires_grad(true)});
     }
   }
 
-  ModelOutputs Forward(const ModelInputs& inputs, const WantedOutputs& wanted, ForwardContext& context) const override {
+  ModelOutputs Forward(const ModelInputs& inputs, const WantedOutputs& wanted,
+                       ForwardContext& context) const override {
     at::Tensor hidden;
     for (const ModelInput& input : inputs) {
       at::Tensor part;
@@ -58,8 +62,9 @@ class FixtureModel : public Model {
     hidden = at::tanh(Linear("mid", hidden));
     ModelOutputs outputs;
     for (const std::string_view name : wanted) {
-      outputs[std::string(name)] = name == "y" ? Linear("head", hidden)
-                                               : at::sigmoid(Linear("picture", hidden)).reshape({-1, 3, kSide, kSide});
+      outputs[std::string(name)] =
+          name == "y" ? Linear("head", hidden)
+                      : at::sigmoid(Linear("picture", hidden)).reshape({-1, 3, kSide, kSide});
     }
     return outputs;
   }
@@ -69,7 +74,8 @@ class FixtureModel : public Model {
   std::vector<std::string_view> output_names() const override { return {"y", "image"}; }
   std::int64_t Footprint(const ForwardShape&) const override { return 0; }
   void To(at::Device, at::ScalarType dtype) override {
-    for (Parameter& parameter : parameters_) parameter.tensor = parameter.tensor.detach().to(dtype).set_requires_grad(true);
+    for (Parameter& parameter : parameters_)
+      parameter.tensor = parameter.tensor.detach().to(dtype).set_requires_grad(true);
   }
 
   mutable int encodings_made = 0;
@@ -79,7 +85,8 @@ class FixtureModel : public Model {
   at::Tensor Linear(const std::string& name, const at::Tensor& x) const {
     for (std::size_t i = 0; i < parameters_.size(); i += 2) {
       if (parameters_[i].name == name + ".weight") {
-        return at::addmm(parameters_[i + 1].tensor, x.to(parameters_[i].tensor.scalar_type()), parameters_[i].tensor);
+        return at::addmm(parameters_[i + 1].tensor, x.to(parameters_[i].tensor.scalar_type()),
+                         parameters_[i].tensor);
       }
     }
     throw Error("no layer " + name);
@@ -102,7 +109,9 @@ class ScriptedTask : public Task {
  public:
   explicit ScriptedTask(Script script) : script_(std::move(script)) {}
   Batch Sample(const RowRange& rows) const override { return script_.sample(rows); }
-  Sums Run(std::string_view pass, PassContext& context) const override { return script_.run(std::string(pass), context); }
+  Sums Run(std::string_view pass, PassContext& context) const override {
+    return script_.run(std::string(pass), context);
+  }
   Outcomes Evaluate(EvalContext&, const RowRange&) const override { return {}; }
   at::Tensor Constant(std::string_view name) const override { return script_.constant(std::string(name)); }
 
@@ -117,7 +126,9 @@ struct Fixture {
         task(std::make_unique<LoadedTask>(*info, info->variants.front(), "fixture",
                                           std::make_unique<ScriptedTask>(std::move(script)))) {}
 
-  Batch Rows(std::int64_t begin, std::int64_t count) const { return task->Sample({.seed = 11, .begin = begin, .count = count}); }
+  Batch Rows(std::int64_t begin, std::int64_t count) const {
+    return task->Sample({.seed = 11, .begin = begin, .count = count});
+  }
 
   std::unique_ptr<TaskInfo> info;
   std::unique_ptr<LoadedTask> task;
@@ -141,12 +152,13 @@ inline at::Tensor Ints(const RowRange& rows, std::uint64_t stream, std::int64_t 
   return ints;
 }
 
-// Questions about one picture: `passes` passes, each with words of its own from a table and a ragged number of answers
-// a row (none to `most`); two terms.
+// Questions about one picture: `passes` passes, each with words of its own from a table and a ragged number
+// of answers a row (none to `most`); two terms.
 inline TaskInfo QaInfo(const std::string& name, int passes, int most = 9) {
   VariantInfo variant{.name = "default", .passes = {}, .terms = {}};
   for (int p = 0; p < passes; ++p) {
-    variant.passes.push_back({.name = "q" + std::to_string(p), .text_width = kWords, .images = {"picture"}, .carries = {}});
+    variant.passes.push_back(
+        {.name = "q" + std::to_string(p), .text_width = kWords, .images = {"picture"}, .carries = {}});
   }
   variant.terms = {{.name = "answer", .weight = 1.0, .max_items = most * passes},
                    {.name = "size", .weight = 0.3, .max_items = passes}};
@@ -182,25 +194,30 @@ inline Batch QaRows(const RowRange& rows, int passes, int most = 9) {
 
 inline Sums QaPass(const std::string& pass, PassContext& context) {
   const at::Tensor words = context.Constant("table").index_select(0, context.batch().Column("words_" + pass));
-  const at::Tensor y = context.Forward({context.Image("picture"), {.name = "tokens", .tensor = words, .key = ""}}, {"y"}).at("y");
+  const at::Tensor y =
+      context.Forward({context.Image("picture"), {.name = "tokens", .tensor = words, .key = ""}}, {"y"})
+          .at("y");
   const RaggedColumn& targets = context.batch().Ragged("targets_" + pass);
   const at::Tensor picked = y.index({targets.item_row, targets.values});
-  return {{"answer", (picked - targets.values.to(y.scalar_type()) * 0.1).pow(2).sum()}, {"size", y.pow(2).sum()}};
+  return {{"answer", (picked - targets.values.to(y.scalar_type()) * 0.1).pow(2).sum()},
+          {"size", y.pow(2).sum()}};
 }
 
 inline Fixture Qa(const std::string& name, int passes) {
-  return Fixture(QaInfo(name, passes), {.sample = [passes](const RowRange& rows) { return QaRows(rows, passes); }, .run = QaPass});
+  return Fixture(QaInfo(name, passes),
+                 {.sample = [passes](const RowRange& rows) { return QaRows(rows, passes); }, .run = QaPass});
 }
 
 // A chain and more: the third pass reads the pictures that the first and the second made.
 inline Fixture Canvas() {
   TaskInfo info;
   info.name = "canvas";
-  info.variants = {{.name = "default",
-                    .passes = {{.name = "first", .images = {"picture"}, .decodes_image = true, .carries = {"c1"}},
-                               {.name = "second", .images = {"picture", "c1"}, .decodes_image = true, .carries = {"c2"}},
-                               {.name = "third", .images = {"c1", "c2"}, .decodes_image = true, .carries = {}}},
-                    .terms = {{.name = "error", .weight = 2.0, .max_items = 3}}}};
+  info.variants = {
+      {.name = "default",
+       .passes = {{.name = "first", .images = {"picture"}, .decodes_image = true, .carries = {"c1"}},
+                  {.name = "second", .images = {"picture", "c1"}, .decodes_image = true, .carries = {"c2"}},
+                  {.name = "third", .images = {"c1", "c2"}, .decodes_image = true, .carries = {}}},
+       .terms = {{.name = "error", .weight = 2.0, .max_items = 3}}}};
   info.inputs = {"images"};
   info.outputs = {"image"};
   const auto sample = [](const RowRange& rows) {
@@ -255,8 +272,8 @@ inline Gradient Sum(const Gradient& a, const Gradient& b) {
 }
 
 // The gradient of one draw.
-inline Gradient DrawGradient(const Model& model, Fixture& fixture, const Batch& batch, Mode mode, std::int64_t micro_rows = 0,
-                             StepLosses* losses = nullptr) {
+inline Gradient DrawGradient(const Model& model, Fixture& fixture, const Batch& batch, Mode mode,
+                             std::int64_t micro_rows = 0, StepLosses* losses = nullptr) {
   StepExecutor executor(model, at::kCPU, 5);
   const ExecutionPlan plan{.mode = mode, .micro_rows = micro_rows, .term_weights = {}};
   StepLosses found = executor.Run({{.task = fixture.task.get(), .batch = &batch, .plan = &plan}});

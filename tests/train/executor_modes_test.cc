@@ -66,12 +66,14 @@ TEST(StepExecutor, AStepOfTwoTasksIsTheSumOfTheirGradients) {
   FixtureModel model;
   Fixture qa = Qa("qa", 3), canvas = Canvas();
   const Batch qa_rows = qa.Rows(3, 7), canvas_rows = canvas.Rows(0, 5);
-  const Gradient expected = Sum(DrawGradient(model, qa, qa_rows, Mode::kJoint), DrawGradient(model, canvas, canvas_rows, Mode::kJoint));
+  const Gradient expected = Sum(DrawGradient(model, qa, qa_rows, Mode::kJoint),
+                                DrawGradient(model, canvas, canvas_rows, Mode::kJoint));
 
   const ExecutionPlan sequential{.mode = Mode::kSequential, .micro_rows = 2, .term_weights = {}};
   const ExecutionPlan joint{.mode = Mode::kJoint, .micro_rows = 3, .term_weights = {}};
   StepExecutor executor(model, at::kCPU, 5);
-  const StepLosses losses = executor.Run({{qa.task.get(), &qa_rows, &sequential}, {canvas.task.get(), &canvas_rows, &joint}});
+  const StepLosses losses =
+      executor.Run({{qa.task.get(), &qa_rows, &sequential}, {canvas.task.get(), &canvas_rows, &joint}});
   EXPECT_LE(Distance(TakeGradient(model), expected), 1e-12);
   EXPECT_EQ(losses.at("canvas").at("error").count, 15);
   EXPECT_EQ(losses.at("canvas").at("error").weight, 2.0);
@@ -107,7 +109,8 @@ TEST(StepExecutor, GradientsAreThoseOfTheWeightedMeans) {
       };
       const double slope = (loss_at(before + h) - loss_at(before - h)) / (2 * h);
       *number = before;
-      EXPECT_NEAR(gradient[i].flatten()[value.numel() / 2].item<double>(), slope, 1e-8) << model.parameters()[i].name;
+      EXPECT_NEAR(gradient[i].flatten()[value.numel() / 2].item<double>(), slope, 1e-8)
+          << model.parameters()[i].name;
     }
   }
 }
@@ -118,7 +121,8 @@ TEST(StepExecutor, TermWeightsOfTheRunReplaceTheSpecs) {
   const Batch batch = task.Rows(0, 4);
   StepExecutor executor(model, at::kCPU, 5);
   const auto gradient = [&](double answer, double size) {
-    const ExecutionPlan plan{.mode = Mode::kSequential, .micro_rows = 0, .term_weights = {{"answer", answer}, {"size", size}}};
+    const ExecutionPlan plan{
+        .mode = Mode::kSequential, .micro_rows = 0, .term_weights = {{"answer", answer}, {"size", size}}};
     executor.Run({{task.task.get(), &batch, &plan}});
     return TakeGradient(model);
   };
@@ -126,7 +130,9 @@ TEST(StepExecutor, TermWeightsOfTheRunReplaceTheSpecs) {
   EXPECT_LE(Distance(Sum(gradient(2.0, 0.0), gradient(0.0, 0.7)), gradient(2.0, 0.7)), 1e-12);
 
   const ExecutionPlan wrong{.mode = Mode::kSequential, .micro_rows = 0, .term_weights = {{"anwser", 1.0}}};
-  const std::string message = MessageOf<InputError>([&] { executor.Run({{task.task.get(), &batch, &wrong}}); });
+  const std::string message = MessageOf<InputError>([&] {
+    executor.Run({{task.task.get(), &batch, &wrong}});
+  });
   EXPECT_TRUE(Says(message, {"tasks.qa.terms.anwser"}));
   EXPECT_TRUE(Says(message, {"answer, size"}));
 }
@@ -167,8 +173,10 @@ TEST(StepExecutor, ACarryingTaskIsRefusedInSequentialModeWithTheReason) {
   FixtureModel model;
   Fixture task = Canvas();
   const Batch batch = task.Rows(0, 2);
-  const std::string message = MessageOf<InputError>([&] { DrawGradient(model, task, batch, Mode::kSequential); });
-  for (const char* part : {"'canvas'", "'default'", "'sequential'", "'first'", "'c1'", "tasks.canvas.mode", "joint"}) {
+  const std::string message =
+      MessageOf<InputError>([&] { DrawGradient(model, task, batch, Mode::kSequential); });
+  for (const char* part :
+       {"'canvas'", "'default'", "'sequential'", "'first'", "'c1'", "tasks.canvas.mode", "joint"}) {
     EXPECT_TRUE(Says(message, {part}));
   }
   EXPECT_EQ(StepExecutor::DefaultMode(task.task->variant()), Mode::kJoint);
@@ -179,12 +187,14 @@ TEST(StepExecutor, ACarryingTaskIsRefusedInSequentialModeWithTheReason) {
 TEST(StepExecutor, ATermThatIsNotFiniteIsAnErrorThatNamesIt) {
   FixtureModel model;
   Fixture task(QaInfo("qa", 2), {.sample = [](const RowRange& rows) { return QaRows(rows, 2); },
-                                 .run = [](const std::string& pass, PassContext& context) {
-                                   Sums sums = QaPass(pass, context);
-                                   if (pass == "q1") sums["size"] = sums["size"] / 0;
-                                   return sums;
-                                 }});
-  const std::string message = MessageOf([&] { DrawGradient(model, task, task.Rows(0, 2), Mode::kSequential); });
+                                 .run =
+                                     [](const std::string& pass, PassContext& context) {
+                                       Sums sums = QaPass(pass, context);
+                                       if (pass == "q1") sums["size"] = sums["size"] / 0;
+                                       return sums;
+                                     }});
+  const std::string message =
+      MessageOf([&] { DrawGradient(model, task, task.Rows(0, 2), Mode::kSequential); });
   EXPECT_TRUE(Says(message, {"'qa'"}));
   EXPECT_TRUE(Says(message, {"'size'"}));
 }

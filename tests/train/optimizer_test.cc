@@ -90,7 +90,8 @@ TEST(AdamW, ClipsTheWholeGradientToTheNorm) {
   const double norm = clipping.Step(0);
   EXPECT_GT(norm, 0.5);
   SetGradients(scaled, 0);
-  for (const Parameter& parameter : scaled.parameters()) at::Tensor(parameter.tensor).mutable_grad().mul_(0.5 / norm);
+  for (const Parameter& parameter : scaled.parameters())
+    at::Tensor(parameter.tensor).mutable_grad().mul_(0.5 / norm);
   EXPECT_NEAR(plain.Step(0), 0.5, 1e-12);
   for (std::size_t i = 0; i < clipped.parameters().size(); ++i) {
     EXPECT_TRUE(at::allclose(clipped.parameters()[i].tensor, scaled.parameters()[i].tensor, 1e-12, 1e-14));
@@ -112,7 +113,8 @@ TEST(AdamW, GroupsAreByTheFirstPatternThatMatches) {
   optimizer.Step(0);
   for (std::size_t i = 0; i < model.parameters().size(); ++i) {
     const std::string& name = model.parameters()[i].name;
-    const double change = (model.parameters()[i].tensor - before.parameters()[i].tensor).abs().max().item<double>();
+    const double change =
+        (model.parameters()[i].tensor - before.parameters()[i].tensor).abs().max().item<double>();
     const double expected = name.starts_with("encoder") || name.ends_with("bias") ? 0
                             : name.starts_with("head")                            ? 0.5e-3
                                                                                   : 1e-3;
@@ -228,7 +230,8 @@ TEST(Schedule, NeverJumpsNorLeavesItsBounds) {
           EXPECT_GT(scale, 0);
           EXPECT_LE(scale, 1);
           if (before >= 0 && warmup != 1 && total >= 50) {
-            EXPECT_LE(std::abs(scale - before), 1.001 / std::min<double>(warmup > 0 ? warmup : total, std::max(1.0, fraction * total)));
+            EXPECT_LE(std::abs(scale - before),
+                      1.001 / std::min<double>(warmup > 0 ? warmup : total, std::max(1.0, fraction * total)));
           }
           before = scale;
         }

@@ -1,0 +1,118 @@
+// Every task of the tree with the real agent: each legal mode and micro-batch gives the gradient of joint.
+
+#include <gtest/gtest.h>
+#include <medley/model/model_factory.h>
+#include <medley/plugin/plugin_host.h>
+#include <medley/plugin/registry.h>
+#include <medley/text/sentencepiece_tokenizer.h>
+#include <medley/train/step_executor.h>
+
+#include <filesystem>
+#include <memory>
+#include <ostream>
+#include <string>
+#include <vector>
+
+#include "tests/train/executor_fixture.h"
+
+namespace medley {
+namespace {
+
+using testing_fixture::Distance;
+using testing_fixture::Gradient;
+using testing_fixture::TakeGradient;
+
+constexpr std::int64_t kRows = 13;
+
+const std::filesystem::path& Configs() {
+  static const auto* path = new std::filesystem::path(std::filesystem::path(MEDLEY_SOURCE_DIR) / "configs");
+  return *path;
+}
+
+const Tokenizer& SharedTokenizer() {
+  static const Tokenizer* tokenizer = LoadTokenizer(Configs() / "tokenizers/small.model").release();
+  return *tokenizer;
+}
+
+const Registry& SharedRegistry() {
+  static const auto* registry = new Registry(
+      Registry::Scan({.paths = {std::filesystem::path(MEDLEY_BUILD_DIR) / "lib/medley/plugins-1"},
+                      .environment = false,
+                      .user_directory = false}));
+  return *registry;
+}
+
+struct TaskVariant {
+  std::string task, variant;
+};
+std::ostream& operator<<(std::ostream& out, const TaskVariant& v) {
+  return out << v.task << ", variant " << v.variant;
+}
+
+std::vector<TaskVariant> AllVariants() {
+  std::vector<TaskVariant> all;
+  for (const TaskInfo* info : SharedRegistry().tasks()) {
+    for (const VariantInfo& variant : info->variants) all.push_back({info->name, variant.name});
+  }
+  return all;
+}
+
+class AgentGradients : public testing::TestWithParam<TaskVariant> {
+ protected:
+  AgentGradients()
+      : model_(MakeModel(Configs() / "models/agent-tiny.json", SharedTokenizer(), /*seed=*/3)),
+        host_({.registry = SharedRegistry(),
+               .tokenizer = SharedTokenizer(),
+               .image = ReadImageGeometry(Configs() / "models/agent-tiny.json"),
+               .control_text = control_text_,
+               .settings = {{GetParam().task, {.variant = GetParam().variant, .options = {}}}}}),
+        task_(host_.Get(GetParam().task)),
+        rows_(task_.Sample({.seed = TaskSeed(3, GetParam().task), .begin = 100, .count = kRows})) {}
+
+  Gradient GradientOf(Mode mode, std::int64_t micro_rows) {
+    const ExecutionPlan plan{.mode = mode, .micro_rows = micro_rows, .term_weights = {}};
+    StepExecutor executor(*model_, at::kCPU, 3);
+    executor.Run({{.task = &task_, .batch = &rows_, .plan = &plan}});
+    return TakeGradient(*model_);
+  }
+  std::vector<Mode> LegalModes() const {
+    std::vector<Mode> modes{Mode::kJoint};
+    if (!task_.variant().Carries()) modes.push_back(Mode::kSequential);
+    return modes;
+  }
+
+  std::vector<std::string> control_text_{"The cat sits on the mat.", "A red boat, far out at sea."};
+  std::unique_ptr<Model> model_;
+  PluginHost host_;
+  LoadedTask& task_;
+  Batch rows_;
+};
+
+TEST_P(AgentGradients, DoesWhatItsSpecSays) {
+  StepExecutor executor(*model_, at::kCPU, 3);
+  EXPECT_NO_THROW(executor.CheckContract(task_, rows_.Slice(0, 1)));
+}
+
+TEST_P(AgentGradients, EveryModeAndMicroBatchEqualsJoint) {
+  for (const auto& [dtype, tolerance] : {std::pair{at::kDouble, 1e-12}, std::pair{at::kFloat, 5e-6}}) {
+    model_->To(at::kCPU, dtype);
+    const Gradient joint = GradientOf(Mode::kJoint, 0);
+    for (const Mode mode : LegalModes()) {
+      for (const std::int64_t micro_rows : {1, 5, 13}) {
+        const double distance = Distance(GradientOf(mode, micro_rows), joint);
+        EXPECT_LE(distance, tolerance)
+            << (mode == Mode::kJoint ? "joint, " : "sequential, ") << micro_rows << " rows";
+      }
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(AllTasks, AgentGradients, testing::ValuesIn(AllVariants()), [](const auto& info) {
+  std::string name = info.param.task + "_" + info.param.variant;
+  for (char& c : name) c = std::isalnum(static_cast<unsigned char>(c)) ? c : '_';
+  return name;
+});
+GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(AgentGradients);
+
+}  // namespace
+}  // namespace medley
