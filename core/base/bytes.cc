@@ -46,7 +46,8 @@ std::string FormatBytes(std::int64_t bytes) {
 
 std::int64_t ParseBytes(std::string_view text) {
   const auto fail = [&]() -> std::int64_t {
-    throw InputError("expected a number of bytes such as 6GiB, 512MiB or 1000000, found '" + std::string(text) + "'");
+    throw InputError("expected a number of bytes such as 6GiB, 512MiB or 1000000, found '" +
+                     std::string(text) + "'");
   };
   double value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);

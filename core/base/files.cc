@@ -80,7 +80,9 @@ std::string ReadFile(const fs::path& file, std::int64_t most_bytes) {
   if (const std::string problem = FileProblem(file); !problem.empty()) throw InputError(problem);
   // O_NONBLOCK: were the file swapped for a FIFO since it was looked at, opening it would wait for ever.
   const Descriptor descriptor(::open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
-  const auto fail = [&] { throw InputError("cannot read " + DisplayPath(file) + ": " + std::strerror(errno)); };
+  const auto fail = [&] {
+    throw InputError("cannot read " + DisplayPath(file) + ": " + std::strerror(errno));
+  };
   if (descriptor.get() < 0) fail();
 
   std::string bytes;

@@ -6,8 +6,8 @@
 
 namespace medley {
 
-// The bytes of a regular file. Throws InputError for one that is missing (with a near name of its directory), is
-// something else (a FIFO is never opened for reading), cannot be read or is longer than `most_bytes`.
+// The bytes of a regular file. Throws InputError for one that is missing (with a near name of its directory),
+// is something else (a FIFO is never opened for reading), cannot be read or is longer than `most_bytes`.
 std::string ReadFile(const std::filesystem::path& file, std::int64_t most_bytes = std::int64_t{64} << 20);
 
 // Why this is no file (or no directory) that can be read; "" where it is one.

@@ -10,8 +10,8 @@ using nlohmann::json;
 
 constexpr std::size_t kDeepest = 64;
 
-// nlohmann's parser tells no positions of valid values. Between two of its events stand only blanks, commas and
-// colons, so a cursor that follows the events finds where each token begins.
+// nlohmann's parser tells no positions of valid values. Between two of its events stand only blanks, commas
+// and colons, so a cursor that follows the events finds where each token begins.
 class Cursor {
  public:
   explicit Cursor(std::string_view text) : text_(text) {
@@ -20,7 +20,8 @@ class Cursor {
 
   // Moves to the next token and tells where it is.
   SourcePosition Begin() {
-    while (next_ < text_.size() && std::string_view(" \t\r\n,:").find(text_[next_]) != std::string_view::npos) Step();
+    while (next_ < text_.size() && std::string_view(" \t\r\n,:").find(text_[next_]) != std::string_view::npos)
+      Step();
     return {line_, column_};
   }
   char Current() const { return next_ < text_.size() ? text_[next_] : '\0'; }
@@ -36,7 +37,9 @@ class Cursor {
   }
   // A number or a literal name.
   void SkipWord() {
-    while (next_ < text_.size() && std::string_view(" \t\r\n,:]}").find(text_[next_]) == std::string_view::npos) Step();
+    while (next_ < text_.size() &&
+           std::string_view(" \t\r\n,:]}").find(text_[next_]) == std::string_view::npos)
+      Step();
   }
   void Step() {
     if (next_ >= text_.size()) return;
@@ -79,9 +82,9 @@ class Builder : public nlohmann::json_sax<json> {
     JsonNode& object = *open_.back();
     for (const JsonMember& member : object.members) {
       if (member.key != name) continue;
-      document_.problems.push_back({at, JoinPath(Path(), name),
-                                    "the key stands twice (first on line " + std::to_string(member.at.line) +
-                                        "); remove one"});
+      document_.problems.push_back(
+          {at, JoinPath(Path(), name),
+           "the key stands twice (first on line " + std::to_string(member.at.line) + "); remove one"});
       // The second value is still parsed, into a place that nobody reads.
       target_ = &discarded_.emplace_back();
       return true;
@@ -105,13 +108,18 @@ class Builder : public nlohmann::json_sax<json> {
   std::string Hint() const {
     switch (cursor_.Current()) {
       case '/':
-      case '#': return " (JSON has no comments)";
-      case '\'': return " (strings stand in double quotes)";
+      case '#':
+        return " (JSON has no comments)";
+      case '\'':
+        return " (strings stand in double quotes)";
       case '}':
-      case ']': return " (is there a comma too many?)";
+      case ']':
+        return " (is there a comma too many?)";
       case 'N':
-      case 'I': return " (JSON has no NaN or Infinity)";
-      default: return "";
+      case 'I':
+        return " (JSON has no NaN or Infinity)";
+      default:
+        return "";
     }
   }
 
@@ -133,8 +141,10 @@ class Builder : public nlohmann::json_sax<json> {
     node.at = cursor_.Begin();
     node.scalar = std::forward<Value>(value);
     node.type = node.scalar.type();
-    if (cursor_.Current() == '"') cursor_.SkipString();
-    else cursor_.SkipWord();
+    if (cursor_.Current() == '"')
+      cursor_.SkipString();
+    else
+      cursor_.SkipWord();
     return true;
   }
 
@@ -164,11 +174,14 @@ class Builder : public nlohmann::json_sax<json> {
     return true;
   }
 
-  std::string LastKey() const { return open_.back()->members.empty() ? "" : open_.back()->members.back().key; }
+  std::string LastKey() const {
+    return open_.back()->members.empty() ? "" : open_.back()->members.back().key;
+  }
 
   Cursor cursor_;
   JsonDocument& document_;
-  // Containers that are not closed yet. Pointers stay good: a container grows only while it is the innermost one.
+  // Containers that are not closed yet. Pointers stay good: a container grows only while it is the innermost
+  // one.
   std::vector<JsonNode*> open_;
   std::vector<std::string> names_;
   std::deque<JsonNode> discarded_;

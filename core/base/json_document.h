@@ -19,9 +19,9 @@ struct JsonMember;
 struct JsonNode {
   nlohmann::json::value_t type = nlohmann::json::value_t::null;
   SourcePosition at;
-  nlohmann::json scalar;              // of null, booleans, numbers and strings
-  std::vector<JsonMember> members;    // of an object, in the file's order, names unique
-  std::vector<JsonNode> elements;     // of an array
+  nlohmann::json scalar;            // of null, booleans, numbers and strings
+  std::vector<JsonMember> members;  // of an object, in the file's order, names unique
+  std::vector<JsonNode> elements;   // of an array
 
   bool IsObject() const { return type == nlohmann::json::value_t::object; }
   bool IsArray() const { return type == nlohmann::json::value_t::array; }

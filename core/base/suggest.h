@@ -10,8 +10,8 @@ namespace medley {
 // Insertions, deletions, replacements and swaps of neighbours that lead from a to b; case does not count.
 std::size_t EditDistance(std::string_view a, std::string_view b);
 
-// The candidates nearest to a name that somebody mistyped: all with the smallest distance, in their order; none where
-// even the nearest is too far to be meant.
+// The candidates nearest to a name that somebody mistyped: all with the smallest distance, in their order;
+// none where even the nearest is too far to be meant.
 std::vector<std::string> NearNames(std::string_view name, const std::vector<std::string>& candidates);
 
 // "; did you mean 'a'?", "; did you mean 'a' or 'b'?" or "".

@@ -35,4 +35,13 @@ std::filesystem::path LibraryDirectory() {
   return std::filesystem::canonical(info.dli_fname).parent_path();
 }
 
+std::filesystem::path ConfigDirectory() {
+  for (const char* data : {MEDLEY_DATA_FROM_LIBRARIES, "../share"}) {  // installed; in the build tree
+    const std::filesystem::path directory = LibraryDirectory() / data / "medley" / "configs";
+    if (std::filesystem::is_directory(directory)) return directory.lexically_normal();
+  }
+  throw Error("medley's configs are missing: expected share/medley/configs beside " + LibraryDirectory().string() +
+              ". Install medley again");
+}
+
 }  // namespace medley

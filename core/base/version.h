@@ -25,5 +25,7 @@ std::filesystem::path TorchRoot();
 std::filesystem::path TorchLibraryDirectory();  // with libtorch_cpu.so
 // Where libmedley_base.so was loaded from; beside it, in medley/, are the verbs and the plugins.
 std::filesystem::path LibraryDirectory();
+// The configs that medley brings along.
+std::filesystem::path ConfigDirectory();
 
 }  // namespace medley

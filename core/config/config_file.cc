@@ -21,8 +21,10 @@ constexpr const char* kCommandLine = "command line";
 std::vector<std::string> SplitPath(const std::string& path) {
   std::vector<std::string> keys(1);
   for (const char c : path) {
-    if (c == '.') keys.emplace_back();
-    else keys.back() += c;
+    if (c == '.')
+      keys.emplace_back();
+    else
+      keys.back() += c;
   }
   return keys;
 }
@@ -58,7 +60,8 @@ JsonNode* Step(JsonNode& node, const std::string& key) {
   if (node.IsArray()) {
     std::size_t index = 0;
     const auto [end, error] = std::from_chars(key.data(), key.data() + key.size(), index);
-    if (error != std::errc() || end != key.data() + key.size() || index > node.elements.size()) return nullptr;
+    if (error != std::errc() || end != key.data() + key.size() || index > node.elements.size())
+      return nullptr;
     if (index == node.elements.size()) node.elements.emplace_back().type = json::value_t::object;
     return &node.elements[index];
   }
@@ -87,9 +90,14 @@ std::string Diagnostics::Text() const {
   std::string text;
   for (const Entry& entry : sorted) {
     if (!text.empty()) text += '\n';
-    text += entry.file;
-    if (entry.at.line > 0) text += ":" + std::to_string(entry.at.line) + ":" + std::to_string(entry.at.column);
-    text += ": " + entry.message;
+    if (!entry.file.empty()) {
+      text += entry.file;
+      if (entry.at.line > 0) {
+        text += ":" + std::to_string(entry.at.line) + ":" + std::to_string(entry.at.column);
+      }
+      text += ": ";
+    }
+    text += entry.message;
   }
   return text;
 }
@@ -108,7 +116,7 @@ ConfigFile::ConfigFile(const fs::path& file, Diagnostics& diagnostics)
     directory_ = fs::canonical(fs::absolute(file)).parent_path();
     document_ = ParseJson(text);
   } catch (const InputError& error) {
-    diagnostics_.Add(name_, {}, error.what());
+    diagnostics_.Add("", {}, error.what());  // which names the file
   } catch (const fs::filesystem_error& error) {
     diagnostics_.Add(name_, {}, error.code().message());
   }
@@ -124,8 +132,8 @@ void ConfigFile::OverrideOne(const std::string& text) {
   const auto equals = text.find('=');
   const std::vector<std::string> keys = SplitPath(text.substr(0, equals));
   if (equals == std::string::npos || std::count(keys.begin(), keys.end(), "") > 0) {
-    diagnostics_.Add(kCommandLine, {}, "expected key.path=value such as optimizer.learning_rate=1e-3, found '" +
-                                           text + "'");
+    diagnostics_.Add(kCommandLine, {},
+                     "expected key.path=value such as optimizer.learning_rate=1e-3, found '" + text + "'");
     return;
   }
   JsonNode* node = &document_.root;
@@ -133,10 +141,11 @@ void ConfigFile::OverrideOne(const std::string& text) {
     JsonNode* next = Step(*node, keys[i]);
     if (!next) {
       const std::vector<std::string> above(keys.begin(), keys.begin() + static_cast<std::ptrdiff_t>(i));
-      const std::string found = node->IsArray() ? "an array of " + std::to_string(node->elements.size())
-                                                : Describe(*node);
-      diagnostics_.Add(kCommandLine, {}, Dotted(keys) + ": " + (above.empty() ? "the file" : Dotted(above)) + " is " +
-                                             found + " and has no '" + keys[i] + "'");
+      const std::string found =
+          node->IsArray() ? "an array of " + std::to_string(node->elements.size()) : Describe(*node);
+      diagnostics_.Add(kCommandLine, {},
+                       Dotted(keys) + ": " + (above.empty() ? "the file" : Dotted(above)) + " is " + found +
+                           " and has no '" + keys[i] + "'");
       return;
     }
     node = next;

@@ -13,6 +13,7 @@ namespace medley {
 // Mistakes of one or several files, collected so that a user sees all of them at once.
 class Diagnostics {
  public:
+  // `file` is "" where the message names it.
   void Add(const std::string& file, SourcePosition at, const std::string& message);
   bool empty() const { return entries_.empty(); }
   // One a line, file by file in the order in which they came, each file from top to bottom.
@@ -35,14 +36,15 @@ class ConfigFile {
  public:
   ConfigFile(const std::filesystem::path& file, Diagnostics& diagnostics);
 
-  // "key.path=value" each, the value in JSON or as a bare word. Objects on the way are made where they are missing:
-  // whether the keys exist is for the reader to say.
+  // "key.path=value" each, the value in JSON or as a bare word. Objects on the way are made where they are
+  // missing: whether the keys exist is for the reader to say.
   void Override(const std::vector<std::string>& overrides);
 
   // Null where the file cannot be read or parsed, which is then among the diagnostics.
   const JsonNode* root() const { return document_.parsed ? &document_.root : nullptr; }
   const std::string& name() const { return name_; }
-  // A path of this file: relative to the file, or on the command line to the working directory; absolute after.
+  // A path of this file: relative to the file, or on the command line to the working directory; absolute
+  // after.
   std::filesystem::path Resolve(const JsonNode& node) const;
 
   void Fail(SourcePosition at, const std::string& path, const std::string& message);

@@ -17,18 +17,20 @@ enum class PathKind { kFile, kDirectory };
 inline constexpr double kLargestInteger = 9007199254740992;  // 2^53
 
 // All that is to be known of one key of a config file. A struct lists its fields once, in
-//   template <typename Visitor> void Fields(Visitor& visit, Struct& config) { visit(config.rows, {.name = "rows", ...}); }
+//   template <typename Visitor> void Fields(Visitor& visit, Struct& config) { visit(config.rows, {.name =
+//   "rows", ...}); }
 // and the reader, the JSON Schema and the dump come from that list. Defaults are the struct's.
 struct Field {
   std::string_view name = {};
   std::string_view help = {};
   bool required = false;
-  bool omit_default = false;  // not dumped where it has its default (which may lie outside the bounds: "not set")
+  bool omit_default =
+      false;  // not dumped where it has its default (which may lie outside the bounds: "not set")
   double low = -std::numeric_limits<double>::infinity();
   double high = std::numeric_limits<double>::infinity();
-  bool above_low = false;   // low itself is not allowed
-  bool below_high = false;  // high itself is not allowed
-  std::string_view why = {};  // the reason for the bounds, told with the error
+  bool above_low = false;                      // low itself is not allowed
+  bool below_high = false;                     // high itself is not allowed
+  std::string_view why = {};                   // the reason for the bounds, told with the error
   std::vector<std::string_view> allowed = {};  // of a string; empty: any
   PathKind path = PathKind::kFile;
 };

@@ -59,7 +59,8 @@ const JsonNode* FieldReader::Take(const Field& field) {
   return node;
 }
 
-bool FieldReader::Expect(bool good, const JsonNode& node, const std::string& path, const std::string& expected) {
+bool FieldReader::Expect(bool good, const JsonNode& node, const std::string& path,
+                         const std::string& expected) {
   if (!good) file_.Fail(node.at, path, "expected " + expected + ", found " + Describe(node));
   return good;
 }
@@ -83,14 +84,15 @@ void FieldReader::Read(const JsonNode& node, const std::string& path, const Fiel
   if (Expect(node.scalar.is_boolean(), node, path, "true or false")) value = node.scalar.get<bool>();
 }
 
-void FieldReader::Read(const JsonNode& node, const std::string& path, const Field& field, std::int64_t& value) {
+void FieldReader::Read(const JsonNode& node, const std::string& path, const Field& field,
+                       std::int64_t& value) {
   const bool number = node.scalar.is_number();
   const double found = number ? node.scalar.get<double>() : 0;
   // 1e3 and 2.0 are integers, as in JSON Schema.
-  const bool good = number && found == std::floor(found) && std::abs(found) <= kLargestInteger &&
-                    InBounds(found, field);
-  if (Expect(good, node, path, Numeric("an integer", field) + (field.why.empty() ? "" : " (" + std::string(field.why) +
-                                                                                          ")"))) {
+  const bool good =
+      number && found == std::floor(found) && std::abs(found) <= kLargestInteger && InBounds(found, field);
+  if (Expect(good, node, path,
+             Numeric("an integer", field) + (field.why.empty() ? "" : " (" + std::string(field.why) + ")"))) {
     value = static_cast<std::int64_t>(found);
   }
 }
@@ -102,7 +104,8 @@ void FieldReader::Read(const JsonNode& node, const std::string& path, const Fiel
   if (Expect(number && InBounds(found, field), node, path, Numeric("a number", field) + why)) value = found;
 }
 
-void FieldReader::Read(const JsonNode& node, const std::string& path, const Field& field, std::string& value) {
+void FieldReader::Read(const JsonNode& node, const std::string& path, const Field& field,
+                       std::string& value) {
   if (!field.allowed.empty()) {
     const int word = ReadWord(node, path, field.allowed);
     if (word >= 0) value = field.allowed[static_cast<std::size_t>(word)];
@@ -134,13 +137,15 @@ void FieldReader::Read(const JsonNode& node, const std::string& path, const Fiel
   }
 }
 
-int FieldReader::ReadWord(const JsonNode& node, const std::string& path, const std::vector<std::string_view>& words) {
+int FieldReader::ReadWord(const JsonNode& node, const std::string& path,
+                          const std::vector<std::string_view>& words) {
   const std::string found = node.IsString() ? node.scalar.get<std::string>() : "";
   const auto word = std::find(words.begin(), words.end(), found);
   if (node.IsString() && word != words.end()) return static_cast<int>(word - words.begin());
   const std::vector<std::string> candidates(words.begin(), words.end());
-  file_.Fail(node.at, path, "expected " + Quoted(words) + ", found " + Describe(node) +
-                                (node.IsString() ? DidYouMean(found, candidates) : ""));
+  file_.Fail(node.at, path,
+             "expected " + Quoted(words) + ", found " + Describe(node) +
+                 (node.IsString() ? DidYouMean(found, candidates) : ""));
   return -1;
 }
 

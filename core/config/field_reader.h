@@ -13,8 +13,8 @@
 
 namespace medley {
 
-// Fills a struct from an object of a config file. A value that is wrong leaves its member alone and is reported;
-// reading goes on. Finish reports the keys that are unknown or missing.
+// Fills a struct from an object of a config file. A value that is wrong leaves its member alone and is
+// reported; reading goes on. Finish reports the keys that are unknown or missing.
 class FieldReader {
  public:
   FieldReader(ConfigFile& file, const JsonNode& object, std::string path);
@@ -55,7 +55,8 @@ class FieldReader {
     if (Expect(node.IsObject(), node, path, "an object")) ReadMembers(node, path, field, value);
   }
   template <typename T>
-  void Read(const JsonNode& node, const std::string& path, const Field& field, std::map<std::string, T>& value) {
+  void Read(const JsonNode& node, const std::string& path, const Field& field,
+            std::map<std::string, T>& value) {
     if (Expect(node.IsObject(), node, path, "an object")) ReadMembers(node, path, field, value);
   }
   template <typename Map>

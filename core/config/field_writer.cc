@@ -9,7 +9,8 @@ nlohmann::ordered_json SchemaWriter::Number(const Field& field, bool integer) {
   const double low = integer ? std::max(field.low, -kLargestInteger) : field.low;
   const double high = integer ? std::min(field.high, kLargestInteger) : field.high;
   const auto bound = [](double value) -> nlohmann::ordered_json {
-    if (value == std::floor(value) && std::abs(value) <= kLargestInteger) return static_cast<std::int64_t>(value);
+    if (value == std::floor(value) && std::abs(value) <= kLargestInteger)
+      return static_cast<std::int64_t>(value);
     return value;
   };
   if (std::isfinite(low)) schema[field.above_low ? "exclusiveMinimum" : "minimum"] = bound(low);

@@ -36,7 +36,9 @@ class FieldDumper {
     if (field.omit_default && defaults_.is_object() && value == defaults_[name]) return;
     json_[name] = std::move(value);
   }
-  void Constant(const Field& field, std::string_view value) { json_[std::string(field.name)] = std::string(value); }
+  void Constant(const Field& field, std::string_view value) {
+    json_[std::string(field.name)] = std::string(value);
+  }
 
   template <typename T>
   static nlohmann::ordered_json Dump(const T& value) {
@@ -83,7 +85,8 @@ class SchemaWriter {
     if (field.required) required_.push_back(std::string(field.name));
   }
   void Constant(const Field& field, std::string_view value) {
-    properties_[std::string(field.name)] = {{"enum", {std::string(value)}}, {"description", std::string(field.help)}};
+    properties_[std::string(field.name)] = {{"enum", {std::string(value)}},
+                                            {"description", std::string(field.help)}};
     if (field.required) required_.push_back(std::string(field.name));
   }
 

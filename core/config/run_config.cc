@@ -9,12 +9,15 @@ namespace medley {
 template <typename Visitor>
 void Fields(Visitor& visit, TaskConfig& c) {
   visit(c.rows, {.name = "rows", .help = "Rows of a draw of this task", .low = 1, .high = 1 << 20});
-  visit(c.micro_rows, {.name = "micro_rows",
-                       .help = "Rows of one forward; the gradients add up to the same step. 0: all rows at once",
-                       .low = 0, .high = 1 << 20});
+  visit(c.micro_rows,
+        {.name = "micro_rows",
+         .help = "Rows of one forward; the gradients add up to the same step. 0: all rows at once",
+         .low = 0,
+         .high = 1 << 20});
   visit(c.mode, {.name = "mode",
                  .help = "How a draw is executed. Not given: sequential, joint where something is carried",
-                 .omit_default = true, .allowed = {"joint", "sequential"}});
+                 .omit_default = true,
+                 .allowed = {"joint", "sequential"}});
   visit(c.variant, {.name = "variant", .help = "One of the task's variants"});
   visit(c.options, {.name = "options", .help = "Values of the task's options; see medley tasks"});
   visit(c.terms, {.name = "terms", .help = "Weights of the task's loss terms", .low = 0, .high = 1e6});
@@ -22,30 +25,40 @@ void Fields(Visitor& visit, TaskConfig& c) {
 
 template <typename Visitor>
 void Fields(Visitor& visit, ParameterGroup& c) {
-  visit(c.match, {.name = "match", .help = "Names of parameters, with * and ?; the first group that matches wins",
+  visit(c.match, {.name = "match",
+                  .help = "Names of parameters, with * and ?; the first group that matches wins",
                   .required = true});
-  visit(c.learning_rate_scale, {.name = "learning_rate_scale", .help = "Times the optimizer's learning rate",
-                                .low = 0, .high = 1e6});
-  visit(c.weight_decay, {.name = "weight_decay", .help = "Not given: the optimizer's", .omit_default = true,
-                         .low = 0, .high = 1});
+  visit(
+      c.learning_rate_scale,
+      {.name = "learning_rate_scale", .help = "Times the optimizer's learning rate", .low = 0, .high = 1e6});
+  visit(c.weight_decay, {.name = "weight_decay",
+                         .help = "Not given: the optimizer's",
+                         .omit_default = true,
+                         .low = 0,
+                         .high = 1});
   visit(c.frozen, {.name = "frozen", .help = "Not trained; needs no optimizer state"});
 }
 
 template <typename Visitor>
 void Fields(Visitor& visit, OptimizerConfig& c) {
-  visit(c.learning_rate, {.name = "learning_rate", .help = "After the warm-up", .low = 0, .high = 100,
-                          .above_low = true});
-  visit(c.beta1, {.name = "beta1", .help = "AdamW's decay of the mean", .low = 0, .high = 1, .below_high = true});
-  visit(c.beta2, {.name = "beta2", .help = "AdamW's decay of the squares", .low = 0, .high = 1, .below_high = true});
+  visit(c.learning_rate,
+        {.name = "learning_rate", .help = "After the warm-up", .low = 0, .high = 100, .above_low = true});
+  visit(c.beta1,
+        {.name = "beta1", .help = "AdamW's decay of the mean", .low = 0, .high = 1, .below_high = true});
+  visit(c.beta2,
+        {.name = "beta2", .help = "AdamW's decay of the squares", .low = 0, .high = 1, .below_high = true});
   visit(c.epsilon, {.name = "epsilon", .help = "AdamW's epsilon", .low = 0, .high = 1, .above_low = true});
-  visit(c.weight_decay, {.name = "weight_decay", .help = "AdamW's decoupled weight decay", .low = 0, .high = 1});
-  visit(c.clip_norm, {.name = "clip_norm", .help = "The gradient's largest norm; 0: no clipping", .low = 0,
-                      .high = 1e12});
+  visit(c.weight_decay,
+        {.name = "weight_decay", .help = "AdamW's decoupled weight decay", .low = 0, .high = 1});
+  visit(c.clip_norm,
+        {.name = "clip_norm", .help = "The gradient's largest norm; 0: no clipping", .low = 0, .high = 1e12});
   visit(c.warmup_steps, {.name = "warmup_steps", .help = "Steps of linear warm-up", .low = 0});
-  visit(c.decay_fraction, {.name = "decay_fraction", .help = "Part of the steps, at the end, of linear decay",
-                           .low = 0, .high = 1});
-  visit(c.final_scale, {.name = "final_scale", .help = "Times the learning rate at the last step", .low = 0,
-                        .high = 1});
+  visit(c.decay_fraction, {.name = "decay_fraction",
+                           .help = "Part of the steps, at the end, of linear decay",
+                           .low = 0,
+                           .high = 1});
+  visit(c.final_scale,
+        {.name = "final_scale", .help = "Times the learning rate at the last step", .low = 0, .high = 1});
   visit(c.groups, {.name = "groups", .help = "Settings of some parameters"});
 }
 
@@ -58,12 +71,15 @@ void Fields(Visitor& visit, EvalConfig& c) {
 template <typename Visitor>
 void Fields(Visitor& visit, CheckpointConfig& c) {
   visit(c.every, {.name = "every", .help = "Steps between two checkpoints; 0: only at the end", .low = 0});
-  visit(c.keep, {.name = "keep", .help = "How many of the newest are kept, beside the best", .low = 1, .high = 1000});
+  visit(c.keep,
+        {.name = "keep", .help = "How many of the newest are kept, beside the best", .low = 1, .high = 1000});
 }
 
 template <typename Visitor>
 void Fields(Visitor& visit, InitFrom& c) {
-  visit(c.run, {.name = "run", .help = "The directory of the run whose weights are taken", .required = true,
+  visit(c.run, {.name = "run",
+                .help = "The directory of the run whose weights are taken",
+                .required = true,
                 .path = PathKind::kDirectory});
   visit(c.match, {.name = "match", .help = "Names of the parameters to take, with * and ?"});
 }
@@ -73,20 +89,28 @@ void Fields(Visitor& visit, RunConfig& c) {
   visit(c.model, {.name = "model", .help = "The model's config", .required = true});
   visit(c.tokenizer, {.name = "tokenizer", .help = "The vocabulary", .required = true});
   visit(c.weights, {.name = "weights", .help = "The weights file: the mixture of tasks", .required = true});
-  visit(c.control_text, {.name = "control_text", .help = "A text file with one item a line", .required = true});
-  visit(c.plugin_path, {.name = "plugin_path", .help = "Directories with plugins, searched first",
+  visit(c.control_text,
+        {.name = "control_text", .help = "A text file with one item a line", .required = true});
+  visit(c.plugin_path, {.name = "plugin_path",
+                        .help = "Directories with plugins, searched first",
                         .path = PathKind::kDirectory});
   visit(c.device, {.name = "device", .help = "Where the model lives", .allowed = {"cpu", "cuda"}});
-  visit(c.threads, {.name = "threads", .help = "Threads of an operation; 0: one a core", .low = 0, .high = 4096});
+  visit(c.threads,
+        {.name = "threads", .help = "Threads of an operation; 0: one a core", .low = 0, .high = 4096});
   visit(c.seed, {.name = "seed", .help = "Of weights, rows and everything else that is drawn", .low = 0});
-  visit(c.steps, {.name = "steps", .help = "Optimizer steps; the learning rate's schedule is a function of it",
+  visit(c.steps, {.name = "steps",
+                  .help = "Optimizer steps; the learning rate's schedule is a function of it",
                   .low = 1});
   visit(c.hours, {.name = "hours", .help = "Ends the run early, saved; 0: no limit", .low = 0, .high = 1e6});
-  visit(c.draws_per_step, {.name = "draws_per_step", .help = "Draws whose gradients add up to one step", .low = 1,
+  visit(c.draws_per_step, {.name = "draws_per_step",
+                           .help = "Draws whose gradients add up to one step",
+                           .low = 1,
                            .high = 1 << 16});
-  visit(c.on_task_error, {.name = "on_task_error", .help = "A task that fails ends the run, saved, or is dropped",
+  visit(c.on_task_error, {.name = "on_task_error",
+                          .help = "A task that fails ends the run, saved, or is dropped",
                           .allowed = {"stop", "drop"}});
-  visit(c.init_from, {.name = "init_from", .help = "Another run's weights to start from", .omit_default = true});
+  visit(c.init_from,
+        {.name = "init_from", .help = "Another run's weights to start from", .omit_default = true});
   visit(c.eval, {.name = "eval", .help = "Scores during the run"});
   visit(c.checkpoint, {.name = "checkpoint", .help = "When to save"});
   visit(c.optimizer, {.name = "optimizer", .help = "AdamW and its schedule"});

@@ -11,19 +11,20 @@
 
 namespace medley {
 
-// Each field is listed once more in run_config.cc, with its default, bounds and help text; the JSON Schema and the
-// reader come from there. Paths are absolute after reading: in the file they are relative to it.
+// Each field is listed once more in run_config.cc, with its default, bounds and help text; the JSON Schema
+// and the reader come from there. Paths are absolute after reading: in the file they are relative to it.
 
 struct TaskConfig {
-  std::int64_t rows = 16;        // effective rows of a draw
-  std::int64_t micro_rows = 0;   // rows of one forward; 0: all
-  std::string mode;              // "joint", "sequential" or "": sequential, joint where something is carried
+  std::int64_t rows = 16;       // effective rows of a draw
+  std::int64_t micro_rows = 0;  // rows of one forward; 0: all
+  std::string mode;             // "joint", "sequential" or "": sequential, joint where something is carried
   std::string variant = "default";
   std::map<std::string, double, std::less<>> options;
   std::map<std::string, double, std::less<>> terms;  // weights of loss terms
 };
 
-// Settings of the parameters whose name matches the pattern (shell-style, * and ?); the first that matches wins.
+// Settings of the parameters whose name matches the pattern (shell-style, * and ?); the first that matches
+// wins.
 struct ParameterGroup {
   std::string match;
   double learning_rate_scale = 1;
@@ -37,9 +38,9 @@ struct OptimizerConfig {
   double beta2 = 0.95;
   double epsilon = 1e-8;
   double weight_decay = 0.01;
-  double clip_norm = 1.0;         // 0: no clipping
+  double clip_norm = 1.0;  // 0: no clipping
   std::int64_t warmup_steps = 100;
-  double decay_fraction = 0.3;    // of the steps, at the end; linear to final_scale
+  double decay_fraction = 0.3;  // of the steps, at the end; linear to final_scale
   double final_scale = 0.0;
   std::vector<ParameterGroup> groups;
 };
@@ -65,11 +66,11 @@ struct RunConfig {
   std::filesystem::path weights;
   std::filesystem::path control_text;
   std::vector<std::filesystem::path> plugin_path;
-  std::string device = "cpu";      // "cpu" or "cuda"
-  std::int64_t threads = 0;        // 0: one a core
+  std::string device = "cpu";  // "cpu" or "cuda"
+  std::int64_t threads = 0;    // 0: one a core
   std::int64_t seed = 0;
   std::int64_t steps = 1000;
-  double hours = 0;                // ends a run early, saved; 0: no limit
+  double hours = 0;  // ends a run early, saved; 0: no limit
   std::int64_t draws_per_step = 1;
   std::string on_task_error = "stop";  // or "drop"
   InitFrom init_from;
@@ -79,8 +80,9 @@ struct RunConfig {
   std::map<std::string, TaskConfig> tasks;
 };
 
-// Reads a run config; `overrides` are "key.path=value" with the value in JSON or as a bare word. Throws an InputError
-// that lists every mistake as file:line:column: path: what is wrong, with the allowed values and a suggestion.
+// Reads a run config; `overrides` are "key.path=value" with the value in JSON or as a bare word. Throws an
+// InputError that lists every mistake as file:line:column: path: what is wrong, with the allowed values and a
+// suggestion.
 RunConfig ReadRunConfig(const std::filesystem::path& file, const std::vector<std::string>& overrides = {});
 // The config with every default filled in, as saved with a run. Reading it again gives the same.
 nlohmann::ordered_json ToJson(const RunConfig& config);

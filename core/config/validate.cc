@@ -32,10 +32,11 @@ class TaskCheck {
   const TaskInfo* Require(ConfigFile& file, const Path& path) const {
     const TaskInfo* task = registry_.Find(path.back());
     if (task) return task;
-    std::string message = "no such task" + DidYouMean(path.back(), names_) + " (" + std::to_string(names_.size()) +
-                          " tasks: medley tasks)";
+    std::string message = "no such task" + DidYouMean(path.back(), names_) + " (" +
+                          std::to_string(names_.size()) + " tasks: medley tasks)";
     if (const std::size_t refused = registry_.rejected().size(); refused > 0) {
-      message += "; " + std::to_string(refused) + " plugin files or directories were refused, medley tasks says why";
+      message +=
+          "; " + std::to_string(refused) + " plugin files or directories were refused, medley tasks says why";
     }
     file.FailAtKey(path, message);
     return nullptr;
@@ -60,15 +61,17 @@ class TaskCheck {
   void CheckOptions(const TaskInfo& task, const TaskConfig& config) const {
     std::vector<std::string> known;
     for (const OptionInfo& option : task.options) known.push_back(option.name);
-    for (const auto& [option, value] : config.options) {
+    for (const auto& entry : config.options) {
+      const std::string& option = entry.first;
+      const double value = entry.second;
       const auto info = std::find_if(task.options.begin(), task.options.end(),
                                      [&](const OptionInfo& o) { return o.name == option; });
       const Path path = {"tasks", task.name, "options", option};
       if (info == task.options.end()) {
         file_.FailAtKey(path, Unknown("option", option, known));
       } else if (!(value >= info->low && value <= info->high)) {
-        file_.FailAt(path, "expected " + Number(info->low) + " to " + Number(info->high) + " (" + info->summary +
-                               "), found " + Number(value));
+        file_.FailAt(path, "expected " + Number(info->low) + " to " + Number(info->high) + " (" +
+                               info->summary + "), found " + Number(value));
       }
     }
   }
@@ -113,8 +116,8 @@ void CheckModelFits(ConfigFile& file, const TaskInfo& task) {
                          const char* verb) {
     for (const std::string& name : wanted) {
       if (std::find(has.begin(), has.end(), name) != has.end()) continue;
-      file.FailAt({"model"}, "task " + task.name + " " + verb + " '" + name + "', which this model has not (" +
-                                 JoinNames(has) + ")");
+      file.FailAt({"model"}, "task " + task.name + " " + verb + " '" + name +
+                                 "', which this model has not (" + JoinNames(has) + ")");
     }
   };
   check(task.inputs, AgentInputNames(), "hands in");
@@ -172,7 +175,8 @@ CheckedRun CheckRun(const std::filesystem::path& config, const std::vector<std::
     }
   }
   diagnostics.Throw();
-  // Last, as it needs a mixture without mistakes: sizes that the mixer refuses, such as tokens of a task without text.
+  // Last, as it needs a mixture without mistakes: sizes that the mixer refuses, such as tokens of a task
+  // without text.
   try {
     const Mixer mixer(checked.mixture, TaskSizes(checked, registry), 0);
   } catch (const InputError& error) {

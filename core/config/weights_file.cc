@@ -9,11 +9,15 @@ namespace medley {
 template <typename Visitor>
 void Fields(Visitor& visit, Mixture& c) {
   visit(c.unit, {.name = "unit", .help = "What the weights are shares of"});
-  visit(c.order, {.name = "order",
-                  .help = "deficit: no task is ever further behind its share than one largest batch; urn: weight is "
-                          "the number of cards in an urn that is drawn empty and filled again"});
-  visit(c.weights, {.name = "weights", .help = "By task; 0: paused. Ties go to the first", .required = true,
-                    .low = 0, .high = kLargestWeight});
+  visit(c.order,
+        {.name = "order",
+         .help = "deficit: no task is ever further behind its share than one largest batch; urn: weight is "
+                 "the number of cards in an urn that is drawn empty and filled again"});
+  visit(c.weights, {.name = "weights",
+                    .help = "By task; 0: paused. Ties go to the first",
+                    .required = true,
+                    .low = 0,
+                    .high = kLargestWeight});
 }
 
 void ReadConfig(ConfigFile& file, Mixture& mixture) {
@@ -26,8 +30,10 @@ void ReadConfig(ConfigFile& file, Mixture& mixture) {
     if (!good) return;  // reported; the sum of the others says nothing
   }
   for (const WeightProblem& problem : CheckWeights(mixture)) {
-    if (problem.task.empty()) file.FailAt({"weights"}, problem.message);
-    else file.FailAt({"weights", problem.task}, problem.message);
+    if (problem.task.empty())
+      file.FailAt({"weights"}, problem.message);
+    else
+      file.FailAt({"weights", problem.task}, problem.message);
   }
 }
 

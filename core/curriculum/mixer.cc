@@ -18,10 +18,14 @@ constexpr std::int64_t kLargestCharge = std::int64_t{1} << 40;
 
 std::int64_t UnitsPerRow(const TaskSize& size, ShareUnit unit) {
   switch (unit) {
-    case ShareUnit::kRows: return 1;
-    case ShareUnit::kTokens: return size.tokens_per_row;
-    case ShareUnit::kPasses: return size.passes;
-    case ShareUnit::kSteps: break;
+    case ShareUnit::kRows:
+      return 1;
+    case ShareUnit::kTokens:
+      return size.tokens_per_row;
+    case ShareUnit::kPasses:
+      return size.passes;
+    case ShareUnit::kSteps:
+      break;
   }
   return 0;
 }
@@ -37,7 +41,8 @@ void CheckSize(const std::string& task, const TaskSize& size) {
   constexpr std::int64_t kMost = std::int64_t{1} << 20;
   if (size.rows < 1 || size.rows > kMost) fail("1 to 1048576 rows a draw", size.rows);
   if (size.passes < 1 || size.passes > kMost) fail("at least one pass", size.passes);
-  if (size.tokens_per_row < 0 || size.tokens_per_row > kMost) fail("0 to 1048576 tokens a row", size.tokens_per_row);
+  if (size.tokens_per_row < 0 || size.tokens_per_row > kMost)
+    fail("0 to 1048576 tokens a row", size.tokens_per_row);
 }
 
 void CheckMixture(const Mixture& mixture, const std::map<std::string, TaskSize>& sizes) {
@@ -57,7 +62,8 @@ void CheckMixture(const Mixture& mixture, const std::map<std::string, TaskSize>&
                        " units; expected at most 2^40. Give it fewer rows");
     }
     if (charge < 1) {
-      throw InputError("weights." + task + ": the task has no text, so its share cannot be counted in tokens; "
+      throw InputError("weights." + task +
+                       ": the task has no text, so its share cannot be counted in tokens; "
                        "use the unit \"rows\"");
     }
   }
@@ -71,7 +77,8 @@ std::vector<MixerTask> Arrange(const Mixture& mixture, std::vector<MixerTask> ol
   std::vector<MixerTask> tasks;
   for (std::size_t i = 0; i < weights.size(); ++i) {
     const std::string& name = mixture.weights[i].first;
-    const auto known = std::find_if(old.begin(), old.end(), [&](const MixerTask& t) { return t.name == name; });
+    const auto known =
+        std::find_if(old.begin(), old.end(), [&](const MixerTask& t) { return t.name == name; });
     MixerTask task;
     if (known != old.end()) {
       task = std::move(*known);
@@ -89,8 +96,8 @@ std::vector<MixerTask> Arrange(const Mixture& mixture, std::vector<MixerTask> ol
   return tasks;
 }
 
-// Makes the residuals of the tasks with a share add up to 0 again, so that one of them is always eligible: what the
-// others were owed (paused tasks, rounding of a change of unit) goes to them by share.
+// Makes the residuals of the tasks with a share add up to 0 again, so that one of them is always eligible:
+// what the others were owed (paused tasks, rounding of a change of unit) goes to them by share.
 void HandOver(std::vector<MixerTask>& tasks) {
   Owed rest = 0;
   for (MixerTask& task : tasks) {
@@ -120,8 +127,8 @@ std::size_t NextCard(MixerState& state) {
   }
   const std::int64_t filling = state.urn_drawn / total;
   if (!state.urn || state.urn_filling != filling) {
-    const std::uint64_t epoch = CombineSeeds(CombineSeeds(state.seed, HashName("urn")),
-                                             static_cast<std::uint64_t>(state.urn_epoch));
+    const std::uint64_t epoch =
+        CombineSeeds(CombineSeeds(state.seed, HashName("urn")), static_cast<std::uint64_t>(state.urn_epoch));
     state.urn = std::make_shared<const std::vector<std::uint32_t>>(
         ShuffledCards(cards, CombineSeeds(epoch, static_cast<std::uint64_t>(filling))));
     state.urn_filling = filling;
@@ -130,8 +137,8 @@ std::size_t NextCard(MixerState& state) {
 }
 
 // Among the tasks that are not ahead, the one that would first be a whole largest batch behind: smallest
-// (largest - owed) / share. Choosing the worst deficit, or the smallest worst deviation after the draw, looks simpler
-// and starves tasks when batches differ.
+// (largest - owed) / share. Choosing the worst deficit, or the smallest worst deviation after the draw, looks
+// simpler and starves tasks when batches differ.
 std::size_t NextDue(const MixerState& state) {
   std::int64_t largest = 0;
   for (const MixerTask& task : state.tasks) {
@@ -197,7 +204,8 @@ void Mixer::Commit(const std::vector<Draw>& draws) {
       const auto words = [](const Draw& d) {
         return d.task + " rows " + std::to_string(d.begin) + ".." + std::to_string(d.begin + d.rows);
       };
-      throw Error("the mixer was told that " + words(draw) + " were trained, but its next draw is " + words(expected));
+      throw Error("the mixer was told that " + words(draw) + " were trained, but its next draw is " +
+                  words(expected));
     }
   }
   state_ = std::move(after);

@@ -23,9 +23,9 @@ struct Mixture {
 
 // What the mixer must know of a task beside its weight.
 struct TaskSize {
-  std::int64_t rows = 1;           // of its next draw
-  std::int64_t passes = 1;         // per row
-  std::int64_t tokens_per_row = 1; // declared
+  std::int64_t rows = 1;            // of its next draw
+  std::int64_t passes = 1;          // per row
+  std::int64_t tokens_per_row = 1;  // declared
 };
 
 // Rows [begin, begin + rows) of a task.
@@ -44,12 +44,13 @@ class Mixer {
 
   // The next k draws. Changes nothing: asking again gives the same.
   std::vector<Draw> Peek(std::int64_t k) const;
-  // These draws (the first ones of Peek) were trained; only now are they charged and their rows consumed. Any other
-  // draw is an Error, and then none of them is charged. Without Commit, Peek gives the same draws again.
+  // These draws (the first ones of Peek) were trained; only now are they charged and their rows consumed. Any
+  // other draw is an Error, and then none of them is charged. Without Commit, Peek gives the same draws
+  // again.
   void Commit(const std::vector<Draw>& draws);
 
-  // New weights from the next draw on. What tasks were owed is carried over, never judged anew; a paused task hands
-  // it to the others by share. Throws InputError as the constructor does, and then nothing has changed.
+  // New weights from the next draw on. What tasks were owed is carried over, never judged anew; a paused task
+  // hands it to the others by share. Throws InputError as the constructor does, and then nothing has changed.
   void SetMixture(Mixture mixture);
   // From the next draw on. Draws that were peeked before may no longer be committed.
   void SetSize(const std::string& task, TaskSize size);
@@ -57,9 +58,9 @@ class Mixer {
 
   struct Share {
     double asked = 0;
-    double delivered = 0;      // of what was charged since the last SetMixture
+    double delivered = 0;              // of what was charged since the last SetMixture
     std::int64_t rows = 0, draws = 0;  // since the run began
-    std::int64_t charged = 0;  // in the mixture's unit, since the last SetMixture
+    std::int64_t charged = 0;          // in the mixture's unit, since the last SetMixture
   };
   // Of every task that has a size or a counter, paused ones with asked = 0.
   std::map<std::string, Share> Shares() const;
@@ -67,8 +68,9 @@ class Mixer {
   double ShareError() const;
 
   nlohmann::json Save() const;
-  // Goes on where Save was called. Where this mixer was made with other weights than those that were saved, they take
-  // effect as if SetMixture had been called. Throws Error for a state that Save cannot have written.
+  // Goes on where Save was called. Where this mixer was made with other weights than those that were saved,
+  // they take effect as if SetMixture had been called. Throws Error for a state that Save cannot have
+  // written.
   void Load(const nlohmann::json& state);
 
  private:

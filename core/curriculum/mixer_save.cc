@@ -20,7 +20,8 @@ json Split(MixerTask::Owed owed) {
 }
 
 void Expect(bool good, const std::string& what) {
-  if (!good) throw Error("the saved state of the mixer cannot be used: " + what + "; take an older checkpoint");
+  if (!good)
+    throw Error("the saved state of the mixer cannot be used: " + what + "; take an older checkpoint");
 }
 
 std::int64_t Count(const json& object, const char* key, std::int64_t most = kMostCounts) {
@@ -33,8 +34,8 @@ std::int64_t Count(const json& object, const char* key, std::int64_t most = kMos
 
 MixerTask::Owed ReadOwed(const json& task) {
   const auto owed = task.find("owed");
-  const bool good = owed != task.end() && owed->is_array() && owed->size() == 2 && (*owed)[0].is_number_integer() &&
-                    (*owed)[1].is_number_integer();
+  const bool good = owed != task.end() && owed->is_array() && owed->size() == 2 &&
+                    (*owed)[0].is_number_integer() && (*owed)[1].is_number_integer();
   Expect(good, "owed is no pair of integers");
   const auto whole = (*owed)[0].get<std::int64_t>();
   const auto part = (*owed)[1].get<std::int64_t>();
@@ -106,8 +107,8 @@ json Mixer::Save() const {
 void Mixer::Load(const json& saved) {
   Expect(saved.is_object(), "it is no object");
   const std::int64_t version = Count(saved, "version");
-  Expect(version == kVersion, "it has version " + std::to_string(version) + ", this medley reads " +
-                                  std::to_string(kVersion));
+  Expect(version == kVersion,
+         "it has version " + std::to_string(version) + ", this medley reads " + std::to_string(kVersion));
   const auto unit = static_cast<ShareUnit>(Count(saved, "unit", static_cast<int>(ShareUnit::kPasses)));
   const auto order = static_cast<DrawOrder>(Count(saved, "order", static_cast<int>(DrawOrder::kUrn)));
   Expect(saved.contains("seed") && saved["seed"].is_number_unsigned(), "seed is no integer");
@@ -119,7 +120,8 @@ void Mixer::Load(const json& saved) {
   for (const json& task : saved["tasks"]) state.tasks.push_back(ReadTask(task));
   CheckSums(state.tasks, order == DrawOrder::kUrn);
 
-  const bool same = unit == mixture_.unit && order == mixture_.order && SameMixture(state.tasks, state_.tasks);
+  const bool same =
+      unit == mixture_.unit && order == mixture_.order && SameMixture(state.tasks, state_.tasks);
   if (same) {
     state_ = std::move(state);
     RefreshBatches();

@@ -44,14 +44,17 @@ std::vector<WeightProblem> CheckWeights(const Mixture& mixture) {
 
   const double sum = Sum(mixture);
   if (mixture.weights.empty()) return {{"", "expected at least one task with a weight above 0, found none"}};
-  if (sum <= 0) return {{"", "every weight is 0, so nothing can be drawn; give at least one task a weight above 0"}};
+  if (sum <= 0)
+    return {{"", "every weight is 0, so nothing can be drawn; give at least one task a weight above 0"}};
   if (mixture.order == DrawOrder::kUrn && sum > static_cast<double>(kLargestUrn)) {
     return {{"", "the urn would hold more than 1000000 cards; divide the weights by a common number"}};
   }
   for (const auto& [task, weight] : mixture.weights) {
     if (weight > 0 && weight / sum < 0x1.0p-32) {
-      problems.push_back({task, "less than one part in 2^32 of all weights: it would never be drawn; use 0 to pause "
-                                "the task"});
+      problems.push_back(
+          {task,
+           "less than one part in 2^32 of all weights: it would never be drawn; use 0 to pause "
+           "the task"});
     }
   }
   return problems;
@@ -70,7 +73,8 @@ std::vector<std::int64_t> FixedShares(const std::vector<double>& weights) {
     remainders.emplace_back(static_cast<double>(shares[i]) - exact, i);
   }
   std::sort(remainders.begin(), remainders.end());
-  // `left` is at most the number of weights; below 0 where rounding of `exact` or the minimum of 1 took too much.
+  // `left` is at most the number of weights; below 0 where rounding of `exact` or the minimum of 1 took too
+  // much.
   for (std::size_t k = 0; left > 0; ++k, --left) ++shares[remainders[k % remainders.size()].second];
   if (left < 0) *std::max_element(shares.begin(), shares.end()) += left;
   return shares;

@@ -19,11 +19,12 @@ struct WeightProblem {
 };
 std::vector<WeightProblem> CheckWeights(const Mixture& mixture);
 
-// Fixed-point shares that add up to kWholeShare exactly: each rounded down, and the units that are left go to the
-// largest remainders, ties to the first. The weights must have passed CheckWeights.
+// Fixed-point shares that add up to kWholeShare exactly: each rounded down, and the units that are left go to
+// the largest remainders, ties to the first. The weights must have passed CheckWeights.
 std::vector<std::int64_t> FixedShares(const std::vector<double>& weights);
 
-// The cards of an urn in the order of one filling: index i stands cards[i] times. A function of its arguments alone.
+// The cards of an urn in the order of one filling: index i stands cards[i] times. A function of its arguments
+// alone.
 std::vector<std::uint32_t> ShuffledCards(const std::vector<std::int64_t>& cards, std::uint64_t seed);
 
 }  // namespace medley

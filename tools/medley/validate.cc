@@ -48,16 +48,20 @@ void PrintSummary(const CheckedRun& checked, const Registry& registry) {
   mixer.Commit(mixer.Peek(simulated));
   const double scale = static_cast<double>(draws) / static_cast<double>(simulated);
 
-  std::printf("ok: %lld steps of %lld draw%s on %s, weights in %s (%s)\n\n", static_cast<long long>(run.steps),
-              static_cast<long long>(run.draws_per_step), run.draws_per_step == 1 ? "" : "s", run.device.c_str(),
-              std::string(EnumNames<ShareUnit>::kNames[static_cast<std::size_t>(checked.mixture.unit)]).c_str(),
-              std::string(EnumNames<DrawOrder>::kNames[static_cast<std::size_t>(checked.mixture.order)]).c_str());
-  std::printf("  %-24s %8s %6s %10s %12s  %s\n", "task", "share", "rows", "draws", "rows in all", "passes, mode");
+  std::printf(
+      "ok: %lld steps of %lld draw%s on %s, weights in %s (%s)\n\n", static_cast<long long>(run.steps),
+      static_cast<long long>(run.draws_per_step), run.draws_per_step == 1 ? "" : "s", run.device.c_str(),
+      std::string(EnumNames<ShareUnit>::kNames[static_cast<std::size_t>(checked.mixture.unit)]).c_str(),
+      std::string(EnumNames<DrawOrder>::kNames[static_cast<std::size_t>(checked.mixture.order)]).c_str());
+  std::printf("  %-24s %8s %6s %10s %12s  %s\n", "task", "share", "rows", "draws", "rows in all",
+              "passes, mode");
   const auto shares = mixer.Shares();
   std::vector<std::string> paused;
   for (const auto& [name, weight] : checked.mixture.weights) {
-    if (weight == 0) paused.push_back(name);
-    else PrintTask(checked, registry, name, shares.at(name), scale, sizes.at(name).rows);
+    if (weight == 0)
+      paused.push_back(name);
+    else
+      PrintTask(checked, registry, name, shares.at(name), scale, sizes.at(name).rows);
   }
   if (!paused.empty()) std::printf("  paused: %s\n", JoinNames(paused).c_str());
   std::printf("\n  model %s, tokenizer %s, seed %lld\n", DisplayPath(run.model).c_str(),
@@ -75,18 +79,21 @@ int RunValidate(int argc, char** argv) {
   app.add_option("KEY=VALUE", overrides, "values that replace the config's, such as steps=100");
   // Repeated rather than a list: a list would swallow CONFIG.
   app.add_option("--plugin-path", plugin_path, "a directory with plugins, searched first; may be repeated")
-      ->expected(1)
-      ->take_all();
+      ->allow_extra_args(false)
+      ->check(CLI::ExistingPath);
   app.add_option("--schema", schema, "print the JSON Schema of a kind of file instead")
       ->check(CLI::IsMember({"run", "weights", "model"}));
   if (!ParseArguments(app, argc, argv)) return 0;
 
   if (!schema.empty()) {
-    const auto json = schema == "run" ? RunConfigSchema() : schema == "weights" ? MixtureSchema() : AgentConfigSchema();
+    const auto json = schema == "run"       ? RunConfigSchema()
+                      : schema == "weights" ? MixtureSchema()
+                                            : AgentConfigSchema();
     std::cout << json.dump(2) << '\n';
     return 0;
   }
-  if (config_option->empty()) throw InputError("medley validate: CONFIG is required (medley validate --help)");
+  if (config_option->empty())
+    throw InputError("medley validate: CONFIG is required (medley validate --help)");
   PluginSearch search;
   search.paths.assign(plugin_path.begin(), plugin_path.end());
   for (const auto& path : PluginPaths(config, overrides)) search.paths.push_back(path);

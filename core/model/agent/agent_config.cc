@@ -14,44 +14,62 @@ constexpr double kMostLayers = 1024;
 
 template <typename Visitor>
 void Fields(Visitor& visit, AgentConfig::Language& c) {
-  visit(c.hidden, {.name = "hidden", .help = "Width of the residual stream, also of the image parts", .low = 1,
+  visit(c.hidden, {.name = "hidden",
+                   .help = "Width of the residual stream, also of the image parts",
+                   .low = 1,
                    .high = kMostWidth});
   visit(c.layers, {.name = "layers", .help = "Decoder layers", .low = 1, .high = kMostLayers});
   visit(c.heads, {.name = "heads", .help = "Query heads", .low = 1, .high = kMostLayers});
-  visit(c.kv_heads, {.name = "kv_heads", .help = "Key and value heads; divides heads", .low = 1,
-                     .high = kMostLayers});
-  visit(c.head_dim, {.name = "head_dim", .help = "Width of one head; even, for rotary positions", .low = 2,
-                     .high = 4096});
+  visit(c.kv_heads,
+        {.name = "kv_heads", .help = "Key and value heads; divides heads", .low = 1, .high = kMostLayers});
+  visit(
+      c.head_dim,
+      {.name = "head_dim", .help = "Width of one head; even, for rotary positions", .low = 2, .high = 4096});
   visit(c.ffn, {.name = "ffn", .help = "Width of the SwiGLU", .low = 1, .high = kMostWidth});
-  visit(c.vocabulary, {.name = "vocabulary", .help = "Rows of the embedding table; 0: the tokenizer's size",
-                       .low = 0, .high = 1 << 24});
-  visit(c.rms_epsilon, {.name = "rms_epsilon", .help = "Epsilon of every RMSNorm", .low = 0, .high = 1,
-                        .above_low = true});
-  visit(c.rope_base, {.name = "rope_base", .help = "Base of the rotary frequencies", .low = 1, .high = 1e12,
+  visit(c.vocabulary, {.name = "vocabulary",
+                       .help = "Rows of the embedding table; 0: the tokenizer's size",
+                       .low = 0,
+                       .high = 1 << 24});
+  visit(c.rms_epsilon,
+        {.name = "rms_epsilon", .help = "Epsilon of every RMSNorm", .low = 0, .high = 1, .above_low = true});
+  visit(c.rope_base, {.name = "rope_base",
+                      .help = "Base of the rotary frequencies",
+                      .low = 1,
+                      .high = 1e12,
                       .above_low = true});
   visit(c.tied, {.name = "tied", .help = "The embedding table is the output projection, too"});
 }
 
 template <typename Visitor>
 void Fields(Visitor& visit, AgentConfig::Image& c) {
-  visit(c.size, {.name = "size", .help = "Pixels a side; a multiple of patch", .low = 128, .high = 4096,
+  visit(c.size, {.name = "size",
+                 .help = "Pixels a side; a multiple of patch",
+                 .low = 128,
+                 .high = 4096,
                  .why = "below 128 the gold has no pixel: its radius rounds to one, which draws nothing"});
   visit(c.patch, {.name = "patch", .help = "Pixels a side of one patch", .low = 1, .high = 4096});
-  visit(c.mean, {.name = "mean", .help = "Taken from each pixel on the way in, added on the way out", .low = -1000,
+  visit(c.mean, {.name = "mean",
+                 .help = "Taken from each pixel on the way in, added on the way out",
+                 .low = -1000,
                  .high = 1000});
-  visit(c.scale, {.name = "scale", .help = "Times (pixel - mean) on the way in, undone on the way out", .low = 0,
-                  .high = 1000, .above_low = true});
+  visit(c.scale, {.name = "scale",
+                  .help = "Times (pixel - mean) on the way in, undone on the way out",
+                  .low = 0,
+                  .high = 1000,
+                  .above_low = true});
 }
 
 template <typename Visitor>
 void Fields(Visitor& visit, AgentConfig::Stack& c) {
-  visit(c.layers, {.name = "layers", .help = "Layers of attention over patches", .low = 1, .high = kMostLayers});
-  visit(c.heads, {.name = "heads", .help = "Attention heads; divides language.hidden", .low = 1,
-                  .high = kMostLayers});
+  visit(c.layers,
+        {.name = "layers", .help = "Layers of attention over patches", .low = 1, .high = kMostLayers});
+  visit(c.heads,
+        {.name = "heads", .help = "Attention heads; divides language.hidden", .low = 1, .high = kMostLayers});
   visit(c.ffn, {.name = "ffn", .help = "Width of the ReLU network", .low = 1, .high = kMostWidth});
-  visit(c.pre_norm, {.name = "pre_norm", .help = "Normalise before each part; false: after it, as published"});
-  visit(c.dropout, {.name = "dropout", .help = "Probability, while training", .low = 0, .high = 1,
-                    .below_high = true});
+  visit(c.pre_norm,
+        {.name = "pre_norm", .help = "Normalise before each part; false: after it, as published"});
+  visit(c.dropout,
+        {.name = "dropout", .help = "Probability, while training", .low = 0, .high = 1, .below_high = true});
 }
 
 template <typename Visitor>
@@ -77,9 +95,9 @@ void CheckTogether(ConfigFile& file, const AgentConfig& c) {
   }
   if (c.image.size % c.image.patch != 0) {
     const std::int64_t below = c.image.size / c.image.patch * c.image.patch;
-    file.FailAt({"image", "size"}, "expected a multiple of the patch of " + text(c.image.patch) + " pixels (" +
-                                       (below >= 128 ? text(below) + " or " : "") + text(below + c.image.patch) +
-                                       "), found " + text(c.image.size));
+    file.FailAt({"image", "size"}, "expected a multiple of the patch of " + text(c.image.patch) +
+                                       " pixels (" + (below >= 128 ? text(below) + " or " : "") +
+                                       text(below + c.image.patch) + "), found " + text(c.image.size));
   }
   // Two dimensions of positions, each with sine and cosine.
   if (c.language.hidden % 4 != 0) {
@@ -113,7 +131,8 @@ AgentConfig ReadAgentConfig(const std::filesystem::path& path) {
 }
 
 const std::vector<std::string>& AgentInputNames() {
-  static const std::vector<std::string> names = {"images", "tokens", "lengths", "supervised", "context_lengths"};
+  static const std::vector<std::string> names = {"images", "tokens", "lengths", "supervised",
+                                                 "context_lengths"};
   return names;
 }
 

@@ -1,0 +1,129 @@
+#include <gtest/gtest.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include <medley/base/bytes.h>
+#include <medley/base/error.h>
+#include <medley/base/files.h>
+#include <medley/base/random.h>
+#include <medley/base/suggest.h>
+
+namespace medley {
+namespace {
+
+namespace fs = std::filesystem;
+
+TEST(EditDistance, CountsInsertionsDeletionsReplacementsAndSwaps) {
+  EXPECT_EQ(EditDistance("", ""), 0u);
+  EXPECT_EQ(EditDistance("abc", ""), 3u);
+  EXPECT_EQ(EditDistance("steps", "steps"), 0u);
+  EXPECT_EQ(EditDistance("stpes", "steps"), 1u);
+  EXPECT_EQ(EditDistance("Steps", "steps"), 0u);
+  EXPECT_EQ(EditDistance("kitten", "sitting"), 3u);
+  EXPECT_EQ(EditDistance("ca", "abc"), 3u);
+}
+
+TEST(EditDistance, IsSymmetricAndObeysOneEdit) {
+  RowRandom random(1);
+  for (int i = 0; i < 2000; ++i) {
+    std::string a, b;
+    for (std::int64_t n = random.Below(7); n > 0; --n) a += static_cast<char>('a' + random.Below(3));
+    for (std::int64_t n = random.Below(7); n > 0; --n) b += static_cast<char>('a' + random.Below(3));
+    ASSERT_EQ(EditDistance(a, b), EditDistance(b, a));
+    ASSERT_EQ(EditDistance(a, b) == 0, a == b);
+    ASSERT_LE(EditDistance(a + "x", b), EditDistance(a, b) + 1);
+  }
+}
+
+TEST(DidYouMean, NamesTheNearestAndNothingFar) {
+  const std::vector<std::string> names = {"control", "position_qa", "beta1", "beta2"};
+  EXPECT_EQ(DidYouMean("contrl", names), "; did you mean 'control'?");
+  EXPECT_EQ(DidYouMean("postion_qa", names), "; did you mean 'position_qa'?");
+  EXPECT_EQ(DidYouMean("beta", names), "; did you mean 'beta1' or 'beta2'?");
+  EXPECT_EQ(DidYouMean("zebra", names), "");
+  EXPECT_EQ(DidYouMean("", names), "");
+  EXPECT_EQ(DidYouMean(std::string(1 << 20, 'x'), names), "");
+  EXPECT_EQ(DidYouMean("x", {}), "");
+}
+
+TEST(Bytes, AreWrittenForPeople) {
+  EXPECT_EQ(FormatBytes(0), "0 B");
+  EXPECT_EQ(FormatBytes(1023), "1023 B");
+  EXPECT_EQ(FormatBytes(1024), "1 KiB");
+  EXPECT_EQ(FormatBytes(3LL << 29), "1.5 GiB");
+  EXPECT_EQ(FormatBytes(6LL << 30), "6 GiB");
+  EXPECT_EQ(FormatBytes((1LL << 30) - 1), "1 GiB");
+  EXPECT_EQ(FormatBytes(-1536), "-1.5 KiB");
+  EXPECT_EQ(FormatBytes(INT64_MIN), "-8192 PiB");
+}
+
+TEST(Bytes, AreReadInEveryUnit) {
+  EXPECT_EQ(ParseBytes("6GiB"), 6LL << 30);
+  EXPECT_EQ(ParseBytes("1.5 MiB"), 3LL << 19);
+  EXPECT_EQ(ParseBytes("500MB"), 500000000);
+  EXPECT_EQ(ParseBytes("1024"), 1024);
+  EXPECT_EQ(ParseBytes("12b"), 12);
+  EXPECT_EQ(ParseBytes("2tib"), 2LL << 40);
+  for (const char* bad :
+       {"", "GiB", "-1", "6 G", "6GiBs", "nan", "inf", "1e30", "9999999TiB", "6.GiB.", "0x10"}) {
+    EXPECT_THROW(ParseBytes(bad), InputError) << bad;
+  }
+  for (const std::int64_t bytes : {1LL << 10, 3LL << 29, 5LL << 40}) {
+    EXPECT_EQ(ParseBytes(FormatBytes(bytes)), bytes);
+  }
+}
+
+class Files : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    std::string pattern = fs::temp_directory_path() / "medley_base_XXXXXX";
+    ASSERT_NE(mkdtemp(pattern.data()), nullptr);
+    directory_ = pattern;
+  }
+  void TearDown() override { fs::remove_all(directory_); }
+
+  static std::string MessageOf(const fs::path& file, std::int64_t most = 1 << 20) {
+    try {
+      ReadFile(file, most);
+    } catch (const InputError& error) {
+      return error.what();
+    }
+    return "";
+  }
+
+  fs::path directory_;
+};
+
+TEST_F(Files, AreReadWhole) {
+  const std::string bytes = std::string("a\0b\n", 4) + std::string(200000, 'x');
+  std::ofstream(directory_ / "f", std::ios::binary) << bytes;
+  EXPECT_EQ(ReadFile(directory_ / "f"), bytes);
+  EXPECT_NE(MessageOf(directory_ / "f", 1000).find("longer than 1000 B"), std::string::npos);
+  std::ofstream(directory_ / "empty", std::ios::binary);
+  EXPECT_EQ(ReadFile(directory_ / "empty"), "");
+}
+
+TEST_F(Files, ThatCannotBeReadSayWhy) {
+  std::ofstream(directory_ / "weights.json") << "{}";
+  EXPECT_EQ(MessageOf(directory_ / "wieghts.json"),
+            "no such file: " + (directory_ / "wieghts.json").string() + "; did you mean 'weights.json'?");
+  EXPECT_NE(MessageOf(directory_).find("is a directory; expected a file"), std::string::npos);
+  ASSERT_EQ(mkfifo((directory_ / "pipe").c_str(), 0600), 0);
+  EXPECT_NE(MessageOf(directory_ / "pipe").find("is a FIFO"), std::string::npos);
+  EXPECT_NE(MessageOf("/dev/null").find("is a device"), std::string::npos);
+  EXPECT_NE(MessageOf(directory_ / "weights.json/x"), "");
+  EXPECT_EQ(DirectoryProblem(directory_), "");
+  EXPECT_NE(DirectoryProblem(directory_ / "weights.json"), "");
+}
+
+TEST_F(Files, AreCalledAsPeopleCallThem) {
+  EXPECT_EQ(DisplayPath(fs::current_path() / "a" / "b.json"), "a/b.json");
+  EXPECT_EQ(DisplayPath("/nowhere/b.json"), "/nowhere/b.json");
+  EXPECT_EQ(DisplayPath("a/b.json"), "a/b.json");
+}
+
+}  // namespace
+}  // namespace medley

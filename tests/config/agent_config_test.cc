@@ -1,0 +1,73 @@
+#include <gtest/gtest.h>
+
+#include <medley/model/agent/agent_config.h>
+
+#include "config/config_testing.h"
+
+namespace medley::testing {
+namespace {
+
+std::string ModelMistakes(const Workspace& work, const std::string& language, const std::string& image,
+                          const std::string& encoder = "") {
+  work.Write("model.json", "{\"kind\": \"agent\", \"language\": {" + language + "}, \"image\": {" + image +
+                               "}, \"encoder\": {" + encoder + "}, \"decoder\": {}}");
+  return MistakesOf([&] { ReadAgentConfig(work / "model.json"); });
+}
+
+TEST(AgentConfig, ReadsBackTheSame) {
+  const Workspace work;
+  AgentConfig config = ReadAgentConfig(work / "model.json");
+  config.language.rms_epsilon = 3e-7;
+  config.image.size = 224;
+  config.image.patch = 14;
+  config.encoder.pre_norm = true;
+  work.Write("model.json", ToJson(config).dump());
+  EXPECT_EQ(ToJson(ReadAgentConfig(work / "model.json")).dump(), ToJson(config).dump());
+}
+
+TEST(AgentConfig, ThePublishedSizesAreLegal) {
+  const Workspace work;
+  EXPECT_EQ(
+      ModelMistakes(work,
+                    R"("hidden": 1024, "layers": 28, "heads": 16, "kv_heads": 8, "head_dim": 128, "ffn": 3072,
+                             "vocabulary": 151936)",
+                    R"("size": 224, "patch": 14)", R"("layers": 6, "heads": 8, "ffn": 2048)"),
+      "");
+}
+
+TEST(AgentConfig, AnImageOf100PixelsIsRefusedWithTheReason) {
+  const Workspace work;
+  const std::string text = ModelMistakes(work, "", "\"size\": 100, \"patch\": 10");
+  EXPECT_TRUE(
+      Has(text,
+          "image.size: expected an integer of at least 128 and at most 4096 (below 128 the gold has no "
+          "pixel"))
+      << text;
+  EXPECT_TRUE(Has(text, "found 100")) << text;
+}
+
+TEST(AgentConfig, SizesMustFitEachOther) {
+  const Workspace work;
+  EXPECT_TRUE(Has(ModelMistakes(work, "", "\"size\": 130"),
+                  "image.size: expected a multiple of the patch of 16 pixels (128 or 144), found 130"));
+  EXPECT_TRUE(Has(ModelMistakes(work, "\"heads\": 4, \"kv_heads\": 3", ""),
+                  "expected a divisor of the 4 heads, found 3"));
+  EXPECT_TRUE(Has(ModelMistakes(work, "\"head_dim\": 15", ""), "language.head_dim: expected an even number"));
+  EXPECT_TRUE(Has(ModelMistakes(work, "\"hidden\": 66", ""), "language.hidden: expected a multiple of 4"));
+  EXPECT_TRUE(Has(ModelMistakes(work, "\"hidden\": 64", "", "\"heads\": 5"),
+                  "encoder.heads: expected a divisor of language.hidden (64), found 5"));
+  EXPECT_TRUE(Has(ModelMistakes(work, "\"layers\": 0, \"rope_base\": 1", "\"scale\": 0"), "3 mistakes"));
+  EXPECT_TRUE(Has(ModelMistakes(work, "", "", "\"dropout\": 1"),
+                  "encoder.dropout: expected a number of at least 0 and "
+                  "below 1"));
+}
+
+TEST(AgentConfig, AnotherKindIsRefused) {
+  const Workspace work;
+  work.Write("model.json", R"({"kind": "agnet", "language": {}, "image": {}, "encoder": {}, "decoder": {}})");
+  EXPECT_TRUE(Has(MistakesOf([&] { ReadAgentConfig(work / "model.json"); }),
+                  "kind: expected \"agent\", found \"agnet\"; did you mean 'agent'?"));
+}
+
+}  // namespace
+}  // namespace medley::testing

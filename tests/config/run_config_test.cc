@@ -1,0 +1,213 @@
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+
+#include <medley/config/run_config.h>
+
+#include "config/config_testing.h"
+
+namespace medley::testing {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::string RunMistakes(const Workspace& work, const std::string& more,
+                        const std::vector<std::string>& overrides = {}) {
+  const fs::path file = work.WriteRun(more);
+  return MistakesOf([&] { ReadRunConfig(file, overrides); });
+}
+
+TEST(RunConfig, FillsInDefaultsAndMakesPathsAbsolute) {
+  const Workspace work;
+  const RunConfig config =
+      ReadRunConfig(work.WriteRun("  \"steps\": 7, \"tasks\": {\"alpha\": {\"rows\": 32}}"));
+  EXPECT_EQ(config.steps, 7);
+  EXPECT_EQ(config.model, fs::canonical(work / "model.json"));
+  EXPECT_EQ(config.tasks.at("alpha").rows, 32);
+  EXPECT_EQ(config.tasks.at("alpha").variant, "default");
+  EXPECT_EQ(config.optimizer.beta2, RunConfig().optimizer.beta2);
+}
+
+TEST(RunConfig, PathsAreRelativeToTheFileThatNamesThem) {
+  const Workspace work;
+  work.Write(
+      "runs/deep/run.json",
+      R"({"model": "../../model.json", "tokenizer": "../../small.model", "weights": "../../weights.json",
+                 "control_text": "../../control.txt"})");
+  EXPECT_EQ(ReadRunConfig(work / "runs/deep/run.json").weights, fs::canonical(work / "weights.json"));
+}
+
+TEST(RunConfig, TheResolvedConfigReadsBackTheSame) {
+  const Workspace work;
+  fs::create_directory(work / "other_run");
+  const RunConfig config = ReadRunConfig(work.WriteRun(R"(
+    "device": "cuda", "threads": 3, "seed": 9, "steps": 12, "hours": 0.25, "draws_per_step": 2,
+    "on_task_error": "drop", "init_from": {"run": "other_run", "match": ["img_*"]},
+    "plugin_path": ["."], "eval": {"every": 5, "rows": 9}, "checkpoint": {"every": 1, "keep": 3},
+    "optimizer": {"learning_rate": 0.1, "groups": [{"match": "a*", "frozen": true},
+                                                   {"match": "b", "weight_decay": 0, "learning_rate_scale": 0.5}]},
+    "tasks": {"alpha": {"rows": 64, "micro_rows": 16, "mode": "joint", "variant": "fused",
+                        "options": {"x": 0.1}, "terms": {"t": 2}}})"));
+  const std::string dumped = ToJson(config).dump(2);
+  work.Write("elsewhere/config.json", dumped);
+  EXPECT_EQ(ToJson(ReadRunConfig(work / "elsewhere/config.json")).dump(2), dumped);
+  EXPECT_TRUE(Has(dumped, "\"micro_rows\": 16"));
+  EXPECT_LT(ReadRunConfig(work / "elsewhere/config.json").optimizer.groups[0].weight_decay, 0);
+}
+
+TEST(RunConfig, AllMistakesOfAFileComeAtOnceFromTopToBottomWithLineAndColumn) {
+  const Workspace work;
+  const std::string text = RunMistakes(work, R"(  "stepz": 5,
+  "threads": "many",
+  "draws_per_step": 0,
+  "seed": 1.5,
+  "device": "gpu",
+  "eval": {"every": 3, "row": 4},
+  "tasks": {"alpha": {"rows": -1, "mode": "joined", "options": {"x": null}}})");
+  const std::string file = (work / "run.json").string();
+  EXPECT_EQ(Lines(text), 10u) << text;
+  EXPECT_TRUE(Has(text, "9 mistakes in the input\n")) << text;
+  EXPECT_TRUE(Has(text, file + ":6:3: stepz: unknown key; did you mean 'steps'? (allowed: ")) << text;
+  EXPECT_TRUE(
+      Has(text, file + ":7:14: threads: expected an integer of at least 0 and at most 4096, found \"many\""))
+      << text;
+  EXPECT_TRUE(Has(text, file + ":8:21: draws_per_step: expected an integer of at least 1")) << text;
+  EXPECT_TRUE(Has(text, file + ":9:11: seed: expected an integer of at least 0, found 1.5")) << text;
+  EXPECT_TRUE(Has(text, file + ":10:13: device: expected \"cpu\" or \"cuda\", found \"gpu\"")) << text;
+  EXPECT_TRUE(Has(text, file + ":11:24: eval.row: unknown key; did you mean 'rows'? (allowed: every, rows)"))
+      << text;
+  EXPECT_TRUE(
+      Has(text, ": tasks.alpha.rows: expected an integer of at least 1 and at most 1048576, found -1"));
+  EXPECT_TRUE(Has(
+      text,
+      ": tasks.alpha.mode: expected \"joint\" or \"sequential\", found \"joined\"; did you mean 'joint'?"))
+      << text;
+  EXPECT_TRUE(Has(text, ": tasks.alpha.options.x: expected a number, found null")) << text;
+  EXPECT_LT(text.find("stepz"), text.find("threads"));
+}
+
+TEST(RunConfig, MissingKeysAndMissingFilesAreNamed) {
+  const Workspace work;
+  work.Write("run.json", "{\"model\": \"modle.json\", \"weights\": \".\"}");
+  const std::string text = MistakesOf([&] { ReadRunConfig(work / "run.json"); });
+  EXPECT_TRUE(Has(text, ":1:1: tokenizer: missing; it is required")) << text;
+  EXPECT_TRUE(Has(text, ":1:1: control_text: missing; it is required")) << text;
+  EXPECT_TRUE(Has(
+      text, ":1:11: model: no such file: " + (work / "modle.json").string() + "; did you mean 'model.json'?"))
+      << text;
+  EXPECT_TRUE(Has(text, "weights: ") && Has(text, "is a directory; expected a file")) << text;
+  EXPECT_TRUE(Has(MistakesOf([&] { ReadRunConfig(work / "rum.json"); }), "no such file")) << text;
+}
+
+TEST(RunConfig, AFifoIsRefusedAndNotWaitedFor) {
+  const Workspace work;
+  ASSERT_EQ(mkfifo((work / "pipe").c_str(), 0600), 0);
+  EXPECT_TRUE(Has(MistakesOf([&] { ReadRunConfig(work / "pipe"); }), "is a FIFO; expected a file"));
+}
+
+TEST(RunConfig, TextThatIsNoJsonIsRefusedWhereItBreaks) {
+  const Workspace work;
+  const auto mistake = [&](const std::string& text) {
+    work.Write("run.json", text);
+    return MistakesOf([&] { ReadRunConfig(work / "run.json"); });
+  };
+  EXPECT_TRUE(Has(mistake("{\n  \"steps\": 5,\n}"), "run.json:3:1: not valid JSON"))
+      << mistake("{\n  \"steps\": 5,\n}");
+  EXPECT_TRUE(Has(mistake("{\n  // why\n}"), "run.json:2:3: not valid JSON")) << mistake("{\n  // why\n}");
+  EXPECT_TRUE(Has(mistake("{// why\n}"), "JSON has no comments"));
+  EXPECT_TRUE(Has(mistake("{\"hours\": NaN}"), "run.json:1:11: not valid JSON"));
+  EXPECT_TRUE(Has(mistake("{\"hours\": NaN}"), "JSON has no NaN"));
+  EXPECT_TRUE(
+      Has(mistake("{\"hours\": 1e999}"), "run.json:1:11: not valid JSON: the number 1e999 is too large"));
+  EXPECT_TRUE(Has(mistake(""), "not valid JSON"));
+  EXPECT_TRUE(Has(mistake("[]"), "expected an object, found an array"));
+  EXPECT_TRUE(Has(mistake(std::string(100000, '[')), "nested more than 64 levels deep"));
+  EXPECT_TRUE(Has(mistake("{\"steps\": 5,\n \"steps\": 6}"),
+                  "run.json:2:2: steps: the key stands twice (first on line 1)"));
+}
+
+TEST(RunConfig, NumbersThatNoRunCanHaveAreRefused) {
+  const Workspace work;
+  for (const char* bad : {"\"steps\": 0",
+                          "\"steps\": -5",
+                          "\"steps\": 1e30",
+                          "\"hours\": -1",
+                          "\"threads\": -2",
+                          "\"seed\": -1",
+                          "\"optimizer\": {\"learning_rate\": 0}",
+                          "\"optimizer\": {\"beta1\": 1}",
+                          "\"optimizer\": {\"decay_fraction\": 1.1}",
+                          "\"optimizer\": {\"clip_norm\": -1}",
+                          "\"steps\": 18446744073709551616",
+                          "\"steps\": true",
+                          "\"steps\": \"5\"",
+                          "\"checkpoint\": {\"keep\": 0}",
+                          "\"tasks\": {\"a\": {\"terms\": {\"t\": -1}}}",
+                          "\"optimizer\": {\"groups\": [{\"frozen\": true}]}",
+                          "\"tasks\": []",
+                          "\"tasks\": {\"a\": 5}",
+                          "\"plugin_path\": [\"nowhere\"]",
+                          "\"device\": \"\"",
+                          "\"tasks\": {\"a\": {\"rows\": 4, \"micro_rows\": 8}}",
+                          "\"init_from\": {}",
+                          "\"tasks\": {\"a\": {\"mode\": \"\"}}"}) {
+    EXPECT_NE(RunMistakes(work, bad), "") << bad;
+  }
+  for (const char* good : {"\"steps\": 1e3", "\"steps\": 5.0", "\"optimizer\": {\"beta1\": 0}",
+                           "\"hours\": 1e-3", "\"$schema\": \"x\"", "\"tasks\": {}"}) {
+    EXPECT_EQ(RunMistakes(work, good), "") << good;
+  }
+}
+
+TEST(Overrides, ReplaceAndAddValues) {
+  const Workspace work;
+  const RunConfig config =
+      ReadRunConfig(work.WriteRun("  \"steps\": 7, \"optimizer\": {\"groups\": [{\"match\": \"a\"}]}"),
+                    {"steps=11", "device=cuda", "tasks.alpha.rows=48", "eval={\"every\": 4}",
+                     "optimizer.learning_rate=2e-3", "optimizer.groups.0.frozen=true",
+                     "optimizer.groups.1.match=b*", "steps=12", "tasks.alpha.options.x=0.25"});
+  EXPECT_EQ(config.steps, 12);
+  EXPECT_EQ(config.device, "cuda");
+  EXPECT_EQ(config.tasks.at("alpha").rows, 48);
+  EXPECT_EQ(config.tasks.at("alpha").options.at("x"), 0.25);
+  EXPECT_EQ(config.eval.every, 4);
+  EXPECT_EQ(config.optimizer.learning_rate, 2e-3);
+  ASSERT_EQ(config.optimizer.groups.size(), 2u);
+  EXPECT_TRUE(config.optimizer.groups[0].frozen);
+  EXPECT_EQ(config.optimizer.groups[1].match, "b*");
+}
+
+TEST(Overrides, PathsAreRelativeToTheWorkingDirectory) {
+  const Workspace work;
+  const fs::path before = fs::current_path();
+  const fs::path run = work.WriteRun();
+  work.Write("here/other.json", "{\"weights\": {\"alpha\": 1}}");
+  fs::current_path(work / "here");
+  const fs::path weights = ReadRunConfig(run, {"weights=other.json"}).weights;
+  fs::current_path(before);
+  EXPECT_EQ(weights, fs::canonical(work / "here/other.json"));
+}
+
+TEST(Overrides, MistakesNameTheCommandLine) {
+  const Workspace work;
+  const std::string text = RunMistakes(work, "",
+                                       {"stepz=5", "optimizer.learning_rat=1", "threads=many", "nonsense",
+                                        "=5", "a..b=1", "model.x=1", "steps="});
+  EXPECT_TRUE(Has(text, "command line: stepz: unknown key; did you mean 'steps'?")) << text;
+  EXPECT_TRUE(Has(text, "command line: optimizer.learning_rat: unknown key; did you mean 'learning_rate'?"))
+      << text;
+  EXPECT_TRUE(
+      Has(text, "command line: threads: expected an integer of at least 0 and at most 4096, found \"many\""));
+  EXPECT_TRUE(Has(
+      text, "command line: expected key.path=value such as optimizer.learning_rate=1e-3, found 'nonsense'"));
+  EXPECT_TRUE(Has(text, "found '=5'") && Has(text, "found 'a..b=1'")) << text;
+  EXPECT_TRUE(Has(text, "command line: model.x: model is \"model.json\" and has no 'x'")) << text;
+  EXPECT_TRUE(Has(text, "command line: steps: expected an integer of at least 1, found \"\"")) << text;
+}
+
+TEST(Overrides, MayMendTheFile) {
+  const Workspace work;
+  EXPECT_EQ(RunMistakes(work, "  \"steps\": -4", {"steps=4"}), "");
+}
+
+}  // namespace
+}  // namespace medley::testing

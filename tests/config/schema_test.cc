@@ -1,0 +1,287 @@
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <sstream>
+#include <tuple>
+#include <valijson/adapters/nlohmann_json_adapter.hpp>
+#include <valijson/schema.hpp>
+#include <valijson/schema_parser.hpp>
+#include <valijson/validator.hpp>
+
+#include <medley/base/files.h>
+#include <medley/base/random.h>
+#include <medley/config/readers.h>
+
+#include "config/config_testing.h"
+
+namespace medley::testing {
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+using nlohmann::ordered_json;
+
+// One kind of config file: its published schema, its reader and where the shipped ones lie.
+struct Kind {
+  const char* name;
+  const char* directory;
+  ordered_json schema;
+  std::string (*mistakes)(const fs::path&);
+};
+
+template <typename Config>
+std::string Mistakes(const fs::path& path) {
+  Diagnostics diagnostics;
+  ConfigFile file(path, diagnostics);
+  Config config;
+  ReadConfig(file, config);
+  return diagnostics.Text();
+}
+
+const std::vector<Kind>& Kinds() {
+  static const std::vector<Kind> kinds = {
+      {"run", "runs", RunConfigSchema(), &Mistakes<RunConfig>},
+      {"weights", "weights", MixtureSchema(), &Mistakes<Mixture>},
+      {"model", "models", AgentConfigSchema(), &Mistakes<AgentConfig>},
+  };
+  return kinds;
+}
+
+fs::path Source(const std::string& path) { return fs::path(MEDLEY_SOURCE_DIR) / path; }
+
+// 4.0 is an integer in draft 7; valijson does not know.
+json WithPlainIntegers(json value) {
+  if (value.is_structured()) {
+    for (json& item : value) item = WithPlainIntegers(item);
+  } else if (value.is_number_float()) {
+    const double number = value.get<double>();
+    if (number == std::floor(number) && std::abs(number) < 9e15) return static_cast<std::int64_t>(number);
+  }
+  return value;
+}
+
+bool FollowsSchema(const ordered_json& schema_json, const json& exact) {
+  const json document = WithPlainIntegers(exact);
+  const json plain = json::parse(schema_json.dump());
+  valijson::Schema schema;
+  valijson::SchemaParser parser(valijson::SchemaParser::kDraft7);
+  parser.populateSchema(valijson::adapters::NlohmannJsonAdapter(plain), schema);
+  valijson::Validator validator;
+  return validator.validate(schema, valijson::adapters::NlohmannJsonAdapter(document), nullptr);
+}
+
+std::vector<fs::path> Shipped(const Kind& kind) {
+  std::vector<fs::path> files;
+  if (!fs::exists(Source("configs") / kind.directory)) return files;
+  for (const auto& entry : fs::directory_iterator(Source("configs") / kind.directory)) {
+    if (entry.path().extension() == ".json") files.push_back(entry.path());
+  }
+  return files;
+}
+
+// Documents of a kind whose paths exist in the workspace.
+std::vector<json> Examples(const Kind& kind, const Workspace& work) {
+  if (kind.name == std::string("weights")) {
+    return {json::parse(
+        R"({"$schema": "s", "unit": "rows", "order": "deficit", "weights": {"alpha": 3, "beta": 0.5}})")};
+  }
+  if (kind.name == std::string("model")) {
+    json full = ToJson(AgentConfig());
+    full["kind"] = "agent";
+    return {full, json::parse(Workspace::kModel)};
+  }
+  const auto file = work.WriteRun(R"("init_from": {"run": ".", "match": ["a"]}, "plugin_path": ["."],
+    "optimizer": {"groups": [{"match": "a*", "frozen": true}, {"match": "b", "weight_decay": 0}]},
+    "tasks": {"alpha": {"rows": 64, "micro_rows": 16, "mode": "joint", "options": {"x": 0.1}, "terms": {"t": 2}}})");
+  return {json::parse(ToJson(ReadRunConfig(file)).dump()), json::parse(ReadFile(work.WriteRun()))};
+}
+
+// Mistakes that no schema of one file can see: sums, sizes that must fit each other, files that must be
+// there.
+bool OnlyTogether(const std::string& mistakes) {
+  std::istringstream lines(mistakes);
+  for (std::string line; std::getline(lines, line);) {
+    bool together = false;
+    for (const char* words :
+         {"no such file", "no such directory", "is a directory; expected", "is a file; expected", "divisor",
+          "multiple of", "even number", "at most the draw's", "every weight is 0", "less than one part",
+          "whole number of cards", "expected at least one task", "more than 1000000 cards"}) {
+      together = together || Has(line, words);
+    }
+    if (!together) return false;
+  }
+  return true;
+}
+
+// A random place of a document.
+json& Pick(json& node, RowRandom& random) {
+  if (!node.is_structured() || node.empty() || random.Below(3) == 0) return node;
+  auto item = node.begin();
+  std::advance(item, random.Below(static_cast<std::int64_t>(node.size())));
+  return Pick(*item, random);
+}
+
+json RandomValue(RowRandom& random) {
+  static const std::vector<json> values = {nullptr,
+                                           true,
+                                           false,
+                                           0,
+                                           1,
+                                           -1,
+                                           2,
+                                           3.5,
+                                           -0.25,
+                                           1e-9,
+                                           1e15,
+                                           1e300,
+                                           128,
+                                           4096,
+                                           "",
+                                           "text",
+                                           "joint",
+                                           "urn",
+                                           "rows",
+                                           "cpu",
+                                           "model.json",
+                                           json::array(),
+                                           json::object(),
+                                           json::array({1}),
+                                           json{{"rows", 4}},
+                                           json{{"match", "x"}},
+                                           4.0,
+                                           9007199254740993};
+  return values[static_cast<std::size_t>(random.Below(static_cast<std::int64_t>(values.size())))];
+}
+
+json Mutated(json document, RowRandom& random) {
+  const auto changes = 1 + random.Below(3);
+  for (std::int64_t i = 0; i < changes; ++i) {
+    json& place = Pick(document, random);
+    const std::int64_t how = random.Below(4);
+    if (how == 0 && place.is_object() && !place.empty()) {
+      auto item = place.begin();
+      std::advance(item, random.Below(static_cast<std::int64_t>(place.size())));
+      place.erase(item);
+    } else if (how == 1 && place.is_object()) {
+      place[random.Coin() ? "rows" : "extra"] = RandomValue(random);
+    } else if (&place != &document || random.Below(20) == 0) {
+      place = RandomValue(random);
+    }
+  }
+  return document;
+}
+
+TEST(Schemas, ThePublishedOnesAreWhatTheCodeSays) {
+  for (const Kind& kind : Kinds()) {
+    const std::string file = std::string("configs/schema/") + kind.name + ".schema.json";
+    EXPECT_EQ(ReadFile(Source(file)), kind.schema.dump(2) + "\n")
+        << "run: medley validate --schema " << kind.name << " > " << file;
+  }
+}
+
+TEST(Schemas, EveryShippedConfigFollowsItsSchemaAndItsReader) {
+  for (const Kind& kind : Kinds()) {
+    for (const fs::path& file : Shipped(kind)) {
+      EXPECT_TRUE(FollowsSchema(kind.schema, json::parse(ReadFile(file)))) << file;
+      EXPECT_TRUE(OnlyTogether(kind.mistakes(file))) << file << "\n" << kind.mistakes(file);
+    }
+  }
+}
+
+TEST(Schemas, AgreeWithTheReadersOnMutatedDocuments) {
+  const Workspace work;
+  for (const Kind& kind : Kinds()) {
+    int refused = 0, accepted = 0;
+    for (const json& example : Examples(kind, work)) {
+      ASSERT_TRUE(FollowsSchema(kind.schema, example)) << example.dump(1);
+      for (std::uint64_t seed = 0; seed < 500; ++seed) {
+        RowRandom random(CombineSeeds(seed, HashName(kind.name)));
+        const json document = Mutated(example, random);
+        const std::string mistakes = kind.mistakes(work.Write("mutated.json", document.dump(1)));
+        const bool follows = FollowsSchema(kind.schema, document);
+        (follows ? accepted : refused) += 1;
+        if (follows) {
+          ASSERT_TRUE(OnlyTogether(mistakes)) << kind.name << " seed " << seed << "\n"
+                                              << mistakes << document.dump(1);
+        } else {
+          ASSERT_NE(mistakes, "") << kind.name << " seed " << seed << "\n" << document.dump(1);
+        }
+      }
+    }
+    EXPECT_GT(refused, 100) << kind.name;
+    EXPECT_GT(accepted, 20) << kind.name;
+  }
+}
+
+// Every way to mistype a word by one edit with a few letters.
+std::vector<std::string> OneEdit(const std::string& word) {
+  std::vector<std::string> all;
+  for (std::size_t i = 0; i <= word.size(); ++i) {
+    for (const char letter : std::string("aZ_")) {
+      all.push_back(word.substr(0, i) + letter + word.substr(i));
+      if (i < word.size()) all.push_back(word.substr(0, i) + letter + word.substr(i + 1));
+    }
+    if (i < word.size()) all.push_back(word.substr(0, i) + word.substr(i + 1));
+    if (i + 1 < word.size()) {
+      std::string swapped = word;
+      std::swap(swapped[i], swapped[i + 1]);
+      all.push_back(swapped);
+    }
+  }
+  std::sort(all.begin(), all.end());
+  all.erase(std::unique(all.begin(), all.end()), all.end());
+  return all;
+}
+
+// The keys of an object that have names of their own: not the tasks' and the options', which the user chose.
+void CollectKeys(const ordered_json& schema, const json& document, const json::json_pointer& at,
+                 std::vector<std::tuple<json::json_pointer, std::string, std::vector<std::string>>>& keys) {
+  if (document.is_array()) {
+    for (std::size_t i = 0; i < document.size(); ++i) CollectKeys(schema["items"], document[i], at / i, keys);
+  }
+  if (!document.is_object()) return;
+  std::vector<std::string> siblings;
+  if (schema.contains("properties")) {
+    for (const auto& item : schema["properties"].items()) siblings.push_back(item.key());
+  }
+  for (const auto& [key, value] : document.items()) {
+    if (siblings.empty()) {
+      CollectKeys(schema["additionalProperties"], value, at / key, keys);
+    } else {
+      keys.emplace_back(at, key, siblings);
+      CollectKeys(schema["properties"][key], value, at / key, keys);
+    }
+  }
+}
+
+TEST(Suggestions, EveryKeyOfEveryExampleMistypedByOneEditIsRefusedWithTheRightOne) {
+  const Workspace work;
+  int tried = 0;
+  for (const Kind& kind : Kinds()) {
+    std::vector<json> examples = Examples(kind, work);
+    for (const fs::path& file : Shipped(kind)) examples.push_back(json::parse(ReadFile(file)));
+    for (const json& example : examples) {
+      std::vector<std::tuple<json::json_pointer, std::string, std::vector<std::string>>> keys;
+      CollectKeys(kind.schema, example, json::json_pointer(), keys);
+      for (const auto& [at, key, siblings] : keys) {
+        for (const std::string& typo : OneEdit(key)) {
+          if (std::find(siblings.begin(), siblings.end(), typo) != siblings.end()) continue;
+          json document = example;
+          document[at][typo] = document[at][key];
+          document[at].erase(key);
+          const std::string mistakes = kind.mistakes(work.Write("typo.json", document.dump(1)));
+          const std::size_t start = mistakes.find(typo + ": unknown key; did you mean ");
+          ASSERT_NE(start, std::string::npos) << typo << " for " << key << "\n" << mistakes;
+          const std::string suggestion = mistakes.substr(start, mistakes.find("? (allowed", start) - start);
+          ASSERT_TRUE(Has(suggestion, "'" + key + "'")) << typo << " for " << key << "\n" << mistakes;
+          ++tried;
+        }
+      }
+    }
+  }
+  EXPECT_GT(tried, 5000);
+}
+
+}  // namespace
+}  // namespace medley::testing
