@@ -18,8 +18,9 @@ AppendFile::AppendFile(std::filesystem::path path, std::int64_t keep_bytes) : pa
   struct stat info {};
   if (::fstat(fd_, &info) != 0) ThrowFileError("look at", path_, errno);
   if (info.st_size < keep_bytes) {
-    throw Error(path_.string() + " has " + std::to_string(info.st_size) + " bytes, but the checkpoint was saved after " +
-                std::to_string(keep_bytes) + "; the log was damaged");
+    throw Error(path_.string() + " has " + std::to_string(info.st_size) +
+                " bytes, but the checkpoint was saved after " + std::to_string(keep_bytes) +
+                "; the log was damaged");
   }
   if (::ftruncate(fd_, keep_bytes) != 0) ThrowFileError("shorten", path_, errno);
   if (::lseek(fd_, keep_bytes, SEEK_SET) < 0) ThrowFileError("seek in", path_, errno);

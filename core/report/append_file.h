@@ -7,11 +7,11 @@
 
 namespace medley {
 
-// A log that a checkpoint can point into: lines are appended, made durable by Sync, and cut back to a committed
-// offset at a resume.
+// A log that a checkpoint can point into: lines are appended, made durable by Sync, and cut back to a
+// committed offset at a resume.
 //
-// A full disk does not end a run: lines that cannot be written wait in memory and are tried again with the next one.
-// Only Sync insists, so it is the save that fails then, not the step.
+// A full disk does not end a run: lines that cannot be written wait in memory and are tried again with the
+// next one. Only Sync insists, so it is the save that fails then, not the step.
 class AppendFile {
  public:
   // Opens or creates; bytes beyond `keep_bytes` are cut off. An Error where the file is shorter than that.

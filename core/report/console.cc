@@ -42,7 +42,11 @@ std::shared_ptr<spdlog::logger> OpenLog(const std::filesystem::path& file) {
 }  // namespace
 
 Console::Console(std::FILE* out, const std::filesystem::path& log_file)
-    : out_(out), terminal_(::isatty(::fileno(out)) == 1), last_paint_(), last_line_(Clock::now()), log_(OpenLog(log_file)) {}
+    : out_(out),
+      terminal_(::isatty(::fileno(out)) == 1),
+      last_paint_(),
+      last_line_(Clock::now()),
+      log_(OpenLog(log_file)) {}
 
 Console::~Console() { ClearStatus(); }
 

@@ -14,8 +14,9 @@ namespace medley {
 
 // What a person sees of a run: lines that stay, and one status line.
 //
-// On a terminal the status line is repainted in place, at most ten times a second. Elsewhere (a pipe, a file, a batch
-// system) it becomes one plain line every ten seconds: no escape code and no carriage return ever goes into a log.
+// On a terminal the status line is repainted in place, at most ten times a second. Elsewhere (a pipe, a file,
+// a batch system) it becomes one plain line every ten seconds: no escape code and no carriage return ever
+// goes into a log.
 class Console {
  public:
   // `log_file`: a copy of every line with its time; "" for none.

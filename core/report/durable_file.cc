@@ -105,7 +105,8 @@ void RenameNoReplace(const fs::path& from, const fs::path& to) {
 }
 
 void ReplaceFile(const fs::path& path, std::string_view contents) {
-  const fs::path aside = path.parent_path() / (".tmp-" + path.filename().string() + "-" + std::to_string(::getpid()));
+  const fs::path aside =
+      path.parent_path() / (".tmp-" + path.filename().string() + "-" + std::to_string(::getpid()));
   ::unlink(aside.c_str());
   try {
     NewFile file(aside);
@@ -127,8 +128,8 @@ std::string ReadSmallFile(const fs::path& path, std::int64_t limit) {
   if (::fstat(file.fd, &info) != 0) ThrowFileError("look at", path, errno);
   if (!S_ISREG(info.st_mode)) throw Error(path.string() + " is not a plain file");
   if (info.st_size > limit) {
-    throw Error(path.string() + " has " + std::to_string(info.st_size) + " bytes, at most " + std::to_string(limit) +
-                " are expected");
+    throw Error(path.string() + " has " + std::to_string(info.st_size) + " bytes, at most " +
+                std::to_string(limit) + " are expected");
   }
   std::string contents(static_cast<std::size_t>(info.st_size), '\0');
   std::size_t have = 0;

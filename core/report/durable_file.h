@@ -8,8 +8,9 @@
 
 namespace medley {
 
-// Small steps of file work whose every return value is checked: EINTR and short writes are loops, and whatever else
-// goes wrong is an Error with the path and the system's words. What "durable" means rests on a disk that honours fsync.
+// Small steps of file work whose every return value is checked: EINTR and short writes are loops, and
+// whatever else goes wrong is an Error with the path and the system's words. What "durable" means rests on a
+// disk that honours fsync.
 
 // A file that is written once: created exclusively, so that a committed file is never opened for writing.
 class NewFile {
@@ -21,7 +22,8 @@ class NewFile {
   NewFile& operator=(const NewFile&) = delete;
 
   void Write(const void* data, std::size_t size);
-  // fsync and close. A failed fsync is final: the kernel may have dropped the pages, asking again proves nothing.
+  // fsync and close. A failed fsync is final: the kernel may have dropped the pages, asking again proves
+  // nothing.
   void Commit();
 
   const std::filesystem::path& path() const { return path_; }

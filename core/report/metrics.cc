@@ -1,7 +1,9 @@
 #include <medley/report/metrics.h>
 
-#include <cmath>
+#include <algorithm>
 #include <fstream>
+
+#include <medley/base/error.h>
 
 namespace medley {
 namespace {
@@ -23,8 +25,10 @@ ordered_json TermsJson(const LoggedLosses& losses) {
   ordered_json json = ordered_json::object();
   for (const auto& [task, terms] : losses) {
     for (const auto& [name, term] : terms) {
-      json[task][name] = {
-          {"mean", term.mean()}, {"sum", term.sum}, {"count", term.count}, {"weighted", term.weight * term.mean()}};
+      json[task][name] = {{"mean", term.mean()},
+                          {"sum", term.sum},
+                          {"count", term.count},
+                          {"weighted", term.weight * term.mean()}};
     }
   }
   return json;
@@ -53,6 +57,7 @@ ordered_json TimingLine(const StepRecord& record) {
   ordered_json& tasks = line["tasks"] = ordered_json::object();
   for (const Draw& draw : record.draws) {
     ordered_json& task = tasks[draw.task];
+    if (task.is_null()) task = ordered_json::object();
     task["rows"] = task.value("rows", std::int64_t{0}) + draw.rows;
     const auto bytes = record.constant_bytes.find(draw.task);
     task["constant_bytes"] = bytes == record.constant_bytes.end() ? 0 : bytes->second;
@@ -66,20 +71,35 @@ std::string CsvHeader(const std::vector<std::string>& tasks) {
   return header + "\n";
 }
 
-// A run whose mixture got new tasks goes on in a new file; the old one keeps its columns and a number.
-bool HasColumns(const fs::path& path, const std::string& header) {
-  std::ifstream file(path);
-  std::string line;
-  return std::getline(file, line) && line + "\n" == header;
+std::string CsvRow(std::int64_t step, const std::vector<std::string>& tasks,
+                   const std::map<std::string, double>& losses) {
+  std::string row = std::to_string(step);
+  for (const std::string& task : tasks) {
+    row += ",";
+    const auto loss = losses.find(task);
+    if (loss != losses.end()) row += nlohmann::json(loss->second).dump();
+  }
+  return row + "\n";
 }
 
-void SetAside(const fs::path& path) {
-  for (int n = 1;; ++n) {
-    const fs::path aside = path.parent_path() / ("losses." + std::to_string(n) + ".csv");
-    if (fs::exists(aside)) continue;
-    fs::rename(path, aside);
-    return;
+struct PastStep {
+  std::int64_t step = 0;
+  std::map<std::string, double> losses;
+};
+
+std::vector<PastStep> ReadPast(const fs::path& metrics) {
+  std::vector<PastStep> past;
+  std::ifstream file(metrics);
+  for (std::string line; std::getline(file, line);) {
+    const auto json = nlohmann::json::parse(line, nullptr, /*allow_exceptions=*/false);
+    if (!json.is_object() || !json.contains("terms"))
+      throw Error(metrics.string() + " has a line that is no step");
+    past.push_back({json.at("step").get<std::int64_t>(), {}});
+    for (const auto& [task, terms] : json.at("terms").items()) {
+      for (const auto& term : terms) past.back().losses[task] += term.at("weighted").get<double>();
+    }
   }
+  return past;
 }
 
 }  // namespace
@@ -100,31 +120,35 @@ Metrics::Metrics(const fs::path& directory, const std::vector<std::string>& task
     : tasks_(tasks) {
   metrics_ = std::make_unique<AppendFile>(directory / kMetrics, OffsetOf(offsets, kMetrics));
   timing_ = std::make_unique<AppendFile>(directory / kTiming, OffsetOf(offsets, kTiming));
-  const std::string header = CsvHeader(tasks_);
-  std::int64_t keep = OffsetOf(offsets, kLosses);
-  if (keep > 0 && !HasColumns(directory / kLosses, header)) {
-    SetAside(directory / kLosses);
-    keep = 0;
+  losses_ = std::make_unique<AppendFile>(directory / kLosses, 0);
+  RewriteLosses();
+}
+
+// The tasks may be others than before the resume: the past gets their columns too.
+void Metrics::RewriteLosses() {
+  const std::vector<PastStep> past = ReadPast(metrics_->path());
+  for (const PastStep& step : past) {
+    for (const auto& [task, loss] : step.losses) {
+      if (std::find(tasks_.begin(), tasks_.end(), task) == tasks_.end()) tasks_.push_back(task);
+    }
   }
-  losses_ = std::make_unique<AppendFile>(directory / kLosses, keep);
-  if (keep == 0) losses_->Append(header);
+  std::string text = CsvHeader(tasks_);
+  for (const PastStep& step : past) text += CsvRow(step.step, tasks_, step.losses);
+  losses_->Append(text);
 }
 
 void Metrics::Record(const StepRecord& record) {
   metrics_->Append(MetricsLine(record).dump() + "\n");
   timing_->Append(TimingLine(record).dump() + "\n");
-  std::string row = std::to_string(record.step);
-  for (const std::string& task : tasks_) {
-    row += ",";
-    const auto terms = record.losses.find(task);
-    if (terms != record.losses.end()) row += nlohmann::json(TotalLoss(terms->second)).dump();
-  }
-  losses_->Append(row + "\n");
+  std::map<std::string, double> losses;
+  for (const auto& [task, terms] : record.losses) losses[task] = TotalLoss(terms);
+  losses_->Append(CsvRow(record.step, tasks_, losses));
 }
 
 LogOffsets Metrics::Sync() {
   LogOffsets offsets;
-  for (AppendFile* file : {metrics_.get(), timing_.get(), losses_.get()}) {
+  losses_->Sync();
+  for (AppendFile* file : {metrics_.get(), timing_.get()}) {
     file->Sync();
     offsets[file->path().filename()] = file->offset();
   }

@@ -34,8 +34,8 @@ struct StepRecord {
   nlohmann::ordered_json evaluation;  // null where none was due
   // ---
   double seconds = 0;
-  std::int64_t memory_now = 0;   // bytes
-  std::int64_t memory_peak = 0;  // bytes, within the step
+  std::int64_t memory_now = 0;                         // bytes
+  std::int64_t memory_peak = 0;                        // bytes, within the step
   std::map<std::string, std::int64_t> constant_bytes;  // by task
 
   std::int64_t rows() const;
@@ -44,18 +44,21 @@ struct StepRecord {
 // Committed lengths of the logs, by file name.
 using LogOffsets = std::map<std::string, std::int64_t>;
 
-// metrics.jsonl (deterministic, every step once), timing.jsonl (everything else), losses.csv (a column a task).
+// metrics.jsonl (deterministic, every step once), timing.jsonl (everything else), losses.csv (a column a
+// task; made again from metrics.jsonl at every start).
 class Metrics {
  public:
-  // Cuts the logs back to `offsets`; files that it does not name start empty. losses.csv gets a new file where an
-  // older one has other columns.
-  Metrics(const std::filesystem::path& directory, const std::vector<std::string>& tasks, const LogOffsets& offsets);
+  // Cuts the logs back to `offsets`; those that it does not name start empty.
+  Metrics(const std::filesystem::path& directory, const std::vector<std::string>& tasks,
+          const LogOffsets& offsets);
 
   void Record(const StepRecord& record);
   // Makes all lines durable and says how long the logs are.
   LogOffsets Sync();
 
  private:
+  void RewriteLosses();
+
   std::vector<std::string> tasks_;
   std::unique_ptr<AppendFile> metrics_, timing_, losses_;
 };

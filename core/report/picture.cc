@@ -45,7 +45,8 @@ void Picture::Paste(const Picture& picture, std::int64_t left, std::int64_t top)
                 " does not fit where it was to be pasted");
   }
   for (std::int64_t y = 0; y < picture.height; ++y) {
-    std::memcpy(&pixels[3 * ((top + y) * width + left)], &picture.pixels[3 * y * picture.width], 3 * picture.width);
+    std::memcpy(&pixels[3 * ((top + y) * width + left)], &picture.pixels[3 * y * picture.width],
+                3 * picture.width);
   }
 }
 
@@ -103,7 +104,8 @@ Picture MakeSheet(const std::vector<std::vector<Picture>>& cells) {
   Picture sheet(columns * side_x + (columns + 1) * kGap, rows * side_y + (rows + 1) * kGap, kGround);
   for (std::int64_t r = 0; r < rows; ++r) {
     for (std::size_t c = 0; c < cells[r].size(); ++c) {
-      sheet.Paste(cells[r][c], kGap + static_cast<std::int64_t>(c) * (side_x + kGap), kGap + r * (side_y + kGap));
+      sheet.Paste(cells[r][c], kGap + static_cast<std::int64_t>(c) * (side_x + kGap),
+                  kGap + r * (side_y + kGap));
     }
   }
   return sheet;

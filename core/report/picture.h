@@ -22,8 +22,8 @@ struct Picture {
   void Paste(const Picture& picture, std::int64_t left, std::int64_t top);
 };
 
-// Reads any PNG as 8-bit RGB (palette and grey are expanded, transparency is dropped). InputError where the file is
-// not one, or is larger than 8192 pixels a side.
+// Reads any PNG as 8-bit RGB (palette and grey are expanded, transparency is dropped). InputError where the
+// file is not one, or is larger than 8192 pixels a side.
 Picture ReadPng(const std::filesystem::path& path);
 // Writes aside and renames, so that a viewer never sees half a picture.
 void WritePng(const Picture& picture, const std::filesystem::path& path);

@@ -12,7 +12,8 @@ constexpr double kLossForget = 0.9;
 
 }  // namespace
 
-Progress::Progress(std::int64_t first_step, std::int64_t total_steps) : step_(first_step), total_(total_steps) {}
+Progress::Progress(std::int64_t first_step, std::int64_t total_steps, double most_seconds)
+    : step_(first_step), total_(total_steps), most_seconds_(most_seconds) {}
 
 void Progress::Add(const StepRecord& record) {
   step_ = record.step;
@@ -32,16 +33,20 @@ void Progress::Add(const StepRecord& record) {
 double Progress::RowsPerSecond() const { return step_seconds_ > 0 ? step_rows_ / step_seconds_ : 0; }
 
 double Progress::SecondsLeft() const {
-  return weight_ > 0 ? static_cast<double>(total_ - step_) * step_seconds_ / weight_ : -1;
+  if (weight_ <= 0) return -1;
+  const double steps_left = static_cast<double>(total_ - step_) * step_seconds_ / weight_;
+  if (most_seconds_ <= 0) return steps_left;
+  const std::chrono::duration<double> passed = std::chrono::steady_clock::now() - started_;
+  return std::min(steps_left, std::max(0.0, most_seconds_ - passed.count()));
 }
 
 std::string Progress::Line() const {
   std::string line = "step " + std::to_string(step_) + "/" + std::to_string(total_);
+  line += ", " + FormatSeconds(SecondsLeft()) + " left, " + FormatNumber(RowsPerSecond()) + " rows/s";
+  line += ", memory " + FormatBytes(static_cast<double>(memory_now_));
+  line += " (peak " + FormatBytes(static_cast<double>(memory_peak_)) + "):";
   for (const auto& [task, loss] : losses_) line += "  " + task + " " + FormatNumber(loss);
-  line += "  " + FormatNumber(RowsPerSecond()) + " rows/s";
-  line += "  memory " + FormatBytes(static_cast<double>(memory_now_));
-  line += ", peak " + FormatBytes(static_cast<double>(memory_peak_));
-  return line + "  " + FormatSeconds(SecondsLeft()) + " left";
+  return line;
 }
 
 }  // namespace medley

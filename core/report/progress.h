@@ -9,13 +9,16 @@
 
 namespace medley {
 
-// Words for the status line: where the run is, what every task's loss is, how fast it goes and how long it will take.
+// Words for the status line: where the run is, what every task's loss is, how fast it goes and how long it
+// will take.
 class Progress {
  public:
-  explicit Progress(std::int64_t first_step, std::int64_t total_steps);
+  // `most_seconds`: the run ends by then, 0: no limit.
+  Progress(std::int64_t first_step, std::int64_t total_steps, double most_seconds = 0);
 
   void Add(const StepRecord& record);
-  // "step 120/1000  control 0.123  zoom_gold 0.045  85 rows/s  memory 120.0 MiB, peak 310.2 MiB  3:20 left"
+  // "step 120/1000, 3:20 left, 85 rows/s, memory 5.0 MiB (peak 310.2 MiB): control 0.123  zoom_gold 0.045";
+  // the losses last, because a narrow terminal cuts there.
   std::string Line() const;
 
   const std::map<std::string, double>& last_losses() const { return last_losses_; }
@@ -27,6 +30,8 @@ class Progress {
 
   std::int64_t step_;
   std::int64_t total_;
+  double most_seconds_;
+  std::chrono::steady_clock::time_point started_ = std::chrono::steady_clock::now();
   // Recent steps weigh more: the mixture, and so the speed, may change.
   double step_seconds_ = 0, step_rows_ = 0, weight_ = 0;
   std::map<std::string, double> losses_;       // smoothed, for the line

@@ -12,7 +12,8 @@ constexpr double kZ95 = 1.959963984540054;  // the 0.975 quantile of the standar
 
 std::vector<double> Numbers(const std::vector<double>& rows) {
   std::vector<double> numbers;
-  std::copy_if(rows.begin(), rows.end(), std::back_inserter(numbers), [](double x) { return !std::isnan(x); });
+  std::copy_if(rows.begin(), rows.end(), std::back_inserter(numbers),
+               [](double x) { return !std::isnan(x); });
   return numbers;
 }
 
@@ -50,7 +51,8 @@ Interval MeanInterval(const std::vector<double>& rows) {
     return {nan, nan, nan};
   }
   if (std::all_of(numbers.begin(), numbers.end(), [](double x) { return x == 0 || x == 1; })) {
-    return WilsonInterval(std::accumulate(numbers.begin(), numbers.end(), 0.0), static_cast<double>(numbers.size()));
+    return WilsonInterval(std::accumulate(numbers.begin(), numbers.end(), 0.0),
+                          static_cast<double>(numbers.size()));
   }
   return NormalInterval(numbers);
 }

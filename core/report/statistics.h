@@ -11,9 +11,9 @@ struct Interval {
   double high = 0;
 };
 
-// Of independent rows. Rows that are all 0 or 1 are an accuracy and get Wilson's score interval (Wilson 1927), which
-// stays inside [0, 1] and is honest at 0 % and 100 %; others get mean +- 1.96 standard errors. Rows that are NaN are
-// left out; without any row all three are NaN.
+// Of independent rows. Rows that are all 0 or 1 are an accuracy and get Wilson's score interval (Wilson
+// 1927), which stays inside [0, 1] and is honest at 0 % and 100 %; others get mean +- 1.96 standard errors.
+// Rows that are NaN are left out; without any row all three are NaN.
 Interval MeanInterval(const std::vector<double>& rows);
 
 Interval WilsonInterval(double successes, double trials);

@@ -20,7 +20,8 @@ std::string Print(const char* format, Args... args) {
 
 // Columns on the screen: code points, near enough for task names and numbers.
 std::size_t Width(const std::string& text) {
-  return static_cast<std::size_t>(std::count_if(text.begin(), text.end(), [](char c) { return (c & 0xC0) != 0x80; }));
+  return static_cast<std::size_t>(
+      std::count_if(text.begin(), text.end(), [](char c) { return (c & 0xC0) != 0x80; }));
 }
 
 }  // namespace
@@ -69,6 +70,8 @@ std::string FormatSeconds(double seconds) {
 
 std::string FormatNumber(double value) { return std::isnan(value) ? "-" : Print("%.4g", value); }
 
-std::string FormatShare(double fraction) { return std::isnan(fraction) ? "-" : Print("%.1f %%", 100 * fraction); }
+std::string FormatShare(double fraction) {
+  return std::isnan(fraction) ? "-" : Print("%.1f %%", 100 * fraction);
+}
 
 }  // namespace medley

@@ -25,8 +25,9 @@ constexpr std::int64_t kLargestState = 256 << 20;
 void CheckFinite(const std::vector<Parameter>& tensors, const std::string& kind) {
   for (const Parameter& parameter : tensors) {
     if (!parameter.tensor.is_floating_point() || at::isfinite(parameter.tensor).all().item<bool>()) continue;
-    throw Error("the " + kind + " " + parameter.name +
-                " is not finite (NaN or infinity); such a state is never saved. The last checkpoint stays as it is");
+    throw Error(
+        "the " + kind + " " + parameter.name +
+        " is not finite (NaN or infinity); such a state is never saved. The last checkpoint stays as it is");
   }
 }
 
@@ -46,7 +47,8 @@ ordered_json FactsJson(const CheckpointFacts& facts, const TrainingState& state)
                        {"libtorch", std::string(Torch().version)},
                        {"logs", facts.logs}};
   json["evaluated_loss"] = facts.evaluated_loss ? ordered_json(*facts.evaluated_loss) : ordered_json();
-  json["tensors"] = {{kModelFile, DescribeTensors(state.weights)}, {kOptimizerFile, DescribeTensors(state.optimizer)}};
+  json["tensors"] = {{kModelFile, DescribeTensors(state.weights)},
+                     {kOptimizerFile, DescribeTensors(state.optimizer)}};
   return json;
 }
 
@@ -72,14 +74,16 @@ void CheckLogs(const FoundCheckpoint& found) {
     std::error_code error;
     const auto size = fs::file_size(path, error);
     if (!error && static_cast<std::int64_t>(size) >= bytes) continue;
-    throw Error(path.string() + " is shorter than when the checkpoint was saved (" + std::to_string(bytes) + " bytes)");
+    throw Error(path.string() + " is shorter than when the checkpoint was saved (" + std::to_string(bytes) +
+                " bytes)");
   }
 }
 
 FoundCheckpoint Verify(const CheckpointEntry& entry) {
   const Manifest manifest = VerifyCheckpoint(entry.path);
   for (const char* name : {kModelFile, kOptimizerFile, kStateFile}) {
-    if (manifest.files.count(name) == 0) throw Error((entry.path / name).string() + " is not in the manifest");
+    if (manifest.files.count(name) == 0)
+      throw Error((entry.path / name).string() + " is not in the manifest");
   }
   return {entry.path, ReadFacts(entry.path, manifest)};
 }
@@ -96,7 +100,8 @@ void CheckFits(const fs::path& file, const Parameter& parameter, const Tensors& 
   const auto found = saved.find(parameter.name);
   if (found == saved.end()) throw InputError(file.string() + " has no tensor " + parameter.name);
   const at::Tensor& tensor = found->second;
-  if (tensor.sizes() == parameter.tensor.sizes() && tensor.scalar_type() == parameter.tensor.scalar_type()) return;
+  if (tensor.sizes() == parameter.tensor.sizes() && tensor.scalar_type() == parameter.tensor.scalar_type())
+    return;
   throw InputError(file.string() + ": " + parameter.name + " is " + Describe(tensor) + ", the run needs " +
                    Describe(parameter.tensor) + ". Was the model's config changed?");
 }
@@ -105,7 +110,8 @@ void CheckAll(const fs::path& file, const std::vector<Parameter>& wanted, const 
   for (const Parameter& parameter : wanted) CheckFits(file, parameter, saved);
   if (saved.size() == wanted.size()) return;
   for (const auto& [name, tensor] : saved) {
-    const bool known = std::any_of(wanted.begin(), wanted.end(), [&](const Parameter& p) { return p.name == name; });
+    const bool known =
+        std::any_of(wanted.begin(), wanted.end(), [&](const Parameter& p) { return p.name == name; });
     if (!known) throw InputError(file.string() + " has a tensor " + name + ", which this run does not have");
   }
 }
@@ -124,7 +130,8 @@ std::optional<double> EvaluatedLoss(const CheckpointEntry& entry) {
   }
 }
 
-void AddTensors(CheckpointWriter& writer, const char* file, const std::vector<Parameter>& tensors, std::int64_t bytes) {
+void AddTensors(CheckpointWriter& writer, const char* file, const std::vector<Parameter>& tensors,
+                std::int64_t bytes) {
   writer.AddFile(file, bytes, [&](const Sink& sink) { WriteSafetensors(tensors, {{"format", "pt"}}, sink); });
 }
 
@@ -153,7 +160,8 @@ std::optional<FoundCheckpoint> FindCheckpoint(const fs::path& run, OnDamage on_d
       return found;
     } catch (const std::exception& error) {
       std::string line = "refused checkpoint " + entry.path.string() + ": " + error.what();
-      if (on_damage == OnDamage::kSetAside) line += "; set aside as " + SetCheckpointAside(run, entry).filename().string();
+      if (on_damage == OnDamage::kSetAside)
+        line += "; set aside as " + SetCheckpointAside(run, entry).filename().string();
       console.Warn(line);
     }
   }
@@ -184,12 +192,15 @@ std::size_t LoadWeights(const fs::path& checkpoint, const std::vector<Parameter>
   const Tensors saved = ReadSafetensors(checkpoint / kModelFile);
   std::vector<Parameter> wanted;
   for (const std::string& pattern : patterns) {
-    const auto matches = [&](const Parameter& p) { return ::fnmatch(pattern.c_str(), p.name.c_str(), 0) == 0; };
+    const auto matches = [&](const Parameter& p) {
+      return ::fnmatch(pattern.c_str(), p.name.c_str(), 0) == 0;
+    };
     if (std::none_of(weights.begin(), weights.end(), matches)) {
       throw InputError("init_from: the pattern \"" + pattern + "\" matches no parameter of the model");
     }
     for (const Parameter& parameter : weights) {
-      const bool taken = std::any_of(wanted.begin(), wanted.end(), [&](const Parameter& p) { return p.name == parameter.name; });
+      const bool taken = std::any_of(wanted.begin(), wanted.end(),
+                                     [&](const Parameter& p) { return p.name == parameter.name; });
       if (!taken && matches(parameter)) wanted.push_back(parameter);
     }
   }
@@ -202,7 +213,8 @@ void RotateCheckpoints(const fs::path& run, std::int64_t keep) {
   const std::vector<CheckpointEntry> entries = ListCheckpoints(run);
   std::optional<std::int64_t> best;
   double best_loss = HUGE_VAL;
-  for (const CheckpointEntry& entry : entries) {  // from the newest: of equals, the one nearest to its evaluation wins
+  for (const CheckpointEntry& entry :
+       entries) {  // from the newest: of equals, the one nearest to its evaluation wins
     const std::optional<double> loss = EvaluatedLoss(entry);
     if (!loss || *loss > best_loss) continue;
     best = entry.step;

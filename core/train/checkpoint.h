@@ -17,8 +17,8 @@
 
 namespace medley {
 
-// Everything that must be the same again after a resume. The tensors are the live ones: saving reads them, loading
-// writes into them.
+// Everything that must be the same again after a resume. The tensors are the live ones: saving reads them,
+// loading writes into them.
 struct TrainingState {
   std::vector<Parameter> weights;
   std::vector<Parameter> optimizer;
@@ -27,13 +27,13 @@ struct TrainingState {
 
 struct CheckpointFacts {
   std::int64_t step = 0;
-  LogOffsets logs;                      // durable lengths
-  std::optional<double> evaluated_loss; // mean loss at the last evaluation
+  LogOffsets logs;                       // durable lengths
+  std::optional<double> evaluated_loss;  // mean loss at the last evaluation
   std::string config_hash;
 };
 
-// Writes and commits step-<step>; see checkpoint_files.h. Refuses weights or optimizer state that are not finite, and
-// names the tensor.
+// Writes and commits step-<step>; see checkpoint_files.h. Refuses weights or optimizer state that are not
+// finite, and names the tensor.
 std::filesystem::path SaveCheckpoint(const std::filesystem::path& run, const TrainingState& state,
                                      const CheckpointFacts& facts);
 
@@ -44,15 +44,16 @@ struct FoundCheckpoint {
   std::filesystem::path path;
   CheckpointFacts facts;
 };
-// The newest whole checkpoint; each one that is refused is printed with its path and reason. Nothing where the run has
-// none at all; an InputError where all are damaged.
-std::optional<FoundCheckpoint> FindCheckpoint(const std::filesystem::path& run, OnDamage on_damage, Console& console);
+// The newest whole checkpoint; each one that is refused is printed with its path and reason. Nothing where
+// the run has none at all; an InputError where all are damaged.
+std::optional<FoundCheckpoint> FindCheckpoint(const std::filesystem::path& run, OnDamage on_damage,
+                                              Console& console);
 
-// Fills the state from a verified checkpoint. Names, shapes and dtypes are compared before anything is written; an
-// InputError names what differs.
+// Fills the state from a verified checkpoint. Names, shapes and dtypes are compared before anything is
+// written; an InputError names what differs.
 void LoadCheckpoint(const std::filesystem::path& checkpoint, const TrainingState& state);
-// Only the weights whose names match one of the patterns (* and ?); every parameter that matches must be there.
-// Returns how many were taken.
+// Only the weights whose names match one of the patterns (* and ?); every parameter that matches must be
+// there. Returns how many were taken.
 std::size_t LoadWeights(const std::filesystem::path& checkpoint, const std::vector<Parameter>& weights,
                         const std::vector<std::string>& patterns = {"*"});
 

@@ -34,8 +34,10 @@ ordered_json ManifestJson(const Manifest& manifest) {
 
 // The whole seal follows from the manifest, so that comparing it byte for byte protects its own bits too.
 std::string SealText(std::int64_t step, const std::string& manifest) {
-  const ordered_json seal = {
-      {"format", kFormat}, {"step", step}, {"manifest_bytes", manifest.size()}, {"manifest_xxh3_128", HashText(manifest)}};
+  const ordered_json seal = {{"format", kFormat},
+                             {"step", step},
+                             {"manifest_bytes", manifest.size()},
+                             {"manifest_xxh3_128", HashText(manifest)}};
   return seal.dump() + "\n";
 }
 
@@ -53,12 +55,8 @@ void CheckFileList(const fs::path& checkpoint, const Manifest& manifest) {
   for (const fs::directory_entry& entry : fs::directory_iterator(checkpoint)) {
     const std::string name = entry.path().filename().string();
     if (expected.count(name) == 0) throw Error(entry.path().string() + " does not belong to the checkpoint");
-    if (!S_ISREG([&] {
-          struct stat info {};
-          return ::lstat(entry.path().c_str(), &info) == 0 ? info.st_mode : 0;
-        }())) {
+    if (!fs::is_regular_file(entry.symlink_status()))
       throw Error(entry.path().string() + " is not a plain file");
-    }
     found.insert(name);
   }
   for (const std::string& name : expected) {
@@ -85,7 +83,8 @@ std::vector<CheckpointEntry> ListCheckpoints(const fs::path& run) {
 }
 
 Manifest ReadManifest(const fs::path& checkpoint) {
-  if (!fs::is_directory(fs::symlink_status(checkpoint))) throw Error(checkpoint.string() + " is not a directory");
+  if (!fs::is_directory(fs::symlink_status(checkpoint)))
+    throw Error(checkpoint.string() + " is not a directory");
   const std::string seal = ReadSmallFile(checkpoint / kSealFile, kLargestSeal);
   const std::string text = ReadSmallFile(checkpoint / kManifestFile, kLargestManifest);
   const std::int64_t step = StepOfName(checkpoint.filename().string());
@@ -101,7 +100,8 @@ Manifest ReadManifest(const fs::path& checkpoint) {
     }
     Manifest manifest;
     manifest.step = json.at("step").get<std::int64_t>();
-    if (manifest.step != step) throw Error(checkpoint.string() + " holds step " + std::to_string(manifest.step));
+    if (manifest.step != step)
+      throw Error(checkpoint.string() + " holds step " + std::to_string(manifest.step));
     for (const auto& [name, file] : json.at("files").items()) {
       manifest.files[name] = {file.at("bytes").get<std::int64_t>(),
                               file.at("xxh3_128").get<std::vector<std::string>>()};
@@ -120,19 +120,21 @@ Manifest VerifyCheckpoint(const fs::path& checkpoint) {
     const FileDigest found = DigestFile(checkpoint / name, saved.bytes);
     for (std::size_t i = 0; i < std::max(found.chunks.size(), saved.chunks.size()); ++i) {
       if (i < found.chunks.size() && i < saved.chunks.size() && found.chunks[i] == saved.chunks[i]) continue;
-      throw Error((checkpoint / name).string() + " was damaged: its sum differs from the manifest's in the 16 MiB from byte " +
+      throw Error((checkpoint / name).string() +
+                  " was damaged: its sum differs from the manifest's in the 16 MiB from byte " +
                   std::to_string(static_cast<std::int64_t>(i) * kChunkBytes));
     }
   }
   return manifest;
 }
 
-CheckpointWriter::CheckpointWriter(const fs::path& run, std::int64_t step, std::int64_t expected_bytes) : run_(run) {
+CheckpointWriter::CheckpointWriter(const fs::path& run, std::int64_t step, std::int64_t expected_bytes)
+    : run_(run) {
   const std::int64_t free = FreeBytes(run);
   if (free < expected_bytes + kDiskMargin) {
-    throw Error("cannot write " + (run / CheckpointName(step)).string() + ": it needs " + std::to_string(expected_bytes) +
-                " bytes and a margin of " + std::to_string(kDiskMargin) + ", the disk has " + std::to_string(free) +
-                " left (No space left on device)");
+    throw Error("cannot write " + (run / CheckpointName(step)).string() + ": it needs " +
+                std::to_string(expected_bytes) + " bytes and a margin of " + std::to_string(kDiskMargin) +
+                ", the disk has " + std::to_string(free) + " left (No space left on device)");
   }
   manifest_.step = step;
   aside_ = run / (".tmp-" + std::to_string(step) + "-" + std::to_string(::getpid()));
@@ -185,7 +187,8 @@ fs::path CheckpointWriter::Commit(ordered_json facts) {
 }
 
 void RemoveCheckpoint(const fs::path& run, const CheckpointEntry& entry) {
-  // Deleting a directory is not one act: under another name a killed delete leaves nothing that looks committed.
+  // Deleting a directory is not one act: under another name a killed delete leaves nothing that looks
+  // committed.
   const fs::path doomed = run / (".del-" + std::to_string(entry.step));
   std::error_code ignored;
   fs::remove_all(doomed, ignored);
@@ -196,7 +199,8 @@ void RemoveCheckpoint(const fs::path& run, const CheckpointEntry& entry) {
 
 fs::path SetCheckpointAside(const fs::path& run, const CheckpointEntry& entry) {
   fs::path bad = run / (".bad-" + std::to_string(entry.step));
-  for (int n = 2; fs::exists(bad); ++n) bad = run / (".bad-" + std::to_string(entry.step) + "-" + std::to_string(n));
+  for (int n = 2; fs::exists(bad); ++n)
+    bad = run / (".bad-" + std::to_string(entry.step) + "-" + std::to_string(n));
   RenameNoReplace(entry.path, bad);
   SyncDirectory(run);
   return bad;

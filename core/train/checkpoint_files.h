@@ -14,16 +14,16 @@
 
 namespace medley {
 
-// A checkpoint on the disk, without a notion of what its files mean: how one is written so that it is either there as
-// a whole or not at all, and how it is proved whole before it is used.
+// A checkpoint on the disk, without a notion of what its files mean: how one is written so that it is either
+// there as a whole or not at all, and how it is proved whole before it is used.
 
 inline constexpr const char* kManifestFile = "manifest.json";
 inline constexpr const char* kSealFile = "seal";
 
 struct Manifest {
   std::int64_t step = 0;
-  std::map<std::string, FileDigest> files;   // all but the manifest and the seal
-  nlohmann::ordered_json facts;              // what the writer wants to know again: tensors, log offsets, versions ...
+  std::map<std::string, FileDigest> files;  // all but the manifest and the seal
+  nlohmann::ordered_json facts;  // what the writer wants to know again: tensors, log offsets, versions ...
 };
 
 // "step-00001234"
@@ -36,23 +36,24 @@ struct CheckpointEntry {
 // Newest first, by number; nothing is opened.
 std::vector<CheckpointEntry> ListCheckpoints(const std::filesystem::path& run);
 
-// Sizes, sums and the file list of a committed checkpoint. Throws an Error with path and reason; reads at most a few
-// MiB at a time and allocates nothing of the sizes that the files claim.
+// Sizes, sums and the file list of a committed checkpoint. Throws an Error with path and reason; reads at
+// most a few MiB at a time and allocates nothing of the sizes that the files claim.
 Manifest VerifyCheckpoint(const std::filesystem::path& checkpoint);
 // Only the manifest, checked against its seal.
 Manifest ReadManifest(const std::filesystem::path& checkpoint);
 
 using Sink = std::function<void(const void*, std::size_t)>;
 
-// Writes one checkpoint aside and commits it with one rename. Whatever fails is an Error, the directory aside is
-// removed and what was committed before is untouched.
+// Writes one checkpoint aside and commits it with one rename. Whatever fails is an Error, the directory aside
+// is removed and what was committed before is untouched.
 class CheckpointWriter {
  public:
   // Refuses where the disk has not `expected_bytes` and a margin left.
   CheckpointWriter(const std::filesystem::path& run, std::int64_t step, std::int64_t expected_bytes);
   ~CheckpointWriter();
 
-  void AddFile(const std::string& name, std::int64_t expected_bytes, const std::function<void(const Sink&)>& write);
+  void AddFile(const std::string& name, std::int64_t expected_bytes,
+               const std::function<void(const Sink&)>& write);
   // The commit point, then verification through the code that loads, then LATEST.
   std::filesystem::path Commit(nlohmann::ordered_json facts);
 

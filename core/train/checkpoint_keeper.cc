@@ -23,7 +23,8 @@ void CheckpointKeeper::SaveIfDue(std::int64_t step, std::optional<double> evalua
     ++failures_;
     const std::string line = "step " + std::to_string(step) + " was not saved: " + error.what();
     if (failures_ >= kMostFailures) {
-      throw Error(line + ". That was the " + std::to_string(failures_) + "rd time in a row; the run ends here. The last " +
+      throw Error(line + ". That was the " + std::to_string(failures_) +
+                  "rd time in a row; the run ends here. The last " +
                   "checkpoint is intact: make room, then medley resume " + setting_.run.string());
     }
     console_.Warn(line + ". The last checkpoint is intact; training goes on");

@@ -13,8 +13,8 @@
 
 namespace medley {
 
-// Decides when a run is saved, and what a failed save means: the old checkpoint and the training go on, until the
-// third failure in a row ends the run.
+// Decides when a run is saved, and what a failed save means: the old checkpoint and the training go on, until
+// the third failure in a row ends the run.
 class CheckpointKeeper {
  public:
   struct Setting {

@@ -55,7 +55,8 @@ void LoadGenerator(const nlohmann::json& state, at::Device device) {
 
 at::Device OpenDevice(const std::string& name) {
   if (name == "cpu") return at::kCPU;
-  if (name != "cuda") throw InputError("device \"" + name + "\" is unknown; \"cpu\" or \"cuda\" are expected");
+  if (name != "cuda")
+    throw InputError("device \"" + name + "\" is unknown; \"cpu\" or \"cuda\" are expected");
   LoadCuda();
   const c10::impl::VirtualGuardImpl guard(at::kCUDA);
   if (guard.deviceCount() == 0) {
@@ -80,6 +81,14 @@ void ResetPeak(at::Device device) {
   } else {
     at::getDeviceAllocator(device.type())->resetPeakStats(device.index());
   }
+}
+
+void SeedGenerators(std::uint64_t seed, at::Device device) {
+  at::Generator cpu = at::globalContext().defaultGenerator(at::kCPU);
+  cpu.set_current_seed(seed);
+  if (device.is_cpu()) return;
+  at::Generator generator = at::globalContext().defaultGenerator(device);
+  generator.set_current_seed(seed);
 }
 
 nlohmann::json SaveGenerators(at::Device device) {

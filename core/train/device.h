@@ -19,6 +19,8 @@ struct DeviceMemory {
 DeviceMemory ReadMemory(at::Device device);
 void ResetPeak(at::Device device);
 
+// libtorch seeds the CPU's generator from the clock; a run starts from its own seed.
+void SeedGenerators(std::uint64_t seed, at::Device device);
 // The states of libtorch's own generators: the CPU's and the device's.
 nlohmann::json SaveGenerators(at::Device device);
 void LoadGenerators(const nlohmann::json& state, at::Device device);

@@ -24,15 +24,16 @@ EvalPiece::EvalPiece(LoadedTask& task, const Model& model, at::Device device, co
 at::Tensor EvalPiece::Pixels(std::string_view column) {
   const at::Tensor& bytes = batch_.Column(column);
   if (bytes.scalar_type() != at::kByte) {
-    throw Error("task '" + task_.info().name + "': column '" + std::string(column) + "' is no picture: bytes expected, got " +
-                at::toString(bytes.scalar_type()));
+    throw Error("task '" + task_.info().name + "': column '" + std::string(column) +
+                "' is no picture: bytes expected, got " + at::toString(bytes.scalar_type()));
   }
   return bytes.to(FloatTypeOf(model_)).div_(255);
 }
 
 ModelInput EvalPiece::Image(std::string_view name) {
   const auto carried = carries_.find(name);
-  if (carried != carries_.end()) return {.name = "images", .tensor = carried->second, .key = "carry:" + carried->first};
+  if (carried != carries_.end())
+    return {.name = "images", .tensor = carried->second, .key = "carry:" + carried->first};
   return {.name = "images", .tensor = Pixels(name), .key = "batch:" + std::string(name)};
 }
 

@@ -34,7 +34,8 @@ class EvalPiece : public EvalPass {
 // Samples in pieces of at most 32 rows: an evaluation then fits wherever training does.
 class PiecewiseEval : public EvalContext {
  public:
-  PiecewiseEval(LoadedTask& task, const Model& model, at::Device device) : task_(task), model_(model), device_(device) {}
+  PiecewiseEval(LoadedTask& task, const Model& model, at::Device device)
+      : task_(task), model_(model), device_(device) {}
   void ForEachPiece(const RowRange& rows, const std::function<void(EvalPass&)>& fn) override;
 
  private:

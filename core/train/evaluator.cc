@@ -19,12 +19,14 @@ using nlohmann::ordered_json;
 constexpr std::int64_t kExamples = 8;
 
 // The loss that training would see on these rows.
-double HeldOutLoss(LoadedTask& task, const ExecutionPlan& plan, const EvalSetting& setting, const RowRange& rows) {
+double HeldOutLoss(LoadedTask& task, const ExecutionPlan& plan, const EvalSetting& setting,
+                   const RowRange& rows) {
   std::map<std::string, double> sums;
   std::map<std::string, std::int64_t> counts;
   for (const RowRange& piece : EvalPieces(rows)) {
     const Batch batch = task.Sample(piece);
-    MicroBatch micro({.task = task, .model = setting.model, .device = setting.device, .seed = setting.seed}, batch);
+    MicroBatch micro({.task = task, .model = setting.model, .device = setting.device, .seed = setting.seed},
+                     batch);
     for (const PassInfo& pass : task.variant().passes) {
       for (const auto& [term, sum] : micro.RunPass(pass)) sums[term] += sum.item<double>();
       micro.PassDone(pass);
@@ -43,15 +45,17 @@ double HeldOutLoss(LoadedTask& task, const ExecutionPlan& plan, const EvalSettin
 void CheckOutcomes(const LoadedTask& task, const Outcomes& outcomes, std::int64_t rows) {
   const auto check = [&](const std::string& what, std::size_t size) {
     if (static_cast<std::int64_t>(size) == rows) return;
-    throw Error("plugin '" + task.plugin() + "', task '" + task.info().name + "', evaluate: " + what + " has " +
-                std::to_string(size) + " rows, expected " + std::to_string(rows));
+    throw Error("plugin '" + task.plugin() + "', task '" + task.info().name + "', evaluate: " + what +
+                " has " + std::to_string(size) + " rows, expected " + std::to_string(rows));
   };
   check("the score", outcomes.score.size());
-  for (const auto& [name, values] : outcomes.trivial) check("the trivial answer '" + name + "'", values.size());
+  for (const auto& [name, values] : outcomes.trivial)
+    check("the trivial answer '" + name + "'", values.size());
 }
 
 std::vector<std::vector<Picture>> Examples(const Outcomes& outcomes) {
   std::vector<std::vector<Picture>> rows;
+  if (!outcomes.output.defined()) return rows;  // not a task that draws
   for (const at::Tensor* column : {&outcomes.input, &outcomes.target, &outcomes.output}) {
     if (!column->defined()) continue;
     const std::vector<Picture> pictures = PicturesOf(*column, kExamples);
@@ -63,7 +67,8 @@ std::vector<std::vector<Picture>> Examples(const Outcomes& outcomes) {
 
 std::string TrivialText(const std::map<std::string, double>& trivial) {
   std::string text;
-  for (const auto& [name, value] : trivial) text += (text.empty() ? "" : ", ") + name + " " + FormatNumber(value);
+  for (const auto& [name, value] : trivial)
+    text += (text.empty() ? "" : ", ") + name + " " + FormatNumber(value);
   return text.empty() ? "-" : text;
 }
 
@@ -91,25 +96,24 @@ TaskScore ScoreTask(LoadedTask& task, const ExecutionPlan& plan, const EvalSetti
 ordered_json ScoresJson(const Scores& scores) {
   ordered_json tasks = ordered_json::object();
   for (const auto& [name, score] : scores) {
-    tasks[name] = {{"metric", score.metric},
-                   {"better", score.higher_is_better ? "higher" : "lower"},
-                   {"value", score.score.value},
-                   {"low", score.score.low},
-                   {"high", score.score.high},
-                   {"chance", score.chance ? ordered_json(*score.chance) : ordered_json()},
-                   {"trivial", score.trivial},
-                   {"rows", score.rows}};
+    tasks[name] = {
+        {"metric", score.metric},     {"better", score.higher_is_better ? "higher" : "lower"},
+        {"value", score.score.value}, {"low", score.score.low},
+        {"high", score.score.high},   {"chance", score.chance ? ordered_json(*score.chance) : ordered_json()},
+        {"trivial", score.trivial},   {"rows", score.rows}};
   }
   return {{"tasks", tasks}};
 }
 
 std::string ScoresTable(const Scores& scores) {
-  Table table({"task", "score", "better", "value", "95 % interval", "chance", "loss", "rows", "trivial answers"});
+  Table table(
+      {"task", "score", "better", "value", "95 % interval", "chance", "loss", "rows", "trivial answers"});
   for (const auto& [name, score] : scores) {
-    table.Add({name, score.metric, score.higher_is_better ? "higher" : "lower", FormatNumber(score.score.value),
+    table.Add({name, score.metric, score.higher_is_better ? "higher" : "lower",
+               FormatNumber(score.score.value),
                FormatNumber(score.score.low) + " .. " + FormatNumber(score.score.high),
-               score.chance ? FormatNumber(*score.chance) : "-", FormatNumber(score.loss), std::to_string(score.rows),
-               TrivialText(score.trivial)});
+               score.chance ? FormatNumber(*score.chance) : "-", FormatNumber(score.loss),
+               std::to_string(score.rows), TrivialText(score.trivial)});
   }
   return table.ToText();
 }

@@ -24,7 +24,8 @@ struct TaskScore {
   std::map<std::string, double> trivial;  // mean of answers that need no learning
   std::int64_t rows = 0;
   double loss = 0;  // weighted terms, as in training
-  std::vector<std::vector<Picture>> examples;  // a row each: input, target, output; empty for tasks without pictures
+  std::vector<std::vector<Picture>>
+      examples;  // a row each: input, target, output; empty for tasks without pictures
 };
 using Scores = std::map<std::string, TaskScore>;
 

@@ -72,11 +72,11 @@ FileDigest DigestFile(const std::filesystem::path& path, std::int64_t expected_b
   if (::fstat(fd, &info) != 0) ThrowFileError("look at", path, errno);
   if (!S_ISREG(info.st_mode)) throw Error(path.string() + " is not a plain file");
   if (info.st_size != expected_bytes) {
-    throw Error(path.string() + " has " + std::to_string(info.st_size) + " bytes, " + std::to_string(expected_bytes) +
-                " were saved");
+    throw Error(path.string() + " has " + std::to_string(info.st_size) + " bytes, " +
+                std::to_string(expected_bytes) + " were saved");
   }
   Digester digester;
-  std::vector<char> buffer(1 << 20);
+  std::vector<char> buffer(std::clamp<std::int64_t>(expected_bytes, 1, 1 << 20));
   while (true) {
     const ssize_t got = ::read(fd, buffer.data(), buffer.size());
     if (got < 0 && errno == EINTR) continue;

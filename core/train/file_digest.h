@@ -10,8 +10,8 @@
 
 namespace medley {
 
-// Length and sums of a file, byte 0 to the end: XXH3-128 of every 16 MiB, so that damage is found near where it is.
-// The sums find accidents, not forgeries.
+// Length and sums of a file, byte 0 to the end: XXH3-128 of every 16 MiB, so that damage is found near where
+// it is. The sums find accidents, not forgeries.
 struct FileDigest {
   std::int64_t bytes = 0;
   std::vector<std::string> chunks;  // hex
@@ -38,7 +38,8 @@ class Digester {
 };
 
 std::string HashText(std::string_view text);  // XXH3-128 in hex
-// Of a plain file; an Error where it is none, or has not `expected_bytes` (looked at before anything is read).
+// Of a plain file; an Error where it is none, or has not `expected_bytes` (looked at before anything is
+// read).
 FileDigest DigestFile(const std::filesystem::path& path, std::int64_t expected_bytes);
 // The sum of a whole input file in one number, "" where there is none.
 std::string HashFile(const std::filesystem::path& path);

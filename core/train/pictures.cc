@@ -18,7 +18,8 @@ std::vector<Picture> PicturesOf(const at::Tensor& images, std::int64_t at_most) 
   std::vector<Picture> pictures;
   for (std::int64_t row = 0; row < bytes.size(0); ++row) {
     const at::Tensor picture = bytes.select(0, row);
-    pictures.push_back(Picture::FromPlanes(picture.const_data_ptr<std::uint8_t>(), images.size(3), images.size(2)));
+    pictures.push_back(
+        Picture::FromPlanes(picture.const_data_ptr<std::uint8_t>(), images.size(3), images.size(2)));
   }
   return pictures;
 }

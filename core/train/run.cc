@@ -3,13 +3,15 @@
 #include <ATen/Parallel.h>
 
 #include <algorithm>
-#include <fstream>
+#include <sstream>
+#include <string_view>
 #include <thread>
+#include <utility>
 
 #include <medley/base/error.h>
+#include <medley/base/files.h>
 #include <medley/memory/cpu_allocator.h>
 #include <medley/model/model_factory.h>
-#include <medley/text/control_text.h>
 #include <medley/text/sentencepiece_tokenizer.h>
 #include <medley/train/checkpoint.h>
 #include <medley/train/device.h>
@@ -27,10 +29,23 @@ const TaskConfig& ConfigOf(const RunConfig& config, const std::string& task) {
 }
 
 const VariantInfo& VariantOf(const Run& run, const std::string& task) {
-  const TaskInfo& info = run.registry->Require(task);
   const std::string& name = ConfigOf(run.config, task).variant;
-  if (const VariantInfo* variant = info.FindVariant(name)) return *variant;
-  throw InputError("tasks." + task + ".variant: the task has no variant \"" + name + "\"");
+  const VariantInfo* variant = run.registry->Require(task).FindVariant(name);
+  if (variant == nullptr)
+    throw InputError("tasks." + task + ".variant: the task has no variant \"" + name + "\"");
+  return *variant;
+}
+
+// One item a line; empty lines do not count.
+std::vector<std::string> ReadControlText(const fs::path& file) {
+  std::istringstream text(ReadFile(file));
+  std::vector<std::string> items;
+  for (std::string line; std::getline(text, line);) {
+    while (!line.empty() && std::string_view(" \t\r").find(line.back()) != std::string_view::npos)
+      line.pop_back();
+    if (!line.empty()) items.push_back(line);
+  }
+  return items;
 }
 
 void SetThreads(std::int64_t threads) {
@@ -38,16 +53,9 @@ void SetThreads(std::int64_t threads) {
   at::set_num_threads(threads > 0 ? static_cast<int>(threads) : cores);
 }
 
-void OpenInputs(Run& run) {
-  run.mixture = ReadMixture(run.config.weights);
-  run.registry = std::make_unique<Registry>(Registry::Scan({.paths = run.config.plugin_path}));
-  run.tokenizer = LoadTokenizer(run.config.tokenizer);
-  run.control_text = ReadControlText(run.config.control_text);
-}
-
 ExecutionPlan PlanOf(const TaskConfig& config, const VariantInfo& variant) {
   ExecutionPlan plan;
-  plan.mode = config.mode.empty() ? StepExecutor::DefaultMode(variant)
+  plan.mode = config.mode.empty()      ? StepExecutor::DefaultMode(variant)
               : config.mode == "joint" ? Mode::kJoint
                                        : Mode::kSequential;
   plan.micro_rows = config.micro_rows;
@@ -62,8 +70,10 @@ void PlanTasks(Run& run) {
 }
 
 void MakeHost(Run& run) {
-  PluginHost::Context context{*run.registry, *run.tokenizer, ReadImageGeometry(run.config.model), run.control_text, {}};
-  for (const auto& [task, config] : run.config.tasks) context.settings[task] = {config.variant, config.options};
+  PluginHost::Context context{
+      *run.registry, *run.tokenizer, ReadImageGeometry(run.config.model), run.control_text, {}};
+  for (const auto& [task, config] : run.config.tasks)
+    context.settings[task] = {config.variant, config.options};
   run.host = std::make_unique<PluginHost>(std::move(context));
   run.task = [host = run.host.get()](const std::string& task) -> LoadedTask& { return host->Get(task); };
   run.is_loaded = [host = run.host.get()](const std::string& task) { return host->IsLoaded(task); };
@@ -72,17 +82,6 @@ void MakeHost(Run& run) {
 void BuildModel(Run& run) {
   run.model = MakeModel(run.config.model, *run.tokenizer, static_cast<std::uint64_t>(run.config.seed));
   if (!run.device.is_cpu()) run.model->To(run.device, at::kFloat);
-}
-
-void MakeMixer(Run& run) {
-  std::map<std::string, TaskSize> sizes;
-  for (const auto& [task, weight] : run.mixture.weights) {
-    const VariantInfo& variant = VariantOf(run, task);
-    sizes[task] = {.rows = ConfigOf(run.config, task).rows,
-                   .passes = static_cast<std::int64_t>(variant.passes.size()),
-                   .tokens_per_row = std::max<std::int64_t>(1, variant.TokensPerRow())};
-  }
-  run.mixer = std::make_unique<Mixer>(run.mixture, std::move(sizes), static_cast<std::uint64_t>(run.config.seed));
 }
 
 }  // namespace
@@ -95,28 +94,47 @@ std::vector<std::string> Run::ActiveTasks() const {
   return tasks;
 }
 
-std::unique_ptr<Run> BuildRun(const RunConfig& config, Purpose purpose) {
+RunInputs CheckInputs(const fs::path& config, const std::vector<std::string>& overrides,
+                      const std::vector<fs::path>& plugin_paths) {
+  std::vector<fs::path> paths;
+  for (const fs::path& path : plugin_paths) paths.push_back(fs::absolute(path));
+  for (const fs::path& path : PluginPaths(config, overrides)) paths.push_back(path);
+  RunInputs inputs{Registry::Scan({.paths = paths}), {}};
+  inputs.checked = CheckRun(config, overrides, inputs.registry);
+  inputs.checked.run.plugin_path = paths;  // the saved config then finds them again
+  return inputs;
+}
+
+std::unique_ptr<Run> BuildRun(RunInputs inputs, Purpose purpose) {
   InstallCpuAllocator();
   auto run = std::make_unique<Run>();
-  run->config = config;
-  run->device = OpenDevice(config.device);
-  SetThreads(config.threads);
-  OpenInputs(*run);
+  run->config = inputs.checked.run;
+  run->mixture = inputs.checked.mixture;
+  run->registry = std::make_unique<Registry>(std::move(inputs.registry));
+  run->device = OpenDevice(run->config.device);
+  SetThreads(run->config.threads);
+  const auto seed = static_cast<std::uint64_t>(run->config.seed);
+  SeedGenerators(seed, run->device);
+  run->tokenizer = LoadTokenizer(run->config.tokenizer);
+  run->control_text = ReadControlText(run->config.control_text);
   PlanTasks(*run);
   MakeHost(*run);
+  if (purpose == Purpose::kSample) return run;
   BuildModel(*run);
   if (purpose == Purpose::kUse) return run;
-  MakeMixer(*run);
-  run->executor = std::make_unique<StepExecutor>(*run->model, run->device, static_cast<std::uint64_t>(config.seed));
-  run->optimizer = std::make_unique<AdamW>(*run->model, config.optimizer, config.steps);
+  run->mixer = std::make_unique<Mixer>(run->mixture, TaskSizes(inputs.checked, *run->registry), seed);
+  run->executor = std::make_unique<StepExecutor>(*run->model, run->device, seed);
+  run->optimizer = std::make_unique<AdamW>(*run->model, run->config.optimizer, run->config.steps);
   return run;
 }
 
 std::unique_ptr<Run> OpenTrainedRun(const fs::path& directory, Console& console) {
-  auto run = BuildRun(ReadRunConfig(NewestConfig(directory)), Purpose::kUse);
+  auto run = BuildRun(CheckInputs(NewestConfig(directory)), Purpose::kUse);
   CompareRecord(ReadRunRecord(directory), RunRecord(*run));
   const auto found = FindCheckpoint(directory, OnDamage::kSkip, console);
-  if (!found) throw InputError(directory.string() + " holds no checkpoint yet. Train it first: medley resume " + directory.string());
+  if (!found)
+    throw InputError(directory.string() + " holds no checkpoint yet. Train it first: medley resume " +
+                     directory.string());
   LoadWeights(found->path, run->model->parameters());
   console.Say("weights of step " + std::to_string(found->facts.step) + " from " + found->path.string());
   return run;
@@ -124,7 +142,8 @@ std::unique_ptr<Run> OpenTrainedRun(const fs::path& directory, Console& console)
 
 void InitializeFrom(const InitFrom& from, const Model& model, Console& console) {
   if (from.run.empty()) return;
-  if (!fs::is_directory(from.run)) throw InputError("init_from.run: " + from.run.string() + " is not a directory");
+  if (!fs::is_directory(from.run))
+    throw InputError("init_from.run: " + from.run.string() + " is not a directory");
   const auto found = FindCheckpoint(from.run, OnDamage::kSkip, console);
   if (!found) throw InputError("init_from.run: " + from.run.string() + " holds no checkpoint");
   const std::size_t taken = LoadWeights(found->path, model.parameters(), from.match);

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include <medley/config/run_config.h>
+#include <medley/config/validate.h>
 #include <medley/curriculum/mixer.h>
 #include <medley/model/model.h>
 #include <medley/plugin/plugin_host.h>
@@ -44,13 +45,24 @@ struct Run {
   std::vector<std::string> ActiveTasks() const;
 };
 
-enum class Purpose { kTrain, kUse };  // kUse: no mixer, executor or optimizer
+// The files that a run is made from, read and checked against each other; no tensor and no plugin code so
+// far.
+struct RunInputs {
+  Registry registry;
+  CheckedRun checked;
+};
+// `plugin_paths` go before the config's. Throws one InputError with every mistake.
+RunInputs CheckInputs(const std::filesystem::path& config, const std::vector<std::string>& overrides = {},
+                      const std::vector<std::filesystem::path>& plugin_paths = {});
 
-// InputErrors name the file or key. Calls InstallCpuAllocator and sets libtorch's threads.
-std::unique_ptr<Run> BuildRun(const RunConfig& config, Purpose purpose);
+// kUse: no mixer, executor or optimizer; kSample: no model either.
+enum class Purpose { kTrain, kUse, kSample };
 
-// The run that lies in a directory, with the weights of its newest whole checkpoint. For eval and generate: changes
-// nothing in the directory.
+// Calls InstallCpuAllocator and sets libtorch's threads.
+std::unique_ptr<Run> BuildRun(RunInputs inputs, Purpose purpose);
+
+// The run that lies in a directory, with the weights of its newest whole checkpoint. For eval and generate:
+// changes nothing in the directory.
 std::unique_ptr<Run> OpenTrainedRun(const std::filesystem::path& directory, Console& console);
 
 // Takes weights of another run (config.init_from); does nothing where none is named.
@@ -58,8 +70,9 @@ void InitializeFrom(const InitFrom& from, const Model& model, Console& console);
 
 // What stands in run.json: versions, device, threads, the input files with their sums, the plugin files.
 nlohmann::ordered_json RunRecord(const Run& run);
-// InputError where the model's config, the tokenizer or the control text is no longer what the run began with.
-// Returns words for what changed and is taken over from now on (weights file, plugins).
-std::vector<std::string> CompareRecord(const nlohmann::ordered_json& old_record, const nlohmann::ordered_json& now);
+// InputError where the model's config, the tokenizer or the control text is no longer what the run began
+// with. Returns words for what changed and is taken over from now on (weights file, plugins).
+std::vector<std::string> CompareRecord(const nlohmann::ordered_json& old_record,
+                                       const nlohmann::ordered_json& now);
 
 }  // namespace medley

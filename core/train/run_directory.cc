@@ -46,8 +46,8 @@ RunDirectory RunDirectory::Create(const fs::path& path) {
   if (error) throw InputError("cannot make the run directory " + path.string() + ": " + error.message());
   auto lock = std::make_unique<RunLock>(path);
   if (HoldsRun(path)) {
-    throw InputError(path.string() + " already holds a run. To go on with it: medley resume " + path.string() +
-                     ". To start anew: choose another --out");
+    throw InputError(path.string() + " already holds a run. To go on with it: medley resume " +
+                     path.string() + ". To start anew: choose another --out");
   }
   return RunDirectory(fs::canonical(path), std::move(lock));
 }
@@ -68,17 +68,21 @@ void RunDirectory::WriteConfig(const ordered_json& config) const {
 void RunDirectory::WriteRecord(ordered_json record) const {
   const ordered_json old = ReadRunRecord(path_);
   ordered_json starts = old.is_object() ? old.value("starts", ordered_json::array()) : ordered_json::array();
-  ordered_json start = record;
-  start["time"] = TimeStamp();
+  ordered_json start = {{"time", TimeStamp()}};
+  for (const auto& [key, value] : record.items()) {
+    if (value.is_primitive()) start[key] = value;
+  }
   starts.push_back(std::move(start));
   record["starts"] = std::move(starts);
   ReplaceFile(path_ / "run.json", record.dump(2) + "\n");
 }
 
 fs::path NewestConfig(const fs::path& run) {
-  if (!fs::is_directory(run)) throw InputError(run.string() + " is not a directory; a run directory is expected");
+  if (!fs::is_directory(run))
+    throw InputError(run.string() + " is not a directory; a run directory is expected");
   if (!fs::exists(ConfigPath(run, 0))) {
-    throw InputError(run.string() + " holds no run (it has no config.resolved.json). Start one: medley train CONFIG --out " +
+    throw InputError(run.string() +
+                     " holds no run (it has no config.resolved.json). Start one: medley train CONFIG --out " +
                      run.string());
   }
   int n = 0;
@@ -89,7 +93,8 @@ fs::path NewestConfig(const fs::path& run) {
 ordered_json ReadRunRecord(const fs::path& run) {
   const fs::path path = run / "run.json";
   if (!fs::exists(path)) return nullptr;
-  ordered_json record = ordered_json::parse(ReadSmallFile(path, kLargestJson), nullptr, /*allow_exceptions=*/false);
+  ordered_json record =
+      ordered_json::parse(ReadSmallFile(path, kLargestJson), nullptr, /*allow_exceptions=*/false);
   if (!record.is_object()) throw InputError(path.string() + " is damaged: a JSON object was expected");
   return record;
 }

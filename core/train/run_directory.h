@@ -9,7 +9,7 @@
 
 namespace medley {
 
-// The files of a run, see docs: run.lock, config.resolved.json (and .1, .2 ... at resumes), run.json, the logs and the
+// The files of a run: run.lock, config.resolved.json (and .1, .2 ... at resumes), run.json, the logs and the
 // checkpoints step-<8 digits>.
 class RunDirectory {
  public:
@@ -24,7 +24,8 @@ class RunDirectory {
 
   // The first config is config.resolved.json, later ones get a number.
   void WriteConfig(const nlohmann::ordered_json& config) const;
-  // run.json: what ran here. Every start is appended to "starts"; the other keys are the newest start's.
+  // run.json: what ran here. Every start is appended to "starts" with its plain values; the other keys are
+  // the newest's.
   void WriteRecord(nlohmann::ordered_json record) const;
 
  private:

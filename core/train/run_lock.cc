@@ -41,8 +41,8 @@ std::string DescribeHolder(const std::string& text) {
   const json holder = json::parse(text, nullptr, /*allow_exceptions=*/false);
   if (!holder.is_object()) return "an unknown process";
   const json pid = holder.value("pid", json());
-  std::string words = "process " + pid.dump() + " on " + holder.value("host", "an unknown host") + ", started " +
-                      holder.value("started", "at an unknown time");
+  std::string words = "process " + pid.dump() + " on " + holder.value("host", "an unknown host") +
+                      ", started " + holder.value("started", "at an unknown time");
   if (holder.value("boot_id", "") != BootId()) words += " (in another boot)";
   return words;
 }
@@ -60,12 +60,15 @@ RunLock::RunLock(const std::filesystem::path& directory) : path_(directory / "ru
     const std::string holder = DescribeHolder(ReadHolder(fd_));
     ::close(fd_);
     if (error != EWOULDBLOCK) ThrowFileError("lock", path_, error);
-    throw InputError(directory.string() + " is in use by " + holder + ". Wait for it, stop it, or choose another --out");
+    throw InputError(directory.string() + " is in use by " + holder +
+                     ". Wait for it, stop it, or choose another --out");
   }
   if (const std::string old = ReadHolder(fd_); !old.empty()) took_over_ = DescribeHolder(old);
-  const json holder = {{"pid", ::getpid()}, {"host", HostName()}, {"boot_id", BootId()}, {"started", TimeStamp()}};
+  const json holder = {
+      {"pid", ::getpid()}, {"host", HostName()}, {"boot_id", BootId()}, {"started", TimeStamp()}};
   const std::string text = holder.dump() + "\n";
-  // The words are for people; the lock itself does not depend on them, so a full disk is no reason to stop here.
+  // The words are for people; the lock itself does not depend on them, so a full disk is no reason to stop
+  // here.
   if (::ftruncate(fd_, 0) == 0 && ::pwrite(fd_, text.data(), text.size(), 0) < 0) return;
 }
 

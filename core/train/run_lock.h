@@ -5,8 +5,8 @@
 
 namespace medley {
 
-// One process a run directory: flock on run.lock, held for the life of the object. The kernel lets go at death, so a
-// lock can be stale only in its words; `took_over` then says whose it was.
+// One process a run directory: flock on run.lock, held for the life of the object. The kernel lets go at
+// death, so a lock can be stale only in its words; `took_over` then says whose it was.
 class RunLock {
  public:
   // InputError with the holder's process, host and start where another one holds it.

@@ -37,9 +37,9 @@ std::string PathOf(const ordered_json& record, const std::string& input) {
 
 void RequireSame(const ordered_json& before, const ordered_json& now, const std::string& input) {
   if (SumOf(before, input).empty() || SumOf(before, input) == SumOf(now, input)) return;
-  throw InputError(PathOf(now, input) + " (" + input + ") is not the file that the run began with (XXH3-128 " +
-                   SumOf(before, input) + ", now " + SumOf(now, input) +
-                   "). Restore it, or start a new run with init_from");
+  throw InputError(PathOf(now, input) + " (" + input +
+                   ") is not the file that the run began with (XXH3-128 " + SumOf(before, input) + ", now " +
+                   SumOf(now, input) + "). Restore it, or start a new run with init_from");
 }
 
 std::map<std::string, std::string> BuildIds(const ordered_json& record) {
@@ -74,7 +74,8 @@ std::vector<std::string> CompareRecord(const ordered_json& old_record, const ord
   for (const char* input : {"model", "tokenizer", "control_text"}) RequireSame(old_record, now, input);
   std::vector<std::string> changes;
   if (SumOf(old_record, "weights") != SumOf(now, "weights")) {
-    changes.push_back("the weights file " + PathOf(now, "weights") + " was edited; it counts from the next draw on");
+    changes.push_back("the weights file " + PathOf(now, "weights") +
+                      " was edited; it counts from the next draw on");
   }
   for (const char* key : {"medley", "revision", "libtorch", "device", "threads"}) {
     if (old_record.value(key, ordered_json()) == now.value(key, ordered_json())) continue;
@@ -84,7 +85,8 @@ std::vector<std::string> CompareRecord(const ordered_json& old_record, const ord
   const auto before = BuildIds(old_record);
   for (const auto& [path, id] : BuildIds(now)) {
     const auto found = before.find(path);
-    if (found != before.end() && found->second != id) changes.push_back("the plugin " + path + " was built anew");
+    if (found != before.end() && found->second != id)
+      changes.push_back("the plugin " + path + " was built anew");
   }
   return changes;
 }

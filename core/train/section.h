@@ -7,8 +7,8 @@
 
 namespace medley {
 
-// The part of a checkpoint's state.json that one collaborator owns. The checkpoint knows none of them: it keeps name and
-// version, and hands the rest back.
+// The part of a checkpoint's state.json that one collaborator owns. The checkpoint knows none of them: it
+// keeps name and version, and hands the rest back.
 struct Section {
   std::string name;
   int version = 1;

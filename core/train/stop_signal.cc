@@ -1,8 +1,8 @@
 #include <medley/train/stop_signal.h>
 
+#include <unistd.h>
 #include <csignal>
 #include <cstring>
-#include <unistd.h>
 
 #include <medley/base/error.h>
 

@@ -1,6 +1,5 @@
 #include <medley/train/trainer.h>
 
-#include <cmath>
 #include <utility>
 
 #include <medley/report/table.h>
@@ -15,7 +14,9 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using nlohmann::ordered_json;
 
-double SecondsSince(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
+double SecondsSince(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
 
 LoggedLosses ForLog(const StepLosses& losses) {
   LoggedLosses logged;
@@ -31,15 +32,6 @@ std::string Words(const std::exception& error) {
   return torch != nullptr ? torch->what_without_backtrace() : error.what();
 }
 
-std::string NotFinite(const StepLosses& losses) {
-  for (const auto& [task, terms] : losses) {
-    for (const auto& [name, term] : terms) {
-      if (!std::isfinite(term.sum)) return "task " + task + ": the loss term " + name + " is not finite";
-    }
-  }
-  return "";
-}
-
 }  // namespace
 
 Trainer::Trainer(Run& run, const std::filesystem::path& directory, Console& console,
@@ -53,7 +45,7 @@ Trainer::Trainer(Run& run, const std::filesystem::path& directory, Console& cons
   checkpoints_ = std::make_unique<CheckpointKeeper>(
       CheckpointKeeper::Setting{directory_, run_.config.checkpoint, config_hash}, state, *metrics_, console_);
   if (from) checkpoints_->SetSaved(from->facts.step);
-  status_ = std::make_unique<Progress>(progress_.step, run_.config.steps);
+  status_ = std::make_unique<Progress>(progress_.step, run_.config.steps, 3600 * run_.config.hours);
 }
 
 Trainer::~Trainer() = default;
@@ -103,9 +95,7 @@ void Trainer::Step() {
 std::optional<StepLosses> Trainer::Gradients(const std::vector<Draw>& draws) {
   std::string reason;
   try {
-    StepLosses losses = RunDraws(draws);
-    reason = NotFinite(losses);
-    if (reason.empty()) return losses;
+    return RunDraws(draws);  // losses that are not finite are errors too
   } catch (const std::exception& error) {
     reason = Words(error);
   }
@@ -153,8 +143,9 @@ ordered_json Trainer::EvaluateIfDue() {
   Scores scores;
   for (const std::string& name : run_.ActiveTasks()) {
     try {
-      scores[name] = ScoreTask(run_.task(name), run_.plans.at(name),
-                               {*run_.model, run_.device, static_cast<std::uint64_t>(run_.config.seed), config.rows});
+      scores[name] =
+          ScoreTask(run_.task(name), run_.plans.at(name),
+                    {*run_.model, run_.device, static_cast<std::uint64_t>(run_.config.seed), config.rows});
     } catch (const std::exception& error) {
       scores.erase(name);
       OnTaskError(name, "evaluation after step " + std::to_string(progress_.step) + ": " + Words(error));

@@ -21,7 +21,7 @@ namespace medley {
 
 // How far a run is: all of the trainer's own that a resume needs.
 struct TrainingProgress {
-  std::int64_t step = 0;  // steps done
+  std::int64_t step = 0;                       // steps done
   std::optional<double> evaluated_loss;        // mean over tasks, at the last evaluation
   std::map<std::string, double> last_losses;   // by task
   std::map<std::string, std::string> dropped;  // task: why

@@ -8,8 +8,10 @@ using nlohmann::json;
 
 TrainingState Trainer::State() {
   TrainingState state{run_.model->parameters(), run_.optimizer->State(), {}};
-  // Progress first: a dropped task must be out of the mixture before the mixer compares it with the saved one.
-  state.sections.push_back({"progress", 1, [this] { return SaveProgress(); }, [this](const json& s) { LoadProgress(s); }});
+  // Progress first: a dropped task must be out of the mixture before the mixer compares it with the saved
+  // one.
+  state.sections.push_back(
+      {"progress", 1, [this] { return SaveProgress(); }, [this](const json& s) { LoadProgress(s); }});
   state.sections.push_back(
       {"mixer", 1, [this] { return run_.mixer->Save(); }, [this](const json& s) { run_.mixer->Load(s); }});
   state.sections.push_back({"generators", 1, [this] { return SaveGenerators(run_.device); },
@@ -18,7 +20,8 @@ TrainingState Trainer::State() {
 }
 
 json Trainer::SaveProgress() const {
-  json state = {{"step", progress_.step}, {"last_losses", progress_.last_losses}, {"dropped", progress_.dropped}};
+  json state = {
+      {"step", progress_.step}, {"last_losses", progress_.last_losses}, {"dropped", progress_.dropped}};
   state["evaluated_loss"] = progress_.evaluated_loss ? json(*progress_.evaluated_loss) : json();
   return state;
 }
@@ -28,7 +31,8 @@ void Trainer::LoadProgress(const json& state) {
   progress_.last_losses = state.at("last_losses").get<std::map<std::string, double>>();
   progress_.dropped = state.at("dropped").get<std::map<std::string, std::string>>();
   progress_.evaluated_loss.reset();
-  if (state.at("evaluated_loss").is_number()) progress_.evaluated_loss = state.at("evaluated_loss").get<double>();
+  if (state.at("evaluated_loss").is_number())
+    progress_.evaluated_loss = state.at("evaluated_loss").get<double>();
   for (auto& [name, weight] : run_.mixture.weights) {
     if (progress_.dropped.count(name) != 0) weight = 0;
   }
@@ -42,10 +46,12 @@ std::string TrainingSummary(const Run& run, const TrainingProgress& progress, st
     const auto loss = progress.last_losses.find(task);
     const std::int64_t constants = run.is_loaded(task) ? run.task(task).ConstantBytes(run.device) : 0;
     table.Add({task, std::to_string(share.rows), std::to_string(share.draws), FormatShare(share.asked),
-               FormatShare(share.delivered), loss == progress.last_losses.end() ? "-" : FormatNumber(loss->second),
+               FormatShare(share.delivered),
+               loss == progress.last_losses.end() ? "-" : FormatNumber(loss->second),
                FormatBytes(static_cast<double>(constants))});
   }
-  std::string text = "after step " + std::to_string(progress.step) + " of " + std::to_string(run.config.steps) + ":\n";
+  std::string text =
+      "after step " + std::to_string(progress.step) + " of " + std::to_string(run.config.steps) + ":\n";
   text += table.ToText();
   text += "largest share error " + FormatShare(run.mixer->ShareError());
   text += ", memory peak " + FormatBytes(static_cast<double>(memory_peak)) + "\n";

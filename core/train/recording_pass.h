@@ -1,0 +1,35 @@
+#pragma once
+
+#include <map>
+#include <string>
+
+#include <medley/plugin/plugin_host.h>
+#include <medley/task/pass_context.h>
+
+namespace medley {
+
+// Runs a pass up to its forward and keeps what it hands to the model: a look at a task without a model.
+class RecordingPass : public PassContext {
+ public:
+  // On the CPU. Keeps references.
+  RecordingPass(LoadedTask& task, const Batch& batch) : task_(task), batch_(batch) {}
+
+  // The inputs of the pass's forward. Carries of earlier passes are black pictures.
+  ModelInputs Record(const std::string& pass);
+
+  const Batch& batch() const override { return batch_; }
+  at::Tensor Constant(std::string_view name) override;
+  at::Tensor Pixels(std::string_view column) override;
+  ModelInput Image(std::string_view name) override;
+  ModelOutputs Forward(const ModelInputs& inputs, const WantedOutputs& wanted) override;
+  void Carry(std::string_view, at::Tensor) override {}
+  at::Tensor Carried(std::string_view name) override;
+
+ private:
+  LoadedTask& task_;
+  const Batch& batch_;
+  ModelInputs inputs_;
+  bool recorded_ = false;
+};
+
+}  // namespace medley

@@ -1,0 +1,143 @@
+#include <gtest/gtest.h>
+#include <sys/resource.h>
+
+#include <csignal>
+#include <nlohmann/json.hpp>
+
+#include <medley/base/error.h>
+#include <medley/report/append_file.h>
+#include <medley/report/durable_file.h>
+#include <medley/report/metrics.h>
+#include <medley/report/progress.h>
+#include <medley/report/table.h>
+
+#include "tests/report/scratch_directory.h"
+
+namespace medley {
+namespace {
+
+StepRecord Record(std::int64_t step, const std::string& task, double loss) {
+  StepRecord record;
+  record.step = step;
+  record.draws = {{task, 10 * step, 4}};
+  record.losses[task]["image"] = {.sum = 4 * loss, .count = 4, .weight = 2};
+  record.gradient_norm = 0.5;
+  record.learning_rate = 1e-3;
+  record.seconds = 0.25;
+  record.memory_peak = 1 << 20;
+  return record;
+}
+
+TEST(AppendFile, IsCutBackToTheCommittedOffset) {
+  const ScratchDirectory scratch;
+  {
+    AppendFile file(scratch / "log", 0);
+    file.Append("one\n");
+    file.Append("two\n");
+    file.Sync();
+    EXPECT_EQ(file.offset(), 8);
+  }
+  {
+    AppendFile file(scratch / "log", 4);
+    file.Append("zwei\n");
+  }
+  EXPECT_EQ(ReadText(scratch / "log"), "one\nzwei\n");
+  EXPECT_THROW(AppendFile(scratch / "log", 100), Error);
+}
+
+// RLIMIT_FSIZE stands in for a full disk.
+TEST(AppendFile, LinesThatDoNotFitWaitUntilThereIsRoom) {
+  const ScratchDirectory scratch;
+  AppendFile file(scratch / "log", 0);
+  const auto old_handler = std::signal(SIGXFSZ, SIG_IGN);
+  rlimit old_limit{};
+  ASSERT_EQ(getrlimit(RLIMIT_FSIZE, &old_limit), 0);
+  const rlimit small{6, old_limit.rlim_max};
+  ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &small), 0);
+  EXPECT_NO_THROW(file.Append("one\ntwo\n"));
+  std::string message;
+  try {
+    file.Sync();
+  } catch (const Error& error) {
+    message = error.what();
+  }
+  EXPECT_EQ(setrlimit(RLIMIT_FSIZE, &old_limit), 0);
+  std::signal(SIGXFSZ, old_handler);
+  EXPECT_NE(message.find("log: File too large"), std::string::npos) << message;
+  file.Append("three\n");
+  file.Sync();
+  EXPECT_EQ(ReadText(scratch / "log"), "one\ntwo\nthree\n");
+}
+
+TEST(DurableFile, NewFilesNeverOverwriteAndRenamesNeverReplace) {
+  const ScratchDirectory scratch;
+  WriteText(scratch / "a", "old");
+  EXPECT_THROW(NewFile(scratch / "a"), Error);
+  std::filesystem::create_directory(scratch / "from");
+  std::filesystem::create_directory(scratch / "to");
+  EXPECT_THROW(RenameNoReplace(scratch / "from", scratch / "to"), Error);
+  EXPECT_TRUE(std::filesystem::exists(scratch / "from"));
+  EXPECT_EQ(ReadText(scratch / "a"), "old");
+}
+
+TEST(DurableFile, ReservedRoomThatWasNotWrittenIsGivenBack) {
+  const ScratchDirectory scratch;
+  NewFile file(scratch / "a", 1000);
+  file.Write("abc", 3);
+  file.Commit();
+  EXPECT_EQ(ReadText(scratch / "a"), "abc");
+}
+
+TEST(Metrics, HoldOnlyWhatIsDeterministicAndTheCsvAColumnATask) {
+  const ScratchDirectory scratch;
+  {
+    Metrics metrics(scratch.path(), {"control", "zoom_gold"}, {});
+    metrics.Record(Record(1, "zoom_gold", 0.75));
+    metrics.Record(Record(2, "control", 0.5));
+    EXPECT_EQ(metrics.Sync().size(), 2u);
+  }
+  const std::string text = ReadText(scratch / "metrics.jsonl");
+  const auto line = nlohmann::json::parse(text.substr(0, text.find('\n')));
+  EXPECT_EQ(line.at("terms").at("zoom_gold").at("image").at("weighted"), 1.5);
+  EXPECT_EQ(line.at("draws").at(0).at("begin"), 10);
+  EXPECT_FALSE(line.contains("seconds"));
+  EXPECT_EQ(ReadText(scratch / "losses.csv"), "step,control,zoom_gold\n1,,1.5\n2,1.0,\n");
+  EXPECT_NE(ReadText(scratch / "timing.jsonl").find("\"rows_per_second\":16.0"), std::string::npos);
+}
+
+TEST(Metrics, AResumeWithOtherTasksGivesThePastTheirColumns) {
+  const ScratchDirectory scratch;
+  LogOffsets offsets;
+  {
+    Metrics metrics(scratch.path(), {"control"}, {});
+    metrics.Record(Record(1, "control", 0.5));
+    offsets = metrics.Sync();
+    metrics.Record(Record(2, "control", 0.25));
+  }
+  {
+    Metrics metrics(scratch.path(), {"extra"}, offsets);
+    metrics.Record(Record(2, "extra", 0.75));
+  }
+  EXPECT_EQ(ReadText(scratch / "losses.csv"), "step,extra,control\n1,,1.0\n2,1.5,\n");
+}
+
+TEST(Progress, TheLineTellsLossSpeedMemoryAndTimeLeft) {
+  Progress progress(0, 101);
+  progress.Add(Record(1, "control", 0.5));
+  EXPECT_EQ(progress.Line(), "step 1/101, 0:25 left, 16 rows/s, memory 0 B (peak 1.0 MiB):  control 1");
+  Progress limited(0, 101, 7.9);
+  limited.Add(Record(1, "control", 0.5));
+  EXPECT_TRUE(limited.Line().starts_with("step 1/101, 0:08 left"));
+}
+
+TEST(Table, AlignsNamesLeftAndNumbersRight) {
+  Table table({"task", "n"});
+  table.Add({"a", "100"});
+  table.Add({"größe", "7"});
+  EXPECT_EQ(table.ToText(), "task     n\na      100\ngröße    7\n");
+  EXPECT_EQ(FormatBytes(1536), "1.5 KiB");
+  EXPECT_EQ(FormatSeconds(3723), "1:02:03");
+}
+
+}  // namespace
+}  // namespace medley

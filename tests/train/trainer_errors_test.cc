@@ -1,0 +1,186 @@
+#include <medley/report/metrics.h>
+#include <medley/train/evaluator.h>
+
+#include "tests/train/trainer_fixture.h"
+
+namespace medley::testing_fixture {
+namespace {
+
+namespace fs = std::filesystem;
+
+// The second training draw of task "two" fails. (A contract check samples one row, an evaluation 32 or 8.)
+RowHook FailSecondDraw() {
+  return [draws = std::make_shared<int>(0)](const RowRange& rows) {
+    if (rows.count == 3 && ++*draws >= 2) throw std::runtime_error("the camera is gone");
+  };
+}
+
+struct Outcome {
+  ExitCode code = ExitCode::kDone;
+  std::string error, words;
+  TrainingProgress progress;
+};
+
+Outcome TrainWith(const fs::path& directory, const RunConfig& config, std::map<std::string, RowHook> hooks) {
+  SilentConsole console;
+  const auto tiny = MakeTinyRun(config, std::move(hooks));
+  Trainer trainer(tiny->run, directory, *console);
+  Outcome outcome;
+  try {
+    outcome.code = trainer.Train();
+  } catch (const Error& error) {
+    outcome.code = error.code();
+    outcome.error = error.what();
+  }
+  outcome.progress = trainer.progress();
+  outcome.words = console.words();
+  return outcome;
+}
+
+TEST(TaskErrors, StopSavesWhatWasTrainedAndNamesPluginTaskAndPhase) {
+  const ScratchDirectory scratch;
+  RunConfig config = TinyConfig(30);
+  config.checkpoint.every = 0;
+  const Outcome outcome = TrainWith(scratch.path(), config, {{"two", FailSecondDraw()}});
+  EXPECT_EQ(outcome.code, ExitCode::kFailed);
+  EXPECT_TRUE(Says(outcome.error, {"fixture", "two", "sampl", "the camera is gone", "medley resume"}));
+  ASSERT_EQ(ListCheckpoints(scratch.path()).size(), 1u);
+  EXPECT_EQ(ListCheckpoints(scratch.path())[0].step, outcome.progress.step);
+  EXPECT_GT(outcome.progress.step, 1);
+}
+
+TEST(TaskErrors, DropGoesOnWithoutTheTaskAndSaysSo) {
+  for (const int draws_per_step : {1, 3}) {
+    const ScratchDirectory scratch;
+    RunConfig config = TinyConfig(20);
+    config.on_task_error = "drop";
+    config.draws_per_step = draws_per_step;
+    const Outcome outcome = TrainWith(scratch.path(), config, {{"two", FailSecondDraw()}});
+    EXPECT_EQ(outcome.code, ExitCode::kSomethingDropped) << outcome.error;
+    EXPECT_EQ(outcome.progress.step, 20);
+    ASSERT_EQ(outcome.progress.dropped.size(), 1u);
+    EXPECT_EQ(outcome.progress.dropped.begin()->first, "two");
+    EXPECT_TRUE(Says(outcome.words, {"dropped: two", "the camera is gone"}));
+  }
+}
+
+TEST(TaskErrors, ADroppedTaskStaysDroppedAfterAResume) {
+  const ScratchDirectory scratch;
+  RunConfig config = TinyConfig(20);
+  config.on_task_error = "drop";
+  TrainWith(scratch.path(), config, {{"two", FailSecondDraw()}});
+  const auto expected = EndState(scratch.path());
+  for (const CheckpointEntry& entry : ListCheckpoints(scratch.path())) {
+    if (entry.step > 15) fs::remove_all(entry.path);
+  }
+  SilentConsole console;
+  const auto found = FindCheckpoint(scratch.path(), OnDamage::kSetAside, *console);
+  const auto tiny = MakeTinyRun(config);
+  Trainer trainer(tiny->run, scratch.path(), *console, found);
+  EXPECT_EQ(trainer.Train(), ExitCode::kSomethingDropped);
+  EXPECT_EQ(EndState(scratch.path()), expected);
+}
+
+TEST(TaskErrors, TheLastTaskThatFailsEndsTheRun) {
+  const ScratchDirectory scratch;
+  RunConfig config = TinyConfig(20);
+  config.on_task_error = "drop";
+  const RowHook fail = [](const RowRange&) { throw std::runtime_error("no"); };
+  const Outcome outcome = TrainWith(scratch.path(), config, {{"one", fail}, {"two", fail}, {"three", fail}});
+  EXPECT_EQ(outcome.code, ExitCode::kFailed);
+  EXPECT_TRUE(Says(outcome.error, {"no task is left"}));
+}
+
+TEST(TaskErrors, WeightsThatAreNotFiniteAreNeverSaved) {
+  const ScratchDirectory scratch;
+  SilentConsole console;
+  const auto tiny = MakeTinyRun(TinyConfig(20));
+  const Trainer trainer(tiny->run, scratch.path(), *console);
+  TrainingState state = const_cast<Trainer&>(trainer).State();
+  at::Tensor weight = state.weights[2].tensor.detach();
+  weight.view(-1)[3] = NAN;
+  EXPECT_TRUE(Says(MessageOf([&] {
+                     SaveCheckpoint(scratch.path(), state,
+                                    {.step = 1, .logs = {}, .evaluated_loss = {}, .config_hash = ""});
+                   }),
+                   {state.weights[2].name, "not finite"}));
+  EXPECT_TRUE(ListCheckpoints(scratch.path()).empty());
+}
+
+TEST(TaskErrors, ALossThatIsNotFiniteNamesTaskAndTermAndUpdatesNothing) {
+  const ScratchDirectory scratch;
+  SilentConsole console;
+  const auto tiny = MakeTinyRun(TinyConfig(20));
+  FixtureTask& two = tiny->tasks.at("two");
+  Script script{.sample = [](const RowRange& rows) { return QaRows(rows, 2); },
+                .run =
+                    [](const std::string& pass, PassContext& context) {
+                      Sums sums = QaPass(pass, context);
+                      if (context.batch().rows().begin >= 3) sums.at("size") = sums.at("size") * NAN;
+                      return sums;
+                    }};
+  two.task = std::make_unique<LoadedTask>(*two.info, two.info->variants.front(), "fixture",
+                                          std::make_unique<ScoredTask>(std::move(script), "q0"));
+  Trainer trainer(tiny->run, scratch.path(), *console);
+  EXPECT_TRUE(Says(MessageOf([&] { trainer.Train(); }), {"step ", "task 'two'", "'size'", "finite"}));
+  for (const Parameter& parameter : tiny->run.model->parameters()) {
+    EXPECT_TRUE(at::isfinite(parameter.tensor).all().item<bool>());
+  }
+  EXPECT_EQ(ListCheckpoints(scratch.path()).at(0).step, trainer.progress().step);
+}
+
+TEST(InitFrom, TakesMatchingWeightsAndRefusesOthersByName) {
+  const ScratchDirectory scratch;
+  fs::create_directory(scratch / "run");
+  TrainWith(scratch / "run", TinyConfig(4), {});
+  SilentConsole console;
+  FixtureModel model;
+  model.To(at::kCPU, at::kFloat);
+  const at::Tensor before = model.parameters()[0].tensor.clone();
+  InitializeFrom({.run = scratch / "run", .match = {"head.*", "mid.*"}}, model, *console);
+  EXPECT_TRUE(Says(console.words(), {"took 4 of 10 parameters"}));
+  EXPECT_TRUE(model.parameters()[0].tensor.equal(before));
+  EXPECT_TRUE(
+      Says(MessageOf([&] { InitializeFrom({.run = scratch / "run", .match = {"nose.*"}}, model, *console); }),
+           {"nose.*", "matches no parameter"}));
+  FixtureModel wide;  // float64
+  EXPECT_TRUE(
+      Says(MessageOf([&] { InitializeFrom({.run = scratch / "run", .match = {"*"}}, wide, *console); }),
+           {"encoder.weight", "Float [12, 7]", "Double [12, 7]"}));
+  EXPECT_TRUE(
+      Says(MessageOf([&] { InitializeFrom({.run = scratch / "none", .match = {"*"}}, model, *console); }),
+           {"none", "is not a directory"}));
+}
+
+TEST(Evaluation, GivesMeanIntervalChanceAndTrivialAnswersAndASheet) {
+  const ScratchDirectory scratch;
+  const auto tiny = MakeTinyRun(TinyConfig(1));
+  const EvalSetting setting{*tiny->run.model, at::kCPU, 3, 70};
+  Scores scores;
+  scores["two"] = ScoreTask(tiny->run.task("two"), tiny->run.plans.at("two"), setting);
+  const nlohmann::ordered_json json = ScoresJson(scores).at("tasks").at("two");
+  EXPECT_EQ(json.at("metric"), "brightness");
+  EXPECT_EQ(json.at("better"), "lower");
+  EXPECT_EQ(json.at("rows"), 70);
+  EXPECT_TRUE(json.at("chance").is_null());
+  EXPECT_EQ(json.at("trivial").at("half"), 0.5);
+  EXPECT_NEAR(json.at("value").get<double>(), 0.5, 0.05);
+  EXPECT_LT(json.at("low").get<double>(), json.at("value").get<double>());
+  EXPECT_EQ(scores["two"].examples.size(), 8u);
+  EXPECT_EQ(WriteSheets(scores, scratch.path()).at(0).filename(), "sheet-two.png");
+  EXPECT_TRUE(Says(ScoresTable(scores), {"two", "brightness", "half 0.5"}));
+}
+
+// The loss on held-out rows is what the executor gives for the same rows in one draw.
+TEST(Evaluation, HeldOutLossIsTheTrainingLossOfTheseRows) {
+  const auto tiny = MakeTinyRun(TinyConfig(1));
+  LoadedTask& task = tiny->run.task("three");
+  const TaskScore score = ScoreTask(task, tiny->run.plans.at("three"), {*tiny->run.model, at::kCPU, 3, 70});
+  const Batch batch = task.Sample({EvalSeed(3, "three"), 0, 70});
+  const StepLosses losses =
+      tiny->run.executor->Run({{.task = &task, .batch = &batch, .plan = &tiny->run.plans.at("three")}});
+  EXPECT_NEAR(score.loss, WeightedLoss(losses), 1e-5 * score.loss);
+}
+
+}  // namespace
+}  // namespace medley::testing_fixture

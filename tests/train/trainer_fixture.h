@@ -1,0 +1,148 @@
+#pragma once
+
+// A run of three small tasks without plugins or files: what the trainer's tests start from.
+
+#include <medley/train/checkpoint.h>
+#include <medley/train/device.h>
+#include <medley/train/file_digest.h>
+#include <medley/train/run_directory.h>
+#include <medley/train/trainer.h>
+
+#include <cstdio>
+#include <functional>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "tests/report/scratch_directory.h"
+#include "tests/train/executor_fixture.h"
+
+namespace medley::testing_fixture {
+
+using RowHook = std::function<void(const RowRange&)>;
+
+// A scripted task with a score: how near the model's first output is to 0.
+class ScoredTask : public ScriptedTask {
+ public:
+  ScoredTask(Script script, std::string pass) : ScriptedTask(std::move(script)), pass_(std::move(pass)) {}
+  Outcomes Evaluate(EvalContext& context, const RowRange& rows) const override {
+    Outcomes outcomes;
+    context.ForEachPiece(rows, [&](EvalPass& pass) {
+      const at::Tensor image = pass.Pixels("picture");
+      for (std::int64_t row = 0; row < pass.batch().size(); ++row) {
+        outcomes.score.push_back(image[row].mean().item<double>());
+        outcomes.trivial["half"].push_back(0.5);
+      }
+      if (!outcomes.input.defined()) {
+        outcomes.input = pass.batch().Column("picture");
+        outcomes.target = outcomes.input;
+        outcomes.output = outcomes.input;
+      }
+    });
+    return outcomes;
+  }
+
+ private:
+  std::string pass_;
+};
+
+struct FixtureTask {
+  std::unique_ptr<TaskInfo> info;
+  std::unique_ptr<LoadedTask> task;
+};
+
+// `hook` sees every range that the task samples, and may throw.
+inline FixtureTask ScoredQa(const std::string& name, int passes, RowHook hook) {
+  FixtureTask made;
+  TaskInfo info = QaInfo(name, passes);
+  info.score = {.name = "brightness", .higher_is_better = false, .chance = std::nullopt};
+  made.info = std::make_unique<TaskInfo>(std::move(info));
+  Script script{.sample =
+                    [passes, hook](const RowRange& rows) {
+                      if (hook) hook(rows);
+                      return QaRows(rows, passes);
+                    },
+                .run = QaPass};
+  made.task = std::make_unique<LoadedTask>(*made.info, made.info->variants.front(), "fixture",
+                                           std::make_unique<ScoredTask>(std::move(script), "q0"));
+  return made;
+}
+
+struct TinyRun {
+  std::map<std::string, FixtureTask> tasks;
+  Run run;
+};
+
+inline RunConfig TinyConfig(std::int64_t steps) {
+  RunConfig config;
+  config.seed = 3;
+  config.steps = steps;
+  config.checkpoint = {.every = 1, .keep = 1000};
+  config.eval = {.every = 5, .rows = 40};
+  config.optimizer.learning_rate = 0.01;
+  config.optimizer.warmup_steps = 3;
+  config.tasks["one"].rows = 5;
+  config.tasks["two"].rows = 3;
+  config.tasks["three"].rows = 2;
+  return config;
+}
+
+inline std::unique_ptr<TinyRun> MakeTinyRun(const RunConfig& config,
+                                            std::map<std::string, RowHook> hooks = {}) {
+  auto tiny = std::make_unique<TinyRun>();
+  int passes = 0;
+  for (const char* name : {"one", "two", "three"}) tiny->tasks[name] = ScoredQa(name, ++passes, hooks[name]);
+  Run& run = tiny->run;
+  run.config = config;
+  run.mixture.weights = {{"one", 5}, {"two", 3}, {"three", 2}};
+  run.task = [tasks = &tiny->tasks](const std::string& name) -> LoadedTask& { return *tasks->at(name).task; };
+  run.is_loaded = [](const std::string&) { return true; };
+  auto model = std::make_unique<FixtureModel>();
+  model->To(at::kCPU, at::kFloat);
+  run.model = std::move(model);
+  std::map<std::string, TaskSize> sizes;
+  for (const auto& [name, task] : tiny->tasks) {
+    run.plans[name].mode = Mode::kSequential;
+    sizes[name] = {.rows = config.tasks.at(name).rows, .passes = 1, .tokens_per_row = 1};
+  }
+  const auto seed = static_cast<std::uint64_t>(config.seed);
+  SeedGenerators(seed, at::kCPU);
+  run.mixer = std::make_unique<Mixer>(run.mixture, sizes, seed);
+  run.executor = std::make_unique<StepExecutor>(*run.model, at::kCPU, seed);
+  run.optimizer = std::make_unique<AdamW>(*run.model, config.optimizer, config.steps);
+  return tiny;
+}
+
+// A console that nobody reads, and its words.
+class SilentConsole {
+ public:
+  SilentConsole() : file_(std::tmpfile()), console_(file_) {}
+  ~SilentConsole() { std::fclose(file_); }
+  Console& operator*() { return console_; }
+  std::string words() const {
+    std::fflush(file_);
+    std::string text(static_cast<std::size_t>(std::ftell(file_)), '\0');
+    std::rewind(file_);
+    text.resize(std::fread(text.data(), 1, text.size(), file_));
+    std::fseek(file_, 0, SEEK_END);
+    return text;
+  }
+
+ private:
+  std::FILE* file_;
+  Console console_;
+};
+
+// Everything of a run that must be the same again: the metrics, and the newest checkpoint but for its
+// manifest, which holds the offsets of logs with times in them.
+inline std::map<std::string, std::string> EndState(const std::filesystem::path& run) {
+  const std::filesystem::path checkpoint = ListCheckpoints(run).at(0).path;
+  std::map<std::string, std::string> state = {{"step", checkpoint.filename().string()}};
+  for (const char* name : {"model.safetensors", "optim.safetensors", "state.json"})
+    state[name] = HashText(ReadText(checkpoint / name));
+  for (const char* name : {"metrics.jsonl", "losses.csv"}) state[name] = HashText(ReadText(run / name));
+  return state;
+}
+
+}  // namespace medley::testing_fixture

@@ -1,0 +1,71 @@
+#include <ATen/Functions.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cstdio>
+#include <filesystem>
+#include <iostream>
+#include <string>
+
+#include <medley/model/model_factory.h>
+#include <medley/report/picture.h>
+#include <medley/train/pictures.h>
+#include <medley/train/run.h>
+
+#include "tools/medley/arguments.h"
+#include "tools/medley/verbs.h"
+
+namespace medley {
+namespace {
+
+Picture ReadInput(const std::filesystem::path& file, std::int64_t size) {
+  Picture picture = ReadPng(file);
+  if (picture.width == size && picture.height == size) return picture;
+  throw InputError(file.string() + " has " + std::to_string(picture.width) + " x " +
+                   std::to_string(picture.height) + " pixels, this model looks at " + std::to_string(size) +
+                   " x " + std::to_string(size) + "; resize the picture");
+}
+
+ModelInputs Inputs(const Run& run, const Picture& picture, const std::string& prompt) {
+  const std::vector<std::int64_t> ids = run.tokenizer->Encode(prompt);
+  if (ids.empty()) throw InputError("--prompt is empty");
+  const auto width = static_cast<std::int64_t>(ids.size());
+  at::Tensor tokens = at::empty({1, width}, at::kLong);
+  std::copy(ids.begin(), ids.end(), tokens.mutable_data_ptr<std::int64_t>());
+  return {{"images", TensorOf(picture).to(run.device), "picture"},
+          {"tokens", tokens.to(run.device), ""},
+          {"lengths", at::full({1}, width, at::kLong).to(run.device), ""}};
+}
+
+}  // namespace
+
+int RunGenerate(int argc, char** argv) {
+  CLI::App app(
+      "Shows a picture and a prompt to a run's model: prints its reply, and writes the picture that it "
+      "draws.",
+      "medley generate");
+  std::filesystem::path directory, image, out;
+  std::string prompt;
+  GenerateOptions options;
+  app.add_option("DIR", directory, "the run's directory")->required();
+  app.add_option("--image", image, "a PNG picture of the model's size")->required();
+  app.add_option("--prompt", prompt, "the text before the reply; special tokens by name")->required();
+  app.add_option("--out", out, "where the drawn picture goes");
+  app.add_option("--tokens", options.max_new_tokens, "most tokens of the reply")
+      ->check(CLI::Range(1, 4096))
+      ->capture_default_str();
+  if (!ParseArguments(app, argc, argv)) return 0;
+
+  Console console(stderr);
+  const auto run = OpenTrainedRun(directory, console);
+  const Picture picture = ReadInput(image, ReadImageGeometry(run->config.model).size);
+  options.decode_image = !out.empty();
+  const Generated generated = run->model->Generate(Inputs(*run, picture, prompt), options);
+  std::cout << run->tokenizer->Decode(generated.tokens.at(0)) << '\n';
+  if (out.empty()) return 0;
+  WritePng(PicturesOf(generated.image, 1).at(0), out);
+  console.Say("wrote " + out.string());
+  return 0;
+}
+
+}  // namespace medley

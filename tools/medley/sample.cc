@@ -1,0 +1,155 @@
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cstdio>
+#include <filesystem>
+#include <iostream>
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include <medley/base/version.h>
+#include <medley/report/picture.h>
+#include <medley/train/pictures.h>
+#include <medley/train/recording_pass.h>
+#include <medley/train/run.h>
+
+#include "tools/medley/arguments.h"
+#include "tools/medley/verbs.h"
+
+namespace medley {
+namespace {
+
+namespace fs = std::filesystem;
+
+const ModelInput* Find(const ModelInputs& inputs, std::string_view name) {
+  const auto found =
+      std::find_if(inputs.begin(), inputs.end(), [&](const ModelInput& i) { return i.name == name; });
+  return found == inputs.end() ? nullptr : &*found;
+}
+
+// One row of tokens as text, what is learned in [brackets].
+std::string RowText(const Tokenizer& tokenizer, const at::Tensor& tokens, std::int64_t length,
+                    const std::set<std::int64_t>& learned) {
+  const auto* ids = tokens.const_data_ptr<std::int64_t>();
+  std::string text;
+  for (std::int64_t begin = 0; begin < length;) {
+    const bool is_learned = learned.count(begin) != 0;
+    std::int64_t end = begin;
+    while (end < length && (learned.count(end) != 0) == is_learned) ++end;
+    const std::string part = tokenizer.Decode(std::vector<std::int64_t>(ids + begin, ids + end));
+    text += is_learned ? "[" + part + "]" : part;
+    begin = end;
+  }
+  return text;
+}
+
+void PrintTexts(const Tokenizer& tokenizer, const ModelInputs& inputs) {
+  const ModelInput* input = Find(inputs, "tokens");
+  if (input == nullptr || input->tensor.dim() != 2) return;
+  const at::Tensor tokens = input->tensor.contiguous();
+  const std::int64_t width = tokens.size(1);
+  const ModelInput* lengths = Find(inputs, "lengths");
+  std::vector<std::set<std::int64_t>> learned(static_cast<std::size_t>(tokens.size(0)));
+  if (const ModelInput* supervised = Find(inputs, "supervised")) {
+    const at::Tensor flat = supervised->tensor.contiguous();
+    for (std::int64_t i = 0; i < flat.numel(); ++i) {
+      const std::int64_t index = flat.const_data_ptr<std::int64_t>()[i];
+      learned.at(static_cast<std::size_t>(index / width)).insert(index % width);
+    }
+  }
+  for (std::int64_t row = 0; row < tokens.size(0); ++row) {
+    const std::int64_t length = lengths == nullptr ? width : lengths->tensor[row].item<std::int64_t>();
+    std::cout << "  " << row << ": "
+              << RowText(tokenizer, tokens[row], length, learned[static_cast<std::size_t>(row)]) << '\n';
+  }
+}
+
+void PrintPass(const Tokenizer& tokenizer, const PassInfo& pass, const ModelInputs& inputs) {
+  std::string images;
+  for (const ModelInput& input : inputs) {
+    if (input.name == "images") images += (images.empty() ? "" : ", ") + input.key;
+  }
+  std::cout << "pass " << pass.name << ", looks at: " << (images.empty() ? "no picture" : images)
+            << (pass.decodes_image ? ", draws a picture" : "") << '\n';
+  PrintTexts(tokenizer, inputs);
+}
+
+// The byte pictures of the batch by column name, in rows.
+std::map<std::string, std::vector<Picture>> PictureColumns(const Batch& batch) {
+  std::map<std::string, std::vector<Picture>> columns;
+  for (const auto& [name, column] : batch.columns()) {
+    if (column.scalar_type() != at::kByte || column.dim() != 4 || column.size(1) != 3) continue;
+    columns[name] = PicturesOf(column, batch.size());
+  }
+  return columns;
+}
+
+// A row of the sheet is a row of the batch.
+void WriteSheet(const std::map<std::string, std::vector<Picture>>& columns, std::int64_t rows,
+                const fs::path& out) {
+  std::vector<std::vector<Picture>> cells(static_cast<std::size_t>(rows));
+  std::string names;
+  for (const auto& [name, pictures] : columns) {
+    names += (names.empty() ? "" : ", ") + name;
+    for (std::size_t row = 0; row < pictures.size(); ++row) cells[row].push_back(pictures[row]);
+  }
+  WritePng(MakeSheet(cells), out);
+  std::cout << "wrote " << out.string() << " (columns: " << names << ")\n";
+}
+
+// Each by itself, as `medley generate --image` takes them.
+void WritePictures(const std::map<std::string, std::vector<Picture>>& columns, const fs::path& directory) {
+  fs::create_directories(directory);
+  for (const auto& [name, pictures] : columns) {
+    for (std::size_t row = 0; row < pictures.size(); ++row) {
+      WritePng(pictures[row], directory / (name + "-" + std::to_string(row) + ".png"));
+    }
+  }
+  std::cout << "wrote the pictures one by one into " << directory.string() << '\n';
+}
+
+}  // namespace
+
+int RunSample(int argc, char** argv) {
+  CLI::App app(
+      "Looks at a task's examples before training it: what each pass shows to the model, with what is "
+      "learned "
+      "in [brackets], and a sheet of the pictures.",
+      "medley sample");
+  std::string task_name, variant;
+  fs::path config, out, pictures;
+  std::vector<fs::path> plugin_path;
+  std::int64_t rows = 8;
+  app.add_option("TASK", task_name, "the task")->required();
+  app.add_option("--config", config, "the run config with model and tokenizer (default: the quickstart's)");
+  app.add_option("--rows", rows, "examples")->check(CLI::Range(1, 1000))->capture_default_str();
+  app.add_option("--variant", variant, "of the task (default: the config's)");
+  app.add_option("--out", out, "the picture sheet (default: sample-TASK.png)");
+  app.add_option("--pictures", pictures,
+                 "a directory for the pictures one by one, as medley generate takes them");
+  app.add_option("--plugin-path", plugin_path, "a directory with plugins, searched first; may be repeated")
+      ->expected(1)
+      ->take_all();
+  if (!ParseArguments(app, argc, argv)) return 0;
+
+  const auto overrides = variant.empty()
+                             ? std::vector<std::string>()
+                             : std::vector<std::string>{"tasks." + task_name + ".variant=" + variant};
+  RunInputs inputs = CheckInputs(config.empty() ? ConfigDirectory() / "runs" / "quickstart.json" : config,
+                                 overrides, plugin_path);
+  inputs.registry.Require(task_name);
+  const auto run = BuildRun(std::move(inputs), Purpose::kSample);
+  LoadedTask& task = run->task(task_name);
+  const auto seed = TaskSeed(static_cast<std::uint64_t>(run->config.seed), task_name);
+  const Batch batch = task.Sample({seed, 0, rows});
+  RecordingPass pass(task, batch);
+  for (const PassInfo& info : task.variant().passes) PrintPass(*run->tokenizer, info, pass.Record(info.name));
+  const auto columns = PictureColumns(batch);
+  if (columns.empty()) return 0;
+  WriteSheet(columns, rows, out.empty() ? fs::path("sample-" + task_name + ".png") : out);
+  if (!pictures.empty()) WritePictures(columns, pictures);
+  return 0;
+}
+
+}  // namespace medley

@@ -1,0 +1,96 @@
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <iostream>
+#include <string>
+#include <vector>
+
+#include <medley/base/files.h>
+#include <medley/plugin/plugin_host.h>
+#include <medley/plugin/registry.h>
+#include <medley/report/durable_file.h>
+#include <medley/text/sentencepiece_tokenizer.h>
+#include <medley/text/special_tokens.h>
+#include <medley/text/tokenizer_trainer.h>
+
+#include "tools/medley/arguments.h"
+#include "tools/medley/verbs.h"
+
+namespace medley {
+namespace {
+
+struct TrainArguments {
+  std::string corpus, out;
+  std::int64_t vocabulary = 768;
+  std::vector<std::filesystem::path> plugin_path;
+  bool force = false;
+};
+
+void AddTrain(CLI::App& app, TrainArguments& arguments) {
+  app.add_option("--corpus", arguments.corpus, "UTF-8 text, one item a line")->required()->type_name("FILE");
+  app.add_option("--out", arguments.out, "the vocabulary to write")->required()->type_name("FILE");
+  app.add_option("--vocab", arguments.vocabulary, "tokens, special ones and bytes included")
+      ->capture_default_str();
+  app.add_option("--plugin-path", arguments.plugin_path, "directories or files with plugins, searched first");
+  app.add_flag("--force", arguments.force, "replace the output where it exists");
+}
+
+// The corpus, then what the tasks may show, in the order of their names.
+void Train(const TrainArguments& arguments) {
+  if (std::filesystem::exists(arguments.out) && !arguments.force) {
+    throw InputError(DisplayPath(arguments.out) +
+                     " is already there, and runs may need it; choose another --out, or give --force");
+  }
+  std::vector<std::string> texts = {ReadFile(arguments.corpus)};
+  const Registry registry = Registry::Scan({.paths = arguments.plugin_path});
+  const std::vector<std::string> shown = PluginHost::Texts(registry);
+  texts.insert(texts.end(), shown.begin(), shown.end());
+  // Each image carries its label, so that these few words are read more often than any of the corpus.
+  constexpr int kLabelWeight = 50;
+  for (int i = 0; i < kLabelWeight; ++i) {
+    for (std::size_t image = 1; image <= 4; ++image) texts.push_back(ImageLabel(image));
+  }
+  const std::string model = TrainTokenizer(texts, arguments.vocabulary);
+  if (const auto directory = std::filesystem::path(arguments.out).parent_path(); !directory.empty()) {
+    std::filesystem::create_directories(directory);
+  }
+  ReplaceFile(arguments.out, model);
+  const auto tokenizer = LoadTokenizer(arguments.out);
+  std::printf("%s: %lld tokens from %s and %zu texts of %zu tasks, hash %s\n",
+              DisplayPath(arguments.out).c_str(), static_cast<long long>(tokenizer->size()),
+              DisplayPath(arguments.corpus).c_str(), shown.size(), registry.tasks().size(),
+              tokenizer->hash().c_str());
+}
+
+void Show(const std::string& file, const std::string& text) {
+  const auto tokenizer = LoadTokenizer(file);
+  if (!text.empty()) {
+    for (const std::int64_t id : tokenizer->Encode(text)) {
+      std::printf("%6lld  %s\n", static_cast<long long>(id), tokenizer->Piece(id).c_str());
+    }
+    return;
+  }
+  for (std::int64_t id = 0; id < tokenizer->size(); ++id) {
+    std::printf("%6lld  %s\n", static_cast<long long>(id), tokenizer->Piece(id).c_str());
+  }
+}
+
+}  // namespace
+
+int RunTokenizer(int argc, char** argv) {
+  CLI::App app("Make a tokenizer, or look at one.", "tokenizer");
+  app.require_subcommand(1);
+  TrainArguments arguments;
+  CLI::App* train = app.add_subcommand("train", "learn a vocabulary from a corpus and every task's texts");
+  AddTrain(*train, arguments);
+  std::string file, text;
+  CLI::App* show = app.add_subcommand("show", "print the tokens of a vocabulary, or those of a text");
+  show->add_option("file", file, "the vocabulary")->required();
+  show->add_option("--text", text, "a text to cut into tokens");
+  if (!ParseArguments(app, argc, argv)) return 0;
+  if (train->parsed()) Train(arguments);
+  if (show->parsed()) Show(file, text);
+  return 0;
+}
+
+}  // namespace medley
