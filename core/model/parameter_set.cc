@@ -38,7 +38,8 @@ void ParameterSet::To(at::Device device, at::ScalarType dtype) {
   }
 }
 
-Linear::Linear(ParameterSet& set, const std::string& name, std::int64_t in, std::int64_t out, bool bias, double gain)
+Linear::Linear(ParameterSet& set, const std::string& name, std::int64_t in, std::int64_t out, bool bias,
+               double gain)
     : weight_(set.Normal(name + ".weight", {out, in}, gain / std::sqrt(static_cast<double>(in)))) {
   if (bias) bias_ = set.Constant(name + ".bias", {out}, 0);
 }

@@ -10,8 +10,8 @@
 
 namespace medley {
 
-// The parameters of a model while it is built, and afterwards. A value depends on the seed and on the parameter's
-// name, not on the order of construction or on libtorch's default generator.
+// The parameters of a model while it is built, and afterwards. A value depends on the seed and on the
+// parameter's name, not on the order of construction or on libtorch's default generator.
 class ParameterSet {
  public:
   // On the "meta" device parameters have shapes only.
@@ -36,7 +36,8 @@ class ParameterSet {
 class Linear {
  public:
   Linear() = default;
-  Linear(ParameterSet& set, const std::string& name, std::int64_t in, std::int64_t out, bool bias, double gain = 1);
+  Linear(ParameterSet& set, const std::string& name, std::int64_t in, std::int64_t out, bool bias,
+         double gain = 1);
   at::Tensor operator()(const at::Tensor& x) const;
   const at::Tensor& weight() const { return weight_; }
 

@@ -82,7 +82,8 @@ class SentencePieceTokenizer : public Tokenizer {
  private:
   std::size_t Checked(std::int64_t id) const {
     if (id >= 0 && id < size()) return static_cast<std::size_t>(id);
-    throw Error(file_ + ": token " + std::to_string(id) + " is outside the vocabulary of " + std::to_string(size()));
+    throw Error(file_ + ": token " + std::to_string(id) + " is outside the vocabulary of " +
+                std::to_string(size()));
   }
 
   int ByteId(char c) const {
@@ -91,15 +92,20 @@ class SentencePieceTokenizer : public Tokenizer {
     return processor_.PieceToId(name.data());
   }
 
-  // What a token stands for. SentencePiece's own decoding drops spaces at the start and joins bytes to characters.
+  // What a token stands for. SentencePiece's own decoding drops spaces at the start and joins bytes to
+  // characters.
   std::string TextOf(int id) const {
-    std::string piece = processor_.IdToPiece(id);
-    if (processor_.IsByte(id)) return std::string(1, static_cast<char>(std::stoi(piece.substr(3, 2), nullptr, 16)));
+    const std::string piece = processor_.IdToPiece(id);
+    if (processor_.IsByte(id))
+      return std::string(1, static_cast<char>(std::stoi(piece.substr(3, 2), nullptr, 16)));
     if (processor_.IsUnknown(id)) return "\xef\xbf\xbd";  // U+FFFD
-    for (std::size_t at = piece.find(kSpaceMark); at != std::string::npos; at = piece.find(kSpaceMark, at + 1)) {
-      piece.replace(at, kSpaceMark.size(), " ");
+    std::string text;
+    for (std::string_view rest = piece; !rest.empty();) {
+      const bool space = rest.substr(0, kSpaceMark.size()) == kSpaceMark;
+      text.push_back(space ? ' ' : rest.front());
+      rest.remove_prefix(space ? kSpaceMark.size() : 1);
     }
-    return piece;
+    return text;
   }
 
   std::string file_, hash_;

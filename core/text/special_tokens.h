@@ -1,6 +1,8 @@
 #pragma once
 
 #include <array>
+#include <cstddef>
+#include <string>
 #include <string_view>
 
 namespace medley {
@@ -8,5 +10,12 @@ namespace medley {
 // The tokens that every vocabulary has, in the order of their ids.
 inline constexpr std::array<std::string_view, 7> kSpecialTokens = {
     "<pad>", "<eos>", "<forward>", "<clock>", "<anticlock>", "<image>", "</image>"};
+
+// What stands in front of image `number` (from 1), and behind each.
+inline std::string ImageLabel(std::size_t number) {
+  std::string label = number == 1 ? "" : "\n";
+  return label.append("Image ").append(std::to_string(number)).append(":<image>");
+}
+inline constexpr std::string_view kImageEnd = "</image>";
 
 }  // namespace medley

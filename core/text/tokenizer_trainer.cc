@@ -64,13 +64,19 @@ std::string TrainTokenizer(const std::vector<std::string>& texts, std::int64_t s
   const std::int64_t least = static_cast<std::int64_t>(kSpecialTokens.size()) + 1 + 256;
   const std::string asked = "a vocabulary of " + std::to_string(size) + " tokens";
   if (size < least) {
-    throw InputError(asked + " is too small: the special tokens and the 256 bytes take " + std::to_string(least));
+    throw InputError(asked + " is too small: the special tokens and the 256 bytes take " +
+                     std::to_string(least));
   }
   Lines lines(texts);
   if (lines.empty()) throw InputError("there is no text to learn a vocabulary from: the corpus has no line");
   std::string model;
   const auto status = sentencepiece::SentencePieceTrainer::Train(Settings(size), &lines, &model);
-  if (!status.ok()) throw InputError(asked + " cannot be learned from this corpus: " + status.ToString());
+  if (!status.ok()) {
+    const std::string reason = status.ToString();  // "Internal: file(line) [condition] what to do"
+    const std::size_t words = reason.rfind("] ");
+    throw InputError(asked + " cannot be learned from this corpus: " +
+                     (words == std::string::npos ? reason : reason.substr(words + 2)));
+  }
   return model;
 }
 

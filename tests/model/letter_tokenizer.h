@@ -17,8 +17,9 @@ class LetterTokenizer : public Tokenizer {
   std::vector<std::int64_t> Encode(std::string_view text) const override {
     std::vector<std::int64_t> ids;
     while (!text.empty()) {
-      const auto special = std::find_if(kSpecial.begin(), kSpecial.end(),
-                                        [&](std::string_view name) { return text.substr(0, name.size()) == name; });
+      const auto special = std::find_if(kSpecial.begin(), kSpecial.end(), [&](std::string_view name) {
+        return text.substr(0, name.size()) == name;
+      });
       if (special != kSpecial.end()) {
         ids.push_back(special - kSpecial.begin());
         text.remove_prefix(special->size());
@@ -51,8 +52,8 @@ class LetterTokenizer : public Tokenizer {
   std::string hash() const override { return "letters"; }
 
  private:
-  static constexpr std::array<std::string_view, 7> kSpecial = {"<pad>",   "<eos>",       "<forward>", "<clock>",
-                                                               "<anticlock>", "<image>", "</image>"};
+  static constexpr std::array<std::string_view, 7> kSpecial = {
+      "<pad>", "<eos>", "<forward>", "<clock>", "<anticlock>", "<image>", "</image>"};
 };
 
 }  // namespace medley::test

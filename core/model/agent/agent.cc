@@ -6,6 +6,7 @@
 #include <limits>
 
 #include <medley/base/error.h>
+#include <medley/text/special_tokens.h>
 
 namespace medley {
 namespace {
@@ -42,14 +43,13 @@ const AgentConfig& Checked(const AgentConfig& config, const Tokenizer& tokenizer
 std::vector<at::Tensor> Labels(const Tokenizer& tokenizer) {
   std::vector<at::Tensor> labels;
   for (std::size_t i = 1; i <= AgentInputs::kMaxImages; ++i) {
-    std::string text = i == 1 ? "" : "\n";
-    text.append("Image ").append(std::to_string(i)).append(":<image>");
-    labels.push_back(at::tensor(tokenizer.Encode(text), at::kLong));
+    labels.push_back(at::tensor(tokenizer.Encode(ImageLabel(i)), at::kLong));
   }
   return labels;
 }
 
-std::int64_t Positions(const std::vector<at::Tensor>& labels, const at::Tensor& closing, const AgentConfig& config) {
+std::int64_t Positions(const std::vector<at::Tensor>& labels, const at::Tensor& closing,
+                       const AgentConfig& config) {
   const std::int64_t grid = config.image.size / config.image.patch;
   std::int64_t count = kLongestText;
   for (const at::Tensor& label : labels) count += label.numel() + grid * grid + closing.numel();
@@ -65,7 +65,7 @@ Agent::Agent(const AgentConfig& config, const Tokenizer& tokenizer, std::uint64_
       eos_(tokenizer.eos()),
       parameters_(seed, device),
       labels_(Labels(tokenizer)),
-      closing_(at::tensor(tokenizer.Encode("</image>"), at::kLong)),
+      closing_(at::tensor(tokenizer.Encode(kImageEnd), at::kLong)),
       language_(parameters_, config.language, vocabulary_, Positions(labels_, closing_, config)),
       encoder_(parameters_, config),
       decoder_(parameters_, config) {
@@ -108,7 +108,8 @@ at::Tensor Agent::Prefix(const std::vector<at::Tensor>& encodings) const {
   return at::cat(parts, 1);
 }
 
-ModelOutputs Agent::Forward(const ModelInputs& inputs, const WantedOutputs& wanted, ForwardContext& context) const {
+ModelOutputs Agent::Forward(const ModelInputs& inputs, const WantedOutputs& wanted,
+                            ForwardContext& context) const {
   const AgentInputs in = AgentInputs::Read(inputs, wanted, config_, vocabulary_);
   if (in.width() > kLongestText) {
     throw Error("the agent's input 'tokens' has " + std::to_string(in.width()) + " columns, the most is " +

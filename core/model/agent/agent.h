@@ -14,21 +14,24 @@
 
 namespace medley {
 
-// A language model of the Qwen3 architecture that sees up to four images as a key/value prefix of its layers, and
-// draws a picture from the current image and the text's last hidden states. Inputs: see AgentInputs. Outputs:
+// A language model of the Qwen3 architecture that sees up to four images as a key/value prefix of its layers,
+// and draws a picture from the current image and the text's last hidden states. Inputs: see AgentInputs.
+// Outputs:
 //   logits   [items, vocabulary], at least in float, for the supervised tokens only
 //   targets  [items] int64, those tokens
 //   image    [rows, 3, size, size], not clamped
 // A row's outputs depend on that row alone, and not on pads.
 class Agent : public Model {
  public:
-  // Uses the tokenizer for the images' labels and the special tokens, here only. Throws InputError where the sizes
-  // do not fit together.
-  Agent(const AgentConfig& config, const Tokenizer& tokenizer, std::uint64_t seed, at::Device device = at::kCPU);
+  // Uses the tokenizer for the images' labels and the special tokens, here only. Throws InputError where the
+  // sizes do not fit together.
+  Agent(const AgentConfig& config, const Tokenizer& tokenizer, std::uint64_t seed,
+        at::Device device = at::kCPU);
 
-  ModelOutputs Forward(const ModelInputs& inputs, const WantedOutputs& wanted, ForwardContext& context) const override;
-  // Images are encoded once; every new token runs the whole text again. A picture is decoded from the prompt and the
-  // reply with its eos.
+  ModelOutputs Forward(const ModelInputs& inputs, const WantedOutputs& wanted,
+                       ForwardContext& context) const override;
+  // Images are encoded once; every new token runs the whole text again. A picture is decoded from the prompt
+  // and the reply with its eos.
   Generated Generate(const ModelInputs& prompt, const GenerateOptions& options) const override;
 
   const std::vector<Parameter>& parameters() const override { return parameters_.list(); }

@@ -59,7 +59,8 @@ void ReadWanted(AgentInputs& in, const WantedOutputs& wanted) {
     }
   }
   if (in.wants_image && in.images.empty()) {
-    throw Error("the agent cannot decode a picture without an image; hand in 'images' or do not ask for 'image'");
+    throw Error(
+        "the agent cannot decode a picture without an image; hand in 'images' or do not ask for 'image'");
   }
 }
 
@@ -71,8 +72,8 @@ at::Tensor Sources(const at::Tensor& supervised, std::int64_t width, std::int64_
 
 }  // namespace
 
-AgentInputs AgentInputs::Read(const ModelInputs& inputs, const WantedOutputs& wanted, const AgentConfig& config,
-                              std::int64_t vocabulary) {
+AgentInputs AgentInputs::Read(const ModelInputs& inputs, const WantedOutputs& wanted,
+                              const AgentConfig& config, std::int64_t vocabulary) {
   AgentInputs in;
   at::Tensor supervised;
   for (const ModelInput& input : inputs) {
@@ -87,20 +88,23 @@ AgentInputs AgentInputs::Read(const ModelInputs& inputs, const WantedOutputs& wa
                        : input.name == "context_lengths" ? &in.context_lengths
                                                          : nullptr;
     if (slot == nullptr) {
-      Fail("'" + input.name + "' is unknown; known are images, tokens, lengths, supervised and context_lengths");
+      Fail("'" + input.name +
+           "' is unknown; known are images, tokens, lengths, supervised and context_lengths");
     }
     if (slot->defined()) Fail("'" + input.name + "' is given twice");
     *slot = input.tensor;
   }
   if (in.images.size() > kMaxImages) {
-    Fail("'images' is given " + std::to_string(in.images.size()) + " times, the most is " + std::to_string(kMaxImages));
+    Fail("'images' is given " + std::to_string(in.images.size()) + " times, the most is " +
+         std::to_string(kMaxImages));
   }
   ReadWanted(in, wanted);
 
   RequireInt64("tokens", in.tokens, 2);
   RequireInt64("lengths", in.lengths, 1);
   const std::int64_t rows = in.rows(), width = in.width();
-  if (rows == 0 || width == 0) Fail("'tokens' is " + Shape(in.tokens) + ", expected at least one row and one column");
+  if (rows == 0 || width == 0)
+    Fail("'tokens' is " + Shape(in.tokens) + ", expected at least one row and one column");
   if (!in.context_lengths.defined()) in.context_lengths = in.lengths;
   RequireInt64("context_lengths", in.context_lengths, 1);
   const auto require_rows = [&](const std::string& name, const at::Tensor& x) {

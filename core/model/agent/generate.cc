@@ -25,7 +25,8 @@ class CachingContext : public ForwardContext {
 };
 
 // A token for each row from its logits [rows, vocabulary], on the CPU.
-std::vector<std::int64_t> Choose(const at::Tensor& logits, const GenerateOptions& options, std::int64_t step) {
+std::vector<std::int64_t> Choose(const at::Tensor& logits, const GenerateOptions& options,
+                                 std::int64_t step) {
   const at::Tensor best = logits.argmax(-1).to(at::kCPU);
   const std::int64_t* greedy = best.const_data_ptr<std::int64_t>();
   std::vector<std::int64_t> chosen(greedy, greedy + best.numel());
@@ -50,7 +51,8 @@ struct Texts {
   std::vector<bool> done;
 
   // Adds a token to each row that is not done.
-  void Append(const std::vector<std::int64_t>& chosen, std::int64_t eos, std::vector<std::vector<std::int64_t>>& out) {
+  void Append(const std::vector<std::int64_t>& chosen, std::int64_t eos,
+              std::vector<std::vector<std::int64_t>>& out) {
     std::int64_t* text = tokens.mutable_data_ptr<std::int64_t>();
     std::int64_t* length = lengths.mutable_data_ptr<std::int64_t>();
     for (std::size_t row = 0; row < chosen.size(); ++row) {
@@ -72,7 +74,8 @@ Generated Agent::Generate(const ModelInputs& prompt, const GenerateOptions& opti
   }
   const at::Device device = parameters_.list().front().tensor.device();
   const auto given = [&](std::string_view name) {
-    return std::find_if(prompt.begin(), prompt.end(), [&](const ModelInput& input) { return input.name == name; });
+    return std::find_if(prompt.begin(), prompt.end(),
+                        [&](const ModelInput& input) { return input.name == name; });
   };
   const std::int64_t rows = in.rows(), width = given("tokens")->tensor.size(1), most = options.max_new_tokens;
   Texts texts{.tokens = at::full({rows, width + most}, pad_, at::kLong),
@@ -93,13 +96,15 @@ Generated Agent::Generate(const ModelInputs& prompt, const GenerateOptions& opti
     return Forward(inputs, {wanted}, context).at(std::string(wanted));
   };
 
-  Generated generated{.tokens = std::vector<std::vector<std::int64_t>>(static_cast<std::size_t>(rows)), .image = {}};
+  Generated generated{.tokens = std::vector<std::vector<std::int64_t>>(static_cast<std::size_t>(rows)),
+                      .image = {}};
   for (std::int64_t step = 0; step < most; ++step) {
     if (std::all_of(texts.done.begin(), texts.done.end(), [](bool done) { return done; })) break;
     // The token behind the last one; rows that are done repeat a position that exists.
     const at::Tensor next = at::clamp_max(texts.lengths, width + most - 1);
     const at::Tensor items = at::arange(rows, at::kLong) * (width + most) + next;
-    texts.Append(Choose(run("logits", {{"supervised", items.to(device), ""}}), options, step), eos_, generated.tokens);
+    texts.Append(Choose(run("logits", {{"supervised", items.to(device), ""}}), options, step), eos_,
+                 generated.tokens);
   }
   if (options.decode_image) {
     std::vector<ModelInput> extra;

@@ -17,12 +17,13 @@ struct TextInput {
   at::Tensor selected;  // [items] int64 flat positions whose hidden states are wanted; undefined: all
 };
 
-// A Qwen3 decoder with the names of the published checkpoint. Images come as a prefix that is projected straight into
-// the keys and values of every layer: the text sees it, it sees nothing.
+// A Qwen3 decoder with the names of the published checkpoint. Images come as a prefix that is projected
+// straight into the keys and values of every layer: the text sees it, it sees nothing.
 class Language {
  public:
   // `vocabulary`: rows of the embedding table. The longest prefix and text together are `positions`.
-  Language(ParameterSet& set, const AgentConfig::Language& config, std::int64_t vocabulary, std::int64_t positions);
+  Language(ParameterSet& set, const AgentConfig::Language& config, std::int64_t vocabulary,
+           std::int64_t positions);
 
   // ids [...] -> [..., hidden]
   at::Tensor Embed(const at::Tensor& ids) const;

@@ -11,19 +11,24 @@ namespace {
 
 // [rows, n, parts * width] -> parts of [rows, heads, n, width / heads], without a copy
 std::vector<at::Tensor> Heads(const at::Tensor& x, std::int64_t parts, std::int64_t heads) {
-  return x.view({x.size(0), x.size(1), parts, heads, x.size(2) / (parts * heads)}).permute({2, 0, 3, 1, 4}).unbind(0);
+  return x.view({x.size(0), x.size(1), parts, heads, x.size(2) / (parts * heads)})
+      .permute({2, 0, 3, 1, 4})
+      .unbind(0);
 }
 
 at::Tensor Join(const at::Tensor& heads) { return heads.transpose(1, 2).flatten(2); }
 
-// Half of the dims code the patch's row, half its column: even dims sin, odd cos of index * 10000^(-2i / (width/2)).
+// Half of the dims code the patch's row, half its column: even dims sin, odd cos of index * 10000^(-2i /
+// (width/2)).
 at::Tensor Sinusoid(std::int64_t grid, std::int64_t width, const at::TensorOptions& options) {
   const auto wide = options.dtype(at::kDouble);
   const std::int64_t half = width / 2;
-  const at::Tensor frequency = at::pow(10000.0, at::arange(0, half, 2, wide) * (-1.0 / static_cast<double>(half)));
-  const at::Tensor angle = at::arange(grid, wide).unsqueeze(1) * frequency;                 // [grid, half / 2]
+  const at::Tensor frequency =
+      at::pow(10000.0, at::arange(0, half, 2, wide) * (-1.0 / static_cast<double>(half)));
+  const at::Tensor angle = at::arange(grid, wide).unsqueeze(1) * frequency;  // [grid, half / 2]
   const at::Tensor code = at::stack({at::sin(angle), at::cos(angle)}, -1).view({grid, half});
-  const at::Tensor row = code.unsqueeze(1).expand({grid, grid, half}), column = code.unsqueeze(0).expand({grid, grid, half});
+  const at::Tensor row = code.unsqueeze(1).expand({grid, grid, half}),
+                   column = code.unsqueeze(0).expand({grid, grid, half});
   return at::cat({row, column}, -1).view({grid * grid, width}).to(options);
 }
 
@@ -33,8 +38,8 @@ double ResidualGain(const AgentConfig::Stack& config, int branches) {
 
 }  // namespace
 
-Attention::Attention(ParameterSet& set, const std::string& name, std::int64_t width, std::int64_t heads, bool cross,
-                     double out_gain)
+Attention::Attention(ParameterSet& set, const std::string& name, std::int64_t width, std::int64_t heads,
+                     bool cross, double out_gain)
     : heads_(heads) {
   if (cross) {
     q_ = Linear(set, name + ".q_proj", width, width, true);
@@ -77,7 +82,8 @@ at::Tensor VisionLayer::Residual(const at::Tensor& x, const LayerNorm& norm, con
   return pre_norm_ ? x + fn(norm(x)) : norm(x + fn(x));
 }
 
-at::Tensor VisionLayer::operator()(const at::Tensor& x, const at::Tensor& context, const at::Tensor& mask) const {
+at::Tensor VisionLayer::operator()(const at::Tensor& x, const at::Tensor& context,
+                                   const at::Tensor& mask) const {
   at::Tensor y = Residual(x, self_norm_, [&](const at::Tensor& in) { return self_.Self(in); });
   if (has_cross_) {
     y = Residual(y, cross_norm_, [&](const at::Tensor& in) { return cross_.Cross(in, context, mask); });
@@ -99,7 +105,8 @@ ImageEncoder::ImageEncoder(ParameterSet& set, const AgentConfig& config)
 }
 
 at::Tensor ImageEncoder::operator()(const at::Tensor& image, ForwardContext& context) const {
-  // The convolution's stride is its size: a product of cut patches, and faster than a convolution of 3 channels.
+  // The convolution's stride is its size: a product of cut patches, and faster than a convolution of 3
+  // channels.
   const at::Tensor patches = ToPatches(image, image_.patch, image_.scale, -image_.mean * image_.scale);
   at::Tensor x = norm_in_(at::linear(patches, weight_.flatten(1), bias_) + positions_);
   for (std::size_t i = 0; i < layers_.size(); ++i) {
@@ -119,7 +126,8 @@ PictureDecoder::PictureDecoder(ParameterSet& set, const AgentConfig& config) : i
     layers_.emplace_back(set, "img_dec.layers." + std::to_string(i), width, config.decoder, true);
   }
   norm_out_ = LayerNorm(set, "img_dec.norm_out", width);
-  weight_ = set.Normal("img_dec.patch.weight", {width, 3, patch, patch}, 0.25 / std::sqrt(static_cast<double>(width)));
+  weight_ = set.Normal("img_dec.patch.weight", {width, 3, patch, patch},
+                       0.25 / std::sqrt(static_cast<double>(width)));
   bias_ = set.Constant("img_dec.patch.bias", {3}, 0);
 }
 
@@ -127,14 +135,14 @@ at::Tensor PictureDecoder::operator()(const at::Tensor& query, const at::Tensor&
                                       ForwardContext& context) const {
   at::Tensor x = query;
   for (std::size_t i = 0; i < layers_.size(); ++i) {
-    x = context.Layer("decoder", static_cast<int>(i), x, [this, i, text, mask](const at::Tensor& in) {
-      return layers_[i](in, text, mask);
-    });
+    x = context.Layer("decoder", static_cast<int>(i), x,
+                      [this, i, text, mask](const at::Tensor& in) { return layers_[i](in, text, mask); });
   }
   const std::int64_t patch = image_.patch;
   const at::Tensor bias = bias_.view({3, 1}).expand({3, patch * patch}).reshape({-1});
   const at::Tensor pixels = at::addmm(bias, norm_out_(x).flatten(0, 1), weight_.flatten(1));
-  return FromPatches(pixels.view({x.size(0), x.size(1), -1}), image_.size, patch, 1 / image_.scale, image_.mean);
+  return FromPatches(pixels.view({x.size(0), x.size(1), -1}), image_.size, patch, 1 / image_.scale,
+                     image_.mean);
 }
 
 }  // namespace medley

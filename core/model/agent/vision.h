@@ -27,13 +27,14 @@ class Attention {
   Linear qkv_, q_, kv_, out_;
 };
 
-// One layer of the encoder or, with cross-attention, of the picture decoder: attention, then a ReLU FFN; LayerNorm
-// before each of them, or after each with its residual (as published).
+// One layer of the encoder or, with cross-attention, of the picture decoder: attention, then a ReLU FFN;
+// LayerNorm before each of them, or after each with its residual (as published).
 class VisionLayer {
  public:
-  VisionLayer(ParameterSet& set, const std::string& name, std::int64_t width, const AgentConfig::Stack& config,
-              bool cross);
-  at::Tensor operator()(const at::Tensor& x, const at::Tensor& context = {}, const at::Tensor& mask = {}) const;
+  VisionLayer(ParameterSet& set, const std::string& name, std::int64_t width,
+              const AgentConfig::Stack& config, bool cross);
+  at::Tensor operator()(const at::Tensor& x, const at::Tensor& context = {},
+                        const at::Tensor& mask = {}) const;
 
  private:
   template <typename Fn>

@@ -19,8 +19,8 @@ at::Tensor RmsNorm(const at::Tensor& x, const at::Tensor& weight, double epsilon
   return (wide * scale).to(x.scalar_type()) * weight;
 }
 
-at::Tensor HeadNormRope(const at::Tensor& x, const at::Tensor& weight, const RopeTables& tables, std::int64_t begin,
-                        double epsilon) {
+at::Tensor HeadNormRope(const at::Tensor& x, const at::Tensor& weight, const RopeTables& tables,
+                        std::int64_t begin, double epsilon) {
   const std::int64_t dim = weight.size(0), length = x.size(1);
   const at::Tensor heads = x.view({x.size(0), length, -1, dim}).transpose(1, 2);
   const at::Tensor normed = composite::RmsNorm(heads, weight, epsilon);
@@ -37,8 +37,10 @@ at::Tensor ToPatches(const at::Tensor& image, std::int64_t patch, double scale, 
   return cut.reshape({rows, grid * grid, channels * patch * patch}) * scale + shift;
 }
 
-at::Tensor FromPatches(const at::Tensor& patches, std::int64_t size, std::int64_t patch, double scale, double shift) {
-  const std::int64_t rows = patches.size(0), channels = patches.size(2) / (patch * patch), grid = size / patch;
+at::Tensor FromPatches(const at::Tensor& patches, std::int64_t size, std::int64_t patch, double scale,
+                       double shift) {
+  const std::int64_t rows = patches.size(0), channels = patches.size(2) / (patch * patch),
+                     grid = size / patch;
   const at::Tensor cut = patches.view({rows, grid, grid, channels, patch, patch}).permute({0, 3, 1, 4, 2, 5});
   return cut.reshape({rows, channels, size, size}) * scale + shift;
 }

@@ -7,8 +7,8 @@
 #include <cmath>
 #include <vector>
 
-// Each loop is compiled for several instruction sets and picked when the library is loaded. The attribute does not
-// reach what OpenMP outlines, so the parallel regions are outside, in functions of their own.
+// Each loop is compiled for several instruction sets and picked when the library is loaded. The attribute
+// does not reach what OpenMP outlines, so the parallel regions are outside, in functions of their own.
 #define MEDLEY_CLONES __attribute__((target_clones("avx512f", "avx2", "default")))
 #define MEDLEY_INLINE inline __attribute__((always_inline))
 
@@ -113,8 +113,9 @@ MEDLEY_INLINE void HeadRange(const T* x, const T* w, const T* cos, const T* sin,
 }
 
 template <std::int64_t kDim, typename T>
-MEDLEY_INLINE void HeadBackwardRange(const T* dy, const T* x, const T* w, const T* cos, const T* sin, T* dx, T* dw,
-                                     std::int64_t begin, std::int64_t end, HeadShape shape, double eps) {
+MEDLEY_INLINE void HeadBackwardRange(const T* dy, const T* x, const T* w, const T* cos, const T* sin, T* dx,
+                                     T* dw, std::int64_t begin, std::int64_t end, HeadShape shape,
+                                     double eps) {
   const std::int64_t dim = kDim > 0 ? kDim : shape.dim, half = dim / 2;
   for (std::int64_t t = begin; t < end; ++t) {
     const T* c = cos + (shape.begin + t % shape.length) * half;
@@ -142,8 +143,8 @@ MEDLEY_INLINE void HeadBackwardRange(const T* dy, const T* x, const T* w, const 
   }
 }
 
-// The C library's exp stops these loops from using vector registers. Range reduction and polynomial of Cephes' expf:
-// within 2 units in the last place.
+// The C library's exp stops these loops from using vector registers. Range reduction and polynomial of
+// Cephes' expf: within 2 units in the last place.
 MEDLEY_INLINE float Exp(float x) {
   constexpr float kRound = 12582912.0f;  // 1.5 * 2^23: adding it rounds to an integer, held in the low bits
   x = x < -87.0f ? -87.0f : x > 88.0f ? 88.0f : x;
@@ -181,8 +182,8 @@ MEDLEY_INLINE void SwiGluBackwardRange(const T* dy, const T* gate, const T* up, 
 
 // One line of a patch at a time: [patch] pixels that are contiguous on both sides.
 template <bool kToPatches, typename T>
-MEDLEY_INLINE void PatchRange(const T* from, T* to, std::int64_t begin, std::int64_t end, PatchShape shape, T scale,
-                              T shift) {
+MEDLEY_INLINE void PatchRange(const T* from, T* to, std::int64_t begin, std::int64_t end, PatchShape shape,
+                              T scale, T shift) {
   const std::int64_t grid = shape.size / shape.patch;
   const std::int64_t width = shape.channels * shape.patch * shape.patch;
   for (std::int64_t line = begin; line < end; ++line) {  // lines of the picture
@@ -201,35 +202,39 @@ MEDLEY_INLINE void PatchRange(const T* from, T* to, std::int64_t begin, std::int
 }
 
 // The clones of each loop for float and double. A clone cannot be a template.
-#define MEDLEY_BOTH(T)                                                                                              \
-  MEDLEY_CLONES void RunRms(const T* x, const T* w, T* y, T* rstd, std::int64_t b, std::int64_t e, std::int64_t d,  \
-                            double eps) {                                                                           \
-    RmsNormRange(x, w, y, rstd, b, e, d, eps);                                                                      \
-  }                                                                                                                 \
-  MEDLEY_CLONES void RunRmsBackward(const T* dy, const T* x, const T* w, const T* rstd, T* dx, T* dw,               \
-                                    std::int64_t b, std::int64_t e, std::int64_t d) {                               \
-    RmsNormBackwardRange(dy, x, w, rstd, dx, dw, b, e, d);                                                          \
-  }                                                                                                                 \
-  MEDLEY_CLONES void RunHead(const T* x, const T* w, const T* cos, const T* sin, T* y, std::int64_t b,              \
-                             std::int64_t e, HeadShape s, double eps) {                                             \
-    if (s.dim == 16) return HeadRange<16>(x, w, cos, sin, y, b, e, s, eps); HeadRange<0>(x, w, cos, sin, y, b, e, s, eps);                                                                     \
-  }                                                                                                                 \
-  MEDLEY_CLONES void RunHeadBackward(const T* dy, const T* x, const T* w, const T* cos, const T* sin, T* dx, T* dw, \
-                                     std::int64_t b, std::int64_t e, HeadShape s, double eps) {                     \
-    if (s.dim == 16) return HeadBackwardRange<16>(dy, x, w, cos, sin, dx, dw, b, e, s, eps); HeadBackwardRange<0>(dy, x, w, cos, sin, dx, dw, b, e, s, eps);                                                    \
-  }                                                                                                                 \
-  MEDLEY_CLONES void RunSwiGlu(const T* gate, const T* up, T* y, std::int64_t b, std::int64_t e) {                  \
-    SwiGluRange(gate, up, y, b, e);                                                                                 \
-  }                                                                                                                 \
-  MEDLEY_CLONES void RunSwiGluBackward(const T* dy, const T* gate, const T* up, T* dgate, T* dup, std::int64_t b,   \
-                                       std::int64_t e) {                                                            \
-    SwiGluBackwardRange(dy, gate, up, dgate, dup, b, e);                                                            \
-  }                                                                                                                 \
-  MEDLEY_CLONES void RunToPatches(const T* f, T* t, std::int64_t b, std::int64_t e, PatchShape s, T m, T a) {       \
-    PatchRange<true>(f, t, b, e, s, m, a);                                                                          \
-  }                                                                                                                 \
-  MEDLEY_CLONES void RunFromPatches(const T* f, T* t, std::int64_t b, std::int64_t e, PatchShape s, T m, T a) {     \
-    PatchRange<false>(f, t, b, e, s, m, a);                                                                         \
+#define MEDLEY_BOTH(T)                                                                                       \
+  MEDLEY_CLONES void RunRms(const T* x, const T* w, T* y, T* rstd, std::int64_t b, std::int64_t e,           \
+                            std::int64_t d, double eps) {                                                    \
+    RmsNormRange(x, w, y, rstd, b, e, d, eps);                                                               \
+  }                                                                                                          \
+  MEDLEY_CLONES void RunRmsBackward(const T* dy, const T* x, const T* w, const T* rstd, T* dx, T* dw,        \
+                                    std::int64_t b, std::int64_t e, std::int64_t d) {                        \
+    RmsNormBackwardRange(dy, x, w, rstd, dx, dw, b, e, d);                                                   \
+  }                                                                                                          \
+  MEDLEY_CLONES void RunHead(const T* x, const T* w, const T* cos, const T* sin, T* y, std::int64_t b,       \
+                             std::int64_t e, HeadShape s, double eps) {                                      \
+    if (s.dim == 16) return HeadRange<16>(x, w, cos, sin, y, b, e, s, eps);                                  \
+    HeadRange<0>(x, w, cos, sin, y, b, e, s, eps);                                                           \
+  }                                                                                                          \
+  MEDLEY_CLONES void RunHeadBackward(const T* dy, const T* x, const T* w, const T* cos, const T* sin, T* dx, \
+                                     T* dw, std::int64_t b, std::int64_t e, HeadShape s, double eps) {       \
+    if (s.dim == 16) return HeadBackwardRange<16>(dy, x, w, cos, sin, dx, dw, b, e, s, eps);                 \
+    HeadBackwardRange<0>(dy, x, w, cos, sin, dx, dw, b, e, s, eps);                                          \
+  }                                                                                                          \
+  MEDLEY_CLONES void RunSwiGlu(const T* gate, const T* up, T* y, std::int64_t b, std::int64_t e) {           \
+    SwiGluRange(gate, up, y, b, e);                                                                          \
+  }                                                                                                          \
+  MEDLEY_CLONES void RunSwiGluBackward(const T* dy, const T* gate, const T* up, T* dgate, T* dup,            \
+                                       std::int64_t b, std::int64_t e) {                                     \
+    SwiGluBackwardRange(dy, gate, up, dgate, dup, b, e);                                                     \
+  }                                                                                                          \
+  MEDLEY_CLONES void RunToPatches(const T* f, T* t, std::int64_t b, std::int64_t e, PatchShape s, T m,       \
+                                  T a) {                                                                     \
+    PatchRange<true>(f, t, b, e, s, m, a);                                                                   \
+  }                                                                                                          \
+  MEDLEY_CLONES void RunFromPatches(const T* f, T* t, std::int64_t b, std::int64_t e, PatchShape s, T m,     \
+                                    T a) {                                                                   \
+    PatchRange<false>(f, t, b, e, s, m, a);                                                                  \
   }
 MEDLEY_BOTH(float)
 MEDLEY_BOTH(double)
@@ -239,7 +244,8 @@ MEDLEY_BOTH(double)
 
 template <typename T>
 void RmsNorm(const T* x, const T* w, T* y, T* rstd, std::int64_t rows, std::int64_t dim, double eps) {
-  Parallel(rows, rows * dim, [&](int, std::int64_t b, std::int64_t e) { RunRms(x, w, y, rstd, b, e, dim, eps); });
+  Parallel(rows, rows * dim,
+           [&](int, std::int64_t b, std::int64_t e) { RunRms(x, w, y, rstd, b, e, dim, eps); });
 }
 
 template <typename T>
@@ -252,9 +258,8 @@ void RmsNormBackward(const T* dy, const T* x, const T* w, const T* rstd, T* dx, 
 
 template <typename T>
 void HeadNormRope(const T* x, const T* w, const T* cos, const T* sin, T* y, HeadShape shape, double eps) {
-  Parallel(shape.tokens, shape.tokens * shape.heads * shape.dim, [&](int, std::int64_t b, std::int64_t e) {
-    RunHead(x, w, cos, sin, y, b, e, shape, eps);
-  });
+  Parallel(shape.tokens, shape.tokens * shape.heads * shape.dim,
+           [&](int, std::int64_t b, std::int64_t e) { RunHead(x, w, cos, sin, y, b, e, shape, eps); });
 }
 
 template <typename T>
@@ -273,7 +278,8 @@ void SwiGlu(const T* gate, const T* up, T* y, std::int64_t n) {
 
 template <typename T>
 void SwiGluBackward(const T* dy, const T* gate, const T* up, T* dgate, T* dup, std::int64_t n) {
-  Parallel(n, n, [&](int, std::int64_t b, std::int64_t e) { RunSwiGluBackward(dy, gate, up, dgate, dup, b, e); });
+  Parallel(n, n,
+           [&](int, std::int64_t b, std::int64_t e) { RunSwiGluBackward(dy, gate, up, dgate, dup, b, e); });
 }
 
 template <typename T>
@@ -292,14 +298,16 @@ void FromPatches(const T* patches, T* image, PatchShape shape, T scale, T shift)
   });
 }
 
-#define MEDLEY_INSTANTIATE(T)                                                                                        \
-  template void RmsNorm<T>(const T*, const T*, T*, T*, std::int64_t, std::int64_t, double);                          \
-  template void RmsNormBackward<T>(const T*, const T*, const T*, const T*, T*, T*, std::int64_t, std::int64_t);      \
-  template void HeadNormRope<T>(const T*, const T*, const T*, const T*, T*, HeadShape, double);                      \
-  template void HeadNormRopeBackward<T>(const T*, const T*, const T*, const T*, const T*, T*, T*, HeadShape, double); \
-  template void SwiGlu<T>(const T*, const T*, T*, std::int64_t);                                                     \
-  template void SwiGluBackward<T>(const T*, const T*, const T*, T*, T*, std::int64_t);                               \
-  template void ToPatches<T>(const T*, T*, PatchShape, T, T);                                                        \
+#define MEDLEY_INSTANTIATE(T)                                                                                \
+  template void RmsNorm<T>(const T*, const T*, T*, T*, std::int64_t, std::int64_t, double);                  \
+  template void RmsNormBackward<T>(const T*, const T*, const T*, const T*, T*, T*, std::int64_t,             \
+                                   std::int64_t);                                                            \
+  template void HeadNormRope<T>(const T*, const T*, const T*, const T*, T*, HeadShape, double);              \
+  template void HeadNormRopeBackward<T>(const T*, const T*, const T*, const T*, const T*, T*, T*, HeadShape, \
+                                        double);                                                             \
+  template void SwiGlu<T>(const T*, const T*, T*, std::int64_t);                                             \
+  template void SwiGluBackward<T>(const T*, const T*, const T*, T*, T*, std::int64_t);                       \
+  template void ToPatches<T>(const T*, T*, PatchShape, T, T);                                                \
   template void FromPatches<T>(const T*, T*, PatchShape, T, T);
 MEDLEY_INSTANTIATE(float)
 MEDLEY_INSTANTIATE(double)

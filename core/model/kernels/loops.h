@@ -2,9 +2,9 @@
 
 #include <cstdint>
 
-// Plain loops over contiguous CPU memory, float and double, run on the OpenMP threads that libtorch uses. They
-// exist because a small agent spends its time in chains of tiny element-wise operators otherwise; what they
-// compute is stated by the operators of ops.h, and tested against chains of such operators.
+// Plain loops over contiguous CPU memory, float and double, run on the OpenMP threads that libtorch uses.
+// They exist because a small agent spends its time in chains of tiny element-wise operators otherwise; what
+// they compute is stated by the operators of ops.h, and tested against chains of such operators.
 namespace medley::loops {
 
 // y[r, i] = x[r, i] / rms(x[r]) * w[i]; rstd[r] is kept for the backward.
@@ -32,8 +32,8 @@ void SwiGlu(const T* gate, const T* up, T* y, std::int64_t n);
 template <typename T>
 void SwiGluBackward(const T* dy, const T* gate, const T* up, T* dgate, T* dup, std::int64_t n);
 
-// Between pictures [rows, channels, size, size] and patches [rows, patches, channels * patch * patch], patches row
-// by row: to = from * scale + shift.
+// Between pictures [rows, channels, size, size] and patches [rows, patches, channels * patch * patch],
+// patches row by row: to = from * scale + shift.
 struct PatchShape {
   std::int64_t rows, channels, size, patch;
 };

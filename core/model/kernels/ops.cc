@@ -35,21 +35,21 @@ T* Out(at::Tensor& x) {
   return x.mutable_data_ptr<T>();
 }
 
-// The second weight may be undefined.
 struct ProjectFunction : Function<ProjectFunction> {
   static at::Tensor Flat(const at::Tensor& x) { return x.reshape({-1, x.size(-1)}); }
 
   static variable_list forward(AutogradContext* context, const at::Tensor& x, const at::Tensor& first,
-                               const at::Tensor& second) {
-    context->save_for_backward({x, first, second});
+                               const std::optional<at::Tensor>& second) {
+    context->save_for_backward({x, first, second.value_or(at::Tensor())});
     const at::Tensor flat = Flat(x);
     std::vector<std::int64_t> shape = x.sizes().vec();
     variable_list out;
-    for (const at::Tensor& weight : {first, second}) {
-      if (!weight.defined()) continue;
+    const auto add = [&](const at::Tensor& weight) {
       shape.back() = weight.size(0);
       out.push_back(at::mm(flat, weight.t()).view(shape));
-    }
+    };
+    add(first);
+    if (second) add(*second);
     return out;
   }
 
@@ -96,8 +96,8 @@ struct RmsNormFunction : Function<RmsNormFunction> {
     at::Tensor dx = at::empty_like(x), dw = at::zeros_like(weight);
     ByType(x, [&](auto t) {
       using T = decltype(t);
-      loops::RmsNormBackward(In<T>(dy), In<T>(x), In<T>(weight), In<T>(rstd), Out<T>(dx), Out<T>(dw), rstd.numel(),
-                             weight.numel());
+      loops::RmsNormBackward(In<T>(dy), In<T>(x), In<T>(weight), In<T>(rstd), Out<T>(dx), Out<T>(dw),
+                             rstd.numel(), weight.numel());
     });
     return {dx, dw, at::Tensor()};
   }
@@ -105,17 +105,23 @@ struct RmsNormFunction : Function<RmsNormFunction> {
 
 struct HeadNormRopeFunction : Function<HeadNormRopeFunction> {
   static loops::HeadShape Shape(const at::Tensor& x, std::int64_t dim, std::int64_t begin) {
-    return {.tokens = x.size(0) * x.size(1), .length = x.size(1), .heads = x.size(2) / dim, .dim = dim, .begin = begin};
+    return {.tokens = x.size(0) * x.size(1),
+            .length = x.size(1),
+            .heads = x.size(2) / dim,
+            .dim = dim,
+            .begin = begin};
   }
 
   static at::Tensor forward(AutogradContext* context, const at::Tensor& input, const at::Tensor& weight,
-                            const at::Tensor& cos, const at::Tensor& sin, std::int64_t begin, double epsilon) {
+                            const at::Tensor& cos, const at::Tensor& sin, std::int64_t begin,
+                            double epsilon) {
     const at::Tensor x = input.contiguous();
     const std::int64_t dim = weight.numel();
     at::Tensor y = at::empty({x.size(0), x.size(1), x.size(2) / dim, dim}, x.options());
     ByType(x, [&](auto t) {
       using T = decltype(t);
-      loops::HeadNormRope(In<T>(x), In<T>(weight), In<T>(cos), In<T>(sin), Out<T>(y), Shape(x, dim, begin), epsilon);
+      loops::HeadNormRope(In<T>(x), In<T>(weight), In<T>(cos), In<T>(sin), Out<T>(y), Shape(x, dim, begin),
+                          epsilon);
     });
     context->save_for_backward({x, weight, cos, sin});
     context->saved_data["begin"] = begin;
@@ -132,8 +138,8 @@ struct HeadNormRopeFunction : Function<HeadNormRopeFunction> {
     at::Tensor dx = at::empty_like(x), dw = at::zeros_like(weight);
     ByType(x, [&](auto t) {
       using T = decltype(t);
-      loops::HeadNormRopeBackward(In<T>(dy), In<T>(x), In<T>(weight), In<T>(cos), In<T>(sin), Out<T>(dx), Out<T>(dw),
-                                  Shape(x, weight.numel(), begin), epsilon);
+      loops::HeadNormRopeBackward(In<T>(dy), In<T>(x), In<T>(weight), In<T>(cos), In<T>(sin), Out<T>(dx),
+                                  Out<T>(dw), Shape(x, weight.numel(), begin), epsilon);
     });
     return {dx, dw, at::Tensor(), at::Tensor(), at::Tensor(), at::Tensor()};
   }
@@ -157,7 +163,8 @@ struct SwiGluFunction : Function<SwiGluFunction> {
     at::Tensor dgate = at::empty_like(saved[0]), dup = at::empty_like(saved[1]);
     ByType(dy, [&](auto t) {
       using T = decltype(t);
-      loops::SwiGluBackward(In<T>(dy), In<T>(saved[0]), In<T>(saved[1]), Out<T>(dgate), Out<T>(dup), dy.numel());
+      loops::SwiGluBackward(In<T>(dy), In<T>(saved[0]), In<T>(saved[1]), Out<T>(dgate), Out<T>(dup),
+                            dy.numel());
     });
     return {dgate, dup};
   }
@@ -165,7 +172,8 @@ struct SwiGluFunction : Function<SwiGluFunction> {
 
 at::Tensor CutPatches(const at::Tensor& image_in, std::int64_t patch, double scale, double shift) {
   const at::Tensor image = image_in.contiguous();
-  const std::int64_t rows = image.size(0), channels = image.size(1), size = image.size(2), grid = size / patch;
+  const std::int64_t rows = image.size(0), channels = image.size(1), size = image.size(2),
+                     grid = size / patch;
   at::Tensor patches = at::empty({rows, grid * grid, channels * patch * patch}, image.options());
   ByType(image, [&](auto t) {
     using T = decltype(t);
@@ -190,8 +198,8 @@ at::Tensor JoinPatches(const at::Tensor& patches_in, std::int64_t size, std::int
 
 // Both directions are linear, each is the other's backward.
 struct ToPatchesFunction : Function<ToPatchesFunction> {
-  static at::Tensor forward(AutogradContext* context, const at::Tensor& image, std::int64_t patch, double scale,
-                            double shift) {
+  static at::Tensor forward(AutogradContext* context, const at::Tensor& image, std::int64_t patch,
+                            double scale, double shift) {
     context->saved_data["size"] = image.size(2);
     context->saved_data["patch"] = patch;
     context->saved_data["scale"] = scale;
@@ -205,16 +213,16 @@ struct ToPatchesFunction : Function<ToPatchesFunction> {
 };
 
 struct FromPatchesFunction : Function<FromPatchesFunction> {
-  static at::Tensor forward(AutogradContext* context, const at::Tensor& patches, std::int64_t size, std::int64_t patch,
-                            double scale, double shift) {
+  static at::Tensor forward(AutogradContext* context, const at::Tensor& patches, std::int64_t size,
+                            std::int64_t patch, double scale, double shift) {
     context->saved_data["patch"] = patch;
     context->saved_data["scale"] = scale;
     return JoinPatches(patches, size, patch, scale, shift);
   }
   static variable_list backward(AutogradContext* context, const variable_list& grads) {
     auto& data = context->saved_data;
-    return {CutPatches(grads[0], data["patch"].toInt(), data["scale"].toDouble(), 0), at::Tensor(), at::Tensor(),
-            at::Tensor(), at::Tensor()};
+    return {CutPatches(grads[0], data["patch"].toInt(), data["scale"].toDouble(), 0), at::Tensor(),
+            at::Tensor(), at::Tensor(), at::Tensor()};
   }
 };
 
@@ -223,17 +231,19 @@ struct FromPatchesFunction : Function<FromPatchesFunction> {
 RopeTables MakeRopeTables(std::int64_t positions, std::int64_t head_dim, double base,
                           const at::TensorOptions& options) {
   const auto wide = options.dtype(at::kDouble);
-  const at::Tensor frequency = at::pow(base, at::arange(0, head_dim, 2, wide) * (-1.0 / static_cast<double>(head_dim)));
+  const at::Tensor frequency =
+      at::pow(base, at::arange(0, head_dim, 2, wide) * (-1.0 / static_cast<double>(head_dim)));
   const at::Tensor angle = at::arange(positions, wide).unsqueeze(1) * frequency;
   return {at::cos(angle).to(options), at::sin(angle).to(options)};
 }
 
 at::Tensor Project(const at::Tensor& x, const at::Tensor& weight) {
-  return ProjectFunction::apply(x, weight, at::Tensor())[0];
+  return ProjectFunction::apply(x, weight, std::nullopt)[0];
 }
 
-std::pair<at::Tensor, at::Tensor> Project(const at::Tensor& x, const at::Tensor& first, const at::Tensor& second) {
-  variable_list out = ProjectFunction::apply(x, first, second);
+std::pair<at::Tensor, at::Tensor> Project(const at::Tensor& x, const at::Tensor& first,
+                                          const at::Tensor& second) {
+  variable_list out = ProjectFunction::apply(x, first, std::optional<at::Tensor>(second));
   return {std::move(out[0]), std::move(out[1])};
 }
 
@@ -241,8 +251,8 @@ at::Tensor RmsNorm(const at::Tensor& x, const at::Tensor& weight, double epsilon
   return HasLoops(x) ? RmsNormFunction::apply(x, weight, epsilon) : composite::RmsNorm(x, weight, epsilon);
 }
 
-at::Tensor HeadNormRope(const at::Tensor& x, const at::Tensor& weight, const RopeTables& tables, std::int64_t begin,
-                        double epsilon) {
+at::Tensor HeadNormRope(const at::Tensor& x, const at::Tensor& weight, const RopeTables& tables,
+                        std::int64_t begin, double epsilon) {
   if (!HasLoops(x)) return composite::HeadNormRope(x, weight, tables, begin, epsilon);
   return HeadNormRopeFunction::apply(x, weight, tables.cos, tables.sin, begin, epsilon).transpose(1, 2);
 }
@@ -256,7 +266,8 @@ at::Tensor ToPatches(const at::Tensor& image, std::int64_t patch, double scale, 
                          : composite::ToPatches(image, patch, scale, shift);
 }
 
-at::Tensor FromPatches(const at::Tensor& patches, std::int64_t size, std::int64_t patch, double scale, double shift) {
+at::Tensor FromPatches(const at::Tensor& patches, std::int64_t size, std::int64_t patch, double scale,
+                       double shift) {
   return HasLoops(patches) ? FromPatchesFunction::apply(patches, size, patch, scale, shift)
                            : composite::FromPatches(patches, size, patch, scale, shift);
 }

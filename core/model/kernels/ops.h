@@ -6,14 +6,15 @@
 
 namespace medley {
 
-// Differentiable operators that the models share. On the CPU in float or double the element-wise ones are one loop
-// with a loop of its own backward; elsewhere they are the chain of libtorch operators that the comment states, with
-// statistics in at least float.
+// Differentiable operators that the models share. On the CPU in float or double the element-wise ones are one
+// loop with a loop of its own backward; elsewhere they are the chain of libtorch operators that the comment
+// states, with statistics in at least float.
 
 // x W^T, x [..., in], W [out, in]: at::linear with one node in the graph instead of four.
 at::Tensor Project(const at::Tensor& x, const at::Tensor& weight);
 // Two projections of one input, whose gradient is added up in place.
-std::pair<at::Tensor, at::Tensor> Project(const at::Tensor& x, const at::Tensor& first, const at::Tensor& second);
+std::pair<at::Tensor, at::Tensor> Project(const at::Tensor& x, const at::Tensor& first,
+                                          const at::Tensor& second);
 
 // x / sqrt(mean(x^2, last dim) + epsilon) * weight. x [..., d], weight [d].
 at::Tensor RmsNorm(const at::Tensor& x, const at::Tensor& weight, double epsilon);
@@ -22,30 +23,34 @@ at::Tensor RmsNorm(const at::Tensor& x, const at::Tensor& weight, double epsilon
 struct RopeTables {
   at::Tensor cos, sin;
 };
-RopeTables MakeRopeTables(std::int64_t positions, std::int64_t head_dim, double base, const at::TensorOptions& options);
+RopeTables MakeRopeTables(std::int64_t positions, std::int64_t head_dim, double base,
+                          const at::TensorOptions& options);
 
-// RmsNorm over each head, then RoPE of the rotate-half kind (dims i and i + d/2 turn together) at positions begin,
-// begin + 1, ... x [rows, length, heads * d] -> [rows, heads, length, d], a view whose memory is [rows, length, heads, d].
-at::Tensor HeadNormRope(const at::Tensor& x, const at::Tensor& weight, const RopeTables& tables, std::int64_t begin,
-                        double epsilon);
+// RmsNorm over each head, then RoPE of the rotate-half kind (dims i and i + d/2 turn together) at positions
+// begin, begin + 1, ... x [rows, length, heads * d] -> [rows, heads, length, d], a view whose memory is
+// [rows, length, heads, d].
+at::Tensor HeadNormRope(const at::Tensor& x, const at::Tensor& weight, const RopeTables& tables,
+                        std::int64_t begin, double epsilon);
 
 // silu(gate) * up
 at::Tensor SwiGlu(const at::Tensor& gate, const at::Tensor& up);
 
-// image * scale + shift cut into squares: [rows, channels, size, size] -> [rows, patches, channels * patch * patch],
-// patches row by row, each as [channels, patch, patch].
+// image * scale + shift cut into squares: [rows, channels, size, size] -> [rows, patches, channels * patch *
+// patch], patches row by row, each as [channels, patch, patch].
 at::Tensor ToPatches(const at::Tensor& image, std::int64_t patch, double scale, double shift);
 // The way back: patches * scale + shift put together, [rows, 3, size, size].
-at::Tensor FromPatches(const at::Tensor& patches, std::int64_t size, std::int64_t patch, double scale, double shift);
+at::Tensor FromPatches(const at::Tensor& patches, std::int64_t size, std::int64_t patch, double scale,
+                       double shift);
 
 // The chains, for other devices and for tests.
 namespace composite {
 at::Tensor RmsNorm(const at::Tensor& x, const at::Tensor& weight, double epsilon);
-at::Tensor HeadNormRope(const at::Tensor& x, const at::Tensor& weight, const RopeTables& tables, std::int64_t begin,
-                        double epsilon);
+at::Tensor HeadNormRope(const at::Tensor& x, const at::Tensor& weight, const RopeTables& tables,
+                        std::int64_t begin, double epsilon);
 at::Tensor SwiGlu(const at::Tensor& gate, const at::Tensor& up);
 at::Tensor ToPatches(const at::Tensor& image, std::int64_t patch, double scale, double shift);
-at::Tensor FromPatches(const at::Tensor& patches, std::int64_t size, std::int64_t patch, double scale, double shift);
+at::Tensor FromPatches(const at::Tensor& patches, std::int64_t size, std::int64_t patch, double scale,
+                       double shift);
 }  // namespace composite
 
 }  // namespace medley

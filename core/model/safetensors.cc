@@ -1,0 +1,71 @@
+#include <medley/model/safetensors.h>
+
+#include <ATen/Functions.h>
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <nlohmann/json.hpp>
+
+#include <medley/base/error.h>
+#include <medley/model/safetensors_types.h>
+
+namespace medley {
+namespace {
+
+static_assert(std::endian::native == std::endian::little, "safetensors files are little-endian");
+
+std::vector<const Parameter*> Sorted(const std::vector<Parameter>& tensors) {
+  std::vector<const Parameter*> sorted;
+  for (const Parameter& parameter : tensors) sorted.push_back(&parameter);
+  std::sort(sorted.begin(), sorted.end(), [](const auto* a, const auto* b) { return a->name < b->name; });
+  for (std::size_t i = 1; i < sorted.size(); ++i) {
+    if (sorted[i - 1]->name == sorted[i]->name)
+      throw Error("two tensors are called '" + sorted[i]->name + "'");
+  }
+  return sorted;
+}
+
+// With its length in front, filled up with spaces so that the values start at a multiple of 8.
+std::string Header(const std::vector<const Parameter*>& tensors,
+                   const std::map<std::string, std::string>& metadata) {
+  nlohmann::ordered_json header = nlohmann::ordered_json::object();
+  if (!metadata.empty()) header["__metadata__"] = metadata;
+  std::int64_t offset = 0;
+  for (const Parameter* parameter : tensors) {
+    const std::int64_t end = offset + static_cast<std::int64_t>(parameter->tensor.nbytes());
+    header[parameter->name] = {{"dtype", SafetensorsTypeName(parameter->tensor.scalar_type())},
+                               {"shape", parameter->tensor.sizes().vec()},
+                               {"data_offsets", {offset, end}}};
+    offset = end;
+  }
+  std::string text = header.dump();
+  text.resize((text.size() + 7) / 8 * 8, ' ');
+  const std::uint64_t size = text.size();
+  std::array<char, 8> prefix{};
+  std::copy_n(reinterpret_cast<const char*>(&size), prefix.size(), prefix.begin());
+  return std::string(prefix.begin(), prefix.end()) + text;
+}
+
+}  // namespace
+
+void WriteSafetensors(const std::vector<Parameter>& tensors,
+                      const std::map<std::string, std::string>& metadata,
+                      const std::function<void(const void*, std::size_t)>& sink) {
+  const std::vector<const Parameter*> sorted = Sorted(tensors);
+  const std::string header = Header(sorted, metadata);
+  sink(header.data(), header.size());
+  for (const Parameter* parameter : sorted) {
+    const at::Tensor values = parameter->tensor.detach().to(at::kCPU).contiguous();
+    if (values.nbytes() > 0) sink(values.const_data_ptr(), values.nbytes());
+  }
+}
+
+std::int64_t SafetensorsSize(const std::vector<Parameter>& tensors,
+                             const std::map<std::string, std::string>& metadata) {
+  auto size = static_cast<std::int64_t>(Header(Sorted(tensors), metadata).size());
+  for (const Parameter& parameter : tensors) size += static_cast<std::int64_t>(parameter.tensor.nbytes());
+  return size;
+}
+
+}  // namespace medley

@@ -1,0 +1,231 @@
+#include <ATen/Functions.h>
+
+#include <algorithm>
+#include <array>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <utility>
+
+#include <medley/base/error.h>
+#include <medley/base/files.h>
+#include <medley/model/safetensors.h>
+#include <medley/model/safetensors_types.h>
+
+namespace medley {
+namespace {
+
+using Json = nlohmann::json;
+
+constexpr std::int64_t kLargestHeader = 100'000'000;  // what the reference implementation allows
+constexpr std::size_t kMostDimensions = 16;
+
+constexpr std::array<std::pair<std::string_view, at::ScalarType>, 10> kTypes = {{{"F64", at::kDouble},
+                                                                                 {"F32", at::kFloat},
+                                                                                 {"F16", at::kHalf},
+                                                                                 {"BF16", at::kBFloat16},
+                                                                                 {"I64", at::kLong},
+                                                                                 {"I32", at::kInt},
+                                                                                 {"I16", at::kShort},
+                                                                                 {"I8", at::kChar},
+                                                                                 {"U8", at::kByte},
+                                                                                 {"BOOL", at::kBool}}};
+
+struct Entry {
+  std::string name;
+  at::ScalarType type = at::kFloat;
+  std::vector<std::int64_t> shape;
+  std::int64_t begin = 0, end = 0;
+};
+
+class Reader {
+ public:
+  explicit Reader(const std::filesystem::path& path) : path_(path) {
+    if (const std::string problem = FileProblem(path); !problem.empty()) {
+      throw InputError(DisplayPath(path) + ": " + problem);
+    }
+    size_ = static_cast<std::int64_t>(std::filesystem::file_size(path));
+    file_.open(path, std::ios::binary);
+    if (!file_) Fail("cannot be opened");
+    ReadHeader();
+  }
+
+  std::map<std::string, at::Tensor> Tensors() {
+    std::vector<Entry> entries;
+    for (const auto& [name, value] : header_.items()) {
+      if (name != "__metadata__") entries.push_back(ReadEntry(name, value));
+    }
+    CheckLayout(entries);
+    std::map<std::string, at::Tensor> tensors;
+    for (const Entry& entry : entries) {
+      at::Tensor tensor = at::empty(entry.shape, at::dtype(entry.type));
+      file_.seekg(data_ + entry.begin);
+      if (entry.end > entry.begin &&
+          !file_.read(static_cast<char*>(tensor.mutable_data_ptr()), entry.end - entry.begin)) {
+        Fail("ends before the values of '" + entry.name + "'; it changed while it was read");
+      }
+      if (entry.type == at::kBool) CheckBool(entry, tensor);
+      tensors.emplace(entry.name, std::move(tensor));
+    }
+    return tensors;
+  }
+
+  std::map<std::string, std::string> Metadata() const {
+    std::map<std::string, std::string> metadata;
+    const auto found = header_.find("__metadata__");
+    if (found == header_.end()) return metadata;
+    if (!found->is_object()) Fail("has a __metadata__ that is no object");
+    for (const auto& [key, value] : found->items()) {
+      if (!value.is_string()) Fail("has a __metadata__ whose '" + key + "' is no string");
+      metadata[key] = value.get<std::string>();
+    }
+    return metadata;
+  }
+
+ private:
+  [[noreturn]] void Fail(const std::string& what) const {
+    throw InputError(DisplayPath(path_) + ": not a good safetensors file: it " + what);
+  }
+
+  void ReadHeader() {
+    std::uint64_t length = 0;
+    if (size_ < 8 || !file_.read(reinterpret_cast<char*>(&length), sizeof(length)))
+      Fail("is shorter than 8 bytes");
+    if (length > static_cast<std::uint64_t>(std::min(kLargestHeader, size_ - 8))) {
+      Fail("claims a header of " + std::to_string(length) + " bytes; it has " + std::to_string(size_ - 8) +
+           " behind the length, and " + std::to_string(kLargestHeader) + " is the most");
+    }
+    std::string text(length, '\0');
+    if (!file_.read(text.data(), static_cast<std::streamsize>(length))) Fail("ends in its header");
+    if (text.empty() || text.front() != '{') Fail("has a header that does not start with '{'");
+    data_ = static_cast<std::int64_t>(length) + 8;
+    header_ = Parse(text);
+    Metadata();
+  }
+
+  // The library keeps the last of two equal keys and nests as deep as memory allows: both are refused here.
+  Json Parse(const std::string& text) const {
+    std::vector<std::set<std::string>> keys;
+    const auto check = [&](int depth, Json::parse_event_t event, Json& value) {
+      if (depth > 3) Fail("has a header that nests too deep");
+      if (event == Json::parse_event_t::object_start) keys.emplace_back();
+      if (event == Json::parse_event_t::object_end) keys.pop_back();
+      if (event == Json::parse_event_t::key && !keys.back().insert(value.get<std::string>()).second) {
+        Fail("has the key '" + value.get<std::string>() + "' twice");
+      }
+      return true;
+    };
+    try {
+      return Json::parse(text, check);
+    } catch (const Json::exception& error) {
+      Fail(std::string("has a header that is no JSON: ") + error.what());
+    }
+  }
+
+  std::int64_t Integer(const std::string& name, const Json& value) const {
+    if (!value.is_number_unsigned() || value.get<std::uint64_t>() > INT64_MAX) {
+      Fail("has a tensor '" + name + "' whose shape or data_offsets hold something else than whole numbers");
+    }
+    return value.get<std::int64_t>();
+  }
+
+  Entry ReadEntry(const std::string& name, const Json& value) const {
+    const auto list = [&](const char* key, std::size_t least, std::size_t most) -> const Json& {
+      const bool good = value[key].is_array() && value[key].size() >= least && value[key].size() <= most;
+      if (!good) Fail("has a tensor '" + name + "' with a bad " + key);
+      return value[key];
+    };
+    if (!value.is_object() || value.size() != 3 || !value.contains("dtype") || !value.contains("shape") ||
+        !value.contains("data_offsets") || !value["dtype"].is_string()) {
+      Fail("has a tensor '" + name + "' without exactly dtype, shape and data_offsets");
+    }
+    Entry entry;
+    entry.name = name;
+    const auto type_name = value["dtype"].get<std::string>();
+    const auto type = SafetensorsType(type_name);
+    if (!type)
+      Fail("has a tensor '" + name + "' of the type '" + type_name + "', which medley does not know");
+    entry.type = *type;
+    for (const Json& dim : list("shape", 0, kMostDimensions)) entry.shape.push_back(Integer(name, dim));
+    const Json& offsets = list("data_offsets", 2, 2);
+    entry.begin = Integer(name, offsets[0]);
+    entry.end = Integer(name, offsets[1]);
+    CheckSize(entry);
+    return entry;
+  }
+
+  void CheckSize(const Entry& entry) const {
+    std::int64_t bytes = static_cast<std::int64_t>(c10::elementSize(entry.type));
+    std::int64_t strides = bytes;  // libtorch multiplies strides also where a dimension is 0
+    for (const std::int64_t dim : entry.shape) {
+      if (__builtin_mul_overflow(bytes, dim, &bytes) ||
+          __builtin_mul_overflow(strides, std::max<std::int64_t>(dim, 1), &strides)) {
+        Fail("has a tensor '" + entry.name + "' whose size overflows");
+      }
+    }
+    if (entry.begin > entry.end || entry.end > size_ - data_) {
+      Fail("has a tensor '" + entry.name + "' at bytes " + std::to_string(entry.begin) + " to " +
+           std::to_string(entry.end) + " of " + std::to_string(size_ - data_));
+    }
+    if (entry.end - entry.begin != bytes) {
+      Fail("has a tensor '" + entry.name + "' of " + std::to_string(entry.end - entry.begin) +
+           " bytes, its shape and dtype need " + std::to_string(bytes));
+    }
+  }
+
+  void CheckLayout(std::vector<Entry>& entries) const {
+    std::sort(entries.begin(), entries.end(), [](const Entry& a, const Entry& b) {
+      return std::pair(a.begin, a.end) < std::pair(b.begin, b.end);
+    });
+    std::int64_t position = 0;
+    for (const Entry& entry : entries) {
+      if (entry.begin != position) {
+        Fail(std::string(entry.begin < position ? "has overlapping tensors" : "has a hole") + " before '" +
+             entry.name + "'");
+      }
+      position = entry.end;
+    }
+    if (position != size_ - data_) {
+      Fail("has " + std::to_string(size_ - data_ - position) + " bytes behind its last tensor");
+    }
+  }
+
+  // Any other byte in a bool is undefined behaviour for whoever reads it.
+  void CheckBool(const Entry& entry, const at::Tensor& tensor) const {
+    const auto* bytes = static_cast<const std::uint8_t*>(tensor.const_data_ptr());
+    if (std::any_of(bytes, bytes + (entry.end - entry.begin), [](std::uint8_t byte) { return byte > 1; })) {
+      Fail("has a tensor '" + entry.name + "' of BOOL with values other than 0 and 1");
+    }
+  }
+
+  std::filesystem::path path_;
+  std::ifstream file_;
+  std::int64_t size_ = 0, data_ = 0;
+  Json header_;
+};
+
+}  // namespace
+
+std::string SafetensorsTypeName(at::ScalarType type) {
+  for (const auto& [name, known] : kTypes) {
+    if (known == type) return std::string(name);
+  }
+  throw Error(std::string("safetensors files cannot hold the type ") + c10::toString(type));
+}
+
+std::optional<at::ScalarType> SafetensorsType(std::string_view name) {
+  for (const auto& [known, type] : kTypes) {
+    if (known == name) return type;
+  }
+  return std::nullopt;
+}
+
+std::map<std::string, at::Tensor> ReadSafetensors(const std::filesystem::path& file) {
+  return Reader(file).Tensors();
+}
+
+std::map<std::string, std::string> ReadSafetensorsMetadata(const std::filesystem::path& file) {
+  return Reader(file).Metadata();
+}
+
+}  // namespace medley

@@ -1,0 +1,208 @@
+#include <gtest/gtest.h>
+
+#include <ATen/CPUGeneratorImpl.h>
+
+#include "tests/model/agent_fixture.h"
+
+namespace medley {
+namespace {
+
+using test::LargestDifference;
+using test::Logits;
+using test::Loss;
+using test::Picture;
+using test::RandomExample;
+using test::SmallAgent;
+
+TEST(Agent, GradientsEqualFiniteDifferences) {
+  for (const bool pre_norm : {true, false}) {
+    const Agent agent = SmallAgent(at::kDouble, pre_norm);
+    const test::Example example = RandomExample(2, 2, 8, 3);
+    torch::autograd::backward({Loss(agent, example)}, {});
+    constexpr double kStep = 1e-5;
+    at::NoGradGuard no_grad;
+    for (const Parameter& parameter : agent.parameters()) {
+      ASSERT_TRUE(parameter.tensor.grad().defined()) << parameter.name;
+      // The element with the largest gradient: a relative bound means something there.
+      const at::Tensor grad = parameter.tensor.grad().flatten();
+      const std::int64_t at = grad.abs().argmax().item<std::int64_t>();
+      at::Tensor value = parameter.tensor.detach().view(-1)[at];
+      const double kept = value.item<double>();
+      value.fill_(kept + kStep);
+      const double above = Loss(agent, example).item<double>();
+      value.fill_(kept - kStep);
+      const double below = Loss(agent, example).item<double>();
+      value.fill_(kept);
+      const double expected = (above - below) / (2 * kStep);
+      EXPECT_NEAR(grad[at].item<double>(), expected, 1e-7 + 1e-5 * std::abs(expected)) << parameter.name;
+    }
+  }
+}
+
+TEST(Agent, ARowDoesNotDependOnOtherRows) {
+  const Agent agent = SmallAgent();
+  test::Example all = RandomExample(5, 2, 9, 4);
+  const at::Tensor logits = Logits(agent, all), picture = Picture(agent, all);
+  for (std::int64_t row = 0; row < 5; ++row) {
+    EXPECT_LT(LargestDifference(Logits(agent, all.Rows(row, 1)), logits.narrow(0, 3 * row, 3)), 1e-12);
+    EXPECT_LT(LargestDifference(Picture(agent, all.Rows(row, 1)), picture.narrow(0, row, 1)), 1e-12);
+  }
+}
+
+TEST(Agent, PadsChangeNothing) {
+  const Agent agent = SmallAgent();
+  const test::Example example = RandomExample(4, 1, 9, 5);
+  test::Example padded = example;
+  padded.tokens = at::constant_pad_nd(example.tokens, {0, 6}, 0);
+  EXPECT_LT(LargestDifference(Logits(agent, example), Logits(agent, padded)), 1e-12);
+  EXPECT_LT(LargestDifference(Picture(agent, example), Picture(agent, padded)), 1e-12);
+  // Whatever stands in the pads.
+  test::Example scribbled = padded;
+  scribbled.tokens = padded.tokens.clone();
+  for (std::int64_t row = 0; row < 4; ++row) {
+    const std::int64_t length = example.lengths[row].item<std::int64_t>();
+    scribbled.tokens[row].narrow(0, length, 15 - length).fill_(50);
+  }
+  EXPECT_LT(LargestDifference(Logits(agent, example), Logits(agent, scribbled)), 1e-12);
+  EXPECT_LT(LargestDifference(Picture(agent, example), Picture(agent, scribbled)), 1e-12);
+}
+
+TEST(Agent, ATokenChangesNoLogitBeforeIt) {
+  const Agent agent = SmallAgent();
+  test::Example example = RandomExample(1, 1, 10, 6);
+  example.lengths.fill_(10);
+  example.supervised = {{1, 2, 3, 4, 5, 6, 7, 8, 9}};
+  const at::Tensor before = Logits(agent, example);
+  example.tokens[0][6].fill_(99);
+  const at::Tensor change = (Logits(agent, example) - before).abs().amax(-1);
+  // Item i is read at position i: items 0..5 see tokens 0..5.
+  EXPECT_EQ(change.narrow(0, 0, 6).max().item<double>(), 0);
+  EXPECT_GT(change.narrow(0, 6, 3).min().item<double>(), 1e-6);
+}
+
+TEST(Agent, TheOrderOfImagesMatters) {
+  const Agent agent = SmallAgent();
+  test::Example example = RandomExample(2, 3, 8, 7);
+  const at::Tensor before = Logits(agent, example);
+  std::swap(example.images[0], example.images[2]);
+  EXPECT_GT(LargestDifference(before, Logits(agent, example)), 1e-4);
+}
+
+TEST(Agent, GradientReachesEveryImage) {
+  const Agent agent = SmallAgent();
+  test::Example example = RandomExample(2, 4, 8, 8);
+  for (at::Tensor& image : example.images) image.set_requires_grad(true);
+  const at::Tensor logits = Logits(agent, example);
+  torch::autograd::backward({logits.square().sum()}, {});
+  for (const at::Tensor& image : example.images) {
+    EXPECT_GT(image.grad().abs().amax({1, 2, 3}).min().item<double>(), 1e-8);
+  }
+}
+
+TEST(Agent, ThePictureSeesItsContextOnly) {
+  const Agent agent = SmallAgent();
+  test::Example example = RandomExample(2, 1, 10, 9);
+  example.lengths.fill_(10);
+  example.context_lengths = at::tensor({4, 6}, at::kLong);
+  const at::Tensor before = Picture(agent, example);
+  test::Example later = example;
+  later.tokens = example.tokens.clone();
+  later.tokens.narrow(1, 6, 4).fill_(33);
+  later.tokens[0].narrow(0, 4, 2).fill_(34);
+  EXPECT_LT(LargestDifference(before, Picture(agent, later)), 1e-12);
+  later.tokens[1][5].fill_(35);
+  const at::Tensor change = (Picture(agent, later) - before).abs().amax({1, 2, 3});
+  EXPECT_LT(change[0].item<double>(), 1e-12);
+  EXPECT_GT(change[1].item<double>(), 1e-9);
+}
+
+TEST(Agent, LogitsAreTheSameWhetherAPictureIsWantedOrNot) {
+  const Agent agent = SmallAgent();
+  const test::Example example = RandomExample(3, 2, 9, 10);
+  ForwardContext context;
+  const ModelOutputs both = agent.Forward(example.Inputs(), {"logits", "image"}, context);
+  EXPECT_LT(LargestDifference(both.at("logits"), Logits(agent, example)), 1e-12);
+}
+
+class Caching : public ForwardContext {
+ public:
+  at::Tensor Shared(const std::string& key, const Fn& fn) override {
+    at::Tensor& value = cache[key];
+    if (!value.defined()) value = fn();
+    return value;
+  }
+  std::map<std::string, at::Tensor> cache;
+};
+
+TEST(Agent, SharedEncodingsGiveTheSameValuesAndGradients) {
+  const auto gradients = [](ForwardContext& context) {
+    const Agent agent = SmallAgent();
+    const test::Example first = RandomExample(2, 2, 8, 11);
+    test::Example second = RandomExample(2, 2, 9, 12);
+    second.images = first.images;
+    const auto loss = [&](const test::Example& example) {
+      return agent.Forward(example.Inputs(), {"logits"}, context).at("logits").square().sum();
+    };
+    torch::autograd::backward({loss(first), loss(second)}, {});
+    std::vector<at::Tensor> all;
+    for (const Parameter& parameter : agent.parameters()) {
+      if (parameter.tensor.grad().defined()) all.push_back(parameter.tensor.grad().flatten());
+    }
+    return at::cat(all);
+  };
+  ForwardContext plain;
+  Caching caching;
+  const at::Tensor expected = gradients(plain), shared = gradients(caching);
+  EXPECT_EQ(caching.cache.size(), 2);
+  EXPECT_LT((expected - shared).norm().item<double>(), 1e-12 * expected.norm().item<double>());
+}
+
+TEST(Agent, ThePictureDecoderDoesNotRunUnlessAskedFor) {
+  class Counting : public ForwardContext {
+   public:
+    at::Tensor Layer(std::string_view stack, int index, const at::Tensor& x,
+                     const std::function<at::Tensor(const at::Tensor&)>& fn) override {
+      ++layers[std::string(stack)];
+      return ForwardContext::Layer(stack, index, x, fn);
+    }
+    std::map<std::string, int> layers;
+  } context;
+  const Agent agent = SmallAgent();
+  agent.Forward(RandomExample(1, 2, 8, 13).Inputs(), {"logits"}, context);
+  EXPECT_EQ(context.layers, (std::map<std::string, int>{{"encoder", 4}, {"text", 2}}));
+}
+
+TEST(Agent, FreshWeightsDependOnSeedAndNameOnly) {
+  const at::Tensor before = at::rand({4});
+  at::manual_seed(1);
+  const at::Tensor expected = at::rand({3});
+  at::manual_seed(1);
+  const Agent one = SmallAgent(), two = SmallAgent();
+  EXPECT_TRUE(at::equal(at::rand({3}), expected)) << "building a model moved the default generator";
+  for (std::size_t i = 0; i < one.parameters().size(); ++i) {
+    EXPECT_TRUE(at::equal(one.parameters()[i].tensor, two.parameters()[i].tensor))
+        << one.parameters()[i].name;
+  }
+  AgentConfig deeper = test::SmallConfig();
+  deeper.language.layers = 3;
+  Agent other(deeper, test::LetterTokenizer(), 8);
+  const auto find = [](const Agent& agent, const std::string& name) {
+    for (const Parameter& p : agent.parameters()) {
+      if (p.name == name) return p.tensor;
+    }
+    return at::Tensor();
+  };
+  EXPECT_FALSE(
+      at::equal(find(one, "img_enc.patch.weight"), find(other, "img_enc.patch.weight").to(at::kDouble)));
+}
+
+TEST(Agent, FloatAndDoubleAgree) {
+  const Agent wide = SmallAgent(at::kDouble), narrow = SmallAgent(at::kFloat);
+  const test::Example example = RandomExample(3, 2, 9, 14);
+  EXPECT_EQ(Logits(narrow, example).scalar_type(), at::kFloat);
+  EXPECT_LT(LargestDifference(Logits(wide, example), Logits(narrow, example)), 1e-4);
+  EXPECT_LT(LargestDifference(Picture(wide, example), Picture(narrow, example)), 1e-4);
+}
+
+}  // namespace
+}  // namespace medley
