@@ -7,7 +7,6 @@
 #include <cmath>
 
 #include <medley/base/random.h>
-#include <medley/model/kernels/ops.h>
 
 namespace medley {
 
@@ -45,7 +44,7 @@ Linear::Linear(ParameterSet& set, const std::string& name, std::int64_t in, std:
 }
 
 at::Tensor Linear::operator()(const at::Tensor& x) const {
-  return bias_.defined() ? at::linear(x, weight_, bias_) : Project(x, weight_);
+  return bias_.defined() ? at::linear(x, weight_, bias_) : at::linear(x, weight_);
 }
 
 LayerNorm::LayerNorm(ParameterSet& set, const std::string& name, std::int64_t dim)

@@ -39,7 +39,6 @@ class Linear {
   Linear(ParameterSet& set, const std::string& name, std::int64_t in, std::int64_t out, bool bias,
          double gain = 1);
   at::Tensor operator()(const at::Tensor& x) const;
-  const at::Tensor& weight() const { return weight_; }
 
  private:
   at::Tensor weight_, bias_;

@@ -6,6 +6,13 @@
 #include <limits>
 
 namespace medley {
+namespace {
+
+// With ones, the attention of an untrained agent is nearly uniform over a picture, and a small object in it
+// is long overlooked.
+constexpr double kHeadNormGain = 1.7;
+
+}  // namespace
 
 Language::Language(ParameterSet& set, const AgentConfig::Language& config, std::int64_t vocabulary,
                    std::int64_t positions)
@@ -24,16 +31,16 @@ Language::Language(ParameterSet& set, const AgentConfig::Language& config, std::
     const auto linear = [&](const std::string& part, std::int64_t in, std::int64_t out, double gain = 1) {
       return Linear(set, name + part, in, out, /*bias=*/false, gain);
     };
-    const auto norm = [&](const std::string& part, std::int64_t dim) {
-      return set.Constant(name + part + ".weight", {dim}, 1);
+    const auto norm = [&](const std::string& part, std::int64_t dim, double gain = 1) {
+      return set.Constant(name + part + ".weight", {dim}, gain);
     };
     Layer layer;
     layer.input_norm = norm("input_layernorm", hidden);
     layer.q = linear("self_attn.q_proj", hidden, queries);
     layer.k = linear("self_attn.k_proj", hidden, keys);
     layer.v = linear("self_attn.v_proj", hidden, keys);
-    layer.q_norm = norm("self_attn.q_norm", config.head_dim);
-    layer.k_norm = norm("self_attn.k_norm", config.head_dim);
+    layer.q_norm = norm("self_attn.q_norm", config.head_dim, kHeadNormGain);
+    layer.k_norm = norm("self_attn.k_norm", config.head_dim, kHeadNormGain);
     layer.o = linear("self_attn.o_proj", queries, hidden, residual);
     layer.post_norm = norm("post_attention_layernorm", hidden);
     layer.gate = linear("mlp.gate_proj", hidden, config.ffn);
@@ -64,10 +71,9 @@ at::Tensor Language::Attend(const Layer& layer, const at::Tensor& x, const TextI
   at::Tensor seen = normed;
   if (prefix > 0) seen = at::cat({RmsNorm(text.prefix, layer.input_norm, epsilon), normed}, 1);
   const at::Tensor q = HeadNormRope(layer.q(normed), layer.q_norm, rope_, prefix, epsilon);
-  const auto [keys, values] = Project(seen, layer.k.weight(), layer.v.weight());
-  const at::Tensor k = HeadNormRope(keys, layer.k_norm, rope_, 0, epsilon);
+  const at::Tensor k = HeadNormRope(layer.k(seen), layer.k_norm, rope_, 0, epsilon);
   const at::Tensor v =
-      values.view({rows, prefix + length, config_.kv_heads, config_.head_dim}).transpose(1, 2);
+      layer.v(seen).view({rows, prefix + length, config_.kv_heads, config_.head_dim}).transpose(1, 2);
   const at::Tensor out =
       at::scaled_dot_product_attention(q, k, v, text.mask, 0.0, /*is_causal=*/false, std::nullopt,
                                        /*enable_gqa=*/config_.kv_heads != config_.heads);
@@ -83,8 +89,7 @@ at::Tensor Language::RunLayer(const Layer& layer, const at::Tensor& x, const Tex
   }
   const at::Tensor y = residual + layer.o(attended);
   const at::Tensor normed = RmsNorm(y, layer.post_norm, config_.rms_epsilon);
-  const auto [gate, up] = Project(normed, layer.gate.weight(), layer.up.weight());
-  return y + layer.down(SwiGlu(gate, up));
+  return y + layer.down(SwiGlu(layer.gate(normed), layer.up(normed)));
 }
 
 at::Tensor Language::Hidden(const at::Tensor& x, const TextInput& text, ForwardContext& context) const {

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include <medley/model/agent/agent_config.h>
-#include <medley/model/kernels/ops.h>
+#include <medley/model/agent/operators.h>
 #include <medley/model/parameter_set.h>
 
 namespace medley {

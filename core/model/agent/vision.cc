@@ -4,7 +4,7 @@
 
 #include <cmath>
 
-#include <medley/model/kernels/ops.h>
+#include <medley/model/agent/operators.h>
 
 namespace medley {
 namespace {

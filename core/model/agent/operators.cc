@@ -1,14 +1,13 @@
+#include <medley/model/agent/operators.h>
+
 #include <ATen/Functions.h>
 
-#include <medley/model/kernels/ops.h>
-
-namespace medley::composite {
+namespace medley {
 namespace {
 
 // Half types are summed in float.
 at::Tensor Widen(const at::Tensor& x) {
-  const bool wide = x.scalar_type() == at::kFloat || x.scalar_type() == at::kDouble;
-  return wide ? x : x.to(at::kFloat);
+  return at::isReducedFloatingType(x.scalar_type()) ? x.to(at::kFloat) : x;
 }
 
 }  // namespace
@@ -19,11 +18,19 @@ at::Tensor RmsNorm(const at::Tensor& x, const at::Tensor& weight, double epsilon
   return (wide * scale).to(x.scalar_type()) * weight;
 }
 
+RopeTables MakeRopeTables(std::int64_t positions, std::int64_t head_dim, double base,
+                          const at::TensorOptions& options) {
+  const auto wide = options.dtype(at::kDouble);
+  const at::Tensor frequency =
+      at::pow(base, at::arange(0, head_dim, 2, wide) * (-1.0 / static_cast<double>(head_dim)));
+  const at::Tensor angle = at::arange(positions, wide).unsqueeze(1) * frequency;
+  return {at::cos(angle).to(options), at::sin(angle).to(options)};
+}
+
 at::Tensor HeadNormRope(const at::Tensor& x, const at::Tensor& weight, const RopeTables& tables,
                         std::int64_t begin, double epsilon) {
   const std::int64_t dim = weight.size(0), length = x.size(1);
-  const at::Tensor heads = x.view({x.size(0), length, -1, dim}).transpose(1, 2);
-  const at::Tensor normed = composite::RmsNorm(heads, weight, epsilon);
+  const at::Tensor normed = RmsNorm(x.view({x.size(0), length, -1, dim}).transpose(1, 2), weight, epsilon);
   const at::Tensor cos = tables.cos.narrow(0, begin, length), sin = tables.sin.narrow(0, begin, length);
   const at::Tensor a = normed.narrow(-1, 0, dim / 2), b = normed.narrow(-1, dim / 2, dim / 2);
   return at::cat({a * cos - b * sin, b * cos + a * sin}, -1).to(x.scalar_type());
@@ -45,4 +52,4 @@ at::Tensor FromPatches(const at::Tensor& patches, std::int64_t size, std::int64_
   return cut.reshape({rows, channels, size, size}) * scale + shift;
 }
 
-}  // namespace medley::composite
+}  // namespace medley

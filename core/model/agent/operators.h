@@ -1,0 +1,34 @@
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+namespace medley {
+
+// Chains of libtorch operators that the parts of the agent share. Statistics are in float at least.
+
+// x / sqrt(mean(x^2, last dim) + epsilon) * weight. x [..., d], weight [d].
+at::Tensor RmsNorm(const at::Tensor& x, const at::Tensor& weight, double epsilon);
+
+// Cosines and sines [positions, d / 2] of position * base^(-2i / d).
+struct RopeTables {
+  at::Tensor cos, sin;
+};
+RopeTables MakeRopeTables(std::int64_t positions, std::int64_t head_dim, double base,
+                          const at::TensorOptions& options);
+
+// RmsNorm over each head, then RoPE of the rotate-half kind (dims i and i + d/2 turn together) at positions
+// begin, begin + 1, ... x [rows, length, heads * d] -> [rows, heads, length, d].
+at::Tensor HeadNormRope(const at::Tensor& x, const at::Tensor& weight, const RopeTables& tables,
+                        std::int64_t begin, double epsilon);
+
+// silu(gate) * up
+at::Tensor SwiGlu(const at::Tensor& gate, const at::Tensor& up);
+
+// image * scale + shift cut into squares: [rows, channels, size, size] -> [rows, patches, channels * patch *
+// patch], patches row by row, each as [channels, patch, patch].
+at::Tensor ToPatches(const at::Tensor& image, std::int64_t patch, double scale, double shift);
+// The way back: patches * scale + shift put together, [rows, 3, size, size].
+at::Tensor FromPatches(const at::Tensor& patches, std::int64_t size, std::int64_t patch, double scale,
+                       double shift);
+
+}  // namespace medley
