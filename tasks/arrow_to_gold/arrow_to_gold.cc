@@ -7,15 +7,20 @@ namespace medley::tasks {
 namespace {
 
 constexpr std::string_view kTexts[] = {
-    "Show the way to the coin.",        "Draw an arrow to the gold.", "Point at the coin.",
-    "Connect yourself with the coin.", "Which way is the gold? Draw it.", "Draw the straight path to the coin.",
+    "Show the way to the coin.",
+    "Draw an arrow to the gold.",
+    "Point at the coin.",
+    "Connect yourself with the coin.",
+    "Which way is the gold? Draw it.",
+    "Draw the straight path to the coin.",
 };
 constexpr Table kPrompts{"prompts", kTexts};
 
 // The same picture with a line from the agent's rim to the gold's.
 class ArrowToGold final : public PictureTask {
  public:
-  static constexpr TaskSpec kSpec = PictureSpec("arrow_to_gold", "draw a line from the agent to the gold", kPrompts);
+  static constexpr TaskSpec kSpec =
+      PictureSpec("arrow_to_gold", "draw a line from the agent to the gold", kPrompts);
   static std::vector<std::string> Texts() { return TextsOf({&kPrompts, 1}); }
 
   explicit ArrowToGold(const TaskContext& context) : PictureTask(context, kPrompts) {}

@@ -8,7 +8,8 @@
 namespace medley::tasks {
 namespace {
 
-// A picture of any kind comes back while a line of text is read: the pass that other tasks make beside their own.
+// A picture of any kind comes back while a line of text is read: the pass that other tasks make beside their
+// own.
 class Control final : public Task {
  public:
   static constexpr TaskSpec kSpec{.name = "control",
@@ -40,11 +41,11 @@ class Control final : public Task {
   }
 
   Outcomes Evaluate(EvalContext& context, const RowRange& rows) const override {
-    return JudgePictures(context, rows,
-                         {.input = "image",
-                          .target = "image",
-                          .mean_answer = "mean image",
-                          .inputs = [this](EvalPass& piece) { return pass_.Inputs(piece); }});
+    return JudgePictures(
+        context, rows,
+        {.input = "image", .target = "image", .mean_answer = "mean image", .inputs = [this](EvalPass& piece) {
+           return pass_.Inputs(piece);
+         }});
   }
 
   at::Tensor Constant(std::string_view name) const override {

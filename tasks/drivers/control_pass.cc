@@ -1,9 +1,8 @@
 #include "tasks/drivers/control_pass.h"
 
 #include <ATen/core/Tensor.h>
-#include <ATen/ops/ones.h>
 
-#include <algorithm>
+#include <utility>
 
 #include <medley/task/losses.h>
 #include <medley/task/text_rows.h>
@@ -12,54 +11,76 @@
 
 namespace medley::tasks {
 
-ControlPass::ControlPass(const TaskContext& context)
-    : tokenizer_(context.tokenizer), lines_(context.control_text), pad_(tokenizer_.pad()), eos_(tokenizer_.eos()) {
+ControlPass::ControlPass(const TaskContext& context, ControlNames names)
+    : names_(std::move(names)),
+      tokenizer_(context.tokenizer),
+      lines_(context.control_text),
+      pad_(tokenizer_.pad()),
+      eos_(tokenizer_.eos()) {
   if (lines_.empty()) throw InputError("the control text has no lines; it needs one at least");
 }
 
-void ControlPass::Sample(Batch& batch, bool decodes_image) const {
+void ControlPass::Sample(Batch& batch, bool decodes_image, const std::vector<bool>* mine) const {
   const RowRange& rows = batch.rows();
   std::vector<std::vector<std::int64_t>> tokens;
   std::vector<std::int64_t> lengths;
   std::vector<LearnedSpan> learned;
+  std::vector<std::int64_t> pictures;
   for (std::int64_t row = rows.begin; row < rows.begin + rows.count; ++row) {
-    RowRandom random = rows.Random(row, kControlTextStream);
+    RowRandom random = rows.Random(row, names_.stream);
     const auto line = static_cast<std::size_t>(random.Below(static_cast<std::int64_t>(lines_.size())));
     std::vector<std::int64_t> ids = tokenizer_.Encode(lines_[line]);
     ids.push_back(eos_);
     // A line that is cut has no eos: it does not end there.
     if (ids.size() > kControlWidth) ids.resize(kControlWidth);
     lengths.push_back(static_cast<std::int64_t>(ids.size()));
-    learned.push_back({1, lengths.back()});
+    const bool is_mine = mine == nullptr || (*mine)[learned.size()];
+    learned.push_back(is_mine ? LearnedSpan{1, lengths.back()} : LearnedSpan{});
+    pictures.push_back(is_mine ? 1 : 0);
     tokens.push_back(std::move(ids));
   }
-  batch.Add("control.tokens", PadRows(tokens, kControlWidth, pad_));
-  batch.Add("control.lengths", IntColumn(lengths));
-  AddLearned(batch, "control.learned", "control_text", learned);
-  if (decodes_image) batch.SetItems("control_image", at::ones({rows.count}, at::kLong));
+  batch.Add(Column("tokens"), PadRows(tokens, kControlWidth, pad_));
+  batch.Add(Column("lengths"), IntColumn(lengths));
+  AddLearned(batch, Column("learned"), names_.name + "_text", learned);
+  if (decodes_image) batch.SetItems(names_.name + "_image", IntColumn(pictures));
 }
 
 ModelInputs ControlPass::Inputs(PassContext& context) const {
   const Batch& batch = context.batch();
-  return {context.Image("image"),
-          {.name = "tokens", .tensor = batch.Column("control.tokens"), .key = ""},
-          {.name = "lengths", .tensor = batch.Column("control.lengths"), .key = ""}};
+  ModelInputs inputs;
+  for (const std::string_view image : names_.images) inputs.push_back(context.Image(image));
+  inputs.push_back({.name = "tokens", .tensor = batch.Column(Column("tokens")), .key = ""});
+  inputs.push_back({.name = "lengths", .tensor = batch.Column(Column("lengths")), .key = ""});
+  return inputs;
 }
 
-Sums ControlPass::Run(PassContext& context, bool decodes_image) const {
+ModelOutputs ControlPass::Forward(PassContext& context, bool decodes_image) const {
   ModelInputs inputs = Inputs(context);
-  const RaggedColumn& learned = context.batch().Ragged("control.learned");
+  const RaggedColumn& learned = context.batch().Ragged(Column("learned"));
   inputs.push_back({.name = "supervised", .tensor = FlatPositions(learned, kControlWidth), .key = ""});
   WantedOutputs wanted{"logits"};
   if (decodes_image) wanted.push_back("image");
+  return context.Forward(inputs, wanted);
+}
 
-  const ModelOutputs outputs = context.Forward(inputs, wanted);
-  Sums sums{{"control_text", SumCrossEntropy(outputs.at("logits"), outputs.at("targets"))}};
-  if (decodes_image) {
-    const at::Tensor picture = context.Pixels("image");
-    sums["control_image"] = SumPictureError(outputs.at("image"), picture, picture, 0);
+Sums ControlPass::Losses(PassContext& context, const ModelOutputs& outputs) const {
+  Sums sums{{names_.name + "_text", SumCrossEntropy(outputs.at("logits"), outputs.at("targets"))}};
+  if (outputs.count("image") > 0) {
+    const at::Tensor picture = context.Pixels(names_.images[names_.images.size() - 1]);
+    sums[names_.name + "_image"] = SumPictureError(outputs.at("image"), picture, picture, 0);
   }
   return sums;
+}
+
+TextPart ControlPass::Part(const Batch& batch) const {
+  return {.term = names_.name + "_text",
+          .tokens = batch.Column(Column("tokens")),
+          .lengths = batch.Column(Column("lengths")),
+          .learned = &batch.Ragged(Column("learned"))};
+}
+
+Sums ControlPass::Run(PassContext& context, bool decodes_image) const {
+  return Losses(context, Forward(context, decodes_image));
 }
 
 }  // namespace medley::tasks

@@ -2,34 +2,55 @@
 
 #include <medley/task/task.h>
 
+#include "tasks/drivers/mixed_pass.h"
+#include "tasks/drivers/streams.h"
 #include "tasks/drivers/tables.h"
 
 namespace medley::tasks {
 
-inline constexpr double kImageWeight = 10;        // pictures: a mean squared error, small beside a cross-entropy
-inline constexpr double kControlTextWeight = 0.1;
+inline constexpr double kImageWeight = 1;
+inline constexpr double kControlTextWeight = 0.05;
 
-constexpr TermSpec ControlTextTerm() {
-  return {.name = "control_text", .weight = kControlTextWeight, .max_items = kControlWidth - 1};
+constexpr TermSpec ControlTextTerm(std::string_view name = "control_text") {
+  return {.name = name, .weight = kControlTextWeight, .max_items = kControlWidth - 1};
 }
-constexpr TermSpec ControlImageTerm() { return {.name = "control_image", .weight = kImageWeight}; }
+constexpr TermSpec ControlImageTerm(std::string_view name = "control_image") {
+  return {.name = name, .weight = kImageWeight};
+}
 
 constexpr PassSpec ControlPassSpec(bool decodes_image) {
-  return {.name = "control", .text_width = kControlWidth, .images = {"image"}, .decodes_image = decodes_image};
+  return {
+      .name = "control", .text_width = kControlWidth, .images = {"image"}, .decodes_image = decodes_image};
 }
 
-// The pass that keeps language and drawing alive: the picture in column "image" beside a line of the control text, all
-// of which is learned; where it decodes, the picture itself comes back.
+// What a task with several control passes calls them, and what each looks at.
+struct ControlNames {
+  std::string name = "control";  // columns are NAME.*, terms NAME_text and NAME_image
+  NameList images = {"image"};   // the last is the current one, which comes back
+  std::uint64_t stream = kControlTextStream;
+};
+
+// The pass that keeps language and drawing alive: a picture beside a line of the control text, all of which
+// is learned; where it decodes, the picture itself comes back.
 class ControlPass {
  public:
-  explicit ControlPass(const TaskContext& context);
+  explicit ControlPass(const TaskContext& context, ControlNames names = {});
 
-  // Adds the columns "control.*" and the items of the two terms.
-  void Sample(Batch& batch, bool decodes_image) const;
+  // Adds the columns and the items of the two terms. `mine`: the rows that make this pass, where others make
+  // another one in the same forward.
+  void Sample(Batch& batch, bool decodes_image, const std::vector<bool>* mine = nullptr) const;
   ModelInputs Inputs(PassContext& context) const;
   Sums Run(PassContext& context, bool decodes_image) const;
+  // The two halves of Run, for a task that hands the picture on.
+  ModelOutputs Forward(PassContext& context, bool decodes_image) const;
+  Sums Losses(PassContext& context, const ModelOutputs& outputs) const;
+  // The text for a forward that other rows share.
+  TextPart Part(const Batch& batch) const;
 
  private:
+  std::string Column(std::string_view what) const { return names_.name + "." + std::string(what); }
+
+  ControlNames names_;
   const Tokenizer& tokenizer_;
   const std::vector<std::string>& lines_;
   std::int64_t pad_;

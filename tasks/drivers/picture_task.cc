@@ -3,19 +3,26 @@
 #include <ATen/core/Tensor.h>
 #include <ATen/ops/ones.h>
 
+#include <array>
+#include <numeric>
+
 #include <medley/task/losses.h>
 
+#include "tasks/drivers/labels.h"
+#include "tasks/drivers/mixed_pass.h"
 #include "tasks/drivers/pictures.h"
 #include "tasks/drivers/streams.h"
 
 namespace medley::tasks {
 
 PictureTask::PictureTask(const TaskContext& context, const Table& prompts)
-    : size_(ImageSize(context)),
+    : variant_(context.variant),
+      size_(ImageSize(context)),
       region_share_(context.Option("region_share")),
       control_(context),
       prompts_name_(prompts.name),
-      prompts_(context.tokenizer, prompts.name, prompts.texts, kPromptWidth, TextEnd::kOpen) {}
+      prompts_(context.tokenizer, prompts.name, prompts.texts, kPromptWidth, TextEnd::kOpen),
+      pad_(context.tokenizer.pad()) {}
 
 Batch PictureTask::Sample(const RowRange& rows) const {
   std::vector<world::Scene> inputs, targets;
@@ -34,24 +41,88 @@ Batch PictureTask::Sample(const RowRange& rows) const {
   batch.Add("target", RenderScenes(targets, size_));
   batch.Add("task.prompt", IntColumn(prompts));
   batch.Add("task.lengths", IntColumn(lengths));
+  if (variant_ == "fused") {
+    const std::vector<std::int64_t> kinds = FusedKinds(rows, 2);
+    const std::vector<bool> control = OfKind(kinds, kControl);
+    batch.Add("kind", IntColumn(kinds));
+    batch.SetItems("image", IntColumn(kinds));  // kTask is 1
+    control_.Sample(batch, /*decodes_image=*/true, &control);
+    return batch;
+  }
   batch.SetItems("image", at::ones({rows.count}, at::kLong));
   control_.Sample(batch, /*decodes_image=*/true);
+  if (variant_ == "carry") SampleOrder(batch);
   return batch;
 }
 
-ModelInputs PictureTask::TaskInputs(PassContext& context) const {
-  const Batch& batch = context.batch();
+// What each row makes first, and which control text is learned in which of the two passes.
+void PictureTask::SampleOrder(Batch& batch) const {
+  const RowRange& rows = batch.rows();
+  const std::int64_t* lengths = batch.Column("control.lengths").const_data_ptr<std::int64_t>();
+  std::vector<std::int64_t> first_kinds, second_kinds;
+  std::vector<std::vector<std::int64_t>> first, second;
+  for (std::int64_t i = 0; i < rows.count; ++i) {
+    first_kinds.push_back(BalancedLabel(rows.begin + i, /*passes=*/1, 2));
+    second_kinds.push_back(1 - first_kinds.back());
+    std::vector<std::int64_t> positions(static_cast<std::size_t>(lengths[i] - 1));
+    std::iota(positions.begin(), positions.end(), 1);
+    const bool control_first = first_kinds.back() == kControl;
+    first.push_back(control_first ? positions : std::vector<std::int64_t>{});
+    second.push_back(control_first ? std::vector<std::int64_t>{} : positions);
+  }
+  batch.Add("first.kind", IntColumn(first_kinds));
+  batch.Add("second.kind", IntColumn(second_kinds));
+  batch.AddRagged("first.learned", first);
+  batch.AddRagged("second.learned", second);
+}
+
+at::Tensor PictureTask::Prompts(PassContext& context) const {
   const at::Tensor table = context.Constant(prompts_name_).narrow(1, 0, prompts_.longest());
+  return table.index_select(0, context.batch().Column("task.prompt"));
+}
+
+ModelInputs PictureTask::TaskInputs(PassContext& context) const {
   return {context.Image("image"),
-          {.name = "tokens", .tensor = table.index_select(0, batch.Column("task.prompt")), .key = ""},
-          {.name = "lengths", .tensor = batch.Column("task.lengths"), .key = ""}};
+          {.name = "tokens", .tensor = Prompts(context), .key = ""},
+          {.name = "lengths", .tensor = context.batch().Column("task.lengths"), .key = ""}};
 }
 
 Sums PictureTask::Run(std::string_view pass, PassContext& context) const {
   if (pass == "control") return control_.Run(context, /*decodes_image=*/true);
+  if (pass != "task") {
+    const std::string name(pass);
+    const bool is_fused = pass == "fused";
+    return RunMixed(context, context.batch().Column(is_fused ? "kind" : name + ".kind"),
+                    context.batch().Ragged((is_fused ? "control" : name) + ".learned"), pass == "second");
+  }
   const ModelOutputs outputs = context.Forward(TaskInputs(context), {"image"});
   return {{"image", SumPictureError(outputs.at("image"), context.Pixels("target"), context.Pixels("image"),
                                     region_share_)}};
+}
+
+Sums PictureTask::RunMixed(PassContext& context, const at::Tensor& kind, const RaggedColumn& learned,
+                           bool is_second) const {
+  const Batch& batch = context.batch();
+  TextPart control = control_.Part(batch);
+  control.learned = &learned;
+  const TextPart parts[] = {
+      control, {.term = "", .tokens = Prompts(context), .lengths = batch.Column("task.lengths")}};
+  ModelInputs inputs;
+  if (is_second) inputs.push_back(context.Image("c1"));
+  inputs.push_back(context.Image("image"));
+  for (ModelInput& input : MixedText(parts, kind, kControlWidth, pad_)) inputs.push_back(std::move(input));
+  const ModelOutputs outputs = context.Forward(inputs, {"logits", "image"});
+  const at::Tensor& picture = outputs.at("image");
+  if (variant_ == "carry" && !is_second) context.Carry("c1", picture);
+
+  // Where control's picture is its own target there is no region, and region_share has no effect.
+  const at::Tensor image = context.Pixels("image");
+  const at::Tensor target = RowsOfKinds(std::array{image, context.Pixels("target")}, kind);
+  const at::Tensor errors = PictureErrors(picture, target, image, region_share_);
+  Sums sums = MixedCrossEntropy(parts, outputs);
+  sums["control_image"] = errors.mul(kind.eq(kControl)).sum();
+  sums["image"] = errors.mul(kind.eq(kTask)).sum();
+  return sums;
 }
 
 Outcomes PictureTask::Evaluate(EvalContext& context, const RowRange& rows) const {

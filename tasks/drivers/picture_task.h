@@ -19,26 +19,46 @@ struct PictureExample {
   std::optional<std::int64_t> prompt;  // which text asks for it; drawn where left open
 };
 
+// Variants: "fused", one forward in which row r makes pass r mod 2; "carry", in which the second pass also
+// sees what the first one drew, and each row says which of task and control comes first.
 constexpr TaskSpec PictureSpec(std::string_view name, std::string_view summary, const Table& prompts) {
-  return {.name = name,
-          .summary = summary,
-          .passes = {ControlPassSpec(/*decodes_image=*/true),
-                     {.name = "task", .text_width = kPromptWidth, .images = {"image"}, .decodes_image = true}},
-          .terms = {ControlImageTerm(), ControlTextTerm(), {.name = "image", .weight = kImageWeight}},
-          .constants = {prompts.Spec()},
-          .options = {{.name = "region_share",
-                       .value = 0.5,
-                       .low = 0,
-                       .high = 0.99,
-                       .summary = "share of the picture's loss that the pixels which should change have"}},
-          .inputs = {"images", "tokens", "lengths", "supervised"},
-          .outputs = {"logits", "image"},
-          .special_tokens = {"<pad>", "<eos>"},
-          .score = {.name = "region_error", .higher_is_better = false}};
+  constexpr int kWidth = kControlWidth > kPromptWidth ? kControlWidth : kPromptWidth;
+  const SpecList<TermSpec, 8> terms{
+      ControlImageTerm(), ControlTextTerm(), {.name = "image", .weight = kImageWeight}};
+  return {
+      .name = name,
+      .summary = summary,
+      .passes = {ControlPassSpec(/*decodes_image=*/true),
+                 {.name = "task", .text_width = kPromptWidth, .images = {"image"}, .decodes_image = true}},
+      .terms = terms,
+      .variants =
+          {{.name = "fused",
+            .passes = {{.name = "fused", .text_width = kWidth, .images = {"image"}, .decodes_image = true}},
+            .terms = terms},
+           {.name = "carry",
+            .passes =
+                {{.name = "first",
+                  .text_width = kWidth,
+                  .images = {"image"},
+                  .decodes_image = true,
+                  .carries = {"c1"}},
+                 {.name = "second", .text_width = kWidth, .images = {"c1", "image"}, .decodes_image = true}},
+            .terms = terms}},
+      .constants = {prompts.Spec()},
+      .options = {{.name = "region_share",
+                   .value = 0.5,
+                   .low = 0,
+                   .high = 0.99,
+                   .summary = "share of the picture's loss that the pixels which should change have"}},
+      .inputs = {"images", "tokens", "lengths", "supervised"},
+      .outputs = {"logits", "image"},
+      .special_tokens = {"<pad>", "<eos>"},
+      .score = {.name = "region_error", .higher_is_better = false}};
 }
 
-// A task that is asked for in words and answered by a picture: pass "task" reads a prompt and the input and draws the
-// target; pass "control" keeps text and reconstruction alive on the same input. What is left to a task is one row.
+// A task that is asked for in words and answered by a picture: pass "task" reads a prompt and the input and
+// draws the target; pass "control" keeps text and reconstruction alive on the same input. What is left to a
+// task is one row.
 class PictureTask : public Task {
  public:
   Batch Sample(const RowRange& rows) const final;
@@ -54,12 +74,21 @@ class PictureTask : public Task {
   // Row `row` of the stream, a function of the random numbers; called on data threads.
   virtual PictureExample Draw(std::int64_t row, RowRandom& random) const = 0;
   ModelInputs TaskInputs(PassContext& context) const;
+  at::Tensor Prompts(PassContext& context) const;  // tokens, by row
 
+  // The variants.
+  static constexpr std::int64_t kControl = 0, kTask = 1;  // kinds of rows
+  void SampleOrder(Batch& batch) const;
+  Sums RunMixed(PassContext& context, const at::Tensor& kind, const RaggedColumn& learned,
+                bool is_second) const;
+
+  std::string variant_;
   int size_;
   double region_share_;
   ControlPass control_;
   std::string prompts_name_;
   TextTable prompts_;
+  std::int64_t pad_;
 };
 
 }  // namespace medley::tasks

@@ -39,7 +39,8 @@ int ImageSize(const TaskContext& context) {
 
 at::Tensor RenderScenes(std::span<const world::Scene> scenes, int size) {
   at::Tensor pictures = at::empty({static_cast<std::int64_t>(scenes.size()), 3, size, size}, at::kByte);
-  world::Render(scenes, size, {pictures.mutable_data_ptr<std::uint8_t>(), static_cast<std::size_t>(pictures.numel())});
+  world::Render(scenes, size,
+                {pictures.mutable_data_ptr<std::uint8_t>(), static_cast<std::size_t>(pictures.numel())});
   return pictures;
 }
 

@@ -17,11 +17,11 @@ int ImageSize(const TaskContext& context);
 
 at::Tensor RenderScenes(std::span<const world::Scene> scenes, int size);  // [scenes, 3, size, size] bytes
 
-// How a picture that the model draws is judged: its mean squared error on the region that should change (all of it
-// where nothing should), beside answers that need no learning.
+// How a picture that the model draws is judged: its mean squared error on the region that should change (all
+// of it where nothing should), beside answers that need no learning.
 struct PictureExam {
-  std::string input;   // column
-  std::string target;  // column
+  std::string input;                // column
+  std::string target;               // column
   std::string mean_answer;          // name of the answer "the mean of the evaluated targets"
   bool input_is_an_answer = false;  // also judge returning the input
   std::function<ModelInputs(EvalPass&)> inputs;

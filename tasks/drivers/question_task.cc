@@ -7,6 +7,7 @@
 
 #include <medley/task/losses.h>
 
+#include "tasks/drivers/mixed_pass.h"
 #include "tasks/drivers/pictures.h"
 #include "tasks/drivers/streams.h"
 
@@ -14,7 +15,10 @@ namespace medley::tasks {
 
 QuestionTask::QuestionTask(const TaskContext& context, std::span<const Table> tables,
                            std::span<const Question> questions)
-    : tokenizer_(context.tokenizer), size_(ImageSize(context)), control_(context) {
+    : tokenizer_(context.tokenizer),
+      is_fused_(context.variant == "fused"),
+      size_(ImageSize(context)),
+      control_(context) {
   for (const Table& table : tables) {
     tables_.emplace(std::string(table.name),
                     TextTable(tokenizer_, table.name, table.texts, table.reply ? kReplyWidth : kPromptWidth,
@@ -30,7 +34,8 @@ QuestionTask::Entry QuestionTask::Find(std::string_view table) const {
 }
 
 QuestionTask::Asked QuestionTask::MakeAsked(const Question& question) const {
-  Asked asked{.name = std::string(question.name), .prompts = Find(question.prompts), .replies = {}, .offset = {}};
+  Asked asked{
+      .name = std::string(question.name), .prompts = Find(question.prompts), .replies = {}, .offset = {}};
   std::int64_t replies = 0, longest = 0;
   for (const std::string_view name : question.replies) {
     asked.replies.push_back(Find(name));
@@ -40,8 +45,9 @@ QuestionTask::Asked QuestionTask::MakeAsked(const Question& question) const {
   }
   asked.width = asked.prompts.table->longest() + longest;
   if (asked.width > kQuestionWidth) {
-    throw InputError("question '" + asked.name + "': its longest prompt and reply have " + std::to_string(asked.width) +
-                     " tokens together, a row has " + std::to_string(kQuestionWidth) +
+    throw InputError("question '" + asked.name + "': its longest prompt and reply have " +
+                     std::to_string(asked.width) + " tokens together, a row has " +
+                     std::to_string(kQuestionWidth) +
                      ". Train the vocabulary on the task's texts (medley tokenizer train)");
   }
   return asked;
@@ -49,38 +55,52 @@ QuestionTask::Asked QuestionTask::MakeAsked(const Question& question) const {
 
 Batch QuestionTask::Sample(const RowRange& rows) const {
   std::vector<world::Scene> scenes;
-  std::vector<std::vector<std::int64_t>> labels(asked_.size());
+  std::vector<QuestionExample> examples;
   for (std::int64_t row = rows.begin; row < rows.begin + rows.count; ++row) {
     RowRandom random = rows.Random(row, kSceneStream);
-    const QuestionExample example = Draw(row, random);
-    scenes.push_back(example.scene);
-    for (std::size_t q = 0; q < asked_.size(); ++q) labels[q].push_back(example.labels[q]);
+    examples.push_back(Draw(row, random));
+    scenes.push_back(examples.back().scene);
   }
   Batch batch(rows);
   batch.Add("image", RenderScenes(scenes, size_));
-  for (std::size_t q = 0; q < asked_.size(); ++q) SampleTexts(asked_[q], labels[q], q, batch);
-  control_.Sample(batch, /*decodes_image=*/false);
+  std::vector<std::int64_t> kinds;
+  if (is_fused_) kinds = FusedKinds(rows, static_cast<std::int64_t>(1 + asked_.size()));
+  for (std::size_t q = 0; q < asked_.size(); ++q) SampleTexts(examples, q, kinds, batch);
+  const std::vector<bool> control = OfKind(kinds, 0);
+  control_.Sample(batch, /*decodes_image=*/false, is_fused_ ? &control : nullptr);
+  if (is_fused_) batch.Add("kind", IntColumn(kinds));
   return batch;
 }
 
-void QuestionTask::SampleTexts(const Asked& asked, const std::vector<std::int64_t>& labels, std::size_t index,
-                               Batch& batch) const {
+void QuestionTask::SampleTexts(const std::vector<QuestionExample>& examples, std::size_t index,
+                               const std::vector<std::int64_t>& kinds, Batch& batch) const {
+  const Asked& asked = asked_[index];
   const RowRange& rows = batch.rows();
-  std::vector<std::int64_t> prompts, prompt_lengths, replies, lengths;
+  std::vector<std::int64_t> labels, asked_here, prompts, prompt_lengths, replies, lengths;
   std::vector<LearnedSpan> learned;
   for (std::int64_t i = 0; i < rows.count; ++i) {
     RowRandom random = rows.Random(rows.begin + i, CombineSeeds(kTextStream, index));
-    const auto label = static_cast<std::size_t>(labels[static_cast<std::size_t>(i)]);
+    const QuestionExample& example = examples[static_cast<std::size_t>(i)];
+    const auto label = static_cast<std::size_t>(example.labels[index]);
     const TextTable& table = *asked.replies[label].table;
     const std::int64_t prompt = random.Below(asked.prompts.table->rows());
-    const std::int64_t reply = random.Below(table.rows());
+    // The reply's wording follows the question's, so that the label alone is left to be learned from the
+    // picture.
+    const std::int64_t reply = prompt % table.rows();
+    labels.push_back(example.labels[index]);
     prompts.push_back(prompt);
     prompt_lengths.push_back(asked.prompts.table->Length(prompt));
     replies.push_back(asked.offset[label] + reply);
     lengths.push_back(prompt_lengths.back() + table.Length(reply));
-    learned.push_back({prompt_lengths.back(), lengths.back()});
+    asked_here.push_back(example.unasked[index] ? 0 : 1);
+    const bool other_pass =
+        !kinds.empty() && kinds[static_cast<std::size_t>(i)] != static_cast<std::int64_t>(1 + index);
+    learned.push_back(example.unasked[index] || other_pass
+                          ? LearnedSpan{}
+                          : LearnedSpan{prompt_lengths.back(), lengths.back()});
   }
   batch.Add(asked.Column("label"), IntColumn(labels));
+  batch.Add(asked.Column("asked"), IntColumn(asked_here));
   batch.Add(asked.Column("prompt"), IntColumn(prompts));
   batch.Add(asked.Column("prompt_lengths"), IntColumn(prompt_lengths));
   batch.Add(asked.Column("reply"), IntColumn(replies));
@@ -88,36 +108,61 @@ void QuestionTask::SampleTexts(const Asked& asked, const std::vector<std::int64_
   AddLearned(batch, asked.Column("learned"), asked.name, learned);
 }
 
+at::Tensor QuestionTask::PromptTokens(const Asked& asked, PassContext& context) const {
+  const at::Tensor table = context.Constant(asked.prompts.name).narrow(1, 0, asked.prompts.table->longest());
+  return table.index_select(0, context.batch().Column(asked.Column("prompt")));
+}
+
 ModelInputs QuestionTask::PromptInputs(const Asked& asked, PassContext& context) const {
-  const Batch& batch = context.batch();
-  const at::Tensor prompts = context.Constant(asked.prompts.name).narrow(1, 0, asked.prompts.table->longest());
   return {context.Image("image"),
-          {.name = "tokens", .tensor = prompts.index_select(0, batch.Column(asked.Column("prompt"))), .key = ""},
-          {.name = "lengths", .tensor = batch.Column(asked.Column("prompt_lengths")), .key = ""}};
+          {.name = "tokens", .tensor = PromptTokens(asked, context), .key = ""},
+          {.name = "lengths", .tensor = context.batch().Column(asked.Column("prompt_lengths")), .key = ""}};
+}
+
+// Prompt, reply and eos of every row.
+TextPart QuestionTask::Part(const Asked& asked, PassContext& context, std::int64_t width) const {
+  const Batch& batch = context.batch();
+  std::vector<at::Tensor> tables;
+  for (const Entry& entry : asked.replies) tables.push_back(context.Constant(entry.name));
+  const at::Tensor replies = at::cat(tables).index_select(0, batch.Column(asked.Column("reply")));
+  return {.term = asked.name,
+          .tokens = JoinTokens(PromptTokens(asked, context), batch.Column(asked.Column("prompt_lengths")),
+                               replies, width, tokenizer_.pad()),
+          .lengths = batch.Column(asked.Column("lengths")),
+          .learned = &batch.Ragged(asked.Column("learned"))};
 }
 
 Sums QuestionTask::Run(std::string_view pass, PassContext& context) const {
   if (pass == "control") return control_.Run(context, /*decodes_image=*/false);
-  const auto asked = std::find_if(asked_.begin(), asked_.end(), [&](const Asked& a) { return a.name == pass; });
+  if (pass == "fused") return RunFused(context);
+  const auto asked =
+      std::find_if(asked_.begin(), asked_.end(), [&](const Asked& a) { return a.name == pass; });
   if (asked == asked_.end()) throw Error("the task has no pass '" + std::string(pass) + "'");
 
-  const Batch& batch = context.batch();
-  ModelInputs inputs = PromptInputs(*asked, context);
-  std::vector<at::Tensor> tables;
-  for (const Entry& entry : asked->replies) tables.push_back(context.Constant(entry.name));
-  const at::Tensor replies = at::cat(tables).index_select(0, batch.Column(asked->Column("reply")));
-  at::Tensor& tokens = inputs[1].tensor;
-  at::Tensor& lengths = inputs[2].tensor;
-  tokens = JoinTokens(tokens, lengths, replies, asked->width, tokenizer_.pad());
-  lengths = batch.Column(asked->Column("lengths"));
-  inputs.push_back({.name = "supervised",
-                    .tensor = FlatPositions(batch.Ragged(asked->Column("learned")), asked->width),
-                    .key = ""});
-  const ModelOutputs outputs = context.Forward(inputs, {"logits"});
+  const TextPart part = Part(*asked, context, asked->width);
+  const ModelOutputs outputs = context.Forward(
+      {context.Image("image"),
+       {.name = "tokens", .tensor = part.tokens, .key = ""},
+       {.name = "lengths", .tensor = part.lengths, .key = ""},
+       {.name = "supervised", .tensor = FlatPositions(*part.learned, asked->width), .key = ""}},
+      {"logits"});
   return {{asked->name, SumCrossEntropy(outputs.at("logits"), outputs.at("targets"))}};
 }
 
-bool QuestionTask::IsRight(const Asked& asked, std::int64_t label, const std::vector<std::int64_t>& reply) const {
+Sums QuestionTask::RunFused(PassContext& context) const {
+  std::int64_t width = kControlWidth;
+  for (const Asked& asked : asked_) width = std::max(width, asked.width);
+  std::vector<TextPart> parts{control_.Part(context.batch())};
+  for (const Asked& asked : asked_) parts.push_back(Part(asked, context, width));
+  ModelInputs inputs{context.Image("image")};
+  for (ModelInput& input : MixedText(parts, context.batch().Column("kind"), width, tokenizer_.pad())) {
+    inputs.push_back(std::move(input));
+  }
+  return MixedCrossEntropy(parts, context.Forward(inputs, {"logits"}));
+}
+
+bool QuestionTask::IsRight(const Asked& asked, std::int64_t label,
+                           const std::vector<std::int64_t>& reply) const {
   const TextTable& table = *asked.replies[static_cast<std::size_t>(label)].table;
   const std::string text = tokenizer_.Decode(reply);
   for (std::int64_t row = 0; row < table.rows(); ++row) {
@@ -132,16 +177,20 @@ Outcomes QuestionTask::Evaluate(EvalContext& context, const RowRange& rows) cons
   Outcomes outcomes;
   SheetColumn sheet;
   context.ForEachPiece(rows, [&](EvalPass& piece) {
-    std::vector<double> right(static_cast<std::size_t>(piece.batch().size()), 0);
+    const auto rows_here = static_cast<std::size_t>(piece.batch().size());
+    std::vector<double> right(rows_here, 0), judged(rows_here, 0);
     for (const Asked& asked : asked_) {
-      const Generated generated =
-          piece.Generate(PromptInputs(asked, piece), {.max_new_tokens = asked.width - asked.prompts.table->longest()});
+      const Generated generated = piece.Generate(
+          PromptInputs(asked, piece), {.max_new_tokens = asked.width - asked.prompts.table->longest()});
       const at::Tensor labels = piece.batch().Column(asked.Column("label")).to(at::kCPU);
-      for (std::size_t row = 0; row < right.size(); ++row) {
+      const at::Tensor is_asked = piece.batch().Column(asked.Column("asked")).to(at::kCPU);
+      for (std::size_t row = 0; row < rows_here; ++row) {
+        if (is_asked.const_data_ptr<std::int64_t>()[row] == 0) continue;
+        ++judged[row];
         right[row] += IsRight(asked, labels.const_data_ptr<std::int64_t>()[row], generated.tokens[row]);
       }
     }
-    for (const double count : right) outcomes.score.push_back(count / static_cast<double>(asked_.size()));
+    for (std::size_t row = 0; row < rows_here; ++row) outcomes.score.push_back(right[row] / judged[row]);
     sheet.Add(piece.Pixels("image"));
   });
   outcomes.input = sheet.Take();

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <array>
+#include <bitset>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -17,8 +18,8 @@ namespace medley::tasks {
 inline constexpr std::size_t kMostQuestions = 7;
 using ReplyNames = SpecList<std::string_view, 4>;
 
-// A question about a picture. Its name is that of its pass and of its term; tables are named, so that questions may
-// share them.
+// A question about a picture. Its name is that of its pass and of its term; tables are named, so that
+// questions may share them.
 struct Question {
   std::string_view name;
   std::string_view prompts;
@@ -29,10 +30,15 @@ struct Question {
 struct QuestionExample {
   world::Scene scene;
   std::array<int, kMostQuestions> labels{};
+  // Questions that this row neither learns nor is judged by: where labels of several questions hang together,
+  // so that each question's labels are balanced over the rows that it is asked in.
+  std::bitset<kMostQuestions> unasked{};
 };
 
+// Variant "fused": one forward in which row r makes pass r mod (1 + questions).
 template <std::size_t T, std::size_t Q>
-constexpr TaskSpec QuestionSpec(std::string_view name, std::string_view summary, const std::array<Table, T>& tables,
+constexpr TaskSpec QuestionSpec(std::string_view name, std::string_view summary,
+                                const std::array<Table, T>& tables,
                                 const std::array<Question, Q>& questions) {
   static_assert(Q <= kMostQuestions);
   double chance = 0;
@@ -46,26 +52,33 @@ constexpr TaskSpec QuestionSpec(std::string_view name, std::string_view summary,
   [&]<std::size_t... I>(std::index_sequence<I...>) {
     spec.passes = {ControlPassSpec(/*decodes_image=*/false),
                    PassSpec{.name = questions[I].name, .text_width = kQuestionWidth, .images = {"image"}}...};
-    spec.terms = {ControlTextTerm(), TermSpec{.name = questions[I].name, .weight = 1, .max_items = kReplyWidth}...};
-  }(std::make_index_sequence<Q>());
-  [&]<std::size_t... I>(std::index_sequence<I...>) {
-    spec.constants = {tables[I].Spec()...};
-  }(std::make_index_sequence<T>());
+    spec.terms = {ControlTextTerm(),
+                  TermSpec{.name = questions[I].name, .weight = 1, .max_items = kReplyWidth}...};
+  }
+  (std::make_index_sequence<Q>());
+  [&]<std::size_t... I>(std::index_sequence<I...>) { spec.constants = {tables[I].Spec()...}; }
+  (std::make_index_sequence<T>());
+  constexpr int kWidth = kQuestionWidth > kControlWidth ? kQuestionWidth : kControlWidth;
+  spec.variants = {{.name = "fused",
+                    .passes = {{.name = "fused", .text_width = kWidth, .images = {"image"}}},
+                    .terms = spec.terms}};
   return spec;
 }
 
-// Questions about one picture, each its own pass beside the control pass: prompt, reply and eos without a gap, of
-// which reply and eos are learned. What is left to a task is one row.
+// Questions about one picture, each its own pass beside the control pass: prompt, reply and eos without a
+// gap, of which reply and eos are learned. What is left to a task is one row.
 class QuestionTask : public Task {
  public:
   Batch Sample(const RowRange& rows) const final;
   Sums Run(std::string_view pass, PassContext& context) const final;
-  // A row's score is the share of its questions whose greedy reply is a text of the right label's table.
+  // A row's score is the share of the questions that it is asked whose greedy reply is a text of the right
+  // label's table.
   Outcomes Evaluate(EvalContext& context, const RowRange& rows) const final;
   at::Tensor Constant(std::string_view name) const final;
 
  protected:
-  QuestionTask(const TaskContext& context, std::span<const Table> tables, std::span<const Question> questions);
+  QuestionTask(const TaskContext& context, std::span<const Table> tables,
+               std::span<const Question> questions);
 
  private:
   struct Entry {
@@ -87,11 +100,17 @@ class QuestionTask : public Task {
 
   Entry Find(std::string_view table) const;
   Asked MakeAsked(const Question& question) const;
-  void SampleTexts(const Asked& asked, const std::vector<std::int64_t>& labels, std::size_t index, Batch& batch) const;
+  // `kinds`: the pass of each row where it makes one only, else empty.
+  void SampleTexts(const std::vector<QuestionExample>& examples, std::size_t index,
+                   const std::vector<std::int64_t>& kinds, Batch& batch) const;
+  at::Tensor PromptTokens(const Asked& asked, PassContext& context) const;
+  TextPart Part(const Asked& asked, PassContext& context, std::int64_t width) const;
+  Sums RunFused(PassContext& context) const;
   ModelInputs PromptInputs(const Asked& asked, PassContext& context) const;
   bool IsRight(const Asked& asked, std::int64_t label, const std::vector<std::int64_t>& reply) const;
 
   const Tokenizer& tokenizer_;
+  bool is_fused_;
   int size_;
   ControlPass control_;
   std::map<std::string, TextTable, std::less<>> tables_;

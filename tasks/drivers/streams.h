@@ -8,5 +8,6 @@ namespace medley::tasks {
 inline constexpr std::uint64_t kSceneStream = 0;
 inline constexpr std::uint64_t kTextStream = 1;
 inline constexpr std::uint64_t kControlTextStream = 2;
+inline constexpr std::uint64_t kSecondControlTextStream = 3;
 
 }  // namespace medley::tasks

@@ -22,11 +22,16 @@ struct Table {
   bool reply = false;  // ends with eos
 
   constexpr ConstantSpec Spec() const {
-    return {.name = name, .rows = static_cast<int>(texts.size()), .width = reply ? kReplyWidth : kPromptWidth};
+    return {
+        .name = name, .rows = static_cast<int>(texts.size()), .width = reply ? kReplyWidth : kPromptWidth};
   }
 };
 
-// What a task hands to the tokenizer.
+// Replies of the questions that are answered by yes or no.
+inline constexpr std::string_view kYesTexts[] = {"Yes.", "Yes, that is so.", "So it is."};
+inline constexpr std::string_view kNoTexts[] = {"No.", "No, that is not so.", "It is not so."};
+
+// What a task hands to the tokenizer; a text that two tables share stands once.
 std::vector<std::string> TextsOf(std::span<const Table> tables);
 
 }  // namespace medley::tasks

@@ -9,32 +9,40 @@ namespace {
 
 // Sides are those of the picture.
 constexpr std::string_view kGoldSideTexts[] = {
-    "Left or right to the coin?", "Is the coin to your left or right?", "On which side of you is the gold?",
-    "Does the coin lie left or right of you?", "Which side must you look for the gold, left or right?",
+    "Left or right to the coin?",
+    "Is the coin to your left or right?",
+    "On which side of you is the gold?",
+    "Does the coin lie left or right of you?",
+    "Where do you look for the gold, left or right?",
 };
-constexpr std::string_view kGoldLeft[] = {"To the left.", "The coin is on the left.", "Left of me."};
-constexpr std::string_view kGoldRight[] = {"To the right.", "The coin is on the right.", "Right of me."};
+constexpr std::string_view kGoldLeft[] = {"Left.", "To the left.", "It is on the left."};
+constexpr std::string_view kGoldRight[] = {"Right.", "To the right.", "It is on the right."};
 
 constexpr std::string_view kGoldHeightTexts[] = {
-    "Is the coin higher than you?", "Up or down to the coin?", "Is the gold above or below you?",
-    "Does the coin lie higher or lower than you?", "Is the gold over you or under you?",
+    "Is the coin higher than you?",       "Up or down to the coin?",
+    "Is the gold above or below you?",    "Does the coin lie higher or lower than you?",
+    "Is the gold over you or under you?",
 };
-constexpr std::string_view kGoldUp[] = {"It is higher.", "The coin is above me.", "Up there."};
-constexpr std::string_view kGoldDown[] = {"It is lower.", "The coin is below me.", "Down there."};
+constexpr std::string_view kGoldUp[] = {"Up.", "It is higher.", "Above me."};
+constexpr std::string_view kGoldDown[] = {"Down.", "It is lower.", "Below me."};
 
 constexpr std::string_view kAgentSideTexts[] = {
-    "Which side of the coin do you stand on?", "Do you stand left or right of the gold?",
-    "Seen from the coin, are you left or right?", "On which side of the gold are you?",
+    "Which side of the coin do you stand on?",
+    "Do you stand left or right of the gold?",
+    "Seen from the coin, are you left or right?",
+    "On which side of the gold are you?",
 };
-constexpr std::string_view kAgentLeft[] = {"I am left of it.", "On its left side.", "I stand on the left."};
-constexpr std::string_view kAgentRight[] = {"I am right of it.", "On its right side.", "I stand on the right."};
+constexpr std::string_view kAgentLeft[] = {"On its left.", "I am left of it.", "Left of the coin."};
+constexpr std::string_view kAgentRight[] = {"On its right.", "I am right of it.", "Right of the coin."};
 
 constexpr std::string_view kAgentHeightTexts[] = {
-    "Are you under the coin?", "Do you stand above or below the gold?", "Seen from the coin, are you up or down?",
+    "Are you under the coin?",
+    "Do you stand above or below the gold?",
+    "Seen from the coin, are you up or down?",
     "Are you higher or lower than the gold?",
 };
-constexpr std::string_view kAgentUp[] = {"I am above it.", "Higher than the coin.", "I stand over it."};
-constexpr std::string_view kAgentDown[] = {"I am below it.", "Lower than the coin.", "I stand under it."};
+constexpr std::string_view kAgentUp[] = {"Above it.", "I am higher.", "Over the coin."};
+constexpr std::string_view kAgentDown[] = {"Below it.", "I am lower.", "Under the coin."};
 
 constexpr std::array<Table, 12> kTables{{
     {"gold_side_prompts", kGoldSideTexts},

@@ -14,9 +14,9 @@ std::int64_t FloorSqrt(std::int64_t n) {
   return root;
 }
 
-// Half the width of the k-th row of a disc, counted outwards from its centre line, 1 <= k <= radius. With n(j) the
-// integer nearest to sqrt(radius^2 - j^2) it is max(n(k), max{j >= 1: n(j) >= k}); n(j) >= k holds exactly when
-// j^2 < radius^2 - (k - 1/2)^2, hence the closed form.
+// Half the width of the k-th row of a disc, counted outwards from its centre line, 1 <= k <= radius. With
+// n(j) the integer nearest to sqrt(radius^2 - j^2) it is max(n(k), max{j >= 1: n(j) >= k}); n(j) >= k holds
+// exactly when j^2 < radius^2 - (k - 1/2)^2, hence the closed form.
 std::int64_t HalfWidth(std::int64_t radius, std::int64_t k) {
   const std::int64_t rest = radius * radius - k * k;
   const std::int64_t floor = FloorSqrt(rest);
@@ -89,7 +89,8 @@ void Canvas::OrientedBar(const Bar& bar, Color color) {
     y.Keep(bar.sin, dx * bar.cos + (0.5 - bar.y) * bar.sin, 0, bar.length);
     y.Keep(bar.cos, -dx * bar.sin + (0.5 - bar.y) * bar.cos, bar.v0, bar.v1);
     if (y.low > y.high + 2) continue;
-    // Solved to within rounding; the test itself decides about the ends, so that a window and the whole agree.
+    // Solved to within rounding; the test itself decides about the ends, so that a window and the whole
+    // agree.
     auto begin = static_cast<std::int64_t>(std::floor(y.low)) - 1;
     auto end = static_cast<std::int64_t>(std::ceil(y.high)) + 1;
     while (begin <= end && !Covers(bar, i, begin)) ++begin;

@@ -11,7 +11,8 @@ constexpr std::int64_t kCentres = 9;
 constexpr std::int64_t kStride = 11;  // coprime to 40: neighbouring rows are of unlike kinds
 
 Point OnWall(const State& state, RowRandom& random) {
-  const Wall& wall = state.walls[static_cast<std::size_t>(random.Below(static_cast<std::int64_t>(state.walls.size())))];
+  const Wall& wall =
+      state.walls[static_cast<std::size_t>(random.Below(static_cast<std::int64_t>(state.walls.size())))];
   const double place = random.Uniform();
   double a = random.Uniform();
   double b = random.Uniform();
@@ -22,7 +23,8 @@ Point OnWall(const State& state, RowRandom& random) {
     (random.Coin() ? a : b) = random.Coin() ? 1 : 0;
   }
   const Point axis = UnitVector(wall.angle);
-  return {wall.x + a * wall.w * axis.x - b * wall.h * axis.y, wall.y + a * wall.w * axis.y + b * wall.h * axis.x};
+  return {wall.x + a * wall.w * axis.x - b * wall.h * axis.y,
+          wall.y + a * wall.w * axis.y + b * wall.h * axis.x};
 }
 
 Point BesideAgent(const State& state, RowRandom& random) {
@@ -31,7 +33,8 @@ Point BesideAgent(const State& state, RowRandom& random) {
 }
 
 Point Centre(const State& state, std::int64_t kind, double factor, RowRandom& random) {
-  if (kind < 2) return state.gold[static_cast<std::size_t>(random.Below(static_cast<std::int64_t>(state.gold.size())))];
+  if (kind < 2)
+    return state.gold[static_cast<std::size_t>(random.Below(static_cast<std::int64_t>(state.gold.size())))];
   if (kind == 2) return state.agent;
   if (kind == 3) return BesideAgent(state, random);
   if (kind < 6) return OnWall(state, random);

@@ -21,7 +21,8 @@ void AddSideWalls(State& state, RowRandom& random) {
   constexpr double kT = kWallThickness;
   const std::int64_t split = random.Coin() ? random.Below(4) : -1;
   // Left, top, bottom, right in the engine's axes; the first and the last run along y.
-  constexpr Wall kSides[] = {{0, 0, kT, 1, 0}, {0, 0, 1, kT, 0}, {0, 1 - kT, 1, kT, 0}, {1 - kT, 0, kT, 1, 0}};
+  constexpr Wall kSides[] = {
+      {0, 0, kT, 1, 0}, {0, 0, 1, kT, 0}, {0, 1 - kT, 1, kT, 0}, {1 - kT, 0, kT, 1, 0}};
   for (std::int64_t i = 0; i < 4; ++i) {
     const Wall& side = kSides[i];
     if (i != split) {

@@ -27,7 +27,8 @@ class Painter {
     const double r = state.agent_radius;
     Disc(state.agent, r, kBodyColor);
     const double out = kEyeOffset * r;
-    const Point eye{state.agent.x + out * std::cos(state.direction), state.agent.y + out * std::sin(state.direction)};
+    const Point eye{state.agent.x + out * std::cos(state.direction),
+                    state.agent.y + out * std::sin(state.direction)};
     Disc(eye, kEyeRadius * r, kEyeColor);
   }
 
@@ -38,8 +39,9 @@ class Painter {
       canvas_.Rectangle(Px(wall.x - wall.h), Px(wall.y), Px(wall.h), Px(wall.w), kWallColor);
     } else {
       const Point axis = UnitVector(wall.angle);
-      canvas_.OrientedBar({scale_ * wall.x, scale_ * wall.y, axis.x, axis.y, scale_ * wall.w, 0, scale_ * wall.h},
-                          kWallColor);
+      canvas_.OrientedBar(
+          {scale_ * wall.x, scale_ * wall.y, axis.x, axis.y, scale_ * wall.w, 0, scale_ * wall.h},
+          kWallColor);
     }
   }
 
@@ -67,8 +69,8 @@ class Painter {
 
 std::int64_t WindowStart(double centre, double factor, std::int64_t size, std::int64_t scale) {
   const double half = static_cast<double>(size) / 2;
-  const std::int64_t middle =
-      std::min(Truncate(centre * factor * static_cast<double>(size)), Truncate(static_cast<double>(scale) - half));
+  const std::int64_t middle = std::min(Truncate(centre * factor * static_cast<double>(size)),
+                                       Truncate(static_cast<double>(scale) - half));
   return std::max<std::int64_t>(Truncate(static_cast<double>(middle) - half), 0);
 }
 
@@ -98,11 +100,13 @@ void Render(const Scene& scene, int size, std::span<std::uint8_t> pixels) {
 
 void Render(std::span<const Scene> scenes, int size, std::span<std::uint8_t> pixels) {
   if (size < kSmallestImage) {
-    throw InputError("an image of " + std::to_string(size) + " pixels cannot show the game: its gold has no pixel below " +
+    throw InputError("an image of " + std::to_string(size) +
+                     " pixels cannot show the game: its gold has no pixel below " +
                      std::to_string(kSmallestImage) + "; choose a larger image size in the model config");
   }
   const std::size_t bytes = 3 * static_cast<std::size_t>(size) * static_cast<std::size_t>(size);
-  if (pixels.size() != scenes.size() * bytes) throw Error("Render: the buffer does not have [scenes, 3, size, size] bytes");
+  if (pixels.size() != scenes.size() * bytes)
+    throw Error("Render: the buffer does not have [scenes, 3, size, size] bytes");
   for (std::size_t i = 0; i < scenes.size(); ++i) {
     const auto& [state, options] = scenes[i];
     std::int64_t scale = size, x0 = 0, y0 = 0;

@@ -19,8 +19,8 @@ struct Line {
 // The line from rim to rim.
 Line LineToGold(const State& state);
 
-// The scene is drawn `factor` times as large, every rounding at that size, and a window about `centre` is shown. The
-// window never leaves the arena.
+// The scene is drawn `factor` times as large, every rounding at that size, and a window about `centre` is
+// shown. The window never leaves the arena.
 struct Zoom {
   double factor = 1;  // >= 1
   Point centre;
@@ -39,8 +39,9 @@ struct Scene {
   RenderOptions options = {};
 };
 
-// Draws into [3, size, size] bytes, red, green, blue; row = x, column = y. size >= kSmallestImage. No anti-aliasing:
-// the pixels are those of the game that this world is taken from (its integer discs and rectangles).
+// Draws into [3, size, size] bytes, red, green, blue; row = x, column = y. size >= kSmallestImage. No
+// anti-aliasing: the pixels are those of the game that this world is taken from (its integer discs and
+// rectangles).
 void Render(const Scene& scene, int size, std::span<std::uint8_t> pixels);
 
 // Draws into [scenes, 3, size, size] bytes. Allocates nothing.

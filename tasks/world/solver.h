@@ -20,14 +20,15 @@ double AngleDifference(double a, double b);  // [0, pi]
 
 enum class Moves { kForwardOnly, kBothWays };
 
-// The move of a player that turns until it would hit the gold and then goes. With kBothWays it may also go backwards.
+// The move of a player that turns until it would hit the gold and then goes. With kBothWays it may also go
+// backwards.
 Action NextMove(const State& state, Moves moves = Moves::kForwardOnly);
 
 inline constexpr int kLongestTrace = 128;
 using Trace = InlineList<Action, kLongestTrace>;
 
-// The moves until something is eaten; nullopt where that takes more than kLongestTrace: a wall blocks gold that stays
-// ahead, or the turns jump over the gold for ever (2.8 % of bare states).
+// The moves until something is eaten; nullopt where that takes more than kLongestTrace: a wall blocks gold
+// that stays ahead, or the turns jump over the gold for ever (2.8 % of bare states).
 std::optional<Trace> Solve(const State& state, Moves moves = Moves::kForwardOnly);
 
 bool GoldIsLeft(const State& state);  // of the agent, in the picture

@@ -7,9 +7,9 @@
 
 namespace medley::world {
 
-// The arena is the unit square. A picture shows it with x growing downwards (tensor rows) and y growing to the right
-// (tensor columns): angle 0 points down, pi/2 points right, and a growing angle turns anticlockwise. "Left", "up" and
-// so on always mean this view.
+// The arena is the unit square. A picture shows it with x growing downwards (tensor rows) and y growing to
+// the right (tensor columns): angle 0 points down, pi/2 points right, and a growing angle turns
+// anticlockwise. "Left", "up" and so on always mean this view.
 struct Point {
   double x = 0;
   double y = 0;
@@ -77,8 +77,8 @@ double Distance(Point a, Point b);
 // Whether a disc lies on a wall. Touching from outside is no collision.
 bool Collides(const State& state, Point centre, double radius);
 
-// The state after an action. A blocked step tries 13/224, 12/224, ..., 1/224; only its end point counts. Gold closer
-// than the two radii is then eaten.
+// The state after an action. A blocked step tries 13/224, 12/224, ..., 1/224; only its end point counts. Gold
+// closer than the two radii is then eaten.
 struct Moved {
   State state;
   int eaten = 0;

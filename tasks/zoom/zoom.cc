@@ -7,15 +7,23 @@ namespace medley::tasks {
 namespace {
 
 constexpr std::string_view kAgentTexts[] = {
-    "Magnify yourself.", "Zoom in on the player.", "Show yourself from close by.", "Look closely at the player.",
+    "Magnify yourself.",
+    "Zoom in on the player.",
+    "Show yourself from close by.",
+    "Look closely at the player.",
     "Where do you stand? Make it large.",
 };
 constexpr std::string_view kGoldTexts[] = {
-    "Magnify the coin.", "Zoom in on the gold.", "Show the gold from close by.", "Look closely at the coin.",
+    "Magnify the coin.",
+    "Zoom in on the gold.",
+    "Show the gold from close by.",
+    "Look closely at the coin.",
 };
 constexpr std::string_view kHalfwayTexts[] = {
-    "Magnify the middle of the way to the coin.", "Zoom in between you and the gold.",
-    "Show the middle of the way from close by.", "Look closely halfway to the coin.",
+    "Magnify the middle of the way to the coin.",
+    "Zoom in between you and the gold.",
+    "Show the middle of the way from close by.",
+    "Look closely halfway to the coin.",
 };
 constexpr Table kAgentPrompts{"agent_prompts", kAgentTexts};
 constexpr Table kGoldPrompts{"gold_prompts", kGoldTexts};
@@ -40,7 +48,8 @@ class Zoom : public PictureTask {
 
 class ZoomAgent final : public Zoom {
  public:
-  static constexpr TaskSpec kSpec = PictureSpec("zoom_agent", "draw the agent six times as large", kAgentPrompts);
+  static constexpr TaskSpec kSpec =
+      PictureSpec("zoom_agent", "draw the agent six times as large", kAgentPrompts);
   static std::vector<std::string> Texts() { return TextsOf({&kAgentPrompts, 1}); }
   explicit ZoomAgent(const TaskContext& context) : Zoom(context, kAgentPrompts, 6) {}
 
@@ -50,7 +59,8 @@ class ZoomAgent final : public Zoom {
 
 class ZoomGold final : public Zoom {
  public:
-  static constexpr TaskSpec kSpec = PictureSpec("zoom_gold", "draw the gold eight times as large", kGoldPrompts);
+  static constexpr TaskSpec kSpec =
+      PictureSpec("zoom_gold", "draw the gold eight times as large", kGoldPrompts);
   static std::vector<std::string> Texts() { return TextsOf({&kGoldPrompts, 1}); }
   explicit ZoomGold(const TaskContext& context) : Zoom(context, kGoldPrompts, 8) {}
 

@@ -8,7 +8,9 @@ namespace {
 
 // The disc rule as it is written down, without any shortcut.
 int SlowHalfWidth(int radius, int k) {
-  const auto n = [radius](int j) { return static_cast<int>(std::lround(std::sqrt(radius * radius - j * j))); };
+  const auto n = [radius](int j) {
+    return static_cast<int>(std::lround(std::sqrt(radius * radius - j * j)));
+  };
   int half = n(k);
   for (int j = 1; j <= radius; ++j) {
     if (n(j) >= k) half = std::max(half, j);
@@ -25,8 +27,9 @@ std::vector<std::uint8_t> DiscPicture(int radius, Point centre = {0.5, 0.5}) {
 }
 
 TEST(Render, DiscsHaveTheAreasOfTheOriginal) {
-  const std::pair<int, int> areas[] = {{3, 24},    {4, 44},    {7, 148},   {8, 188},   {11, 368},  {21, 1356},
-                                       {22, 1492}, {26, 2104}, {28, 2440}, {35, 3800}, {67, 14044}, {89, 24780}};
+  const std::pair<int, int> areas[] = {{3, 24},    {4, 44},    {7, 148},    {8, 188},
+                                       {11, 368},  {21, 1356}, {22, 1492},  {26, 2104},
+                                       {28, 2440}, {35, 3800}, {67, 14044}, {89, 24780}};
   for (const auto& [radius, area] : areas) {
     EXPECT_EQ(CountPixels(DiscPicture(radius), 224, kYellow), area) << "radius " << radius;
   }
@@ -40,7 +43,8 @@ TEST(Render, DiscRowsFollowTheRule) {
       for (const int row : {112 - k, 112 + k - 1}) {
         for (int j = 0; j < 224; ++j) {
           const bool inside = j >= 112 - half && j < 112 + half;
-          ASSERT_EQ(PixelOf(pixels, 224, row, j) == kYellow, inside) << radius << " row " << row << " column " << j;
+          ASSERT_EQ(PixelOf(pixels, 224, row, j) == kYellow, inside)
+              << radius << " row " << row << " column " << j;
         }
       }
     }

@@ -1,31 +1,7 @@
-#include <algorithm>
-
 #include "tests/tasks/world_testing.h"
 
 namespace medley::world {
 namespace {
-
-// The zoom as it is defined: draw everything large, then cut a window out.
-std::vector<std::uint8_t> CropOfFull(const Scene& scene, int size) {
-  const auto& [factor, centre] = *scene.options.zoom;
-  const int large = static_cast<int>(factor * size);
-  Scene whole = scene;
-  whole.options.zoom.reset();
-  const auto pixels = Draw(whole, large);
-  const auto start = [&](double c) {
-    const int middle = std::min(static_cast<int>(c * factor * size), static_cast<int>(large - size / 2.0));
-    return std::max(static_cast<int>(middle - size / 2.0), 0);
-  };
-  const int x0 = start(centre.x), y0 = start(centre.y);
-  std::vector<std::uint8_t> window;
-  for (int plane = 0; plane < 3; ++plane) {
-    for (int i = 0; i < size; ++i) {
-      const auto row = pixels.begin() + (static_cast<std::ptrdiff_t>(plane) * large + x0 + i) * large + y0;
-      window.insert(window.end(), row, row + size);
-    }
-  }
-  return window;
-}
 
 TEST(ZoomRender, EqualsTheCropOfTheLargeRendering) {
   for (std::uint64_t seed = 0; seed < 60; ++seed) {
@@ -44,7 +20,7 @@ TEST(ZoomRender, ShowsTheReferencesDiscs) {
   state.agent = {0.5, 0.5};
   state.gold.Add({0.3, 0.3});
   const auto agent = Draw({state, {.zoom = Zoom{6, state.agent}}}, 224);
-  EXPECT_EQ(CountPixels(agent, 224, kRed), 2104);                                  // radius 26
+  EXPECT_EQ(CountPixels(agent, 224, kRed), 2104);                                           // radius 26
   EXPECT_NEAR(CountPixels(agent, 224, kRed) + CountPixels(agent, 224, kGreen), 14044, 60);  // 67
   const auto gold = Draw({state, {.zoom = Zoom{8, state.gold[0]}}}, 224);
   EXPECT_EQ(CountPixels(gold, 224, kYellow), 2440);  // 28

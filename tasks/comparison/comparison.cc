@@ -1,0 +1,232 @@
+#include <medley/task/plugin.h>
+
+#include <ATen/core/Tensor.h>
+#include <ATen/ops/cat.h>
+#include <ATen/ops/ones.h>
+
+#include <algorithm>
+
+#include <medley/task/losses.h>
+#include <medley/task/text_rows.h>
+
+#include "tasks/drivers/control_pass.h"
+#include "tasks/drivers/labels.h"
+#include "tasks/drivers/pictures.h"
+#include "tasks/drivers/streams.h"
+#include "tasks/drivers/tables.h"
+#include "tasks/world/chosen_states.h"
+
+namespace medley::tasks {
+namespace {
+
+constexpr std::string_view kWaitTexts[] = {
+    "Look and wait.",
+    "Wait for the second board.",
+    "This is the first board.",
+};
+constexpr std::string_view kQuestionTexts[] = {
+    "Which board would you take?",
+    "Which of the two boards is better?",
+    "Which board needs fewer moves?",
+    "Which board is done first?",
+};
+constexpr std::string_view kFirstTexts[] = {"The first.", "The first board.", "The one before."};
+constexpr std::string_view kSecondTexts[] = {"The second.", "The second board.", "The one here."};
+constexpr Table kTables[] = {
+    {"wait_prompts", kWaitTexts},
+    {"question_prompts", kQuestionTexts},
+    {"first", kFirstTexts, /*reply=*/true},
+    {"second", kSecondTexts, true},
+};
+
+// Which of two boards is solved in fewer moves. The first is there only as the model drew it while it waited.
+class Comparison final : public Task {
+ public:
+  static constexpr TaskSpec kSpec{
+      .name = "comparison",
+      .summary = "say which of two boards, one seen after the other, takes fewer moves",
+      .passes = {{.name = "wait",
+                  .text_width = kPromptWidth,
+                  .images = {"image1"},
+                  .decodes_image = true,
+                  .carries = {"c1"}},
+                 {.name = "question",
+                  .text_width = kQuestionWidth,
+                  .images = {"c1", "image2"},
+                  .decodes_image = true}},
+      .terms = {{.name = "image1", .weight = kImageWeight},
+                {.name = "image2", .weight = kImageWeight},
+                {.name = "answer", .weight = 1, .max_items = kReplyWidth}},
+      .constants = {kTables[0].Spec(), kTables[1].Spec(), kTables[2].Spec(), kTables[3].Spec()},
+      .inputs = {"images", "tokens", "lengths", "supervised"},
+      .outputs = {"logits", "image"},
+      .special_tokens = {"<pad>", "<eos>"},
+      .score = {.name = "accuracy", .higher_is_better = true, .chance = 0.5}};
+  static std::vector<std::string> Texts() { return TextsOf(kTables); }
+
+  explicit Comparison(const TaskContext& context);
+
+  Batch Sample(const RowRange& rows) const override;
+  Sums Run(std::string_view pass, PassContext& context) const override;
+  Outcomes Evaluate(EvalContext& context, const RowRange& rows) const override;
+  at::Tensor Constant(std::string_view name) const override;
+
+ private:
+  void SampleTexts(Batch& batch) const;
+  // Draws the first board again, which the question then sees.
+  at::Tensor Wait(PassContext& context) const;
+  ModelInputs QuestionInputs(PassContext& context) const;
+  Sums RunQuestion(PassContext& context) const;
+
+  const Tokenizer& tokenizer_;
+  int size_;
+  TextTable wait_, question_, first_, second_;
+  std::int64_t width_;
+};
+
+Comparison::Comparison(const TaskContext& context)
+    : tokenizer_(context.tokenizer),
+      size_(ImageSize(context)),
+      wait_(tokenizer_, kTables[0].name, kTables[0].texts, kPromptWidth, TextEnd::kOpen),
+      question_(tokenizer_, kTables[1].name, kTables[1].texts, kPromptWidth, TextEnd::kOpen),
+      first_(tokenizer_, kTables[2].name, kTables[2].texts, kReplyWidth, TextEnd::kEos),
+      second_(tokenizer_, kTables[3].name, kTables[3].texts, kReplyWidth, TextEnd::kEos),
+      width_(question_.longest() + std::max(first_.longest(), second_.longest())) {
+  if (width_ > kQuestionWidth) {
+    throw InputError("comparison: its longest question and reply have " + std::to_string(width_) +
+                     " tokens together, a row has " + std::to_string(kQuestionWidth) +
+                     ". Train the vocabulary on the task's texts (medley tokenizer train)");
+  }
+}
+
+Batch Comparison::Sample(const RowRange& rows) const {
+  std::vector<world::Scene> first, second;
+  std::vector<std::int64_t> labels;
+  for (std::int64_t row = rows.begin; row < rows.begin + rows.count; ++row) {
+    RowRandom random = rows.Random(row, kSceneStream);
+    labels.push_back(BalancedLabel(row, /*passes=*/2, 2));
+    world::Solved one, other;
+    do {  // ties have no answer
+      one = world::SolvableState(random);
+      other = world::SolvableState(random);
+    } while (one.moves == other.moves);
+    const bool swap = (one.moves < other.moves) != (labels.back() == 0);
+    first.push_back({swap ? other.state : one.state});
+    second.push_back({swap ? one.state : other.state});
+  }
+  Batch batch(rows);
+  batch.Add("image1", RenderScenes(first, size_));
+  batch.Add("image2", RenderScenes(second, size_));
+  batch.Add("label", IntColumn(labels));
+  batch.SetItems("image1", at::ones({rows.count}, at::kLong));
+  batch.SetItems("image2", at::ones({rows.count}, at::kLong));
+  SampleTexts(batch);
+  return batch;
+}
+
+void Comparison::SampleTexts(Batch& batch) const {
+  const RowRange& rows = batch.rows();
+  const std::int64_t* labels = batch.Column("label").const_data_ptr<std::int64_t>();
+  std::vector<std::int64_t> waits, wait_lengths, prompts, prompt_lengths, replies, lengths;
+  std::vector<LearnedSpan> learned;
+  for (std::int64_t i = 0; i < rows.count; ++i) {
+    RowRandom random = rows.Random(rows.begin + i, kTextStream);
+    const TextTable& table = labels[i] == 0 ? first_ : second_;
+    waits.push_back(random.Below(wait_.rows()));
+    wait_lengths.push_back(wait_.Length(waits.back()));
+    prompts.push_back(random.Below(question_.rows()));
+    prompt_lengths.push_back(question_.Length(prompts.back()));
+    const std::int64_t reply = prompts.back() % table.rows();  // as in QuestionTask
+    replies.push_back(labels[i] == 0 ? reply : first_.rows() + reply);
+    lengths.push_back(prompt_lengths.back() + table.Length(reply));
+    learned.push_back({prompt_lengths.back(), lengths.back()});
+  }
+  batch.Add("wait.prompt", IntColumn(waits));
+  batch.Add("wait.lengths", IntColumn(wait_lengths));
+  batch.Add("question.prompt", IntColumn(prompts));
+  batch.Add("question.prompt_lengths", IntColumn(prompt_lengths));
+  batch.Add("question.reply", IntColumn(replies));
+  batch.Add("question.lengths", IntColumn(lengths));
+  AddLearned(batch, "question.learned", "answer", learned);
+}
+
+at::Tensor Comparison::Wait(PassContext& context) const {
+  const Batch& batch = context.batch();
+  const at::Tensor table = context.Constant("wait_prompts").narrow(1, 0, wait_.longest());
+  return context
+      .Forward({context.Image("image1"),
+                {.name = "tokens", .tensor = table.index_select(0, batch.Column("wait.prompt")), .key = ""},
+                {.name = "lengths", .tensor = batch.Column("wait.lengths"), .key = ""}},
+               {"image"})
+      .at("image");
+}
+
+ModelInputs Comparison::QuestionInputs(PassContext& context) const {
+  const Batch& batch = context.batch();
+  const at::Tensor table = context.Constant("question_prompts").narrow(1, 0, question_.longest());
+  return {context.Image("c1"),
+          context.Image("image2"),
+          {.name = "tokens", .tensor = table.index_select(0, batch.Column("question.prompt")), .key = ""},
+          {.name = "lengths", .tensor = batch.Column("question.prompt_lengths"), .key = ""}};
+}
+
+Sums Comparison::RunQuestion(PassContext& context) const {
+  const Batch& batch = context.batch();
+  ModelInputs inputs = QuestionInputs(context);
+  const at::Tensor replies = at::cat({context.Constant("first"), context.Constant("second")})
+                                 .index_select(0, batch.Column("question.reply"));
+  at::Tensor& tokens = inputs[2].tensor;
+  at::Tensor& lengths = inputs[3].tensor;
+  tokens = JoinTokens(tokens, lengths, replies, width_, tokenizer_.pad());
+  lengths = batch.Column("question.lengths");
+  inputs.push_back(
+      {.name = "supervised", .tensor = FlatPositions(batch.Ragged("question.learned"), width_), .key = ""});
+  const ModelOutputs outputs = context.Forward(inputs, {"logits", "image"});
+  const at::Tensor seen = context.Pixels("image2");
+  return {{"answer", SumCrossEntropy(outputs.at("logits"), outputs.at("targets"))},
+          {"image2", SumPictureError(outputs.at("image"), seen, seen, 0)}};
+}
+
+Sums Comparison::Run(std::string_view pass, PassContext& context) const {
+  if (pass == "question") return RunQuestion(context);
+  const at::Tensor canvas = Wait(context);
+  context.Carry("c1", canvas);
+  const at::Tensor seen = context.Pixels("image1");
+  return {{"image1", SumPictureError(canvas, seen, seen, 0)}};
+}
+
+Outcomes Comparison::Evaluate(EvalContext& context, const RowRange& rows) const {
+  Outcomes outcomes;
+  SheetColumn first, second, canvas;
+  context.ForEachPiece(rows, [&](EvalPass& piece) {
+    const at::Tensor drawn = Wait(piece);
+    piece.Carry("c1", drawn);
+    const Generated generated =
+        piece.Generate(QuestionInputs(piece), {.max_new_tokens = width_ - question_.longest()});
+    const at::Tensor labels = piece.batch().Column("label").to(at::kCPU);
+    for (std::size_t row = 0; row < generated.tokens.size(); ++row) {
+      const bool is_first = labels.const_data_ptr<std::int64_t>()[row] == 0;
+      const auto& texts = kTables[is_first ? 2 : 3].texts;
+      const std::string reply = tokenizer_.Decode(generated.tokens[row]);
+      outcomes.score.push_back(std::find(texts.begin(), texts.end(), reply) != texts.end() ? 1 : 0);
+    }
+    first.Add(piece.Pixels("image1")), second.Add(piece.Pixels("image2")), canvas.Add(drawn);
+  });
+  outcomes.input = second.Take();
+  outcomes.target = first.Take();
+  outcomes.output = canvas.Take();
+  return outcomes;
+}
+
+at::Tensor Comparison::Constant(std::string_view name) const {
+  return (name == "wait_prompts"       ? wait_
+          : name == "question_prompts" ? question_
+          : name == "first"            ? first_
+                                       : second_)
+      .Tokens();
+}
+
+}  // namespace
+}  // namespace medley::tasks
+
+MEDLEY_PLUGIN(medley::tasks::Comparison)

@@ -1,0 +1,168 @@
+#include <medley/task/plugin.h>
+
+#include <ATen/core/Tensor.h>
+#include <ATen/core/grad_mode.h>
+#include <ATen/ops/cat.h>
+#include <ATen/ops/ones.h>
+#include <ATen/ops/stack.h>
+
+#include <medley/task/losses.h>
+#include <medley/task/text_rows.h>
+
+#include "tasks/complex_loss/estimate.h"
+#include "tasks/drivers/control_pass.h"
+#include "tasks/drivers/pictures.h"
+#include "tasks/drivers/streams.h"
+#include "tasks/world/random_states.h"
+
+namespace medley::tasks {
+namespace {
+
+constexpr std::string_view kTexts[] = {
+    "Move closer to the coin.",
+    "Come nearer to the gold.",
+    "Draw yourself closer to the gold.",
+    "Shorten the way to the coin.",
+};
+constexpr Table kPrompts{"prompts", kTexts};
+
+world::State StateOf(const RowRange& rows, std::int64_t row) {
+  RowRandom random = rows.Random(row, kSceneStream);
+  return world::BareState(random);
+}
+
+// Draw the board with the agent closer to the gold. No picture is the right one: a loss measures where the
+// agent was drawn, and a second one asks for a picture that the game itself would draw.
+class ComplexLoss final : public Task {
+ public:
+  static constexpr TaskSpec kSpec{
+      .name = "complex_loss",
+      .summary = "draw the agent at half its distance from the gold; judged by where it is found",
+      .passes = {{.name = "task", .text_width = kPromptWidth, .images = {"image"}, .decodes_image = true}},
+      // All rows are items of all terms: which rows have a findable agent and gold is known after the forward
+      // only. The third term is no loss; its mean is the detection rate, which the first must be read with.
+      .terms = {{.name = "closer", .weight = kImageWeight / 500},
+                {.name = "game", .weight = kImageWeight},
+                {.name = "detected", .weight = 0}},
+      .constants = {kPrompts.Spec()},
+      .inputs = {"images", "tokens", "lengths"},
+      .outputs = {"image"},
+      .special_tokens = {"<pad>", "<eos>"},
+      .score = {.name = "distance_left", .higher_is_better = false}};
+  static std::vector<std::string> Texts() { return TextsOf({&kPrompts, 1}); }
+
+  explicit ComplexLoss(const TaskContext& context)
+      : size_(ImageSize(context)),
+        prompts_(context.tokenizer, kPrompts.name, kPrompts.texts, kPromptWidth, TextEnd::kOpen) {}
+
+  Batch Sample(const RowRange& rows) const override;
+  Sums Run(std::string_view pass, PassContext& context) const override;
+  // The share of the agent's distance from the gold that is left; all of it where agent or gold is not found.
+  Outcomes Evaluate(EvalContext& context, const RowRange& rows) const override;
+  at::Tensor Constant(std::string_view) const override { return prompts_.Tokens(); }
+
+ private:
+  at::Tensor DrawPicture(PassContext& context) const;
+  at::Tensor AsTheGameDraws(const Estimate& drawn, const RowRange& rows) const;
+
+  int size_;
+  TextTable prompts_;
+};
+
+Batch ComplexLoss::Sample(const RowRange& rows) const {
+  std::vector<world::Scene> scenes;
+  std::vector<std::int64_t> prompts, lengths;
+  for (std::int64_t row = rows.begin; row < rows.begin + rows.count; ++row) {
+    RowRandom text_random = rows.Random(row, kTextStream);
+    scenes.push_back({StateOf(rows, row)});
+    prompts.push_back(text_random.Below(prompts_.rows()));
+    lengths.push_back(prompts_.Length(prompts.back()));
+  }
+  Batch batch(rows);
+  batch.Add("image", RenderScenes(scenes, size_));
+  batch.Add("task.prompt", IntColumn(prompts));
+  batch.Add("task.lengths", IntColumn(lengths));
+  for (const TermSpec& term : kSpec.terms) {
+    batch.SetItems(std::string(term.name), at::ones({rows.count}, at::kLong));
+  }
+  return batch;
+}
+
+at::Tensor ComplexLoss::DrawPicture(PassContext& context) const {
+  const Batch& batch = context.batch();
+  const at::Tensor table = context.Constant(kPrompts.name).narrow(1, 0, prompts_.longest());
+  return context
+      .Forward({context.Image("image"),
+                {.name = "tokens", .tensor = table.index_select(0, batch.Column("task.prompt")), .key = ""},
+                {.name = "lengths", .tensor = batch.Column("task.lengths"), .key = ""}},
+               {"image"})
+      .at("image");
+}
+
+// The rows' states with what was found in the pictures, drawn by the game, [rows, 3, size, size] bytes on the
+// host. What was not found stays where it was, so that a picture that lacks it learns to show it again. Sizes
+// are the game's: an area drawn in whole pixels is smaller than the disc, and would shrink from step to step.
+at::Tensor ComplexLoss::AsTheGameDraws(const Estimate& drawn, const RowRange& rows) const {
+  const at::NoGradGuard no_grad;
+  const at::Tensor values =
+      at::cat({drawn.agent, drawn.gold, drawn.direction.unsqueeze(1)}, 1).to(at::kCPU, at::kDouble);
+  const at::Tensor found =
+      at::stack({drawn.agent_found, drawn.eye_found, drawn.gold_found}, 1).to(at::kCPU).contiguous();
+  const double* value = values.const_data_ptr<double>();
+  const bool* is_found = found.const_data_ptr<bool>();
+  const double pixel =
+      1.0 / size_;  // a disc about pixel edge X has its mean at X - 1/2; rounding is downwards
+  std::vector<world::Scene> scenes;
+  for (std::int64_t i = 0; i < rows.count; ++i, value += 5, is_found += 3) {
+    world::State state = StateOf(rows, rows.begin + i);
+    if (is_found[0]) state.agent = {value[0] + pixel, value[1] + pixel};
+    if (is_found[0] && is_found[1]) state.direction = world::WrapAngle(value[4]);
+    if (is_found[2]) state.gold[0] = {value[2] + pixel, value[3] + pixel};
+    scenes.push_back({state});
+  }
+  return RenderScenes(scenes, size_);
+}
+
+Sums ComplexLoss::Run(std::string_view, PassContext& context) const {
+  const at::Tensor picture = DrawPicture(context);
+  const Estimate drawn = EstimateObjects(picture);
+  // What the same eyes find in the input: the game draws discs of whole pixels, smaller than their radius.
+  const Estimate before = EstimateObjects(context.Pixels("image"));
+  const at::Tensor game = AsTheGameDraws(drawn, context.batch().rows())
+                              .to(picture.device())
+                              .to(drawn.agent.scalar_type())
+                              .div_(255);
+  const at::Tensor both = drawn.agent_found.logical_and(drawn.gold_found);
+  return {{"closer", CloserLoss(drawn, before).sum()},
+          {"game", SumPictureError(picture, game, game, 0)},
+          {"detected", both.to(drawn.agent.scalar_type()).sum()}};
+}
+
+Outcomes ComplexLoss::Evaluate(EvalContext& context, const RowRange& rows) const {
+  Outcomes outcomes;
+  SheetColumn input_sheet, target_sheet, output_sheet;
+  const auto append = [](std::vector<double>& list, const at::Tensor& values) {
+    const at::Tensor host = values.to(at::kCPU, at::kDouble).contiguous();
+    list.insert(list.end(), host.const_data_ptr<double>(), host.const_data_ptr<double>() + host.numel());
+  };
+  context.ForEachPiece(rows, [&](EvalPass& piece) {
+    const at::Tensor picture = DrawPicture(piece).clamp(0, 1);
+    const at::Tensor input = piece.Pixels("image");
+    const Estimate drawn = EstimateObjects(picture);
+    const Estimate before = EstimateObjects(input);
+    append(outcomes.score, DistanceLeft(drawn, before));
+    append(outcomes.trivial["input"], DistanceLeft(before, before));
+    input_sheet.Add(input);
+    target_sheet.Add(AsTheGameDraws(drawn, piece.batch().rows()).to(at::kFloat).div_(255));
+    output_sheet.Add(picture);
+  });
+  outcomes.input = input_sheet.Take();
+  outcomes.target = target_sheet.Take();
+  outcomes.output = output_sheet.Take();
+  return outcomes;
+}
+
+}  // namespace
+}  // namespace medley::tasks
+
+MEDLEY_PLUGIN(medley::tasks::ComplexLoss)

@@ -1,0 +1,180 @@
+#include <medley/task/plugin.h>
+
+#include "tasks/drivers/picture_task.h"
+#include "tasks/imagine/moves.h"
+#include "tasks/world/random_states.h"
+#include "tasks/world/solver.h"
+
+namespace medley::tasks {
+namespace {
+
+constexpr std::string_view kWithoutYouTexts[] = {
+    "Show it with nobody here.",
+    "Draw the board without the player.",
+    "Imagine that you are not here.",
+    "Leave the player out.",
+};
+constexpr std::string_view kWithoutGoldTexts[] = {
+    "Show it without the coin.",
+    "Imagine the room without gold.",
+    "Draw the board when the coin is gone.",
+    "Take the gold out of the picture.",
+    "Leave the coin out.",
+};
+constexpr std::string_view kWithoutWallsTexts[] = {
+    "Show it without walls.",
+    "Imagine that the walls are gone.",
+    "Draw you and the coin, no walls.",
+    "Take the walls out of the picture.",
+    "Leave the walls out.",
+};
+constexpr std::string_view kWallsOnlyTexts[] = {
+    "Draw only the walls.",
+    "Show the empty room.",
+    "Leave out the player and the coin.",
+    "Imagine walls and nothing else.",
+    "Show walls, no coin and no player.",
+};
+constexpr std::string_view kFacingGoldTexts[] = {
+    "Imagine that you look at the coin.", "Show yourself facing the gold.",
+    "Draw how you would face the coin.",  "What if you turn to the gold?",
+    "Let your eye point at the coin.",    "Show the board after a turn to the gold.",
+};
+constexpr std::string_view kCloserTexts[] = {
+    "Imagine that you are closer to the coin.",    "Show yourself halfway to the gold.",
+    "Draw the board with you near the coin.",      "What if you walk half of the way to the gold?",
+    "Stand in the middle of the way to the coin.",
+};
+
+constexpr Table kWithoutYouPrompts{"prompts", kWithoutYouTexts};
+constexpr Table kWithoutGoldPrompts{"prompts", kWithoutGoldTexts};
+constexpr Table kWithoutWallsPrompts{"prompts", kWithoutWallsTexts};
+constexpr Table kWallsOnlyPrompts{"prompts", kWallsOnlyTexts};
+constexpr Table kFacingGoldPrompts{"prompts", kFacingGoldTexts};
+constexpr Table kCloserPrompts{"prompts", kCloserTexts};
+
+constexpr auto kMoveTexts = [] {
+  std::array<std::string_view, kImaginedMoves.size()> texts{};
+  for (std::size_t i = 0; i < texts.size(); ++i) texts[i] = kImaginedMoves[i].text;
+  return texts;
+}();
+constexpr Table kMovePrompts{"prompts", kMoveTexts};
+
+constexpr auto kMoves = [] {
+  std::array<Runs, kImaginedMoves.size()> moves{};
+  for (std::size_t i = 0; i < moves.size(); ++i) moves[i] = ParseActions(kImaginedMoves[i].actions);
+  return moves;
+}();
+
+// The same state with something left out.
+class LeaveOut : public PictureTask {
+ protected:
+  LeaveOut(const TaskContext& context, const Table& prompts, const world::RenderOptions& shown)
+      : PictureTask(context, prompts), shown_(shown) {}
+
+ private:
+  PictureExample Draw(std::int64_t, RowRandom& random) const final {
+    const world::State state = world::BareState(random);
+    return {.input = {state}, .target = {state, shown_}, .prompt = {}};
+  }
+
+  world::RenderOptions shown_;
+};
+
+class WithoutYou final : public LeaveOut {
+ public:
+  static constexpr TaskSpec kSpec =
+      PictureSpec("imagine_without_you", "draw the board without the agent", kWithoutYouPrompts);
+  static std::vector<std::string> Texts() { return TextsOf({&kWithoutYouPrompts, 1}); }
+  explicit WithoutYou(const TaskContext& context) : LeaveOut(context, kWithoutYouPrompts, {.agent = false}) {}
+};
+
+class WithoutGold final : public LeaveOut {
+ public:
+  static constexpr TaskSpec kSpec =
+      PictureSpec("imagine_without_gold", "draw the board without its gold", kWithoutGoldPrompts);
+  static std::vector<std::string> Texts() { return TextsOf({&kWithoutGoldPrompts, 1}); }
+  explicit WithoutGold(const TaskContext& context)
+      : LeaveOut(context, kWithoutGoldPrompts, {.gold = false}) {}
+};
+
+class WithoutWalls final : public LeaveOut {
+ public:
+  static constexpr TaskSpec kSpec =
+      PictureSpec("imagine_without_walls", "draw the board without its walls", kWithoutWallsPrompts);
+  static std::vector<std::string> Texts() { return TextsOf({&kWithoutWallsPrompts, 1}); }
+  explicit WithoutWalls(const TaskContext& context)
+      : LeaveOut(context, kWithoutWallsPrompts, {.walls = false}) {}
+};
+
+class WallsOnly final : public LeaveOut {
+ public:
+  static constexpr TaskSpec kSpec =
+      PictureSpec("imagine_walls_only", "draw nothing but the walls", kWallsOnlyPrompts);
+  static std::vector<std::string> Texts() { return TextsOf({&kWallsOnlyPrompts, 1}); }
+  explicit WallsOnly(const TaskContext& context)
+      : LeaveOut(context, kWallsOnlyPrompts, {.agent = false, .gold = false}) {}
+};
+
+class FacingGold final : public PictureTask {
+ public:
+  static constexpr TaskSpec kSpec =
+      PictureSpec("imagine_facing_gold", "draw the agent turned towards the gold", kFacingGoldPrompts);
+  static std::vector<std::string> Texts() { return TextsOf({&kFacingGoldPrompts, 1}); }
+  explicit FacingGold(const TaskContext& context) : PictureTask(context, kFacingGoldPrompts) {}
+
+ private:
+  PictureExample Draw(std::int64_t, RowRandom& random) const override {
+    const world::State state = world::BareState(random);
+    world::State turned = state;
+    turned.direction = world::Bearing(state);
+    return {.input = {state}, .target = {turned}, .prompt = {}};
+  }
+};
+
+class CloserToGold final : public PictureTask {
+ public:
+  static constexpr TaskSpec kSpec =
+      PictureSpec("imagine_closer_to_gold", "draw the agent halfway to the gold, facing it", kCloserPrompts);
+  static std::vector<std::string> Texts() { return TextsOf({&kCloserPrompts, 1}); }
+  explicit CloserToGold(const TaskContext& context) : PictureTask(context, kCloserPrompts) {}
+
+ private:
+  // Closer than this, the agent would eat the gold at the middle of the way.
+  static constexpr double kLeastDistance = 2 * (world::kAgentRadius + world::kGoldRadius);
+
+  PictureExample Draw(std::int64_t, RowRandom& random) const override {
+    world::State state;
+    do {
+      state = world::BareState(random);
+    } while (world::GoldDistance(state) < kLeastDistance);
+    world::State closer = state;
+    closer.direction = world::Bearing(state);
+    closer.agent = {(state.agent.x + state.gold[0].x) / 2, (state.agent.y + state.gold[0].y) / 2};
+    return {.input = {state}, .target = {closer}, .prompt = {}};
+  }
+};
+
+// Gold that is eaten on the way is gone; a wall stops a step, as in the game.
+class AfterMove final : public PictureTask {
+ public:
+  static constexpr TaskSpec kSpec =
+      PictureSpec("imagine_after_move", "draw the board after some actions", kMovePrompts);
+  static std::vector<std::string> Texts() { return TextsOf({&kMovePrompts, 1}); }
+  explicit AfterMove(const TaskContext& context) : PictureTask(context, kMovePrompts) {}
+
+ private:
+  PictureExample Draw(std::int64_t, RowRandom& random) const override {
+    const world::State state = world::BareState(random);
+    const std::int64_t move = random.Below(kMoves.size());
+    return {
+        .input = {state}, .target = {After(state, kMoves[static_cast<std::size_t>(move)])}, .prompt = move};
+  }
+};
+
+}  // namespace
+}  // namespace medley::tasks
+
+MEDLEY_PLUGIN(medley::tasks::WithoutYou, medley::tasks::WithoutGold, medley::tasks::WithoutWalls,
+              medley::tasks::WallsOnly, medley::tasks::FacingGold, medley::tasks::CloserToGold,
+              medley::tasks::AfterMove)

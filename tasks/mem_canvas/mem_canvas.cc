@@ -1,0 +1,219 @@
+#include <medley/task/plugin.h>
+
+#include <ATen/core/Tensor.h>
+#include <ATen/ops/ones.h>
+#include <ATen/ops/stack.h>
+#include <ATen/ops/where.h>
+
+#include <medley/task/losses.h>
+#include <medley/task/text_rows.h>
+
+#include "tasks/drivers/control_pass.h"
+#include "tasks/drivers/labels.h"
+#include "tasks/drivers/pictures.h"
+#include "tasks/drivers/streams.h"
+#include "tasks/world/random_states.h"
+
+namespace medley::tasks {
+namespace {
+
+constexpr std::string_view kNowTexts[] = {
+    "Show what you see now.",
+    "Draw the board of this step.",
+    "Show this picture.",
+    "Draw what is here now.",
+};
+constexpr std::string_view kLastTexts[] = {
+    "Show what you saw one step back.",
+    "Draw the picture before this one.",
+    "Show the last board.",
+    "What did you see just before?",
+    "Go one picture back.",
+};
+constexpr std::string_view kTwoAgoTexts[] = {
+    "Show what you saw two steps back.",
+    "Draw the picture before the last one.",
+    "Go two pictures back.",
+    "Show the first board.",
+    "What did you see at first?",
+    "Draw the first of the three pictures.",
+    "Show the picture two before this one.",
+};
+// By how many steps back the picture lies. No constant: the prompts are tokens of the batch.
+constexpr Table kTables[] = {{"now", kNowTexts}, {"last", kLastTexts}, {"two_ago", kTwoAgoTexts}};
+constexpr int kSteps = 3;
+constexpr std::string_view kImages[kSteps] = {"image1", "image2", "image3"};
+
+// Three pictures, one after the other; the third time one of them is asked for. What was seen before is there
+// only as the model drew it: step k sees its own picture and the canvases of steps 1..k-1.
+class MemCanvas final : public Task {
+ public:
+  static constexpr TaskSpec kSpec{
+      .name = "mem_canvas",
+      .summary = "draw the picture of this step, of the last one or of the one before it",
+      .passes = {{.name = "step1",
+                  .text_width = kControlWidth,
+                  .images = {"image1"},
+                  .decodes_image = true,
+                  .carries = {"c1"}},
+                 {.name = "step2",
+                  .text_width = kControlWidth,
+                  .images = {"c1", "image2"},
+                  .decodes_image = true,
+                  .carries = {"c2"}},
+                 {.name = "recall",
+                  .text_width = kPromptWidth,
+                  .images = {"c1", "c2", "image3"},
+                  .decodes_image = true}},
+      .terms = {ControlImageTerm("step1_image"),
+                ControlTextTerm("step1_text"),
+                ControlImageTerm("step2_image"),
+                ControlTextTerm("step2_text"),
+                {.name = "image", .weight = kImageWeight}},
+      .options = {{.name = "region_share",
+                   .value = 0.5,
+                   .low = 0,
+                   .high = 0.99,
+                   .summary = "share of the recalled picture's loss that lies where the three differ"}},
+      .inputs = {"images", "tokens", "lengths", "supervised"},
+      .outputs = {"logits", "image"},
+      .special_tokens = {"<pad>", "<eos>"},
+      .score = {.name = "recall", .higher_is_better = true, .chance = 1.0 / kSteps}};
+  static std::vector<std::string> Texts() { return TextsOf(kTables); }
+
+  explicit MemCanvas(const TaskContext& context);
+
+  Batch Sample(const RowRange& rows) const override;
+  Sums Run(std::string_view pass, PassContext& context) const override;
+  // Whether the right one of the three pictures is the nearest to what was drawn.
+  Outcomes Evaluate(EvalContext& context, const RowRange& rows) const override;
+  at::Tensor Constant(std::string_view name) const override {
+    throw Error("mem_canvas has no constant '" + std::string(name) + "'");
+  }
+
+ private:
+  void SamplePrompts(Batch& batch) const;
+  at::Tensor Recall(PassContext& context) const;  // the picture
+  Sums Losses(PassContext& context, const at::Tensor& picture) const;
+
+  int size_;
+  double region_share_;
+  std::int64_t pad_;
+  ControlPass step1_, step2_;
+  std::vector<TextTable> tables_;
+};
+
+MemCanvas::MemCanvas(const TaskContext& context)
+    : size_(ImageSize(context)),
+      region_share_(context.Option("region_share")),
+      pad_(context.tokenizer.pad()),
+      step1_(context, {.name = "step1", .images = {"image1"}, .stream = kControlTextStream}),
+      step2_(context, {.name = "step2", .images = {"c1", "image2"}, .stream = kSecondControlTextStream}) {
+  for (const Table& table : kTables) {
+    tables_.emplace_back(context.tokenizer, table.name, table.texts, kPromptWidth, TextEnd::kOpen);
+  }
+}
+
+Batch MemCanvas::Sample(const RowRange& rows) const {
+  std::vector<world::Scene> scenes[kSteps];
+  for (std::int64_t row = rows.begin; row < rows.begin + rows.count; ++row) {
+    RowRandom random = rows.Random(row, kSceneStream);
+    for (auto& column : scenes) column.push_back({world::BareState(random)});
+  }
+  Batch batch(rows);
+  for (int step = 0; step < kSteps; ++step) {
+    batch.Add(std::string(kImages[step]), RenderScenes(scenes[step], size_));
+  }
+  step1_.Sample(batch, /*decodes_image=*/true);
+  step2_.Sample(batch, /*decodes_image=*/true);
+  SamplePrompts(batch);
+  return batch;
+}
+
+void MemCanvas::SamplePrompts(Batch& batch) const {
+  const RowRange& rows = batch.rows();
+  std::vector<std::vector<std::int64_t>> tokens;
+  std::vector<std::int64_t> lengths, back;
+  for (std::int64_t row = rows.begin; row < rows.begin + rows.count; ++row) {
+    RowRandom random = rows.Random(row, kTextStream);
+    back.push_back(BalancedLabel(row, kSteps, kSteps));
+    const TextTable& table = tables_[static_cast<std::size_t>(back.back())];
+    tokens.push_back(table.Ids(random.Below(table.rows())));
+    lengths.push_back(static_cast<std::int64_t>(tokens.back().size()));
+  }
+  batch.Add("recall.tokens", PadRows(tokens, kPromptWidth, pad_));
+  batch.Add("recall.lengths", IntColumn(lengths));
+  batch.Add("recall.back", IntColumn(back));
+  batch.SetItems("image", at::ones({rows.count}, at::kLong));
+}
+
+at::Tensor MemCanvas::Recall(PassContext& context) const {
+  const Batch& batch = context.batch();
+  const ModelInputs inputs{context.Image("c1"),
+                           context.Image("c2"),
+                           context.Image("image3"),
+                           {.name = "tokens", .tensor = batch.Column("recall.tokens"), .key = ""},
+                           {.name = "lengths", .tensor = batch.Column("recall.lengths"), .key = ""}};
+  return context.Forward(inputs, {"image"}).at("image");
+}
+
+// The three pictures of each row, [rows, 3, 3, size, size], the latest first: index = steps back.
+at::Tensor Seen(PassContext& context) {
+  return at::stack({context.Pixels("image3"), context.Pixels("image2"), context.Pixels("image1")}, 1);
+}
+
+at::Tensor Asked(const at::Tensor& seen, const at::Tensor& back) {
+  return seen.gather(1, back.view({-1, 1, 1, 1, 1}).expand({-1, 1, seen.size(2), seen.size(3), seen.size(4)}))
+      .squeeze(1);
+}
+
+Sums MemCanvas::Losses(PassContext& context, const at::Tensor& picture) const {
+  const at::Tensor seen = Seen(context);
+  const at::Tensor target = Asked(seen, context.batch().Column("recall.back"));
+  // The region: where not all three agree. Anything else there would do; PictureErrors compares with a
+  // picture that differs from the target exactly there.
+  const at::Tensor differs = seen.ne(seen.narrow(1, 0, 1)).flatten(1, 2).any(1, /*keepdim=*/true);
+  const at::Tensor other = at::where(differs, target.sub(1), target);
+  return {{"image", SumPictureError(picture, target, other, region_share_)}};
+}
+
+Sums MemCanvas::Run(std::string_view pass, PassContext& context) const {
+  if (pass == "recall") return Losses(context, Recall(context));
+  const ControlPass& step = pass == "step1" ? step1_ : step2_;
+  const ModelOutputs outputs = step.Forward(context, /*decodes_image=*/true);
+  context.Carry(pass == "step1" ? "c1" : "c2", outputs.at("image"));
+  return step.Losses(context, outputs);
+}
+
+Outcomes MemCanvas::Evaluate(EvalContext& context, const RowRange& rows) const {
+  Outcomes outcomes;
+  SheetColumn input_sheet, target_sheet, output_sheet;
+  context.ForEachPiece(rows, [&](EvalPass& piece) {
+    piece.Carry("c1", piece.Forward(step1_.Inputs(piece), {"image"}).at("image"));
+    piece.Carry("c2", piece.Forward(step2_.Inputs(piece), {"image"}).at("image"));
+    const at::Tensor picture = Recall(piece).clamp(0, 1);
+    const at::Tensor seen = Seen(piece);
+    const at::Tensor& back = piece.batch().Column("recall.back");
+    const at::Tensor nearest = seen.sub(picture.unsqueeze(1)).square().mean({2, 3, 4}).argmin(1);
+    const at::Tensor right = nearest.eq(back).to(at::kCPU, at::kDouble);
+    const at::Tensor now = back.eq(0).to(at::kCPU, at::kDouble);
+    const auto append = [](std::vector<double>& list, const at::Tensor& values) {
+      list.insert(list.end(), values.const_data_ptr<double>(),
+                  values.const_data_ptr<double>() + values.numel());
+    };
+    append(outcomes.score, right);
+    append(outcomes.trivial["input"], now);
+    input_sheet.Add(piece.Pixels("image3"));
+    target_sheet.Add(Asked(seen, back));
+    output_sheet.Add(picture);
+  });
+  outcomes.input = input_sheet.Take();
+  outcomes.target = target_sheet.Take();
+  outcomes.output = output_sheet.Take();
+  return outcomes;
+}
+
+}  // namespace
+}  // namespace medley::tasks
+
+MEDLEY_PLUGIN(medley::tasks::MemCanvas)

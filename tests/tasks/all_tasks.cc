@@ -1,0 +1,75 @@
+#include "tests/tasks/all_tasks.h"
+
+#include <dlfcn.h>
+
+#include <sstream>
+
+#include <medley/plugin/registry.h>
+#include <medley/task/plugin_entry.h>
+
+namespace medley::tasks {
+namespace {
+
+void Check(int result, const PluginFailure& failure) {
+  if (result == static_cast<int>(PluginResult::kBadInput)) throw InputError(failure.message);
+  if (result != static_cast<int>(PluginResult::kOk)) throw Error(failure.message);
+}
+
+const PluginEntry& EntryOf(const PluginFile& file) {
+  void* library = dlopen(file.path.c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (library == nullptr) throw Error(dlerror());
+  return *reinterpret_cast<const PluginEntry* (*)()>(dlsym(library, "medley_plugin_v1"))();
+}
+
+TaskClass ClassOf(const PluginEntry& entry, std::uint32_t index, const TaskInfo& info) {
+  TaskClass task{.spec = &info, .texts = {}, .make = {}};
+  PluginFailure failure{};
+  const auto add = [](void* sink, const char* text, std::size_t size) {
+    static_cast<std::vector<std::string>*>(sink)->emplace_back(text, size);
+  };
+  Check(entry.texts(index, &task.texts, add, &failure), failure);
+  task.make = [&entry, index](const TaskContext& context) {
+    PluginFailure failed{};
+    Task* made = nullptr;
+    Check(entry.make(index, &context, &made, &failed), failed);
+    return std::unique_ptr<Task>(made);
+  };
+  return task;
+}
+
+// The plugins are those of tasks/CMakeLists.txt: the build tree may hold others.
+std::vector<TaskClass> LoadAll() {
+  static const auto* registry = new Registry(
+      Registry::Scan({.paths = {std::filesystem::path(MEDLEY_BUILD_DIR) / "lib/medley/plugins-1"},
+                      .environment = false,
+                      .user_directory = false,
+                      .own_directory = false}));
+  std::vector<TaskClass> all;
+  std::istringstream plugins(MEDLEY_GAME_PLUGINS);
+  for (std::string plugin; std::getline(plugins, plugin, ' ');) {
+    for (const PluginFile& file : registry->files()) {
+      if (file.path.stem() != plugin) continue;
+      const PluginEntry& entry = EntryOf(file);
+      for (std::size_t i = 0; i < file.tasks.size(); ++i) {
+        all.push_back(ClassOf(entry, static_cast<std::uint32_t>(i), file.tasks[i]));
+      }
+    }
+  }
+  return all;
+}
+
+}  // namespace
+
+const std::vector<TaskClass>& AllTasks() {
+  static const std::vector<TaskClass> kAll = LoadAll();
+  return kAll;
+}
+
+const TaskClass& TaskNamed(std::string_view name) {
+  for (const TaskClass& task : AllTasks()) {
+    if (task.spec->name == name) return task;
+  }
+  throw Error("no task " + std::string(name));
+}
+
+}  // namespace medley::tasks

@@ -1,0 +1,73 @@
+#include <gtest/gtest.h>
+
+#include <medley/task/losses.h>
+
+namespace medley {
+namespace {
+
+struct Pictures {
+  at::Tensor output, target, input;
+};
+
+// Three rows; the last one's target equals its input.
+Pictures MakePictures(at::ScalarType dtype) {
+  at::manual_seed(3);
+  const auto options = at::TensorOptions(dtype);
+  Pictures p{at::rand({3, 3, 8, 8}, options), at::rand({3, 3, 8, 8}, options), {}};
+  p.input = p.target.clone();
+  p.input[0].narrow(1, 2, 3).fill_(0.5);
+  p.input[1][2][4][5] = 2;  // one channel of one pixel
+  return p;
+}
+
+TEST(PictureErrors, ShareTheWeightBetweenAllAndTheRegion) {
+  const Pictures p = MakePictures(at::kDouble);
+  const at::Tensor squares = (p.output - p.target).square();
+  for (const double share : {0.0, 0.3, 0.99, 1.0}) {
+    const at::Tensor errors = PictureErrors(p.output, p.target, p.input, share);
+    const double region0 = squares[0].narrow(1, 2, 3).mean().item<double>();
+    const double region1 = squares[1].select(1, 4).select(1, 5).mean().item<double>();
+    EXPECT_NEAR(errors[0].item<double>(), (1 - share) * squares[0].mean().item<double>() + share * region0,
+                1e-12);
+    EXPECT_NEAR(errors[1].item<double>(), (1 - share) * squares[1].mean().item<double>() + share * region1,
+                1e-12);
+    EXPECT_NEAR(errors[2].item<double>(), squares[2].mean().item<double>(), 1e-12) << "no region: all pixels";
+    EXPECT_NEAR(SumPictureError(p.output, p.target, p.input, share).item<double>(),
+                errors.sum().item<double>(), 1e-12);
+  }
+}
+
+TEST(PictureErrors, AreTakenInFloatForSmallerTypes) {
+  const Pictures p = MakePictures(at::kFloat);
+  const at::Tensor sum = SumPictureError(p.output.to(at::kBFloat16), p.target, p.input, 0.5);
+  EXPECT_EQ(sum.scalar_type(), at::kFloat);
+  EXPECT_NEAR(sum.item<double>(), SumPictureError(p.output, p.target, p.input, 0.5).item<double>(), 0.02);
+}
+
+TEST(PictureErrors, SplitRowsAddUpAndHaveGradients) {
+  const Pictures p = MakePictures(at::kDouble);
+  const at::Tensor output = p.output.clone().set_requires_grad(true);
+  const at::Tensor whole = SumPictureError(output, p.target, p.input, 0.5);
+  at::Tensor parts = at::zeros({}, at::kDouble);
+  for (std::int64_t row = 0; row < 3; ++row) {
+    parts = parts + SumPictureError(output.narrow(0, row, 1), p.target.narrow(0, row, 1),
+                                    p.input.narrow(0, row, 1), 0.5);
+  }
+  EXPECT_NEAR(whole.item<double>(), parts.item<double>(), 1e-12);
+  const auto grads = torch::autograd::grad({whole - parts}, {output});
+  EXPECT_LT(grads[0].abs().max().item<double>(), 1e-12);
+}
+
+TEST(CrossEntropy, AddsItsItemsUpAndTakesNone) {
+  at::manual_seed(4);
+  const at::Tensor logits = at::randn({5, 11});
+  const at::Tensor targets = at::randint(11, {5}, at::kLong);
+  const at::Tensor slow = logits.log_softmax(1).gather(1, targets.unsqueeze(1)).sum().neg();
+  EXPECT_NEAR(SumCrossEntropy(logits, targets).item<double>(), slow.item<double>(), 1e-5);
+  EXPECT_EQ(SumCrossEntropy(logits.to(at::kBFloat16), targets).scalar_type(), at::kFloat);
+  EXPECT_EQ(SumCrossEntropy(logits.to(at::kDouble), targets).scalar_type(), at::kDouble);
+  EXPECT_EQ(SumCrossEntropy(logits.narrow(0, 0, 0), targets.narrow(0, 0, 0)).item<double>(), 0);
+}
+
+}  // namespace
+}  // namespace medley

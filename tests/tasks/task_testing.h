@@ -1,0 +1,159 @@
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <memory>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "tests/tasks/all_tasks.h"
+#include "tests/tasks/word_tokenizer.h"
+
+namespace medley::tasks {
+
+inline std::vector<std::string> ControlLines() {
+  return {"The cat sleeps.", "A wall never moves.", "It rained all day, so we stayed at home.",
+          "One two three four five six seven eight nine ten one two three four five six seven eight nine ten "
+          "one two "
+          "three four five six seven eight nine ten."};
+}
+
+// A task with everything that it is built from.
+struct TaskUnderTest {
+  explicit TaskUnderTest(std::string_view name, std::int64_t size = 128, std::string variant = "default")
+      : entry(TaskNamed(name)), lines(ControlLines()) {
+    std::vector<std::string> texts = lines;
+    for (const TaskClass& any : AllTasks()) {
+      texts.insert(texts.end(), any.texts.begin(), any.texts.end());
+    }
+    tokenizer = std::make_unique<WordTokenizer>(texts);
+    std::map<std::string, double, std::less<>> options;
+    for (const OptionInfo& option : entry.spec->options) options.emplace(option.name, option.value);
+    task = entry.make({*tokenizer, {size, 16}, std::move(variant), options, lines});
+  }
+
+  // The texts of a constant, without their eos.
+  std::vector<std::string> Texts(std::string_view constant) const {
+    std::vector<std::string> texts;
+    const at::Tensor table = task->Constant(constant);
+    for (std::int64_t row = 0; row < table.size(0); ++row) {
+      std::vector<std::int64_t> ids;
+      for (std::int64_t i = 0; i < table.size(1); ++i) {
+        const std::int64_t id = table[row][i].item<std::int64_t>();
+        if (id != tokenizer->pad() && id != tokenizer->eos()) ids.push_back(id);
+      }
+      texts.push_back(tokenizer->Decode(ids));
+    }
+    return texts;
+  }
+  std::string TextOf(const at::Tensor& tokens, std::int64_t begin, std::int64_t end) const {
+    std::vector<std::int64_t> ids;
+    for (std::int64_t i = begin; i < end; ++i) ids.push_back(tokens[i].item<std::int64_t>());
+    return tokenizer->Decode(ids);
+  }
+
+  const TaskClass& entry;
+  std::vector<std::string> lines;
+  std::unique_ptr<WordTokenizer> tokenizer;
+  std::unique_ptr<Task> task;
+};
+
+using Carries = std::map<std::string, at::Tensor, std::less<>>;
+
+// Stands in for executor and model: remembers what a pass hands in and asks for.
+class FakePass final : public EvalPass {
+ public:
+  // Passes that see each other's carries are given the same `carries`.
+  FakePass(const TaskUnderTest& under_test, Batch batch, Carries* carries = nullptr)
+      : test_(under_test), batch_(std::move(batch)), carries_(carries != nullptr ? carries : &own_carries_) {}
+
+  const Batch& batch() const override { return batch_; }
+  at::Tensor Constant(std::string_view name) override {
+    constants.emplace(name);
+    return test_.task->Constant(name);
+  }
+  at::Tensor Pixels(std::string_view column) override {
+    return batch_.Column(column).to(at::kFloat).div_(255);
+  }
+  ModelInput Image(std::string_view name) override {
+    images.emplace(name);
+    const auto carried = carries_->find(name);
+    if (carried != carries_->end()) return {"images", carried->second, "carry:" + carried->first};
+    return {"images", Pixels(name), "batch:" + std::string(name)};
+  }
+  ModelOutputs Forward(const ModelInputs& given, const WantedOutputs& asked) override {
+    ++forwards;
+    inputs = given;
+    wanted.clear();
+    for (const auto output : asked) wanted.emplace(output);
+    ModelOutputs outputs;
+    if (wanted.count("image")) outputs["image"] = draw ? draw(*this) : at::rand_like(LastImage());
+    if (wanted.count("logits")) {
+      const at::Tensor targets = Input("tokens").flatten().index_select(0, Input("supervised"));
+      outputs["targets"] = targets;
+      outputs["logits"] = at::zeros({targets.size(0), test_.tokenizer->size()});
+    }
+    return outputs;
+  }
+  Generated Generate(const ModelInputs& prompt, const GenerateOptions&) override {
+    inputs = prompt;
+    return {answer(*this), {}};
+  }
+  void Carry(std::string_view name, at::Tensor value) override {
+    made.emplace(name);
+    carries_->insert_or_assign(std::string(name), std::move(value));
+  }
+  at::Tensor Carried(std::string_view name) override { return carries_->find(name)->second; }
+
+  const at::Tensor& Input(std::string_view name) const {
+    for (const ModelInput& input : inputs) {
+      if (input.name == name) return input.tensor;
+    }
+    throw Error("no input " + std::string(name));
+  }
+
+  at::Tensor LastImage() const {
+    at::Tensor image;
+    for (const ModelInput& input : inputs) {
+      if (input.name == "images") image = input.tensor;
+    }
+    return image;
+  }
+
+  std::function<at::Tensor(FakePass&)> draw;
+  std::function<std::vector<std::vector<std::int64_t>>(FakePass&)> answer;
+  ModelInputs inputs;
+  std::set<std::string> wanted, constants, images, made;
+  int forwards = 0;
+
+ private:
+  const TaskUnderTest& test_;
+  Batch batch_;
+  Carries own_carries_;
+  Carries* carries_;
+};
+
+class FakeEval final : public EvalContext {
+ public:
+  explicit FakeEval(const TaskUnderTest& under_test, std::int64_t piece = 5)
+      : test_(under_test), piece_(piece) {}
+  void ForEachPiece(const RowRange& rows, const std::function<void(EvalPass&)>& fn) override {
+    for (std::int64_t at = 0; at < rows.count; at += piece_) {
+      FakePass pass(test_,
+                    test_.task->Sample({rows.seed, rows.begin + at, std::min(piece_, rows.count - at)}));
+      pass.draw = draw;
+      pass.answer = answer;
+      fn(pass);
+    }
+  }
+  std::function<at::Tensor(FakePass&)> draw;
+  std::function<std::vector<std::vector<std::int64_t>>(FakePass&)> answer;
+
+ private:
+  const TaskUnderTest& test_;
+  std::int64_t piece_;
+};
+
+}  // namespace medley::tasks
