@@ -40,8 +40,8 @@ std::filesystem::path ConfigDirectory() {
     const std::filesystem::path directory = LibraryDirectory() / data / "medley" / "configs";
     if (std::filesystem::is_directory(directory)) return directory.lexically_normal();
   }
-  throw Error("medley's configs are missing: expected share/medley/configs beside " + LibraryDirectory().string() +
-              ". Install medley again");
+  throw Error("medley's configs are missing: expected share/medley/configs beside " +
+              LibraryDirectory().string() + ". Install medley again");
 }
 
 }  // namespace medley

@@ -1,7 +1,10 @@
-// What the programs are linked to: the same build must run with a libtorch that has CUDA and with one that has not.
+// What the programs are linked to: the same build must run with a libtorch that has CUDA and with one that
+// has not.
 #include <gtest/gtest.h>
 
+#include <filesystem>
 #include <string>
+#include <vector>
 
 #include "tests/tools/run_command.h"
 
@@ -11,9 +14,15 @@ namespace {
 using test::Medley;
 using test::Shell;
 
-constexpr const char* kTensorLibraries[] = {"libmedley.so", "medley/medley_verbs.so"};
-
 std::string Path(const std::string& library) { return MEDLEY_BUILD_DIR "/lib/" + library; }
+
+// Everything that is linked to libtorch: the library, the verbs and the plugins.
+std::vector<std::string> TensorLibraries() {
+  std::vector<std::string> files = {Path("libmedley.so"), Path("medley/medley_verbs.so")};
+  for (const auto& entry : std::filesystem::directory_iterator(Path("medley/plugins-1")))
+    files.push_back(entry.path());
+  return files;
+}
 
 TEST(Linking, LibmedleyNeedsTorchCpuAndC10) {
   const std::string needed = Shell("readelf -d " + Path("libmedley.so") + " | grep NEEDED").out;
@@ -22,13 +31,14 @@ TEST(Linking, LibmedleyNeedsTorchCpuAndC10) {
 }
 
 TEST(Linking, NothingNeedsCuda) {
-  for (const std::string library : kTensorLibraries) {
-    const std::string needed = Shell("readelf -d " + Path(library) + " | grep NEEDED").out;
+  for (const std::string& library : TensorLibraries()) {
+    const std::string needed = Shell("readelf -d " + library + " | grep NEEDED").out;
     ASSERT_FALSE(needed.empty()) << library;
     for (const char* cuda : {"cuda", "cudart", "cublas", "cudnn", "nvrtc"}) {
       EXPECT_EQ(needed.find(cuda), std::string::npos) << library << ":\n" << needed;
     }
-    const auto symbols = Shell("nm -D --undefined-only " + Path(library) + " | grep -E ' (cuda|cu[A-Z]|cublas|nvrtc)|4cuda'");
+    const auto symbols =
+        Shell("nm -D --undefined-only " + library + " | grep -E ' (cuda|cu[A-Z]|cublas|nvrtc)|4cuda'");
     EXPECT_EQ(symbols.out, "") << library;
   }
 }
@@ -44,10 +54,14 @@ TEST(Linking, TheCommandAndItsBaseLibraryKnowNoTorch) {
 
 // An empty entry would be the current directory.
 TEST(Linking, NoRunPathHasAnEmptyEntry) {
-  for (const std::string file : {"lib/libmedley_base.so", "lib/libmedley.so", "lib/medley/medley_verbs.so", "bin/medley"}) {
-    const std::string path = Shell("readelf -d " MEDLEY_BUILD_DIR "/" + file + " | sed -n 's/.*runpath: \\[\\(.*\\)\\]/\\1/p'").out;
+  for (const std::string file :
+       {"lib/libmedley_base.so", "lib/libmedley.so", "lib/medley/medley_verbs.so", "bin/medley"}) {
+    const std::string path =
+        Shell("readelf -d " MEDLEY_BUILD_DIR "/" + file + " | sed -n 's/.*runpath: \\[\\(.*\\)\\]/\\1/p'")
+            .out;
     EXPECT_NE(path, "") << file;
-    EXPECT_EQ((":" + path.substr(0, path.find('\n')) + ":").find("::"), std::string::npos) << file << ": " << path;
+    EXPECT_EQ((":" + path.substr(0, path.find('\n')) + ":").find("::"), std::string::npos)
+        << file << ": " << path;
   }
 }
 
@@ -59,7 +73,11 @@ void ExpectNoTorch(const std::string& arguments) {
   EXPECT_EQ(result.out.find("libc10"), std::string::npos) << arguments;
 }
 
-TEST(Linking, VersionOpensNoLibtorch) { ExpectNoTorch("version"); }
+TEST(Linking, PlainVerbsOpenNoLibtorch) {
+  ExpectNoTorch("version --json");
+  ExpectNoTorch("tasks --json");
+  ExpectNoTorch("validate " MEDLEY_SOURCE_DIR "/configs/runs/quickstart.json");
+}
 
 }  // namespace
 }  // namespace medley

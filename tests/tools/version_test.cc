@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <filesystem>
 #include <nlohmann/json.hpp>
 #include <vector>
 
@@ -54,6 +55,10 @@ TEST(Command, HelpIsNoError) {
   const auto result = Shell(Medley() + "version --help");
   EXPECT_EQ(result.code, 0);
   EXPECT_NE(result.out.find("--json"), std::string::npos);
+}
+
+TEST(Places, TheConfigsComeAlong) {
+  EXPECT_TRUE(std::filesystem::exists(ConfigDirectory() / "runs" / "quickstart.json"));
 }
 
 // Printed, not asserted: the machine may be busy.

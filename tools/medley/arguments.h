@@ -18,7 +18,8 @@ inline bool ParseArguments(CLI::App& app, int argc, char** argv) {
     std::cout << app.help();
     return false;
   } catch (const CLI::ParseError& error) {
-    throw InputError(app.get_name() + ": " + error.what() + " (" + app.get_name() + " --help says what is possible)");
+    throw InputError(app.get_name() + ": " + error.what() + " (" + app.get_name() +
+                     " --help says what is possible)");
   }
 }
 

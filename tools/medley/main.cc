@@ -87,7 +87,8 @@ int RunCommand(int argc, char** argv) {
   }
   if (verb.empty() || !IsVerb(verb)) {
     PrintHelp(std::cerr);
-    throw InputError(verb.empty() ? "say what to do: one of the verbs above" : "no such verb: '" + verb + "'");
+    throw InputError(verb.empty() ? "say what to do: one of the verbs above"
+                                  : "no such verb: '" + verb + "'");
   }
   const VerbFunction plain = FindPlainVerb(verb);
   return plain != nullptr ? plain(argc - 1, argv + 1) : RunTensorVerb(verb, argc - 1, argv + 1);
@@ -103,7 +104,8 @@ int main(int argc, char** argv) {
     std::cerr << "medley: " << error.what() << '\n';
     return static_cast<int>(error.code());
   } catch (const CLI::ParseError& error) {  // also --help, which is no error
-    return CLI::App().exit(error, std::cout, std::cerr) == 0 ? 0 : static_cast<int>(medley::ExitCode::kBadInput);
+    return CLI::App().exit(error, std::cout, std::cerr) == 0 ? 0
+                                                             : static_cast<int>(medley::ExitCode::kBadInput);
   } catch (const std::exception& error) {
     std::cerr << "medley: " << error.what() << '\n';
     return static_cast<int>(medley::ExitCode::kFailed);

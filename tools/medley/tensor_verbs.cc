@@ -22,11 +22,13 @@ int RunTensorVerb(std::string_view verb, [[maybe_unused]] int argc, [[maybe_unus
 }  // namespace medley
 
 // libtorch's errors carry pages of C++ stack: the command shows the message alone.
-extern "C" [[gnu::visibility("default")]] int medley_run_tensor_verb(const char* verb, int argc, char** argv) {
+extern "C" [[gnu::visibility("default")]] int medley_run_tensor_verb(const char* verb, int argc,
+                                                                     char** argv) {
   try {
     return medley::RunTensorVerb(verb, argc, argv);
   } catch (const c10::OutOfMemoryError& error) {
-    throw medley::Error(std::string("out of memory: ") + error.what_without_backtrace(), medley::ExitCode::kDoesNotFit);
+    throw medley::Error(std::string("out of memory: ") + error.what_without_backtrace(),
+                        medley::ExitCode::kDoesNotFit);
   } catch (const c10::Error& error) {
     throw medley::Error(std::string("libtorch: ") + error.what_without_backtrace());
   }

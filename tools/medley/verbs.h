@@ -2,8 +2,8 @@
 
 namespace medley {
 
-// One function a verb. argv[0] is the verb's name, argv[argc] is null. Returns the exit code; throws medley::Error.
-// What it prints on stdout is its result; everything else goes to stderr.
+// One function a verb. argv[0] is the verb's name, argv[argc] is null. Returns the exit code; throws
+// medley::Error. What it prints on stdout is its result; everything else goes to stderr.
 
 // Compiled into the command, without libtorch.
 int RunTasks(int argc, char** argv);

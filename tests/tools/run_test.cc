@@ -1,0 +1,220 @@
+// The verbs that train and use a model, as a user calls them, on a small run of the shipped tasks.
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <thread>
+
+#include <medley/train/checkpoint_files.h>
+
+#include "tests/report/scratch_directory.h"
+#include "tests/tools/run_command.h"
+
+namespace medley {
+namespace {
+
+namespace fs = std::filesystem;
+using test::CommandResult;
+using test::Medley;
+using test::Shell;
+
+const char* const kQuickstart = MEDLEY_SOURCE_DIR "/configs/runs/quickstart.json ";
+
+std::string Train(const fs::path& out, const std::string& more) {
+  std::string command = Medley() + "train " + kQuickstart + "--out " + out.string() + " threads=1 seed=5";
+  for (const char* task :
+       {"control", "arrow_to_gold", "position_qa", "zoom_agent", "zoom_gold", "zoom_halfway"}) {
+    command += " tasks." + std::string(task) + ".rows=2";
+  }
+  return command + " " + more + " 2>&1";
+}
+
+std::map<std::string, std::string> EndState(const fs::path& run) {
+  const fs::path checkpoint = ListCheckpoints(run).at(0).path;
+  std::map<std::string, std::string> state = {{"step", checkpoint.filename()}};
+  for (const char* name : {"model.safetensors", "optim.safetensors", "state.json"})
+    state[name] = HashText(ReadText(checkpoint / name));
+  state["metrics"] = HashText(ReadText(run / "metrics.jsonl"));
+  return state;
+}
+
+// Starts a command line in the background; `exec` makes the process the command itself.
+pid_t Start(const std::string& command) {
+  const pid_t child = ::fork();
+  if (child == 0) {
+    ::execl("/bin/sh", "sh", "-c", ("exec " + command).c_str(), nullptr);
+    ::_exit(127);
+  }
+  return child;
+}
+
+int Wait(pid_t child) {
+  int status = 0;
+  ::waitpid(child, &status, 0);
+  return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+bool WaitFor(const std::function<bool()>& condition) {
+  for (int i = 0; i < 1200; ++i) {
+    if (condition()) return true;
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  }
+  return false;
+}
+
+bool Says(const fs::path& log, const std::string& words) {
+  return ReadText(log).find(words) != std::string::npos;
+}
+
+TEST(RunCommand, TrainsEvaluatesGeneratesAndLeavesWhatItPromises) {
+  const ScratchDirectory scratch;
+  const fs::path run = scratch / "run";
+  const CommandResult trained = Shell(Train(run, "steps=6 eval.every=3 eval.rows=4 checkpoint.every=2"));
+  ASSERT_EQ(trained.code, 0) << trained.out;
+  EXPECT_NE(trained.out.find("share error"), std::string::npos);
+  EXPECT_EQ(trained.out.find('\r'), std::string::npos);  // not a terminal
+  EXPECT_EQ(trained.out.find('\x1b'), std::string::npos);
+  for (const char* name : {"config.resolved.json", "run.json", "metrics.jsonl", "timing.jsonl", "losses.csv",
+                           "log.txt", "LATEST"}) {
+    EXPECT_TRUE(fs::exists(run / name)) << name;
+  }
+  EXPECT_EQ(ReadText(run / "LATEST"), "step-00000006\n");
+
+  const CommandResult scored = Shell(Medley() + "eval " + run.string() + " --rows 8");
+  ASSERT_EQ(scored.code, 0) << scored.out;
+  const auto scores = nlohmann::json::parse(ReadText(run / "eval.json")).at("tasks");
+  EXPECT_EQ(scores.size(), 6u);
+  EXPECT_EQ(scores.at("position_qa").at("better"), "higher");
+  EXPECT_EQ(scores.at("position_qa").at("chance"), 0.5);
+  EXPECT_EQ(scores.at("control").at("trivial").size(), 1u);
+  for (const auto& [task, score] : scores.items()) {
+    EXPECT_EQ(score.at("rows"), 8) << task;
+    EXPECT_LE(score.at("low"), score.at("value")) << task;
+    EXPECT_LE(score.at("value"), score.at("high")) << task;
+    EXPECT_EQ(fs::exists(run / ("sheet-" + task + ".png")), task != "position_qa") << task;
+  }
+
+  ASSERT_EQ(Shell(Medley() + "sample zoom_gold --rows 2 --out " + (scratch / "s.png").string() +
+                  " --pictures " + (scratch / "p").string())
+                .code,
+            0);
+  const std::string generate =
+      Medley() + "generate " + run.string() + " --prompt 'Zoom in on the gold.' --image ";
+  EXPECT_EQ(
+      Shell(generate + (scratch / "p/image-1.png").string() + " --out " + (scratch / "g.png").string()).code,
+      0);
+  EXPECT_TRUE(fs::exists(scratch / "g.png"));
+  const CommandResult refused = Shell(generate + (scratch / "s.png").string() + " 2>&1");
+  EXPECT_EQ(refused.code, 2);
+  EXPECT_NE(refused.out.find("this model looks at 128 x 128"), std::string::npos) << refused.out;
+}
+
+TEST(RunCommand, ASampleMarksWhatIsLearned) {
+  const ScratchDirectory scratch;
+  const CommandResult sample =
+      Shell(Medley() + "sample position_qa --rows 3 --out " + (scratch / "s.png").string());
+  ASSERT_EQ(sample.code, 0);
+  EXPECT_NE(sample.out.find("pass gold_side"), std::string::npos);
+  EXPECT_NE(sample.out.find("<eos>]"), std::string::npos) << sample.out;
+  EXPECT_EQ(Shell(Medley() + "sample nosuch 2>&1").code, 2);
+  EXPECT_EQ(Shell(Medley() + "sample control --variant nosuch 2>&1").code, 2);
+}
+
+TEST(RunCommand, KilledAndInterruptedRunsResumeToTheSameEnd) {
+  const ScratchDirectory scratch;
+  const std::string settings = "steps=16 checkpoint.every=2 eval.every=4 eval.rows=2";
+  ASSERT_EQ(Shell(Train(scratch / "whole", settings)).code, 0);
+  const auto expected = EndState(scratch / "whole");
+  for (const int signal : {SIGKILL, SIGINT}) {
+    const fs::path run = scratch / ("run" + std::to_string(signal));
+    const pid_t child = Start(Train(run, settings) + " >/dev/null");
+    ASSERT_TRUE(WaitFor([&] { return Says(run / "log.txt", "saved step 4"); }));
+    ::kill(child, signal);
+    EXPECT_EQ(Wait(child), signal == SIGKILL ? 128 + SIGKILL : 130);
+    const CommandResult resumed = Shell(Medley() + "resume " + run.string() + " 2>&1");
+    EXPECT_EQ(resumed.code, 0) << resumed.out;
+    EXPECT_NE(resumed.out.find("restored step"), std::string::npos) << resumed.out;
+    EXPECT_EQ(resumed.out.find("stale") != std::string::npos, signal == SIGKILL) << resumed.out;
+    EXPECT_EQ(EndState(run), expected);
+  }
+}
+
+TEST(RunCommand, ASecondProcessAndASecondRunAreRefused) {
+  const ScratchDirectory scratch;
+  const fs::path run = scratch / "run";
+  const pid_t child = Start(Train(run, "steps=100000") + " >/dev/null");
+  ASSERT_TRUE(
+      WaitFor([&] { return fs::exists(run / "metrics.jsonl") && fs::file_size(run / "metrics.jsonl") > 0; }));
+  const std::string holder = "in use by process " + std::to_string(child);
+  const CommandResult train = Shell(Train(run, "")),
+                      resume = Shell(Medley() + "resume " + run.string() + " 2>&1");
+  EXPECT_EQ(train.code, 2);
+  EXPECT_NE(train.out.find(holder), std::string::npos) << train.out;
+  EXPECT_EQ(resume.code, 2);
+  EXPECT_NE(resume.out.find(holder), std::string::npos) << resume.out;
+  ::kill(child, SIGTERM);
+  EXPECT_EQ(Wait(child), 130);
+  const CommandResult again = Shell(Train(run, ""));
+  EXPECT_EQ(again.code, 2);
+  EXPECT_NE(again.out.find("medley resume"), std::string::npos) << again.out;
+}
+
+TEST(RunCommand, DamagedCheckpointsAreNamedAndTheOlderOneIsUsed) {
+  const ScratchDirectory scratch;
+  const fs::path run = scratch / "run";
+  ASSERT_EQ(Shell(Train(run, "steps=6 checkpoint.every=2 checkpoint.keep=5")).code, 0);
+  const auto expected = EndState(run);
+  std::string model = ReadText(run / "step-00000006/model.safetensors");
+  model[model.size() / 2] ^= 16;
+  WriteText(run / "step-00000006/model.safetensors", model);
+  fs::remove(run / "step-00000004/state.json");
+  const CommandResult resumed = Shell(Medley() + "resume " + run.string() + " 2>&1");
+  EXPECT_EQ(resumed.code, 0) << resumed.out;
+  EXPECT_NE(resumed.out.find("step-00000006/model.safetensors was damaged"), std::string::npos)
+      << resumed.out;
+  EXPECT_NE(resumed.out.find("step-00000004/state.json is missing"), std::string::npos) << resumed.out;
+  EXPECT_NE(resumed.out.find("restored step 2"), std::string::npos) << resumed.out;
+  EXPECT_EQ(EndState(run), expected);
+}
+
+// ulimit -f stands in for a full disk: blocks of 1 KiB, enough for the logs and not for the weights.
+TEST(RunCommand, AFullDiskEndsTheRunOnlyAfterThreeFailedSaves) {
+  const ScratchDirectory scratch;
+  const fs::path run = scratch / "run";
+  ASSERT_EQ(Shell(Train(run, "steps=2 checkpoint.every=2")).code, 0);
+  const CommandResult full =
+      Shell("bash -c 'ulimit -f 200; " + Medley() + "resume " + run.string() + " --steps 50' 2>&1");
+  EXPECT_EQ(full.code, 1) << full.out;
+  EXPECT_NE(full.out.find("step 4 was not saved"), std::string::npos) << full.out;
+  EXPECT_NE(full.out.find("step 6 was not saved"), std::string::npos) << full.out;
+  EXPECT_NE(full.out.find("File too large"), std::string::npos) << full.out;
+  EXPECT_EQ(ListCheckpoints(run).at(0).step, 2);
+  EXPECT_EQ(Shell(Medley() + "resume " + run.string() + " --steps 4 2>&1").code, 0);
+}
+
+TEST(RunCommand, AChangedModelConfigIsRefusedAtAResume) {
+  const ScratchDirectory scratch;
+  const fs::path model = scratch / "model.json";
+  fs::copy(MEDLEY_SOURCE_DIR "/configs/models/agent-tiny.json", model);
+  const fs::path run = scratch / "run";
+  ASSERT_EQ(Shell(Train(run, "steps=1 model=" + model.string())).code, 0);
+  WriteText(model, ReadText(model) + "\n");
+  const CommandResult resumed = Shell(Medley() + "resume " + run.string() + " --steps 2 2>&1");
+  EXPECT_EQ(resumed.code, 2) << resumed.out;
+  EXPECT_NE(resumed.out.find("not the file that the run began with"), std::string::npos) << resumed.out;
+}
+
+TEST(RunCommand, CudaWithoutAGpuIsRefusedInWords) {
+  const ScratchDirectory scratch;
+  if (fs::exists("/dev/nvidiactl")) GTEST_SKIP() << "there is a GPU";
+  const CommandResult result = Shell(Train(scratch / "run", "steps=1 device=cuda"));
+  EXPECT_EQ(result.code, 2) << result.out;
+  EXPECT_NE(result.out.find("cuda"), std::string::npos) << result.out;
+}
+
+}  // namespace
+}  // namespace medley
