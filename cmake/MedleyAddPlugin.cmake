@@ -7,6 +7,10 @@
 include_guard(GLOBAL)
 include(GNUInstallDirs)
 
+# Whatever the umask, here and below: medley refuses a plugin that others may write to, and one in such a directory.
+set(CMAKE_INSTALL_DEFAULT_DIRECTORY_PERMISSIONS
+    OWNER_READ OWNER_WRITE OWNER_EXECUTE GROUP_READ GROUP_EXECUTE WORLD_READ WORLD_EXECUTE)
+
 function(medley_add_plugin name)
   cmake_parse_arguments(arg "" "DESTINATION" "SOURCES;LIBRARIES;DEFINITIONS" ${ARGN})
   add_library(${name} MODULE ${arg_SOURCES} ${arg_UNPARSED_ARGUMENTS})
@@ -35,4 +39,6 @@ function(medley_add_plugin name)
       LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/lib/medley/plugins-1)
     install(TARGETS ${name} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/medley/plugins-1)
   endif()
+  add_custom_command(TARGET ${name} POST_BUILD VERBATIM
+    COMMAND chmod go-w $<TARGET_FILE:${name}> $<TARGET_FILE_DIR:${name}>)
 endfunction()

@@ -11,25 +11,58 @@ set(MEDLEY_TORCH_MINIMUM 2.11.0)  # the version that tools/setup installs and th
 set(_medley_fix "Run tools/setup (it makes .venv with torch ${MEDLEY_TORCH_MINIMUM}), or name another libtorch:
   cmake -DMEDLEY_TORCH_ROOT=<folder with include/ and lib/> ...")
 set(_medley_passed_over "")
+set(_medley_cmake ${CMAKE_CURRENT_LIST_DIR})
+
+# Sets `reason` to why a program cannot use libtorch in `root`, "" where it can, and caches what the library says of itself.
+# A library is asked once.
+function(_medley_probe_torch root library_dir version reason)
+  set(${reason} "" PARENT_SCOPE)
+  file(TIMESTAMP ${library_dir}/libtorch_cpu.so stamp)
+  if(MEDLEY_TORCH_PROBED STREQUAL "${library_dir} ${stamp}")
+    return()
+  endif()
+  message(STATUS "Checking libtorch: ${root}")
+  unset(MEDLEY_TORCH_PROBE_RUN CACHE)
+  unset(MEDLEY_TORCH_PROBE_BUILT CACHE)
+  try_run(MEDLEY_TORCH_PROBE_RUN MEDLEY_TORCH_PROBE_BUILT
+    ${CMAKE_BINARY_DIR}/CMakeFiles/medley_torch_probe ${_medley_cmake}/medley_torch_probe.cc
+    CMAKE_FLAGS "-DINCLUDE_DIRECTORIES=${root}/include;${root}/include/torch/csrc/api/include"
+    LINK_LIBRARIES ${library_dir}/libtorch_cpu.so ${library_dir}/libc10.so
+    CXX_STANDARD 20 CXX_STANDARD_REQUIRED ON
+    COMPILE_OUTPUT_VARIABLE built RUN_OUTPUT_VARIABLE said)
+  string(REGEX MATCH "TORCH_VERSION=([0-9.]+)" ignored "${said}")
+  if(NOT MEDLEY_TORCH_PROBE_BUILT)
+    set(${reason} "a ten-line program cannot be linked to it:\n${built}" PARENT_SCOPE)
+  elseif(NOT MEDLEY_TORCH_PROBE_RUN STREQUAL "0")
+    set(${reason} "a program linked to it does not run (a CUDA wheel needs its nvidia-cuda-runtime and nvidia-cuda-cupti \
+packages even on the CPU):\n${said}" PARENT_SCOPE)
+  elseif(CMAKE_MATCH_1 AND NOT CMAKE_MATCH_1 STREQUAL version)
+    set(${reason} "its headers are ${version}, its library is ${CMAKE_MATCH_1}: two versions are mixed" PARENT_SCOPE)
+  else()
+    string(REGEX REPLACE "[\n;]" " " said "${said}")  # a cache entry is one line
+    set(MEDLEY_TORCH_PROBED "${library_dir} ${stamp}" CACHE INTERNAL "")
+    set(MEDLEY_TORCH_SAID "${said}" CACHE INTERNAL "")
+  endif()
+endfunction()
 
 # Sets `reason` to why libtorch in `root` cannot be used; "" where it can, and then `library_dir` too.
 function(_medley_check_torch root reason library_dir)
-  set(${reason} "" PARENT_SCOPE)
-  find_library(found torch_cpu PATHS ${root}/lib ${root}/lib64 ${root}/lib/${CMAKE_LIBRARY_ARCHITECTURE}
-               NO_DEFAULT_PATH NO_CACHE)
+  medley_torch_library_dir(${root} dir)
   medley_torch_header_version(${root} version)
-  if(NOT found OR NOT version)
+  if(NOT dir OR NOT version OR NOT EXISTS ${dir}/libc10.so)
     set(${reason} "there is no libtorch with headers" PARENT_SCOPE)
     return()
   endif()
-  get_filename_component(dir ${found} DIRECTORY)
   set(${library_dir} ${dir} PARENT_SCOPE)
   file(STRINGS ${dir}/libc10.so new_abi REGEX "__cxx11" LIMIT_COUNT 1)
   if(version VERSION_LESS MEDLEY_TORCH_MINIMUM)
-    set(${reason} "it is ${version}, medley needs ${MEDLEY_TORCH_MINIMUM} or newer" PARENT_SCOPE)
+    set(why "it is ${version}, medley needs ${MEDLEY_TORCH_MINIMUM} or newer")
   elseif(NOT new_abi)
-    set(${reason} "it was built with the old C++ ABI (_GLIBCXX_USE_CXX11_ABI=0), medley needs 1" PARENT_SCOPE)
+    set(why "it was built with the old C++ ABI (_GLIBCXX_USE_CXX11_ABI=0), medley needs 1")
+  else()
+    _medley_probe_torch(${root} ${dir} ${version} why)
   endif()
+  set(${reason} "${why}" PARENT_SCOPE)
 endfunction()
 
 # Takes the first usable root of ARGN unless one was taken before.
@@ -97,35 +130,6 @@ set(MEDLEY_TORCH_FOUND ${_medley_root} CACHE INTERNAL "")
 set(MEDLEY_TORCH_FOUND_WHERE ${_medley_where} CACHE INTERNAL "")
 medley_torch_header_version(${MEDLEY_TORCH_ROOT} MEDLEY_TORCH_VERSION)
 
-# What the library says of itself, and whether a program that uses it runs. Once for each library.
-file(TIMESTAMP ${MEDLEY_TORCH_LIBRARY_DIR}/libtorch_cpu.so _stamp)
-set(_key "${MEDLEY_TORCH_LIBRARY_DIR} ${_stamp}")
-if(NOT MEDLEY_TORCH_PROBED STREQUAL _key)
-  message(STATUS "Checking libtorch: ${MEDLEY_TORCH_ROOT}")
-  unset(MEDLEY_TORCH_PROBE_RUN CACHE)
-  unset(MEDLEY_TORCH_PROBE_BUILT CACHE)
-  try_run(MEDLEY_TORCH_PROBE_RUN MEDLEY_TORCH_PROBE_BUILT
-    ${CMAKE_BINARY_DIR}/CMakeFiles/medley_torch_probe ${CMAKE_CURRENT_LIST_DIR}/medley_torch_probe.cc
-    CMAKE_FLAGS "-DINCLUDE_DIRECTORIES=${MEDLEY_TORCH_ROOT}/include;${MEDLEY_TORCH_ROOT}/include/torch/csrc/api/include"
-    LINK_LIBRARIES ${MEDLEY_TORCH_LIBRARY_DIR}/libtorch_cpu.so ${MEDLEY_TORCH_LIBRARY_DIR}/libc10.so
-    CXX_STANDARD 20 CXX_STANDARD_REQUIRED ON
-    COMPILE_OUTPUT_VARIABLE _built RUN_OUTPUT_VARIABLE _said)
-  if(NOT MEDLEY_TORCH_PROBE_BUILT)
-    message(FATAL_ERROR "A ten-line program cannot be linked to ${MEDLEY_TORCH_ROOT}:\n${_built}\n${_medley_fix}")
-  elseif(NOT MEDLEY_TORCH_PROBE_RUN STREQUAL "0")
-    message(FATAL_ERROR "A program linked to ${MEDLEY_TORCH_ROOT} does not run:\n${_said}\n"
-      "A CUDA wheel needs its nvidia-cuda-runtime and nvidia-cuda-cupti packages even on the CPU. ${_medley_fix}")
-  endif()
-  string(REGEX REPLACE "[\n;]" " " _said "${_said}")  # a cache entry is one line
-  set(MEDLEY_TORCH_PROBED "${_key}" CACHE INTERNAL "")
-  set(MEDLEY_TORCH_SAID "${_said}" CACHE INTERNAL "")
-endif()
-
-string(REGEX MATCH "TORCH_VERSION=([0-9.]+)" _ignored "${MEDLEY_TORCH_SAID}")
-if(CMAKE_MATCH_1 AND NOT CMAKE_MATCH_1 STREQUAL MEDLEY_TORCH_VERSION)
-  message(FATAL_ERROR "libtorch's headers in ${MEDLEY_TORCH_ROOT} are ${MEDLEY_TORCH_VERSION}, its library is ${CMAKE_MATCH_1}: "
-    "two versions are mixed. ${_medley_fix}")
-endif()
 string(REGEX MATCH "BLAS_INFO=([A-Za-z0-9_]+)" _ignored "${MEDLEY_TORCH_SAID}")
 set(MEDLEY_TORCH_BLAS "${CMAKE_MATCH_1}")
 if(MEDLEY_TORCH_BLAS STREQUAL "")

@@ -29,3 +29,15 @@ function(medley_torch_header_version root result)
   endforeach()
   set(${result} "${version}" PARENT_SCOPE)
 endfunction()
+
+# The directory with libtorch_cpu.so of `root`, "" where there is none.
+function(medley_torch_library_dir root result)
+  set(${result} "" PARENT_SCOPE)
+  unset(found)  # else nothing is looked for
+  find_library(found torch_cpu PATHS ${root}/lib ${root}/lib64 ${root}/lib/${CMAKE_LIBRARY_ARCHITECTURE}
+               NO_DEFAULT_PATH NO_CACHE)
+  if(found)
+    get_filename_component(dir ${found} DIRECTORY)
+    set(${result} ${dir} PARENT_SCOPE)
+  endif()
+endfunction()

@@ -19,5 +19,18 @@ std::string DidYouMean(std::string_view name, const std::vector<std::string>& ca
 
 // "a, b, c"
 std::string JoinNames(const std::vector<std::string>& names, std::string_view separator = ", ");
+// "a, b, c" or "none", for any range of names; of a map, its keys.
+template <typename Names>
+std::string Listed(const Names& names) {
+  std::vector<std::string> list;
+  for (const auto& name : names) {
+    if constexpr (requires { name.first; }) {
+      list.emplace_back(name.first);
+    } else {
+      list.emplace_back(name);
+    }
+  }
+  return list.empty() ? "none" : JoinNames(list);
+}
 
 }  // namespace medley

@@ -6,6 +6,7 @@
 #include <medley/base/error.h>
 #include <medley/base/files.h>
 #include <medley/base/suggest.h>
+#include <medley/config/input_files.h>
 #include <medley/config/readers.h>
 #include <medley/model/agent/agent_config.h>
 
@@ -124,16 +125,17 @@ void CheckModelFits(ConfigFile& file, const TaskInfo& task) {
   check(task.outputs, AgentOutputNames(), "asks for");
 }
 
-void CheckControlText(ConfigFile& file, const std::filesystem::path& path) {
-  if (path.empty() || !FileProblem(path).empty()) return;  // reported
-  try {
-    const std::string text = ReadFile(path);
-    if (text.find_first_not_of(" \t\r\n") == std::string::npos) {
-      file.FailAt({"control_text"}, DisplayPath(path) + " is empty; expected one item a line");
-    }
-  } catch (const InputError& error) {
-    file.FailAt({"control_text"}, error.what());
-  }
+// Files that are read later, by what is built from them.
+void CheckInputFiles(ConfigFile& file, const RunConfig& run) {
+  const auto check = [&](const Path& key, const std::filesystem::path& path, bool is_there,
+                         std::string (*problem_of)(const std::filesystem::path&)) {
+    if (path.empty() || !is_there) return;  // reported
+    if (const std::string problem = problem_of(path); !problem.empty()) file.FailAt(key, problem);
+  };
+  check({"tokenizer"}, run.tokenizer, FileProblem(run.tokenizer).empty(), TokenizerProblem);
+  check({"control_text"}, run.control_text, FileProblem(run.control_text).empty(), ControlTextProblem);
+  check({"init_from", "run"}, run.init_from.run, DirectoryProblem(run.init_from.run).empty(),
+        RunDirectoryProblem);
 }
 
 template <typename Config>
@@ -161,7 +163,7 @@ CheckedRun CheckRun(const std::filesystem::path& config, const std::vector<std::
   if (file.root()) {
     const TaskCheck tasks(file, registry);
     for (const auto& [name, settings] : checked.run.tasks) tasks.Check(name, settings);
-    CheckControlText(file, checked.run.control_text);
+    CheckInputFiles(file, checked.run);
 
     AgentConfig model;
     ReadReferred(checked.run.model, diagnostics, model);

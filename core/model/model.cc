@@ -13,6 +13,15 @@ at::Tensor ForwardContext::Shared(const std::string&, const Fn& fn) { return fn(
 
 std::uint64_t ForwardContext::Seed(std::string_view) { return 0; }
 
+RowRange ForwardContext::Rows() const { return {}; }
+
 Model::~Model() = default;
+
+at::ScalarType FloatTypeOf(const Model& model) {
+  for (const Parameter& parameter : model.parameters()) {
+    if (parameter.tensor.is_floating_point()) return parameter.tensor.scalar_type();
+  }
+  return at::kFloat;
+}
 
 }  // namespace medley

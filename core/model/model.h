@@ -2,6 +2,7 @@
 
 #include <ATen/core/Tensor.h>
 
+#include <cstdint>
 #include <functional>
 #include <map>
 #include <memory>
@@ -9,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-#include <medley/task/batch.h>
+#include <medley/base/rows.h>
 
 namespace medley {
 
@@ -35,8 +36,12 @@ class ForwardContext {
                            const std::function<at::Tensor(const at::Tensor&)>& fn);
   // The value of fn, made once for a key in the micro-batch where that is possible. Never inside Layer.
   virtual at::Tensor Shared(const std::string& key, const Fn& fn);
-  // A seed that is the same whenever the same rows run the same site of the same pass.
+  // The seed of a site of the pass, or of the encoding around it: the same for all rows of the task. What is
+  // random in row i of a forward takes CombineSeeds(Seed(site), Rows().begin + i), so that it depends on
+  // neither micro-batch nor mode.
   virtual std::uint64_t Seed(std::string_view site);
+  // The rows of this forward; none outside of training.
+  virtual RowRange Rows() const;
 };
 
 struct Parameter {
@@ -84,5 +89,8 @@ class Model {
   // Moves every parameter to a device or another floating type (float64: gradient tests), in place.
   virtual void To(at::Device device, at::ScalarType dtype) = 0;
 };
+
+// What the model computes in: the type of its first floating parameter, float without any.
+at::ScalarType FloatTypeOf(const Model& model);
 
 }  // namespace medley

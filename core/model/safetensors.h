@@ -29,6 +29,5 @@ std::int64_t SafetensorsSize(const std::vector<Parameter>& tensors,
 // checked against the file's size before memory is asked for. Throws InputError that names the file and the
 // tensor.
 std::map<std::string, at::Tensor> ReadSafetensors(const std::filesystem::path& file);
-std::map<std::string, std::string> ReadSafetensorsMetadata(const std::filesystem::path& file);
 
 }  // namespace medley

@@ -70,18 +70,6 @@ class Reader {
     return tensors;
   }
 
-  std::map<std::string, std::string> Metadata() const {
-    std::map<std::string, std::string> metadata;
-    const auto found = header_.find("__metadata__");
-    if (found == header_.end()) return metadata;
-    if (!found->is_object()) Fail("has a __metadata__ that is no object");
-    for (const auto& [key, value] : found->items()) {
-      if (!value.is_string()) Fail("has a __metadata__ whose '" + key + "' is no string");
-      metadata[key] = value.get<std::string>();
-    }
-    return metadata;
-  }
-
  private:
   [[noreturn]] void Fail(const std::string& what) const {
     throw InputError(DisplayPath(path_) + ": not a good safetensors file: it " + what);
@@ -100,7 +88,17 @@ class Reader {
     if (text.empty() || text.front() != '{') Fail("has a header that does not start with '{'");
     data_ = static_cast<std::int64_t>(length) + 8;
     header_ = Parse(text);
-    Metadata();
+    CheckMetadata();
+  }
+
+  // Nobody here reads it; a file that breaks the format is refused all the same.
+  void CheckMetadata() const {
+    const auto found = header_.find("__metadata__");
+    if (found == header_.end()) return;
+    if (!found->is_object()) Fail("has a __metadata__ that is no object");
+    for (const auto& [key, value] : found->items()) {
+      if (!value.is_string()) Fail("has a __metadata__ whose '" + key + "' is no string");
+    }
   }
 
   // The library keeps the last of two equal keys and nests as deep as memory allows: both are refused here.
@@ -222,10 +220,6 @@ std::optional<at::ScalarType> SafetensorsType(std::string_view name) {
 
 std::map<std::string, at::Tensor> ReadSafetensors(const std::filesystem::path& file) {
   return Reader(file).Tensors();
-}
-
-std::map<std::string, std::string> ReadSafetensorsMetadata(const std::filesystem::path& file) {
-  return Reader(file).Metadata();
 }
 
 }  // namespace medley

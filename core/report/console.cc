@@ -18,12 +18,6 @@ constexpr milliseconds kRepaint{100};
 constexpr seconds kPlainLine{10};
 constexpr std::size_t kDefaultColumns = 80;
 
-std::size_t TerminalColumns(std::FILE* out) {
-  winsize size{};
-  if (::ioctl(::fileno(out), TIOCGWINSZ, &size) != 0 || size.ws_col == 0) return kDefaultColumns;
-  return size.ws_col;
-}
-
 std::shared_ptr<spdlog::logger> OpenLog(const std::filesystem::path& file) {
   if (file.empty()) return nullptr;
   try {
@@ -71,19 +65,25 @@ void Console::Warn(const std::string& line) {
   if (log_) log_->warn(line);
 }
 
+std::size_t Console::columns() const {
+  winsize size{};
+  if (::ioctl(::fileno(out_), TIOCGWINSZ, &size) != 0 || size.ws_col == 0) return kDefaultColumns;
+  return size.ws_col;
+}
+
 void Console::Paint(const std::string& line) {
-  const std::size_t columns = TerminalColumns(out_);
+  const std::size_t width = columns();
   std::string visible = line;
-  if (visible.size() >= columns) visible.resize(columns - 1);  // a full last column would scroll
+  if (visible.size() >= width) visible.resize(width - 1);  // a full last column would scroll
   std::fprintf(out_, "\r%s\x1b[K", visible.c_str());
   std::fflush(out_);
   status_shown_ = true;
 }
 
-void Console::Status(const std::string& line) {
+void Console::Status(const std::string& line, const std::string& on_terminal) {
   const auto now = Clock::now();
   if (terminal_ && now - last_paint_ >= kRepaint) {
-    Paint(line);
+    Paint(on_terminal.empty() ? line : on_terminal);
     last_paint_ = now;
   }
   if (now - last_line_ < kPlainLine) return;

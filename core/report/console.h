@@ -1,6 +1,7 @@
 #pragma once
 
 #include <chrono>
+#include <cstddef>
 #include <cstdio>
 #include <filesystem>
 #include <memory>
@@ -28,8 +29,11 @@ class Console {
   void Say(const std::string& line);
   // For trouble that the run survives.
   void Warn(const std::string& line);
-  void Status(const std::string& line);
+  // A terminal shows `on_terminal` where it is given.
+  void Status(const std::string& line, const std::string& on_terminal = "");
   bool terminal() const { return terminal_; }
+  // Of the terminal; 80 where it does not tell.
+  std::size_t columns() const;
 
  private:
   void Paint(const std::string& line);

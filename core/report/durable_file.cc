@@ -34,9 +34,11 @@ int OpenRetrying(const fs::path& path, int flags, mode_t mode = 0) {
 
 }  // namespace
 
+FileError::~FileError() = default;
+
 void ThrowFileError(std::string_view doing, const fs::path& path, int error_number) {
-  throw Error("cannot " + std::string(doing) + " " + path.string() + ": " +
-              std::generic_category().message(error_number));
+  const std::string words = std::generic_category().message(error_number);
+  throw FileError("cannot " + std::string(doing) + " " + path.string() + ": " + words, error_number);
 }
 
 void WriteAll(int fd, const void* data, std::size_t size, const fs::path& path) {

@@ -6,6 +6,8 @@
 #include <string>
 #include <string_view>
 
+#include <medley/base/error.h>
+
 namespace medley {
 
 // Small steps of file work whose every return value is checked: EINTR and short writes are loops, and
@@ -33,6 +35,17 @@ class NewFile {
   int fd_ = -1;
 };
 
+// What the system said to a file operation: who reads a file can tell a missing one from a disk in trouble.
+class FileError : public Error {
+ public:
+  FileError(const std::string& message, int number) : Error(message), number_(number) {}
+  ~FileError() override;
+
+  int number() const { return number_; }  // errno
+
+ private:
+  int number_;
+};
 [[noreturn]] void ThrowFileError(std::string_view doing, const std::filesystem::path& path, int error_number);
 
 // Writes all of it or throws; returns only then.

@@ -12,12 +12,20 @@ namespace fs = std::filesystem;
 using nlohmann::ordered_json;
 
 constexpr const char* kMetrics = "metrics.jsonl";
-constexpr const char* kTiming = "timing.jsonl";
 constexpr const char* kLosses = "losses.csv";
 
 std::int64_t OffsetOf(const LogOffsets& offsets, const std::string& name) {
   const auto found = offsets.find(name);
   return found == offsets.end() ? 0 : found->second;
+}
+
+// A log that became shorter keeps the whole lines that it still has.
+std::int64_t WholeLines(const fs::path& path, std::int64_t most) {
+  std::ifstream file(path, std::ios::binary);
+  std::int64_t kept = 0;
+  for (std::string line; kept < most && std::getline(file, line) && !file.eof();)
+    kept += static_cast<std::int64_t>(line.size()) + 1;
+  return std::min(kept, most);
 }
 
 // JSON has no NaN and no infinity; nlohmann writes both as null.
@@ -119,7 +127,8 @@ std::int64_t StepRecord::rows() const {
 Metrics::Metrics(const fs::path& directory, const std::vector<std::string>& tasks, const LogOffsets& offsets)
     : tasks_(tasks) {
   metrics_ = std::make_unique<AppendFile>(directory / kMetrics, OffsetOf(offsets, kMetrics));
-  timing_ = std::make_unique<AppendFile>(directory / kTiming, OffsetOf(offsets, kTiming));
+  const std::int64_t kept = WholeLines(directory / kTimingLog, OffsetOf(offsets, kTimingLog));
+  timing_ = std::make_unique<AppendFile>(directory / kTimingLog, kept);
   losses_ = std::make_unique<AppendFile>(directory / kLosses, 0);
   RewriteLosses();
 }

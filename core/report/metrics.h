@@ -42,6 +42,8 @@ struct StepRecord {
 };
 
 // Committed lengths of the logs, by file name.
+inline constexpr const char* kTimingLog = "timing.jsonl";  // for people alone: not needed to go on
+
 using LogOffsets = std::map<std::string, std::int64_t>;
 
 // metrics.jsonl (deterministic, every step once), timing.jsonl (everything else), losses.csv (a column a

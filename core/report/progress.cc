@@ -1,6 +1,9 @@
 #include <medley/report/progress.h>
 
 #include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstdio>
 
 #include <medley/report/table.h>
 
@@ -9,6 +12,25 @@ namespace {
 
 constexpr double kForget = 0.95;  // how much of the past is kept a step
 constexpr double kLossForget = 0.9;
+constexpr std::size_t kLongestName = 24, kShortestName = 3;
+
+// "zoom_gold" is "zgold": the last word is what tells tasks apart.
+std::string ShortName(const std::string& task) {
+  std::string name;
+  std::size_t begin = 0;
+  for (std::size_t end; (end = task.find('_', begin)) != std::string::npos; begin = end + 1)
+    name += task.substr(begin, std::min<std::size_t>(end - begin, 1));
+  return name + task.substr(begin);
+}
+
+// Two digits: ".12", "3.4", "120".
+std::string ShortNumber(double value) {
+  std::array<char, 32> buffer{};
+  const bool whole = std::abs(value) >= 99.5 && std::abs(value) < 1e6;
+  std::snprintf(buffer.data(), buffer.size(), whole ? "%.0f" : "%.2g", value);
+  const std::string text = buffer.data();
+  return text.rfind("0.", 0) == 0 ? text.substr(1) : text;
+}
 
 }  // namespace
 
@@ -40,12 +62,27 @@ double Progress::SecondsLeft() const {
   return std::min(steps_left, std::max(0.0, most_seconds_ - passed.count()));
 }
 
-std::string Progress::Line() const {
-  std::string line = "step " + std::to_string(step_) + "/" + std::to_string(total_);
-  line += ", " + FormatSeconds(SecondsLeft()) + " left, " + FormatNumber(RowsPerSecond()) + " rows/s";
-  line += ", memory " + FormatBytes(static_cast<double>(memory_now_));
-  line += " (peak " + FormatBytes(static_cast<double>(memory_peak_)) + "):";
+std::string Progress::ShortLosses(std::size_t longest_name) const {
+  std::string line = std::to_string(step_) + "/" + std::to_string(total_);
+  for (const auto& [task, loss] : losses_)
+    line += " " + ShortName(task).substr(0, longest_name) + " " + ShortNumber(loss);
+  return line;
+}
+
+std::string Progress::Line(std::size_t columns) const {
+  std::string line = "step " + std::to_string(step_) + "/" + std::to_string(total_) + ":";
   for (const auto& [task, loss] : losses_) line += "  " + task + " " + FormatNumber(loss);
+  for (std::size_t name = kLongestName; line.size() >= columns && name >= kShortestName; --name)
+    line = ShortLosses(name);
+  const char* separator = "; ";
+  for (const std::string& piece :
+       {FormatSeconds(SecondsLeft()) + " left", FormatNumber(RowsPerSecond()) + " rows/s",
+        "memory " + FormatBytes(static_cast<double>(memory_now_)) + " (peak " +
+            FormatBytes(static_cast<double>(memory_peak_)) + ")"}) {
+    if (columns - std::min(columns, line.size()) <= piece.size() + 2) break;
+    line += separator + piece;
+    separator = ", ";
+  }
   return line;
 }
 

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <string>
@@ -17,9 +18,10 @@ class Progress {
   Progress(std::int64_t first_step, std::int64_t total_steps, double most_seconds = 0);
 
   void Add(const StepRecord& record);
-  // "step 120/1000, 3:20 left, 85 rows/s, memory 5.0 MiB (peak 310.2 MiB): control 0.123  zoom_gold 0.045";
-  // the losses last, because a narrow terminal cuts there.
-  std::string Line() const;
+  // "step 120/1000:  control 0.1234  zoom_gold 0.045; 3:20 left, 85 rows/s, memory 5.0 MiB (peak 310.2 MiB)".
+  // With fewer columns the losses and then the names become shorter ("120/1000 control .12 zgold .045"), and
+  // of the rest stays what fits.
+  std::string Line(std::size_t columns = SIZE_MAX) const;
 
   const std::map<std::string, double>& last_losses() const { return last_losses_; }
   std::int64_t memory_peak() const { return memory_peak_; }
@@ -27,6 +29,7 @@ class Progress {
  private:
   double RowsPerSecond() const;
   double SecondsLeft() const;
+  std::string ShortLosses(std::size_t longest_name) const;
 
   std::int64_t step_;
   std::int64_t total_;

@@ -7,16 +7,10 @@
 #include <utility>
 
 #include <medley/base/error.h>
+#include <medley/base/suggest.h>
 
 namespace medley {
 namespace {
-
-template <typename Map>
-std::string Names(const Map& map) {
-  std::string names;
-  for (const auto& [name, value] : map) names += (names.empty() ? "" : ", ") + name;
-  return names.empty() ? "none" : names;
-}
 
 at::Tensor IntTensor(const std::vector<std::int64_t>& values) {
   at::Tensor tensor = at::empty({static_cast<std::int64_t>(values.size())}, at::kLong);
@@ -79,14 +73,23 @@ void Batch::SetItems(std::string term, at::Tensor items) {
 const at::Tensor& Batch::Column(std::string_view name) const {
   const auto found = columns_.find(name);
   if (found != columns_.end()) return found->second;
-  throw Error("the batch has no column '" + std::string(name) + "'; its columns: " + Names(columns_));
+  throw Error("the batch has no column '" + std::string(name) + "'; its columns: " + Listed(columns_));
 }
 
 const RaggedColumn& Batch::Ragged(std::string_view name) const {
   const auto found = ragged_.find(name);
   if (found != ragged_.end()) return found->second;
   throw Error("the batch has no ragged column '" + std::string(name) +
-              "'; its ragged columns: " + Names(ragged_));
+              "'; its ragged columns: " + Listed(ragged_));
+}
+
+at::Tensor Batch::Picture(std::string_view name, at::ScalarType dtype) const {
+  const at::Tensor& bytes = Column(name);
+  if (bytes.scalar_type() != at::kByte) {
+    throw Error("column '" + std::string(name) + "' is no picture: expected bytes, got " +
+                c10::toString(bytes.scalar_type()));
+  }
+  return bytes.to(dtype).div_(255);
 }
 
 std::int64_t Batch::ItemCount(std::string_view term) const {

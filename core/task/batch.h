@@ -7,22 +7,9 @@
 #include <string_view>
 #include <vector>
 
-#include <medley/base/random.h>
+#include <medley/base/rows.h>
 
 namespace medley {
-
-// Rows of a task's endless stream. The seed belongs to the run (or to its evaluation) and the task, so
-// that row r is the same whatever range, micro-batch, thread or rank it is drawn in.
-struct RowRange {
-  std::uint64_t seed = 0;
-  std::int64_t begin = 0;
-  std::int64_t count = 0;
-
-  // The random numbers of row `row` (an absolute number, begin <= row < begin + count).
-  RowRandom Random(std::int64_t row, std::uint64_t stream = 0) const {
-    return RowRandom(CombineSeeds(CombineSeeds(seed, static_cast<std::uint64_t>(row)), stream));
-  }
-};
 
 // A column whose rows have different numbers of items.
 struct RaggedColumn {
@@ -50,6 +37,8 @@ class Batch {
   // Errors name the column and list those that are there.
   const at::Tensor& Column(std::string_view name) const;
   const RaggedColumn& Ragged(std::string_view name) const;
+  // A byte column as floats in [0, 1]; a column of another type is an error.
+  at::Tensor Picture(std::string_view name, at::ScalarType dtype) const;
   std::int64_t ItemCount(std::string_view term) const;  // over all rows; 0 for a term without a column
   bool HasColumn(std::string_view name) const;
 

@@ -2,6 +2,7 @@
 
 #include <ATen/core/Tensor.h>
 
+#include <functional>
 #include <string>
 #include <string_view>
 
@@ -21,7 +22,8 @@ class PassContext {
   virtual const Batch& batch() const = 0;
   // A table of the spec, [rows, width], on the device. Asking for one that the spec lacks is an error.
   virtual at::Tensor Constant(std::string_view name) = 0;
-  // A picture as floats in [0, 1], [rows, 3, size, size]: a byte column of the batch.
+  // A picture as floats in [0, 1], [rows, 3, size, size]: a byte column of the batch. To be read only: passes
+  // share it.
   virtual at::Tensor Pixels(std::string_view column) = 0;
   // A picture for the model to look at: a byte column of the batch, or a carry. Counted as read.
   virtual ModelInput Image(std::string_view name) = 0;

@@ -5,7 +5,8 @@
 #include <fnmatch.h>
 
 #include <algorithm>
-#include <cmath>
+#include <cerrno>
+#include <utility>
 
 #include <medley/base/error.h>
 #include <medley/base/version.h>
@@ -46,7 +47,9 @@ ordered_json FactsJson(const CheckpointFacts& facts, const TrainingState& state)
                        {"medley", std::string(Version())},
                        {"libtorch", std::string(Torch().version)},
                        {"logs", facts.logs}};
-  json["evaluated_loss"] = facts.evaluated_loss ? ordered_json(*facts.evaluated_loss) : ordered_json();
+  json["evaluated"] = nullptr;
+  if (facts.evaluated)
+    json["evaluated"] = {{"loss", facts.evaluated->loss}, {"tasks", facts.evaluated->tasks}};
   json["tensors"] = {{kModelFile, DescribeTensors(state.weights)},
                      {kOptimizerFile, DescribeTensors(state.optimizer)}};
   return json;
@@ -60,7 +63,10 @@ CheckpointFacts ReadFacts(const fs::path& path, const Manifest& manifest) {
     facts.step = manifest.step;
     facts.logs = json.at("logs").get<LogOffsets>();
     facts.config_hash = json.at("config_xxh3_128").get<std::string>();
-    if (json.at("evaluated_loss").is_number()) facts.evaluated_loss = json.at("evaluated_loss").get<double>();
+    const ordered_json evaluated = json.value("evaluated", ordered_json());
+    if (evaluated.is_object())
+      facts.evaluated = MeanEvaluation{evaluated.at("loss").get<double>(),
+                                       evaluated.at("tasks").get<std::vector<std::string>>()};
     return facts;
   } catch (const nlohmann::json::exception& error) {
     throw Error((path / kManifestFile).string() + " lacks a fact: " + error.what());
@@ -70,10 +76,12 @@ CheckpointFacts ReadFacts(const fs::path& path, const Manifest& manifest) {
 // A log that lost lines after the save could not be cut back to it: damage too, where the run is to go on.
 void CheckLogs(const FoundCheckpoint& found) {
   for (const auto& [log, bytes] : found.facts.logs) {
+    if (log == kTimingLog) continue;
     const fs::path path = found.path.parent_path() / log;
     std::error_code error;
     const auto size = fs::file_size(path, error);
     if (!error && static_cast<std::int64_t>(size) >= bytes) continue;
+    if (error) ThrowFileError("look at", path, error.value());
     throw Error(path.string() + " is shorter than when the checkpoint was saved (" + std::to_string(bytes) +
                 " bytes)");
   }
@@ -86,6 +94,36 @@ FoundCheckpoint Verify(const CheckpointEntry& entry) {
       throw Error((entry.path / name).string() + " is not in the manifest");
   }
   return {entry.path, ReadFacts(entry.path, manifest)};
+}
+
+bool IsDamage(const Error& error) {
+  const auto* file = dynamic_cast<const FileError*>(&error);
+  if (file == nullptr) return true;
+  const int number = file->number();
+  return number == ENOENT || number == ELOOP || number == ENXIO;  // missing, a link, a socket
+}
+
+// Nothing, and a line about it, where the checkpoint is damaged.
+std::optional<FoundCheckpoint> VerifyOrWarn(const CheckpointEntry& entry, OnDamage on_damage,
+                                            Console& console) {
+  try {
+    FoundCheckpoint found = Verify(entry);
+    if (on_damage == OnDamage::kSetAside) CheckLogs(found);
+    return found;
+  } catch (const Error& error) {
+    if (!IsDamage(error)) throw;
+    console.Warn("refused checkpoint " + entry.path.string() + ": " + error.what());
+    return std::nullopt;
+  }
+}
+
+[[noreturn]] void FailWithoutWholeOne(const fs::path& run, std::vector<fs::path> damaged) {
+  for (const fs::path& path : ListSetAside(run)) damaged.push_back(path);
+  std::string names;
+  for (const fs::path& path : damaged) names += (names.empty() ? "" : ", ") + path.filename().string();
+  throw InputError("no checkpoint of " + run.string() + " is whole: " + names +
+                   " cannot be used. Nothing was changed. Restore one of them (and the logs) from a copy, or "
+                   "start a new run; to begin this one again at step 0, without its logs, move them away");
 }
 
 std::string Describe(const at::Tensor& tensor) {
@@ -122,9 +160,9 @@ void Copy(const std::vector<Parameter>& wanted, const Tensors& saved) {
 }
 
 // Nothing for an older checkpoint that was damaged since: it can then not be the best.
-std::optional<double> EvaluatedLoss(const CheckpointEntry& entry) {
+std::optional<MeanEvaluation> EvaluationOf(const CheckpointEntry& entry) {
   try {
-    return ReadFacts(entry.path, ReadManifest(entry.path)).evaluated_loss;
+    return ReadFacts(entry.path, ReadManifest(entry.path)).evaluated;
   } catch (const Error&) {
     return std::nullopt;
   }
@@ -152,22 +190,24 @@ fs::path SaveCheckpoint(const fs::path& run, const TrainingState& state, const C
 }
 
 std::optional<FoundCheckpoint> FindCheckpoint(const fs::path& run, OnDamage on_damage, Console& console) {
-  const std::vector<CheckpointEntry> entries = ListCheckpoints(run);
-  for (const CheckpointEntry& entry : entries) {
-    try {
-      FoundCheckpoint found = Verify(entry);
-      if (on_damage == OnDamage::kSetAside) CheckLogs(found);
-      return found;
-    } catch (const std::exception& error) {
-      std::string line = "refused checkpoint " + entry.path.string() + ": " + error.what();
-      if (on_damage == OnDamage::kSetAside)
-        line += "; set aside as " + SetCheckpointAside(run, entry).filename().string();
-      console.Warn(line);
+  std::vector<CheckpointEntry> damaged;
+  for (const CheckpointEntry& entry : ListCheckpoints(run)) {
+    auto found = VerifyOrWarn(entry, on_damage, console);
+    if (!found) {
+      damaged.push_back(entry);
+      continue;
     }
+    for (const CheckpointEntry& bad : damaged) {
+      if (on_damage == OnDamage::kSkip) break;
+      console.Warn(bad.path.string() + " is set aside as " +
+                   SetCheckpointAside(run, bad).filename().string());
+    }
+    return found;
   }
-  if (entries.empty()) return std::nullopt;
-  throw InputError("no checkpoint of " + run.string() + " is whole; all " + std::to_string(entries.size()) +
-                   " were refused. Start a new run, or restore the directory from a copy");
+  if (damaged.empty() && ListSetAside(run).empty()) return std::nullopt;
+  std::vector<fs::path> paths;
+  for (const CheckpointEntry& entry : damaged) paths.push_back(entry.path);
+  FailWithoutWholeOne(run, std::move(paths));
 }
 
 void LoadCheckpoint(const fs::path& checkpoint, const TrainingState& state) {
@@ -212,13 +252,15 @@ std::size_t LoadWeights(const fs::path& checkpoint, const std::vector<Parameter>
 void RotateCheckpoints(const fs::path& run, std::int64_t keep) {
   const std::vector<CheckpointEntry> entries = ListCheckpoints(run);
   std::optional<std::int64_t> best;
-  double best_loss = HUGE_VAL;
-  for (const CheckpointEntry& entry :
-       entries) {  // from the newest: of equals, the one nearest to its evaluation wins
-    const std::optional<double> loss = EvaluatedLoss(entry);
-    if (!loss || *loss > best_loss) continue;
+  std::optional<MeanEvaluation> best_evaluation;
+  // From the newest: it sets the tasks, and of equals the one nearest to its evaluation wins.
+  for (const CheckpointEntry& entry : entries) {
+    const std::optional<MeanEvaluation> evaluation = EvaluationOf(entry);
+    if (!evaluation) continue;
+    if (best_evaluation && evaluation->tasks != best_evaluation->tasks) continue;
+    if (best_evaluation && evaluation->loss > best_evaluation->loss) continue;
     best = entry.step;
-    best_loss = *loss;
+    best_evaluation = evaluation;
   }
   const auto newest = static_cast<std::size_t>(std::max<std::int64_t>(keep, 1));
   for (std::size_t i = newest; i < entries.size(); ++i) {

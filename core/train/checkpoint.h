@@ -25,10 +25,16 @@ struct TrainingState {
   std::vector<Section> sections;
 };
 
+// The mean loss of an evaluation. It compares only with those over the same tasks.
+struct MeanEvaluation {
+  double loss = 0;
+  std::vector<std::string> tasks;
+};
+
 struct CheckpointFacts {
   std::int64_t step = 0;
-  LogOffsets logs;                       // durable lengths
-  std::optional<double> evaluated_loss;  // mean loss at the last evaluation
+  LogOffsets logs;                          // durable lengths
+  std::optional<MeanEvaluation> evaluated;  // the last one
   std::string config_hash;
 };
 
@@ -44,8 +50,10 @@ struct FoundCheckpoint {
   std::filesystem::path path;
   CheckpointFacts facts;
 };
-// The newest whole checkpoint; each one that is refused is printed with its path and reason. Nothing where
-// the run has none at all; an InputError where all are damaged.
+// The newest whole checkpoint; each damaged one is printed with its path and reason, and set aside only once
+// a whole one was found. Nothing where the run has none at all. An InputError where all are damaged, be it
+// now or when they were set aside: the run must not begin anew by itself. Trouble of the machine (a read
+// error, no descriptor or memory left) says nothing about a checkpoint and is thrown on.
 std::optional<FoundCheckpoint> FindCheckpoint(const std::filesystem::path& run, OnDamage on_damage,
                                               Console& console);
 
@@ -57,7 +65,8 @@ void LoadCheckpoint(const std::filesystem::path& checkpoint, const TrainingState
 std::size_t LoadWeights(const std::filesystem::path& checkpoint, const std::vector<Parameter>& weights,
                         const std::vector<std::string>& patterns = {"*"});
 
-// Removes committed checkpoints: all but the newest `keep` and the one with the lowest evaluated loss.
+// Removes committed checkpoints: all but the newest `keep` and, of those whose evaluation was over the same
+// tasks as the newest one's, the one with the lowest mean loss.
 void RotateCheckpoints(const std::filesystem::path& run, std::int64_t keep);
 
 }  // namespace medley

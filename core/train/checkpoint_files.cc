@@ -22,6 +22,7 @@ constexpr std::int64_t kLargestManifest = 64 << 20;
 constexpr std::int64_t kLargestSeal = 4096;
 constexpr std::int64_t kDiskMargin = 1 << 20;
 constexpr const char* kPrefix = "step-";
+constexpr const char* kBadPrefix = ".bad-";
 
 ordered_json ManifestJson(const Manifest& manifest) {
   ordered_json json = {{"format", kFormat}, {"step", manifest.step}, {"chunk_bytes", kChunkBytes}};
@@ -80,6 +81,15 @@ std::vector<CheckpointEntry> ListCheckpoints(const fs::path& run) {
   }
   std::sort(entries.begin(), entries.end(), [](const auto& a, const auto& b) { return a.step > b.step; });
   return entries;
+}
+
+std::vector<fs::path> ListSetAside(const fs::path& run) {
+  std::vector<fs::path> paths;
+  for (const fs::directory_entry& entry : fs::directory_iterator(run)) {
+    if (entry.path().filename().string().rfind(kBadPrefix, 0) == 0) paths.push_back(entry.path());
+  }
+  std::sort(paths.begin(), paths.end());
+  return paths;
 }
 
 Manifest ReadManifest(const fs::path& checkpoint) {
@@ -198,9 +208,9 @@ void RemoveCheckpoint(const fs::path& run, const CheckpointEntry& entry) {
 }
 
 fs::path SetCheckpointAside(const fs::path& run, const CheckpointEntry& entry) {
-  fs::path bad = run / (".bad-" + std::to_string(entry.step));
-  for (int n = 2; fs::exists(bad); ++n)
-    bad = run / (".bad-" + std::to_string(entry.step) + "-" + std::to_string(n));
+  const std::string name = kBadPrefix + std::to_string(entry.step);
+  fs::path bad = run / name;
+  for (int n = 2; fs::exists(bad); ++n) bad = run / (name + "-" + std::to_string(n));
   RenameNoReplace(entry.path, bad);
   SyncDirectory(run);
   return bad;

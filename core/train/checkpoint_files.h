@@ -36,6 +36,9 @@ struct CheckpointEntry {
 // Newest first, by number; nothing is opened.
 std::vector<CheckpointEntry> ListCheckpoints(const std::filesystem::path& run);
 
+// What SetCheckpointAside made; sorted.
+std::vector<std::filesystem::path> ListSetAside(const std::filesystem::path& run);
+
 // Sizes, sums and the file list of a committed checkpoint. Throws an Error with path and reason; reads at
 // most a few MiB at a time and allocates nothing of the sizes that the files claim.
 Manifest VerifyCheckpoint(const std::filesystem::path& checkpoint);

@@ -14,10 +14,10 @@ constexpr int kMostFailures = 3;  // in a row
 CheckpointKeeper::CheckpointKeeper(Setting setting, TrainingState state, Metrics& metrics, Console& console)
     : setting_(std::move(setting)), state_(std::move(state)), metrics_(metrics), console_(console) {}
 
-void CheckpointKeeper::SaveIfDue(std::int64_t step, std::optional<double> evaluated_loss) {
+void CheckpointKeeper::SaveIfDue(std::int64_t step, const std::optional<MeanEvaluation>& evaluated) {
   if (setting_.config.every <= 0 || step % setting_.config.every != 0) return;
   try {
-    Save(step, evaluated_loss);
+    Save(step, evaluated);
     failures_ = 0;
   } catch (const std::exception& error) {
     ++failures_;
@@ -31,17 +31,17 @@ void CheckpointKeeper::SaveIfDue(std::int64_t step, std::optional<double> evalua
   }
 }
 
-void CheckpointKeeper::SaveNow(std::int64_t step, std::optional<double> evaluated_loss) {
+void CheckpointKeeper::SaveNow(std::int64_t step, const std::optional<MeanEvaluation>& evaluated) {
   if (saved_step_ == step) return;
   try {
-    Save(step, evaluated_loss);
+    Save(step, evaluated);
   } catch (const std::exception& error) {
     throw Error("step " + std::to_string(step) + " was not saved: " + error.what());
   }
 }
 
-void CheckpointKeeper::Save(std::int64_t step, std::optional<double> evaluated_loss) {
-  const CheckpointFacts facts{step, metrics_.Sync(), evaluated_loss, setting_.config_hash};
+void CheckpointKeeper::Save(std::int64_t step, const std::optional<MeanEvaluation>& evaluated) {
+  const CheckpointFacts facts{step, metrics_.Sync(), evaluated, setting_.config_hash};
   SaveCheckpoint(setting_.run, state_, facts);
   saved_step_ = step;
   console_.Say("saved step " + std::to_string(step));

@@ -27,12 +27,12 @@ class CheckpointKeeper {
 
   // The checkpoint of this step is already there (after a resume).
   void SetSaved(std::int64_t step) { saved_step_ = step; }
-  void SaveIfDue(std::int64_t step, std::optional<double> evaluated_loss);
+  void SaveIfDue(std::int64_t step, const std::optional<MeanEvaluation>& evaluated);
   // At the end of a run: a failure is an Error.
-  void SaveNow(std::int64_t step, std::optional<double> evaluated_loss);
+  void SaveNow(std::int64_t step, const std::optional<MeanEvaluation>& evaluated);
 
  private:
-  void Save(std::int64_t step, std::optional<double> evaluated_loss);
+  void Save(std::int64_t step, const std::optional<MeanEvaluation>& evaluated);
 
   Setting setting_;
   TrainingState state_;

@@ -9,6 +9,7 @@
 #include <unordered_set>
 
 #include <medley/base/error.h>
+#include <medley/base/suggest.h>
 #include <medley/train/pass_runner.h>
 
 namespace medley {
@@ -103,9 +104,18 @@ void Comparison::ComparePass(const PassRun& run) {
 
 void Comparison::CompareTerms() {
   for (const TermInfo& term : task_.variant().terms) {
-    const bool found = std::any_of(runs_.begin(), runs_.end(),
-                                   [&](const PassRun& run) { return run.sums.count(term.name) > 0; });
+    bool found = false, trains = false;
+    for (const PassRun& run : runs_) {
+      const auto sum = run.sums.find(term.name);
+      if (sum == run.sums.end()) continue;
+      found = true;
+      trains = trains || sum->second.requires_grad();
+    }
     if (!found) Differ("term '" + term.name + "'", "that it is computed", "returned by no pass");
+    if (!found || trains || term.weight == 0 || !EverythingTrains()) continue;
+    differences_.push_back("no pass returns the term '" + term.name +
+                           "' with a graph, so it would teach nothing; compute it from the model's outputs "
+                           "without detaching them, or give it the weight 0 if it is a figure to log");
   }
 }
 
@@ -228,12 +238,10 @@ void CheckItems(const LoadedTask& task, const Batch& batch) {
   }
 }
 
-void CheckContract(LoadedTask& task, const Batch& one_row, const Model& model, at::Device device,
-                   std::uint64_t seed) {
+void CheckContract(LoadedTask& task, const Batch& one_row, const Model& model, at::Device device) {
   CheckItems(task, one_row);
   const at::AutoGradMode with_gradients(true);
-  MicroBatch micro({.task = task, .model = model, .device = device, .seed = seed, .sharing = Sharing::kNode},
-                   one_row);
+  MicroBatch micro({.task = task, .model = model, .device = device, .sharing = Sharing::kNode}, one_row);
   Comparison comparison(task, model, micro);
   comparison.Run();
   if (comparison.differences().empty()) return;

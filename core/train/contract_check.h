@@ -2,8 +2,6 @@
 
 #include <ATen/core/Tensor.h>
 
-#include <cstdint>
-
 #include <medley/model/model.h>
 #include <medley/plugin/plugin_host.h>
 
@@ -14,9 +12,8 @@ namespace medley {
 void CheckItems(const LoadedTask& task, const Batch& batch);
 
 // Runs the passes over one row with all graphs alive and compares what happened with the spec: forwards,
-// terms, constants, pictures, carries, model inputs and outputs, text width, and which pass's graph reaches
-// which. Throws one Error with all differences. Computes no gradient.
-void CheckContract(LoadedTask& task, const Batch& one_row, const Model& model, at::Device device,
-                   std::uint64_t seed);
+// terms and their graphs, constants, pictures, carries, model inputs and outputs, text width, and which
+// pass's graph reaches which. Throws one Error with all differences. Computes no gradient.
+void CheckContract(LoadedTask& task, const Batch& one_row, const Model& model, at::Device device);
 
 }  // namespace medley

@@ -7,28 +7,11 @@
 #include <medley/base/error.h>
 
 namespace medley {
-namespace {
-
-at::ScalarType FloatTypeOf(const Model& model) {
-  for (const Parameter& parameter : model.parameters()) {
-    if (parameter.tensor.is_floating_point()) return parameter.tensor.scalar_type();
-  }
-  return at::kFloat;
-}
-
-}  // namespace
 
 EvalPiece::EvalPiece(LoadedTask& task, const Model& model, at::Device device, const Batch& batch)
     : task_(task), model_(model), device_(device), batch_(batch.To(device)) {}
 
-at::Tensor EvalPiece::Pixels(std::string_view column) {
-  const at::Tensor& bytes = batch_.Column(column);
-  if (bytes.scalar_type() != at::kByte) {
-    throw Error("task '" + task_.info().name + "': column '" + std::string(column) +
-                "' is no picture: bytes expected, got " + at::toString(bytes.scalar_type()));
-  }
-  return bytes.to(FloatTypeOf(model_)).div_(255);
-}
+at::Tensor EvalPiece::Pixels(std::string_view column) { return batch_.Picture(column, FloatTypeOf(model_)); }
 
 ModelInput EvalPiece::Image(std::string_view name) {
   const auto carried = carries_.find(name);

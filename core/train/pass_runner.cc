@@ -9,16 +9,10 @@
 
 #include <medley/base/error.h>
 #include <medley/base/random.h>
+#include <medley/base/suggest.h>
 
 namespace medley {
 namespace {
-
-at::ScalarType DtypeOf(const Model& model) {
-  for (const Parameter& parameter : model.parameters()) {
-    if (parameter.tensor.is_floating_point()) return parameter.tensor.scalar_type();
-  }
-  return at::kFloat;
-}
 
 template <typename Names>
 bool Contains(const Names& names, std::string_view name) {
@@ -28,8 +22,9 @@ bool Contains(const Names& names, std::string_view name) {
 // What a model sees of the executor during the forward of one pass.
 class PassForward final : public ForwardContext {
  public:
-  PassForward(std::uint64_t seed, const std::string& pass, SharedEncodings& encodings)
-      : seed_(seed), scope_(pass), encodings_(encodings) {}
+  PassForward(const std::string& task, const std::string& pass, const RowRange& rows,
+              SharedEncodings& encodings)
+      : rows_(rows), seed_(CombineSeeds(rows.seed, HashName(task))), scope_(pass), encodings_(encodings) {}
 
   at::Tensor Shared(const std::string& key, const Fn& fn) override {
     if (key.empty()) return fn();
@@ -42,6 +37,7 @@ class PassForward final : public ForwardContext {
   std::uint64_t Seed(std::string_view site) override {
     return CombineSeeds(CombineSeeds(seed_, HashName(scope_)), HashName(site));
   }
+  RowRange Rows() const override { return rows_; }
 
  private:
   struct Scope {
@@ -52,6 +48,7 @@ class PassForward final : public ForwardContext {
     std::string before;
   };
 
+  RowRange rows_;
   std::uint64_t seed_;
   std::string scope_;
   SharedEncodings& encodings_;
@@ -65,7 +62,7 @@ class RunningPass final : public PassContext {
 
   const Batch& batch() const override { return micro_.batch_; }
   at::Tensor Constant(std::string_view name) override;
-  at::Tensor Pixels(std::string_view column) override { return micro_.Floats(std::string(column)); }
+  at::Tensor Pixels(std::string_view column) override { return micro_.Picture(column); }
   ModelInput Image(std::string_view name) override;
   ModelOutputs Forward(const ModelInputs& inputs, const WantedOutputs& wanted) override;
   void Carry(std::string_view name, at::Tensor value) override;
@@ -111,14 +108,9 @@ ModelInput RunningPass::Image(std::string_view name) {
     Fail("reads the picture '" + std::string(name) + "', its spec declares " + Listed(pass_.images) +
          "; make the pass's images in the spec agree");
   }
-  record_.images_asked.emplace(name);
   if (IsCarry(name)) return {.name = "images", .tensor = Carried(name), .key = "carry:" + std::string(name)};
 
-  const std::string column(name);
-  const auto kept = micro_.pictures_.find(column);
-  at::Tensor floats = kept != micro_.pictures_.end() ? kept->second : micro_.Floats(column);
-  if (micro_.encodings_.Readers(column) >= 2) micro_.pictures_.emplace(column, floats);
-  return {.name = "images", .tensor = std::move(floats), .key = "batch:" + column};
+  return {.name = "images", .tensor = micro_.Picture(name), .key = "batch:" + std::string(name)};
 }
 
 void RunningPass::CheckNames(const ModelInputs& inputs, const WantedOutputs& wanted) const {
@@ -156,9 +148,7 @@ ModelOutputs RunningPass::Forward(const ModelInputs& inputs, const WantedOutputs
   }
   CheckNames(inputs, wanted);
   Record(inputs, wanted);
-  const std::uint64_t rows_seed = CombineSeeds(TaskSeed(micro_.setting_.seed, info().name),
-                                               static_cast<std::uint64_t>(batch().rows().begin));
-  PassForward context(rows_seed, pass_.name, micro_.encodings_);
+  PassForward context(info().name, pass_.name, batch().rows(), micro_.encodings_);
   ModelOutputs outputs = micro_.setting_.model.Forward(inputs, wanted, context);
   for (const std::string_view output : wanted) {
     if (outputs.find(output) == outputs.end()) Fail("got no '" + std::string(output) + "' from the model");
@@ -215,18 +205,15 @@ void RunningPass::CheckSums(const Sums& sums) const {
 MicroBatch::MicroBatch(const Setting& setting, const Batch& rows)
     : setting_(setting),
       batch_(rows.To(setting.device)),
-      dtype_(DtypeOf(setting.model)),
+      dtype_(FloatTypeOf(setting.model)),
       encodings_(setting.task.variant(), setting.sharing) {}
 
 MicroBatch::~MicroBatch() = default;
 
-at::Tensor MicroBatch::Floats(const std::string& column) const {
-  const at::Tensor& bytes = batch_.Column(column);
-  if (bytes.scalar_type() != at::kByte) {
-    throw Error("task '" + setting_.task.info().name + "': column '" + column +
-                "' is no picture: expected bytes, got " + c10::toString(bytes.scalar_type()));
-  }
-  return bytes.to(dtype_).div_(255);
+at::Tensor MicroBatch::Picture(std::string_view column) {
+  const auto kept = pictures_.find(column);
+  if (kept != pictures_.end()) return kept->second;
+  return pictures_.emplace(column, batch_.Picture(column, dtype_)).first->second;
 }
 
 Sums MicroBatch::RunPass(const PassInfo& pass, PassRecord* record) {
@@ -241,9 +228,7 @@ Sums MicroBatch::RunPass(const PassInfo& pass, PassRecord* record) {
 
 void MicroBatch::PassDone(const PassInfo& pass) {
   encodings_.PassDone(pass);
-  for (const std::string& image : pass.images) {
-    if (encodings_.Readers(image) == 0) pictures_.erase(image);
-  }
+  std::erase_if(pictures_, [&](const auto& picture) { return encodings_.Readers(picture.first) == 0; });
 }
 
 void MicroBatch::Flush() { encodings_.Flush(); }

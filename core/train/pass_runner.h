@@ -6,6 +6,7 @@
 #include <map>
 #include <set>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <medley/model/model.h>
@@ -17,8 +18,7 @@ namespace medley {
 // What a pass did, for the comparison with its spec.
 struct PassRecord {
   std::uint64_t first_node = 0, end_node = 0;  // autograd sequence numbers of the nodes that it made
-  std::vector<std::string> images;     // keys of the pictures that the model got, in order; "": not by name
-  std::set<std::string> images_asked;  // of the context, by name
+  std::vector<std::string> images;  // keys of the pictures that the model got, in order; "": not by name
   std::set<std::string> inputs, outputs;  // of the model
   std::set<std::string> constants;
   std::set<std::string> carries_read;
@@ -34,7 +34,7 @@ class MicroBatch {
     LoadedTask& task;
     const Model& model;
     at::Device device;
-    std::uint64_t seed = 0;  // the run's
+    std::uint64_t seed = 0;  // not used, for callers that still name it: rows bring theirs
     Sharing sharing = Sharing::kNode;
   };
   MicroBatch(const Setting& setting, const Batch& rows);
@@ -56,23 +56,15 @@ class MicroBatch {
  private:
   friend class RunningPass;
 
-  // A byte column as floats in [0, 1].
-  at::Tensor Floats(const std::string& column) const;
+  // A byte column as floats in [0, 1], made once; read only.
+  at::Tensor Picture(std::string_view column);
 
   Setting setting_;
   Batch batch_;
   at::ScalarType dtype_;  // of the model
   SharedEncodings encodings_;
-  std::map<std::string, at::Tensor, std::less<>> pictures_;  // floats of columns that several passes read
+  std::map<std::string, at::Tensor, std::less<>> pictures_;  // floats of byte columns
   std::map<std::string, at::Tensor, std::less<>> carries_;
 };
-
-// "a, b" or "none".
-template <typename Names>
-std::string Listed(const Names& names) {
-  std::string list;
-  for (const auto& name : names) list.append(list.empty() ? "" : ", ").append(name);
-  return list.empty() ? "none" : list;
-}
 
 }  // namespace medley

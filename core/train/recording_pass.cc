@@ -27,9 +27,7 @@ ModelInputs RecordingPass::Record(const std::string& pass) {
 
 at::Tensor RecordingPass::Constant(std::string_view name) { return task_.Constant(name, at::kCPU); }
 
-at::Tensor RecordingPass::Pixels(std::string_view column) {
-  return batch_.Column(column).to(at::kFloat).div_(255);
-}
+at::Tensor RecordingPass::Pixels(std::string_view column) { return batch_.Picture(column, at::kFloat); }
 
 ModelInput RecordingPass::Image(std::string_view name) {
   const at::Tensor pixels = batch_.HasColumn(name) ? Pixels(name) : Carried(name);

@@ -140,15 +140,15 @@ std::unique_ptr<Run> OpenTrainedRun(const fs::path& directory, Console& console)
   return run;
 }
 
-void InitializeFrom(const InitFrom& from, const Model& model, Console& console) {
-  if (from.run.empty()) return;
+std::string InitializeFrom(const InitFrom& from, const Model& model, Console& console) {
+  if (from.run.empty()) return "";
   if (!fs::is_directory(from.run))
     throw InputError("init_from.run: " + from.run.string() + " is not a directory");
   const auto found = FindCheckpoint(from.run, OnDamage::kSkip, console);
   if (!found) throw InputError("init_from.run: " + from.run.string() + " holds no checkpoint");
   const std::size_t taken = LoadWeights(found->path, model.parameters(), from.match);
-  console.Say("took " + std::to_string(taken) + " of " + std::to_string(model.parameters().size()) +
-              " parameters from " + found->path.string());
+  return "took " + std::to_string(taken) + " of " + std::to_string(model.parameters().size()) +
+         " parameters from " + found->path.string();
 }
 
 }  // namespace medley

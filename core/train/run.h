@@ -65,8 +65,8 @@ std::unique_ptr<Run> BuildRun(RunInputs inputs, Purpose purpose);
 // changes nothing in the directory.
 std::unique_ptr<Run> OpenTrainedRun(const std::filesystem::path& directory, Console& console);
 
-// Takes weights of another run (config.init_from); does nothing where none is named.
-void InitializeFrom(const InitFrom& from, const Model& model, Console& console);
+// Takes weights of another run (config.init_from). Returns words about it, "" where none is named.
+std::string InitializeFrom(const InitFrom& from, const Model& model, Console& console);
 
 // What stands in run.json: versions, device, threads, the input files with their sums, the plugin files.
 nlohmann::ordered_json RunRecord(const Run& run);

@@ -27,6 +27,12 @@ bool HoldsRun(const fs::path& path) {
   return false;
 }
 
+void RefuseRun(const fs::path& path) {
+  if (!HoldsRun(path)) return;
+  throw InputError(path.string() + " already holds a run. To go on with it: medley resume " + path.string() +
+                   ". To start anew: choose another --out");
+}
+
 // What a killed process was writing or deleting. Only ever called under the lock.
 void RemoveLeftovers(const fs::path& path) {
   for (const fs::directory_entry& entry : fs::directory_iterator(path)) {
@@ -40,15 +46,19 @@ void RemoveLeftovers(const fs::path& path) {
 RunDirectory::RunDirectory(fs::path path, std::unique_ptr<RunLock> lock)
     : path_(std::move(path)), lock_(std::move(lock)) {}
 
+void RunDirectory::CheckFree(const fs::path& path) {
+  if (!fs::exists(path)) return;
+  if (!fs::is_directory(path)) throw InputError(path.string() + " is not a directory; choose another --out");
+  RunLock::Check(path);
+  RefuseRun(path);
+}
+
 RunDirectory RunDirectory::Create(const fs::path& path) {
   std::error_code error;
   fs::create_directories(path, error);
   if (error) throw InputError("cannot make the run directory " + path.string() + ": " + error.message());
   auto lock = std::make_unique<RunLock>(path);
-  if (HoldsRun(path)) {
-    throw InputError(path.string() + " already holds a run. To go on with it: medley resume " +
-                     path.string() + ". To start anew: choose another --out");
-  }
+  RefuseRun(path);
   return RunDirectory(fs::canonical(path), std::move(lock));
 }
 

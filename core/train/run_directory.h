@@ -13,6 +13,8 @@ namespace medley {
 // checkpoints step-<8 digits>.
 class RunDirectory {
  public:
+  // Whether a new run can lie there, before anything is made: the InputError that Create would throw.
+  static void CheckFree(const std::filesystem::path& path);
   // For a new run: makes the directory where needed and locks it. InputError where it holds a run already.
   static RunDirectory Create(const std::filesystem::path& path);
   // To go on with a run: locks it, and removes what a killed process left half-written.

@@ -47,21 +47,27 @@ std::string DescribeHolder(const std::string& text) {
   return words;
 }
 
+// `how`: LOCK_EX or LOCK_SH. InputError where another process holds it.
+void Take(int fd, int how, const std::filesystem::path& path) {
+  int result = 0;
+  do result = ::flock(fd, how | LOCK_NB);
+  while (result != 0 && errno == EINTR);
+  if (result == 0) return;
+  if (errno != EWOULDBLOCK) ThrowFileError("lock", path, errno);
+  throw InputError(path.parent_path().string() + " is in use by " + DescribeHolder(ReadHolder(fd)) +
+                   ". Wait for it, stop it, or choose another --out");
+}
+
 }  // namespace
 
 RunLock::RunLock(const std::filesystem::path& directory) : path_(directory / "run.lock") {
   fd_ = ::open(path_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0644);
   if (fd_ < 0) ThrowFileError("open", path_, errno);
-  int result = 0;
-  do result = ::flock(fd_, LOCK_EX | LOCK_NB);
-  while (result != 0 && errno == EINTR);
-  if (result != 0) {
-    const int error = errno;
-    const std::string holder = DescribeHolder(ReadHolder(fd_));
+  try {
+    Take(fd_, LOCK_EX, path_);
+  } catch (...) {
     ::close(fd_);
-    if (error != EWOULDBLOCK) ThrowFileError("lock", path_, error);
-    throw InputError(directory.string() + " is in use by " + holder +
-                     ". Wait for it, stop it, or choose another --out");
+    throw;
   }
   if (const std::string old = ReadHolder(fd_); !old.empty()) took_over_ = DescribeHolder(old);
   const json holder = {
@@ -70,6 +76,20 @@ RunLock::RunLock(const std::filesystem::path& directory) : path_(directory / "ru
   // The words are for people; the lock itself does not depend on them, so a full disk is no reason to stop
   // here.
   if (::ftruncate(fd_, 0) == 0 && ::pwrite(fd_, text.data(), text.size(), 0) < 0) return;
+}
+
+void RunLock::Check(const std::filesystem::path& directory) {
+  const std::filesystem::path path = directory / "run.lock";
+  const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+  if (fd < 0 && errno == ENOENT) return;
+  if (fd < 0) ThrowFileError("open", path, errno);
+  try {
+    Take(fd, LOCK_SH, path);
+  } catch (...) {
+    ::close(fd);
+    throw;
+  }
+  ::close(fd);
 }
 
 RunLock::~RunLock() {

@@ -12,6 +12,8 @@ class RunLock {
   // InputError with the holder's process, host and start where another one holds it.
   explicit RunLock(const std::filesystem::path& directory);
   ~RunLock();
+  // The same refusal, without a trace in the directory; nothing where there is no lock file.
+  static void Check(const std::filesystem::path& directory);
   RunLock(const RunLock&) = delete;
   RunLock& operator=(const RunLock&) = delete;
 

@@ -12,6 +12,7 @@
 #include <cmath>
 
 #include <medley/base/error.h>
+#include <medley/base/suggest.h>
 #include <medley/train/contract_check.h>
 #include <medley/train/pass_runner.h>
 
@@ -162,8 +163,7 @@ void CheckLosses(const StepLosses& losses) {
 
 }  // namespace
 
-StepExecutor::StepExecutor(const Model& model, at::Device device, std::uint64_t seed)
-    : model_(model), device_(device), seed_(seed) {}
+StepExecutor::StepExecutor(const Model& model, at::Device device) : model_(model), device_(device) {}
 
 Mode StepExecutor::DefaultMode(const VariantInfo& variant) {
   for (const PassInfo& pass : variant.passes) {
@@ -187,7 +187,6 @@ StepLosses StepExecutor::Run(const std::vector<Piece>& step) {
              {.task = *piece.task,
               .model = model_,
               .device = device_,
-              .seed = seed_,
               .sharing = piece.plan->mode == Mode::kJoint ? Sharing::kNode : Sharing::kLeaf},
              roots);
   }
@@ -197,7 +196,7 @@ StepLosses StepExecutor::Run(const std::vector<Piece>& step) {
 }
 
 void StepExecutor::CheckContract(LoadedTask& task, const Batch& one_row) {
-  medley::CheckContract(task, one_row, model_, device_, seed_);
+  medley::CheckContract(task, one_row, model_, device_);
 }
 
 void DrainEngine() {

@@ -5,7 +5,6 @@
 #include <string>
 #include <vector>
 
-#include <medley/curriculum/mixer.h>
 #include <medley/model/model.h>
 #include <medley/plugin/plugin_host.h>
 
@@ -34,8 +33,10 @@ using StepLosses = std::map<std::string, std::map<std::string, TermLoss>>;  // t
 // in the parameters. Every legal mode and any micro-rows give the same gradient.
 class StepExecutor {
  public:
-  // Keeps references. `seed` is the run's.
-  StepExecutor(const Model& model, at::Device device, std::uint64_t seed);
+  // Keeps references.
+  StepExecutor(const Model& model, at::Device device);
+  // For callers that name the run's seed: the rows bring theirs.
+  StepExecutor(const Model& model, at::Device device, std::uint64_t) : StepExecutor(model, device) {}
 
   struct Piece {
     LoadedTask* task = nullptr;
@@ -50,13 +51,13 @@ class StepExecutor {
   static Mode DefaultMode(const VariantInfo& variant);
 
   // Runs one row in joint mode and compares what happens with the spec: passes, terms, constants asked for,
-  // images read, carries. Throws an Error that names both sides. Leaves no gradient behind.
+  // images read, carries. A term of weight 0 may lack a gradient: a figure to log. Throws an Error that names
+  // both sides. Leaves no gradient behind.
   void CheckContract(LoadedTask& task, const Batch& one_row);
 
  private:
   const Model& model_;
   at::Device device_;
-  std::uint64_t seed_;
 };
 
 // Frees the graphs that an exception inside a backward left in this thread's queue of the engine. Call after

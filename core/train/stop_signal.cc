@@ -13,9 +13,10 @@ volatile std::sig_atomic_t g_requested = 0;
 struct sigaction g_old_interrupt, g_old_terminate, g_old_file_size;
 
 void OnSignal(int) {
-  if (g_requested != 0) ::_exit(static_cast<int>(ExitCode::kInterrupted));
+  // Not 130: that number promises a saved run.
+  if (g_requested != 0) ::_exit(static_cast<int>(ExitCode::kFailed));
   g_requested = 1;
-  constexpr char kWords[] = "\nfinishing the step and saving; once more leaves at once\n";
+  constexpr char kWords[] = "\nfinishing the step and saving; once more leaves at once, unsaved\n";
   if (::write(STDERR_FILENO, kWords, std::strlen(kWords)) < 0) return;
 }
 

@@ -3,8 +3,8 @@
 namespace medley {
 
 // While it lives, the first SIGINT or SIGTERM asks the run to stop at the next step boundary; the second
-// leaves at once with exit code 130 (what is committed stays good). A file size limit becomes an error of the
-// write, not the end of the process. One at a time.
+// leaves at once, unsaved, with exit code 1 (what is committed stays good). A file size limit becomes an
+// error of the write, not the end of the process. One at a time.
 class StopSignal {
  public:
   StopSignal();

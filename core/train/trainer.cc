@@ -26,12 +26,6 @@ LoggedLosses ForLog(const StepLosses& losses) {
   return logged;
 }
 
-// An exception's words, without libtorch's stack trace.
-std::string Words(const std::exception& error) {
-  const auto* torch = dynamic_cast<const c10::Error*>(&error);
-  return torch != nullptr ? torch->what_without_backtrace() : error.what();
-}
-
 }  // namespace
 
 Trainer::Trainer(Run& run, const std::filesystem::path& directory, Console& console,
@@ -51,21 +45,27 @@ Trainer::Trainer(Run& run, const std::filesystem::path& directory, Console& cons
 Trainer::~Trainer() = default;
 
 ExitCode Trainer::Train() {
+  try {
+    return TrainToTheEnd();
+  } catch (const std::exception& error) {
+    console_.Warn("the run ends: " + Describe(error).reason);
+    throw;
+  }
+}
+
+ExitCode Trainer::TrainToTheEnd() {
   const StopSignal stop;
   run_started_ = Clock::now();
   while (!Done(stop.requested())) Step();
-  checkpoints_->SaveNow(progress_.step, progress_.evaluated_loss);
+  if (failure_) SaveAndFail();
+  checkpoints_->SaveNow(progress_.step, progress_.evaluated);
   console_.Say(TrainingSummary(run_, progress_, status_->memory_peak(), directory_));
-  if (!failure_.empty()) {
-    throw Error(failure_ + ". Step " + std::to_string(progress_.step) + " is saved; medley resume " +
-                directory_.string() + " goes on from there");
-  }
   if (interrupted_) return ExitCode::kInterrupted;
   return progress_.dropped.empty() ? ExitCode::kDone : ExitCode::kSomethingDropped;
 }
 
 bool Trainer::Done(bool stop_requested) {
-  if (!failure_.empty() || progress_.step >= run_.config.steps) return true;
+  if (failure_ || progress_.step >= run_.config.steps) return true;
   interrupted_ = stop_requested;
   if (interrupted_) return true;
   const bool late = run_.config.hours > 0 && SecondsSince(run_started_) >= 3600 * run_.config.hours;
@@ -88,21 +88,22 @@ void Trainer::Step() {
   record.losses = ForLog(*losses);
   record.gradient_norm = *norm;
   Report(std::move(record));
-  if (failure_.empty()) checkpoints_->SaveIfDue(progress_.step, progress_.evaluated_loss);
+  if (!failure_) checkpoints_->SaveIfDue(progress_.step, progress_.evaluated);
 }
 
 // Nothing where a task failed: it was dropped, or the run ends.
 std::optional<StepLosses> Trainer::Gradients(const std::vector<Draw>& draws) {
-  std::string reason;
+  Failure failure;
   try {
     return RunDraws(draws);  // losses that are not finite are errors too
   } catch (const std::exception& error) {
-    reason = Words(error);
+    failure = DescribeStep(error);
   }
   DrainEngine();
   ClearGradients();
   const std::string culprit = FindCulprit(draws);
-  OnTaskError(culprit, "step " + std::to_string(progress_.step + 1) + ": " + reason);
+  if (failure.code == ExitCode::kDoesNotFit) AddMemoryHint(failure, culprit);
+  OnTaskError(culprit, failure);
   return std::nullopt;
 }
 
@@ -116,7 +117,7 @@ std::optional<double> Trainer::UpdateWeights() {
   try {
     return run_.optimizer->Step(progress_.step);
   } catch (const std::exception& error) {
-    failure_ = "step " + std::to_string(progress_.step + 1) + ": " + Words(error);
+    failure_ = DescribeStep(error);
     ClearGradients();
     return std::nullopt;
   }
@@ -134,7 +135,7 @@ void Trainer::Report(StepRecord record) {
   record.evaluation = EvaluateIfDue();
   metrics_->Record(record);
   status_->Add(record);
-  console_.Status(status_->Line());
+  console_.Status(status_->Line(), status_->Line(console_.columns()));
 }
 
 ordered_json Trainer::EvaluateIfDue() {
@@ -148,14 +149,19 @@ ordered_json Trainer::EvaluateIfDue() {
                     {*run_.model, run_.device, static_cast<std::uint64_t>(run_.config.seed), config.rows});
     } catch (const std::exception& error) {
       scores.erase(name);
-      OnTaskError(name, "evaluation after step " + std::to_string(progress_.step) + ": " + Words(error));
-      if (!failure_.empty()) return nullptr;
+      Failure failure = Describe(error);
+      failure.reason =
+          "evaluation of " + name + " after step " + std::to_string(progress_.step) + ": " + failure.reason;
+      OnTaskError(name, failure);
+      if (failure_) return nullptr;
     }
   }
-  progress_.evaluated_loss = MeanLoss(scores);
+  MeanEvaluation& evaluated = progress_.evaluated.emplace();
+  evaluated.loss = MeanLoss(scores);
+  for (const auto& [name, score] : scores) evaluated.tasks.push_back(name);
   std::string line = "step " + std::to_string(progress_.step) + " evaluated:";
   for (const auto& [name, score] : scores) line += "  " + name + " " + FormatNumber(score.score.value);
-  console_.Say(line + "  mean loss " + FormatNumber(*progress_.evaluated_loss));
+  console_.Say(line + "  mean loss " + FormatNumber(evaluated.loss));
   ordered_json json = ScoresJson(scores).at("tasks");
   for (const auto& [name, score] : scores) json[name]["loss"] = score.loss;
   return json;

@@ -22,9 +22,15 @@ namespace medley {
 // How far a run is: all of the trainer's own that a resume needs.
 struct TrainingProgress {
   std::int64_t step = 0;                       // steps done
-  std::optional<double> evaluated_loss;        // mean over tasks, at the last evaluation
+  std::optional<MeanEvaluation> evaluated;     // the last one
   std::map<std::string, double> last_losses;   // by task
   std::map<std::string, std::string> dropped;  // task: why
+};
+
+// Why a run must end, or a task be dropped.
+struct Failure {
+  std::string reason;
+  ExitCode code = ExitCode::kFailed;
 };
 
 // The loop. Every step is a handful of calls to the run's collaborators.
@@ -36,7 +42,8 @@ class Trainer {
   ~Trainer();
 
   // Until the steps are done, the hours are over, or a signal came; saved in each case. A task's error under
-  // on_task_error "stop", or a gradient that is not finite, is thrown after what was trained was saved.
+  // on_task_error "stop", or a gradient that is not finite, is thrown after what was trained was saved; with
+  // kDoesNotFit where memory ran out. Whatever is thrown stands in the console's log too.
   ExitCode Train();
 
   const TrainingProgress& progress() const { return progress_; }
@@ -44,6 +51,7 @@ class Trainer {
   TrainingState State();
 
  private:
+  ExitCode TrainToTheEnd();
   bool Done(bool stop_requested);
   void Step();
   std::optional<StepLosses> Gradients(const std::vector<Draw>& draws);
@@ -53,9 +61,13 @@ class Trainer {
   void Report(StepRecord record);
 
   // trainer_errors.cc
-  void OnTaskError(const std::string& task, const std::string& reason);
+  Failure Describe(const std::exception& error) const;
+  Failure DescribeStep(const std::exception& error) const;
+  void AddMemoryHint(Failure& failure, const std::string& culprit) const;
+  [[noreturn]] void SaveAndFail();
+  void OnTaskError(const std::string& task, const Failure& failure);
   std::string FindCulprit(const std::vector<Draw>& draws);
-  void Drop(const std::string& task, const std::string& reason);
+  void Drop(const std::string& task, const Failure& failure);
   void ClearGradients();
 
   // trainer_state.cc
@@ -72,7 +84,7 @@ class Trainer {
   std::unique_ptr<CheckpointKeeper> checkpoints_;
   std::chrono::steady_clock::time_point run_started_, step_started_;
   bool interrupted_ = false;
-  std::string failure_;  // why the run must end; the state is that of the last whole step
+  std::optional<Failure> failure_;  // the run must end; the state is that of the last whole step
 };
 
 // The table at the end of a run: what every task got, where it stands, and where the run lies.

@@ -22,7 +22,9 @@ TrainingState Trainer::State() {
 json Trainer::SaveProgress() const {
   json state = {
       {"step", progress_.step}, {"last_losses", progress_.last_losses}, {"dropped", progress_.dropped}};
-  state["evaluated_loss"] = progress_.evaluated_loss ? json(*progress_.evaluated_loss) : json();
+  state["evaluated"] = nullptr;
+  if (progress_.evaluated)
+    state["evaluated"] = {{"loss", progress_.evaluated->loss}, {"tasks", progress_.evaluated->tasks}};
   return state;
 }
 
@@ -30,9 +32,11 @@ void Trainer::LoadProgress(const json& state) {
   progress_.step = state.at("step").get<std::int64_t>();
   progress_.last_losses = state.at("last_losses").get<std::map<std::string, double>>();
   progress_.dropped = state.at("dropped").get<std::map<std::string, std::string>>();
-  progress_.evaluated_loss.reset();
-  if (state.at("evaluated_loss").is_number())
-    progress_.evaluated_loss = state.at("evaluated_loss").get<double>();
+  progress_.evaluated.reset();
+  const json evaluated = state.value("evaluated", json());
+  if (evaluated.is_object())
+    progress_.evaluated = MeanEvaluation{evaluated.at("loss").get<double>(),
+                                         evaluated.at("tasks").get<std::vector<std::string>>()};
   for (auto& [name, weight] : run_.mixture.weights) {
     if (progress_.dropped.count(name) != 0) weight = 0;
   }

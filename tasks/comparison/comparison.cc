@@ -59,7 +59,7 @@ class Comparison final : public Task {
                 {.name = "answer", .weight = 1, .max_items = kReplyWidth}},
       .constants = {kTables[0].Spec(), kTables[1].Spec(), kTables[2].Spec(), kTables[3].Spec()},
       .inputs = {"images", "tokens", "lengths", "supervised"},
-      .outputs = {"logits", "image"},
+      .outputs = {"logits", "targets", "image"},
       .special_tokens = {"<pad>", "<eos>"},
       .score = {.name = "accuracy", .higher_is_better = true, .chance = 0.5}};
   static std::vector<std::string> Texts() { return TextsOf(kTables); }
@@ -181,7 +181,7 @@ Sums Comparison::RunQuestion(PassContext& context) const {
   lengths = batch.Column("question.lengths");
   inputs.push_back(
       {.name = "supervised", .tensor = FlatPositions(batch.Ragged("question.learned"), width_), .key = ""});
-  const ModelOutputs outputs = context.Forward(inputs, {"logits", "image"});
+  const ModelOutputs outputs = context.Forward(inputs, {"logits", "targets", "image"});
   const at::Tensor seen = context.Pixels("image2");
   return {{"answer", SumCrossEntropy(outputs.at("logits"), outputs.at("targets"))},
           {"image2", SumPictureError(outputs.at("image"), seen, seen, 0)}};

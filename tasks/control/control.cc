@@ -17,7 +17,7 @@ class Control final : public Task {
                                   .passes = {ControlPassSpec(/*decodes_image=*/true)},
                                   .terms = {ControlImageTerm(), ControlTextTerm()},
                                   .inputs = {"images", "tokens", "lengths", "supervised"},
-                                  .outputs = {"logits", "image"},
+                                  .outputs = {"logits", "targets", "image"},
                                   .special_tokens = {"<pad>", "<eos>"},
                                   .score = {.name = "image_error", .higher_is_better = false}};
   static std::vector<std::string> Texts() { return {}; }

@@ -68,12 +68,12 @@ class DirectionNames final : public Task {
                  {.name = "sentence", .text_width = kPromptWidth, .images = {"image"}}},
       .terms = {ControlTextTerm(), {.name = "sentence", .weight = 1, .max_items = kPromptWidth - 1}},
       .variants = {{.name = "fused",
-                    .passes = {{.name = "fused", .text_width = kControlWidth, .images = {"image"}}},
+                    .passes = {{.name = "fused", .text_width = kMixedWidth, .images = {"image"}}},
                     .terms = {ControlTextTerm(),
                               {.name = "sentence", .weight = 1, .max_items = kPromptWidth - 1}}}},
       .constants = {kTable.Spec()},
       .inputs = {"images", "tokens", "lengths", "supervised"},
-      .outputs = {"logits"},
+      .outputs = {"logits", "targets"},
       .special_tokens = {"<pad>", "<eos>", "<forward>", "<clock>", "<anticlock>"},
       .score = {.name = "accuracy", .higher_is_better = true, .chance = 1.0 / 3}};
   static std::vector<std::string> Texts() { return TextsOf({&kTable, 1}); }
@@ -168,7 +168,7 @@ Sums DirectionNames::Run(std::string_view pass, PassContext& context) const {
                        {.name = "supervised",
                         .tensor = FlatPositions(batch.Ragged("sentence.learned"), table_.longest()),
                         .key = ""}},
-                      {"logits"});
+                      {"logits", "targets"});
   return {{"sentence", SumCrossEntropy(outputs.at("logits"), outputs.at("targets"))}};
 }
 
@@ -180,15 +180,14 @@ Sums DirectionNames::RunFused(PassContext& context) const {
                              .lengths = batch.Column("sentence.lengths"),
                              .learned = &batch.Ragged("sentence.learned")}};
   ModelInputs inputs{context.Image("image")};
-  for (ModelInput& input : MixedText(parts, batch.Column("kind"), kControlWidth, pad_)) {
+  for (ModelInput& input : MixedText(parts, batch.Column("kind"), pad_)) {
     inputs.push_back(std::move(input));
   }
-  return MixedCrossEntropy(parts, context.Forward(inputs, {"logits"}));
+  return MixedCrossEntropy(parts, context.Forward(inputs, {"logits", "targets"}));
 }
 
 Outcomes DirectionNames::Evaluate(EvalContext& context, const RowRange& rows) const {
   Outcomes outcomes;
-  SheetColumn sheet;
   context.ForEachPiece(rows, [&](EvalPass& piece) {
     const Generated generated =
         piece.Generate({piece.Image("image"),
@@ -201,9 +200,7 @@ Outcomes DirectionNames::Evaluate(EvalContext& context, const RowRange& rows) co
       const std::vector<std::int64_t>& tokens = generated.tokens[row];
       outcomes.score.push_back(tokens == std::vector<std::int64_t>{ids_[label]} ? 1 : 0);
     }
-    sheet.Add(piece.Pixels("image"));
   });
-  outcomes.input = sheet.Take();
   return outcomes;
 }
 

@@ -11,35 +11,33 @@
 
 namespace medley::tasks {
 
-ControlPass::ControlPass(const TaskContext& context, ControlNames names)
-    : names_(std::move(names)),
-      tokenizer_(context.tokenizer),
-      lines_(context.control_text),
-      pad_(tokenizer_.pad()),
-      eos_(tokenizer_.eos()) {
-  if (lines_.empty()) throw InputError("the control text has no lines; it needs one at least");
+ControlPass::ControlPass(const TaskContext& context, ControlNames names) : names_(std::move(names)) {
+  if (context.control_text.empty()) throw InputError("the control text has no lines; it needs one at least");
+  std::vector<std::vector<std::int64_t>> lines;
+  for (const std::string& text : context.control_text) {
+    std::vector<std::int64_t> ids = context.tokenizer.Encode(text);
+    ids.push_back(context.tokenizer.eos());
+    // A line that is cut has no eos: it does not end there.
+    if (ids.size() > kControlWidth) ids.resize(kControlWidth);
+    lengths_.push_back(static_cast<std::int64_t>(ids.size()));
+    lines.push_back(std::move(ids));
+  }
+  lines_ = PadRows(lines, kControlWidth, context.tokenizer.pad());
 }
 
 void ControlPass::Sample(Batch& batch, bool decodes_image, const std::vector<bool>* mine) const {
   const RowRange& rows = batch.rows();
-  std::vector<std::vector<std::int64_t>> tokens;
-  std::vector<std::int64_t> lengths;
+  std::vector<std::int64_t> lines, lengths, pictures;
   std::vector<LearnedSpan> learned;
-  std::vector<std::int64_t> pictures;
   for (std::int64_t row = rows.begin; row < rows.begin + rows.count; ++row) {
     RowRandom random = rows.Random(row, names_.stream);
-    const auto line = static_cast<std::size_t>(random.Below(static_cast<std::int64_t>(lines_.size())));
-    std::vector<std::int64_t> ids = tokenizer_.Encode(lines_[line]);
-    ids.push_back(eos_);
-    // A line that is cut has no eos: it does not end there.
-    if (ids.size() > kControlWidth) ids.resize(kControlWidth);
-    lengths.push_back(static_cast<std::int64_t>(ids.size()));
+    lines.push_back(random.Below(static_cast<std::int64_t>(lengths_.size())));
+    lengths.push_back(lengths_[static_cast<std::size_t>(lines.back())]);
     const bool is_mine = mine == nullptr || (*mine)[learned.size()];
     learned.push_back(is_mine ? LearnedSpan{1, lengths.back()} : LearnedSpan{});
     pictures.push_back(is_mine ? 1 : 0);
-    tokens.push_back(std::move(ids));
   }
-  batch.Add(Column("tokens"), PadRows(tokens, kControlWidth, pad_));
+  batch.Add(Column("tokens"), lines_.index_select(0, IntColumn(lines)));
   batch.Add(Column("lengths"), IntColumn(lengths));
   AddLearned(batch, Column("learned"), names_.name + "_text", learned);
   if (decodes_image) batch.SetItems(names_.name + "_image", IntColumn(pictures));
@@ -58,7 +56,7 @@ ModelOutputs ControlPass::Forward(PassContext& context, bool decodes_image) cons
   ModelInputs inputs = Inputs(context);
   const RaggedColumn& learned = context.batch().Ragged(Column("learned"));
   inputs.push_back({.name = "supervised", .tensor = FlatPositions(learned, kControlWidth), .key = ""});
-  WantedOutputs wanted{"logits"};
+  WantedOutputs wanted{"logits", "targets"};
   if (decodes_image) wanted.push_back("image");
   return context.Forward(inputs, wanted);
 }

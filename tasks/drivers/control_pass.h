@@ -51,10 +51,8 @@ class ControlPass {
   std::string Column(std::string_view what) const { return names_.name + "." + std::string(what); }
 
   ControlNames names_;
-  const Tokenizer& tokenizer_;
-  const std::vector<std::string>& lines_;
-  std::int64_t pad_;
-  std::int64_t eos_;
+  at::Tensor lines_;                   // [lines, kControlWidth] int64, on the host
+  std::vector<std::int64_t> lengths_;  // of the lines
 };
 
 }  // namespace medley::tasks

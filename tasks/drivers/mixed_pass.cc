@@ -7,6 +7,8 @@
 
 #include <medley/task/losses.h>
 
+#include "tasks/drivers/tables.h"
+
 namespace medley::tasks {
 
 at::Tensor RowsOfKinds(std::span<const at::Tensor> by_kind, const at::Tensor& kind) {
@@ -19,13 +21,17 @@ at::Tensor RowsOfKinds(std::span<const at::Tensor> by_kind, const at::Tensor& ki
   return rows;
 }
 
-ModelInputs MixedText(std::span<const TextPart> parts, const at::Tensor& kind, std::int64_t width,
-                      std::int64_t pad) {
+ModelInputs MixedText(std::span<const TextPart> parts, const at::Tensor& kind, std::int64_t pad) {
   std::vector<at::Tensor> tokens, lengths, supervised;
   for (const TextPart& part : parts) {
-    tokens.push_back(at::constant_pad_nd(part.tokens, {0, width - part.tokens.size(1)}, pad));
+    const std::int64_t width = part.tokens.size(1);
+    if (width > kMixedWidth) {  // a negative pad would cut the text
+      throw Error("a text of " + std::to_string(width) + " tokens does not fit into the " +
+                  std::to_string(kMixedWidth) + " of a mixed forward; raise kMixedWidth");
+    }
+    tokens.push_back(at::constant_pad_nd(part.tokens, {0, kMixedWidth - width}, pad));
     lengths.push_back(part.lengths);
-    if (part.learned != nullptr) supervised.push_back(FlatPositions(*part.learned, width));
+    if (part.learned != nullptr) supervised.push_back(FlatPositions(*part.learned, kMixedWidth));
   }
   ModelInputs inputs{{.name = "tokens", .tensor = RowsOfKinds(tokens, kind), .key = ""},
                      {.name = "lengths", .tensor = RowsOfKinds(lengths, kind), .key = ""}};

@@ -17,7 +17,7 @@ namespace medley::tasks {
 // The text of one pass, for all rows; rows of another kind are not looked at.
 struct TextPart {
   std::string term;                       // that the learned tokens count for; "": none are learned
-  at::Tensor tokens;                      // [rows, at most the forward's width] int64
+  at::Tensor tokens;                      // [rows, at most kMixedWidth] int64
   at::Tensor lengths;                     // [rows] int64
   const RaggedColumn* learned = nullptr;  // positions, in rows of this kind only
 };
@@ -25,9 +25,9 @@ struct TextPart {
 // Row i of by_kind[kind[i]]. All have the shape [rows, ...].
 at::Tensor RowsOfKinds(std::span<const at::Tensor> by_kind, const at::Tensor& kind);
 
-// The model's "tokens", "lengths" and, where anything is learned, "supervised": part after part.
-ModelInputs MixedText(std::span<const TextPart> parts, const at::Tensor& kind, std::int64_t width,
-                      std::int64_t pad);
+// The model's "tokens" [rows, kMixedWidth], "lengths" and, where anything is learned, "supervised": part
+// after part. A wider part is an Error.
+ModelInputs MixedText(std::span<const TextPart> parts, const at::Tensor& kind, std::int64_t pad);
 
 // The cross-entropy of each part's learned tokens, by its term; `outputs` are those of MixedText's inputs.
 Sums MixedCrossEntropy(std::span<const TextPart> parts, const ModelOutputs& outputs);

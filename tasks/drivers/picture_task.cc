@@ -110,8 +110,8 @@ Sums PictureTask::RunMixed(PassContext& context, const at::Tensor& kind, const R
   ModelInputs inputs;
   if (is_second) inputs.push_back(context.Image("c1"));
   inputs.push_back(context.Image("image"));
-  for (ModelInput& input : MixedText(parts, kind, kControlWidth, pad_)) inputs.push_back(std::move(input));
-  const ModelOutputs outputs = context.Forward(inputs, {"logits", "image"});
+  for (ModelInput& input : MixedText(parts, kind, pad_)) inputs.push_back(std::move(input));
+  const ModelOutputs outputs = context.Forward(inputs, {"logits", "targets", "image"});
   const at::Tensor& picture = outputs.at("image");
   if (variant_ == "carry" && !is_second) context.Carry("c1", picture);
 

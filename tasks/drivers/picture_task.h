@@ -22,7 +22,6 @@ struct PictureExample {
 // Variants: "fused", one forward in which row r makes pass r mod 2; "carry", in which the second pass also
 // sees what the first one drew, and each row says which of task and control comes first.
 constexpr TaskSpec PictureSpec(std::string_view name, std::string_view summary, const Table& prompts) {
-  constexpr int kWidth = kControlWidth > kPromptWidth ? kControlWidth : kPromptWidth;
   const SpecList<TermSpec, 8> terms{
       ControlImageTerm(), ControlTextTerm(), {.name = "image", .weight = kImageWeight}};
   return {
@@ -31,19 +30,23 @@ constexpr TaskSpec PictureSpec(std::string_view name, std::string_view summary, 
       .passes = {ControlPassSpec(/*decodes_image=*/true),
                  {.name = "task", .text_width = kPromptWidth, .images = {"image"}, .decodes_image = true}},
       .terms = terms,
-      .variants =
-          {{.name = "fused",
-            .passes = {{.name = "fused", .text_width = kWidth, .images = {"image"}, .decodes_image = true}},
-            .terms = terms},
-           {.name = "carry",
-            .passes =
-                {{.name = "first",
-                  .text_width = kWidth,
-                  .images = {"image"},
-                  .decodes_image = true,
-                  .carries = {"c1"}},
-                 {.name = "second", .text_width = kWidth, .images = {"c1", "image"}, .decodes_image = true}},
-            .terms = terms}},
+      .variants = {{.name = "fused",
+                    .passes = {{.name = "fused",
+                                .text_width = kMixedWidth,
+                                .images = {"image"},
+                                .decodes_image = true}},
+                    .terms = terms},
+                   {.name = "carry",
+                    .passes = {{.name = "first",
+                                .text_width = kMixedWidth,
+                                .images = {"image"},
+                                .decodes_image = true,
+                                .carries = {"c1"}},
+                               {.name = "second",
+                                .text_width = kMixedWidth,
+                                .images = {"c1", "image"},
+                                .decodes_image = true}},
+                    .terms = terms}},
       .constants = {prompts.Spec()},
       .options = {{.name = "region_share",
                    .value = 0.5,
@@ -51,7 +54,7 @@ constexpr TaskSpec PictureSpec(std::string_view name, std::string_view summary, 
                    .high = 0.99,
                    .summary = "share of the picture's loss that the pixels which should change have"}},
       .inputs = {"images", "tokens", "lengths", "supervised"},
-      .outputs = {"logits", "image"},
+      .outputs = {"logits", "targets", "image"},
       .special_tokens = {"<pad>", "<eos>"},
       .score = {.name = "region_error", .higher_is_better = false}};
 }

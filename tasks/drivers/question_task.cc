@@ -145,20 +145,18 @@ Sums QuestionTask::Run(std::string_view pass, PassContext& context) const {
        {.name = "tokens", .tensor = part.tokens, .key = ""},
        {.name = "lengths", .tensor = part.lengths, .key = ""},
        {.name = "supervised", .tensor = FlatPositions(*part.learned, asked->width), .key = ""}},
-      {"logits"});
+      {"logits", "targets"});
   return {{asked->name, SumCrossEntropy(outputs.at("logits"), outputs.at("targets"))}};
 }
 
 Sums QuestionTask::RunFused(PassContext& context) const {
-  std::int64_t width = kControlWidth;
-  for (const Asked& asked : asked_) width = std::max(width, asked.width);
   std::vector<TextPart> parts{control_.Part(context.batch())};
-  for (const Asked& asked : asked_) parts.push_back(Part(asked, context, width));
+  for (const Asked& asked : asked_) parts.push_back(Part(asked, context, kMixedWidth));
   ModelInputs inputs{context.Image("image")};
-  for (ModelInput& input : MixedText(parts, context.batch().Column("kind"), width, tokenizer_.pad())) {
+  for (ModelInput& input : MixedText(parts, context.batch().Column("kind"), tokenizer_.pad())) {
     inputs.push_back(std::move(input));
   }
-  return MixedCrossEntropy(parts, context.Forward(inputs, {"logits"}));
+  return MixedCrossEntropy(parts, context.Forward(inputs, {"logits", "targets"}));
 }
 
 bool QuestionTask::IsRight(const Asked& asked, std::int64_t label,
@@ -175,7 +173,6 @@ bool QuestionTask::IsRight(const Asked& asked, std::int64_t label,
 
 Outcomes QuestionTask::Evaluate(EvalContext& context, const RowRange& rows) const {
   Outcomes outcomes;
-  SheetColumn sheet;
   context.ForEachPiece(rows, [&](EvalPass& piece) {
     const auto rows_here = static_cast<std::size_t>(piece.batch().size());
     std::vector<double> right(rows_here, 0), judged(rows_here, 0);
@@ -191,9 +188,7 @@ Outcomes QuestionTask::Evaluate(EvalContext& context, const RowRange& rows) cons
       }
     }
     for (std::size_t row = 0; row < rows_here; ++row) outcomes.score.push_back(right[row] / judged[row]);
-    sheet.Add(piece.Pixels("image"));
   });
-  outcomes.input = sheet.Take();
   return outcomes;
 }
 

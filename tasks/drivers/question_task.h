@@ -46,7 +46,7 @@ constexpr TaskSpec QuestionSpec(std::string_view name, std::string_view summary,
   TaskSpec spec{.name = name,
                 .summary = summary,
                 .inputs = {"images", "tokens", "lengths", "supervised"},
-                .outputs = {"logits"},
+                .outputs = {"logits", "targets"},
                 .special_tokens = {"<pad>", "<eos>"},
                 .score = {.name = "accuracy", .higher_is_better = true, .chance = chance}};
   [&]<std::size_t... I>(std::index_sequence<I...>) {
@@ -58,9 +58,8 @@ constexpr TaskSpec QuestionSpec(std::string_view name, std::string_view summary,
   (std::make_index_sequence<Q>());
   [&]<std::size_t... I>(std::index_sequence<I...>) { spec.constants = {tables[I].Spec()...}; }
   (std::make_index_sequence<T>());
-  constexpr int kWidth = kQuestionWidth > kControlWidth ? kQuestionWidth : kControlWidth;
   spec.variants = {{.name = "fused",
-                    .passes = {{.name = "fused", .text_width = kWidth, .images = {"image"}}},
+                    .passes = {{.name = "fused", .text_width = kMixedWidth, .images = {"image"}}},
                     .terms = spec.terms}};
   return spec;
 }

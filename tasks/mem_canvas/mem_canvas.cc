@@ -76,7 +76,7 @@ class MemCanvas final : public Task {
                    .high = 0.99,
                    .summary = "share of the recalled picture's loss that lies where the three differ"}},
       .inputs = {"images", "tokens", "lengths", "supervised"},
-      .outputs = {"logits", "image"},
+      .outputs = {"logits", "targets", "image"},
       .special_tokens = {"<pad>", "<eos>"},
       .score = {.name = "recall", .higher_is_better = true, .chance = 1.0 / kSteps}};
   static std::vector<std::string> Texts() { return TextsOf(kTables); }

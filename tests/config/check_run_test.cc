@@ -99,6 +99,57 @@ TEST(CheckRun, MistakesOfAllFilesComeAtOnce) {
   EXPECT_TRUE(Has(text, "command line: stepz")) << text;
 }
 
+TEST(CheckRun, TheTokenizerMustBeAVocabulary) {
+  const Workspace work;
+  const std::string vocabulary = Workspace::kVocabulary;
+  for (const std::string& bytes :
+       {std::string(), std::string("# medley\n"), std::string("\n# a text\n"), vocabulary + "\n",
+        vocabulary.substr(0, vocabulary.size() - 1), "\x12" + vocabulary.substr(1)}) {
+    work.Write("small.model", bytes);
+    const std::string text = CheckMistakes(work, "");
+    EXPECT_TRUE(Has(text, "run.json:3:16: tokenizer: ") && Has(text, "is not a SentencePiece vocabulary"))
+        << text;
+  }
+  work.Write("small.model", vocabulary + vocabulary);
+  EXPECT_EQ(CheckMistakes(work, ""), "");
+  EXPECT_EQ(CheckMistakes(work, "", {"tokenizer=" MEDLEY_SOURCE_DIR "/configs/tokenizers/small.model"}), "");
+}
+
+TEST(CheckRun, TheControlTextMustBeUtf8) {
+  const Workspace work;
+  for (const char* good :
+       {"a", "\n\n z\xc3\xbc \xe2\x82\xac \xf0\x9f\x98\x80\r\n", "\xed\x9f\xbf\xee\x80\x80"}) {
+    work.Write("control.txt", good);
+    EXPECT_EQ(CheckMistakes(work, ""), "") << good;
+  }
+  // A lone byte, cut characters, longer forms than needed, a surrogate, a number too large.
+  for (const std::string bad :
+       {"\xff", "\xc3", "\xc0\xaf", "\xe0\x80\xaf", "\xed\xa0\x80", "\xf4\x90\x80\x80", "\xe2\x82z"}) {
+    work.Write("control.txt", "one\ntwo\nbad " + bad + "\nfour\n");
+    const std::string text = CheckMistakes(work, "");
+    EXPECT_TRUE(Has(text, "run.json:5:19: control_text: ") && Has(text, "control.txt:3: not UTF-8")) << text;
+  }
+  work.Write("control.txt", std::string("one\n\0", 5));
+  EXPECT_TRUE(Has(CheckMistakes(work, ""), "control.txt:2: not UTF-8"));
+  work.Write("control.txt", "\xef\xbb\xbfone\n");
+  EXPECT_TRUE(Has(CheckMistakes(work, ""), "control.txt begins with a byte order mark"));
+}
+
+TEST(CheckRun, ARunToStartFromMustHaveACheckpoint) {
+  const Workspace work;
+  std::filesystem::create_directories(work / "docs/step-one");
+  const auto mistakes = [&](const std::string& run) {
+    return CheckMistakes(work, "", {"init_from={\"run\": \"" + (work / run).string() + "\"}"});
+  };
+  EXPECT_TRUE(Has(mistakes("docs"), "init_from.run: ") && Has(mistakes("docs"), "docs has no checkpoint"))
+      << mistakes("docs");
+  work.Write("docs/step-00000009", "a file");
+  EXPECT_TRUE(Has(mistakes("docs"), "docs has no checkpoint"));
+  std::filesystem::create_directories(work / "docs/step-00000010");
+  EXPECT_EQ(mistakes("docs"), "");
+  EXPECT_TRUE(Has(mistakes("docs/step-00000010"), "expected the directory of a run: the one above"));
+}
+
 TEST(CheckRun, TokensOfATaskWithoutTextCannotBeShared) {
   const Workspace work;
   work.Write("weights.json", R"({"unit": "tokens", "weights": {"beta": 1}})");

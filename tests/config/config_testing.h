@@ -21,7 +21,7 @@ class Workspace {
     if (mkdtemp(pattern.data()) == nullptr) throw std::runtime_error("no temporary directory");
     path_ = pattern;
     Write("model.json", kModel);
-    Write("small.model", "vocabulary");
+    Write("small.model", kVocabulary);
     Write("control.txt", "a line\n");
     Write("weights.json", R"({"weights": {"alpha": 1, "beta": 2}})");
   }
@@ -49,6 +49,7 @@ class Workspace {
                      (more.empty() ? "" : ",\n" + more) + "\n}\n");
   }
 
+  static constexpr const char* kVocabulary = "\n\x07\n\x05<pad>";  // a SentencePiece model of one piece
   static constexpr const char* kModel =
       R"({"kind": "agent", "language": {}, "image": {}, "encoder": {}, "decoder": {}})";
 

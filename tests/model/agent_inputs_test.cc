@@ -68,6 +68,20 @@ TEST(AgentInputs, BadInputsAreErrorsThatNameThem) {
   has(Failure(many), "is given 5 times, the most is 4");
 }
 
+TEST(AgentInputs, AContextThatEndsBehindItsTextNamesBoth) {
+  test::Example example = test::RandomExample(3, 1, 8, 1);
+  example.context_lengths = example.lengths.clone();
+  EXPECT_EQ(Failure(example.Inputs(), {"image"}), "");
+  example.lengths[1] = 5;
+  example.context_lengths[1] = 6;
+  const std::string message = Failure(example.Inputs(), {"image"});
+  EXPECT_NE(message.find("'context_lengths' is 6 in row 1, where 'lengths' is 5"), std::string::npos)
+      << message;
+  const Agent agent = test::SmallAgent();
+  ForwardContext context;
+  EXPECT_THROW(agent.Forward(example.Inputs(), {"image"}, context), InputError);
+}
+
 TEST(AgentInputs, TextWithoutImagesIsALanguageModel) { EXPECT_EQ(Failure(Without("images")), ""); }
 
 TEST(AgentInputs, NoSupervisedTokenGivesNoLogits) {

@@ -40,7 +40,8 @@ TEST(Console, ATerminalGetsOneLineThatIsRepaintedAndNoWiderThanItIs) {
   {
     Console console(terminal);
     EXPECT_TRUE(console.terminal());
-    console.Status("0123456789012345678901234567890");
+    EXPECT_EQ(console.columns(), 20u);
+    console.Status("the whole line", "0123456789012345678901234567890");
     console.Say("done");
   }
   std::string seen(4096, '\0');

@@ -105,6 +105,13 @@ TEST(Metrics, HoldOnlyWhatIsDeterministicAndTheCsvAColumnATask) {
   EXPECT_NE(ReadText(scratch / "timing.jsonl").find("\"rows_per_second\":16.0"), std::string::npos);
 }
 
+TEST(Metrics, AShortLogOfTimesKeepsItsWholeLines) {
+  const ScratchDirectory scratch;
+  WriteText(scratch / "timing.jsonl", "{\"step\":1}\n{\"ste");
+  Metrics(scratch.path(), {"control"}, {{"timing.jsonl", 500}}).Record(Record(9, "control", 0.5));
+  EXPECT_TRUE(ReadText(scratch / "timing.jsonl").starts_with("{\"step\":1}\n{\"step\":9,"));
+}
+
 TEST(Metrics, AResumeWithOtherTasksGivesThePastTheirColumns) {
   const ScratchDirectory scratch;
   LogOffsets offsets;
@@ -124,10 +131,25 @@ TEST(Metrics, AResumeWithOtherTasksGivesThePastTheirColumns) {
 TEST(Progress, TheLineTellsLossSpeedMemoryAndTimeLeft) {
   Progress progress(0, 101);
   progress.Add(Record(1, "control", 0.5));
-  EXPECT_EQ(progress.Line(), "step 1/101, 0:25 left, 16 rows/s, memory 0 B (peak 1.0 MiB):  control 1");
+  EXPECT_EQ(progress.Line(), "step 1/101:  control 1; 0:25 left, 16 rows/s, memory 0 B (peak 1.0 MiB)");
   Progress limited(0, 101, 7.9);
   limited.Add(Record(1, "control", 0.5));
-  EXPECT_TRUE(limited.Line().starts_with("step 1/101, 0:08 left"));
+  EXPECT_TRUE(limited.Line().starts_with("step 1/101:  control 1; 0:08 left")) << limited.Line();
+}
+
+TEST(Progress, EightyColumnsShowTheLossOfEachOfSixTasks) {
+  Progress progress(0, 8500);
+  StepRecord record = Record(4321, "control", 0.00123);
+  for (const char* task : {"arrow_to_gold", "position_qa", "zoom_agent", "zoom_gold", "zoom_halfway"})
+    record.losses[task]["image"] = {.sum = 0.1234, .count = 2, .weight = 1};
+  progress.Add(record);
+  EXPECT_EQ(progress.Line(80),
+            "4321/8500 atgold .062 contro .0025 pqa .062 zagent .062 zgold .062 zhalfw .062");
+  EXPECT_LT(progress.Line(80).size(), 80u);
+  EXPECT_NE(progress.Line(200).find("  zoom_halfway 0.0617; 17:"), std::string::npos) << progress.Line(200);
+  Progress one(0, 8500);
+  one.Add(Record(20, "control", 0.5));
+  EXPECT_EQ(one.Line(60), "step 20/8500:  control 1; 35:20 left, 16 rows/s");
 }
 
 TEST(Table, AlignsNamesLeftAndNumbersRight) {

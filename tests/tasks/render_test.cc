@@ -111,9 +111,25 @@ TEST(Render, TheEyeShowsTheDirection) {
   EXPECT_EQ(PixelOf(pixels, 224, 112 + 6, 112), kGreen);
 }
 
+// Every pixel that `without` changes showed a colour of the thing that was left out.
+void ExpectOnlyChanges(const std::vector<std::uint8_t>& full, const std::vector<std::uint8_t>& without,
+                       std::initializer_list<std::uint32_t> colours) {
+  int other = 0;
+  for (int i = 0; i < 224; ++i) {
+    for (int j = 0; j < 224; ++j) {
+      const auto shown = PixelOf(full, 224, i, j);
+      if (PixelOf(without, 224, i, j) == shown) continue;
+      other += std::find(colours.begin(), colours.end(), shown) == colours.end();
+    }
+  }
+  EXPECT_EQ(other, 0);
+}
+
 TEST(Render, LeavingOutShowsTheRestUnchanged) {
   for (std::uint64_t seed = 0; seed < 50; ++seed) {
+    SCOPED_TRACE(seed);
     const State state = FullStateOf(seed);
+    const auto full = Draw({state, {}}, 224);
     const auto without_agent = Draw({state, {.agent = false}}, 224);
     const auto without_gold = Draw({state, {.gold = false}}, 224);
     const auto without_walls = Draw({state, {.walls = false}}, 224);
@@ -121,6 +137,9 @@ TEST(Render, LeavingOutShowsTheRestUnchanged) {
     EXPECT_EQ(CountPixels(without_gold, 224, kYellow), 0);
     EXPECT_EQ(CountPixels(without_walls, 224, kBlack), 0);
     EXPECT_GT(CountPixels(without_walls, 224, kGreen), 300);
+    ExpectOnlyChanges(full, without_agent, {kGreen, kRed});
+    ExpectOnlyChanges(full, without_gold, {kYellow});
+    ExpectOnlyChanges(full, without_walls, {kBlack});
   }
 }
 

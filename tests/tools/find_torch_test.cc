@@ -77,6 +77,18 @@ TEST_F(FindTorchTest, AnOldOneOfTheActivePythonIsPassedOverWithTheReason) {
   EXPECT_NE(result.out.find("(the project's .venv"), std::string::npos) << result.out;
 }
 
+TEST_F(FindTorchTest, OneOfTheActivePythonThatDoesNotLinkIsPassedOverWithTheReason) {
+  ActivePythonHas(Fake("11", "__cxx11"));
+  fs::create_directories(directory_ / ".venv/lib/python3.11/site-packages");
+  fs::create_directory_symlink(TorchRoot(), directory_ / ".venv/lib/python3.11/site-packages/torch");
+  const auto result = Configure("");
+  EXPECT_EQ(result.code, 0) << result.out;
+  EXPECT_NE(result.out.find("fake (the active Python): a ten-line program cannot be linked"),
+            std::string::npos)
+      << result.out;
+  EXPECT_NE(result.out.find("(the project's .venv"), std::string::npos) << result.out;
+}
+
 TEST_F(FindTorchTest, TheOldAbiIsRefused) {
   const auto result = Configure("-DMEDLEY_TORCH_ROOT=" + Fake("11", "old"));
   EXPECT_NE(result.code, 0);

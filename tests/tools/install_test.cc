@@ -40,16 +40,22 @@ class InstallTest : public ::testing::Test {
                  "/lib/cmake/medley " + options + " 2>&1");
   }
 
+  void Build() const {
+    const auto configured = Configure();
+    ASSERT_EQ(configured.code, 0) << configured.out;
+    const auto built =
+        Shell(std::string(MEDLEY_CMAKE) + " --build " + (directory_ / "project/build").string() + " 2>&1");
+    ASSERT_EQ(built.code, 0) << built.out;
+  }
+
   fs::path directory_;
 };
 
-constexpr const char* kProject = R"(cmake_minimum_required(VERSION 3.22)
+constexpr const char* kProject = R"(cmake_minimum_required(VERSION 3.24)
 project(outside LANGUAGES CXX)
 find_package(medley REQUIRED)
 add_executable(outside main.cc)
 target_link_libraries(outside PRIVATE medley::medley)
-medley_add_plugin(tiny_outside plugin.cc)
-target_include_directories(tiny_outside PRIVATE ${FIXTURES})
 )";
 
 TEST_F(InstallTest, TheInstalledCommandAnswersWithItsOwnLibraries) {
@@ -67,7 +73,7 @@ TEST_F(InstallTest, TheTensorVerbsOpen) {
   EXPECT_EQ(result.code, 0) << result.out;
 }
 
-TEST_F(InstallTest, AProgramAndAPluginOutsideBuildAgainstThePackageAndAreFound) {
+TEST_F(InstallTest, AProgramOutsideBuildsAgainstThePackage) {
   Write("project/CMakeLists.txt", kProject);
   Write("project/main.cc", R"(
 #include <medley/base/torch_runtime.h>
@@ -76,28 +82,30 @@ TEST_F(InstallTest, AProgramAndAPluginOutsideBuildAgainstThePackageAndAreFound) 
 #include <iostream>
 int main() { std::cout << medley::Version() << medley::TorchConfiguration().empty(); }
 )");
-  Write("project/plugin.cc", R"(
-#include <medley/task/plugin.h>
-#include "tests/plugin/fixtures/tiny.h"
-namespace medley::testing {
-struct Outside final : TinyTask {
-  using TinyTask::TinyTask;
-  static constexpr TaskSpec kSpec = TinySpec("outside");
-};
-MEDLEY_PLUGIN(Outside)
-}  // namespace medley::testing
-)");
-  const auto configured = Configure("-DFIXTURES=" MEDLEY_SOURCE_DIR);
-  ASSERT_EQ(configured.code, 0) << configured.out;
-  const auto built =
-      Shell(std::string(MEDLEY_CMAKE) + " --build " + (directory_ / "project/build").string() + " 2>&1");
-  ASSERT_EQ(built.code, 0) << built.out;
+  ASSERT_NO_FATAL_FAILURE(Build());
   EXPECT_EQ(Shell((directory_ / "project/build/outside").string()).out, std::string(Version()) + "0");
-  const auto tasks = Shell(Prefix() + "/bin/medley tasks --json --plugin-path " +
-                           (directory_ / "project/build/lib/medley/plugins-1").string() + " 2>&1");
-  EXPECT_EQ(tasks.code, 0) << tasks.out;
-  EXPECT_NE(tasks.out.find("\"outside\""), std::string::npos) << tasks.out;
+}
+
+// The commands of plugins/minimal/README.md, in a copy of the folder.
+TEST_F(InstallTest, TheMinimalPluginBuildsOutsideAndIsLearned) {
+  fs::copy(MEDLEY_SOURCE_DIR "/plugins/minimal", directory_ / "project", fs::copy_options::recursive);
+  ASSERT_NO_FATAL_FAILURE(Build());
+  const std::string medley = "cd " + (directory_ / "project").string() + " && " + Prefix() + "/bin/medley ";
+  const std::string plugins = " --plugin-path build/lib/medley/plugins-1 2>&1";
+  const auto tasks = Shell(medley + "tasks --json" + plugins);
+  EXPECT_NE(tasks.out.find("\"count_on\""), std::string::npos) << tasks.out;
   EXPECT_NE(tasks.out.find("\"position_qa\""), std::string::npos) << "the installed plugins are missing";
+  const auto sample = Shell(medley + "sample count_on" + plugins);
+  EXPECT_EQ(sample.code, 0) << sample.out;
+  EXPECT_NE(sample.out.find("<eos>]"), std::string::npos) << sample.out;
+  const auto trained =
+      Shell(medley + "train " + Prefix() + "/share/medley/configs/runs/quickstart.json --out run" +
+            " weights=weights.json steps=200 threads=1" + plugins);
+  ASSERT_EQ(trained.code, 0) << trained.out;
+  const auto scored = Shell(medley + "eval run --rows 64 2>&1");
+  ASSERT_EQ(scored.code, 0) << scored.out;
+  std::ifstream file(directory_ / "project/run/eval.json");
+  EXPECT_GT(nlohmann::json::parse(file).at("tasks").at("count_on").at("value"), 0.5) << scored.out;
 }
 
 TEST_F(InstallTest, AnotherLibtorchIsRefusedWithBothVersions) {

@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <thread>
 
 #include <medley/train/checkpoint_files.h>
@@ -124,6 +125,18 @@ TEST(RunCommand, ASampleMarksWhatIsLearned) {
   EXPECT_EQ(Shell(Medley() + "sample control --variant nosuch 2>&1").code, 2);
 }
 
+// A change of the corpus or of a task's texts needs the command run again, and the runs that used the old
+// ids.
+TEST(RunCommand, TheShippedTokenizerIsWhatTheCommandMakes) {
+  const ScratchDirectory scratch;
+  const CommandResult trained =
+      Shell(Medley() + "tokenizer train --corpus " MEDLEY_SOURCE_DIR "/configs/texts/corpus.txt --out " +
+            (scratch / "again.model").string() + " 2>&1");
+  ASSERT_EQ(trained.code, 0) << trained.out;
+  EXPECT_EQ(HashText(ReadText(scratch / "again.model")),
+            HashText(ReadText(MEDLEY_SOURCE_DIR "/configs/tokenizers/small.model")));
+}
+
 TEST(RunCommand, KilledAndInterruptedRunsResumeToTheSameEnd) {
   const ScratchDirectory scratch;
   const std::string settings = "steps=16 checkpoint.every=2 eval.every=4 eval.rows=2";
@@ -214,6 +227,82 @@ TEST(RunCommand, CudaWithoutAGpuIsRefusedInWords) {
   const CommandResult result = Shell(Train(scratch / "run", "steps=1 device=cuda"));
   EXPECT_EQ(result.code, 2) << result.out;
   EXPECT_NE(result.out.find("cuda"), std::string::npos) << result.out;
+}
+
+std::set<std::string> Keys(const nlohmann::json& object) {
+  std::set<std::string> keys;
+  for (const auto& [key, value] : object.items()) keys.insert(key);
+  return keys;
+}
+
+TEST(RunCommand, TheScoresFileHasExactlyTheseKeys) {
+  const ScratchDirectory scratch;
+  const fs::path run = scratch / "run";
+  ASSERT_EQ(Shell(Train(run, "steps=1")).code, 0);
+  ASSERT_EQ(Shell(Medley() + "eval " + run.string() + " --rows 4").code, 0);
+  const auto json = nlohmann::json::parse(ReadText(run / "eval.json"));
+  EXPECT_EQ(Keys(json), (std::set<std::string>{"tasks"}));
+  const auto& control = json.at("tasks").at("control");
+  const auto& position_qa = json.at("tasks").at("position_qa");
+  const std::set<std::string> keys = {"metric", "better", "value",   "low",
+                                      "high",   "chance", "trivial", "rows"};
+  EXPECT_EQ(Keys(control), keys);
+  EXPECT_EQ(Keys(position_qa), keys);
+  EXPECT_TRUE(control.at("chance").is_null());
+  EXPECT_EQ(control.at("better"), "lower");
+  EXPECT_EQ(position_qa.at("trivial"), nlohmann::json::object());
+}
+
+// The names and shapes that the package of the format's makers finds are those that the manifest promises;
+// tests/train compares every byte.
+TEST(RunCommand, TheSafetensorsPackageOpensACheckpoint) {
+  const fs::path python = MEDLEY_SOURCE_DIR "/.venv/bin/python";
+  if (!fs::exists(python)) GTEST_SKIP() << python << " is not there";
+  const ScratchDirectory scratch;
+  const fs::path run = scratch / "run";
+  ASSERT_EQ(Shell(Train(run, "steps=1")).code, 0);
+  const fs::path checkpoint = run / "step-00000001";
+  WriteText(scratch / "read.py",
+            "import json, sys\n"
+            "from safetensors.numpy import load_file\n"
+            "print(json.dumps({n: list(t.shape) for n, t in load_file(sys.argv[1]).items()}))\n");
+  const CommandResult read = Shell(python.string() + " " + (scratch / "read.py").string() + " " +
+                                   (checkpoint / "model.safetensors").string());
+  ASSERT_EQ(read.code, 0) << read.out;
+  nlohmann::json promised = nlohmann::json::object();
+  const auto manifest = nlohmann::json::parse(ReadText(checkpoint / "manifest.json"));
+  for (const auto& [name, tensor] : manifest.at("facts").at("tensors").at("model.safetensors").items())
+    promised[name] = tensor.at("shape");
+  EXPECT_GT(promised.size(), 10u);
+  EXPECT_EQ(nlohmann::json::parse(read.out), promised);
+}
+
+TEST(RunCommand, ALateMistakeLeavesNothingBehind) {
+  const ScratchDirectory scratch;
+  WriteText(scratch / "no.model", "this is no tokenizer");
+  fs::create_directory(scratch / "empty");
+  for (const std::string& mistake :
+       {"tokenizer=" + (scratch / "no.model").string(), "init_from.run=" + (scratch / "empty").string(),
+        std::string("'optimizer.groups=[{\"match\": \"nosuch.*\", \"weight_decay\": 0}]'")}) {
+    const CommandResult refused = Shell(Train(scratch / "run", "steps=1 " + mistake));
+    EXPECT_EQ(refused.code, 2) << refused.out;
+    EXPECT_FALSE(fs::exists(scratch / "run")) << refused.out;
+  }
+}
+
+TEST(RunCommand, OnlyDamagedCheckpointsAreRefusedAtEachResume) {
+  const ScratchDirectory scratch;
+  const fs::path run = scratch / "run";
+  ASSERT_EQ(Shell(Train(run, "steps=2 checkpoint.every=1")).code, 0);
+  for (const CheckpointEntry& entry : ListCheckpoints(run)) fs::remove(entry.path / "seal");
+  const std::string metrics = ReadText(run / "metrics.jsonl");
+  const CommandResult first = Shell(Medley() + "resume " + run.string() + " --steps 4 2>&1");
+  const CommandResult second = Shell(Medley() + "resume " + run.string() + " --steps 4 2>&1");
+  EXPECT_EQ(first.code, 2) << first.out;
+  EXPECT_NE(first.out.find("no checkpoint of"), std::string::npos) << first.out;
+  EXPECT_EQ(second.code, first.code);
+  EXPECT_EQ(second.out, first.out);
+  EXPECT_EQ(ReadText(run / "metrics.jsonl"), metrics);
 }
 
 }  // namespace

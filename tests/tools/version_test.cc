@@ -57,6 +57,23 @@ TEST(Command, HelpIsNoError) {
   EXPECT_NE(result.out.find("--json"), std::string::npos);
 }
 
+// In every verb that has it: repeated, relative or absolute, and it leaves the arguments behind it alone.
+TEST(Command, PluginPathsTakeOneArgumentEach) {
+  const std::string paths = "--plugin-path / --plugin-path ./ ", model = " --out /nowhere/out 2>&1";
+  EXPECT_EQ(Shell(Medley() + "tasks " + paths).code, 0);
+  EXPECT_EQ(Shell(Medley() + "validate " + paths + MEDLEY_SOURCE_DIR "/configs/runs/quickstart.json").code,
+            0);
+  const auto sample = Shell(Medley() + "sample " + paths + "nosuch 2>&1");
+  EXPECT_NE(sample.out.find("nosuch"), std::string::npos) << sample.out;
+  const auto train = Shell(Medley() + "train " + paths + "nosuch.json" + model);
+  EXPECT_NE(train.out.find("no such file: nosuch.json"), std::string::npos) << train.out;
+  const auto tokenizer = Shell(Medley() + "tokenizer train " + paths + "--corpus nosuch.txt" + model);
+  EXPECT_NE(tokenizer.out.find("no such file: nosuch.txt"), std::string::npos) << tokenizer.out;
+  const auto empty = Shell(Medley() + "tasks --plugin-path '' 2>&1");
+  EXPECT_EQ(empty.code, 2);
+  EXPECT_NE(empty.out.find("it is empty"), std::string::npos) << empty.out;
+}
+
 TEST(Places, TheConfigsComeAlong) {
   EXPECT_TRUE(std::filesystem::exists(ConfigDirectory() / "runs" / "quickstart.json"));
 }

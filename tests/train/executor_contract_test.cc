@@ -15,7 +15,7 @@ struct Odd {
   std::string Message() const {
     FixtureModel model;
     Fixture fixture(info, script);
-    StepExecutor executor(model, at::kCPU, 5);
+    StepExecutor executor(model, at::kCPU);
     const std::string message = MessageOf([&] { executor.CheckContract(*fixture.task, fixture.Rows(1, 1)); });
     for (const Parameter& parameter : model.parameters()) EXPECT_FALSE(parameter.tensor.grad().defined());
     return message;
@@ -34,7 +34,7 @@ TEST(Contract, ATaskThatDoesWhatItsSpecSaysPasses) {
   EXPECT_EQ(Odd().Message(), "nothing was thrown");
   FixtureModel model;
   Fixture canvas = Canvas();
-  StepExecutor executor(model, at::kCPU, 5);
+  StepExecutor executor(model, at::kCPU);
   EXPECT_NO_THROW(executor.CheckContract(*canvas.task, canvas.Rows(0, 1)));
 }
 
@@ -98,6 +98,19 @@ TEST(Contract, AMissingTermIsADifference) {
   Odd odd;
   odd.Also([](const std::string&, PassContext&, Sums& sums) { sums.erase("size"); });
   EXPECT_TRUE(Says(odd.Message(), {"'size'", "returned by no pass"}));
+}
+
+TEST(Contract, ATermWithoutAGradientIsADifferenceUnlessItsWeightIs0) {
+  Odd odd;
+  odd.Also([](const std::string&, PassContext&, Sums& sums) { sums["size"] = sums["size"].detach(); });
+  EXPECT_TRUE(Says(odd.Message(), {"'size'", "with a graph", "weight 0"}));
+  odd.info.variants[0].terms[1].weight = 0;
+  EXPECT_EQ(odd.Message(), "nothing was thrown");
+  Odd half;  // one pass that teaches it is enough
+  half.Also([](const std::string& pass, PassContext&, Sums& sums) {
+    if (pass == "q0") sums["size"] = sums["size"].detach();
+  });
+  EXPECT_EQ(half.Message(), "nothing was thrown");
 }
 
 TEST(Contract, AnUndeclaredTermIsRefused) {

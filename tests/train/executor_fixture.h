@@ -52,14 +52,14 @@ class FixtureModel : public Model {
       } else {
         const auto encode = [&] {
           ++encodings_made;
-          return at::tanh(Linear("encoder", input.tensor.flatten(1)));
+          return Dropped(at::tanh(Linear("encoder", input.tensor.flatten(1))), "encoder", context);
         };
         part = share_ && !input.key.empty() ? context.Shared("encoder/" + input.key, encode) : encode();
       }
       hidden = hidden.defined() ? hidden + part : part;
     }
     seeds.push_back(context.Seed("mid"));
-    hidden = at::tanh(Linear("mid", hidden));
+    hidden = Dropped(at::tanh(Linear("mid", hidden)), "mid", context);
     ModelOutputs outputs;
     for (const std::string_view name : wanted) {
       outputs[std::string(name)] =
@@ -78,10 +78,22 @@ class FixtureModel : public Model {
       parameter.tensor = parameter.tensor.detach().to(dtype).set_requires_grad(true);
   }
 
+  bool drops = false;  // half of the hidden values of each row
   mutable int encodings_made = 0;
   mutable std::vector<std::uint64_t> seeds;  // one a forward
 
  private:
+  at::Tensor Dropped(const at::Tensor& x, std::string_view site, ForwardContext& context) const {
+    if (!drops) return x;
+    const RowRange rows = context.Rows();
+    at::Tensor mask = at::empty(x.sizes(), at::kDouble);
+    double* value = mask.mutable_data_ptr<double>();
+    for (std::int64_t row = rows.begin; row < rows.begin + rows.count; ++row) {
+      RowRandom random(CombineSeeds(context.Seed(site), static_cast<std::uint64_t>(row)));
+      for (std::int64_t i = 0; i < x.size(1); ++i) *value++ = random.Coin() ? 2 : 0;
+    }
+    return x * mask.to(x.scalar_type());
+  }
   at::Tensor Linear(const std::string& name, const at::Tensor& x) const {
     for (std::size_t i = 0; i < parameters_.size(); i += 2) {
       if (parameters_[i].name == name + ".weight") {
@@ -274,7 +286,7 @@ inline Gradient Sum(const Gradient& a, const Gradient& b) {
 // The gradient of one draw.
 inline Gradient DrawGradient(const Model& model, Fixture& fixture, const Batch& batch, Mode mode,
                              std::int64_t micro_rows = 0, StepLosses* losses = nullptr) {
-  StepExecutor executor(model, at::kCPU, 5);
+  StepExecutor executor(model, at::kCPU);
   const ExecutionPlan plan{.mode = mode, .micro_rows = micro_rows, .term_weights = {}};
   StepLosses found = executor.Run({{.task = fixture.task.get(), .batch = &batch, .plan = &plan}});
   if (losses != nullptr) *losses = std::move(found);

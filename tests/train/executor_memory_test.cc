@@ -25,7 +25,7 @@ std::int64_t FloorAfterAStep(const Model& model, Fixture& task, const Batch& bat
 TEST_F(ExecutorMemory, TheFloorStaysConstantToTheByte) {
   FixtureModel model;
   Fixture qa = Qa("qa", 4), canvas = Canvas();
-  StepExecutor executor(model, at::kCPU, 5);
+  StepExecutor executor(model, at::kCPU);
   std::int64_t floor = 0;
   for (int step = 0; step < 53; ++step) {
     DrawGradient(model, qa, qa.Rows(step * 5, 5), step % 2 == 0 ? Mode::kSequential : Mode::kJoint,
@@ -44,8 +44,7 @@ TEST_F(ExecutorMemory, AForwardWithoutABackwardLeavesNothing) {
   const Batch batch = task.Rows(0, 4);
   const std::int64_t floor = FloorAfterAStep(model, task, batch, Mode::kJoint);
   for (const Sharing sharing : {Sharing::kNode, Sharing::kLeaf}) {
-    MicroBatch micro({.task = *task.task, .model = model, .device = at::kCPU, .seed = 1, .sharing = sharing},
-                     batch);
+    MicroBatch micro({.task = *task.task, .model = model, .device = at::kCPU, .sharing = sharing}, batch);
     for (const PassInfo& pass : task.task->variant().passes) micro.RunPass(pass);
     EXPECT_GT(ReadCpuMemory().now, floor);
   }

@@ -71,7 +71,7 @@ TEST(StepExecutor, AStepOfTwoTasksIsTheSumOfTheirGradients) {
 
   const ExecutionPlan sequential{.mode = Mode::kSequential, .micro_rows = 2, .term_weights = {}};
   const ExecutionPlan joint{.mode = Mode::kJoint, .micro_rows = 3, .term_weights = {}};
-  StepExecutor executor(model, at::kCPU, 5);
+  StepExecutor executor(model, at::kCPU);
   const StepLosses losses =
       executor.Run({{qa.task.get(), &qa_rows, &sequential}, {canvas.task.get(), &canvas_rows, &joint}});
   EXPECT_LE(Distance(TakeGradient(model), expected), 1e-12);
@@ -85,7 +85,7 @@ TEST(StepExecutor, TwoDrawsOfOneTaskAreOneLargerDraw) {
   const Gradient expected = DrawGradient(model, task, task.Rows(0, 9), Mode::kJoint);
   const Batch first = task.Rows(0, 2), second = task.Rows(2, 7);
   const ExecutionPlan plan{.mode = Mode::kSequential, .micro_rows = 3, .term_weights = {}};
-  StepExecutor executor(model, at::kCPU, 5);
+  StepExecutor executor(model, at::kCPU);
   executor.Run({{task.task.get(), &first, &plan}, {task.task.get(), &second, &plan}});
   EXPECT_LE(Distance(TakeGradient(model), expected), 1e-12);
 }
@@ -119,7 +119,7 @@ TEST(StepExecutor, TermWeightsOfTheRunReplaceTheSpecs) {
   FixtureModel model;
   Fixture task = Qa("qa", 2);
   const Batch batch = task.Rows(0, 4);
-  StepExecutor executor(model, at::kCPU, 5);
+  StepExecutor executor(model, at::kCPU);
   const auto gradient = [&](double answer, double size) {
     const ExecutionPlan plan{
         .mode = Mode::kSequential, .micro_rows = 0, .term_weights = {{"answer", answer}, {"size", size}}};
@@ -152,21 +152,34 @@ TEST(StepExecutor, APictureOfSeveralPassesIsEncodedOncePerMicroBatch) {
   }
 }
 
-TEST(StepExecutor, SeedsBelongToRowsPassAndKeyWhateverTheMode) {
+TEST(StepExecutor, SeedsBelongToTaskAndPassWhateverRowsAndMode) {
   FixtureModel model;
-  Fixture task = Qa("qa", 3);
-  const auto seeds = [&](std::int64_t begin, Mode mode, std::int64_t micro_rows) {
+  const auto seeds = [&](const std::string& name, std::int64_t begin, Mode mode, std::int64_t micro_rows) {
+    Fixture task = Qa(name, 3);
     model.seeds.clear();
     DrawGradient(model, task, task.Rows(begin, 4), mode, micro_rows);
-    std::vector<std::uint64_t> sorted = model.seeds;
-    std::sort(sorted.begin(), sorted.end());
-    return sorted;
+    return std::set<std::uint64_t>(model.seeds.begin(), model.seeds.end());
   };
-  const auto joint = seeds(0, Mode::kJoint, 0);
-  EXPECT_EQ(joint, seeds(0, Mode::kSequential, 0));
-  EXPECT_EQ(seeds(0, Mode::kJoint, 2), seeds(0, Mode::kSequential, 2));
-  EXPECT_NE(joint, seeds(4, Mode::kJoint, 0));
-  EXPECT_EQ(std::set<std::uint64_t>(joint.begin(), joint.end()).size(), 3U);
+  const auto joint = seeds("qa", 0, Mode::kJoint, 0);
+  EXPECT_EQ(joint.size(), 3U);
+  EXPECT_EQ(joint, seeds("qa", 0, Mode::kSequential, 0));
+  EXPECT_EQ(joint, seeds("qa", 7, Mode::kSequential, 3));
+  for (const std::uint64_t seed : seeds("other", 0, Mode::kJoint, 0)) EXPECT_EQ(joint.count(seed), 0U);
+}
+
+TEST(StepExecutor, WhatIsRandomInARowIsTheSameInEveryModeAndMicroBatch) {
+  FixtureModel model;
+  Fixture task = Qa("qa", 3);
+  const Batch batch = task.Rows(5, 6);
+  const Gradient without = DrawGradient(model, task, batch, Mode::kJoint);
+  model.drops = true;
+  const Gradient expected = DrawGradient(model, task, batch, Mode::kJoint);
+  EXPECT_GT(Distance(expected, without), 0.1);
+  for (const Mode mode : {Mode::kJoint, Mode::kSequential}) {
+    for (const std::int64_t micro_rows : {1, 2, 6}) {
+      EXPECT_LE(Distance(DrawGradient(model, task, batch, mode, micro_rows), expected), 1e-12) << micro_rows;
+    }
+  }
 }
 
 TEST(StepExecutor, ACarryingTaskIsRefusedInSequentialModeWithTheReason) {

@@ -1,3 +1,4 @@
+#include <medley/memory/cpu_allocator.h>
 #include <medley/report/metrics.h>
 #include <medley/train/evaluator.h>
 
@@ -47,6 +48,43 @@ TEST(TaskErrors, StopSavesWhatWasTrainedAndNamesPluginTaskAndPhase) {
   ASSERT_EQ(ListCheckpoints(scratch.path()).size(), 1u);
   EXPECT_EQ(ListCheckpoints(scratch.path())[0].step, outcome.progress.step);
   EXPECT_GT(outcome.progress.step, 1);
+}
+
+TEST(TaskErrors, AFailedSaveDoesNotHideWhyTheRunEnds) {
+  const ScratchDirectory scratch;
+  fs::create_directory(scratch / "run");
+  RunConfig config = TinyConfig(30);
+  config.checkpoint.every = 0;
+  const RowHook fail_and_lose_the_disk = [&, draws = std::make_shared<int>(0)](const RowRange& rows) {
+    if (rows.count != 3 || ++*draws < 2) return;
+    fs::rename(scratch / "run", scratch / "gone");
+    throw std::runtime_error("the camera is gone");
+  };
+  const Outcome outcome = TrainWith(scratch / "run", config, {{"two", fail_and_lose_the_disk}});
+  EXPECT_EQ(outcome.code, ExitCode::kFailed);
+  EXPECT_TRUE(Says(outcome.error, {"the camera is gone", "was not saved", "No such file"}));
+  EXPECT_TRUE(Says(outcome.words, {"the run ends: ", "the camera is gone"}));
+}
+
+// One task needs more than there is; it is found among the three of the step.
+TEST(TaskErrors, OutOfMemoryHasItsOwnExitCodeAndNamesTheTaskAndTheSetting) {
+  InstallCpuAllocator();
+  for (const int draws_per_step : {1, 3}) {
+    const ScratchDirectory scratch;
+    RunConfig config = TinyConfig(30);
+    config.draws_per_step = draws_per_step;
+    const RowHook greedy = [draws = std::make_shared<int>(0)](const RowRange& rows) {
+      if (rows.count == 3 && ++*draws >= 2) at::empty({1 << 30}, at::kByte);
+    };
+    SetCpuBudget(ReadCpuMemory().now + (1 << 26));
+    const Outcome outcome = TrainWith(scratch.path(), config, {{"two", greedy}});
+    SetCpuBudget(0);
+    EXPECT_EQ(outcome.code, ExitCode::kDoesNotFit);
+    EXPECT_TRUE(Says(outcome.error, {"step ", "asked for 1073741824 bytes", "in use", "Task two does not fit",
+                                     "the peak was", "Lower tasks.two.micro_rows", "is saved"}));
+    EXPECT_TRUE(Says(outcome.words, {"Lower tasks.two.micro_rows"}));
+    EXPECT_EQ(ListCheckpoints(scratch.path()).at(0).step, outcome.progress.step);
+  }
 }
 
 TEST(TaskErrors, DropGoesOnWithoutTheTaskAndSaysSo) {
@@ -101,7 +139,7 @@ TEST(TaskErrors, WeightsThatAreNotFiniteAreNeverSaved) {
   weight.view(-1)[3] = NAN;
   EXPECT_TRUE(Says(MessageOf([&] {
                      SaveCheckpoint(scratch.path(), state,
-                                    {.step = 1, .logs = {}, .evaluated_loss = {}, .config_hash = ""});
+                                    {.step = 1, .logs = {}, .evaluated = {}, .config_hash = ""});
                    }),
                    {state.weights[2].name, "not finite"}));
   EXPECT_TRUE(ListCheckpoints(scratch.path()).empty());
@@ -137,8 +175,8 @@ TEST(InitFrom, TakesMatchingWeightsAndRefusesOthersByName) {
   FixtureModel model;
   model.To(at::kCPU, at::kFloat);
   const at::Tensor before = model.parameters()[0].tensor.clone();
-  InitializeFrom({.run = scratch / "run", .match = {"head.*", "mid.*"}}, model, *console);
-  EXPECT_TRUE(Says(console.words(), {"took 4 of 10 parameters"}));
+  EXPECT_TRUE(Says(InitializeFrom({.run = scratch / "run", .match = {"head.*", "mid.*"}}, model, *console),
+                   {"took 4 of 10 parameters"}));
   EXPECT_TRUE(model.parameters()[0].tensor.equal(before));
   EXPECT_TRUE(
       Says(MessageOf([&] { InitializeFrom({.run = scratch / "run", .match = {"nose.*"}}, model, *console); }),

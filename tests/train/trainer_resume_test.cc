@@ -1,3 +1,5 @@
+#include <medley/train/stop_signal.h>
+
 #include <csignal>
 
 #include "tests/train/trainer_fixture.h"
@@ -98,6 +100,43 @@ TEST(ResumeChecks, CtrlCInTheMiddleOfAStepFinishesItAndSaves) {
     EXPECT_EQ(TrainOn(part, sparse), ExitCode::kDone);
     EXPECT_EQ(EndState(part), EndState(scratch / "whole"));
   }
+}
+
+TEST(ResumeChecks, ASecondCtrlCLeavesUnsavedAndDoesNotCallItInterrupted) {
+  const auto interrupt_twice = [] {
+    const StopSignal stop;
+    std::raise(SIGINT);
+    std::raise(SIGINT);
+  };
+  EXPECT_EXIT(interrupt_twice(), testing::ExitedWithCode(1), "once more leaves at once, unsaved");
+}
+
+TEST(ResumeChecks, OnlyDamagedCheckpointsAreRefusedEachTimeAndNothingIsLost) {
+  const ScratchDirectory scratch;
+  const RunConfig config = TinyConfig(4);
+  TrainOn(scratch.path(), config);
+  for (const CheckpointEntry& entry : ListCheckpoints(scratch.path())) fs::remove(entry.path / "state.json");
+  const auto contents = [&] {
+    std::map<std::string, std::string> files;
+    for (const auto& file : fs::recursive_directory_iterator(scratch.path()))
+      files[file.path()] = file.is_regular_file() ? HashText(ReadText(file.path())) : "";
+    return files;
+  };
+  const auto before = contents();
+  const std::string refusal = MessageOf<InputError>([&] { TrainOn(scratch.path(), config); });
+  EXPECT_TRUE(Says(refusal, {"is whole", "step-00000004", "step-00000001"}));
+  EXPECT_EQ(MessageOf<InputError>([&] { TrainOn(scratch.path(), config); }), refusal);
+  EXPECT_EQ(contents(), before);
+}
+
+TEST(ResumeChecks, AMissingLogOfTimesDoesNotStopAResume) {
+  const ScratchDirectory scratch;
+  TrainOn(scratch.path(), TinyConfig(4));
+  fs::remove(scratch / "timing.jsonl");
+  EXPECT_EQ(TrainOn(scratch.path(), TinyConfig(6)), ExitCode::kDone);
+  EXPECT_EQ(ListCheckpoints(scratch.path()).at(0).step, 6);
+  const std::string times = ReadText(scratch / "timing.jsonl");
+  EXPECT_EQ(std::count(times.begin(), times.end(), '\n'), 2);
 }
 
 TEST(ResumeChecks, ARunWithoutACheckpointStartsAnewAndWithoutOldLines) {

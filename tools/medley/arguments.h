@@ -1,8 +1,10 @@
 #pragma once
 
 #include <CLI/CLI.hpp>
+#include <filesystem>
 #include <iostream>
 #include <string>
+#include <vector>
 
 #include <medley/base/error.h>
 
@@ -21,6 +23,19 @@ inline bool ParseArguments(CLI::App& app, int argc, char** argv) {
     throw InputError(app.get_name() + ": " + error.what() + " (" + app.get_name() +
                      " --help says what is possible)");
   }
+}
+
+// Makes the paths absolute. Repeated rather than a list: a list would swallow the arguments behind it.
+inline CLI::Option* AddPluginPath(CLI::App& app, std::vector<std::filesystem::path>& paths) {
+  const auto absolute = [](const std::string& path) {
+    if (path.empty()) throw CLI::ValidationError("it is empty; give a directory or a plugin");
+    return std::filesystem::absolute(path).string();
+  };
+  return app
+      .add_option("--plugin-path", paths,
+                  "a directory with plugins, or a plugin, searched first; may be repeated")
+      ->allow_extra_args(false)
+      ->transform(absolute);
 }
 
 }  // namespace medley

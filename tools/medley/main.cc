@@ -25,13 +25,15 @@ struct Help {
 };
 
 constexpr std::array kHelp = {
-    Help{"train", "CONFIG [--out DIR] [KEY=VALUE ...]", "train a model; a run is a directory"},
+    Help{"train", "CONFIG [--out DIR] [--plugin-path P] [KEY=VALUE ...]",
+         "train a model; a run is a directory"},
     Help{"resume", "DIR [--steps N]", "go on with a run that was stopped"},
     Help{"eval", "DIR [--rows N]", "score a run on rows that it never trained on"},
-    Help{"generate", "DIR --image FILE --prompt TEXT", "ask a trained model"},
-    Help{"tasks", "[--json]", "list every task that can be trained"},
-    Help{"sample", "TASK [--rows N]", "look at a task's examples before training it"},
-    Help{"validate", "CONFIG", "check a run config and the files it names"},
+    Help{"generate", "DIR --image FILE --prompt TEXT [--out P]", "ask a trained model"},
+    Help{"tasks", "[--json] [--plugin-path P]", "list every task that can be trained"},
+    Help{"sample", "TASK [--rows N] [--variant V] [--config CONFIG] [--out P]",
+         "look at a task's examples before training it"},
+    Help{"validate", "CONFIG [KEY=VALUE ...]", "check a run config and the files it names"},
     Help{"tokenizer", "train --corpus FILE --out FILE", "make a tokenizer"},
     Help{"version", "[--json]", "what this medley was built from"},
 };
@@ -68,11 +70,13 @@ int RunTensorVerb(const std::string& verb, int argc, char** argv) {
 }
 
 int PrintHelp(std::ostream& out) {
+  constexpr std::size_t kSummaryColumn = 58;
   out << "medley " << Version() << ": trains one model on a medley of tasks\n\n";
   for (const Help& help : kHelp) {
     std::string line = "  medley " + std::string(help.verb) + " " + std::string(help.arguments);
-    line.resize(std::max<std::size_t>(line.size() + 2, 56), ' ');
-    out << line << help.summary << '\n';
+    if (line.size() + 2 > kSummaryColumn) line += "\n";
+    const std::size_t used = line.ends_with('\n') ? 0 : line.size();
+    out << line << std::string(kSummaryColumn - used, ' ') << help.summary << '\n';
   }
   out << "\nmedley VERB --help says more about each.\n";
   return 0;

@@ -62,7 +62,10 @@ int RunResume(int argc, char** argv) {
   const RunConfig before = ReadRunConfig(config);
   const auto run = BuildRun(std::move(inputs), Purpose::kTrain);
   SayWhatChanged(console, before, *run, ReadRunRecord(directory.path()));
-  if (!found) InitializeFrom(run->config.init_from, *run->model, console);
+  if (!found) {
+    const std::string taken = InitializeFrom(run->config.init_from, *run->model, console);
+    if (!taken.empty()) console.Say(taken);
+  }
   Trainer trainer(*run, directory.path(), console, found);
   if (found) SayWhatWasRestored(console, *run, *found);
   if (!found) console.Say("no checkpoint was saved so far; starting at step 0");

@@ -128,9 +128,7 @@ int RunSample(int argc, char** argv) {
   app.add_option("--out", out, "the picture sheet (default: sample-TASK.png)");
   app.add_option("--pictures", pictures,
                  "a directory for the pictures one by one, as medley generate takes them");
-  app.add_option("--plugin-path", plugin_path, "a directory with plugins, searched first; may be repeated")
-      ->expected(1)
-      ->take_all();
+  AddPluginPath(app, plugin_path);
   if (!ParseArguments(app, argc, argv)) return 0;
 
   const auto overrides = variant.empty()

@@ -94,16 +94,11 @@ void PrintForPeople(const Registry& registry) {
 int RunTasks(int argc, char** argv) {
   CLI::App app("Lists every task that can be trained, without loading one.", "medley tasks");
   bool json = false;
-  std::vector<std::string> paths;
+  PluginSearch search;
   app.add_flag("--json", json, "as a JSON array of specs");
-  app.add_option("--plugin-path", paths, "a directory with plugins, or a plugin; may be repeated");
+  AddPluginPath(app, search.paths);
   if (!ParseArguments(app, argc, argv)) return 0;
 
-  PluginSearch search;
-  for (const std::string& path : paths) {
-    if (path.empty()) throw InputError("medley tasks: --plugin-path is empty; give a directory or a plugin");
-    search.paths.push_back(std::filesystem::absolute(path));
-  }
   const Registry registry = Registry::Scan(search);
   if (json) {
     nlohmann::ordered_json specs = nlohmann::ordered_json::array();

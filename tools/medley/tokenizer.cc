@@ -31,7 +31,7 @@ void AddTrain(CLI::App& app, TrainArguments& arguments) {
   app.add_option("--out", arguments.out, "the vocabulary to write")->required()->type_name("FILE");
   app.add_option("--vocab", arguments.vocabulary, "tokens, special ones and bytes included")
       ->capture_default_str();
-  app.add_option("--plugin-path", arguments.plugin_path, "directories or files with plugins, searched first");
+  AddPluginPath(app, arguments.plugin_path);
   app.add_flag("--force", arguments.force, "replace the output where it exists");
 }
 

@@ -22,18 +22,19 @@ int RunTrain(int argc, char** argv) {
   app.add_option("CONFIG", config, "the run config")->required();
   app.add_option("KEY=VALUE", overrides, "values that replace the config's, such as steps=100");
   app.add_option("--out", out, "the run's directory (default: runs/<config>-<time>)");
-  app.add_option("--plugin-path", plugin_path, "a directory with plugins, searched first; may be repeated")
-      ->expected(1)
-      ->take_all();
+  AddPluginPath(app, plugin_path);
   if (!ParseArguments(app, argc, argv)) return 0;
 
+  const std::filesystem::path path = out.empty() ? DefaultRunPath(config) : std::filesystem::path(out);
   RunInputs inputs = CheckInputs(config, overrides, plugin_path);
-  const RunDirectory directory =
-      RunDirectory::Create(out.empty() ? DefaultRunPath(config) : std::filesystem::path(out));
+  RunDirectory::CheckFree(path);
+  const auto run = BuildRun(std::move(inputs), Purpose::kTrain);
+  Console early(stdout);  // nothing is left behind where a mistake shows only now
+  const std::string taken = InitializeFrom(run->config.init_from, *run->model, early);
+  const RunDirectory directory = RunDirectory::Create(path);
   Console console(stdout, directory.path() / "log.txt");
   console.Say("the run lies in " + directory.path().string());
-  const auto run = BuildRun(std::move(inputs), Purpose::kTrain);
-  InitializeFrom(run->config.init_from, *run->model, console);
+  if (!taken.empty()) console.Say(taken);
   directory.WriteRecord(RunRecord(*run));
   directory.WriteConfig(ToJson(run->config));
   Trainer trainer(*run, directory.path(), console);

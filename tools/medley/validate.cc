@@ -74,13 +74,10 @@ int RunValidate(int argc, char** argv) {
   CLI::App app("Checks a run config and every file that it names, and trains nothing.", "medley validate");
   std::string config, schema;
   std::vector<std::string> overrides;
-  std::vector<std::string> plugin_path;
   auto* config_option = app.add_option("CONFIG", config, "the run config");
   app.add_option("KEY=VALUE", overrides, "values that replace the config's, such as steps=100");
-  // Repeated rather than a list: a list would swallow CONFIG.
-  app.add_option("--plugin-path", plugin_path, "a directory with plugins, searched first; may be repeated")
-      ->allow_extra_args(false)
-      ->check(CLI::ExistingPath);
+  PluginSearch search;
+  AddPluginPath(app, search.paths)->check(CLI::ExistingPath);
   app.add_option("--schema", schema, "print the JSON Schema of a kind of file instead")
       ->check(CLI::IsMember({"run", "weights", "model"}));
   if (!ParseArguments(app, argc, argv)) return 0;
@@ -94,8 +91,6 @@ int RunValidate(int argc, char** argv) {
   }
   if (config_option->empty())
     throw InputError("medley validate: CONFIG is required (medley validate --help)");
-  PluginSearch search;
-  search.paths.assign(plugin_path.begin(), plugin_path.end());
   for (const auto& path : PluginPaths(config, overrides)) search.paths.push_back(path);
   const Registry registry = Registry::Scan(search);
   PrintSummary(CheckRun(config, overrides, registry), registry);

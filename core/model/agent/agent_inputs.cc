@@ -36,6 +36,18 @@ void RequireRange(const std::string& name, const at::Tensor& x, std::int64_t low
   }
 }
 
+// The picture would look at pads.
+void RequireWithin(const at::Tensor& context_lengths, const at::Tensor& lengths) {
+  if (!lengths.device().is_cpu() || !context_lengths.device().is_cpu()) return;
+  const at::Tensor beyond = context_lengths.gt(lengths);
+  if (!beyond.any().item<bool>()) return;
+  const std::int64_t row = beyond.to(at::kLong).argmax().item<std::int64_t>();
+  throw InputError("the agent's input 'context_lengths' is " +
+                   std::to_string(context_lengths[row].item<std::int64_t>()) + " in row " +
+                   std::to_string(row) + ", where 'lengths' is " +
+                   std::to_string(lengths[row].item<std::int64_t>()) + "; a context ends within its text");
+}
+
 void CheckImage(const ModelInput& input, const AgentConfig::Image& config) {
   const at::Tensor& x = input.tensor;
   if (x.dim() == 4 && x.size(1) == 3 && x.size(2) == config.size && x.size(3) == config.size &&
@@ -117,6 +129,7 @@ AgentInputs AgentInputs::Read(const ModelInputs& inputs, const WantedOutputs& wa
   RequireRange("tokens", in.tokens, 0, vocabulary - 1);
   RequireRange("lengths", in.lengths, 1, width);
   RequireRange("context_lengths", in.context_lengths, 1, width);
+  RequireWithin(in.context_lengths, in.lengths);
 
   const bool on_host = in.tokens.device().is_cpu();
   std::int64_t kept = in.wants_image && on_host ? Largest(in.context_lengths) : on_host ? 1 : width;

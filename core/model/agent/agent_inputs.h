@@ -13,9 +13,10 @@ namespace medley {
 //   images           [rows, 3, size, size] in [0, 1], repeated: oldest first, the current one last; 0 to 4
 //   tokens           [rows, width] int64, padded at the end
 //   lengths          [rows] int64, 1..width
-//   supervised       [items] int64, row * width + position (>= 1) of the tokens that are scored; "logits"
-//   needs it context_lengths  [rows] int64, optional: the picture sees so many positions of the text, all by
-//   default
+//   supervised       [items] int64, row * width + position (>= 1) of the tokens that are scored;
+//                    needed where "logits" are wanted
+//   context_lengths  [rows] int64, 1..lengths: as much of the text as the picture sees; optional,
+//                    all of it without
 // On the CPU values are checked too; elsewhere only shapes are, because looking at values would wait for the
 // device.
 struct AgentInputs {

@@ -1,0 +1,19 @@
+#pragma once
+
+#include <filesystem>
+#include <string>
+
+namespace medley {
+
+// What is wrong with a file that a run config names, as far as it can be known without tensors; "" where
+// nothing is.
+
+// A SentencePiece vocabulary is a protobuf message of length-delimited fields, of which the pieces are number
+// 1. Looks at their frame alone: a file of another kind or a cut one is found, a wrong vocabulary is not.
+std::string TokenizerProblem(const std::filesystem::path& file);
+// UTF-8 without a byte order mark, and an item: a line that is not blank.
+std::string ControlTextProblem(const std::filesystem::path& file);
+// A run's directory with a checkpoint, whole or not.
+std::string RunDirectoryProblem(const std::filesystem::path& directory);
+
+}  // namespace medley
