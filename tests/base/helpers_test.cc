@@ -102,7 +102,7 @@ TEST_F(Files, AreReadWhole) {
   std::ofstream(directory_ / "f", std::ios::binary) << bytes;
   EXPECT_EQ(ReadFile(directory_ / "f"), bytes);
   EXPECT_NE(MessageOf(directory_ / "f", 1000).find("longer than 1000 B"), std::string::npos);
-  std::ofstream(directory_ / "empty", std::ios::binary);
+  std::ofstream(directory_ / "empty", std::ios::binary).close();
   EXPECT_EQ(ReadFile(directory_ / "empty"), "");
 }
 

@@ -51,7 +51,8 @@ inline std::uint32_t PixelOf(const std::vector<std::uint8_t>& pixels, int size, 
 
 // The zoom as it is defined: draw everything large, then cut a window out.
 inline std::vector<std::uint8_t> CropOfFull(const Scene& scene, int size) {
-  const auto& [factor, centre] = *scene.options.zoom;
+  const double factor = scene.options.zoom->factor;
+  const Point centre = scene.options.zoom->centre;
   const int large = static_cast<int>(factor * size);
   Scene whole = scene;
   whole.options.zoom.reset();
