@@ -86,13 +86,18 @@ void FieldReader::Read(const JsonNode& node, const std::string& path, const Fiel
 
 void FieldReader::Read(const JsonNode& node, const std::string& path, const Field& field,
                        std::int64_t& value) {
+  if (!field.zero.empty() && node.IsString() && node.scalar.get_ref<const std::string&>() == field.zero) {
+    value = 0;
+    return;
+  }
   const bool number = node.scalar.is_number();
   const double found = number ? node.scalar.get<double>() : 0;
   // 1e3 and 2.0 are integers, as in JSON Schema.
   const bool good =
       number && found == std::floor(found) && std::abs(found) <= kLargestInteger && InBounds(found, field);
-  if (Expect(good, node, path,
-             Numeric("an integer", field) + (field.why.empty() ? "" : " (" + std::string(field.why) + ")"))) {
+  const std::string word = field.zero.empty() ? "" : ", or \"" + std::string(field.zero) + "\"";
+  const std::string why = field.why.empty() ? "" : " (" + std::string(field.why) + ")";
+  if (Expect(good, node, path, Numeric("an integer", field) + word + why)) {
     value = static_cast<std::int64_t>(found);
   }
 }
@@ -109,8 +114,11 @@ void FieldReader::Read(const JsonNode& node, const std::string& path, const Fiel
   if (!field.allowed.empty()) {
     const int word = ReadWord(node, path, field.allowed);
     if (word >= 0) value = field.allowed[static_cast<std::size_t>(word)];
+  } else if (field.or_number && node.scalar.is_number() && node.scalar.get<double>() > 0) {
+    value = node.scalar.dump();
   } else if (Expect(node.IsString() && !node.scalar.get_ref<const std::string&>().empty(), node, path,
-                    "a string that is not empty")) {
+                    field.or_number ? "a number above 0, or a string that is not empty"
+                                    : "a string that is not empty")) {
     value = node.scalar.get<std::string>();
   }
 }

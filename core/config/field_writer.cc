@@ -15,7 +15,12 @@ nlohmann::ordered_json SchemaWriter::Number(const Field& field, bool integer) {
   };
   if (std::isfinite(low)) schema[field.above_low ? "exclusiveMinimum" : "minimum"] = bound(low);
   if (std::isfinite(high)) schema[field.below_high ? "exclusiveMaximum" : "maximum"] = bound(high);
-  return schema;
+  if (field.zero.empty()) return schema;
+  return {{"anyOf", {schema, {{"enum", {std::string(field.zero)}}}}}};
+}
+
+nlohmann::ordered_json SchemaWriter::TextOrNumber() {
+  return {{"anyOf", {{{"type", "string"}, {"minLength", 1}}, {{"type", "number"}, {"exclusiveMinimum", 0}}}}};
 }
 
 nlohmann::ordered_json SchemaWriter::Finish() {

@@ -32,12 +32,20 @@ class FieldDumper {
   template <typename T>
   void operator()(T& member, const Field& field) {
     const std::string name(field.name);
-    nlohmann::ordered_json value = Dump(member);
+    nlohmann::ordered_json value = Dump(member, field);
     if (field.omit_default && defaults_.is_object() && value == defaults_[name]) return;
     json_[name] = std::move(value);
   }
   void Constant(const Field& field, std::string_view value) {
     json_[std::string(field.name)] = std::string(value);
+  }
+
+  template <typename T>
+  static nlohmann::ordered_json Dump(const T& value, const Field& field) {
+    if constexpr (std::is_same_v<T, std::int64_t>) {
+      if (value == 0 && !field.zero.empty()) return std::string(field.zero);
+    }
+    return Dump(value);
   }
 
   template <typename T>
@@ -80,7 +88,7 @@ class SchemaWriter {
   void operator()(T& member, const Field& field) {
     nlohmann::ordered_json schema = Schema<T>(field);
     schema["description"] = std::string(field.help);
-    if (!field.required && !field.omit_default) schema["default"] = FieldDumper::Dump(member);
+    if (!field.required && !field.omit_default) schema["default"] = FieldDumper::Dump(member, field);
     properties_[std::string(field.name)] = std::move(schema);
     if (field.required) required_.push_back(std::string(field.name));
   }
@@ -120,6 +128,7 @@ class SchemaWriter {
     } else if constexpr (std::is_arithmetic_v<T>) {
       return Number(field, std::is_integral_v<T>);
     } else if constexpr (std::is_same_v<T, std::string> || std::is_same_v<T, std::filesystem::path>) {
+      if (field.or_number) return TextOrNumber();
       if (field.allowed.empty()) return {{"type", "string"}, {"minLength", 1}};
       return Words(field.allowed.begin(), field.allowed.end());
     } else if constexpr (std::is_enum_v<T>) {
@@ -142,6 +151,7 @@ class SchemaWriter {
     return {{"enum", std::move(words)}};
   }
   static nlohmann::ordered_json Number(const Field& field, bool integer);
+  static nlohmann::ordered_json TextOrNumber();
   nlohmann::ordered_json Finish();
 
   nlohmann::ordered_json properties_ = nlohmann::ordered_json::object();

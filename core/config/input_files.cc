@@ -24,17 +24,31 @@ bool TakeVarint(std::string_view& bytes, std::uint64_t& value) {
   return false;
 }
 
-bool LooksLikeVocabulary(std::string_view bytes) {
-  constexpr std::uint64_t kLengthDelimited = 2;
-  bool has_piece = false;
+constexpr std::uint64_t kLengthDelimited = 2;
+
+// Takes a length-delimited protobuf field from the front; false where there is none.
+bool TakeField(std::string_view& bytes, std::uint64_t& number, std::string_view& content) {
+  std::uint64_t tag = 0, length = 0;
+  if (!TakeVarint(bytes, tag) || (tag & 7) != kLengthDelimited) return false;
+  if (!TakeVarint(bytes, length) || length > bytes.size()) return false;
+  number = tag >> 3;
+  content = bytes.substr(0, static_cast<std::size_t>(length));
+  bytes.remove_prefix(content.size());
+  return true;
+}
+
+// The texts of its pieces; none where it is no vocabulary.
+std::set<std::string> PiecesOf(std::string_view bytes) {
+  std::set<std::string> pieces;
   while (!bytes.empty()) {
-    std::uint64_t tag = 0, length = 0;
-    if (!TakeVarint(bytes, tag) || (tag & 7) != kLengthDelimited) return false;
-    if (!TakeVarint(bytes, length) || length > bytes.size()) return false;
-    has_piece = has_piece || tag >> 3 == 1;
-    bytes.remove_prefix(static_cast<std::size_t>(length));
+    std::uint64_t number = 0;
+    std::string_view piece, text;
+    if (!TakeField(bytes, number, piece)) return {};
+    if (number != 1) continue;
+    const bool has_text = TakeField(piece, number, text) && number == 1;
+    pieces.emplace(has_text ? text : std::string_view());
   }
-  return has_piece;
+  return pieces;
 }
 
 // The bytes of the character at the front, 0 where they are not UTF-8 (also surrogates and longer forms than
@@ -87,12 +101,20 @@ bool IsCheckpointName(const std::string& name) {
 
 std::string TokenizerProblem(const fs::path& file) {
   try {
-    if (LooksLikeVocabulary(ReadFile(file))) return "";
+    if (!PiecesOf(ReadFile(file)).empty()) return "";
   } catch (const InputError& error) {
     return error.what();
   }
   return DisplayPath(file) +
          " is not a SentencePiece vocabulary; make one with: medley tokenizer train --corpus FILE --out FILE";
+}
+
+std::set<std::string> VocabularyPieces(const fs::path& file) {
+  try {
+    return PiecesOf(ReadFile(file));
+  } catch (const InputError&) {
+    return {};
+  }
 }
 
 std::string ControlTextProblem(const fs::path& file) {

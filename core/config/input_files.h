@@ -1,6 +1,7 @@
 #pragma once
 
 #include <filesystem>
+#include <set>
 #include <string>
 
 namespace medley {
@@ -11,6 +12,8 @@ namespace medley {
 // A SentencePiece vocabulary is a protobuf message of length-delimited fields, of which the pieces are number
 // 1. Looks at their frame alone: a file of another kind or a cut one is found, a wrong vocabulary is not.
 std::string TokenizerProblem(const std::filesystem::path& file);
+// The pieces of a vocabulary, special tokens among them; none of a file that is no vocabulary.
+std::set<std::string> VocabularyPieces(const std::filesystem::path& file);
 // UTF-8 without a byte order mark, and an item: a line that is not blank.
 std::string ControlTextProblem(const std::filesystem::path& file);
 // A run's directory with a checkpoint, whole or not.

@@ -1,14 +1,20 @@
 #include <medley/config/run_config.h>
 
+#include <medley/base/error.h>
 #include <medley/config/field_reader.h>
 #include <medley/config/field_writer.h>
 #include <medley/config/readers.h>
+#include <medley/memory/budget_request.h>
 
 namespace medley {
 
 template <typename Visitor>
 void Fields(Visitor& visit, TaskConfig& c) {
-  visit(c.rows, {.name = "rows", .help = "Rows of a draw of this task", .low = 1, .high = 1 << 20});
+  visit(c.rows, {.name = "rows",
+                 .help = "Rows of a draw of this task; \"auto\": as many as fill the budget",
+                 .low = 1,
+                 .high = 1 << 20,
+                 .zero = "auto"});
   visit(c.micro_rows,
         {.name = "micro_rows",
          .help = "Rows of one forward; the gradients add up to the same step. 0: all rows at once",
@@ -17,7 +23,13 @@ void Fields(Visitor& visit, TaskConfig& c) {
   visit(c.mode, {.name = "mode",
                  .help = "How a draw is executed. Not given: sequential, joint where something is carried",
                  .omit_default = true,
-                 .allowed = {"joint", "sequential"}});
+                 .allowed = {"joint", "sequential", "two_stage"}});
+  visit(c.recompute_every,
+        {.name = "recompute_every",
+         .help = "Layers whose insides are computed again instead of kept for the backward: every layer (1), "
+                 "every k-th (k), none (0)",
+         .low = 0,
+         .high = 1 << 10});
   visit(c.variant, {.name = "variant", .help = "One of the task's variants"});
   visit(c.options, {.name = "options", .help = "Values of the task's options; see medley tasks"});
   visit(c.terms, {.name = "terms", .help = "Weights of the task's loss terms", .low = 0, .high = 1e6});
@@ -76,6 +88,20 @@ void Fields(Visitor& visit, CheckpointConfig& c) {
 }
 
 template <typename Visitor>
+void Fields(Visitor& visit, DataConfig& c) {
+  visit(c.threads, {.name = "threads",
+                    .help = "Threads that sample rows ahead; 0: the trainer samples them when it needs them. "
+                            "Changes no loss",
+                    .low = 0,
+                    .high = 256});
+  visit(c.ahead,
+        {.name = "ahead",
+         .help = "How many draws after those of this step may be sampled ahead, and then wait in memory",
+         .low = 1,
+         .high = 1024});
+}
+
+template <typename Visitor>
 void Fields(Visitor& visit, InitFrom& c) {
   visit(c.run, {.name = "run",
                 .help = "The directory of the run whose weights are taken",
@@ -102,6 +128,14 @@ void Fields(Visitor& visit, RunConfig& c) {
                   .help = "Optimizer steps; the learning rate's schedule is a function of it",
                   .low = 1});
   visit(c.hours, {.name = "hours", .help = "Ends the run early, saved; 0: no limit", .low = 0, .high = 1e6});
+  visit(c.plan, {.name = "plan",
+                 .help = "Measure what tasks take before the first step, and choose modes and micro-batches "
+                         "that fit the budget"});
+  visit(c.budget, {.name = "budget",
+                   .help = "Memory that training may use on its device: bytes (\"6GiB\"), or a fraction of "
+                           "what the device has (0.5, \"50%\"). Not given: what is free",
+                   .omit_default = true,
+                   .or_number = true});
   visit(c.draws_per_step, {.name = "draws_per_step",
                            .help = "Draws whose gradients add up to one step",
                            .low = 1,
@@ -109,6 +143,7 @@ void Fields(Visitor& visit, RunConfig& c) {
   visit(c.on_task_error, {.name = "on_task_error",
                           .help = "A task that fails ends the run, saved, or is dropped",
                           .allowed = {"stop", "drop"}});
+  visit(c.data, {.name = "data", .help = "Sampling ahead of the training"});
   visit(c.init_from,
         {.name = "init_from", .help = "Another run's weights to start from", .omit_default = true});
   visit(c.eval, {.name = "eval", .help = "Scores during the run"});
@@ -120,8 +155,19 @@ void Fields(Visitor& visit, RunConfig& c) {
 namespace {
 
 void CheckTogether(ConfigFile& file, const RunConfig& config) {
+  try {
+    ParseBudget(config.budget);
+  } catch (const InputError& error) {
+    file.FailAt({"budget"}, error.what());
+  }
   for (const auto& [name, task] : config.tasks) {
-    if (task.micro_rows > task.rows) {
+    if (task.rows == 0 && task.micro_rows > 0) {
+      file.FailAt({"tasks", name, "micro_rows"},
+                  "with \"rows\": \"auto\" all rows of a draw run in one forward; leave it out");
+    } else if (task.rows == 0 && !config.plan) {
+      file.FailAt({"tasks", name, "rows"},
+                  "\"auto\" needs the planner; set \"plan\": true, or give a number of rows");
+    } else if (task.micro_rows > task.rows) {
       file.FailAt({"tasks", name, "micro_rows"}, "expected at most the draw's " + std::to_string(task.rows) +
                                                      " rows, found " + std::to_string(task.micro_rows));
     }

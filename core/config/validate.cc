@@ -2,10 +2,12 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
 
 #include <medley/base/error.h>
 #include <medley/base/files.h>
 #include <medley/base/suggest.h>
+#include <medley/config/execution_mode.h>
 #include <medley/config/input_files.h>
 #include <medley/config/readers.h>
 #include <medley/model/agent/agent_config.h>
@@ -97,13 +99,14 @@ class TaskCheck {
   }
 
   void CheckMode(const std::string& name, const VariantInfo& variant, const TaskConfig& config) const {
-    if (config.mode != "sequential" || !variant.Carries()) return;
-    const auto pass = std::find_if(variant.passes.begin(), variant.passes.end(),
-                                   [](const PassInfo& p) { return !p.carries.empty(); });
+    const std::optional<Mode> mode = ParseMode(config.mode);  // a word that is none was reported
+    const std::string reason = mode ? WhyIllegal(*mode, variant) : "";
+    if (reason.empty()) return;
+    std::string expected;
+    for (const Mode legal : LegalModes(variant))
+      expected += (expected.empty() ? "\"" : " or \"") + std::string(ModeName(legal)) + "\"";
     file_.FailAt({"tasks", name, "mode"},
-                 "\"sequential\" cannot be: pass '" + pass->name + "' of the variant '" + variant.name +
-                     "' makes the carry '" + pass->carries.front() +
-                     "', through which a later pass sends gradient back; expected \"joint\"");
+                 "\"" + config.mode + "\" cannot be: " + reason + "; expected " + expected);
   }
 
   ConfigFile& file_;
@@ -123,6 +126,17 @@ void CheckModelFits(ConfigFile& file, const TaskInfo& task) {
   };
   check(task.inputs, AgentInputNames(), "hands in");
   check(task.outputs, AgentOutputNames(), "asks for");
+}
+
+void CheckSpecialTokens(ConfigFile& file, const TaskInfo& task, const std::set<std::string>& vocabulary) {
+  if (vocabulary.empty()) return;  // reported
+  std::vector<std::string> missing;
+  for (const std::string& token : task.special_tokens) {
+    if (vocabulary.count(token) == 0) missing.push_back(token);
+  }
+  if (missing.empty()) return;
+  file.FailAt({"tokenizer"}, "task " + task.name + " needs special tokens that this vocabulary has not: " +
+                                 JoinNames(missing) + "; make one that has them: medley tokenizer train");
 }
 
 // Files that are read later, by what is built from them.
@@ -170,9 +184,12 @@ CheckedRun CheckRun(const std::filesystem::path& config, const std::vector<std::
     if (!checked.run.weights.empty() && FileProblem(checked.run.weights).empty()) {
       ConfigFile weights(checked.run.weights, diagnostics);
       ReadConfig(weights, checked.mixture);
+      const std::set<std::string> vocabulary = VocabularyPieces(checked.run.tokenizer);
       for (const auto& [name, weight] : checked.mixture.weights) {
         const TaskInfo* task = tasks.Require(weights, {"weights", name});
-        if (task && weight > 0) CheckModelFits(file, *task);
+        if (!task || weight <= 0) continue;
+        CheckModelFits(file, *task);
+        CheckSpecialTokens(file, *task, vocabulary);
       }
     }
   }
@@ -203,7 +220,7 @@ std::map<std::string, TaskSize> TaskSizes(const CheckedRun& checked, const Regis
     const TaskConfig& settings = SettingsOf(checked.run, name);
     const VariantInfo* variant = registry.Require(name).FindVariant(settings.variant);
     if (!variant) throw InputError("task " + name + " has no variant '" + settings.variant + "'");
-    sizes[name] = {.rows = settings.rows,
+    sizes[name] = {.rows = std::max<std::int64_t>(1, settings.rows),  // until "auto" is planned
                    .passes = static_cast<std::int64_t>(variant->passes.size()),
                    .tokens_per_row = variant->TokensPerRow()};
   }

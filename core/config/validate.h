@@ -19,9 +19,9 @@ struct CheckedRun {
 };
 
 // Reads the run config, its weights file and its model's config, and checks them against each other and
-// against the tasks that are there: names, variants, options, terms, modes, what the model takes and gives;
-// also the kinds of the tokenizer, the control text and the run to start from. Throws one InputError with
-// every mistake of all files.
+// against the tasks that are there: names, variants, options, terms, modes, what the model takes and gives,
+// special tokens; also the kinds of the tokenizer, the control text and the run to start from. Throws one
+// InputError with every mistake of all files.
 CheckedRun CheckRun(const std::filesystem::path& config, const std::vector<std::string>& overrides,
                     const Registry& registry);
 

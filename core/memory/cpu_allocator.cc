@@ -5,11 +5,15 @@
 #include <c10/util/Exception.h>
 #include <malloc.h>
 
+#include <array>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
-#include <cstring>
+#include <string>
+#include <vector>
+
+#include <medley/memory/block_counts.h>
 
 namespace medley {
 namespace {
@@ -20,21 +24,32 @@ constexpr std::size_t kAlignment = 64;  // a cache line, and what vector code li
 struct Header {
   void* block;        // what malloc returned
   std::size_t bytes;  // as requested: rounded ones would bend the lines that the planner fits
+  MemoryOwner owner;
 };
 
+using Count = std::atomic<std::int64_t>;
+
 struct Counters {
-  std::atomic<std::int64_t> now{0};
-  std::atomic<std::int64_t> peak{0};
-  std::atomic<std::int64_t> allocations{0};
-  std::atomic<std::int64_t> budget{0};
-  std::atomic<std::int64_t> fail_in{0};
+  Count total{0};  // of all owners: what the budget bounds
+  std::array<Count, 2> now{};
+  Count peak{0};
+  Count allocations{0};
+  Count ooms{0};
+  Count budget{0};
+  Count fail_in{0};
 };
 Counters counters;
 std::atomic<bool> installed{false};
+thread_local MemoryOwner owner_now = MemoryOwner::kTrainer;
 
-[[noreturn]] void ThrowOutOfMemory(std::int64_t bytes, const char* reason) {
+Count& NowOf(MemoryOwner owner) { return counters.now[static_cast<std::size_t>(owner)]; }
+
+BlockCounts watched;
+
+[[noreturn]] void ThrowOutOfMemory(std::int64_t bytes, const std::string& reason) {
+  counters.ooms.fetch_add(1, std::memory_order_relaxed);
   TORCH_CHECK_WITH(OutOfMemoryError, false, "CPU out of memory: asked for ", bytes, " bytes, ",
-                   counters.now.load(), " in use; ", reason);
+                   counters.total.load(), " in use; ", reason);
 }
 
 // True where this allocation is the one that a test wants to fail.
@@ -44,16 +59,23 @@ bool FailsOnPurpose() {
 }
 
 // Counts before malloc runs, so that no thread can slip in between.
-void Charge(std::int64_t bytes) {
-  const std::int64_t now = counters.now.fetch_add(bytes, std::memory_order_relaxed) + bytes;
+void Charge(std::int64_t bytes, MemoryOwner owner) {
   const std::int64_t budget = counters.budget.load(std::memory_order_relaxed);
-  if (budget > 0 && now > budget) {
-    counters.now.fetch_sub(bytes, std::memory_order_relaxed);
-    ThrowOutOfMemory(bytes, "the budget is smaller");
-  }
+  std::int64_t total = counters.total.load(std::memory_order_relaxed);
+  do {  // not added first: a block that is refused must not push another thread over the budget
+    if (budget > 0 && total + bytes > budget)
+      ThrowOutOfMemory(bytes, "the budget is " + std::to_string(budget));
+  } while (!counters.total.compare_exchange_weak(total, total + bytes, std::memory_order_relaxed));
+  const std::int64_t now = NowOf(owner).fetch_add(bytes, std::memory_order_relaxed) + bytes;
+  if (owner != MemoryOwner::kTrainer) return;
   std::int64_t peak = counters.peak.load(std::memory_order_relaxed);
   while (now > peak && !counters.peak.compare_exchange_weak(peak, now, std::memory_order_relaxed)) {
   }
+}
+
+void Refund(std::int64_t bytes, MemoryOwner owner) {
+  counters.total.fetch_sub(bytes, std::memory_order_relaxed);
+  NowOf(owner).fetch_sub(bytes, std::memory_order_relaxed);
 }
 
 Header* HeaderOf(void* data) { return static_cast<Header*>(data) - 1; }
@@ -61,24 +83,28 @@ Header* HeaderOf(void* data) { return static_cast<Header*>(data) - 1; }
 void Free(void* data) {
   if (data == nullptr) return;
   const Header header = *HeaderOf(data);
-  counters.now.fetch_sub(static_cast<std::int64_t>(header.bytes), std::memory_order_relaxed);
+  const auto bytes = static_cast<std::int64_t>(header.bytes);
+  Refund(bytes, header.owner);
+  if (header.owner == MemoryOwner::kTrainer) watched.Add(bytes, -1);
   std::free(header.block);
 }
 
 void* Allocate(std::size_t bytes) {
   const auto signed_bytes = static_cast<std::int64_t>(bytes);
+  const MemoryOwner owner = owner_now;
   if (FailsOnPurpose()) ThrowOutOfMemory(signed_bytes, "a test made this allocation fail");
-  Charge(signed_bytes);
+  Charge(signed_bytes, owner);
   // Not aligned_alloc: glibc's cuts the block and leaves splinters that it seldom joins again.
   void* block = std::malloc(bytes + sizeof(Header) + kAlignment);
   if (block == nullptr) {
-    counters.now.fetch_sub(signed_bytes, std::memory_order_relaxed);
+    Refund(signed_bytes, owner);
     ThrowOutOfMemory(signed_bytes, "the machine has no more");
   }
   counters.allocations.fetch_add(1, std::memory_order_relaxed);
+  if (owner == MemoryOwner::kTrainer) watched.Add(signed_bytes, 1);
   const auto first = reinterpret_cast<std::uintptr_t>(block) + sizeof(Header) + kAlignment - 1;
   void* data = reinterpret_cast<void*>(first / kAlignment * kAlignment);
-  *HeaderOf(data) = {block, bytes};
+  *HeaderOf(data) = {block, bytes, owner};
   return data;
 }
 
@@ -115,14 +141,27 @@ void InstallCpuAllocator() {
 bool CpuAllocatorInstalled() { return installed.load(); }
 
 CpuMemory ReadCpuMemory() {
-  return {
-      .now = counters.now.load(), .peak = counters.peak.load(), .allocations = counters.allocations.load()};
+  return {.now = NowOf(MemoryOwner::kTrainer).load(),
+          .peak = counters.peak.load(),
+          .allocations = counters.allocations.load(),
+          .data_now = NowOf(MemoryOwner::kData).load(),
+          .ooms = counters.ooms.load()};
 }
 
-void ResetCpuPeak() { counters.peak.store(counters.now.load()); }
+void ResetCpuPeak() { counters.peak.store(NowOf(MemoryOwner::kTrainer).load()); }
 
 void SetCpuBudget(std::int64_t bytes) { counters.budget.store(bytes); }
 
+std::int64_t CpuBudget() { return counters.budget.load(); }
+
 void FailCpuAllocation(std::int64_t nth) { counters.fail_in.store(nth); }
+
+void WatchCpuBlocks(const std::vector<std::int64_t>& sizes) { watched.Watch(sizes); }
+
+std::int64_t ExtraCpuBlocks(std::int64_t size) { return watched.extra(size); }
+
+MemoryOwnerScope::MemoryOwnerScope(MemoryOwner owner) : before_(owner_now) { owner_now = owner; }
+
+MemoryOwnerScope::~MemoryOwnerScope() { owner_now = before_; }
 
 }  // namespace medley

@@ -1,14 +1,34 @@
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
 namespace medley {
 
+// Who asked for a block. A block keeps its owner for life and is taken off that owner's account wherever it
+// is freed: a batch that the trainer has taken over is still the data threads'.
+enum class MemoryOwner { kTrainer = 0, kData = 1 };
+
+// What this thread allocates while the scope lives belongs to the owner. Scopes nest; the default is
+// kTrainer.
+class MemoryOwnerScope {
+ public:
+  explicit MemoryOwnerScope(MemoryOwner owner);
+  ~MemoryOwnerScope();
+  MemoryOwnerScope(const MemoryOwnerScope&) = delete;
+  MemoryOwnerScope& operator=(const MemoryOwnerScope&) = delete;
+
+ private:
+  MemoryOwner before_;
+};
+
 // Bytes of CPU tensors, counted exactly as requested by one process-wide allocator.
 struct CpuMemory {
-  std::int64_t now = 0;
-  std::int64_t peak = 0;         // since the last ResetPeak
-  std::int64_t allocations = 0;  // number of blocks ever handed out
+  std::int64_t now = 0;          // the trainer's
+  std::int64_t peak = 0;         // of the trainer's, since the last ResetCpuPeak
+  std::int64_t allocations = 0;  // number of blocks ever handed out, to anybody
+  std::int64_t data_now = 0;     // the data threads'
+  std::int64_t ooms = 0;         // number of blocks ever refused
 };
 
 // Puts the counting allocator under libtorch. Call before the first tensor; calling again changes nothing.
@@ -16,9 +36,17 @@ void InstallCpuAllocator();
 bool CpuAllocatorInstalled();
 CpuMemory ReadCpuMemory();
 void ResetCpuPeak();
-// Bytes that CPU tensors may use in all; beyond it an allocation throws c10::OutOfMemoryError. 0: no limit.
+// Bytes that CPU tensors of all owners may use together; beyond it an allocation throws
+// c10::OutOfMemoryError. 0: no limit.
 void SetCpuBudget(std::int64_t bytes);
+std::int64_t CpuBudget();
 // For tests: the n-th allocation from now (1: the next) throws c10::OutOfMemoryError, once. 0: none.
 void FailCpuAllocation(std::int64_t nth);
+
+// Counts the trainer's blocks of these sizes from now on (the 128 largest; the others are left out). Replaces
+// the sizes watched so far. Between steps only: a block that another thread frees meanwhile may be missed.
+void WatchCpuBlocks(const std::vector<std::int64_t>& sizes);
+// How many more blocks of this size live than when it was first watched; 0 where it is not watched.
+std::int64_t ExtraCpuBlocks(std::int64_t size);
 
 }  // namespace medley

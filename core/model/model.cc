@@ -17,6 +17,8 @@ RowRange ForwardContext::Rows() const { return {}; }
 
 Model::~Model() = default;
 
+std::int64_t Model::TableBytes() const { return 0; }
+
 at::ScalarType FloatTypeOf(const Model& model) {
   for (const Parameter& parameter : model.parameters()) {
     if (parameter.tensor.is_floating_point()) return parameter.tensor.scalar_type();

@@ -69,6 +69,23 @@ struct ForwardShape {
   std::int64_t supervised = 0;  // items of "logits"
   bool decodes_image = false;
   bool with_graph = true;
+  bool on_gpu = false;  // other kernels, which keep other things
+};
+
+// A stretch of a forward and the bytes that it costs, inputs and parameters not counted. The parts of a
+// forward stand in the order in which they run; the backward goes through them from the last to the first.
+struct ForwardPart {
+  std::int64_t kept = 0;      // from here until its backward is over; without a graph until the forward ends
+  std::int64_t forward = 0;   // on top of that while it is made
+  std::int64_t backward = 0;  // on top of that while its backward runs
+  std::int64_t prefix = 0;    // of `kept`: for the keys and values of the images in front of the text
+  std::int64_t logits = 0;    // of `kept`: for the logits
+  std::string parameters{};   // names those that it uses: parts with one name use the same ones
+  std::int64_t gradients = 0;         // of these parameters, that are trained
+  std::int64_t largest_gradient = 0;  // of one of them
+  int image = -1;  // belongs to the encoding of this image, counted from 0, which passes may share; -1: none
+  int layer = -1;  // number in its stack, where ForwardContext::Layer runs it; -1: not run by it
+  std::int64_t layer_input = 0;  // what is left of `kept` where the layer is run again for the backward
 };
 
 // A function from inputs and parameters to outputs. It keeps nothing between two calls.
@@ -78,14 +95,16 @@ class Model {
 
   virtual ModelOutputs Forward(const ModelInputs& inputs, const WantedOutputs& wanted,
                                ForwardContext& context) const = 0;
-  virtual Generated Generate(const ModelInputs& prompt, const GenerateOptions& options) const = 0;
+  virtual Generated Generate(const ModelInputs& prompt, const GenerateOptions& options,
+                             ForwardContext& context) const = 0;
 
   // In a fixed order, names unique.
   virtual const std::vector<Parameter>& parameters() const = 0;
   virtual std::vector<std::string_view> input_names() const = 0;
   virtual std::vector<std::string_view> output_names() const = 0;
-  // Bytes that one forward of the shape adds while its graph lives; parameters not counted.
-  virtual std::int64_t Footprint(const ForwardShape& shape) const = 0;
+  virtual std::vector<ForwardPart> Footprint(const ForwardShape& shape) const = 0;
+  // Bytes of the tensors that it keeps beside its parameters.
+  virtual std::int64_t TableBytes() const;
   // Moves every parameter to a device or another floating type (float64: gradient tests), in place.
   virtual void To(at::Device device, at::ScalarType dtype) = 0;
 };

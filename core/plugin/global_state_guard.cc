@@ -42,7 +42,8 @@ GlobalStateGuard::~GlobalStateGuard() {
     const std::scoped_lock lock(generator.mutex());
     generator.set_state(state);
   }
-  c10::set_default_dtype(dtype_);
+  // Written only where it moved: data threads read it.
+  if (c10::get_default_dtype() != dtype_) c10::set_default_dtype(dtype_);
   c10::GradMode::set_enabled(grad_mode_);
   if (at::get_num_threads() != threads_) at::set_num_threads(threads_);
 }

@@ -1,7 +1,6 @@
 #include <ATen/core/Tensor.h>
 #include <c10/core/GradMode.h>
 
-#include <algorithm>
 #include <utility>
 
 #include <medley/plugin/plugin_host.h>
@@ -41,6 +40,17 @@ void CheckConstant(const ConstantInfo& info, const at::Tensor& tensor) {
               ", the task built " + Describe(tensor));
 }
 
+void CheckOutcomes(const Outcomes& outcomes, std::int64_t rows) {
+  const auto check = [&](const std::string& what, const std::vector<double>& values) {
+    if (static_cast<std::int64_t>(values.size()) == rows) return;
+    throw Error("an outcome for each of the " + std::to_string(rows) + " rows was expected, got " +
+                std::to_string(values.size()) + " for " + what);
+  };
+  check("the score", outcomes.score);
+  for (const auto& [name, values] : outcomes.trivial) check("the trivial answer '" + name + "'", values);
+  for (const auto& [name, values] : outcomes.figures) check("the figure '" + name + "'", values);
+}
+
 }  // namespace
 
 LoadedTask::LoadedTask(const TaskInfo& info, const VariantInfo& variant, std::string plugin,
@@ -66,14 +76,7 @@ Sums LoadedTask::Run(std::string_view pass, PassContext& context) const {
 Outcomes LoadedTask::Evaluate(EvalContext& context, const RowRange& rows) const {
   return CallPlugin(plugin_, info_.name, "evaluating " + Span(rows), [&] {
     Outcomes outcomes = task_->Evaluate(context, rows);
-    const auto expected = static_cast<std::size_t>(rows.count);
-    const auto short_list = std::find_if(outcomes.trivial.begin(), outcomes.trivial.end(),
-                                         [&](const auto& item) { return item.second.size() != expected; });
-    if (outcomes.score.size() != expected || short_list != outcomes.trivial.end()) {
-      throw Error("an outcome for each of the " + std::to_string(expected) + " rows was expected, got " +
-                  std::to_string(outcomes.score.size() != expected ? outcomes.score.size()
-                                                                   : short_list->second.size()));
-    }
+    CheckOutcomes(outcomes, rows.count);
     return outcomes;
   });
 }

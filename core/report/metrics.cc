@@ -60,6 +60,7 @@ ordered_json MetricsLine(const StepRecord& record) {
 ordered_json TimingLine(const StepRecord& record) {
   ordered_json line = {{"step", record.step}, {"seconds", record.seconds}};
   line["rows_per_second"] = record.seconds > 0 ? static_cast<double>(record.rows()) / record.seconds : 0.0;
+  line["data_wait_ms"] = record.data_wait_ms;
   line["memory_now"] = record.memory_now;
   line["memory_peak"] = record.memory_peak;
   ordered_json& tasks = line["tasks"] = ordered_json::object();
@@ -69,7 +70,12 @@ ordered_json TimingLine(const StepRecord& record) {
     task["rows"] = task.value("rows", std::int64_t{0}) + draw.rows;
     const auto bytes = record.constant_bytes.find(draw.task);
     task["constant_bytes"] = bytes == record.constant_bytes.end() ? 0 : bytes->second;
+    const auto peak = record.peak_bytes.find(draw.task);
+    if (peak != record.peak_bytes.end()) task["memory_peak"] = peak->second;
   }
+  if (!record.memory.is_null()) line["memory"] = record.memory;
+  if (!record.guard.is_null()) line["guard"] = record.guard;
+  if (!record.overflows.is_null()) line["out_of_memory"] = record.overflows;
   return line;
 }
 

@@ -34,9 +34,14 @@ struct StepRecord {
   nlohmann::ordered_json evaluation;  // null where none was due
   // ---
   double seconds = 0;
+  double data_wait_ms = 0;                             // of these, waiting for rows, or sampling them
   std::int64_t memory_now = 0;                         // bytes
   std::int64_t memory_peak = 0;                        // bytes, within the step
   std::map<std::string, std::int64_t> constant_bytes;  // by task
+  std::map<std::string, std::int64_t> peak_bytes;      // by task, of its draws
+  nlohmann::ordered_json memory;                       // what the peak was for; null: not known
+  nlohmann::ordered_json guard;                        // what the guard said; null: nothing
+  nlohmann::ordered_json overflows;  // draws that ran again in smaller micro-batches; null: none
 
   std::int64_t rows() const;
 };

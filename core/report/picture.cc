@@ -91,21 +91,23 @@ void WritePng(const Picture& picture, const std::filesystem::path& path) {
 }
 
 Picture MakeSheet(const std::vector<std::vector<Picture>>& cells) {
-  std::int64_t side_x = 0, side_y = 0, columns = 0;
+  std::vector<std::int64_t> widths;  // of the columns
+  std::int64_t height = 0;
   for (const auto& row : cells) {
-    columns = std::max<std::int64_t>(columns, static_cast<std::int64_t>(row.size()));
-    for (const Picture& cell : row) {
-      side_x = std::max(side_x, cell.width);
-      side_y = std::max(side_y, cell.height);
+    widths.resize(std::max(widths.size(), row.size()));
+    for (std::size_t c = 0; c < row.size(); ++c) {
+      widths[c] = std::max(widths[c], row[c].width);
+      height = std::max(height, row[c].height);
     }
   }
-  if (columns == 0 || side_x == 0) throw Error("a picture sheet needs at least one picture");
-  const std::int64_t rows = static_cast<std::int64_t>(cells.size());
-  Picture sheet(columns * side_x + (columns + 1) * kGap, rows * side_y + (rows + 1) * kGap, kGround);
-  for (std::int64_t r = 0; r < rows; ++r) {
-    for (std::size_t c = 0; c < cells[r].size(); ++c) {
-      sheet.Paste(cells[r][c], kGap + static_cast<std::int64_t>(c) * (side_x + kGap),
-                  kGap + r * (side_y + kGap));
+  if (height == 0) throw Error("a picture sheet needs at least one picture");
+  std::int64_t width = kGap;
+  for (const std::int64_t column : widths) width += column + kGap;
+  Picture sheet(width, static_cast<std::int64_t>(cells.size()) * (height + kGap) + kGap, kGround);
+  for (std::size_t r = 0; r < cells.size(); ++r) {
+    std::int64_t left = kGap;
+    for (std::size_t c = 0; c < cells[r].size(); left += widths[c++] + kGap) {
+      sheet.Paste(cells[r][c], left, kGap + static_cast<std::int64_t>(r) * (height + kGap));
     }
   }
   return sheet;

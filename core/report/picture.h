@@ -28,7 +28,7 @@ Picture ReadPng(const std::filesystem::path& path);
 // Writes aside and renames, so that a viewer never sees half a picture.
 void WritePng(const Picture& picture, const std::filesystem::path& path);
 
-// A sheet: cells[row][column], all of one size or empty, on a grey ground.
+// A sheet: cells[row][column] on a grey ground. A column is as wide as its widest cell; empty ones are none.
 Picture MakeSheet(const std::vector<std::vector<Picture>>& cells);
 
 }  // namespace medley

@@ -25,11 +25,17 @@ std::string ShortName(const std::string& task) {
 
 // Two digits: ".12", "3.4", "120".
 std::string ShortNumber(double value) {
+  if (std::isnan(value)) return "-";
   std::array<char, 32> buffer{};
   const bool whole = std::abs(value) >= 99.5 && std::abs(value) < 1e6;
   std::snprintf(buffer.data(), buffer.size(), whole ? "%.0f" : "%.2g", value);
   const std::string text = buffer.data();
   return text.rfind("0.", 0) == 0 ? text.substr(1) : text;
+}
+
+double ScoreIn(const nlohmann::ordered_json& score) {
+  const auto value = score.find("value");
+  return value != score.end() && value->is_number() ? value->get<double>() : std::nan("");
 }
 
 }  // namespace
@@ -48,6 +54,10 @@ void Progress::Add(const StepRecord& record) {
     const auto [smooth, is_new] = losses_.try_emplace(task, loss);
     if (!is_new) smooth->second = kLossForget * smooth->second + (1 - kLossForget) * loss;
   }
+  if (record.evaluation.is_object()) {
+    scores_.clear();
+    for (const auto& [task, score] : record.evaluation.items()) scores_[task] = ScoreIn(score);
+  }
   memory_now_ = record.memory_now;
   memory_peak_ = std::max(memory_peak_, record.memory_peak);
 }
@@ -62,18 +72,32 @@ double Progress::SecondsLeft() const {
   return std::min(steps_left, std::max(0.0, most_seconds_ - passed.count()));
 }
 
-std::string Progress::ShortLosses(std::size_t longest_name) const {
+std::string Progress::LongLosses() const {
+  std::string line = "step " + std::to_string(step_) + "/" + std::to_string(total_) + ":";
+  for (const auto& [task, loss] : losses_) {
+    line += "  " + task + " " + FormatNumber(loss);
+    if (const auto score = scores_.find(task); score != scores_.end())
+      line += " (" + FormatNumber(score->second) + ")";
+  }
+  return line;
+}
+
+std::string Progress::ShortLosses(std::size_t longest_name, bool with_scores) const {
   std::string line = std::to_string(step_) + "/" + std::to_string(total_);
-  for (const auto& [task, loss] : losses_)
+  for (const auto& [task, loss] : losses_) {
     line += " " + ShortName(task).substr(0, longest_name) + " " + ShortNumber(loss);
+    if (const auto score = scores_.find(task); with_scores && score != scores_.end())
+      line += "/" + ShortNumber(score->second);
+  }
   return line;
 }
 
 std::string Progress::Line(std::size_t columns) const {
-  std::string line = "step " + std::to_string(step_) + "/" + std::to_string(total_) + ":";
-  for (const auto& [task, loss] : losses_) line += "  " + task + " " + FormatNumber(loss);
-  for (std::size_t name = kLongestName; line.size() >= columns && name >= kShortestName; --name)
-    line = ShortLosses(name);
+  std::string line = LongLosses();
+  for (const bool with_scores : {true, false}) {
+    for (std::size_t name = kLongestName; line.size() >= columns && name >= kShortestName; --name)
+      line = ShortLosses(name, with_scores);
+  }
   const char* separator = "; ";
   for (const std::string& piece :
        {FormatSeconds(SecondsLeft()) + " left", FormatNumber(RowsPerSecond()) + " rows/s",

@@ -19,8 +19,9 @@ class Progress {
 
   void Add(const StepRecord& record);
   // "step 120/1000:  control 0.1234  zoom_gold 0.045; 3:20 left, 85 rows/s, memory 5.0 MiB (peak 310.2 MiB)".
-  // With fewer columns the losses and then the names become shorter ("120/1000 control .12 zgold .045"), and
-  // of the rest stays what fits.
+  // A task that was evaluated has its last score behind its loss: "control 0.1234 (0.0341)". With fewer
+  // columns losses and scores and then the names become shorter ("120/1000 control .12/.034 zgold
+  // .045/.026"), the scores go, and of the rest stays what fits.
   std::string Line(std::size_t columns = SIZE_MAX) const;
 
   const std::map<std::string, double>& last_losses() const { return last_losses_; }
@@ -29,7 +30,8 @@ class Progress {
  private:
   double RowsPerSecond() const;
   double SecondsLeft() const;
-  std::string ShortLosses(std::size_t longest_name) const;
+  std::string LongLosses() const;
+  std::string ShortLosses(std::size_t longest_name, bool with_scores) const;
 
   std::int64_t step_;
   std::int64_t total_;
@@ -39,6 +41,7 @@ class Progress {
   double step_seconds_ = 0, step_rows_ = 0, weight_ = 0;
   std::map<std::string, double> losses_;       // smoothed, for the line
   std::map<std::string, double> last_losses_;  // as they were
+  std::map<std::string, double> scores_;       // of the last evaluation
   std::int64_t memory_now_ = 0, memory_peak_ = 0;
 };
 

@@ -5,6 +5,8 @@
 #include <limits>
 #include <numeric>
 
+#include <medley/base/error.h>
+
 namespace medley {
 namespace {
 
@@ -42,6 +44,16 @@ Interval NormalInterval(const std::vector<double>& rows) {
   const double n = static_cast<double>(rows.size());
   const double half = kZ95 * std::sqrt(squares / (n - 1) / n);
   return {mean, mean - half, mean + half};
+}
+
+Interval PairedInterval(const std::vector<double>& a, const std::vector<double>& b) {
+  if (a.size() != b.size()) throw Error("a paired interval needs the same rows twice");
+  std::vector<double> differences;
+  for (std::size_t row = 0; row < a.size(); ++row) differences.push_back(a[row] - b[row]);
+  const std::vector<double> numbers = Numbers(differences);
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  if (numbers.size() < 2) return {MeanOf(numbers), nan, nan};
+  return NormalInterval(numbers);
 }
 
 Interval MeanInterval(const std::vector<double>& rows) {

@@ -29,6 +29,22 @@ RaggedColumn SliceRagged(const RaggedColumn& column, std::int64_t begin, std::in
   return slice;
 }
 
+RaggedColumn TakeRagged(const RaggedColumn& column, const std::vector<std::int64_t>& rows) {
+  std::vector<std::int64_t> items, item_row;
+  RaggedColumn taken;
+  taken.offsets.push_back(0);
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    const auto row = static_cast<std::size_t>(rows[i]);
+    for (std::int64_t item = column.offsets[row]; item < column.offsets[row + 1]; ++item)
+      items.push_back(item);
+    item_row.resize(items.size(), static_cast<std::int64_t>(i));
+    taken.offsets.push_back(static_cast<std::int64_t>(items.size()));
+  }
+  taken.values = column.values.index_select(0, IntTensor(items));
+  taken.item_row = IntTensor(item_row);
+  return taken;
+}
+
 }  // namespace
 
 void Batch::Add(std::string name, at::Tensor column) {
@@ -119,15 +135,38 @@ Batch Batch::Slice(std::int64_t begin, std::int64_t count) const {
   return slice;
 }
 
-Batch Batch::To(at::Device device) const {
+Batch Batch::Take(const std::vector<std::int64_t>& rows) const {
+  for (const std::int64_t row : rows) {
+    if (row < 0 || row >= size()) {
+      throw Error("row " + std::to_string(row) + " is not within the " + std::to_string(size()) +
+                  " rows of the batch");
+    }
+  }
+  Batch taken(RowRange{rows_.seed, rows_.begin, static_cast<std::int64_t>(rows.size())});
+  const at::Tensor index = IntTensor(rows);
+  for (const auto& [name, column] : columns_) taken.columns_.emplace(name, column.index_select(0, index));
+  for (const auto& [name, column] : ragged_) taken.ragged_.emplace(name, TakeRagged(column, rows));
+  for (const auto& [term, items] : items_) taken.items_.emplace(term, items.index_select(0, index));
+  return taken;
+}
+
+template <typename Move>
+Batch Batch::Moved(const Move& move) const {
   Batch moved(rows_);
-  const auto move = [&](const at::Tensor& t) { return t.to(device, /*non_blocking=*/device.is_cuda()); };
   for (const auto& [name, column] : columns_) moved.columns_.emplace(name, move(column));
   for (const auto& [name, column] : ragged_) {
     moved.ragged_.emplace(name, RaggedColumn{move(column.values), column.offsets, move(column.item_row)});
   }
   moved.items_ = items_;  // counted on the host
   return moved;
+}
+
+Batch Batch::To(at::Device device) const {
+  return Moved([&](const at::Tensor& t) { return t.to(device, /*non_blocking=*/device.is_cuda()); });
+}
+
+Batch Batch::Pinned() const {
+  return Moved([](const at::Tensor& t) { return t.pin_memory(); });
 }
 
 }  // namespace medley

@@ -48,9 +48,17 @@ class Batch {
 
   // Rows [begin, begin + count), counted from this batch's first. Columns are views.
   Batch Slice(std::int64_t begin, std::int64_t count) const;
+  // Copies of these rows in this order, each as often as it is named; they are numbered from this batch's
+  // first on.
+  Batch Take(const std::vector<std::int64_t>& rows) const;
   Batch To(at::Device device) const;
+  // A copy in page-locked memory, from which To(a CUDA device) copies while the device computes. Needs CUDA.
+  Batch Pinned() const;
 
  private:
+  template <typename Move>
+  Batch Moved(const Move& move) const;
+
   RowRange rows_;
   std::map<std::string, at::Tensor, std::less<>> columns_;
   std::map<std::string, RaggedColumn, std::less<>> ragged_;

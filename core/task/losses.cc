@@ -12,15 +12,19 @@ at::Tensor AtLeastFloat(const at::Tensor& tensor) {
   return tensor.scalar_type() == at::kDouble ? tensor : tensor.to(at::kFloat);
 }
 
-// What each pixel counts for, [rows, 1, size, size]; the weights of a row's 3 * size * size values add up
-// to 1.
-at::Tensor PixelWeights(const at::Tensor& target, const at::Tensor& input, double share,
+// What the plain mean gives each of a row's 3 * size * size values.
+double EvenWeight(const at::Tensor& target) {
+  return 1.0 / static_cast<double>(target.size(1) * target.size(2) * target.size(3));
+}
+
+// What each pixel counts for, [rows, 1, size, size]; the weights of a row's values add up to 1.
+at::Tensor PixelWeights(const at::Tensor& target, const at::Tensor& region, double share,
                         at::ScalarType dtype) {
-  const at::Tensor region = target.ne(input).any(1, /*keepdim=*/true).to(dtype);
-  const at::Tensor pixels = region.sum({2, 3}, /*keepdim=*/true);
-  const double all = 1.0 / static_cast<double>(target.size(1) * target.size(2) * target.size(3));
+  const at::Tensor inside = region.to(dtype);
+  const at::Tensor pixels = inside.sum({2, 3}, /*keepdim=*/true);
+  const double all = EvenWeight(target);
   const at::Tensor in_region =
-      region.mul(share / static_cast<double>(target.size(1))).div_(pixels.clamp_min(1));
+      inside.mul(share / static_cast<double>(target.size(1))).div_(pixels.clamp_min(1));
   return at::where(pixels.gt(0), in_region.add_((1 - share) * all), all).to(dtype);
 }
 
@@ -30,11 +34,24 @@ at::Tensor SumCrossEntropy(const at::Tensor& logits, const at::Tensor& targets) 
   return at::cross_entropy_loss(AtLeastFloat(logits), targets, {}, at::Reduction::Sum);
 }
 
+at::Tensor RegionErrors(const at::Tensor& output, const at::Tensor& target, const at::Tensor& region,
+                        double region_share) {
+  const at::Tensor picture = AtLeastFloat(output);
+  const at::Tensor squares = picture.sub(target).square();
+  const at::Tensor weighted =
+      region_share == 0 ? squares.mul(EvenWeight(target))
+                        : squares.mul(PixelWeights(target, region, region_share, picture.scalar_type()));
+  return weighted.sum({1, 2, 3});
+}
+
+at::Tensor DifferentPixels(const at::Tensor& a, const at::Tensor& b) {
+  return a.ne(b).any(1, /*keepdim=*/true);
+}
+
 at::Tensor PictureErrors(const at::Tensor& output, const at::Tensor& target, const at::Tensor& input,
                          double region_share) {
-  const at::Tensor picture = AtLeastFloat(output);
-  const at::Tensor weights = PixelWeights(target, input, region_share, picture.scalar_type());
-  return picture.sub(target).square().mul(weights).sum({1, 2, 3});
+  return RegionErrors(output, target, region_share == 0 ? at::Tensor() : DifferentPixels(target, input),
+                      region_share);
 }
 
 at::Tensor SumPictureError(const at::Tensor& output, const at::Tensor& target, const at::Tensor& input,

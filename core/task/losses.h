@@ -10,10 +10,17 @@ namespace medley {
 // items give 0.
 at::Tensor SumCrossEntropy(const at::Tensor& logits, const at::Tensor& targets);
 
-// Squared error of each picture, [rows]: (1 - s) * mean over all pixels + s * mean over the region, the
-// pixels where `target` differs from `input`, with s = region_share in [0, 1]. A row without such pixels
-// takes the mean over all of them. `output`, `target`, `input`: [rows, 3, size, size] floats in [0, 1]. Why a
-// region: an object is 24 to 370 of 50,176 pixels, so that the plain mean hardly sees it.
+// Squared error of each picture, [rows]: (1 - s) * mean over all pixels + s * mean over the region, with s =
+// region_share in [0, 1]. A row whose region is empty takes the mean over all pixels. `output`, `target`
+// [rows, 3, size, size] floats in [0, 1]; `region` [rows, 1, size, size] bool, which may be undefined where s
+// is 0. Why a region: an object is 24 to 370 of 50,176 pixels, so that the plain mean hardly sees it.
+at::Tensor RegionErrors(const at::Tensor& output, const at::Tensor& target, const at::Tensor& region,
+                        double region_share);
+
+// The pixels where two pictures differ in any colour, [rows, 1, size, size] bool.
+at::Tensor DifferentPixels(const at::Tensor& a, const at::Tensor& b);
+
+// RegionErrors in the region where `target` differs from `input`.
 at::Tensor PictureErrors(const at::Tensor& output, const at::Tensor& target, const at::Tensor& input,
                          double region_share);
 

@@ -38,6 +38,8 @@ using Sums = std::map<std::string, at::Tensor, std::less<>>;
 struct Outcomes {
   std::vector<double> score;                             // [rows]
   std::map<std::string, std::vector<double>> trivial{};  // the same figure for answers that need no learning
+  // Further figures to show beside the score, [rows] each; NaN: the row does not count in this one.
+  std::map<std::string, std::vector<double>> figures{};
   // For the picture sheet, bytes [n, 3, size, size] of the first rows; undefined where there is none.
   at::Tensor input{};
   at::Tensor target{};

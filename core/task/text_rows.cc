@@ -35,6 +35,15 @@ std::int64_t TextTable::longest() const {
   return longest;
 }
 
+std::int64_t TextTable::longest_row() const {
+  const auto shorter = [](const auto& a, const auto& b) { return a.size() < b.size(); };
+  return std::max_element(ids_.begin(), ids_.end(), shorter) - ids_.begin();
+}
+
+std::int64_t TextTable::Draw(const RowRange& rows, RowRandom& random) const {
+  return rows.longest ? longest_row() : random.Below(this->rows());
+}
+
 at::Tensor TextTable::Tokens() const { return PadRows(ids_, width_, pad_); }
 
 at::Tensor PadRows(const std::vector<std::vector<std::int64_t>>& rows, std::int64_t width, std::int64_t pad) {

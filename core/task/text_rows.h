@@ -26,6 +26,9 @@ class TextTable {
   std::int64_t rows() const { return static_cast<std::int64_t>(ids_.size()); }
   std::int64_t width() const { return width_; }
   std::int64_t longest() const;
+  // The text that a row shows: drawn, the longest where rows as long as can be are asked for.
+  std::int64_t Draw(const RowRange& rows, RowRandom& random) const;
+  std::int64_t longest_row() const;
   std::int64_t Length(std::int64_t row) const { return static_cast<std::int64_t>(Ids(row).size()); }
   const std::vector<std::int64_t>& Ids(std::int64_t row) const { return ids_[static_cast<std::size_t>(row)]; }
   at::Tensor Tokens() const;  // [rows, width] int64, padded

@@ -15,7 +15,17 @@ CheckpointKeeper::CheckpointKeeper(Setting setting, TrainingState state, Metrics
     : setting_(std::move(setting)), state_(std::move(state)), metrics_(metrics), console_(console) {}
 
 void CheckpointKeeper::SaveIfDue(std::int64_t step, const std::optional<MeanEvaluation>& evaluated) {
-  if (setting_.config.every <= 0 || step % setting_.config.every != 0) return;
+  if (setting_.config.every > 0 && step % setting_.config.every == 0) TrySave(step, evaluated);
+}
+
+void CheckpointKeeper::SaveEarly(std::int64_t step, const std::optional<MeanEvaluation>& evaluated,
+                                 const std::string& reason) {
+  if (saved_step_ == step) return;
+  console_.Say("saving early: " + reason);
+  TrySave(step, evaluated);
+}
+
+void CheckpointKeeper::TrySave(std::int64_t step, const std::optional<MeanEvaluation>& evaluated) {
   try {
     Save(step, evaluated);
     failures_ = 0;

@@ -28,10 +28,14 @@ class CheckpointKeeper {
   // The checkpoint of this step is already there (after a resume).
   void SetSaved(std::int64_t step) { saved_step_ = step; }
   void SaveIfDue(std::int64_t step, const std::optional<MeanEvaluation>& evaluated);
+  // Now, for this reason. A save that fails is treated as one that was due.
+  void SaveEarly(std::int64_t step, const std::optional<MeanEvaluation>& evaluated,
+                 const std::string& reason);
   // At the end of a run: a failure is an Error.
   void SaveNow(std::int64_t step, const std::optional<MeanEvaluation>& evaluated);
 
  private:
+  void TrySave(std::int64_t step, const std::optional<MeanEvaluation>& evaluated);
   void Save(std::int64_t step, const std::optional<MeanEvaluation>& evaluated);
 
   Setting setting_;

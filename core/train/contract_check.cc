@@ -10,7 +10,9 @@
 
 #include <medley/base/error.h>
 #include <medley/base/suggest.h>
+#include <medley/train/device.h>
 #include <medley/train/pass_runner.h>
+#include <medley/train/second_run.h>
 
 namespace medley {
 namespace {
@@ -46,6 +48,15 @@ class Comparison {
     CompareTerms();
     CompareConstants();
     CompareGraphs();
+  }
+  // What the passes gave, without graphs.
+  PassValues Values() const;
+  void CompareGenerators(bool unmoved) {
+    if (unmoved) return;
+    differences_.push_back(
+        "a pass drew from libtorch's own generator, so that a second run of it, or other micro-batches, "
+        "would "
+        "draw other numbers; take them from the context's Seed and the number of the row");
   }
   const std::vector<std::string>& differences() const { return differences_; }
 
@@ -175,6 +186,16 @@ Reached Comparison::Walk(std::size_t index) const {
   return reached;
 }
 
+PassValues Comparison::Values() const {
+  PassValues values;
+  for (const PassRun& run : runs_) {
+    Sums& sums = values.sums.emplace_back();
+    for (const auto& [term, sum] : run.sums) sums[term] = sum.detach();
+  }
+  for (const auto& [carry, value] : micro_.carries()) values.carries[carry] = value.detach();
+  return values;
+}
+
 // With frozen parameters a carry may lack a graph through no fault of the task's.
 bool Comparison::EverythingTrains() const {
   return std::all_of(model_.parameters().begin(), model_.parameters().end(),
@@ -200,7 +221,8 @@ void Comparison::CompareGraphs() {
     for (const auto& [other, node] : reached.passes) {
       differences_.push_back("pass '" + run.pass->name + "' depends on pass '" + runs_[other].pass->name +
                              "' through a tensor that is no declared carry (its graph reaches " + node +
-                             " there); hand the tensor over with Carry and Carried, and declare it");
+                             " there), so that every mode but joint would lose its gradient; hand the tensor "
+                             "over with Carry and Carried, and declare it");
     }
     CompareReads(run, reached);
   }
@@ -212,42 +234,26 @@ void Comparison::CompareGraphs() {
 
 }  // namespace
 
-void CheckItems(const LoadedTask& task, const Batch& batch) {
-  const std::string name = "task '" + task.info().name + "': Sample ";
-  std::vector<std::string> declared;
-  for (const TermInfo& term : task.variant().terms) {
-    declared.push_back(term.name);
-    const auto items = batch.items().find(term.name);
-    if (items == batch.items().end()) {
-      throw Error(name + "set no items for the term '" + term.name +
-                  "' that its spec declares; add SetItems(\"" + term.name + "\", ...)");
-    }
-    const at::Tensor counts = items->second.contiguous();
-    const std::int64_t* count = counts.const_data_ptr<std::int64_t>();
-    for (std::int64_t row = 0; row < counts.numel(); ++row) {
-      if (count[row] >= 0 && count[row] <= term.max_items) continue;
-      throw Error(name + "counted " + std::to_string(count[row]) + " items of the term '" + term.name +
-                  "' in row " + std::to_string(batch.rows().begin + row) + ", its spec declares 0 to " +
-                  std::to_string(term.max_items));
-    }
-  }
-  for (const auto& [term, items] : batch.items()) {
-    if (std::find(declared.begin(), declared.end(), term) == declared.end()) {
-      throw Error(name + "set items for the term '" + term + "', its spec declares " + Listed(declared));
-    }
-  }
-}
-
 void CheckContract(LoadedTask& task, const Batch& one_row, const Model& model, at::Device device) {
   CheckItems(task, one_row);
   const at::AutoGradMode with_gradients(true);
-  MicroBatch micro({.task = task, .model = model, .device = device, .sharing = Sharing::kNode}, one_row);
-  Comparison comparison(task, model, micro);
-  comparison.Run();
-  if (comparison.differences().empty()) return;
+  const MicroBatch::Setting setting{.task = task, .model = model, .device = device};
+  std::vector<std::string> differences;
+  PassValues values;
+  {
+    MicroBatch micro(setting, one_row);
+    Comparison comparison(task, model, micro);
+    const nlohmann::json generators = SaveGenerators(device);
+    comparison.Run();
+    comparison.CompareGenerators(generators == SaveGenerators(device));
+    differences = comparison.differences();
+    values = comparison.Values();
+  }
+  if (differences.empty()) differences = CompareSecondRun(setting, one_row, values);
+  if (differences.empty()) return;
   std::string message = "task '" + task.info().name + "' (variant '" + task.variant().name +
                         "') does not do what its spec says; make the two agree:";
-  for (const std::string& difference : comparison.differences()) message += "\n  " + difference;
+  for (const std::string& difference : differences) message += "\n  " + difference;
   throw Error(message);
 }
 

@@ -13,7 +13,9 @@ void CheckItems(const LoadedTask& task, const Batch& batch);
 
 // Runs the passes over one row with all graphs alive and compares what happened with the spec: forwards,
 // terms and their graphs, constants, pictures, carries, model inputs and outputs, text width, and which
-// pass's graph reaches which. Throws one Error with all differences. Computes no gradient.
+// pass's graph reaches which; then, after the row behind it, again without graphs from the last pass to the
+// first, which must give the same sums and carries. Throws one Error with all differences. Computes no
+// gradient.
 void CheckContract(LoadedTask& task, const Batch& one_row, const Model& model, at::Device device);
 
 }  // namespace medley

@@ -2,14 +2,12 @@
 
 #include <ATen/Context.h>
 #include <ATen/ops/empty.h>
-#include <c10/core/CachingDeviceAllocator.h>
 #include <c10/core/impl/VirtualGuardImpl.h>
 
 #include <cstring>
 
 #include <medley/base/error.h>
 #include <medley/base/torch_runtime.h>
-#include <medley/memory/cpu_allocator.h>
 
 namespace medley {
 namespace {
@@ -65,22 +63,8 @@ at::Device OpenDevice(const std::string& name) {
   return {at::kCUDA, 0};
 }
 
-DeviceMemory ReadMemory(at::Device device) {
-  if (device.is_cpu()) {
-    const CpuMemory memory = ReadCpuMemory();
-    return {memory.now, memory.peak};
-  }
-  const auto stats = at::getDeviceAllocator(device.type())->getDeviceStats(device.index());
-  const auto& bytes = stats.allocated_bytes[0];  // of all pools
-  return {bytes.current, bytes.peak};
-}
-
-void ResetPeak(at::Device device) {
-  if (device.is_cpu()) {
-    ResetCpuPeak();
-  } else {
-    at::getDeviceAllocator(device.type())->resetPeakStats(device.index());
-  }
+void Synchronize(at::Device device) {
+  if (!device.is_cpu()) c10::impl::VirtualGuardImpl(device.type()).synchronizeDevice(device.index());
 }
 
 void SeedGenerators(std::uint64_t seed, at::Device device) {

@@ -6,18 +6,15 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include <medley/memory/meter.h>
+
 namespace medley {
 
 // "cpu" or "cuda"; opens libtorch's CUDA library on demand. InputError where there is no such device.
 at::Device OpenDevice(const std::string& name);
 
-// Bytes of tensors on a device.
-struct DeviceMemory {
-  std::int64_t now = 0;
-  std::int64_t peak = 0;  // since the last reset
-};
-DeviceMemory ReadMemory(at::Device device);
-void ResetPeak(at::Device device);
+// Waits until the device has done all that was asked of it.
+void Synchronize(at::Device device);
 
 // libtorch seeds the CPU's generator from the clock; a run starts from its own seed.
 void SeedGenerators(std::uint64_t seed, at::Device device);

@@ -1,14 +1,28 @@
 #pragma once
 
+#include <functional>
 #include <map>
 #include <string>
+#include <vector>
 
 #include <medley/plugin/plugin_host.h>
 #include <medley/task/pass_context.h>
 
 namespace medley {
 
-// One piece of an evaluation: what a pass may ask for, without an executor around it. Call without grad mode.
+// Makes every encoding once and keeps it.
+class KeptEncodings : public ForwardContext {
+ public:
+  at::Tensor Shared(const std::string& key, const Fn& fn) override;
+  // The picture is another one from now on: `key` is that of its ModelInput.
+  void Forget(const std::string& key);
+
+ private:
+  std::map<std::string, at::Tensor, std::less<>> encodings_;
+};
+
+// One piece of an evaluation: what a pass may ask for, without an executor around it. A picture is encoded
+// once, however often the model looks at it. Call without grad mode.
 class EvalPiece : public EvalPass {
  public:
   // Keeps references to task and model; the batch is moved to the device.
@@ -28,20 +42,33 @@ class EvalPiece : public EvalPass {
   const Model& model_;
   at::Device device_;
   Batch batch_;
+  KeptEncodings encodings_;
+  std::map<std::string, at::Tensor, std::less<>> pictures_;  // floats of byte columns
   std::map<std::string, at::Tensor, std::less<>> carries_;
 };
 
 // Samples in pieces of at most 32 rows: an evaluation then fits wherever training does.
 class PiecewiseEval : public EvalContext {
  public:
-  PiecewiseEval(LoadedTask& task, const Model& model, at::Device device)
-      : task_(task), model_(model), device_(device) {}
+  using OnRows = std::function<void(const Batch&)>;  // on the CPU
+  // `on_rows` is told every row once, in order: behind the task's own look at a piece, as long as the task
+  // goes through the rows from the first to the last, or else in Finish. Keeps references.
+  PiecewiseEval(LoadedTask& task, const Model& model, at::Device device, const RowRange& rows,
+                OnRows on_rows);
+
   void ForEachPiece(const RowRange& rows, const std::function<void(EvalPass&)>& fn) override;
+  // The rows that the task has not looked at.
+  void Finish();
 
  private:
+  void Tell(const Batch& batch);
+
   LoadedTask& task_;
   const Model& model_;
   at::Device device_;
+  RowRange rows_;
+  OnRows on_rows_;
+  std::int64_t next_;  // row to tell
 };
 
 inline constexpr std::int64_t kEvalRows = 32;

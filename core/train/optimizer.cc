@@ -67,6 +67,15 @@ AdamW::AdamW(const Model& model, const OptimizerConfig& config, std::int64_t tot
     slots_[i].norm = norms_.select(0, static_cast<std::int64_t>(i));
 }
 
+std::int64_t AdamW::TrainedBytes(const Model& model, const OptimizerConfig& config) {
+  std::int64_t bytes = 0;
+  for (const Parameter& parameter : model.parameters()) {
+    const ParameterGroup* group = FindGroup(config, parameter.name);
+    if (group == nullptr || !group->frozen) bytes += static_cast<std::int64_t>(parameter.tensor.nbytes());
+  }
+  return bytes;
+}
+
 void AdamW::AddSlot(const Parameter& parameter, double learning_rate_scale, double weight_decay) {
   std::size_t group = 0;
   while (group < groups_.size() && (groups_[group].learning_rate_scale != learning_rate_scale ||

@@ -30,6 +30,9 @@ class AdamW {
   // Error that names the parameters, and nothing is updated.
   double Step(std::int64_t step);
 
+  // Bytes of the parameters that would be trained: so many are the gradients, and twice as many the moments.
+  static std::int64_t TrainedBytes(const Model& model, const OptimizerConfig& config);
+
   // Of a parameter without a scale of its own.
   double LearningRate(std::int64_t step) const;
 

@@ -2,14 +2,16 @@
 
 #include <ATen/SequenceNumber.h>
 #include <ATen/core/Tensor.h>
+#include <ATen/core/grad_mode.h>
 
 #include <algorithm>
+#include <optional>
 #include <string_view>
 #include <utility>
 
 #include <medley/base/error.h>
-#include <medley/base/random.h>
 #include <medley/base/suggest.h>
+#include <medley/train/pass_forward.h>
 
 namespace medley {
 namespace {
@@ -19,46 +21,13 @@ bool Contains(const Names& names, std::string_view name) {
   return std::find(names.begin(), names.end(), name) != names.end();
 }
 
-// What a model sees of the executor during the forward of one pass.
-class PassForward final : public ForwardContext {
- public:
-  PassForward(const std::string& task, const std::string& pass, const RowRange& rows,
-              SharedEncodings& encodings)
-      : rows_(rows), seed_(CombineSeeds(rows.seed, HashName(task))), scope_(pass), encodings_(encodings) {}
-
-  at::Tensor Shared(const std::string& key, const Fn& fn) override {
-    if (key.empty()) return fn();
-    return encodings_.Get(key, [&] {
-      // An encoding has the random numbers of its key: which pass makes it depends on the mode.
-      const Scope scope(scope_, key);
-      return fn();
-    });
-  }
-  std::uint64_t Seed(std::string_view site) override {
-    return CombineSeeds(CombineSeeds(seed_, HashName(scope_)), HashName(site));
-  }
-  RowRange Rows() const override { return rows_; }
-
- private:
-  struct Scope {
-    Scope(std::string& current, std::string inner)
-        : now(current), before(std::exchange(current, std::move(inner))) {}
-    ~Scope() { now = std::move(before); }
-    std::string& now;
-    std::string before;
-  };
-
-  RowRange rows_;
-  std::uint64_t seed_;
-  std::string scope_;
-  SharedEncodings& encodings_;
-};
-
 }  // namespace
 
 class RunningPass final : public PassContext {
  public:
-  RunningPass(MicroBatch& micro, const PassInfo& pass) : micro_(micro), pass_(pass) {}
+  // `saved`: counts what the pass saves, or null.
+  RunningPass(MicroBatch& micro, const PassInfo& pass, CountSavedBytes* saved)
+      : micro_(micro), pass_(pass), saved_(saved) {}
 
   const Batch& batch() const override { return micro_.batch_; }
   at::Tensor Constant(std::string_view name) override;
@@ -83,6 +52,7 @@ class RunningPass final : public PassContext {
 
   MicroBatch& micro_;
   const PassInfo& pass_;
+  CountSavedBytes* saved_;
   PassRecord record_;
 };
 
@@ -94,7 +64,9 @@ at::Tensor RunningPass::Constant(std::string_view name) {
          Listed(declared) + "); add it to the spec's constants");
   }
   record_.constants.emplace(name);
-  return micro_.setting_.task.Constant(name, micro_.setting_.device);
+  at::Tensor constant = micro_.setting_.task.Constant(name, micro_.setting_.device);
+  if (saved_ != nullptr) saved_->Exclude(constant);
+  return constant;
 }
 
 bool RunningPass::IsCarry(std::string_view name) const {
@@ -134,6 +106,7 @@ void RunningPass::Record(const ModelInputs& inputs, const WantedOutputs& wanted)
     if (input.name == "images" || !input.key.empty()) record_.images.push_back(input.key);
     if (input.name == "tokens" && input.tensor.dim() >= 2) {
       record_.text_width = std::max(record_.text_width, input.tensor.size(1));
+      record_.tokens += input.tensor.numel();
     }
   }
   for (const std::string_view output : wanted) record_.outputs.emplace(output);
@@ -148,7 +121,8 @@ ModelOutputs RunningPass::Forward(const ModelInputs& inputs, const WantedOutputs
   }
   CheckNames(inputs, wanted);
   Record(inputs, wanted);
-  PassForward context(info().name, pass_.name, batch().rows(), micro_.encodings_);
+  PassForward context(info().name, pass_.name, batch().rows(), micro_.encodings_,
+                      micro_.setting_.recompute_every);
   ModelOutputs outputs = micro_.setting_.model.Forward(inputs, wanted, context);
   for (const std::string_view output : wanted) {
     if (outputs.find(output) == outputs.end()) Fail("got no '" + std::string(output) + "' from the model");
@@ -217,11 +191,20 @@ at::Tensor MicroBatch::Picture(std::string_view column) {
 }
 
 Sums MicroBatch::RunPass(const PassInfo& pass, PassRecord* record) {
-  RunningPass running(*this, pass);
+  std::optional<CountSavedBytes> saved;
+  if (setting_.pass_meter != nullptr && *setting_.pass_meter && at::GradMode::is_enabled()) {
+    saved.emplace();
+    for (const Parameter& parameter : setting_.model.parameters()) saved->Exclude(parameter.tensor);
+  }
+  RunningPass running(*this, pass, saved ? &*saved : nullptr);
   running.record().first_node = at::sequence_number::peek();
   Sums sums = setting_.task.Run(pass.name, running);
   running.record().end_node = at::sequence_number::peek();
   running.CheckSums(sums);
+  const std::string& task = setting_.task.info().name;
+  if (setting_.forwards != nullptr) ++(*setting_.forwards)[task];
+  if (setting_.tokens != nullptr) (*setting_.tokens)[task] += running.record().tokens;
+  if (saved) (*setting_.pass_meter)(task, pass.name, saved->bytes());
   if (record != nullptr) *record = std::move(running.record());
   return sums;
 }
@@ -232,5 +215,14 @@ void MicroBatch::PassDone(const PassInfo& pass) {
 }
 
 void MicroBatch::Flush() { encodings_.Flush(); }
+
+void MicroBatch::BeginStage(const std::vector<const PassInfo*>& passes) {
+  encodings_ = SharedEncodings(setting_.task.variant(), passes, setting_.sharing);
+}
+
+at::Tensor MicroBatch::TakeCarry(const std::string& name) {
+  auto node = carries_.extract(name);
+  return node.empty() ? at::Tensor() : std::move(node.mapped());
+}
 
 }  // namespace medley

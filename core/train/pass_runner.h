@@ -3,12 +3,15 @@
 #include <ATen/core/Tensor.h>
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <set>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
+#include <medley/memory/saved_variables.h>
 #include <medley/model/model.h>
 #include <medley/plugin/plugin_host.h>
 #include <medley/train/shared_encodings.h>
@@ -23,6 +26,7 @@ struct PassRecord {
   std::set<std::string> constants;
   std::set<std::string> carries_read;
   std::int64_t text_width = 0;
+  std::int64_t tokens = 0;  // handed in, pads among them
   int forwards = 0;
 };
 
@@ -34,8 +38,11 @@ class MicroBatch {
     LoadedTask& task;
     const Model& model;
     at::Device device;
-    std::uint64_t seed = 0;  // not used, for callers that still name it: rows bring theirs
     Sharing sharing = Sharing::kNode;
+    // As StepExecutor says of them.
+    int recompute_every = 0;
+    std::map<std::string, std::int64_t>*forwards = nullptr, *tokens = nullptr;
+    const std::function<void(const std::string&, const std::string&, SavedBytes)>* pass_meter = nullptr;
   };
   MicroBatch(const Setting& setting, const Batch& rows);
   ~MicroBatch();
@@ -49,6 +56,13 @@ class MicroBatch {
   void PassDone(const PassInfo& pass);
   // The backward of all passes is over: sends back what shared encodings still hold.
   void Flush();
+
+  // From here on these passes run, each once: encodings are shared among them and with none before.
+  void BeginStage(const std::vector<const PassInfo*>& passes);
+  // What later passes get as the carry.
+  void HandCarry(const std::string& name, at::Tensor value) { carries_[name] = std::move(value); }
+  // The carry, which its pass may then make again.
+  at::Tensor TakeCarry(const std::string& name);
 
   const std::map<std::string, at::Tensor, std::less<>>& carries() const { return carries_; }
   const SharedEncodings& encodings() const { return encodings_; }

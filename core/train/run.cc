@@ -55,10 +55,9 @@ void SetThreads(std::int64_t threads) {
 
 ExecutionPlan PlanOf(const TaskConfig& config, const VariantInfo& variant) {
   ExecutionPlan plan;
-  plan.mode = config.mode.empty()      ? StepExecutor::DefaultMode(variant)
-              : config.mode == "joint" ? Mode::kJoint
-                                       : Mode::kSequential;
+  plan.mode = ParseMode(config.mode).value_or(DefaultMode(variant));
   plan.micro_rows = config.micro_rows;
+  plan.recompute_every = static_cast<int>(config.recompute_every);
   plan.term_weights = config.terms;
   return plan;
 }
@@ -79,8 +78,25 @@ void MakeHost(Run& run) {
   run.is_loaded = [host = run.host.get()](const std::string& task) { return host->IsLoaded(task); };
 }
 
-void BuildModel(Run& run) {
+// Before the device's first tensor: the allocator of a GPU reads its limit once. The CPU's holds from the
+// trainer on, for reading another run's weights may take more than training does.
+void TakeBudget(Run& run) {
+  run.budget = ResolveBudget(ParseBudget(run.config.budget), run.device);
+  if (!run.device.is_cpu()) EnforceBudget(run.budget, run.device);
+}
+
+void CheckBudget(const Run& run) {
+  const std::int64_t trained = AdamW::TrainedBytes(*run.model, run.config.optimizer);
+  FixedBytes fixed{.weights = run.model->TableBytes(), .gradients = trained, .optimizer = 2 * trained};
+  for (const Parameter& parameter : run.model->parameters())
+    fixed.weights += static_cast<std::int64_t>(parameter.tensor.nbytes());
+  CheckFixedBytes(run.budget, fixed);
+}
+
+// The model is made on the CPU; only what fits moves to the device.
+void BuildModel(Run& run, Purpose purpose) {
   run.model = MakeModel(run.config.model, *run.tokenizer, static_cast<std::uint64_t>(run.config.seed));
+  if (purpose == Purpose::kTrain) CheckBudget(run);
   if (!run.device.is_cpu()) run.model->To(run.device, at::kFloat);
 }
 
@@ -112,6 +128,7 @@ std::unique_ptr<Run> BuildRun(RunInputs inputs, Purpose purpose) {
   run->mixture = inputs.checked.mixture;
   run->registry = std::make_unique<Registry>(std::move(inputs.registry));
   run->device = OpenDevice(run->config.device);
+  if (purpose == Purpose::kTrain) TakeBudget(*run);
   SetThreads(run->config.threads);
   const auto seed = static_cast<std::uint64_t>(run->config.seed);
   SeedGenerators(seed, run->device);
@@ -120,10 +137,10 @@ std::unique_ptr<Run> BuildRun(RunInputs inputs, Purpose purpose) {
   PlanTasks(*run);
   MakeHost(*run);
   if (purpose == Purpose::kSample) return run;
-  BuildModel(*run);
+  BuildModel(*run, purpose);
   if (purpose == Purpose::kUse) return run;
   run->mixer = std::make_unique<Mixer>(run->mixture, TaskSizes(inputs.checked, *run->registry), seed);
-  run->executor = std::make_unique<StepExecutor>(*run->model, run->device, seed);
+  run->executor = std::make_unique<StepExecutor>(*run->model, run->device);
   run->optimizer = std::make_unique<AdamW>(*run->model, run->config.optimizer, run->config.steps);
   return run;
 }
@@ -136,6 +153,7 @@ std::unique_ptr<Run> OpenTrainedRun(const fs::path& directory, Console& console)
     throw InputError(directory.string() + " holds no checkpoint yet. Train it first: medley resume " +
                      directory.string());
   LoadWeights(found->path, run->model->parameters());
+  run->trained_steps = found->facts.step;
   console.Say("weights of step " + std::to_string(found->facts.step) + " from " + found->path.string());
   return run;
 }

@@ -7,12 +7,15 @@
 #include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include <medley/config/run_config.h>
 #include <medley/config/validate.h>
 #include <medley/curriculum/mixer.h>
+#include <medley/memory/budget.h>
+#include <medley/memory/guard.h>
 #include <medley/model/model.h>
 #include <medley/plugin/plugin_host.h>
 #include <medley/plugin/registry.h>
@@ -27,6 +30,7 @@ namespace medley {
 struct Run {
   RunConfig config;
   at::Device device = at::kCPU;
+  Budget budget;  // of a run that trains; 0 bytes: no limit
   Mixture mixture;
   std::unique_ptr<Registry> registry;
   std::unique_ptr<Tokenizer> tokenizer;
@@ -35,7 +39,9 @@ struct Run {
   std::function<LoadedTask&(const std::string&)> task;  // loads it when it is first asked for
   std::function<bool(const std::string&)> is_loaded;
   std::map<std::string, ExecutionPlan> plans;  // of every task with a weight
+  std::optional<PlannedMemory> planned;        // what these take, where they were measured
   std::unique_ptr<Model> model;
+  std::int64_t trained_steps = 0;  // of the model's weights, where OpenTrainedRun took them from a checkpoint
   // Only for training:
   std::unique_ptr<Mixer> mixer;
   std::unique_ptr<StepExecutor> executor;
@@ -58,7 +64,8 @@ RunInputs CheckInputs(const std::filesystem::path& config, const std::vector<std
 // kUse: no mixer, executor or optimizer; kSample: no model either.
 enum class Purpose { kTrain, kUse, kSample };
 
-// Calls InstallCpuAllocator and sets libtorch's threads.
+// Calls InstallCpuAllocator and sets libtorch's threads. For training: resolves the budget, InputError for one
+// above the device, an Error with kDoesNotFit for one below the model; a GPU's holds from here on.
 std::unique_ptr<Run> BuildRun(RunInputs inputs, Purpose purpose);
 
 // The run that lies in a directory, with the weights of its newest whole checkpoint. For eval and generate:

@@ -15,11 +15,22 @@ bool BelongsTo(std::string_view key, std::string_view column) {
   return key.ends_with("batch:" + std::string(column));
 }
 
+std::vector<const PassInfo*> AllPasses(const VariantInfo& variant) {
+  std::vector<const PassInfo*> passes;
+  for (const PassInfo& pass : variant.passes) passes.push_back(&pass);
+  return passes;
+}
+
 }  // namespace
 
-SharedEncodings::SharedEncodings(const VariantInfo& variant, Sharing sharing) : sharing_(sharing) {
-  for (const PassInfo& pass : variant.passes) {
-    for (const std::string& image : std::set<std::string>(pass.images.begin(), pass.images.end()))
+SharedEncodings::SharedEncodings(const VariantInfo& variant, Sharing sharing)
+    : SharedEncodings(variant, AllPasses(variant), sharing) {}
+
+SharedEncodings::SharedEncodings(const VariantInfo& variant, const std::vector<const PassInfo*>& passes,
+                                 Sharing sharing)
+    : sharing_(sharing) {
+  for (const PassInfo* pass : passes) {
+    for (const std::string& image : std::set<std::string>(pass->images.begin(), pass->images.end()))
       ++readers_[image];
   }
   // A carry is another tensor in each run of a pass: encoded again wherever it is read.

@@ -26,6 +26,8 @@ enum class Sharing {
 class SharedEncodings {
  public:
   SharedEncodings(const VariantInfo& variant, Sharing sharing);
+  // For those passes of the variant that run.
+  SharedEncodings(const VariantInfo& variant, const std::vector<const PassInfo*>& passes, Sharing sharing);
 
   // The value of fn. `key` ends with the key of the picture, which says how many passes read it; where that
   // is one, or unknown, a leaf would cost memory and save nothing: fn just runs.

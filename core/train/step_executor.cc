@@ -2,10 +2,7 @@
 
 #include <ATen/core/Tensor.h>
 #include <ATen/core/grad_mode.h>
-#include <ATen/ops/full_like.h>
 #include <ATen/ops/ones.h>
-#include <ATen/ops/stack.h>
-#include <ATen/ops/zeros.h>
 #include <torch/csrc/autograd/autograd.h>
 
 #include <algorithm>
@@ -15,6 +12,8 @@
 #include <medley/base/suggest.h>
 #include <medley/train/contract_check.h>
 #include <medley/train/pass_runner.h>
+#include <medley/train/roots.h>
+#include <medley/train/two_stage.h>
 
 namespace medley {
 namespace {
@@ -23,68 +22,15 @@ std::string TaskAndVariant(const LoadedTask& task) {
   return "task '" + task.info().name + "' (variant '" + task.variant().name + "')";
 }
 
-// What a step adds up, on the device: reading a value earlier would wait for the device.
-class TermSums {
- public:
-  explicit TermSums(at::Device device) : device_(device) {}
-
-  void Add(const std::string& task, const std::string& term, const at::Tensor& sum) {
-    at::Tensor& total = totals_[{task, term}];
-    if (!total.defined()) total = at::zeros({}, at::TensorOptions().dtype(at::kDouble).device(device_));
-    total.add_(sum.detach().reshape({}));
-  }
-
-  void Read(StepLosses& losses) const {
-    if (totals_.empty()) return;
-    std::vector<at::Tensor> tensors;
-    for (const auto& [names, total] : totals_) tensors.push_back(total);
-    const at::Tensor values = at::stack(tensors).cpu();
-    const double* value = values.const_data_ptr<double>();
-    for (const auto& [names, total] : totals_) losses[names.first][names.second].sum = *value++;
-  }
-
- private:
-  at::Device device_;
-  std::map<std::pair<std::string, std::string>, at::Tensor> totals_;
-};
-
-// The terms whose gradient one backward sends back.
-class Roots {
- public:
-  Roots(std::map<std::string, TermLoss>& losses, const LoadedTask& task, TermSums& sums)
-      : losses_(losses), task_(task), sums_(sums) {}
-
-  void Add(const Sums& sums) {
-    for (const auto& [term, sum] : sums) {
-      sums_.Add(task_.info().name, term, sum);
-      const TermLoss& loss = losses_.at(term);
-      if (!sum.requires_grad() || loss.count == 0 || loss.weight == 0) continue;
-      roots_.push_back(sum);
-      seeds_.push_back(at::full_like(sum.detach(), loss.weight / static_cast<double>(loss.count)));
-    }
-  }
-  void Backward() {
-    if (!roots_.empty()) torch::autograd::backward(roots_, seeds_);
-    roots_.clear();
-    seeds_.clear();
-  }
-
- private:
-  std::map<std::string, TermLoss>& losses_;
-  const LoadedTask& task_;
-  TermSums& sums_;
-  std::vector<at::Tensor> roots_, seeds_;
-};
-
 void CheckMode(const StepExecutor::Piece& piece) {
-  if (piece.plan->mode != Mode::kSequential) return;
-  for (const PassInfo& pass : piece.task->variant().passes) {
-    if (pass.carries.empty()) continue;
-    throw InputError(TaskAndVariant(*piece.task) + " cannot run in mode 'sequential': its pass '" +
-                     pass.name + "' makes the carry '" + pass.carries.front() +
-                     "', and the gradient of later passes flows back through it. Set tasks." +
-                     piece.task->info().name + ".mode to \"joint\", or leave it out");
-  }
+  const Mode mode = piece.plan->mode;
+  const std::string reason = WhyIllegal(mode, piece.task->variant());
+  if (reason.empty()) return;
+  std::vector<std::string> legal;
+  for (const Mode other : LegalModes(piece.task->variant())) legal.emplace_back(ModeName(other));
+  throw InputError(TaskAndVariant(*piece.task) + " cannot run in mode '" + std::string(ModeName(mode)) +
+                   "': " + reason + ". Set tasks." + piece.task->info().name + ".mode to one of " +
+                   Listed(legal) + ", or leave it out");
 }
 
 void CheckWeights(const StepExecutor::Piece& piece) {
@@ -98,14 +44,22 @@ void CheckWeights(const StepExecutor::Piece& piece) {
   }
 }
 
+void CheckPlan(const StepExecutor::Piece& piece) {
+  CheckMode(piece);
+  CheckWeights(piece);
+  if (piece.plan->recompute_every < 0) {
+    throw InputError("tasks." + piece.task->info().name + ".recompute_every: expected at least 0, found " +
+                     std::to_string(piece.plan->recompute_every));
+  }
+}
+
 // Counts are known before the first backward: all draws' items, of each task and term.
 void CountItems(const StepExecutor::Piece& piece, std::map<std::string, TermLoss>& losses) {
   CheckItems(*piece.task, *piece.batch);
   for (const TermInfo& term : piece.task->variant().terms) {
     TermLoss& loss = losses[term.name];
     loss.count += piece.batch->ItemCount(term.name);
-    const auto weight = piece.plan->term_weights.find(term.name);
-    loss.weight = weight == piece.plan->term_weights.end() ? term.weight : weight->second;
+    loss.weight = TermWeight(*piece.plan, term);
   }
 }
 
@@ -128,7 +82,14 @@ void RunSequential(MicroBatch& micro, const VariantInfo& variant, Roots& roots) 
 void RunRows(const MicroBatch::Setting& setting, Mode mode, const Batch& rows, Roots& roots) {
   MicroBatch micro(setting, rows);
   const VariantInfo& variant = setting.task.variant();
-  mode == Mode::kJoint ? RunJoint(micro, variant, roots) : RunSequential(micro, variant, roots);
+  switch (mode) {
+    case Mode::kJoint:
+      return RunJoint(micro, variant, roots);
+    case Mode::kSequential:
+      return RunSequential(micro, variant, roots);
+    case Mode::kTwoStage:
+      return RunTwoStage(micro, variant, roots);
+  }
 }
 
 // Micro-batches are outermost: all passes of one, then the next.
@@ -163,32 +124,46 @@ void CheckLosses(const StepLosses& losses) {
 
 }  // namespace
 
-StepExecutor::StepExecutor(const Model& model, at::Device device) : model_(model), device_(device) {}
-
-Mode StepExecutor::DefaultMode(const VariantInfo& variant) {
-  for (const PassInfo& pass : variant.passes) {
-    if (!pass.carries.empty()) return Mode::kJoint;
-  }
-  return Mode::kSequential;
+double TermWeight(const ExecutionPlan& plan, const TermInfo& term) {
+  const auto pinned = plan.term_weights.find(term.name);
+  return pinned == plan.term_weights.end() ? term.weight : pinned->second;
 }
+
+StepExecutor::StepExecutor(const Model& model, at::Device device) : model_(model), device_(device) {
+  InstallSavedVariableHooks();
+}
+
+void StepExecutor::SetDrawObserver(DrawObserver begin, DrawObserver end) {
+  begin_draw_ = std::move(begin);
+  end_draw_ = std::move(end);
+}
+
+void StepExecutor::SetPassMeter(PassMeter meter) { pass_meter_ = std::move(meter); }
 
 StepLosses StepExecutor::Run(const std::vector<Piece>& step) {
   StepLosses losses;
   for (const Piece& piece : step) {
-    CheckMode(piece);
-    CheckWeights(piece);
+    CheckPlan(piece);
     CountItems(piece, losses[piece.task->info().name]);
   }
+  for (const Piece& piece : step) CheckGraphs(piece);
   const at::AutoGradMode with_gradients(true);
   TermSums sums(device_);
   for (const Piece& piece : step) {
-    Roots roots(losses[piece.task->info().name], *piece.task, sums);
+    const std::string& task = piece.task->info().name;
+    if (begin_draw_) begin_draw_(task);
+    Roots roots(losses[task], task, sums);
     RunPiece(piece,
              {.task = *piece.task,
               .model = model_,
               .device = device_,
-              .sharing = piece.plan->mode == Mode::kJoint ? Sharing::kNode : Sharing::kLeaf},
+              .sharing = piece.plan->mode == Mode::kJoint ? Sharing::kNode : Sharing::kLeaf,
+              .recompute_every = piece.plan->recompute_every,
+              .forwards = &forwards_,
+              .tokens = &tokens_,
+              .pass_meter = &pass_meter_},
              roots);
+    if (end_draw_) end_draw_(task);
   }
   sums.Read(losses);
   CheckLosses(losses);
@@ -197,6 +172,13 @@ StepLosses StepExecutor::Run(const std::vector<Piece>& step) {
 
 void StepExecutor::CheckContract(LoadedTask& task, const Batch& one_row) {
   medley::CheckContract(task, one_row, model_, device_);
+  checked_.insert(&task);
+}
+
+// Declarations alone do not make a mode legal: a task may hide a tensor from one pass to the next.
+void StepExecutor::CheckGraphs(const Piece& piece) {
+  if (piece.plan->mode == Mode::kJoint || piece.batch->size() == 0 || checked_.count(piece.task) > 0) return;
+  CheckContract(*piece.task, piece.batch->Slice(0, 1));
 }
 
 void DrainEngine() {

@@ -1,5 +1,6 @@
 #include <medley/train/trainer.h>
 
+#include <algorithm>
 #include <utility>
 
 #include <medley/report/table.h>
@@ -30,7 +31,7 @@ LoggedLosses ForLog(const StepLosses& losses) {
 
 Trainer::Trainer(Run& run, const std::filesystem::path& directory, Console& console,
                  const std::optional<FoundCheckpoint>& from)
-    : run_(run), directory_(directory), console_(console), draw_rows_(run) {
+    : run_(run), directory_(directory), console_(console), prefetcher_(run), oom_(run.plans) {
   const std::vector<std::string> columns = run_.ActiveTasks();
   const TrainingState state = State();
   if (from) LoadCheckpoint(from->path, state);
@@ -39,6 +40,8 @@ Trainer::Trainer(Run& run, const std::filesystem::path& directory, Console& cons
   checkpoints_ = std::make_unique<CheckpointKeeper>(
       CheckpointKeeper::Setting{directory_, run_.config.checkpoint, config_hash}, state, *metrics_, console_);
   if (from) checkpoints_->SetSaved(from->facts.step);
+  memory_ = std::make_unique<MemoryWatch>(run_);
+  receipts_ = std::make_unique<ReceiptBook>(run_, directory_, from.has_value());
   status_ = std::make_unique<Progress>(progress_.step, run_.config.steps, 3600 * run_.config.hours);
 }
 
@@ -59,7 +62,8 @@ ExitCode Trainer::TrainToTheEnd() {
   while (!Done(stop.requested())) Step();
   if (failure_) SaveAndFail();
   checkpoints_->SaveNow(progress_.step, progress_.evaluated);
-  console_.Say(TrainingSummary(run_, progress_, status_->memory_peak(), directory_));
+  receipts_->Save();
+  console_.Say(Summary());
   if (interrupted_) return ExitCode::kInterrupted;
   return progress_.dropped.empty() ? ExitCode::kDone : ExitCode::kSomethingDropped;
 }
@@ -75,48 +79,88 @@ bool Trainer::Done(bool stop_requested) {
 
 void Trainer::Step() {
   step_started_ = Clock::now();
-  ResetPeak(run_.device);
+  memory_->BeginStep();
+  overflows_ = nullptr;
   StepRecord record;
-  record.draws = run_.mixer->Peek(run_.config.draws_per_step);
+  const double waited = prefetcher_.seconds_waited();
+  record.draws = NextDraws();
   const std::optional<StepLosses> losses = Gradients(record.draws);
   if (!losses) return;
   record.learning_rate = run_.optimizer->LearningRate(progress_.step);
   const std::optional<double> norm = UpdateWeights();
   if (!norm) return;
   run_.mixer->Commit(record.draws);
+  for (const OomRecovery::Change& change : oom_.Fitted(record.draws)) SayGrown(change);
   record.step = ++progress_.step;
   record.losses = ForLog(*losses);
   record.gradient_norm = *norm;
+  record.overflows = std::move(overflows_);
+  record.data_wait_ms = 1000 * (prefetcher_.seconds_waited() - waited);
   Report(std::move(record));
-  if (!failure_) checkpoints_->SaveIfDue(progress_.step, progress_.evaluated);
+  if (!failure_) SaveIfDue();
+  HeedGuard();
+}
+
+void Trainer::SaveIfDue() {
+  checkpoints_->SaveIfDue(progress_.step, progress_.evaluated);
+  if (run_.config.checkpoint.every > 0 && progress_.step % run_.config.checkpoint.every == 0) receipts_->Save();
+}
+
+// What is about to end the run must not take with it what was trained.
+void Trainer::HeedGuard() {
+  for (const GuardFinding& finding : memory_->verdict().findings) {
+    console_.Warn("step " + std::to_string(progress_.step) + ": " + finding.words);
+    if (finding.level == GuardLevel::kCritical && !failure_)
+      checkpoints_->SaveEarly(progress_.step, progress_.evaluated, "the next step may be the last");
+  }
+}
+
+// The step's; the data threads begin with those of the next steps.
+std::vector<Draw> Trainer::NextDraws() {
+  const std::int64_t per_step = run_.config.draws_per_step, ahead = run_.config.data.ahead;
+  const std::int64_t steps_later = std::min(ahead, run_.config.steps - progress_.step - 1);
+  std::vector<Draw> draws = run_.mixer->Peek(per_step + std::min(ahead, steps_later * per_step));
+  prefetcher_.Expect(draws);
+  draws.resize(static_cast<std::size_t>(per_step));
+  return draws;
 }
 
 // Nothing where a task failed: it was dropped, or the run ends.
 std::optional<StepLosses> Trainer::Gradients(const std::vector<Draw>& draws) {
+  const nlohmann::json generators = SaveGenerators(run_.device);
   Failure failure;
-  try {
-    return RunDraws(draws);  // losses that are not finite are errors too
-  } catch (const std::exception& error) {
-    failure = DescribeStep(error);
-  }
-  DrainEngine();
-  ClearGradients();
-  const std::string culprit = FindCulprit(draws);
-  if (failure.code == ExitCode::kDoesNotFit) AddMemoryHint(failure, culprit);
+  do {
+    LoadGenerators(generators, run_.device);
+    try {
+      return RunDraws(draws);  // losses that are not finite are errors too
+    } catch (const std::exception& error) {
+      failure = DescribeStep(error);
+    }
+    DrainEngine();
+    ClearGradients();
+  } while (failure.code == ExitCode::kDoesNotFit && MakeRoom(draws));
+  // Other failures name their task, and where the run ends nobody else asks.
+  const bool out_of_memory = failure.code == ExitCode::kDoesNotFit;
+  const bool asked = out_of_memory || run_.config.on_task_error == "drop";
+  const std::string culprit = asked ? FindCulprit(draws) : "";
+  if (out_of_memory) AddMemoryHint(failure, culprit);
+  LoadGenerators(generators, run_.device);  // what is saved now is the state after the last whole step
   OnTaskError(culprit, failure);
   return std::nullopt;
 }
 
 StepLosses Trainer::RunDraws(const std::vector<Draw>& draws) {
-  const DrawRows::Rows rows = draw_rows_.Take(draws);
+  const Prefetcher::Rows rows = prefetcher_.Take(draws);
+  memory_->SeeRows(rows.pieces);
   return run_.executor->Run(rows.pieces);
 }
 
-// The norm of the gradient; nothing where it is not finite, and then nothing was updated.
+// The norm of the gradient; nothing where it is not finite, and then nothing was updated. After any other
+// exception some weights may be updated and others not: it ends the run, and nothing is saved.
 std::optional<double> Trainer::UpdateWeights() {
   try {
     return run_.optimizer->Step(progress_.step);
-  } catch (const std::exception& error) {
+  } catch (const Error& error) {
     failure_ = DescribeStep(error);
     ClearGradients();
     return std::nullopt;
@@ -125,13 +169,11 @@ std::optional<double> Trainer::UpdateWeights() {
 
 void Trainer::Report(StepRecord record) {
   record.seconds = SecondsSince(step_started_);
-  const DeviceMemory memory = ReadMemory(run_.device);
-  record.memory_now = memory.now;
-  record.memory_peak = memory.peak;
-  for (const Draw& draw : record.draws) {
-    record.constant_bytes[draw.task] = run_.task(draw.task).ConstantBytes(run_.device);
+  seconds_in_steps_ += record.seconds;
+  memory_->EndStep(record);
+  receipts_->Record(record.draws, memory_->step());
+  for (const Draw& draw : record.draws)
     progress_.last_losses[draw.task] = TotalLoss(record.losses[draw.task]);
-  }
   record.evaluation = EvaluateIfDue();
   metrics_->Record(record);
   status_->Add(record);

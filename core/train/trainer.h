@@ -14,7 +14,10 @@
 #include <medley/report/metrics.h>
 #include <medley/report/progress.h>
 #include <medley/train/checkpoint_keeper.h>
-#include <medley/train/draw_rows.h>
+#include <medley/train/memory_watch.h>
+#include <medley/train/oom_recovery.h>
+#include <medley/train/prefetcher.h>
+#include <medley/train/receipt_book.h>
 #include <medley/train/run.h>
 
 namespace medley {
@@ -54,15 +57,20 @@ class Trainer {
   ExitCode TrainToTheEnd();
   bool Done(bool stop_requested);
   void Step();
+  std::vector<Draw> NextDraws();
   std::optional<StepLosses> Gradients(const std::vector<Draw>& draws);
   StepLosses RunDraws(const std::vector<Draw>& draws);
   std::optional<double> UpdateWeights();
   nlohmann::ordered_json EvaluateIfDue();
   void Report(StepRecord record);
+  void SaveIfDue();
+  void SayGrown(const OomRecovery::Change& change);
+  void HeedGuard();
 
   // trainer_errors.cc
   Failure Describe(const std::exception& error) const;
   Failure DescribeStep(const std::exception& error) const;
+  bool MakeRoom(const std::vector<Draw>& draws);
   void AddMemoryHint(Failure& failure, const std::string& culprit) const;
   [[noreturn]] void SaveAndFail();
   void OnTaskError(const std::string& task, const Failure& failure);
@@ -73,22 +81,25 @@ class Trainer {
   // trainer_state.cc
   nlohmann::json SaveProgress() const;
   void LoadProgress(const nlohmann::json& state);
+  // The table at the end of a run: what every task got, where it stands, and where the run lies.
+  std::string Summary() const;
 
   Run& run_;
   std::filesystem::path directory_;
   Console& console_;
   TrainingProgress progress_;
-  DrawRows draw_rows_;
+  Prefetcher prefetcher_;
+  double seconds_in_steps_ = 0;  // since the run was started or resumed
   std::unique_ptr<Metrics> metrics_;
   std::unique_ptr<Progress> status_;
   std::unique_ptr<CheckpointKeeper> checkpoints_;
+  std::unique_ptr<MemoryWatch> memory_;
+  OomRecovery oom_;
+  nlohmann::ordered_json overflows_;  // of the step that runs
+  std::unique_ptr<ReceiptBook> receipts_;
   std::chrono::steady_clock::time_point run_started_, step_started_;
   bool interrupted_ = false;
   std::optional<Failure> failure_;  // the run must end; the state is that of the last whole step
 };
-
-// The table at the end of a run: what every task got, where it stands, and where the run lies.
-std::string TrainingSummary(const Run& run, const TrainingProgress& progress, std::int64_t memory_peak,
-                            const std::filesystem::path& directory);
 
 }  // namespace medley

@@ -1,3 +1,4 @@
+#include <medley/base/bytes.h>
 #include <medley/report/table.h>
 #include <medley/train/device.h>
 #include <medley/train/trainer.h>
@@ -20,8 +21,10 @@ TrainingState Trainer::State() {
 }
 
 json Trainer::SaveProgress() const {
-  json state = {
-      {"step", progress_.step}, {"last_losses", progress_.last_losses}, {"dropped", progress_.dropped}};
+  json state = {{"step", progress_.step},
+                {"last_losses", progress_.last_losses},
+                {"dropped", progress_.dropped},
+                {"overflows", oom_.Save()}};
   state["evaluated"] = nullptr;
   if (progress_.evaluated)
     state["evaluated"] = {{"loss", progress_.evaluated->loss}, {"tasks", progress_.evaluated->tasks}};
@@ -32,6 +35,7 @@ void Trainer::LoadProgress(const json& state) {
   progress_.step = state.at("step").get<std::int64_t>();
   progress_.last_losses = state.at("last_losses").get<std::map<std::string, double>>();
   progress_.dropped = state.at("dropped").get<std::map<std::string, std::string>>();
+  oom_.Load(state.value("overflows", json::object()));
   progress_.evaluated.reset();
   const json evaluated = state.value("evaluated", json());
   if (evaluated.is_object())
@@ -43,24 +47,31 @@ void Trainer::LoadProgress(const json& state) {
   if (!progress_.dropped.empty()) run_.mixer->SetMixture(run_.mixture);
 }
 
-std::string TrainingSummary(const Run& run, const TrainingProgress& progress, std::int64_t memory_peak,
-                            const std::filesystem::path& directory) {
+std::string Trainer::Summary() const {
   Table table({"task", "rows", "draws", "share asked", "delivered", "last loss", "constants"});
-  for (const auto& [task, share] : run.mixer->Shares()) {
-    const auto loss = progress.last_losses.find(task);
-    const std::int64_t constants = run.is_loaded(task) ? run.task(task).ConstantBytes(run.device) : 0;
+  for (const auto& [task, share] : run_.mixer->Shares()) {
+    const auto loss = progress_.last_losses.find(task);
+    const std::int64_t constants = run_.is_loaded(task) ? run_.task(task).ConstantBytes(run_.device) : 0;
     table.Add({task, std::to_string(share.rows), std::to_string(share.draws), FormatShare(share.asked),
                FormatShare(share.delivered),
-               loss == progress.last_losses.end() ? "-" : FormatNumber(loss->second),
+               loss == progress_.last_losses.end() ? "-" : FormatNumber(loss->second),
                FormatBytes(static_cast<double>(constants))});
   }
   std::string text =
-      "after step " + std::to_string(progress.step) + " of " + std::to_string(run.config.steps) + ":\n";
+      "after step " + std::to_string(progress_.step) + " of " + std::to_string(run_.config.steps) + ":\n";
   text += table.ToText();
-  text += "largest share error " + FormatShare(run.mixer->ShareError());
-  text += ", memory peak " + FormatBytes(static_cast<double>(memory_peak)) + "\n";
-  for (const auto& [task, reason] : progress.dropped) text += "dropped: " + task + " (" + reason + ")\n";
-  return text + "the run lies in " + directory.string();
+  text += "largest share error " + FormatShare(run_.mixer->ShareError());
+  text += ", memory peak " + FormatBytes(static_cast<double>(status_->memory_peak())) + "\n";
+  const MemoryLedger& peak = memory_->largest();
+  if (peak.total() > 0)
+    text += "the largest step's " + FormatBytes(peak.total()) + ": " + peak.Words() + "\n";
+  const double waited = seconds_in_steps_ > 0 ? prefetcher_.seconds_waited() / seconds_in_steps_ : 0;
+  text += "waited for data " + FormatShare(waited) + " of the steps' time\n";
+  if (const std::int64_t under = receipts_->receipt().under(); under > 0)
+    text += std::to_string(under) + " draws took more memory than was planned: medley report " +
+            directory_.string() + "\n";
+  for (const auto& [task, reason] : progress_.dropped) text += "dropped: " + task + " (" + reason + ")\n";
+  return text + "the run lies in " + directory_.string();
 }
 
 }  // namespace medley

@@ -92,11 +92,7 @@ Comparison::Comparison(const TaskContext& context)
       first_(tokenizer_, kTables[2].name, kTables[2].texts, kReplyWidth, TextEnd::kEos),
       second_(tokenizer_, kTables[3].name, kTables[3].texts, kReplyWidth, TextEnd::kEos),
       width_(question_.longest() + std::max(first_.longest(), second_.longest())) {
-  if (width_ > kQuestionWidth) {
-    throw InputError("comparison: its longest question and reply have " + std::to_string(width_) +
-                     " tokens together, a row has " + std::to_string(kQuestionWidth) +
-                     ". Train the vocabulary on the task's texts (medley tokenizer train)");
-  }
+  CheckQuestionWidth("question", width_);
 }
 
 Batch Comparison::Sample(const RowRange& rows) const {
@@ -131,13 +127,15 @@ void Comparison::SampleTexts(Batch& batch) const {
   std::vector<LearnedSpan> learned;
   for (std::int64_t i = 0; i < rows.count; ++i) {
     RowRandom random = rows.Random(rows.begin + i, kTextStream);
-    const TextTable& table = labels[i] == 0 ? first_ : second_;
-    waits.push_back(random.Below(wait_.rows()));
+    const bool is_first = rows.longest ? first_.longest() >= second_.longest() : labels[i] == 0;
+    const TextTable& table = is_first ? first_ : second_;
+    waits.push_back(wait_.Draw(rows, random));
     wait_lengths.push_back(wait_.Length(waits.back()));
-    prompts.push_back(random.Below(question_.rows()));
+    prompts.push_back(question_.Draw(rows, random));
     prompt_lengths.push_back(question_.Length(prompts.back()));
-    const std::int64_t reply = prompts.back() % table.rows();  // as in QuestionTask
-    replies.push_back(labels[i] == 0 ? reply : first_.rows() + reply);
+    // As in QuestionTask.
+    const std::int64_t reply = rows.longest ? table.longest_row() : prompts.back() % table.rows();
+    replies.push_back(is_first ? reply : first_.rows() + reply);
     lengths.push_back(prompt_lengths.back() + table.Length(reply));
     learned.push_back({prompt_lengths.back(), lengths.back()});
   }
@@ -197,24 +195,25 @@ Sums Comparison::Run(std::string_view pass, PassContext& context) const {
 
 Outcomes Comparison::Evaluate(EvalContext& context, const RowRange& rows) const {
   Outcomes outcomes;
-  SheetColumn first, second, canvas;
+  PictureSheet sheet;
+  std::vector<std::int64_t> labels;
   context.ForEachPiece(rows, [&](EvalPass& piece) {
     const at::Tensor drawn = Wait(piece);
     piece.Carry("c1", drawn);
     const Generated generated =
         piece.Generate(QuestionInputs(piece), {.max_new_tokens = width_ - question_.longest()});
-    const at::Tensor labels = piece.batch().Column("label").to(at::kCPU);
+    const at::Tensor label = piece.batch().Column("label").to(at::kCPU);
     for (std::size_t row = 0; row < generated.tokens.size(); ++row) {
-      const bool is_first = labels.const_data_ptr<std::int64_t>()[row] == 0;
-      const auto& texts = kTables[is_first ? 2 : 3].texts;
+      labels.push_back(label.const_data_ptr<std::int64_t>()[row]);
+      const auto& texts = kTables[labels.back() == 0 ? 2 : 3].texts;
       const std::string reply = tokenizer_.Decode(generated.tokens[row]);
       outcomes.score.push_back(std::find(texts.begin(), texts.end(), reply) != texts.end() ? 1 : 0);
     }
-    first.Add(piece.Pixels("image1")), second.Add(piece.Pixels("image2")), canvas.Add(drawn);
+    // What the question is asked with is the canvas; it should be the first board.
+    sheet.Add(SideBySide({piece.Pixels("image1"), piece.Pixels("image2")}), piece.Pixels("image1"), drawn);
   });
-  outcomes.input = second.Take();
-  outcomes.target = first.Take();
-  outcomes.output = canvas.Take();
+  outcomes.trivial["most frequent reply"] = MostFrequentIsRight(labels);
+  sheet.MoveTo(outcomes);
   return outcomes;
 }
 

@@ -5,6 +5,9 @@
 #include <ATen/ops/cat.h>
 #include <ATen/ops/ones.h>
 #include <ATen/ops/stack.h>
+#include <ATen/ops/where.h>
+
+#include <limits>
 
 #include <medley/task/losses.h>
 #include <medley/task/text_rows.h>
@@ -25,6 +28,7 @@ constexpr std::string_view kTexts[] = {
     "Shorten the way to the coin.",
 };
 constexpr Table kPrompts{"prompts", kTexts};
+constexpr double kNotCounted = std::numeric_limits<double>::quiet_NaN();
 
 world::State StateOf(const RowRange& rows, std::int64_t row) {
   RowRandom random = rows.Random(row, kSceneStream);
@@ -45,6 +49,12 @@ class ComplexLoss final : public Task {
                 {.name = "game", .weight = kImageWeight},
                 {.name = "detected", .weight = 0}},
       .constants = {kPrompts.Spec()},
+      .options = {{.name = "region_share",
+                   .value = 0,
+                   .low = 0,
+                   .high = 0.99,
+                   .summary =
+                       "share of the redrawn picture's loss that lies where agent and gold are or were"}},
       .inputs = {"images", "tokens", "lengths"},
       .outputs = {"image"},
       .special_tokens = {"<pad>", "<eos>"},
@@ -53,6 +63,7 @@ class ComplexLoss final : public Task {
 
   explicit ComplexLoss(const TaskContext& context)
       : size_(ImageSize(context)),
+        region_share_(context.Option("region_share")),
         prompts_(context.tokenizer, kPrompts.name, kPrompts.texts, kPromptWidth, TextEnd::kOpen) {}
 
   Batch Sample(const RowRange& rows) const override;
@@ -66,6 +77,7 @@ class ComplexLoss final : public Task {
   at::Tensor AsTheGameDraws(const Estimate& drawn, const RowRange& rows) const;
 
   int size_;
+  double region_share_;
   TextTable prompts_;
 };
 
@@ -75,7 +87,7 @@ Batch ComplexLoss::Sample(const RowRange& rows) const {
   for (std::int64_t row = rows.begin; row < rows.begin + rows.count; ++row) {
     RowRandom text_random = rows.Random(row, kTextStream);
     scenes.push_back({StateOf(rows, row)});
-    prompts.push_back(text_random.Below(prompts_.rows()));
+    prompts.push_back(prompts_.Draw(rows, text_random));
     lengths.push_back(prompts_.Length(prompts.back()));
   }
   Batch batch(rows);
@@ -123,42 +135,46 @@ at::Tensor ComplexLoss::AsTheGameDraws(const Estimate& drawn, const RowRange& ro
   return RenderScenes(scenes, size_);
 }
 
+// Agent and gold are all that has a colour: [rows, 1, size, size] bool.
+at::Tensor Coloured(const at::Tensor& picture) {
+  return picture.ne(picture.narrow(1, 0, 1)).any(1, /*keepdim=*/true);
+}
+
 Sums ComplexLoss::Run(std::string_view, PassContext& context) const {
   const at::Tensor picture = DrawPicture(context);
   const Estimate drawn = EstimateObjects(picture);
   // What the same eyes find in the input: the game draws discs of whole pixels, smaller than their radius.
-  const Estimate before = EstimateObjects(context.Pixels("image"));
+  const at::Tensor input = context.Pixels("image");
+  const Estimate before = EstimateObjects(input);
   const at::Tensor game = AsTheGameDraws(drawn, context.batch().rows())
                               .to(picture.device())
                               .to(drawn.agent.scalar_type())
                               .div_(255);
-  const at::Tensor both = drawn.agent_found.logical_and(drawn.gold_found);
+  const at::Tensor objects = region_share_ == 0 ? at::Tensor() : Coloured(game).logical_or(Coloured(input));
   return {{"closer", CloserLoss(drawn, before).sum()},
-          {"game", SumPictureError(picture, game, game, 0)},
-          {"detected", both.to(drawn.agent.scalar_type()).sum()}};
+          {"game", RegionErrors(picture, game, objects, region_share_).sum()},
+          {"detected", drawn.both_found().to(drawn.agent.scalar_type()).sum()}};
 }
 
 Outcomes ComplexLoss::Evaluate(EvalContext& context, const RowRange& rows) const {
   Outcomes outcomes;
-  SheetColumn input_sheet, target_sheet, output_sheet;
-  const auto append = [](std::vector<double>& list, const at::Tensor& values) {
-    const at::Tensor host = values.to(at::kCPU, at::kDouble).contiguous();
-    list.insert(list.end(), host.const_data_ptr<double>(), host.const_data_ptr<double>() + host.numel());
-  };
+  PictureSheet sheet;
   context.ForEachPiece(rows, [&](EvalPass& piece) {
     const at::Tensor picture = DrawPicture(piece).clamp(0, 1);
     const at::Tensor input = piece.Pixels("image");
     const Estimate drawn = EstimateObjects(picture);
     const Estimate before = EstimateObjects(input);
-    append(outcomes.score, DistanceLeft(drawn, before));
-    append(outcomes.trivial["input"], DistanceLeft(before, before));
-    input_sheet.Add(input);
-    target_sheet.Add(AsTheGameDraws(drawn, piece.batch().rows()).to(at::kFloat).div_(255));
-    output_sheet.Add(picture);
+    const at::Tensor left = DistanceLeft(drawn, before);
+    const at::Tensor found = drawn.both_found();
+    AppendRows(outcomes.score, left);
+    AppendRows(outcomes.trivial["input"], DistanceLeft(before, before));
+    AppendRows(outcomes.figures["detected"], found);
+    AppendRows(outcomes.figures["distance_left_of_detected"], at::where(found, left, kNotCounted));
+    AppendRows(outcomes.figures["gold_moved_of_detected"],
+               at::where(found, Distance(drawn.gold, before.gold), kNotCounted));
+    sheet.Add(input, AsTheGameDraws(drawn, piece.batch().rows()).to(at::kFloat).div_(255), picture);
   });
-  outcomes.input = input_sheet.Take();
-  outcomes.target = target_sheet.Take();
-  outcomes.output = output_sheet.Take();
+  sheet.MoveTo(outcomes);
   return outcomes;
 }
 

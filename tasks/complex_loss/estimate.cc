@@ -46,10 +46,6 @@ Blob BlobOf(const at::Tensor& mask) {
           .found = mask.detach().flatten(1).amax(1).gt(kSurely)};
 }
 
-at::Tensor BothFound(const Estimate& estimate) {
-  return estimate.agent_found.logical_and(estimate.gold_found);
-}
-
 at::Tensor SquaredDistance(const at::Tensor& a, const at::Tensor& b) { return a.sub(b).square().sum(1); }
 
 }  // namespace
@@ -74,6 +70,8 @@ Estimate EstimateObjects(const at::Tensor& picture) {
           .gold_found = gold.found};
 }
 
+at::Tensor Distance(const at::Tensor& a, const at::Tensor& b) { return SquaredDistance(a, b).sqrt(); }
+
 at::Tensor CloserLoss(const Estimate& drawn, const Estimate& before) {
   const at::Tensor sizes = drawn.agent_radius.sub(before.agent_radius)
                                .square()
@@ -85,13 +83,13 @@ at::Tensor CloserLoss(const Estimate& drawn, const Estimate& before) {
                              .sub(SquaredDistance(before.gold, before.agent))
                              .clamp_min(0);
   const at::Tensor loss = sizes.add(gold).add(way);
-  return at::where(BothFound(drawn), loss, at::zeros_like(loss));
+  return at::where(drawn.both_found(), loss, at::zeros_like(loss));
 }
 
 at::Tensor DistanceLeft(const Estimate& drawn, const Estimate& before) {
-  const at::Tensor now = SquaredDistance(before.gold, drawn.agent).sqrt();
-  const at::Tensor then = SquaredDistance(before.gold, before.agent).sqrt();
-  return at::where(BothFound(drawn), now.div(then), at::zeros_like(now).add(1));
+  const at::Tensor now = Distance(before.gold, drawn.agent);
+  const at::Tensor then = Distance(before.gold, before.agent);
+  return at::where(drawn.both_found(), now.div(then), at::zeros_like(now).add(1));
 }
 
 }  // namespace medley::tasks

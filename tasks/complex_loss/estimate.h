@@ -13,10 +13,14 @@ struct Estimate {
   at::Tensor gold;                                // [rows, 2]
   at::Tensor gold_radius;                         // [rows]
   at::Tensor agent_found, eye_found, gold_found;  // [rows] bool
+
+  at::Tensor both_found() const { return agent_found.logical_and(gold_found); }
 };
 
 // `picture` [rows, 3, size, size]; values outside [0, 1] are no error. fp32 at least.
 Estimate EstimateObjects(const at::Tensor& picture);
+
+at::Tensor Distance(const at::Tensor& a, const at::Tensor& b);  // of points, [rows]
 
 // How far the drawn objects are from what is wanted, [rows]; 0 in rows where agent or gold is not found.
 // Sizes and gold shall stay as they are in `before`, the agent shall come to half its distance from the gold.

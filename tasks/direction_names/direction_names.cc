@@ -135,7 +135,7 @@ Batch DirectionNames::Sample(const RowRange& rows) const {
     labels.push_back(BalancedLabel(row, kPasses, std::size(kActions)));
     const std::vector<std::int64_t>& fitting = by_action_[static_cast<std::size_t>(labels.back())];
     const auto choice = text_random.Below(static_cast<std::int64_t>(fitting.size()));
-    sentences.push_back(fitting[static_cast<std::size_t>(choice)]);
+    sentences.push_back(rows.longest ? table_.longest_row() : fitting[static_cast<std::size_t>(choice)]);
     lengths.push_back(table_.Length(sentences.back()));
     words.push_back(words_[static_cast<std::size_t>(sentences.back())]);
     learned.push_back(is_fused_ && control[learned.size()] ? LearnedSpan{} : LearnedSpan{1, lengths.back()});
@@ -179,28 +179,27 @@ Sums DirectionNames::RunFused(PassContext& context) const {
                              .tokens = Tokens(context),
                              .lengths = batch.Column("sentence.lengths"),
                              .learned = &batch.Ragged("sentence.learned")}};
-  ModelInputs inputs{context.Image("image")};
-  for (ModelInput& input : MixedText(parts, batch.Column("kind"), pad_)) {
-    inputs.push_back(std::move(input));
-  }
+  const ModelInputs inputs = MixedInputs({context.Image("image")}, parts, batch.Column("kind"), pad_);
   return MixedCrossEntropy(parts, context.Forward(inputs, {"logits", "targets"}));
 }
 
 Outcomes DirectionNames::Evaluate(EvalContext& context, const RowRange& rows) const {
   Outcomes outcomes;
+  std::vector<std::int64_t> labels;
   context.ForEachPiece(rows, [&](EvalPass& piece) {
     const Generated generated =
         piece.Generate({piece.Image("image"),
                         {.name = "tokens", .tensor = Tokens(piece), .key = ""},
                         {.name = "lengths", .tensor = piece.batch().Column("sentence.words"), .key = ""}},
                        {.max_new_tokens = 1});
-    const at::Tensor labels = piece.batch().Column("sentence.label").to(at::kCPU);
+    const at::Tensor label = piece.batch().Column("sentence.label").to(at::kCPU);
     for (std::size_t row = 0; row < generated.tokens.size(); ++row) {
-      const auto label = static_cast<std::size_t>(labels.const_data_ptr<std::int64_t>()[row]);
-      const std::vector<std::int64_t>& tokens = generated.tokens[row];
-      outcomes.score.push_back(tokens == std::vector<std::int64_t>{ids_[label]} ? 1 : 0);
+      labels.push_back(label.const_data_ptr<std::int64_t>()[row]);
+      const std::int64_t right = ids_[static_cast<std::size_t>(labels.back())];
+      outcomes.score.push_back(generated.tokens[row] == std::vector<std::int64_t>{right} ? 1 : 0);
     }
   });
+  outcomes.trivial["most frequent token"] = MostFrequentIsRight(labels);
   return outcomes;
 }
 

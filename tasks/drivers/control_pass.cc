@@ -2,6 +2,7 @@
 
 #include <ATen/core/Tensor.h>
 
+#include <algorithm>
 #include <utility>
 
 #include <medley/task/losses.h>
@@ -27,11 +28,12 @@ ControlPass::ControlPass(const TaskContext& context, ControlNames names) : names
 
 void ControlPass::Sample(Batch& batch, bool decodes_image, const std::vector<bool>* mine) const {
   const RowRange& rows = batch.rows();
+  const std::int64_t longest = std::max_element(lengths_.begin(), lengths_.end()) - lengths_.begin();
   std::vector<std::int64_t> lines, lengths, pictures;
   std::vector<LearnedSpan> learned;
   for (std::int64_t row = rows.begin; row < rows.begin + rows.count; ++row) {
     RowRandom random = rows.Random(row, names_.stream);
-    lines.push_back(random.Below(static_cast<std::int64_t>(lengths_.size())));
+    lines.push_back(rows.longest ? longest : random.Below(static_cast<std::int64_t>(lengths_.size())));
     lengths.push_back(lengths_[static_cast<std::size_t>(lines.back())]);
     const bool is_mine = mine == nullptr || (*mine)[learned.size()];
     learned.push_back(is_mine ? LearnedSpan{1, lengths.back()} : LearnedSpan{});

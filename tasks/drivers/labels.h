@@ -1,7 +1,9 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <numeric>
+#include <vector>
 
 namespace medley::tasks {
 
@@ -11,6 +13,19 @@ namespace medley::tasks {
 constexpr int BalancedLabel(std::int64_t row, int passes, int labels) {
   const std::int64_t period = std::lcm(passes, labels);
   return static_cast<int>((row + row / period) % labels);
+}
+
+// What the best answer gets that is the same for every row: 1 where the label is the most frequent one, else
+// 0. A negative label is none.
+inline std::vector<double> MostFrequentIsRight(const std::vector<std::int64_t>& labels) {
+  std::map<std::int64_t, std::int64_t> times;
+  std::int64_t best = 0;
+  for (const std::int64_t label : labels) {
+    if (label >= 0 && ++times[label] > times[best]) best = label;
+  }
+  std::vector<double> right;
+  for (const std::int64_t label : labels) right.push_back(label == best ? 1 : 0);
+  return right;
 }
 
 }  // namespace medley::tasks

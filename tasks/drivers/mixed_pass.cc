@@ -21,7 +21,8 @@ at::Tensor RowsOfKinds(std::span<const at::Tensor> by_kind, const at::Tensor& ki
   return rows;
 }
 
-ModelInputs MixedText(std::span<const TextPart> parts, const at::Tensor& kind, std::int64_t pad) {
+ModelInputs MixedInputs(ModelInputs inputs, std::span<const TextPart> parts, const at::Tensor& kind,
+                        std::int64_t pad) {
   std::vector<at::Tensor> tokens, lengths, supervised;
   for (const TextPart& part : parts) {
     const std::int64_t width = part.tokens.size(1);
@@ -33,8 +34,8 @@ ModelInputs MixedText(std::span<const TextPart> parts, const at::Tensor& kind, s
     lengths.push_back(part.lengths);
     if (part.learned != nullptr) supervised.push_back(FlatPositions(*part.learned, kMixedWidth));
   }
-  ModelInputs inputs{{.name = "tokens", .tensor = RowsOfKinds(tokens, kind), .key = ""},
-                     {.name = "lengths", .tensor = RowsOfKinds(lengths, kind), .key = ""}};
+  inputs.push_back({.name = "tokens", .tensor = RowsOfKinds(tokens, kind), .key = ""});
+  inputs.push_back({.name = "lengths", .tensor = RowsOfKinds(lengths, kind), .key = ""});
   if (!supervised.empty()) inputs.push_back({.name = "supervised", .tensor = at::cat(supervised), .key = ""});
   return inputs;
 }

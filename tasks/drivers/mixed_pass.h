@@ -25,11 +25,12 @@ struct TextPart {
 // Row i of by_kind[kind[i]]. All have the shape [rows, ...].
 at::Tensor RowsOfKinds(std::span<const at::Tensor> by_kind, const at::Tensor& kind);
 
-// The model's "tokens" [rows, kMixedWidth], "lengths" and, where anything is learned, "supervised": part
-// after part. A wider part is an Error.
-ModelInputs MixedText(std::span<const TextPart> parts, const at::Tensor& kind, std::int64_t pad);
+// The pictures and the model's "tokens" [rows, kMixedWidth], "lengths" and, where anything is learned,
+// "supervised": part after part. A wider part is an Error.
+ModelInputs MixedInputs(ModelInputs pictures, std::span<const TextPart> parts, const at::Tensor& kind,
+                        std::int64_t pad);
 
-// The cross-entropy of each part's learned tokens, by its term; `outputs` are those of MixedText's inputs.
+// The cross-entropy of each part's learned tokens, by its term; `outputs` are those of MixedInputs.
 Sums MixedCrossEntropy(std::span<const TextPart> parts, const ModelOutputs& outputs);
 
 // The pass of each row in the variant "fused", by the absolute number of the row.

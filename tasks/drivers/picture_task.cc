@@ -5,6 +5,7 @@
 
 #include <array>
 #include <numeric>
+#include <utility>
 
 #include <medley/task/losses.h>
 
@@ -33,7 +34,8 @@ Batch PictureTask::Sample(const RowRange& rows) const {
     const PictureExample example = Draw(row, scene_random);
     inputs.push_back(example.input);
     targets.push_back(example.target);
-    prompts.push_back(example.prompt ? *example.prompt : text_random.Below(prompts_.rows()));
+    const bool is_given = example.prompt && !rows.longest;
+    prompts.push_back(is_given ? *example.prompt : prompts_.Draw(rows, text_random));
     lengths.push_back(prompts_.Length(prompts.back()));
   }
   Batch batch(rows);
@@ -107,11 +109,11 @@ Sums PictureTask::RunMixed(PassContext& context, const at::Tensor& kind, const R
   control.learned = &learned;
   const TextPart parts[] = {
       control, {.term = "", .tokens = Prompts(context), .lengths = batch.Column("task.lengths")}};
-  ModelInputs inputs;
-  if (is_second) inputs.push_back(context.Image("c1"));
-  inputs.push_back(context.Image("image"));
-  for (ModelInput& input : MixedText(parts, kind, pad_)) inputs.push_back(std::move(input));
-  const ModelOutputs outputs = context.Forward(inputs, {"logits", "targets", "image"});
+  ModelInputs pictures;
+  if (is_second) pictures.push_back(context.Image("c1"));
+  pictures.push_back(context.Image("image"));
+  const ModelOutputs outputs =
+      context.Forward(MixedInputs(std::move(pictures), parts, kind, pad_), {"logits", "targets", "image"});
   const at::Tensor& picture = outputs.at("image");
   if (variant_ == "carry" && !is_second) context.Carry("c1", picture);
 

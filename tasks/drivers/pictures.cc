@@ -20,12 +20,6 @@ at::Tensor MeanTarget(EvalContext& context, const RowRange& rows, const std::str
   return sum.div_(static_cast<double>(std::max<std::int64_t>(rows.count, 1))).to(at::kFloat);
 }
 
-void Append(std::vector<double>& list, const at::Tensor& values) {
-  const at::Tensor host = values.to(at::kCPU, at::kDouble).contiguous();
-  const double* first = host.const_data_ptr<double>();
-  list.insert(list.end(), first, first + host.numel());
-}
-
 }  // namespace
 
 int ImageSize(const TaskContext& context) {
@@ -48,7 +42,7 @@ Outcomes JudgePictures(EvalContext& context, const RowRange& rows, const Picture
   Outcomes outcomes;
   if (rows.count == 0) return outcomes;
   const at::Tensor mean = MeanTarget(context, rows, exam.target);
-  SheetColumn input_sheet, target_sheet, output_sheet;
+  PictureSheet sheet;
   context.ForEachPiece(rows, [&](EvalPass& piece) {
     const at::Tensor input = piece.Pixels(exam.input);
     const at::Tensor target = piece.Pixels(exam.target);
@@ -56,24 +50,40 @@ Outcomes JudgePictures(EvalContext& context, const RowRange& rows, const Picture
 
     // Judged as it is saved: a picture has no value outside [0, 1].
     const at::Tensor output = piece.Forward(exam.inputs(piece), {"image"}).at("image").clamp(0, 1);
-    Append(outcomes.score, judge(output));
-    Append(outcomes.trivial[exam.mean_answer], judge(mean.to(target.scalar_type()).expand_as(target)));
-    if (exam.input_is_an_answer) Append(outcomes.trivial["input"], judge(input));
-    input_sheet.Add(input), target_sheet.Add(target), output_sheet.Add(output);
+    AppendRows(outcomes.score, judge(output));
+    AppendRows(outcomes.trivial[exam.mean_answer], judge(mean.to(target.scalar_type()).expand_as(target)));
+    if (exam.input_is_an_answer) AppendRows(outcomes.trivial["input"], judge(input));
+    sheet.Add(input, target, output);
   });
-  outcomes.input = input_sheet.Take();
-  outcomes.target = target_sheet.Take();
-  outcomes.output = output_sheet.Take();
+  sheet.MoveTo(outcomes);
   return outcomes;
 }
 
-void SheetColumn::Add(const at::Tensor& pictures) {
-  const std::int64_t rows = std::min(pictures.size(0), kSheetRows - rows_);
+at::Tensor SideBySide(const std::vector<at::Tensor>& pictures) { return at::cat(pictures, /*dim=*/3); }
+
+void PictureSheet::Add(const at::Tensor& input, const at::Tensor& target, const at::Tensor& output) {
+  const std::int64_t rows = std::min(input.size(0), kRows - rows_);
   if (rows <= 0) return;
-  parts_.push_back(pictures.narrow(0, 0, rows).clamp(0, 1).mul(255).round().to(at::kCPU, at::kByte));
+  const auto bytes = [rows](const at::Tensor& pictures) {
+    return pictures.narrow(0, 0, rows).clamp(0, 1).mul(255).round().to(at::kCPU, at::kByte);
+  };
+  inputs_.push_back(bytes(input));
+  targets_.push_back(bytes(target));
+  outputs_.push_back(bytes(output));
   rows_ += rows;
 }
 
-at::Tensor SheetColumn::Take() const { return parts_.empty() ? at::Tensor() : at::cat(parts_); }
+void PictureSheet::MoveTo(Outcomes& outcomes) {
+  if (rows_ == 0) return;
+  outcomes.input = at::cat(inputs_);
+  outcomes.target = at::cat(targets_);
+  outcomes.output = at::cat(outputs_);
+}
+
+void AppendRows(std::vector<double>& outcome, const at::Tensor& values) {
+  const at::Tensor host = values.to(at::kCPU, at::kDouble).contiguous();
+  const double* first = host.const_data_ptr<double>();
+  outcome.insert(outcome.end(), first, first + host.numel());
+}
 
 }  // namespace medley::tasks

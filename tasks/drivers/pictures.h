@@ -28,17 +28,25 @@ struct PictureExam {
 };
 Outcomes JudgePictures(EvalContext& context, const RowRange& rows, const PictureExam& exam);
 
-inline constexpr std::int64_t kSheetRows = 8;  // rows of a picture sheet
+// Pictures of the same rows beside each other, as one wide picture each.
+at::Tensor SideBySide(const std::vector<at::Tensor>& pictures);
 
-// The first pictures of an evaluation as bytes on the host.
-class SheetColumn {
+// The picture sheet of an evaluation: of its first rows, what was seen, what should come and what came.
+class PictureSheet {
  public:
-  void Add(const at::Tensor& pictures);  // floats, [rows, 3, size, size]
-  at::Tensor Take() const;               // undefined where nothing was added
+  // Floats, [rows, 3, height, width] each.
+  void Add(const at::Tensor& input, const at::Tensor& target, const at::Tensor& output);
+  // As bytes on the host.
+  void MoveTo(Outcomes& outcomes);
 
  private:
-  std::vector<at::Tensor> parts_;
+  static constexpr std::int64_t kRows = 8;
+
+  std::vector<at::Tensor> inputs_, targets_, outputs_;
   std::int64_t rows_ = 0;
 };
+
+// Adds the values of some rows to an outcome.
+void AppendRows(std::vector<double>& outcome, const at::Tensor& values);
 
 }  // namespace medley::tasks

@@ -7,6 +7,7 @@
 
 #include <medley/task/losses.h>
 
+#include "tasks/drivers/labels.h"
 #include "tasks/drivers/mixed_pass.h"
 #include "tasks/drivers/pictures.h"
 #include "tasks/drivers/streams.h"
@@ -41,15 +42,11 @@ QuestionTask::Asked QuestionTask::MakeAsked(const Question& question) const {
     asked.replies.push_back(Find(name));
     asked.offset.push_back(replies);
     replies += asked.replies.back().table->rows();
+    if (asked.replies.back().table->longest() > longest) asked.longest_reply = asked.replies.size() - 1;
     longest = std::max(longest, asked.replies.back().table->longest());
   }
   asked.width = asked.prompts.table->longest() + longest;
-  if (asked.width > kQuestionWidth) {
-    throw InputError("question '" + asked.name + "': its longest prompt and reply have " +
-                     std::to_string(asked.width) + " tokens together, a row has " +
-                     std::to_string(kQuestionWidth) +
-                     ". Train the vocabulary on the task's texts (medley tokenizer train)");
-  }
+  CheckQuestionWidth(question.name, asked.width);
   return asked;
 }
 
@@ -81,23 +78,23 @@ void QuestionTask::SampleTexts(const std::vector<QuestionExample>& examples, std
   for (std::int64_t i = 0; i < rows.count; ++i) {
     RowRandom random = rows.Random(rows.begin + i, CombineSeeds(kTextStream, index));
     const QuestionExample& example = examples[static_cast<std::size_t>(i)];
-    const auto label = static_cast<std::size_t>(example.labels[index]);
+    const auto label = rows.longest ? asked.longest_reply : static_cast<std::size_t>(example.labels[index]);
+    const bool unasked = example.unasked[index] && !rows.longest;
     const TextTable& table = *asked.replies[label].table;
-    const std::int64_t prompt = random.Below(asked.prompts.table->rows());
+    const std::int64_t prompt = asked.prompts.table->Draw(rows, random);
     // The reply's wording follows the question's, so that the label alone is left to be learned from the
     // picture.
-    const std::int64_t reply = prompt % table.rows();
-    labels.push_back(example.labels[index]);
+    const std::int64_t reply = rows.longest ? table.longest_row() : prompt % table.rows();
+    labels.push_back(static_cast<std::int64_t>(label));
     prompts.push_back(prompt);
     prompt_lengths.push_back(asked.prompts.table->Length(prompt));
     replies.push_back(asked.offset[label] + reply);
     lengths.push_back(prompt_lengths.back() + table.Length(reply));
-    asked_here.push_back(example.unasked[index] ? 0 : 1);
+    asked_here.push_back(unasked ? 0 : 1);
     const bool other_pass =
         !kinds.empty() && kinds[static_cast<std::size_t>(i)] != static_cast<std::int64_t>(1 + index);
-    learned.push_back(example.unasked[index] || other_pass
-                          ? LearnedSpan{}
-                          : LearnedSpan{prompt_lengths.back(), lengths.back()});
+    learned.push_back(unasked || other_pass ? LearnedSpan{}
+                                            : LearnedSpan{prompt_lengths.back(), lengths.back()});
   }
   batch.Add(asked.Column("label"), IntColumn(labels));
   batch.Add(asked.Column("asked"), IntColumn(asked_here));
@@ -152,10 +149,8 @@ Sums QuestionTask::Run(std::string_view pass, PassContext& context) const {
 Sums QuestionTask::RunFused(PassContext& context) const {
   std::vector<TextPart> parts{control_.Part(context.batch())};
   for (const Asked& asked : asked_) parts.push_back(Part(asked, context, kMixedWidth));
-  ModelInputs inputs{context.Image("image")};
-  for (ModelInput& input : MixedText(parts, context.batch().Column("kind"), tokenizer_.pad())) {
-    inputs.push_back(std::move(input));
-  }
+  const ModelInputs inputs =
+      MixedInputs({context.Image("image")}, parts, context.batch().Column("kind"), tokenizer_.pad());
   return MixedCrossEntropy(parts, context.Forward(inputs, {"logits", "targets"}));
 }
 
@@ -171,25 +166,40 @@ bool QuestionTask::IsRight(const Asked& asked, std::int64_t label,
   return false;
 }
 
+// Adds the label of every row to `labels`, -1 where it is not asked, and to `right` whether its reply was.
+void QuestionTask::Judge(const Asked& asked, EvalPass& piece, std::vector<std::int64_t>& labels,
+                         std::vector<double>& right) const {
+  const Generated generated = piece.Generate(
+      PromptInputs(asked, piece), {.max_new_tokens = asked.width - asked.prompts.table->longest()});
+  const at::Tensor label = piece.batch().Column(asked.Column("label")).to(at::kCPU);
+  const at::Tensor is_asked = piece.batch().Column(asked.Column("asked")).to(at::kCPU);
+  for (std::size_t row = 0; row < generated.tokens.size(); ++row) {
+    const bool asks = is_asked.const_data_ptr<std::int64_t>()[row] != 0;
+    labels.push_back(asks ? label.const_data_ptr<std::int64_t>()[row] : -1);
+    right.push_back(asks && IsRight(asked, labels.back(), generated.tokens[row]) ? 1 : 0);
+  }
+}
+
 Outcomes QuestionTask::Evaluate(EvalContext& context, const RowRange& rows) const {
-  Outcomes outcomes;
+  const std::size_t questions = asked_.size();
+  std::vector<std::vector<std::int64_t>> labels(questions);
+  std::vector<std::vector<double>> right(questions), one_reply;
   context.ForEachPiece(rows, [&](EvalPass& piece) {
-    const auto rows_here = static_cast<std::size_t>(piece.batch().size());
-    std::vector<double> right(rows_here, 0), judged(rows_here, 0);
-    for (const Asked& asked : asked_) {
-      const Generated generated = piece.Generate(
-          PromptInputs(asked, piece), {.max_new_tokens = asked.width - asked.prompts.table->longest()});
-      const at::Tensor labels = piece.batch().Column(asked.Column("label")).to(at::kCPU);
-      const at::Tensor is_asked = piece.batch().Column(asked.Column("asked")).to(at::kCPU);
-      for (std::size_t row = 0; row < rows_here; ++row) {
-        if (is_asked.const_data_ptr<std::int64_t>()[row] == 0) continue;
-        ++judged[row];
-        right[row] += IsRight(asked, labels.const_data_ptr<std::int64_t>()[row], generated.tokens[row]);
-      }
-    }
-    for (std::size_t row = 0; row < rows_here; ++row) outcomes.score.push_back(right[row] / judged[row]);
+    for (std::size_t q = 0; q < questions; ++q) Judge(asked_[q], piece, labels[q], right[q]);
   });
-  return outcomes;
+  for (const auto& of_question : labels) one_reply.push_back(MostFrequentIsRight(of_question));
+  const auto share_of_asked = [&](const std::vector<std::vector<double>>& found) {
+    std::vector<double> shares;
+    for (std::size_t row = 0; row < static_cast<std::size_t>(rows.count); ++row) {
+      double sum = 0, asked = 0;
+      for (std::size_t q = 0; q < questions; ++q) {
+        if (labels[q][row] >= 0) sum += found[q][row], ++asked;
+      }
+      shares.push_back(sum / asked);
+    }
+    return shares;
+  };
+  return {.score = share_of_asked(right), .trivial = {{"most frequent reply", share_of_asked(one_reply)}}};
 }
 
 at::Tensor QuestionTask::Constant(std::string_view name) const { return Find(name).table->Tokens(); }

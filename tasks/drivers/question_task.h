@@ -90,6 +90,7 @@ class QuestionTask : public Task {
     std::vector<Entry> replies;        // by label
     std::vector<std::int64_t> offset;  // of a label's first reply in all replies
     std::int64_t width = 0;            // of prompt and reply
+    std::size_t longest_reply = 0;     // its label
 
     std::string Column(std::string_view what) const { return name + "." + std::string(what); }
   };
@@ -106,6 +107,8 @@ class QuestionTask : public Task {
   TextPart Part(const Asked& asked, PassContext& context, std::int64_t width) const;
   Sums RunFused(PassContext& context) const;
   ModelInputs PromptInputs(const Asked& asked, PassContext& context) const;
+  void Judge(const Asked& asked, EvalPass& piece, std::vector<std::int64_t>& labels,
+             std::vector<double>& right) const;
   bool IsRight(const Asked& asked, std::int64_t label, const std::vector<std::int64_t>& reply) const;
 
   const Tokenizer& tokenizer_;

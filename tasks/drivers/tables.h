@@ -1,6 +1,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cstdint>
 #include <span>
 #include <string>
 #include <string_view>
@@ -33,6 +34,9 @@ struct Table {
 // Replies of the questions that are answered by yes or no.
 inline constexpr std::string_view kYesTexts[] = {"Yes.", "Yes, that is so.", "So it is."};
 inline constexpr std::string_view kNoTexts[] = {"No.", "No, that is not so.", "It is not so."};
+
+// An InputError where a question's longest prompt and reply have more tokens together than a row.
+void CheckQuestionWidth(std::string_view question, std::int64_t width);
 
 // What a task hands to the tokenizer; a text that two tables share stands once.
 std::vector<std::string> TextsOf(std::span<const Table> tables);

@@ -3,7 +3,8 @@
 #include <ATen/core/Tensor.h>
 #include <ATen/ops/ones.h>
 #include <ATen/ops/stack.h>
-#include <ATen/ops/where.h>
+
+#include <algorithm>
 
 #include <medley/task/losses.h>
 #include <medley/task/text_rows.h>
@@ -134,11 +135,13 @@ void MemCanvas::SamplePrompts(Batch& batch) const {
   const RowRange& rows = batch.rows();
   std::vector<std::vector<std::int64_t>> tokens;
   std::vector<std::int64_t> lengths, back;
+  const auto shorter = [](const TextTable& a, const TextTable& b) { return a.longest() < b.longest(); };
+  const auto longest = std::max_element(tables_.begin(), tables_.end(), shorter);
   for (std::int64_t row = rows.begin; row < rows.begin + rows.count; ++row) {
     RowRandom random = rows.Random(row, kTextStream);
     back.push_back(BalancedLabel(row, kSteps, kSteps));
-    const TextTable& table = tables_[static_cast<std::size_t>(back.back())];
-    tokens.push_back(table.Ids(random.Below(table.rows())));
+    const TextTable& table = rows.longest ? *longest : tables_[static_cast<std::size_t>(back.back())];
+    tokens.push_back(table.Ids(table.Draw(rows, random)));
     lengths.push_back(static_cast<std::int64_t>(tokens.back().size()));
   }
   batch.Add("recall.tokens", PadRows(tokens, kPromptWidth, pad_));
@@ -170,11 +173,9 @@ at::Tensor Asked(const at::Tensor& seen, const at::Tensor& back) {
 Sums MemCanvas::Losses(PassContext& context, const at::Tensor& picture) const {
   const at::Tensor seen = Seen(context);
   const at::Tensor target = Asked(seen, context.batch().Column("recall.back"));
-  // The region: where not all three agree. Anything else there would do; PictureErrors compares with a
-  // picture that differs from the target exactly there.
-  const at::Tensor differs = seen.ne(seen.narrow(1, 0, 1)).flatten(1, 2).any(1, /*keepdim=*/true);
-  const at::Tensor other = at::where(differs, target.sub(1), target);
-  return {{"image", SumPictureError(picture, target, other, region_share_)}};
+  at::Tensor differ;
+  if (region_share_ > 0) differ = seen.ne(seen.narrow(1, 0, 1)).flatten(1, 2).any(1, /*keepdim=*/true);
+  return {{"image", RegionErrors(picture, target, differ, region_share_).sum()}};
 }
 
 Sums MemCanvas::Run(std::string_view pass, PassContext& context) const {
@@ -187,7 +188,7 @@ Sums MemCanvas::Run(std::string_view pass, PassContext& context) const {
 
 Outcomes MemCanvas::Evaluate(EvalContext& context, const RowRange& rows) const {
   Outcomes outcomes;
-  SheetColumn input_sheet, target_sheet, output_sheet;
+  PictureSheet sheet;
   context.ForEachPiece(rows, [&](EvalPass& piece) {
     piece.Carry("c1", piece.Forward(step1_.Inputs(piece), {"image"}).at("image"));
     piece.Carry("c2", piece.Forward(step2_.Inputs(piece), {"image"}).at("image"));
@@ -195,21 +196,12 @@ Outcomes MemCanvas::Evaluate(EvalContext& context, const RowRange& rows) const {
     const at::Tensor seen = Seen(piece);
     const at::Tensor& back = piece.batch().Column("recall.back");
     const at::Tensor nearest = seen.sub(picture.unsqueeze(1)).square().mean({2, 3, 4}).argmin(1);
-    const at::Tensor right = nearest.eq(back).to(at::kCPU, at::kDouble);
-    const at::Tensor now = back.eq(0).to(at::kCPU, at::kDouble);
-    const auto append = [](std::vector<double>& list, const at::Tensor& values) {
-      list.insert(list.end(), values.const_data_ptr<double>(),
-                  values.const_data_ptr<double>() + values.numel());
-    };
-    append(outcomes.score, right);
-    append(outcomes.trivial["input"], now);
-    input_sheet.Add(piece.Pixels("image3"));
-    target_sheet.Add(Asked(seen, back));
-    output_sheet.Add(picture);
+    AppendRows(outcomes.score, nearest.eq(back));
+    AppendRows(outcomes.trivial["input"], back.eq(0));
+    sheet.Add(SideBySide({piece.Pixels("image1"), piece.Pixels("image2"), piece.Pixels("image3")}),
+              Asked(seen, back), picture);
   });
-  outcomes.input = input_sheet.Take();
-  outcomes.target = target_sheet.Take();
-  outcomes.output = output_sheet.Take();
+  sheet.MoveTo(outcomes);
   return outcomes;
 }
 

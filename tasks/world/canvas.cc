@@ -1,6 +1,7 @@
 #include "tasks/world/canvas.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstring>
 
@@ -22,6 +23,32 @@ std::int64_t HalfWidth(std::int64_t radius, std::int64_t k) {
   const std::int64_t floor = FloorSqrt(rest);
   const std::int64_t nearest = rest > floor * floor + floor ? floor + 1 : floor;
   return std::max(nearest, FloorSqrt(rest + k - 1));
+}
+
+// Writes the first and the last bytes of a span that is at most two words long; they may overlap.
+template <typename Word>
+void FillEnds(std::uint8_t* first, std::size_t length, std::uint64_t bytes) {
+  std::array<std::uint64_t, 2> words{bytes, bytes};
+  std::memcpy(first, words.data(), sizeof(Word));
+  std::memcpy(first + length - sizeof(Word), words.data(), sizeof(Word));
+}
+
+// memset, but a picture is made of a thousand spans of a few bytes, where the call costs more than the bytes.
+void Fill(std::uint8_t* first, std::size_t length, std::uint8_t value) {
+  const std::uint64_t bytes = 0x0101010101010101 * value;
+  if (length > 32) {
+    std::memset(first, value, length);
+  } else if (length >= 16) {
+    FillEnds<std::array<std::uint64_t, 2>>(first, length, bytes);
+  } else if (length >= 8) {
+    FillEnds<std::uint64_t>(first, length, bytes);
+  } else if (length >= 4) {
+    FillEnds<std::uint32_t>(first, length, bytes);
+  } else if (length >= 2) {
+    FillEnds<std::uint16_t>(first, length, bytes);
+  } else {
+    *first = value;
+  }
 }
 
 bool Covers(const Canvas::Bar& bar, std::int64_t i, std::int64_t j) {
@@ -57,15 +84,27 @@ void Canvas::Span(std::int64_t x, std::int64_t begin, std::int64_t end, Color co
   if (begin >= end) return;
   std::uint8_t* first = pixels_ + row * size_ + begin;
   const auto length = static_cast<std::size_t>(end - begin);
-  std::memset(first, color.r, length);
-  std::memset(first + size_ * size_, color.g, length);
-  std::memset(first + 2 * size_ * size_, color.b, length);
+  Fill(first, length, color.r);
+  Fill(first + size_ * size_, length, color.g);
+  Fill(first + 2 * size_ * size_, length, color.b);
 }
 
 void Canvas::Rectangle(std::int64_t x, std::int64_t y, std::int64_t rows, std::int64_t columns, Color color) {
-  const std::int64_t first = std::max(x, x0_);
-  const std::int64_t last = std::min(x + rows, x0_ + size_);
-  for (std::int64_t i = first; i < last; ++i) Span(i, y, y + columns, color);
+  const auto clamp = [this](std::int64_t pixel) { return std::clamp<std::int64_t>(pixel, 0, size_); };
+  const std::int64_t top = clamp(x - x0_), bottom = clamp(x - x0_ + rows);
+  const std::int64_t left = clamp(y - y0_), right = clamp(y - y0_ + columns);
+  if (top >= bottom || left >= right) return;
+  const auto length = static_cast<std::size_t>(right - left);
+  std::uint8_t* plane = pixels_;
+  for (const std::uint8_t value : {color.r, color.g, color.b}) {
+    std::uint8_t* first = plane + top * size_ + left;
+    if (right - left == size_) {
+      std::memset(first, value, static_cast<std::size_t>(bottom - top) * length);
+    } else {
+      for (std::int64_t row = top; row < bottom; ++row, first += size_) Fill(first, length, value);
+    }
+    plane += size_ * size_;
+  }
 }
 
 void Canvas::Disc(std::int64_t x, std::int64_t y, std::int64_t radius, Color color) {

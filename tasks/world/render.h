@@ -44,7 +44,8 @@ struct Scene {
 // rectangles).
 void Render(const Scene& scene, int size, std::span<std::uint8_t> pixels);
 
-// Draws into [scenes, 3, size, size] bytes. Allocates nothing.
+// Draws into [scenes, 3, size, size] bytes, each scene as above. Allocates nothing, and keeps nothing: any
+// number of threads may draw at once, also parts of one batch.
 void Render(std::span<const Scene> scenes, int size, std::span<std::uint8_t> pixels);
 
 }  // namespace medley::world

@@ -73,6 +73,14 @@ TEST(CheckRun, SequentialIsRefusedWhereSomethingIsCarried) {
   EXPECT_EQ(CheckMistakes(work, R"("alpha": {"mode": "sequential"})"), "");
 }
 
+TEST(CheckRun, TwoStageIsRefusedWhereNothingIsCarried) {
+  const Workspace work;
+  EXPECT_TRUE(Has(CheckMistakes(work, R"("alpha": {"mode": "two_stage"})"),
+                  "\"two_stage\" cannot be: no pass of the variant 'default' makes a carry"));
+  EXPECT_EQ(CheckMistakes(work, R"("alpha": {"variant": "carry", "mode": "two_stage"})"), "");
+  EXPECT_EQ(CheckMistakes(work, R"("alpha": {"recompute_every": 2})"), "");
+}
+
 TEST(CheckRun, TheModelMustTakeAndGiveWhatTheTasksNeed) {
   const Workspace work;
   work.Write("weights.json", R"({"weights": {"alpha": 1, "gamma": 1}})");
@@ -113,6 +121,26 @@ TEST(CheckRun, TheTokenizerMustBeAVocabulary) {
   work.Write("small.model", vocabulary + vocabulary);
   EXPECT_EQ(CheckMistakes(work, ""), "");
   EXPECT_EQ(CheckMistakes(work, "", {"tokenizer=" MEDLEY_SOURCE_DIR "/configs/tokenizers/small.model"}), "");
+}
+
+TEST(CheckRun, TheVocabularyMustHaveTheTokensOfTheTasks) {
+  const Workspace work;
+  work.Write("weights.json", R"({"weights": {"alpha": 1, "gamma": 1}})");
+  const std::string text = CheckMistakes(work, "");
+  EXPECT_TRUE(Has(text,
+                  "run.json:3:16: tokenizer: task gamma needs special tokens that this vocabulary has "
+                  "not: <clock>; make one that has them"))
+      << text;
+  EXPECT_FALSE(Has(text, "task alpha needs")) << text;
+  for (const std::string& tokenizer :
+       {std::string(MEDLEY_SOURCE_DIR "/configs/tokenizers/small.model"),
+        work.Write("more.model",
+                   Workspace::kVocabulary + std::string("\n\x0e\n\x07<clock>\x15\x00\x00\x00\x00", 16))
+            .string()}) {
+    EXPECT_FALSE(Has(CheckMistakes(work, "", {"tokenizer=" + tokenizer}), "special tokens")) << tokenizer;
+  }
+  work.Write("weights.json", R"({"weights": {"alpha": 1, "gamma": 0}})");
+  EXPECT_EQ(CheckMistakes(work, ""), "") << "a paused task needs nothing";
 }
 
 TEST(CheckRun, TheControlTextMustBeUtf8) {

@@ -76,10 +76,10 @@ TEST(RunConfig, AllMistakesOfAFileComeAtOnceFromTopToBottomWithLineAndColumn) {
   EXPECT_TRUE(Has(text, file + ":11:24: eval.row: unknown key; did you mean 'rows'? (allowed: every, rows)"))
       << text;
   EXPECT_TRUE(
-      Has(text, ": tasks.alpha.rows: expected an integer of at least 1 and at most 1048576, found -1"));
+      Has(text, ": tasks.alpha.rows: expected an integer of at least 1 and at most 1048576, or \"auto\", found -1"));
   EXPECT_TRUE(Has(
       text,
-      ": tasks.alpha.mode: expected \"joint\" or \"sequential\", found \"joined\"; did you mean 'joint'?"))
+      ": tasks.alpha.mode: expected \"joint\", \"sequential\" or \"two_stage\", found \"joined\"; did you mean 'joint'?"))
       << text;
   EXPECT_TRUE(Has(text, ": tasks.alpha.options.x: expected a number, found null")) << text;
   EXPECT_LT(text.find("stepz"), text.find("threads"));
@@ -148,14 +148,43 @@ TEST(RunConfig, NumbersThatNoRunCanHaveAreRefused) {
                           "\"plugin_path\": [\"nowhere\"]",
                           "\"device\": \"\"",
                           "\"tasks\": {\"a\": {\"rows\": 4, \"micro_rows\": 8}}",
+                          "\"tasks\": {\"a\": {\"rows\": \"many\"}}",
+                          "\"tasks\": {\"a\": {\"rows\": \"auto\", \"micro_rows\": 8}}",
+                          "\"plan\": false, \"tasks\": {\"a\": {\"rows\": \"auto\"}}",
+                          "\"budget\": 0", "\"budget\": -0.5", "\"budget\": \"\"", "\"budget\": \"half\"",
+                          "\"budget\": \"150%\"", "\"budget\": true",
                           "\"init_from\": {}",
                           "\"tasks\": {\"a\": {\"mode\": \"\"}}"}) {
     EXPECT_NE(RunMistakes(work, bad), "") << bad;
   }
-  for (const char* good : {"\"steps\": 1e3", "\"steps\": 5.0", "\"optimizer\": {\"beta1\": 0}",
-                           "\"hours\": 1e-3", "\"$schema\": \"x\"", "\"tasks\": {}"}) {
+  for (const char* good : {"\"budget\": 0.5", "\"budget\": 6442450944", "\"budget\": \"6GiB\"",
+                           "\"budget\": \"free\"", "\"steps\": 1e3", "\"steps\": 5.0", "\"optimizer\": {\"beta1\": 0}",
+                           "\"tasks\": {\"a\": {\"rows\": \"auto\"}}",
+                           "\"plan\": false", "\"hours\": 1e-3", "\"$schema\": \"x\"", "\"tasks\": {}"}) {
     EXPECT_EQ(RunMistakes(work, good), "") << good;
   }
+}
+
+TEST(RunConfig, RowsThatFillTheBudgetAreAWord) {
+  const Workspace work;
+  const RunConfig config = ReadRunConfig(work.WriteRun("\"tasks\": {\"a\": {\"rows\": \"auto\"}}"));
+  EXPECT_EQ(config.tasks.at("a").rows, 0);
+  EXPECT_EQ(ToJson(config)["tasks"]["a"]["rows"], "auto");
+  EXPECT_EQ(ReadRunConfig(work.WriteRun(), {"tasks.a.rows=auto"}).tasks.at("a").rows, 0);
+}
+
+TEST(RunConfig, ABudgetIsANumberOrWordsAndReadsBackTheSame) {
+  const Workspace work;
+  EXPECT_EQ(ReadRunConfig(work.WriteRun()).budget, "");
+  EXPECT_FALSE(ToJson(ReadRunConfig(work.WriteRun())).contains("budget"));
+  for (const std::string value : {"0.5", "6442450944", "6GiB", "50%"}) {
+    const RunConfig config = ReadRunConfig(work.WriteRun(), {"budget=" + value});
+    EXPECT_EQ(config.budget, value);
+    work.Write("elsewhere/config.json", ToJson(config).dump());
+    EXPECT_EQ(ReadRunConfig(work / "elsewhere/config.json").budget, value);
+  }
+  EXPECT_TRUE(Has(RunMistakes(work, "\"budget\": \"half\""),
+                  "budget: expected bytes (6GiB, 512MiB, 6442450944), a fraction"));
 }
 
 TEST(Overrides, ReplaceAndAddValues) {

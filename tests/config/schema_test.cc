@@ -12,6 +12,7 @@
 #include <medley/base/files.h>
 #include <medley/base/random.h>
 #include <medley/config/readers.h>
+#include <medley/memory/gpu.h>
 
 #include "config/config_testing.h"
 
@@ -44,6 +45,7 @@ const std::vector<Kind>& Kinds() {
       {"run", "runs", RunConfigSchema(), &Mistakes<RunConfig>},
       {"weights", "weights", MixtureSchema(), &Mistakes<Mixture>},
       {"model", "models", AgentConfigSchema(), &Mistakes<AgentConfig>},
+      {"gpu", "gpus", GpuSchema(), &Mistakes<GpuConfig>},
   };
   return kinds;
 }
@@ -91,9 +93,14 @@ std::vector<json> Examples(const Kind& kind, const Workspace& work) {
     full["kind"] = "agent";
     return {full, json::parse(Workspace::kModel)};
   }
-  const auto file = work.WriteRun(R"("init_from": {"run": ".", "match": ["a"]}, "plugin_path": ["."],
+  if (kind.name == std::string("gpu")) {
+    return {json::parse(
+        R"({"name": "a card", "memory": "8 GiB", "context": "400 MiB", "workspace": "8.125 MiB"})")};
+  }
+  const auto file = work.WriteRun(R"("init_from": {"run": ".", "match": ["a"]}, "plugin_path": ["."], "budget": "6GiB",
     "optimizer": {"groups": [{"match": "a*", "frozen": true}, {"match": "b", "weight_decay": 0}]},
-    "tasks": {"alpha": {"rows": 64, "micro_rows": 16, "mode": "joint", "options": {"x": 0.1}, "terms": {"t": 2}}})");
+    "tasks": {"alpha": {"rows": 64, "micro_rows": 16, "mode": "joint", "options": {"x": 0.1}, "terms": {"t": 2}},
+              "beta": {"rows": "auto"}})");
   return {json::parse(ToJson(ReadRunConfig(file)).dump()), json::parse(ReadFile(work.WriteRun()))};
 }
 
@@ -105,8 +112,8 @@ bool OnlyTogether(const std::string& mistakes) {
     bool together = false;
     for (const char* words :
          {"no such file", "no such directory", "is a directory; expected", "is a file; expected", "divisor",
-          "multiple of", "even number", "at most the draw's", "every weight is 0", "less than one part",
-          "whole number of cards", "expected at least one task", "more than 1000000 cards"}) {
+          "multiple of", "even number", "at most the draw's", "in one forward; leave it out", "needs the planner", "every weight is 0", "less than one part",
+          "whole number of cards", "a number of bytes such as", "expected bytes (6GiB", "context and workspace take", "expected at least one task", "more than 1000000 cards"}) {
       together = together || Has(line, words);
     }
     if (!together) return false;
@@ -139,6 +146,7 @@ json RandomValue(RowRandom& random) {
                                            4096,
                                            "",
                                            "text",
+                                           "auto",
                                            "joint",
                                            "urn",
                                            "rows",

@@ -1,9 +1,14 @@
 #include <c10/core/CPUAllocator.h>
 #include <c10/util/Exception.h>
 #include <gtest/gtest.h>
+#include <medley/memory/block_counts.h>
 #include <medley/memory/cpu_allocator.h>
 
+#include <algorithm>
+#include <atomic>
 #include <cstdint>
+#include <functional>
+#include <map>
 #include <random>
 #include <thread>
 #include <vector>
@@ -112,6 +117,118 @@ TEST_F(CpuAllocator, CountsAreExactOverThreads) {
   for (std::thread& thread : threads) thread.join();
   EXPECT_EQ(Now(), 0);
   EXPECT_GE(ReadCpuMemory().allocations - base_.allocations, 8000);
+}
+
+TEST_F(CpuAllocator, ABlockIsChargedToItsOwnerWhereverItIsFreed) {
+  ResetCpuPeak();
+  at::Tensor batch;
+  std::thread data([&] {
+    const MemoryOwnerScope scope(MemoryOwner::kData);
+    batch = at::empty({1000}, at::kByte);
+  });
+  data.join();
+  EXPECT_EQ(Now(), 0);
+  EXPECT_EQ(ReadCpuMemory().peak, base_.now) << "what the data threads hold is in no step's peak";
+  EXPECT_EQ(ReadCpuMemory().data_now - base_.data_now, 1000);
+  batch = at::Tensor();  // on the trainer's thread
+  EXPECT_EQ(Now(), 0);
+  EXPECT_EQ(ReadCpuMemory().data_now, base_.data_now);
+}
+
+TEST_F(CpuAllocator, OwnerScopesNestAndEnd) {
+  const auto owner_is_data = [&] {
+    const at::Tensor probe = at::empty({1}, at::kByte);
+    return Now() == 0;
+  };
+  EXPECT_FALSE(owner_is_data());
+  {
+    const MemoryOwnerScope data(MemoryOwner::kData);
+    EXPECT_TRUE(owner_is_data());
+    {
+      const MemoryOwnerScope trainer(MemoryOwner::kTrainer);
+      EXPECT_FALSE(owner_is_data());
+    }
+    EXPECT_TRUE(owner_is_data());
+  }
+  EXPECT_FALSE(owner_is_data());
+}
+
+TEST_F(CpuAllocator, TheBudgetBoundsAllOwnersTogether) {
+  const CpuMemory before = ReadCpuMemory();
+  SetCpuBudget(before.now + before.data_now + 1000);
+  at::Tensor batch;
+  {
+    const MemoryOwnerScope data(MemoryOwner::kData);
+    batch = at::empty({600}, at::kByte);
+    EXPECT_THROW(at::empty({401}, at::kByte), c10::OutOfMemoryError);
+  }
+  EXPECT_THROW(at::empty({401}, at::kByte), c10::OutOfMemoryError);
+  EXPECT_NO_THROW(at::empty({400}, at::kByte));
+  EXPECT_EQ(ReadCpuMemory().ooms - before.ooms, 2);
+}
+
+TEST_F(CpuAllocator, ThreadsNeverPassTheBudgetTogetherAndARefusalHurtsNobodyElse) {
+  const CpuMemory before = ReadCpuMemory();
+  SetCpuBudget(before.now + before.data_now + 4000);
+  std::atomic<int> small_refused{0};
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 2; ++t) {
+    threads.emplace_back([&] {
+      for (int i = 0; i < 3000; ++i) {
+        try {
+          at::empty({1000}, at::kByte);
+        } catch (const c10::OutOfMemoryError&) {
+          ++small_refused;
+        }
+      }
+    });
+    threads.emplace_back([] {
+      for (int i = 0; i < 300; ++i) EXPECT_THROW(at::empty({5000}, at::kByte), c10::OutOfMemoryError);
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(small_refused, 0);
+  EXPECT_EQ(Now(), 0);
+}
+
+TEST_F(CpuAllocator, WatchedSizesCountTheBlocksThatCameSince) {
+  const at::Tensor old = at::empty({7777}, at::kByte);
+  at::Tensor older = at::empty({7777}, at::kByte);
+  WatchCpuBlocks({7777, 64, 7777, 0});
+  EXPECT_EQ(ExtraCpuBlocks(7777), 0);
+  const std::vector<at::Tensor> more = {at::empty({7777}, at::kByte), at::empty({7777}, at::kByte),
+                                        at::empty({7776}, at::kByte), at::empty({16}, at::kFloat)};
+  EXPECT_EQ(ExtraCpuBlocks(7777), 2);
+  EXPECT_EQ(ExtraCpuBlocks(64), 1);
+  EXPECT_EQ(ExtraCpuBlocks(7776), 0) << "not watched";
+  older = at::Tensor();
+  EXPECT_EQ(ExtraCpuBlocks(7777), 1) << "an old block that goes makes room for a new one";
+  {
+    const MemoryOwnerScope data(MemoryOwner::kData);
+    const at::Tensor batch = at::empty({7777}, at::kByte);
+    EXPECT_EQ(ExtraCpuBlocks(7777), 1);
+  }
+  WatchCpuBlocks({});
+  EXPECT_EQ(ExtraCpuBlocks(7777), 0);
+}
+
+TEST(BlockCountsTest, AgreeWithAMapOverManySizes) {
+  std::mt19937 random(5);
+  BlockCounts counts;
+  std::vector<std::int64_t> sizes;
+  for (int i = 0; i < 300; ++i) sizes.push_back(1 + random() % 100000);
+  counts.Watch(sizes);
+  std::sort(sizes.begin(), sizes.end(), std::greater<>());
+  sizes.erase(std::unique(sizes.begin(), sizes.end()), sizes.end());
+  std::map<std::int64_t, std::int64_t> expected;
+  for (int i = 0; i < 20000; ++i) {
+    const std::int64_t size = random() % 2 == 0 ? sizes[random() % sizes.size()] : 1 + random() % 100000;
+    const std::int64_t blocks = random() % 2 == 0 ? 1 : -1;
+    counts.Add(size, blocks);
+    expected[size] += blocks;
+  }
+  for (std::size_t i = 0; i < sizes.size(); ++i)
+    EXPECT_EQ(counts.extra(sizes[i]), i < BlockCounts::kMost ? expected[sizes[i]] : 0) << sizes[i];
 }
 
 }  // namespace

@@ -119,6 +119,42 @@ TEST(Language, EqualsASlowObviousVersion) {
   }
 }
 
+// Texts of different lengths grow by three tokens each, one at a time, from what was kept.
+TEST(Language, ATextThatGrowsHasTheStatesOfTheWholeText) {
+  constexpr std::int64_t kPrefix = 5, kWidth = 6, kNew = 3;
+  for (const std::int64_t kv_heads : {1, 2, 4}) {
+    AgentConfig::Language config = test::SmallConfig().language;
+    config.kv_heads = kv_heads;
+    Built built(config);
+    Built::Randomize(built.set);
+    built.set.To(at::kCPU, at::kDouble);
+    built.language.To(at::kCPU, at::kDouble);
+    const Language& language = built.language;
+    at::NoGradGuard no_grad;
+    const at::Tensor ids = at::randint(0, 50, {3, kWidth + kNew}, at::kLong);
+    const at::Tensor prefix = at::randn({3, kPrefix, config.hidden}, at::kDouble);
+    at::Tensor lengths = at::tensor({2, 6, 4}, at::kLong);
+
+    ForwardContext context;
+    TextCache cache{.positions = kPrefix + kWidth + kNew};
+    TextInput text{.prefix = prefix, .mask = Language::Mask(kPrefix, kWidth, at::kDouble), .selected = {}};
+    text.cache = &cache;
+    language.Hidden(language.Embed(ids.narrow(1, 0, kWidth)), text, context);  // rows 0 and 2 keep too much
+    const TextInput whole{
+        .prefix = prefix, .mask = Language::Mask(kPrefix, kWidth + kNew, at::kDouble), .selected = {}};
+    const at::Tensor expected = language.Hidden(language.Embed(ids), whole, context);
+    for (std::int64_t step = 0; step < kNew; ++step, lengths += 1) {
+      const at::Tensor next = ids.gather(1, lengths.unsqueeze(1)).squeeze(1);
+      const at::Tensor state =
+          language.Continue(language.Embed(next), lengths + kPrefix, kPrefix + 7 + step, cache);
+      for (std::int64_t row = 0; row < 3; ++row) {
+        const at::Tensor same = expected[row][lengths[row].item<std::int64_t>()];
+        EXPECT_LT(test::LargestDifference(state[row], same), 1e-12) << kv_heads << " " << step << " " << row;
+      }
+    }
+  }
+}
+
 TEST(Language, TheScaleOfThePrefixMattersOnlyThroughEpsilon) {
   AgentConfig::Language config = test::SmallConfig().language;
   for (const double epsilon : {1e-6, 1e-2}) {

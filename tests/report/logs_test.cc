@@ -152,6 +152,28 @@ TEST(Progress, EightyColumnsShowTheLossOfEachOfSixTasks) {
   EXPECT_EQ(one.Line(60), "step 20/8500:  control 1; 35:20 left, 16 rows/s");
 }
 
+TEST(Progress, TheLastScoresStandBehindTheLosses) {
+  Progress progress(0, 8500);
+  StepRecord evaluated = Record(4000, "control", 0.00123);
+  evaluated.losses["zoom_gold"]["image"] = {.sum = 0.1234, .count = 2, .weight = 1};
+  evaluated.losses["new"]["image"] = {.sum = 0.5, .count = 1, .weight = 1};
+  evaluated.evaluation = {{"control", {{"value", 0.03412}}}, {"zoom_gold", {{"value", nullptr}}}};
+  progress.Add(evaluated);
+  progress.Add(Record(4001, "control", 0.00123));  // no evaluation: the scores stay
+  const std::string all = progress.Line();
+  EXPECT_TRUE(all.starts_with("step 4001/8500:  control 0.00246 (0.03412)  new 0.5  zoom_gold 0.0617 (-); "))
+      << all;
+  EXPECT_EQ(progress.Line(58), "4001/8500 control .0025/.034 new .5 zgold .062/-");
+  EXPECT_EQ(progress.Line(45), "4001/8500 cont .0025/.034 new .5 zgol .062/-");
+  EXPECT_EQ(progress.Line(40), "4001/8500 contr .0025 new .5 zgold .062");
+  for (std::size_t columns = 37; columns < 120; ++columns) EXPECT_LT(progress.Line(columns).size(), columns);
+
+  StepRecord later = Record(5000, "control", 0.00123);
+  later.evaluation = {{"control", {{"value", 0.5}}}};
+  progress.Add(later);
+  EXPECT_NE(progress.Line().find("control 0.00246 (0.5)  new 0.5  zoom_gold 0.0617; "), std::string::npos);
+}
+
 TEST(Table, AlignsNamesLeftAndNumbersRight) {
   Table table({"task", "n"});
   table.Add({"a", "100"});

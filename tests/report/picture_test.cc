@@ -60,5 +60,17 @@ TEST(Picture, ASheetHoldsEveryCellInItsPlace) {
   EXPECT_THROW(MakeSheet({}), Error);
 }
 
+TEST(Picture, AColumnOfASheetIsAsWideAsItsWidestCell) {
+  const Picture wide = Gradient(24, 8), cell = Gradient(8, 8);
+  const Picture sheet = MakeSheet({{cell, cell}, {wide, cell, cell}});
+  EXPECT_EQ(sheet.width, 24 + 2 * 8 + 4 * 6);
+  EXPECT_EQ(sheet.height, 2 * 8 + 3 * 6);
+  const auto pixel = [&](std::int64_t x, std::int64_t y) { return sheet.pixels[3 * (y * sheet.width + x)]; };
+  for (const std::int64_t top : {6, 6 + 14}) {
+    EXPECT_EQ(pixel(6 + 24 + 6 + 3, top + 2), cell.pixels[3 * (2 * 8 + 3)]) << "the second column";
+  }
+  EXPECT_EQ(pixel(6 + 20, 6 + 14 + 5), wide.pixels[3 * (5 * 24 + 20)]);
+}
+
 }  // namespace
 }  // namespace medley

@@ -5,6 +5,8 @@
 #include <cmath>
 #include <random>
 
+#include <medley/base/error.h>
+
 namespace medley {
 namespace {
 
@@ -54,6 +56,42 @@ TEST(Statistics, NineteenIntervalsInTwentyHoldTheTrueMean) {
   }
   EXPECT_NEAR(held_accuracy / double(kTrials), 0.95, 0.02);
   EXPECT_NEAR(held_mean / double(kTrials), 0.95, 0.02);
+}
+
+TEST(Statistics, APairedIntervalIsThatOfTheDifferences) {
+  const Interval paired = PairedInterval({3, 5, NAN, 4, 1}, {1, 4, 7, 1, NAN});  // 2, 1, 3
+  EXPECT_DOUBLE_EQ(paired.value, 2);
+  EXPECT_NEAR(paired.high - paired.value, 1.959964 / std::sqrt(3), 1e-6);
+  EXPECT_NEAR(paired.value - paired.low, 1.959964 / std::sqrt(3), 1e-6);
+  const Interval ones = PairedInterval({1, 1, 0, 1}, {0, 1, 0, 1});  // differences of 0 and 1: no accuracy
+  EXPECT_DOUBLE_EQ(ones.high - ones.value, ones.value - ones.low);
+  EXPECT_DOUBLE_EQ(PairedInterval({2}, {1}).value, 1);
+  EXPECT_TRUE(std::isnan(PairedInterval({2}, {1}).low));
+  EXPECT_TRUE(std::isnan(PairedInterval({}, {}).value));
+  EXPECT_THROW(PairedInterval({1, 2}, {1}), Error);
+}
+
+// Two runs that are good and bad at the same rows: the pairs see a difference that two intervals do not.
+TEST(Statistics, PairsHoldTheTrueDifferenceAndAreNarrowerThanTwoIntervals) {
+  std::mt19937 random(11);
+  std::normal_distribution<double> hard(0, 1), own(0, 0.2);
+  int held = 0, found = 0, disjoint = 0;
+  constexpr int kTrials = 2000;
+  for (int trial = 0; trial < kTrials; ++trial) {
+    std::vector<double> a, b;
+    for (int i = 0; i < 100; ++i) {
+      const double row = hard(random);
+      a.push_back(row + own(random) + 0.1);
+      b.push_back(row + own(random));
+    }
+    const Interval paired = PairedInterval(a, b), first = MeanInterval(a), second = MeanInterval(b);
+    held += paired.low <= 0.1 && 0.1 <= paired.high;
+    found += paired.low > 0;
+    disjoint += first.low > second.high;
+  }
+  EXPECT_NEAR(held / double(kTrials), 0.95, 0.02);
+  EXPECT_GT(found, 0.85 * kTrials);
+  EXPECT_LT(disjoint, 0.05 * kTrials);
 }
 
 }  // namespace

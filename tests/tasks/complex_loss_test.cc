@@ -200,11 +200,56 @@ TEST(ComplexLoss, ScoresTheDistanceThatIsLeft) {
     };
     const Outcomes outcomes = test.task->Evaluate(eval, {41, 0, 12});
     for (const double input : outcomes.trivial.at("input")) EXPECT_EQ(input, 1);
+    for (std::size_t row = 0; row < 12; ++row) {
+      const double left = outcomes.figures.at("distance_left_of_detected")[row];
+      const double gold = outcomes.figures.at("gold_moved_of_detected")[row];
+      EXPECT_EQ(outcomes.figures.at("detected")[row], along > 2 ? 0 : 1);
+      if (along > 2) {
+        EXPECT_TRUE(std::isnan(left) && std::isnan(gold)) << "such a row has no distance";
+      } else {
+        EXPECT_EQ(left, outcomes.score[row]);
+        EXPECT_LT(gold, 0.005);
+      }
+    }
     return outcomes.score;
   };
   for (const double left : score(0.5)) EXPECT_NEAR(left, 0.5, 0.06);
   for (const double left : score(0.2)) EXPECT_NEAR(left, 0.8, 0.06);
   for (const double left : score(3)) EXPECT_EQ(left, 1) << "no gold is found";
+}
+
+// The input without its agent, judged with different shares: what the missing agent costs.
+TEST(ComplexLoss, TheRegionIsWhereAgentAndGoldAreOrWere) {
+  const auto game_of = [](double share, const std::function<at::Tensor(FakePass&)>& draw) {
+    const TaskUnderTest test("complex_loss", 128, "default", {{"region_share", share}});
+    return SumsFor(test, 12, draw).at("game") / 12;
+  };
+  const auto coloured = [](const at::Tensor& picture) {
+    return picture.ne(picture.narrow(1, 0, 1)).any(1, /*keepdim=*/true).expand_as(picture);
+  };
+  // Grey where objects are: nothing is found there, so all of the region should come back.
+  at::Tensor outside, inside;
+  const auto grey_objects = [&](FakePass& pass) {
+    const at::Tensor picture = pass.Pixels("image");
+    const at::Tensor drawn = at::where(coloured(picture), 0.5, picture);
+    const at::Tensor errors = (drawn - picture).square();
+    inside = errors.masked_select(coloured(picture)).mean();
+    outside = errors.mean();
+    return drawn;
+  };
+  const double all = game_of(0, grey_objects), half = game_of(0.5, grey_objects);
+  EXPECT_NEAR(all, outside.item<double>(), 1e-7);
+  EXPECT_NEAR(half, 0.5 * outside.item<double>() + 0.5 * inside.item<double>(), 0.01 * half);
+  EXPECT_GT(half, 20 * all);
+  // What is wrong with the walls is outside of it.
+  const auto input = [](FakePass& pass) { return pass.Pixels("image"); };
+  const auto grey_walls = [&](FakePass& pass) {
+    const at::Tensor picture = pass.Pixels("image");
+    return at::where(picture.sum(1, true).eq(0).expand_as(picture), 0.2, picture);  // far from any colour
+  };
+  const auto walls = [&](double share) { return game_of(share, grey_walls) - game_of(share, input); };
+  EXPECT_GT(walls(0), 0.005);
+  EXPECT_NEAR(walls(0.5), 0.5 * walls(0), 1e-6);
 }
 
 }  // namespace

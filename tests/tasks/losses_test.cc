@@ -37,6 +37,24 @@ TEST(PictureErrors, ShareTheWeightBetweenAllAndTheRegion) {
   }
 }
 
+// The way that does not look at the region, against the general one.
+TEST(PictureErrors, WithoutAShareAreThePlainMeanBitForBit) {
+  for (const auto dtype : {at::kFloat, at::kDouble}) {
+    const Pictures p = MakePictures(dtype);
+    const at::Tensor region = DifferentPixels(p.target, p.input);
+    EXPECT_EQ(region.sum().item<int>(), 3 * 8 + 1);
+    const at::Tensor plain = p.output.clone().set_requires_grad(true);
+    const at::Tensor general = p.output.clone().set_requires_grad(true);
+    const at::Tensor errors = PictureErrors(plain, p.target, p.input, 0);
+    // So small a share changes no bit, but takes the long way.
+    const at::Tensor slow = RegionErrors(general, p.target, region, 1e-300);
+    EXPECT_TRUE(errors.equal(RegionErrors(p.output, p.target, {}, 0)));
+    EXPECT_TRUE(errors.equal(slow));
+    EXPECT_TRUE(torch::autograd::grad({errors.sum()}, {plain})[0].equal(
+        torch::autograd::grad({slow.sum()}, {general})[0]));
+  }
+}
+
 TEST(PictureErrors, AreTakenInFloatForSmallerTypes) {
   const Pictures p = MakePictures(at::kFloat);
   const at::Tensor sum = SumPictureError(p.output.to(at::kBFloat16), p.target, p.input, 0.5);

@@ -22,7 +22,8 @@ inline std::vector<std::string> ControlLines() {
 
 // A task with everything that it is built from.
 struct TaskUnderTest {
-  explicit TaskUnderTest(std::string_view name, std::int64_t size = 128, std::string variant = "default")
+  explicit TaskUnderTest(std::string_view name, std::int64_t size = 128, std::string variant = "default",
+                         const std::map<std::string, double>& changed_options = {})
       : entry(TaskNamed(name)), lines(ControlLines()) {
     std::vector<std::string> texts = lines;
     for (const TaskClass& any : AllTasks()) {
@@ -31,6 +32,7 @@ struct TaskUnderTest {
     tokenizer = std::make_unique<WordTokenizer>(texts);
     std::map<std::string, double, std::less<>> options;
     for (const OptionInfo& option : entry.spec->options) options.emplace(option.name, option.value);
+    for (const auto& [option, value] : changed_options) options.at(option) = value;
     task = entry.make({*tokenizer, {size, 16}, std::move(variant), options, lines});
   }
 

@@ -1,102 +1,15 @@
 // The variants with the real agent, in float64, without any executor: what `fused` and `carry` promise.
 
+#include <ATen/core/grad_mode.h>
+
 #include <map>
 
-#include <medley/model/model_factory.h>
-#include <medley/text/sentencepiece_tokenizer.h>
+#include <medley/memory/cpu_allocator.h>
 
-#include "tests/tasks/task_testing.h"
+#include "tests/tasks/agent_testing.h"
 
 namespace medley::tasks {
 namespace {
-
-const std::filesystem::path kConfigs = std::filesystem::path(MEDLEY_SOURCE_DIR) / "configs";
-const std::filesystem::path kModel = kConfigs / "models/agent-tiny.json";
-
-const Tokenizer& Words() {
-  static const Tokenizer* tokenizer = LoadTokenizer(kConfigs / "tokenizers/small.model").release();
-  return *tokenizer;
-}
-
-Model& Agent() {
-  static Model* model = [] {
-    Model* made = MakeModel(kModel, Words(), /*seed=*/5).release();
-    made->To(at::kCPU, at::kDouble);
-    return made;
-  }();
-  return *model;
-}
-
-struct AgentTask {
-  AgentTask(std::string_view name, std::string variant)
-      : info(*TaskNamed(name).spec), passes(info.FindVariant(variant)->passes) {
-    std::map<std::string, double, std::less<>> options;
-    for (const OptionInfo& option : info.options) options.emplace(option.name, option.value);
-    task = TaskNamed(name).make({Words(), ReadImageGeometry(kModel), std::move(variant), options, lines});
-  }
-  const TaskInfo& info;
-  const std::vector<PassInfo>& passes;
-  std::vector<std::string> lines = ControlLines();
-  std::unique_ptr<Task> task;
-};
-
-class AgentPass final : public PassContext {
- public:
-  AgentPass(const AgentTask& task, const Batch& batch, Carries& carries, bool detach = false)
-      : task_(task), batch_(batch), carries_(carries), detach_(detach) {}
-  const Batch& batch() const override { return batch_; }
-  at::Tensor Constant(std::string_view name) override { return task_.task->Constant(name); }
-  at::Tensor Pixels(std::string_view column) override {
-    return batch_.Column(column).to(at::kDouble).div_(255);
-  }
-  ModelInput Image(std::string_view name) override {
-    const auto carried = carries_.find(name);
-    return {"images", carried != carries_.end() ? carried->second : Pixels(name), ""};
-  }
-  ModelOutputs Forward(const ModelInputs& inputs, const WantedOutputs& wanted) override {
-    ForwardContext plain;
-    return Agent().Forward(inputs, wanted, plain);
-  }
-  void Carry(std::string_view name, at::Tensor value) override {
-    carries_.insert_or_assign(std::string(name), detach_ ? value.detach() : value);
-  }
-  at::Tensor Carried(std::string_view name) override { return carries_.find(name)->second; }
-
- private:
-  const AgentTask& task_;
-  const Batch& batch_;
-  Carries& carries_;
-  bool detach_;
-};
-
-// Terms of different sizes, so that none hides behind another.
-at::Tensor Weighted(const Sums& sums) {
-  at::Tensor loss = at::zeros({}, at::kDouble);
-  for (const auto& [term, sum] : sums) loss = loss + sum * (1 + static_cast<double>(HashName(term) % 7));
-  return loss;
-}
-
-at::Tensor Loss(const AgentTask& task, const RowRange& rows, const std::vector<PassInfo>& passes,
-                bool detach = false) {
-  const Batch batch = task.task->Sample(rows);
-  Carries carries;
-  at::Tensor loss = at::zeros({}, at::kDouble);
-  for (const PassInfo& pass : passes) {
-    AgentPass context(task, batch, carries, detach);
-    loss = loss + Weighted(task.task->Run(pass.name, context));
-  }
-  return loss;
-}
-
-std::vector<at::Tensor> Gradient(const at::Tensor& loss) {
-  std::vector<at::Tensor> leaves;
-  for (const Parameter& parameter : Agent().parameters()) leaves.push_back(parameter.tensor);
-  auto gradient = torch::autograd::grad({loss}, leaves, {}, c10::nullopt, false, /*allow_unused=*/true);
-  for (std::size_t i = 0; i < leaves.size(); ++i) {
-    if (!gradient[i].defined()) gradient[i] = at::zeros_like(leaves[i]);
-  }
-  return gradient;
-}
 
 double Dot(const std::vector<at::Tensor>& a, const std::vector<at::Tensor>& b) {
   double sum = 0;
@@ -146,19 +59,65 @@ TEST(Variants, FusedHasTheGradientOfTheSameRowsAndPasses) {
   }
 }
 
+// The terms that each pass of the default variant adds to.
+std::vector<std::set<std::string>> TermsOfPasses(const TaskUnderTest& test) {
+  std::vector<std::set<std::string>> terms;
+  for (const PassInfo& spec : test.entry.passes()) {
+    FakePass pass(test, test.task->Sample({1, 0, 2}));
+    std::set<std::string> mine;
+    for (const auto& [term, sum] : test.task->Run(spec.name, pass)) mine.insert(term);
+    terms.push_back(std::move(mine));
+  }
+  return terms;
+}
+
+// Whatever rows are drawn: row r has all its items of the terms of pass r mod P, and none of another.
 TEST(Variants, FusedCountsEveryRowOnce) {
   for (const TaskClass& any : AllTasks()) {
     if (any.spec->FindVariant("fused") == nullptr) continue;
-    const AgentTask fused(any.spec->name, "fused"), plain(any.spec->name, "default");
-    const auto passes = static_cast<std::int64_t>(plain.passes.size());
-    const RowRange rows{17, 5, 3 * passes};
-    const Batch batch = fused.task->Sample(rows), whole = plain.task->Sample(rows);
-    for (const TermInfo& term : any.terms()) {
-      const at::Tensor items = batch.items().at(term.name), all = whole.items().at(term.name);
-      EXPECT_TRUE(items.eq(0).logical_or(items.eq(all)).all().item<bool>());
-      EXPECT_LE(items.gt(0).sum().item<std::int64_t>(), 3) << any.spec->name << " " << term.name;
-      EXPECT_GT(batch.ItemCount(term.name), 0) << any.spec->name << " " << term.name;
+    const TaskUnderTest fused(any.spec->name, 128, "fused"), plain(any.spec->name);
+    const auto terms = TermsOfPasses(plain);
+    const auto passes = static_cast<std::int64_t>(terms.size());
+    for (const RowRange& rows :
+         {RowRange{17, 5, 3 * passes}, RowRange{17, 3, passes - 1}, RowRange{17, 8, 1}}) {
+      const Batch batch = fused.task->Sample(rows), whole = plain.task->Sample(rows);
+      for (std::int64_t i = 0; i < rows.count; ++i) {
+        const auto& mine = terms[static_cast<std::size_t>((rows.begin + i) % passes)];
+        for (const TermInfo& term : any.terms()) {
+          const auto items = [&](const Batch& of) {
+            return of.items().at(term.name)[i].item<std::int64_t>();
+          };
+          EXPECT_EQ(items(batch), mine.count(term.name) > 0 ? items(whole) : 0)
+              << any.spec->name << " " << term.name << " row " << rows.begin + i;
+        }
+      }
     }
+  }
+}
+
+const bool kCounts = (InstallCpuAllocator(), true);  // before the first tensor
+
+// Bytes that the gradient of these passes needs at most, beyond what is there before.
+std::int64_t PeakOf(const AgentTask& task, const RowRange& rows, const std::vector<PassInfo>& passes) {
+  const std::int64_t before = ReadCpuMemory().now;
+  ResetCpuPeak();
+  Gradient(Loss(task, rows, passes));
+  return ReadCpuMemory().peak - before;
+}
+
+TEST(Variants, FusedHasTheMemoryOfOnePass) {
+  ASSERT_TRUE(kCounts);
+  for (const char* name :
+       {"position_qa", "please_turn_qa", "direction_names", "zoom_gold", "imagine_after_move"}) {
+    const AgentTask fused(name, "fused"), plain(name, "default");
+    const RowRange rows{17, 0, 20};
+    Gradient(Loss(fused, rows, fused.passes));  // what lives for ever is there
+    std::int64_t heaviest = 0;
+    for (const PassInfo& pass : plain.passes) heaviest = std::max(heaviest, PeakOf(plain, rows, {pass}));
+    const auto peak = static_cast<double>(PeakOf(fused, rows, fused.passes));
+    const auto passes = static_cast<double>(plain.passes.size());
+    EXPECT_LE(peak, 1.1 * static_cast<double>(heaviest)) << name;
+    EXPECT_GE(static_cast<double>(PeakOf(plain, rows, plain.passes)), 0.7 * passes * peak) << name;
   }
 }
 

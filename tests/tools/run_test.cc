@@ -84,6 +84,19 @@ TEST(RunCommand, TrainsEvaluatesGeneratesAndLeavesWhatItPromises) {
     EXPECT_TRUE(fs::exists(run / name)) << name;
   }
   EXPECT_EQ(ReadText(run / "LATEST"), "step-00000006\n");
+  int evaluations = 0;
+  std::ifstream metrics(run / "metrics.jsonl");
+  for (std::string line; std::getline(metrics, line);) {
+    const auto step = nlohmann::json::parse(line);
+    if (!step.contains("eval")) continue;
+    ++evaluations;
+    EXPECT_EQ(step.at("eval").size(), 6u);
+    for (const auto& [task, score] : step.at("eval").items()) {
+      EXPECT_LE(score.at("low"), score.at("value")) << task;
+      EXPECT_LE(score.at("value"), score.at("high")) << task;
+    }
+  }
+  EXPECT_EQ(evaluations, 2);
 
   const CommandResult scored = Shell(Medley() + "eval " + run.string() + " --rows 8");
   ASSERT_EQ(scored.code, 0) << scored.out;
@@ -244,13 +257,78 @@ TEST(RunCommand, TheScoresFileHasExactlyTheseKeys) {
   EXPECT_EQ(Keys(json), (std::set<std::string>{"tasks"}));
   const auto& control = json.at("tasks").at("control");
   const auto& position_qa = json.at("tasks").at("position_qa");
-  const std::set<std::string> keys = {"metric", "better", "value",   "low",
-                                      "high",   "chance", "trivial", "rows"};
+  const std::set<std::string> keys = {"metric", "better",  "value", "low",    "high",
+                                      "chance", "trivial", "rows",  "figures"};
   EXPECT_EQ(Keys(control), keys);
   EXPECT_EQ(Keys(position_qa), keys);
   EXPECT_TRUE(control.at("chance").is_null());
   EXPECT_EQ(control.at("better"), "lower");
   EXPECT_EQ(position_qa.at("trivial"), nlohmann::json::object());
+}
+
+TEST(RunCommand, EvalAgainstAnotherRunComparesOnTheSameRows) {
+  const ScratchDirectory scratch;
+  const fs::path run = scratch / "run", other = scratch / "other", less = scratch / "less";
+  ASSERT_EQ(Shell(Train(run, "steps=4 eval.rows=2")).code, 0);
+  ASSERT_EQ(Shell(Train(other, "steps=3 seed=6")).code, 0);
+  const CommandResult result =
+      Shell(Medley() + "eval " + run.string() + " --rows 4 --against " + other.string());
+  ASSERT_EQ(result.code, 0) << result.out;
+  EXPECT_NE(result.out.find("(step 4) against " + other.string() + " (step 3), on the same 4"),
+            std::string::npos)
+      << result.out;
+  const auto json = nlohmann::json::parse(ReadText(run / "eval.json"));
+  const auto& against = json.at("against");
+  EXPECT_EQ(Keys(against), (std::set<std::string>{"run", "step", "seed", "tasks", "skipped"}));
+  EXPECT_EQ(against.at("seed"), 5);
+  EXPECT_EQ(against.at("tasks").size(), 6u) << "two seeds of training, the same held-out rows";
+  for (const auto& [task, compared] : against.at("tasks").items()) {
+    EXPECT_EQ(Keys(compared), (std::set<std::string>{"metric", "better", "value", "other", "difference",
+                                                     "low", "high", "rows", "verdict"}));
+    EXPECT_EQ(compared.at("value"), json.at("tasks").at(task).at("value")) << task;
+    EXPECT_NEAR(compared.at("difference").get<double>(),
+                compared.at("value").get<double>() - compared.at("other").get<double>(), 1e-9)
+        << task;
+  }
+  EXPECT_FALSE(fs::exists(other / "eval.json"));
+
+  WriteText(scratch / "weights.json", R"({"unit": "rows", "weights": {"zoom_gold": 1}})");
+  ASSERT_EQ(Shell(Train(less, "steps=1 weights=" + (scratch / "weights.json").string())).code, 0);
+  const CommandResult partly =
+      Shell(Medley() + "eval " + run.string() + " --rows 2 --against " + less.string());
+  EXPECT_NE(partly.out.find("not compared: control (only this run trains it)"), std::string::npos)
+      << partly.out;
+  EXPECT_EQ(nlohmann::json::parse(ReadText(run / "eval.json")).at("against").at("tasks").size(), 1u);
+}
+
+TEST(RunCommand, EvalRefusesWhatIsNoRunInWords) {
+  const ScratchDirectory scratch;
+  const fs::path run = scratch / "run", gone = scratch / "gone";
+  ASSERT_EQ(Shell(Train(run, "steps=1")).code, 0);
+  const auto refused = [&](const std::string& arguments, const std::string& words) {
+    const CommandResult result = Shell(Medley() + "eval " + arguments + " 2>&1");
+    EXPECT_EQ(result.code, 2) << result.out;
+    EXPECT_NE(result.out.find(words), std::string::npos) << result.out;
+  };
+  fs::create_directory(scratch / "empty");
+  refused((scratch / "empty").string(), "holds no run");
+  refused((scratch / "nosuch").string(), "is not a directory");
+  refused(run.string() + " --against " + (scratch / "empty").string(), "--against: ");
+  refused(run.string() + " --against " + (run / "run.json").string(), "is not a directory");
+  refused(run.string() + " --rows 0", "--rows");
+  refused(run.string() + " --rows many", "--rows");
+
+  fs::copy(run, gone, fs::copy_options::recursive);
+  fs::remove_all(gone / "step-00000001");
+  refused(gone.string(), "holds no checkpoint yet");
+  refused(run.string() + " --against " + gone.string(), "holds no checkpoint yet");
+
+  fs::copy(run / "step-00000001", gone / "step-00000001");
+  auto config = nlohmann::json::parse(ReadText(gone / "config.resolved.json"));
+  WriteText(scratch / "weights.json", R"({"unit": "rows", "weights": {"left_the_house": 1}})");
+  config["weights"] = (scratch / "weights.json").string();
+  WriteText(gone / "config.resolved.json", config.dump());
+  refused(gone.string(), "left_the_house: no such task");
 }
 
 // The names and shapes that the package of the format's makers finds are those that the manifest promises;

@@ -8,21 +8,23 @@
 #include <medley/text/sentencepiece_tokenizer.h>
 #include <medley/train/step_executor.h>
 
-#include <algorithm>
+#include <cctype>
 #include <filesystem>
-#include <map>
 #include <memory>
 #include <ostream>
+#include <set>
 #include <string>
 #include <vector>
 
 #include "tests/train/executor_fixture.h"
+#include "tests/train/positive_relus.h"
 
 namespace medley {
 namespace {
 
 using testing_fixture::Distance;
 using testing_fixture::Gradient;
+using testing_fixture::PositiveRelus;
 using testing_fixture::TakeGradient;
 
 constexpr std::int64_t kRows = 13;
@@ -82,6 +84,11 @@ class AgentGradients : public testing::TestWithParam<TaskVariant> {
     executor.Run({{.task = &task_, .batch = &rows, .plan = &plan}});
     return TakeGradient(*model_);
   }
+  std::pair<Gradient, std::int64_t> CountedGradientOf(const Batch& rows, Mode mode, std::int64_t micro_rows) {
+    const PositiveRelus relus;
+    const Gradient gradient = GradientOf(rows, mode, micro_rows);
+    return {gradient, relus.count()};
+  }
   std::vector<Mode> LegalModes() const {
     std::vector<Mode> modes{Mode::kJoint};
     if (!task_.variant().Carries()) modes.push_back(Mode::kSequential);
@@ -99,29 +106,31 @@ TEST_P(AgentGradients, DoesWhatItsSpecSays) {
   EXPECT_NO_THROW(executor.CheckContract(task_, Rows(100, 1)));
 }
 
-// In float the error of one draw of rows is itself random, and single draws lie far out where the gradient
-// goes back through carries. So those are judged by the median over three ranges of rows; in double, where a
-// mistake shows at once, the bound is tight for every draw.
+// Where a ReLU's input is a rounding error away from 0, the rows of a forward decide on which side of its
+// kink it falls, and one unit of one patch joins or leaves the gradient: in float up to 1e-4 of it, and no
+// mistake. Of a million ReLUs that happens to one in a draw or two of ten, so such draws give way to the next
+// one. All others keep the bound, with a tenth of it (3e-7) measured.
 TEST_P(AgentGradients, EveryModeAndMicroBatchEqualsJoint) {
   for (const auto& [dtype, tolerance] : {std::pair{at::kDouble, 1e-12}, std::pair{at::kFloat, 5e-6}}) {
     model_->To(at::kCPU, dtype);
-    std::vector<std::int64_t> begins{100};
-    if (dtype == at::kFloat && task_.variant().Carries()) begins = {100, 1000, 10000};
-    std::map<std::pair<Mode, std::int64_t>, std::vector<double>> distances;
-    for (const std::int64_t begin : begins) {
+    std::set<std::pair<Mode, std::int64_t>> open;
+    for (const Mode mode : LegalModes()) {
+      for (const std::int64_t micro_rows : {1, 5, 13}) open.emplace(mode, micro_rows);
+    }
+    for (const std::int64_t begin : {100, 1000, 10000, 20000}) {
+      if (open.empty()) break;
       const Batch rows = Rows(begin);
-      const Gradient joint = GradientOf(rows, Mode::kJoint, 0);
-      for (const Mode mode : LegalModes()) {
-        for (const std::int64_t micro_rows : {1, 5, 13}) {
-          distances[{mode, micro_rows}].push_back(Distance(GradientOf(rows, mode, micro_rows), joint));
-        }
+      const auto [joint, positive] = CountedGradientOf(rows, Mode::kJoint, 0);
+      ASSERT_GT(positive, 0);
+      for (const auto& [mode, micro_rows] : std::set(open)) {
+        const auto [gradient, positive_now] = CountedGradientOf(rows, mode, micro_rows);
+        if (positive_now != positive) continue;
+        EXPECT_LE(Distance(gradient, joint), tolerance)
+            << (mode == Mode::kJoint ? "joint, " : "sequential, ") << micro_rows << " rows, from " << begin;
+        open.erase({mode, micro_rows});
       }
     }
-    for (auto& [how, list] : distances) {
-      std::sort(list.begin(), list.end());
-      EXPECT_LE(list[list.size() / 2], tolerance) << (how.first == Mode::kJoint ? "joint, " : "sequential, ")
-                                                  << how.second << " rows: " << testing::PrintToString(list);
-    }
+    EXPECT_TRUE(open.empty()) << "no draw without a ReLU that changed sides";
   }
 }
 

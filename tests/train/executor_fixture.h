@@ -52,14 +52,14 @@ class FixtureModel : public Model {
       } else {
         const auto encode = [&] {
           ++encodings_made;
-          return Dropped(at::tanh(Linear("encoder", input.tensor.flatten(1))), "encoder", context);
+          return RunLayer(0, "encoder", input.tensor.flatten(1), context);
         };
         part = share_ && !input.key.empty() ? context.Shared("encoder/" + input.key, encode) : encode();
       }
       hidden = hidden.defined() ? hidden + part : part;
     }
     seeds.push_back(context.Seed("mid"));
-    hidden = Dropped(at::tanh(Linear("mid", hidden)), "mid", context);
+    hidden = RunLayer(1, "mid", hidden, context);
     ModelOutputs outputs;
     for (const std::string_view name : wanted) {
       outputs[std::string(name)] =
@@ -68,31 +68,41 @@ class FixtureModel : public Model {
     }
     return outputs;
   }
-  Generated Generate(const ModelInputs&, const GenerateOptions&) const override { return {}; }
+  Generated Generate(const ModelInputs&, const GenerateOptions&, ForwardContext&) const override {
+    return {};
+  }
   const std::vector<Parameter>& parameters() const override { return parameters_; }
   std::vector<std::string_view> input_names() const override { return {"images", "tokens"}; }
   std::vector<std::string_view> output_names() const override { return {"y", "image"}; }
-  std::int64_t Footprint(const ForwardShape&) const override { return 0; }
+  std::vector<ForwardPart> Footprint(const ForwardShape&) const override { return {}; }
   void To(at::Device, at::ScalarType dtype) override {
     for (Parameter& parameter : parameters_)
       parameter.tensor = parameter.tensor.detach().to(dtype).set_requires_grad(true);
   }
 
   bool drops = false;  // half of the hidden values of each row
-  mutable int encodings_made = 0;
+  mutable int encodings_made = 0, layers_run = 0;
   mutable std::vector<std::uint64_t> seeds;  // one a forward
 
  private:
-  at::Tensor Dropped(const at::Tensor& x, std::string_view site, ForwardContext& context) const {
-    if (!drops) return x;
+  at::Tensor RunLayer(int index, const std::string& name, const at::Tensor& x,
+                      ForwardContext& context) const {
+    return context.Layer("body", index, x, [this, name, mask = Mask(name, context)](const at::Tensor& in) {
+      ++layers_run;
+      const at::Tensor y = at::tanh(Linear(name, in));
+      return mask.defined() ? y * mask : y;
+    });
+  }
+  at::Tensor Mask(const std::string& site, ForwardContext& context) const {
+    if (!drops) return {};
     const RowRange rows = context.Rows();
-    at::Tensor mask = at::empty(x.sizes(), at::kDouble);
+    at::Tensor mask = at::empty({rows.count, kHidden}, at::kDouble);
     double* value = mask.mutable_data_ptr<double>();
     for (std::int64_t row = rows.begin; row < rows.begin + rows.count; ++row) {
       RowRandom random(CombineSeeds(context.Seed(site), static_cast<std::uint64_t>(row)));
-      for (std::int64_t i = 0; i < x.size(1); ++i) *value++ = random.Coin() ? 2 : 0;
+      for (std::int64_t i = 0; i < kHidden; ++i) *value++ = random.Coin() ? 2 : 0;
     }
-    return x * mask.to(x.scalar_type());
+    return mask.to(FloatTypeOf(*this));
   }
   at::Tensor Linear(const std::string& name, const at::Tensor& x) const {
     for (std::size_t i = 0; i < parameters_.size(); i += 2) {
@@ -285,9 +295,10 @@ inline Gradient Sum(const Gradient& a, const Gradient& b) {
 
 // The gradient of one draw.
 inline Gradient DrawGradient(const Model& model, Fixture& fixture, const Batch& batch, Mode mode,
-                             std::int64_t micro_rows = 0, StepLosses* losses = nullptr) {
+                             std::int64_t micro_rows = 0, StepLosses* losses = nullptr,
+                             int recompute_every = 0) {
   StepExecutor executor(model, at::kCPU);
-  const ExecutionPlan plan{.mode = mode, .micro_rows = micro_rows, .term_weights = {}};
+  const ExecutionPlan plan{.mode = mode, .micro_rows = micro_rows, .recompute_every = recompute_every};
   StepLosses found = executor.Run({{.task = fixture.task.get(), .batch = &batch, .plan = &plan}});
   if (losses != nullptr) *losses = std::move(found);
   return TakeGradient(model);
@@ -299,6 +310,14 @@ inline double WeightedLoss(const StepLosses& losses) {
     for (const auto& [term, loss] : terms) total += loss.weight * loss.mean();
   }
   return total;
+}
+
+inline testing::AssertionResult SameBits(const Gradient& got, const Gradient& expected) {
+  for (std::size_t i = 0; i < got.size(); ++i) {
+    if (!at::equal(got[i], expected[i]))
+      return testing::AssertionFailure() << "parameter " << i << " differs";
+  }
+  return testing::AssertionSuccess();
 }
 
 // The message of the exception that fn throws.

@@ -2,6 +2,8 @@
 #include <medley/report/metrics.h>
 #include <medley/train/evaluator.h>
 
+#include <atomic>
+
 #include "tests/train/trainer_fixture.h"
 
 namespace medley::testing_fixture {
@@ -11,7 +13,7 @@ namespace fs = std::filesystem;
 
 // The second training draw of task "two" fails. (A contract check samples one row, an evaluation 32 or 8.)
 RowHook FailSecondDraw() {
-  return [draws = std::make_shared<int>(0)](const RowRange& rows) {
+  return [draws = std::make_shared<std::atomic<int>>(0)](const RowRange& rows) {
     if (rows.count == 3 && ++*draws >= 2) throw std::runtime_error("the camera is gone");
   };
 }
@@ -55,11 +57,12 @@ TEST(TaskErrors, AFailedSaveDoesNotHideWhyTheRunEnds) {
   fs::create_directory(scratch / "run");
   RunConfig config = TinyConfig(30);
   config.checkpoint.every = 0;
-  const RowHook fail_and_lose_the_disk = [&, draws = std::make_shared<int>(0)](const RowRange& rows) {
-    if (rows.count != 3 || ++*draws < 2) return;
-    fs::rename(scratch / "run", scratch / "gone");
-    throw std::runtime_error("the camera is gone");
-  };
+  const RowHook fail_and_lose_the_disk =
+      [&, draws = std::make_shared<std::atomic<int>>(0)](const RowRange& rows) {
+        if (rows.count != 3 || ++*draws < 2) return;
+        fs::rename(scratch / "run", scratch / "gone");
+        throw std::runtime_error("the camera is gone");
+      };
   const Outcome outcome = TrainWith(scratch / "run", config, {{"two", fail_and_lose_the_disk}});
   EXPECT_EQ(outcome.code, ExitCode::kFailed);
   EXPECT_TRUE(Says(outcome.error, {"the camera is gone", "was not saved", "No such file"}));
@@ -73,7 +76,7 @@ TEST(TaskErrors, OutOfMemoryHasItsOwnExitCodeAndNamesTheTaskAndTheSetting) {
     const ScratchDirectory scratch;
     RunConfig config = TinyConfig(30);
     config.draws_per_step = draws_per_step;
-    const RowHook greedy = [draws = std::make_shared<int>(0)](const RowRange& rows) {
+    const RowHook greedy = [draws = std::make_shared<std::atomic<int>>(0)](const RowRange& rows) {
       if (rows.count == 3 && ++*draws >= 2) at::empty({1 << 30}, at::kByte);
     };
     SetCpuBudget(ReadCpuMemory().now + (1 << 26));

@@ -109,7 +109,7 @@ inline std::unique_ptr<TinyRun> MakeTinyRun(const RunConfig& config,
   const auto seed = static_cast<std::uint64_t>(config.seed);
   SeedGenerators(seed, at::kCPU);
   run.mixer = std::make_unique<Mixer>(run.mixture, sizes, seed);
-  run.executor = std::make_unique<StepExecutor>(*run.model, at::kCPU, seed);
+  run.executor = std::make_unique<StepExecutor>(*run.model, at::kCPU);
   run.optimizer = std::make_unique<AdamW>(*run.model, config.optimizer, config.steps);
   return tiny;
 }

@@ -23,13 +23,16 @@ class Unshared : public Model {
     for (ModelInput& input : unknown) input.key.clear();
     return model_.Forward(unknown, wanted, context);
   }
-  Generated Generate(const ModelInputs& prompt, const GenerateOptions& options) const override {
-    return model_.Generate(prompt, options);
+  Generated Generate(const ModelInputs& prompt, const GenerateOptions& options,
+                     ForwardContext& context) const override {
+    return model_.Generate(prompt, options, context);
   }
   const std::vector<Parameter>& parameters() const override { return model_.parameters(); }
   std::vector<std::string_view> input_names() const override { return model_.input_names(); }
   std::vector<std::string_view> output_names() const override { return model_.output_names(); }
-  std::int64_t Footprint(const ForwardShape& shape) const override { return model_.Footprint(shape); }
+  std::vector<ForwardPart> Footprint(const ForwardShape& shape) const override {
+    return model_.Footprint(shape);
+  }
   void To(at::Device, at::ScalarType) override { throw Error("a view of a model cannot move it"); }
 
  private:
@@ -61,7 +64,7 @@ void Compare(Run& run, const std::string& name, Mode mode, int steps) {
   const auto seed = static_cast<std::uint64_t>(run.config.seed);
   LoadedTask& task = run.task(name);
   const Unshared unshared(*run.model);
-  StepExecutor with(*run.model, run.device, seed), without(unshared, run.device, seed);
+  StepExecutor with(*run.model, run.device), without(unshared, run.device);
   ExecutionPlan plan = run.plans.at(name);
   plan.mode = mode;
   const Batch batch = task.Sample({TaskSeed(seed, name), 0, run.config.tasks.at(name).rows});
@@ -76,7 +79,7 @@ void Compare(Run& run, const std::string& name, Mode mode, int steps) {
     ratio.push_back(alone_cost.milliseconds / shared_cost.milliseconds);
   }
   std::printf("%-14s %-10s %4lld rows  %7.1f ms %7.1f ms  %5.2fx   %7.1f MB %7.1f MB  %5.2fx\n", name.c_str(),
-              mode == Mode::kJoint ? "joint" : "sequential", static_cast<long long>(batch.size()),
+              std::string(ModeName(mode)).c_str(), static_cast<long long>(batch.size()),
               Median(shared), Median(alone), Median(ratio), static_cast<double>(shared_cost.peak) / 1e6,
               static_cast<double>(alone_cost.peak) / 1e6,
               static_cast<double>(alone_cost.peak) / static_cast<double>(shared_cost.peak));

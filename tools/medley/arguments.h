@@ -25,6 +25,14 @@ inline bool ParseArguments(CLI::App& app, int argc, char** argv) {
   }
 }
 
+// Stands for the override budget=VALUE.
+inline CLI::Option* AddBudget(CLI::App& app, std::string& budget) {
+  return app.add_option(
+      "--budget", budget,
+      "memory that may be used on the device: 6GiB, 50% of what it has, or free: all that is "
+      "free (the default)");
+}
+
 // Makes the paths absolute. Repeated rather than a list: a list would swallow the arguments behind it.
 inline CLI::Option* AddPluginPath(CLI::App& app, std::vector<std::filesystem::path>& paths) {
   const auto absolute = [](const std::string& path) {

@@ -60,7 +60,8 @@ int RunGenerate(int argc, char** argv) {
   const auto run = OpenTrainedRun(directory, console);
   const Picture picture = ReadInput(image, ReadImageGeometry(run->config.model).size);
   options.decode_image = !out.empty();
-  const Generated generated = run->model->Generate(Inputs(*run, picture, prompt), options);
+  ForwardContext plain;
+  const Generated generated = run->model->Generate(Inputs(*run, picture, prompt), options, plain);
   std::cout << run->tokenizer->Decode(generated.tokens.at(0)) << '\n';
   if (out.empty()) return 0;
   WritePng(PicturesOf(generated.image, 1).at(0), out);

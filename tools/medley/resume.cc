@@ -7,6 +7,7 @@
 #include <medley/train/checkpoint.h>
 #include <medley/train/run.h>
 #include <medley/train/run_directory.h>
+#include <medley/train/run_planner.h>
 #include <medley/train/trainer.h>
 
 #include "tools/medley/arguments.h"
@@ -44,14 +45,17 @@ int RunResume(int argc, char** argv) {
   std::int64_t steps = 0;
   app.add_option("DIR", path, "the run's directory")->required();
   app.add_option("--steps", steps, "steps in all, instead of the config's")->check(CLI::PositiveNumber);
+  std::string budget;
+  AddBudget(app, budget);
   if (!ParseArguments(app, argc, argv)) return 0;
 
   const RunDirectory directory = RunDirectory::Open(path);
   Console console(stdout, directory.path() / "log.txt");
   if (!directory.took_over().empty()) console.Say("took over the stale lock of " + directory.took_over());
   const std::filesystem::path config = NewestConfig(directory.path());
-  const auto overrides =
-      steps > 0 ? std::vector<std::string>{"steps=" + std::to_string(steps)} : std::vector<std::string>();
+  std::vector<std::string> overrides;
+  if (!budget.empty()) overrides.push_back("budget=" + budget);
+  if (steps > 0) overrides.push_back("steps=" + std::to_string(steps));
   RunInputs inputs = CheckInputs(config, overrides);
   const auto found = FindCheckpoint(directory.path(), OnDamage::kSetAside, console);
   if (found && found->facts.step >= inputs.checked.run.steps) {
@@ -62,9 +66,18 @@ int RunResume(int argc, char** argv) {
   const RunConfig before = ReadRunConfig(config);
   const auto run = BuildRun(std::move(inputs), Purpose::kTrain);
   SayWhatChanged(console, before, *run, ReadRunRecord(directory.path()));
+  console.Say(run->budget.Words());
   if (!found) {
     const std::string taken = InitializeFrom(run->config.init_from, *run->model, console);
     if (!taken.empty()) console.Say(taken);
+  }
+  if (run->config.plan) {
+    RunPlanner planner(*run, RunPlanner::SettingOf(*run), console);
+    planner.TakeUp(directory.path());
+    planner.PlanRun();
+    planner.Apply();
+    console.Say(planner.Words());
+    planner.Save(directory.path());
   }
   Trainer trainer(*run, directory.path(), console, found);
   if (found) SayWhatWasRestored(console, *run, *found);

@@ -1,11 +1,13 @@
 #include <CLI/CLI.hpp>
 #include <cstdio>
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include <medley/train/run.h>
 #include <medley/train/run_directory.h>
+#include <medley/train/run_planner.h>
 #include <medley/train/trainer.h>
 
 #include "tools/medley/arguments.h"
@@ -16,14 +18,18 @@ namespace medley {
 int RunTrain(int argc, char** argv) {
   CLI::App app("Trains a model as a run config says. The run's directory then holds everything of it.",
                "medley train");
-  std::string config, out;
+  std::string config, out, budget, profile;
   std::vector<std::string> overrides;
   std::vector<std::filesystem::path> plugin_path;
   app.add_option("CONFIG", config, "the run config")->required();
   app.add_option("KEY=VALUE", overrides, "values that replace the config's, such as steps=100");
   app.add_option("--out", out, "the run's directory (default: runs/<config>-<time>)");
+  AddBudget(app, budget);
+  app.add_option("--profile", profile,
+                 "profile.json of medley plan or of another run: what it holds is not measured again");
   AddPluginPath(app, plugin_path);
   if (!ParseArguments(app, argc, argv)) return 0;
+  if (!budget.empty()) overrides.push_back("budget=" + budget);
 
   const std::filesystem::path path = out.empty() ? DefaultRunPath(config) : std::filesystem::path(out);
   RunInputs inputs = CheckInputs(config, overrides, plugin_path);
@@ -31,10 +37,22 @@ int RunTrain(int argc, char** argv) {
   const auto run = BuildRun(std::move(inputs), Purpose::kTrain);
   Console early(stdout);  // nothing is left behind where a mistake shows only now
   const std::string taken = InitializeFrom(run->config.init_from, *run->model, early);
+  std::optional<RunPlanner> planner;
+  if (run->config.plan) {
+    planner.emplace(*run, RunPlanner::SettingOf(*run), early);
+    if (!profile.empty()) planner->UseProfile(profile);
+    planner->PlanRun();
+    planner->Apply();
+  }
   const RunDirectory directory = RunDirectory::Create(path);
   Console console(stdout, directory.path() / "log.txt");
   console.Say("the run lies in " + directory.path().string());
+  console.Say(run->budget.Words());
   if (!taken.empty()) console.Say(taken);
+  if (planner) {
+    console.Say(planner->Words());
+    planner->Save(directory.path());
+  }
   directory.WriteRecord(RunRecord(*run));
   directory.WriteConfig(ToJson(run->config));
   Trainer trainer(*run, directory.path(), console);

@@ -10,6 +10,7 @@
 #include <medley/base/suggest.h>
 #include <medley/config/field.h>
 #include <medley/config/validate.h>
+#include <medley/memory/gpu.h>
 #include <medley/model/agent/agent_config.h>
 
 #include "tools/medley/arguments.h"
@@ -79,12 +80,13 @@ int RunValidate(int argc, char** argv) {
   PluginSearch search;
   AddPluginPath(app, search.paths)->check(CLI::ExistingPath);
   app.add_option("--schema", schema, "print the JSON Schema of a kind of file instead")
-      ->check(CLI::IsMember({"run", "weights", "model"}));
+      ->check(CLI::IsMember({"run", "weights", "model", "gpu"}));
   if (!ParseArguments(app, argc, argv)) return 0;
 
   if (!schema.empty()) {
     const auto json = schema == "run"       ? RunConfigSchema()
                       : schema == "weights" ? MixtureSchema()
+                      : schema == "gpu"     ? GpuSchema()
                                             : AgentConfigSchema();
     std::cout << json.dump(2) << '\n';
     return 0;

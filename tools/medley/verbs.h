@@ -6,6 +6,7 @@ namespace medley {
 // medley::Error. What it prints on stdout is its result; everything else goes to stderr.
 
 // Compiled into the command, without libtorch.
+int RunReport(int argc, char** argv);
 int RunTasks(int argc, char** argv);
 int RunValidate(int argc, char** argv);
 int RunVersion(int argc, char** argv);
@@ -13,8 +14,10 @@ int RunVersion(int argc, char** argv);
 // Compiled into lib/medley/medley_verbs.so, which the command opens when one of them is asked for.
 int RunTrain(int argc, char** argv);
 int RunResume(int argc, char** argv);
+int RunEstimate(int argc, char** argv);
 int RunEval(int argc, char** argv);
 int RunGenerate(int argc, char** argv);
+int RunPlan(int argc, char** argv);
 int RunSample(int argc, char** argv);
 int RunTokenizer(int argc, char** argv);
 

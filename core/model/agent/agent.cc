@@ -11,8 +11,6 @@
 namespace medley {
 namespace {
 
-constexpr std::int64_t kLongestText = 4096;  // positions that the RoPE tables have beyond the images
-
 void Require(bool good, const std::string& message) {
   if (!good) throw InputError("model: " + message);
 }
@@ -51,7 +49,7 @@ std::vector<at::Tensor> Labels(const Tokenizer& tokenizer) {
 std::int64_t Positions(const std::vector<at::Tensor>& labels, const at::Tensor& closing,
                        const AgentConfig& config) {
   const std::int64_t grid = config.image.size / config.image.patch;
-  std::int64_t count = kLongestText;
+  std::int64_t count = Agent::kLongestText;
   for (const at::Tensor& label : labels) count += label.numel() + grid * grid + closing.numel();
   return count;
 }
@@ -108,6 +106,20 @@ at::Tensor Agent::Prefix(const std::vector<at::Tensor>& encodings) const {
   return at::cat(parts, 1);
 }
 
+std::vector<at::Tensor> Agent::Encodings(const AgentInputs& in, ForwardContext& context) const {
+  std::vector<at::Tensor> encodings;
+  for (const ModelInput* image : in.images) encodings.push_back(Encode(*image, context));
+  return encodings;
+}
+
+TextInput Agent::Seen(const std::vector<at::Tensor>& encodings, std::int64_t width,
+                      const at::TensorOptions& options) const {
+  TextInput text{.prefix = Prefix(encodings), .mask = {}, .selected = {}};
+  text.mask =
+      Language::Mask(text.prefix.defined() ? text.prefix.size(1) : 0, width, options.requires_grad(false));
+  return text;
+}
+
 ModelOutputs Agent::Forward(const ModelInputs& inputs, const WantedOutputs& wanted,
                             ForwardContext& context) const {
   const AgentInputs in = AgentInputs::Read(inputs, wanted, config_, vocabulary_);
@@ -116,18 +128,21 @@ ModelOutputs Agent::Forward(const ModelInputs& inputs, const WantedOutputs& want
                 std::to_string(kLongestText));
   }
   ModelOutputs outputs;
+  if (in.wants_logits || in.wants_image) {
+    outputs = ForwardEncoded(in, Encodings(in, context), context);
+  }
   if (in.targets.defined()) outputs["targets"] = in.targets;
-  if (!in.wants_logits && !in.wants_image) return outputs;
+  return outputs;
+}
 
-  std::vector<at::Tensor> encodings;
-  for (const ModelInput* image : in.images) encodings.push_back(Encode(*image, context));
+ModelOutputs Agent::ForwardEncoded(const AgentInputs& in, const std::vector<at::Tensor>& encodings,
+                                   ForwardContext& context) const {
   const at::Tensor x = language_.Embed(in.tokens);
-  const at::TensorOptions options = x.options().requires_grad(false);
-  TextInput text{.prefix = Prefix(encodings), .mask = {}, .selected = {}};
-  text.mask = Language::Mask(text.prefix.defined() ? text.prefix.size(1) : 0, in.width(), options);
+  TextInput text = Seen(encodings, in.width(), x.options());
   if (!in.wants_image) text.selected = in.selected;
   const at::Tensor hidden = language_.Hidden(x, text, context);
 
+  ModelOutputs outputs;
   if (in.wants_logits) {
     const bool all = !text.selected.defined();
     outputs["logits"] = language_.Logits(all ? hidden.flatten(0, 1).index_select(0, in.selected) : hidden);
@@ -135,7 +150,7 @@ ModelOutputs Agent::Forward(const ModelInputs& inputs, const WantedOutputs& want
   if (in.wants_image) {
     const at::Tensor position = at::arange(in.width(), in.tokens.options());
     const at::Tensor hides = position.unsqueeze(0).ge(in.context_lengths.unsqueeze(1));  // [rows, width]
-    const at::Tensor mask = at::zeros(hides.sizes(), options)
+    const at::Tensor mask = at::zeros(hides.sizes(), x.options().requires_grad(false))
                                 .masked_fill_(hides, -std::numeric_limits<double>::infinity())
                                 .view({in.rows(), 1, 1, in.width()});
     outputs["image"] = decoder_(encodings.back(), hidden, mask, context);

@@ -30,23 +30,34 @@ class Agent : public Model {
 
   ModelOutputs Forward(const ModelInputs& inputs, const WantedOutputs& wanted,
                        ForwardContext& context) const override;
-  // Images are encoded once; every new token runs the whole text again. A picture is decoded from the prompt
-  // and the reply with its eos.
-  Generated Generate(const ModelInputs& prompt, const GenerateOptions& options) const override;
+  // Images are encoded once, and keys and values of the text are kept while it grows. A picture is decoded
+  // from the prompt and the reply with its eos.
+  Generated Generate(const ModelInputs& prompt, const GenerateOptions& options,
+                     ForwardContext& context) const override;
 
   const std::vector<Parameter>& parameters() const override { return parameters_.list(); }
   std::vector<std::string_view> input_names() const override;
   std::vector<std::string_view> output_names() const override;
-  std::int64_t Footprint(const ForwardShape& shape) const override;
+  std::vector<ForwardPart> Footprint(const ForwardShape& shape) const override;
+  std::int64_t TableBytes() const override;
   void To(at::Device device, at::ScalarType dtype) override;
 
   // Positions that images take in front of the text.
   std::int64_t PrefixLength(std::int64_t images) const;
+  // Columns that a text may have.
+  static constexpr std::int64_t kLongestText = 4096;
 
  private:
+  void PutBytes(std::vector<ForwardPart>& parts) const;
   // Labels, markers and image vectors in order: [rows, prefix length, hidden], undefined without images.
   at::Tensor Prefix(const std::vector<at::Tensor>& encodings) const;
   at::Tensor Encode(const ModelInput& image, ForwardContext& context) const;
+  std::vector<at::Tensor> Encodings(const AgentInputs& in, ForwardContext& context) const;
+  ModelOutputs ForwardEncoded(const AgentInputs& in, const std::vector<at::Tensor>& encodings,
+                              ForwardContext& context) const;
+  // What a text of `width` columns sees besides itself.
+  TextInput Seen(const std::vector<at::Tensor>& encodings, std::int64_t width,
+                 const at::TensorOptions& options) const;
 
   AgentConfig config_;
   std::int64_t vocabulary_, pad_, eos_;

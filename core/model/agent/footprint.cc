@@ -1,60 +1,239 @@
 #include <medley/model/agent/agent.h>
 
 #include <algorithm>
+#include <string>
+#include <utility>
 
 namespace medley {
+namespace {
 
-// Elements, in the parameters' type, of what the operators keep for their backward. "Norm" below is what a
-// RmsNorm keeps of its own (the product before the weight, and a scale); its input and output belong to their
-// neighbours.
-std::int64_t Agent::Footprint(const ForwardShape& shape) const {
-  const AgentConfig::Language& language = config_.language;
-  const std::int64_t hidden = language.hidden, heads = language.heads, kv_heads = language.kv_heads,
-                     queries = heads * language.head_dim, keys = kv_heads * language.head_dim;
-  const std::int64_t grid = config_.image.size / config_.image.patch, patches = grid * grid;
-  const std::int64_t pixels = 3 * config_.image.size * config_.image.size;
-  const std::int64_t prefix = PrefixLength(shape.images), width = shape.text_width;
-  const std::int64_t norm = hidden + 1;
+// Elements, in the parameters' type, of one row (or of all rows, where it is said) of one forward. "Norm"
+// below is what an RmsNorm keeps of its own, the product before the weight and a scale; its input and output
+// belong to their neighbours. What is kept was counted tensor by tensor; what is alive beside it is the
+// widest place of each part, found with the counting allocator.
+class Elements {
+ public:
+  Elements(const AgentConfig& config, std::int64_t vocabulary, std::int64_t prefix, const ForwardShape& shape)
+      : language_(config.language),
+        hidden_(language_.hidden),
+        queries_(language_.heads * language_.head_dim),
+        keys_(language_.kv_heads * language_.head_dim),
+        grid_(config.image.size / config.image.patch),
+        patches_(grid_ * grid_),
+        pixels_(3 * config.image.size * config.image.size),
+        prefix_(prefix),
+        vocabulary_(vocabulary),
+        shape_(shape) {}
 
-  // A text position: input, norm, its output; queries, their norm, turned; attention out, its log-sum,
-  // and joined (a copy).
-  const std::int64_t attend = 2 * hidden + norm + 5 * queries + 2 * heads;
-  // Prefix and text as one: joined (a copy where there is a prefix); keys like queries; values. Of the prefix
-  // a norm.
-  const std::int64_t seen =
-      (prefix + width) * ((prefix > 0 ? hidden : 0) + 4 * keys + kv_heads) + prefix * norm;
-  // After the attention: sum, norm, its output; gate, silu, up, product.
-  const std::int64_t mlp = 2 * hidden + norm + 4 * language.ffn;
-  // Input, 3 projections, attention out and its log-sum, sum, output; hidden (ReLU in place), sum; 2
-  // LayerNorms.
-  const auto vision_layer = [&](const AgentConfig::Stack& stack) {
-    return patches * (8 * hidden + stack.ffn + stack.heads + 4);
-  };
-  // Queries, attention out and its log-sum, sum, output, a LayerNorm; keys and values of the text.
-  const std::int64_t cross = patches * (4 * hidden + config_.decoder.heads + 2) + width * 2 * hidden;
-  // The cut patches; sum, norm; last output, norm; encoding.
-  const std::int64_t encoder = pixels + patches * (3 * hidden + 4);
-  // Last output, norm, its output; the picture; the mask.
-  const std::int64_t decoder = patches * (2 * hidden + 2) + pixels + width;
+  // The cut patches; what they are with their positions.
+  ForwardPart Cut() const {
+    return {.kept = pixels_ + patches_ * hidden_,
+            .forward = pixels_ + patches_ * hidden_,
+            .backward = patches_ * 2 * hidden_};
+  }
+  ForwardPart PatchNorm() const {
+    return {.kept = patches_ * (hidden_ + 2), .backward = patches_ * 2 * hidden_};
+  }
 
+  // The last layer's output, norm, its output.
+  ForwardPart StackOut() const {
+    return {.kept = patches_ * (2 * hidden_ + 2), .backward = patches_ * 2 * hidden_};
+  }
+
+  // A layer's first part: input, norm, 3 projections, attention out and its log-sum, sum.
+  ForwardPart SelfAttention(const AgentConfig::Stack& stack) const {
+    return {.kept = patches_ * (6 * hidden_ + stack.heads + 2),
+            .forward = patches_ * hidden_,
+            .backward = patches_ * 5 * hidden_,
+            .layer_input = patches_ * hidden_};
+  }
+  // Norm, queries, attention out and its log-sum, sum; keys and values of the text.
+  ForwardPart CrossAttention(const AgentConfig::Stack& stack) const {
+    return {.kept = patches_ * (4 * hidden_ + stack.heads + 2) + shape_.text_width * 2 * hidden_,
+            .forward = patches_ * hidden_,
+            .backward = patches_ * 3 * hidden_ + shape_.text_width * 5 * hidden_};
+  }
+  // Norm, hidden (ReLU in place), sum.
+  ForwardPart FeedForward(const AgentConfig::Stack& stack) const {
+    return {.kept = patches_ * (2 * hidden_ + stack.ffn + 2),
+            .forward = patches_ * hidden_,
+            .backward = patches_ * (2 * stack.ffn + hidden_)};
+  }
+
+  // The images and labels in front of the text, and the text.
+  ForwardPart Embedded() const {
+    return {.kept = (prefix_ + shape_.text_width) * hidden_,
+            .forward = 0,
+            .backward = (2 * prefix_ + shape_.text_width) * hidden_,
+            .prefix = prefix_ * hidden_};
+  }
+
+  // Of all rows. Prefix and text are projected as one.
+  ForwardPart TextAttention(bool selects) const {
+    const std::int64_t rows = shape_.rows, width = shape_.text_width, seen = prefix_ + width;
+    const std::int64_t norm = hidden_ + 1;
+    // Of a position: input, norm, its output; queries, their norm, turned; attention out, its log-sum, and
+    // joined (a copy) where no position is left out.
+    const std::int64_t own = 2 * hidden_ + norm + (selects ? 4 : 5) * queries_ + 2 * language_.heads;
+    // Joined with the prefix (a copy where there is one); keys like queries; values.
+    const std::int64_t of_seen = (prefix_ > 0 ? hidden_ : 0) + KeysAndValues();
+    const std::int64_t prefix = rows * prefix_ * (of_seen + norm);
+    return {
+        .kept = prefix + rows * (width * (own + of_seen) + Scores()),
+        .forward = rows * seen * 3 * keys_,
+        .backward = rows * (seen * 4 * keys_ + prefix_ * hidden_ + width * 2 * hidden_ + SpreadGradients()),
+        .prefix = prefix,
+        .layer_input = rows * width * hidden_};
+  }
+  // Of all rows. Where it `selects`, of the supervised positions alone, which are copied. Sum, norm, its
+  // output; gate, silu, up, product.
+  ForwardPart TextFeedForward(bool selects) const {
+    const std::int64_t fed = selects ? shape_.supervised : shape_.rows * shape_.text_width;
+    return {.kept = fed * (3 * hidden_ + 1 + 4 * language_.ffn + (selects ? queries_ : 0)),
+            .forward = fed * hidden_,
+            .backward = fed * (2 * language_.ffn + 2 * hidden_)};
+  }
+
+  // Of all rows. Last output, norm, its output.
+  ForwardPart TextOut(bool selects) const {
+    const std::int64_t positions = selects ? shape_.supervised : shape_.rows * shape_.text_width;
+    return {.kept = positions * (3 * hidden_ + 1), .backward = positions * 2 * hidden_};
+  }
+  // Of all rows. And indices.
+  ForwardPart Logits(bool selects) const {
+    const std::int64_t logits = shape_.supervised * (vocabulary_ + 4 + (selects ? 0 : hidden_));
+    return {.kept = logits, .backward = shape_.supervised * 2 * hidden_, .logits = logits};
+  }
+
+  // The picture; the mask.
+  ForwardPart Picture() const {
+    return {.kept = pixels_ + shape_.text_width, .forward = 2 * pixels_, .backward = pixels_};
+  }
+
+  std::int64_t Mask() const { return shape_.text_width * (prefix_ + shape_.text_width); }
+  std::int64_t encoding() const { return patches_ * hidden_; }
+  std::int64_t pixels() const { return pixels_; }
+
+ private:
+  bool HasScores() const { return shape_.on_gpu && language_.kv_heads != language_.heads; }
+  // No fused kernel of CUDA's takes fewer key heads than query heads in fp32: keys and values are then spread
+  // over the query heads, and the scores are kept.
+  std::int64_t Scores() const {
+    return HasScores() ? language_.heads * shape_.text_width * (prefix_ + shape_.text_width) : 0;
+  }
+  std::int64_t SpreadGradients() const {
+    return HasScores() ? 2 * Scores() + 2 * queries_ * (prefix_ + shape_.text_width) : 0;
+  }
+  std::int64_t KeysAndValues() const {
+    return HasScores() ? 2 * keys_ + 2 * queries_ + language_.kv_heads : 4 * keys_ + language_.kv_heads;
+  }
+
+  const AgentConfig::Language& language_;
+  std::int64_t hidden_, queries_, keys_, grid_, patches_, pixels_, prefix_, vocabulary_;
+  const ForwardShape& shape_;
+};
+
+// Of one row: made of all.
+ForwardPart OfRows(ForwardPart part, std::int64_t rows) {
+  for (std::int64_t* bytes :
+       {&part.kept, &part.forward, &part.backward, &part.prefix, &part.logits, &part.layer_input})
+    *bytes *= rows;
+  return part;
+}
+
+// A part's parameters begin with its name. The published names of a text layer's norms do not.
+bool Names(const std::string& part, const std::string& parameter) {
+  if (parameter.starts_with(part)) return true;
+  for (const auto& [end, norm] :
+       {std::pair{"self_attn.", "input_layernorm."}, std::pair{"mlp.", "post_attention_layernorm."}}) {
+    if (part.ends_with(end))
+      return parameter.starts_with(part.substr(0, part.size() - std::string(end).size()) + norm);
+  }
+  return false;
+}
+
+// Without a graph a part leaves its output and nothing else.
+ForwardPart WithoutGraph(ForwardPart part, std::int64_t output) {
+  part.forward += std::max<std::int64_t>(part.kept - output, 0);
+  part.kept = output;
+  part.prefix = std::min(part.prefix, output);
+  part.backward = part.layer_input = 0;
+  return part;
+}
+
+}  // namespace
+
+std::vector<ForwardPart> Agent::Footprint(const ForwardShape& shape) const {
+  const Elements elements(config_, vocabulary_, PrefixLength(shape.images), shape);
   // Where only logits are wanted, the last layer goes on with the supervised positions alone.
   const bool selects = !shape.decodes_image;
-  const std::int64_t ends = 2 * hidden + norm;  // last output, norm, its output
-  std::int64_t row = prefix * hidden, items = shape.supervised * (vocabulary_ + 4);  // and indices
-  items += shape.supervised * (selects ? queries + mlp + ends : hidden);
-  if (shape.with_graph) {
-    row += language.layers * (width * (attend + mlp) + seen) +
-           (selects ? -width * (queries + mlp) : width * ends);
-    row += shape.images * (encoder + config_.encoder.layers * vision_layer(config_.encoder));
-    if (shape.decodes_image)
-      row += decoder + config_.decoder.layers * (vision_layer(config_.decoder) + cross);
-  } else {  // what is alive at the widest place
-    row += std::max({width * (attend + mlp) + seen, vision_layer(config_.encoder) + encoder,
-                     shape.decodes_image ? vision_layer(config_.decoder) + cross + decoder : 0});
+  std::vector<ForwardPart> parts;
+  // `output`: elements that are left without a graph.
+  const auto add = [&](ForwardPart part, const std::string& parameters, std::int64_t output, int image = -1,
+                       int layer = -1) {
+    if (!shape.with_graph) part = WithoutGraph(std::move(part), output);
+    part.image = image;
+    part.layer = layer;
+    part.parameters = parameters;
+    parts.push_back(std::move(part));
+  };
+  const auto add_stack = [&](const std::string& name, const AgentConfig::Stack& stack, bool cross,
+                             int image) {
+    for (int i = 0; i < stack.layers; ++i) {
+      const std::string layer = name + ".layers." + std::to_string(i) + ".";
+      add(OfRows(elements.SelfAttention(stack), shape.rows), layer + "self_", 0, image, i);
+      if (cross) add(OfRows(elements.CrossAttention(stack), shape.rows), layer + "cross_", 0, image, i);
+      add(OfRows(elements.FeedForward(stack), shape.rows), layer + "ffn", 0, image, i);
+    }
+  };
+
+  for (int image = 0; image < shape.images; ++image) {
+    add(OfRows(elements.Cut(), shape.rows), "img_enc.patch.", 0, image);
+    add(OfRows(elements.PatchNorm(), shape.rows), "img_enc.norm_in.", 0, image);
+    add_stack("img_enc", config_.encoder, false, image);
+    add(OfRows(elements.PatchNorm(), shape.rows), "img_enc.norm_out.", shape.rows * elements.encoding(),
+        image);
   }
-  const std::int64_t mask = width * (prefix + width);
-  const std::int64_t bytes = static_cast<std::int64_t>(parameters_.list().front().tensor.element_size());
-  return (shape.rows * row + items + mask) * bytes;
+  const std::string root = "qwen_model.model.";
+  ForwardPart embedded = OfRows(elements.Embedded(), shape.rows);
+  embedded.kept += elements.Mask();
+  // The words of the text and those around the images each have a gradient of the whole table, added up.
+  if (shape.images > 0 && shape.supervised == 0) embedded.backward += vocabulary_ * config_.language.hidden;
+  add(embedded, root + "embed_tokens.", embedded.kept);
+  for (int i = 0; i < config_.language.layers; ++i) {
+    const bool selects_here = selects && i + 1 == config_.language.layers;
+    const std::string layer = root + "layers." + std::to_string(i) + ".";
+    add(elements.TextAttention(selects_here), layer + "self_attn.", 0, -1, i);
+    add(elements.TextFeedForward(selects_here), layer + "mlp.", 0, -1, i);
+  }
+  add(elements.TextOut(selects), root + "norm.", 0);
+  if (shape.supervised > 0) {
+    add(elements.Logits(selects), config_.language.tied ? root + "embed_tokens." : "qwen_model.lm_head.",
+        shape.supervised * (vocabulary_ + 4));
+  }
+  if (shape.decodes_image) {
+    add_stack("img_dec", config_.decoder, true, -1);
+    add(OfRows(elements.StackOut(), shape.rows), "img_dec.norm_out.", 0);
+    add(OfRows(elements.Picture(), shape.rows), "img_dec.patch.", shape.rows * elements.pixels());
+  }
+  PutBytes(parts);
+  return parts;
 }
+
+// Elements become bytes; and the gradients of the parameters that each part names.
+void Agent::PutBytes(std::vector<ForwardPart>& parts) const {
+  const auto size = static_cast<std::int64_t>(parameters_.list().front().tensor.element_size());
+  for (ForwardPart& part : parts) {
+    part = OfRows(std::move(part), size);
+    for (const Parameter& parameter : parameters_.list()) {
+      if (!parameter.tensor.requires_grad() || !Names(part.parameters, parameter.name)) continue;
+      const auto bytes = static_cast<std::int64_t>(parameter.tensor.nbytes());
+      part.gradients += bytes;
+      part.largest_gradient = std::max(part.largest_gradient, bytes);
+    }
+  }
+}
+
+std::int64_t Agent::TableBytes() const { return language_.TableBytes() + encoder_.TableBytes(); }
 
 }  // namespace medley

@@ -2,7 +2,8 @@
 #include <ATen/core/grad_mode.h>
 
 #include <algorithm>
-#include <map>
+#include <string_view>
+#include <utility>
 
 #include <medley/base/error.h>
 #include <medley/base/random.h>
@@ -10,19 +11,6 @@
 
 namespace medley {
 namespace {
-
-// Keeps every encoding for as long as the generation lasts.
-class CachingContext : public ForwardContext {
- public:
-  at::Tensor Shared(const std::string& key, const Fn& fn) override {
-    at::Tensor& value = cache_[key];
-    if (!value.defined()) value = fn();
-    return value;
-  }
-
- private:
-  std::map<std::string, at::Tensor> cache_;
-};
 
 // A token for each row from its logits [rows, vocabulary], on the CPU.
 std::vector<std::int64_t> Choose(const at::Tensor& logits, const GenerateOptions& options,
@@ -45,72 +33,115 @@ std::vector<std::int64_t> Choose(const at::Tensor& logits, const GenerateOptions
 }
 
 // The rows' texts while they grow, on the CPU.
-struct Texts {
-  at::Tensor tokens;   // [rows, width + new tokens]
-  at::Tensor lengths;  // [rows]
-  std::vector<bool> done;
+class Texts {
+ public:
+  // `prompt` [rows, width]; `most` tokens may follow.
+  Texts(const at::Tensor& prompt, const at::Tensor& lengths, std::int64_t most, std::int64_t pad)
+      : tokens_(at::full({prompt.size(0), prompt.size(1) + most}, pad, at::kLong)),
+        lengths_(lengths.to(at::kCPU).clone()),
+        done_(static_cast<std::size_t>(prompt.size(0))) {
+    tokens_.narrow(1, 0, prompt.size(1)).copy_(prompt);
+  }
 
   // Adds a token to each row that is not done.
   void Append(const std::vector<std::int64_t>& chosen, std::int64_t eos,
               std::vector<std::vector<std::int64_t>>& out) {
-    std::int64_t* text = tokens.mutable_data_ptr<std::int64_t>();
-    std::int64_t* length = lengths.mutable_data_ptr<std::int64_t>();
+    std::int64_t* text = tokens_.mutable_data_ptr<std::int64_t>();
+    std::int64_t* length = lengths_.mutable_data_ptr<std::int64_t>();
     for (std::size_t row = 0; row < chosen.size(); ++row) {
-      if (done[row]) continue;
-      text[static_cast<std::int64_t>(row) * tokens.size(1) + length[row]++] = chosen[row];
-      done[row] = chosen[row] == eos;
-      if (!done[row]) out[row].push_back(chosen[row]);
+      if (done_[row]) continue;
+      text[static_cast<std::int64_t>(row) * tokens_.size(1) + length[row]++] = chosen[row];
+      done_[row] = chosen[row] == eos;
+      if (!done_[row]) out[row].push_back(chosen[row]);
     }
   }
+
+  bool AllDone() const {
+    return std::all_of(done_.begin(), done_.end(), [](bool done) { return done; });
+  }
+  const at::Tensor& tokens() const { return tokens_; }    // [rows, width + most]
+  const at::Tensor& lengths() const { return lengths_; }  // [rows]
+  std::int64_t longest() const { return lengths_.max().item<std::int64_t>(); }
+
+ private:
+  at::Tensor tokens_, lengths_;
+  std::vector<bool> done_;
 };
+
+// The hidden state of each row's last token: of the whole texts at first, then token by token.
+class LastStates {
+ public:
+  // `seen`: what the prompts see, as wide as the longest of them; `room`: positions of the longest text.
+  LastStates(const Language& language, TextInput seen, std::int64_t room)
+      : language_(language),
+        seen_(std::move(seen)),
+        prefix_(seen_.prefix.defined() ? seen_.prefix.size(1) : 0) {
+    cache_.positions = prefix_ + room;
+  }
+
+  // [rows, hidden]. Rows that are done repeat their last token, and with it the same keys and values.
+  at::Tensor operator()(const Texts& texts) {
+    const at::Device device = seen_.mask.device();
+    const std::int64_t width = texts.longest();
+    const at::Tensor last = texts.lengths() - 1;
+    if (!cache_.keys.empty()) {
+      const at::Tensor tokens = texts.tokens().gather(1, last.unsqueeze(1)).squeeze(1);
+      return language_.Continue(language_.Embed(tokens.to(device)), (last + prefix_).to(device),
+                                prefix_ + width, cache_);
+    }
+    seen_.selected = (at::arange(last.numel(), at::kLong) * width + last).to(device);
+    seen_.cache = &cache_;
+    ForwardContext plain;
+    return language_.Hidden(language_.Embed(texts.tokens().narrow(1, 0, width).to(device)), seen_, plain);
+  }
+
+ private:
+  const Language& language_;
+  TextInput seen_;
+  std::int64_t prefix_;
+  TextCache cache_;
+};
+
+const at::Tensor* Find(const ModelInputs& inputs, std::string_view name) {
+  const auto found =
+      std::find_if(inputs.begin(), inputs.end(), [&](const ModelInput& input) { return input.name == name; });
+  return found == inputs.end() ? nullptr : &found->tensor;
+}
 
 }  // namespace
 
-Generated Agent::Generate(const ModelInputs& prompt, const GenerateOptions& options) const {
-  at::NoGradGuard no_grad;
+Generated Agent::Generate(const ModelInputs& prompt, const GenerateOptions& options,
+                          ForwardContext& context) const {
+  const at::NoGradGuard no_grad;
   const AgentInputs in = AgentInputs::Read(prompt, {}, config_, vocabulary_);
   if (options.decode_image && in.images.empty()) {
     throw Error("the agent cannot decode a picture without an image; the prompt has none");
   }
-  const at::Device device = parameters_.list().front().tensor.device();
-  const auto given = [&](std::string_view name) {
-    return std::find_if(prompt.begin(), prompt.end(),
-                        [&](const ModelInput& input) { return input.name == name; });
-  };
-  const std::int64_t rows = in.rows(), width = given("tokens")->tensor.size(1), most = options.max_new_tokens;
-  Texts texts{.tokens = at::full({rows, width + most}, pad_, at::kLong),
-              .lengths = in.lengths.to(at::kCPU).clone(),
-              .done = std::vector<bool>(static_cast<std::size_t>(rows))};
-  texts.tokens.narrow(1, 0, width).copy_(given("tokens")->tensor);
-
-  ModelInputs images;
-  for (const ModelInput* image : in.images) {
-    images.push_back({"images", image->tensor, "image " + std::to_string(images.size())});
+  const at::Tensor& tokens = *Find(prompt, "tokens");
+  if (tokens.size(1) + options.max_new_tokens > kLongestText) {
+    throw Error("the prompt has " + std::to_string(tokens.size(1)) + " columns and " +
+                std::to_string(options.max_new_tokens) + " new tokens may follow, a text has at most " +
+                std::to_string(kLongestText) + " together; shorten one of them");
   }
-  CachingContext context;
-  const auto run = [&](std::string_view wanted, std::vector<ModelInput> extra) {
-    ModelInputs inputs = images;
-    inputs.push_back({"tokens", texts.tokens.to(device), ""});
-    inputs.push_back({"lengths", texts.lengths.to(device), ""});
-    for (ModelInput& input : extra) inputs.push_back(std::move(input));
-    return Forward(inputs, {wanted}, context).at(std::string(wanted));
-  };
-
-  Generated generated{.tokens = std::vector<std::vector<std::int64_t>>(static_cast<std::size_t>(rows)),
+  const std::vector<at::Tensor> encodings = Encodings(in, context);
+  const at::TensorOptions like = parameters_.list().front().tensor.options();
+  Texts texts(tokens, in.lengths, options.max_new_tokens, pad_);
+  LastStates states(language_, Seen(encodings, texts.longest(), like), texts.tokens().size(1));
+  Generated generated{.tokens = std::vector<std::vector<std::int64_t>>(static_cast<std::size_t>(in.rows())),
                       .image = {}};
-  for (std::int64_t step = 0; step < most; ++step) {
-    if (std::all_of(texts.done.begin(), texts.done.end(), [](bool done) { return done; })) break;
-    // The token behind the last one; rows that are done repeat a position that exists.
-    const at::Tensor next = at::clamp_max(texts.lengths, width + most - 1);
-    const at::Tensor items = at::arange(rows, at::kLong) * (width + most) + next;
-    texts.Append(Choose(run("logits", {{"supervised", items.to(device), ""}}), options, step), eos_,
-                 generated.tokens);
+  for (std::int64_t step = 0; step < options.max_new_tokens && !texts.AllDone(); ++step) {
+    texts.Append(Choose(language_.Logits(states(texts)), options, step), eos_, generated.tokens);
   }
-  if (options.decode_image) {
-    std::vector<ModelInput> extra;
-    if (given("context_lengths") != prompt.end()) extra.push_back(*given("context_lengths"));
-    generated.image = run("image", std::move(extra));
-  }
+  if (!options.decode_image) return generated;
+
+  ModelInputs whole;
+  for (const ModelInput* image : in.images) whole.push_back(*image);
+  whole.push_back({"tokens", texts.tokens().to(like.device()), ""});
+  whole.push_back({"lengths", texts.lengths().to(like.device()), ""});
+  if (const at::Tensor* seen = Find(prompt, "context_lengths"))
+    whole.push_back({"context_lengths", *seen, ""});
+  const AgentInputs drawn = AgentInputs::Read(whole, {"image"}, config_, vocabulary_);
+  generated.image = ForwardEncoded(drawn, encodings, context).at("image");
   return generated;
 }
 

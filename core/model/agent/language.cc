@@ -61,9 +61,21 @@ at::Tensor Language::Mask(std::int64_t prefix, std::int64_t length, const at::Te
       .triu_(prefix + 1);
 }
 
-at::Tensor Language::Attend(const Layer& layer, const at::Tensor& x, const TextInput& text) const {
+at::Tensor Language::Heads(const at::Tensor& x) const {
+  return x.view({x.size(0), x.size(1), config_.kv_heads, config_.head_dim}).transpose(1, 2);
+}
+
+at::Tensor Language::AttendTo(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
+                              const at::Tensor& mask) const {
+  const at::Tensor out =
+      at::scaled_dot_product_attention(q, k, v, mask, 0.0, /*is_causal=*/false, std::nullopt,
+                                       /*enable_gqa=*/config_.kv_heads != config_.heads);
+  return out.transpose(1, 2).reshape({q.size(0), q.size(2), config_.heads * config_.head_dim});
+}
+
+at::Tensor Language::Attend(std::size_t index, const at::Tensor& x, const TextInput& text) const {
+  const Layer& layer = layers_[index];
   const double epsilon = config_.rms_epsilon;
-  const std::int64_t rows = x.size(0), length = x.size(1);
   const std::int64_t prefix = text.prefix.defined() ? text.prefix.size(1) : 0;
   const at::Tensor normed = RmsNorm(x, layer.input_norm, epsilon);
   // Prefix and text follow one another in position and share norm and projections, so they are projected as
@@ -72,35 +84,81 @@ at::Tensor Language::Attend(const Layer& layer, const at::Tensor& x, const TextI
   if (prefix > 0) seen = at::cat({RmsNorm(text.prefix, layer.input_norm, epsilon), normed}, 1);
   const at::Tensor q = HeadNormRope(layer.q(normed), layer.q_norm, rope_, prefix, epsilon);
   const at::Tensor k = HeadNormRope(layer.k(seen), layer.k_norm, rope_, 0, epsilon);
-  const at::Tensor v =
-      layer.v(seen).view({rows, prefix + length, config_.kv_heads, config_.head_dim}).transpose(1, 2);
-  const at::Tensor out =
-      at::scaled_dot_product_attention(q, k, v, text.mask, 0.0, /*is_causal=*/false, std::nullopt,
-                                       /*enable_gqa=*/config_.kv_heads != config_.heads);
-  return out.transpose(1, 2).reshape({rows, length, config_.heads * config_.head_dim});
+  const at::Tensor v = Heads(layer.v(seen));
+  if (text.cache != nullptr) {
+    const auto keep = [&](std::vector<at::Tensor>& slots, const at::Tensor& now) {
+      slots.push_back(
+          at::zeros({now.size(0), now.size(1), text.cache->positions, now.size(3)}, now.options()));
+      slots.back().narrow(2, 0, now.size(2)).copy_(now);
+    };
+    keep(text.cache->keys, k), keep(text.cache->values, v);
+  }
+  return AttendTo(q, k, v, text.mask);
 }
 
-at::Tensor Language::RunLayer(const Layer& layer, const at::Tensor& x, const TextInput& text,
-                              bool last) const {
-  at::Tensor attended = Attend(layer, x, text), residual = x;
-  if (last && text.selected.defined()) {  // nothing after the last attention mixes positions
-    attended = attended.flatten(0, 1).index_select(0, text.selected);
-    residual = x.flatten(0, 1).index_select(0, text.selected);
-  }
+Language::NextToken Language::Next(const at::Tensor& positions, std::int64_t end,
+                                   const at::TensorOptions& options) const {
+  const at::Tensor slot = at::arange(end, positions.options());
+  const at::Tensor hides = slot.unsqueeze(0).gt(positions.unsqueeze(1));  // [rows, end]
+  const auto lines = [&](const at::Tensor& table) {
+    return table.index_select(0, positions).view({-1, 1, 1, table.size(1)});
+  };
+  return {.positions = positions.view({-1, 1, 1, 1}),
+          .end = end,
+          .mask = at::zeros(hides.sizes(), options)
+                      .masked_fill_(hides, -std::numeric_limits<double>::infinity())
+                      .view({-1, 1, 1, end}),
+          .turns = {lines(rope_.cos), lines(rope_.sin)}};
+}
+
+at::Tensor Language::AttendNext(std::size_t index, const at::Tensor& x, const NextToken& next,
+                                TextCache& cache) const {
+  const Layer& layer = layers_[index];
+  const double epsilon = config_.rms_epsilon;
+  const at::Tensor normed = RmsNorm(x, layer.input_norm, epsilon);
+  const auto seen = [&](at::Tensor& slots, const at::Tensor& now) {
+    slots.scatter_(2, next.positions.expand_as(now), now);
+    return slots.narrow(2, 0, next.end);
+  };
+  const at::Tensor q = HeadNormRope(layer.q(normed), layer.q_norm, next.turns, epsilon);
+  const at::Tensor k = HeadNormRope(layer.k(normed), layer.k_norm, next.turns, epsilon);
+  return AttendTo(q, seen(cache.keys[index], k), seen(cache.values[index], Heads(layer.v(normed))),
+                  next.mask);
+}
+
+at::Tensor Language::FeedForward(const Layer& layer, const at::Tensor& attended,
+                                 const at::Tensor& residual) const {
   const at::Tensor y = residual + layer.o(attended);
   const at::Tensor normed = RmsNorm(y, layer.post_norm, config_.rms_epsilon);
   return y + layer.down(SwiGlu(layer.gate(normed), layer.up(normed)));
 }
 
+at::Tensor Language::RunLayer(std::size_t index, const at::Tensor& x, const TextInput& text) const {
+  at::Tensor attended = Attend(index, x, text), residual = x;
+  if (index + 1 == layers_.size() && text.selected.defined()) {  // nothing after this mixes positions
+    attended = attended.flatten(0, 1).index_select(0, text.selected);
+    residual = x.flatten(0, 1).index_select(0, text.selected);
+  }
+  return FeedForward(layers_[index], attended, residual);
+}
+
 at::Tensor Language::Hidden(const at::Tensor& x, const TextInput& text, ForwardContext& context) const {
   at::Tensor y = x;
   for (std::size_t i = 0; i < layers_.size(); ++i) {
-    const bool last = i + 1 == layers_.size();
-    y = context.Layer("text", static_cast<int>(i), y, [this, i, last, text](const at::Tensor& in) {
-      return RunLayer(layers_[i], in, text, last);
-    });
+    y = context.Layer("text", static_cast<int>(i), y,
+                      [this, i, text](const at::Tensor& in) { return RunLayer(i, in, text); });
   }
   return RmsNorm(y, final_norm_, config_.rms_epsilon);
+}
+
+at::Tensor Language::Continue(const at::Tensor& x, const at::Tensor& positions, std::int64_t end,
+                              TextCache& cache) const {
+  const NextToken next = Next(positions, end, x.options().requires_grad(false));
+  at::Tensor y = x.unsqueeze(1);
+  for (std::size_t i = 0; i < layers_.size(); ++i) {
+    y = FeedForward(layers_[i], AttendNext(i, y, next, cache), y);
+  }
+  return RmsNorm(y, final_norm_, config_.rms_epsilon).squeeze(1);
 }
 
 at::Tensor Language::Logits(const at::Tensor& hidden) const {

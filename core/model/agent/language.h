@@ -10,11 +10,19 @@
 
 namespace medley {
 
+// Keys and values of texts that grow: slot p holds position p, prefix included. A slot behind the end of a
+// row's text holds anything; it is hidden until the token that comes to stand there overwrites it.
+struct TextCache {
+  std::int64_t positions = 0;            // slots
+  std::vector<at::Tensor> keys, values;  // by layer, [rows, kv heads, positions, head dim]
+};
+
 // What every text layer of one forward sees besides its input.
 struct TextInput {
   at::Tensor prefix;    // [rows, prefix length, hidden], or undefined; the same for all layers, never updated
   at::Tensor mask;      // [text length, prefix length + text length] additive
   at::Tensor selected;  // [items] int64 flat positions whose hidden states are wanted; undefined: all
+  TextCache* cache = nullptr;  // filled where given, for Continue; without gradients only
 };
 
 // A Qwen3 decoder with the names of the published checkpoint. Images come as a prefix that is projected
@@ -29,6 +37,10 @@ class Language {
   at::Tensor Embed(const at::Tensor& ids) const;
   // [rows, length, hidden] -> states after the final norm: the same shape, or [items, hidden] where selected.
   at::Tensor Hidden(const at::Tensor& x, const TextInput& text, ForwardContext& context) const;
+  // One more token of each row: x [rows, hidden], at `positions` [rows] int64, all below `end` -> its state
+  // after the final norm, [rows, hidden]. The same as Hidden of the whole text, but for rounding.
+  at::Tensor Continue(const at::Tensor& x, const at::Tensor& positions, std::int64_t end,
+                      TextCache& cache) const;
   // [..., hidden] -> [..., vocabulary], at least in float
   at::Tensor Logits(const at::Tensor& hidden) const;
 
@@ -36,6 +48,9 @@ class Language {
   static at::Tensor Mask(std::int64_t prefix, std::int64_t length, const at::TensorOptions& options);
 
   std::int64_t positions() const { return rope_.cos.size(0); }
+  std::int64_t TableBytes() const {
+    return static_cast<std::int64_t>(rope_.cos.nbytes() + rope_.sin.nbytes());
+  }
   void To(at::Device device, at::ScalarType dtype);
 
  private:
@@ -44,8 +59,23 @@ class Language {
     Linear q, k, v, o, gate, up, down;
   };
 
-  at::Tensor Attend(const Layer& layer, const at::Tensor& x, const TextInput& text) const;
-  at::Tensor RunLayer(const Layer& layer, const at::Tensor& x, const TextInput& text, bool last) const;
+  // Where each row's next token stands, and what it sees: slots [0, end) under the mask [rows, 1, 1, end].
+  struct NextToken {
+    at::Tensor positions;
+    std::int64_t end;
+    at::Tensor mask;
+    RopeTables turns;
+  };
+
+  at::Tensor Heads(const at::Tensor& x) const;  // [rows, n, kv heads * d] -> [rows, kv heads, n, d]
+  at::Tensor AttendTo(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
+                      const at::Tensor& mask) const;
+  at::Tensor Attend(std::size_t index, const at::Tensor& x, const TextInput& text) const;
+  NextToken Next(const at::Tensor& positions, std::int64_t end, const at::TensorOptions& options) const;
+  at::Tensor AttendNext(std::size_t index, const at::Tensor& x, const NextToken& next,
+                        TextCache& cache) const;
+  at::Tensor FeedForward(const Layer& layer, const at::Tensor& attended, const at::Tensor& residual) const;
+  at::Tensor RunLayer(std::size_t index, const at::Tensor& x, const TextInput& text) const;
 
   AgentConfig::Language config_;
   at::Tensor embedding_, head_, final_norm_;

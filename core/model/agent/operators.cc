@@ -29,11 +29,17 @@ RopeTables MakeRopeTables(std::int64_t positions, std::int64_t head_dim, double 
 
 at::Tensor HeadNormRope(const at::Tensor& x, const at::Tensor& weight, const RopeTables& tables,
                         std::int64_t begin, double epsilon) {
-  const std::int64_t dim = weight.size(0), length = x.size(1);
-  const at::Tensor normed = RmsNorm(x.view({x.size(0), length, -1, dim}).transpose(1, 2), weight, epsilon);
-  const at::Tensor cos = tables.cos.narrow(0, begin, length), sin = tables.sin.narrow(0, begin, length);
+  const std::int64_t length = x.size(1);
+  return HeadNormRope(x, weight, {tables.cos.narrow(0, begin, length), tables.sin.narrow(0, begin, length)},
+                      epsilon);
+}
+
+at::Tensor HeadNormRope(const at::Tensor& x, const at::Tensor& weight, const RopeTables& turns,
+                        double epsilon) {
+  const std::int64_t dim = weight.size(0);
+  const at::Tensor normed = RmsNorm(x.view({x.size(0), x.size(1), -1, dim}).transpose(1, 2), weight, epsilon);
   const at::Tensor a = normed.narrow(-1, 0, dim / 2), b = normed.narrow(-1, dim / 2, dim / 2);
-  return at::cat({a * cos - b * sin, b * cos + a * sin}, -1).to(x.scalar_type());
+  return at::cat({a * turns.cos - b * turns.sin, b * turns.cos + a * turns.sin}, -1).to(x.scalar_type());
 }
 
 at::Tensor SwiGlu(const at::Tensor& gate, const at::Tensor& up) { return at::silu(gate) * up; }

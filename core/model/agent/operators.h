@@ -20,6 +20,10 @@ RopeTables MakeRopeTables(std::int64_t positions, std::int64_t head_dim, double 
 // begin, begin + 1, ... x [rows, length, heads * d] -> [rows, heads, length, d].
 at::Tensor HeadNormRope(const at::Tensor& x, const at::Tensor& weight, const RopeTables& tables,
                         std::int64_t begin, double epsilon);
+// The same where `turns` are the lines of the tables that x needs, in a shape that broadcasts to
+// [rows, heads, length, d / 2].
+at::Tensor HeadNormRope(const at::Tensor& x, const at::Tensor& weight, const RopeTables& turns,
+                        double epsilon);
 
 // silu(gate) * up
 at::Tensor SwiGlu(const at::Tensor& gate, const at::Tensor& up);

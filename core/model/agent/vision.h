@@ -53,6 +53,7 @@ class ImageEncoder {
   // [rows, 3, size, size] -> [rows, patches, width]
   at::Tensor operator()(const at::Tensor& image, ForwardContext& context) const;
   void To(at::Device device, at::ScalarType dtype);
+  std::int64_t TableBytes() const { return static_cast<std::int64_t>(positions_.nbytes()); }
 
  private:
   AgentConfig::Image image_;

@@ -1,0 +1,41 @@
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+#include <string>
+
+#include <medley/memory/budget_request.h>
+
+namespace medley {
+
+// The bytes that a run may use on its device, and what there is.
+struct Budget {
+  std::int64_t bytes = 0;
+  std::int64_t free = 0;   // now, with what this process's tensors use already
+  std::int64_t total = 0;  // of the device; on the CPU of the machine or of the control group
+  bool asked = false;      // by a person, rather than all that is free
+
+  // "budget 6 GiB of 24 GiB (23.1 GiB are free)"
+  std::string Words() const;
+};
+
+// On the CPU as the machine and the control groups say, on a GPU as its driver says. InputError for more than
+// the device has.
+Budget ResolveBudget(const BudgetRequest& request, at::Device device);
+
+// From now on an allocation beyond the budget throws c10::OutOfMemoryError. On a GPU the caching allocator
+// reads its limit once, when it starts: an Error where it has started.
+void EnforceBudget(const Budget& budget, at::Device device);
+
+// What training needs before the first row.
+struct FixedBytes {
+  std::int64_t weights = 0;  // and the model's tables
+  std::int64_t gradients = 0;
+  std::int64_t optimizer = 0;
+  std::int64_t total() const { return weights + gradients + optimizer; }
+};
+// An Error with kDoesNotFit that says what is needed for what.
+void CheckFixedBytes(const Budget& budget, const FixedBytes& fixed);
+
+}  // namespace medley

@@ -1,0 +1,45 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <medley/config/config_file.h>
+
+namespace medley {
+
+// A kind of GPU, for the question whether a run fits on one that is not there; configs/gpus/*.json. Sizes in
+// words, "23.6 GiB".
+struct GpuConfig {
+  std::string name;
+  std::string memory;     // what its driver says that there is
+  std::string context;    // of it, what a process pays for using the device at all
+  std::string workspace;  // what cuBLAS holds for each thread that multiplies matrices
+};
+
+// Reports every mistake to the file's diagnostics.
+void ReadConfig(ConfigFile& file, GpuConfig& config);
+nlohmann::ordered_json GpuSchema();
+
+// The same in bytes.
+struct Gpu {
+  std::string name;
+  std::int64_t memory = 0;
+  std::int64_t context = 0;
+  std::int64_t workspace = 0;  // of all threads together
+  std::int64_t margin = 0;     // for what the allocator rounds up and cannot join again
+
+  std::int64_t usable() const { return memory - context - workspace - margin; }  // by tensors
+};
+
+// Throws an InputError with every mistake of the file.
+Gpu ReadGpu(const std::filesystem::path& file);
+// Those of a directory, the smallest first.
+std::vector<Gpu> ReadGpus(const std::filesystem::path& directory);
+// By name; case, spaces, '-' and '_' do not count. InputError with the known names and the nearest.
+const Gpu& FindGpu(const std::vector<Gpu>& gpus, std::string_view name);
+
+}  // namespace medley

@@ -1,0 +1,95 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <medley/memory/floor_watch.h>
+#include <medley/memory/reading.h>
+
+namespace medley {
+
+// What a plan expects, in bytes in use in all.
+struct PlannedMemory {
+  std::int64_t floor = 0;                         // between two steps
+  std::map<std::string, std::int64_t> peaks;      // by task
+  std::map<std::string, std::int64_t> margins{};  // kept free beside them
+};
+
+// As fractions of the budget: from where on the guard does what.
+struct GuardLimits {
+  double warn = 0, clean_up = 0, critical = 0;
+  std::int64_t clean_up_every = 0;  // steps; 0: only above the limit
+};
+// Of what is in use beyond the plan.
+inline constexpr GuardLimits kBeyondPlan = {.warn = 0.005, .clean_up = 0.01, .critical = 0.05};
+// Of all that is in use, where nothing was planned: 10, 12 and 14 GB of a 16 GB card.
+inline constexpr GuardLimits kWithoutPlan = {
+    .warn = 10. / 16, .clean_up = 12. / 16, .critical = 14. / 16, .clean_up_every = 10};
+
+// Of what a caching allocator holds beyond the highest peak so far: it lies in pieces that are too small.
+inline constexpr GuardLimits kSlack = {.warn = 0.1, .clean_up = 0.1, .critical = 1};
+
+enum class GuardLevel { kFine, kWarning, kCritical };
+
+struct GuardFinding {
+  GuardLevel level = GuardLevel::kWarning;
+  std::string kind;  // "memory", "floor", "peak", "leak", "copy" (of the weights), "slack", "retries"
+  std::string task;  // "": none alone
+  std::string words;
+};
+
+struct GuardVerdict {
+  std::vector<GuardFinding> findings;  // only news
+  bool clean_up = false;               // give cached memory back
+  bool save = false;                   // something became critical: the next step may be the last
+};
+
+// Judges after every step what was not planned. Says a thing once, and again when it gets worse or when it
+// comes back after 100 quiet steps.
+class Guard {
+ public:
+  struct Setting {
+    std::int64_t budget = 0;
+    std::optional<PlannedMemory> plan{};
+    std::int64_t weights = 0;  // bytes of the model's
+    bool caches = false;       // does the allocator keep freed memory for later? (a GPU's does)
+  };
+  explicit Guard(Setting setting) : setting_(std::move(setting)) {}
+
+  // `copies`: whole copies of the model's weights that live beside the model.
+  GuardVerdict Judge(std::int64_t step, const StepMemory& memory, std::int64_t copies = 0);
+  // The next step differs from those before: another stage, another phase, other tasks.
+  GuardVerdict PhaseChanges() const { return {.findings = {}, .clean_up = true}; }
+
+  // What the guard said, and how many steps it saw it.
+  const std::map<std::string, std::int64_t>& counts() const { return counts_; }
+
+ private:
+  struct Said {
+    GuardLevel level = GuardLevel::kFine;
+    std::int64_t step = 0;  // last seen
+  };
+
+  void JudgeUse(const StepMemory& memory);
+  void JudgePlan(const StepMemory& memory);
+  void JudgeFloor(const StepMemory& memory);
+  void JudgeCopies(const StepMemory& memory, std::int64_t copies);
+  void JudgeSlack(const StepMemory& memory);
+  void JudgeRetries(const StepMemory& memory);
+  void Watch(const std::string& who, const std::string& task, std::int64_t kept, const StepMemory& memory);
+  GuardLevel LevelOf(std::int64_t bytes, const GuardLimits& limits);
+  void Say(GuardFinding finding);
+
+  Setting setting_;
+  std::int64_t step_ = 0, last_clean_up_ = 0, copies_ = 0, highest_peak_ = 0;
+  std::map<std::string, FloorWatch> watches_;
+  std::map<std::string, Said> said_;
+  std::map<std::string, std::int64_t> counts_;
+  GuardVerdict verdict_;
+};
+
+}  // namespace medley

@@ -1,0 +1,19 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+
+namespace medley {
+
+// The main memory that this process may use: the machine's, or its control group's where that has less.
+struct HostMemory {
+  std::int64_t total = 0;
+  std::int64_t available = 0;  // what is free or only caches files
+  bool limited = false;        // by a control group (a container, a batch system)
+};
+
+// From /proc/meminfo and the control groups, versions 1 and 2, with their parents. `root` is where these
+// files are looked for (tests). An Error where the machine does not say how much it has.
+HostMemory ReadHostMemory(const std::filesystem::path& root = "/");
+
+}  // namespace medley

@@ -1,0 +1,49 @@
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include <medley/memory/reading.h>
+
+namespace medley {
+
+// On the CPU from the counting allocator, as requested; on a GPU from libtorch's caching allocator.
+MemoryReading ReadMemory(at::Device device);
+void ResetPeak(at::Device device);
+
+// Gives memory back that allocators keep for later. What follows pays for getting it again.
+void ReleaseCachedMemory(at::Device device);
+
+// The bytes of one step, and of each of its draws: an allocator has one peak, so it is reset at each draw.
+class StepMeter {
+ public:
+  // `known`: how many of the bytes in use belong to gradients and constants, which are nobody's leak.
+  StepMeter(at::Device device, std::function<std::int64_t()> known)
+      : device_(device), known_(std::move(known)) {}
+
+  void BeginStep();
+  // To be told by the executor; a draw that throws has no end, and is forgotten.
+  void BeginDraw();
+  void EndDraw(const std::string& task);
+  StepMemory EndStep();
+  // Bytes that a step which failed left in use, once everything of it is gone: 0, but for a leak.
+  std::int64_t LeftBehind() const { return ReadMemory(device_).now - known_() - step_base_; }
+
+ private:
+  MemoryReading ReadAndFold();
+
+  at::Device device_;
+  std::function<std::int64_t()> known_;
+  StepMemory step_;
+  std::int64_t peak_ = 0, reserved_peak_ = 0, data_ = 0;  // of the step so far
+  // In use and not known, when the step and the draw began, and when the last step ended.
+  std::int64_t step_base_ = 0, draw_base_ = 0;
+  std::optional<std::int64_t> last_base_;
+};
+
+}  // namespace medley

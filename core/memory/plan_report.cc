@@ -1,0 +1,136 @@
+// A plan as JSON and as words.
+#include <algorithm>
+
+#include <medley/base/bytes.h>
+#include <medley/memory/plan.h>
+#include <medley/report/table.h>
+
+namespace medley {
+namespace {
+
+using nlohmann::ordered_json;
+
+constexpr int kFormat = 1;
+
+std::string ModeWords(const PlanEntry& entry) {
+  std::string words(ModeName(entry.mode));
+  if (entry.recompute_every > 0) words += " + recompute " + std::to_string(entry.recompute_every);
+  return words;
+}
+
+ordered_json ToJson(const PlanEntry& entry) {
+  return {{"task", entry.task},
+          {"variant", entry.variant},
+          {"passes", entry.passes},
+          {"mode", ModeName(entry.mode)},
+          {"recompute_every", entry.recompute_every},
+          {"rows", entry.rows},
+          {"micro_rows", entry.micro_rows},
+          {"predicted_peak", entry.predicted_peak},
+          {"share_of_budget", entry.share_of_budget},
+          {"ms_per_step", entry.ms_per_step},
+          {"confirmed", entry.confirmed},
+          {"gradients", entry.ledger.gradients},
+          {"saved", entry.ledger.saved},
+          {"transient", entry.ledger.transient},
+          {"margin", entry.ledger.margin}};
+}
+
+PlanEntry EntryOf(const ordered_json& json) {
+  const auto mode = ParseMode(json.at("mode").get<std::string>());
+  if (!mode) throw std::out_of_range("mode is " + json.at("mode").dump());
+  PlanEntry entry{.task = json.at("task").get<std::string>(),
+                  .variant = json.at("variant").get<std::string>(),
+                  .passes = json.at("passes").get<std::int64_t>(),
+                  .mode = *mode,
+                  .recompute_every = json.at("recompute_every").get<int>(),
+                  .rows = json.at("rows").get<std::int64_t>(),
+                  .micro_rows = json.at("micro_rows").get<std::int64_t>(),
+                  .predicted_peak = json.at("predicted_peak").get<std::int64_t>(),
+                  .share_of_budget = json.at("share_of_budget").get<double>(),
+                  .ms_per_step = json.at("ms_per_step").get<double>(),
+                  .confirmed = json.at("confirmed").get<bool>(),
+                  .ledger = {.gradients = json.at("gradients").get<std::int64_t>(),
+                             .saved = json.at("saved").get<std::int64_t>(),
+                             .transient = json.at("transient").get<std::int64_t>(),
+                             .margin = json.at("margin").get<std::int64_t>()}};
+  if (entry.rows < 1 || entry.rows > 1 << 20 || entry.micro_rows < 1 || entry.micro_rows > entry.rows)
+    throw std::out_of_range("task " + entry.task + " has " + std::to_string(entry.rows) + " rows in " +
+                            std::to_string(entry.micro_rows));
+  return entry;
+}
+
+}  // namespace
+
+ordered_json ToJson(const Plan& plan) {
+  ordered_json entries = ordered_json::array();
+  for (const PlanEntry& entry : plan.entries) entries.push_back(ToJson(entry));
+  return {{"format", kFormat},
+          {"budget", plan.budget},
+          {"floor",
+           {{"weights", plan.floor.weights},
+            {"optimizer", plan.floor.optimizer},
+            {"other", plan.floor.other},
+            {"constants", plan.constants}}},
+          {"data_bytes", plan.data_bytes},
+          {"tasks", entries}};
+}
+
+Plan PlanFromJson(const ordered_json& json, const std::string& file) {
+  try {
+    if (json.at("format") != kFormat) throw std::out_of_range("format is " + json.at("format").dump());
+    const ordered_json& floor = json.at("floor");
+    Plan plan{.budget = json.at("budget").get<std::int64_t>(),
+              .floor = {.weights = floor.at("weights").get<std::int64_t>(),
+                        .optimizer = floor.at("optimizer").get<std::int64_t>(),
+                        .other = floor.at("other").get<std::int64_t>()},
+              .constants = floor.at("constants").get<std::int64_t>(),
+              .data_bytes = json.at("data_bytes").get<std::int64_t>(),
+              .entries = {}};
+    for (const ordered_json& entry : json.at("tasks")) plan.entries.push_back(EntryOf(entry));
+    return plan;
+  } catch (const std::exception& error) {
+    throw InputError(file + " is no plan of medley's (" + error.what() + "); remove it");
+  }
+}
+
+std::string PlanTable(const Plan& plan) {
+  Table table({"task", "variant", "passes", "mode", "rows", "micro rows", "predicted peak", "of the budget",
+               "ms a step"});
+  std::int64_t margin = 0;
+  bool all_confirmed = true;
+  for (const PlanEntry& entry : plan.entries) {
+    table.Add({entry.task, entry.variant, std::to_string(entry.passes), ModeWords(entry),
+               std::to_string(entry.rows), std::to_string(entry.micro_rows),
+               FormatBytes(entry.predicted_peak), FormatShare(entry.share_of_budget),
+               entry.ms_per_step > 0 ? FormatNumber(entry.ms_per_step) : "-"});
+    margin = std::max(margin, entry.ledger.margin);
+    all_confirmed = all_confirmed && entry.confirmed;
+  }
+  const auto line = [](const std::string& name, std::int64_t bytes, const std::string& words = "") {
+    std::string text = "  " + FormatBytes(bytes);
+    text.resize(std::max<std::size_t>(text.size(), 13), ' ');
+    return text + " " + name + (words.empty() ? "" : " (" + words + ")") + "\n";
+  };
+  std::string text = table.ToText() + "\nThe budget of " + FormatBytes(plan.budget) + " (" +
+                     std::to_string(plan.budget) + " bytes) holds\n";
+  text += line("weights", plan.floor.weights) + line("optimizer", plan.floor.optimizer) +
+          line("tables of the model and other", plan.floor.other) +
+          line("tables of the tasks", plan.constants) +
+          line("rows that wait", plan.data_bytes, "data.ahead draws and the step's own, at most") +
+          line("margin", margin,
+               margin > 0 ? "for what the allocator rounds up and keeps" : "bytes are counted exactly");
+  for (const PlanEntry& entry : plan.entries) {
+    const PeakLedger& ledger = entry.ledger;
+    text += line(entry.task, ledger.gradients + ledger.saved + ledger.transient,
+                 "gradients " + FormatBytes(ledger.gradients) + ", saved for the backward " +
+                     FormatBytes(ledger.saved) + ", for a moment " + FormatBytes(ledger.transient));
+  }
+  if (!all_confirmed) {
+    text +=
+        "Some rows are above the largest that were measured: the first step with them confirms the plan.\n";
+  }
+  return text;
+}
+
+}  // namespace medley

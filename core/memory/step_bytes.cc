@@ -1,0 +1,207 @@
+#include <medley/memory/step_bytes.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <utility>
+
+#include <medley/memory/step_account.h>
+
+namespace medley {
+namespace {
+
+using Graph = StepAccount::Graph;
+
+std::set<std::string> Distinct(const std::vector<std::string>& names) { return {names.begin(), names.end()}; }
+
+// The passes of one step in the order of its mode.
+class Walk {
+ public:
+  Walk(const Model& model, const TaskShape& task, const StepSetting& setting, const StepBytes& floor)
+      : model_(model), task_(task), setting_(setting), account_(floor, setting.recompute_every) {
+    for (const PassShape& pass : task.passes) {
+      for (const std::string& image : Distinct(pass.images)) ++readers_[image];
+    }
+    // A carry is another tensor in each run of a pass: encoded again wherever it is read.
+    for (const PassShape& pass : task.passes) {
+      for (const std::string& carry : pass.carries) readers_.erase(carry), carries_.insert(carry);
+    }
+  }
+
+  StepBytes Training() {
+    const std::int64_t micro = setting_.micro_rows > 0 ? setting_.micro_rows : setting_.rows;
+    rows_ = std::min(micro, setting_.rows);
+    // A GPU gets the rows of one micro-batch at a time; on the CPU they lie where they were sampled.
+    account_.AddInputs(task_.row_bytes * (setting_.on_gpu ? rows_ : setting_.rows));
+    account_.AddInputs(task_.picture_bytes * rows_);
+    // The first piece begins without gradients, the second with them; any other is like it.
+    for (int piece = 0; piece < (setting_.rows > rows_ ? 2 : 1); ++piece) Passes();
+    account_.Touch(0);  // the optimizer's update, which allocates nothing
+    return account_.peak();
+  }
+
+  StepBytes Evaluation() {
+    rows_ = setting_.rows;
+    account_.AddInputs((task_.row_bytes + task_.picture_bytes) * rows_);
+    for (const PassShape& pass : task_.passes) {
+      account_.AddInputs(Carried(pass.images));
+      account_.Drop(Forward(pass, /*with_graph=*/false));
+      account_.AddInputs(-Carried(pass.images));
+      encoded_.clear();
+    }
+    return account_.peak();
+  }
+
+ private:
+  // Encodings that several passes read: their graphs, and the gradient that waits in the leaf.
+  struct Shared {
+    Graph graph;
+    std::int64_t waiting = 0;
+  };
+
+  void Passes() {
+    if (setting_.mode == Mode::kJoint) Joint();
+    if (setting_.mode == Mode::kTwoStage) MakeCarries();
+    if (setting_.mode != Mode::kJoint) OneByOne();
+  }
+
+  void Joint() {
+    Graph graph;
+    for (const PassShape& pass : task_.passes) {
+      for (auto& live : Forward(pass, true)) graph.push_back(std::move(live));
+    }
+    const std::int64_t waiting = EncodingBytes(graph);  // for the passes before
+    account_.AddActivations(waiting);
+    account_.Backward(std::move(graph));
+    account_.AddActivations(-waiting);
+    encoded_.clear();
+  }
+
+  // The passes that make carries, without graphs; of these only the carries are kept.
+  void MakeCarries() {
+    for (const PassShape& pass : task_.passes) {
+      if (pass.carries.empty()) continue;
+      account_.Drop(Forward(pass, false));
+      account_.AddInputs(Carried(pass.carries));
+    }
+    encoded_.clear();
+  }
+
+  // From the last pass to the first, each with its backward. A carry lives, with its gradient, until the pass
+  // that makes it is done.
+  void OneByOne() {
+    const bool carries = setting_.mode == Mode::kTwoStage;
+    auto left = readers_;
+    for (auto pass = task_.passes.rbegin(); pass != task_.passes.rend(); ++pass) {
+      if (carries) account_.AddInputs(Carried(pass->images));
+      RunAlone(*pass);
+      if (carries) account_.AddInputs(-Carried(pass->carries));
+      for (const std::string& image : Distinct(pass->images)) {
+        if (left.count(image) == 0 || --left[image] > 0 || shared_.count(image) == 0) continue;
+        account_.Backward(std::move(shared_[image].graph));
+        account_.AddActivations(-shared_[image].waiting);
+        shared_.erase(image);
+        encoded_.erase(image);
+      }
+    }
+    if (!carries) return;
+    for (const PassShape& pass : task_.passes) account_.AddInputs(-Carried(pass.images));
+  }
+
+  void RunAlone(const PassShape& pass) {
+    Graph own;
+    for (auto& live : Forward(pass, true)) {
+      const std::string name =
+          live.part.image >= 0 ? pass.images[static_cast<std::size_t>(live.part.image)] : "";
+      const auto readers = readers_.find(name);
+      const bool is_shared = readers != readers_.end() && readers->second > 1;
+      (is_shared ? shared_[name].graph : own).push_back(std::move(live));
+    }
+    for (auto& [name, shared] : shared_) {
+      if (shared.waiting > 0) continue;
+      shared.waiting = EncodingBytes(shared.graph);
+      account_.AddActivations(shared.waiting);
+    }
+    account_.Backward(std::move(own));
+    std::erase_if(encoded_, [&](const std::string& image) { return shared_.count(image) == 0; });
+  }
+
+  // What a pass's forward and its losses keep. Parts of encodings that are there already are left out.
+  Graph Forward(const PassShape& pass, bool with_graph) {
+    Graph graph;
+    std::set<std::string> encoded;
+    std::int64_t logits = 0;
+    for (ForwardPart& part : model_.Footprint(ShapeOf(pass, with_graph))) {
+      if (part.image >= 0) {
+        const std::string& image = pass.images[static_cast<std::size_t>(part.image)];
+        if (encoded_.count(image) > 0) continue;
+        encoded.insert(image);
+      }
+      logits += part.logits;
+      graph.push_back(account_.Forward(std::move(part), with_graph));
+    }
+    encoded_.merge(encoded);
+    graph.push_back(account_.Forward(LossOf(pass, logits, with_graph), with_graph));
+    return graph;
+  }
+
+  ForwardShape ShapeOf(const PassShape& pass, bool with_graph) const {
+    return {.rows = rows_,
+            .images = static_cast<std::int64_t>(pass.images.size()),
+            .text_width = pass.text_width,
+            .supervised = rows_ * pass.items,
+            .decodes_image = pass.decodes_image,
+            .with_graph = with_graph,
+            .on_gpu = setting_.on_gpu};
+  }
+
+  // The logarithms of the softmax take the place of the logits, once both have been there.
+  ForwardPart LossOf(const PassShape& pass, std::int64_t logits, bool with_graph) const {
+    ForwardPart loss{.kept = rows_ * pass.loss.kept + Carried(pass.carries),
+                     .forward = logits + rows_ * pass.loss.forward,
+                     .backward = 2 * logits + rows_ * pass.loss.backward};
+    if (!with_graph) loss.kept = 0;
+    loss.forward -= loss.kept;
+    return loss;
+  }
+
+  std::int64_t Carried(const std::vector<std::string>& names) const {
+    const auto carried = std::count_if(names.begin(), names.end(),
+                                       [&](const std::string& name) { return carries_.count(name) > 0; });
+    return static_cast<std::int64_t>(carried) * task_.pixel_bytes * rows_;
+  }
+
+  // The outputs of the encodings in a graph: the last part of each.
+  static std::int64_t EncodingBytes(const Graph& graph) {
+    std::int64_t bytes = 0;
+    for (std::size_t i = 0; i < graph.size(); ++i) {
+      const bool is_last = i + 1 == graph.size() || graph[i + 1].part.image != graph[i].part.image;
+      if (graph[i].part.image >= 0 && is_last) bytes += graph[i].part.kept;
+    }
+    return bytes;
+  }
+
+  const Model& model_;
+  const TaskShape& task_;
+  const StepSetting& setting_;
+  StepAccount account_;
+  std::int64_t rows_ = 0;
+  std::map<std::string, int> readers_;  // passes, by the column of the picture
+  std::set<std::string> carries_;
+  std::set<std::string> encoded_;  // pictures whose encoding is there
+  std::map<std::string, Shared> shared_;
+};
+
+}  // namespace
+
+StepBytes TrainingBytes(const Model& model, const TaskShape& task, const StepSetting& setting,
+                        const StepBytes& floor) {
+  return Walk(model, task, setting, floor).Training();
+}
+
+StepBytes EvaluationBytes(const Model& model, const TaskShape& task, const StepSetting& setting,
+                          const StepBytes& floor) {
+  return Walk(model, task, setting, floor).Evaluation();
+}
+
+}  // namespace medley

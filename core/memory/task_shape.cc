@@ -1,0 +1,171 @@
+#include <ATen/core/Tensor.h>
+#include <ATen/core/grad_mode.h>
+#include <ATen/ops/full.h>
+#include <ATen/ops/ones_like.h>
+#include <ATen/ops/zeros.h>
+#include <torch/csrc/autograd/autograd.h>
+
+#include <algorithm>
+#include <map>
+#include <string_view>
+#include <utility>
+
+#include <medley/memory/cpu_allocator.h>
+#include <medley/memory/step_bytes.h>
+#include <medley/task/pass_context.h>
+
+namespace medley {
+namespace {
+
+constexpr std::int64_t kWords = 8;  // of a vocabulary that weighs nothing
+
+// Runs a task's passes without a model: grey pictures and empty logits come back, with a graph behind them.
+class Stand : public PassContext {
+ public:
+  Stand(LoadedTask& task, const Batch& rows, std::int64_t image_size)
+      : task_(task), batch_(rows), image_size_(image_size) {
+    for (const auto& [name, column] : rows.columns()) {
+      if (IsPicture(column)) pictures_.emplace(name, rows.Picture(name, at::kFloat));
+    }
+  }
+
+  static bool IsPicture(const at::Tensor& column) {
+    return column.dim() == 4 && column.scalar_type() == at::kByte;
+  }
+
+  const Batch& batch() const override { return batch_; }
+  at::Tensor Constant(std::string_view name) override { return task_.Constant(name, at::kCPU); }
+  at::Tensor Pixels(std::string_view column) override { return pictures_.at(std::string(column)); }
+  ModelInput Image(std::string_view name) override {
+    const auto picture = pictures_.find(std::string(name));
+    const at::Tensor pixels = picture != pictures_.end() ? picture->second : Carried(name);
+    return {.name = "images", .tensor = pixels, .key = ""};
+  }
+  ModelOutputs Forward(const ModelInputs& inputs, const WantedOutputs& wanted) override;
+  void Carry(std::string_view name, at::Tensor value) override {
+    carries_.insert_or_assign(std::string(name), std::move(value));
+  }
+  at::Tensor Carried(std::string_view name) override { return carries_.at(std::string(name)); }
+
+  // Forgets the pass before; its carries stay as pictures.
+  void Begin(PassShape& pass) {
+    pass_ = &pass;
+    for (auto& [name, carry] : carries_) carry = carry.detach();
+  }
+
+ private:
+  // Values that come from somewhere: the graph holds nothing of them.
+  at::Tensor Made(at::IntArrayRef shape) const {
+    const at::Tensor source = at::full({1}, 0.5, at::kFloat).set_requires_grad(true);
+    return source.expand(shape).clone();
+  }
+
+  LoadedTask& task_;
+  const Batch& batch_;
+  std::int64_t image_size_;
+  std::map<std::string, at::Tensor> pictures_, carries_;
+  PassShape* pass_ = nullptr;
+};
+
+ModelOutputs Stand::Forward(const ModelInputs& inputs, const WantedOutputs& wanted) {
+  const std::int64_t rows = batch_.size();
+  ModelOutputs outputs;
+  for (const ModelInput& input : inputs) {
+    if (input.name == "tokens") pass_->text_width = input.tensor.size(1);
+    if (input.name == "supervised") pass_->items = (input.tensor.numel() + rows - 1) / rows;
+    if (input.name == "supervised") outputs["targets"] = at::zeros({input.tensor.numel()}, at::kLong);
+  }
+  for (const std::string_view output : wanted) {
+    if (output == "image") outputs["image"] = Made({rows, 3, image_size_, image_size_});
+    if (output == "logits") outputs["logits"] = Made({outputs.at("targets").numel(), kWords});
+  }
+  return outputs;
+}
+
+std::int64_t Bytes(const at::Tensor& tensor) { return static_cast<std::int64_t>(tensor.nbytes()); }
+
+std::int64_t BytesOf(const Batch& rows) {
+  std::int64_t bytes = 0;
+  for (const auto& [name, column] : rows.columns()) bytes += Bytes(column);
+  for (const auto& [name, items] : rows.items()) bytes += Bytes(items);
+  for (const auto& [name, column] : rows.ragged()) bytes += Bytes(column.values) + Bytes(column.item_row);
+  return bytes;
+}
+
+void Backward(const Sums& sums) {
+  std::vector<at::Tensor> roots, seeds;
+  for (const auto& [term, sum] : sums) {
+    if (!sum.requires_grad()) continue;
+    roots.push_back(sum);
+    seeds.push_back(at::ones_like(sum));
+  }
+  if (!roots.empty()) torch::autograd::backward(roots, seeds);
+}
+
+// `output`: bytes of the picture that the model makes and counts.
+LossBytes Measure(LoadedTask& task, Stand& stand, const PassShape& pass, std::int64_t output) {
+  LossBytes loss;
+  const std::int64_t before = ReadCpuMemory().now;
+  ResetCpuPeak();
+  const Sums sums = task.Run(pass.name, stand);
+  const CpuMemory made = ReadCpuMemory();
+  loss.forward = made.peak - before - output;
+  // Carries are counted by who knows when they end.
+  loss.kept = made.now - before - output - static_cast<std::int64_t>(pass.carries.size()) * output;
+  ResetCpuPeak();
+  Backward(sums);
+  loss.backward = ReadCpuMemory().peak - made.now;
+  return loss;
+}
+
+}  // namespace
+
+TaskShape ShapeOf(LoadedTask& task, const Batch& rows, std::int64_t image_size) {
+  const at::AutoGradMode with_graph(true);
+  const std::int64_t count = rows.size(), pixels = 3 * image_size * image_size * std::int64_t{sizeof(float)};
+  const auto a_row = [&](std::int64_t bytes) {
+    return bytes >= 0 ? (bytes + count - 1) / count : bytes / count;
+  };
+  TaskShape shape{.passes = {},
+                  .row_bytes = a_row(BytesOf(rows)),
+                  .picture_bytes = 0,
+                  .pixel_bytes = pixels,
+                  .constants = 0};
+  for (const auto& [name, column] : rows.columns()) {
+    if (Stand::IsPicture(column)) shape.picture_bytes += a_row(column.numel() * std::int64_t{sizeof(float)});
+  }
+  for (const ConstantInfo& constant : task.info().constants) {
+    shape.constants += std::int64_t{constant.rows} * constant.width * (constant.dtype == "int64" ? 8 : 4);
+    task.Constant(constant.name, at::kCPU);  // made here, it is no part of a pass
+  }
+  Stand stand(task, rows, image_size);
+  for (const PassInfo& info : task.variant().passes) {
+    PassShape& pass = shape.passes.emplace_back(PassShape{.name = info.name,
+                                                          .images = info.images,
+                                                          .carries = info.carries,
+                                                          .decodes_image = info.decodes_image});
+    stand.Begin(pass);
+    const LossBytes all = Measure(task, stand, pass, info.decodes_image ? count * pixels : 0);
+    pass.loss = {.kept = a_row(all.kept), .forward = a_row(all.forward), .backward = a_row(all.backward)};
+  }
+  return shape;
+}
+
+TaskShape Widest(TaskShape a, const TaskShape& b) {
+  const auto take = [](std::int64_t& mine, std::int64_t other) { mine = std::max(mine, other); };
+  take(a.row_bytes, b.row_bytes);
+  take(a.picture_bytes, b.picture_bytes);
+  take(a.constants, b.constants);
+  for (std::size_t i = 0; i < a.passes.size() && i < b.passes.size(); ++i) {
+    PassShape& mine = a.passes[i];
+    const PassShape& other = b.passes[i];
+    take(mine.text_width, other.text_width);
+    take(mine.items, other.items);
+    take(mine.loss.kept, other.loss.kept);
+    take(mine.loss.forward, other.loss.forward);
+    take(mine.loss.backward, other.loss.backward);
+  }
+  return a;
+}
+
+}  // namespace medley

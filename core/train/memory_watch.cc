@@ -1,0 +1,160 @@
+#include <medley/train/memory_watch.h>
+
+#include <algorithm>
+#include <utility>
+
+#include <medley/memory/cpu_allocator.h>
+
+namespace medley {
+namespace {
+
+using nlohmann::ordered_json;
+
+std::int64_t BytesOf(const std::vector<Parameter>& tensors, at::Device device) {
+  std::int64_t bytes = 0;
+  for (const Parameter& parameter : tensors) {
+    if (parameter.tensor.device() == device) bytes += static_cast<std::int64_t>(parameter.tensor.nbytes());
+  }
+  return bytes;
+}
+
+std::int64_t GradientBytes(const Model& model) {
+  std::int64_t bytes = 0;
+  for (const Parameter& parameter : model.parameters()) {
+    const at::Tensor& gradient = parameter.tensor.grad();
+    if (gradient.defined()) bytes += static_cast<std::int64_t>(gradient.nbytes());
+  }
+  return bytes;
+}
+
+std::int64_t BytesOf(const Batch& batch) {
+  std::size_t bytes = 0;
+  for (const auto& [name, column] : batch.columns()) bytes += column.nbytes();
+  for (const auto& [name, column] : batch.ragged())
+    bytes += column.values.nbytes() + column.item_row.nbytes();
+  return static_cast<std::int64_t>(bytes);
+}
+
+Guard::Setting SettingOf(const Run& run, std::int64_t weights) {
+  return {
+      .budget = run.budget.bytes, .plan = run.planned, .weights = weights, .caches = !run.device.is_cpu()};
+}
+
+ordered_json FindingsJson(const std::vector<GuardFinding>& findings) {
+  ordered_json json;
+  for (const GuardFinding& finding : findings) {
+    json.push_back({{"level", finding.level == GuardLevel::kCritical ? "critical" : "warning"},
+                    {"kind", finding.kind},
+                    {"task", finding.task},
+                    {"words", finding.words}});
+  }
+  return json;
+}
+
+}  // namespace
+
+MemoryWatch::MemoryWatch(Run& run)
+    : run_(run),
+      limited_(run.device.is_cpu() && run.budget.bytes > 0),
+      copies_(*run.model),
+      meter_(run.device, [this] { return KnownBytes(); }),
+      guard_(SettingOf(run, copies_.bytes())),
+      optimizer_(BytesOf(run.optimizer->State(), run.device)),
+      first_floor_(ReadMemory(run.device).now) {
+  if (limited_) EnforceBudget(run.budget, run.device);
+  run_.executor->SetDrawObserver([this](const std::string& task) { BeginDraw(task); },
+                                 [this](const std::string& task) { EndDraw(task); });
+}
+
+MemoryWatch::~MemoryWatch() {
+  run_.executor->SetDrawObserver({}, {});
+  if (limited_) SetCpuBudget(0);
+}
+
+std::int64_t MemoryWatch::ConstantBytes() const {
+  std::int64_t bytes = 0;
+  for (const auto& [task, plan] : run_.plans) {
+    if (run_.is_loaded(task)) bytes += run_.task(task).ConstantBytes(run_.device);
+  }
+  return bytes;
+}
+
+std::int64_t MemoryWatch::KnownBytes() {
+  const std::int64_t gradients = GradientBytes(*run_.model);
+  gradients_ = std::max(gradients_, gradients);
+  return gradients + ConstantBytes();
+}
+
+void MemoryWatch::BeginStep() {
+  gradients_ = 0;
+  running_.clear();
+  meter_.BeginStep();
+}
+
+void MemoryWatch::BeginDraw(const std::string& task) {
+  running_ = task;
+  meter_.BeginDraw();
+}
+
+void MemoryWatch::EndDraw(const std::string& task) {
+  meter_.EndDraw(task);
+  running_.clear();
+}
+
+void MemoryWatch::SeeRows(const std::vector<StepExecutor::Piece>& pieces) {
+  copied_rows_ = 0;
+  if (run_.device.is_cpu()) return;
+  for (const StepExecutor::Piece& piece : pieces) {
+    const std::int64_t rows = piece.batch->size(), micro_rows = piece.plan->micro_rows;
+    const std::int64_t at_once = micro_rows > 0 ? std::min(micro_rows, rows) : rows;
+    copied_rows_ = std::max(copied_rows_, BytesOf(*piece.batch) * at_once / std::max<std::int64_t>(1, rows));
+  }
+}
+
+void MemoryWatch::EndStep(StepRecord& record) {
+  step_ = meter_.EndStep();
+  // The look at the sizes of blocks is for when there is room for a copy.
+  const bool grew = 10 * (step_.after.now - first_floor_) >= 9 * copies_.bytes();
+  verdict_ = {};
+  if (run_.budget.bytes > 0) verdict_ = guard_.Judge(record.step, step_, grew ? copies_.Count() : 0);
+  if (verdict_.clean_up) ReleaseCachedMemory(run_.device);
+  MemoryLedger ledger = Ledger();
+  record.memory = ToJson(ledger);
+  if (ledger.total() > largest_.total()) largest_ = std::move(ledger);
+  Note(record);
+}
+
+void MemoryWatch::Note(StepRecord& record) const {
+  record.memory_now = step_.after.now;
+  record.memory_peak = step_.after.peak;
+  for (const DrawMemory& draw : step_.draws) {
+    std::int64_t& peak = record.peak_bytes[draw.task];
+    peak = std::max(peak, draw.peak);
+    record.constant_bytes[draw.task] = run_.task(draw.task).ConstantBytes(run_.device);
+  }
+  if (!verdict_.findings.empty()) record.guard = FindingsJson(verdict_.findings);
+}
+
+void MemoryWatch::PhaseChanges() {
+  if (guard_.PhaseChanges().clean_up) ReleaseCachedMemory(run_.device);
+}
+
+MemoryLedger MemoryWatch::Ledger() const {
+  MemoryLedger ledger{.weights = BytesOf(run_.model->parameters(), run_.device),
+                      .gradients = gradients_,
+                      .optimizer = optimizer_,
+                      .inputs = step_.after.data + copied_rows_,
+                      .unused = std::max<std::int64_t>(0, step_.after.reserved_peak - step_.after.peak)};
+  for (const auto& [task, plan] : run_.plans) {
+    const std::int64_t bytes = run_.is_loaded(task) ? run_.task(task).ConstantBytes(run_.device) : 0;
+    if (bytes > 0) ledger.constants[task] = bytes;
+  }
+  const std::int64_t floor = step_.after.now;
+  ledger.workspace =
+      std::max<std::int64_t>(0, floor - ledger.weights - ledger.optimizer - ledger.constant_bytes());
+  ledger.activations = 0;
+  ledger.activations = step_.after.peak + step_.after.data + ledger.unused - ledger.total();
+  return ledger;
+}
+
+}  // namespace medley

@@ -1,0 +1,35 @@
+#pragma once
+
+#include <cstdint>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <medley/memory/plan.h>
+#include <medley/train/run.h>
+
+namespace medley {
+
+// What a run's config asks of the planner.
+const TaskConfig& ConfigOf(const Run& run, const std::string& task);
+// Without loading the task where its spec is known.
+const VariantInfo& VariantOf(const Run& run, const std::string& task);
+TaskRequest RequestOf(const Run& run, const std::string& task);
+PlanSetting PlanSettingOf(const Run& run, std::int64_t budget);
+// All that a plan follows from beside measured bytes: while it is the same, the plan holds.
+nlohmann::ordered_json AskedJson(const Run& run, const std::vector<TaskRequest>& requests,
+                                 const std::string& budget, const nlohmann::ordered_json& key);
+
+// A mode, and every how many layers are recomputed.
+using Way = std::pair<Mode, int>;
+// All legal ways to run the task; with one pass joint is sequential.
+std::vector<Way> AllWays(const TaskRequest& request, const VariantInfo& variant);
+// Those that a plan cannot do without: fixed rows mostly fit in the preferred mode, and then no other is
+// asked.
+std::vector<Way> FirstWays(const TaskRequest& request, const VariantInfo& variant);
+
+ExecutionPlan ExecutionOf(const Run& run, const std::string& task, const Way& way);
+ExecutionPlan ExecutionOf(const Run& run, const PlanEntry& entry);
+
+}  // namespace medley

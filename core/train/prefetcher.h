@@ -1,0 +1,79 @@
+#pragma once
+
+#include <condition_variable>
+#include <cstdint>
+#include <deque>
+#include <latch>
+#include <memory>
+#include <mutex>
+#include <set>
+#include <stop_token>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <medley/curriculum/mixer.h>
+#include <medley/train/run.h>
+#include <medley/train/step_executor.h>
+
+namespace medley {
+
+// Turns draws into rows: loads a task when it is first drawn, holds it against its spec then, and samples.
+// Draws that are expected are sampled ahead on the run's data threads. Rows are a function of the draw alone,
+// so neither the number of threads nor how far they run ahead changes what is trained.
+//
+// To be called on the trainer's thread only. Tasks are loaded and checked there, while no data thread
+// samples.
+class Prefetcher {
+ public:
+  // Starts config.data.threads threads. Keeps the reference.
+  explicit Prefetcher(Run& run);
+  ~Prefetcher();  // waits for the draws that are being sampled now
+
+  // The draws that will be taken next, in this order; they are all that is kept: what was expected before and
+  // is not among them is forgotten. A task's errors surface when its draw is taken.
+  void Expect(const std::vector<Draw>& draws);
+
+  // The rows of a step on the CPU, and the pieces that refer to them.
+  struct Rows {
+    std::deque<Batch> batches;
+    std::vector<StepExecutor::Piece> pieces;
+  };
+  // Draws that were not expected are sampled at once. Errors name plugin, task and phase.
+  Rows Take(const std::vector<Draw>& draws);
+
+  // How long Take waited for rows or sampled them itself, in all. Loading and checking of tasks does not
+  // count.
+  double seconds_waited() const { return seconds_waited_; }
+
+ private:
+  struct Job;
+  using JobPtr = std::shared_ptr<Job>;
+  class Pause;
+
+  // The trainer's.
+  LoadedTask& Checked(const Draw& draw);
+  void CheckTask(LoadedTask& task, const Draw& draw);
+  JobPtr Prepare(const Draw& draw);
+  JobPtr Find(const Draw& draw) const;
+  JobPtr Withdraw(const Draw& draw);
+  JobPtr Collect(const Draw& draw);
+  void ForgetAll();
+  // The data threads'.
+  void Work(std::stop_token stop);
+  JobPtr NextWaiting() const;
+
+  Run& run_;
+  std::set<std::string> checked_;
+  double seconds_waited_ = 0;
+
+  std::mutex mutex_;
+  std::condition_variable_any changed_;  // of everything below, and of a job's state
+  std::deque<JobPtr> window_;            // expected and not yet taken; only the trainer changes it
+  std::int64_t sampling_ = 0;            // data threads that are sampling
+  bool paused_ = false;
+  std::latch started_;
+  std::vector<std::jthread> threads_;  // last: gone before what they use
+};
+
+}  // namespace medley

@@ -1,0 +1,190 @@
+#include <medley/train/prober.h>
+
+#include <c10/util/Exception.h>
+
+#include <algorithm>
+#include <chrono>
+
+#include <medley/base/error.h>
+#include <medley/base/random.h>
+#include <medley/memory/cpu_allocator.h>
+#include <medley/memory/meter.h>
+#include <medley/train/device.h>
+
+namespace medley {
+namespace {
+
+// What a run may use is one question and what it would use another: probes answer the second.
+class LiftedBudget {
+ public:
+  LiftedBudget() : before_(CpuBudget()) { SetCpuBudget(0); }
+  ~LiftedBudget() { SetCpuBudget(before_); }
+  LiftedBudget(const LiftedBudget&) = delete;
+  LiftedBudget& operator=(const LiftedBudget&) = delete;
+
+ private:
+  std::int64_t before_;
+};
+
+std::string Words(const LoadedTask& task, const ExecutionPlan& plan, std::int64_t rows) {
+  return "measuring task '" + task.info().name + "' (mode " + std::string(ModeName(plan.mode)) +
+         (plan.recompute_every > 0 ? ", recompute_every " + std::to_string(plan.recompute_every) : "") +
+         ", " + std::to_string(rows) + " rows): ";
+}
+
+void Insert(std::vector<StepTime>& times, StepTime time) {
+  const auto after = std::find_if(times.begin(), times.end(),
+                                  [&](const StepTime& other) { return other.rows >= time.rows; });
+  if (after != times.end() && after->rows == time.rows) {
+    *after = time;
+  } else {
+    times.insert(after, time);
+  }
+}
+
+}  // namespace
+
+Prober::Prober(const Model& model, StepExecutor& executor, at::Device device, std::uint64_t run_seed,
+               std::int64_t most_bytes)
+    : model_(model), executor_(executor), device_(device), seed_(run_seed), most_bytes_(most_bytes) {}
+
+void Prober::CheckContract(LoadedTask& task, TaskProfile* profile) {
+  const LiftedBudget lifted;
+  const KeepGenerators keep(device_);
+  const Batch row = RowsOf(task).Make(0, 1);
+  const std::int64_t floor = ReadMemory(device_).now;
+  ResetPeak(device_);
+  executor_.CheckContract(task, row);
+  if (profile != nullptr) profile->contract = ReadMemory(device_).peak - floor;
+}
+
+void Prober::ClearGradients() {
+  for (const Parameter& parameter : model_.parameters()) at::Tensor(parameter.tensor).mutable_grad().reset();
+}
+
+const ProbeRows& Prober::RowsOf(LoadedTask& task) {
+  const auto known = rows_.find(task.info().name);
+  if (known != rows_.end()) return known->second;
+  return rows_.emplace(task.info().name, ProbeRows(task, TaskSeed(seed_, task.info().name))).first->second;
+}
+
+// Nothing where memory ran out.
+std::optional<Prober::Measured> Prober::Try(LoadedTask& task, const Batch& rows, const ExecutionPlan& plan) {
+  using Clock = std::chrono::steady_clock;
+  const KeepGenerators keep(device_);
+  const std::int64_t floor = ReadMemory(device_).now;
+  bool overflowed = false;
+  ResetPeak(device_);
+  ++steps_;
+  const auto start = Clock::now();
+  try {
+    executor_.Run({{.task = &task, .batch = &rows, .plan = &plan}});
+  } catch (const c10::OutOfMemoryError&) {
+    overflowed = true;
+  } catch (const std::exception& error) {
+    DrainEngine();
+    ClearGradients();
+    throw Error(Words(task, plan, rows.size()) + error.what());
+  }
+  const double seconds = std::chrono::duration<double>(Clock::now() - start).count();
+  if (overflowed) DrainEngine();
+  const MemoryReading after = ReadMemory(device_);
+  ClearGradients();
+  if (!overflowed)
+    return Measured{
+        .bytes = after.peak - floor, .gradients = after.now - floor, .milliseconds = 1000 * seconds};
+  ++overflows_;
+  ReleaseCachedMemory(device_);
+  return std::nullopt;
+}
+
+// Of the kinds of rows the one that takes the most.
+std::optional<Prober::Measured> Prober::Heaviest(LoadedTask& task, ExecutionPlan plan, std::int64_t rows,
+                                                 bool in_pieces) {
+  const ProbeRows& source = RowsOf(task);
+  plan.micro_rows = in_pieces ? rows : 0;
+  Measured heaviest;
+  for (std::size_t kind = 0; kind < source.kinds(); ++kind) {
+    const auto measured = Try(task, source.Make(kind, in_pieces ? 2 * rows : rows), plan);
+    if (!measured) return std::nullopt;
+    heaviest.bytes = std::max(heaviest.bytes, measured->bytes);
+    heaviest.gradients = std::max(heaviest.gradients, measured->gradients);
+    heaviest.milliseconds = std::max(heaviest.milliseconds, measured->milliseconds / (in_pieces ? 2 : 1));
+  }
+  return heaviest;
+}
+
+// One row: tables, caches and workspaces are there afterwards, and it is known what a row saves.
+bool Prober::WarmUp(LoadedTask& task, const ExecutionPlan& plan, ModeProfile& mode) {
+  const std::string& name = task.info().name;
+  executor_.SetPassMeter([&](const std::string&, const std::string&, SavedBytes saved) {
+    std::int64_t& bytes = mode.saved_per_row;
+    bytes = plan.mode == Mode::kJoint ? bytes + saved.unique : std::max(bytes, saved.unique);
+  });
+  const auto count = [&] {
+    const auto found = executor_.forwards().find(name);
+    return found == executor_.forwards().end() ? 0 : found->second;
+  };
+  const std::int64_t before = count();
+  const bool fits = Try(task, RowsOf(task).Make(0, 1), plan).has_value();
+  executor_.SetPassMeter({});
+  mode.forwards = count() - before;
+  return fits;
+}
+
+bool Prober::AddSize(LoadedTask& task, const ExecutionPlan& plan, std::int64_t rows, TaskProfile& profile,
+                     ModeProfile& mode) {
+  const auto whole = Heaviest(task, plan, rows, /*in_pieces=*/false);
+  if (!whole) return false;
+  const auto pieces = Heaviest(task, plan, rows, /*in_pieces=*/true);
+  if (!pieces) return false;
+  mode.whole.push_back({rows, whole->bytes});
+  mode.pieces.push_back({rows, std::max(pieces->bytes, whole->bytes)});
+  Insert(mode.times, {rows, std::min(whole->milliseconds, pieces->milliseconds)});
+  profile.gradients = std::max(profile.gradients, whole->gradients);
+  return true;
+}
+
+// Where a row's share of the peak clearly outweighs what does not depend on the rows, so that the steepest
+// moment rules from there on.
+std::int64_t Prober::SecondSize(const TaskProfile& profile, const ModeProfile& mode) const {
+  constexpr std::int64_t kLeast = 4, kMost = 24;
+  const std::int64_t per_row =
+      mode.saved_per_row > 0 ? mode.saved_per_row : std::max<std::int64_t>(1, mode.whole.front().bytes);
+  return std::clamp(4 * profile.gradients / per_row + 4, kLeast, kMost);
+}
+
+void Prober::Measure(LoadedTask& task, ExecutionPlan plan, TaskProfile& profile) {
+  const LiftedBudget lifted;
+  ModeProfile mode;
+  mode.mode = plan.mode;
+  mode.recompute_every = plan.recompute_every;
+  const ProbeRows& rows = RowsOf(task);
+  const auto fits = [&](std::int64_t size) {  // an upper bound of its bytes is within what there is
+    return PeakLines({mode.pieces.back()}).At(size) <= most_bytes_;
+  };
+  if (!WarmUp(task, plan, mode) || !AddSize(task, plan, 1, profile, mode)) {
+    mode.more_than = std::max<std::int64_t>(1, most_bytes_);
+  } else {
+    const std::int64_t second = LargestThat(SecondSize(profile, mode), fits);
+    if (second > 1 && AddSize(task, plan, second, profile, mode)) {
+      const std::int64_t third = LargestThat(2 * second, fits);
+      if (third > second) AddSize(task, plan, third, profile, mode);
+    }
+  }
+  profile.constants = task.ConstantBytes(device_);
+  profile.batch_per_row = rows.bytes_per_row();
+  ModeProfile* const known = profile.Find(plan.mode, plan.recompute_every);
+  known != nullptr ? void(*known = std::move(mode)) : profile.modes.push_back(std::move(mode));
+}
+
+void Prober::Confirm(LoadedTask& task, const ExecutionPlan& plan, std::int64_t rows, TaskProfile& profile) {
+  const LiftedBudget lifted;
+  const bool in_pieces = plan.micro_rows > 0;
+  ModeProfile& mode = *profile.Find(plan.mode, plan.recompute_every);
+  const auto measured = Heaviest(task, plan, rows, in_pieces);
+  (in_pieces ? mode.pieces : mode.whole).push_back({rows, measured ? measured->bytes : most_bytes_ + 1});
+  if (measured) Insert(mode.times, {rows, measured->milliseconds});
+}
+
+}  // namespace medley

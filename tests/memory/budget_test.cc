@@ -1,0 +1,109 @@
+#include <c10/util/Exception.h>
+#include <gtest/gtest.h>
+#include <medley/base/error.h>
+#include <medley/memory/budget.h>
+#include <medley/memory/cpu_allocator.h>
+#include <medley/memory/host_memory.h>
+#include <medley/memory/meter.h>
+#include <medley/memory/weight_copies.h>
+
+#include <string>
+#include <vector>
+
+#include "tests/train/executor_fixture.h"
+
+namespace medley {
+namespace {
+
+using testing_fixture::FixtureModel;
+using testing_fixture::Says;
+
+class BudgetTest : public testing::Test {
+ protected:
+  static void SetUpTestSuite() { InstallCpuAllocator(); }
+  void TearDown() override { SetCpuBudget(0); }
+};
+
+std::string Refusal(const std::string& request) {
+  return testing_fixture::MessageOf<InputError>([&] { ResolveBudget(ParseBudget(request), at::kCPU); });
+}
+
+TEST_F(BudgetTest, WhatIsFreeIsTheDefaultAndIsSaid) {
+  const at::Tensor used = at::empty({1 << 20}, at::kByte);
+  const Budget budget = ResolveBudget({}, at::kCPU);
+  const HostMemory host = ReadHostMemory();
+  EXPECT_NEAR(static_cast<double>(budget.bytes), static_cast<double>(host.available), 1 << 28);
+  EXPECT_EQ(budget.bytes, budget.free);
+  EXPECT_TRUE(Says(budget.Words(), {"budget ", "what is free of "}));
+}
+
+TEST_F(BudgetTest, AFractionIsOfAllThatTheDeviceHas) {
+  const Budget budget = ResolveBudget(ParseBudget("25%"), at::kCPU);
+  EXPECT_EQ(budget.bytes, static_cast<std::int64_t>(0.25 * static_cast<double>(ReadHostMemory().total)));
+  EXPECT_TRUE(Says(budget.Words(), {"budget ", " are free"}));
+}
+
+TEST_F(BudgetTest, AboveTheMachineIsRefusedWithTheNumbers) {
+  const std::int64_t total = ReadHostMemory().total;
+  EXPECT_TRUE(Says(Refusal(std::to_string(total + 1)),
+                   {"budget", std::to_string(total), "are more than cpu has", "are free", "Give less"}));
+  EXPECT_EQ(ResolveBudget(ParseBudget(std::to_string(total)), at::kCPU).bytes, total);
+  EXPECT_TRUE(Says(Refusal("500TiB"), {"500 TiB"}));
+}
+
+TEST_F(BudgetTest, IsEnforcedToTheByte) {
+  const MemoryReading now = ReadMemory(at::kCPU);
+  Budget budget = ResolveBudget({}, at::kCPU);
+  budget.bytes = now.now + now.data + 1000;
+  EnforceBudget(budget, at::kCPU);
+  EXPECT_NO_THROW(at::empty({1000}, at::kByte));
+  EXPECT_THROW(at::empty({1001}, at::kByte), c10::OutOfMemoryError);
+  EXPECT_EQ(ReadMemory(at::kCPU).ooms, now.ooms + 1);
+}
+
+TEST_F(BudgetTest, BelowTheWeightsIsRefusedWithTheSumAndItsParts) {
+  const FixedBytes fixed{.weights = 10 << 20, .gradients = 9 << 20, .optimizer = 18 << 20};
+  EXPECT_NO_THROW(CheckFixedBytes({.bytes = 37 << 20}, fixed));
+  try {
+    CheckFixedBytes({.bytes = (37 << 20) - 1}, fixed);
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ExitCode::kDoesNotFit);
+    EXPECT_TRUE(Says(error.what(), {"weights 10 MiB", "gradients 9 MiB", "optimizer state 18 MiB",
+                                    "38797312 bytes", "Raise budget"}));
+  }
+}
+
+class WeightCopiesTest : public BudgetTest {};
+
+TEST_F(WeightCopiesTest, ASecondModelIsCountedAndItsGradientsAreNot) {
+  FixtureModel model;
+  const WeightCopies copies(model);
+  EXPECT_EQ(copies.Count(), 0);
+  {
+    const FixtureModel second;
+    EXPECT_EQ(copies.Count(), 1);
+    const FixtureModel third;
+    EXPECT_EQ(copies.Count(), 2);
+  }
+  EXPECT_EQ(copies.Count(), 0);
+}
+
+TEST_F(WeightCopiesTest, ClonesAtEveryUpdateAreCountedTensorsOfOneSizeAreNot) {
+  FixtureModel model;
+  const WeightCopies copies(model);
+  std::vector<at::Tensor> kept;
+  const auto clone = [&] {
+    for (const Parameter& parameter : model.parameters()) kept.push_back(parameter.tensor.detach().clone());
+  };
+  for (int update = 1; update <= 5; ++update) {
+    clone();
+    EXPECT_EQ(copies.Count(), update);
+  }
+  kept.clear();
+  for (int i = 0; i < 1000; ++i) kept.push_back(model.parameters()[0].tensor.detach().clone());
+  EXPECT_EQ(copies.Count(), 0);
+}
+
+}  // namespace
+}  // namespace medley

@@ -1,0 +1,135 @@
+#include <numeric>
+#include <optional>
+
+#include "tests/tasks/task_testing.h"
+
+namespace medley::tasks {
+namespace {
+
+double Mean(const std::vector<double>& values) {
+  return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
+}
+
+// Mean squared error over the pixels where target and input differ, one row, the slow way.
+double RegionError(const at::Tensor& answer, const at::Tensor& target, const at::Tensor& input) {
+  const at::Tensor region = target.ne(input).any(0).expand_as(target);
+  return (answer - target).square().masked_select(region).mean().item<double>();
+}
+
+TEST(EvaluatePictures, APerfectPictureHasNoErrorAndTheInputHasItsTrivialOne) {
+  for (const char* name : {"arrow_to_gold", "zoom_gold"}) {
+    const TaskUnderTest test(name);
+    FakeEval eval(test);
+    eval.draw = [](FakePass& pass) { return pass.Pixels("target"); };
+    const Outcomes perfect = test.task->Evaluate(eval, {3, 0, 12});
+    ASSERT_EQ(perfect.score.size(), 12U);
+    EXPECT_EQ(Mean(perfect.score), 0);
+    EXPECT_EQ(perfect.output.sizes(), at::IntArrayRef({8, 3, 128, 128}));
+    EXPECT_TRUE(perfect.output.equal(perfect.target));
+    EXPECT_TRUE(perfect.input.equal(test.task->Sample({3, 0, 8}).Column("image")));
+
+    eval.draw = [](FakePass& pass) { return pass.Pixels("image"); };
+    const Outcomes same = test.task->Evaluate(eval, {3, 0, 12});
+    EXPECT_EQ(same.score, same.trivial.at("input"));
+    EXPECT_GT(Mean(same.score), 0.01);
+  }
+}
+
+TEST(EvaluatePictures, TrivialAnswersEqualTheSlowOnes) {
+  const TaskUnderTest test("zoom_halfway");
+  FakeEval eval(test, 4);
+  eval.draw = [](FakePass& pass) { return pass.Pixels("image").mul(3); };  // clamped before it is judged
+  const Outcomes outcomes = test.task->Evaluate(eval, {4, 20, 10});
+  const Batch batch = test.task->Sample({4, 20, 10});
+  const at::Tensor input = batch.Column("image").to(at::kFloat).div(255);
+  const at::Tensor target = batch.Column("target").to(at::kFloat).div(255);
+  const at::Tensor mean = target.mean(0);
+  for (std::int64_t row = 0; row < 10; ++row) {
+    const auto i = static_cast<std::size_t>(row);
+    EXPECT_NEAR(outcomes.trivial.at("input")[i], RegionError(input[row], target[row], input[row]), 1e-5);
+    EXPECT_NEAR(outcomes.trivial.at("mean target")[i], RegionError(mean, target[row], input[row]), 1e-5);
+    EXPECT_NEAR(outcomes.score[i], RegionError(input[row].mul(3).clamp(0, 1), target[row], input[row]), 1e-5);
+  }
+}
+
+TEST(EvaluatePictures, ControlIsJudgedOnTheWholePictureAgainstTheMeanImage) {
+  const TaskUnderTest test("control");
+  FakeEval eval(test);
+  eval.draw = [](FakePass& pass) { return at::ones_like(pass.Pixels("image")); };
+  const Outcomes outcomes = test.task->Evaluate(eval, {6, 0, 10});
+  const at::Tensor image = test.task->Sample({6, 0, 10}).Column("image").to(at::kFloat).div(255);
+  const at::Tensor white = (image - 1).square().mean({1, 2, 3});
+  const at::Tensor mean = (image - image.mean(0)).square().mean({1, 2, 3});
+  ASSERT_EQ(outcomes.trivial.size(), 1U);
+  for (std::int64_t row = 0; row < 10; ++row) {
+    const auto i = static_cast<std::size_t>(row);
+    EXPECT_NEAR(outcomes.score[i], white[row].item<double>(), 1e-5);
+    EXPECT_NEAR(outcomes.trivial.at("mean image")[i], mean[row].item<double>(), 1e-5);
+  }
+}
+
+// Draws, in the recall, the picture that lies `back` steps back; by row where that is left open.
+double Recall(std::optional<std::int64_t> back) {
+  const TaskUnderTest test("mem_canvas");
+  FakeEval eval(test);
+  eval.draw = [&](FakePass& pass) {
+    if (pass.images.count("image3") == 0) return at::full_like(pass.LastImage(), 0.25);
+    EXPECT_EQ(pass.inputs[0].tensor.max().item<float>(), 0.25F) << "a canvas is what was drawn";
+    EXPECT_EQ(pass.inputs[1].tensor.max().item<float>(), 0.25F);
+    std::vector<at::Tensor> rows;
+    for (std::int64_t row = 0; row < pass.batch().size(); ++row) {
+      const std::int64_t at = back ? *back : pass.batch().Column("recall.back")[row].item<std::int64_t>();
+      rows.push_back(pass.Pixels("image" + std::to_string(3 - at))[row]);
+    }
+    return at::stack(rows).mul(0.9).add(0.02);
+  };
+  const Outcomes outcomes = test.task->Evaluate(eval, {8, 0, 12});
+  EXPECT_NEAR(Mean(outcomes.trivial.at("input")), 1.0 / 3, 1e-12);
+  EXPECT_TRUE(outcomes.output.to(at::kInt).sub(outcomes.target.to(at::kInt)).abs().max().item<int>() <= 26 ||
+              back);
+  return Mean(outcomes.score);
+}
+
+TEST(EvaluatePictures, MemCanvasCountsTheRightPictures) {
+  EXPECT_EQ(Recall({}), 1);
+  for (const std::int64_t back : {0, 1, 2}) EXPECT_NEAR(Recall(back), 1.0 / 3, 1e-12);
+}
+
+at::Tensor SeenPictures(const TaskUnderTest& test, const RowRange& rows,
+                        const std::vector<std::string>& columns) {
+  const Batch batch = test.task->Sample(rows);
+  std::vector<at::Tensor> pictures;
+  for (const std::string& column : columns) pictures.push_back(batch.Column(column));
+  return at::cat(pictures, 3);
+}
+
+TEST(EvaluatePictures, SheetsShowAllThatWasSeenBesideWhatShouldComeAndWhatCame) {
+  const auto draw = [](FakePass& pass) { return pass.LastImage().mul(0.5); };
+  {
+    const TaskUnderTest test("mem_canvas");
+    FakeEval eval(test, 3);
+    eval.draw = draw;
+    const Outcomes outcomes = test.task->Evaluate(eval, {8, 30, 12});
+    EXPECT_TRUE(outcomes.input.equal(SeenPictures(test, {8, 30, 8}, {"image1", "image2", "image3"})));
+    EXPECT_EQ(outcomes.target.sizes(), at::IntArrayRef({8, 3, 128, 128}));
+    for (std::int64_t row = 0; row < 8; ++row) {
+      const std::int64_t back = test.task->Sample({8, 30, 8}).Column("recall.back")[row].item<std::int64_t>();
+      EXPECT_TRUE(outcomes.target[row].equal(outcomes.input[row].narrow(2, (2 - back) * 128, 128)));
+    }
+    EXPECT_EQ(outcomes.output.max().item<int>(), 128) << "what came: half of the last picture";
+  }
+  const TaskUnderTest test("comparison");
+  FakeEval eval(test);
+  eval.draw = draw;
+  eval.answer = [](FakePass& pass) {
+    return std::vector<std::vector<std::int64_t>>(static_cast<std::size_t>(pass.batch().size()));
+  };
+  const Outcomes outcomes = test.task->Evaluate(eval, {8, 0, 12});
+  EXPECT_TRUE(outcomes.input.equal(SeenPictures(test, {8, 0, 8}, {"image1", "image2"})));
+  EXPECT_TRUE(outcomes.target.equal(SeenPictures(test, {8, 0, 8}, {"image1"})));
+  EXPECT_EQ(outcomes.output.max().item<int>(), 128);
+  EXPECT_NEAR(Mean(outcomes.trivial.at("most frequent reply")), 0.5, 1e-12);
+}
+
+}  // namespace
+}  // namespace medley::tasks

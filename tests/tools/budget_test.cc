@@ -1,0 +1,66 @@
+// --budget of train and resume, as a user gives it.
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "tests/report/scratch_directory.h"
+#include "tests/tools/run_command.h"
+
+namespace medley {
+namespace {
+
+namespace fs = std::filesystem;
+using test::CommandResult;
+using test::Medley;
+using test::Shell;
+
+CommandResult Train(const fs::path& out, const std::string& more) {
+  std::string command = Medley() + "train " MEDLEY_SOURCE_DIR "/configs/runs/quickstart.json --out " +
+                        out.string() + " threads=1 plan=false";
+  for (const char* task :
+       {"control", "arrow_to_gold", "position_qa", "zoom_agent", "zoom_gold", "zoom_halfway"}) {
+    command += " tasks." + std::string(task) + ".rows=2";
+  }
+  return Shell(command + " " + more + " 2>&1");
+}
+
+bool Has(const std::string& text, const std::string& words) { return text.find(words) != std::string::npos; }
+
+TEST(BudgetOption, OneThatCannotBeIsRefusedAndLeavesNothingBehind) {
+  struct Case {
+    std::string budget;
+    int code;
+    std::string words;
+  };
+  const ScratchDirectory scratch;
+  for (const Case& bad : {Case{"1MiB", 5, "the budget of 1 MiB is below the "},
+                          {"1MiB", 5, "optimizer state"},
+                          {"500TiB", 2, "are more than cpu has"},
+                          {"half", 2, "budget: expected bytes (6GiB"},
+                          {"0", 2, "budget: expected"},
+                          {"120%", 2, "found '120%'"}}) {
+    const CommandResult result = Train(scratch / "run", "--budget " + bad.budget + " steps=1");
+    EXPECT_EQ(result.code, bad.code) << result.out;
+    EXPECT_TRUE(Has(result.out, bad.words)) << result.out;
+    EXPECT_FALSE(fs::exists(scratch / "run")) << result.out;
+  }
+}
+
+TEST(BudgetOption, IsSaidSavedAndChangedByAResume) {
+  const ScratchDirectory scratch;
+  const fs::path run = scratch / "run";
+  CommandResult result = Train(run, "--budget 50% steps=1");
+  ASSERT_EQ(result.code, 0) << result.out;
+  EXPECT_TRUE(Has(result.out, "budget ")) << result.out;
+  EXPECT_TRUE(Has(result.out, " are free")) << result.out;
+  EXPECT_TRUE(Has(result.out, "activations ")) << result.out;
+  EXPECT_EQ(nlohmann::json::parse(ReadText(run / "config.resolved.json")).at("budget"), "50%");
+  result = Shell(Medley() + "resume " + run.string() + " --steps 2 --budget free 2>&1");
+  ASSERT_EQ(result.code, 0) << result.out;
+  EXPECT_TRUE(Has(result.out, "what is free of ")) << result.out;
+}
+
+}  // namespace
+}  // namespace medley

@@ -1,0 +1,272 @@
+// Every task of the tree, in every variant, with the real agent: two-stage and recomputation, alone and with
+// micro-batches, give the gradient of joint. (Sequential and more micro-batches: agent_gradients_test.cc.)
+
+#include <ATen/Parallel.h>
+#include <gtest/gtest.h>
+#include <medley/memory/cpu_allocator.h>
+#include <medley/model/model_factory.h>
+#include <medley/plugin/plugin_host.h>
+#include <medley/plugin/registry.h>
+#include <medley/text/sentencepiece_tokenizer.h>
+#include <medley/train/step_executor.h>
+
+#include <algorithm>
+#include <cctype>
+#include <filesystem>
+#include <memory>
+#include <ostream>
+#include <string>
+#include <vector>
+
+#include "tests/train/executor_fixture.h"
+#include "tests/train/positive_relus.h"
+
+namespace medley {
+namespace {
+
+using namespace testing_fixture;
+
+const std::filesystem::path kConfigs = std::filesystem::path(MEDLEY_SOURCE_DIR) / "configs";
+
+const Tokenizer& SharedTokenizer() {
+  static const Tokenizer* tokenizer = LoadTokenizer(kConfigs / "tokenizers/small.model").release();
+  return *tokenizer;
+}
+
+const Registry& SharedRegistry() {
+  static const auto* registry = new Registry(
+      Registry::Scan({.paths = {std::filesystem::path(MEDLEY_BUILD_DIR) / "lib/medley/plugins-1"},
+                      .environment = false,
+                      .user_directory = false}));
+  return *registry;
+}
+
+struct TaskVariant {
+  std::string task, variant;
+};
+std::ostream& operator<<(std::ostream& out, const TaskVariant& v) {
+  return out << v.task << ", variant " << v.variant;
+}
+
+std::vector<TaskVariant> AllVariants() {
+  std::vector<TaskVariant> all;
+  for (const TaskInfo* info : SharedRegistry().tasks()) {
+    for (const VariantInfo& variant : info->variants) all.push_back({info->name, variant.name});
+  }
+  return all;
+}
+
+// A task with a model of its own.
+struct Loaded {
+  explicit Loaded(const TaskVariant& what)
+      : host({.registry = SharedRegistry(),
+              .tokenizer = SharedTokenizer(),
+              .image = ReadImageGeometry(kConfigs / "models/agent-tiny.json"),
+              .control_text = control_text,
+              .settings = {{what.task, {.variant = what.variant, .options = {}}}}}),
+        task(host.Get(what.task)) {
+    at::set_num_threads(1);
+  }
+  Batch Rows(std::int64_t begin, std::int64_t count) const {
+    return task.Sample({.seed = TaskSeed(3, task.info().name), .begin = begin, .count = count});
+  }
+  Gradient GradientOf(const Batch& rows, const ExecutionPlan& plan) {
+    executor.Run({{.task = &task, .batch = &rows, .plan = &plan}});
+    return TakeGradient(*model);
+  }
+
+  std::vector<std::string> control_text{"The cat sits on the mat.", "A red boat, far out at sea."};
+  std::unique_ptr<Model> model =
+      MakeModel(kConfigs / "models/agent-tiny.json", SharedTokenizer(), /*seed=*/3);
+  PluginHost host;
+  LoadedTask& task;
+  StepExecutor executor{*model, at::kCPU};
+};
+
+constexpr std::int64_t kRows = 2;
+
+struct Way {
+  Mode mode = Mode::kJoint;
+  std::int64_t micro_rows = 0;
+};
+std::ostream& operator<<(std::ostream& out, const Way& way) {
+  return out << ModeName(way.mode) << ", micro rows " << way.micro_rows;
+}
+
+class AllModes : public testing::TestWithParam<TaskVariant> {
+ protected:
+  std::vector<Way> Ways() const {
+    std::vector<Way> ways;
+    for (const Mode mode : StepExecutor::LegalModes(loaded_.task.variant())) {
+      ways.push_back({mode, 0});
+      ways.push_back({mode, 1});
+    }
+    return ways;
+  }
+  // Gradients of all ways, joint with all rows first, and how many ReLUs let their input through in each.
+  struct Result {
+    std::vector<Gradient> gradients;
+    std::vector<std::int64_t> positive;
+  };
+  Result RunAll(const Batch& rows) {
+    Result result;
+    for (const Way& way : Ways()) {
+      const PositiveRelus relus;
+      result.gradients.push_back(loaded_.GradientOf(rows, {.mode = way.mode, .micro_rows = way.micro_rows}));
+      result.positive.push_back(relus.count());
+    }
+    return result;
+  }
+  void ExpectRecomputedBits(const Batch& rows, const Result& plain) {
+    for (std::size_t i = 0; i < Ways().size(); ++i) {
+      const Way way = Ways()[i];
+      for (const int every : {1, 2}) {
+        const Gradient recomputed = loaded_.GradientOf(
+            rows, {.mode = way.mode, .micro_rows = way.micro_rows, .recompute_every = every});
+        EXPECT_TRUE(SameBits(recomputed, plain.gradients[i])) << way << ", recompute every " << every;
+      }
+    }
+  }
+
+  Loaded loaded_{GetParam()};
+};
+
+TEST_P(AllModes, InDoubleGradientsEqualJointAndThoseOfRecomputedLayersBitForBit) {
+  loaded_.model->To(at::kCPU, at::kDouble);
+  const Batch rows = loaded_.Rows(100, kRows);
+  const Result result = RunAll(rows);
+  for (std::size_t i = 0; i < Ways().size(); ++i)
+    EXPECT_LE(Distance(result.gradients[i], result.gradients[0]), 1e-12) << Ways()[i];
+  ExpectRecomputedBits(rows, result);
+}
+
+// A ReLU whose input is a rounding error away from 0 may fall on either side of its kink, which in float
+// moves the gradient by up to 1e-4 and is no mistake. So float is judged by rows for which every ReLU falls
+// where it does in double.
+TEST_P(AllModes, InFloatGradientsEqualJointAndThoseOfRecomputedLayersBitForBit) {
+  for (std::int64_t begin = 100; begin < 200; begin += 10) {
+    const Batch rows = loaded_.Rows(begin, kRows);
+    loaded_.model->To(at::kCPU, at::kDouble);
+    const std::vector<std::int64_t> exact = RunAll(rows).positive;
+    loaded_.model->To(at::kCPU, at::kFloat);
+    const Result result = RunAll(rows);
+    ASSERT_GT(exact.front(), 0);
+    if (result.positive != exact) continue;
+    for (std::size_t i = 0; i < Ways().size(); ++i)
+      EXPECT_LE(Distance(result.gradients[i], result.gradients[0]), 5e-6) << Ways()[i];
+    ExpectRecomputedBits(rows, result);
+    return;
+  }
+  FAIL() << "no rows for which every ReLU falls where it does in double";
+}
+
+INSTANTIATE_TEST_SUITE_P(Tasks, AllModes, testing::ValuesIn(AllVariants()), [](const auto& info) {
+  std::string name = info.param.task + "_" + info.param.variant;
+  for (char& c : name) c = std::isalnum(static_cast<unsigned char>(c)) ? c : '_';
+  return name;
+});
+
+// Before the first tensor of the program.
+const bool kInstalled = (InstallCpuAllocator(), true);
+
+class AgentMemory : public testing::Test {
+ protected:
+  static std::int64_t Peak(Loaded& loaded, const Batch& rows, const ExecutionPlan& plan) {
+    EXPECT_TRUE(kInstalled);
+    loaded.GradientOf(rows, plan);
+    const std::int64_t floor = ReadCpuMemory().now;
+    ResetCpuPeak();
+    loaded.executor.Run({{.task = &loaded.task, .batch = &rows, .plan = &plan}});
+    const std::int64_t peak = ReadCpuMemory().peak - floor;
+    ClearGradients(*loaded.model);
+    EXPECT_EQ(ReadCpuMemory().now, floor);
+    return peak;
+  }
+};
+
+// position_qa as it is against the heaviest of its passes as a task of its own.
+class OnePass final : public Task {
+ public:
+  OnePass(LoadedTask& task, std::string pass) : task_(task), pass_(std::move(pass)) {}
+  Batch Sample(const RowRange& rows) const override { return task_.Sample(rows); }
+  Sums Run(std::string_view, PassContext& context) const override { return task_.Run(pass_, context); }
+  Outcomes Evaluate(EvalContext&, const RowRange&) const override { return {}; }
+  at::Tensor Constant(std::string_view name) const override { return task_.Constant(name, at::kCPU); }
+
+ private:
+  LoadedTask& task_;
+  std::string pass_;
+};
+
+TEST_F(AgentMemory, SequentialPassesPeakLikeTheHeaviestAndTheGradientsAndRepeatNoForward) {
+  Loaded loaded({"position_qa", "default"});
+  const Batch rows = loaded.Rows(0, 16);
+  std::int64_t heaviest = 0, gradients = 0;
+  for (const PassInfo& pass : loaded.task.variant().passes) {
+    TaskInfo info = loaded.task.info();
+    info.variants = {{.name = "default", .passes = {pass}, .terms = loaded.task.variant().terms}};
+    LoadedTask alone(info, info.variants.front(), "test", std::make_unique<OnePass>(loaded.task, pass.name));
+    const ExecutionPlan joint{.mode = Mode::kJoint};
+    loaded.executor.Run({{.task = &alone, .batch = &rows, .plan = &joint}});
+    ClearGradients(*loaded.model);
+    const std::int64_t floor = ReadCpuMemory().now;
+    ResetCpuPeak();
+    loaded.executor.Run({{.task = &alone, .batch = &rows, .plan = &joint}});
+    heaviest = std::max(heaviest, ReadCpuMemory().peak - floor);
+    ClearGradients(*loaded.model);
+  }
+  for (const Parameter& parameter : loaded.model->parameters())
+    gradients += static_cast<std::int64_t>(parameter.tensor.nbytes());
+  const std::int64_t sequential = Peak(loaded, rows, {.mode = Mode::kSequential});
+  const std::int64_t joint = Peak(loaded, rows, {.mode = Mode::kJoint});
+  std::printf(
+      "position_qa, %lld rows: heaviest pass %.1f MB, gradients %.1f, sequential %.1f (%.4fx), joint %.1f\n",
+      static_cast<long long>(kRows), heaviest / 1e6, gradients / 1e6, sequential / 1e6,
+      static_cast<double>(sequential) / static_cast<double>(heaviest + gradients), joint / 1e6);
+  EXPECT_LE(static_cast<double>(sequential), 1.01 * static_cast<double>(heaviest + gradients));
+  const std::int64_t before = loaded.executor.forwards().at("position_qa");
+  Peak(loaded, rows, {.mode = Mode::kSequential});
+  EXPECT_EQ(loaded.executor.forwards().at("position_qa") - before, 2 * 5);
+}
+
+// What a planner may rely on: gradients are there once, and added to in place.
+TEST_F(AgentMemory, LaterMicroBatchesAddTheGradientsAtMost) {
+  for (const char* name : {"position_qa", "mem_canvas"}) {
+    Loaded loaded({name, "default"});
+    const Batch one = loaded.Rows(0, 4), three = loaded.Rows(0, 12);
+    std::int64_t gradients = 0;
+    for (const Parameter& parameter : loaded.model->parameters())
+      gradients += static_cast<std::int64_t>(parameter.tensor.nbytes());
+    for (const Mode mode : StepExecutor::LegalModes(loaded.task.variant())) {
+      for (const int every : {0, 1}) {
+        const std::int64_t first =
+            Peak(loaded, one, {.mode = mode, .micro_rows = 4, .recompute_every = every});
+        const std::int64_t all =
+            Peak(loaded, three, {.mode = mode, .micro_rows = 4, .recompute_every = every});
+        // Besides, the slices' item rows: a few bytes a row.
+        EXPECT_LE(all, first + gradients + 4096) << name << ", " << ModeName(mode) << ", " << every;
+        std::printf("%s, %s, recompute %d: one micro-batch %.2f MB, three %.2f, gradients %.2f\n", name,
+                    std::string(ModeName(mode)).c_str(), every, first / 1e6, all / 1e6, gradients / 1e6);
+      }
+    }
+  }
+}
+
+TEST_F(AgentMemory, TwoStageAndRecomputationLowerThePeak) {
+  for (const char* name : {"arrow_to_gold", "mem_canvas"}) {
+    Loaded loaded({name, name == std::string("mem_canvas") ? "default" : "carry"});
+    const Batch rows = loaded.Rows(0, 8);
+    const std::int64_t joint = Peak(loaded, rows, {.mode = Mode::kJoint});
+    const std::int64_t two = Peak(loaded, rows, {.mode = Mode::kTwoStage});
+    const std::int64_t both = Peak(loaded, rows, {.mode = Mode::kTwoStage, .recompute_every = 1});
+    const std::int64_t layers = Peak(loaded, rows, {.mode = Mode::kJoint, .recompute_every = 1});
+    std::printf("%s: joint %.1f MB, two-stage %.1f, joint recomputed %.1f, both %.1f\n", name, joint / 1e6,
+                two / 1e6, layers / 1e6, both / 1e6);
+    EXPECT_LT(static_cast<double>(two), 0.8 * static_cast<double>(joint)) << name;
+    EXPECT_LT(static_cast<double>(layers), 0.6 * static_cast<double>(joint)) << name;
+    EXPECT_LT(both, two) << name;
+  }
+}
+
+}  // namespace
+}  // namespace medley

@@ -1,0 +1,169 @@
+// What metering and the guard cost: their time beside that of a step, the counting allocator's beside that of
+// libtorch's, and steps with and without them, in turn in one process.
+#include <c10/core/Allocator.h>
+#include <c10/core/CPUAllocator.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <optional>
+#include <vector>
+
+#include <medley/memory/cpu_allocator.h>
+#include <medley/train/memory_watch.h>
+#include <medley/train/run.h>
+
+namespace medley {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+double Seconds(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+double Median(std::vector<double> values) {
+  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+  std::nth_element(values.begin(), middle, values.end());
+  return *middle;
+}
+
+// One task's rows, sampled before: the time of a step is then the model's alone.
+struct Drawn {
+  LoadedTask* task;
+  Batch batch;
+  const ExecutionPlan* plan;
+};
+
+std::vector<Drawn> DrawOfEach(Run& run) {
+  std::vector<Drawn> drawn;
+  const auto seed = static_cast<std::uint64_t>(run.config.seed);
+  for (const std::string& name : run.ActiveTasks()) {
+    LoadedTask& task = run.task(name);
+    const auto settings = run.config.tasks.find(name);
+    const std::int64_t rows = settings == run.config.tasks.end() ? 16 : settings->second.rows;
+    drawn.push_back({&task, task.Sample({TaskSeed(seed, name), 0, rows}), &run.plans.at(name)});
+  }
+  return drawn;
+}
+
+void Step(Run& run, const Drawn& drawn) {
+  run.executor->Run({{drawn.task, &drawn.batch, drawn.plan}});
+  run.optimizer->Step(0);
+}
+
+// Seconds of a step, watched or not.
+double Watched(Run& run, const Drawn& drawn, MemoryWatch& watch, std::int64_t number) {
+  const auto start = Clock::now();
+  StepRecord record;
+  record.step = number;
+  watch.BeginStep();
+  Step(run, drawn);
+  watch.EndStep(record);
+  return Seconds(start);
+}
+
+double Unwatched(Run& run, const Drawn& drawn) {
+  const auto start = Clock::now();
+  Step(run, drawn);
+  return Seconds(start);
+}
+
+// Of the watch's own work in a step of one draw.
+double WatchAlone(MemoryWatch& watch, const std::string& task, int steps) {
+  const auto start = Clock::now();
+  for (int i = 1; i <= steps; ++i) {
+    StepRecord record;
+    record.step = i;
+    watch.BeginStep();
+    watch.BeginDraw(task);
+    watch.EndDraw(task);
+    watch.EndStep(record);
+  }
+  return Seconds(start) / steps;
+}
+
+// Of a block of the sizes that a step asks for, taken and given back.
+double Allocation(c10::Allocator& allocator) {
+  constexpr int kBlocks = 200000;
+  const auto start = Clock::now();
+  for (int i = 0; i < kBlocks; ++i) {
+    const c10::DataPtr block = allocator.allocate(std::size_t{1} << (6 + i % 12));
+    static_cast<volatile char*>(block.get())[0] = 1;
+  }
+  return Seconds(start) / kBlocks;
+}
+
+// By how much the bytes between two steps grow; with `forward_only` two steps of five have no backward.
+std::int64_t FloorGrowth(Run& run, const std::vector<Drawn>& drawn, int steps, bool forward_only) {
+  std::vector<ExecutionPlan> weightless;
+  for (const Drawn& each : drawn) {
+    weightless.push_back(*each.plan);
+    for (const TermInfo& term : each.task->variant().terms) weightless.back().term_weights[term.name] = 0;
+  }
+  const std::int64_t before = ReadCpuMemory().now;
+  for (int i = 0; i < steps; ++i) {
+    const std::size_t number = static_cast<std::size_t>(i) % drawn.size();
+    const Drawn& each = drawn[number];
+    Step(run, forward_only && i % 5 < 2 ? Drawn{each.task, each.batch, &weightless[number]} : each);
+  }
+  return ReadCpuMemory().now - before;
+}
+
+void Measure(Run& run, int steps) {
+  const std::vector<Drawn> drawn = DrawOfEach(run);
+  for (const Drawn& each : drawn) Step(run, each);
+  const std::int64_t before = ReadCpuMemory().allocations;
+  for (const Drawn& each : drawn) Step(run, each);
+  const double blocks =
+      static_cast<double>(ReadCpuMemory().allocations - before) / static_cast<double>(drawn.size());
+
+  std::vector<double> plain, ratios;
+  for (int i = 0; i < steps; ++i) {
+    const Drawn& each = drawn[static_cast<std::size_t>(i) % drawn.size()];
+    double watched = 0, unwatched = 0;
+    for (const bool now : {i % 2 == 0, i % 2 != 0}) {  // either goes first as often as the other
+      std::optional<MemoryWatch> watch;                // outside of the time: a run has one
+      if (now) watch.emplace(run);
+      (now ? watched : unwatched) = now ? Watched(run, each, *watch, i + 1) : Unwatched(run, each);
+    }
+    plain.push_back(unwatched);
+    ratios.push_back(watched / unwatched);
+  }
+  MemoryWatch watch(run);
+  const double step = Median(plain), alone = WatchAlone(watch, drawn.front().task->info().name, 2000);
+  const double counting = Allocation(*c10::GetCPUAllocator()),
+               stock = Allocation(*c10::GetDefaultCPUAllocator());
+  std::printf("a step                   %9.3f ms (median of %d, %zu tasks in turn, optimizer included)\n",
+              1e3 * step, steps, drawn.size());
+  std::printf("meter and guard          %9.3f ms a step: %.4f %% of it\n", 1e3 * alone, 100 * alone / step);
+  std::printf(
+      "allocator, %5.0f blocks   %9.3f ms a step: %.4f %% of it (%.0f ns a block, libtorch's %.0f ns)\n",
+      blocks, 1e3 * blocks * counting, 100 * blocks * counting / step, 1e9 * counting, 1e9 * stock);
+  for (const bool forward_only : {false, true}) {
+    std::printf("growth of the floor      %9lld bytes over %d steps%s\n",
+                static_cast<long long>(FloorGrowth(run, drawn, steps, forward_only)), steps,
+                forward_only ? ", 40 % of them forward only" : "");
+  }
+  std::printf("watched over unwatched   %9.4f (median of %d pairs)\n", Median(ratios), steps);
+}
+
+}  // namespace
+}  // namespace medley
+
+int main(int argc, char** argv) {
+  if (argc < 3) {
+    std::fprintf(stderr, "usage: medley_bench_guard CONFIG STEPS [key=value...]\n");
+    return 2;
+  }
+  try {
+    const auto run =
+        medley::BuildRun(medley::CheckInputs(argv[1], {argv + 3, argv + argc}), medley::Purpose::kTrain);
+    medley::Measure(*run, std::max(1, std::atoi(argv[2])));
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "%s\n", error.what());
+    return 1;
+  }
+  return 0;
+}

@@ -1,0 +1,114 @@
+#include "tools/bench/memory_bench.h"
+
+#include <c10/util/Exception.h>
+
+#include <chrono>
+#include <cstdio>
+#include <ctime>
+
+#include <medley/memory/cpu_allocator.h>
+#include <medley/memory/meter.h>
+#include <medley/train/device.h>
+
+namespace medley::bench {
+namespace {
+
+constexpr const char* kSmallBudget = "200MiB";
+
+RunInputs Inputs(const Asked& asked) {
+  RunInputs inputs = CheckInputs(asked.config, asked.overrides);
+  RunConfig& config = inputs.checked.run;
+  config.threads = 1;
+  if (config.budget.empty() && config.device == "cpu") config.budget = kSmallBudget;
+  return inputs;
+}
+
+RunInputs AutoInputs(const Asked& asked) {
+  RunInputs inputs = Inputs(asked);
+  for (const auto& [task, weight] : inputs.checked.mixture.weights) inputs.checked.run.tasks[task].rows = 0;
+  return inputs;
+}
+
+}  // namespace
+
+std::unique_ptr<Run> MakeRun(const Asked& asked) { return BuildRun(Inputs(asked), Purpose::kTrain); }
+
+AutoRun::AutoRun(const Asked& asked)
+    : run_(BuildRun(AutoInputs(asked), Purpose::kTrain)),
+      console_(stderr),
+      planner_(*run_, RunPlanner::SettingOf(*run_), console_) {
+  const Stopwatch watch(run_->device);
+  planner_.PlanRun();
+  planning_seconds_ = watch.seconds();
+  planner_.Apply();
+}
+
+AutoRun& Session::planned() {
+  if (planned_ == nullptr) planned_ = std::make_unique<AutoRun>(asked_);
+  return *planned_;
+}
+
+Stopwatch::Stopwatch(at::Device device) : device_(device), start_(Now()) {}
+
+double Stopwatch::seconds() const { return Now() - start_; }
+
+double Stopwatch::Now() const {
+  if (device_.is_cpu()) return static_cast<double>(std::clock()) / CLOCKS_PER_SEC;
+  Synchronize(device_);
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+MeasuredStep MeasureStep(Run& run, LoadedTask& task, const Batch& rows, const ExecutionPlan& plan) {
+  MeasuredStep step{.floor = ReadMemory(run.device).now};
+  ResetPeak(run.device);
+  const Stopwatch watch(run.device);
+  try {
+    run.executor->Run({{.task = &task, .batch = &rows, .plan = &plan}});
+  } catch (const c10::OutOfMemoryError&) {
+    step.overflowed = true;
+  }
+  if (step.overflowed) DrainEngine();
+  step.seconds = watch.seconds();
+  step.peak = ReadMemory(run.device).peak;
+  for (const Parameter& parameter : run.model->parameters())
+    at::Tensor(parameter.tensor).mutable_grad().reset();
+  return step;
+}
+
+Batch SampleRows(const Run& run, const LoadedTask& task, std::int64_t begin, std::int64_t rows,
+                 bool longest) {
+  const MemoryOwnerScope data(MemoryOwner::kData);
+  const std::uint64_t seed = TaskSeed(static_cast<std::uint64_t>(run.config.seed), task.info().name);
+  return task.Sample({.seed = seed, .begin = begin, .count = rows, .longest = longest});
+}
+
+LimitedCpu::LimitedCpu(at::Device device, std::int64_t bytes) : before_(CpuBudget()) {
+  if (device.is_cpu()) SetCpuBudget(bytes);
+}
+
+LimitedCpu::~LimitedCpu() { SetCpuBudget(before_); }
+
+void Say(const std::string& text) {
+  std::printf("%s\n", text.c_str());
+  std::fflush(stdout);
+}
+
+std::string Percent(double fraction, int decimals) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.*f %%", decimals, 100 * fraction);
+  return text;
+}
+
+std::string Ratio(double ratio) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.3f", ratio);
+  return text;
+}
+
+std::string Megabytes(std::int64_t bytes) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.2f MB", static_cast<double>(bytes) / 1e6);
+  return text;
+}
+
+}  // namespace medley::bench

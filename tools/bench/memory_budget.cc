@@ -1,0 +1,82 @@
+// How much of the budget each task uses at the rows that "auto" gives it: peak of one step, and with it the
+// rows of the draws that may wait.
+#include <algorithm>
+#include <vector>
+
+#include <medley/memory/cpu_allocator.h>
+#include <medley/report/table.h>
+#include <medley/train/plan_request.h>
+
+#include "tools/bench/memory_bench.h"
+
+namespace medley::bench {
+namespace {
+
+struct Extremes {
+  double least = 2, most = 0;
+  void Add(double share) {
+    least = std::min(least, share);
+    most = std::max(most, share);
+  }
+  std::string Words() const {
+    return "least " + Percent(least) + ", largest over smallest " + Ratio(most / least);
+  }
+};
+
+// The queue of rows as full as it can be beside one draw that runs.
+std::vector<Batch> FullQueue(AutoRun& planned) {
+  const Plan& plan = planned.plan();
+  const auto bytes = [&](const PlanEntry& entry) {
+    return entry.rows * planned.profile().tasks.at(entry.task).batch_per_row;
+  };
+  const PlanEntry& largest =
+      *std::max_element(plan.entries.begin(), plan.entries.end(),
+                        [&](const PlanEntry& a, const PlanEntry& b) { return bytes(a) < bytes(b); });
+  Run& run = planned.run();
+  std::vector<Batch> queue;
+  for (std::int64_t i = 1; i < PlanSettingOf(run, plan.budget).waiting_draws; ++i)
+    queue.push_back(SampleRows(run, run.task(largest.task), i * largest.rows, largest.rows, false));
+  return queue;
+}
+
+// Nothing overflows: the budget holds.
+double ShareInUse(AutoRun& planned, const PlanEntry& entry, bool longest) {
+  Run& run = planned.run();
+  LoadedTask& task = run.task(entry.task);
+  const Batch rows = SampleRows(run, task, 0, entry.rows, longest);
+  const LimitedCpu limited(run.device, planned.plan().budget);
+  const MeasuredStep step = MeasureStep(run, task, rows, run.plans.at(entry.task));
+  if (step.overflowed) return 0;
+  const std::int64_t waiting = run.device.is_cpu() ? ReadCpuMemory().data_now : 0;
+  return static_cast<double>(step.peak + waiting) / static_cast<double>(planned.plan().budget);
+}
+
+}  // namespace
+
+void BenchBudget(Session& session) {
+  AutoRun& planned = session.planned();
+  const Plan& plan = planned.plan();
+  const auto budget = static_cast<double>(plan.budget);
+  const std::vector<Batch> queue = FullQueue(planned);
+  Extremes longest, drawn;
+  Table table({"task", "passes", "mode", "rows", "one row is", "planned", "longest rows", "drawn rows"});
+  for (const PlanEntry& entry : plan.entries) {
+    const ModeProfile& mode =
+        *planned.profile().tasks.at(entry.task).Find(entry.mode, entry.recompute_every);
+    const PeakLines lines(mode.whole);
+    const auto next_row = static_cast<double>(lines.At(entry.rows + 1) - lines.At(entry.rows));
+    const double at_most = ShareInUse(planned, entry, true), usual = ShareInUse(planned, entry, false);
+    longest.Add(at_most);
+    drawn.Add(usual);
+    table.Add({entry.task, std::to_string(entry.passes), std::string(ModeName(entry.mode)),
+               std::to_string(entry.rows), Percent(next_row / budget, 2), Percent(entry.share_of_budget),
+               Percent(at_most), Percent(usual)});
+  }
+  Say(table.ToText());
+  Say("budget " + Megabytes(plan.budget) + ", of it for rows that wait " +
+      Percent(static_cast<double>(plan.data_bytes) / budget));
+  Say("longest rows: " + longest.Words() + "   (goal: at least 95 %, at most 1.05)");
+  Say("drawn rows:   " + drawn.Words());
+}
+
+}  // namespace medley::bench

@@ -1,0 +1,201 @@
+// What a task's passes cost in rows. First with tasks that differ in nothing but their number of passes, each
+// the same question about one picture; then the tasks of the config, with what a row keeps for the backward.
+#include <ATen/core/Tensor.h>
+#include <ATen/ops/full.h>
+#include <ATen/ops/randint.h>
+
+#include <algorithm>
+#include <map>
+#include <memory>
+#include <vector>
+
+#include <medley/model/model_factory.h>
+#include <medley/report/table.h>
+#include <medley/task/losses.h>
+#include <medley/task/text_rows.h>
+#include <medley/train/plan_request.h>
+
+#include "tools/bench/memory_bench.h"
+
+namespace medley::bench {
+namespace {
+
+constexpr int kMostPasses = 5, kWidth = 24, kLearned = 8, kQuestions = 16;
+
+TaskInfo InfoOf(int passes) {
+  TaskInfo info;
+  info.name = "passes_" + std::to_string(passes);
+  VariantInfo variant{.name = "default", .passes = {}, .terms = {}};
+  for (int p = 0; p < passes; ++p) {
+    variant.passes.push_back(
+        {.name = "question_" + std::to_string(p), .text_width = kWidth, .images = {"image"}, .carries = {}});
+  }
+  variant.terms = {{.name = "answer", .weight = 1, .max_items = kLearned * passes}};
+  info.variants = {std::move(variant)};
+  info.constants = {{.name = "questions", .rows = kQuestions, .width = kWidth, .dtype = "int64"}};
+  info.inputs = {"images", "tokens", "lengths", "supervised"};
+  info.outputs = {"logits", "targets"};
+  return info;
+}
+
+// Every pass asks one of a table's questions about the row's picture and learns the last tokens.
+class EqualPasses final : public Task {
+ public:
+  EqualPasses(int passes, std::int64_t size, std::int64_t vocabulary)
+      : passes_(passes), size_(size), vocabulary_(vocabulary) {}
+
+  Batch Sample(const RowRange& rows) const override {
+    Batch batch(rows);
+    batch.Add("image", at::full({rows.count, 3, size_, size_}, 100, at::kByte));
+    for (int p = 0; p < passes_; ++p) {
+      std::vector<std::int64_t> asked;
+      for (std::int64_t row = rows.begin; row < rows.begin + rows.count; ++row)
+        asked.push_back((row + p) % kQuestions);
+      batch.Add("asked_" + std::to_string(p), IntColumn(asked));
+    }
+    batch.Add("lengths", at::full({rows.count}, kWidth, at::kLong));
+    AddLearned(batch, "learned", "answer",
+               std::vector<LearnedSpan>(static_cast<std::size_t>(rows.count), {kWidth - kLearned, kWidth}));
+    return batch;
+  }
+
+  Sums Run(std::string_view pass, PassContext& context) const override {
+    const Batch& batch = context.batch();
+    const std::string number(pass.substr(pass.find('_') + 1));
+    const at::Tensor tokens =
+        context.Constant("questions").index_select(0, batch.Column("asked_" + number));
+    const at::Tensor supervised = FlatPositions(batch.Ragged("learned"), kWidth);
+    const ModelOutputs outputs =
+        context.Forward({context.Image("image"),
+                         {.name = "tokens", .tensor = tokens, .key = ""},
+                         {.name = "lengths", .tensor = batch.Column("lengths"), .key = ""},
+                         {.name = "supervised", .tensor = supervised, .key = ""}},
+                        {"logits", "targets"});
+    return {{"answer", SumCrossEntropy(outputs.at("logits"), outputs.at("targets"))}};
+  }
+  Outcomes Evaluate(EvalContext&, const RowRange&) const override { return {}; }
+  at::Tensor Constant(std::string_view) const override {
+    return at::randint(vocabulary_, {kQuestions, kWidth}, at::kLong);
+  }
+
+ private:
+  int passes_;
+  std::int64_t size_, vocabulary_;
+};
+
+// The config's model with tasks of one to five equal passes, "rows": "auto".
+class EqualRun {
+ public:
+  explicit EqualRun(const Asked& asked) : made_(MakeRun(asked)), console_(stderr) {
+    run_.config = made_->config;
+    run_.config.tasks.clear();
+    run_.device = made_->device;
+    run_.budget = made_->budget;
+    run_.model = std::move(made_->model);
+    run_.tokenizer = std::move(made_->tokenizer);
+    std::map<std::string, TaskSize> sizes;
+    const ImageGeometry image = ReadImageGeometry(run_.config.model);
+    for (int passes = 1; passes <= kMostPasses; ++passes) {
+      infos_.push_back(std::make_unique<TaskInfo>(InfoOf(passes)));
+      const TaskInfo& info = *infos_.back();
+      tasks_[info.name] = std::make_unique<LoadedTask>(
+          info, info.variants.front(), "bench",
+          std::make_unique<EqualPasses>(passes, image.size, run_.tokenizer->size()));
+      run_.config.tasks[info.name].rows = 0;
+      run_.mixture.weights.emplace_back(info.name, 1);
+      sizes[info.name] = {.rows = 1, .passes = passes, .tokens_per_row = kWidth * passes};
+    }
+    run_.task = [this](const std::string& name) -> LoadedTask& { return *tasks_.at(name); };
+    run_.is_loaded = [](const std::string&) { return true; };
+    run_.mixer = std::make_unique<Mixer>(run_.mixture, sizes, 0);
+    run_.executor = std::move(made_->executor);
+    run_.optimizer = std::move(made_->optimizer);
+  }
+
+  // In this mode, or in the planner's where it is "".
+  Plan PlanFor(const std::string& mode) {
+    for (auto& [name, task] : run_.config.tasks) task.mode = mode;
+    return RunPlanner(run_, RunPlanner::SettingOf(run_), console_).PlanRun();
+  }
+
+ private:
+  std::unique_ptr<Run> made_;
+  std::vector<std::unique_ptr<TaskInfo>> infos_;
+  std::map<std::string, std::unique_ptr<LoadedTask>> tasks_;
+  Run run_;
+  Console console_;
+};
+
+void CompareEqualPasses(const Asked& asked) {
+  EqualRun run(asked);
+  const Plan planned = run.PlanFor(""), joint = run.PlanFor("joint");
+  Table table({"passes", "micro rows", "over one pass", "joint: micro rows", "over one pass"});
+  const auto over = [](std::int64_t rows, const Plan& plan) {
+    return Ratio(static_cast<double>(rows) / static_cast<double>(plan.entries.front().rows));
+  };
+  for (std::size_t p = 0; p < planned.entries.size(); ++p) {
+    const std::int64_t rows = planned.entries[p].micro_rows, all_graphs = joint.entries[p].micro_rows;
+    table.Add({std::to_string(p + 1), std::to_string(rows), over(rows, planned), std::to_string(all_graphs),
+               over(all_graphs, joint)});
+  }
+  Say(table.ToText());
+  Say("budget " + Megabytes(planned.budget) + "   (goal: micro rows at least 0.95 of one pass's)");
+}
+
+// What the heaviest pass has, or all passes where their graphs live together.
+std::string Reason(const VariantInfo& variant, const PassInfo& heaviest, bool together) {
+  const auto words = [](const PassInfo& pass) {
+    return std::to_string(pass.images.size()) + (pass.images.size() == 1 ? " picture, " : " pictures, ") +
+           std::to_string(pass.text_width) + " tokens" + (pass.decodes_image ? ", draws" : "");
+  };
+  if (!together || variant.passes.size() == 1) return words(heaviest);
+  std::size_t pictures = 0, drawn = 0;
+  std::int64_t tokens = 0;
+  for (const PassInfo& pass : variant.passes) {
+    pictures += pass.images.size();
+    tokens += pass.text_width;
+    drawn += pass.decodes_image ? 1 : 0;
+  }
+  return "carries: all " + std::to_string(variant.passes.size()) + " passes at once, " +
+         std::to_string(pictures) + " pictures, " + std::to_string(tokens) + " tokens, " +
+         std::to_string(drawn) + " drawn";
+}
+
+const PassInfo& HeaviestPass(Run& run, LoadedTask& task, const ExecutionPlan& plan) {
+  std::map<std::string, std::int64_t> saved;
+  run.executor->SetPassMeter([&](const std::string&, const std::string& pass, SavedBytes bytes) {
+    saved[pass] = bytes.unique;
+  });
+  MeasureStep(run, task, SampleRows(run, task, 0, 1, true), plan);
+  run.executor->SetPassMeter({});
+  const auto& passes = task.variant().passes;
+  return *std::max_element(passes.begin(), passes.end(), [&](const PassInfo& a, const PassInfo& b) {
+    return saved[a.name] < saved[b.name];
+  });
+}
+
+void ExplainRows(AutoRun& planned) {
+  Run& run = planned.run();
+  Table table({"task", "passes", "mode", "micro rows", "a row's peak", "kept for backward", "because"});
+  for (const PlanEntry& entry : planned.plan().entries) {
+    LoadedTask& task = run.task(entry.task);
+    const ModeProfile& mode =
+        *planned.profile().tasks.at(entry.task).Find(entry.mode, entry.recompute_every);
+    const PeakLines lines(mode.whole);
+    const PassInfo& heaviest = HeaviestPass(run, task, run.plans.at(entry.task));
+    table.Add({entry.task, std::to_string(entry.passes), std::string(ModeName(entry.mode)),
+               std::to_string(entry.micro_rows), Megabytes(lines.At(entry.rows + 1) - lines.At(entry.rows)),
+               Megabytes(mode.saved_per_row),
+               Reason(task.variant(), heaviest, entry.mode == Mode::kJoint)});
+  }
+  Say(table.ToText());
+}
+
+}  // namespace
+
+void BenchPasses(Session& session) {
+  CompareEqualPasses(session.asked());
+  ExplainRows(session.planned());
+}
+
+}  // namespace medley::bench

@@ -1,0 +1,251 @@
+#include <ATen/core/Tensor.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cstdio>
+#include <filesystem>
+#include <iostream>
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <medley/base/bytes.h>
+#include <medley/base/files.h>
+#include <medley/base/random.h>
+#include <medley/base/suggest.h>
+#include <medley/base/version.h>
+#include <medley/memory/estimate.h>
+#include <medley/memory/meter.h>
+#include <medley/memory/profile.h>
+#include <medley/model/model_factory.h>
+#include <medley/report/table.h>
+#include <medley/train/probe_rows.h>
+#include <medley/train/run.h>
+
+#include "tools/medley/arguments.h"
+#include "tools/medley/verbs.h"
+
+namespace medley {
+namespace {
+
+const std::vector<std::int64_t> kRows = {1, 2, 4, 8, 16, 32, 64, 128};
+
+constexpr std::int64_t kShapeRows = 4;  // enough to see bytes a row
+
+struct Arguments {
+  std::string config, gpu, memory, profile;
+  std::vector<std::string> overrides;
+  std::vector<std::filesystem::path> plugin_path;
+  bool check = false;
+};
+
+// The run without its model, and that on the meta device: shapes, no values.
+struct Subject {
+  std::unique_ptr<Run> run;
+  std::unique_ptr<Model> model;
+  std::int64_t parameters = 0, trained = 0, optimizer = 0;
+};
+
+const TaskConfig& ConfigOf(const Run& run, const std::string& task) {
+  static const TaskConfig defaults;
+  const auto found = run.config.tasks.find(task);
+  return found == run.config.tasks.end() ? defaults : found->second;
+}
+
+Subject Open(RunInputs inputs) {
+  inputs.checked.run.device = "cpu";  // nothing runs on the device that the estimate is for
+  Subject subject{.run = BuildRun(std::move(inputs), Purpose::kSample), .model = nullptr};
+  const RunConfig& config = subject.run->config;
+  subject.model = MakeModel(config.model, *subject.run->tokenizer, 0, at::kMeta);
+  const AdamW optimizer(*subject.model, config.optimizer, config.steps);
+  for (const Parameter& state : optimizer.State())
+    subject.optimizer += static_cast<std::int64_t>(state.tensor.nbytes());
+  for (const Parameter& parameter : subject.model->parameters()) {
+    subject.parameters += parameter.tensor.numel();
+    if (parameter.tensor.requires_grad()) subject.trained += parameter.tensor.numel();
+  }
+  return subject;
+}
+
+std::uint64_t SeedOf(const Run& run, const std::string& task) {
+  return TaskSeed(static_cast<std::uint64_t>(run.config.seed), task);
+}
+
+TaskShape WidestShape(const Run& run, LoadedTask& task) {
+  const ProbeRows probe(task, SeedOf(run, task.info().name));
+  const std::int64_t size = ReadImageGeometry(run.config.model).size;
+  TaskShape shape = ShapeOf(task, probe.Make(0, kShapeRows), size);
+  for (std::size_t kind = 1; kind < probe.kinds(); ++kind)
+    shape = Widest(std::move(shape), ShapeOf(task, probe.Make(kind, kShapeRows), size));
+  task.DropConstants(at::kCPU);
+  return shape;
+}
+
+EstimatedTask TaskOf(Subject& subject, const std::string& name, bool on_gpu,
+                     const std::optional<Profile>& profile) {
+  const Run& run = *subject.run;
+  LoadedTask& task = run.task(name);
+  const ExecutionPlan& plan = run.plans.at(name);
+  EstimatedTask estimated{.name = name,
+                          .variant = task.variant().name,
+                          .shape = WidestShape(run, task),
+                          .setting = {.mode = plan.mode,
+                                      .rows = ConfigOf(run, name).rows,
+                                      .micro_rows = plan.micro_rows,
+                                      .recompute_every = plan.recompute_every,
+                                      .on_gpu = on_gpu}};
+  if (!profile) return estimated;
+  const auto known = profile->tasks.find(name);
+  const ModeProfile* mode =
+      known == profile->tasks.end() ? nullptr : known->second.Find(plan.mode, plan.recompute_every);
+  if (mode == nullptr || !mode->measured()) return estimated;
+  estimated.measured = PeakLines(mode->whole);
+  estimated.measured_pieces = PeakLines(mode->pieces);
+  return estimated;
+}
+
+Estimate EstimateOf(Subject& subject, bool on_gpu, const std::optional<Profile>& profile) {
+  const StepBytes floor{.weights = WeightBytes(*subject.model), .optimizer = subject.optimizer};
+  std::vector<EstimatedTask> tasks;
+  for (const std::string& name : subject.run->ActiveTasks())
+    tasks.push_back(TaskOf(subject, name, on_gpu, profile));
+  return Estimate(*subject.model, floor, std::move(tasks));
+}
+
+std::string Count(std::int64_t n) {
+  std::string text = std::to_string(n);
+  for (int at = static_cast<int>(text.size()) - 3; at > 0; at -= 3)
+    text.insert(static_cast<std::size_t>(at), ",");
+  return text;
+}
+
+void PrintModel(const Subject& subject) {
+  const auto element = static_cast<std::int64_t>(at::elementSize(FloatTypeOf(*subject.model)));
+  std::cout << "model " << DisplayPath(subject.run->config.model) << ": " << Count(subject.parameters)
+            << " parameters of " << element << " bytes";
+  if (subject.trained < subject.parameters) std::cout << ", " << Count(subject.trained) << " of them trained";
+  std::cout << "\n  weights " << FormatBytes(WeightBytes(*subject.model)) << ", gradients "
+            << FormatBytes(subject.trained * element) << ", optimizer " << FormatBytes(subject.optimizer)
+            << "; weights and optimizer are in every peak below\n";
+}
+
+void PrintAssumptions(bool on_gpu, bool has_profile) {
+  std::cout << "\nAssumed: rows of the largest declared lengths";
+  if (on_gpu) {
+    std::cout
+        << "; what a GPU's libraries take as in configs/gpus (a context, a cuBLAS workspace for each of two "
+           "threads, and 5 % that the allocator cannot use); scores kept where query heads share key heads, "
+           "as CUDA has no fused attention for them in fp32. No figure was measured on a GPU";
+  } else {
+    std::cout << "; bytes of tensors as the counting allocator has them, not those of code and libraries";
+  }
+  if (has_profile) std::cout << "; * measured";
+  std::cout << ".\n";
+}
+
+// The peak of one real step with rows of the largest lengths: the trainer's bytes, and on the CPU the rows.
+std::int64_t MeasuredPeak(Run& run, LoadedTask& task, const ExecutionPlan& plan, std::int64_t rows) {
+  const ProbeRows probe(task, SeedOf(run, task.info().name));
+  std::int64_t peak = 0;
+  for (std::size_t kind = 0; kind < probe.kinds(); ++kind) {
+    const Batch batch = probe.Make(kind, rows);
+    ResetPeak(run.device);
+    run.executor->Run({{.task = &task, .batch = &batch, .plan = &plan}});
+    run.optimizer->Step(0);
+    const MemoryReading reading = ReadMemory(run.device);
+    peak = std::max(peak, reading.peak + reading.data);
+  }
+  task.DropConstants(run.device);
+  return peak;
+}
+
+void PrintCheck(const Arguments& arguments, const Estimate& estimate) {
+  const auto run =
+      BuildRun(CheckInputs(arguments.config, arguments.overrides, arguments.plugin_path), Purpose::kTrain);
+  Table table({"task", "rows", "estimated", "measured", "error"});
+  for (const EstimatedTask& task : estimate.tasks()) {
+    const std::int64_t rows = std::max<std::int64_t>(task.setting.rows, 1);
+    const std::int64_t estimated = estimate.Peak(task, rows, task.setting.micro_rows);
+    const std::int64_t measured = MeasuredPeak(*run, run->task(task.name), run->plans.at(task.name), rows);
+    char error[32];
+    std::snprintf(error, sizeof error, "%+.1f %%",
+                  100 * (static_cast<double>(estimated) / static_cast<double>(measured) - 1));
+    table.Add({task.name, std::to_string(rows), FormatBytes(estimated), FormatBytes(measured), error});
+  }
+  std::cout << "\nOne step of each task, run on " << run->device.str() << ":\n" << table.ToText();
+}
+
+int PrintBudget(const Estimate& estimate, std::int64_t budget, const std::string& what) {
+  std::cout << "\nOn " << what << ": the rows of one forward, and how many forwards make a step\n"
+            << RecommendationTable(estimate, budget);
+  const auto shortfalls = estimate.Shortfalls(budget);
+  if (shortfalls.empty()) return static_cast<int>(ExitCode::kDone);
+  std::vector<std::string> words;
+  for (const auto& shortfall : shortfalls) {
+    words.push_back((shortfall.task.empty() ? std::string("the weights and the optimizer's state need ")
+                                            : "one row of " + shortfall.task + " needs ") +
+                    FormatBytes(shortfall.missing) + " more than the " + FormatBytes(budget) + " of " + what);
+  }
+  throw Error(JoinNames(words, "\n"), ExitCode::kDoesNotFit);
+}
+
+std::string Describe(const Gpu& gpu) {
+  return gpu.name + " (" + FormatBytes(gpu.memory) + "; " + FormatBytes(gpu.usable()) +
+         " for tensors after context " + FormatBytes(gpu.context) + ", workspaces " +
+         FormatBytes(gpu.workspace) + " and a margin of " + FormatBytes(gpu.margin) + ")";
+}
+
+int Report(const Arguments& arguments, const std::optional<Gpu>& gpu, std::optional<std::int64_t> memory) {
+  std::optional<Profile> profile;
+  if (!arguments.profile.empty()) profile = ReadProfile(arguments.profile);
+  RunInputs inputs = CheckInputs(arguments.config, arguments.overrides, arguments.plugin_path);
+  const bool on_gpu = gpu.has_value() || inputs.checked.run.device != "cpu";
+  Subject subject = Open(std::move(inputs));
+  const Estimate estimate = EstimateOf(subject, on_gpu, profile);
+
+  PrintModel(subject);
+  std::cout << "\nThe widest moment of a step as configured, " << (on_gpu ? "on a GPU" : "on the CPU")
+            << ":\n"
+            << StepTable(estimate) << "\nPeak by the rows of one forward:\n"
+            << RowsTable(estimate, kRows) << "\n";
+  const Estimate elsewhere = EstimateOf(subject, /*on_gpu=*/true, std::nullopt);
+  std::cout << GpuTable(elsewhere, ReadGpus(ConfigDirectory() / "gpus"));
+  PrintAssumptions(on_gpu, profile.has_value());
+  if (arguments.check) PrintCheck(arguments, estimate);
+  if (gpu) return PrintBudget(estimate, gpu->usable(), Describe(*gpu));
+  if (memory) return PrintBudget(estimate, *memory, FormatBytes(*memory));
+  return static_cast<int>(ExitCode::kDone);
+}
+
+}  // namespace
+
+int RunEstimate(int argc, char** argv) {
+  CLI::App app(
+      "Says what a run would take, without running it: bytes by task, by rows, and the GPUs that it fits on. "
+      "Exit "
+      "code 5 where it does not fit.",
+      "medley estimate");
+  Arguments arguments;
+  app.add_option("CONFIG", arguments.config, "the run config")->required();
+  app.add_option("KEY=VALUE", arguments.overrides,
+                 "values that replace the config's, such as tasks.control.rows=8");
+  auto* gpu_name = app.add_option("--gpu", arguments.gpu, "a GPU of configs/gpus, such as \"RTX 3090\"");
+  app.add_option("--memory", arguments.memory, "bytes for tensors, such as 24GiB")->excludes(gpu_name);
+  app.add_option("--profile", arguments.profile,
+                 "a profile.json whose measured bytes go before the estimate");
+  app.add_flag("--check", arguments.check, "also run one step of each task and compare");
+  AddPluginPath(app, arguments.plugin_path);
+  if (!ParseArguments(app, argc, argv)) return 0;
+
+  std::optional<Gpu> gpu;
+  std::optional<std::int64_t> memory;
+  if (!arguments.gpu.empty()) gpu = FindGpu(ReadGpus(ConfigDirectory() / "gpus"), arguments.gpu);
+  if (!arguments.memory.empty()) memory = ParseBytes(arguments.memory);
+  if (memory && *memory == 0)
+    throw InputError("medley estimate: --memory is 0 bytes; expected a size such as 24GiB");
+  return Report(arguments, gpu, memory);
+}
+
+}  // namespace medley

@@ -1,0 +1,43 @@
+#include <CLI/CLI.hpp>
+#include <filesystem>
+#include <iostream>
+#include <nlohmann/json.hpp>
+
+#include <medley/base/error.h>
+#include <medley/base/files.h>
+#include <medley/memory/receipt.h>
+
+#include "tools/medley/arguments.h"
+#include "tools/medley/verbs.h"
+
+namespace medley {
+namespace {
+
+Receipt ReadReceipt(const std::filesystem::path& run) {
+  const std::filesystem::path file = run / kReceiptFile;
+  if (!std::filesystem::exists(file)) {
+    throw InputError(run.string() + " has no " + kReceiptFile +
+                     "; a run writes it when it saves, a directory of medley train is expected");
+  }
+  const auto json = nlohmann::ordered_json::parse(ReadFile(file), nullptr, /*allow_exceptions=*/false);
+  try {
+    return Receipt::FromJson(json);
+  } catch (const Error& error) {
+    throw InputError(DisplayPath(file) + ": " + error.what());
+  }
+}
+
+}  // namespace
+
+int RunReport(int argc, char** argv) {
+  CLI::App app("Prints what a run's tasks took, against what was planned.", "medley report");
+  std::filesystem::path directory;
+  app.add_option("DIR", directory, "the run's directory")->required();
+  if (!ParseArguments(app, argc, argv)) return 0;
+  if (!std::filesystem::is_directory(directory))
+    throw InputError(directory.string() + " is not a directory; a run directory is expected");
+  std::cout << ReceiptTable(ReadReceipt(directory));
+  return 0;
+}
+
+}  // namespace medley
