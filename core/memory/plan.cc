@@ -90,11 +90,12 @@ class Planning {
             .ledger = planner.Ledger(choice)};
   }
 
-  // Between probes the chord is safe, above them the line is to be confirmed.
+  // Was a step of exactly so many rows measured?
   static bool Confirmed(const Choice& choice) {
     const std::vector<Probe>& probes =
         choice.micro_rows < choice.rows ? choice.mode->pieces : choice.mode->whole;
-    return PeakLines(probes).largest_probe() >= choice.micro_rows;
+    return std::any_of(probes.begin(), probes.end(),
+                       [&](const Probe& probe) { return probe.rows == choice.micro_rows; });
   }
 
   const Profile& profile_;

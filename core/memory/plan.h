@@ -53,7 +53,7 @@ struct PlanEntry {
   std::int64_t predicted_peak = 0;  // bytes in all, without the waiting rows and the margin
   double share_of_budget = 0;       // with them
   double ms_per_step = 0;           // by the probes; not the optimizer
-  bool confirmed = false;           // were so many rows, or more, measured?
+  bool confirmed = false;           // was a step of so many rows measured?
   PeakLedger ledger{};
 };
 

@@ -127,8 +127,7 @@ std::string PlanTable(const Plan& plan) {
                      FormatBytes(ledger.saved) + ", for a moment " + FormatBytes(ledger.transient));
   }
   if (!all_confirmed) {
-    text +=
-        "Some rows are above the largest that were measured: the first step with them confirms the plan.\n";
+    text += "Not all of these sizes were measured: where not, a line through the measured ones predicts.\n";
   }
   return text;
 }

@@ -33,7 +33,6 @@ class Walk {
     rows_ = std::min(micro, setting_.rows);
     // A GPU gets the rows of one micro-batch at a time; on the CPU they lie where they were sampled.
     account_.AddInputs(task_.row_bytes * (setting_.on_gpu ? rows_ : setting_.rows));
-    account_.AddInputs(task_.picture_bytes * rows_);
     // The first piece begins without gradients, the second with them; any other is like it.
     for (int piece = 0; piece < (setting_.rows > rows_ ? 2 : 1); ++piece) Passes();
     account_.Touch(0);  // the optimizer's update, which allocates nothing
@@ -42,12 +41,13 @@ class Walk {
 
   StepBytes Evaluation() {
     rows_ = setting_.rows;
-    account_.AddInputs((task_.row_bytes + task_.picture_bytes) * rows_);
+    account_.AddInputs(task_.row_bytes * rows_);
     for (const PassShape& pass : task_.passes) {
       account_.AddInputs(Carried(pass.images));
       account_.Drop(Forward(pass, /*with_graph=*/false));
       account_.AddInputs(-Carried(pass.images));
       encoded_.clear();
+      ForgetPictures({});
     }
     return account_.peak();
   }
@@ -75,6 +75,7 @@ class Walk {
     account_.Backward(std::move(graph));
     account_.AddActivations(-waiting);
     encoded_.clear();
+    ForgetPictures({});
   }
 
   // The passes that make carries, without graphs; of these only the carries are kept.
@@ -85,17 +86,17 @@ class Walk {
       account_.AddInputs(Carried(pass.carries));
     }
     encoded_.clear();
+    ForgetPictures({});
   }
 
-  // From the last pass to the first, each with its backward. A carry lives, with its gradient, until the pass
-  // that makes it is done.
+  // From the last pass to the first, each with its backward.
   void OneByOne() {
-    const bool carries = setting_.mode == Mode::kTwoStage;
     auto left = readers_;
+    std::set<std::string> gradients;  // of carries
     for (auto pass = task_.passes.rbegin(); pass != task_.passes.rend(); ++pass) {
-      if (carries) account_.AddInputs(Carried(pass->images));
+      if (setting_.mode == Mode::kTwoStage) account_.AddInputs(-Carried(pass->carries));  // made again
       RunAlone(*pass);
-      if (carries) account_.AddInputs(-Carried(pass->carries));
+      HandGradients(*pass, gradients);
       for (const std::string& image : Distinct(pass->images)) {
         if (left.count(image) == 0 || --left[image] > 0 || shared_.count(image) == 0) continue;
         account_.Backward(std::move(shared_[image].graph));
@@ -103,9 +104,19 @@ class Walk {
         shared_.erase(image);
         encoded_.erase(image);
       }
+      ForgetPictures(left);
     }
-    if (!carries) return;
-    for (const PassShape& pass : task_.passes) account_.AddInputs(-Carried(pass.images));
+  }
+
+  // Carries that were read have a gradient now, those that were made need theirs no longer.
+  void HandGradients(const PassShape& pass, std::set<std::string>& gradients) {
+    for (const std::string& image : pass.images) {
+      if (carries_.count(image) > 0 && gradients.insert(image).second)
+        account_.AddInputs(task_.picture_bytes * rows_);
+    }
+    for (const std::string& carry : pass.carries) {
+      if (gradients.erase(carry) > 0) account_.AddInputs(-task_.picture_bytes * rows_);
+    }
   }
 
   void RunAlone(const PassShape& pass) {
@@ -126,8 +137,24 @@ class Walk {
     std::erase_if(encoded_, [&](const std::string& image) { return shared_.count(image) == 0; });
   }
 
+  // A picture is made as floats when it is first needed, and kept while a pass to come looks at it.
+  void MakePictures(const PassShape& pass) {
+    for (const std::string& picture : pass.pictures) {
+      if (pictures_.insert(picture).second) account_.AddInputs(task_.picture_bytes * rows_);
+    }
+  }
+  void ForgetPictures(const std::map<std::string, int>& left) {
+    std::erase_if(pictures_, [&](const std::string& picture) {
+      const auto readers = left.find(picture);
+      const bool is_over = readers == left.end() || readers->second == 0;
+      if (is_over) account_.AddInputs(-task_.picture_bytes * rows_);
+      return is_over;
+    });
+  }
+
   // What a pass's forward and its losses keep. Parts of encodings that are there already are left out.
   Graph Forward(const PassShape& pass, bool with_graph) {
+    MakePictures(pass);
     Graph graph;
     std::set<std::string> encoded;
     std::int64_t logits = 0;
@@ -148,7 +175,7 @@ class Walk {
   ForwardShape ShapeOf(const PassShape& pass, bool with_graph) const {
     return {.rows = rows_,
             .images = static_cast<std::int64_t>(pass.images.size()),
-            .text_width = pass.text_width,
+            .text_width = setting_.on_gpu ? pass.text_width : pass.longest,
             .supervised = rows_ * pass.items,
             .decodes_image = pass.decodes_image,
             .with_graph = with_graph,
@@ -159,7 +186,7 @@ class Walk {
   ForwardPart LossOf(const PassShape& pass, std::int64_t logits, bool with_graph) const {
     ForwardPart loss{.kept = rows_ * pass.loss.kept + Carried(pass.carries),
                      .forward = logits + rows_ * pass.loss.forward,
-                     .backward = 2 * logits + rows_ * pass.loss.backward};
+                     .backward = std::max(2 * logits, rows_ * pass.loss.backward)};
     if (!with_graph) loss.kept = 0;
     loss.forward -= loss.kept;
     return loss;
@@ -168,7 +195,7 @@ class Walk {
   std::int64_t Carried(const std::vector<std::string>& names) const {
     const auto carried = std::count_if(names.begin(), names.end(),
                                        [&](const std::string& name) { return carries_.count(name) > 0; });
-    return static_cast<std::int64_t>(carried) * task_.pixel_bytes * rows_;
+    return static_cast<std::int64_t>(carried) * task_.picture_bytes * rows_;
   }
 
   // The outputs of the encodings in a graph: the last part of each.
@@ -188,7 +215,8 @@ class Walk {
   std::int64_t rows_ = 0;
   std::map<std::string, int> readers_;  // passes, by the column of the picture
   std::set<std::string> carries_;
-  std::set<std::string> encoded_;  // pictures whose encoding is there
+  std::set<std::string> encoded_;   // pictures whose encoding is there
+  std::set<std::string> pictures_;  // columns that are there as floats
   std::map<std::string, Shared> shared_;
 };
 

@@ -38,10 +38,12 @@ struct LossBytes {
 // A pass as far as its bytes go.
 struct PassShape {
   std::string name;
-  std::vector<std::string> images;   // columns or carries, as in the spec
-  std::vector<std::string> carries;  // that it makes
+  std::vector<std::string> images;    // columns or carries, as in the spec
+  std::vector<std::string> carries;   // that it makes
+  std::vector<std::string> pictures;  // columns that it needs as floats
   std::int64_t text_width = 0;
-  std::int64_t items = 0;  // of a row: tokens that are learned
+  std::int64_t longest = 0;  // text; on the CPU pads behind it are cut off
+  std::int64_t items = 0;    // of a row: tokens that are learned
   bool decodes_image = false;
   LossBytes loss{};
 };
@@ -50,8 +52,7 @@ struct PassShape {
 struct TaskShape {
   std::vector<PassShape> passes;
   std::int64_t row_bytes = 0;      // of a sampled row
-  std::int64_t picture_bytes = 0;  // of its pictures as floats
-  std::int64_t pixel_bytes = 0;    // of one picture that the model draws
+  std::int64_t picture_bytes = 0;  // of one picture as floats
   std::int64_t constants = 0;
 };
 

@@ -35,11 +35,14 @@ class Stand : public PassContext {
 
   const Batch& batch() const override { return batch_; }
   at::Tensor Constant(std::string_view name) override { return task_.Constant(name, at::kCPU); }
-  at::Tensor Pixels(std::string_view column) override { return pictures_.at(std::string(column)); }
+  at::Tensor Pixels(std::string_view column) override {
+    std::vector<std::string>& used = pass_->pictures;
+    if (std::find(used.begin(), used.end(), column) == used.end()) used.emplace_back(column);
+    return pictures_.at(std::string(column));
+  }
   ModelInput Image(std::string_view name) override {
-    const auto picture = pictures_.find(std::string(name));
-    const at::Tensor pixels = picture != pictures_.end() ? picture->second : Carried(name);
-    return {.name = "images", .tensor = pixels, .key = ""};
+    const bool is_column = pictures_.count(std::string(name)) > 0;
+    return {.name = "images", .tensor = is_column ? Pixels(name) : Carried(name), .key = ""};
   }
   ModelOutputs Forward(const ModelInputs& inputs, const WantedOutputs& wanted) override;
   void Carry(std::string_view name, at::Tensor value) override {
@@ -72,6 +75,7 @@ ModelOutputs Stand::Forward(const ModelInputs& inputs, const WantedOutputs& want
   ModelOutputs outputs;
   for (const ModelInput& input : inputs) {
     if (input.name == "tokens") pass_->text_width = input.tensor.size(1);
+    if (input.name == "lengths") pass_->longest = input.tensor.max().item<std::int64_t>();
     if (input.name == "supervised") pass_->items = (input.tensor.numel() + rows - 1) / rows;
     if (input.name == "supervised") outputs["targets"] = at::zeros({input.tensor.numel()}, at::kLong);
   }
@@ -126,14 +130,7 @@ TaskShape ShapeOf(LoadedTask& task, const Batch& rows, std::int64_t image_size) 
   const auto a_row = [&](std::int64_t bytes) {
     return bytes >= 0 ? (bytes + count - 1) / count : bytes / count;
   };
-  TaskShape shape{.passes = {},
-                  .row_bytes = a_row(BytesOf(rows)),
-                  .picture_bytes = 0,
-                  .pixel_bytes = pixels,
-                  .constants = 0};
-  for (const auto& [name, column] : rows.columns()) {
-    if (Stand::IsPicture(column)) shape.picture_bytes += a_row(column.numel() * std::int64_t{sizeof(float)});
-  }
+  TaskShape shape{.passes = {}, .row_bytes = a_row(BytesOf(rows)), .picture_bytes = pixels, .constants = 0};
   for (const ConstantInfo& constant : task.info().constants) {
     shape.constants += std::int64_t{constant.rows} * constant.width * (constant.dtype == "int64" ? 8 : 4);
     task.Constant(constant.name, at::kCPU);  // made here, it is no part of a pass
@@ -154,12 +151,12 @@ TaskShape ShapeOf(LoadedTask& task, const Batch& rows, std::int64_t image_size) 
 TaskShape Widest(TaskShape a, const TaskShape& b) {
   const auto take = [](std::int64_t& mine, std::int64_t other) { mine = std::max(mine, other); };
   take(a.row_bytes, b.row_bytes);
-  take(a.picture_bytes, b.picture_bytes);
   take(a.constants, b.constants);
   for (std::size_t i = 0; i < a.passes.size() && i < b.passes.size(); ++i) {
     PassShape& mine = a.passes[i];
     const PassShape& other = b.passes[i];
     take(mine.text_width, other.text_width);
+    take(mine.longest, other.longest);
     take(mine.items, other.items);
     take(mine.loss.kept, other.loss.kept);
     take(mine.loss.forward, other.loss.forward);

@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include <medley/plugin/plugin_host.h>
@@ -9,27 +10,28 @@
 
 namespace medley {
 
-// Rows for measuring: the task's own, as long as they can be. The heaviest of a few hundred is repeated, so
-// that no draw of as many rows is heavier. Where rows that have as many items have them in different places
-// (one of several passes, say) each kind is kept.
+// Rows for measuring: a task's own, as long as they can be, such that no draw of as many rows takes more.
+//
+// Where a task's longest rows are of a few kinds (they have their items in different places, because each makes
+// another pass) there is a batch for each kind: one row of every other kind, for a batch is as wide as its
+// widest row, and that kind for the rest. What a step takes is linear in the number of rows of each kind, so
+// one of these batches takes the most. Where rows differ all the same (a task that does not heed
+// RowRange::longest) the one with the most items of a few hundred is repeated.
 class ProbeRows {
  public:
   // Samples. Errors name plugin, task and phase.
   ProbeRows(const LoadedTask& task, std::uint64_t task_seed);
 
-  std::size_t kinds() const { return kinds_.size(); }
-  // On the CPU, owned by the data side as in training.
-  Batch Make(std::size_t kind, std::int64_t rows) const;
+  std::int64_t kinds() const { return rows_->size(); }
+  // For so many forwards of so many rows each. On the CPU, owned by the data side as in training.
+  Batch Make(std::int64_t kind, std::int64_t rows, std::int64_t forwards = 1) const;
   // Bytes of a sampled row, with what sampling takes for a moment.
   std::int64_t bytes_per_row() const { return bytes_per_row_; }
 
  private:
-  void Scan(const Batch& rows);
+  Batch Sample(const LoadedTask& task, std::uint64_t seed, std::int64_t begin);
 
-  std::vector<Batch> kinds_;  // one row each
-  std::vector<std::vector<std::int64_t>> shapes_;
-  std::int64_t most_items_ = -1;
-  bool vary_ = false;  // do rows have different numbers of items?
+  std::optional<Batch> rows_;  // one of each kind
   std::int64_t bytes_per_row_ = 0;
 };
 

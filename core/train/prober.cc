@@ -42,6 +42,15 @@ void Insert(std::vector<StepTime>& times, StepTime time) {
   }
 }
 
+// A single row of one kind is no wider than itself, two rows of two kinds may be: the curve has a step there,
+// and its chord from the single row may lie too low. As wide as they ever get, no rows at all take no more than
+// the single row; from there the chord is safe.
+void BoundFewRows(std::vector<Probe>& probes) {
+  const Probe one = probes[0], second = probes[1];
+  if (second.rows < 3 || second.bytes <= one.bytes) return;
+  probes.push_back({2, one.bytes + (2 * (second.bytes - one.bytes) + second.rows - 1) / second.rows});
+}
+
 }  // namespace
 
 Prober::Prober(const Model& model, StepExecutor& executor, at::Device device, std::uint64_t run_seed,
@@ -104,8 +113,8 @@ std::optional<Prober::Measured> Prober::Heaviest(LoadedTask& task, ExecutionPlan
   const ProbeRows& source = RowsOf(task);
   plan.micro_rows = in_pieces ? rows : 0;
   Measured heaviest;
-  for (std::size_t kind = 0; kind < source.kinds(); ++kind) {
-    const auto measured = Try(task, source.Make(kind, in_pieces ? 2 * rows : rows), plan);
+  for (std::int64_t kind = 0; kind < source.kinds(); ++kind) {
+    const auto measured = Try(task, source.Make(kind, rows, in_pieces ? 2 : 1), plan);
     if (!measured) return std::nullopt;
     heaviest.bytes = std::max(heaviest.bytes, measured->bytes);
     heaviest.gradients = std::max(heaviest.gradients, measured->gradients);
@@ -160,16 +169,21 @@ void Prober::Measure(LoadedTask& task, ExecutionPlan plan, TaskProfile& profile)
   mode.mode = plan.mode;
   mode.recompute_every = plan.recompute_every;
   const ProbeRows& rows = RowsOf(task);
-  const auto fits = [&](std::int64_t size) {  // an upper bound of its bytes is within what there is
-    return PeakLines({mode.pieces.back()}).At(size) <= most_bytes_;
-  };
+  // In proportion to the rows is an upper bound; with rows of several kinds, but for their widths.
+  const std::int64_t room = rows.kinds() > 1 ? most_bytes_ / 2 : most_bytes_;
+  const auto fits = [&](std::int64_t size) { return PeakLines({mode.pieces.back()}).At(size) <= room; };
   if (!WarmUp(task, plan, mode) || !AddSize(task, plan, 1, profile, mode)) {
     mode.more_than = std::max<std::int64_t>(1, most_bytes_);
   } else {
-    const std::int64_t second = LargestThat(SecondSize(profile, mode), fits);
+    const std::int64_t wanted = std::max(SecondSize(profile, mode), rows.kinds() + 1);
+    const std::int64_t second = LargestThat(wanted, fits);
     if (second > 1 && AddSize(task, plan, second, profile, mode)) {
       const std::int64_t third = LargestThat(2 * second, fits);
       if (third > second) AddSize(task, plan, third, profile, mode);
+      if (rows.kinds() > 1) {
+        BoundFewRows(mode.whole);
+        BoundFewRows(mode.pieces);
+      }
     }
   }
   profile.constants = task.ConstantBytes(device_);

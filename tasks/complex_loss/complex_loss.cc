@@ -3,6 +3,7 @@
 #include <ATen/core/Tensor.h>
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/cat.h>
+#include <ATen/ops/full_like.h>
 #include <ATen/ops/ones.h>
 #include <ATen/ops/stack.h>
 #include <ATen/ops/where.h>
@@ -168,6 +169,9 @@ Outcomes ComplexLoss::Evaluate(EvalContext& context, const RowRange& rows) const
     const at::Tensor found = drawn.both_found();
     AppendRows(outcomes.score, left);
     AppendRows(outcomes.trivial["input"], DistanceLeft(before, before));
+    Estimate middle = before;
+    middle.agent = at::full_like(before.agent, 0.5);
+    AppendRows(outcomes.trivial["agent in the middle"], DistanceLeft(middle, before));
     AppendRows(outcomes.figures["detected"], found);
     AppendRows(outcomes.figures["distance_left_of_detected"], at::where(found, left, kNotCounted));
     AppendRows(outcomes.figures["gold_moved_of_detected"],

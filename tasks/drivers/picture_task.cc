@@ -16,10 +16,11 @@
 
 namespace medley::tasks {
 
-PictureTask::PictureTask(const TaskContext& context, const Table& prompts)
+PictureTask::PictureTask(const TaskContext& context, const Table& prompts, bool judge_what_stays)
     : variant_(context.variant),
       size_(ImageSize(context)),
       region_share_(context.Option("region_share")),
+      judge_what_stays_(judge_what_stays),
       control_(context),
       prompts_name_(prompts.name),
       prompts_(context.tokenizer, prompts.name, prompts.texts, kPromptWidth, TextEnd::kOpen),
@@ -133,6 +134,7 @@ Outcomes PictureTask::Evaluate(EvalContext& context, const RowRange& rows) const
                         .target = "target",
                         .mean_answer = "mean target",
                         .input_is_an_answer = true,
+                        .judge_what_stays = judge_what_stays_,
                         .inputs = [this](EvalPass& piece) { return TaskInputs(piece); }});
 }
 

@@ -70,8 +70,8 @@ class PictureTask : public Task {
   at::Tensor Constant(std::string_view name) const final;
 
  protected:
-  // `prompts` is the constant of the spec.
-  PictureTask(const TaskContext& context, const Table& prompts);
+  // `prompts` is the constant of the spec; `judge_what_stays` as in PictureExam.
+  PictureTask(const TaskContext& context, const Table& prompts, bool judge_what_stays = false);
 
  private:
   // Row `row` of the stream, a function of the random numbers; called on data threads.
@@ -88,6 +88,7 @@ class PictureTask : public Task {
   std::string variant_;
   int size_;
   double region_share_;
+  bool judge_what_stays_;
   ControlPass control_;
   std::string prompts_name_;
   TextTable prompts_;

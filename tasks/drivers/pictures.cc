@@ -3,8 +3,10 @@
 #include <ATen/core/Tensor.h>
 #include <ATen/ops/cat.h>
 #include <ATen/ops/empty.h>
+#include <ATen/ops/where.h>
 
 #include <algorithm>
+#include <limits>
 
 #include <medley/task/losses.h>
 
@@ -18,6 +20,17 @@ at::Tensor MeanTarget(EvalContext& context, const RowRange& rows, const std::str
     sum = sum.defined() ? sum.add_(part) : part;
   });
   return sum.div_(static_cast<double>(std::max<std::int64_t>(rows.count, 1))).to(at::kFloat);
+}
+
+// [rows, 1, size, size] bool
+at::Tensor FarPixels(const at::Tensor& target, const at::Tensor& answer) {
+  return target.sub(answer).abs().amax(1, /*keepdim=*/true).gt(0.5);
+}
+
+// NaN in a row without such pixels.
+at::Tensor ErrorsIn(const at::Tensor& region, const at::Tensor& output, const at::Tensor& target) {
+  return at::where(region.flatten(1).any(1), RegionErrors(output, target, region, 1),
+                   std::numeric_limits<double>::quiet_NaN());
 }
 
 }  // namespace
@@ -41,18 +54,31 @@ at::Tensor RenderScenes(std::span<const world::Scene> scenes, int size) {
 Outcomes JudgePictures(EvalContext& context, const RowRange& rows, const PictureExam& exam) {
   Outcomes outcomes;
   if (rows.count == 0) return outcomes;
-  const at::Tensor mean = MeanTarget(context, rows, exam.target);
+  const at::Tensor mean_target = MeanTarget(context, rows, exam.target);
   PictureSheet sheet;
   context.ForEachPiece(rows, [&](EvalPass& piece) {
     const at::Tensor input = piece.Pixels(exam.input);
     const at::Tensor target = piece.Pixels(exam.target);
-    const auto judge = [&](const at::Tensor& answer) { return PictureErrors(answer, target, input, 1); };
-
+    const at::Tensor mean = mean_target.to(target.scalar_type()).expand_as(target);
     // Judged as it is saved: a picture has no value outside [0, 1].
     const at::Tensor output = piece.Forward(exam.inputs(piece), {"image"}).at("image").clamp(0, 1);
+
+    const at::Tensor goes = DifferentPixels(target, input);
+    const at::Tensor stays =
+        exam.judge_what_stays ? FarPixels(target, mean).logical_and(goes.logical_not()) : at::Tensor();
+    const auto judge = [&](const at::Tensor& answer) {
+      const at::Tensor error = RegionErrors(answer, target, goes, 1);
+      if (!stays.defined()) return error;
+      const at::Tensor both = error.add(RegionErrors(answer, target, stays, 1)).div(2);
+      return at::where(stays.flatten(1).any(1), both, error);
+    };
     AppendRows(outcomes.score, judge(output));
-    AppendRows(outcomes.trivial[exam.mean_answer], judge(mean.to(target.scalar_type()).expand_as(target)));
+    AppendRows(outcomes.trivial[exam.mean_answer], judge(mean));
     if (exam.input_is_an_answer) AppendRows(outcomes.trivial["input"], judge(input));
+    if (stays.defined()) {
+      AppendRows(outcomes.figures["error_of_what_goes"], ErrorsIn(goes, output, target));
+      AppendRows(outcomes.figures["error_of_what_stays"], ErrorsIn(stays, output, target));
+    }
     sheet.Add(input, target, output);
   });
   sheet.MoveTo(outcomes);

@@ -24,6 +24,9 @@ struct PictureExam {
   std::string target;               // column
   std::string mean_answer;          // name of the answer "the mean of the evaluated targets"
   bool input_is_an_answer = false;  // also judge returning the input
+  // Judge what stays, too: half of the error is that of the pixels outside the region that the mean answer
+  // has wrong. Where something is left out, the region is always white, and the mean answer would be perfect.
+  bool judge_what_stays = false;
   std::function<ModelInputs(EvalPass&)> inputs;
 };
 Outcomes JudgePictures(EvalContext& context, const RowRange& rows, const PictureExam& exam);

@@ -24,7 +24,7 @@ TEST(Plan, AutoFillsTheBudgetInTheModeWithTheMostRows) {
   EXPECT_EQ(qa.micro_rows, 57);
   EXPECT_EQ(qa.predicted_peak, kQaFloor + 1000 + 57 * 1000);
   EXPECT_GT(qa.share_of_budget, 0.98);
-  EXPECT_FALSE(qa.confirmed);  // 12 rows were the most that was measured
+  EXPECT_FALSE(qa.confirmed);
   EXPECT_TRUE(PlanOf(Ask("qa", 0), kQaFloor + 1000 + 12 * 1000).confirmed);
 }
 
@@ -238,7 +238,7 @@ TEST(Plan, TheTableNamesEveryTaskAndTheMargin) {
   const Plan plan = MakePlan(TwoTasks(), {Ask("qa", 0), Ask("canvas", 5)}, {.budget = 90000});
   const std::string text = PlanTable(plan);
   for (const char* words : {"qa", "canvas", "sequential", "joint", "micro rows", "of the budget", "margin",
-                            "weights", "optimizer", "rows that wait", "the first step with them confirms"})
+                            "weights", "optimizer", "rows that wait", "a line through the measured ones"})
     EXPECT_NE(text.find(words), std::string::npos) << words << " is not in\n" << text;
 }
 

@@ -201,6 +201,12 @@ TEST(ComplexLoss, ScoresTheDistanceThatIsLeft) {
     const Outcomes outcomes = test.task->Evaluate(eval, {41, 0, 12});
     for (const double input : outcomes.trivial.at("input")) EXPECT_EQ(input, 1);
     for (std::size_t row = 0; row < 12; ++row) {
+      RowRandom random = RowRange{41, 0, 12}.Random(static_cast<std::int64_t>(row), 0);
+      const world::State state = world::BareState(random);
+      EXPECT_NEAR(outcomes.trivial.at("agent in the middle")[row],
+                  world::Distance(state.gold[0], {0.5, 0.5}) / world::GoldDistance(state), 0.05);
+    }
+    for (std::size_t row = 0; row < 12; ++row) {
       const double left = outcomes.figures.at("distance_left_of_detected")[row];
       const double gold = outcomes.figures.at("gold_moved_of_detected")[row];
       EXPECT_EQ(outcomes.figures.at("detected")[row], along > 2 ? 0 : 1);

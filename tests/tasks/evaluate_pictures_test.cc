@@ -1,3 +1,4 @@
+#include <cmath>
 #include <numeric>
 #include <optional>
 
@@ -49,6 +50,43 @@ TEST(EvaluatePictures, TrivialAnswersEqualTheSlowOnes) {
     EXPECT_NEAR(outcomes.trivial.at("input")[i], RegionError(input[row], target[row], input[row]), 1e-5);
     EXPECT_NEAR(outcomes.trivial.at("mean target")[i], RegionError(mean, target[row], input[row]), 1e-5);
     EXPECT_NEAR(outcomes.score[i], RegionError(input[row].mul(3).clamp(0, 1), target[row], input[row]), 1e-5);
+  }
+}
+
+// Where something is left out, all white would be right in the region that changes.
+TEST(EvaluatePictures, LeavingOutIsAlsoJudgedByWhatStays) {
+  for (const char* name :
+       {"imagine_without_you", "imagine_without_gold", "imagine_without_walls", "imagine_walls_only"}) {
+    SCOPED_TRACE(name);
+    const TaskUnderTest test(name);
+    FakeEval eval(test);
+    const auto outcomes_of = [&](const std::function<at::Tensor(FakePass&)>& draw) {
+      eval.draw = draw;
+      return test.task->Evaluate(eval, {3, 0, 60});
+    };
+    const Outcomes perfect = outcomes_of([](FakePass& pass) { return pass.Pixels("target"); });
+    EXPECT_EQ(Mean(perfect.score), 0);
+    EXPECT_GT(Mean(perfect.trivial.at("input")), 0.05);
+    EXPECT_GT(Mean(perfect.trivial.at("mean target")), 0.02) << "it lacks what stays";
+
+    const auto mean = [](const std::vector<double>& figure) {
+      double sum = 0, count = 0;
+      for (const double value : figure) {
+        if (!std::isnan(value)) sum += value, ++count;
+      }
+      return sum / count;
+    };
+    const Outcomes input = outcomes_of([](FakePass& pass) { return pass.Pixels("image"); });
+    EXPECT_EQ(input.score, input.trivial.at("input"));
+    EXPECT_GT(mean(input.figures.at("error_of_what_goes")), 0.3);
+    EXPECT_EQ(mean(input.figures.at("error_of_what_stays")), 0);
+    const Outcomes white = outcomes_of([](FakePass& pass) { return at::ones_like(pass.Pixels("image")); });
+    EXPECT_EQ(mean(white.figures.at("error_of_what_goes")), 0);
+    if (std::string(name) == "imagine_walls_only") {  // a gap stays, which is white
+      EXPECT_EQ(mean(white.figures.at("error_of_what_stays")), 0);
+    } else {
+      EXPECT_GT(mean(white.figures.at("error_of_what_stays")), 0.05);
+    }
   }
 }
 

@@ -263,7 +263,8 @@ TEST(RunCommand, TheScoresFileHasExactlyTheseKeys) {
   EXPECT_EQ(Keys(position_qa), keys);
   EXPECT_TRUE(control.at("chance").is_null());
   EXPECT_EQ(control.at("better"), "lower");
-  EXPECT_EQ(position_qa.at("trivial"), nlohmann::json::object());
+  EXPECT_EQ(Keys(position_qa.at("trivial")), (std::set<std::string>{"most frequent reply"}));
+  EXPECT_EQ(position_qa.at("figures"), nlohmann::json::object());
 }
 
 TEST(RunCommand, EvalAgainstAnotherRunComparesOnTheSameRows) {

@@ -103,14 +103,20 @@ TEST_P(AgentPeaks, ArePredictedToTheByteForTheLongestRowsAndNeverExceededByDrawn
       TaskProfile profile;
       prober.Measure(task_, plan, profile);
       const ModeProfile& measured = profile.modes.at(0);
-      ASSERT_EQ(measured.whole.size(), 3U);
+      ASSERT_GE(measured.whole.size(), 3U);
+      prober.Confirm(task_, plan, kPlanned, profile);
       const PeakLines whole(measured.whole), pieces(measured.pieces);
       const std::string where = std::string(ModeName(mode)) + (recompute_every > 0 ? " recomputed" : "");
-      EXPECT_EQ(PeakOf(Rows(0, kPlanned, /*longest=*/true), plan), whole.At(kPlanned)) << where;
+      const std::int64_t longest = PeakOf(Rows(0, kPlanned, /*longest=*/true), plan);
+      if (ProbeRows(task_, kSeed).kinds() == 1) {
+        EXPECT_EQ(longest, whole.At(kPlanned)) << where;
+      } else {
+        EXPECT_LE(longest, whole.At(kPlanned)) << where;
+      }
       for (const std::int64_t rows : {1, 2, 5, 13}) {
         const std::int64_t begin = 100 * rows;
         EXPECT_LE(PeakOf(Rows(begin, rows, false), plan), whole.At(rows)) << where << ", rows " << rows;
-        EXPECT_LE(PeakOf(Rows(begin + 1, rows, false), plan), whole.At(rows)) << where << ", rows " << rows;
+        EXPECT_LE(PeakOf(Rows(begin + 1, rows, true), plan), whole.At(rows)) << where << ", rows " << rows;
       }
       plan.micro_rows = 6;
       EXPECT_LE(PeakOf(Rows(40, kPlanned, false), plan), pieces.At(6)) << where << " in pieces";

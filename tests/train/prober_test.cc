@@ -118,7 +118,7 @@ TEST_F(ProberTest, KindsOfRowsThatAreHeavyInDifferentPassesAreAllTried) {
     return batch;
   };
   Fixture task(info, {.sample = sample, .run = QaPass});
-  EXPECT_EQ(ProbeRows(*task.task, kSeed).kinds(), 2U);
+  EXPECT_EQ(ProbeRows(*task.task, kSeed).kinds(), 2);
   for (const ExecutionPlan& plan : PlansOf(task)) {
     TaskProfile profile;
     Make().Measure(*task.task, plan, profile);

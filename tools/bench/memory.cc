@@ -27,7 +27,8 @@ int main(int argc, char** argv) {
   const char* name = argc > 2 ? argv[1] : "";
   bool found = false;
   try {
-    medley::bench::Session session({.config = argc > 2 ? argv[2] : "", .overrides = {argv + std::min(argc, 3), argv + argc}});
+    medley::bench::Session session(
+        {.config = argc > 2 ? argv[2] : "", .overrides = {argv + std::min(argc, 3), argv + argc}});
     for (const NamedBench& bench : kBenches) {
       if (std::strcmp(name, bench.name) != 0 && std::strcmp(name, "all") != 0) continue;
       std::printf("%s== %s\n", found ? "\n" : "", bench.name);

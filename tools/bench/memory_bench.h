@@ -1,7 +1,7 @@
 #pragma once
 
-// What the benches of memory share: a run whose tasks all have as many rows as fill the budget, and steps that
-// are measured and leave nothing behind.
+// What the benches of memory share: a run whose tasks all have as many rows as fill the budget, and steps
+// that are measured and leave nothing behind.
 
 #include <cstdint>
 #include <filesystem>

@@ -61,8 +61,7 @@ void BenchBudget(Session& session) {
   Extremes longest, drawn;
   Table table({"task", "passes", "mode", "rows", "one row is", "planned", "longest rows", "drawn rows"});
   for (const PlanEntry& entry : plan.entries) {
-    const ModeProfile& mode =
-        *planned.profile().tasks.at(entry.task).Find(entry.mode, entry.recompute_every);
+    const ModeProfile& mode = *planned.profile().tasks.at(entry.task).Find(entry.mode, entry.recompute_every);
     const PeakLines lines(mode.whole);
     const auto next_row = static_cast<double>(lines.At(entry.rows + 1) - lines.At(entry.rows));
     const double at_most = ShareInUse(planned, entry, true), usual = ShareInUse(planned, entry, false);

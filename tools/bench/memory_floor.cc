@@ -53,7 +53,8 @@ struct Growth {
 // `keep` plants a leak: the losses of the steps that are forward only are not dropped.
 Growth Grow(Run& run, std::int64_t steps, std::int64_t forward_only_of_5, std::vector<Sums>* keep) {
   const std::vector<std::string> mix = MixOf(run);
-  for (const std::string& name : mix) Train(run, run.task(name), SampleRows(run, run.task(name), 0, kRows, false));
+  for (const std::string& name : mix)
+    Train(run, run.task(name), SampleRows(run, run.task(name), 0, kRows, false));
   const std::int64_t floor = InUse(run.device);
   Growth growth;
   for (std::int64_t i = 0; i < steps; ++i) {

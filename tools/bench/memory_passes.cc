@@ -1,8 +1,8 @@
 // What a task's passes cost in rows. First with tasks that differ in nothing but their number of passes, each
 // the same question about one picture; then the tasks of the config, with what a row keeps for the backward.
 #include <ATen/core/Tensor.h>
+#include <ATen/ops/arange.h>
 #include <ATen/ops/full.h>
-#include <ATen/ops/randint.h>
 
 #include <algorithm>
 #include <map>
@@ -22,15 +22,16 @@ namespace {
 
 constexpr int kMostPasses = 5, kWidth = 24, kLearned = 8, kQuestions = 16;
 
+std::string PassName(int pass) { return "question_" + std::to_string(pass); }
+
 TaskInfo InfoOf(int passes) {
   TaskInfo info;
   info.name = "passes_" + std::to_string(passes);
   VariantInfo variant{.name = "default", .passes = {}, .terms = {}};
   for (int p = 0; p < passes; ++p) {
-    variant.passes.push_back(
-        {.name = "question_" + std::to_string(p), .text_width = kWidth, .images = {"image"}, .carries = {}});
+    variant.passes.push_back({.name = PassName(p), .text_width = kWidth, .images = {"image"}, .carries = {}});
+    variant.terms.push_back({.name = PassName(p), .weight = 1, .max_items = kLearned});
   }
-  variant.terms = {{.name = "answer", .weight = 1, .max_items = kLearned * passes}};
   info.variants = {std::move(variant)};
   info.constants = {{.name = "questions", .rows = kQuestions, .width = kWidth, .dtype = "int64"}};
   info.inputs = {"images", "tokens", "lengths", "supervised"};
@@ -51,31 +52,30 @@ class EqualPasses final : public Task {
       std::vector<std::int64_t> asked;
       for (std::int64_t row = rows.begin; row < rows.begin + rows.count; ++row)
         asked.push_back((row + p) % kQuestions);
-      batch.Add("asked_" + std::to_string(p), IntColumn(asked));
+      batch.Add(PassName(p), IntColumn(asked));
+      AddLearned(batch, PassName(p) + ".learned", PassName(p),
+                 std::vector<LearnedSpan>(asked.size(), {kWidth - kLearned, kWidth}));
     }
     batch.Add("lengths", at::full({rows.count}, kWidth, at::kLong));
-    AddLearned(batch, "learned", "answer",
-               std::vector<LearnedSpan>(static_cast<std::size_t>(rows.count), {kWidth - kLearned, kWidth}));
     return batch;
   }
 
   Sums Run(std::string_view pass, PassContext& context) const override {
     const Batch& batch = context.batch();
-    const std::string number(pass.substr(pass.find('_') + 1));
-    const at::Tensor tokens =
-        context.Constant("questions").index_select(0, batch.Column("asked_" + number));
-    const at::Tensor supervised = FlatPositions(batch.Ragged("learned"), kWidth);
+    const std::string name(pass);
+    const at::Tensor tokens = context.Constant("questions").index_select(0, batch.Column(name));
+    const at::Tensor supervised = FlatPositions(batch.Ragged(name + ".learned"), kWidth);
     const ModelOutputs outputs =
         context.Forward({context.Image("image"),
                          {.name = "tokens", .tensor = tokens, .key = ""},
                          {.name = "lengths", .tensor = batch.Column("lengths"), .key = ""},
                          {.name = "supervised", .tensor = supervised, .key = ""}},
                         {"logits", "targets"});
-    return {{"answer", SumCrossEntropy(outputs.at("logits"), outputs.at("targets"))}};
+    return {{name, SumCrossEntropy(outputs.at("logits"), outputs.at("targets"))}};
   }
   Outcomes Evaluate(EvalContext&, const RowRange&) const override { return {}; }
   at::Tensor Constant(std::string_view) const override {
-    return at::randint(vocabulary_, {kQuestions, kWidth}, at::kLong);
+    return at::arange(kQuestions * kWidth).remainder(vocabulary_).view({kQuestions, kWidth});
   }
 
  private:
@@ -163,9 +163,8 @@ std::string Reason(const VariantInfo& variant, const PassInfo& heaviest, bool to
 
 const PassInfo& HeaviestPass(Run& run, LoadedTask& task, const ExecutionPlan& plan) {
   std::map<std::string, std::int64_t> saved;
-  run.executor->SetPassMeter([&](const std::string&, const std::string& pass, SavedBytes bytes) {
-    saved[pass] = bytes.unique;
-  });
+  run.executor->SetPassMeter(
+      [&](const std::string&, const std::string& pass, SavedBytes bytes) { saved[pass] = bytes.unique; });
   MeasureStep(run, task, SampleRows(run, task, 0, 1, true), plan);
   run.executor->SetPassMeter({});
   const auto& passes = task.variant().passes;
@@ -179,14 +178,12 @@ void ExplainRows(AutoRun& planned) {
   Table table({"task", "passes", "mode", "micro rows", "a row's peak", "kept for backward", "because"});
   for (const PlanEntry& entry : planned.plan().entries) {
     LoadedTask& task = run.task(entry.task);
-    const ModeProfile& mode =
-        *planned.profile().tasks.at(entry.task).Find(entry.mode, entry.recompute_every);
+    const ModeProfile& mode = *planned.profile().tasks.at(entry.task).Find(entry.mode, entry.recompute_every);
     const PeakLines lines(mode.whole);
     const PassInfo& heaviest = HeaviestPass(run, task, run.plans.at(entry.task));
     table.Add({entry.task, std::to_string(entry.passes), std::string(ModeName(entry.mode)),
                std::to_string(entry.micro_rows), Megabytes(lines.At(entry.rows + 1) - lines.At(entry.rows)),
-               Megabytes(mode.saved_per_row),
-               Reason(task.variant(), heaviest, entry.mode == Mode::kJoint)});
+               Megabytes(mode.saved_per_row), Reason(task.variant(), heaviest, entry.mode == Mode::kJoint)});
   }
   Say(table.ToText());
 }

@@ -44,10 +44,12 @@ class Way {
   }
 
   Errors Check(std::int64_t room) {
-    const std::int64_t rows = whole_.LargestRows(room, 4096), micro_rows = std::max<std::int64_t>(1, rows / 2);
+    const std::int64_t rows = whole_.LargestRows(room, 4096),
+                       micro_rows = std::max<std::int64_t>(1, rows / 2);
     CheckLongest(rows, 0);
     CheckLongest(2 * micro_rows, micro_rows);
-    for (const std::int64_t some : {std::int64_t{1}, (rows + 4) / 5, (rows + 1) / 2, rows}) CheckDrawn(some, 0);
+    for (const std::int64_t some : {std::int64_t{1}, (rows + 4) / 5, (rows + 1) / 2, rows})
+      CheckDrawn(some, 0);
     CheckDrawn(rows, micro_rows);
     rows_ = rows;
     return errors_;

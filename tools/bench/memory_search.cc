@@ -107,8 +107,8 @@ void BenchSearch(Session& session) {
       return std::to_string(found.steps) + " (" + std::to_string(found.overflows) + " OOM)";
     };
     table.Add({entry.task, std::to_string(entry.rows), std::to_string(by_bisection.rows),
-               std::to_string(by_tenth.rows), std::to_string(by_half.rows), cell(by_bisection), cell(by_tenth),
-               cell(by_half)});
+               std::to_string(by_tenth.rows), std::to_string(by_half.rows), cell(by_bisection),
+               cell(by_tenth), cell(by_half)});
     bisected.Add(by_bisection);
     tenth.Add(by_tenth);
     half.Add(by_half);
@@ -122,8 +122,8 @@ void BenchSearch(Session& session) {
   const auto line = [&](const std::string& name, const Found& found) {
     Say(name + ": rows " + Percent(static_cast<double>(found.rows) / static_cast<double>(rows)) +
         " of the planned, " + std::to_string(found.steps) + " steps, " + std::to_string(found.overflows) +
-        " OOMs, " + Seconds(found.seconds) + " (" +
-        Ratio(found.seconds / planned.planning_seconds()) + " of the planner's)");
+        " OOMs, " + Seconds(found.seconds) + " (" + Ratio(found.seconds / planned.planning_seconds()) +
+        " of the planner's)");
   };
   Say("planner: at most " + std::to_string(sizes) + " sizes a mode, the confirming one among them, " +
       std::to_string(modes) + " modes, " + std::to_string(planned.prober().steps()) + " steps, " +

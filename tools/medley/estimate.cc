@@ -18,9 +18,8 @@
 #include <medley/base/version.h>
 #include <medley/memory/estimate.h>
 #include <medley/memory/meter.h>
-#include <medley/memory/profile.h>
-#include <medley/model/model_factory.h>
 #include <medley/report/table.h>
+#include <medley/train/estimated_run.h>
 #include <medley/train/probe_rows.h>
 #include <medley/train/run.h>
 
@@ -32,87 +31,12 @@ namespace {
 
 const std::vector<std::int64_t> kRows = {1, 2, 4, 8, 16, 32, 64, 128};
 
-constexpr std::int64_t kShapeRows = 4;  // enough to see bytes a row
-
 struct Arguments {
   std::string config, gpu, memory, profile;
   std::vector<std::string> overrides;
   std::vector<std::filesystem::path> plugin_path;
   bool check = false;
 };
-
-// The run without its model, and that on the meta device: shapes, no values.
-struct Subject {
-  std::unique_ptr<Run> run;
-  std::unique_ptr<Model> model;
-  std::int64_t parameters = 0, trained = 0, optimizer = 0;
-};
-
-const TaskConfig& ConfigOf(const Run& run, const std::string& task) {
-  static const TaskConfig defaults;
-  const auto found = run.config.tasks.find(task);
-  return found == run.config.tasks.end() ? defaults : found->second;
-}
-
-Subject Open(RunInputs inputs) {
-  inputs.checked.run.device = "cpu";  // nothing runs on the device that the estimate is for
-  Subject subject{.run = BuildRun(std::move(inputs), Purpose::kSample), .model = nullptr};
-  const RunConfig& config = subject.run->config;
-  subject.model = MakeModel(config.model, *subject.run->tokenizer, 0, at::kMeta);
-  const AdamW optimizer(*subject.model, config.optimizer, config.steps);
-  for (const Parameter& state : optimizer.State())
-    subject.optimizer += static_cast<std::int64_t>(state.tensor.nbytes());
-  for (const Parameter& parameter : subject.model->parameters()) {
-    subject.parameters += parameter.tensor.numel();
-    if (parameter.tensor.requires_grad()) subject.trained += parameter.tensor.numel();
-  }
-  return subject;
-}
-
-std::uint64_t SeedOf(const Run& run, const std::string& task) {
-  return TaskSeed(static_cast<std::uint64_t>(run.config.seed), task);
-}
-
-TaskShape WidestShape(const Run& run, LoadedTask& task) {
-  const ProbeRows probe(task, SeedOf(run, task.info().name));
-  const std::int64_t size = ReadImageGeometry(run.config.model).size;
-  TaskShape shape = ShapeOf(task, probe.Make(0, kShapeRows), size);
-  for (std::size_t kind = 1; kind < probe.kinds(); ++kind)
-    shape = Widest(std::move(shape), ShapeOf(task, probe.Make(kind, kShapeRows), size));
-  task.DropConstants(at::kCPU);
-  return shape;
-}
-
-EstimatedTask TaskOf(Subject& subject, const std::string& name, bool on_gpu,
-                     const std::optional<Profile>& profile) {
-  const Run& run = *subject.run;
-  LoadedTask& task = run.task(name);
-  const ExecutionPlan& plan = run.plans.at(name);
-  EstimatedTask estimated{.name = name,
-                          .variant = task.variant().name,
-                          .shape = WidestShape(run, task),
-                          .setting = {.mode = plan.mode,
-                                      .rows = ConfigOf(run, name).rows,
-                                      .micro_rows = plan.micro_rows,
-                                      .recompute_every = plan.recompute_every,
-                                      .on_gpu = on_gpu}};
-  if (!profile) return estimated;
-  const auto known = profile->tasks.find(name);
-  const ModeProfile* mode =
-      known == profile->tasks.end() ? nullptr : known->second.Find(plan.mode, plan.recompute_every);
-  if (mode == nullptr || !mode->measured()) return estimated;
-  estimated.measured = PeakLines(mode->whole);
-  estimated.measured_pieces = PeakLines(mode->pieces);
-  return estimated;
-}
-
-Estimate EstimateOf(Subject& subject, bool on_gpu, const std::optional<Profile>& profile) {
-  const StepBytes floor{.weights = WeightBytes(*subject.model), .optimizer = subject.optimizer};
-  std::vector<EstimatedTask> tasks;
-  for (const std::string& name : subject.run->ActiveTasks())
-    tasks.push_back(TaskOf(subject, name, on_gpu, profile));
-  return Estimate(*subject.model, floor, std::move(tasks));
-}
 
 std::string Count(std::int64_t n) {
   std::string text = std::to_string(n);
@@ -121,14 +45,14 @@ std::string Count(std::int64_t n) {
   return text;
 }
 
-void PrintModel(const Subject& subject) {
-  const auto element = static_cast<std::int64_t>(at::elementSize(FloatTypeOf(*subject.model)));
-  std::cout << "model " << DisplayPath(subject.run->config.model) << ": " << Count(subject.parameters)
-            << " parameters of " << element << " bytes";
-  if (subject.trained < subject.parameters) std::cout << ", " << Count(subject.trained) << " of them trained";
-  std::cout << "\n  weights " << FormatBytes(WeightBytes(*subject.model)) << ", gradients "
-            << FormatBytes(subject.trained * element) << ", optimizer " << FormatBytes(subject.optimizer)
-            << "; weights and optimizer are in every peak below\n";
+void PrintModel(const EstimatedRun& subject) {
+  std::cout << "model " << DisplayPath(subject.run().config.model) << ": " << Count(subject.parameters())
+            << " parameters of " << subject.element() << " bytes";
+  if (subject.trained() < subject.parameters())
+    std::cout << ", " << Count(subject.trained()) << " of them trained";
+  std::cout << "\n  weights " << FormatBytes(WeightBytes(subject.model())) << ", gradients "
+            << FormatBytes(subject.trained() * subject.element()) << ", optimizer "
+            << FormatBytes(subject.optimizer()) << "; weights and optimizer are in every peak below\n";
 }
 
 void PrintAssumptions(bool on_gpu, bool has_profile) {
@@ -147,7 +71,7 @@ void PrintAssumptions(bool on_gpu, bool has_profile) {
 
 // The peak of one real step with rows of the largest lengths: the trainer's bytes, and on the CPU the rows.
 std::int64_t MeasuredPeak(Run& run, LoadedTask& task, const ExecutionPlan& plan, std::int64_t rows) {
-  const ProbeRows probe(task, SeedOf(run, task.info().name));
+  const ProbeRows probe(task, TaskSeed(static_cast<std::uint64_t>(run.config.seed), task.info().name));
   std::int64_t peak = 0;
   for (std::size_t kind = 0; kind < probe.kinds(); ++kind) {
     const Batch batch = probe.Make(kind, rows);
@@ -186,7 +110,7 @@ int PrintBudget(const Estimate& estimate, std::int64_t budget, const std::string
   for (const auto& shortfall : shortfalls) {
     words.push_back((shortfall.task.empty() ? std::string("the weights and the optimizer's state need ")
                                             : "one row of " + shortfall.task + " needs ") +
-                    FormatBytes(shortfall.missing) + " more than the " + FormatBytes(budget) + " of " + what);
+                    FormatBytes(shortfall.missing) + " more than there is on " + what);
   }
   throw Error(JoinNames(words, "\n"), ExitCode::kDoesNotFit);
 }
@@ -198,25 +122,28 @@ std::string Describe(const Gpu& gpu) {
 }
 
 int Report(const Arguments& arguments, const std::optional<Gpu>& gpu, std::optional<std::int64_t> memory) {
-  std::optional<Profile> profile;
-  if (!arguments.profile.empty()) profile = ReadProfile(arguments.profile);
   RunInputs inputs = CheckInputs(arguments.config, arguments.overrides, arguments.plugin_path);
   const bool on_gpu = gpu.has_value() || inputs.checked.run.device != "cpu";
-  Subject subject = Open(std::move(inputs));
-  const Estimate estimate = EstimateOf(subject, on_gpu, profile);
+  EstimatedRun subject(std::move(inputs));
+  std::vector<EstimatedTask> tasks = subject.Tasks(on_gpu);
+  if (!arguments.profile.empty()) subject.UseProfile(arguments.profile, tasks);
+  const std::int64_t waiting = subject.WaitingBytes(tasks);
+  const Estimate estimate = subject.Of(std::move(tasks));
 
   PrintModel(subject);
   std::cout << "\nThe widest moment of a step as configured, " << (on_gpu ? "on a GPU" : "on the CPU")
             << ":\n"
-            << StepTable(estimate) << "\nPeak by the rows of one forward:\n"
-            << RowsTable(estimate, kRows) << "\n";
-  const Estimate elsewhere = EstimateOf(subject, /*on_gpu=*/true, std::nullopt);
-  std::cout << GpuTable(elsewhere, ReadGpus(ConfigDirectory() / "gpus"));
-  PrintAssumptions(on_gpu, profile.has_value());
+            << StepTable(estimate) << "Beside it, rows that wait on the CPU: " << FormatBytes(waiting) << "\n"
+            << "\nPeak by the rows of one forward:\n"
+            << RowsTable(estimate, kRows) << "\n"
+            << GpuTable(subject.Of(subject.Tasks(/*on_gpu=*/true)), ReadGpus(ConfigDirectory() / "gpus"));
+  PrintAssumptions(on_gpu, !arguments.profile.empty());
   if (arguments.check) PrintCheck(arguments, estimate);
   if (gpu) return PrintBudget(estimate, gpu->usable(), Describe(*gpu));
-  if (memory) return PrintBudget(estimate, *memory, FormatBytes(*memory));
-  return static_cast<int>(ExitCode::kDone);
+  if (!memory) return static_cast<int>(ExitCode::kDone);
+  return PrintBudget(
+      estimate, on_gpu ? *memory : *memory - waiting,
+      FormatBytes(*memory) + (on_gpu ? "" : " (" + FormatBytes(waiting) + " of it for rows that wait)"));
 }
 
 }  // namespace

@@ -35,11 +35,6 @@ class Elements {
     return {.kept = patches_ * (hidden_ + 2), .backward = patches_ * 2 * hidden_};
   }
 
-  // The last layer's output, norm, its output.
-  ForwardPart StackOut() const {
-    return {.kept = patches_ * (2 * hidden_ + 2), .backward = patches_ * 2 * hidden_};
-  }
-
   // A layer's first part: input, norm, 3 projections, attention out and its log-sum, sum.
   ForwardPart SelfAttention(const AgentConfig::Stack& stack) const {
     return {.kept = patches_ * (6 * hidden_ + stack.heads + 2),
@@ -60,10 +55,10 @@ class Elements {
             .backward = patches_ * (2 * stack.ffn + hidden_)};
   }
 
-  // The images and labels in front of the text, and the text.
+  // The images and labels in front of the text; the text is its first layer's input.
   ForwardPart Embedded() const {
-    return {.kept = (prefix_ + shape_.text_width) * hidden_,
-            .forward = 0,
+    return {.kept = prefix_ * hidden_,
+            .forward = shape_.text_width * hidden_,
             .backward = (2 * prefix_ + shape_.text_width) * hidden_,
             .prefix = prefix_ * hidden_};
   }
@@ -99,10 +94,13 @@ class Elements {
     const std::int64_t positions = selects ? shape_.supervised : shape_.rows * shape_.text_width;
     return {.kept = positions * (3 * hidden_ + 1), .backward = positions * 2 * hidden_};
   }
-  // Of all rows. And indices.
+  // Of all rows. Where not only those are computed, the hidden states of the items are picked out; and
+  // indices.
   ForwardPart Logits(bool selects) const {
-    const std::int64_t logits = shape_.supervised * (vocabulary_ + 4 + (selects ? 0 : hidden_));
-    return {.kept = logits, .backward = shape_.supervised * 2 * hidden_, .logits = logits};
+    const std::int64_t items = shape_.supervised, picked = selects ? 0 : items * hidden_;
+    return {.kept = items * (vocabulary_ + 4) + picked,
+            .backward = items * hidden_ + (selects ? 0 : shape_.rows * shape_.text_width * hidden_),
+            .logits = items * vocabulary_};
   }
 
   // The picture; the mask.
@@ -197,8 +195,9 @@ std::vector<ForwardPart> Agent::Footprint(const ForwardShape& shape) const {
   const std::string root = "qwen_model.model.";
   ForwardPart embedded = OfRows(elements.Embedded(), shape.rows);
   embedded.kept += elements.Mask();
-  // The words of the text and those around the images each have a gradient of the whole table, added up.
-  if (shape.images > 0 && shape.supervised == 0) embedded.backward += vocabulary_ * config_.language.hidden;
+  // The words of the text and those around the images each have a gradient of the whole table. The sum of the
+  // first two is a third.
+  if (shape.images > 0 || shape.supervised > 0) embedded.backward += vocabulary_ * config_.language.hidden;
   add(embedded, root + "embed_tokens.", embedded.kept);
   for (int i = 0; i < config_.language.layers; ++i) {
     const bool selects_here = selects && i + 1 == config_.language.layers;
@@ -213,7 +212,7 @@ std::vector<ForwardPart> Agent::Footprint(const ForwardShape& shape) const {
   }
   if (shape.decodes_image) {
     add_stack("img_dec", config_.decoder, true, -1);
-    add(OfRows(elements.StackOut(), shape.rows), "img_dec.norm_out.", 0);
+    add(OfRows(elements.PatchNorm(), shape.rows), "img_dec.norm_out.", 0);
     add(OfRows(elements.Picture(), shape.rows), "img_dec.patch.", shape.rows * elements.pixels());
   }
   PutBytes(parts);
