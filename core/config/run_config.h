@@ -15,9 +15,9 @@ namespace medley {
 // and the reader come from there. Paths are absolute after reading: in the file they are relative to it.
 
 struct TaskConfig {
-  std::int64_t rows = 16;       // effective rows of a draw; 0: "auto", as many as fill the budget
-  std::int64_t micro_rows = 0;  // rows of one forward; 0: all
-  std::string mode;             // a ModeName, or "": sequential, joint where something is carried
+  std::int64_t rows = 16;            // effective rows of a draw; 0: "auto", as many as fill the budget
+  std::int64_t micro_rows = 0;       // rows of one forward; 0: all
+  std::string mode;                  // a ModeName, or "": sequential, joint where something is carried
   std::int64_t recompute_every = 0;  // activation checkpointing: 0 none, 1 every layer, k every k-th
   std::string variant = "default";
   std::map<std::string, double, std::less<>> options;
@@ -76,9 +76,9 @@ struct RunConfig {
   std::int64_t threads = 0;    // 0: one a core
   std::int64_t seed = 0;
   std::int64_t steps = 1000;
-  double hours = 0;  // ends a run early, saved; 0: no limit
-  bool plan = true;  // measure what tasks take before the first step, and choose modes and rows by it
-  std::string budget;          // as ParseBudget reads it
+  double hours = 0;    // ends a run early, saved; 0: no limit
+  bool plan = true;    // measure what tasks take before the first step, and choose modes and rows by it
+  std::string budget;  // as ParseBudget reads it
   std::int64_t draws_per_step = 1;
   std::string on_task_error = "stop";  // or "drop"
   DataConfig data;

@@ -28,7 +28,8 @@ std::string Verdict(const Estimate& estimate, const Gpu& gpu) {
   if (!shortfalls.empty()) {
     const auto worst = std::max_element(shortfalls.begin(), shortfalls.end(),
                                         [](const auto& a, const auto& b) { return a.missing < b.missing; });
-    return "no: " + (worst->task.empty() ? "weights and optimizer need " : "one row of " + worst->task + " needs ") +
+    return "no: " +
+           (worst->task.empty() ? "weights and optimizer need " : "one row of " + worst->task + " needs ") +
            Bytes(worst->missing) + " more";
   }
   std::string smaller;

@@ -92,10 +92,11 @@ void Guard::JudgePlan(const StepMemory& memory) {
   for (const DrawMemory& draw : memory.draws) {
     const auto planned = plan.peaks.find(draw.task);
     if (planned == plan.peaks.end()) continue;
-    Say({LevelOf(draw.peak - planned->second, kBeyondPlan), "peak", draw.task,
-         "task " + draw.task + " reached " + FormatBytes(draw.peak) + ", " +
-             FormatBytes(draw.peak - planned->second) + " more than planned (" +
-             FormatBytes(planned->second) + "). Are its rows longer than its spec says?"});
+    const auto margin = plan.margins.find(draw.task);
+    const std::int64_t most = planned->second + (margin == plan.margins.end() ? 0 : margin->second);
+    Say({LevelOf(draw.peak - most, kBeyondPlan), "peak", draw.task,
+         "task " + draw.task + " reached " + FormatBytes(draw.peak) + ", " + FormatBytes(draw.peak - most) +
+             " more than planned (" + FormatBytes(most) + "). Are its rows longer than its spec says?"});
   }
 }
 

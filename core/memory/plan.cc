@@ -29,7 +29,7 @@ class Planning {
     for (const TaskRequest& request : requests) {
       const auto found = profile.tasks.find(request.task);
       if (found == profile.tasks.end()) throw Error("task " + request.task + " has no profile to plan from");
-      constants_ += found->second.constants;
+      constants_ += found->second.constants + found->second.held;
       planners_.emplace_back(found->second, request, setting,
                              std::max<std::int64_t>(0, profile.gradients - found->second.gradients));
     }

@@ -93,10 +93,11 @@ void Refuse(const std::vector<Refused>& refused, const Plan& plan, std::int64_t 
                         ". Between steps " + FormatBytes(plan.floor_bytes()) + " live (weights " +
                         FormatBytes(plan.floor.weights) + ", optimizer " + FormatBytes(plan.floor.optimizer) +
                         ", tables of model and tasks " + FormatBytes(plan.floor.other + plan.constants) + ")";
-  if (plan.data_bytes > 0) message += ", and " + FormatBytes(plan.data_bytes) + " of rows wait";
+  if (plan.data_bytes > 0)
+    message += ", and " + FormatBytes(plan.data_bytes) + " of rows wait (fewer with a lower data.ahead)";
   message += ".";
   std::vector<Refusal> refusals;
-  if (room <= 0) {
+  if (room < 0) {
     refusals.push_back(FloorWords(plan, budget));
     refusals.back().words += refused.front().request.task + " fits beside it";
   } else {

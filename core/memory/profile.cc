@@ -66,6 +66,7 @@ TaskProfile TaskOf(const ordered_json& json) {
   TaskProfile profile{.key = json.at("key"),
                       .gradients = Count(json, "gradients"),
                       .constants = Count(json, "constants"),
+                      .held = Count(json, "held"),
                       .batch_per_row = Count(json, "batch_per_row"),
                       .contract = Count(json, "contract"),
                       .modes = {}};
@@ -124,11 +125,8 @@ ordered_json ToJson(const Profile& profile) {
   for (const auto& [name, task] : profile.tasks) {
     ordered_json modes = ordered_json::array();
     for (const ModeProfile& mode : task.modes) modes.push_back(ToJson(mode));
-    tasks[name] = {{"key", task.key},
-                   {"gradients", task.gradients},
-                   {"constants", task.constants},
-                   {"batch_per_row", task.batch_per_row},
-                   {"contract", task.contract},
+    tasks[name] = {{"key", task.key},   {"gradients", task.gradients},         {"constants", task.constants},
+                   {"held", task.held}, {"batch_per_row", task.batch_per_row}, {"contract", task.contract},
                    {"modes", modes}};
   }
   return {{"format", kFormat},

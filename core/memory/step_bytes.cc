@@ -12,6 +12,9 @@ namespace {
 
 using Graph = StepAccount::Graph;
 
+// Of a pass, whatever its rows: counts, sums and their seeds, positions.
+constexpr std::int64_t kSmallThings = 4096;
+
 std::set<std::string> Distinct(const std::vector<std::string>& names) { return {names.begin(), names.end()}; }
 
 // The passes of one step in the order of its mode.
@@ -32,7 +35,8 @@ class Walk {
     const std::int64_t micro = setting_.micro_rows > 0 ? setting_.micro_rows : setting_.rows;
     rows_ = std::min(micro, setting_.rows);
     // A GPU gets the rows of one micro-batch at a time; on the CPU they lie where they were sampled.
-    account_.AddInputs(task_.row_bytes * (setting_.on_gpu ? rows_ : setting_.rows));
+    account_.AddInputs(task_.row_bytes * (setting_.on_gpu ? rows_ : setting_.rows) +
+                       kSmallThings * static_cast<std::int64_t>(task_.passes.size()));
     // The first piece begins without gradients, the second with them; any other is like it.
     for (int piece = 0; piece < (setting_.rows > rows_ ? 2 : 1); ++piece) Passes();
     account_.Touch(0);  // the optimizer's update, which allocates nothing
@@ -67,8 +71,12 @@ class Walk {
 
   void Joint() {
     Graph graph;
-    for (const PassShape& pass : task_.passes) {
+    for (std::size_t i = 0; i < task_.passes.size(); ++i) {
+      const PassShape& pass = task_.passes[i];
+      // The gradient of a carry waits from the backward of its last reader to that of its maker.
+      graph.push_back(Waiting(-Carried(pass.images) + ReadAfter(i, pass.images)));
       for (auto& live : Forward(pass, true)) graph.push_back(std::move(live));
+      graph.insert(std::prev(graph.end()), Waiting(ReadAfter(i, pass.carries)));
     }
     const std::int64_t waiting = EncodingBytes(graph);  // for the passes before
     account_.AddActivations(waiting);
@@ -76,6 +84,23 @@ class Walk {
     account_.AddActivations(-waiting);
     encoded_.clear();
     ForgetPictures({});
+  }
+
+  // A place in a graph where the backward frees so many bytes; below 0: where they arrive.
+  static StepAccount::Live Waiting(std::int64_t bytes) { return {.part = {.kept = bytes}, .dropped = false}; }
+
+  // Bytes of those carries that a pass behind this one reads.
+  std::int64_t ReadAfter(std::size_t index, const std::vector<std::string>& names) const {
+    std::vector<std::string> read;
+    for (const std::string& name : names) {
+      for (std::size_t i = index + 1; i < task_.passes.size(); ++i) {
+        const std::vector<std::string>& images = task_.passes[i].images;
+        if (std::find(images.begin(), images.end(), name) == images.end()) continue;
+        read.push_back(name);
+        break;
+      }
+    }
+    return Carried(read);
   }
 
   // The passes that make carries, without graphs; of these only the carries are kept.

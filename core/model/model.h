@@ -75,13 +75,13 @@ struct ForwardShape {
 // A stretch of a forward and the bytes that it costs, inputs and parameters not counted. The parts of a
 // forward stand in the order in which they run; the backward goes through them from the last to the first.
 struct ForwardPart {
-  std::int64_t kept = 0;      // from here until its backward is over; without a graph until the forward ends
-  std::int64_t forward = 0;   // on top of that while it is made
-  std::int64_t backward = 0;  // on top of that while its backward runs
-  std::int64_t prefix = 0;    // of `kept`: for the keys and values of the images in front of the text
-  std::int64_t logits = 0;    // of `kept`: for the logits
-  std::string parameters{};   // names those that it uses: parts with one name use the same ones
-  std::int64_t gradients = 0;         // of these parameters, that are trained
+  std::int64_t kept = 0;       // from here until its backward is over; without a graph until the forward ends
+  std::int64_t forward = 0;    // on top of that while it is made
+  std::int64_t backward = 0;   // on top of that while its backward runs
+  std::int64_t prefix = 0;     // of `kept`: for the keys and values of the images in front of the text
+  std::int64_t logits = 0;     // of `kept`: for the logits
+  std::string parameters{};    // names those that it uses: parts with one name use the same ones
+  std::int64_t gradients = 0;  // of these parameters, that are trained
   std::int64_t largest_gradient = 0;  // of one of them
   int image = -1;  // belongs to the encoding of this image, counted from 0, which passes may share; -1: none
   int layer = -1;  // number in its stack, where ForwardContext::Layer runs it; -1: not run by it

@@ -79,7 +79,8 @@ Batch ProbeRows::Sample(const LoadedTask& task, std::uint64_t seed, std::int64_t
 
 Batch ProbeRows::Make(std::int64_t kind, std::int64_t rows, std::int64_t forwards) const {
   std::vector<std::int64_t> order;
-  for (std::int64_t other = 0; other < kinds() && static_cast<std::int64_t>(order.size()) < rows - 1; ++other) {
+  for (std::int64_t other = 0; other < kinds() && static_cast<std::int64_t>(order.size()) < rows - 1;
+       ++other) {
     if (other != kind) order.push_back(other);
   }
   order.resize(static_cast<std::size_t>(rows), kind);

@@ -12,10 +12,10 @@ namespace medley {
 
 // Rows for measuring: a task's own, as long as they can be, such that no draw of as many rows takes more.
 //
-// Where a task's longest rows are of a few kinds (they have their items in different places, because each makes
-// another pass) there is a batch for each kind: one row of every other kind, for a batch is as wide as its
-// widest row, and that kind for the rest. What a step takes is linear in the number of rows of each kind, so
-// one of these batches takes the most. Where rows differ all the same (a task that does not heed
+// Where a task's longest rows are of a few kinds (they have their items in different places, because each
+// makes another pass) there is a batch for each kind: one row of every other kind, for a batch is as wide as
+// its widest row, and that kind for the rest. What a step takes is linear in the number of rows of each kind,
+// so one of these batches takes the most. Where rows differ all the same (a task that does not heed
 // RowRange::longest) the one with the most items of a few hundred is repeated.
 class ProbeRows {
  public:

@@ -43,8 +43,8 @@ void Insert(std::vector<StepTime>& times, StepTime time) {
 }
 
 // A single row of one kind is no wider than itself, two rows of two kinds may be: the curve has a step there,
-// and its chord from the single row may lie too low. As wide as they ever get, no rows at all take no more than
-// the single row; from there the chord is safe.
+// and its chord from the single row may lie too low. As wide as they ever get, no rows at all take no more
+// than the single row; from there the chord is safe.
 void BoundFewRows(std::vector<Probe>& probes) {
   const Probe one = probes[0], second = probes[1];
   if (second.rows < 3 || second.bytes <= one.bytes) return;
@@ -155,12 +155,13 @@ bool Prober::AddSize(LoadedTask& task, const ExecutionPlan& plan, std::int64_t r
 }
 
 // Where a row's share of the peak clearly outweighs what does not depend on the rows, so that the steepest
-// moment rules from there on.
+// moment rules from there on. A small model's moments differ by less; its larger sizes cost little.
 std::int64_t Prober::SecondSize(const TaskProfile& profile, const ModeProfile& mode) const {
-  constexpr std::int64_t kLeast = 4, kMost = 24;
+  constexpr std::int64_t kLeast = 4, kMost = 24, kLeastBytes = 1 << 16;
   const std::int64_t per_row =
       mode.saved_per_row > 0 ? mode.saved_per_row : std::max<std::int64_t>(1, mode.whole.front().bytes);
-  return std::clamp(4 * profile.gradients / per_row + 4, kLeast, kMost);
+  const std::int64_t rows = std::clamp(4 * profile.gradients / per_row + 4, kLeast, kMost);
+  return std::max(rows, kLeastBytes / per_row);
 }
 
 void Prober::Measure(LoadedTask& task, ExecutionPlan plan, TaskProfile& profile) {

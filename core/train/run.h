@@ -64,8 +64,8 @@ RunInputs CheckInputs(const std::filesystem::path& config, const std::vector<std
 // kUse: no mixer, executor or optimizer; kSample: no model either.
 enum class Purpose { kTrain, kUse, kSample };
 
-// Calls InstallCpuAllocator and sets libtorch's threads. For training: resolves the budget, InputError for one
-// above the device, an Error with kDoesNotFit for one below the model; a GPU's holds from here on.
+// Calls InstallCpuAllocator and sets libtorch's threads. For training: resolves the budget, InputError for
+// one above the device, an Error with kDoesNotFit for one below the model; a GPU's holds from here on.
 std::unique_ptr<Run> BuildRun(RunInputs inputs, Purpose purpose);
 
 // The run that lies in a directory, with the weights of its newest whole checkpoint. For eval and generate:

@@ -86,6 +86,15 @@ void RunPlanner::TakeUp(const fs::path& directory) {
   }
 }
 
+// A task may keep tensors of its own, which a plan made before it is loaded must know.
+LoadedTask& RunPlanner::Loaded(const std::string& task, TaskProfile& profile) {
+  if (run_.is_loaded(task)) return run_.task(task);
+  const std::int64_t before = ReadMemory(run_.device).now;
+  LoadedTask& loaded = run_.task(task);
+  profile.held = ReadMemory(run_.device).now - before;
+  return loaded;
+}
+
 // Measures the ways that the profile lacks.
 void RunPlanner::MeasureTask(const TaskRequest& request, const std::vector<Way>& ways) {
   TaskProfile& profile = profile_.tasks[request.task];
@@ -93,7 +102,7 @@ void RunPlanner::MeasureTask(const TaskRequest& request, const std::vector<Way>&
   if (profile.key != key) profile = {};
   for (const Way& way : ways) {
     if (profile.Find(way.first, way.second) != nullptr) continue;
-    LoadedTask& task = run_.task(request.task);
+    LoadedTask& task = Loaded(request.task, profile);
     if (profile.modes.empty()) prober_.CheckContract(task, &profile);
     prober_.Measure(task, ExecutionOf(run_, request.task, way), profile);
   }
@@ -125,7 +134,7 @@ void RunPlanner::MeasureFloor() {
   floor.weights = floor.optimizer = profile_.gradients = 0;
   std::int64_t constants = 0;
   for (const auto& [task, profile] : profile_.tasks) {
-    if (run_.is_loaded(task)) constants += run_.task(task).ConstantBytes(run_.device);
+    if (run_.is_loaded(task)) constants += run_.task(task).ConstantBytes(run_.device) + profile.held;
   }
   floor.weights = BytesOf(run_.model->parameters(), run_.device);
   floor.optimizer = BytesOf(run_.optimizer->State(), run_.device);
@@ -173,10 +182,10 @@ Plan RunPlanner::Solve() {
 }
 
 // Runs a step where the plan goes beyond what was measured. False where nothing was to be done.
-bool RunPlanner::Confirm(const Plan& plan) {
+bool RunPlanner::Confirm(const Plan& plan, const std::string& only) {
   bool ran = false;
   for (const PlanEntry& entry : plan.entries) {
-    if (entry.confirmed) continue;
+    if (entry.confirmed || (!only.empty() && entry.task != only)) continue;
     prober_.Confirm(run_.task(entry.task), ExecutionOf(run_, entry), entry.micro_rows,
                     profile_.tasks.at(entry.task));
     ran = true;
@@ -184,10 +193,10 @@ bool RunPlanner::Confirm(const Plan& plan) {
   return ran;
 }
 
-void RunPlanner::PlanMeasured() {
+void RunPlanner::PlanMeasured(const std::string& only) {
   plan_ = Solve();
   if (prober_.steps() > 0) {  // else all was measured before, and steps confirm soon enough
-    for (int round = 0; round < kRounds && Confirm(plan_); ++round) plan_ = Solve();
+    for (int round = 0; round < kRounds && Confirm(plan_, only); ++round) plan_ = Solve();
   }
   prober_.ForgetRows();
   planned_for_ = Asked();
@@ -217,7 +226,7 @@ const Plan& RunPlanner::AddTask(const std::string& task) {
   const TaskRequest request = RequestOf(run_, task);
   if (!MeasureOrDrop(request)) return plan_;
   requests_.push_back(request);
-  PlanMeasured();
+  PlanMeasured(task);
   return plan_;
 }
 

@@ -59,6 +59,7 @@ class RunPlanner {
  private:
   nlohmann::ordered_json Asked() const;
   bool StillHolds() const;
+  LoadedTask& Loaded(const std::string& task, TaskProfile& profile);
   void MeasureTask(const TaskRequest& request, const std::vector<Way>& ways);
   bool MeasureAllWays(const TaskRequest& request);
   bool MeasureOrDrop(const TaskRequest& request);
@@ -66,8 +67,8 @@ class RunPlanner {
   Plan Solve();
   bool MeasureRefused(const DoesNotFit& refusal);
   bool MeasurePieces(const Plan& plan);
-  bool Confirm(const Plan& plan);
-  void PlanMeasured();
+  bool Confirm(const Plan& plan, const std::string& only);
+  void PlanMeasured(const std::string& only = "");
 
   Run& run_;
   Setting setting_;

@@ -103,7 +103,8 @@ void Trainer::Step() {
 
 void Trainer::SaveIfDue() {
   checkpoints_->SaveIfDue(progress_.step, progress_.evaluated);
-  if (run_.config.checkpoint.every > 0 && progress_.step % run_.config.checkpoint.every == 0) receipts_->Save();
+  if (run_.config.checkpoint.every > 0 && progress_.step % run_.config.checkpoint.every == 0)
+    receipts_->Save();
 }
 
 // What is about to end the run must not take with it what was trained.

@@ -75,11 +75,12 @@ TEST(RunConfig, AllMistakesOfAFileComeAtOnceFromTopToBottomWithLineAndColumn) {
   EXPECT_TRUE(Has(text, file + ":10:13: device: expected \"cpu\" or \"cuda\", found \"gpu\"")) << text;
   EXPECT_TRUE(Has(text, file + ":11:24: eval.row: unknown key; did you mean 'rows'? (allowed: every, rows)"))
       << text;
-  EXPECT_TRUE(
-      Has(text, ": tasks.alpha.rows: expected an integer of at least 1 and at most 1048576, or \"auto\", found -1"));
   EXPECT_TRUE(Has(
       text,
-      ": tasks.alpha.mode: expected \"joint\", \"sequential\" or \"two_stage\", found \"joined\"; did you mean 'joint'?"))
+      ": tasks.alpha.rows: expected an integer of at least 1 and at most 1048576, or \"auto\", found -1"));
+  EXPECT_TRUE(Has(text,
+                  ": tasks.alpha.mode: expected \"joint\", \"sequential\" or \"two_stage\", found "
+                  "\"joined\"; did you mean 'joint'?"))
       << text;
   EXPECT_TRUE(Has(text, ": tasks.alpha.options.x: expected a number, found null")) << text;
   EXPECT_LT(text.find("stepz"), text.find("threads"));
@@ -151,15 +152,19 @@ TEST(RunConfig, NumbersThatNoRunCanHaveAreRefused) {
                           "\"tasks\": {\"a\": {\"rows\": \"many\"}}",
                           "\"tasks\": {\"a\": {\"rows\": \"auto\", \"micro_rows\": 8}}",
                           "\"plan\": false, \"tasks\": {\"a\": {\"rows\": \"auto\"}}",
-                          "\"budget\": 0", "\"budget\": -0.5", "\"budget\": \"\"", "\"budget\": \"half\"",
-                          "\"budget\": \"150%\"", "\"budget\": true",
+                          "\"budget\": 0",
+                          "\"budget\": -0.5",
+                          "\"budget\": \"\"",
+                          "\"budget\": \"half\"",
+                          "\"budget\": \"150%\"",
+                          "\"budget\": true",
                           "\"init_from\": {}",
                           "\"tasks\": {\"a\": {\"mode\": \"\"}}"}) {
     EXPECT_NE(RunMistakes(work, bad), "") << bad;
   }
   for (const char* good : {"\"budget\": 0.5", "\"budget\": 6442450944", "\"budget\": \"6GiB\"",
-                           "\"budget\": \"free\"", "\"steps\": 1e3", "\"steps\": 5.0", "\"optimizer\": {\"beta1\": 0}",
-                           "\"tasks\": {\"a\": {\"rows\": \"auto\"}}",
+                           "\"budget\": \"free\"", "\"steps\": 1e3", "\"steps\": 5.0",
+                           "\"optimizer\": {\"beta1\": 0}", "\"tasks\": {\"a\": {\"rows\": \"auto\"}}",
                            "\"plan\": false", "\"hours\": 1e-3", "\"$schema\": \"x\"", "\"tasks\": {}"}) {
     EXPECT_EQ(RunMistakes(work, good), "") << good;
   }

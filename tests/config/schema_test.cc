@@ -97,7 +97,8 @@ std::vector<json> Examples(const Kind& kind, const Workspace& work) {
     return {json::parse(
         R"({"name": "a card", "memory": "8 GiB", "context": "400 MiB", "workspace": "8.125 MiB"})")};
   }
-  const auto file = work.WriteRun(R"("init_from": {"run": ".", "match": ["a"]}, "plugin_path": ["."], "budget": "6GiB",
+  const auto file =
+      work.WriteRun(R"("init_from": {"run": ".", "match": ["a"]}, "plugin_path": ["."], "budget": "6GiB",
     "optimizer": {"groups": [{"match": "a*", "frozen": true}, {"match": "b", "weight_decay": 0}]},
     "tasks": {"alpha": {"rows": 64, "micro_rows": 16, "mode": "joint", "options": {"x": 0.1}, "terms": {"t": 2}},
               "beta": {"rows": "auto"}})");
@@ -112,8 +113,10 @@ bool OnlyTogether(const std::string& mistakes) {
     bool together = false;
     for (const char* words :
          {"no such file", "no such directory", "is a directory; expected", "is a file; expected", "divisor",
-          "multiple of", "even number", "at most the draw's", "in one forward; leave it out", "needs the planner", "every weight is 0", "less than one part",
-          "whole number of cards", "a number of bytes such as", "expected bytes (6GiB", "context and workspace take", "expected at least one task", "more than 1000000 cards"}) {
+          "multiple of", "even number", "at most the draw's", "in one forward; leave it out",
+          "needs the planner", "every weight is 0", "less than one part", "whole number of cards",
+          "a number of bytes such as", "expected bytes (6GiB", "context and workspace take",
+          "expected at least one task", "more than 1000000 cards"}) {
       together = together || Has(line, words);
     }
     if (!together) return false;

@@ -81,6 +81,15 @@ TEST(GuardTest, APeakAboveItsPlanIsJudgedByWhatWasNotPlannedAndNamesTheTask) {
   }
 }
 
+TEST(GuardTest, ThePlansMarginIsForItsErrors) {
+  for (const auto& [above, news] : {std::pair{140 * kMB, false}, {260 * kMB, true}}) {
+    Guard guard({.budget = 10 * kGB,
+                 .plan = PlannedMemory{
+                     .floor = kGB, .peaks = {{"zoom", 2 * kGB}}, .margins = {{"zoom", 100 * kMB}}}});
+    EXPECT_EQ(!guard.Judge(1, StepOf("zoom", 2 * kGB + above, 0, kGB)).findings.empty(), news) << above;
+  }
+}
+
 TEST(GuardTest, AFloorAboveThePlansIsNewsAndCleansUp) {
   Guard guard({.budget = 10 * kGB, .plan = PlannedMemory{.floor = kGB, .peaks = {}}});
   const GuardVerdict verdict = guard.Judge(20, StepOf("zoom", 3 * kGB, 0, kGB + 200 * kMB));

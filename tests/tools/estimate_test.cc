@@ -41,7 +41,7 @@ TEST(EstimateVerb, KnowsAModelThatItNeverAllocates) {
   EXPECT_TRUE(Has(result, "RTX 3090 (23.6 GiB;")) << result.out;
 }
 
-TEST(EstimateVerb, TheCheckFindsTheEstimateNearAndNotBelow) {
+TEST(EstimateVerb, TheCheckFindsTheEstimateNear) {
   const CommandResult result = Estimate("--check");
   EXPECT_EQ(result.code, 0) << result.out;
   const std::string text = result.out.substr(result.out.find("One step of each task"));
@@ -50,8 +50,8 @@ TEST(EstimateVerb, TheCheckFindsTheEstimateNearAndNotBelow) {
   for (auto it = std::sregex_iterator(text.begin(), text.end(), error); it != std::sregex_iterator();
        ++it, ++tasks) {
     const double percent = std::atof((*it)[1].str().c_str());
-    EXPECT_GE(percent, 0) << text;
-    EXPECT_LE(percent, 15) << text;
+    EXPECT_GE(percent, -2) << text;
+    EXPECT_LE(percent, 5) << text;
   }
   EXPECT_EQ(tasks, 6) << text;
 }
@@ -74,9 +74,10 @@ TEST(EstimateVerb, SaysWhatIsMissingWithExitCode5) {
   const CommandResult weights = Estimate("--memory 1MiB");
   EXPECT_EQ(weights.code, 5);
   EXPECT_TRUE(Has(weights, "the weights and the optimizer's state need")) << weights.out;
-  const CommandResult row = Estimate("--memory 7MiB tasks.control.rows=1");
+  const CommandResult row = Estimate("--memory 17MiB tasks.control.rows=1");
   EXPECT_EQ(row.code, 5);
-  EXPECT_TRUE(std::regex_search(row.out, std::regex("one row of [a-z_]+ needs .* more than there is on 7 MiB")))
+  EXPECT_TRUE(
+      std::regex_search(row.out, std::regex("one row of [a-z_]+ needs .* more than there is on 17 MiB")))
       << row.out;
 }
 

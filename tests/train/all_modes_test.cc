@@ -218,12 +218,8 @@ TEST_F(AgentMemory, SequentialPassesPeakLikeTheHeaviestAndTheGradientsAndRepeatN
   for (const Parameter& parameter : loaded.model->parameters())
     gradients += static_cast<std::int64_t>(parameter.tensor.nbytes());
   const std::int64_t sequential = Peak(loaded, rows, {.mode = Mode::kSequential});
-  const std::int64_t joint = Peak(loaded, rows, {.mode = Mode::kJoint});
-  std::printf(
-      "position_qa, %lld rows: heaviest pass %.1f MB, gradients %.1f, sequential %.1f (%.4fx), joint %.1f\n",
-      static_cast<long long>(kRows), heaviest / 1e6, gradients / 1e6, sequential / 1e6,
-      static_cast<double>(sequential) / static_cast<double>(heaviest + gradients), joint / 1e6);
   EXPECT_LE(static_cast<double>(sequential), 1.01 * static_cast<double>(heaviest + gradients));
+  EXPECT_GT(Peak(loaded, rows, {.mode = Mode::kJoint}), sequential + sequential / 2);
   const std::int64_t before = loaded.executor.forwards().at("position_qa");
   Peak(loaded, rows, {.mode = Mode::kSequential});
   EXPECT_EQ(loaded.executor.forwards().at("position_qa") - before, 2 * 5);
@@ -245,8 +241,6 @@ TEST_F(AgentMemory, LaterMicroBatchesAddTheGradientsAtMost) {
         const std::int64_t all = Peak(loaded, rows, plan);
         // Besides, the slices' item rows: a few bytes a row.
         EXPECT_LE(all, alone + gradients + 4096) << name << ", " << ModeName(mode) << ", " << every;
-        std::printf("%s, %s, recompute %d: heaviest micro-batch %.2f MB, three %.2f, gradients %.2f\n", name,
-                    std::string(ModeName(mode)).c_str(), every, alone / 1e6, all / 1e6, gradients / 1e6);
       }
     }
   }
@@ -260,8 +254,6 @@ TEST_F(AgentMemory, TwoStageAndRecomputationLowerThePeak) {
     const std::int64_t two = Peak(loaded, rows, {.mode = Mode::kTwoStage});
     const std::int64_t both = Peak(loaded, rows, {.mode = Mode::kTwoStage, .recompute_every = 1});
     const std::int64_t layers = Peak(loaded, rows, {.mode = Mode::kJoint, .recompute_every = 1});
-    std::printf("%s: joint %.1f MB, two-stage %.1f, joint recomputed %.1f, both %.1f\n", name, joint / 1e6,
-                two / 1e6, layers / 1e6, both / 1e6);
     EXPECT_LT(static_cast<double>(two), 0.8 * static_cast<double>(joint)) << name;
     EXPECT_LT(static_cast<double>(layers), 0.6 * static_cast<double>(joint)) << name;
     EXPECT_LT(both, two) << name;

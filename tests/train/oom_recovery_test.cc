@@ -118,7 +118,8 @@ INSTANTIATE_TEST_SUITE_P(Modes, OomAtEveryAllocation, testing::Values(Mode::kJoi
                          [](const auto& mode) { return std::string(ModeName(mode.param)); });
 
 // Bytes of the pass that grow with its rows, so that a budget can refuse some and not others.
-PassHook Spike(std::int64_t bytes_a_row, std::function<bool()> when = [] { return true; }) {
+PassHook Spike(
+    std::int64_t bytes_a_row, std::function<bool()> when = [] { return true; }) {
   return [=](PassContext& context) {
     if (when()) at::empty({bytes_a_row * context.batch().size()}, at::kByte);
   };
@@ -154,8 +155,8 @@ TEST(OomRecovery, WhereNotOneRowFitsTheRunEndsSavedWithWhatToDo) {
   SetRoom(*tiny, 16 * kMiB);
   const Outcome outcome = Train(*tiny, scratch.path());
   EXPECT_EQ(outcome.code, ExitCode::kDoesNotFit);
-  EXPECT_TRUE(Says(outcome.error, {"Task two does not fit", "tasks.two.recompute_every 1", "one row at a time",
-                                   "is saved"}));
+  EXPECT_TRUE(Says(outcome.error, {"Task two does not fit", "tasks.two.recompute_every 1",
+                                   "one row at a time", "is saved"}));
   EXPECT_EQ(ListCheckpoints(scratch.path()).size(), 1u);
 }
 

@@ -9,6 +9,7 @@
 #include <memory>
 #include <vector>
 
+#include <medley/memory/step_bytes.h>
 #include <medley/model/model_factory.h>
 #include <medley/report/table.h>
 #include <medley/task/losses.h>
@@ -142,48 +143,59 @@ void CompareEqualPasses(const Asked& asked) {
   Say("budget " + Megabytes(planned.budget) + "   (goal: micro rows at least 0.95 of one pass's)");
 }
 
-// What the heaviest pass has, or all passes where their graphs live together.
-std::string Reason(const VariantInfo& variant, const PassInfo& heaviest, bool together) {
-  const auto words = [](const PassInfo& pass) {
-    return std::to_string(pass.images.size()) + (pass.images.size() == 1 ? " picture, " : " pictures, ") +
-           std::to_string(pass.text_width) + " tokens" + (pass.decodes_image ? ", draws" : "");
-  };
-  if (!together || variant.passes.size() == 1) return words(heaviest);
-  std::size_t pictures = 0, drawn = 0;
-  std::int64_t tokens = 0;
-  for (const PassInfo& pass : variant.passes) {
-    pictures += pass.images.size();
-    tokens += pass.text_width;
-    drawn += pass.decodes_image ? 1 : 0;
-  }
-  return "carries: all " + std::to_string(variant.passes.size()) + " passes at once, " +
-         std::to_string(pictures) + " pictures, " + std::to_string(tokens) + " tokens, " +
-         std::to_string(drawn) + " drawn";
-}
+// What decides a row's bytes: the heaviest pass, or all passes where their graphs live together.
+struct Cause {
+  std::int64_t by_losses = 0;  // bytes that the task's own losses keep
+  std::string words;
+};
 
-const PassInfo& HeaviestPass(Run& run, LoadedTask& task, const ExecutionPlan& plan) {
+// The passes whose graphs live at once when the peak is there.
+std::vector<const PassShape*> LiveTogether(Run& run, LoadedTask& task, const TaskShape& shape, Mode mode) {
   std::map<std::string, std::int64_t> saved;
   run.executor->SetPassMeter(
       [&](const std::string&, const std::string& pass, SavedBytes bytes) { saved[pass] = bytes.unique; });
-  MeasureStep(run, task, SampleRows(run, task, 0, 1, true), plan);
+  MeasureStep(run, task, SampleRows(run, task, 0, 1, true), run.plans.at(task.info().name));
   run.executor->SetPassMeter({});
-  const auto& passes = task.variant().passes;
-  return *std::max_element(passes.begin(), passes.end(), [&](const PassInfo& a, const PassInfo& b) {
-    return saved[a.name] < saved[b.name];
-  });
+  std::vector<const PassShape*> passes;
+  for (const PassShape& pass : shape.passes) {
+    if (mode == Mode::kJoint || passes.empty()) {
+      passes.push_back(&pass);
+    } else if (saved[pass.name] > saved[passes.front()->name]) {
+      passes.front() = &pass;
+    }
+  }
+  return passes;
+}
+
+Cause CauseOf(Run& run, LoadedTask& task, Mode mode) {
+  const TaskShape shape =
+      ShapeOf(task, SampleRows(run, task, 0, 1, true), ReadImageGeometry(run.config.model).size);
+  const auto passes = LiveTogether(run, task, shape, mode);
+  Cause cause;
+  std::size_t pictures = 0, drawn = 0;
+  std::int64_t tokens = 0;
+  for (const PassShape* pass : passes) {
+    cause.by_losses += pass->loss.kept;
+    pictures += pass->images.size();
+    tokens += pass->text_width;
+    drawn += pass->decodes_image ? 1 : 0;
+  }
+  cause.words = std::to_string(passes.size()) + " at once: reads " + std::to_string(pictures) + ", draws " +
+                std::to_string(drawn) + ", " + std::to_string(tokens) + " tokens";
+  return cause;
 }
 
 void ExplainRows(AutoRun& planned) {
   Run& run = planned.run();
-  Table table({"task", "passes", "mode", "micro rows", "a row's peak", "kept for backward", "because"});
+  Table table({"task", "passes", "mode", "micro rows", "a row's peak", "kept for backward", "by losses",
+               "passes, pictures and text"});
   for (const PlanEntry& entry : planned.plan().entries) {
-    LoadedTask& task = run.task(entry.task);
     const ModeProfile& mode = *planned.profile().tasks.at(entry.task).Find(entry.mode, entry.recompute_every);
     const PeakLines lines(mode.whole);
-    const PassInfo& heaviest = HeaviestPass(run, task, run.plans.at(entry.task));
+    const Cause cause = CauseOf(run, run.task(entry.task), entry.mode);
     table.Add({entry.task, std::to_string(entry.passes), std::string(ModeName(entry.mode)),
                std::to_string(entry.micro_rows), Megabytes(lines.At(entry.rows + 1) - lines.At(entry.rows)),
-               Megabytes(mode.saved_per_row), Reason(task.variant(), heaviest, entry.mode == Mode::kJoint)});
+               Megabytes(mode.saved_per_row), Megabytes(cause.by_losses), cause.words});
   }
   Say(table.ToText());
 }

@@ -94,7 +94,8 @@ std::string WayName(const ExecutionPlan& plan) {
 }  // namespace
 
 void BenchPrediction(Session& session) {
-  Run& run = session.planned().run();
+  const auto made = MakeRun(session.asked());
+  Run& run = *made;
   const std::int64_t room = run.budget.bytes - ReadMemory(run.device).now;
   Prober prober(*run.model, *run.executor, run.device, static_cast<std::uint64_t>(run.config.seed),
                 run.budget.free);

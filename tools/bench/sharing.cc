@@ -79,8 +79,8 @@ void Compare(Run& run, const std::string& name, Mode mode, int steps) {
     ratio.push_back(alone_cost.milliseconds / shared_cost.milliseconds);
   }
   std::printf("%-14s %-10s %4lld rows  %7.1f ms %7.1f ms  %5.2fx   %7.1f MB %7.1f MB  %5.2fx\n", name.c_str(),
-              std::string(ModeName(mode)).c_str(), static_cast<long long>(batch.size()),
-              Median(shared), Median(alone), Median(ratio), static_cast<double>(shared_cost.peak) / 1e6,
+              std::string(ModeName(mode)).c_str(), static_cast<long long>(batch.size()), Median(shared),
+              Median(alone), Median(ratio), static_cast<double>(shared_cost.peak) / 1e6,
               static_cast<double>(alone_cost.peak) / 1e6,
               static_cast<double>(alone_cost.peak) / static_cast<double>(shared_cost.peak));
 }

@@ -73,8 +73,9 @@ void PrintAssumptions(bool on_gpu, bool has_profile) {
 std::int64_t MeasuredPeak(Run& run, LoadedTask& task, const ExecutionPlan& plan, std::int64_t rows) {
   const ProbeRows probe(task, TaskSeed(static_cast<std::uint64_t>(run.config.seed), task.info().name));
   std::int64_t peak = 0;
-  for (std::size_t kind = 0; kind < probe.kinds(); ++kind) {
-    const Batch batch = probe.Make(kind, rows);
+  const std::int64_t micro = plan.micro_rows > 0 ? std::min(plan.micro_rows, rows) : rows;
+  for (std::int64_t kind = 0; kind < probe.kinds(); ++kind) {
+    const Batch batch = probe.Make(kind, micro, rows / micro);
     ResetPeak(run.device);
     run.executor->Run({{.task = &task, .batch = &batch, .plan = &plan}});
     run.optimizer->Step(0);
@@ -89,6 +90,8 @@ void PrintCheck(const Arguments& arguments, const Estimate& estimate) {
   const auto run =
       BuildRun(CheckInputs(arguments.config, arguments.overrides, arguments.plugin_path), Purpose::kTrain);
   Table table({"task", "rows", "estimated", "measured", "error"});
+  for (const EstimatedTask& task : estimate.tasks())
+    run->task(task.name);  // as they are in a run that goes on
   for (const EstimatedTask& task : estimate.tasks()) {
     const std::int64_t rows = std::max<std::int64_t>(task.setting.rows, 1);
     const std::int64_t estimated = estimate.Peak(task, rows, task.setting.micro_rows);

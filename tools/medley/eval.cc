@@ -18,19 +18,41 @@ namespace medley {
 namespace {
 
 using nlohmann::ordered_json;
+namespace fs = std::filesystem;
 
-TaskScore Score(const Run& run, const std::string& task, std::uint64_t seed, std::int64_t rows,
-                Console& console) {
+// The rows that both runs of a comparison are scored on.
+struct HeldOut {
+  std::uint64_t seed = 0;
+  std::int64_t rows = 0;
+};
+
+TaskScore Score(const Run& run, const std::string& task, const HeldOut& rows, Console& console) {
   console.Status("scoring " + task);
-  return ScoreTask(run.task(task), run.plans.at(task), {*run.model, run.device, seed, rows});
+  return ScoreTask(run.task(task), run.plans.at(task), {*run.model, run.device, rows.seed, rows.rows});
 }
 
-std::unique_ptr<Run> OpenOther(const std::filesystem::path& directory, Console& console) {
+std::unique_ptr<Run> OpenOther(const fs::path& directory, Console& console) {
   try {
     return OpenTrainedRun(directory, console);
   } catch (const Error& error) {
     throw Error(std::string("--against: ") + error.what(), error.code());
   }
+}
+
+Comparison CompareWith(const Run& other, const Scores& scores, const HeldOut& rows, Console& console) {
+  Scores other_scores;
+  for (const std::string& task : other.ActiveTasks()) {
+    // Nothing to compare with: the name is enough.
+    other_scores[task] = scores.count(task) > 0 ? Score(other, task, rows, console) : TaskScore();
+  }
+  return CompareScores(scores, other_scores);
+}
+
+void WriteResults(const fs::path& directory, const ordered_json& json, const Scores& scores,
+                  Console& console) {
+  ReplaceFile(directory / "eval.json", json.dump(2) + "\n");
+  console.Say("wrote " + (directory / "eval.json").string());
+  for (const auto& sheet : WriteSheets(scores, directory)) console.Say("wrote " + sheet.string());
 }
 
 }  // namespace
@@ -40,10 +62,10 @@ int RunEval(int argc, char** argv) {
       "Scores a run's newest checkpoint on rows that it never trained on. Writes eval.json and a picture "
       "sheet for each task with pictures (a row each: input, target, output) into the run's directory.",
       "medley eval");
-  std::filesystem::path directory, against;
-  std::int64_t rows = 512;
+  fs::path directory, against;
+  HeldOut rows{.rows = 512};
   app.add_option("DIR", directory, "the run's directory")->required();
-  app.add_option("--rows", rows, "examples of each task")
+  app.add_option("--rows", rows.rows, "examples of each task")
       ->check(CLI::Range(1, 10'000'000))
       ->capture_default_str();
   app.add_option(
@@ -54,33 +76,26 @@ int RunEval(int argc, char** argv) {
 
   Console console(stderr);
   // First, so that this run's threads count for both.
-  std::unique_ptr<Run> other;
-  if (app.count("--against") > 0) other = OpenOther(against, console);
-  const auto run = OpenTrainedRun(directory, console);
-  const auto seed = static_cast<std::uint64_t>(run->config.seed);
+  const std::unique_ptr<Run> other = app.count("--against") > 0 ? OpenOther(against, console) : nullptr;
+  const std::unique_ptr<Run> run = OpenTrainedRun(directory, console);
+  rows.seed = static_cast<std::uint64_t>(run->config.seed);
 
-  Scores scores, other_scores;
-  for (const std::string& task : run->ActiveTasks()) scores[task] = Score(*run, task, seed, rows, console);
+  Scores scores;
+  for (const std::string& task : run->ActiveTasks()) scores[task] = Score(*run, task, rows, console);
   std::cout << ScoresTable(scores);
   ordered_json json = ScoresJson(scores);
   if (other) {
-    for (const std::string& task : other->ActiveTasks()) {
-      // Nothing to compare with: the name is enough.
-      other_scores[task] = scores.count(task) > 0 ? Score(*other, task, seed, rows, console) : TaskScore();
-    }
-    const Comparison comparison = CompareScores(scores, other_scores);
+    const Comparison comparison = CompareWith(*other, scores, rows, console);
     std::cout << "\n"
               << directory.string() << " (step " << run->trained_steps << ") against " << against.string()
-              << " (step " << other->trained_steps << "), on the same " << rows
-              << " held-out rows of each task, seed " << seed << ":\n"
+              << " (step " << other->trained_steps << "), on the same " << rows.rows
+              << " held-out rows of each task, seed " << rows.seed << ":\n"
               << ComparisonTable(comparison);
     json["against"] = {
-        {"run", std::filesystem::absolute(against).string()}, {"step", other->trained_steps}, {"seed", seed}};
+        {"run", fs::absolute(against).string()}, {"step", other->trained_steps}, {"seed", rows.seed}};
     json["against"].update(ComparisonJson(comparison));
   }
-  ReplaceFile(directory / "eval.json", json.dump(2) + "\n");
-  console.Say("wrote " + (directory / "eval.json").string());
-  for (const auto& sheet : WriteSheets(scores, directory)) console.Say("wrote " + sheet.string());
+  WriteResults(directory, json, scores, console);
   return 0;
 }
 

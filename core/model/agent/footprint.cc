@@ -48,11 +48,11 @@ class Elements {
             .forward = patches_ * hidden_,
             .backward = patches_ * 3 * hidden_ + shape_.text_width * 5 * hidden_};
   }
-  // Norm, hidden (ReLU in place), sum.
+  // Norm, hidden, sum. ReLU works in place on a view, whose backward copies the gradient twice.
   ForwardPart FeedForward(const AgentConfig::Stack& stack) const {
     return {.kept = patches_ * (2 * hidden_ + stack.ffn + 2),
             .forward = patches_ * hidden_,
-            .backward = patches_ * (2 * stack.ffn + hidden_)};
+            .backward = patches_ * (4 * stack.ffn + hidden_)};
   }
 
   // The images and labels in front of the text; the text is its first layer's input.
@@ -105,7 +105,7 @@ class Elements {
 
   // The picture; the mask.
   ForwardPart Picture() const {
-    return {.kept = pixels_ + shape_.text_width, .forward = 2 * pixels_, .backward = pixels_};
+    return {.kept = pixels_ + shape_.text_width, .forward = 3 * pixels_, .backward = pixels_};
   }
 
   std::int64_t Mask() const { return shape_.text_width * (prefix_ + shape_.text_width); }
