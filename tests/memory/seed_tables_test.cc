@@ -181,7 +181,7 @@ TEST(VolumesTables, TokensAndWeights) {
          {"tokens of an image", 576, 576, std::pow(336 / 14, 2), 576, ""},
          {"tokens of the real volumes, 120^3 / 10", 576, 576, std::pow(120 / 10, 3), 1728,
           "volumes, not pictures"},
-         {"tokens, 96^3 x 24 in 16^3 x 3", 576, 576, std::pow(96 / 16, 3) * (24 / 3), 1728, "the same"},
+         {"tokens, 96^3 x 24 in 16^3 x 3", 576, 576, std::pow(96.0 / 16, 3) * (24.0 / 3), 1728, "the same"},
          {"with 50 words", 626, 626, 576 + 50, 626, ""},
          {"with 100 words", 676, 676, 576 + 100, 676, ""},
          {"two images", 1302, 1302, Tokens(2), 1302, ""}},
