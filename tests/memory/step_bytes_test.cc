@@ -143,7 +143,7 @@ TEST_P(StepBytesOf, AreNearTheMeasuredPeak) {
     const double ratio = static_cast<double>(estimated) / static_cast<double>(measured);
     SCOPED_TRACE(testing::Message() << way.forwards << " forwards of " << way.rows
                                     << " rows, recompute every " << way.every);
-    // With one row the gradients are most of a step, and when each is made is not followed to the operation.
+    // Loose for one row: the first draw of a task is measured together with its mode check.
     EXPECT_GE(ratio, way.rows == 1 ? 0.65 : 0.99);
     EXPECT_LE(ratio, most);
   }
