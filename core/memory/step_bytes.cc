@@ -182,18 +182,16 @@ class Walk {
     MakePictures(pass);
     Graph graph;
     std::set<std::string> encoded;
-    std::int64_t logits = 0;
     for (ForwardPart& part : model_.Footprint(ShapeOf(pass, with_graph))) {
       if (part.image >= 0) {
         const std::string& image = pass.images[static_cast<std::size_t>(part.image)];
         if (encoded_.count(image) > 0) continue;
         encoded.insert(image);
       }
-      logits += part.logits;
       graph.push_back(account_.Forward(std::move(part), with_graph));
     }
     encoded_.merge(encoded);
-    graph.push_back(account_.Forward(LossOf(pass, logits, with_graph), with_graph));
+    graph.push_back(account_.Forward(LossOf(pass, with_graph), with_graph));
     return graph;
   }
 
@@ -207,11 +205,10 @@ class Walk {
             .on_gpu = setting_.on_gpu};
   }
 
-  // The logarithms of the softmax take the place of the logits, once both have been there.
-  ForwardPart LossOf(const PassShape& pass, std::int64_t logits, bool with_graph) const {
+  ForwardPart LossOf(const PassShape& pass, bool with_graph) const {
     ForwardPart loss{.kept = rows_ * pass.loss.kept + Carried(pass.carries),
-                     .forward = logits + rows_ * pass.loss.forward,
-                     .backward = std::max(2 * logits, rows_ * pass.loss.backward)};
+                     .forward = rows_ * pass.loss.forward,
+                     .backward = rows_ * pass.loss.backward};
     if (!with_graph) loss.kept = 0;
     loss.forward -= loss.kept;
     return loss;

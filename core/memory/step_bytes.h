@@ -28,9 +28,9 @@ struct StepBytes {
   }
 };
 
-// What a task computes itself in a pass, for one row: bytes that its losses keep for the backward beside the
-// model's outputs, and what lives for a moment while they are made and while their backward runs. Logits are
-// not among them.
+// What a task computes itself in a pass, for one row: bytes that its losses keep for the backward once the
+// model's outputs are gone (below 0: less than those were), and what lives for a moment while they are made
+// and while their backward runs.
 struct LossBytes {
   std::int64_t kept = 0, forward = 0, backward = 0;
 };
@@ -58,7 +58,7 @@ struct TaskShape {
 
 // By rows of the largest lengths: their columns, what each pass hands to the model, and its losses, which are
 // measured over outputs that no model made. For fp32.
-TaskShape ShapeOf(LoadedTask& task, const Batch& rows, std::int64_t image_size);
+TaskShape ShapeOf(LoadedTask& task, const Batch& rows, std::int64_t image_size, const Model& model);
 // The larger of each figure, for rows of several kinds.
 TaskShape Widest(TaskShape a, const TaskShape& b);
 

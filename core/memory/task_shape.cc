@@ -17,13 +17,19 @@
 namespace medley {
 namespace {
 
-constexpr std::int64_t kWords = 8;  // of a vocabulary that weighs nothing
+// Bytes of the logits of one item.
+std::int64_t LogitBytes(const Model& model) {
+  std::int64_t bytes = 0;
+  for (const ForwardPart& part : model.Footprint({.rows = 1, .text_width = 2, .supervised = 1}))
+    bytes += part.logits;
+  return bytes;
+}
 
 // Runs a task's passes without a model: grey pictures and empty logits come back, with a graph behind them.
 class Stand : public PassContext {
  public:
-  Stand(LoadedTask& task, const Batch& rows, std::int64_t image_size)
-      : task_(task), batch_(rows), image_size_(image_size) {
+  Stand(LoadedTask& task, const Batch& rows, std::int64_t image_size, std::int64_t vocabulary)
+      : task_(task), batch_(rows), image_size_(image_size), vocabulary_(vocabulary) {
     for (const auto& [name, column] : rows.columns()) {
       if (IsPicture(column)) pictures_.emplace(name, rows.Picture(name, at::kFloat));
     }
@@ -50,9 +56,13 @@ class Stand : public PassContext {
   }
   at::Tensor Carried(std::string_view name) override { return carries_.at(std::string(name)); }
 
+  // Bytes of the outputs of the pass, which the model's footprint has.
+  std::int64_t outputs() const { return outputs_; }
+
   // Forgets the pass before; its carries stay as pictures.
   void Begin(PassShape& pass) {
     pass_ = &pass;
+    outputs_ = 0;
     for (auto& [name, carry] : carries_) carry = carry.detach();
   }
 
@@ -65,7 +75,7 @@ class Stand : public PassContext {
 
   LoadedTask& task_;
   const Batch& batch_;
-  std::int64_t image_size_;
+  std::int64_t image_size_, vocabulary_, outputs_ = 0;
   std::map<std::string, at::Tensor> pictures_, carries_;
   PassShape* pass_ = nullptr;
 };
@@ -81,7 +91,8 @@ ModelOutputs Stand::Forward(const ModelInputs& inputs, const WantedOutputs& want
   }
   for (const std::string_view output : wanted) {
     if (output == "image") outputs["image"] = Made({rows, 3, image_size_, image_size_});
-    if (output == "logits") outputs["logits"] = Made({outputs.at("targets").numel(), kWords});
+    if (output == "logits") outputs["logits"] = Made({outputs.at("targets").numel(), vocabulary_});
+    if (output != "targets") outputs_ += static_cast<std::int64_t>(outputs.at(std::string(output)).nbytes());
   }
   return outputs;
 }
@@ -106,16 +117,15 @@ void Backward(const Sums& sums) {
   if (!roots.empty()) torch::autograd::backward(roots, seeds);
 }
 
-// `output`: bytes of the picture that the model makes and counts.
-LossBytes Measure(LoadedTask& task, Stand& stand, const PassShape& pass, std::int64_t output) {
+// Carries, `carried` bytes, are counted by who knows when they end.
+LossBytes Measure(LoadedTask& task, Stand& stand, const PassShape& pass, std::int64_t carried) {
   LossBytes loss;
   const std::int64_t before = ReadCpuMemory().now;
   ResetCpuPeak();
   const Sums sums = task.Run(pass.name, stand);
   const CpuMemory made = ReadCpuMemory();
-  loss.forward = made.peak - before - output;
-  // Carries are counted by who knows when they end.
-  loss.kept = made.now - before - output - static_cast<std::int64_t>(pass.carries.size()) * output;
+  loss.forward = made.peak - before - stand.outputs();
+  loss.kept = made.now - before - stand.outputs() - carried;
   ResetCpuPeak();
   Backward(sums);
   loss.backward = ReadCpuMemory().peak - made.now;
@@ -124,7 +134,7 @@ LossBytes Measure(LoadedTask& task, Stand& stand, const PassShape& pass, std::in
 
 }  // namespace
 
-TaskShape ShapeOf(LoadedTask& task, const Batch& rows, std::int64_t image_size) {
+TaskShape ShapeOf(LoadedTask& task, const Batch& rows, std::int64_t image_size, const Model& model) {
   const at::AutoGradMode with_graph(true);
   const std::int64_t count = rows.size(), pixels = 3 * image_size * image_size * std::int64_t{sizeof(float)};
   const auto a_row = [&](std::int64_t bytes) {
@@ -135,14 +145,15 @@ TaskShape ShapeOf(LoadedTask& task, const Batch& rows, std::int64_t image_size) 
     shape.constants += std::int64_t{constant.rows} * constant.width * (constant.dtype == "int64" ? 8 : 4);
     task.Constant(constant.name, at::kCPU);  // made here, it is no part of a pass
   }
-  Stand stand(task, rows, image_size);
+  Stand stand(task, rows, image_size, LogitBytes(model) / std::int64_t{sizeof(float)});
   for (const PassInfo& info : task.variant().passes) {
     PassShape& pass = shape.passes.emplace_back(PassShape{.name = info.name,
                                                           .images = info.images,
                                                           .carries = info.carries,
                                                           .decodes_image = info.decodes_image});
     stand.Begin(pass);
-    const LossBytes all = Measure(task, stand, pass, info.decodes_image ? count * pixels : 0);
+    const LossBytes all =
+        Measure(task, stand, pass, static_cast<std::int64_t>(info.carries.size()) * count * pixels);
     pass.loss = {.kept = a_row(all.kept), .forward = a_row(all.forward), .backward = a_row(all.backward)};
   }
   return shape;

@@ -18,7 +18,7 @@
 namespace medley {
 namespace {
 
-constexpr std::int64_t kShapeRows = 4;  // enough to see bytes a row
+constexpr std::int64_t kShapeRows = 2;  // enough to see bytes a row
 
 std::unique_ptr<Run> Open(RunInputs inputs) {
   inputs.checked.run.device = "cpu";
@@ -55,9 +55,9 @@ TaskShape EstimatedRun::ShapeOf(LoadedTask& task) const {
   const ProbeRows probe(task, TaskSeed(static_cast<std::uint64_t>(run_->config.seed), task.info().name));
   const std::int64_t size = ReadImageGeometry(run_->config.model).size;
   const std::vector<std::int64_t> same(kShapeRows, 0);  // rows of one kind: it may be all of a micro-batch
-  TaskShape shape = medley::ShapeOf(task, probe.Make(0, 1).Take(same), size);
+  TaskShape shape = medley::ShapeOf(task, probe.Make(0, 1).Take(same), size, model());
   for (std::int64_t kind = 1; kind < probe.kinds(); ++kind)
-    shape = Widest(std::move(shape), medley::ShapeOf(task, probe.Make(kind, 1).Take(same), size));
+    shape = Widest(std::move(shape), medley::ShapeOf(task, probe.Make(kind, 1).Take(same), size, model()));
   task.DropConstants(at::kCPU);
   return shape;
 }

@@ -46,6 +46,7 @@ void Insert(std::vector<StepTime>& times, StepTime time) {
 // and its chord from the single row may lie too low. As wide as they ever get, no rows at all take no more
 // than the single row; from there the chord is safe.
 void BoundFewRows(std::vector<Probe>& probes) {
+  if (probes.size() < 2) return;
   const Probe one = probes[0], second = probes[1];
   if (second.rows < 3 || second.bytes <= one.bytes) return;
   probes.push_back({2, one.bytes + (2 * (second.bytes - one.bytes) + second.rows - 1) / second.rows});
@@ -141,15 +142,19 @@ bool Prober::WarmUp(LoadedTask& task, const ExecutionPlan& plan, ModeProfile& mo
   return fits;
 }
 
-bool Prober::AddSize(LoadedTask& task, const ExecutionPlan& plan, std::int64_t rows, TaskProfile& profile,
-                     ModeProfile& mode) {
+bool Prober::AddSize(LoadedTask& task, const ExecutionPlan& plan, std::int64_t rows, bool in_pieces,
+                     TaskProfile& profile, ModeProfile& mode) {
   const auto whole = Heaviest(task, plan, rows, /*in_pieces=*/false);
   if (!whole) return false;
-  const auto pieces = Heaviest(task, plan, rows, /*in_pieces=*/true);
-  if (!pieces) return false;
+  double milliseconds = whole->milliseconds;
+  if (in_pieces) {
+    const auto pieces = Heaviest(task, plan, rows, /*in_pieces=*/true);
+    if (!pieces) return false;
+    mode.pieces.push_back({rows, std::max(pieces->bytes, whole->bytes)});
+    milliseconds = std::min(milliseconds, pieces->milliseconds);
+  }
   mode.whole.push_back({rows, whole->bytes});
-  mode.pieces.push_back({rows, std::max(pieces->bytes, whole->bytes)});
-  Insert(mode.times, {rows, std::min(whole->milliseconds, pieces->milliseconds)});
+  Insert(mode.times, {rows, milliseconds});
   profile.gradients = std::max(profile.gradients, whole->gradients);
   return true;
 }
@@ -164,31 +169,39 @@ std::int64_t Prober::SecondSize(const TaskProfile& profile, const ModeProfile& m
   return std::max(rows, kLeastBytes / per_row);
 }
 
-void Prober::Measure(LoadedTask& task, ExecutionPlan plan, TaskProfile& profile) {
+void Prober::AddLargerSizes(LoadedTask& task, const ExecutionPlan& plan, std::int64_t most_rows,
+                            TaskProfile& profile, ModeProfile& mode) {
+  const std::int64_t kinds = RowsOf(task).kinds(), half = most_rows / 2;
+  // In proportion to the rows is an upper bound; with rows of several kinds, but for their widths.
+  const std::int64_t room = kinds > 1 ? most_bytes_ / 2 : most_bytes_;
+  const auto fits = [&](std::int64_t size) {
+    return std::max(PeakLines({mode.pieces.back()}).At(size), PeakLines({mode.whole.back()}).At(size)) <=
+           room;
+  };
+  const std::int64_t wanted = std::max(SecondSize(profile, mode), kinds + 1);
+  const std::int64_t second = LargestThat(std::min(wanted, half), fits);
+  if (second > 1 && !AddSize(task, plan, second, /*in_pieces=*/true, profile, mode)) return;
+  // All rows that are ever drawn, where that is not far: then nothing is left to confirm.
+  const std::int64_t third = LargestThat(most_rows <= 3 * second ? most_rows : 2 * second, fits);
+  if (third > second) AddSize(task, plan, third, /*in_pieces=*/third <= half, profile, mode);
+  if (kinds == 1) return;
+  BoundFewRows(mode.whole);
+  BoundFewRows(mode.pieces);
+}
+
+void Prober::Measure(LoadedTask& task, ExecutionPlan plan, TaskProfile& profile, std::int64_t most_rows) {
+  constexpr std::int64_t kNoBound = std::int64_t{1} << 40;
   const LiftedBudget lifted;
   ModeProfile mode;
   mode.mode = plan.mode;
   mode.recompute_every = plan.recompute_every;
-  const ProbeRows& rows = RowsOf(task);
-  // In proportion to the rows is an upper bound; with rows of several kinds, but for their widths.
-  const std::int64_t room = rows.kinds() > 1 ? most_bytes_ / 2 : most_bytes_;
-  const auto fits = [&](std::int64_t size) { return PeakLines({mode.pieces.back()}).At(size) <= room; };
-  if (!WarmUp(task, plan, mode) || !AddSize(task, plan, 1, profile, mode)) {
+  if (!WarmUp(task, plan, mode) || !AddSize(task, plan, 1, /*in_pieces=*/true, profile, mode)) {
     mode.more_than = std::max<std::int64_t>(1, most_bytes_);
   } else {
-    const std::int64_t wanted = std::max(SecondSize(profile, mode), rows.kinds() + 1);
-    const std::int64_t second = LargestThat(wanted, fits);
-    if (second > 1 && AddSize(task, plan, second, profile, mode)) {
-      const std::int64_t third = LargestThat(2 * second, fits);
-      if (third > second) AddSize(task, plan, third, profile, mode);
-      if (rows.kinds() > 1) {
-        BoundFewRows(mode.whole);
-        BoundFewRows(mode.pieces);
-      }
-    }
+    AddLargerSizes(task, plan, most_rows > 0 ? most_rows : kNoBound, profile, mode);
   }
   profile.constants = task.ConstantBytes(device_);
-  profile.batch_per_row = rows.bytes_per_row();
+  profile.batch_per_row = RowsOf(task).bytes_per_row();
   ModeProfile* const known = profile.Find(plan.mode, plan.recompute_every);
   known != nullptr ? void(*known = std::move(mode)) : profile.modes.push_back(std::move(mode));
 }

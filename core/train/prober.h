@@ -34,7 +34,8 @@ class Prober {
   void CheckContract(LoadedTask& task, TaskProfile* profile = nullptr);
   // Adds the mode to the profile. `plan` says how; its micro rows do not count. Errors name the task, what
   // was measured and what the task said.
-  void Measure(LoadedTask& task, ExecutionPlan plan, TaskProfile& profile);
+  // Draws never have more than `most_rows` (0: no bound), so no larger size is tried.
+  void Measure(LoadedTask& task, ExecutionPlan plan, TaskProfile& profile, std::int64_t most_rows = 0);
   // Runs a step as it is planned, with `rows` in a forward, and adds what was measured; that they are too
   // many where it overflowed.
   void Confirm(LoadedTask& task, const ExecutionPlan& plan, std::int64_t rows, TaskProfile& profile);
@@ -56,8 +57,10 @@ class Prober {
   std::optional<Measured> Try(LoadedTask& task, const Batch& rows, const ExecutionPlan& plan);
   std::optional<Measured> Heaviest(LoadedTask& task, ExecutionPlan plan, std::int64_t rows, bool in_pieces);
   bool WarmUp(LoadedTask& task, const ExecutionPlan& plan, ModeProfile& mode);
-  bool AddSize(LoadedTask& task, const ExecutionPlan& plan, std::int64_t rows, TaskProfile& profile,
-               ModeProfile& mode);
+  bool AddSize(LoadedTask& task, const ExecutionPlan& plan, std::int64_t rows, bool in_pieces,
+               TaskProfile& profile, ModeProfile& mode);
+  void AddLargerSizes(LoadedTask& task, const ExecutionPlan& plan, std::int64_t most_rows,
+                      TaskProfile& profile, ModeProfile& mode);
   std::int64_t SecondSize(const TaskProfile& profile, const ModeProfile& mode) const;
   void ClearGradients();
 

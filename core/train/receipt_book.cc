@@ -21,7 +21,6 @@ std::int64_t Find(const std::map<std::string, std::int64_t>& values, const std::
   return found == values.end() ? 0 : found->second;
 }
 
-// What a receipt lost is no reason not to train.
 Receipt ReadReceipt(const std::filesystem::path& file) {
   if (!std::filesystem::exists(file)) return {};
   try {
@@ -69,6 +68,13 @@ void ReceiptBook::Record(const std::vector<Draw>& draws, const StepMemory& memor
   }
 }
 
-void ReceiptBook::Save() const { ReplaceFile(directory_ / kReceiptFile, receipt_.ToJson().dump(2) + "\n"); }
+std::string ReceiptBook::Save() const {
+  try {
+    ReplaceFile(directory_ / kReceiptFile, receipt_.ToJson().dump(2) + "\n");
+    return "";
+  } catch (const std::exception& error) {
+    return error.what();
+  }
+}
 
 }  // namespace medley

@@ -21,7 +21,8 @@ class ReceiptBook {
 
   // A whole step.
   void Record(const std::vector<Draw>& draws, const StepMemory& memory);
-  void Save() const;
+  // What a receipt loses is no reason not to train: words about why it could not be written, else "".
+  std::string Save() const;
 
   const Receipt& receipt() const { return receipt_; }
 

@@ -104,7 +104,9 @@ void RunPlanner::MeasureTask(const TaskRequest& request, const std::vector<Way>&
     if (profile.Find(way.first, way.second) != nullptr) continue;
     LoadedTask& task = Loaded(request.task, profile);
     if (profile.modes.empty()) prober_.CheckContract(task, &profile);
-    prober_.Measure(task, ExecutionOf(run_, request.task, way), profile);
+    // Where a step has several draws, also all rows together may find gradients.
+    const std::int64_t most_rows = run_.config.draws_per_step > 1 ? 0 : request.rows;
+    prober_.Measure(task, ExecutionOf(run_, request.task, way), profile, most_rows);
   }
   profile.key = std::move(key);
 }
@@ -181,11 +183,19 @@ Plan RunPlanner::Solve() {
   }
 }
 
+std::int64_t RunPlanner::LargestProbe(const PlanEntry& entry) const {
+  const ModeProfile& mode = *profile_.tasks.at(entry.task).Find(entry.mode, entry.recompute_every);
+  return PeakLines(entry.micro_rows < entry.rows ? mode.pieces : mode.whole).largest_probe();
+}
+
 // Runs a step where the plan goes beyond what was measured. False where nothing was to be done.
 bool RunPlanner::Confirm(const Plan& plan, const std::string& only) {
   bool ran = false;
   for (const PlanEntry& entry : plan.entries) {
     if (entry.confirmed || (!only.empty() && entry.task != only)) continue;
+    // What was all measured before is confirmed by training itself, unless it was measured for far fewer
+    // rows.
+    if (prober_.steps() == 0 && entry.micro_rows <= 16 * LargestProbe(entry)) continue;
     prober_.Confirm(run_.task(entry.task), ExecutionOf(run_, entry), entry.micro_rows,
                     profile_.tasks.at(entry.task));
     ran = true;
@@ -195,9 +205,7 @@ bool RunPlanner::Confirm(const Plan& plan, const std::string& only) {
 
 void RunPlanner::PlanMeasured(const std::string& only) {
   plan_ = Solve();
-  if (prober_.steps() > 0) {  // else all was measured before, and steps confirm soon enough
-    for (int round = 0; round < kRounds && Confirm(plan_, only); ++round) plan_ = Solve();
-  }
+  for (int round = 0; round < kRounds && Confirm(plan_, only); ++round) plan_ = Solve();
   prober_.ForgetRows();
   planned_for_ = Asked();
 }
@@ -258,6 +266,10 @@ std::string RunPlanner::Words() const {
 void RunPlanner::Save(const fs::path& directory) const {
   ordered_json plan = ToJson(plan_);
   plan["asked"] = planned_for_;
+  if (seconds_ > 0) {
+    plan["planning"] = {
+        {"seconds", seconds_}, {"steps", prober_.steps()}, {"overflows", prober_.overflows()}};
+  }
   ReplaceFile(directory / kProfileFile, ToJson(profile_).dump(2) + "\n");
   ReplaceFile(directory / kPlanFile, plan.dump(2) + "\n");
 }

@@ -67,6 +67,7 @@ class RunPlanner {
   Plan Solve();
   bool MeasureRefused(const DoesNotFit& refusal);
   bool MeasurePieces(const Plan& plan);
+  std::int64_t LargestProbe(const PlanEntry& entry) const;
   bool Confirm(const Plan& plan, const std::string& only);
   void PlanMeasured(const std::string& only = "");
 

@@ -62,7 +62,7 @@ ExitCode Trainer::TrainToTheEnd() {
   while (!Done(stop.requested())) Step();
   if (failure_) SaveAndFail();
   checkpoints_->SaveNow(progress_.step, progress_.evaluated);
-  receipts_->Save();
+  SaveReceipt();
   console_.Say(Summary());
   if (interrupted_) return ExitCode::kInterrupted;
   return progress_.dropped.empty() ? ExitCode::kDone : ExitCode::kSomethingDropped;
@@ -101,10 +101,14 @@ void Trainer::Step() {
   HeedGuard();
 }
 
+void Trainer::SaveReceipt() {
+  if (const std::string words = receipts_->Save(); !words.empty()) console_.Warn(words);
+}
+
 void Trainer::SaveIfDue() {
   checkpoints_->SaveIfDue(progress_.step, progress_.evaluated);
   if (run_.config.checkpoint.every > 0 && progress_.step % run_.config.checkpoint.every == 0)
-    receipts_->Save();
+    SaveReceipt();
 }
 
 // What is about to end the run must not take with it what was trained.

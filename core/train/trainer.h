@@ -64,6 +64,7 @@ class Trainer {
   nlohmann::ordered_json EvaluateIfDue();
   void Report(StepRecord record);
   void SaveIfDue();
+  void SaveReceipt();
   void SayGrown(const OomRecovery::Change& change);
   void HeedGuard();
 

@@ -74,7 +74,7 @@ void Trainer::SaveAndFail() {
   std::string words = failure_->reason;
   try {
     checkpoints_->SaveNow(progress_.step, progress_.evaluated);
-    receipts_->Save();
+    SaveReceipt();
     words += ". Step " + std::to_string(progress_.step) + " is saved; medley resume " + directory_.string() +
              " goes on from there";
   } catch (const std::exception& error) {

@@ -85,24 +85,23 @@ class Subject {
         rows_(task_, TaskSeed(3, c.task)),
         executor_(*model_, at::kCPU) {
     for (std::int64_t kind = 0; kind < rows_.kinds(); ++kind) {
-      const TaskShape shape = ShapeOf(task_, rows_.Make(kind, 1).Take({0, 0, 0, 0}), 128);
+      const TaskShape shape = ShapeOf(task_, rows_.Make(kind, 1).Take({0, 0}), 128, *model_);
       shape_ = kind == 0 ? shape : Widest(shape_, shape);
     }
   }
 
   // The largest of all kinds of rows.
   std::int64_t Peak(const ExecutionPlan& plan, std::int64_t rows, std::int64_t forwards) {
+    Run(plan, rows_.Make(0, 1));  // the first draw in a mode also checks that the task may have it
     std::int64_t peak = 0;
     for (std::int64_t kind = 0; kind < rows_.kinds(); ++kind) {
       const std::int64_t data = ReadCpuMemory().data_now;
       const Batch batch = rows_.Make(kind, rows, forwards);
       const std::int64_t floor = ReadCpuMemory().now;
       ResetCpuPeak();
-      executor_.Run({{.task = &task_, .batch = &batch, .plan = &plan}});
+      Run(plan, batch);
       const CpuMemory after = ReadCpuMemory();
       peak = std::max(peak, after.peak - floor + after.data_now - data);
-      for (const Parameter& parameter : model_->parameters())
-        at::Tensor(parameter.tensor).mutable_grad().reset();
     }
     return peak;
   }
@@ -117,6 +116,12 @@ class Subject {
   std::int64_t kinds() const { return rows_.kinds(); }
 
  private:
+  void Run(const ExecutionPlan& plan, const Batch& batch) {
+    executor_.Run({{.task = &task_, .batch = &batch, .plan = &plan}});
+    for (const Parameter& parameter : model_->parameters())
+      at::Tensor(parameter.tensor).mutable_grad().reset();
+  }
+
   static inline const std::string kModel = Configs() / "models/agent-tiny.json";
   std::vector<std::string> lines_ = {"The cat sleeps.", "It rained all day, so we stayed at home and read."};
   std::unique_ptr<Model> model_;
@@ -127,10 +132,10 @@ class Subject {
   TaskShape shape_;
 };
 
-TEST_P(StepBytesOf, AreNearTheMeasuredPeak) {
+TEST_P(StepBytesOf, AreNeverBelowTheMeasuredPeakAndNear) {
   Subject subject(GetParam());
   // Rows of several kinds are taken for the widest of all.
-  const double most = subject.kinds() > 1 ? 1.15 : 1.06;
+  const double most = subject.kinds() > 1 ? 1.15 : 1.07;
   struct Way {
     std::int64_t rows, forwards;
     int every;
@@ -143,8 +148,7 @@ TEST_P(StepBytesOf, AreNearTheMeasuredPeak) {
     const double ratio = static_cast<double>(estimated) / static_cast<double>(measured);
     SCOPED_TRACE(testing::Message() << way.forwards << " forwards of " << way.rows
                                     << " rows, recompute every " << way.every);
-    // Loose for one row: the first draw of a task is measured together with its mode check.
-    EXPECT_GE(ratio, way.rows == 1 ? 0.65 : 0.99);
+    EXPECT_GE(ratio, 1);
     EXPECT_LE(ratio, most);
   }
 }

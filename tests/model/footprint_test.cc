@@ -105,11 +105,11 @@ void ForManyShapes(bool with_graph, const Check& check) {
 
 double Ratio(std::int64_t a, std::int64_t b) { return static_cast<double>(a) / static_cast<double>(b); }
 
-TEST(Footprint, OfAGraphIsAtMostATwentiethAboveAndItsPeakAFiftiethBelow) {
+TEST(Footprint, OfAGraphIsNeverBelowAndAtMostATwentiethAbove) {
   ForManyShapes(/*with_graph=*/true, [](const Bytes& estimated, const Bytes& measured) {
     EXPECT_GE(Ratio(estimated.held, measured.held), 1);
     EXPECT_LE(Ratio(estimated.held, measured.held), 1.05);
-    EXPECT_GE(Ratio(estimated.peak, measured.peak), 0.98);  // a single row's small things are not counted
+    EXPECT_GE(Ratio(estimated.peak, measured.peak), 1);
   });
 }
 

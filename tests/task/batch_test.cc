@@ -44,6 +44,25 @@ TEST(Batch, ASliceOfASliceIsASlice) {
   EXPECT_EQ(slice.rows().begin, 5);
 }
 
+TEST(Batch, TakenRowsAreCopiesInTheOrderAsked) {
+  const Batch whole = MakeBatch(4, 9);
+  const std::vector<std::int64_t> order{8, 0, 0, 3};
+  const Batch taken = whole.Take(order);
+  ASSERT_EQ(taken.size(), 4);
+  for (std::size_t i = 0; i < order.size(); ++i) {
+    const Batch one = taken.Slice(static_cast<std::int64_t>(i), 1), same = whole.Slice(order[i], 1);
+    for (const auto& [name, column] : same.columns()) EXPECT_TRUE(at::equal(one.Column(name), column));
+    for (const auto& [name, column] : same.ragged()) {
+      EXPECT_TRUE(at::equal(one.Ragged(name).values, column.values));
+      EXPECT_TRUE(at::equal(one.Ragged(name).item_row, column.item_row));
+      EXPECT_EQ(one.Ragged(name).offsets, column.offsets);
+    }
+    for (const auto& [term, items] : same.items()) EXPECT_EQ(one.ItemCount(term), same.ItemCount(term));
+  }
+  EXPECT_THROW(whole.Take({9}), Error);
+  EXPECT_THROW(whole.Take({-1}), Error);
+}
+
 TEST(Batch, ColumnsOfASliceAreViewsOfTheWhole) {
   const Batch whole = MakeBatch(0, 8);
   EXPECT_EQ(whole.Slice(2, 4).Column("picture").storage().data(), whole.Column("picture").storage().data());

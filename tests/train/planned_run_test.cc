@@ -182,6 +182,23 @@ TEST_F(PlannedRun, ATightlyPlannedRunStaysWithinItsBudgetAndItsPrediction) {
   }
 }
 
+TEST_F(PlannedRun, DrawsThatFindTheGradientsOfOthersArePlannedWithThem) {
+  RunConfig config = PlannedConfig(40);
+  config.draws_per_step = 3;
+  const auto tiny = MakeRun(config);
+  const std::int64_t budget = InUse() + 150000;
+  RunPlanner planner = Planner(*tiny, budget);
+  planner.PlanRun();
+  planner.Apply();
+  SetCpuBudget(budget);
+  Trainer trainer(tiny->run, scratch_.path(), *console_);
+  EXPECT_EQ(trainer.Train(), ExitCode::kDone);
+  SetCpuBudget(0);
+  const Receipt receipt = Receipt::FromJson(nlohmann::ordered_json::parse(ReadText(scratch_ / kReceiptFile)));
+  EXPECT_EQ(receipt.under(), 0);
+  EXPECT_EQ(receipt.tasks().size(), 3U);
+}
+
 TEST_F(PlannedRun, TheChangeThatARefusalNamesLetsTheRunFit) {
   RunConfig config = PlannedConfig(1, 60);
   config.tasks["two"].micro_rows = 50;

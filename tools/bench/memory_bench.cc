@@ -13,25 +13,25 @@
 namespace medley::bench {
 namespace {
 
-constexpr const char* kSmallBudget = "200MiB";
-
-RunInputs Inputs(const Asked& asked) {
+RunInputs Inputs(const Asked& asked, const std::string& budget) {
   RunInputs inputs = CheckInputs(asked.config, asked.overrides);
   RunConfig& config = inputs.checked.run;
   config.threads = 1;
-  if (config.budget.empty() && config.device == "cpu") config.budget = kSmallBudget;
+  if (config.budget.empty() && config.device == "cpu") config.budget = budget;
   return inputs;
 }
 
 RunInputs AutoInputs(const Asked& asked) {
-  RunInputs inputs = Inputs(asked);
+  RunInputs inputs = Inputs(asked, kSmallBudget);
   for (const auto& [task, weight] : inputs.checked.mixture.weights) inputs.checked.run.tasks[task].rows = 0;
   return inputs;
 }
 
 }  // namespace
 
-std::unique_ptr<Run> MakeRun(const Asked& asked) { return BuildRun(Inputs(asked), Purpose::kTrain); }
+std::unique_ptr<Run> MakeRun(const Asked& asked, const std::string& budget) {
+  return BuildRun(Inputs(asked, budget), Purpose::kTrain);
+}
 
 AutoRun::AutoRun(const Asked& asked)
     : run_(BuildRun(AutoInputs(asked), Purpose::kTrain)),

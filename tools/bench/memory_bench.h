@@ -21,8 +21,10 @@ struct Asked {
   std::vector<std::string> overrides;
 };
 
-// The run of the config, on one thread; where it asks for no budget, a small one on the CPU.
-std::unique_ptr<Run> MakeRun(const Asked& asked);
+inline constexpr const char* kSmallBudget = "200MiB";
+
+// The run of the config, on one thread; where it asks for no budget, with this one on the CPU.
+std::unique_ptr<Run> MakeRun(const Asked& asked, const std::string& budget = kSmallBudget);
 
 // A run and its plan with "rows": "auto" for every task.
 class AutoRun {

@@ -169,7 +169,7 @@ std::vector<const PassShape*> LiveTogether(Run& run, LoadedTask& task, const Tas
 
 Cause CauseOf(Run& run, LoadedTask& task, Mode mode) {
   const TaskShape shape =
-      ShapeOf(task, SampleRows(run, task, 0, 1, true), ReadImageGeometry(run.config.model).size);
+      ShapeOf(task, SampleRows(run, task, 0, 1, true), ReadImageGeometry(run.config.model).size, *run.model);
   const auto passes = LiveTogether(run, task, shape, mode);
   Cause cause;
   std::size_t pictures = 0, drawn = 0;

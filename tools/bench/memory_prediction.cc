@@ -1,5 +1,6 @@
 // How far predicted peaks are from measured ones: in every mode of every task, at the rows that fill the
-// budget in that mode. Predicted from the three probes alone, without the step that confirms a plan.
+// budget in that mode, in one forward and in micro-batches. As a plan predicts them, which is from three
+// probes and a step at the planned rows; and as the three probes alone would.
 #include <algorithm>
 #include <cmath>
 #include <map>
@@ -15,19 +16,26 @@
 namespace medley::bench {
 namespace {
 
-// Errors of predictions, as fractions of what was measured.
+constexpr const char* kModesBudget = "100MiB";  // the modes are many
+constexpr int kRounds = 3;                      // of confirming, as in a run's plan
+
+// Of predictions, as fractions of what was measured.
 struct Errors {
-  std::int64_t ways = 0, longest = 0, drawn = 0;  // numbers of modes and of predictions
-  std::int64_t under = 0;                         // drawn rows that took more than was predicted
-  double worst_longest = 0, worst_drawn = 0;
+  std::int64_t ways = 0, drawn = 0;  // numbers of modes, and of predictions for drawn rows
+  std::int64_t under = 0;            // drawn rows that took more than was predicted
+  double probes_alone = 0, planned = 0, worst_drawn = 0;
 
   void Add(const Errors& other) {
     ways += other.ways;
-    longest += other.longest;
     drawn += other.drawn;
     under += other.under;
-    worst_longest = std::max(worst_longest, other.worst_longest);
+    probes_alone = std::max(probes_alone, other.probes_alone);
+    planned = std::max(planned, other.planned);
     worst_drawn = std::max(worst_drawn, other.worst_drawn);
+  }
+  std::vector<std::string> Cells() const {
+    return {Percent(probes_alone, 3), Percent(planned, 3), Percent(worst_drawn, 2),
+            std::to_string(under) + " of " + std::to_string(drawn)};
   }
 };
 
@@ -38,25 +46,44 @@ double ErrorOf(std::int64_t predicted, std::int64_t measured) {
 // One task in one mode.
 class Way {
  public:
-  Way(Run& run, LoadedTask& task, ExecutionPlan plan, const ModeProfile& measured)
-      : run_(run), task_(task), plan_(std::move(plan)), whole_(measured.whole), pieces_(measured.pieces) {
+  // Measures. `room`: bytes above the floor.
+  Way(Run& run, Prober& prober, LoadedTask& task, ExecutionPlan plan, std::int64_t room)
+      : run_(run), prober_(prober), task_(task), plan_(std::move(plan)), room_(room) {
     errors_.ways = 1;
+    prober_.Measure(task_, plan_, profile_);
   }
 
-  Errors Check(std::int64_t room) {
-    const std::int64_t rows = whole_.LargestRows(room, 4096),
-                       micro_rows = std::max<std::int64_t>(1, rows / 2);
-    CheckLongest(rows, 0);
+  Errors Check() {
+    rows_ = Plan(std::int64_t{1} << 20, /*in_pieces=*/false);
+    CheckLongest(rows_, 0);
+    for (const std::int64_t some : {std::int64_t{1}, (rows_ + 4) / 5, rows_}) CheckDrawn(some, 0);
+    const std::int64_t micro_rows = Plan(std::max<std::int64_t>(1, rows_ / 2), /*in_pieces=*/true);
     CheckLongest(2 * micro_rows, micro_rows);
-    for (const std::int64_t some : {std::int64_t{1}, (rows + 4) / 5, (rows + 1) / 2, rows})
-      CheckDrawn(some, 0);
-    CheckDrawn(rows, micro_rows);
-    rows_ = rows;
+    CheckDrawn(rows_, micro_rows);
     return errors_;
   }
   std::int64_t rows() const { return rows_; }
 
  private:
+  const std::vector<Probe>& Probes(bool in_pieces) const {
+    const ModeProfile& mode = profile_.modes.front();
+    return in_pieces ? mode.pieces : mode.whole;
+  }
+  // The most rows of one forward that fit, confirmed.
+  std::int64_t Plan(std::int64_t most, bool in_pieces) {
+    PeakLines lines(Probes(in_pieces));
+    std::int64_t rows = lines.LargestRows(room_, most);
+    for (int round = 0; round < kRounds && lines.largest_probe() < rows; ++round) {
+      plan_.micro_rows = in_pieces ? rows : 0;
+      prober_.Confirm(task_, plan_, rows, profile_);
+      const double error = ErrorOf(lines.At(rows), Probes(in_pieces).back().bytes);
+      if (round == 0) errors_.probes_alone = std::max(errors_.probes_alone, error);
+      lines = PeakLines(Probes(in_pieces));
+      rows = lines.LargestRows(room_, most);
+    }
+    return rows;
+  }
+
   // Bytes above the floor.
   std::int64_t Peak(std::int64_t begin, std::int64_t rows, std::int64_t micro_rows, bool longest) {
     plan_.micro_rows = micro_rows;
@@ -64,12 +91,11 @@ class Way {
     return step.peak - step.floor;
   }
   std::int64_t Predicted(std::int64_t rows, std::int64_t micro_rows) const {
-    return micro_rows > 0 ? pieces_.At(micro_rows) : whole_.At(rows);
+    return PeakLines(Probes(micro_rows > 0)).At(micro_rows > 0 ? micro_rows : rows);
   }
   void CheckLongest(std::int64_t rows, std::int64_t micro_rows) {
-    ++errors_.longest;
     const double error = ErrorOf(Predicted(rows, micro_rows), Peak(0, rows, micro_rows, true));
-    errors_.worst_longest = std::max(errors_.worst_longest, error);
+    errors_.planned = std::max(errors_.planned, error);
   }
   void CheckDrawn(std::int64_t rows, std::int64_t micro_rows) {
     ++errors_.drawn;
@@ -80,10 +106,11 @@ class Way {
   }
 
   Run& run_;
+  Prober& prober_;
   LoadedTask& task_;
   ExecutionPlan plan_;
-  PeakLines whole_, pieces_;
-  std::int64_t rows_ = 0;
+  std::int64_t room_, rows_ = 0;
+  TaskProfile profile_;
   Errors errors_;
 };
 
@@ -94,49 +121,44 @@ std::string WayName(const ExecutionPlan& plan) {
 }  // namespace
 
 void BenchPrediction(Session& session) {
-  const auto made = MakeRun(session.asked());
+  const auto made = MakeRun(session.asked(), kModesBudget);
   Run& run = *made;
   const std::int64_t room = run.budget.bytes - ReadMemory(run.device).now;
   Prober prober(*run.model, *run.executor, run.device, static_cast<std::uint64_t>(run.config.seed),
                 run.budget.free);
   std::map<std::string, Errors> by_mode;
-  Errors all;
-  Table table({"task", "modes", "rows at the budget", "longest rows, worst", "drawn rows, worst", "under"});
-  const auto cells = [](const Errors& errors) {
-    return std::vector<std::string>{Percent(errors.worst_longest, 3), Percent(errors.worst_drawn, 2),
-                                    std::to_string(errors.under) + " of " + std::to_string(errors.drawn)};
-  };
+  Table table({"task", "modes", "rows", "probes alone", "planned", "drawn rows", "under"});
   for (const std::string& name : run.ActiveTasks()) {
     LoadedTask& task = run.task(name);
     prober.CheckContract(task);
     Errors of_task;
-    std::int64_t fewest = 1 << 20, most = 0;
+    std::int64_t fewest = std::int64_t{1} << 20, most = 0;
     for (const auto& way : AllWays(RequestOf(run, name), VariantOf(run, name))) {
       const ExecutionPlan plan = ExecutionOf(run, name, way);
-      TaskProfile profile;
-      prober.Measure(task, plan, profile);
-      Way checked(run, task, plan, profile.modes.front());
-      const Errors errors = checked.Check(room);
+      Way checked(run, prober, task, plan, room);
+      const Errors errors = checked.Check();
       of_task.Add(errors);
       by_mode[WayName(plan)].Add(errors);
+      by_mode["all"].Add(errors);
       fewest = std::min(fewest, checked.rows());
       most = std::max(most, checked.rows());
     }
     prober.ForgetRows();
-    all.Add(of_task);
-    const auto figures = cells(of_task);
-    table.Add({name, std::to_string(of_task.ways), std::to_string(fewest) + " to " + std::to_string(most),
-               figures[0], figures[1], figures[2]});
+    std::vector<std::string> cells{name, std::to_string(of_task.ways),
+                                   std::to_string(fewest) + " to " + std::to_string(most)};
+    for (std::string& cell : of_task.Cells()) cells.push_back(std::move(cell));
+    table.Add(std::move(cells));
   }
   Say(table.ToText());
-  Table modes({"mode", "tasks", "longest rows, worst", "drawn rows, worst", "under"});
-  by_mode["all"] = all;
+  Table modes({"mode", "tasks", "probes alone", "planned", "drawn rows", "under"});
   for (const auto& [mode, errors] : by_mode) {
-    const auto figures = cells(errors);
-    modes.Add({mode, std::to_string(errors.ways), figures[0], figures[1], figures[2]});
+    std::vector<std::string> cells{mode, std::to_string(errors.ways)};
+    for (std::string& cell : errors.Cells()) cells.push_back(std::move(cell));
+    modes.Add(std::move(cells));
   }
   Say(modes.ToText());
-  Say("goal: longest rows 0.00 % on the CPU, at most 2 % on a GPU; none under");
+  Say("worst errors; budget " + Megabytes(run.budget.bytes) +
+      "   (goal: planned 0.00 % on the CPU, at most 2 % on a GPU; none under)");
 }
 
 }  // namespace medley::bench

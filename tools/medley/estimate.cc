@@ -70,23 +70,29 @@ void PrintAssumptions(bool on_gpu, bool has_profile) {
 }
 
 // The peak of one real step with rows of the largest lengths: the trainer's bytes, and on the CPU the rows.
-std::int64_t MeasuredPeak(Run& run, LoadedTask& task, const ExecutionPlan& plan, std::int64_t rows) {
+std::int64_t MeasuredPeak(const Run& run, LoadedTask& task, const ExecutionPlan& plan, std::int64_t rows) {
   const ProbeRows probe(task, TaskSeed(static_cast<std::uint64_t>(run.config.seed), task.info().name));
-  std::int64_t peak = 0;
-  const std::int64_t micro = plan.micro_rows > 0 ? std::min(plan.micro_rows, rows) : rows;
-  for (std::int64_t kind = 0; kind < probe.kinds(); ++kind) {
-    const Batch batch = probe.Make(kind, micro, rows / micro);
-    ResetPeak(run.device);
+  const auto step = [&](const Batch& batch) {
     run.executor->Run({{.task = &task, .batch = &batch, .plan = &plan}});
     run.optimizer->Step(0);
+  };
+  step(probe.Make(0, 1));  // the first draw in a mode also checks that the task may have it
+  const std::int64_t micro = plan.micro_rows > 0 ? std::min(plan.micro_rows, rows) : rows;
+  std::int64_t peak = 0;
+  for (std::int64_t kind = 0; kind < probe.kinds(); ++kind) {
+    const std::int64_t others = ReadMemory(run.device).data;
+    const Batch batch = probe.Make(kind, micro, rows / micro);
+    ResetPeak(run.device);
+    step(batch);
     const MemoryReading reading = ReadMemory(run.device);
-    peak = std::max(peak, reading.peak + reading.data);
+    peak = std::max(peak, reading.peak + reading.data - others);
   }
   task.DropConstants(run.device);
   return peak;
 }
 
 void PrintCheck(const Arguments& arguments, const Estimate& estimate) {
+  const std::int64_t estimates_own = ReadMemory(at::kCPU).now;
   const auto run =
       BuildRun(CheckInputs(arguments.config, arguments.overrides, arguments.plugin_path), Purpose::kTrain);
   Table table({"task", "rows", "estimated", "measured", "error"});
@@ -95,7 +101,8 @@ void PrintCheck(const Arguments& arguments, const Estimate& estimate) {
   for (const EstimatedTask& task : estimate.tasks()) {
     const std::int64_t rows = std::max<std::int64_t>(task.setting.rows, 1);
     const std::int64_t estimated = estimate.Peak(task, rows, task.setting.micro_rows);
-    const std::int64_t measured = MeasuredPeak(*run, run->task(task.name), run->plans.at(task.name), rows);
+    const std::int64_t measured = MeasuredPeak(*run, run->task(task.name), run->plans.at(task.name), rows) -
+                                  (run->device.is_cpu() ? estimates_own : 0);
     char error[32];
     std::snprintf(error, sizeof error, "%+.1f %%",
                   100 * (static_cast<double>(estimated) / static_cast<double>(measured) - 1));

@@ -105,7 +105,9 @@ class Elements {
 
   // The picture; the mask.
   ForwardPart Picture() const {
-    return {.kept = pixels_ + shape_.text_width, .forward = 3 * pixels_, .backward = pixels_};
+    // The bias, one for each pixel of a patch, and what the mask is made from.
+    const std::int64_t small = pixels_ / patches_ + 2 * shape_.text_width;
+    return {.kept = pixels_ + shape_.text_width, .forward = 3 * pixels_ + small, .backward = pixels_};
   }
 
   std::int64_t Mask() const { return shape_.text_width * (prefix_ + shape_.text_width); }

@@ -1,0 +1,103 @@
+// medley plan and medley report, as a user calls them.
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "tests/report/scratch_directory.h"
+#include "tests/tools/run_command.h"
+
+namespace medley {
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+using test::CommandResult;
+using test::Medley;
+using test::Shell;
+
+const std::string kQuickstart = MEDLEY_SOURCE_DIR "/configs/runs/quickstart.json ";
+
+// The quickstart with two of its tasks.
+class PlanCommand : public testing::Test {
+ protected:
+  PlanCommand() {
+    std::ofstream(scratch_ / "weights.json") << R"({"weights": {"position_qa": 1, "zoom_agent": 1}})";
+    common_ = kQuickstart + " weights=" + (scratch_ / "weights.json").string() + " threads=1 ";
+  }
+  CommandResult Plan(const std::string& more) const {
+    return Shell(Medley() + "plan " + common_ + more + " 2>&1");
+  }
+  json Read(const std::string& file) const { return json::parse(ReadText(scratch_ / file)); }
+
+  ScratchDirectory scratch_;
+  std::string common_;
+};
+
+TEST_F(PlanCommand, MeasuresOnceAndPlansForEveryBudget) {
+  const std::string out = " --out " + (scratch_ / "out").string();
+  const CommandResult first = Plan("--budget 80MiB tasks.zoom_agent.rows=auto" + out);
+  ASSERT_EQ(first.code, 0) << first.out;
+  for (const char* words :
+       {"position_qa", "zoom_agent", "sequential", "micro rows", "of the budget", "margin"})
+    EXPECT_NE(first.out.find(words), std::string::npos) << first.out;
+  const json large = Read("out/plan.json");
+  EXPECT_GT(large["planning"]["steps"], 0);
+  EXPECT_EQ(large["planning"]["overflows"], 0);
+
+  const std::string profile = " --profile " + (scratch_ / "out/profile.json").string();
+  const CommandResult second = Plan("--budget 40MiB tasks.zoom_agent.rows=auto" + profile + out);
+  ASSERT_EQ(second.code, 0) << second.out;
+  EXPECT_NE(second.out.find("with 0 measured steps"), std::string::npos) << second.out;
+  const json small = Read("out/plan.json");
+  EXPECT_LT(small["tasks"][1]["rows"], large["tasks"][1]["rows"]);
+  EXPECT_EQ(small["tasks"][0]["rows"], 48);
+  EXPECT_LT(small["tasks"][0]["micro_rows"], 48);
+
+  const CommandResult other = Plan("--budget 40MiB threads=2" + profile);
+  EXPECT_EQ(other.code, 2) << other.out;
+  EXPECT_NE(other.out.find("threads 1 -> 2"), std::string::npos) << other.out;
+}
+
+TEST_F(PlanCommand, WhatDoesNotFitIsRefusedAndTheNamedChangeFits) {
+  const std::string pinned = " tasks.position_qa.micro_rows=48 tasks.position_qa.mode=joint";
+  const std::string out = " --out " + (scratch_ / "out").string();
+  const CommandResult refused = Plan("--budget 50MiB" + pinned);
+  EXPECT_EQ(refused.code, 5) << refused.out;
+  EXPECT_NE(refused.out.find("task position_qa needs"), std::string::npos) << refused.out;
+  const std::size_t at = refused.out.find("fits with ");
+  ASSERT_NE(at, std::string::npos) << refused.out;
+  const std::string change = refused.out.substr(at + 10, refused.out.find_first_of("\n ", at + 10) - at - 10);
+  const CommandResult mended = Plan("--budget 50MiB" + pinned + " " + change + out);
+  EXPECT_EQ(mended.code, 0) << change << "\n" << mended.out;
+}
+
+TEST_F(PlanCommand, ATrainedRunLeavesAReceipt) {
+  const fs::path run = scratch_ / "run";
+  const CommandResult trained =
+      Shell(Medley() + "train " + common_ + "--budget 40MiB --out " + run.string() + " steps=4 2>&1");
+  ASSERT_EQ(trained.code, 0) << trained.out;
+  for (const char* name : {"profile.json", "plan.json", "receipt.json"}) EXPECT_TRUE(fs::exists(run / name));
+  const CommandResult report = Shell(Medley() + "report " + run.string() + " 2>&1");
+  EXPECT_EQ(report.code, 0) << report.out;
+  EXPECT_NE(report.out.find("4 draws: 0 above the prediction"), std::string::npos) << report.out;
+  const CommandResult resumed = Shell(Medley() + "resume " + run.string() + " --steps 6 2>&1");
+  EXPECT_EQ(resumed.code, 0) << resumed.out;
+  EXPECT_NE(resumed.out.find("which still holds"), std::string::npos) << resumed.out;
+  const CommandResult both = Shell(Medley() + "report " + run.string());
+  EXPECT_NE(both.out.find("6 draws: 0 above the prediction"), std::string::npos) << both.out;
+}
+
+TEST_F(PlanCommand, ReportRefusesWhatIsNoRun) {
+  EXPECT_EQ(Shell(Medley() + "report " + (scratch_ / "nothing").string() + " 2>&1").code, 2);
+  const CommandResult empty = Shell(Medley() + "report " + scratch_.path().string() + " 2>&1");
+  EXPECT_EQ(empty.code, 2);
+  EXPECT_NE(empty.out.find("has no receipt.json"), std::string::npos) << empty.out;
+  std::ofstream(scratch_ / "receipt.json") << "{";
+  EXPECT_EQ(Shell(Medley() + "report " + scratch_.path().string() + " 2>&1").code, 2);
+}
+
+}  // namespace
+}  // namespace medley
