@@ -106,7 +106,7 @@ class Elements {
   // The picture; the mask.
   ForwardPart Picture() const {
     // The bias, one for each pixel of a patch, and what the mask is made from.
-    const std::int64_t small = pixels_ / patches_ + 2 * shape_.text_width;
+    const std::int64_t small = pixels_ / patches_ + 3 * shape_.text_width;
     return {.kept = pixels_ + shape_.text_width, .forward = 3 * pixels_ + small, .backward = pixels_};
   }
 
