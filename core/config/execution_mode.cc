@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <string>
 
 namespace medley {
 namespace {
@@ -27,6 +28,12 @@ std::optional<Mode> ParseMode(std::string_view name) {
     if (ModeName(mode) == name) return mode;
   }
   return std::nullopt;
+}
+
+std::string ModeWords(Mode mode, std::int64_t recompute_every) {
+  std::string words(ModeName(mode));
+  if (recompute_every > 0) words += " + recompute " + std::to_string(recompute_every);
+  return words;
 }
 
 std::string WhyIllegal(Mode mode, const VariantInfo& variant) {

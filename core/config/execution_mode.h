@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -19,6 +20,8 @@ enum class Mode {
 // The words of configs and plans: "joint", "sequential", "two_stage".
 std::string_view ModeName(Mode mode);
 std::optional<Mode> ParseMode(std::string_view name);
+// For tables: "sequential", "joint + recompute 2".
+std::string ModeWords(Mode mode, std::int64_t recompute_every);
 
 // By the spec: joint always, sequential where nothing is carried, two-stage where something is. What the
 // graph says besides is asked on the first draw.

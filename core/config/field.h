@@ -31,7 +31,6 @@ struct Field {
   bool above_low = false;                      // low itself is not allowed
   bool below_high = false;                     // high itself is not allowed
   std::string_view zero = {};                  // the word for 0, an integer outside the bounds
-  std::string_view why = {};                   // the reason for the bounds, told with the error
   std::vector<std::string_view> allowed = {};  // of a string; empty: any
   bool or_number = false;                      // a string that may be written as a number above 0
   PathKind path = PathKind::kFile;

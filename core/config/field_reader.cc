@@ -96,8 +96,7 @@ void FieldReader::Read(const JsonNode& node, const std::string& path, const Fiel
   const bool good =
       number && found == std::floor(found) && std::abs(found) <= kLargestInteger && InBounds(found, field);
   const std::string word = field.zero.empty() ? "" : ", or \"" + std::string(field.zero) + "\"";
-  const std::string why = field.why.empty() ? "" : " (" + std::string(field.why) + ")";
-  if (Expect(good, node, path, Numeric("an integer", field) + word + why)) {
+  if (Expect(good, node, path, Numeric("an integer", field) + word)) {
     value = static_cast<std::int64_t>(found);
   }
 }
@@ -105,8 +104,7 @@ void FieldReader::Read(const JsonNode& node, const std::string& path, const Fiel
 void FieldReader::Read(const JsonNode& node, const std::string& path, const Field& field, double& value) {
   const bool number = node.scalar.is_number();
   const double found = number ? node.scalar.get<double>() : 0;
-  const std::string why = field.why.empty() ? "" : " (" + std::string(field.why) + ")";
-  if (Expect(number && InBounds(found, field), node, path, Numeric("a number", field) + why)) value = found;
+  if (Expect(number && InBounds(found, field), node, path, Numeric("a number", field))) value = found;
 }
 
 void FieldReader::Read(const JsonNode& node, const std::string& path, const Field& field,

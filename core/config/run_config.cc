@@ -17,17 +17,20 @@ void Fields(Visitor& visit, TaskConfig& c) {
                  .zero = "auto"});
   visit(c.micro_rows,
         {.name = "micro_rows",
-         .help = "Rows of one forward; the gradients add up to the same step. 0: all rows at once",
+         .help = "Rows of one forward; the gradients add up to the same step. As many as \"rows\": all at "
+                 "once. Not given or 0: the planner chooses, without a plan all at once",
          .low = 0,
          .high = 1 << 20});
   visit(c.mode, {.name = "mode",
-                 .help = "How a draw is executed. Not given: sequential, joint where something is carried",
+                 .help = "How a draw is executed. Not given: the planner chooses, without a plan sequential, "
+                         "or joint where something is carried",
                  .omit_default = true,
                  .allowed = {"joint", "sequential", "two_stage"}});
   visit(c.recompute_every,
         {.name = "recompute_every",
          .help = "Layers whose insides are computed again instead of kept for the backward: every layer (1), "
-                 "every k-th (k), none (0)",
+                 "every k-th (k), none (0). Not given: the planner chooses, without a plan none",
+         .omit_default = true,
          .low = 0,
          .high = 1 << 10});
   visit(c.variant, {.name = "variant", .help = "One of the task's variants"});
@@ -189,6 +192,12 @@ RunConfig ReadRunConfig(const std::filesystem::path& path, const std::vector<std
   ReadConfig(file, config);
   diagnostics.Throw();
   return config;
+}
+
+const TaskConfig& ConfigOf(const RunConfig& config, const std::string& task) {
+  static const TaskConfig kDefaults;
+  const auto found = config.tasks.find(task);
+  return found == config.tasks.end() ? kDefaults : found->second;
 }
 
 nlohmann::ordered_json ToJson(const RunConfig& config) { return FieldDumper::Dump(config); }

@@ -15,10 +15,12 @@ namespace medley {
 // and the reader come from there. Paths are absolute after reading: in the file they are relative to it.
 
 struct TaskConfig {
-  std::int64_t rows = 16;            // effective rows of a draw; 0: "auto", as many as fill the budget
-  std::int64_t micro_rows = 0;       // rows of one forward; 0: all
-  std::string mode;                  // a ModeName, or "": sequential, joint where something is carried
-  std::int64_t recompute_every = 0;  // activation checkpointing: 0 none, 1 every layer, k every k-th
+  std::int64_t rows = 16;  // effective rows of a draw; 0: "auto", as many as fill the budget
+  // Not given: the planner's choice. Without a plan: all rows; sequential, joint where something is carried;
+  // none.
+  std::int64_t micro_rows = 0;        // rows of one forward; 0: not given
+  std::string mode;                   // a ModeName; "": not given
+  std::int64_t recompute_every = -1;  // activation checkpointing: 0 none, k every k-th layer; < 0: not given
   std::string variant = "default";
   std::map<std::string, double, std::less<>> options;
   std::map<std::string, double, std::less<>> terms;  // weights of loss terms
@@ -93,6 +95,8 @@ struct RunConfig {
 // InputError that lists every mistake as file:line:column: path: what is wrong, with the allowed values and a
 // suggestion.
 RunConfig ReadRunConfig(const std::filesystem::path& file, const std::vector<std::string>& overrides = {});
+// A task's settings; the defaults where the config does not name it.
+const TaskConfig& ConfigOf(const RunConfig& config, const std::string& task);
 // The config with every default filled in, as saved with a run. Reading it again gives the same.
 nlohmann::ordered_json ToJson(const RunConfig& config);
 nlohmann::ordered_json RunConfigSchema();

@@ -159,12 +159,6 @@ void ReadReferred(const std::filesystem::path& path, Diagnostics& diagnostics, C
   ReadConfig(file, config);
 }
 
-const TaskConfig& SettingsOf(const RunConfig& run, const std::string& task) {
-  static const TaskConfig defaults;
-  const auto found = run.tasks.find(task);
-  return found == run.tasks.end() ? defaults : found->second;
-}
-
 }  // namespace
 
 CheckedRun CheckRun(const std::filesystem::path& config, const std::vector<std::string>& overrides,
@@ -217,7 +211,7 @@ std::vector<std::filesystem::path> PluginPaths(const std::filesystem::path& conf
 std::map<std::string, TaskSize> TaskSizes(const CheckedRun& checked, const Registry& registry) {
   std::map<std::string, TaskSize> sizes;
   for (const auto& [name, weight] : checked.mixture.weights) {
-    const TaskConfig& settings = SettingsOf(checked.run, name);
+    const TaskConfig& settings = ConfigOf(checked.run, name);
     const VariantInfo* variant = registry.Require(name).FindVariant(settings.variant);
     if (!variant) throw InputError("task " + name + " has no variant '" + settings.variant + "'");
     sizes[name] = {.rows = std::max<std::int64_t>(1, settings.rows),  // until "auto" is planned

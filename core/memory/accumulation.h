@@ -11,19 +11,22 @@ struct Accumulation {
   bool operator==(const Accumulation&) const = default;
 };
 
-// How many rows fit where `fixed` bytes are taken whatever their number. In integers: a budget that is just
-// enough is enough.
-constexpr std::int64_t RowsThatFit(std::int64_t budget, std::int64_t fixed, std::int64_t per_row) {
-  return budget > fixed ? (budget - fixed) / per_row : 0;
+// Rows of one forward of a draw; `micro_rows` 0: all of them.
+constexpr std::int64_t RowsAtOnce(std::int64_t micro_rows, std::int64_t rows) {
+  return micro_rows > 0 && micro_rows < rows ? micro_rows : rows;
 }
 
-// The largest divisor of the target that fits, so that rows times steps is the target: 5 of 8 rows would
-// leave a rest, and 4 take as many steps. {0, 0} where nothing fits.
+// The target in as few forwards as fit, all of the same size: a divisor of the target, so that rows times
+// steps is the target, where one is near. 16 rows of which 3 fit are 8 times 2 rather than 6 times 3, the
+// last of them one row; but 61 rows of which 40 fit are twice 31, the last 30, rather than 61 times 1. {0, 0}
+// where nothing fits.
 constexpr Accumulation Accumulate(std::int64_t target, std::int64_t fit) {
-  for (std::int64_t rows = fit < target ? fit : target; rows > 0; --rows) {
-    if (target % rows == 0) return {.rows = rows, .steps = target / rows};
-  }
-  return {};
+  if (target < 1 || fit < 1) return {};
+  const std::int64_t steps = (target + fit - 1) / fit, even = (target + steps - 1) / steps;
+  std::int64_t rows = even;
+  while (target % rows != 0) --rows;
+  if (target / rows < 2 * steps) return {.rows = rows, .steps = target / rows};
+  return {.rows = even, .steps = steps};
 }
 
 }  // namespace medley

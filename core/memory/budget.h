@@ -35,7 +35,8 @@ struct FixedBytes {
   std::int64_t optimizer = 0;
   std::int64_t total() const { return weights + gradients + optimizer; }
 };
-// An Error with kDoesNotFit that says what is needed for what.
+// An Error with kDoesNotFit that says what is needed for what, and how much is missing. What rows take beside
+// it only a planner knows.
 void CheckFixedBytes(const Budget& budget, const FixedBytes& fixed);
 
 }  // namespace medley

@@ -13,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include <medley/base/bytes.h>
 #include <medley/memory/block_counts.h>
 
 namespace medley {
@@ -48,8 +49,8 @@ BlockCounts watched;
 
 [[noreturn]] void ThrowOutOfMemory(std::int64_t bytes, const std::string& reason) {
   counters.ooms.fetch_add(1, std::memory_order_relaxed);
-  TORCH_CHECK_WITH(OutOfMemoryError, false, "CPU out of memory: asked for ", bytes, " bytes, ",
-                   counters.total.load(), " in use; ", reason);
+  TORCH_CHECK_WITH(OutOfMemoryError, false, "CPU out of memory: asked for ", FormatBytes(bytes), ", ",
+                   FormatBytes(counters.total.load()), " in use; ", reason);
 }
 
 // True where this allocation is the one that a test wants to fail.
@@ -63,8 +64,7 @@ void Charge(std::int64_t bytes, MemoryOwner owner) {
   const std::int64_t budget = counters.budget.load(std::memory_order_relaxed);
   std::int64_t total = counters.total.load(std::memory_order_relaxed);
   do {  // not added first: a block that is refused must not push another thread over the budget
-    if (budget > 0 && total + bytes > budget)
-      ThrowOutOfMemory(bytes, "the budget is " + std::to_string(budget));
+    if (budget > 0 && total + bytes > budget) ThrowOutOfMemory(bytes, "the budget is " + FormatBytes(budget));
   } while (!counters.total.compare_exchange_weak(total, total + bytes, std::memory_order_relaxed));
   const std::int64_t now = NowOf(owner).fetch_add(bytes, std::memory_order_relaxed) + bytes;
   if (owner != MemoryOwner::kTrainer) return;
@@ -137,8 +137,6 @@ void InstallCpuAllocator() {
   // Never deleted: tensors may outlive the static destructors.
   c10::SetCPUAllocator(new CountingAllocator, /*priority=*/1);
 }
-
-bool CpuAllocatorInstalled() { return installed.load(); }
 
 CpuMemory ReadCpuMemory() {
   return {.now = NowOf(MemoryOwner::kTrainer).load(),

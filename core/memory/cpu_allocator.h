@@ -33,7 +33,6 @@ struct CpuMemory {
 
 // Puts the counting allocator under libtorch. Call before the first tensor; calling again changes nothing.
 void InstallCpuAllocator();
-bool CpuAllocatorInstalled();
 CpuMemory ReadCpuMemory();
 void ResetCpuPeak();
 // Bytes that CPU tensors of all owners may use together; beyond it an allocation throws

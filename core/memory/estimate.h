@@ -1,73 +1,92 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include <medley/memory/accumulation.h>
 #include <medley/memory/gpu.h>
-#include <medley/memory/peak_lines.h>
+#include <medley/memory/plan.h>
 #include <medley/memory/step_bytes.h>
 
 namespace medley {
 
 // One task of a run, to be estimated.
 struct EstimatedTask {
-  std::string name;
-  std::string variant;
+  TaskRequest request;  // what the config asks of the planner
   TaskShape shape;
-  StepSetting setting;  // as configured; rows 0: as many as fit
-  // Bytes above the floor, where a profile has the task in this mode: all rows in one forward, and pieces of
-  // a draw, from the second on with gradients.
-  PeakLines measured{}, measured_pieces{};
+  StepSetting setting;                     // as configured; rows 0: as many as fit
+  std::vector<std::pair<Mode, int>> ways;  // legal ones, and every how many layers are recomputed
+  std::int64_t waiting_row = 0;            // bytes of a sampled row, with what sampling takes for a moment
+  PeakLines evaluation{};                  // bytes above the floor; none: nobody asks
+  std::int64_t evaluation_rows = 0;        // at once, where they fit
+  // Of a profile, bytes that were measured without those of the rows (on the CPU) or with them.
+  std::optional<TaskProfile> measured{};
+  bool measured_without_rows = true;
 };
 
 // What a run's steps would take. Runs nothing: the model's parameters may be on the meta device.
 class Estimate {
  public:
-  // `floor`: weights and optimizer. Keeps a reference to the model.
-  Estimate(const Model& model, const StepBytes& floor, std::vector<EstimatedTask> tasks)
-      : model_(model), floor_(floor), tasks_(std::move(tasks)) {}
+  struct Setting {
+    bool on_gpu = false;
+    std::int64_t draws_per_step = 1;
+    std::int64_t draws_ahead = 0;  // that data threads sample
+  };
+  // `floor`: what lives between steps, but for the tasks' tables. Keeps a reference to the model.
+  Estimate(const Model& model, const StepBytes& floor, std::vector<EstimatedTask> tasks,
+           const Setting& setting);
 
   const std::vector<EstimatedTask>& tasks() const { return tasks_; }
-  const StepBytes& floor() const { return floor_; }
+  const StepBytes& floor() const { return floor_; }  // with the tables of all tasks
+  bool on_gpu() const { return setting_.on_gpu; }
 
-  // At the widest moment of a step with so many rows, micro_rows in a forward.
+  // At the widest moment of a step with so many rows, micro_rows in a forward, in the mode of the setting.
   StepBytes Training(const EstimatedTask& task, std::int64_t rows, std::int64_t micro_rows) const;
-  // Its total; by the profile where there is one.
+  // Its total; by the profile where that has the mode.
   std::int64_t Peak(const EstimatedTask& task, std::int64_t rows, std::int64_t micro_rows) const;
-  StepBytes Evaluation(const EstimatedTask& task, std::int64_t rows) const;
+  bool IsMeasured(const EstimatedTask& task) const;
+  // At the widest moment of an evaluation with so many rows at once; gradients are gone, the optimizer stays.
+  std::int64_t Evaluation(const EstimatedTask& task, std::int64_t rows) const;
+  // Bytes of the other rows that lie on the CPU while a step runs, at most; rows that the config leaves open
+  // count as one.
+  std::int64_t WaitingBytes() const;
 
-  // The most rows in a forward for which the configured rows fit, and how many of them make a step. Rows that
-  // are not configured all run in one. {0, 0} where not one row fits.
-  Accumulation Recommend(const EstimatedTask& task, std::int64_t budget) const;
-
-  // The tasks of which not one row fits, and what is missing.
-  struct Shortfall {
-    std::string task;  // "": weights and optimizer alone are too large
-    std::int64_t missing = 0;
+  // What the planner would do with so many bytes: every legal mode, in its order. Throws DoesNotFit.
+  Plan PlanFor(std::int64_t budget) const;
+  // The rows of one forward and how many forwards make a step, for a task of such a plan, and what that
+  // takes.
+  struct Recommendation {
+    Accumulation rows;
+    std::int64_t peak = 0;
+    std::int64_t evaluation_rows = 0;  // at once; 0: not one fits
   };
-  std::vector<Shortfall> Shortfalls(std::int64_t budget) const;
-  // The task with the largest peak as configured (one row where rows are not).
-  const EstimatedTask& Heaviest() const;
+  Recommendation Recommend(const EstimatedTask& task, const Plan& plan) const;
 
  private:
-  StepBytes FloorOf(const EstimatedTask& task) const;
+  ModeProfile ProfileOf(const EstimatedTask& task, Mode mode, int recompute_every) const;
+  TaskProfile ProfileOf(const EstimatedTask& task) const;
+  ModeProfile Measured(const EstimatedTask& task, ModeProfile mode) const;
+  std::int64_t StepAboveFloor(const EstimatedTask& task, StepSetting setting) const;
 
   const Model& model_;
   StepBytes floor_;
   std::vector<EstimatedTask> tasks_;
+  Setting setting_;
+  Profile profile_;
 };
 
 // Bytes of a model's parameters and tables.
 std::int64_t WeightBytes(const Model& model);
 
-// The tables for people.
-std::string StepTable(const Estimate& estimate);
+// The tables for people. `gpu`: what it takes beside the tensors is shown too; null: nothing is known of it.
+std::string StepTable(const Estimate& estimate, const Gpu* gpu);
 std::string RowsTable(const Estimate& estimate, const std::vector<std::int64_t>& rows);
+std::string EvaluationTable(const Estimate& estimate, const std::vector<std::int64_t>& rows);
 std::string GpuTable(const Estimate& estimate, const std::vector<Gpu>& gpus);
-// Rows and accumulation of every task.
-std::string RecommendationTable(const Estimate& estimate, std::int64_t budget);
+// Mode, rows and accumulation of every task.
+std::string RecommendationTable(const Estimate& estimate, const Plan& plan);
 
 }  // namespace medley

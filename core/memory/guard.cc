@@ -66,6 +66,12 @@ GuardVerdict Guard::Judge(std::int64_t step, const StepMemory& memory, std::int6
   return std::move(verdict_);
 }
 
+GuardVerdict Guard::PhaseChanges() {
+  highest_peak_ = 0;
+  last_clean_up_ = step_;
+  return {.findings = {}, .clean_up = true};
+}
+
 // The level of so many bytes. Cleans up where they ask for it; not at every step, for that costs time.
 GuardLevel Guard::LevelOf(std::int64_t bytes, const GuardLimits& limits) {
   const double share =
@@ -161,7 +167,6 @@ void Guard::JudgeRetries(const StepMemory& memory) {
 
 void Guard::Say(GuardFinding finding) {
   if (finding.level == GuardLevel::kFine) return;
-  ++counts_[finding.kind];
   Said& said = said_[finding.kind + ":" + finding.task];
   if (step_ - said.step > kQuiet) said.level = GuardLevel::kFine;
   said.step = step_;

@@ -19,10 +19,12 @@ struct PlannedMemory {
   std::map<std::string, std::int64_t> margins{};  // kept free beside them
 };
 
-// As fractions of the budget: from where on the guard does what.
+// As fractions of the budget, for that may be of any size: from where on the guard does what.
 struct GuardLimits {
   double warn = 0, clean_up = 0, critical = 0;
-  std::int64_t clean_up_every = 0;  // steps; 0: only above the limit
+  // Steps, where the allocator keeps freed memory; 0: only above the limit. The CPU's gives back nothing that
+  // the next step would not fetch again.
+  std::int64_t clean_up_every = 0;
 };
 // Of what is in use beyond the plan.
 inline constexpr GuardLimits kBeyondPlan = {.warn = 0.005, .clean_up = 0.01, .critical = 0.05};
@@ -62,11 +64,10 @@ class Guard {
 
   // `copies`: whole copies of the model's weights that live beside the model.
   GuardVerdict Judge(std::int64_t step, const StepMemory& memory, std::int64_t copies = 0);
-  // The next step differs from those before: another stage, another phase, other tasks.
-  GuardVerdict PhaseChanges() const { return {.findings = {}, .clean_up = true}; }
-
-  // What the guard said, and how many steps it saw it.
-  const std::map<std::string, std::int64_t>& counts() const { return counts_; }
+  // What comes next differs from what was: an evaluation begins or ends, a task is drawn for the first time,
+  // the mixture changes. What the allocator kept was for other sizes, so it cleans up; and the peaks before
+  // no longer say what it may hold.
+  GuardVerdict PhaseChanges();
 
  private:
   struct Said {
@@ -88,7 +89,6 @@ class Guard {
   std::int64_t step_ = 0, last_clean_up_ = 0, copies_ = 0, highest_peak_ = 0;
   std::map<std::string, FloorWatch> watches_;
   std::map<std::string, Said> said_;
-  std::map<std::string, std::int64_t> counts_;
   GuardVerdict verdict_;
 };
 

@@ -49,7 +49,6 @@ struct GroupFiles {
 };
 
 void LimitTo(HostMemory& memory, std::int64_t total, std::int64_t available) {
-  memory.limited = memory.limited || total < memory.total || available < memory.available;
   memory.total = std::min(memory.total, total);
   memory.available = std::min(memory.available, available);
 }

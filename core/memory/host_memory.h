@@ -9,7 +9,6 @@ namespace medley {
 struct HostMemory {
   std::int64_t total = 0;
   std::int64_t available = 0;  // what is free or only caches files
-  bool limited = false;        // by a control group (a container, a batch system)
 };
 
 // From /proc/meminfo and the control groups, versions 1 and 2, with their parents. `root` is where these

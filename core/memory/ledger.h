@@ -10,7 +10,7 @@ namespace medley {
 // What the bytes of a step's peak were for. They add up to it: activations are what the others leave over.
 struct MemoryLedger {
   std::int64_t weights = 0;
-  std::int64_t gradients = 0;
+  std::int64_t gradients = 0;  // that were there at the peak: fewer than a step leaves
   std::int64_t optimizer = 0;
   std::map<std::string, std::int64_t> constants{};  // by task, those that have any
   std::int64_t inputs = 0;  // rows that are worked on; on the CPU also those that wait

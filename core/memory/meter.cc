@@ -55,7 +55,9 @@ void ReleaseCachedMemory(at::Device device) {
 // Closes a stretch of the step: what was its peak goes into the step's, and a new one begins.
 MemoryReading StepMeter::ReadAndFold() {
   const MemoryReading reading = ReadMemory(device_);
+  if (gradients_ != nullptr && reading.peak > peak_) step_.gradients = gradients_->bytes();
   ResetPeak(device_);
+  if (gradients_ != nullptr) gradients_->Begin();
   peak_ = std::max(peak_, reading.peak);
   reserved_peak_ = std::max(reserved_peak_, reading.reserved_peak);
   data_ = std::max(data_, reading.data);
@@ -65,9 +67,16 @@ MemoryReading StepMeter::ReadAndFold() {
 void StepMeter::BeginStep() {
   step_ = {};
   step_.before = ReadAndFold();
-  peak_ = reserved_peak_ = data_ = 0;
-  step_base_ = step_.before.now - known_();
+  peak_ = reserved_peak_ = data_ = step_.gradients = 0;
+  step_base_ = draws_base_ = step_.before.now - known_();
   if (last_base_) step_.kept_outside = step_base_ - *last_base_;
+}
+
+void StepMeter::BeginDraws() {
+  const std::int64_t base = ReadMemory(device_).now - known_(), loaded = base - draws_base_;
+  draws_base_ = base;
+  step_base_ += loaded;
+  if (last_base_) *last_base_ += loaded;  // where a step fails, another begins before one ended
 }
 
 void StepMeter::BeginDraw() { draw_base_ = ReadAndFold().now - known_(); }

@@ -8,6 +8,7 @@
 #include <string>
 #include <utility>
 
+#include <medley/memory/gradients_at_peak.h>
 #include <medley/memory/reading.h>
 
 namespace medley {
@@ -23,26 +24,31 @@ void ReleaseCachedMemory(at::Device device);
 class StepMeter {
  public:
   // `known`: how many of the bytes in use belong to gradients and constants, which are nobody's leak.
-  StepMeter(at::Device device, std::function<std::int64_t()> known)
-      : device_(device), known_(std::move(known)) {}
+  // `gradients`: tells those of the peak apart; null: nobody does. Kept.
+  StepMeter(at::Device device, std::function<std::int64_t()> known, GradientsAtPeak* gradients = nullptr)
+      : device_(device), known_(std::move(known)), gradients_(gradients) {}
 
   void BeginStep();
+  // The step's tasks are loaded: what they hold is theirs to keep.
+  void BeginDraws();
   // To be told by the executor; a draw that throws has no end, and is forgotten.
   void BeginDraw();
   void EndDraw(const std::string& task);
   StepMemory EndStep();
-  // Bytes that a step which failed left in use, once everything of it is gone: 0, but for a leak.
-  std::int64_t LeftBehind() const { return ReadMemory(device_).now - known_() - step_base_; }
+  // Bytes that the draws of a step which failed left in use, once everything of it is gone: 0, but for a
+  // leak.
+  std::int64_t LeftBehind() const { return ReadMemory(device_).now - known_() - draws_base_; }
 
  private:
   MemoryReading ReadAndFold();
 
   at::Device device_;
   std::function<std::int64_t()> known_;
+  GradientsAtPeak* gradients_;
   StepMemory step_;
   std::int64_t peak_ = 0, reserved_peak_ = 0, data_ = 0;  // of the step so far
-  // In use and not known, when the step and the draw began, and when the last step ended.
-  std::int64_t step_base_ = 0, draw_base_ = 0;
+  // In use and not known, when the step, its draws and the draw began, and when the last step ended.
+  std::int64_t step_base_ = 0, draws_base_ = 0, draw_base_ = 0;
   std::optional<std::int64_t> last_base_;
 };
 

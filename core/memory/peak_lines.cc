@@ -8,10 +8,12 @@ namespace {
 
 __extension__ using Wide = __int128;  // bytes times rows
 
-// rows * (bytes a row, as a fraction), rounded up.
+constexpr Wide kTooMuch = std::int64_t{1} << 60;  // bytes
+
+// rows * (bytes a row, as a fraction), rounded up; what no machine has is as good as more of it.
 std::int64_t Times(std::int64_t rows, std::int64_t bytes, std::int64_t per_rows) {
   const Wide product = static_cast<Wide>(rows) * bytes;
-  return static_cast<std::int64_t>((product + per_rows - 1) / per_rows);
+  return static_cast<std::int64_t>(std::min((product + per_rows - 1) / per_rows, kTooMuch));
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 #include <medley/memory/plan.h>
 
 #include <algorithm>
+#include <string>
 
 #include <medley/base/bytes.h>
 #include <medley/memory/plan_refusal.h>
@@ -9,16 +10,39 @@
 namespace medley {
 namespace {
 
+constexpr std::int64_t kTooMuch = std::int64_t{1} << 45;  // bytes of one draw's rows
+
 // The smallest budget above this one that fits; 0 where none does.
 template <typename Fits>
-std::int64_t SmallestBudget(std::int64_t budget, const Fits& fits) {
+std::int64_t SmallestBudget(const PlanSetting& setting, const Fits& fits) {
   constexpr std::int64_t kMost = std::int64_t{1} << 50;
-  std::int64_t enough = std::max<std::int64_t>(budget, 1 << 20);
-  while (!fits(enough)) {
+  const auto suffices = [&](std::int64_t budget) {
+    PlanSetting other = setting;
+    other.budget = budget;
+    return fits(other);
+  };
+  std::int64_t enough = std::max<std::int64_t>(setting.budget, 1 << 20);
+  while (!suffices(enough)) {
     if (enough > kMost) return 0;
     enough *= 2;
   }
-  return 1 + LargestThat(enough, [&](std::int64_t other) { return other <= budget || !fits(other); });
+  return 1 +
+         LargestThat(enough, [&](std::int64_t other) { return other <= setting.budget || !suffices(other); });
+}
+
+// An override with which fewer rows wait, and everything fits: as many draws ahead as possible, or no data
+// threads; "" where that does not help.
+template <typename Fits>
+std::string FewerWaiting(const PlanSetting& setting, const Fits& fits) {
+  const auto suffices = [&](std::int64_t draws_ahead) {
+    PlanSetting other = setting;
+    other.waiting_draws -= setting.draws_ahead - draws_ahead;
+    return fits(other);
+  };
+  if (setting.draws_ahead == 0) return "";
+  const std::int64_t most = LargestThat(setting.draws_ahead - 1, suffices);
+  if (most > 0) return "data.ahead=" + std::to_string(most);
+  return suffices(0) ? "data.threads=0" : "";
 }
 
 // The choices for all tasks where so many bytes are kept for rows that wait.
@@ -47,7 +71,7 @@ class Planning {
       const std::int64_t rows = requests_[i].rows > 0 ? requests_[i].rows : choice ? choice->rows : 1;
       largest = std::max(largest, rows * profile_.tasks.at(requests_[i].task).batch_per_row);
     }
-    return setting_.waiting_draws * largest;
+    return setting_.waiting_draws * std::min(largest, kTooMuch);
   }
 
   // The refused ones are left out of the plan.
@@ -87,7 +111,8 @@ class Planning {
                                static_cast<double>(std::max<std::int64_t>(1, plan.budget)),
             .ms_per_step = choice.Milliseconds(),
             .confirmed = Confirmed(choice),
-            .ledger = planner.Ledger(choice)};
+            .ledger = planner.Ledger(choice),
+            .saved_by_pass = choice.mode->saved_by_pass};
   }
 
   // Was a step of exactly so many rows measured?
@@ -123,14 +148,13 @@ Plan MakePlan(const Profile& profile, const std::vector<TaskRequest>& requests, 
   const Planning planning(profile, requests, setting);
   Plan plan = planning.Make(refused);
   if (refused.empty()) return plan;
-  const auto fits = [&](std::int64_t budget) {
-    PlanSetting other = setting;
-    other.budget = budget;
+  const auto fits = [&](const PlanSetting& other) {
     std::vector<Refused> still;
     Planning(profile, requests, other).Make(still);
     return still.empty();
   };
-  Refuse(refused, plan, SmallestBudget(setting.budget, fits));
+  Refuse(refused, plan,
+         {.fewer_waiting = FewerWaiting(setting, fits), .budget = SmallestBudget(setting, fits)});
 }
 
 }  // namespace medley

@@ -22,7 +22,7 @@ struct TaskRequest {
   // Pinned by the config; the planner chooses what is not.
   std::int64_t micro_rows = 0;
   std::optional<Mode> mode{};
-  int recompute_every = 0;
+  std::optional<int> recompute_every{};
 };
 
 struct PlanSetting {
@@ -32,12 +32,13 @@ struct PlanSetting {
   bool counts_exactly = true;
   std::int64_t draws_per_step = 1;
   std::int64_t waiting_draws = 0;  // whose rows lie on this device at once: the step's and those ahead
+  std::int64_t draws_ahead = 0;    // of these, what data.ahead may lower
 };
 
 // Bytes at a task's peak, line by line.
 struct PeakLedger {
-  std::int64_t gradients = 0;
-  std::int64_t saved = 0;      // for the backward
+  std::int64_t gradients = 0;  // that are there at the peak, of the draw's and of earlier draws'
+  std::int64_t saved = 0;      // for the backward, when the forward ends
   std::int64_t transient = 0;  // what exists for a moment
   std::int64_t margin = 0;
 };
@@ -55,6 +56,7 @@ struct PlanEntry {
   double ms_per_step = 0;           // by the probes; not the optimizer
   bool confirmed = false;           // was a step of so many rows measured?
   PeakLedger ledger{};
+  std::map<std::string, std::int64_t> saved_by_pass{};  // bytes a row that each keeps for its backward
 };
 
 struct Plan {
@@ -72,7 +74,8 @@ struct Plan {
 struct Refusal {
   std::string task;  // "": the floor alone is too large
   std::int64_t missing = 0;
-  std::string change;  // an override of the run config: "tasks.zoom.micro_rows=4", "budget=123456"
+  // An override of the run config: "data.ahead=1", "tasks.zoom.micro_rows=4", "budget=123456".
+  std::string change;
   std::string words;
 };
 
@@ -87,13 +90,14 @@ class DoesNotFit : public Error {
   std::vector<Refusal> refusals_;
 };
 
-// Mode, rows and micro-batches of every task, from measured bytes alone: deterministic, runs nothing.
+// Mode, rows and micro-batches of every task, from measured bytes and counted forwards: deterministic, runs
+// nothing. No measured time decides anything, so that a run that is planned again gets the same plan.
 //
-//   rows 0:  among the modes that repeat no forward the one with the most rows, all in one forward. The
-//            others only where not one row fits otherwise, those first that repeat least.
-//   rows n:  all in one forward, in the preferred mode where that fits. Otherwise the fewest micro-batches of
-//            equal size; a mode that repeats forwards only where nothing else fits, or where its probes took
-//            less than two thirds of the time.
+//   1. The mode with the least work in which something fits: forwards of passes, with those that two-stage
+//      repeats, and the share of the layers that are recomputed. So what repeats forwards is taken only where
+//      nothing else fits.
+//   2. rows 0 ("auto"): the most rows, all in one forward. rows n: the fewest micro-batches, of equal size.
+//   3. The preferred mode; then the modes' order.
 //
 // Every task is planned as if it had the device to itself, which it has: tasks run one after another.
 // Throws DoesNotFit for all tasks that cannot be planned. Needs a profile of every task.

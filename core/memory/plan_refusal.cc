@@ -28,7 +28,7 @@ class Change {
       if (const auto choice = planner_.For(other).Choose(room_))
         return key + "mode=" + std::string(ModeName(choice->mode->mode));
     }
-    if (request_.recompute_every > 1) {
+    if (request_.recompute_every && *request_.recompute_every != 1) {
       TaskRequest other = request_;
       other.recompute_every = 1;
       if (Fits(other)) return key + "recompute_every=1";
@@ -44,16 +44,22 @@ class Change {
   std::int64_t room_;
 };
 
+std::string BudgetOverride(const Remedies& remedies) {
+  return remedies.budget > 0 ? "budget=" + std::to_string(remedies.budget) : "";
+}
+
 std::string Pins(const TaskRequest& request) {
   std::string text;
   const auto add = [&](const std::string& pin) { text += (text.empty() ? "" : ", ") + pin; };
   if (request.mode) add("mode \"" + std::string(ModeName(*request.mode)) + "\"");
-  if (request.recompute_every > 0) add("recompute_every " + std::to_string(request.recompute_every));
+  if (request.recompute_every) add("recompute_every " + std::to_string(*request.recompute_every));
   if (request.micro_rows > 0) add("micro_rows " + std::to_string(request.micro_rows));
   return text.empty() ? "" : " with " + text;
 }
 
-Refusal Words(const Refused& refused, std::int64_t room, std::int64_t budget) {
+// What changes the least: rows that wait cost no computing; then fewer rows in a forward, another mode; and
+// more memory.
+Refusal Words(const Refused& refused, std::int64_t room, const Remedies& remedies) {
   const TaskRequest& request = refused.request;
   Refusal refusal{.task = request.task, .missing = 0, .change = {}, .words = "task " + request.task};
   const std::optional<std::int64_t> needed = refused.planner.SmallestRoom();
@@ -67,45 +73,48 @@ Refusal Words(const Refused& refused, std::int64_t room, std::int64_t budget) {
   refusal.words += " needs " + FormatBytes(*needed) + " above that" + Pins(request) +
                    (request.micro_rows > 0 ? "" : " for a single row") + ": " + FormatBytes(refusal.missing) +
                    " (" + std::to_string(refusal.missing) + " bytes) are missing";
-  refusal.change = Change(refused, room).Smallest();
+  refusal.change = remedies.fewer_waiting;
+  if (refusal.change.empty()) refusal.change = Change(refused, room).Smallest();
   if (!refusal.change.empty()) {
     refusal.words += "; it fits with " + refusal.change;
-  } else if (budget > 0) {
-    refusal.change = "budget=" + std::to_string(budget);
+  } else {
+    refusal.change = BudgetOverride(remedies);
   }
   return refusal;
 }
 
-Refusal FloorWords(const Plan& plan, std::int64_t budget) {
+Refusal FloorWords(const Plan& plan, const Remedies& remedies) {
   const std::int64_t missing = plan.floor_bytes() + plan.data_bytes - plan.budget;
   return {.task = "",
           .missing = missing,
-          .change = budget > 0 ? "budget=" + std::to_string(budget) : "",
+          .change = remedies.fewer_waiting.empty() ? BudgetOverride(remedies) : remedies.fewer_waiting,
           .words = "that alone is " + FormatBytes(missing) + " (" + std::to_string(missing) +
                    " bytes) more than the budget; not one row of task "};
 }
 
 }  // namespace
 
-void Refuse(const std::vector<Refused>& refused, const Plan& plan, std::int64_t budget) {
+void Refuse(const std::vector<Refused>& refused, const Plan& plan, const Remedies& remedies) {
   const std::int64_t room = plan.budget - plan.floor_bytes() - plan.data_bytes;
   std::string message = "the run does not fit its budget of " + FormatBytes(plan.budget) +
                         ". Between steps " + FormatBytes(plan.floor_bytes()) + " live (weights " +
                         FormatBytes(plan.floor.weights) + ", optimizer " + FormatBytes(plan.floor.optimizer) +
                         ", tables of model and tasks " + FormatBytes(plan.floor.other + plan.constants) + ")";
-  if (plan.data_bytes > 0)
-    message += ", and " + FormatBytes(plan.data_bytes) + " of rows wait (fewer with a lower data.ahead)";
+  if (plan.data_bytes > 0) message += ", and " + FormatBytes(plan.data_bytes) + " of rows wait";
   message += ".";
   std::vector<Refusal> refusals;
   if (room < 0) {
-    refusals.push_back(FloorWords(plan, budget));
+    refusals.push_back(FloorWords(plan, remedies));
     refusals.back().words += refused.front().request.task + " fits beside it";
   } else {
-    for (const Refused& one : refused) refusals.push_back(Words(one, room, budget));
+    for (const Refused& one : refused) refusals.push_back(Words(one, room, remedies));
   }
   for (const Refusal& refusal : refusals) message += "\n  " + refusal.words;
-  if (budget > 0) {
-    message += "\n  Everything fits with budget=" + std::to_string(budget) + " (" + FormatBytes(budget) + ")";
+  if (!remedies.fewer_waiting.empty())
+    message += "\n  Everything fits with " + remedies.fewer_waiting + " (fewer rows wait; no loss changes)";
+  if (remedies.budget > 0) {
+    message +=
+        "\n  Everything fits with " + BudgetOverride(remedies) + " (" + FormatBytes(remedies.budget) + ")";
   }
   throw DoesNotFit(message, std::move(refusals));
 }

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include <medley/memory/plan.h>
@@ -14,8 +15,13 @@ struct Refused {
   const TaskPlanner& planner;
 };
 
-// Throws DoesNotFit. `plan` holds what the others get; `budget` is the smallest that would do for all tasks
-// as they are asked for, 0 where none would.
-[[noreturn]] void Refuse(const std::vector<Refused>& refused, const Plan& plan, std::int64_t budget);
+// What would do for all tasks as they are asked for.
+struct Remedies {
+  std::string fewer_waiting;  // an override with which fewer rows wait; "" where that does not do
+  std::int64_t budget = 0;    // the smallest that would; 0 where none would
+};
+
+// Throws DoesNotFit. `plan` holds what the others get.
+[[noreturn]] void Refuse(const std::vector<Refused>& refused, const Plan& plan, const Remedies& remedies);
 
 }  // namespace medley

@@ -1,7 +1,9 @@
 // A plan as JSON and as words.
 #include <algorithm>
+#include <stdexcept>
 
 #include <medley/base/bytes.h>
+#include <medley/memory/json_count.h>
 #include <medley/memory/plan.h>
 #include <medley/report/table.h>
 
@@ -11,12 +13,6 @@ namespace {
 using nlohmann::ordered_json;
 
 constexpr int kFormat = 1;
-
-std::string ModeWords(const PlanEntry& entry) {
-  std::string words(ModeName(entry.mode));
-  if (entry.recompute_every > 0) words += " + recompute " + std::to_string(entry.recompute_every);
-  return words;
-}
 
 ordered_json ToJson(const PlanEntry& entry) {
   return {{"task", entry.task},
@@ -33,7 +29,8 @@ ordered_json ToJson(const PlanEntry& entry) {
           {"gradients", entry.ledger.gradients},
           {"saved", entry.ledger.saved},
           {"transient", entry.ledger.transient},
-          {"margin", entry.ledger.margin}};
+          {"margin", entry.ledger.margin},
+          {"saved_by_pass", entry.saved_by_pass}};
 }
 
 PlanEntry EntryOf(const ordered_json& json) {
@@ -41,20 +38,21 @@ PlanEntry EntryOf(const ordered_json& json) {
   if (!mode) throw std::out_of_range("mode is " + json.at("mode").dump());
   PlanEntry entry{.task = json.at("task").get<std::string>(),
                   .variant = json.at("variant").get<std::string>(),
-                  .passes = json.at("passes").get<std::int64_t>(),
+                  .passes = CountOf(json, "passes", 1),
                   .mode = *mode,
-                  .recompute_every = json.at("recompute_every").get<int>(),
-                  .rows = json.at("rows").get<std::int64_t>(),
-                  .micro_rows = json.at("micro_rows").get<std::int64_t>(),
-                  .predicted_peak = json.at("predicted_peak").get<std::int64_t>(),
+                  .recompute_every = static_cast<int>(CountOf(json, "recompute_every", 0, 1 << 10)),
+                  .rows = CountOf(json, "rows", 1, 1 << 20),
+                  .micro_rows = CountOf(json, "micro_rows", 1),
+                  .predicted_peak = CountOf(json, "predicted_peak"),
                   .share_of_budget = json.at("share_of_budget").get<double>(),
                   .ms_per_step = json.at("ms_per_step").get<double>(),
                   .confirmed = json.at("confirmed").get<bool>(),
-                  .ledger = {.gradients = json.at("gradients").get<std::int64_t>(),
-                             .saved = json.at("saved").get<std::int64_t>(),
-                             .transient = json.at("transient").get<std::int64_t>(),
-                             .margin = json.at("margin").get<std::int64_t>()}};
-  if (entry.rows < 1 || entry.rows > 1 << 20 || entry.micro_rows < 1 || entry.micro_rows > entry.rows)
+                  .ledger = {.gradients = CountOf(json, "gradients"),
+                             .saved = CountOf(json, "saved"),
+                             .transient = CountOf(json, "transient"),
+                             .margin = CountOf(json, "margin")}};
+  if (json.contains("saved_by_pass")) json.at("saved_by_pass").get_to(entry.saved_by_pass);
+  if (entry.micro_rows > entry.rows)
     throw std::out_of_range("task " + entry.task + " has " + std::to_string(entry.rows) + " rows in " +
                             std::to_string(entry.micro_rows));
   return entry;
@@ -78,14 +76,15 @@ ordered_json ToJson(const Plan& plan) {
 
 Plan PlanFromJson(const ordered_json& json, const std::string& file) {
   try {
+    if (json.is_discarded()) throw std::invalid_argument("it is not JSON");
     if (json.at("format") != kFormat) throw std::out_of_range("format is " + json.at("format").dump());
     const ordered_json& floor = json.at("floor");
-    Plan plan{.budget = json.at("budget").get<std::int64_t>(),
-              .floor = {.weights = floor.at("weights").get<std::int64_t>(),
-                        .optimizer = floor.at("optimizer").get<std::int64_t>(),
-                        .other = floor.at("other").get<std::int64_t>()},
-              .constants = floor.at("constants").get<std::int64_t>(),
-              .data_bytes = json.at("data_bytes").get<std::int64_t>(),
+    Plan plan{.budget = CountOf(json, "budget"),
+              .floor = {.weights = CountOf(floor, "weights"),
+                        .optimizer = CountOf(floor, "optimizer"),
+                        .other = CountOf(floor, "other")},
+              .constants = CountOf(floor, "constants"),
+              .data_bytes = CountOf(json, "data_bytes"),
               .entries = {}};
     for (const ordered_json& entry : json.at("tasks")) plan.entries.push_back(EntryOf(entry));
     return plan;
@@ -100,9 +99,10 @@ std::string PlanTable(const Plan& plan) {
   std::int64_t margin = 0;
   bool all_confirmed = true;
   for (const PlanEntry& entry : plan.entries) {
-    table.Add({entry.task, entry.variant, std::to_string(entry.passes), ModeWords(entry),
-               std::to_string(entry.rows), std::to_string(entry.micro_rows),
-               FormatBytes(entry.predicted_peak), FormatShare(entry.share_of_budget),
+    table.Add({entry.task, entry.variant, std::to_string(entry.passes),
+               ModeWords(entry.mode, entry.recompute_every), std::to_string(entry.rows),
+               std::to_string(entry.micro_rows), FormatBytes(entry.predicted_peak),
+               FormatShare(entry.share_of_budget),
                entry.ms_per_step > 0 ? FormatNumber(entry.ms_per_step) : "-"});
     margin = std::max(margin, entry.ledger.margin);
     all_confirmed = all_confirmed && entry.confirmed;

@@ -1,9 +1,12 @@
 #include <medley/memory/profile.h>
 
 #include <algorithm>
+#include <stdexcept>
+#include <utility>
 
 #include <medley/base/error.h>
 #include <medley/base/files.h>
+#include <medley/memory/json_count.h>
 
 namespace medley {
 namespace {
@@ -11,6 +14,9 @@ namespace {
 using nlohmann::ordered_json;
 
 constexpr int kFormat = 1;
+constexpr std::int64_t kMostRows = std::int64_t{1} << 40;  // as Prober's
+constexpr std::int64_t kMostOfARow = std::int64_t{1} << 40;
+constexpr std::int64_t kMostLayers = 1 << 10;  // of recompute_every, as the run config's
 
 ordered_json ToJson(const std::vector<Probe>& probes) {
   ordered_json list = ordered_json::array();
@@ -28,62 +34,107 @@ ordered_json ToJson(const ModeProfile& mode) {
           {"times", times},
           {"saved_per_row", mode.saved_per_row},
           {"forwards", mode.forwards},
-          {"more_than", mode.more_than}};
+          {"more_than", mode.more_than},
+          {"saved_by_pass", mode.saved_by_pass},
+          {"gradients_at_peak", {{"whole", mode.gradients_whole}, {"pieces", mode.gradients_pieces}}}};
 }
 
-// A number of bytes or rows; what is no sensible one is an exception that the caller words.
-std::int64_t Count(const ordered_json& object, const char* name, std::int64_t low = 0) {
-  constexpr std::int64_t kMost = std::int64_t{1} << 50;
-  const auto value = object.at(name).get<std::int64_t>();
-  if (!object.at(name).is_number_integer() || value < low || value > kMost)
-    throw std::out_of_range(std::string(name) + " is " + object.at(name).dump());
-  return value;
+template <typename Row>
+void RequireRising(const std::vector<Row>& rows, const char* name) {
+  const auto falls = std::adjacent_find(rows.begin(), rows.end(),
+                                        [](const Row& a, const Row& b) { return a.rows >= b.rows; });
+  if (falls != rows.end())
+    throw std::out_of_range(std::string(name) + " has " + std::to_string((falls + 1)->rows) + " rows after " +
+                            std::to_string(falls->rows));
 }
 
-std::vector<Probe> ProbesOf(const ordered_json& list) {
+std::vector<Probe> ProbesOf(const ordered_json& mode, const char* name) {
   std::vector<Probe> probes;
-  for (const ordered_json& probe : list) probes.push_back({Count(probe, "rows", 1), Count(probe, "bytes")});
+  for (const ordered_json& probe : mode.at(name))
+    probes.push_back({CountOf(probe, "rows", 1, kMostRows), CountOf(probe, "bytes")});
+  RequireRising(probes, name);
   return probes;
+}
+
+std::vector<StepTime> TimesOf(const ordered_json& mode) {
+  std::vector<StepTime> times;
+  for (const ordered_json& time : mode.at("times")) {
+    constexpr double kMost = 1e9;
+    const double milliseconds = time.at("ms").get<double>();
+    if (!(milliseconds >= 0 && milliseconds <= kMost))
+      throw std::out_of_range("ms is " + time.at("ms").dump());
+    times.push_back({CountOf(time, "rows", 1, kMostRows), milliseconds});
+  }
+  RequireRising(times, "times");
+  return times;
+}
+
+// A mode that was measured in part would be no mode, and nobody would know.
+void RequireMeasured(const ModeProfile& mode) {
+  const bool nothing = mode.whole.empty() && mode.pieces.empty();
+  if (mode.measured() ? mode.forwards > 0 : nothing && mode.more_than > 0) return;
+  throw std::out_of_range(ModeWords(mode.mode, mode.recompute_every) + " has " +
+                          std::to_string(mode.whole.size()) + " sizes whole, " +
+                          std::to_string(mode.pieces.size()) + " in pieces and " +
+                          std::to_string(mode.forwards) + " forwards, and did not overflow");
+}
+
+// Figures to show, which decide nothing. A profile that has none is as good.
+void AddDetails(const ordered_json& json, ModeProfile& profile) {
+  if (json.contains("saved_by_pass")) {
+    const ordered_json& saved = json.at("saved_by_pass");
+    for (const auto& [pass, bytes] : saved.items())
+      profile.saved_by_pass[pass] = CountOf(saved, pass.c_str(), 0, kMostOfARow);
+  }
+  if (!json.contains("gradients_at_peak")) return;
+  profile.gradients_whole = CountOf(json.at("gradients_at_peak"), "whole");
+  profile.gradients_pieces = CountOf(json.at("gradients_at_peak"), "pieces");
 }
 
 ModeProfile ModeOf(const ordered_json& json) {
   const auto mode = ParseMode(json.at("mode").get<std::string>());
   if (!mode) throw std::out_of_range("mode is " + json.at("mode").dump());
   ModeProfile profile{.mode = *mode,
-                      .recompute_every = static_cast<int>(Count(json, "recompute_every")),
-                      .whole = ProbesOf(json.at("whole")),
-                      .pieces = ProbesOf(json.at("pieces")),
-                      .times = {},
-                      .saved_per_row = Count(json, "saved_per_row"),
-                      .forwards = Count(json, "forwards"),
-                      .more_than = Count(json, "more_than")};
-  for (const ordered_json& time : json.at("times"))
-    profile.times.push_back({Count(time, "rows", 1), time.at("ms").get<double>()});
+                      .recompute_every = static_cast<int>(CountOf(json, "recompute_every", 0, kMostLayers)),
+                      .whole = ProbesOf(json, "whole"),
+                      .pieces = ProbesOf(json, "pieces"),
+                      .times = TimesOf(json),
+                      .saved_per_row = CountOf(json, "saved_per_row", 0, kMostOfARow),
+                      .forwards = CountOf(json, "forwards"),
+                      .more_than = CountOf(json, "more_than")};
+  AddDetails(json, profile);
+  RequireMeasured(profile);
   return profile;
 }
 
 TaskProfile TaskOf(const ordered_json& json) {
   TaskProfile profile{.key = json.at("key"),
-                      .gradients = Count(json, "gradients"),
-                      .constants = Count(json, "constants"),
-                      .held = Count(json, "held"),
-                      .batch_per_row = Count(json, "batch_per_row"),
-                      .contract = Count(json, "contract"),
+                      .gradients = CountOf(json, "gradients"),
+                      .constants = CountOf(json, "constants"),
+                      .held = CountOf(json, "held"),
+                      .batch_per_row = CountOf(json, "batch_per_row", 0, kMostOfARow),
+                      .contract = CountOf(json, "contract"),
                       .modes = {}};
-  for (const ordered_json& mode : json.at("modes")) profile.modes.push_back(ModeOf(mode));
+  for (const ordered_json& json_mode : json.at("modes")) {
+    ModeProfile mode = ModeOf(json_mode);
+    if (profile.Find(mode.mode, mode.recompute_every) != nullptr)
+      throw std::out_of_range(ModeWords(mode.mode, mode.recompute_every) + " stands there twice");
+    profile.modes.push_back(std::move(mode));
+  }
   return profile;
 }
 
 Profile ProfileOf(const ordered_json& json) {
+  if (json.is_discarded()) throw std::invalid_argument("it is not JSON");
   if (json.at("format") != kFormat)
     throw std::out_of_range("format is " + json.at("format").dump() + ", expected " +
                             std::to_string(kFormat));
   const ordered_json& floor = json.at("floor");
   Profile profile{.key = json.at("key"),
-                  .floor = {.weights = Count(floor, "weights"),
-                            .optimizer = Count(floor, "optimizer"),
-                            .other = Count(floor, "other")},
-                  .gradients = Count(json, "gradients"),
+                  .floor = {.weights = CountOf(floor, "weights"),
+                            .optimizer = CountOf(floor, "optimizer"),
+                            .other = CountOf(floor, "other")},
+                  .gradients = CountOf(json, "gradients"),
                   .tasks = {}};
   for (const auto& [name, task] : json.at("tasks").items()) profile.tasks[name] = TaskOf(task);
   return profile;

@@ -29,6 +29,9 @@ struct ModeProfile {
   std::int64_t forwards = 0;       // of passes, for one micro-batch
   // One row was tried and overflowed: it needs more than this. 0: it was not so.
   std::int64_t more_than = 0;
+  std::map<std::string, std::int64_t> saved_by_pass{};  // bytes a row that each keeps for its backward
+  // Of the bytes at the peak, gradients; of the largest size.
+  std::int64_t gradients_whole = 0, gradients_pieces = 0;
 
   bool RepeatsForwards() const { return mode == Mode::kTwoStage || recompute_every > 0; }
   bool measured() const { return !whole.empty() && !pieces.empty(); }

@@ -26,6 +26,7 @@ struct DrawMemory {
 
 struct StepMemory {
   MemoryReading before, after;  // after: the peaks are the whole step's, data the most seen
+  std::int64_t gradients = 0;   // of the bytes in use at after.peak
   std::vector<DrawMemory> draws;
   std::int64_t kept_between = 0;  // what stayed of all else in the step: the loop's, the optimizer's
   std::int64_t kept_outside = 0;  // and of what ran since the last step: evaluation, checkpoints

@@ -1,9 +1,7 @@
 #include <medley/memory/receipt.h>
 
 #include <algorithm>
-
-#include <medley/base/bytes.h>
-#include <medley/report/table.h>
+#include <stdexcept>
 
 namespace medley {
 namespace {
@@ -17,6 +15,7 @@ ordered_json EpochJson(const PlanEpoch& epoch) {
   return {
       {"mode", epoch.mode},
       {"micro_rows", epoch.micro_rows},
+      {"cut", epoch.cut},
       {"predicted_peak", epoch.predicted},
       {"margin", epoch.margin},
       {"draws", epoch.draws},
@@ -27,14 +26,18 @@ ordered_json EpochJson(const PlanEpoch& epoch) {
        {{"smallest", epoch.smallest}, {"median", epoch.median()}, {"largest", epoch.largest}}},
       {"grades",
        {{"under", epoch.under}, {"short", epoch.narrow}, {"covered", epoch.covered}, {"loose", epoch.loose}}},
+      {"overflows", {{"count", epoch.overflows}, {"reached", epoch.reached}, {"left", epoch.left}}},
       {"sample_every", epoch.sample_every},
       {"samples", epoch.samples}};
 }
 
 PlanEpoch EpochOf(const ordered_json& json) {
   const ordered_json &peak = json.at("measured_peak"), &grades = json.at("grades");
+  // The first receipts had none.
+  const ordered_json overflows = json.value("overflows", ordered_json::object());
   PlanEpoch epoch{.mode = json.at("mode").get<std::string>(),
                   .micro_rows = json.at("micro_rows").get<std::int64_t>(),
+                  .cut = json.value("cut", false),
                   .predicted = json.at("predicted_peak").get<std::int64_t>(),
                   .margin = json.at("margin").get<std::int64_t>(),
                   .draws = json.at("draws").get<std::int64_t>(),
@@ -48,15 +51,12 @@ PlanEpoch EpochOf(const ordered_json& json) {
                   .covered = grades.at("covered").get<std::int64_t>(),
                   .loose = grades.at("loose").get<std::int64_t>(),
                   .samples = json.at("samples").get<std::vector<std::int64_t>>(),
-                  .sample_every = json.at("sample_every").get<std::int64_t>()};
+                  .sample_every = json.at("sample_every").get<std::int64_t>(),
+                  .overflows = overflows.value("count", std::int64_t{0}),
+                  .reached = overflows.value("reached", std::int64_t{0}),
+                  .left = overflows.value("left", std::int64_t{0})};
   if (epoch.sample_every < 1) throw std::out_of_range("sample_every is below 1");
   return epoch;
-}
-
-std::string ErrorOf(const PlanEpoch& epoch, std::int64_t measured) {
-  if (epoch.predicted == 0) return "-";
-  return FormatShare(static_cast<double>(epoch.predicted - measured) /
-                     static_cast<double>(std::max<std::int64_t>(1, measured)));
 }
 
 }  // namespace
@@ -76,8 +76,8 @@ std::int64_t PlanEpoch::median() const {
 }
 
 bool PlanEpoch::IsSame(const DrawReceipt& draw) const {
-  return mode == draw.mode && micro_rows == draw.micro_rows && predicted == draw.predicted &&
-         margin == draw.margin;
+  return mode == draw.mode && micro_rows == draw.micro_rows && cut == draw.cut &&
+         predicted == draw.predicted && margin == draw.margin;
 }
 
 void PlanEpoch::Add(const DrawReceipt& draw) {
@@ -110,21 +110,45 @@ void PlanEpoch::Add(const DrawReceipt& draw) {
   }
 }
 
-void Receipt::Record(const DrawReceipt& draw) {
+void PlanEpoch::AddOverflow(const DrawReceipt& draw, std::int64_t left_bytes) {
+  ++overflows;
+  reached = std::max(reached, draw.measured);
+  left = std::max(left, left_bytes);
+  tokens += draw.tokens;
+  passes += draw.passes;
+  if (predicted > 0) ++under;
+}
+
+PlanEpoch& Receipt::EpochFor(const DrawReceipt& draw) {
   std::vector<PlanEpoch>& epochs = tasks_[draw.task];
   if (epochs.empty() || !epochs.back().IsSame(draw)) {
     epochs.push_back({.mode = draw.mode,
                       .micro_rows = draw.micro_rows,
+                      .cut = draw.cut,
                       .predicted = draw.predicted,
                       .margin = draw.margin});
   }
-  epochs.back().Add(draw);
+  return epochs.back();
+}
+
+void Receipt::Record(const DrawReceipt& draw) { EpochFor(draw).Add(draw); }
+
+void Receipt::RecordOverflow(const DrawReceipt& draw, std::int64_t left) {
+  EpochFor(draw).AddOverflow(draw, left);
 }
 
 std::int64_t Receipt::under() const {
   std::int64_t count = 0;
   for (const auto& [task, epochs] : tasks_) {
     for (const PlanEpoch& epoch : epochs) count += epoch.under;
+  }
+  return count;
+}
+
+std::int64_t Receipt::overflows() const {
+  std::int64_t count = 0;
+  for (const auto& [task, epochs] : tasks_) {
+    for (const PlanEpoch& epoch : epochs) count += epoch.overflows;
   }
   return count;
 }
@@ -136,7 +160,7 @@ ordered_json Receipt::ToJson() const {
     for (const PlanEpoch& epoch : epochs) list.push_back(EpochJson(epoch));
     tasks[task] = list;
   }
-  return {{"format", kFormat}, {"under_estimates", under()}, {"tasks", tasks}};
+  return {{"format", kFormat}, {"under_estimates", under()}, {"overflows", overflows()}, {"tasks", tasks}};
 }
 
 Receipt Receipt::FromJson(const ordered_json& json) {
@@ -150,39 +174,6 @@ Receipt Receipt::FromJson(const ordered_json& json) {
   } catch (const std::exception& error) {
     throw medley::Error(std::string("this is no receipt of medley's: ") + error.what());
   }
-}
-
-std::string ReceiptTable(const Receipt& receipt) {
-  Table table({"task", "mode", "micro rows", "predicted", "measured, most", "median", "error", "at most",
-               "under", "draws", "rows", "tokens", "passes"});
-  std::int64_t draws = 0, narrow = 0, covered = 0, loose = 0;
-  for (const auto& [task, epochs] : receipt.tasks()) {
-    for (const PlanEpoch& epoch : epochs) {
-      table.Add({task, epoch.mode, std::to_string(epoch.micro_rows),
-                 epoch.predicted > 0 ? FormatBytes(epoch.predicted) : "-", FormatBytes(epoch.largest),
-                 FormatBytes(epoch.median()), ErrorOf(epoch, epoch.largest), ErrorOf(epoch, epoch.smallest),
-                 std::to_string(epoch.under), std::to_string(epoch.draws), std::to_string(epoch.rows),
-                 std::to_string(epoch.tokens), std::to_string(epoch.passes)});
-      draws += epoch.draws;
-      narrow += epoch.narrow;
-      covered += epoch.covered;
-      loose += epoch.loose;
-    }
-  }
-  std::string text = table.ToText();
-  text += "\n" + std::to_string(draws) + " draws: " + std::to_string(receipt.under()) +
-          " above the prediction and its margin, " + std::to_string(narrow) + " within the margin, " +
-          std::to_string(covered) + " at most a tenth below, " + std::to_string(loose) +
-          " further below (their rows were shorter than the longest)\n";
-  for (const auto& [task, epochs] : receipt.tasks()) {
-    for (const PlanEpoch& epoch : epochs) {
-      if (epoch.under == 0) continue;
-      text += "UNDER-ESTIMATED: task " + task + " took " + FormatBytes(epoch.largest) + ", " +
-              FormatBytes(epoch.largest - epoch.predicted - epoch.margin) + " more than was planned (" +
-              epoch.mode + ", micro rows " + std::to_string(epoch.micro_rows) + ")\n";
-    }
-  }
-  return text;
 }
 
 }  // namespace medley

@@ -44,10 +44,8 @@ struct CountSavedBytes::State {
   };
   std::set<const void*> excluded;
   std::unordered_map<const void*, Storage> storages;
-  std::int64_t raw = 0;
 
   void Add(const at::Tensor& tensor) {
-    raw += static_cast<std::int64_t>(tensor.numel()) * static_cast<std::int64_t>(tensor.element_size());
     if (!tensor.has_storage()) return;
     const at::Storage& storage = tensor.storage();
     storages.try_emplace(StorageKey(tensor),
@@ -121,10 +119,10 @@ CountSavedBytes::~CountSavedBytes() { Pop(); }
 
 void CountSavedBytes::Exclude(const at::Tensor& tensor) { state_->excluded.insert(StorageKey(tensor)); }
 
-SavedBytes CountSavedBytes::bytes() const {
-  SavedBytes bytes{.raw = state_->raw, .unique = 0};
+std::int64_t CountSavedBytes::bytes() const {
+  std::int64_t bytes = 0;
   for (const auto& [key, storage] : state_->storages) {
-    if (state_->excluded.count(key) == 0) bytes.unique += storage.bytes;
+    if (state_->excluded.count(key) == 0) bytes += storage.bytes;
   }
   return bytes;
 }

@@ -53,11 +53,6 @@ class UnchangedTensor {
   std::int64_t version_;
 };
 
-struct SavedBytes {
-  std::int64_t raw = 0;     // every tensor, as often as it is saved
-  std::int64_t unique = 0;  // each storage once and whole, without the excluded ones
-};
-
 // Counts what this thread saves while the object lives. Of a layer that is run again that is its input.
 class CountSavedBytes {
  public:
@@ -68,7 +63,8 @@ class CountSavedBytes {
   CountSavedBytes& operator=(const CountSavedBytes&) = delete;
 
   void Exclude(const at::Tensor& tensor);
-  SavedBytes bytes() const;
+  // Each storage once and whole, without the excluded ones: every pass saves the weights again.
+  std::int64_t bytes() const;
 
   struct State;
 

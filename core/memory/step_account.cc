@@ -4,6 +4,12 @@
 
 namespace medley {
 
+void StepAccount::BeginWithGradients(std::int64_t bytes) {
+  all_made_ = true;
+  now_.gradients += bytes;
+  Touch(0);
+}
+
 StepAccount::Live StepAccount::Forward(ForwardPart part, bool with_graph) {
   Live live{.part = std::move(part), .dropped = false};
   live.dropped =
@@ -30,7 +36,7 @@ void StepAccount::Backward(Graph graph) {
     Touch(working);
     Hold(graph.back(), -1);
     const bool is_whole = --left[part.parameters] == 0;
-    if (is_whole && !made_.insert(part.parameters).second) now_.gradients -= part.gradients;
+    if (is_whole && (all_made_ || !made_.insert(part.parameters).second)) now_.gradients -= part.gradients;
   }
 }
 

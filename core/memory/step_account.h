@@ -25,6 +25,9 @@ class StepAccount {
   StepAccount(const StepBytes& floor, std::int64_t recompute_every)
       : recompute_every_(recompute_every), now_(floor), peak_(floor) {}
 
+  // Everything that is trained has a gradient already, so many bytes together.
+  void BeginWithGradients(std::int64_t bytes);
+
   // A part of a forward that keeps its graph, or with_graph false its output.
   Live Forward(ForwardPart part, bool with_graph);
   // From the last part to the first. Gradients of one set of parameters come together in a buffer, from the
@@ -47,7 +50,8 @@ class StepAccount {
   void RunAgain(Graph& graph);
 
   std::int64_t recompute_every_;
-  std::set<std::string> made_;  // parameters that have a gradient
+  bool all_made_ = false;
+  std::set<std::string> made_;  // parameters that have a gradient, where not all have
   StepBytes now_, peak_;
 };
 

@@ -5,6 +5,7 @@
 #include <set>
 #include <utility>
 
+#include <medley/memory/accumulation.h>
 #include <medley/memory/step_account.h>
 
 namespace medley {
@@ -32,27 +33,14 @@ class Walk {
   }
 
   StepBytes Training() {
-    const std::int64_t micro = setting_.micro_rows > 0 ? setting_.micro_rows : setting_.rows;
-    rows_ = std::min(micro, setting_.rows);
+    rows_ = RowsAtOnce(setting_.micro_rows, setting_.rows);
     // A GPU gets the rows of one micro-batch at a time; on the CPU they lie where they were sampled.
     account_.AddInputs(task_.row_bytes * (setting_.on_gpu ? rows_ : setting_.rows) +
                        kSmallThings * static_cast<std::int64_t>(task_.passes.size()));
-    // The first piece begins without gradients, the second with them; any other is like it.
+    if (setting_.draws_per_step > 1) account_.BeginWithGradients(TrainedBytes(model_));
+    // The first piece begins without gradients of its own, the second with them; any other is like it.
     for (int piece = 0; piece < (setting_.rows > rows_ ? 2 : 1); ++piece) Passes();
     account_.Touch(0);  // the optimizer's update, which allocates nothing
-    return account_.peak();
-  }
-
-  StepBytes Evaluation() {
-    rows_ = setting_.rows;
-    account_.AddInputs(task_.row_bytes * rows_);
-    for (const PassShape& pass : task_.passes) {
-      account_.AddInputs(Carried(pass.images));
-      account_.Drop(Forward(pass, /*with_graph=*/false));
-      account_.AddInputs(-Carried(pass.images));
-      encoded_.clear();
-      ForgetPictures({});
-    }
     return account_.peak();
   }
 
@@ -249,9 +237,34 @@ StepBytes TrainingBytes(const Model& model, const TaskShape& task, const StepSet
   return Walk(model, task, setting, floor).Training();
 }
 
-StepBytes EvaluationBytes(const Model& model, const TaskShape& task, const StepSetting& setting,
-                          const StepBytes& floor) {
-  return Walk(model, task, setting, floor).Evaluation();
+std::int64_t TrainedBytes(const Model& model) {
+  std::int64_t bytes = 0;
+  for (const Parameter& parameter : model.parameters()) {
+    if (parameter.tensor.requires_grad()) bytes += static_cast<std::int64_t>(parameter.tensor.nbytes());
+  }
+  return bytes;
+}
+
+std::int64_t GradientBytes(const Model& model, const TaskShape& task) {
+  std::map<std::string, std::int64_t> gradients;
+  for (const PassShape& pass : task.passes) {
+    const ForwardShape shape{.rows = 1,
+                             .images = static_cast<std::int64_t>(pass.images.size()),
+                             .text_width = pass.text_width,
+                             .supervised = pass.items,
+                             .decodes_image = pass.decodes_image};
+    for (const ForwardPart& part : model.Footprint(shape)) gradients[part.parameters] = part.gradients;
+  }
+  std::int64_t bytes = 0;
+  for (const auto& [parameters, of_them] : gradients) bytes += of_them;
+  return bytes;
+}
+
+std::int64_t ForwardsOf(const TaskShape& task, Mode mode) {
+  const auto makes_carry = [](const PassShape& pass) { return !pass.carries.empty(); };
+  const auto passes = static_cast<std::int64_t>(task.passes.size());
+  if (mode != Mode::kTwoStage) return passes;
+  return passes + std::count_if(task.passes.begin(), task.passes.end(), makes_carry);
 }
 
 }  // namespace medley

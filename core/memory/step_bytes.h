@@ -67,6 +67,7 @@ struct StepSetting {
   std::int64_t rows = 1;
   std::int64_t micro_rows = 0;  // 0: all
   std::int64_t recompute_every = 0;
+  std::int64_t draws_per_step = 1;  // from the second on, all gradients may be there
   bool on_gpu = false;
 };
 
@@ -74,8 +75,11 @@ struct StepSetting {
 // and backwards come. `floor`: what lives between steps.
 StepBytes TrainingBytes(const Model& model, const TaskShape& task, const StepSetting& setting,
                         const StepBytes& floor);
-// Of a forward without gradients over so many rows.
-StepBytes EvaluationBytes(const Model& model, const TaskShape& task, const StepSetting& setting,
-                          const StepBytes& floor);
+// Of the parameters that are trained, and so of all gradients.
+std::int64_t TrainedBytes(const Model& model);
+// Of the gradients that a step of the task leaves.
+std::int64_t GradientBytes(const Model& model, const TaskShape& task);
+// Forwards of passes that a micro-batch makes.
+std::int64_t ForwardsOf(const TaskShape& task, Mode mode);
 
 }  // namespace medley

@@ -1,15 +1,12 @@
 #include <medley/memory/task_plan.h>
 
 #include <algorithm>
+#include <tuple>
 
 namespace medley {
 namespace {
 
 constexpr std::int64_t kMostRows = std::int64_t{1} << 20;  // the mixer's bound on a draw
-
-// How much cheaper a mode that repeats forwards must have been measured: far more than a stopwatch's noise,
-// so that two runs of one config get the same plan.
-constexpr double kClearlyCheaper = 2.0 / 3;
 
 bool Within(const Choice& choice, std::int64_t room) { return choice.bytes + choice.margin <= room; }
 
@@ -27,7 +24,7 @@ TaskPlanner TaskPlanner::For(const TaskRequest& request) const {
 
 bool TaskPlanner::Admits(const ModeProfile& mode) const {
   return mode.measured() && (!request_.mode || *request_.mode == mode.mode) &&
-         (request_.recompute_every == 0 || request_.recompute_every == mode.recompute_every);
+         (!request_.recompute_every || *request_.recompute_every == mode.recompute_every);
 }
 
 Choice TaskPlanner::Cost(const ModeProfile& mode, std::int64_t rows, std::int64_t micro_rows) const {
@@ -80,36 +77,33 @@ std::optional<Choice> TaskPlanner::In(const ModeProfile& mode, std::int64_t room
   return Cost(mode, request_.rows, (request_.rows + pieces - 1) / pieces);
 }
 
-// Forwards for each that a joint step makes.
+// Forwards for each that a joint step makes. Counted: what a stopwatch says differs from run to run, and with
+// it would the plan and the bits of the result.
 double TaskPlanner::Work(const ModeProfile& mode) const {
   const double passes = static_cast<double>(std::max<std::int64_t>(1, request_.passes));
   return static_cast<double>(mode.forwards) / passes +
          (mode.recompute_every > 0 ? 1.0 / mode.recompute_every : 0.0);
 }
 
-// Among choices that all repeat forwards, or all do not.
 bool TaskPlanner::IsBetter(const Choice& a, const Choice& b) const {
-  if (a.mode->RepeatsForwards()) {
-    const double work_a = Work(*a.mode), work_b = Work(*b.mode);
-    if (work_a != work_b) return work_a < work_b;
-  }
+  const double work_a = Work(*a.mode), work_b = Work(*b.mode);
+  if (work_a != work_b) return work_a < work_b;
   if (request_.rows == 0 && a.rows != b.rows) return a.rows > b.rows;
   if (a.pieces() != b.pieces()) return a.pieces() < b.pieces();
-  return a.mode->mode == request_.preferred && b.mode->mode != request_.preferred;
+  const auto rank = [&](const ModeProfile& mode) {
+    return std::tuple(mode.mode != request_.preferred, mode.mode, mode.recompute_every);
+  };
+  return rank(*a.mode) < rank(*b.mode);
 }
 
 std::optional<Choice> TaskPlanner::Choose(std::int64_t room) const {
-  std::optional<Choice> once, repeating;
+  std::optional<Choice> best;
   for (const ModeProfile& mode : profile_.modes) {
     if (!Admits(mode)) continue;
     const std::optional<Choice> choice = In(mode, room);
-    if (!choice) continue;
-    std::optional<Choice>& best = mode.RepeatsForwards() ? repeating : once;
-    if (!best || IsBetter(*choice, *best)) best = choice;
+    if (choice && (!best || IsBetter(*choice, *best))) best = choice;
   }
-  if (!once || !repeating || request_.rows == 0) return once ? once : repeating;
-  const bool is_cheaper = repeating->Milliseconds() < kClearlyCheaper * once->Milliseconds();
-  return is_cheaper ? repeating : once;
+  return best;
 }
 
 std::optional<std::int64_t> TaskPlanner::SmallestRoom() const {
@@ -135,9 +129,13 @@ std::int64_t TaskPlanner::LargestMicroRows(std::int64_t room) const {
 }
 
 PeakLedger TaskPlanner::Ledger(const Choice& choice) const {
-  const std::int64_t gradients = std::min(choice.bytes, profile_.gradients + other_gradients_);
-  const std::int64_t saved =
-      std::min(choice.bytes - gradients, choice.mode->saved_per_row * choice.micro_rows);
+  const ModeProfile& mode = *choice.mode;
+  const bool earlier_ones = choice.pieces() > 1 || setting_.draws_per_step > 1;
+  const std::int64_t at_peak =
+      other_gradients_ + (earlier_ones ? mode.gradients_pieces : mode.gradients_whole);
+  // What a forward saves is there when it ends, whatever the peak's moment is.
+  const std::int64_t saved = std::min(choice.bytes, mode.saved_per_row * choice.micro_rows);
+  const std::int64_t gradients = std::min(choice.bytes - saved, at_peak);
   return {.gradients = gradients,
           .saved = saved,
           .transient = choice.bytes - gradients - saved,

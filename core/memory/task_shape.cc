@@ -10,6 +10,7 @@
 #include <string_view>
 #include <utility>
 
+#include <medley/memory/batch_bytes.h>
 #include <medley/memory/cpu_allocator.h>
 #include <medley/memory/step_bytes.h>
 #include <medley/task/pass_context.h>
@@ -95,16 +96,6 @@ ModelOutputs Stand::Forward(const ModelInputs& inputs, const WantedOutputs& want
     if (output != "targets") outputs_ += static_cast<std::int64_t>(outputs.at(std::string(output)).nbytes());
   }
   return outputs;
-}
-
-std::int64_t Bytes(const at::Tensor& tensor) { return static_cast<std::int64_t>(tensor.nbytes()); }
-
-std::int64_t BytesOf(const Batch& rows) {
-  std::int64_t bytes = 0;
-  for (const auto& [name, column] : rows.columns()) bytes += Bytes(column);
-  for (const auto& [name, items] : rows.items()) bytes += Bytes(items);
-  for (const auto& [name, column] : rows.ragged()) bytes += Bytes(column.values) + Bytes(column.item_row);
-  return bytes;
 }
 
 void Backward(const Sums& sums) {

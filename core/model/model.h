@@ -70,6 +70,8 @@ struct ForwardShape {
   bool decodes_image = false;
   bool with_graph = true;
   bool on_gpu = false;  // other kernels, which keep other things
+  // Positions of text whose keys and values, with those of the images, are kept for tokens to come; 0: none.
+  std::int64_t cached = 0;
 };
 
 // A stretch of a forward and the bytes that it costs, inputs and parameters not counted. The parts of a

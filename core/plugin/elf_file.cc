@@ -211,6 +211,21 @@ void ReadNeeded(const File& file, const std::vector<Elf64_Phdr>& headers, const 
 
 }  // namespace
 
+std::string ReadBuildId(const std::filesystem::path& path) {
+  try {
+    File file(path);
+    ElfFile elf;
+    elf.identity = file.Identify();
+    std::optional<std::string> note;
+    for (const Elf64_Phdr& segment : ReadProgramHeaders(file)) {
+      if (segment.p_type == PT_NOTE) ReadNotes(file, segment, note, elf);
+    }
+    return elf.build_id;
+  } catch (const Rejection&) {
+    return "";
+  }
+}
+
 ElfFile ReadElfFile(const std::filesystem::path& path) {
   File file(path);
   ElfFile elf;

@@ -20,4 +20,7 @@ struct ElfFile {
 // because a mapped file that shrinks is a SIGBUS. Throws Rejection.
 ElfFile ReadElfFile(const std::filesystem::path& path);
 
+// The build id of a shared object that need not be a plugin: hex, "" where there is none to be read.
+std::string ReadBuildId(const std::filesystem::path& path);
+
 }  // namespace medley

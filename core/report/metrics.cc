@@ -28,18 +28,31 @@ std::int64_t WholeLines(const fs::path& path, std::int64_t most) {
   return std::min(kept, most);
 }
 
+ordered_json OrNull(const std::optional<double>& value) {
+  return value ? ordered_json(*value) : ordered_json();
+}
+
 // JSON has no NaN and no infinity; nlohmann writes both as null.
 ordered_json TermsJson(const LoggedLosses& losses) {
   ordered_json json = ordered_json::object();
   for (const auto& [task, terms] : losses) {
     for (const auto& [name, term] : terms) {
-      json[task][name] = {{"mean", term.mean()},
+      json[task][name] = {{"mean", OrNull(term.mean())},
                           {"sum", term.sum},
                           {"count", term.count},
-                          {"weighted", term.weight * term.mean()}};
+                          {"weighted", OrNull(term.weighted())}};
     }
   }
   return json;
+}
+
+// What the step made less: of the terms that had items.
+double StepLoss(const LoggedLosses& losses) {
+  double loss = 0;
+  for (const auto& [task, terms] : losses) {
+    for (const auto& [name, term] : terms) loss += term.weighted().value_or(0);
+  }
+  return loss;
 }
 
 ordered_json MetricsLine(const StepRecord& record) {
@@ -47,9 +60,7 @@ ordered_json MetricsLine(const StepRecord& record) {
   for (const Draw& draw : record.draws) {
     line["draws"].push_back({{"task", draw.task}, {"begin", draw.begin}, {"rows", draw.rows}});
   }
-  double loss = 0;
-  for (const auto& [task, terms] : record.losses) loss += TotalLoss(terms);
-  line["loss"] = loss;
+  line["loss"] = StepLoss(record.losses);
   line["terms"] = TermsJson(record.losses);
   line["grad_norm"] = record.gradient_norm;
   line["lr"] = record.learning_rate;
@@ -101,6 +112,17 @@ struct PastStep {
   std::map<std::string, double> losses;
 };
 
+// See TotalLoss.
+std::optional<double> PastTotal(const nlohmann::json& terms) {
+  double total = 0;
+  for (const auto& term : terms) {
+    const nlohmann::json& weighted = term.at("weighted");
+    if (weighted.is_null()) return std::nullopt;
+    total += weighted.get<double>();
+  }
+  return total;
+}
+
 std::vector<PastStep> ReadPast(const fs::path& metrics) {
   std::vector<PastStep> past;
   std::ifstream file(metrics);
@@ -110,7 +132,7 @@ std::vector<PastStep> ReadPast(const fs::path& metrics) {
       throw Error(metrics.string() + " has a line that is no step");
     past.push_back({json.at("step").get<std::int64_t>(), {}});
     for (const auto& [task, terms] : json.at("terms").items()) {
-      for (const auto& term : terms) past.back().losses[task] += term.at("weighted").get<double>();
+      if (const auto total = PastTotal(terms)) past.back().losses[task] = *total;
     }
   }
   return past;
@@ -118,9 +140,13 @@ std::vector<PastStep> ReadPast(const fs::path& metrics) {
 
 }  // namespace
 
-double TotalLoss(const std::map<std::string, LoggedTerm>& terms) {
+std::optional<double> TotalLoss(const std::map<std::string, LoggedTerm>& terms) {
   double total = 0;
-  for (const auto& [name, term] : terms) total += term.weight * term.mean();
+  for (const auto& [name, term] : terms) {
+    const std::optional<double> weighted = term.weighted();
+    if (!weighted) return std::nullopt;
+    total += *weighted;
+  }
   return total;
 }
 
@@ -156,7 +182,9 @@ void Metrics::Record(const StepRecord& record) {
   metrics_->Append(MetricsLine(record).dump() + "\n");
   timing_->Append(TimingLine(record).dump() + "\n");
   std::map<std::string, double> losses;
-  for (const auto& [task, terms] : record.losses) losses[task] = TotalLoss(terms);
+  for (const auto& [task, terms] : record.losses) {
+    if (const auto total = TotalLoss(terms)) losses[task] = *total;
+  }
   losses_->Append(CsvRow(record.step, tasks_, losses));
 }
 

@@ -5,6 +5,7 @@
 #include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -17,12 +18,19 @@ struct LoggedTerm {
   double sum = 0;
   std::int64_t count = 0;
   double weight = 1;
-  double mean() const { return count > 0 ? sum / static_cast<double>(count) : 0.0; }
+  // Nothing where no row of the draws had an item of this term.
+  std::optional<double> mean() const {
+    return count > 0 ? std::optional(sum / static_cast<double>(count)) : std::nullopt;
+  }
+  std::optional<double> weighted() const {
+    return weight == 0 ? 0.0 : count > 0 ? std::optional(weight * *mean()) : std::nullopt;
+  }
 };
 using LoggedLosses = std::map<std::string, std::map<std::string, LoggedTerm>>;  // task, term
 
-// The weighted loss of one task.
-double TotalLoss(const std::map<std::string, LoggedTerm>& terms);
+// The weighted loss of one task. Nothing where a term had no item: a total without it does not compare with
+// those of other steps.
+std::optional<double> TotalLoss(const std::map<std::string, LoggedTerm>& terms);
 
 // All that is known of one step. What is above the line is the same in every run of the same seed.
 struct StepRecord {
@@ -52,7 +60,7 @@ inline constexpr const char* kTimingLog = "timing.jsonl";  // for people alone: 
 using LogOffsets = std::map<std::string, std::int64_t>;
 
 // metrics.jsonl (deterministic, every step once), timing.jsonl (everything else), losses.csv (a column a
-// task; made again from metrics.jsonl at every start).
+// task; made again from metrics.jsonl at every start). What has no value in a step is null, or an empty cell.
 class Metrics {
  public:
   // Cuts the logs back to `offsets`; those that it does not name start empty.

@@ -4,6 +4,8 @@
 #include <array>
 #include <cmath>
 #include <cstdio>
+#include <iterator>
+#include <optional>
 
 #include <medley/report/table.h>
 
@@ -12,7 +14,7 @@ namespace {
 
 constexpr double kForget = 0.95;  // how much of the past is kept a step
 constexpr double kLossForget = 0.9;
-constexpr std::size_t kLongestName = 24, kShortestName = 3;
+constexpr std::size_t kLongestName = 24, kShortestName = 3, kReadableName = 8;
 
 // "zoom_gold" is "zgold": the last word is what tells tasks apart.
 std::string ShortName(const std::string& task) {
@@ -48,18 +50,41 @@ void Progress::Add(const StepRecord& record) {
   step_seconds_ = kForget * step_seconds_ + record.seconds;
   step_rows_ = kForget * step_rows_ + static_cast<double>(record.rows());
   weight_ = kForget * weight_ + 1;
-  for (const auto& [task, terms] : record.losses) {
-    const double loss = TotalLoss(terms);
-    last_losses_[task] = loss;
-    const auto [smooth, is_new] = losses_.try_emplace(task, loss);
-    if (!is_new) smooth->second = kLossForget * smooth->second + (1 - kLossForget) * loss;
-  }
+  AddLosses(record);
   if (record.evaluation.is_object()) {
     scores_.clear();
     for (const auto& [task, score] : record.evaluation.items()) scores_[task] = ScoreIn(score);
   }
   memory_now_ = record.memory_now;
   memory_peak_ = std::max(memory_peak_, record.memory_peak);
+}
+
+void Progress::AddLosses(const StepRecord& record) {
+  for (const auto& [task, terms] : record.losses) {
+    for (const auto& [name, term] : terms) {
+      const std::optional<double> loss = term.weighted();
+      if (!loss) continue;
+      const auto [smooth, is_new] = losses_[task].try_emplace(name, *loss);
+      if (!is_new) smooth->second = kLossForget * smooth->second + (1 - kLossForget) * *loss;
+    }
+  }
+  // Where a step draws all tasks, another one is the last of it each time.
+  std::vector<std::string> drawn;
+  for (const auto& [task, terms] : record.losses) {
+    if (losses_.count(task) > 0) drawn.push_back(task);
+  }
+  if (drawn.empty()) return;
+  std::rotate(drawn.begin(), drawn.begin() + record.step % std::ssize(drawn), drawn.end());
+  for (const std::string& task : drawn) {
+    std::erase(drawn_, task);
+    drawn_.insert(drawn_.begin(), task);
+  }
+}
+
+double Progress::LossOf(const std::string& task) const {
+  double loss = 0;
+  for (const auto& [term, smooth] : losses_.at(task)) loss += smooth;
+  return loss;
 }
 
 double Progress::RowsPerSecond() const { return step_seconds_ > 0 ? step_rows_ / step_seconds_ : 0; }
@@ -74,35 +99,51 @@ double Progress::SecondsLeft() const {
 
 std::string Progress::LongLosses() const {
   std::string line = "step " + std::to_string(step_) + "/" + std::to_string(total_) + ":";
-  for (const auto& [task, loss] : losses_) {
-    line += "  " + task + " " + FormatNumber(loss);
+  for (const auto& [task, terms] : losses_) {
+    line += "  " + task + " " + FormatNumber(LossOf(task));
     if (const auto score = scores_.find(task); score != scores_.end())
       line += " (" + FormatNumber(score->second) + ")";
   }
   return line;
 }
 
-std::string Progress::ShortLosses(std::size_t longest_name, bool with_scores) const {
+std::string Progress::ShortTask(const std::string& task, std::size_t longest_name) const {
+  std::string text = " " + ShortName(task).substr(0, longest_name) + " " + ShortNumber(LossOf(task));
+  if (const auto score = scores_.find(task); score != scores_.end()) text += "/" + ShortNumber(score->second);
+  return text;
+}
+
+std::string Progress::ShortLosses(std::size_t longest_name) const {
   std::string line = std::to_string(step_) + "/" + std::to_string(total_);
-  for (const auto& [task, loss] : losses_) {
-    line += " " + ShortName(task).substr(0, longest_name) + " " + ShortNumber(loss);
-    if (const auto score = scores_.find(task); with_scores && score != scores_.end())
-      line += "/" + ShortNumber(score->second);
-  }
+  for (const auto& [task, terms] : losses_) line += ShortTask(task, longest_name);
   return line;
 }
 
-std::string Progress::Line(std::size_t columns) const {
-  std::string line = LongLosses();
-  for (const bool with_scores : {true, false}) {
-    for (std::size_t name = kLongestName; line.size() >= columns && name >= kShortestName; --name)
-      line = ShortLosses(name, with_scores);
+// One task at least.
+std::string Progress::LastDrawn(std::size_t columns) const {
+  std::string line = std::to_string(step_) + "/" + std::to_string(total_);
+  std::string others;
+  for (std::size_t shown = 0; shown < drawn_.size(); ++shown) {
+    const std::size_t left = drawn_.size() - shown - 1;
+    const std::string text = ShortTask(drawn_[shown], kReadableName);
+    const std::string rest = left > 0 ? " +" + std::to_string(left) : "";
+    if (shown > 0 && line.size() + text.size() + rest.size() >= columns) break;
+    line += text;
+    others = rest;
   }
+  return line + others;
+}
+
+std::string Progress::Line(std::size_t columns) const {
+  const std::string time_left = FormatSeconds(SecondsLeft()) + " left";
+  std::string line = LongLosses();
+  for (std::size_t name = kLongestName; line.size() >= columns && name >= kShortestName; --name)
+    line = ShortLosses(name);
+  if (line.size() >= columns) line = LastDrawn(columns - std::min(columns, time_left.size() + 2));
   const char* separator = "; ";
-  for (const std::string& piece :
-       {FormatSeconds(SecondsLeft()) + " left", FormatNumber(RowsPerSecond()) + " rows/s",
-        "memory " + FormatBytes(static_cast<double>(memory_now_)) + " (peak " +
-            FormatBytes(static_cast<double>(memory_peak_)) + ")"}) {
+  for (const std::string& piece : {time_left, FormatNumber(RowsPerSecond()) + " rows/s",
+                                   "memory " + FormatBytes(static_cast<double>(memory_now_)) + " (peak " +
+                                       FormatBytes(static_cast<double>(memory_peak_)) + ")"}) {
     if (columns - std::min(columns, line.size()) <= piece.size() + 2) break;
     line += separator + piece;
     separator = ", ";

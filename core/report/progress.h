@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <map>
 #include <string>
+#include <vector>
 
 #include <medley/report/metrics.h>
 
@@ -21,17 +22,21 @@ class Progress {
   // "step 120/1000:  control 0.1234  zoom_gold 0.045; 3:20 left, 85 rows/s, memory 5.0 MiB (peak 310.2 MiB)".
   // A task that was evaluated has its last score behind its loss: "control 0.1234 (0.0341)". With fewer
   // columns losses and scores and then the names become shorter ("120/1000 control .12/.034 zgold
-  // .045/.026"), the scores go, and of the rest stays what fits.
+  // .045/.026"), and of the rest stays what fits. Where the tasks do not all fit, those that were drawn last
+  // are shown, newest first, and how many others there are: "120/1000 zgold .045/.026 control .12/.034 +20".
   std::string Line(std::size_t columns = SIZE_MAX) const;
 
-  const std::map<std::string, double>& last_losses() const { return last_losses_; }
   std::int64_t memory_peak() const { return memory_peak_; }
 
  private:
   double RowsPerSecond() const;
   double SecondsLeft() const;
+  void AddLosses(const StepRecord& record);
+  double LossOf(const std::string& task) const;
   std::string LongLosses() const;
-  std::string ShortLosses(std::size_t longest_name, bool with_scores) const;
+  std::string ShortLosses(std::size_t longest_name) const;
+  std::string LastDrawn(std::size_t columns) const;
+  std::string ShortTask(const std::string& task, std::size_t longest_name) const;
 
   std::int64_t step_;
   std::int64_t total_;
@@ -39,9 +44,10 @@ class Progress {
   std::chrono::steady_clock::time_point started_ = std::chrono::steady_clock::now();
   // Recent steps weigh more: the mixture, and so the speed, may change.
   double step_seconds_ = 0, step_rows_ = 0, weight_ = 0;
-  std::map<std::string, double> losses_;       // smoothed, for the line
-  std::map<std::string, double> last_losses_;  // as they were
-  std::map<std::string, double> scores_;       // of the last evaluation
+  // By task and term, weighted and smoothed: a step whose rows have no item of a term does not move it.
+  std::map<std::string, std::map<std::string, double>> losses_;
+  std::vector<std::string> drawn_;        // the tasks of losses_, the one that was drawn last first
+  std::map<std::string, double> scores_;  // of the last evaluation
   std::int64_t memory_now_ = 0, memory_peak_ = 0;
 };
 

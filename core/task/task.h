@@ -8,6 +8,7 @@
 #include <vector>
 
 #include <medley/base/error.h>
+#include <medley/task/answer.h>
 #include <medley/task/batch.h>
 #include <medley/task/pass_context.h>
 #include <medley/task/spec.h>
@@ -40,10 +41,12 @@ struct Outcomes {
   std::map<std::string, std::vector<double>> trivial{};  // the same figure for answers that need no learning
   // Further figures to show beside the score, [rows] each; NaN: the row does not count in this one.
   std::map<std::string, std::vector<double>> figures{};
-  // For the picture sheet, bytes [n, 3, size, size] of the first rows; undefined where there is none.
+  // For the sheet, of the first rows: pictures as bytes [n, 3, height, width], undefined where there is none
+  // (a task that only looks has its input alone), and [n] lists of what was asked in words.
   at::Tensor input{};
   at::Tensor target{};
   at::Tensor output{};
+  std::vector<std::vector<Answer>> answers{};
 };
 
 // Something to learn: an endless stream of rows, the passes that a step over them makes, a score.

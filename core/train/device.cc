@@ -81,6 +81,19 @@ nlohmann::json SaveGenerators(at::Device device) {
   return state;
 }
 
+KeepGenerators::KeepGenerators(at::Device device)
+    : device_(device), cpu_(at::globalContext().defaultGenerator(at::kCPU).get_state()) {
+  if (!device.is_cpu()) accelerator_ = at::globalContext().defaultGenerator(device).get_state();
+}
+
+KeepGenerators::~KeepGenerators() {
+  at::Generator cpu = at::globalContext().defaultGenerator(at::kCPU);
+  cpu.set_state(cpu_);
+  if (!accelerator_.defined()) return;
+  at::Generator accelerator = at::globalContext().defaultGenerator(device_);
+  accelerator.set_state(accelerator_);
+}
+
 void LoadGenerators(const nlohmann::json& state, at::Device device) {
   LoadGenerator(state.at("cpu"), at::kCPU);
   // A run that moves from the CPU to a GPU starts that GPU's generator anew.

@@ -22,17 +22,18 @@ void SeedGenerators(std::uint64_t seed, at::Device device);
 nlohmann::json SaveGenerators(at::Device device);
 void LoadGenerators(const nlohmann::json& state, at::Device device);
 
-// Puts the generators back where they were, whatever is done in between.
+// Puts the generators back where they were, whatever is done in between: without allocating, so also where
+// that ran out of memory.
 class KeepGenerators {
  public:
-  explicit KeepGenerators(at::Device device) : device_(device), state_(SaveGenerators(device)) {}
-  ~KeepGenerators() { LoadGenerators(state_, device_); }
+  explicit KeepGenerators(at::Device device);
+  ~KeepGenerators();
   KeepGenerators(const KeepGenerators&) = delete;
   KeepGenerators& operator=(const KeepGenerators&) = delete;
 
  private:
   at::Device device_;
-  nlohmann::json state_;
+  at::Tensor cpu_, accelerator_;  // the latter undefined on the CPU
 };
 
 }  // namespace medley

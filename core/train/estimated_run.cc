@@ -11,6 +11,8 @@
 #include <medley/memory/cpu_allocator.h>
 #include <medley/memory/profile.h>
 #include <medley/model/model_factory.h>
+#include <medley/train/estimated_evaluation.h>
+#include <medley/train/evaluator.h>
 #include <medley/train/plan_request.h>
 #include <medley/train/probe_rows.h>
 #include <medley/train/profile_key.h>
@@ -22,6 +24,7 @@ constexpr std::int64_t kShapeRows = 2;  // enough to see bytes a row
 
 std::unique_ptr<Run> Open(RunInputs inputs) {
   inputs.checked.run.device = "cpu";
+  inputs.checked.run.threads = 1;  // there is little to compute
   std::unique_ptr<Run> run = BuildRun(std::move(inputs), Purpose::kSample);
   run->model = MakeModel(run->config.model, *run->tokenizer, 0, at::kMeta);
   return run;
@@ -48,41 +51,61 @@ void EstimatedRun::Load() {
   const std::int64_t before = ReadCpuMemory().now;
   for (const std::string& name : run_->ActiveTasks()) run_->task(name);
   kept_ = ReadCpuMemory().now - before;
-  for (const std::string& name : run_->ActiveTasks()) shapes_[name] = ShapeOf(run_->task(name));
+  for (const std::string& name : run_->ActiveTasks()) Measure(run_->task(name));
 }
 
-TaskShape EstimatedRun::ShapeOf(LoadedTask& task) const {
-  const ProbeRows probe(task, TaskSeed(static_cast<std::uint64_t>(run_->config.seed), task.info().name));
+void EstimatedRun::Measure(LoadedTask& task) {
+  const std::string& name = task.info().name;
+  const ProbeRows probe(task, TaskSeed(static_cast<std::uint64_t>(run_->config.seed), name));
   const std::int64_t size = ReadImageGeometry(run_->config.model).size;
   const std::vector<std::int64_t> same(kShapeRows, 0);  // rows of one kind: it may be all of a micro-batch
-  TaskShape shape = medley::ShapeOf(task, probe.Make(0, 1).Take(same), size, model());
+  TaskShape shape = ShapeOf(task, probe.Make(0, 1).Take(same), size, model());
   for (std::int64_t kind = 1; kind < probe.kinds(); ++kind)
-    shape = Widest(std::move(shape), medley::ShapeOf(task, probe.Make(kind, 1).Take(same), size, model()));
+    shape = Widest(std::move(shape), ShapeOf(task, probe.Make(kind, 1).Take(same), size, model()));
   task.DropConstants(at::kCPU);
-  return shape;
+  shapes_[name] = std::move(shape);
+  waiting_rows_[name] = probe.bytes_per_row();
+}
+
+void EstimatedRun::AddEvaluation(std::vector<EstimatedTask>& tasks, bool on_gpu) const {
+  const auto hollow = MakeHollow(model(), ReadImageGeometry(run_->config.model).size, on_gpu);
+  for (EstimatedTask& estimated : tasks) {
+    LoadedTask& task = run_->task(estimated.request.task);
+    const auto seed = EvalSeed(static_cast<std::uint64_t>(run_->config.seed), task.info().name);
+    estimated.evaluation = EvaluationLines(task, *hollow, seed);
+    estimated.evaluation_rows = std::min(kEvalRows, run_->config.eval.rows);
+    task.DropConstants(at::kCPU);
+  }
 }
 
 std::vector<EstimatedTask> EstimatedRun::Tasks(bool on_gpu) const {
   std::vector<EstimatedTask> tasks;
   for (const std::string& name : run_->ActiveTasks()) {
     const ExecutionPlan& plan = run_->plans.at(name);
-    tasks.push_back({.name = name,
-                     .variant = run_->task(name).variant().name,
+    TaskRequest request = RequestOf(*run_, name);
+    const std::int64_t rows = request.rows;
+    auto ways = AllWays(request, VariantOf(*run_, name));
+    tasks.push_back({.request = std::move(request),
                      .shape = shapes_.at(name),
                      .setting = {.mode = plan.mode,
-                                 .rows = ConfigOf(*run_, name).rows,
+                                 .rows = rows,
                                  .micro_rows = plan.micro_rows,
                                  .recompute_every = plan.recompute_every,
-                                 .on_gpu = on_gpu}});
+                                 .on_gpu = on_gpu},
+                     .ways = std::move(ways),
+                     .waiting_row = waiting_rows_.at(name)});
   }
   return tasks;
 }
 
-Estimate EstimatedRun::Of(std::vector<EstimatedTask> tasks) const {
-  const bool on_gpu = !tasks.empty() && tasks.front().setting.on_gpu;
+Estimate EstimatedRun::Of(std::vector<EstimatedTask> tasks, bool on_gpu) const {
   const StepBytes floor{
       .weights = WeightBytes(model()), .optimizer = optimizer_, .constants = on_gpu ? 0 : kept_};
-  return Estimate(model(), floor, std::move(tasks));
+  const DataConfig& data = run_->config.data;
+  return Estimate(model(), floor, std::move(tasks),
+                  {.on_gpu = on_gpu,
+                   .draws_per_step = run_->config.draws_per_step,
+                   .draws_ahead = data.threads > 0 ? data.ahead : 0});
 }
 
 void EstimatedRun::UseProfile(const std::filesystem::path& file, std::vector<EstimatedTask>& tasks) const {
@@ -94,21 +117,12 @@ void EstimatedRun::UseProfile(const std::filesystem::path& file, std::vector<Est
                      ". Leave --profile out, or measure this run: medley plan");
   }
   for (EstimatedTask& task : tasks) {
-    const auto known = profile.tasks.find(task.name);
-    if (known == profile.tasks.end() || known->second.key != TaskProfileKey(*run_, task.name)) continue;
-    const ModeProfile* mode =
-        known->second.Find(task.setting.mode, static_cast<int>(task.setting.recompute_every));
-    if (mode == nullptr || !mode->measured()) continue;
-    task.measured = PeakLines(mode->whole);
-    task.measured_pieces = PeakLines(mode->pieces);
+    const std::string& name = task.request.task;
+    const auto known = profile.tasks.find(name);
+    if (known == profile.tasks.end() || known->second.key != TaskProfileKey(*run_, name)) continue;
+    task.measured = known->second;
+    task.measured_without_rows = profile.key.value("device", "cpu") == "cpu";
   }
-}
-
-std::int64_t EstimatedRun::WaitingBytes(const std::vector<EstimatedTask>& tasks) const {
-  std::int64_t largest = 0;
-  for (const EstimatedTask& task : tasks)
-    largest = std::max(largest, task.setting.rows * task.shape.row_bytes);
-  return run_->config.data.threads > 0 ? run_->config.data.ahead * largest : 0;
 }
 
 }  // namespace medley

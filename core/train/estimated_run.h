@@ -2,7 +2,9 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <map>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include <medley/memory/estimate.h>
@@ -25,19 +27,20 @@ class EstimatedRun {
 
   // Every task with a weight, as configured; by rows of the largest lengths, which are sampled once.
   std::vector<EstimatedTask> Tasks(bool on_gpu) const;
-  Estimate Of(std::vector<EstimatedTask> tasks) const;
-  // Takes the bytes of a profile for the tasks that it has in their mode. InputError where it was measured
-  // for another model; where it was measured does not matter.
+  // What their evaluation takes.
+  void AddEvaluation(std::vector<EstimatedTask>& tasks, bool on_gpu) const;
+  Estimate Of(std::vector<EstimatedTask> tasks, bool on_gpu) const;
+  // Takes the bytes of a profile for the tasks and modes that it has. InputError where it was measured for
+  // another model; where it was measured does not matter.
   void UseProfile(const std::filesystem::path& file, std::vector<EstimatedTask>& tasks) const;
-  // Rows that data threads sample ahead lie on the CPU; at most so many bytes.
-  std::int64_t WaitingBytes(const std::vector<EstimatedTask>& tasks) const;
 
  private:
   void Load();
-  TaskShape ShapeOf(LoadedTask& task) const;
+  void Measure(LoadedTask& task);
 
   std::unique_ptr<Run> run_;
   std::map<std::string, TaskShape> shapes_;
+  std::map<std::string, std::int64_t> waiting_rows_;  // bytes of one
   std::int64_t parameters_ = 0, trained_ = 0, optimizer_ = 0;
   std::int64_t kept_ = 0;  // bytes that the tasks keep on the CPU from their first draw on
 };

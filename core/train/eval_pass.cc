@@ -63,28 +63,22 @@ Generated EvalPiece::Generate(const ModelInputs& prompt, const GenerateOptions& 
   return model_.Generate(prompt, options, encodings_);
 }
 
-std::vector<RowRange> EvalPieces(const RowRange& rows) {
+std::vector<RowRange> EvalPieces(const RowRange& rows, std::int64_t rows_at_once) {
   std::vector<RowRange> pieces;
-  for (std::int64_t done = 0; done < rows.count; done += kEvalRows) {
-    pieces.push_back({rows.seed, rows.begin + done, std::min(kEvalRows, rows.count - done)});
+  for (std::int64_t done = 0; done < rows.count; done += rows_at_once) {
+    pieces.push_back({rows.seed, rows.begin + done, std::min(rows_at_once, rows.count - done)});
   }
   return pieces;
 }
 
-PiecewiseEval::PiecewiseEval(LoadedTask& task, const Model& model, at::Device device, const RowRange& rows,
-                             OnRows on_rows)
-    : task_(task),
-      model_(model),
-      device_(device),
-      rows_(rows),
-      on_rows_(std::move(on_rows)),
-      next_(rows.begin) {}
+PiecewiseEval::PiecewiseEval(const Setting& setting, const RowRange& rows, OnRows on_rows)
+    : setting_(setting), rows_(rows), on_rows_(std::move(on_rows)), next_(rows.begin) {}
 
 void PiecewiseEval::ForEachPiece(const RowRange& rows, const std::function<void(EvalPass&)>& fn) {
-  for (const RowRange& piece : EvalPieces(rows)) {
-    const Batch batch = task_.Sample(piece);
+  for (const RowRange& piece : EvalPieces(rows, setting_.rows_at_once)) {
+    const Batch batch = setting_.task.Sample(piece);
     {
-      EvalPiece pass(task_, model_, device_, batch);
+      EvalPiece pass(setting_.task, setting_.model, setting_.device, batch);
       fn(pass);
     }
     Tell(batch);
@@ -93,7 +87,8 @@ void PiecewiseEval::ForEachPiece(const RowRange& rows, const std::function<void(
 
 void PiecewiseEval::Finish() {
   const std::int64_t end = rows_.begin + rows_.count;
-  for (const RowRange& piece : EvalPieces({rows_.seed, next_, end - next_})) Tell(task_.Sample(piece));
+  const RowRange rest{rows_.seed, next_, end - next_};
+  for (const RowRange& piece : EvalPieces(rest, setting_.rows_at_once)) Tell(setting_.task.Sample(piece));
 }
 
 void PiecewiseEval::Tell(const Batch& batch) {

@@ -47,14 +47,19 @@ class EvalPiece : public EvalPass {
   std::map<std::string, at::Tensor, std::less<>> carries_;
 };
 
-// Samples in pieces of at most 32 rows: an evaluation then fits wherever training does.
+// Hands a task its rows in pieces.
 class PiecewiseEval : public EvalContext {
  public:
   using OnRows = std::function<void(const Batch&)>;  // on the CPU
+  struct Setting {
+    LoadedTask& task;
+    const Model& model;
+    at::Device device;
+    std::int64_t rows_at_once;  // of a piece, at most
+  };
   // `on_rows` is told every row once, in order: behind the task's own look at a piece, as long as the task
   // goes through the rows from the first to the last, or else in Finish. Keeps references.
-  PiecewiseEval(LoadedTask& task, const Model& model, at::Device device, const RowRange& rows,
-                OnRows on_rows);
+  PiecewiseEval(const Setting& setting, const RowRange& rows, OnRows on_rows);
 
   void ForEachPiece(const RowRange& rows, const std::function<void(EvalPass&)>& fn) override;
   // The rows that the task has not looked at.
@@ -63,16 +68,13 @@ class PiecewiseEval : public EvalContext {
  private:
   void Tell(const Batch& batch);
 
-  LoadedTask& task_;
-  const Model& model_;
-  at::Device device_;
+  Setting setting_;
   RowRange rows_;
   OnRows on_rows_;
   std::int64_t next_;  // row to tell
 };
 
-inline constexpr std::int64_t kEvalRows = 32;
 // The pieces of a range, in order.
-std::vector<RowRange> EvalPieces(const RowRange& rows);
+std::vector<RowRange> EvalPieces(const RowRange& rows, std::int64_t rows_at_once);
 
 }  // namespace medley

@@ -1,10 +1,14 @@
 #include <medley/train/evaluator.h>
 
 #include <ATen/core/grad_mode.h>
+#include <c10/util/Exception.h>
 
 #include <algorithm>
 #include <cmath>
+#include <string>
 
+#include <medley/base/bytes.h>
+#include <medley/base/error.h>
 #include <medley/report/statistics.h>
 #include <medley/train/device.h>
 #include <medley/train/eval_pass.h>
@@ -73,14 +77,14 @@ class RowsDigest {
   std::map<std::string, Digester> columns_;
 };
 
-std::vector<std::vector<Picture>> Examples(const Outcomes& outcomes) {
-  std::vector<std::vector<Picture>> rows;
-  if (!outcomes.output.defined()) return rows;  // not a task that draws
+std::vector<Example> Examples(const Outcomes& outcomes) {
+  std::vector<Example> rows(std::min(outcomes.answers.size(), static_cast<std::size_t>(kExamples)));
+  for (std::size_t i = 0; i < rows.size(); ++i) rows[i].answers = outcomes.answers[i];
   for (const at::Tensor* column : {&outcomes.input, &outcomes.target, &outcomes.output}) {
     if (!column->defined()) continue;
     const std::vector<Picture> pictures = PicturesOf(*column, kExamples);
     rows.resize(std::max(rows.size(), pictures.size()));
-    for (std::size_t i = 0; i < pictures.size(); ++i) rows[i].push_back(pictures[i]);
+    for (std::size_t i = 0; i < pictures.size(); ++i) rows[i].pictures.push_back(pictures[i]);
   }
   return rows;
 }
@@ -94,33 +98,63 @@ std::map<std::string, Figure> Figures(const Outcomes& outcomes) {
   return figures;
 }
 
-}  // namespace
-
-TaskScore ScoreTask(LoadedTask& task, const ExecutionPlan& plan, const EvalSetting& setting) {
+TaskScore ScoreInPieces(LoadedTask& task, const ExecutionPlan& plan, const EvalSetting& setting) {
   const at::NoGradGuard no_grad;
   const KeepGenerators keep(setting.device);
   const RowRange rows{EvalSeed(setting.seed, task.info().name), 0, setting.rows};
   HeldOutLoss loss(task, setting);
   RowsDigest digest;
-  PiecewiseEval context(task, setting.model, setting.device, rows, [&](const Batch& batch) {
-    loss.Add(batch);
-    digest.Add(batch);
-  });
+  PiecewiseEval context({task, setting.model, setting.device, setting.rows_at_once}, rows,
+                        [&](const Batch& batch) {
+                          loss.Add(batch);
+                          digest.Add(batch);
+                        });
   const Outcomes outcomes = task.Evaluate(context, rows);
   context.Finish();
   TaskScore score;
   score.metric = task.info().score.name;
   score.higher_is_better = task.info().score.higher_is_better;
-  score.score = MeanInterval(outcomes.score);
   score.chance = task.info().score.chance;
+  score.score = MeanInterval(outcomes.score, QuantityOfScore(score.higher_is_better, score.chance));
   for (const auto& [name, values] : outcomes.trivial) score.trivial[name] = MeanOf(values);
   score.figures = Figures(outcomes);
   score.rows = setting.rows;
+  score.rows_at_once = setting.rows_at_once;
   score.loss = loss.Value(plan);
   score.examples = Examples(outcomes);
   score.row_scores = outcomes.score;
   score.rows_digest = digest.Value();
   return score;
+}
+
+[[noreturn]] void RefuseOneRow(const LoadedTask& task, const std::string& why, at::Device device) {
+  throw Error(
+      "not one row of task '" + task.info().name + "' fits in its evaluation: " + why + ". When it begins, " +
+          FormatBytes(ReadMemory(device).now) +
+          " are in use. Raise the budget, or train with eval.every 0 and score the run where there is "
+          "more memory (medley eval)",
+      ExitCode::kDoesNotFit);
+}
+
+}  // namespace
+
+// From the first row again, not from the piece that failed: a task adds to lists of its own as it goes, and
+// may have half of that piece in them.
+TaskScore ScoreTask(LoadedTask& task, const ExecutionPlan& plan, const EvalSetting& setting) {
+  EvalSetting smaller = setting;
+  for (;;) {
+    std::string why;
+    try {
+      return ScoreInPieces(task, plan, smaller);
+    } catch (const c10::OutOfMemoryError& error) {
+      why = error.what_without_backtrace();
+    }
+    Synchronize(setting.device);
+    ReleaseCachedMemory(setting.device);
+    const std::int64_t rows_at_once = std::min(smaller.rows_at_once, setting.rows);
+    if (rows_at_once <= 1) RefuseOneRow(task, why, setting.device);
+    smaller.rows_at_once = (rows_at_once + 1) / 2;
+  }
 }
 
 }  // namespace medley

@@ -3,20 +3,14 @@
 #include <algorithm>
 #include <utility>
 
+#include <medley/memory/batch_bytes.h>
 #include <medley/memory/cpu_allocator.h>
+#include <medley/memory/parameter_bytes.h>
 
 namespace medley {
 namespace {
 
 using nlohmann::ordered_json;
-
-std::int64_t BytesOf(const std::vector<Parameter>& tensors, at::Device device) {
-  std::int64_t bytes = 0;
-  for (const Parameter& parameter : tensors) {
-    if (parameter.tensor.device() == device) bytes += static_cast<std::int64_t>(parameter.tensor.nbytes());
-  }
-  return bytes;
-}
 
 std::int64_t GradientBytes(const Model& model) {
   std::int64_t bytes = 0;
@@ -25,14 +19,6 @@ std::int64_t GradientBytes(const Model& model) {
     if (gradient.defined()) bytes += static_cast<std::int64_t>(gradient.nbytes());
   }
   return bytes;
-}
-
-std::int64_t BytesOf(const Batch& batch) {
-  std::size_t bytes = 0;
-  for (const auto& [name, column] : batch.columns()) bytes += column.nbytes();
-  for (const auto& [name, column] : batch.ragged())
-    bytes += column.values.nbytes() + column.item_row.nbytes();
-  return static_cast<std::int64_t>(bytes);
 }
 
 Guard::Setting SettingOf(const Run& run, std::int64_t weights) {
@@ -56,11 +42,12 @@ ordered_json FindingsJson(const std::vector<GuardFinding>& findings) {
 MemoryWatch::MemoryWatch(Run& run)
     : run_(run),
       limited_(run.device.is_cpu() && run.budget.bytes > 0),
-      copies_(*run.model),
-      meter_(run.device, [this] { return KnownBytes(); }),
+      copies_(WatchWeights(*run.model, run.device)),
+      gradients_(run.model->parameters(), run.device),
+      meter_(
+          run.device, [this] { return GradientBytes(*run_.model) + ConstantBytes(); }, &gradients_),
       guard_(SettingOf(run, copies_.bytes())),
-      optimizer_(BytesOf(run.optimizer->State(), run.device)),
-      first_floor_(ReadMemory(run.device).now) {
+      optimizer_(ParameterBytes(run.optimizer->State(), run.device)) {
   if (limited_) EnforceBudget(run.budget, run.device);
   run_.executor->SetDrawObserver([this](const std::string& task) { BeginDraw(task); },
                                  [this](const std::string& task) { EndDraw(task); });
@@ -79,14 +66,7 @@ std::int64_t MemoryWatch::ConstantBytes() const {
   return bytes;
 }
 
-std::int64_t MemoryWatch::KnownBytes() {
-  const std::int64_t gradients = GradientBytes(*run_.model);
-  gradients_ = std::max(gradients_, gradients);
-  return gradients + ConstantBytes();
-}
-
 void MemoryWatch::BeginStep() {
-  gradients_ = 0;
   running_.clear();
   meter_.BeginStep();
 }
@@ -102,6 +82,10 @@ void MemoryWatch::EndDraw(const std::string& task) {
 }
 
 void MemoryWatch::SeeRows(const std::vector<StepExecutor::Piece>& pieces) {
+  bool first_draw = false;
+  for (const StepExecutor::Piece& piece : pieces)
+    first_draw = tasks_.insert(piece.task->info().name).second || first_draw;
+  if (first_draw) PhaseChanges();  // sizes that nobody asked for yet
   copied_rows_ = 0;
   if (run_.device.is_cpu()) return;
   for (const StepExecutor::Piece& piece : pieces) {
@@ -113,10 +97,8 @@ void MemoryWatch::SeeRows(const std::vector<StepExecutor::Piece>& pieces) {
 
 void MemoryWatch::EndStep(StepRecord& record) {
   step_ = meter_.EndStep();
-  // The look at the sizes of blocks is for when there is room for a copy.
-  const bool grew = 10 * (step_.after.now - first_floor_) >= 9 * copies_.bytes();
   verdict_ = {};
-  if (run_.budget.bytes > 0) verdict_ = guard_.Judge(record.step, step_, grew ? copies_.Count() : 0);
+  if (run_.budget.bytes > 0) verdict_ = guard_.Judge(record.step, step_, copies_.Count(step_.after.now));
   if (verdict_.clean_up) ReleaseCachedMemory(run_.device);
   MemoryLedger ledger = Ledger();
   record.memory = ToJson(ledger);
@@ -140,8 +122,8 @@ void MemoryWatch::PhaseChanges() {
 }
 
 MemoryLedger MemoryWatch::Ledger() const {
-  MemoryLedger ledger{.weights = BytesOf(run_.model->parameters(), run_.device),
-                      .gradients = gradients_,
+  MemoryLedger ledger{.weights = ParameterBytes(run_.model->parameters(), run_.device),
+                      .gradients = step_.gradients,
                       .optimizer = optimizer_,
                       .inputs = step_.after.data + copied_rows_,
                       .unused = std::max<std::int64_t>(0, step_.after.reserved_peak - step_.after.peak)};

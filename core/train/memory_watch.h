@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -24,17 +25,21 @@ class MemoryWatch {
   MemoryWatch& operator=(const MemoryWatch&) = delete;
 
   void BeginStep();
+  // The step's tasks are loaded, its rows are there.
+  void BeginDraws() { meter_.BeginDraws(); }
   // The executor calls these two.
   void BeginDraw(const std::string& task);
   void EndDraw(const std::string& task);
-  // The rows of the step, before they run: on a GPU those of one forward are copied there.
+  // The rows of the step, before they run: on a GPU those of one forward are copied there. A task's first
+  // ones are a change of phase.
   void SeeRows(const std::vector<StepExecutor::Piece>& pieces);
-  // The step failed, and everything of it was let go. Bytes that are in use all the same: 0, but for a leak.
+  // A draw failed, and everything of the step was let go. Bytes that are in use all the same: 0, but for a
+  // leak.
   std::int64_t LeftBehind() const { return meter_.LeftBehind(); }
   // The gradients are gone. Notes the step's bytes in the record, which has its number and draws, and gives
   // memory back where the guard asks for it.
   void EndStep(StepRecord& record);
-  // What comes next differs from what was: another stage, another phase.
+  // What comes next differs from what was: an evaluation begins or ends, the mixture changes.
   void PhaseChanges();
 
   // Of the last step:
@@ -46,7 +51,6 @@ class MemoryWatch {
   const MemoryLedger& largest() const { return largest_; }
 
  private:
-  std::int64_t KnownBytes();
   std::int64_t ConstantBytes() const;
   MemoryLedger Ledger() const;
   void Note(StepRecord& record) const;
@@ -54,11 +58,12 @@ class MemoryWatch {
   Run& run_;
   bool limited_;  // the CPU's budget is this run's
   WeightCopies copies_;
+  GradientsAtPeak gradients_;
   StepMeter meter_;
   Guard guard_;
-  std::int64_t optimizer_ = 0, gradients_ = 0;  // bytes; gradients: the most in this step
-  std::int64_t copied_rows_ = 0;                // bytes of the largest forward's rows, on a GPU
-  std::int64_t first_floor_ = 0;
+  std::int64_t optimizer_ = 0;    // bytes
+  std::int64_t copied_rows_ = 0;  // bytes of the largest forward's rows, on a GPU
+  std::set<std::string> tasks_;   // that were drawn
   std::string running_;
   StepMemory step_;
   GuardVerdict verdict_;

@@ -52,6 +52,11 @@ std::vector<OomRecovery::Change> OomRecovery::Fitted(const std::vector<Draw>& dr
   return changes;
 }
 
+bool OomRecovery::IsCut(const std::string& task) const {
+  const auto found = cuts_.find(task);
+  return found != cuts_.end() && found->second.micro_rows != found->second.planned;
+}
+
 nlohmann::json OomRecovery::Save() const {
   nlohmann::json state = nlohmann::json::object();
   for (const auto& [task, cut] : cuts_) {

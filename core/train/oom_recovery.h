@@ -31,6 +31,9 @@ class OomRecovery {
   // plan's; each time that this was too early, it waits twice as long before it tries again.
   std::vector<Change> Fitted(const std::vector<Draw>& draws);
 
+  // Does the task take fewer rows at once than its plan says?
+  bool IsCut(const std::string& task) const;
+
   nlohmann::json Save() const;
   // After the plans were made: those of tasks that were cut are cut again.
   void Load(const nlohmann::json& state);

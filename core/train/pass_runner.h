@@ -42,7 +42,7 @@ class MicroBatch {
     // As StepExecutor says of them.
     int recompute_every = 0;
     std::map<std::string, std::int64_t>*forwards = nullptr, *tokens = nullptr;
-    const std::function<void(const std::string&, const std::string&, SavedBytes)>* pass_meter = nullptr;
+    const std::function<void(const std::string&, const std::string&, std::int64_t)>* pass_meter = nullptr;
   };
   MicroBatch(const Setting& setting, const Batch& rows);
   ~MicroBatch();

@@ -16,20 +16,8 @@ std::vector<Mode> ModesOf(const TaskRequest& request, const VariantInfo& variant
 
 }  // namespace
 
-const TaskConfig& ConfigOf(const Run& run, const std::string& task) {
-  static const TaskConfig kDefaults;
-  const auto found = run.config.tasks.find(task);
-  return found == run.config.tasks.end() ? kDefaults : found->second;
-}
-
-const VariantInfo& VariantOf(const Run& run, const std::string& task) {
-  const VariantInfo* variant =
-      run.registry ? run.registry->Require(task).FindVariant(ConfigOf(run, task).variant) : nullptr;
-  return variant != nullptr ? *variant : run.task(task).variant();
-}
-
 TaskRequest RequestOf(const Run& run, const std::string& task) {
-  const TaskConfig& config = ConfigOf(run, task);
+  const TaskConfig& config = ConfigOf(run.config, task);
   const VariantInfo& variant = VariantOf(run, task);
   return {.task = task,
           .variant = variant.name,
@@ -38,7 +26,9 @@ TaskRequest RequestOf(const Run& run, const std::string& task) {
           .rows = config.rows,
           .micro_rows = config.micro_rows,
           .mode = ParseMode(config.mode),
-          .recompute_every = static_cast<int>(config.recompute_every)};
+          .recompute_every = config.recompute_every < 0
+                                 ? std::nullopt
+                                 : std::optional(static_cast<int>(config.recompute_every))};
 }
 
 PlanSetting PlanSettingOf(const Run& run, std::int64_t budget) {
@@ -47,7 +37,8 @@ PlanSetting PlanSettingOf(const Run& run, std::int64_t budget) {
           .counts_exactly = run.device.is_cpu(),
           .draws_per_step = run.config.draws_per_step,
           // With a GPU they wait in the machine's memory.
-          .waiting_draws = run.device.is_cpu() ? run.config.draws_per_step + ahead : 0};
+          .waiting_draws = run.device.is_cpu() ? run.config.draws_per_step + ahead : 0,
+          .draws_ahead = run.device.is_cpu() ? ahead : 0};
 }
 
 nlohmann::ordered_json AskedJson(const Run& run, const std::vector<TaskRequest>& requests,
@@ -58,7 +49,7 @@ nlohmann::ordered_json AskedJson(const Run& run, const std::vector<TaskRequest>&
     tasks[request.task] = {{"rows", request.rows},
                            {"micro_rows", request.micro_rows},
                            {"mode", request.mode ? ModeName(*request.mode) : ""},
-                           {"recompute_every", request.recompute_every},
+                           {"recompute_every", request.recompute_every.value_or(-1)},
                            {"key", TaskProfileKey(run, request.task)}};
   }
   return {{"budget", budget},
@@ -70,7 +61,7 @@ nlohmann::ordered_json AskedJson(const Run& run, const std::vector<TaskRequest>&
 
 std::vector<Way> AllWays(const TaskRequest& request, const VariantInfo& variant) {
   std::vector<int> every{0, 1};
-  if (request.recompute_every > 1) every.push_back(request.recompute_every);
+  if (request.recompute_every.value_or(0) > 1) every.push_back(*request.recompute_every);
   std::vector<Way> ways;
   for (const int k : every) {
     for (const Mode mode : ModesOf(request, variant)) ways.emplace_back(mode, k);
@@ -78,14 +69,18 @@ std::vector<Way> AllWays(const TaskRequest& request, const VariantInfo& variant)
   return ways;
 }
 
-std::vector<Way> FirstWays(const TaskRequest& request, const VariantInfo& variant) {
+std::vector<Way> CheapestWays(const TaskRequest& request, const VariantInfo& variant) {
   std::vector<Way> ways;
   for (const Mode mode : ModesOf(request, variant)) {
-    const bool wanted = request.mode        ? mode == *request.mode
-                        : request.rows == 0 ? mode != Mode::kTwoStage
-                                            : mode == request.preferred;
-    if (wanted) ways.emplace_back(mode, request.recompute_every);
+    const bool wanted = request.mode ? mode == *request.mode : mode != Mode::kTwoStage;
+    if (wanted) ways.emplace_back(mode, request.recompute_every.value_or(0));
   }
+  return ways;
+}
+
+std::vector<Way> FirstWays(const TaskRequest& request, const VariantInfo& variant) {
+  std::vector<Way> ways = CheapestWays(request, variant);
+  if (request.rows > 0 && !request.mode) ways.resize(1);  // the preferred one comes first
   return ways;
 }
 
@@ -93,7 +88,7 @@ ExecutionPlan ExecutionOf(const Run& run, const std::string& task, const Way& wa
   return {.mode = way.first,
           .micro_rows = 0,
           .recompute_every = way.second,
-          .term_weights = ConfigOf(run, task).terms};
+          .term_weights = ConfigOf(run.config, task).terms};
 }
 
 ExecutionPlan ExecutionOf(const Run& run, const PlanEntry& entry) {

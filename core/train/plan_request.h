@@ -12,9 +12,6 @@
 namespace medley {
 
 // What a run's config asks of the planner.
-const TaskConfig& ConfigOf(const Run& run, const std::string& task);
-// Without loading the task where its spec is known.
-const VariantInfo& VariantOf(const Run& run, const std::string& task);
 TaskRequest RequestOf(const Run& run, const std::string& task);
 PlanSetting PlanSettingOf(const Run& run, std::int64_t budget);
 // All that a plan follows from beside measured bytes: while it is the same, the plan holds.
@@ -25,6 +22,8 @@ nlohmann::ordered_json AskedJson(const Run& run, const std::vector<TaskRequest>&
 using Way = std::pair<Mode, int>;
 // All legal ways to run the task; with one pass joint is sequential.
 std::vector<Way> AllWays(const TaskRequest& request, const VariantInfo& variant);
+// Those with the least work: no other is taken where something fits in one of them.
+std::vector<Way> CheapestWays(const TaskRequest& request, const VariantInfo& variant);
 // Those that a plan cannot do without: fixed rows mostly fit in the preferred mode, and then no other is
 // asked.
 std::vector<Way> FirstWays(const TaskRequest& request, const VariantInfo& variant);

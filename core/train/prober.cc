@@ -8,6 +8,7 @@
 #include <medley/base/error.h>
 #include <medley/base/random.h>
 #include <medley/memory/cpu_allocator.h>
+#include <medley/memory/gradients_at_peak.h>
 #include <medley/memory/meter.h>
 #include <medley/train/device.h>
 
@@ -32,13 +33,15 @@ std::string Words(const LoadedTask& task, const ExecutionPlan& plan, std::int64_
          ", " + std::to_string(rows) + " rows): ";
 }
 
-void Insert(std::vector<StepTime>& times, StepTime time) {
-  const auto after = std::find_if(times.begin(), times.end(),
-                                  [&](const StepTime& other) { return other.rows >= time.rows; });
-  if (after != times.end() && after->rows == time.rows) {
-    *after = time;
+// Keeps the order of the rows; Measurement is a Probe or a StepTime.
+template <typename Measurement>
+void Insert(std::vector<Measurement>& all, Measurement one) {
+  const auto after =
+      std::find_if(all.begin(), all.end(), [&](const Measurement& other) { return other.rows >= one.rows; });
+  if (after != all.end() && after->rows == one.rows) {
+    *after = one;
   } else {
-    times.insert(after, time);
+    all.insert(after, one);
   }
 }
 
@@ -49,7 +52,7 @@ void BoundFewRows(std::vector<Probe>& probes) {
   if (probes.size() < 2) return;
   const Probe one = probes[0], second = probes[1];
   if (second.rows < 3 || second.bytes <= one.bytes) return;
-  probes.push_back({2, one.bytes + (2 * (second.bytes - one.bytes) + second.rows - 1) / second.rows});
+  Insert(probes, {2, one.bytes + (2 * (second.bytes - one.bytes) + second.rows - 1) / second.rows});
 }
 
 }  // namespace
@@ -85,6 +88,7 @@ std::optional<Prober::Measured> Prober::Try(LoadedTask& task, const Batch& rows,
   const std::int64_t floor = ReadMemory(device_).now;
   bool overflowed = false;
   ResetPeak(device_);
+  GradientsAtPeak gradients(model_.parameters(), device_);
   ++steps_;
   const auto start = Clock::now();
   try {
@@ -92,17 +96,24 @@ std::optional<Prober::Measured> Prober::Try(LoadedTask& task, const Batch& rows,
   } catch (const c10::OutOfMemoryError&) {
     overflowed = true;
   } catch (const std::exception& error) {
+    ClearGradients();  // first: draining allocates
     DrainEngine();
-    ClearGradients();
-    throw Error(Words(task, plan, rows.size()) + error.what());
+    const auto* ours = dynamic_cast<const Error*>(&error);
+    throw Error(Words(task, plan, rows.size()) + error.what(), ours ? ours->code() : ExitCode::kFailed);
   }
   const double seconds = std::chrono::duration<double>(Clock::now() - start).count();
-  if (overflowed) DrainEngine();
+  if (overflowed) {
+    ClearGradients();
+    DrainEngine();
+  }
   const MemoryReading after = ReadMemory(device_);
+  const std::int64_t at_peak = gradients.bytes();
   ClearGradients();
   if (!overflowed)
-    return Measured{
-        .bytes = after.peak - floor, .gradients = after.now - floor, .milliseconds = 1000 * seconds};
+    return Measured{.bytes = after.peak - floor,
+                    .gradients = after.now - floor,
+                    .at_peak = at_peak,
+                    .milliseconds = 1000 * seconds};
   ++overflows_;
   ReleaseCachedMemory(device_);
   return std::nullopt;
@@ -117,6 +128,7 @@ std::optional<Prober::Measured> Prober::Heaviest(LoadedTask& task, ExecutionPlan
   for (std::int64_t kind = 0; kind < source.kinds(); ++kind) {
     const auto measured = Try(task, source.Make(kind, rows, in_pieces ? 2 : 1), plan);
     if (!measured) return std::nullopt;
+    if (measured->bytes > heaviest.bytes) heaviest.at_peak = measured->at_peak;
     heaviest.bytes = std::max(heaviest.bytes, measured->bytes);
     heaviest.gradients = std::max(heaviest.gradients, measured->gradients);
     heaviest.milliseconds = std::max(heaviest.milliseconds, measured->milliseconds / (in_pieces ? 2 : 1));
@@ -127,9 +139,10 @@ std::optional<Prober::Measured> Prober::Heaviest(LoadedTask& task, ExecutionPlan
 // One row: tables, caches and workspaces are there afterwards, and it is known what a row saves.
 bool Prober::WarmUp(LoadedTask& task, const ExecutionPlan& plan, ModeProfile& mode) {
   const std::string& name = task.info().name;
-  executor_.SetPassMeter([&](const std::string&, const std::string&, SavedBytes saved) {
+  executor_.SetPassMeter([&](const std::string&, const std::string& pass, std::int64_t saved) {
     std::int64_t& bytes = mode.saved_per_row;
-    bytes = plan.mode == Mode::kJoint ? bytes + saved.unique : std::max(bytes, saved.unique);
+    bytes = plan.mode == Mode::kJoint ? bytes + saved : std::max(bytes, saved);
+    mode.saved_by_pass[pass] = saved;
   });
   const auto count = [&] {
     const auto found = executor_.forwards().find(name);
@@ -151,9 +164,11 @@ bool Prober::AddSize(LoadedTask& task, const ExecutionPlan& plan, std::int64_t r
     const auto pieces = Heaviest(task, plan, rows, /*in_pieces=*/true);
     if (!pieces) return false;
     mode.pieces.push_back({rows, std::max(pieces->bytes, whole->bytes)});
+    mode.gradients_pieces = pieces->at_peak;
     milliseconds = std::min(milliseconds, pieces->milliseconds);
   }
   mode.whole.push_back({rows, whole->bytes});
+  mode.gradients_whole = whole->at_peak;
   Insert(mode.times, {rows, milliseconds});
   profile.gradients = std::max(profile.gradients, whole->gradients);
   return true;
@@ -206,13 +221,29 @@ void Prober::Measure(LoadedTask& task, ExecutionPlan plan, TaskProfile& profile,
   known != nullptr ? void(*known = std::move(mode)) : profile.modes.push_back(std::move(mode));
 }
 
+// Of as many rows that take `whole` bytes together. Not tried where it could be too large: a piece finds at
+// most all gradients, and has copies of some of its rows' columns.
+std::int64_t Prober::BytesOfPieces(LoadedTask& task, const ExecutionPlan& plan, std::int64_t rows,
+                                   std::int64_t whole, const TaskProfile& profile) {
+  const std::int64_t most = whole + profile.gradients + rows * profile.batch_per_row;
+  if (most > most_bytes_) return most;
+  const auto measured = Heaviest(task, plan, rows, /*in_pieces=*/true);
+  return measured ? std::max(measured->bytes, whole) : most;
+}
+
 void Prober::Confirm(LoadedTask& task, const ExecutionPlan& plan, std::int64_t rows, TaskProfile& profile) {
   const LiftedBudget lifted;
   const bool in_pieces = plan.micro_rows > 0;
   ModeProfile& mode = *profile.Find(plan.mode, plan.recompute_every);
   const auto measured = Heaviest(task, plan, rows, in_pieces);
-  (in_pieces ? mode.pieces : mode.whole).push_back({rows, measured ? measured->bytes : most_bytes_ + 1});
-  if (measured) Insert(mode.times, {rows, measured->milliseconds});
+  const std::int64_t bytes = measured ? measured->bytes : most_bytes_ + 1;
+  // Rows that do not fit together after all may be cut, and then the line of the pieces is too low as well.
+  if (!in_pieces && bytes > PeakLines(mode.whole).At(rows))
+    Insert(mode.pieces, {rows, BytesOfPieces(task, plan, rows, bytes, profile)});
+  Insert(in_pieces ? mode.pieces : mode.whole, {rows, bytes});
+  if (!measured) return;
+  Insert(mode.times, {rows, measured->milliseconds});
+  (in_pieces ? mode.gradients_pieces : mode.gradients_whole) = measured->at_peak;
 }
 
 }  // namespace medley

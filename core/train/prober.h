@@ -19,9 +19,10 @@ namespace medley {
 // trace: weights, optimizer, generators, counters and bytes in use are afterwards as before, but for the
 // tasks' tables, which the first draw would have built. To be called between steps.
 //
-// At most three sizes a task and mode, a single row among them. No size is tried that could be too large: the
-// bytes of a step grow at most in proportion to its rows. Only a single row may overflow; that is noted, and
-// no error.
+// At most three sizes a task and mode, a single row among them: one row to warm up, then a step in one
+// forward and a step of two micro-batches a size, for each kind of rows. No size is tried that could be too
+// large: the bytes of a step grow at most in proportion to its rows. Only a single row may overflow; that is
+// noted, and no error.
 class Prober {
  public:
   // `most_bytes`: what probes may use above what is in use now. Keeps the references; the executor counts the
@@ -37,7 +38,7 @@ class Prober {
   // Draws never have more than `most_rows` (0: no bound), so no larger size is tried.
   void Measure(LoadedTask& task, ExecutionPlan plan, TaskProfile& profile, std::int64_t most_rows = 0);
   // Runs a step as it is planned, with `rows` in a forward, and adds what was measured; that they are too
-  // many where it overflowed.
+  // many where it overflowed. Where rows of one forward take more than predicted, also as a piece.
   void Confirm(LoadedTask& task, const ExecutionPlan& plan, std::int64_t rows, TaskProfile& profile);
 
   // Frees the rows that it measured with.
@@ -50,6 +51,7 @@ class Prober {
   struct Measured {
     std::int64_t bytes = 0;      // at the peak, above the floor
     std::int64_t gradients = 0;  // bytes that stayed
+    std::int64_t at_peak = 0;    // of the gradients, bytes that were there then
     double milliseconds = 0;
   };
 
@@ -61,6 +63,8 @@ class Prober {
                TaskProfile& profile, ModeProfile& mode);
   void AddLargerSizes(LoadedTask& task, const ExecutionPlan& plan, std::int64_t most_rows,
                       TaskProfile& profile, ModeProfile& mode);
+  std::int64_t BytesOfPieces(LoadedTask& task, const ExecutionPlan& plan, std::int64_t rows,
+                             std::int64_t whole, const TaskProfile& profile);
   std::int64_t SecondSize(const TaskProfile& profile, const ModeProfile& mode) const;
   void ClearGradients();
 

@@ -3,8 +3,10 @@
 #include <ATen/Parallel.h>
 #include <c10/core/CachingDeviceAllocator.h>
 #include <c10/core/ScalarType.h>
+#include <dlfcn.h>
 
 #include <medley/base/version.h>
+#include <medley/plugin/elf_file.h>
 #include <medley/train/file_digest.h>
 
 namespace medley {
@@ -24,6 +26,16 @@ std::string DeviceWords(at::Device device) {
   return device.str() + " of " + std::to_string(total) + " bytes";
 }
 
+// Which build of libmedley this is; a revision says too little where the sources were edited.
+std::string LibraryBuild() {
+  Dl_info info{};
+  if (dladdr(reinterpret_cast<const void*>(&RunProfileKey), &info) != 0 && info.dli_fname != nullptr) {
+    const std::string id = ReadBuildId(std::filesystem::canonical(info.dli_fname));
+    if (!id.empty()) return id.substr(0, 12);
+  }
+  return std::string(GitRevision());
+}
+
 // Shapes and which of them are trained.
 std::string ParametersSum(const Model& model) {
   std::string text;
@@ -41,15 +53,14 @@ ordered_json RunProfileKey(const Run& run) {
           {"tokenizer", run.tokenizer ? run.tokenizer->hash() : NamedSum(run.config.tokenizer)},
           {"control_text", NamedSum(run.config.control_text)},
           {"dtype", c10::toString(FloatTypeOf(*run.model))},
-          {"medley", std::string(Version()) + " " + std::string(GitRevision())},
+          {"medley", std::string(Version()) + " " + LibraryBuild()},
           {"libtorch", std::string(Torch().build)},
           {"device", DeviceWords(run.device)},
           {"threads", at::get_num_threads()}};
 }
 
 ordered_json TaskProfileKey(const Run& run, const std::string& task) {
-  const auto found = run.config.tasks.find(task);
-  const TaskConfig config = found == run.config.tasks.end() ? TaskConfig() : found->second;
+  const TaskConfig& config = ConfigOf(run.config, task);
   ordered_json key = {{"variant", config.variant}, {"options", config.options}, {"terms", config.terms}};
   if (run.registry == nullptr) return key;
   key["version"] = run.registry->Require(task).version;

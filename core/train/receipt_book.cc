@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <utility>
 
-#include <medley/base/error.h>
-#include <medley/base/files.h>
 #include <medley/report/durable_file.h>
 
 namespace medley {
@@ -21,51 +19,61 @@ std::int64_t Find(const std::map<std::string, std::int64_t>& values, const std::
   return found == values.end() ? 0 : found->second;
 }
 
-Receipt ReadReceipt(const std::filesystem::path& file) {
-  if (!std::filesystem::exists(file)) return {};
-  try {
-    return Receipt::FromJson(nlohmann::ordered_json::parse(ReadFile(file)));
-  } catch (const std::exception&) {
-    return {};
-  }
-}
-
 }  // namespace
 
-ReceiptBook::ReceiptBook(const Run& run, std::filesystem::path directory, bool resumed)
+ReceiptBook::ReceiptBook(const Run& run, const OomRecovery& cuts, std::filesystem::path directory)
     : run_(run),
+      cuts_(cuts),
       directory_(std::move(directory)),
       forwards_(run.executor->forwards()),
-      tokens_(run.executor->tokens()) {
-  if (resumed) receipt_ = ReadReceipt(directory_ / kReceiptFile);
-}
+      tokens_(run.executor->tokens()) {}
 
 DrawReceipt ReceiptBook::ReceiptOf(const Draw& draw, std::int64_t peak) const {
   const ExecutionPlan& plan = run_.plans.at(draw.task);
   DrawReceipt receipt{.task = draw.task,
                       .mode = ModeWords(plan),
                       .micro_rows = plan.micro_rows > 0 ? std::min(plan.micro_rows, draw.rows) : draw.rows,
+                      .cut = cuts_.IsCut(draw.task),
                       .measured = peak,
                       .rows = draw.rows};
-  if (run_.planned) {
-    receipt.predicted = Find(run_.planned->peaks, draw.task);
-    receipt.margin = Find(run_.planned->margins, draw.task);
-  }
+  if (run_.planned) Predict(receipt);
   return receipt;
+}
+
+// The plan speaks of the micro-batches that it chose; for others ask the lines that it was made from.
+void ReceiptBook::Predict(DrawReceipt& receipt) const {
+  if (!receipt.cut) {
+    receipt.predicted = Find(run_.planned->peaks, receipt.task);
+    receipt.margin = Find(run_.planned->margins, receipt.task);
+  } else if (run_.predict_peak) {
+    const PeakPrediction lines =
+        run_.predict_peak(receipt.task, receipt.micro_rows).value_or(PeakPrediction());
+    receipt.predicted = lines.peak;
+    receipt.margin = lines.margin;
+  }
+}
+
+// The first of a task's draws in the step takes what all of them ran.
+void ReceiptBook::AddWhatRan(DrawReceipt& receipt) {
+  const std::int64_t forwards = Find(run_.executor->forwards(), receipt.task);
+  const std::int64_t tokens = Find(run_.executor->tokens(), receipt.task);
+  receipt.passes = forwards - std::exchange(forwards_[receipt.task], forwards);
+  receipt.tokens = tokens - std::exchange(tokens_[receipt.task], tokens);
 }
 
 void ReceiptBook::Record(const std::vector<Draw>& draws, const StepMemory& memory) {
   const std::size_t count = std::min(draws.size(), memory.draws.size());
   for (std::size_t i = 0; i < count; ++i) {
     DrawReceipt receipt = ReceiptOf(draws[i], memory.draws[i].peak);
-    const std::string& task = receipt.task;
-    // The first of a task's draws in the step takes what all of them ran.
-    const std::int64_t forwards = Find(run_.executor->forwards(), task);
-    const std::int64_t tokens = Find(run_.executor->tokens(), task);
-    receipt.passes = forwards - std::exchange(forwards_[task], forwards);
-    receipt.tokens = tokens - std::exchange(tokens_[task], tokens);
+    AddWhatRan(receipt);
     receipt_.Record(receipt);
   }
+}
+
+void ReceiptBook::RecordOverflow(const Draw& draw, std::int64_t reached, std::int64_t left) {
+  DrawReceipt receipt = ReceiptOf(draw, reached);
+  AddWhatRan(receipt);
+  receipt_.RecordOverflow(receipt, left);
 }
 
 std::string ReceiptBook::Save() const {

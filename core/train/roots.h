@@ -29,8 +29,9 @@ class TermSums {
 // with. Keeps references.
 class Roots {
  public:
-  Roots(std::map<std::string, TermLoss>& losses, const std::string& task, TermSums& sums)
-      : losses_(losses), task_(task), sums_(sums) {}
+  // `in_backward` is true while Backward runs, and after one that threw.
+  Roots(std::map<std::string, TermLoss>& losses, const std::string& task, TermSums& sums, bool& in_backward)
+      : losses_(losses), task_(task), sums_(sums), in_backward_(in_backward) {}
 
   // Each with the gradient weight / count.
   void Add(const Sums& sums);
@@ -42,6 +43,7 @@ class Roots {
   std::map<std::string, TermLoss>& losses_;
   const std::string& task_;
   TermSums& sums_;
+  bool& in_backward_;
   std::vector<at::Tensor> roots_, gradients_;
 };
 

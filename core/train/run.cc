@@ -22,20 +22,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-const TaskConfig& ConfigOf(const RunConfig& config, const std::string& task) {
-  static const TaskConfig kDefaults;
-  const auto found = config.tasks.find(task);
-  return found == config.tasks.end() ? kDefaults : found->second;
-}
-
-const VariantInfo& VariantOf(const Run& run, const std::string& task) {
-  const std::string& name = ConfigOf(run.config, task).variant;
-  const VariantInfo* variant = run.registry->Require(task).FindVariant(name);
-  if (variant == nullptr)
-    throw InputError("tasks." + task + ".variant: the task has no variant \"" + name + "\"");
-  return *variant;
-}
-
 // One item a line; empty lines do not count.
 std::vector<std::string> ReadControlText(const fs::path& file) {
   std::istringstream text(ReadFile(file));
@@ -57,7 +43,7 @@ ExecutionPlan PlanOf(const TaskConfig& config, const VariantInfo& variant) {
   ExecutionPlan plan;
   plan.mode = ParseMode(config.mode).value_or(DefaultMode(variant));
   plan.micro_rows = config.micro_rows;
-  plan.recompute_every = static_cast<int>(config.recompute_every);
+  plan.recompute_every = static_cast<int>(std::max<std::int64_t>(0, config.recompute_every));
   plan.term_weights = config.terms;
   return plan;
 }
@@ -85,7 +71,9 @@ void TakeBudget(Run& run) {
   if (!run.device.is_cpu()) EnforceBudget(run.budget, run.device);
 }
 
+// A planner on the CPU measures whatever the budget is, and then says which one would do.
 void CheckBudget(const Run& run) {
+  if (run.config.plan && run.device.is_cpu()) return;
   const std::int64_t trained = AdamW::TrainedBytes(*run.model, run.config.optimizer);
   FixedBytes fixed{.weights = run.model->TableBytes(), .gradients = trained, .optimizer = 2 * trained};
   for (const Parameter& parameter : run.model->parameters())
@@ -108,6 +96,15 @@ std::vector<std::string> Run::ActiveTasks() const {
     if (weight > 0) tasks.push_back(task);
   }
   return tasks;
+}
+
+const VariantInfo& VariantOf(const Run& run, const std::string& task) {
+  if (!run.registry) return run.task(task).variant();
+  const std::string& name = ConfigOf(run.config, task).variant;
+  const VariantInfo* variant = run.registry->Require(task).FindVariant(name);
+  if (variant == nullptr)
+    throw InputError("tasks." + task + ".variant: the task has no variant \"" + name + "\"");
+  return *variant;
 }
 
 RunInputs CheckInputs(const fs::path& config, const std::vector<std::string>& overrides,

@@ -16,6 +16,7 @@
 #include <medley/curriculum/mixer.h>
 #include <medley/memory/budget.h>
 #include <medley/memory/guard.h>
+#include <medley/memory/peak_prediction.h>
 #include <medley/model/model.h>
 #include <medley/plugin/plugin_host.h>
 #include <medley/plugin/registry.h>
@@ -40,6 +41,8 @@ struct Run {
   std::function<bool(const std::string&)> is_loaded;
   std::map<std::string, ExecutionPlan> plans;  // of every task with a weight
   std::optional<PlannedMemory> planned;        // what these take, where they were measured
+  // And what they would take in other micro-batches.
+  std::function<std::optional<PeakPrediction>(const std::string& task, std::int64_t micro_rows)> predict_peak;
   std::unique_ptr<Model> model;
   std::int64_t trained_steps = 0;  // of the model's weights, where OpenTrainedRun took them from a checkpoint
   // Only for training:
@@ -65,12 +68,17 @@ RunInputs CheckInputs(const std::filesystem::path& config, const std::vector<std
 enum class Purpose { kTrain, kUse, kSample };
 
 // Calls InstallCpuAllocator and sets libtorch's threads. For training: resolves the budget, InputError for
-// one above the device, an Error with kDoesNotFit for one below the model; a GPU's holds from here on.
+// one above the device; a GPU's holds from here on. An Error with kDoesNotFit for a budget below the model,
+// unless a planner, which says more about it, will look at it.
 std::unique_ptr<Run> BuildRun(RunInputs inputs, Purpose purpose);
 
 // The run that lies in a directory, with the weights of its newest whole checkpoint. For eval and generate:
 // changes nothing in the directory.
 std::unique_ptr<Run> OpenTrainedRun(const std::filesystem::path& directory, Console& console);
+
+// A task's, as the config names it. Without loading the task where its spec is known. InputError where there
+// is no such variant.
+const VariantInfo& VariantOf(const Run& run, const std::string& task);
 
 // Takes weights of another run (config.init_from). Returns words about it, "" where none is named.
 std::string InitializeFrom(const InitFrom& from, const Model& model, Console& console);

@@ -8,6 +8,7 @@
 #include <medley/base/error.h>
 #include <medley/base/files.h>
 #include <medley/memory/meter.h>
+#include <medley/memory/parameter_bytes.h>
 #include <medley/report/durable_file.h>
 #include <medley/report/table.h>
 #include <medley/train/profile_key.h>
@@ -18,15 +19,7 @@ namespace {
 namespace fs = std::filesystem;
 using nlohmann::ordered_json;
 
-constexpr int kRounds = 3;  // of confirming; each moves the plan by what the last one measured
-
-std::int64_t BytesOf(const std::vector<Parameter>& tensors, at::Device device) {
-  std::int64_t bytes = 0;
-  for (const Parameter& parameter : tensors) {
-    if (parameter.tensor.device() == device) bytes += static_cast<std::int64_t>(parameter.tensor.nbytes());
-  }
-  return bytes;
-}
+constexpr std::int64_t kFarAbove = 16;  // times the largest probe
 
 std::int64_t RoomForProbes(const RunPlanner::Setting& setting, at::Device device) {
   if (setting.probe_bytes > 0) return setting.probe_bytes;
@@ -95,13 +88,17 @@ LoadedTask& RunPlanner::Loaded(const std::string& task, TaskProfile& profile) {
   return loaded;
 }
 
-// Measures the ways that the profile lacks.
-void RunPlanner::MeasureTask(const TaskRequest& request, const std::vector<Way>& ways) {
+// Measures the ways that the profile lacks. False where it has them all.
+bool RunPlanner::MeasureTask(const TaskRequest& request, const std::vector<Way>& ways) {
   TaskProfile& profile = profile_.tasks[request.task];
   ordered_json key = TaskProfileKey(run_, request.task);
   if (profile.key != key) profile = {};
+  const std::size_t before = profile.modes.size();
   for (const Way& way : ways) {
     if (profile.Find(way.first, way.second) != nullptr) continue;
+    if (measured_.empty())
+      console_.Say("measuring what the tasks take: a few steps of each, whose gradients are dropped");
+    measured_.insert(request.task);
     LoadedTask& task = Loaded(request.task, profile);
     if (profile.modes.empty()) prober_.CheckContract(task, &profile);
     // Where a step has several draws, also all rows together may find gradients.
@@ -109,13 +106,7 @@ void RunPlanner::MeasureTask(const TaskRequest& request, const std::vector<Way>&
     prober_.Measure(task, ExecutionOf(run_, request.task, way), profile, most_rows);
   }
   profile.key = std::move(key);
-}
-
-// False where all were measured before.
-bool RunPlanner::MeasureAllWays(const TaskRequest& request) {
-  const std::size_t before = profile_.tasks[request.task].modes.size();
-  MeasureTask(request, AllWays(request, VariantOf(run_, request.task)));
-  return profile_.tasks[request.task].modes.size() > before;
+  return profile.modes.size() > before;
 }
 
 bool RunPlanner::MeasureOrDrop(const TaskRequest& request) {
@@ -138,8 +129,8 @@ void RunPlanner::MeasureFloor() {
   for (const auto& [task, profile] : profile_.tasks) {
     if (run_.is_loaded(task)) constants += run_.task(task).ConstantBytes(run_.device) + profile.held;
   }
-  floor.weights = BytesOf(run_.model->parameters(), run_.device);
-  floor.optimizer = BytesOf(run_.optimizer->State(), run_.device);
+  floor.weights = ParameterBytes(run_.model->parameters(), run_.device);
+  floor.optimizer = ParameterBytes(run_.optimizer->State(), run_.device);
   floor.other =
       std::max<std::int64_t>(0, ReadMemory(run_.device).now - constants - floor.weights - floor.optimizer);
   for (const Parameter& parameter : run_.model->parameters()) {
@@ -148,24 +139,26 @@ void RunPlanner::MeasureFloor() {
   }
 }
 
-// Ways that nobody asked for may be what fits, or what a refusal should name.
+// Ways that nobody asked for may be what fits, or what a refusal should name. Where not even the floor fits,
+// it names no task, and the budget to name is one for all of them.
 bool RunPlanner::MeasureRefused(const DoesNotFit& refusal) {
   bool measured = false;
   for (const TaskRequest& request : requests_) {
     for (const Refusal& refused : refusal.refusals()) {
-      if (refused.task == request.task) measured = MeasureAllWays(request) || measured;
+      if (!refused.task.empty() && refused.task != request.task) continue;
+      measured = MeasureTask(request, AllWays(request, VariantOf(run_, request.task))) || measured;
     }
   }
   return measured;
 }
 
-// Where rows are cut, a way that repeats forwards may be cheaper.
+// Where rows are cut, another way with as little work may need fewer pieces.
 bool RunPlanner::MeasurePieces(const Plan& plan) {
   bool measured = false;
   for (const TaskRequest& request : requests_) {
     const PlanEntry& entry = *plan.Find(request.task);
-    if (entry.micro_rows == entry.rows || request.micro_rows > 0 || request.mode) continue;
-    measured = MeasureAllWays(request) || measured;
+    if (entry.micro_rows == entry.rows || request.micro_rows > 0) continue;
+    measured = MeasureTask(request, CheapestWays(request, VariantOf(run_, request.task))) || measured;
   }
   return measured;
 }
@@ -188,14 +181,17 @@ std::int64_t RunPlanner::LargestProbe(const PlanEntry& entry) const {
   return PeakLines(entry.micro_rows < entry.rows ? mode.pieces : mode.whole).largest_probe();
 }
 
-// Runs a step where the plan goes beyond what was measured. False where nothing was to be done.
-bool RunPlanner::Confirm(const Plan& plan, const std::string& only) {
+// Runs a step of the planned size where that was not measured. False where nothing was to be done.
+//
+// Once a task and mode: what such a step takes above its line becomes a probe, and the rows that fit then lie
+// below it, where the chord is safe.
+bool RunPlanner::Confirm(const Plan& plan) {
   bool ran = false;
   for (const PlanEntry& entry : plan.entries) {
-    if (entry.confirmed || (!only.empty() && entry.task != only)) continue;
-    // What was all measured before is confirmed by training itself, unless it was measured for far fewer
-    // rows.
-    if (prober_.steps() == 0 && entry.micro_rows <= 16 * LargestProbe(entry)) continue;
+    // A task of a stored profile is confirmed by training itself, unless it was measured for far fewer rows.
+    const bool stored = measured_.count(entry.task) == 0;
+    if (entry.confirmed || (stored && entry.micro_rows <= kFarAbove * LargestProbe(entry))) continue;
+    if (!confirmed_.emplace(entry.task, entry.mode, entry.recompute_every).second) continue;
     prober_.Confirm(run_.task(entry.task), ExecutionOf(run_, entry), entry.micro_rows,
                     profile_.tasks.at(entry.task));
     ran = true;
@@ -203,9 +199,9 @@ bool RunPlanner::Confirm(const Plan& plan, const std::string& only) {
   return ran;
 }
 
-void RunPlanner::PlanMeasured(const std::string& only) {
+void RunPlanner::PlanMeasured() {
   plan_ = Solve();
-  for (int round = 0; round < kRounds && Confirm(plan_, only); ++round) plan_ = Solve();
+  while (Confirm(plan_)) plan_ = Solve();
   prober_.ForgetRows();
   planned_for_ = Asked();
 }
@@ -230,18 +226,14 @@ const Plan& RunPlanner::PlanRun() {
   return plan_;
 }
 
-const Plan& RunPlanner::AddTask(const std::string& task) {
-  const TaskRequest request = RequestOf(run_, task);
-  if (!MeasureOrDrop(request)) return plan_;
-  requests_.push_back(request);
-  PlanMeasured(task);
-  return plan_;
-}
-
 void RunPlanner::Apply() {
   const std::int64_t room = setting_.budget - plan_.floor_bytes() - plan_.data_bytes;
   PlannedMemory& planned = run_.planned.emplace();
   planned.floor = plan_.floor_bytes();
+  run_.predict_peak = [plan = plan_, profile = profile_, setting = PlanSettingOf(run_, setting_.budget)](
+                          const std::string& task, std::int64_t micro_rows) {
+    return PredictPeak(plan, profile, setting, task, micro_rows);
+  };
   for (const PlanEntry& entry : plan_.entries) {
     planned.peaks[entry.task] = entry.predicted_peak;
     planned.margins[entry.task] = entry.ledger.margin;

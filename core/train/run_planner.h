@@ -3,7 +3,9 @@
 #include <cstdint>
 #include <filesystem>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include <medley/memory/plan.h>
@@ -20,6 +22,9 @@ inline constexpr const char* kPlanFile = "plan.json";
 
 // Gives every task of a run its rows, mode and micro-batches: measures what the profile lacks, plans under
 // the budget, confirms, and puts the plan into the run. To be called between steps.
+//
+// What is measured is at most three sizes for every task and mode that is tried, and the planned size of
+// every mode that is planned. Two plannings of one config, seed and budget give one plan.
 class RunPlanner {
  public:
   struct Setting {
@@ -39,12 +44,10 @@ class RunPlanner {
   // What an earlier start of this run left in its directory. What is stale is measured anew, and said.
   void TakeUp(const std::filesystem::path& directory);
 
-  // All tasks with a weight. A plan that was taken up stays as long as nothing that it follows from has
-  // changed. Throws DoesNotFit. A task that fails is an Error, under on_task_error "drop" a warning: it stays
-  // unplanned, and its first draw drops it.
+  // All tasks with a weight; only those are measured that the profile lacks. A plan that was taken up stays
+  // as long as nothing that it follows from has changed. Throws DoesNotFit. A task that fails is an Error,
+  // under on_task_error "drop" a warning: it stays unplanned, and its first draw drops it.
   const Plan& PlanRun();
-  // A task that had no weight so far: only it is measured.
-  const Plan& AddTask(const std::string& task);
   // The run then draws and executes by the plan, and its guard knows it.
   void Apply();
   // A table of the plan, and what it cost to make.
@@ -60,16 +63,15 @@ class RunPlanner {
   nlohmann::ordered_json Asked() const;
   bool StillHolds() const;
   LoadedTask& Loaded(const std::string& task, TaskProfile& profile);
-  void MeasureTask(const TaskRequest& request, const std::vector<Way>& ways);
-  bool MeasureAllWays(const TaskRequest& request);
+  bool MeasureTask(const TaskRequest& request, const std::vector<Way>& ways);
   bool MeasureOrDrop(const TaskRequest& request);
   void MeasureFloor();
   Plan Solve();
   bool MeasureRefused(const DoesNotFit& refusal);
   bool MeasurePieces(const Plan& plan);
   std::int64_t LargestProbe(const PlanEntry& entry) const;
-  bool Confirm(const Plan& plan, const std::string& only);
-  void PlanMeasured(const std::string& only = "");
+  bool Confirm(const Plan& plan);
+  void PlanMeasured();
 
   Run& run_;
   Setting setting_;
@@ -78,6 +80,9 @@ class RunPlanner {
   Profile profile_;
   Plan plan_;
   std::vector<TaskRequest> requests_;
+  std::set<std::string> measured_;  // tasks, by this object
+  std::set<std::tuple<std::string, Mode, int>>
+      confirmed_;                       // their planned modes, by a step of the planned size
   nlohmann::ordered_json planned_for_;  // of the plan; null: there is none
   double seconds_ = 0;                  // that planning took; 0: it was taken up
 };

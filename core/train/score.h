@@ -8,6 +8,7 @@
 
 #include <medley/report/picture.h>
 #include <medley/report/statistics.h>
+#include <medley/task/answer.h>
 
 namespace medley {
 
@@ -15,6 +16,12 @@ namespace medley {
 struct Figure {
   Interval value;         // see MeanInterval
   std::int64_t rows = 0;  // that count in it
+};
+
+// A row as people look at it; either list may be empty.
+struct Example {
+  std::vector<Picture> pictures;  // those there are of input, target, output
+  std::vector<Answer> answers;
 };
 
 // How well a task is done on rows that are never trained.
@@ -26,9 +33,9 @@ struct TaskScore {
   std::map<std::string, double> trivial;  // mean of answers that need no learning
   std::map<std::string, Figure> figures;
   std::int64_t rows = 0;
-  double loss = 0;  // weighted terms, as in training
-  std::vector<std::vector<Picture>>
-      examples;  // a row each: input, target, output; empty for tasks without pictures
+  std::int64_t rows_at_once = 0;  // of one forward: what fitted
+  double loss = 0;                // weighted terms, as in training
+  std::vector<Example> examples;  // the first rows
   // For the comparison with another run:
   std::vector<double> row_scores;
   std::string rows_digest;  // of the rows' pictures, or of all columns where there are none

@@ -1,5 +1,6 @@
 #include <medley/train/score_report.h>
 
+#include <medley/report/durable_file.h>
 #include <medley/report/table.h>
 
 namespace medley {
@@ -23,6 +24,37 @@ std::string TrivialText(const std::map<std::string, double>& trivial) {
   for (const auto& [name, value] : trivial)
     text += (text.empty() ? "" : ", ") + name + " " + FormatNumber(value);
   return text.empty() ? "-" : text;
+}
+
+// [rows][pictures]; empty where no row has one.
+std::vector<std::vector<Picture>> SheetCells(const std::vector<Example>& examples) {
+  std::vector<std::vector<Picture>> rows;
+  bool has_picture = false;
+  for (const Example& example : examples) {
+    rows.push_back(example.pictures);
+    has_picture = has_picture || !example.pictures.empty();
+  }
+  return has_picture ? rows : std::vector<std::vector<Picture>>();
+}
+
+// A model may say anything: control characters, half of a UTF-8 sequence.
+std::string Quoted(const std::string& text) {
+  return ordered_json(text).dump(-1, ' ', /*ensure_ascii=*/false, ordered_json::error_handler_t::replace);
+}
+
+// "" where nothing was asked.
+std::string AnswersText(const std::vector<Example>& examples) {
+  std::string text;
+  for (std::size_t row = 0; row < examples.size(); ++row) {
+    if (examples[row].answers.empty()) continue;
+    text += (text.empty() ? "row " : "\nrow ") + std::to_string(row + 1) + "\n";
+    for (const Answer& answer : examples[row].answers) {
+      text += "  question  " + Quoted(answer.question) + "\n";
+      text += "  model     " + Quoted(answer.reply) + (answer.is_right ? "  (right)\n" : "  (wrong)\n");
+      text += "  right     " + Quoted(answer.right) + "\n";
+    }
+  }
+  return text;
 }
 
 }  // namespace
@@ -73,9 +105,16 @@ double MeanLoss(const Scores& scores) {
 std::vector<std::filesystem::path> WriteSheets(const Scores& scores, const std::filesystem::path& directory) {
   std::vector<std::filesystem::path> files;
   for (const auto& [name, score] : scores) {
-    if (score.examples.empty()) continue;
-    files.push_back(directory / ("sheet-" + name + ".png"));
-    WritePng(MakeSheet(score.examples), files.back());
+    const auto pictures = SheetCells(score.examples);
+    if (!pictures.empty()) {
+      files.push_back(directory / ("sheet-" + name + ".png"));
+      WritePng(MakeSheet(pictures), files.back());
+    }
+    const std::string answers = AnswersText(score.examples);
+    if (!answers.empty()) {
+      files.push_back(directory / ("sheet-" + name + ".txt"));
+      ReplaceFile(files.back(), answers);
+    }
   }
   return files;
 }

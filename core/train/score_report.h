@@ -16,7 +16,8 @@ nlohmann::ordered_json ScoresJson(const Scores& scores);
 std::string ScoresTable(const Scores& scores);
 // Weighted loss, averaged over tasks.
 double MeanLoss(const Scores& scores);
-// sheet-<task>.png for each task with pictures; returns the files.
+// What the examples show: sheet-<task>.png for each task with pictures, a row each of input, target, output;
+// sheet-<task>.txt for each task with answers, under the numbers of these rows. Returns the files.
 std::vector<std::filesystem::path> WriteSheets(const Scores& scores, const std::filesystem::path& directory);
 
 // "0.063 .. 0.091"

@@ -20,7 +20,10 @@ void LoadSections(const std::vector<Section>& sections, const ordered_json& stat
   std::set<std::string> known;
   for (const Section& section : sections) {
     known.insert(section.name);
-    if (!state.contains(section.name)) throw Error("the checkpoint has no state of \"" + section.name + "\"");
+    if (!state.contains(section.name)) {
+      if (section.optional) continue;
+      throw Error("the checkpoint has no state of \"" + section.name + "\"");
+    }
     const ordered_json version = state.at(section.name).value("version", ordered_json());
     if (version != section.version) {
       throw Error("the checkpoint's state of \"" + section.name + "\" has version " + version.dump() +
@@ -32,7 +35,9 @@ void LoadSections(const std::vector<Section>& sections, const ordered_json& stat
       throw Error("the checkpoint has state of \"" + name + "\", which this run does not have");
     }
   }
-  for (const Section& section : sections) section.load(nlohmann::json(state.at(section.name).at("state")));
+  for (const Section& section : sections) {
+    if (state.contains(section.name)) section.load(nlohmann::json(state.at(section.name).at("state")));
+  }
 }
 
 }  // namespace medley

@@ -14,6 +14,7 @@ struct Section {
   int version = 1;
   std::function<nlohmann::json()> save;
   std::function<void(const nlohmann::json&)> load;
+  bool optional = false;  // an older checkpoint may lack it, and then nothing is loaded
 };
 
 nlohmann::ordered_json SaveSections(const std::vector<Section>& sections);

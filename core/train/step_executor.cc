@@ -141,6 +141,7 @@ void StepExecutor::SetDrawObserver(DrawObserver begin, DrawObserver end) {
 void StepExecutor::SetPassMeter(PassMeter meter) { pass_meter_ = std::move(meter); }
 
 StepLosses StepExecutor::Run(const std::vector<Piece>& step) {
+  in_backward_ = false;
   StepLosses losses;
   for (const Piece& piece : step) {
     CheckPlan(piece);
@@ -152,7 +153,7 @@ StepLosses StepExecutor::Run(const std::vector<Piece>& step) {
   for (const Piece& piece : step) {
     const std::string& task = piece.task->info().name;
     if (begin_draw_) begin_draw_(task);
-    Roots roots(losses[task], task, sums);
+    Roots roots(losses[task], task, sums, in_backward_);
     RunPiece(piece,
              {.task = *piece.task,
               .model = model_,
@@ -181,9 +182,10 @@ void StepExecutor::CheckGraphs(const Piece& piece) {
   CheckContract(*piece.task, piece.batch->Slice(0, 1));
 }
 
-void DrainEngine() {
+void DrainEngine(at::Device device) {
   const at::AutoGradMode with_gradients(true);
-  torch::autograd::backward({at::ones({1}).set_requires_grad(true).mul(1)}, {at::ones({1})});
+  const at::Tensor one = at::ones({1}, at::TensorOptions().device(device));
+  torch::autograd::backward({one.clone().set_requires_grad(true).mul(1)}, {one});
 }
 
 }  // namespace medley

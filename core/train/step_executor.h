@@ -8,7 +8,6 @@
 #include <vector>
 
 #include <medley/config/execution_mode.h>
-#include <medley/memory/saved_variables.h>
 #include <medley/model/model.h>
 #include <medley/plugin/plugin_host.h>
 
@@ -52,10 +51,8 @@ class StepExecutor {
   // CheckContract unless that was made. Gradients are added to what the parameters hold; an exception leaves
   // them undefined.
   StepLosses Run(const std::vector<Piece>& step);
-
-  // What the spec allows; see execution_mode.h.
-  static std::vector<Mode> LegalModes(const VariantInfo& variant) { return medley::LegalModes(variant); }
-  static Mode DefaultMode(const VariantInfo& variant) { return medley::DefaultMode(variant); }
+  // Where the last Run threw: in a backward, the forwards that run again for it among them?
+  bool failed_in_backward() const { return in_backward_; }
 
   // Runs one row in joint mode and compares what happens with the spec: passes, terms, constants asked for,
   // images read, carries; then again in the opposite order, which must give the same. A term of weight 0 may
@@ -67,9 +64,9 @@ class StepExecutor {
   using DrawObserver = std::function<void(const std::string& task)>;
   void SetDrawObserver(DrawObserver begin, DrawObserver end);
 
-  // Told after each forward of a pass that has a graph what the pass saved for its backward; parameters and
-  // constants do not count. Off by default: it costs a look at every saved tensor.
-  using PassMeter = std::function<void(const std::string& task, const std::string& pass, SavedBytes saved)>;
+  // Told after each forward of a pass that has a graph how many bytes the pass saved for its backward;
+  // parameters and constants do not count. Off by default: it costs a look at every saved tensor.
+  using PassMeter = std::function<void(const std::string& task, const std::string& pass, std::int64_t saved)>;
   void SetPassMeter(PassMeter meter);
 
   // Forwards of passes by task since the executor was made, those without a graph among them; layers that
@@ -86,11 +83,12 @@ class StepExecutor {
   std::set<const LoadedTask*> checked_;
   DrawObserver begin_draw_, end_draw_;
   PassMeter pass_meter_;
+  bool in_backward_ = false;
   std::map<std::string, std::int64_t> forwards_, tokens_;
 };
 
-// Frees the graphs that an exception inside a backward left in this thread's queue of the engine. Call after
-// it was caught and everything else of the step is gone.
-void DrainEngine();
+// Frees the graphs that an exception inside a backward left in this thread's queue of the engine, and in that
+// of a GPU's thread. Call after it was caught and everything else of the step is gone.
+void DrainEngine(at::Device device = at::kCPU);
 
 }  // namespace medley

@@ -31,7 +31,12 @@ LoggedLosses ForLog(const StepLosses& losses) {
 
 Trainer::Trainer(Run& run, const std::filesystem::path& directory, Console& console,
                  const std::optional<FoundCheckpoint>& from)
-    : run_(run), directory_(directory), console_(console), prefetcher_(run), oom_(run.plans) {
+    : run_(run),
+      directory_(directory),
+      console_(console),
+      prefetcher_(run),
+      oom_(run.plans),
+      receipts_(run, oom_, directory) {
   const std::vector<std::string> columns = run_.ActiveTasks();
   const TrainingState state = State();
   if (from) LoadCheckpoint(from->path, state);
@@ -41,8 +46,8 @@ Trainer::Trainer(Run& run, const std::filesystem::path& directory, Console& cons
       CheckpointKeeper::Setting{directory_, run_.config.checkpoint, config_hash}, state, *metrics_, console_);
   if (from) checkpoints_->SetSaved(from->facts.step);
   memory_ = std::make_unique<MemoryWatch>(run_);
-  receipts_ = std::make_unique<ReceiptBook>(run_, directory_, from.has_value());
   status_ = std::make_unique<Progress>(progress_.step, run_.config.steps, 3600 * run_.config.hours);
+  SaveReceipt();  // as the logs: back to the checkpoint
 }
 
 Trainer::~Trainer() = default;
@@ -81,6 +86,7 @@ void Trainer::Step() {
   step_started_ = Clock::now();
   memory_->BeginStep();
   overflows_ = nullptr;
+  tried_again_ = false;
   StepRecord record;
   const double waited = prefetcher_.seconds_waited();
   record.draws = NextDraws();
@@ -90,33 +96,33 @@ void Trainer::Step() {
   const std::optional<double> norm = UpdateWeights();
   if (!norm) return;
   run_.mixer->Commit(record.draws);
-  for (const OomRecovery::Change& change : oom_.Fitted(record.draws)) SayGrown(change);
   record.step = ++progress_.step;
   record.losses = ForLog(*losses);
   record.gradient_norm = *norm;
   record.overflows = std::move(overflows_);
   record.data_wait_ms = 1000 * (prefetcher_.seconds_waited() - waited);
-  Report(std::move(record));
+  Report(record);
+  GrowBack(record.draws);
   if (!failure_) SaveIfDue();
   HeedGuard();
 }
 
 void Trainer::SaveReceipt() {
-  if (const std::string words = receipts_->Save(); !words.empty()) console_.Warn(words);
+  if (const std::string words = receipts_.Save(); !words.empty()) console_.Warn(words);
 }
 
 void Trainer::SaveIfDue() {
   checkpoints_->SaveIfDue(progress_.step, progress_.evaluated);
-  if (run_.config.checkpoint.every > 0 && progress_.step % run_.config.checkpoint.every == 0)
-    SaveReceipt();
+  if (run_.config.checkpoint.every > 0 && progress_.step % run_.config.checkpoint.every == 0) SaveReceipt();
 }
 
 // What is about to end the run must not take with it what was trained.
 void Trainer::HeedGuard() {
   for (const GuardFinding& finding : memory_->verdict().findings) {
     console_.Warn("step " + std::to_string(progress_.step) + ": " + finding.words);
-    if (finding.level == GuardLevel::kCritical && !failure_)
-      checkpoints_->SaveEarly(progress_.step, progress_.evaluated, "the next step may be the last");
+    if (finding.level != GuardLevel::kCritical || failure_) continue;
+    checkpoints_->SaveEarly(progress_.step, progress_.evaluated, "the next step may be the last");
+    SaveReceipt();
   }
 }
 
@@ -141,14 +147,13 @@ std::optional<StepLosses> Trainer::Gradients(const std::vector<Draw>& draws) {
     } catch (const std::exception& error) {
       failure = DescribeStep(error);
     }
+    ClearGradients();  // first: draining takes a little memory
     DrainEngine();
-    ClearGradients();
-  } while (failure.code == ExitCode::kDoesNotFit && MakeRoom(draws));
+  } while (failure.out_of_memory && MakeRoom(draws));
   // Other failures name their task, and where the run ends nobody else asks.
-  const bool out_of_memory = failure.code == ExitCode::kDoesNotFit;
-  const bool asked = out_of_memory || run_.config.on_task_error == "drop";
+  const bool asked = failure.out_of_memory || run_.config.on_task_error == "drop";
   const std::string culprit = asked ? FindCulprit(draws) : "";
-  if (out_of_memory) AddMemoryHint(failure, culprit);
+  if (failure.out_of_memory) AddMemoryHint(failure, culprit, draws);
   LoadGenerators(generators, run_.device);  // what is saved now is the state after the last whole step
   OnTaskError(culprit, failure);
   return std::nullopt;
@@ -156,6 +161,7 @@ std::optional<StepLosses> Trainer::Gradients(const std::vector<Draw>& draws) {
 
 StepLosses Trainer::RunDraws(const std::vector<Draw>& draws) {
   const Prefetcher::Rows rows = prefetcher_.Take(draws);
+  memory_->BeginDraws();
   memory_->SeeRows(rows.pieces);
   return run_.executor->Run(rows.pieces);
 }
@@ -172,28 +178,46 @@ std::optional<double> Trainer::UpdateWeights() {
   }
 }
 
-void Trainer::Report(StepRecord record) {
+void Trainer::Report(StepRecord& record) {
   record.seconds = SecondsSince(step_started_);
   seconds_in_steps_ += record.seconds;
   memory_->EndStep(record);
-  receipts_->Record(record.draws, memory_->step());
-  for (const Draw& draw : record.draws)
-    progress_.last_losses[draw.task] = TotalLoss(record.losses[draw.task]);
+  receipts_.Record(record.draws, memory_->step());
+  for (const auto& [task, terms] : record.losses) {
+    if (const auto loss = TotalLoss(terms)) progress_.last_losses[task] = *loss;
+  }
   record.evaluation = EvaluateIfDue();
+  if (!record.evaluation.is_null()) memory_->PhaseChanges();
   metrics_->Record(record);
   status_->Add(record);
   console_.Status(status_->Line(), status_->Line(console_.columns()));
 }
 
+TaskScore Trainer::Evaluate(const std::string& task) {
+  std::int64_t& rows_at_once = progress_.eval_rows_at_once.try_emplace(task, kEvalRows).first->second;
+  TaskScore score = ScoreTask(run_.task(task), run_.plans.at(task),
+                              {.model = *run_.model,
+                               .device = run_.device,
+                               .seed = static_cast<std::uint64_t>(run_.config.seed),
+                               .rows = run_.config.eval.rows,
+                               .rows_at_once = rows_at_once});
+  if (score.rows_at_once < rows_at_once) {
+    rows_at_once = score.rows_at_once;
+    console_.Warn("evaluation of " + task + " after step " + std::to_string(progress_.step) +
+                  " ran out of memory; from now on it takes " + std::to_string(rows_at_once) +
+                  " rows at once");
+  }
+  return score;
+}
+
 ordered_json Trainer::EvaluateIfDue() {
   const EvalConfig& config = run_.config.eval;
   if (config.every <= 0 || progress_.step % config.every != 0) return nullptr;
+  memory_->PhaseChanges();
   Scores scores;
   for (const std::string& name : run_.ActiveTasks()) {
     try {
-      scores[name] =
-          ScoreTask(run_.task(name), run_.plans.at(name),
-                    {*run_.model, run_.device, static_cast<std::uint64_t>(run_.config.seed), config.rows});
+      scores[name] = Evaluate(name);
     } catch (const std::exception& error) {
       scores.erase(name);
       Failure failure = Describe(error);

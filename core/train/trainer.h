@@ -19,21 +19,24 @@
 #include <medley/train/prefetcher.h>
 #include <medley/train/receipt_book.h>
 #include <medley/train/run.h>
+#include <medley/train/score.h>
 
 namespace medley {
 
 // How far a run is: all of the trainer's own that a resume needs.
 struct TrainingProgress {
-  std::int64_t step = 0;                       // steps done
-  std::optional<MeanEvaluation> evaluated;     // the last one
-  std::map<std::string, double> last_losses;   // by task
-  std::map<std::string, std::string> dropped;  // task: why
+  std::int64_t step = 0;                                  // steps done
+  std::optional<MeanEvaluation> evaluated;                // the last one
+  std::map<std::string, double> last_losses;              // by task
+  std::map<std::string, std::string> dropped;             // task: why
+  std::map<std::string, std::int64_t> eval_rows_at_once;  // by task: what fitted
 };
 
 // Why a run must end, or a task be dropped.
 struct Failure {
   std::string reason;
   ExitCode code = ExitCode::kFailed;
+  bool out_of_memory = false;  // libtorch's: smaller micro-batches may help
 };
 
 // The loop. Every step is a handful of calls to the run's collaborators.
@@ -46,7 +49,8 @@ class Trainer {
 
   // Until the steps are done, the hours are over, or a signal came; saved in each case. A task's error under
   // on_task_error "stop", or a gradient that is not finite, is thrown after what was trained was saved; with
-  // kDoesNotFit where memory ran out. Whatever is thrown stands in the console's log too.
+  // the error's own code, and kDoesNotFit where memory ran out. Whatever is thrown stands in the console's
+  // log too.
   ExitCode Train();
 
   const TrainingProgress& progress() const { return progress_; }
@@ -62,17 +66,21 @@ class Trainer {
   StepLosses RunDraws(const std::vector<Draw>& draws);
   std::optional<double> UpdateWeights();
   nlohmann::ordered_json EvaluateIfDue();
-  void Report(StepRecord record);
+  TaskScore Evaluate(const std::string& task);
+  void Report(StepRecord& record);
+  void GrowBack(const std::vector<Draw>& draws);
   void SaveIfDue();
   void SaveReceipt();
-  void SayGrown(const OomRecovery::Change& change);
   void HeedGuard();
 
   // trainer_errors.cc
   Failure Describe(const std::exception& error) const;
   Failure DescribeStep(const std::exception& error) const;
   bool MakeRoom(const std::vector<Draw>& draws);
-  void AddMemoryHint(Failure& failure, const std::string& culprit) const;
+  bool CutTask(const Draw& draw);
+  bool TryAgain();
+  void AddMemoryHint(Failure& failure, const std::string& culprit, const std::vector<Draw>& draws) const;
+  std::string NewestCheckpoint() const;  // as a sentence
   [[noreturn]] void SaveAndFail();
   void OnTaskError(const std::string& task, const Failure& failure);
   std::string FindCulprit(const std::vector<Draw>& draws);
@@ -97,7 +105,8 @@ class Trainer {
   std::unique_ptr<MemoryWatch> memory_;
   OomRecovery oom_;
   nlohmann::ordered_json overflows_;  // of the step that runs
-  std::unique_ptr<ReceiptBook> receipts_;
+  bool tried_again_ = false;          // as it was, this step
+  ReceiptBook receipts_;
   std::chrono::steady_clock::time_point run_started_, step_started_;
   bool interrupted_ = false;
   std::optional<Failure> failure_;  // the run must end; the state is that of the last whole step

@@ -17,6 +17,8 @@ TrainingState Trainer::State() {
       {"mixer", 1, [this] { return run_.mixer->Save(); }, [this](const json& s) { run_.mixer->Load(s); }});
   state.sections.push_back({"generators", 1, [this] { return SaveGenerators(run_.device); },
                             [this](const json& s) { LoadGenerators(s, run_.device); }});
+  state.sections.push_back({"receipt", 1, [this] { return receipts_.ToJson(); },
+                            [this](const json& s) { receipts_.Load(s); }, /*optional=*/true});
   return state;
 }
 
@@ -24,7 +26,8 @@ json Trainer::SaveProgress() const {
   json state = {{"step", progress_.step},
                 {"last_losses", progress_.last_losses},
                 {"dropped", progress_.dropped},
-                {"overflows", oom_.Save()}};
+                {"overflows", oom_.Save()},
+                {"eval_rows_at_once", progress_.eval_rows_at_once}};
   state["evaluated"] = nullptr;
   if (progress_.evaluated)
     state["evaluated"] = {{"loss", progress_.evaluated->loss}, {"tasks", progress_.evaluated->tasks}};
@@ -36,6 +39,8 @@ void Trainer::LoadProgress(const json& state) {
   progress_.last_losses = state.at("last_losses").get<std::map<std::string, double>>();
   progress_.dropped = state.at("dropped").get<std::map<std::string, std::string>>();
   oom_.Load(state.value("overflows", json::object()));
+  progress_.eval_rows_at_once =
+      state.value("eval_rows_at_once", json::object()).get<std::map<std::string, std::int64_t>>();
   progress_.evaluated.reset();
   const json evaluated = state.value("evaluated", json());
   if (evaluated.is_object())
@@ -67,7 +72,7 @@ std::string Trainer::Summary() const {
     text += "the largest step's " + FormatBytes(peak.total()) + ": " + peak.Words() + "\n";
   const double waited = seconds_in_steps_ > 0 ? prefetcher_.seconds_waited() / seconds_in_steps_ : 0;
   text += "waited for data " + FormatShare(waited) + " of the steps' time\n";
-  if (const std::int64_t under = receipts_->receipt().under(); under > 0)
+  if (const std::int64_t under = receipts_.receipt().under(); under > 0)
     text += std::to_string(under) + " draws took more memory than was planned: medley report " +
             directory_.string() + "\n";
   for (const auto& [task, reason] : progress_.dropped) text += "dropped: " + task + " (" + reason + ")\n";

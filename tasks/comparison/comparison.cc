@@ -1,10 +1,7 @@
 #include <medley/task/plugin.h>
 
 #include <ATen/core/Tensor.h>
-#include <ATen/ops/cat.h>
 #include <ATen/ops/ones.h>
-
-#include <algorithm>
 
 #include <medley/task/losses.h>
 #include <medley/task/text_rows.h>
@@ -12,8 +9,10 @@
 #include "tasks/drivers/control_pass.h"
 #include "tasks/drivers/labels.h"
 #include "tasks/drivers/pictures.h"
+#include "tasks/drivers/sheet.h"
 #include "tasks/drivers/streams.h"
 #include "tasks/drivers/tables.h"
+#include "tasks/drivers/text_question.h"
 #include "tasks/world/chosen_states.h"
 
 namespace medley::tasks {
@@ -72,28 +71,24 @@ class Comparison final : public Task {
   at::Tensor Constant(std::string_view name) const override;
 
  private:
-  void SampleTexts(Batch& batch) const;
+  void SampleTexts(Batch& batch, const std::vector<std::int64_t>& labels) const;
   // Draws the first board again, which the question then sees.
   at::Tensor Wait(PassContext& context) const;
-  ModelInputs QuestionInputs(PassContext& context) const;
   Sums RunQuestion(PassContext& context) const;
 
-  const Tokenizer& tokenizer_;
   int size_;
-  TextTable wait_, question_, first_, second_;
-  std::int64_t width_;
+  TextTable wait_, prompts_, first_, second_;
+  TextQuestion question_;
 };
 
 Comparison::Comparison(const TaskContext& context)
-    : tokenizer_(context.tokenizer),
-      size_(ImageSize(context)),
-      wait_(tokenizer_, kTables[0].name, kTables[0].texts, kPromptWidth, TextEnd::kOpen),
-      question_(tokenizer_, kTables[1].name, kTables[1].texts, kPromptWidth, TextEnd::kOpen),
-      first_(tokenizer_, kTables[2].name, kTables[2].texts, kReplyWidth, TextEnd::kEos),
-      second_(tokenizer_, kTables[3].name, kTables[3].texts, kReplyWidth, TextEnd::kEos),
-      width_(question_.longest() + std::max(first_.longest(), second_.longest())) {
-  CheckQuestionWidth("question", width_);
-}
+    : size_(ImageSize(context)),
+      wait_(context.tokenizer, kTables[0].name, kTables[0].texts, kPromptWidth, TextEnd::kOpen),
+      prompts_(context.tokenizer, kTables[1].name, kTables[1].texts, kPromptWidth, TextEnd::kOpen),
+      first_(context.tokenizer, kTables[2].name, kTables[2].texts, kReplyWidth, TextEnd::kEos),
+      second_(context.tokenizer, kTables[3].name, kTables[3].texts, kReplyWidth, TextEnd::kEos),
+      question_(context.tokenizer, "question", "answer", {std::string(kTables[1].name), &prompts_},
+                {{std::string(kTables[2].name), &first_}, {std::string(kTables[3].name), &second_}}) {}
 
 Batch Comparison::Sample(const RowRange& rows) const {
   std::vector<world::Scene> first, second;
@@ -113,39 +108,25 @@ Batch Comparison::Sample(const RowRange& rows) const {
   Batch batch(rows);
   batch.Add("image1", RenderScenes(first, size_));
   batch.Add("image2", RenderScenes(second, size_));
-  batch.Add("label", IntColumn(labels));
   batch.SetItems("image1", at::ones({rows.count}, at::kLong));
   batch.SetItems("image2", at::ones({rows.count}, at::kLong));
-  SampleTexts(batch);
+  SampleTexts(batch, labels);
   return batch;
 }
 
-void Comparison::SampleTexts(Batch& batch) const {
+void Comparison::SampleTexts(Batch& batch, const std::vector<std::int64_t>& labels) const {
   const RowRange& rows = batch.rows();
-  const std::int64_t* labels = batch.Column("label").const_data_ptr<std::int64_t>();
-  std::vector<std::int64_t> waits, wait_lengths, prompts, prompt_lengths, replies, lengths;
-  std::vector<LearnedSpan> learned;
-  for (std::int64_t i = 0; i < rows.count; ++i) {
-    RowRandom random = rows.Random(rows.begin + i, kTextStream);
-    const bool is_first = rows.longest ? first_.longest() >= second_.longest() : labels[i] == 0;
-    const TextTable& table = is_first ? first_ : second_;
+  std::vector<std::int64_t> waits, wait_lengths;
+  std::vector<TextQuestion::Row> questions;
+  for (std::size_t i = 0; i < labels.size(); ++i) {
+    RowRandom random = rows.Random(rows.begin + static_cast<std::int64_t>(i), kTextStream);
     waits.push_back(wait_.Draw(rows, random));
     wait_lengths.push_back(wait_.Length(waits.back()));
-    prompts.push_back(question_.Draw(rows, random));
-    prompt_lengths.push_back(question_.Length(prompts.back()));
-    // As in QuestionTask.
-    const std::int64_t reply = rows.longest ? table.longest_row() : prompts.back() % table.rows();
-    replies.push_back(is_first ? reply : first_.rows() + reply);
-    lengths.push_back(prompt_lengths.back() + table.Length(reply));
-    learned.push_back({prompt_lengths.back(), lengths.back()});
+    questions.push_back({.label = labels[i], .prompt = question_.DrawPrompt(rows, random)});
   }
   batch.Add("wait.prompt", IntColumn(waits));
   batch.Add("wait.lengths", IntColumn(wait_lengths));
-  batch.Add("question.prompt", IntColumn(prompts));
-  batch.Add("question.prompt_lengths", IntColumn(prompt_lengths));
-  batch.Add("question.reply", IntColumn(replies));
-  batch.Add("question.lengths", IntColumn(lengths));
-  AddLearned(batch, "question.learned", "answer", learned);
+  question_.Sample(batch, questions);
 }
 
 at::Tensor Comparison::Wait(PassContext& context) const {
@@ -159,27 +140,10 @@ at::Tensor Comparison::Wait(PassContext& context) const {
       .at("image");
 }
 
-ModelInputs Comparison::QuestionInputs(PassContext& context) const {
-  const Batch& batch = context.batch();
-  const at::Tensor table = context.Constant("question_prompts").narrow(1, 0, question_.longest());
-  return {context.Image("c1"),
-          context.Image("image2"),
-          {.name = "tokens", .tensor = table.index_select(0, batch.Column("question.prompt")), .key = ""},
-          {.name = "lengths", .tensor = batch.Column("question.prompt_lengths"), .key = ""}};
-}
-
 Sums Comparison::RunQuestion(PassContext& context) const {
-  const Batch& batch = context.batch();
-  ModelInputs inputs = QuestionInputs(context);
-  const at::Tensor replies = at::cat({context.Constant("first"), context.Constant("second")})
-                                 .index_select(0, batch.Column("question.reply"));
-  at::Tensor& tokens = inputs[2].tensor;
-  at::Tensor& lengths = inputs[3].tensor;
-  tokens = JoinTokens(tokens, lengths, replies, width_, tokenizer_.pad());
-  lengths = batch.Column("question.lengths");
-  inputs.push_back(
-      {.name = "supervised", .tensor = FlatPositions(batch.Ragged("question.learned"), width_), .key = ""});
-  const ModelOutputs outputs = context.Forward(inputs, {"logits", "targets", "image"});
+  const ModelOutputs outputs =
+      context.Forward(question_.LearnedInputs({context.Image("c1"), context.Image("image2")}, context),
+                      {"logits", "targets", "image"});
   const at::Tensor seen = context.Pixels("image2");
   return {{"answer", SumCrossEntropy(outputs.at("logits"), outputs.at("targets"))},
           {"image2", SumPictureError(outputs.at("image"), seen, seen, 0)}};
@@ -194,32 +158,24 @@ Sums Comparison::Run(std::string_view pass, PassContext& context) const {
 }
 
 Outcomes Comparison::Evaluate(EvalContext& context, const RowRange& rows) const {
-  Outcomes outcomes;
-  PictureSheet sheet;
-  std::vector<std::int64_t> labels;
+  Sheet sheet;
+  Judged judged;
   context.ForEachPiece(rows, [&](EvalPass& piece) {
     const at::Tensor drawn = Wait(piece);
     piece.Carry("c1", drawn);
-    const Generated generated =
-        piece.Generate(QuestionInputs(piece), {.max_new_tokens = width_ - question_.longest()});
-    const at::Tensor label = piece.batch().Column("label").to(at::kCPU);
-    for (std::size_t row = 0; row < generated.tokens.size(); ++row) {
-      labels.push_back(label.const_data_ptr<std::int64_t>()[row]);
-      const auto& texts = kTables[labels.back() == 0 ? 2 : 3].texts;
-      const std::string reply = tokenizer_.Decode(generated.tokens[row]);
-      outcomes.score.push_back(std::find(texts.begin(), texts.end(), reply) != texts.end() ? 1 : 0);
-    }
+    question_.Judge({piece.Image("c1"), piece.Image("image2")}, piece, judged, sheet);
     // What the question is asked with is the canvas; it should be the first board.
     sheet.Add(SideBySide({piece.Pixels("image1"), piece.Pixels("image2")}), piece.Pixels("image1"), drawn);
   });
-  outcomes.trivial["most frequent reply"] = MostFrequentIsRight(labels);
+  Outcomes outcomes{.score = judged.right,
+                    .trivial = {{"most frequent reply", MostFrequentIsRight(judged.labels)}}};
   sheet.MoveTo(outcomes);
   return outcomes;
 }
 
 at::Tensor Comparison::Constant(std::string_view name) const {
   return (name == "wait_prompts"       ? wait_
-          : name == "question_prompts" ? question_
+          : name == "question_prompts" ? prompts_
           : name == "first"            ? first_
                                        : second_)
       .Tokens();

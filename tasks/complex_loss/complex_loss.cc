@@ -16,6 +16,7 @@
 #include "tasks/complex_loss/estimate.h"
 #include "tasks/drivers/control_pass.h"
 #include "tasks/drivers/pictures.h"
+#include "tasks/drivers/sheet.h"
 #include "tasks/drivers/streams.h"
 #include "tasks/world/random_states.h"
 
@@ -159,7 +160,7 @@ Sums ComplexLoss::Run(std::string_view, PassContext& context) const {
 
 Outcomes ComplexLoss::Evaluate(EvalContext& context, const RowRange& rows) const {
   Outcomes outcomes;
-  PictureSheet sheet;
+  Sheet sheet;
   context.ForEachPiece(rows, [&](EvalPass& piece) {
     const at::Tensor picture = DrawPicture(piece).clamp(0, 1);
     const at::Tensor input = piece.Pixels("image");

@@ -11,6 +11,7 @@
 #include "tasks/drivers/labels.h"
 #include "tasks/drivers/mixed_pass.h"
 #include "tasks/drivers/pictures.h"
+#include "tasks/drivers/sheet.h"
 #include "tasks/drivers/streams.h"
 #include "tasks/world/random_states.h"
 
@@ -89,9 +90,10 @@ class DirectionNames final : public Task {
  private:
   at::Tensor Tokens(PassContext& context) const;
   Sums RunFused(PassContext& context) const;
+  std::string WordsOf(std::int64_t sentence) const;  // before the action
 
+  const Tokenizer& tokenizer_;
   bool is_fused_;
-  std::int64_t pad_;
   int size_;
   ControlPass control_;
   TextTable table_;
@@ -101,8 +103,8 @@ class DirectionNames final : public Task {
 };
 
 DirectionNames::DirectionNames(const TaskContext& context)
-    : is_fused_(context.variant == "fused"),
-      pad_(context.tokenizer.pad()),
+    : tokenizer_(context.tokenizer),
+      is_fused_(context.variant == "fused"),
       size_(ImageSize(context)),
       control_(context),
       table_(context.tokenizer, kTable.name, kTable.texts, kPromptWidth, TextEnd::kEos),
@@ -179,12 +181,20 @@ Sums DirectionNames::RunFused(PassContext& context) const {
                              .tokens = Tokens(context),
                              .lengths = batch.Column("sentence.lengths"),
                              .learned = &batch.Ragged("sentence.learned")}};
-  const ModelInputs inputs = MixedInputs({context.Image("image")}, parts, batch.Column("kind"), pad_);
+  const ModelInputs inputs =
+      MixedInputs({context.Image("image")}, parts, batch.Column("kind"), tokenizer_.pad());
   return MixedCrossEntropy(parts, context.Forward(inputs, {"logits", "targets"}));
+}
+
+std::string DirectionNames::WordsOf(std::int64_t sentence) const {
+  std::vector<std::int64_t> ids = table_.Ids(sentence);
+  ids.resize(static_cast<std::size_t>(words_[static_cast<std::size_t>(sentence)]));
+  return tokenizer_.Decode(ids);
 }
 
 Outcomes DirectionNames::Evaluate(EvalContext& context, const RowRange& rows) const {
   Outcomes outcomes;
+  Sheet sheet;
   std::vector<std::int64_t> labels;
   context.ForEachPiece(rows, [&](EvalPass& piece) {
     const Generated generated =
@@ -193,13 +203,23 @@ Outcomes DirectionNames::Evaluate(EvalContext& context, const RowRange& rows) co
                         {.name = "lengths", .tensor = piece.batch().Column("sentence.words"), .key = ""}},
                        {.max_new_tokens = 1});
     const at::Tensor label = piece.batch().Column("sentence.label").to(at::kCPU);
-    for (std::size_t row = 0; row < generated.tokens.size(); ++row) {
-      labels.push_back(label.const_data_ptr<std::int64_t>()[row]);
-      const std::int64_t right = ids_[static_cast<std::size_t>(labels.back())];
-      outcomes.score.push_back(generated.tokens[row] == std::vector<std::int64_t>{right} ? 1 : 0);
+    const at::Tensor sentence = piece.batch().Column("sentence.row").to(at::kCPU);
+    for (std::size_t i = 0; i < generated.tokens.size(); ++i) {
+      const std::size_t row = labels.size();
+      labels.push_back(label.const_data_ptr<std::int64_t>()[i]);
+      const std::vector<std::int64_t> right{ids_[static_cast<std::size_t>(labels.back())]};
+      const bool is_right = generated.tokens[i] == right;
+      outcomes.score.push_back(is_right ? 1 : 0);
+      if (!Sheet::Shows(row)) continue;
+      sheet.Add(row, {.question = WordsOf(sentence.const_data_ptr<std::int64_t>()[i]),
+                      .reply = tokenizer_.Decode(generated.tokens[i]),
+                      .right = tokenizer_.Decode(right),
+                      .is_right = is_right});
     }
+    sheet.Add(piece.Pixels("image"));
   });
   outcomes.trivial["most frequent token"] = MostFrequentIsRight(labels);
+  sheet.MoveTo(outcomes);
   return outcomes;
 }
 

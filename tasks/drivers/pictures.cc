@@ -3,23 +3,31 @@
 #include <ATen/core/Tensor.h>
 #include <ATen/ops/cat.h>
 #include <ATen/ops/empty.h>
+#include <ATen/ops/full_like.h>
 #include <ATen/ops/where.h>
 
-#include <algorithm>
 #include <limits>
 
 #include <medley/task/losses.h>
 
+#include "tasks/drivers/sheet.h"
+
 namespace medley::tasks {
 namespace {
 
-at::Tensor MeanTarget(EvalContext& context, const RowRange& rows, const std::string& column) {
+at::Tensor SumOfTargets(EvalContext& context, const RowRange& rows, const std::string& column) {
   at::Tensor sum;
   context.ForEachPiece(rows, [&](EvalPass& piece) {
     const at::Tensor part = piece.Pixels(column).to(at::kDouble).sum(0, /*keepdim=*/true);
     sum = sum.defined() ? sum.add_(part) : part;
   });
-  return sum.div_(static_cast<double>(std::max<std::int64_t>(rows.count, 1))).to(at::kFloat);
+  return sum;  // [1, 3, size, size]
+}
+
+// For each row the mean of the targets of the others: its own, in it, would be an answer that nobody has.
+at::Tensor MeanOfOthers(const at::Tensor& sum, std::int64_t count, const at::Tensor& target) {
+  if (count < 2) return at::full_like(target, std::numeric_limits<double>::quiet_NaN());
+  return sum.sub(target.to(at::kDouble)).div_(static_cast<double>(count - 1)).to(target.scalar_type());
 }
 
 // [rows, 1, size, size] bool
@@ -54,12 +62,12 @@ at::Tensor RenderScenes(std::span<const world::Scene> scenes, int size) {
 Outcomes JudgePictures(EvalContext& context, const RowRange& rows, const PictureExam& exam) {
   Outcomes outcomes;
   if (rows.count == 0) return outcomes;
-  const at::Tensor mean_target = MeanTarget(context, rows, exam.target);
-  PictureSheet sheet;
+  const at::Tensor sum_of_targets = SumOfTargets(context, rows, exam.target);
+  Sheet sheet;
   context.ForEachPiece(rows, [&](EvalPass& piece) {
     const at::Tensor input = piece.Pixels(exam.input);
     const at::Tensor target = piece.Pixels(exam.target);
-    const at::Tensor mean = mean_target.to(target.scalar_type()).expand_as(target);
+    const at::Tensor mean = MeanOfOthers(sum_of_targets, rows.count, target);
     // Judged as it is saved: a picture has no value outside [0, 1].
     const at::Tensor output = piece.Forward(exam.inputs(piece), {"image"}).at("image").clamp(0, 1);
 
@@ -86,25 +94,6 @@ Outcomes JudgePictures(EvalContext& context, const RowRange& rows, const Picture
 }
 
 at::Tensor SideBySide(const std::vector<at::Tensor>& pictures) { return at::cat(pictures, /*dim=*/3); }
-
-void PictureSheet::Add(const at::Tensor& input, const at::Tensor& target, const at::Tensor& output) {
-  const std::int64_t rows = std::min(input.size(0), kRows - rows_);
-  if (rows <= 0) return;
-  const auto bytes = [rows](const at::Tensor& pictures) {
-    return pictures.narrow(0, 0, rows).clamp(0, 1).mul(255).round().to(at::kCPU, at::kByte);
-  };
-  inputs_.push_back(bytes(input));
-  targets_.push_back(bytes(target));
-  outputs_.push_back(bytes(output));
-  rows_ += rows;
-}
-
-void PictureSheet::MoveTo(Outcomes& outcomes) {
-  if (rows_ == 0) return;
-  outcomes.input = at::cat(inputs_);
-  outcomes.target = at::cat(targets_);
-  outcomes.output = at::cat(outputs_);
-}
 
 void AppendRows(std::vector<double>& outcome, const at::Tensor& values) {
   const at::Tensor host = values.to(at::kCPU, at::kDouble).contiguous();

@@ -18,11 +18,12 @@ int ImageSize(const TaskContext& context);
 at::Tensor RenderScenes(std::span<const world::Scene> scenes, int size);  // [scenes, 3, size, size] bytes
 
 // How a picture that the model draws is judged: its mean squared error on the region that should change (all
-// of it where nothing should), beside answers that need no learning.
+// of it where nothing should), beside answers that need no learning. With a single row there is no other row
+// to take the mean of: NaN.
 struct PictureExam {
   std::string input;                // column
   std::string target;               // column
-  std::string mean_answer;          // name of the answer "the mean of the evaluated targets"
+  std::string mean_answer;          // name of the answer "the mean of the other rows' targets"
   bool input_is_an_answer = false;  // also judge returning the input
   // Judge what stays, too: half of the error is that of the pixels outside the region that the mean answer
   // has wrong. Where something is left out, the region is always white, and the mean answer would be perfect.
@@ -33,21 +34,6 @@ Outcomes JudgePictures(EvalContext& context, const RowRange& rows, const Picture
 
 // Pictures of the same rows beside each other, as one wide picture each.
 at::Tensor SideBySide(const std::vector<at::Tensor>& pictures);
-
-// The picture sheet of an evaluation: of its first rows, what was seen, what should come and what came.
-class PictureSheet {
- public:
-  // Floats, [rows, 3, height, width] each.
-  void Add(const at::Tensor& input, const at::Tensor& target, const at::Tensor& output);
-  // As bytes on the host.
-  void MoveTo(Outcomes& outcomes);
-
- private:
-  static constexpr std::int64_t kRows = 8;
-
-  std::vector<at::Tensor> inputs_, targets_, outputs_;
-  std::int64_t rows_ = 0;
-};
 
 // Adds the values of some rows to an outcome.
 void AppendRows(std::vector<double>& outcome, const at::Tensor& values);

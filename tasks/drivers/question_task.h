@@ -11,6 +11,7 @@
 
 #include "tasks/drivers/control_pass.h"
 #include "tasks/drivers/tables.h"
+#include "tasks/drivers/text_question.h"
 #include "tasks/world/render.h"
 
 namespace medley::tasks {
@@ -35,7 +36,9 @@ struct QuestionExample {
   std::bitset<kMostQuestions> unasked{};
 };
 
-// Variant "fused": one forward in which row r makes pass r mod (1 + questions).
+// Variant "fused": one forward in which row r makes pass r mod (1 + questions). Chance is what the best reply
+// gets that is the same for every row (4/9 for relposition_qa), where labels are balanced; guessing gets no
+// more.
 template <std::size_t T, std::size_t Q>
 constexpr TaskSpec QuestionSpec(std::string_view name, std::string_view summary,
                                 const std::array<Table, T>& tables,
@@ -64,8 +67,7 @@ constexpr TaskSpec QuestionSpec(std::string_view name, std::string_view summary,
   return spec;
 }
 
-// Questions about one picture, each its own pass beside the control pass: prompt, reply and eos without a
-// gap, of which reply and eos are learned. What is left to a task is one row.
+// Questions about one picture, each its own pass beside the control pass. What is left to a task is one row.
 class QuestionTask : public Task {
  public:
   Batch Sample(const RowRange& rows) const final;
@@ -80,43 +82,21 @@ class QuestionTask : public Task {
                std::span<const Question> questions);
 
  private:
-  struct Entry {
-    std::string name;
-    const TextTable* table;
-  };
-  struct Asked {
-    std::string name;
-    Entry prompts;
-    std::vector<Entry> replies;        // by label
-    std::vector<std::int64_t> offset;  // of a label's first reply in all replies
-    std::int64_t width = 0;            // of prompt and reply
-    std::size_t longest_reply = 0;     // its label
-
-    std::string Column(std::string_view what) const { return name + "." + std::string(what); }
-  };
-
   // Row `row` of the stream, a function of the random numbers; called on data threads.
   virtual QuestionExample Draw(std::int64_t row, RowRandom& random) const = 0;
 
-  Entry Find(std::string_view table) const;
-  Asked MakeAsked(const Question& question) const;
+  NamedTable Find(std::string_view table) const;
   // `kinds`: the pass of each row where it makes one only, else empty.
   void SampleTexts(const std::vector<QuestionExample>& examples, std::size_t index,
                    const std::vector<std::int64_t>& kinds, Batch& batch) const;
-  at::Tensor PromptTokens(const Asked& asked, PassContext& context) const;
-  TextPart Part(const Asked& asked, PassContext& context, std::int64_t width) const;
   Sums RunFused(PassContext& context) const;
-  ModelInputs PromptInputs(const Asked& asked, PassContext& context) const;
-  void Judge(const Asked& asked, EvalPass& piece, std::vector<std::int64_t>& labels,
-             std::vector<double>& right) const;
-  bool IsRight(const Asked& asked, std::int64_t label, const std::vector<std::int64_t>& reply) const;
 
-  const Tokenizer& tokenizer_;
+  std::int64_t pad_;
   bool is_fused_;
   int size_;
   ControlPass control_;
   std::map<std::string, TextTable, std::less<>> tables_;
-  std::vector<Asked> asked_;
+  std::vector<TextQuestion> asked_;
 };
 
 }  // namespace medley::tasks

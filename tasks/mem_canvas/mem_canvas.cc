@@ -3,8 +3,10 @@
 #include <ATen/core/Tensor.h>
 #include <ATen/ops/ones.h>
 #include <ATen/ops/stack.h>
+#include <ATen/ops/where.h>
 
 #include <algorithm>
+#include <limits>
 
 #include <medley/task/losses.h>
 #include <medley/task/text_rows.h>
@@ -12,6 +14,7 @@
 #include "tasks/drivers/control_pass.h"
 #include "tasks/drivers/labels.h"
 #include "tasks/drivers/pictures.h"
+#include "tasks/drivers/sheet.h"
 #include "tasks/drivers/streams.h"
 #include "tasks/world/random_states.h"
 
@@ -44,6 +47,8 @@ constexpr std::string_view kTwoAgoTexts[] = {
 constexpr Table kTables[] = {{"now", kNowTexts}, {"last", kLastTexts}, {"two_ago", kTwoAgoTexts}};
 constexpr int kSteps = 3;
 constexpr std::string_view kImages[kSteps] = {"image1", "image2", "image3"};
+constexpr const char* kRecalls[kSteps] = {"recall_now", "recall_last", "recall_two_ago"};
+constexpr double kNotAsked = std::numeric_limits<double>::quiet_NaN();
 
 // Three pictures, one after the other; the third time one of them is asked for. What was seen before is there
 // only as the model drew it: step k sees its own picture and the canvases of steps 1..k-1.
@@ -188,7 +193,7 @@ Sums MemCanvas::Run(std::string_view pass, PassContext& context) const {
 
 Outcomes MemCanvas::Evaluate(EvalContext& context, const RowRange& rows) const {
   Outcomes outcomes;
-  PictureSheet sheet;
+  Sheet sheet;
   context.ForEachPiece(rows, [&](EvalPass& piece) {
     piece.Carry("c1", piece.Forward(step1_.Inputs(piece), {"image"}).at("image"));
     piece.Carry("c2", piece.Forward(step2_.Inputs(piece), {"image"}).at("image"));
@@ -198,6 +203,13 @@ Outcomes MemCanvas::Evaluate(EvalContext& context, const RowRange& rows) const {
     const at::Tensor nearest = seen.sub(picture.unsqueeze(1)).square().mean({2, 3, 4}).argmin(1);
     AppendRows(outcomes.score, nearest.eq(back));
     AppendRows(outcomes.trivial["input"], back.eq(0));
+    // The present where it is asked for, else a picture that is none of its: without any memory this is right
+    // in half of the rows that ask for the past.
+    AppendRows(outcomes.trivial["anything but the present"], back.eq(0).to(at::kDouble).add(1).div(2));
+    for (int steps = 0; steps < kSteps; ++steps) {
+      AppendRows(outcomes.figures[kRecalls[steps]],
+                 at::where(back.eq(steps), nearest.eq(back).to(at::kDouble), kNotAsked));
+    }
     sheet.Add(SideBySide({piece.Pixels("image1"), piece.Pixels("image2"), piece.Pixels("image3")}),
               Asked(seen, back), picture);
   });

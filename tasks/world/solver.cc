@@ -20,28 +20,6 @@ Sight Look(const State& state) {
   return {c * dx + s * dy, -s * dx + c * dy};
 }
 
-Action NextMoveBothWays(const State& state) {
-  const Sight sight = Look(state);
-  if (std::abs(sight.aside) < state.agent_radius) {
-    return sight.ahead > 0 ? Action::kForward : Action::kBackward;
-  }
-  const double bearing = Bearing(state);
-  const double rear = WrapAngle(state.direction + kPi);
-  struct Turn {
-    double size;
-    Action action;
-  };
-  const Turn turns[] = {{WrapAngle(state.direction - bearing), Action::kClock},
-                        {WrapAngle(rear - bearing), Action::kClock},
-                        {WrapAngle(bearing - state.direction), Action::kAnticlock},
-                        {WrapAngle(bearing - rear), Action::kAnticlock}};
-  const Turn* best = &turns[0];
-  for (const Turn& turn : turns) {
-    if (turn.size < best->size) best = &turn;
-  }
-  return best->action;
-}
-
 }  // namespace
 
 double Bearing(const State& state) {
@@ -62,17 +40,16 @@ bool TurnIsAnticlockwise(double from, double to) { return WrapAngle(to - from) <
 
 double AngleDifference(double a, double b) { return std::min(WrapAngle(a - b), WrapAngle(b - a)); }
 
-Action NextMove(const State& state, Moves moves) {
-  if (moves == Moves::kBothWays) return NextMoveBothWays(state);
+Action NextMove(const State& state) {
   if (WillHit(state)) return Action::kForward;
   return TurnIsAnticlockwise(state.direction, Bearing(state)) ? Action::kAnticlock : Action::kClock;
 }
 
-std::optional<Trace> Solve(const State& state, Moves moves) {
+std::optional<Trace> Solve(const State& state) {
   Trace trace;
   State now = state;
   while (trace.size() < Trace::capacity()) {
-    const Action action = NextMove(now, moves);
+    const Action action = NextMove(now);
     const Moved moved = Act(now, action);
     trace.Add(action);
     if (moved.eaten > 0) return trace;

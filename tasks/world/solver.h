@@ -18,18 +18,15 @@ bool WillHit(const State& state);
 bool TurnIsAnticlockwise(double from, double to);
 double AngleDifference(double a, double b);  // [0, pi]
 
-enum class Moves { kForwardOnly, kBothWays };
-
-// The move of a player that turns until it would hit the gold and then goes. With kBothWays it may also go
-// backwards.
-Action NextMove(const State& state, Moves moves = Moves::kForwardOnly);
+// The move of a player that turns until it would hit the gold and then goes.
+Action NextMove(const State& state);
 
 inline constexpr int kLongestTrace = 128;
 using Trace = InlineList<Action, kLongestTrace>;
 
 // The moves until something is eaten; nullopt where that takes more than kLongestTrace: a wall blocks gold
 // that stays ahead, or the turns jump over the gold for ever (2.8 % of bare states).
-std::optional<Trace> Solve(const State& state, Moves moves = Moves::kForwardOnly);
+std::optional<Trace> Solve(const State& state);
 
 bool GoldIsLeft(const State& state);  // of the agent, in the picture
 bool GoldIsUp(const State& state);

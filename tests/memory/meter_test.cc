@@ -96,6 +96,33 @@ TEST_F(MeterTest, WhatStaysBetweenTheDrawsAndBetweenTheStepsIsToldApart) {
   EXPECT_EQ(step.kept_between, 0);
 }
 
+// Also where the step that loaded it fails, and runs again.
+TEST_F(MeterTest, WhatATaskHoldsOnceItIsLoadedIsNobodysLeak) {
+  for (const bool fails : {false, true}) {
+    StepMeter meter(at::kCPU, [] { return 0; });
+    std::vector<at::Tensor> kept;
+    for (int step = 0; step < 3; ++step) {
+      meter.BeginStep();
+      if (step == 1) kept.push_back(Block(5000));
+      meter.BeginDraws();
+      if (step == 1 && fails) {
+        meter.BeginDraw();
+        kept.push_back(Block(70));
+        EXPECT_EQ(meter.LeftBehind(), 70);
+        kept.pop_back();
+        meter.BeginStep();
+        meter.BeginDraws();
+      }
+      meter.BeginDraw();
+      meter.EndDraw("task");
+      const StepMemory memory = meter.EndStep();
+      EXPECT_EQ(memory.kept_between, 0) << step;
+      EXPECT_EQ(memory.kept_outside, 0) << step;
+      EXPECT_EQ(memory.draws.at(0).kept, 0) << step;
+    }
+  }
+}
+
 // The executor tells of no end then; the same rows are run again.
 TEST_F(MeterTest, ADrawThatThrewIsForgotten) {
   StepMeter meter(at::kCPU, [] { return 0; });

@@ -1,6 +1,7 @@
 #include <medley/memory/plan.h>
 
 #include <cstdlib>
+#include <utility>
 
 #include "tests/memory/plan_fixture.h"
 
@@ -81,15 +82,52 @@ TEST(Plan, NoMicroBatchIsLargerThanWhatFitsAndTheirNumberIsTheLeast) {
   }
 }
 
-TEST(Plan, AModeThatRepeatsForwardsIsTakenWhereItIsClearlyCheaper) {
-  const std::int64_t budget = kFloor + 60 + 1600 + 6000;  // one row in joint, three in two-stage
+TEST(Plan, FixedRowsRepeatForwardsOnlyWhereNothingElseFits) {
+  const std::int64_t floor = kFloor + 60;
   Profile profile = TwoTasks();
-  auto plan = [&] { return MakePlan(profile, {Ask("canvas", 12)}, {.budget = budget}).entries.at(0); };
-  EXPECT_EQ(plan().mode, Mode::kJoint);  // 12 * 3 ms against 4 * 6.2 ms: not clearly
-  EXPECT_EQ(plan().micro_rows, 1);
-  for (StepTime& time : profile.tasks["canvas"].modes[0].times) time.milliseconds *= 2;
-  EXPECT_EQ(plan().mode, Mode::kTwoStage);
-  EXPECT_EQ(plan().micro_rows, 3);
+  for (StepTime& time : profile.tasks["canvas"].modes[0].times) time.milliseconds *= 1000;
+  const auto plan = [&](std::int64_t room) {
+    return MakePlan(profile, {Ask("canvas", 12)}, {.budget = floor + 1600 + room}).entries.at(0);
+  };
+  EXPECT_EQ(plan(6000).mode, Mode::kJoint);  // however slow it was, and though three rows fit in two-stage
+  EXPECT_EQ(plan(6000).micro_rows, 1);
+  EXPECT_EQ(plan(5999).mode, Mode::kTwoStage);
+  EXPECT_EQ(plan(5999).recompute_every, 0);  // repeats less than with recomputation
+  EXPECT_EQ(plan(5999).micro_rows, 2);
+  EXPECT_EQ(plan(1999).recompute_every, 1);
+}
+
+// A plan without what a stopwatch said.
+nlohmann::ordered_json Untimed(const Plan& plan) {
+  nlohmann::ordered_json json = ToJson(plan);
+  for (auto& task : json["tasks"]) task.erase("ms_per_step");
+  return json;
+}
+
+TEST(Plan, NeitherMeasuredTimesNorTheOrderOfMeasuringDecideAnything) {
+  std::mt19937 random(7);
+  for (std::int64_t room = 700; room < 60000; room += 997) {
+    const PlanSetting setting{.budget = kFloor + 100 + 2000 + room, .waiting_draws = 2};
+    for (const std::int64_t rows : {0, 1, 16, 61}) {
+      const std::vector<TaskRequest> requests{Ask("qa", rows), Ask("canvas", rows)};
+      Profile profile = TwoTasks();
+      const auto plan = [&]() -> nlohmann::ordered_json {
+        try {
+          return Untimed(MakePlan(profile, requests, setting));
+        } catch (const DoesNotFit& refusal) {
+          return refusal.what();
+        }
+      };
+      const nlohmann::ordered_json before = plan();
+      for (auto& [name, task] : profile.tasks) {
+        std::shuffle(task.modes.begin(), task.modes.end(), random);
+        for (ModeProfile& mode : task.modes) {
+          for (StepTime& time : mode.times) time.milliseconds = static_cast<double>(random() % 1000000) / 100;
+        }
+      }
+      EXPECT_EQ(plan(), before) << "with " << setting.budget << " bytes and " << rows << " rows";
+    }
+  }
 }
 
 TEST(Plan, PinsAreRespected) {
@@ -103,6 +141,11 @@ TEST(Plan, PinsAreRespected) {
   request = Ask("qa", 16);
   request.recompute_every = 1;
   EXPECT_EQ(PlanOf(request, 1000000).recompute_every, 1);
+  request.recompute_every = 0;  // is a pin too
+  EXPECT_EQ(PlanOf(request, kQaFloor + 2000 + 1000).recompute_every, 0);
+  const PlanSetting less{.budget = kQaFloor + 2000 + 999};
+  EXPECT_EQ(PlanOf(Ask("qa", 16), less.budget).recompute_every, 1);
+  EXPECT_EQ(RefusalsOf(TwoTasks(), {request}, less).at(0).change, "tasks.qa.recompute_every=1");
 }
 
 TEST(Plan, EveryTaskHasTheBudgetToItself) {
@@ -136,6 +179,37 @@ TEST(Plan, DrawsOfOneStepFindTheGradientsOfOthers) {
   EXPECT_EQ(peak(two) - peak(one), 800 + 200);  // the task's own, and the 200 bytes that it leaves alone
 }
 
+TEST(Plan, APeakIsToldApartByWhatWasMeasuredAtIt) {
+  Profile profile = TwoTasks();
+  ModeProfile& joint = profile.tasks["qa"].modes[0];  // rows of 3000 bytes
+  joint.saved_per_row = 2990;
+  joint.saved_by_pass = {{"q0", 1000}, {"q1", 990}, {"q2", 1000}};
+  joint.gradients_whole = 50;
+  joint.gradients_pieces = 1000;
+  TaskRequest request = Ask("qa", 16);
+  request.mode = Mode::kJoint;
+  const auto plan = [&](std::int64_t budget, std::int64_t draws) {
+    return MakePlan(profile, {request}, {.budget = budget, .draws_per_step = draws}).entries.at(0);
+  };
+  const auto expect = [&](const PlanEntry& entry, std::int64_t gradients) {
+    const std::int64_t bytes = entry.predicted_peak - kQaFloor;
+    EXPECT_EQ(entry.ledger.saved, joint.saved_per_row * entry.micro_rows)
+        << "never cut to make room for gradients";
+    EXPECT_EQ(entry.ledger.gradients, gradients);
+    EXPECT_EQ(entry.ledger.transient, bytes - entry.ledger.saved - gradients);
+    EXPECT_EQ(entry.saved_by_pass, joint.saved_by_pass);
+  };
+  expect(plan(1000000, 1), 50);
+  expect(plan(1000000, 2), 1000);           // an earlier draw left them
+  expect(plan(kQaFloor + 30000, 1), 1000);  // micro-batches
+  joint.saved_per_row = 3050;
+  expect(plan(1000000, 1), 50);
+  EXPECT_EQ(PlanFromJson(ToJson(MakePlan(profile, {request}, {.budget = 1000000})), "plan.json")
+                .entries.at(0)
+                .saved_by_pass,
+            joint.saved_by_pass);
+}
+
 TEST(Plan, AMarginOnADeviceThatRoundsMovesThePlan) {
   const std::int64_t gib = std::int64_t{1} << 30;
   Profile profile;
@@ -155,6 +229,11 @@ void Apply(const std::string& change, std::vector<TaskRequest>& requests, PlanSe
   const std::string key = change.substr(0, change.find('=')), value = change.substr(change.find('=') + 1);
   if (key == "budget") {
     setting.budget = std::max<std::int64_t>(setting.budget, std::atoll(value.c_str()));
+    return;
+  }
+  if (key == "data.ahead" || key == "data.threads") {
+    const std::int64_t ahead = key == "data.ahead" ? std::atoll(value.c_str()) : 0;
+    setting.waiting_draws -= std::exchange(setting.draws_ahead, ahead) - ahead;
     return;
   }
   for (TaskRequest& request : requests) {
@@ -191,6 +270,22 @@ TEST(Plan, ARefusalNamesTheSmallestChangeThatFits) {
   RefusesAndMends({pinned_mode}, {.budget = kFloor + 60 + 1600 + 5000}, "tasks.canvas.mode=two_stage");
 
   RefusesAndMends({Ask("canvas", 4), Ask("qa", 0)}, {.budget = kFloor + 100 + 1600 + 699}, "budget=");
+}
+
+TEST(Plan, FewerDrawsAheadAreTheSmallestChangeWhereTheySuffice) {
+  const std::int64_t row = kQaFloor + 2000 + 400;  // recomputed
+  const auto setting = [&](std::int64_t waiting) {
+    return PlanSetting{.budget = row + waiting * 16 * 10, .waiting_draws = 6, .draws_ahead = 5};
+  };
+  RefusesAndMends({Ask("qa", 16)}, setting(5), "data.ahead=4");
+  RefusesAndMends({Ask("qa", 16)}, setting(2), "data.ahead=1");
+  RefusesAndMends({Ask("qa", 16)}, setting(1), "data.threads=0");
+  RefusesAndMends({Ask("qa", 16)}, setting(0), "budget=");
+  // The rows that wait alone are more than the budget.
+  PlanSetting tiny = setting(2);
+  tiny.waiting_draws = 1001, tiny.draws_ahead = 1000;
+  RefusesAndMends({Ask("qa", 16)}, tiny, "data.ahead=1");
+  EXPECT_EQ(RefusalsOf(TwoTasks(), {Ask("qa", 16)}, tiny).at(0).task, "");
 }
 
 TEST(Plan, TheSmallestBudgetFitsAndOneByteLessDoesNot) {
@@ -232,6 +327,9 @@ TEST(Plan, ReadsWhatItWrote) {
   bad["tasks"][0]["micro_rows"] = 0;
   EXPECT_THROW(PlanFromJson(bad, "plan.json"), InputError);
   EXPECT_THROW(PlanFromJson(nullptr, "plan.json"), InputError);
+  bad = json;
+  bad["tasks"][0]["recompute_every"] = 99999999999;
+  EXPECT_THROW(PlanFromJson(bad, "plan.json"), InputError);
 }
 
 TEST(Plan, TheTableNamesEveryTaskAndTheMargin) {

@@ -40,6 +40,58 @@ TEST(Receipt, AForgedUnderEstimateIsGradedUnderAndPrinted) {
   EXPECT_EQ(receipt.ToJson()["under_estimates"], 1);
 }
 
+TEST(Receipt, AnOverflowIsAnUnderEstimateOfTheUncutDraws) {
+  Receipt receipt;
+  receipt.Record(Draw(700));
+  DrawReceipt overflow = Draw(990);  // below the prediction: the block that did not fit was never there
+  receipt.RecordOverflow(overflow, 0);
+  DrawReceipt cut = Draw(300, 600);
+  cut.micro_rows = 4;
+  cut.cut = true;
+  receipt.Record(cut);
+  cut.predicted = 0;  // without a line
+  cut.micro_rows = 2;
+  receipt.Record(cut);
+  EXPECT_EQ(receipt.under(), 1);
+  EXPECT_EQ(receipt.overflows(), 1);
+  const auto& epochs = receipt.tasks().at("zoom");
+  ASSERT_EQ(epochs.size(), 3U);
+  EXPECT_EQ(epochs[0].draws, 1);
+  EXPECT_EQ(epochs[0].largest, 700);
+  EXPECT_EQ(epochs[0].reached, 990);
+  EXPECT_EQ(epochs[0].passes, 4) << "what ran before it overflowed ran";
+  EXPECT_EQ(epochs[0].rows, 8) << "but was not trained";
+  const std::string text = ReceiptTable(receipt);
+  for (const char* words :
+       {"\n1 draws: 0 above", "1 further below (their rows were shorter than the longest)\n",
+        "2 draws in smaller micro-batches, after an overflow: 0 above",
+        "1 further below, 1 without a prediction\n", "1 overflows",
+        "OVERFLOWED: task zoom ran out of memory 1 time (sequential, micro rows 8), with 990 B in use and "
+        "1000 B predicted"})
+    EXPECT_NE(text.find(words), std::string::npos) << words << "\n" << text;
+  EXPECT_EQ(text.find("UNDER-ESTIMATED"), std::string::npos) << "no draw that ran was";
+  EXPECT_EQ(receipt.ToJson()["under_estimates"], 1);
+  EXPECT_EQ(Receipt::FromJson(receipt.ToJson()).ToJson(), receipt.ToJson());
+}
+
+TEST(Receipt, AnOverflowWithoutAPlanIsNoUnderEstimateAndWhatItLeftIsSaid) {
+  Receipt receipt;
+  receipt.RecordOverflow(Draw(990, 0), 77);
+  EXPECT_EQ(receipt.under(), 0);
+  EXPECT_EQ(receipt.overflows(), 1);
+  EXPECT_NE(ReceiptTable(receipt).find("it left 77 B behind, which is a bug"), std::string::npos)
+      << ReceiptTable(receipt);
+}
+
+TEST(Receipt, ReceiptsOfBeforeOverflowsWereCountedCanBeRead) {
+  Receipt receipt;
+  receipt.Record(Draw(700));
+  nlohmann::ordered_json old = receipt.ToJson();
+  old.erase("overflows");
+  for (const char* key : {"overflows", "cut"}) EXPECT_EQ(old["tasks"]["zoom"][0].erase(key), 1U);
+  EXPECT_EQ(Receipt::FromJson(old).ToJson(), receipt.ToJson());
+}
+
 TEST(Receipt, AddsUpWhatReallyRan) {
   Receipt receipt;
   for (int i = 0; i < 5; ++i) receipt.Record(Draw(900 + i));

@@ -1,64 +1,38 @@
 // The estimate of a step's bytes beside what the counting allocator measures, for every task of the tree.
 
 #include <gtest/gtest.h>
-
-#include <ATen/Parallel.h>
 #include <medley/memory/cpu_allocator.h>
+#include <medley/memory/peak_lines.h>
 #include <medley/memory/saved_variables.h>
 #include <medley/memory/step_bytes.h>
-#include <medley/model/model_factory.h>
-#include <medley/plugin/plugin_host.h>
-#include <medley/text/sentencepiece_tokenizer.h>
+#include <medley/train/estimated_evaluation.h>
+#include <medley/train/evaluator.h>
 #include <medley/train/probe_rows.h>
-#include <medley/train/step_executor.h>
 
 #include <algorithm>
-#include <filesystem>
-#include <memory>
-#include <ostream>
-#include <set>
 #include <string>
 #include <vector>
 
-#include <medley/base/random.h>
+#include "tests/train/agent_fixture.h"
 
 namespace medley {
 namespace {
 
-const std::filesystem::path& Configs() {
-  static const auto* path = new std::filesystem::path(std::filesystem::path(MEDLEY_SOURCE_DIR) / "configs");
-  return *path;
-}
-
-const Tokenizer& SharedTokenizer() {
-  static const Tokenizer* tokenizer = LoadTokenizer(Configs() / "tokenizers/small.model").release();
-  return *tokenizer;
-}
-
-const Registry& SharedRegistry() {
-  static const auto* registry = new Registry(
-      Registry::Scan({.paths = {std::filesystem::path(MEDLEY_BUILD_DIR) / "lib/medley/plugins-1"},
-                      .environment = false,
-                      .user_directory = false}));
-  return *registry;
-}
+using namespace testing_fixture;
 
 struct Case {
-  std::string task, variant;
+  TaskVariant what;
   Mode mode;
 };
 std::ostream& operator<<(std::ostream& out, const Case& c) {
-  return out << c.task << "/" << c.variant << "/" << ModeName(c.mode);
+  return out << c.what << ", " << ModeName(c.mode);
 }
 
 std::vector<Case> AllCases() {
   std::vector<Case> all;
-  for (const TaskInfo* info : SharedRegistry().tasks()) {
-    for (const VariantInfo& variant : info->variants) {
-      for (const Mode mode : LegalModes(variant)) {
-        all.push_back({info->name, variant.name, mode});
-      }
-    }
+  for (const TaskVariant& what : AllVariants()) {
+    const VariantInfo* variant = SharedRegistry().Find(what.task)->FindVariant(what.variant);
+    for (const Mode mode : LegalModes(*variant)) all.push_back({what, mode});
   }
   return all;
 }
@@ -74,18 +48,9 @@ class StepBytesOf : public testing::TestWithParam<Case> {
 
 class Subject {
  public:
-  explicit Subject(const Case& c)
-      : model_(MakeModel(kModel, SharedTokenizer(), /*seed=*/3)),
-        host_({.registry = SharedRegistry(),
-               .tokenizer = SharedTokenizer(),
-               .image = ReadImageGeometry(kModel),
-               .control_text = lines_,
-               .settings = {{c.task, {.variant = c.variant, .options = {}}}}}),
-        task_(host_.Get(c.task)),
-        rows_(task_, TaskSeed(3, c.task)),
-        executor_(*model_, at::kCPU) {
+  explicit Subject(const Case& c) : loaded_(c.what), rows_(loaded_.task, TaskSeed(3, c.what.task)) {
     for (std::int64_t kind = 0; kind < rows_.kinds(); ++kind) {
-      const TaskShape shape = ShapeOf(task_, rows_.Make(kind, 1).Take({0, 0}), 128, *model_);
+      const TaskShape shape = ShapeOf(loaded_.task, rows_.Make(kind, 1).Take({0, 0}), 128, *loaded_.model);
       shape_ = kind == 0 ? shape : Widest(shape_, shape);
     }
   }
@@ -111,24 +76,18 @@ class Subject {
                               .rows = rows,
                               .micro_rows = plan.micro_rows,
                               .recompute_every = plan.recompute_every};
-    return TrainingBytes(*model_, shape_, setting, {}).total();
+    return TrainingBytes(*loaded_.model, shape_, setting, {}).total();
   }
   std::int64_t kinds() const { return rows_.kinds(); }
 
  private:
   void Run(const ExecutionPlan& plan, const Batch& batch) {
-    executor_.Run({{.task = &task_, .batch = &batch, .plan = &plan}});
-    for (const Parameter& parameter : model_->parameters())
-      at::Tensor(parameter.tensor).mutable_grad().reset();
+    loaded_.Run(batch, plan);
+    ClearGradients(*loaded_.model);
   }
 
-  static inline const std::string kModel = Configs() / "models/agent-tiny.json";
-  std::vector<std::string> lines_ = {"The cat sleeps.", "It rained all day, so we stayed at home and read."};
-  std::unique_ptr<Model> model_;
-  PluginHost host_;
-  LoadedTask& task_;
+  AgentWithTask loaded_;
   ProbeRows rows_;
-  StepExecutor executor_;
   TaskShape shape_;
 };
 
@@ -155,9 +114,46 @@ TEST_P(StepBytesOf, AreNeverBelowTheMeasuredPeakAndNear) {
 
 INSTANTIATE_TEST_SUITE_P(AllTasks, StepBytesOf, testing::ValuesIn(AllCases()),
                          [](const testing::TestParamInfo<Case>& info) {
-                           return info.param.task + "_" + info.param.variant + "_" +
-                                  std::string(ModeName(info.param.mode));
+                           return NameOf(info.param.what) + "_" + std::string(ModeName(info.param.mode));
                          });
+
+class EvaluationBytesOf : public testing::TestWithParam<TaskVariant> {
+ protected:
+  EvaluationBytesOf() {
+    InstallCpuAllocator();
+    at::set_num_threads(1);
+  }
+};
+
+// What the estimate finds without a model, beside the model itself.
+TEST_P(EvaluationBytesOf, AreNeverBelowTheMeasuredPeakAndNear) {
+  AgentWithTask loaded(GetParam());
+  const std::uint64_t seed = EvalSeed(3, GetParam().task);
+  const PeakLines lines = EvaluationLines(loaded.task, *MakeHollow(*loaded.model, 128, false), seed);
+  for (const std::int64_t rows : {1, 5, 8, 9, 16}) {
+    const std::int64_t estimated = lines.At(rows);
+    const std::int64_t measured = EvaluationPeak(loaded.task, *loaded.model, seed, rows);
+    const double ratio = static_cast<double>(estimated) / static_cast<double>(measured);
+    EXPECT_GE(ratio, 1) << rows;
+    EXPECT_LE(ratio, 1.1) << rows;
+  }
+}
+
+// As a run evaluates, over rows as they come, which are seldom the longest.
+TEST_P(EvaluationBytesOf, HoldForTheEvaluationOfARun) {
+  AgentWithTask loaded(GetParam());
+  const auto hollow = MakeHollow(*loaded.model, 128, /*on_gpu=*/false);
+  const PeakLines lines = EvaluationLines(loaded.task, *hollow, EvalSeed(3, GetParam().task));
+  const std::int64_t floor = ReadCpuMemory().now;
+  ResetCpuPeak();
+  ScoreTask(loaded.task, {}, {*loaded.model, at::kCPU, 3, /*rows=*/8});
+  const std::int64_t measured = ReadCpuMemory().peak - floor;
+  EXPECT_GE(lines.At(8), measured);
+  EXPECT_LE(lines.At(8), 1.3 * static_cast<double>(measured));
+}
+
+INSTANTIATE_TEST_SUITE_P(AllTasks, EvaluationBytesOf, testing::ValuesIn(AllVariants()),
+                         [](const testing::TestParamInfo<TaskVariant>& info) { return NameOf(info.param); });
 
 }  // namespace
 }  // namespace medley

@@ -3,6 +3,7 @@
 
 #include <csignal>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include <medley/base/error.h>
 #include <medley/report/append_file.h>
@@ -105,6 +106,32 @@ TEST(Metrics, HoldOnlyWhatIsDeterministicAndTheCsvAColumnATask) {
   EXPECT_NE(ReadText(scratch / "timing.jsonl").find("\"rows_per_second\":16.0"), std::string::npos);
 }
 
+// The columns of a run that goes on are made from metrics.jsonl: they must say the same.
+TEST(Metrics, ATermWithoutAnItemHasNoValueAndItsTaskNoTotal) {
+  const ScratchDirectory scratch;
+  LogOffsets offsets;
+  {
+    Metrics metrics(scratch.path(), {"control", "fused"}, {});
+    StepRecord record = Record(1, "fused", 0.5);
+    record.losses["control"]["image"] = {.sum = 1, .count = 4, .weight = 2};
+    record.losses["control"]["unused"] = {.sum = 0, .count = 0, .weight = 0};
+    record.losses["fused"]["second"] = {.sum = 0, .count = 0, .weight = 1};
+    metrics.Record(record);
+    offsets = metrics.Sync();
+  }
+  const std::string columns = "step,control,fused\n1,0.5,\n";
+  EXPECT_EQ(ReadText(scratch / "losses.csv"), columns);
+  const auto line = nlohmann::json::parse(ReadText(scratch / "metrics.jsonl"));
+  const auto& second = line.at("terms").at("fused").at("second");
+  EXPECT_TRUE(second.at("mean").is_null());
+  EXPECT_TRUE(second.at("weighted").is_null());
+  EXPECT_EQ(second.at("count"), 0);
+  EXPECT_EQ(line.at("terms").at("fused").at("image").at("weighted"), 1);
+  EXPECT_EQ(line.at("loss"), 1.5) << "what this step made less";
+  const Metrics again(scratch.path(), {"control", "fused"}, offsets);
+  EXPECT_EQ(ReadText(scratch / "losses.csv"), columns);
+}
+
 TEST(Metrics, AShortLogOfTimesKeepsItsWholeLines) {
   const ScratchDirectory scratch;
   WriteText(scratch / "timing.jsonl", "{\"step\":1}\n{\"ste");
@@ -165,13 +192,56 @@ TEST(Progress, TheLastScoresStandBehindTheLosses) {
       << all;
   EXPECT_EQ(progress.Line(58), "4001/8500 control .0025/.034 new .5 zgold .062/-");
   EXPECT_EQ(progress.Line(45), "4001/8500 cont .0025/.034 new .5 zgol .062/-");
-  EXPECT_EQ(progress.Line(40), "4001/8500 contr .0025 new .5 zgold .062");
+  EXPECT_EQ(progress.Line(44), "4001/8500 con .0025/.034 new .5 zgo .062/-");
   for (std::size_t columns = 37; columns < 120; ++columns) EXPECT_LT(progress.Line(columns).size(), columns);
 
   StepRecord later = Record(5000, "control", 0.00123);
   later.evaluation = {{"control", {{"value", 0.5}}}};
   progress.Add(later);
   EXPECT_NE(progress.Line().find("control 0.00246 (0.5)  new 0.5  zoom_gold 0.0617; "), std::string::npos);
+}
+
+// The run of all 22 tasks: the scores are what its line is for.
+TEST(Progress, WhereNotAllTasksFitThoseDrawnLastAreShownWithTheirScores) {
+  Progress progress(0, 8500);
+  std::vector<std::string> tasks;
+  for (int i = 10; i < 32; ++i) tasks.push_back("imagine_" + std::to_string(i));
+  StepRecord evaluated;
+  for (std::size_t i = 0; i < tasks.size(); ++i) {
+    evaluated = Record(static_cast<std::int64_t>(i), tasks[i], 0.0125);
+    if (i + 1 == tasks.size()) {
+      for (const std::string& task : tasks) evaluated.evaluation[task] = {{"value", 0.25}};
+    }
+    progress.Add(evaluated);
+  }
+  EXPECT_EQ(progress.Line(80), "21/8500 i31 .025/.25 i30 .025/.25 i29 .025/.25 i28 .025/.25 +18; 35:20 left");
+  progress.Add(Record(22, tasks[3], 0.0125));
+  EXPECT_EQ(progress.Line(80), "22/8500 i13 .025/.25 i31 .025/.25 i30 .025/.25 i29 .025/.25 +18; 35:20 left");
+  for (std::size_t columns = 40; columns < 700; ++columns) {
+    const std::string line = progress.Line(columns);
+    EXPECT_LT(line.size(), columns);
+    EXPECT_NE(line.find(".25"), std::string::npos) << line;
+  }
+  // Every task has its turn, also where each step draws all of them.
+  StepRecord all = Record(100, tasks[0], 0.0125);
+  for (const std::string& task : tasks) all.losses[task] = all.losses[tasks[0]];
+  std::set<std::string> seen;
+  for (; all.step < 130; ++all.step) {
+    progress.Add(all);
+    seen.insert(progress.Line(80).substr(9, 3));
+  }
+  EXPECT_EQ(seen.size(), tasks.size());
+}
+
+TEST(Progress, AStepWithoutItemsOfATermDoesNotMoveTheLine) {
+  Progress progress(0, 100);
+  StepRecord whole = Record(1, "fused", 0.5);
+  whole.losses["fused"]["second"] = {.sum = 2, .count = 1, .weight = 1};
+  progress.Add(whole);
+  StepRecord part = Record(2, "fused", 0.5);
+  part.losses["fused"]["second"] = {.sum = 0, .count = 0, .weight = 1};
+  progress.Add(part);
+  EXPECT_TRUE(progress.Line().starts_with("step 2/100:  fused 3; ")) << progress.Line();
 }
 
 TEST(Table, AlignsNamesLeftAndNumbersRight) {

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cmath>
 #include <numeric>
 #include <optional>
@@ -11,10 +12,25 @@ double Mean(const std::vector<double>& values) {
   return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
 }
 
+// Over the rows that count.
+double MeanOfNumbers(const std::vector<double>& values) {
+  double sum = 0, count = 0;
+  for (const double value : values) {
+    if (!std::isnan(value)) sum += value, ++count;
+  }
+  return sum / count;
+}
+
 // Mean squared error over the pixels where target and input differ, one row, the slow way.
 double RegionError(const at::Tensor& answer, const at::Tensor& target, const at::Tensor& input) {
   const at::Tensor region = target.ne(input).any(0).expand_as(target);
   return (answer - target).square().masked_select(region).mean().item<double>();
+}
+
+// The slow way: without row `row` itself.
+at::Tensor MeanOfOthers(const at::Tensor& pictures, std::int64_t row) {
+  return at::cat({pictures.narrow(0, 0, row), pictures.narrow(0, row + 1, pictures.size(0) - row - 1)})
+      .mean(0);
 }
 
 TEST(EvaluatePictures, APerfectPictureHasNoErrorAndTheInputHasItsTrivialOne) {
@@ -44,9 +60,9 @@ TEST(EvaluatePictures, TrivialAnswersEqualTheSlowOnes) {
   const Batch batch = test.task->Sample({4, 20, 10});
   const at::Tensor input = batch.Column("image").to(at::kFloat).div(255);
   const at::Tensor target = batch.Column("target").to(at::kFloat).div(255);
-  const at::Tensor mean = target.mean(0);
   for (std::int64_t row = 0; row < 10; ++row) {
     const auto i = static_cast<std::size_t>(row);
+    const at::Tensor mean = MeanOfOthers(target, row);
     EXPECT_NEAR(outcomes.trivial.at("input")[i], RegionError(input[row], target[row], input[row]), 1e-5);
     EXPECT_NEAR(outcomes.trivial.at("mean target")[i], RegionError(mean, target[row], input[row]), 1e-5);
     EXPECT_NEAR(outcomes.score[i], RegionError(input[row].mul(3).clamp(0, 1), target[row], input[row]), 1e-5);
@@ -69,23 +85,16 @@ TEST(EvaluatePictures, LeavingOutIsAlsoJudgedByWhatStays) {
     EXPECT_GT(Mean(perfect.trivial.at("input")), 0.05);
     EXPECT_GT(Mean(perfect.trivial.at("mean target")), 0.02) << "it lacks what stays";
 
-    const auto mean = [](const std::vector<double>& figure) {
-      double sum = 0, count = 0;
-      for (const double value : figure) {
-        if (!std::isnan(value)) sum += value, ++count;
-      }
-      return sum / count;
-    };
     const Outcomes input = outcomes_of([](FakePass& pass) { return pass.Pixels("image"); });
     EXPECT_EQ(input.score, input.trivial.at("input"));
-    EXPECT_GT(mean(input.figures.at("error_of_what_goes")), 0.3);
-    EXPECT_EQ(mean(input.figures.at("error_of_what_stays")), 0);
+    EXPECT_GT(MeanOfNumbers(input.figures.at("error_of_what_goes")), 0.3);
+    EXPECT_EQ(MeanOfNumbers(input.figures.at("error_of_what_stays")), 0);
     const Outcomes white = outcomes_of([](FakePass& pass) { return at::ones_like(pass.Pixels("image")); });
-    EXPECT_EQ(mean(white.figures.at("error_of_what_goes")), 0);
+    EXPECT_EQ(MeanOfNumbers(white.figures.at("error_of_what_goes")), 0);
     if (std::string(name) == "imagine_walls_only") {  // a gap stays, which is white
-      EXPECT_EQ(mean(white.figures.at("error_of_what_stays")), 0);
+      EXPECT_EQ(MeanOfNumbers(white.figures.at("error_of_what_stays")), 0);
     } else {
-      EXPECT_GT(mean(white.figures.at("error_of_what_stays")), 0.05);
+      EXPECT_GT(MeanOfNumbers(white.figures.at("error_of_what_stays")), 0.05);
     }
   }
 }
@@ -97,17 +106,29 @@ TEST(EvaluatePictures, ControlIsJudgedOnTheWholePictureAgainstTheMeanImage) {
   const Outcomes outcomes = test.task->Evaluate(eval, {6, 0, 10});
   const at::Tensor image = test.task->Sample({6, 0, 10}).Column("image").to(at::kFloat).div(255);
   const at::Tensor white = (image - 1).square().mean({1, 2, 3});
-  const at::Tensor mean = (image - image.mean(0)).square().mean({1, 2, 3});
   ASSERT_EQ(outcomes.trivial.size(), 1U);
   for (std::int64_t row = 0; row < 10; ++row) {
     const auto i = static_cast<std::size_t>(row);
     EXPECT_NEAR(outcomes.score[i], white[row].item<double>(), 1e-5);
-    EXPECT_NEAR(outcomes.trivial.at("mean image")[i], mean[row].item<double>(), 1e-5);
+    const double mean = (image[row] - MeanOfOthers(image, row)).square().mean().item<double>();
+    EXPECT_NEAR(outcomes.trivial.at("mean image")[i], mean, 1e-5);
+  }
+}
+
+TEST(EvaluatePictures, OneRowHasNoMeanOfOthers) {
+  for (const char* name : {"control", "arrow_to_gold", "imagine_without_you"}) {
+    const TaskUnderTest test(name);
+    FakeEval eval(test);
+    eval.draw = [](FakePass& pass) { return pass.Pixels("image"); };
+    const Outcomes outcomes = test.task->Evaluate(eval, {6, 0, 1});
+    const char* mean = std::string(name) == "control" ? "mean image" : "mean target";
+    EXPECT_TRUE(std::isnan(outcomes.trivial.at(mean).at(0))) << name;
+    EXPECT_FALSE(std::isnan(outcomes.score.at(0))) << name;
   }
 }
 
 // Draws, in the recall, the picture that lies `back` steps back; by row where that is left open.
-double Recall(std::optional<std::int64_t> back) {
+Outcomes Recall(std::optional<std::int64_t> back) {
   const TaskUnderTest test("mem_canvas");
   FakeEval eval(test);
   eval.draw = [&](FakePass& pass) {
@@ -122,15 +143,47 @@ double Recall(std::optional<std::int64_t> back) {
     return at::stack(rows).mul(0.9).add(0.02);
   };
   const Outcomes outcomes = test.task->Evaluate(eval, {8, 0, 12});
-  EXPECT_NEAR(Mean(outcomes.trivial.at("input")), 1.0 / 3, 1e-12);
   EXPECT_TRUE(outcomes.output.to(at::kInt).sub(outcomes.target.to(at::kInt)).abs().max().item<int>() <= 26 ||
               back);
-  return Mean(outcomes.score);
+  return outcomes;
 }
 
+constexpr const char* kRecalls[] = {"recall_now", "recall_last", "recall_two_ago"};
+
 TEST(EvaluatePictures, MemCanvasCountsTheRightPictures) {
-  EXPECT_EQ(Recall({}), 1);
-  for (const std::int64_t back : {0, 1, 2}) EXPECT_NEAR(Recall(back), 1.0 / 3, 1e-12);
+  const Outcomes all = Recall({});
+  EXPECT_EQ(Mean(all.score), 1);
+  EXPECT_NEAR(Mean(all.trivial.at("input")), 1.0 / 3, 1e-12);
+  EXPECT_NEAR(Mean(all.trivial.at("anything but the present")), 2.0 / 3, 1e-12);
+  for (const std::int64_t back : {0, 1, 2}) {
+    const Outcomes one = Recall(back);
+    EXPECT_NEAR(Mean(one.score), 1.0 / 3, 1e-12);
+    for (std::int64_t asked = 0; asked < 3; ++asked) {
+      const auto& recall = one.figures.at(kRecalls[asked]);
+      EXPECT_EQ(MeanOfNumbers(recall), asked == back ? 1 : 0);
+      EXPECT_EQ(std::count_if(recall.begin(), recall.end(), [](double x) { return std::isnan(x); }), 8)
+          << "asked for in 4 of 12 rows";
+    }
+  }
+}
+
+// Looks at the present alone: draws it, or its negative, which is like anything sooner than like itself. A
+// bit of noise, because boards whose objects do not overlap are equally far from a third.
+TEST(EvaluatePictures, WhoRemembersNothingGetsTheTrivialRecall) {
+  const TaskUnderTest test("mem_canvas");
+  FakeEval eval(test, 60);
+  at::manual_seed(1);
+  eval.draw = [&](FakePass& pass) {
+    if (pass.images.count("image3") == 0) return pass.LastImage();
+    const at::Tensor now = pass.batch().Column("recall.back").eq(0).view({-1, 1, 1, 1});
+    const at::Tensor present = pass.Pixels("image3");
+    return at::where(now, present, (1 - present).mul(0.9).add(at::rand_like(present), 0.1));
+  };
+  const Outcomes outcomes = test.task->Evaluate(eval, {8, 0, 300});
+  EXPECT_EQ(MeanOfNumbers(outcomes.figures.at("recall_now")), 1);
+  for (const char* past : {"recall_last", "recall_two_ago"})
+    EXPECT_NEAR(MeanOfNumbers(outcomes.figures.at(past)), 0.5, 0.15) << past;
+  EXPECT_NEAR(Mean(outcomes.score), Mean(outcomes.trivial.at("anything but the present")), 0.08);
 }
 
 at::Tensor SeenPictures(const TaskUnderTest& test, const RowRange& rows,

@@ -153,7 +153,7 @@ TEST(Evaluate, ComparisonJudgesTheReply) {
       EXPECT_TRUE(pass.inputs[0].tensor.equal(pass.Pixels("image1").mul(0.5)));
       std::vector<std::vector<std::int64_t>> answers;
       for (std::int64_t row = 0; row < pass.batch().size(); ++row) {
-        const bool first = pass.batch().Column("label")[row].item<std::int64_t>() == wrong;
+        const bool first = pass.batch().Column("question.label")[row].item<std::int64_t>() == wrong;
         answers.push_back(test.tokenizer->Encode(test.Texts(first ? "first" : "second")[0]));
       }
       return answers;

@@ -149,7 +149,7 @@ TEST(Labels, OfTheComparisonAreWhatThePicturesShow) {
   int sure = 0;
   std::int64_t firsts = 0;
   for (std::int64_t row = 0; row < 60; ++row) {
-    const std::int64_t label = batch.Column("label")[row].item<std::int64_t>();
+    const std::int64_t label = batch.Column("question.label")[row].item<std::int64_t>();
     firsts += label == 0;
     const auto one = world::Solve(StateOf(See(batch.Column("image1")[row]), random));
     const auto other = world::Solve(StateOf(See(batch.Column("image2")[row]), random));

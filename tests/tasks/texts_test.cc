@@ -160,7 +160,7 @@ TEST(Texts, ComparisonRowsDecodeToPromptReplyAndEos) {
   test.task->Run("wait", wait);
   test.task->Run("question", question);
   ExpectWholeReplies(test, question, test.Texts("question_prompts"), [&](std::int64_t row) {
-    return test.Texts(batch.Column("label")[row].item<std::int64_t>() == 0 ? "first" : "second");
+    return test.Texts(batch.Column("question.label")[row].item<std::int64_t>() == 0 ? "first" : "second");
   });
   const auto prompts = test.Texts("wait_prompts");
   for (std::int64_t row = 0; row < 40; ++row) {

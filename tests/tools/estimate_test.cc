@@ -1,9 +1,13 @@
 // medley estimate, as a user calls it.
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 
 #include <cstdlib>
 #include <regex>
+#include <sstream>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "tests/tools/run_command.h"
 
@@ -32,13 +36,17 @@ TEST(EstimateVerb, SaysWhatARunTakesAndWhereItFits) {
     EXPECT_TRUE(Has(result, part)) << part << "\n" << result.out;
 }
 
+// 2.6 GiB of weights alone, before gradients and optimizer, may never be resident.
 TEST(EstimateVerb, KnowsAModelThatItNeverAllocates) {
-  // 2.7 GB of weights would not fit: the limit is on address space, of which libtorch's code is most.
   const std::string model = "model=" MEDLEY_SOURCE_DIR "/configs/models/agent-qwen3-0.6b.json";
   const CommandResult result = Estimate(model + " --gpu rtx3090");
+  rusage used{};
+  getrusage(RUSAGE_CHILDREN, &used);
+  EXPECT_EQ(result.code, 0) << result.out;
   EXPECT_TRUE(Has(result, "685,461,507 parameters")) << result.out;
   EXPECT_TRUE(Has(result, "2.6 GiB")) << result.out;
   EXPECT_TRUE(Has(result, "RTX 3090 (23.6 GiB;")) << result.out;
+  EXPECT_LT(used.ru_maxrss, 1536 * 1024) << "KiB";  // of the largest of this test program's children so far
 }
 
 TEST(EstimateVerb, TheCheckFindsTheEstimateNear) {
@@ -77,18 +85,73 @@ TEST(EstimateVerb, RefusesAnUnknownGpuAndTwoLimits) {
 TEST(EstimateVerb, SaysWhatIsMissingWithExitCode5) {
   const CommandResult weights = Estimate("--memory 1MiB");
   EXPECT_EQ(weights.code, 5);
-  EXPECT_TRUE(Has(weights, "the weights and the optimizer's state need")) << weights.out;
-  const CommandResult row = Estimate("--memory 17MiB tasks.control.rows=1");
+  EXPECT_TRUE(std::regex_search(weights.out, std::regex("on 1 MiB: [^]* more than the budget")))
+      << weights.out;
+  const CommandResult row =
+      Estimate("--memory 9MiB data.threads=0 tasks.control.mode=joint tasks.control.recompute_every=0");
   EXPECT_EQ(row.code, 5);
-  EXPECT_TRUE(
-      std::regex_search(row.out, std::regex("one row of [a-z_]+ needs .* more than there is on 17 MiB")))
+  EXPECT_TRUE(std::regex_search(row.out, std::regex("task control needs .* bytes\\) are missing")))
       << row.out;
+}
+
+// The cells of a task's line in the last table.
+std::vector<std::string> LineOf(const CommandResult& result, const std::string& task) {
+  const std::size_t at = result.out.rfind("\n" + task + " ");
+  if (at == std::string::npos) return {};
+  std::istringstream line(result.out.substr(at + 1, result.out.find('\n', at + 1) - at - 1));
+  std::vector<std::string> cells;
+  for (std::string cell; line >> cell;) cells.push_back(cell);
+  return cells;
 }
 
 TEST(EstimateVerb, RecommendsRowsAndAccumulation) {
   const CommandResult result = Estimate("--memory 40MiB");
   EXPECT_EQ(result.code, 0) << result.out;
-  EXPECT_TRUE(std::regex_search(result.out, std::regex("control +[0-9]+ +[2-9]"))) << result.out;
+  for (const auto& [task, rows] : {std::pair{"control", 32}, {"position_qa", 48}, {"zoom_gold", 16}}) {
+    const std::vector<std::string> cells = LineOf(result, task);
+    ASSERT_GE(cells.size(), 4U) << result.out;
+    EXPECT_EQ(std::stoi(cells[2]) * std::stoi(cells[3]), rows) << result.out;
+    EXPECT_GT(std::stoi(cells[3]), 1) << result.out;
+  }
+}
+
+TEST(EstimateVerb, TakesTheConfigsBudgetOnTheCpu) {
+  const CommandResult asked = Estimate("--memory 40MiB"), configured = Estimate("budget=40MiB");
+  EXPECT_EQ(configured.code, 0) << configured.out;
+  EXPECT_EQ(asked.out, configured.out);
+  EXPECT_EQ(Estimate("budget=1MiB").code, 5);
+}
+
+TEST(EstimateVerb, TakesAnotherModeWhereTheFirstDoesNotFit) {
+  const std::string config = "OMP_NUM_THREADS=1 " + Medley() +
+                             "estimate " MEDLEY_SOURCE_DIR
+                             "/configs/runs/memory.json data.threads=0 tasks.mem_canvas.rows=1 --memory ";
+  const CommandResult ample = Shell(config + "1GiB 2>&1"), scarce = Shell(config + "13MiB 2>&1");
+  EXPECT_EQ(ample.code, 0) << ample.out;
+  EXPECT_EQ(LineOf(ample, "mem_canvas").at(1), "joint") << ample.out;
+  EXPECT_EQ(scarce.code, 0) << scarce.out;
+  EXPECT_TRUE(std::regex_search(scarce.out, std::regex("mem_canvas +(two_stage|joint \\+ recompute 1)")))
+      << scarce.out;
+}
+
+TEST(EstimateVerb, CountsTheDrawsOfAStep) {
+  const CommandResult one = Estimate("--memory 1GiB"), three = Estimate("--memory 1GiB draws_per_step=3");
+  const std::regex wait("Beside the peaks ([0-9.]+ .iB) of rows wait");
+  std::smatch of_one, of_three;
+  ASSERT_TRUE(std::regex_search(one.out, of_one, wait) && std::regex_search(three.out, of_three, wait));
+  EXPECT_NE(of_one[1], of_three[1]);
+  EXPECT_NE(LineOf(one, "control"), LineOf(three, "control"));
+}
+
+TEST(EstimateVerb, ChecksTheDeviceOfTheRunWhateverGpuIsAskedAbout) {
+  const CommandResult result = Estimate("--check --gpu H100 threads=1 tasks.control.rows=8");
+  EXPECT_EQ(result.code, 0) << result.out;
+  const std::size_t at = result.out.find("One step of each task, run on cpu");
+  ASSERT_NE(at, std::string::npos) << result.out;
+  const std::string text = result.out.substr(at);
+  std::smatch error;
+  ASSERT_TRUE(std::regex_search(text, error, std::regex("control +8 .* ([+-][0-9.]+) %"))) << text;
+  EXPECT_NEAR(std::atof(error[1].str().c_str()), 2, 2.5) << text;
 }
 
 }  // namespace

@@ -40,8 +40,8 @@ TEST_F(PlanCommand, MeasuresOnceAndPlansForEveryBudget) {
   const std::string out = " --out " + (scratch_ / "out").string();
   const CommandResult first = Plan("--budget 80MiB tasks.zoom_agent.rows=auto" + out);
   ASSERT_EQ(first.code, 0) << first.out;
-  for (const char* words :
-       {"position_qa", "zoom_agent", "sequential", "micro rows", "of the budget", "margin"})
+  for (const char* words : {"position_qa", "zoom_agent", "sequential", "micro rows", "of the budget",
+                            "margin", " are free", "measuring what the tasks take"})
     EXPECT_NE(first.out.find(words), std::string::npos) << first.out;
   const json large = Read("out/plan.json");
   EXPECT_GT(large["planning"]["steps"], 0);
@@ -74,6 +74,40 @@ TEST_F(PlanCommand, WhatDoesNotFitIsRefusedAndTheNamedChangeFits) {
   EXPECT_EQ(mended.code, 0) << change << "\n" << mended.out;
 }
 
+TEST_F(PlanCommand, ABudgetBelowTheWeightsIsRefusedWithOneThatFits) {
+  const CommandResult refused = Plan("--budget 1MiB tasks.zoom_agent.rows=2 tasks.position_qa.rows=2");
+  EXPECT_EQ(refused.code, 5) << refused.out;
+  EXPECT_NE(refused.out.find(" bytes) more than the budget"), std::string::npos) << refused.out;
+  const std::size_t at = refused.out.find("budget=");
+  ASSERT_NE(at, std::string::npos) << refused.out;
+  const std::string change = refused.out.substr(at, refused.out.find(' ', at) - at);
+  const CommandResult mended = Plan(change + " tasks.zoom_agent.rows=2 tasks.position_qa.rows=2");
+  EXPECT_EQ(mended.code, 0) << change << "\n" << mended.out;
+}
+
+TEST_F(PlanCommand, AnOutThatIsNoDirectoryIsRefusedBeforeAnythingIsMeasured) {
+  std::ofstream(scratch_ / "file") << "text";
+  for (const char* out : {"file", "file/below"}) {
+    const CommandResult refused = Plan("--out " + (scratch_ / out).string());
+    EXPECT_EQ(refused.code, 2) << refused.out;
+    EXPECT_NE(refused.out.find("file is not a directory"), std::string::npos) << refused.out;
+    EXPECT_EQ(refused.out.find("measuring"), std::string::npos) << refused.out;
+  }
+}
+
+TEST_F(PlanCommand, AProfileThatCannotBeUsedIsRefused) {
+  const std::string profile = " --profile " + (scratch_ / "profile.json").string();
+  const CommandResult ignored = Shell(Medley() + "train " + common_ + "plan=false" + profile + " --out " +
+                                      (scratch_ / "run").string() + " steps=1 2>&1");
+  EXPECT_EQ(ignored.code, 2) << ignored.out;
+  EXPECT_NE(ignored.out.find("nothing is planned"), std::string::npos) << ignored.out;
+  EXPECT_FALSE(fs::exists(scratch_ / "run"));
+  std::ofstream(scratch_ / "profile.json") << "{";
+  const CommandResult broken = Plan(profile);
+  EXPECT_EQ(broken.code, 2) << broken.out;
+  EXPECT_NE(broken.out.find("(it is not JSON)"), std::string::npos) << broken.out;
+}
+
 TEST_F(PlanCommand, ATrainedRunLeavesAReceipt) {
   const fs::path run = scratch_ / "run";
   const CommandResult trained =
@@ -88,6 +122,26 @@ TEST_F(PlanCommand, ATrainedRunLeavesAReceipt) {
   EXPECT_NE(resumed.out.find("which still holds"), std::string::npos) << resumed.out;
   const CommandResult both = Shell(Medley() + "report " + run.string());
   EXPECT_NE(both.out.find("6 draws: 0 above the prediction"), std::string::npos) << both.out;
+}
+
+// The newest checkpoint is damaged: what came after the one before it was not trained, and is not reported.
+TEST_F(PlanCommand, AReportAfterADamagedCheckpointHasTheStepsThatWereTrained) {
+  const fs::path run = scratch_ / "run";
+  const CommandResult trained = Shell(Medley() + "train " + common_ + "--budget 40MiB --out " + run.string() +
+                                      " steps=4 checkpoint.every=2 2>&1");
+  ASSERT_EQ(trained.code, 0) << trained.out;
+  const json before = Read("run/receipt.json");
+  fs::remove(run / "step-00000004/state.json");
+  std::ofstream(run / "receipt.json") << "{";
+  const CommandResult resumed = Shell(Medley() + "resume " + run.string() + " 2>&1");
+  EXPECT_EQ(resumed.code, 0) << resumed.out;
+  const CommandResult report = Shell(Medley() + "report " + run.string() + " 2>&1");
+  EXPECT_NE(report.out.find("4 draws: 0 above the prediction"), std::string::npos) << report.out;
+  const json after = Read("run/receipt.json");
+  for (const auto& [task, epochs] : before.at("tasks").items()) {
+    for (const char* what : {"draws", "rows", "tokens", "passes"})
+      EXPECT_EQ(after.at("tasks").at(task).at(0).at(what), epochs.at(0).at(what)) << task << " " << what;
+  }
 }
 
 TEST_F(PlanCommand, ReportRefusesWhatIsNoRun) {

@@ -1,87 +1,22 @@
 // Every task of the tree, in every variant, with the real agent: two-stage and recomputation, alone and with
 // micro-batches, give the gradient of joint. (Sequential and more micro-batches: agent_gradients_test.cc.)
 
-#include <ATen/Parallel.h>
 #include <gtest/gtest.h>
 #include <medley/memory/cpu_allocator.h>
-#include <medley/model/model_factory.h>
-#include <medley/plugin/plugin_host.h>
-#include <medley/plugin/registry.h>
-#include <medley/text/sentencepiece_tokenizer.h>
-#include <medley/train/step_executor.h>
 
 #include <algorithm>
-#include <cctype>
-#include <filesystem>
 #include <memory>
 #include <ostream>
 #include <string>
 #include <vector>
 
-#include "tests/train/executor_fixture.h"
+#include "tests/train/agent_fixture.h"
 #include "tests/train/positive_relus.h"
 
 namespace medley {
 namespace {
 
 using namespace testing_fixture;
-
-const std::filesystem::path kConfigs = std::filesystem::path(MEDLEY_SOURCE_DIR) / "configs";
-
-const Tokenizer& SharedTokenizer() {
-  static const Tokenizer* tokenizer = LoadTokenizer(kConfigs / "tokenizers/small.model").release();
-  return *tokenizer;
-}
-
-const Registry& SharedRegistry() {
-  static const auto* registry = new Registry(
-      Registry::Scan({.paths = {std::filesystem::path(MEDLEY_BUILD_DIR) / "lib/medley/plugins-1"},
-                      .environment = false,
-                      .user_directory = false}));
-  return *registry;
-}
-
-struct TaskVariant {
-  std::string task, variant;
-};
-std::ostream& operator<<(std::ostream& out, const TaskVariant& v) {
-  return out << v.task << ", variant " << v.variant;
-}
-
-std::vector<TaskVariant> AllVariants() {
-  std::vector<TaskVariant> all;
-  for (const TaskInfo* info : SharedRegistry().tasks()) {
-    for (const VariantInfo& variant : info->variants) all.push_back({info->name, variant.name});
-  }
-  return all;
-}
-
-// A task with a model of its own.
-struct Loaded {
-  explicit Loaded(const TaskVariant& what)
-      : host({.registry = SharedRegistry(),
-              .tokenizer = SharedTokenizer(),
-              .image = ReadImageGeometry(kConfigs / "models/agent-tiny.json"),
-              .control_text = control_text,
-              .settings = {{what.task, {.variant = what.variant, .options = {}}}}}),
-        task(host.Get(what.task)) {
-    at::set_num_threads(1);
-  }
-  Batch Rows(std::int64_t begin, std::int64_t count) const {
-    return task.Sample({.seed = TaskSeed(3, task.info().name), .begin = begin, .count = count});
-  }
-  Gradient GradientOf(const Batch& rows, const ExecutionPlan& plan) {
-    executor.Run({{.task = &task, .batch = &rows, .plan = &plan}});
-    return TakeGradient(*model);
-  }
-
-  std::vector<std::string> control_text{"The cat sits on the mat.", "A red boat, far out at sea."};
-  std::unique_ptr<Model> model =
-      MakeModel(kConfigs / "models/agent-tiny.json", SharedTokenizer(), /*seed=*/3);
-  PluginHost host;
-  LoadedTask& task;
-  StepExecutor executor{*model, at::kCPU};
-};
 
 constexpr std::int64_t kRows = 2;
 
@@ -97,7 +32,7 @@ class AllModes : public testing::TestWithParam<TaskVariant> {
  protected:
   std::vector<Way> Ways() const {
     std::vector<Way> ways;
-    for (const Mode mode : StepExecutor::LegalModes(loaded_.task.variant())) {
+    for (const Mode mode : LegalModes(loaded_.task.variant())) {
       ways.push_back({mode, 0});
       ways.push_back({mode, 1});
     }
@@ -128,7 +63,7 @@ class AllModes : public testing::TestWithParam<TaskVariant> {
     }
   }
 
-  Loaded loaded_{GetParam()};
+  AgentWithTask loaded_{GetParam()};
 };
 
 TEST_P(AllModes, InDoubleGradientsEqualJointAndThoseOfRecomputedLayersBitForBit) {
@@ -160,18 +95,15 @@ TEST_P(AllModes, InFloatGradientsEqualJointAndThoseOfRecomputedLayersBitForBit) 
   FAIL() << "no rows for which every ReLU falls where it does in double";
 }
 
-INSTANTIATE_TEST_SUITE_P(Tasks, AllModes, testing::ValuesIn(AllVariants()), [](const auto& info) {
-  std::string name = info.param.task + "_" + info.param.variant;
-  for (char& c : name) c = std::isalnum(static_cast<unsigned char>(c)) ? c : '_';
-  return name;
-});
+INSTANTIATE_TEST_SUITE_P(Tasks, AllModes, testing::ValuesIn(AllVariants()),
+                         [](const auto& info) { return NameOf(info.param); });
 
 // Before the first tensor of the program.
 const bool kInstalled = (InstallCpuAllocator(), true);
 
 class AgentMemory : public testing::Test {
  protected:
-  static std::int64_t Peak(Loaded& loaded, const Batch& rows, const ExecutionPlan& plan) {
+  static std::int64_t Peak(AgentWithTask& loaded, const Batch& rows, const ExecutionPlan& plan) {
     EXPECT_TRUE(kInstalled);
     loaded.GradientOf(rows, plan);
     const std::int64_t floor = ReadCpuMemory().now;
@@ -199,7 +131,7 @@ class OnePass final : public Task {
 };
 
 TEST_F(AgentMemory, SequentialPassesPeakLikeTheHeaviestAndTheGradientsAndRepeatNoForward) {
-  Loaded loaded({"position_qa", "default"});
+  AgentWithTask loaded({"position_qa", "default"});
   const Batch rows = loaded.Rows(0, 16);
   std::int64_t heaviest = 0, gradients = 0;
   for (const PassInfo& pass : loaded.task.variant().passes) {
@@ -228,12 +160,12 @@ TEST_F(AgentMemory, SequentialPassesPeakLikeTheHeaviestAndTheGradientsAndRepeatN
 // What a planner may rely on: gradients are there once, and added to in place.
 TEST_F(AgentMemory, LaterMicroBatchesAddTheGradientsAtMost) {
   for (const char* name : {"position_qa", "mem_canvas"}) {
-    Loaded loaded({name, "default"});
+    AgentWithTask loaded({name, "default"});
     const Batch rows = loaded.Rows(0, 6);
     std::int64_t gradients = 0;
     for (const Parameter& parameter : loaded.model->parameters())
       gradients += static_cast<std::int64_t>(parameter.tensor.nbytes());
-    for (const Mode mode : StepExecutor::LegalModes(loaded.task.variant())) {
+    for (const Mode mode : LegalModes(loaded.task.variant())) {
       for (const int every : {0, 1}) {
         const ExecutionPlan plan{.mode = mode, .micro_rows = 2, .recompute_every = every};
         std::int64_t alone = 0;
@@ -248,7 +180,7 @@ TEST_F(AgentMemory, LaterMicroBatchesAddTheGradientsAtMost) {
 
 TEST_F(AgentMemory, TwoStageAndRecomputationLowerThePeak) {
   for (const char* name : {"arrow_to_gold", "mem_canvas"}) {
-    Loaded loaded({name, name == std::string("mem_canvas") ? "default" : "carry"});
+    AgentWithTask loaded({name, name == std::string("mem_canvas") ? "default" : "carry"});
     const Batch rows = loaded.Rows(0, 8);
     const std::int64_t joint = Peak(loaded, rows, {.mode = Mode::kJoint});
     const std::int64_t two = Peak(loaded, rows, {.mode = Mode::kTwoStage});

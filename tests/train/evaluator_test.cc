@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <medley/report/durable_file.h>
 #include <medley/train/eval_pass.h>
 #include <medley/train/score_comparison.h>
 
@@ -9,6 +10,7 @@
 #include <functional>
 #include <utility>
 
+#include "tests/report/scratch_directory.h"
 #include "tests/train/executor_fixture.h"
 
 namespace medley::testing_fixture {
@@ -217,6 +219,52 @@ TEST(Evaluator, ARunComparedWithItselfIsNoDifferenceAndABrighterOneIsBetter) {
   const ScoreDifference worse = CompareScores(scores, better).tasks.at("qa");
   EXPECT_EQ(worse.verdict, Verdict::kWorse);
   EXPECT_NEAR(worse.difference.value, worse.value - worse.other, 1e-12);
+}
+
+TEST(Evaluator, AnExampleHasWhateverTheTaskShows) {
+  const Scored scored([](EvalContext&, const RowRange& rows) {
+    Outcomes outcomes = Zeros(rows);
+    outcomes.input = at::zeros({9, 3, 4, 6}, at::kByte);
+    outcomes.answers.assign(2, {{.question = "Here?", .reply = "No.", .right = "Yes."}});
+    return outcomes;
+  });
+  const TaskScore score = scored.Score(FloatModel(), 12);
+  ASSERT_EQ(score.examples.size(), 8u);
+  EXPECT_EQ(score.examples[7].pictures.size(), 1u) << "the input alone";
+  EXPECT_EQ(score.examples[0].pictures[0].width, 6);
+  EXPECT_EQ(score.examples[1].answers.at(0).reply, "No.");
+  EXPECT_TRUE(score.examples[2].answers.empty());
+  EXPECT_TRUE(Scored([](EvalContext&, const RowRange& rows) { return Zeros(rows); })
+                  .Score(FloatModel(), 12)
+                  .examples.empty());
+}
+
+TEST(WriteSheets, WritesPicturesAndAnswersAndNothingWithoutThem) {
+  const ScratchDirectory scratch;
+  const Example picture{.pictures = {Picture(4, 4)}, .answers = {}};
+  const Example words{
+      .pictures = {},
+      .answers = {{"Left or right?", "Le\xff\nft.", "Right.", false}, {"Up?", "Yes.", "Yes.", true}}};
+  Scores scores;
+  scores["drawn"].examples = {picture, picture};
+  scores["said"].examples = {Example(), words};
+  scores["both"].examples = {{.pictures = {Picture(4, 4)}, .answers = words.answers}};
+  scores["none"] = {};
+  std::vector<std::string> names;
+  for (const auto& file : WriteSheets(scores, scratch.path())) {
+    EXPECT_TRUE(std::filesystem::exists(file));
+    names.push_back(file.filename());
+  }
+  EXPECT_EQ(names, (std::vector<std::string>{"sheet-both.png", "sheet-both.txt", "sheet-drawn.png",
+                                             "sheet-said.txt"}));
+  EXPECT_EQ(ReadSmallFile(scratch / "sheet-said.txt", 1000),
+            "row 2\n"
+            "  question  \"Left or right?\"\n"
+            "  model     \"Le\xEF\xBF\xBD\\nft.\"  (wrong)\n"
+            "  right     \"Right.\"\n"
+            "  question  \"Up?\"\n"
+            "  model     \"Yes.\"  (right)\n"
+            "  right     \"Yes.\"\n");
 }
 
 }  // namespace

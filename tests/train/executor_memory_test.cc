@@ -1,6 +1,7 @@
 #include <c10/util/Exception.h>
 #include <gtest/gtest.h>
 #include <medley/memory/cpu_allocator.h>
+#include <medley/memory/meter.h>
 #include <medley/train/pass_runner.h>
 
 #include "tests/train/executor_fixture.h"
@@ -36,6 +37,33 @@ TEST_F(ExecutorMemory, TheFloorStaysConstantToTheByte) {
     if (step < 3) floor = ReadCpuMemory().now;
     ASSERT_EQ(ReadCpuMemory().now, floor) << "step " << step;
   }
+}
+
+// One pass in one forward peaks before its backward has made all gradients. What is told apart adds up: what
+// was saved, and the gradients of that moment, and what else there was.
+TEST_F(ExecutorMemory, AJointStepOfOnePassPeaksWithFewerGradientsThanItLeaves) {
+  FixtureModel model;
+  Fixture task = Qa("qa", 1);
+  const Batch batch = task.Rows(0, 12);
+  const ExecutionPlan plan{.mode = Mode::kJoint};
+  StepExecutor executor(model, at::kCPU);
+  executor.CheckContract(*task.task, task.Rows(0, 1));
+  std::int64_t saved = 0;
+  executor.SetPassMeter([&](const std::string&, const std::string&, std::int64_t bytes) { saved += bytes; });
+  GradientsAtPeak gradients(model.parameters(), at::kCPU);
+  StepMeter meter(
+      at::kCPU, [] { return 0; }, &gradients);
+  meter.BeginStep();
+  meter.BeginDraw();
+  executor.Run({{task.task.get(), &batch, &plan}});
+  meter.EndDraw("qa");
+  const StepMemory step = meter.EndStep();
+  const std::int64_t peak = step.after.peak - step.before.now, left = step.after.now - step.before.now;
+  EXPECT_LT(step.gradients, left);
+  EXPECT_GT(saved, 0);
+  EXPECT_LE(saved + step.gradients, peak);
+  EXPECT_GT(saved + left, peak) << "with all gradients it would not add up";
+  ClearGradients(model);
 }
 
 TEST_F(ExecutorMemory, AForwardWithoutABackwardLeavesNothing) {

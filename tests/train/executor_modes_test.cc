@@ -196,8 +196,8 @@ TEST(StepExecutor, ACarryingTaskIsRefusedInSequentialModeWithTheReason) {
        {"'canvas'", "'default'", "'sequential'", "'first'", "'c1'", "tasks.canvas.mode", "joint"}) {
     EXPECT_TRUE(Says(message, {part}));
   }
-  EXPECT_EQ(StepExecutor::DefaultMode(task.task->variant()), Mode::kJoint);
-  EXPECT_EQ(StepExecutor::DefaultMode(Qa("qa", 2).task->variant()), Mode::kSequential);
+  EXPECT_EQ(DefaultMode(task.task->variant()), Mode::kJoint);
+  EXPECT_EQ(DefaultMode(Qa("qa", 2).task->variant()), Mode::kSequential);
   EXPECT_EQ(model.encodings_made, 0);
 }
 

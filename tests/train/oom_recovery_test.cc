@@ -6,6 +6,7 @@
 #include <atomic>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "tests/train/trainer_fixture.h"
 
@@ -52,6 +53,15 @@ struct Outcome {
   std::int64_t micro_rows = 0;               // of task two, at the end
 };
 
+// Progress, mixer and generators, without what tells how the steps were cut and what they took.
+std::string WhatWasTrained(const fs::path& directory) {
+  json state = json::parse(ReadText(ListCheckpoints(directory).at(0).path / "state.json"));
+  EXPECT_EQ(state.at("progress").at("state").erase("overflows"), 1u);
+  EXPECT_EQ(state.erase("receipt"), 1u);
+  EXPECT_TRUE(state.contains("mixer") && state.contains("generators"));
+  return state.dump();
+}
+
 Outcome Train(TinyRun& tiny, const fs::path& directory) {
   SilentConsole console;
   Outcome outcome;
@@ -71,9 +81,10 @@ Outcome Train(TinyRun& tiny, const fs::path& directory) {
       outcome.overflows.push_back(overflow);
     }
   }
-  if (outcome.code == ExitCode::kDone) outcome.state = EndState(directory);
-  // How the rows were cut stands there too; what was trained is what is compared.
-  outcome.state.erase("state.json");
+  if (outcome.code == ExitCode::kDone) {
+    outcome.state = EndState(directory);
+    outcome.state["state.json"] = WhatWasTrained(directory);
+  }
   outcome.micro_rows = tiny.run.plans.at("two").micro_rows;
   return outcome;
 }
@@ -87,23 +98,75 @@ PassHook FailAt(std::int64_t nth) {
   };
 }
 
-class OomAtEveryAllocation : public testing::TestWithParam<Mode> {};
+struct Case {
+  Mode mode;  // of task two
+  int recompute_every;
+  bool second_draw;  // of its step, behind one of another task; else a step is one draw
+};
+std::string NameOf(const Case& c) {
+  return std::string(ModeName(c.mode)) + (c.recompute_every > 0 ? "_recomputed" : "") +
+         (c.second_draw ? "_second_draw" : "");
+}
+
+// A task of the fixture, and before each of its passes a call.
+class Hooked final : public Task {
+ public:
+  Hooked(std::unique_ptr<LoadedTask> task, PassHook hook) : task_(std::move(task)), hook_(std::move(hook)) {}
+  Batch Sample(const RowRange& rows) const override { return task_->Sample(rows); }
+  Sums Run(std::string_view pass, PassContext& context) const override {
+    if (hook_) hook_(context);
+    return task_->Run(pass, context);
+  }
+  Outcomes Evaluate(EvalContext&, const RowRange&) const override { return {}; }
+  at::Tensor Constant(std::string_view name) const override { return task_->Constant(name, at::kCPU); }
+
+ private:
+  std::unique_ptr<LoadedTask> task_;
+  PassHook hook_;
+};
+
+FixtureTask HookedCanvas(const std::string& name, const PassHook& hook) {
+  Fixture canvas = Canvas();
+  canvas.info->name = name;
+  FixtureTask hooked{.info = std::move(canvas.info), .task = nullptr};
+  hooked.task = std::make_unique<LoadedTask>(*hooked.info, hooked.info->variants.front(), "fixture",
+                                             std::make_unique<Hooked>(std::move(canvas.task), hook));
+  return hooked;
+}
+
+std::unique_ptr<TinyRun> RunWith(const Case& c, std::int64_t micro_rows, const PassHook& hook) {
+  RunConfig config = Config(6);
+  config.draws_per_step = c.second_draw ? 2 : 1;
+  const bool carries = c.mode == Mode::kTwoStage;
+  auto tiny = RunWith(config, carries ? Mode::kSequential : c.mode, micro_rows, hook);
+  if (carries) tiny->tasks.at("two") = HookedCanvas("two", hook);
+  tiny->run.plans.at("two").mode = c.mode;
+  for (auto& [name, plan] : tiny->run.plans) plan.recompute_every = c.recompute_every;
+  if (c.second_draw) {
+    EXPECT_EQ(tiny->run.mixer->Peek(2).at(0).task, "one");
+    EXPECT_EQ(tiny->run.mixer->Peek(2).at(1).task, "two");
+  }
+  return tiny;
+}
+
+class OomAtEveryAllocation : public testing::TestWithParam<Case> {};
 
 // Forward and backward, one allocation after the other, until the draw is through before the fault comes.
 TEST_P(OomAtEveryAllocation, TheStepIsThatOfAPlanWithHalfTheRows) {
   InstallCpuAllocator();
-  const RunConfig config = Config(12);
   const ScratchDirectory scratch;
-  const Outcome small = Train(*RunWith(config, GetParam(), kRows / 2, nullptr), scratch.path());
+  const Outcome small = Train(*RunWith(GetParam(), kRows / 2, nullptr), scratch.path());
   ASSERT_EQ(small.code, ExitCode::kDone) << small.error;
   std::int64_t nth = 1;
+  std::set<std::string> phases;
   for (;; ++nth) {
     const ScratchDirectory own;
-    const Outcome outcome = Train(*RunWith(config, GetParam(), 0, FailAt(nth)), own.path());
+    const Outcome outcome = Train(*RunWith(GetParam(), 0, FailAt(nth)), own.path());
     FailCpuAllocation(0);
-    if (outcome.overflows.empty()) break;
     ASSERT_EQ(outcome.code, ExitCode::kDone) << "allocation " << nth << ": " << outcome.error;
     ASSERT_EQ(outcome.overflows.size(), 1u);
+    phases.insert(outcome.overflows[0].at("phase"));
+    if (outcome.overflows[0].at("task") == "") break;  // behind the draw
     EXPECT_EQ(outcome.overflows[0].at("task"), "two");
     EXPECT_EQ(outcome.overflows[0].at("from"), kRows);
     EXPECT_EQ(outcome.overflows[0].at("to"), kRows / 2);
@@ -112,10 +175,20 @@ TEST_P(OomAtEveryAllocation, TheStepIsThatOfAPlanWithHalfTheRows) {
     EXPECT_TRUE(Says(outcome.words, {"task two ran out of memory with 4 rows at once", "2 at a time"}));
   }
   EXPECT_GT(nth, 50) << "forward and backward of two passes allocate more than that";
+  EXPECT_EQ(phases, (std::set<std::string>{"forward", "backward", "between draws"}));
 }
 
-INSTANTIATE_TEST_SUITE_P(Modes, OomAtEveryAllocation, testing::Values(Mode::kJoint, Mode::kSequential),
-                         [](const auto& mode) { return std::string(ModeName(mode.param)); });
+std::vector<Case> AllCases() {
+  std::vector<Case> cases;
+  for (const Mode mode : {Mode::kJoint, Mode::kSequential, Mode::kTwoStage}) {
+    for (const int recompute_every : {0, 1}) {
+      for (const bool second_draw : {false, true}) cases.push_back({mode, recompute_every, second_draw});
+    }
+  }
+  return cases;
+}
+INSTANTIATE_TEST_SUITE_P(Modes, OomAtEveryAllocation, testing::ValuesIn(AllCases()),
+                         [](const auto& c) { return NameOf(c.param); });
 
 // Bytes of the pass that grow with its rows, so that a budget can refuse some and not others.
 PassHook Spike(
@@ -155,9 +228,76 @@ TEST(OomRecovery, WhereNotOneRowFitsTheRunEndsSavedWithWhatToDo) {
   SetRoom(*tiny, 16 * kMiB);
   const Outcome outcome = Train(*tiny, scratch.path());
   EXPECT_EQ(outcome.code, ExitCode::kDoesNotFit);
-  EXPECT_TRUE(Says(outcome.error, {"Task two does not fit", "tasks.two.recompute_every 1",
-                                   "one row at a time", "is saved"}));
+  EXPECT_TRUE(Says(outcome.error,
+                   {"Task two does not fit", "one row at a time is too much",
+                    "set tasks.two.recompute_every to 1 (now 0)", "raise the budget (now ", "is saved"}));
   EXPECT_EQ(ListCheckpoints(scratch.path()).size(), 1u);
+}
+
+// The fault hits where the step adds up its losses, after the last draw: the same step again, uncut.
+TEST(OomRecovery, AStepThatFindsNoRoomBetweenItsDrawsRunsAgainOnceAsItIs) {
+  InstallCpuAllocator();
+  const RunConfig config = Config(12);
+  const ScratchDirectory plain;
+  const Outcome whole = Train(*RunWith(config, Mode::kSequential, 0, nullptr), plain.path());
+  for (std::int64_t nth = 50;; ++nth) {
+    ASSERT_LT(nth, 1000);
+    const ScratchDirectory own;
+    const Outcome outcome = Train(*RunWith(config, Mode::kSequential, 0, FailAt(nth)), own.path());
+    FailCpuAllocation(0);
+    ASSERT_EQ(outcome.overflows.size(), 1u) << nth;
+    if (outcome.overflows[0].at("task") != "") continue;
+    EXPECT_EQ(outcome.code, ExitCode::kDone) << outcome.error;
+    EXPECT_EQ(outcome.micro_rows, 0);
+    EXPECT_EQ(outcome.state, whole.state);
+    EXPECT_TRUE(Says(outcome.words, {"between its draws; it runs again as it is"}));
+    return;
+  }
+}
+
+// As a plugin is, when the first step draws its task: what the task itself keeps is not what the draw left.
+TEST(OomRecovery, WhatATaskHoldsSinceItWasLoadedInTheStepIsNoLeak) {
+  InstallCpuAllocator();
+  for (const int threads : {0, 1}) {
+    const ScratchDirectory scratch;
+    RunConfig config = Config(12);
+    config.data.threads = threads;
+    const auto tiny = RunWith(config, Mode::kSequential, 0, Spike(8 * kMiB));
+    SetRoom(*tiny, 20 * kMiB);
+    std::map<std::string, at::Tensor> held;
+    tiny->run.is_loaded = [&](const std::string& task) { return held.count(task) > 0; };
+    tiny->run.task = [&, task = tiny->run.task](const std::string& name) -> LoadedTask& {
+      if (held.count(name) == 0) held[name] = at::empty({30000}, at::kByte);
+      return task(name);
+    };
+    const Outcome outcome = Train(*tiny, scratch.path());
+    EXPECT_EQ(outcome.code, ExitCode::kDone) << outcome.error;
+    ASSERT_EQ(outcome.overflows.size(), 1u);
+    EXPECT_EQ(outcome.overflows[0].at("task"), "two");
+    EXPECT_EQ(outcome.overflows[0].at("left_bytes"), 0) << threads << " data threads";
+    EXPECT_EQ(held.size(), 3u);
+  }
+}
+
+TEST(OomRecovery, WhatTheDrawLeftBehindIsNamedToTheByte) {
+  InstallCpuAllocator();
+  const ScratchDirectory scratch;
+  std::vector<at::Tensor> kept;
+  const PassHook fails = FailAt(20);
+  const auto tiny = RunWith(Config(12), Mode::kSequential, 0, [&](PassContext& context) {
+    if (kept.empty() && context.batch().size() == kRows) kept.push_back(at::empty({777}, at::kByte));
+    fails(context);
+  });
+  const Outcome outcome = Train(*tiny, scratch.path());
+  FailCpuAllocation(0);
+  ASSERT_EQ(outcome.overflows.size(), 1u);
+  EXPECT_EQ(outcome.overflows[0].at("left_bytes"), 777);
+  EXPECT_TRUE(Says(outcome.words, {"task two left 777 B behind", "That is a bug"}));
+  const auto receipt = json::parse(ReadText(scratch / kReceiptFile)).at("tasks").at("two");
+  EXPECT_EQ(receipt.at(0).at("overflows").at("left"), 777);
+  EXPECT_EQ(receipt.at(0).at("cut"), false);
+  EXPECT_EQ(receipt.at(1).at("cut"), true);
+  EXPECT_EQ(receipt.at(1).at("micro_rows"), kRows / 2);
 }
 
 TEST(OomRecovery, ASqueezeThatPassesIsForgotten) {
@@ -172,6 +312,14 @@ TEST(OomRecovery, ASqueezeThatPassesIsForgotten) {
   EXPECT_EQ(outcome.overflows.size(), 1u);
   EXPECT_EQ(outcome.micro_rows, 0) << "all rows of a draw again";
   EXPECT_TRUE(Says(outcome.words, {"task two tries 4 rows at once again, after 2"}));
+  // The draw after which it grows was still a cut one.
+  const Receipt receipt = Receipt::FromJson(nlohmann::ordered_json::parse(ReadText(scratch / kReceiptFile)));
+  const std::vector<PlanEpoch>& epochs = receipt.tasks().at("two");
+  ASSERT_EQ(epochs.size(), 3u);
+  EXPECT_EQ(epochs[1].draws, 32);
+  EXPECT_EQ(epochs[1].micro_rows, 2);
+  EXPECT_EQ(epochs[2].micro_rows, 4);
+  EXPECT_FALSE(epochs[2].cut);
 }
 
 TEST(OomRecovery, OtherTasksAndTheMixtureAreLeftAlone) {
@@ -225,6 +373,32 @@ TEST(OomRecovery, AResumeGoesOnWithTheSameCuts) {
   other.at("a").micro_rows = 7;
   replanned.Load(recovery.Save());
   EXPECT_EQ(other.at("a").micro_rows, 7) << "another plan starts anew";
+}
+
+// As where a GPU answers no more: what is in memory cannot be saved, what was saved before is named.
+TEST(OomRecovery, ARunThatCannotBeSavedNamesItsNewestCheckpoint) {
+  for (const std::int64_t every : {2, 0}) {
+    const ScratchDirectory scratch;
+    RunConfig config = Config(30);
+    config.checkpoint.every = every;
+    TinyRun* run = nullptr;
+    int draws = 0;
+    const auto tiny = RunWith(config, Mode::kSequential, 0, [&](PassContext& context) {
+      if (context.batch().size() != kRows || ++draws < 9) return;
+      at::Tensor weight = run->run.model->parameters()[2].tensor.detach();
+      weight.view(-1)[3] = NAN;
+      throw std::runtime_error("the device is gone");
+    });
+    run = tiny.get();
+    const Outcome outcome = Train(*tiny, scratch.path());
+    EXPECT_EQ(outcome.code, ExitCode::kFailed);
+    EXPECT_TRUE(Says(outcome.error, {"the device is gone", "was not saved"}));
+    const std::vector<CheckpointEntry> saved = ListCheckpoints(scratch.path());
+    EXPECT_EQ(saved.empty(), every == 0);
+    EXPECT_TRUE(Says(outcome.error, {saved.empty() ? "No step of the run was saved"
+                                                   : "The newest checkpoint is " + saved[0].path.string() +
+                                                         "; medley resume " + scratch.path().string()}));
+  }
 }
 
 }  // namespace

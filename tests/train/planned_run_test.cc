@@ -8,8 +8,11 @@
 #include <medley/train/run_planner.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstdlib>
+#include <functional>
 #include <nlohmann/json.hpp>
+#include <thread>
 
 #include "tests/train/long_rows.h"
 #include "tests/train/trainer_fixture.h"
@@ -21,8 +24,12 @@ using namespace testing_fixture;
 
 constexpr std::int64_t kPlenty = std::int64_t{1} << 30;
 
-// The tiny run with tasks that know their longest rows, sampled when they are needed.
-std::unique_ptr<TinyRun> MakeRun(const RunConfig& config, const std::map<std::string, RowHook>& hooks = {}) {
+using PassHook = std::function<void(std::int64_t rows)>;
+
+// The tiny run with tasks that know their longest rows, sampled when they are needed. `in_pass` runs in every
+// pass, at its beginning.
+std::unique_ptr<TinyRun> MakeRun(const RunConfig& config, const std::map<std::string, RowHook>& hooks = {},
+                                 const PassHook& in_pass = {}) {
   RunConfig numbers = config;  // the mixer learns from the plan how many "auto" is
   for (auto& [name, task] : numbers.tasks) task.rows = std::max<std::int64_t>(1, task.rows);
   auto tiny = MakeTinyRun(numbers);
@@ -39,7 +46,11 @@ std::unique_ptr<TinyRun> MakeRun(const RunConfig& config, const std::map<std::st
                                                   if (hook) hook(rows);
                                                   return LongQaRows(rows, passes);
                                                 },
-                                            .run = QaPass},
+                                            .run =
+                                                [in_pass](const std::string& pass, PassContext& context) {
+                                                  if (in_pass) in_pass(context.batch().size());
+                                                  return QaPass(pass, context);
+                                                }},
                                      "q0"));
   }
   return tiny;
@@ -182,6 +193,47 @@ TEST_F(PlannedRun, ATightlyPlannedRunStaysWithinItsBudgetAndItsPrediction) {
   }
 }
 
+TEST_F(PlannedRun, AnOverflowIsAnUnderEstimateInTheReceiptAndTheCutDrawsHaveAPredictionOfTheirOwn) {
+  const auto tiny = MakeRun(PlannedConfig(40, 40));
+  int left = -1;  // passes of whole draws; a draw has two
+  Script script{.sample = [](const RowRange& rows) { return LongQaRows(rows, 2); },
+                .run =
+                    [&](const std::string& pass, PassContext& context) {
+                      if (context.batch().size() == 40 && --left == 0) FailCpuAllocation(5);
+                      return QaPass(pass, context);
+                    }};
+  FixtureTask& two = tiny->tasks.at("two");
+  two.task = std::make_unique<LoadedTask>(*two.info, two.info->variants.front(), "fixture",
+                                          std::make_unique<ScoredTask>(std::move(script), "q0"));
+  RunPlanner planner = Planner(*tiny, kPlenty);
+  const Plan& plan = planner.PlanRun();
+  planner.Apply();
+  ASSERT_EQ(tiny->run.plans.at("two").micro_rows, 0) << "all rows at once";
+  left = 5;
+  Trainer trainer(tiny->run, scratch_.path(), *console_);
+  EXPECT_EQ(trainer.Train(), ExitCode::kDone) << console_.words();
+  FailCpuAllocation(0);
+  const Receipt receipt = Receipt::FromJson(nlohmann::ordered_json::parse(ReadText(scratch_ / kReceiptFile)));
+  EXPECT_EQ(receipt.under(), 1);
+  const std::vector<PlanEpoch>& epochs = receipt.tasks().at("two");
+  ASSERT_EQ(epochs.size(), 2U);
+  EXPECT_FALSE(epochs[0].cut);
+  EXPECT_EQ(epochs[0].predicted, plan.Find("two")->predicted_peak);
+  EXPECT_EQ(epochs[0].draws, 2);
+  EXPECT_EQ(epochs[0].overflows, 1);
+  EXPECT_EQ(epochs[0].under, 1);
+  EXPECT_TRUE(epochs[1].cut);
+  EXPECT_EQ(epochs[1].micro_rows, 20);
+  EXPECT_EQ(epochs[1].predicted, tiny->run.predict_peak("two", 20)->peak);
+  EXPECT_LT(epochs[1].predicted, epochs[0].predicted);
+  EXPECT_EQ(epochs[1].under, 0);
+  EXPECT_GT(epochs[1].draws, 0);
+  EXPECT_EQ(epochs[0].rows + epochs[1].rows, tiny->run.mixer->Shares().at("two").rows) << "every row once";
+  EXPECT_EQ(tiny->run.predict_peak("two", 40)->peak, epochs[0].predicted) << "the plan's own";
+  EXPECT_TRUE(Says(ReceiptTable(receipt), {"OVERFLOWED: task two ran out of memory 1 time",
+                                           "draws in smaller micro-batches, after an overflow: 0 above"}));
+}
+
 TEST_F(PlannedRun, DrawsThatFindTheGradientsOfOthersArePlannedWithThem) {
   RunConfig config = PlannedConfig(40);
   config.draws_per_step = 3;
@@ -267,24 +319,109 @@ TEST_F(PlannedRun, AResumedRunTakesItsPlanUpWithoutMeasuring) {
   EXPECT_LT(less_is_free.PlanRun().Find("one")->rows, first.plan().Find("one")->rows);
 }
 
+// As when the weights file of a run is edited before it is resumed.
 TEST_F(PlannedRun, ANewTaskMeasuresOnlyItselfAndCostsTheOthersNothing) {
   auto tiny = MakeRun(PlannedConfig(1));
   tiny->run.mixture.weights = {{"one", 5}, {"two", 3}, {"three", 0}};
-  RunPlanner planner = Planner(*tiny, InUse() + 300000);
-  const Plan before = planner.PlanRun();
+  const std::int64_t budget = InUse() + 300000;
+  RunPlanner first = Planner(*tiny, budget);
+  const Plan before = first.PlanRun();
   EXPECT_EQ(before.Find("three"), nullptr);
-  const auto profile = ToJson(planner.profile())["tasks"];
-  const std::int64_t steps = planner.prober().steps();
-  const Plan& after = planner.AddTask("three");
-  EXPECT_GT(planner.prober().steps(), steps);
+  first.Save(scratch_.path());
+  const auto profile = ToJson(first.profile())["tasks"];
+
+  tiny->run.mixture.weights = {{"one", 5}, {"two", 3}, {"three", 2}};
+  RunPlanner second = Planner(*tiny, budget);
+  second.TakeUp(scratch_.path());
+  const Plan& after = second.PlanRun();
+  EXPECT_GT(second.prober().steps(), 0);
   EXPECT_NE(after.Find("three"), nullptr);
   for (const char* task : {"one", "two"}) {
-    EXPECT_EQ(ToJson(planner.profile())["tasks"][task], profile[task]);
+    EXPECT_EQ(ToJson(second.profile())["tasks"][task], profile[task]);
     // Its rows wait too, and they are larger.
     const PlanEntry &now = *after.Find(task), &then = *before.Find(task);
     EXPECT_LE(now.rows, then.rows);
     EXPECT_GT(4 * now.rows, 3 * then.rows);
   }
+}
+
+// A plan without what a stopwatch said.
+nlohmann::ordered_json Untimed(const Plan& plan) {
+  nlohmann::ordered_json json = ToJson(plan);
+  for (auto& task : json["tasks"]) task.erase("ms_per_step");
+  return json;
+}
+
+TEST_F(PlannedRun, MeasuringTwiceGivesTheSamePlan) {
+  for (const std::int64_t rows : {0, 60}) {
+    for (const std::int64_t extra : {40000, 75000, 120000}) {
+      nlohmann::ordered_json plans[2];
+      for (const int turn : {0, 1}) {
+        int passes = 0;  // every other time the first ones are slow, or the last
+        const auto tiny = MakeRun(PlannedConfig(1, rows), {}, [&](std::int64_t) {
+          if ((passes++ < 40) == (turn == 0)) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+        });
+        RunPlanner planner = Planner(*tiny, InUse() + extra);
+        plans[turn] = Untimed(planner.PlanRun());
+      }
+      EXPECT_EQ(plans[0], plans[1]) << rows << " rows, " << extra << " bytes";
+    }
+  }
+}
+
+TEST_F(PlannedRun, TrainPlansAsPlanDoesThatMeasuresEveryWay) {
+  for (const std::int64_t rows : {0, 12, 60}) {
+    for (std::int64_t extra = 15000; extra < 400000; extra *= 2) {
+      nlohmann::ordered_json plans[2];
+      for (const bool all_ways : {false, true}) {
+        const auto tiny = MakeRun(PlannedConfig(1, rows));
+        RunPlanner planner(tiny->run,
+                           {.budget = InUse() + extra,
+                            .budget_words = "asked",
+                            .probe_bytes = kPlenty,
+                            .all_ways = all_ways},
+                           *console_);
+        try {
+          plans[all_ways] = Untimed(planner.PlanRun());
+        } catch (const DoesNotFit& refusal) {
+          for (const Refusal& one : refusal.refusals()) plans[all_ways].push_back(one.change);
+        }
+      }
+      EXPECT_EQ(plans[0], plans[1]) << rows << " rows, " << extra << " bytes";
+    }
+  }
+}
+
+// A peak that bends upwards above the probes: whatever the planned size is, its step takes more than the
+// line.
+TEST_F(PlannedRun, EveryModeIsMeasuredInThreeSizesAndItsPlannedOneOnceEvenWhereTheLineIsWrong) {
+  int surprises = 0;
+  for (const std::int64_t rows : {0, 64}) {
+    for (const std::int64_t extra : {150000, 300000, 600000}) {
+      const auto tiny =
+          MakeRun(PlannedConfig(1, rows), {}, [](std::int64_t n) { at::empty({60 * n * n}, at::kByte); });
+      const std::int64_t in_use = InUse();
+      RunPlanner planner = Planner(*tiny, in_use + extra);
+      const Plan& plan = planner.PlanRun();
+      planner.Apply();
+      std::int64_t modes = 0, confirmed = 0;
+      for (const auto& [name, task] : planner.profile().tasks) {
+        for (const ModeProfile& mode : task.modes) {
+          ++modes;
+          EXPECT_LE(mode.whole.size(), 4U) << name;
+          EXPECT_LE(mode.pieces.size(), 4U) << name;
+          confirmed += mode.whole.size() > 3 || mode.pieces.size() > 3;
+        }
+      }
+      // A row to warm up, and each size whole and in pieces.
+      EXPECT_LE(planner.prober().steps(), 7 * modes + 2 * confirmed);
+      for (const PlanEntry& entry : plan.entries) {
+        surprises += !entry.confirmed;
+        EXPECT_TRUE(Runs(*tiny, plan, entry, entry.rows)) << entry.task << " with " << extra;
+      }
+    }
+  }
+  EXPECT_GT(surprises, 5) << "no plan had to be changed";
 }
 
 TEST_F(PlannedRun, AProfileOfAnotherModelIsRefusedWithWhatDiffers) {
@@ -332,8 +469,20 @@ TEST_F(PlannedRun, ATaskThatFailsIsNamedOrLeftForItsFirstDraw) {
 
 TEST_F(PlannedRun, ABudgetBelowTheWeightsIsRefusedWithWhatIsNeeded) {
   auto tiny = MakeRun(PlannedConfig(1, 4));
-  const std::string words = MessageOf([&] { Planner(*tiny, 100).PlanRun(); });
+  std::vector<Refusal> refusals;
+  std::string words;
+  try {
+    Planner(*tiny, 100).PlanRun();
+  } catch (const DoesNotFit& refusal) {
+    words = refusal.what();
+    refusals = refusal.refusals();
+  }
   EXPECT_TRUE(Says(words, {"weights", "optimizer", "more than the budget", "budget="}));
+  ASSERT_EQ(refusals.size(), 1U);
+  const std::int64_t enough = std::atoll(refusals[0].change.substr(std::string("budget=").size()).c_str());
+  EXPECT_NO_THROW(Planner(*tiny, enough).PlanRun());
+  // Also in the ways that were not asked for first.
+  EXPECT_THROW(Planner(*tiny, enough - 1).PlanRun(), DoesNotFit);
 }
 
 }  // namespace

@@ -200,6 +200,18 @@ TEST_F(ProberTest, AThrowingTaskIsNamedWithWhatWasMeasured) {
   EXPECT_EQ(ReadCpuMemory().now, floor);
 }
 
+TEST_F(ProberTest, AMistakeInTheInputKeepsItsExitCode) {
+  Fixture task = LongQa("qa", 2);
+  Prober prober = Make();
+  TaskProfile profile;
+  try {
+    prober.Measure(*task.task, {.mode = Mode::kTwoStage}, profile);
+    FAIL() << "two-stage without carries";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ExitCode::kBadInput) << error.what();
+  }
+}
+
 TEST_F(ProberTest, ASingleRowThatOverflowsIsNotedAndLeavesNothing) {
   Fixture task = LongQa("qa", 3);
   Prober prober = Make(5000);
@@ -226,6 +238,17 @@ TEST_F(ProberTest, SavedBytesAndForwardsAreThoseOfTheMode) {
   EXPECT_GT(profile.Find(Mode::kJoint, 0)->saved_per_row,
             2 * profile.Find(Mode::kSequential, 0)->saved_per_row);
   EXPECT_EQ(profile.Find(Mode::kSequential, 0)->forwards, 3);
+  std::int64_t sum = 0, most = 0;
+  for (const char* pass : {"q0", "q1", "q2"}) {
+    const std::int64_t saved = profile.Find(Mode::kJoint, 0)->saved_by_pass.at(pass);
+    EXPECT_GT(saved, 0);
+    sum += saved;
+    most = std::max(most, profile.Find(Mode::kSequential, 0)->saved_by_pass.at(pass));
+  }
+  EXPECT_EQ(profile.Find(Mode::kJoint, 0)->saved_per_row, sum);
+  EXPECT_EQ(profile.Find(Mode::kSequential, 0)->saved_per_row, most);
+  EXPECT_LT(profile.Find(Mode::kJoint, 0)->gradients_whole, profile.gradients);
+  EXPECT_EQ(profile.Find(Mode::kJoint, 0)->gradients_pieces, profile.gradients);
   std::int64_t gradients = 0;
   for (const Parameter& parameter : model_.parameters()) {
     if (!parameter.name.starts_with("picture"))

@@ -52,6 +52,39 @@ TEST(TaskErrors, StopSavesWhatWasTrainedAndNamesPluginTaskAndPhase) {
   EXPECT_GT(outcome.progress.step, 1);
 }
 
+TEST(TaskErrors, BadInputThatATaskFindsKeepsItsCodeAndIsToBeMended) {
+  const RowHook refuse = [](const RowRange&) { throw InputError("the map has no north"); };
+  for (const auto& [on_error, code] :
+       {std::pair("stop", ExitCode::kBadInput), std::pair("drop", ExitCode::kSomethingDropped)}) {
+    const ScratchDirectory scratch;
+    RunConfig config = TinyConfig(30);
+    config.on_task_error = on_error;
+    const Outcome outcome = TrainWith(scratch.path(), config, {{"two", refuse}});
+    EXPECT_EQ(outcome.code, code) << on_error;
+    EXPECT_TRUE(Says(outcome.error + outcome.words, {"fixture", "two", "the map has no north"}));
+    if (code == ExitCode::kBadInput) {
+      EXPECT_TRUE(Says(outcome.error, {"mend what is wrong, then medley resume", "needs a new run"}));
+    }
+  }
+  const ScratchDirectory scratch;
+  RunConfig config = TinyConfig(30);
+  config.on_task_error = "drop";
+  EXPECT_EQ(TrainWith(scratch.path(), config, {{"one", refuse}, {"two", refuse}, {"three", refuse}}).code,
+            ExitCode::kBadInput)
+      << "no task is left";
+}
+
+TEST(TaskErrors, BadInputThatAnEvaluationFindsKeepsItsCode) {
+  const ScratchDirectory scratch;
+  RunConfig config = TinyConfig(30);
+  const RowHook refuse_evaluation = [](const RowRange& rows) {
+    if (rows.count > 5) throw InputError("the map has no north");
+  };
+  const Outcome outcome = TrainWith(scratch.path(), config, {{"two", refuse_evaluation}});
+  EXPECT_EQ(outcome.code, ExitCode::kBadInput);
+  EXPECT_TRUE(Says(outcome.error, {"evaluation of two after step 5", "the map has no north", "mend"}));
+}
+
 TEST(TaskErrors, AFailedSaveDoesNotHideWhyTheRunEnds) {
   const ScratchDirectory scratch;
   fs::create_directory(scratch / "run");
@@ -83,7 +116,7 @@ TEST(TaskErrors, OutOfMemoryHasItsOwnExitCodeAndNamesTheTaskAndTheSetting) {
     const Outcome outcome = TrainWith(scratch.path(), config, {{"two", greedy}});
     SetCpuBudget(0);
     EXPECT_EQ(outcome.code, ExitCode::kDoesNotFit);
-    EXPECT_TRUE(Says(outcome.error, {"step ", "asked for 1073741824 bytes", "in use", "Task two does not fit",
+    EXPECT_TRUE(Says(outcome.error, {"step ", "asked for 1 GiB", "in use", "Task two does not fit",
                                      "the peak was", "Lower tasks.two.micro_rows", "is saved"}));
     EXPECT_TRUE(Says(outcome.words, {"Lower tasks.two.micro_rows"}));
     EXPECT_EQ(ListCheckpoints(scratch.path()).at(0).step, outcome.progress.step);
@@ -210,6 +243,26 @@ TEST(Evaluation, GivesMeanIntervalChanceAndTrivialAnswersAndASheet) {
   EXPECT_EQ(scores["two"].examples.size(), 8u);
   EXPECT_EQ(WriteSheets(scores, scratch.path()).at(0).filename(), "sheet-two.png");
   EXPECT_TRUE(Says(ScoresTable(scores), {"two", "brightness", "half 0.5"}));
+}
+
+TEST(Evaluation, AnIntervalIsThatOfWhatTheSpecSaysOfTheScore) {
+  const auto tiny = MakeTinyRun(TinyConfig(1));
+  tiny->tasks.at("two").info->score = {.name = "share", .higher_is_better = true, .chance = 0.5};
+  const auto score_rows = [&](std::uint64_t seed, std::int64_t rows) {
+    return ScoreTask(tiny->run.task("two"), tiny->run.plans.at("two"),
+                     {*tiny->run.model, at::kCPU, seed, rows});
+  };
+  bool would_pass_one = false;
+  for (std::uint64_t seed = 0; seed < 30; ++seed) {
+    const TaskScore score = score_rows(seed, 2);
+    EXPECT_GE(score.score.low, 0);
+    EXPECT_LE(score.score.high, 1);
+    would_pass_one = would_pass_one || StudentInterval(score.row_scores).high > 1;
+  }
+  EXPECT_TRUE(would_pass_one);
+  Scores one;
+  one["two"] = score_rows(0, 1);
+  EXPECT_TRUE(ScoresJson(one).at("tasks").at("two").at("low").dump() == "null");
 }
 
 // The loss on held-out rows is what the executor gives for the same rows in one draw.

@@ -11,6 +11,7 @@
 #include <cstdio>
 #include <functional>
 #include <memory>
+#include <nlohmann/json.hpp>
 #include <string>
 #include <utility>
 #include <vector>
@@ -134,13 +135,22 @@ class SilentConsole {
   Console console_;
 };
 
+// A checkpoint's state.json without the receipt: measured bytes are another run's when something else lives
+// beside it.
+inline std::string StateWithoutReceipt(const std::filesystem::path& checkpoint) {
+  auto state = nlohmann::ordered_json::parse(ReadText(checkpoint / "state.json"));
+  EXPECT_EQ(state.erase("receipt"), 1u);
+  return state.dump();
+}
+
 // Everything of a run that must be the same again: the metrics, and the newest checkpoint but for its
-// manifest, which holds the offsets of logs with times in them.
+// manifest, which holds the offsets of logs with times in them, and for what was measured.
 inline std::map<std::string, std::string> EndState(const std::filesystem::path& run) {
   const std::filesystem::path checkpoint = ListCheckpoints(run).at(0).path;
   std::map<std::string, std::string> state = {{"step", checkpoint.filename().string()}};
-  for (const char* name : {"model.safetensors", "optim.safetensors", "state.json"})
+  for (const char* name : {"model.safetensors", "optim.safetensors"})
     state[name] = HashText(ReadText(checkpoint / name));
+  state["state.json"] = HashText(StateWithoutReceipt(checkpoint));
   for (const char* name : {"metrics.jsonl", "losses.csv"}) state[name] = HashText(ReadText(run / name));
   return state;
 }

@@ -1,6 +1,8 @@
+#include <medley/memory/cpu_allocator.h>
 #include <medley/train/stop_signal.h>
 
 #include <csignal>
+#include <set>
 
 #include "tests/train/trainer_fixture.h"
 
@@ -128,6 +130,99 @@ TEST(ResumeChecks, OnlyDamagedCheckpointsAreRefusedEachTimeAndNothingIsLost) {
   EXPECT_TRUE(Says(refusal, {"is whole", "step-00000004", "step-00000001"}));
   EXPECT_EQ(MessageOf<InputError>([&] { TrainOn(scratch.path(), config); }), refusal);
   EXPECT_EQ(contents(), before);
+}
+
+Receipt ReceiptIn(const fs::path& run) {
+  return Receipt::FromJson(nlohmann::ordered_json::parse(ReadText(run / kReceiptFile)));
+}
+
+struct Ran {
+  std::int64_t draws = 0, rows = 0, tokens = 0, passes = 0;
+  bool operator==(const Ran&) const = default;
+};
+
+std::map<std::string, Ran> WhatRan(const Receipt& receipt) {
+  std::map<std::string, Ran> ran;
+  for (const auto& [task, epochs] : receipt.tasks()) {
+    for (const PlanEpoch& epoch : epochs) {
+      Ran& sum = ran[task];
+      sum = {sum.draws + epoch.draws, sum.rows + epoch.rows, sum.tokens + epoch.tokens,
+             sum.passes + epoch.passes};
+    }
+  }
+  return ran;
+}
+
+std::int64_t Draws(const Receipt& receipt) {
+  std::int64_t draws = 0;
+  for (const auto& [task, ran] : WhatRan(receipt)) draws += ran.draws;
+  return draws;
+}
+
+TEST(ResumeChecks, TheReceiptGoesOnFromTheCheckpointWhateverTheFileSays) {
+  const ScratchDirectory scratch;
+  RunConfig config = TinyConfig(kSteps);
+  config.checkpoint.every = 4;
+  fs::create_directory(scratch / "whole");
+  TrainOn(scratch / "whole", config);
+  const auto expected = WhatRan(ReceiptIn(scratch / "whole"));
+  EXPECT_EQ(Draws(ReceiptIn(scratch / "whole")), kSteps);
+  fs::path part = scratch / "part";
+  fs::copy(scratch / "whole", part, fs::copy_options::recursive);
+  fs::remove(ListCheckpoints(part).at(0).path / "state.json");  // damaged
+  {
+    SilentConsole console;
+    const auto found = FindCheckpoint(part, OnDamage::kSetAside, *console);
+    const auto tiny = MakeTinyRun(config);
+    Trainer trainer(tiny->run, part, *console, found);
+    EXPECT_EQ(Draws(ReceiptIn(part)), 8) << "the file, too, is back at the checkpoint";
+    for (const auto& [task, ran] : WhatRan(ReceiptIn(part)))
+      EXPECT_EQ(ran.rows, tiny->run.mixer->Shares().at(task).rows);
+    WriteText(part / kReceiptFile, "{");
+  }
+  EXPECT_EQ(TrainOn(part, config), ExitCode::kDone);
+  EXPECT_EQ(WhatRan(ReceiptIn(part)), expected);
+}
+
+TEST(ResumeChecks, ACheckpointOfBeforeReceiptsWereSavedInItCanBeLoaded) {
+  const auto tiny = MakeTinyRun(TinyConfig(1));
+  const ScratchDirectory scratch;
+  SilentConsole console;
+  Trainer trainer(tiny->run, scratch.path(), *console);
+  const TrainingState state = trainer.State();
+  nlohmann::ordered_json old = SaveSections(state.sections);
+  EXPECT_EQ(old.erase("receipt"), 1u);
+  EXPECT_NO_THROW(LoadSections(state.sections, old));
+  old.erase("mixer");
+  EXPECT_TRUE(Says(MessageOf([&] { LoadSections(state.sections, old); }), {"no state of \"mixer\""}));
+}
+
+// Whatever the reason why a step was saved: the file speaks of the same steps.
+TEST(ResumeChecks, TheReceiptsFileIsThatOfTheNewestCheckpoint) {
+  InstallCpuAllocator();
+  for (const int every : {0, 3}) {
+    const ScratchDirectory scratch;
+    RunConfig config = TinyConfig(kSteps);
+    config.checkpoint.every = every;
+    config.data.threads = 0;
+    std::set<std::int64_t> seen;
+    const RowHook compare = [&](const RowRange& rows) {
+      const auto checkpoints = ListCheckpoints(scratch.path());
+      if (rows.count == 1 || checkpoints.empty()) return;
+      seen.insert(checkpoints.at(0).step);
+      EXPECT_EQ(Draws(ReceiptIn(scratch.path())), checkpoints.at(0).step);
+    };
+    const auto tiny = MakeTinyRun(config, {{"one", compare}, {"two", compare}, {"three", compare}});
+    // The guard finds the budget nearly used up, and has the run saved early.
+    const at::Tensor ballast = at::empty({8 << 20}, at::kByte);
+    const MemoryReading memory = ReadMemory(at::kCPU);
+    if (every == 0) tiny->run.budget.bytes = memory.now + memory.data + (1 << 19);
+    SilentConsole console;
+    Trainer trainer(tiny->run, scratch.path(), *console);
+    EXPECT_EQ(trainer.Train(), ExitCode::kDone) << console.words();
+    EXPECT_FALSE(seen.empty()) << every;
+    EXPECT_EQ(console.words().find("saving early") != std::string::npos, every == 0);
+  }
 }
 
 TEST(ResumeChecks, AMissingLogOfTimesDoesNotStopAResume) {

@@ -159,10 +159,8 @@ TEST(TwoStage, IsRefusedWhereNothingIsCarried) {
 }
 
 TEST(TwoStage, LegalModesFollowFromTheSpec) {
-  EXPECT_EQ(StepExecutor::LegalModes(Canvas().task->variant()),
-            (std::vector<Mode>{Mode::kJoint, Mode::kTwoStage}));
-  EXPECT_EQ(StepExecutor::LegalModes(Qa("qa", 2).task->variant()),
-            (std::vector<Mode>{Mode::kJoint, Mode::kSequential}));
+  EXPECT_EQ(LegalModes(Canvas().task->variant()), (std::vector<Mode>{Mode::kJoint, Mode::kTwoStage}));
+  EXPECT_EQ(LegalModes(Qa("qa", 2).task->variant()), (std::vector<Mode>{Mode::kJoint, Mode::kSequential}));
   for (const Mode mode : {Mode::kJoint, Mode::kSequential, Mode::kTwoStage})
     EXPECT_EQ(ParseMode(ModeName(mode)), mode);
   EXPECT_EQ(ParseMode("two-stage"), std::nullopt);

@@ -14,6 +14,8 @@
 #include <medley/train/memory_watch.h>
 #include <medley/train/run.h>
 
+#include "tools/bench/bench.h"
+
 namespace medley {
 namespace {
 
@@ -21,12 +23,6 @@ using Clock = std::chrono::steady_clock;
 
 double Seconds(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
-}
-
-double Median(std::vector<double> values) {
-  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-  std::nth_element(values.begin(), middle, values.end());
-  return *middle;
 }
 
 // One task's rows, sampled before: the time of a step is then the model's alone.
@@ -95,22 +91,6 @@ double Allocation(c10::Allocator& allocator) {
   return Seconds(start) / kBlocks;
 }
 
-// By how much the bytes between two steps grow; with `forward_only` two steps of five have no backward.
-std::int64_t FloorGrowth(Run& run, const std::vector<Drawn>& drawn, int steps, bool forward_only) {
-  std::vector<ExecutionPlan> weightless;
-  for (const Drawn& each : drawn) {
-    weightless.push_back(*each.plan);
-    for (const TermInfo& term : each.task->variant().terms) weightless.back().term_weights[term.name] = 0;
-  }
-  const std::int64_t before = ReadCpuMemory().now;
-  for (int i = 0; i < steps; ++i) {
-    const std::size_t number = static_cast<std::size_t>(i) % drawn.size();
-    const Drawn& each = drawn[number];
-    Step(run, forward_only && i % 5 < 2 ? Drawn{each.task, each.batch, &weightless[number]} : each);
-  }
-  return ReadCpuMemory().now - before;
-}
-
 void Measure(Run& run, int steps) {
   const std::vector<Drawn> drawn = DrawOfEach(run);
   for (const Drawn& each : drawn) Step(run, each);
@@ -132,7 +112,7 @@ void Measure(Run& run, int steps) {
     ratios.push_back(watched / unwatched);
   }
   MemoryWatch watch(run);
-  const double step = Median(plain), alone = WatchAlone(watch, drawn.front().task->info().name, 2000);
+  const double step = bench::Median(plain), alone = WatchAlone(watch, drawn.front().task->info().name, 2000);
   const double counting = Allocation(*c10::GetCPUAllocator()),
                stock = Allocation(*c10::GetDefaultCPUAllocator());
   std::printf("a step                   %9.3f ms (median of %d, %zu tasks in turn, optimizer included)\n",
@@ -141,12 +121,7 @@ void Measure(Run& run, int steps) {
   std::printf(
       "allocator, %5.0f blocks   %9.3f ms a step: %.4f %% of it (%.0f ns a block, libtorch's %.0f ns)\n",
       blocks, 1e3 * blocks * counting, 100 * blocks * counting / step, 1e9 * counting, 1e9 * stock);
-  for (const bool forward_only : {false, true}) {
-    std::printf("growth of the floor      %9lld bytes over %d steps%s\n",
-                static_cast<long long>(FloorGrowth(run, drawn, steps, forward_only)), steps,
-                forward_only ? ", 40 % of them forward only" : "");
-  }
-  std::printf("watched over unwatched   %9.4f (median of %d pairs)\n", Median(ratios), steps);
+  std::printf("watched over unwatched   %9.4f (median of %d pairs)\n", bench::Median(ratios), steps);
 }
 
 }  // namespace

@@ -10,6 +10,8 @@
 #include <medley/memory/meter.h>
 #include <medley/train/device.h>
 
+#include "tools/bench/bench.h"
+
 namespace medley::bench {
 namespace {
 
@@ -70,8 +72,7 @@ MeasuredStep MeasureStep(Run& run, LoadedTask& task, const Batch& rows, const Ex
   if (step.overflowed) DrainEngine();
   step.seconds = watch.seconds();
   step.peak = ReadMemory(run.device).peak;
-  for (const Parameter& parameter : run.model->parameters())
-    at::Tensor(parameter.tensor).mutable_grad().reset();
+  DropGradients(*run.model);
   return step;
 }
 

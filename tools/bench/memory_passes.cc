@@ -153,7 +153,7 @@ struct Cause {
 std::vector<const PassShape*> LiveTogether(Run& run, LoadedTask& task, const TaskShape& shape, Mode mode) {
   std::map<std::string, std::int64_t> saved;
   run.executor->SetPassMeter(
-      [&](const std::string&, const std::string& pass, SavedBytes bytes) { saved[pass] = bytes.unique; });
+      [&](const std::string&, const std::string& pass, std::int64_t bytes) { saved[pass] = bytes; });
   MeasureStep(run, task, SampleRows(run, task, 0, 1, true), run.plans.at(task.info().name));
   run.executor->SetPassMeter({});
   std::vector<const PassShape*> passes;

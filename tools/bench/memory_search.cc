@@ -1,6 +1,6 @@
 // What it costs to find the rows that fit: the planner's probes, beside searches that try sizes until memory
 // runs out. All look for the same: the most rows of a task, in the planned mode, under the same bytes. The
-// searches get their rows for nothing; sampling does not count.
+// searches get their rows for nothing; sampling does not count. Seconds are the processor's.
 #include <algorithm>
 #include <cstdio>
 #include <vector>
@@ -125,10 +125,11 @@ void BenchSearch(Session& session) {
         " OOMs, " + Seconds(found.seconds) + " (" + Ratio(found.seconds / planned.planning_seconds()) +
         " of the planner's)");
   };
-  Say("planner: at most " + std::to_string(sizes) + " sizes a mode, the confirming one among them, " +
-      std::to_string(modes) + " modes, " + std::to_string(planned.prober().steps()) + " steps, " +
-      std::to_string(planned.prober().overflows()) + " OOMs, " + Seconds(planned.planning_seconds()) +
-      "   (goal: at most 3 and a confirming one; 0 OOMs)");
+  Say("planner: " + std::to_string(modes) + " modes of " + std::to_string(planned.plan().entries.size()) +
+      " tasks, for each a row to warm up and at most " + std::to_string(sizes) +
+      " sizes with the confirming one, in one forward and in two micro-batches; " +
+      std::to_string(planned.prober().steps()) + " steps, " + std::to_string(planned.prober().overflows()) +
+      " OOMs, " + Seconds(planned.planning_seconds()) + "   (goal: at most 3 and a confirming one; 0 OOMs)");
   line("bisected", bisected);
   line("x 0.9", tenth);
   line("x 0.5", half);

@@ -7,18 +7,13 @@
 #include <medley/report/table.h>
 #include <medley/train/plan_request.h>
 
+#include "tools/bench/bench.h"
 #include "tools/bench/memory_bench.h"
 
 namespace medley::bench {
 namespace {
 
 constexpr int kPairs = 5;
-
-double Median(std::vector<double> values) {
-  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-  std::nth_element(values.begin(), middle, values.end());
-  return *middle;
-}
 
 // The plan where every task keeps all graphs.
 Plan JointPlan(AutoRun& planned) {

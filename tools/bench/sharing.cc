@@ -1,6 +1,5 @@
 // What it saves that passes which see the same picture share its encoding: time and peak of a step with and
 // without, the two measured in turn in one process.
-#include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
@@ -8,6 +7,8 @@
 
 #include <medley/memory/cpu_allocator.h>
 #include <medley/train/run.h>
+
+#include "tools/bench/bench.h"
 
 namespace medley {
 namespace {
@@ -45,19 +46,13 @@ struct Cost {
 };
 
 Cost Step(Run& run, StepExecutor& executor, LoadedTask& task, const Batch& batch, const ExecutionPlan& plan) {
-  for (const Parameter& parameter : run.model->parameters()) parameter.tensor.mutable_grad().reset();
+  bench::DropGradients(*run.model);
   const std::int64_t before = ReadCpuMemory().now;
   ResetCpuPeak();
   const auto start = std::chrono::steady_clock::now();
   executor.Run({{&task, &batch, &plan}});
   const std::chrono::duration<double, std::milli> spent = std::chrono::steady_clock::now() - start;
   return {spent.count(), ReadCpuMemory().peak - before};
-}
-
-double Median(std::vector<double> values) {
-  std::nth_element(values.begin(), values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2),
-                   values.end());
-  return values[values.size() / 2];
 }
 
 void Compare(Run& run, const std::string& name, Mode mode, int steps) {
@@ -79,9 +74,9 @@ void Compare(Run& run, const std::string& name, Mode mode, int steps) {
     ratio.push_back(alone_cost.milliseconds / shared_cost.milliseconds);
   }
   std::printf("%-14s %-10s %4lld rows  %7.1f ms %7.1f ms  %5.2fx   %7.1f MB %7.1f MB  %5.2fx\n", name.c_str(),
-              std::string(ModeName(mode)).c_str(), static_cast<long long>(batch.size()), Median(shared),
-              Median(alone), Median(ratio), static_cast<double>(shared_cost.peak) / 1e6,
-              static_cast<double>(alone_cost.peak) / 1e6,
+              std::string(ModeName(mode)).c_str(), static_cast<long long>(batch.size()),
+              bench::Median(shared), bench::Median(alone), bench::Median(ratio),
+              static_cast<double>(shared_cost.peak) / 1e6, static_cast<double>(alone_cost.peak) / 1e6,
               static_cast<double>(alone_cost.peak) / static_cast<double>(shared_cost.peak));
 }
 

@@ -5,7 +5,6 @@
 #include <cstdio>
 #include <filesystem>
 #include <iostream>
-#include <map>
 #include <optional>
 #include <string>
 #include <utility>
@@ -16,10 +15,12 @@
 #include <medley/base/random.h>
 #include <medley/base/suggest.h>
 #include <medley/base/version.h>
+#include <medley/memory/budget.h>
 #include <medley/memory/estimate.h>
 #include <medley/memory/meter.h>
 #include <medley/report/table.h>
 #include <medley/train/estimated_run.h>
+#include <medley/train/evaluator.h>
 #include <medley/train/probe_rows.h>
 #include <medley/train/run.h>
 
@@ -29,7 +30,8 @@
 namespace medley {
 namespace {
 
-const std::vector<std::int64_t> kRows = {1, 2, 4, 8, 16, 32, 64, 128};
+const std::vector<std::int64_t> kRows = {1, 2, 4, 8, 16, 32, 64, 128},
+                                kEvaluated = {1, 2, 4, 8, 16, kEvalRows};
 
 struct Arguments {
   std::string config, gpu, memory, profile;
@@ -72,57 +74,65 @@ void PrintAssumptions(bool on_gpu, bool has_profile) {
 // The peak of one real step with rows of the largest lengths: the trainer's bytes, and on the CPU the rows.
 std::int64_t MeasuredPeak(const Run& run, LoadedTask& task, const ExecutionPlan& plan, std::int64_t rows) {
   const ProbeRows probe(task, TaskSeed(static_cast<std::uint64_t>(run.config.seed), task.info().name));
-  const auto step = [&](const Batch& batch) {
-    run.executor->Run({{.task = &task, .batch = &batch, .plan = &plan}});
-    run.optimizer->Step(0);
-  };
-  step(probe.Make(0, 1));  // the first draw in a mode also checks that the task may have it
-  const std::int64_t micro = plan.micro_rows > 0 ? std::min(plan.micro_rows, rows) : rows;
+  const std::int64_t micro = RowsAtOnce(plan.micro_rows, rows);
   std::int64_t peak = 0;
   for (std::int64_t kind = 0; kind < probe.kinds(); ++kind) {
     const std::int64_t others = ReadMemory(run.device).data;
     const Batch batch = probe.Make(kind, micro, rows / micro);
     ResetPeak(run.device);
-    step(batch);
+    run.executor->Run({{.task = &task, .batch = &batch, .plan = &plan}});
+    run.optimizer->Step(0);
     const MemoryReading reading = ReadMemory(run.device);
     peak = std::max(peak, reading.peak + reading.data - others);
   }
-  task.DropConstants(run.device);
   return peak;
 }
 
+// As they are in a run that goes on: every task is loaded, has its tables, and is known to keep its contract.
+void WarmUp(const Run& run, const std::vector<EstimatedTask>& tasks) {
+  for (const EstimatedTask& estimated : tasks) {
+    LoadedTask& task = run.task(estimated.request.task);
+    const ProbeRows probe(task, TaskSeed(static_cast<std::uint64_t>(run.config.seed), task.info().name));
+    const Batch batch = probe.Make(0, 1);
+    run.executor->Run({{.task = &task, .batch = &batch, .plan = &run.plans.at(estimated.request.task)}});
+    run.optimizer->Step(0);
+  }
+}
+
+// `estimate` is for the device of the run, whatever GPU was asked about.
 void PrintCheck(const Arguments& arguments, const Estimate& estimate) {
   const std::int64_t estimates_own = ReadMemory(at::kCPU).now;
   const auto run =
       BuildRun(CheckInputs(arguments.config, arguments.overrides, arguments.plugin_path), Purpose::kTrain);
   Table table({"task", "rows", "estimated", "measured", "error"});
-  for (const EstimatedTask& task : estimate.tasks())
-    run->task(task.name);  // as they are in a run that goes on
+  WarmUp(*run, estimate.tasks());
   for (const EstimatedTask& task : estimate.tasks()) {
-    const std::int64_t rows = std::max<std::int64_t>(task.setting.rows, 1);
-    const std::int64_t estimated = estimate.Peak(task, rows, task.setting.micro_rows);
-    const std::int64_t measured = MeasuredPeak(*run, run->task(task.name), run->plans.at(task.name), rows) -
-                                  (run->device.is_cpu() ? estimates_own : 0);
+    const std::string& name = task.request.task;
+    const ExecutionPlan& plan = run->plans.at(name);
+    // Whole forwards of so many rows.
+    std::int64_t rows = std::max<std::int64_t>(task.request.rows, 1);
+    rows -= rows % RowsAtOnce(plan.micro_rows, rows);
+    const std::int64_t estimated = estimate.Peak(task, rows, plan.micro_rows);
+    const std::int64_t measured =
+        MeasuredPeak(*run, run->task(name), plan, rows) - (run->device.is_cpu() ? estimates_own : 0);
     char error[32];
     std::snprintf(error, sizeof error, "%+.1f %%",
                   100 * (static_cast<double>(estimated) / static_cast<double>(measured) - 1));
-    table.Add({task.name, std::to_string(rows), FormatBytes(estimated), FormatBytes(measured), error});
+    table.Add({name, std::to_string(rows), FormatBytes(estimated), FormatBytes(measured), error});
   }
-  std::cout << "\nOne step of each task, run on " << run->device.str() << ":\n" << table.ToText();
+  std::cout << "\nOne step of each task, run on " << run->device.str() << " beside the estimate for it:\n"
+            << table.ToText();
 }
 
 int PrintBudget(const Estimate& estimate, std::int64_t budget, const std::string& what) {
-  std::cout << "\nOn " << what << ": the rows of one forward, and how many forwards make a step\n"
-            << RecommendationTable(estimate, budget);
-  const auto shortfalls = estimate.Shortfalls(budget);
-  if (shortfalls.empty()) return static_cast<int>(ExitCode::kDone);
-  std::vector<std::string> words;
-  for (const auto& shortfall : shortfalls) {
-    words.push_back((shortfall.task.empty() ? std::string("the weights and the optimizer's state need ")
-                                            : "one row of " + shortfall.task + " needs ") +
-                    FormatBytes(shortfall.missing) + " more than there is on " + what);
+  try {
+    const Plan plan = estimate.PlanFor(budget);
+    std::cout << "\nOn " << what << ": the mode, the rows of one forward, and how many forwards make a step\n"
+              << RecommendationTable(estimate, plan);
+  } catch (const DoesNotFit& refusal) {
+    throw Error("on " + what + ": " + refusal.what(), ExitCode::kDoesNotFit);
   }
-  throw Error(JoinNames(words, "\n"), ExitCode::kDoesNotFit);
+  return static_cast<int>(ExitCode::kDone);
 }
 
 std::string Describe(const Gpu& gpu) {
@@ -131,29 +141,41 @@ std::string Describe(const Gpu& gpu) {
          FormatBytes(gpu.workspace) + " and a margin of " + FormatBytes(gpu.margin) + ")";
 }
 
+// What the run would have on the CPU of this machine, where the config says it.
+std::optional<std::int64_t> ConfiguredBudget(const std::string& words) {
+  const BudgetRequest request = ParseBudget(words);
+  if (request.kind == BudgetRequest::Kind::kBytes) return request.bytes;  // also of a larger machine
+  if (request.kind == BudgetRequest::Kind::kFree) return std::nullopt;
+  return ResolveBudget(request, at::kCPU).bytes;
+}
+
 int Report(const Arguments& arguments, const std::optional<Gpu>& gpu, std::optional<std::int64_t> memory) {
   RunInputs inputs = CheckInputs(arguments.config, arguments.overrides, arguments.plugin_path);
-  const bool on_gpu = gpu.has_value() || inputs.checked.run.device != "cpu";
-  EstimatedRun subject(std::move(inputs));
-  std::vector<EstimatedTask> tasks = subject.Tasks(on_gpu);
-  if (!arguments.profile.empty()) subject.UseProfile(arguments.profile, tasks);
-  const std::int64_t waiting = subject.WaitingBytes(tasks);
-  const Estimate estimate = subject.Of(std::move(tasks));
+  const bool runs_on_gpu = inputs.checked.run.device != "cpu", on_gpu = gpu.has_value() || runs_on_gpu;
+  const EstimatedRun subject(std::move(inputs));
+  const auto estimate_on = [&](bool a_gpu) {
+    std::vector<EstimatedTask> tasks = subject.Tasks(a_gpu);
+    if (a_gpu == on_gpu) subject.AddEvaluation(tasks, on_gpu);
+    if (!arguments.profile.empty()) subject.UseProfile(arguments.profile, tasks);
+    return subject.Of(std::move(tasks), a_gpu);
+  };
+  const Estimate estimate = estimate_on(on_gpu), other = estimate_on(!on_gpu);
+  if (!memory && !on_gpu) memory = ConfiguredBudget(subject.run().config.budget);
 
   PrintModel(subject);
   std::cout << "\nThe widest moment of a step as configured, " << (on_gpu ? "on a GPU" : "on the CPU")
-            << ":\n"
-            << StepTable(estimate) << "Beside it, rows that wait on the CPU: " << FormatBytes(waiting) << "\n"
+            << "; and of an evaluation, with its rows at once:\n"
+            << StepTable(estimate, gpu ? &*gpu : nullptr)
+            << "Beside it, rows that wait on the CPU: " << FormatBytes(estimate.WaitingBytes()) << "\n"
             << "\nPeak by the rows of one forward:\n"
-            << RowsTable(estimate, kRows) << "\n"
-            << GpuTable(subject.Of(subject.Tasks(/*on_gpu=*/true)), ReadGpus(ConfigDirectory() / "gpus"));
+            << RowsTable(estimate, kRows) << "\nPeak of an evaluation by the rows at once:\n"
+            << EvaluationTable(estimate, kEvaluated) << "\n"
+            << GpuTable(on_gpu ? estimate : other, ReadGpus(ConfigDirectory() / "gpus"));
   PrintAssumptions(on_gpu, !arguments.profile.empty());
-  if (arguments.check) PrintCheck(arguments, estimate);
+  if (arguments.check) PrintCheck(arguments, runs_on_gpu == on_gpu ? estimate : other);
   if (gpu) return PrintBudget(estimate, gpu->usable(), Describe(*gpu));
   if (!memory) return static_cast<int>(ExitCode::kDone);
-  return PrintBudget(
-      estimate, on_gpu ? *memory : *memory - waiting,
-      FormatBytes(*memory) + (on_gpu ? "" : " (" + FormatBytes(waiting) + " of it for rows that wait)"));
+  return PrintBudget(estimate, *memory, FormatBytes(*memory));
 }
 
 }  // namespace
@@ -169,7 +191,9 @@ int RunEstimate(int argc, char** argv) {
   app.add_option("KEY=VALUE", arguments.overrides,
                  "values that replace the config's, such as tasks.control.rows=8");
   auto* gpu_name = app.add_option("--gpu", arguments.gpu, "a GPU of configs/gpus, such as \"RTX 3090\"");
-  app.add_option("--memory", arguments.memory, "bytes for tensors, such as 24GiB")->excludes(gpu_name);
+  app.add_option("--memory", arguments.memory,
+                 "bytes for tensors, such as 24GiB; on the CPU by default the config's budget")
+      ->excludes(gpu_name);
   app.add_option("--profile", arguments.profile,
                  "a profile.json whose measured bytes go before the estimate");
   app.add_flag("--check", arguments.check, "also run one step of each task and compare");

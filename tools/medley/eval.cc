@@ -6,6 +6,7 @@
 #include <string>
 
 #include <medley/base/error.h>
+#include <medley/base/version.h>
 #include <medley/report/durable_file.h>
 #include <medley/train/evaluator.h>
 #include <medley/train/run.h>
@@ -28,7 +29,12 @@ struct HeldOut {
 
 TaskScore Score(const Run& run, const std::string& task, const HeldOut& rows, Console& console) {
   console.Status("scoring " + task);
-  return ScoreTask(run.task(task), run.plans.at(task), {*run.model, run.device, rows.seed, rows.rows});
+  TaskScore score =
+      ScoreTask(run.task(task), run.plans.at(task), {*run.model, run.device, rows.seed, rows.rows});
+  if (score.rows_at_once < kEvalRows)
+    console.Warn(task + " ran out of memory; it was scored " + std::to_string(score.rows_at_once) +
+                 " rows at a time");
+  return score;
 }
 
 std::unique_ptr<Run> OpenOther(const fs::path& directory, Console& console) {
@@ -37,6 +43,19 @@ std::unique_ptr<Run> OpenOther(const fs::path& directory, Console& console) {
   } catch (const Error& error) {
     throw Error(std::string("--against: ") + error.what(), error.code());
   }
+}
+
+// What was scored, by what, and what came out.
+ordered_json ResultsJson(const fs::path& directory, const Run& run, const HeldOut& rows,
+                         const Scores& scores) {
+  ordered_json json = {{"run", fs::absolute(directory).string()},
+                       {"step", run.trained_steps},
+                       {"seed", rows.seed},
+                       {"rows", rows.rows},
+                       {"revision", std::string(GitRevision())}};
+  json.update(ScoresJson(scores));
+  for (const auto& [task, score] : scores) json["tasks"][task]["loss"] = score.loss;
+  return json;
 }
 
 Comparison CompareWith(const Run& other, const Scores& scores, const HeldOut& rows, Console& console) {
@@ -83,7 +102,7 @@ int RunEval(int argc, char** argv) {
   Scores scores;
   for (const std::string& task : run->ActiveTasks()) scores[task] = Score(*run, task, rows, console);
   std::cout << ScoresTable(scores);
-  ordered_json json = ScoresJson(scores);
+  ordered_json json = ResultsJson(directory, *run, rows, scores);
   if (other) {
     const Comparison comparison = CompareWith(*other, scores, rows, console);
     std::cout << "\n"

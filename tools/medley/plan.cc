@@ -1,10 +1,17 @@
+#include <unistd.h>
+
 #include <CLI/CLI.hpp>
+#include <cerrno>
 #include <cstdio>
+#include <cstring>
 #include <filesystem>
 #include <iostream>
 #include <string>
+#include <system_error>
 #include <vector>
 
+#include <medley/base/error.h>
+#include <medley/base/files.h>
 #include <medley/train/run.h>
 #include <medley/train/run_planner.h>
 
@@ -12,6 +19,32 @@
 #include "tools/medley/verbs.h"
 
 namespace medley {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+// Before seconds of measuring, not after.
+void CheckDirectory(const fs::path& out) {
+  std::error_code error;
+  fs::path nearest = fs::absolute(out);
+  while (!fs::exists(nearest, error) && nearest != nearest.parent_path()) nearest = nearest.parent_path();
+  if (!fs::is_directory(nearest, error))
+    throw InputError("--out " + out.string() + ": " + DisplayPath(nearest) +
+                     " is not a directory; choose another");
+  if (access(nearest.c_str(), W_OK | X_OK) != 0)
+    throw InputError("--out " + out.string() + ": " + DisplayPath(nearest) +
+                     " cannot be written to: " + std::strerror(errno) + "; choose another");
+}
+
+void Save(const RunPlanner& planner, const fs::path& out) {
+  std::error_code error;
+  fs::create_directories(out, error);
+  if (error) throw InputError("cannot make the directory " + out.string() + ": " + error.message());
+  planner.Save(out);
+}
+
+}  // namespace
 
 int RunPlan(int argc, char** argv) {
   CLI::App app(
@@ -31,8 +64,11 @@ int RunPlan(int argc, char** argv) {
   AddPluginPath(app, plugin_path);
   if (!ParseArguments(app, argc, argv)) return 0;
 
+  if (!out.empty()) CheckDirectory(out);
   if (!budget.empty()) overrides.push_back("budget=" + budget);
+  overrides.emplace_back("plan=true");  // whatever training would do
   const auto run = BuildRun(CheckInputs(config, overrides, plugin_path), Purpose::kTrain);
+  std::cout << run->budget.Words() << std::endl;
   Console console(stderr);
   RunPlanner::Setting setting = RunPlanner::SettingOf(*run);
   setting.all_ways = true;
@@ -40,9 +76,7 @@ int RunPlan(int argc, char** argv) {
   if (!profile.empty()) planner.UseProfile(profile);
   planner.PlanRun();
   std::cout << planner.Words() << '\n';
-  if (out.empty()) return 0;
-  std::filesystem::create_directories(out);
-  planner.Save(out);
+  if (!out.empty()) Save(planner, out);
   return 0;
 }
 

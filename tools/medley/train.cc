@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include <medley/base/error.h>
 #include <medley/train/run.h>
 #include <medley/train/run_directory.h>
 #include <medley/train/run_planner.h>
@@ -33,6 +34,10 @@ int RunTrain(int argc, char** argv) {
 
   const std::filesystem::path path = out.empty() ? DefaultRunPath(config) : std::filesystem::path(out);
   RunInputs inputs = CheckInputs(config, overrides, plugin_path);
+  if (!profile.empty() && !inputs.checked.run.plan) {
+    throw InputError("--profile " + profile +
+                     ": nothing is planned, because \"plan\" is false. Leave one of them out");
+  }
   RunDirectory::CheckFree(path);
   const auto run = BuildRun(std::move(inputs), Purpose::kTrain);
   Console early(stdout);  // nothing is left behind where a mistake shows only now

@@ -6,8 +6,11 @@
 #include <string>
 #include <vector>
 
+#include <medley/base/bytes.h>
 #include <medley/base/files.h>
 #include <medley/base/suggest.h>
+#include <medley/config/config_file.h>
+#include <medley/config/execution_mode.h>
 #include <medley/config/field.h>
 #include <medley/config/validate.h>
 #include <medley/memory/gpu.h>
@@ -23,15 +26,14 @@ namespace {
 constexpr std::int64_t kMostSimulated = 100'000;
 
 std::string WordOf(const RunConfig& run, const VariantInfo& variant, const std::string& task) {
-  const auto settings = run.tasks.find(task);
-  if (settings != run.tasks.end() && !settings->second.mode.empty()) return settings->second.mode;
-  return variant.Carries() ? "joint" : "sequential";
+  const std::string& mode = ConfigOf(run, task).mode;
+  if (!mode.empty()) return mode;
+  return std::string(ModeName(DefaultMode(variant)));
 }
 
 void PrintTask(const CheckedRun& checked, const Registry& registry, const std::string& name,
                const Mixer::Share& share, double scale, std::int64_t rows) {
-  const auto settings = checked.run.tasks.find(name);
-  const std::string variant_name = settings == checked.run.tasks.end() ? "default" : settings->second.variant;
+  const std::string& variant_name = ConfigOf(checked.run, name).variant;
   const VariantInfo& variant = *registry.Require(name).FindVariant(variant_name);
   const std::string mode = WordOf(checked.run, variant, name);
   std::printf("  %-24s %6.1f %% %6lld %10.0f %12.0f  %zu, %s%s\n", name.c_str(), 100 * share.asked,
@@ -69,18 +71,66 @@ void PrintSummary(const CheckedRun& checked, const Registry& registry) {
               DisplayPath(run.tokenizer).c_str(), static_cast<long long>(run.seed));
 }
 
+const std::vector<std::string> kKinds = {"run", "weights", "model", "gpu"};
+
+// By the name of its schema; without one a model says its kind. Else a run config, whose reader says what is
+// wrong.
+std::string KindOf(const std::filesystem::path& path) {
+  Diagnostics ignored;
+  const ConfigFile file(path, ignored);
+  if (file.root() == nullptr) return "run";
+  const JsonNode* schema = file.root()->Find("$schema");
+  if (schema == nullptr || !schema->IsString()) return file.root()->Find("kind") != nullptr ? "model" : "run";
+  const std::string name = std::filesystem::path(schema->scalar.get<std::string>()).filename().string();
+  for (const std::string& kind : kKinds) {
+    if (name == kind + ".schema.json") return kind;
+  }
+  return "run";
+}
+
+void PrintWeights(const Mixture& mixture) {
+  std::printf("ok: weights of %zu tasks, in %s; medley validate of a run says whether the tasks are there\n",
+              mixture.weights.size(),
+              std::string(EnumNames<ShareUnit>::kNames[static_cast<std::size_t>(mixture.unit)]).c_str());
+}
+
+void PrintModel(const AgentConfig& model) {
+  std::printf("ok: an agent, %lld layers of width %lld, pictures of %lld pixels a side\n",
+              static_cast<long long>(model.language.layers), static_cast<long long>(model.language.hidden),
+              static_cast<long long>(model.image.size));
+}
+
+void PrintGpu(const Gpu& gpu) {
+  std::printf("ok: a GPU '%s', %s, of them %s for tensors\n", gpu.name.c_str(),
+              FormatBytes(gpu.memory).c_str(), FormatBytes(gpu.usable()).c_str());
+}
+
+void ValidateOther(const std::string& kind, const std::filesystem::path& file,
+                   const std::vector<std::string>& overrides) {
+  if (!overrides.empty()) {
+    throw InputError("'" + overrides.front() + "' replaces a value of a run config, and " +
+                     DisplayPath(file) + " is a " + kind + " file; leave it out");
+  }
+  if (kind == "weights") PrintWeights(ReadMixture(file));
+  if (kind == "model") PrintModel(ReadAgentConfig(file));
+  if (kind == "gpu") PrintGpu(ReadGpu(file));
+}
+
 }  // namespace
 
 int RunValidate(int argc, char** argv) {
-  CLI::App app("Checks a run config and every file that it names, and trains nothing.", "medley validate");
+  CLI::App app(
+      "Checks a run config and every file that it names, or a weights, model or GPU file. Trains nothing.",
+      "medley validate");
   std::string config, schema;
   std::vector<std::string> overrides;
-  auto* config_option = app.add_option("CONFIG", config, "the run config");
+  auto* config_option =
+      app.add_option("CONFIG", config, "the run config; or a file whose \"$schema\" is KIND.schema.json");
   app.add_option("KEY=VALUE", overrides, "values that replace the config's, such as steps=100");
   PluginSearch search;
   AddPluginPath(app, search.paths)->check(CLI::ExistingPath);
   app.add_option("--schema", schema, "print the JSON Schema of a kind of file instead")
-      ->check(CLI::IsMember({"run", "weights", "model", "gpu"}));
+      ->check(CLI::IsMember(kKinds));
   if (!ParseArguments(app, argc, argv)) return 0;
 
   if (!schema.empty()) {
@@ -93,6 +143,10 @@ int RunValidate(int argc, char** argv) {
   }
   if (config_option->empty())
     throw InputError("medley validate: CONFIG is required (medley validate --help)");
+  if (const std::string kind = KindOf(config); kind != "run") {
+    ValidateOther(kind, config, overrides);
+    return 0;
+  }
   for (const auto& path : PluginPaths(config, overrides)) search.paths.push_back(path);
   const Registry registry = Registry::Scan(search);
   PrintSummary(CheckRun(config, overrides, registry), registry);

@@ -42,11 +42,7 @@ void Fields(Visitor& visit, AgentConfig::Language& c) {
 
 template <typename Visitor>
 void Fields(Visitor& visit, AgentConfig::Image& c) {
-  visit(c.size, {.name = "size",
-                 .help = "Pixels a side; a multiple of patch",
-                 .low = 128,
-                 .high = 4096,
-                 .why = "below 128 the gold has no pixel: its radius rounds to one, which draws nothing"});
+  visit(c.size, {.name = "size", .help = "Pixels a side; a multiple of patch", .low = 1, .high = 4096});
   visit(c.patch, {.name = "patch", .help = "Pixels a side of one patch", .low = 1, .high = 4096});
   visit(c.mean, {.name = "mean",
                  .help = "Taken from each pixel on the way in, added on the way out",
@@ -96,7 +92,7 @@ void CheckTogether(ConfigFile& file, const AgentConfig& c) {
   if (c.image.size % c.image.patch != 0) {
     const std::int64_t below = c.image.size / c.image.patch * c.image.patch;
     file.FailAt({"image", "size"}, "expected a multiple of the patch of " + text(c.image.patch) +
-                                       " pixels (" + (below >= 128 ? text(below) + " or " : "") +
+                                       " pixels (" + (below > 0 ? text(below) + " or " : "") +
                                        text(below + c.image.patch) + "), found " + text(c.image.size));
   }
   // Two dimensions of positions, each with sine and cosine.

@@ -25,10 +25,11 @@ class Elements {
         vocabulary_(vocabulary),
         shape_(shape) {}
 
-  // The cut patches; what they are with their positions.
+  // The cut patches, at first unscaled and unshifted too; what they are with their positions.
   ForwardPart Cut() const {
-    return {.kept = pixels_ + patches_ * hidden_,
-            .forward = pixels_ + patches_ * hidden_,
+    const std::int64_t out = patches_ * hidden_;
+    return {.kept = pixels_ + out,
+            .forward = std::max(pixels_ + out, 2 * pixels_ - out),
             .backward = patches_ * 2 * hidden_};
   }
   ForwardPart PatchNorm() const {
@@ -110,6 +111,11 @@ class Elements {
     return {.kept = pixels_ + shape_.text_width, .forward = 3 * pixels_ + small, .backward = pixels_};
   }
 
+  // Of all rows: one layer's keys and values, where a text goes on after its forward.
+  std::int64_t Cache() const {
+    return shape_.cached > 0 ? shape_.rows * (prefix_ + shape_.cached) * 2 * keys_ : 0;
+  }
+
   std::int64_t Mask() const { return shape_.text_width * (prefix_ + shape_.text_width); }
   std::int64_t encoding() const { return patches_ * hidden_; }
   std::int64_t pixels() const { return pixels_; }
@@ -142,15 +148,22 @@ ForwardPart OfRows(ForwardPart part, std::int64_t rows) {
 }
 
 // A part's parameters begin with its name. The published names of a text layer's norms do not.
-bool Names(const std::string& part, const std::string& parameter) {
-  if (parameter.starts_with(part)) return true;
-  for (const auto& [end, norm] :
-       {std::pair{"self_attn.", "input_layernorm."}, std::pair{"mlp.", "post_attention_layernorm."}}) {
-    if (part.ends_with(end))
-      return parameter.starts_with(part.substr(0, part.size() - std::string(end).size()) + norm);
+class Names {
+ public:
+  explicit Names(const std::string& part) : part_(part) {
+    for (const auto& [end, norm] :
+         {std::pair{"self_attn.", "input_layernorm."}, std::pair{"mlp.", "post_attention_layernorm."}}) {
+      if (part.ends_with(end)) norm_ = part.substr(0, part.size() - std::string(end).size()) + norm;
+    }
   }
-  return false;
-}
+  bool operator()(const std::string& parameter) const {
+    return parameter.starts_with(part_) || (!norm_.empty() && parameter.starts_with(norm_));
+  }
+
+ private:
+  const std::string& part_;
+  std::string norm_;
+};
 
 // Without a graph a part leaves its output and nothing else.
 ForwardPart WithoutGraph(ForwardPart part, std::int64_t output) {
@@ -205,16 +218,20 @@ std::vector<ForwardPart> Agent::Footprint(const ForwardShape& shape) const {
     const bool selects_here = selects && i + 1 == config_.language.layers;
     const std::string layer = root + "layers." + std::to_string(i) + ".";
     add(elements.TextAttention(selects_here), layer + "self_attn.", 0, -1, i);
+    parts.back().kept += elements.Cache();
+    parts.back().prefix += elements.Cache();
     add(elements.TextFeedForward(selects_here), layer + "mlp.", 0, -1, i);
   }
-  add(elements.TextOut(selects), root + "norm.", 0);
+  // The picture is decoded from all hidden states; its own are there while it is put together.
+  add(elements.TextOut(selects), root + "norm.",
+      selects ? 0 : shape.rows * shape.text_width * config_.language.hidden);
   if (shape.supervised > 0) {
     add(elements.Logits(selects), config_.language.tied ? root + "embed_tokens." : "qwen_model.lm_head.",
         shape.supervised * (vocabulary_ + 4));
   }
   if (shape.decodes_image) {
     add_stack("img_dec", config_.decoder, true, -1);
-    add(OfRows(elements.PatchNorm(), shape.rows), "img_dec.norm_out.", 0);
+    add(OfRows(elements.PatchNorm(), shape.rows), "img_dec.norm_out.", shape.rows * elements.encoding());
     add(OfRows(elements.Picture(), shape.rows), "img_dec.patch.", shape.rows * elements.pixels());
   }
   PutBytes(parts);
@@ -226,8 +243,9 @@ void Agent::PutBytes(std::vector<ForwardPart>& parts) const {
   const auto size = static_cast<std::int64_t>(parameters_.list().front().tensor.element_size());
   for (ForwardPart& part : parts) {
     part = OfRows(std::move(part), size);
+    const Names names(part.parameters);
     for (const Parameter& parameter : parameters_.list()) {
-      if (!parameter.tensor.requires_grad() || !Names(part.parameters, parameter.name)) continue;
+      if (!parameter.tensor.requires_grad() || !names(parameter.name)) continue;
       const auto bytes = static_cast<std::int64_t>(parameter.tensor.nbytes());
       part.gradients += bytes;
       part.largest_gradient = std::max(part.largest_gradient, bytes);

@@ -1,0 +1,42 @@
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+#include <vector>
+
+#include <medley/model/model.h>
+
+namespace medley {
+
+// How many of the bytes in use were gradients at the moment when the most were in use. All that a backward
+// leaves may come after that moment: a joint step's peak is mostly at its loss, and has none.
+//
+// Listens to the accumulation of every parameter's gradient while it lives, and changes nothing about it. Of
+// two that live at once the newer listens; they end in the opposite order.
+class GradientsAtPeak {
+ public:
+  // Parameters that are not trained are left out.
+  GradientsAtPeak(const std::vector<Parameter>& parameters, at::Device device);
+  ~GradientsAtPeak();
+  GradientsAtPeak(const GradientsAtPeak&) = delete;
+  GradientsAtPeak& operator=(const GradientsAtPeak&) = delete;
+
+  // A stretch of time begins; the device's peak was just reset.
+  void Begin();
+  // At the highest peak since Begin. A gradient counts from when it is the parameter's; while the operator
+  // that makes it runs, it is an activation like others.
+  std::int64_t bytes();
+
+ private:
+  class Hook;
+  void Accumulated(std::size_t parameter);
+  void SeePeak();
+
+  at::Device device_;
+  std::vector<at::Tensor> parameters_;
+  std::vector<bool> counted_;  // does the parameter's gradient stand in now_?
+  std::int64_t now_ = 0, at_peak_ = 0, peak_ = 0;
+};
+
+}  // namespace medley

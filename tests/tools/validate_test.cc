@@ -1,0 +1,59 @@
+#include <gtest/gtest.h>
+
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+#include <string>
+
+#include "tests/tools/run_command.h"
+
+namespace medley {
+namespace {
+
+using test::CommandResult;
+using test::Medley;
+using test::Shell;
+
+const std::string kConfigs = MEDLEY_SOURCE_DIR "/configs/";
+
+CommandResult Validate(const std::string& arguments) {
+  return Shell(Medley() + "validate " + arguments + " 2>&1");
+}
+
+TEST(Validate, ChecksEveryKindOfFileThatItsReadmeNames) {
+  for (const std::string directory : {"gpus", "models", "weights"}) {
+    for (const auto& entry : std::filesystem::directory_iterator(kConfigs + directory)) {
+      const CommandResult result = Validate(entry.path().string());
+      EXPECT_EQ(result.code, 0) << entry.path() << ": " << result.out;
+      EXPECT_TRUE(result.out.starts_with("ok: ")) << result.out;
+    }
+  }
+}
+
+TEST(Validate, SaysWhatAGpuHasForTensors) {
+  const CommandResult result = Validate(kConfigs + "gpus/rtx-3090.json");
+  EXPECT_EQ(result.code, 0);
+  EXPECT_NE(result.out.find("'RTX 3090', 23.6 GiB, of them "), std::string::npos) << result.out;
+}
+
+TEST(Validate, AGpuFilesMistakesAreAGpusNotARuns) {
+  const auto file = std::filesystem::temp_directory_path() / ("gpu-" + std::to_string(getpid()) + ".json");
+  std::ofstream(file) << R"({"$schema": "anywhere/gpu.schema.json", "name": "a card", "memory": "8 gigs",
+                             "context": "400 MiB", "worksace": "8 MiB"})";
+  const CommandResult result = Validate(file.string());
+  std::filesystem::remove(file);
+  EXPECT_EQ(result.code, 2);
+  EXPECT_NE(result.out.find("worksace: unknown key; did you mean 'workspace'?"), std::string::npos)
+      << result.out;
+  EXPECT_EQ(result.out.find("tokenizer"), std::string::npos) << result.out;
+}
+
+TEST(Validate, ReplacesValuesOfRunConfigsOnly) {
+  const CommandResult result = Validate(kConfigs + "gpus/h100.json steps=5");
+  EXPECT_EQ(result.code, 2);
+  EXPECT_NE(result.out.find("'steps=5' replaces a value of a run config"), std::string::npos) << result.out;
+}
+
+}  // namespace
+}  // namespace medley
