@@ -178,7 +178,8 @@ void Prefetcher::CheckTask(LoadedTask& task, const Draw& draw) {
                 ", while sampling): it drew from libtorch's own generator, so its rows would depend on what "
                 "was drawn before; draw from rows.Random(row) instead");
   }
-  run_.executor->CheckContract(task, row);
+  // A planner checks before there is a budget to keep: all passes at once may not fit into it.
+  if (!run_.executor->WasChecked(task)) run_.executor->CheckContract(task, row);
 }
 
 Prefetcher::JobPtr Prefetcher::Prepare(const Draw& draw) {

@@ -178,7 +178,7 @@ void StepExecutor::CheckContract(LoadedTask& task, const Batch& one_row) {
 
 // Declarations alone do not make a mode legal: a task may hide a tensor from one pass to the next.
 void StepExecutor::CheckGraphs(const Piece& piece) {
-  if (piece.plan->mode == Mode::kJoint || piece.batch->size() == 0 || checked_.count(piece.task) > 0) return;
+  if (piece.plan->mode == Mode::kJoint || piece.batch->size() == 0 || WasChecked(*piece.task)) return;
   CheckContract(*piece.task, piece.batch->Slice(0, 1));
 }
 

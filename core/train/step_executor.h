@@ -58,6 +58,7 @@ class StepExecutor {
   // images read, carries; then again in the opposite order, which must give the same. A term of weight 0 may
   // lack a gradient: a figure to log. Throws an Error that names both sides. Leaves no gradient behind.
   void CheckContract(LoadedTask& task, const Batch& one_row);
+  bool WasChecked(const LoadedTask& task) const { return checked_.count(&task) > 0; }
 
   // Told before a draw's rows move to the device, and after its last backward, when of it only gradients are
   // left; `end` is not called for a draw that throws.

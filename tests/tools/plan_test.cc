@@ -74,15 +74,20 @@ TEST_F(PlanCommand, WhatDoesNotFitIsRefusedAndTheNamedChangeFits) {
   EXPECT_EQ(mended.code, 0) << change << "\n" << mended.out;
 }
 
-TEST_F(PlanCommand, ABudgetBelowTheWeightsIsRefusedWithOneThatFits) {
-  const CommandResult refused = Plan("--budget 1MiB tasks.zoom_agent.rows=2 tasks.position_qa.rows=2");
+TEST_F(PlanCommand, ABudgetBelowTheWeightsIsRefusedWithOneThatFitsAndTrains) {
+  const std::string rows = " tasks.zoom_agent.rows=2 tasks.position_qa.rows=2";
+  const CommandResult refused = Plan("--budget 1MiB" + rows);
   EXPECT_EQ(refused.code, 5) << refused.out;
   EXPECT_NE(refused.out.find(" bytes) more than the budget"), std::string::npos) << refused.out;
   const std::size_t at = refused.out.find("budget=");
   ASSERT_NE(at, std::string::npos) << refused.out;
   const std::string change = refused.out.substr(at, refused.out.find(' ', at) - at);
-  const CommandResult mended = Plan(change + " tasks.zoom_agent.rows=2 tasks.position_qa.rows=2");
+  const CommandResult mended = Plan(change + rows);
   EXPECT_EQ(mended.code, 0) << change << "\n" << mended.out;
+  const CommandResult trained = Shell(Medley() + "train " + common_ + change + rows + " --out " +
+                                      (scratch_ / "run").string() + " steps=6 eval.every=0 2>&1");
+  EXPECT_EQ(trained.code, 0) << change << "\n" << trained.out;
+  EXPECT_EQ(trained.out.find("out of memory"), std::string::npos) << trained.out;
 }
 
 TEST_F(PlanCommand, AnOutThatIsNoDirectoryIsRefusedBeforeAnythingIsMeasured) {
