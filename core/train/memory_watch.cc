@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include <medley/memory/accumulation.h>
 #include <medley/memory/batch_bytes.h>
 #include <medley/memory/cpu_allocator.h>
 #include <medley/memory/parameter_bytes.h>
@@ -90,7 +91,7 @@ void MemoryWatch::SeeRows(const std::vector<StepExecutor::Piece>& pieces) {
   if (run_.device.is_cpu()) return;
   for (const StepExecutor::Piece& piece : pieces) {
     const std::int64_t rows = piece.batch->size(), micro_rows = piece.plan->micro_rows;
-    const std::int64_t at_once = micro_rows > 0 ? std::min(micro_rows, rows) : rows;
+    const std::int64_t at_once = RowsAtOnce(micro_rows, rows);
     copied_rows_ = std::max(copied_rows_, BytesOf(*piece.batch) * at_once / std::max<std::int64_t>(1, rows));
   }
 }

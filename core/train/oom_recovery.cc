@@ -2,16 +2,13 @@
 
 #include <algorithm>
 
+#include <medley/memory/accumulation.h>
+
 namespace medley {
 namespace {
 
 constexpr std::int64_t kFirstPatience = 32;
 constexpr std::int64_t kMostPatience = 4096;
-
-// Rows of a forward, where 0 means all of the draw.
-std::int64_t RowsAtOnce(std::int64_t micro_rows, std::int64_t draw_rows) {
-  return micro_rows > 0 ? std::min(micro_rows, draw_rows) : draw_rows;
-}
 
 }  // namespace
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include <medley/memory/accumulation.h>
 #include <medley/report/durable_file.h>
 
 namespace medley {
@@ -32,7 +33,7 @@ DrawReceipt ReceiptBook::ReceiptOf(const Draw& draw, std::int64_t peak) const {
   const ExecutionPlan& plan = run_.plans.at(draw.task);
   DrawReceipt receipt{.task = draw.task,
                       .mode = ModeWords(plan),
-                      .micro_rows = plan.micro_rows > 0 ? std::min(plan.micro_rows, draw.rows) : draw.rows,
+                      .micro_rows = RowsAtOnce(plan.micro_rows, draw.rows),
                       .cut = cuts_.IsCut(draw.task),
                       .measured = peak,
                       .rows = draw.rows};

@@ -10,6 +10,7 @@
 
 #include <medley/base/error.h>
 #include <medley/base/suggest.h>
+#include <medley/memory/accumulation.h>
 #include <medley/train/contract_check.h>
 #include <medley/train/pass_runner.h>
 #include <medley/train/roots.h>
@@ -95,7 +96,7 @@ void RunRows(const MicroBatch::Setting& setting, Mode mode, const Batch& rows, R
 // Micro-batches are outermost: all passes of one, then the next.
 void RunPiece(const StepExecutor::Piece& piece, const MicroBatch::Setting& setting, Roots& roots) {
   const std::int64_t rows = piece.batch->size();
-  const std::int64_t micro_rows = piece.plan->micro_rows > 0 ? std::min(piece.plan->micro_rows, rows) : rows;
+  const std::int64_t micro_rows = RowsAtOnce(piece.plan->micro_rows, rows);
   if (micro_rows == rows) {  // a slice would copy the item rows of ragged columns
     RunRows(setting, piece.plan->mode, *piece.batch, roots);
     return;
