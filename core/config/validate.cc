@@ -50,9 +50,7 @@ class TaskCheck {
     if (!task) return;
     const VariantInfo* variant = task->FindVariant(config.variant);
     if (!variant) {
-      std::vector<std::string> known;
-      for (const VariantInfo& v : task->variants) known.push_back(v.name);
-      file_.FailAt({"tasks", name, "variant"}, Unknown("variant", config.variant, known));
+      file_.FailAt({"tasks", name, "variant"}, Unknown("variant", config.variant, task->VariantNames()));
     }
     CheckOptions(*task, config);
     if (!variant) return;
@@ -212,11 +210,10 @@ std::map<std::string, TaskSize> TaskSizes(const CheckedRun& checked, const Regis
   std::map<std::string, TaskSize> sizes;
   for (const auto& [name, weight] : checked.mixture.weights) {
     const TaskConfig& settings = ConfigOf(checked.run, name);
-    const VariantInfo* variant = registry.Require(name).FindVariant(settings.variant);
-    if (!variant) throw InputError("task " + name + " has no variant '" + settings.variant + "'");
+    const VariantInfo& variant = registry.Require(name).RequireVariant(settings.variant);
     sizes[name] = {.rows = std::max<std::int64_t>(1, settings.rows),  // until "auto" is planned
-                   .passes = static_cast<std::int64_t>(variant->passes.size()),
-                   .tokens_per_row = variant->TokensPerRow()};
+                   .passes = static_cast<std::int64_t>(variant.passes.size()),
+                   .tokens_per_row = variant.TokensPerRow()};
   }
   return sizes;
 }

@@ -26,4 +26,8 @@ at::ScalarType FloatTypeOf(const Model& model) {
   return at::kFloat;
 }
 
+void ClearGradients(const Model& model) {
+  for (const Parameter& parameter : model.parameters()) parameter.tensor.mutable_grad().reset();
+}
+
 }  // namespace medley

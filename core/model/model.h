@@ -113,5 +113,7 @@ class Model {
 
 // What the model computes in: the type of its first floating parameter, float without any.
 at::ScalarType FloatTypeOf(const Model& model);
+// Frees the gradients of all parameters.
+void ClearGradients(const Model& model);
 
 }  // namespace medley

@@ -67,6 +67,9 @@ struct TaskInfo {
 
   // Null where the task has no such variant.
   const VariantInfo* FindVariant(std::string_view variant) const;
+  // Throws an InputError with the variants that it has.
+  const VariantInfo& RequireVariant(std::string_view variant) const;
+  std::vector<std::string> VariantNames() const;
 };
 
 }  // namespace medley

@@ -2,6 +2,7 @@
 
 #include <ATen/core/Tensor.h>
 
+#include <cstddef>
 #include <map>
 #include <string>
 #include <string_view>
@@ -35,14 +36,17 @@ struct TaskContext {
 // The sums of the terms that one pass adds to, each a scalar with its graph. A pass may lack a term.
 using Sums = std::map<std::string, at::Tensor, std::less<>>;
 
+// As many rows as a sheet shows.
+inline constexpr std::size_t kSheetRows = 8;
+
 // What an evaluation found, row by row; the host makes means and intervals.
 struct Outcomes {
   std::vector<double> score;                             // [rows]
   std::map<std::string, std::vector<double>> trivial{};  // the same figure for answers that need no learning
   // Further figures to show beside the score, [rows] each; NaN: the row does not count in this one.
   std::map<std::string, std::vector<double>> figures{};
-  // For the sheet, of the first rows: pictures as bytes [n, 3, height, width], undefined where there is none
-  // (a task that only looks has its input alone), and [n] lists of what was asked in words.
+  // For the sheet, of the first kSheetRows rows: pictures as bytes [n, 3, height, width], undefined where
+  // there is none (a task that only looks has its input alone), and [n] lists of what was asked in words.
   at::Tensor input{};
   at::Tensor target{};
   at::Tensor output{};

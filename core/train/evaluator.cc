@@ -19,8 +19,6 @@
 namespace medley {
 namespace {
 
-constexpr std::int64_t kExamples = 8;
-
 // The loss that training would see on the rows.
 class HeldOutLoss {
  public:
@@ -51,8 +49,9 @@ class HeldOutLoss {
   std::map<std::string, std::int64_t> counts_;
 };
 
-// Tells whether two runs are scored on the same examples, whatever pieces they come in. By their pictures:
-// tokens are others with another tokenizer, and a variant may add columns of its own.
+// Tells whether two runs are scored on the same examples, whatever pieces they come in. By their pictures
+// alone: tokens are others with another tokenizer, and a variant may add columns of its own. So another build
+// of a task that asks other things of the same pictures is not told apart.
 class RowsDigest {
  public:
   void Add(const Batch& rows) {
@@ -78,11 +77,11 @@ class RowsDigest {
 };
 
 std::vector<Example> Examples(const Outcomes& outcomes) {
-  std::vector<Example> rows(std::min(outcomes.answers.size(), static_cast<std::size_t>(kExamples)));
+  std::vector<Example> rows(std::min(outcomes.answers.size(), kSheetRows));
   for (std::size_t i = 0; i < rows.size(); ++i) rows[i].answers = outcomes.answers[i];
   for (const at::Tensor* column : {&outcomes.input, &outcomes.target, &outcomes.output}) {
     if (!column->defined()) continue;
-    const std::vector<Picture> pictures = PicturesOf(*column, kExamples);
+    const std::vector<Picture> pictures = PicturesOf(*column, static_cast<std::int64_t>(kSheetRows));
     rows.resize(std::max(rows.size(), pictures.size()));
     for (std::size_t i = 0; i < pictures.size(); ++i) rows[i].pictures.push_back(pictures[i]);
   }

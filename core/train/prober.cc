@@ -71,10 +71,6 @@ void Prober::CheckContract(LoadedTask& task, TaskProfile* profile) {
   if (profile != nullptr) profile->contract = ReadMemory(device_).peak - floor;
 }
 
-void Prober::ClearGradients() {
-  for (const Parameter& parameter : model_.parameters()) at::Tensor(parameter.tensor).mutable_grad().reset();
-}
-
 const ProbeRows& Prober::RowsOf(LoadedTask& task) {
   const auto known = rows_.find(task.info().name);
   if (known != rows_.end()) return known->second;
@@ -96,19 +92,19 @@ std::optional<Prober::Measured> Prober::Try(LoadedTask& task, const Batch& rows,
   } catch (const c10::OutOfMemoryError&) {
     overflowed = true;
   } catch (const std::exception& error) {
-    ClearGradients();  // first: draining allocates
+    ClearGradients(model_);  // first: draining allocates
     DrainEngine();
     const auto* ours = dynamic_cast<const Error*>(&error);
     throw Error(Words(task, plan, rows.size()) + error.what(), ours ? ours->code() : ExitCode::kFailed);
   }
   const double seconds = std::chrono::duration<double>(Clock::now() - start).count();
   if (overflowed) {
-    ClearGradients();
+    ClearGradients(model_);
     DrainEngine();
   }
   const MemoryReading after = ReadMemory(device_);
   const std::int64_t at_peak = gradients.bytes();
-  ClearGradients();
+  ClearGradients(model_);
   if (!overflowed)
     return Measured{.bytes = after.peak - floor,
                     .gradients = after.now - floor,

@@ -66,7 +66,6 @@ class Prober {
   std::int64_t BytesOfPieces(LoadedTask& task, const ExecutionPlan& plan, std::int64_t rows,
                              std::int64_t whole, const TaskProfile& profile);
   std::int64_t SecondSize(const TaskProfile& profile, const ModeProfile& mode) const;
-  void ClearGradients();
 
   const Model& model_;
   StepExecutor& executor_;

@@ -100,11 +100,7 @@ std::vector<std::string> Run::ActiveTasks() const {
 
 const VariantInfo& VariantOf(const Run& run, const std::string& task) {
   if (!run.registry) return run.task(task).variant();
-  const std::string& name = ConfigOf(run.config, task).variant;
-  const VariantInfo* variant = run.registry->Require(task).FindVariant(name);
-  if (variant == nullptr)
-    throw InputError("tasks." + task + ".variant: the task has no variant \"" + name + "\"");
-  return *variant;
+  return run.registry->Require(task).RequireVariant(ConfigOf(run.config, task).variant);
 }
 
 RunInputs CheckInputs(const fs::path& config, const std::vector<std::string>& overrides,

@@ -13,7 +13,7 @@ std::string WhyNotComparable(const TaskScore& score, const TaskScore& other) {
   if (score.metric != other.metric)
     return "it is scored by " + score.metric + " here and by " + other.metric + " there";
   if (score.rows_digest != other.rows_digest || score.row_scores.size() != other.row_scores.size())
-    return "its rows are not the same examples in both runs (another image size, option or build of the "
+    return "its rows do not show the same pictures in both runs (another image size, option or build of the "
            "task)";
   return "";
 }

@@ -30,7 +30,7 @@ struct Comparison {
   std::map<std::string, std::string> skipped;  // task: why it cannot be compared
 };
 
-// Tasks that only one of them has, and those whose rows are not the same examples, are skipped.
+// Tasks that only one of them has, and those whose rows do not show the same pictures, are skipped.
 Comparison CompareScores(const Scores& scores, const Scores& other);
 
 // {"tasks": {name: {metric, better, value, other, difference, low, high, rows, verdict}}, "skipped": {name:

@@ -147,7 +147,7 @@ std::optional<StepLosses> Trainer::Gradients(const std::vector<Draw>& draws) {
     } catch (const std::exception& error) {
       failure = DescribeStep(error);
     }
-    ClearGradients();  // first: draining takes a little memory
+    ClearGradients(*run_.model);  // first: draining takes a little memory
     DrainEngine();
   } while (failure.out_of_memory && MakeRoom(draws));
   // Other failures name their task, and where the run ends nobody else asks.
@@ -173,7 +173,7 @@ std::optional<double> Trainer::UpdateWeights() {
     return run_.optimizer->Step(progress_.step);
   } catch (const Error& error) {
     failure_ = DescribeStep(error);
-    ClearGradients();
+    ClearGradients(*run_.model);
     return std::nullopt;
   }
 }

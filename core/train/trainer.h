@@ -85,7 +85,6 @@ class Trainer {
   void OnTaskError(const std::string& task, const Failure& failure);
   std::string FindCulprit(const std::vector<Draw>& draws);
   void Drop(const std::string& task, const Failure& failure);
-  void ClearGradients();
 
   // trainer_state.cc
   nlohmann::json SaveProgress() const;

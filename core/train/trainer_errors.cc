@@ -149,7 +149,7 @@ std::string Trainer::FindCulprit(const std::vector<Draw>& draws) {
     } catch (const std::exception&) {
       failed = true;
     }
-    ClearGradients();
+    ClearGradients(*run_.model);
     if (failed) DrainEngine();
     if (failed) return task;
   }
@@ -176,10 +176,6 @@ void Trainer::Drop(const std::string& task, const Failure& failure) {
   run_.mixer->SetMixture(run_.mixture);
   memory_->PhaseChanges();
   console_.Warn("the task " + task + " is dropped from here on (on_task_error: drop): " + failure.reason);
-}
-
-void Trainer::ClearGradients() {
-  for (const Parameter& parameter : run_.model->parameters()) parameter.tensor.mutable_grad().reset();
 }
 
 }  // namespace medley

@@ -31,7 +31,7 @@ class BlueLineQa final : public QuestionTask {
 
  private:
   QuestionExample Draw(std::int64_t row, RowRandom& random) const override {
-    const int no = BalancedLabel(row, kSpec.passes.size(), 2);
+    const int no = BalancedLabel(row, 2, kSpec.passes.size());
     const world::State state = world::BareState(random);
     world::Line line{.angle = 0, .extension = random.Uniform(1, 4)};
     do {

@@ -3,6 +3,9 @@
 #include <ATen/core/Tensor.h>
 #include <ATen/ops/ones.h>
 
+#include <numeric>
+#include <set>
+
 #include <medley/task/losses.h>
 #include <medley/task/text_rows.h>
 
@@ -92,10 +95,10 @@ Comparison::Comparison(const TaskContext& context)
 
 Batch Comparison::Sample(const RowRange& rows) const {
   std::vector<world::Scene> first, second;
-  std::vector<std::int64_t> labels;
+  std::vector<std::int64_t> labels, second_moves;
   for (std::int64_t row = rows.begin; row < rows.begin + rows.count; ++row) {
     RowRandom random = rows.Random(row, kSceneStream);
-    labels.push_back(BalancedLabel(row, /*passes=*/2, 2));
+    labels.push_back(BalancedLabel(row, 2));
     world::Solved one, other;
     do {  // ties have no answer
       one = world::SolvableState(random);
@@ -104,10 +107,12 @@ Batch Comparison::Sample(const RowRange& rows) const {
     const bool swap = (one.moves < other.moves) != (labels.back() == 0);
     first.push_back({swap ? other.state : one.state});
     second.push_back({swap ? one.state : other.state});
+    second_moves.push_back(swap ? one.moves : other.moves);
   }
   Batch batch(rows);
   batch.Add("image1", RenderScenes(first, size_));
   batch.Add("image2", RenderScenes(second, size_));
+  batch.Add("image2.moves", IntColumn(second_moves));
   batch.SetItems("image1", at::ones({rows.count}, at::kLong));
   batch.SetItems("image2", at::ones({rows.count}, at::kLong));
   SampleTexts(batch, labels);
@@ -157,18 +162,40 @@ Sums Comparison::Run(std::string_view pass, PassContext& context) const {
   return {{"image1", SumPictureError(canvas, seen, seen, 0)}};
 }
 
+// What the best answer gets that looks at the second board alone: it is better where it takes fewer moves
+// than some number.
+std::vector<double> SecondAloneIsRight(const std::vector<double>& moves,
+                                       const std::vector<std::int64_t>& labels) {
+  const auto right_below = [&](double limit) {
+    std::vector<double> right;
+    for (std::size_t i = 0; i < moves.size(); ++i) right.push_back((moves[i] < limit) == (labels[i] == 1));
+    return right;
+  };
+  std::vector<double> best(moves.size(), 0);
+  double most = 0;
+  for (const double limit : std::set<double>(moves.begin(), moves.end())) {
+    std::vector<double> right = right_below(limit);
+    const double sum = std::accumulate(right.begin(), right.end(), 0.0);
+    if (sum > most) most = sum, best = std::move(right);
+  }
+  return best;
+}
+
 Outcomes Comparison::Evaluate(EvalContext& context, const RowRange& rows) const {
   Sheet sheet;
   Judged judged;
+  std::vector<double> second_moves;
   context.ForEachPiece(rows, [&](EvalPass& piece) {
     const at::Tensor drawn = Wait(piece);
     piece.Carry("c1", drawn);
     question_.Judge({piece.Image("c1"), piece.Image("image2")}, piece, judged, sheet);
     // What the question is asked with is the canvas; it should be the first board.
     sheet.Add(SideBySide({piece.Pixels("image1"), piece.Pixels("image2")}), piece.Pixels("image1"), drawn);
+    AppendRows(second_moves, piece.batch().Column("image2.moves"));
   });
   Outcomes outcomes{.score = judged.right,
-                    .trivial = {{"most frequent reply", MostFrequentIsRight(judged.labels)}}};
+                    .trivial = {{"most frequent reply", MostFrequentIsRight(judged.labels)},
+                                {"second board alone", SecondAloneIsRight(second_moves, judged.labels)}}};
   sheet.MoveTo(outcomes);
   return outcomes;
 }

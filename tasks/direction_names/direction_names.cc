@@ -134,7 +134,7 @@ Batch DirectionNames::Sample(const RowRange& rows) const {
     RowRandom scene_random = rows.Random(row, kSceneStream);
     RowRandom text_random = rows.Random(row, kTextStream);
     scenes.push_back({world::BareState(scene_random)});
-    labels.push_back(BalancedLabel(row, kPasses, std::size(kActions)));
+    labels.push_back(BalancedLabel(row, std::size(kActions), kPasses));
     const std::vector<std::int64_t>& fitting = by_action_[static_cast<std::size_t>(labels.back())];
     const auto choice = text_random.Below(static_cast<std::int64_t>(fitting.size()));
     sentences.push_back(rows.longest ? table_.longest_row() : fitting[static_cast<std::size_t>(choice)]);

@@ -65,7 +65,7 @@ void PictureTask::SampleOrder(Batch& batch) const {
   std::vector<std::int64_t> first_kinds, second_kinds;
   std::vector<std::vector<std::int64_t>> first, second;
   for (std::int64_t i = 0; i < rows.count; ++i) {
-    first_kinds.push_back(BalancedLabel(rows.begin + i, /*passes=*/1, 2));
+    first_kinds.push_back(BalancedLabel(rows.begin + i, 2));
     second_kinds.push_back(1 - first_kinds.back());
     std::vector<std::int64_t> positions(static_cast<std::size_t>(lengths[i] - 1));
     std::iota(positions.begin(), positions.end(), 1);

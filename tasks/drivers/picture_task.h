@@ -61,7 +61,7 @@ constexpr TaskSpec PictureSpec(std::string_view name, std::string_view summary, 
 
 // A task that is asked for in words and answered by a picture: pass "task" reads a prompt and the input and
 // draws the target; pass "control" keeps text and reconstruction alive on the same input. What is left to a
-// task is one row.
+// task is one row. Every variant is scored by the task asked alone, of the input alone.
 class PictureTask : public Task {
  public:
   Batch Sample(const RowRange& rows) const final;

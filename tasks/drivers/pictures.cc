@@ -4,6 +4,8 @@
 #include <ATen/ops/cat.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/full_like.h>
+#include <ATen/ops/nanmean.h>
+#include <ATen/ops/stack.h>
 #include <ATen/ops/where.h>
 
 #include <limits>
@@ -71,22 +73,25 @@ Outcomes JudgePictures(EvalContext& context, const RowRange& rows, const Picture
     // Judged as it is saved: a picture has no value outside [0, 1].
     const at::Tensor output = piece.Forward(exam.inputs(piece), {"image"}).at("image").clamp(0, 1);
 
-    const at::Tensor goes = DifferentPixels(target, input);
-    const at::Tensor stays =
-        exam.judge_what_stays ? FarPixels(target, mean).logical_and(goes.logical_not()) : at::Tensor();
+    const at::Tensor changes = DifferentPixels(target, input);
+    const at::Tensor unusual =
+        exam.judge_what_stays ? FarPixels(target, mean).logical_and(changes.logical_not()) : at::Tensor();
+    const at::Tensor elsewhere = (unusual.defined() ? changes.logical_or(unusual) : changes).logical_not();
     const auto judge = [&](const at::Tensor& answer) {
-      const at::Tensor error = RegionErrors(answer, target, goes, 1);
-      if (!stays.defined()) return error;
-      const at::Tensor both = error.add(RegionErrors(answer, target, stays, 1)).div(2);
-      return at::where(stays.flatten(1).any(1), both, error);
+      if (!unusual.defined()) return RegionErrors(answer, target, changes, 1);
+      const at::Tensor parts =
+          at::stack({ErrorsIn(changes, answer, target), ErrorsIn(unusual, answer, target),
+                     ErrorsIn(elsewhere, answer, target)});
+      return at::nanmean(parts, 0);
     };
     AppendRows(outcomes.score, judge(output));
     AppendRows(outcomes.trivial[exam.mean_answer], judge(mean));
     if (exam.input_is_an_answer) AppendRows(outcomes.trivial["input"], judge(input));
-    if (stays.defined()) {
-      AppendRows(outcomes.figures["error_of_what_goes"], ErrorsIn(goes, output, target));
-      AppendRows(outcomes.figures["error_of_what_stays"], ErrorsIn(stays, output, target));
+    if (unusual.defined()) {
+      AppendRows(outcomes.figures["error_of_what_goes"], ErrorsIn(changes, output, target));
+      AppendRows(outcomes.figures["error_of_what_stays"], ErrorsIn(unusual, output, target));
     }
+    AppendRows(outcomes.figures["error_elsewhere"], ErrorsIn(elsewhere, output, target));
     sheet.Add(input, target, output);
   });
   sheet.MoveTo(outcomes);

@@ -18,15 +18,17 @@ int ImageSize(const TaskContext& context);
 at::Tensor RenderScenes(std::span<const world::Scene> scenes, int size);  // [scenes, 3, size, size] bytes
 
 // How a picture that the model draws is judged: its mean squared error on the region that should change (all
-// of it where nothing should), beside answers that need no learning. With a single row there is no other row
-// to take the mean of: NaN.
+// of it where nothing should), beside answers that need no learning; the error elsewhere is a figure beside
+// it, without which a region of one colour could be flooded. With a single row there is no other row to take
+// the mean of: NaN.
 struct PictureExam {
   std::string input;                // column
   std::string target;               // column
   std::string mean_answer;          // name of the answer "the mean of the other rows' targets"
   bool input_is_an_answer = false;  // also judge returning the input
-  // Judge what stays, too: half of the error is that of the pixels outside the region that the mean answer
-  // has wrong. Where something is left out, the region is always white, and the mean answer would be perfect.
+  // Where something is left out, the region that changes is always white, and white would be perfect in it.
+  // So the error is the mean of three: of that region, of the pixels outside of it that the mean answer has
+  // wrong (what must stay), and of all others; a row that lacks one has the mean of the rest.
   bool judge_what_stays = false;
   std::function<ModelInputs(EvalPass&)> inputs;
 };

@@ -3,6 +3,7 @@
 #include <ATen/core/Tensor.h>
 
 #include <algorithm>
+#include <limits>
 #include <utility>
 
 #include <medley/task/losses.h>
@@ -14,6 +15,20 @@
 #include "tasks/drivers/streams.h"
 
 namespace medley::tasks {
+namespace {
+
+constexpr double kNotAsked = std::numeric_limits<double>::quiet_NaN();
+
+// 1 and 0, NaN in a row that is not asked.
+std::vector<double> RightWhereAsked(const Judged& judged) {
+  std::vector<double> right;
+  for (std::size_t row = 0; row < judged.right.size(); ++row) {
+    right.push_back(judged.labels[row] >= 0 ? judged.right[row] : kNotAsked);
+  }
+  return right;
+}
+
+}  // namespace
 
 QuestionTask::QuestionTask(const TaskContext& context, std::span<const Table> tables,
                            std::span<const Question> questions)
@@ -120,6 +135,11 @@ Outcomes QuestionTask::Evaluate(EvalContext& context, const RowRange& rows) cons
   };
   Outcomes outcomes{.score = share_of_asked(right),
                     .trivial = {{"most frequent reply", share_of_asked(one_reply)}}};
+  if (asked_.size() > 1) {
+    for (std::size_t q = 0; q < asked_.size(); ++q) {
+      outcomes.figures[asked_[q].name()] = RightWhereAsked(judged[q]);
+    }
+  }
   sheet.MoveTo(outcomes);
   return outcomes;
 }

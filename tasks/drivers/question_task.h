@@ -2,6 +2,9 @@
 
 #include <array>
 #include <bitset>
+#include <map>
+#include <span>
+#include <string>
 #include <string_view>
 #include <utility>
 #include <vector>

@@ -9,7 +9,7 @@
 namespace medley::tasks {
 
 void Sheet::Add(const at::Tensor& input, const at::Tensor& target, const at::Tensor& output) {
-  const std::size_t rows = std::min(static_cast<std::size_t>(input.size(0)), kRows - rows_);
+  const std::size_t rows = std::min(static_cast<std::size_t>(input.size(0)), kSheetRows - rows_);
   if (rows == 0) return;
   const auto add = [rows](std::vector<at::Tensor>& column, const at::Tensor& pictures) {
     if (!pictures.defined()) return;

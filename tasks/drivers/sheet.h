@@ -16,13 +16,11 @@ class Sheet {
   void Add(const at::Tensor& input, const at::Tensor& target = {}, const at::Tensor& output = {});
   // Another answer of a row, counted from 0. Rows that the sheet does not show are dropped.
   void Add(std::size_t row, Answer answer);
-  static bool Shows(std::size_t row) { return row < kRows; }
+  static bool Shows(std::size_t row) { return row < kSheetRows; }
   // Pictures as bytes on the host.
   void MoveTo(Outcomes& outcomes);
 
  private:
-  static constexpr std::size_t kRows = 8;
-
   std::vector<at::Tensor> inputs_, targets_, outputs_;
   std::vector<std::vector<Answer>> answers_;
   std::size_t rows_ = 0;  // of the pictures

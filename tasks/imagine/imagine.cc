@@ -66,6 +66,12 @@ constexpr auto kMoves = [] {
   return moves;
 }();
 
+constexpr TaskSpec LeaveOutSpec(std::string_view name, std::string_view summary, const Table& prompts) {
+  TaskSpec spec = PictureSpec(name, summary, prompts);
+  spec.score.name = "mean_error_of_parts";  // see PictureExam::judge_what_stays
+  return spec;
+}
+
 // The same state with something left out.
 class LeaveOut : public PictureTask {
  protected:
@@ -84,7 +90,7 @@ class LeaveOut : public PictureTask {
 class WithoutYou final : public LeaveOut {
  public:
   static constexpr TaskSpec kSpec =
-      PictureSpec("imagine_without_you", "draw the board without the agent", kWithoutYouPrompts);
+      LeaveOutSpec("imagine_without_you", "draw the board without the agent", kWithoutYouPrompts);
   static std::vector<std::string> Texts() { return TextsOf({&kWithoutYouPrompts, 1}); }
   explicit WithoutYou(const TaskContext& context) : LeaveOut(context, kWithoutYouPrompts, {.agent = false}) {}
 };
@@ -92,7 +98,7 @@ class WithoutYou final : public LeaveOut {
 class WithoutGold final : public LeaveOut {
  public:
   static constexpr TaskSpec kSpec =
-      PictureSpec("imagine_without_gold", "draw the board without its gold", kWithoutGoldPrompts);
+      LeaveOutSpec("imagine_without_gold", "draw the board without its gold", kWithoutGoldPrompts);
   static std::vector<std::string> Texts() { return TextsOf({&kWithoutGoldPrompts, 1}); }
   explicit WithoutGold(const TaskContext& context)
       : LeaveOut(context, kWithoutGoldPrompts, {.gold = false}) {}
@@ -101,7 +107,7 @@ class WithoutGold final : public LeaveOut {
 class WithoutWalls final : public LeaveOut {
  public:
   static constexpr TaskSpec kSpec =
-      PictureSpec("imagine_without_walls", "draw the board without its walls", kWithoutWallsPrompts);
+      LeaveOutSpec("imagine_without_walls", "draw the board without its walls", kWithoutWallsPrompts);
   static std::vector<std::string> Texts() { return TextsOf({&kWithoutWallsPrompts, 1}); }
   explicit WithoutWalls(const TaskContext& context)
       : LeaveOut(context, kWithoutWallsPrompts, {.walls = false}) {}
@@ -110,7 +116,7 @@ class WithoutWalls final : public LeaveOut {
 class WallsOnly final : public LeaveOut {
  public:
   static constexpr TaskSpec kSpec =
-      PictureSpec("imagine_walls_only", "draw nothing but the walls", kWallsOnlyPrompts);
+      LeaveOutSpec("imagine_walls_only", "draw nothing but the walls", kWallsOnlyPrompts);
   static std::vector<std::string> Texts() { return TextsOf({&kWallsOnlyPrompts, 1}); }
   explicit WallsOnly(const TaskContext& context)
       : LeaveOut(context, kWallsOnlyPrompts, {.agent = false, .gold = false}) {}

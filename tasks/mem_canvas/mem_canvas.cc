@@ -80,7 +80,12 @@ class MemCanvas final : public Task {
                    .value = 0.5,
                    .low = 0,
                    .high = 0.99,
-                   .summary = "share of the recalled picture's loss that lies where the three differ"}},
+                   .summary = "share of the recalled picture's loss that lies where the three differ"},
+                  {.name = "repeats",
+                   .value = 0,
+                   .low = 0,
+                   .high = 1,
+                   .summary = "share of rows whose second picture is the first once more, a first lesson"}},
       .inputs = {"images", "tokens", "lengths", "supervised"},
       .outputs = {"logits", "targets", "image"},
       .special_tokens = {"<pad>", "<eos>"},
@@ -103,7 +108,7 @@ class MemCanvas final : public Task {
   Sums Losses(PassContext& context, const at::Tensor& picture) const;
 
   int size_;
-  double region_share_;
+  double region_share_, repeats_;
   std::int64_t pad_;
   ControlPass step1_, step2_;
   std::vector<TextTable> tables_;
@@ -112,6 +117,7 @@ class MemCanvas final : public Task {
 MemCanvas::MemCanvas(const TaskContext& context)
     : size_(ImageSize(context)),
       region_share_(context.Option("region_share")),
+      repeats_(context.Option("repeats")),
       pad_(context.tokenizer.pad()),
       step1_(context, {.name = "step1", .images = {"image1"}, .stream = kControlTextStream}),
       step2_(context, {.name = "step2", .images = {"c1", "image2"}, .stream = kSecondControlTextStream}) {
@@ -125,6 +131,7 @@ Batch MemCanvas::Sample(const RowRange& rows) const {
   for (std::int64_t row = rows.begin; row < rows.begin + rows.count; ++row) {
     RowRandom random = rows.Random(row, kSceneStream);
     for (auto& column : scenes) column.push_back({world::BareState(random)});
+    if (random.Uniform(0, 1) < repeats_) scenes[1].back() = scenes[0].back();
   }
   Batch batch(rows);
   for (int step = 0; step < kSteps; ++step) {
@@ -144,7 +151,7 @@ void MemCanvas::SamplePrompts(Batch& batch) const {
   const auto longest = std::max_element(tables_.begin(), tables_.end(), shorter);
   for (std::int64_t row = rows.begin; row < rows.begin + rows.count; ++row) {
     RowRandom random = rows.Random(row, kTextStream);
-    back.push_back(BalancedLabel(row, kSteps, kSteps));
+    back.push_back(BalancedLabel(row, kSteps));
     const TextTable& table = rows.longest ? *longest : tables_[static_cast<std::size_t>(back.back())];
     tokens.push_back(table.Ids(table.Draw(rows, random)));
     lengths.push_back(static_cast<std::int64_t>(tokens.back().size()));
@@ -200,15 +207,19 @@ Outcomes MemCanvas::Evaluate(EvalContext& context, const RowRange& rows) const {
     const at::Tensor picture = Recall(piece).clamp(0, 1);
     const at::Tensor seen = Seen(piece);
     const at::Tensor& back = piece.batch().Column("recall.back");
-    const at::Tensor nearest = seen.sub(picture.unsqueeze(1)).square().mean({2, 3, 4}).argmin(1);
-    AppendRows(outcomes.score, nearest.eq(back));
+    const at::Tensor distances = seen.sub(picture.unsqueeze(1)).square().mean({2, 3, 4});
+    // Of two equal pictures either is right.
+    const at::Tensor right = distances.gather(1, back.unsqueeze(1)).squeeze(1).le(distances.amin(1));
+    AppendRows(outcomes.score, right);
     AppendRows(outcomes.trivial["input"], back.eq(0));
     // The present where it is asked for, else a picture that is none of its: without any memory this is right
-    // in half of the rows that ask for the past.
-    AppendRows(outcomes.trivial["anything but the present"], back.eq(0).to(at::kDouble).add(1).div(2));
+    // in half of the rows that ask for the past, in all of them where the past is one picture.
+    const at::Tensor one_past = seen.select(1, 1).eq(seen.select(1, 2)).flatten(1).all(1);
+    AppendRows(outcomes.trivial["anything but the present"],
+               back.eq(0).logical_or(one_past).to(at::kDouble).add(1).div(2));
     for (int steps = 0; steps < kSteps; ++steps) {
       AppendRows(outcomes.figures[kRecalls[steps]],
-                 at::where(back.eq(steps), nearest.eq(back).to(at::kDouble), kNotAsked));
+                 at::where(back.eq(steps), right.to(at::kDouble), kNotAsked));
     }
     sheet.Add(SideBySide({piece.Pixels("image1"), piece.Pixels("image2"), piece.Pixels("image3")}),
               Asked(seen, back), picture);

@@ -26,7 +26,7 @@ class NearGoldQa final : public QuestionTask {
 
  private:
   QuestionExample Draw(std::int64_t row, RowRandom& random) const override {
-    const int no = BalancedLabel(row, kSpec.passes.size(), 2);
+    const int no = BalancedLabel(row, 2, kSpec.passes.size());
     return {.scene = {world::StateByNearness(no == 0, random)}, .labels = {no}};
   }
 };

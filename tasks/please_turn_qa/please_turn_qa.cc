@@ -62,7 +62,7 @@ class PleaseTurnQa final : public QuestionTask {
  private:
   // Both turns have the four pairs of answers equally often.
   QuestionExample Draw(std::int64_t row, RowRandom& random) const override {
-    const int turns = BalancedLabel(row, kSpec.passes.size(), 4);
+    const int turns = BalancedLabel(row, 4, kSpec.passes.size());
     const int to_line = turns % 2;
     const int to_gold = turns / 2;
     world::State state;

@@ -62,7 +62,7 @@ class RelpositionQa final : public QuestionTask {
   // The next move in thirds, the shorter turn in halves. Only a third of the pictures are hits, so that "will
   // hit" is asked in two rows of three: all the hits and as many others.
   QuestionExample Draw(std::int64_t row, RowRandom& random) const override {
-    const int kind = BalancedLabel(row, kSpec.passes.size(), 6);
+    const int kind = BalancedLabel(row, 6, kSpec.passes.size());
     const int move = kind / 2;
     QuestionExample example;
     world::State& state = example.scene.state;

@@ -96,7 +96,36 @@ TEST(EvaluatePictures, LeavingOutIsAlsoJudgedByWhatStays) {
     } else {
       EXPECT_GT(MeanOfNumbers(white.figures.at("error_of_what_stays")), 0.05);
     }
+    const double elsewhere = MeanOfNumbers(white.figures.at("error_elsewhere"));
+    if (std::string(name) == "imagine_without_walls") {
+      EXPECT_EQ(elsewhere, 0) << "white";
+    } else {
+      EXPECT_GT(elsewhere, 0.03) << "it lacks the walls";
+    }
+    for (std::size_t row = 0; row < white.score.size(); ++row) {
+      double sum = 0, parts = 0;
+      for (const char* part : {"error_of_what_goes", "error_of_what_stays", "error_elsewhere"}) {
+        const double error = white.figures.at(part)[row];
+        if (!std::isnan(error)) sum += error, ++parts;
+      }
+      EXPECT_NEAR(white.score[row], sum / parts, 1e-6);
+    }
+    EXPECT_GT(Mean(white.score), 0.02);
   }
+}
+
+// The arrow's region is blue in every target, so that a blue picture has no error in it: beside it stands
+// what the picture does to all that should stay.
+TEST(EvaluatePictures, FloodingARegionShowsElsewhere) {
+  const TaskUnderTest test("arrow_to_gold");
+  FakeEval eval(test);
+  eval.draw = [](FakePass& pass) {
+    const at::Tensor blue = at::tensor({0.0F, 0.0F, 213 / 255.0F}).view({1, 3, 1, 1});
+    return blue.expand_as(pass.Pixels("image")).clone();
+  };
+  const Outcomes flooded = test.task->Evaluate(eval, {3, 0, 12});
+  EXPECT_LT(Mean(flooded.score), 0.01);
+  EXPECT_GT(MeanOfNumbers(flooded.figures.at("error_elsewhere")), 0.3);
 }
 
 TEST(EvaluatePictures, ControlIsJudgedOnTheWholePictureAgainstTheMeanImage) {
@@ -184,6 +213,35 @@ TEST(EvaluatePictures, WhoRemembersNothingGetsTheTrivialRecall) {
   for (const char* past : {"recall_last", "recall_two_ago"})
     EXPECT_NEAR(MeanOfNumbers(outcomes.figures.at(past)), 0.5, 0.15) << past;
   EXPECT_NEAR(Mean(outcomes.score), Mean(outcomes.trivial.at("anything but the present")), 0.08);
+}
+
+TEST(EvaluatePictures, MemCanvasRepeatsItsFirstPictureWhereThatIsAskedForAndTakesEither) {
+  const RowRange rows{8, 0, 300};
+  const Batch plain = TaskUnderTest("mem_canvas").task->Sample(rows);
+  for (const double share : {0.0, 0.5, 1.0}) {
+    const TaskUnderTest test("mem_canvas", 128, "default", {{"repeats", share}});
+    const Batch batch = test.task->Sample(rows);
+    const at::Tensor& first = batch.Column("image1");
+    EXPECT_TRUE(first.equal(plain.Column("image1")));
+    EXPECT_TRUE(batch.Column("image3").equal(plain.Column("image3")));
+    const at::Tensor repeated = batch.Column("image2").eq(first).flatten(1).all(1);
+    EXPECT_NEAR(repeated.to(at::kDouble).mean().item<double>(), share, 0.1);
+    EXPECT_TRUE(batch.Column("image2")
+                    .eq(plain.Column("image2"))
+                    .flatten(1)
+                    .all(1)
+                    .logical_or(repeated)
+                    .all()
+                    .item<bool>());
+  }
+  const TaskUnderTest test("mem_canvas", 128, "default", {{"repeats", 1}});
+  FakeEval eval(test);
+  eval.draw = [](FakePass& pass) {
+    return pass.images.count("image3") == 0 ? pass.LastImage() : pass.Pixels("image1").mul(0.9);
+  };
+  const Outcomes outcomes = test.task->Evaluate(eval, {8, 0, 12});
+  EXPECT_NEAR(Mean(outcomes.score), 2.0 / 3, 1e-12) << "wrong only where the present is asked for";
+  EXPECT_EQ(Mean(outcomes.trivial.at("anything but the present")), 1) << "nothing to remember";
 }
 
 at::Tensor SeenPictures(const TaskUnderTest& test, const RowRange& rows,

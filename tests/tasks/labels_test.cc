@@ -15,14 +15,14 @@ TEST(BalancedLabel, IsBalancedInEveryAlignedRangeAndWithinEveryPass) {
       for (std::int64_t begin = 0; begin < 5 * passes * labels; begin += labels) {
         std::set<int> seen;
         for (std::int64_t row = begin; row < begin + labels; ++row)
-          seen.insert(BalancedLabel(row, passes, labels));
+          seen.insert(BalancedLabel(row, labels, passes));
         EXPECT_EQ(seen.size(), static_cast<std::size_t>(labels));
       }
       for (std::int64_t begin = 0; begin < 3 * passes * labels; begin += passes * labels) {
         for (int pass = 0; pass < passes; ++pass) {
           std::set<int> seen;
           for (int k = 0; k < labels; ++k)
-            seen.insert(BalancedLabel(begin + pass + k * passes, passes, labels));
+            seen.insert(BalancedLabel(begin + pass + k * passes, labels, passes));
           EXPECT_EQ(seen.size(), static_cast<std::size_t>(labels))
               << passes << " passes, " << labels << " labels";
         }

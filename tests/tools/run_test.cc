@@ -275,7 +275,8 @@ TEST(RunCommand, TheScoresFileHasExactlyTheseKeys) {
   EXPECT_GT(control.at("loss"), 0);
   EXPECT_EQ(control.at("better"), "lower");
   EXPECT_EQ(Keys(position_qa.at("trivial")), (std::set<std::string>{"most frequent reply"}));
-  EXPECT_EQ(position_qa.at("figures"), nlohmann::json::object());
+  EXPECT_EQ(Keys(position_qa.at("figures")),
+            (std::set<std::string>{"gold_side", "gold_height", "agent_side", "agent_height"}));
 }
 
 TEST(RunCommand, EvalAgainstAnotherRunComparesOnTheSameRows) {

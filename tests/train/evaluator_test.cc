@@ -2,12 +2,14 @@
 
 #include <gtest/gtest.h>
 
+#include <medley/base/random.h>
 #include <medley/report/durable_file.h>
 #include <medley/train/eval_pass.h>
 #include <medley/train/score_comparison.h>
 
 #include <cmath>
 #include <functional>
+#include <set>
 #include <utility>
 
 #include "tests/report/scratch_directory.h"
@@ -82,6 +84,21 @@ TEST(Evaluator, APictureIsEncodedOnceAPieceHoweverOftenTheModelLooksAtIt) {
   const FixtureModel model = FloatModel();
   scored.Score(model, 70);  // pieces of 32, 32 and 6 rows
   EXPECT_EQ(model.encodings_made, 2 * 3) << "once for the score, once for the loss";
+}
+
+TEST(Evaluator, ScoresRowsThatTrainingNeverDraws) {
+  std::set<std::uint64_t> trained, scored_seeds;
+  const Scored scored([&](EvalContext&, const RowRange& rows) {
+    scored_seeds.insert(rows.seed);
+    return Zeros(rows);
+  });
+  const FixtureModel model = FloatModel();
+  for (std::uint64_t seed = 0; seed < 50; ++seed) {
+    trained.insert(TaskSeed(seed, "qa"));
+    scored.Score(model, 2, seed);
+  }
+  EXPECT_EQ(scored_seeds.size(), 50U);
+  for (const std::uint64_t seed : scored_seeds) EXPECT_EQ(trained.count(seed), 0U);
 }
 
 TEST(Evaluator, ATaskThatLooksAtItsRowsOnceHasThemSampledOnce) {

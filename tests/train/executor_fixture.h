@@ -261,10 +261,6 @@ inline Fixture Canvas() {
   return Fixture(std::move(info), {.sample = sample, .run = run});
 }
 
-inline void ClearGradients(const Model& model) {
-  for (const Parameter& parameter : model.parameters()) at::Tensor(parameter.tensor).mutable_grad().reset();
-}
-
 using Gradient = std::vector<at::Tensor>;
 
 inline Gradient TakeGradient(const Model& model) {

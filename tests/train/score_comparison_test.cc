@@ -64,7 +64,7 @@ TEST(ScoreComparison, WhatCannotBeComparedIsListedWithItsReason) {
   EXPECT_EQ(comparison.tasks.size(), 1u);
   EXPECT_EQ(comparison.skipped.at("mine"), "only this run trains it");
   EXPECT_EQ(comparison.skipped.at("theirs"), "only the other run trains it");
-  EXPECT_NE(comparison.skipped.at("moved").find("not the same examples"), std::string::npos);
+  EXPECT_NE(comparison.skipped.at("moved").find("do not show the same pictures"), std::string::npos);
   EXPECT_NE(comparison.skipped.at("renamed").find("accuracy here and by error there"), std::string::npos);
 
   const std::string table = ComparisonTable(comparison);

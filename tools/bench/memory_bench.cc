@@ -72,7 +72,7 @@ MeasuredStep MeasureStep(Run& run, LoadedTask& task, const Batch& rows, const Ex
   if (step.overflowed) DrainEngine();
   step.seconds = watch.seconds();
   step.peak = ReadMemory(run.device).peak;
-  DropGradients(*run.model);
+  ClearGradients(*run.model);
   return step;
 }
 

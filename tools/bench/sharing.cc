@@ -46,7 +46,7 @@ struct Cost {
 };
 
 Cost Step(Run& run, StepExecutor& executor, LoadedTask& task, const Batch& batch, const ExecutionPlan& plan) {
-  bench::DropGradients(*run.model);
+  ClearGradients(*run.model);
   const std::int64_t before = ReadCpuMemory().now;
   ResetCpuPeak();
   const auto start = std::chrono::steady_clock::now();

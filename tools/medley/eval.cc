@@ -78,8 +78,9 @@ void WriteResults(const fs::path& directory, const ordered_json& json, const Sco
 
 int RunEval(int argc, char** argv) {
   CLI::App app(
-      "Scores a run's newest checkpoint on rows that it never trained on. Writes eval.json and a picture "
-      "sheet for each task with pictures (a row each: input, target, output) into the run's directory.",
+      "Scores a run's newest checkpoint on rows that it never trained on. Writes into the run's directory "
+      "eval.json and sheets of each task's first rows: sheet-TASK.png (input, target, output), and "
+      "sheet-TASK.txt (question, reply, right reply) where it answers in words.",
       "medley eval");
   fs::path directory, against;
   HeldOut rows{.rows = 512};
