@@ -91,7 +91,9 @@ Outcomes JudgePictures(EvalContext& context, const RowRange& rows, const Picture
       AppendRows(outcomes.figures["error_of_what_goes"], ErrorsIn(changes, output, target));
       AppendRows(outcomes.figures["error_of_what_stays"], ErrorsIn(unusual, output, target));
     }
-    AppendRows(outcomes.figures["error_elsewhere"], ErrorsIn(elsewhere, output, target));
+    if (exam.input_is_an_answer) {  // else nothing should change, and the score is the error of it all
+      AppendRows(outcomes.figures["error_elsewhere"], ErrorsIn(elsewhere, output, target));
+    }
     sheet.Add(input, target, output);
   });
   sheet.MoveTo(outcomes);

@@ -136,6 +136,7 @@ TEST(EvaluatePictures, ControlIsJudgedOnTheWholePictureAgainstTheMeanImage) {
   const at::Tensor image = test.task->Sample({6, 0, 10}).Column("image").to(at::kFloat).div(255);
   const at::Tensor white = (image - 1).square().mean({1, 2, 3});
   ASSERT_EQ(outcomes.trivial.size(), 1U);
+  EXPECT_TRUE(outcomes.figures.empty());
   for (std::int64_t row = 0; row < 10; ++row) {
     const auto i = static_cast<std::size_t>(row);
     EXPECT_NEAR(outcomes.score[i], white[row].item<double>(), 1e-5);
