@@ -8,8 +8,6 @@
 #include <ATen/ops/stack.h>
 #include <ATen/ops/where.h>
 
-#include <limits>
-
 #include <medley/task/losses.h>
 #include <medley/task/text_rows.h>
 
@@ -30,8 +28,6 @@ constexpr std::string_view kTexts[] = {
     "Shorten the way to the coin.",
 };
 constexpr Table kPrompts{"prompts", kTexts};
-constexpr double kNotCounted = std::numeric_limits<double>::quiet_NaN();
-
 world::State StateOf(const RowRange& rows, std::int64_t row) {
   RowRandom random = rows.Random(row, kSceneStream);
   return world::BareState(random);

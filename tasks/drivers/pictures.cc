@@ -8,8 +8,6 @@
 #include <ATen/ops/stack.h>
 #include <ATen/ops/where.h>
 
-#include <limits>
-
 #include <medley/task/losses.h>
 
 #include "tasks/drivers/sheet.h"
@@ -28,7 +26,7 @@ at::Tensor SumOfTargets(EvalContext& context, const RowRange& rows, const std::s
 
 // For each row the mean of the targets of the others: its own, in it, would be an answer that nobody has.
 at::Tensor MeanOfOthers(const at::Tensor& sum, std::int64_t count, const at::Tensor& target) {
-  if (count < 2) return at::full_like(target, std::numeric_limits<double>::quiet_NaN());
+  if (count < 2) return at::full_like(target, kNotCounted);
   return sum.sub(target.to(at::kDouble)).div_(static_cast<double>(count - 1)).to(target.scalar_type());
 }
 
@@ -39,8 +37,7 @@ at::Tensor FarPixels(const at::Tensor& target, const at::Tensor& answer) {
 
 // NaN in a row without such pixels.
 at::Tensor ErrorsIn(const at::Tensor& region, const at::Tensor& output, const at::Tensor& target) {
-  return at::where(region.flatten(1).any(1), RegionErrors(output, target, region, 1),
-                   std::numeric_limits<double>::quiet_NaN());
+  return at::where(region.flatten(1).any(1), RegionErrors(output, target, region, 1), kNotCounted);
 }
 
 }  // namespace

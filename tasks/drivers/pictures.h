@@ -3,6 +3,7 @@
 #include <ATen/core/Tensor.h>
 
 #include <functional>
+#include <limits>
 #include <span>
 #include <string>
 
@@ -37,6 +38,8 @@ Outcomes JudgePictures(EvalContext& context, const RowRange& rows, const Picture
 // Pictures of the same rows beside each other, as one wide picture each.
 at::Tensor SideBySide(const std::vector<at::Tensor>& pictures);
 
+// The value of a row that does not count in an outcome.
+inline constexpr double kNotCounted = std::numeric_limits<double>::quiet_NaN();
 // Adds the values of some rows to an outcome.
 void AppendRows(std::vector<double>& outcome, const at::Tensor& values);
 

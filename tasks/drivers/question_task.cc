@@ -3,7 +3,6 @@
 #include <ATen/core/Tensor.h>
 
 #include <algorithm>
-#include <limits>
 #include <utility>
 
 #include <medley/task/losses.h>
@@ -17,13 +16,11 @@
 namespace medley::tasks {
 namespace {
 
-constexpr double kNotAsked = std::numeric_limits<double>::quiet_NaN();
-
 // 1 and 0, NaN in a row that is not asked.
 std::vector<double> RightWhereAsked(const Judged& judged) {
   std::vector<double> right;
   for (std::size_t row = 0; row < judged.right.size(); ++row) {
-    right.push_back(judged.labels[row] >= 0 ? judged.right[row] : kNotAsked);
+    right.push_back(judged.labels[row] >= 0 ? judged.right[row] : kNotCounted);
   }
   return right;
 }

@@ -6,7 +6,6 @@
 #include <ATen/ops/where.h>
 
 #include <algorithm>
-#include <limits>
 
 #include <medley/task/losses.h>
 #include <medley/task/text_rows.h>
@@ -48,8 +47,6 @@ constexpr Table kTables[] = {{"now", kNowTexts}, {"last", kLastTexts}, {"two_ago
 constexpr int kSteps = 3;
 constexpr std::string_view kImages[kSteps] = {"image1", "image2", "image3"};
 constexpr const char* kRecalls[kSteps] = {"recall_now", "recall_last", "recall_two_ago"};
-constexpr double kNotAsked = std::numeric_limits<double>::quiet_NaN();
-
 // Three pictures, one after the other; the third time one of them is asked for. What was seen before is there
 // only as the model drew it: step k sees its own picture and the canvases of steps 1..k-1.
 class MemCanvas final : public Task {
@@ -219,7 +216,7 @@ Outcomes MemCanvas::Evaluate(EvalContext& context, const RowRange& rows) const {
                back.eq(0).logical_or(one_past).to(at::kDouble).add(1).div(2));
     for (int steps = 0; steps < kSteps; ++steps) {
       AppendRows(outcomes.figures[kRecalls[steps]],
-                 at::where(back.eq(steps), right.to(at::kDouble), kNotAsked));
+                 at::where(back.eq(steps), right.to(at::kDouble), kNotCounted));
     }
     sheet.Add(SideBySide({piece.Pixels("image1"), piece.Pixels("image2"), piece.Pixels("image3")}),
               Asked(seen, back), picture);

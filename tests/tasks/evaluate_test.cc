@@ -15,20 +15,26 @@ double Mean(const std::vector<double>& values) {
   return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
 }
 
-// Answers every row from the tables of a label: the right one where `right` says so.
-std::vector<std::vector<std::int64_t>> Answer(const TaskUnderTest& test, FakePass& pass,
-                                              const std::function<bool(const std::string& pass)>& right) {
+// The question that the pass has just put; it forgets it, for the next one.
+const AskedQuestion& TakeAsked(const TaskUnderTest& test, FakePass& pass) {
   const auto asked =
       std::find_if(AskedQuestions().begin(), AskedQuestions().end(), [&](const auto& question) {
         return question.task == test.entry.spec->name && pass.constants.count(question.prompts) > 0;
       });
   pass.constants.clear();
+  return *asked;
+}
+
+// Answers every row from the tables of a label: the right one where `right` says so.
+std::vector<std::vector<std::int64_t>> Answer(const TaskUnderTest& test, FakePass& pass,
+                                              const std::function<bool(const std::string& pass)>& right) {
+  const AskedQuestion& asked = TakeAsked(test, pass);
   std::vector<std::vector<std::int64_t>> answers;
-  const at::Tensor labels = pass.batch().Column(asked->pass + ".label");
+  const at::Tensor labels = pass.batch().Column(asked.pass + ".label");
   for (std::int64_t row = 0; row < pass.batch().size(); ++row) {
     auto label = static_cast<std::size_t>(labels[row].item<std::int64_t>());
-    if (!right(asked->pass)) label = (label + 1) % asked->replies.size();
-    const auto texts = test.Texts(asked->replies[label]);
+    if (!right(asked.pass)) label = (label + 1) % asked.replies.size();
+    const auto texts = test.Texts(asked.replies[label]);
     answers.push_back(test.tokenizer->Encode(texts[static_cast<std::size_t>(row) % texts.size()]));
   }
   return answers;
@@ -111,12 +117,8 @@ TEST(MostFrequentIsRight, CountsLabelsAndLeavesOutWhatIsNone) {
 double AccuracyOfReplies(const TaskUnderTest& test, const std::map<std::string, std::size_t>& label_of) {
   FakeEval eval(test);
   eval.answer = [&](FakePass& pass) {
-    const auto asked =
-        std::find_if(AskedQuestions().begin(), AskedQuestions().end(), [&](const auto& question) {
-          return question.task == test.entry.spec->name && pass.constants.count(question.prompts) > 0;
-        });
-    pass.constants.clear();
-    const auto reply = test.tokenizer->Encode(test.Texts(asked->replies[label_of.at(asked->pass)])[0]);
+    const AskedQuestion& asked = TakeAsked(test, pass);
+    const auto reply = test.tokenizer->Encode(test.Texts(asked.replies[label_of.at(asked.pass)])[0]);
     return std::vector<std::vector<std::int64_t>>(static_cast<std::size_t>(pass.batch().size()), reply);
   };
   return Mean(test.task->Evaluate(eval, {8, 0, 24}).score);

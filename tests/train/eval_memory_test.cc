@@ -154,10 +154,7 @@ TEST_F(EvalMemory, WhereNotOneRowFitsItSaysSoAndWhatToDo) {
   EXPECT_LE(ReadCpuMemory().now, floor + qa.task->ConstantBytes(at::kCPU));
 }
 
-struct Trained {
-  ExitCode code = ExitCode::kDone;
-  std::string error, words;
-  TrainingProgress progress;
+struct Trained : Ended {
   std::map<std::string, std::string> state;
 };
 
@@ -168,17 +165,9 @@ Trained Train(const std::filesystem::path& directory, const RunConfig& config, s
   const auto tiny = MakeTinyRun(config);
   tiny->tasks.at("two") = AskingTask("two", Spike(bytes_a_row));
   if (room > 0) tiny->run.budget.bytes = ReadCpuMemory().now + ReadCpuMemory().data_now + room;
-  Trained trained;
   Trainer trainer(tiny->run, directory, *console, from);
-  try {
-    trained.code = trainer.Train();
-    trained.state = EndState(directory);
-  } catch (const Error& error) {
-    trained.code = error.code();
-    trained.error = error.what();
-  }
-  trained.words = console.words();
-  trained.progress = trainer.progress();
+  Trained trained{TrainToTheEnd(trainer, console), {}};
+  if (trained.error.empty()) trained.state = EndState(directory);
   return trained;
 }
 

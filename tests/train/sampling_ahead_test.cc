@@ -36,27 +36,14 @@ void Dawdle(const RowRange& rows) {
   std::this_thread::sleep_for(std::chrono::microseconds(MixBits(rows.seed + rows.begin) % 800));
 }
 
-struct Outcome {
-  ExitCode code = ExitCode::kDone;
-  std::string error;
-  TrainingProgress progress;
-};
-
-Outcome TrainOn(const fs::path& directory, const RunConfig& config, std::map<std::string, RowHook> hooks) {
+Ended TrainOn(const fs::path& directory, const RunConfig& config, std::map<std::string, RowHook> hooks) {
   SilentConsole console;
   const auto found = FindCheckpoint(directory, OnDamage::kSetAside, *console);
   const auto tiny = MakeTinyRun(config, std::move(hooks));
   Trainer trainer(tiny->run, directory, *console, found);
-  Outcome outcome;
-  try {
-    outcome.code = trainer.Train();
-  } catch (const Error& error) {
-    outcome.code = error.code();
-    const std::string words = error.what();
-    outcome.error = words.substr(0, words.find(". Step"));  // then comes the directory
-  }
-  outcome.progress = trainer.progress();
-  return outcome;
+  Ended ended = TrainToTheEnd(trainer, console);
+  ended.error = ended.error.substr(0, ended.error.find(". Step"));  // then comes the directory
+  return ended;
 }
 
 using State = std::map<std::string, std::string>;
@@ -105,7 +92,7 @@ TEST_P(SamplingAhead, ADroppedTaskIsDroppedAtItsDrawWhoeverSampledIt) {
     fs::create_directory(scratch / name);
     RunConfig config = Configured(12, GetParam(), data);
     config.on_task_error = "drop";
-    const Outcome outcome = TrainOn(scratch / name, config, {{"one", Dawdle}, {"two", fail}});
+    const Ended outcome = TrainOn(scratch / name, config, {{"one", Dawdle}, {"two", fail}});
     EXPECT_EQ(outcome.code, ExitCode::kSomethingDropped) << outcome.error;
     EXPECT_EQ(outcome.progress.dropped.count("two"), 1u);
     return EndState(scratch / name);
@@ -125,10 +112,10 @@ TEST_P(SamplingAhead, AnErrorEndsTheRunAtItsDrawInTheSameWords) {
     if (rows.count == 1) throw std::runtime_error("no camera at all");
   };
   for (const auto& [task, hook] : {std::pair{"two", late}, std::pair{"three", at_its_check}}) {
-    std::optional<Outcome> expected;
+    std::optional<Ended> expected;
     for (const DataSetting& data : {DataSetting{0, 4}, {1, 1}, {1, 4}, {3, 5}}) {
       const ScratchDirectory scratch;
-      const Outcome outcome = TrainOn(scratch.path(), Configured(30, GetParam(), data), {{task, hook}});
+      const Ended outcome = TrainOn(scratch.path(), Configured(30, GetParam(), data), {{task, hook}});
       EXPECT_EQ(outcome.code, ExitCode::kFailed);
       EXPECT_TRUE(Says(outcome.error, {"plugin 'fixture'", task, "while sampling rows", "camera"}));
       EXPECT_EQ(ListCheckpoints(scratch.path()).at(0).step, outcome.progress.step);

@@ -18,33 +18,18 @@ RowHook FailSecondDraw() {
   };
 }
 
-struct Outcome {
-  ExitCode code = ExitCode::kDone;
-  std::string error, words;
-  TrainingProgress progress;
-};
-
-Outcome TrainWith(const fs::path& directory, const RunConfig& config, std::map<std::string, RowHook> hooks) {
+Ended TrainWith(const fs::path& directory, const RunConfig& config, std::map<std::string, RowHook> hooks) {
   SilentConsole console;
   const auto tiny = MakeTinyRun(config, std::move(hooks));
   Trainer trainer(tiny->run, directory, *console);
-  Outcome outcome;
-  try {
-    outcome.code = trainer.Train();
-  } catch (const Error& error) {
-    outcome.code = error.code();
-    outcome.error = error.what();
-  }
-  outcome.progress = trainer.progress();
-  outcome.words = console.words();
-  return outcome;
+  return TrainToTheEnd(trainer, console);
 }
 
 TEST(TaskErrors, StopSavesWhatWasTrainedAndNamesPluginTaskAndPhase) {
   const ScratchDirectory scratch;
   RunConfig config = TinyConfig(30);
   config.checkpoint.every = 0;
-  const Outcome outcome = TrainWith(scratch.path(), config, {{"two", FailSecondDraw()}});
+  const Ended outcome = TrainWith(scratch.path(), config, {{"two", FailSecondDraw()}});
   EXPECT_EQ(outcome.code, ExitCode::kFailed);
   EXPECT_TRUE(Says(outcome.error, {"fixture", "two", "sampl", "the camera is gone", "medley resume"}));
   ASSERT_EQ(ListCheckpoints(scratch.path()).size(), 1u);
@@ -59,7 +44,7 @@ TEST(TaskErrors, BadInputThatATaskFindsKeepsItsCodeAndIsToBeMended) {
     const ScratchDirectory scratch;
     RunConfig config = TinyConfig(30);
     config.on_task_error = on_error;
-    const Outcome outcome = TrainWith(scratch.path(), config, {{"two", refuse}});
+    const Ended outcome = TrainWith(scratch.path(), config, {{"two", refuse}});
     EXPECT_EQ(outcome.code, code) << on_error;
     EXPECT_TRUE(Says(outcome.error + outcome.words, {"fixture", "two", "the map has no north"}));
     if (code == ExitCode::kBadInput) {
@@ -80,7 +65,7 @@ TEST(TaskErrors, BadInputThatAnEvaluationFindsKeepsItsCode) {
   const RowHook refuse_evaluation = [](const RowRange& rows) {
     if (rows.count > 5) throw InputError("the map has no north");
   };
-  const Outcome outcome = TrainWith(scratch.path(), config, {{"two", refuse_evaluation}});
+  const Ended outcome = TrainWith(scratch.path(), config, {{"two", refuse_evaluation}});
   EXPECT_EQ(outcome.code, ExitCode::kBadInput);
   EXPECT_TRUE(Says(outcome.error, {"evaluation of two after step 5", "the map has no north", "mend"}));
 }
@@ -96,7 +81,7 @@ TEST(TaskErrors, AFailedSaveDoesNotHideWhyTheRunEnds) {
         fs::rename(scratch / "run", scratch / "gone");
         throw std::runtime_error("the camera is gone");
       };
-  const Outcome outcome = TrainWith(scratch / "run", config, {{"two", fail_and_lose_the_disk}});
+  const Ended outcome = TrainWith(scratch / "run", config, {{"two", fail_and_lose_the_disk}});
   EXPECT_EQ(outcome.code, ExitCode::kFailed);
   EXPECT_TRUE(Says(outcome.error, {"the camera is gone", "was not saved", "No such file"}));
   EXPECT_TRUE(Says(outcome.words, {"the run ends: ", "the camera is gone"}));
@@ -113,7 +98,7 @@ TEST(TaskErrors, OutOfMemoryHasItsOwnExitCodeAndNamesTheTaskAndTheSetting) {
       if (rows.count == 3 && ++*draws >= 2) at::empty({1 << 30}, at::kByte);
     };
     SetCpuBudget(ReadCpuMemory().now + (1 << 26));
-    const Outcome outcome = TrainWith(scratch.path(), config, {{"two", greedy}});
+    const Ended outcome = TrainWith(scratch.path(), config, {{"two", greedy}});
     SetCpuBudget(0);
     EXPECT_EQ(outcome.code, ExitCode::kDoesNotFit);
     EXPECT_TRUE(Says(outcome.error, {"step ", "asked for 1 GiB", "in use", "Task two does not fit",
@@ -129,7 +114,7 @@ TEST(TaskErrors, DropGoesOnWithoutTheTaskAndSaysSo) {
     RunConfig config = TinyConfig(20);
     config.on_task_error = "drop";
     config.draws_per_step = draws_per_step;
-    const Outcome outcome = TrainWith(scratch.path(), config, {{"two", FailSecondDraw()}});
+    const Ended outcome = TrainWith(scratch.path(), config, {{"two", FailSecondDraw()}});
     EXPECT_EQ(outcome.code, ExitCode::kSomethingDropped) << outcome.error;
     EXPECT_EQ(outcome.progress.step, 20);
     ASSERT_EQ(outcome.progress.dropped.size(), 1u);
@@ -160,7 +145,7 @@ TEST(TaskErrors, TheLastTaskThatFailsEndsTheRun) {
   RunConfig config = TinyConfig(20);
   config.on_task_error = "drop";
   const RowHook fail = [](const RowRange&) { throw std::runtime_error("no"); };
-  const Outcome outcome = TrainWith(scratch.path(), config, {{"one", fail}, {"two", fail}, {"three", fail}});
+  const Ended outcome = TrainWith(scratch.path(), config, {{"one", fail}, {"two", fail}, {"three", fail}});
   EXPECT_EQ(outcome.code, ExitCode::kFailed);
   EXPECT_TRUE(Says(outcome.error, {"no task is left"}));
 }

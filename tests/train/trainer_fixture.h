@@ -135,6 +135,26 @@ class SilentConsole {
   Console console_;
 };
 
+// How a training ended: finished, or with an error.
+struct Ended {
+  ExitCode code = ExitCode::kDone;
+  std::string error, words;
+  TrainingProgress progress;
+};
+
+inline Ended TrainToTheEnd(Trainer& trainer, const SilentConsole& console) {
+  Ended ended;
+  try {
+    ended.code = trainer.Train();
+  } catch (const Error& error) {
+    ended.code = error.code();
+    ended.error = error.what();
+  }
+  ended.progress = trainer.progress();
+  ended.words = console.words();
+  return ended;
+}
+
 // A checkpoint's state.json without the receipt: measured bytes are another run's when something else lives
 // beside it.
 inline std::string StateWithoutReceipt(const std::filesystem::path& checkpoint) {
