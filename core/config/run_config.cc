@@ -1,10 +1,10 @@
 #include <medley/config/run_config.h>
 
 #include <medley/base/error.h>
+#include <medley/config/budget_request.h>
 #include <medley/config/field_reader.h>
 #include <medley/config/field_writer.h>
 #include <medley/config/readers.h>
-#include <medley/memory/budget_request.h>
 
 namespace medley {
 

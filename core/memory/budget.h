@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <string>
 
-#include <medley/memory/budget_request.h>
+#include <medley/config/budget_request.h>
 
 namespace medley {
 

@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
+#include <medley/base/append_file.h>
 #include <medley/curriculum/mixer.h>
-#include <medley/report/append_file.h>
 
 namespace medley {
 

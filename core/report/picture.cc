@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include <medley/base/durable_file.h>
 #include <medley/base/error.h>
-#include <medley/report/durable_file.h>
 
 namespace medley {
 namespace {

@@ -4,7 +4,7 @@
 #include <string>
 
 #include <medley/plugin/task_info.h>
-#include <medley/train/step_executor.h>
+#include <medley/step/step_executor.h>
 
 namespace medley {
 

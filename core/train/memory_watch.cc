@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <utility>
 
-#include <medley/memory/accumulation.h>
 #include <medley/memory/batch_bytes.h>
 #include <medley/memory/cpu_allocator.h>
-#include <medley/memory/parameter_bytes.h>
+#include <medley/model/parameter_bytes.h>
+#include <medley/step/accumulation.h>
 
 namespace medley {
 namespace {

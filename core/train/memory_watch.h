@@ -10,7 +10,7 @@
 #include <medley/memory/meter.h>
 #include <medley/memory/weight_copies.h>
 #include <medley/report/metrics.h>
-#include <medley/train/run.h>
+#include <medley/run/run.h>
 
 namespace medley {
 

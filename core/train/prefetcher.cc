@@ -13,7 +13,7 @@
 
 #include <medley/base/error.h>
 #include <medley/memory/cpu_allocator.h>
-#include <medley/train/device.h>
+#include <medley/model/device.h>
 
 namespace medley {
 namespace {

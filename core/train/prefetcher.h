@@ -13,8 +13,8 @@
 #include <vector>
 
 #include <medley/curriculum/mixer.h>
-#include <medley/train/run.h>
-#include <medley/train/step_executor.h>
+#include <medley/run/run.h>
+#include <medley/step/step_executor.h>
 
 namespace medley {
 

@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <utility>
 
+#include <medley/base/file_digest.h>
+#include <medley/eval/evaluator.h>
+#include <medley/model/device.h>
 #include <medley/report/table.h>
-#include <medley/train/device.h>
-#include <medley/train/evaluator.h>
-#include <medley/train/file_digest.h>
 #include <medley/train/stop_signal.h>
 
 namespace medley {

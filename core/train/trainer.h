@@ -10,16 +10,16 @@
 #include <vector>
 
 #include <medley/base/error.h>
+#include <medley/checkpoint/checkpoint_keeper.h>
+#include <medley/eval/score.h>
+#include <medley/plan/oom_recovery.h>
+#include <medley/plan/receipt_book.h>
 #include <medley/report/console.h>
 #include <medley/report/metrics.h>
 #include <medley/report/progress.h>
-#include <medley/train/checkpoint_keeper.h>
+#include <medley/run/run.h>
 #include <medley/train/memory_watch.h>
-#include <medley/train/oom_recovery.h>
 #include <medley/train/prefetcher.h>
-#include <medley/train/receipt_book.h>
-#include <medley/train/run.h>
-#include <medley/train/score.h>
 
 namespace medley {
 

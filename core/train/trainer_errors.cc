@@ -4,8 +4,8 @@
 #include <set>
 #include <utility>
 
+#include <medley/model/device.h>
 #include <medley/report/table.h>
-#include <medley/train/device.h>
 #include <medley/train/memory_advice.h>
 #include <medley/train/trainer.h>
 

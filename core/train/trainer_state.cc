@@ -1,6 +1,6 @@
 #include <medley/base/bytes.h>
+#include <medley/model/device.h>
 #include <medley/report/table.h>
-#include <medley/train/device.h>
 #include <medley/train/trainer.h>
 
 namespace medley {

@@ -12,7 +12,7 @@
 #include <medley/base/files.h>
 #include <medley/base/random.h>
 #include <medley/config/readers.h>
-#include <medley/memory/gpu.h>
+#include <medley/estimate/gpu.h>
 
 #include "config/config_testing.h"
 

@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "tests/train/executor_fixture.h"
+#include "tests/step/executor_fixture.h"
 
 namespace medley {
 namespace {

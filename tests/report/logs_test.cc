@@ -5,9 +5,9 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include <medley/base/append_file.h>
+#include <medley/base/durable_file.h>
 #include <medley/base/error.h>
-#include <medley/report/append_file.h>
-#include <medley/report/durable_file.h>
 #include <medley/report/metrics.h>
 #include <medley/report/progress.h>
 #include <medley/report/table.h>

@@ -10,7 +10,7 @@
 #include <set>
 #include <thread>
 
-#include <medley/train/checkpoint_files.h>
+#include <medley/checkpoint/checkpoint_files.h>
 
 #include "tests/report/scratch_directory.h"
 #include "tests/tools/run_command.h"

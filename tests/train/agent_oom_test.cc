@@ -4,7 +4,7 @@
 #include <c10/util/Exception.h>
 #include <gtest/gtest.h>
 #include <medley/memory/cpu_allocator.h>
-#include <medley/train/run.h>
+#include <medley/run/run.h>
 
 #include <fstream>
 #include <functional>
@@ -14,7 +14,7 @@
 #include <utility>
 #include <vector>
 
-#include "tests/train/agent_fixture.h"
+#include "tests/step/agent_fixture.h"
 #include "tests/train/trainer_fixture.h"
 
 namespace medley {

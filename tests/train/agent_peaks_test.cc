@@ -2,11 +2,11 @@
 
 #include <gtest/gtest.h>
 #include <medley/memory/cpu_allocator.h>
-#include <medley/train/prober.h>
+#include <medley/plan/prober.h>
 
 #include <string>
 
-#include "tests/train/agent_fixture.h"
+#include "tests/step/agent_fixture.h"
 
 namespace medley {
 namespace {

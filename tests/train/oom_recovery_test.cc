@@ -1,7 +1,7 @@
 // A draw runs out of memory in the middle of a run: it must cost nothing but time.
 
 #include <medley/memory/cpu_allocator.h>
-#include <medley/train/oom_recovery.h>
+#include <medley/plan/oom_recovery.h>
 
 #include <atomic>
 #include <fstream>

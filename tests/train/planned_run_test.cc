@@ -4,8 +4,8 @@
 #include <medley/memory/budget.h>
 #include <medley/memory/cpu_allocator.h>
 #include <medley/memory/meter.h>
-#include <medley/memory/receipt.h>
-#include <medley/train/run_planner.h>
+#include <medley/plan/receipt.h>
+#include <medley/plan/run_planner.h>
 
 #include <algorithm>
 #include <chrono>
@@ -14,7 +14,7 @@
 #include <nlohmann/json.hpp>
 #include <thread>
 
-#include "tests/train/long_rows.h"
+#include "tests/plan/long_rows.h"
 #include "tests/train/trainer_fixture.h"
 
 namespace medley {

@@ -1,6 +1,6 @@
+#include <medley/eval/evaluator.h>
 #include <medley/memory/cpu_allocator.h>
 #include <medley/report/metrics.h>
-#include <medley/train/evaluator.h>
 
 #include <atomic>
 

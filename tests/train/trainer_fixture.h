@@ -2,10 +2,10 @@
 
 // A run of three small tasks without plugins or files: what the trainer's tests start from.
 
-#include <medley/train/checkpoint.h>
-#include <medley/train/device.h>
-#include <medley/train/file_digest.h>
-#include <medley/train/run_directory.h>
+#include <medley/base/file_digest.h>
+#include <medley/checkpoint/checkpoint.h>
+#include <medley/checkpoint/run_directory.h>
+#include <medley/model/device.h>
 #include <medley/train/trainer.h>
 
 #include <cstdio>
@@ -17,7 +17,7 @@
 #include <vector>
 
 #include "tests/report/scratch_directory.h"
-#include "tests/train/executor_fixture.h"
+#include "tests/step/executor_fixture.h"
 
 namespace medley::testing_fixture {
 

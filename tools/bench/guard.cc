@@ -11,8 +11,8 @@
 #include <vector>
 
 #include <medley/memory/cpu_allocator.h>
+#include <medley/run/run.h>
 #include <medley/train/memory_watch.h>
-#include <medley/train/run.h>
 
 #include "tools/bench/bench.h"
 

@@ -8,7 +8,7 @@
 
 #include <medley/memory/cpu_allocator.h>
 #include <medley/memory/meter.h>
-#include <medley/train/device.h>
+#include <medley/model/device.h>
 
 #include "tools/bench/bench.h"
 

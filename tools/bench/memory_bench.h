@@ -10,9 +10,9 @@
 #include <utility>
 #include <vector>
 
+#include <medley/plan/run_planner.h>
 #include <medley/report/console.h>
-#include <medley/train/run.h>
-#include <medley/train/run_planner.h>
+#include <medley/run/run.h>
 
 namespace medley::bench {
 

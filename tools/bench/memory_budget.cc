@@ -4,8 +4,8 @@
 #include <vector>
 
 #include <medley/memory/cpu_allocator.h>
+#include <medley/plan/plan_request.h>
 #include <medley/report/table.h>
-#include <medley/train/plan_request.h>
 
 #include "tools/bench/memory_bench.h"
 

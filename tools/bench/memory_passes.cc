@@ -9,12 +9,12 @@
 #include <memory>
 #include <vector>
 
-#include <medley/memory/step_bytes.h>
+#include <medley/estimate/step_bytes.h>
 #include <medley/model/model_factory.h>
+#include <medley/plan/plan_request.h>
 #include <medley/report/table.h>
 #include <medley/task/losses.h>
 #include <medley/task/text_rows.h>
-#include <medley/train/plan_request.h>
 
 #include "tools/bench/memory_bench.h"
 

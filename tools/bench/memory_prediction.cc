@@ -10,8 +10,8 @@
 #include <vector>
 
 #include <medley/memory/meter.h>
+#include <medley/plan/plan_request.h>
 #include <medley/report/table.h>
-#include <medley/train/plan_request.h>
 
 #include "tools/bench/memory_bench.h"
 

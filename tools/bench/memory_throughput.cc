@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <vector>
 
+#include <medley/plan/plan_request.h>
 #include <medley/report/table.h>
-#include <medley/train/plan_request.h>
 
 #include "tools/bench/bench.h"
 #include "tools/bench/memory_bench.h"

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include <medley/memory/cpu_allocator.h>
-#include <medley/train/run.h>
+#include <medley/run/run.h>
 
 #include "tools/bench/bench.h"
 

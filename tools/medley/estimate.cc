@@ -15,14 +15,14 @@
 #include <medley/base/random.h>
 #include <medley/base/suggest.h>
 #include <medley/base/version.h>
+#include <medley/estimate/estimate.h>
+#include <medley/estimate/estimated_run.h>
+#include <medley/eval/evaluator.h>
 #include <medley/memory/budget.h>
-#include <medley/memory/estimate.h>
 #include <medley/memory/meter.h>
+#include <medley/plan/probe_rows.h>
 #include <medley/report/table.h>
-#include <medley/train/estimated_run.h>
-#include <medley/train/evaluator.h>
-#include <medley/train/probe_rows.h>
-#include <medley/train/run.h>
+#include <medley/run/run.h>
 
 #include "tools/medley/arguments.h"
 #include "tools/medley/verbs.h"

@@ -5,12 +5,12 @@
 #include <memory>
 #include <string>
 
+#include <medley/base/durable_file.h>
 #include <medley/base/error.h>
 #include <medley/base/version.h>
-#include <medley/report/durable_file.h>
-#include <medley/train/evaluator.h>
-#include <medley/train/run.h>
-#include <medley/train/score_comparison.h>
+#include <medley/eval/evaluator.h>
+#include <medley/eval/score_comparison.h>
+#include <medley/run/run.h>
 
 #include "tools/medley/arguments.h"
 #include "tools/medley/verbs.h"

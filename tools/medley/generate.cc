@@ -7,10 +7,10 @@
 #include <iostream>
 #include <string>
 
+#include <medley/eval/pictures.h>
 #include <medley/model/model_factory.h>
 #include <medley/report/picture.h>
-#include <medley/train/pictures.h>
-#include <medley/train/run.h>
+#include <medley/run/run.h>
 
 #include "tools/medley/arguments.h"
 #include "tools/medley/verbs.h"

@@ -12,8 +12,8 @@
 
 #include <medley/base/error.h>
 #include <medley/base/files.h>
-#include <medley/train/run.h>
-#include <medley/train/run_planner.h>
+#include <medley/plan/run_planner.h>
+#include <medley/run/run.h>
 
 #include "tools/medley/arguments.h"
 #include "tools/medley/verbs.h"

@@ -5,7 +5,7 @@
 
 #include <medley/base/error.h>
 #include <medley/base/files.h>
-#include <medley/memory/receipt.h>
+#include <medley/plan/receipt.h>
 
 #include "tools/medley/arguments.h"
 #include "tools/medley/verbs.h"

@@ -4,10 +4,10 @@
 #include <string>
 #include <vector>
 
-#include <medley/train/checkpoint.h>
-#include <medley/train/run.h>
-#include <medley/train/run_directory.h>
-#include <medley/train/run_planner.h>
+#include <medley/checkpoint/checkpoint.h>
+#include <medley/checkpoint/run_directory.h>
+#include <medley/plan/run_planner.h>
+#include <medley/run/run.h>
 #include <medley/train/trainer.h>
 
 #include "tools/medley/arguments.h"

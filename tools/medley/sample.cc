@@ -9,10 +9,10 @@
 #include <vector>
 
 #include <medley/base/version.h>
+#include <medley/eval/pictures.h>
 #include <medley/report/picture.h>
-#include <medley/train/pictures.h>
-#include <medley/train/recording_pass.h>
-#include <medley/train/run.h>
+#include <medley/run/run.h>
+#include <medley/step/recording_pass.h>
 
 #include "tools/medley/arguments.h"
 #include "tools/medley/verbs.h"

@@ -5,10 +5,10 @@
 #include <string>
 #include <vector>
 
+#include <medley/base/durable_file.h>
 #include <medley/base/files.h>
 #include <medley/plugin/plugin_host.h>
 #include <medley/plugin/registry.h>
-#include <medley/report/durable_file.h>
 #include <medley/text/sentencepiece_tokenizer.h>
 #include <medley/text/special_tokens.h>
 #include <medley/text/tokenizer_trainer.h>

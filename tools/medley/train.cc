@@ -6,9 +6,9 @@
 #include <vector>
 
 #include <medley/base/error.h>
-#include <medley/train/run.h>
-#include <medley/train/run_directory.h>
-#include <medley/train/run_planner.h>
+#include <medley/checkpoint/run_directory.h>
+#include <medley/plan/run_planner.h>
+#include <medley/run/run.h>
 #include <medley/train/trainer.h>
 
 #include "tools/medley/arguments.h"

@@ -10,11 +10,11 @@
 #include <medley/base/files.h>
 #include <medley/base/suggest.h>
 #include <medley/config/config_file.h>
-#include <medley/config/execution_mode.h>
 #include <medley/config/field.h>
-#include <medley/config/validate.h>
-#include <medley/memory/gpu.h>
+#include <medley/estimate/gpu.h>
 #include <medley/model/agent/agent_config.h>
+#include <medley/run/validate.h>
+#include <medley/step/execution_mode.h>
 
 #include "tools/medley/arguments.h"
 #include "tools/medley/verbs.h"

@@ -1,0 +1,271 @@
+#include <medley/checkpoint/checkpoint.h>
+
+#include <ATen/Functions.h>
+#include <ATen/core/grad_mode.h>
+#include <fnmatch.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <utility>
+
+#include <medley/base/error.h>
+#include <medley/base/version.h>
+#include <medley/model/safetensors.h>
+
+namespace medley {
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::ordered_json;
+
+constexpr const char* kModelFile = "model.safetensors";
+constexpr const char* kOptimizerFile = "optim.safetensors";
+constexpr const char* kStateFile = "state.json";
+constexpr std::int64_t kLargestState = 256 << 20;
+
+void CheckFinite(const std::vector<Parameter>& tensors, const std::string& kind) {
+  for (const Parameter& parameter : tensors) {
+    if (!parameter.tensor.is_floating_point() || at::isfinite(parameter.tensor).all().item<bool>()) continue;
+    throw Error(
+        "the " + kind + " " + parameter.name +
+        " is not finite (NaN or infinity); such a state is never saved. The last checkpoint stays as it is");
+  }
+}
+
+ordered_json DescribeTensors(const std::vector<Parameter>& tensors) {
+  ordered_json list = ordered_json::object();
+  for (const Parameter& parameter : tensors) {
+    list[parameter.name] = {{"dtype", std::string(at::toString(parameter.tensor.scalar_type()))},
+                            {"shape", parameter.tensor.sizes().vec()}};
+  }
+  return list;
+}
+
+ordered_json FactsJson(const CheckpointFacts& facts, const TrainingState& state) {
+  ordered_json json = {{"finite", true},
+                       {"config_xxh3_128", facts.config_hash},
+                       {"medley", std::string(Version())},
+                       {"libtorch", std::string(Torch().version)},
+                       {"logs", facts.logs}};
+  json["evaluated"] = nullptr;
+  if (facts.evaluated)
+    json["evaluated"] = {{"loss", facts.evaluated->loss}, {"tasks", facts.evaluated->tasks}};
+  json["tensors"] = {{kModelFile, DescribeTensors(state.weights)},
+                     {kOptimizerFile, DescribeTensors(state.optimizer)}};
+  return json;
+}
+
+CheckpointFacts ReadFacts(const fs::path& path, const Manifest& manifest) {
+  try {
+    const ordered_json& json = manifest.facts;
+    if (json.at("finite") != true) throw Error(path.string() + " is not marked as finite");
+    CheckpointFacts facts;
+    facts.step = manifest.step;
+    facts.logs = json.at("logs").get<LogOffsets>();
+    facts.config_hash = json.at("config_xxh3_128").get<std::string>();
+    const ordered_json evaluated = json.value("evaluated", ordered_json());
+    if (evaluated.is_object())
+      facts.evaluated = MeanEvaluation{evaluated.at("loss").get<double>(),
+                                       evaluated.at("tasks").get<std::vector<std::string>>()};
+    return facts;
+  } catch (const nlohmann::json::exception& error) {
+    throw Error((path / kManifestFile).string() + " lacks a fact: " + error.what());
+  }
+}
+
+// A log that lost lines after the save could not be cut back to it: damage too, where the run is to go on.
+void CheckLogs(const FoundCheckpoint& found) {
+  for (const auto& [log, bytes] : found.facts.logs) {
+    if (log == kTimingLog) continue;
+    const fs::path path = found.path.parent_path() / log;
+    std::error_code error;
+    const auto size = fs::file_size(path, error);
+    if (!error && static_cast<std::int64_t>(size) >= bytes) continue;
+    if (error) ThrowFileError("look at", path, error.value());
+    throw Error(path.string() + " is shorter than when the checkpoint was saved (" + std::to_string(bytes) +
+                " bytes)");
+  }
+}
+
+FoundCheckpoint Verify(const CheckpointEntry& entry) {
+  const Manifest manifest = VerifyCheckpoint(entry.path);
+  for (const char* name : {kModelFile, kOptimizerFile, kStateFile}) {
+    if (manifest.files.count(name) == 0)
+      throw Error((entry.path / name).string() + " is not in the manifest");
+  }
+  return {entry.path, ReadFacts(entry.path, manifest)};
+}
+
+bool IsDamage(const Error& error) {
+  const auto* file = dynamic_cast<const FileError*>(&error);
+  if (file == nullptr) return true;
+  const int number = file->number();
+  return number == ENOENT || number == ELOOP || number == ENXIO;  // missing, a link, a socket
+}
+
+// Nothing, and a line about it, where the checkpoint is damaged.
+std::optional<FoundCheckpoint> VerifyOrWarn(const CheckpointEntry& entry, OnDamage on_damage,
+                                            Console& console) {
+  try {
+    FoundCheckpoint found = Verify(entry);
+    if (on_damage == OnDamage::kSetAside) CheckLogs(found);
+    return found;
+  } catch (const Error& error) {
+    if (!IsDamage(error)) throw;
+    console.Warn("refused checkpoint " + entry.path.string() + ": " + error.what());
+    return std::nullopt;
+  }
+}
+
+[[noreturn]] void FailWithoutWholeOne(const fs::path& run, std::vector<fs::path> damaged) {
+  for (const fs::path& path : ListSetAside(run)) damaged.push_back(path);
+  std::string names;
+  for (const fs::path& path : damaged) names += (names.empty() ? "" : ", ") + path.filename().string();
+  throw InputError("no checkpoint of " + run.string() + " is whole: " + names +
+                   " cannot be used. Nothing was changed. Restore one of them (and the logs) from a copy, or "
+                   "start a new run; to begin this one again at step 0, without its logs, move them away");
+}
+
+std::string Describe(const at::Tensor& tensor) {
+  std::string shape;
+  for (const std::int64_t size : tensor.sizes()) shape += (shape.empty() ? "" : ", ") + std::to_string(size);
+  return std::string(at::toString(tensor.scalar_type())) + " [" + shape + "]";
+}
+
+using Tensors = std::map<std::string, at::Tensor>;
+
+void CheckFits(const fs::path& file, const Parameter& parameter, const Tensors& saved) {
+  const auto found = saved.find(parameter.name);
+  if (found == saved.end()) throw InputError(file.string() + " has no tensor " + parameter.name);
+  const at::Tensor& tensor = found->second;
+  if (tensor.sizes() == parameter.tensor.sizes() && tensor.scalar_type() == parameter.tensor.scalar_type())
+    return;
+  throw InputError(file.string() + ": " + parameter.name + " is " + Describe(tensor) + ", the run needs " +
+                   Describe(parameter.tensor) + ". Was the model's config changed?");
+}
+
+void CheckAll(const fs::path& file, const std::vector<Parameter>& wanted, const Tensors& saved) {
+  for (const Parameter& parameter : wanted) CheckFits(file, parameter, saved);
+  if (saved.size() == wanted.size()) return;
+  for (const auto& [name, tensor] : saved) {
+    const bool known =
+        std::any_of(wanted.begin(), wanted.end(), [&](const Parameter& p) { return p.name == name; });
+    if (!known) throw InputError(file.string() + " has a tensor " + name + ", which this run does not have");
+  }
+}
+
+void Copy(const std::vector<Parameter>& wanted, const Tensors& saved) {
+  const at::NoGradGuard no_grad;
+  for (const Parameter& parameter : wanted) parameter.tensor.copy_(saved.at(parameter.name));
+}
+
+// Nothing for an older checkpoint that was damaged since: it can then not be the best.
+std::optional<MeanEvaluation> EvaluationOf(const CheckpointEntry& entry) {
+  try {
+    return ReadFacts(entry.path, ReadManifest(entry.path)).evaluated;
+  } catch (const Error&) {
+    return std::nullopt;
+  }
+}
+
+void AddTensors(CheckpointWriter& writer, const char* file, const std::vector<Parameter>& tensors,
+                std::int64_t bytes) {
+  writer.AddFile(file, bytes, [&](const Sink& sink) { WriteSafetensors(tensors, {{"format", "pt"}}, sink); });
+}
+
+}  // namespace
+
+fs::path SaveCheckpoint(const fs::path& run, const TrainingState& state, const CheckpointFacts& facts) {
+  CheckFinite(state.weights, "weight");
+  CheckFinite(state.optimizer, "optimizer state");
+  const std::string text = SaveSections(state.sections).dump() + "\n";
+  const std::int64_t model_bytes = SafetensorsSize(state.weights, {{"format", "pt"}});
+  const std::int64_t optimizer_bytes = SafetensorsSize(state.optimizer, {{"format", "pt"}});
+  const auto text_bytes = static_cast<std::int64_t>(text.size());
+  CheckpointWriter writer(run, facts.step, model_bytes + optimizer_bytes + text_bytes);
+  AddTensors(writer, kModelFile, state.weights, model_bytes);
+  AddTensors(writer, kOptimizerFile, state.optimizer, optimizer_bytes);
+  writer.AddFile(kStateFile, text_bytes, [&](const Sink& sink) { sink(text.data(), text.size()); });
+  return writer.Commit(FactsJson(facts, state));
+}
+
+std::optional<FoundCheckpoint> FindCheckpoint(const fs::path& run, OnDamage on_damage, Console& console) {
+  std::vector<CheckpointEntry> damaged;
+  for (const CheckpointEntry& entry : ListCheckpoints(run)) {
+    auto found = VerifyOrWarn(entry, on_damage, console);
+    if (!found) {
+      damaged.push_back(entry);
+      continue;
+    }
+    for (const CheckpointEntry& bad : damaged) {
+      if (on_damage == OnDamage::kSkip) break;
+      console.Warn(bad.path.string() + " is set aside as " +
+                   SetCheckpointAside(run, bad).filename().string());
+    }
+    return found;
+  }
+  if (damaged.empty() && ListSetAside(run).empty()) return std::nullopt;
+  std::vector<fs::path> paths;
+  for (const CheckpointEntry& entry : damaged) paths.push_back(entry.path);
+  FailWithoutWholeOne(run, std::move(paths));
+}
+
+void LoadCheckpoint(const fs::path& checkpoint, const TrainingState& state) {
+  const Tensors weights = ReadSafetensors(checkpoint / kModelFile);
+  const Tensors optimizer = ReadSafetensors(checkpoint / kOptimizerFile);
+  CheckAll(checkpoint / kModelFile, state.weights, weights);
+  CheckAll(checkpoint / kOptimizerFile, state.optimizer, optimizer);
+  const std::string text = ReadSmallFile(checkpoint / kStateFile, kLargestState);
+  const ordered_json sections = ordered_json::parse(text, nullptr, /*allow_exceptions=*/false);
+  if (!sections.is_object()) throw InputError((checkpoint / kStateFile).string() + " is not a JSON object");
+  try {
+    LoadSections(state.sections, sections);
+  } catch (const nlohmann::json::exception& error) {
+    throw InputError((checkpoint / kStateFile).string() + " cannot be understood: " + error.what());
+  }
+  Copy(state.weights, weights);
+  Copy(state.optimizer, optimizer);
+}
+
+std::size_t LoadWeights(const fs::path& checkpoint, const std::vector<Parameter>& weights,
+                        const std::vector<std::string>& patterns) {
+  const Tensors saved = ReadSafetensors(checkpoint / kModelFile);
+  std::vector<Parameter> wanted;
+  for (const std::string& pattern : patterns) {
+    const auto matches = [&](const Parameter& p) {
+      return ::fnmatch(pattern.c_str(), p.name.c_str(), 0) == 0;
+    };
+    if (std::none_of(weights.begin(), weights.end(), matches)) {
+      throw InputError("init_from: the pattern \"" + pattern + "\" matches no parameter of the model");
+    }
+    for (const Parameter& parameter : weights) {
+      const bool taken = std::any_of(wanted.begin(), wanted.end(),
+                                     [&](const Parameter& p) { return p.name == parameter.name; });
+      if (!taken && matches(parameter)) wanted.push_back(parameter);
+    }
+  }
+  for (const Parameter& parameter : wanted) CheckFits(checkpoint / kModelFile, parameter, saved);
+  Copy(wanted, saved);
+  return wanted.size();
+}
+
+void RotateCheckpoints(const fs::path& run, std::int64_t keep) {
+  const std::vector<CheckpointEntry> entries = ListCheckpoints(run);
+  std::optional<std::int64_t> best;
+  std::optional<MeanEvaluation> best_evaluation;
+  // From the newest: it sets the tasks, and of equals the one nearest to its evaluation wins.
+  for (const CheckpointEntry& entry : entries) {
+    const std::optional<MeanEvaluation> evaluation = EvaluationOf(entry);
+    if (!evaluation) continue;
+    if (best_evaluation && evaluation->tasks != best_evaluation->tasks) continue;
+    if (best_evaluation && evaluation->loss > best_evaluation->loss) continue;
+    best = entry.step;
+    best_evaluation = evaluation;
+  }
+  const auto newest = static_cast<std::size_t>(std::max<std::int64_t>(keep, 1));
+  for (std::size_t i = newest; i < entries.size(); ++i) {
+    if (entries[i].step != best) RemoveCheckpoint(run, entries[i]);
+  }
+}
+
+}  // namespace medley

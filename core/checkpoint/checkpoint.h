@@ -1,0 +1,72 @@
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <medley/checkpoint/checkpoint_files.h>
+#include <medley/checkpoint/section.h>
+#include <medley/model/model.h>
+#include <medley/report/console.h>
+#include <medley/report/metrics.h>
+
+namespace medley {
+
+// Everything that must be the same again after a resume. The tensors are the live ones: saving reads them,
+// loading writes into them.
+struct TrainingState {
+  std::vector<Parameter> weights;
+  std::vector<Parameter> optimizer;
+  std::vector<Section> sections;
+};
+
+// The mean loss of an evaluation. It compares only with those over the same tasks.
+struct MeanEvaluation {
+  double loss = 0;
+  std::vector<std::string> tasks;
+};
+
+struct CheckpointFacts {
+  std::int64_t step = 0;
+  LogOffsets logs;                          // durable lengths
+  std::optional<MeanEvaluation> evaluated;  // the last one
+  std::string config_hash;
+};
+
+// Writes and commits step-<step>; see checkpoint_files.h. Refuses weights or optimizer state that are not
+// finite, and names the tensor.
+std::filesystem::path SaveCheckpoint(const std::filesystem::path& run, const TrainingState& state,
+                                     const CheckpointFacts& facts);
+
+enum class OnDamage { kSetAside, kSkip };  // kSetAside only under the run's lock
+
+// A checkpoint that was verified.
+struct FoundCheckpoint {
+  std::filesystem::path path;
+  CheckpointFacts facts;
+};
+// The newest whole checkpoint; each damaged one is printed with its path and reason, and set aside only once
+// a whole one was found. Nothing where the run has none at all. An InputError where all are damaged, be it
+// now or when they were set aside: the run must not begin anew by itself. Trouble of the machine (a read
+// error, no descriptor or memory left) says nothing about a checkpoint and is thrown on.
+std::optional<FoundCheckpoint> FindCheckpoint(const std::filesystem::path& run, OnDamage on_damage,
+                                              Console& console);
+
+// Fills the state from a verified checkpoint. Names, shapes and dtypes are compared before anything is
+// written; an InputError names what differs.
+void LoadCheckpoint(const std::filesystem::path& checkpoint, const TrainingState& state);
+// Only the weights whose names match one of the patterns (* and ?); every parameter that matches must be
+// there. Returns how many were taken.
+std::size_t LoadWeights(const std::filesystem::path& checkpoint, const std::vector<Parameter>& weights,
+                        const std::vector<std::string>& patterns = {"*"});
+
+// Removes committed checkpoints: all but the newest `keep` and, of those whose evaluation was over the same
+// tasks as the newest one's, the one with the lowest mean loss.
+void RotateCheckpoints(const std::filesystem::path& run, std::int64_t keep);
+
+}  // namespace medley

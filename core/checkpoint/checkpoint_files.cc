@@ -1,0 +1,219 @@
+#include <medley/checkpoint/checkpoint_files.h>
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstdio>
+#include <set>
+
+#include <medley/base/error.h>
+
+namespace medley {
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::ordered_json;
+
+constexpr int kFormat = 1;
+constexpr std::int64_t kLargestManifest = 64 << 20;
+constexpr std::int64_t kLargestSeal = 4096;
+constexpr std::int64_t kDiskMargin = 1 << 20;
+constexpr const char* kPrefix = "step-";
+constexpr const char* kBadPrefix = ".bad-";
+
+ordered_json ManifestJson(const Manifest& manifest) {
+  ordered_json json = {{"format", kFormat}, {"step", manifest.step}, {"chunk_bytes", kChunkBytes}};
+  for (const auto& [name, digest] : manifest.files) {
+    json["files"][name] = {{"bytes", digest.bytes}, {"xxh3_128", digest.chunks}};
+  }
+  json["facts"] = manifest.facts;
+  return json;
+}
+
+// The whole seal follows from the manifest, so that comparing it byte for byte protects its own bits too.
+std::string SealText(std::int64_t step, const std::string& manifest) {
+  const ordered_json seal = {{"format", kFormat},
+                             {"step", step},
+                             {"manifest_bytes", manifest.size()},
+                             {"manifest_xxh3_128", HashText(manifest)}};
+  return seal.dump() + "\n";
+}
+
+std::int64_t StepOfName(const std::string& name) {
+  const std::string digits = name.rfind(kPrefix, 0) == 0 ? name.substr(5) : "";
+  const bool good = digits.size() >= 8 && digits.size() <= 18 &&
+                    std::all_of(digits.begin(), digits.end(), [](char c) { return c >= '0' && c <= '9'; });
+  return good ? std::stoll(digits) : -1;
+}
+
+void CheckFileList(const fs::path& checkpoint, const Manifest& manifest) {
+  std::set<std::string> expected = {kManifestFile, kSealFile};
+  for (const auto& [name, digest] : manifest.files) expected.insert(name);
+  std::set<std::string> found;
+  for (const fs::directory_entry& entry : fs::directory_iterator(checkpoint)) {
+    const std::string name = entry.path().filename().string();
+    if (expected.count(name) == 0) throw Error(entry.path().string() + " does not belong to the checkpoint");
+    if (!fs::is_regular_file(entry.symlink_status()))
+      throw Error(entry.path().string() + " is not a plain file");
+    found.insert(name);
+  }
+  for (const std::string& name : expected) {
+    if (found.count(name) == 0) throw Error((checkpoint / name).string() + " is missing");
+  }
+}
+
+}  // namespace
+
+std::string CheckpointName(std::int64_t step) {
+  std::array<char, 32> name{};
+  std::snprintf(name.data(), name.size(), "%s%08lld", kPrefix, static_cast<long long>(step));
+  return name.data();
+}
+
+std::vector<CheckpointEntry> ListCheckpoints(const fs::path& run) {
+  std::vector<CheckpointEntry> entries;
+  for (const fs::directory_entry& entry : fs::directory_iterator(run)) {
+    const std::int64_t step = StepOfName(entry.path().filename().string());
+    if (step >= 0) entries.push_back({step, entry.path()});
+  }
+  std::sort(entries.begin(), entries.end(), [](const auto& a, const auto& b) { return a.step > b.step; });
+  return entries;
+}
+
+std::vector<fs::path> ListSetAside(const fs::path& run) {
+  std::vector<fs::path> paths;
+  for (const fs::directory_entry& entry : fs::directory_iterator(run)) {
+    if (entry.path().filename().string().rfind(kBadPrefix, 0) == 0) paths.push_back(entry.path());
+  }
+  std::sort(paths.begin(), paths.end());
+  return paths;
+}
+
+Manifest ReadManifest(const fs::path& checkpoint) {
+  if (!fs::is_directory(fs::symlink_status(checkpoint)))
+    throw Error(checkpoint.string() + " is not a directory");
+  const std::string seal = ReadSmallFile(checkpoint / kSealFile, kLargestSeal);
+  const std::string text = ReadSmallFile(checkpoint / kManifestFile, kLargestManifest);
+  const std::int64_t step = StepOfName(checkpoint.filename().string());
+  if (seal != SealText(step, text)) {
+    throw Error((checkpoint / kManifestFile).string() +
+                " does not match its seal: one of the two was damaged, or belongs to another checkpoint");
+  }
+  try {
+    const ordered_json json = ordered_json::parse(text);
+    if (json.at("format") != kFormat) {
+      throw Error((checkpoint / kManifestFile).string() + " has format " + json.at("format").dump() +
+                  ", this medley reads format " + std::to_string(kFormat));
+    }
+    Manifest manifest;
+    manifest.step = json.at("step").get<std::int64_t>();
+    if (manifest.step != step)
+      throw Error(checkpoint.string() + " holds step " + std::to_string(manifest.step));
+    for (const auto& [name, file] : json.at("files").items()) {
+      manifest.files[name] = {file.at("bytes").get<std::int64_t>(),
+                              file.at("xxh3_128").get<std::vector<std::string>>()};
+    }
+    manifest.facts = json.at("facts");
+    return manifest;
+  } catch (const nlohmann::json::exception& error) {
+    throw Error((checkpoint / kManifestFile).string() + " cannot be understood: " + error.what());
+  }
+}
+
+Manifest VerifyCheckpoint(const fs::path& checkpoint) {
+  Manifest manifest = ReadManifest(checkpoint);
+  CheckFileList(checkpoint, manifest);
+  for (const auto& [name, saved] : manifest.files) {
+    const FileDigest found = DigestFile(checkpoint / name, saved.bytes);
+    for (std::size_t i = 0; i < std::max(found.chunks.size(), saved.chunks.size()); ++i) {
+      if (i < found.chunks.size() && i < saved.chunks.size() && found.chunks[i] == saved.chunks[i]) continue;
+      throw Error((checkpoint / name).string() +
+                  " was damaged: its sum differs from the manifest's in the 16 MiB from byte " +
+                  std::to_string(static_cast<std::int64_t>(i) * kChunkBytes));
+    }
+  }
+  return manifest;
+}
+
+CheckpointWriter::CheckpointWriter(const fs::path& run, std::int64_t step, std::int64_t expected_bytes)
+    : run_(run) {
+  const std::int64_t free = FreeBytes(run);
+  if (free < expected_bytes + kDiskMargin) {
+    throw Error("cannot write " + (run / CheckpointName(step)).string() + ": it needs " +
+                std::to_string(expected_bytes) + " bytes and a margin of " + std::to_string(kDiskMargin) +
+                ", the disk has " + std::to_string(free) + " left (No space left on device)");
+  }
+  manifest_.step = step;
+  aside_ = run / (".tmp-" + std::to_string(step) + "-" + std::to_string(::getpid()));
+  std::error_code ignored;
+  fs::remove_all(aside_, ignored);  // of a save of this process that failed
+  if (::mkdir(aside_.c_str(), 0755) != 0) ThrowFileError("make", aside_, errno);
+}
+
+CheckpointWriter::~CheckpointWriter() {
+  std::error_code ignored;
+  if (!aside_.empty()) fs::remove_all(aside_, ignored);
+}
+
+void CheckpointWriter::AddFile(const std::string& name, std::int64_t expected_bytes,
+                               const std::function<void(const Sink&)>& write) {
+  NewFile file(aside_ / name, expected_bytes);
+  Digester digester;
+  write([&](const void* data, std::size_t size) {
+    digester.Add(data, size);
+    file.Write(data, size);
+  });
+  file.Commit();
+  manifest_.files[name] = digester.Finish();
+}
+
+void CheckpointWriter::WriteText(const std::string& name, const std::string& text) {
+  NewFile file(aside_ / name);
+  file.Write(text.data(), text.size());
+  file.Commit();
+}
+
+fs::path CheckpointWriter::Commit(ordered_json facts) {
+  manifest_.facts = std::move(facts);
+  const std::string manifest = ManifestJson(manifest_).dump(1) + "\n";
+  WriteText(kManifestFile, manifest);
+  WriteText(kSealFile, SealText(manifest_.step, manifest));
+  SyncDirectory(aside_);
+  const fs::path committed = run_ / CheckpointName(manifest_.step);
+  RenameNoReplace(aside_, committed);
+  aside_.clear();
+  SyncDirectory(run_);
+  try {
+    VerifyCheckpoint(committed);
+  } catch (const Error&) {
+    SetCheckpointAside(run_, {manifest_.step, committed});
+    throw;
+  }
+  ReplaceFile(run_ / "LATEST", committed.filename().string() + "\n");
+  return committed;
+}
+
+void RemoveCheckpoint(const fs::path& run, const CheckpointEntry& entry) {
+  // Deleting a directory is not one act: under another name a killed delete leaves nothing that looks
+  // committed.
+  const fs::path doomed = run / (".del-" + std::to_string(entry.step));
+  std::error_code ignored;
+  fs::remove_all(doomed, ignored);
+  RenameNoReplace(entry.path, doomed);
+  SyncDirectory(run);
+  fs::remove_all(doomed, ignored);
+}
+
+fs::path SetCheckpointAside(const fs::path& run, const CheckpointEntry& entry) {
+  const std::string name = kBadPrefix + std::to_string(entry.step);
+  fs::path bad = run / name;
+  for (int n = 2; fs::exists(bad); ++n) bad = run / (name + "-" + std::to_string(n));
+  RenameNoReplace(entry.path, bad);
+  SyncDirectory(run);
+  return bad;
+}
+
+}  // namespace medley

@@ -1,0 +1,75 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <medley/base/durable_file.h>
+#include <medley/base/file_digest.h>
+
+namespace medley {
+
+// A checkpoint on the disk, without a notion of what its files mean: how one is written so that it is either
+// there as a whole or not at all, and how it is proved whole before it is used.
+
+inline constexpr const char* kManifestFile = "manifest.json";
+inline constexpr const char* kSealFile = "seal";
+
+struct Manifest {
+  std::int64_t step = 0;
+  std::map<std::string, FileDigest> files;  // all but the manifest and the seal
+  nlohmann::ordered_json facts;  // what the writer wants to know again: tensors, log offsets, versions ...
+};
+
+// "step-00001234"
+std::string CheckpointName(std::int64_t step);
+
+struct CheckpointEntry {
+  std::int64_t step = 0;
+  std::filesystem::path path;
+};
+// Newest first, by number; nothing is opened.
+std::vector<CheckpointEntry> ListCheckpoints(const std::filesystem::path& run);
+
+// What SetCheckpointAside made; sorted.
+std::vector<std::filesystem::path> ListSetAside(const std::filesystem::path& run);
+
+// Sizes, sums and the file list of a committed checkpoint. Throws an Error with path and reason; reads at
+// most a few MiB at a time and allocates nothing of the sizes that the files claim.
+Manifest VerifyCheckpoint(const std::filesystem::path& checkpoint);
+// Only the manifest, checked against its seal.
+Manifest ReadManifest(const std::filesystem::path& checkpoint);
+
+using Sink = std::function<void(const void*, std::size_t)>;
+
+// Writes one checkpoint aside and commits it with one rename. Whatever fails is an Error, the directory aside
+// is removed and what was committed before is untouched.
+class CheckpointWriter {
+ public:
+  // Refuses where the disk has not `expected_bytes` and a margin left.
+  CheckpointWriter(const std::filesystem::path& run, std::int64_t step, std::int64_t expected_bytes);
+  ~CheckpointWriter();
+
+  void AddFile(const std::string& name, std::int64_t expected_bytes,
+               const std::function<void(const Sink&)>& write);
+  // The commit point, then verification through the code that loads, then LATEST.
+  std::filesystem::path Commit(nlohmann::ordered_json facts);
+
+ private:
+  void WriteText(const std::string& name, const std::string& text);
+
+  std::filesystem::path run_, aside_;
+  Manifest manifest_;
+};
+
+// A committed checkpoint leaves the list at once, then its files.
+void RemoveCheckpoint(const std::filesystem::path& run, const CheckpointEntry& entry);
+// Keeps a damaged one for a look at it, under a name that is never loaded, and frees its step.
+std::filesystem::path SetCheckpointAside(const std::filesystem::path& run, const CheckpointEntry& entry);
+
+}  // namespace medley

@@ -1,0 +1,65 @@
+#include <medley/checkpoint/checkpoint_keeper.h>
+
+#include <utility>
+
+#include <medley/base/error.h>
+
+namespace medley {
+namespace {
+
+constexpr int kMostFailures = 3;  // in a row
+
+}  // namespace
+
+CheckpointKeeper::CheckpointKeeper(Setting setting, TrainingState state, Metrics& metrics, Console& console)
+    : setting_(std::move(setting)), state_(std::move(state)), metrics_(metrics), console_(console) {}
+
+void CheckpointKeeper::SaveIfDue(std::int64_t step, const std::optional<MeanEvaluation>& evaluated) {
+  if (setting_.config.every > 0 && step % setting_.config.every == 0) TrySave(step, evaluated);
+}
+
+void CheckpointKeeper::SaveEarly(std::int64_t step, const std::optional<MeanEvaluation>& evaluated,
+                                 const std::string& reason) {
+  if (saved_step_ == step) return;
+  console_.Say("saving early: " + reason);
+  TrySave(step, evaluated);
+}
+
+void CheckpointKeeper::TrySave(std::int64_t step, const std::optional<MeanEvaluation>& evaluated) {
+  try {
+    Save(step, evaluated);
+    failures_ = 0;
+  } catch (const std::exception& error) {
+    ++failures_;
+    const std::string line = "step " + std::to_string(step) + " was not saved: " + error.what();
+    if (failures_ >= kMostFailures) {
+      throw Error(line + ". That was the " + std::to_string(failures_) +
+                  "rd time in a row; the run ends here. The last " +
+                  "checkpoint is intact: make room, then medley resume " + setting_.run.string());
+    }
+    console_.Warn(line + ". The last checkpoint is intact; training goes on");
+  }
+}
+
+void CheckpointKeeper::SaveNow(std::int64_t step, const std::optional<MeanEvaluation>& evaluated) {
+  if (saved_step_ == step) return;
+  try {
+    Save(step, evaluated);
+  } catch (const std::exception& error) {
+    throw Error("step " + std::to_string(step) + " was not saved: " + error.what());
+  }
+}
+
+void CheckpointKeeper::Save(std::int64_t step, const std::optional<MeanEvaluation>& evaluated) {
+  const CheckpointFacts facts{step, metrics_.Sync(), evaluated, setting_.config_hash};
+  SaveCheckpoint(setting_.run, state_, facts);
+  saved_step_ = step;
+  console_.Say("saved step " + std::to_string(step));
+  try {
+    RotateCheckpoints(setting_.run, setting_.config.keep);
+  } catch (const std::exception& error) {
+    console_.Warn(std::string("an old checkpoint could not be removed: ") + error.what());
+  }
+}
+
+}  // namespace medley

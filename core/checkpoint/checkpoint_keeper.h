@@ -1,0 +1,49 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <optional>
+#include <string>
+
+#include <medley/checkpoint/checkpoint.h>
+#include <medley/config/run_config.h>
+#include <medley/report/console.h>
+#include <medley/report/metrics.h>
+
+namespace medley {
+
+// Decides when a run is saved, and what a failed save means: the old checkpoint and the training go on, until
+// the third failure in a row ends the run.
+class CheckpointKeeper {
+ public:
+  struct Setting {
+    std::filesystem::path run;
+    CheckpointConfig config;
+    std::string config_hash;
+  };
+  // Keeps references to the logs and the console.
+  CheckpointKeeper(Setting setting, TrainingState state, Metrics& metrics, Console& console);
+
+  // The checkpoint of this step is already there (after a resume).
+  void SetSaved(std::int64_t step) { saved_step_ = step; }
+  void SaveIfDue(std::int64_t step, const std::optional<MeanEvaluation>& evaluated);
+  // Now, for this reason. A save that fails is treated as one that was due.
+  void SaveEarly(std::int64_t step, const std::optional<MeanEvaluation>& evaluated,
+                 const std::string& reason);
+  // At the end of a run: a failure is an Error.
+  void SaveNow(std::int64_t step, const std::optional<MeanEvaluation>& evaluated);
+
+ private:
+  void TrySave(std::int64_t step, const std::optional<MeanEvaluation>& evaluated);
+  void Save(std::int64_t step, const std::optional<MeanEvaluation>& evaluated);
+
+  Setting setting_;
+  TrainingState state_;
+  Metrics& metrics_;
+  Console& console_;
+  std::optional<std::int64_t> saved_step_;
+  int failures_ = 0;
+};
+
+}  // namespace medley

@@ -1,0 +1,43 @@
+#include <medley/checkpoint/section.h>
+
+#include <set>
+
+#include <medley/base/error.h>
+
+namespace medley {
+
+using nlohmann::ordered_json;
+
+ordered_json SaveSections(const std::vector<Section>& sections) {
+  ordered_json state = ordered_json::object();
+  for (const Section& section : sections) {
+    state[section.name] = {{"version", section.version}, {"state", ordered_json(section.save())}};
+  }
+  return state;
+}
+
+void LoadSections(const std::vector<Section>& sections, const ordered_json& state) {
+  std::set<std::string> known;
+  for (const Section& section : sections) {
+    known.insert(section.name);
+    if (!state.contains(section.name)) {
+      if (section.optional) continue;
+      throw Error("the checkpoint has no state of \"" + section.name + "\"");
+    }
+    const ordered_json version = state.at(section.name).value("version", ordered_json());
+    if (version != section.version) {
+      throw Error("the checkpoint's state of \"" + section.name + "\" has version " + version.dump() +
+                  ", this medley reads version " + std::to_string(section.version));
+    }
+  }
+  for (const auto& [name, value] : state.items()) {
+    if (known.count(name) == 0) {
+      throw Error("the checkpoint has state of \"" + name + "\", which this run does not have");
+    }
+  }
+  for (const Section& section : sections) {
+    if (state.contains(section.name)) section.load(nlohmann::json(state.at(section.name).at("state")));
+  }
+}
+
+}  // namespace medley

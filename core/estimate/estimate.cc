@@ -1,0 +1,156 @@
+#include <medley/estimate/estimate.h>
+
+#include <ATen/core/Tensor.h>
+
+#include <algorithm>
+
+namespace medley {
+namespace {
+
+// Of a forward. A step is the largest of straight lines in the rows: between two of these its peak is taken
+// for a little too much at most, where another line takes over.
+constexpr std::int64_t kSizes[] = {1, 2, 3, 4, 6, 8, 16, 32, 128, 512};
+
+std::vector<Probe> WithRows(std::vector<Probe> probes, std::int64_t row_bytes) {
+  for (Probe& probe : probes) probe.bytes = std::max<std::int64_t>(0, probe.bytes + probe.rows * row_bytes);
+  return probes;
+}
+
+}  // namespace
+
+std::int64_t WeightBytes(const Model& model) {
+  std::int64_t bytes = model.TableBytes();
+  for (const Parameter& parameter : model.parameters())
+    bytes += static_cast<std::int64_t>(parameter.tensor.nbytes());
+  return bytes;
+}
+
+Estimate::Estimate(const Model& model, const StepBytes& floor, std::vector<EstimatedTask> tasks,
+                   const Setting& setting)
+    : model_(model), floor_(floor), tasks_(std::move(tasks)), setting_(setting) {
+  profile_.floor = {.weights = floor.weights, .optimizer = floor.optimizer, .other = floor.constants};
+  profile_.gradients = TrainedBytes(model);
+  for (const EstimatedTask& task : tasks_) floor_.constants += task.shape.constants;
+  for (const EstimatedTask& task : tasks_) profile_.tasks[task.request.task] = ProfileOf(task);
+}
+
+// On the CPU without the rows, which the planner counts among those that wait.
+std::int64_t Estimate::StepAboveFloor(const EstimatedTask& task, StepSetting setting) const {
+  setting.draws_per_step = 1;  // the planner adds the other gradients
+  const std::int64_t rows = setting.on_gpu ? 0 : setting.rows * task.shape.row_bytes;
+  return TrainingBytes(model_, task.shape, setting, {}).total() - rows;
+}
+
+ModeProfile Estimate::ProfileOf(const EstimatedTask& task, Mode mode, int recompute_every) const {
+  ModeProfile profile;
+  profile.mode = mode;
+  profile.recompute_every = recompute_every;
+  profile.forwards = ForwardsOf(task.shape, mode);
+  for (const std::int64_t rows : kSizes) {
+    StepSetting setting{.mode = mode,
+                        .rows = rows,
+                        .micro_rows = rows,
+                        .recompute_every = recompute_every,
+                        .on_gpu = setting_.on_gpu};
+    profile.whole.push_back({rows, StepAboveFloor(task, setting)});
+    setting.rows = 2 * rows;
+    profile.pieces.push_back({rows, StepAboveFloor(task, setting)});
+  }
+  return profile;
+}
+
+// A GPU has the rows of a forward among the bytes of the step, the CPU has not.
+ModeProfile Estimate::Measured(const EstimatedTask& task, ModeProfile mode) const {
+  if (task.measured_without_rows == !setting_.on_gpu) return mode;
+  const std::int64_t row = setting_.on_gpu ? task.shape.row_bytes : -task.shape.row_bytes;
+  mode.whole = WithRows(std::move(mode.whole), row);
+  mode.pieces = WithRows(std::move(mode.pieces), row);
+  return mode;
+}
+
+TaskProfile Estimate::ProfileOf(const EstimatedTask& task) const {
+  TaskProfile profile;
+  profile.gradients = GradientBytes(model_, task.shape);
+  profile.constants = task.shape.constants;
+  profile.batch_per_row = task.waiting_row;
+  for (const auto& [mode, recompute_every] : task.ways) {
+    const ModeProfile* measured = task.measured ? task.measured->Find(mode, recompute_every) : nullptr;
+    const bool is_known = measured != nullptr && measured->measured();
+    profile.modes.push_back(is_known ? Measured(task, *measured) : ProfileOf(task, mode, recompute_every));
+  }
+  return profile;
+}
+
+StepBytes Estimate::Training(const EstimatedTask& task, std::int64_t rows, std::int64_t micro_rows) const {
+  StepSetting setting = task.setting;
+  setting.rows = rows;
+  setting.micro_rows = micro_rows;
+  setting.draws_per_step = setting_.draws_per_step;
+  setting.on_gpu = setting_.on_gpu;
+  return TrainingBytes(model_, task.shape, setting, floor_);
+}
+
+bool Estimate::IsMeasured(const EstimatedTask& task) const {
+  if (!task.measured) return false;
+  const ModeProfile* mode =
+      task.measured->Find(task.setting.mode, static_cast<int>(task.setting.recompute_every));
+  return mode != nullptr && mode->measured();
+}
+
+std::int64_t Estimate::Peak(const EstimatedTask& task, std::int64_t rows, std::int64_t micro_rows) const {
+  if (!IsMeasured(task)) return Training(task, rows, micro_rows).total();
+  const TaskProfile& profile = profile_.tasks.at(task.request.task);
+  const ModeProfile& mode = *profile.Find(task.setting.mode, static_cast<int>(task.setting.recompute_every));
+  const std::int64_t micro = RowsAtOnce(micro_rows, rows);
+  const bool has_others = setting_.draws_per_step > 1;
+  const std::int64_t others = has_others ? profile_.gradients - profile.gradients : 0;
+  return floor_.total() + others +
+         PeakLines(micro < rows || has_others ? mode.pieces : mode.whole).At(micro) +
+         (setting_.on_gpu ? 0 : rows * task.shape.row_bytes);
+}
+
+std::int64_t Estimate::Evaluation(const EstimatedTask& task, std::int64_t rows) const {
+  return floor_.total() + task.evaluation.At(rows);
+}
+
+std::int64_t Estimate::WaitingBytes() const {
+  std::int64_t largest = 0;
+  for (const EstimatedTask& task : tasks_)
+    largest = std::max(largest, std::max<std::int64_t>(1, task.request.rows) * task.waiting_row);
+  const std::int64_t own = setting_.on_gpu ? 0 : 1;  // on the CPU an input of the step
+  return (setting_.draws_per_step + setting_.draws_ahead - own) * largest;
+}
+
+Plan Estimate::PlanFor(std::int64_t budget) const {
+  std::vector<TaskRequest> requests;
+  for (const EstimatedTask& task : tasks_) requests.push_back(task.request);
+  const std::int64_t ahead = setting_.on_gpu ? 0 : setting_.draws_ahead;
+  // What a GPU's allocator rounds up and keeps is in its own margin; see Gpu.
+  return MakePlan(profile_, requests,
+                  {.budget = budget,
+                   .counts_exactly = true,
+                   .draws_per_step = setting_.draws_per_step,
+                   .waiting_draws = setting_.on_gpu ? 0 : setting_.draws_per_step + ahead,
+                   .draws_ahead = ahead});
+}
+
+Estimate::Recommendation Estimate::Recommend(const EstimatedTask& task, const Plan& plan) const {
+  const PlanEntry& entry = *plan.Find(task.request.task);
+  Recommendation best{.rows = {.rows = entry.micro_rows, .steps = 1}, .peak = entry.predicted_peak};
+  if (entry.micro_rows < entry.rows && task.request.micro_rows == 0) {
+    best.rows = Accumulate(entry.rows, entry.micro_rows);
+  } else {
+    best.rows.steps = (entry.rows + entry.micro_rows - 1) / entry.micro_rows;
+  }
+  if (best.rows.rows < entry.micro_rows) {
+    const TaskProfile& profile = profile_.tasks.at(entry.task);
+    const PeakLines lines(profile.Find(entry.mode, entry.recompute_every)->pieces);
+    best.peak -= lines.At(entry.micro_rows) - lines.At(best.rows.rows);
+  }
+  best.evaluation_rows = task.evaluation_rows;
+  while (best.evaluation_rows > 0 && Evaluation(task, best.evaluation_rows) + plan.data_bytes > plan.budget)
+    best.evaluation_rows /= 2;
+  return best;
+}
+
+}  // namespace medley

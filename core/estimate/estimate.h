@@ -1,0 +1,92 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <medley/estimate/gpu.h>
+#include <medley/estimate/step_bytes.h>
+#include <medley/plan/plan.h>
+#include <medley/step/accumulation.h>
+
+namespace medley {
+
+// One task of a run, to be estimated.
+struct EstimatedTask {
+  TaskRequest request;  // what the config asks of the planner
+  TaskShape shape;
+  StepSetting setting;                     // as configured; rows 0: as many as fit
+  std::vector<std::pair<Mode, int>> ways;  // legal ones, and every how many layers are recomputed
+  std::int64_t waiting_row = 0;            // bytes of a sampled row, with what sampling takes for a moment
+  PeakLines evaluation{};                  // bytes above the floor; none: nobody asks
+  std::int64_t evaluation_rows = 0;        // at once, where they fit
+  // Of a profile, bytes that were measured without those of the rows (on the CPU) or with them.
+  std::optional<TaskProfile> measured{};
+  bool measured_without_rows = true;
+};
+
+// What a run's steps would take. Runs nothing: the model's parameters may be on the meta device.
+class Estimate {
+ public:
+  struct Setting {
+    bool on_gpu = false;
+    std::int64_t draws_per_step = 1;
+    std::int64_t draws_ahead = 0;  // that data threads sample
+  };
+  // `floor`: what lives between steps, but for the tasks' tables. Keeps a reference to the model.
+  Estimate(const Model& model, const StepBytes& floor, std::vector<EstimatedTask> tasks,
+           const Setting& setting);
+
+  const std::vector<EstimatedTask>& tasks() const { return tasks_; }
+  const StepBytes& floor() const { return floor_; }  // with the tables of all tasks
+  bool on_gpu() const { return setting_.on_gpu; }
+
+  // At the widest moment of a step with so many rows, micro_rows in a forward, in the mode of the setting.
+  StepBytes Training(const EstimatedTask& task, std::int64_t rows, std::int64_t micro_rows) const;
+  // Its total; by the profile where that has the mode.
+  std::int64_t Peak(const EstimatedTask& task, std::int64_t rows, std::int64_t micro_rows) const;
+  bool IsMeasured(const EstimatedTask& task) const;
+  // At the widest moment of an evaluation with so many rows at once; gradients are gone, the optimizer stays.
+  std::int64_t Evaluation(const EstimatedTask& task, std::int64_t rows) const;
+  // Bytes of the other rows that lie on the CPU while a step runs, at most; rows that the config leaves open
+  // count as one.
+  std::int64_t WaitingBytes() const;
+
+  // What the planner would do with so many bytes: every legal mode, in its order. Throws DoesNotFit.
+  Plan PlanFor(std::int64_t budget) const;
+  // The rows of one forward and how many forwards make a step, for a task of such a plan, and what that
+  // takes.
+  struct Recommendation {
+    Accumulation rows;
+    std::int64_t peak = 0;
+    std::int64_t evaluation_rows = 0;  // at once; 0: not one fits
+  };
+  Recommendation Recommend(const EstimatedTask& task, const Plan& plan) const;
+
+ private:
+  ModeProfile ProfileOf(const EstimatedTask& task, Mode mode, int recompute_every) const;
+  TaskProfile ProfileOf(const EstimatedTask& task) const;
+  ModeProfile Measured(const EstimatedTask& task, ModeProfile mode) const;
+  std::int64_t StepAboveFloor(const EstimatedTask& task, StepSetting setting) const;
+
+  const Model& model_;
+  StepBytes floor_;
+  std::vector<EstimatedTask> tasks_;
+  Setting setting_;
+  Profile profile_;
+};
+
+// Bytes of a model's parameters and tables.
+std::int64_t WeightBytes(const Model& model);
+
+// The tables for people. `gpu`: what it takes beside the tensors is shown too; null: nothing is known of it.
+std::string StepTable(const Estimate& estimate, const Gpu* gpu);
+std::string RowsTable(const Estimate& estimate, const std::vector<std::int64_t>& rows);
+std::string EvaluationTable(const Estimate& estimate, const std::vector<std::int64_t>& rows);
+std::string GpuTable(const Estimate& estimate, const std::vector<Gpu>& gpus);
+// Mode, rows and accumulation of every task.
+std::string RecommendationTable(const Estimate& estimate, const Plan& plan);
+
+}  // namespace medley

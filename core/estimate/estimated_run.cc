@@ -1,0 +1,128 @@
+#include <medley/estimate/estimated_run.h>
+
+#include <ATen/core/Tensor.h>
+
+#include <algorithm>
+#include <utility>
+
+#include <medley/base/error.h>
+#include <medley/base/files.h>
+#include <medley/base/random.h>
+#include <medley/estimate/estimated_evaluation.h>
+#include <medley/eval/evaluator.h>
+#include <medley/memory/cpu_allocator.h>
+#include <medley/model/model_factory.h>
+#include <medley/plan/plan_request.h>
+#include <medley/plan/probe_rows.h>
+#include <medley/plan/profile.h>
+#include <medley/plan/profile_key.h>
+
+namespace medley {
+namespace {
+
+constexpr std::int64_t kShapeRows = 2;  // enough to see bytes a row
+
+std::unique_ptr<Run> Open(RunInputs inputs) {
+  inputs.checked.run.device = "cpu";
+  inputs.checked.run.threads = 1;  // there is little to compute
+  std::unique_ptr<Run> run = BuildRun(std::move(inputs), Purpose::kSample);
+  run->model = MakeModel(run->config.model, *run->tokenizer, 0, at::kMeta);
+  return run;
+}
+
+}  // namespace
+
+EstimatedRun::EstimatedRun(RunInputs inputs) : run_(Open(std::move(inputs))) {
+  const AdamW optimizer(model(), run_->config.optimizer, run_->config.steps);  // sets what is trained
+  for (const Parameter& state : optimizer.State())
+    optimizer_ += static_cast<std::int64_t>(state.tensor.nbytes());
+  for (const Parameter& parameter : model().parameters()) {
+    parameters_ += parameter.tensor.numel();
+    if (parameter.tensor.requires_grad()) trained_ += parameter.tensor.numel();
+  }
+  Load();
+}
+
+std::int64_t EstimatedRun::element() const {
+  return static_cast<std::int64_t>(c10::elementSize(FloatTypeOf(model())));
+}
+
+void EstimatedRun::Load() {
+  const std::int64_t before = ReadCpuMemory().now;
+  for (const std::string& name : run_->ActiveTasks()) run_->task(name);
+  kept_ = ReadCpuMemory().now - before;
+  for (const std::string& name : run_->ActiveTasks()) Measure(run_->task(name));
+}
+
+void EstimatedRun::Measure(LoadedTask& task) {
+  const std::string& name = task.info().name;
+  const ProbeRows probe(task, TaskSeed(static_cast<std::uint64_t>(run_->config.seed), name));
+  const std::int64_t size = ReadImageGeometry(run_->config.model).size;
+  const std::vector<std::int64_t> same(kShapeRows, 0);  // rows of one kind: it may be all of a micro-batch
+  TaskShape shape = ShapeOf(task, probe.Make(0, 1).Take(same), size, model());
+  for (std::int64_t kind = 1; kind < probe.kinds(); ++kind)
+    shape = Widest(std::move(shape), ShapeOf(task, probe.Make(kind, 1).Take(same), size, model()));
+  task.DropConstants(at::kCPU);
+  shapes_[name] = std::move(shape);
+  waiting_rows_[name] = probe.bytes_per_row();
+}
+
+void EstimatedRun::AddEvaluation(std::vector<EstimatedTask>& tasks, bool on_gpu) const {
+  const auto hollow = MakeHollow(model(), ReadImageGeometry(run_->config.model).size, on_gpu);
+  for (EstimatedTask& estimated : tasks) {
+    LoadedTask& task = run_->task(estimated.request.task);
+    const auto seed = EvalSeed(static_cast<std::uint64_t>(run_->config.seed), task.info().name);
+    estimated.evaluation = EvaluationLines(task, *hollow, seed);
+    estimated.evaluation_rows = std::min(kEvalRows, run_->config.eval.rows);
+    task.DropConstants(at::kCPU);
+  }
+}
+
+std::vector<EstimatedTask> EstimatedRun::Tasks(bool on_gpu) const {
+  std::vector<EstimatedTask> tasks;
+  for (const std::string& name : run_->ActiveTasks()) {
+    const ExecutionPlan& plan = run_->plans.at(name);
+    TaskRequest request = RequestOf(*run_, name);
+    const std::int64_t rows = request.rows;
+    auto ways = AllWays(request, VariantOf(*run_, name));
+    tasks.push_back({.request = std::move(request),
+                     .shape = shapes_.at(name),
+                     .setting = {.mode = plan.mode,
+                                 .rows = rows,
+                                 .micro_rows = plan.micro_rows,
+                                 .recompute_every = plan.recompute_every,
+                                 .on_gpu = on_gpu},
+                     .ways = std::move(ways),
+                     .waiting_row = waiting_rows_.at(name)});
+  }
+  return tasks;
+}
+
+Estimate EstimatedRun::Of(std::vector<EstimatedTask> tasks, bool on_gpu) const {
+  const StepBytes floor{
+      .weights = WeightBytes(model()), .optimizer = optimizer_, .constants = on_gpu ? 0 : kept_};
+  const DataConfig& data = run_->config.data;
+  return Estimate(model(), floor, std::move(tasks),
+                  {.on_gpu = on_gpu,
+                   .draws_per_step = run_->config.draws_per_step,
+                   .draws_ahead = data.threads > 0 ? data.ahead : 0});
+}
+
+void EstimatedRun::UseProfile(const std::filesystem::path& file, std::vector<EstimatedTask>& tasks) const {
+  const Profile profile = ReadProfile(file);
+  nlohmann::ordered_json here = RunProfileKey(*run_), there = profile.key;
+  for (const char* place : {"medley", "libtorch", "device", "threads"}) here.erase(place), there.erase(place);
+  if (const std::string different = KeyDifferences(there, here); !different.empty()) {
+    throw InputError(DisplayPath(file) + " was measured for another run: " + different +
+                     ". Leave --profile out, or measure this run: medley plan");
+  }
+  for (EstimatedTask& task : tasks) {
+    const std::string& name = task.request.task;
+    const auto known = profile.tasks.find(name);
+    if (known == profile.tasks.end() || known->second.key != TaskProfileKey(*run_, name)) continue;
+    task.measured = known->second;
+    task.measured_without_rows = profile.key.value("device", "cpu") == "cpu";
+  }
+}
+
+}  // namespace medley

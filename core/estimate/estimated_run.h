@@ -1,0 +1,48 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <medley/estimate/estimate.h>
+#include <medley/run/run.h>
+
+namespace medley {
+
+// A run to be estimated: its model has shapes and no values, its tasks are loaded, nothing is trained.
+class EstimatedRun {
+ public:
+  // Whatever the config's device is, nothing runs there.
+  explicit EstimatedRun(RunInputs inputs);
+
+  const Run& run() const { return *run_; }
+  const Model& model() const { return *run_->model; }
+  std::int64_t parameters() const { return parameters_; }
+  std::int64_t trained() const { return trained_; }      // parameters
+  std::int64_t optimizer() const { return optimizer_; }  // bytes of its state
+  std::int64_t element() const;                          // bytes of a parameter
+
+  // Every task with a weight, as configured; by rows of the largest lengths, which are sampled once.
+  std::vector<EstimatedTask> Tasks(bool on_gpu) const;
+  // What their evaluation takes.
+  void AddEvaluation(std::vector<EstimatedTask>& tasks, bool on_gpu) const;
+  Estimate Of(std::vector<EstimatedTask> tasks, bool on_gpu) const;
+  // Takes the bytes of a profile for the tasks and modes that it has. InputError where it was measured for
+  // another model; where it was measured does not matter.
+  void UseProfile(const std::filesystem::path& file, std::vector<EstimatedTask>& tasks) const;
+
+ private:
+  void Load();
+  void Measure(LoadedTask& task);
+
+  std::unique_ptr<Run> run_;
+  std::map<std::string, TaskShape> shapes_;
+  std::map<std::string, std::int64_t> waiting_rows_;  // bytes of one
+  std::int64_t parameters_ = 0, trained_ = 0, optimizer_ = 0;
+  std::int64_t kept_ = 0;  // bytes that the tasks keep on the CPU from their first draw on
+};
+
+}  // namespace medley

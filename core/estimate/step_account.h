@@ -1,0 +1,58 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include <medley/estimate/step_bytes.h>
+#include <medley/model/model.h>
+
+namespace medley {
+
+// Keeps count of a step's bytes, part by part, as the executor and the engine would.
+class StepAccount {
+ public:
+  // A part whose backward is still to come.
+  struct Live {
+    ForwardPart part;
+    bool dropped = false;  // its layer is run again for the backward
+  };
+  using Graph = std::vector<Live>;
+
+  // `recompute_every`: see ExecutionPlan.
+  StepAccount(const StepBytes& floor, std::int64_t recompute_every)
+      : recompute_every_(recompute_every), now_(floor), peak_(floor) {}
+
+  // Everything that is trained has a gradient already, so many bytes together.
+  void BeginWithGradients(std::int64_t bytes);
+
+  // A part of a forward that keeps its graph, or with_graph false its output.
+  Live Forward(ForwardPart part, bool with_graph);
+  // From the last part to the first. Gradients of one set of parameters come together in a buffer, from the
+  // first part of this backward that uses it to the last; then they are the gradient, or are added to the one
+  // that is there.
+  void Backward(Graph graph);
+  // A graph that nobody goes back through.
+  void Drop(const Graph& graph);
+
+  // Bytes that are there from now on; below 0: no longer.
+  void AddInputs(std::int64_t bytes) { now_.inputs += bytes; }
+  void AddActivations(std::int64_t bytes) { now_.activations += bytes; }
+  // So much more is alive for a moment.
+  void Touch(std::int64_t working);
+
+  const StepBytes& peak() const { return peak_; }
+
+ private:
+  void Hold(const Live& live, std::int64_t sign);
+  void RunAgain(Graph& graph);
+
+  std::int64_t recompute_every_;
+  bool all_made_ = false;
+  std::set<std::string> made_;  // parameters that have a gradient, where not all have
+  StepBytes now_, peak_;
+};
+
+}  // namespace medley

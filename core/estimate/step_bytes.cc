@@ -1,0 +1,270 @@
+#include <medley/estimate/step_bytes.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <utility>
+
+#include <medley/estimate/step_account.h>
+#include <medley/step/accumulation.h>
+
+namespace medley {
+namespace {
+
+using Graph = StepAccount::Graph;
+
+// Of a pass, whatever its rows: counts, sums and their seeds, positions.
+constexpr std::int64_t kSmallThings = 4096;
+
+std::set<std::string> Distinct(const std::vector<std::string>& names) { return {names.begin(), names.end()}; }
+
+// The passes of one step in the order of its mode.
+class Walk {
+ public:
+  Walk(const Model& model, const TaskShape& task, const StepSetting& setting, const StepBytes& floor)
+      : model_(model), task_(task), setting_(setting), account_(floor, setting.recompute_every) {
+    for (const PassShape& pass : task.passes) {
+      for (const std::string& image : Distinct(pass.images)) ++readers_[image];
+    }
+    // A carry is another tensor in each run of a pass: encoded again wherever it is read.
+    for (const PassShape& pass : task.passes) {
+      for (const std::string& carry : pass.carries) readers_.erase(carry), carries_.insert(carry);
+    }
+  }
+
+  StepBytes Training() {
+    rows_ = RowsAtOnce(setting_.micro_rows, setting_.rows);
+    // A GPU gets the rows of one micro-batch at a time; on the CPU they lie where they were sampled.
+    account_.AddInputs(task_.row_bytes * (setting_.on_gpu ? rows_ : setting_.rows) +
+                       kSmallThings * static_cast<std::int64_t>(task_.passes.size()));
+    if (setting_.draws_per_step > 1) account_.BeginWithGradients(TrainedBytes(model_));
+    // The first piece begins without gradients of its own, the second with them; any other is like it.
+    for (int piece = 0; piece < (setting_.rows > rows_ ? 2 : 1); ++piece) Passes();
+    account_.Touch(0);  // the optimizer's update, which allocates nothing
+    return account_.peak();
+  }
+
+ private:
+  // Encodings that several passes read: their graphs, and the gradient that waits in the leaf.
+  struct Shared {
+    Graph graph;
+    std::int64_t waiting = 0;
+  };
+
+  void Passes() {
+    if (setting_.mode == Mode::kJoint) Joint();
+    if (setting_.mode == Mode::kTwoStage) MakeCarries();
+    if (setting_.mode != Mode::kJoint) OneByOne();
+  }
+
+  void Joint() {
+    Graph graph;
+    for (std::size_t i = 0; i < task_.passes.size(); ++i) {
+      const PassShape& pass = task_.passes[i];
+      // The gradient of a carry waits from the backward of its last reader to that of its maker.
+      graph.push_back(Waiting(-Carried(pass.images) + ReadAfter(i, pass.images)));
+      for (auto& live : Forward(pass, true)) graph.push_back(std::move(live));
+      graph.insert(std::prev(graph.end()), Waiting(ReadAfter(i, pass.carries)));
+    }
+    const std::int64_t waiting = EncodingBytes(graph);  // for the passes before
+    account_.AddActivations(waiting);
+    account_.Backward(std::move(graph));
+    account_.AddActivations(-waiting);
+    encoded_.clear();
+    ForgetPictures({});
+  }
+
+  // A place in a graph where the backward frees so many bytes; below 0: where they arrive.
+  static StepAccount::Live Waiting(std::int64_t bytes) { return {.part = {.kept = bytes}, .dropped = false}; }
+
+  // Bytes of those carries that a pass behind this one reads.
+  std::int64_t ReadAfter(std::size_t index, const std::vector<std::string>& names) const {
+    std::vector<std::string> read;
+    for (const std::string& name : names) {
+      for (std::size_t i = index + 1; i < task_.passes.size(); ++i) {
+        const std::vector<std::string>& images = task_.passes[i].images;
+        if (std::find(images.begin(), images.end(), name) == images.end()) continue;
+        read.push_back(name);
+        break;
+      }
+    }
+    return Carried(read);
+  }
+
+  // The passes that make carries, without graphs; of these only the carries are kept.
+  void MakeCarries() {
+    for (const PassShape& pass : task_.passes) {
+      if (pass.carries.empty()) continue;
+      account_.Drop(Forward(pass, false));
+      account_.AddInputs(Carried(pass.carries));
+    }
+    encoded_.clear();
+    ForgetPictures({});
+  }
+
+  // From the last pass to the first, each with its backward.
+  void OneByOne() {
+    auto left = readers_;
+    std::set<std::string> gradients;  // of carries
+    for (auto pass = task_.passes.rbegin(); pass != task_.passes.rend(); ++pass) {
+      if (setting_.mode == Mode::kTwoStage) account_.AddInputs(-Carried(pass->carries));  // made again
+      RunAlone(*pass);
+      HandGradients(*pass, gradients);
+      for (const std::string& image : Distinct(pass->images)) {
+        if (left.count(image) == 0 || --left[image] > 0 || shared_.count(image) == 0) continue;
+        account_.Backward(std::move(shared_[image].graph));
+        account_.AddActivations(-shared_[image].waiting);
+        shared_.erase(image);
+        encoded_.erase(image);
+      }
+      ForgetPictures(left);
+    }
+  }
+
+  // Carries that were read have a gradient now, those that were made need theirs no longer.
+  void HandGradients(const PassShape& pass, std::set<std::string>& gradients) {
+    for (const std::string& image : pass.images) {
+      if (carries_.count(image) > 0 && gradients.insert(image).second)
+        account_.AddInputs(task_.picture_bytes * rows_);
+    }
+    for (const std::string& carry : pass.carries) {
+      if (gradients.erase(carry) > 0) account_.AddInputs(-task_.picture_bytes * rows_);
+    }
+  }
+
+  void RunAlone(const PassShape& pass) {
+    Graph own;
+    for (auto& live : Forward(pass, true)) {
+      const std::string name =
+          live.part.image >= 0 ? pass.images[static_cast<std::size_t>(live.part.image)] : "";
+      const auto readers = readers_.find(name);
+      const bool is_shared = readers != readers_.end() && readers->second > 1;
+      (is_shared ? shared_[name].graph : own).push_back(std::move(live));
+    }
+    for (auto& [name, shared] : shared_) {
+      if (shared.waiting > 0) continue;
+      shared.waiting = EncodingBytes(shared.graph);
+      account_.AddActivations(shared.waiting);
+    }
+    account_.Backward(std::move(own));
+    std::erase_if(encoded_, [&](const std::string& image) { return shared_.count(image) == 0; });
+  }
+
+  // A picture is made as floats when it is first needed, and kept while a pass to come looks at it.
+  void MakePictures(const PassShape& pass) {
+    for (const std::string& picture : pass.pictures) {
+      if (pictures_.insert(picture).second) account_.AddInputs(task_.picture_bytes * rows_);
+    }
+  }
+  void ForgetPictures(const std::map<std::string, int>& left) {
+    std::erase_if(pictures_, [&](const std::string& picture) {
+      const auto readers = left.find(picture);
+      const bool is_over = readers == left.end() || readers->second == 0;
+      if (is_over) account_.AddInputs(-task_.picture_bytes * rows_);
+      return is_over;
+    });
+  }
+
+  // What a pass's forward and its losses keep. Parts of encodings that are there already are left out.
+  Graph Forward(const PassShape& pass, bool with_graph) {
+    MakePictures(pass);
+    Graph graph;
+    std::set<std::string> encoded;
+    for (ForwardPart& part : model_.Footprint(ShapeOf(pass, with_graph))) {
+      if (part.image >= 0) {
+        const std::string& image = pass.images[static_cast<std::size_t>(part.image)];
+        if (encoded_.count(image) > 0) continue;
+        encoded.insert(image);
+      }
+      graph.push_back(account_.Forward(std::move(part), with_graph));
+    }
+    encoded_.merge(encoded);
+    graph.push_back(account_.Forward(LossOf(pass, with_graph), with_graph));
+    return graph;
+  }
+
+  ForwardShape ShapeOf(const PassShape& pass, bool with_graph) const {
+    return {.rows = rows_,
+            .images = static_cast<std::int64_t>(pass.images.size()),
+            .text_width = setting_.on_gpu ? pass.text_width : pass.longest,
+            .supervised = rows_ * pass.items,
+            .decodes_image = pass.decodes_image,
+            .with_graph = with_graph,
+            .on_gpu = setting_.on_gpu};
+  }
+
+  ForwardPart LossOf(const PassShape& pass, bool with_graph) const {
+    ForwardPart loss{.kept = rows_ * pass.loss.kept + Carried(pass.carries),
+                     .forward = rows_ * pass.loss.forward,
+                     .backward = rows_ * pass.loss.backward};
+    if (!with_graph) loss.kept = 0;
+    loss.forward -= loss.kept;
+    return loss;
+  }
+
+  std::int64_t Carried(const std::vector<std::string>& names) const {
+    const auto carried = std::count_if(names.begin(), names.end(),
+                                       [&](const std::string& name) { return carries_.count(name) > 0; });
+    return static_cast<std::int64_t>(carried) * task_.picture_bytes * rows_;
+  }
+
+  // The outputs of the encodings in a graph: the last part of each.
+  static std::int64_t EncodingBytes(const Graph& graph) {
+    std::int64_t bytes = 0;
+    for (std::size_t i = 0; i < graph.size(); ++i) {
+      const bool is_last = i + 1 == graph.size() || graph[i + 1].part.image != graph[i].part.image;
+      if (graph[i].part.image >= 0 && is_last) bytes += graph[i].part.kept;
+    }
+    return bytes;
+  }
+
+  const Model& model_;
+  const TaskShape& task_;
+  const StepSetting& setting_;
+  StepAccount account_;
+  std::int64_t rows_ = 0;
+  std::map<std::string, int> readers_;  // passes, by the column of the picture
+  std::set<std::string> carries_;
+  std::set<std::string> encoded_;   // pictures whose encoding is there
+  std::set<std::string> pictures_;  // columns that are there as floats
+  std::map<std::string, Shared> shared_;
+};
+
+}  // namespace
+
+StepBytes TrainingBytes(const Model& model, const TaskShape& task, const StepSetting& setting,
+                        const StepBytes& floor) {
+  return Walk(model, task, setting, floor).Training();
+}
+
+std::int64_t TrainedBytes(const Model& model) {
+  std::int64_t bytes = 0;
+  for (const Parameter& parameter : model.parameters()) {
+    if (parameter.tensor.requires_grad()) bytes += static_cast<std::int64_t>(parameter.tensor.nbytes());
+  }
+  return bytes;
+}
+
+std::int64_t GradientBytes(const Model& model, const TaskShape& task) {
+  std::map<std::string, std::int64_t> gradients;
+  for (const PassShape& pass : task.passes) {
+    const ForwardShape shape{.rows = 1,
+                             .images = static_cast<std::int64_t>(pass.images.size()),
+                             .text_width = pass.text_width,
+                             .supervised = pass.items,
+                             .decodes_image = pass.decodes_image};
+    for (const ForwardPart& part : model.Footprint(shape)) gradients[part.parameters] = part.gradients;
+  }
+  std::int64_t bytes = 0;
+  for (const auto& [parameters, of_them] : gradients) bytes += of_them;
+  return bytes;
+}
+
+std::int64_t ForwardsOf(const TaskShape& task, Mode mode) {
+  const auto makes_carry = [](const PassShape& pass) { return !pass.carries.empty(); };
+  const auto passes = static_cast<std::int64_t>(task.passes.size());
+  if (mode != Mode::kTwoStage) return passes;
+  return passes + std::count_if(task.passes.begin(), task.passes.end(), makes_carry);
+}
+
+}  // namespace medley

@@ -1,0 +1,104 @@
+#include <medley/eval/eval_pass.h>
+
+#include <ATen/core/Tensor.h>
+
+#include <algorithm>
+#include <utility>
+
+#include <medley/base/error.h>
+
+namespace medley {
+namespace {
+
+std::string ColumnKey(std::string_view column) { return "batch:" + std::string(column); }
+std::string CarryKey(std::string_view carry) { return "carry:" + std::string(carry); }
+
+}  // namespace
+
+at::Tensor KeptEncodings::Shared(const std::string& key, const Fn& fn) {
+  if (key.empty()) return fn();
+  const auto kept = encodings_.find(key);
+  if (kept != encodings_.end()) return kept->second;
+  at::Tensor made = fn();  // may ask for other encodings
+  return encodings_.emplace(key, std::move(made)).first->second;
+}
+
+void KeptEncodings::Forget(const std::string& key) {
+  std::erase_if(encodings_, [&](const auto& encoding) { return encoding.first.ends_with(key); });
+}
+
+EvalPiece::EvalPiece(LoadedTask& task, const Model& model, at::Device device, const Batch& batch)
+    : task_(task), model_(model), device_(device), batch_(batch.To(device)) {}
+
+at::Tensor EvalPiece::Pixels(std::string_view column) {
+  const auto kept = pictures_.find(column);
+  if (kept != pictures_.end()) return kept->second;
+  return pictures_.emplace(column, batch_.Picture(column, FloatTypeOf(model_))).first->second;
+}
+
+ModelInput EvalPiece::Image(std::string_view name) {
+  const auto carried = carries_.find(name);
+  if (carried != carries_.end())
+    return {.name = "images", .tensor = carried->second, .key = CarryKey(carried->first)};
+  return {.name = "images", .tensor = Pixels(name), .key = ColumnKey(name)};
+}
+
+ModelOutputs EvalPiece::Forward(const ModelInputs& inputs, const WantedOutputs& wanted) {
+  return model_.Forward(inputs, wanted, encodings_);
+}
+
+void EvalPiece::Carry(std::string_view name, at::Tensor value) {
+  encodings_.Forget(CarryKey(name));
+  carries_.insert_or_assign(std::string(name), std::move(value));
+}
+
+at::Tensor EvalPiece::Carried(std::string_view name) {
+  const auto found = carries_.find(name);
+  if (found != carries_.end()) return found->second;
+  throw Error("task '" + task_.info().name + "' asked for the carry '" + std::string(name) +
+              "' in its evaluation, before it made it");
+}
+
+Generated EvalPiece::Generate(const ModelInputs& prompt, const GenerateOptions& options) {
+  return model_.Generate(prompt, options, encodings_);
+}
+
+std::vector<RowRange> EvalPieces(const RowRange& rows, std::int64_t rows_at_once) {
+  std::vector<RowRange> pieces;
+  for (std::int64_t done = 0; done < rows.count; done += rows_at_once) {
+    pieces.push_back({rows.seed, rows.begin + done, std::min(rows_at_once, rows.count - done)});
+  }
+  return pieces;
+}
+
+PiecewiseEval::PiecewiseEval(const Setting& setting, const RowRange& rows, OnRows on_rows)
+    : setting_(setting), rows_(rows), on_rows_(std::move(on_rows)), next_(rows.begin) {}
+
+void PiecewiseEval::ForEachPiece(const RowRange& rows, const std::function<void(EvalPass&)>& fn) {
+  for (const RowRange& piece : EvalPieces(rows, setting_.rows_at_once)) {
+    const Batch batch = setting_.task.Sample(piece);
+    {
+      EvalPiece pass(setting_.task, setting_.model, setting_.device, batch);
+      fn(pass);
+    }
+    Tell(batch);
+  }
+}
+
+void PiecewiseEval::Finish() {
+  const std::int64_t end = rows_.begin + rows_.count;
+  const RowRange rest{rows_.seed, next_, end - next_};
+  for (const RowRange& piece : EvalPieces(rest, setting_.rows_at_once)) Tell(setting_.task.Sample(piece));
+}
+
+void PiecewiseEval::Tell(const Batch& batch) {
+  const RowRange& piece = batch.rows();
+  if (piece.seed != rows_.seed || piece.begin != next_ ||
+      piece.begin + piece.count > rows_.begin + rows_.count) {
+    return;
+  }
+  on_rows_(batch);
+  next_ += piece.count;
+}
+
+}  // namespace medley

@@ -1,0 +1,159 @@
+#include <medley/eval/evaluator.h>
+
+#include <ATen/core/grad_mode.h>
+#include <c10/util/Exception.h>
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+
+#include <medley/base/bytes.h>
+#include <medley/base/error.h>
+#include <medley/base/file_digest.h>
+#include <medley/eval/eval_pass.h>
+#include <medley/eval/pictures.h>
+#include <medley/model/device.h>
+#include <medley/report/statistics.h>
+#include <medley/step/pass_runner.h>
+
+namespace medley {
+namespace {
+
+// The loss that training would see on the rows.
+class HeldOutLoss {
+ public:
+  HeldOutLoss(LoadedTask& task, const EvalSetting& setting) : task_(task), setting_(setting) {}
+
+  void Add(const Batch& rows) {
+    MicroBatch micro({.task = task_, .model = setting_.model, .device = setting_.device}, rows);
+    for (const PassInfo& pass : task_.variant().passes) {
+      for (const auto& [term, sum] : micro.RunPass(pass)) sums_[term] += sum.item<double>();
+      micro.PassDone(pass);
+    }
+    for (const TermInfo& term : task_.variant().terms) counts_[term.name] += rows.ItemCount(term.name);
+  }
+
+  double Value(const ExecutionPlan& plan) {
+    double loss = 0;
+    for (const TermInfo& term : task_.variant().terms) {
+      const auto count = static_cast<double>(counts_[term.name]);
+      if (count > 0) loss += TermWeight(plan, term) * sums_[term.name] / count;
+    }
+    return loss;
+  }
+
+ private:
+  LoadedTask& task_;
+  const EvalSetting& setting_;
+  std::map<std::string, double> sums_;
+  std::map<std::string, std::int64_t> counts_;
+};
+
+// Tells whether two runs are scored on the same examples, whatever pieces they come in. By their pictures
+// alone: tokens are others with another tokenizer, and a variant may add columns of its own. So another build
+// of a task that asks other things of the same pictures is not told apart.
+class RowsDigest {
+ public:
+  void Add(const Batch& rows) {
+    const auto is_picture = [](const auto& column) { return column.second.scalar_type() == at::kByte; };
+    const bool has_picture = std::any_of(rows.columns().begin(), rows.columns().end(), is_picture);
+    for (const auto& column : rows.columns()) {
+      if (has_picture && !is_picture(column)) continue;
+      const at::Tensor values = column.second.contiguous();
+      columns_[column.first].Add(values.const_data_ptr(), values.nbytes());
+    }
+  }
+  std::string Value() {
+    std::string text;
+    for (auto& [name, digest] : columns_) {
+      text += name;
+      for (const std::string& chunk : digest.Finish().chunks) text += " " + chunk;
+    }
+    return HashText(text);
+  }
+
+ private:
+  std::map<std::string, Digester> columns_;
+};
+
+std::vector<Example> Examples(const Outcomes& outcomes) {
+  std::vector<Example> rows(std::min(outcomes.answers.size(), kSheetRows));
+  for (std::size_t i = 0; i < rows.size(); ++i) rows[i].answers = outcomes.answers[i];
+  for (const at::Tensor* column : {&outcomes.input, &outcomes.target, &outcomes.output}) {
+    if (!column->defined()) continue;
+    const std::vector<Picture> pictures = PicturesOf(*column, static_cast<std::int64_t>(kSheetRows));
+    rows.resize(std::max(rows.size(), pictures.size()));
+    for (std::size_t i = 0; i < pictures.size(); ++i) rows[i].pictures.push_back(pictures[i]);
+  }
+  return rows;
+}
+
+std::map<std::string, Figure> Figures(const Outcomes& outcomes) {
+  std::map<std::string, Figure> figures;
+  for (const auto& [name, values] : outcomes.figures) {
+    const auto counted = std::count_if(values.begin(), values.end(), [](double x) { return !std::isnan(x); });
+    figures[name] = {.value = MeanInterval(values), .rows = counted};
+  }
+  return figures;
+}
+
+TaskScore ScoreInPieces(LoadedTask& task, const ExecutionPlan& plan, const EvalSetting& setting) {
+  const at::NoGradGuard no_grad;
+  const KeepGenerators keep(setting.device);
+  const RowRange rows{EvalSeed(setting.seed, task.info().name), 0, setting.rows};
+  HeldOutLoss loss(task, setting);
+  RowsDigest digest;
+  PiecewiseEval context({task, setting.model, setting.device, setting.rows_at_once}, rows,
+                        [&](const Batch& batch) {
+                          loss.Add(batch);
+                          digest.Add(batch);
+                        });
+  const Outcomes outcomes = task.Evaluate(context, rows);
+  context.Finish();
+  TaskScore score;
+  score.metric = task.info().score.name;
+  score.higher_is_better = task.info().score.higher_is_better;
+  score.chance = task.info().score.chance;
+  score.score = MeanInterval(outcomes.score, QuantityOfScore(score.higher_is_better, score.chance));
+  for (const auto& [name, values] : outcomes.trivial) score.trivial[name] = MeanOf(values);
+  score.figures = Figures(outcomes);
+  score.rows = setting.rows;
+  score.rows_at_once = setting.rows_at_once;
+  score.loss = loss.Value(plan);
+  score.examples = Examples(outcomes);
+  score.row_scores = outcomes.score;
+  score.rows_digest = digest.Value();
+  return score;
+}
+
+[[noreturn]] void RefuseOneRow(const LoadedTask& task, const std::string& why, at::Device device) {
+  throw Error(
+      "not one row of task '" + task.info().name + "' fits in its evaluation: " + why + ". When it begins, " +
+          FormatBytes(ReadMemory(device).now) +
+          " are in use. Raise the budget, or train with eval.every 0 and score the run where there is "
+          "more memory (medley eval)",
+      ExitCode::kDoesNotFit);
+}
+
+}  // namespace
+
+// From the first row again, not from the piece that failed: a task adds to lists of its own as it goes, and
+// may have half of that piece in them.
+TaskScore ScoreTask(LoadedTask& task, const ExecutionPlan& plan, const EvalSetting& setting) {
+  EvalSetting smaller = setting;
+  for (;;) {
+    std::string why;
+    try {
+      return ScoreInPieces(task, plan, smaller);
+    } catch (const c10::OutOfMemoryError& error) {
+      why = error.what_without_backtrace();
+    }
+    Synchronize(setting.device);
+    ReleaseCachedMemory(setting.device);
+    const std::int64_t rows_at_once = std::min(smaller.rows_at_once, setting.rows);
+    if (rows_at_once <= 1) RefuseOneRow(task, why, setting.device);
+    smaller.rows_at_once = (rows_at_once + 1) / 2;
+  }
+}
+
+}  // namespace medley

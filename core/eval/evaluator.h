@@ -1,0 +1,30 @@
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+
+#include <medley/eval/score.h>
+#include <medley/eval/score_report.h>
+#include <medley/plugin/plugin_host.h>
+#include <medley/step/step_executor.h>
+
+namespace medley {
+
+inline constexpr std::int64_t kEvalRows = 32;
+
+// What an evaluation needs beside the task.
+struct EvalSetting {
+  const Model& model;
+  at::Device device;
+  std::uint64_t seed = 0;  // of a run; the rows are those of EvalSeed(seed, task)
+  std::int64_t rows = 0;
+  std::int64_t rows_at_once = kEvalRows;  // of one forward, at most; halved until they fit
+};
+
+// Rows 0 .. rows-1 of the task's evaluation. No gradient, and libtorch's generators are left where they were.
+// The scores are those of an evaluation that began with the rows at once that fitted
+// (TaskScore::rows_at_once). An Error with kDoesNotFit where not one row does.
+TaskScore ScoreTask(LoadedTask& task, const ExecutionPlan& plan, const EvalSetting& setting);
+
+}  // namespace medley

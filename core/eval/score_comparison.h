@@ -1,0 +1,41 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include <medley/eval/score.h>
+#include <medley/report/statistics.h>
+
+namespace medley {
+
+enum class Verdict { kBetter, kWorse, kNoDifference };
+const char* VerdictName(Verdict verdict);  // "better", "worse", "no difference"
+
+// One task of two runs, scored on the same rows.
+struct ScoreDifference {
+  std::string metric;
+  bool higher_is_better = true;
+  double value = 0;     // this run's
+  double other = 0;     // the other run's
+  Interval difference;  // this less the other, row by row; see PairedInterval
+  std::int64_t rows = 0;
+  Verdict verdict =
+      Verdict::kNoDifference;  // of this run: a difference counts where its interval is clear of 0
+};
+
+struct Comparison {
+  std::map<std::string, ScoreDifference> tasks;
+  std::map<std::string, std::string> skipped;  // task: why it cannot be compared
+};
+
+// Tasks that only one of them has, and those whose rows do not show the same pictures, are skipped.
+Comparison CompareScores(const Scores& scores, const Scores& other);
+
+// {"tasks": {name: {metric, better, value, other, difference, low, high, rows, verdict}}, "skipped": {name:
+// why}}
+nlohmann::ordered_json ComparisonJson(const Comparison& comparison);
+std::string ComparisonTable(const Comparison& comparison);
+
+}  // namespace medley

@@ -1,0 +1,122 @@
+#include <medley/eval/score_report.h>
+
+#include <medley/base/durable_file.h>
+#include <medley/report/table.h>
+
+namespace medley {
+namespace {
+
+using nlohmann::ordered_json;
+
+ordered_json FiguresJson(const std::map<std::string, Figure>& figures) {
+  ordered_json json = ordered_json::object();
+  for (const auto& [name, figure] : figures) {
+    json[name] = {{"value", figure.value.value},
+                  {"low", figure.value.low},
+                  {"high", figure.value.high},
+                  {"rows", figure.rows}};
+  }
+  return json;
+}
+
+std::string TrivialText(const std::map<std::string, double>& trivial) {
+  std::string text;
+  for (const auto& [name, value] : trivial)
+    text += (text.empty() ? "" : ", ") + name + " " + FormatNumber(value);
+  return text.empty() ? "-" : text;
+}
+
+// [rows][pictures]; empty where no row has one.
+std::vector<std::vector<Picture>> SheetCells(const std::vector<Example>& examples) {
+  std::vector<std::vector<Picture>> rows;
+  bool has_picture = false;
+  for (const Example& example : examples) {
+    rows.push_back(example.pictures);
+    has_picture = has_picture || !example.pictures.empty();
+  }
+  return has_picture ? rows : std::vector<std::vector<Picture>>();
+}
+
+// A model may say anything: control characters, half of a UTF-8 sequence.
+std::string Quoted(const std::string& text) {
+  return ordered_json(text).dump(-1, ' ', /*ensure_ascii=*/false, ordered_json::error_handler_t::replace);
+}
+
+// "" where nothing was asked.
+std::string AnswersText(const std::vector<Example>& examples) {
+  std::string text;
+  for (std::size_t row = 0; row < examples.size(); ++row) {
+    if (examples[row].answers.empty()) continue;
+    text += (text.empty() ? "row " : "\nrow ") + std::to_string(row + 1) + "\n";
+    for (const Answer& answer : examples[row].answers) {
+      text += "  question  " + Quoted(answer.question) + "\n";
+      text += "  model     " + Quoted(answer.reply) + (answer.is_right ? "  (right)\n" : "  (wrong)\n");
+      text += "  right     " + Quoted(answer.right) + "\n";
+    }
+  }
+  return text;
+}
+
+}  // namespace
+
+std::string FormatInterval(const Interval& interval) {
+  return FormatNumber(interval.low) + " .. " + FormatNumber(interval.high);
+}
+
+// JSON has no NaN: a figure in which no row counts is null.
+ordered_json ScoresJson(const Scores& scores) {
+  ordered_json tasks = ordered_json::object();
+  for (const auto& [name, score] : scores) {
+    tasks[name] = {{"metric", score.metric},
+                   {"better", score.higher_is_better ? "higher" : "lower"},
+                   {"value", score.score.value},
+                   {"low", score.score.low},
+                   {"high", score.score.high},
+                   {"chance", score.chance ? ordered_json(*score.chance) : ordered_json()},
+                   {"trivial", score.trivial},
+                   {"rows", score.rows},
+                   {"figures", FiguresJson(score.figures)}};
+  }
+  return {{"tasks", tasks}};
+}
+
+std::string ScoresTable(const Scores& scores) {
+  Table table(
+      {"task", "score", "better", "value", "95 % interval", "chance", "loss", "rows", "trivial answers"});
+  for (const auto& [name, score] : scores) {
+    table.Add({name, score.metric, score.higher_is_better ? "higher" : "lower",
+               FormatNumber(score.score.value), FormatInterval(score.score),
+               score.chance ? FormatNumber(*score.chance) : "-", FormatNumber(score.loss),
+               std::to_string(score.rows), TrivialText(score.trivial)});
+    for (const auto& [figure_name, figure] : score.figures) {
+      table.Add({"", figure_name, "", FormatNumber(figure.value.value), FormatInterval(figure.value), "", "",
+                 std::to_string(figure.rows), ""});
+    }
+  }
+  return table.ToText();
+}
+
+double MeanLoss(const Scores& scores) {
+  double sum = 0;
+  for (const auto& [name, score] : scores) sum += score.loss;
+  return scores.empty() ? 0 : sum / static_cast<double>(scores.size());
+}
+
+std::vector<std::filesystem::path> WriteSheets(const Scores& scores, const std::filesystem::path& directory) {
+  std::vector<std::filesystem::path> files;
+  for (const auto& [name, score] : scores) {
+    const auto pictures = SheetCells(score.examples);
+    if (!pictures.empty()) {
+      files.push_back(directory / ("sheet-" + name + ".png"));
+      WritePng(MakeSheet(pictures), files.back());
+    }
+    const std::string answers = AnswersText(score.examples);
+    if (!answers.empty()) {
+      files.push_back(directory / ("sheet-" + name + ".txt"));
+      ReplaceFile(files.back(), answers);
+    }
+  }
+  return files;
+}
+
+}  // namespace medley

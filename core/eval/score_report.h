@@ -1,0 +1,26 @@
+#pragma once
+
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include <medley/eval/score.h>
+
+namespace medley {
+
+// {"tasks": {name: {metric, better, value, low, high, chance, trivial, rows, figures: {name: {value, low,
+// high, rows}}}}}
+nlohmann::ordered_json ScoresJson(const Scores& scores);
+// The same for people; a figure has a line of its own.
+std::string ScoresTable(const Scores& scores);
+// Weighted loss, averaged over tasks.
+double MeanLoss(const Scores& scores);
+// What the examples show: sheet-<task>.png for each task with pictures, a row each of input, target, output;
+// sheet-<task>.txt for each task with answers, under the numbers of these rows. Returns the files.
+std::vector<std::filesystem::path> WriteSheets(const Scores& scores, const std::filesystem::path& directory);
+
+// "0.063 .. 0.091"
+std::string FormatInterval(const Interval& interval);
+
+}  // namespace medley

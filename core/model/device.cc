@@ -1,0 +1,103 @@
+#include <medley/model/device.h>
+
+#include <ATen/Context.h>
+#include <ATen/ops/empty.h>
+#include <c10/core/impl/VirtualGuardImpl.h>
+
+#include <cstring>
+
+#include <medley/base/error.h>
+#include <medley/base/torch_runtime.h>
+
+namespace medley {
+namespace {
+
+constexpr char kDigits[] = "0123456789abcdef";
+
+std::string ToHex(const at::Tensor& bytes) {
+  const auto* data = bytes.const_data_ptr<std::uint8_t>();
+  std::string hex;
+  hex.reserve(static_cast<std::size_t>(2 * bytes.numel()));
+  for (std::int64_t i = 0; i < bytes.numel(); ++i) {
+    hex += kDigits[data[i] >> 4];
+    hex += kDigits[data[i] & 15];
+  }
+  return hex;
+}
+
+at::Tensor FromHex(const std::string& hex) {
+  at::Tensor bytes = at::empty({static_cast<std::int64_t>(hex.size() / 2)}, at::kByte);
+  auto* data = bytes.mutable_data_ptr<std::uint8_t>();
+  const auto digit = [](char c) { return static_cast<std::uint8_t>(std::strchr(kDigits, c) - kDigits); };
+  for (std::size_t i = 0; 2 * i + 1 < hex.size(); ++i) {
+    data[i] = static_cast<std::uint8_t>(digit(hex[2 * i]) << 4 | digit(hex[2 * i + 1]));
+  }
+  return bytes;
+}
+
+nlohmann::json SaveGenerator(at::Device device) {
+  const at::Generator generator = at::globalContext().defaultGenerator(device);
+  return ToHex(generator.get_state());
+}
+
+void LoadGenerator(const nlohmann::json& state, at::Device device) {
+  const auto hex = state.get<std::string>();
+  if (hex.size() % 2 != 0 || hex.find_first_not_of(kDigits) != std::string::npos) {
+    throw Error("the saved state of a random generator is damaged: hexadecimal digits were expected");
+  }
+  at::Generator generator = at::globalContext().defaultGenerator(device);
+  generator.set_state(FromHex(hex));
+}
+
+}  // namespace
+
+at::Device OpenDevice(const std::string& name) {
+  if (name == "cpu") return at::kCPU;
+  if (name != "cuda")
+    throw InputError("device \"" + name + "\" is unknown; \"cpu\" or \"cuda\" are expected");
+  LoadCuda();
+  const c10::impl::VirtualGuardImpl guard(at::kCUDA);
+  if (guard.deviceCount() == 0) {
+    throw InputError("device \"cuda\": CUDA sees no GPU here. Check nvidia-smi, or set \"device\": \"cpu\"");
+  }
+  return {at::kCUDA, 0};
+}
+
+void Synchronize(at::Device device) {
+  if (!device.is_cpu()) c10::impl::VirtualGuardImpl(device.type()).synchronizeDevice(device.index());
+}
+
+void SeedGenerators(std::uint64_t seed, at::Device device) {
+  at::Generator cpu = at::globalContext().defaultGenerator(at::kCPU);
+  cpu.set_current_seed(seed);
+  if (device.is_cpu()) return;
+  at::Generator generator = at::globalContext().defaultGenerator(device);
+  generator.set_current_seed(seed);
+}
+
+nlohmann::json SaveGenerators(at::Device device) {
+  nlohmann::json state = {{"cpu", SaveGenerator(at::kCPU)}};
+  if (!device.is_cpu()) state["device"] = SaveGenerator(device);
+  return state;
+}
+
+KeepGenerators::KeepGenerators(at::Device device)
+    : device_(device), cpu_(at::globalContext().defaultGenerator(at::kCPU).get_state()) {
+  if (!device.is_cpu()) accelerator_ = at::globalContext().defaultGenerator(device).get_state();
+}
+
+KeepGenerators::~KeepGenerators() {
+  at::Generator cpu = at::globalContext().defaultGenerator(at::kCPU);
+  cpu.set_state(cpu_);
+  if (!accelerator_.defined()) return;
+  at::Generator accelerator = at::globalContext().defaultGenerator(device_);
+  accelerator.set_state(accelerator_);
+}
+
+void LoadGenerators(const nlohmann::json& state, at::Device device) {
+  LoadGenerator(state.at("cpu"), at::kCPU);
+  // A run that moves from the CPU to a GPU starts that GPU's generator anew.
+  if (!device.is_cpu() && state.contains("device")) LoadGenerator(state.at("device"), device);
+}
+
+}  // namespace medley

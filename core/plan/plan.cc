@@ -1,0 +1,160 @@
+#include <medley/plan/plan.h>
+
+#include <algorithm>
+#include <string>
+
+#include <medley/base/bytes.h>
+#include <medley/plan/plan_refusal.h>
+#include <medley/plan/task_plan.h>
+
+namespace medley {
+namespace {
+
+constexpr std::int64_t kTooMuch = std::int64_t{1} << 45;  // bytes of one draw's rows
+
+// The smallest budget above this one that fits; 0 where none does.
+template <typename Fits>
+std::int64_t SmallestBudget(const PlanSetting& setting, const Fits& fits) {
+  constexpr std::int64_t kMost = std::int64_t{1} << 50;
+  const auto suffices = [&](std::int64_t budget) {
+    PlanSetting other = setting;
+    other.budget = budget;
+    return fits(other);
+  };
+  std::int64_t enough = std::max<std::int64_t>(setting.budget, 1 << 20);
+  while (!suffices(enough)) {
+    if (enough > kMost) return 0;
+    enough *= 2;
+  }
+  return 1 +
+         LargestThat(enough, [&](std::int64_t other) { return other <= setting.budget || !suffices(other); });
+}
+
+// An override with which fewer rows wait, and everything fits: as many draws ahead as possible, or no data
+// threads; "" where that does not help.
+template <typename Fits>
+std::string FewerWaiting(const PlanSetting& setting, const Fits& fits) {
+  const auto suffices = [&](std::int64_t draws_ahead) {
+    PlanSetting other = setting;
+    other.waiting_draws -= setting.draws_ahead - draws_ahead;
+    return fits(other);
+  };
+  if (setting.draws_ahead == 0) return "";
+  const std::int64_t most = LargestThat(setting.draws_ahead - 1, suffices);
+  if (most > 0) return "data.ahead=" + std::to_string(most);
+  return suffices(0) ? "data.threads=0" : "";
+}
+
+// The choices for all tasks where so many bytes are kept for rows that wait.
+class Planning {
+ public:
+  Planning(const Profile& profile, const std::vector<TaskRequest>& requests, const PlanSetting& setting)
+      : profile_(profile), requests_(requests), setting_(setting) {
+    for (const TaskRequest& request : requests) {
+      const auto found = profile.tasks.find(request.task);
+      if (found == profile.tasks.end()) throw Error("task " + request.task + " has no profile to plan from");
+      constants_ += found->second.constants + found->second.held;
+      planners_.emplace_back(found->second, request, setting,
+                             std::max<std::int64_t>(0, profile.gradients - found->second.gradients));
+    }
+  }
+
+  std::int64_t Room(std::int64_t data) const {
+    return setting_.budget - profile_.floor.total() - constants_ - data;
+  }
+
+  // Bytes of the rows that wait where the tasks get what fits beside `data` such bytes.
+  std::int64_t DataBytes(std::int64_t data) const {
+    std::int64_t largest = 0;
+    for (std::size_t i = 0; i < requests_.size(); ++i) {
+      const auto choice = planners_[i].Choose(Room(data));
+      const std::int64_t rows = requests_[i].rows > 0 ? requests_[i].rows : choice ? choice->rows : 1;
+      largest = std::max(largest, rows * profile_.tasks.at(requests_[i].task).batch_per_row);
+    }
+    return setting_.waiting_draws * std::min(largest, kTooMuch);
+  }
+
+  // The refused ones are left out of the plan.
+  Plan Make(std::vector<Refused>& refused) const {
+    // More bytes for rows that wait leave fewer rows to wait: the smallest number that suffices.
+    const std::int64_t data = LargestThat(
+        DataBytes(0), [&](std::int64_t bytes) { return bytes == 0 || DataBytes(bytes - 1) > bytes - 1; });
+    Plan plan{.budget = setting_.budget,
+              .floor = profile_.floor,
+              .constants = constants_,
+              .data_bytes = data,
+              .entries = {}};
+    for (std::size_t i = 0; i < requests_.size(); ++i) {
+      const auto choice = planners_[i].Choose(Room(data));
+      if (choice) {
+        plan.entries.push_back(Entry(requests_[i], planners_[i], *choice, plan));
+      } else {
+        refused.push_back({requests_[i], planners_[i]});
+      }
+    }
+    return plan;
+  }
+
+ private:
+  PlanEntry Entry(const TaskRequest& request, const TaskPlanner& planner, const Choice& choice,
+                  const Plan& plan) const {
+    const std::int64_t peak = plan.floor_bytes() + choice.bytes;
+    return {.task = request.task,
+            .variant = request.variant,
+            .passes = request.passes,
+            .mode = choice.mode->mode,
+            .recompute_every = choice.mode->recompute_every,
+            .rows = choice.rows,
+            .micro_rows = choice.micro_rows,
+            .predicted_peak = peak,
+            .share_of_budget = static_cast<double>(peak + plan.data_bytes + choice.margin) /
+                               static_cast<double>(std::max<std::int64_t>(1, plan.budget)),
+            .ms_per_step = choice.Milliseconds(),
+            .confirmed = Confirmed(choice),
+            .ledger = planner.Ledger(choice),
+            .saved_by_pass = choice.mode->saved_by_pass};
+  }
+
+  // Was a step of exactly so many rows measured?
+  static bool Confirmed(const Choice& choice) {
+    const std::vector<Probe>& probes =
+        choice.micro_rows < choice.rows ? choice.mode->pieces : choice.mode->whole;
+    return std::any_of(probes.begin(), probes.end(),
+                       [&](const Probe& probe) { return probe.rows == choice.micro_rows; });
+  }
+
+  const Profile& profile_;
+  const std::vector<TaskRequest>& requests_;
+  const PlanSetting& setting_;
+  std::int64_t constants_ = 0;
+  std::vector<TaskPlanner> planners_;
+};
+
+}  // namespace
+
+const PlanEntry* Plan::Find(const std::string& task) const {
+  const auto found =
+      std::find_if(entries.begin(), entries.end(), [&](const PlanEntry& e) { return e.task == task; });
+  return found == entries.end() ? nullptr : &*found;
+}
+
+DoesNotFit::DoesNotFit(const std::string& message, std::vector<Refusal> refusals)
+    : Error(message, ExitCode::kDoesNotFit), refusals_(std::move(refusals)) {}
+
+DoesNotFit::~DoesNotFit() = default;
+
+Plan MakePlan(const Profile& profile, const std::vector<TaskRequest>& requests, const PlanSetting& setting) {
+  std::vector<Refused> refused;
+  const Planning planning(profile, requests, setting);
+  Plan plan = planning.Make(refused);
+  if (refused.empty()) return plan;
+  const auto fits = [&](const PlanSetting& other) {
+    std::vector<Refused> still;
+    Planning(profile, requests, other).Make(still);
+    return still.empty();
+  };
+  Refuse(refused, plan,
+         {.fewer_waiting = FewerWaiting(setting, fits), .budget = SmallestBudget(setting, fits)});
+}
+
+}  // namespace medley

@@ -1,0 +1,113 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <medley/base/error.h>
+#include <medley/plan/profile.h>
+
+namespace medley {
+
+// What a run asks of the planner for one task.
+struct TaskRequest {
+  std::string task;
+  std::string variant = "default";
+  std::int64_t passes = 1;
+  Mode preferred = Mode::kSequential;  // where it fits and repeats nothing
+  std::int64_t rows = 0;               // of a draw; 0: as many as fill the budget
+  // Pinned by the config; the planner chooses what is not.
+  std::int64_t micro_rows = 0;
+  std::optional<Mode> mode{};
+  std::optional<int> recompute_every{};
+};
+
+struct PlanSetting {
+  std::int64_t budget = 0;  // bytes
+  // The CPU's allocator counts what was asked for, byte by byte; a GPU's rounds, splits and keeps, and gets a
+  // margin.
+  bool counts_exactly = true;
+  std::int64_t draws_per_step = 1;
+  std::int64_t waiting_draws = 0;  // whose rows lie on this device at once: the step's and those ahead
+  std::int64_t draws_ahead = 0;    // of these, what data.ahead may lower
+};
+
+// Bytes at a task's peak, line by line.
+struct PeakLedger {
+  std::int64_t gradients = 0;  // that are there at the peak, of the draw's and of earlier draws'
+  std::int64_t saved = 0;      // for the backward, when the forward ends
+  std::int64_t transient = 0;  // what exists for a moment
+  std::int64_t margin = 0;
+};
+
+struct PlanEntry {
+  std::string task;
+  std::string variant;
+  std::int64_t passes = 1;
+  Mode mode = Mode::kSequential;
+  int recompute_every = 0;
+  std::int64_t rows = 0;
+  std::int64_t micro_rows = 0;      // of one forward; as many as rows where they run together
+  std::int64_t predicted_peak = 0;  // bytes in all, without the waiting rows and the margin
+  double share_of_budget = 0;       // with them
+  double ms_per_step = 0;           // by the probes; not the optimizer
+  bool confirmed = false;           // was a step of so many rows measured?
+  PeakLedger ledger{};
+  std::map<std::string, std::int64_t> saved_by_pass{};  // bytes a row that each keeps for its backward
+};
+
+struct Plan {
+  std::int64_t budget = 0;
+  FloorParts floor{};
+  std::int64_t constants = 0;   // tables of the planned tasks
+  std::int64_t data_bytes = 0;  // rows that wait, at most
+  std::vector<PlanEntry> entries;
+
+  std::int64_t floor_bytes() const { return floor.total() + constants; }
+  const PlanEntry* Find(const std::string& task) const;
+};
+
+// A task that cannot be planned, and the smallest change that lets it fit.
+struct Refusal {
+  std::string task;  // "": the floor alone is too large
+  std::int64_t missing = 0;
+  // An override of the run config: "data.ahead=1", "tasks.zoom.micro_rows=4", "budget=123456".
+  std::string change;
+  std::string words;
+};
+
+// Exit code 5; the message has a paragraph a refusal.
+class DoesNotFit : public Error {
+ public:
+  DoesNotFit(const std::string& message, std::vector<Refusal> refusals);
+  ~DoesNotFit() override;
+  const std::vector<Refusal>& refusals() const { return refusals_; }
+
+ private:
+  std::vector<Refusal> refusals_;
+};
+
+// Mode, rows and micro-batches of every task, from measured bytes and counted forwards: deterministic, runs
+// nothing. No measured time decides anything, so that a run that is planned again gets the same plan.
+//
+//   1. The mode with the least work in which something fits: forwards of passes, with those that two-stage
+//      repeats, and the share of the layers that are recomputed. So what repeats forwards is taken only where
+//      nothing else fits.
+//   2. rows 0 ("auto"): the most rows, all in one forward. rows n: the fewest micro-batches, of equal size.
+//   3. The preferred mode; then the modes' order.
+//
+// Every task is planned as if it had the device to itself, which it has: tasks run one after another.
+// Throws DoesNotFit for all tasks that cannot be planned. Needs a profile of every task.
+Plan MakePlan(const Profile& profile, const std::vector<TaskRequest>& requests, const PlanSetting& setting);
+
+// plan.json. Reading throws an InputError that names the file.
+nlohmann::ordered_json ToJson(const Plan& plan);
+Plan PlanFromJson(const nlohmann::ordered_json& json, const std::string& file);
+
+// A table of the entries, and what the budget is made of.
+std::string PlanTable(const Plan& plan);
+
+}  // namespace medley

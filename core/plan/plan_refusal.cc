@@ -1,0 +1,122 @@
+#include <medley/plan/plan_refusal.h>
+
+#include <optional>
+#include <string>
+
+#include <medley/base/bytes.h>
+
+namespace medley {
+namespace {
+
+// An override of the run config that makes the task fit; each is tried on the model before it is named.
+class Change {
+ public:
+  Change(const Refused& refused, std::int64_t room)
+      : request_(refused.request), planner_(refused.planner), room_(room) {}
+
+  // Fewer rows in a forward change the least; then another mode; "" where the config pins nothing that helps.
+  std::string Smallest() const {
+    const std::string key = "tasks." + request_.task + ".";
+    if (request_.micro_rows > 0) {
+      TaskRequest other = request_;
+      other.micro_rows = planner_.LargestMicroRows(room_);
+      if (other.micro_rows > 0 && Fits(other)) return key + "micro_rows=" + std::to_string(other.micro_rows);
+    }
+    if (request_.mode) {
+      TaskRequest other = request_;
+      other.mode.reset();
+      if (const auto choice = planner_.For(other).Choose(room_))
+        return key + "mode=" + std::string(ModeName(choice->mode->mode));
+    }
+    if (request_.recompute_every && *request_.recompute_every != 1) {
+      TaskRequest other = request_;
+      other.recompute_every = 1;
+      if (Fits(other)) return key + "recompute_every=1";
+    }
+    return "";
+  }
+
+ private:
+  bool Fits(const TaskRequest& request) const { return planner_.For(request).Choose(room_).has_value(); }
+
+  const TaskRequest& request_;
+  const TaskPlanner& planner_;
+  std::int64_t room_;
+};
+
+std::string BudgetOverride(const Remedies& remedies) {
+  return remedies.budget > 0 ? "budget=" + std::to_string(remedies.budget) : "";
+}
+
+std::string Pins(const TaskRequest& request) {
+  std::string text;
+  const auto add = [&](const std::string& pin) { text += (text.empty() ? "" : ", ") + pin; };
+  if (request.mode) add("mode \"" + std::string(ModeName(*request.mode)) + "\"");
+  if (request.recompute_every) add("recompute_every " + std::to_string(*request.recompute_every));
+  if (request.micro_rows > 0) add("micro_rows " + std::to_string(request.micro_rows));
+  return text.empty() ? "" : " with " + text;
+}
+
+// What changes the least: rows that wait cost no computing; then fewer rows in a forward, another mode; and
+// more memory.
+Refusal Words(const Refused& refused, std::int64_t room, const Remedies& remedies) {
+  const TaskRequest& request = refused.request;
+  Refusal refusal{.task = request.task, .missing = 0, .change = {}, .words = "task " + request.task};
+  const std::optional<std::int64_t> needed = refused.planner.SmallestRoom();
+  if (!needed) {
+    refusal.words += ": not one row of it could be measured" + Pins(request) +
+                     ", this machine's memory overflowed; plan it on a larger one, and give that profile "
+                     "with --profile";
+    return refusal;
+  }
+  refusal.missing = *needed - room;
+  refusal.words += " needs " + FormatBytes(*needed) + " above that" + Pins(request) +
+                   (request.micro_rows > 0 ? "" : " for a single row") + ": " + FormatBytes(refusal.missing) +
+                   " (" + std::to_string(refusal.missing) + " bytes) are missing";
+  refusal.change = remedies.fewer_waiting;
+  if (refusal.change.empty()) refusal.change = Change(refused, room).Smallest();
+  if (!refusal.change.empty()) {
+    refusal.words += "; it fits with " + refusal.change;
+  } else {
+    refusal.change = BudgetOverride(remedies);
+  }
+  return refusal;
+}
+
+Refusal FloorWords(const Plan& plan, const Remedies& remedies) {
+  const std::int64_t missing = plan.floor_bytes() + plan.data_bytes - plan.budget;
+  return {.task = "",
+          .missing = missing,
+          .change = remedies.fewer_waiting.empty() ? BudgetOverride(remedies) : remedies.fewer_waiting,
+          .words = "that alone is " + FormatBytes(missing) + " (" + std::to_string(missing) +
+                   " bytes) more than the budget; not one row of task "};
+}
+
+}  // namespace
+
+void Refuse(const std::vector<Refused>& refused, const Plan& plan, const Remedies& remedies) {
+  const std::int64_t room = plan.budget - plan.floor_bytes() - plan.data_bytes;
+  std::string message = "the run does not fit its budget of " + FormatBytes(plan.budget) +
+                        ". Between steps " + FormatBytes(plan.floor_bytes()) + " live (weights " +
+                        FormatBytes(plan.floor.weights) + ", optimizer " + FormatBytes(plan.floor.optimizer) +
+                        ", tables of model and tasks " + FormatBytes(plan.floor.other + plan.constants) + ")";
+  if (plan.data_bytes > 0) message += ", and " + FormatBytes(plan.data_bytes) + " of rows wait";
+  message += ".";
+  std::vector<Refusal> refusals;
+  if (room < 0) {
+    refusals.push_back(FloorWords(plan, remedies));
+    refusals.back().words += refused.front().request.task + " fits beside it";
+  } else {
+    for (const Refused& one : refused) refusals.push_back(Words(one, room, remedies));
+  }
+  for (const Refusal& refusal : refusals) message += "\n  " + refusal.words;
+  if (!remedies.fewer_waiting.empty())
+    message += "\n  Everything fits with " + remedies.fewer_waiting + " (fewer rows wait; no loss changes)";
+  if (remedies.budget > 0) {
+    message +=
+        "\n  Everything fits with " + BudgetOverride(remedies) + " (" + FormatBytes(remedies.budget) + ")";
+  }
+  throw DoesNotFit(message, std::move(refusals));
+}
+
+}  // namespace medley

@@ -1,0 +1,27 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include <medley/plan/plan.h>
+#include <medley/plan/task_plan.h>
+
+namespace medley {
+
+// A task for which the planner found nothing.
+struct Refused {
+  const TaskRequest& request;
+  const TaskPlanner& planner;
+};
+
+// What would do for all tasks as they are asked for.
+struct Remedies {
+  std::string fewer_waiting;  // an override with which fewer rows wait; "" where that does not do
+  std::int64_t budget = 0;    // the smallest that would; 0 where none would
+};
+
+// Throws DoesNotFit. `plan` holds what the others get.
+[[noreturn]] void Refuse(const std::vector<Refused>& refused, const Plan& plan, const Remedies& remedies);
+
+}  // namespace medley

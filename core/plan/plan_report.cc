@@ -1,0 +1,135 @@
+// A plan as JSON and as words.
+#include <algorithm>
+#include <stdexcept>
+
+#include <medley/base/bytes.h>
+#include <medley/plan/json_count.h>
+#include <medley/plan/plan.h>
+#include <medley/report/table.h>
+
+namespace medley {
+namespace {
+
+using nlohmann::ordered_json;
+
+constexpr int kFormat = 1;
+
+ordered_json ToJson(const PlanEntry& entry) {
+  return {{"task", entry.task},
+          {"variant", entry.variant},
+          {"passes", entry.passes},
+          {"mode", ModeName(entry.mode)},
+          {"recompute_every", entry.recompute_every},
+          {"rows", entry.rows},
+          {"micro_rows", entry.micro_rows},
+          {"predicted_peak", entry.predicted_peak},
+          {"share_of_budget", entry.share_of_budget},
+          {"ms_per_step", entry.ms_per_step},
+          {"confirmed", entry.confirmed},
+          {"gradients", entry.ledger.gradients},
+          {"saved", entry.ledger.saved},
+          {"transient", entry.ledger.transient},
+          {"margin", entry.ledger.margin},
+          {"saved_by_pass", entry.saved_by_pass}};
+}
+
+PlanEntry EntryOf(const ordered_json& json) {
+  const auto mode = ParseMode(json.at("mode").get<std::string>());
+  if (!mode) throw std::out_of_range("mode is " + json.at("mode").dump());
+  PlanEntry entry{.task = json.at("task").get<std::string>(),
+                  .variant = json.at("variant").get<std::string>(),
+                  .passes = CountOf(json, "passes", 1),
+                  .mode = *mode,
+                  .recompute_every = static_cast<int>(CountOf(json, "recompute_every", 0, 1 << 10)),
+                  .rows = CountOf(json, "rows", 1, 1 << 20),
+                  .micro_rows = CountOf(json, "micro_rows", 1),
+                  .predicted_peak = CountOf(json, "predicted_peak"),
+                  .share_of_budget = json.at("share_of_budget").get<double>(),
+                  .ms_per_step = json.at("ms_per_step").get<double>(),
+                  .confirmed = json.at("confirmed").get<bool>(),
+                  .ledger = {.gradients = CountOf(json, "gradients"),
+                             .saved = CountOf(json, "saved"),
+                             .transient = CountOf(json, "transient"),
+                             .margin = CountOf(json, "margin")}};
+  if (json.contains("saved_by_pass")) json.at("saved_by_pass").get_to(entry.saved_by_pass);
+  if (entry.micro_rows > entry.rows)
+    throw std::out_of_range("task " + entry.task + " has " + std::to_string(entry.rows) + " rows in " +
+                            std::to_string(entry.micro_rows));
+  return entry;
+}
+
+}  // namespace
+
+ordered_json ToJson(const Plan& plan) {
+  ordered_json entries = ordered_json::array();
+  for (const PlanEntry& entry : plan.entries) entries.push_back(ToJson(entry));
+  return {{"format", kFormat},
+          {"budget", plan.budget},
+          {"floor",
+           {{"weights", plan.floor.weights},
+            {"optimizer", plan.floor.optimizer},
+            {"other", plan.floor.other},
+            {"constants", plan.constants}}},
+          {"data_bytes", plan.data_bytes},
+          {"tasks", entries}};
+}
+
+Plan PlanFromJson(const ordered_json& json, const std::string& file) {
+  try {
+    if (json.is_discarded()) throw std::invalid_argument("it is not JSON");
+    if (json.at("format") != kFormat) throw std::out_of_range("format is " + json.at("format").dump());
+    const ordered_json& floor = json.at("floor");
+    Plan plan{.budget = CountOf(json, "budget"),
+              .floor = {.weights = CountOf(floor, "weights"),
+                        .optimizer = CountOf(floor, "optimizer"),
+                        .other = CountOf(floor, "other")},
+              .constants = CountOf(floor, "constants"),
+              .data_bytes = CountOf(json, "data_bytes"),
+              .entries = {}};
+    for (const ordered_json& entry : json.at("tasks")) plan.entries.push_back(EntryOf(entry));
+    return plan;
+  } catch (const std::exception& error) {
+    throw InputError(file + " is no plan of medley's (" + error.what() + "); remove it");
+  }
+}
+
+std::string PlanTable(const Plan& plan) {
+  Table table({"task", "variant", "passes", "mode", "rows", "micro rows", "predicted peak", "of the budget",
+               "ms a step"});
+  std::int64_t margin = 0;
+  bool all_confirmed = true;
+  for (const PlanEntry& entry : plan.entries) {
+    table.Add({entry.task, entry.variant, std::to_string(entry.passes),
+               ModeWords(entry.mode, entry.recompute_every), std::to_string(entry.rows),
+               std::to_string(entry.micro_rows), FormatBytes(entry.predicted_peak),
+               FormatShare(entry.share_of_budget),
+               entry.ms_per_step > 0 ? FormatNumber(entry.ms_per_step) : "-"});
+    margin = std::max(margin, entry.ledger.margin);
+    all_confirmed = all_confirmed && entry.confirmed;
+  }
+  const auto line = [](const std::string& name, std::int64_t bytes, const std::string& words = "") {
+    std::string text = "  " + FormatBytes(bytes);
+    text.resize(std::max<std::size_t>(text.size(), 13), ' ');
+    return text + " " + name + (words.empty() ? "" : " (" + words + ")") + "\n";
+  };
+  std::string text = table.ToText() + "\nThe budget of " + FormatBytes(plan.budget) + " (" +
+                     std::to_string(plan.budget) + " bytes) holds\n";
+  text += line("weights", plan.floor.weights) + line("optimizer", plan.floor.optimizer) +
+          line("tables of the model and other", plan.floor.other) +
+          line("tables of the tasks", plan.constants) +
+          line("rows that wait", plan.data_bytes, "data.ahead draws and the step's own, at most") +
+          line("margin", margin,
+               margin > 0 ? "for what the allocator rounds up and keeps" : "bytes are counted exactly");
+  for (const PlanEntry& entry : plan.entries) {
+    const PeakLedger& ledger = entry.ledger;
+    text += line(entry.task, ledger.gradients + ledger.saved + ledger.transient,
+                 "gradients " + FormatBytes(ledger.gradients) + ", saved for the backward " +
+                     FormatBytes(ledger.saved) + ", for a moment " + FormatBytes(ledger.transient));
+  }
+  if (!all_confirmed) {
+    text += "Not all of these sizes were measured: where not, a line through the measured ones predicts.\n";
+  }
+  return text;
+}
+
+}  // namespace medley

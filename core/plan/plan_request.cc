@@ -1,0 +1,100 @@
+#include <medley/plan/plan_request.h>
+
+#include <medley/plan/profile_key.h>
+
+namespace medley {
+namespace {
+
+std::vector<Mode> ModesOf(const TaskRequest& request, const VariantInfo& variant) {
+  std::vector<Mode> modes{request.preferred};
+  for (const Mode mode : LegalModes(variant)) {
+    const bool same = variant.passes.size() == 1 && mode == Mode::kJoint && request.mode != mode;
+    if (mode != request.preferred && !same) modes.push_back(mode);
+  }
+  return modes;
+}
+
+}  // namespace
+
+TaskRequest RequestOf(const Run& run, const std::string& task) {
+  const TaskConfig& config = ConfigOf(run.config, task);
+  const VariantInfo& variant = VariantOf(run, task);
+  return {.task = task,
+          .variant = variant.name,
+          .passes = static_cast<std::int64_t>(variant.passes.size()),
+          .preferred = DefaultMode(variant),
+          .rows = config.rows,
+          .micro_rows = config.micro_rows,
+          .mode = ParseMode(config.mode),
+          .recompute_every = config.recompute_every < 0
+                                 ? std::nullopt
+                                 : std::optional(static_cast<int>(config.recompute_every))};
+}
+
+PlanSetting PlanSettingOf(const Run& run, std::int64_t budget) {
+  const std::int64_t ahead = run.config.data.threads > 0 ? run.config.data.ahead : 0;
+  return {.budget = budget,
+          .counts_exactly = run.device.is_cpu(),
+          .draws_per_step = run.config.draws_per_step,
+          // With a GPU they wait in the machine's memory.
+          .waiting_draws = run.device.is_cpu() ? run.config.draws_per_step + ahead : 0,
+          .draws_ahead = run.device.is_cpu() ? ahead : 0};
+}
+
+nlohmann::ordered_json AskedJson(const Run& run, const std::vector<TaskRequest>& requests,
+                                 const std::string& budget, const nlohmann::ordered_json& key) {
+  const PlanSetting setting = PlanSettingOf(run, 0);
+  nlohmann::ordered_json tasks = nlohmann::ordered_json::object();
+  for (const TaskRequest& request : requests) {
+    tasks[request.task] = {{"rows", request.rows},
+                           {"micro_rows", request.micro_rows},
+                           {"mode", request.mode ? ModeName(*request.mode) : ""},
+                           {"recompute_every", request.recompute_every.value_or(-1)},
+                           {"key", TaskProfileKey(run, request.task)}};
+  }
+  return {{"budget", budget},
+          {"draws_per_step", setting.draws_per_step},
+          {"waiting_draws", setting.waiting_draws},
+          {"key", key},
+          {"tasks", tasks}};
+}
+
+std::vector<Way> AllWays(const TaskRequest& request, const VariantInfo& variant) {
+  std::vector<int> every{0, 1};
+  if (request.recompute_every.value_or(0) > 1) every.push_back(*request.recompute_every);
+  std::vector<Way> ways;
+  for (const int k : every) {
+    for (const Mode mode : ModesOf(request, variant)) ways.emplace_back(mode, k);
+  }
+  return ways;
+}
+
+std::vector<Way> CheapestWays(const TaskRequest& request, const VariantInfo& variant) {
+  std::vector<Way> ways;
+  for (const Mode mode : ModesOf(request, variant)) {
+    const bool wanted = request.mode ? mode == *request.mode : mode != Mode::kTwoStage;
+    if (wanted) ways.emplace_back(mode, request.recompute_every.value_or(0));
+  }
+  return ways;
+}
+
+std::vector<Way> FirstWays(const TaskRequest& request, const VariantInfo& variant) {
+  std::vector<Way> ways = CheapestWays(request, variant);
+  if (request.rows > 0 && !request.mode) ways.resize(1);  // the preferred one comes first
+  return ways;
+}
+
+ExecutionPlan ExecutionOf(const Run& run, const std::string& task, const Way& way) {
+  return {.mode = way.first,
+          .micro_rows = 0,
+          .recompute_every = way.second,
+          .term_weights = ConfigOf(run.config, task).terms};
+}
+
+ExecutionPlan ExecutionOf(const Run& run, const PlanEntry& entry) {
+  ExecutionPlan plan = ExecutionOf(run, entry.task, {entry.mode, entry.recompute_every});
+  plan.micro_rows = entry.micro_rows < entry.rows ? entry.micro_rows : 0;
+  return plan;
+}
+
+}  // namespace medley

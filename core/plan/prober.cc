@@ -1,0 +1,245 @@
+#include <medley/plan/prober.h>
+
+#include <c10/util/Exception.h>
+
+#include <algorithm>
+#include <chrono>
+
+#include <medley/base/error.h>
+#include <medley/base/random.h>
+#include <medley/memory/cpu_allocator.h>
+#include <medley/memory/gradients_at_peak.h>
+#include <medley/memory/meter.h>
+#include <medley/model/device.h>
+
+namespace medley {
+namespace {
+
+// What a run may use is one question and what it would use another: probes answer the second.
+class LiftedBudget {
+ public:
+  LiftedBudget() : before_(CpuBudget()) { SetCpuBudget(0); }
+  ~LiftedBudget() { SetCpuBudget(before_); }
+  LiftedBudget(const LiftedBudget&) = delete;
+  LiftedBudget& operator=(const LiftedBudget&) = delete;
+
+ private:
+  std::int64_t before_;
+};
+
+std::string Words(const LoadedTask& task, const ExecutionPlan& plan, std::int64_t rows) {
+  return "measuring task '" + task.info().name + "' (mode " + std::string(ModeName(plan.mode)) +
+         (plan.recompute_every > 0 ? ", recompute_every " + std::to_string(plan.recompute_every) : "") +
+         ", " + std::to_string(rows) + " rows): ";
+}
+
+// Keeps the order of the rows; Measurement is a Probe or a StepTime.
+template <typename Measurement>
+void Insert(std::vector<Measurement>& all, Measurement one) {
+  const auto after =
+      std::find_if(all.begin(), all.end(), [&](const Measurement& other) { return other.rows >= one.rows; });
+  if (after != all.end() && after->rows == one.rows) {
+    *after = one;
+  } else {
+    all.insert(after, one);
+  }
+}
+
+// A single row of one kind is no wider than itself, two rows of two kinds may be: the curve has a step there,
+// and its chord from the single row may lie too low. As wide as they ever get, no rows at all take no more
+// than the single row; from there the chord is safe.
+void BoundFewRows(std::vector<Probe>& probes) {
+  if (probes.size() < 2) return;
+  const Probe one = probes[0], second = probes[1];
+  if (second.rows < 3 || second.bytes <= one.bytes) return;
+  Insert(probes, {2, one.bytes + (2 * (second.bytes - one.bytes) + second.rows - 1) / second.rows});
+}
+
+}  // namespace
+
+Prober::Prober(const Model& model, StepExecutor& executor, at::Device device, std::uint64_t run_seed,
+               std::int64_t most_bytes)
+    : model_(model), executor_(executor), device_(device), seed_(run_seed), most_bytes_(most_bytes) {}
+
+void Prober::CheckContract(LoadedTask& task, TaskProfile* profile) {
+  const LiftedBudget lifted;
+  const KeepGenerators keep(device_);
+  const Batch row = RowsOf(task).Make(0, 1);
+  const std::int64_t floor = ReadMemory(device_).now;
+  ResetPeak(device_);
+  executor_.CheckContract(task, row);
+  if (profile != nullptr) profile->contract = ReadMemory(device_).peak - floor;
+}
+
+const ProbeRows& Prober::RowsOf(LoadedTask& task) {
+  const auto known = rows_.find(task.info().name);
+  if (known != rows_.end()) return known->second;
+  return rows_.emplace(task.info().name, ProbeRows(task, TaskSeed(seed_, task.info().name))).first->second;
+}
+
+// Nothing where memory ran out.
+std::optional<Prober::Measured> Prober::Try(LoadedTask& task, const Batch& rows, const ExecutionPlan& plan) {
+  using Clock = std::chrono::steady_clock;
+  const KeepGenerators keep(device_);
+  const std::int64_t floor = ReadMemory(device_).now;
+  bool overflowed = false;
+  ResetPeak(device_);
+  GradientsAtPeak gradients(model_.parameters(), device_);
+  ++steps_;
+  const auto start = Clock::now();
+  try {
+    executor_.Run({{.task = &task, .batch = &rows, .plan = &plan}});
+  } catch (const c10::OutOfMemoryError&) {
+    overflowed = true;
+  } catch (const std::exception& error) {
+    ClearGradients(model_);  // first: draining allocates
+    DrainEngine();
+    const auto* ours = dynamic_cast<const Error*>(&error);
+    throw Error(Words(task, plan, rows.size()) + error.what(), ours ? ours->code() : ExitCode::kFailed);
+  }
+  const double seconds = std::chrono::duration<double>(Clock::now() - start).count();
+  if (overflowed) {
+    ClearGradients(model_);
+    DrainEngine();
+  }
+  const MemoryReading after = ReadMemory(device_);
+  const std::int64_t at_peak = gradients.bytes();
+  ClearGradients(model_);
+  if (!overflowed)
+    return Measured{.bytes = after.peak - floor,
+                    .gradients = after.now - floor,
+                    .at_peak = at_peak,
+                    .milliseconds = 1000 * seconds};
+  ++overflows_;
+  ReleaseCachedMemory(device_);
+  return std::nullopt;
+}
+
+// Of the kinds of rows the one that takes the most.
+std::optional<Prober::Measured> Prober::Heaviest(LoadedTask& task, ExecutionPlan plan, std::int64_t rows,
+                                                 bool in_pieces) {
+  const ProbeRows& source = RowsOf(task);
+  plan.micro_rows = in_pieces ? rows : 0;
+  Measured heaviest;
+  for (std::int64_t kind = 0; kind < source.kinds(); ++kind) {
+    const auto measured = Try(task, source.Make(kind, rows, in_pieces ? 2 : 1), plan);
+    if (!measured) return std::nullopt;
+    if (measured->bytes > heaviest.bytes) heaviest.at_peak = measured->at_peak;
+    heaviest.bytes = std::max(heaviest.bytes, measured->bytes);
+    heaviest.gradients = std::max(heaviest.gradients, measured->gradients);
+    heaviest.milliseconds = std::max(heaviest.milliseconds, measured->milliseconds / (in_pieces ? 2 : 1));
+  }
+  return heaviest;
+}
+
+// One row: tables, caches and workspaces are there afterwards, and it is known what a row saves.
+bool Prober::WarmUp(LoadedTask& task, const ExecutionPlan& plan, ModeProfile& mode) {
+  const std::string& name = task.info().name;
+  executor_.SetPassMeter([&](const std::string&, const std::string& pass, std::int64_t saved) {
+    std::int64_t& bytes = mode.saved_per_row;
+    bytes = plan.mode == Mode::kJoint ? bytes + saved : std::max(bytes, saved);
+    mode.saved_by_pass[pass] = saved;
+  });
+  const auto count = [&] {
+    const auto found = executor_.forwards().find(name);
+    return found == executor_.forwards().end() ? 0 : found->second;
+  };
+  const std::int64_t before = count();
+  const bool fits = Try(task, RowsOf(task).Make(0, 1), plan).has_value();
+  executor_.SetPassMeter({});
+  mode.forwards = count() - before;
+  return fits;
+}
+
+bool Prober::AddSize(LoadedTask& task, const ExecutionPlan& plan, std::int64_t rows, bool in_pieces,
+                     TaskProfile& profile, ModeProfile& mode) {
+  const auto whole = Heaviest(task, plan, rows, /*in_pieces=*/false);
+  if (!whole) return false;
+  double milliseconds = whole->milliseconds;
+  if (in_pieces) {
+    const auto pieces = Heaviest(task, plan, rows, /*in_pieces=*/true);
+    if (!pieces) return false;
+    mode.pieces.push_back({rows, std::max(pieces->bytes, whole->bytes)});
+    mode.gradients_pieces = pieces->at_peak;
+    milliseconds = std::min(milliseconds, pieces->milliseconds);
+  }
+  mode.whole.push_back({rows, whole->bytes});
+  mode.gradients_whole = whole->at_peak;
+  Insert(mode.times, {rows, milliseconds});
+  profile.gradients = std::max(profile.gradients, whole->gradients);
+  return true;
+}
+
+// Where a row's share of the peak clearly outweighs what does not depend on the rows, so that the steepest
+// moment rules from there on. A small model's moments differ by less; its larger sizes cost little.
+std::int64_t Prober::SecondSize(const TaskProfile& profile, const ModeProfile& mode) const {
+  constexpr std::int64_t kLeast = 4, kMost = 24, kLeastBytes = 1 << 16;
+  const std::int64_t per_row =
+      mode.saved_per_row > 0 ? mode.saved_per_row : std::max<std::int64_t>(1, mode.whole.front().bytes);
+  const std::int64_t rows = std::clamp(4 * profile.gradients / per_row + 4, kLeast, kMost);
+  return std::max(rows, kLeastBytes / per_row);
+}
+
+void Prober::AddLargerSizes(LoadedTask& task, const ExecutionPlan& plan, std::int64_t most_rows,
+                            TaskProfile& profile, ModeProfile& mode) {
+  const std::int64_t kinds = RowsOf(task).kinds(), half = most_rows / 2;
+  // In proportion to the rows is an upper bound; with rows of several kinds, but for their widths.
+  const std::int64_t room = kinds > 1 ? most_bytes_ / 2 : most_bytes_;
+  const auto fits = [&](std::int64_t size) {
+    return std::max(PeakLines({mode.pieces.back()}).At(size), PeakLines({mode.whole.back()}).At(size)) <=
+           room;
+  };
+  const std::int64_t wanted = std::max(SecondSize(profile, mode), kinds + 1);
+  const std::int64_t second = LargestThat(std::min(wanted, half), fits);
+  if (second > 1 && !AddSize(task, plan, second, /*in_pieces=*/true, profile, mode)) return;
+  // All rows that are ever drawn, where that is not far: then nothing is left to confirm.
+  const std::int64_t third = LargestThat(most_rows <= 3 * second ? most_rows : 2 * second, fits);
+  if (third > second) AddSize(task, plan, third, /*in_pieces=*/third <= half, profile, mode);
+  if (kinds == 1) return;
+  BoundFewRows(mode.whole);
+  BoundFewRows(mode.pieces);
+}
+
+void Prober::Measure(LoadedTask& task, ExecutionPlan plan, TaskProfile& profile, std::int64_t most_rows) {
+  constexpr std::int64_t kNoBound = std::int64_t{1} << 40;
+  const LiftedBudget lifted;
+  ModeProfile mode;
+  mode.mode = plan.mode;
+  mode.recompute_every = plan.recompute_every;
+  if (!WarmUp(task, plan, mode) || !AddSize(task, plan, 1, /*in_pieces=*/true, profile, mode)) {
+    mode.more_than = std::max<std::int64_t>(1, most_bytes_);
+  } else {
+    AddLargerSizes(task, plan, most_rows > 0 ? most_rows : kNoBound, profile, mode);
+  }
+  profile.constants = task.ConstantBytes(device_);
+  profile.batch_per_row = RowsOf(task).bytes_per_row();
+  ModeProfile* const known = profile.Find(plan.mode, plan.recompute_every);
+  known != nullptr ? void(*known = std::move(mode)) : profile.modes.push_back(std::move(mode));
+}
+
+// Of as many rows that take `whole` bytes together. Not tried where it could be too large: a piece finds at
+// most all gradients, and has copies of some of its rows' columns.
+std::int64_t Prober::BytesOfPieces(LoadedTask& task, const ExecutionPlan& plan, std::int64_t rows,
+                                   std::int64_t whole, const TaskProfile& profile) {
+  const std::int64_t most = whole + profile.gradients + rows * profile.batch_per_row;
+  if (most > most_bytes_) return most;
+  const auto measured = Heaviest(task, plan, rows, /*in_pieces=*/true);
+  return measured ? std::max(measured->bytes, whole) : most;
+}
+
+void Prober::Confirm(LoadedTask& task, const ExecutionPlan& plan, std::int64_t rows, TaskProfile& profile) {
+  const LiftedBudget lifted;
+  const bool in_pieces = plan.micro_rows > 0;
+  ModeProfile& mode = *profile.Find(plan.mode, plan.recompute_every);
+  const auto measured = Heaviest(task, plan, rows, in_pieces);
+  const std::int64_t bytes = measured ? measured->bytes : most_bytes_ + 1;
+  // Rows that do not fit together after all may be cut, and then the line of the pieces is too low as well.
+  if (!in_pieces && bytes > PeakLines(mode.whole).At(rows))
+    Insert(mode.pieces, {rows, BytesOfPieces(task, plan, rows, bytes, profile)});
+  Insert(in_pieces ? mode.pieces : mode.whole, {rows, bytes});
+  if (!measured) return;
+  Insert(mode.times, {rows, measured->milliseconds});
+  (in_pieces ? mode.gradients_pieces : mode.gradients_whole) = measured->at_peak;
+}
+
+}  // namespace medley

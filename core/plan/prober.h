@@ -1,0 +1,79 @@
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+
+#include <medley/model/model.h>
+#include <medley/plan/probe_rows.h>
+#include <medley/plan/profile.h>
+#include <medley/plugin/plugin_host.h>
+#include <medley/step/step_executor.h>
+
+namespace medley {
+
+// Measures what a step of a task takes: runs it for a few sizes, with gradients that are dropped. Leaves no
+// trace: weights, optimizer, generators, counters and bytes in use are afterwards as before, but for the
+// tasks' tables, which the first draw would have built. To be called between steps.
+//
+// At most three sizes a task and mode, a single row among them: one row to warm up, then a step in one
+// forward and a step of two micro-batches a size, for each kind of rows. No size is tried that could be too
+// large: the bytes of a step grow at most in proportion to its rows. Only a single row may overflow; that is
+// noted, and no error.
+class Prober {
+ public:
+  // `most_bytes`: what probes may use above what is in use now. Keeps the references; the executor counts the
+  // probes' forwards too.
+  Prober(const Model& model, StepExecutor& executor, at::Device device, std::uint64_t run_seed,
+         std::int64_t most_bytes);
+
+  // Holds the task against its spec, as its first draw would, and notes what that takes; the executor does
+  // not ask again. The budget does not bound it.
+  void CheckContract(LoadedTask& task, TaskProfile* profile = nullptr);
+  // Adds the mode to the profile. `plan` says how; its micro rows do not count. Errors name the task, what
+  // was measured and what the task said.
+  // Draws never have more than `most_rows` (0: no bound), so no larger size is tried.
+  void Measure(LoadedTask& task, ExecutionPlan plan, TaskProfile& profile, std::int64_t most_rows = 0);
+  // Runs a step as it is planned, with `rows` in a forward, and adds what was measured; that they are too
+  // many where it overflowed. Where rows of one forward take more than predicted, also as a piece.
+  void Confirm(LoadedTask& task, const ExecutionPlan& plan, std::int64_t rows, TaskProfile& profile);
+
+  // Frees the rows that it measured with.
+  void ForgetRows() { rows_.clear(); }
+
+  std::int64_t steps() const { return steps_; }  // that were run
+  std::int64_t overflows() const { return overflows_; }
+
+ private:
+  struct Measured {
+    std::int64_t bytes = 0;      // at the peak, above the floor
+    std::int64_t gradients = 0;  // bytes that stayed
+    std::int64_t at_peak = 0;    // of the gradients, bytes that were there then
+    double milliseconds = 0;
+  };
+
+  const ProbeRows& RowsOf(LoadedTask& task);
+  std::optional<Measured> Try(LoadedTask& task, const Batch& rows, const ExecutionPlan& plan);
+  std::optional<Measured> Heaviest(LoadedTask& task, ExecutionPlan plan, std::int64_t rows, bool in_pieces);
+  bool WarmUp(LoadedTask& task, const ExecutionPlan& plan, ModeProfile& mode);
+  bool AddSize(LoadedTask& task, const ExecutionPlan& plan, std::int64_t rows, bool in_pieces,
+               TaskProfile& profile, ModeProfile& mode);
+  void AddLargerSizes(LoadedTask& task, const ExecutionPlan& plan, std::int64_t most_rows,
+                      TaskProfile& profile, ModeProfile& mode);
+  std::int64_t BytesOfPieces(LoadedTask& task, const ExecutionPlan& plan, std::int64_t rows,
+                             std::int64_t whole, const TaskProfile& profile);
+  std::int64_t SecondSize(const TaskProfile& profile, const ModeProfile& mode) const;
+
+  const Model& model_;
+  StepExecutor& executor_;
+  at::Device device_;
+  std::uint64_t seed_;
+  std::int64_t most_bytes_;
+  std::map<std::string, ProbeRows> rows_;
+  std::int64_t steps_ = 0, overflows_ = 0;
+};
+
+}  // namespace medley

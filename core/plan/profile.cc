@@ -1,0 +1,223 @@
+#include <medley/plan/profile.h>
+
+#include <algorithm>
+#include <stdexcept>
+#include <utility>
+
+#include <medley/base/error.h>
+#include <medley/base/files.h>
+#include <medley/plan/json_count.h>
+
+namespace medley {
+namespace {
+
+using nlohmann::ordered_json;
+
+constexpr int kFormat = 1;
+constexpr std::int64_t kMostRows = std::int64_t{1} << 40;  // as Prober's
+constexpr std::int64_t kMostOfARow = std::int64_t{1} << 40;
+constexpr std::int64_t kMostLayers = 1 << 10;  // of recompute_every, as the run config's
+
+ordered_json ToJson(const std::vector<Probe>& probes) {
+  ordered_json list = ordered_json::array();
+  for (const Probe& probe : probes) list.push_back({{"rows", probe.rows}, {"bytes", probe.bytes}});
+  return list;
+}
+
+ordered_json ToJson(const ModeProfile& mode) {
+  ordered_json times = ordered_json::array();
+  for (const StepTime& time : mode.times) times.push_back({{"rows", time.rows}, {"ms", time.milliseconds}});
+  return {{"mode", ModeName(mode.mode)},
+          {"recompute_every", mode.recompute_every},
+          {"whole", ToJson(mode.whole)},
+          {"pieces", ToJson(mode.pieces)},
+          {"times", times},
+          {"saved_per_row", mode.saved_per_row},
+          {"forwards", mode.forwards},
+          {"more_than", mode.more_than},
+          {"saved_by_pass", mode.saved_by_pass},
+          {"gradients_at_peak", {{"whole", mode.gradients_whole}, {"pieces", mode.gradients_pieces}}}};
+}
+
+template <typename Row>
+void RequireRising(const std::vector<Row>& rows, const char* name) {
+  const auto falls = std::adjacent_find(rows.begin(), rows.end(),
+                                        [](const Row& a, const Row& b) { return a.rows >= b.rows; });
+  if (falls != rows.end())
+    throw std::out_of_range(std::string(name) + " has " + std::to_string((falls + 1)->rows) + " rows after " +
+                            std::to_string(falls->rows));
+}
+
+std::vector<Probe> ProbesOf(const ordered_json& mode, const char* name) {
+  std::vector<Probe> probes;
+  for (const ordered_json& probe : mode.at(name))
+    probes.push_back({CountOf(probe, "rows", 1, kMostRows), CountOf(probe, "bytes")});
+  RequireRising(probes, name);
+  return probes;
+}
+
+std::vector<StepTime> TimesOf(const ordered_json& mode) {
+  std::vector<StepTime> times;
+  for (const ordered_json& time : mode.at("times")) {
+    constexpr double kMost = 1e9;
+    const double milliseconds = time.at("ms").get<double>();
+    if (!(milliseconds >= 0 && milliseconds <= kMost))
+      throw std::out_of_range("ms is " + time.at("ms").dump());
+    times.push_back({CountOf(time, "rows", 1, kMostRows), milliseconds});
+  }
+  RequireRising(times, "times");
+  return times;
+}
+
+// A mode that was measured in part would be no mode, and nobody would know.
+void RequireMeasured(const ModeProfile& mode) {
+  const bool nothing = mode.whole.empty() && mode.pieces.empty();
+  if (mode.measured() ? mode.forwards > 0 : nothing && mode.more_than > 0) return;
+  throw std::out_of_range(ModeWords(mode.mode, mode.recompute_every) + " has " +
+                          std::to_string(mode.whole.size()) + " sizes whole, " +
+                          std::to_string(mode.pieces.size()) + " in pieces and " +
+                          std::to_string(mode.forwards) + " forwards, and did not overflow");
+}
+
+// Figures to show, which decide nothing. A profile that has none is as good.
+void AddDetails(const ordered_json& json, ModeProfile& profile) {
+  if (json.contains("saved_by_pass")) {
+    const ordered_json& saved = json.at("saved_by_pass");
+    for (const auto& [pass, bytes] : saved.items())
+      profile.saved_by_pass[pass] = CountOf(saved, pass.c_str(), 0, kMostOfARow);
+  }
+  if (!json.contains("gradients_at_peak")) return;
+  profile.gradients_whole = CountOf(json.at("gradients_at_peak"), "whole");
+  profile.gradients_pieces = CountOf(json.at("gradients_at_peak"), "pieces");
+}
+
+ModeProfile ModeOf(const ordered_json& json) {
+  const auto mode = ParseMode(json.at("mode").get<std::string>());
+  if (!mode) throw std::out_of_range("mode is " + json.at("mode").dump());
+  ModeProfile profile{.mode = *mode,
+                      .recompute_every = static_cast<int>(CountOf(json, "recompute_every", 0, kMostLayers)),
+                      .whole = ProbesOf(json, "whole"),
+                      .pieces = ProbesOf(json, "pieces"),
+                      .times = TimesOf(json),
+                      .saved_per_row = CountOf(json, "saved_per_row", 0, kMostOfARow),
+                      .forwards = CountOf(json, "forwards"),
+                      .more_than = CountOf(json, "more_than")};
+  AddDetails(json, profile);
+  RequireMeasured(profile);
+  return profile;
+}
+
+TaskProfile TaskOf(const ordered_json& json) {
+  TaskProfile profile{.key = json.at("key"),
+                      .gradients = CountOf(json, "gradients"),
+                      .constants = CountOf(json, "constants"),
+                      .held = CountOf(json, "held"),
+                      .batch_per_row = CountOf(json, "batch_per_row", 0, kMostOfARow),
+                      .contract = CountOf(json, "contract"),
+                      .modes = {}};
+  for (const ordered_json& json_mode : json.at("modes")) {
+    ModeProfile mode = ModeOf(json_mode);
+    if (profile.Find(mode.mode, mode.recompute_every) != nullptr)
+      throw std::out_of_range(ModeWords(mode.mode, mode.recompute_every) + " stands there twice");
+    profile.modes.push_back(std::move(mode));
+  }
+  return profile;
+}
+
+Profile ProfileOf(const ordered_json& json) {
+  if (json.is_discarded()) throw std::invalid_argument("it is not JSON");
+  if (json.at("format") != kFormat)
+    throw std::out_of_range("format is " + json.at("format").dump() + ", expected " +
+                            std::to_string(kFormat));
+  const ordered_json& floor = json.at("floor");
+  Profile profile{.key = json.at("key"),
+                  .floor = {.weights = CountOf(floor, "weights"),
+                            .optimizer = CountOf(floor, "optimizer"),
+                            .other = CountOf(floor, "other")},
+                  .gradients = CountOf(json, "gradients"),
+                  .tasks = {}};
+  for (const auto& [name, task] : json.at("tasks").items()) profile.tasks[name] = TaskOf(task);
+  return profile;
+}
+
+std::string Value(const ordered_json& key, const std::string& name) {
+  if (!key.is_object() || !key.contains(name)) return "nothing";
+  const ordered_json& value = key.at(name);
+  return value.is_string() ? value.get<std::string>() : value.dump();
+}
+
+}  // namespace
+
+double ModeProfile::Milliseconds(std::int64_t rows) const {
+  if (times.empty()) return 0;
+  if (times.size() == 1 || rows <= times.front().rows)
+    return times.front().milliseconds * static_cast<double>(rows) / static_cast<double>(times.front().rows);
+  auto right =
+      std::find_if(times.begin() + 1, times.end(), [&](const StepTime& t) { return t.rows >= rows; });
+  if (right == times.end()) --right;
+  const StepTime &a = *(right - 1), &b = *right;
+  const double slope = (b.milliseconds - a.milliseconds) / static_cast<double>(b.rows - a.rows);
+  return a.milliseconds + std::max(slope, 0.0) * static_cast<double>(rows - a.rows);
+}
+
+ModeProfile* TaskProfile::Find(Mode mode, int recompute_every) {
+  return const_cast<ModeProfile*>(std::as_const(*this).Find(mode, recompute_every));
+}
+
+const ModeProfile* TaskProfile::Find(Mode mode, int recompute_every) const {
+  const auto found = std::find_if(modes.begin(), modes.end(), [&](const ModeProfile& profile) {
+    return profile.mode == mode && profile.recompute_every == recompute_every;
+  });
+  return found == modes.end() ? nullptr : &*found;
+}
+
+ordered_json ToJson(const Profile& profile) {
+  ordered_json tasks = ordered_json::object();
+  for (const auto& [name, task] : profile.tasks) {
+    ordered_json modes = ordered_json::array();
+    for (const ModeProfile& mode : task.modes) modes.push_back(ToJson(mode));
+    tasks[name] = {{"key", task.key},   {"gradients", task.gradients},         {"constants", task.constants},
+                   {"held", task.held}, {"batch_per_row", task.batch_per_row}, {"contract", task.contract},
+                   {"modes", modes}};
+  }
+  return {{"format", kFormat},
+          {"key", profile.key},
+          {"floor",
+           {{"weights", profile.floor.weights},
+            {"optimizer", profile.floor.optimizer},
+            {"other", profile.floor.other}}},
+          {"gradients", profile.gradients},
+          {"tasks", tasks}};
+}
+
+Profile ProfileFromJson(const ordered_json& json, const std::filesystem::path& file) {
+  try {
+    return ProfileOf(json);
+  } catch (const std::exception& error) {
+    throw InputError(DisplayPath(file) + " is no profile of medley's (" + error.what() +
+                     "). Remove it, or make one: medley plan CONFIG --out DIR");
+  }
+}
+
+Profile ReadProfile(const std::filesystem::path& file) {
+  const ordered_json json = ordered_json::parse(ReadFile(file), nullptr, /*allow_exceptions=*/false);
+  return ProfileFromJson(json, file);
+}
+
+std::string KeyDifferences(const ordered_json& before, const ordered_json& now) {
+  std::vector<std::string> names;
+  for (const ordered_json* key : {&before, &now}) {
+    if (!key->is_object()) continue;
+    for (const auto& [name, value] : key->items()) {
+      if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
+    }
+  }
+  std::string text;
+  for (const std::string& name : names) {
+    const std::string was = Value(before, name), is = Value(now, name);
+    if (was != is) text += (text.empty() ? "" : "; ") + name + " " + was + " -> " + is;
+  }
+  return text;
+}
+
+}  // namespace medley

@@ -1,0 +1,80 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include <medley/plan/peak_lines.h>
+#include <medley/step/execution_mode.h>
+
+namespace medley {
+
+// How long one forward and backward of all passes took with so many rows.
+struct StepTime {
+  std::int64_t rows = 0;
+  double milliseconds = 0;
+};
+
+// What was measured of a task in one mode. Bytes are above the floor, for rows of the task's largest lengths.
+struct ModeProfile {
+  Mode mode = Mode::kSequential;
+  int recompute_every = 0;
+  std::vector<Probe> whole;   // all rows of a draw in one forward
+  std::vector<Probe> pieces;  // as one of several micro-batches: from the second on gradients are there
+  std::vector<StepTime> times;
+  std::int64_t saved_per_row = 0;  // bytes kept for the backward, of all graphs that live together
+  std::int64_t forwards = 0;       // of passes, for one micro-batch
+  // One row was tried and overflowed: it needs more than this. 0: it was not so.
+  std::int64_t more_than = 0;
+  std::map<std::string, std::int64_t> saved_by_pass{};  // bytes a row that each keeps for its backward
+  // Of the bytes at the peak, gradients; of the largest size.
+  std::int64_t gradients_whole = 0, gradients_pieces = 0;
+
+  bool RepeatsForwards() const { return mode == Mode::kTwoStage || recompute_every > 0; }
+  bool measured() const { return !whole.empty() && !pieces.empty(); }
+  // One micro-batch; between the measured sizes by lines, 0 where nothing was measured.
+  double Milliseconds(std::int64_t rows) const;
+};
+
+struct TaskProfile {
+  nlohmann::ordered_json key;      // what it is valid for, beside the profile's
+  std::int64_t gradients = 0;      // bytes of the gradients that a draw of the task leaves
+  std::int64_t constants = 0;      // bytes of its tables on the device
+  std::int64_t held = 0;           // bytes that the task itself keeps on the device once it is loaded
+  std::int64_t batch_per_row = 0;  // bytes of a sampled row
+  std::int64_t contract = 0;       // bytes above the floor to hold a row against the spec
+  std::vector<ModeProfile> modes;
+
+  ModeProfile* Find(Mode mode, int recompute_every);
+  const ModeProfile* Find(Mode mode, int recompute_every) const;
+};
+
+// Bytes that live between steps.
+struct FloorParts {
+  std::int64_t weights = 0;
+  std::int64_t optimizer = 0;
+  std::int64_t other = 0;  // the model's tables and what else was there
+  std::int64_t total() const { return weights + optimizer + other; }
+};
+
+// Measured bytes. Knows no limit: the same profile serves every budget.
+struct Profile {
+  nlohmann::ordered_json key;  // model, tokenizer, versions, device: a plain object
+  FloorParts floor;            // without the constants of tasks
+  std::int64_t gradients = 0;  // of all trained parameters
+  std::map<std::string, TaskProfile> tasks;
+};
+
+// profile.json. Reading throws an InputError that names the file where it is no profile.
+nlohmann::ordered_json ToJson(const Profile& profile);
+Profile ProfileFromJson(const nlohmann::ordered_json& json, const std::filesystem::path& file);
+Profile ReadProfile(const std::filesystem::path& file);
+
+// "model agent-tiny.json (5f0c...) -> agent-base.json (77ab...)": every member in which the keys differ,
+// "" where they are the same.
+std::string KeyDifferences(const nlohmann::ordered_json& before, const nlohmann::ordered_json& now);
+
+}  // namespace medley

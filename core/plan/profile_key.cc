@@ -1,0 +1,71 @@
+#include <medley/plan/profile_key.h>
+
+#include <ATen/Parallel.h>
+#include <c10/core/CachingDeviceAllocator.h>
+#include <c10/core/ScalarType.h>
+#include <dlfcn.h>
+
+#include <medley/base/file_digest.h>
+#include <medley/base/version.h>
+#include <medley/plugin/elf_file.h>
+
+namespace medley {
+namespace {
+
+using nlohmann::ordered_json;
+
+// "agent-tiny.json (0f3c...)"; "" where the run was made without files.
+std::string NamedSum(const std::filesystem::path& file) {
+  if (file.empty()) return "";
+  return file.filename().string() + " (" + HashFile(file).substr(0, 12) + ")";
+}
+
+std::string DeviceWords(at::Device device) {
+  if (device.is_cpu()) return "cpu";
+  const auto [free, total] = c10::getDeviceAllocator(device.type())->getMemoryInfo(device.index());
+  return device.str() + " of " + std::to_string(total) + " bytes";
+}
+
+// Which build of libmedley this is; a revision says too little where the sources were edited.
+std::string LibraryBuild() {
+  Dl_info info{};
+  if (dladdr(reinterpret_cast<const void*>(&RunProfileKey), &info) != 0 && info.dli_fname != nullptr) {
+    const std::string id = ReadBuildId(std::filesystem::canonical(info.dli_fname));
+    if (!id.empty()) return id.substr(0, 12);
+  }
+  return std::string(GitRevision());
+}
+
+// Shapes and which of them are trained.
+std::string ParametersSum(const Model& model) {
+  std::string text;
+  for (const Parameter& parameter : model.parameters())
+    text += parameter.name + c10::str(parameter.tensor.sizes()) +
+            (parameter.tensor.requires_grad() ? "t" : "f") + c10::toString(parameter.tensor.scalar_type());
+  return HashText(text).substr(0, 12);
+}
+
+}  // namespace
+
+ordered_json RunProfileKey(const Run& run) {
+  return {{"model", NamedSum(run.config.model)},
+          {"parameters", ParametersSum(*run.model)},
+          {"tokenizer", run.tokenizer ? run.tokenizer->hash() : NamedSum(run.config.tokenizer)},
+          {"control_text", NamedSum(run.config.control_text)},
+          {"dtype", c10::toString(FloatTypeOf(*run.model))},
+          {"medley", std::string(Version()) + " " + LibraryBuild()},
+          {"libtorch", std::string(Torch().build)},
+          {"device", DeviceWords(run.device)},
+          {"threads", at::get_num_threads()}};
+}
+
+ordered_json TaskProfileKey(const Run& run, const std::string& task) {
+  const TaskConfig& config = ConfigOf(run.config, task);
+  ordered_json key = {{"variant", config.variant}, {"options", config.options}, {"terms", config.terms}};
+  if (run.registry == nullptr) return key;
+  key["version"] = run.registry->Require(task).version;
+  key["plugin"] = run.registry->FileOf(task).build_id;
+  return key;
+}
+
+}  // namespace medley

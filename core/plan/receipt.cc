@@ -1,0 +1,179 @@
+#include <medley/plan/receipt.h>
+
+#include <algorithm>
+#include <stdexcept>
+
+namespace medley {
+namespace {
+
+using nlohmann::ordered_json;
+
+constexpr int kFormat = 1;
+constexpr std::size_t kMostSamples = 512;
+
+ordered_json EpochJson(const PlanEpoch& epoch) {
+  return {
+      {"mode", epoch.mode},
+      {"micro_rows", epoch.micro_rows},
+      {"cut", epoch.cut},
+      {"predicted_peak", epoch.predicted},
+      {"margin", epoch.margin},
+      {"draws", epoch.draws},
+      {"rows", epoch.rows},
+      {"tokens", epoch.tokens},
+      {"passes", epoch.passes},
+      {"measured_peak",
+       {{"smallest", epoch.smallest}, {"median", epoch.median()}, {"largest", epoch.largest}}},
+      {"grades",
+       {{"under", epoch.under}, {"short", epoch.narrow}, {"covered", epoch.covered}, {"loose", epoch.loose}}},
+      {"overflows", {{"count", epoch.overflows}, {"reached", epoch.reached}, {"left", epoch.left}}},
+      {"sample_every", epoch.sample_every},
+      {"samples", epoch.samples}};
+}
+
+PlanEpoch EpochOf(const ordered_json& json) {
+  const ordered_json &peak = json.at("measured_peak"), &grades = json.at("grades");
+  // The first receipts had none.
+  const ordered_json overflows = json.value("overflows", ordered_json::object());
+  PlanEpoch epoch{.mode = json.at("mode").get<std::string>(),
+                  .micro_rows = json.at("micro_rows").get<std::int64_t>(),
+                  .cut = json.value("cut", false),
+                  .predicted = json.at("predicted_peak").get<std::int64_t>(),
+                  .margin = json.at("margin").get<std::int64_t>(),
+                  .draws = json.at("draws").get<std::int64_t>(),
+                  .rows = json.at("rows").get<std::int64_t>(),
+                  .tokens = json.at("tokens").get<std::int64_t>(),
+                  .passes = json.at("passes").get<std::int64_t>(),
+                  .smallest = peak.at("smallest").get<std::int64_t>(),
+                  .largest = peak.at("largest").get<std::int64_t>(),
+                  .under = grades.at("under").get<std::int64_t>(),
+                  .narrow = grades.at("short").get<std::int64_t>(),
+                  .covered = grades.at("covered").get<std::int64_t>(),
+                  .loose = grades.at("loose").get<std::int64_t>(),
+                  .samples = json.at("samples").get<std::vector<std::int64_t>>(),
+                  .sample_every = json.at("sample_every").get<std::int64_t>(),
+                  .overflows = overflows.value("count", std::int64_t{0}),
+                  .reached = overflows.value("reached", std::int64_t{0}),
+                  .left = overflows.value("left", std::int64_t{0})};
+  if (epoch.sample_every < 1) throw std::out_of_range("sample_every is below 1");
+  return epoch;
+}
+
+}  // namespace
+
+Grade GradeOf(std::int64_t predicted, std::int64_t margin, std::int64_t measured) {
+  if (measured > predicted + margin) return Grade::kUnder;
+  if (measured > predicted) return Grade::kShort;
+  return measured >= predicted - predicted / 10 ? Grade::kCovered : Grade::kLoose;
+}
+
+std::int64_t PlanEpoch::median() const {
+  if (samples.empty()) return 0;
+  std::vector<std::int64_t> sorted = samples;
+  const auto middle = sorted.begin() + static_cast<std::ptrdiff_t>(sorted.size() / 2);
+  std::nth_element(sorted.begin(), middle, sorted.end());
+  return *middle;
+}
+
+bool PlanEpoch::IsSame(const DrawReceipt& draw) const {
+  return mode == draw.mode && micro_rows == draw.micro_rows && cut == draw.cut &&
+         predicted == draw.predicted && margin == draw.margin;
+}
+
+void PlanEpoch::Add(const DrawReceipt& draw) {
+  smallest = draws == 0 ? draw.measured : std::min(smallest, draw.measured);
+  largest = std::max(largest, draw.measured);
+  if (draws % sample_every == 0) samples.push_back(draw.measured);
+  if (samples.size() > kMostSamples) {  // keep every other one
+    for (std::size_t i = 0; 2 * i < samples.size(); ++i) samples[i] = samples[2 * i];
+    samples.resize((samples.size() + 1) / 2);
+    sample_every *= 2;
+  }
+  ++draws;
+  rows += draw.rows;
+  tokens += draw.tokens;
+  passes += draw.passes;
+  if (predicted == 0) return;
+  switch (GradeOf(predicted, margin, draw.measured)) {
+    case Grade::kUnder:
+      ++under;
+      break;
+    case Grade::kShort:
+      ++narrow;
+      break;
+    case Grade::kCovered:
+      ++covered;
+      break;
+    case Grade::kLoose:
+      ++loose;
+      break;
+  }
+}
+
+void PlanEpoch::AddOverflow(const DrawReceipt& draw, std::int64_t left_bytes) {
+  ++overflows;
+  reached = std::max(reached, draw.measured);
+  left = std::max(left, left_bytes);
+  tokens += draw.tokens;
+  passes += draw.passes;
+  if (predicted > 0) ++under;
+}
+
+PlanEpoch& Receipt::EpochFor(const DrawReceipt& draw) {
+  std::vector<PlanEpoch>& epochs = tasks_[draw.task];
+  if (epochs.empty() || !epochs.back().IsSame(draw)) {
+    epochs.push_back({.mode = draw.mode,
+                      .micro_rows = draw.micro_rows,
+                      .cut = draw.cut,
+                      .predicted = draw.predicted,
+                      .margin = draw.margin});
+  }
+  return epochs.back();
+}
+
+void Receipt::Record(const DrawReceipt& draw) { EpochFor(draw).Add(draw); }
+
+void Receipt::RecordOverflow(const DrawReceipt& draw, std::int64_t left) {
+  EpochFor(draw).AddOverflow(draw, left);
+}
+
+std::int64_t Receipt::under() const {
+  std::int64_t count = 0;
+  for (const auto& [task, epochs] : tasks_) {
+    for (const PlanEpoch& epoch : epochs) count += epoch.under;
+  }
+  return count;
+}
+
+std::int64_t Receipt::overflows() const {
+  std::int64_t count = 0;
+  for (const auto& [task, epochs] : tasks_) {
+    for (const PlanEpoch& epoch : epochs) count += epoch.overflows;
+  }
+  return count;
+}
+
+ordered_json Receipt::ToJson() const {
+  ordered_json tasks = ordered_json::object();
+  for (const auto& [task, epochs] : tasks_) {
+    ordered_json list = ordered_json::array();
+    for (const PlanEpoch& epoch : epochs) list.push_back(EpochJson(epoch));
+    tasks[task] = list;
+  }
+  return {{"format", kFormat}, {"under_estimates", under()}, {"overflows", overflows()}, {"tasks", tasks}};
+}
+
+Receipt Receipt::FromJson(const ordered_json& json) {
+  try {
+    if (json.at("format") != kFormat) throw std::out_of_range("format is " + json.at("format").dump());
+    Receipt receipt;
+    for (const auto& [task, epochs] : json.at("tasks").items()) {
+      for (const ordered_json& epoch : epochs) receipt.tasks_[task].push_back(EpochOf(epoch));
+    }
+    return receipt;
+  } catch (const std::exception& error) {
+    throw medley::Error(std::string("this is no receipt of medley's: ") + error.what());
+  }
+}
+
+}  // namespace medley

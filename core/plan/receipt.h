@@ -1,0 +1,88 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include <medley/plan/plan.h>
+
+namespace medley {
+
+inline constexpr const char* kReceiptFile = "receipt.json";
+
+// A draw as it was planned and as it went. Bytes in all, floor included.
+struct DrawReceipt {
+  std::string task;
+  std::string mode;  // in words: "sequential", "joint + recompute 1"
+  std::int64_t micro_rows = 0;
+  bool cut = false;            // after an overflow, to fewer micro-rows than planned
+  std::int64_t predicted = 0;  // peak; 0: nothing was
+  std::int64_t margin = 0;     // that was kept free beside it
+  std::int64_t measured = 0;   // peak
+  // What really ran:
+  std::int64_t rows = 0;
+  std::int64_t tokens = 0;
+  std::int64_t passes = 0;  // forwards
+};
+
+// How a prediction did. Thresholds are fixed: see GradeOf.
+enum class Grade {
+  kUnder,    // the peak was above prediction and margin: an under-estimate
+  kShort,    // above the prediction: the margin saved it
+  kCovered,  // at most a tenth below
+  kLoose,    // further below
+};
+Grade GradeOf(std::int64_t predicted, std::int64_t margin, std::int64_t measured);
+
+// Draws of one task under one plan. The median is that of at most 512 draws, evenly spread.
+struct PlanEpoch {
+  std::string mode;
+  std::int64_t micro_rows = 0;
+  bool cut = false;
+  std::int64_t predicted = 0;
+  std::int64_t margin = 0;
+  std::int64_t draws = 0;
+  std::int64_t rows = 0, tokens = 0, passes = 0;
+  std::int64_t smallest = 0, largest = 0;                      // measured peaks
+  std::int64_t under = 0, narrow = 0, covered = 0, loose = 0;  // draws by grade; narrow: kShort
+  std::vector<std::int64_t> samples{};
+  std::int64_t sample_every = 1;
+  // Draws that ran out of memory: how often, the most bytes that were in use then, and the most that stayed.
+  // They are no draws of this epoch, only their tokens and passes count; who had a prediction is under.
+  std::int64_t overflows = 0, reached = 0, left = 0;
+
+  std::int64_t median() const;
+  std::int64_t under_in_draws() const { return predicted > 0 ? under - overflows : 0; }
+  bool IsSame(const DrawReceipt& draw) const;
+  void Add(const DrawReceipt& draw);
+  void AddOverflow(const DrawReceipt& draw, std::int64_t left_bytes);
+};
+
+// Predicted against measured, of a whole run, its resumes included.
+class Receipt {
+ public:
+  void Record(const DrawReceipt& draw);
+  // `draw` as it was planned when it ran out of memory; measured: what was in use then, a lower bound of its
+  // peak. `left`: bytes that stayed.
+  void RecordOverflow(const DrawReceipt& draw, std::int64_t left);
+  const std::map<std::string, std::vector<PlanEpoch>>& tasks() const { return tasks_; }
+  std::int64_t under() const;  // of draws and overflows
+  std::int64_t overflows() const;
+
+  // receipt.json, and the section of a checkpoint.
+  nlohmann::ordered_json ToJson() const;
+  // Throws an Error where it is no receipt.
+  static Receipt FromJson(const nlohmann::ordered_json& json);
+
+ private:
+  PlanEpoch& EpochFor(const DrawReceipt& draw);
+
+  std::map<std::string, std::vector<PlanEpoch>> tasks_;
+};
+
+// For people: a table, the grades, and words about every under-estimate and overflow.
+std::string ReceiptTable(const Receipt& receipt);
+
+}  // namespace medley

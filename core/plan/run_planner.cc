@@ -1,0 +1,269 @@
+#include <medley/plan/run_planner.h>
+
+#include <algorithm>
+#include <chrono>
+#include <utility>
+
+#include <medley/base/bytes.h>
+#include <medley/base/durable_file.h>
+#include <medley/base/error.h>
+#include <medley/base/files.h>
+#include <medley/memory/meter.h>
+#include <medley/model/parameter_bytes.h>
+#include <medley/plan/profile_key.h>
+#include <medley/report/table.h>
+
+namespace medley {
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::ordered_json;
+
+constexpr std::int64_t kFarAbove = 16;  // times the largest probe
+
+std::int64_t RoomForProbes(const RunPlanner::Setting& setting, at::Device device) {
+  if (setting.probe_bytes > 0) return setting.probe_bytes;
+  return std::max<std::int64_t>(0, setting.budget - ReadMemory(device).now);
+}
+
+}  // namespace
+
+RunPlanner::RunPlanner(Run& run, Setting setting, Console& console)
+    : run_(run),
+      setting_(std::move(setting)),
+      console_(console),
+      prober_(*run.model, *run.executor, run.device, static_cast<std::uint64_t>(run.config.seed),
+              RoomForProbes(setting_, run.device)) {
+  profile_.key = RunProfileKey(run);
+}
+
+RunPlanner::Setting RunPlanner::SettingOf(const Run& run) {
+  Setting setting{.budget = run.budget.bytes, .budget_words = run.config.budget, .probe_bytes = 0};
+  if (run.device.is_cpu())
+    setting.probe_bytes = std::max<std::int64_t>(1, run.budget.free - ReadMemory(run.device).now);
+  return setting;
+}
+
+ordered_json RunPlanner::Asked() const {
+  return AskedJson(run_, requests_, setting_.budget_words, profile_.key);
+}
+
+void RunPlanner::UseProfile(const fs::path& file) {
+  Profile profile = ReadProfile(file);
+  const std::string different = KeyDifferences(profile.key, profile_.key);
+  if (!different.empty()) {
+    throw InputError(DisplayPath(file) + " was measured for another run: " + different +
+                     ". Leave --profile out, and this run is measured anew");
+  }
+  profile_ = std::move(profile);
+}
+
+void RunPlanner::TakeUp(const fs::path& directory) {
+  try {
+    if (fs::exists(directory / kProfileFile)) {
+      Profile profile = ReadProfile(directory / kProfileFile);
+      const std::string different = KeyDifferences(profile.key, profile_.key);
+      if (different.empty()) {
+        profile_ = std::move(profile);
+      } else {
+        console_.Say("the run's profile no longer holds (" + different + "); its tasks are measured anew");
+      }
+    }
+    if (!fs::exists(directory / kPlanFile)) return;
+    const fs::path file = directory / kPlanFile;
+    const auto json = ordered_json::parse(ReadFile(file), nullptr, /*allow_exceptions=*/false);
+    plan_ = PlanFromJson(json, DisplayPath(file));
+    planned_for_ = json.value("asked", ordered_json());
+  } catch (const InputError& error) {
+    console_.Warn(std::string(error.what()) + ". The run is planned anew");
+  }
+}
+
+// A task may keep tensors of its own, which a plan made before it is loaded must know.
+LoadedTask& RunPlanner::Loaded(const std::string& task, TaskProfile& profile) {
+  if (run_.is_loaded(task)) return run_.task(task);
+  const std::int64_t before = ReadMemory(run_.device).now;
+  LoadedTask& loaded = run_.task(task);
+  profile.held = ReadMemory(run_.device).now - before;
+  return loaded;
+}
+
+// Measures the ways that the profile lacks. False where it has them all.
+bool RunPlanner::MeasureTask(const TaskRequest& request, const std::vector<Way>& ways) {
+  TaskProfile& profile = profile_.tasks[request.task];
+  ordered_json key = TaskProfileKey(run_, request.task);
+  if (profile.key != key) profile = {};
+  const std::size_t before = profile.modes.size();
+  for (const Way& way : ways) {
+    if (profile.Find(way.first, way.second) != nullptr) continue;
+    if (measured_.empty())
+      console_.Say("measuring what the tasks take: a few steps of each, whose gradients are dropped");
+    measured_.insert(request.task);
+    LoadedTask& task = Loaded(request.task, profile);
+    if (profile.modes.empty()) prober_.CheckContract(task, &profile);
+    // Where a step has several draws, also all rows together may find gradients.
+    const std::int64_t most_rows = run_.config.draws_per_step > 1 ? 0 : request.rows;
+    prober_.Measure(task, ExecutionOf(run_, request.task, way), profile, most_rows);
+  }
+  profile.key = std::move(key);
+  return profile.modes.size() > before;
+}
+
+bool RunPlanner::MeasureOrDrop(const TaskRequest& request) {
+  const VariantInfo& variant = VariantOf(run_, request.task);
+  try {
+    MeasureTask(request, setting_.all_ways ? AllWays(request, variant) : FirstWays(request, variant));
+    return true;
+  } catch (const std::exception& error) {
+    profile_.tasks.erase(request.task);
+    if (run_.config.on_task_error != "drop") throw;
+    console_.Warn("the task " + request.task + " has no plan: " + error.what());
+    return false;
+  }
+}
+
+void RunPlanner::MeasureFloor() {
+  FloorParts& floor = profile_.floor;
+  floor.weights = floor.optimizer = profile_.gradients = 0;
+  std::int64_t constants = 0;
+  for (const auto& [task, profile] : profile_.tasks) {
+    if (run_.is_loaded(task)) constants += run_.task(task).ConstantBytes(run_.device) + profile.held;
+  }
+  floor.weights = ParameterBytes(run_.model->parameters(), run_.device);
+  floor.optimizer = ParameterBytes(run_.optimizer->State(), run_.device);
+  floor.other =
+      std::max<std::int64_t>(0, ReadMemory(run_.device).now - constants - floor.weights - floor.optimizer);
+  for (const Parameter& parameter : run_.model->parameters()) {
+    if (parameter.tensor.requires_grad())
+      profile_.gradients += static_cast<std::int64_t>(parameter.tensor.nbytes());
+  }
+}
+
+// Ways that nobody asked for may be what fits, or what a refusal should name. Where not even the floor fits,
+// it names no task, and the budget to name is one for all of them.
+bool RunPlanner::MeasureRefused(const DoesNotFit& refusal) {
+  bool measured = false;
+  for (const TaskRequest& request : requests_) {
+    for (const Refusal& refused : refusal.refusals()) {
+      if (!refused.task.empty() && refused.task != request.task) continue;
+      measured = MeasureTask(request, AllWays(request, VariantOf(run_, request.task))) || measured;
+    }
+  }
+  return measured;
+}
+
+// Where rows are cut, another way with as little work may need fewer pieces.
+bool RunPlanner::MeasurePieces(const Plan& plan) {
+  bool measured = false;
+  for (const TaskRequest& request : requests_) {
+    const PlanEntry& entry = *plan.Find(request.task);
+    if (entry.micro_rows == entry.rows || request.micro_rows > 0) continue;
+    measured = MeasureTask(request, CheapestWays(request, VariantOf(run_, request.task))) || measured;
+  }
+  return measured;
+}
+
+Plan RunPlanner::Solve() {
+  const PlanSetting setting = PlanSettingOf(run_, setting_.budget);
+  while (true) {
+    MeasureFloor();
+    try {
+      Plan plan = MakePlan(profile_, requests_, setting);
+      if (!MeasurePieces(plan)) return plan;
+    } catch (const DoesNotFit& refusal) {
+      if (!MeasureRefused(refusal)) throw;
+    }
+  }
+}
+
+std::int64_t RunPlanner::LargestProbe(const PlanEntry& entry) const {
+  const ModeProfile& mode = *profile_.tasks.at(entry.task).Find(entry.mode, entry.recompute_every);
+  return PeakLines(entry.micro_rows < entry.rows ? mode.pieces : mode.whole).largest_probe();
+}
+
+// Runs a step of the planned size where that was not measured. False where nothing was to be done.
+//
+// Once a task and mode: what such a step takes above its line becomes a probe, and the rows that fit then lie
+// below it, where the chord is safe.
+bool RunPlanner::Confirm(const Plan& plan) {
+  bool ran = false;
+  for (const PlanEntry& entry : plan.entries) {
+    // A task of a stored profile is confirmed by training itself, unless it was measured for far fewer rows.
+    const bool stored = measured_.count(entry.task) == 0;
+    if (entry.confirmed || (stored && entry.micro_rows <= kFarAbove * LargestProbe(entry))) continue;
+    if (!confirmed_.emplace(entry.task, entry.mode, entry.recompute_every).second) continue;
+    prober_.Confirm(run_.task(entry.task), ExecutionOf(run_, entry), entry.micro_rows,
+                    profile_.tasks.at(entry.task));
+    ran = true;
+  }
+  return ran;
+}
+
+void RunPlanner::PlanMeasured() {
+  plan_ = Solve();
+  while (Confirm(plan_)) plan_ = Solve();
+  prober_.ForgetRows();
+  planned_for_ = Asked();
+}
+
+// Free memory changes from start to start: a plan for what was free holds while it fits.
+bool RunPlanner::StillHolds() const {
+  if (planned_for_.is_null() || planned_for_ != Asked()) return false;
+  for (const PlanEntry& entry : plan_.entries) {
+    if (entry.predicted_peak + plan_.data_bytes + entry.ledger.margin > setting_.budget) return false;
+  }
+  return true;
+}
+
+const Plan& RunPlanner::PlanRun() {
+  const auto start = std::chrono::steady_clock::now();
+  requests_.clear();
+  for (const std::string& task : run_.ActiveTasks()) requests_.push_back(RequestOf(run_, task));
+  if (StillHolds()) return plan_;
+  std::erase_if(requests_, [&](const TaskRequest& request) { return !MeasureOrDrop(request); });
+  PlanMeasured();
+  seconds_ = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  return plan_;
+}
+
+void RunPlanner::Apply() {
+  const std::int64_t room = setting_.budget - plan_.floor_bytes() - plan_.data_bytes;
+  PlannedMemory& planned = run_.planned.emplace();
+  planned.floor = plan_.floor_bytes();
+  run_.predict_peak = [plan = plan_, profile = profile_, setting = PlanSettingOf(run_, setting_.budget)](
+                          const std::string& task, std::int64_t micro_rows) {
+    return PredictPeak(plan, profile, setting, task, micro_rows);
+  };
+  for (const PlanEntry& entry : plan_.entries) {
+    planned.peaks[entry.task] = entry.predicted_peak;
+    planned.margins[entry.task] = entry.ledger.margin;
+    run_.plans[entry.task] = ExecutionOf(run_, entry);
+    const VariantInfo& variant = VariantOf(run_, entry.task);
+    run_.mixer->SetSize(entry.task, {.rows = entry.rows,
+                                     .passes = static_cast<std::int64_t>(variant.passes.size()),
+                                     .tokens_per_row = variant.TokensPerRow()});
+    const auto profile = profile_.tasks.find(entry.task);
+    // The check of a first draw runs all passes at once, and would not fit.
+    if (profile != profile_.tasks.end() && profile->second.contract > room)
+      prober_.CheckContract(run_.task(entry.task));
+  }
+}
+
+std::string RunPlanner::Words() const {
+  if (seconds_ == 0) return PlanTable(plan_) + "the plan of an earlier start, which still holds";
+  return PlanTable(plan_) + "planned in " + FormatNumber(seconds_) + " s, with " +
+         std::to_string(prober_.steps()) + " measured steps";
+}
+
+void RunPlanner::Save(const fs::path& directory) const {
+  ordered_json plan = ToJson(plan_);
+  plan["asked"] = planned_for_;
+  if (seconds_ > 0) {
+    plan["planning"] = {
+        {"seconds", seconds_}, {"steps", prober_.steps()}, {"overflows", prober_.overflows()}};
+  }
+  ReplaceFile(directory / kProfileFile, ToJson(profile_).dump(2) + "\n");
+  ReplaceFile(directory / kPlanFile, plan.dump(2) + "\n");
+}
+
+}  // namespace medley

@@ -1,0 +1,145 @@
+#include <medley/plan/task_plan.h>
+
+#include <algorithm>
+#include <tuple>
+
+namespace medley {
+namespace {
+
+constexpr std::int64_t kMostRows = std::int64_t{1} << 20;  // the mixer's bound on a draw
+
+bool Within(const Choice& choice, std::int64_t room) { return choice.bytes + choice.margin <= room; }
+
+}  // namespace
+
+double Choice::Milliseconds() const { return static_cast<double>(pieces()) * mode->Milliseconds(micro_rows); }
+
+TaskPlanner::TaskPlanner(const TaskProfile& profile, const TaskRequest& request, const PlanSetting& setting,
+                         std::int64_t other_gradients)
+    : profile_(profile), request_(request), setting_(setting), other_gradients_(other_gradients) {}
+
+TaskPlanner TaskPlanner::For(const TaskRequest& request) const {
+  return {profile_, request, setting_, other_gradients_};
+}
+
+bool TaskPlanner::Admits(const ModeProfile& mode) const {
+  return mode.measured() && (!request_.mode || *request_.mode == mode.mode) &&
+         (!request_.recompute_every || *request_.recompute_every == mode.recompute_every);
+}
+
+Choice TaskPlanner::Cost(const ModeProfile& mode, std::int64_t rows, std::int64_t micro_rows) const {
+  const PeakLines whole(mode.whole), pieces(mode.pieces);
+  std::int64_t bytes = 0;
+  if (setting_.draws_per_step > 1) {  // an earlier draw may have left gradients
+    bytes = std::max(whole.At(micro_rows), pieces.At(micro_rows)) + other_gradients_;
+  } else {
+    bytes = (micro_rows < rows ? pieces : whole).At(micro_rows);
+  }
+  return {.mode = &mode,
+          .rows = rows,
+          .micro_rows = micro_rows,
+          .bytes = bytes,
+          .margin = Margin(mode, micro_rows, bytes)};
+}
+
+std::int64_t TaskPlanner::Transient(const ModeProfile& mode, std::int64_t rows, std::int64_t bytes) const {
+  return std::max<std::int64_t>(0, bytes - other_gradients_ - profile_.gradients - mode.saved_per_row * rows);
+}
+
+// What the allocator rounds up and libraries take grows with what comes and goes, not with what is kept.
+std::int64_t TaskPlanner::Margin(const ModeProfile& mode, std::int64_t rows, std::int64_t bytes) const {
+  if (setting_.counts_exactly) return 0;
+  constexpr std::int64_t kLeast = std::int64_t{64} << 20;
+  const std::int64_t asked = std::max({kLeast, Transient(mode, rows, bytes) / 5, setting_.budget / 100});
+  return std::min(asked, setting_.budget / 20);
+}
+
+// The most rows that one forward may have, and with them the fewest micro-batches; all of the same size, but
+// for a last one that may be a little smaller.
+std::optional<Choice> TaskPlanner::In(const ModeProfile& mode, std::int64_t room) const {
+  const auto fits = [&](std::int64_t rows, std::int64_t micro_rows) {
+    return Within(Cost(mode, rows, micro_rows), room);
+  };
+  if (request_.rows == 0) {
+    const std::int64_t rows = LargestThat(kMostRows, [&](std::int64_t n) { return n == 0 || fits(n, n); });
+    return rows > 0 ? std::optional(Cost(mode, rows, rows)) : std::nullopt;
+  }
+  if (request_.micro_rows > 0) {
+    const std::int64_t micro_rows = std::min(request_.micro_rows, request_.rows);
+    return fits(request_.rows, micro_rows) ? std::optional(Cost(mode, request_.rows, micro_rows))
+                                           : std::nullopt;
+  }
+  if (fits(request_.rows, request_.rows)) return Cost(mode, request_.rows, request_.rows);
+  const std::int64_t most =
+      LargestThat(request_.rows - 1, [&](std::int64_t n) { return n == 0 || fits(request_.rows, n); });
+  if (most == 0) return std::nullopt;
+  const std::int64_t pieces = (request_.rows + most - 1) / most;
+  return Cost(mode, request_.rows, (request_.rows + pieces - 1) / pieces);
+}
+
+// Forwards for each that a joint step makes. Counted: what a stopwatch says differs from run to run, and with
+// it would the plan and the bits of the result.
+double TaskPlanner::Work(const ModeProfile& mode) const {
+  const double passes = static_cast<double>(std::max<std::int64_t>(1, request_.passes));
+  return static_cast<double>(mode.forwards) / passes +
+         (mode.recompute_every > 0 ? 1.0 / mode.recompute_every : 0.0);
+}
+
+bool TaskPlanner::IsBetter(const Choice& a, const Choice& b) const {
+  const double work_a = Work(*a.mode), work_b = Work(*b.mode);
+  if (work_a != work_b) return work_a < work_b;
+  if (request_.rows == 0 && a.rows != b.rows) return a.rows > b.rows;
+  if (a.pieces() != b.pieces()) return a.pieces() < b.pieces();
+  const auto rank = [&](const ModeProfile& mode) {
+    return std::tuple(mode.mode != request_.preferred, mode.mode, mode.recompute_every);
+  };
+  return rank(*a.mode) < rank(*b.mode);
+}
+
+std::optional<Choice> TaskPlanner::Choose(std::int64_t room) const {
+  std::optional<Choice> best;
+  for (const ModeProfile& mode : profile_.modes) {
+    if (!Admits(mode)) continue;
+    const std::optional<Choice> choice = In(mode, room);
+    if (choice && (!best || IsBetter(*choice, *best))) best = choice;
+  }
+  return best;
+}
+
+std::optional<std::int64_t> TaskPlanner::SmallestRoom() const {
+  std::optional<std::int64_t> smallest;
+  for (const ModeProfile& mode : profile_.modes) {
+    if (!Admits(mode)) continue;
+    const std::int64_t rows = std::max<std::int64_t>(1, request_.rows);
+    const std::int64_t micro_rows = request_.micro_rows > 0 ? std::min(request_.micro_rows, rows) : 1;
+    const Choice least = Cost(mode, rows, micro_rows);
+    smallest = std::min(smallest.value_or(least.bytes + least.margin), least.bytes + least.margin);
+  }
+  return smallest;
+}
+
+std::int64_t TaskPlanner::LargestMicroRows(std::int64_t room) const {
+  std::int64_t largest = 0;
+  for (const ModeProfile& mode : profile_.modes) {
+    if (!Admits(mode)) continue;
+    const auto fits = [&](std::int64_t n) { return n == 0 || Within(Cost(mode, request_.rows, n), room); };
+    largest = std::max(largest, LargestThat(request_.rows, fits));
+  }
+  return largest;
+}
+
+PeakLedger TaskPlanner::Ledger(const Choice& choice) const {
+  const ModeProfile& mode = *choice.mode;
+  const bool earlier_ones = choice.pieces() > 1 || setting_.draws_per_step > 1;
+  const std::int64_t at_peak =
+      other_gradients_ + (earlier_ones ? mode.gradients_pieces : mode.gradients_whole);
+  // What a forward saves is there when it ends, whatever the peak's moment is.
+  const std::int64_t saved = std::min(choice.bytes, mode.saved_per_row * choice.micro_rows);
+  const std::int64_t gradients = std::min(choice.bytes - saved, at_peak);
+  return {.gradients = gradients,
+          .saved = saved,
+          .transient = choice.bytes - gradients - saved,
+          .margin = choice.margin};
+}
+
+}  // namespace medley

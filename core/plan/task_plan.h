@@ -1,0 +1,59 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <medley/plan/plan.h>
+
+namespace medley {
+
+// One way to run the draws of a task.
+struct Choice {
+  const ModeProfile* mode = nullptr;
+  std::int64_t rows = 0;
+  std::int64_t micro_rows = 0;
+  std::int64_t bytes = 0;   // above the floor, at the peak
+  std::int64_t margin = 0;  // beside them
+
+  std::int64_t pieces() const { return (rows + micro_rows - 1) / micro_rows; }
+  double Milliseconds() const;
+};
+
+// Chooses for one task; see MakePlan.
+class TaskPlanner {
+ public:
+  // `other_gradients`: bytes of the gradients that other tasks' draws of the same step may leave. Keeps
+  // references.
+  TaskPlanner(const TaskProfile& profile, const TaskRequest& request, const PlanSetting& setting,
+              std::int64_t other_gradients);
+
+  // The same task, asked for something else. The request must outlive it.
+  TaskPlanner For(const TaskRequest& request) const;
+
+  // `room`: bytes above the floor that a step may use. Nothing where not one row fits.
+  std::optional<Choice> Choose(std::int64_t room) const;
+  // The smallest room for which Choose finds something; nothing where no mode was measured.
+  std::optional<std::int64_t> SmallestRoom() const;
+  // The most rows that a micro-batch can have whatever the request's are; 0 where not even one fits.
+  std::int64_t LargestMicroRows(std::int64_t room) const;
+
+  PeakLedger Ledger(const Choice& choice) const;
+
+ private:
+  bool Admits(const ModeProfile& mode) const;
+  Choice Cost(const ModeProfile& mode, std::int64_t rows, std::int64_t micro_rows) const;
+  std::int64_t Margin(const ModeProfile& mode, std::int64_t rows, std::int64_t bytes) const;
+  std::int64_t Transient(const ModeProfile& mode, std::int64_t rows, std::int64_t bytes) const;
+  std::optional<Choice> In(const ModeProfile& mode, std::int64_t room) const;
+  double Work(const ModeProfile& mode) const;
+  bool IsBetter(const Choice& a, const Choice& b) const;
+
+  const TaskProfile& profile_;
+  const TaskRequest& request_;
+  const PlanSetting& setting_;
+  std::int64_t other_gradients_;
+};
+
+}  // namespace medley

@@ -1,0 +1,140 @@
+#include <medley/run/input_files.h>
+
+#include <cstdint>
+#include <string_view>
+#include <system_error>
+
+#include <medley/base/error.h>
+#include <medley/base/files.h>
+
+namespace medley {
+namespace {
+
+namespace fs = std::filesystem;
+
+// Takes a protobuf varint from the front; false where there is none.
+bool TakeVarint(std::string_view& bytes, std::uint64_t& value) {
+  value = 0;
+  for (int shift = 0; shift < 64 && !bytes.empty(); shift += 7) {
+    const auto byte = static_cast<unsigned char>(bytes.front());
+    bytes.remove_prefix(1);
+    value |= static_cast<std::uint64_t>(byte & 0x7f) << shift;
+    if (byte < 0x80) return true;
+  }
+  return false;
+}
+
+constexpr std::uint64_t kLengthDelimited = 2;
+
+// Takes a length-delimited protobuf field from the front; false where there is none.
+bool TakeField(std::string_view& bytes, std::uint64_t& number, std::string_view& content) {
+  std::uint64_t tag = 0, length = 0;
+  if (!TakeVarint(bytes, tag) || (tag & 7) != kLengthDelimited) return false;
+  if (!TakeVarint(bytes, length) || length > bytes.size()) return false;
+  number = tag >> 3;
+  content = bytes.substr(0, static_cast<std::size_t>(length));
+  bytes.remove_prefix(content.size());
+  return true;
+}
+
+// The texts of its pieces; none where it is no vocabulary.
+std::set<std::string> PiecesOf(std::string_view bytes) {
+  std::set<std::string> pieces;
+  while (!bytes.empty()) {
+    std::uint64_t number = 0;
+    std::string_view piece, text;
+    if (!TakeField(bytes, number, piece)) return {};
+    if (number != 1) continue;
+    const bool has_text = TakeField(piece, number, text) && number == 1;
+    pieces.emplace(has_text ? text : std::string_view());
+  }
+  return pieces;
+}
+
+// The bytes of the character at the front, 0 where they are not UTF-8 (also surrogates and longer forms than
+// needed).
+std::size_t CharacterLength(std::string_view text) {
+  const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
+  const unsigned char first = byte(0);
+  const std::size_t length = first < 0x80                     ? 1
+                             : first >= 0xc2 && first <= 0xdf ? 2
+                             : first >= 0xe0 && first <= 0xef ? 3
+                             : first >= 0xf0 && first <= 0xf4 ? 4
+                                                              : 0;
+  if (length < 2) return length;
+  if (length > text.size()) return 0;
+  const unsigned char low = first == 0xe0 ? 0xa0 : first == 0xf0 ? 0x90 : 0x80;
+  const unsigned char high = first == 0xed ? 0x9f : first == 0xf4 ? 0x8f : 0xbf;
+  if (byte(1) < low || byte(1) > high) return 0;
+  for (std::size_t i = 2; i < length; ++i) {
+    if (byte(i) < 0x80 || byte(i) > 0xbf) return 0;
+  }
+  return length;
+}
+
+std::string TextProblem(std::string_view text) {
+  if (text.starts_with("\xef\xbb\xbf")) {
+    return " begins with a byte order mark; expected UTF-8 without one: save it again as plain UTF-8";
+  }
+  bool has_item = false;
+  std::size_t line = 1;
+  while (!text.empty()) {
+    const std::size_t length = text.front() == '\0' ? 0 : CharacterLength(text);
+    if (length == 0) {
+      return ":" + std::to_string(line) + ": not UTF-8 text; expected a text file with one item a line";
+    }
+    line += text.front() == '\n' ? 1 : 0;
+    has_item = has_item || std::string_view(" \t\r\n").find(text.front()) == std::string_view::npos;
+    text.remove_prefix(length);
+  }
+  return has_item ? "" : " is empty; expected one item a line";
+}
+
+// The name that a checkpoint has in its run's directory.
+bool IsCheckpointName(const std::string& name) {
+  constexpr std::string_view kPrefix = "step-";
+  return name.starts_with(kPrefix) && name.size() >= kPrefix.size() + 8 &&
+         name.find_first_not_of("0123456789", kPrefix.size()) == std::string::npos;
+}
+
+}  // namespace
+
+std::string TokenizerProblem(const fs::path& file) {
+  try {
+    if (!PiecesOf(ReadFile(file)).empty()) return "";
+  } catch (const InputError& error) {
+    return error.what();
+  }
+  return DisplayPath(file) +
+         " is not a SentencePiece vocabulary; make one with: medley tokenizer train --corpus FILE --out FILE";
+}
+
+std::set<std::string> VocabularyPieces(const fs::path& file) {
+  try {
+    return PiecesOf(ReadFile(file));
+  } catch (const InputError&) {
+    return {};
+  }
+}
+
+std::string ControlTextProblem(const fs::path& file) {
+  try {
+    const std::string problem = TextProblem(ReadFile(file));
+    return problem.empty() ? "" : DisplayPath(file) + problem;
+  } catch (const InputError& error) {
+    return error.what();
+  }
+}
+
+std::string RunDirectoryProblem(const fs::path& directory) {
+  std::error_code failed;
+  for (auto entry = fs::directory_iterator(directory, failed); !failed && entry != fs::directory_iterator();
+       entry.increment(failed)) {
+    if (IsCheckpointName(entry->path().filename().string()) && entry->is_directory(failed)) return "";
+  }
+  const bool is_checkpoint = IsCheckpointName(directory.filename().string());
+  return DisplayPath(directory) + " has no checkpoint (step-...); expected the directory of a run" +
+         (is_checkpoint ? ": the one above" : "");
+}
+
+}  // namespace medley

@@ -1,0 +1,165 @@
+#include <medley/run/run.h>
+
+#include <ATen/Parallel.h>
+
+#include <algorithm>
+#include <sstream>
+#include <string_view>
+#include <thread>
+#include <utility>
+
+#include <medley/base/error.h>
+#include <medley/base/files.h>
+#include <medley/checkpoint/checkpoint.h>
+#include <medley/checkpoint/run_directory.h>
+#include <medley/memory/cpu_allocator.h>
+#include <medley/model/device.h>
+#include <medley/model/model_factory.h>
+#include <medley/text/sentencepiece_tokenizer.h>
+
+namespace medley {
+namespace {
+
+namespace fs = std::filesystem;
+
+// One item a line; empty lines do not count.
+std::vector<std::string> ReadControlText(const fs::path& file) {
+  std::istringstream text(ReadFile(file));
+  std::vector<std::string> items;
+  for (std::string line; std::getline(text, line);) {
+    while (!line.empty() && std::string_view(" \t\r").find(line.back()) != std::string_view::npos)
+      line.pop_back();
+    if (!line.empty()) items.push_back(line);
+  }
+  return items;
+}
+
+void SetThreads(std::int64_t threads) {
+  const int cores = static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
+  at::set_num_threads(threads > 0 ? static_cast<int>(threads) : cores);
+}
+
+ExecutionPlan PlanOf(const TaskConfig& config, const VariantInfo& variant) {
+  ExecutionPlan plan;
+  plan.mode = ParseMode(config.mode).value_or(DefaultMode(variant));
+  plan.micro_rows = config.micro_rows;
+  plan.recompute_every = static_cast<int>(std::max<std::int64_t>(0, config.recompute_every));
+  plan.term_weights = config.terms;
+  return plan;
+}
+
+void PlanTasks(Run& run) {
+  for (const std::string& task : run.ActiveTasks()) {
+    run.plans[task] = PlanOf(ConfigOf(run.config, task), VariantOf(run, task));
+  }
+}
+
+void MakeHost(Run& run) {
+  PluginHost::Context context{
+      *run.registry, *run.tokenizer, ReadImageGeometry(run.config.model), run.control_text, {}};
+  for (const auto& [task, config] : run.config.tasks)
+    context.settings[task] = {config.variant, config.options};
+  run.host = std::make_unique<PluginHost>(std::move(context));
+  run.task = [host = run.host.get()](const std::string& task) -> LoadedTask& { return host->Get(task); };
+  run.is_loaded = [host = run.host.get()](const std::string& task) { return host->IsLoaded(task); };
+}
+
+// Before the device's first tensor: the allocator of a GPU reads its limit once. The CPU's holds from the
+// trainer on, for reading another run's weights may take more than training does.
+void TakeBudget(Run& run) {
+  run.budget = ResolveBudget(ParseBudget(run.config.budget), run.device);
+  if (!run.device.is_cpu()) EnforceBudget(run.budget, run.device);
+}
+
+// A planner on the CPU measures whatever the budget is, and then says which one would do.
+void CheckBudget(const Run& run) {
+  if (run.config.plan && run.device.is_cpu()) return;
+  const std::int64_t trained = AdamW::TrainedBytes(*run.model, run.config.optimizer);
+  FixedBytes fixed{.weights = run.model->TableBytes(), .gradients = trained, .optimizer = 2 * trained};
+  for (const Parameter& parameter : run.model->parameters())
+    fixed.weights += static_cast<std::int64_t>(parameter.tensor.nbytes());
+  CheckFixedBytes(run.budget, fixed);
+}
+
+// The model is made on the CPU; only what fits moves to the device.
+void BuildModel(Run& run, Purpose purpose) {
+  run.model = MakeModel(run.config.model, *run.tokenizer, static_cast<std::uint64_t>(run.config.seed));
+  if (purpose == Purpose::kTrain) CheckBudget(run);
+  if (!run.device.is_cpu()) run.model->To(run.device, at::kFloat);
+}
+
+}  // namespace
+
+std::vector<std::string> Run::ActiveTasks() const {
+  std::vector<std::string> tasks;
+  for (const auto& [task, weight] : mixture.weights) {
+    if (weight > 0) tasks.push_back(task);
+  }
+  return tasks;
+}
+
+const VariantInfo& VariantOf(const Run& run, const std::string& task) {
+  if (!run.registry) return run.task(task).variant();
+  return run.registry->Require(task).RequireVariant(ConfigOf(run.config, task).variant);
+}
+
+RunInputs CheckInputs(const fs::path& config, const std::vector<std::string>& overrides,
+                      const std::vector<fs::path>& plugin_paths) {
+  std::vector<fs::path> paths;
+  for (const fs::path& path : plugin_paths) paths.push_back(fs::absolute(path));
+  for (const fs::path& path : PluginPaths(config, overrides)) paths.push_back(path);
+  RunInputs inputs{Registry::Scan({.paths = paths}), {}};
+  inputs.checked = CheckRun(config, overrides, inputs.registry);
+  inputs.checked.run.plugin_path = paths;  // the saved config then finds them again
+  return inputs;
+}
+
+std::unique_ptr<Run> BuildRun(RunInputs inputs, Purpose purpose) {
+  InstallCpuAllocator();
+  auto run = std::make_unique<Run>();
+  run->config = inputs.checked.run;
+  run->mixture = inputs.checked.mixture;
+  run->registry = std::make_unique<Registry>(std::move(inputs.registry));
+  run->device = OpenDevice(run->config.device);
+  if (purpose == Purpose::kTrain) TakeBudget(*run);
+  SetThreads(run->config.threads);
+  const auto seed = static_cast<std::uint64_t>(run->config.seed);
+  SeedGenerators(seed, run->device);
+  run->tokenizer = LoadTokenizer(run->config.tokenizer);
+  run->control_text = ReadControlText(run->config.control_text);
+  PlanTasks(*run);
+  MakeHost(*run);
+  if (purpose == Purpose::kSample) return run;
+  BuildModel(*run, purpose);
+  if (purpose == Purpose::kUse) return run;
+  run->mixer = std::make_unique<Mixer>(run->mixture, TaskSizes(inputs.checked, *run->registry), seed);
+  run->executor = std::make_unique<StepExecutor>(*run->model, run->device);
+  run->optimizer = std::make_unique<AdamW>(*run->model, run->config.optimizer, run->config.steps);
+  return run;
+}
+
+std::unique_ptr<Run> OpenTrainedRun(const fs::path& directory, Console& console) {
+  auto run = BuildRun(CheckInputs(NewestConfig(directory)), Purpose::kUse);
+  CompareRecord(ReadRunRecord(directory), RunRecord(*run));
+  const auto found = FindCheckpoint(directory, OnDamage::kSkip, console);
+  if (!found)
+    throw InputError(directory.string() + " holds no checkpoint yet. Train it first: medley resume " +
+                     directory.string());
+  LoadWeights(found->path, run->model->parameters());
+  run->trained_steps = found->facts.step;
+  console.Say("weights of step " + std::to_string(found->facts.step) + " from " + found->path.string());
+  return run;
+}
+
+std::string InitializeFrom(const InitFrom& from, const Model& model, Console& console) {
+  if (from.run.empty()) return "";
+  if (!fs::is_directory(from.run))
+    throw InputError("init_from.run: " + from.run.string() + " is not a directory");
+  const auto found = FindCheckpoint(from.run, OnDamage::kSkip, console);
+  if (!found) throw InputError("init_from.run: " + from.run.string() + " holds no checkpoint");
+  const std::size_t taken = LoadWeights(found->path, model.parameters(), from.match);
+  return "took " + std::to_string(taken) + " of " + std::to_string(model.parameters().size()) +
+         " parameters from " + found->path.string();
+}
+
+}  // namespace medley

@@ -1,0 +1,221 @@
+#include <medley/run/validate.h>
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+
+#include <medley/base/error.h>
+#include <medley/base/files.h>
+#include <medley/base/suggest.h>
+#include <medley/config/readers.h>
+#include <medley/model/agent/agent_config.h>
+#include <medley/run/input_files.h>
+#include <medley/step/execution_mode.h>
+
+namespace medley {
+namespace {
+
+using Path = std::vector<std::string>;
+
+std::string Number(double value) { return nlohmann::json(value).dump(); }
+
+// What is wrong with a name that is not among the known ones.
+std::string Unknown(const char* what, const std::string& name, const std::vector<std::string>& known) {
+  return std::string("no such ") + what + DidYouMean(name, known) +
+         (known.empty() ? " (there is none)" : " (allowed: " + JoinNames(known) + ")");
+}
+
+class TaskCheck {
+ public:
+  TaskCheck(ConfigFile& file, const Registry& registry) : file_(file), registry_(registry) {
+    for (const TaskInfo* task : registry.tasks()) names_.push_back(task->name);
+  }
+
+  // Null, and reported, where there is no such task.
+  const TaskInfo* Require(ConfigFile& file, const Path& path) const {
+    const TaskInfo* task = registry_.Find(path.back());
+    if (task) return task;
+    std::string message = "no such task" + DidYouMean(path.back(), names_) + " (" +
+                          std::to_string(names_.size()) + " tasks: medley tasks)";
+    if (const std::size_t refused = registry_.rejected().size(); refused > 0) {
+      message +=
+          "; " + std::to_string(refused) + " plugin files or directories were refused, medley tasks says why";
+    }
+    file.FailAtKey(path, message);
+    return nullptr;
+  }
+
+  void Check(const std::string& name, const TaskConfig& config) const {
+    const TaskInfo* task = Require(file_, {"tasks", name});
+    if (!task) return;
+    const VariantInfo* variant = task->FindVariant(config.variant);
+    if (!variant) {
+      file_.FailAt({"tasks", name, "variant"}, Unknown("variant", config.variant, task->VariantNames()));
+    }
+    CheckOptions(*task, config);
+    if (!variant) return;
+    CheckTerms(name, *variant, config);
+    CheckMode(name, *variant, config);
+  }
+
+ private:
+  void CheckOptions(const TaskInfo& task, const TaskConfig& config) const {
+    std::vector<std::string> known;
+    for (const OptionInfo& option : task.options) known.push_back(option.name);
+    for (const auto& entry : config.options) {
+      const std::string& option = entry.first;
+      const double value = entry.second;
+      const auto info = std::find_if(task.options.begin(), task.options.end(),
+                                     [&](const OptionInfo& o) { return o.name == option; });
+      const Path path = {"tasks", task.name, "options", option};
+      if (info == task.options.end()) {
+        file_.FailAtKey(path, Unknown("option", option, known));
+      } else if (!(value >= info->low && value <= info->high)) {
+        file_.FailAt(path, "expected " + Number(info->low) + " to " + Number(info->high) + " (" +
+                               info->summary + "), found " + Number(value));
+      }
+    }
+  }
+
+  void CheckTerms(const std::string& name, const VariantInfo& variant, const TaskConfig& config) const {
+    std::vector<std::string> known;
+    double sum = 0;
+    for (const TermInfo& term : variant.terms) {
+      known.push_back(term.name);
+      const auto weight = config.terms.find(term.name);
+      sum += weight == config.terms.end() ? term.weight : weight->second;
+    }
+    bool all_known = true;
+    for (const auto& [term, weight] : config.terms) {
+      if (std::find(known.begin(), known.end(), term) != known.end()) continue;
+      all_known = false;
+      file_.FailAtKey({"tasks", name, "terms", term}, Unknown("term", term, known));
+    }
+    if (all_known && !config.terms.empty() && sum <= 0) {
+      file_.FailAt({"tasks", name, "terms"}, "every term has the weight 0, so nothing would be learned");
+    }
+  }
+
+  void CheckMode(const std::string& name, const VariantInfo& variant, const TaskConfig& config) const {
+    const std::optional<Mode> mode = ParseMode(config.mode);  // a word that is none was reported
+    const std::string reason = mode ? WhyIllegal(*mode, variant) : "";
+    if (reason.empty()) return;
+    std::string expected;
+    for (const Mode legal : LegalModes(variant))
+      expected += (expected.empty() ? "\"" : " or \"") + std::string(ModeName(legal)) + "\"";
+    file_.FailAt({"tasks", name, "mode"},
+                 "\"" + config.mode + "\" cannot be: " + reason + "; expected " + expected);
+  }
+
+  ConfigFile& file_;
+  const Registry& registry_;
+  std::vector<std::string> names_;
+};
+
+// What tasks hand to the model and ask of it must be what it takes and gives.
+void CheckModelFits(ConfigFile& file, const TaskInfo& task) {
+  const auto check = [&](const std::vector<std::string>& wanted, const std::vector<std::string>& has,
+                         const char* verb) {
+    for (const std::string& name : wanted) {
+      if (std::find(has.begin(), has.end(), name) != has.end()) continue;
+      file.FailAt({"model"}, "task " + task.name + " " + verb + " '" + name +
+                                 "', which this model has not (" + JoinNames(has) + ")");
+    }
+  };
+  check(task.inputs, AgentInputNames(), "hands in");
+  check(task.outputs, AgentOutputNames(), "asks for");
+}
+
+void CheckSpecialTokens(ConfigFile& file, const TaskInfo& task, const std::set<std::string>& vocabulary) {
+  if (vocabulary.empty()) return;  // reported
+  std::vector<std::string> missing;
+  for (const std::string& token : task.special_tokens) {
+    if (vocabulary.count(token) == 0) missing.push_back(token);
+  }
+  if (missing.empty()) return;
+  file.FailAt({"tokenizer"}, "task " + task.name + " needs special tokens that this vocabulary has not: " +
+                                 JoinNames(missing) + "; make one that has them: medley tokenizer train");
+}
+
+// Files that are read later, by what is built from them.
+void CheckInputFiles(ConfigFile& file, const RunConfig& run) {
+  const auto check = [&](const Path& key, const std::filesystem::path& path, bool is_there,
+                         std::string (*problem_of)(const std::filesystem::path&)) {
+    if (path.empty() || !is_there) return;  // reported
+    if (const std::string problem = problem_of(path); !problem.empty()) file.FailAt(key, problem);
+  };
+  check({"tokenizer"}, run.tokenizer, FileProblem(run.tokenizer).empty(), TokenizerProblem);
+  check({"control_text"}, run.control_text, FileProblem(run.control_text).empty(), ControlTextProblem);
+  check({"init_from", "run"}, run.init_from.run, DirectoryProblem(run.init_from.run).empty(),
+        RunDirectoryProblem);
+}
+
+template <typename Config>
+void ReadReferred(const std::filesystem::path& path, Diagnostics& diagnostics, Config& config) {
+  if (path.empty() || !FileProblem(path).empty()) return;  // reported where it is named
+  ConfigFile file(path, diagnostics);
+  ReadConfig(file, config);
+}
+
+}  // namespace
+
+CheckedRun CheckRun(const std::filesystem::path& config, const std::vector<std::string>& overrides,
+                    const Registry& registry) {
+  Diagnostics diagnostics;
+  ConfigFile file(config, diagnostics);
+  file.Override(overrides);
+  CheckedRun checked;
+  ReadConfig(file, checked.run);
+  if (file.root()) {
+    const TaskCheck tasks(file, registry);
+    for (const auto& [name, settings] : checked.run.tasks) tasks.Check(name, settings);
+    CheckInputFiles(file, checked.run);
+
+    AgentConfig model;
+    ReadReferred(checked.run.model, diagnostics, model);
+    if (!checked.run.weights.empty() && FileProblem(checked.run.weights).empty()) {
+      ConfigFile weights(checked.run.weights, diagnostics);
+      ReadConfig(weights, checked.mixture);
+      const std::set<std::string> vocabulary = VocabularyPieces(checked.run.tokenizer);
+      for (const auto& [name, weight] : checked.mixture.weights) {
+        const TaskInfo* task = tasks.Require(weights, {"weights", name});
+        if (!task || weight <= 0) continue;
+        CheckModelFits(file, *task);
+        CheckSpecialTokens(file, *task, vocabulary);
+      }
+    }
+  }
+  diagnostics.Throw();
+  // Last, as it needs a mixture without mistakes: sizes that the mixer refuses, such as tokens of a task
+  // without text.
+  try {
+    const Mixer mixer(checked.mixture, TaskSizes(checked, registry), 0);
+  } catch (const InputError& error) {
+    throw InputError(DisplayPath(checked.run.weights) + ": " + error.what());
+  }
+  return checked;
+}
+
+std::vector<std::filesystem::path> PluginPaths(const std::filesystem::path& config,
+                                               const std::vector<std::string>& overrides) {
+  Diagnostics ignored;
+  ConfigFile file(config, ignored);
+  file.Override(overrides);
+  RunConfig run;
+  ReadConfig(file, run);
+  return run.plugin_path;
+}
+
+std::map<std::string, TaskSize> TaskSizes(const CheckedRun& checked, const Registry& registry) {
+  std::map<std::string, TaskSize> sizes;
+  for (const auto& [name, weight] : checked.mixture.weights) {
+    const TaskConfig& settings = ConfigOf(checked.run, name);
+    const VariantInfo& variant = registry.Require(name).RequireVariant(settings.variant);
+    sizes[name] = {.rows = std::max<std::int64_t>(1, settings.rows),  // until "auto" is planned
+                   .passes = static_cast<std::int64_t>(variant.passes.size()),
+                   .tokens_per_row = variant.TokensPerRow()};
+  }
+  return sizes;
+}
+
+}  // namespace medley

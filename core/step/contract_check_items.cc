@@ -1,0 +1,39 @@
+#include <ATen/core/Tensor.h>
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include <medley/base/error.h>
+#include <medley/base/suggest.h>
+#include <medley/step/contract_check.h>
+
+namespace medley {
+
+void CheckItems(const LoadedTask& task, const Batch& batch) {
+  const std::string name = "task '" + task.info().name + "': Sample ";
+  std::vector<std::string> declared;
+  for (const TermInfo& term : task.variant().terms) {
+    declared.push_back(term.name);
+    const auto items = batch.items().find(term.name);
+    if (items == batch.items().end()) {
+      throw Error(name + "set no items for the term '" + term.name +
+                  "' that its spec declares; add SetItems(\"" + term.name + "\", ...)");
+    }
+    const at::Tensor counts = items->second.contiguous();
+    const std::int64_t* count = counts.const_data_ptr<std::int64_t>();
+    for (std::int64_t row = 0; row < counts.numel(); ++row) {
+      if (count[row] >= 0 && count[row] <= term.max_items) continue;
+      throw Error(name + "counted " + std::to_string(count[row]) + " items of the term '" + term.name +
+                  "' in row " + std::to_string(batch.rows().begin + row) + ", its spec declares 0 to " +
+                  std::to_string(term.max_items));
+    }
+  }
+  for (const auto& [term, items] : batch.items()) {
+    if (std::find(declared.begin(), declared.end(), term) == declared.end()) {
+      throw Error(name + "set items for the term '" + term + "', its spec declares " + Listed(declared));
+    }
+  }
+}
+
+}  // namespace medley

@@ -1,0 +1,204 @@
+#include <medley/step/optimizer.h>
+
+#include <ATen/core/Tensor.h>
+#include <ATen/core/grad_mode.h>
+#include <ATen/ops/_fused_adamw.h>
+#include <ATen/ops/empty_like.h>
+#include <ATen/ops/linalg_vector_norm.h>
+#include <ATen/ops/ones.h>
+#include <ATen/ops/zeros.h>
+#include <ATen/ops/zeros_like.h>
+#include <fnmatch.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include <medley/base/error.h>
+#include <medley/step/schedule.h>
+
+namespace medley {
+namespace {
+
+const ParameterGroup* FindGroup(const OptimizerConfig& config, const std::string& name) {
+  for (const ParameterGroup& group : config.groups) {
+    if (fnmatch(group.match.c_str(), name.c_str(), 0) == 0) return &group;
+  }
+  return nullptr;
+}
+
+void CheckGroups(const Model& model, const OptimizerConfig& config) {
+  for (const ParameterGroup& group : config.groups) {
+    const auto& parameters = model.parameters();
+    const bool used = std::any_of(parameters.begin(), parameters.end(), [&](const Parameter& parameter) {
+      return fnmatch(group.match.c_str(), parameter.name.c_str(), 0) == 0;
+    });
+    if (used) continue;
+    throw InputError(
+        "optimizer.groups: no parameter matches '" + group.match + "'; the model has " +
+        std::to_string(parameters.size()) + " parameters, such as " +
+        (parameters.empty() ? "none" : parameters.front().name + " and " + parameters.back().name));
+  }
+}
+
+}  // namespace
+
+AdamW::AdamW(const Model& model, const OptimizerConfig& config, std::int64_t total_steps)
+    : config_(config), total_steps_(total_steps) {
+  CheckGroups(model, config);
+  for (const Parameter& parameter : model.parameters()) {
+    const ParameterGroup* group = FindGroup(config, parameter.name);
+    const bool frozen = group != nullptr && group->frozen;
+    at::Tensor tensor = parameter.tensor;
+    tensor.set_requires_grad(!frozen);
+    if (frozen) continue;
+    const double default_decay = tensor.dim() <= 1 ? 0.0 : config.weight_decay;
+    AddSlot(parameter, group != nullptr ? group->learning_rate_scale : 1.0,
+            group != nullptr && group->weight_decay >= 0 ? group->weight_decay : default_decay);
+  }
+  if (slots_.empty())
+    throw InputError("optimizer.groups: every parameter is frozen; nothing would be trained");
+
+  const at::Tensor& first = slots_.front().parameter;
+  norms_ = at::zeros({static_cast<std::int64_t>(slots_.size())}, first.options().requires_grad(false));
+  norms_on_host_ = at::empty_like(norms_, at::TensorOptions().device(at::kCPU));
+  clip_factor_ = at::zeros({}, norms_.options());
+  one_ = at::ones({}, norms_.options().dtype(at::kFloat));
+  for (std::size_t i = 0; i < slots_.size(); ++i)
+    slots_[i].norm = norms_.select(0, static_cast<std::int64_t>(i));
+}
+
+std::int64_t AdamW::TrainedBytes(const Model& model, const OptimizerConfig& config) {
+  std::int64_t bytes = 0;
+  for (const Parameter& parameter : model.parameters()) {
+    const ParameterGroup* group = FindGroup(config, parameter.name);
+    if (group == nullptr || !group->frozen) bytes += static_cast<std::int64_t>(parameter.tensor.nbytes());
+  }
+  return bytes;
+}
+
+void AdamW::AddSlot(const Parameter& parameter, double learning_rate_scale, double weight_decay) {
+  std::size_t group = 0;
+  while (group < groups_.size() && (groups_[group].learning_rate_scale != learning_rate_scale ||
+                                    groups_[group].weight_decay != weight_decay)) {
+    ++group;
+  }
+  if (group == groups_.size()) groups_.push_back({learning_rate_scale, weight_decay});
+  const at::Tensor detached = parameter.tensor.detach();
+  slots_.push_back({.name = parameter.name,
+                    .parameter = parameter.tensor,
+                    .exp_avg = at::zeros_like(detached),
+                    .exp_avg_sq = at::zeros_like(detached),
+                    .updates = at::zeros({}, detached.options().dtype(at::kFloat)),
+                    .norm = {},
+                    .group = group});
+}
+
+double AdamW::LearningRate(std::int64_t step) const {
+  return config_.learning_rate * ScheduleScale(config_, step, total_steps_);
+}
+
+double AdamW::Step(std::int64_t step) {
+  const at::NoGradGuard no_gradients;
+  const double norm = GradientNorm();
+  if (!std::isfinite(norm)) FailNotFinite();
+  Clip(norm);
+  for (std::size_t group = 0; group < groups_.size(); ++group)
+    Update(groups_[group], group, LearningRate(step));
+  for (Slot& slot : slots_) slot.parameter.mutable_grad().reset();
+  return norm;
+}
+
+double AdamW::GradientNorm() {
+  norms_.zero_();
+  for (Slot& slot : slots_) {
+    const at::Tensor& gradient = slot.parameter.grad();
+    if (gradient.defined()) at::linalg_vector_norm_out(slot.norm, gradient, 2);
+  }
+  norms_on_host_.copy_(norms_);  // the one wait for the device
+  double squares = 0;
+  for (std::int64_t i = 0; i < norms_on_host_.numel(); ++i) {
+    const double norm = norms_on_host_.scalar_type() == at::kDouble
+                            ? norms_on_host_.const_data_ptr<double>()[i]
+                            : norms_on_host_.const_data_ptr<float>()[i];
+    squares += norm * norm;
+  }
+  return std::sqrt(squares);
+}
+
+void AdamW::Clip(double norm) {
+  if (config_.clip_norm <= 0 || norm <= config_.clip_norm) return;
+  clip_factor_.fill_(config_.clip_norm / norm);
+  // A tensor, not a number: mul_ would allocate one for it.
+  for (Slot& slot : slots_) {
+    if (slot.parameter.grad().defined()) slot.parameter.mutable_grad().mul_(clip_factor_);
+  }
+}
+
+void AdamW::Update(const Group& group, std::size_t number, double learning_rate) {
+  std::vector<at::Tensor> parameters, gradients, exp_avgs, exp_avg_sqs, updates;
+  for (Slot& slot : slots_) {
+    if (slot.group != number || !slot.parameter.grad().defined()) continue;
+    parameters.push_back(slot.parameter);
+    gradients.push_back(slot.parameter.grad());
+    exp_avgs.push_back(slot.exp_avg);
+    exp_avg_sqs.push_back(slot.exp_avg_sq);
+    slot.updates.add_(one_);  // the kernel reads it, it does not count
+    updates.push_back(slot.updates);
+  }
+  if (parameters.empty()) return;
+  at::_fused_adamw_(parameters, gradients, exp_avgs, exp_avg_sqs, /*max_exp_avg_sqs=*/{}, updates,
+                    learning_rate * group.learning_rate_scale, config_.beta1, config_.beta2,
+                    group.weight_decay, config_.epsilon, /*amsgrad=*/false, /*maximize=*/false);
+}
+
+void AdamW::FailNotFinite() const {
+  std::string names;
+  int more = 0;
+  for (const Slot& slot : slots_) {
+    if (std::isfinite(slot.norm.item<double>())) continue;
+    if (names.size() < 200) {
+      names += (names.empty() ? "" : ", ") + slot.name;
+    } else {
+      ++more;
+    }
+  }
+  if (more > 0) names += " and " + std::to_string(more) + " more";
+  throw Error("the gradient of " + names +
+              " is not finite; nothing was updated. Lower optimizer.learning_rate");
+}
+
+std::vector<Parameter> AdamW::State() const {
+  std::vector<Parameter> state;
+  for (const Slot& slot : slots_) {
+    state.push_back({slot.name + ".exp_avg", slot.exp_avg});
+    state.push_back({slot.name + ".exp_avg_sq", slot.exp_avg_sq});
+    state.push_back({slot.name + ".step", slot.updates});
+  }
+  return state;
+}
+
+void AdamW::Load(const std::map<std::string, at::Tensor>& state) {
+  const std::vector<Parameter> mine = State();
+  for (const Parameter& own : mine) {
+    const auto found = state.find(own.name);
+    if (found == state.end()) {
+      throw Error("the optimizer's state lacks '" + own.name +
+                  "'; it was saved with another model or other frozen groups");
+    }
+    if (found->second.sizes() != own.tensor.sizes()) {
+      throw Error("the optimizer's state has '" + own.name + "' with shape " +
+                  c10::str(found->second.sizes()) + ", expected " + c10::str(own.tensor.sizes()));
+    }
+  }
+  if (state.size() != mine.size()) {
+    for (const auto& [name, tensor] : state) {
+      if (std::none_of(mine.begin(), mine.end(), [&](const Parameter& own) { return own.name == name; })) {
+        throw Error("the optimizer's state has '" + name + "', which this run does not train");
+      }
+    }
+  }
+  const at::NoGradGuard no_gradients;
+  for (const Parameter& own : mine) at::Tensor(own.tensor).copy_(state.at(own.name));
+}
+
+}  // namespace medley

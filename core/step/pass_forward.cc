@@ -1,0 +1,63 @@
+#include <medley/step/pass_forward.h>
+
+#include <ATen/core/Tensor.h>
+
+#include <utility>
+
+#include <medley/base/error.h>
+#include <medley/base/random.h>
+#include <medley/step/layer_recompute.h>
+
+namespace medley {
+namespace {
+
+struct Scope {
+  Scope(std::string& current, std::string inner)
+      : now(current), before(std::exchange(current, std::move(inner))) {}
+  ~Scope() { now = std::move(before); }
+  Scope(const Scope&) = delete;
+  Scope& operator=(const Scope&) = delete;
+  std::string& now;
+  std::string before;
+};
+
+}  // namespace
+
+PassForward::PassForward(const std::string& task, const std::string& pass, const RowRange& rows,
+                         SharedEncodings& encodings, int recompute_every)
+    : rows_(rows),
+      seed_(CombineSeeds(rows.seed, HashName(task))),
+      scope_(pass),
+      encodings_(encodings),
+      recompute_every_(recompute_every) {}
+
+void PassForward::CheckOutsideLayers(const char* what) const {
+  if (layer_.empty()) return;
+  throw Error("the model's layer " + layer_ + " called the context's " + what +
+              "; take seeds and encodings before Layer, and hand them to its function by value");
+}
+
+at::Tensor PassForward::Layer(std::string_view stack, int index, const at::Tensor& x,
+                              const std::function<at::Tensor(const at::Tensor&)>& fn) {
+  CheckOutsideLayers("Layer");
+  const Scope scope(layer_, "'" + std::string(stack) + "' " + std::to_string(index));
+  if (recompute_every_ == 0 || index % recompute_every_ != 0) return fn(x);
+  return RunRecomputed(layer_, x, fn);
+}
+
+at::Tensor PassForward::Shared(const std::string& key, const Fn& fn) {
+  CheckOutsideLayers("Shared");
+  if (key.empty()) return fn();
+  return encodings_.Get(key, [&] {
+    // An encoding has the random numbers of its key: which pass makes it depends on the mode.
+    const Scope scope(scope_, key);
+    return fn();
+  });
+}
+
+std::uint64_t PassForward::Seed(std::string_view site) {
+  CheckOutsideLayers("Seed");
+  return CombineSeeds(CombineSeeds(seed_, HashName(scope_)), HashName(site));
+}
+
+}  // namespace medley

@@ -1,0 +1,228 @@
+#include <medley/step/pass_runner.h>
+
+#include <ATen/SequenceNumber.h>
+#include <ATen/core/Tensor.h>
+#include <ATen/core/grad_mode.h>
+
+#include <algorithm>
+#include <optional>
+#include <string_view>
+#include <utility>
+
+#include <medley/base/error.h>
+#include <medley/base/suggest.h>
+#include <medley/step/pass_forward.h>
+
+namespace medley {
+namespace {
+
+template <typename Names>
+bool Contains(const Names& names, std::string_view name) {
+  return std::find(names.begin(), names.end(), name) != names.end();
+}
+
+}  // namespace
+
+class RunningPass final : public PassContext {
+ public:
+  // `saved`: counts what the pass saves, or null.
+  RunningPass(MicroBatch& micro, const PassInfo& pass, CountSavedBytes* saved)
+      : micro_(micro), pass_(pass), saved_(saved) {}
+
+  const Batch& batch() const override { return micro_.batch_; }
+  at::Tensor Constant(std::string_view name) override;
+  at::Tensor Pixels(std::string_view column) override { return micro_.Picture(column); }
+  ModelInput Image(std::string_view name) override;
+  ModelOutputs Forward(const ModelInputs& inputs, const WantedOutputs& wanted) override;
+  void Carry(std::string_view name, at::Tensor value) override;
+  at::Tensor Carried(std::string_view name) override;
+
+  void CheckSums(const Sums& sums) const;
+  PassRecord& record() { return record_; }
+
+ private:
+  [[noreturn]] void Fail(const std::string& what) const {
+    throw Error("task '" + info().name + "', pass '" + pass_.name + "' " + what);
+  }
+  const TaskInfo& info() const { return micro_.setting_.task.info(); }
+  const VariantInfo& variant() const { return micro_.setting_.task.variant(); }
+  bool IsCarry(std::string_view name) const;
+  void CheckNames(const ModelInputs& inputs, const WantedOutputs& wanted) const;
+  void Record(const ModelInputs& inputs, const WantedOutputs& wanted);
+
+  MicroBatch& micro_;
+  const PassInfo& pass_;
+  CountSavedBytes* saved_;
+  PassRecord record_;
+};
+
+at::Tensor RunningPass::Constant(std::string_view name) {
+  std::vector<std::string> declared;
+  for (const ConstantInfo& constant : info().constants) declared.push_back(constant.name);
+  if (!Contains(declared, name)) {
+    Fail("asked for the constant '" + std::string(name) + "', which its spec does not declare (declared: " +
+         Listed(declared) + "); add it to the spec's constants");
+  }
+  record_.constants.emplace(name);
+  at::Tensor constant = micro_.setting_.task.Constant(name, micro_.setting_.device);
+  if (saved_ != nullptr) saved_->Exclude(constant);
+  return constant;
+}
+
+bool RunningPass::IsCarry(std::string_view name) const {
+  return std::any_of(variant().passes.begin(), variant().passes.end(),
+                     [&](const PassInfo& pass) { return Contains(pass.carries, name); });
+}
+
+ModelInput RunningPass::Image(std::string_view name) {
+  // Counts of readers come from the spec; an undeclared one would read after the encoding is gone.
+  if (!Contains(pass_.images, name)) {
+    Fail("reads the picture '" + std::string(name) + "', its spec declares " + Listed(pass_.images) +
+         "; make the pass's images in the spec agree");
+  }
+  if (IsCarry(name)) return {.name = "images", .tensor = Carried(name), .key = "carry:" + std::string(name)};
+
+  return {.name = "images", .tensor = micro_.Picture(name), .key = "batch:" + std::string(name)};
+}
+
+void RunningPass::CheckNames(const ModelInputs& inputs, const WantedOutputs& wanted) const {
+  const auto has_inputs = micro_.setting_.model.input_names();
+  const auto has_outputs = micro_.setting_.model.output_names();
+  for (const ModelInput& input : inputs) {
+    if (!Contains(has_inputs, input.name)) {
+      Fail("hands in '" + input.name + "', but the model's inputs are " + Listed(has_inputs));
+    }
+  }
+  for (const std::string_view output : wanted) {
+    if (!Contains(has_outputs, output)) {
+      Fail("asks for '" + std::string(output) + "', but the model's outputs are " + Listed(has_outputs));
+    }
+  }
+}
+
+void RunningPass::Record(const ModelInputs& inputs, const WantedOutputs& wanted) {
+  for (const ModelInput& input : inputs) {
+    record_.inputs.insert(input.name);
+    if (input.name == "images" || !input.key.empty()) record_.images.push_back(input.key);
+    if (input.name == "tokens" && input.tensor.dim() >= 2) {
+      record_.text_width = std::max(record_.text_width, input.tensor.size(1));
+      record_.tokens += input.tensor.numel();
+    }
+  }
+  for (const std::string_view output : wanted) record_.outputs.emplace(output);
+}
+
+ModelOutputs RunningPass::Forward(const ModelInputs& inputs, const WantedOutputs& wanted) {
+  if (++record_.forwards > 1) {
+    Fail("made " + std::to_string(record_.forwards) +
+         " forwards of the model, a pass makes exactly 1; declare a pass " +
+         "for each forward (the variant '" + variant().name + "' declares " +
+         std::to_string(variant().passes.size()) + ")");
+  }
+  CheckNames(inputs, wanted);
+  Record(inputs, wanted);
+  PassForward context(info().name, pass_.name, batch().rows(), micro_.encodings_,
+                      micro_.setting_.recompute_every);
+  ModelOutputs outputs = micro_.setting_.model.Forward(inputs, wanted, context);
+  for (const std::string_view output : wanted) {
+    if (outputs.find(output) == outputs.end()) Fail("got no '" + std::string(output) + "' from the model");
+  }
+  return outputs;
+}
+
+void RunningPass::Carry(std::string_view name, at::Tensor value) {
+  const std::string quoted = "the carry '" + std::string(name) + "'";
+  if (!Contains(pass_.carries, name)) {
+    Fail("made " + quoted + ", which its spec does not declare (declared: " + Listed(pass_.carries) +
+         "); add it to the pass's carries");
+  }
+  if (!value.defined() || value.dim() < 1 || value.size(0) != batch().size()) {
+    Fail(quoted + " must have rows first: expected " + std::to_string(batch().size()) + " rows, got " +
+         (value.defined() ? c10::str(value.sizes()) : "nothing"));
+  }
+  if (!micro_.carries_.emplace(name, std::move(value)).second) Fail("made " + quoted + " twice");
+}
+
+at::Tensor RunningPass::Carried(std::string_view name) {
+  const auto found = micro_.carries_.find(name);
+  if (found == micro_.carries_.end()) {
+    std::vector<std::string> made;
+    for (const auto& [carry, value] : micro_.carries_) made.push_back(carry);
+    Fail("asked for the carry '" + std::string(name) +
+         "', which no earlier pass made (made: " + Listed(made) + ")");
+  }
+  record_.carries_read.emplace(name);
+  return found->second;
+}
+
+void RunningPass::CheckSums(const Sums& sums) const {
+  if (record_.forwards != 1) Fail("made 0 forwards of the model, a pass makes exactly 1");
+  std::vector<std::string> declared;
+  for (const TermInfo& term : variant().terms) declared.push_back(term.name);
+  for (const auto& [term, sum] : sums) {
+    if (!Contains(declared, term)) {
+      Fail("returned the term '" + term + "', which its spec does not declare (declared: " +
+           Listed(declared) + "); add it to the variant's terms");
+    }
+    if (!sum.defined() || sum.numel() != 1 || !sum.is_floating_point()) {
+      Fail("returned for the term '" + term + "' " + (sum.defined() ? c10::str(sum.sizes()) : "nothing") +
+           ", expected one floating-point sum");
+    }
+  }
+  for (const std::string& carry : pass_.carries) {
+    if (micro_.carries_.find(carry) == micro_.carries_.end()) {
+      Fail("did not make the carry '" + carry + "' that its spec declares");
+    }
+  }
+}
+
+MicroBatch::MicroBatch(const Setting& setting, const Batch& rows)
+    : setting_(setting),
+      batch_(rows.To(setting.device)),
+      dtype_(FloatTypeOf(setting.model)),
+      encodings_(setting.task.variant(), setting.sharing) {}
+
+MicroBatch::~MicroBatch() = default;
+
+at::Tensor MicroBatch::Picture(std::string_view column) {
+  const auto kept = pictures_.find(column);
+  if (kept != pictures_.end()) return kept->second;
+  return pictures_.emplace(column, batch_.Picture(column, dtype_)).first->second;
+}
+
+Sums MicroBatch::RunPass(const PassInfo& pass, PassRecord* record) {
+  std::optional<CountSavedBytes> saved;
+  if (setting_.pass_meter != nullptr && *setting_.pass_meter && at::GradMode::is_enabled()) {
+    saved.emplace();
+    for (const Parameter& parameter : setting_.model.parameters()) saved->Exclude(parameter.tensor);
+  }
+  RunningPass running(*this, pass, saved ? &*saved : nullptr);
+  running.record().first_node = at::sequence_number::peek();
+  Sums sums = setting_.task.Run(pass.name, running);
+  running.record().end_node = at::sequence_number::peek();
+  running.CheckSums(sums);
+  const std::string& task = setting_.task.info().name;
+  if (setting_.forwards != nullptr) ++(*setting_.forwards)[task];
+  if (setting_.tokens != nullptr) (*setting_.tokens)[task] += running.record().tokens;
+  if (saved) (*setting_.pass_meter)(task, pass.name, saved->bytes());
+  if (record != nullptr) *record = std::move(running.record());
+  return sums;
+}
+
+void MicroBatch::PassDone(const PassInfo& pass) {
+  encodings_.PassDone(pass);
+  std::erase_if(pictures_, [&](const auto& picture) { return encodings_.Readers(picture.first) == 0; });
+}
+
+void MicroBatch::Flush() { encodings_.Flush(); }
+
+void MicroBatch::BeginStage(const std::vector<const PassInfo*>& passes) {
+  encodings_ = SharedEncodings(setting_.task.variant(), passes, setting_.sharing);
+}
+
+at::Tensor MicroBatch::TakeCarry(const std::string& name) {
+  auto node = carries_.extract(name);
+  return node.empty() ? at::Tensor() : std::move(node.mapped());
+}
+
+}  // namespace medley

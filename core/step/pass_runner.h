@@ -1,0 +1,84 @@
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <set>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <medley/model/model.h>
+#include <medley/plugin/plugin_host.h>
+#include <medley/step/saved_variables.h>
+#include <medley/step/shared_encodings.h>
+
+namespace medley {
+
+// What a pass did, for the comparison with its spec.
+struct PassRecord {
+  std::uint64_t first_node = 0, end_node = 0;  // autograd sequence numbers of the nodes that it made
+  std::vector<std::string> images;  // keys of the pictures that the model got, in order; "": not by name
+  std::set<std::string> inputs, outputs;  // of the model
+  std::set<std::string> constants;
+  std::set<std::string> carries_read;
+  std::int64_t text_width = 0;
+  std::int64_t tokens = 0;  // handed in, pads among them
+  int forwards = 0;
+};
+
+// One micro-batch of a draw while its passes run: the rows on the device, and what lives between passes
+// (carries, shared encodings). Nothing of it outlives the object.
+class MicroBatch {
+ public:
+  struct Setting {
+    LoadedTask& task;
+    const Model& model;
+    at::Device device;
+    Sharing sharing = Sharing::kNode;
+    // As StepExecutor says of them.
+    int recompute_every = 0;
+    std::map<std::string, std::int64_t>*forwards = nullptr, *tokens = nullptr;
+    const std::function<void(const std::string&, const std::string&, std::int64_t)>* pass_meter = nullptr;
+  };
+  MicroBatch(const Setting& setting, const Batch& rows);
+  ~MicroBatch();
+  MicroBatch(const MicroBatch&) = delete;
+  MicroBatch& operator=(const MicroBatch&) = delete;
+
+  // Runs a pass of the variant; the graph is kept or not as the thread's grad mode says. An Error names task
+  // and pass.
+  Sums RunPass(const PassInfo& pass, PassRecord* record = nullptr);
+  // The backward of this pass is over and it will not run again: frees what no other pass reads.
+  void PassDone(const PassInfo& pass);
+  // The backward of all passes is over: sends back what shared encodings still hold.
+  void Flush();
+
+  // From here on these passes run, each once: encodings are shared among them and with none before.
+  void BeginStage(const std::vector<const PassInfo*>& passes);
+  // What later passes get as the carry.
+  void HandCarry(const std::string& name, at::Tensor value) { carries_[name] = std::move(value); }
+  // The carry, which its pass may then make again.
+  at::Tensor TakeCarry(const std::string& name);
+
+  const std::map<std::string, at::Tensor, std::less<>>& carries() const { return carries_; }
+  const SharedEncodings& encodings() const { return encodings_; }
+
+ private:
+  friend class RunningPass;
+
+  // A byte column as floats in [0, 1], made once; read only.
+  at::Tensor Picture(std::string_view column);
+
+  Setting setting_;
+  Batch batch_;
+  at::ScalarType dtype_;  // of the model
+  SharedEncodings encodings_;
+  std::map<std::string, at::Tensor, std::less<>> pictures_;  // floats of byte columns
+  std::map<std::string, at::Tensor, std::less<>> carries_;
+};
+
+}  // namespace medley

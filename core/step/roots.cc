@@ -1,0 +1,49 @@
+#include <medley/step/roots.h>
+
+#include <ATen/core/Tensor.h>
+#include <ATen/ops/full_like.h>
+#include <ATen/ops/stack.h>
+#include <ATen/ops/zeros.h>
+#include <torch/csrc/autograd/autograd.h>
+
+namespace medley {
+
+void TermSums::Add(const std::string& task, const std::string& term, const at::Tensor& sum) {
+  at::Tensor& total = totals_[{task, term}];
+  if (!total.defined()) total = at::zeros({}, at::TensorOptions().dtype(at::kDouble).device(device_));
+  total.add_(sum.detach().reshape({}));
+}
+
+void TermSums::Read(StepLosses& losses) const {
+  if (totals_.empty()) return;
+  std::vector<at::Tensor> tensors;
+  for (const auto& [names, total] : totals_) tensors.push_back(total);
+  const at::Tensor values = at::stack(tensors).cpu();
+  const double* value = values.const_data_ptr<double>();
+  for (const auto& [names, total] : totals_) losses[names.first][names.second].sum = *value++;
+}
+
+void Roots::Add(const Sums& sums) {
+  for (const auto& [term, sum] : sums) {
+    sums_.Add(task_, term, sum);
+    const TermLoss& loss = losses_.at(term);
+    if (!sum.requires_grad() || loss.count == 0 || loss.weight == 0) continue;
+    Add(sum, at::full_like(sum.detach(), loss.weight / static_cast<double>(loss.count)));
+  }
+}
+
+void Roots::Add(const at::Tensor& carry, const at::Tensor& gradient) {
+  if (!carry.requires_grad() || !gradient.defined()) return;
+  roots_.push_back(carry);
+  gradients_.push_back(gradient);
+}
+
+void Roots::Backward() {
+  in_backward_ = true;
+  if (!roots_.empty()) torch::autograd::backward(roots_, gradients_);
+  in_backward_ = false;
+  roots_.clear();
+  gradients_.clear();
+}
+
+}  // namespace medley

@@ -1,0 +1,140 @@
+#include <medley/step/saved_variables.h>
+
+#include <torch/csrc/autograd/engine.h>
+#include <torch/csrc/autograd/saved_variable_hooks.h>
+
+#include <unordered_map>
+#include <utility>
+
+#include <medley/base/error.h>
+
+namespace medley {
+namespace {
+
+// One of the two is set.
+struct Scope {
+  Scope* around;
+  SavedTensorKeeper* keeper;
+  CountSavedBytes::State* counter;
+};
+thread_local Scope* innermost = nullptr;
+
+Scope* Push(SavedTensorKeeper* keeper, CountSavedBytes::State* counter) {
+  return innermost = new Scope{innermost, keeper, counter};
+}
+
+void Pop() { delete std::exchange(innermost, innermost->around); }
+
+class PlainTensor final : public KeptTensor {
+ public:
+  explicit PlainTensor(const at::Tensor& tensor) : tensor_(tensor) {}
+  at::Tensor Get() override { return tensor_.Get(); }
+
+ private:
+  UnchangedTensor tensor_;
+};
+
+}  // namespace
+
+struct CountSavedBytes::State {
+  struct Storage {
+    // Holds the object, not its bytes: no other storage can get its address.
+    c10::weak_intrusive_ptr<c10::StorageImpl> object;
+    std::int64_t bytes;
+  };
+  std::set<const void*> excluded;
+  std::unordered_map<const void*, Storage> storages;
+
+  void Add(const at::Tensor& tensor) {
+    if (!tensor.has_storage()) return;
+    const at::Storage& storage = tensor.storage();
+    storages.try_emplace(StorageKey(tensor),
+                         Storage{storage.getWeakStorageImpl(), static_cast<std::int64_t>(storage.nbytes())});
+  }
+};
+
+namespace {
+
+std::unique_ptr<KeptTensor> Keep(const at::Tensor& tensor) {
+  for (const Scope* scope = innermost; scope != nullptr; scope = scope->around) {
+    if (scope->keeper != nullptr) return scope->keeper->Keep(tensor);
+    scope->counter->Add(tensor);
+  }
+  return std::make_unique<PlainTensor>(tensor);
+}
+
+class Hooks final : public torch::autograd::SavedVariableHooks {
+ public:
+  void call_pack_hook(const at::Tensor& tensor) override { kept_ = Keep(tensor); }
+  at::Tensor call_unpack_hook() override { return kept_->Get(); }
+
+ private:
+  std::unique_ptr<KeptTensor> kept_;
+};
+
+class Engine final : public torch::autograd::Engine {
+ public:
+  Engine() = default;
+  ~Engine() override { stop(); }  // the base's destructor would stop threads that still call our overrides
+  std::unique_ptr<torch::autograd::SavedVariableHooks> get_default_saved_variable_hooks() override {
+    if (innermost == nullptr) return nullptr;
+    return std::make_unique<Hooks>();
+  }
+};
+
+torch::autograd::Engine& OurEngine() {
+  static Engine engine;
+  return engine;
+}
+
+}  // namespace
+
+KeptTensor::~KeptTensor() = default;
+SavedTensorKeeper::~SavedTensorKeeper() = default;
+
+void InstallSavedVariableHooks() { torch::autograd::set_default_engine_stub(&OurEngine); }
+
+KeepSavedTensors::KeepSavedTensors(SavedTensorKeeper& keeper) { Push(&keeper, nullptr); }
+KeepSavedTensors::~KeepSavedTensors() { Pop(); }
+
+UnchangedTensor::UnchangedTensor(const at::Tensor& tensor)
+    : tensor_(tensor.detach()), version_(static_cast<std::int64_t>(tensor._version())) {}
+
+at::Tensor UnchangedTensor::Get() const {
+  const auto version = static_cast<std::int64_t>(tensor_._version());
+  if (version == version_) return tensor_;
+  throw Error("a tensor of the shape " + c10::str(tensor_.sizes()) +
+              " that the backward needs was written to in place after it was saved (version " +
+              std::to_string(version) + ", saved at " + std::to_string(version_) +
+              "); write the result to a new tensor");
+}
+
+CountSavedBytes::CountSavedBytes(std::set<const void*> excluded_storages)
+    : state_(std::make_unique<State>()) {
+  state_->excluded = std::move(excluded_storages);
+  Push(nullptr, state_.get());
+}
+
+CountSavedBytes::~CountSavedBytes() { Pop(); }
+
+void CountSavedBytes::Exclude(const at::Tensor& tensor) { state_->excluded.insert(StorageKey(tensor)); }
+
+std::int64_t CountSavedBytes::bytes() const {
+  std::int64_t bytes = 0;
+  for (const auto& [key, storage] : state_->storages) {
+    if (state_->excluded.count(key) == 0) bytes += storage.bytes;
+  }
+  return bytes;
+}
+
+void CountAsSaved(const at::Tensor& tensor) {
+  for (const Scope* scope = innermost; scope != nullptr && scope->keeper == nullptr; scope = scope->around) {
+    scope->counter->Add(tensor);
+  }
+}
+
+const void* StorageKey(const at::Tensor& tensor) {
+  return tensor.has_storage() ? tensor.storage().unsafeGetStorageImpl() : nullptr;
+}
+
+}  // namespace medley

@@ -1,0 +1,111 @@
+#include <medley/step/shared_encodings.h>
+
+#include <ATen/SequenceNumber.h>
+#include <ATen/core/grad_mode.h>
+#include <torch/csrc/autograd/autograd.h>
+
+#include <algorithm>
+#include <set>
+
+namespace medley {
+namespace {
+
+// Does the key of an encoding belong to this column's picture?
+bool BelongsTo(std::string_view key, std::string_view column) {
+  return key.ends_with("batch:" + std::string(column));
+}
+
+std::vector<const PassInfo*> AllPasses(const VariantInfo& variant) {
+  std::vector<const PassInfo*> passes;
+  for (const PassInfo& pass : variant.passes) passes.push_back(&pass);
+  return passes;
+}
+
+}  // namespace
+
+SharedEncodings::SharedEncodings(const VariantInfo& variant, Sharing sharing)
+    : SharedEncodings(variant, AllPasses(variant), sharing) {}
+
+SharedEncodings::SharedEncodings(const VariantInfo& variant, const std::vector<const PassInfo*>& passes,
+                                 Sharing sharing)
+    : sharing_(sharing) {
+  for (const PassInfo* pass : passes) {
+    for (const std::string& image : std::set<std::string>(pass->images.begin(), pass->images.end()))
+      ++readers_[image];
+  }
+  // A carry is another tensor in each run of a pass: encoded again wherever it is read.
+  for (const PassInfo& pass : variant.passes) {
+    for (const std::string& carry : pass.carries) readers_.erase(carry);
+  }
+}
+
+at::Tensor SharedEncodings::Get(const std::string& key, const ForwardContext::Fn& fn) {
+  const auto found = encodings_.find(key);
+  if (found != encodings_.end())
+    return found->second.leaf.defined() ? found->second.leaf : found->second.value;
+  // Inside another encoding a leaf would cut that one's graph in two.
+  if (sharing_ == Sharing::kLeaf && (depth_ > 0 || !WorthALeaf(key))) return Make(fn);
+
+  Encoding made{.value = Make(fn), .leaf = {}};
+  if (sharing_ == Sharing::kLeaf && at::GradMode::is_enabled() && made.value.requires_grad()) {
+    made.leaf = made.value.detach().set_requires_grad(true);
+  }
+  const at::Tensor out = made.leaf.defined() ? made.leaf : made.value;
+  encodings_.emplace(key, std::move(made));
+  return out;
+}
+
+at::Tensor SharedEncodings::Make(const ForwardContext::Fn& fn) {
+  struct Depth {
+    explicit Depth(int& depth) : value(++depth) {}
+    ~Depth() { --value; }
+    int& value;
+  } depth(depth_);
+  const std::uint64_t first = at::sequence_number::peek();
+  at::Tensor value = fn();
+  node_ranges_.emplace_back(first, at::sequence_number::peek());
+  return value;
+}
+
+bool SharedEncodings::WorthALeaf(std::string_view key) const {
+  return std::any_of(readers_.begin(), readers_.end(),
+                     [&](const auto& column) { return column.second >= 2 && BelongsTo(key, column.first); });
+}
+
+int SharedEncodings::Readers(std::string_view column) const {
+  const auto found = readers_.find(column);
+  return found == readers_.end() ? 0 : found->second;
+}
+
+void SharedEncodings::PassDone(const PassInfo& pass) {
+  for (const std::string& image : std::set<std::string>(pass.images.begin(), pass.images.end())) {
+    const auto readers = readers_.find(image);
+    if (readers == readers_.end() || --readers->second > 0) continue;
+    for (auto it = encodings_.begin(); it != encodings_.end();) {
+      if (!BelongsTo(it->first, image)) {
+        ++it;
+        continue;
+      }
+      Encoding encoding = std::move(it->second);
+      it = encodings_.erase(it);
+      SendBack(std::move(encoding));
+    }
+  }
+}
+
+void SharedEncodings::Flush() {
+  while (!encodings_.empty()) {
+    Encoding encoding = std::move(encodings_.begin()->second);
+    encodings_.erase(encodings_.begin());
+    SendBack(std::move(encoding));
+  }
+}
+
+void SharedEncodings::SendBack(Encoding encoding) {
+  if (!encoding.leaf.defined() || !encoding.leaf.grad().defined()) return;
+  const at::Tensor gradient = encoding.leaf.grad();
+  encoding.leaf.reset();
+  torch::autograd::backward({encoding.value}, {gradient});
+}
+
+}  // namespace medley

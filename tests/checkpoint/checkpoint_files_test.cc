@@ -1,0 +1,212 @@
+#include <medley/checkpoint/checkpoint_files.h>
+
+#include <gtest/gtest.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+
+#include <csignal>
+#include <random>
+
+#include <medley/base/error.h>
+#include <medley/checkpoint/run_directory.h>
+
+#include "tests/report/scratch_directory.h"
+
+namespace medley {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::string Noise(std::size_t size) {
+  std::mt19937 random(5);
+  std::string noise(size, '\0');
+  for (char& c : noise) c = static_cast<char>(random());
+  return noise;
+}
+
+fs::path Save(const fs::path& run, std::int64_t step, std::size_t size = 300) {
+  CheckpointWriter writer(run, step, 1000);
+  const std::string noise = Noise(size);
+  for (const char* name : {"model.safetensors", "state.json"}) {
+    writer.AddFile(name, static_cast<std::int64_t>(size),
+                   [&](const Sink& sink) { sink(noise.data(), noise.size()); });
+  }
+  return writer.Commit({{"finite", true}});
+}
+
+std::string Refusal(const fs::path& checkpoint) {
+  try {
+    VerifyCheckpoint(checkpoint);
+    return "";
+  } catch (const Error& error) {
+    return error.what();
+  }
+}
+
+TEST(CheckpointFiles, EveryFlippedBitOfEveryFileIsRefusedWithThePath) {
+  const ScratchDirectory scratch;
+  const fs::path checkpoint = Save(scratch.path(), 7, 40);
+  ASSERT_EQ(Refusal(checkpoint), "");
+  for (const char* name : {"model.safetensors", "state.json", "manifest.json", "seal"}) {
+    const std::string whole = ReadText(checkpoint / name);
+    for (std::size_t bit = 0; bit < 8 * whole.size(); ++bit) {
+      std::string damaged = whole;
+      damaged[bit / 8] = static_cast<char>(damaged[bit / 8] ^ (1 << (bit % 8)));
+      WriteText(checkpoint / name, damaged);
+      ASSERT_NE(Refusal(checkpoint).find(checkpoint.string()), std::string::npos) << name << " bit " << bit;
+    }
+    for (std::size_t length = 0; length < whole.size(); ++length) {
+      WriteText(checkpoint / name, whole.substr(0, length));
+      ASSERT_NE(Refusal(checkpoint), "") << name << " cut to " << length;
+    }
+    WriteText(checkpoint / name, whole + "\n");
+    ASSERT_NE(Refusal(checkpoint), "") << name;
+    WriteText(checkpoint / name, whole);
+  }
+  EXPECT_EQ(Refusal(checkpoint), "");
+}
+
+TEST(CheckpointFiles, MissingExtraLinkedAndSwappedFilesAreRefused) {
+  const ScratchDirectory scratch;
+  const fs::path seven = Save(scratch.path(), 7), eight = Save(scratch.path(), 8);
+  for (const char* name : {"model.safetensors", "state.json", "manifest.json", "seal"}) {
+    fs::rename(seven / name, scratch / "aside");
+    EXPECT_NE(Refusal(seven).find(name), std::string::npos) << name;
+    fs::create_symlink(scratch / "aside", seven / name);
+    EXPECT_NE(Refusal(seven).find(name), std::string::npos) << name;
+    fs::remove(seven / name);
+    ASSERT_EQ(::mkfifo((seven / name).c_str(), 0600), 0);
+    EXPECT_NE(Refusal(seven).find(name), std::string::npos) << name;
+    fs::remove(seven / name);
+    fs::rename(scratch / "aside", seven / name);
+  }
+  WriteText(seven / "extra", "");
+  EXPECT_NE(Refusal(seven).find("does not belong"), std::string::npos);
+  fs::remove(seven / "extra");
+  for (const char* name : {"manifest.json", "seal"}) {
+    const std::string own = ReadText(seven / name);
+    WriteText(seven / name, ReadText(eight / name));
+    EXPECT_NE(Refusal(seven), "") << name;
+    WriteText(seven / name, own);
+  }
+  EXPECT_EQ(Refusal(seven), "");
+  fs::rename(seven, scratch / "step-00000009");  // a whole directory under another number
+  EXPECT_NE(Refusal(scratch / "step-00000009"), "");
+}
+
+TEST(CheckpointFiles, ChunksCoverFilesOfAnyLength) {
+  const ScratchDirectory scratch;
+  for (const std::int64_t size : {kChunkBytes - 1, kChunkBytes, kChunkBytes + 1, 2 * kChunkBytes + 5}) {
+    const std::string noise = Noise(static_cast<std::size_t>(size));
+    WriteText(scratch / "file", noise);
+    Digester pieces;
+    for (std::size_t begin = 0; begin < noise.size(); begin += 1000003) {
+      pieces.Add(noise.data() + begin, std::min<std::size_t>(1000003, noise.size() - begin));
+    }
+    const FileDigest digest = pieces.Finish();
+    EXPECT_EQ(DigestFile(scratch / "file", size), digest);
+    EXPECT_EQ(digest.chunks.size(), static_cast<std::size_t>((size + kChunkBytes - 1) / kChunkBytes));
+  }
+}
+
+TEST(CheckpointFiles, AreListedByNumberAndNeverReplaced) {
+  const ScratchDirectory scratch;
+  for (const std::int64_t step : {9900, 10000, 123456789}) Save(scratch.path(), step);
+  fs::create_directory(scratch / ".tmp-5-1");
+  fs::create_directory(scratch / "step-abc");
+  const auto entries = ListCheckpoints(scratch.path());
+  ASSERT_EQ(entries.size(), 3u);
+  EXPECT_EQ(entries[0].step, 123456789);
+  EXPECT_EQ(entries[1].step, 10000);
+  EXPECT_EQ(ReadText(scratch / "LATEST"), "step-123456789\n");
+  const std::string before = ReadText(scratch / "step-00009900" / "seal");
+  EXPECT_THROW(Save(scratch.path(), 9900, 301), Error);
+  EXPECT_EQ(ReadText(scratch / "step-00009900" / "seal"), before);
+}
+
+TEST(CheckpointFiles, AFullDiskLeavesTheOldOneAndNothingHalf) {
+  const ScratchDirectory scratch;
+  const fs::path old = Save(scratch.path(), 1);
+  const auto old_handler = std::signal(SIGXFSZ, SIG_IGN);
+  rlimit old_limit{};
+  ASSERT_EQ(getrlimit(RLIMIT_FSIZE, &old_limit), 0);
+  std::string message;
+  for (const rlim_t bytes : {0, 100, 299, 300}) {  // the last one fits the data but not the manifest
+    const rlimit small{bytes, old_limit.rlim_max};
+    setrlimit(RLIMIT_FSIZE, &small);
+    try {
+      Save(scratch.path(), 2);
+    } catch (const Error& error) {
+      message = error.what();
+    }
+    setrlimit(RLIMIT_FSIZE, &old_limit);
+    EXPECT_NE(message.find("File too large"), std::string::npos) << message;
+    EXPECT_NE(message.find(".tmp-2"), std::string::npos) << message;
+    EXPECT_EQ(ListCheckpoints(scratch.path()).size(), 1u);
+    EXPECT_EQ(std::distance(fs::directory_iterator(scratch.path()), fs::directory_iterator()),
+              2);  // and LATEST
+  }
+  std::signal(SIGXFSZ, old_handler);
+  EXPECT_EQ(Refusal(old), "");
+  EXPECT_EQ(Refusal(Save(scratch.path(), 2)), "");
+}
+
+TEST(CheckpointFiles, MoreThanTheDiskHasIsRefusedBeforeAnythingIsWritten) {
+  const ScratchDirectory scratch;
+  EXPECT_THROW(CheckpointWriter(scratch.path(), 1, std::int64_t{1} << 60), Error);
+  EXPECT_TRUE(fs::is_empty(scratch.path()));
+}
+
+TEST(RunDirectory, OneProcessAtATimeAndOneRunADirectory) {
+  const ScratchDirectory scratch;
+  {
+    const RunDirectory first = RunDirectory::Create(scratch / "run");
+    for (const auto open : {&RunDirectory::Create}) {
+      try {
+        open(scratch / "run");
+        FAIL();
+      } catch (const InputError& error) {
+        EXPECT_NE(std::string(error.what()).find("process " + std::to_string(::getpid())), std::string::npos)
+            << error.what();
+      }
+    }
+    first.WriteConfig({{"steps", 1}});
+    first.WriteRecord({{"medley", "1"}});
+  }
+  try {
+    RunDirectory::Create(scratch / "run");
+    FAIL();
+  } catch (const InputError& error) {
+    EXPECT_NE(std::string(error.what()).find("medley resume"), std::string::npos) << error.what();
+  }
+  const RunDirectory again = RunDirectory::Open(scratch / "run");
+  EXPECT_EQ(again.took_over(), "");
+  again.WriteConfig({{"steps", 2}});
+  again.WriteRecord({{"medley", "2"}});
+  EXPECT_EQ(NewestConfig(scratch / "run").filename(), "config.resolved.1.json");
+  EXPECT_EQ(ReadRunRecord(scratch / "run").at("starts").size(), 2u);
+  EXPECT_EQ(ReadRunRecord(scratch / "run").at("medley"), "2");
+}
+
+TEST(RunDirectory, ALockOfADeadProcessIsTakenOverAndItsLeftoversRemoved) {
+  const ScratchDirectory scratch;
+  WriteText(scratch / "config.resolved.json", "{}");
+  WriteText(scratch / "run.lock",
+            R"({"pid": 4711, "host": "elsewhere", "boot_id": "x", "started": "yesterday"})");
+  fs::create_directories(scratch.path() / ".tmp-3-9" / "x");
+  fs::create_directory(scratch / ".del-2");
+  const RunDirectory directory = RunDirectory::Open(scratch.path());
+  EXPECT_EQ(directory.took_over(), "process 4711 on elsewhere, started yesterday (in another boot)");
+  EXPECT_FALSE(fs::exists(scratch / ".tmp-3-9"));
+  EXPECT_FALSE(fs::exists(scratch / ".del-2"));
+}
+
+TEST(RunDirectory, WhatIsNoRunIsNotResumed) {
+  const ScratchDirectory scratch;
+  EXPECT_THROW(RunDirectory::Open(scratch.path()), InputError);
+  EXPECT_THROW(RunDirectory::Open(scratch / "none"), InputError);
+  EXPECT_TRUE(fs::is_empty(scratch.path()));
+}
+
+}  // namespace
+}  // namespace medley

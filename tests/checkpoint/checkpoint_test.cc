@@ -1,0 +1,237 @@
+#include <medley/checkpoint/checkpoint.h>
+
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <csignal>
+
+#include <medley/model/safetensors.h>
+
+#include "tests/tools/run_command.h"
+#include "tests/train/trainer_fixture.h"
+
+namespace medley::testing_fixture {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct State {
+  FixtureModel model;
+  nlohmann::json counter = 0;
+  TrainingState Training() {
+    return {model.parameters(),
+            {},
+            {{"counter", 1, [this] { return counter; }, [this](const auto& s) { counter = s; }}}};
+  }
+};
+
+void Save(State& state, const fs::path& run, std::int64_t step,
+          std::optional<MeanEvaluation> evaluated = {}) {
+  state.counter = step;
+  SaveCheckpoint(run, state.Training(),
+                 {.step = step, .logs = {}, .evaluated = evaluated, .config_hash = "x"});
+}
+
+void Flip(const fs::path& file, std::size_t byte) {
+  std::string text = ReadText(file);
+  text.at(byte) ^= 1;
+  WriteText(file, text);
+}
+
+TEST(Checkpoint, GivesBackTensorsAndSections) {
+  const ScratchDirectory scratch;
+  State saved, loaded;
+  at::Tensor(saved.model.parameters()[0].tensor.detach()).fill_(0.25);
+  Save(saved, scratch.path(), 5);
+  LoadCheckpoint(scratch / "step-00000005", loaded.Training());
+  EXPECT_EQ(loaded.counter, 5);
+  for (std::size_t i = 0; i < saved.model.parameters().size(); ++i) {
+    EXPECT_TRUE(loaded.model.parameters()[i].tensor.equal(saved.model.parameters()[i].tensor));
+  }
+}
+
+TEST(Checkpoint, ADamagedOneIsPassedOverSetAsideAndItsStepFreed) {
+  const ScratchDirectory scratch;
+  State state;
+  for (const std::int64_t step : {1, 2, 3}) Save(state, scratch.path(), step);
+  Flip(scratch.path() / "step-00000003" / "model.safetensors", 400);
+  fs::remove(scratch.path() / "step-00000002" / "optim.safetensors");
+  SilentConsole console;
+  // A reader without the lock changes nothing.
+  EXPECT_EQ(FindCheckpoint(scratch.path(), OnDamage::kSkip, *console)->facts.step, 1);
+  EXPECT_TRUE(fs::exists(scratch / "step-00000003"));
+  EXPECT_EQ(FindCheckpoint(scratch.path(), OnDamage::kSetAside, *console)->facts.step, 1);
+  EXPECT_TRUE(Says(console.words(), {"step-00000003/model.safetensors was damaged",
+                                     "optim.safetensors is missing", ".bad-3"}));
+  EXPECT_FALSE(fs::exists(scratch / "step-00000003"));
+  EXPECT_TRUE(fs::exists(scratch / ".bad-3"));
+  Save(state, scratch.path(), 3);
+  EXPECT_EQ(FindCheckpoint(scratch.path(), OnDamage::kSetAside, *console)->facts.step, 3);
+}
+
+TEST(Checkpoint, OnlyDamagedOnesStopTheResume) {
+  const ScratchDirectory scratch;
+  SilentConsole console;
+  EXPECT_FALSE(FindCheckpoint(scratch.path(), OnDamage::kSetAside, *console));
+  State state;
+  Save(state, scratch.path(), 1);
+  Flip(scratch.path() / "step-00000001" / "seal", 3);
+  // Again and again: the second time must not take the run for one without checkpoints.
+  for (int i = 0; i < 2; ++i) {
+    EXPECT_TRUE(
+        Says(MessageOf<InputError>([&] { FindCheckpoint(scratch.path(), OnDamage::kSetAside, *console); }),
+             {"no checkpoint", "is whole", "step-00000001"}));
+    EXPECT_TRUE(fs::exists(scratch / "step-00000001"));
+  }
+  fs::rename(scratch / "step-00000001", scratch / ".bad-1");
+  EXPECT_TRUE(
+      Says(MessageOf<InputError>([&] { FindCheckpoint(scratch.path(), OnDamage::kSetAside, *console); }),
+           {"is whole", ".bad-1"}));
+}
+
+// Whoever may not read a file learns nothing about it.
+TEST(Checkpoint, AFileThatCannotBeReadIsNoDamage) {
+  const ScratchDirectory scratch;
+  State state;
+  for (const std::int64_t step : {1, 2}) Save(state, scratch.path(), step);
+  fs::permissions(scratch / "step-00000002" / "model.safetensors", fs::perms::none);
+  const bool root = ::geteuid() == 0;
+  ASSERT_EQ(root ? ::seteuid(65534) : 0, 0);
+  SilentConsole console;
+  const std::string message =
+      MessageOf<FileError>([&] { FindCheckpoint(scratch.path(), OnDamage::kSetAside, *console); });
+  ASSERT_EQ(root ? ::seteuid(0) : 0, 0);
+  EXPECT_TRUE(Says(message, {"step-00000002/model.safetensors", "Permission denied"}));
+  EXPECT_TRUE(fs::exists(scratch / "step-00000002"));
+}
+
+// But not the log of times, which nothing depends on.
+TEST(Checkpoint, ALogThatLostLinesIsDamage) {
+  const ScratchDirectory scratch;
+  State state;
+  WriteText(scratch / "metrics.jsonl", "12345678");
+  for (const std::int64_t step : {1, 2}) {
+    SaveCheckpoint(scratch.path(), state.Training(),
+                   {.step = step,
+                    .logs = {{"metrics.jsonl", 4 * step}, {"timing.jsonl", 1000}},
+                    .evaluated = {},
+                    .config_hash = ""});
+  }
+  SilentConsole console;
+  EXPECT_EQ(FindCheckpoint(scratch.path(), OnDamage::kSetAside, *console)->facts.step, 2);
+  WriteText(scratch / "metrics.jsonl", "1234567");
+  EXPECT_EQ(FindCheckpoint(scratch.path(), OnDamage::kSetAside, *console)->facts.step, 1);
+  EXPECT_TRUE(Says(console.words(), {"metrics.jsonl is shorter"}));
+}
+
+TEST(Checkpoint, AnotherModelIsRefusedByTensorNameAndShapeAndNothingIsLoaded) {
+  const ScratchDirectory scratch;
+  State saved, other;
+  Save(saved, scratch.path(), 1);
+  other.model.To(at::kCPU, at::kFloat);
+  other.counter = 77;
+  EXPECT_TRUE(
+      Says(MessageOf<InputError>([&] { LoadCheckpoint(scratch / "step-00000001", other.Training()); }),
+           {"encoder.weight", "Double [12, 7]", "Float [12, 7]"}));
+  EXPECT_EQ(other.counter, 77);
+  TrainingState more = saved.Training();
+  more.sections.push_back({"moon", 1, [] { return 0; }, [](const auto&) {}});
+  EXPECT_TRUE(Says(MessageOf([&] { LoadCheckpoint(scratch / "step-00000001", more); }), {"moon"}));
+}
+
+TEST(Checkpoint, RotationKeepsTheNewestAndTheBest) {
+  const ScratchDirectory scratch;
+  State state;
+  const std::vector<double> losses = {0.9, 0.4, 0.4, 0.6, 0.7, 0.5};
+  for (std::size_t i = 0; i < losses.size(); ++i) {
+    Save(state, scratch.path(), static_cast<std::int64_t>(i) + 1, MeanEvaluation{losses[i], {"one", "two"}});
+    RotateCheckpoints(scratch.path(), 2);
+  }
+  std::vector<std::int64_t> steps;
+  for (const CheckpointEntry& entry : ListCheckpoints(scratch.path())) steps.push_back(entry.step);
+  EXPECT_EQ(steps, (std::vector<std::int64_t>{6, 5, 2}));
+}
+
+TEST(Checkpoint, TheBestIsForgottenWhenOtherTasksAreEvaluated) {
+  const ScratchDirectory scratch;
+  State state;
+  Save(state, scratch.path(), 1, MeanEvaluation{0.1, {"easy", "hard"}});
+  Save(state, scratch.path(), 2, MeanEvaluation{0.8, {"hard"}});
+  Save(state, scratch.path(), 3, MeanEvaluation{0.9, {"hard"}});
+  Save(state, scratch.path(), 4, MeanEvaluation{1.0, {"hard"}});
+  RotateCheckpoints(scratch.path(), 1);
+  std::vector<std::int64_t> steps;
+  for (const CheckpointEntry& entry : ListCheckpoints(scratch.path())) steps.push_back(entry.step);
+  EXPECT_EQ(steps, (std::vector<std::int64_t>{4, 2}));
+}
+
+// Names, types, shapes and every byte, as the package of the format's makers reads them.
+TEST(Checkpoint, TheSafetensorsPackageReadsWhatWeRead) {
+  const fs::path python = MEDLEY_SOURCE_DIR "/.venv/bin/python";
+  if (!fs::exists(python)) GTEST_SKIP() << python << " is not there";
+  const ScratchDirectory scratch;
+  State state;
+  Save(state, scratch.path(), 1);
+  const fs::path file = scratch.path() / "step-00000001" / "model.safetensors";
+  WriteText(scratch / "read.py",
+            "import json, sys\n"
+            "from safetensors import safe_open\n"
+            "out = {}\n"
+            "with safe_open(sys.argv[1], framework='numpy') as f:\n"
+            "    for name in f.keys():\n"
+            "        t = f.get_tensor(name)\n"
+            "        out[name] = [str(t.dtype), list(t.shape), t.tobytes().hex()]\n"
+            "print(json.dumps(out))\n");
+  const auto result =
+      test::Shell(python.string() + " " + (scratch / "read.py").string() + " " + file.string());
+  ASSERT_EQ(result.code, 0) << result.out;
+  const auto theirs = nlohmann::json::parse(result.out);
+  const std::map<std::string, at::Tensor> ours = ReadSafetensors(file);
+  EXPECT_EQ(theirs.size(), ours.size());
+  EXPECT_EQ(ours.size(), state.model.parameters().size());
+  for (const auto& [name, tensor] : ours) {
+    std::string hex;
+    const auto* bytes = static_cast<const unsigned char*>(tensor.const_data_ptr());
+    for (std::size_t i = 0; i < tensor.nbytes(); ++i) {
+      hex += "0123456789abcdef"[bytes[i] >> 4];
+      hex += "0123456789abcdef"[bytes[i] & 15];
+    }
+    EXPECT_EQ(theirs.at(name), nlohmann::json({"float64", tensor.sizes().vec(), hex})) << name;
+  }
+}
+
+// RLIMIT_FSIZE stands in for a full disk.
+TEST(CheckpointKeeper, TrainsOnAfterAFailedSaveAndEndsAfterTheThirdInARow) {
+  const ScratchDirectory scratch;
+  SilentConsole console;
+  State state;
+  Metrics metrics(scratch.path(), {"one"}, {});
+  CheckpointKeeper keeper({scratch.path(), {.every = 1, .keep = 2}, ""}, state.Training(), metrics, *console);
+  keeper.SaveIfDue(1, {});
+  const auto old_handler = std::signal(SIGXFSZ, SIG_IGN);
+  rlimit old_limit{};
+  ASSERT_EQ(getrlimit(RLIMIT_FSIZE, &old_limit), 0);
+  const auto limit = [&](rlim_t bytes) {
+    const rlimit now{bytes, old_limit.rlim_max};
+    setrlimit(RLIMIT_FSIZE, &now);
+  };
+  limit(1000);
+  EXPECT_NO_THROW(keeper.SaveIfDue(2, {}));
+  EXPECT_NO_THROW(keeper.SaveIfDue(3, {}));
+  limit(old_limit.rlim_cur);
+  EXPECT_NO_THROW(keeper.SaveIfDue(4, {}));
+  limit(1000);
+  EXPECT_NO_THROW(keeper.SaveIfDue(5, {}));
+  EXPECT_NO_THROW(keeper.SaveIfDue(6, {}));
+  const std::string message = MessageOf([&] { keeper.SaveIfDue(7, {}); });
+  limit(old_limit.rlim_cur);
+  std::signal(SIGXFSZ, old_handler);
+  EXPECT_TRUE(
+      Says(message, {"step 7 was not saved", "model.safetensors", "File too large", "medley resume"}));
+  EXPECT_TRUE(
+      Says(console.words(), {"saved step 1", "step 2 was not saved", "training goes on", "saved step 4"}));
+  EXPECT_EQ(FindCheckpoint(scratch.path(), OnDamage::kSetAside, *console)->facts.step, 4);
+}
+
+}  // namespace
+}  // namespace medley::testing_fixture

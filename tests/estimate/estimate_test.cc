@@ -1,0 +1,344 @@
+#include <gtest/gtest.h>
+
+#include <ATen/core/Tensor.h>
+#include <medley/base/error.h>
+#include <medley/estimate/estimate.h>
+#include <medley/model/model_factory.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "tests/model/letter_tokenizer.h"
+
+namespace medley {
+namespace {
+
+const std::string kModels = std::string(MEDLEY_SOURCE_DIR) + "/configs/models/";
+
+// Shapes and no values.
+std::unique_ptr<Model> Meta(const std::string& name) {
+  return MakeModel(kModels + name + ".json", test::LetterTokenizer(), 1, at::kMeta);
+}
+
+PassShape Pass(std::string name, std::vector<std::string> images = {"image"}, bool decodes = false) {
+  return {.name = std::move(name),
+          .images = std::move(images),
+          .carries = {},
+          .pictures = {},
+          .text_width = 24,
+          .longest = 24,
+          .items = 12,
+          .decodes_image = decodes};
+}
+
+TaskShape Questions(int passes) {
+  TaskShape task{.passes = {}, .row_bytes = 50'000, .picture_bytes = 200'000, .constants = 0};
+  for (int i = 0; i < passes; ++i) task.passes.push_back(Pass(std::string("q").append(std::to_string(i))));
+  return task;
+}
+
+// Every pass with pictures of its own.
+TaskShape Apart(int passes) {
+  TaskShape task = Questions(passes);
+  for (int i = 0; i < passes; ++i)
+    task.passes[static_cast<std::size_t>(i)].images = {std::string("image").append(std::to_string(i))};
+  return task;
+}
+
+std::int64_t Peak(const Model& model, const TaskShape& task, StepSetting setting) {
+  return TrainingBytes(model, task, setting, {}).total();
+}
+
+TEST(Footprints, NameEveryParameterOnce) {
+  for (const char* name : {"agent-tiny", "agent-qwen3-0.6b"}) {
+    const auto model = Meta(name);
+    std::map<std::string, std::int64_t> groups;
+    for (const ForwardPart& part :
+         model->Footprint({.rows = 2, .images = 2, .text_width = 10, .supervised = 4, .decodes_image = true}))
+      groups[part.parameters] = part.gradients;
+    std::int64_t trained = 0, named = 0;
+    for (const Parameter& parameter : model->parameters())
+      trained += static_cast<std::int64_t>(parameter.tensor.nbytes());
+    for (const auto& [group, bytes] : groups) named += bytes;
+    EXPECT_EQ(named, trained) << name;
+  }
+}
+
+TEST(Footprints, FrozenParametersHaveNoGradients) {
+  const auto model = Meta("agent-tiny");
+  for (const Parameter& parameter : model->parameters())
+    at::Tensor(parameter.tensor).set_requires_grad(false);
+  for (const ForwardPart& part :
+       model->Footprint({.rows = 2, .images = 1, .text_width = 10, .supervised = 4}))
+    EXPECT_EQ(part.gradients, 0) << part.parameters;
+}
+
+TEST(Estimates, KnowTheWeightsOfAModelThatIsNotThere) {
+  const auto model = Meta("agent-qwen3-0.6b");
+  const std::int64_t weights = 4 * 685'461'507LL;
+  EXPECT_GT(WeightBytes(*model), weights);
+  EXPECT_LT(WeightBytes(*model), weights + (8 << 20));  // and tables
+}
+
+// s: what a pass keeps; t: what exists once. Joint is P s + t, sequential s + t and the gradients.
+TEST(Estimates, JointAddsPassesUpAndSequentialDoesNot) {
+  const auto model = Meta("agent-tiny");
+  const StepSetting joint{.mode = Mode::kJoint, .rows = 64}, apart{.mode = Mode::kSequential, .rows = 64};
+  const std::int64_t one = Peak(*model, Apart(1), joint), two = Peak(*model, Apart(2), joint);
+  const std::int64_t s = two - one;
+  for (const int passes : {3, 4, 5})
+    EXPECT_NEAR(Peak(*model, Apart(passes), joint), one + (passes - 1) * s, 0.01 * s);
+  const StepBytes step = TrainingBytes(*model, Apart(5), apart, {});
+  EXPECT_LE(step.total(), one + step.gradients);
+  EXPECT_GT(step.gradients, 0);
+}
+
+TEST(Estimates, PassesThatLookAtOnePictureShareItsEncoding) {
+  const auto model = Meta("agent-tiny");
+  const StepSetting joint{.mode = Mode::kJoint, .rows = 16},
+      sequential{.mode = Mode::kSequential, .rows = 16};
+  EXPECT_LT(Peak(*model, Questions(4), joint), Peak(*model, Apart(4), joint));
+  // A leaf and its gradient live while the passes run.
+  EXPECT_GT(Peak(*model, Questions(4), sequential), Peak(*model, Questions(1), sequential));
+  EXPECT_LT(Peak(*model, Questions(4), sequential),
+            1.2 * static_cast<double>(Peak(*model, Apart(4), sequential)));
+}
+
+TEST(Estimates, MicroBatchesAndRecomputationTakeLess) {
+  const auto model = Meta("agent-tiny");
+  const StepSetting all{.mode = Mode::kJoint, .rows = 64};
+  StepSetting pieces = all, layers = all;
+  pieces.micro_rows = 16;
+  layers.recompute_every = 1;
+  EXPECT_LT(Peak(*model, Questions(3), pieces), Peak(*model, Questions(3), all) / 2);
+  EXPECT_LT(Peak(*model, Questions(3), layers), 0.8 * static_cast<double>(Peak(*model, Questions(3), all)));
+  StepSetting some = all;
+  some.recompute_every = 2;
+  EXPECT_GT(Peak(*model, Questions(3), some), Peak(*model, Questions(3), layers));
+  EXPECT_LT(Peak(*model, Questions(3), some), Peak(*model, Questions(3), all));
+}
+
+TEST(Estimates, GradientsOfAnEarlierDrawAreThereFromTheStart) {
+  const auto model = Meta("agent-tiny");
+  const StepSetting one{.mode = Mode::kSequential, .rows = 16};
+  StepSetting later = one;
+  later.draws_per_step = 3;
+  std::int64_t trained = 0;
+  for (const Parameter& parameter : model->parameters())
+    trained += static_cast<std::int64_t>(parameter.tensor.nbytes());
+  // Where all that is trained has a gradient at the end, it had none at the widest moment.
+  EXPECT_GT(Peak(*model, Questions(1), later), Peak(*model, Questions(1), one) + trained / 2);
+  EXPECT_LE(Peak(*model, Questions(1), later), Peak(*model, Questions(1), one) + trained);
+  EXPECT_GE(TrainingBytes(*model, Questions(1), later, {}).gradients, trained);
+}
+
+TEST(Estimates, KeysAndValuesOfATextThatGoesOnAreThere) {
+  const auto model = Meta("agent-qwen3-0.6b");
+  ForwardShape shape{.rows = 2, .images = 1, .text_width = 20, .supervised = 2, .with_graph = false};
+  const auto kept = [&] {
+    std::int64_t bytes = 0;
+    for (const ForwardPart& part : model->Footprint(shape)) bytes += part.kept;
+    return bytes;
+  };
+  const std::int64_t before = kept();
+  shape.cached = 24;
+  const std::int64_t some = kept();
+  shape.cached = 25;
+  const std::int64_t a_position = std::int64_t{2} * 2 * 28 * 8 * 128 * 4;  // rows, k and v, layers, heads
+  EXPECT_EQ(kept() - some, a_position);
+  EXPECT_GT(some - before, 24 * a_position);  // and the picture's
+}
+
+class RecommendationTest : public testing::Test {
+ protected:
+  RecommendationTest() : model_(Meta("agent-tiny")) {}
+
+  EstimatedTask Task(std::int64_t rows) const {
+    return {.request = {.task = "questions", .passes = 3, .rows = rows},
+            .shape = Questions(3),
+            .setting = {.mode = Mode::kSequential, .rows = rows},
+            .ways = {{Mode::kSequential, 0}, {Mode::kJoint, 0}, {Mode::kSequential, 1}, {Mode::kJoint, 1}},
+            .waiting_row = 60'000,
+            .evaluation = PeakLines({{.rows = 1, .bytes = 1'000'000}, {.rows = 2, .bytes = 2'000'000}}),
+            .evaluation_rows = 32};
+  }
+  Estimate Of(std::vector<EstimatedTask> tasks, Estimate::Setting setting = {.on_gpu = true}) const {
+    return Estimate(*model_, {.weights = WeightBytes(*model_), .optimizer = 3'000'000}, std::move(tasks),
+                    setting);
+  }
+  static Accumulation RowsIn(const Estimate& estimate, std::int64_t budget) {
+    return estimate.Recommend(estimate.tasks()[0], estimate.PlanFor(budget)).rows;
+  }
+
+  std::unique_ptr<Model> model_;
+};
+
+TEST_F(RecommendationTest, KeepsTheRowsOfAStepAndFits) {
+  const Estimate estimate = Of({Task(48)});
+  const EstimatedTask& task = estimate.tasks()[0];
+  const std::int64_t whole = estimate.Peak(task, 48, 48), single = estimate.Peak(task, 48, 1);
+  EXPECT_EQ(RowsIn(estimate, whole), (Accumulation{48, 1}));
+  std::int64_t before = 0;
+  for (std::int64_t budget = single; budget < whole; budget += (whole - single) / 37) {
+    const Plan plan = estimate.PlanFor(budget);
+    const Estimate::Recommendation best = estimate.Recommend(task, plan);
+    EXPECT_EQ(best.rows.rows * best.rows.steps, 48);
+    EXPECT_EQ(plan.entries[0].mode, Mode::kSequential);
+    EXPECT_EQ(plan.entries[0].recompute_every, 0);
+    EXPECT_LE(estimate.Peak(task, 48, best.rows.rows), best.peak);
+    EXPECT_LE(best.peak, budget);
+    EXPECT_GE(best.rows.rows, before);
+    before = best.rows.rows;
+  }
+  EXPECT_GT(before, 8);
+}
+
+// A run never has to have a divisor: 61 rows in 31 and 30.
+TEST_F(RecommendationTest, RowsWithoutADivisorAreCutInEvenPieces) {
+  const Estimate estimate = Of({Task(61)});
+  const EstimatedTask& task = estimate.tasks()[0];
+  EXPECT_EQ(RowsIn(estimate, estimate.Peak(task, 61, 40)), (Accumulation{31, 2}));
+  EXPECT_EQ(RowsIn(estimate, estimate.Peak(task, 61, 7) + 1000), (Accumulation{7, 9}));
+  EXPECT_EQ(Accumulate(61, 60), (Accumulation{31, 2}));
+  EXPECT_EQ(Accumulate(61, 1), (Accumulation{1, 61}));
+}
+
+TEST(Accumulations, TakeAtMostTwiceTheFewestForwardsAndLoseNoRow) {
+  for (std::int64_t target = 1; target <= 200; ++target) {
+    for (std::int64_t fit = 1; fit <= target; ++fit) {
+      const Accumulation found = Accumulate(target, fit);
+      const std::int64_t fewest = (target + fit - 1) / fit;
+      EXPECT_LE(found.rows, fit);
+      EXPECT_GE(found.rows * found.steps, target);
+      EXPECT_LT(found.rows * (found.steps - 1), target);
+      EXPECT_TRUE(found.steps == fewest || found.steps < 2 * fewest);
+    }
+  }
+}
+
+// Its model: 14 GB of weights, so much a sample with 1 to 4 images, 80 % of the memory, 16 rows a step. All
+// in units of 1/800 GB.
+TEST_F(RecommendationTest, TheCorrectedFormulaOfThePublishedConfigurationComesOut) {
+  constexpr std::int64_t kPerSample[] = {800, 1500, 2100, 2600};
+  struct Published {
+    std::int64_t memory;
+    int images;
+    Accumulation corrected;
+  };
+  for (const Published& row : {Published{24, 1, {4, 4}},
+                               {24, 2, {2, 8}},
+                               {24, 3, {2, 8}},
+                               {24, 4, {2, 8}},
+                               {40, 1, {16, 1}},
+                               {40, 2, {8, 2}},
+                               {40, 3, {8, 2}},
+                               {40, 4, {4, 4}},
+                               {80, 1, {16, 1}},
+                               {80, 4, {16, 1}}}) {
+    const std::int64_t sample = kPerSample[row.images - 1];
+    const std::vector<Probe> lines = {{.rows = 1, .bytes = sample}, {.rows = 2, .bytes = 2 * sample}};
+    EstimatedTask task = Task(16);
+    task.shape = {};
+    task.ways = {{Mode::kSequential, 0}};
+    ModeProfile mode;
+    mode.whole = mode.pieces = lines;
+    task.measured.emplace().modes = {mode};
+    const Estimate estimate(*model_, {.weights = 14'000}, {task}, {.on_gpu = true});
+    EXPECT_EQ(RowsIn(estimate, 800 * row.memory), row.corrected) << row.memory << " GB, " << row.images;
+  }
+}
+
+TEST_F(RecommendationTest, RowsThatAreLeftOpenFillTheBudgetBesideTheRowsThatWait) {
+  const std::int64_t budget = 200'000'000;
+  std::int64_t before = 1 << 20;
+  for (const std::int64_t ahead : {0, 4, 16}) {
+    const Estimate estimate = Of({Task(0)}, {.on_gpu = false, .draws_per_step = 1, .draws_ahead = ahead});
+    const EstimatedTask& task = estimate.tasks()[0];
+    const Plan plan = estimate.PlanFor(budget);
+    const Accumulation best = estimate.Recommend(task, plan).rows;
+    EXPECT_EQ(best.steps, 1);
+    EXPECT_GE(plan.data_bytes, (1 + ahead) * best.rows * task.waiting_row);
+    EXPECT_LT(plan.data_bytes, (1 + ahead) * (best.rows + 1) * task.waiting_row);
+    const auto needed = [&](std::int64_t rows) {
+      return estimate.Peak(task, rows, rows) + rows * ((1 + ahead) * task.waiting_row - task.shape.row_bytes);
+    };
+    EXPECT_LE(needed(best.rows), budget);
+    EXPECT_GT(needed(best.rows + 2), budget);
+    EXPECT_LT(best.rows, before);
+    before = best.rows;
+  }
+}
+
+TEST_F(RecommendationTest, DrawsOfOneStepLeaveGradientsAndWaitTogether) {
+  const Estimate one = Of({Task(8)}, {.on_gpu = false, .draws_per_step = 1, .draws_ahead = 4}),
+                 three = Of({Task(8)}, {.on_gpu = false, .draws_per_step = 3, .draws_ahead = 4});
+  EXPECT_GT(three.Peak(three.tasks()[0], 8, 8), one.Peak(one.tasks()[0], 8, 8));
+  EXPECT_EQ(one.WaitingBytes(), 4 * 8 * 60'000);
+  EXPECT_EQ(three.WaitingBytes(), 6 * 8 * 60'000);
+  const Plan plan = three.PlanFor(1'000'000'000);
+  EXPECT_EQ(plan.data_bytes, 7 * 8 * 60'000);
+  EXPECT_EQ(plan.entries[0].predicted_peak,
+            three.Peak(three.tasks()[0], 8, 8) - 8 * three.tasks()[0].shape.row_bytes);
+}
+
+TEST_F(RecommendationTest, AnotherModeIsTakenWhereTheFirstDoesNotFit) {
+  const Estimate estimate = Of({Task(4)});
+  EstimatedTask recomputed = estimate.tasks()[0];
+  recomputed.setting.recompute_every = 1;
+  const std::int64_t single = estimate.Peak(estimate.tasks()[0], 4, 1),
+                     again = estimate.Peak(recomputed, 4, 1);
+  ASSERT_LT(again, single);
+  const Plan plan = estimate.PlanFor(single - 1);
+  EXPECT_EQ(plan.entries[0].recompute_every, 1);
+  EXPECT_EQ(estimate.PlanFor(single).entries[0].recompute_every, 0);
+}
+
+TEST_F(RecommendationTest, AShortfallSaysWhatIsMissing) {
+  EstimatedTask task = Task(48);
+  task.ways = {{Mode::kSequential, 0}};
+  const Estimate estimate = Of({task});
+  const auto refused = [&](std::int64_t budget) {
+    try {
+      estimate.PlanFor(budget);
+    } catch (const DoesNotFit& refusal) {
+      return refusal.refusals();
+    }
+    return std::vector<Refusal>{};
+  };
+  const std::int64_t single = estimate.Peak(task, 48, 1);
+  EXPECT_TRUE(refused(single).empty());
+  ASSERT_EQ(refused(single - 1000).size(), 1U);
+  EXPECT_EQ(refused(single - 1000)[0].task, "questions");
+  EXPECT_EQ(refused(single - 1000)[0].missing, 1000);
+  ASSERT_EQ(refused(1'000'000).size(), 1U);
+  EXPECT_EQ(refused(1'000'000)[0].task, "");
+  EXPECT_EQ(refused(1'000'000)[0].missing, estimate.floor().total() - 1'000'000);
+}
+
+TEST_F(RecommendationTest, MeasuredBytesGoBeforeTheEstimate) {
+  EstimatedTask task = Task(48);
+  ModeProfile mode;
+  mode.whole = {{.rows = 1, .bytes = 1'000}, {.rows = 8, .bytes = 8'000}, {.rows = 16, .bytes = 16'000}};
+  mode.pieces = {{.rows = 1, .bytes = 2'000}, {.rows = 16, .bytes = 17'000}};
+  task.measured.emplace().modes = {mode};
+  const Estimate on_cpu = Of({task}, {.on_gpu = false}), on_gpu = Of({task});
+  const std::int64_t floor = on_cpu.floor().total(), row = task.shape.row_bytes;
+  EXPECT_EQ(on_cpu.Peak(task, 48, 48), floor + 48'000 + 48 * row);
+  EXPECT_EQ(on_cpu.Peak(task, 48, 16), floor + 17'000 + 48 * row);
+  EXPECT_EQ(on_gpu.Peak(task, 48, 16), floor + 17'000 + 16 * row);  // only those of the forward lie there
+  EXPECT_EQ(on_cpu.PlanFor(1'000'000'000).entries[0].predicted_peak, floor + 48'000);
+}
+
+TEST_F(RecommendationTest, AnEvaluationHasRowsOfItsOwnBesideTheOptimizer) {
+  const Estimate estimate = Of({Task(4)});
+  const EstimatedTask& task = estimate.tasks()[0];
+  EXPECT_EQ(estimate.Evaluation(task, 2), estimate.floor().total() + 2'000'000);
+  EXPECT_GE(estimate.floor().total(), WeightBytes(*model_) + 3'000'000);
+  EXPECT_EQ(estimate.Recommend(task, estimate.PlanFor(1'000'000'000)).evaluation_rows, 32);
+  // Halved until they fit.
+  EXPECT_EQ(estimate.Recommend(task, estimate.PlanFor(estimate.Evaluation(task, 31))).evaluation_rows, 16);
+}
+
+}  // namespace
+}  // namespace medley

@@ -1,0 +1,159 @@
+// The estimate of a step's bytes beside what the counting allocator measures, for every task of the tree.
+
+#include <gtest/gtest.h>
+#include <medley/estimate/estimated_evaluation.h>
+#include <medley/estimate/step_bytes.h>
+#include <medley/eval/evaluator.h>
+#include <medley/memory/cpu_allocator.h>
+#include <medley/plan/peak_lines.h>
+#include <medley/plan/probe_rows.h>
+#include <medley/step/saved_variables.h>
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "tests/step/agent_fixture.h"
+
+namespace medley {
+namespace {
+
+using namespace testing_fixture;
+
+struct Case {
+  TaskVariant what;
+  Mode mode;
+};
+std::ostream& operator<<(std::ostream& out, const Case& c) {
+  return out << c.what << ", " << ModeName(c.mode);
+}
+
+std::vector<Case> AllCases() {
+  std::vector<Case> all;
+  for (const TaskVariant& what : AllVariants()) {
+    const VariantInfo* variant = SharedRegistry().Find(what.task)->FindVariant(what.variant);
+    for (const Mode mode : LegalModes(*variant)) all.push_back({what, mode});
+  }
+  return all;
+}
+
+class StepBytesOf : public testing::TestWithParam<Case> {
+ protected:
+  StepBytesOf() {
+    InstallCpuAllocator();
+    InstallSavedVariableHooks();
+    at::set_num_threads(1);
+  }
+};
+
+class Subject {
+ public:
+  explicit Subject(const Case& c) : loaded_(c.what), rows_(loaded_.task, TaskSeed(3, c.what.task)) {
+    for (std::int64_t kind = 0; kind < rows_.kinds(); ++kind) {
+      const TaskShape shape = ShapeOf(loaded_.task, rows_.Make(kind, 1).Take({0, 0}), 128, *loaded_.model);
+      shape_ = kind == 0 ? shape : Widest(shape_, shape);
+    }
+  }
+
+  // The largest of all kinds of rows.
+  std::int64_t Peak(const ExecutionPlan& plan, std::int64_t rows, std::int64_t forwards) {
+    Run(plan, rows_.Make(0, 1));  // the first draw in a mode also checks that the task may have it
+    std::int64_t peak = 0;
+    for (std::int64_t kind = 0; kind < rows_.kinds(); ++kind) {
+      const std::int64_t data = ReadCpuMemory().data_now;
+      const Batch batch = rows_.Make(kind, rows, forwards);
+      const std::int64_t floor = ReadCpuMemory().now;
+      ResetCpuPeak();
+      Run(plan, batch);
+      const CpuMemory after = ReadCpuMemory();
+      peak = std::max(peak, after.peak - floor + after.data_now - data);
+    }
+    return peak;
+  }
+
+  std::int64_t Estimated(const ExecutionPlan& plan, std::int64_t rows) const {
+    const StepSetting setting{.mode = plan.mode,
+                              .rows = rows,
+                              .micro_rows = plan.micro_rows,
+                              .recompute_every = plan.recompute_every};
+    return TrainingBytes(*loaded_.model, shape_, setting, {}).total();
+  }
+  std::int64_t kinds() const { return rows_.kinds(); }
+
+ private:
+  void Run(const ExecutionPlan& plan, const Batch& batch) {
+    loaded_.Run(batch, plan);
+    ClearGradients(*loaded_.model);
+  }
+
+  AgentWithTask loaded_;
+  ProbeRows rows_;
+  TaskShape shape_;
+};
+
+TEST_P(StepBytesOf, AreNeverBelowTheMeasuredPeakAndNear) {
+  Subject subject(GetParam());
+  // Rows of several kinds are taken for the widest of all.
+  const double most = subject.kinds() > 1 ? 1.15 : 1.07;
+  struct Way {
+    std::int64_t rows, forwards;
+    int every;
+  };
+  for (const Way& way : {Way{1, 1, 0}, {8, 1, 0}, {2, 2, 0}, {1, 1, 1}, {4, 1, 1}}) {
+    const ExecutionPlan plan{
+        .mode = GetParam().mode, .micro_rows = way.rows, .recompute_every = way.every, .term_weights = {}};
+    const std::int64_t measured = subject.Peak(plan, way.rows, way.forwards);
+    const std::int64_t estimated = subject.Estimated(plan, way.rows * way.forwards);
+    const double ratio = static_cast<double>(estimated) / static_cast<double>(measured);
+    SCOPED_TRACE(testing::Message() << way.forwards << " forwards of " << way.rows
+                                    << " rows, recompute every " << way.every);
+    EXPECT_GE(ratio, 1);
+    EXPECT_LE(ratio, most);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(AllTasks, StepBytesOf, testing::ValuesIn(AllCases()),
+                         [](const testing::TestParamInfo<Case>& info) {
+                           return NameOf(info.param.what) + "_" + std::string(ModeName(info.param.mode));
+                         });
+
+class EvaluationBytesOf : public testing::TestWithParam<TaskVariant> {
+ protected:
+  EvaluationBytesOf() {
+    InstallCpuAllocator();
+    at::set_num_threads(1);
+  }
+};
+
+// What the estimate finds without a model, beside the model itself.
+TEST_P(EvaluationBytesOf, AreNeverBelowTheMeasuredPeakAndNear) {
+  AgentWithTask loaded(GetParam());
+  const std::uint64_t seed = EvalSeed(3, GetParam().task);
+  const PeakLines lines = EvaluationLines(loaded.task, *MakeHollow(*loaded.model, 128, false), seed);
+  for (const std::int64_t rows : {1, 5, 8, 9, 16}) {
+    const std::int64_t estimated = lines.At(rows);
+    const std::int64_t measured = EvaluationPeak(loaded.task, *loaded.model, seed, rows);
+    const double ratio = static_cast<double>(estimated) / static_cast<double>(measured);
+    EXPECT_GE(ratio, 1) << rows;
+    EXPECT_LE(ratio, 1.1) << rows;
+  }
+}
+
+// As a run evaluates, over rows as they come, which are seldom the longest.
+TEST_P(EvaluationBytesOf, HoldForTheEvaluationOfARun) {
+  AgentWithTask loaded(GetParam());
+  const auto hollow = MakeHollow(*loaded.model, 128, /*on_gpu=*/false);
+  const PeakLines lines = EvaluationLines(loaded.task, *hollow, EvalSeed(3, GetParam().task));
+  const std::int64_t floor = ReadCpuMemory().now;
+  ResetCpuPeak();
+  ScoreTask(loaded.task, {}, {*loaded.model, at::kCPU, 3, /*rows=*/8});
+  const std::int64_t measured = ReadCpuMemory().peak - floor;
+  EXPECT_GE(lines.At(8), measured);
+  EXPECT_LE(lines.At(8), 1.3 * static_cast<double>(measured));
+}
+
+INSTANTIATE_TEST_SUITE_P(AllTasks, EvaluationBytesOf, testing::ValuesIn(AllVariants()),
+                         [](const testing::TestParamInfo<TaskVariant>& info) { return NameOf(info.param); });
+
+}  // namespace
+}  // namespace medley

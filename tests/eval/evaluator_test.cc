@@ -1,0 +1,288 @@
+#include <medley/eval/evaluator.h>
+
+#include <gtest/gtest.h>
+
+#include <medley/base/durable_file.h>
+#include <medley/base/random.h>
+#include <medley/eval/eval_pass.h>
+#include <medley/eval/score_comparison.h>
+
+#include <cmath>
+#include <functional>
+#include <set>
+#include <utility>
+
+#include "tests/report/scratch_directory.h"
+#include "tests/step/executor_fixture.h"
+
+namespace medley::testing_fixture {
+namespace {
+
+using ScoreRows = std::function<Outcomes(EvalContext&, const RowRange&)>;
+
+// A scripted task whose evaluation a test writes down.
+class ScriptedScore : public ScriptedTask {
+ public:
+  ScriptedScore(Script script, ScoreRows score) : ScriptedTask(std::move(script)), score_(std::move(score)) {}
+  Outcomes Evaluate(EvalContext& context, const RowRange& rows) const override {
+    return score_(context, rows);
+  }
+
+ private:
+  ScoreRows score_;
+};
+
+// Three questions about one picture.
+struct Scored {
+  explicit Scored(ScoreRows score, std::vector<std::int64_t>* sampled = nullptr,
+                  std::function<void(Batch&)> change = {}) {
+    info = QaInfo("qa", 3);
+    info.score = {.name = "brightness", .higher_is_better = true, .chance = 0.25};
+    Script script{.sample =
+                      [=](const RowRange& rows) {
+                        if (sampled != nullptr) sampled->push_back(rows.begin);
+                        Batch batch = QaRows(rows, 3);
+                        if (change) change(batch);
+                        return batch;
+                      },
+                  .run = QaPass};
+    task = std::make_unique<LoadedTask>(info, info.variants.front(), "fixture",
+                                        std::make_unique<ScriptedScore>(std::move(script), std::move(score)));
+  }
+  TaskScore Score(const FixtureModel& model, std::int64_t rows, std::uint64_t seed = 3,
+                  const ExecutionPlan& plan = {}) const {
+    return ScoreTask(*task, plan, {model, at::kCPU, seed, rows});
+  }
+
+  TaskInfo info;
+  std::unique_ptr<LoadedTask> task;
+};
+
+FixtureModel FloatModel() {
+  FixtureModel model;
+  model.To(at::kCPU, at::kFloat);
+  return model;
+}
+
+// The picture's brightness, after every question was put to the model.
+Outcomes AskAll(EvalContext& context, const RowRange& rows) {
+  Outcomes outcomes;
+  context.ForEachPiece(rows, [&](EvalPass& pass) {
+    for (const char* question : {"q0", "q1", "q2"}) QaPass(question, pass);
+    for (std::int64_t row = 0; row < pass.batch().size(); ++row)
+      outcomes.score.push_back(pass.Pixels("picture")[row].mean().item<double>());
+  });
+  return outcomes;
+}
+
+Outcomes Zeros(const RowRange& rows) {
+  return {.score = std::vector<double>(static_cast<std::size_t>(rows.count))};
+}
+
+TEST(Evaluator, APictureIsEncodedOnceAPieceHoweverOftenTheModelLooksAtIt) {
+  const Scored scored(AskAll);
+  const FixtureModel model = FloatModel();
+  scored.Score(model, 70);  // pieces of 32, 32 and 6 rows
+  EXPECT_EQ(model.encodings_made, 2 * 3) << "once for the score, once for the loss";
+}
+
+TEST(Evaluator, ScoresRowsThatTrainingNeverDraws) {
+  std::set<std::uint64_t> trained, scored_seeds;
+  const Scored scored([&](EvalContext&, const RowRange& rows) {
+    scored_seeds.insert(rows.seed);
+    return Zeros(rows);
+  });
+  const FixtureModel model = FloatModel();
+  for (std::uint64_t seed = 0; seed < 50; ++seed) {
+    trained.insert(TaskSeed(seed, "qa"));
+    scored.Score(model, 2, seed);
+  }
+  EXPECT_EQ(scored_seeds.size(), 50U);
+  for (const std::uint64_t seed : scored_seeds) EXPECT_EQ(trained.count(seed), 0U);
+}
+
+TEST(Evaluator, ATaskThatLooksAtItsRowsOnceHasThemSampledOnce) {
+  std::vector<std::int64_t> sampled;
+  const Scored scored(AskAll, &sampled);
+  scored.Score(FloatModel(), 70);
+  EXPECT_EQ(sampled, (std::vector<std::int64_t>{0, 32, 64}));
+}
+
+TEST(Evaluator, TheLossIsThatOfAllRowsWhateverTheTaskLooksAt) {
+  const auto nothing = [](EvalPass&) {};
+  const std::vector<ScoreRows> ways = {
+      AskAll, [](EvalContext&, const RowRange& rows) { return Zeros(rows); },
+      [&](EvalContext& context, const RowRange& rows) {  // a part, then a part before it, and other rows
+        context.ForEachPiece({rows.seed, 40, 20}, nothing);
+        context.ForEachPiece({rows.seed, 0, 10}, nothing);
+        context.ForEachPiece({rows.seed + 1, 10, 30}, nothing);
+        context.ForEachPiece({rows.seed, 60, 500}, nothing);
+        return Zeros(rows);
+      },
+      [&](EvalContext& context, const RowRange& rows) {  // twice
+        context.ForEachPiece(rows, nothing);
+        context.ForEachPiece(rows, nothing);
+        return Zeros(rows);
+      }};
+  const FixtureModel model = FloatModel();
+  const TaskScore first = Scored(ways[0]).Score(model, 70);
+  EXPECT_GT(first.loss, 0);
+  for (const ScoreRows& way : ways) {
+    const TaskScore score = Scored(way).Score(model, 70);
+    EXPECT_NEAR(score.loss, first.loss, 1e-6 * first.loss);
+    EXPECT_EQ(score.rows_digest, first.rows_digest);
+  }
+}
+
+TEST(Evaluator, PinnedTermWeightsCountInTheLoss) {
+  const Scored scored(AskAll);
+  const FixtureModel model = FloatModel();
+  const auto loss = [&](const std::map<std::string, double, std::less<>>& weights) {
+    ExecutionPlan plan;
+    plan.term_weights = weights;
+    return scored.Score(model, 20, 3, plan).loss;
+  };
+  const double answer = loss({{"size", 0}}), size = loss({{"answer", 0}, {"size", 1}});
+  EXPECT_NEAR(loss({}), answer + 0.3 * size, 1e-6 * answer);
+  EXPECT_NEAR(loss({{"size", 2}}), answer + 2 * size, 1e-6 * answer);
+}
+
+TEST(Evaluator, AFigureIsTheMeanOfTheRowsThatCountInIt) {
+  const Scored scored([](EvalContext&, const RowRange& rows) {
+    Outcomes outcomes = Zeros(rows);
+    for (std::int64_t row = 0; row < rows.count; ++row) {
+      outcomes.figures["found"].push_back(row % 4 == 0);
+      outcomes.figures["distance"].push_back(row % 4 == 0 ? static_cast<double>(row) : NAN);
+    }
+    return outcomes;
+  });
+  const TaskScore score = scored.Score(FloatModel(), 40);
+  EXPECT_EQ(score.figures.at("found").rows, 40);
+  EXPECT_DOUBLE_EQ(score.figures.at("found").value.value, 0.25);
+  EXPECT_EQ(score.figures.at("distance").rows, 10);
+  EXPECT_DOUBLE_EQ(score.figures.at("distance").value.value, 18);
+  EXPECT_LT(score.figures.at("distance").value.low, 18);
+}
+
+TEST(Evaluator, AListOfOutcomesWithTooFewRowsIsRefusedByName) {
+  const FixtureModel model = FloatModel();
+  const auto message = [&](const std::function<void(Outcomes&)>& spoil) {
+    const Scored scored([&](EvalContext&, const RowRange& rows) {
+      Outcomes outcomes = Zeros(rows);
+      spoil(outcomes);
+      return outcomes;
+    });
+    return MessageOf([&] { scored.Score(model, 5); });
+  };
+  EXPECT_TRUE(Says(message([](Outcomes& o) {
+                     o.figures["detection"] = {1, 2};
+                   }),
+                   {"fixture", "qa", "5 rows", "2", "figure 'detection'"}));
+  EXPECT_TRUE(Says(message([](Outcomes& o) { o.trivial["input"] = {}; }), {"5 rows", "answer 'input'"}));
+  EXPECT_TRUE(Says(message([](Outcomes& o) { o.score.pop_back(); }), {"5 rows", "4", "the score"}));
+}
+
+// A task may make a carry again within a piece, with another prompt.
+TEST(Evaluator, ACarryThatIsMadeAgainIsEncodedAgain) {
+  const FixtureModel model = FloatModel();
+  const at::NoGradGuard no_grad;
+  std::vector<at::Tensor> seen;
+  const Scored scored([&](EvalContext& context, const RowRange& rows) {
+    context.ForEachPiece(rows, [&](EvalPass& pass) {
+      for (const double gray : {0.25, 0.75}) {
+        pass.Carry("c1", at::full_like(pass.Pixels("picture"), gray));
+        for (int again = 0; again < 2; ++again)
+          seen.push_back(pass.Forward({pass.Image("c1")}, {"y"}).at("y"));
+      }
+      ForwardContext plain;
+      const ModelInput gray{"images", at::full_like(pass.Pixels("picture"), 0.75), ""};
+      seen.push_back(model.Forward({gray}, {"y"}, plain).at("y"));
+    });
+    return Zeros(rows);
+  });
+  scored.Score(model, 4);
+  ASSERT_EQ(seen.size(), 5u);
+  EXPECT_TRUE(seen[0].equal(seen[1]));
+  EXPECT_FALSE(seen[1].equal(seen[2]));
+  EXPECT_TRUE(seen[2].equal(seen[4]));
+  EXPECT_EQ(model.encodings_made, 2 + 1 + 1) << "two canvases, the plain forward, and the loss";
+}
+
+TEST(Evaluator, RunsCompareWhereTheyShowTheSamePictures) {
+  const FixtureModel model = FloatModel();
+  const auto digest = [&](std::function<void(Batch&)> change, std::uint64_t seed = 3,
+                          std::int64_t rows = 40) {
+    return Scored(AskAll, nullptr, std::move(change)).Score(model, rows, seed).rows_digest;
+  };
+  const std::string plain = digest({});
+  EXPECT_EQ(digest({}), plain);
+  EXPECT_EQ(digest([](Batch& batch) { batch.Add("kind", Ints(batch.rows(), 9, 3)); }), plain)
+      << "numbers are a variant's, or a tokenizer's";
+  EXPECT_NE(digest({}, 4), plain);
+  EXPECT_NE(digest({}, 3, 39), plain);
+  EXPECT_NE(digest([](Batch& batch) { batch.Column("picture")[7][0][0][0].bitwise_xor_(1); }), plain);
+}
+
+TEST(Evaluator, ARunComparedWithItselfIsNoDifferenceAndABrighterOneIsBetter) {
+  const FixtureModel model = FloatModel();
+  const Scored plain(AskAll), brighter([](EvalContext&context, const RowRange&rows) {
+    Outcomes outcomes = AskAll(context, rows);
+    for (double& score : outcomes.score) score += 0.01 + 0.01 * score;
+    return outcomes;
+  });
+  const Scores scores{{"qa", plain.Score(model, 64)}}, better{{"qa", brighter.Score(model, 64)}};
+  EXPECT_EQ(CompareScores(scores, scores).tasks.at("qa").verdict, Verdict::kNoDifference);
+  EXPECT_EQ(CompareScores(better, scores).tasks.at("qa").verdict, Verdict::kBetter);
+  const ScoreDifference worse = CompareScores(scores, better).tasks.at("qa");
+  EXPECT_EQ(worse.verdict, Verdict::kWorse);
+  EXPECT_NEAR(worse.difference.value, worse.value - worse.other, 1e-12);
+}
+
+TEST(Evaluator, AnExampleHasWhateverTheTaskShows) {
+  const Scored scored([](EvalContext&, const RowRange& rows) {
+    Outcomes outcomes = Zeros(rows);
+    outcomes.input = at::zeros({9, 3, 4, 6}, at::kByte);
+    outcomes.answers.assign(2, {{.question = "Here?", .reply = "No.", .right = "Yes."}});
+    return outcomes;
+  });
+  const TaskScore score = scored.Score(FloatModel(), 12);
+  ASSERT_EQ(score.examples.size(), 8u);
+  EXPECT_EQ(score.examples[7].pictures.size(), 1u) << "the input alone";
+  EXPECT_EQ(score.examples[0].pictures[0].width, 6);
+  EXPECT_EQ(score.examples[1].answers.at(0).reply, "No.");
+  EXPECT_TRUE(score.examples[2].answers.empty());
+  EXPECT_TRUE(Scored([](EvalContext&, const RowRange& rows) { return Zeros(rows); })
+                  .Score(FloatModel(), 12)
+                  .examples.empty());
+}
+
+TEST(WriteSheets, WritesPicturesAndAnswersAndNothingWithoutThem) {
+  const ScratchDirectory scratch;
+  const Example picture{.pictures = {Picture(4, 4)}, .answers = {}};
+  const Example words{
+      .pictures = {},
+      .answers = {{"Left or right?", "Le\xff\nft.", "Right.", false}, {"Up?", "Yes.", "Yes.", true}}};
+  Scores scores;
+  scores["drawn"].examples = {picture, picture};
+  scores["said"].examples = {Example(), words};
+  scores["both"].examples = {{.pictures = {Picture(4, 4)}, .answers = words.answers}};
+  scores["none"] = {};
+  std::vector<std::string> names;
+  for (const auto& file : WriteSheets(scores, scratch.path())) {
+    EXPECT_TRUE(std::filesystem::exists(file));
+    names.push_back(file.filename());
+  }
+  EXPECT_EQ(names, (std::vector<std::string>{"sheet-both.png", "sheet-both.txt", "sheet-drawn.png",
+                                             "sheet-said.txt"}));
+  EXPECT_EQ(ReadSmallFile(scratch / "sheet-said.txt", 1000),
+            "row 2\n"
+            "  question  \"Left or right?\"\n"
+            "  model     \"Le\xEF\xBF\xBD\\nft.\"  (wrong)\n"
+            "  right     \"Right.\"\n"
+            "  question  \"Up?\"\n"
+            "  model     \"Yes.\"  (right)\n"
+            "  right     \"Yes.\"\n");
+}
+
+}  // namespace
+}  // namespace medley::testing_fixture

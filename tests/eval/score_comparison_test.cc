@@ -1,0 +1,98 @@
+#include <medley/eval/score_comparison.h>
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include <medley/eval/score_report.h>
+
+namespace medley {
+namespace {
+
+TaskScore Score(const std::vector<double>& rows, bool higher_is_better = true) {
+  TaskScore score;
+  score.metric = "accuracy";
+  score.higher_is_better = higher_is_better;
+  score.score = MeanInterval(rows);
+  score.rows = std::ssize(rows);
+  score.row_scores = rows;
+  score.rows_digest = "same";
+  return score;
+}
+
+std::vector<double> Rows(double first, double step, int count = 50) {
+  std::vector<double> rows;
+  for (int i = 0; i < count; ++i) rows.push_back(first + step * (i % 7));
+  return rows;
+}
+
+Verdict VerdictOf(const std::vector<double>& a, const std::vector<double>& b, bool higher_is_better) {
+  return CompareScores({{"t", Score(a, higher_is_better)}}, {{"t", Score(b, higher_is_better)}})
+      .tasks.at("t")
+      .verdict;
+}
+
+TEST(ScoreComparison, TheVerdictFollowsTheDirectionOfTheScore) {
+  const std::vector<double> low = Rows(0.2, 0.1), high = Rows(0.3, 0.11);
+  EXPECT_EQ(VerdictOf(high, low, true), Verdict::kBetter);
+  EXPECT_EQ(VerdictOf(low, high, true), Verdict::kWorse);
+  EXPECT_EQ(VerdictOf(high, low, false), Verdict::kWorse);
+  EXPECT_EQ(VerdictOf(low, high, false), Verdict::kBetter);
+  EXPECT_EQ(VerdictOf(low, low, true), Verdict::kNoDifference);
+  std::vector<double> mixed = low;
+  for (std::size_t i = 0; i < mixed.size(); ++i) mixed[i] += i % 2 == 0 ? 0.2 : -0.19;
+  EXPECT_EQ(VerdictOf(mixed, low, true), Verdict::kNoDifference);
+}
+
+TEST(ScoreComparison, OneRowShowsNoDifference) {
+  EXPECT_EQ(VerdictOf({1}, {0}, true), Verdict::kNoDifference);
+  EXPECT_EQ(VerdictOf({NAN, NAN}, {0, 1}, true), Verdict::kNoDifference);
+}
+
+TEST(ScoreComparison, WhatCannotBeComparedIsListedWithItsReason) {
+  Scores here{{"both", Score(Rows(0, 1))},
+              {"mine", Score(Rows(0, 1))},
+              {"moved", Score(Rows(0, 1))},
+              {"renamed", Score(Rows(0, 1))}};
+  Scores there{{"both", Score(Rows(1, 1))},
+               {"moved", Score(Rows(0, 1))},
+               {"renamed", Score(Rows(0, 1))},
+               {"theirs", Score(Rows(0, 1))}};
+  there["moved"].rows_digest = "other";
+  there["renamed"].metric = "error";
+  const Comparison comparison = CompareScores(here, there);
+  EXPECT_EQ(comparison.tasks.size(), 1u);
+  EXPECT_EQ(comparison.skipped.at("mine"), "only this run trains it");
+  EXPECT_EQ(comparison.skipped.at("theirs"), "only the other run trains it");
+  EXPECT_NE(comparison.skipped.at("moved").find("do not show the same pictures"), std::string::npos);
+  EXPECT_NE(comparison.skipped.at("renamed").find("accuracy here and by error there"), std::string::npos);
+
+  const std::string table = ComparisonTable(comparison);
+  EXPECT_NE(table.find("both  accuracy  higher      2.94       3.94          -1       -1 .. -1    worse\n"),
+            std::string::npos)
+      << table;
+  EXPECT_NE(table.find("not compared: mine (only this run trains it)\n"), std::string::npos) << table;
+  const auto json = ComparisonJson(comparison);
+  EXPECT_EQ(json.at("tasks").at("both").at("verdict"), "worse");
+  EXPECT_EQ(json.at("tasks").at("both").at("difference"), -1);
+  EXPECT_EQ(json.at("skipped").size(), 4u);
+}
+
+TEST(ScoreReport, AFigureHasALineOfItsOwnAndSaysHowManyRowsCount) {
+  Scores scores{{"complex_loss", Score(Rows(0, 1))}};
+  scores["complex_loss"].figures["detection"] = {.value = {0.5, 0.4, 0.6}, .rows = 50};
+  scores["complex_loss"].figures["distance"] = {.value = MeanInterval({NAN}), .rows = 0};
+  const std::string table = ScoresTable(scores);
+  EXPECT_NE(table.find("detection            0.5      0.4 .. 0.6                  50\n"), std::string::npos)
+      << table;
+  EXPECT_NE(table.find(" - .. - "), std::string::npos) << table;
+  const auto figures =
+      nlohmann::json::parse(ScoresJson(scores).dump()).at("tasks").at("complex_loss").at("figures");
+  EXPECT_EQ(figures.at("detection"),
+            (nlohmann::json{{"value", 0.5}, {"low", 0.4}, {"high", 0.6}, {"rows", 50}}));
+  EXPECT_TRUE(figures.at("distance").at("value").is_null());
+  EXPECT_EQ(figures.at("distance").at("rows"), 0);
+}
+
+}  // namespace
+}  // namespace medley

@@ -1,0 +1,355 @@
+#include <medley/plan/plan.h>
+
+#include <cstdlib>
+#include <utility>
+
+#include "tests/plan/plan_fixture.h"
+
+namespace medley {
+namespace {
+
+using namespace plan_fixture;
+
+constexpr std::int64_t kFloor = 3100;           // of TwoTasks
+constexpr std::int64_t kQaFloor = kFloor + 40;  // with its tables
+
+PlanEntry PlanOf(const TaskRequest& request, std::int64_t budget) {
+  return MakePlan(TwoTasks(), {request}, {.budget = budget}).entries.at(0);
+}
+
+TEST(Plan, AutoFillsTheBudgetInTheModeWithTheMostRows) {
+  const PlanEntry qa = PlanOf(Ask("qa", 0), kQaFloor + 1000 + 57 * 1000 + 999);
+  EXPECT_EQ(qa.mode, Mode::kSequential);
+  EXPECT_EQ(qa.recompute_every, 0);
+  EXPECT_EQ(qa.rows, 57);
+  EXPECT_EQ(qa.micro_rows, 57);
+  EXPECT_EQ(qa.predicted_peak, kQaFloor + 1000 + 57 * 1000);
+  EXPECT_GT(qa.share_of_budget, 0.98);
+  EXPECT_FALSE(qa.confirmed);
+  EXPECT_TRUE(PlanOf(Ask("qa", 0), kQaFloor + 1000 + 12 * 1000).confirmed);
+}
+
+TEST(Plan, AutoRepeatsForwardsOnlyWhereNotOneRowFitsOtherwise) {
+  const std::int64_t floor = kFloor + 60;
+  const PlanEntry joint = PlanOf(Ask("canvas", 0), floor + 800 + 6000);
+  EXPECT_EQ(joint.mode, Mode::kJoint);
+  EXPECT_EQ(joint.rows, 1);  // three in two-stage, but a forward of each maker would be repeated
+  const PlanEntry two_stage = PlanOf(Ask("canvas", 0), floor + 800 + 5999);
+  EXPECT_EQ(two_stage.mode, Mode::kTwoStage);
+  EXPECT_EQ(two_stage.recompute_every, 0);  // repeats less than with recomputation, which has more rows
+  EXPECT_EQ(two_stage.rows, 2);
+  const PlanEntry last = PlanOf(Ask("canvas", 0), floor + 800 + 1999);
+  EXPECT_EQ(last.recompute_every, 1);
+  EXPECT_EQ(last.rows, 2);
+}
+
+TEST(Plan, FixedRowsRunTogetherInThePreferredModeWhereTheyFit) {
+  for (const std::int64_t budget : {kQaFloor + 1000 + 16 * 1000, std::int64_t{100000000}}) {
+    const PlanEntry qa = PlanOf(Ask("qa", 16), budget);
+    EXPECT_EQ(qa.mode, Mode::kSequential);
+    EXPECT_EQ(qa.rows, 16);
+    EXPECT_EQ(qa.micro_rows, 16);
+    EXPECT_EQ(qa.ms_per_step, 18);
+  }
+}
+
+TEST(Plan, FixedRowsThatDoNotFitAreCutIntoEqualMicroBatches) {
+  // Micro-batches find gradients: 2000 bytes instead of 1000. Nine would fit.
+  const PlanEntry qa = PlanOf(Ask("qa", 16), kQaFloor + 2000 + 9 * 1000 + 500);
+  EXPECT_EQ(qa.mode, Mode::kSequential);
+  EXPECT_EQ(qa.rows, 16);
+  EXPECT_EQ(qa.micro_rows, 8);
+  EXPECT_EQ(qa.predicted_peak, kQaFloor + 2000 + 8 * 1000);
+  EXPECT_EQ(qa.ms_per_step, 2 * 10);
+  EXPECT_EQ(PlanOf(Ask("qa", 17), kQaFloor + 2000 + 9 * 1000).micro_rows, 9);  // 9 and 8
+  EXPECT_EQ(PlanOf(Ask("qa", 19), kQaFloor + 2000 + 9 * 1000).micro_rows, 7);  // 7, 7 and 5
+}
+
+TEST(Plan, NoMicroBatchIsLargerThanWhatFitsAndTheirNumberIsTheLeast) {
+  std::mt19937 random(5);
+  for (int trial = 0; trial < 300; ++trial) {
+    const std::int64_t rows = 1 + static_cast<std::int64_t>(random() % 200);
+    const std::int64_t most = 1 + static_cast<std::int64_t>(random() % 60);
+    Profile profile = TwoTasks();
+    profile.tasks["qa"].modes.pop_back();  // the one that repeats forwards
+    const PlanSetting setting{.budget = kQaFloor + 2000 + most * 1000};
+    const PlanEntry qa = MakePlan(profile, {Ask("qa", rows)}, setting).entries.at(0);
+    const std::int64_t pieces = (rows + qa.micro_rows - 1) / qa.micro_rows;
+    const std::int64_t together = 1 + most;  // no gradients yet
+    EXPECT_EQ(pieces, rows <= together ? 1 : (rows + most - 1) / most);
+    const std::int64_t last = rows - (pieces - 1) * qa.micro_rows;
+    EXPECT_LT(qa.micro_rows - last, pieces);  // no tiny remainder
+  }
+}
+
+TEST(Plan, FixedRowsRepeatForwardsOnlyWhereNothingElseFits) {
+  const std::int64_t floor = kFloor + 60;
+  Profile profile = TwoTasks();
+  for (StepTime& time : profile.tasks["canvas"].modes[0].times) time.milliseconds *= 1000;
+  const auto plan = [&](std::int64_t room) {
+    return MakePlan(profile, {Ask("canvas", 12)}, {.budget = floor + 1600 + room}).entries.at(0);
+  };
+  EXPECT_EQ(plan(6000).mode, Mode::kJoint);  // however slow it was, and though three rows fit in two-stage
+  EXPECT_EQ(plan(6000).micro_rows, 1);
+  EXPECT_EQ(plan(5999).mode, Mode::kTwoStage);
+  EXPECT_EQ(plan(5999).recompute_every, 0);  // repeats less than with recomputation
+  EXPECT_EQ(plan(5999).micro_rows, 2);
+  EXPECT_EQ(plan(1999).recompute_every, 1);
+}
+
+// A plan without what a stopwatch said.
+nlohmann::ordered_json Untimed(const Plan& plan) {
+  nlohmann::ordered_json json = ToJson(plan);
+  for (auto& task : json["tasks"]) task.erase("ms_per_step");
+  return json;
+}
+
+TEST(Plan, NeitherMeasuredTimesNorTheOrderOfMeasuringDecideAnything) {
+  std::mt19937 random(7);
+  for (std::int64_t room = 700; room < 60000; room += 997) {
+    const PlanSetting setting{.budget = kFloor + 100 + 2000 + room, .waiting_draws = 2};
+    for (const std::int64_t rows : {0, 1, 16, 61}) {
+      const std::vector<TaskRequest> requests{Ask("qa", rows), Ask("canvas", rows)};
+      Profile profile = TwoTasks();
+      const auto plan = [&]() -> nlohmann::ordered_json {
+        try {
+          return Untimed(MakePlan(profile, requests, setting));
+        } catch (const DoesNotFit& refusal) {
+          return refusal.what();
+        }
+      };
+      const nlohmann::ordered_json before = plan();
+      for (auto& [name, task] : profile.tasks) {
+        std::shuffle(task.modes.begin(), task.modes.end(), random);
+        for (ModeProfile& mode : task.modes) {
+          for (StepTime& time : mode.times) time.milliseconds = static_cast<double>(random() % 1000000) / 100;
+        }
+      }
+      EXPECT_EQ(plan(), before) << "with " << setting.budget << " bytes and " << rows << " rows";
+    }
+  }
+}
+
+TEST(Plan, PinsAreRespected) {
+  TaskRequest request = Ask("qa", 16);
+  request.mode = Mode::kJoint;
+  EXPECT_EQ(PlanOf(request, 1000000).mode, Mode::kJoint);
+  request = Ask("qa", 16);
+  request.micro_rows = 3;
+  EXPECT_EQ(PlanOf(request, 1000000).micro_rows, 3);
+  EXPECT_EQ(PlanOf(request, 1000000).predicted_peak, kQaFloor + 2000 + 3000);
+  request = Ask("qa", 16);
+  request.recompute_every = 1;
+  EXPECT_EQ(PlanOf(request, 1000000).recompute_every, 1);
+  request.recompute_every = 0;  // is a pin too
+  EXPECT_EQ(PlanOf(request, kQaFloor + 2000 + 1000).recompute_every, 0);
+  const PlanSetting less{.budget = kQaFloor + 2000 + 999};
+  EXPECT_EQ(PlanOf(Ask("qa", 16), less.budget).recompute_every, 1);
+  EXPECT_EQ(RefusalsOf(TwoTasks(), {request}, less).at(0).change, "tasks.qa.recompute_every=1");
+}
+
+TEST(Plan, EveryTaskHasTheBudgetToItself) {
+  const Plan both = MakePlan(TwoTasks(), {Ask("qa", 0), Ask("canvas", 0)}, {.budget = 200000});
+  const Plan alone = MakePlan(TwoTasks(), {Ask("qa", 0)}, {.budget = 200000 - 60});
+  EXPECT_EQ(both.Find("qa")->rows, alone.Find("qa")->rows);  // another task costs no more than its tables
+  EXPECT_EQ(both.constants, 100);
+  EXPECT_EQ(both.Find("nobody"), nullptr);
+}
+
+TEST(Plan, RowsThatWaitArePlannedToo) {
+  const PlanSetting setting{.budget = 200000, .waiting_draws = 5};
+  const Plan plan = MakePlan(TwoTasks(), {Ask("qa", 0), Ask("canvas", 0)}, setting);
+  std::int64_t largest = 0;
+  for (const PlanEntry& entry : plan.entries) {
+    const std::int64_t bytes = entry.rows * (entry.task == "qa" ? 10 : 20);
+    largest = std::max(largest, bytes);
+    EXPECT_LE(entry.predicted_peak + plan.data_bytes, setting.budget);
+  }
+  EXPECT_GE(plan.data_bytes, 5 * largest);
+  EXPECT_LT(plan.data_bytes, 5 * largest + 100) << "more is kept free than waits";
+  const Plan fixed = MakePlan(TwoTasks(), {Ask("qa", 8), Ask("canvas", 7)}, setting);
+  EXPECT_EQ(fixed.data_bytes, 5 * 7 * 20);
+}
+
+TEST(Plan, DrawsOfOneStepFindTheGradientsOfOthers) {
+  const PlanSetting one{.budget = 1000000}, two{.budget = 1000000, .draws_per_step = 2};
+  const auto peak = [](const PlanSetting& setting) {
+    return MakePlan(TwoTasks(), {Ask("canvas", 4)}, setting).entries.at(0).predicted_peak;
+  };
+  EXPECT_EQ(peak(two) - peak(one), 800 + 200);  // the task's own, and the 200 bytes that it leaves alone
+}
+
+TEST(Plan, APeakIsToldApartByWhatWasMeasuredAtIt) {
+  Profile profile = TwoTasks();
+  ModeProfile& joint = profile.tasks["qa"].modes[0];  // rows of 3000 bytes
+  joint.saved_per_row = 2990;
+  joint.saved_by_pass = {{"q0", 1000}, {"q1", 990}, {"q2", 1000}};
+  joint.gradients_whole = 50;
+  joint.gradients_pieces = 1000;
+  TaskRequest request = Ask("qa", 16);
+  request.mode = Mode::kJoint;
+  const auto plan = [&](std::int64_t budget, std::int64_t draws) {
+    return MakePlan(profile, {request}, {.budget = budget, .draws_per_step = draws}).entries.at(0);
+  };
+  const auto expect = [&](const PlanEntry& entry, std::int64_t gradients) {
+    const std::int64_t bytes = entry.predicted_peak - kQaFloor;
+    EXPECT_EQ(entry.ledger.saved, joint.saved_per_row * entry.micro_rows)
+        << "never cut to make room for gradients";
+    EXPECT_EQ(entry.ledger.gradients, gradients);
+    EXPECT_EQ(entry.ledger.transient, bytes - entry.ledger.saved - gradients);
+    EXPECT_EQ(entry.saved_by_pass, joint.saved_by_pass);
+  };
+  expect(plan(1000000, 1), 50);
+  expect(plan(1000000, 2), 1000);           // an earlier draw left them
+  expect(plan(kQaFloor + 30000, 1), 1000);  // micro-batches
+  joint.saved_per_row = 3050;
+  expect(plan(1000000, 1), 50);
+  EXPECT_EQ(PlanFromJson(ToJson(MakePlan(profile, {request}, {.budget = 1000000})), "plan.json")
+                .entries.at(0)
+                .saved_by_pass,
+            joint.saved_by_pass);
+}
+
+TEST(Plan, AMarginOnADeviceThatRoundsMovesThePlan) {
+  const std::int64_t gib = std::int64_t{1} << 30;
+  Profile profile;
+  profile.tasks["qa"].modes = {ModeOf(Mode::kSequential, gib / 64, gib / 4)};
+  const auto plan = [&](bool exactly) {
+    return MakePlan(profile, {Ask("qa", 0)}, {.budget = 4 * gib, .counts_exactly = exactly}).entries.at(0);
+  };
+  EXPECT_EQ(plan(true).ledger.margin, 0);
+  EXPECT_GE(plan(false).ledger.margin, std::int64_t{64} << 20);
+  EXPECT_LE(plan(false).ledger.margin, 4 * gib / 20);
+  EXPECT_LT(plan(false).rows, plan(true).rows);
+  EXPECT_LE(plan(false).predicted_peak + plan(false).ledger.margin, 4 * gib);
+}
+
+// Puts "tasks.qa.micro_rows=4" or "budget=1" into what was asked.
+void Apply(const std::string& change, std::vector<TaskRequest>& requests, PlanSetting& setting) {
+  const std::string key = change.substr(0, change.find('=')), value = change.substr(change.find('=') + 1);
+  if (key == "budget") {
+    setting.budget = std::max<std::int64_t>(setting.budget, std::atoll(value.c_str()));
+    return;
+  }
+  if (key == "data.ahead" || key == "data.threads") {
+    const std::int64_t ahead = key == "data.ahead" ? std::atoll(value.c_str()) : 0;
+    setting.waiting_draws -= std::exchange(setting.draws_ahead, ahead) - ahead;
+    return;
+  }
+  for (TaskRequest& request : requests) {
+    const std::string prefix = "tasks." + request.task + ".";
+    if (key == prefix + "micro_rows") request.micro_rows = std::atoll(value.c_str());
+    if (key == prefix + "mode") request.mode = ParseMode(value);
+    if (key == prefix + "recompute_every") request.recompute_every = std::atoi(value.c_str());
+  }
+}
+
+// Refused where it ought to be, names a change, and the change fits.
+void RefusesAndMends(std::vector<TaskRequest> requests, PlanSetting setting, const std::string& change) {
+  const auto refusals = RefusalsOf(TwoTasks(), requests, setting);
+  ASSERT_FALSE(refusals.empty());
+  EXPECT_EQ(refusals.front().change.substr(0, change.size()), change);
+  for (const Refusal& refusal : refusals) {
+    EXPECT_GT(refusal.missing, 0);
+    Apply(refusal.change, requests, setting);
+  }
+  EXPECT_NO_THROW(MakePlan(TwoTasks(), requests, setting));
+}
+
+TEST(Plan, ARefusalNamesTheSmallestChangeThatFits) {
+  TaskRequest pinned_rows = Ask("qa", 16);
+  pinned_rows.micro_rows = 12;
+  RefusesAndMends({pinned_rows}, {.budget = kQaFloor + 2000 + 3600}, "tasks.qa.micro_rows=9");  // recomputed
+
+  TaskRequest pinned_both = pinned_rows;
+  pinned_both.mode = Mode::kJoint;
+  RefusesAndMends({pinned_both}, {.budget = kQaFloor + 2000 + 7 * 3000}, "tasks.qa.micro_rows=7");
+
+  TaskRequest pinned_mode = Ask("canvas", 4);
+  pinned_mode.mode = Mode::kJoint;
+  RefusesAndMends({pinned_mode}, {.budget = kFloor + 60 + 1600 + 5000}, "tasks.canvas.mode=two_stage");
+
+  RefusesAndMends({Ask("canvas", 4), Ask("qa", 0)}, {.budget = kFloor + 100 + 1600 + 699}, "budget=");
+}
+
+TEST(Plan, FewerDrawsAheadAreTheSmallestChangeWhereTheySuffice) {
+  const std::int64_t row = kQaFloor + 2000 + 400;  // recomputed
+  const auto setting = [&](std::int64_t waiting) {
+    return PlanSetting{.budget = row + waiting * 16 * 10, .waiting_draws = 6, .draws_ahead = 5};
+  };
+  RefusesAndMends({Ask("qa", 16)}, setting(5), "data.ahead=4");
+  RefusesAndMends({Ask("qa", 16)}, setting(2), "data.ahead=1");
+  RefusesAndMends({Ask("qa", 16)}, setting(1), "data.threads=0");
+  RefusesAndMends({Ask("qa", 16)}, setting(0), "budget=");
+  // The rows that wait alone are more than the budget.
+  PlanSetting tiny = setting(2);
+  tiny.waiting_draws = 1001, tiny.draws_ahead = 1000;
+  RefusesAndMends({Ask("qa", 16)}, tiny, "data.ahead=1");
+  EXPECT_EQ(RefusalsOf(TwoTasks(), {Ask("qa", 16)}, tiny).at(0).task, "");
+}
+
+TEST(Plan, TheSmallestBudgetFitsAndOneByteLessDoesNot) {
+  const std::vector<TaskRequest> requests{Ask("canvas", 4), Ask("qa", 3)};
+  PlanSetting setting{.budget = 100, .waiting_draws = 2};
+  std::string words;
+  const auto refusals = RefusalsOf(TwoTasks(), requests, setting, &words);
+  ASSERT_EQ(refusals.size(), 1U);
+  EXPECT_EQ(refusals.front().task, "");
+  EXPECT_EQ(refusals.front().change, "budget=" + std::to_string(kFloor + 100 + 2 * 80 + 1600 + 700));
+  EXPECT_NE(words.find("weights"), std::string::npos) << words;
+  setting.budget = kFloor + 100 + 2 * 80 + 1600 + 700;
+  EXPECT_NO_THROW(MakePlan(TwoTasks(), requests, setting));
+  --setting.budget;
+  const auto byte = RefusalsOf(TwoTasks(), requests, setting, &words);
+  ASSERT_EQ(byte.size(), 1U);
+  EXPECT_EQ(byte.front().task, "canvas");
+  EXPECT_EQ(byte.front().missing, 1);
+  EXPECT_NE(words.find("task canvas"), std::string::npos) << words;
+  EXPECT_NE(words.find("(1 bytes)"), std::string::npos) << words;
+}
+
+TEST(Plan, TheRowsFollowTheBudgetToTheByte) {
+  for (std::int64_t extra = 0; extra < 20000; extra += 997) {
+    const std::int64_t budget = kQaFloor + 2000 + extra;
+    const PlanEntry qa = PlanOf(Ask("qa", 0), budget);
+    EXPECT_LE(qa.predicted_peak, budget);
+    if (qa.recompute_every > 0) continue;
+    EXPECT_GT(qa.predicted_peak + 1000, budget);
+  }
+}
+
+TEST(Plan, ReadsWhatItWrote) {
+  const Plan plan =
+      MakePlan(TwoTasks(), {Ask("qa", 0), Ask("canvas", 5)}, {.budget = 90000, .waiting_draws = 3});
+  const auto json = ToJson(plan);
+  EXPECT_EQ(ToJson(PlanFromJson(json, "plan.json")), json);
+  auto bad = json;
+  bad["tasks"][0]["micro_rows"] = 0;
+  EXPECT_THROW(PlanFromJson(bad, "plan.json"), InputError);
+  EXPECT_THROW(PlanFromJson(nullptr, "plan.json"), InputError);
+  bad = json;
+  bad["tasks"][0]["recompute_every"] = 99999999999;
+  EXPECT_THROW(PlanFromJson(bad, "plan.json"), InputError);
+}
+
+TEST(Plan, TheTableNamesEveryTaskAndTheMargin) {
+  const Plan plan = MakePlan(TwoTasks(), {Ask("qa", 0), Ask("canvas", 5)}, {.budget = 90000});
+  const std::string text = PlanTable(plan);
+  for (const char* words : {"qa", "canvas", "sequential", "joint", "micro rows", "of the budget", "margin",
+                            "weights", "optimizer", "rows that wait", "a line through the measured ones"})
+    EXPECT_NE(text.find(words), std::string::npos) << words << " is not in\n" << text;
+}
+
+TEST(Plan, ATaskThatOverflowedTheMachineIsRefusedWithoutAGuess) {
+  Profile profile = TwoTasks();
+  ModeProfile overflowed;
+  overflowed.more_than = 5000;
+  profile.tasks["qa"].modes = {overflowed};
+  const auto refusals = RefusalsOf(profile, {Ask("qa", 4)}, {.budget = 100000});
+  ASSERT_EQ(refusals.size(), 1U);
+  EXPECT_EQ(refusals.front().change, "");
+  EXPECT_NE(refusals.front().words.find("could be measured"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace medley

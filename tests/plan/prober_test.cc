@@ -1,0 +1,264 @@
+#include <ATen/Parallel.h>
+#include <gtest/gtest.h>
+#include <medley/memory/cpu_allocator.h>
+#include <medley/model/device.h>
+#include <medley/plan/prober.h>
+
+#include "tests/plan/long_rows.h"
+
+namespace medley {
+namespace {
+
+using namespace testing_fixture;
+
+constexpr std::uint64_t kSeed = 11;
+constexpr std::int64_t kPlenty = std::int64_t{1} << 30;
+
+class ProberTest : public testing::Test {
+ protected:
+  static void SetUpTestSuite() {
+    InstallCpuAllocator();
+    at::set_num_threads(1);
+  }
+  void TearDown() override {
+    FailCpuAllocation(0);
+    SetCpuBudget(0);
+  }
+
+  Prober Make(std::int64_t most_bytes = kPlenty) {
+    return Prober(model_, executor_, at::kCPU, kSeed, most_bytes);
+  }
+  // Bytes above the floor of a draw of these rows.
+  std::int64_t PeakOf(Fixture& task, const Batch& rows, ExecutionPlan plan, std::int64_t micro_rows) {
+    plan.micro_rows = micro_rows;
+    const std::int64_t floor = ReadCpuMemory().now;
+    ResetCpuPeak();
+    executor_.Run({{.task = task.task.get(), .batch = &rows, .plan = &plan}});
+    const std::int64_t peak = ReadCpuMemory().peak - floor;
+    ClearGradients(model_);
+    model_.seeds.clear();
+    return peak;
+  }
+  static Batch Longest(const Fixture& task, std::int64_t rows) {
+    const MemoryOwnerScope data(MemoryOwner::kData);
+    return task.task->Sample({.seed = 3, .begin = 100, .count = rows, .longest = true});
+  }
+  static Batch Drawn(const Fixture& task, std::int64_t begin, std::int64_t rows) {
+    const MemoryOwnerScope data(MemoryOwner::kData);
+    return task.task->Sample({.seed = 3, .begin = begin, .count = rows});
+  }
+
+  FixtureModel model_;
+  StepExecutor executor_{model_, at::kCPU};
+};
+
+std::vector<ExecutionPlan> PlansOf(const Fixture& task) {
+  std::vector<ExecutionPlan> plans;
+  for (const int recompute_every : {0, 1}) {
+    for (const Mode mode : LegalModes(task.task->variant()))
+      plans.push_back({.mode = mode, .recompute_every = recompute_every});
+  }
+  return plans;
+}
+
+TEST_F(ProberTest, LinesAreExactInEveryModeInsideAndAboveTheProbes) {
+  for (int kind = 0; kind < 4; ++kind) {
+    Fixture task = kind == 3 ? Canvas() : LongQa("qa", 1 + 2 * kind);
+    for (const ExecutionPlan& plan : PlansOf(task)) {
+      TaskProfile profile;
+      Make().Measure(*task.task, plan, profile);
+      const ModeProfile& mode = profile.modes.at(0);
+      ASSERT_EQ(mode.whole.size(), 3U);
+      const PeakLines whole(mode.whole), pieces(mode.pieces);
+      const std::int64_t second = mode.whole[1].rows, third = mode.whole[2].rows;
+      for (const std::int64_t rows :
+           {std::int64_t{1}, second, second + 1, (second + third) / 2, third, third + 1, 2 * third, 500L}) {
+        const std::string where =
+            task.info->name + " " + std::string(ModeName(plan.mode)) + ", " + std::to_string(rows) + " rows";
+        EXPECT_EQ(PeakOf(task, Longest(task, rows), plan, 0), whole.At(rows)) << where;
+        EXPECT_EQ(PeakOf(task, Longest(task, 3 * rows), plan, rows), pieces.At(rows)) << where << " a piece";
+      }
+    }
+  }
+}
+
+TEST_F(ProberTest, NoDrawnRowsTakeMoreThanWasPredicted) {
+  Fixture honours = LongQa("qa", 3), ignores = Qa("qa", 3), canvas = Canvas();
+  for (Fixture* task : {&honours, &ignores, &canvas}) {
+    for (const ExecutionPlan& plan : PlansOf(*task)) {
+      TaskProfile profile;
+      Make().Measure(*task->task, plan, profile);
+      const PeakLines whole(profile.modes[0].whole), pieces(profile.modes[0].pieces);
+      for (std::int64_t rows = 1; rows < 80; rows += 1 + rows / 9) {
+        EXPECT_LE(PeakOf(*task, Drawn(*task, 1000 * rows, rows), plan, 0), whole.At(rows)) << rows;
+        EXPECT_LE(PeakOf(*task, Drawn(*task, 1000 * rows, 2 * rows + 1), plan, rows), pieces.At(rows))
+            << rows;
+      }
+    }
+  }
+}
+
+// Half of the rows have their items in the first pass, the others in the second: neither kind bounds the
+// other.
+TEST_F(ProberTest, KindsOfRowsThatAreHeavyInDifferentPassesAreAllTried) {
+  TaskInfo info = QaInfo("kinds", 2, 40);
+  const auto sample = [](const RowRange& rows) {
+    Batch batch(rows);
+    batch.Add("picture", Bytes(rows, 1));
+    for (int p = 0; p < 2; ++p) {
+      batch.Add("words_q" + std::to_string(p), Ints(rows, 10 + p, 6));
+      std::vector<std::vector<std::int64_t>> targets(rows.count);
+      for (std::int64_t row = 0; row < rows.count; ++row) {
+        if ((rows.begin + row) % 2 == p) targets[row].assign(40, 2);
+      }
+      batch.AddRagged("targets_q" + std::to_string(p), targets);
+    }
+    batch.SetItems("answer", at::full({rows.count}, 40, at::kLong));
+    batch.SetItems("size", at::full({rows.count}, 2, at::kLong));
+    return batch;
+  };
+  Fixture task(info, {.sample = sample, .run = QaPass});
+  EXPECT_EQ(ProbeRows(*task.task, kSeed).kinds(), 2);
+  for (const ExecutionPlan& plan : PlansOf(task)) {
+    TaskProfile profile;
+    Make().Measure(*task.task, plan, profile);
+    const PeakLines whole(profile.modes[0].whole);
+    for (std::int64_t rows = 1; rows < 60; rows += 3) {
+      for (const std::int64_t begin : {0, 1})
+        EXPECT_LE(PeakOf(task, Drawn(task, begin, rows), plan, 0), whole.At(rows)) << rows;
+    }
+  }
+}
+
+TEST_F(ProberTest, TriesAtMostThreeSizesASingleRowAmongThemAndNoneThatCouldBeTooLarge) {
+  Fixture task = LongQa("qa", 4);
+  for (const std::int64_t most : {8000L, 12000L, 30000L, 100000L, 1000000L, kPlenty}) {
+    for (const ExecutionPlan& plan : PlansOf(task)) {
+      TaskProfile profile;
+      Prober prober = Make(most);
+      prober.CheckContract(*task.task);
+      prober.Measure(*task.task, plan, profile);
+      const ModeProfile& mode = profile.modes.at(0);
+      ASSERT_LE(mode.whole.size(), 3U);
+      EXPECT_EQ(mode.whole.front().rows, 1);
+      EXPECT_EQ(prober.overflows(), 0);
+      for (std::size_t i = 1; i < mode.whole.size(); ++i) {
+        EXPECT_LE(mode.whole[i].bytes, most);
+        EXPECT_LE(mode.pieces[i].bytes, most);
+      }
+    }
+  }
+}
+
+TEST_F(ProberTest, LeavesNoTrace) {
+  Fixture qa = LongQa("qa", 3), canvas = Canvas();
+  model_.drops = true;
+  for (Fixture* task : {&qa, &canvas}) {
+    Prober prober = Make();
+    prober.CheckContract(*task->task);  // builds the tables
+    std::vector<at::Tensor> weights;
+    for (const Parameter& parameter : model_.parameters())
+      weights.push_back(parameter.tensor.detach().clone());
+    const nlohmann::json generators = SaveGenerators(at::kCPU);
+    const std::int64_t floor = ReadCpuMemory().now, data = ReadCpuMemory().data_now;
+    SetCpuBudget(floor + data + 12345);
+    for (const ExecutionPlan& plan : PlansOf(*task)) {
+      TaskProfile profile;
+      prober.Measure(*task->task, plan, profile);
+      prober.Confirm(*task->task, plan, 70, profile);
+      model_.seeds.clear();
+      EXPECT_EQ(ReadCpuMemory().now, floor);
+      EXPECT_EQ(CpuBudget(), floor + data + 12345);
+    }
+    EXPECT_EQ(SaveGenerators(at::kCPU), generators);
+    for (std::size_t i = 0; i < weights.size(); ++i) {
+      EXPECT_TRUE(at::equal(model_.parameters()[i].tensor, weights[i]));
+      EXPECT_FALSE(model_.parameters()[i].tensor.grad().defined());
+    }
+    SetCpuBudget(0);
+  }
+}
+
+TEST_F(ProberTest, AThrowingTaskIsNamedWithWhatWasMeasured) {
+  int runs = 0;
+  Fixture task(QaInfo("faulty", 2), {.sample = [](const RowRange& rows) { return LongQaRows(rows, 2); },
+                                     .run =
+                                         [&](const std::string& pass, PassContext& context) {
+                                           Sums sums = QaPass(pass, context);
+                                           if (++runs > 8) throw Error("a mistake in the task");
+                                           return sums;
+                                         }});
+  Prober prober = Make();
+  prober.CheckContract(*task.task);
+  runs = 0;
+  const std::int64_t floor = ReadCpuMemory().now;
+  TaskProfile profile;
+  const std::string words = MessageOf([&] { prober.Measure(*task.task, {.mode = Mode::kJoint}, profile); });
+  EXPECT_TRUE(Says(words, {"measuring task 'faulty'", "mode joint", "rows", "a mistake in the task"}));
+  EXPECT_TRUE(profile.modes.empty());
+  model_.seeds.clear();
+  EXPECT_EQ(ReadCpuMemory().now, floor);
+}
+
+TEST_F(ProberTest, AMistakeInTheInputKeepsItsExitCode) {
+  Fixture task = LongQa("qa", 2);
+  Prober prober = Make();
+  TaskProfile profile;
+  try {
+    prober.Measure(*task.task, {.mode = Mode::kTwoStage}, profile);
+    FAIL() << "two-stage without carries";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ExitCode::kBadInput) << error.what();
+  }
+}
+
+TEST_F(ProberTest, ASingleRowThatOverflowsIsNotedAndLeavesNothing) {
+  Fixture task = LongQa("qa", 3);
+  Prober prober = Make(5000);
+  prober.CheckContract(*task.task);
+  TaskProfile warm;
+  prober.Measure(*task.task, {.mode = Mode::kJoint}, warm);
+  model_.seeds.clear();
+  const std::int64_t floor = ReadCpuMemory().now;
+  FailCpuAllocation(40);
+  TaskProfile profile;
+  prober.Measure(*task.task, {.mode = Mode::kJoint}, profile);
+  EXPECT_EQ(prober.overflows(), 1);
+  EXPECT_FALSE(profile.modes.at(0).measured());
+  EXPECT_EQ(profile.modes.at(0).more_than, 5000);
+  model_.seeds.clear();
+  EXPECT_EQ(ReadCpuMemory().now, floor);
+}
+
+TEST_F(ProberTest, SavedBytesAndForwardsAreThoseOfTheMode) {
+  Fixture qa = LongQa("qa", 3), canvas = Canvas();
+  TaskProfile profile;
+  Prober prober = Make();
+  for (const ExecutionPlan& plan : PlansOf(qa)) prober.Measure(*qa.task, plan, profile);
+  EXPECT_GT(profile.Find(Mode::kJoint, 0)->saved_per_row,
+            2 * profile.Find(Mode::kSequential, 0)->saved_per_row);
+  EXPECT_EQ(profile.Find(Mode::kSequential, 0)->forwards, 3);
+  std::int64_t sum = 0, most = 0;
+  for (const char* pass : {"q0", "q1", "q2"}) {
+    const std::int64_t saved = profile.Find(Mode::kJoint, 0)->saved_by_pass.at(pass);
+    EXPECT_GT(saved, 0);
+    sum += saved;
+    most = std::max(most, profile.Find(Mode::kSequential, 0)->saved_by_pass.at(pass));
+  }
+  EXPECT_EQ(profile.Find(Mode::kJoint, 0)->saved_per_row, sum);
+  EXPECT_EQ(profile.Find(Mode::kSequential, 0)->saved_per_row, most);
+  EXPECT_LT(profile.Find(Mode::kJoint, 0)->gradients_whole, profile.gradients);
+  EXPECT_EQ(profile.Find(Mode::kJoint, 0)->gradients_pieces, profile.gradients);
+  std::int64_t gradients = 0;
+  for (const Parameter& parameter : model_.parameters()) {
+    if (!parameter.name.starts_with("picture"))
+      gradients += static_cast<std::int64_t>(parameter.tensor.nbytes());
+  }
+  EXPECT_EQ(profile.gradients, gradients);
+  TaskProfile carries;
+  for (const ExecutionPlan& plan : PlansOf(canvas)) prober.Measure(*canvas.task, plan, carries);
+  EXPECT_EQ(carries.Find(Mode::kTwoStage, 0)->forwards, 5);
+}
+
+}  // namespace
+}  // namespace medley

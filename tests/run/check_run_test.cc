@@ -1,0 +1,196 @@
+#include <gtest/gtest.h>
+
+#include <medley/run/validate.h>
+
+#include "config/config_testing.h"
+
+namespace medley::testing {
+namespace {
+
+const Registry& Tasks() {
+  static const Registry registry = Registry::Scan({.paths = {MEDLEY_CONFIG_FIXTURES},
+                                                   .environment = false,
+                                                   .user_directory = false,
+                                                   .own_directory = false});
+  return registry;
+}
+
+std::string CheckMistakes(const Workspace& work, const std::string& tasks,
+                          const std::vector<std::string>& overrides = {}) {
+  const auto file = work.WriteRun(tasks.empty() ? "" : "  \"tasks\": {" + tasks + "}");
+  return MistakesOf([&] { CheckRun(file, overrides, Tasks()); });
+}
+
+TEST(CheckRun, GivesTheRunAndTheMixtureWhereAllFits) {
+  const Workspace work;
+  const CheckedRun checked = CheckRun(
+      work.WriteRun("  \"tasks\": {\"alpha\": {\"rows\": 4, \"variant\": \"carry\", \"mode\": \"joint\","
+                    " \"options\": {\"brightness\": 1}, \"terms\": {\"text\": 3}}}"),
+      {"steps=3"}, Tasks());
+  EXPECT_EQ(checked.run.steps, 3);
+  EXPECT_EQ(checked.mixture.weights.size(), 2u);
+  const auto sizes = TaskSizes(checked, Tasks());
+  EXPECT_EQ(sizes.at("alpha").rows, 4);
+  EXPECT_EQ(sizes.at("alpha").passes, 2);
+  EXPECT_EQ(sizes.at("alpha").tokens_per_row, 24);
+  EXPECT_EQ(sizes.at("beta").rows, TaskConfig().rows);
+}
+
+TEST(CheckRun, NamesTheTaskThatWasMeant) {
+  const Workspace work;
+  work.Write("weights.json", "{\n  \"weights\": {\n    \"alpha\": 1,\n    \"betta\": 2\n  }\n}\n");
+  const std::string text = CheckMistakes(work, "\"alhpa\": {\"rows\": 3}");
+  EXPECT_TRUE(Has(
+      text, "weights.json:4:5: weights.betta: no such task; did you mean 'beta'? (3 tasks: medley tasks)"))
+      << text;
+  EXPECT_TRUE(Has(text, "run.json:6:13: tasks.alhpa: no such task; did you mean 'alpha'?")) << text;
+  EXPECT_EQ(Lines(text), 3u) << text;
+}
+
+TEST(CheckRun, OptionsTermsVariantsAndModesMustBeTheTasks) {
+  const Workspace work;
+  const std::string text = CheckMistakes(work, R"(
+    "alpha": {"options": {"brightnes": 0.1}, "terms": {"txt": 1}},
+    "beta": {"variant": "fussed"})");
+  EXPECT_TRUE(
+      Has(text, "run.json:7:27: tasks.alpha.options.brightnes: no such option; did you mean 'brightness'?"))
+      << text;
+  EXPECT_TRUE(Has(text, "tasks.alpha.terms.txt: no such term; did you mean 'text'? (allowed: text, picture)"))
+      << text;
+  EXPECT_TRUE(Has(text, "tasks.beta.variant: no such variant (allowed: default)")) << text;
+  EXPECT_TRUE(Has(CheckMistakes(work, R"("alpha": {"options": {"brightness": 1.5}})"),
+                  "expected 0.0 to 1.0 (of the sky), found 1.5"));
+  EXPECT_TRUE(Has(CheckMistakes(work, R"("alpha": {"terms": {"text": 0, "picture": 0}})"),
+                  "every term has the weight 0"));
+  EXPECT_EQ(CheckMistakes(work, R"("alpha": {"terms": {"text": 0}})"), "");
+}
+
+TEST(CheckRun, SequentialIsRefusedWhereSomethingIsCarried) {
+  const Workspace work;
+  EXPECT_TRUE(Has(CheckMistakes(work, R"("alpha": {"variant": "carry", "mode": "sequential"})"),
+                  "\"sequential\" cannot be: pass 'first' of the variant 'carry' makes the carry 'canvas'"));
+  EXPECT_EQ(CheckMistakes(work, R"("alpha": {"variant": "carry"})"), "");
+  EXPECT_EQ(CheckMistakes(work, R"("alpha": {"mode": "sequential"})"), "");
+}
+
+TEST(CheckRun, TwoStageIsRefusedWhereNothingIsCarried) {
+  const Workspace work;
+  EXPECT_TRUE(Has(CheckMistakes(work, R"("alpha": {"mode": "two_stage"})"),
+                  "\"two_stage\" cannot be: no pass of the variant 'default' makes a carry"));
+  EXPECT_EQ(CheckMistakes(work, R"("alpha": {"variant": "carry", "mode": "two_stage"})"), "");
+  EXPECT_EQ(CheckMistakes(work, R"("alpha": {"recompute_every": 2})"), "");
+}
+
+TEST(CheckRun, TheModelMustTakeAndGiveWhatTheTasksNeed) {
+  const Workspace work;
+  work.Write("weights.json", R"({"weights": {"alpha": 1, "gamma": 1}})");
+  const std::string text = CheckMistakes(work, "");
+  EXPECT_TRUE(Has(
+      text, "run.json:2:12: model: task gamma hands in 'sound', which this model has not (images, tokens"))
+      << text;
+  EXPECT_TRUE(Has(text, "task gamma asks for 'speech'")) << text;
+  work.Write("weights.json", R"({"weights": {"alpha": 1, "gamma": 0}})");
+  EXPECT_EQ(CheckMistakes(work, ""), "") << "a paused task asks for nothing";
+}
+
+TEST(CheckRun, MistakesOfAllFilesComeAtOnce) {
+  const Workspace work;
+  work.Write("model.json",
+             R"({"kind": "agent", "language": {}, "image": {"size": 100}, "encoder": {}, "decoder": {}})");
+  work.Write("weights.json", R"({"weights": {"alpha": -1}})");
+  work.Write("control.txt", " \n\n");
+  const std::string text = CheckMistakes(work, "\"alpha\": {\"rows\": 0}", {"stepz=5"});
+  EXPECT_TRUE(Has(text, "model.json:1:")) << text;
+  EXPECT_TRUE(Has(text, "weights.json:1:")) << text;
+  EXPECT_TRUE(Has(text, "run.json:6:31: tasks.alpha.rows")) << text;
+  EXPECT_TRUE(Has(text, "control.txt is empty")) << text;
+  EXPECT_TRUE(Has(text, "command line: stepz")) << text;
+}
+
+TEST(CheckRun, TheTokenizerMustBeAVocabulary) {
+  const Workspace work;
+  const std::string vocabulary = Workspace::kVocabulary;
+  for (const std::string& bytes :
+       {std::string(), std::string("# medley\n"), std::string("\n# a text\n"), vocabulary + "\n",
+        vocabulary.substr(0, vocabulary.size() - 1), "\x12" + vocabulary.substr(1)}) {
+    work.Write("small.model", bytes);
+    const std::string text = CheckMistakes(work, "");
+    EXPECT_TRUE(Has(text, "run.json:3:16: tokenizer: ") && Has(text, "is not a SentencePiece vocabulary"))
+        << text;
+  }
+  work.Write("small.model", vocabulary + vocabulary);
+  EXPECT_EQ(CheckMistakes(work, ""), "");
+  EXPECT_EQ(CheckMistakes(work, "", {"tokenizer=" MEDLEY_SOURCE_DIR "/configs/tokenizers/small.model"}), "");
+}
+
+TEST(CheckRun, TheVocabularyMustHaveTheTokensOfTheTasks) {
+  const Workspace work;
+  work.Write("weights.json", R"({"weights": {"alpha": 1, "gamma": 1}})");
+  const std::string text = CheckMistakes(work, "");
+  EXPECT_TRUE(Has(text,
+                  "run.json:3:16: tokenizer: task gamma needs special tokens that this vocabulary has "
+                  "not: <clock>; make one that has them"))
+      << text;
+  EXPECT_FALSE(Has(text, "task alpha needs")) << text;
+  for (const std::string& tokenizer :
+       {std::string(MEDLEY_SOURCE_DIR "/configs/tokenizers/small.model"),
+        work.Write("more.model",
+                   Workspace::kVocabulary + std::string("\n\x0e\n\x07<clock>\x15\x00\x00\x00\x00", 16))
+            .string()}) {
+    EXPECT_FALSE(Has(CheckMistakes(work, "", {"tokenizer=" + tokenizer}), "special tokens")) << tokenizer;
+  }
+  work.Write("weights.json", R"({"weights": {"alpha": 1, "gamma": 0}})");
+  EXPECT_EQ(CheckMistakes(work, ""), "") << "a paused task needs nothing";
+}
+
+TEST(CheckRun, TheControlTextMustBeUtf8) {
+  const Workspace work;
+  for (const char* good :
+       {"a", "\n\n z\xc3\xbc \xe2\x82\xac \xf0\x9f\x98\x80\r\n", "\xed\x9f\xbf\xee\x80\x80"}) {
+    work.Write("control.txt", good);
+    EXPECT_EQ(CheckMistakes(work, ""), "") << good;
+  }
+  // A lone byte, cut characters, longer forms than needed, a surrogate, a number too large.
+  for (const std::string bad :
+       {"\xff", "\xc3", "\xc0\xaf", "\xe0\x80\xaf", "\xed\xa0\x80", "\xf4\x90\x80\x80", "\xe2\x82z"}) {
+    work.Write("control.txt", "one\ntwo\nbad " + bad + "\nfour\n");
+    const std::string text = CheckMistakes(work, "");
+    EXPECT_TRUE(Has(text, "run.json:5:19: control_text: ") && Has(text, "control.txt:3: not UTF-8")) << text;
+  }
+  work.Write("control.txt", std::string("one\n\0", 5));
+  EXPECT_TRUE(Has(CheckMistakes(work, ""), "control.txt:2: not UTF-8"));
+  work.Write("control.txt", "\xef\xbb\xbfone\n");
+  EXPECT_TRUE(Has(CheckMistakes(work, ""), "control.txt begins with a byte order mark"));
+}
+
+TEST(CheckRun, ARunToStartFromMustHaveACheckpoint) {
+  const Workspace work;
+  std::filesystem::create_directories(work / "docs/step-one");
+  const auto mistakes = [&](const std::string& run) {
+    return CheckMistakes(work, "", {"init_from={\"run\": \"" + (work / run).string() + "\"}"});
+  };
+  EXPECT_TRUE(Has(mistakes("docs"), "init_from.run: ") && Has(mistakes("docs"), "docs has no checkpoint"))
+      << mistakes("docs");
+  work.Write("docs/step-00000009", "a file");
+  EXPECT_TRUE(Has(mistakes("docs"), "docs has no checkpoint"));
+  std::filesystem::create_directories(work / "docs/step-00000010");
+  EXPECT_EQ(mistakes("docs"), "");
+  EXPECT_TRUE(Has(mistakes("docs/step-00000010"), "expected the directory of a run: the one above"));
+}
+
+TEST(CheckRun, TokensOfATaskWithoutTextCannotBeShared) {
+  const Workspace work;
+  work.Write("weights.json", R"({"unit": "tokens", "weights": {"beta": 1}})");
+  EXPECT_TRUE(Has(CheckMistakes(work, ""), "weights.json: weights.beta: the task has no text"));
+}
+
+TEST(CheckRun, FindsThePluginPathsOfAConfigEvenIfTheRestIsWrong) {
+  const Workspace work;
+  std::filesystem::create_directory(work / "mine");
+  const auto file = work.WriteRun("  \"stepz\": 1, \"plugin_path\": [\"mine\"]");
+  EXPECT_EQ(PluginPaths(file, {}), std::vector{std::filesystem::canonical(work / "mine")});
+  EXPECT_TRUE(PluginPaths(work / "nothing.json", {}).empty());
+}
+
+}  // namespace
+}  // namespace medley::testing

@@ -1,0 +1,102 @@
+#pragma once
+
+// The tasks of the tree and the real agent: what the tests of whole steps start from.
+
+#include <ATen/Parallel.h>
+#include <medley/model/model_factory.h>
+#include <medley/plugin/plugin_host.h>
+#include <medley/plugin/registry.h>
+#include <medley/step/step_executor.h>
+#include <medley/text/sentencepiece_tokenizer.h>
+
+#include <cctype>
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <ostream>
+#include <string>
+#include <vector>
+
+#include "tests/step/executor_fixture.h"
+
+namespace medley::testing_fixture {
+
+inline const std::filesystem::path& Configs() {
+  static const auto* path = new std::filesystem::path(std::filesystem::path(MEDLEY_SOURCE_DIR) / "configs");
+  return *path;
+}
+
+inline const std::filesystem::path& TinyAgent() {
+  static const auto* path = new std::filesystem::path(Configs() / "models/agent-tiny.json");
+  return *path;
+}
+
+inline const Tokenizer& SharedTokenizer() {
+  static const Tokenizer* tokenizer = LoadTokenizer(Configs() / "tokenizers/small.model").release();
+  return *tokenizer;
+}
+
+inline const Registry& SharedRegistry() {
+  static const auto* registry = new Registry(
+      Registry::Scan({.paths = {std::filesystem::path(MEDLEY_BUILD_DIR) / "lib/medley/plugins-1"},
+                      .environment = false,
+                      .user_directory = false}));
+  return *registry;
+}
+
+struct TaskVariant {
+  std::string task, variant;
+};
+inline std::ostream& operator<<(std::ostream& out, const TaskVariant& v) {
+  return out << v.task << ", variant " << v.variant;
+}
+
+inline std::vector<TaskVariant> AllVariants() {
+  std::vector<TaskVariant> all;
+  for (const TaskInfo* info : SharedRegistry().tasks()) {
+    for (const VariantInfo& variant : info->variants) all.push_back({info->name, variant.name});
+  }
+  return all;
+}
+
+// For INSTANTIATE_TEST_SUITE_P.
+inline std::string NameOf(const TaskVariant& v) {
+  std::string name = v.task + "_" + v.variant;
+  for (char& c : name) {
+    if (std::isalnum(static_cast<unsigned char>(c)) == 0) c = '_';
+  }
+  return name;
+}
+
+// A task with an agent of its own, on one thread: sums are in one order on every machine.
+struct AgentWithTask {
+  explicit AgentWithTask(const TaskVariant& what)
+      : host({.registry = SharedRegistry(),
+              .tokenizer = SharedTokenizer(),
+              .image = ReadImageGeometry(TinyAgent()),
+              .control_text = control_text,
+              .settings = {{what.task, {.variant = what.variant, .options = {}}}}}),
+        task(host.Get(what.task)) {
+    at::set_num_threads(1);
+  }
+
+  Batch Rows(std::int64_t begin, std::int64_t count, bool longest = false) const {
+    return task.Sample(
+        {.seed = TaskSeed(3, task.info().name), .begin = begin, .count = count, .longest = longest});
+  }
+  StepLosses Run(const Batch& rows, const ExecutionPlan& plan) {
+    return executor.Run({{.task = &task, .batch = &rows, .plan = &plan}});
+  }
+  Gradient GradientOf(const Batch& rows, const ExecutionPlan& plan) {
+    Run(rows, plan);
+    return TakeGradient(*model);
+  }
+
+  std::vector<std::string> control_text{"The cat sits on the mat.", "A red boat, far out at sea.", "Hm."};
+  std::unique_ptr<Model> model = MakeModel(TinyAgent(), SharedTokenizer(), /*seed=*/3);
+  PluginHost host;
+  LoadedTask& task;
+  StepExecutor executor{*model, at::kCPU};
+};
+
+}  // namespace medley::testing_fixture

@@ -1,0 +1,175 @@
+#include <c10/util/Exception.h>
+#include <gtest/gtest.h>
+#include <medley/memory/cpu_allocator.h>
+#include <medley/memory/meter.h>
+#include <medley/step/pass_runner.h>
+
+#include "tests/step/executor_fixture.h"
+
+namespace medley {
+namespace {
+
+using namespace testing_fixture;
+
+class ExecutorMemory : public testing::Test {
+ protected:
+  static void SetUpTestSuite() { InstallCpuAllocator(); }
+  void TearDown() override { FailCpuAllocation(0); }
+};
+
+// Bytes in use once everything that lives for ever is there.
+std::int64_t FloorAfterAStep(const Model& model, Fixture& task, const Batch& batch, Mode mode) {
+  DrawGradient(model, task, batch, mode);
+  return ReadCpuMemory().now;
+}
+
+TEST_F(ExecutorMemory, TheFloorStaysConstantToTheByte) {
+  FixtureModel model;
+  Fixture qa = Qa("qa", 4), canvas = Canvas();
+  StepExecutor executor(model, at::kCPU);
+  std::int64_t floor = 0;
+  for (int step = 0; step < 53; ++step) {
+    DrawGradient(model, qa, qa.Rows(step * 5, 5), step % 2 == 0 ? Mode::kSequential : Mode::kJoint,
+                 1 + step % 4);
+    DrawGradient(model, canvas, canvas.Rows(step * 3, 3), Mode::kJoint, step % 3);
+    executor.CheckContract(*qa.task, qa.Rows(step, 1));
+    model.seeds.clear();
+    if (step < 3) floor = ReadCpuMemory().now;
+    ASSERT_EQ(ReadCpuMemory().now, floor) << "step " << step;
+  }
+}
+
+// One pass in one forward peaks before its backward has made all gradients. What is told apart adds up: what
+// was saved, and the gradients of that moment, and what else there was.
+TEST_F(ExecutorMemory, AJointStepOfOnePassPeaksWithFewerGradientsThanItLeaves) {
+  FixtureModel model;
+  Fixture task = Qa("qa", 1);
+  const Batch batch = task.Rows(0, 12);
+  const ExecutionPlan plan{.mode = Mode::kJoint};
+  StepExecutor executor(model, at::kCPU);
+  executor.CheckContract(*task.task, task.Rows(0, 1));
+  std::int64_t saved = 0;
+  executor.SetPassMeter([&](const std::string&, const std::string&, std::int64_t bytes) { saved += bytes; });
+  GradientsAtPeak gradients(model.parameters(), at::kCPU);
+  StepMeter meter(
+      at::kCPU, [] { return 0; }, &gradients);
+  meter.BeginStep();
+  meter.BeginDraw();
+  executor.Run({{task.task.get(), &batch, &plan}});
+  meter.EndDraw("qa");
+  const StepMemory step = meter.EndStep();
+  const std::int64_t peak = step.after.peak - step.before.now, left = step.after.now - step.before.now;
+  EXPECT_LT(step.gradients, left);
+  EXPECT_GT(saved, 0);
+  EXPECT_LE(saved + step.gradients, peak);
+  EXPECT_GT(saved + left, peak) << "with all gradients it would not add up";
+  ClearGradients(model);
+}
+
+TEST_F(ExecutorMemory, AForwardWithoutABackwardLeavesNothing) {
+  FixtureModel model;
+  Fixture task = Canvas();
+  const Batch batch = task.Rows(0, 4);
+  const std::int64_t floor = FloorAfterAStep(model, task, batch, Mode::kJoint);
+  for (const Sharing sharing : {Sharing::kNode, Sharing::kLeaf}) {
+    MicroBatch micro({.task = *task.task, .model = model, .device = at::kCPU, .sharing = sharing}, batch);
+    for (const PassInfo& pass : task.task->variant().passes) micro.RunPass(pass);
+    EXPECT_GT(ReadCpuMemory().now, floor);
+  }
+  EXPECT_EQ(ReadCpuMemory().now, floor);
+}
+
+TEST_F(ExecutorMemory, AThrowingPassLeavesNothing) {
+  FixtureModel model;
+  int passes_until_throw = 0;
+  Fixture task(QaInfo("qa", 4), {.sample = [](const RowRange& rows) { return QaRows(rows, 4); },
+                                 .run =
+                                     [&](const std::string& pass, PassContext& context) {
+                                       Sums sums = QaPass(pass, context);
+                                       if (--passes_until_throw == 0) throw Error("a mistake in the task");
+                                       return sums;
+                                     }});
+  const Batch batch = task.Rows(0, 4);
+  for (const Mode mode : {Mode::kJoint, Mode::kSequential}) {
+    passes_until_throw = 0;
+    const std::int64_t floor = FloorAfterAStep(model, task, batch, mode);
+    for (int at = 1; at <= 8; ++at) {
+      passes_until_throw = at;
+      EXPECT_THROW(DrawGradient(model, task, batch, mode, 2), Error);
+      ClearGradients(model);
+      DrainEngine();
+      EXPECT_EQ(ReadCpuMemory().now, floor);
+    }
+  }
+}
+
+// Out of memory at every allocation of a step: after clearing and draining the floor is back, and the next
+// step is bit for bit what it would have been.
+TEST_F(ExecutorMemory, RunningOutOfMemoryAnywhereLeavesNothing) {
+  FixtureModel model;
+  Fixture qa = Qa("qa", 3), canvas = Canvas();
+  std::int64_t left_without_drain = 0;
+  for (const auto& [task, mode] :
+       {std::pair{&qa, Mode::kJoint}, std::pair{&qa, Mode::kSequential}, std::pair{&canvas, Mode::kJoint}}) {
+    const Batch batch = task->Rows(0, 4);
+    DrawGradient(model, *task, batch, mode);
+    const Gradient expected = DrawGradient(model, *task, batch, mode);
+    model.seeds.clear();
+    const std::int64_t floor = ReadCpuMemory().now;
+    bool failed = true;
+    int nth = 1;
+    for (; failed; ++nth) {
+      failed = false;
+      FailCpuAllocation(nth);
+      try {
+        DrawGradient(model, *task, batch, mode, 2);
+      } catch (const c10::OutOfMemoryError&) {
+        failed = true;
+      }
+      FailCpuAllocation(0);
+      ClearGradients(model);
+      left_without_drain = std::max(left_without_drain, ReadCpuMemory().now - floor);
+      DrainEngine();
+      ASSERT_EQ(ReadCpuMemory().now, floor) << "allocation " << nth;
+    }
+    EXPECT_GT(nth, 100);
+    const Gradient after = DrawGradient(model, *task, batch, mode);
+    for (std::size_t i = 0; i < after.size(); ++i) EXPECT_TRUE(at::equal(after[i], expected[i]));
+  }
+  EXPECT_GT(left_without_drain, 0) << "the drain is not needed any more: take it out";
+}
+
+std::int64_t PeakOf(const Model& model, Fixture& task, const Batch& batch, Mode mode) {
+  const std::int64_t floor = FloorAfterAStep(model, task, batch, mode);
+  ResetCpuPeak();
+  DrawGradient(model, task, batch, mode);
+  return ReadCpuMemory().peak - floor;
+}
+
+// All passes ask the same, so that the first alone is as heavy as any of the five.
+Fixture SameQuestions(int passes) {
+  return Fixture(QaInfo("qa", passes),
+                 {.sample = [passes](const RowRange& rows) { return QaRows(rows, passes); },
+                  .run = [](const std::string&, PassContext& context) { return QaPass("q0", context); }});
+}
+
+TEST_F(ExecutorMemory, FiveSequentialPassesPeakLikeOneAndTheGradients) {
+  constexpr std::int64_t kRows = 2000;
+  for (const bool share : {false, true}) {
+    FixtureModel model(share);
+    std::int64_t gradients = 0;
+    for (const Parameter& parameter : model.parameters())
+      gradients += static_cast<std::int64_t>(parameter.tensor.nbytes());
+    Fixture five = SameQuestions(5), one = SameQuestions(1);
+    const Batch five_rows = five.Rows(0, kRows), one_row = one.Rows(0, kRows);
+    const std::int64_t alone = PeakOf(model, one, one_row, Mode::kJoint);
+    const std::int64_t sequential = PeakOf(model, five, five_rows, Mode::kSequential);
+    // A shared encoding waits with its gradient, [rows, kHidden] in float64.
+    const std::int64_t waiting = share ? kRows * kHidden * 8 : 0;
+    EXPECT_LE(sequential, 1.01 * static_cast<double>(alone + gradients + waiting)) << "shared " << share;
+    EXPECT_GT(PeakOf(model, five, five_rows, Mode::kJoint), 2 * sequential) << "shared " << share;
+  }
+}
+
+}  // namespace
+}  // namespace medley
