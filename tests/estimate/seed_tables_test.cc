@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "memory/seed_tables.h"
+#include "estimate/seed_tables.h"
 
 namespace medley::testing {
 namespace {

@@ -6,7 +6,7 @@
 
 #include <medley/base/bytes.h>
 
-#include "memory/seed_tables.h"
+#include "estimate/seed_tables.h"
 
 namespace medley::testing {
 namespace {
