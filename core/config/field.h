@@ -1,12 +1,9 @@
 #pragma once
 
-#include <array>
 #include <limits>
 #include <string>
 #include <string_view>
 #include <vector>
-
-#include <medley/curriculum/mixer.h>
 
 namespace medley {
 
@@ -36,19 +33,10 @@ struct Field {
   PathKind path = PathKind::kFile;
 };
 
-// The words for an enum, in the order of its values, which count from 0.
+// The words for an enum, in the order of its values, which count from 0; specialized beside the enum, with an
+// array kNames of std::string_view.
 template <typename Enum>
 struct EnumNames;
-
-template <>
-struct EnumNames<ShareUnit> {
-  static constexpr std::array<std::string_view, 4> kNames = {"rows", "steps", "tokens", "passes"};
-};
-
-template <>
-struct EnumNames<DrawOrder> {
-  static constexpr std::array<std::string_view, 2> kNames = {"deficit", "urn"};
-};
 
 // "at least 1", "above 0 and at most 1", "" where there are no bounds.
 std::string BoundsInWords(const Field& field);

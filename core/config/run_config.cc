@@ -4,7 +4,6 @@
 #include <medley/config/budget_request.h>
 #include <medley/config/field_reader.h>
 #include <medley/config/field_writer.h>
-#include <medley/config/readers.h>
 
 namespace medley {
 

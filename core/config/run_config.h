@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include <medley/curriculum/mixer.h>
+#include <medley/config/config_file.h>
 
 namespace medley {
 
@@ -95,14 +95,12 @@ struct RunConfig {
 // InputError that lists every mistake as file:line:column: path: what is wrong, with the allowed values and a
 // suggestion.
 RunConfig ReadRunConfig(const std::filesystem::path& file, const std::vector<std::string>& overrides = {});
+// Reports every mistake to the file's diagnostics.
+void ReadConfig(ConfigFile& file, RunConfig& config);
 // A task's settings; the defaults where the config does not name it.
 const TaskConfig& ConfigOf(const RunConfig& config, const std::string& task);
 // The config with every default filled in, as saved with a run. Reading it again gives the same.
 nlohmann::ordered_json ToJson(const RunConfig& config);
 nlohmann::ordered_json RunConfigSchema();
-
-Mixture ReadMixture(const std::filesystem::path& file);
-nlohmann::ordered_json ToJson(const Mixture& mixture);
-nlohmann::ordered_json MixtureSchema();
 
 }  // namespace medley

@@ -4,22 +4,12 @@
 #include <map>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include <medley/curriculum/mixer_state.h>
+#include <medley/curriculum/mixture.h>
 
 namespace medley {
-
-enum class ShareUnit { kRows, kSteps, kTokens, kPasses };
-enum class DrawOrder { kDeficit, kUrn };
-
-// The weights file, parsed. Weights are by task name; 0 means paused.
-struct Mixture {
-  ShareUnit unit = ShareUnit::kRows;
-  DrawOrder order = DrawOrder::kDeficit;
-  std::vector<std::pair<std::string, double>> weights;  // in the file's order, which decides ties
-};
 
 // What the mixer must know of a task beside its weight.
 struct TaskSize {

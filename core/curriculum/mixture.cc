@@ -1,7 +1,7 @@
+#include <medley/curriculum/mixture.h>
+
 #include <medley/config/field_reader.h>
 #include <medley/config/field_writer.h>
-#include <medley/config/readers.h>
-#include <medley/config/run_config.h>
 #include <medley/curriculum/shares.h>
 
 namespace medley {
@@ -44,6 +44,28 @@ Mixture ReadMixture(const std::filesystem::path& path) {
   ReadConfig(file, mixture);
   diagnostics.Throw();
   return mixture;
+}
+
+std::string_view NameOf(ShareUnit unit) {
+  return EnumNames<ShareUnit>::kNames[static_cast<std::size_t>(unit)];
+}
+
+std::string_view NameOf(DrawOrder order) {
+  return EnumNames<DrawOrder>::kNames[static_cast<std::size_t>(order)];
+}
+
+std::vector<std::string> Mixture::Active() const {
+  std::vector<std::string> tasks;
+  for (const auto& [task, weight] : weights) {
+    if (weight > 0) tasks.push_back(task);
+  }
+  return tasks;
+}
+
+void Mixture::Pause(const std::string& task) {
+  for (auto& [name, weight] : weights) {
+    if (name == task) weight = 0;
+  }
 }
 
 nlohmann::ordered_json ToJson(const Mixture& mixture) { return FieldDumper::Dump(mixture); }

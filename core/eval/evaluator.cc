@@ -12,6 +12,7 @@
 #include <medley/base/file_digest.h>
 #include <medley/eval/eval_pass.h>
 #include <medley/eval/pictures.h>
+#include <medley/memory/meter.h>
 #include <medley/model/device.h>
 #include <medley/report/statistics.h>
 #include <medley/step/pass_runner.h>

@@ -12,6 +12,12 @@
 
 namespace medley {
 
+// Bytes in use in all at a draw's peak, and what is kept free beside them.
+struct PeakPrediction {
+  std::int64_t peak = 0;
+  std::int64_t margin = 0;
+};
+
 // What a plan expects, in bytes in use in all.
 struct PlannedMemory {
   std::int64_t floor = 0;                         // between two steps

@@ -6,8 +6,6 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
-#include <medley/memory/meter.h>
-
 namespace medley {
 
 // "cpu" or "cuda"; opens libtorch's CUDA library on demand. InputError where there is no such device.

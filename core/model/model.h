@@ -111,6 +111,12 @@ class Model {
   virtual void To(at::Device device, at::ScalarType dtype) = 0;
 };
 
+// The pictures that a model sees and draws.
+struct ImageGeometry {
+  std::int64_t size = 0;   // pixels a side
+  std::int64_t patch = 0;  // pixels a side of one patch
+};
+
 // What the model computes in: the type of its first floating parameter, float without any.
 at::ScalarType FloatTypeOf(const Model& model);
 // Frees the gradients of all parameters.

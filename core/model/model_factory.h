@@ -7,7 +7,6 @@
 #include <memory>
 
 #include <medley/model/model.h>
-#include <medley/task/task.h>
 #include <medley/text/tokenizer.h>
 
 namespace medley {

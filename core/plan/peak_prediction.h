@@ -4,15 +4,10 @@
 #include <optional>
 #include <string>
 
+#include <medley/memory/guard.h>
 #include <medley/plan/plan.h>
 
 namespace medley {
-
-// Bytes in use in all at a draw's peak, and what is kept free beside them.
-struct PeakPrediction {
-  std::int64_t peak = 0;
-  std::int64_t margin = 0;
-};
 
 // What a task's draws take in the mode of the plan and as many rows, but in other micro-batches. Nothing
 // where the plan has no such task, or the profile no lines of that mode.

@@ -10,6 +10,7 @@
 #include <medley/base/files.h>
 #include <medley/memory/meter.h>
 #include <medley/model/parameter_bytes.h>
+#include <medley/plan/peak_prediction.h>
 #include <medley/plan/profile_key.h>
 #include <medley/report/table.h>
 

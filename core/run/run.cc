@@ -90,13 +90,7 @@ void BuildModel(Run& run, Purpose purpose) {
 
 }  // namespace
 
-std::vector<std::string> Run::ActiveTasks() const {
-  std::vector<std::string> tasks;
-  for (const auto& [task, weight] : mixture.weights) {
-    if (weight > 0) tasks.push_back(task);
-  }
-  return tasks;
-}
+std::vector<std::string> Run::ActiveTasks() const { return mixture.Active(); }
 
 const VariantInfo& VariantOf(const Run& run, const std::string& task) {
   if (!run.registry) return run.task(task).variant();

@@ -16,7 +16,6 @@
 #include <medley/memory/budget.h>
 #include <medley/memory/guard.h>
 #include <medley/model/model.h>
-#include <medley/plan/peak_prediction.h>
 #include <medley/plugin/plugin_host.h>
 #include <medley/plugin/registry.h>
 #include <medley/report/console.h>

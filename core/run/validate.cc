@@ -7,7 +7,6 @@
 #include <medley/base/error.h>
 #include <medley/base/files.h>
 #include <medley/base/suggest.h>
-#include <medley/config/readers.h>
 #include <medley/model/agent/agent_config.h>
 #include <medley/run/input_files.h>
 #include <medley/step/execution_mode.h>

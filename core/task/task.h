@@ -17,11 +17,6 @@
 
 namespace medley {
 
-struct ImageGeometry {
-  std::int64_t size = 0;   // pixels a side
-  std::int64_t patch = 0;  // pixels a side of one patch
-};
-
 // What a task is built from. Everything referred to outlives the task.
 struct TaskContext {
   const Tokenizer& tokenizer;

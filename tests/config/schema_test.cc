@@ -11,8 +11,10 @@
 
 #include <medley/base/files.h>
 #include <medley/base/random.h>
-#include <medley/config/readers.h>
+#include <medley/config/run_config.h>
+#include <medley/curriculum/mixture.h>
 #include <medley/estimate/gpu.h>
+#include <medley/model/agent/agent_config.h>
 
 #include "config/config_testing.h"
 

@@ -1,6 +1,6 @@
 #include <gtest/gtest.h>
 
-#include <medley/config/run_config.h>
+#include <medley/curriculum/mixture.h>
 
 #include "config/config_testing.h"
 

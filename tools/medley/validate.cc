@@ -10,7 +10,6 @@
 #include <medley/base/files.h>
 #include <medley/base/suggest.h>
 #include <medley/config/config_file.h>
-#include <medley/config/field.h>
 #include <medley/estimate/gpu.h>
 #include <medley/model/agent/agent_config.h>
 #include <medley/run/validate.h>
@@ -54,8 +53,7 @@ void PrintSummary(const CheckedRun& checked, const Registry& registry) {
   std::printf(
       "ok: %lld steps of %lld draw%s on %s, weights in %s (%s)\n\n", static_cast<long long>(run.steps),
       static_cast<long long>(run.draws_per_step), run.draws_per_step == 1 ? "" : "s", run.device.c_str(),
-      std::string(EnumNames<ShareUnit>::kNames[static_cast<std::size_t>(checked.mixture.unit)]).c_str(),
-      std::string(EnumNames<DrawOrder>::kNames[static_cast<std::size_t>(checked.mixture.order)]).c_str());
+      std::string(NameOf(checked.mixture.unit)).c_str(), std::string(NameOf(checked.mixture.order)).c_str());
   std::printf("  %-24s %8s %6s %10s %12s  %s\n", "task", "share", "rows", "draws", "rows in all",
               "passes, mode");
   const auto shares = mixer.Shares();
@@ -90,8 +88,7 @@ std::string KindOf(const std::filesystem::path& path) {
 
 void PrintWeights(const Mixture& mixture) {
   std::printf("ok: weights of %zu tasks, in %s; medley validate of a run says whether the tasks are there\n",
-              mixture.weights.size(),
-              std::string(EnumNames<ShareUnit>::kNames[static_cast<std::size_t>(mixture.unit)]).c_str());
+              mixture.weights.size(), std::string(NameOf(mixture.unit)).c_str());
 }
 
 void PrintModel(const AgentConfig& model) {

@@ -2,7 +2,6 @@
 
 #include <medley/config/field_reader.h>
 #include <medley/config/field_writer.h>
-#include <medley/config/readers.h>
 
 namespace medley {
 namespace {

@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include <medley/config/config_file.h>
+
 namespace medley {
 
 // Sizes of the agent; configs/models/*.json. No tensors here, so that `medley validate` can check it.
@@ -30,6 +32,8 @@ struct AgentConfig {
 
 // Throws InputError with every mistake of the file, like ReadRunConfig.
 AgentConfig ReadAgentConfig(const std::filesystem::path& file);
+// Reports every mistake to the file's diagnostics.
+void ReadConfig(ConfigFile& file, AgentConfig& config);
 nlohmann::ordered_json ToJson(const AgentConfig& config);
 nlohmann::ordered_json AgentConfigSchema();
 // The names of what the agent takes and gives, for checking a run without building a model.
