@@ -76,7 +76,7 @@ Picture ReadPng(const std::filesystem::path& path) {
   return picture;
 }
 
-void WritePng(const Picture& picture, const std::filesystem::path& path) {
+std::string EncodePng(const Picture& picture) {
   png_image image{};
   image.version = PNG_IMAGE_VERSION;
   image.width = static_cast<png_uint_32>(picture.width);
@@ -85,9 +85,15 @@ void WritePng(const Picture& picture, const std::filesystem::path& path) {
   png_alloc_size_t size = PNG_IMAGE_PNG_SIZE_MAX(image);
   std::string bytes(size, '\0');
   if (!png_image_write_to_memory(&image, bytes.data(), &size, 0, picture.pixels.data(), 0, nullptr)) {
-    throw Error("cannot encode " + path.string() + ": " + image.message);
+    throw Error("cannot encode a picture of " + std::to_string(picture.width) + " x " +
+                std::to_string(picture.height) + " as PNG: " + image.message);
   }
-  ReplaceFile(path, std::string_view(bytes.data(), size));
+  bytes.resize(size);
+  return bytes;
+}
+
+void WritePng(const Picture& picture, const std::filesystem::path& path) {
+  ReplaceFile(path, EncodePng(picture));
 }
 
 Picture MakeSheet(const std::vector<std::vector<Picture>>& cells) {

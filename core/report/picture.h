@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <string>
 #include <vector>
 
 namespace medley {
@@ -25,6 +26,8 @@ struct Picture {
 // Reads any PNG as 8-bit RGB (palette and grey are expanded, transparency is dropped). InputError where the
 // file is not one, or is larger than 8192 pixels a side.
 Picture ReadPng(const std::filesystem::path& path);
+// The bytes of a PNG file. An Error for a picture without pixels.
+std::string EncodePng(const Picture& picture);
 // Writes aside and renames, so that a viewer never sees half a picture.
 void WritePng(const Picture& picture, const std::filesystem::path& path);
 
