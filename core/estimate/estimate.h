@@ -8,6 +8,7 @@
 
 #include <medley/estimate/gpu.h>
 #include <medley/estimate/step_bytes.h>
+#include <medley/estimate/task_shape.h>
 #include <medley/plan/plan.h>
 #include <medley/step/accumulation.h>
 

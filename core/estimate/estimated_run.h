@@ -8,6 +8,7 @@
 #include <vector>
 
 #include <medley/estimate/estimate.h>
+#include <medley/estimate/task_shape.h>
 #include <medley/run/run.h>
 
 namespace medley {

@@ -1,3 +1,5 @@
+#include <medley/estimate/task_shape.h>
+
 #include <ATen/core/Tensor.h>
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/full.h>
@@ -10,7 +12,6 @@
 #include <string_view>
 #include <utility>
 
-#include <medley/estimate/step_bytes.h>
 #include <medley/memory/batch_bytes.h>
 #include <medley/memory/cpu_allocator.h>
 #include <medley/task/pass_context.h>
@@ -27,9 +28,9 @@ std::int64_t LogitBytes(const Model& model) {
 }
 
 // Runs a task's passes without a model: grey pictures and empty logits come back, with a graph behind them.
-class Stand : public PassContext {
+class PassWithoutModel : public PassContext {
  public:
-  Stand(LoadedTask& task, const Batch& rows, std::int64_t image_size, std::int64_t vocabulary)
+  PassWithoutModel(LoadedTask& task, const Batch& rows, std::int64_t image_size, std::int64_t vocabulary)
       : task_(task), batch_(rows), image_size_(image_size), vocabulary_(vocabulary) {
     for (const auto& [name, column] : rows.columns()) {
       if (IsPicture(column)) pictures_.emplace(name, rows.Picture(name, at::kFloat));
@@ -81,7 +82,7 @@ class Stand : public PassContext {
   PassShape* pass_ = nullptr;
 };
 
-ModelOutputs Stand::Forward(const ModelInputs& inputs, const WantedOutputs& wanted) {
+ModelOutputs PassWithoutModel::Forward(const ModelInputs& inputs, const WantedOutputs& wanted) {
   const std::int64_t rows = batch_.size();
   ModelOutputs outputs;
   for (const ModelInput& input : inputs) {
@@ -109,14 +110,14 @@ void Backward(const Sums& sums) {
 }
 
 // Carries, `carried` bytes, are counted by who knows when they end.
-LossBytes Measure(LoadedTask& task, Stand& stand, const PassShape& pass, std::int64_t carried) {
+LossBytes Measure(LoadedTask& task, PassWithoutModel& context, const PassShape& pass, std::int64_t carried) {
   LossBytes loss;
   const std::int64_t before = ReadCpuMemory().now;
   ResetCpuPeak();
-  const Sums sums = task.Run(pass.name, stand);
+  const Sums sums = task.Run(pass.name, context);
   const CpuMemory made = ReadCpuMemory();
-  loss.forward = made.peak - before - stand.outputs();
-  loss.kept = made.now - before - stand.outputs() - carried;
+  loss.forward = made.peak - before - context.outputs();
+  loss.kept = made.now - before - context.outputs() - carried;
   ResetCpuPeak();
   Backward(sums);
   loss.backward = ReadCpuMemory().peak - made.now;
@@ -136,15 +137,16 @@ TaskShape ShapeOf(LoadedTask& task, const Batch& rows, std::int64_t image_size, 
     shape.constants += std::int64_t{constant.rows} * constant.width * (constant.dtype == "int64" ? 8 : 4);
     task.Constant(constant.name, at::kCPU);  // made here, it is no part of a pass
   }
-  Stand stand(task, rows, image_size, LogitBytes(model) / std::int64_t{sizeof(float)});
+  PassWithoutModel context(task, rows, image_size, LogitBytes(model) / std::int64_t{sizeof(float)});
   for (const PassInfo& info : task.variant().passes) {
     PassShape& pass = shape.passes.emplace_back(PassShape{.name = info.name,
                                                           .images = info.images,
                                                           .carries = info.carries,
+                                                          .pictures = {},
                                                           .decodes_image = info.decodes_image});
-    stand.Begin(pass);
+    context.Begin(pass);
     const LossBytes all =
-        Measure(task, stand, pass, static_cast<std::int64_t>(info.carries.size()) * count * pixels);
+        Measure(task, context, pass, static_cast<std::int64_t>(info.carries.size()) * count * pixels);
     pass.loss = {.kept = a_row(all.kept), .forward = a_row(all.forward), .backward = a_row(all.backward)};
   }
   return shape;

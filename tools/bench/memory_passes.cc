@@ -9,7 +9,7 @@
 #include <memory>
 #include <vector>
 
-#include <medley/estimate/step_bytes.h>
+#include <medley/estimate/task_shape.h>
 #include <medley/model/model_factory.h>
 #include <medley/plan/plan_request.h>
 #include <medley/report/table.h>

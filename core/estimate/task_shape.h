@@ -1,0 +1,46 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include <medley/model/model.h>
+#include <medley/plugin/plugin_host.h>
+
+namespace medley {
+
+// What a task computes itself in a pass, for one row: bytes that its losses keep for the backward once the
+// model's outputs are gone (below 0: less than those were), and what lives for a moment while they are made
+// and while their backward runs.
+struct LossBytes {
+  std::int64_t kept = 0, forward = 0, backward = 0;
+};
+
+// A pass as far as its bytes go.
+struct PassShape {
+  std::string name;
+  std::vector<std::string> images;    // columns or carries, as in the spec
+  std::vector<std::string> carries;   // that it makes
+  std::vector<std::string> pictures;  // columns that it needs as floats
+  std::int64_t text_width = 0;
+  std::int64_t longest = 0;  // text; on the CPU pads behind it are cut off
+  std::int64_t items = 0;    // of a row: tokens that are learned
+  bool decodes_image = false;
+  LossBytes loss{};
+};
+
+// A task as far as its bytes go.
+struct TaskShape {
+  std::vector<PassShape> passes;
+  std::int64_t row_bytes = 0;      // of a sampled row
+  std::int64_t picture_bytes = 0;  // of one picture as floats
+  std::int64_t constants = 0;
+};
+
+// By rows of the largest lengths: their columns, what each pass hands to the model, and its losses, which are
+// measured over outputs that no model made. For fp32.
+TaskShape ShapeOf(LoadedTask& task, const Batch& rows, std::int64_t image_size, const Model& model);
+// The larger of each figure, for rows of several kinds.
+TaskShape Widest(TaskShape a, const TaskShape& b);
+
+}  // namespace medley
