@@ -34,7 +34,7 @@ class HollowModel : public Model {
  public:
   HollowModel(const Model& model, std::int64_t image_size, bool on_gpu)
       : model_(model), image_size_(image_size), on_gpu_(on_gpu) {
-    for (const ForwardPart& part : Footprint({.rows = 1, .text_width = 2, .supervised = 1}))
+    for (const ForwardPart& part : model_.Footprint({.rows = 1, .text_width = 2, .supervised = 1}))
       logit_bytes_ += part.logits;
   }
 
@@ -46,9 +46,6 @@ class HollowModel : public Model {
   const std::vector<Parameter>& parameters() const override { return model_.parameters(); }
   std::vector<std::string_view> input_names() const override { return model_.input_names(); }
   std::vector<std::string_view> output_names() const override { return model_.output_names(); }
-  std::vector<ForwardPart> Footprint(const ForwardShape& shape) const override {
-    return model_.Footprint(shape);
-  }
   void To(at::Device, at::ScalarType) override {}
 
  private:
@@ -90,7 +87,7 @@ std::int64_t Touch(const std::vector<ForwardPart>& parts, int image) {
 
 // The memory is never written to: pages that nobody touches are not there.
 void HollowModel::Run(const ForwardShape& shape, const ModelInputs& inputs, ForwardContext& context) const {
-  const std::vector<ForwardPart> parts = Footprint(shape);
+  const std::vector<ForwardPart> parts = model_.Footprint(shape);
   std::vector<at::Tensor> encodings;
   for (const ModelInput* image : All(inputs, "images")) {
     const auto encode = [&, index = static_cast<int>(encodings.size())] {

@@ -1,5 +1,7 @@
 #include <medley/model/model.h>
 
+#include <medley/base/error.h>
+
 namespace medley {
 
 ForwardContext::~ForwardContext() = default;
@@ -16,6 +18,15 @@ std::uint64_t ForwardContext::Seed(std::string_view) { return 0; }
 RowRange ForwardContext::Rows() const { return {}; }
 
 Model::~Model() = default;
+
+std::vector<ForwardPart> Model::Footprint(const ForwardShape&) const {
+  throw InputError(
+      "the model has no footprint: an estimate needs the bytes of every part of its forward "
+      "(Model::Footprint "
+      "in medley/model/model.h). Give it one, or measure instead: medley plan CONFIG runs a few steps of "
+      "each "
+      "task");
+}
 
 std::int64_t Model::TableBytes() const { return 0; }
 

@@ -104,7 +104,8 @@ class Model {
   virtual const std::vector<Parameter>& parameters() const = 0;
   virtual std::vector<std::string_view> input_names() const = 0;
   virtual std::vector<std::string_view> output_names() const = 0;
-  virtual std::vector<ForwardPart> Footprint(const ForwardShape& shape) const = 0;
+  // Only an estimate asks for it; an InputError where a model has none.
+  virtual std::vector<ForwardPart> Footprint(const ForwardShape& shape) const;
   // Bytes of the tensors that it keeps beside its parameters.
   virtual std::int64_t TableBytes() const;
   // Moves every parameter to a device or another floating type (float64: gradient tests), in place.

@@ -3,6 +3,7 @@
 #include <ATen/core/Tensor.h>
 #include <medley/base/error.h>
 #include <medley/estimate/estimate.h>
+#include <medley/estimate/estimated_evaluation.h>
 #include <medley/model/model_factory.h>
 
 #include <memory>
@@ -10,6 +11,7 @@
 #include <vector>
 
 #include "tests/model/letter_tokenizer.h"
+#include "tests/step/executor_fixture.h"
 
 namespace medley {
 namespace {
@@ -72,6 +74,28 @@ TEST(Footprints, FrozenParametersHaveNoGradients) {
   for (const ForwardPart& part :
        model->Footprint({.rows = 2, .images = 1, .text_width = 10, .supervised = 4}))
     EXPECT_EQ(part.gradients, 0) << part.parameters;
+}
+
+TEST(Footprints, AreOptionalAndAnEstimateWithoutOneSaysWhatMeasures) {
+  const testing_fixture::FixtureModel model;
+  const auto error_of = [](const auto& ask) -> std::string {
+    try {
+      ask();
+    } catch (const InputError& error) {
+      return error.what();
+    }
+    return "nothing was thrown";
+  };
+  const EstimatedTask task{.request = {.task = "questions", .rows = 4},
+                           .shape = Questions(1),
+                           .setting = {.rows = 4},
+                           .ways = {{Mode::kSequential, 0}}};
+  for (const std::string& error : {error_of([&] { Estimate(model, {}, {task}, {}); }),
+                                   error_of([&] { MakeHollow(model, 128, /*on_gpu=*/false); })}) {
+    EXPECT_EQ(error.rfind("the model has no footprint", 0), 0U) << error;
+    EXPECT_NE(error.find("Model::Footprint"), std::string::npos) << error;
+    EXPECT_NE(error.find("medley plan CONFIG"), std::string::npos) << error;
+  }
 }
 
 TEST(Estimates, KnowTheWeightsOfAModelThatIsNotThere) {

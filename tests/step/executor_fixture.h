@@ -74,7 +74,6 @@ class FixtureModel : public Model {
   const std::vector<Parameter>& parameters() const override { return parameters_; }
   std::vector<std::string_view> input_names() const override { return {"images", "tokens"}; }
   std::vector<std::string_view> output_names() const override { return {"y", "image"}; }
-  std::vector<ForwardPart> Footprint(const ForwardShape&) const override { return {}; }
   void To(at::Device, at::ScalarType dtype) override {
     for (Parameter& parameter : parameters_)
       parameter.tensor = parameter.tensor.detach().to(dtype).set_requires_grad(true);

@@ -31,9 +31,6 @@ class Unshared : public Model {
   const std::vector<Parameter>& parameters() const override { return model_.parameters(); }
   std::vector<std::string_view> input_names() const override { return model_.input_names(); }
   std::vector<std::string_view> output_names() const override { return model_.output_names(); }
-  std::vector<ForwardPart> Footprint(const ForwardShape& shape) const override {
-    return model_.Footprint(shape);
-  }
   void To(at::Device, at::ScalarType) override { throw Error("a view of a model cannot move it"); }
 
  private:
