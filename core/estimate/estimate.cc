@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include <medley/model/parameter_bytes.h>
+
 namespace medley {
 namespace {
 
@@ -18,18 +20,11 @@ std::vector<Probe> WithRows(std::vector<Probe> probes, std::int64_t row_bytes) {
 
 }  // namespace
 
-std::int64_t WeightBytes(const Model& model) {
-  std::int64_t bytes = model.TableBytes();
-  for (const Parameter& parameter : model.parameters())
-    bytes += static_cast<std::int64_t>(parameter.tensor.nbytes());
-  return bytes;
-}
-
 Estimate::Estimate(const Model& model, const StepBytes& floor, std::vector<EstimatedTask> tasks,
                    const Setting& setting)
     : model_(model), floor_(floor), tasks_(std::move(tasks)), setting_(setting) {
   profile_.floor = {.weights = floor.weights, .optimizer = floor.optimizer, .other = floor.constants};
-  profile_.gradients = TrainedBytes(model);
+  profile_.gradients = TrainedBytes(model.parameters());
   for (const EstimatedTask& task : tasks_) floor_.constants += task.shape.constants;
   for (const EstimatedTask& task : tasks_) profile_.tasks[task.request.task] = ProfileOf(task);
 }

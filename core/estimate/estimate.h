@@ -79,9 +79,6 @@ class Estimate {
   Profile profile_;
 };
 
-// Bytes of a model's parameters and tables.
-std::int64_t WeightBytes(const Model& model);
-
 // The tables for people. `gpu`: what it takes beside the tensors is shown too; null: nothing is known of it.
 std::string StepTable(const Estimate& estimate, const Gpu* gpu);
 std::string RowsTable(const Estimate& estimate, const std::vector<std::int64_t>& rows);

@@ -12,6 +12,7 @@
 #include <medley/eval/evaluator.h>
 #include <medley/memory/cpu_allocator.h>
 #include <medley/model/model_factory.h>
+#include <medley/model/parameter_bytes.h>
 #include <medley/plan/plan_request.h>
 #include <medley/plan/probe_rows.h>
 #include <medley/plan/profile.h>
@@ -34,8 +35,7 @@ std::unique_ptr<Run> Open(RunInputs inputs) {
 
 EstimatedRun::EstimatedRun(RunInputs inputs) : run_(Open(std::move(inputs))) {
   const AdamW optimizer(model(), run_->config.optimizer, run_->config.steps);  // sets what is trained
-  for (const Parameter& state : optimizer.State())
-    optimizer_ += static_cast<std::int64_t>(state.tensor.nbytes());
+  optimizer_ = ParameterBytes(optimizer.State());
   for (const Parameter& parameter : model().parameters()) {
     parameters_ += parameter.tensor.numel();
     if (parameter.tensor.requires_grad()) trained_ += parameter.tensor.numel();

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include <medley/estimate/step_account.h>
+#include <medley/model/parameter_bytes.h>
 #include <medley/step/accumulation.h>
 
 namespace medley {
@@ -37,7 +38,7 @@ class Walk {
     // A GPU gets the rows of one micro-batch at a time; on the CPU they lie where they were sampled.
     account_.AddInputs(task_.row_bytes * (setting_.on_gpu ? rows_ : setting_.rows) +
                        kSmallThings * static_cast<std::int64_t>(task_.passes.size()));
-    if (setting_.draws_per_step > 1) account_.BeginWithGradients(TrainedBytes(model_));
+    if (setting_.draws_per_step > 1) account_.BeginWithGradients(TrainedBytes(model_.parameters()));
     // The first piece begins without gradients of its own, the second with them; any other is like it.
     for (int piece = 0; piece < (setting_.rows > rows_ ? 2 : 1); ++piece) Passes();
     account_.Touch(0);  // the optimizer's update, which allocates nothing
@@ -235,14 +236,6 @@ class Walk {
 StepBytes TrainingBytes(const Model& model, const TaskShape& task, const StepSetting& setting,
                         const StepBytes& floor) {
   return Walk(model, task, setting, floor).Training();
-}
-
-std::int64_t TrainedBytes(const Model& model) {
-  std::int64_t bytes = 0;
-  for (const Parameter& parameter : model.parameters()) {
-    if (parameter.tensor.requires_grad()) bytes += static_cast<std::int64_t>(parameter.tensor.nbytes());
-  }
-  return bytes;
 }
 
 std::int64_t GradientBytes(const Model& model, const TaskShape& task) {

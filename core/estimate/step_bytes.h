@@ -38,8 +38,6 @@ struct StepSetting {
 // and backwards come. `floor`: what lives between steps.
 StepBytes TrainingBytes(const Model& model, const TaskShape& task, const StepSetting& setting,
                         const StepBytes& floor);
-// Of the parameters that are trained, and so of all gradients.
-std::int64_t TrainedBytes(const Model& model);
 // Of the gradients that a step of the task leaves.
 std::int64_t GradientBytes(const Model& model, const TaskShape& task);
 // Forwards of passes that a micro-batch makes.

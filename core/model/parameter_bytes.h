@@ -9,13 +9,15 @@
 
 namespace medley {
 
-// Bytes of those that lie on a device: a model's parameters, an optimizer's state.
-inline std::int64_t ParameterBytes(const std::vector<Parameter>& parameters, at::Device device) {
-  std::int64_t bytes = 0;
-  for (const Parameter& parameter : parameters) {
-    if (parameter.tensor.device() == device) bytes += static_cast<std::int64_t>(parameter.tensor.nbytes());
-  }
-  return bytes;
-}
+// Bytes of a model's parameters, or of an optimizer's state.
+std::int64_t ParameterBytes(const std::vector<Parameter>& parameters);
+// Of those that lie on a device.
+std::int64_t ParameterBytes(const std::vector<Parameter>& parameters, at::Device device);
+// Of those that are trained, and so of all gradients.
+std::int64_t TrainedBytes(const std::vector<Parameter>& parameters);
+// Of the gradients that are there.
+std::int64_t GradientBytes(const std::vector<Parameter>& parameters);
+// Of a model's parameters and tables.
+std::int64_t WeightBytes(const Model& model);
 
 }  // namespace medley

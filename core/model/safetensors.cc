@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include <medley/base/error.h>
+#include <medley/model/parameter_bytes.h>
 #include <medley/model/safetensors_types.h>
 
 namespace medley {
@@ -63,9 +64,7 @@ void WriteSafetensors(const std::vector<Parameter>& tensors,
 
 std::int64_t SafetensorsSize(const std::vector<Parameter>& tensors,
                              const std::map<std::string, std::string>& metadata) {
-  auto size = static_cast<std::int64_t>(Header(Sorted(tensors), metadata).size());
-  for (const Parameter& parameter : tensors) size += static_cast<std::int64_t>(parameter.tensor.nbytes());
-  return size;
+  return static_cast<std::int64_t>(Header(Sorted(tensors), metadata).size()) + ParameterBytes(tensors);
 }
 
 }  // namespace medley

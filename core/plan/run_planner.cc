@@ -125,7 +125,6 @@ bool RunPlanner::MeasureOrDrop(const TaskRequest& request) {
 
 void RunPlanner::MeasureFloor() {
   FloorParts& floor = profile_.floor;
-  floor.weights = floor.optimizer = profile_.gradients = 0;
   std::int64_t constants = 0;
   for (const auto& [task, profile] : profile_.tasks) {
     if (run_.is_loaded(task)) constants += run_.task(task).ConstantBytes(run_.device) + profile.held;
@@ -134,10 +133,7 @@ void RunPlanner::MeasureFloor() {
   floor.optimizer = ParameterBytes(run_.optimizer->State(), run_.device);
   floor.other =
       std::max<std::int64_t>(0, ReadMemory(run_.device).now - constants - floor.weights - floor.optimizer);
-  for (const Parameter& parameter : run_.model->parameters()) {
-    if (parameter.tensor.requires_grad())
-      profile_.gradients += static_cast<std::int64_t>(parameter.tensor.nbytes());
-  }
+  profile_.gradients = TrainedBytes(run_.model->parameters());
 }
 
 // Ways that nobody asked for may be what fits, or what a refusal should name. Where not even the floor fits,

@@ -15,6 +15,7 @@
 #include <medley/memory/cpu_allocator.h>
 #include <medley/model/device.h>
 #include <medley/model/model_factory.h>
+#include <medley/model/parameter_bytes.h>
 #include <medley/text/sentencepiece_tokenizer.h>
 
 namespace medley {
@@ -75,10 +76,8 @@ void TakeBudget(Run& run) {
 void CheckBudget(const Run& run) {
   if (run.config.plan && run.device.is_cpu()) return;
   const std::int64_t trained = AdamW::TrainedBytes(*run.model, run.config.optimizer);
-  FixedBytes fixed{.weights = run.model->TableBytes(), .gradients = trained, .optimizer = 2 * trained};
-  for (const Parameter& parameter : run.model->parameters())
-    fixed.weights += static_cast<std::int64_t>(parameter.tensor.nbytes());
-  CheckFixedBytes(run.budget, fixed);
+  CheckFixedBytes(run.budget,
+                  {.weights = WeightBytes(*run.model), .gradients = trained, .optimizer = 2 * trained});
 }
 
 // The model is made on the CPU; only what fits moves to the device.

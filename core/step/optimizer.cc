@@ -14,6 +14,7 @@
 #include <cmath>
 
 #include <medley/base/error.h>
+#include <medley/model/parameter_bytes.h>
 #include <medley/step/schedule.h>
 
 namespace medley {
@@ -25,6 +26,8 @@ const ParameterGroup* FindGroup(const OptimizerConfig& config, const std::string
   }
   return nullptr;
 }
+
+bool IsFrozen(const ParameterGroup* group) { return group != nullptr && group->frozen; }
 
 void CheckGroups(const Model& model, const OptimizerConfig& config) {
   for (const ParameterGroup& group : config.groups) {
@@ -47,10 +50,9 @@ AdamW::AdamW(const Model& model, const OptimizerConfig& config, std::int64_t tot
   CheckGroups(model, config);
   for (const Parameter& parameter : model.parameters()) {
     const ParameterGroup* group = FindGroup(config, parameter.name);
-    const bool frozen = group != nullptr && group->frozen;
     at::Tensor tensor = parameter.tensor;
-    tensor.set_requires_grad(!frozen);
-    if (frozen) continue;
+    tensor.set_requires_grad(!IsFrozen(group));
+    if (IsFrozen(group)) continue;
     const double default_decay = tensor.dim() <= 1 ? 0.0 : config.weight_decay;
     AddSlot(parameter, group != nullptr ? group->learning_rate_scale : 1.0,
             group != nullptr && group->weight_decay >= 0 ? group->weight_decay : default_decay);
@@ -68,12 +70,11 @@ AdamW::AdamW(const Model& model, const OptimizerConfig& config, std::int64_t tot
 }
 
 std::int64_t AdamW::TrainedBytes(const Model& model, const OptimizerConfig& config) {
-  std::int64_t bytes = 0;
+  std::vector<Parameter> trained;
   for (const Parameter& parameter : model.parameters()) {
-    const ParameterGroup* group = FindGroup(config, parameter.name);
-    if (group == nullptr || !group->frozen) bytes += static_cast<std::int64_t>(parameter.tensor.nbytes());
+    if (!IsFrozen(FindGroup(config, parameter.name))) trained.push_back(parameter);
   }
-  return bytes;
+  return ParameterBytes(trained);
 }
 
 void AdamW::AddSlot(const Parameter& parameter, double learning_rate_scale, double weight_decay) {

@@ -13,15 +13,6 @@ namespace {
 
 using nlohmann::ordered_json;
 
-std::int64_t GradientBytes(const Model& model) {
-  std::int64_t bytes = 0;
-  for (const Parameter& parameter : model.parameters()) {
-    const at::Tensor& gradient = parameter.tensor.grad();
-    if (gradient.defined()) bytes += static_cast<std::int64_t>(gradient.nbytes());
-  }
-  return bytes;
-}
-
 Guard::Setting SettingOf(const Run& run, std::int64_t weights) {
   return {
       .budget = run.budget.bytes, .plan = run.planned, .weights = weights, .caches = !run.device.is_cpu()};
@@ -46,7 +37,8 @@ MemoryWatch::MemoryWatch(Run& run)
       copies_(WatchWeights(*run.model, run.device)),
       gradients_(run.model->parameters(), run.device),
       meter_(
-          run.device, [this] { return GradientBytes(*run_.model) + ConstantBytes(); }, &gradients_),
+          run.device, [this] { return GradientBytes(run_.model->parameters()) + ConstantBytes(); },
+          &gradients_),
       guard_(SettingOf(run, copies_.bytes())),
       optimizer_(ParameterBytes(run.optimizer->State(), run.device)) {
   if (limited_) EnforceBudget(run.budget, run.device);

@@ -5,6 +5,7 @@
 #include <medley/estimate/estimate.h>
 #include <medley/estimate/estimated_evaluation.h>
 #include <medley/model/model_factory.h>
+#include <medley/model/parameter_bytes.h>
 
 #include <memory>
 #include <string>
@@ -59,11 +60,9 @@ TEST(Footprints, NameEveryParameterOnce) {
     for (const ForwardPart& part :
          model->Footprint({.rows = 2, .images = 2, .text_width = 10, .supervised = 4, .decodes_image = true}))
       groups[part.parameters] = part.gradients;
-    std::int64_t trained = 0, named = 0;
-    for (const Parameter& parameter : model->parameters())
-      trained += static_cast<std::int64_t>(parameter.tensor.nbytes());
+    std::int64_t named = 0;
     for (const auto& [group, bytes] : groups) named += bytes;
-    EXPECT_EQ(named, trained) << name;
+    EXPECT_EQ(named, ParameterBytes(model->parameters())) << name;
   }
 }
 
@@ -148,9 +147,7 @@ TEST(Estimates, GradientsOfAnEarlierDrawAreThereFromTheStart) {
   const StepSetting one{.mode = Mode::kSequential, .rows = 16};
   StepSetting later = one;
   later.draws_per_step = 3;
-  std::int64_t trained = 0;
-  for (const Parameter& parameter : model->parameters())
-    trained += static_cast<std::int64_t>(parameter.tensor.nbytes());
+  const std::int64_t trained = ParameterBytes(model->parameters());
   // Where all that is trained has a gradient at the end, it had none at the widest moment.
   EXPECT_GT(Peak(*model, Questions(1), later), Peak(*model, Questions(1), one) + trained / 2);
   EXPECT_LE(Peak(*model, Questions(1), later), Peak(*model, Questions(1), one) + trained);

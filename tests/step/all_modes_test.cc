@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 #include <medley/memory/cpu_allocator.h>
+#include <medley/model/parameter_bytes.h>
 
 #include <algorithm>
 #include <memory>
@@ -133,7 +134,7 @@ class OnePass final : public Task {
 TEST_F(AgentMemory, SequentialPassesPeakLikeTheHeaviestAndTheGradientsAndRepeatNoForward) {
   AgentWithTask loaded({"position_qa", "default"});
   const Batch rows = loaded.Rows(0, 16);
-  std::int64_t heaviest = 0, gradients = 0;
+  std::int64_t heaviest = 0;
   for (const PassInfo& pass : loaded.task.variant().passes) {
     TaskInfo info = loaded.task.info();
     info.variants = {{.name = "default", .passes = {pass}, .terms = loaded.task.variant().terms}};
@@ -147,8 +148,7 @@ TEST_F(AgentMemory, SequentialPassesPeakLikeTheHeaviestAndTheGradientsAndRepeatN
     heaviest = std::max(heaviest, ReadCpuMemory().peak - floor);
     ClearGradients(*loaded.model);
   }
-  for (const Parameter& parameter : loaded.model->parameters())
-    gradients += static_cast<std::int64_t>(parameter.tensor.nbytes());
+  const std::int64_t gradients = ParameterBytes(loaded.model->parameters());
   const std::int64_t sequential = Peak(loaded, rows, {.mode = Mode::kSequential});
   EXPECT_LE(static_cast<double>(sequential), 1.01 * static_cast<double>(heaviest + gradients));
   EXPECT_GT(Peak(loaded, rows, {.mode = Mode::kJoint}), sequential + sequential / 2);
@@ -162,9 +162,7 @@ TEST_F(AgentMemory, LaterMicroBatchesAddTheGradientsAtMost) {
   for (const char* name : {"position_qa", "mem_canvas"}) {
     AgentWithTask loaded({name, "default"});
     const Batch rows = loaded.Rows(0, 6);
-    std::int64_t gradients = 0;
-    for (const Parameter& parameter : loaded.model->parameters())
-      gradients += static_cast<std::int64_t>(parameter.tensor.nbytes());
+    const std::int64_t gradients = ParameterBytes(loaded.model->parameters());
     for (const Mode mode : LegalModes(loaded.task.variant())) {
       for (const int every : {0, 1}) {
         const ExecutionPlan plan{.mode = mode, .micro_rows = 2, .recompute_every = every};

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 #include <medley/memory/cpu_allocator.h>
 #include <medley/memory/meter.h>
+#include <medley/model/parameter_bytes.h>
 #include <medley/step/pass_runner.h>
 
 #include "tests/step/executor_fixture.h"
@@ -157,9 +158,7 @@ TEST_F(ExecutorMemory, FiveSequentialPassesPeakLikeOneAndTheGradients) {
   constexpr std::int64_t kRows = 2000;
   for (const bool share : {false, true}) {
     FixtureModel model(share);
-    std::int64_t gradients = 0;
-    for (const Parameter& parameter : model.parameters())
-      gradients += static_cast<std::int64_t>(parameter.tensor.nbytes());
+    const std::int64_t gradients = ParameterBytes(model.parameters());
     Fixture five = SameQuestions(5), one = SameQuestions(1);
     const Batch five_rows = five.Rows(0, kRows), one_row = one.Rows(0, kRows);
     const std::int64_t alone = PeakOf(model, one, one_row, Mode::kJoint);

@@ -20,6 +20,7 @@
 #include <medley/eval/evaluator.h>
 #include <medley/memory/budget.h>
 #include <medley/memory/meter.h>
+#include <medley/model/parameter_bytes.h>
 #include <medley/plan/probe_rows.h>
 #include <medley/report/table.h>
 #include <medley/run/run.h>
