@@ -8,13 +8,13 @@
 #include <torch/csrc/autograd/autograd.h>
 
 #include <algorithm>
-#include <map>
 #include <string_view>
 #include <utility>
 
 #include <medley/memory/batch_bytes.h>
 #include <medley/memory/cpu_allocator.h>
 #include <medley/task/pass_context.h>
+#include <medley/task/pass_images.h>
 
 namespace medley {
 namespace {
@@ -31,9 +31,13 @@ std::int64_t LogitBytes(const Model& model) {
 class PassWithoutModel : public PassContext {
  public:
   PassWithoutModel(LoadedTask& task, const Batch& rows, std::int64_t image_size, std::int64_t vocabulary)
-      : task_(task), batch_(rows), image_size_(image_size), vocabulary_(vocabulary) {
-    for (const auto& [name, column] : rows.columns()) {
-      if (IsPicture(column)) pictures_.emplace(name, rows.Picture(name, at::kFloat));
+      : task_(task),
+        batch_(rows),
+        images_(rows, at::kFloat),
+        image_size_(image_size),
+        vocabulary_(vocabulary) {
+    for (const auto& [name, column] : rows.columns()) {  // made here, they are no part of a pass
+      if (IsPicture(column)) images_.Pixels(name);
     }
   }
 
@@ -46,17 +50,15 @@ class PassWithoutModel : public PassContext {
   at::Tensor Pixels(std::string_view column) override {
     std::vector<std::string>& used = pass_->pictures;
     if (std::find(used.begin(), used.end(), column) == used.end()) used.emplace_back(column);
-    return pictures_.at(std::string(column));
+    return images_.Pixels(column);
   }
   ModelInput Image(std::string_view name) override {
-    const bool is_column = pictures_.count(std::string(name)) > 0;
-    return {.name = "images", .tensor = is_column ? Pixels(name) : Carried(name), .key = ""};
+    if (!images_.Carried(name).defined()) Pixels(name);
+    return images_.Image(name);
   }
   ModelOutputs Forward(const ModelInputs& inputs, const WantedOutputs& wanted) override;
-  void Carry(std::string_view name, at::Tensor value) override {
-    carries_.insert_or_assign(std::string(name), std::move(value));
-  }
-  at::Tensor Carried(std::string_view name) override { return carries_.at(std::string(name)); }
+  void Carry(std::string_view name, at::Tensor value) override { images_.Carry(name, std::move(value)); }
+  at::Tensor Carried(std::string_view name) override { return images_.carries().at(std::string(name)); }
 
   // Bytes of the outputs of the pass, which the model's footprint has.
   std::int64_t outputs() const { return outputs_; }
@@ -65,7 +67,7 @@ class PassWithoutModel : public PassContext {
   void Begin(PassShape& pass) {
     pass_ = &pass;
     outputs_ = 0;
-    for (auto& [name, carry] : carries_) carry = carry.detach();
+    for (const auto& [name, carry] : images_.carries()) images_.Carry(name, carry.detach());
   }
 
  private:
@@ -77,8 +79,8 @@ class PassWithoutModel : public PassContext {
 
   LoadedTask& task_;
   const Batch& batch_;
+  PassImages images_;
   std::int64_t image_size_, vocabulary_, outputs_ = 0;
-  std::map<std::string, at::Tensor> pictures_, carries_;
   PassShape* pass_ = nullptr;
 };
 

@@ -8,12 +8,6 @@
 #include <medley/base/error.h>
 
 namespace medley {
-namespace {
-
-std::string ColumnKey(std::string_view column) { return "batch:" + std::string(column); }
-std::string CarryKey(std::string_view carry) { return "carry:" + std::string(carry); }
-
-}  // namespace
 
 at::Tensor KeptEncodings::Shared(const std::string& key, const Fn& fn) {
   if (key.empty()) return fn();
@@ -28,20 +22,11 @@ void KeptEncodings::Forget(const std::string& key) {
 }
 
 EvalPiece::EvalPiece(LoadedTask& task, const Model& model, at::Device device, const Batch& batch)
-    : task_(task), model_(model), device_(device), batch_(batch.To(device)) {}
-
-at::Tensor EvalPiece::Pixels(std::string_view column) {
-  const auto kept = pictures_.find(column);
-  if (kept != pictures_.end()) return kept->second;
-  return pictures_.emplace(column, batch_.Picture(column, FloatTypeOf(model_))).first->second;
-}
-
-ModelInput EvalPiece::Image(std::string_view name) {
-  const auto carried = carries_.find(name);
-  if (carried != carries_.end())
-    return {.name = "images", .tensor = carried->second, .key = CarryKey(carried->first)};
-  return {.name = "images", .tensor = Pixels(name), .key = ColumnKey(name)};
-}
+    : task_(task),
+      model_(model),
+      device_(device),
+      batch_(batch.To(device)),
+      images_(batch_, FloatTypeOf(model)) {}
 
 ModelOutputs EvalPiece::Forward(const ModelInputs& inputs, const WantedOutputs& wanted) {
   return model_.Forward(inputs, wanted, encodings_);
@@ -49,12 +34,12 @@ ModelOutputs EvalPiece::Forward(const ModelInputs& inputs, const WantedOutputs& 
 
 void EvalPiece::Carry(std::string_view name, at::Tensor value) {
   encodings_.Forget(CarryKey(name));
-  carries_.insert_or_assign(std::string(name), std::move(value));
+  images_.Carry(name, std::move(value));
 }
 
 at::Tensor EvalPiece::Carried(std::string_view name) {
-  const auto found = carries_.find(name);
-  if (found != carries_.end()) return found->second;
+  at::Tensor carried = images_.Carried(name);
+  if (carried.defined()) return carried;
   throw Error("task '" + task_.info().name + "' asked for the carry '" + std::string(name) +
               "' in its evaluation, before it made it");
 }

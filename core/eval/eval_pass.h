@@ -7,6 +7,7 @@
 
 #include <medley/plugin/plugin_host.h>
 #include <medley/task/pass_context.h>
+#include <medley/task/pass_images.h>
 
 namespace medley {
 
@@ -30,8 +31,8 @@ class EvalPiece : public EvalPass {
 
   const Batch& batch() const override { return batch_; }
   at::Tensor Constant(std::string_view name) override { return task_.Constant(name, device_); }
-  at::Tensor Pixels(std::string_view column) override;
-  ModelInput Image(std::string_view name) override;
+  at::Tensor Pixels(std::string_view column) override { return images_.Pixels(column); }
+  ModelInput Image(std::string_view name) override { return images_.Image(name); }
   ModelOutputs Forward(const ModelInputs& inputs, const WantedOutputs& wanted) override;
   void Carry(std::string_view name, at::Tensor value) override;
   at::Tensor Carried(std::string_view name) override;
@@ -43,8 +44,7 @@ class EvalPiece : public EvalPass {
   at::Device device_;
   Batch batch_;
   KeptEncodings encodings_;
-  std::map<std::string, at::Tensor, std::less<>> pictures_;  // floats of byte columns
-  std::map<std::string, at::Tensor, std::less<>> carries_;
+  PassImages images_;
 };
 
 // Hands a task its rows in pieces.

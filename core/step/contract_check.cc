@@ -13,6 +13,7 @@
 #include <medley/model/device.h>
 #include <medley/step/pass_runner.h>
 #include <medley/step/second_run.h>
+#include <medley/task/pass_images.h>
 
 namespace medley {
 namespace {
@@ -85,7 +86,7 @@ void Comparison::CompareImages(const PassRun& run, const std::string& name) {
   std::vector<std::string> declared, got;
   for (const std::string& image : run.pass->images) declared.push_back(image);
   for (const std::string& key : run.record.images) {
-    got.push_back(key.empty() ? "a picture that is no column and no carry" : key.substr(key.find(':') + 1));
+    got.push_back(key.empty() ? "a picture that is no column and no carry" : NameOfKey(key));
   }
   if (declared != got) Differ(name + "pictures that the model got, in order", Listed(declared), Listed(got));
 }

@@ -31,7 +31,7 @@ class RunningPass final : public PassContext {
 
   const Batch& batch() const override { return micro_.batch_; }
   at::Tensor Constant(std::string_view name) override;
-  at::Tensor Pixels(std::string_view column) override { return micro_.Picture(column); }
+  at::Tensor Pixels(std::string_view column) override { return micro_.images_.Pixels(column); }
   ModelInput Image(std::string_view name) override;
   ModelOutputs Forward(const ModelInputs& inputs, const WantedOutputs& wanted) override;
   void Carry(std::string_view name, at::Tensor value) override;
@@ -80,9 +80,8 @@ ModelInput RunningPass::Image(std::string_view name) {
     Fail("reads the picture '" + std::string(name) + "', its spec declares " + Listed(pass_.images) +
          "; make the pass's images in the spec agree");
   }
-  if (IsCarry(name)) return {.name = "images", .tensor = Carried(name), .key = "carry:" + std::string(name)};
-
-  return {.name = "images", .tensor = micro_.Picture(name), .key = "batch:" + std::string(name)};
+  if (IsCarry(name)) Carried(name);  // which is an error where there is none
+  return micro_.images_.Image(name);
 }
 
 void RunningPass::CheckNames(const ModelInputs& inputs, const WantedOutputs& wanted) const {
@@ -140,19 +139,20 @@ void RunningPass::Carry(std::string_view name, at::Tensor value) {
     Fail(quoted + " must have rows first: expected " + std::to_string(batch().size()) + " rows, got " +
          (value.defined() ? c10::str(value.sizes()) : "nothing"));
   }
-  if (!micro_.carries_.emplace(name, std::move(value)).second) Fail("made " + quoted + " twice");
+  if (micro_.images_.Carried(name).defined()) Fail("made " + quoted + " twice");
+  micro_.images_.Carry(name, std::move(value));
 }
 
 at::Tensor RunningPass::Carried(std::string_view name) {
-  const auto found = micro_.carries_.find(name);
-  if (found == micro_.carries_.end()) {
+  at::Tensor carried = micro_.images_.Carried(name);
+  if (!carried.defined()) {
     std::vector<std::string> made;
-    for (const auto& [carry, value] : micro_.carries_) made.push_back(carry);
+    for (const auto& [carry, value] : micro_.carries()) made.push_back(carry);
     Fail("asked for the carry '" + std::string(name) +
          "', which no earlier pass made (made: " + Listed(made) + ")");
   }
   record_.carries_read.emplace(name);
-  return found->second;
+  return carried;
 }
 
 void RunningPass::CheckSums(const Sums& sums) const {
@@ -170,25 +170,18 @@ void RunningPass::CheckSums(const Sums& sums) const {
     }
   }
   for (const std::string& carry : pass_.carries) {
-    if (micro_.carries_.find(carry) == micro_.carries_.end()) {
+    if (!micro_.images_.Carried(carry).defined())
       Fail("did not make the carry '" + carry + "' that its spec declares");
-    }
   }
 }
 
 MicroBatch::MicroBatch(const Setting& setting, const Batch& rows)
     : setting_(setting),
       batch_(rows.To(setting.device)),
-      dtype_(FloatTypeOf(setting.model)),
-      encodings_(setting.task.variant(), setting.sharing) {}
+      encodings_(setting.task.variant(), setting.sharing),
+      images_(batch_, FloatTypeOf(setting.model)) {}
 
 MicroBatch::~MicroBatch() = default;
-
-at::Tensor MicroBatch::Picture(std::string_view column) {
-  const auto kept = pictures_.find(column);
-  if (kept != pictures_.end()) return kept->second;
-  return pictures_.emplace(column, batch_.Picture(column, dtype_)).first->second;
-}
 
 Sums MicroBatch::RunPass(const PassInfo& pass, PassRecord* record) {
   std::optional<CountSavedBytes> saved;
@@ -211,18 +204,13 @@ Sums MicroBatch::RunPass(const PassInfo& pass, PassRecord* record) {
 
 void MicroBatch::PassDone(const PassInfo& pass) {
   encodings_.PassDone(pass);
-  std::erase_if(pictures_, [&](const auto& picture) { return encodings_.Readers(picture.first) == 0; });
+  images_.ForgetPixels([&](const std::string& column) { return encodings_.Readers(column) == 0; });
 }
 
 void MicroBatch::Flush() { encodings_.Flush(); }
 
 void MicroBatch::BeginStage(const std::vector<const PassInfo*>& passes) {
   encodings_ = SharedEncodings(setting_.task.variant(), passes, setting_.sharing);
-}
-
-at::Tensor MicroBatch::TakeCarry(const std::string& name) {
-  auto node = carries_.extract(name);
-  return node.empty() ? at::Tensor() : std::move(node.mapped());
 }
 
 }  // namespace medley

@@ -15,6 +15,7 @@
 #include <medley/plugin/plugin_host.h>
 #include <medley/step/saved_variables.h>
 #include <medley/step/shared_encodings.h>
+#include <medley/task/pass_images.h>
 
 namespace medley {
 
@@ -60,25 +61,20 @@ class MicroBatch {
   // From here on these passes run, each once: encodings are shared among them and with none before.
   void BeginStage(const std::vector<const PassInfo*>& passes);
   // What later passes get as the carry.
-  void HandCarry(const std::string& name, at::Tensor value) { carries_[name] = std::move(value); }
+  void HandCarry(const std::string& name, at::Tensor value) { images_.Carry(name, std::move(value)); }
   // The carry, which its pass may then make again.
-  at::Tensor TakeCarry(const std::string& name);
+  at::Tensor TakeCarry(const std::string& name) { return images_.TakeCarry(name); }
 
-  const std::map<std::string, at::Tensor, std::less<>>& carries() const { return carries_; }
+  const PassImages::Tensors& carries() const { return images_.carries(); }
   const SharedEncodings& encodings() const { return encodings_; }
 
  private:
   friend class RunningPass;
 
-  // A byte column as floats in [0, 1], made once; read only.
-  at::Tensor Picture(std::string_view column);
-
   Setting setting_;
   Batch batch_;
-  at::ScalarType dtype_;  // of the model
   SharedEncodings encodings_;
-  std::map<std::string, at::Tensor, std::less<>> pictures_;  // floats of byte columns
-  std::map<std::string, at::Tensor, std::less<>> carries_;
+  PassImages images_;
 };
 
 }  // namespace medley

@@ -27,11 +27,11 @@ ModelInputs RecordingPass::Record(const std::string& pass) {
 
 at::Tensor RecordingPass::Constant(std::string_view name) { return task_.Constant(name, at::kCPU); }
 
-at::Tensor RecordingPass::Pixels(std::string_view column) { return batch_.Picture(column, at::kFloat); }
-
 ModelInput RecordingPass::Image(std::string_view name) {
-  const at::Tensor pixels = batch_.HasColumn(name) ? Pixels(name) : Carried(name);
-  return {.name = "images", .tensor = pixels, .key = std::string(name)};
+  if (!batch_.HasColumn(name)) images_.Carry(name, Carried(name));
+  ModelInput image = images_.Image(name);
+  image.key = name;
+  return image;
 }
 
 ModelOutputs RecordingPass::Forward(const ModelInputs& inputs, const WantedOutputs&) {

@@ -5,6 +5,7 @@
 
 #include <medley/plugin/plugin_host.h>
 #include <medley/task/pass_context.h>
+#include <medley/task/pass_images.h>
 
 namespace medley {
 
@@ -12,14 +13,15 @@ namespace medley {
 class RecordingPass : public PassContext {
  public:
   // On the CPU. Keeps references.
-  RecordingPass(LoadedTask& task, const Batch& batch) : task_(task), batch_(batch) {}
+  RecordingPass(LoadedTask& task, const Batch& batch)
+      : task_(task), batch_(batch), images_(batch, at::kFloat) {}
 
-  // The inputs of the pass's forward. Carries of earlier passes are black pictures.
+  // The inputs of the pass's forward: keys are the names of pictures, carries of earlier passes are black.
   ModelInputs Record(const std::string& pass);
 
   const Batch& batch() const override { return batch_; }
   at::Tensor Constant(std::string_view name) override;
-  at::Tensor Pixels(std::string_view column) override;
+  at::Tensor Pixels(std::string_view column) override { return images_.Pixels(column); }
   ModelInput Image(std::string_view name) override;
   ModelOutputs Forward(const ModelInputs& inputs, const WantedOutputs& wanted) override;
   void Carry(std::string_view, at::Tensor) override {}
@@ -28,6 +30,7 @@ class RecordingPass : public PassContext {
  private:
   LoadedTask& task_;
   const Batch& batch_;
+  PassImages images_;
   ModelInputs inputs_;
   bool recorded_ = false;
 };

@@ -7,13 +7,13 @@
 #include <algorithm>
 #include <set>
 
+#include <medley/task/pass_images.h>
+
 namespace medley {
 namespace {
 
 // Does the key of an encoding belong to this column's picture?
-bool BelongsTo(std::string_view key, std::string_view column) {
-  return key.ends_with("batch:" + std::string(column));
-}
+bool BelongsTo(std::string_view key, std::string_view column) { return key.ends_with(ColumnKey(column)); }
 
 std::vector<const PassInfo*> AllPasses(const VariantInfo& variant) {
   std::vector<const PassInfo*> passes;

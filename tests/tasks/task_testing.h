@@ -8,6 +8,8 @@
 #include <string>
 #include <vector>
 
+#include <medley/task/pass_images.h>
+
 #include "tests/tasks/all_tasks.h"
 #include "tests/tasks/word_tokenizer.h"
 
@@ -82,8 +84,8 @@ class FakePass final : public EvalPass {
   ModelInput Image(std::string_view name) override {
     images.emplace(name);
     const auto carried = carries_->find(name);
-    if (carried != carries_->end()) return {"images", carried->second, "carry:" + carried->first};
-    return {"images", Pixels(name), "batch:" + std::string(name)};
+    if (carried != carries_->end()) return {"images", carried->second, CarryKey(name)};
+    return {"images", Pixels(name), ColumnKey(name)};
   }
   ModelOutputs Forward(const ModelInputs& given, const WantedOutputs& asked) override {
     ++forwards;
