@@ -20,10 +20,10 @@ std::vector<Probe> WithRows(std::vector<Probe> probes, std::int64_t row_bytes) {
 
 }  // namespace
 
-Estimate::Estimate(const Model& model, const StepBytes& floor, std::vector<EstimatedTask> tasks,
+Estimate::Estimate(const Model& model, const MemoryLedger& floor, std::vector<EstimatedTask> tasks,
                    const Setting& setting)
     : model_(model), floor_(floor), tasks_(std::move(tasks)), setting_(setting) {
-  profile_.floor = {.weights = floor.weights, .optimizer = floor.optimizer, .other = floor.constants};
+  profile_.floor = floor;
   profile_.gradients = TrainedBytes(model.parameters());
   for (const EstimatedTask& task : tasks_) floor_.constants += task.shape.constants;
   for (const EstimatedTask& task : tasks_) profile_.tasks[task.request.task] = ProfileOf(task);
@@ -76,7 +76,7 @@ TaskProfile Estimate::ProfileOf(const EstimatedTask& task) const {
   return profile;
 }
 
-StepBytes Estimate::Training(const EstimatedTask& task, std::int64_t rows, std::int64_t micro_rows) const {
+MemoryLedger Estimate::Training(const EstimatedTask& task, std::int64_t rows, std::int64_t micro_rows) const {
   StepSetting setting = task.setting;
   setting.rows = rows;
   setting.micro_rows = micro_rows;

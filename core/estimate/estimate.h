@@ -37,15 +37,15 @@ class Estimate {
     std::int64_t draws_ahead = 0;  // that data threads sample
   };
   // `floor`: what lives between steps, but for the tasks' tables. Keeps a reference to the model.
-  Estimate(const Model& model, const StepBytes& floor, std::vector<EstimatedTask> tasks,
+  Estimate(const Model& model, const MemoryLedger& floor, std::vector<EstimatedTask> tasks,
            const Setting& setting);
 
   const std::vector<EstimatedTask>& tasks() const { return tasks_; }
-  const StepBytes& floor() const { return floor_; }  // with the tables of all tasks
+  const MemoryLedger& floor() const { return floor_; }  // with the tables of all tasks
   bool on_gpu() const { return setting_.on_gpu; }
 
   // At the widest moment of a step with so many rows, micro_rows in a forward, in the mode of the setting.
-  StepBytes Training(const EstimatedTask& task, std::int64_t rows, std::int64_t micro_rows) const;
+  MemoryLedger Training(const EstimatedTask& task, std::int64_t rows, std::int64_t micro_rows) const;
   // Its total; by the profile where that has the mode.
   std::int64_t Peak(const EstimatedTask& task, std::int64_t rows, std::int64_t micro_rows) const;
   bool IsMeasured(const EstimatedTask& task) const;
@@ -73,7 +73,7 @@ class Estimate {
   std::int64_t StepAboveFloor(const EstimatedTask& task, StepSetting setting) const;
 
   const Model& model_;
-  StepBytes floor_;
+  MemoryLedger floor_;
   std::vector<EstimatedTask> tasks_;
   Setting setting_;
   Profile profile_;

@@ -76,7 +76,7 @@ std::string StepTable(const Estimate& estimate, const Gpu* gpu) {
   Table table(header);
   for (const EstimatedTask& task : estimate.tasks()) {
     const std::int64_t rows = RowsOf(task), micro = RowsAtOnce(task.setting.micro_rows, rows);
-    const StepBytes step = estimate.Training(task, rows, micro);
+    const MemoryLedger step = estimate.Training(task, rows, micro);
     const std::int64_t peak = estimate.Peak(task, rows, micro);
     const std::int64_t evaluation = estimate.Evaluation(task, task.evaluation_rows);
     std::vector<std::string> line = {Label(task),

@@ -99,7 +99,7 @@ std::vector<EstimatedTask> EstimatedRun::Tasks(bool on_gpu) const {
 }
 
 Estimate EstimatedRun::Of(std::vector<EstimatedTask> tasks, bool on_gpu) const {
-  const StepBytes floor{
+  const MemoryLedger floor{
       .weights = WeightBytes(model()), .optimizer = optimizer_, .constants = on_gpu ? 0 : kept_};
   const DataConfig& data = run_->config.data;
   return Estimate(model(), floor, std::move(tasks),

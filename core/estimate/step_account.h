@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include <medley/estimate/step_bytes.h>
 #include <medley/model/model.h>
+#include <medley/report/memory_ledger.h>
 
 namespace medley {
 
@@ -22,7 +22,7 @@ class StepAccount {
   using Graph = std::vector<Live>;
 
   // `recompute_every`: see ExecutionPlan.
-  StepAccount(const StepBytes& floor, std::int64_t recompute_every)
+  StepAccount(const MemoryLedger& floor, std::int64_t recompute_every)
       : recompute_every_(recompute_every), now_(floor), peak_(floor) {}
 
   // Everything that is trained has a gradient already, so many bytes together.
@@ -43,7 +43,7 @@ class StepAccount {
   // So much more is alive for a moment.
   void Touch(std::int64_t working);
 
-  const StepBytes& peak() const { return peak_; }
+  const MemoryLedger& peak() const { return peak_; }
 
  private:
   void Hold(const Live& live, std::int64_t sign);
@@ -52,7 +52,7 @@ class StepAccount {
   std::int64_t recompute_every_;
   bool all_made_ = false;
   std::set<std::string> made_;  // parameters that have a gradient, where not all have
-  StepBytes now_, peak_;
+  MemoryLedger now_, peak_;
 };
 
 }  // namespace medley

@@ -22,7 +22,7 @@ std::set<std::string> Distinct(const std::vector<std::string>& names) { return {
 // The passes of one step in the order of its mode.
 class Walk {
  public:
-  Walk(const Model& model, const TaskShape& task, const StepSetting& setting, const StepBytes& floor)
+  Walk(const Model& model, const TaskShape& task, const StepSetting& setting, const MemoryLedger& floor)
       : model_(model), task_(task), setting_(setting), account_(floor, setting.recompute_every) {
     for (const PassShape& pass : task.passes) {
       for (const std::string& image : Distinct(pass.images)) ++readers_[image];
@@ -33,7 +33,7 @@ class Walk {
     }
   }
 
-  StepBytes Training() {
+  MemoryLedger Training() {
     rows_ = RowsAtOnce(setting_.micro_rows, setting_.rows);
     // A GPU gets the rows of one micro-batch at a time; on the CPU they lie where they were sampled.
     account_.AddInputs(task_.row_bytes * (setting_.on_gpu ? rows_ : setting_.rows) +
@@ -233,8 +233,8 @@ class Walk {
 
 }  // namespace
 
-StepBytes TrainingBytes(const Model& model, const TaskShape& task, const StepSetting& setting,
-                        const StepBytes& floor) {
+MemoryLedger TrainingBytes(const Model& model, const TaskShape& task, const StepSetting& setting,
+                           const MemoryLedger& floor) {
   return Walk(model, task, setting, floor).Training();
 }
 

@@ -73,7 +73,7 @@ void EnforceBudget(const Budget& budget, at::Device device) {
                                               "per_process_memory_fraction:" + FractionText(fraction));
 }
 
-void CheckFixedBytes(const Budget& budget, const FixedBytes& fixed) {
+void CheckFixedBytes(const Budget& budget, const MemoryLedger& fixed) {
   const std::int64_t missing = fixed.total() - budget.bytes;
   if (missing <= 0) return;
   throw Error(

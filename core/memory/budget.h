@@ -6,6 +6,7 @@
 #include <string>
 
 #include <medley/config/budget_request.h>
+#include <medley/report/memory_ledger.h>
 
 namespace medley {
 
@@ -28,15 +29,9 @@ Budget ResolveBudget(const BudgetRequest& request, at::Device device);
 // reads its limit once, when it starts: an Error where it has started.
 void EnforceBudget(const Budget& budget, at::Device device);
 
-// What training needs before the first row.
-struct FixedBytes {
-  std::int64_t weights = 0;  // and the model's tables
-  std::int64_t gradients = 0;
-  std::int64_t optimizer = 0;
-  std::int64_t total() const { return weights + gradients + optimizer; }
-};
+// `fixed`: what training needs before the first row: weights with the model's tables, gradients, optimizer.
 // An Error with kDoesNotFit that says what is needed for what, and how much is missing. What rows take beside
 // it only a planner knows.
-void CheckFixedBytes(const Budget& budget, const FixedBytes& fixed);
+void CheckFixedBytes(const Budget& budget, const MemoryLedger& fixed);
 
 }  // namespace medley

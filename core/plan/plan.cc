@@ -79,11 +79,8 @@ class Planning {
     // More bytes for rows that wait leave fewer rows to wait: the smallest number that suffices.
     const std::int64_t data = LargestThat(
         DataBytes(0), [&](std::int64_t bytes) { return bytes == 0 || DataBytes(bytes - 1) > bytes - 1; });
-    Plan plan{.budget = setting_.budget,
-              .floor = profile_.floor,
-              .constants = constants_,
-              .data_bytes = data,
-              .entries = {}};
+    Plan plan{.budget = setting_.budget, .floor = profile_.floor, .data_bytes = data, .entries = {}};
+    plan.floor.constants += constants_;
     for (std::size_t i = 0; i < requests_.size(); ++i) {
       const auto choice = planners_[i].Choose(Room(data));
       if (choice) {

@@ -61,12 +61,11 @@ struct PlanEntry {
 
 struct Plan {
   std::int64_t budget = 0;
-  FloorParts floor{};
-  std::int64_t constants = 0;   // tables of the planned tasks
+  MemoryLedger floor{};         // what lives between steps, with the tables of the planned tasks
   std::int64_t data_bytes = 0;  // rows that wait, at most
   std::vector<PlanEntry> entries;
 
-  std::int64_t floor_bytes() const { return floor.total() + constants; }
+  std::int64_t floor_bytes() const { return floor.total(); }
   const PlanEntry* Find(const std::string& task) const;
 };
 

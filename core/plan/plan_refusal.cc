@@ -99,7 +99,8 @@ void Refuse(const std::vector<Refused>& refused, const Plan& plan, const Remedie
   std::string message = "the run does not fit its budget of " + FormatBytes(plan.budget) +
                         ". Between steps " + FormatBytes(plan.floor_bytes()) + " live (weights " +
                         FormatBytes(plan.floor.weights) + ", optimizer " + FormatBytes(plan.floor.optimizer) +
-                        ", tables of model and tasks " + FormatBytes(plan.floor.other + plan.constants) + ")";
+                        ", tables of model and tasks " +
+                        FormatBytes(plan.floor.workspace + plan.floor.constants) + ")";
   if (plan.data_bytes > 0) message += ", and " + FormatBytes(plan.data_bytes) + " of rows wait";
   message += ".";
   std::vector<Refusal> refusals;

@@ -68,8 +68,8 @@ ordered_json ToJson(const Plan& plan) {
           {"floor",
            {{"weights", plan.floor.weights},
             {"optimizer", plan.floor.optimizer},
-            {"other", plan.floor.other},
-            {"constants", plan.constants}}},
+            {"other", plan.floor.workspace},
+            {"constants", plan.floor.constants}}},
           {"data_bytes", plan.data_bytes},
           {"tasks", entries}};
 }
@@ -82,10 +82,10 @@ Plan PlanFromJson(const ordered_json& json, const std::string& file) {
     Plan plan{.budget = CountOf(json, "budget"),
               .floor = {.weights = CountOf(floor, "weights"),
                         .optimizer = CountOf(floor, "optimizer"),
-                        .other = CountOf(floor, "other")},
-              .constants = CountOf(floor, "constants"),
-              .data_bytes = CountOf(json, "data_bytes"),
+                        .workspace = CountOf(floor, "other")},
               .entries = {}};
+    plan.floor.constants = CountOf(floor, "constants");
+    plan.data_bytes = CountOf(json, "data_bytes");
     for (const ordered_json& entry : json.at("tasks")) plan.entries.push_back(EntryOf(entry));
     return plan;
   } catch (const std::exception& error) {
@@ -115,8 +115,8 @@ std::string PlanTable(const Plan& plan) {
   std::string text = table.ToText() + "\nThe budget of " + FormatBytes(plan.budget) + " (" +
                      std::to_string(plan.budget) + " bytes) holds\n";
   text += line("weights", plan.floor.weights) + line("optimizer", plan.floor.optimizer) +
-          line("tables of the model and other", plan.floor.other) +
-          line("tables of the tasks", plan.constants) +
+          line("tables of the model and other", plan.floor.workspace) +
+          line("tables of the tasks", plan.floor.constants) +
           line("rows that wait", plan.data_bytes, "data.ahead draws and the step's own, at most") +
           line("margin", margin,
                margin > 0 ? "for what the allocator rounds up and keeps" : "bytes are counted exactly");

@@ -133,7 +133,7 @@ Profile ProfileOf(const ordered_json& json) {
   Profile profile{.key = json.at("key"),
                   .floor = {.weights = CountOf(floor, "weights"),
                             .optimizer = CountOf(floor, "optimizer"),
-                            .other = CountOf(floor, "other")},
+                            .workspace = CountOf(floor, "other")},
                   .gradients = CountOf(json, "gradients"),
                   .tasks = {}};
   for (const auto& [name, task] : json.at("tasks").items()) profile.tasks[name] = TaskOf(task);
@@ -185,7 +185,7 @@ ordered_json ToJson(const Profile& profile) {
           {"floor",
            {{"weights", profile.floor.weights},
             {"optimizer", profile.floor.optimizer},
-            {"other", profile.floor.other}}},
+            {"other", profile.floor.workspace}}},
           {"gradients", profile.gradients},
           {"tasks", tasks}};
 }

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include <medley/plan/peak_lines.h>
+#include <medley/report/memory_ledger.h>
 #include <medley/step/execution_mode.h>
 
 namespace medley {
@@ -52,18 +53,10 @@ struct TaskProfile {
   const ModeProfile* Find(Mode mode, int recompute_every) const;
 };
 
-// Bytes that live between steps.
-struct FloorParts {
-  std::int64_t weights = 0;
-  std::int64_t optimizer = 0;
-  std::int64_t other = 0;  // the model's tables and what else was there
-  std::int64_t total() const { return weights + optimizer + other; }
-};
-
 // Measured bytes. Knows no limit: the same profile serves every budget.
 struct Profile {
   nlohmann::ordered_json key;  // model, tokenizer, versions, device: a plain object
-  FloorParts floor;            // without the constants of tasks
+  MemoryLedger floor;          // what lives between steps, without the constants of tasks
   std::int64_t gradients = 0;  // of all trained parameters
   std::map<std::string, TaskProfile> tasks;
 };

@@ -124,14 +124,14 @@ bool RunPlanner::MeasureOrDrop(const TaskRequest& request) {
 }
 
 void RunPlanner::MeasureFloor() {
-  FloorParts& floor = profile_.floor;
+  MemoryLedger& floor = profile_.floor;
   std::int64_t constants = 0;
   for (const auto& [task, profile] : profile_.tasks) {
     if (run_.is_loaded(task)) constants += run_.task(task).ConstantBytes(run_.device) + profile.held;
   }
   floor.weights = ParameterBytes(run_.model->parameters(), run_.device);
   floor.optimizer = ParameterBytes(run_.optimizer->State(), run_.device);
-  floor.other =
+  floor.workspace =
       std::max<std::int64_t>(0, ReadMemory(run_.device).now - constants - floor.weights - floor.optimizer);
   profile_.gradients = TrainedBytes(run_.model->parameters());
 }

@@ -59,6 +59,15 @@ std::int64_t MemoryWatch::ConstantBytes() const {
   return bytes;
 }
 
+std::map<std::string, std::int64_t> MemoryWatch::ConstantsByTask() const {
+  std::map<std::string, std::int64_t> constants;
+  for (const auto& [task, plan] : run_.plans) {
+    const std::int64_t bytes = run_.is_loaded(task) ? run_.task(task).ConstantBytes(run_.device) : 0;
+    if (bytes > 0) constants[task] = bytes;
+  }
+  return constants;
+}
+
 void MemoryWatch::BeginStep() {
   running_.clear();
   meter_.BeginStep();
@@ -93,9 +102,9 @@ void MemoryWatch::EndStep(StepRecord& record) {
   verdict_ = {};
   if (run_.budget.bytes > 0) verdict_ = guard_.Judge(record.step, step_, copies_.Count(step_.after.now));
   if (verdict_.clean_up) ReleaseCachedMemory(run_.device);
-  MemoryLedger ledger = Ledger();
-  record.memory = ToJson(ledger);
-  if (ledger.total() > largest_.total()) largest_ = std::move(ledger);
+  const MemoryLedger ledger = Ledger();
+  record.memory = ToJson(ledger, ConstantsByTask());
+  if (ledger.total() > largest_.total()) largest_ = ledger;
   Note(record);
 }
 
@@ -118,15 +127,11 @@ MemoryLedger MemoryWatch::Ledger() const {
   MemoryLedger ledger{.weights = ParameterBytes(run_.model->parameters(), run_.device),
                       .gradients = step_.gradients,
                       .optimizer = optimizer_,
+                      .constants = ConstantBytes(),
                       .inputs = step_.after.data + copied_rows_,
                       .unused = std::max<std::int64_t>(0, step_.after.reserved_peak - step_.after.peak)};
-  for (const auto& [task, plan] : run_.plans) {
-    const std::int64_t bytes = run_.is_loaded(task) ? run_.task(task).ConstantBytes(run_.device) : 0;
-    if (bytes > 0) ledger.constants[task] = bytes;
-  }
   const std::int64_t floor = step_.after.now;
-  ledger.workspace =
-      std::max<std::int64_t>(0, floor - ledger.weights - ledger.optimizer - ledger.constant_bytes());
+  ledger.workspace = std::max<std::int64_t>(0, floor - ledger.weights - ledger.optimizer - ledger.constants);
   ledger.activations = 0;
   ledger.activations = step_.after.peak + step_.after.data + ledger.unused - ledger.total();
   return ledger;

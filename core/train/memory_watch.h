@@ -1,14 +1,15 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <set>
 #include <string>
 #include <vector>
 
 #include <medley/memory/guard.h>
-#include <medley/memory/ledger.h>
 #include <medley/memory/meter.h>
 #include <medley/memory/weight_copies.h>
+#include <medley/report/memory_ledger.h>
 #include <medley/report/metrics.h>
 #include <medley/run/run.h>
 
@@ -52,6 +53,7 @@ class MemoryWatch {
 
  private:
   std::int64_t ConstantBytes() const;
+  std::map<std::string, std::int64_t> ConstantsByTask() const;  // those that have any
   MemoryLedger Ledger() const;
   void Note(StepRecord& record) const;
 

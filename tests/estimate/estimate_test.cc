@@ -112,7 +112,7 @@ TEST(Estimates, JointAddsPassesUpAndSequentialDoesNot) {
   const std::int64_t s = two - one;
   for (const int passes : {3, 4, 5})
     EXPECT_NEAR(Peak(*model, Apart(passes), joint), one + (passes - 1) * s, 0.01 * s);
-  const StepBytes step = TrainingBytes(*model, Apart(5), apart, {});
+  const MemoryLedger step = TrainingBytes(*model, Apart(5), apart, {});
   EXPECT_LE(step.total(), one + step.gradients);
   EXPECT_GT(step.gradients, 0);
 }

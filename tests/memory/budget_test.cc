@@ -62,7 +62,7 @@ TEST_F(BudgetTest, IsEnforcedToTheByte) {
 }
 
 TEST_F(BudgetTest, BelowTheWeightsIsRefusedWithTheSumAndItsParts) {
-  const FixedBytes fixed{.weights = 10 << 20, .gradients = 9 << 20, .optimizer = 18 << 20};
+  const MemoryLedger fixed{.weights = 10 << 20, .gradients = 9 << 20, .optimizer = 18 << 20};
   EXPECT_NO_THROW(CheckFixedBytes({.bytes = 37 << 20}, fixed));
   try {
     CheckFixedBytes({.bytes = (37 << 20) - 1}, fixed);

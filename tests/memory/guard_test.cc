@@ -1,6 +1,5 @@
 #include <gtest/gtest.h>
 #include <medley/memory/guard.h>
-#include <medley/memory/ledger.h>
 
 #include <random>
 #include <string>
@@ -270,18 +269,6 @@ TEST(FloorWatchTest, WarmUpOneCacheAndNoiseAreNoLeaks) {
   }
   EXPECT_EQ(FloorWatch::LeastSlope(16 * kGB), 160000);
   EXPECT_EQ(FloorWatch::LeastSlope(kMB), 1024);
-}
-
-TEST(LedgerTest, AddsUpAndLeavesOutWhatIsNothing) {
-  const MemoryLedger ledger{.weights = 1,
-                            .gradients = 20,
-                            .optimizer = 300,
-                            .constants = {{"a", 1000}, {"b", 3000}},
-                            .activations = 50000};
-  EXPECT_EQ(ledger.total(), 54321);
-  EXPECT_EQ(ToJson(ledger).at("constants").at("b"), 3000);
-  EXPECT_EQ(ledger.Words(),
-            "weights 1 B, gradients 20 B, optimizer 300 B, constants 3.9 KiB, activations 48.8 KiB");
 }
 
 }  // namespace

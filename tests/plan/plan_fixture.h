@@ -77,7 +77,7 @@ inline ModeProfile ModeOf(Mode mode, std::int64_t per_row, std::int64_t gradient
 inline Profile TwoTasks() {
   Profile profile;
   profile.key = {{"model", "tiny.json (12ab)"}, {"libtorch", "2.11.0"}};
-  profile.floor = {.weights = 1000, .optimizer = 2000, .other = 100};
+  profile.floor = {.weights = 1000, .optimizer = 2000, .workspace = 100};
   profile.gradients = 1000;
   profile.tasks["qa"] = {.key = {{"version", "1"}},
                          .gradients = 1000,

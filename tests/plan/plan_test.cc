@@ -152,7 +152,7 @@ TEST(Plan, EveryTaskHasTheBudgetToItself) {
   const Plan both = MakePlan(TwoTasks(), {Ask("qa", 0), Ask("canvas", 0)}, {.budget = 200000});
   const Plan alone = MakePlan(TwoTasks(), {Ask("qa", 0)}, {.budget = 200000 - 60});
   EXPECT_EQ(both.Find("qa")->rows, alone.Find("qa")->rows);  // another task costs no more than its tables
-  EXPECT_EQ(both.constants, 100);
+  EXPECT_EQ(both.floor.constants, 100);
   EXPECT_EQ(both.Find("nobody"), nullptr);
 }
 
