@@ -34,7 +34,6 @@ struct ModeProfile {
   // Of the bytes at the peak, gradients; of the largest size.
   std::int64_t gradients_whole = 0, gradients_pieces = 0;
 
-  bool RepeatsForwards() const { return mode == Mode::kTwoStage || recompute_every > 0; }
   bool measured() const { return !whole.empty() && !pieces.empty(); }
   // One micro-batch; between the measured sizes by lines, 0 where nothing was measured.
   double Milliseconds(std::int64_t rows) const;

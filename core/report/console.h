@@ -31,7 +31,6 @@ class Console {
   void Warn(const std::string& line);
   // A terminal shows `on_terminal` where it is given.
   void Status(const std::string& line, const std::string& on_terminal = "");
-  bool terminal() const { return terminal_; }
   // Of the terminal; 80 where it does not tell.
   std::size_t columns() const;
 

@@ -178,28 +178,4 @@ std::vector<Parameter> AdamW::State() const {
   return state;
 }
 
-void AdamW::Load(const std::map<std::string, at::Tensor>& state) {
-  const std::vector<Parameter> mine = State();
-  for (const Parameter& own : mine) {
-    const auto found = state.find(own.name);
-    if (found == state.end()) {
-      throw Error("the optimizer's state lacks '" + own.name +
-                  "'; it was saved with another model or other frozen groups");
-    }
-    if (found->second.sizes() != own.tensor.sizes()) {
-      throw Error("the optimizer's state has '" + own.name + "' with shape " +
-                  c10::str(found->second.sizes()) + ", expected " + c10::str(own.tensor.sizes()));
-    }
-  }
-  if (state.size() != mine.size()) {
-    for (const auto& [name, tensor] : state) {
-      if (std::none_of(mine.begin(), mine.end(), [&](const Parameter& own) { return own.name == name; })) {
-        throw Error("the optimizer's state has '" + name + "', which this run does not train");
-      }
-    }
-  }
-  const at::NoGradGuard no_gradients;
-  for (const Parameter& own : mine) at::Tensor(own.tensor).copy_(state.at(own.name));
-}
-
 }  // namespace medley

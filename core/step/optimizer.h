@@ -3,7 +3,6 @@
 #include <ATen/core/Tensor.h>
 
 #include <cstdint>
-#include <map>
 #include <string>
 #include <vector>
 
@@ -39,9 +38,6 @@ class AdamW {
   // "<parameter>.exp_avg", "<parameter>.exp_avg_sq" (shapes of the parameter) and "<parameter>.step" (updates
   // so far, float32 scalar); the tensors themselves.
   std::vector<Parameter> State() const;
-  // Copies a state in. Error for a name that is missing or too many, or another shape; then nothing has
-  // changed.
-  void Load(const std::map<std::string, at::Tensor>& state);
 
  private:
   struct Slot {
