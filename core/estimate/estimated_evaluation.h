@@ -7,7 +7,7 @@
 
 #include <medley/model/model.h>
 #include <medley/plan/peak_lines.h>
-#include <medley/plugin/plugin_host.h>
+#include <medley/plugin/loaded_task.h>
 
 namespace medley {
 

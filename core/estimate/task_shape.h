@@ -5,7 +5,7 @@
 #include <vector>
 
 #include <medley/model/model.h>
-#include <medley/plugin/plugin_host.h>
+#include <medley/plugin/loaded_task.h>
 
 namespace medley {
 

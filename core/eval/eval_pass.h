@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include <medley/plugin/plugin_host.h>
+#include <medley/plugin/loaded_task.h>
 #include <medley/task/pass_context.h>
 #include <medley/task/pass_images.h>
 

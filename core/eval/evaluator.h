@@ -6,7 +6,7 @@
 
 #include <medley/eval/score.h>
 #include <medley/eval/score_report.h>
-#include <medley/plugin/plugin_host.h>
+#include <medley/plugin/loaded_task.h>
 #include <medley/step/step_executor.h>
 
 namespace medley {

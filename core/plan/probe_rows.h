@@ -5,7 +5,7 @@
 #include <optional>
 #include <vector>
 
-#include <medley/plugin/plugin_host.h>
+#include <medley/plugin/loaded_task.h>
 #include <medley/task/batch.h>
 
 namespace medley {

@@ -10,7 +10,7 @@
 #include <medley/model/model.h>
 #include <medley/plan/probe_rows.h>
 #include <medley/plan/profile.h>
-#include <medley/plugin/plugin_host.h>
+#include <medley/plugin/loaded_task.h>
 #include <medley/step/step_executor.h>
 
 namespace medley {

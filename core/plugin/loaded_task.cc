@@ -1,9 +1,9 @@
+#include <medley/plugin/loaded_task.h>
+
 #include <ATen/core/Tensor.h>
 #include <c10/core/GradMode.h>
 
 #include <utility>
-
-#include <medley/plugin/plugin_host.h>
 
 #include "global_state_guard.h"
 #include "plugin_call.h"

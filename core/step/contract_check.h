@@ -3,7 +3,7 @@
 #include <ATen/core/Tensor.h>
 
 #include <medley/model/model.h>
-#include <medley/plugin/plugin_host.h>
+#include <medley/plugin/loaded_task.h>
 
 namespace medley {
 

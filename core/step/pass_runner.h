@@ -12,7 +12,7 @@
 #include <vector>
 
 #include <medley/model/model.h>
-#include <medley/plugin/plugin_host.h>
+#include <medley/plugin/loaded_task.h>
 #include <medley/step/saved_variables.h>
 #include <medley/step/shared_encodings.h>
 #include <medley/task/pass_images.h>

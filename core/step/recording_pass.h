@@ -3,7 +3,7 @@
 #include <map>
 #include <string>
 
-#include <medley/plugin/plugin_host.h>
+#include <medley/plugin/loaded_task.h>
 #include <medley/task/pass_context.h>
 #include <medley/task/pass_images.h>
 

@@ -1,0 +1,45 @@
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+
+#include <medley/plugin/task_info.h>
+#include <medley/task/task.h>
+
+namespace medley {
+
+// A task whose library is loaded. Calls into it go through here, so that an exception names plugin, task and
+// phase (out-of-memory errors pass unchanged).
+class LoadedTask {
+ public:
+  LoadedTask(const TaskInfo& info, const VariantInfo& variant, std::string plugin,
+             std::unique_ptr<Task> task);
+
+  const TaskInfo& info() const { return info_; }
+  const VariantInfo& variant() const { return variant_; }
+  const std::string& plugin() const { return plugin_; }
+
+  Batch Sample(const RowRange& rows) const;
+  Sums Run(std::string_view pass, PassContext& context) const;
+  Outcomes Evaluate(EvalContext& context, const RowRange& rows) const;
+
+  // A table of the spec on a device: built when it is first asked for, moved on demand. An error where the
+  // spec has no such constant, or where what the task built differs from it.
+  at::Tensor Constant(std::string_view name, at::Device device);
+  std::int64_t ConstantBytes(at::Device device) const;
+  void DropConstants(at::Device device);
+
+ private:
+  const TaskInfo& info_;
+  const VariantInfo& variant_;
+  std::string plugin_;
+  std::unique_ptr<Task> task_;
+  std::map<std::string, std::unordered_map<at::Device, at::Tensor>, std::less<>> constants_;
+};
+
+}  // namespace medley
