@@ -69,11 +69,24 @@ LoadedTask& PluginHost::Get(std::string_view task) {
   return *found->second.task;
 }
 
+const TaskSettings& PluginHost::SettingsOf(std::string_view task) const {
+  static const TaskSettings kDefaults;
+  const auto given = context_.settings.find(task);
+  return given == context_.settings.end() ? kDefaults : given->second;
+}
+
+const VariantInfo& PluginHost::Variant(std::string_view task) {
+  return context_.registry.Require(task).RequireVariant(SettingsOf(task).variant);
+}
+
+std::optional<TaskOrigin> PluginHost::OriginOf(std::string_view task) const {
+  return TaskOrigin{context_.registry.Require(task).version, context_.registry.FileOf(task).build_id};
+}
+
 PluginHost::Entry PluginHost::Load(std::string_view task) const {
   const TaskInfo& info = context_.registry.Require(task);
   const PluginFile& file = context_.registry.FileOf(task);
-  const auto given = context_.settings.find(task);
-  const TaskSettings settings = given == context_.settings.end() ? TaskSettings{} : given->second;
+  const TaskSettings& settings = SettingsOf(task);
   const VariantInfo* variant = info.FindVariant(settings.variant);
   if (variant == nullptr) NoSuch(info.name, "variant", settings.variant, NamesOf(info.variants));
   CheckSpecialTokens(info, context_.tokenizer);

@@ -8,6 +8,7 @@
 
 #include <medley/plugin/loaded_task.h>
 #include <medley/plugin/registry.h>
+#include <medley/plugin/task_host.h>
 #include <medley/task/task.h>
 
 namespace medley {
@@ -18,8 +19,8 @@ struct TaskSettings {
   std::map<std::string, double, std::less<>> options{};  // overrides of the spec's defaults
 };
 
-// Loads a plugin when one of its tasks is first asked for, and keeps it for ever. Trainer's thread only.
-class PluginHost {
+// Loads a plugin when one of its tasks is first asked for.
+class PluginHost final : public TaskHost {
  public:
   // Everything is kept by reference and must outlive the host.
   struct Context {
@@ -30,10 +31,12 @@ class PluginHost {
     std::map<std::string, TaskSettings, std::less<>> settings;
   };
   explicit PluginHost(Context context);
-  ~PluginHost();
+  ~PluginHost() override;
 
-  LoadedTask& Get(std::string_view task);
-  bool IsLoaded(std::string_view task) const;
+  LoadedTask& Get(std::string_view task) override;
+  bool IsLoaded(std::string_view task) const override;
+  const VariantInfo& Variant(std::string_view task) override;
+  std::optional<TaskOrigin> OriginOf(std::string_view task) const override;
   std::vector<std::string> loaded() const;
 
   // All texts of a plugin's tasks, for the tokenizer; loads the plugin, makes no task.
@@ -44,6 +47,7 @@ class PluginHost {
     std::unique_ptr<TaskContext> context;
     std::unique_ptr<LoadedTask> task;
   };
+  const TaskSettings& SettingsOf(std::string_view task) const;
   Entry Load(std::string_view task) const;
 
   Context context_;

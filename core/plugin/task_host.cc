@@ -1,0 +1,7 @@
+#include <medley/plugin/task_host.h>
+
+namespace medley {
+
+TaskHost::~TaskHost() = default;
+
+}  // namespace medley
