@@ -56,6 +56,11 @@ std::string DidYouMean(std::string_view name, const std::vector<std::string>& ca
   return "; did you mean " + JoinNames(near, " or ") + "?";
 }
 
+std::string NoSuchName(std::string_view what, std::string_view name, const std::vector<std::string>& known) {
+  return "no such " + std::string(what) + DidYouMean(name, known) +
+         (known.empty() ? " (there is none)" : " (allowed: " + JoinNames(known) + ")");
+}
+
 std::string JoinNames(const std::vector<std::string>& names, std::string_view separator) {
   std::string all;
   for (const std::string& name : names) {

@@ -17,6 +17,9 @@ std::vector<std::string> NearNames(std::string_view name, const std::vector<std:
 // "; did you mean 'a'?", "; did you mean 'a' or 'b'?" or "".
 std::string DidYouMean(std::string_view name, const std::vector<std::string>& candidates);
 
+// "no such task; did you mean 'control'? (allowed: control, zoom_gold)"
+std::string NoSuchName(std::string_view what, std::string_view name, const std::vector<std::string>& known);
+
 // "a, b, c"
 std::string JoinNames(const std::vector<std::string>& names, std::string_view separator = ", ");
 // "a, b, c" or "none", for any range of names; of a map, its keys.

@@ -11,6 +11,7 @@
 #include <medley/base/error.h>
 #include <medley/base/version.h>
 #include <medley/model/safetensors.h>
+#include <medley/report/metrics.h>
 
 namespace medley {
 namespace {

@@ -13,7 +13,7 @@
 #include <medley/checkpoint/section.h>
 #include <medley/model/model.h>
 #include <medley/report/console.h>
-#include <medley/report/metrics.h>
+#include <medley/report/record_sink.h>
 
 namespace medley {
 

@@ -83,6 +83,17 @@ std::vector<CheckpointEntry> ListCheckpoints(const fs::path& run) {
   return entries;
 }
 
+std::string NewestCheckpointWords(const fs::path& run) {
+  try {
+    const std::vector<CheckpointEntry> saved = ListCheckpoints(run);
+    if (saved.empty()) return "No step of the run was saved";
+    return "The newest checkpoint is " + saved.front().path.string() + "; medley resume " + run.string() +
+           " goes on from there";
+  } catch (const std::exception& error) {
+    return "The run's checkpoints cannot be listed: " + std::string(error.what());
+  }
+}
+
 std::vector<fs::path> ListSetAside(const fs::path& run) {
   std::vector<fs::path> paths;
   for (const fs::directory_entry& entry : fs::directory_iterator(run)) {

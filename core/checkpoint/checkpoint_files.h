@@ -36,6 +36,10 @@ struct CheckpointEntry {
 // Newest first, by number; nothing is opened.
 std::vector<CheckpointEntry> ListCheckpoints(const std::filesystem::path& run);
 
+// The newest one and how to go on from it, as a sentence; what stands in the way of listing them is words
+// too.
+std::string NewestCheckpointWords(const std::filesystem::path& run);
+
 // What SetCheckpointAside made; sorted.
 std::vector<std::filesystem::path> ListSetAside(const std::filesystem::path& run);
 

@@ -11,8 +11,8 @@ constexpr int kMostFailures = 3;  // in a row
 
 }  // namespace
 
-CheckpointKeeper::CheckpointKeeper(Setting setting, TrainingState state, Metrics& metrics, Console& console)
-    : setting_(std::move(setting)), state_(std::move(state)), metrics_(metrics), console_(console) {}
+CheckpointKeeper::CheckpointKeeper(Setting setting, TrainingState state, RecordSinks& sinks, Console& console)
+    : setting_(std::move(setting)), state_(std::move(state)), sinks_(sinks), console_(console) {}
 
 void CheckpointKeeper::SaveIfDue(std::int64_t step, const std::optional<MeanEvaluation>& evaluated) {
   if (setting_.config.every > 0 && step % setting_.config.every == 0) TrySave(step, evaluated);
@@ -51,7 +51,9 @@ void CheckpointKeeper::SaveNow(std::int64_t step, const std::optional<MeanEvalua
 }
 
 void CheckpointKeeper::Save(std::int64_t step, const std::optional<MeanEvaluation>& evaluated) {
-  const CheckpointFacts facts{step, metrics_.Sync(), evaluated, setting_.config_hash};
+  LogOffsets logs;
+  sinks_.Sync(logs);
+  const CheckpointFacts facts{step, std::move(logs), evaluated, setting_.config_hash};
   SaveCheckpoint(setting_.run, state_, facts);
   saved_step_ = step;
   console_.Say("saved step " + std::to_string(step));

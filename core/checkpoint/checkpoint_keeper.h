@@ -9,7 +9,7 @@
 #include <medley/checkpoint/checkpoint.h>
 #include <medley/config/run_config.h>
 #include <medley/report/console.h>
-#include <medley/report/metrics.h>
+#include <medley/report/record_sink.h>
 
 namespace medley {
 
@@ -22,8 +22,8 @@ class CheckpointKeeper {
     CheckpointConfig config;
     std::string config_hash;
   };
-  // Keeps references to the logs and the console.
-  CheckpointKeeper(Setting setting, TrainingState state, Metrics& metrics, Console& console);
+  // Keeps references to the sinks and the console.
+  CheckpointKeeper(Setting setting, TrainingState state, RecordSinks& sinks, Console& console);
 
   // The checkpoint of this step is already there (after a resume).
   void SetSaved(std::int64_t step) { saved_step_ = step; }
@@ -40,7 +40,7 @@ class CheckpointKeeper {
 
   Setting setting_;
   TrainingState state_;
-  Metrics& metrics_;
+  RecordSinks& sinks_;
   Console& console_;
   std::optional<std::int64_t> saved_step_;
   int failures_ = 0;

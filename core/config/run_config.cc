@@ -4,6 +4,7 @@
 #include <medley/config/budget_request.h>
 #include <medley/config/field_reader.h>
 #include <medley/config/field_writer.h>
+#include <medley/config/mode.h>
 
 namespace medley {
 
@@ -24,7 +25,7 @@ void Fields(Visitor& visit, TaskConfig& c) {
                  .help = "How a draw is executed. Not given: the planner chooses, without a plan sequential, "
                          "or joint where something is carried",
                  .omit_default = true,
-                 .allowed = {"joint", "sequential", "two_stage"}});
+                 .allowed = ModeNames()});
   visit(c.recompute_every,
         {.name = "recompute_every",
          .help = "Layers whose insides are computed again instead of kept for the backward: every layer (1), "

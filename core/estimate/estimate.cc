@@ -36,17 +36,12 @@ std::int64_t Estimate::StepAboveFloor(const EstimatedTask& task, StepSetting set
   return TrainingBytes(model_, task.shape, setting, {}).total() - rows;
 }
 
-ModeProfile Estimate::ProfileOf(const EstimatedTask& task, Mode mode, int recompute_every) const {
+ModeProfile Estimate::ProfileOf(const EstimatedTask& task, const Way& way) const {
   ModeProfile profile;
-  profile.mode = mode;
-  profile.recompute_every = recompute_every;
-  profile.forwards = ForwardsOf(task.shape, mode);
+  profile.way = way;
+  profile.forwards = ForwardsOf(task.shape, way.mode);
   for (const std::int64_t rows : kSizes) {
-    StepSetting setting{.mode = mode,
-                        .rows = rows,
-                        .micro_rows = rows,
-                        .recompute_every = recompute_every,
-                        .on_gpu = setting_.on_gpu};
+    StepSetting setting{.way = way, .rows = rows, .micro_rows = rows, .on_gpu = setting_.on_gpu};
     profile.whole.push_back({rows, StepAboveFloor(task, setting)});
     setting.rows = 2 * rows;
     profile.pieces.push_back({rows, StepAboveFloor(task, setting)});
@@ -68,10 +63,10 @@ TaskProfile Estimate::ProfileOf(const EstimatedTask& task) const {
   profile.gradients = GradientBytes(model_, task.shape);
   profile.constants = task.shape.constants;
   profile.batch_per_row = task.waiting_row;
-  for (const auto& [mode, recompute_every] : task.ways) {
-    const ModeProfile* measured = task.measured ? task.measured->Find(mode, recompute_every) : nullptr;
+  for (const Way& way : task.ways) {
+    const ModeProfile* measured = task.measured ? task.measured->Find(way) : nullptr;
     const bool is_known = measured != nullptr && measured->measured();
-    profile.modes.push_back(is_known ? Measured(task, *measured) : ProfileOf(task, mode, recompute_every));
+    profile.modes.push_back(is_known ? Measured(task, *measured) : ProfileOf(task, way));
   }
   return profile;
 }
@@ -87,15 +82,14 @@ MemoryLedger Estimate::Training(const EstimatedTask& task, std::int64_t rows, st
 
 bool Estimate::IsMeasured(const EstimatedTask& task) const {
   if (!task.measured) return false;
-  const ModeProfile* mode =
-      task.measured->Find(task.setting.mode, static_cast<int>(task.setting.recompute_every));
+  const ModeProfile* mode = task.measured->Find(task.setting.way);
   return mode != nullptr && mode->measured();
 }
 
 std::int64_t Estimate::Peak(const EstimatedTask& task, std::int64_t rows, std::int64_t micro_rows) const {
   if (!IsMeasured(task)) return Training(task, rows, micro_rows).total();
   const TaskProfile& profile = profile_.tasks.at(task.request.task);
-  const ModeProfile& mode = *profile.Find(task.setting.mode, static_cast<int>(task.setting.recompute_every));
+  const ModeProfile& mode = *profile.Find(task.setting.way);
   const std::int64_t micro = RowsAtOnce(micro_rows, rows);
   const bool has_others = setting_.draws_per_step > 1;
   const std::int64_t others = has_others ? profile_.gradients - profile.gradients : 0;
@@ -130,7 +124,7 @@ Plan Estimate::PlanFor(std::int64_t budget) const {
 }
 
 Estimate::Recommendation Estimate::Recommend(const EstimatedTask& task, const Plan& plan) const {
-  const PlanEntry& entry = *plan.Find(task.request.task);
+  const PlannedTask& entry = *plan.Find(task.request.task);
   Recommendation best{.rows = {.rows = entry.micro_rows, .steps = 1}, .peak = entry.predicted_peak};
   if (entry.micro_rows < entry.rows && task.request.micro_rows == 0) {
     best.rows = Accumulate(entry.rows, entry.micro_rows);
@@ -139,7 +133,7 @@ Estimate::Recommendation Estimate::Recommend(const EstimatedTask& task, const Pl
   }
   if (best.rows.rows < entry.micro_rows) {
     const TaskProfile& profile = profile_.tasks.at(entry.task);
-    const PeakLines lines(profile.Find(entry.mode, entry.recompute_every)->pieces);
+    const PeakLines lines(profile.Find(entry.way)->pieces);
     best.peak -= lines.At(entry.micro_rows) - lines.At(best.rows.rows);
   }
   best.evaluation_rows = task.evaluation_rows;

@@ -18,11 +18,11 @@ namespace medley {
 struct EstimatedTask {
   TaskRequest request;  // what the config asks of the planner
   TaskShape shape;
-  StepSetting setting;                     // as configured; rows 0: as many as fit
-  std::vector<std::pair<Mode, int>> ways;  // legal ones, and every how many layers are recomputed
-  std::int64_t waiting_row = 0;            // bytes of a sampled row, with what sampling takes for a moment
-  PeakLines evaluation{};                  // bytes above the floor; none: nobody asks
-  std::int64_t evaluation_rows = 0;        // at once, where they fit
+  StepSetting setting;               // as configured; rows 0: as many as fit
+  std::vector<Way> ways;             // legal ones
+  std::int64_t waiting_row = 0;      // bytes of a sampled row, with what sampling takes for a moment
+  PeakLines evaluation{};            // bytes above the floor; none: nobody asks
+  std::int64_t evaluation_rows = 0;  // at once, where they fit
   // Of a profile, bytes that were measured without those of the rows (on the CPU) or with them.
   std::optional<TaskProfile> measured{};
   bool measured_without_rows = true;
@@ -67,7 +67,7 @@ class Estimate {
   Recommendation Recommend(const EstimatedTask& task, const Plan& plan) const;
 
  private:
-  ModeProfile ProfileOf(const EstimatedTask& task, Mode mode, int recompute_every) const;
+  ModeProfile ProfileOf(const EstimatedTask& task, const Way& way) const;
   TaskProfile ProfileOf(const EstimatedTask& task) const;
   ModeProfile Measured(const EstimatedTask& task, ModeProfile mode) const;
   std::int64_t StepAboveFloor(const EstimatedTask& task, StepSetting setting) const;

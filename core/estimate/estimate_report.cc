@@ -46,13 +46,14 @@ Verdict VerdictOn(const Estimate& estimate, const Gpu& gpu) {
   std::string changed;
   int count = 0;
   for (const EstimatedTask& task : estimate.tasks()) {
-    const PlanEntry& entry = *verdict.plan->Find(task.request.task);
+    const PlannedTask& entry = *verdict.plan->Find(task.request.task);
     const Accumulation rows = estimate.Recommend(task, *verdict.plan).rows;
-    const bool has_mode = entry.mode != Mode::kTwoStage || task.setting.mode == Mode::kTwoStage;
-    const bool as_asked = has_mode && entry.recompute_every <= task.setting.recompute_every;
+    const bool has_mode =
+        !TraitsOf(entry.way.mode).repeats_makers || TraitsOf(task.setting.way.mode).repeats_makers;
+    const bool as_asked = has_mode && entry.way.recompute_every <= task.setting.way.recompute_every;
     if ((rows.steps == 1 && as_asked) || ++count > 3) continue;
     changed += (changed.empty() ? "" : ", ") + task.request.task + " " + RowsWords(rows);
-    if (!as_asked) changed += " (" + ModeWords(entry.mode, entry.recompute_every) + ")";
+    if (!as_asked) changed += " (" + entry.way.Words() + ")";
   }
   verdict.as_configured = count == 0;
   verdict.words = count == 0 ? "yes" : "in pieces: " + changed;
@@ -80,7 +81,7 @@ std::string StepTable(const Estimate& estimate, const Gpu* gpu) {
     const std::int64_t peak = estimate.Peak(task, rows, micro);
     const std::int64_t evaluation = estimate.Evaluation(task, task.evaluation_rows);
     std::vector<std::string> line = {Label(task),
-                                     ModeWords(task.setting.mode, task.setting.recompute_every),
+                                     task.setting.way.Words(),
                                      task.request.rows > 0 ? std::to_string(rows) : "1 (auto)",
                                      std::to_string(micro),
                                      Bytes(step.weights),
@@ -144,10 +145,10 @@ std::string GpuTable(const Estimate& estimate, const std::vector<Gpu>& gpus) {
 std::string RecommendationTable(const Estimate& estimate, const Plan& plan) {
   Table table({"task", "mode", "rows", "accumulation", "peak", "of the memory", "rows of an evaluation"});
   for (const EstimatedTask& task : estimate.tasks()) {
-    const PlanEntry& entry = *plan.Find(task.request.task);
+    const PlannedTask& entry = *plan.Find(task.request.task);
     const Estimate::Recommendation best = estimate.Recommend(task, plan);
     const auto taken = static_cast<double>(best.peak + plan.data_bytes);
-    table.Add({Label(task), ModeWords(entry.mode, entry.recompute_every), std::to_string(best.rows.rows),
+    table.Add({Label(task), entry.way.Words(), std::to_string(best.rows.rows),
                std::to_string(best.rows.steps), Bytes(best.peak),
                FormatShare(taken / static_cast<double>(plan.budget)),
                best.evaluation_rows > 0 ? std::to_string(best.evaluation_rows) : "none fits"});

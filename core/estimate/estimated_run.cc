@@ -49,9 +49,9 @@ std::int64_t EstimatedRun::element() const {
 
 void EstimatedRun::Load() {
   const std::int64_t before = ReadCpuMemory().now;
-  for (const std::string& name : run_->ActiveTasks()) run_->task(name);
+  for (const std::string& name : run_->NamedTasks()) run_->host->Get(name);
   kept_ = ReadCpuMemory().now - before;
-  for (const std::string& name : run_->ActiveTasks()) Measure(run_->task(name));
+  for (const std::string& name : run_->NamedTasks()) Measure(run_->host->Get(name));
 }
 
 void EstimatedRun::Measure(LoadedTask& task) {
@@ -70,7 +70,7 @@ void EstimatedRun::Measure(LoadedTask& task) {
 void EstimatedRun::AddEvaluation(std::vector<EstimatedTask>& tasks, bool on_gpu) const {
   const auto hollow = MakeHollow(model(), ReadImageGeometry(run_->config.model).size, on_gpu);
   for (EstimatedTask& estimated : tasks) {
-    LoadedTask& task = run_->task(estimated.request.task);
+    LoadedTask& task = run_->host->Get(estimated.request.task);
     const auto seed = EvalSeed(static_cast<std::uint64_t>(run_->config.seed), task.info().name);
     estimated.evaluation = EvaluationLines(task, *hollow, seed);
     estimated.evaluation_rows = std::min(kEvalRows, run_->config.eval.rows);
@@ -80,17 +80,17 @@ void EstimatedRun::AddEvaluation(std::vector<EstimatedTask>& tasks, bool on_gpu)
 
 std::vector<EstimatedTask> EstimatedRun::Tasks(bool on_gpu) const {
   std::vector<EstimatedTask> tasks;
-  for (const std::string& name : run_->ActiveTasks()) {
-    const ExecutionPlan& plan = run_->plans.at(name);
-    TaskRequest request = RequestOf(*run_, name);
+  for (const std::string& name : run_->NamedTasks()) {
+    const Execution configured = run_->Configured(name);
+    const VariantInfo& variant = run_->host->Variant(name);
+    TaskRequest request = RequestOf(run_->config, name, variant);
     const std::int64_t rows = request.rows;
-    auto ways = AllWays(request, VariantOf(*run_, name));
+    auto ways = AllWays(request, variant);
     tasks.push_back({.request = std::move(request),
                      .shape = shapes_.at(name),
-                     .setting = {.mode = plan.mode,
+                     .setting = {.way = configured.way,
                                  .rows = rows,
-                                 .micro_rows = plan.micro_rows,
-                                 .recompute_every = plan.recompute_every,
+                                 .micro_rows = configured.micro_rows,
                                  .on_gpu = on_gpu},
                      .ways = std::move(ways),
                      .waiting_row = waiting_rows_.at(name)});
@@ -110,7 +110,8 @@ Estimate EstimatedRun::Of(std::vector<EstimatedTask> tasks, bool on_gpu) const {
 
 void EstimatedRun::UseProfile(const std::filesystem::path& file, std::vector<EstimatedTask>& tasks) const {
   const Profile profile = ReadProfile(file);
-  nlohmann::ordered_json here = RunProfileKey(*run_), there = profile.key;
+  nlohmann::ordered_json here = RunProfileKey(run_->config, model(), run_->tokenizer.get(), run_->device),
+                         there = profile.key;
   for (const char* place : {"medley", "libtorch", "device", "threads"}) here.erase(place), there.erase(place);
   if (const std::string different = KeyDifferences(there, here); !different.empty()) {
     throw InputError(DisplayPath(file) + " was measured for another run: " + different +
@@ -119,7 +120,8 @@ void EstimatedRun::UseProfile(const std::filesystem::path& file, std::vector<Est
   for (EstimatedTask& task : tasks) {
     const std::string& name = task.request.task;
     const auto known = profile.tasks.find(name);
-    if (known == profile.tasks.end() || known->second.key != TaskProfileKey(*run_, name)) continue;
+    if (known == profile.tasks.end() || known->second.key != TaskProfileKey(run_->config, *run_->host, name))
+      continue;
     task.measured = known->second;
     task.measured_without_rows = profile.key.value("device", "cpu") == "cpu";
   }

@@ -26,7 +26,7 @@ class EstimatedRun {
   std::int64_t optimizer() const { return optimizer_; }  // bytes of its state
   std::int64_t element() const;                          // bytes of a parameter
 
-  // Every task with a weight, as configured; by rows of the largest lengths, which are sampled once.
+  // Every named task, as configured; by rows of the largest lengths, which are sampled once.
   std::vector<EstimatedTask> Tasks(bool on_gpu) const;
   // What their evaluation takes.
   void AddEvaluation(std::vector<EstimatedTask>& tasks, bool on_gpu) const;

@@ -21,7 +21,7 @@ class StepAccount {
   };
   using Graph = std::vector<Live>;
 
-  // `recompute_every`: see ExecutionPlan.
+  // `recompute_every`: see Way.
   StepAccount(const MemoryLedger& floor, std::int64_t recompute_every)
       : recompute_every_(recompute_every), now_(floor), peak_(floor) {}
 

@@ -23,7 +23,7 @@ std::set<std::string> Distinct(const std::vector<std::string>& names) { return {
 class Walk {
  public:
   Walk(const Model& model, const TaskShape& task, const StepSetting& setting, const MemoryLedger& floor)
-      : model_(model), task_(task), setting_(setting), account_(floor, setting.recompute_every) {
+      : model_(model), task_(task), setting_(setting), account_(floor, setting.way.recompute_every) {
     for (const PassShape& pass : task.passes) {
       for (const std::string& image : Distinct(pass.images)) ++readers_[image];
     }
@@ -53,9 +53,10 @@ class Walk {
   };
 
   void Passes() {
-    if (setting_.mode == Mode::kJoint) Joint();
-    if (setting_.mode == Mode::kTwoStage) MakeCarries();
-    if (setting_.mode != Mode::kJoint) OneByOne();
+    const ModeTraits& mode = TraitsOf(setting_.way.mode);
+    if (mode.keeps == KeepsGraphs::kOfAllPasses) return Joint();
+    if (mode.repeats_makers) MakeCarries();
+    OneByOne();
   }
 
   void Joint() {
@@ -108,7 +109,8 @@ class Walk {
     auto left = readers_;
     std::set<std::string> gradients;  // of carries
     for (auto pass = task_.passes.rbegin(); pass != task_.passes.rend(); ++pass) {
-      if (setting_.mode == Mode::kTwoStage) account_.AddInputs(-Carried(pass->carries));  // made again
+      if (TraitsOf(setting_.way.mode).repeats_makers)
+        account_.AddInputs(-Carried(pass->carries));  // made again
       RunAlone(*pass);
       HandGradients(*pass, gradients);
       for (const std::string& image : Distinct(pass->images)) {
@@ -256,7 +258,7 @@ std::int64_t GradientBytes(const Model& model, const TaskShape& task) {
 std::int64_t ForwardsOf(const TaskShape& task, Mode mode) {
   const auto makes_carry = [](const PassShape& pass) { return !pass.carries.empty(); };
   const auto passes = static_cast<std::int64_t>(task.passes.size());
-  if (mode != Mode::kTwoStage) return passes;
+  if (!TraitsOf(mode).repeats_makers) return passes;
   return passes + std::count_if(task.passes.begin(), task.passes.end(), makes_carry);
 }
 

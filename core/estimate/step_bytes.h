@@ -2,18 +2,17 @@
 
 #include <cstdint>
 
+#include <medley/config/mode.h>
 #include <medley/estimate/task_shape.h>
 #include <medley/model/model.h>
 #include <medley/report/memory_ledger.h>
-#include <medley/step/execution_mode.h>
 
 namespace medley {
 
 struct StepSetting {
-  Mode mode = Mode::kSequential;
+  Way way{};
   std::int64_t rows = 1;
-  std::int64_t micro_rows = 0;  // 0: all
-  std::int64_t recompute_every = 0;
+  std::int64_t micro_rows = 0;      // 0: all
   std::int64_t draws_per_step = 1;  // from the second on, all gradients may be there
   bool on_gpu = false;
 };

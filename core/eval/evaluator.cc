@@ -15,6 +15,7 @@
 #include <medley/memory/meter.h>
 #include <medley/model/device.h>
 #include <medley/report/statistics.h>
+#include <medley/step/abandon.h>
 #include <medley/step/pass_runner.h>
 
 namespace medley {
@@ -34,7 +35,7 @@ class HeldOutLoss {
     for (const TermInfo& term : task_.variant().terms) counts_[term.name] += rows.ItemCount(term.name);
   }
 
-  double Value(const ExecutionPlan& plan) {
+  double Value(const Execution& plan) {
     double loss = 0;
     for (const TermInfo& term : task_.variant().terms) {
       const auto count = static_cast<double>(counts_[term.name]);
@@ -98,7 +99,7 @@ std::map<std::string, Figure> Figures(const Outcomes& outcomes) {
   return figures;
 }
 
-TaskScore ScoreInPieces(LoadedTask& task, const ExecutionPlan& plan, const EvalSetting& setting) {
+TaskScore ScoreInPieces(LoadedTask& task, const Execution& plan, const EvalSetting& setting) {
   const at::NoGradGuard no_grad;
   const KeepGenerators keep(setting.device);
   const RowRange rows{EvalSeed(setting.seed, task.info().name), 0, setting.rows};
@@ -140,7 +141,7 @@ TaskScore ScoreInPieces(LoadedTask& task, const ExecutionPlan& plan, const EvalS
 
 // From the first row again, not from the piece that failed: a task adds to lists of its own as it goes, and
 // may have half of that piece in them.
-TaskScore ScoreTask(LoadedTask& task, const ExecutionPlan& plan, const EvalSetting& setting) {
+TaskScore ScoreTask(LoadedTask& task, const Execution& plan, const EvalSetting& setting) {
   EvalSetting smaller = setting;
   for (;;) {
     std::string why;
@@ -149,8 +150,7 @@ TaskScore ScoreTask(LoadedTask& task, const ExecutionPlan& plan, const EvalSetti
     } catch (const c10::OutOfMemoryError& error) {
       why = error.what_without_backtrace();
     }
-    Synchronize(setting.device);
-    ReleaseCachedMemory(setting.device);
+    AbandonForward(setting.device);
     const std::int64_t rows_at_once = std::min(smaller.rows_at_once, setting.rows);
     if (rows_at_once <= 1) RefuseOneRow(task, why, setting.device);
     smaller.rows_at_once = (rows_at_once + 1) / 2;

@@ -25,6 +25,6 @@ struct EvalSetting {
 // Rows 0 .. rows-1 of the task's evaluation. No gradient, and libtorch's generators are left where they were.
 // The scores are those of an evaluation that began with the rows at once that fitted
 // (TaskScore::rows_at_once). An Error with kDoesNotFit where not one row does.
-TaskScore ScoreTask(LoadedTask& task, const ExecutionPlan& plan, const EvalSetting& setting);
+TaskScore ScoreTask(LoadedTask& task, const Execution& plan, const EvalSetting& setting);
 
 }  // namespace medley

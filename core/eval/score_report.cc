@@ -8,17 +8,6 @@ namespace {
 
 using nlohmann::ordered_json;
 
-ordered_json FiguresJson(const std::map<std::string, Figure>& figures) {
-  ordered_json json = ordered_json::object();
-  for (const auto& [name, figure] : figures) {
-    json[name] = {{"value", figure.value.value},
-                  {"low", figure.value.low},
-                  {"high", figure.value.high},
-                  {"rows", figure.rows}};
-  }
-  return json;
-}
-
 std::string TrivialText(const std::map<std::string, double>& trivial) {
   std::string text;
   for (const auto& [name, value] : trivial)
@@ -63,20 +52,9 @@ std::string FormatInterval(const Interval& interval) {
   return FormatNumber(interval.low) + " .. " + FormatNumber(interval.high);
 }
 
-// JSON has no NaN: a figure in which no row counts is null.
 ordered_json ScoresJson(const Scores& scores) {
   ordered_json tasks = ordered_json::object();
-  for (const auto& [name, score] : scores) {
-    tasks[name] = {{"metric", score.metric},
-                   {"better", score.higher_is_better ? "higher" : "lower"},
-                   {"value", score.score.value},
-                   {"low", score.score.low},
-                   {"high", score.score.high},
-                   {"chance", score.chance ? ordered_json(*score.chance) : ordered_json()},
-                   {"trivial", score.trivial},
-                   {"rows", score.rows},
-                   {"figures", FiguresJson(score.figures)}};
-  }
+  for (const auto& [name, score] : scores) tasks[name] = ToJson(score);
   return {{"tasks", tasks}};
 }
 
@@ -102,13 +80,17 @@ double MeanLoss(const Scores& scores) {
   return scores.empty() ? 0 : sum / static_cast<double>(scores.size());
 }
 
+std::optional<Picture> SheetOf(const TaskScore& score) {
+  const auto cells = SheetCells(score.examples);
+  return cells.empty() ? std::nullopt : std::optional(MakeSheet(cells));
+}
+
 std::vector<std::filesystem::path> WriteSheets(const Scores& scores, const std::filesystem::path& directory) {
   std::vector<std::filesystem::path> files;
   for (const auto& [name, score] : scores) {
-    const auto pictures = SheetCells(score.examples);
-    if (!pictures.empty()) {
+    if (const auto sheet = SheetOf(score)) {
       files.push_back(directory / ("sheet-" + name + ".png"));
-      WritePng(MakeSheet(pictures), files.back());
+      WritePng(*sheet, files.back());
     }
     const std::string answers = AnswersText(score.examples);
     if (!answers.empty()) {

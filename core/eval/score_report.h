@@ -2,6 +2,7 @@
 
 #include <filesystem>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -9,13 +10,14 @@
 
 namespace medley {
 
-// {"tasks": {name: {metric, better, value, low, high, chance, trivial, rows, figures: {name: {value, low,
-// high, rows}}}}}
+// {"tasks": {name: as ToJson of a ScoreRecord}}
 nlohmann::ordered_json ScoresJson(const Scores& scores);
 // The same for people; a figure has a line of its own.
 std::string ScoresTable(const Scores& scores);
 // Weighted loss, averaged over tasks.
 double MeanLoss(const Scores& scores);
+// A row for each example with pictures: input, target, output. Nothing where no example has one.
+std::optional<Picture> SheetOf(const TaskScore& score);
 // What the examples show: sheet-<task>.png for each task with pictures, a row each of input, target, output;
 // sheet-<task>.txt for each task with answers, under the numbers of these rows. Returns the files.
 std::vector<std::filesystem::path> WriteSheets(const Scores& scores, const std::filesystem::path& directory);

@@ -56,11 +56,11 @@ GuardVerdict Guard::Judge(std::int64_t step, const StepMemory& memory, std::int6
   step_ = step;
   verdict_ = {};
   JudgeCopies(memory, copies);
-  setting_.plan ? JudgePlan(memory) : JudgeUse(memory);
+  setting_.expected ? JudgePlan(memory) : JudgeUse(memory);
   JudgeFloor(memory);
   if (setting_.caches) JudgeSlack(memory);
   JudgeRetries(memory);
-  const std::int64_t every = setting_.plan ? kBeyondPlan.clean_up_every : kWithoutPlan.clean_up_every;
+  const std::int64_t every = setting_.expected ? kBeyondPlan.clean_up_every : kWithoutPlan.clean_up_every;
   if (setting_.caches && every > 0 && step % every == 0) verdict_.clean_up = true;
   if (verdict_.clean_up) last_clean_up_ = step;
   return std::move(verdict_);
@@ -90,7 +90,7 @@ void Guard::JudgeUse(const StepMemory& memory) {
 }
 
 void Guard::JudgePlan(const StepMemory& memory) {
-  const PlannedMemory& plan = *setting_.plan;
+  const Expectation& plan = *setting_.expected;
   const std::int64_t above = memory.after.now - plan.floor;
   Say({LevelOf(above, kBeyondPlan), "floor", OnlyTask(memory),
        FormatBytes(above) + " more than planned are in use between two steps, after " + WhoRan(memory) +
@@ -172,7 +172,6 @@ void Guard::Say(GuardFinding finding) {
   said.step = step_;
   if (finding.level <= said.level) return;
   said.level = finding.level;
-  if (finding.level == GuardLevel::kCritical) verdict_.save = true;
   verdict_.findings.push_back(std::move(finding));
 }
 

@@ -9,6 +9,7 @@
 
 #include <medley/memory/floor_watch.h>
 #include <medley/memory/reading.h>
+#include <medley/report/guard_finding.h>
 
 namespace medley {
 
@@ -16,13 +17,6 @@ namespace medley {
 struct PeakPrediction {
   std::int64_t peak = 0;
   std::int64_t margin = 0;
-};
-
-// What a plan expects, in bytes in use in all.
-struct PlannedMemory {
-  std::int64_t floor = 0;                         // between two steps
-  std::map<std::string, std::int64_t> peaks;      // by task
-  std::map<std::string, std::int64_t> margins{};  // kept free beside them
 };
 
 // As fractions of the budget, for that may be of any size: from where on the guard does what.
@@ -41,28 +35,24 @@ inline constexpr GuardLimits kWithoutPlan = {
 // Of what a caching allocator holds beyond the highest peak so far: it lies in pieces that are too small.
 inline constexpr GuardLimits kSlack = {.warn = 0.1, .clean_up = 0.1, .critical = 1};
 
-enum class GuardLevel { kFine, kWarning, kCritical };
-
-struct GuardFinding {
-  GuardLevel level = GuardLevel::kWarning;
-  std::string kind;  // "memory", "floor", "peak", "leak", "copy" (of the weights), "slack", "retries"
-  std::string task;  // "": none alone
-  std::string words;
-};
-
 struct GuardVerdict {
   std::vector<GuardFinding> findings;  // only news
   bool clean_up = false;               // give cached memory back
-  bool save = false;                   // something became critical: the next step may be the last
 };
 
 // Judges after every step what was not planned. Says a thing once, and again when it gets worse or when it
 // comes back after 100 quiet steps.
 class Guard {
  public:
+  // By a plan, in bytes in use in all.
+  struct Expectation {
+    std::int64_t floor = 0;                         // between two steps
+    std::map<std::string, std::int64_t> peaks;      // by task
+    std::map<std::string, std::int64_t> margins{};  // kept free beside them
+  };
   struct Setting {
     std::int64_t budget = 0;
-    std::optional<PlannedMemory> plan{};
+    std::optional<Expectation> expected{};
     std::int64_t weights = 0;  // bytes of the model's
     bool caches = false;       // does the allocator keep freed memory for later? (a GPU's does)
   };
@@ -70,6 +60,8 @@ class Guard {
 
   // `copies`: whole copies of the model's weights that live beside the model.
   GuardVerdict Judge(std::int64_t step, const StepMemory& memory, std::int64_t copies = 0);
+  // The plan changed.
+  void Expect(std::optional<Expectation> expected) { setting_.expected = std::move(expected); }
   // What comes next differs from what was: an evaluation begins or ends, a task is drawn for the first time,
   // the mixture changes. What the allocator kept was for other sizes, so it cleans up; and the peaks before
   // no longer say what it may hold.

@@ -10,10 +10,10 @@ namespace medley {
 std::optional<PeakPrediction> PredictPeak(const Plan& plan, const Profile& profile,
                                           const PlanSetting& setting, const std::string& task,
                                           std::int64_t micro_rows) {
-  const PlanEntry* entry = plan.Find(task);
+  const PlannedTask* entry = plan.Find(task);
   const auto measured = profile.tasks.find(task);
   if (entry == nullptr || measured == profile.tasks.end()) return std::nullopt;
-  const ModeProfile* mode = measured->second.Find(entry->mode, entry->recompute_every);
+  const ModeProfile* mode = measured->second.Find(entry->way);
   if (mode == nullptr) return std::nullopt;
   TaskProfile only =
       measured->second;  // with one mode and micro-rows that are given nothing is left to choose

@@ -93,14 +93,13 @@ class Planning {
   }
 
  private:
-  PlanEntry Entry(const TaskRequest& request, const TaskPlanner& planner, const Choice& choice,
-                  const Plan& plan) const {
+  PlannedTask Entry(const TaskRequest& request, const TaskPlanner& planner, const Choice& choice,
+                    const Plan& plan) const {
     const std::int64_t peak = plan.floor_bytes() + choice.bytes;
     return {.task = request.task,
             .variant = request.variant,
             .passes = request.passes,
-            .mode = choice.mode->mode,
-            .recompute_every = choice.mode->recompute_every,
+            .way = choice.mode->way,
             .rows = choice.rows,
             .micro_rows = choice.micro_rows,
             .predicted_peak = peak,
@@ -129,9 +128,9 @@ class Planning {
 
 }  // namespace
 
-const PlanEntry* Plan::Find(const std::string& task) const {
+const PlannedTask* Plan::Find(const std::string& task) const {
   const auto found =
-      std::find_if(entries.begin(), entries.end(), [&](const PlanEntry& e) { return e.task == task; });
+      std::find_if(entries.begin(), entries.end(), [&](const PlannedTask& e) { return e.task == task; });
   return found == entries.end() ? nullptr : &*found;
 }
 

@@ -43,12 +43,12 @@ struct PeakLedger {
   std::int64_t margin = 0;
 };
 
-struct PlanEntry {
+// How the draws of one task are to run.
+struct PlannedTask {
   std::string task;
   std::string variant;
   std::int64_t passes = 1;
-  Mode mode = Mode::kSequential;
-  int recompute_every = 0;
+  Way way{};
   std::int64_t rows = 0;
   std::int64_t micro_rows = 0;      // of one forward; as many as rows where they run together
   std::int64_t predicted_peak = 0;  // bytes in all, without the waiting rows and the margin
@@ -63,10 +63,10 @@ struct Plan {
   std::int64_t budget = 0;
   MemoryLedger floor{};         // what lives between steps, with the tables of the planned tasks
   std::int64_t data_bytes = 0;  // rows that wait, at most
-  std::vector<PlanEntry> entries;
+  std::vector<PlannedTask> entries;
 
   std::int64_t floor_bytes() const { return floor.total(); }
-  const PlanEntry* Find(const std::string& task) const;
+  const PlannedTask* Find(const std::string& task) const;
 };
 
 // A task that cannot be planned, and the smallest change that lets it fit.

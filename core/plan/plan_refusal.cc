@@ -26,7 +26,7 @@ class Change {
       TaskRequest other = request_;
       other.mode.reset();
       if (const auto choice = planner_.For(other).Choose(room_))
-        return key + "mode=" + std::string(ModeName(choice->mode->mode));
+        return key + "mode=" + std::string(ModeName(choice->mode->way.mode));
     }
     if (request_.recompute_every && *request_.recompute_every != 1) {
       TaskRequest other = request_;

@@ -14,12 +14,12 @@ using nlohmann::ordered_json;
 
 constexpr int kFormat = 1;
 
-ordered_json ToJson(const PlanEntry& entry) {
+ordered_json ToJson(const PlannedTask& entry) {
   return {{"task", entry.task},
           {"variant", entry.variant},
           {"passes", entry.passes},
-          {"mode", ModeName(entry.mode)},
-          {"recompute_every", entry.recompute_every},
+          {"mode", ModeName(entry.way.mode)},
+          {"recompute_every", entry.way.recompute_every},
           {"rows", entry.rows},
           {"micro_rows", entry.micro_rows},
           {"predicted_peak", entry.predicted_peak},
@@ -33,24 +33,23 @@ ordered_json ToJson(const PlanEntry& entry) {
           {"saved_by_pass", entry.saved_by_pass}};
 }
 
-PlanEntry EntryOf(const ordered_json& json) {
+PlannedTask EntryOf(const ordered_json& json) {
   const auto mode = ParseMode(json.at("mode").get<std::string>());
   if (!mode) throw std::out_of_range("mode is " + json.at("mode").dump());
-  PlanEntry entry{.task = json.at("task").get<std::string>(),
-                  .variant = json.at("variant").get<std::string>(),
-                  .passes = CountOf(json, "passes", 1),
-                  .mode = *mode,
-                  .recompute_every = static_cast<int>(CountOf(json, "recompute_every", 0, 1 << 10)),
-                  .rows = CountOf(json, "rows", 1, 1 << 20),
-                  .micro_rows = CountOf(json, "micro_rows", 1),
-                  .predicted_peak = CountOf(json, "predicted_peak"),
-                  .share_of_budget = json.at("share_of_budget").get<double>(),
-                  .ms_per_step = json.at("ms_per_step").get<double>(),
-                  .confirmed = json.at("confirmed").get<bool>(),
-                  .ledger = {.gradients = CountOf(json, "gradients"),
-                             .saved = CountOf(json, "saved"),
-                             .transient = CountOf(json, "transient"),
-                             .margin = CountOf(json, "margin")}};
+  PlannedTask entry{.task = json.at("task").get<std::string>(),
+                    .variant = json.at("variant").get<std::string>(),
+                    .passes = CountOf(json, "passes", 1),
+                    .way = {*mode, static_cast<int>(CountOf(json, "recompute_every", 0, 1 << 10))},
+                    .rows = CountOf(json, "rows", 1, 1 << 20),
+                    .micro_rows = CountOf(json, "micro_rows", 1),
+                    .predicted_peak = CountOf(json, "predicted_peak"),
+                    .share_of_budget = json.at("share_of_budget").get<double>(),
+                    .ms_per_step = json.at("ms_per_step").get<double>(),
+                    .confirmed = json.at("confirmed").get<bool>(),
+                    .ledger = {.gradients = CountOf(json, "gradients"),
+                               .saved = CountOf(json, "saved"),
+                               .transient = CountOf(json, "transient"),
+                               .margin = CountOf(json, "margin")}};
   if (json.contains("saved_by_pass")) json.at("saved_by_pass").get_to(entry.saved_by_pass);
   if (entry.micro_rows > entry.rows)
     throw std::out_of_range("task " + entry.task + " has " + std::to_string(entry.rows) + " rows in " +
@@ -62,7 +61,7 @@ PlanEntry EntryOf(const ordered_json& json) {
 
 ordered_json ToJson(const Plan& plan) {
   ordered_json entries = ordered_json::array();
-  for (const PlanEntry& entry : plan.entries) entries.push_back(ToJson(entry));
+  for (const PlannedTask& entry : plan.entries) entries.push_back(ToJson(entry));
   return {{"format", kFormat},
           {"budget", plan.budget},
           {"floor",
@@ -98,11 +97,10 @@ std::string PlanTable(const Plan& plan) {
                "ms a step"});
   std::int64_t margin = 0;
   bool all_confirmed = true;
-  for (const PlanEntry& entry : plan.entries) {
-    table.Add({entry.task, entry.variant, std::to_string(entry.passes),
-               ModeWords(entry.mode, entry.recompute_every), std::to_string(entry.rows),
-               std::to_string(entry.micro_rows), FormatBytes(entry.predicted_peak),
-               FormatShare(entry.share_of_budget),
+  for (const PlannedTask& entry : plan.entries) {
+    table.Add({entry.task, entry.variant, std::to_string(entry.passes), entry.way.Words(),
+               std::to_string(entry.rows), std::to_string(entry.micro_rows),
+               FormatBytes(entry.predicted_peak), FormatShare(entry.share_of_budget),
                entry.ms_per_step > 0 ? FormatNumber(entry.ms_per_step) : "-"});
     margin = std::max(margin, entry.ledger.margin);
     all_confirmed = all_confirmed && entry.confirmed;
@@ -120,7 +118,7 @@ std::string PlanTable(const Plan& plan) {
           line("rows that wait", plan.data_bytes, "data.ahead draws and the step's own, at most") +
           line("margin", margin,
                margin > 0 ? "for what the allocator rounds up and keeps" : "bytes are counted exactly");
-  for (const PlanEntry& entry : plan.entries) {
+  for (const PlannedTask& entry : plan.entries) {
     const PeakLedger& ledger = entry.ledger;
     text += line(entry.task, ledger.gradients + ledger.saved + ledger.transient,
                  "gradients " + FormatBytes(ledger.gradients) + ", saved for the backward " +

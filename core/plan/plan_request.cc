@@ -8,7 +8,8 @@ namespace {
 std::vector<Mode> ModesOf(const TaskRequest& request, const VariantInfo& variant) {
   std::vector<Mode> modes{request.preferred};
   for (const Mode mode : LegalModes(variant)) {
-    const bool same = variant.passes.size() == 1 && mode == Mode::kJoint && request.mode != mode;
+    const bool same = variant.passes.size() == 1 && TraitsOf(mode).keeps == KeepsGraphs::kOfAllPasses &&
+                      request.mode != mode;
     if (mode != request.preferred && !same) modes.push_back(mode);
   }
   return modes;
@@ -16,9 +17,8 @@ std::vector<Mode> ModesOf(const TaskRequest& request, const VariantInfo& variant
 
 }  // namespace
 
-TaskRequest RequestOf(const Run& run, const std::string& task) {
-  const TaskConfig& config = ConfigOf(run.config, task);
-  const VariantInfo& variant = VariantOf(run, task);
+TaskRequest RequestOf(const RunConfig& run, const std::string& task, const VariantInfo& variant) {
+  const TaskConfig& config = ConfigOf(run, task);
   return {.task = task,
           .variant = variant.name,
           .passes = static_cast<std::int64_t>(variant.passes.size()),
@@ -31,26 +31,27 @@ TaskRequest RequestOf(const Run& run, const std::string& task) {
                                  : std::optional(static_cast<int>(config.recompute_every))};
 }
 
-PlanSetting PlanSettingOf(const Run& run, std::int64_t budget) {
-  const std::int64_t ahead = run.config.data.threads > 0 ? run.config.data.ahead : 0;
+PlanSetting PlanSettingOf(const RunConfig& config, at::Device device, std::int64_t budget) {
+  const std::int64_t ahead = config.data.threads > 0 ? config.data.ahead : 0;
   return {.budget = budget,
-          .counts_exactly = run.device.is_cpu(),
-          .draws_per_step = run.config.draws_per_step,
+          .counts_exactly = device.is_cpu(),
+          .draws_per_step = config.draws_per_step,
           // With a GPU they wait in the machine's memory.
-          .waiting_draws = run.device.is_cpu() ? run.config.draws_per_step + ahead : 0,
-          .draws_ahead = run.device.is_cpu() ? ahead : 0};
+          .waiting_draws = device.is_cpu() ? config.draws_per_step + ahead : 0,
+          .draws_ahead = device.is_cpu() ? ahead : 0};
 }
 
-nlohmann::ordered_json AskedJson(const Run& run, const std::vector<TaskRequest>& requests,
-                                 const std::string& budget, const nlohmann::ordered_json& key) {
-  const PlanSetting setting = PlanSettingOf(run, 0);
+nlohmann::ordered_json AskedJson(const RunConfig& config, const TaskHost& host, at::Device device,
+                                 const std::vector<TaskRequest>& requests, const std::string& budget,
+                                 const nlohmann::ordered_json& key) {
+  const PlanSetting setting = PlanSettingOf(config, device, 0);
   nlohmann::ordered_json tasks = nlohmann::ordered_json::object();
   for (const TaskRequest& request : requests) {
     tasks[request.task] = {{"rows", request.rows},
                            {"micro_rows", request.micro_rows},
                            {"mode", request.mode ? ModeName(*request.mode) : ""},
                            {"recompute_every", request.recompute_every.value_or(-1)},
-                           {"key", TaskProfileKey(run, request.task)}};
+                           {"key", TaskProfileKey(config, host, request.task)}};
   }
   return {{"budget", budget},
           {"draws_per_step", setting.draws_per_step},
@@ -64,7 +65,7 @@ std::vector<Way> AllWays(const TaskRequest& request, const VariantInfo& variant)
   if (request.recompute_every.value_or(0) > 1) every.push_back(*request.recompute_every);
   std::vector<Way> ways;
   for (const int k : every) {
-    for (const Mode mode : ModesOf(request, variant)) ways.emplace_back(mode, k);
+    for (const Mode mode : ModesOf(request, variant)) ways.push_back({mode, k});
   }
   return ways;
 }
@@ -72,8 +73,8 @@ std::vector<Way> AllWays(const TaskRequest& request, const VariantInfo& variant)
 std::vector<Way> CheapestWays(const TaskRequest& request, const VariantInfo& variant) {
   std::vector<Way> ways;
   for (const Mode mode : ModesOf(request, variant)) {
-    const bool wanted = request.mode ? mode == *request.mode : mode != Mode::kTwoStage;
-    if (wanted) ways.emplace_back(mode, request.recompute_every.value_or(0));
+    const bool wanted = request.mode ? mode == *request.mode : !TraitsOf(mode).repeats_makers;
+    if (wanted) ways.push_back({mode, request.recompute_every.value_or(0)});
   }
   return ways;
 }
@@ -82,19 +83,6 @@ std::vector<Way> FirstWays(const TaskRequest& request, const VariantInfo& varian
   std::vector<Way> ways = CheapestWays(request, variant);
   if (request.rows > 0 && !request.mode) ways.resize(1);  // the preferred one comes first
   return ways;
-}
-
-ExecutionPlan ExecutionOf(const Run& run, const std::string& task, const Way& way) {
-  return {.mode = way.first,
-          .micro_rows = 0,
-          .recompute_every = way.second,
-          .term_weights = ConfigOf(run.config, task).terms};
-}
-
-ExecutionPlan ExecutionOf(const Run& run, const PlanEntry& entry) {
-  ExecutionPlan plan = ExecutionOf(run, entry.task, {entry.mode, entry.recompute_every});
-  plan.micro_rows = entry.micro_rows < entry.rows ? entry.micro_rows : 0;
-  return plan;
 }
 
 }  // namespace medley

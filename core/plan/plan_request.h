@@ -1,25 +1,28 @@
 #pragma once
 
+#include <ATen/core/Tensor.h>
+
 #include <cstdint>
 #include <nlohmann/json.hpp>
 #include <string>
-#include <utility>
 #include <vector>
 
+#include <medley/config/run_config.h>
 #include <medley/plan/plan.h>
-#include <medley/run/run.h>
+#include <medley/plugin/task_host.h>
+#include <medley/step/execution.h>
 
 namespace medley {
 
 // What a run's config asks of the planner.
-TaskRequest RequestOf(const Run& run, const std::string& task);
-PlanSetting PlanSettingOf(const Run& run, std::int64_t budget);
-// All that a plan follows from beside measured bytes: while it is the same, the plan holds.
-nlohmann::ordered_json AskedJson(const Run& run, const std::vector<TaskRequest>& requests,
-                                 const std::string& budget, const nlohmann::ordered_json& key);
+TaskRequest RequestOf(const RunConfig& config, const std::string& task, const VariantInfo& variant);
+PlanSetting PlanSettingOf(const RunConfig& config, at::Device device, std::int64_t budget);
+// All that a plan follows from beside measured bytes: while it is the same, the plan holds. `budget`: as it
+// was asked for; `key`: the run's profile key.
+nlohmann::ordered_json AskedJson(const RunConfig& config, const TaskHost& host, at::Device device,
+                                 const std::vector<TaskRequest>& requests, const std::string& budget,
+                                 const nlohmann::ordered_json& key);
 
-// A mode, and every how many layers are recomputed.
-using Way = std::pair<Mode, int>;
 // All legal ways to run the task; with one pass joint is sequential.
 std::vector<Way> AllWays(const TaskRequest& request, const VariantInfo& variant);
 // Those with the least work: no other is taken where something fits in one of them.
@@ -27,8 +30,5 @@ std::vector<Way> CheapestWays(const TaskRequest& request, const VariantInfo& var
 // Those that a plan cannot do without: fixed rows mostly fit in the preferred mode, and then no other is
 // asked.
 std::vector<Way> FirstWays(const TaskRequest& request, const VariantInfo& variant);
-
-ExecutionPlan ExecutionOf(const Run& run, const std::string& task, const Way& way);
-ExecutionPlan ExecutionOf(const Run& run, const PlanEntry& entry);
 
 }  // namespace medley

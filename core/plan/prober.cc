@@ -11,6 +11,7 @@
 #include <medley/memory/gradients_at_peak.h>
 #include <medley/memory/meter.h>
 #include <medley/model/device.h>
+#include <medley/step/abandon.h>
 
 namespace medley {
 namespace {
@@ -27,9 +28,10 @@ class LiftedBudget {
   std::int64_t before_;
 };
 
-std::string Words(const LoadedTask& task, const ExecutionPlan& plan, std::int64_t rows) {
-  return "measuring task '" + task.info().name + "' (mode " + std::string(ModeName(plan.mode)) +
-         (plan.recompute_every > 0 ? ", recompute_every " + std::to_string(plan.recompute_every) : "") +
+std::string Words(const LoadedTask& task, const Execution& plan, std::int64_t rows) {
+  return "measuring task '" + task.info().name + "' (mode " + std::string(ModeName(plan.way.mode)) +
+         (plan.way.recompute_every > 0 ? ", recompute_every " + std::to_string(plan.way.recompute_every)
+                                       : "") +
          ", " + std::to_string(rows) + " rows): ";
 }
 
@@ -63,11 +65,9 @@ Prober::Prober(const Model& model, StepExecutor& executor, at::Device device, st
 
 void Prober::CheckContract(LoadedTask& task, TaskProfile* profile) {
   const LiftedBudget lifted;
-  const KeepGenerators keep(device_);
-  const Batch row = RowsOf(task).Make(0, 1);
   const std::int64_t floor = ReadMemory(device_).now;
   ResetPeak(device_);
-  executor_.CheckContract(task, row);
+  executor_.contract().Check(task, {.seed = TaskSeed(seed_, task.info().name), .begin = 0, .count = 1});
   if (profile != nullptr) profile->contract = ReadMemory(device_).peak - floor;
 }
 
@@ -78,7 +78,8 @@ const ProbeRows& Prober::RowsOf(LoadedTask& task) {
 }
 
 // Nothing where memory ran out.
-std::optional<Prober::Measured> Prober::Try(LoadedTask& task, const Batch& rows, const ExecutionPlan& plan) {
+std::optional<Prober::Measured> Prober::Try(LoadedTask& task, const Batch& rows, const Execution& plan,
+                                            StepObserver& observer) {
   using Clock = std::chrono::steady_clock;
   const KeepGenerators keep(device_);
   const std::int64_t floor = ReadMemory(device_).now;
@@ -88,20 +89,16 @@ std::optional<Prober::Measured> Prober::Try(LoadedTask& task, const Batch& rows,
   ++steps_;
   const auto start = Clock::now();
   try {
-    executor_.Run({{.task = &task, .batch = &rows, .plan = &plan}});
+    executor_.Run({{.task = &task, .batch = &rows, .execution = &plan}}, observer);
   } catch (const c10::OutOfMemoryError&) {
     overflowed = true;
   } catch (const std::exception& error) {
-    ClearGradients(model_);  // first: draining allocates
-    DrainEngine();
+    AbandonStep(model_, device_);
     const auto* ours = dynamic_cast<const Error*>(&error);
     throw Error(Words(task, plan, rows.size()) + error.what(), ours ? ours->code() : ExitCode::kFailed);
   }
   const double seconds = std::chrono::duration<double>(Clock::now() - start).count();
-  if (overflowed) {
-    ClearGradients(model_);
-    DrainEngine();
-  }
+  if (overflowed) AbandonStep(model_, device_);
   const MemoryReading after = ReadMemory(device_);
   const std::int64_t at_peak = gradients.bytes();
   ClearGradients(model_);
@@ -111,18 +108,18 @@ std::optional<Prober::Measured> Prober::Try(LoadedTask& task, const Batch& rows,
                     .at_peak = at_peak,
                     .milliseconds = 1000 * seconds};
   ++overflows_;
-  ReleaseCachedMemory(device_);
   return std::nullopt;
 }
 
 // Of the kinds of rows the one that takes the most.
-std::optional<Prober::Measured> Prober::Heaviest(LoadedTask& task, ExecutionPlan plan, std::int64_t rows,
+std::optional<Prober::Measured> Prober::Heaviest(LoadedTask& task, Execution plan, std::int64_t rows,
                                                  bool in_pieces) {
   const ProbeRows& source = RowsOf(task);
   plan.micro_rows = in_pieces ? rows : 0;
   Measured heaviest;
+  StepObserver nobody;
   for (std::int64_t kind = 0; kind < source.kinds(); ++kind) {
-    const auto measured = Try(task, source.Make(kind, rows, in_pieces ? 2 : 1), plan);
+    const auto measured = Try(task, source.Make(kind, rows, in_pieces ? 2 : 1), plan, nobody);
     if (!measured) return std::nullopt;
     if (measured->bytes > heaviest.bytes) heaviest.at_peak = measured->at_peak;
     heaviest.bytes = std::max(heaviest.bytes, measured->bytes);
@@ -133,25 +130,27 @@ std::optional<Prober::Measured> Prober::Heaviest(LoadedTask& task, ExecutionPlan
 }
 
 // One row: tables, caches and workspaces are there afterwards, and it is known what a row saves.
-bool Prober::WarmUp(LoadedTask& task, const ExecutionPlan& plan, ModeProfile& mode) {
-  const std::string& name = task.info().name;
-  executor_.SetPassMeter([&](const std::string&, const std::string& pass, std::int64_t saved) {
-    std::int64_t& bytes = mode.saved_per_row;
-    bytes = plan.mode == Mode::kJoint ? bytes + saved : std::max(bytes, saved);
-    mode.saved_by_pass[pass] = saved;
-  });
-  const auto count = [&] {
-    const auto found = executor_.forwards().find(name);
-    return found == executor_.forwards().end() ? 0 : found->second;
-  };
-  const std::int64_t before = count();
-  const bool fits = Try(task, RowsOf(task).Make(0, 1), plan).has_value();
-  executor_.SetPassMeter({});
-  mode.forwards = count() - before;
-  return fits;
+bool Prober::WarmUp(LoadedTask& task, const Execution& plan, ModeProfile& mode) {
+  class Count final : public StepObserver {
+   public:
+    explicit Count(ModeProfile& mode) : mode_(mode) {}
+    bool WantsSavedBytes() const override { return true; }
+    void PassRan(const PassRun& run) override {
+      ++mode_.forwards;
+      if (!run.saved) return;
+      const bool live_together = TraitsOf(mode_.way.mode).keeps == KeepsGraphs::kOfAllPasses;
+      std::int64_t& bytes = mode_.saved_per_row;
+      bytes = live_together ? bytes + *run.saved : std::max(bytes, *run.saved);
+      mode_.saved_by_pass[run.pass] = *run.saved;
+    }
+
+   private:
+    ModeProfile& mode_;
+  } count(mode);
+  return Try(task, RowsOf(task).Make(0, 1), plan, count).has_value();
 }
 
-bool Prober::AddSize(LoadedTask& task, const ExecutionPlan& plan, std::int64_t rows, bool in_pieces,
+bool Prober::AddSize(LoadedTask& task, const Execution& plan, std::int64_t rows, bool in_pieces,
                      TaskProfile& profile, ModeProfile& mode) {
   const auto whole = Heaviest(task, plan, rows, /*in_pieces=*/false);
   if (!whole) return false;
@@ -180,7 +179,7 @@ std::int64_t Prober::SecondSize(const TaskProfile& profile, const ModeProfile& m
   return std::max(rows, kLeastBytes / per_row);
 }
 
-void Prober::AddLargerSizes(LoadedTask& task, const ExecutionPlan& plan, std::int64_t most_rows,
+void Prober::AddLargerSizes(LoadedTask& task, const Execution& plan, std::int64_t most_rows,
                             TaskProfile& profile, ModeProfile& mode) {
   const std::int64_t kinds = RowsOf(task).kinds(), half = most_rows / 2;
   // In proportion to the rows is an upper bound; with rows of several kinds, but for their widths.
@@ -200,12 +199,11 @@ void Prober::AddLargerSizes(LoadedTask& task, const ExecutionPlan& plan, std::in
   BoundFewRows(mode.pieces);
 }
 
-void Prober::Measure(LoadedTask& task, ExecutionPlan plan, TaskProfile& profile, std::int64_t most_rows) {
+void Prober::Measure(LoadedTask& task, Execution plan, TaskProfile& profile, std::int64_t most_rows) {
   constexpr std::int64_t kNoBound = std::int64_t{1} << 40;
   const LiftedBudget lifted;
   ModeProfile mode;
-  mode.mode = plan.mode;
-  mode.recompute_every = plan.recompute_every;
+  mode.way = plan.way;
   if (!WarmUp(task, plan, mode) || !AddSize(task, plan, 1, /*in_pieces=*/true, profile, mode)) {
     mode.more_than = std::max<std::int64_t>(1, most_bytes_);
   } else {
@@ -213,13 +211,13 @@ void Prober::Measure(LoadedTask& task, ExecutionPlan plan, TaskProfile& profile,
   }
   profile.constants = task.ConstantBytes(device_);
   profile.batch_per_row = RowsOf(task).bytes_per_row();
-  ModeProfile* const known = profile.Find(plan.mode, plan.recompute_every);
+  ModeProfile* const known = profile.Find(plan.way);
   known != nullptr ? void(*known = std::move(mode)) : profile.modes.push_back(std::move(mode));
 }
 
 // Of as many rows that take `whole` bytes together. Not tried where it could be too large: a piece finds at
 // most all gradients, and has copies of some of its rows' columns.
-std::int64_t Prober::BytesOfPieces(LoadedTask& task, const ExecutionPlan& plan, std::int64_t rows,
+std::int64_t Prober::BytesOfPieces(LoadedTask& task, const Execution& plan, std::int64_t rows,
                                    std::int64_t whole, const TaskProfile& profile) {
   const std::int64_t most = whole + profile.gradients + rows * profile.batch_per_row;
   if (most > most_bytes_) return most;
@@ -227,10 +225,10 @@ std::int64_t Prober::BytesOfPieces(LoadedTask& task, const ExecutionPlan& plan, 
   return measured ? std::max(measured->bytes, whole) : most;
 }
 
-void Prober::Confirm(LoadedTask& task, const ExecutionPlan& plan, std::int64_t rows, TaskProfile& profile) {
+void Prober::Confirm(LoadedTask& task, const Execution& plan, std::int64_t rows, TaskProfile& profile) {
   const LiftedBudget lifted;
   const bool in_pieces = plan.micro_rows > 0;
-  ModeProfile& mode = *profile.Find(plan.mode, plan.recompute_every);
+  ModeProfile& mode = *profile.Find(plan.way);
   const auto measured = Heaviest(task, plan, rows, in_pieces);
   const std::int64_t bytes = measured ? measured->bytes : most_bytes_ + 1;
   // Rows that do not fit together after all may be cut, and then the line of the pieces is too low as well.

@@ -25,8 +25,7 @@ namespace medley {
 // noted, and no error.
 class Prober {
  public:
-  // `most_bytes`: what probes may use above what is in use now. Keeps the references; the executor counts the
-  // probes' forwards too.
+  // `most_bytes`: what probes may use above what is in use now. Keeps the references.
   Prober(const Model& model, StepExecutor& executor, at::Device device, std::uint64_t run_seed,
          std::int64_t most_bytes);
 
@@ -36,10 +35,10 @@ class Prober {
   // Adds the mode to the profile. `plan` says how; its micro rows do not count. Errors name the task, what
   // was measured and what the task said.
   // Draws never have more than `most_rows` (0: no bound), so no larger size is tried.
-  void Measure(LoadedTask& task, ExecutionPlan plan, TaskProfile& profile, std::int64_t most_rows = 0);
+  void Measure(LoadedTask& task, Execution plan, TaskProfile& profile, std::int64_t most_rows = 0);
   // Runs a step as it is planned, with `rows` in a forward, and adds what was measured; that they are too
   // many where it overflowed. Where rows of one forward take more than predicted, also as a piece.
-  void Confirm(LoadedTask& task, const ExecutionPlan& plan, std::int64_t rows, TaskProfile& profile);
+  void Confirm(LoadedTask& task, const Execution& plan, std::int64_t rows, TaskProfile& profile);
 
   // Frees the rows that it measured with.
   void ForgetRows() { rows_.clear(); }
@@ -56,15 +55,16 @@ class Prober {
   };
 
   const ProbeRows& RowsOf(LoadedTask& task);
-  std::optional<Measured> Try(LoadedTask& task, const Batch& rows, const ExecutionPlan& plan);
-  std::optional<Measured> Heaviest(LoadedTask& task, ExecutionPlan plan, std::int64_t rows, bool in_pieces);
-  bool WarmUp(LoadedTask& task, const ExecutionPlan& plan, ModeProfile& mode);
-  bool AddSize(LoadedTask& task, const ExecutionPlan& plan, std::int64_t rows, bool in_pieces,
+  std::optional<Measured> Try(LoadedTask& task, const Batch& rows, const Execution& plan,
+                              StepObserver& observer);
+  std::optional<Measured> Heaviest(LoadedTask& task, Execution plan, std::int64_t rows, bool in_pieces);
+  bool WarmUp(LoadedTask& task, const Execution& plan, ModeProfile& mode);
+  bool AddSize(LoadedTask& task, const Execution& plan, std::int64_t rows, bool in_pieces,
                TaskProfile& profile, ModeProfile& mode);
-  void AddLargerSizes(LoadedTask& task, const ExecutionPlan& plan, std::int64_t most_rows,
-                      TaskProfile& profile, ModeProfile& mode);
-  std::int64_t BytesOfPieces(LoadedTask& task, const ExecutionPlan& plan, std::int64_t rows,
-                             std::int64_t whole, const TaskProfile& profile);
+  void AddLargerSizes(LoadedTask& task, const Execution& plan, std::int64_t most_rows, TaskProfile& profile,
+                      ModeProfile& mode);
+  std::int64_t BytesOfPieces(LoadedTask& task, const Execution& plan, std::int64_t rows, std::int64_t whole,
+                             const TaskProfile& profile);
   std::int64_t SecondSize(const TaskProfile& profile, const ModeProfile& mode) const;
 
   const Model& model_;

@@ -27,8 +27,8 @@ ordered_json ToJson(const std::vector<Probe>& probes) {
 ordered_json ToJson(const ModeProfile& mode) {
   ordered_json times = ordered_json::array();
   for (const StepTime& time : mode.times) times.push_back({{"rows", time.rows}, {"ms", time.milliseconds}});
-  return {{"mode", ModeName(mode.mode)},
-          {"recompute_every", mode.recompute_every},
+  return {{"mode", ModeName(mode.way.mode)},
+          {"recompute_every", mode.way.recompute_every},
           {"whole", ToJson(mode.whole)},
           {"pieces", ToJson(mode.pieces)},
           {"times", times},
@@ -73,8 +73,7 @@ std::vector<StepTime> TimesOf(const ordered_json& mode) {
 void RequireMeasured(const ModeProfile& mode) {
   const bool nothing = mode.whole.empty() && mode.pieces.empty();
   if (mode.measured() ? mode.forwards > 0 : nothing && mode.more_than > 0) return;
-  throw std::out_of_range(ModeWords(mode.mode, mode.recompute_every) + " has " +
-                          std::to_string(mode.whole.size()) + " sizes whole, " +
+  throw std::out_of_range(mode.way.Words() + " has " + std::to_string(mode.whole.size()) + " sizes whole, " +
                           std::to_string(mode.pieces.size()) + " in pieces and " +
                           std::to_string(mode.forwards) + " forwards, and did not overflow");
 }
@@ -94,8 +93,7 @@ void AddDetails(const ordered_json& json, ModeProfile& profile) {
 ModeProfile ModeOf(const ordered_json& json) {
   const auto mode = ParseMode(json.at("mode").get<std::string>());
   if (!mode) throw std::out_of_range("mode is " + json.at("mode").dump());
-  ModeProfile profile{.mode = *mode,
-                      .recompute_every = static_cast<int>(CountOf(json, "recompute_every", 0, kMostLayers)),
+  ModeProfile profile{.way = {*mode, static_cast<int>(CountOf(json, "recompute_every", 0, kMostLayers))},
                       .whole = ProbesOf(json, "whole"),
                       .pieces = ProbesOf(json, "pieces"),
                       .times = TimesOf(json),
@@ -117,8 +115,7 @@ TaskProfile TaskOf(const ordered_json& json) {
                       .modes = {}};
   for (const ordered_json& json_mode : json.at("modes")) {
     ModeProfile mode = ModeOf(json_mode);
-    if (profile.Find(mode.mode, mode.recompute_every) != nullptr)
-      throw std::out_of_range(ModeWords(mode.mode, mode.recompute_every) + " stands there twice");
+    if (profile.Find(mode.way) != nullptr) throw std::out_of_range(mode.way.Words() + " stands there twice");
     profile.modes.push_back(std::move(mode));
   }
   return profile;
@@ -160,14 +157,13 @@ double ModeProfile::Milliseconds(std::int64_t rows) const {
   return a.milliseconds + std::max(slope, 0.0) * static_cast<double>(rows - a.rows);
 }
 
-ModeProfile* TaskProfile::Find(Mode mode, int recompute_every) {
-  return const_cast<ModeProfile*>(std::as_const(*this).Find(mode, recompute_every));
+ModeProfile* TaskProfile::Find(const Way& way) {
+  return const_cast<ModeProfile*>(std::as_const(*this).Find(way));
 }
 
-const ModeProfile* TaskProfile::Find(Mode mode, int recompute_every) const {
-  const auto found = std::find_if(modes.begin(), modes.end(), [&](const ModeProfile& profile) {
-    return profile.mode == mode && profile.recompute_every == recompute_every;
-  });
+const ModeProfile* TaskProfile::Find(const Way& way) const {
+  const auto found =
+      std::find_if(modes.begin(), modes.end(), [&](const ModeProfile& mode) { return mode.way == way; });
   return found == modes.end() ? nullptr : &*found;
 }
 

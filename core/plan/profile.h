@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
+#include <medley/config/mode.h>
 #include <medley/plan/peak_lines.h>
 #include <medley/report/memory_ledger.h>
-#include <medley/step/execution_mode.h>
 
 namespace medley {
 
@@ -19,10 +19,9 @@ struct StepTime {
   double milliseconds = 0;
 };
 
-// What was measured of a task in one mode. Bytes are above the floor, for rows of the task's largest lengths.
+// What was measured of a task in one way. Bytes are above the floor, for rows of the task's largest lengths.
 struct ModeProfile {
-  Mode mode = Mode::kSequential;
-  int recompute_every = 0;
+  Way way{};
   std::vector<Probe> whole;   // all rows of a draw in one forward
   std::vector<Probe> pieces;  // as one of several micro-batches: from the second on gradients are there
   std::vector<StepTime> times;
@@ -48,8 +47,8 @@ struct TaskProfile {
   std::int64_t contract = 0;       // bytes above the floor to hold a row against the spec
   std::vector<ModeProfile> modes;
 
-  ModeProfile* Find(Mode mode, int recompute_every);
-  const ModeProfile* Find(Mode mode, int recompute_every) const;
+  ModeProfile* Find(const Way& way);
+  const ModeProfile* Find(const Way& way) const;
 };
 
 // Measured bytes. Knows no limit: the same profile serves every budget.

@@ -47,24 +47,26 @@ std::string ParametersSum(const Model& model) {
 
 }  // namespace
 
-ordered_json RunProfileKey(const Run& run) {
-  return {{"model", NamedSum(run.config.model)},
-          {"parameters", ParametersSum(*run.model)},
-          {"tokenizer", run.tokenizer ? run.tokenizer->hash() : NamedSum(run.config.tokenizer)},
-          {"control_text", NamedSum(run.config.control_text)},
-          {"dtype", c10::toString(FloatTypeOf(*run.model))},
+ordered_json RunProfileKey(const RunConfig& config, const Model& model, const Tokenizer* tokenizer,
+                           at::Device device) {
+  return {{"model", NamedSum(config.model)},
+          {"parameters", ParametersSum(model)},
+          {"tokenizer", tokenizer != nullptr ? tokenizer->hash() : NamedSum(config.tokenizer)},
+          {"control_text", NamedSum(config.control_text)},
+          {"dtype", c10::toString(FloatTypeOf(model))},
           {"medley", std::string(Version()) + " " + LibraryBuild()},
           {"libtorch", std::string(Torch().build)},
-          {"device", DeviceWords(run.device)},
+          {"device", DeviceWords(device)},
           {"threads", at::get_num_threads()}};
 }
 
-ordered_json TaskProfileKey(const Run& run, const std::string& task) {
-  const TaskConfig& config = ConfigOf(run.config, task);
+ordered_json TaskProfileKey(const RunConfig& run, const TaskHost& host, const std::string& task) {
+  const TaskConfig& config = ConfigOf(run, task);
   ordered_json key = {{"variant", config.variant}, {"options", config.options}, {"terms", config.terms}};
-  if (run.registry == nullptr) return key;
-  key["version"] = run.registry->Require(task).version;
-  key["plugin"] = run.registry->FileOf(task).build_id;
+  if (const auto origin = host.OriginOf(task)) {
+    key["version"] = origin->version;
+    key["plugin"] = origin->build_id;
+  }
   return key;
 }
 

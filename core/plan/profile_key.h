@@ -1,16 +1,23 @@
 #pragma once
 
+#include <ATen/core/Tensor.h>
+
 #include <nlohmann/json.hpp>
 #include <string>
 
-#include <medley/run/run.h>
+#include <medley/config/run_config.h>
+#include <medley/model/model.h>
+#include <medley/plugin/task_host.h>
+#include <medley/text/tokenizer.h>
 
 namespace medley {
 
 // What a profile's bytes depend on beside the task: the model, the tokenizer and the texts, what is trained,
 // the versions of medley and libtorch, the device and its threads. No budget: bytes are no limits.
-nlohmann::ordered_json RunProfileKey(const Run& run);
+// `tokenizer` null: none was loaded.
+nlohmann::ordered_json RunProfileKey(const RunConfig& config, const Model& model, const Tokenizer* tokenizer,
+                                     at::Device device);
 // And what they depend on in the task: its version, its plugin's build, variant, options, weights of terms.
-nlohmann::ordered_json TaskProfileKey(const Run& run, const std::string& task);
+nlohmann::ordered_json TaskProfileKey(const RunConfig& config, const TaskHost& host, const std::string& task);
 
 }  // namespace medley

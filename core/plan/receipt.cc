@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <stdexcept>
 
+#include <medley/base/error.h>
+
 namespace medley {
 namespace {
 

@@ -6,26 +6,11 @@
 #include <string>
 #include <vector>
 
-#include <medley/plan/plan.h>
+#include <medley/report/records.h>
 
 namespace medley {
 
 inline constexpr const char* kReceiptFile = "receipt.json";
-
-// A draw as it was planned and as it went. Bytes in all, floor included.
-struct DrawReceipt {
-  std::string task;
-  std::string mode;  // in words: "sequential", "joint + recompute 1"
-  std::int64_t micro_rows = 0;
-  bool cut = false;            // after an overflow, to fewer micro-rows than planned
-  std::int64_t predicted = 0;  // peak; 0: nothing was
-  std::int64_t margin = 0;     // that was kept free beside it
-  std::int64_t measured = 0;   // peak
-  // What really ran:
-  std::int64_t rows = 0;
-  std::int64_t tokens = 0;
-  std::int64_t passes = 0;  // forwards
-};
 
 // How a prediction did. Thresholds are fixed: see GradeOf.
 enum class Grade {

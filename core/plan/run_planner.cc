@@ -29,24 +29,24 @@ std::int64_t RoomForProbes(const RunPlanner::Setting& setting, at::Device device
 
 }  // namespace
 
-RunPlanner::RunPlanner(Run& run, Setting setting, Console& console)
-    : run_(run),
+RunPlanner::RunPlanner(const Subject& subject, Setting setting, Console& console)
+    : subject_(subject),
       setting_(std::move(setting)),
       console_(console),
-      prober_(*run.model, *run.executor, run.device, static_cast<std::uint64_t>(run.config.seed),
-              RoomForProbes(setting_, run.device)) {
-  profile_.key = RunProfileKey(run);
+      prober_(subject.model, subject.executor, subject.device,
+              static_cast<std::uint64_t>(subject.config.seed), RoomForProbes(setting_, subject.device)) {
+  profile_.key = RunProfileKey(subject.config, subject.model, subject.tokenizer, subject.device);
 }
 
-RunPlanner::Setting RunPlanner::SettingOf(const Run& run) {
-  Setting setting{.budget = run.budget.bytes, .budget_words = run.config.budget, .probe_bytes = 0};
-  if (run.device.is_cpu())
-    setting.probe_bytes = std::max<std::int64_t>(1, run.budget.free - ReadMemory(run.device).now);
+RunPlanner::Setting RunPlanner::SettingOf(const RunConfig& config, const Budget& budget, at::Device device) {
+  Setting setting{.budget = budget.bytes, .budget_words = config.budget, .probe_bytes = 0};
+  if (device.is_cpu()) setting.probe_bytes = std::max<std::int64_t>(1, budget.free - ReadMemory(device).now);
   return setting;
 }
 
 ordered_json RunPlanner::Asked() const {
-  return AskedJson(run_, requests_, setting_.budget_words, profile_.key);
+  return AskedJson(subject_.config, subject_.host, subject_.device, requests_, setting_.budget_words,
+                   profile_.key);
 }
 
 void RunPlanner::UseProfile(const fs::path& file) {
@@ -82,42 +82,50 @@ void RunPlanner::TakeUp(const fs::path& directory) {
 
 // A task may keep tensors of its own, which a plan made before it is loaded must know.
 LoadedTask& RunPlanner::Loaded(const std::string& task, TaskProfile& profile) {
-  if (run_.is_loaded(task)) return run_.task(task);
-  const std::int64_t before = ReadMemory(run_.device).now;
-  LoadedTask& loaded = run_.task(task);
-  profile.held = ReadMemory(run_.device).now - before;
+  if (subject_.host.IsLoaded(task)) return subject_.host.Get(task);
+  const std::int64_t before = ReadMemory(subject_.device).now;
+  LoadedTask& loaded = subject_.host.Get(task);
+  profile.held = ReadMemory(subject_.device).now - before;
   return loaded;
 }
 
 // Measures the ways that the profile lacks. False where it has them all.
 bool RunPlanner::MeasureTask(const TaskRequest& request, const std::vector<Way>& ways) {
   TaskProfile& profile = profile_.tasks[request.task];
-  ordered_json key = TaskProfileKey(run_, request.task);
+  ordered_json key = TaskProfileKey(subject_.config, subject_.host, request.task);
   if (profile.key != key) profile = {};
   const std::size_t before = profile.modes.size();
   for (const Way& way : ways) {
-    if (profile.Find(way.first, way.second) != nullptr) continue;
+    if (profile.Find(way) != nullptr) continue;
     if (measured_.empty())
       console_.Say("measuring what the tasks take: a few steps of each, whose gradients are dropped");
     measured_.insert(request.task);
     LoadedTask& task = Loaded(request.task, profile);
     if (profile.modes.empty()) prober_.CheckContract(task, &profile);
     // Where a step has several draws, also all rows together may find gradients.
-    const std::int64_t most_rows = run_.config.draws_per_step > 1 ? 0 : request.rows;
-    prober_.Measure(task, ExecutionOf(run_, request.task, way), profile, most_rows);
+    const std::int64_t most_rows = subject_.config.draws_per_step > 1 ? 0 : request.rows;
+    prober_.Measure(task, ExecutionIn(way, request.task), profile, most_rows);
   }
   profile.key = std::move(key);
   return profile.modes.size() > before;
 }
 
-bool RunPlanner::MeasureOrDrop(const TaskRequest& request) {
-  const VariantInfo& variant = VariantOf(run_, request.task);
+void RunPlanner::MeasureFirst(const TaskRequest& request) {
+  const VariantInfo& variant = subject_.host.Variant(request.task);
   try {
     MeasureTask(request, setting_.all_ways ? AllWays(request, variant) : FirstWays(request, variant));
+  } catch (...) {
+    profile_.tasks.erase(request.task);
+    throw;
+  }
+}
+
+bool RunPlanner::MeasureOrDrop(const TaskRequest& request) {
+  try {
+    MeasureFirst(request);
     return true;
   } catch (const std::exception& error) {
-    profile_.tasks.erase(request.task);
-    if (run_.config.on_task_error != "drop") throw;
+    if (subject_.config.on_task_error != "drop") throw;
     console_.Warn("the task " + request.task + " has no plan: " + error.what());
     return false;
   }
@@ -127,54 +135,55 @@ void RunPlanner::MeasureFloor() {
   MemoryLedger& floor = profile_.floor;
   std::int64_t constants = 0;
   for (const auto& [task, profile] : profile_.tasks) {
-    if (run_.is_loaded(task)) constants += run_.task(task).ConstantBytes(run_.device) + profile.held;
+    if (subject_.host.IsLoaded(task))
+      constants += subject_.host.Get(task).ConstantBytes(subject_.device) + profile.held;
   }
-  floor.weights = ParameterBytes(run_.model->parameters(), run_.device);
-  floor.optimizer = ParameterBytes(run_.optimizer->State(), run_.device);
-  floor.workspace =
-      std::max<std::int64_t>(0, ReadMemory(run_.device).now - constants - floor.weights - floor.optimizer);
-  profile_.gradients = TrainedBytes(run_.model->parameters());
+  floor.weights = ParameterBytes(subject_.model.parameters(), subject_.device);
+  floor.optimizer = ParameterBytes(subject_.optimizer.State(), subject_.device);
+  floor.workspace = std::max<std::int64_t>(
+      0, ReadMemory(subject_.device).now - constants - floor.weights - floor.optimizer);
+  profile_.gradients = TrainedBytes(subject_.model.parameters());
 }
 
 // Ways that nobody asked for may be what fits, or what a refusal should name. Where not even the floor fits,
 // it names no task, and the budget to name is one for all of them.
-bool RunPlanner::MeasureRefused(const DoesNotFit& refusal) {
+bool RunPlanner::MeasureRefused(const DoesNotFit& refusal, const Requests& requests) {
   bool measured = false;
-  for (const TaskRequest& request : requests_) {
+  for (const TaskRequest& request : requests) {
     for (const Refusal& refused : refusal.refusals()) {
       if (!refused.task.empty() && refused.task != request.task) continue;
-      measured = MeasureTask(request, AllWays(request, VariantOf(run_, request.task))) || measured;
+      measured = MeasureTask(request, AllWays(request, subject_.host.Variant(request.task))) || measured;
     }
   }
   return measured;
 }
 
 // Where rows are cut, another way with as little work may need fewer pieces.
-bool RunPlanner::MeasurePieces(const Plan& plan) {
+bool RunPlanner::MeasurePieces(const Plan& plan, const Requests& requests) {
   bool measured = false;
-  for (const TaskRequest& request : requests_) {
-    const PlanEntry& entry = *plan.Find(request.task);
+  for (const TaskRequest& request : requests) {
+    const PlannedTask& entry = *plan.Find(request.task);
     if (entry.micro_rows == entry.rows || request.micro_rows > 0) continue;
-    measured = MeasureTask(request, CheapestWays(request, VariantOf(run_, request.task))) || measured;
+    measured = MeasureTask(request, CheapestWays(request, subject_.host.Variant(request.task))) || measured;
   }
   return measured;
 }
 
 Plan RunPlanner::Solve() {
-  const PlanSetting setting = PlanSettingOf(run_, setting_.budget);
+  const PlanSetting setting = PlanSettingOf(subject_.config, subject_.device, setting_.budget);
   while (true) {
     MeasureFloor();
     try {
       Plan plan = MakePlan(profile_, requests_, setting);
-      if (!MeasurePieces(plan)) return plan;
+      if (!MeasurePieces(plan, requests_)) return plan;
     } catch (const DoesNotFit& refusal) {
-      if (!MeasureRefused(refusal)) throw;
+      if (!MeasureRefused(refusal, requests_)) throw;
     }
   }
 }
 
-std::int64_t RunPlanner::LargestProbe(const PlanEntry& entry) const {
-  const ModeProfile& mode = *profile_.tasks.at(entry.task).Find(entry.mode, entry.recompute_every);
+std::int64_t RunPlanner::LargestProbe(const PlannedTask& entry) const {
+  const ModeProfile& mode = *profile_.tasks.at(entry.task).Find(entry.way);
   return PeakLines(entry.micro_rows < entry.rows ? mode.pieces : mode.whole).largest_probe();
 }
 
@@ -184,65 +193,69 @@ std::int64_t RunPlanner::LargestProbe(const PlanEntry& entry) const {
 // below it, where the chord is safe.
 bool RunPlanner::Confirm(const Plan& plan) {
   bool ran = false;
-  for (const PlanEntry& entry : plan.entries) {
+  for (const PlannedTask& entry : plan.entries) {
     // A task of a stored profile is confirmed by training itself, unless it was measured for far fewer rows.
     const bool stored = measured_.count(entry.task) == 0;
     if (entry.confirmed || (stored && entry.micro_rows <= kFarAbove * LargestProbe(entry))) continue;
-    if (!confirmed_.emplace(entry.task, entry.mode, entry.recompute_every).second) continue;
-    prober_.Confirm(run_.task(entry.task), ExecutionOf(run_, entry), entry.micro_rows,
+    if (!confirmed_.emplace(entry.task, entry.way).second) continue;
+    Execution execution = ExecutionIn(entry.way, entry.task);
+    execution.micro_rows = entry.micro_rows < entry.rows ? entry.micro_rows : 0;
+    prober_.Confirm(subject_.host.Get(entry.task), execution, entry.micro_rows,
                     profile_.tasks.at(entry.task));
     ran = true;
   }
   return ran;
 }
 
-void RunPlanner::PlanMeasured() {
-  plan_ = Solve();
-  while (Confirm(plan_)) plan_ = Solve();
+Execution RunPlanner::ExecutionIn(const Way& way, const std::string& task) const {
+  return {.way = way, .micro_rows = 0, .term_weights = ConfigOf(subject_.config, task).terms};
+}
+
+Plan RunPlanner::PlanMeasured() {
+  Plan plan = Solve();
+  while (Confirm(plan)) plan = Solve();
   prober_.ForgetRows();
-  planned_for_ = Asked();
+  return plan;
 }
 
 // Free memory changes from start to start: a plan for what was free holds while it fits.
 bool RunPlanner::StillHolds() const {
   if (planned_for_.is_null() || planned_for_ != Asked()) return false;
-  for (const PlanEntry& entry : plan_.entries) {
+  for (const PlannedTask& entry : plan_.entries) {
     if (entry.predicted_peak + plan_.data_bytes + entry.ledger.margin > setting_.budget) return false;
   }
   return true;
 }
 
-const Plan& RunPlanner::PlanRun() {
+const Plan& RunPlanner::PlanRun(const std::vector<std::string>& tasks) {
   const auto start = std::chrono::steady_clock::now();
   requests_.clear();
-  for (const std::string& task : run_.ActiveTasks()) requests_.push_back(RequestOf(run_, task));
+  for (const std::string& task : tasks) requests_.push_back(RequestFor(task));
   if (StillHolds()) return plan_;
   std::erase_if(requests_, [&](const TaskRequest& request) { return !MeasureOrDrop(request); });
-  PlanMeasured();
+  plan_ = PlanMeasured();
+  planned_for_ = Asked();
   seconds_ = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   return plan_;
 }
 
-void RunPlanner::Apply() {
+TaskRequest RunPlanner::RequestFor(const std::string& task) const {
+  return RequestOf(subject_.config, task, subject_.host.Variant(task));
+}
+
+void RunPlanner::Apply(PlanInForce& in_force, Mixer& mixer) {
   const std::int64_t room = setting_.budget - plan_.floor_bytes() - plan_.data_bytes;
-  PlannedMemory& planned = run_.planned.emplace();
-  planned.floor = plan_.floor_bytes();
-  run_.predict_peak = [plan = plan_, profile = profile_, setting = PlanSettingOf(run_, setting_.budget)](
-                          const std::string& task, std::int64_t micro_rows) {
-    return PredictPeak(plan, profile, setting, task, micro_rows);
-  };
-  for (const PlanEntry& entry : plan_.entries) {
-    planned.peaks[entry.task] = entry.predicted_peak;
-    planned.margins[entry.task] = entry.ledger.margin;
-    run_.plans[entry.task] = ExecutionOf(run_, entry);
-    const VariantInfo& variant = VariantOf(run_, entry.task);
-    run_.mixer->SetSize(entry.task, {.rows = entry.rows,
-                                     .passes = static_cast<std::int64_t>(variant.passes.size()),
-                                     .tokens_per_row = variant.TokensPerRow()});
+  in_force.Adopt(plan_, profile_, PlanSettingOf(subject_.config, subject_.device, setting_.budget));
+  for (const PlannedTask& entry : plan_.entries) {
+    const VariantInfo& variant = subject_.host.Variant(entry.task);
+    mixer.SetSize(entry.task, {.rows = entry.rows,
+                               .passes = static_cast<std::int64_t>(variant.passes.size()),
+                               .tokens_per_row = variant.TokensPerRow()});
     const auto profile = profile_.tasks.find(entry.task);
     // The check of a first draw runs all passes at once, and would not fit.
-    if (profile != profile_.tasks.end() && profile->second.contract > room)
-      prober_.CheckContract(run_.task(entry.task));
+    if (profile == profile_.tasks.end() || profile->second.contract <= room) continue;
+    LoadedTask& task = subject_.host.Get(entry.task);
+    if (!subject_.executor.contract().Knows(task)) prober_.CheckContract(task);
   }
 }
 

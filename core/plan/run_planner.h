@@ -1,19 +1,28 @@
 #pragma once
 
+#include <ATen/core/Tensor.h>
+
 #include <cstdint>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <string>
-#include <tuple>
+#include <utility>
 #include <vector>
 
+#include <medley/config/run_config.h>
+#include <medley/curriculum/mixer.h>
+#include <medley/memory/budget.h>
 #include <medley/plan/plan.h>
+#include <medley/plan/plan_in_force.h>
 #include <medley/plan/plan_request.h>
 #include <medley/plan/prober.h>
 #include <medley/plan/profile.h>
+#include <medley/plugin/task_host.h>
 #include <medley/report/console.h>
-#include <medley/run/run.h>
+#include <medley/step/optimizer.h>
+#include <medley/step/step_executor.h>
+#include <medley/text/tokenizer.h>
 
 namespace medley {
 
@@ -21,22 +30,31 @@ inline constexpr const char* kProfileFile = "profile.json";
 inline constexpr const char* kPlanFile = "plan.json";
 
 // Gives every task of a run its rows, mode and micro-batches: measures what the profile lacks, plans under
-// the budget, confirms, and puts the plan into the run. To be called between steps.
+// the budget, and confirms. To be called between steps.
 //
 // What is measured is at most three sizes for every task and mode that is tried, and the planned size of
 // every mode that is planned. Two plannings of one config, seed and budget give one plan.
 class RunPlanner {
  public:
+  // What is measured, and with what; references outlive the planner.
+  struct Subject {
+    const RunConfig& config;
+    at::Device device;
+    TaskHost& host;
+    const Model& model;
+    const AdamW& optimizer;
+    StepExecutor& executor;
+    const Tokenizer* tokenizer = nullptr;  // for the profile's key
+  };
   struct Setting {
     std::int64_t budget = 0;       // bytes
     std::string budget_words;      // as it was asked for; "": what is free
     std::int64_t probe_bytes = 0;  // what probes may use above what is in use; 0: what the budget leaves
     bool all_ways = false;         // measure every legal way to run a task; else those that the plan needs
   };
-  // Keeps references.
-  RunPlanner(Run& run, Setting setting, Console& console);
+  RunPlanner(const Subject& subject, Setting setting, Console& console);
   // The run's own budget; on the CPU probes may use all that is free.
-  static Setting SettingOf(const Run& run);
+  static Setting SettingOf(const RunConfig& config, const Budget& budget, at::Device device);
 
   // Another run's profile. InputError, with what differs, where it was made with another model, tokenizer,
   // library or device; tasks that differ are measured anew.
@@ -44,12 +62,12 @@ class RunPlanner {
   // What an earlier start of this run left in its directory. What is stale is measured anew, and said.
   void TakeUp(const std::filesystem::path& directory);
 
-  // All tasks with a weight; only those are measured that the profile lacks. A plan that was taken up stays
-  // as long as nothing that it follows from has changed. Throws DoesNotFit. A task that fails is an Error,
-  // under on_task_error "drop" a warning: it stays unplanned, and its first draw drops it.
-  const Plan& PlanRun();
-  // The run then draws and executes by the plan, and its guard knows it.
-  void Apply();
+  // Plans these tasks, all that the run names; only those are measured that the profile lacks. A plan that
+  // was taken up stays as long as nothing that it follows from has changed. Throws DoesNotFit. A task that
+  // fails is an Error, under on_task_error "drop" a warning: it stays unplanned, and its first draw drops it.
+  const Plan& PlanRun(const std::vector<std::string>& tasks);
+  // The run then draws and executes by the plan.
+  void Apply(PlanInForce& in_force, Mixer& mixer);
   // A table of the plan, and what it cost to make.
   std::string Words() const;
   // profile.json and plan.json.
@@ -60,31 +78,35 @@ class RunPlanner {
   const Prober& prober() const { return prober_; }
 
  private:
+  using Requests = std::vector<TaskRequest>;
+
+  TaskRequest RequestFor(const std::string& task) const;
+  Execution ExecutionIn(const Way& way, const std::string& task) const;
   nlohmann::ordered_json Asked() const;
   bool StillHolds() const;
   LoadedTask& Loaded(const std::string& task, TaskProfile& profile);
   bool MeasureTask(const TaskRequest& request, const std::vector<Way>& ways);
+  void MeasureFirst(const TaskRequest& request);
   bool MeasureOrDrop(const TaskRequest& request);
   void MeasureFloor();
   Plan Solve();
-  bool MeasureRefused(const DoesNotFit& refusal);
-  bool MeasurePieces(const Plan& plan);
-  std::int64_t LargestProbe(const PlanEntry& entry) const;
+  bool MeasureRefused(const DoesNotFit& refusal, const Requests& requests);
+  bool MeasurePieces(const Plan& plan, const Requests& requests);
+  std::int64_t LargestProbe(const PlannedTask& entry) const;
   bool Confirm(const Plan& plan);
-  void PlanMeasured();
+  Plan PlanMeasured();
 
-  Run& run_;
+  Subject subject_;
   Setting setting_;
   Console& console_;
   Prober prober_;
   Profile profile_;
   Plan plan_;
-  std::vector<TaskRequest> requests_;
-  std::set<std::string> measured_;  // tasks, by this object
-  std::set<std::tuple<std::string, Mode, int>>
-      confirmed_;                       // their planned modes, by a step of the planned size
-  nlohmann::ordered_json planned_for_;  // of the plan; null: there is none
-  double seconds_ = 0;                  // that planning took; 0: it was taken up
+  Requests requests_;
+  std::set<std::string> measured_;                   // tasks, by this object
+  std::set<std::pair<std::string, Way>> confirmed_;  // by a step of the planned size
+  nlohmann::ordered_json planned_for_;               // of the plan; null: there is none
+  double seconds_ = 0;                               // that planning took; 0: it was taken up
 };
 
 }  // namespace medley

@@ -23,8 +23,8 @@ TaskPlanner TaskPlanner::For(const TaskRequest& request) const {
 }
 
 bool TaskPlanner::Admits(const ModeProfile& mode) const {
-  return mode.measured() && (!request_.mode || *request_.mode == mode.mode) &&
-         (!request_.recompute_every || *request_.recompute_every == mode.recompute_every);
+  return mode.measured() && (!request_.mode || *request_.mode == mode.way.mode) &&
+         (!request_.recompute_every || *request_.recompute_every == mode.way.recompute_every);
 }
 
 Choice TaskPlanner::Cost(const ModeProfile& mode, std::int64_t rows, std::int64_t micro_rows) const {
@@ -82,7 +82,7 @@ std::optional<Choice> TaskPlanner::In(const ModeProfile& mode, std::int64_t room
 double TaskPlanner::Work(const ModeProfile& mode) const {
   const double passes = static_cast<double>(std::max<std::int64_t>(1, request_.passes));
   return static_cast<double>(mode.forwards) / passes +
-         (mode.recompute_every > 0 ? 1.0 / mode.recompute_every : 0.0);
+         (mode.way.recompute_every > 0 ? 1.0 / mode.way.recompute_every : 0.0);
 }
 
 bool TaskPlanner::IsBetter(const Choice& a, const Choice& b) const {
@@ -91,7 +91,7 @@ bool TaskPlanner::IsBetter(const Choice& a, const Choice& b) const {
   if (request_.rows == 0 && a.rows != b.rows) return a.rows > b.rows;
   if (a.pieces() != b.pieces()) return a.pieces() < b.pieces();
   const auto rank = [&](const ModeProfile& mode) {
-    return std::tuple(mode.mode != request_.preferred, mode.mode, mode.recompute_every);
+    return std::tuple(mode.way.mode != request_.preferred, mode.way);
   };
   return rank(*a.mode) < rank(*b.mode);
 }

@@ -11,14 +11,6 @@ namespace {
 namespace fs = std::filesystem;
 using nlohmann::ordered_json;
 
-constexpr const char* kMetrics = "metrics.jsonl";
-constexpr const char* kLosses = "losses.csv";
-
-std::int64_t OffsetOf(const LogOffsets& offsets, const std::string& name) {
-  const auto found = offsets.find(name);
-  return found == offsets.end() ? 0 : found->second;
-}
-
 // A log that became shorter keeps the whole lines that it still has.
 std::int64_t WholeLines(const fs::path& path, std::int64_t most) {
   std::ifstream file(path, std::ios::binary);
@@ -33,7 +25,7 @@ ordered_json OrNull(const std::optional<double>& value) {
 }
 
 // JSON has no NaN and no infinity; nlohmann writes both as null.
-ordered_json TermsJson(const LoggedLosses& losses) {
+ordered_json TermsJson(const StepLosses& losses) {
   ordered_json json = ordered_json::object();
   for (const auto& [task, terms] : losses) {
     for (const auto& [name, term] : terms) {
@@ -47,7 +39,7 @@ ordered_json TermsJson(const LoggedLosses& losses) {
 }
 
 // What the step made less: of the terms that had items.
-double StepLoss(const LoggedLosses& losses) {
+double StepLoss(const StepLosses& losses) {
   double loss = 0;
   for (const auto& [task, terms] : losses) {
     for (const auto& [name, term] : terms) loss += term.weighted().value_or(0);
@@ -64,8 +56,38 @@ ordered_json MetricsLine(const StepRecord& record) {
   line["terms"] = TermsJson(record.losses);
   line["grad_norm"] = record.gradient_norm;
   line["lr"] = record.learning_rate;
-  if (!record.evaluation.is_null()) line["eval"] = record.evaluation;
+  if (record.evaluation) {
+    ordered_json& scores = line["eval"] = ordered_json::object();
+    for (const auto& [task, score] : record.evaluation->tasks) scores[task] = ToJson(score);
+  }
   return line;
+}
+
+ordered_json ToJson(const std::vector<GuardFinding>& findings) {
+  ordered_json json;
+  for (const GuardFinding& finding : findings) {
+    json.push_back({{"level", finding.level == GuardLevel::kCritical ? "critical" : "warning"},
+                    {"kind", finding.kind},
+                    {"task", finding.task},
+                    {"words", finding.words}});
+  }
+  return json;
+}
+
+ordered_json ToJson(const std::vector<Overflow>& overflows) {
+  ordered_json json;
+  for (const Overflow& overflow : overflows) {
+    if (overflow.task.empty()) {
+      json.push_back({{"task", ""}, {"phase", "between draws"}});
+    } else {
+      json.push_back({{"task", overflow.task},
+                      {"phase", overflow.in_backward ? "backward" : "forward"},
+                      {"from", overflow.from},
+                      {"to", overflow.to},
+                      {"left_bytes", overflow.left_bytes}});
+    }
+  }
+  return json;
 }
 
 ordered_json TimingLine(const StepRecord& record) {
@@ -81,12 +103,14 @@ ordered_json TimingLine(const StepRecord& record) {
     task["rows"] = task.value("rows", std::int64_t{0}) + draw.rows;
     const auto bytes = record.constant_bytes.find(draw.task);
     task["constant_bytes"] = bytes == record.constant_bytes.end() ? 0 : bytes->second;
-    const auto peak = record.peak_bytes.find(draw.task);
-    if (peak != record.peak_bytes.end()) task["memory_peak"] = peak->second;
   }
-  if (!record.memory.is_null()) line["memory"] = record.memory;
-  if (!record.guard.is_null()) line["guard"] = record.guard;
-  if (!record.overflows.is_null()) line["out_of_memory"] = record.overflows;
+  for (const DrawReceipt& receipt : record.receipts) {
+    ordered_json& task = tasks[receipt.task];
+    task["memory_peak"] = std::max(task.value("memory_peak", std::int64_t{0}), receipt.measured);
+  }
+  if (record.memory) line["memory"] = ToJson(record.memory->ledger, record.memory->constants);
+  if (!record.guard.empty()) line["guard"] = ToJson(record.guard);
+  if (!record.overflows.empty()) line["out_of_memory"] = ToJson(record.overflows);
   return line;
 }
 
@@ -140,34 +164,29 @@ std::vector<PastStep> ReadPast(const fs::path& metrics) {
 
 }  // namespace
 
-std::optional<double> TotalLoss(const std::map<std::string, LoggedTerm>& terms) {
-  double total = 0;
-  for (const auto& [name, term] : terms) {
-    const std::optional<double> weighted = term.weighted();
-    if (!weighted) return std::nullopt;
-    total += *weighted;
-  }
-  return total;
+MetricsLog::MetricsLog(const fs::path& directory, const LogOffsets& offsets)
+    : file_(directory / kMetricsLog, OffsetOf(offsets, kMetricsLog)) {}
+
+void MetricsLog::Take(const StepRecord& record) { file_.Append(MetricsLine(record).dump() + "\n"); }
+
+void MetricsLog::Sync(LogOffsets& offsets) {
+  file_.Sync();
+  offsets[kMetricsLog] = file_.offset();
 }
 
-std::int64_t StepRecord::rows() const {
-  std::int64_t rows = 0;
-  for (const Draw& draw : draws) rows += draw.rows;
-  return rows;
+TimingLog::TimingLog(const fs::path& directory, const LogOffsets& offsets)
+    : file_(directory / kTimingLog, WholeLines(directory / kTimingLog, OffsetOf(offsets, kTimingLog))) {}
+
+void TimingLog::Take(const StepRecord& record) { file_.Append(TimingLine(record).dump() + "\n"); }
+
+void TimingLog::Sync(LogOffsets& offsets) {
+  file_.Sync();
+  offsets[kTimingLog] = file_.offset();
 }
 
-Metrics::Metrics(const fs::path& directory, const std::vector<std::string>& tasks, const LogOffsets& offsets)
-    : tasks_(tasks) {
-  metrics_ = std::make_unique<AppendFile>(directory / kMetrics, OffsetOf(offsets, kMetrics));
-  const std::int64_t kept = WholeLines(directory / kTimingLog, OffsetOf(offsets, kTimingLog));
-  timing_ = std::make_unique<AppendFile>(directory / kTimingLog, kept);
-  losses_ = std::make_unique<AppendFile>(directory / kLosses, 0);
-  RewriteLosses();
-}
-
-// The tasks may be others than before the resume: the past gets their columns too.
-void Metrics::RewriteLosses() {
-  const std::vector<PastStep> past = ReadPast(metrics_->path());
+LossesTable::LossesTable(const fs::path& directory, const std::vector<std::string>& tasks)
+    : tasks_(tasks), file_(directory / kLossesTable, 0) {
+  const std::vector<PastStep> past = ReadPast(directory / kMetricsLog);
   for (const PastStep& step : past) {
     for (const auto& [task, loss] : step.losses) {
       if (std::find(tasks_.begin(), tasks_.end(), task) == tasks_.end()) tasks_.push_back(task);
@@ -175,27 +194,17 @@ void Metrics::RewriteLosses() {
   }
   std::string text = CsvHeader(tasks_);
   for (const PastStep& step : past) text += CsvRow(step.step, tasks_, step.losses);
-  losses_->Append(text);
+  file_.Append(text);
 }
 
-void Metrics::Record(const StepRecord& record) {
-  metrics_->Append(MetricsLine(record).dump() + "\n");
-  timing_->Append(TimingLine(record).dump() + "\n");
+void LossesTable::Take(const StepRecord& record) {
   std::map<std::string, double> losses;
   for (const auto& [task, terms] : record.losses) {
     if (const auto total = TotalLoss(terms)) losses[task] = *total;
   }
-  losses_->Append(CsvRow(record.step, tasks_, losses));
+  file_.Append(CsvRow(record.step, tasks_, losses));
 }
 
-LogOffsets Metrics::Sync() {
-  LogOffsets offsets;
-  losses_->Sync();
-  for (AppendFile* file : {metrics_.get(), timing_.get()}) {
-    file->Sync();
-    offsets[file->path().filename()] = file->offset();
-  }
-  return offsets;
-}
+void LossesTable::Sync(LogOffsets&) { file_.Sync(); }
 
 }  // namespace medley

@@ -35,11 +35,6 @@ std::string ShortNumber(double value) {
   return text.rfind("0.", 0) == 0 ? text.substr(1) : text;
 }
 
-double ScoreIn(const nlohmann::ordered_json& score) {
-  const auto value = score.find("value");
-  return value != score.end() && value->is_number() ? value->get<double>() : std::nan("");
-}
-
 }  // namespace
 
 Progress::Progress(std::int64_t first_step, std::int64_t total_steps, double most_seconds)
@@ -51,9 +46,9 @@ void Progress::Add(const StepRecord& record) {
   step_rows_ = kForget * step_rows_ + static_cast<double>(record.rows());
   weight_ = kForget * weight_ + 1;
   AddLosses(record);
-  if (record.evaluation.is_object()) {
+  if (record.evaluation) {
     scores_.clear();
-    for (const auto& [task, score] : record.evaluation.items()) scores_[task] = ScoreIn(score);
+    for (const auto& [task, score] : record.evaluation->tasks) scores_[task] = score.score.value;
   }
   memory_now_ = record.memory_now;
   memory_peak_ = std::max(memory_peak_, record.memory_peak);
@@ -79,6 +74,11 @@ void Progress::AddLosses(const StepRecord& record) {
     std::erase(drawn_, task);
     drawn_.insert(drawn_.begin(), task);
   }
+}
+
+void StatusLine::Take(const StepRecord& record) {
+  progress_.Add(record);
+  console_.Status(progress_.Line(), progress_.Line(console_.columns()));
 }
 
 double Progress::LossOf(const std::string& task) const {

@@ -7,7 +7,8 @@
 #include <string>
 #include <vector>
 
-#include <medley/report/metrics.h>
+#include <medley/report/console.h>
+#include <medley/report/record_sink.h>
 
 namespace medley {
 
@@ -49,6 +50,19 @@ class Progress {
   std::vector<std::string> drawn_;        // the tasks of losses_, the one that was drawn last first
   std::map<std::string, double> scores_;  // of the last evaluation
   std::int64_t memory_now_ = 0, memory_peak_ = 0;
+};
+
+// Shows them. Keeps references.
+class StatusLine final : public RecordSink {
+ public:
+  StatusLine(Progress& progress, Console& console) : progress_(progress), console_(console) {}
+
+  using RecordSink::Take;
+  void Take(const StepRecord& record) override;
+
+ private:
+  Progress& progress_;
+  Console& console_;
 };
 
 }  // namespace medley

@@ -16,6 +16,8 @@
 #include <medley/model/device.h>
 #include <medley/model/model_factory.h>
 #include <medley/model/parameter_bytes.h>
+#include <medley/plugin/plugin_host.h>
+#include <medley/run/run_record.h>
 #include <medley/text/sentencepiece_tokenizer.h>
 
 namespace medley {
@@ -40,29 +42,12 @@ void SetThreads(std::int64_t threads) {
   at::set_num_threads(threads > 0 ? static_cast<int>(threads) : cores);
 }
 
-ExecutionPlan PlanOf(const TaskConfig& config, const VariantInfo& variant) {
-  ExecutionPlan plan;
-  plan.mode = ParseMode(config.mode).value_or(DefaultMode(variant));
-  plan.micro_rows = config.micro_rows;
-  plan.recompute_every = static_cast<int>(std::max<std::int64_t>(0, config.recompute_every));
-  plan.term_weights = config.terms;
-  return plan;
-}
-
-void PlanTasks(Run& run) {
-  for (const std::string& task : run.ActiveTasks()) {
-    run.plans[task] = PlanOf(ConfigOf(run.config, task), VariantOf(run, task));
-  }
-}
-
 void MakeHost(Run& run) {
   PluginHost::Context context{
       *run.registry, *run.tokenizer, ReadImageGeometry(run.config.model), run.control_text, {}};
   for (const auto& [task, config] : run.config.tasks)
     context.settings[task] = {config.variant, config.options};
   run.host = std::make_unique<PluginHost>(std::move(context));
-  run.task = [host = run.host.get()](const std::string& task) -> LoadedTask& { return host->Get(task); };
-  run.is_loaded = [host = run.host.get()](const std::string& task) { return host->IsLoaded(task); };
 }
 
 // Before the device's first tensor: the allocator of a GPU reads its limit once. The CPU's holds from the
@@ -89,11 +74,8 @@ void BuildModel(Run& run, Purpose purpose) {
 
 }  // namespace
 
-std::vector<std::string> Run::ActiveTasks() const { return mixture.Active(); }
-
-const VariantInfo& VariantOf(const Run& run, const std::string& task) {
-  if (!run.registry) return run.task(task).variant();
-  return run.registry->Require(task).RequireVariant(ConfigOf(run.config, task).variant);
+Execution Run::Configured(const std::string& task) const {
+  return ExecutionOf(ConfigOf(config, task), host->Variant(task));
 }
 
 RunInputs CheckInputs(const fs::path& config, const std::vector<std::string>& overrides,
@@ -120,7 +102,6 @@ std::unique_ptr<Run> BuildRun(RunInputs inputs, Purpose purpose) {
   SeedGenerators(seed, run->device);
   run->tokenizer = LoadTokenizer(run->config.tokenizer);
   run->control_text = ReadControlText(run->config.control_text);
-  PlanTasks(*run);
   MakeHost(*run);
   if (purpose == Purpose::kSample) return run;
   BuildModel(*run, purpose);
@@ -131,17 +112,17 @@ std::unique_ptr<Run> BuildRun(RunInputs inputs, Purpose purpose) {
   return run;
 }
 
-std::unique_ptr<Run> OpenTrainedRun(const fs::path& directory, Console& console) {
+TrainedRun OpenTrainedRun(const fs::path& directory, Console& console) {
   auto run = BuildRun(CheckInputs(NewestConfig(directory)), Purpose::kUse);
-  CompareRecord(ReadRunRecord(directory), RunRecord(*run));
+  CompareRecord(ReadRunRecord(directory),
+                RunRecord(run->config, run->device, *run->tokenizer, *run->registry));
   const auto found = FindCheckpoint(directory, OnDamage::kSkip, console);
   if (!found)
     throw InputError(directory.string() + " holds no checkpoint yet. Train it first: medley resume " +
                      directory.string());
   LoadWeights(found->path, run->model->parameters());
-  run->trained_steps = found->facts.step;
   console.Say("weights of step " + std::to_string(found->facts.step) + " from " + found->path.string());
-  return run;
+  return {.run = std::move(run), .step = found->facts.step};
 }
 
 std::string InitializeFrom(const InitFrom& from, const Model& model, Console& console) {

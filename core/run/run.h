@@ -3,21 +3,16 @@
 #include <ATen/core/Tensor.h>
 
 #include <filesystem>
-#include <functional>
-#include <map>
 #include <memory>
-#include <nlohmann/json.hpp>
-#include <optional>
 #include <string>
 #include <vector>
 
 #include <medley/config/run_config.h>
 #include <medley/curriculum/mixer.h>
 #include <medley/memory/budget.h>
-#include <medley/memory/guard.h>
 #include <medley/model/model.h>
-#include <medley/plugin/plugin_host.h>
 #include <medley/plugin/registry.h>
+#include <medley/plugin/task_host.h>
 #include <medley/report/console.h>
 #include <medley/run/validate.h>
 #include <medley/step/optimizer.h>
@@ -26,31 +21,29 @@
 
 namespace medley {
 
-// The collaborators of a run, put together. Members stand in the order in which they need each other.
+// The collaborators of a run, put together. Who starts the run owns them, and hands to each what it needs:
+// none of them sees the others through this. Members stand in the order in which they need each other.
 struct Run {
   RunConfig config;
   at::Device device = at::kCPU;
-  Budget budget;  // of a run that trains; 0 bytes: no limit
-  Mixture mixture;
+  Budget budget;    // of a run that trains; 0 bytes: no limit
+  Mixture mixture;  // as the weights file has it; what is in force is the mixer's
   std::unique_ptr<Registry> registry;
   std::unique_ptr<Tokenizer> tokenizer;
   std::vector<std::string> control_text;
-  std::unique_ptr<PluginHost> host;
-  std::function<LoadedTask&(const std::string&)> task;  // loads it when it is first asked for
-  std::function<bool(const std::string&)> is_loaded;
-  std::map<std::string, ExecutionPlan> plans;  // of every task with a weight
-  std::optional<PlannedMemory> planned;        // what these take, where they were measured
-  // And what they would take in other micro-batches.
-  std::function<std::optional<PeakPrediction>(const std::string& task, std::int64_t micro_rows)> predict_peak;
+  std::unique_ptr<TaskHost> host;
   std::unique_ptr<Model> model;
-  std::int64_t trained_steps = 0;  // of the model's weights, where OpenTrainedRun took them from a checkpoint
   // Only for training:
   std::unique_ptr<Mixer> mixer;
   std::unique_ptr<StepExecutor> executor;
   std::unique_ptr<AdamW> optimizer;
 
-  // With a weight above 0, in the mixture's order.
-  std::vector<std::string> ActiveTasks() const;
+  // The named tasks: those with a weight above 0 in some stage, in the mixture's order. Others of the file
+  // are checked only: not loaded, planned or given a column. Active are those with a weight now, and the
+  // mixer knows them.
+  std::vector<std::string> NamedTasks() const { return mixture.Active(); }
+  // How a named task's draws run where nothing was planned.
+  Execution Configured(const std::string& task) const;
 };
 
 // The files that a run is made from, read and checked against each other; no tensor and no plugin code so
@@ -73,20 +66,13 @@ std::unique_ptr<Run> BuildRun(RunInputs inputs, Purpose purpose);
 
 // The run that lies in a directory, with the weights of its newest whole checkpoint. For eval and generate:
 // changes nothing in the directory.
-std::unique_ptr<Run> OpenTrainedRun(const std::filesystem::path& directory, Console& console);
-
-// A task's, as the config names it. Without loading the task where its spec is known. InputError where there
-// is no such variant.
-const VariantInfo& VariantOf(const Run& run, const std::string& task);
+struct TrainedRun {
+  std::unique_ptr<Run> run;
+  std::int64_t step = 0;  // of the weights
+};
+TrainedRun OpenTrainedRun(const std::filesystem::path& directory, Console& console);
 
 // Takes weights of another run (config.init_from). Returns words about it, "" where none is named.
 std::string InitializeFrom(const InitFrom& from, const Model& model, Console& console);
-
-// What stands in run.json: versions, device, threads, the input files with their sums, the plugin files.
-nlohmann::ordered_json RunRecord(const Run& run);
-// InputError where the model's config, the tokenizer or the control text is no longer what the run began
-// with. Returns words for what changed and is taken over from now on (weights file, plugins).
-std::vector<std::string> CompareRecord(const nlohmann::ordered_json& old_record,
-                                       const nlohmann::ordered_json& now);
 
 }  // namespace medley

@@ -3,7 +3,7 @@
 #include <medley/base/error.h>
 #include <medley/base/file_digest.h>
 #include <medley/base/version.h>
-#include <medley/run/run.h>
+#include <medley/run/run_record.h>
 
 namespace medley {
 namespace {
@@ -14,10 +14,9 @@ ordered_json InputFile(const std::filesystem::path& path) {
   return {{"path", path.string()}, {"xxh3_128", HashFile(path)}};
 }
 
-ordered_json PluginFiles(const Run& run) {
+ordered_json PluginFiles(const Registry& registry) {
   ordered_json plugins = ordered_json::array();
-  if (!run.registry) return plugins;
-  for (const PluginFile& file : run.registry->files()) {
+  for (const PluginFile& file : registry.files()) {
     ordered_json tasks = ordered_json::array();
     for (const TaskInfo& task : file.tasks) tasks.push_back(task.name);
     plugins.push_back({{"path", file.path.string()}, {"build_id", file.build_id}, {"tasks", tasks}});
@@ -52,21 +51,22 @@ std::map<std::string, std::string> BuildIds(const ordered_json& record) {
 
 }  // namespace
 
-ordered_json RunRecord(const Run& run) {
-  ordered_json record = {{"medley", std::string(Version())},
-                         {"revision", std::string(GitRevision())},
-                         {"compiler", std::string(Compiler())},
-                         {"libtorch", std::string(Torch().version)},
-                         {"device", run.device.str()},
-                         {"threads", at::get_num_threads()},
-                         {"seed", run.config.seed}};
-  record["tokenizer_hash"] = run.tokenizer ? ordered_json(run.tokenizer->hash()) : ordered_json();
-  record["inputs"] = {{"model", InputFile(run.config.model)},
-                      {"tokenizer", InputFile(run.config.tokenizer)},
-                      {"control_text", InputFile(run.config.control_text)},
-                      {"weights", InputFile(run.config.weights)}};
-  record["plugins"] = PluginFiles(run);
-  return record;
+ordered_json RunRecord(const RunConfig& config, at::Device device, const Tokenizer& tokenizer,
+                       const Registry& registry) {
+  return {{"medley", std::string(Version())},
+          {"revision", std::string(GitRevision())},
+          {"compiler", std::string(Compiler())},
+          {"libtorch", std::string(Torch().version)},
+          {"device", device.str()},
+          {"threads", at::get_num_threads()},
+          {"seed", config.seed},
+          {"tokenizer_hash", tokenizer.hash()},
+          {"inputs",
+           {{"model", InputFile(config.model)},
+            {"tokenizer", InputFile(config.tokenizer)},
+            {"control_text", InputFile(config.control_text)},
+            {"weights", InputFile(config.weights)}}},
+          {"plugins", PluginFiles(registry)}};
 }
 
 std::vector<std::string> CompareRecord(const ordered_json& old_record, const ordered_json& now) {

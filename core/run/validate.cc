@@ -9,7 +9,7 @@
 #include <medley/base/suggest.h>
 #include <medley/model/agent/agent_config.h>
 #include <medley/run/input_files.h>
-#include <medley/step/execution_mode.h>
+#include <medley/step/execution.h>
 
 namespace medley {
 namespace {
@@ -17,12 +17,6 @@ namespace {
 using Path = std::vector<std::string>;
 
 std::string Number(double value) { return nlohmann::json(value).dump(); }
-
-// What is wrong with a name that is not among the known ones.
-std::string Unknown(const char* what, const std::string& name, const std::vector<std::string>& known) {
-  return std::string("no such ") + what + DidYouMean(name, known) +
-         (known.empty() ? " (there is none)" : " (allowed: " + JoinNames(known) + ")");
-}
 
 class TaskCheck {
  public:
@@ -49,12 +43,11 @@ class TaskCheck {
     if (!task) return;
     const VariantInfo* variant = task->FindVariant(config.variant);
     if (!variant) {
-      file_.FailAt({"tasks", name, "variant"}, Unknown("variant", config.variant, task->VariantNames()));
+      file_.FailAt({"tasks", name, "variant"}, NoSuchName("variant", config.variant, task->VariantNames()));
     }
     CheckOptions(*task, config);
     if (!variant) return;
-    CheckTerms(name, *variant, config);
-    CheckMode(name, *variant, config);
+    CheckSettings(name, *variant, config);
   }
 
  private:
@@ -68,7 +61,7 @@ class TaskCheck {
                                      [&](const OptionInfo& o) { return o.name == option; });
       const Path path = {"tasks", task.name, "options", option};
       if (info == task.options.end()) {
-        file_.FailAtKey(path, Unknown("option", option, known));
+        file_.FailAtKey(path, NoSuchName("option", option, known));
       } else if (!(value >= info->low && value <= info->high)) {
         file_.FailAt(path, "expected " + Number(info->low) + " to " + Number(info->high) + " (" +
                                info->summary + "), found " + Number(value));
@@ -76,34 +69,23 @@ class TaskCheck {
     }
   }
 
-  void CheckTerms(const std::string& name, const VariantInfo& variant, const TaskConfig& config) const {
-    std::vector<std::string> known;
+  // What the executor would refuse. A mode that is no mode's name was reported.
+  void CheckSettings(const std::string& name, const VariantInfo& variant, const TaskConfig& config) const {
+    const auto problems = CheckExecution(variant, ParseMode(config.mode), config.terms);
+    for (const SettingProblem& problem : problems) {
+      Path path = {"tasks", name};
+      path.insert(path.end(), problem.path.begin(), problem.path.end());
+      problem.is_unknown_name ? file_.FailAtKey(path, problem.message) : file_.FailAt(path, problem.message);
+    }
+    const bool all_known = std::none_of(problems.begin(), problems.end(), [](const SettingProblem& problem) {
+      return problem.is_unknown_name;
+    });
+    const Execution execution{.way = {}, .term_weights = config.terms};
     double sum = 0;
-    for (const TermInfo& term : variant.terms) {
-      known.push_back(term.name);
-      const auto weight = config.terms.find(term.name);
-      sum += weight == config.terms.end() ? term.weight : weight->second;
-    }
-    bool all_known = true;
-    for (const auto& [term, weight] : config.terms) {
-      if (std::find(known.begin(), known.end(), term) != known.end()) continue;
-      all_known = false;
-      file_.FailAtKey({"tasks", name, "terms", term}, Unknown("term", term, known));
-    }
+    for (const TermInfo& term : variant.terms) sum += TermWeight(execution, term);
     if (all_known && !config.terms.empty() && sum <= 0) {
       file_.FailAt({"tasks", name, "terms"}, "every term has the weight 0, so nothing would be learned");
     }
-  }
-
-  void CheckMode(const std::string& name, const VariantInfo& variant, const TaskConfig& config) const {
-    const std::optional<Mode> mode = ParseMode(config.mode);  // a word that is none was reported
-    const std::string reason = mode ? WhyIllegal(*mode, variant) : "";
-    if (reason.empty()) return;
-    std::string expected;
-    for (const Mode legal : LegalModes(variant))
-      expected += (expected.empty() ? "\"" : " or \"") + std::string(ModeName(legal)) + "\"";
-    file_.FailAt({"tasks", name, "mode"},
-                 "\"" + config.mode + "\" cannot be: " + reason + "; expected " + expected);
   }
 
   ConfigFile& file_;

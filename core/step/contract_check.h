@@ -1,6 +1,8 @@
 #pragma once
 
-#include <ATen/core/Tensor.h>
+#include <cstdint>
+#include <set>
+#include <vector>
 
 #include <medley/model/model.h>
 #include <medley/plugin/loaded_task.h>
@@ -11,11 +13,35 @@ namespace medley {
 // with both.
 void CheckItems(const LoadedTask& task, const Batch& batch);
 
-// Runs the passes over one row with all graphs alive and compares what happened with the spec: forwards,
-// terms and their graphs, constants, pictures, carries, model inputs and outputs, text width, and which
-// pass's graph reaches which; then, after the row behind it, again without graphs from the last pass to the
-// first, which must give the same sums and carries. Throws one Error with all differences. Computes no
-// gradient.
-void CheckContract(LoadedTask& task, const Batch& one_row, const Model& model, at::Device device);
+// Holds tasks against their specs, each once in a run, and remembers which.
+//
+// A check runs the passes over rows, one row after the other, with all graphs alive, and compares what
+// happened with the spec: forwards, terms and their graphs, constants, pictures, carries, model inputs and
+// outputs, text width, and which pass's graph reaches which; then, after another row, again without graphs
+// from the last pass to the first, which must give the same sums and carries. A term of weight 0 may lack a
+// gradient: a figure to log. Neither Sample nor a pass may draw from libtorch's own generators. Computes no
+// gradient, and leaves no trace: a resumed run makes the check at another step than one that never stopped.
+class ContractCheck {
+ public:
+  // Keeps the reference.
+  ContractCheck(const Model& model, at::Device device) : model_(model), device_(device) {}
+
+  bool Knows(const LoadedTask& task) const { return checked_.count(&task) > 0; }
+  // On rows that show everything: of the first few from `from` on those with and without an item of each term
+  // and ragged column, with few and with many. Throws one Error with all differences.
+  void Check(LoadedTask& task, const RowRange& from);
+
+ private:
+  // Numbers of rows, counted from the first.
+  struct Rows {
+    std::vector<std::int64_t> shown;
+    std::int64_t sampled = 0;  // that there are
+  };
+  Rows RowsToCheck(const LoadedTask& task, const RowRange& from) const;
+
+  const Model& model_;
+  at::Device device_;
+  std::set<const LoadedTask*> checked_;
+};
 
 }  // namespace medley

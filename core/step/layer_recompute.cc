@@ -48,7 +48,7 @@ class Segment {
     std::optional<UnchangedTensor> value;  // after the second run
     bool wanted = true;
   };
-  class SecondRun;
+  class RunAgainKeeper;
 
   void RunAgain();
 
@@ -90,9 +90,9 @@ class NeverAsked final : public KeptTensor {
 };
 
 // Takes what is saved by its number.
-class Segment::SecondRun final : public SavedTensorKeeper {
+class Segment::RunAgainKeeper final : public SavedTensorKeeper {
  public:
-  explicit SecondRun(Segment& segment) : segment_(segment), values_(segment.slots_.size()) {}
+  explicit RunAgainKeeper(Segment& segment) : segment_(segment), values_(segment.slots_.size()) {}
 
   std::unique_ptr<KeptTensor> Keep(const at::Tensor& tensor) override {
     Check(tensor);
@@ -127,7 +127,7 @@ class Segment::SecondRun final : public SavedTensorKeeper {
 };
 
 void Segment::RunAgain() {
-  SecondRun run(*this);
+  RunAgainKeeper run(*this);
   {
     const at::AutoGradMode with_graph(true);  // the engine runs without; only with one is anything saved
     const KeepSavedTensors scope(run);

@@ -121,7 +121,7 @@ ModelOutputs RunningPass::Forward(const ModelInputs& inputs, const WantedOutputs
   CheckNames(inputs, wanted);
   Record(inputs, wanted);
   PassForward context(info().name, pass_.name, batch().rows(), micro_.encodings_,
-                      micro_.setting_.recompute_every);
+                      micro_.setting_.way.recompute_every);
   ModelOutputs outputs = micro_.setting_.model.Forward(inputs, wanted, context);
   for (const std::string_view output : wanted) {
     if (outputs.find(output) == outputs.end()) Fail("got no '" + std::string(output) + "' from the model");
@@ -178,14 +178,15 @@ void RunningPass::CheckSums(const Sums& sums) const {
 MicroBatch::MicroBatch(const Setting& setting, const Batch& rows)
     : setting_(setting),
       batch_(rows.To(setting.device)),
-      encodings_(setting.task.variant(), setting.sharing),
+      encodings_(setting.task.variant(), SharingOf(setting.way.mode)),
       images_(batch_, FloatTypeOf(setting.model)) {}
 
 MicroBatch::~MicroBatch() = default;
 
 Sums MicroBatch::RunPass(const PassInfo& pass, PassRecord* record) {
   std::optional<CountSavedBytes> saved;
-  if (setting_.pass_meter != nullptr && *setting_.pass_meter && at::GradMode::is_enabled()) {
+  StepObserver* const observer = setting_.observer;
+  if (observer != nullptr && observer->WantsSavedBytes() && at::GradMode::is_enabled()) {
     saved.emplace();
     for (const Parameter& parameter : setting_.model.parameters()) saved->Exclude(parameter.tensor);
   }
@@ -194,10 +195,12 @@ Sums MicroBatch::RunPass(const PassInfo& pass, PassRecord* record) {
   Sums sums = setting_.task.Run(pass.name, running);
   running.record().end_node = at::sequence_number::peek();
   running.CheckSums(sums);
-  const std::string& task = setting_.task.info().name;
-  if (setting_.forwards != nullptr) ++(*setting_.forwards)[task];
-  if (setting_.tokens != nullptr) (*setting_.tokens)[task] += running.record().tokens;
-  if (saved) (*setting_.pass_meter)(task, pass.name, saved->bytes());
+  if (observer != nullptr) {
+    observer->PassRan({.task = setting_.task.info().name,
+                       .pass = pass.name,
+                       .tokens = running.record().tokens,
+                       .saved = saved ? std::optional(saved->bytes()) : std::nullopt});
+  }
   if (record != nullptr) *record = std::move(running.record());
   return sums;
 }
@@ -210,7 +213,7 @@ void MicroBatch::PassDone(const PassInfo& pass) {
 void MicroBatch::Flush() { encodings_.Flush(); }
 
 void MicroBatch::BeginStage(const std::vector<const PassInfo*>& passes) {
-  encodings_ = SharedEncodings(setting_.task.variant(), passes, setting_.sharing);
+  encodings_ = SharedEncodings(setting_.task.variant(), passes, SharingOf(setting_.way.mode));
 }
 
 }  // namespace medley

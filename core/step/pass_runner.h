@@ -3,7 +3,6 @@
 #include <ATen/core/Tensor.h>
 
 #include <cstdint>
-#include <functional>
 #include <map>
 #include <set>
 #include <string>
@@ -11,10 +10,12 @@
 #include <utility>
 #include <vector>
 
+#include <medley/config/mode.h>
 #include <medley/model/model.h>
 #include <medley/plugin/loaded_task.h>
 #include <medley/step/saved_variables.h>
 #include <medley/step/shared_encodings.h>
+#include <medley/step/step_observer.h>
 #include <medley/task/pass_images.h>
 
 namespace medley {
@@ -39,11 +40,8 @@ class MicroBatch {
     LoadedTask& task;
     const Model& model;
     at::Device device;
-    Sharing sharing = Sharing::kNode;
-    // As StepExecutor says of them.
-    int recompute_every = 0;
-    std::map<std::string, std::int64_t>*forwards = nullptr, *tokens = nullptr;
-    const std::function<void(const std::string&, const std::string&, std::int64_t)>* pass_meter = nullptr;
+    Way way = {.mode = Mode::kJoint};
+    StepObserver* observer = nullptr;  // null: nobody is told
   };
   MicroBatch(const Setting& setting, const Batch& rows);
   ~MicroBatch();

@@ -39,9 +39,9 @@ void Roots::Add(const at::Tensor& carry, const at::Tensor& gradient) {
 }
 
 void Roots::Backward() {
-  in_backward_ = true;
+  observer_.BackwardBegins();
   if (!roots_.empty()) torch::autograd::backward(roots_, gradients_);
-  in_backward_ = false;
+  observer_.BackwardEnds();
   roots_.clear();
   gradients_.clear();
 }

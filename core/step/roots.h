@@ -7,7 +7,9 @@
 #include <utility>
 #include <vector>
 
-#include <medley/step/step_executor.h>
+#include <medley/report/term_loss.h>
+#include <medley/step/step_observer.h>
+#include <medley/task/task.h>
 
 namespace medley {
 
@@ -25,13 +27,13 @@ class TermSums {
   std::map<std::pair<std::string, std::string>, at::Tensor> totals_;
 };
 
-// Where one backward of a task begins: the sums of terms and the carries, with the gradients that they start
-// with. Keeps references.
+// The roots of an autograd graph, as the engine calls what a backward starts from: sums of a task's terms,
+// and carries, each with the gradient that it starts with. Keeps references.
 class Roots {
  public:
-  // `in_backward` is true while Backward runs, and after one that threw.
-  Roots(std::map<std::string, TermLoss>& losses, const std::string& task, TermSums& sums, bool& in_backward)
-      : losses_(losses), task_(task), sums_(sums), in_backward_(in_backward) {}
+  // `losses`: weights, and counts of the whole step.
+  Roots(const TaskLosses& losses, const std::string& task, TermSums& sums, StepObserver& observer)
+      : losses_(losses), task_(task), sums_(sums), observer_(observer) {}
 
   // Each with the gradient weight / count.
   void Add(const Sums& sums);
@@ -40,10 +42,10 @@ class Roots {
   void Backward();
 
  private:
-  std::map<std::string, TermLoss>& losses_;
+  const TaskLosses& losses_;
   const std::string& task_;
   TermSums& sums_;
-  bool& in_backward_;
+  StepObserver& observer_;
   std::vector<at::Tensor> roots_, gradients_;
 };
 

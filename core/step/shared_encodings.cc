@@ -23,6 +23,10 @@ std::vector<const PassInfo*> AllPasses(const VariantInfo& variant) {
 
 }  // namespace
 
+Sharing SharingOf(Mode mode) {
+  return TraitsOf(mode).keeps == KeepsGraphs::kOfAllPasses ? Sharing::kNode : Sharing::kLeaf;
+}
+
 SharedEncodings::SharedEncodings(const VariantInfo& variant, Sharing sharing)
     : SharedEncodings(variant, AllPasses(variant), sharing) {}
 

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include <medley/config/mode.h>
 #include <medley/model/model.h>
 #include <medley/plugin/task_info.h>
 
@@ -20,6 +21,8 @@ enum class Sharing {
   kLeaf,  // a detached leaf; its gradient goes back into the encoding once, after the last pass that reads
           // the picture
 };
+
+Sharing SharingOf(Mode mode);
 
 // Encodings of pictures that several passes of a micro-batch look at. Lives as long as the micro-batch, and
 // never across two runs of the same pass.

@@ -1,109 +1,59 @@
 #include <medley/step/step_executor.h>
 
-#include <ATen/core/Tensor.h>
 #include <ATen/core/grad_mode.h>
-#include <ATen/ops/ones.h>
-#include <torch/csrc/autograd/autograd.h>
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include <medley/base/error.h>
-#include <medley/base/suggest.h>
 #include <medley/step/accumulation.h>
-#include <medley/step/contract_check.h>
 #include <medley/step/pass_runner.h>
-#include <medley/step/roots.h>
-#include <medley/step/two_stage.h>
+#include <medley/step/run_mode.h>
+#include <medley/step/saved_variables.h>
 
 namespace medley {
 namespace {
 
-std::string TaskAndVariant(const LoadedTask& task) {
-  return "task '" + task.info().name + "' (variant '" + task.variant().name + "')";
-}
+using Piece = StepExecutor::Piece;
 
-void CheckMode(const StepExecutor::Piece& piece) {
-  const Mode mode = piece.plan->mode;
-  const std::string reason = WhyIllegal(mode, piece.task->variant());
-  if (reason.empty()) return;
-  std::vector<std::string> legal;
-  for (const Mode other : LegalModes(piece.task->variant())) legal.emplace_back(ModeName(other));
-  throw InputError(TaskAndVariant(*piece.task) + " cannot run in mode '" + std::string(ModeName(mode)) +
-                   "': " + reason + ". Set tasks." + piece.task->info().name + ".mode to one of " +
-                   Listed(legal) + ", or leave it out");
-}
-
-void CheckWeights(const StepExecutor::Piece& piece) {
-  std::vector<std::string> terms;
-  for (const TermInfo& term : piece.task->variant().terms) terms.push_back(term.name);
-  for (const auto& [term, weight] : piece.plan->term_weights) {
-    if (std::find(terms.begin(), terms.end(), term) == terms.end()) {
-      throw InputError("tasks." + piece.task->info().name + ".terms." + term + ": " +
-                       TaskAndVariant(*piece.task) + " has no such term; its terms: " + Listed(terms));
-    }
+// The first of what its variant cannot have. A run's config was checked for it.
+void CheckPiece(const Piece& piece) {
+  const Execution& execution = *piece.execution;
+  const std::string task = "tasks." + piece.task->info().name;
+  const auto problems = CheckExecution(piece.task->variant(), execution.way.mode, execution.term_weights);
+  if (!problems.empty()) {
+    std::string key = task;
+    for (const std::string& part : problems.front().path) key += "." + part;
+    throw InputError(key + ": " + problems.front().message + " (variant '" + piece.task->variant().name +
+                     "')");
+  }
+  if (execution.way.recompute_every < 0) {
+    throw InputError(task + ".recompute_every: expected at least 0, found " +
+                     std::to_string(execution.way.recompute_every));
   }
 }
 
-void CheckPlan(const StepExecutor::Piece& piece) {
-  CheckMode(piece);
-  CheckWeights(piece);
-  if (piece.plan->recompute_every < 0) {
-    throw InputError("tasks." + piece.task->info().name + ".recompute_every: expected at least 0, found " +
-                     std::to_string(piece.plan->recompute_every));
-  }
-}
-
-// Counts are known before the first backward: all draws' items, of each task and term.
-void CountItems(const StepExecutor::Piece& piece, std::map<std::string, TermLoss>& losses) {
+void CountItems(const Piece& piece, TaskLosses& losses) {
   CheckItems(*piece.task, *piece.batch);
   for (const TermInfo& term : piece.task->variant().terms) {
     TermLoss& loss = losses[term.name];
     loss.count += piece.batch->ItemCount(term.name);
-    loss.weight = TermWeight(*piece.plan, term);
-  }
-}
-
-void RunJoint(MicroBatch& micro, const VariantInfo& variant, Roots& roots) {
-  for (const PassInfo& pass : variant.passes) roots.Add(micro.RunPass(pass));
-  roots.Backward();
-}
-
-// From the last pass to the first: the engine drains the newest graph first, so this order repeats the sums
-// of the joint backward bit for bit.
-void RunSequential(MicroBatch& micro, const VariantInfo& variant, Roots& roots) {
-  for (auto pass = variant.passes.rbegin(); pass != variant.passes.rend(); ++pass) {
-    roots.Add(micro.RunPass(*pass));
-    roots.Backward();
-    micro.PassDone(*pass);
-  }
-  micro.Flush();
-}
-
-void RunRows(const MicroBatch::Setting& setting, Mode mode, const Batch& rows, Roots& roots) {
-  MicroBatch micro(setting, rows);
-  const VariantInfo& variant = setting.task.variant();
-  switch (mode) {
-    case Mode::kJoint:
-      return RunJoint(micro, variant, roots);
-    case Mode::kSequential:
-      return RunSequential(micro, variant, roots);
-    case Mode::kTwoStage:
-      return RunTwoStage(micro, variant, roots);
+    loss.weight = TermWeight(*piece.execution, term);
   }
 }
 
 // Micro-batches are outermost: all passes of one, then the next.
-void RunPiece(const StepExecutor::Piece& piece, const MicroBatch::Setting& setting, Roots& roots) {
+void RunPiece(const Piece& piece, const MicroBatch::Setting& setting, Roots& roots) {
+  const auto run = [&](const Batch& batch) {
+    MicroBatch micro(setting, batch);
+    RunMode(setting.way.mode, micro, setting.task.variant(), roots);
+  };
   const std::int64_t rows = piece.batch->size();
-  const std::int64_t micro_rows = RowsAtOnce(piece.plan->micro_rows, rows);
-  if (micro_rows == rows) {  // a slice would copy the item rows of ragged columns
-    RunRows(setting, piece.plan->mode, *piece.batch, roots);
-    return;
-  }
-  for (std::int64_t begin = 0; begin < rows; begin += micro_rows) {
-    RunRows(setting, piece.plan->mode, piece.batch->Slice(begin, std::min(micro_rows, rows - begin)), roots);
-  }
+  const std::int64_t micro_rows = RowsAtOnce(piece.execution->micro_rows, rows);
+  if (micro_rows == rows) return run(*piece.batch);  // a slice would copy the item rows of ragged columns
+  for (std::int64_t begin = 0; begin < rows; begin += micro_rows)
+    run(piece.batch->Slice(begin, std::min(micro_rows, rows - begin)));
 }
 
 void CheckLosses(const StepLosses& losses) {
@@ -125,68 +75,57 @@ void CheckLosses(const StepLosses& losses) {
 
 }  // namespace
 
-double TermWeight(const ExecutionPlan& plan, const TermInfo& term) {
-  const auto pinned = plan.term_weights.find(term.name);
-  return pinned == plan.term_weights.end() ? term.weight : pinned->second;
-}
-
-StepExecutor::StepExecutor(const Model& model, at::Device device) : model_(model), device_(device) {
+StepExecutor::StepExecutor(const Model& model, at::Device device)
+    : model_(model), device_(device), contract_(model, device) {
   InstallSavedVariableHooks();
 }
 
-void StepExecutor::SetDrawObserver(DrawObserver begin, DrawObserver end) {
-  begin_draw_ = std::move(begin);
-  end_draw_ = std::move(end);
+StepExecutor::Totals StepExecutor::Begin(const std::vector<Piece>& step) {
+  Totals totals{.losses = {}, .sums = TermSums(device_)};
+  for (const Piece& piece : step) {
+    CheckPiece(piece);
+    CountItems(piece, totals.losses[piece.task->info().name]);
+  }
+  // Declarations alone do not make a mode legal: a task may hide a tensor from one pass to the next.
+  for (const Piece& piece : step) {
+    const bool split = piece.execution->way.mode != Mode::kJoint && piece.batch->size() > 0;
+    if (split && !contract_.Knows(*piece.task)) contract_.Check(*piece.task, piece.batch->rows());
+  }
+  return totals;
 }
 
-void StepExecutor::SetPassMeter(PassMeter meter) { pass_meter_ = std::move(meter); }
-
-StepLosses StepExecutor::Run(const std::vector<Piece>& step) {
-  in_backward_ = false;
-  StepLosses losses;
-  for (const Piece& piece : step) {
-    CheckPlan(piece);
-    CountItems(piece, losses[piece.task->info().name]);
-  }
-  for (const Piece& piece : step) CheckGraphs(piece);
+void StepExecutor::Accumulate(const std::vector<Piece>& pieces, Totals& totals, StepObserver& observer) {
   const at::AutoGradMode with_gradients(true);
-  TermSums sums(device_);
-  for (const Piece& piece : step) {
+  for (const Piece& piece : pieces) {
     const std::string& task = piece.task->info().name;
-    if (begin_draw_) begin_draw_(task);
-    Roots roots(losses[task], task, sums, in_backward_);
+    observer.DrawBegins(task);
+    Roots roots(totals.losses.at(task), task, totals.sums, observer);
     RunPiece(piece,
              {.task = *piece.task,
               .model = model_,
               .device = device_,
-              .sharing = piece.plan->mode == Mode::kJoint ? Sharing::kNode : Sharing::kLeaf,
-              .recompute_every = piece.plan->recompute_every,
-              .forwards = &forwards_,
-              .tokens = &tokens_,
-              .pass_meter = &pass_meter_},
+              .way = piece.execution->way,
+              .observer = &observer},
              roots);
-    if (end_draw_) end_draw_(task);
+    observer.DrawEnds(task);
   }
-  sums.Read(losses);
-  CheckLosses(losses);
-  return losses;
 }
 
-void StepExecutor::CheckContract(LoadedTask& task, const Batch& one_row) {
-  medley::CheckContract(task, one_row, model_, device_);
-  checked_.insert(&task);
+StepLosses StepExecutor::Finish(Totals totals) {
+  totals.sums.Read(totals.losses);
+  CheckLosses(totals.losses);
+  return std::move(totals.losses);
 }
 
-// Declarations alone do not make a mode legal: a task may hide a tensor from one pass to the next.
-void StepExecutor::CheckGraphs(const Piece& piece) {
-  if (piece.plan->mode == Mode::kJoint || piece.batch->size() == 0 || WasChecked(*piece.task)) return;
-  CheckContract(*piece.task, piece.batch->Slice(0, 1));
+StepLosses StepExecutor::Run(const std::vector<Piece>& step, StepObserver& observer) {
+  Totals totals = Begin(step);
+  Accumulate(step, totals, observer);
+  return Finish(std::move(totals));
 }
 
-void DrainEngine(at::Device device) {
-  const at::AutoGradMode with_gradients(true);
-  const at::Tensor one = at::ones({1}, at::TensorOptions().device(device));
-  torch::autograd::backward({one.clone().set_requires_grad(true).mul(1)}, {one});
+StepLosses StepExecutor::Run(const std::vector<Piece>& step) {
+  StepObserver nobody;
+  return Run(step, nobody);
 }
 
 }  // namespace medley

@@ -4,7 +4,7 @@
 #include <string>
 
 #include <medley/plugin/task_info.h>
-#include <medley/step/step_executor.h>
+#include <medley/step/execution.h>
 
 namespace medley {
 
@@ -12,7 +12,7 @@ namespace medley {
 struct CrowdedDraw {
   std::string task;
   std::int64_t rows = 0;
-  ExecutionPlan plan;
+  Execution execution;
   VariantInfo variant;
   std::int64_t budget = 0;  // bytes; 0: no limit
 };

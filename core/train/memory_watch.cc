@@ -9,60 +9,38 @@
 #include <medley/step/accumulation.h>
 
 namespace medley {
-namespace {
 
-using nlohmann::ordered_json;
-
-Guard::Setting SettingOf(const Run& run, std::int64_t weights) {
-  return {
-      .budget = run.budget.bytes, .plan = run.planned, .weights = weights, .caches = !run.device.is_cpu()};
-}
-
-ordered_json FindingsJson(const std::vector<GuardFinding>& findings) {
-  ordered_json json;
-  for (const GuardFinding& finding : findings) {
-    json.push_back({{"level", finding.level == GuardLevel::kCritical ? "critical" : "warning"},
-                    {"kind", finding.kind},
-                    {"task", finding.task},
-                    {"words", finding.words}});
-  }
-  return json;
-}
-
-}  // namespace
-
-MemoryWatch::MemoryWatch(Run& run)
-    : run_(run),
-      limited_(run.device.is_cpu() && run.budget.bytes > 0),
-      copies_(WatchWeights(*run.model, run.device)),
-      gradients_(run.model->parameters(), run.device),
+MemoryWatch::MemoryWatch(const Setting& setting)
+    : setting_(setting),
+      limited_(setting.device.is_cpu() && setting.budget.bytes > 0),
+      copies_(WatchWeights(setting.model, setting.device)),
+      gradients_(setting.model.parameters(), setting.device),
       meter_(
-          run.device, [this] { return GradientBytes(run_.model->parameters()) + ConstantBytes(); },
+          setting.device, [this] { return GradientBytes(setting_.model.parameters()) + ConstantBytes(); },
           &gradients_),
-      guard_(SettingOf(run, copies_.bytes())),
-      optimizer_(ParameterBytes(run.optimizer->State(), run.device)) {
-  if (limited_) EnforceBudget(run.budget, run.device);
-  run_.executor->SetDrawObserver([this](const std::string& task) { BeginDraw(task); },
-                                 [this](const std::string& task) { EndDraw(task); });
+      guard_({.budget = setting.budget.bytes,
+              .expected = setting.plan.expected(),
+              .weights = copies_.bytes(),
+              .caches = !setting.device.is_cpu()}),
+      optimizer_(ParameterBytes(setting.optimizer.State(), setting.device)) {
+  if (limited_) EnforceBudget(setting.budget, setting.device);
 }
 
 MemoryWatch::~MemoryWatch() {
-  run_.executor->SetDrawObserver({}, {});
   if (limited_) SetCpuBudget(0);
 }
 
 std::int64_t MemoryWatch::ConstantBytes() const {
   std::int64_t bytes = 0;
-  for (const auto& [task, plan] : run_.plans) {
-    if (run_.is_loaded(task)) bytes += run_.task(task).ConstantBytes(run_.device);
-  }
+  for (const auto& [task, own] : ConstantsByTask()) bytes += own;
   return bytes;
 }
 
 std::map<std::string, std::int64_t> MemoryWatch::ConstantsByTask() const {
   std::map<std::string, std::int64_t> constants;
-  for (const auto& [task, plan] : run_.plans) {
-    const std::int64_t bytes = run_.is_loaded(task) ? run_.task(task).ConstantBytes(run_.device) : 0;
+  for (const std::string& task : setting_.plan.tasks()) {
+    if (!setting_.host.IsLoaded(task)) continue;
+    const std::int64_t bytes = setting_.host.Get(task).ConstantBytes(setting_.device);
     if (bytes > 0) constants[task] = bytes;
   }
   return constants;
@@ -70,61 +48,89 @@ std::map<std::string, std::int64_t> MemoryWatch::ConstantsByTask() const {
 
 void MemoryWatch::BeginStep() {
   running_.clear();
+  in_backward_ = false;
   meter_.BeginStep();
 }
 
-void MemoryWatch::BeginDraw(const std::string& task) {
+void MemoryWatch::DrawBegins(const std::string& task) {
   running_ = task;
+  in_backward_ = false;
   meter_.BeginDraw();
 }
 
-void MemoryWatch::EndDraw(const std::string& task) {
+void MemoryWatch::DrawEnds(const std::string& task) {
   meter_.EndDraw(task);
   running_.clear();
 }
 
-void MemoryWatch::SeeRows(const std::vector<StepExecutor::Piece>& pieces) {
+void MemoryWatch::PassRan(const PassRun& run) {
+  Ran& ran = ran_[run.task];
+  ran.tokens += run.tokens;
+  ++ran.passes;
+}
+
+void MemoryWatch::BeginDraws(const std::vector<StepExecutor::Piece>& pieces) {
+  meter_.BeginDraws();
   bool first_draw = false;
   for (const StepExecutor::Piece& piece : pieces)
     first_draw = tasks_.insert(piece.task->info().name).second || first_draw;
   if (first_draw) PhaseChanges();  // sizes that nobody asked for yet
   copied_rows_ = 0;
-  if (run_.device.is_cpu()) return;
+  if (setting_.device.is_cpu()) return;
   for (const StepExecutor::Piece& piece : pieces) {
-    const std::int64_t rows = piece.batch->size(), micro_rows = piece.plan->micro_rows;
-    const std::int64_t at_once = RowsAtOnce(micro_rows, rows);
+    const std::int64_t rows = piece.batch->size();
+    const std::int64_t at_once = RowsAtOnce(piece.execution->micro_rows, rows);
     copied_rows_ = std::max(copied_rows_, BytesOf(*piece.batch) * at_once / std::max<std::int64_t>(1, rows));
   }
+}
+
+// The first of a task's draws in the step takes what all of them ran.
+DrawReceipt MemoryWatch::ReceiptOf(const Draw& draw, std::int64_t peak) {
+  const Execution& execution = setting_.plan.Of(draw.task);
+  const std::int64_t micro_rows = RowsAtOnce(execution.micro_rows, draw.rows);
+  const PeakPrediction predicted = setting_.plan.Predict(draw.task, micro_rows);
+  const Ran ran = std::exchange(ran_[draw.task], {});
+  return {.task = draw.task,
+          .mode = execution.way.Words(),
+          .micro_rows = micro_rows,
+          .cut = setting_.plan.IsCut(draw.task),
+          .predicted = predicted.peak,
+          .margin = predicted.margin,
+          .measured = peak,
+          .rows = draw.rows,
+          .tokens = ran.tokens,
+          .passes = ran.passes};
+}
+
+DrawReceipt MemoryWatch::Failed(const Draw& draw) {
+  return ReceiptOf(draw, ReadMemory(setting_.device).peak);
 }
 
 void MemoryWatch::EndStep(StepRecord& record) {
   step_ = meter_.EndStep();
   verdict_ = {};
-  if (run_.budget.bytes > 0) verdict_ = guard_.Judge(record.step, step_, copies_.Count(step_.after.now));
-  if (verdict_.clean_up) ReleaseCachedMemory(run_.device);
+  if (setting_.budget.bytes > 0) verdict_ = guard_.Judge(record.step, step_, copies_.Count(step_.after.now));
+  if (verdict_.clean_up) ReleaseCachedMemory(setting_.device);
   const MemoryLedger ledger = Ledger();
-  record.memory = ToJson(ledger, ConstantsByTask());
   if (ledger.total() > largest_.total()) largest_ = ledger;
-  Note(record);
-}
-
-void MemoryWatch::Note(StepRecord& record) const {
+  record.memory = {ledger, ConstantsByTask()};
   record.memory_now = step_.after.now;
   record.memory_peak = step_.after.peak;
-  for (const DrawMemory& draw : step_.draws) {
-    std::int64_t& peak = record.peak_bytes[draw.task];
-    peak = std::max(peak, draw.peak);
-    record.constant_bytes[draw.task] = run_.task(draw.task).ConstantBytes(run_.device);
+  record.guard = verdict_.findings;
+  for (std::size_t i = 0; i < std::min(record.draws.size(), step_.draws.size()); ++i) {
+    const Draw& draw = record.draws[i];
+    record.receipts.push_back(ReceiptOf(draw, step_.draws[i].peak));
+    record.constant_bytes[draw.task] = setting_.host.Get(draw.task).ConstantBytes(setting_.device);
   }
-  if (!verdict_.findings.empty()) record.guard = FindingsJson(verdict_.findings);
 }
 
 void MemoryWatch::PhaseChanges() {
-  if (guard_.PhaseChanges().clean_up) ReleaseCachedMemory(run_.device);
+  guard_.Expect(setting_.plan.expected());
+  if (guard_.PhaseChanges().clean_up) ReleaseCachedMemory(setting_.device);
 }
 
 MemoryLedger MemoryWatch::Ledger() const {
-  MemoryLedger ledger{.weights = ParameterBytes(run_.model->parameters(), run_.device),
+  MemoryLedger ledger{.weights = ParameterBytes(setting_.model.parameters(), setting_.device),
                       .gradients = step_.gradients,
                       .optimizer = optimizer_,
                       .constants = ConstantBytes(),

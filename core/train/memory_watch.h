@@ -6,58 +6,82 @@
 #include <string>
 #include <vector>
 
+#include <medley/memory/budget.h>
 #include <medley/memory/guard.h>
 #include <medley/memory/meter.h>
 #include <medley/memory/weight_copies.h>
-#include <medley/report/memory_ledger.h>
-#include <medley/report/metrics.h>
-#include <medley/run/run.h>
+#include <medley/model/model.h>
+#include <medley/plan/plan_in_force.h>
+#include <medley/plugin/task_host.h>
+#include <medley/report/records.h>
+#include <medley/step/optimizer.h>
+#include <medley/step/step_executor.h>
+#include <medley/step/step_observer.h>
 
 namespace medley {
 
-// A training run's memory: holds it to its budget, measures every step and draw, and asks the guard.
-class MemoryWatch {
+// A training run's memory: holds it to its budget, measures every step and draw, and asks the guard. Observes
+// the steps.
+class MemoryWatch final : public StepObserver {
  public:
-  // Make it between two steps, when the run's state is loaded. Keeps the reference, and listens to the
-  // executor until it is destroyed.
-  explicit MemoryWatch(Run& run);
-  ~MemoryWatch();
+  // References outlive it.
+  struct Setting {
+    at::Device device;
+    Budget budget;  // 0 bytes: no limit
+    const Model& model;
+    const AdamW& optimizer;
+    TaskHost& host;
+    const PlanInForce& plan;
+  };
+  // Make it between two steps, when the run's state is loaded.
+  explicit MemoryWatch(const Setting& setting);
+  ~MemoryWatch() override;
   MemoryWatch(const MemoryWatch&) = delete;
   MemoryWatch& operator=(const MemoryWatch&) = delete;
 
+  // A step, or another try of it.
   void BeginStep();
-  // The step's tasks are loaded, its rows are there.
-  void BeginDraws() { meter_.BeginDraws(); }
-  // The executor calls these two.
-  void BeginDraw(const std::string& task);
-  void EndDraw(const std::string& task);
-  // The rows of the step, before they run: on a GPU those of one forward are copied there. A task's first
-  // ones are a change of phase.
-  void SeeRows(const std::vector<StepExecutor::Piece>& pieces);
-  // A draw failed, and everything of the step was let go. Bytes that are in use all the same: 0, but for a
-  // leak.
-  std::int64_t LeftBehind() const { return meter_.LeftBehind(); }
-  // The gradients are gone. Notes the step's bytes in the record, which has its number and draws, and gives
-  // memory back where the guard asks for it.
+  // The step's tasks are loaded, its rows are there. On a GPU those of one forward are copied to it. A task's
+  // first ones are a change of phase.
+  void BeginDraws(const std::vector<StepExecutor::Piece>& pieces);
+  // The gradients are gone. Notes the step's bytes and what ran in the record, which has its number and
+  // draws, and gives memory back where the guard asks for it.
   void EndStep(StepRecord& record);
-  // What comes next differs from what was: an evaluation begins or ends, the mixture changes.
+  // What comes next differs from what was: an evaluation begins or ends, the mixture changes, the plan does.
   void PhaseChanges();
 
-  // Of the last step:
-  const StepMemory& step() const { return step_; }
-  const GuardVerdict& verdict() const { return verdict_; }
-  // The task whose draw is being computed, "" between draws; after an exception that whose draw threw.
+  // A draw that failed, as it was planned and as far as it went; everything of the step was let go.
+  DrawReceipt Failed(const Draw& draw);
+  // Bytes that are in use all the same: 0, but for a leak.
+  std::int64_t LeftBehind() const { return meter_.LeftBehind(); }
+  // The task whose draw is being computed, "" between draws; after an exception that whose draw threw, and
+  // where.
   const std::string& running() const { return running_; }
+  bool in_backward() const { return in_backward_; }
+
+  // Of the last step.
+  const GuardVerdict& verdict() const { return verdict_; }
   // Of the step with the highest peak so far.
   const MemoryLedger& largest() const { return largest_; }
 
- private:
-  std::int64_t ConstantBytes() const;
-  std::map<std::string, std::int64_t> ConstantsByTask() const;  // those that have any
-  MemoryLedger Ledger() const;
-  void Note(StepRecord& record) const;
+  void DrawBegins(const std::string& task) override;
+  void DrawEnds(const std::string& task) override;
+  void PassRan(const PassRun& run) override;
+  void BackwardBegins() override { in_backward_ = true; }
+  void BackwardEnds() override { in_backward_ = false; }
 
-  Run& run_;
+ private:
+  // What a task's draws ran that no receipt has yet.
+  struct Ran {
+    std::int64_t tokens = 0, passes = 0;
+  };
+
+  std::int64_t ConstantBytes() const;
+  std::map<std::string, std::int64_t> ConstantsByTask() const;
+  MemoryLedger Ledger() const;
+  DrawReceipt ReceiptOf(const Draw& draw, std::int64_t peak);
+
+  Setting setting_;
   bool limited_;  // the CPU's budget is this run's
   WeightCopies copies_;
   GradientsAtPeak gradients_;
@@ -67,6 +91,8 @@ class MemoryWatch {
   std::int64_t copied_rows_ = 0;  // bytes of the largest forward's rows, on a GPU
   std::set<std::string> tasks_;   // that were drawn
   std::string running_;
+  bool in_backward_ = false;
+  std::map<std::string, Ran> ran_;
   StepMemory step_;
   GuardVerdict verdict_;
   MemoryLedger largest_;

@@ -1,7 +1,6 @@
 #include <medley/train/prefetcher.h>
 
 #include <ATen/Parallel.h>
-#include <ATen/core/grad_mode.h>
 #include <c10/util/Exception.h>
 #include <pthread.h>
 
@@ -11,42 +10,11 @@
 #include <optional>
 #include <utility>
 
-#include <medley/base/error.h>
-#include <medley/memory/cpu_allocator.h>
-#include <medley/model/device.h>
+#include <medley/base/random.h>
+#include <medley/step/sample_rows.h>
 
 namespace medley {
 namespace {
-
-// Operations stay on their thread while this lives: a data thread must not take the trainer's cores, and what
-// is sampled must not depend on whose thread it is.
-class OneThread {
- public:
-  OneThread() : before_(at::get_num_threads()) {
-    if (before_ != 1) at::set_num_threads(1);
-  }
-  ~OneThread() {
-    if (before_ != 1) at::set_num_threads(before_);
-  }
-  OneThread(const OneThread&) = delete;
-  OneThread& operator=(const OneThread&) = delete;
-
- private:
-  int before_;
-};
-
-// On any thread.
-Batch SampleRows(const LoadedTask& task, const RowRange& rows, at::Device device) {
-  const MemoryOwnerScope owner(MemoryOwner::kData);
-  const OneThread one_thread;
-  const at::NoGradGuard no_grad;
-  Batch batch = task.Sample(rows);
-  return device.is_cuda() ? batch.Pinned() : batch;
-}
-
-RowRange RangeOf(const Run& run, const Draw& draw, std::int64_t rows) {
-  return {TaskSeed(static_cast<std::uint64_t>(run.config.seed), draw.task), draw.begin, rows};
-}
 
 bool RanOutOfMemory(const std::exception_ptr& error) {
   if (!error) return false;
@@ -116,10 +84,10 @@ class Prefetcher::Pause {
   Prefetcher& owner_;
 };
 
-Prefetcher::Prefetcher(Run& run) : run_(run), started_(run.config.data.threads) {
+Prefetcher::Prefetcher(const Setting& setting) : setting_(setting), started_(setting.threads) {
   // libtorch keeps a number for each thread, and one for threads to come: the data threads set both.
   const int threads = at::get_num_threads();
-  for (std::int64_t i = 0; i < run_.config.data.threads; ++i) {
+  for (std::int64_t i = 0; i < setting_.threads; ++i) {
     threads_.emplace_back([this](std::stop_token stop) {
       ::pthread_setname_np(::pthread_self(), "medley-data");
       if (at::get_num_threads() != 1) at::set_num_threads(1);
@@ -153,40 +121,35 @@ Prefetcher::Rows Prefetcher::Take(const std::vector<Draw>& draws) {
     const JobPtr job = Collect(draw);
     if (job->error) std::rethrow_exception(job->error);
     rows.batches.push_back(std::move(*job->batch));
-    rows.pieces.push_back({job->task, &rows.batches.back(), &run_.plans.at(draw.task)});
+    rows.pieces.push_back({job->task, &rows.batches.back(), &setting_.plan.Of(draw.task)});
   }
   return rows;
 }
 
-LoadedTask& Prefetcher::Checked(const Draw& draw) {
-  if (checked_.count(draw.task) != 0) return run_.task(draw.task);
-  // Loading moves, for a moment, what other plugins' code may read.
-  const Pause pause(*this);
-  LoadedTask& task = run_.task(draw.task);
-  CheckTask(task, draw);
-  checked_.insert(draw.task);
-  return task;
+RowRange Prefetcher::RangeOf(const Draw& draw) const {
+  return {TaskSeed(setting_.seed, draw.task), draw.begin, draw.rows};
 }
 
-// Must leave no trace: a resumed run makes this check at another step than one that was never interrupted.
-void Prefetcher::CheckTask(LoadedTask& task, const Draw& draw) {
-  const KeepGenerators keep(run_.device);
-  const nlohmann::json before = SaveGenerators(run_.device);
-  const Batch row = SampleRows(task, RangeOf(run_, draw, 1), run_.device);
-  if (SaveGenerators(run_.device) != before) {
-    throw Error("plugin '" + task.plugin() + "' (task " + draw.task +
-                ", while sampling): it drew from libtorch's own generator, so its rows would depend on what "
-                "was drawn before; draw from rows.Random(row) instead");
+LoadedTask& Prefetcher::Checked(const Draw& draw) {
+  if (setting_.host.IsLoaded(draw.task)) {
+    LoadedTask& task = setting_.host.Get(draw.task);
+    if (setting_.contract.Knows(task)) return task;
   }
+  // Loading moves, for a moment, what other plugins' code may read.
+  const Pause pause(*this);
+  LoadedTask& task = setting_.host.Get(draw.task);
   // A planner checks before there is a budget to keep: all passes at once may not fit into it.
-  if (!run_.executor->WasChecked(task)) run_.executor->CheckContract(task, row);
+  // Always the same rows: whether the check fits must not depend on where a run is resumed.
+  if (!setting_.contract.Knows(task))
+    setting_.contract.Check(task, {.seed = TaskSeed(setting_.seed, draw.task), .begin = 0, .count = 1});
+  return task;
 }
 
 Prefetcher::JobPtr Prefetcher::Prepare(const Draw& draw) {
   auto job = std::make_shared<Job>();
   job->draw = draw;
-  job->rows = RangeOf(run_, draw, draw.rows);
-  job->device = run_.device;
+  job->rows = RangeOf(draw);
+  job->device = setting_.device;
   try {
     job->task = &Checked(draw);
   } catch (...) {

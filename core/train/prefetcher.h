@@ -6,14 +6,15 @@
 #include <latch>
 #include <memory>
 #include <mutex>
-#include <set>
 #include <stop_token>
 #include <string>
 #include <thread>
 #include <vector>
 
 #include <medley/curriculum/mixer.h>
-#include <medley/run/run.h>
+#include <medley/plan/plan_in_force.h>
+#include <medley/plugin/task_host.h>
+#include <medley/step/contract_check.h>
 #include <medley/step/step_executor.h>
 
 namespace medley {
@@ -26,8 +27,16 @@ namespace medley {
 // samples.
 class Prefetcher {
  public:
-  // Starts config.data.threads threads. Keeps the reference.
-  explicit Prefetcher(Run& run);
+  // References outlive it.
+  struct Setting {
+    std::int64_t threads = 0;  // started here; 0: rows are sampled when they are taken
+    std::uint64_t seed = 0;    // of the run
+    at::Device device;
+    TaskHost& host;
+    ContractCheck& contract;
+    const PlanInForce& plan;
+  };
+  explicit Prefetcher(const Setting& setting);
   ~Prefetcher();  // waits for the draws that are being sampled now
 
   // The draws that will be taken next, in this order; they are all that is kept: what was expected before and
@@ -53,7 +62,7 @@ class Prefetcher {
 
   // The trainer's.
   LoadedTask& Checked(const Draw& draw);
-  void CheckTask(LoadedTask& task, const Draw& draw);
+  RowRange RangeOf(const Draw& draw) const;
   JobPtr Prepare(const Draw& draw);
   JobPtr Find(const Draw& draw) const;
   JobPtr Withdraw(const Draw& draw);
@@ -63,8 +72,7 @@ class Prefetcher {
   void Work(std::stop_token stop);
   JobPtr NextWaiting() const;
 
-  Run& run_;
-  std::set<std::string> checked_;
+  Setting setting_;
   double seconds_waited_ = 0;
 
   std::mutex mutex_;

@@ -5,46 +5,44 @@
 #include <filesystem>
 #include <map>
 #include <memory>
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include <medley/base/error.h>
 #include <medley/checkpoint/checkpoint_keeper.h>
-#include <medley/eval/score.h>
-#include <medley/plan/oom_recovery.h>
 #include <medley/plan/receipt_book.h>
 #include <medley/report/console.h>
-#include <medley/report/metrics.h>
 #include <medley/report/progress.h>
-#include <medley/run/run.h>
+#include <medley/step/optimizer.h>
+#include <medley/train/dropped_tasks.h>
+#include <medley/train/evaluation.h>
 #include <medley/train/memory_watch.h>
 #include <medley/train/prefetcher.h>
+#include <medley/train/step_recovery.h>
 
 namespace medley {
 
-// How far a run is: all of the trainer's own that a resume needs.
-struct TrainingProgress {
-  std::int64_t step = 0;                                  // steps done
-  std::optional<MeanEvaluation> evaluated;                // the last one
-  std::map<std::string, double> last_losses;              // by task
-  std::map<std::string, std::string> dropped;             // task: why
-  std::map<std::string, std::int64_t> eval_rows_at_once;  // by task: what fitted
-};
-
-// Why a run must end, or a task be dropped.
-struct Failure {
-  std::string reason;
-  ExitCode code = ExitCode::kFailed;
-  bool out_of_memory = false;  // libtorch's: smaller micro-batches may help
-};
-
-// The loop. Every step is a handful of calls to the run's collaborators.
+// The loop. Every step is a handful of calls to its collaborators.
 class Trainer {
  public:
-  // `from`: goes on after this checkpoint; else at step 0. Cuts the logs back to it. Keeps references.
-  Trainer(Run& run, const std::filesystem::path& directory, Console& console,
-          const std::optional<FoundCheckpoint>& from = std::nullopt);
+  // What it trains with; references outlive it.
+  struct Setting {
+    const RunConfig& config;
+    at::Device device;
+    Budget budget;  // 0 bytes: no limit
+    std::filesystem::path directory;
+    TaskHost& host;
+    const Model& model;
+    Mixer& mixer;  // of all named tasks
+    StepExecutor& executor;
+    AdamW& optimizer;
+    PlanInForce& plan;
+    Console& console;
+  };
+  // `from`: goes on after this checkpoint; else at step 0. Cuts the logs back to it.
+  explicit Trainer(const Setting& setting, const std::optional<FoundCheckpoint>& from = std::nullopt);
   ~Trainer();
 
   // Until the steps are done, the hours are over, or a signal came; saved in each case. A task's error under
@@ -53,7 +51,10 @@ class Trainer {
   // log too.
   ExitCode Train();
 
-  const TrainingProgress& progress() const { return progress_; }
+  std::int64_t step() const { return step_; }                                        // steps done
+  const std::map<std::string, double>& last_losses() const { return last_losses_; }  // by task
+  const Evaluation& evaluation() const { return evaluation_; }
+  const std::map<std::string, std::string>& dropped() const { return dropped_.reasons(); }
   // What a checkpoint holds; the tensors are the live ones.
   TrainingState State();
 
@@ -62,29 +63,11 @@ class Trainer {
   bool Done(bool stop_requested);
   void Step();
   std::vector<Draw> NextDraws();
-  std::optional<StepLosses> Gradients(const std::vector<Draw>& draws);
-  StepLosses RunDraws(const std::vector<Draw>& draws);
   std::optional<double> UpdateWeights();
-  nlohmann::ordered_json EvaluateIfDue();
-  TaskScore Evaluate(const std::string& task);
   void Report(StepRecord& record);
-  void GrowBack(const std::vector<Draw>& draws);
-  void SaveIfDue();
-  void SaveReceipt();
+  std::optional<EvaluationRecord> EvaluateIfDue();
   void HeedGuard();
-
-  // trainer_errors.cc
-  Failure Describe(const std::exception& error) const;
-  Failure DescribeStep(const std::exception& error) const;
-  bool MakeRoom(const std::vector<Draw>& draws);
-  bool CutTask(const Draw& draw);
-  bool TryAgain();
-  void AddMemoryHint(Failure& failure, const std::string& culprit, const std::vector<Draw>& draws) const;
-  std::string NewestCheckpoint() const;  // as a sentence
   [[noreturn]] void SaveAndFail();
-  void OnTaskError(const std::string& task, const Failure& failure);
-  std::string FindCulprit(const std::vector<Draw>& draws);
-  void Drop(const std::string& task, const Failure& failure);
 
   // trainer_state.cc
   nlohmann::json SaveProgress() const;
@@ -92,23 +75,22 @@ class Trainer {
   // The table at the end of a run: what every task got, where it stands, and where the run lies.
   std::string Summary() const;
 
-  Run& run_;
-  std::filesystem::path directory_;
-  Console& console_;
-  TrainingProgress progress_;
+  Setting setting_;
+  std::int64_t step_ = 0;
+  std::map<std::string, double> last_losses_;
+  DroppedTasks dropped_;
   Prefetcher prefetcher_;
+  Evaluation evaluation_;
+  ReceiptBook* receipts_ = nullptr;  // one of the sinks
+  RecordSinks sinks_;
+  // Made when the run's state is loaded:
+  std::optional<Progress> progress_;
+  std::optional<CheckpointKeeper> checkpoints_;
+  std::optional<MemoryWatch> memory_;
+  std::optional<StepRecovery> recovery_;
   double seconds_in_steps_ = 0;  // since the run was started or resumed
-  std::unique_ptr<Metrics> metrics_;
-  std::unique_ptr<Progress> status_;
-  std::unique_ptr<CheckpointKeeper> checkpoints_;
-  std::unique_ptr<MemoryWatch> memory_;
-  OomRecovery oom_;
-  nlohmann::ordered_json overflows_;  // of the step that runs
-  bool tried_again_ = false;          // as it was, this step
-  ReceiptBook receipts_;
   std::chrono::steady_clock::time_point run_started_, step_started_;
   bool interrupted_ = false;
-  std::optional<Failure> failure_;  // the run must end; the state is that of the last whole step
 };
 
 }  // namespace medley

@@ -5,7 +5,9 @@
 
 #include <csignal>
 
+#include <medley/checkpoint/checkpoint_keeper.h>
 #include <medley/model/safetensors.h>
+#include <medley/report/metrics.h>
 
 #include "tests/tools/run_command.h"
 #include "tests/train/trainer_fixture.h"
@@ -205,8 +207,9 @@ TEST(CheckpointKeeper, TrainsOnAfterAFailedSaveAndEndsAfterTheThirdInARow) {
   const ScratchDirectory scratch;
   SilentConsole console;
   State state;
-  Metrics metrics(scratch.path(), {"one"}, {});
-  CheckpointKeeper keeper({scratch.path(), {.every = 1, .keep = 2}, ""}, state.Training(), metrics, *console);
+  RecordSinks sinks;
+  sinks.Add(std::make_unique<MetricsLog>(scratch.path(), LogOffsets{}));
+  CheckpointKeeper keeper({scratch.path(), {.every = 1, .keep = 2}, ""}, state.Training(), sinks, *console);
   keeper.SaveIfDue(1, {});
   const auto old_handler = std::signal(SIGXFSZ, SIG_IGN);
   rlimit old_limit{};

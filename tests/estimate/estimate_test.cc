@@ -87,7 +87,7 @@ TEST(Footprints, AreOptionalAndAnEstimateWithoutOneSaysWhatMeasures) {
   };
   const EstimatedTask task{.request = {.task = "questions", .rows = 4},
                            .shape = Questions(1),
-                           .setting = {.rows = 4},
+                           .setting = {.way = {}, .rows = 4},
                            .ways = {{Mode::kSequential, 0}}};
   for (const std::string& error : {error_of([&] { Estimate(model, {}, {task}, {}); }),
                                    error_of([&] { MakeHollow(model, 128, /*on_gpu=*/false); })}) {
@@ -107,7 +107,7 @@ TEST(Estimates, KnowTheWeightsOfAModelThatIsNotThere) {
 // s: what a pass keeps; t: what exists once. Joint is P s + t, sequential s + t and the gradients.
 TEST(Estimates, JointAddsPassesUpAndSequentialDoesNot) {
   const auto model = Meta("agent-tiny");
-  const StepSetting joint{.mode = Mode::kJoint, .rows = 64}, apart{.mode = Mode::kSequential, .rows = 64};
+  const StepSetting joint{.way = {Mode::kJoint}, .rows = 64}, apart{.way = {Mode::kSequential}, .rows = 64};
   const std::int64_t one = Peak(*model, Apart(1), joint), two = Peak(*model, Apart(2), joint);
   const std::int64_t s = two - one;
   for (const int passes : {3, 4, 5})
@@ -119,8 +119,8 @@ TEST(Estimates, JointAddsPassesUpAndSequentialDoesNot) {
 
 TEST(Estimates, PassesThatLookAtOnePictureShareItsEncoding) {
   const auto model = Meta("agent-tiny");
-  const StepSetting joint{.mode = Mode::kJoint, .rows = 16},
-      sequential{.mode = Mode::kSequential, .rows = 16};
+  const StepSetting joint{.way = {Mode::kJoint}, .rows = 16},
+      sequential{.way = {Mode::kSequential}, .rows = 16};
   EXPECT_LT(Peak(*model, Questions(4), joint), Peak(*model, Apart(4), joint));
   // A leaf and its gradient live while the passes run.
   EXPECT_GT(Peak(*model, Questions(4), sequential), Peak(*model, Questions(1), sequential));
@@ -130,21 +130,21 @@ TEST(Estimates, PassesThatLookAtOnePictureShareItsEncoding) {
 
 TEST(Estimates, MicroBatchesAndRecomputationTakeLess) {
   const auto model = Meta("agent-tiny");
-  const StepSetting all{.mode = Mode::kJoint, .rows = 64};
+  const StepSetting all{.way = {Mode::kJoint}, .rows = 64};
   StepSetting pieces = all, layers = all;
   pieces.micro_rows = 16;
-  layers.recompute_every = 1;
+  layers.way.recompute_every = 1;
   EXPECT_LT(Peak(*model, Questions(3), pieces), Peak(*model, Questions(3), all) / 2);
   EXPECT_LT(Peak(*model, Questions(3), layers), 0.8 * static_cast<double>(Peak(*model, Questions(3), all)));
   StepSetting some = all;
-  some.recompute_every = 2;
+  some.way.recompute_every = 2;
   EXPECT_GT(Peak(*model, Questions(3), some), Peak(*model, Questions(3), layers));
   EXPECT_LT(Peak(*model, Questions(3), some), Peak(*model, Questions(3), all));
 }
 
 TEST(Estimates, GradientsOfAnEarlierDrawAreThereFromTheStart) {
   const auto model = Meta("agent-tiny");
-  const StepSetting one{.mode = Mode::kSequential, .rows = 16};
+  const StepSetting one{.way = {Mode::kSequential}, .rows = 16};
   StepSetting later = one;
   later.draws_per_step = 3;
   const std::int64_t trained = ParameterBytes(model->parameters());
@@ -178,7 +178,7 @@ class RecommendationTest : public testing::Test {
   EstimatedTask Task(std::int64_t rows) const {
     return {.request = {.task = "questions", .passes = 3, .rows = rows},
             .shape = Questions(3),
-            .setting = {.mode = Mode::kSequential, .rows = rows},
+            .setting = {.way = {Mode::kSequential}, .rows = rows},
             .ways = {{Mode::kSequential, 0}, {Mode::kJoint, 0}, {Mode::kSequential, 1}, {Mode::kJoint, 1}},
             .waiting_row = 60'000,
             .evaluation = PeakLines({{.rows = 1, .bytes = 1'000'000}, {.rows = 2, .bytes = 2'000'000}}),
@@ -205,8 +205,8 @@ TEST_F(RecommendationTest, KeepsTheRowsOfAStepAndFits) {
     const Plan plan = estimate.PlanFor(budget);
     const Estimate::Recommendation best = estimate.Recommend(task, plan);
     EXPECT_EQ(best.rows.rows * best.rows.steps, 48);
-    EXPECT_EQ(plan.entries[0].mode, Mode::kSequential);
-    EXPECT_EQ(plan.entries[0].recompute_every, 0);
+    EXPECT_EQ(plan.entries[0].way.mode, Mode::kSequential);
+    EXPECT_EQ(plan.entries[0].way.recompute_every, 0);
     EXPECT_LE(estimate.Peak(task, 48, best.rows.rows), best.peak);
     EXPECT_LE(best.peak, budget);
     EXPECT_GE(best.rows.rows, before);
@@ -306,13 +306,13 @@ TEST_F(RecommendationTest, DrawsOfOneStepLeaveGradientsAndWaitTogether) {
 TEST_F(RecommendationTest, AnotherModeIsTakenWhereTheFirstDoesNotFit) {
   const Estimate estimate = Of({Task(4)});
   EstimatedTask recomputed = estimate.tasks()[0];
-  recomputed.setting.recompute_every = 1;
+  recomputed.setting.way.recompute_every = 1;
   const std::int64_t single = estimate.Peak(estimate.tasks()[0], 4, 1),
                      again = estimate.Peak(recomputed, 4, 1);
   ASSERT_LT(again, single);
   const Plan plan = estimate.PlanFor(single - 1);
-  EXPECT_EQ(plan.entries[0].recompute_every, 1);
-  EXPECT_EQ(estimate.PlanFor(single).entries[0].recompute_every, 0);
+  EXPECT_EQ(plan.entries[0].way.recompute_every, 1);
+  EXPECT_EQ(estimate.PlanFor(single).entries[0].way.recompute_every, 0);
 }
 
 TEST_F(RecommendationTest, AShortfallSaysWhatIsMissing) {

@@ -56,7 +56,7 @@ class Subject {
   }
 
   // The largest of all kinds of rows.
-  std::int64_t Peak(const ExecutionPlan& plan, std::int64_t rows, std::int64_t forwards) {
+  std::int64_t Peak(const Execution& plan, std::int64_t rows, std::int64_t forwards) {
     Run(plan, rows_.Make(0, 1));  // the first draw in a mode also checks that the task may have it
     std::int64_t peak = 0;
     for (std::int64_t kind = 0; kind < rows_.kinds(); ++kind) {
@@ -71,17 +71,14 @@ class Subject {
     return peak;
   }
 
-  std::int64_t Estimated(const ExecutionPlan& plan, std::int64_t rows) const {
-    const StepSetting setting{.mode = plan.mode,
-                              .rows = rows,
-                              .micro_rows = plan.micro_rows,
-                              .recompute_every = plan.recompute_every};
+  std::int64_t Estimated(const Execution& plan, std::int64_t rows) const {
+    const StepSetting setting{.way = plan.way, .rows = rows, .micro_rows = plan.micro_rows};
     return TrainingBytes(*loaded_.model, shape_, setting, {}).total();
   }
   std::int64_t kinds() const { return rows_.kinds(); }
 
  private:
-  void Run(const ExecutionPlan& plan, const Batch& batch) {
+  void Run(const Execution& plan, const Batch& batch) {
     loaded_.Run(batch, plan);
     ClearGradients(*loaded_.model);
   }
@@ -95,18 +92,17 @@ TEST_P(StepBytesOf, AreNeverBelowTheMeasuredPeakAndNear) {
   Subject subject(GetParam());
   // Rows of several kinds are taken for the widest of all.
   const double most = subject.kinds() > 1 ? 1.15 : 1.07;
-  struct Way {
+  struct Size {
     std::int64_t rows, forwards;
     int every;
   };
-  for (const Way& way : {Way{1, 1, 0}, {8, 1, 0}, {2, 2, 0}, {1, 1, 1}, {4, 1, 1}}) {
-    const ExecutionPlan plan{
-        .mode = GetParam().mode, .micro_rows = way.rows, .recompute_every = way.every, .term_weights = {}};
-    const std::int64_t measured = subject.Peak(plan, way.rows, way.forwards);
-    const std::int64_t estimated = subject.Estimated(plan, way.rows * way.forwards);
+  for (const Size& size : {Size{1, 1, 0}, {8, 1, 0}, {2, 2, 0}, {1, 1, 1}, {4, 1, 1}}) {
+    const Execution plan{.way = {GetParam().mode, size.every}, .micro_rows = size.rows, .term_weights = {}};
+    const std::int64_t measured = subject.Peak(plan, size.rows, size.forwards);
+    const std::int64_t estimated = subject.Estimated(plan, size.rows * size.forwards);
     const double ratio = static_cast<double>(estimated) / static_cast<double>(measured);
-    SCOPED_TRACE(testing::Message() << way.forwards << " forwards of " << way.rows
-                                    << " rows, recompute every " << way.every);
+    SCOPED_TRACE(testing::Message() << size.forwards << " forwards of " << size.rows
+                                    << " rows, recompute every " << size.every);
     EXPECT_GE(ratio, 1);
     EXPECT_LE(ratio, most);
   }

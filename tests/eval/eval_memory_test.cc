@@ -155,6 +155,7 @@ TEST_F(EvalMemory, WhereNotOneRowFitsItSaysSoAndWhatToDo) {
 }
 
 struct Trained : Ended {
+  std::map<std::string, std::int64_t> rows_at_once;  // of an evaluation, by task: what fitted
   std::map<std::string, std::string> state;
 };
 
@@ -163,10 +164,10 @@ Trained Train(const std::filesystem::path& directory, const RunConfig& config, s
               std::int64_t room, const std::optional<FoundCheckpoint>& from = std::nullopt) {
   SilentConsole console;
   const auto tiny = MakeTinyRun(config);
-  tiny->tasks.at("two") = AskingTask("two", Spike(bytes_a_row));
+  tiny->tasks().at("two") = AskingTask("two", Spike(bytes_a_row));
   if (room > 0) tiny->run.budget.bytes = ReadCpuMemory().now + ReadCpuMemory().data_now + room;
-  Trainer trainer(tiny->run, directory, *console, from);
-  Trained trained{TrainToTheEnd(trainer, console), {}};
+  Trainer trainer(tiny->In(directory, *console), from);
+  Trained trained{TrainToTheEnd(trainer, console), trainer.evaluation().rows_at_once(), {}};
   if (trained.error.empty()) trained.state = EndState(directory);
   return trained;
 }
@@ -184,8 +185,8 @@ TEST_F(EvalMemory, ARunRemembersWhatFittedAlsoAcrossAResume) {
   const Trained trained = Train(scratch.path(), config, kMiB, 20 * kMiB);
   ASSERT_EQ(trained.code, ExitCode::kDone) << trained.error;
   EXPECT_EQ(ReadCpuMemory().ooms - ooms, 1) << "the second evaluation begins with what fitted";
-  EXPECT_EQ(trained.progress.eval_rows_at_once.at("two"), 16);
-  EXPECT_EQ(trained.progress.eval_rows_at_once.at("one"), kEvalRows);
+  EXPECT_EQ(trained.rows_at_once.at("two"), 16);
+  EXPECT_EQ(trained.rows_at_once.at("one"), kEvalRows);
   EXPECT_EQ(Count(trained.words, "evaluation of two after step 5 ran out of memory"), 1u);
   EXPECT_TRUE(Says(trained.words, {"from now on it takes 16 rows at once"}));
 
@@ -231,20 +232,20 @@ TEST_F(EvalMemory, TheAgentsScoresAreTheSameUnderATightBudget) {
 
 TEST(MemoryAdvice, NamesTheNextThingToChangeAndNothingThatIsSoAlready) {
   const VariantInfo carried = Canvas().task->variant(), additive = QaInfo("qa", 2).variants.front();
-  const auto advice = [](std::int64_t rows, ExecutionPlan plan, const VariantInfo& variant) {
+  const auto advice = [](std::int64_t rows, Execution plan, const VariantInfo& variant) {
     return MemoryAdvice({"qa", rows, plan, variant, 20 * kMiB});
   };
   EXPECT_EQ(advice(8, {}, additive), "Lower tasks.qa.micro_rows (now 0: all rows of a draw at once)");
-  EXPECT_EQ(advice(8, {.micro_rows = 4}, additive), "Lower tasks.qa.micro_rows (now 4)");
+  EXPECT_EQ(advice(8, {.way = {}, .micro_rows = 4}, additive), "Lower tasks.qa.micro_rows (now 4)");
   EXPECT_EQ(
-      advice(8, {.micro_rows = 1}, additive),
+      advice(8, {.way = {}, .micro_rows = 1}, additive),
       "Already one row at a time is too much: set tasks.qa.recompute_every to 1 (now 0), lower "
       "tasks.qa.rows (now 8), which wait, use fewer or smaller pictures, or raise the budget (now 20 MiB)");
   EXPECT_EQ(
-      advice(1, {.recompute_every = 1}, additive),
+      advice(1, {.way = {.recompute_every = 1}}, additive),
       "Already one row at a time is too much: use fewer or smaller pictures, or raise the budget (now 20 "
       "MiB)");
-  EXPECT_TRUE(Says(advice(1, {.mode = Mode::kJoint, .recompute_every = 2}, carried),
+  EXPECT_TRUE(Says(advice(1, {.way = {Mode::kJoint, 2}}, carried),
                    {"set tasks.qa.mode to \"two_stage\" (now \"joint\"), set tasks.qa.recompute_every to 1 "
                     "(now 2), use fewer"}));
 }

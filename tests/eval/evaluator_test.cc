@@ -50,7 +50,7 @@ struct Scored {
                                         std::make_unique<ScriptedScore>(std::move(script), std::move(score)));
   }
   TaskScore Score(const FixtureModel& model, std::int64_t rows, std::uint64_t seed = 3,
-                  const ExecutionPlan& plan = {}) const {
+                  const Execution& plan = {}) const {
     return ScoreTask(*task, plan, {model, at::kCPU, seed, rows});
   }
 
@@ -138,7 +138,7 @@ TEST(Evaluator, PinnedTermWeightsCountInTheLoss) {
   const Scored scored(AskAll);
   const FixtureModel model = FloatModel();
   const auto loss = [&](const std::map<std::string, double, std::less<>>& weights) {
-    ExecutionPlan plan;
+    Execution plan;
     plan.term_weights = weights;
     return scored.Score(model, 20, 3, plan).loss;
   };

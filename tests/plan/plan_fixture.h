@@ -61,8 +61,7 @@ inline std::int64_t LastKink(const Moments& moments) {
 inline ModeProfile ModeOf(Mode mode, std::int64_t per_row, std::int64_t gradients, int recompute_every = 0,
                           double ms_per_row = 1) {
   const Moments whole{{gradients, per_row}}, pieces{{2 * gradients, per_row}};
-  ModeProfile profile{.mode = mode,
-                      .recompute_every = recompute_every,
+  ModeProfile profile{.way = {mode, recompute_every},
                       .whole = ProbesOf(whole, {1, 4, 12}),
                       .pieces = ProbesOf(pieces, {1, 4, 12}),
                       .times = {},

@@ -13,14 +13,14 @@ using namespace plan_fixture;
 constexpr std::int64_t kFloor = 3100;           // of TwoTasks
 constexpr std::int64_t kQaFloor = kFloor + 40;  // with its tables
 
-PlanEntry PlanOf(const TaskRequest& request, std::int64_t budget) {
+PlannedTask PlanOf(const TaskRequest& request, std::int64_t budget) {
   return MakePlan(TwoTasks(), {request}, {.budget = budget}).entries.at(0);
 }
 
 TEST(Plan, AutoFillsTheBudgetInTheModeWithTheMostRows) {
-  const PlanEntry qa = PlanOf(Ask("qa", 0), kQaFloor + 1000 + 57 * 1000 + 999);
-  EXPECT_EQ(qa.mode, Mode::kSequential);
-  EXPECT_EQ(qa.recompute_every, 0);
+  const PlannedTask qa = PlanOf(Ask("qa", 0), kQaFloor + 1000 + 57 * 1000 + 999);
+  EXPECT_EQ(qa.way.mode, Mode::kSequential);
+  EXPECT_EQ(qa.way.recompute_every, 0);
   EXPECT_EQ(qa.rows, 57);
   EXPECT_EQ(qa.micro_rows, 57);
   EXPECT_EQ(qa.predicted_peak, kQaFloor + 1000 + 57 * 1000);
@@ -31,22 +31,22 @@ TEST(Plan, AutoFillsTheBudgetInTheModeWithTheMostRows) {
 
 TEST(Plan, AutoRepeatsForwardsOnlyWhereNotOneRowFitsOtherwise) {
   const std::int64_t floor = kFloor + 60;
-  const PlanEntry joint = PlanOf(Ask("canvas", 0), floor + 800 + 6000);
-  EXPECT_EQ(joint.mode, Mode::kJoint);
+  const PlannedTask joint = PlanOf(Ask("canvas", 0), floor + 800 + 6000);
+  EXPECT_EQ(joint.way.mode, Mode::kJoint);
   EXPECT_EQ(joint.rows, 1);  // three in two-stage, but a forward of each maker would be repeated
-  const PlanEntry two_stage = PlanOf(Ask("canvas", 0), floor + 800 + 5999);
-  EXPECT_EQ(two_stage.mode, Mode::kTwoStage);
-  EXPECT_EQ(two_stage.recompute_every, 0);  // repeats less than with recomputation, which has more rows
+  const PlannedTask two_stage = PlanOf(Ask("canvas", 0), floor + 800 + 5999);
+  EXPECT_EQ(two_stage.way.mode, Mode::kTwoStage);
+  EXPECT_EQ(two_stage.way.recompute_every, 0);  // repeats less than with recomputation, which has more rows
   EXPECT_EQ(two_stage.rows, 2);
-  const PlanEntry last = PlanOf(Ask("canvas", 0), floor + 800 + 1999);
-  EXPECT_EQ(last.recompute_every, 1);
+  const PlannedTask last = PlanOf(Ask("canvas", 0), floor + 800 + 1999);
+  EXPECT_EQ(last.way.recompute_every, 1);
   EXPECT_EQ(last.rows, 2);
 }
 
 TEST(Plan, FixedRowsRunTogetherInThePreferredModeWhereTheyFit) {
   for (const std::int64_t budget : {kQaFloor + 1000 + 16 * 1000, std::int64_t{100000000}}) {
-    const PlanEntry qa = PlanOf(Ask("qa", 16), budget);
-    EXPECT_EQ(qa.mode, Mode::kSequential);
+    const PlannedTask qa = PlanOf(Ask("qa", 16), budget);
+    EXPECT_EQ(qa.way.mode, Mode::kSequential);
     EXPECT_EQ(qa.rows, 16);
     EXPECT_EQ(qa.micro_rows, 16);
     EXPECT_EQ(qa.ms_per_step, 18);
@@ -55,8 +55,8 @@ TEST(Plan, FixedRowsRunTogetherInThePreferredModeWhereTheyFit) {
 
 TEST(Plan, FixedRowsThatDoNotFitAreCutIntoEqualMicroBatches) {
   // Micro-batches find gradients: 2000 bytes instead of 1000. Nine would fit.
-  const PlanEntry qa = PlanOf(Ask("qa", 16), kQaFloor + 2000 + 9 * 1000 + 500);
-  EXPECT_EQ(qa.mode, Mode::kSequential);
+  const PlannedTask qa = PlanOf(Ask("qa", 16), kQaFloor + 2000 + 9 * 1000 + 500);
+  EXPECT_EQ(qa.way.mode, Mode::kSequential);
   EXPECT_EQ(qa.rows, 16);
   EXPECT_EQ(qa.micro_rows, 8);
   EXPECT_EQ(qa.predicted_peak, kQaFloor + 2000 + 8 * 1000);
@@ -73,7 +73,7 @@ TEST(Plan, NoMicroBatchIsLargerThanWhatFitsAndTheirNumberIsTheLeast) {
     Profile profile = TwoTasks();
     profile.tasks["qa"].modes.pop_back();  // the one that repeats forwards
     const PlanSetting setting{.budget = kQaFloor + 2000 + most * 1000};
-    const PlanEntry qa = MakePlan(profile, {Ask("qa", rows)}, setting).entries.at(0);
+    const PlannedTask qa = MakePlan(profile, {Ask("qa", rows)}, setting).entries.at(0);
     const std::int64_t pieces = (rows + qa.micro_rows - 1) / qa.micro_rows;
     const std::int64_t together = 1 + most;  // no gradients yet
     EXPECT_EQ(pieces, rows <= together ? 1 : (rows + most - 1) / most);
@@ -89,12 +89,13 @@ TEST(Plan, FixedRowsRepeatForwardsOnlyWhereNothingElseFits) {
   const auto plan = [&](std::int64_t room) {
     return MakePlan(profile, {Ask("canvas", 12)}, {.budget = floor + 1600 + room}).entries.at(0);
   };
-  EXPECT_EQ(plan(6000).mode, Mode::kJoint);  // however slow it was, and though three rows fit in two-stage
+  EXPECT_EQ(plan(6000).way.mode,
+            Mode::kJoint);  // however slow it was, and though three rows fit in two-stage
   EXPECT_EQ(plan(6000).micro_rows, 1);
-  EXPECT_EQ(plan(5999).mode, Mode::kTwoStage);
-  EXPECT_EQ(plan(5999).recompute_every, 0);  // repeats less than with recomputation
+  EXPECT_EQ(plan(5999).way.mode, Mode::kTwoStage);
+  EXPECT_EQ(plan(5999).way.recompute_every, 0);  // repeats less than with recomputation
   EXPECT_EQ(plan(5999).micro_rows, 2);
-  EXPECT_EQ(plan(1999).recompute_every, 1);
+  EXPECT_EQ(plan(1999).way.recompute_every, 1);
 }
 
 // A plan without what a stopwatch said.
@@ -133,18 +134,18 @@ TEST(Plan, NeitherMeasuredTimesNorTheOrderOfMeasuringDecideAnything) {
 TEST(Plan, PinsAreRespected) {
   TaskRequest request = Ask("qa", 16);
   request.mode = Mode::kJoint;
-  EXPECT_EQ(PlanOf(request, 1000000).mode, Mode::kJoint);
+  EXPECT_EQ(PlanOf(request, 1000000).way.mode, Mode::kJoint);
   request = Ask("qa", 16);
   request.micro_rows = 3;
   EXPECT_EQ(PlanOf(request, 1000000).micro_rows, 3);
   EXPECT_EQ(PlanOf(request, 1000000).predicted_peak, kQaFloor + 2000 + 3000);
   request = Ask("qa", 16);
   request.recompute_every = 1;
-  EXPECT_EQ(PlanOf(request, 1000000).recompute_every, 1);
+  EXPECT_EQ(PlanOf(request, 1000000).way.recompute_every, 1);
   request.recompute_every = 0;  // is a pin too
-  EXPECT_EQ(PlanOf(request, kQaFloor + 2000 + 1000).recompute_every, 0);
+  EXPECT_EQ(PlanOf(request, kQaFloor + 2000 + 1000).way.recompute_every, 0);
   const PlanSetting less{.budget = kQaFloor + 2000 + 999};
-  EXPECT_EQ(PlanOf(Ask("qa", 16), less.budget).recompute_every, 1);
+  EXPECT_EQ(PlanOf(Ask("qa", 16), less.budget).way.recompute_every, 1);
   EXPECT_EQ(RefusalsOf(TwoTasks(), {request}, less).at(0).change, "tasks.qa.recompute_every=1");
 }
 
@@ -160,7 +161,7 @@ TEST(Plan, RowsThatWaitArePlannedToo) {
   const PlanSetting setting{.budget = 200000, .waiting_draws = 5};
   const Plan plan = MakePlan(TwoTasks(), {Ask("qa", 0), Ask("canvas", 0)}, setting);
   std::int64_t largest = 0;
-  for (const PlanEntry& entry : plan.entries) {
+  for (const PlannedTask& entry : plan.entries) {
     const std::int64_t bytes = entry.rows * (entry.task == "qa" ? 10 : 20);
     largest = std::max(largest, bytes);
     EXPECT_LE(entry.predicted_peak + plan.data_bytes, setting.budget);
@@ -191,7 +192,7 @@ TEST(Plan, APeakIsToldApartByWhatWasMeasuredAtIt) {
   const auto plan = [&](std::int64_t budget, std::int64_t draws) {
     return MakePlan(profile, {request}, {.budget = budget, .draws_per_step = draws}).entries.at(0);
   };
-  const auto expect = [&](const PlanEntry& entry, std::int64_t gradients) {
+  const auto expect = [&](const PlannedTask& entry, std::int64_t gradients) {
     const std::int64_t bytes = entry.predicted_peak - kQaFloor;
     EXPECT_EQ(entry.ledger.saved, joint.saved_per_row * entry.micro_rows)
         << "never cut to make room for gradients";
@@ -311,9 +312,9 @@ TEST(Plan, TheSmallestBudgetFitsAndOneByteLessDoesNot) {
 TEST(Plan, TheRowsFollowTheBudgetToTheByte) {
   for (std::int64_t extra = 0; extra < 20000; extra += 997) {
     const std::int64_t budget = kQaFloor + 2000 + extra;
-    const PlanEntry qa = PlanOf(Ask("qa", 0), budget);
+    const PlannedTask qa = PlanOf(Ask("qa", 0), budget);
     EXPECT_LE(qa.predicted_peak, budget);
-    if (qa.recompute_every > 0) continue;
+    if (qa.way.recompute_every > 0) continue;
     EXPECT_GT(qa.predicted_peak + 1000, budget);
   }
 }

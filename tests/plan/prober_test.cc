@@ -29,11 +29,11 @@ class ProberTest : public testing::Test {
     return Prober(model_, executor_, at::kCPU, kSeed, most_bytes);
   }
   // Bytes above the floor of a draw of these rows.
-  std::int64_t PeakOf(Fixture& task, const Batch& rows, ExecutionPlan plan, std::int64_t micro_rows) {
+  std::int64_t PeakOf(Fixture& task, const Batch& rows, Execution plan, std::int64_t micro_rows) {
     plan.micro_rows = micro_rows;
     const std::int64_t floor = ReadCpuMemory().now;
     ResetCpuPeak();
-    executor_.Run({{.task = task.task.get(), .batch = &rows, .plan = &plan}});
+    executor_.Run({{.task = task.task.get(), .batch = &rows, .execution = &plan}});
     const std::int64_t peak = ReadCpuMemory().peak - floor;
     ClearGradients(model_);
     model_.seeds.clear();
@@ -52,11 +52,11 @@ class ProberTest : public testing::Test {
   StepExecutor executor_{model_, at::kCPU};
 };
 
-std::vector<ExecutionPlan> PlansOf(const Fixture& task) {
-  std::vector<ExecutionPlan> plans;
+std::vector<Execution> PlansOf(const Fixture& task) {
+  std::vector<Execution> plans;
   for (const int recompute_every : {0, 1}) {
     for (const Mode mode : LegalModes(task.task->variant()))
-      plans.push_back({.mode = mode, .recompute_every = recompute_every});
+      plans.push_back({.way = {mode, recompute_every}});
   }
   return plans;
 }
@@ -64,7 +64,7 @@ std::vector<ExecutionPlan> PlansOf(const Fixture& task) {
 TEST_F(ProberTest, LinesAreExactInEveryModeInsideAndAboveTheProbes) {
   for (int kind = 0; kind < 4; ++kind) {
     Fixture task = kind == 3 ? Canvas() : LongQa("qa", 1 + 2 * kind);
-    for (const ExecutionPlan& plan : PlansOf(task)) {
+    for (const Execution& plan : PlansOf(task)) {
       TaskProfile profile;
       Make().Measure(*task.task, plan, profile);
       const ModeProfile& mode = profile.modes.at(0);
@@ -73,8 +73,8 @@ TEST_F(ProberTest, LinesAreExactInEveryModeInsideAndAboveTheProbes) {
       const std::int64_t second = mode.whole[1].rows, third = mode.whole[2].rows;
       for (const std::int64_t rows :
            {std::int64_t{1}, second, second + 1, (second + third) / 2, third, third + 1, 2 * third, 500L}) {
-        const std::string where =
-            task.info->name + " " + std::string(ModeName(plan.mode)) + ", " + std::to_string(rows) + " rows";
+        const std::string where = task.info->name + " " + std::string(ModeName(plan.way.mode)) + ", " +
+                                  std::to_string(rows) + " rows";
         EXPECT_EQ(PeakOf(task, Longest(task, rows), plan, 0), whole.At(rows)) << where;
         EXPECT_EQ(PeakOf(task, Longest(task, 3 * rows), plan, rows), pieces.At(rows)) << where << " a piece";
       }
@@ -85,7 +85,7 @@ TEST_F(ProberTest, LinesAreExactInEveryModeInsideAndAboveTheProbes) {
 TEST_F(ProberTest, NoDrawnRowsTakeMoreThanWasPredicted) {
   Fixture honours = LongQa("qa", 3), ignores = Qa("qa", 3), canvas = Canvas();
   for (Fixture* task : {&honours, &ignores, &canvas}) {
-    for (const ExecutionPlan& plan : PlansOf(*task)) {
+    for (const Execution& plan : PlansOf(*task)) {
       TaskProfile profile;
       Make().Measure(*task->task, plan, profile);
       const PeakLines whole(profile.modes[0].whole), pieces(profile.modes[0].pieces);
@@ -119,7 +119,7 @@ TEST_F(ProberTest, KindsOfRowsThatAreHeavyInDifferentPassesAreAllTried) {
   };
   Fixture task(info, {.sample = sample, .run = QaPass});
   EXPECT_EQ(ProbeRows(*task.task, kSeed).kinds(), 2);
-  for (const ExecutionPlan& plan : PlansOf(task)) {
+  for (const Execution& plan : PlansOf(task)) {
     TaskProfile profile;
     Make().Measure(*task.task, plan, profile);
     const PeakLines whole(profile.modes[0].whole);
@@ -133,7 +133,7 @@ TEST_F(ProberTest, KindsOfRowsThatAreHeavyInDifferentPassesAreAllTried) {
 TEST_F(ProberTest, TriesAtMostThreeSizesASingleRowAmongThemAndNoneThatCouldBeTooLarge) {
   Fixture task = LongQa("qa", 4);
   for (const std::int64_t most : {8000L, 12000L, 30000L, 100000L, 1000000L, kPlenty}) {
-    for (const ExecutionPlan& plan : PlansOf(task)) {
+    for (const Execution& plan : PlansOf(task)) {
       TaskProfile profile;
       Prober prober = Make(most);
       prober.CheckContract(*task.task);
@@ -162,7 +162,7 @@ TEST_F(ProberTest, LeavesNoTrace) {
     const nlohmann::json generators = SaveGenerators(at::kCPU);
     const std::int64_t floor = ReadCpuMemory().now, data = ReadCpuMemory().data_now;
     SetCpuBudget(floor + data + 12345);
-    for (const ExecutionPlan& plan : PlansOf(*task)) {
+    for (const Execution& plan : PlansOf(*task)) {
       TaskProfile profile;
       prober.Measure(*task->task, plan, profile);
       prober.Confirm(*task->task, plan, 70, profile);
@@ -180,20 +180,20 @@ TEST_F(ProberTest, LeavesNoTrace) {
 }
 
 TEST_F(ProberTest, AThrowingTaskIsNamedWithWhatWasMeasured) {
-  int runs = 0;
+  int runs_left = 1 << 20;
   Fixture task(QaInfo("faulty", 2), {.sample = [](const RowRange& rows) { return LongQaRows(rows, 2); },
                                      .run =
                                          [&](const std::string& pass, PassContext& context) {
                                            Sums sums = QaPass(pass, context);
-                                           if (++runs > 8) throw Error("a mistake in the task");
+                                           if (--runs_left < 0) throw Error("a mistake in the task");
                                            return sums;
                                          }});
   Prober prober = Make();
   prober.CheckContract(*task.task);
-  runs = 0;
+  runs_left = 8;
   const std::int64_t floor = ReadCpuMemory().now;
   TaskProfile profile;
-  const std::string words = MessageOf([&] { prober.Measure(*task.task, {.mode = Mode::kJoint}, profile); });
+  const std::string words = MessageOf([&] { prober.Measure(*task.task, {.way = {Mode::kJoint}}, profile); });
   EXPECT_TRUE(Says(words, {"measuring task 'faulty'", "mode joint", "rows", "a mistake in the task"}));
   EXPECT_TRUE(profile.modes.empty());
   model_.seeds.clear();
@@ -205,7 +205,7 @@ TEST_F(ProberTest, AMistakeInTheInputKeepsItsExitCode) {
   Prober prober = Make();
   TaskProfile profile;
   try {
-    prober.Measure(*task.task, {.mode = Mode::kTwoStage}, profile);
+    prober.Measure(*task.task, {.way = {Mode::kTwoStage}}, profile);
     FAIL() << "two-stage without carries";
   } catch (const Error& error) {
     EXPECT_EQ(error.code(), ExitCode::kBadInput) << error.what();
@@ -217,12 +217,12 @@ TEST_F(ProberTest, ASingleRowThatOverflowsIsNotedAndLeavesNothing) {
   Prober prober = Make(5000);
   prober.CheckContract(*task.task);
   TaskProfile warm;
-  prober.Measure(*task.task, {.mode = Mode::kJoint}, warm);
+  prober.Measure(*task.task, {.way = {Mode::kJoint}}, warm);
   model_.seeds.clear();
   const std::int64_t floor = ReadCpuMemory().now;
   FailCpuAllocation(40);
   TaskProfile profile;
-  prober.Measure(*task.task, {.mode = Mode::kJoint}, profile);
+  prober.Measure(*task.task, {.way = {Mode::kJoint}}, profile);
   EXPECT_EQ(prober.overflows(), 1);
   EXPECT_FALSE(profile.modes.at(0).measured());
   EXPECT_EQ(profile.modes.at(0).more_than, 5000);
@@ -234,21 +234,21 @@ TEST_F(ProberTest, SavedBytesAndForwardsAreThoseOfTheMode) {
   Fixture qa = LongQa("qa", 3), canvas = Canvas();
   TaskProfile profile;
   Prober prober = Make();
-  for (const ExecutionPlan& plan : PlansOf(qa)) prober.Measure(*qa.task, plan, profile);
-  EXPECT_GT(profile.Find(Mode::kJoint, 0)->saved_per_row,
-            2 * profile.Find(Mode::kSequential, 0)->saved_per_row);
-  EXPECT_EQ(profile.Find(Mode::kSequential, 0)->forwards, 3);
+  for (const Execution& plan : PlansOf(qa)) prober.Measure(*qa.task, plan, profile);
+  EXPECT_GT(profile.Find({Mode::kJoint, 0})->saved_per_row,
+            2 * profile.Find({Mode::kSequential, 0})->saved_per_row);
+  EXPECT_EQ(profile.Find({Mode::kSequential, 0})->forwards, 3);
   std::int64_t sum = 0, most = 0;
   for (const char* pass : {"q0", "q1", "q2"}) {
-    const std::int64_t saved = profile.Find(Mode::kJoint, 0)->saved_by_pass.at(pass);
+    const std::int64_t saved = profile.Find({Mode::kJoint, 0})->saved_by_pass.at(pass);
     EXPECT_GT(saved, 0);
     sum += saved;
-    most = std::max(most, profile.Find(Mode::kSequential, 0)->saved_by_pass.at(pass));
+    most = std::max(most, profile.Find({Mode::kSequential, 0})->saved_by_pass.at(pass));
   }
-  EXPECT_EQ(profile.Find(Mode::kJoint, 0)->saved_per_row, sum);
-  EXPECT_EQ(profile.Find(Mode::kSequential, 0)->saved_per_row, most);
-  EXPECT_LT(profile.Find(Mode::kJoint, 0)->gradients_whole, profile.gradients);
-  EXPECT_EQ(profile.Find(Mode::kJoint, 0)->gradients_pieces, profile.gradients);
+  EXPECT_EQ(profile.Find({Mode::kJoint, 0})->saved_per_row, sum);
+  EXPECT_EQ(profile.Find({Mode::kSequential, 0})->saved_per_row, most);
+  EXPECT_LT(profile.Find({Mode::kJoint, 0})->gradients_whole, profile.gradients);
+  EXPECT_EQ(profile.Find({Mode::kJoint, 0})->gradients_pieces, profile.gradients);
   std::int64_t gradients = 0;
   for (const Parameter& parameter : model_.parameters()) {
     if (!parameter.name.starts_with("picture"))
@@ -256,8 +256,8 @@ TEST_F(ProberTest, SavedBytesAndForwardsAreThoseOfTheMode) {
   }
   EXPECT_EQ(profile.gradients, gradients);
   TaskProfile carries;
-  for (const ExecutionPlan& plan : PlansOf(canvas)) prober.Measure(*canvas.task, plan, carries);
-  EXPECT_EQ(carries.Find(Mode::kTwoStage, 0)->forwards, 5);
+  for (const Execution& plan : PlansOf(canvas)) prober.Measure(*canvas.task, plan, carries);
+  EXPECT_EQ(carries.Find({Mode::kTwoStage, 0})->forwards, 5);
 }
 
 }  // namespace

@@ -1,4 +1,5 @@
 #include <gtest/gtest.h>
+#include <medley/base/error.h>
 #include <medley/plan/receipt.h>
 
 #include <algorithm>

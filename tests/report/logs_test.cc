@@ -1,13 +1,10 @@
 #include <gtest/gtest.h>
-#include <sys/resource.h>
 
-#include <csignal>
+#include <cmath>
+#include <memory>
 #include <nlohmann/json.hpp>
 #include <set>
 
-#include <medley/base/append_file.h>
-#include <medley/base/durable_file.h>
-#include <medley/base/error.h>
 #include <medley/report/metrics.h>
 #include <medley/report/progress.h>
 #include <medley/report/table.h>
@@ -29,73 +26,43 @@ StepRecord Record(std::int64_t step, const std::string& task, double loss) {
   return record;
 }
 
-TEST(AppendFile, IsCutBackToTheCommittedOffset) {
-  const ScratchDirectory scratch;
-  {
-    AppendFile file(scratch / "log", 0);
-    file.Append("one\n");
-    file.Append("two\n");
-    file.Sync();
-    EXPECT_EQ(file.offset(), 8);
-  }
-  {
-    AppendFile file(scratch / "log", 4);
-    file.Append("zwei\n");
-  }
-  EXPECT_EQ(ReadText(scratch / "log"), "one\nzwei\n");
-  EXPECT_THROW(AppendFile(scratch / "log", 100), Error);
+// The logs of a run, as it puts them together.
+RecordSinks LogsOf(const std::filesystem::path& directory, const std::vector<std::string>& tasks,
+                   const LogOffsets& offsets) {
+  RecordSinks logs;
+  logs.Add(std::make_unique<MetricsLog>(directory, offsets));
+  logs.Add(std::make_unique<TimingLog>(directory, offsets));
+  logs.Add(std::make_unique<LossesTable>(directory, tasks));  // from metrics.jsonl, once that was cut back
+  return logs;
+}
+
+LogOffsets Synced(RecordSinks& logs) {
+  LogOffsets offsets;
+  logs.Sync(offsets);
+  return offsets;
+}
+
+ScoreRecord ScoreOf(double value) {
+  return {.metric = "score",
+          .score = {.value = value, .low = value, .high = value},
+          .chance = std::nullopt,
+          .trivial = {},
+          .figures = {},
+          .rows = 32,
+          .loss = 0.75};
 }
 
 // RLIMIT_FSIZE stands in for a full disk.
-TEST(AppendFile, LinesThatDoNotFitWaitUntilThereIsRoom) {
-  const ScratchDirectory scratch;
-  AppendFile file(scratch / "log", 0);
-  const auto old_handler = std::signal(SIGXFSZ, SIG_IGN);
-  rlimit old_limit{};
-  ASSERT_EQ(getrlimit(RLIMIT_FSIZE, &old_limit), 0);
-  const rlimit small{6, old_limit.rlim_max};
-  ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &small), 0);
-  EXPECT_NO_THROW(file.Append("one\ntwo\n"));
-  std::string message;
-  try {
-    file.Sync();
-  } catch (const Error& error) {
-    message = error.what();
-  }
-  EXPECT_EQ(setrlimit(RLIMIT_FSIZE, &old_limit), 0);
-  std::signal(SIGXFSZ, old_handler);
-  EXPECT_NE(message.find("log: File too large"), std::string::npos) << message;
-  file.Append("three\n");
-  file.Sync();
-  EXPECT_EQ(ReadText(scratch / "log"), "one\ntwo\nthree\n");
-}
-
-TEST(DurableFile, NewFilesNeverOverwriteAndRenamesNeverReplace) {
-  const ScratchDirectory scratch;
-  WriteText(scratch / "a", "old");
-  EXPECT_THROW(NewFile(scratch / "a"), Error);
-  std::filesystem::create_directory(scratch / "from");
-  std::filesystem::create_directory(scratch / "to");
-  EXPECT_THROW(RenameNoReplace(scratch / "from", scratch / "to"), Error);
-  EXPECT_TRUE(std::filesystem::exists(scratch / "from"));
-  EXPECT_EQ(ReadText(scratch / "a"), "old");
-}
-
-TEST(DurableFile, ReservedRoomThatWasNotWrittenIsGivenBack) {
-  const ScratchDirectory scratch;
-  NewFile file(scratch / "a", 1000);
-  file.Write("abc", 3);
-  file.Commit();
-  EXPECT_EQ(ReadText(scratch / "a"), "abc");
-}
-
 TEST(Metrics, HoldOnlyWhatIsDeterministicAndTheCsvAColumnATask) {
   const ScratchDirectory scratch;
   {
-    Metrics metrics(scratch.path(), {"control", "zoom_gold"}, {});
-    metrics.Record(Record(1, "zoom_gold", 0.75));
-    metrics.Record(Record(2, "control", 0.5));
-    EXPECT_EQ(metrics.Sync().size(), 2u);
+    RecordSinks logs = LogsOf(scratch.path(), {"control", "zoom_gold"}, {});
+    logs.Take(Record(1, "zoom_gold", 0.75));
+    logs.Take(Record(2, "control", 0.5));
+    const LogOffsets offsets = Synced(logs);
+    EXPECT_EQ(offsets.size(), 2u);
+    for (const auto& [log, length] : offsets)
+      EXPECT_EQ(length, static_cast<std::int64_t>(ReadText(scratch / log).size())) << log;
   }
   const std::string text = ReadText(scratch / "metrics.jsonl");
   const auto line = nlohmann::json::parse(text.substr(0, text.find('\n')));
@@ -111,13 +78,13 @@ TEST(Metrics, ATermWithoutAnItemHasNoValueAndItsTaskNoTotal) {
   const ScratchDirectory scratch;
   LogOffsets offsets;
   {
-    Metrics metrics(scratch.path(), {"control", "fused"}, {});
+    RecordSinks logs = LogsOf(scratch.path(), {"control", "fused"}, {});
     StepRecord record = Record(1, "fused", 0.5);
     record.losses["control"]["image"] = {.sum = 1, .count = 4, .weight = 2};
     record.losses["control"]["unused"] = {.sum = 0, .count = 0, .weight = 0};
     record.losses["fused"]["second"] = {.sum = 0, .count = 0, .weight = 1};
-    metrics.Record(record);
-    offsets = metrics.Sync();
+    logs.Take(record);
+    offsets = Synced(logs);
   }
   const std::string columns = "step,control,fused\n1,0.5,\n";
   EXPECT_EQ(ReadText(scratch / "losses.csv"), columns);
@@ -128,14 +95,14 @@ TEST(Metrics, ATermWithoutAnItemHasNoValueAndItsTaskNoTotal) {
   EXPECT_EQ(second.at("count"), 0);
   EXPECT_EQ(line.at("terms").at("fused").at("image").at("weighted"), 1);
   EXPECT_EQ(line.at("loss"), 1.5) << "what this step made less";
-  const Metrics again(scratch.path(), {"control", "fused"}, offsets);
+  const RecordSinks again = LogsOf(scratch.path(), {"control", "fused"}, offsets);
   EXPECT_EQ(ReadText(scratch / "losses.csv"), columns);
 }
 
 TEST(Metrics, AShortLogOfTimesKeepsItsWholeLines) {
   const ScratchDirectory scratch;
   WriteText(scratch / "timing.jsonl", "{\"step\":1}\n{\"ste");
-  Metrics(scratch.path(), {"control"}, {{"timing.jsonl", 500}}).Record(Record(9, "control", 0.5));
+  LogsOf(scratch.path(), {"control"}, {{"timing.jsonl", 500}}).Take(Record(9, "control", 0.5));
   EXPECT_TRUE(ReadText(scratch / "timing.jsonl").starts_with("{\"step\":1}\n{\"step\":9,"));
 }
 
@@ -143,16 +110,78 @@ TEST(Metrics, AResumeWithOtherTasksGivesThePastTheirColumns) {
   const ScratchDirectory scratch;
   LogOffsets offsets;
   {
-    Metrics metrics(scratch.path(), {"control"}, {});
-    metrics.Record(Record(1, "control", 0.5));
-    offsets = metrics.Sync();
-    metrics.Record(Record(2, "control", 0.25));
+    RecordSinks logs = LogsOf(scratch.path(), {"control"}, {});
+    logs.Take(Record(1, "control", 0.5));
+    offsets = Synced(logs);
+    logs.Take(Record(2, "control", 0.25));
   }
   {
-    Metrics metrics(scratch.path(), {"extra"}, offsets);
-    metrics.Record(Record(2, "extra", 0.75));
+    RecordSinks logs = LogsOf(scratch.path(), {"extra"}, offsets);
+    logs.Take(Record(2, "extra", 0.75));
   }
   EXPECT_EQ(ReadText(scratch / "losses.csv"), "step,extra,control\n1,,1.0\n2,1.5,\n");
+}
+
+TEST(Metrics, AnEvaluationStandsInTheLineOfItsStepAndAScoreThatIsNoNumberIsNull) {
+  const ScratchDirectory scratch;
+  RecordSinks logs = LogsOf(scratch.path(), {"control"}, {});
+  StepRecord record = Record(1, "control", 0.5);
+  record.evaluation.emplace().tasks = {{"control", ScoreOf(0.25)}, {"zoom", ScoreOf(std::nan(""))}};
+  logs.Take(record);
+  logs.Take(Record(2, "control", 0.5));
+  const std::string text = ReadText(scratch / "metrics.jsonl");
+  const auto evaluated = nlohmann::json::parse(text.substr(0, text.find('\n')));
+  EXPECT_EQ(evaluated.at("eval").at("control").at("value"), 0.25);
+  EXPECT_EQ(evaluated.at("eval").at("control").at("loss"), 0.75);
+  EXPECT_TRUE(evaluated.at("eval").at("zoom").at("value").is_null());
+  EXPECT_FALSE(nlohmann::json::parse(text.substr(text.find('\n') + 1)).contains("eval"));
+}
+
+// A task that a step draws twice has the higher of its peaks.
+TEST(Metrics, TheTimesTellPeaksLedgerGuardAndOverflowsWhereThereAreAny) {
+  const ScratchDirectory scratch;
+  TimingLog log(scratch.path(), {});
+  StepRecord record = Record(1, "zoom", 0.5);
+  record.draws.push_back({"zoom", 14, 6});
+  record.constant_bytes = {{"zoom", 77}};
+  for (const std::int64_t peak : {300, 500, 400})
+    record.receipts.push_back({.task = "zoom", .mode = "joint", .measured = peak});
+  record.memory = PeakMemory{.ledger = {.weights = 10, .constants = 77}, .constants = {{"zoom", 77}}};
+  record.guard = {{.level = GuardLevel::kCritical, .kind = "leak", .task = "zoom", .words = "it keeps"},
+                  {.level = GuardLevel::kWarning, .kind = "floor", .task = "", .words = "it rose"}};
+  record.overflows = {{.task = "zoom", .in_backward = true, .from = 8, .to = 4, .left_bytes = 3},
+                      {.task = "zoom", .in_backward = false, .from = 4, .to = 2},
+                      {.task = ""}};
+  log.Take(record);
+  log.Take(Record(2, "zoom", 0.5));
+  const std::string text = ReadText(scratch / "timing.jsonl");
+  const auto line = nlohmann::json::parse(text.substr(0, text.find('\n')));
+  EXPECT_EQ(line.at("tasks").at("zoom"),
+            (nlohmann::json{{"rows", 10}, {"constant_bytes", 77}, {"memory_peak", 500}}));
+  EXPECT_EQ(line.at("memory").at("total"), 87);
+  EXPECT_EQ(
+      line.at("guard").at(0),
+      (nlohmann::json{{"level", "critical"}, {"kind", "leak"}, {"task", "zoom"}, {"words", "it keeps"}}));
+  EXPECT_EQ(line.at("guard").at(1).at("level"), "warning");
+  EXPECT_EQ(
+      line.at("out_of_memory").at(0),
+      (nlohmann::json{{"task", "zoom"}, {"phase", "backward"}, {"from", 8}, {"to", 4}, {"left_bytes", 3}}));
+  EXPECT_EQ(line.at("out_of_memory").at(1).at("phase"), "forward");
+  EXPECT_EQ(line.at("out_of_memory").at(2), (nlohmann::json{{"task", ""}, {"phase", "between draws"}}));
+  const auto quiet = nlohmann::json::parse(text.substr(text.find('\n') + 1));
+  for (const char* key : {"memory", "guard", "out_of_memory"}) EXPECT_FALSE(quiet.contains(key)) << key;
+  EXPECT_FALSE(quiet.at("tasks").at("zoom").contains("memory_peak"));
+}
+
+TEST(TermLoss, HasNoMeanWithoutAnItemAndNoPartInTheTotalWithoutAWeight) {
+  const TermLoss some{.sum = 6, .count = 4, .weight = 2}, none{}, figure{.sum = 5, .count = 0, .weight = 0};
+  EXPECT_EQ(some.mean(), 1.5);
+  EXPECT_EQ(some.weighted(), 3);
+  EXPECT_EQ(none.mean(), std::nullopt);
+  EXPECT_EQ(none.weighted(), std::nullopt);
+  EXPECT_EQ(figure.weighted(), 0);
+  EXPECT_EQ(TotalLoss({{"a", some}, {"b", some}, {"c", figure}}), 6);
+  EXPECT_EQ(TotalLoss({{"a", some}, {"b", none}}), std::nullopt);
 }
 
 TEST(Progress, TheLineTellsLossSpeedMemoryAndTimeLeft) {
@@ -184,7 +213,8 @@ TEST(Progress, TheLastScoresStandBehindTheLosses) {
   StepRecord evaluated = Record(4000, "control", 0.00123);
   evaluated.losses["zoom_gold"]["image"] = {.sum = 0.1234, .count = 2, .weight = 1};
   evaluated.losses["new"]["image"] = {.sum = 0.5, .count = 1, .weight = 1};
-  evaluated.evaluation = {{"control", {{"value", 0.03412}}}, {"zoom_gold", {{"value", nullptr}}}};
+  evaluated.evaluation.emplace().tasks = {{"control", ScoreOf(0.03412)},
+                                          {"zoom_gold", ScoreOf(std::nan(""))}};
   progress.Add(evaluated);
   progress.Add(Record(4001, "control", 0.00123));  // no evaluation: the scores stay
   const std::string all = progress.Line();
@@ -196,7 +226,7 @@ TEST(Progress, TheLastScoresStandBehindTheLosses) {
   for (std::size_t columns = 37; columns < 120; ++columns) EXPECT_LT(progress.Line(columns).size(), columns);
 
   StepRecord later = Record(5000, "control", 0.00123);
-  later.evaluation = {{"control", {{"value", 0.5}}}};
+  later.evaluation.emplace().tasks = {{"control", ScoreOf(0.5)}};
   progress.Add(later);
   EXPECT_NE(progress.Line().find("control 0.00246 (0.5)  new 0.5  zoom_gold 0.0617; "), std::string::npos);
 }
@@ -210,7 +240,8 @@ TEST(Progress, WhereNotAllTasksFitThoseDrawnLastAreShownWithTheirScores) {
   for (std::size_t i = 0; i < tasks.size(); ++i) {
     evaluated = Record(static_cast<std::int64_t>(i), tasks[i], 0.0125);
     if (i + 1 == tasks.size()) {
-      for (const std::string& task : tasks) evaluated.evaluation[task] = {{"value", 0.25}};
+      evaluated.evaluation.emplace();
+      for (const std::string& task : tasks) evaluated.evaluation->tasks[task] = ScoreOf(0.25);
     }
     progress.Add(evaluated);
   }

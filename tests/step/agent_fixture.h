@@ -84,10 +84,13 @@ struct AgentWithTask {
     return task.Sample(
         {.seed = TaskSeed(3, task.info().name), .begin = begin, .count = count, .longest = longest});
   }
-  StepLosses Run(const Batch& rows, const ExecutionPlan& plan) {
-    return executor.Run({{.task = &task, .batch = &rows, .plan = &plan}});
+  StepLosses Run(const Batch& rows, const Execution& plan) {
+    return executor.Run({{.task = &task, .batch = &rows, .execution = &plan}});
   }
-  Gradient GradientOf(const Batch& rows, const ExecutionPlan& plan) {
+  StepLosses Run(const Batch& rows, const Execution& plan, StepObserver& observer) {
+    return executor.Run({{.task = &task, .batch = &rows, .execution = &plan}}, observer);
+  }
+  Gradient GradientOf(const Batch& rows, const Execution& plan) {
     Run(rows, plan);
     return TakeGradient(*model);
   }

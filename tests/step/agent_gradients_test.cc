@@ -19,7 +19,7 @@ class AgentGradients : public testing::TestWithParam<TaskVariant> {
  protected:
   std::pair<Gradient, std::int64_t> CountedGradientOf(const Batch& rows, Mode mode, std::int64_t micro_rows) {
     const PositiveRelus relus;
-    const Gradient gradient = loaded_.GradientOf(rows, {.mode = mode, .micro_rows = micro_rows});
+    const Gradient gradient = loaded_.GradientOf(rows, {.way = {mode}, .micro_rows = micro_rows});
     return {gradient, relus.count()};
   }
   std::vector<Mode> LegalModes() const {
@@ -32,7 +32,7 @@ class AgentGradients : public testing::TestWithParam<TaskVariant> {
 };
 
 TEST_P(AgentGradients, DoesWhatItsSpecSays) {
-  EXPECT_NO_THROW(loaded_.executor.CheckContract(loaded_.task, loaded_.Rows(100, 1)));
+  EXPECT_NO_THROW(loaded_.executor.contract().Check(loaded_.task, loaded_.Rows(100, 1).rows()));
 }
 
 // Where a ReLU's input is a rounding error away from 0, the rows of a forward decide on which side of its

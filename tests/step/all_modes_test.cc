@@ -21,18 +21,18 @@ using namespace testing_fixture;
 
 constexpr std::int64_t kRows = 2;
 
-struct Way {
+struct Pieces {
   Mode mode = Mode::kJoint;
   std::int64_t micro_rows = 0;
 };
-std::ostream& operator<<(std::ostream& out, const Way& way) {
-  return out << ModeName(way.mode) << ", micro rows " << way.micro_rows;
+std::ostream& operator<<(std::ostream& out, const Pieces& pieces) {
+  return out << ModeName(pieces.mode) << ", micro rows " << pieces.micro_rows;
 }
 
 class AllModes : public testing::TestWithParam<TaskVariant> {
  protected:
-  std::vector<Way> Ways() const {
-    std::vector<Way> ways;
+  std::vector<Pieces> Ways() const {
+    std::vector<Pieces> ways;
     for (const Mode mode : LegalModes(loaded_.task.variant())) {
       ways.push_back({mode, 0});
       ways.push_back({mode, 1});
@@ -46,19 +46,19 @@ class AllModes : public testing::TestWithParam<TaskVariant> {
   };
   Result RunAll(const Batch& rows) {
     Result result;
-    for (const Way& way : Ways()) {
+    for (const Pieces& way : Ways()) {
       const PositiveRelus relus;
-      result.gradients.push_back(loaded_.GradientOf(rows, {.mode = way.mode, .micro_rows = way.micro_rows}));
+      result.gradients.push_back(loaded_.GradientOf(rows, {.way = {way.mode}, .micro_rows = way.micro_rows}));
       result.positive.push_back(relus.count());
     }
     return result;
   }
   void ExpectRecomputedBits(const Batch& rows, const Result& plain) {
     for (std::size_t i = 0; i < Ways().size(); ++i) {
-      const Way way = Ways()[i];
+      const Pieces way = Ways()[i];
       for (const int every : {1, 2}) {
-        const Gradient recomputed = loaded_.GradientOf(
-            rows, {.mode = way.mode, .micro_rows = way.micro_rows, .recompute_every = every});
+        const Gradient recomputed =
+            loaded_.GradientOf(rows, {.way = {way.mode, every}, .micro_rows = way.micro_rows});
         EXPECT_TRUE(SameBits(recomputed, plain.gradients[i])) << way << ", recompute every " << every;
       }
     }
@@ -104,12 +104,12 @@ const bool kInstalled = (InstallCpuAllocator(), true);
 
 class AgentMemory : public testing::Test {
  protected:
-  static std::int64_t Peak(AgentWithTask& loaded, const Batch& rows, const ExecutionPlan& plan) {
+  static std::int64_t Peak(AgentWithTask& loaded, const Batch& rows, const Execution& plan) {
     EXPECT_TRUE(kInstalled);
     loaded.GradientOf(rows, plan);
     const std::int64_t floor = ReadCpuMemory().now;
     ResetCpuPeak();
-    loaded.executor.Run({{.task = &loaded.task, .batch = &rows, .plan = &plan}});
+    loaded.executor.Run({{.task = &loaded.task, .batch = &rows, .execution = &plan}});
     const std::int64_t peak = ReadCpuMemory().peak - floor;
     ClearGradients(*loaded.model);
     EXPECT_EQ(ReadCpuMemory().now, floor);
@@ -139,22 +139,23 @@ TEST_F(AgentMemory, SequentialPassesPeakLikeTheHeaviestAndTheGradientsAndRepeatN
     TaskInfo info = loaded.task.info();
     info.variants = {{.name = "default", .passes = {pass}, .terms = loaded.task.variant().terms}};
     LoadedTask alone(info, info.variants.front(), "test", std::make_unique<OnePass>(loaded.task, pass.name));
-    const ExecutionPlan joint{.mode = Mode::kJoint};
-    loaded.executor.Run({{.task = &alone, .batch = &rows, .plan = &joint}});
+    const Execution joint{.way = {Mode::kJoint}};
+    loaded.executor.Run({{.task = &alone, .batch = &rows, .execution = &joint}});
     ClearGradients(*loaded.model);
     const std::int64_t floor = ReadCpuMemory().now;
     ResetCpuPeak();
-    loaded.executor.Run({{.task = &alone, .batch = &rows, .plan = &joint}});
+    loaded.executor.Run({{.task = &alone, .batch = &rows, .execution = &joint}});
     heaviest = std::max(heaviest, ReadCpuMemory().peak - floor);
     ClearGradients(*loaded.model);
   }
   const std::int64_t gradients = ParameterBytes(loaded.model->parameters());
-  const std::int64_t sequential = Peak(loaded, rows, {.mode = Mode::kSequential});
+  const std::int64_t sequential = Peak(loaded, rows, {.way = {Mode::kSequential}});
   EXPECT_LE(static_cast<double>(sequential), 1.01 * static_cast<double>(heaviest + gradients));
-  EXPECT_GT(Peak(loaded, rows, {.mode = Mode::kJoint}), sequential + sequential / 2);
-  const std::int64_t before = loaded.executor.forwards().at("position_qa");
-  Peak(loaded, rows, {.mode = Mode::kSequential});
-  EXPECT_EQ(loaded.executor.forwards().at("position_qa") - before, 2 * 5);
+  EXPECT_GT(Peak(loaded, rows, {.way = {Mode::kJoint}}), sequential + sequential / 2);
+  PassCounter counter;
+  for (int step = 0; step < 2; ++step) loaded.Run(rows, {.way = {Mode::kSequential}}, counter);
+  ClearGradients(*loaded.model);
+  EXPECT_EQ(counter.forwards.at("position_qa"), 2 * 5);
 }
 
 // What a planner may rely on: gradients are there once, and added to in place.
@@ -165,7 +166,7 @@ TEST_F(AgentMemory, LaterMicroBatchesAddTheGradientsAtMost) {
     const std::int64_t gradients = ParameterBytes(loaded.model->parameters());
     for (const Mode mode : LegalModes(loaded.task.variant())) {
       for (const int every : {0, 1}) {
-        const ExecutionPlan plan{.mode = mode, .micro_rows = 2, .recompute_every = every};
+        const Execution plan{.way = {mode, every}, .micro_rows = 2};
         std::int64_t alone = 0;
         for (const int begin : {0, 2, 4}) alone = std::max(alone, Peak(loaded, rows.Slice(begin, 2), plan));
         const std::int64_t all = Peak(loaded, rows, plan);
@@ -180,10 +181,10 @@ TEST_F(AgentMemory, TwoStageAndRecomputationLowerThePeak) {
   for (const char* name : {"arrow_to_gold", "mem_canvas"}) {
     AgentWithTask loaded({name, name == std::string("mem_canvas") ? "default" : "carry"});
     const Batch rows = loaded.Rows(0, 8);
-    const std::int64_t joint = Peak(loaded, rows, {.mode = Mode::kJoint});
-    const std::int64_t two = Peak(loaded, rows, {.mode = Mode::kTwoStage});
-    const std::int64_t both = Peak(loaded, rows, {.mode = Mode::kTwoStage, .recompute_every = 1});
-    const std::int64_t layers = Peak(loaded, rows, {.mode = Mode::kJoint, .recompute_every = 1});
+    const std::int64_t joint = Peak(loaded, rows, {.way = {Mode::kJoint}});
+    const std::int64_t two = Peak(loaded, rows, {.way = {Mode::kTwoStage}});
+    const std::int64_t both = Peak(loaded, rows, {.way = {Mode::kTwoStage, 1}});
+    const std::int64_t layers = Peak(loaded, rows, {.way = {Mode::kJoint, 1}});
     EXPECT_LT(static_cast<double>(two), 0.8 * static_cast<double>(joint)) << name;
     EXPECT_LT(static_cast<double>(layers), 0.6 * static_cast<double>(joint)) << name;
     EXPECT_LT(both, two) << name;

@@ -1,4 +1,5 @@
 #include <gtest/gtest.h>
+#include <medley/model/device.h>
 
 #include "tests/step/executor_fixture.h"
 
@@ -16,11 +17,12 @@ struct Odd {
     FixtureModel model;
     Fixture fixture(info, script);
     StepExecutor executor(model, at::kCPU);
-    const std::string message = MessageOf([&] { executor.CheckContract(*fixture.task, fixture.Rows(1, 1)); });
+    const std::string message =
+        MessageOf([&] { executor.contract().Check(*fixture.task, Fixture::Range(1)); });
     for (const Parameter& parameter : model.parameters()) EXPECT_FALSE(parameter.tensor.grad().defined());
     return message;
   }
-  // Passes run as before, with something more.
+  // Passes run as in QaPass, with something more.
   void Also(std::function<void(const std::string& pass, PassContext&, Sums&)> more) {
     script.run = [more](const std::string& pass, PassContext& context) {
       Sums sums = QaPass(pass, context);
@@ -35,7 +37,7 @@ TEST(Contract, ATaskThatDoesWhatItsSpecSaysPasses) {
   FixtureModel model;
   Fixture canvas = Canvas();
   StepExecutor executor(model, at::kCPU);
-  EXPECT_NO_THROW(executor.CheckContract(*canvas.task, canvas.Rows(0, 1)));
+  EXPECT_NO_THROW(executor.contract().Check(*canvas.task, Fixture::Range(0)));
 }
 
 TEST(Contract, ASecondForwardNamesBothNumbers) {
@@ -225,6 +227,121 @@ TEST(Contract, ItemsMustBeCountedAndWithinTheSpec) {
     return batch;
   };
   EXPECT_TRUE(Says(odd.Message(), {"19 items", "0 to 18"}));
+}
+
+// Rows of two passes; in the first, as many answers as `answers` says of the row with that number.
+Script RowsWith(std::function<std::int64_t(std::int64_t)> answers) {
+  const auto sample = [answers](const RowRange& rows) {
+    Batch batch(rows);
+    batch.Add("picture", Bytes(rows, 1));
+    at::Tensor items = at::zeros({rows.count}, at::kLong);
+    for (int p = 0; p < 2; ++p) {
+      batch.Add("words_q" + std::to_string(p), Ints(rows, 10 + p, 6));
+      std::vector<std::vector<std::int64_t>> targets(static_cast<std::size_t>(rows.count));
+      for (std::int64_t row = 0; row < rows.count && p == 0; ++row) {
+        const std::int64_t count = answers(rows.begin + row);
+        targets[static_cast<std::size_t>(row)].assign(static_cast<std::size_t>(count), 2);
+        items[row] = count;
+      }
+      batch.AddRagged("targets_q" + std::to_string(p), targets);
+    }
+    batch.SetItems("answer", items);
+    batch.SetItems("size", at::full({rows.count}, 2, at::kLong));
+    return batch;
+  };
+  return {.sample = sample, .run = QaPass};
+}
+
+std::int64_t Answers(PassContext& context) { return context.batch().ItemCount("answer"); }
+
+// The check begins at row 1.
+TEST(ContractRows, AWrongDeedOfRowsWithManyItemsAloneIsRefused) {
+  const auto message = [](std::int64_t heavy_row) {
+    Odd odd;
+    odd.script = RowsWith([=](std::int64_t row) { return row == heavy_row ? 6 : row % 5; });
+    odd.Also([](const std::string&, PassContext& context, Sums&) {
+      if (Answers(context) > 5) context.Constant("replies");
+    });
+    return odd.Message();
+  };
+  for (const std::int64_t row : {1, 2, 7, 32})
+    EXPECT_TRUE(Says(message(row), {"'replies'", "declared: table"})) << row;
+  EXPECT_EQ(message(1000), "nothing was thrown") << "the control: no check looks at all rows";
+}
+
+TEST(ContractRows, AWrongDeedOfRowsWithoutAnItemAloneIsRefused) {
+  const auto message = [](std::int64_t empty_row) {
+    Odd odd;
+    odd.script = RowsWith([=](std::int64_t row) { return row == empty_row ? 0 : 1 + row % 5; });
+    odd.Also([](const std::string&, PassContext& context, Sums&) {
+      if (Answers(context) == 0) context.Constant("replies");
+    });
+    return odd.Message();
+  };
+  for (const std::int64_t row : {1, 2, 7, 32})
+    EXPECT_TRUE(Says(message(row), {"'replies'", "declared: table"})) << row;
+  EXPECT_EQ(message(1000), "nothing was thrown") << "the control: no row is without an item";
+}
+
+// What such a row does not show, others do.
+TEST(ContractRows, ARowWithoutAnItemIsNoFalseAlarm) {
+  const auto message = [](std::function<std::int64_t(std::int64_t)> answers) {
+    Odd odd;
+    odd.info.constants.push_back({.name = "spare", .rows = 6, .width = kWords, .dtype = "float32"});
+    odd.script = RowsWith(std::move(answers));
+    odd.Also([](const std::string&, PassContext& context, Sums& sums) {
+      if (Answers(context) == 0) {
+        sums.erase("answer");
+      } else {
+        context.Constant("spare");
+      }
+    });
+    return odd.Message();
+  };
+  EXPECT_EQ(message([](std::int64_t row) { return row == 1 ? 0 : 2; }), "nothing was thrown");
+  EXPECT_EQ(message([](std::int64_t row) { return row == 9 ? 2 : 0; }), "nothing was thrown");
+  EXPECT_TRUE(Says(message([](std::int64_t) { return 0; }), {"'answer'", "'spare'", "by no pass"}))
+      << "the control: nobody ever did what the spec says";
+}
+
+// No draw has asked for that row yet; its own will say what is wrong with it.
+TEST(ContractRows, ALaterRowThatCannotBeSampledDoesNotFailTheCheck) {
+  const auto message = [](std::int64_t first_bad) {
+    Odd odd;
+    odd.script.sample = [first_bad](const RowRange& rows) {
+      if (rows.begin + rows.count > first_bad) throw Error("there is no such row");
+      return QaRows(rows, 2);
+    };
+    return odd.Message();
+  };
+  for (const std::int64_t first_bad : {2, 3, 6, 20})
+    EXPECT_EQ(message(first_bad), "nothing was thrown") << "the check begins at 1, without " << first_bad;
+  EXPECT_TRUE(Says(message(1), {"there is no such row"}));
+}
+
+TEST(ContractRows, OnlyATaskThatPassedIsKnown) {
+  FixtureModel model;
+  StepExecutor executor(model, at::kCPU);
+  Fixture good = Qa("good", 2);
+  EXPECT_FALSE(executor.contract().Knows(*good.task));
+  executor.contract().Check(*good.task, Fixture::Range(3));
+  EXPECT_TRUE(executor.contract().Knows(*good.task));
+  Odd odd;
+  odd.Also([](const std::string&, PassContext& context, Sums&) { context.Constant("replies"); });
+  Fixture bad(odd.info, odd.script);
+  EXPECT_THROW(executor.contract().Check(*bad.task, Fixture::Range(3)), Error);
+  EXPECT_FALSE(executor.contract().Knows(*bad.task));
+}
+
+TEST(ContractRows, ASampleThatDrawsFromLibtorchsGeneratorIsRefusedAndLeavesItWhereItWas) {
+  Odd odd;
+  odd.script.sample = [](const RowRange& rows) {
+    at::rand({3});
+    return QaRows(rows, 2);
+  };
+  const nlohmann::json generators = SaveGenerators(at::kCPU);
+  EXPECT_TRUE(Says(odd.Message(), {"odd", "while sampling", "rows.Random(row)"}));
+  EXPECT_EQ(SaveGenerators(at::kCPU), generators);
 }
 
 }  // namespace

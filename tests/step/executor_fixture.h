@@ -147,9 +147,10 @@ struct Fixture {
         task(std::make_unique<LoadedTask>(*info, info->variants.front(), "fixture",
                                           std::make_unique<ScriptedTask>(std::move(script)))) {}
 
-  Batch Rows(std::int64_t begin, std::int64_t count) const {
-    return task->Sample({.seed = 11, .begin = begin, .count = count});
+  static RowRange Range(std::int64_t begin, std::int64_t count = 1) {
+    return {.seed = 11, .begin = begin, .count = count};
   }
+  Batch Rows(std::int64_t begin, std::int64_t count) const { return task->Sample(Range(begin, count)); }
 
   std::unique_ptr<TaskInfo> info;
   std::unique_ptr<LoadedTask> task;
@@ -293,16 +294,44 @@ inline Gradient DrawGradient(const Model& model, Fixture& fixture, const Batch& 
                              std::int64_t micro_rows = 0, StepLosses* losses = nullptr,
                              int recompute_every = 0) {
   StepExecutor executor(model, at::kCPU);
-  const ExecutionPlan plan{.mode = mode, .micro_rows = micro_rows, .recompute_every = recompute_every};
-  StepLosses found = executor.Run({{.task = fixture.task.get(), .batch = &batch, .plan = &plan}});
+  const Execution plan{.way = {mode, recompute_every}, .micro_rows = micro_rows};
+  StepLosses found = executor.Run({{.task = fixture.task.get(), .batch = &batch, .execution = &plan}});
   if (losses != nullptr) *losses = std::move(found);
   return TakeGradient(model);
 }
 
+// The same with an executor that may know the task, so that nothing but the draw runs.
+inline Gradient DrawGradient(StepExecutor& executor, const Model& model, Fixture& fixture, const Batch& batch,
+                             const Execution& plan) {
+  executor.Run({{.task = fixture.task.get(), .batch = &batch, .execution = &plan}});
+  return TakeGradient(model);
+}
+
+// Counts what ran, by task.
+struct PassCounter final : StepObserver {
+  void PassRan(const PassRun& run) override {
+    ++forwards[run.task];
+    tokens[run.task] += run.tokens;
+  }
+
+  std::map<std::string, std::int64_t> forwards, tokens;
+};
+
+// What the passes saved for their backwards: by pass, as often as it ran with a graph.
+struct SavedBytesMeter final : StepObserver {
+  bool WantsSavedBytes() const override { return true; }
+  void PassRan(const PassRun& run) override {
+    if (run.saved) saved[run.task][run.pass].push_back(*run.saved);
+  }
+
+  std::map<std::string, std::map<std::string, std::vector<std::int64_t>>> saved;
+};
+
+// Of the terms that had items.
 inline double WeightedLoss(const StepLosses& losses) {
   double total = 0;
   for (const auto& [task, terms] : losses) {
-    for (const auto& [term, loss] : terms) total += loss.weight * loss.mean();
+    for (const auto& [term, loss] : terms) total += loss.weighted().value_or(0);
   }
   return total;
 }

@@ -3,6 +3,7 @@
 #include <medley/memory/cpu_allocator.h>
 #include <medley/memory/meter.h>
 #include <medley/model/parameter_bytes.h>
+#include <medley/step/abandon.h>
 #include <medley/step/pass_runner.h>
 
 #include "tests/step/executor_fixture.h"
@@ -33,7 +34,7 @@ TEST_F(ExecutorMemory, TheFloorStaysConstantToTheByte) {
     DrawGradient(model, qa, qa.Rows(step * 5, 5), step % 2 == 0 ? Mode::kSequential : Mode::kJoint,
                  1 + step % 4);
     DrawGradient(model, canvas, canvas.Rows(step * 3, 3), Mode::kJoint, step % 3);
-    executor.CheckContract(*qa.task, qa.Rows(step, 1));
+    executor.contract().Check(*qa.task, Fixture::Range(step));
     model.seeds.clear();
     if (step < 3) floor = ReadCpuMemory().now;
     ASSERT_EQ(ReadCpuMemory().now, floor) << "step " << step;
@@ -46,18 +47,19 @@ TEST_F(ExecutorMemory, AJointStepOfOnePassPeaksWithFewerGradientsThanItLeaves) {
   FixtureModel model;
   Fixture task = Qa("qa", 1);
   const Batch batch = task.Rows(0, 12);
-  const ExecutionPlan plan{.mode = Mode::kJoint};
+  const Execution plan{.way = {Mode::kJoint}};
   StepExecutor executor(model, at::kCPU);
-  executor.CheckContract(*task.task, task.Rows(0, 1));
-  std::int64_t saved = 0;
-  executor.SetPassMeter([&](const std::string&, const std::string&, std::int64_t bytes) { saved += bytes; });
+  executor.contract().Check(*task.task, Fixture::Range(0));
+  SavedBytesMeter passes;
   GradientsAtPeak gradients(model.parameters(), at::kCPU);
   StepMeter meter(
       at::kCPU, [] { return 0; }, &gradients);
   meter.BeginStep();
   meter.BeginDraw();
-  executor.Run({{task.task.get(), &batch, &plan}});
+  executor.Run({{task.task.get(), &batch, &plan}}, passes);
   meter.EndDraw("qa");
+  ASSERT_EQ(passes.saved.at("qa").at("q0").size(), 1U);
+  const std::int64_t saved = passes.saved.at("qa").at("q0").front();
   const StepMemory step = meter.EndStep();
   const std::int64_t peak = step.after.peak - step.before.now, left = step.after.now - step.before.now;
   EXPECT_LT(step.gradients, left);
@@ -72,8 +74,10 @@ TEST_F(ExecutorMemory, AForwardWithoutABackwardLeavesNothing) {
   Fixture task = Canvas();
   const Batch batch = task.Rows(0, 4);
   const std::int64_t floor = FloorAfterAStep(model, task, batch, Mode::kJoint);
-  for (const Sharing sharing : {Sharing::kNode, Sharing::kLeaf}) {
-    MicroBatch micro({.task = *task.task, .model = model, .device = at::kCPU, .sharing = sharing}, batch);
+  for (const auto& [mode, sharing] :
+       {std::pair{Mode::kJoint, Sharing::kNode}, {Mode::kTwoStage, Sharing::kLeaf}}) {
+    ASSERT_EQ(SharingOf(mode), sharing);
+    MicroBatch micro({.task = *task.task, .model = model, .device = at::kCPU, .way = {mode}}, batch);
     for (const PassInfo& pass : task.task->variant().passes) micro.RunPass(pass);
     EXPECT_GT(ReadCpuMemory().now, floor);
   }
@@ -94,12 +98,18 @@ TEST_F(ExecutorMemory, AThrowingPassLeavesNothing) {
   for (const Mode mode : {Mode::kJoint, Mode::kSequential}) {
     passes_until_throw = 0;
     const std::int64_t floor = FloorAfterAStep(model, task, batch, mode);
+    StepExecutor knows_it(model, at::kCPU);
+    knows_it.contract().Check(*task.task, Fixture::Range(0));
     for (int at = 1; at <= 8; ++at) {
-      passes_until_throw = at;
-      EXPECT_THROW(DrawGradient(model, task, batch, mode, 2), Error);
-      ClearGradients(model);
-      DrainEngine();
-      EXPECT_EQ(ReadCpuMemory().now, floor);
+      for (const bool known : {false, true}) {  // unknown: in the check where there is one, else in the step
+        StepExecutor fresh(model, at::kCPU);
+        const Execution plan{.way = {mode}, .micro_rows = 2};
+        passes_until_throw = at;
+        EXPECT_THROW(DrawGradient(known ? knows_it : fresh, model, task, batch, plan), Error);
+        ClearGradients(model);
+        DrainEngine();
+        EXPECT_EQ(ReadCpuMemory().now, floor);
+      }
     }
   }
 }
@@ -113,8 +123,9 @@ TEST_F(ExecutorMemory, RunningOutOfMemoryAnywhereLeavesNothing) {
   for (const auto& [task, mode] :
        {std::pair{&qa, Mode::kJoint}, std::pair{&qa, Mode::kSequential}, std::pair{&canvas, Mode::kJoint}}) {
     const Batch batch = task->Rows(0, 4);
-    DrawGradient(model, *task, batch, mode);
-    const Gradient expected = DrawGradient(model, *task, batch, mode);
+    StepExecutor executor(model, at::kCPU);
+    DrawGradient(executor, model, *task, batch, {.way = {mode}});  // holds the task against its spec too
+    const Gradient expected = DrawGradient(executor, model, *task, batch, {.way = {mode}});
     model.seeds.clear();
     const std::int64_t floor = ReadCpuMemory().now;
     bool failed = true;
@@ -123,7 +134,7 @@ TEST_F(ExecutorMemory, RunningOutOfMemoryAnywhereLeavesNothing) {
       failed = false;
       FailCpuAllocation(nth);
       try {
-        DrawGradient(model, *task, batch, mode, 2);
+        DrawGradient(executor, model, *task, batch, {.way = {mode}, .micro_rows = 2});
       } catch (const c10::OutOfMemoryError&) {
         failed = true;
       }
@@ -134,10 +145,37 @@ TEST_F(ExecutorMemory, RunningOutOfMemoryAnywhereLeavesNothing) {
       ASSERT_EQ(ReadCpuMemory().now, floor) << "allocation " << nth;
     }
     EXPECT_GT(nth, 100);
-    const Gradient after = DrawGradient(model, *task, batch, mode);
+    const Gradient after = DrawGradient(executor, model, *task, batch, {.way = {mode}});
     for (std::size_t i = 0; i < after.size(); ++i) EXPECT_TRUE(at::equal(after[i], expected[i]));
   }
   EXPECT_GT(left_without_drain, 0) << "the drain is not needed any more: take it out";
+}
+
+// A check takes thousands of allocations: of the later ones some are tried. One that fails while a later row
+// is sampled only shortens the check.
+TEST_F(ExecutorMemory, RunningOutOfMemoryInACheckLeavesNothing) {
+  FixtureModel model;
+  Fixture qa = Qa("qa", 3), canvas = Canvas();
+  for (Fixture* task : {&qa, &canvas}) {
+    StepExecutor executor(model, at::kCPU);
+    executor.contract().Check(*task->task, Fixture::Range(0));  // builds the tables
+    const std::int64_t floor = ReadCpuMemory().now;
+    std::int64_t nth = 1;
+    for (bool failed = true; failed; nth += 1 + nth / 16) {
+      StepExecutor fresh(model, at::kCPU);
+      const std::int64_t ooms = ReadCpuMemory().ooms;
+      FailCpuAllocation(nth);
+      try {
+        fresh.contract().Check(*task->task, Fixture::Range(0));
+      } catch (const c10::OutOfMemoryError&) {
+        EXPECT_FALSE(fresh.contract().Knows(*task->task));
+      }
+      FailCpuAllocation(0);
+      failed = ReadCpuMemory().ooms > ooms;
+      ASSERT_EQ(ReadCpuMemory().now, floor) << "allocation " << nth;
+    }
+    EXPECT_GT(nth, 100);
+  }
 }
 
 std::int64_t PeakOf(const Model& model, Fixture& task, const Batch& batch, Mode mode) {

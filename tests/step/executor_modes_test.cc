@@ -69,8 +69,8 @@ TEST(StepExecutor, AStepOfTwoTasksIsTheSumOfTheirGradients) {
   const Gradient expected = Sum(DrawGradient(model, qa, qa_rows, Mode::kJoint),
                                 DrawGradient(model, canvas, canvas_rows, Mode::kJoint));
 
-  const ExecutionPlan sequential{.mode = Mode::kSequential, .micro_rows = 2, .term_weights = {}};
-  const ExecutionPlan joint{.mode = Mode::kJoint, .micro_rows = 3, .term_weights = {}};
+  const Execution sequential{.way = {Mode::kSequential}, .micro_rows = 2, .term_weights = {}};
+  const Execution joint{.way = {Mode::kJoint}, .micro_rows = 3, .term_weights = {}};
   StepExecutor executor(model, at::kCPU);
   const StepLosses losses =
       executor.Run({{qa.task.get(), &qa_rows, &sequential}, {canvas.task.get(), &canvas_rows, &joint}});
@@ -84,10 +84,94 @@ TEST(StepExecutor, TwoDrawsOfOneTaskAreOneLargerDraw) {
   Fixture task = Qa("qa", 2);
   const Gradient expected = DrawGradient(model, task, task.Rows(0, 9), Mode::kJoint);
   const Batch first = task.Rows(0, 2), second = task.Rows(2, 7);
-  const ExecutionPlan plan{.mode = Mode::kSequential, .micro_rows = 3, .term_weights = {}};
+  const Execution plan{.way = {Mode::kSequential}, .micro_rows = 3, .term_weights = {}};
   StepExecutor executor(model, at::kCPU);
   executor.Run({{task.task.get(), &first, &plan}, {task.task.get(), &second, &plan}});
   EXPECT_LE(Distance(TakeGradient(model), expected), 1e-12);
+}
+
+void AddCounts(StepLosses& to, const StepLosses& from) {
+  for (const auto& [task, terms] : from) {
+    for (const auto& [term, loss] : terms) {
+      TermLoss& total = to[task][term];
+      total.count += loss.count;
+      total.weight = loss.weight;
+    }
+  }
+}
+
+void AddSums(StepExecutor::Totals& to, const StepExecutor::Totals& from) {
+  StepLosses losses = from.losses;
+  from.sums.Read(losses);
+  for (const auto& [task, terms] : losses) {
+    for (const auto& [term, loss] : terms) to.sums.Add(task, term, at::scalar_tensor(loss.sum, at::kDouble));
+  }
+}
+
+// Two processes with a model each: counts are added up before the first backward, gradients and sums after
+// the last one.
+TEST(StepExecutor, AStepThatTwoExecutorsShareIsTheStepOfOne) {
+  Fixture qa = Qa("qa", 2), canvas = Canvas();
+  const Execution sequential{.way = {Mode::kSequential}, .micro_rows = 2}, joint{.way = {Mode::kJoint}},
+      two_stage{.way = {Mode::kTwoStage, 1}};
+  const Batch canvas_rows = canvas.Rows(3, 4);
+  for (const std::int64_t cut : {1, 4, 8}) {
+    const Batch all = qa.Rows(0, 9), left = qa.Rows(0, cut), right = qa.Rows(cut, 9 - cut);
+    FixtureModel model, left_model, right_model;
+    StepExecutor one(model, at::kCPU), left_one(left_model, at::kCPU), right_one(right_model, at::kCPU);
+    const StepLosses expected =
+        one.Run({{qa.task.get(), &all, &sequential}, {canvas.task.get(), &canvas_rows, &joint}});
+
+    const std::vector<StepExecutor::Piece> left_step{{qa.task.get(), &left, &sequential}},
+        right_step{{canvas.task.get(), &canvas_rows, &two_stage}, {qa.task.get(), &right, &joint}};
+    StepExecutor::Totals left_totals = left_one.Begin(left_step), right_totals = right_one.Begin(right_step);
+    const StepLosses left_counts = left_totals.losses;
+    AddCounts(left_totals.losses, right_totals.losses);
+    AddCounts(right_totals.losses, left_counts);
+    StepObserver nobody;
+    left_one.Accumulate(left_step, left_totals, nobody);
+    right_one.Accumulate(right_step, right_totals, nobody);
+    EXPECT_LE(Distance(Sum(TakeGradient(left_model), TakeGradient(right_model)), TakeGradient(model)), 1e-12)
+        << cut;
+    AddSums(left_totals, right_totals);
+    const StepLosses found = left_one.Finish(std::move(left_totals));
+    ASSERT_EQ(found.size(), expected.size());
+    for (const auto& [task, terms] : expected) {
+      for (const auto& [term, loss] : terms) {
+        const TermLoss& shared = found.at(task).at(term);
+        EXPECT_EQ(shared.count, loss.count) << task << " " << term;
+        EXPECT_EQ(shared.weight, loss.weight) << task << " " << term;
+        EXPECT_NEAR(shared.sum, loss.sum, 1e-12 * loss.sum) << task << " " << term;
+      }
+    }
+  }
+}
+
+// The control for the test above: with its own counts alone each half would weigh as much as the whole step.
+TEST(StepExecutor, HalvesThatKeepTheirOwnCountsWouldDiffer) {
+  FixtureModel model;
+  Fixture qa = Qa("qa", 2);
+  const Gradient whole = DrawGradient(model, qa, qa.Rows(0, 9), Mode::kJoint);
+  EXPECT_GT(Distance(Sum(DrawGradient(model, qa, qa.Rows(0, 4), Mode::kJoint),
+                         DrawGradient(model, qa, qa.Rows(4, 5), Mode::kJoint)),
+                     whole),
+            0.1);
+}
+
+TEST(StepExecutor, ChecksATaskOnceAndOnlyForAModeThatNeedsIt) {
+  FixtureModel model;
+  Fixture qa = Qa("qa", 2);
+  const Batch rows = qa.Rows(0, 3);
+  const Execution sequential{.way = {Mode::kSequential}}, joint{.way = {Mode::kJoint}};
+  StepExecutor executor(model, at::kCPU);
+  executor.Run({{qa.task.get(), &rows, &joint}});
+  EXPECT_FALSE(executor.contract().Knows(*qa.task)) << "joint needs none";
+  executor.Begin({{qa.task.get(), &rows, &sequential}});
+  EXPECT_TRUE(executor.contract().Knows(*qa.task));
+  model.encodings_made = 0;
+  executor.Begin({{qa.task.get(), &rows, &sequential}, {qa.task.get(), &rows, &sequential}});
+  EXPECT_EQ(model.encodings_made, 0);
+  ClearGradients(model);
 }
 
 TEST(StepExecutor, GradientsAreThoseOfTheWeightedMeans) {
@@ -121,15 +205,15 @@ TEST(StepExecutor, TermWeightsOfTheRunReplaceTheSpecs) {
   const Batch batch = task.Rows(0, 4);
   StepExecutor executor(model, at::kCPU);
   const auto gradient = [&](double answer, double size) {
-    const ExecutionPlan plan{
-        .mode = Mode::kSequential, .micro_rows = 0, .term_weights = {{"answer", answer}, {"size", size}}};
+    const Execution plan{
+        .way = {Mode::kSequential}, .micro_rows = 0, .term_weights = {{"answer", answer}, {"size", size}}};
     executor.Run({{task.task.get(), &batch, &plan}});
     return TakeGradient(model);
   };
   EXPECT_LE(Distance(gradient(1.0, 0.3), DrawGradient(model, task, batch, Mode::kJoint)), 1e-12);
   EXPECT_LE(Distance(Sum(gradient(2.0, 0.0), gradient(0.0, 0.7)), gradient(2.0, 0.7)), 1e-12);
 
-  const ExecutionPlan wrong{.mode = Mode::kSequential, .micro_rows = 0, .term_weights = {{"anwser", 1.0}}};
+  const Execution wrong{.way = {Mode::kSequential}, .micro_rows = 0, .term_weights = {{"anwser", 1.0}}};
   const std::string message = MessageOf<InputError>([&] {
     executor.Run({{task.task.get(), &batch, &wrong}});
   });
@@ -146,9 +230,9 @@ TEST(StepExecutor, APictureOfSeveralPassesIsEncodedOncePerMicroBatch) {
   for (const Mode mode : {Mode::kJoint, Mode::kSequential}) {
     for (const std::int64_t micro_rows : {6, 2}) {
       StepExecutor executor(shared, at::kCPU);
-      executor.CheckContract(*task.task, task.Rows(0, 1));
+      executor.contract().Check(*task.task, Fixture::Range(0));
       shared.encodings_made = 0;
-      const ExecutionPlan plan{.mode = mode, .micro_rows = micro_rows};
+      const Execution plan{.way = {mode}, .micro_rows = micro_rows};
       executor.Run({{task.task.get(), &batch, &plan}});
       EXPECT_LE(Distance(TakeGradient(shared), expected), 1e-12);
       EXPECT_EQ(shared.encodings_made, 6 / micro_rows);
@@ -192,8 +276,8 @@ TEST(StepExecutor, ACarryingTaskIsRefusedInSequentialModeWithTheReason) {
   const Batch batch = task.Rows(0, 2);
   const std::string message =
       MessageOf<InputError>([&] { DrawGradient(model, task, batch, Mode::kSequential); });
-  for (const char* part :
-       {"'canvas'", "'default'", "'sequential'", "'first'", "'c1'", "tasks.canvas.mode", "joint"}) {
+  for (const char* part : {"tasks.canvas.mode: ", "'default'", "\"sequential\"", "'first'", "'c1'",
+                           "\"joint\" or \"two_stage\""}) {
     EXPECT_TRUE(Says(message, {part}));
   }
   EXPECT_EQ(DefaultMode(task.task->variant()), Mode::kJoint);

@@ -1,6 +1,7 @@
 // Modes that a spec allows and a graph forbids; who is told what during a step.
 
 #include <gtest/gtest.h>
+#include <medley/step/abandon.h>
 
 #include "tests/step/executor_fixture.h"
 
@@ -71,7 +72,7 @@ TEST(HiddenCoupling, RandomNumbersOfLibtorchAreADifference) {
                                        return sums;
                                      }});
   StepExecutor executor(model, at::kCPU);
-  EXPECT_TRUE(Says(MessageOf([&] { executor.CheckContract(*task.task, task.Rows(0, 1)); }),
+  EXPECT_TRUE(Says(MessageOf([&] { executor.contract().Check(*task.task, Fixture::Range(0)); }),
                    {"'qa'", "libtorch's own generator", "Seed"}));
 }
 
@@ -102,11 +103,11 @@ TEST(Recompute, OfEveryKthLayerIsBitForBitTheSameAndRunsOnlyThoseAgain) {
       std::vector<Mode> modes = LegalModes(task->task->variant());
       for (const Mode mode : modes) {
         StepExecutor executor(model, at::kCPU);
-        executor.CheckContract(*task->task, task->Rows(0, 1));
+        executor.contract().Check(*task->task, Fixture::Range(0));
         std::vector<Gradient> gradients;
         std::vector<int> runs;
         for (const int recompute_every : {0, 1, 2, 3}) {
-          const ExecutionPlan plan{.mode = mode, .recompute_every = recompute_every};
+          const Execution plan{.way = {mode, recompute_every}};
           model.layers_run = 0;
           executor.Run({{task->task.get(), &batch, &plan}});
           gradients.push_back(TakeGradient(model));
@@ -121,19 +122,108 @@ TEST(Recompute, OfEveryKthLayerIsBitForBitTheSameAndRunsOnlyThoseAgain) {
   }
 }
 
+// Writes down all that it is told: "backward" begins, "done" ends one.
+struct Diary final : StepObserver {
+  void DrawBegins(const std::string& task) override { told.push_back("begin " + task); }
+  void DrawEnds(const std::string& task) override { told.push_back("end " + task); }
+  void PassRan(const PassRun& run) override {
+    told.push_back(run.pass);
+    EXPECT_FALSE(run.saved) << "nobody wanted to know";
+  }
+  void BackwardBegins() override { told.emplace_back("backward"); }
+  void BackwardEnds() override { told.emplace_back("done"); }
+
+  std::vector<std::string> told;
+};
+using Told = std::vector<std::string>;
+
+Told ToldOf(Fixture& task, const Execution& execution, std::int64_t rows = 3) {
+  FixtureModel model;
+  const Batch batch = task.Rows(0, rows);
+  StepExecutor executor(model, at::kCPU);
+  Diary diary;
+  executor.Run({{task.task.get(), &batch, &execution}}, diary);
+  return diary.told;
+}
+
 TEST(Observers, AreToldOfEveryDrawInOrder) {
   FixtureModel model;
   Fixture a = Qa("a", 2), b = Canvas();
   const Batch a_rows = a.Rows(0, 3), b_rows = b.Rows(0, 3);
-  const ExecutionPlan plan{.mode = Mode::kJoint, .micro_rows = 2};
+  const Execution plan{.way = {Mode::kJoint}, .micro_rows = 2};
   StepExecutor executor(model, at::kCPU);
-  std::vector<std::string> told;
-  executor.SetDrawObserver([&](const std::string& task) { told.push_back("begin " + task); },
-                           [&](const std::string& task) { told.push_back("end " + task); });
+  Diary diary;
   executor.Run(
-      {{a.task.get(), &a_rows, &plan}, {b.task.get(), &b_rows, &plan}, {a.task.get(), &a_rows, &plan}});
-  EXPECT_EQ(told,
-            (std::vector<std::string>{"begin a", "end a", "begin canvas", "end canvas", "begin a", "end a"}));
+      {{a.task.get(), &a_rows, &plan}, {b.task.get(), &b_rows, &plan}, {a.task.get(), &a_rows, &plan}},
+      diary);
+  std::erase_if(diary.told, [](const std::string& word) {
+    return !word.starts_with("begin") && !word.starts_with("end");
+  });
+  EXPECT_EQ(diary.told, (Told{"begin a", "end a", "begin canvas", "end canvas", "begin a", "end a"}));
+}
+
+// A first draw is held against its spec before: of that nobody is told.
+TEST(Observers, AreToldOfPassesAndBackwardsAsTheModeHasThem) {
+  Fixture qa = Qa("qa", 2), canvas = Canvas();
+  EXPECT_EQ(ToldOf(qa, {.way = {Mode::kJoint}}),
+            (Told{"begin qa", "q0", "q1", "backward", "done", "end qa"}));
+  EXPECT_EQ(ToldOf(qa, {.way = {Mode::kSequential}}),
+            (Told{"begin qa", "q1", "backward", "done", "q0", "backward", "done", "end qa"}));
+  EXPECT_EQ(ToldOf(canvas, {.way = {Mode::kTwoStage}}),
+            (Told{"begin canvas", "first", "second", "third", "backward", "done", "second", "backward",
+                  "done", "first", "backward", "done", "end canvas"}));
+}
+
+TEST(Observers, HearOfAPassOnceAMicroBatchAndNotOfLayersThatRunAgain) {
+  Fixture qa = Qa("qa", 1);
+  const Told piece = {"q0", "backward", "done"};
+  Told expected = {"begin qa"};
+  for (int i = 0; i < 3; ++i) expected.insert(expected.end(), piece.begin(), piece.end());
+  expected.emplace_back("end qa");
+  for (const int recompute_every : {0, 1}) {
+    EXPECT_EQ(ToldOf(qa, {.way = {Mode::kJoint, recompute_every}, .micro_rows = 2}, 5), expected)
+        << recompute_every;
+  }
+}
+
+TEST(Observers, CountTheTokensThatEveryForwardHandsToTheModel) {
+  FixtureModel model;
+  Fixture qa = Qa("qa", 3), canvas = Canvas();
+  const Batch qa_rows = qa.Rows(0, 5), canvas_rows = canvas.Rows(0, 4);
+  const Execution sequential{.way = {Mode::kSequential}, .micro_rows = 2}, two{.way = {Mode::kTwoStage, 1}};
+  StepExecutor executor(model, at::kCPU);
+  PassCounter counter;
+  executor.Run({{qa.task.get(), &qa_rows, &sequential}, {canvas.task.get(), &canvas_rows, &two}}, counter);
+  EXPECT_EQ(counter.forwards, (std::map<std::string, std::int64_t>{{"qa", 3 * 3}, {"canvas", 3 + 2}}));
+  EXPECT_EQ(counter.tokens, (std::map<std::string, std::int64_t>{{"qa", 3 * 5 * kWords}, {"canvas", 0}}));
+}
+
+// So that whoever catches it knows where it came from.
+TEST(Observers, AreNotToldOfTheEndOfWhatThrew) {
+  bool in_backward = false;
+  Fixture task(QaInfo("qa", 2), {.sample = [](const RowRange& rows) { return QaRows(rows, 2); },
+                                 .run =
+                                     [&](const std::string& pass, PassContext& context) {
+                                       Sums sums = QaPass(pass, context);
+                                       if (pass == "q0") return sums;
+                                       if (!in_backward) throw Error("a mistake in the forward");
+                                       sums["size"].register_hook([](const at::Tensor&) -> at::Tensor {
+                                         throw Error("a mistake in the backward");
+                                       });
+                                       return sums;
+                                     }});
+  const Execution joint{.way = {Mode::kJoint}};
+  const Batch batch = task.Rows(0, 3);
+  for (const auto& [where, expected] :
+       {std::pair{false, Told{"begin qa", "q0"}}, {true, Told{"begin qa", "q0", "q1", "backward"}}}) {
+    in_backward = where;
+    FixtureModel model;
+    StepExecutor executor(model, at::kCPU);
+    Diary diary;
+    EXPECT_THROW(executor.Run({{task.task.get(), &batch, &joint}}, diary), Error);
+    AbandonStep(model, at::kCPU);
+    EXPECT_EQ(diary.told, expected);
+  }
 }
 
 TEST(PassMeter, SaysWhatEachPassSavedAndChangesNothing) {
@@ -143,16 +233,14 @@ TEST(PassMeter, SaysWhatEachPassSavedAndChangesNothing) {
   std::map<std::string, std::vector<std::int64_t>> saved;
   const auto run = [&](Mode mode, std::int64_t micro_rows, int recompute_every, bool metered) {
     StepExecutor executor(model, at::kCPU);
-    executor.CheckContract(*task.task, task.Rows(0, 1));
+    executor.contract().Check(*task.task, Fixture::Range(0));
     saved.clear();
-    if (metered) {
-      executor.SetPassMeter([&](const std::string& name, const std::string& pass, std::int64_t bytes) {
-        EXPECT_EQ(name, "canvas");
-        saved[pass].push_back(bytes);
-      });
-    }
-    const ExecutionPlan plan{.mode = mode, .micro_rows = micro_rows, .recompute_every = recompute_every};
-    executor.Run({{task.task.get(), &batch, &plan}});
+    const Execution plan{.way = {mode, recompute_every}, .micro_rows = micro_rows};
+    if (!metered) return DrawGradient(executor, model, task, batch, plan);
+    SavedBytesMeter meter;
+    executor.Run({{task.task.get(), &batch, &plan}}, meter);
+    EXPECT_EQ(meter.saved.size(), 1U);
+    saved = meter.saved.at("canvas");
     return TakeGradient(model);
   };
   for (const Mode mode : {Mode::kJoint, Mode::kTwoStage}) {

@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 #include <medley/memory/cpu_allocator.h>
+#include <medley/step/abandon.h>
 #include <medley/step/layer_recompute.h>
 #include <medley/step/saved_variables.h>
 #include <torch/csrc/autograd/autograd.h>

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 #include <medley/memory/cpu_allocator.h>
 #include <medley/run/run.h>
+#include <medley/step/abandon.h>
 
 #include <fstream>
 #include <functional>
@@ -70,7 +71,10 @@ std::vector<json> Lines(const std::filesystem::path& file) {
 // A run of two steps.
 struct Subject {
   Subject(const Case& c, std::int64_t micro_rows)
-      : name(c.task), run(Build(c, micro_rows, scratch.path())), task(run->host->Get(name)) {}
+      : name(c.task),
+        run(Build(c, micro_rows, scratch.path())),
+        task(run->host->Get(name)),
+        execution(run->Configured(name)) {}
 
   static std::unique_ptr<Run> Build(const Case& c, std::int64_t micro_rows,
                                     const std::filesystem::path& scratch) {
@@ -90,6 +94,20 @@ struct Subject {
   std::string name;
   std::unique_ptr<Run> run;
   LoadedTask& task;
+  Execution execution;
+};
+
+// Whatever is asked for.
+class OneTask final : public TaskHost {
+ public:
+  explicit OneTask(LoadedTask& task) : task_(task) {}
+  LoadedTask& Get(std::string_view) override { return task_; }
+  bool IsLoaded(std::string_view) const override { return true; }
+  const VariantInfo& Variant(std::string_view) override { return task_.variant(); }
+  std::optional<TaskOrigin> OriginOf(std::string_view) const override { return std::nullopt; }
+
+ private:
+  LoadedTask& task_;
 };
 
 Outcome Train(const Case& c, std::int64_t micro_rows, const Hook& hook) {
@@ -97,11 +115,23 @@ Outcome Train(const Case& c, std::int64_t micro_rows, const Hook& hook) {
   Run& run = *subject.run;
   LoadedTask hooked(subject.task.info(), subject.task.variant(), "test",
                     std::make_unique<Hooked>(subject.task, hook));
-  run.task = [&](const std::string&) -> LoadedTask& { return hooked; };
+  OneTask host(hooked);
+  PlanInForce plan({{subject.name, subject.execution}});
   SilentConsole console;
   const std::filesystem::path directory = subject.scratch.path() / "run";
   std::filesystem::create_directory(directory);
-  EXPECT_EQ(Trainer(run, directory, *console).Train(), ExitCode::kDone) << console.words();
+  const Trainer::Setting setting{.config = run.config,
+                                 .device = run.device,
+                                 .budget = run.budget,
+                                 .directory = directory,
+                                 .host = host,
+                                 .model = *run.model,
+                                 .mixer = *run.mixer,
+                                 .executor = *run.executor,
+                                 .optimizer = *run.optimizer,
+                                 .plan = plan,
+                                 .console = *console};
+  EXPECT_EQ(Trainer(setting).Train(), ExitCode::kDone) << console.words();
   Outcome outcome{.state = EndState(directory), .first_step = Lines(directory / "metrics.jsonl").at(0)};
   outcome.state.erase("state.json");  // how the rows were cut stands there too
   for (const json& step : Lines(directory / "timing.jsonl")) {
@@ -119,8 +149,7 @@ std::int64_t AllocationsOf(const Case& c) {
     bool overflow = false;
     FailCpuAllocation(nth);
     try {
-      subject.run->executor->Run(
-          {{.task = &subject.task, .batch = &rows, .plan = &subject.run->plans.at(subject.name)}});
+      subject.run->executor->Run({{.task = &subject.task, .batch = &rows, .execution = &subject.execution}});
     } catch (const c10::OutOfMemoryError&) {
       overflow = true;
     }

@@ -24,7 +24,7 @@ class AgentPeaks : public testing::TestWithParam<TaskVariant> {
     const MemoryOwnerScope data(MemoryOwner::kData);
     return loaded_.Rows(begin, count, longest);
   }
-  std::int64_t PeakOf(const Batch& rows, const ExecutionPlan& plan) {
+  std::int64_t PeakOf(const Batch& rows, const Execution& plan) {
     const std::int64_t floor = ReadCpuMemory().now;
     ResetCpuPeak();
     loaded_.Run(rows, plan);
@@ -42,8 +42,7 @@ TEST_P(AgentPeaks, ArePredictedToTheByteForTheLongestRowsAndNeverExceededByDrawn
   for (const int recompute_every : {0, 1}) {
     for (const Mode mode : LegalModes(loaded_.task.variant())) {
       if (recompute_every > 0 && GetParam().variant != "default") continue;
-      ExecutionPlan plan{
-          .mode = mode, .micro_rows = 0, .recompute_every = recompute_every, .term_weights = {}};
+      Execution plan{.way = {mode, recompute_every}, .micro_rows = 0, .term_weights = {}};
       TaskProfile profile;
       prober.Measure(loaded_.task, plan, profile);
       const ModeProfile& measured = profile.modes.at(0);

@@ -1,7 +1,7 @@
 // A draw runs out of memory in the middle of a run: it must cost nothing but time.
 
 #include <medley/memory/cpu_allocator.h>
-#include <medley/plan/oom_recovery.h>
+#include <medley/plan/plan_in_force.h>
 
 #include <atomic>
 #include <fstream>
@@ -31,9 +31,9 @@ RunConfig Config(std::int64_t steps) {
 std::unique_ptr<TinyRun> RunWith(const RunConfig& config, Mode mode, std::int64_t micro_rows,
                                  const PassHook& hook) {
   auto tiny = MakeTinyRun(config);
-  for (auto& [name, plan] : tiny->run.plans) plan.mode = mode;
-  tiny->run.plans.at("two").micro_rows = micro_rows;
-  FixtureTask& two = tiny->tasks.at("two");
+  for (auto& [name, execution] : tiny->executions) execution.way.mode = mode;
+  tiny->executions.at("two").micro_rows = micro_rows;
+  FixtureTask& two = tiny->tasks().at("two");
   Script script{.sample = [](const RowRange& rows) { return QaRows(rows, 2); },
                 .run =
                     [hook](const std::string& pass, PassContext& context) {
@@ -65,7 +65,7 @@ std::string WhatWasTrained(const fs::path& directory) {
 Outcome Train(TinyRun& tiny, const fs::path& directory) {
   SilentConsole console;
   Outcome outcome;
-  Trainer trainer(tiny.run, directory, *console);
+  Trainer trainer(tiny.In(directory, *console));
   try {
     outcome.code = trainer.Train();
   } catch (const Error& error) {
@@ -85,7 +85,7 @@ Outcome Train(TinyRun& tiny, const fs::path& directory) {
     outcome.state = EndState(directory);
     outcome.state["state.json"] = WhatWasTrained(directory);
   }
-  outcome.micro_rows = tiny.run.plans.at("two").micro_rows;
+  outcome.micro_rows = tiny.plan().Of("two").micro_rows;
   return outcome;
 }
 
@@ -139,9 +139,9 @@ std::unique_ptr<TinyRun> RunWith(const Case& c, std::int64_t micro_rows, const P
   config.draws_per_step = c.second_draw ? 2 : 1;
   const bool carries = c.mode == Mode::kTwoStage;
   auto tiny = RunWith(config, carries ? Mode::kSequential : c.mode, micro_rows, hook);
-  if (carries) tiny->tasks.at("two") = HookedCanvas("two", hook);
-  tiny->run.plans.at("two").mode = c.mode;
-  for (auto& [name, plan] : tiny->run.plans) plan.recompute_every = c.recompute_every;
+  if (carries) tiny->tasks().at("two") = HookedCanvas("two", hook);
+  tiny->executions.at("two").way.mode = c.mode;
+  for (auto& [name, execution] : tiny->executions) execution.way.recompute_every = c.recompute_every;
   if (c.second_draw) {
     EXPECT_EQ(tiny->run.mixer->Peek(2).at(0).task, "one");
     EXPECT_EQ(tiny->run.mixer->Peek(2).at(1).task, "two");
@@ -192,9 +192,10 @@ INSTANTIATE_TEST_SUITE_P(Modes, OomAtEveryAllocation, testing::ValuesIn(AllCases
 
 // Bytes of the pass that grow with its rows, so that a budget can refuse some and not others.
 PassHook Spike(
-    std::int64_t bytes_a_row, std::function<bool()> when = [] { return true; }) {
+    std::int64_t bytes_a_row,
+    std::function<bool(const PassContext&)> when = [](const PassContext&) { return true; }) {
   return [=](PassContext& context) {
-    if (when()) at::empty({bytes_a_row * context.batch().size()}, at::kByte);
+    if (when(context)) at::empty({bytes_a_row * context.batch().size()}, at::kByte);
   };
 }
 
@@ -223,8 +224,10 @@ TEST(OomRecovery, WhereNotOneRowFitsTheRunEndsSavedWithWhatToDo) {
   InstallCpuAllocator();
   const ScratchDirectory scratch;
   const auto calls = std::make_shared<int>(0);
-  const auto tiny =
-      RunWith(Config(30), Mode::kSequential, 0, Spike(40 * kMiB, [calls] { return ++*calls > 12; }));
+  const auto tiny = RunWith(Config(30), Mode::kSequential, 0,
+                            Spike(40 * kMiB, [calls, counts = AfterTheCheck()](const PassContext& context) {
+                              return counts(context) && ++*calls > 6;
+                            }));
   SetRoom(*tiny, 16 * kMiB);
   const Outcome outcome = Train(*tiny, scratch.path());
   EXPECT_EQ(outcome.code, ExitCode::kDoesNotFit);
@@ -265,10 +268,9 @@ TEST(OomRecovery, WhatATaskHoldsSinceItWasLoadedInTheStepIsNoLeak) {
     const auto tiny = RunWith(config, Mode::kSequential, 0, Spike(8 * kMiB));
     SetRoom(*tiny, 20 * kMiB);
     std::map<std::string, at::Tensor> held;
-    tiny->run.is_loaded = [&](const std::string& task) { return held.count(task) > 0; };
-    tiny->run.task = [&, task = tiny->run.task](const std::string& name) -> LoadedTask& {
+    tiny->host->is_loaded = [&](const std::string& task) { return held.count(task) > 0; };
+    tiny->host->on_get = [&](const std::string& name) {
       if (held.count(name) == 0) held[name] = at::empty({30000}, at::kByte);
-      return task(name);
     };
     const Outcome outcome = Train(*tiny, scratch.path());
     EXPECT_EQ(outcome.code, ExitCode::kDone) << outcome.error;
@@ -304,8 +306,10 @@ TEST(OomRecovery, ASqueezeThatPassesIsForgotten) {
   InstallCpuAllocator();
   const ScratchDirectory scratch;
   const auto calls = std::make_shared<int>(0);
-  const auto tiny =
-      RunWith(Config(300), Mode::kSequential, 0, Spike(8 * kMiB, [calls] { return ++*calls < 12; }));
+  const auto tiny = RunWith(Config(300), Mode::kSequential, 0,
+                            Spike(8 * kMiB, [calls, counts = AfterTheCheck()](const PassContext& context) {
+                              return !counts(context) || ++*calls < 6;
+                            }));
   SetRoom(*tiny, 20 * kMiB);
   const Outcome outcome = Train(*tiny, scratch.path());
   EXPECT_EQ(outcome.code, ExitCode::kDone) << outcome.error;
@@ -332,47 +336,45 @@ TEST(OomRecovery, OtherTasksAndTheMixtureAreLeftAlone) {
   const Outcome outcome = Train(*tiny, scratch.path());
   EXPECT_EQ(outcome.code, ExitCode::kDone) << outcome.error;
   ASSERT_EQ(outcome.overflows.size(), 1u);
-  EXPECT_EQ(tiny->run.plans.at("one").micro_rows, 0);
-  EXPECT_EQ(tiny->run.plans.at("three").micro_rows, 0);
+  EXPECT_EQ(tiny->plan().Of("one").micro_rows, 0);
+  EXPECT_EQ(tiny->plan().Of("three").micro_rows, 0);
   // Rows, losses and shares: those of the run that was planned small, line by line.
   EXPECT_EQ(outcome.state.at("metrics.jsonl"),
             Train(*RunWith(config, Mode::kSequential, 2, nullptr), plain.path()).state.at("metrics.jsonl"));
 }
 
 TEST(OomRecovery, GrowsInDoublesAndWaitsLongerAfterEachTryThatWasTooEarly) {
-  std::map<std::string, ExecutionPlan> plans = {{"a", {.micro_rows = 12}}, {"b", {}}};
-  OomRecovery recovery(plans);
+  PlanInForce plan({{"a", {.micro_rows = 12}}, {"b", {}}});
   const std::vector<Draw> draws = {{"a", 0, 48}};
   const auto fits_until_it_grows = [&] {
     for (int draw = 1; draw < 10000; ++draw) {
-      if (!recovery.Fitted(draws).empty()) return draw;
+      if (!plan.Fitted(draws).empty()) return draw;
     }
     return -1;
   };
-  EXPECT_EQ(recovery.Shrink("a", 48)->to, 6);
-  EXPECT_EQ(recovery.Shrink("a", 48)->to, 3);
+  EXPECT_EQ(plan.Cut("a", 48)->to, 6);
+  EXPECT_EQ(plan.Cut("a", 48)->to, 3);
   EXPECT_EQ(fits_until_it_grows(), 32);
-  EXPECT_EQ(plans.at("a").micro_rows, 6);
-  EXPECT_EQ(recovery.Shrink("a", 48)->to, 3) << "too early";
+  EXPECT_EQ(plan.Of("a").micro_rows, 6);
+  EXPECT_EQ(plan.Cut("a", 48)->to, 3) << "too early";
   EXPECT_EQ(fits_until_it_grows(), 64);
   EXPECT_EQ(fits_until_it_grows(), 64);
-  EXPECT_EQ(plans.at("a").micro_rows, 12) << "never above the plan";
+  EXPECT_EQ(plan.Of("a").micro_rows, 12) << "never above the plan";
   EXPECT_EQ(fits_until_it_grows(), -1);
-  EXPECT_EQ(plans.at("b").micro_rows, 0);
-  EXPECT_EQ(recovery.Shrink("b", 1), std::nullopt) << "one row cannot be cut";
+  EXPECT_EQ(plan.Of("b").micro_rows, 0);
+  EXPECT_EQ(plan.Cut("b", 1), std::nullopt) << "one row cannot be cut";
 }
 
 TEST(OomRecovery, AResumeGoesOnWithTheSameCuts) {
-  std::map<std::string, ExecutionPlan> plans = {{"a", {.micro_rows = 0}}}, again = plans, other = plans;
-  OomRecovery recovery(plans), resumed(again), replanned(other);
-  recovery.Shrink("a", 48);
-  recovery.Fitted({{"a", 0, 48}});
-  resumed.Load(recovery.Save());
-  EXPECT_EQ(again.at("a").micro_rows, 24);
-  EXPECT_EQ(resumed.Save(), recovery.Save());
-  other.at("a").micro_rows = 7;
-  replanned.Load(recovery.Save());
-  EXPECT_EQ(other.at("a").micro_rows, 7) << "another plan starts anew";
+  const std::map<std::string, Execution> all_rows = {{"a", {.micro_rows = 0}}};
+  PlanInForce plan(all_rows), resumed(all_rows), replanned({{"a", {.micro_rows = 7}}});
+  plan.Cut("a", 48);
+  plan.Fitted({{"a", 0, 48}});
+  resumed.Load(plan.Save());
+  EXPECT_EQ(resumed.Of("a").micro_rows, 24);
+  EXPECT_EQ(resumed.Save(), plan.Save());
+  replanned.Load(plan.Save());
+  EXPECT_EQ(replanned.Of("a").micro_rows, 7) << "another plan starts anew";
 }
 
 // As where a GPU answers no more: what is in memory cannot be saved, what was saved before is named.

@@ -6,6 +6,7 @@
 #include <medley/memory/meter.h>
 #include <medley/plan/receipt.h>
 #include <medley/plan/run_planner.h>
+#include <medley/step/abandon.h>
 
 #include <algorithm>
 #include <chrono>
@@ -36,7 +37,7 @@ std::unique_ptr<TinyRun> MakeRun(const RunConfig& config, const std::map<std::st
   tiny->run.config = config;
   int passes = 0;
   for (const char* name : {"one", "two", "three"}) {
-    FixtureTask& task = tiny->tasks[name];
+    FixtureTask& task = tiny->tasks()[name];
     const RowHook hook = hooks.count(name) > 0 ? hooks.at(name) : RowHook();
     ++passes;
     task.task = std::make_unique<LoadedTask>(
@@ -73,7 +74,8 @@ class PlannedRun : public testing::Test {
   void TearDown() override { SetCpuBudget(0); }
 
   RunPlanner Planner(TinyRun& tiny, std::int64_t budget, const std::string& words = "asked") {
-    return RunPlanner(tiny.run, {.budget = budget, .budget_words = words, .probe_bytes = kPlenty}, *console_);
+    return RunPlanner(tiny.Planned(), {.budget = budget, .budget_words = words, .probe_bytes = kPlenty},
+                      *console_);
   }
 
   SilentConsole console_;
@@ -89,14 +91,16 @@ Batch Longest(const LoadedTask& task, std::int64_t rows) {
 
 // Does one step of so many of the longest rows stay within the budget, what is planned for waiting rows left
 // aside?
-bool Runs(TinyRun& tiny, const Plan& plan, const PlanEntry& entry, std::int64_t rows) {
-  LoadedTask& task = tiny.run.task(entry.task);
+bool Runs(TinyRun& tiny, const Plan& plan, const PlannedTask& entry, std::int64_t rows,
+          std::optional<std::int64_t> micro_rows = std::nullopt) {
+  LoadedTask& task = tiny.task(entry.task);
   const Batch batch = Longest(task, rows);
-  const ExecutionPlan& execution = tiny.run.plans.at(entry.task);
+  Execution execution = tiny.plan().Of(entry.task);
+  execution.micro_rows = micro_rows.value_or(execution.micro_rows);
   SetCpuBudget(plan.budget - plan.data_bytes + ReadCpuMemory().data_now);
   bool fits = true;
   try {
-    tiny.run.executor->Run({{.task = &task, .batch = &batch, .plan = &execution}});
+    tiny.run.executor->Run({{.task = &task, .batch = &batch, .execution = &execution}});
   } catch (const c10::OutOfMemoryError&) {
     fits = false;
     DrainEngine();
@@ -111,17 +115,17 @@ bool Runs(TinyRun& tiny, const Plan& plan, const PlanEntry& entry, std::int64_t 
 TEST_F(PlannedRun, TheRowsOfThePlanRunAndOneMoreOverflowsUnderTwentyBudgets) {
   auto tiny = MakeRun(PlannedConfig(1));
   RunPlanner first = Planner(*tiny, InUse() + 3000000);
-  first.PlanRun();
+  first.PlanRun(tiny->run.NamedTasks());
   first.Save(scratch_.path());
   for (int i = 0; i < 20; ++i) {
     // Above the second probe's rows: below, a chord is safe but not exact.
     RunPlanner planner = Planner(*tiny, InUse() + 250000 + i * i * 9000 + i * 777);
     planner.UseProfile(scratch_ / kProfileFile);
-    const Plan& plan = planner.PlanRun();
-    planner.Apply();
+    const Plan& plan = planner.PlanRun(tiny->run.NamedTasks());
+    planner.Apply(tiny->plan(), *tiny->run.mixer);
     EXPECT_EQ(planner.prober().steps(), 0) << "a new budget plans without probing";
-    for (const PlanEntry& entry : plan.entries) {
-      EXPECT_EQ(tiny->run.plans.at(entry.task).micro_rows, 0);
+    for (const PlannedTask& entry : plan.entries) {
+      EXPECT_EQ(tiny->plan().Of(entry.task).micro_rows, 0);
       EXPECT_TRUE(Runs(*tiny, plan, entry, entry.rows)) << entry.task << " " << entry.rows;
       EXPECT_FALSE(Runs(*tiny, plan, entry, entry.rows + 1)) << entry.task << " " << entry.rows;
     }
@@ -133,16 +137,16 @@ TEST_F(PlannedRun, FixedRowsRunInTheLargestPiecesThatFit) {
   for (int i = 0; i < 8; ++i) {
     const std::int64_t budget = InUse() + 75000 + i * 15000;
     RunPlanner planner = Planner(*tiny, budget);
-    const Plan& plan = planner.PlanRun();
-    planner.Apply();
-    for (const PlanEntry& entry : plan.entries) {
+    const Plan& plan = planner.PlanRun(tiny->run.NamedTasks());
+    planner.Apply(tiny->plan(), *tiny->run.mixer);
+    for (const PlannedTask& entry : plan.entries) {
       EXPECT_EQ(entry.rows, 60);
       EXPECT_TRUE(Runs(*tiny, plan, entry, 60)) << entry.task << " in " << entry.micro_rows;
       if (entry.micro_rows == 60) continue;
       // Fewer pieces do not fit.
       const std::int64_t pieces = (60 + entry.micro_rows - 1) / entry.micro_rows;
-      tiny->run.plans.at(entry.task).micro_rows = (60 + pieces - 2) / (pieces - 1);
-      EXPECT_FALSE(Runs(*tiny, plan, entry, 60)) << entry.task << " in " << entry.micro_rows;
+      EXPECT_FALSE(Runs(*tiny, plan, entry, 60, (60 + pieces - 2) / (pieces - 1)))
+          << entry.task << " in " << entry.micro_rows;
     }
   }
 }
@@ -154,13 +158,13 @@ TEST_F(PlannedRun, ProbingLeavesTheRunBitForBitAsItWas) {
     const auto tiny = MakeRun(config);
     if (planned) {
       RunPlanner planner = Planner(*tiny, kPlenty);
-      planner.PlanRun();
-      planner.Apply();
+      planner.PlanRun(tiny->run.NamedTasks());
+      planner.Apply(tiny->plan(), *tiny->run.mixer);
       EXPECT_GT(planner.prober().steps(), 0);
     }
     const std::filesystem::path directory = scratch_ / (planned ? "planned" : "plain");
     std::filesystem::create_directories(directory);
-    Trainer trainer(tiny->run, directory, *console_);
+    Trainer trainer(tiny->In(directory, *console_));
     EXPECT_EQ(trainer.Train(), ExitCode::kDone);
     ends[planned] = EndState(directory);
   }
@@ -174,12 +178,12 @@ TEST_F(PlannedRun, ATightlyPlannedRunStaysWithinItsBudgetAndItsPrediction) {
   const auto tiny = MakeRun(config);
   const std::int64_t budget = InUse() + 120000;
   RunPlanner planner = Planner(*tiny, budget);
-  const Plan& plan = planner.PlanRun();
-  planner.Apply();
+  const Plan& plan = planner.PlanRun(tiny->run.NamedTasks());
+  planner.Apply(tiny->plan(), *tiny->run.mixer);
   EXPECT_LT(plan.Find("two")->micro_rows, 70);
   EXPECT_GT(plan.Find("one")->rows, plan.Find("three")->rows);
   SetCpuBudget(budget);
-  Trainer trainer(tiny->run, scratch_.path(), *console_);
+  Trainer trainer(tiny->In(scratch_.path(), *console_));
   EXPECT_EQ(trainer.Train(), ExitCode::kDone);
   SetCpuBudget(0);
   const auto json = nlohmann::ordered_json::parse(ReadText(scratch_ / kReceiptFile));
@@ -202,15 +206,15 @@ TEST_F(PlannedRun, AnOverflowIsAnUnderEstimateInTheReceiptAndTheCutDrawsHaveAPre
                       if (context.batch().size() == 40 && --left == 0) FailCpuAllocation(5);
                       return QaPass(pass, context);
                     }};
-  FixtureTask& two = tiny->tasks.at("two");
+  FixtureTask& two = tiny->tasks().at("two");
   two.task = std::make_unique<LoadedTask>(*two.info, two.info->variants.front(), "fixture",
                                           std::make_unique<ScoredTask>(std::move(script), "q0"));
   RunPlanner planner = Planner(*tiny, kPlenty);
-  const Plan& plan = planner.PlanRun();
-  planner.Apply();
-  ASSERT_EQ(tiny->run.plans.at("two").micro_rows, 0) << "all rows at once";
+  const Plan& plan = planner.PlanRun(tiny->run.NamedTasks());
+  planner.Apply(tiny->plan(), *tiny->run.mixer);
+  ASSERT_EQ(tiny->plan().Of("two").micro_rows, 0) << "all rows at once";
   left = 5;
-  Trainer trainer(tiny->run, scratch_.path(), *console_);
+  Trainer trainer(tiny->In(scratch_.path(), *console_));
   EXPECT_EQ(trainer.Train(), ExitCode::kDone) << console_.words();
   FailCpuAllocation(0);
   const Receipt receipt = Receipt::FromJson(nlohmann::ordered_json::parse(ReadText(scratch_ / kReceiptFile)));
@@ -224,12 +228,12 @@ TEST_F(PlannedRun, AnOverflowIsAnUnderEstimateInTheReceiptAndTheCutDrawsHaveAPre
   EXPECT_EQ(epochs[0].under, 1);
   EXPECT_TRUE(epochs[1].cut);
   EXPECT_EQ(epochs[1].micro_rows, 20);
-  EXPECT_EQ(epochs[1].predicted, tiny->run.predict_peak("two", 20)->peak);
+  EXPECT_EQ(epochs[1].predicted, tiny->plan().Predict("two", 20).peak);
   EXPECT_LT(epochs[1].predicted, epochs[0].predicted);
   EXPECT_EQ(epochs[1].under, 0);
   EXPECT_GT(epochs[1].draws, 0);
   EXPECT_EQ(epochs[0].rows + epochs[1].rows, tiny->run.mixer->Shares().at("two").rows) << "every row once";
-  EXPECT_EQ(tiny->run.predict_peak("two", 40)->peak, epochs[0].predicted) << "the plan's own";
+  EXPECT_EQ(tiny->plan().Predict("two", 40).peak, epochs[0].predicted) << "the plan's own";
   EXPECT_TRUE(Says(ReceiptTable(receipt), {"OVERFLOWED: task two ran out of memory 1 time",
                                            "draws in smaller micro-batches, after an overflow: 0 above"}));
 }
@@ -240,10 +244,10 @@ TEST_F(PlannedRun, DrawsThatFindTheGradientsOfOthersArePlannedWithThem) {
   const auto tiny = MakeRun(config);
   const std::int64_t budget = InUse() + 150000;
   RunPlanner planner = Planner(*tiny, budget);
-  planner.PlanRun();
-  planner.Apply();
+  planner.PlanRun(tiny->run.NamedTasks());
+  planner.Apply(tiny->plan(), *tiny->run.mixer);
   SetCpuBudget(budget);
-  Trainer trainer(tiny->run, scratch_.path(), *console_);
+  Trainer trainer(tiny->In(scratch_.path(), *console_));
   EXPECT_EQ(trainer.Train(), ExitCode::kDone);
   SetCpuBudget(0);
   const Receipt receipt = Receipt::FromJson(nlohmann::ordered_json::parse(ReadText(scratch_ / kReceiptFile)));
@@ -256,10 +260,10 @@ TEST_F(PlannedRun, TheChangeThatARefusalNamesLetsTheRunFit) {
   config.tasks["two"].micro_rows = 50;
   config.tasks["three"].mode = "joint";
   auto tiny = MakeRun(config);
-  RunPlanner roomy(tiny->run,
+  RunPlanner roomy(tiny->Planned(),
                    {.budget = kPlenty, .budget_words = "", .probe_bytes = kPlenty, .all_ways = true},
                    *console_);
-  roomy.PlanRun();
+  roomy.PlanRun(tiny->run.NamedTasks());
   roomy.Save(scratch_.path());
   const auto planner_for = [&](std::int64_t budget) {
     RunPlanner planner = Planner(*tiny, budget);
@@ -270,7 +274,7 @@ TEST_F(PlannedRun, TheChangeThatARefusalNamesLetsTheRunFit) {
     const std::int64_t budget = InUse() + extra;
     std::vector<Refusal> refusals;
     try {
-      planner_for(budget).PlanRun();
+      planner_for(budget).PlanRun(tiny->run.NamedTasks());
     } catch (const DoesNotFit& refusal) {
       EXPECT_EQ(refusal.code(), ExitCode::kDoesNotFit);
       refusals = refusal.refusals();
@@ -286,9 +290,9 @@ TEST_F(PlannedRun, TheChangeThatARefusalNamesLetsTheRunFit) {
     }
     tiny->run.config = mended;
     RunPlanner planner = planner_for(mended_budget);
-    ASSERT_NO_THROW(planner.PlanRun()) << extra;
-    planner.Apply();
-    for (const PlanEntry& entry : planner.plan().entries)
+    ASSERT_NO_THROW(planner.PlanRun(tiny->run.NamedTasks())) << extra;
+    planner.Apply(tiny->plan(), *tiny->run.mixer);
+    for (const PlannedTask& entry : planner.plan().entries)
       EXPECT_TRUE(Runs(*tiny, planner.plan(), entry, entry.rows)) << entry.task << " with " << extra;
     tiny->run.config = config;
   }
@@ -299,24 +303,24 @@ TEST_F(PlannedRun, AResumedRunTakesItsPlanUpWithoutMeasuring) {
   auto tiny = MakeRun(config);
   const std::int64_t budget = InUse() + 200000;
   RunPlanner first = Planner(*tiny, budget, "200kB more");
-  first.PlanRun();
+  first.PlanRun(tiny->run.NamedTasks());
   first.Save(scratch_.path());
 
   RunPlanner second = Planner(*tiny, budget + 5000, "200kB more");
   second.TakeUp(scratch_.path());
-  second.PlanRun();
+  second.PlanRun(tiny->run.NamedTasks());
   EXPECT_EQ(second.prober().steps(), 0);
   EXPECT_EQ(ToJson(second.plan()), ToJson(first.plan()));
 
   RunPlanner other_budget = Planner(*tiny, budget + 50000, "250kB more");
   other_budget.TakeUp(scratch_.path());
-  other_budget.PlanRun();
+  other_budget.PlanRun(tiny->run.NamedTasks());
   EXPECT_EQ(other_budget.prober().steps(), 0);
   EXPECT_GT(other_budget.plan().Find("one")->rows, first.plan().Find("one")->rows);
 
   RunPlanner less_is_free = Planner(*tiny, budget - 50000, "200kB more");
   less_is_free.TakeUp(scratch_.path());
-  EXPECT_LT(less_is_free.PlanRun().Find("one")->rows, first.plan().Find("one")->rows);
+  EXPECT_LT(less_is_free.PlanRun(tiny->run.NamedTasks()).Find("one")->rows, first.plan().Find("one")->rows);
 }
 
 // As when the weights file of a run is edited before it is resumed.
@@ -325,7 +329,7 @@ TEST_F(PlannedRun, ANewTaskMeasuresOnlyItselfAndCostsTheOthersNothing) {
   tiny->run.mixture.weights = {{"one", 5}, {"two", 3}, {"three", 0}};
   const std::int64_t budget = InUse() + 300000;
   RunPlanner first = Planner(*tiny, budget);
-  const Plan before = first.PlanRun();
+  const Plan before = first.PlanRun(tiny->run.NamedTasks());
   EXPECT_EQ(before.Find("three"), nullptr);
   first.Save(scratch_.path());
   const auto profile = ToJson(first.profile())["tasks"];
@@ -333,13 +337,13 @@ TEST_F(PlannedRun, ANewTaskMeasuresOnlyItselfAndCostsTheOthersNothing) {
   tiny->run.mixture.weights = {{"one", 5}, {"two", 3}, {"three", 2}};
   RunPlanner second = Planner(*tiny, budget);
   second.TakeUp(scratch_.path());
-  const Plan& after = second.PlanRun();
+  const Plan& after = second.PlanRun(tiny->run.NamedTasks());
   EXPECT_GT(second.prober().steps(), 0);
   EXPECT_NE(after.Find("three"), nullptr);
   for (const char* task : {"one", "two"}) {
     EXPECT_EQ(ToJson(second.profile())["tasks"][task], profile[task]);
     // Its rows wait too, and they are larger.
-    const PlanEntry &now = *after.Find(task), &then = *before.Find(task);
+    const PlannedTask &now = *after.Find(task), &then = *before.Find(task);
     EXPECT_LE(now.rows, then.rows);
     EXPECT_GT(4 * now.rows, 3 * then.rows);
   }
@@ -362,7 +366,7 @@ TEST_F(PlannedRun, MeasuringTwiceGivesTheSamePlan) {
           if ((passes++ < 40) == (turn == 0)) std::this_thread::sleep_for(std::chrono::milliseconds(1));
         });
         RunPlanner planner = Planner(*tiny, InUse() + extra);
-        plans[turn] = Untimed(planner.PlanRun());
+        plans[turn] = Untimed(planner.PlanRun(tiny->run.NamedTasks()));
       }
       EXPECT_EQ(plans[0], plans[1]) << rows << " rows, " << extra << " bytes";
     }
@@ -375,14 +379,14 @@ TEST_F(PlannedRun, TrainPlansAsPlanDoesThatMeasuresEveryWay) {
       nlohmann::ordered_json plans[2];
       for (const bool all_ways : {false, true}) {
         const auto tiny = MakeRun(PlannedConfig(1, rows));
-        RunPlanner planner(tiny->run,
+        RunPlanner planner(tiny->Planned(),
                            {.budget = InUse() + extra,
                             .budget_words = "asked",
                             .probe_bytes = kPlenty,
                             .all_ways = all_ways},
                            *console_);
         try {
-          plans[all_ways] = Untimed(planner.PlanRun());
+          plans[all_ways] = Untimed(planner.PlanRun(tiny->run.NamedTasks()));
         } catch (const DoesNotFit& refusal) {
           for (const Refusal& one : refusal.refusals()) plans[all_ways].push_back(one.change);
         }
@@ -402,8 +406,8 @@ TEST_F(PlannedRun, EveryModeIsMeasuredInThreeSizesAndItsPlannedOneOnceEvenWhereT
           MakeRun(PlannedConfig(1, rows), {}, [](std::int64_t n) { at::empty({60 * n * n}, at::kByte); });
       const std::int64_t in_use = InUse();
       RunPlanner planner = Planner(*tiny, in_use + extra);
-      const Plan& plan = planner.PlanRun();
-      planner.Apply();
+      const Plan& plan = planner.PlanRun(tiny->run.NamedTasks());
+      planner.Apply(tiny->plan(), *tiny->run.mixer);
       std::int64_t modes = 0, confirmed = 0;
       for (const auto& [name, task] : planner.profile().tasks) {
         for (const ModeProfile& mode : task.modes) {
@@ -415,7 +419,7 @@ TEST_F(PlannedRun, EveryModeIsMeasuredInThreeSizesAndItsPlannedOneOnceEvenWhereT
       }
       // A row to warm up, and each size whole and in pieces.
       EXPECT_LE(planner.prober().steps(), 7 * modes + 2 * confirmed);
-      for (const PlanEntry& entry : plan.entries) {
+      for (const PlannedTask& entry : plan.entries) {
         surprises += !entry.confirmed;
         EXPECT_TRUE(Runs(*tiny, plan, entry, entry.rows)) << entry.task << " with " << extra;
       }
@@ -427,7 +431,7 @@ TEST_F(PlannedRun, EveryModeIsMeasuredInThreeSizesAndItsPlannedOneOnceEvenWhereT
 TEST_F(PlannedRun, AProfileOfAnotherModelIsRefusedWithWhatDiffers) {
   auto tiny = MakeRun(PlannedConfig(1));
   RunPlanner planner = Planner(*tiny, InUse() + 300000);
-  planner.PlanRun();
+  planner.PlanRun(tiny->run.NamedTasks());
   planner.Save(scratch_.path());
   std::filesystem::remove(scratch_ / kPlanFile);  // it would still hold
   auto json = nlohmann::ordered_json::parse(ReadText(scratch_ / kProfileFile));
@@ -440,7 +444,7 @@ TEST_F(PlannedRun, AProfileOfAnotherModelIsRefusedWithWhatDiffers) {
   EXPECT_TRUE(Says(words, {kProfileFile, "model other.json (0123) -> ", "threads 77 -> ", "--profile"}));
   other.TakeUp(scratch_.path());  // the run's own is only said to be stale
   EXPECT_TRUE(Says(console_.words(), {"no longer holds", "other.json"}));
-  other.PlanRun();
+  other.PlanRun(tiny->run.NamedTasks());
   EXPECT_GT(other.prober().steps(), 0);
 }
 
@@ -450,18 +454,19 @@ TEST_F(PlannedRun, ADamagedProfileOfTheRunsOwnIsMeasuredAnew) {
   RunPlanner planner = Planner(*tiny, InUse() + 300000);
   planner.TakeUp(scratch_.path());
   EXPECT_TRUE(Says(console_.words(), {"planned anew"}));
-  EXPECT_NO_THROW(planner.PlanRun());
+  EXPECT_NO_THROW(planner.PlanRun(tiny->run.NamedTasks()));
 }
 
 TEST_F(PlannedRun, ATaskThatFailsIsNamedOrLeftForItsFirstDraw) {
   const RowHook fails = [](const RowRange&) { throw Error("no such scene"); };
   RunConfig config = PlannedConfig(1, 5);
   auto tiny = MakeRun(config, {{"two", fails}});
-  EXPECT_TRUE(Says(MessageOf([&] { Planner(*tiny, InUse() + 300000).PlanRun(); }), {"two", "no such scene"}));
+  EXPECT_TRUE(Says(MessageOf([&] { Planner(*tiny, InUse() + 300000).PlanRun(tiny->run.NamedTasks()); }),
+                   {"two", "no such scene"}));
   config.on_task_error = "drop";
   tiny->run.config = config;
   RunPlanner planner = Planner(*tiny, InUse() + 300000);
-  const Plan& plan = planner.PlanRun();
+  const Plan& plan = planner.PlanRun(tiny->run.NamedTasks());
   EXPECT_EQ(plan.Find("two"), nullptr);
   EXPECT_NE(plan.Find("three"), nullptr);
   EXPECT_TRUE(Says(console_.words(), {"two has no plan", "no such scene"}));
@@ -472,7 +477,7 @@ TEST_F(PlannedRun, ABudgetBelowTheWeightsIsRefusedWithWhatIsNeeded) {
   std::vector<Refusal> refusals;
   std::string words;
   try {
-    Planner(*tiny, 100).PlanRun();
+    Planner(*tiny, 100).PlanRun(tiny->run.NamedTasks());
   } catch (const DoesNotFit& refusal) {
     words = refusal.what();
     refusals = refusal.refusals();
@@ -480,9 +485,9 @@ TEST_F(PlannedRun, ABudgetBelowTheWeightsIsRefusedWithWhatIsNeeded) {
   EXPECT_TRUE(Says(words, {"weights", "optimizer", "more than the budget", "budget="}));
   ASSERT_EQ(refusals.size(), 1U);
   const std::int64_t enough = std::atoll(refusals[0].change.substr(std::string("budget=").size()).c_str());
-  EXPECT_NO_THROW(Planner(*tiny, enough).PlanRun());
+  EXPECT_NO_THROW(Planner(*tiny, enough).PlanRun(tiny->run.NamedTasks()));
   // Also in the ways that were not asked for first.
-  EXPECT_THROW(Planner(*tiny, enough - 1).PlanRun(), DoesNotFit);
+  EXPECT_THROW(Planner(*tiny, enough - 1).PlanRun(tiny->run.NamedTasks()), DoesNotFit);
 }
 
 }  // namespace

@@ -43,7 +43,7 @@ TEST_P(AnyThreads, RowsAreThoseOfTheDrawsInTheirOrderExpectedOrNot) {
   const auto tiny = MakeTinyRun(DataConfigured(GetParam()), OnEvery([](const RowRange& rows) {
                                   if (rows.count > 1) std::this_thread::sleep_for((20 - rows.begin) * 100us);
                                 }));
-  Prefetcher prefetcher(tiny->run);
+  Prefetcher prefetcher(tiny->Sampling());
   const std::vector<Draw> draws = tiny->run.mixer->Peek(6);
   const std::vector<Draw> late = {draws[4], draws[5], draws[0]};
   prefetcher.Expect({draws[0], draws[1], draws[2], draws[3]});
@@ -51,7 +51,7 @@ TEST_P(AnyThreads, RowsAreThoseOfTheDrawsInTheirOrderExpectedOrNot) {
     const Prefetcher::Rows rows = prefetcher.Take(step);
     ASSERT_EQ(rows.pieces.size(), step.size());
     for (std::size_t i = 0; i < step.size(); ++i) {
-      LoadedTask& task = tiny->run.task(step[i].task);
+      LoadedTask& task = tiny->task(step[i].task);
       const Batch expected = task.Sample({TaskSeed(3, step[i].task), step[i].begin, step[i].rows});
       EXPECT_EQ(rows.pieces[i].task, &task);
       EXPECT_TRUE(SameRows(*rows.pieces[i].batch, expected)) << step[i].task;
@@ -69,7 +69,7 @@ TEST_P(AnyThreads, OperationsOfASampleStayOnItsThreadAndLeaveTheTrainersAlone) {
       if (at::get_num_threads() != 1 || at::GradMode::is_enabled()) ++wrong;
     };
     const auto tiny = MakeTinyRun(DataConfigured(GetParam()), OnEvery(look));
-    Prefetcher prefetcher(tiny->run);
+    Prefetcher prefetcher(tiny->Sampling());
     EXPECT_EQ(at::get_num_threads(), 3);
     int of_a_new_thread = 0;
     std::thread([&] { of_a_new_thread = at::get_num_threads(); }).join();
@@ -86,7 +86,7 @@ TEST_P(AnyThreads, OperationsOfASampleStayOnItsThreadAndLeaveTheTrainersAlone) {
 TEST_P(AnyThreads, RowsAreOnTheDataThreadsAccount) {
   InstallCpuAllocator();
   const auto tiny = MakeTinyRun(DataConfigured(GetParam()));
-  Prefetcher prefetcher(tiny->run);
+  Prefetcher prefetcher(tiny->Sampling());
   const std::vector<Draw> draws = tiny->run.mixer->Peek(5);
   prefetcher.Take(draws);  // loads the tasks
   const CpuMemory before = ReadCpuMemory();
@@ -102,7 +102,7 @@ TEST_P(AnyThreads, ATaskThatDrawsFromLibtorchsGeneratorIsRefused) {
   const auto tiny =
       MakeTinyRun(DataConfigured(GetParam()), {{"two", [](const RowRange&) { at::rand({2}); }}});
   const nlohmann::json before = SaveGenerators(at::kCPU);
-  Prefetcher prefetcher(tiny->run);
+  Prefetcher prefetcher(tiny->Sampling());
   const std::vector<Draw> draws = tiny->run.mixer->Peek(2);
   prefetcher.Expect(draws);
   EXPECT_EQ(SaveGenerators(at::kCPU), before);
@@ -135,7 +135,7 @@ RowHook Watch(Seen& seen, std::chrono::milliseconds pause = 0ms) {
 TEST(Prefetcher, SamplesOnlyWhatIsExpectedOnceAndSeveralAtATime) {
   Seen seen;
   const auto tiny = MakeTinyRun(DataConfigured(3), {{"one", Watch(seen, 20ms)}});
-  Prefetcher prefetcher(tiny->run);
+  Prefetcher prefetcher(tiny->Sampling());
   std::vector<Draw> draws;
   for (int i = 0; i < 6; ++i) draws.push_back({.task = "one", .begin = 5 * i, .rows = 5});
   prefetcher.Expect(draws);
@@ -151,7 +151,7 @@ TEST(Prefetcher, SamplesOnlyWhatIsExpectedOnceAndSeveralAtATime) {
 
 TEST(Prefetcher, ADrawOfAnotherSizeIsSampledAnew) {
   const auto tiny = MakeTinyRun(DataConfigured(1));
-  Prefetcher prefetcher(tiny->run);
+  Prefetcher prefetcher(tiny->Sampling());
   const Draw old{.task = "one", .begin = 0, .rows = 5}, wide{.task = "one", .begin = 0, .rows = 7};
   prefetcher.Expect({old});
   prefetcher.Expect({wide});
@@ -162,7 +162,7 @@ TEST(Prefetcher, ADrawOfAnotherSizeIsSampledAnew) {
 TEST(Prefetcher, WhatIsNoLongerExpectedIsForgotten) {
   Seen seen;
   const auto tiny = MakeTinyRun(DataConfigured(1), {{"one", Watch(seen, 40ms)}});
-  Prefetcher prefetcher(tiny->run);
+  Prefetcher prefetcher(tiny->Sampling());
   const Draw begun{.task = "one", .begin = 0, .rows = 5}, dropped{.task = "one", .begin = 5, .rows = 5};
   const Draw next{.task = "one", .begin = 90, .rows = 5};
   prefetcher.Expect({begun, dropped});
@@ -181,7 +181,7 @@ TEST(Prefetcher, EndsWhileManyDrawsWait) {
   Seen seen;
   {
     const auto tiny = MakeTinyRun(DataConfigured(2), {{"one", Watch(seen, 5ms)}});
-    Prefetcher prefetcher(tiny->run);
+    Prefetcher prefetcher(tiny->Sampling());
     std::vector<Draw> draws;
     for (int i = 0; i < 1000; ++i) draws.push_back({.task = "one", .begin = 5 * i, .rows = 5});
     prefetcher.Expect(draws);
@@ -197,12 +197,12 @@ TEST(Prefetcher, LoadsATaskWhileNobodySamples) {
   const auto tiny = MakeTinyRun(DataConfigured(3), OnEvery(Watch(seen, 10ms)));
   int loaded_beside = 0;
   std::set<std::string> loaded;
-  tiny->run.task = [&, tasks = &tiny->tasks](const std::string& name) -> LoadedTask& {
+  tiny->host->is_loaded = [&](const std::string& name) { return loaded.count(name) > 0; };
+  tiny->host->on_get = [&](const std::string& name) {
     const std::scoped_lock lock(seen.mutex);
     if (loaded.insert(name).second) loaded_beside += seen.now;
-    return *tasks->at(name).task;
   };
-  Prefetcher prefetcher(tiny->run);
+  Prefetcher prefetcher(tiny->Sampling());
   std::vector<Draw> draws;
   for (const char* task : {"one", "two", "three"}) {
     for (int i = 0; i < 3; ++i) draws.push_back({.task = task, .begin = 5 * i, .rows = 5});
@@ -229,7 +229,7 @@ TEST(Prefetcher, OutOfMemoryAheadIsTriedAgainWhenTheRowsAreNeededWithNothingAhea
   };
   const auto tiny = MakeTinyRun(DataConfigured(2), {{"two", only_the_trainer}});
   const std::int64_t before = ReadCpuMemory().data_now;
-  Prefetcher prefetcher(tiny->run);
+  Prefetcher prefetcher(tiny->Sampling());
   const std::vector<Draw> draws = tiny->run.mixer->Peek(5);
   prefetcher.Expect(draws);
   WaitUntil([&] { return refused == 2; });
@@ -241,7 +241,7 @@ TEST(Prefetcher, OutOfMemoryAheadIsTriedAgainWhenTheRowsAreNeededWithNothingAhea
 TEST(Prefetcher, CountsTheTimeThatTheTrainerSamples) {
   Seen seen;
   const auto tiny = MakeTinyRun(DataConfigured(0), {{"one", Watch(seen, 60ms)}});
-  Prefetcher prefetcher(tiny->run);
+  Prefetcher prefetcher(tiny->Sampling());
   prefetcher.Take({{.task = "one", .begin = 0, .rows = 5}});
   EXPECT_GE(prefetcher.seconds_waited(), 0.06);
 }
@@ -249,7 +249,7 @@ TEST(Prefetcher, CountsTheTimeThatTheTrainerSamples) {
 TEST(Prefetcher, RowsThatAreReadyCostNoWaiting) {
   Seen seen;
   const auto tiny = MakeTinyRun(DataConfigured(1), {{"one", Watch(seen, 100ms)}});
-  Prefetcher prefetcher(tiny->run);
+  Prefetcher prefetcher(tiny->Sampling());
   const std::vector<Draw> draws = {{.task = "one", .begin = 0, .rows = 5}};
   prefetcher.Expect(draws);
   WaitUntil([&] {

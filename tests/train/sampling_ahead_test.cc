@@ -40,7 +40,7 @@ Ended TrainOn(const fs::path& directory, const RunConfig& config, std::map<std::
   SilentConsole console;
   const auto found = FindCheckpoint(directory, OnDamage::kSetAside, *console);
   const auto tiny = MakeTinyRun(config, std::move(hooks));
-  Trainer trainer(tiny->run, directory, *console, found);
+  Trainer trainer(tiny->In(directory, *console), found);
   Ended ended = TrainToTheEnd(trainer, console);
   ended.error = ended.error.substr(0, ended.error.find(". Step"));  // then comes the directory
   return ended;
@@ -94,7 +94,7 @@ TEST_P(SamplingAhead, ADroppedTaskIsDroppedAtItsDrawWhoeverSampledIt) {
     config.on_task_error = "drop";
     const Ended outcome = TrainOn(scratch / name, config, {{"one", Dawdle}, {"two", fail}});
     EXPECT_EQ(outcome.code, ExitCode::kSomethingDropped) << outcome.error;
-    EXPECT_EQ(outcome.progress.dropped.count("two"), 1u);
+    EXPECT_EQ(outcome.dropped.count("two"), 1u);
     return EndState(scratch / name);
   };
   const State expected = train({0, 4}, "alone");
@@ -118,10 +118,10 @@ TEST_P(SamplingAhead, AnErrorEndsTheRunAtItsDrawInTheSameWords) {
       const Ended outcome = TrainOn(scratch.path(), Configured(30, GetParam(), data), {{task, hook}});
       EXPECT_EQ(outcome.code, ExitCode::kFailed);
       EXPECT_TRUE(Says(outcome.error, {"plugin 'fixture'", task, "while sampling rows", "camera"}));
-      EXPECT_EQ(ListCheckpoints(scratch.path()).at(0).step, outcome.progress.step);
+      EXPECT_EQ(ListCheckpoints(scratch.path()).at(0).step, outcome.step);
       if (!expected) expected = outcome;
       EXPECT_EQ(outcome.error, expected->error);
-      EXPECT_EQ(outcome.progress.step, expected->progress.step);
+      EXPECT_EQ(outcome.step, expected->step);
     }
   }
 }
@@ -134,6 +134,7 @@ TEST(SamplingAheadOfTheEnd, NothingIsSampledOrLoadedThatTheRunWillNotTrain) {
   TrainOn(scratch.path(), Configured(2, 1, {1, 5}),
           {{"two",
             [&](const RowRange& rows) {
+              if (rows.count == 1) return;  // its check
               rows_of_two = std::max<std::int64_t>(rows_of_two, rows.begin + rows.count);
             }},
            {"three", [&](const RowRange&) { ++rows_of_three; }}});
@@ -145,7 +146,7 @@ TEST(SamplingAheadOfTheEnd, NothingIsSampledOrLoadedThatTheRunWillNotTrain) {
 std::vector<double> LossesOfAnEditedRun(const DataSetting& data) {
   const auto tiny = MakeTinyRun(Configured(30, 1, data), {{"one", Dawdle}, {"three", Dawdle}});
   Run& run = tiny->run;
-  Prefetcher prefetcher(run);
+  Prefetcher prefetcher(tiny->Sampling());
   std::vector<double> losses;
   for (int step = 0; step < 30; ++step) {
     if (step == 7) run.mixer->SetMixture({.weights = {{"one", 1}, {"two", 8}, {"three", 2}}});
@@ -177,7 +178,7 @@ TEST(SamplingAheadTimes, EveryStepSaysHowLongItWaitedAndTheSummarySaysItsShare) 
     if (rows.count == 3) std::this_thread::sleep_for(30ms);
   };
   const auto tiny = MakeTinyRun(Configured(4, 3, {0, 1}), {{"two", slow}});
-  Trainer(tiny->run, scratch.path(), *console).Train();
+  Trainer(tiny->In(scratch.path(), *console)).Train();
   std::istringstream lines(ReadText(scratch / "timing.jsonl"));
   int steps = 0;
   for (std::string line; std::getline(lines, line); ++steps) {

@@ -21,7 +21,7 @@ RowHook FailSecondDraw() {
 Ended TrainWith(const fs::path& directory, const RunConfig& config, std::map<std::string, RowHook> hooks) {
   SilentConsole console;
   const auto tiny = MakeTinyRun(config, std::move(hooks));
-  Trainer trainer(tiny->run, directory, *console);
+  Trainer trainer(tiny->In(directory, *console));
   return TrainToTheEnd(trainer, console);
 }
 
@@ -33,8 +33,8 @@ TEST(TaskErrors, StopSavesWhatWasTrainedAndNamesPluginTaskAndPhase) {
   EXPECT_EQ(outcome.code, ExitCode::kFailed);
   EXPECT_TRUE(Says(outcome.error, {"fixture", "two", "sampl", "the camera is gone", "medley resume"}));
   ASSERT_EQ(ListCheckpoints(scratch.path()).size(), 1u);
-  EXPECT_EQ(ListCheckpoints(scratch.path())[0].step, outcome.progress.step);
-  EXPECT_GT(outcome.progress.step, 1);
+  EXPECT_EQ(ListCheckpoints(scratch.path())[0].step, outcome.step);
+  EXPECT_GT(outcome.step, 1);
 }
 
 TEST(TaskErrors, BadInputThatATaskFindsKeepsItsCodeAndIsToBeMended) {
@@ -104,7 +104,7 @@ TEST(TaskErrors, OutOfMemoryHasItsOwnExitCodeAndNamesTheTaskAndTheSetting) {
     EXPECT_TRUE(Says(outcome.error, {"step ", "asked for 1 GiB", "in use", "Task two does not fit",
                                      "the peak was", "Lower tasks.two.micro_rows", "is saved"}));
     EXPECT_TRUE(Says(outcome.words, {"Lower tasks.two.micro_rows"}));
-    EXPECT_EQ(ListCheckpoints(scratch.path()).at(0).step, outcome.progress.step);
+    EXPECT_EQ(ListCheckpoints(scratch.path()).at(0).step, outcome.step);
   }
 }
 
@@ -116,9 +116,9 @@ TEST(TaskErrors, DropGoesOnWithoutTheTaskAndSaysSo) {
     config.draws_per_step = draws_per_step;
     const Ended outcome = TrainWith(scratch.path(), config, {{"two", FailSecondDraw()}});
     EXPECT_EQ(outcome.code, ExitCode::kSomethingDropped) << outcome.error;
-    EXPECT_EQ(outcome.progress.step, 20);
-    ASSERT_EQ(outcome.progress.dropped.size(), 1u);
-    EXPECT_EQ(outcome.progress.dropped.begin()->first, "two");
+    EXPECT_EQ(outcome.step, 20);
+    ASSERT_EQ(outcome.dropped.size(), 1u);
+    EXPECT_EQ(outcome.dropped.begin()->first, "two");
     EXPECT_TRUE(Says(outcome.words, {"dropped: two", "the camera is gone"}));
   }
 }
@@ -135,7 +135,7 @@ TEST(TaskErrors, ADroppedTaskStaysDroppedAfterAResume) {
   SilentConsole console;
   const auto found = FindCheckpoint(scratch.path(), OnDamage::kSetAside, *console);
   const auto tiny = MakeTinyRun(config);
-  Trainer trainer(tiny->run, scratch.path(), *console, found);
+  Trainer trainer(tiny->In(scratch.path(), *console), found);
   EXPECT_EQ(trainer.Train(), ExitCode::kSomethingDropped);
   EXPECT_EQ(EndState(scratch.path()), expected);
 }
@@ -154,7 +154,7 @@ TEST(TaskErrors, WeightsThatAreNotFiniteAreNeverSaved) {
   const ScratchDirectory scratch;
   SilentConsole console;
   const auto tiny = MakeTinyRun(TinyConfig(20));
-  const Trainer trainer(tiny->run, scratch.path(), *console);
+  const Trainer trainer(tiny->In(scratch.path(), *console));
   TrainingState state = const_cast<Trainer&>(trainer).State();
   at::Tensor weight = state.weights[2].tensor.detach();
   weight.view(-1)[3] = NAN;
@@ -170,7 +170,7 @@ TEST(TaskErrors, ALossThatIsNotFiniteNamesTaskAndTermAndUpdatesNothing) {
   const ScratchDirectory scratch;
   SilentConsole console;
   const auto tiny = MakeTinyRun(TinyConfig(20));
-  FixtureTask& two = tiny->tasks.at("two");
+  FixtureTask& two = tiny->tasks().at("two");
   Script script{.sample = [](const RowRange& rows) { return QaRows(rows, 2); },
                 .run =
                     [](const std::string& pass, PassContext& context) {
@@ -180,12 +180,12 @@ TEST(TaskErrors, ALossThatIsNotFiniteNamesTaskAndTermAndUpdatesNothing) {
                     }};
   two.task = std::make_unique<LoadedTask>(*two.info, two.info->variants.front(), "fixture",
                                           std::make_unique<ScoredTask>(std::move(script), "q0"));
-  Trainer trainer(tiny->run, scratch.path(), *console);
+  Trainer trainer(tiny->In(scratch.path(), *console));
   EXPECT_TRUE(Says(MessageOf([&] { trainer.Train(); }), {"step ", "task 'two'", "'size'", "finite"}));
   for (const Parameter& parameter : tiny->run.model->parameters()) {
     EXPECT_TRUE(at::isfinite(parameter.tensor).all().item<bool>());
   }
-  EXPECT_EQ(ListCheckpoints(scratch.path()).at(0).step, trainer.progress().step);
+  EXPECT_EQ(ListCheckpoints(scratch.path()).at(0).step, trainer.step());
 }
 
 TEST(InitFrom, TakesMatchingWeightsAndRefusesOthersByName) {
@@ -216,7 +216,7 @@ TEST(Evaluation, GivesMeanIntervalChanceAndTrivialAnswersAndASheet) {
   const auto tiny = MakeTinyRun(TinyConfig(1));
   const EvalSetting setting{*tiny->run.model, at::kCPU, 3, 70};
   Scores scores;
-  scores["two"] = ScoreTask(tiny->run.task("two"), tiny->run.plans.at("two"), setting);
+  scores["two"] = ScoreTask(tiny->task("two"), tiny->plan().Of("two"), setting);
   const nlohmann::ordered_json json = ScoresJson(scores).at("tasks").at("two");
   EXPECT_EQ(json.at("metric"), "brightness");
   EXPECT_EQ(json.at("better"), "lower");
@@ -232,10 +232,9 @@ TEST(Evaluation, GivesMeanIntervalChanceAndTrivialAnswersAndASheet) {
 
 TEST(Evaluation, AnIntervalIsThatOfWhatTheSpecSaysOfTheScore) {
   const auto tiny = MakeTinyRun(TinyConfig(1));
-  tiny->tasks.at("two").info->score = {.name = "share", .higher_is_better = true, .chance = 0.5};
+  tiny->tasks().at("two").info->score = {.name = "share", .higher_is_better = true, .chance = 0.5};
   const auto score_rows = [&](std::uint64_t seed, std::int64_t rows) {
-    return ScoreTask(tiny->run.task("two"), tiny->run.plans.at("two"),
-                     {*tiny->run.model, at::kCPU, seed, rows});
+    return ScoreTask(tiny->task("two"), tiny->plan().Of("two"), {*tiny->run.model, at::kCPU, seed, rows});
   };
   bool would_pass_one = false;
   for (std::uint64_t seed = 0; seed < 30; ++seed) {
@@ -253,11 +252,11 @@ TEST(Evaluation, AnIntervalIsThatOfWhatTheSpecSaysOfTheScore) {
 // The loss on held-out rows is what the executor gives for the same rows in one draw.
 TEST(Evaluation, HeldOutLossIsTheTrainingLossOfTheseRows) {
   const auto tiny = MakeTinyRun(TinyConfig(1));
-  LoadedTask& task = tiny->run.task("three");
-  const TaskScore score = ScoreTask(task, tiny->run.plans.at("three"), {*tiny->run.model, at::kCPU, 3, 70});
+  LoadedTask& task = tiny->task("three");
+  const TaskScore score = ScoreTask(task, tiny->plan().Of("three"), {*tiny->run.model, at::kCPU, 3, 70});
   const Batch batch = task.Sample({EvalSeed(3, "three"), 0, 70});
   const StepLosses losses =
-      tiny->run.executor->Run({{.task = &task, .batch = &batch, .plan = &tiny->run.plans.at("three")}});
+      tiny->run.executor->Run({{.task = &task, .batch = &batch, .execution = &tiny->plan().Of("three")}});
   EXPECT_NEAR(score.loss, WeightedLoss(losses), 1e-5 * score.loss);
 }
 

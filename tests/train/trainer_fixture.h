@@ -6,6 +6,8 @@
 #include <medley/checkpoint/checkpoint.h>
 #include <medley/checkpoint/run_directory.h>
 #include <medley/model/device.h>
+#include <medley/plan/run_planner.h>
+#include <medley/run/run.h>
 #include <medley/train/trainer.h>
 
 #include <cstdio>
@@ -48,6 +50,14 @@ class ScoredTask : public ScriptedTask {
   std::string pass_;
 };
 
+// False until a draw runs: a contract check looks at one row at a time.
+inline std::function<bool(const PassContext&)> AfterTheCheck() {
+  return [started = std::make_shared<bool>(false)](const PassContext& context) {
+    *started = *started || context.batch().size() > 1;
+    return *started;
+  };
+}
+
 struct FixtureTask {
   std::unique_ptr<TaskInfo> info;
   std::unique_ptr<LoadedTask> task;
@@ -70,9 +80,67 @@ inline FixtureTask ScoredQa(const std::string& name, int passes, RowHook hook) {
   return made;
 }
 
-struct TinyRun {
+// Tasks of no plugin. A test may hear when one is asked for, and say which count as loaded.
+class FixtureHost final : public TaskHost {
+ public:
+  LoadedTask& Get(std::string_view task) override {
+    if (on_get) on_get(std::string(task));
+    return *tasks.at(std::string(task)).task;
+  }
+  bool IsLoaded(std::string_view task) const override { return !is_loaded || is_loaded(std::string(task)); }
+  const VariantInfo& Variant(std::string_view task) override {
+    return tasks.at(std::string(task)).info->variants.front();
+  }
+  std::optional<TaskOrigin> OriginOf(std::string_view) const override { return std::nullopt; }
+
   std::map<std::string, FixtureTask> tasks;
+  std::function<void(const std::string&)> on_get;
+  std::function<bool(const std::string&)> is_loaded;
+};
+
+struct TinyRun {
+  FixtureHost* host = nullptr;  // the run's
   Run run;
+  std::map<std::string, Execution> executions;  // what the plan in force begins with
+
+  std::map<std::string, FixtureTask>& tasks() { return host->tasks; }
+  LoadedTask& task(const std::string& name) { return host->Get(name); }
+  PlanInForce& plan() {
+    if (!in_force_) in_force_.emplace(executions);
+    return *in_force_;
+  }
+  Trainer::Setting In(const std::filesystem::path& directory, Console& console) {
+    return {.config = run.config,
+            .device = run.device,
+            .budget = run.budget,
+            .directory = directory,
+            .host = *host,
+            .model = *run.model,
+            .mixer = *run.mixer,
+            .executor = *run.executor,
+            .optimizer = *run.optimizer,
+            .plan = plan(),
+            .console = console};
+  }
+  Prefetcher::Setting Sampling() {
+    return {.threads = run.config.data.threads,
+            .seed = static_cast<std::uint64_t>(run.config.seed),
+            .device = run.device,
+            .host = *host,
+            .contract = run.executor->contract(),
+            .plan = plan()};
+  }
+  RunPlanner::Subject Planned() {
+    return {.config = run.config,
+            .device = run.device,
+            .host = *host,
+            .model = *run.model,
+            .optimizer = *run.optimizer,
+            .executor = *run.executor};
+  }
+
+ private:
+  std::optional<PlanInForce> in_force_;
 };
 
 inline RunConfig TinyConfig(std::int64_t steps) {
@@ -92,19 +160,21 @@ inline RunConfig TinyConfig(std::int64_t steps) {
 inline std::unique_ptr<TinyRun> MakeTinyRun(const RunConfig& config,
                                             std::map<std::string, RowHook> hooks = {}) {
   auto tiny = std::make_unique<TinyRun>();
-  int passes = 0;
-  for (const char* name : {"one", "two", "three"}) tiny->tasks[name] = ScoredQa(name, ++passes, hooks[name]);
   Run& run = tiny->run;
+  auto host = std::make_unique<FixtureHost>();
+  tiny->host = host.get();
+  run.host = std::move(host);
+  int passes = 0;
+  for (const char* name : {"one", "two", "three"})
+    tiny->tasks()[name] = ScoredQa(name, ++passes, hooks[name]);
   run.config = config;
   run.mixture.weights = {{"one", 5}, {"two", 3}, {"three", 2}};
-  run.task = [tasks = &tiny->tasks](const std::string& name) -> LoadedTask& { return *tasks->at(name).task; };
-  run.is_loaded = [](const std::string&) { return true; };
   auto model = std::make_unique<FixtureModel>();
   model->To(at::kCPU, at::kFloat);
   run.model = std::move(model);
   std::map<std::string, TaskSize> sizes;
-  for (const auto& [name, task] : tiny->tasks) {
-    run.plans[name].mode = Mode::kSequential;
+  for (const auto& [name, task] : tiny->tasks()) {
+    tiny->executions[name].way.mode = Mode::kSequential;
     sizes[name] = {.rows = config.tasks.at(name).rows, .passes = 1, .tokens_per_row = 1};
   }
   const auto seed = static_cast<std::uint64_t>(config.seed);
@@ -139,7 +209,8 @@ class SilentConsole {
 struct Ended {
   ExitCode code = ExitCode::kDone;
   std::string error, words;
-  TrainingProgress progress;
+  std::int64_t step = 0;
+  std::map<std::string, std::string> dropped;
 };
 
 inline Ended TrainToTheEnd(Trainer& trainer, const SilentConsole& console) {
@@ -150,7 +221,8 @@ inline Ended TrainToTheEnd(Trainer& trainer, const SilentConsole& console) {
     ended.code = error.code();
     ended.error = error.what();
   }
-  ended.progress = trainer.progress();
+  ended.step = trainer.step();
+  ended.dropped = trainer.dropped();
   ended.words = console.words();
   return ended;
 }

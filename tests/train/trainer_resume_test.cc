@@ -19,7 +19,7 @@ ExitCode TrainOn(const fs::path& directory, const RunConfig& config,
   SilentConsole console;
   const auto found = FindCheckpoint(directory, OnDamage::kSetAside, *console);
   const auto tiny = MakeTinyRun(config, std::move(hooks));
-  Trainer trainer(tiny->run, directory, *console, found);
+  Trainer trainer(tiny->In(directory, *console), found);
   return trainer.Train();
 }
 
@@ -76,7 +76,7 @@ TEST(ResumeChecks, AColdOptimizerOrOtherWeightsWouldBeNoticed) {
   const auto cold = MakeTinyRun(config);
   LoadWeights(scratch / "whole/step-00000006", cold->run.model->parameters());
   for (int step = 0; step < 6; ++step) cold->run.mixer->Commit(cold->run.mixer->Peek(1));
-  Trainer trainer(cold->run, scratch / "cold", *console);
+  Trainer trainer(cold->In(scratch / "cold", *console));
   trainer.Train();
   EXPECT_NE(EndState(scratch / "cold").at("model.safetensors"), expected.at("model.safetensors"));
 }
@@ -174,7 +174,7 @@ TEST(ResumeChecks, TheReceiptGoesOnFromTheCheckpointWhateverTheFileSays) {
     SilentConsole console;
     const auto found = FindCheckpoint(part, OnDamage::kSetAside, *console);
     const auto tiny = MakeTinyRun(config);
-    Trainer trainer(tiny->run, part, *console, found);
+    Trainer trainer(tiny->In(part, *console), found);
     EXPECT_EQ(Draws(ReceiptIn(part)), 8) << "the file, too, is back at the checkpoint";
     for (const auto& [task, ran] : WhatRan(ReceiptIn(part)))
       EXPECT_EQ(ran.rows, tiny->run.mixer->Shares().at(task).rows);
@@ -188,7 +188,7 @@ TEST(ResumeChecks, ACheckpointOfBeforeReceiptsWereSavedInItCanBeLoaded) {
   const auto tiny = MakeTinyRun(TinyConfig(1));
   const ScratchDirectory scratch;
   SilentConsole console;
-  Trainer trainer(tiny->run, scratch.path(), *console);
+  Trainer trainer(tiny->In(scratch.path(), *console));
   const TrainingState state = trainer.State();
   nlohmann::ordered_json old = SaveSections(state.sections);
   EXPECT_EQ(old.erase("receipt"), 1u);
@@ -218,7 +218,7 @@ TEST(ResumeChecks, TheReceiptsFileIsThatOfTheNewestCheckpoint) {
     const MemoryReading memory = ReadMemory(at::kCPU);
     if (every == 0) tiny->run.budget.bytes = memory.now + memory.data + (1 << 19);
     SilentConsole console;
-    Trainer trainer(tiny->run, scratch.path(), *console);
+    Trainer trainer(tiny->In(scratch.path(), *console));
     EXPECT_EQ(trainer.Train(), ExitCode::kDone) << console.words();
     EXPECT_FALSE(seen.empty()) << every;
     EXPECT_EQ(console.words().find("saving early") != std::string::npos, every == 0);

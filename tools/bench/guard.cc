@@ -29,33 +29,44 @@ double Seconds(Clock::time_point start) {
 struct Drawn {
   LoadedTask* task;
   Batch batch;
-  const ExecutionPlan* plan;
+  const Execution* execution;
 };
 
-std::vector<Drawn> DrawOfEach(Run& run) {
+std::vector<Drawn> DrawOfEach(Run& run, const PlanInForce& plan) {
   std::vector<Drawn> drawn;
   const auto seed = static_cast<std::uint64_t>(run.config.seed);
-  for (const std::string& name : run.ActiveTasks()) {
-    LoadedTask& task = run.task(name);
+  for (const std::string& name : run.NamedTasks()) {
+    LoadedTask& task = run.host->Get(name);
     const auto settings = run.config.tasks.find(name);
     const std::int64_t rows = settings == run.config.tasks.end() ? 16 : settings->second.rows;
-    drawn.push_back({&task, task.Sample({TaskSeed(seed, name), 0, rows}), &run.plans.at(name)});
+    drawn.push_back({&task, task.Sample({TaskSeed(seed, name), 0, rows}), &plan.Of(name)});
   }
   return drawn;
 }
 
-void Step(Run& run, const Drawn& drawn) {
-  run.executor->Run({{drawn.task, &drawn.batch, drawn.plan}});
+void Step(Run& run, const Drawn& drawn, StepObserver& observer) {
+  run.executor->Run({{drawn.task, &drawn.batch, drawn.execution}}, observer);
   run.optimizer->Step(0);
+}
+
+void Step(Run& run, const Drawn& drawn) {
+  StepObserver nobody;
+  Step(run, drawn, nobody);
+}
+
+StepRecord RecordOf(const Drawn& drawn, std::int64_t number) {
+  StepRecord record;
+  record.step = number;
+  record.draws = {{.task = drawn.task->info().name, .rows = drawn.batch.size()}};
+  return record;
 }
 
 // Seconds of a step, watched or not.
 double Watched(Run& run, const Drawn& drawn, MemoryWatch& watch, std::int64_t number) {
   const auto start = Clock::now();
-  StepRecord record;
-  record.step = number;
+  StepRecord record = RecordOf(drawn, number);
   watch.BeginStep();
-  Step(run, drawn);
+  Step(run, drawn, watch);
   watch.EndStep(record);
   return Seconds(start);
 }
@@ -67,14 +78,14 @@ double Unwatched(Run& run, const Drawn& drawn) {
 }
 
 // Of the watch's own work in a step of one draw.
-double WatchAlone(MemoryWatch& watch, const std::string& task, int steps) {
+double WatchAlone(MemoryWatch& watch, const Drawn& drawn, int steps) {
+  const std::string& task = drawn.task->info().name;
   const auto start = Clock::now();
   for (int i = 1; i <= steps; ++i) {
-    StepRecord record;
-    record.step = i;
+    StepRecord record = RecordOf(drawn, i);
     watch.BeginStep();
-    watch.BeginDraw(task);
-    watch.EndDraw(task);
+    watch.DrawBegins(task);
+    watch.DrawEnds(task);
     watch.EndStep(record);
   }
   return Seconds(start) / steps;
@@ -92,7 +103,14 @@ double Allocation(c10::Allocator& allocator) {
 }
 
 void Measure(Run& run, int steps) {
-  const std::vector<Drawn> drawn = DrawOfEach(run);
+  const PlanInForce plan = bench::ConfiguredPlan(run);
+  const MemoryWatch::Setting watched_run{.device = run.device,
+                                         .budget = run.budget,
+                                         .model = *run.model,
+                                         .optimizer = *run.optimizer,
+                                         .host = *run.host,
+                                         .plan = plan};
+  const std::vector<Drawn> drawn = DrawOfEach(run, plan);
   for (const Drawn& each : drawn) Step(run, each);
   const std::int64_t before = ReadCpuMemory().allocations;
   for (const Drawn& each : drawn) Step(run, each);
@@ -105,14 +123,14 @@ void Measure(Run& run, int steps) {
     double watched = 0, unwatched = 0;
     for (const bool now : {i % 2 == 0, i % 2 != 0}) {  // either goes first as often as the other
       std::optional<MemoryWatch> watch;                // outside of the time: a run has one
-      if (now) watch.emplace(run);
+      if (now) watch.emplace(watched_run);
       (now ? watched : unwatched) = now ? Watched(run, each, *watch, i + 1) : Unwatched(run, each);
     }
     plain.push_back(unwatched);
     ratios.push_back(watched / unwatched);
   }
-  MemoryWatch watch(run);
-  const double step = bench::Median(plain), alone = WatchAlone(watch, drawn.front().task->info().name, 2000);
+  MemoryWatch watch(watched_run);
+  const double step = bench::Median(plain), alone = WatchAlone(watch, drawn.front(), 2000);
   const double counting = Allocation(*c10::GetCPUAllocator()),
                stock = Allocation(*c10::GetDefaultCPUAllocator());
   std::printf("a step                   %9.3f ms (median of %d, %zu tasks in turn, optimizer included)\n",

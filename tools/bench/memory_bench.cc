@@ -9,6 +9,8 @@
 #include <medley/memory/cpu_allocator.h>
 #include <medley/memory/meter.h>
 #include <medley/model/device.h>
+#include <medley/step/abandon.h>
+#include <medley/step/sample_rows.h>
 
 #include "tools/bench/bench.h"
 
@@ -37,12 +39,20 @@ std::unique_ptr<Run> MakeRun(const Asked& asked, const std::string& budget) {
 
 AutoRun::AutoRun(const Asked& asked)
     : run_(BuildRun(AutoInputs(asked), Purpose::kTrain)),
+      in_force_(ConfiguredPlan(*run_)),
       console_(stderr),
-      planner_(*run_, RunPlanner::SettingOf(*run_), console_) {
+      planner_({.config = run_->config,
+                .device = run_->device,
+                .host = *run_->host,
+                .model = *run_->model,
+                .optimizer = *run_->optimizer,
+                .executor = *run_->executor,
+                .tokenizer = run_->tokenizer.get()},
+               RunPlanner::SettingOf(run_->config, run_->budget, run_->device), console_) {
   const Stopwatch watch(run_->device);
-  planner_.PlanRun();
+  planner_.PlanRun(run_->NamedTasks());
   planning_seconds_ = watch.seconds();
-  planner_.Apply();
+  planner_.Apply(in_force_, *run_->mixer);
 }
 
 AutoRun& Session::planned() {
@@ -60,27 +70,33 @@ double Stopwatch::Now() const {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
-MeasuredStep MeasureStep(Run& run, LoadedTask& task, const Batch& rows, const ExecutionPlan& plan) {
+MeasuredStep MeasureStep(Run& run, LoadedTask& task, const Batch& rows, const Execution& execution,
+                         StepObserver& observer) {
   MeasuredStep step{.floor = ReadMemory(run.device).now};
   ResetPeak(run.device);
   const Stopwatch watch(run.device);
   try {
-    run.executor->Run({{.task = &task, .batch = &rows, .plan = &plan}});
+    run.executor->Run({{.task = &task, .batch = &rows, .execution = &execution}}, observer);
   } catch (const c10::OutOfMemoryError&) {
     step.overflowed = true;
   }
-  if (step.overflowed) DrainEngine();
+  if (step.overflowed) AbandonStep(*run.model, run.device);
   step.seconds = watch.seconds();
   step.peak = ReadMemory(run.device).peak;
   ClearGradients(*run.model);
   return step;
 }
 
+MeasuredStep MeasureStep(Run& run, LoadedTask& task, const Batch& rows, const Execution& execution) {
+  StepObserver nobody;
+  return MeasureStep(run, task, rows, execution, nobody);
+}
+
 Batch SampleRows(const Run& run, const LoadedTask& task, std::int64_t begin, std::int64_t rows,
                  bool longest) {
-  const MemoryOwnerScope data(MemoryOwner::kData);
   const std::uint64_t seed = TaskSeed(static_cast<std::uint64_t>(run.config.seed), task.info().name);
-  return task.Sample({.seed = seed, .begin = begin, .count = rows, .longest = longest});
+  return medley::SampleRows(task, {.seed = seed, .begin = begin, .count = rows, .longest = longest},
+                            run.device);
 }
 
 LimitedCpu::LimitedCpu(at::Device device, std::int64_t bytes) : before_(CpuBudget()) {

@@ -10,9 +10,11 @@
 #include <utility>
 #include <vector>
 
+#include <medley/plan/plan_in_force.h>
 #include <medley/plan/run_planner.h>
 #include <medley/report/console.h>
 #include <medley/run/run.h>
+#include <medley/step/step_observer.h>
 
 namespace medley::bench {
 
@@ -32,6 +34,9 @@ class AutoRun {
   explicit AutoRun(const Asked& asked);
 
   Run& run() { return *run_; }
+  LoadedTask& task(const std::string& name) { return run_->host->Get(name); }
+  // As the task was planned.
+  const Execution& execution(const std::string& task) const { return in_force_.Of(task); }
   const Profile& profile() const { return planner_.profile(); }
   const Plan& plan() const { return planner_.plan(); }
   const Prober& prober() const { return planner_.prober(); }
@@ -39,6 +44,7 @@ class AutoRun {
 
  private:
   std::unique_ptr<Run> run_;
+  PlanInForce in_force_;
   Console console_;
   RunPlanner planner_;
   double planning_seconds_ = 0;
@@ -75,7 +81,9 @@ struct MeasuredStep {
   bool overflowed = false;
 };
 // The gradients are dropped.
-MeasuredStep MeasureStep(Run& run, LoadedTask& task, const Batch& rows, const ExecutionPlan& plan);
+MeasuredStep MeasureStep(Run& run, LoadedTask& task, const Batch& rows, const Execution& execution,
+                         StepObserver& observer);
+MeasuredStep MeasureStep(Run& run, LoadedTask& task, const Batch& rows, const Execution& execution);
 
 // Rows of a task as the data threads sample them; `longest`: as long as the task's can be.
 Batch SampleRows(const Run& run, const LoadedTask& task, std::int64_t begin, std::int64_t rows, bool longest);

@@ -26,26 +26,27 @@ struct Extremes {
 // The queue of rows as full as it can be beside one draw that runs.
 std::vector<Batch> FullQueue(AutoRun& planned) {
   const Plan& plan = planned.plan();
-  const auto bytes = [&](const PlanEntry& entry) {
+  const auto bytes = [&](const PlannedTask& entry) {
     return entry.rows * planned.profile().tasks.at(entry.task).batch_per_row;
   };
-  const PlanEntry& largest =
+  const PlannedTask& largest =
       *std::max_element(plan.entries.begin(), plan.entries.end(),
-                        [&](const PlanEntry& a, const PlanEntry& b) { return bytes(a) < bytes(b); });
+                        [&](const PlannedTask& a, const PlannedTask& b) { return bytes(a) < bytes(b); });
   Run& run = planned.run();
+  const std::int64_t waiting = PlanSettingOf(run.config, run.device, plan.budget).waiting_draws;
   std::vector<Batch> queue;
-  for (std::int64_t i = 1; i < PlanSettingOf(run, plan.budget).waiting_draws; ++i)
-    queue.push_back(SampleRows(run, run.task(largest.task), i * largest.rows, largest.rows, false));
+  for (std::int64_t i = 1; i < waiting; ++i)
+    queue.push_back(SampleRows(run, planned.task(largest.task), i * largest.rows, largest.rows, false));
   return queue;
 }
 
 // Nothing overflows: the budget holds.
-double ShareInUse(AutoRun& planned, const PlanEntry& entry, bool longest) {
+double ShareInUse(AutoRun& planned, const PlannedTask& entry, bool longest) {
   Run& run = planned.run();
-  LoadedTask& task = run.task(entry.task);
+  LoadedTask& task = planned.task(entry.task);
   const Batch rows = SampleRows(run, task, 0, entry.rows, longest);
   const LimitedCpu limited(run.device, planned.plan().budget);
-  const MeasuredStep step = MeasureStep(run, task, rows, run.plans.at(entry.task));
+  const MeasuredStep step = MeasureStep(run, task, rows, planned.execution(entry.task));
   if (step.overflowed) return 0;
   const std::int64_t waiting = run.device.is_cpu() ? ReadCpuMemory().data_now : 0;
   return static_cast<double>(step.peak + waiting) / static_cast<double>(planned.plan().budget);
@@ -60,14 +61,14 @@ void BenchBudget(Session& session) {
   const std::vector<Batch> queue = FullQueue(planned);
   Extremes longest, drawn;
   Table table({"task", "passes", "mode", "rows", "one row is", "planned", "longest rows", "drawn rows"});
-  for (const PlanEntry& entry : plan.entries) {
-    const ModeProfile& mode = *planned.profile().tasks.at(entry.task).Find(entry.mode, entry.recompute_every);
+  for (const PlannedTask& entry : plan.entries) {
+    const ModeProfile& mode = *planned.profile().tasks.at(entry.task).Find(entry.way);
     const PeakLines lines(mode.whole);
     const auto next_row = static_cast<double>(lines.At(entry.rows + 1) - lines.At(entry.rows));
     const double at_most = ShareInUse(planned, entry, true), usual = ShareInUse(planned, entry, false);
     longest.Add(at_most);
     drawn.Add(usual);
-    table.Add({entry.task, std::to_string(entry.passes), std::string(ModeName(entry.mode)),
+    table.Add({entry.task, std::to_string(entry.passes), std::string(ModeName(entry.way.mode)),
                std::to_string(entry.rows), Percent(next_row / budget, 2), Percent(entry.share_of_budget),
                Percent(at_most), Percent(usual)});
   }

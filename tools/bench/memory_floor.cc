@@ -23,16 +23,16 @@ constexpr std::int64_t kSteps = 1000, kRows = 3, kMicroRows = 2;
 std::vector<std::string> MixOf(const Run& run) {
   const std::set<std::string> wanted{"control", "arrow_to_gold", "position_qa", "mem_canvas"};
   std::vector<std::string> mix;
-  for (const std::string& task : run.ActiveTasks()) {
+  for (const std::string& task : run.NamedTasks()) {
     if (wanted.count(task) > 0) mix.push_back(task);
   }
-  return mix.empty() ? run.ActiveTasks() : mix;
+  return mix.empty() ? run.NamedTasks() : mix;
 }
 
 void Train(Run& run, LoadedTask& task, const Batch& rows) {
-  ExecutionPlan plan = run.plans.at(task.info().name);
-  plan.micro_rows = kMicroRows;
-  run.executor->Run({{.task = &task, .batch = &rows, .plan = &plan}});
+  Execution execution = run.Configured(task.info().name);
+  execution.micro_rows = kMicroRows;
+  run.executor->Run({{.task = &task, .batch = &rows, .execution = &execution}});
   run.optimizer->Step(0);
 }
 
@@ -53,12 +53,14 @@ struct Growth {
 // `keep` plants a leak: the losses of the steps that are forward only are not dropped.
 Growth Grow(Run& run, std::int64_t steps, std::int64_t forward_only_of_5, std::vector<Sums>* keep) {
   const std::vector<std::string> mix = MixOf(run);
-  for (const std::string& name : mix)
-    Train(run, run.task(name), SampleRows(run, run.task(name), 0, kRows, false));
+  for (const std::string& name : mix) {
+    LoadedTask& task = run.host->Get(name);
+    Train(run, task, SampleRows(run, task, 0, kRows, false));
+  }
   const std::int64_t floor = InUse(run.device);
   Growth growth;
   for (std::int64_t i = 0; i < steps; ++i) {
-    LoadedTask& task = run.task(mix[static_cast<std::size_t>(i) % mix.size()]);
+    LoadedTask& task = run.host->Get(mix[static_cast<std::size_t>(i) % mix.size()]);
     {
       const Batch rows = SampleRows(run, task, i * kRows, kRows, false);
       if (i % 5 >= forward_only_of_5) {

@@ -7,11 +7,14 @@
 #include <algorithm>
 #include <map>
 #include <memory>
+#include <optional>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include <medley/estimate/task_shape.h>
 #include <medley/model/model_factory.h>
-#include <medley/plan/plan_request.h>
+#include <medley/plugin/task_host.h>
 #include <medley/report/table.h>
 #include <medley/task/losses.h>
 #include <medley/task/text_rows.h>
@@ -84,46 +87,64 @@ class EqualPasses final : public Task {
   std::int64_t size_, vocabulary_;
 };
 
-// The config's model with tasks of one to five equal passes, "rows": "auto".
-class EqualRun {
+// Tasks of one to five equal passes, all of them loaded.
+class EqualHost final : public TaskHost {
  public:
-  explicit EqualRun(const Asked& asked) : made_(MakeRun(asked)), console_(stderr) {
-    run_.config = made_->config;
-    run_.config.tasks.clear();
-    run_.device = made_->device;
-    run_.budget = made_->budget;
-    run_.model = std::move(made_->model);
-    run_.tokenizer = std::move(made_->tokenizer);
-    std::map<std::string, TaskSize> sizes;
-    const ImageGeometry image = ReadImageGeometry(run_.config.model);
+  EqualHost(std::int64_t size, std::int64_t vocabulary) {
     for (int passes = 1; passes <= kMostPasses; ++passes) {
       infos_.push_back(std::make_unique<TaskInfo>(InfoOf(passes)));
       const TaskInfo& info = *infos_.back();
+      names_.push_back(info.name);
       tasks_[info.name] = std::make_unique<LoadedTask>(
-          info, info.variants.front(), "bench",
-          std::make_unique<EqualPasses>(passes, image.size, run_.tokenizer->size()));
-      run_.config.tasks[info.name].rows = 0;
-      run_.mixture.weights.emplace_back(info.name, 1);
-      sizes[info.name] = {.rows = 1, .passes = passes, .tokens_per_row = kWidth * passes};
+          info, info.variants.front(), "bench", std::make_unique<EqualPasses>(passes, size, vocabulary));
     }
-    run_.task = [this](const std::string& name) -> LoadedTask& { return *tasks_.at(name); };
-    run_.is_loaded = [](const std::string&) { return true; };
-    run_.mixer = std::make_unique<Mixer>(run_.mixture, sizes, 0);
-    run_.executor = std::move(made_->executor);
-    run_.optimizer = std::move(made_->optimizer);
+  }
+
+  LoadedTask& Get(std::string_view task) override { return *tasks_.find(task)->second; }
+  bool IsLoaded(std::string_view) const override { return true; }
+  const VariantInfo& Variant(std::string_view task) override { return Get(task).variant(); }
+  std::optional<TaskOrigin> OriginOf(std::string_view) const override { return std::nullopt; }
+
+  const std::vector<std::string>& names() const { return names_; }
+
+ private:
+  std::vector<std::string> names_;
+  std::vector<std::unique_ptr<TaskInfo>> infos_;
+  std::map<std::string, std::unique_ptr<LoadedTask>, std::less<>> tasks_;
+};
+
+// The config's model with these tasks, "rows": "auto".
+class EqualRun {
+ public:
+  explicit EqualRun(const Asked& asked)
+      : run_(MakeRun(asked)),
+        config_(run_->config),
+        host_(ReadImageGeometry(config_.model).size, run_->tokenizer->size()),
+        console_(stderr) {
+    config_.tasks.clear();
   }
 
   // In this mode, or in the planner's where it is "".
   Plan PlanFor(const std::string& mode) {
-    for (auto& [name, task] : run_.config.tasks) task.mode = mode;
-    return RunPlanner(run_, RunPlanner::SettingOf(run_), console_).PlanRun();
+    for (const std::string& name : host_.names()) {
+      config_.tasks[name].rows = 0;
+      config_.tasks[name].mode = mode;
+    }
+    RunPlanner planner({.config = config_,
+                        .device = run_->device,
+                        .host = host_,
+                        .model = *run_->model,
+                        .optimizer = *run_->optimizer,
+                        .executor = *run_->executor,
+                        .tokenizer = run_->tokenizer.get()},
+                       RunPlanner::SettingOf(config_, run_->budget, run_->device), console_);
+    return planner.PlanRun(host_.names());
   }
 
  private:
-  std::unique_ptr<Run> made_;
-  std::vector<std::unique_ptr<TaskInfo>> infos_;
-  std::map<std::string, std::unique_ptr<LoadedTask>> tasks_;
-  Run run_;
+  std::unique_ptr<Run> run_;
+  RunConfig config_;
+  EqualHost host_;
   Console console_;
 };
 
@@ -149,13 +170,25 @@ struct Cause {
   std::string words;
 };
 
+class SavedByPass final : public StepObserver {
+ public:
+  bool WantsSavedBytes() const override { return true; }
+  void PassRan(const PassRun& run) override {
+    if (run.saved) bytes_[run.pass] = *run.saved;
+  }
+  const std::map<std::string, std::int64_t>& bytes() const { return bytes_; }
+
+ private:
+  std::map<std::string, std::int64_t> bytes_;
+};
+
 // The passes whose graphs live at once when the peak is there.
-std::vector<const PassShape*> LiveTogether(Run& run, LoadedTask& task, const TaskShape& shape, Mode mode) {
-  std::map<std::string, std::int64_t> saved;
-  run.executor->SetPassMeter(
-      [&](const std::string&, const std::string& pass, std::int64_t bytes) { saved[pass] = bytes; });
-  MeasureStep(run, task, SampleRows(run, task, 0, 1, true), run.plans.at(task.info().name));
-  run.executor->SetPassMeter({});
+std::vector<const PassShape*> LiveTogether(AutoRun& planned, LoadedTask& task, const TaskShape& shape,
+                                           Mode mode) {
+  Run& run = planned.run();
+  SavedByPass meter;
+  MeasureStep(run, task, SampleRows(run, task, 0, 1, true), planned.execution(task.info().name), meter);
+  std::map<std::string, std::int64_t> saved = meter.bytes();
   std::vector<const PassShape*> passes;
   for (const PassShape& pass : shape.passes) {
     if (mode == Mode::kJoint || passes.empty()) {
@@ -167,10 +200,11 @@ std::vector<const PassShape*> LiveTogether(Run& run, LoadedTask& task, const Tas
   return passes;
 }
 
-Cause CauseOf(Run& run, LoadedTask& task, Mode mode) {
+Cause CauseOf(AutoRun& planned, LoadedTask& task, Mode mode) {
+  const Run& run = planned.run();
   const TaskShape shape =
       ShapeOf(task, SampleRows(run, task, 0, 1, true), ReadImageGeometry(run.config.model).size, *run.model);
-  const auto passes = LiveTogether(run, task, shape, mode);
+  const auto passes = LiveTogether(planned, task, shape, mode);
   Cause cause;
   std::size_t pictures = 0, drawn = 0;
   std::int64_t tokens = 0;
@@ -186,14 +220,13 @@ Cause CauseOf(Run& run, LoadedTask& task, Mode mode) {
 }
 
 void ExplainRows(AutoRun& planned) {
-  Run& run = planned.run();
   Table table({"task", "passes", "mode", "micro rows", "a row's peak", "kept for backward", "by losses",
                "passes, pictures and text"});
-  for (const PlanEntry& entry : planned.plan().entries) {
-    const ModeProfile& mode = *planned.profile().tasks.at(entry.task).Find(entry.mode, entry.recompute_every);
+  for (const PlannedTask& entry : planned.plan().entries) {
+    const ModeProfile& mode = *planned.profile().tasks.at(entry.task).Find(entry.way);
     const PeakLines lines(mode.whole);
-    const Cause cause = CauseOf(run, run.task(entry.task), entry.mode);
-    table.Add({entry.task, std::to_string(entry.passes), std::string(ModeName(entry.mode)),
+    const Cause cause = CauseOf(planned, planned.task(entry.task), entry.way.mode);
+    table.Add({entry.task, std::to_string(entry.passes), std::string(ModeName(entry.way.mode)),
                std::to_string(entry.micro_rows), Megabytes(lines.At(entry.rows + 1) - lines.At(entry.rows)),
                Megabytes(mode.saved_per_row), Megabytes(cause.by_losses), cause.words});
   }

@@ -29,8 +29,8 @@ constexpr const char* kColumns =
     "  drawn         rows as training draws them, as many as in both, and one\n"
     "  under         points that took more than predicted   (goal: none)";
 
-std::string WayName(const ExecutionPlan& plan) {
-  return std::string(ModeName(plan.mode)) + (plan.recompute_every > 0 ? ", recomputed" : "");
+std::string WayName(const Way& way) {
+  return std::string(ModeName(way.mode)) + (way.recompute_every > 0 ? ", recomputed" : "");
 }
 
 double ErrorOf(std::int64_t predicted, std::int64_t measured) {
@@ -96,13 +96,13 @@ std::set<std::int64_t> RowsBetween(const std::vector<Probe>& probes) {
 }
 
 // One task in one mode.
-class Way {
+class CheckedWay {
  public:
   // Measures. `room`: bytes above the floor.
-  Way(Run& run, Prober& prober, LoadedTask& task, ExecutionPlan plan, std::int64_t room)
-      : run_(run), prober_(prober), task_(task), plan_(std::move(plan)), room_(room) {
+  CheckedWay(Run& run, Prober& prober, LoadedTask& task, Execution execution, std::int64_t room)
+      : run_(run), prober_(prober), task_(task), execution_(std::move(execution)), room_(room) {
     errors_.ways = 1;
-    prober_.Measure(task_, plan_, profile_);
+    prober_.Measure(task_, execution_, profile_);
   }
 
   Errors Check() {
@@ -123,8 +123,8 @@ class Way {
     PeakLines lines(Probes(in_pieces));
     std::int64_t rows = lines.LargestRows(room_, most);
     for (int round = 0; round < kRounds && lines.largest_probe() < rows; ++round) {
-      plan_.micro_rows = in_pieces ? rows : 0;
-      prober_.Confirm(task_, plan_, rows, profile_);
+      execution_.micro_rows = in_pieces ? rows : 0;
+      prober_.Confirm(task_, execution_, rows, profile_);
       const double error = ErrorOf(lines.At(rows), Probes(in_pieces).back().bytes);
       if (round == 0) errors_.probes_alone = std::max(errors_.probes_alone, error);
       lines = PeakLines(Probes(in_pieces));
@@ -145,14 +145,14 @@ class Way {
   }
   // A step of `rows`, or of twice as many in two micro-batches. Bytes above the floor.
   void CheckOne(std::int64_t rows, bool in_pieces, bool longest, Checked& checked) {
-    plan_.micro_rows = in_pieces ? rows : 0;
+    execution_.micro_rows = in_pieces ? rows : 0;
     const Batch batch =
         SampleRows(run_, task_, longest ? 0 : 1000 + rows, in_pieces ? 2 * rows : rows, longest);
-    const MeasuredStep step = MeasureStep(run_, task_, batch, plan_);
+    const MeasuredStep step = MeasureStep(run_, task_, batch, execution_);
     const std::int64_t predicted = PeakLines(Probes(in_pieces)).At(rows), measured = step.peak - step.floor;
     checked.Add(predicted, measured);
     if (measured <= predicted) return;
-    Say("under: " + task_.info().name + ", " + WayName(plan_) + ", " + std::to_string(rows) +
+    Say("under: " + task_.info().name + ", " + WayName(execution_.way) + ", " + std::to_string(rows) +
         (longest ? " longest" : " drawn") + " rows" + (in_pieces ? " in each of two micro-batches" : "") +
         ": " + std::to_string(predicted) + " B predicted, " + std::to_string(measured) + " B measured");
   }
@@ -160,7 +160,7 @@ class Way {
   Run& run_;
   Prober& prober_;
   LoadedTask& task_;
-  ExecutionPlan plan_;
+  Execution execution_;
   std::int64_t room_, rows_ = 0;
   TaskProfile profile_;
   Errors errors_;
@@ -183,17 +183,17 @@ void BenchPrediction(Session& session) {
                 run.budget.free);
   std::map<std::string, Errors> by_mode;
   Table table(Row({"task", "modes", "rows"}, Errors::Heads()));
-  for (const std::string& name : run.ActiveTasks()) {
-    LoadedTask& task = run.task(name);
+  for (const std::string& name : run.NamedTasks()) {
+    LoadedTask& task = run.host->Get(name);
     prober.CheckContract(task);
     Errors of_task;
     std::int64_t fewest = std::int64_t{1} << 20, most = 0;
-    for (const auto& way : AllWays(RequestOf(run, name), VariantOf(run, name))) {
-      const ExecutionPlan plan = ExecutionOf(run, name, way);
-      Way checked(run, prober, task, plan, room);
+    for (const Way& way : AllWays(RequestOf(run.config, name, task.variant()), task.variant())) {
+      CheckedWay checked(run, prober, task, {.way = way, .term_weights = ConfigOf(run.config, name).terms},
+                         room);
       const Errors errors = checked.Check();
       of_task.Add(errors);
-      by_mode[WayName(plan)].Add(errors);
+      by_mode[WayName(way)].Add(errors);
       by_mode["all"].Add(errors);
       fewest = std::min(fewest, checked.rows());
       most = std::max(most, checked.rows());

@@ -30,17 +30,17 @@ struct Found {
 // Tries a step of so many rows, as the planner's task gets them: what is kept for rows that wait is left out.
 class Trials {
  public:
-  Trials(AutoRun& planned, const PlanEntry& entry)
+  Trials(AutoRun& planned, const PlannedTask& entry)
       : run_(planned.run()),
-        task_(run_.task(entry.task)),
-        plan_(run_.plans.at(entry.task)),
+        task_(planned.task(entry.task)),
+        execution_(planned.execution(entry.task)),
         bytes_(planned.plan().budget - planned.plan().data_bytes),
         row_(SampleRows(run_, task_, 0, 1, /*longest=*/true)) {}
 
   bool Fits(std::int64_t rows) {
     const Batch batch = Rows(rows);
     const LimitedCpu limited(run_.device, bytes_ + ReadCpuMemory().data_now);
-    const MeasuredStep step = MeasureStep(run_, task_, batch, plan_);
+    const MeasuredStep step = MeasureStep(run_, task_, batch, execution_);
     ++found.steps;
     found.overflows += step.overflowed ? 1 : 0;
     found.seconds += step.seconds;
@@ -57,7 +57,7 @@ class Trials {
 
   Run& run_;
   LoadedTask& task_;
-  const ExecutionPlan& plan_;
+  const Execution& execution_;
   std::int64_t bytes_;
   Batch row_;
 };
@@ -100,7 +100,7 @@ void BenchSearch(Session& session) {
   Found bisected, tenth, half;
   std::int64_t rows = 0, modes = 0;
   std::size_t sizes = 0;
-  for (const PlanEntry& entry : planned.plan().entries) {
+  for (const PlannedTask& entry : planned.plan().entries) {
     const Found by_bisection = DoubleAndBisect({planned, entry}), by_tenth = Shrink({planned, entry}, 0.9),
                 by_half = Shrink({planned, entry}, 0.5);
     const auto cell = [](const Found& found) {

@@ -19,17 +19,17 @@ constexpr int kPairs = 5;
 Plan JointPlan(AutoRun& planned) {
   Run& run = planned.run();
   std::vector<TaskRequest> requests;
-  for (const std::string& task : run.ActiveTasks()) {
-    requests.push_back(RequestOf(run, task));
+  for (const std::string& task : run.NamedTasks()) {
+    requests.push_back(RequestOf(run.config, task, run.host->Variant(task)));
     if (requests.back().passes > 1) requests.back().mode = Mode::kJoint;  // one pass is joint in any mode
   }
-  return MakePlan(planned.profile(), requests, PlanSettingOf(run, planned.plan().budget));
+  return MakePlan(planned.profile(), requests, PlanSettingOf(run.config, run.device, planned.plan().budget));
 }
 
 // Milliseconds a row of a step and its update.
-double PerRow(Run& run, LoadedTask& task, const Batch& rows, const ExecutionPlan& plan) {
+double PerRow(Run& run, LoadedTask& task, const Batch& rows, const Execution& execution) {
   const Stopwatch watch(run.device);
-  run.executor->Run({{.task = &task, .batch = &rows, .plan = &plan}});
+  run.executor->Run({{.task = &task, .batch = &rows, .execution = &execution}});
   run.optimizer->Step(0);
   return 1000 * watch.seconds() / static_cast<double>(rows.size());
 }
@@ -38,16 +38,17 @@ struct PerRowTimes {
   double planned = 0, uniform = 0;
 };
 
-PerRowTimes Compare(Run& run, const PlanEntry& entry, std::int64_t uniform_rows) {
-  LoadedTask& task = run.task(entry.task);
+PerRowTimes Compare(AutoRun& auto_run, const PlannedTask& entry, std::int64_t uniform_rows) {
+  Run& run = auto_run.run();
+  LoadedTask& task = auto_run.task(entry.task);
   const Batch rows = SampleRows(run, task, 0, entry.rows, false);
   const Batch few = SampleRows(run, task, 0, uniform_rows, false);
-  const ExecutionPlan& plan = run.plans.at(entry.task);
-  ExecutionPlan joint = plan;
-  joint.mode = Mode::kJoint;
+  const Execution& execution = auto_run.execution(entry.task);
+  Execution joint = execution;
+  joint.way.mode = Mode::kJoint;
   std::vector<double> planned, uniform;
   for (int i = -1; i < kPairs; ++i) {  // one to warm up
-    const double with_plan = PerRow(run, task, rows, plan), without = PerRow(run, task, few, joint);
+    const double with_plan = PerRow(run, task, rows, execution), without = PerRow(run, task, few, joint);
     if (i < 0) continue;
     planned.push_back(with_plan);
     uniform.push_back(without);
@@ -59,16 +60,15 @@ PerRowTimes Compare(Run& run, const PlanEntry& entry, std::int64_t uniform_rows)
 
 void BenchThroughput(Session& session) {
   AutoRun& planned = session.planned();
-  Run& run = planned.run();
   const Plan joint = JointPlan(planned);
-  const PlanEntry& heaviest =
+  const PlannedTask& heaviest =
       *std::min_element(joint.entries.begin(), joint.entries.end(),
-                        [](const PlanEntry& a, const PlanEntry& b) { return a.rows < b.rows; });
+                        [](const PlannedTask& a, const PlannedTask& b) { return a.rows < b.rows; });
   Table table({"task", "planned rows", "over uniform", "ms a row, planned", "uniform", "speed"});
   PerRowTimes sum;
   std::int64_t most = 0;
-  for (const PlanEntry& entry : planned.plan().entries) {
-    const PerRowTimes times = Compare(run, entry, heaviest.rows);
+  for (const PlannedTask& entry : planned.plan().entries) {
+    const PerRowTimes times = Compare(planned, entry, heaviest.rows);
     sum.planned += times.planned;
     sum.uniform += times.uniform;
     most = std::max(most, entry.rows);

@@ -42,29 +42,30 @@ struct Cost {
   std::int64_t peak = 0;
 };
 
-Cost Step(Run& run, StepExecutor& executor, LoadedTask& task, const Batch& batch, const ExecutionPlan& plan) {
+Cost Step(Run& run, StepExecutor& executor, LoadedTask& task, const Batch& batch,
+          const Execution& execution) {
   ClearGradients(*run.model);
   const std::int64_t before = ReadCpuMemory().now;
   ResetCpuPeak();
   const auto start = std::chrono::steady_clock::now();
-  executor.Run({{&task, &batch, &plan}});
+  executor.Run({{&task, &batch, &execution}});
   const std::chrono::duration<double, std::milli> spent = std::chrono::steady_clock::now() - start;
   return {spent.count(), ReadCpuMemory().peak - before};
 }
 
 void Compare(Run& run, const std::string& name, Mode mode, int steps) {
   const auto seed = static_cast<std::uint64_t>(run.config.seed);
-  LoadedTask& task = run.task(name);
+  LoadedTask& task = run.host->Get(name);
   const Unshared unshared(*run.model);
   StepExecutor with(*run.model, run.device), without(unshared, run.device);
-  ExecutionPlan plan = run.plans.at(name);
-  plan.mode = mode;
+  Execution execution = run.Configured(name);
+  execution.way.mode = mode;
   const Batch batch = task.Sample({TaskSeed(seed, name), 0, run.config.tasks.at(name).rows});
   std::vector<double> shared, alone, ratio;
   Cost shared_cost, alone_cost;
   for (int i = -2; i < steps; ++i) {  // two to warm up
-    shared_cost = Step(run, with, task, batch, plan);
-    alone_cost = Step(run, without, task, batch, plan);
+    shared_cost = Step(run, with, task, batch, execution);
+    alone_cost = Step(run, without, task, batch, execution);
     if (i < 0) continue;
     shared.push_back(shared_cost.milliseconds);
     alone.push_back(alone_cost.milliseconds);
@@ -91,7 +92,7 @@ int main(int argc, char** argv) {
     std::printf("medians of paired steps, %d each\n%-14s %-10s %9s  %10s %10s  %6s   %10s %10s  %6s\n",
                 std::atoi(argv[2]), "task", "mode", "", "shared", "encoded", "time", "shared", "encoded",
                 "peak");
-    for (const std::string& task : run->ActiveTasks()) {
+    for (const std::string& task : run->NamedTasks()) {
       for (const medley::Mode mode : {medley::Mode::kJoint, medley::Mode::kSequential}) {
         medley::Compare(*run, task, mode, std::atoi(argv[2]));
       }

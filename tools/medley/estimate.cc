@@ -73,7 +73,7 @@ void PrintAssumptions(bool on_gpu, bool has_profile) {
 }
 
 // The peak of one real step with rows of the largest lengths: the trainer's bytes, and on the CPU the rows.
-std::int64_t MeasuredPeak(const Run& run, LoadedTask& task, const ExecutionPlan& plan, std::int64_t rows) {
+std::int64_t MeasuredPeak(const Run& run, LoadedTask& task, const Execution& plan, std::int64_t rows) {
   const ProbeRows probe(task, TaskSeed(static_cast<std::uint64_t>(run.config.seed), task.info().name));
   const std::int64_t micro = RowsAtOnce(plan.micro_rows, rows);
   std::int64_t peak = 0;
@@ -81,7 +81,7 @@ std::int64_t MeasuredPeak(const Run& run, LoadedTask& task, const ExecutionPlan&
     const std::int64_t others = ReadMemory(run.device).data;
     const Batch batch = probe.Make(kind, micro, rows / micro);
     ResetPeak(run.device);
-    run.executor->Run({{.task = &task, .batch = &batch, .plan = &plan}});
+    run.executor->Run({{.task = &task, .batch = &batch, .execution = &plan}});
     run.optimizer->Step(0);
     const MemoryReading reading = ReadMemory(run.device);
     peak = std::max(peak, reading.peak + reading.data - others);
@@ -92,10 +92,11 @@ std::int64_t MeasuredPeak(const Run& run, LoadedTask& task, const ExecutionPlan&
 // As they are in a run that goes on: every task is loaded, has its tables, and is known to keep its contract.
 void WarmUp(const Run& run, const std::vector<EstimatedTask>& tasks) {
   for (const EstimatedTask& estimated : tasks) {
-    LoadedTask& task = run.task(estimated.request.task);
+    LoadedTask& task = run.host->Get(estimated.request.task);
     const ProbeRows probe(task, TaskSeed(static_cast<std::uint64_t>(run.config.seed), task.info().name));
     const Batch batch = probe.Make(0, 1);
-    run.executor->Run({{.task = &task, .batch = &batch, .plan = &run.plans.at(estimated.request.task)}});
+    const Execution execution = run.Configured(estimated.request.task);
+    run.executor->Run({{.task = &task, .batch = &batch, .execution = &execution}});
     run.optimizer->Step(0);
   }
 }
@@ -109,13 +110,13 @@ void PrintCheck(const Arguments& arguments, const Estimate& estimate) {
   WarmUp(*run, estimate.tasks());
   for (const EstimatedTask& task : estimate.tasks()) {
     const std::string& name = task.request.task;
-    const ExecutionPlan& plan = run->plans.at(name);
+    const Execution plan = run->Configured(name);
     // Whole forwards of so many rows.
     std::int64_t rows = std::max<std::int64_t>(task.request.rows, 1);
     rows -= rows % RowsAtOnce(plan.micro_rows, rows);
     const std::int64_t estimated = estimate.Peak(task, rows, plan.micro_rows);
     const std::int64_t measured =
-        MeasuredPeak(*run, run->task(name), plan, rows) - (run->device.is_cpu() ? estimates_own : 0);
+        MeasuredPeak(*run, run->host->Get(name), plan, rows) - (run->device.is_cpu() ? estimates_own : 0);
     char error[32];
     std::snprintf(error, sizeof error, "%+.1f %%",
                   100 * (static_cast<double>(estimated) / static_cast<double>(measured) - 1));

@@ -30,14 +30,14 @@ struct HeldOut {
 TaskScore Score(const Run& run, const std::string& task, const HeldOut& rows, Console& console) {
   console.Status("scoring " + task);
   TaskScore score =
-      ScoreTask(run.task(task), run.plans.at(task), {*run.model, run.device, rows.seed, rows.rows});
+      ScoreTask(run.host->Get(task), run.Configured(task), {*run.model, run.device, rows.seed, rows.rows});
   if (score.rows_at_once < kEvalRows)
     console.Warn(task + " ran out of memory; it was scored " + std::to_string(score.rows_at_once) +
                  " rows at a time");
   return score;
 }
 
-std::unique_ptr<Run> OpenOther(const fs::path& directory, Console& console) {
+TrainedRun OpenOther(const fs::path& directory, Console& console) {
   try {
     return OpenTrainedRun(directory, console);
   } catch (const Error& error) {
@@ -46,21 +46,20 @@ std::unique_ptr<Run> OpenOther(const fs::path& directory, Console& console) {
 }
 
 // What was scored, by what, and what came out.
-ordered_json ResultsJson(const fs::path& directory, const Run& run, const HeldOut& rows,
+ordered_json ResultsJson(const fs::path& directory, std::int64_t step, const HeldOut& rows,
                          const Scores& scores) {
   ordered_json json = {{"run", fs::absolute(directory).string()},
-                       {"step", run.trained_steps},
+                       {"step", step},
                        {"seed", rows.seed},
                        {"rows", rows.rows},
                        {"revision", std::string(GitRevision())}};
   json.update(ScoresJson(scores));
-  for (const auto& [task, score] : scores) json["tasks"][task]["loss"] = score.loss;
   return json;
 }
 
 Comparison CompareWith(const Run& other, const Scores& scores, const HeldOut& rows, Console& console) {
   Scores other_scores;
-  for (const std::string& task : other.ActiveTasks()) {
+  for (const std::string& task : other.NamedTasks()) {
     // Nothing to compare with: the name is enough.
     other_scores[task] = scores.count(task) > 0 ? Score(other, task, rows, console) : TaskScore();
   }
@@ -96,23 +95,22 @@ int RunEval(int argc, char** argv) {
 
   Console console(stderr);
   // First, so that this run's threads count for both.
-  const std::unique_ptr<Run> other = app.count("--against") > 0 ? OpenOther(against, console) : nullptr;
-  const std::unique_ptr<Run> run = OpenTrainedRun(directory, console);
+  const TrainedRun other = app.count("--against") > 0 ? OpenOther(against, console) : TrainedRun();
+  const auto [run, step] = OpenTrainedRun(directory, console);
   rows.seed = static_cast<std::uint64_t>(run->config.seed);
 
   Scores scores;
-  for (const std::string& task : run->ActiveTasks()) scores[task] = Score(*run, task, rows, console);
+  for (const std::string& task : run->NamedTasks()) scores[task] = Score(*run, task, rows, console);
   std::cout << ScoresTable(scores);
-  ordered_json json = ResultsJson(directory, *run, rows, scores);
-  if (other) {
-    const Comparison comparison = CompareWith(*other, scores, rows, console);
+  ordered_json json = ResultsJson(directory, step, rows, scores);
+  if (other.run) {
+    const Comparison comparison = CompareWith(*other.run, scores, rows, console);
     std::cout << "\n"
-              << directory.string() << " (step " << run->trained_steps << ") against " << against.string()
-              << " (step " << other->trained_steps << "), on the same " << rows.rows
-              << " held-out rows of each task, seed " << rows.seed << ":\n"
+              << directory.string() << " (step " << step << ") against " << against.string() << " (step "
+              << other.step << "), on the same " << rows.rows << " held-out rows of each task, seed "
+              << rows.seed << ":\n"
               << ComparisonTable(comparison);
-    json["against"] = {
-        {"run", fs::absolute(against).string()}, {"step", other->trained_steps}, {"seed", rows.seed}};
+    json["against"] = {{"run", fs::absolute(against).string()}, {"step", other.step}, {"seed", rows.seed}};
     json["against"].update(ComparisonJson(comparison));
   }
   WriteResults(directory, json, scores, console);

@@ -57,7 +57,7 @@ int RunGenerate(int argc, char** argv) {
   if (!ParseArguments(app, argc, argv)) return 0;
 
   Console console(stderr);
-  const auto run = OpenTrainedRun(directory, console);
+  const auto [run, step] = OpenTrainedRun(directory, console);
   const Picture picture = ReadInput(image, ReadImageGeometry(run->config.model).size);
   options.decode_image = !out.empty();
   ForwardContext plain;

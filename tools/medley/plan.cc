@@ -16,6 +16,7 @@
 #include <medley/run/run.h>
 
 #include "tools/medley/arguments.h"
+#include "tools/medley/training.h"
 #include "tools/medley/verbs.h"
 
 namespace medley {
@@ -70,11 +71,11 @@ int RunPlan(int argc, char** argv) {
   const auto run = BuildRun(CheckInputs(config, overrides, plugin_path), Purpose::kTrain);
   std::cout << run->budget.Words() << std::endl;
   Console console(stderr);
-  RunPlanner::Setting setting = RunPlanner::SettingOf(*run);
+  RunPlanner::Setting setting = RunPlanner::SettingOf(run->config, run->budget, run->device);
   setting.all_ways = true;
-  RunPlanner planner(*run, setting, console);
+  RunPlanner planner(PlannerSubject(*run), setting, console);
   if (!profile.empty()) planner.UseProfile(profile);
-  planner.PlanRun();
+  planner.PlanRun(run->NamedTasks());
   std::cout << planner.Words() << '\n';
   if (!out.empty()) Save(planner, out);
   return 0;

@@ -6,11 +6,11 @@
 
 #include <medley/checkpoint/checkpoint.h>
 #include <medley/checkpoint/run_directory.h>
-#include <medley/plan/run_planner.h>
 #include <medley/run/run.h>
-#include <medley/train/trainer.h>
+#include <medley/run/run_record.h>
 
 #include "tools/medley/arguments.h"
+#include "tools/medley/training.h"
 #include "tools/medley/verbs.h"
 
 namespace medley {
@@ -22,7 +22,8 @@ void SayWhatChanged(Console& console, const RunConfig& before, const Run& run,
     console.Say("steps: " + std::to_string(before.steps) + " -> " + std::to_string(run.config.steps) +
                 "; the learning rate is a function of them, from here on that of the new number");
   }
-  for (const std::string& change : CompareRecord(old_record, RunRecord(run)))
+  for (const std::string& change :
+       CompareRecord(old_record, RunRecord(run.config, run.device, *run.tokenizer, *run.registry)))
     console.Say("changed: " + change);
 }
 
@@ -71,20 +72,14 @@ int RunResume(int argc, char** argv) {
     const std::string taken = InitializeFrom(run->config.init_from, *run->model, console);
     if (!taken.empty()) console.Say(taken);
   }
-  if (run->config.plan) {
-    RunPlanner planner(*run, RunPlanner::SettingOf(*run), console);
-    planner.TakeUp(directory.path());
-    planner.PlanRun();
-    planner.Apply();
-    console.Say(planner.Words());
-    planner.Save(directory.path());
-  }
-  Trainer trainer(*run, directory.path(), console, found);
+  Training training(*run);
+  training.Plan("", directory.path(), console);
+  training.SavePlan(directory, console);
+  const auto trainer = training.MakeTrainer(directory, console, found);
   if (found) SayWhatWasRestored(console, *run, *found);
   if (!found) console.Say("no checkpoint was saved so far; starting at step 0");
-  directory.WriteRecord(RunRecord(*run));
-  directory.WriteConfig(ToJson(run->config));
-  return static_cast<int>(trainer.Train());
+  training.Record(directory);
+  return static_cast<int>(trainer->Train());
 }
 
 }  // namespace medley

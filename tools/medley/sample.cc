@@ -138,7 +138,7 @@ int RunSample(int argc, char** argv) {
                                  overrides, plugin_path);
   inputs.registry.Require(task_name);
   const auto run = BuildRun(std::move(inputs), Purpose::kSample);
-  LoadedTask& task = run->task(task_name);
+  LoadedTask& task = run->host->Get(task_name);
   const auto seed = TaskSeed(static_cast<std::uint64_t>(run->config.seed), task_name);
   const Batch batch = task.Sample({seed, 0, rows});
   RecordingPass pass(task, batch);

@@ -1,17 +1,15 @@
 #include <CLI/CLI.hpp>
 #include <cstdio>
 #include <filesystem>
-#include <optional>
 #include <string>
 #include <vector>
 
 #include <medley/base/error.h>
 #include <medley/checkpoint/run_directory.h>
-#include <medley/plan/run_planner.h>
 #include <medley/run/run.h>
-#include <medley/train/trainer.h>
 
 #include "tools/medley/arguments.h"
+#include "tools/medley/training.h"
 #include "tools/medley/verbs.h"
 
 namespace medley {
@@ -42,26 +40,16 @@ int RunTrain(int argc, char** argv) {
   const auto run = BuildRun(std::move(inputs), Purpose::kTrain);
   Console early(stdout);  // nothing is left behind where a mistake shows only now
   const std::string taken = InitializeFrom(run->config.init_from, *run->model, early);
-  std::optional<RunPlanner> planner;
-  if (run->config.plan) {
-    planner.emplace(*run, RunPlanner::SettingOf(*run), early);
-    if (!profile.empty()) planner->UseProfile(profile);
-    planner->PlanRun();
-    planner->Apply();
-  }
+  Training training(*run);
+  training.Plan(profile, "", early);
   const RunDirectory directory = RunDirectory::Create(path);
   Console console(stdout, directory.path() / "log.txt");
   console.Say("the run lies in " + directory.path().string());
   console.Say(run->budget.Words());
   if (!taken.empty()) console.Say(taken);
-  if (planner) {
-    console.Say(planner->Words());
-    planner->Save(directory.path());
-  }
-  directory.WriteRecord(RunRecord(*run));
-  directory.WriteConfig(ToJson(run->config));
-  Trainer trainer(*run, directory.path(), console);
-  return static_cast<int>(trainer.Train());
+  training.SavePlan(directory, console);
+  training.Record(directory);
+  return static_cast<int>(training.MakeTrainer(directory, console)->Train());
 }
 
 }  // namespace medley

@@ -13,7 +13,7 @@
 #include <medley/estimate/gpu.h>
 #include <medley/model/agent/agent_config.h>
 #include <medley/run/validate.h>
-#include <medley/step/execution_mode.h>
+#include <medley/step/execution.h>
 
 #include "tools/medley/arguments.h"
 #include "tools/medley/verbs.h"

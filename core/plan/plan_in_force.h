@@ -1,0 +1,76 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <medley/curriculum/mixer.h>
+#include <medley/memory/guard.h>
+#include <medley/plan/plan.h>
+#include <medley/step/execution.h>
+
+namespace medley {
+
+// How every task's draws run just now, and what they are expected to take: what the config says, what was
+// planned since, and the cuts after an overflow. Its one owner: nobody else keeps or changes any of it.
+class PlanInForce {
+ public:
+  // `configured`: of every task that the run may draw.
+  explicit PlanInForce(std::map<std::string, Execution> configured) : executions_(std::move(configured)) {}
+
+  const Execution& Of(const std::string& task) const { return executions_.at(task); }
+  std::vector<std::string> tasks() const;
+
+  // From here on the tasks of the plan run by it; others, and weights of terms, stay. A task whose
+  // micro-rows are what they were stays cut. The profile is the one that the plan was made from.
+  void Adopt(const Plan& plan, const Profile& profile, const PlanSetting& setting);
+  // What the guard may expect; nothing where nothing was planned.
+  const std::optional<Guard::Expectation>& expected() const { return expected_; }
+  // Of a draw in `micro_rows` rows at once, by the plan where the task is not cut, else by the lines that the
+  // plan was made from; zeros where there are none.
+  PeakPrediction Predict(const std::string& task, std::int64_t micro_rows) const;
+
+  // Micro-rows of a task, before and after.
+  struct Change {
+    std::string task;
+    std::int64_t from = 0, to = 0;
+  };
+  // A draw ran out of memory although it was planned to fit: halves its task's micro-rows. Its step runs
+  // again: the same rows, divided by the same counts, charged to the mixer once. Nothing where already one
+  // row is too much.
+  std::optional<Change> Cut(const std::string& task, std::int64_t draw_rows);
+  // A whole step fitted. A task that was cut doubles its micro-rows after 32 of its draws, at most to the
+  // plan's; each time that this was too early, it waits twice as long before it tries again.
+  std::vector<Change> Fitted(const std::vector<Draw>& draws);
+  // Does the task take fewer rows at once than its plan says?
+  bool IsCut(const std::string& task) const;
+
+  // The cuts.
+  nlohmann::json Save() const;
+  // After the tasks were planned: those that were cut are cut again.
+  void Load(const nlohmann::json& state);
+
+ private:
+  struct TaskCut {
+    std::int64_t planned = 0;  // micro-rows; 0: all rows of a draw
+    std::int64_t micro_rows = 0;
+    std::int64_t fitted = 0;  // draws since the last change
+    std::int64_t patience = 0;
+    bool grew = false;  // the last change
+  };
+  struct Source {
+    Plan plan;
+    Profile profile;
+    PlanSetting setting;
+  };
+
+  std::map<std::string, Execution> executions_;
+  std::map<std::string, TaskCut> cuts_;
+  std::optional<Source> source_;
+  std::optional<Guard::Expectation> expected_;
+};
+
+}  // namespace medley

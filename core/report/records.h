@@ -1,0 +1,89 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <medley/curriculum/mixer.h>
+#include <medley/report/guard_finding.h>
+#include <medley/report/memory_ledger.h>
+#include <medley/report/picture.h>
+#include <medley/report/score.h>
+#include <medley/report/term_loss.h>
+
+// What a step, an evaluation and a change of the plan leave behind, for whoever wants to write it down: see
+// RecordSink.
+namespace medley {
+
+// A draw as it was planned and as it went. Bytes in all, floor included.
+struct DrawReceipt {
+  std::string task;
+  std::string mode;  // in words: "sequential", "joint + recompute 1"
+  std::int64_t micro_rows = 0;
+  bool cut = false;            // after an overflow, to fewer micro-rows than planned
+  std::int64_t predicted = 0;  // peak; 0: nothing was
+  std::int64_t margin = 0;     // that was kept free beside it
+  std::int64_t measured = 0;   // peak
+  // What really ran:
+  std::int64_t rows = 0;
+  std::int64_t tokens = 0;
+  std::int64_t passes = 0;  // forwards
+};
+
+// What the bytes of a step's peak were for.
+struct PeakMemory {
+  MemoryLedger ledger;
+  std::map<std::string, std::int64_t> constants;  // by task, those that have any
+};
+
+// Memory ran out. With a task: in a draw of it, which runs again in fewer rows at once; without: between
+// draws, and the step runs again as it is.
+struct Overflow {
+  std::string task;
+  bool in_backward = false;
+  std::int64_t from = 0, to = 0;  // rows at once
+  std::int64_t left_bytes = 0;    // that stayed when everything was let go
+};
+
+struct EvaluationRecord {
+  std::map<std::string, ScoreRecord> tasks;
+  std::map<std::string, Picture> sheets;  // of the tasks that have pictures to show
+};
+
+// All that is known of one step. What is above the line is the same in every run of the same seed.
+struct StepRecord {
+  std::int64_t step = 0;  // counted from 1
+  std::vector<Draw> draws;
+  std::map<std::string, double> delivered;  // by task, in the mixture's unit: see Mixer::Share
+  StepLosses losses;
+  double gradient_norm = 0;
+  double learning_rate = 0;
+  std::optional<EvaluationRecord> evaluation;  // where one was due
+  // ---
+  double seconds = 0;
+  double data_wait_ms = 0;                             // of these, waiting for rows, or sampling them
+  std::int64_t memory_now = 0;                         // bytes
+  std::int64_t memory_peak = 0;                        // bytes, within the step
+  std::map<std::string, std::int64_t> constant_bytes;  // by task, of those that were drawn
+  std::vector<DrawReceipt> receipts;                   // of the draws, in their order
+  std::optional<PeakMemory> memory;
+  std::vector<GuardFinding> guard;
+  std::vector<Overflow> overflows;
+
+  std::int64_t rows() const;
+};
+
+// A task's rows at once are others from the next draw on, or a draw of it ran out of memory.
+struct PlanRecord {
+  std::int64_t step = 0;  // that was under way, or the last one
+  std::string task;
+  std::int64_t from = 0, to = 0;  // rows at once; equal where they could not be fewer
+  // Of the draw that ran out of memory, as it was planned; nothing where the task grew back. measured: what
+  // was in use then, a lower bound of its peak.
+  std::optional<DrawReceipt> overflowed;
+  std::int64_t left_bytes = 0;  // see Overflow
+};
+
+}  // namespace medley

@@ -1,0 +1,34 @@
+#include <medley/report/score.h>
+
+namespace medley {
+namespace {
+
+using nlohmann::ordered_json;
+
+ordered_json FiguresJson(const std::map<std::string, Figure>& figures) {
+  ordered_json json = ordered_json::object();
+  for (const auto& [name, figure] : figures) {
+    json[name] = {{"value", figure.value.value},
+                  {"low", figure.value.low},
+                  {"high", figure.value.high},
+                  {"rows", figure.rows}};
+  }
+  return json;
+}
+
+}  // namespace
+
+ordered_json ToJson(const ScoreRecord& score) {
+  return {{"metric", score.metric},
+          {"better", score.higher_is_better ? "higher" : "lower"},
+          {"value", score.score.value},
+          {"low", score.score.low},
+          {"high", score.score.high},
+          {"chance", score.chance ? ordered_json(*score.chance) : ordered_json()},
+          {"trivial", score.trivial},
+          {"rows", score.rows},
+          {"figures", FiguresJson(score.figures)},
+          {"loss", score.loss}};
+}
+
+}  // namespace medley

@@ -1,0 +1,35 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+
+#include <medley/report/statistics.h>
+
+namespace medley {
+
+// A figure that is shown beside a score.
+struct Figure {
+  Interval value;         // see MeanInterval
+  std::int64_t rows = 0;  // that count in it
+};
+
+// How well a task is done on rows that are never trained.
+struct ScoreRecord {
+  std::string metric;
+  bool higher_is_better = true;
+  Interval score;  // mean over the rows and its 95 % interval, see MeanInterval
+  std::optional<double> chance;
+  std::map<std::string, double> trivial;  // mean of answers that need no learning
+  std::map<std::string, Figure> figures;
+  std::int64_t rows = 0;
+  double loss = 0;  // weighted terms, as in training
+};
+
+// {metric, better, value, low, high, chance, trivial, rows, figures: {name: {value, low, high, rows}}, loss}.
+// JSON has no NaN: a figure in which no row counts is null.
+nlohmann::ordered_json ToJson(const ScoreRecord& score);
+
+}  // namespace medley

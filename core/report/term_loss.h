@@ -1,0 +1,31 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+
+namespace medley {
+
+// One term of one task in a step: a sum over items, never a mean.
+struct TermLoss {
+  double sum = 0;
+  std::int64_t count = 0;
+  double weight = 1;
+
+  // Nothing where no row of the draws had an item of this term.
+  std::optional<double> mean() const {
+    return count > 0 ? std::optional(sum / static_cast<double>(count)) : std::nullopt;
+  }
+  std::optional<double> weighted() const {
+    return weight == 0 ? 0.0 : count > 0 ? std::optional(weight * *mean()) : std::nullopt;
+  }
+};
+using TaskLosses = std::map<std::string, TermLoss>;    // term
+using StepLosses = std::map<std::string, TaskLosses>;  // task
+
+// The weighted loss of one task. Nothing where a term had no item: a total without it does not compare with
+// those of other steps.
+std::optional<double> TotalLoss(const TaskLosses& terms);
+
+}  // namespace medley

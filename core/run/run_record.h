@@ -1,0 +1,23 @@
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include <medley/config/run_config.h>
+#include <medley/plugin/registry.h>
+#include <medley/text/tokenizer.h>
+
+namespace medley {
+
+// What stands in run.json: versions, device, threads, the input files with their sums, the plugin files.
+nlohmann::ordered_json RunRecord(const RunConfig& config, at::Device device, const Tokenizer& tokenizer,
+                                 const Registry& registry);
+// InputError where the model's config, the tokenizer or the control text is no longer what the run began
+// with. Returns words for what changed and is taken over from now on (weights file, plugins).
+std::vector<std::string> CompareRecord(const nlohmann::ordered_json& old_record,
+                                       const nlohmann::ordered_json& now);
+
+}  // namespace medley

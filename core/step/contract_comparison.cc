@@ -1,0 +1,206 @@
+#include <medley/step/contract_comparison.h>
+
+#include <ATen/core/grad_mode.h>
+#include <torch/csrc/autograd/function.h>
+#include <torch/csrc/autograd/variable.h>
+
+#include <algorithm>
+#include <unordered_map>
+#include <unordered_set>
+
+#include <medley/base/suggest.h>
+#include <medley/task/pass_images.h>
+
+namespace medley {
+namespace {
+
+using torch::autograd::Node;
+
+Node* NodeOf(const at::Tensor& tensor) { return tensor.defined() ? tensor.grad_fn().get() : nullptr; }
+
+bool InEncoding(const MicroBatch& micro, std::uint64_t node) {
+  const auto& ranges = micro.encodings().node_ranges();
+  return std::any_of(ranges.begin(), ranges.end(),
+                     [&](const auto& range) { return node >= range.first && node < range.second; });
+}
+
+}  // namespace
+
+void ContractComparison::Add(const std::string& difference) {
+  if (std::find(differences_.begin(), differences_.end(), difference) == differences_.end())
+    differences_.push_back(difference);
+}
+
+void ContractComparison::Differ(const std::string& what, const std::string& declared,
+                                const std::string& observed) {
+  Add(what + ": the spec says " + declared + ", but it was " + observed);
+}
+
+PassValues ContractComparison::Add(const Batch& one_row) {
+  const at::AutoGradMode with_gradients(true);
+  MicroBatch micro(setting_, one_row);
+  Row row{.micro = micro, .traces = {}};
+  for (const PassInfo& pass : setting_.task.variant().passes) {
+    PassTrace& trace = row.traces.emplace_back(PassTrace{.pass = &pass, .record = {}, .sums = {}});
+    trace.sums = micro.RunPass(pass, &trace.record);
+  }
+  PassValues values;
+  for (const PassTrace& trace : row.traces) {
+    ComparePass(trace);
+    Sums& sums = values.sums.emplace_back();
+    for (const auto& [term, sum] : trace.sums) {
+      returned_.insert(term);
+      if (sum.requires_grad()) trained_.insert(term);
+      sums[term] = sum.detach();
+    }
+    constants_.insert(trace.record.constants.begin(), trace.record.constants.end());
+  }
+  CompareGraphs(row);
+  for (const auto& [carry, value] : micro.carries()) {
+    carries_made_.insert(carry);
+    values.carries[carry] = value.detach();
+  }
+  return values;
+}
+
+std::vector<std::string> ContractComparison::Finish(bool generators_unmoved) {
+  FinishTerms();
+  FinishConstants();
+  FinishCarries();
+  if (!generators_unmoved) {
+    Add("a pass drew from libtorch's own generator, so that a second run of it, or other micro-batches, "
+        "would draw other numbers; take them from the context's Seed and the number of the row");
+  }
+  return differences_;
+}
+
+void ContractComparison::CompareImages(const PassTrace& trace, const std::string& name) {
+  std::vector<std::string> declared, got;
+  for (const std::string& image : trace.pass->images) declared.push_back(image);
+  for (const std::string& key : trace.record.images) {
+    got.push_back(key.empty() ? "a picture that is no column and no carry" : NameOfKey(key));
+  }
+  if (declared != got) Differ(name + "pictures that the model got, in order", Listed(declared), Listed(got));
+}
+
+void ContractComparison::ComparePass(const PassTrace& trace) {
+  const std::string name = "pass '" + trace.pass->name + "', ";
+  CompareImages(trace, name);
+  if (trace.record.text_width > trace.pass->text_width) {
+    Differ(name + "text width", "at most " + std::to_string(trace.pass->text_width),
+           std::to_string(trace.record.text_width));
+  }
+  const bool decodes = trace.record.outputs.count("image") > 0;
+  if (decodes != trace.pass->decodes_image) {
+    Differ(name + "asks the model for a picture", trace.pass->decodes_image ? "yes" : "no",
+           decodes ? "yes" : "no");
+  }
+  const auto compare_names = [&](const char* what, const std::set<std::string>& used,
+                                 const std::vector<std::string>& declared) {
+    for (const std::string& one : used) {
+      if (std::find(declared.begin(), declared.end(), one) == declared.end())
+        Differ(name + what, Listed(declared), one);
+    }
+  };
+  compare_names("model inputs", trace.record.inputs, setting_.task.info().inputs);
+  compare_names("model outputs", trace.record.outputs, setting_.task.info().outputs);
+}
+
+void ContractComparison::FinishTerms() {
+  for (const TermInfo& term : setting_.task.variant().terms) {
+    const bool found = returned_.count(term.name) > 0, trains = trained_.count(term.name) > 0;
+    if (!found) Differ("term '" + term.name + "'", "that it is computed", "returned by no pass");
+    if (!found || trains || term.weight == 0 || !EverythingTrains()) continue;
+    Add("no pass returns the term '" + term.name +
+        "' with a graph, so it would teach nothing; compute it from the model's outputs "
+        "without detaching them, or give it the weight 0 if it is a figure to log");
+  }
+}
+
+void ContractComparison::FinishConstants() {
+  for (const ConstantInfo& constant : setting_.task.info().constants) {
+    if (constants_.count(constant.name) > 0) continue;
+    Differ("constant '" + constant.name + "'", "that it is used",
+           "asked for by no pass (asked for: " + Listed(constants_) + ")");
+  }
+}
+
+void ContractComparison::FinishCarries() {
+  std::set<std::string> read;
+  for (const auto& one : carries_read_) {
+    const auto& [pass, carry] = one;
+    read.insert(carry);
+    if (carries_reached_.count(one) > 0 || !EverythingTrains()) continue;
+    Add("pass '" + pass + "' reads the carry '" + carry +
+        "', but no gradient of it flows back there; hand the carry over without detaching "
+        "it, or make it no carry");
+  }
+  for (const std::string& carry : carries_made_) {
+    if (read.count(carry) == 0)
+      Differ("carry '" + carry + "'", "that a later pass reads it", "read by no pass");
+  }
+}
+
+// Back from what the pass made, to carries that it was handed (declared edges, where the walk ends) and to
+// nodes of other passes (which nobody declared). Shared encodings belong to no pass: walked through.
+ContractComparison::Reached ContractComparison::Walk(const Row& row, std::size_t index) const {
+  const PassTrace& trace = row.traces[index];
+  const auto& carries = row.micro.carries();
+  std::unordered_map<const Node*, std::string> handed;
+  for (const std::string& carry : trace.record.carries_read)
+    handed.emplace(NodeOf(carries.find(carry)->second), carry);
+  handed.erase(nullptr);
+
+  Reached reached;
+  std::unordered_set<const Node*> seen;
+  std::vector<Node*> open;
+  const auto visit = [&](Node* node) {
+    if (node != nullptr && seen.insert(node).second) open.push_back(node);
+  };
+  for (const auto& [term, sum] : trace.sums) visit(NodeOf(sum));
+  for (const std::string& carry : trace.pass->carries) visit(NodeOf(carries.find(carry)->second));
+
+  while (!open.empty()) {
+    Node* node = open.back();
+    open.pop_back();
+    if (const auto carry = handed.find(node); carry != handed.end()) {
+      reached.carries.insert(carry->second);
+      continue;
+    }
+    const std::uint64_t number = node->sequence_nr();  // of a leaf's node: the largest there is, in no range
+    bool foreign = false;
+    for (std::size_t other = 0; other < row.traces.size() && !InEncoding(row.micro, number); ++other) {
+      const PassRecord& range = row.traces[other].record;
+      if (other == index || number < range.first_node || number >= range.end_node) continue;
+      reached.passes.emplace(other, node->name());
+      foreign = true;
+    }
+    if (foreign) continue;
+    for (const auto& edge : node->next_edges()) visit(edge.function.get());
+  }
+  return reached;
+}
+
+// With frozen parameters a carry may lack a graph through no fault of the task's.
+bool ContractComparison::EverythingTrains() const {
+  const std::vector<Parameter>& parameters = setting_.model.parameters();
+  return std::all_of(parameters.begin(), parameters.end(),
+                     [](const Parameter& parameter) { return parameter.tensor.requires_grad(); });
+}
+
+void ContractComparison::CompareGraphs(const Row& row) {
+  for (std::size_t index = 0; index < row.traces.size(); ++index) {
+    const Reached reached = Walk(row, index);
+    const std::string& pass = row.traces[index].pass->name;
+    for (const std::string& carry : row.traces[index].record.carries_read) carries_read_.emplace(pass, carry);
+    for (const std::string& carry : reached.carries) carries_reached_.emplace(pass, carry);
+    for (const auto& [other, node] : reached.passes) {
+      Add("pass '" + pass + "' depends on pass '" + row.traces[other].pass->name +
+          "' through a tensor that is no declared carry (its graph reaches " + node +
+          " there), so that every mode but joint would lose its gradient; hand the tensor "
+          "over with Carry and Carried, and declare it");
+    }
+  }
+}
+
+}  // namespace medley

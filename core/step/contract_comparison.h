@@ -1,0 +1,65 @@
+#pragma once
+
+#include <map>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <medley/step/contract_repeat.h>
+#include <medley/step/pass_runner.h>
+
+namespace medley {
+
+// What the passes of a task did over some rows, against what its spec says: walks graphs, collects
+// differences. What a row is wrong in is a difference at once; what no row showed is one in the end.
+class ContractComparison {
+ public:
+  explicit ContractComparison(const MicroBatch::Setting& setting) : setting_(setting) {}
+
+  // Runs all passes over the row with all graphs alive. What they gave, without graphs.
+  PassValues Add(const Batch& one_row);
+  // All differences. `generators_unmoved`: did no pass draw from libtorch's own generators?
+  std::vector<std::string> Finish(bool generators_unmoved);
+
+  const std::vector<std::string>& differences() const { return differences_; }
+
+ private:
+  struct PassTrace {
+    const PassInfo* pass;
+    PassRecord record;
+    Sums sums;
+  };
+  // What the graph of one pass reaches outside of itself.
+  struct Reached {
+    std::set<std::string> carries;
+    std::map<std::size_t, std::string> passes;  // undeclared: number of the pass, name of a node of it
+  };
+  // One row while its graphs live.
+  struct Row {
+    MicroBatch& micro;
+    std::vector<PassTrace> traces;
+  };
+
+  void Differ(const std::string& what, const std::string& declared, const std::string& observed);
+  void Add(const std::string& difference);
+  void ComparePass(const PassTrace& trace);
+  void CompareImages(const PassTrace& trace, const std::string& name);
+  void CompareGraphs(const Row& row);
+  Reached Walk(const Row& row, std::size_t index) const;
+  void FinishTerms();
+  void FinishConstants();
+  void FinishCarries();
+  bool EverythingTrains() const;
+
+  const MicroBatch::Setting& setting_;
+  std::vector<std::string> differences_;
+  // Of all rows:
+  std::set<std::string> returned_, trained_;  // terms
+  std::set<std::string> constants_;           // asked for
+  std::set<std::string> carries_made_;
+  std::set<std::pair<std::string, std::string>> carries_read_;     // pass, carry
+  std::set<std::pair<std::string, std::string>> carries_reached_;  // by gradient
+};
+
+}  // namespace medley

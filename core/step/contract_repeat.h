@@ -1,0 +1,23 @@
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include <medley/step/pass_runner.h>
+
+namespace medley {
+
+// What the passes of a variant gave, in their order; without graphs.
+struct PassValues {
+  std::vector<Sums> sums;
+  std::map<std::string, at::Tensor, std::less<>> carries;
+};
+
+// Runs the passes again without graphs, from the last to the first and after another row (or none): every
+// mode but joint, and micro-batches, rely on it that they then give the same. What differs, in words. It
+// finds what no graph shows: values that a task keeps from one call to the next.
+std::vector<std::string> CompareRepeat(const MicroBatch::Setting& setting, const Batch& one_row,
+                                       const Batch* other_row, const PassValues& first);
+
+}  // namespace medley

@@ -1,0 +1,13 @@
+#pragma once
+
+#include <medley/config/mode.h>
+#include <medley/plugin/task_info.h>
+#include <medley/step/pass_runner.h>
+#include <medley/step/roots.h>
+
+namespace medley {
+
+// All passes of a micro-batch, forward and backward, in the order of the mode.
+void RunMode(Mode mode, MicroBatch& micro, const VariantInfo& variant, Roots& roots);
+
+}  // namespace medley

@@ -1,0 +1,36 @@
+#include <medley/step/sample_rows.h>
+
+#include <ATen/Parallel.h>
+#include <ATen/core/grad_mode.h>
+
+#include <medley/memory/cpu_allocator.h>
+
+namespace medley {
+namespace {
+
+class OneThread {
+ public:
+  OneThread() : before_(at::get_num_threads()) {
+    if (before_ != 1) at::set_num_threads(1);
+  }
+  ~OneThread() {
+    if (before_ != 1) at::set_num_threads(before_);
+  }
+  OneThread(const OneThread&) = delete;
+  OneThread& operator=(const OneThread&) = delete;
+
+ private:
+  int before_;
+};
+
+}  // namespace
+
+Batch SampleRows(const LoadedTask& task, const RowRange& rows, at::Device device) {
+  const MemoryOwnerScope owner(MemoryOwner::kData);
+  const OneThread one_thread;
+  const at::NoGradGuard no_grad;
+  Batch batch = task.Sample(rows);
+  return device.is_cuda() ? batch.Pinned() : batch;
+}
+
+}  // namespace medley

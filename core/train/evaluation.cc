@@ -1,0 +1,75 @@
+#include <medley/train/evaluation.h>
+
+#include <exception>
+
+#include <medley/eval/evaluator.h>
+#include <medley/eval/score_report.h>
+#include <medley/report/table.h>
+
+namespace medley {
+
+using nlohmann::json;
+
+bool Evaluation::IsDue(std::int64_t step) const {
+  return setting_.config.every > 0 && step % setting_.config.every == 0;
+}
+
+TaskScore Evaluation::ScoreOf(const std::string& task, std::int64_t step) {
+  std::int64_t& rows_at_once = rows_at_once_.try_emplace(task, kEvalRows).first->second;
+  TaskScore score = ScoreTask(setting_.host.Get(task), setting_.plan.Of(task),
+                              {.model = setting_.model,
+                               .device = setting_.device,
+                               .seed = setting_.seed,
+                               .rows = setting_.config.rows,
+                               .rows_at_once = rows_at_once});
+  if (score.rows_at_once < rows_at_once) {
+    rows_at_once = score.rows_at_once;
+    setting_.console.Warn("evaluation of " + task + " after step " + std::to_string(step) +
+                          " ran out of memory; from now on it takes " + std::to_string(rows_at_once) +
+                          " rows at once");
+  }
+  return score;
+}
+
+std::optional<EvaluationRecord> Evaluation::Run(std::int64_t step, StepRecovery& recovery) {
+  Scores scores;
+  for (const std::string& task : setting_.mixer.mixture().Active()) {
+    try {
+      scores[task] = ScoreOf(task, step);
+    } catch (const std::exception& error) {
+      scores.erase(task);
+      recovery.TaskFailed(
+          task, Failure::Of(error, "evaluation of " + task + " after step " + std::to_string(step) + ": "));
+      if (recovery.failure()) return std::nullopt;
+    }
+  }
+  evaluated_ = {.loss = MeanLoss(scores), .tasks = {}};
+  EvaluationRecord record;
+  std::string line = "step " + std::to_string(step) + " evaluated:";
+  for (const auto& [task, score] : scores) {
+    evaluated_->tasks.push_back(task);
+    record.tasks[task] = score;
+    if (auto sheet = setting_.with_sheets ? SheetOf(score) : std::nullopt) record.sheets[task] = *sheet;
+    line += "  " + task + " " + FormatNumber(score.score.value);
+  }
+  setting_.console.Say(line + "  mean loss " + FormatNumber(evaluated_->loss));
+  return record;
+}
+
+void Evaluation::Save(json& progress) const {
+  progress["eval_rows_at_once"] = rows_at_once_;
+  progress["evaluated"] = nullptr;
+  if (evaluated_) progress["evaluated"] = {{"loss", evaluated_->loss}, {"tasks", evaluated_->tasks}};
+}
+
+void Evaluation::Load(const json& progress) {
+  rows_at_once_ =
+      progress.value("eval_rows_at_once", json::object()).get<std::map<std::string, std::int64_t>>();
+  evaluated_.reset();
+  const json evaluated = progress.value("evaluated", json());
+  if (evaluated.is_object())
+    evaluated_ = MeanEvaluation{evaluated.at("loss").get<double>(),
+                                evaluated.at("tasks").get<std::vector<std::string>>()};
+}
+
+}  // namespace medley

@@ -1,0 +1,61 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+
+#include <medley/checkpoint/checkpoint.h>
+#include <medley/config/run_config.h>
+#include <medley/curriculum/mixer.h>
+#include <medley/eval/score.h>
+#include <medley/model/model.h>
+#include <medley/plan/plan_in_force.h>
+#include <medley/plugin/task_host.h>
+#include <medley/report/console.h>
+#include <medley/report/records.h>
+#include <medley/train/step_recovery.h>
+
+namespace medley {
+
+// A run's own evaluations: when they are due, of its active tasks, and how the last one ended.
+class Evaluation {
+ public:
+  // References outlive it.
+  struct Setting {
+    EvalConfig config;
+    std::uint64_t seed = 0;  // of the run
+    bool with_sheets = false;
+    at::Device device;
+    const Model& model;
+    TaskHost& host;
+    const PlanInForce& plan;
+    const Mixer& mixer;
+    Console& console;
+  };
+  explicit Evaluation(const Setting& setting) : setting_(setting) {}
+
+  bool IsDue(std::int64_t step) const;
+  // Scores the active tasks after a step. A task that fails is `recovery`'s to judge; nothing where the run
+  // must end for it.
+  std::optional<EvaluationRecord> Run(std::int64_t step, StepRecovery& recovery);
+
+  // Of the last one.
+  const std::optional<MeanEvaluation>& evaluated() const { return evaluated_; }
+  // Rows at once that fitted, by task.
+  const std::map<std::string, std::int64_t>& rows_at_once() const { return rows_at_once_; }
+
+  // Its keys of the progress section.
+  void Save(nlohmann::json& progress) const;
+  void Load(const nlohmann::json& progress);
+
+ private:
+  TaskScore ScoreOf(const std::string& task, std::int64_t step);
+
+  Setting setting_;
+  std::optional<MeanEvaluation> evaluated_;
+  std::map<std::string, std::int64_t> rows_at_once_;
+};
+
+}  // namespace medley

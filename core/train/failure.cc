@@ -1,0 +1,16 @@
+#include <medley/train/failure.h>
+
+#include <c10/util/Exception.h>
+
+namespace medley {
+
+Failure Failure::Of(const std::exception& error, const std::string& where) {
+  if (const auto* ours = dynamic_cast<const Error*>(&error)) return {where + ours->what(), ours->code()};
+  const auto* torch = dynamic_cast<const c10::Error*>(&error);
+  if (torch == nullptr) return {where + error.what()};
+  const bool out_of_memory = dynamic_cast<const c10::OutOfMemoryError*>(torch) != nullptr;
+  return {where + torch->what_without_backtrace(), out_of_memory ? ExitCode::kDoesNotFit : ExitCode::kFailed,
+          out_of_memory};
+}
+
+}  // namespace medley

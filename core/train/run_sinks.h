@@ -1,0 +1,21 @@
+#pragma once
+
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <medley/plan/receipt_book.h>
+#include <medley/report/console.h>
+#include <medley/report/progress.h>
+#include <medley/report/record_sink.h>
+
+namespace medley {
+
+// Everything that writes down what a training run leaves, in the order in which it is told. Cuts the logs
+// back to `offsets`. Keeps references to progress and console.
+RecordSinks MakeRunSinks(const std::filesystem::path& directory, const std::vector<std::string>& named_tasks,
+                         const LogOffsets& offsets, std::unique_ptr<ReceiptBook> receipts, Progress& progress,
+                         Console& console);
+
+}  // namespace medley

@@ -1,0 +1,172 @@
+#include <medley/train/step_recovery.h>
+
+#include <algorithm>
+#include <set>
+#include <utility>
+
+#include <medley/base/bytes.h>
+#include <medley/checkpoint/checkpoint_files.h>
+#include <medley/memory/meter.h>
+#include <medley/model/device.h>
+#include <medley/report/table.h>
+#include <medley/step/abandon.h>
+#include <medley/train/memory_advice.h>
+
+namespace medley {
+
+// The state that is saved is the one after the last whole step, so a try begins with its generators, and they
+// are put back when all tries failed.
+std::optional<StepLosses> StepRecovery::Gradients(std::int64_t step, const std::vector<Draw>& draws) {
+  step_ = step;
+  overflows_.clear();
+  const nlohmann::json generators = SaveGenerators(setting_.device);
+  Failure failure;
+  do {
+    LoadGenerators(generators, setting_.device);
+    try {
+      return RunDraws(draws);  // losses that are not finite are errors too
+    } catch (const std::exception& error) {
+      failure = Failure::Of(error, Step() + ": ");
+    }
+  } while (MakeRoom(failure, draws));
+  // Other failures name their task, and where the run ends nobody else asks.
+  const bool asked = failure.out_of_memory || setting_.drops;
+  const std::string culprit = asked ? FindCulprit(draws) : "";
+  if (failure.out_of_memory) AddMemoryHint(failure, culprit, draws);
+  LoadGenerators(generators, setting_.device);
+  TaskFailed(culprit, failure);
+  return std::nullopt;
+}
+
+StepLosses StepRecovery::RunDraws(const std::vector<Draw>& draws) {
+  const Prefetcher::Rows rows = setting_.prefetcher.Take(draws);
+  setting_.memory.BeginDraws(rows.pieces);
+  return setting_.executor.Run(rows.pieces, setting_.memory);
+}
+
+// False where another try would fail too.
+bool StepRecovery::MakeRoom(const Failure& failure, const std::vector<Draw>& draws) {
+  try {
+    AbandonStep(setting_.model, setting_.device);
+  } catch (const std::exception& error) {  // and every later call will fail too, also those of a save
+    throw Error((failure.out_of_memory ? Step() + " ran out of memory" : failure.reason) +
+                ", and then the device failed: " + Failure::Of(error).reason + ". " +
+                NewestCheckpointWords(setting_.directory));
+  }
+  if (!failure.out_of_memory) return false;
+  const std::string& task = setting_.memory.running();
+  const auto draw = std::find_if(draws.begin(), draws.end(), [&](const Draw& d) { return d.task == task; });
+  const bool again = draw == draws.end() ? TryAgain() : CutTask(*draw);
+  if (again) setting_.memory.BeginStep();
+  return again;
+}
+
+// The draw did not fit: its task takes fewer rows at once.
+bool StepRecovery::CutTask(const Draw& draw) {
+  const std::int64_t left = setting_.memory.LeftBehind();
+  PlanRecord record{
+      .step = step_, .task = draw.task, .overflowed = setting_.memory.Failed(draw), .left_bytes = left};
+  record.from = record.to = record.overflowed->micro_rows;
+  const auto cut = setting_.plan.Cut(draw.task, draw.rows);
+  if (cut) record.to = cut->to;
+  setting_.sinks.Take(record);
+  if (!cut) return false;
+  overflows_.push_back({.task = draw.task,
+                        .in_backward = setting_.memory.in_backward(),
+                        .from = cut->from,
+                        .to = cut->to,
+                        .left_bytes = left});
+  const std::string who = Step() + ": task " + draw.task;
+  setting_.console.Warn(who + " ran out of memory with " + std::to_string(cut->from) +
+                        " rows at once, in a " + (overflows_.back().in_backward ? "backward" : "forward") +
+                        "; the same rows run again " + std::to_string(cut->to) + " at a time");
+  if (left > 0)
+    setting_.console.Warn(who + " left " + FormatBytes(left) +
+                          " behind when it ran out of memory. That is a bug, in the task or in medley");
+  return true;
+}
+
+// Nobody's draw was being computed. What then takes little found no room: smaller micro-batches would not
+// help, but what others let go since may.
+bool StepRecovery::TryAgain() {
+  const auto is_between = [](const Overflow& overflow) { return overflow.task.empty(); };
+  if (std::any_of(overflows_.begin(), overflows_.end(), is_between)) return false;
+  overflows_.push_back({});
+  setting_.console.Warn(Step() + " ran out of memory between its draws; it runs again as it is");
+  return true;
+}
+
+void StepRecovery::Fitted(std::int64_t step, const std::vector<Draw>& draws) {
+  for (const PlanInForce::Change& change : setting_.plan.Fitted(draws)) {
+    setting_.console.Say("step " + std::to_string(step) + ": task " + change.task + " tries " +
+                         std::to_string(change.to) + " rows at once again, after " +
+                         std::to_string(change.from));
+    setting_.sinks.Take(PlanRecord{.step = step, .task = change.task, .from = change.from, .to = change.to});
+  }
+}
+
+// One task of the step's failed: the one that was being computed. Where none was, that is found by running
+// each alone.
+std::string StepRecovery::FindCulprit(const std::vector<Draw>& draws) {
+  std::set<std::string> tasks;
+  for (const Draw& draw : draws) tasks.insert(draw.task);
+  if (tasks.size() == 1) return *tasks.begin();
+  if (!setting_.memory.running().empty()) return setting_.memory.running();
+  for (const std::string& task : tasks) {
+    std::vector<Draw> own;
+    for (const Draw& draw : draws) {
+      if (draw.task == task) own.push_back(draw);
+    }
+    bool failed = false;
+    try {
+      RunDraws(own);
+    } catch (const std::exception&) {
+      failed = true;
+    }
+    AbandonStep(setting_.model, setting_.device);
+    if (failed) return task;
+  }
+  return "";
+}
+
+// The peak is still that of the step that failed, or of the search for the culprit.
+void StepRecovery::AddMemoryHint(Failure& failure, const std::string& culprit,
+                                 const std::vector<Draw>& draws) const {
+  const MemoryReading memory = ReadMemory(setting_.device);
+  failure.reason += ". " + (culprit.empty() ? "The step's tasks together do" : "Task " + culprit + " does") +
+                    " not fit: " + FormatBytes(static_cast<double>(memory.now)) +
+                    " are in use between steps, the peak was " +
+                    FormatBytes(static_cast<double>(memory.peak)) + ". ";
+  if (culprit.empty() || !setting_.host.IsLoaded(culprit)) {
+    failure.reason += "Lower draws_per_step, or micro_rows of the tasks";
+    return;
+  }
+  CrowdedDraw crowded{.task = culprit,
+                      .execution = setting_.plan.Of(culprit),
+                      .variant = setting_.host.Variant(culprit),
+                      .budget = setting_.budget};
+  for (const Draw& draw : draws) {
+    if (draw.task == culprit) crowded.rows = std::max(crowded.rows, draw.rows);
+  }
+  failure.reason += MemoryAdvice(crowded);
+}
+
+void StepRecovery::TaskFailed(const std::string& task, const Failure& failure) {
+  if (task.empty() || !setting_.drops) {
+    failure_ = failure;
+  } else {
+    Drop(task, failure);
+  }
+}
+
+void StepRecovery::Drop(const std::string& task, const Failure& failure) {
+  if (!setting_.dropped.Drop(task, failure.reason)) {
+    failure_ = {"no task is left: " + failure.reason, failure.code};
+    return;
+  }
+  setting_.memory.PhaseChanges();
+  setting_.console.Warn("the task " + task +
+                        " is dropped from here on (on_task_error: drop): " + failure.reason);
+}
+
+}  // namespace medley
