@@ -169,15 +169,22 @@ bool RunPlanner::MeasurePieces(const Plan& plan, const Requests& requests) {
   return measured;
 }
 
-Plan RunPlanner::Solve() {
+// As if the tables of the planned tasks were the model's.
+Profile RunPlanner::BesideThePlanned() const {
+  Profile profile = profile_;
+  profile.floor.workspace += plan_.floor.constants;
+  return profile;
+}
+
+Plan RunPlanner::Solve(const Requests& requests, bool beside_others) {
   const PlanSetting setting = PlanSettingOf(subject_.config, subject_.device, setting_.budget);
   while (true) {
     MeasureFloor();
     try {
-      Plan plan = MakePlan(profile_, requests_, setting);
-      if (!MeasurePieces(plan, requests_)) return plan;
+      Plan plan = MakePlan(beside_others ? BesideThePlanned() : profile_, requests, setting);
+      if (!MeasurePieces(plan, requests)) return plan;
     } catch (const DoesNotFit& refusal) {
-      if (!MeasureRefused(refusal, requests_)) throw;
+      if (!MeasureRefused(refusal, requests)) throw;
     }
   }
 }
@@ -211,9 +218,9 @@ Execution RunPlanner::ExecutionIn(const Way& way, const std::string& task) const
   return {.way = way, .micro_rows = 0, .term_weights = ConfigOf(subject_.config, task).terms};
 }
 
-Plan RunPlanner::PlanMeasured() {
-  Plan plan = Solve();
-  while (Confirm(plan)) plan = Solve();
+Plan RunPlanner::PlanMeasured(const Requests& requests, bool beside_others) {
+  Plan plan = Solve(requests, beside_others);
+  while (Confirm(plan)) plan = Solve(requests, beside_others);
   prober_.ForgetRows();
   return plan;
 }
@@ -233,7 +240,7 @@ const Plan& RunPlanner::PlanRun(const std::vector<std::string>& tasks) {
   for (const std::string& task : tasks) requests_.push_back(RequestFor(task));
   if (StillHolds()) return plan_;
   std::erase_if(requests_, [&](const TaskRequest& request) { return !MeasureOrDrop(request); });
-  plan_ = PlanMeasured();
+  plan_ = PlanMeasured(requests_, /*beside_others=*/false);
   planned_for_ = Asked();
   seconds_ = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   return plan_;
@@ -241,6 +248,57 @@ const Plan& RunPlanner::PlanRun(const std::vector<std::string>& tasks) {
 
 TaskRequest RunPlanner::RequestFor(const std::string& task) const {
   return RequestOf(subject_.config, task, subject_.host.Variant(task));
+}
+
+const Plan& RunPlanner::PlanTask(const std::string& task) {
+  if (plan_.Find(task) != nullptr) return plan_;
+  const TaskRequest request = RequestFor(task);
+  const Profile before = profile_;
+  try {
+    MeasureFirst(request);
+    Plan alone = PlanMeasured({request}, /*beside_others=*/true);
+    if (request.rows == 0 && alone.data_bytes > plan_.data_bytes)
+      alone = PlanMeasured({WithRowsThatMayWait(request)}, /*beside_others=*/true);
+    Join(alone);
+  } catch (...) {
+    profile_ = before;
+    throw;
+  }
+  requests_.push_back(request);
+  planned_for_ = Asked();
+  return plan_;
+}
+
+// As many as have room where the others' rows wait: those fill the rest of the budget.
+TaskRequest RunPlanner::WithRowsThatMayWait(TaskRequest request) const {
+  const PlanSetting setting = PlanSettingOf(subject_.config, subject_.device, setting_.budget);
+  const std::int64_t row = setting.waiting_draws * profile_.tasks.at(request.task).batch_per_row;
+  request.rows = std::max<std::int64_t>(1, plan_.data_bytes / std::max<std::int64_t>(1, row));
+  return request;
+}
+
+// The others' rows stay; what lives between steps is more by the tables of the added task.
+void RunPlanner::Join(const Plan& added) {
+  Plan joined = plan_;
+  joined.floor.constants += added.floor.constants;
+  joined.data_bytes = std::max(plan_.data_bytes, added.data_bytes);
+  std::vector<Refusal> refusals;
+  for (PlannedTask& other : joined.entries) {
+    other.predicted_peak += added.floor.constants;
+    const std::int64_t taken = other.predicted_peak + joined.data_bytes + other.ledger.margin;
+    other.share_of_budget = static_cast<double>(taken) / static_cast<double>(setting_.budget);
+    const std::int64_t missing = taken - setting_.budget;
+    if (missing <= 0) continue;
+    refusals.push_back({.task = other.task,
+                        .missing = missing,
+                        .change = "budget=" + std::to_string(setting_.budget + missing),
+                        .words = "task " + other.task + ", as it is planned, would no longer fit beside " +
+                                 added.entries.front().task + ": " + FormatBytes(missing) + " (" +
+                                 std::to_string(missing) + " bytes) are missing"});
+  }
+  if (!refusals.empty()) throw DoesNotFit(refusals.front().words, refusals);
+  joined.entries.insert(joined.entries.end(), added.entries.begin(), added.entries.end());
+  plan_ = std::move(joined);
 }
 
 void RunPlanner::Apply(PlanInForce& in_force, Mixer& mixer) {

@@ -66,6 +66,10 @@ class RunPlanner {
   // was taken up stays as long as nothing that it follows from has changed. Throws DoesNotFit. A task that
   // fails is an Error, under on_task_error "drop" a warning: it stays unplanned, and its first draw drops it.
   const Plan& PlanRun(const std::vector<std::string>& tasks);
+  // A task that came later: measures and plans it alone. What the plan says of the others stays as it is.
+  // Throws DoesNotFit, also where the others would no longer fit beside its tables, or the task's own Error;
+  // then nothing has changed.
+  const Plan& PlanTask(const std::string& task);
   // The run then draws and executes by the plan.
   void Apply(PlanInForce& in_force, Mixer& mixer);
   // A table of the plan, and what it cost to make.
@@ -89,12 +93,15 @@ class RunPlanner {
   void MeasureFirst(const TaskRequest& request);
   bool MeasureOrDrop(const TaskRequest& request);
   void MeasureFloor();
-  Plan Solve();
+  Plan Solve(const Requests& requests, bool beside_others);
   bool MeasureRefused(const DoesNotFit& refusal, const Requests& requests);
   bool MeasurePieces(const Plan& plan, const Requests& requests);
   std::int64_t LargestProbe(const PlannedTask& entry) const;
   bool Confirm(const Plan& plan);
-  Plan PlanMeasured();
+  Plan PlanMeasured(const Requests& requests, bool beside_others);
+  Profile BesideThePlanned() const;
+  TaskRequest WithRowsThatMayWait(TaskRequest request) const;
+  void Join(const Plan& added);
 
   Subject subject_;
   Setting setting_;

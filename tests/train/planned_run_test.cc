@@ -151,6 +151,51 @@ TEST_F(PlannedRun, FixedRowsRunInTheLargestPiecesThatFit) {
   }
 }
 
+TEST_F(PlannedRun, ATaskThatComesLaterIsPlannedWithoutMovingTheOthers) {
+  RunConfig config = PlannedConfig(1);
+  config.tasks["one"].rows = config.tasks["two"].rows = 20;  // which leaves room for another's tables
+  auto tiny = MakeRun(config);
+  const std::int64_t budget = InUse() + 400000;
+  RunPlanner planner = Planner(*tiny, budget);
+  const Plan before = planner.PlanRun({"one", "two"});
+  planner.Apply(tiny->plan(), *tiny->run.mixer);
+  ASSERT_EQ(before.Find("three"), nullptr);
+  const std::int64_t steps = planner.prober().steps();
+  const Plan& after = planner.PlanTask("three");
+  EXPECT_GT(planner.prober().steps(), steps);
+  const std::int64_t tables = after.floor.constants - before.floor.constants;
+  for (const char* task : {"one", "two"}) {
+    EXPECT_EQ(after.Find(task)->rows, before.Find(task)->rows) << task;
+    EXPECT_EQ(after.Find(task)->micro_rows, before.Find(task)->micro_rows) << task;
+    EXPECT_EQ(after.Find(task)->way, before.Find(task)->way) << task;
+    EXPECT_EQ(after.Find(task)->predicted_peak, before.Find(task)->predicted_peak + tables) << task;
+  }
+  EXPECT_GT(after.Find("three")->rows, 0);
+  planner.Apply(tiny->plan(), *tiny->run.mixer);
+  EXPECT_TRUE(Runs(*tiny, after, *after.Find("three"), after.Find("three")->rows));
+  // It knows it now, and nobody is measured again.
+  const std::int64_t enough = planner.prober().steps();
+  EXPECT_EQ(planner.PlanTask("three").entries.size(), 3u);
+  EXPECT_EQ(planner.prober().steps(), enough);
+}
+
+TEST_F(PlannedRun, ATaskThatComesLaterAndDoesNotFitLeavesThePlanAsItIs) {
+  auto tiny = MakeRun(PlannedConfig(1));
+  const std::int64_t in_use = InUse();
+  RunPlanner roomy = Planner(*tiny, kPlenty);
+  roomy.PlanRun({"one"});
+  // Just what task one needs for a single row, and less than three's passes need.
+  const Profile& profile = roomy.profile();
+  const std::int64_t single = PeakLines(profile.tasks.at("one").modes.at(0).whole).At(1);
+  tiny->run.config.tasks["three"].rows = 4000;
+  tiny->run.config.tasks["three"].micro_rows = 4000;
+  RunPlanner planner = Planner(*tiny, in_use + 20 * single);
+  const Plan before = planner.PlanRun({"one"});
+  EXPECT_THROW(planner.PlanTask("three"), DoesNotFit);
+  EXPECT_EQ(ToJson(planner.plan()), ToJson(before));
+  EXPECT_EQ(planner.profile().tasks.count("three"), 0u);
+}
+
 TEST_F(PlannedRun, ProbingLeavesTheRunBitForBitAsItWas) {
   RunConfig config = TinyConfig(20);
   std::map<std::string, std::string> ends[2];
