@@ -12,6 +12,7 @@
 #include <medley/base/version.h>
 #include <medley/model/safetensors.h>
 #include <medley/report/metrics.h>
+#include <medley/report/tensorboard.h>
 
 namespace medley {
 namespace {
@@ -77,7 +78,7 @@ CheckpointFacts ReadFacts(const fs::path& path, const Manifest& manifest) {
 // A log that lost lines after the save could not be cut back to it: damage too, where the run is to go on.
 void CheckLogs(const FoundCheckpoint& found) {
   for (const auto& [log, bytes] : found.facts.logs) {
-    if (log == kTimingLog) continue;
+    if (log == kTimingLog || log == kTensorBoardLog) continue;
     const fs::path path = found.path.parent_path() / log;
     std::error_code error;
     const auto size = fs::file_size(path, error);

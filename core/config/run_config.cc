@@ -149,6 +149,10 @@ void Fields(Visitor& visit, RunConfig& c) {
   visit(c.data, {.name = "data", .help = "Sampling ahead of the training"});
   visit(c.init_from,
         {.name = "init_from", .help = "Another run's weights to start from", .omit_default = true});
+  visit(c.tensorboard,
+        {.name = "tensorboard",
+         .help = "Also write losses, shares, memory, speed, scores and sheets for TensorBoard, into "
+                 "tensorboard/ of the run's directory"});
   visit(c.eval, {.name = "eval", .help = "Scores during the run"});
   visit(c.checkpoint, {.name = "checkpoint", .help = "When to save"});
   visit(c.optimizer, {.name = "optimizer", .help = "AdamW and its schedule"});

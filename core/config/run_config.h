@@ -85,6 +85,7 @@ struct RunConfig {
   std::string on_task_error = "stop";  // or "drop"
   DataConfig data;
   InitFrom init_from;
+  bool tensorboard = false;  // write events for TensorBoard too
   EvalConfig eval;
   CheckpointConfig checkpoint;
   OptimizerConfig optimizer;

@@ -15,7 +15,7 @@ namespace medley {
 // Everything that writes down what a training run leaves, in the order in which it is told. Cuts the logs
 // back to `offsets`. Keeps references to progress and console.
 RecordSinks MakeRunSinks(const std::filesystem::path& directory, const std::vector<std::string>& named_tasks,
-                         const LogOffsets& offsets, std::unique_ptr<ReceiptBook> receipts, Progress& progress,
-                         Console& console);
+                         const LogOffsets& offsets, bool tensorboard, std::unique_ptr<ReceiptBook> receipts,
+                         Progress& progress, Console& console);
 
 }  // namespace medley

@@ -29,7 +29,8 @@ Trainer::Trainer(const Setting& setting, const std::optional<FoundCheckpoint>& f
                    .plan = setting.plan}),
       evaluation_({.config = setting.config.eval,
                    .seed = static_cast<std::uint64_t>(setting.config.seed),
-                   .with_sheets = setting..device = setting.device,
+                   .with_sheets = setting.config.tensorboard,
+                   .device = setting.device,
                    .model = setting.model,
                    .host = setting.host,
                    .plan = setting.plan,
@@ -42,8 +43,8 @@ Trainer::Trainer(const Setting& setting, const std::optional<FoundCheckpoint>& f
   const TrainingState state = State();
   if (from) LoadCheckpoint(from->path, state);
   progress_.emplace(step_, config.steps, 3600 * config.hours);
-  sinks_ = MakeRunSinks(setting.directory, named, from ? from->facts.logs : LogOffsets(), std::move(receipts),
-                        *progress_, setting.console);
+  sinks_ = MakeRunSinks(setting.directory, named, from ? from->facts.logs : LogOffsets(), config.tensorboard,
+                        std::move(receipts), *progress_, setting.console);
   const std::string config_hash = HashText(ToJson(config).dump());
   checkpoints_.emplace(CheckpointKeeper::Setting{setting.directory, config.checkpoint, config_hash}, state,
                        sinks_, setting.console);

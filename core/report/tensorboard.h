@@ -1,0 +1,40 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+
+#include <medley/report/console.h>
+#include <medley/report/event_file.h>
+#include <medley/report/record_sink.h>
+
+namespace medley {
+
+inline constexpr const char* kTensorBoardLog = "tensorboard/events.out.tfevents.medley";  // for people alone
+
+// What a run leaves as TensorBoard shows it, by step:
+//   loss/TASK, loss/TASK/TERM             weighted and in all; the mean over items
+//   share/TASK                            of what was delivered since the weights last changed
+//   memory/{now,peak,planned}             MiB; the step's, of planned the largest of its draws
+//   speed/rows_per_second, optimizer/{learning_rate,gradient_norm}
+//   rows_at_once/TASK                     where the plan in force changes
+//   score/TASK, score/TASK/FIGURE, sheet/TASK   with evaluations
+// Nothing that goes wrong with it stops a run or a save: it is said, once.
+class TensorBoard final : public RecordSink {
+ public:
+  // Cut back to its offset; what cannot be is set aside, and said. An Error where no file can be made at all.
+  TensorBoard(const std::filesystem::path& directory, const LogOffsets& offsets, Console& console);
+
+  void Take(const StepRecord& record) override;
+  void Take(const PlanRecord& record) override;
+  void Sync(LogOffsets& offsets) override;
+
+ private:
+  void Add(const EvaluationRecord& evaluation, std::int64_t step);
+
+  EventFile file_;
+  Console& console_;
+  std::int64_t durable_ = 0;  // bytes
+  bool complained_ = false;
+};
+
+}  // namespace medley
