@@ -13,7 +13,7 @@
 #include <medley/eval/evaluator.h>
 #include <medley/memory/cpu_allocator.h>
 #include <medley/model/device.h>
-#include <medley/step/pass_runner.h>
+#include <medley/step/passes/pass_runner.h>
 
 namespace medley {
 namespace {

@@ -16,7 +16,7 @@
 #include <medley/model/device.h>
 #include <medley/report/statistics.h>
 #include <medley/step/abandon.h>
-#include <medley/step/pass_runner.h>
+#include <medley/step/passes/pass_runner.h>
 
 namespace medley {
 namespace {

@@ -2,7 +2,7 @@
 
 #include <medley/config/mode.h>
 #include <medley/plugin/task_info.h>
-#include <medley/step/pass_runner.h>
+#include <medley/step/passes/pass_runner.h>
 #include <medley/step/roots.h>
 
 namespace medley {

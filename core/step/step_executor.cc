@@ -8,9 +8,9 @@
 
 #include <medley/base/error.h>
 #include <medley/step/accumulation.h>
-#include <medley/step/pass_runner.h>
+#include <medley/step/passes/pass_runner.h>
+#include <medley/step/passes/saved_variables.h>
 #include <medley/step/run_mode.h>
-#include <medley/step/saved_variables.h>
 
 namespace medley {
 namespace {

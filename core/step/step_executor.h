@@ -5,7 +5,7 @@
 #include <medley/model/model.h>
 #include <medley/plugin/plugin_host.h>
 #include <medley/report/term_loss.h>
-#include <medley/step/contract_check.h>
+#include <medley/step/contract/contract_check.h>
 #include <medley/step/execution.h>
 #include <medley/step/roots.h>
 #include <medley/step/step_observer.h>

@@ -1,7 +1,7 @@
 #pragma once
 
 #include <medley/plugin/task_info.h>
-#include <medley/step/pass_runner.h>
+#include <medley/step/passes/pass_runner.h>
 #include <medley/step/roots.h>
 
 namespace medley {

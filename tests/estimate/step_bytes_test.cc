@@ -7,7 +7,7 @@
 #include <medley/memory/cpu_allocator.h>
 #include <medley/plan/peak_lines.h>
 #include <medley/plan/probe_rows.h>
-#include <medley/step/saved_variables.h>
+#include <medley/step/passes/saved_variables.h>
 
 #include <algorithm>
 #include <string>

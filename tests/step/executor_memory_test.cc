@@ -4,7 +4,7 @@
 #include <medley/memory/meter.h>
 #include <medley/model/parameter_bytes.h>
 #include <medley/step/abandon.h>
-#include <medley/step/pass_runner.h>
+#include <medley/step/passes/pass_runner.h>
 
 #include "tests/step/executor_fixture.h"
 

@@ -1,4 +1,4 @@
-#include <medley/step/saved_variables.h>
+#include <medley/step/passes/saved_variables.h>
 
 #include <ATen/Functions.h>
 #include <gtest/gtest.h>

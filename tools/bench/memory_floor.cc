@@ -10,7 +10,7 @@
 #include <medley/memory/cpu_allocator.h>
 #include <medley/memory/meter.h>
 #include <medley/report/table.h>
-#include <medley/step/pass_runner.h>
+#include <medley/step/passes/pass_runner.h>
 
 #include "tools/bench/memory_bench.h"
 

@@ -12,7 +12,7 @@
 #include <medley/eval/pictures.h>
 #include <medley/report/picture.h>
 #include <medley/run/run.h>
-#include <medley/step/recording_pass.h>
+#include <medley/step/passes/recording_pass.h>
 
 #include "tools/medley/arguments.h"
 #include "tools/medley/verbs.h"

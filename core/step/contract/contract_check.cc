@@ -1,4 +1,4 @@
-#include <medley/step/contract_check.h>
+#include <medley/step/contract/contract_check.h>
 
 #include <c10/util/Exception.h>
 
@@ -11,8 +11,8 @@
 
 #include <medley/base/error.h>
 #include <medley/model/device.h>
-#include <medley/step/contract_comparison.h>
-#include <medley/step/contract_repeat.h>
+#include <medley/step/contract/contract_comparison.h>
+#include <medley/step/contract/contract_repeat.h>
 #include <medley/step/row_shape.h>
 #include <medley/step/sample_rows.h>
 

@@ -1,4 +1,4 @@
-#include <medley/step/layer_recompute.h>
+#include <medley/step/passes/layer_recompute.h>
 
 #include <ATen/core/grad_mode.h>
 
@@ -9,7 +9,7 @@
 #include <vector>
 
 #include <medley/base/error.h>
-#include <medley/step/saved_variables.h>
+#include <medley/step/passes/saved_variables.h>
 
 namespace medley {
 namespace {

@@ -1,4 +1,4 @@
-#include <medley/step/saved_variables.h>
+#include <medley/step/passes/saved_variables.h>
 
 #include <torch/csrc/autograd/engine.h>
 #include <torch/csrc/autograd/saved_variable_hooks.h>

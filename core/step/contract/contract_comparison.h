@@ -6,8 +6,8 @@
 #include <utility>
 #include <vector>
 
-#include <medley/step/contract_repeat.h>
-#include <medley/step/pass_runner.h>
+#include <medley/step/contract/contract_repeat.h>
+#include <medley/step/passes/pass_runner.h>
 
 namespace medley {
 

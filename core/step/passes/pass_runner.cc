@@ -1,4 +1,4 @@
-#include <medley/step/pass_runner.h>
+#include <medley/step/passes/pass_runner.h>
 
 #include <ATen/SequenceNumber.h>
 #include <ATen/core/Tensor.h>
@@ -11,7 +11,7 @@
 
 #include <medley/base/error.h>
 #include <medley/base/suggest.h>
-#include <medley/step/pass_forward.h>
+#include <medley/step/passes/pass_forward.h>
 
 namespace medley {
 namespace {

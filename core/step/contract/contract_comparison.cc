@@ -1,4 +1,4 @@
-#include <medley/step/contract_comparison.h>
+#include <medley/step/contract/contract_comparison.h>
 
 #include <ATen/core/grad_mode.h>
 #include <torch/csrc/autograd/function.h>

@@ -6,7 +6,7 @@
 
 #include <medley/base/error.h>
 #include <medley/base/suggest.h>
-#include <medley/step/contract_check.h>
+#include <medley/step/contract/contract_check.h>
 
 namespace medley {
 

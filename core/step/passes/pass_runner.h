@@ -13,8 +13,8 @@
 #include <medley/config/mode.h>
 #include <medley/model/model.h>
 #include <medley/plugin/loaded_task.h>
-#include <medley/step/saved_variables.h>
-#include <medley/step/shared_encodings.h>
+#include <medley/step/passes/saved_variables.h>
+#include <medley/step/passes/shared_encodings.h>
 #include <medley/step/step_observer.h>
 #include <medley/task/pass_images.h>
 

@@ -1,4 +1,4 @@
-#include <medley/step/second_run.h>
+#include <medley/step/contract/contract_repeat.h>
 
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/allclose.h>
@@ -6,8 +6,8 @@
 namespace medley {
 namespace {
 
-void RunOtherRow(const MicroBatch::Setting& setting, const RowRange& row) {
-  MicroBatch other(setting, setting.task.Sample({row.seed, row.begin + row.count, 1}));
+void RunOtherRow(const MicroBatch::Setting& setting, const Batch& row) {
+  MicroBatch other(setting, row);
   for (const PassInfo& pass : setting.task.variant().passes) other.RunPass(pass);
 }
 
@@ -26,10 +26,10 @@ bool Same(const at::Tensor& first, const at::Tensor& second) {
 
 }  // namespace
 
-std::vector<std::string> CompareSecondRun(const MicroBatch::Setting& setting, const Batch& one_row,
-                                          const PassValues& first) {
+std::vector<std::string> CompareRepeat(const MicroBatch::Setting& setting, const Batch& one_row,
+                                       const Batch* other_row, const PassValues& first) {
   const at::NoGradGuard no_graph;
-  RunOtherRow(setting, one_row.rows());
+  if (other_row != nullptr) RunOtherRow(setting, *other_row);
   MicroBatch again(setting, one_row);
   for (const auto& [carry, value] : first.carries) again.HandCarry(carry, value);
   std::vector<std::string> differences;

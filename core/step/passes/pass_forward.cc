@@ -1,4 +1,4 @@
-#include <medley/step/pass_forward.h>
+#include <medley/step/passes/pass_forward.h>
 
 #include <ATen/core/Tensor.h>
 
@@ -6,7 +6,7 @@
 
 #include <medley/base/error.h>
 #include <medley/base/random.h>
-#include <medley/step/layer_recompute.h>
+#include <medley/step/passes/layer_recompute.h>
 
 namespace medley {
 namespace {

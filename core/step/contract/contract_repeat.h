@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include <medley/step/pass_runner.h>
+#include <medley/step/passes/pass_runner.h>
 
 namespace medley {
 

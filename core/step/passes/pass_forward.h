@@ -5,7 +5,7 @@
 #include <string_view>
 
 #include <medley/model/model.h>
-#include <medley/step/shared_encodings.h>
+#include <medley/step/passes/shared_encodings.h>
 
 namespace medley {
 

@@ -1,4 +1,4 @@
-#include <medley/step/recording_pass.h>
+#include <medley/step/passes/recording_pass.h>
 
 #include <ATen/Functions.h>
 

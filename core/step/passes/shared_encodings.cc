@@ -1,4 +1,4 @@
-#include <medley/step/shared_encodings.h>
+#include <medley/step/passes/shared_encodings.h>
 
 #include <ATen/SequenceNumber.h>
 #include <ATen/core/grad_mode.h>
