@@ -26,7 +26,7 @@ void PlanInForce::Adopt(const Plan& plan, const Profile& profile, const PlanSett
   for (const PlannedTask& planned : plan.entries) {
     expected.peaks[planned.task] = planned.predicted_peak;
     expected.margins[planned.task] = planned.ledger.margin;
-    Execution& execution = executions_[planned.task];
+    Execution& execution = executions_.at(planned.task);
     const std::int64_t micro_rows = planned.micro_rows < planned.rows ? planned.micro_rows : 0;
     const auto cut = cuts_.find(planned.task);
     const bool stays_cut =

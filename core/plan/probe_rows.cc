@@ -7,7 +7,6 @@
 #include <utility>
 
 #include <medley/memory/cpu_allocator.h>
-#include <medley/step/row_shape.h>
 
 namespace medley {
 namespace {
@@ -15,12 +14,25 @@ namespace {
 constexpr std::int64_t kPiece = 32, kSearched = 256;  // rows
 constexpr std::size_t kMostKinds = 8;
 
+using Shape = std::vector<std::int64_t>;  // the items of a row, column by column
+
+Shape ShapeOf(const Batch& batch, std::int64_t row) {
+  Shape shape;
+  for (const auto& [name, column] : batch.ragged()) {
+    const auto at = static_cast<std::size_t>(row);
+    shape.push_back(column.offsets[at + 1] - column.offsets[at]);
+  }
+  for (const auto& [term, items] : batch.items())
+    shape.push_back(items.contiguous().const_data_ptr<std::int64_t>()[row]);
+  return shape;
+}
+
 // The first row of each shape; stops when there are too many to be kinds.
 std::vector<std::int64_t> Kinds(const Batch& batch) {
-  std::vector<RowShape> shapes;
+  std::vector<Shape> shapes;
   std::vector<std::int64_t> rows;
   for (std::int64_t row = 0; row < batch.size() && shapes.size() <= kMostKinds; ++row) {
-    RowShape shape = ShapeOfRow(batch, row);
+    Shape shape = ShapeOf(batch, row);
     if (std::find(shapes.begin(), shapes.end(), shape) != shapes.end()) continue;
     shapes.push_back(std::move(shape));
     rows.push_back(row);
@@ -46,7 +58,7 @@ ProbeRows::ProbeRows(const LoadedTask& task, std::uint64_t task_seed) {
       return;
     }
     for (std::int64_t row = 0; row < batch.size(); ++row) {
-      const RowShape shape = ShapeOfRow(batch, row);
+      const Shape shape = ShapeOf(batch, row);
       const std::int64_t items = std::accumulate(shape.begin(), shape.end(), std::int64_t{0});
       if (items <= most) continue;
       most = items;

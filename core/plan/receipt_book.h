@@ -2,6 +2,7 @@
 
 #include <filesystem>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include <medley/plan/receipt.h>
 #include <medley/report/console.h>
@@ -10,7 +11,7 @@
 namespace medley {
 
 // Keeps a training run's receipt: every draw's peak against its plan, and what really ran. A resumed run goes
-// on with that of its checkpoint; receipt.json is the same for people, of the newest save.
+// on with that of its checkpoint; receipt.json is the same for people, written with every save.
 class ReceiptBook final : public RecordSink {
  public:
   ReceiptBook(std::filesystem::path directory, Console& console)

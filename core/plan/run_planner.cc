@@ -253,7 +253,6 @@ TaskRequest RunPlanner::RequestFor(const std::string& task) const {
 const Plan& RunPlanner::PlanTask(const std::string& task) {
   if (plan_.Find(task) != nullptr) return plan_;
   const TaskRequest request = RequestFor(task);
-  const Profile before = profile_;
   try {
     MeasureFirst(request);
     Plan alone = PlanMeasured({request}, /*beside_others=*/true);
@@ -261,7 +260,7 @@ const Plan& RunPlanner::PlanTask(const std::string& task) {
       alone = PlanMeasured({WithRowsThatMayWait(request)}, /*beside_others=*/true);
     Join(alone);
   } catch (...) {
-    profile_ = before;
+    prober_.ForgetRows();
     throw;
   }
   requests_.push_back(request);

@@ -68,7 +68,7 @@ class RunPlanner {
   const Plan& PlanRun(const std::vector<std::string>& tasks);
   // A task that came later: measures and plans it alone. What the plan says of the others stays as it is.
   // Throws DoesNotFit, also where the others would no longer fit beside its tables, or the task's own Error;
-  // then nothing has changed.
+  // then the plan is as it was, and what was measured stays known.
   const Plan& PlanTask(const std::string& task);
   // The run then draws and executes by the plan.
   void Apply(PlanInForce& in_force, Mixer& mixer);

@@ -38,9 +38,9 @@ struct Run {
   std::unique_ptr<StepExecutor> executor;
   std::unique_ptr<AdamW> optimizer;
 
-  // The named tasks: those with a weight above 0 in some stage, in the mixture's order. Others of the file
-  // are checked only: not loaded, planned or given a column. Active are those with a weight now, and the
-  // mixer knows them.
+  // The named tasks: those with a weight above 0 in some stage, in the mixture's order; a weights file is one
+  // stage. Others of the file are checked only: not loaded, planned or given a column. Active are those with
+  // a weight now, and the mixer knows them.
   std::vector<std::string> NamedTasks() const { return mixture.Active(); }
   // How a named task's draws run where nothing was planned.
   Execution Configured(const std::string& task) const;

@@ -1,6 +1,7 @@
 #include <medley/train/evaluation.h>
 
 #include <exception>
+#include <utility>
 
 #include <medley/eval/evaluator.h>
 #include <medley/eval/score_report.h>
@@ -31,6 +32,15 @@ TaskScore Evaluation::ScoreOf(const std::string& task, std::int64_t step) {
   return score;
 }
 
+// For people alone: a picture that cannot be shown must not end a run.
+void Evaluation::AddSheet(const std::string& task, const TaskScore& score, EvaluationRecord& record) {
+  try {
+    if (auto sheet = SheetOf(score)) record.sheets[task] = std::move(*sheet);
+  } catch (const std::exception& error) {
+    setting_.console.Warn("no sheet of " + task + ": " + error.what());
+  }
+}
+
 std::optional<EvaluationRecord> Evaluation::Run(std::int64_t step, StepRecovery& recovery) {
   Scores scores;
   for (const std::string& task : setting_.mixer.mixture().Active()) {
@@ -49,7 +59,7 @@ std::optional<EvaluationRecord> Evaluation::Run(std::int64_t step, StepRecovery&
   for (const auto& [task, score] : scores) {
     evaluated_->tasks.push_back(task);
     record.tasks[task] = score;
-    if (auto sheet = setting_.with_sheets ? SheetOf(score) : std::nullopt) record.sheets[task] = *sheet;
+    if (setting_.with_sheets) AddSheet(task, score, record);
     line += "  " + task + " " + FormatNumber(score.score.value);
   }
   setting_.console.Say(line + "  mean loss " + FormatNumber(evaluated_->loss));

@@ -52,6 +52,7 @@ class Evaluation {
 
  private:
   TaskScore ScoreOf(const std::string& task, std::int64_t step);
+  void AddSheet(const std::string& task, const TaskScore& score, EvaluationRecord& record);
 
   Setting setting_;
   std::optional<MeanEvaluation> evaluated_;

@@ -28,7 +28,8 @@ std::optional<StepLosses> StepRecovery::Gradients(std::int64_t step, const std::
     } catch (const std::exception& error) {
       failure = Failure::Of(error, Step() + ": ");
     }
-  } while (MakeRoom(failure, draws));
+    Abandon(failure);
+  } while (failure.out_of_memory && MakeRoom(draws));
   // Other failures name their task, and where the run ends nobody else asks.
   const bool asked = failure.out_of_memory || setting_.drops;
   const std::string culprit = asked ? FindCulprit(draws) : "";
@@ -44,16 +45,19 @@ StepLosses StepRecovery::RunDraws(const std::vector<Draw>& draws) {
   return setting_.executor.Run(rows.pieces, setting_.memory);
 }
 
-// False where another try would fail too.
-bool StepRecovery::MakeRoom(const Failure& failure, const std::vector<Draw>& draws) {
+// Where the device failed too, every later call will, also those of a save.
+void StepRecovery::Abandon(const Failure& failure) const {
   try {
     AbandonStep(setting_.model, setting_.device);
-  } catch (const std::exception& error) {  // and every later call will fail too, also those of a save
+  } catch (const std::exception& error) {
     throw Error((failure.out_of_memory ? Step() + " ran out of memory" : failure.reason) +
                 ", and then the device failed: " + Failure::Of(error).reason + ". " +
                 NewestCheckpointWords(setting_.directory));
   }
-  if (!failure.out_of_memory) return false;
+}
+
+// What is left of the step is gone by now. False where another try would fail too.
+bool StepRecovery::MakeRoom(const std::vector<Draw>& draws) {
   const std::string& task = setting_.memory.running();
   const auto draw = std::find_if(draws.begin(), draws.end(), [&](const Draw& d) { return d.task == task; });
   const bool again = draw == draws.end() ? TryAgain() : CutTask(*draw);
@@ -117,14 +121,14 @@ std::string StepRecovery::FindCulprit(const std::vector<Draw>& draws) {
     for (const Draw& draw : draws) {
       if (draw.task == task) own.push_back(draw);
     }
-    bool failed = false;
+    std::optional<Failure> failure;
     try {
       RunDraws(own);
-    } catch (const std::exception&) {
-      failed = true;
+    } catch (const std::exception& error) {
+      failure = Failure::Of(error, Step() + ": ");
     }
-    AbandonStep(setting_.model, setting_.device);
-    if (failed) return task;
+    Abandon(failure.value_or(Failure()));
+    if (failure) return task;
   }
   return "";
 }

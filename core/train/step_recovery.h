@@ -58,7 +58,8 @@ class StepRecovery {
 
  private:
   StepLosses RunDraws(const std::vector<Draw>& draws);
-  bool MakeRoom(const Failure& failure, const std::vector<Draw>& draws);
+  void Abandon(const Failure& failure) const;
+  bool MakeRoom(const std::vector<Draw>& draws);
   bool CutTask(const Draw& draw);
   bool TryAgain();
   std::string FindCulprit(const std::vector<Draw>& draws);

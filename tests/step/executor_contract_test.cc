@@ -304,6 +304,20 @@ TEST(ContractRows, ARowWithoutAnItemIsNoFalseAlarm) {
       << "the control: nobody ever did what the spec says";
 }
 
+TEST(ContractRows, AColumnThatOnlyRowsWithItemsHaveIsNone) {
+  Odd odd;
+  const Script plain = RowsWith([](std::int64_t row) { return row % 3; });
+  odd.script = plain;
+  odd.script.sample = [plain](const RowRange& rows) {
+    Batch batch = plain.sample(rows);
+    if (batch.ItemCount("answer") == 0) return batch;
+    batch.AddRagged("marks",
+                    std::vector<std::vector<std::int64_t>>(static_cast<std::size_t>(rows.count), {1, 2}));
+    return batch;
+  };
+  EXPECT_EQ(odd.Message(), "nothing was thrown");
+}
+
 // No draw has asked for that row yet; its own will say what is wrong with it.
 TEST(ContractRows, ALaterRowThatCannotBeSampledDoesNotFailTheCheck) {
   const auto message = [](std::int64_t first_bad) {

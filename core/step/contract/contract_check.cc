@@ -4,16 +4,18 @@
 
 #include <algorithm>
 #include <exception>
+#include <functional>
 #include <limits>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <set>
 #include <string>
 
 #include <medley/base/error.h>
 #include <medley/model/device.h>
 #include <medley/step/contract/contract_comparison.h>
 #include <medley/step/contract/contract_repeat.h>
-#include <medley/step/row_shape.h>
 #include <medley/step/sample_rows.h>
 
 namespace medley {
@@ -25,36 +27,49 @@ RowRange OneRow(const RowRange& from, std::int64_t offset) {
   return {.seed = from.seed, .begin = from.begin + offset, .count = 1};
 }
 
+// The items of a row, by ragged column and by term. A row without any may lack the column.
+using Counts = std::map<std::string, std::int64_t>;
+
+Counts CountsOf(const Batch& one_row) {
+  Counts counts;
+  for (const auto& [name, column] : one_row.ragged()) counts["column " + name] = column.offsets.back();
+  for (const auto& [term, items] : one_row.items()) counts["term " + term] = one_row.ItemCount(term);
+  return counts;
+}
+
 // The first rows in which each count is smallest, smallest above 0, and largest.
-std::vector<std::size_t> Extremes(const std::vector<RowShape>& shapes) {
-  std::vector<std::size_t> rows = {0};
-  const auto add = [&](std::size_t count, auto better) {
-    std::size_t best = 0;
-    for (std::size_t row = 1; row < shapes.size(); ++row) {
-      if (better(shapes[row][count], shapes[best][count])) best = row;
-    }
-    const auto shows = [&](std::size_t row) { return shapes[row][count] == shapes[best][count]; };
-    if (std::none_of(rows.begin(), rows.end(), shows)) rows.push_back(best);
+std::vector<std::int64_t> Extremes(const std::vector<Counts>& rows) {
+  std::vector<std::int64_t> chosen = {0};
+  const auto add = [&](const std::vector<std::int64_t>& counts, const auto& is_better) {
+    const auto best = std::min_element(counts.begin(), counts.end(), is_better);
+    const auto shows = [&](std::int64_t row) { return counts[static_cast<std::size_t>(row)] == *best; };
+    if (std::none_of(chosen.begin(), chosen.end(), shows)) chosen.push_back(best - counts.begin());
   };
   const auto above_0 = [](std::int64_t n) { return n > 0 ? n : std::numeric_limits<std::int64_t>::max(); };
-  for (std::size_t count = 0; count < shapes.front().size(); ++count) {
-    add(count, [](std::int64_t a, std::int64_t b) { return a < b; });
-    add(count, [&](std::int64_t a, std::int64_t b) { return above_0(a) < above_0(b); });
-    add(count, [](std::int64_t a, std::int64_t b) { return a > b; });
+  std::set<std::string> names;
+  for (const Counts& row : rows) {
+    for (const auto& [name, count] : row) names.insert(name);
   }
-  return rows;
+  for (const std::string& name : names) {
+    std::vector<std::int64_t> counts;
+    for (const Counts& row : rows) counts.push_back(row.count(name) > 0 ? row.at(name) : 0);
+    add(counts, std::less<>());
+    add(counts, [&](std::int64_t a, std::int64_t b) { return above_0(a) < above_0(b); });
+    add(counts, std::greater<>());
+  }
+  return chosen;
 }
 
 }  // namespace
 
 // Row by row, so that what a check takes does not depend on how many it looks at.
 ContractCheck::Rows ContractCheck::RowsToCheck(const LoadedTask& task, const RowRange& from) const {
-  std::vector<RowShape> shapes;
+  std::vector<Counts> counts;
   for (std::int64_t offset = 0; offset < kSearched; ++offset) {
     try {
-      const Batch row = SampleRows(task, OneRow(from, offset), device_);
+      const Batch row = SampleRows(task, OneRow(from, offset), at::kCPU);
       CheckItems(task, row);
-      shapes.push_back(ShapeOfRow(row, 0));
+      counts.push_back(CountsOf(row));
     } catch (const c10::OutOfMemoryError&) {
       throw;  // of whatever row: fewer rows would be a weaker check
     } catch (const std::exception&) {
@@ -62,9 +77,7 @@ ContractCheck::Rows ContractCheck::RowsToCheck(const LoadedTask& task, const Row
       break;  // a row that nobody has drawn yet: its own draw will say what is wrong with it
     }
   }
-  Rows rows{.shown = {}, .sampled = static_cast<std::int64_t>(shapes.size())};
-  for (const std::size_t row : Extremes(shapes)) rows.shown.push_back(static_cast<std::int64_t>(row));
-  return rows;
+  return {.shown = Extremes(counts), .sampled = static_cast<std::int64_t>(counts.size())};
 }
 
 void ContractCheck::Check(LoadedTask& task, const RowRange& from) {
