@@ -13,12 +13,6 @@ constexpr std::int64_t kMostPatience = 4096;
 
 }  // namespace
 
-std::vector<std::string> PlanInForce::tasks() const {
-  std::vector<std::string> names;
-  for (const auto& [task, execution] : executions_) names.push_back(task);
-  return names;
-}
-
 void PlanInForce::Adopt(const Plan& plan, const Profile& profile, const PlanSetting& setting) {
   source_ = {plan, profile, setting};
   Guard::Expectation& expected = expected_.emplace();

@@ -23,7 +23,7 @@ class PlanInForce {
   explicit PlanInForce(std::map<std::string, Execution> configured) : executions_(std::move(configured)) {}
 
   const Execution& Of(const std::string& task) const { return executions_.at(task); }
-  std::vector<std::string> tasks() const;
+  const std::map<std::string, Execution>& executions() const { return executions_; }
 
   // From here on the tasks of the plan run by it; others, and weights of terms, stay. A task whose
   // micro-rows are what they were stays cut. The profile is the one that the plan was made from.

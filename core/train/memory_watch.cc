@@ -30,19 +30,25 @@ MemoryWatch::~MemoryWatch() {
   if (limited_) SetCpuBudget(0);
 }
 
+// Asked several times a step, so nothing is copied on the way.
+template <typename Fn>
+void MemoryWatch::ForEachTable(const Fn& fn) const {
+  for (const auto& [task, execution] : setting_.plan.executions()) {
+    if (!setting_.host.IsLoaded(task)) continue;
+    const std::int64_t bytes = setting_.host.Get(task).ConstantBytes(setting_.device);
+    if (bytes > 0) fn(task, bytes);
+  }
+}
+
 std::int64_t MemoryWatch::ConstantBytes() const {
-  std::int64_t bytes = 0;
-  for (const auto& [task, own] : ConstantsByTask()) bytes += own;
-  return bytes;
+  std::int64_t sum = 0;
+  ForEachTable([&](const std::string&, std::int64_t bytes) { sum += bytes; });
+  return sum;
 }
 
 std::map<std::string, std::int64_t> MemoryWatch::ConstantsByTask() const {
   std::map<std::string, std::int64_t> constants;
-  for (const std::string& task : setting_.plan.tasks()) {
-    if (!setting_.host.IsLoaded(task)) continue;
-    const std::int64_t bytes = setting_.host.Get(task).ConstantBytes(setting_.device);
-    if (bytes > 0) constants[task] = bytes;
-  }
+  ForEachTable([&](const std::string& task, std::int64_t bytes) { constants[task] = bytes; });
   return constants;
 }
 

@@ -76,6 +76,8 @@ class MemoryWatch final : public StepObserver {
     std::int64_t tokens = 0, passes = 0;
   };
 
+  template <typename Fn>
+  void ForEachTable(const Fn& fn) const;  // of the loaded tasks: the task, bytes of its tables
   std::int64_t ConstantBytes() const;
   std::map<std::string, std::int64_t> ConstantsByTask() const;
   MemoryLedger Ledger() const;

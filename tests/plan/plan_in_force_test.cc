@@ -1,3 +1,4 @@
+#include <medley/base/suggest.h>
 #include <medley/plan/plan_in_force.h>
 
 #include "tests/plan/plan_fixture.h"
@@ -32,7 +33,7 @@ class PlanInForceTest : public testing::Test {
 };
 
 TEST_F(PlanInForceTest, IsWhatWasConfiguredUntilSomethingIsPlanned) {
-  EXPECT_EQ(in_force_.tasks(), (std::vector<std::string>{"canvas", "qa"}));
+  EXPECT_EQ(Listed(in_force_.executions()), "canvas, qa");
   EXPECT_EQ(qa().way, (Way{Mode::kJoint, 1}));
   EXPECT_EQ(qa().micro_rows, 0);
   EXPECT_FALSE(in_force_.expected());
