@@ -1,6 +1,7 @@
 #include <medley/base/clock.h>
 
 #include <array>
+#include <chrono>
 #include <ctime>
 
 namespace medley {
@@ -23,5 +24,9 @@ std::string Format(const char* format, bool utc) {
 
 std::string TimeStamp() { return Format("%Y-%m-%dT%H:%M:%SZ", true); }
 std::string TimeForName() { return Format("%Y%m%d-%H%M%S", false); }
+
+double SteadySeconds() {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
 
 }  // namespace medley

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <string>
 
 namespace medley {
@@ -8,5 +9,10 @@ namespace medley {
 std::string TimeStamp();
 // "20260301-123456", local time, for names of directories.
 std::string TimeForName();
+
+// Seconds since some moment; it never goes back, and a machine that sleeps does not count.
+double SteadySeconds();
+// Where a class must be told the time: SteadySeconds, or a test's.
+using SecondsSource = std::function<double()>;
 
 }  // namespace medley

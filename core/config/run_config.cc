@@ -130,7 +130,13 @@ void Fields(Visitor& visit, RunConfig& c) {
   visit(c.steps, {.name = "steps",
                   .help = "Optimizer steps; the learning rate's schedule is a function of it",
                   .low = 1});
-  visit(c.hours, {.name = "hours", .help = "Ends the run early, saved; 0: no limit", .low = 0, .high = 1e6});
+  visit(c.hours, {.name = "hours",
+                  .help = "How long the run may take; a resume counts anew. Where the steps take longer, the "
+                          "learning rate's decay begins early, so that the run ends decayed and in time; a "
+                          "decay that has begun is finished. With decay_fraction 0 or 1 the run stops, "
+                          "saved. 0: no limit",
+                  .low = 0,
+                  .high = 1e6});
   visit(c.plan, {.name = "plan",
                  .help = "Measure what tasks take before the first step, and choose modes and micro-batches "
                          "that fit the budget"});

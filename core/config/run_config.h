@@ -78,7 +78,7 @@ struct RunConfig {
   std::int64_t threads = 0;    // 0: one a core
   std::int64_t seed = 0;
   std::int64_t steps = 1000;
-  double hours = 0;    // ends a run early, saved; 0: no limit
+  double hours = 0;    // within which a run ends, decayed early where it must; 0: no limit
   bool plan = true;    // measure what tasks take before the first step, and choose modes and rows by it
   std::string budget;  // as ParseBudget reads it
   std::int64_t draws_per_step = 1;

@@ -37,8 +37,10 @@ std::string ShortNumber(double value) {
 
 }  // namespace
 
-Progress::Progress(std::int64_t first_step, std::int64_t total_steps, double most_seconds)
-    : step_(first_step), total_(total_steps), most_seconds_(most_seconds) {}
+void Progress::EndsAt(std::int64_t total_steps, double most_seconds) {
+  total_ = total_steps;
+  most_seconds_ = most_seconds;
+}
 
 void Progress::Add(const StepRecord& record) {
   step_ = record.step;
@@ -91,10 +93,7 @@ double Progress::RowsPerSecond() const { return step_seconds_ > 0 ? step_rows_ /
 
 double Progress::SecondsLeft() const {
   if (weight_ <= 0) return -1;
-  const double steps_left = static_cast<double>(total_ - step_) * step_seconds_ / weight_;
-  if (most_seconds_ <= 0) return steps_left;
-  const std::chrono::duration<double> passed = std::chrono::steady_clock::now() - started_;
-  return std::min(steps_left, std::max(0.0, most_seconds_ - passed.count()));
+  return std::min(most_seconds_, static_cast<double>(total_ - step_) * step_seconds_ / weight_);
 }
 
 std::string Progress::LongLosses() const {

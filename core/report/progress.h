@@ -1,8 +1,8 @@
 #pragma once
 
-#include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <map>
 #include <string>
 #include <vector>
@@ -16,9 +16,10 @@ namespace medley {
 // will take.
 class Progress {
  public:
-  // `most_seconds`: the run ends by then, 0: no limit.
-  Progress(std::int64_t first_step, std::int64_t total_steps, double most_seconds = 0);
+  Progress(std::int64_t first_step, std::int64_t total_steps) : step_(first_step), total_(total_steps) {}
 
+  // The run ends after so many steps, and within so many seconds from now.
+  void EndsAt(std::int64_t total_steps, double most_seconds);
   void Add(const StepRecord& record);
   // "step 120/1000:  control 0.1234  zoom_gold 0.045; 3:20 left, 85 rows/s, memory 5.0 MiB (peak 310.2 MiB)".
   // A task that was evaluated has its last score behind its loss: "control 0.1234 (0.0341)". With fewer
@@ -41,8 +42,7 @@ class Progress {
 
   std::int64_t step_;
   std::int64_t total_;
-  double most_seconds_;
-  std::chrono::steady_clock::time_point started_ = std::chrono::steady_clock::now();
+  double most_seconds_ = std::numeric_limits<double>::infinity();
   // Recent steps weigh more: the mixture, and so the speed, may change.
   double step_seconds_ = 0, step_rows_ = 0, weight_ = 0;
   // By task and term, weighted and smoothed: a step whose rows have no item of a term does not move it.

@@ -108,7 +108,7 @@ std::unique_ptr<Run> BuildRun(RunInputs inputs, Purpose purpose) {
   if (purpose == Purpose::kUse) return run;
   run->mixer = std::make_unique<Mixer>(run->mixture, TaskSizes(inputs.checked, *run->registry), seed);
   run->executor = std::make_unique<StepExecutor>(*run->model, run->device);
-  run->optimizer = std::make_unique<AdamW>(*run->model, run->config.optimizer, run->config.steps);
+  run->optimizer = std::make_unique<AdamW>(*run->model, run->config.optimizer);
   return run;
 }
 

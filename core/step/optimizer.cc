@@ -15,7 +15,6 @@
 
 #include <medley/base/error.h>
 #include <medley/model/parameter_bytes.h>
-#include <medley/step/schedule.h>
 
 namespace medley {
 namespace {
@@ -45,8 +44,7 @@ void CheckGroups(const Model& model, const OptimizerConfig& config) {
 
 }  // namespace
 
-AdamW::AdamW(const Model& model, const OptimizerConfig& config, std::int64_t total_steps)
-    : config_(config), total_steps_(total_steps) {
+AdamW::AdamW(const Model& model, const OptimizerConfig& config) : config_(config) {
   CheckGroups(model, config);
   for (const Parameter& parameter : model.parameters()) {
     const ParameterGroup* group = FindGroup(config, parameter.name);
@@ -94,17 +92,12 @@ void AdamW::AddSlot(const Parameter& parameter, double learning_rate_scale, doub
                     .group = group});
 }
 
-double AdamW::LearningRate(std::int64_t step) const {
-  return config_.learning_rate * ScheduleScale(config_, step, total_steps_);
-}
-
-double AdamW::Step(std::int64_t step) {
+double AdamW::Step(double learning_rate) {
   const at::NoGradGuard no_gradients;
   const double norm = GradientNorm();
   if (!std::isfinite(norm)) FailNotFinite();
   Clip(norm);
-  for (std::size_t group = 0; group < groups_.size(); ++group)
-    Update(groups_[group], group, LearningRate(step));
+  for (std::size_t group = 0; group < groups_.size(); ++group) Update(groups_[group], group, learning_rate);
   for (Slot& slot : slots_) slot.parameter.mutable_grad().reset();
   return norm;
 }

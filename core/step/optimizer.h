@@ -22,18 +22,15 @@ class AdamW {
  public:
   // Sets requires_grad of every parameter. InputError for a group that matches no parameter.
   // Make it after the model is on its device and in its dtype.
-  AdamW(const Model& model, const OptimizerConfig& config, std::int64_t total_steps);
+  AdamW(const Model& model, const OptimizerConfig& config);
 
-  // Clips the gradients to the norm, updates in place and drops the gradients. `step` counts from 0 and sets
-  // the learning rate. Returns the norm of the whole gradient before clipping; one that is not finite is an
-  // Error that names the parameters, and nothing is updated.
-  double Step(std::int64_t step);
+  // Clips the gradients to the norm, updates in place and drops the gradients. The learning rate is that of a
+  // parameter without a scale of its own. Returns the norm of the whole gradient before clipping; one that is
+  // not finite is an Error that names the parameters, and nothing is updated.
+  double Step(double learning_rate);
 
   // Bytes of the parameters that would be trained: so many are the gradients, and twice as many the moments.
   static std::int64_t TrainedBytes(const Model& model, const OptimizerConfig& config);
-
-  // Of a parameter without a scale of its own.
-  double LearningRate(std::int64_t step) const;
 
   // "<parameter>.exp_avg", "<parameter>.exp_avg_sq" (shapes of the parameter) and "<parameter>.step" (updates
   // so far, float32 scalar); the tensors themselves.
@@ -57,7 +54,6 @@ class AdamW {
   [[noreturn]] void FailNotFinite() const;
 
   OptimizerConfig config_;
-  std::int64_t total_steps_;
   std::vector<Slot> slots_;
   std::vector<Group> groups_;
   at::Tensor norms_;  // [slots], on the device

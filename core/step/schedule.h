@@ -6,9 +6,23 @@
 
 namespace medley {
 
-// Warmup-stable-decay: what the learning rate is multiplied with at a step (0: the first) of a run of `total`
-// steps. Rises linearly over warmup_steps (the first step already learns), stays at 1, and falls linearly
-// over the last decay_fraction of the steps, towards final_scale at the step after the last one.
-double ScheduleScale(const OptimizerConfig& config, std::int64_t step, std::int64_t total);
+// The last part of a run, in which its learning rate falls.
+struct Decay {
+  std::int64_t start = 0;  // the first of its steps; steps count from 0
+  std::int64_t steps = 0;
+
+  std::int64_t end() const { return start + steps; }  // so many steps does the run have
+};
+
+// Over the last decay_fraction of `total` steps.
+Decay DecayOf(const OptimizerConfig& config, std::int64_t total);
+// That of the run whose decay starts at this step: decay_fraction / (1 - decay_fraction) times the steps
+// before it. decay_fraction is above 0 and below 1.
+Decay DecayFrom(const OptimizerConfig& config, std::int64_t start);
+
+// Warmup-stable-decay: what the learning rate is multiplied with at a step. Rises linearly over warmup_steps
+// (the first step already learns), stays at 1, and falls linearly over the decay, towards final_scale at the
+// step after its last one.
+double ScheduleScale(const OptimizerConfig& config, const Decay& decay, std::int64_t step);
 
 }  // namespace medley

@@ -20,6 +20,7 @@ double SecondsSince(Clock::time_point start) {
 
 Trainer::Trainer(const Setting& setting, const std::optional<FoundCheckpoint>& from)
     : setting_(setting),
+      hours_(setting.config, setting.console, setting.now),
       dropped_(setting.mixer),
       prefetcher_({.threads = setting.config.data.threads,
                    .seed = static_cast<std::uint64_t>(setting.config.seed),
@@ -42,7 +43,7 @@ Trainer::Trainer(const Setting& setting, const std::optional<FoundCheckpoint>& f
   receipts_ = receipts.get();
   const TrainingState state = State();
   if (from) LoadCheckpoint(from->path, state);
-  progress_.emplace(step_, config.steps, 3600 * config.hours);
+  progress_.emplace(step_, hours_.decay().end());
   sinks_ = MakeRunSinks(setting.directory, named, from ? from->facts.logs : LogOffsets(), config.tensorboard,
                         std::move(receipts), *progress_, setting.console);
   const std::string config_hash = HashText(ToJson(config).dump());
@@ -84,7 +85,7 @@ ExitCode Trainer::Train() {
 
 ExitCode Trainer::TrainToTheEnd() {
   const StopSignal stop;
-  run_started_ = Clock::now();
+  hours_.Start(step_);
   while (!Done(stop.requested())) Step();
   if (recovery_->failure()) SaveAndFail();
   checkpoints_->SaveNow(step_, evaluation_.evaluated());
@@ -95,15 +96,15 @@ ExitCode Trainer::TrainToTheEnd() {
 }
 
 bool Trainer::Done(bool stop_requested) {
-  if (recovery_->failure() || step_ >= setting_.config.steps) return true;
+  if (recovery_->failure()) return true;
+  hours_.Watch(step_);
+  if (step_ >= hours_.decay().end()) return true;
   interrupted_ = stop_requested;
   if (interrupted_) return true;
-  const double hours = setting_.config.hours;
-  const bool late = hours > 0 && SecondsSince(run_started_) >= 3600 * hours;
-  if (late)
+  if (hours_.over())
     setting_.console.Say("the run's hours are over; medley resume " + setting_.directory.string() +
                          " goes on");
-  return late;
+  return hours_.over();
 }
 
 void Trainer::Step() {
@@ -116,8 +117,9 @@ void Trainer::Step() {
   std::optional<StepLosses> losses = recovery_->Gradients(record.step, record.draws);
   if (!losses) return;
   record.losses = std::move(*losses);
-  record.learning_rate = setting_.optimizer.LearningRate(step_);
-  const std::optional<double> norm = UpdateWeights();
+  const OptimizerConfig& optimizer = setting_.config.optimizer;
+  record.learning_rate = optimizer.learning_rate * ScheduleScale(optimizer, hours_.decay(), step_);
+  const std::optional<double> norm = UpdateWeights(record.learning_rate);
   if (!norm) return;
   record.gradient_norm = *norm;
   setting_.mixer.Commit(record.draws);
@@ -145,7 +147,7 @@ void Trainer::HeedGuard() {
 // The step's; the data threads begin with those of the next steps.
 std::vector<Draw> Trainer::NextDraws() {
   const std::int64_t per_step = setting_.config.draws_per_step, ahead = setting_.config.data.ahead;
-  const std::int64_t steps_later = std::min(ahead, setting_.config.steps - step_ - 1);
+  const std::int64_t steps_later = std::min(ahead, hours_.decay().end() - step_ - 1);
   std::vector<Draw> draws = setting_.mixer.Peek(per_step + std::min(ahead, steps_later * per_step));
   prefetcher_.Expect(draws);
   draws.resize(static_cast<std::size_t>(per_step));
@@ -154,9 +156,9 @@ std::vector<Draw> Trainer::NextDraws() {
 
 // The norm of the gradient; nothing where it is not finite, and then nothing was updated. After any other
 // exception some weights may be updated and others not: it ends the run, and nothing is saved.
-std::optional<double> Trainer::UpdateWeights() {
+std::optional<double> Trainer::UpdateWeights(double learning_rate) {
   try {
-    return setting_.optimizer.Step(step_);
+    return setting_.optimizer.Step(learning_rate);
   } catch (const Error& error) {
     recovery_->Fail(Failure::Of(error, "step " + std::to_string(step_ + 1) + ": "));
     ClearGradients(setting_.model);
@@ -172,6 +174,7 @@ void Trainer::Report(StepRecord& record) {
     if (const auto loss = TotalLoss(terms)) last_losses_[task] = *loss;
   }
   record.evaluation = EvaluateIfDue();
+  progress_->EndsAt(hours_.decay().end(), hours_.SecondsLeft());
   sinks_.Take(record);
 }
 

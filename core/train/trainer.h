@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include <medley/base/clock.h>
 #include <medley/base/error.h>
 #include <medley/checkpoint/checkpoint_keeper.h>
 #include <medley/plan/receipt_book.h>
@@ -20,6 +21,7 @@
 #include <medley/train/evaluation.h>
 #include <medley/train/memory_watch.h>
 #include <medley/train/prefetcher.h>
+#include <medley/train/run_hours.h>
 #include <medley/train/step_recovery.h>
 
 namespace medley {
@@ -40,15 +42,16 @@ class Trainer {
     AdamW& optimizer;
     PlanInForce& plan;
     Console& console;
+    SecondsSource now = SteadySeconds;  // what the run's hours are measured by
   };
   // `from`: goes on after this checkpoint; else at step 0. Cuts the logs back to it.
   explicit Trainer(const Setting& setting, const std::optional<FoundCheckpoint>& from = std::nullopt);
   ~Trainer();
 
-  // Until the steps are done, the hours are over, or a signal came; saved in each case. A task's error under
-  // on_task_error "stop", or a gradient that is not finite, is thrown after what was trained was saved; with
-  // the error's own code, and kDoesNotFit where memory ran out. Whatever is thrown stands in the console's
-  // log too.
+  // Until the steps or an early decay are done, the hours are over, or a signal came; saved in each case. A
+  // task's error under on_task_error "stop", or a gradient that is not finite, is thrown after what was
+  // trained was saved; with the error's own code, and kDoesNotFit where memory ran out. Whatever is thrown
+  // stands in the console's log too.
   ExitCode Train();
 
   std::int64_t step() const { return step_; }                                        // steps done
@@ -63,7 +66,7 @@ class Trainer {
   bool Done(bool stop_requested);
   void Step();
   std::vector<Draw> NextDraws();
-  std::optional<double> UpdateWeights();
+  std::optional<double> UpdateWeights(double learning_rate);
   void Report(StepRecord& record);
   std::optional<EvaluationRecord> EvaluateIfDue();
   void HeedGuard();
@@ -78,6 +81,7 @@ class Trainer {
   Setting setting_;
   std::int64_t step_ = 0;
   std::map<std::string, double> last_losses_;
+  RunHours hours_;
   DroppedTasks dropped_;
   Prefetcher prefetcher_;
   Evaluation evaluation_;
@@ -89,7 +93,7 @@ class Trainer {
   std::optional<MemoryWatch> memory_;
   std::optional<StepRecovery> recovery_;
   double seconds_in_steps_ = 0;  // since the run was started or resumed
-  std::chrono::steady_clock::time_point run_started_, step_started_;
+  std::chrono::steady_clock::time_point step_started_;
   bool interrupted_ = false;
 };
 

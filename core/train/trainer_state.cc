@@ -30,6 +30,7 @@ json Trainer::SaveProgress() const {
                 {"dropped", dropped_.reasons()},
                 {"overflows", setting_.plan.Save()}};
   evaluation_.Save(state);
+  hours_.Save(state);
   return state;
 }
 
@@ -38,6 +39,7 @@ void Trainer::LoadProgress(const json& state) {
   last_losses_ = state.at("last_losses").get<std::map<std::string, double>>();
   setting_.plan.Load(state.value("overflows", json::object()));
   evaluation_.Load(state);
+  hours_.Load(state);
   dropped_.Load(state.at("dropped").get<std::map<std::string, std::string>>());
 }
 
@@ -51,8 +53,11 @@ std::string Trainer::Summary() const {
                FormatShare(share.delivered), loss == last_losses_.end() ? "-" : FormatNumber(loss->second),
                FormatBytes(static_cast<double>(constants))});
   }
-  std::string text =
-      "after step " + std::to_string(step_) + " of " + std::to_string(setting_.config.steps) + ":\n";
+  std::string text = "after step " + std::to_string(step_) + " of " + std::to_string(setting_.config.steps);
+  if (hours_.is_early())
+    text += ", decayed early, in steps " + std::to_string(hours_.decay().start) + " to " +
+            std::to_string(hours_.decay().end());
+  text += ":\n";
   text += table.ToText();
   text += "largest share error " + FormatShare(setting_.mixer.ShareError());
   text += ", memory peak " + FormatBytes(static_cast<double>(progress_->memory_peak())) + "\n";

@@ -173,7 +173,12 @@ TEST(Describe, ShortensLongTextsAndKeepsUtf8Whole) {
   EXPECT_EQ(described("{}"), "an object");
   std::string euros;
   for (int i = 0; i < 100; ++i) euros += "\xe2\x82\xac";
-  EXPECT_LT(described("\"x" + euros + "\"").size(), 80u);
+  for (const char* before : {"", "x", "xx"}) {  // the cut falls on each byte of a character
+    const std::string cut = described("\"" + std::string(before) + euros + "\"");
+    EXPECT_LT(cut.size(), 80u);
+    EXPECT_GT(cut.size(), 40u);
+    EXPECT_NO_THROW(json(cut).dump()) << before;  // it refuses what is not UTF-8
+  }
 }
 
 }  // namespace

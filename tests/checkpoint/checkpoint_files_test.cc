@@ -130,8 +130,8 @@ TEST(CheckpointFiles, AFullDiskLeavesTheOldOneAndNothingHalf) {
   const auto old_handler = std::signal(SIGXFSZ, SIG_IGN);
   rlimit old_limit{};
   ASSERT_EQ(getrlimit(RLIMIT_FSIZE, &old_limit), 0);
-  std::string message;
   for (const rlim_t bytes : {0, 100, 299, 300}) {  // the last one fits the data but not the manifest
+    std::string message;
     const rlimit small{bytes, old_limit.rlim_max};
     setrlimit(RLIMIT_FSIZE, &small);
     try {
@@ -161,7 +161,8 @@ TEST(RunDirectory, OneProcessAtATimeAndOneRunADirectory) {
   const ScratchDirectory scratch;
   {
     const RunDirectory first = RunDirectory::Create(scratch / "run");
-    for (const auto open : {&RunDirectory::Create}) {
+    first.WriteConfig({{"steps", 1}});
+    for (const auto open : {&RunDirectory::Create, &RunDirectory::Open}) {
       try {
         open(scratch / "run");
         FAIL();
@@ -170,7 +171,6 @@ TEST(RunDirectory, OneProcessAtATimeAndOneRunADirectory) {
             << error.what();
       }
     }
-    first.WriteConfig({{"steps", 1}});
     first.WriteRecord({{"medley", "1"}});
   }
   try {

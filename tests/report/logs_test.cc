@@ -188,9 +188,10 @@ TEST(Progress, TheLineTellsLossSpeedMemoryAndTimeLeft) {
   Progress progress(0, 101);
   progress.Add(Record(1, "control", 0.5));
   EXPECT_EQ(progress.Line(), "step 1/101:  control 1; 0:25 left, 16 rows/s, memory 0 B (peak 1.0 MiB)");
-  Progress limited(0, 101, 7.9);
-  limited.Add(Record(1, "control", 0.5));
-  EXPECT_TRUE(limited.Line().starts_with("step 1/101:  control 1; 0:08 left")) << limited.Line();
+  progress.EndsAt(101, 7.9);
+  EXPECT_TRUE(progress.Line().starts_with("step 1/101:  control 1; 0:08 left")) << progress.Line();
+  progress.EndsAt(41, 600);
+  EXPECT_TRUE(progress.Line().starts_with("step 1/41:  control 1; 0:10 left")) << progress.Line();
 }
 
 TEST(Progress, EightyColumnsShowTheLossOfEachOfSixTasks) {

@@ -1,7 +1,6 @@
 #include <gtest/gtest.h>
 #include <medley/memory/cpu_allocator.h>
 #include <medley/step/optimizer.h>
-#include <medley/step/schedule.h>
 
 #include "tests/step/executor_fixture.h"
 
@@ -9,6 +8,8 @@ namespace medley {
 namespace {
 
 using namespace testing_fixture;
+
+constexpr double kRate = 1e-3;
 
 OptimizerConfig Plain() {
   OptimizerConfig config;
@@ -31,7 +32,7 @@ TEST(AdamW, FollowsTheFormula) {
   FixtureModel model;
   OptimizerConfig config = Plain();
   config.weight_decay = 0.1;
-  AdamW optimizer(model, config, 10);
+  AdamW optimizer(model, config);
   std::map<std::string, at::Tensor> value, m, v;
   for (const Parameter& parameter : model.parameters()) {
     value[parameter.name] = parameter.tensor.detach().clone();
@@ -44,14 +45,14 @@ TEST(AdamW, FollowsTheFormula) {
       const at::Tensor g = parameter.tensor.grad().clone();
       squares += g.pow(2).sum().item<double>();
       at::Tensor& x = value[parameter.name];
-      if (parameter.tensor.dim() > 1) x = x * (1 - config.learning_rate * 0.1);
+      if (parameter.tensor.dim() > 1) x = x * (1 - kRate * 0.1);
       m[parameter.name] = m[parameter.name] * config.beta1 + g * (1 - config.beta1);
       v[parameter.name] = v[parameter.name] * config.beta2 + g * g * (1 - config.beta2);
       const at::Tensor m_hat = m[parameter.name] / (1 - std::pow(config.beta1, step + 1));
       const at::Tensor v_hat = v[parameter.name] / (1 - std::pow(config.beta2, step + 1));
-      x = x - config.learning_rate * m_hat / (v_hat.sqrt() + config.epsilon);
+      x = x - kRate * m_hat / (v_hat.sqrt() + config.epsilon);
     }
-    EXPECT_NEAR(optimizer.Step(step), std::sqrt(squares), 1e-9);
+    EXPECT_NEAR(optimizer.Step(kRate), std::sqrt(squares), 1e-9);
     for (const Parameter& parameter : model.parameters()) {
       EXPECT_TRUE(at::allclose(parameter.tensor, value[parameter.name], 1e-9, 1e-12)) << parameter.name;
       EXPECT_FALSE(parameter.tensor.grad().defined());
@@ -67,11 +68,11 @@ TEST(AdamW, AStepAllocatesNoTensor) {
     OptimizerConfig config = Plain();
     config.clip_norm = 0.01;
     config.groups = {{.match = "head.*", .learning_rate_scale = 0.5}};
-    AdamW optimizer(model, config, 10);
+    AdamW optimizer(model, config);
     for (int step = 0; step < 3; ++step) {
       SetGradients(model, step);
       const CpuMemory before = ReadCpuMemory();
-      optimizer.Step(step);
+      optimizer.Step(kRate);
       EXPECT_EQ(ReadCpuMemory().allocations, before.allocations) << "step " << step;
       EXPECT_LT(ReadCpuMemory().now, before.now);  // the gradients
     }
@@ -83,16 +84,16 @@ TEST(AdamW, ClipsTheWholeGradientToTheNorm) {
   FixtureModel clipped, scaled;
   OptimizerConfig config = Plain();
   config.epsilon = 1;
-  AdamW plain(scaled, config, 10);
+  AdamW plain(scaled, config);
   config.clip_norm = 0.5;
-  AdamW clipping(clipped, config, 10);
+  AdamW clipping(clipped, config);
   SetGradients(clipped, 0);
-  const double norm = clipping.Step(0);
+  const double norm = clipping.Step(kRate);
   EXPECT_GT(norm, 0.5);
   SetGradients(scaled, 0);
   for (const Parameter& parameter : scaled.parameters())
     at::Tensor(parameter.tensor).mutable_grad().mul_(0.5 / norm);
-  EXPECT_NEAR(plain.Step(0), 0.5, 1e-12);
+  EXPECT_NEAR(plain.Step(kRate), 0.5, 1e-12);
   for (std::size_t i = 0; i < clipped.parameters().size(); ++i) {
     EXPECT_TRUE(at::allclose(clipped.parameters()[i].tensor, scaled.parameters()[i].tensor, 1e-12, 1e-14));
   }
@@ -105,12 +106,12 @@ TEST(AdamW, GroupsAreByTheFirstPatternThatMatches) {
   config.groups = {{.match = "encoder.*", .frozen = true},
                    {.match = "*.bias", .learning_rate_scale = 0, .weight_decay = 0},
                    {.match = "head.*", .learning_rate_scale = 0.5}};
-  AdamW optimizer(model, config, 10);
+  AdamW optimizer(model, config);
   SetGradients(model, 0);
   for (const Parameter& parameter : model.parameters()) {
     if (parameter.name.starts_with("encoder")) at::Tensor(parameter.tensor).mutable_grad().reset();
   }
-  optimizer.Step(0);
+  optimizer.Step(kRate);
   for (std::size_t i = 0; i < model.parameters().size(); ++i) {
     const std::string& name = model.parameters()[i].name;
     const double change =
@@ -128,25 +129,25 @@ TEST(AdamW, APatternWithoutAParameterIsAnInputError) {
   FixtureModel model;
   OptimizerConfig config = Plain();
   config.groups = {{.match = "decodr.*", .frozen = true}};
-  EXPECT_TRUE(Says(MessageOf<InputError>([&] { AdamW(model, config, 10); }), {"'decodr.*'"}));
+  EXPECT_TRUE(Says(MessageOf<InputError>([&] { AdamW(model, config); }), {"'decodr.*'"}));
   config.groups = {{.match = "*", .frozen = true}};
-  EXPECT_TRUE(Says(MessageOf<InputError>([&] { AdamW(model, config, 10); }), {"frozen"}));
+  EXPECT_TRUE(Says(MessageOf<InputError>([&] { AdamW(model, config); }), {"frozen"}));
 }
 
 TEST(AdamW, AParameterWithoutAGradientIsLeftAlone) {
   FixtureModel model, skipping;
-  AdamW all(model, Plain(), 10), some(skipping, Plain(), 10);
+  AdamW all(model, Plain()), some(skipping, Plain());
   const auto head = [](const Model& m) { return m.parameters()[6].tensor; };
   const at::Tensor before = head(skipping).detach().clone();
   for (int step = 0; step < 4; ++step) {
     SetGradients(skipping, step);
     if (step % 2 == 1) head(skipping).mutable_grad().reset();
-    some.Step(step);
+    some.Step(kRate);
   }
   // Only the updates that it took part in count, also for the bias correction.
   for (const int step : {0, 2}) {
     SetGradients(model, step);
-    all.Step(step);
+    all.Step(kRate);
   }
   EXPECT_FALSE(at::equal(head(skipping), before));
   EXPECT_TRUE(at::equal(head(skipping), head(model)));
@@ -154,10 +155,10 @@ TEST(AdamW, AParameterWithoutAGradientIsLeftAlone) {
 
 TEST(AdamW, AGradientThatIsNotFiniteChangesNothing) {
   FixtureModel model, before;
-  AdamW optimizer(model, Plain(), 10);
+  AdamW optimizer(model, Plain());
   SetGradients(model, 0);
   model.parameters()[4].tensor.grad().view(-1)[2] = std::nan("");
-  EXPECT_TRUE(Says(MessageOf([&] { optimizer.Step(0); }), {"mid.weight"}));
+  EXPECT_TRUE(Says(MessageOf([&] { optimizer.Step(kRate); }), {"mid.weight"}));
   for (std::size_t i = 0; i < model.parameters().size(); ++i) {
     EXPECT_TRUE(at::equal(model.parameters()[i].tensor, before.parameters()[i].tensor));
   }
@@ -165,10 +166,10 @@ TEST(AdamW, AGradientThatIsNotFiniteChangesNothing) {
 
 TEST(AdamW, ASavedStateGoesOnBitForBit) {
   FixtureModel model, other;
-  AdamW optimizer(model, Plain(), 10), resumed(other, Plain(), 10);
+  AdamW optimizer(model, Plain()), resumed(other, Plain());
   for (int step = 0; step < 3; ++step) {
     SetGradients(model, step);
-    optimizer.Step(step);
+    optimizer.Step(kRate);
   }
   std::map<std::string, at::Tensor> state;
   for (const Parameter& tensor : optimizer.State()) state[tensor.name] = tensor.tensor.clone();
@@ -181,48 +182,11 @@ TEST(AdamW, ASavedStateGoesOnBitForBit) {
   for (int step = 3; step < 5; ++step) {
     SetGradients(model, step);
     SetGradients(other, step);
-    optimizer.Step(step);
-    resumed.Step(step);
+    optimizer.Step(kRate);
+    resumed.Step(kRate);
   }
   for (std::size_t i = 0; i < model.parameters().size(); ++i) {
     EXPECT_TRUE(at::equal(model.parameters()[i].tensor, other.parameters()[i].tensor));
-  }
-}
-
-TEST(Schedule, RisesStaysAndFalls) {
-  OptimizerConfig config;
-  config.warmup_steps = 10;
-  config.decay_fraction = 0.3;
-  config.final_scale = 0.1;
-  EXPECT_DOUBLE_EQ(ScheduleScale(config, 0, 100), 0.1);
-  EXPECT_DOUBLE_EQ(ScheduleScale(config, 9, 100), 1.0);
-  EXPECT_DOUBLE_EQ(ScheduleScale(config, 50, 100), 1.0);
-  EXPECT_DOUBLE_EQ(ScheduleScale(config, 70, 100), 1.0);
-  EXPECT_DOUBLE_EQ(ScheduleScale(config, 85, 100), 0.55);
-  EXPECT_DOUBLE_EQ(ScheduleScale(config, 99, 100), 1 - 0.9 * 29 / 30);
-  EXPECT_DOUBLE_EQ(ScheduleScale(config, 150, 100), 0.1);
-}
-
-TEST(Schedule, NeverJumpsNorLeavesItsBounds) {
-  for (const int total : {1, 2, 7, 50, 1000}) {
-    for (const int warmup : {0, 1, 5, 100}) {
-      for (const double fraction : {0.0, 0.3, 1.0}) {
-        OptimizerConfig config;
-        config.warmup_steps = warmup;
-        config.decay_fraction = fraction;
-        double before = -1;
-        for (int step = 0; step < total; ++step) {
-          const double scale = ScheduleScale(config, step, total);
-          EXPECT_GT(scale, 0);
-          EXPECT_LE(scale, 1);
-          if (before >= 0 && warmup != 1 && total >= 50) {
-            EXPECT_LE(std::abs(scale - before),
-                      1.001 / std::min<double>(warmup > 0 ? warmup : total, std::max(1.0, fraction * total)));
-          }
-          before = scale;
-        }
-      }
-    }
   }
 }
 

@@ -181,7 +181,7 @@ inline std::unique_ptr<TinyRun> MakeTinyRun(const RunConfig& config,
   SeedGenerators(seed, at::kCPU);
   run.mixer = std::make_unique<Mixer>(run.mixture, sizes, seed);
   run.executor = std::make_unique<StepExecutor>(*run.model, at::kCPU);
-  run.optimizer = std::make_unique<AdamW>(*run.model, config.optimizer, config.steps);
+  run.optimizer = std::make_unique<AdamW>(*run.model, config.optimizer);
   return tiny;
 }
 

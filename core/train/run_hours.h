@@ -1,0 +1,59 @@
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <nlohmann/json.hpp>
+
+#include <medley/base/clock.h>
+#include <medley/config/run_config.h>
+#include <medley/report/console.h>
+#include <medley/step/schedule.h>
+
+namespace medley {
+
+// Sees to it that a run which has `hours` ends decayed. Where its steps would take longer, the decay begins
+// early: at the step from which decay_fraction / (1 - decay_fraction) times the steps done would just finish
+// in time, at the pace of the last steps. A decay that has begun is finished, be it early or not.
+// With decay_fraction 0 or 1 there is none to begin, and the run stops when its hours are over.
+class RunHours {
+ public:
+  // Keeps a reference to the console.
+  RunHours(const RunConfig& config, Console& console, SecondsSource now = SteadySeconds);
+
+  // The hours count from here, where the run starts or is resumed after so many steps.
+  void Start(std::int64_t step);
+  // After each step, with the number of steps done. Says so where the decay begins early.
+  void Watch(std::int64_t step);
+
+  // The decay in force; its end is the run's.
+  const Decay& decay() const { return decay_; }
+  bool is_early() const { return decay_.end() < steps_; }
+  // The run must stop as it is.
+  bool over() const { return !CanBeEarly() && SecondsLeft() <= 0; }
+  // Until the run or its decay should be over; infinity where the hours do not count, or no longer.
+  double SecondsLeft() const;
+
+  // Its key of the progress section, which stands there only where the decay began early. It holds for runs
+  // of as many steps: with others the schedule is a new one. Error where the key cannot be used.
+  void Save(nlohmann::json& progress) const;
+  void Load(const nlohmann::json& progress);
+
+ private:
+  bool CanBeEarly() const;
+  void Measure(std::int64_t step);
+  bool MustBegin(std::int64_t step) const;
+  void Begin(std::int64_t step);
+
+  double hours_;
+  std::int64_t steps_;
+  OptimizerConfig optimizer_;
+  Console& console_;
+  SecondsSource now_;
+  Decay decay_;
+  // Since the start, in seconds:
+  double last_now_ = 0, passed_ = 0, since_step_ = 0;
+  double pace_ = 0;  // of a step, with what is done between steps
+  std::int64_t last_step_ = 0, measured_ = 0;
+};
+
+}  // namespace medley
