@@ -16,7 +16,8 @@ enum class ExitCode : int {
   kInterrupted = 130,
 };
 
-// The one exception of medley. The message says what failed, what was expected and what to do.
+// The one exception of medley. The message says what failed, what was expected and what to do. It may quote
+// strangers (a plugin, a file name): what is not UTF-8 of it is replaced.
 class Error : public std::runtime_error {
  public:
   explicit Error(const std::string& message, ExitCode code = ExitCode::kFailed);

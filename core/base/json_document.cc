@@ -1,4 +1,5 @@
 #include <medley/base/json_document.h>
+#include <medley/base/json_text.h>
 
 #include <deque>
 #include <utility>
@@ -220,7 +221,7 @@ std::string Describe(const JsonNode& node) {
   constexpr std::size_t kMost = 60;
   // A cut inside a character is replaced, not thrown at.
   const json shown = text.size() > kMost ? text.substr(0, kMost) + "..." : text;
-  return shown.dump(-1, ' ', false, json::error_handler_t::replace);
+  return JsonText(shown);
 }
 
 }  // namespace medley

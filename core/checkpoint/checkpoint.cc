@@ -6,9 +6,11 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cmath>
 #include <utility>
 
 #include <medley/base/error.h>
+#include <medley/base/json_text.h>
 #include <medley/base/version.h>
 #include <medley/model/safetensors.h>
 #include <medley/report/metrics.h>
@@ -24,6 +26,7 @@ constexpr const char* kModelFile = "model.safetensors";
 constexpr const char* kOptimizerFile = "optim.safetensors";
 constexpr const char* kStateFile = "state.json";
 constexpr std::int64_t kLargestState = 256 << 20;
+constexpr std::int64_t kLargestHint = 4096;
 
 void CheckFinite(const std::vector<Parameter>& tensors, const std::string& kind) {
   for (const Parameter& parameter : tensors) {
@@ -49,9 +52,7 @@ ordered_json FactsJson(const CheckpointFacts& facts, const TrainingState& state)
                        {"medley", std::string(Version())},
                        {"libtorch", std::string(Torch().version)},
                        {"logs", facts.logs}};
-  json["evaluated"] = nullptr;
-  if (facts.evaluated)
-    json["evaluated"] = {{"loss", facts.evaluated->loss}, {"tasks", facts.evaluated->tasks}};
+  json["evaluated"] = ToJson(facts.evaluated);
   json["tensors"] = {{kModelFile, DescribeTensors(state.weights)},
                      {kOptimizerFile, DescribeTensors(state.optimizer)}};
   return json;
@@ -65,10 +66,7 @@ CheckpointFacts ReadFacts(const fs::path& path, const Manifest& manifest) {
     facts.step = manifest.step;
     facts.logs = json.at("logs").get<LogOffsets>();
     facts.config_hash = json.at("config_xxh3_128").get<std::string>();
-    const ordered_json evaluated = json.value("evaluated", ordered_json());
-    if (evaluated.is_object())
-      facts.evaluated = MeanEvaluation{evaluated.at("loss").get<double>(),
-                                       evaluated.at("tasks").get<std::vector<std::string>>()};
+    facts.evaluated = ReadMeanEvaluation(json.value("evaluated", ordered_json()));
     return facts;
   } catch (const nlohmann::json::exception& error) {
     throw Error((path / kManifestFile).string() + " lacks a fact: " + error.what());
@@ -89,13 +87,19 @@ void CheckLogs(const FoundCheckpoint& found) {
   }
 }
 
-FoundCheckpoint Verify(const CheckpointEntry& entry) {
-  const Manifest manifest = VerifyCheckpoint(entry.path);
+FoundCheckpoint Understand(const fs::path& checkpoint, const Manifest& manifest) {
   for (const char* name : {kModelFile, kOptimizerFile, kStateFile}) {
     if (manifest.files.count(name) == 0)
-      throw Error((entry.path / name).string() + " is not in the manifest");
+      throw Error((checkpoint / name).string() + " is not in the manifest");
   }
-  return {entry.path, ReadFacts(entry.path, manifest)};
+  return {checkpoint, ReadFacts(checkpoint, manifest)};
+}
+
+ordered_json ReadState(const fs::path& checkpoint) {
+  const std::string text = ReadSmallFile(checkpoint / kStateFile, kLargestState);
+  ordered_json sections = ordered_json::parse(text, nullptr, /*allow_exceptions=*/false);
+  if (!sections.is_object()) throw InputError((checkpoint / kStateFile).string() + " is not a JSON object");
+  return sections;
 }
 
 bool IsDamage(const Error& error) {
@@ -109,7 +113,7 @@ bool IsDamage(const Error& error) {
 std::optional<FoundCheckpoint> VerifyOrWarn(const CheckpointEntry& entry, OnDamage on_damage,
                                             Console& console) {
   try {
-    FoundCheckpoint found = Verify(entry);
+    FoundCheckpoint found = Understand(entry.path, VerifyCheckpoint(entry.path));
     if (on_damage == OnDamage::kSetAside) CheckLogs(found);
     return found;
   } catch (const Error& error) {
@@ -126,6 +130,23 @@ std::optional<FoundCheckpoint> VerifyOrWarn(const CheckpointEntry& entry, OnDama
   throw InputError("no checkpoint of " + run.string() + " is whole: " + names +
                    " cannot be used. Nothing was changed. Restore one of them (and the logs) from a copy, or "
                    "start a new run; to begin this one again at step 0, without its logs, move them away");
+}
+
+// To go on without them would train anew over the logs of what they held.
+void RefuseLostCheckpoints(const fs::path& run) {
+  const fs::path latest = run / kLatestFile;
+  if (!fs::exists(fs::symlink_status(latest))) return;
+  std::string name = "a checkpoint";
+  try {
+    name = ReadSmallFile(latest, kLargestHint);
+    name.erase(std::find(name.begin(), name.end(), '\n'), name.end());
+  } catch (const Error&) {  // that it is there says enough
+  }
+  throw InputError(
+      run.string() + " has no checkpoint any more, but " + latest.string() + " says that " + name +
+      " was saved. Nothing was changed. Restore the checkpoint from a copy, or start a new run; to "
+      "begin this one again at step 0, without its logs, remove " +
+      latest.string());
 }
 
 std::string Describe(const at::Tensor& tensor) {
@@ -177,10 +198,21 @@ void AddTensors(CheckpointWriter& writer, const char* file, const std::vector<Pa
 
 }  // namespace
 
+ordered_json ToJson(const std::optional<MeanEvaluation>& evaluated) {
+  if (!evaluated || !std::isfinite(evaluated->loss)) return nullptr;
+  return {{"loss", evaluated->loss}, {"tasks", evaluated->tasks}};
+}
+
+// A loss that is null was not finite, and written by a medley that did not look.
+std::optional<MeanEvaluation> ReadMeanEvaluation(const ordered_json& json) {
+  if (json.is_null() || json.at("loss").is_null()) return std::nullopt;
+  return MeanEvaluation{json.at("loss").get<double>(), json.at("tasks").get<std::vector<std::string>>()};
+}
+
 fs::path SaveCheckpoint(const fs::path& run, const TrainingState& state, const CheckpointFacts& facts) {
   CheckFinite(state.weights, "weight");
   CheckFinite(state.optimizer, "optimizer state");
-  const std::string text = SaveSections(state.sections).dump() + "\n";
+  const std::string text = JsonText(SaveSections(state.sections)) + "\n";
   const std::int64_t model_bytes = SafetensorsSize(state.weights, {{"format", "pt"}});
   const std::int64_t optimizer_bytes = SafetensorsSize(state.optimizer, {{"format", "pt"}});
   const auto text_bytes = static_cast<std::int64_t>(text.size());
@@ -188,7 +220,10 @@ fs::path SaveCheckpoint(const fs::path& run, const TrainingState& state, const C
   AddTensors(writer, kModelFile, state.weights, model_bytes);
   AddTensors(writer, kOptimizerFile, state.optimizer, optimizer_bytes);
   writer.AddFile(kStateFile, text_bytes, [&](const Sink& sink) { sink(text.data(), text.size()); });
-  return writer.Commit(FactsJson(facts, state));
+  return writer.Commit(FactsJson(facts, state), [&](const fs::path& path, const Manifest& manifest) {
+    Understand(path, manifest);
+    CheckSections(state.sections, ReadState(path));
+  });
 }
 
 std::optional<FoundCheckpoint> FindCheckpoint(const fs::path& run, OnDamage on_damage, Console& console) {
@@ -206,7 +241,10 @@ std::optional<FoundCheckpoint> FindCheckpoint(const fs::path& run, OnDamage on_d
     }
     return found;
   }
-  if (damaged.empty() && ListSetAside(run).empty()) return std::nullopt;
+  if (damaged.empty() && ListSetAside(run).empty()) {
+    RefuseLostCheckpoints(run);
+    return std::nullopt;
+  }
   std::vector<fs::path> paths;
   for (const CheckpointEntry& entry : damaged) paths.push_back(entry.path);
   FailWithoutWholeOne(run, std::move(paths));
@@ -217,9 +255,7 @@ void LoadCheckpoint(const fs::path& checkpoint, const TrainingState& state) {
   const Tensors optimizer = ReadSafetensors(checkpoint / kOptimizerFile);
   CheckAll(checkpoint / kModelFile, state.weights, weights);
   CheckAll(checkpoint / kOptimizerFile, state.optimizer, optimizer);
-  const std::string text = ReadSmallFile(checkpoint / kStateFile, kLargestState);
-  const ordered_json sections = ordered_json::parse(text, nullptr, /*allow_exceptions=*/false);
-  if (!sections.is_object()) throw InputError((checkpoint / kStateFile).string() + " is not a JSON object");
+  const ordered_json sections = ReadState(checkpoint);
   try {
     LoadSections(state.sections, sections);
   } catch (const nlohmann::json::exception& error) {

@@ -25,11 +25,16 @@ struct TrainingState {
   std::vector<Section> sections;
 };
 
-// The mean loss of an evaluation. It compares only with those over the same tasks.
+// The mean loss of an evaluation, a finite one: a loss that is not finite counts as not evaluated. It
+// compares only with those over the same tasks.
 struct MeanEvaluation {
   double loss = 0;
   std::vector<std::string> tasks;
 };
+// As a checkpoint keeps it: null where nothing was evaluated. Reading throws nlohmann's exception where it is
+// something else.
+nlohmann::ordered_json ToJson(const std::optional<MeanEvaluation>& evaluated);
+std::optional<MeanEvaluation> ReadMeanEvaluation(const nlohmann::ordered_json& json);
 
 struct CheckpointFacts {
   std::int64_t step = 0;
@@ -38,8 +43,8 @@ struct CheckpointFacts {
   std::string config_hash;
 };
 
-// Writes and commits step-<step>; see checkpoint_files.h. Refuses weights or optimizer state that are not
-// finite, and names the tensor.
+// Writes and commits step-<step>, see checkpoint_files.h, and reads it as a resume would. Refuses weights or
+// optimizer state that are not finite, and names the tensor.
 std::filesystem::path SaveCheckpoint(const std::filesystem::path& run, const TrainingState& state,
                                      const CheckpointFacts& facts);
 
@@ -51,8 +56,8 @@ struct FoundCheckpoint {
   CheckpointFacts facts;
 };
 // The newest whole checkpoint; each damaged one is printed with its path and reason, and set aside only once
-// a whole one was found. Nothing where the run has none at all. An InputError where all are damaged, be it
-// now or when they were set aside: the run must not begin anew by itself. Trouble of the machine (a read
+// a whole one was found. Nothing where the run never had one. An InputError where all are damaged, be it now
+// or when they were set aside, or gone: the run must not begin anew by itself. Trouble of the machine (a read
 // error, no descriptor or memory left) says nothing about a checkpoint and is thrown on.
 std::optional<FoundCheckpoint> FindCheckpoint(const std::filesystem::path& run, OnDamage on_damage,
                                               Console& console);

@@ -10,6 +10,7 @@
 #include <set>
 
 #include <medley/base/error.h>
+#include <medley/base/json_text.h>
 
 namespace medley {
 namespace {
@@ -39,7 +40,7 @@ std::string SealText(std::int64_t step, const std::string& manifest) {
                              {"step", step},
                              {"manifest_bytes", manifest.size()},
                              {"manifest_xxh3_128", HashText(manifest)}};
-  return seal.dump() + "\n";
+  return JsonText(seal) + "\n";
 }
 
 std::int64_t StepOfName(const std::string& name) {
@@ -187,9 +188,9 @@ void CheckpointWriter::WriteText(const std::string& name, const std::string& tex
   file.Commit();
 }
 
-fs::path CheckpointWriter::Commit(ordered_json facts) {
+fs::path CheckpointWriter::Commit(ordered_json facts, const Check& check) {
   manifest_.facts = std::move(facts);
-  const std::string manifest = ManifestJson(manifest_).dump(1) + "\n";
+  const std::string manifest = JsonText(ManifestJson(manifest_), 1) + "\n";
   WriteText(kManifestFile, manifest);
   WriteText(kSealFile, SealText(manifest_.step, manifest));
   SyncDirectory(aside_);
@@ -198,12 +199,13 @@ fs::path CheckpointWriter::Commit(ordered_json facts) {
   aside_.clear();
   SyncDirectory(run_);
   try {
-    VerifyCheckpoint(committed);
+    const Manifest written = VerifyCheckpoint(committed);
+    if (check) check(committed, written);
   } catch (const Error&) {
     SetCheckpointAside(run_, {manifest_.step, committed});
     throw;
   }
-  ReplaceFile(run_ / "LATEST", committed.filename().string() + "\n");
+  ReplaceFile(run_ / kLatestFile, committed.filename().string() + "\n");
   return committed;
 }
 

@@ -19,6 +19,8 @@ namespace medley {
 
 inline constexpr const char* kManifestFile = "manifest.json";
 inline constexpr const char* kSealFile = "seal";
+// In the run's directory: the name of the newest checkpoint, a hint for people.
+inline constexpr const char* kLatestFile = "LATEST";
 
 struct Manifest {
   std::int64_t step = 0;
@@ -61,8 +63,10 @@ class CheckpointWriter {
 
   void AddFile(const std::string& name, std::int64_t expected_bytes,
                const std::function<void(const Sink&)>& write);
-  // The commit point, then verification through the code that loads, then LATEST.
-  std::filesystem::path Commit(nlohmann::ordered_json facts);
+  // The commit point, then verification through the code that loads, then LATEST. `check` looks at what the
+  // files mean, and throws.
+  using Check = std::function<void(const std::filesystem::path& checkpoint, const Manifest& manifest)>;
+  std::filesystem::path Commit(nlohmann::ordered_json facts, const Check& check = {});
 
  private:
   void WriteText(const std::string& name, const std::string& text);

@@ -6,6 +6,7 @@
 #include <medley/base/clock.h>
 #include <medley/base/durable_file.h>
 #include <medley/base/error.h>
+#include <medley/base/json_text.h>
 
 namespace medley {
 namespace {
@@ -72,7 +73,7 @@ RunDirectory RunDirectory::Open(const fs::path& path) {
 void RunDirectory::WriteConfig(const ordered_json& config) const {
   int n = 0;
   while (fs::exists(ConfigPath(path_, n))) ++n;
-  ReplaceFile(ConfigPath(path_, n), config.dump(2) + "\n");
+  ReplaceFile(ConfigPath(path_, n), JsonText(config, 2) + "\n");
 }
 
 void RunDirectory::WriteRecord(ordered_json record) const {
@@ -84,7 +85,7 @@ void RunDirectory::WriteRecord(ordered_json record) const {
   }
   starts.push_back(std::move(start));
   record["starts"] = std::move(starts);
-  ReplaceFile(path_ / "run.json", record.dump(2) + "\n");
+  ReplaceFile(path_ / "run.json", JsonText(record, 2) + "\n");
 }
 
 fs::path NewestConfig(const fs::path& run) {

@@ -12,6 +12,7 @@
 #include <medley/base/clock.h>
 #include <medley/base/durable_file.h>
 #include <medley/base/error.h>
+#include <medley/base/json_text.h>
 
 namespace medley {
 namespace {
@@ -41,7 +42,7 @@ std::string DescribeHolder(const std::string& text) {
   const json holder = json::parse(text, nullptr, /*allow_exceptions=*/false);
   if (!holder.is_object()) return "an unknown process";
   const json pid = holder.value("pid", json());
-  std::string words = "process " + pid.dump() + " on " + holder.value("host", "an unknown host") +
+  std::string words = "process " + JsonText(pid) + " on " + holder.value("host", "an unknown host") +
                       ", started " + holder.value("started", "at an unknown time");
   if (holder.value("boot_id", "") != BootId()) words += " (in another boot)";
   return words;
@@ -72,7 +73,7 @@ RunLock::RunLock(const std::filesystem::path& directory) : path_(directory / "ru
   if (const std::string old = ReadHolder(fd_); !old.empty()) took_over_ = DescribeHolder(old);
   const json holder = {
       {"pid", ::getpid()}, {"host", HostName()}, {"boot_id", BootId()}, {"started", TimeStamp()}};
-  const std::string text = holder.dump() + "\n";
+  const std::string text = JsonText(holder) + "\n";
   // The words are for people; the lock itself does not depend on them, so a full disk is no reason to stop
   // here.
   if (::ftruncate(fd_, 0) == 0 && ::pwrite(fd_, text.data(), text.size(), 0) < 0) return;

@@ -3,6 +3,7 @@
 #include <set>
 
 #include <medley/base/error.h>
+#include <medley/base/json_text.h>
 
 namespace medley {
 
@@ -16,7 +17,7 @@ ordered_json SaveSections(const std::vector<Section>& sections) {
   return state;
 }
 
-void LoadSections(const std::vector<Section>& sections, const ordered_json& state) {
+void CheckSections(const std::vector<Section>& sections, const ordered_json& state) {
   std::set<std::string> known;
   for (const Section& section : sections) {
     known.insert(section.name);
@@ -26,7 +27,7 @@ void LoadSections(const std::vector<Section>& sections, const ordered_json& stat
     }
     const ordered_json version = state.at(section.name).value("version", ordered_json());
     if (version != section.version) {
-      throw Error("the checkpoint's state of \"" + section.name + "\" has version " + version.dump() +
+      throw Error("the checkpoint's state of \"" + section.name + "\" has version " + JsonText(version) +
                   ", this medley reads version " + std::to_string(section.version));
     }
   }
@@ -35,6 +36,10 @@ void LoadSections(const std::vector<Section>& sections, const ordered_json& stat
       throw Error("the checkpoint has state of \"" + name + "\", which this run does not have");
     }
   }
+}
+
+void LoadSections(const std::vector<Section>& sections, const ordered_json& state) {
+  CheckSections(sections, state);
   for (const Section& section : sections) {
     if (state.contains(section.name)) section.load(nlohmann::json(state.at(section.name).at("state")));
   }

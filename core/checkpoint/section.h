@@ -18,7 +18,9 @@ struct Section {
 };
 
 nlohmann::ordered_json SaveSections(const std::vector<Section>& sections);
-// An Error names the section that is missing, unknown or of another version, before any is loaded.
+// An Error names the section that is missing, unknown or of another version.
+void CheckSections(const std::vector<Section>& sections, const nlohmann::ordered_json& state);
+// Checks them all before any is loaded.
 void LoadSections(const std::vector<Section>& sections, const nlohmann::ordered_json& state);
 
 }  // namespace medley

@@ -1,6 +1,7 @@
 #include <medley/eval/score_report.h>
 
 #include <medley/base/durable_file.h>
+#include <medley/base/json_text.h>
 #include <medley/report/table.h>
 
 namespace medley {
@@ -27,9 +28,7 @@ std::vector<std::vector<Picture>> SheetCells(const std::vector<Example>& example
 }
 
 // A model may say anything: control characters, half of a UTF-8 sequence.
-std::string Quoted(const std::string& text) {
-  return ordered_json(text).dump(-1, ' ', /*ensure_ascii=*/false, ordered_json::error_handler_t::replace);
-}
+std::string Quoted(const std::string& text) { return JsonText(ordered_json(text)); }
 
 // "" where nothing was asked.
 std::string AnswersText(const std::vector<Example>& examples) {

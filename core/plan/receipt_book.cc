@@ -3,6 +3,7 @@
 #include <exception>
 
 #include <medley/base/durable_file.h>
+#include <medley/base/json_text.h>
 
 namespace medley {
 
@@ -16,7 +17,7 @@ void ReceiptBook::Take(const PlanRecord& record) {
 
 void ReceiptBook::Save() const {
   try {
-    ReplaceFile(directory_ / kReceiptFile, receipt_.ToJson().dump(2) + "\n");
+    ReplaceFile(directory_ / kReceiptFile, JsonText(receipt_.ToJson(), 2) + "\n");
   } catch (const std::exception& error) {
     console_.Warn(error.what());
   }

@@ -8,6 +8,7 @@
 #include <medley/base/durable_file.h>
 #include <medley/base/error.h>
 #include <medley/base/files.h>
+#include <medley/base/json_text.h>
 #include <medley/memory/meter.h>
 #include <medley/model/parameter_bytes.h>
 #include <medley/plan/peak_prediction.h>
@@ -329,8 +330,8 @@ void RunPlanner::Save(const fs::path& directory) const {
     plan["planning"] = {
         {"seconds", seconds_}, {"steps", prober_.steps()}, {"overflows", prober_.overflows()}};
   }
-  ReplaceFile(directory / kProfileFile, ToJson(profile_).dump(2) + "\n");
-  ReplaceFile(directory / kPlanFile, plan.dump(2) + "\n");
+  ReplaceFile(directory / kProfileFile, JsonText(ToJson(profile_), 2) + "\n");
+  ReplaceFile(directory / kPlanFile, JsonText(plan, 2) + "\n");
 }
 
 }  // namespace medley

@@ -4,6 +4,7 @@
 #include <fstream>
 
 #include <medley/base/error.h>
+#include <medley/base/json_text.h>
 
 namespace medley {
 namespace {
@@ -167,7 +168,7 @@ std::vector<PastStep> ReadPast(const fs::path& metrics) {
 MetricsLog::MetricsLog(const fs::path& directory, const LogOffsets& offsets)
     : file_(directory / kMetricsLog, OffsetOf(offsets, kMetricsLog)) {}
 
-void MetricsLog::Take(const StepRecord& record) { file_.Append(MetricsLine(record).dump() + "\n"); }
+void MetricsLog::Take(const StepRecord& record) { file_.Append(JsonText(MetricsLine(record)) + "\n"); }
 
 void MetricsLog::Sync(LogOffsets& offsets) {
   file_.Sync();
@@ -177,7 +178,7 @@ void MetricsLog::Sync(LogOffsets& offsets) {
 TimingLog::TimingLog(const fs::path& directory, const LogOffsets& offsets)
     : file_(directory / kTimingLog, WholeLines(directory / kTimingLog, OffsetOf(offsets, kTimingLog))) {}
 
-void TimingLog::Take(const StepRecord& record) { file_.Append(TimingLine(record).dump() + "\n"); }
+void TimingLog::Take(const StepRecord& record) { file_.Append(JsonText(TimingLine(record)) + "\n"); }
 
 void TimingLog::Sync(LogOffsets& offsets) {
   file_.Sync();

@@ -6,6 +6,7 @@
 
 #include <medley/base/error.h>
 #include <medley/base/files.h>
+#include <medley/base/utf8.h>
 
 namespace medley {
 namespace {
@@ -51,27 +52,6 @@ std::set<std::string> PiecesOf(std::string_view bytes) {
   return pieces;
 }
 
-// The bytes of the character at the front, 0 where they are not UTF-8 (also surrogates and longer forms than
-// needed).
-std::size_t CharacterLength(std::string_view text) {
-  const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
-  const unsigned char first = byte(0);
-  const std::size_t length = first < 0x80                     ? 1
-                             : first >= 0xc2 && first <= 0xdf ? 2
-                             : first >= 0xe0 && first <= 0xef ? 3
-                             : first >= 0xf0 && first <= 0xf4 ? 4
-                                                              : 0;
-  if (length < 2) return length;
-  if (length > text.size()) return 0;
-  const unsigned char low = first == 0xe0 ? 0xa0 : first == 0xf0 ? 0x90 : 0x80;
-  const unsigned char high = first == 0xed ? 0x9f : first == 0xf4 ? 0x8f : 0xbf;
-  if (byte(1) < low || byte(1) > high) return 0;
-  for (std::size_t i = 2; i < length; ++i) {
-    if (byte(i) < 0x80 || byte(i) > 0xbf) return 0;
-  }
-  return length;
-}
-
 std::string TextProblem(std::string_view text) {
   if (text.starts_with("\xef\xbb\xbf")) {
     return " begins with a byte order mark; expected UTF-8 without one: save it again as plain UTF-8";
@@ -79,7 +59,7 @@ std::string TextProblem(std::string_view text) {
   bool has_item = false;
   std::size_t line = 1;
   while (!text.empty()) {
-    const std::size_t length = text.front() == '\0' ? 0 : CharacterLength(text);
+    const std::size_t length = text.front() == '\0' ? 0 : Utf8Length(text);
     if (length == 0) {
       return ":" + std::to_string(line) + ": not UTF-8 text; expected a text file with one item a line";
     }

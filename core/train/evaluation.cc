@@ -1,5 +1,6 @@
 #include <medley/train/evaluation.h>
 
+#include <cmath>
 #include <exception>
 #include <utility>
 
@@ -53,33 +54,33 @@ std::optional<EvaluationRecord> Evaluation::Run(std::int64_t step, StepRecovery&
       if (recovery.failure()) return std::nullopt;
     }
   }
-  evaluated_ = {.loss = MeanLoss(scores), .tasks = {}};
+  MeanEvaluation mean{.loss = MeanLoss(scores), .tasks = {}};
   EvaluationRecord record;
   std::string line = "step " + std::to_string(step) + " evaluated:";
   for (const auto& [task, score] : scores) {
-    evaluated_->tasks.push_back(task);
+    mean.tasks.push_back(task);
+    if (!std::isfinite(score.loss))
+      setting_.console.Warn("step " + std::to_string(step) + ": the held-out loss of " + task +
+                            " is not finite; the evaluation counts for no best checkpoint");
     record.tasks[task] = score;
     if (setting_.with_sheets) AddSheet(task, score, record);
     line += "  " + task + " " + FormatNumber(score.score.value);
   }
-  setting_.console.Say(line + "  mean loss " + FormatNumber(evaluated_->loss));
+  setting_.console.Say(line + "  mean loss " + FormatNumber(mean.loss));
+  evaluated_.reset();
+  if (std::isfinite(mean.loss)) evaluated_ = std::move(mean);
   return record;
 }
 
 void Evaluation::Save(json& progress) const {
   progress["eval_rows_at_once"] = rows_at_once_;
-  progress["evaluated"] = nullptr;
-  if (evaluated_) progress["evaluated"] = {{"loss", evaluated_->loss}, {"tasks", evaluated_->tasks}};
+  progress["evaluated"] = ToJson(evaluated_);
 }
 
 void Evaluation::Load(const json& progress) {
   rows_at_once_ =
       progress.value("eval_rows_at_once", json::object()).get<std::map<std::string, std::int64_t>>();
-  evaluated_.reset();
-  const json evaluated = progress.value("evaluated", json());
-  if (evaluated.is_object())
-    evaluated_ = MeanEvaluation{evaluated.at("loss").get<double>(),
-                                evaluated.at("tasks").get<std::vector<std::string>>()};
+  evaluated_ = ReadMeanEvaluation(progress.value("evaluated", json()));
 }
 
 }  // namespace medley

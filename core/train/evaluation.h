@@ -41,7 +41,7 @@ class Evaluation {
   // must end for it.
   std::optional<EvaluationRecord> Run(std::int64_t step, StepRecovery& recovery);
 
-  // Of the last one.
+  // Of the last one; nothing where its loss was not finite.
   const std::optional<MeanEvaluation>& evaluated() const { return evaluated_; }
   // Rows at once that fitted, by task.
   const std::map<std::string, std::int64_t>& rows_at_once() const { return rows_at_once_; }

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include <medley/base/file_digest.h>
+#include <medley/base/json_text.h>
 #include <medley/train/run_sinks.h>
 #include <medley/train/stop_signal.h>
 
@@ -46,7 +47,7 @@ Trainer::Trainer(const Setting& setting, const std::optional<FoundCheckpoint>& f
   progress_.emplace(step_, hours_.decay().end());
   sinks_ = MakeRunSinks(setting.directory, named, from ? from->facts.logs : LogOffsets(), config.tensorboard,
                         std::move(receipts), *progress_, setting.console);
-  const std::string config_hash = HashText(ToJson(config).dump());
+  const std::string config_hash = HashText(JsonText(ToJson(config)));
   checkpoints_.emplace(CheckpointKeeper::Setting{setting.directory, config.checkpoint, config_hash}, state,
                        sinks_, setting.console);
   if (from) checkpoints_->SetSaved(from->facts.step);

@@ -8,13 +8,26 @@
 #include <medley/base/bytes.h>
 #include <medley/base/error.h>
 #include <medley/base/files.h>
+#include <medley/base/json_text.h>
 #include <medley/base/random.h>
 #include <medley/base/suggest.h>
+#include <medley/base/utf8.h>
 
 namespace medley {
 namespace {
 
 namespace fs = std::filesystem;
+
+TEST(Utf8, WhatIsNoCharacterIsReplacedByteForByte) {
+  EXPECT_EQ(ValidUtf8(""), "");
+  EXPECT_EQ(ValidUtf8("caf\xc3\xa9 \xf0\x9f\x98\x80\n"), "caf\xc3\xa9 \xf0\x9f\x98\x80\n");
+  EXPECT_EQ(ValidUtf8("caf\xe9"), "caf\xef\xbf\xbd");
+  EXPECT_EQ(ValidUtf8("\xf0\x9f\x98"), "\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd");
+  EXPECT_EQ(ValidUtf8("\xc0\xaf"), "\xef\xbf\xbd\xef\xbf\xbd");  // a longer form than needed
+  EXPECT_EQ(ValidUtf8("\xed\xa0\x80 x").substr(9), " x");        // a surrogate
+  EXPECT_STREQ(Error("plugin 'x': caf\xe9").what(), "plugin 'x': caf\xef\xbf\xbd");
+  EXPECT_EQ(JsonText(nlohmann::json("caf\xe9")), "\"caf\xef\xbf\xbd\"");
+}
 
 TEST(EditDistance, CountsInsertionsDeletionsReplacementsAndSwaps) {
   EXPECT_EQ(EditDistance("", ""), 0u);

@@ -154,6 +154,39 @@ TEST(Checkpoint, RotationKeepsTheNewestAndTheBest) {
   EXPECT_EQ(steps, (std::vector<std::int64_t>{6, 5, 2}));
 }
 
+TEST(Checkpoint, ALossThatIsNotFiniteCountsAsNotEvaluatedAndIsNeverTheBest) {
+  const ScratchDirectory scratch;
+  State state;
+  Save(state, scratch.path(), 1, MeanEvaluation{0.9, {"one"}});
+  Save(state, scratch.path(), 2, MeanEvaluation{0.4, {"one"}});
+  Save(state, scratch.path(), 3, MeanEvaluation{NAN, {"one"}});
+  Save(state, scratch.path(), 4, MeanEvaluation{INFINITY, {"one"}});
+  SilentConsole console;
+  const auto found = FindCheckpoint(scratch.path(), OnDamage::kSkip, *console);
+  ASSERT_TRUE(found);
+  EXPECT_EQ(found->facts.step, 4);
+  EXPECT_FALSE(found->facts.evaluated);
+  RotateCheckpoints(scratch.path(), 1);
+  std::vector<std::int64_t> steps;
+  for (const CheckpointEntry& entry : ListCheckpoints(scratch.path())) steps.push_back(entry.step);
+  EXPECT_EQ(steps, (std::vector<std::int64_t>{4, 2}));
+  // As a medley wrote it that did not look.
+  EXPECT_FALSE(ReadMeanEvaluation({{"loss", nullptr}, {"tasks", {"one"}}}));
+}
+
+// A state that a resume would refuse is no checkpoint.
+TEST(Checkpoint, IsReadAsAResumeWouldBeforeItCounts) {
+  const ScratchDirectory scratch;
+  State state;
+  TrainingState training = state.Training();
+  training.sections.push_back({"counter", 2, [] { return 0; }, [](const auto&) {}});
+  const std::string said = MessageOf([&] {
+    SaveCheckpoint(scratch.path(), training, {.step = 1, .logs = {}, .evaluated = {}, .config_hash = "x"});
+  });
+  EXPECT_TRUE(Says(said, {"counter", "version"}));
+  EXPECT_TRUE(ListCheckpoints(scratch.path()).empty());
+}
+
 TEST(Checkpoint, TheBestIsForgottenWhenOtherTasksAreEvaluated) {
   const ScratchDirectory scratch;
   State state;

@@ -188,6 +188,55 @@ TEST(TaskErrors, ALossThatIsNotFiniteNamesTaskAndTermAndUpdatesNothing) {
   EXPECT_EQ(ListCheckpoints(scratch.path()).at(0).step, trainer.step());
 }
 
+// Only its evaluations' loss is NaN: they come in more rows than any draw.
+void SpoilEvaluationsOf(FixtureTask& task) {
+  Script script{.sample = [](const RowRange& rows) { return QaRows(rows, 2); },
+                .run =
+                    [](const std::string& pass, PassContext& context) {
+                      Sums sums = QaPass(pass, context);
+                      if (context.batch().size() > 5) sums.at("size") = sums.at("size") * NAN;
+                      return sums;
+                    }};
+  task.task = std::make_unique<LoadedTask>(*task.info, task.info->variants.front(), "fixture",
+                                           std::make_unique<ScoredTask>(std::move(script), "q0"));
+}
+
+TEST(TaskErrors, AHeldOutLossThatIsNotFiniteIsSaidAndTheRunStaysResumable) {
+  const ScratchDirectory scratch;
+  const RunConfig config = TinyConfig(20);
+  std::map<std::string, std::string> expected;
+  for (const bool resumed : {false, true}) {
+    SilentConsole console;
+    const auto tiny = MakeTinyRun(config);
+    SpoilEvaluationsOf(tiny->tasks().at("two"));
+    const auto found = FindCheckpoint(scratch.path(), OnDamage::kSetAside, *console);
+    ASSERT_EQ(found.has_value(), resumed) << console.words();
+    Trainer trainer(tiny->In(scratch.path(), *console), found);
+    ASSERT_EQ(TrainToTheEnd(trainer, console).error, "");
+    EXPECT_TRUE(Says(console.words(), {"the held-out loss of two is not finite"}));
+    if (resumed) break;
+    expected = EndState(scratch.path());
+    for (const CheckpointEntry& entry : ListCheckpoints(scratch.path())) {
+      if (entry.step > 12) fs::remove_all(entry.path);
+    }
+  }
+  EXPECT_EQ(EndState(scratch.path()), expected);
+}
+
+TEST(TaskErrors, ATaskThatFailsInWordsThatAreNotUtf8IsDroppedAndTheRunIsSaved) {
+  const ScratchDirectory scratch;
+  RunConfig config = TinyConfig(20);
+  config.on_task_error = "drop";
+  const RowHook fail = [draws = std::make_shared<std::atomic<int>>(0)](const RowRange& rows) {
+    if (rows.count == 3 && ++*draws >= 2) throw std::runtime_error("caf\xe9");
+  };
+  const Ended outcome = TrainWith(scratch.path(), config, {{"two", fail}});
+  EXPECT_EQ(outcome.code, ExitCode::kSomethingDropped) << outcome.error;
+  EXPECT_EQ(outcome.words.find("was not saved"), std::string::npos) << outcome.words;
+  EXPECT_TRUE(Says(outcome.dropped.at("two"), {"caf\xef\xbf\xbd"}));
+  EXPECT_EQ(ListCheckpoints(scratch.path()).at(0).step, 20);
+}
+
 TEST(InitFrom, TakesMatchingWeightsAndRefusesOthersByName) {
   const ScratchDirectory scratch;
   fs::create_directory(scratch / "run");

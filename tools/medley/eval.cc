@@ -7,6 +7,7 @@
 
 #include <medley/base/durable_file.h>
 #include <medley/base/error.h>
+#include <medley/base/json_text.h>
 #include <medley/base/version.h>
 #include <medley/eval/evaluator.h>
 #include <medley/eval/score_comparison.h>
@@ -68,7 +69,7 @@ Comparison CompareWith(const Run& other, const Scores& scores, const HeldOut& ro
 
 void WriteResults(const fs::path& directory, const ordered_json& json, const Scores& scores,
                   Console& console) {
-  ReplaceFile(directory / "eval.json", json.dump(2) + "\n");
+  ReplaceFile(directory / "eval.json", JsonText(json, 2) + "\n");
   console.Say("wrote " + (directory / "eval.json").string());
   for (const auto& sheet : WriteSheets(scores, directory)) console.Say("wrote " + sheet.string());
 }
