@@ -238,9 +238,11 @@ ElfFile ReadElfFile(const std::filesystem::path& path) {
     if (segment.p_type == PT_DYNAMIC) ReadNeeded(file, headers, segment, elf);
     program = program || segment.p_type == PT_INTERP;
   }
+  if (!note && program) NotAPlugin("a program, not a plugin");
   if (!note) {
-    NotAPlugin(program ? "a program, not a plugin"
-                       : "a shared library without a medley note; a plugin ends with MEDLEY_PLUGIN(...)");
+    throw Rejection{"not a plugin",
+                    "a shared library without a medley note; a plugin ends with MEDLEY_PLUGIN(...)",
+                    /*claims=*/false};
   }
   elf.note = std::move(*note);
   return elf;

@@ -107,23 +107,24 @@ ScannedDirectory ScanPlugins(const SearchPath& where) {
   const fs::path real = fs::canonical(where.path, error);
   if (error) {
     const bool silent = !where.expected && error == std::errc::no_such_file_or_directory;
-    if (!silent) scanned.rejected.push_back({where.path, "missing", error.message()});
+    if (!silent) scanned.rejected.push_back({where.path, "missing", error.message(), where.expected});
     return scanned;
   }
   try {
     if (std::string reason = fs::is_directory(real) ? WhyUnsafe(real) : ""; !reason.empty()) {
-      scanned.rejected.push_back({real, "bad permissions", reason});
+      scanned.rejected.push_back({real, "bad permissions", reason, where.expected});
       return scanned;
     }
     for (const fs::path& candidate : Candidates(real)) {
       try {
         scanned.files.push_back(ReadPlugin(candidate));
       } catch (const Rejection& rejection) {
-        scanned.rejected.push_back({candidate, rejection.state, rejection.reason});
+        const bool named = where.expected && (rejection.claims || candidate == real);
+        scanned.rejected.push_back({candidate, rejection.state, rejection.reason, named});
       }
     }
   } catch (const fs::filesystem_error& e) {
-    scanned.rejected.push_back({real, "unreadable", e.code().message()});
+    scanned.rejected.push_back({real, "unreadable", e.code().message(), where.expected});
   }
   return scanned;
 }

@@ -10,6 +10,14 @@
 #include "rejection.h"
 
 namespace medley {
+namespace {
+
+std::string Words(const RejectedPlugin& file) {
+  return Printable(file.path.string()) + " was not used (" + file.state + "): " + file.reason;
+}
+
+}  // namespace
+
 Registry Registry::Scan(const PluginSearch& search) {
   Registry registry;
   for (const SearchPath& where : SearchPaths(search)) {
@@ -42,7 +50,7 @@ void Registry::Take(PluginFile file, std::size_t first_of_directory) {
                        Printable(other.string()) + " and " + Printable(file.path.string()) +
                        ": remove one of them");
     }
-    rejected_.push_back({file.path, "shadowed", "task '" + task + "' is already in " + other.string()});
+    shadowed_.push_back({task, other, file.path});
   }
   if (ours.empty()) return;
   for (const std::size_t i : ours) by_name_.emplace(file.tasks[i].name, std::pair(files_.size(), i));
@@ -60,6 +68,27 @@ const TaskInfo* Registry::Find(std::string_view task) const {
   return found == by_name_.end() ? nullptr : &files_[found->second.first].tasks[found->second.second];
 }
 
+void Registry::RequireNamed() const {
+  std::string words;
+  for (const RejectedPlugin& file : rejected_) {
+    if (file.named) words += "\n  " + Words(file);
+  }
+  if (words.empty()) return;
+  throw InputError(
+      "plugins that were named (--plugin-path, plugin_path, MEDLEY_PLUGIN_PATH) cannot be used:" + words +
+      "\nMend them, or do not name them");
+}
+
+std::vector<std::string> Registry::Choices(const std::vector<std::string>& tasks) const {
+  std::vector<std::string> lines;
+  for (const ShadowedTask& task : shadowed_) {
+    if (std::find(tasks.begin(), tasks.end(), task.task) == tasks.end()) continue;
+    lines.push_back("the task " + task.task + " comes from " + Printable(task.used.string()) + ", not from " +
+                    Printable(task.other.string()));
+  }
+  return lines;
+}
+
 const TaskInfo& Registry::Require(std::string_view task) const {
   if (const TaskInfo* info = Find(task)) return *info;
   std::vector<std::string> names, places;
@@ -70,8 +99,7 @@ const TaskInfo& Registry::Require(std::string_view task) const {
                         " tasks: medley tasks; searched: " + JoinNames(places) + ")";
   for (const RejectedPlugin& file : rejected_) {
     if (file.path.stem() == task || names.empty()) {
-      message +=
-          "\n  " + Printable(file.path.string()) + " was not used (" + file.state + "): " + file.reason;
+      message += "\n  " + Words(file);
     }
   }
   throw InputError(message);

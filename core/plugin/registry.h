@@ -30,8 +30,15 @@ struct PluginFile {
 // A file or directory that was found and not used, with the reason in words.
 struct RejectedPlugin {
   std::filesystem::path path;
-  std::string state;  // shadowed, not a plugin, bad abi, bad permissions, truncated, ...
+  std::string state;  // not a plugin, bad abi, bad permissions, truncated, ...
   std::string reason;
+  bool named = false;  // by the user: the file itself, or its directory
+};
+
+// A task that stands in several plugins: the first one found is used.
+struct ShadowedTask {
+  std::string task;
+  std::filesystem::path used, other;
 };
 
 struct PluginSearch {
@@ -55,7 +62,13 @@ class Registry {
   const PluginFile& FileOf(std::string_view task) const;
   const std::vector<PluginFile>& files() const { return files_; }
   const std::vector<RejectedPlugin>& rejected() const { return rejected_; }
+  const std::vector<ShadowedTask>& shadowed() const { return shadowed_; }
+  // A line for each of these tasks that stands in several plugins: which one is used.
+  std::vector<std::string> Choices(const std::vector<std::string>& tasks) const;
   const std::vector<std::filesystem::path>& searched() const { return searched_; }
+  // An InputError that lists what the user named and what cannot be used: another file would take its place.
+  // A whole library without a medley note in a named directory is passed over.
+  void RequireNamed() const;
 
  private:
   // `first_of_directory` is the index of the first file of the directory that is being read.
@@ -63,6 +76,7 @@ class Registry {
 
   std::vector<PluginFile> files_;
   std::vector<RejectedPlugin> rejected_;
+  std::vector<ShadowedTask> shadowed_;
   std::vector<std::filesystem::path> searched_;
   std::map<std::string, std::pair<std::size_t, std::size_t>, std::less<>> by_name_;  // file, task in it
 };

@@ -10,6 +10,7 @@ namespace medley {
 struct Rejection {
   std::string state;
   std::string reason;
+  bool claims = true;  // to be a plugin; false: a library of another kind, whole
 };
 
 // Text of a stranger, safe to print: control characters as \xNN.

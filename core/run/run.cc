@@ -84,6 +84,7 @@ RunInputs CheckInputs(const fs::path& config, const std::vector<std::string>& ov
   for (const fs::path& path : plugin_paths) paths.push_back(fs::absolute(path));
   for (const fs::path& path : PluginPaths(config, overrides)) paths.push_back(path);
   RunInputs inputs{Registry::Scan({.paths = paths}), {}};
+  inputs.registry.RequireNamed();
   inputs.checked = CheckRun(config, overrides, inputs.registry);
   inputs.checked.run.plugin_path = paths;  // the saved config then finds them again
   return inputs;
@@ -115,7 +116,7 @@ std::unique_ptr<Run> BuildRun(RunInputs inputs, Purpose purpose) {
 TrainedRun OpenTrainedRun(const fs::path& directory, Console& console) {
   auto run = BuildRun(CheckInputs(NewestConfig(directory)), Purpose::kUse);
   CompareRecord(ReadRunRecord(directory),
-                RunRecord(run->config, run->device, *run->tokenizer, *run->registry));
+                RunRecord(run->config, run->device, *run->tokenizer, *run->registry), run->NamedTasks());
   const auto found = FindCheckpoint(directory, OnDamage::kSkip, console);
   if (!found)
     throw InputError(directory.string() + " holds no checkpoint yet. Train it first: medley resume " +

@@ -1,8 +1,13 @@
 #include <ATen/Parallel.h>
 
+#include <map>
+#include <system_error>
+
 #include <medley/base/error.h>
 #include <medley/base/file_digest.h>
+#include <medley/base/json_text.h>
 #include <medley/base/version.h>
+#include <medley/plugin/trust.h>
 #include <medley/run/run_record.h>
 
 namespace medley {
@@ -16,10 +21,17 @@ ordered_json InputFile(const std::filesystem::path& path) {
 
 ordered_json PluginFiles(const Registry& registry) {
   ordered_json plugins = ordered_json::array();
+  std::error_code error;
+  const std::filesystem::path own = std::filesystem::canonical(OwnPluginDirectory(), error);
   for (const PluginFile& file : registry.files()) {
     ordered_json tasks = ordered_json::array();
-    for (const TaskInfo& task : file.tasks) tasks.push_back(task.name);
-    plugins.push_back({{"path", file.path.string()}, {"build_id", file.build_id}, {"tasks", tasks}});
+    for (const TaskInfo& task : file.tasks) {
+      if (registry.FileOf(task.name).path == file.path) tasks.push_back(task.name);
+    }
+    plugins.push_back({{"path", file.path.string()},
+                       {"build_id", file.build_id},
+                       {"own", file.path.parent_path() == own},
+                       {"tasks", tasks}});
   }
   return plugins;
 }
@@ -39,6 +51,30 @@ void RequireSame(const ordered_json& before, const ordered_json& now, const std:
   throw InputError(PathOf(now, input) + " (" + input +
                    ") is not the file that the run began with (XXH3-128 " + SumOf(before, input) + ", now " +
                    SumOf(now, input) + "). Restore it, or start a new run with init_from");
+}
+
+// By task.
+std::map<std::string, ordered_json> PluginsOfTasks(const ordered_json& record) {
+  std::map<std::string, ordered_json> plugins;
+  for (const auto& plugin : record.value("plugins", ordered_json::array())) {
+    for (const auto& task : plugin.value("tasks", ordered_json::array()))
+      plugins.emplace(task.get<std::string>(), plugin);
+  }
+  return plugins;
+}
+
+// Built anew where it was is the author's business, and so is another medley's own; another file is another
+// task.
+void RequireSamePlugin(const ordered_json& before, const ordered_json& now, const std::string& task) {
+  if (before.value("path", "") == now.value("path", "")) return;
+  if (before.value("own", false) && now.value("own", false)) return;
+  const std::string id = before.value("build_id", "");
+  if (!id.empty() && id == now.value("build_id", "")) return;
+  throw InputError(
+      "the task " + task + " came from " + before.value("path", "") + " when the run began, and now from " +
+      now.value("path", "") +
+      ", which is another plugin. Make that one be found again (plugin_path, MEDLEY_PLUGIN_PATH), "
+      "or start a new run with init_from");
 }
 
 std::map<std::string, std::string> BuildIds(const ordered_json& record) {
@@ -69,9 +105,16 @@ ordered_json RunRecord(const RunConfig& config, at::Device device, const Tokeniz
           {"plugins", PluginFiles(registry)}};
 }
 
-std::vector<std::string> CompareRecord(const ordered_json& old_record, const ordered_json& now) {
+std::vector<std::string> CompareRecord(const ordered_json& old_record, const ordered_json& now,
+                                       const std::vector<std::string>& tasks) {
   if (!old_record.is_object()) return {};
   for (const char* input : {"model", "tokenizer", "control_text"}) RequireSame(old_record, now, input);
+  const auto plugins_before = PluginsOfTasks(old_record), plugins_now = PluginsOfTasks(now);
+  for (const std::string& task : tasks) {
+    const auto before = plugins_before.find(task), found = plugins_now.find(task);
+    if (before != plugins_before.end() && found != plugins_now.end())
+      RequireSamePlugin(before->second, found->second, task);
+  }
   std::vector<std::string> changes;
   if (SumOf(old_record, "weights") != SumOf(now, "weights")) {
     changes.push_back("the weights file " + PathOf(now, "weights") +
@@ -79,8 +122,8 @@ std::vector<std::string> CompareRecord(const ordered_json& old_record, const ord
   }
   for (const char* key : {"medley", "revision", "libtorch", "device", "threads"}) {
     if (old_record.value(key, ordered_json()) == now.value(key, ordered_json())) continue;
-    changes.push_back(std::string(key) + ": " + old_record.value(key, ordered_json()).dump() + " -> " +
-                      now.value(key, ordered_json()).dump());
+    changes.push_back(std::string(key) + ": " + JsonText(old_record.value(key, ordered_json())) + " -> " +
+                      JsonText(now.value(key, ordered_json())));
   }
   const auto before = BuildIds(old_record);
   for (const auto& [path, id] : BuildIds(now)) {

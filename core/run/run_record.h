@@ -16,8 +16,10 @@ namespace medley {
 nlohmann::ordered_json RunRecord(const RunConfig& config, at::Device device, const Tokenizer& tokenizer,
                                  const Registry& registry);
 // InputError where the model's config, the tokenizer or the control text is no longer what the run began
-// with. Returns words for what changed and is taken over from now on (weights file, plugins).
+// with, or one of `tasks` comes from another plugin. Returns words for what changed and is taken over from
+// now on (weights file, plugins that were built anew).
 std::vector<std::string> CompareRecord(const nlohmann::ordered_json& old_record,
-                                       const nlohmann::ordered_json& now);
+                                       const nlohmann::ordered_json& now,
+                                       const std::vector<std::string>& tasks);
 
 }  // namespace medley

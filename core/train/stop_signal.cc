@@ -1,6 +1,8 @@
 #include <medley/train/stop_signal.h>
 
 #include <unistd.h>
+
+#include <cerrno>
 #include <csignal>
 #include <cstring>
 
@@ -10,14 +12,16 @@ namespace medley {
 namespace {
 
 volatile std::sig_atomic_t g_requested = 0;
-struct sigaction g_old_interrupt, g_old_terminate, g_old_file_size;
+struct sigaction g_old_interrupt, g_old_terminate, g_old_hangup, g_old_pipe, g_old_file_size;
 
 void OnSignal(int) {
   // Not 130: that number promises a saved run.
   if (g_requested != 0) ::_exit(static_cast<int>(ExitCode::kFailed));
   g_requested = 1;
   constexpr char kWords[] = "\nfinishing the step and saving; once more leaves at once, unsaved\n";
-  if (::write(STDERR_FILENO, kWords, std::strlen(kWords)) < 0) return;
+  const int error_number = errno;
+  [[maybe_unused]] const auto written = ::write(STDERR_FILENO, kWords, std::strlen(kWords));
+  errno = error_number;
 }
 
 void Install(int signal, void (*handler)(int), struct sigaction& old) {
@@ -34,12 +38,17 @@ StopSignal::StopSignal() {
   g_requested = 0;
   Install(SIGINT, OnSignal, g_old_interrupt);
   Install(SIGTERM, OnSignal, g_old_terminate);
+  Install(SIGHUP, OnSignal, g_old_hangup);
+  if (g_old_hangup.sa_handler == SIG_IGN) ::sigaction(SIGHUP, &g_old_hangup, nullptr);  // nohup
+  Install(SIGPIPE, SIG_IGN, g_old_pipe);
   Install(SIGXFSZ, SIG_IGN, g_old_file_size);
 }
 
 StopSignal::~StopSignal() {
   ::sigaction(SIGINT, &g_old_interrupt, nullptr);
   ::sigaction(SIGTERM, &g_old_terminate, nullptr);
+  ::sigaction(SIGHUP, &g_old_hangup, nullptr);
+  ::sigaction(SIGPIPE, &g_old_pipe, nullptr);
   ::sigaction(SIGXFSZ, &g_old_file_size, nullptr);
 }
 

@@ -2,9 +2,10 @@
 
 namespace medley {
 
-// While it lives, the first SIGINT or SIGTERM asks the run to stop at the next step boundary; the second
-// leaves at once, unsaved, with exit code 1 (what is committed stays good). A file size limit becomes an
-// error of the write, not the end of the process. One at a time.
+// While it lives, the first SIGINT, SIGTERM or SIGHUP (unless it was ignored: nohup) asks the run to stop at
+// the next step boundary; the second leaves at once, unsaved, with exit code 1 (what is committed stays
+// good). A file size limit becomes an error of the write, and a closed pipe costs its lines; neither is the
+// end of the process. One at a time.
 class StopSignal {
  public:
   StopSignal();

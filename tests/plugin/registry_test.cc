@@ -60,9 +60,40 @@ TEST(Registry, TheFirstDirectoryWinsAndTheOtherIsShadowed) {
   WriteTiny(second / "y.so", "aaaa");
   const Registry registry = ScanOnly({first.path(), second.path()});
   EXPECT_EQ(registry.FileOf("aaaa").path, fs::canonical(first / "x.so"));
-  ASSERT_EQ(registry.rejected().size(), 1u);
-  EXPECT_EQ(registry.rejected()[0].state, "shadowed");
-  EXPECT_TRUE(Has(registry.rejected()[0].reason, (first / "x.so").string()));
+  EXPECT_TRUE(registry.rejected().empty());
+  ASSERT_EQ(registry.shadowed().size(), 1u);
+  EXPECT_EQ(registry.shadowed()[0].used, fs::canonical(first / "x.so"));
+  EXPECT_EQ(registry.shadowed()[0].other, fs::canonical(second / "y.so"));
+  ASSERT_EQ(registry.Choices({"aaaa"}).size(), 1u);
+  EXPECT_TRUE(Has(registry.Choices({"aaaa"})[0], "the task aaaa comes from " + (first / "x.so").string()));
+  EXPECT_TRUE(registry.Choices({"bbbb"}).empty());
+  registry.RequireNamed();
+}
+
+TEST(Registry, WhatWasNamedAndCannotBeUsedIsAnError) {
+  const TempDirectory named, user;
+  WriteTiny(named / "good.so", "aaaa");
+  WriteBytes(named / "libhelper.so", ReadBytes(MEDLEY_BUILD_DIR "/lib/libmedley_base.so"));
+  ScanOnly({named.path()}).RequireNamed();  // a plugin may bring libraries of its own
+  WriteBytes(named / "cut.so", ReadBytes(named / "good.so").substr(0, 1000));
+  std::string message = MessageOf([&] { ScanOnly({named.path()}).RequireNamed(); });
+  EXPECT_TRUE(Has(message, "cut.so") && Has(message, "truncated") && Has(message, "--plugin-path"))
+      << message;
+  EXPECT_FALSE(Has(message, "libhelper.so")) << message;
+  message = MessageOf([&] { ScanOnly({named / "libhelper.so"}).RequireNamed(); });
+  EXPECT_TRUE(Has(message, "without a medley note")) << message;
+  message = MessageOf([&] { ScanOnly({named / "nowhere"}).RequireNamed(); });
+  EXPECT_TRUE(Has(message, "nowhere") && Has(message, "missing")) << message;
+  fs::permissions(named.path(), fs::perms::group_write, fs::perm_options::add);
+  message = MessageOf([&] { ScanOnly({named.path()}).RequireNamed(); });
+  EXPECT_TRUE(Has(message, "bad permissions")) << message;
+  // What nobody named is passed over.
+  fs::create_directories(user / "medley/plugins-1");
+  WriteBytes(user / "medley/plugins-1/cut.so", "x");
+  const Environment set("XDG_DATA_HOME", user.path().string());
+  const Registry registry = Registry::Scan({{}, false, true, false});
+  EXPECT_EQ(registry.rejected().size(), 1u);
+  registry.RequireNamed();
 }
 
 TEST(Registry, OneTaskTwiceInADirectoryNamesBothFiles) {

@@ -1,8 +1,11 @@
 // The verbs that train and use a model, as a user calls them, on a small run of the shipped tasks.
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <signal.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <filesystem>
 #include <fstream>
@@ -25,13 +28,13 @@ using test::Shell;
 
 const char* const kQuickstart = MEDLEY_SOURCE_DIR "/configs/runs/quickstart.json ";
 
-std::string Train(const fs::path& out, const std::string& more) {
+std::string Train(const fs::path& out, const std::string& more, const std::string& output = "2>&1") {
   std::string command = Medley() + "train " + kQuickstart + "--out " + out.string() + " threads=1 seed=5";
   for (const char* task :
        {"control", "arrow_to_gold", "position_qa", "zoom_agent", "zoom_gold", "zoom_halfway"}) {
     command += " tasks." + std::string(task) + ".rows=2";
   }
-  return command + " " + more + " 2>&1";
+  return command + " " + more + " " + output;
 }
 
 std::map<std::string, std::string> EndState(const fs::path& run) {
@@ -193,6 +196,54 @@ TEST(RunCommand, ASecondProcessAndASecondRunAreRefused) {
   EXPECT_NE(again.out.find("medley resume"), std::string::npos) << again.out;
 }
 
+// The ends that a terminal brings. Whoever read the lines is gone before the signal comes.
+TEST(RunCommand, AClosedPipeCostsTheLinesAndAHangupIsSaved) {
+  const ScratchDirectory scratch;
+  for (const int signal : {0, SIGINT, SIGHUP}) {
+    const fs::path run = scratch / ("run" + std::to_string(signal)),
+                   pipe = scratch / ("p" + run.filename().string());
+    ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
+    const int reader = ::open(pipe.c_str(), O_RDONLY | O_NONBLOCK);
+    const pid_t child =
+        Start(Train(run, signal == 0 ? "steps=6 checkpoint.every=2" : "steps=100000 checkpoint.every=2",
+                    ">" + pipe.string() + " 2>&1"));
+    ASSERT_TRUE(WaitFor([&] { return Says(run / "log.txt", "saved step 2"); }));
+    ::close(reader);
+    if (signal != 0) {
+      ASSERT_TRUE(WaitFor([&] { return Says(run / "log.txt", "saved step 6"); }));
+      ::kill(child, signal);
+    }
+    EXPECT_EQ(Wait(child), signal == 0 ? 0 : 130);
+    std::ifstream lines(run / "metrics.jsonl");
+    const auto steps = std::count(std::istreambuf_iterator<char>(lines), {}, '\n');
+    EXPECT_EQ(ListCheckpoints(run).at(0).step, steps);
+  }
+}
+
+TEST(RunCommand, ANohupRunSurvivesTheHangup) {
+  const ScratchDirectory scratch;
+  const fs::path run = scratch / "run";
+  const pid_t child =
+      Start("env --ignore-signal=HUP " + Train(run, "steps=8 checkpoint.every=2", ">/dev/null 2>&1"));
+  ASSERT_TRUE(WaitFor([&] { return Says(run / "log.txt", "saved step 2"); }));
+  ::kill(child, SIGHUP);
+  EXPECT_EQ(Wait(child), 0);
+}
+
+TEST(RunCommand, AResumeWhoseCheckpointsAreGoneIsRefusedAndChangesNothing) {
+  const ScratchDirectory scratch;
+  const fs::path run = scratch / "run";
+  ASSERT_EQ(Shell(Train(run, "steps=4 checkpoint.every=2")).code, 0);
+  const std::string metrics = ReadText(run / "metrics.jsonl");
+  for (const CheckpointEntry& entry : ListCheckpoints(run)) fs::remove_all(entry.path);
+  const CommandResult resumed = Shell(Medley() + "resume " + run.string() + " --steps 6 2>&1");
+  EXPECT_EQ(resumed.code, 2);
+  EXPECT_NE(resumed.out.find("LATEST says that step-00000004 was saved"), std::string::npos) << resumed.out;
+  EXPECT_EQ(ReadText(run / "metrics.jsonl"), metrics);
+  fs::remove(run / "LATEST");  // as the words say
+  EXPECT_EQ(Shell(Medley() + "resume " + run.string() + " --steps 6 2>&1").code, 0);
+}
+
 TEST(RunCommand, DamagedCheckpointsAreNamedAndTheOlderOneIsUsed) {
   const ScratchDirectory scratch;
   const fs::path run = scratch / "run";
@@ -333,6 +384,8 @@ TEST(RunCommand, EvalRefusesWhatIsNoRunInWords) {
 
   fs::copy(run, gone, fs::copy_options::recursive);
   fs::remove_all(gone / "step-00000001");
+  refused(gone.string(), "has no checkpoint any more");
+  fs::remove(gone / "LATEST");
   refused(gone.string(), "holds no checkpoint yet");
   refused(run.string() + " --against " + gone.string(), "holds no checkpoint yet");
 

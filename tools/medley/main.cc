@@ -1,6 +1,8 @@
 // The medley command. It starts in milliseconds because it knows no tensors: verbs that need libtorch are in
 // medley_verbs.so, which it opens when one of them is asked for.
 #include <dlfcn.h>
+#include <fcntl.h>
+#include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <array>
@@ -103,10 +105,20 @@ int RunCommand(int argc, char** argv) {
   return plain != nullptr ? plain(argc - 1, argv + 1) : RunTensorVerb(verb, argc - 1, argv + 1);
 }
 
+// Where 0, 1 or 2 were closed, the next file that is opened would take the number, and the words of a run.
+void OpenStandardStreams() {
+  int opened = -1;
+  do {
+    opened = ::open("/dev/null", O_RDWR);
+  } while (opened >= 0 && opened <= STDERR_FILENO);
+  if (opened >= 0) ::close(opened);
+}
+
 }  // namespace
 }  // namespace medley
 
 int main(int argc, char** argv) {
+  medley::OpenStandardStreams();
   try {
     return medley::RunCommand(argc, argv);
   } catch (const medley::Error& error) {

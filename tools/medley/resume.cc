@@ -1,4 +1,5 @@
 #include <CLI/CLI.hpp>
+#include <csignal>
 #include <cstdio>
 #include <filesystem>
 #include <string>
@@ -22,8 +23,8 @@ void SayWhatChanged(Console& console, const RunConfig& before, const Run& run,
     console.Say("steps: " + std::to_string(before.steps) + " -> " + std::to_string(run.config.steps) +
                 "; the learning rate is a function of them, from here on that of the new number");
   }
-  for (const std::string& change :
-       CompareRecord(old_record, RunRecord(run.config, run.device, *run.tokenizer, *run.registry)))
+  for (const std::string& change : CompareRecord(
+           old_record, RunRecord(run.config, run.device, *run.tokenizer, *run.registry), run.NamedTasks()))
     console.Say("changed: " + change);
 }
 
@@ -49,6 +50,7 @@ int RunResume(int argc, char** argv) {
   std::string budget;
   AddBudget(app, budget);
   if (!ParseArguments(app, argc, argv)) return 0;
+  std::signal(SIGPIPE, SIG_IGN);  // a run outlives whoever reads its lines
 
   const RunDirectory directory = RunDirectory::Open(path);
   Console console(stdout, directory.path() / "log.txt");
@@ -67,6 +69,7 @@ int RunResume(int argc, char** argv) {
   const RunConfig before = ReadRunConfig(config);
   const auto run = BuildRun(std::move(inputs), Purpose::kTrain);
   SayWhatChanged(console, before, *run, ReadRunRecord(directory.path()));
+  for (const std::string& line : run->registry->Choices(run->NamedTasks())) console.Say(line);
   console.Say(run->budget.Words());
   if (!found) {
     const std::string taken = InitializeFrom(run->config.init_from, *run->model, console);

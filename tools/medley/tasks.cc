@@ -3,6 +3,7 @@
 #include <string>
 #include <vector>
 
+#include <medley/base/json_text.h>
 #include <medley/base/suggest.h>
 #include <medley/plugin/registry.h>
 #include <medley/plugin/rejection.h>
@@ -77,6 +78,15 @@ void PrintRejected(const Registry& registry, std::ostream& out) {
   }
 }
 
+void PrintShadowed(const Registry& registry, std::ostream& out) {
+  if (registry.shadowed().empty()) return;
+  out << "\nIn more than one plugin:\n";
+  for (const ShadowedTask& task : registry.shadowed()) {
+    out << "  " << task.task << ": " << Printable(task.used.string()) << " is used, not "
+        << Printable(task.other.string()) << '\n';
+  }
+}
+
 void PrintForPeople(const Registry& registry) {
   PrintSummary(registry);
   for (const TaskInfo* task : registry.tasks()) {
@@ -104,12 +114,13 @@ int RunTasks(int argc, char** argv) {
     nlohmann::ordered_json specs = nlohmann::ordered_json::array();
     for (const TaskInfo* task : registry.tasks())
       specs.push_back(TaskToJson(*task, registry.FileOf(task->name)));
-    std::cout << specs.dump(2, ' ', false, nlohmann::json::error_handler_t::replace)
-              << '\n';  // paths are bytes
+    std::cout << JsonText(specs, 2) << '\n';
   } else {
     PrintForPeople(registry);
   }
   PrintRejected(registry, json ? std::cerr : std::cout);
+  PrintShadowed(registry, json ? std::cerr : std::cout);
+  registry.RequireNamed();
   return 0;
 }
 

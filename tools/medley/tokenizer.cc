@@ -43,6 +43,7 @@ void Train(const TrainArguments& arguments) {
   }
   std::vector<std::string> texts = {ReadFile(arguments.corpus)};
   const Registry registry = Registry::Scan({.paths = arguments.plugin_path});
+  registry.RequireNamed();
   const std::vector<std::string> shown = PluginHost::Texts(registry);
   texts.insert(texts.end(), shown.begin(), shown.end());
   // Each image carries its label, so that these few words are read more often than any of the corpus.

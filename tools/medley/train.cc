@@ -1,4 +1,5 @@
 #include <CLI/CLI.hpp>
+#include <csignal>
 #include <cstdio>
 #include <filesystem>
 #include <string>
@@ -28,6 +29,7 @@ int RunTrain(int argc, char** argv) {
                  "profile.json of medley plan or of another run: what it holds is not measured again");
   AddPluginPath(app, plugin_path);
   if (!ParseArguments(app, argc, argv)) return 0;
+  std::signal(SIGPIPE, SIG_IGN);  // a run outlives whoever reads its lines
   if (!budget.empty()) overrides.push_back("budget=" + budget);
 
   const std::filesystem::path path = out.empty() ? DefaultRunPath(config) : std::filesystem::path(out);
@@ -45,6 +47,7 @@ int RunTrain(int argc, char** argv) {
   const RunDirectory directory = RunDirectory::Create(path);
   Console console(stdout, directory.path() / "log.txt");
   console.Say("the run lies in " + directory.path().string());
+  for (const std::string& line : run->registry->Choices(run->NamedTasks())) console.Say(line);
   console.Say(run->budget.Words());
   if (!taken.empty()) console.Say(taken);
   training.SavePlan(directory, console);

@@ -8,6 +8,7 @@
 
 #include <medley/base/bytes.h>
 #include <medley/base/files.h>
+#include <medley/base/json_text.h>
 #include <medley/base/suggest.h>
 #include <medley/config/config_file.h>
 #include <medley/estimate/gpu.h>
@@ -65,6 +66,8 @@ void PrintSummary(const CheckedRun& checked, const Registry& registry) {
       PrintTask(checked, registry, name, shares.at(name), scale, sizes.at(name).rows);
   }
   if (!paused.empty()) std::printf("  paused: %s\n", JoinNames(paused).c_str());
+  for (const std::string& line : registry.Choices(checked.mixture.Active()))
+    std::printf("  %s\n", line.c_str());
   std::printf("\n  model %s, tokenizer %s, seed %lld\n", DisplayPath(run.model).c_str(),
               DisplayPath(run.tokenizer).c_str(), static_cast<long long>(run.seed));
 }
@@ -135,7 +138,7 @@ int RunValidate(int argc, char** argv) {
                       : schema == "weights" ? MixtureSchema()
                       : schema == "gpu"     ? GpuSchema()
                                             : AgentConfigSchema();
-    std::cout << json.dump(2) << '\n';
+    std::cout << JsonText(json, 2) << '\n';
     return 0;
   }
   if (config_option->empty())
@@ -146,6 +149,7 @@ int RunValidate(int argc, char** argv) {
   }
   for (const auto& path : PluginPaths(config, overrides)) search.paths.push_back(path);
   const Registry registry = Registry::Scan(search);
+  registry.RequireNamed();
   PrintSummary(CheckRun(config, overrides, registry), registry);
   return 0;
 }
