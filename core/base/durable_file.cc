@@ -5,6 +5,7 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <system_error>
@@ -54,7 +55,10 @@ void WriteAll(int fd, const void* data, std::size_t size, const fs::path& path) 
 }
 
 void SyncFile(int fd, const fs::path& path) {
-  if (::fsync(fd) != 0) ThrowFileError("sync", path, errno);
+  int result = 0;
+  do result = ::fsync(fd);
+  while (result != 0 && errno == EINTR);
+  if (result != 0) ThrowFileError("sync", path, errno);
 }
 
 NewFile::NewFile(fs::path path, std::int64_t expected_bytes) : path_(std::move(path)) {
@@ -104,6 +108,29 @@ void RenameNoReplace(const fs::path& from, const fs::path& to) {
   struct stat info {};
   if (::lstat(to.c_str(), &info) == 0) ThrowFileError("rename " + from.string() + " to", to, EEXIST);
   if (::rename(from.c_str(), to.c_str()) != 0) ThrowFileError("rename " + from.string() + " to", to, errno);
+}
+
+fs::path RenameAside(const fs::path& path, const std::string& name) {
+  for (int i = 1;; ++i) {
+    const fs::path aside = path.parent_path() / (name + ".damaged-" + std::to_string(i));
+    try {
+      RenameNoReplace(path, aside);
+      return aside;
+    } catch (const FileError& error) {
+      if (error.number() != EEXIST) throw;
+    }
+  }
+}
+
+std::vector<fs::path> ListDirectory(const fs::path& directory) {
+  std::vector<fs::path> paths;
+  std::error_code error;
+  for (auto entry = fs::directory_iterator(directory, error); !error && entry != fs::directory_iterator();
+       entry.increment(error))
+    paths.push_back(entry->path());
+  if (error) ThrowFileError("list", directory, error.value());
+  std::sort(paths.begin(), paths.end());
+  return paths;
 }
 
 void ReplaceFile(const fs::path& path, std::string_view contents) {

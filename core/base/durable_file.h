@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include <medley/base/error.h>
 
@@ -54,6 +55,10 @@ void SyncFile(int fd, const std::filesystem::path& path);
 void SyncDirectory(const std::filesystem::path& directory);
 // An error where `to` is already there, be it an empty directory.
 void RenameNoReplace(const std::filesystem::path& from, const std::filesystem::path& to);
+// Renames what was damaged to the first free `<name>.damaged-<n>` beside it, and returns that.
+std::filesystem::path RenameAside(const std::filesystem::path& path, const std::string& name);
+// What lies in it, sorted.
+std::vector<std::filesystem::path> ListDirectory(const std::filesystem::path& directory);
 // Replaces a small file as a whole: after a crash either the old or the new one is there.
 void ReplaceFile(const std::filesystem::path& path, std::string_view contents);
 // Plain files only (no link, no pipe), of at most `limit` bytes.

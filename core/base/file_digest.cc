@@ -29,6 +29,17 @@ std::string Hex(XXH128_hash_t hash) {
 
 }  // namespace
 
+struct RunningSum::State {
+  XXH3_state_t* hash = XXH3_createState();
+  State() { XXH3_128bits_reset(hash); }
+  ~State() { XXH3_freeState(hash); }
+};
+
+RunningSum::RunningSum() : state_(std::make_unique<State>()) {}
+RunningSum::~RunningSum() = default;
+void RunningSum::Add(const void* data, std::size_t size) { XXH3_128bits_update(state_->hash, data, size); }
+std::string RunningSum::Hex() const { return medley::Hex(XXH3_128bits_digest(state_->hash)); }
+
 struct Digester::State {
   XXH3_state_t* hash = XXH3_createState();
   State() { XXH3_128bits_reset(hash); }

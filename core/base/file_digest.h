@@ -37,6 +37,19 @@ class Digester {
   FileDigest digest_;
 };
 
+// XXH3-128 of all the bytes so far.
+class RunningSum {
+ public:
+  RunningSum();
+  ~RunningSum();
+  void Add(const void* data, std::size_t size);
+  std::string Hex() const;  // and more may follow
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
 std::string HashText(std::string_view text);  // XXH3-128 in hex
 // Of a plain file; an Error where it is none, or has not `expected_bytes` (looked at before anything is
 // read).

@@ -10,11 +10,10 @@
 #include <utility>
 
 #include <medley/base/error.h>
+#include <medley/base/files.h>
 #include <medley/base/json_text.h>
 #include <medley/base/version.h>
 #include <medley/model/safetensors.h>
-#include <medley/report/metrics.h>
-#include <medley/report/tensorboard.h>
 
 namespace medley {
 namespace {
@@ -49,9 +48,10 @@ ordered_json DescribeTensors(const std::vector<Parameter>& tensors) {
 ordered_json FactsJson(const CheckpointFacts& facts, const TrainingState& state) {
   ordered_json json = {{"finite", true},
                        {"config_xxh3_128", facts.config_hash},
+                       {"config", facts.config},
                        {"medley", std::string(Version())},
                        {"libtorch", std::string(Torch().version)},
-                       {"logs", facts.logs}};
+                       {"logs", ToJson(facts.logs)}};
   json["evaluated"] = ToJson(facts.evaluated);
   json["tensors"] = {{kModelFile, DescribeTensors(state.weights)},
                      {kOptimizerFile, DescribeTensors(state.optimizer)}};
@@ -64,26 +64,13 @@ CheckpointFacts ReadFacts(const fs::path& path, const Manifest& manifest) {
     if (json.at("finite") != true) throw Error(path.string() + " is not marked as finite");
     CheckpointFacts facts;
     facts.step = manifest.step;
-    facts.logs = json.at("logs").get<LogOffsets>();
+    facts.logs = LogMarksFromJson(json.at("logs"));
     facts.config_hash = json.at("config_xxh3_128").get<std::string>();
+    facts.config = json.value("config", ordered_json());
     facts.evaluated = ReadMeanEvaluation(json.value("evaluated", ordered_json()));
     return facts;
   } catch (const nlohmann::json::exception& error) {
     throw Error((path / kManifestFile).string() + " lacks a fact: " + error.what());
-  }
-}
-
-// A log that lost lines after the save could not be cut back to it: damage too, where the run is to go on.
-void CheckLogs(const FoundCheckpoint& found) {
-  for (const auto& [log, bytes] : found.facts.logs) {
-    if (log == kTimingLog || log == kTensorBoardLog) continue;
-    const fs::path path = found.path.parent_path() / log;
-    std::error_code error;
-    const auto size = fs::file_size(path, error);
-    if (!error && static_cast<std::int64_t>(size) >= bytes) continue;
-    if (error) ThrowFileError("look at", path, error.value());
-    throw Error(path.string() + " is shorter than when the checkpoint was saved (" + std::to_string(bytes) +
-                " bytes)");
   }
 }
 
@@ -102,23 +89,27 @@ ordered_json ReadState(const fs::path& checkpoint) {
   return sections;
 }
 
-bool IsDamage(const Error& error) {
-  const auto* file = dynamic_cast<const FileError*>(&error);
-  if (file == nullptr) return true;
-  const int number = file->number();
-  return number == ENOENT || number == ELOOP || number == ENXIO;  // missing, a link, a socket
+// By the run that it belongs to, which goes on meanwhile and has newer ones by now.
+bool WasRemoved(const CheckpointEntry& entry) {
+  std::error_code error;
+  return fs::symlink_status(entry.path, error).type() == fs::file_type::not_found;
 }
 
 // Nothing, and a line about it, where the checkpoint is damaged.
-std::optional<FoundCheckpoint> VerifyOrWarn(const CheckpointEntry& entry, OnDamage on_damage,
-                                            Console& console) {
+std::optional<FoundCheckpoint> VerifyOrWarn(const CheckpointEntry& entry, Console& console) {
   try {
-    FoundCheckpoint found = Understand(entry.path, VerifyCheckpoint(entry.path));
-    if (on_damage == OnDamage::kSetAside) CheckLogs(found);
-    return found;
+    return Understand(entry.path, VerifyCheckpoint(entry.path));
+  } catch (const FileError& error) {
+    if (!IsDamage(error)) {
+      throw FileError(std::string(error.what()) + ". That says nothing about the checkpoint " +
+                          entry.path.filename().string() +
+                          ", and nothing was changed: try again, or move it away to use the one before it",
+                      error.number());
+    }
+    if (!WasRemoved(entry)) console.Warn("refused checkpoint " + entry.path.string() + ": " + error.what());
+    return std::nullopt;
   } catch (const Error& error) {
-    if (!IsDamage(error)) throw;
-    console.Warn("refused checkpoint " + entry.path.string() + ": " + error.what());
+    if (!WasRemoved(entry)) console.Warn("refused checkpoint " + entry.path.string() + ": " + error.what());
     return std::nullopt;
   }
 }
@@ -147,6 +138,18 @@ void RefuseLostCheckpoints(const fs::path& run) {
       " was saved. Nothing was changed. Restore the checkpoint from a copy, or start a new run; to "
       "begin this one again at step 0, without its logs, remove " +
       latest.string());
+}
+
+// A hint only: nothing here depends on it.
+void MendLatest(const fs::path& run, const fs::path& newest, Console& console) {
+  try {
+    const fs::path latest = run / kLatestFile;
+    const std::string expected = newest.filename().string() + "\n";
+    if (FileProblem(latest).empty() && ReadSmallFile(latest, kLargestHint) == expected) return;
+    NameLatest(run, newest);
+  } catch (const Error& error) {
+    console.Warn(std::string("LATEST names another checkpoint: ") + error.what());
+  }
 }
 
 std::string Describe(const at::Tensor& tensor) {
@@ -186,7 +189,8 @@ void Copy(const std::vector<Parameter>& wanted, const Tensors& saved) {
 std::optional<MeanEvaluation> EvaluationOf(const CheckpointEntry& entry) {
   try {
     return ReadFacts(entry.path, ReadManifest(entry.path)).evaluated;
-  } catch (const Error&) {
+  } catch (const Error& error) {
+    if (!IsDamage(error)) throw;
     return std::nullopt;
   }
 }
@@ -209,7 +213,7 @@ std::optional<MeanEvaluation> ReadMeanEvaluation(const ordered_json& json) {
   return MeanEvaluation{json.at("loss").get<double>(), json.at("tasks").get<std::vector<std::string>>()};
 }
 
-fs::path SaveCheckpoint(const fs::path& run, const TrainingState& state, const CheckpointFacts& facts) {
+Committed SaveCheckpoint(const fs::path& run, const TrainingState& state, const CheckpointFacts& facts) {
   CheckFinite(state.weights, "weight");
   CheckFinite(state.optimizer, "optimizer state");
   const std::string text = JsonText(SaveSections(state.sections)) + "\n";
@@ -229,7 +233,8 @@ fs::path SaveCheckpoint(const fs::path& run, const TrainingState& state, const C
 std::optional<FoundCheckpoint> FindCheckpoint(const fs::path& run, OnDamage on_damage, Console& console) {
   std::vector<CheckpointEntry> damaged;
   for (const CheckpointEntry& entry : ListCheckpoints(run)) {
-    auto found = VerifyOrWarn(entry, on_damage, console);
+    auto found = VerifyOrWarn(entry, console);
+    if (!found && WasRemoved(entry)) return FindCheckpoint(run, on_damage, console);
     if (!found) {
       damaged.push_back(entry);
       continue;
@@ -239,6 +244,7 @@ std::optional<FoundCheckpoint> FindCheckpoint(const fs::path& run, OnDamage on_d
       console.Warn(bad.path.string() + " is set aside as " +
                    SetCheckpointAside(run, bad).filename().string());
     }
+    if (on_damage == OnDamage::kSetAside) MendLatest(run, found->path, console);
     return found;
   }
   if (damaged.empty() && ListSetAside(run).empty()) {

@@ -38,17 +38,19 @@ std::optional<MeanEvaluation> ReadMeanEvaluation(const nlohmann::ordered_json& j
 
 struct CheckpointFacts {
   std::int64_t step = 0;
-  LogOffsets logs;                          // durable lengths
+  LogMarks logs;                            // of what is durable
   std::optional<MeanEvaluation> evaluated;  // the last one
   std::string config_hash;
+  nlohmann::ordered_json config;  // resolved; null in older checkpoints
 };
 
 // Writes and commits step-<step>, see checkpoint_files.h, and reads it as a resume would. Refuses weights or
 // optimizer state that are not finite, and names the tensor.
-std::filesystem::path SaveCheckpoint(const std::filesystem::path& run, const TrainingState& state,
-                                     const CheckpointFacts& facts);
+Committed SaveCheckpoint(const std::filesystem::path& run, const TrainingState& state,
+                         const CheckpointFacts& facts);
 
-enum class OnDamage { kSetAside, kSkip };  // kSetAside only under the run's lock
+// kSetAside only under the run's lock; without it one that the run itself removed meanwhile is passed over.
+enum class OnDamage { kSetAside, kSkip };
 
 // A checkpoint that was verified.
 struct FoundCheckpoint {
@@ -57,8 +59,9 @@ struct FoundCheckpoint {
 };
 // The newest whole checkpoint; each damaged one is printed with its path and reason, and set aside only once
 // a whole one was found. Nothing where the run never had one. An InputError where all are damaged, be it now
-// or when they were set aside, or gone: the run must not begin anew by itself. Trouble of the machine (a read
-// error, no descriptor or memory left) says nothing about a checkpoint and is thrown on.
+// or when they were set aside, or gone: the run must not begin anew by itself. kSetAside also sees to it that
+// LATEST names it. Trouble of the machine (a read error, no descriptor or memory left) says nothing about a
+// checkpoint and is thrown on.
 std::optional<FoundCheckpoint> FindCheckpoint(const std::filesystem::path& run, OnDamage on_damage,
                                               Console& console);
 

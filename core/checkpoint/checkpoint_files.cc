@@ -54,11 +54,12 @@ void CheckFileList(const fs::path& checkpoint, const Manifest& manifest) {
   std::set<std::string> expected = {kManifestFile, kSealFile};
   for (const auto& [name, digest] : manifest.files) expected.insert(name);
   std::set<std::string> found;
-  for (const fs::directory_entry& entry : fs::directory_iterator(checkpoint)) {
-    const std::string name = entry.path().filename().string();
-    if (expected.count(name) == 0) throw Error(entry.path().string() + " does not belong to the checkpoint");
-    if (!fs::is_regular_file(entry.symlink_status()))
-      throw Error(entry.path().string() + " is not a plain file");
+  for (const fs::path& path : ListDirectory(checkpoint)) {
+    const std::string name = path.filename().string();
+    if (expected.count(name) == 0) throw Error(path.string() + " does not belong to the checkpoint");
+    std::error_code ignored;
+    if (!fs::is_regular_file(fs::symlink_status(path, ignored)))
+      throw Error(path.string() + " is not a plain file");
     found.insert(name);
   }
   for (const std::string& name : expected) {
@@ -76,9 +77,9 @@ std::string CheckpointName(std::int64_t step) {
 
 std::vector<CheckpointEntry> ListCheckpoints(const fs::path& run) {
   std::vector<CheckpointEntry> entries;
-  for (const fs::directory_entry& entry : fs::directory_iterator(run)) {
-    const std::int64_t step = StepOfName(entry.path().filename().string());
-    if (step >= 0) entries.push_back({step, entry.path()});
+  for (const fs::path& path : ListDirectory(run)) {
+    const std::int64_t step = StepOfName(path.filename().string());
+    if (step >= 0) entries.push_back({step, path});
   }
   std::sort(entries.begin(), entries.end(), [](const auto& a, const auto& b) { return a.step > b.step; });
   return entries;
@@ -97,8 +98,8 @@ std::string NewestCheckpointWords(const fs::path& run) {
 
 std::vector<fs::path> ListSetAside(const fs::path& run) {
   std::vector<fs::path> paths;
-  for (const fs::directory_entry& entry : fs::directory_iterator(run)) {
-    if (entry.path().filename().string().rfind(kBadPrefix, 0) == 0) paths.push_back(entry.path());
+  for (const fs::path& path : ListDirectory(run)) {
+    if (path.filename().string().rfind(kBadPrefix, 0) == 0) paths.push_back(path);
   }
   std::sort(paths.begin(), paths.end());
   return paths;
@@ -188,7 +189,16 @@ void CheckpointWriter::WriteText(const std::string& name, const std::string& tex
   file.Commit();
 }
 
-fs::path CheckpointWriter::Commit(ordered_json facts, const Check& check) {
+bool IsDamage(const std::exception& error) {
+  if (dynamic_cast<const Error*>(&error) == nullptr) return false;  // no memory
+  const auto* file = dynamic_cast<const FileError*>(&error);
+  if (file == nullptr) return true;
+  const int number = file->number();
+  return number == ENOENT || number == ENOTDIR || number == ELOOP ||
+         number == ENXIO;  // missing, a link, a socket
+}
+
+Committed CheckpointWriter::Commit(ordered_json facts, const Check& check) {
   manifest_.facts = std::move(facts);
   const std::string manifest = JsonText(ManifestJson(manifest_), 1) + "\n";
   WriteText(kManifestFile, manifest);
@@ -197,16 +207,37 @@ fs::path CheckpointWriter::Commit(ordered_json facts, const Check& check) {
   const fs::path committed = run_ / CheckpointName(manifest_.step);
   RenameNoReplace(aside_, committed);
   aside_.clear();
-  SyncDirectory(run_);
+  return Settle(committed, check);
+}
+
+// What the weights need is done: from here on nothing may count the step as not saved, but damage.
+Committed CheckpointWriter::Settle(const fs::path& committed, const Check& check) const {
+  Committed result{.path = committed, .trouble = {}, .proven = true};
+  const auto tell = [&](const char* what, const std::exception& error) {
+    result.trouble.push_back(std::string(what) + ": " + error.what());
+  };
   try {
     const Manifest written = VerifyCheckpoint(committed);
     if (check) check(committed, written);
-  } catch (const Error&) {
-    SetCheckpointAside(run_, {manifest_.step, committed});
-    throw;
+    SyncDirectory(run_);
+  } catch (const std::exception& error) {
+    if (IsDamage(error)) {
+      SetCheckpointAside(run_, {manifest_.step, committed});
+      throw;
+    }
+    result.proven = false;
+    tell("that it is whole and durable could not be proved, so the older ones stay", error);
   }
-  ReplaceFile(run_ / kLatestFile, committed.filename().string() + "\n");
-  return committed;
+  try {
+    NameLatest(run_, committed);
+  } catch (const std::exception& error) {
+    tell("LATEST still names an older one", error);
+  }
+  return result;
+}
+
+void NameLatest(const fs::path& run, const fs::path& checkpoint) {
+  ReplaceFile(run / kLatestFile, checkpoint.filename().string() + "\n");
 }
 
 void RemoveCheckpoint(const fs::path& run, const CheckpointEntry& entry) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <exception>
 #include <filesystem>
 #include <functional>
 #include <map>
@@ -53,8 +54,19 @@ Manifest ReadManifest(const std::filesystem::path& checkpoint);
 
 using Sink = std::function<void(const void*, std::size_t)>;
 
-// Writes one checkpoint aside and commits it with one rename. Whatever fails is an Error, the directory aside
-// is removed and what was committed before is untouched.
+// A checkpoint that is there, whatever failed after its commit point.
+struct Committed {
+  std::filesystem::path path;
+  std::vector<std::string> trouble;  // that failed, in words
+  bool proven = false;               // verified, and its name is durable: older ones may go
+};
+
+// Whether what went wrong with reading a checkpoint is its own fault. Trouble of the machine (a read error,
+// no descriptor or memory left, no permission) says nothing about it.
+bool IsDamage(const std::exception& error);
+
+// Writes one checkpoint aside and commits it with one rename. What fails until then is an Error, the
+// directory aside is removed and what was committed before is untouched.
 class CheckpointWriter {
  public:
   // Refuses where the disk has not `expected_bytes` and a margin left.
@@ -64,12 +76,14 @@ class CheckpointWriter {
   void AddFile(const std::string& name, std::int64_t expected_bytes,
                const std::function<void(const Sink&)>& write);
   // The commit point, then verification through the code that loads, then LATEST. `check` looks at what the
-  // files mean, and throws.
+  // files mean, and throws. What fails after the commit point is only told, but for a checkpoint that is
+  // damaged: that is set aside, and an Error.
   using Check = std::function<void(const std::filesystem::path& checkpoint, const Manifest& manifest)>;
-  std::filesystem::path Commit(nlohmann::ordered_json facts, const Check& check = {});
+  Committed Commit(nlohmann::ordered_json facts, const Check& check = {});
 
  private:
   void WriteText(const std::string& name, const std::string& text);
+  Committed Settle(const std::filesystem::path& committed, const Check& check) const;
 
   std::filesystem::path run_, aside_;
   Manifest manifest_;
@@ -77,6 +91,8 @@ class CheckpointWriter {
 
 // A committed checkpoint leaves the list at once, then its files.
 void RemoveCheckpoint(const std::filesystem::path& run, const CheckpointEntry& entry);
+// LATEST, the hint for people and scripts, names it from now on.
+void NameLatest(const std::filesystem::path& run, const std::filesystem::path& checkpoint);
 // Keeps a damaged one for a look at it, under a name that is never loaded, and frees its step.
 std::filesystem::path SetCheckpointAside(const std::filesystem::path& run, const CheckpointEntry& entry);
 

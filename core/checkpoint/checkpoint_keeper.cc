@@ -3,6 +3,7 @@
 #include <utility>
 
 #include <medley/base/error.h>
+#include <medley/base/json_text.h>
 
 namespace medley {
 namespace {
@@ -42,21 +43,31 @@ void CheckpointKeeper::TrySave(std::int64_t step, const std::optional<MeanEvalua
 }
 
 void CheckpointKeeper::SaveNow(std::int64_t step, const std::optional<MeanEvaluation>& evaluated) {
-  if (saved_step_ == step) return;
-  try {
-    Save(step, evaluated);
-  } catch (const std::exception& error) {
-    throw Error("step " + std::to_string(step) + " was not saved: " + error.what());
+  for (int failures = 1; saved_step_ != step; ++failures) {
+    try {
+      Save(step, evaluated);
+    } catch (const std::exception& error) {
+      const std::string line = "step " + std::to_string(step) + " was not saved: " + error.what();
+      if (failures >= kMostFailures) throw Error(line);
+      console_.Warn(line + ". Trying again");
+    }
   }
 }
 
 void CheckpointKeeper::Save(std::int64_t step, const std::optional<MeanEvaluation>& evaluated) {
-  LogOffsets logs;
+  LogMarks logs;
   sinks_.Sync(logs);
-  const CheckpointFacts facts{step, std::move(logs), evaluated, setting_.config_hash};
-  SaveCheckpoint(setting_.run, state_, facts);
+  const CheckpointFacts facts{.step = step,
+                              .logs = std::move(logs),
+                              .evaluated = evaluated,
+                              .config_hash = HashText(JsonText(setting_.resolved)),
+                              .config = setting_.resolved};
+  const Committed saved = SaveCheckpoint(setting_.run, state_, facts);
   saved_step_ = step;
   console_.Say("saved step " + std::to_string(step));
+  for (const std::string& trouble : saved.trouble)
+    console_.Warn("step " + std::to_string(step) + " is saved, but " + trouble);
+  if (!saved.proven) return;
   try {
     RotateCheckpoints(setting_.run, setting_.config.keep);
   } catch (const std::exception& error) {

@@ -20,7 +20,7 @@ class CheckpointKeeper {
   struct Setting {
     std::filesystem::path run;
     CheckpointConfig config;
-    std::string config_hash;
+    nlohmann::ordered_json resolved;  // the run's config
   };
   // Keeps references to the sinks and the console.
   CheckpointKeeper(Setting setting, TrainingState state, RecordSinks& sinks, Console& console);
@@ -31,7 +31,7 @@ class CheckpointKeeper {
   // Now, for this reason. A save that fails is treated as one that was due.
   void SaveEarly(std::int64_t step, const std::optional<MeanEvaluation>& evaluated,
                  const std::string& reason);
-  // At the end of a run: a failure is an Error.
+  // At the end of a run: the third failure in a row is an Error.
   void SaveNow(std::int64_t step, const std::optional<MeanEvaluation>& evaluated);
 
  private:

@@ -2,6 +2,7 @@
 
 #include <system_error>
 #include <utility>
+#include <vector>
 
 #include <medley/base/clock.h>
 #include <medley/base/durable_file.h>
@@ -34,6 +35,18 @@ void RefuseRun(const fs::path& path) {
                    ". To start anew: choose another --out");
 }
 
+// Each is durable in its parent: nothing in the run would survive a power failure that it does not.
+void MakeDirectories(const fs::path& path) {
+  std::error_code error;
+  std::vector<fs::path> missing;
+  for (fs::path at = fs::absolute(path).lexically_normal(); !fs::exists(at, error); at = at.parent_path()) {
+    if (at.has_filename()) missing.push_back(at);
+  }
+  fs::create_directories(path, error);
+  if (error) throw InputError("cannot make the run directory " + path.string() + ": " + error.message());
+  for (const fs::path& made : missing) SyncDirectory(made.parent_path());
+}
+
 // What a killed process was writing or deleting. Only ever called under the lock.
 void RemoveLeftovers(const fs::path& path) {
   for (const fs::directory_entry& entry : fs::directory_iterator(path)) {
@@ -55,9 +68,7 @@ void RunDirectory::CheckFree(const fs::path& path) {
 }
 
 RunDirectory RunDirectory::Create(const fs::path& path) {
-  std::error_code error;
-  fs::create_directories(path, error);
-  if (error) throw InputError("cannot make the run directory " + path.string() + ": " + error.message());
+  MakeDirectories(path);
   auto lock = std::make_unique<RunLock>(path);
   RefuseRun(path);
   return RunDirectory(fs::canonical(path), std::move(lock));

@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <array>
@@ -41,11 +42,31 @@ std::string ReadHolder(int fd) {
 std::string DescribeHolder(const std::string& text) {
   const json holder = json::parse(text, nullptr, /*allow_exceptions=*/false);
   if (!holder.is_object()) return "an unknown process";
-  const json pid = holder.value("pid", json());
-  std::string words = "process " + JsonText(pid) + " on " + holder.value("host", "an unknown host") +
-                      ", started " + holder.value("started", "at an unknown time");
-  if (holder.value("boot_id", "") != BootId()) words += " (in another boot)";
+  const auto text_of = [&](const char* key, const char* unknown) -> std::string {
+    const auto value = holder.find(key);
+    return value != holder.end() && value->is_string() ? value->get<std::string>() : unknown;
+  };
+  const auto pid = holder.find("pid");
+  const bool has_pid = pid != holder.end() && pid->is_number_integer();
+  std::string words = (has_pid ? "process " + JsonText(*pid) : "an unknown process") + " on " +
+                      text_of("host", "an unknown host") + ", started " +
+                      text_of("started", "at an unknown time");
+  if (text_of("boot_id", "") != BootId()) words += " (in another boot)";
   return words;
+}
+
+// A plain file's descriptor, never waiting for the other end of a pipe; < 0 and errno where it cannot be
+// opened.
+int OpenLock(const std::filesystem::path& path, int flags) {
+  int fd = -1;
+  do fd = ::open(path.c_str(), flags | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0644);
+  while (fd < 0 && errno == EINTR);
+  struct stat info {};
+  const bool other =
+      fd >= 0 ? ::fstat(fd, &info) == 0 && !S_ISREG(info.st_mode) : errno == ELOOP || errno == EISDIR;
+  if (!other) return fd;
+  if (fd >= 0) ::close(fd);
+  throw InputError(path.string() + " is no plain file; expected the run's lock: move it away");
 }
 
 // `how`: LOCK_EX or LOCK_SH. InputError where another process holds it.
@@ -62,7 +83,7 @@ void Take(int fd, int how, const std::filesystem::path& path) {
 }  // namespace
 
 RunLock::RunLock(const std::filesystem::path& directory) : path_(directory / "run.lock") {
-  fd_ = ::open(path_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0644);
+  fd_ = OpenLock(path_, O_RDWR | O_CREAT);
   if (fd_ < 0) ThrowFileError("open", path_, errno);
   try {
     Take(fd_, LOCK_EX, path_);
@@ -81,7 +102,7 @@ RunLock::RunLock(const std::filesystem::path& directory) : path_(directory / "ru
 
 void RunLock::Check(const std::filesystem::path& directory) {
   const std::filesystem::path path = directory / "run.lock";
-  const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+  const int fd = OpenLock(path, O_RDONLY);
   if (fd < 0 && errno == ENOENT) return;
   if (fd < 0) ThrowFileError("open", path, errno);
   try {

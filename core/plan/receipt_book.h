@@ -20,7 +20,7 @@ class ReceiptBook final : public RecordSink {
   using RecordSink::Take;
   void Take(const StepRecord& record) override;
   void Take(const PlanRecord& record) override;
-  void Sync(LogOffsets&) override { Save(); }
+  void Sync(LogMarks&) override { Save(); }
 
   // A checkpoint's section.
   nlohmann::json ToJson() const { return receipt_.ToJson(); }

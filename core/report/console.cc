@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <medley/base/error.h>
+#include <medley/base/files.h>
 
 namespace medley {
 namespace {
@@ -20,6 +21,11 @@ constexpr std::size_t kDefaultColumns = 80;
 
 std::shared_ptr<spdlog::logger> OpenLog(const std::filesystem::path& file) {
   if (file.empty()) return nullptr;
+  // Opening a pipe would wait for a reader.
+  std::error_code missing;
+  if (std::filesystem::exists(std::filesystem::symlink_status(file, missing))) {
+    if (const std::string problem = FileProblem(file); !problem.empty()) throw InputError(problem);
+  }
   try {
     auto log = std::make_shared<spdlog::logger>(
         "medley", std::make_shared<spdlog::sinks::basic_file_sink_mt>(file.string()));

@@ -123,15 +123,7 @@ fs::path SetAside(const fs::path& path) {
   std::string name = path.filename();
   for (auto at = name.find(kRead); at != std::string::npos; at = name.find(kRead))
     name.replace(at, kRead.size(), "events");
-  for (int i = 1;; ++i) {
-    const fs::path aside = path.parent_path() / (name + ".damaged-" + std::to_string(i));
-    try {
-      RenameNoReplace(path, aside);
-      return aside;
-    } catch (const FileError& error) {
-      if (error.number() != EEXIST) throw;
-    }
-  }
+  return RenameAside(path, name);
 }
 
 // Makes the directory, and sees to it that at `path` there is a file to go on with, or none. Returns the

@@ -32,7 +32,7 @@ class EventFile {
   // As AppendFile's.
   void Sync() { file_.Sync(); }
   std::int64_t offset() const { return file_.offset(); }
-  const std::filesystem::path& path() const { return file_.path(); }
+  const AppendFile& log() const { return file_; }
 
  private:
   void Append(std::string_view event);

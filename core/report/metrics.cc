@@ -3,23 +3,16 @@
 #include <algorithm>
 #include <fstream>
 
+#include <medley/base/durable_file.h>
 #include <medley/base/error.h>
 #include <medley/base/json_text.h>
+#include <medley/report/log_repair.h>
 
 namespace medley {
 namespace {
 
 namespace fs = std::filesystem;
 using nlohmann::ordered_json;
-
-// A log that became shorter keeps the whole lines that it still has.
-std::int64_t WholeLines(const fs::path& path, std::int64_t most) {
-  std::ifstream file(path, std::ios::binary);
-  std::int64_t kept = 0;
-  for (std::string line; kept < most && std::getline(file, line) && !file.eof();)
-    kept += static_cast<std::int64_t>(line.size()) + 1;
-  return std::min(kept, most);
-}
 
 ordered_json OrNull(const std::optional<double>& value) {
   return value ? ordered_json(*value) : ordered_json();
@@ -148,54 +141,97 @@ std::optional<double> PastTotal(const nlohmann::json& terms) {
   return total;
 }
 
+std::map<std::string, double> PastLosses(const std::string& line) {
+  try {
+    std::map<std::string, double> losses;
+    const auto json = nlohmann::json::parse(line);
+    for (const auto& [task, terms] : json.at("terms").items()) {
+      if (const auto total = PastTotal(terms)) losses[task] = *total;
+    }
+    return losses;
+  } catch (const nlohmann::json::exception&) {
+    return {};  // changed by hand: an empty row
+  }
+}
+
 std::vector<PastStep> ReadPast(const fs::path& metrics) {
   std::vector<PastStep> past;
   std::ifstream file(metrics);
   for (std::string line; std::getline(file, line);) {
-    const auto json = nlohmann::json::parse(line, nullptr, /*allow_exceptions=*/false);
-    if (!json.is_object() || !json.contains("terms"))
-      throw Error(metrics.string() + " has a line that is no step");
-    past.push_back({json.at("step").get<std::int64_t>(), {}});
-    for (const auto& [task, terms] : json.at("terms").items()) {
-      if (const auto total = PastTotal(terms)) past.back().losses[task] = *total;
-    }
+    if (const std::int64_t step = StepOfLine(line); step >= 0) past.push_back({step, PastLosses(line)});
   }
   return past;
 }
 
-}  // namespace
-
-MetricsLog::MetricsLog(const fs::path& directory, const LogOffsets& offsets)
-    : file_(directory / kMetricsLog, OffsetOf(offsets, kMetricsLog)) {}
-
-void MetricsLog::Take(const StepRecord& record) { file_.Append(JsonText(MetricsLine(record)) + "\n"); }
-
-void MetricsLog::Sync(LogOffsets& offsets) {
-  file_.Sync();
-  offsets[kMetricsLog] = file_.offset();
-}
-
-TimingLog::TimingLog(const fs::path& directory, const LogOffsets& offsets)
-    : file_(directory / kTimingLog, WholeLines(directory / kTimingLog, OffsetOf(offsets, kTimingLog))) {}
-
-void TimingLog::Take(const StepRecord& record) { file_.Append(JsonText(TimingLine(record)) + "\n"); }
-
-void TimingLog::Sync(LogOffsets& offsets) {
-  file_.Sync();
-  offsets[kTimingLog] = file_.offset();
-}
-
-LossesTable::LossesTable(const fs::path& directory, const std::vector<std::string>& tasks)
-    : tasks_(tasks), file_(directory / kLossesTable, 0) {
-  const std::vector<PastStep> past = ReadPast(directory / kMetricsLog);
+// All tasks that have a column: these, and those that the past knows.
+std::vector<std::string> Columns(std::vector<std::string> tasks, const std::vector<PastStep>& past) {
   for (const PastStep& step : past) {
     for (const auto& [task, loss] : step.losses) {
-      if (std::find(tasks_.begin(), tasks_.end(), task) == tasks_.end()) tasks_.push_back(task);
+      if (std::find(tasks.begin(), tasks.end(), task) == tasks.end()) tasks.push_back(task);
     }
   }
-  std::string text = CsvHeader(tasks_);
-  for (const PastStep& step : past) text += CsvRow(step.step, tasks_, step.losses);
-  file_.Append(text);
+  return tasks;
+}
+
+// A save goes on without it.
+bool TrySync(AppendFile& file, LogWatch& watch) {
+  try {
+    file.Sync();
+    watch.Synced();
+    return true;
+  } catch (const Error& error) {
+    watch.Failed(error.what());
+    return false;
+  }
+}
+
+}  // namespace
+
+MetricsLog::MetricsLog(const fs::path& directory, const LogMarks& marks, Console& console)
+    : file_(directory / kMetricsLog, MarkOf(marks, kMetricsLog).bytes),
+      watch_(console, "no step can be saved") {}
+
+void MetricsLog::Take(const StepRecord& record) {
+  file_.Append(JsonText(MetricsLine(record)) + "\n");
+  watch_.Look(file_);
+}
+
+void MetricsLog::Sync(LogMarks& marks) {
+  file_.Sync();
+  marks[kMetricsLog] = file_.mark();
+}
+
+TimingLog::TimingLog(const fs::path& directory, const LogMarks& marks, Console& console)
+    : file_(directory / kTimingLog, MarkOf(marks, kTimingLog).bytes),
+      watch_(console, "its newest lines are missing"),
+      durable_(file_.mark()) {}
+
+void TimingLog::Take(const StepRecord& record) {
+  file_.Append(JsonText(TimingLine(record)) + "\n");
+  watch_.Look(file_);
+}
+
+void TimingLog::Sync(LogMarks& marks) {
+  if (TrySync(file_, watch_)) durable_ = file_.mark();
+  marks[kTimingLog] = durable_;
+}
+
+LossesTable::LossesTable(const fs::path& directory, const std::vector<std::string>& tasks, Console& console)
+    : LossesTable(directory / kLossesTable, Begin(directory, tasks), console) {}
+
+LossesTable::LossesTable(const fs::path& path, Begun begun, Console& console)
+    : tasks_(std::move(begun.tasks)),
+      file_(path, begun.bytes),
+      watch_(console, "its newest lines are missing") {}
+
+// The old table stays until the new one is whole.
+LossesTable::Begun LossesTable::Begin(const fs::path& directory, const std::vector<std::string>& tasks) {
+  const std::vector<PastStep> past = ReadPast(directory / kMetricsLog);
+  const std::vector<std::string> columns = Columns(tasks, past);
+  std::string text = CsvHeader(columns);
+  for (const PastStep& step : past) text += CsvRow(step.step, columns, step.losses);
+  ReplaceFile(directory / kLossesTable, text);
+  return {columns, static_cast<std::int64_t>(text.size())};
 }
 
 void LossesTable::Take(const StepRecord& record) {
@@ -204,8 +240,9 @@ void LossesTable::Take(const StepRecord& record) {
     if (const auto total = TotalLoss(terms)) losses[task] = *total;
   }
   file_.Append(CsvRow(record.step, tasks_, losses));
+  watch_.Look(file_);
 }
 
-void LossesTable::Sync(LogOffsets&) { file_.Sync(); }
+void LossesTable::Sync(LogMarks&) { TrySync(file_, watch_); }
 
 }  // namespace medley

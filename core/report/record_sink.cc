@@ -1,10 +1,38 @@
 #include <medley/report/record_sink.h>
 
+#include <medley/base/error.h>
+
 namespace medley {
 
-std::int64_t OffsetOf(const LogOffsets& offsets, const std::string& log) {
-  const auto found = offsets.find(log);
-  return found == offsets.end() ? 0 : found->second;
+using nlohmann::ordered_json;
+
+LogMark MarkOf(const LogMarks& marks, const std::string& log) {
+  const auto found = marks.find(log);
+  return found == marks.end() ? LogMark() : found->second;
+}
+
+ordered_json ToJson(const LogMarks& marks) {
+  ordered_json json = ordered_json::object();
+  for (const auto& [log, mark] : marks) json[log] = {{"bytes", mark.bytes}, {"xxh3_128", mark.xxh3_128}};
+  return json;
+}
+
+LogMarks LogMarksFromJson(const ordered_json& json) {
+  try {
+    LogMarks marks;
+    if (!json.is_object()) throw Error("the marks of the logs are no object");
+    for (const auto& [log, mark] : json.items()) {
+      if (mark.is_number_integer()) {
+        marks[log] = {mark.get<std::int64_t>(), ""};
+      } else {
+        marks[log] = {mark.at("bytes").get<std::int64_t>(), mark.at("xxh3_128").get<std::string>()};
+      }
+      if (marks[log].bytes < 0) throw Error("the log " + log + " has a length below 0");
+    }
+    return marks;
+  } catch (const ordered_json::exception& error) {
+    throw Error(std::string("the marks of the logs cannot be understood: ") + error.what());
+  }
 }
 
 RecordSink::~RecordSink() = default;
@@ -17,8 +45,8 @@ void RecordSinks::Take(const PlanRecord& record) {
   for (const auto& sink : sinks_) sink->Take(record);
 }
 
-void RecordSinks::Sync(LogOffsets& offsets) {
-  for (const auto& sink : sinks_) sink->Sync(offsets);
+void RecordSinks::Sync(LogMarks& marks) {
+  for (const auto& sink : sinks_) sink->Sync(marks);
 }
 
 }  // namespace medley

@@ -3,17 +3,23 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <nlohmann/json.hpp>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include <medley/base/append_file.h>
 #include <medley/report/records.h>
 
 namespace medley {
 
-// Lengths of logs that a checkpoint points into, by their path below the run's directory.
-using LogOffsets = std::map<std::string, std::int64_t>;
-std::int64_t OffsetOf(const LogOffsets& offsets, const std::string& log);
+// Of the logs that a checkpoint points into, by their path below the run's directory.
+using LogMarks = std::map<std::string, LogMark>;
+// An empty one for a log that is not there.
+LogMark MarkOf(const LogMarks& marks, const std::string& log);
+nlohmann::ordered_json ToJson(const LogMarks& marks);
+// Older ones are lengths alone. An Error for anything else.
+LogMarks LogMarksFromJson(const nlohmann::ordered_json& json);
 
 // Writes down what a run leaves, each in its own form: a log, a line on the screen, a table. Takes what it
 // wants and ignores the rest.
@@ -24,8 +30,8 @@ class RecordSink {
   // After every step; an evaluation comes with its step.
   virtual void Take(const StepRecord& /*record*/) {}
   virtual void Take(const PlanRecord& /*record*/) {}
-  // Makes durable what a checkpoint is to point into, and adds how long it is.
-  virtual void Sync(LogOffsets& /*offsets*/) {}
+  // Makes durable what a checkpoint is to point into, and adds where that ends.
+  virtual void Sync(LogMarks& /*marks*/) {}
 };
 
 // All sinks of a run, in the order in which they are told.
@@ -35,7 +41,7 @@ class RecordSinks final : public RecordSink {
 
   void Take(const StepRecord& record) override;
   void Take(const PlanRecord& record) override;
-  void Sync(LogOffsets& offsets) override;
+  void Sync(LogMarks& marks) override;
 
  private:
   std::vector<std::unique_ptr<RecordSink>> sinks_;

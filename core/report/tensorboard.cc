@@ -19,10 +19,10 @@ std::int64_t PlannedBytes(const StepRecord& record) {
 
 }  // namespace
 
-TensorBoard::TensorBoard(const std::filesystem::path& directory, const LogOffsets& offsets, Console& console)
-    : file_(directory / kTensorBoardLog, OffsetOf(offsets, kTensorBoardLog)),
-      console_(console),
-      durable_(file_.offset()) {
+TensorBoard::TensorBoard(const std::filesystem::path& directory, const LogMarks& marks, Console& console)
+    : file_(directory / kTensorBoardLog, MarkOf(marks, kTensorBoardLog).bytes),
+      watch_(console, "TensorBoard does not show the newest steps"),
+      durable_(file_.log().mark()) {
   if (!file_.trouble().empty()) console.Warn(file_.trouble());
 }
 
@@ -43,6 +43,7 @@ void TensorBoard::Take(const StepRecord& record) {
   add("optimizer/learning_rate", record.learning_rate);
   add("optimizer/gradient_norm", record.gradient_norm);
   if (record.evaluation) Add(*record.evaluation, record.step);
+  watch_.Look(file_.log());
 }
 
 void TensorBoard::Add(const EvaluationRecord& evaluation, std::int64_t step) {
@@ -58,16 +59,15 @@ void TensorBoard::Take(const PlanRecord& record) {
   file_.Scalar("rows_at_once/" + record.task, record.step, static_cast<double>(record.to));
 }
 
-void TensorBoard::Sync(LogOffsets& offsets) {
+void TensorBoard::Sync(LogMarks& marks) {
   try {
     file_.Sync();
-    durable_ = file_.offset();
+    durable_ = file_.log().mark();
+    watch_.Synced();
   } catch (const Error& error) {
-    if (!complained_)
-      console_.Warn(std::string(error.what()) + "; TensorBoard will not show all, the run goes on");
-    complained_ = true;
+    watch_.Failed(error.what());
   }
-  offsets[kTensorBoardLog] = durable_;
+  marks[kTensorBoardLog] = durable_;
 }
 
 }  // namespace medley

@@ -5,6 +5,7 @@
 
 #include <medley/report/console.h>
 #include <medley/report/event_file.h>
+#include <medley/report/log_watch.h>
 #include <medley/report/record_sink.h>
 
 namespace medley {
@@ -22,19 +23,18 @@ inline constexpr const char* kTensorBoardLog = "tensorboard/events.out.tfevents.
 class TensorBoard final : public RecordSink {
  public:
   // Cut back to its offset; what cannot be is set aside, and said. An Error where no file can be made at all.
-  TensorBoard(const std::filesystem::path& directory, const LogOffsets& offsets, Console& console);
+  TensorBoard(const std::filesystem::path& directory, const LogMarks& marks, Console& console);
 
   void Take(const StepRecord& record) override;
   void Take(const PlanRecord& record) override;
-  void Sync(LogOffsets& offsets) override;
+  void Sync(LogMarks& marks) override;
 
  private:
   void Add(const EvaluationRecord& evaluation, std::int64_t step);
 
   EventFile file_;
-  Console& console_;
-  std::int64_t durable_ = 0;  // bytes
-  bool complained_ = false;
+  LogWatch watch_;
+  LogMark durable_;
 };
 
 }  // namespace medley

@@ -15,6 +15,7 @@
 
 #include <medley/base/error.h>
 #include <medley/model/parameter_bytes.h>
+#include <medley/step/not_finite.h>
 
 namespace medley {
 namespace {
@@ -157,8 +158,8 @@ void AdamW::FailNotFinite() const {
     }
   }
   if (more > 0) names += " and " + std::to_string(more) + " more";
-  throw Error("the gradient of " + names +
-              " is not finite; nothing was updated. Lower optimizer.learning_rate");
+  throw NotFiniteError("the gradient of " + names +
+                       " is not finite; nothing was updated. Lower optimizer.learning_rate");
 }
 
 std::vector<Parameter> AdamW::State() const {

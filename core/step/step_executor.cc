@@ -60,7 +60,7 @@ void CheckLosses(const StepLosses& losses) {
   for (const auto& [task, terms] : losses) {
     for (const auto& [term, loss] : terms) {
       if (!std::isfinite(loss.sum)) {
-        throw Error(
+        throw NotFiniteError(
             "task '" + task + "': the term '" + term + "' is " + std::to_string(loss.sum) +
             ", expected a finite sum; lower the learning rate, or look at the task's rows (medley sample " +
             task + ")");

@@ -3,11 +3,15 @@
 #include <c10/util/Exception.h>
 
 #include <medley/base/utf8.h>
+#include <medley/step/not_finite.h>
 
 namespace medley {
 
 Failure Failure::Of(const std::exception& error, const std::string& where) {
-  if (const auto* ours = dynamic_cast<const Error*>(&error)) return {where + ours->what(), ours->code()};
+  if (const auto* ours = dynamic_cast<const Error*>(&error)) {
+    const bool diverged = dynamic_cast<const NotFiniteError*>(ours) != nullptr;
+    return {.reason = where + ours->what(), .code = ours->code(), .diverged = diverged};
+  }
   const auto* torch = dynamic_cast<const c10::Error*>(&error);
   if (torch == nullptr) return {where + ValidUtf8(error.what())};
   const bool out_of_memory = dynamic_cast<const c10::OutOfMemoryError*>(torch) != nullptr;

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include <medley/base/error.h>
+#include <medley/report/log_repair.h>
 #include <medley/report/metrics.h>
 #include <medley/report/tensorboard.h>
 
@@ -10,10 +11,10 @@ namespace medley {
 namespace {
 
 // It is for people alone: a run starts and goes on without it.
-void AddTensorBoard(RecordSinks& sinks, const std::filesystem::path& directory, const LogOffsets& offsets,
+void AddTensorBoard(RecordSinks& sinks, const std::filesystem::path& directory, const LogMarks& marks,
                     Console& console) {
   try {
-    sinks.Add(std::make_unique<TensorBoard>(directory, offsets, console));
+    sinks.Add(std::make_unique<TensorBoard>(directory, marks, console));
   } catch (const Error& error) {
     console.Warn(std::string(error.what()) + "; this run writes nothing for TensorBoard");
   }
@@ -22,14 +23,17 @@ void AddTensorBoard(RecordSinks& sinks, const std::filesystem::path& directory, 
 }  // namespace
 
 RecordSinks MakeRunSinks(const std::filesystem::path& directory, const std::vector<std::string>& named_tasks,
-                         const LogOffsets& offsets, bool tensorboard, std::unique_ptr<ReceiptBook> receipts,
-                         Progress& progress, Console& console) {
+                         const std::optional<FoundCheckpoint>& from, bool tensorboard,
+                         std::unique_ptr<ReceiptBook> receipts, Progress& progress, Console& console) {
+  const CheckpointFacts saved = from ? from->facts : CheckpointFacts();
+  const LogMarks marks = RepairLogs(directory, {kMetricsLog, kTimingLog}, saved.logs, saved.step, console);
+  MakeWayForLog(directory / kLossesTable, console);
   RecordSinks sinks;
-  sinks.Add(std::make_unique<MetricsLog>(directory, offsets));
-  sinks.Add(std::make_unique<TimingLog>(directory, offsets));
-  sinks.Add(std::make_unique<LossesTable>(directory, named_tasks));
+  sinks.Add(std::make_unique<MetricsLog>(directory, marks, console));
+  sinks.Add(std::make_unique<TimingLog>(directory, marks, console));
+  sinks.Add(std::make_unique<LossesTable>(directory, named_tasks, console));
   sinks.Add(std::move(receipts));
-  if (tensorboard) AddTensorBoard(sinks, directory, offsets, console);
+  if (tensorboard) AddTensorBoard(sinks, directory, marks, console);
   sinks.Add(std::make_unique<StatusLine>(progress, console));
   return sinks;
 }

@@ -2,9 +2,11 @@
 
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include <medley/checkpoint/checkpoint.h>
 #include <medley/plan/receipt_book.h>
 #include <medley/report/console.h>
 #include <medley/report/progress.h>
@@ -13,9 +15,10 @@
 namespace medley {
 
 // Everything that writes down what a training run leaves, in the order in which it is told. Cuts the logs
-// back to `offsets`. Keeps references to progress and console.
+// back to where `from`, if any, was saved; what of them is not as it was then is set aside first. Keeps
+// references to progress and console.
 RecordSinks MakeRunSinks(const std::filesystem::path& directory, const std::vector<std::string>& named_tasks,
-                         const LogOffsets& offsets, bool tensorboard, std::unique_ptr<ReceiptBook> receipts,
-                         Progress& progress, Console& console);
+                         const std::optional<FoundCheckpoint>& from, bool tensorboard,
+                         std::unique_ptr<ReceiptBook> receipts, Progress& progress, Console& console);
 
 }  // namespace medley

@@ -19,10 +19,10 @@ namespace medley {
 std::optional<StepLosses> StepRecovery::Gradients(std::int64_t step, const std::vector<Draw>& draws) {
   step_ = step;
   overflows_.clear();
-  const nlohmann::json generators = SaveGenerators(setting_.device);
+  generators_ = SaveGenerators(setting_.device);
   Failure failure;
   do {
-    LoadGenerators(generators, setting_.device);
+    TakeBack();
     try {
       return RunDraws(draws);  // losses that are not finite are errors too
     } catch (const std::exception& error) {
@@ -34,10 +34,12 @@ std::optional<StepLosses> StepRecovery::Gradients(std::int64_t step, const std::
   const bool asked = failure.out_of_memory || setting_.drops;
   const std::string culprit = asked ? FindCulprit(draws) : "";
   if (failure.out_of_memory) AddMemoryHint(failure, culprit, draws);
-  LoadGenerators(generators, setting_.device);
+  TakeBack();
   TaskFailed(culprit, failure);
   return std::nullopt;
 }
+
+void StepRecovery::TakeBack() const { LoadGenerators(generators_, setting_.device); }
 
 StepLosses StepRecovery::RunDraws(const std::vector<Draw>& draws) {
   const Prefetcher::Rows rows = setting_.prefetcher.Take(draws);

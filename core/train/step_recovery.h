@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <vector>
@@ -45,6 +46,8 @@ class StepRecovery {
 
   // Of step `step`, counted from 1. Nothing where a task failed: it was dropped, or the run must end.
   std::optional<StepLosses> Gradients(std::int64_t step, const std::vector<Draw>& draws);
+  // What it computed is not taken: the generators are as before it.
+  void TakeBack() const;
   // What the last call overcame.
   std::vector<Overflow> overflows() const { return overflows_; }
   // The whole step fitted: tasks that were cut may grow back.
@@ -68,7 +71,8 @@ class StepRecovery {
   std::string Step() const { return "step " + std::to_string(step_); }
 
   Setting setting_;
-  std::int64_t step_ = 0;  // that is under way
+  std::int64_t step_ = 0;      // that is under way
+  nlohmann::json generators_;  // as it began
   std::vector<Overflow> overflows_;
   std::optional<Failure> failure_;
 };

@@ -3,8 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include <medley/base/file_digest.h>
-#include <medley/base/json_text.h>
+#include <medley/report/table.h>
 #include <medley/train/run_sinks.h>
 #include <medley/train/stop_signal.h>
 
@@ -45,10 +44,9 @@ Trainer::Trainer(const Setting& setting, const std::optional<FoundCheckpoint>& f
   const TrainingState state = State();
   if (from) LoadCheckpoint(from->path, state);
   progress_.emplace(step_, hours_.decay().end());
-  sinks_ = MakeRunSinks(setting.directory, named, from ? from->facts.logs : LogOffsets(), config.tensorboard,
-                        std::move(receipts), *progress_, setting.console);
-  const std::string config_hash = HashText(JsonText(ToJson(config)));
-  checkpoints_.emplace(CheckpointKeeper::Setting{setting.directory, config.checkpoint, config_hash}, state,
+  sinks_ = MakeRunSinks(setting.directory, named, from, config.tensorboard, std::move(receipts), *progress_,
+                        setting.console);
+  checkpoints_.emplace(CheckpointKeeper::Setting{setting.directory, config.checkpoint, ToJson(config)}, state,
                        sinks_, setting.console);
   if (from) checkpoints_->SetSaved(from->facts.step);
   memory_.emplace(MemoryWatch::Setting{.device = setting.device,
@@ -163,6 +161,7 @@ std::optional<double> Trainer::UpdateWeights(double learning_rate) {
   } catch (const Error& error) {
     recovery_->Fail(Failure::Of(error, "step " + std::to_string(step_ + 1) + ": "));
     ClearGradients(setting_.model);
+    recovery_->TakeBack();
     return std::nullopt;
   }
 }
@@ -196,7 +195,10 @@ void Trainer::SaveAndFail() {
     receipts_->Save();
     words += ". Step " + std::to_string(step_) + " is saved; ";
     if (failure.code == ExitCode::kBadInput) words += "mend what is wrong, then ";
-    words += "medley resume " + setting_.directory.string() + " goes on from there";
+    words += "medley resume " + setting_.directory.string();
+    if (failure.diverged)
+      words += " optimizer.learning_rate=" + FormatNumber(setting_.config.optimizer.learning_rate / 10);
+    words += " goes on from there";
     // A resume refuses what the weights depend on.
     if (failure.code == ExitCode::kBadInput)
       words += "; another model config, tokenizer or control text needs a new run (medley train)";

@@ -3,7 +3,10 @@
 #include <gtest/gtest.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
+#include <cerrno>
 #include <csignal>
 #include <random>
 
@@ -11,6 +14,23 @@
 #include <medley/checkpoint/run_directory.h>
 
 #include "tests/report/scratch_directory.h"
+
+namespace {
+
+// A directory that cannot be synced.
+ino_t g_failing_directory = 0;
+
+}  // namespace
+
+// Ours is found before the C library's.
+extern "C" int fsync(int fd) {
+  struct stat info {};
+  if (::fstat(fd, &info) == 0 && info.st_ino == g_failing_directory) {
+    errno = EIO;
+    return -1;
+  }
+  return static_cast<int>(::syscall(SYS_fsync, fd));
+}
 
 namespace medley {
 namespace {
@@ -31,7 +51,7 @@ fs::path Save(const fs::path& run, std::int64_t step, std::size_t size = 300) {
     writer.AddFile(name, static_cast<std::int64_t>(size),
                    [&](const Sink& sink) { sink(noise.data(), noise.size()); });
   }
-  return writer.Commit({{"finite", true}});
+  return writer.Commit({{"finite", true}}).path;
 }
 
 std::string Refusal(const fs::path& checkpoint) {
@@ -149,6 +169,52 @@ TEST(CheckpointFiles, AFullDiskLeavesTheOldOneAndNothingHalf) {
   std::signal(SIGXFSZ, old_handler);
   EXPECT_EQ(Refusal(old), "");
   EXPECT_EQ(Refusal(Save(scratch.path(), 2)), "");
+}
+
+// LATEST is a hint: nothing that is trained may hang on it.
+TEST(CheckpointFiles, WhatFailsAfterTheCommitPointIsOnlyTold) {
+  const ScratchDirectory scratch;
+  fs::create_directory(scratch / "LATEST");
+  const auto commit = [&](std::int64_t step) {
+    CheckpointWriter writer(scratch.path(), step, 0);
+    return writer.Commit({{"finite", true}});
+  };
+  const Committed hint = commit(1);
+  EXPECT_TRUE(hint.proven);
+  ASSERT_EQ(hint.trouble.size(), 1u);
+  EXPECT_NE(hint.trouble[0].find("LATEST"), std::string::npos) << hint.trouble[0];
+  EXPECT_EQ(Refusal(hint.path), "");
+
+  struct stat info {};
+  ASSERT_EQ(::stat(scratch.path().c_str(), &info), 0);
+  g_failing_directory = info.st_ino;
+  const Committed doubtful = commit(2);
+  g_failing_directory = 0;
+  EXPECT_FALSE(doubtful.proven) << "a power failure could take it away";
+  EXPECT_NE(doubtful.trouble.at(0).find("Input/output error"), std::string::npos) << doubtful.trouble[0];
+  EXPECT_EQ(Refusal(doubtful.path), "");
+}
+
+TEST(CheckpointFiles, TroubleOfTheMachineIsNoDamage) {
+  for (const int number : {EIO, EMFILE, ENFILE, ENOMEM, EACCES, EPERM})
+    EXPECT_FALSE(IsDamage(FileError("", number))) << number;
+  for (const int number : {ENOENT, ELOOP, ENXIO}) EXPECT_TRUE(IsDamage(FileError("", number))) << number;
+  EXPECT_FALSE(IsDamage(std::bad_alloc()));
+  EXPECT_TRUE(IsDamage(Error("its sum differs")));
+  const ScratchDirectory scratch;
+  const fs::path checkpoint = Save(scratch.path(), 1);
+  rlimit old_limit{};
+  ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &old_limit), 0);
+  const rlimit none{0, old_limit.rlim_max};
+  bool damage = true;
+  setrlimit(RLIMIT_NOFILE, &none);
+  try {
+    VerifyCheckpoint(checkpoint);
+  } catch (const std::exception& error) {
+    damage = IsDamage(error);
+  }
+  setrlimit(RLIMIT_NOFILE, &old_limit);
+  EXPECT_FALSE(damage);
 }
 
 TEST(CheckpointFiles, MoreThanTheDiskHasIsRefusedBeforeAnythingIsWritten) {

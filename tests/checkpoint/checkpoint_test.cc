@@ -3,7 +3,9 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <csignal>
+#include <thread>
 
 #include <medley/checkpoint/checkpoint_keeper.h>
 #include <medley/model/safetensors.h>
@@ -67,8 +69,34 @@ TEST(Checkpoint, ADamagedOneIsPassedOverSetAsideAndItsStepFreed) {
                                      "optim.safetensors is missing", ".bad-3"}));
   EXPECT_FALSE(fs::exists(scratch / "step-00000003"));
   EXPECT_TRUE(fs::exists(scratch / ".bad-3"));
+  EXPECT_EQ(ReadText(scratch / "LATEST"), "step-00000001\n");
   Save(state, scratch.path(), 3);
   EXPECT_EQ(FindCheckpoint(scratch.path(), OnDamage::kSetAside, *console)->facts.step, 3);
+}
+
+// medley eval beside medley train.
+TEST(Checkpoint, AReaderBesideALiveRunTakesNoRotatedOneForDamaged) {
+  const ScratchDirectory scratch;
+  State state;
+  Save(state, scratch.path(), 1);
+  std::atomic<bool> done = false;
+  std::thread live([&] {
+    for (std::int64_t step = 2; step <= 400; ++step) {
+      Save(state, scratch.path(), step);
+      RotateCheckpoints(scratch.path(), 1);
+    }
+    done = true;
+  });
+  SilentConsole console;
+  std::string error;
+  try {
+    while (!done) FindCheckpoint(scratch.path(), OnDamage::kSkip, *console);
+  } catch (const std::exception& thrown) {
+    error = thrown.what();
+  }
+  live.join();
+  EXPECT_EQ(error, "");
+  EXPECT_EQ(console.words(), "");
 }
 
 TEST(Checkpoint, OnlyDamagedOnesStopTheResume) {
@@ -107,23 +135,18 @@ TEST(Checkpoint, AFileThatCannotBeReadIsNoDamage) {
   EXPECT_TRUE(fs::exists(scratch / "step-00000002"));
 }
 
-// But not the log of times, which nothing depends on.
-TEST(Checkpoint, ALogThatLostLinesIsDamage) {
+TEST(Checkpoint, LogsDoNotDecideWhetherItIsWhole) {
   const ScratchDirectory scratch;
   State state;
-  WriteText(scratch / "metrics.jsonl", "12345678");
-  for (const std::int64_t step : {1, 2}) {
-    SaveCheckpoint(scratch.path(), state.Training(),
-                   {.step = step,
-                    .logs = {{"metrics.jsonl", 4 * step}, {"timing.jsonl", 1000}},
-                    .evaluated = {},
-                    .config_hash = ""});
-  }
+  SaveCheckpoint(scratch.path(), state.Training(),
+                 {.step = 1,
+                  .logs = {{"metrics.jsonl", {8, "ab"}}, {"timing.jsonl", {1000, ""}}},
+                  .evaluated = {},
+                  .config_hash = ""});
   SilentConsole console;
-  EXPECT_EQ(FindCheckpoint(scratch.path(), OnDamage::kSetAside, *console)->facts.step, 2);
-  WriteText(scratch / "metrics.jsonl", "1234567");
-  EXPECT_EQ(FindCheckpoint(scratch.path(), OnDamage::kSetAside, *console)->facts.step, 1);
-  EXPECT_TRUE(Says(console.words(), {"metrics.jsonl is shorter"}));
+  const auto found = FindCheckpoint(scratch.path(), OnDamage::kSetAside, *console);
+  EXPECT_EQ(found->facts.logs, (LogMarks{{"metrics.jsonl", {8, "ab"}}, {"timing.jsonl", {1000, ""}}}));
+  EXPECT_EQ(console.words(), "");
 }
 
 TEST(Checkpoint, AnotherModelIsRefusedByTensorNameAndShapeAndNothingIsLoaded) {
@@ -241,8 +264,8 @@ TEST(CheckpointKeeper, TrainsOnAfterAFailedSaveAndEndsAfterTheThirdInARow) {
   SilentConsole console;
   State state;
   RecordSinks sinks;
-  sinks.Add(std::make_unique<MetricsLog>(scratch.path(), LogOffsets{}));
-  CheckpointKeeper keeper({scratch.path(), {.every = 1, .keep = 2}, ""}, state.Training(), sinks, *console);
+  sinks.Add(std::make_unique<MetricsLog>(scratch.path(), LogMarks{}, *console));
+  CheckpointKeeper keeper({scratch.path(), {.every = 1, .keep = 2}, {}}, state.Training(), sinks, *console);
   keeper.SaveIfDue(1, {});
   const auto old_handler = std::signal(SIGXFSZ, SIG_IGN);
   rlimit old_limit{};

@@ -218,7 +218,7 @@ TEST_F(EventFileTest, BeginsWithTheVersionAndHoldsEachValueWithItsTagStepAndTime
   {
     EventFile file(path, 0);
     EXPECT_EQ(file.trouble(), "");
-    EXPECT_EQ(file.path(), path);
+    EXPECT_EQ(file.log().path(), path);
     file.Scalar("zoom_gold/loss", 0, 0.25);
     file.Scalar("größe", std::int64_t{1} << 40, -3e-9);
     file.Sync();

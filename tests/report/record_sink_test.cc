@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include <medley/base/error.h>
+
 namespace medley {
 namespace {
 
@@ -19,9 +21,9 @@ class Named final : public RecordSink {
     told_.push_back(name_ + " step " + std::to_string(record.step));
   }
   void Take(const PlanRecord& record) override { told_.push_back(name_ + " plan " + record.task); }
-  void Sync(LogOffsets& offsets) override {
+  void Sync(LogMarks& marks) override {
     told_.push_back(name_ + " sync");
-    offsets[name_] = static_cast<std::int64_t>(offsets.size()) + 1;
+    marks[name_] = {static_cast<std::int64_t>(marks.size()) + 1, ""};
   }
 
  private:
@@ -37,11 +39,11 @@ TEST(RecordSinks, TellAllInTheOrderInWhichTheyWereAdded) {
   step.step = 7;
   sinks.Take(step);
   sinks.Take(PlanRecord{.step = 7, .task = "zoom", .from = 8, .to = 4, .overflowed = std::nullopt});
-  LogOffsets offsets;
-  sinks.Sync(offsets);
+  LogMarks marks;
+  sinks.Sync(marks);
   EXPECT_EQ(told, (Told{"b step 7", "a step 7", "c step 7", "b plan zoom", "a plan zoom", "c plan zoom",
                         "b sync", "a sync", "c sync"}));
-  EXPECT_EQ(offsets, (LogOffsets{{"b", 1}, {"a", 2}, {"c", 3}}));
+  EXPECT_EQ(marks, (LogMarks{{"b", {1, ""}}, {"a", {2, ""}}, {"c", {3, ""}}}));
 }
 
 TEST(RecordSinks, NestAsOne) {
@@ -59,13 +61,22 @@ TEST(RecordSinks, NestAsOne) {
 TEST(RecordSink, IgnoresWhatItDoesNotWant) {
   class Deaf final : public RecordSink {};
   Deaf sink;
-  LogOffsets offsets{{"metrics.jsonl", 12}};
+  LogMarks marks{{"metrics.jsonl", {12, "ab"}}};
   sink.Take(StepRecord{});
   sink.Take(PlanRecord{});
-  sink.Sync(offsets);
-  EXPECT_EQ(offsets, (LogOffsets{{"metrics.jsonl", 12}}));
-  EXPECT_EQ(OffsetOf(offsets, "metrics.jsonl"), 12);
-  EXPECT_EQ(OffsetOf(offsets, "timing.jsonl"), 0) << "a log that no checkpoint knows starts empty";
+  sink.Sync(marks);
+  EXPECT_EQ(marks, (LogMarks{{"metrics.jsonl", {12, "ab"}}}));
+  EXPECT_EQ(MarkOf(marks, "metrics.jsonl").bytes, 12);
+  EXPECT_EQ(MarkOf(marks, "timing.jsonl"), LogMark()) << "a log that no checkpoint knows starts empty";
+}
+
+TEST(LogMarks, AreReadAsTheyWereWrittenAndOlderOnesAreLengths) {
+  const LogMarks marks{{"metrics.jsonl", {12, "ab"}}, {"timing.jsonl", {0, "cd"}}};
+  EXPECT_EQ(LogMarksFromJson(ToJson(marks)), marks);
+  EXPECT_EQ(LogMarksFromJson({{"metrics.jsonl", 12}}), (LogMarks{{"metrics.jsonl", {12, ""}}}));
+  for (const char* bad : {R"({"a": -1})", R"({"a": 1.5})", R"({"a": {"bytes": 3}})", R"(["a"])", "7",
+                          R"({"a": {"bytes": -3, "xxh3_128": ""}})"})
+    EXPECT_THROW(LogMarksFromJson(nlohmann::ordered_json::parse(bad)), Error) << bad;
 }
 
 }  // namespace

@@ -1,0 +1,28 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include <medley/report/console.h>
+#include <medley/report/record_sink.h>
+
+namespace medley {
+
+// Makes the logs of JSON lines of a run ready to be opened at their marks; returns the marks to open them
+// with. Logs never decide whether weights are whole: one that is damaged, shorter or no file any more is set
+// aside as NAME.damaged-N, and a new one gets those of its lines that can still be read as steps up to
+// `step`, the checkpoint's. All of that is said.
+//
+// Looks at all of them first: an Error (the machine is in trouble) leaves every log as it was.
+LogMarks RepairLogs(const std::filesystem::path& directory, const std::vector<std::string>& logs,
+                    const LogMarks& marks, std::int64_t step, Console& console);
+
+// A log that is made anew at each start: what lies there must only be a file, or it is set aside.
+void MakeWayForLog(const std::filesystem::path& path, Console& console);
+
+// The step that a line of such a log is about; < 0 for a line that is none.
+std::int64_t StepOfLine(const std::string& line);
+
+}  // namespace medley

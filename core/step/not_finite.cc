@@ -1,0 +1,7 @@
+#include <medley/step/not_finite.h>
+
+namespace medley {
+
+NotFiniteError::~NotFiniteError() = default;
+
+}  // namespace medley
