@@ -41,7 +41,7 @@ struct CheckpointFacts {
   LogMarks logs;                            // of what is durable
   std::optional<MeanEvaluation> evaluated;  // the last one
   std::string config_hash;
-  nlohmann::ordered_json config;  // resolved; null in older checkpoints
+  nlohmann::ordered_json config = nullptr;  // resolved; null in older checkpoints
 };
 
 // Writes and commits step-<step>, see checkpoint_files.h, and reads it as a resume would. Refuses weights or

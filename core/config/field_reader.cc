@@ -123,12 +123,13 @@ void FieldReader::Read(const JsonNode& node, const std::string& path, const Fiel
 
 void FieldReader::Read(const JsonNode& node, const std::string& path, const Field& field,
                        std::filesystem::path& value) {
-  const bool directory = field.path == PathKind::kDirectory;
+  const bool directory = field.path != PathKind::kFile;
   std::string text;
   const bool good = node.IsString() && !(text = node.scalar.get<std::string>()).empty() &&
                     text.find('\0') == std::string::npos;
   if (!Expect(good, node, path, directory ? "the path of a directory" : "the path of a file")) return;
   value = file_.Resolve(node);
+  if (field.path == PathKind::kLater) return;
   const std::string problem = directory ? DirectoryProblem(value) : FileProblem(value);
   if (!problem.empty()) file_.Fail(node.at, path, problem);
 }

@@ -109,7 +109,7 @@ void Fields(Visitor& visit, InitFrom& c) {
   visit(c.run, {.name = "run",
                 .help = "The directory of the run whose weights are taken",
                 .required = true,
-                .path = PathKind::kDirectory});
+                .path = PathKind::kLater});
   visit(c.match, {.name = "match", .help = "Names of the parameters to take, with * and ?"});
 }
 

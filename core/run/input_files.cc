@@ -107,6 +107,7 @@ std::string ControlTextProblem(const fs::path& file) {
 }
 
 std::string RunDirectoryProblem(const fs::path& directory) {
+  if (const std::string problem = DirectoryProblem(directory); !problem.empty()) return problem;
   std::error_code failed;
   for (auto entry = fs::directory_iterator(directory, failed); !failed && entry != fs::directory_iterator();
        entry.increment(failed)) {

@@ -3,8 +3,10 @@
 #include <ATen/Parallel.h>
 
 #include <algorithm>
+#include <optional>
 #include <sstream>
 #include <string_view>
+#include <system_error>
 #include <thread>
 #include <utility>
 
@@ -72,6 +74,26 @@ void BuildModel(Run& run, Purpose purpose) {
   if (!run.device.is_cpu()) run.model->To(run.device, at::kFloat);
 }
 
+struct TakenWeights {
+  FoundCheckpoint from;
+  std::size_t parameters = 0;
+};
+
+// Of the newest whole checkpoint. A run that goes on meanwhile may remove it: then there is a newer one.
+std::optional<TakenWeights> TakeWeights(const fs::path& run, const Model& model,
+                                        const std::vector<std::string>& match, Console& console) {
+  while (true) {
+    const auto found = FindCheckpoint(run, OnDamage::kSkip, console);
+    if (!found) return std::nullopt;
+    try {
+      return TakenWeights{*found, LoadWeights(found->path, model.parameters(), match)};
+    } catch (const Error&) {
+      std::error_code error;
+      if (fs::symlink_status(found->path, error).type() != fs::file_type::not_found) throw;
+    }
+  }
+}
+
 }  // namespace
 
 Execution Run::Configured(const std::string& task) const {
@@ -79,13 +101,13 @@ Execution Run::Configured(const std::string& task) const {
 }
 
 RunInputs CheckInputs(const fs::path& config, const std::vector<std::string>& overrides,
-                      const std::vector<fs::path>& plugin_paths) {
+                      const std::vector<fs::path>& plugin_paths, Stage stage) {
   std::vector<fs::path> paths;
   for (const fs::path& path : plugin_paths) paths.push_back(fs::absolute(path));
   for (const fs::path& path : PluginPaths(config, overrides)) paths.push_back(path);
   RunInputs inputs{Registry::Scan({.paths = paths}), {}};
   inputs.registry.RequireNamed();
-  inputs.checked = CheckRun(config, overrides, inputs.registry);
+  inputs.checked = CheckRun(config, overrides, inputs.registry, stage);
   inputs.checked.run.plugin_path = paths;  // the saved config then finds them again
   return inputs;
 }
@@ -114,27 +136,26 @@ std::unique_ptr<Run> BuildRun(RunInputs inputs, Purpose purpose) {
 }
 
 TrainedRun OpenTrainedRun(const fs::path& directory, Console& console) {
-  auto run = BuildRun(CheckInputs(NewestConfig(directory)), Purpose::kUse);
+  auto run = BuildRun(CheckInputs(NewestConfig(directory), {}, {}, Stage::kBegun), Purpose::kUse);
   CompareRecord(ReadRunRecord(directory),
                 RunRecord(run->config, run->device, *run->tokenizer, *run->registry), run->NamedTasks());
-  const auto found = FindCheckpoint(directory, OnDamage::kSkip, console);
-  if (!found)
+  const auto taken = TakeWeights(directory, *run->model, {"*"}, console);
+  if (!taken)
     throw InputError(directory.string() + " holds no checkpoint yet. Train it first: medley resume " +
                      directory.string());
-  LoadWeights(found->path, run->model->parameters());
-  console.Say("weights of step " + std::to_string(found->facts.step) + " from " + found->path.string());
-  return {.run = std::move(run), .step = found->facts.step};
+  console.Say("weights of step " + std::to_string(taken->from.facts.step) + " from " +
+              taken->from.path.string());
+  return {.run = std::move(run), .step = taken->from.facts.step};
 }
 
 std::string InitializeFrom(const InitFrom& from, const Model& model, Console& console) {
   if (from.run.empty()) return "";
   if (!fs::is_directory(from.run))
     throw InputError("init_from.run: " + from.run.string() + " is not a directory");
-  const auto found = FindCheckpoint(from.run, OnDamage::kSkip, console);
-  if (!found) throw InputError("init_from.run: " + from.run.string() + " holds no checkpoint");
-  const std::size_t taken = LoadWeights(found->path, model.parameters(), from.match);
-  return "took " + std::to_string(taken) + " of " + std::to_string(model.parameters().size()) +
-         " parameters from " + found->path.string();
+  const auto taken = TakeWeights(from.run, model, from.match, console);
+  if (!taken) throw InputError("init_from.run: " + from.run.string() + " holds no checkpoint");
+  return "took " + std::to_string(taken->parameters) + " of " + std::to_string(model.parameters().size()) +
+         " parameters from " + taken->from.path.string();
 }
 
 }  // namespace medley

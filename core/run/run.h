@@ -54,7 +54,8 @@ struct RunInputs {
 };
 // `plugin_paths` go before the config's. Throws one InputError with every mistake.
 RunInputs CheckInputs(const std::filesystem::path& config, const std::vector<std::string>& overrides = {},
-                      const std::vector<std::filesystem::path>& plugin_paths = {});
+                      const std::vector<std::filesystem::path>& plugin_paths = {},
+                      Stage stage = Stage::kBegins);
 
 // kUse: no mixer, executor or optimizer; kSample: no model either.
 enum class Purpose { kTrain, kUse, kSample };

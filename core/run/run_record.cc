@@ -19,6 +19,13 @@ ordered_json InputFile(const std::filesystem::path& path) {
   return {{"path", path.string()}, {"xxh3_128", HashFile(path)}};
 }
 
+ordered_json InputFiles(const RunConfig& config) {
+  return {{"model", InputFile(config.model)},
+          {"tokenizer", InputFile(config.tokenizer)},
+          {"control_text", InputFile(config.control_text)},
+          {"weights", InputFile(config.weights)}};
+}
+
 ordered_json PluginFiles(const Registry& registry) {
   ordered_json plugins = ordered_json::array();
   std::error_code error;
@@ -97,12 +104,14 @@ ordered_json RunRecord(const RunConfig& config, at::Device device, const Tokeniz
           {"threads", at::get_num_threads()},
           {"seed", config.seed},
           {"tokenizer_hash", tokenizer.hash()},
-          {"inputs",
-           {{"model", InputFile(config.model)},
-            {"tokenizer", InputFile(config.tokenizer)},
-            {"control_text", InputFile(config.control_text)},
-            {"weights", InputFile(config.weights)}}},
+          {"inputs", InputFiles(config)},
           {"plugins", PluginFiles(registry)}};
+}
+
+void RequireSameInputs(const ordered_json& old_record, const RunConfig& now) {
+  if (!old_record.is_object()) return;
+  const ordered_json inputs = {{"inputs", InputFiles(now)}};
+  for (const char* input : {"model", "tokenizer", "control_text"}) RequireSame(old_record, inputs, input);
 }
 
 std::vector<std::string> CompareRecord(const ordered_json& old_record, const ordered_json& now,

@@ -15,6 +15,9 @@ namespace medley {
 // What stands in run.json: versions, device, threads, the input files with their sums, the plugin files.
 nlohmann::ordered_json RunRecord(const RunConfig& config, at::Device device, const Tokenizer& tokenizer,
                                  const Registry& registry);
+// InputError where the model's config, the tokenizer or the control text of the config is no longer the file
+// that the run began with: before anything is built from them.
+void RequireSameInputs(const nlohmann::ordered_json& old_record, const RunConfig& now);
 // InputError where the model's config, the tokenizer or the control text is no longer what the run began
 // with, or one of `tasks` comes from another plugin. Returns words for what changed and is taken over from
 // now on (weights file, plugins that were built anew).

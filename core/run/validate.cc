@@ -119,7 +119,7 @@ void CheckSpecialTokens(ConfigFile& file, const TaskInfo& task, const std::set<s
 }
 
 // Files that are read later, by what is built from them.
-void CheckInputFiles(ConfigFile& file, const RunConfig& run) {
+void CheckInputFiles(ConfigFile& file, const RunConfig& run, Stage stage) {
   const auto check = [&](const Path& key, const std::filesystem::path& path, bool is_there,
                          std::string (*problem_of)(const std::filesystem::path&)) {
     if (path.empty() || !is_there) return;  // reported
@@ -127,8 +127,7 @@ void CheckInputFiles(ConfigFile& file, const RunConfig& run) {
   };
   check({"tokenizer"}, run.tokenizer, FileProblem(run.tokenizer).empty(), TokenizerProblem);
   check({"control_text"}, run.control_text, FileProblem(run.control_text).empty(), ControlTextProblem);
-  check({"init_from", "run"}, run.init_from.run, DirectoryProblem(run.init_from.run).empty(),
-        RunDirectoryProblem);
+  if (stage == Stage::kBegins) check({"init_from", "run"}, run.init_from.run, true, RunDirectoryProblem);
 }
 
 template <typename Config>
@@ -141,7 +140,7 @@ void ReadReferred(const std::filesystem::path& path, Diagnostics& diagnostics, C
 }  // namespace
 
 CheckedRun CheckRun(const std::filesystem::path& config, const std::vector<std::string>& overrides,
-                    const Registry& registry) {
+                    const Registry& registry, Stage stage) {
   Diagnostics diagnostics;
   ConfigFile file(config, diagnostics);
   file.Override(overrides);
@@ -150,7 +149,7 @@ CheckedRun CheckRun(const std::filesystem::path& config, const std::vector<std::
   if (file.root()) {
     const TaskCheck tasks(file, registry);
     for (const auto& [name, settings] : checked.run.tasks) tasks.Check(name, settings);
-    CheckInputFiles(file, checked.run);
+    CheckInputFiles(file, checked.run, stage);
 
     AgentConfig model;
     ReadReferred(checked.run.model, diagnostics, model);

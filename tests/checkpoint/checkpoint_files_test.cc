@@ -9,6 +9,7 @@
 #include <cerrno>
 #include <csignal>
 #include <random>
+#include <set>
 
 #include <medley/base/error.h>
 #include <medley/checkpoint/run_directory.h>
@@ -17,15 +18,16 @@
 
 namespace {
 
-// A directory that cannot be synced.
-ino_t g_failing_directory = 0;
+ino_t g_failing_directory = 0;  // cannot be synced
+std::set<ino_t> g_synced;
 
 }  // namespace
 
 // Ours is found before the C library's.
 extern "C" int fsync(int fd) {
   struct stat info {};
-  if (::fstat(fd, &info) == 0 && info.st_ino == g_failing_directory) {
+  if (::fstat(fd, &info) == 0) g_synced.insert(info.st_ino);
+  if (info.st_ino == g_failing_directory) {
     errno = EIO;
     return -1;
   }
@@ -252,6 +254,18 @@ TEST(RunDirectory, OneProcessAtATimeAndOneRunADirectory) {
   EXPECT_EQ(NewestConfig(scratch / "run").filename(), "config.resolved.1.json");
   EXPECT_EQ(ReadRunRecord(scratch / "run").at("starts").size(), 2u);
   EXPECT_EQ(ReadRunRecord(scratch / "run").at("medley"), "2");
+}
+
+// Else a power failure could take the run with all that was announced of it.
+TEST(RunDirectory, EachNewDirectoryIsDurableInTheOneAbove) {
+  const ScratchDirectory scratch;
+  g_synced.clear();
+  RunDirectory::Create(scratch.path() / "a" / "b" / "run");
+  for (const fs::path& parent : {scratch.path(), scratch / "a", scratch.path() / "a" / "b"}) {
+    struct stat info {};
+    ASSERT_EQ(::stat(parent.c_str(), &info), 0);
+    EXPECT_EQ(g_synced.count(info.st_ino), 1u) << parent;
+  }
 }
 
 TEST(RunDirectory, ALockOfADeadProcessIsTakenOverAndItsLeftoversRemoved) {

@@ -6,6 +6,7 @@
 
 #include <CLI/CLI.hpp>
 #include <array>
+#include <csignal>
 #include <exception>
 #include <filesystem>
 #include <iostream>
@@ -29,7 +30,7 @@ struct Help {
 constexpr std::array kHelp = {
     Help{"train", "CONFIG [--out DIR] [--plugin-path P] [KEY=VALUE ...]",
          "train a model; a run is a directory"},
-    Help{"resume", "DIR [--steps N]", "go on with a run that was stopped"},
+    Help{"resume", "DIR [--steps N] [KEY=VALUE ...]", "go on with a run that was stopped"},
     Help{"plan", "CONFIG [--budget B] [--out DIR] [--profile FILE] [KEY=VALUE ...]",
          "measure what every task takes, and fit it into the budget"},
     Help{"report", "DIR", "what a run's tasks took, against the plan"},
@@ -119,6 +120,8 @@ void OpenStandardStreams() {
 
 int main(int argc, char** argv) {
   medley::OpenStandardStreams();
+  // A file over its limit is then an error like a full disk, which is told.
+  std::signal(SIGXFSZ, SIG_IGN);
   try {
     return medley::RunCommand(argc, argv);
   } catch (const medley::Error& error) {

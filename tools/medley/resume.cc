@@ -2,11 +2,13 @@
 #include <csignal>
 #include <cstdio>
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include <medley/checkpoint/checkpoint.h>
 #include <medley/checkpoint/run_directory.h>
+#include <medley/run/config_change.h>
 #include <medley/run/run.h>
 #include <medley/run/run_record.h>
 
@@ -17,15 +19,31 @@
 namespace medley {
 namespace {
 
-void SayWhatChanged(Console& console, const RunConfig& before, const Run& run,
+// Of the config, against what the checkpoint was trained with, or the file where there is none. Throws for
+// what must not change.
+std::vector<std::string> ConfigChanges(const RunDirectory& directory,
+                                       const std::optional<FoundCheckpoint>& found,
+                                       const std::filesystem::path& file, const RunConfig& now) {
+  const nlohmann::ordered_json resolved = ToJson(now), record = ReadRunRecord(directory.path());
+  RequireSameInputs(record, now);
+  if (!found) return CompareConfigs(ToJson(ReadRunConfig(file)), resolved, {});
+  const nlohmann::ordered_json before = TrainedConfig(directory.path(), found->facts);
+  if (before.is_object()) return CompareConfigs(before, resolved, TrainedTasks(found->path));
+  if (record.is_object() && record.value("seed", now.seed) != now.seed)
+    return CompareConfigs({{"seed", record.at("seed")}}, {{"seed", now.seed}}, {});
+  return {"the config, in keys that an older checkpoint does not tell"};
+}
+
+void SayWhatChanged(Console& console, std::vector<std::string> changes, const Run& run,
                     const nlohmann::ordered_json& old_record) {
-  if (before.steps != run.config.steps) {
-    console.Say("steps: " + std::to_string(before.steps) + " -> " + std::to_string(run.config.steps) +
-                "; the learning rate is a function of them, from here on that of the new number");
+  for (std::string& change : changes) {
+    if (change.starts_with("steps: "))
+      change += "; the learning rate is a function of them, from here on that of the new number";
   }
   for (const std::string& change : CompareRecord(
            old_record, RunRecord(run.config, run.device, *run.tokenizer, *run.registry), run.NamedTasks()))
-    console.Say("changed: " + change);
+    changes.push_back(change);
+  for (const std::string& change : changes) console.Say("changed: " + change);
 }
 
 void SayWhatWasRestored(Console& console, const Run& run, const FoundCheckpoint& found) {
@@ -42,11 +60,19 @@ void SayWhatWasRestored(Console& console, const Run& run, const FoundCheckpoint&
 }  // namespace
 
 int RunResume(int argc, char** argv) {
-  CLI::App app("Goes on with a run from its newest whole checkpoint.", "medley resume");
+  CLI::App app(
+      "Goes on with a run from its newest whole checkpoint. KEY=VALUE replaces what may change: steps, "
+      "hours, "
+      "optimizer, checkpoint, eval, data, threads, budget and the like; the seed and what decides rows may "
+      "not.",
+      "medley resume");
   std::filesystem::path path;
   std::int64_t steps = 0;
   app.add_option("DIR", path, "the run's directory")->required();
   app.add_option("--steps", steps, "steps in all, instead of the config's")->check(CLI::PositiveNumber);
+  std::vector<std::string> overrides;
+  app.add_option("KEY=VALUE", overrides,
+                 "values that replace the run's, such as optimizer.learning_rate=1e-4");
   std::string budget;
   AddBudget(app, budget);
   if (!ParseArguments(app, argc, argv)) return 0;
@@ -56,19 +82,18 @@ int RunResume(int argc, char** argv) {
   Console console(stdout, directory.path() / "log.txt");
   if (!directory.took_over().empty()) console.Say("took over the stale lock of " + directory.took_over());
   const std::filesystem::path config = NewestConfig(directory.path());
-  std::vector<std::string> overrides;
   if (!budget.empty()) overrides.push_back("budget=" + budget);
   if (steps > 0) overrides.push_back("steps=" + std::to_string(steps));
-  RunInputs inputs = CheckInputs(config, overrides);
+  RunInputs inputs = CheckInputs(config, overrides, {}, Stage::kBegun);
   const auto found = FindCheckpoint(directory.path(), OnDamage::kSetAside, console);
   if (found && found->facts.step >= inputs.checked.run.steps) {
     console.Say("all " + std::to_string(found->facts.step) + " steps are done; to go on: medley resume " +
                 path.string() + " --steps N (N in all)");
     return 0;
   }
-  const RunConfig before = ReadRunConfig(config);
+  const auto changes = ConfigChanges(directory, found, config, inputs.checked.run);
   const auto run = BuildRun(std::move(inputs), Purpose::kTrain);
-  SayWhatChanged(console, before, *run, ReadRunRecord(directory.path()));
+  SayWhatChanged(console, changes, *run, ReadRunRecord(directory.path()));
   for (const std::string& line : run->registry->Choices(run->NamedTasks())) console.Say(line);
   console.Say(run->budget.Words());
   if (!found) {

@@ -1,0 +1,112 @@
+#include <medley/run/config_change.h>
+
+#include <map>
+
+#include <medley/base/durable_file.h>
+#include <medley/base/error.h>
+#include <medley/base/file_digest.h>
+#include <medley/base/json_text.h>
+#include <medley/checkpoint/run_directory.h>
+#include <medley/config/run_config.h>
+
+namespace medley {
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::ordered_json;
+using Values = std::map<std::string, std::string>;  // JSON by key path; "not given" for none
+
+constexpr std::int64_t kLargestState = 256 << 20;
+constexpr std::int64_t kLargestConfig = 4 << 20;
+constexpr const char* kNotGiven = "not given";
+
+void Flatten(const ordered_json& json, const std::string& path, Values& values) {
+  if (!json.is_object()) {
+    values[path] = JsonText(json);
+    return;
+  }
+  for (const auto& [key, value] : json.items()) Flatten(value, path.empty() ? key : path + "." + key, values);
+}
+
+Values ValuesOf(const ordered_json& config) {
+  Values values;
+  Flatten(config, "", values);
+  return values;
+}
+
+// Of a config that names the same tasks as both.
+Values Defaults(const ordered_json& before, const ordered_json& now) {
+  RunConfig config;
+  for (const ordered_json& side : {before, now}) {
+    const ordered_json tasks = side.value("tasks", ordered_json::object());
+    for (const auto& [task, settings] : tasks.items()) config.tasks[task] = {};
+  }
+  return ValuesOf(ToJson(config));
+}
+
+std::string ValueOf(const Values& values, const std::string& key, const Values& defaults) {
+  if (const auto found = values.find(key); found != values.end()) return found->second;
+  const auto found = defaults.find(key);
+  return found == defaults.end() ? kNotGiven : found->second;
+}
+
+bool Decides(const std::string& key, const std::set<std::string>& trained) {
+  if (key == "seed" || key == "draws_per_step" || key.starts_with("init_from.")) return true;
+  for (const std::string& task : trained) {
+    const std::string settings = "tasks." + task + ".";
+    if (!key.starts_with(settings)) continue;
+    const std::string setting = key.substr(settings.size());
+    return setting == "rows" || setting == "variant" || setting.starts_with("options.");
+  }
+  return false;
+}
+
+}  // namespace
+
+ordered_json TrainedConfig(const fs::path& run, const CheckpointFacts& facts) {
+  if (facts.config.is_object()) return facts.config;
+  for (const fs::path& path : ListDirectory(run)) {
+    if (!path.filename().string().starts_with("config.resolved.")) continue;
+    const ordered_json config =
+        ordered_json::parse(ReadSmallFile(path, kLargestConfig), nullptr, /*allow_exceptions=*/false);
+    if (config.is_object() && HashText(JsonText(config)) == facts.config_hash) return config;
+  }
+  return nullptr;
+}
+
+std::set<std::string> TrainedTasks(const fs::path& checkpoint) {
+  const fs::path file = checkpoint / "state.json";
+  try {
+    std::set<std::string> names;
+    const ordered_json state = ordered_json::parse(ReadSmallFile(file, kLargestState));
+    for (const auto& task : state.at("mixer").at("state").at("tasks")) {
+      if (task.at("draws").get<std::int64_t>() > 0) names.insert(task.at("name").get<std::string>());
+    }
+    return names;
+  } catch (const nlohmann::json::exception& error) {
+    throw InputError(file.string() + " cannot be understood: " + error.what());
+  }
+}
+
+std::vector<std::string> CompareConfigs(const ordered_json& before, const ordered_json& now,
+                                        const std::set<std::string>& trained) {
+  const Values defaults = Defaults(before, now), old_values = ValuesOf(before), new_values = ValuesOf(now);
+  std::set<std::string> keys;
+  for (const Values* values : {&old_values, &new_values}) {
+    for (const auto& [key, value] : *values) keys.insert(key);
+  }
+  std::vector<std::string> changes;
+  std::string refused;
+  for (const std::string& key : keys) {
+    const std::string was = ValueOf(old_values, key, defaults), is = ValueOf(new_values, key, defaults);
+    if (was == is) continue;
+    changes.push_back(key + ": " + was + " -> " + is);
+    if (Decides(key, trained)) refused += (refused.empty() ? "" : ", ") + changes.back();
+  }
+  if (refused.empty()) return changes;
+  throw InputError(
+      "a run that was trained cannot change " + refused +
+      ". Put it back, or start a new run with its weights: medley train CONFIG init_from.run=DIR");
+}
+
+}  // namespace medley

@@ -1,0 +1,87 @@
+#include <medley/run/config_change.h>
+
+#include <gtest/gtest.h>
+
+#include <medley/base/error.h>
+#include <medley/base/file_digest.h>
+#include <medley/base/json_text.h>
+#include <medley/config/run_config.h>
+
+#include "tests/report/scratch_directory.h"
+
+namespace medley {
+namespace {
+
+using nlohmann::ordered_json;
+using Changes = std::vector<std::string>;
+
+ordered_json Config() {
+  RunConfig config;
+  config.seed = 5;
+  config.tasks["zoom"].rows = 8;
+  return ToJson(config);
+}
+
+std::string Refusal(const ordered_json& now, const std::set<std::string>& trained) {
+  try {
+    CompareConfigs(Config(), now, trained);
+    return "";
+  } catch (const InputError& error) {
+    return error.what();
+  }
+}
+
+TEST(ConfigChange, EveryKeyThatChangedIsSaid) {
+  ordered_json now = Config();
+  EXPECT_EQ(CompareConfigs(Config(), now, {"zoom"}), Changes());
+  now["optimizer"]["learning_rate"] = 0.5;
+  now["tasks"]["zoom"]["mode"] = "joint";
+  now["budget"] = "1GiB";
+  EXPECT_EQ(CompareConfigs(Config(), now, {"zoom"}),
+            (Changes{R"(budget: not given -> "1GiB")", "optimizer.learning_rate: 0.001 -> 0.5",
+                     R"(tasks.zoom.mode: not given -> "joint")"}));
+}
+
+TEST(ConfigChange, WhatOneOfThemLacksHasItsDefault) {
+  ordered_json older = Config();
+  older.erase("tensorboard");
+  older["tasks"].erase("zoom");
+  ordered_json now = Config();
+  now["tasks"]["zoom"]["rows"] = 16;
+  EXPECT_EQ(CompareConfigs(older, now, {"zoom"}), Changes());
+}
+
+TEST(ConfigChange, WhatDecidesRowsIsRefusedForTasksThatWereTrained) {
+  const std::map<std::string, ordered_json> changes = {{"/seed", 6},
+                                                       {"/draws_per_step", 2},
+                                                       {"/init_from/run", "elsewhere"},
+                                                       {"/tasks/zoom/rows", 4},
+                                                       {"/tasks/zoom/variant", "other"},
+                                                       {"/tasks/zoom/options/share", 0.5}};
+  for (const auto& [pointer, value] : changes) {
+    ordered_json now = Config();
+    now[ordered_json::json_pointer(pointer)] = value;
+    EXPECT_NE(Refusal(now, {"zoom"}).find(" -> " + value.dump()), std::string::npos) << pointer;
+    const bool of_the_task = pointer.starts_with("/tasks");
+    EXPECT_EQ(Refusal(now, {"zoom_gold"}).empty(), of_the_task) << "nothing was trained on it: " << pointer;
+  }
+}
+
+TEST(ConfigChange, AnOlderCheckpointsConfigIsTheFileWithItsSum) {
+  const ScratchDirectory scratch;
+  ordered_json other = Config();
+  other["steps"] = 77;
+  WriteText(scratch / "config.resolved.json", Config().dump(2));
+  WriteText(scratch / "config.resolved.1.json", other.dump(2));
+  WriteText(scratch / "config.resolved.2.json", "damaged");
+  CheckpointFacts facts;
+  facts.config_hash = HashText(JsonText(Config()));
+  EXPECT_EQ(TrainedConfig(scratch.path(), facts), Config());
+  facts.config_hash = "of none";
+  EXPECT_TRUE(TrainedConfig(scratch.path(), facts).is_null());
+  facts.config = other;
+  EXPECT_EQ(TrainedConfig(scratch.path(), facts), other);
+}
+
+}  // namespace
+}  // namespace medley

@@ -1,0 +1,288 @@
+// What a run says and does about files that are not as it left them, as its user meets it.
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include <medley/checkpoint/checkpoint_files.h>
+
+#include "tests/report/scratch_directory.h"
+#include "tests/tools/run_command.h"
+
+namespace medley {
+namespace {
+
+namespace fs = std::filesystem;
+using test::CommandResult;
+using test::Medley;
+using test::Shell;
+
+// A run of one task, as small as they come.
+class SmallRun : public testing::Test {
+ protected:
+  SmallRun() { WriteText(scratch_ / "weights.json", R"({"unit": "rows", "weights": {"control": 1}})"); }
+
+  std::string TrainLine(const fs::path& out, const std::string& more) const {
+    return Medley() + "train " MEDLEY_SOURCE_DIR "/configs/runs/quickstart.json --out " + out.string() +
+           " threads=1 plan=false hours=0 draws_per_step=1 seed=5 tensorboard=false eval.every=0 "
+           "tasks.control.rows=2 weights=" +
+           (scratch_ / "weights.json").string() + " " + more + " 2>&1";
+  }
+  CommandResult Train(const fs::path& out, const std::string& more) const {
+    return Shell(TrainLine(out, more));
+  }
+  CommandResult Resume(const fs::path& run, const std::string& more = "") const {
+    return Shell(Medley() + "resume " + run.string() + " " + more + " 2>&1");
+  }
+  // Everything that a resume must give back.
+  std::map<std::string, std::string> EndState(const fs::path& run) const {
+    const fs::path checkpoint = ListCheckpoints(run).at(0).path;
+    auto sections = nlohmann::ordered_json::parse(ReadText(checkpoint / "state.json"));
+    sections.erase("receipt");  // measured
+    return {{"step", checkpoint.filename()},
+            {"model", HashText(ReadText(checkpoint / "model.safetensors"))},
+            {"optimizer", HashText(ReadText(checkpoint / "optim.safetensors"))},
+            {"state", sections.dump()},
+            {"metrics", ReadText(run / "metrics.jsonl")},
+            {"losses", ReadText(run / "losses.csv")}};
+  }
+  // The run as if it had been killed after step k.
+  void ForgetAfter(const fs::path& run, std::int64_t k) const {
+    for (const CheckpointEntry& entry : ListCheckpoints(run)) {
+      if (entry.step > k) fs::remove_all(entry.path);
+    }
+    WriteText(run / "LATEST", CheckpointName(k) + "\n");
+  }
+
+  ScratchDirectory scratch_;
+};
+
+bool Has(const std::string& text, const std::string& words) { return text.find(words) != std::string::npos; }
+
+TEST_F(SmallRun, ALatestThatCannotBeWrittenCostsNothing) {
+  const fs::path run = scratch_ / "run";
+  fs::create_directories(run / "LATEST");
+  const CommandResult trained = Train(run, "steps=8 checkpoint.every=2 checkpoint.keep=2");
+  EXPECT_EQ(trained.code, 0) << trained.out;
+  EXPECT_TRUE(Has(trained.out, "saved step 8")) << trained.out;
+  EXPECT_TRUE(Has(trained.out, "step 8 is saved, but LATEST still names an older one")) << trained.out;
+  EXPECT_FALSE(Has(trained.out, "not saved")) << trained.out;
+  EXPECT_EQ(ListCheckpoints(run).size(), 2u) << "rotation goes on";
+}
+
+TEST_F(SmallRun, ADamagedLogIsNamedAndKeptAndTheRunGoesOn) {
+  const fs::path whole = scratch_ / "whole";
+  ASSERT_EQ(Train(whole, "steps=6 checkpoint.every=2 checkpoint.keep=9").code, 0);
+  const auto expected = EndState(whole);
+  const std::string metrics = ReadText(whole / "metrics.jsonl");
+  const auto digit = metrics.find('.', metrics.find("\"loss\":")) + 1;
+  std::map<std::string, std::string> damaged = {
+      {"a digit", metrics}, {"a brace", metrics}, {"a line", metrics}};
+  damaged["a digit"][digit] = metrics[digit] == '1' ? '2' : '1';
+  damaged["a brace"][0] = '[';
+  damaged["a line"].erase(0, metrics.find('\n') + 1);
+  damaged["the end"] = metrics.substr(0, metrics.size() / 3);
+  for (const auto& [what, text] : damaged) {
+    const fs::path run = scratch_ / "run";
+    fs::copy(whole, run, fs::copy_options::recursive);
+    ForgetAfter(run, 4);
+    WriteText(run / "metrics.jsonl", text);
+    const CommandResult resumed = Resume(run);
+    EXPECT_EQ(resumed.code, 0) << what << resumed.out;
+    EXPECT_TRUE(Has(resumed.out, "restored step 4")) << what << resumed.out;
+    EXPECT_TRUE(Has(resumed.out, "metrics.jsonl.damaged-1")) << what << resumed.out;
+    EXPECT_EQ(ReadText(run / "metrics.jsonl.damaged-1"), text) << what;
+    auto state = EndState(run);
+    for (const char* name : {"step", "model", "optimizer", "state"})
+      EXPECT_EQ(state.at(name), expected.at(name)) << what;
+    const std::string end = state.at("metrics");
+    EXPECT_TRUE(Has(end, "{\"step\":5,") && Has(end, "{\"step\":6,")) << what << end;
+    const std::string losses = state.at("losses");
+    EXPECT_EQ(std::count(losses.begin(), losses.end(), '\n'), std::count(end.begin(), end.end(), '\n') + 1)
+        << what;
+    fs::remove_all(run);
+  }
+}
+
+TEST_F(SmallRun, MissingLogsAndPipesInTheirPlaceDoNotStopIt) {
+  const fs::path run = scratch_ / "run";
+  ASSERT_EQ(Train(run, "steps=2 checkpoint.every=2").code, 0);
+  for (const char* log : {"metrics.jsonl", "losses.csv", "timing.jsonl"}) fs::remove(run / log);
+  ASSERT_EQ(::mkfifo((run / "timing.jsonl").c_str(), 0600), 0);
+  ASSERT_EQ(::mkfifo((run / "losses.csv").c_str(), 0600), 0);
+  const CommandResult resumed = Resume(run, "--steps 4");
+  EXPECT_EQ(resumed.code, 0) << resumed.out;
+  EXPECT_TRUE(Has(resumed.out, "metrics.jsonl is missing; a new one begins here")) << resumed.out;
+  EXPECT_TRUE(Has(resumed.out, "timing.jsonl is no plain file; it is now timing.jsonl.damaged-1"))
+      << resumed.out;
+  EXPECT_TRUE(fs::is_fifo(run / "losses.csv.damaged-1"));
+  EXPECT_EQ(ListCheckpoints(run).at(0).step, 4);
+}
+
+// Checkpoints of before the logs had sums.
+TEST_F(SmallRun, AnOlderManifestStillResumes) {
+  const fs::path run = scratch_ / "run";
+  ASSERT_EQ(Train(run, "steps=4 checkpoint.every=2 checkpoint.keep=9").code, 0);
+  const auto expected = EndState(run);
+  ForgetAfter(run, 2);
+  const fs::path checkpoint = run / CheckpointName(2);
+  auto manifest = nlohmann::ordered_json::parse(ReadText(checkpoint / kManifestFile));
+  for (auto& [log, mark] : manifest.at("facts").at("logs").items())
+    mark = nlohmann::ordered_json(mark.at("bytes"));
+  manifest.at("facts").erase("config");
+  const std::string text = manifest.dump(1) + "\n";
+  const nlohmann::ordered_json seal = {
+      {"format", 1}, {"step", 2}, {"manifest_bytes", text.size()}, {"manifest_xxh3_128", HashText(text)}};
+  WriteText(checkpoint / kManifestFile, text);
+  WriteText(checkpoint / kSealFile, seal.dump() + "\n");
+  const CommandResult resumed = Resume(run);
+  EXPECT_EQ(resumed.code, 0) << resumed.out;
+  EXPECT_FALSE(Has(resumed.out, "damaged")) << resumed.out;
+  EXPECT_EQ(EndState(run), expected);
+}
+
+TEST_F(SmallRun, LatestIsMendedWhenTheNewestIsSetAside) {
+  const fs::path run = scratch_ / "run";
+  ASSERT_EQ(Train(run, "steps=4 checkpoint.every=2 checkpoint.keep=9").code, 0);
+  fs::remove(run / CheckpointName(4) / "seal");
+  ASSERT_EQ(Resume(run, "--steps 2").code, 0);  // nothing is left to do
+  EXPECT_EQ(ReadText(run / "LATEST"), "step-00000002\n");
+}
+
+// ulimit -f stands in for a full disk: blocks of 1 KiB.
+TEST_F(SmallRun, AFullDiskIsSaidWhereTheLogIsWrittenAndSignalsDoNotKill) {
+  const fs::path run = scratch_ / "run";
+  ASSERT_EQ(Train(run, "steps=2 checkpoint.every=0").code, 0);
+  const auto line = static_cast<std::int64_t>(fs::file_size(run / "metrics.jsonl")) / 2;
+  const std::int64_t limit = 20, steps = 1024 * limit / line + 20;
+  const CommandResult full = Shell("bash -c 'ulimit -f " + std::to_string(limit) + "; " + Medley() +
+                                   "resume " + run.string() + " --steps " + std::to_string(steps) + "' 2>&1");
+  EXPECT_EQ(full.code, 1) << full.out;  // not 153, which is SIGXFSZ
+  const auto said = full.out.find("cannot write " + (run / "metrics.jsonl").string() + ": File too large; ");
+  ASSERT_NE(said, std::string::npos) << full.out;
+  EXPECT_LT(said, full.out.find("was not saved")) << "before the save";
+  EXPECT_TRUE(Has(full.out, "bytes wait in memory")) << full.out;
+  EXPECT_TRUE(Has(full.out, "step " + std::to_string(steps) + " was not saved")) << full.out;
+  EXPECT_EQ(Resume(run, "--steps 4").code, 0);
+}
+
+TEST_F(SmallRun, AForeignLockFileIsNoObstacle) {
+  const fs::path run = scratch_ / "run";
+  ASSERT_EQ(Train(run, "steps=2").code, 0);
+  for (const char* text : {R"({"host":1})", R"({"pid":{},"started":[],"boot_id":7})", "[", "7"}) {
+    WriteText(run / "run.lock", text);
+    const CommandResult resumed = Resume(run);
+    EXPECT_EQ(resumed.code, 0) << text << resumed.out;
+    EXPECT_TRUE(Has(resumed.out, "took over the stale lock of ")) << text << resumed.out;
+  }
+  fs::remove(run / "run.lock");
+  ASSERT_EQ(::mkfifo((run / "run.lock").c_str(), 0600), 0);
+  const CommandResult fifo = Shell("timeout 20 " + Medley() + "resume " + run.string() + " 2>&1");
+  EXPECT_EQ(fifo.code, 2) << fifo.out;
+  EXPECT_TRUE(Has(fifo.out, "run.lock is no plain file")) << fifo.out;
+  fs::create_directory(scratch_ / "new");
+  ASSERT_EQ(::mkfifo((scratch_ / "new/run.lock").c_str(), 0600), 0);
+  const CommandResult start = Shell("timeout 20 " + TrainLine(scratch_ / "new", "steps=1"));
+  EXPECT_EQ(start.code, 2) << start.out;
+  EXPECT_TRUE(Has(start.out, "run.lock is no plain file")) << start.out;
+}
+
+TEST_F(SmallRun, APipeInPlaceOfTheConsolesLogIsRefused) {
+  const fs::path run = scratch_ / "run";
+  ASSERT_EQ(Train(run, "steps=2").code, 0);
+  fs::remove(run / "log.txt");
+  ASSERT_EQ(::mkfifo((run / "log.txt").c_str(), 0600), 0);
+  const CommandResult resumed = Shell("timeout 20 " + Medley() + "resume " + run.string() + " 2>&1");
+  EXPECT_EQ(resumed.code, 2) << resumed.out;
+  EXPECT_TRUE(Has(resumed.out, "log.txt is a FIFO; expected a file")) << resumed.out;
+}
+
+TEST_F(SmallRun, ARunThatBeganWithAnotherOneOutlivesIt) {
+  const fs::path first = scratch_ / "first", run = scratch_ / "run";
+  ASSERT_EQ(Train(first, "steps=1").code, 0);
+  const CommandResult begun = Train(run, "steps=2 init_from.run=" + first.string());
+  ASSERT_EQ(begun.code, 0) << begun.out;
+  EXPECT_TRUE(Has(begun.out, "parameters from " + first.string())) << begun.out;
+  fs::remove_all(first);
+  const CommandResult resumed = Resume(run, "--steps 3");
+  EXPECT_EQ(resumed.code, 0) << resumed.out;
+  const CommandResult scored = Shell(Medley() + "eval " + run.string() + " --rows 2 2>&1");
+  EXPECT_EQ(scored.code, 0) << scored.out;
+  const CommandResult next = Train(scratch_ / "next", "steps=1 init_from.run=" + run.string());
+  EXPECT_EQ(next.code, 0) << next.out;
+  const CommandResult gone = Train(scratch_ / "none", "steps=1 init_from.run=" + first.string());
+  EXPECT_EQ(gone.code, 2) << gone.out;
+  EXPECT_TRUE(Has(gone.out, "init_from.run: no such directory")) << gone.out;
+}
+
+TEST_F(SmallRun, ResumeTakesWhatMayChangeAndSaysIt) {
+  const fs::path run = scratch_ / "run";
+  ASSERT_EQ(Train(run, "steps=2 optimizer.learning_rate=0.001 optimizer.clip_norm=1 data.threads=1").code, 0);
+  const CommandResult resumed =
+      Resume(run, "optimizer.learning_rate=0.000125 steps=4 checkpoint.every=1 data.threads=0 eval.rows=3");
+  ASSERT_EQ(resumed.code, 0) << resumed.out;
+  EXPECT_TRUE(Has(resumed.out, "optimizer.learning_rate: 0.001 -> 0.000125")) << resumed.out;
+  EXPECT_TRUE(Has(resumed.out, "steps: 2 -> 4")) << resumed.out;
+  EXPECT_TRUE(Has(resumed.out, "data.threads: 1 -> 0")) << resumed.out;
+  const auto config = nlohmann::json::parse(ReadText(run / "config.resolved.1.json"));
+  EXPECT_EQ(config.at("optimizer").at("learning_rate"), 0.000125);
+  const CommandResult again = Resume(run, "--steps 5");
+  EXPECT_EQ(again.code, 0) << again.out;
+  EXPECT_FALSE(Has(again.out, "optimizer.learning_rate")) << "what the checkpoint was trained with already";
+
+  // The file, too, may be edited.
+  const fs::path newest = run / "config.resolved.2.json";
+  auto edited = nlohmann::ordered_json::parse(ReadText(newest));
+  edited["optimizer"]["clip_norm"] = 0.25;
+  WriteText(newest, edited.dump(2));
+  const CommandResult after = Resume(run, "--steps 6");
+  EXPECT_EQ(after.code, 0) << after.out;
+  EXPECT_TRUE(Has(after.out, "optimizer.clip_norm: 1.0 -> 0.25")) << after.out;
+}
+
+TEST_F(SmallRun, WhatDecidesRowsOrTheModelIsRefusedAtAResume) {
+  const fs::path run = scratch_ / "run";
+  ASSERT_EQ(Train(run, "steps=2").code, 0);
+  const std::string config = ReadText(run / "config.resolved.json");
+  const std::string checkpoint = ReadText(run / "step-00000002/manifest.json");
+  for (const char* change : {"seed=6", "draws_per_step=2", "tasks.control.rows=4",
+                             "model=" MEDLEY_SOURCE_DIR "/configs/models/agent-qwen3-0.6b.json"}) {
+    const CommandResult resumed = Resume(run, std::string("--steps 4 ") + change);
+    EXPECT_EQ(resumed.code, 2) << change << resumed.out;
+    const std::string key = std::string(change).substr(0, std::string(change).find('='));
+    EXPECT_TRUE(Has(resumed.out, key == "model" ? "(model) is not the file" : key + ": ")) << resumed.out;
+    EXPECT_TRUE(Has(resumed.out, "start a new run")) << change << resumed.out;
+  }
+  auto edited = nlohmann::ordered_json::parse(config);
+  edited["seed"] = 6;
+  edited["steps"] = 4;
+  WriteText(run / "config.resolved.json", edited.dump(2));
+  const CommandResult resumed = Resume(run);
+  EXPECT_EQ(resumed.code, 2) << resumed.out;
+  EXPECT_TRUE(Has(resumed.out, "seed: 5 -> 6")) << resumed.out;
+  EXPECT_FALSE(fs::exists(run / "config.resolved.1.json"));
+  EXPECT_EQ(ReadText(run / "step-00000002/manifest.json"), checkpoint);
+  WriteText(run / "config.resolved.json", config);
+  EXPECT_EQ(Resume(run, "--steps 3").code, 0);
+}
+
+TEST_F(SmallRun, AnExplodingLossNamesTheCommandThatWorks) {
+  const fs::path run = scratch_ / "run";
+  const CommandResult exploded =
+      Train(run, "steps=60 optimizer.learning_rate=100 optimizer.weight_decay=1 optimizer.warmup_steps=0");
+  ASSERT_EQ(exploded.code, 1) << exploded.out;
+  const std::string advice = "medley resume " + run.string() + " optimizer.learning_rate=";
+  const auto at = exploded.out.find(advice);
+  ASSERT_NE(at, std::string::npos) << exploded.out;
+  const std::string line =
+      exploded.out.substr(at, exploded.out.find_first_of(" \n", at + advice.size()) - at);
+  const CommandResult resumed = Shell("exec " MEDLEY_BUILD_DIR "/bin/" + line + " 2>&1");
+  EXPECT_NE(resumed.code, 2) << resumed.out;
+  EXPECT_TRUE(Has(resumed.out, "optimizer.learning_rate: 100.0 -> 10.0")) << resumed.out;
+}
+
+}  // namespace
+}  // namespace medley
