@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
@@ -48,8 +49,15 @@ struct JsonDocument {
   std::vector<JsonProblem> problems;  // syntax, or keys that stand twice (the first one stays)
 };
 
-// JSON as the standard has it: no comments, no trailing commas, no NaN; at most 64 levels deep.
-JsonDocument ParseJson(std::string_view text);
+// What a text may cost: a value takes some 100 bytes once it is read, whatever it took to write.
+struct JsonLimits {
+  std::size_t bytes = std::size_t{64} << 20;
+  std::size_t values = std::size_t{1} << 20;
+};
+
+// JSON as the standard has it: no comments, no trailing commas, no NaN; at most 64 levels deep. Takes time
+// linear in the text, but for the logarithm of an object's keys.
+JsonDocument ParseJson(std::string_view text, const JsonLimits& limits = {});
 
 // "a.b": a step below a path.
 std::string JoinPath(const std::string& path, std::string_view key);

@@ -11,6 +11,7 @@
 
 #include <medley/base/error.h>
 #include <medley/base/files.h>
+#include <medley/base/json_reader.h>
 #include <medley/base/json_text.h>
 #include <medley/base/version.h>
 #include <medley/model/safetensors.h>
@@ -26,6 +27,7 @@ constexpr const char* kOptimizerFile = "optim.safetensors";
 constexpr const char* kStateFile = "state.json";
 constexpr std::int64_t kLargestState = 256 << 20;
 constexpr std::int64_t kLargestHint = 4096;
+constexpr std::size_t kMostValues = std::size_t{1} << 23;  // also of receipts with very many epochs
 
 void CheckFinite(const std::vector<Parameter>& tensors, const std::string& kind) {
   for (const Parameter& parameter : tensors) {
@@ -84,7 +86,8 @@ FoundCheckpoint Understand(const fs::path& checkpoint, const Manifest& manifest)
 
 ordered_json ReadState(const fs::path& checkpoint) {
   const std::string text = ReadSmallFile(checkpoint / kStateFile, kLargestState);
-  ordered_json sections = ordered_json::parse(text, nullptr, /*allow_exceptions=*/false);
+  ordered_json sections =
+      ReadJson(text, DisplayPath(checkpoint / kStateFile), {.bytes = kLargestState, .values = kMostValues});
   if (!sections.is_object()) throw InputError((checkpoint / kStateFile).string() + " is not a JSON object");
   return sections;
 }
@@ -261,12 +264,7 @@ void LoadCheckpoint(const fs::path& checkpoint, const TrainingState& state) {
   const Tensors optimizer = ReadSafetensors(checkpoint / kOptimizerFile);
   CheckAll(checkpoint / kModelFile, state.weights, weights);
   CheckAll(checkpoint / kOptimizerFile, state.optimizer, optimizer);
-  const ordered_json sections = ReadState(checkpoint);
-  try {
-    LoadSections(state.sections, sections);
-  } catch (const nlohmann::json::exception& error) {
-    throw InputError((checkpoint / kStateFile).string() + " cannot be understood: " + error.what());
-  }
+  LoadSections(state.sections, ReadState(checkpoint));
   Copy(state.weights, weights);
   Copy(state.optimizer, optimizer);
 }

@@ -10,6 +10,8 @@
 #include <set>
 
 #include <medley/base/error.h>
+#include <medley/base/files.h>
+#include <medley/base/json_reader.h>
 #include <medley/base/json_text.h>
 
 namespace medley {
@@ -116,7 +118,7 @@ Manifest ReadManifest(const fs::path& checkpoint) {
                 " does not match its seal: one of the two was damaged, or belongs to another checkpoint");
   }
   try {
-    const ordered_json json = ordered_json::parse(text);
+    const ordered_json json = ReadJson(text, DisplayPath(checkpoint / kManifestFile));
     if (json.at("format") != kFormat) {
       throw Error((checkpoint / kManifestFile).string() + " has format " + json.at("format").dump() +
                   ", this medley reads format " + std::to_string(kFormat));

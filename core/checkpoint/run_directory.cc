@@ -7,6 +7,8 @@
 #include <medley/base/clock.h>
 #include <medley/base/durable_file.h>
 #include <medley/base/error.h>
+#include <medley/base/files.h>
+#include <medley/base/json_reader.h>
 #include <medley/base/json_text.h>
 
 namespace medley {
@@ -115,8 +117,7 @@ fs::path NewestConfig(const fs::path& run) {
 ordered_json ReadRunRecord(const fs::path& run) {
   const fs::path path = run / "run.json";
   if (!fs::exists(path)) return nullptr;
-  ordered_json record =
-      ordered_json::parse(ReadSmallFile(path, kLargestJson), nullptr, /*allow_exceptions=*/false);
+  ordered_json record = ReadJson(ReadSmallFile(path, kLargestJson), DisplayPath(path));
   if (!record.is_object()) throw InputError(path.string() + " is damaged: a JSON object was expected");
   return record;
 }

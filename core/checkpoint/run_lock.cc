@@ -13,6 +13,7 @@
 #include <medley/base/clock.h>
 #include <medley/base/durable_file.h>
 #include <medley/base/error.h>
+#include <medley/base/json_reader.h>
 #include <medley/base/json_text.h>
 
 namespace medley {
@@ -40,7 +41,11 @@ std::string ReadHolder(int fd) {
 }
 
 std::string DescribeHolder(const std::string& text) {
-  const json holder = json::parse(text, nullptr, /*allow_exceptions=*/false);
+  json holder;
+  try {
+    holder = ReadJson<json>(text, "run.lock");
+  } catch (const InputError&) {  // whoever wrote that
+  }
   if (!holder.is_object()) return "an unknown process";
   const auto text_of = [&](const char* key, const char* unknown) -> std::string {
     const auto value = holder.find(key);

@@ -25,7 +25,10 @@ void CheckSections(const std::vector<Section>& sections, const ordered_json& sta
       if (section.optional) continue;
       throw Error("the checkpoint has no state of \"" + section.name + "\"");
     }
-    const ordered_json version = state.at(section.name).value("version", ordered_json());
+    const ordered_json& saved = state.at(section.name);
+    if (!saved.is_object() || !saved.contains("state"))
+      throw Error("the checkpoint's state of \"" + section.name + "\" is no object that holds a state");
+    const ordered_json version = saved.value("version", ordered_json());
     if (version != section.version) {
       throw Error("the checkpoint's state of \"" + section.name + "\" has version " + JsonText(version) +
                   ", this medley reads version " + std::to_string(section.version));
@@ -41,7 +44,15 @@ void CheckSections(const std::vector<Section>& sections, const ordered_json& sta
 void LoadSections(const std::vector<Section>& sections, const ordered_json& state) {
   CheckSections(sections, state);
   for (const Section& section : sections) {
-    if (state.contains(section.name)) section.load(nlohmann::json(state.at(section.name).at("state")));
+    if (!state.contains(section.name)) continue;
+    try {
+      section.load(nlohmann::json(state.at(section.name).at("state")));
+    } catch (const Error&) {
+      throw;
+    } catch (const std::exception& error) {
+      throw InputError("the checkpoint's state of \"" + section.name +
+                       "\" cannot be understood: " + error.what());
+    }
   }
 }
 

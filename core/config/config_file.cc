@@ -16,7 +16,16 @@ namespace fs = std::filesystem;
 using nlohmann::json;
 
 constexpr std::int64_t kMostBytes = std::int64_t{4} << 20;
+constexpr JsonLimits kLimits = {.bytes = kMostBytes, .values = std::size_t{1} << 17};
+constexpr std::size_t kMostMistakes = 1000;
+constexpr std::size_t kLongestMessage = 4096;  // a key may be as long as the file
 constexpr const char* kCommandLine = "command line";
+
+std::string Cut(const std::string& message) {
+  std::size_t end = kLongestMessage;
+  while (end > 0 && (static_cast<unsigned char>(message[end]) & 0xc0) == 0x80) --end;  // no half character
+  return message.substr(0, end) + "...";
+}
 
 std::vector<std::string> SplitPath(const std::string& path) {
   std::vector<std::string> keys(1);
@@ -45,7 +54,7 @@ void ForgetPositions(JsonNode& node) {
 }
 
 JsonNode ParseValue(const std::string& text) {
-  JsonDocument value = ParseJson(text);
+  JsonDocument value = ParseJson(text, kLimits);
   if (!value.parsed || !value.problems.empty()) {
     value.root = {};
     value.root.type = json::value_t::string;
@@ -75,11 +84,15 @@ JsonNode* Step(JsonNode& node, const std::string& key) {
 }  // namespace
 
 void Diagnostics::Add(const std::string& file, SourcePosition at, const std::string& message) {
+  if (entries_.size() >= kMostMistakes) {
+    if (entries_.size() == kMostMistakes) entries_.push_back({SIZE_MAX, "", {}, "and more"});
+    return;
+  }
   std::size_t rank = entries_.size();
   for (const Entry& entry : entries_) {
     if (entry.file == file) rank = std::min(rank, entry.file_rank);
   }
-  entries_.push_back({rank, file, at, message});
+  entries_.push_back({rank, file, at, message.size() > kLongestMessage ? Cut(message) : message});
 }
 
 std::string Diagnostics::Text() const {
@@ -114,7 +127,7 @@ ConfigFile::ConfigFile(const fs::path& file, Diagnostics& diagnostics)
     const std::string text = ReadFile(file, kMostBytes);
     // Symbolic links are resolved before "..", as the system would do it.
     directory_ = fs::canonical(fs::absolute(file)).parent_path();
-    document_ = ParseJson(text);
+    document_ = ParseJson(text, kLimits);
   } catch (const InputError& error) {
     diagnostics_.Add("", {}, error.what());  // which names the file
   } catch (const fs::filesystem_error& error) {

@@ -6,6 +6,7 @@
 #include <array>
 #include <bit>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include <medley/base/error.h>
 #include <medley/model/parameter_bytes.h>
@@ -32,9 +33,12 @@ std::string Header(const std::vector<const Parameter*>& tensors,
                    const std::map<std::string, std::string>& metadata) {
   nlohmann::ordered_json header = nlohmann::ordered_json::object();
   if (!metadata.empty()) header["__metadata__"] = metadata;
-  std::int64_t offset = 0;
+  std::int64_t offset = 0, empty_at = -1;
   for (const Parameter* parameter : tensors) {
     const std::int64_t end = offset + static_cast<std::int64_t>(parameter->tensor.nbytes());
+    if (end == offset && std::exchange(empty_at, offset) == offset)  // as the reader refuses
+      throw Error("'" + parameter->name +
+                  "' and the tensor before it have no values: their places would be one");
     header[parameter->name] = {{"dtype", SafetensorsTypeName(parameter->tensor.scalar_type())},
                                {"shape", parameter->tensor.sizes().vec()},
                                {"data_offsets", {offset, end}}};

@@ -17,7 +17,7 @@ namespace medley {
 // the raw values. Names are sorted and values follow one another, so the same tensors give the same bytes.
 
 // Hands the file's bytes to the sink in order. Tensors may live on any device and need not be contiguous;
-// names must be unique.
+// names must be unique, and no two that follow one another empty.
 void WriteSafetensors(const std::vector<Parameter>& tensors,
                       const std::map<std::string, std::string>& metadata,
                       const std::function<void(const void*, std::size_t)>& sink);

@@ -3,7 +3,7 @@
 #include <stdexcept>
 
 #include <medley/base/bytes.h>
-#include <medley/plan/json_count.h>
+#include <medley/base/json_count.h>
 #include <medley/plan/plan.h>
 #include <medley/report/table.h>
 
@@ -75,7 +75,6 @@ ordered_json ToJson(const Plan& plan) {
 
 Plan PlanFromJson(const ordered_json& json, const std::string& file) {
   try {
-    if (json.is_discarded()) throw std::invalid_argument("it is not JSON");
     if (json.at("format") != kFormat) throw std::out_of_range("format is " + json.at("format").dump());
     const ordered_json& floor = json.at("floor");
     Plan plan{.budget = CountOf(json, "budget"),

@@ -6,7 +6,8 @@
 
 #include <medley/base/error.h>
 #include <medley/base/files.h>
-#include <medley/plan/json_count.h>
+#include <medley/base/json_count.h>
+#include <medley/base/json_reader.h>
 
 namespace medley {
 namespace {
@@ -83,7 +84,7 @@ void AddDetails(const ordered_json& json, ModeProfile& profile) {
   if (json.contains("saved_by_pass")) {
     const ordered_json& saved = json.at("saved_by_pass");
     for (const auto& [pass, bytes] : saved.items())
-      profile.saved_by_pass[pass] = CountOf(saved, pass.c_str(), 0, kMostOfARow);
+      profile.saved_by_pass[pass] = CheckedCount(bytes, pass, 0, kMostOfARow);
   }
   if (!json.contains("gradients_at_peak")) return;
   profile.gradients_whole = CountOf(json.at("gradients_at_peak"), "whole");
@@ -122,7 +123,6 @@ TaskProfile TaskOf(const ordered_json& json) {
 }
 
 Profile ProfileOf(const ordered_json& json) {
-  if (json.is_discarded()) throw std::invalid_argument("it is not JSON");
   if (json.at("format") != kFormat)
     throw std::out_of_range("format is " + json.at("format").dump() + ", expected " +
                             std::to_string(kFormat));
@@ -196,8 +196,7 @@ Profile ProfileFromJson(const ordered_json& json, const std::filesystem::path& f
 }
 
 Profile ReadProfile(const std::filesystem::path& file) {
-  const ordered_json json = ordered_json::parse(ReadFile(file), nullptr, /*allow_exceptions=*/false);
-  return ProfileFromJson(json, file);
+  return ProfileFromJson(ReadJson(ReadFile(file), DisplayPath(file)), file);
 }
 
 std::string KeyDifferences(const ordered_json& before, const ordered_json& now) {

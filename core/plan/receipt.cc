@@ -4,6 +4,7 @@
 #include <stdexcept>
 
 #include <medley/base/error.h>
+#include <medley/base/json_count.h>
 
 namespace medley {
 namespace {
@@ -33,31 +34,38 @@ ordered_json EpochJson(const PlanEpoch& epoch) {
       {"samples", epoch.samples}};
 }
 
+// Draws, rows and the like: sums of them stay far from overflowing.
+std::int64_t Number(const ordered_json& json, const char* name) {
+  constexpr std::int64_t kMost = std::int64_t{1} << 44;
+  return CountOf(json, name, 0, kMost);
+}
+
 PlanEpoch EpochOf(const ordered_json& json) {
   const ordered_json &peak = json.at("measured_peak"), &grades = json.at("grades");
-  // The first receipts had none.
-  const ordered_json overflows = json.value("overflows", ordered_json::object());
   PlanEpoch epoch{.mode = json.at("mode").get<std::string>(),
-                  .micro_rows = json.at("micro_rows").get<std::int64_t>(),
+                  .micro_rows = Number(json, "micro_rows"),
                   .cut = json.value("cut", false),
-                  .predicted = json.at("predicted_peak").get<std::int64_t>(),
-                  .margin = json.at("margin").get<std::int64_t>(),
-                  .draws = json.at("draws").get<std::int64_t>(),
-                  .rows = json.at("rows").get<std::int64_t>(),
-                  .tokens = json.at("tokens").get<std::int64_t>(),
-                  .passes = json.at("passes").get<std::int64_t>(),
-                  .smallest = peak.at("smallest").get<std::int64_t>(),
-                  .largest = peak.at("largest").get<std::int64_t>(),
-                  .under = grades.at("under").get<std::int64_t>(),
-                  .narrow = grades.at("short").get<std::int64_t>(),
-                  .covered = grades.at("covered").get<std::int64_t>(),
-                  .loose = grades.at("loose").get<std::int64_t>(),
-                  .samples = json.at("samples").get<std::vector<std::int64_t>>(),
-                  .sample_every = json.at("sample_every").get<std::int64_t>(),
-                  .overflows = overflows.value("count", std::int64_t{0}),
-                  .reached = overflows.value("reached", std::int64_t{0}),
-                  .left = overflows.value("left", std::int64_t{0})};
-  if (epoch.sample_every < 1) throw std::out_of_range("sample_every is below 1");
+                  .predicted = CountOf(json, "predicted_peak"),
+                  .margin = CountOf(json, "margin"),
+                  .draws = Number(json, "draws"),
+                  .rows = Number(json, "rows"),
+                  .tokens = Number(json, "tokens"),
+                  .passes = Number(json, "passes"),
+                  .smallest = CountOf(peak, "smallest"),
+                  .largest = CountOf(peak, "largest"),
+                  .under = Number(grades, "under"),
+                  .narrow = Number(grades, "short"),
+                  .covered = Number(grades, "covered"),
+                  .loose = Number(grades, "loose"),
+                  .sample_every = CountOf(json, "sample_every", 1)};
+  for (const ordered_json& sample : json.at("samples"))
+    epoch.samples.push_back(CheckedCount(sample, "a sample"));
+  if (json.contains("overflows")) {  // the first receipts had none
+    const ordered_json& overflows = json.at("overflows");
+    epoch.overflows = Number(overflows, "count");
+    epoch.reached = CountOf(overflows, "reached");
+    epoch.left = CountOf(overflows, "left");
+  }
   return epoch;
 }
 

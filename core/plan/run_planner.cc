@@ -8,6 +8,7 @@
 #include <medley/base/durable_file.h>
 #include <medley/base/error.h>
 #include <medley/base/files.h>
+#include <medley/base/json_reader.h>
 #include <medley/base/json_text.h>
 #include <medley/memory/meter.h>
 #include <medley/model/parameter_bytes.h>
@@ -73,7 +74,7 @@ void RunPlanner::TakeUp(const fs::path& directory) {
     }
     if (!fs::exists(directory / kPlanFile)) return;
     const fs::path file = directory / kPlanFile;
-    const auto json = ordered_json::parse(ReadFile(file), nullptr, /*allow_exceptions=*/false);
+    const ordered_json json = ReadJson(ReadFile(file), DisplayPath(file));
     plan_ = PlanFromJson(json, DisplayPath(file));
     planned_for_ = json.value("asked", ordered_json());
   } catch (const InputError& error) {

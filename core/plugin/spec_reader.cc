@@ -2,9 +2,10 @@
 
 #include <cstdint>
 #include <nlohmann/json.hpp>
-#include <set>
 #include <utility>
 
+#include <medley/base/error.h>
+#include <medley/base/json_reader.h>
 #include <medley/task/abi.h>
 #include <medley/task/spec_check.h>
 
@@ -15,7 +16,6 @@ namespace {
 
 using Json = nlohmann::json;
 
-constexpr int kMaxDepth = 8;
 constexpr int kMaxText = 4096;
 constexpr std::int64_t kMaxInteger = 1 << 24;
 
@@ -23,32 +23,13 @@ constexpr std::int64_t kMaxInteger = 1 << 24;
   throw Rejection{"bad note", "its spec " + what + "; build it again with this medley"};
 }
 
-// nlohmann keeps the last of two equal keys in silence and has no limit of depth: its callback sees both.
-class Parser {
- public:
-  Json Parse(std::string_view text) {
-    try {
-      return Json::parse(text, [this](int depth, Json::parse_event_t event, Json& value) {
-        See(depth, event, value);
-        return true;
-      });
-    } catch (const Json::exception&) {
-      Bad("is not JSON");
-    }
+Json Parse(std::string_view text) {
+  try {
+    return ReadJson<Json>(text, "note");
+  } catch (const InputError& error) {
+    Bad("is not good JSON (" + Printable(error.what()) + ")");
   }
-
- private:
-  void See(int depth, Json::parse_event_t event, const Json& value) {
-    if (depth > kMaxDepth) Bad("is nested too deeply");
-    if (event == Json::parse_event_t::object_start) keys_.emplace_back();
-    if (event == Json::parse_event_t::object_end) keys_.pop_back();
-    if (event == Json::parse_event_t::key && !keys_.back().insert(value.get<std::string>()).second) {
-      Bad("has the key '" + Printable(value.get<std::string>()) + "' twice");
-    }
-  }
-
-  std::vector<std::set<std::string>> keys_;
-};
+}
 
 const Json& Field(const Json& object, const char* key) {
   if (!object.is_object())
@@ -209,7 +190,7 @@ std::string Printable(std::string_view text) {
 }
 
 PluginNote ReadPluginNote(std::string_view json) {
-  const Json note = Parser().Parse(json);
+  const Json note = Parse(json);
   PluginNote read{ReadAbi(note), {}};
   if (read.abi.api != kPluginApi) return read;
   read.tasks = Items<TaskInfo>(note, "tasks", ReadTask);

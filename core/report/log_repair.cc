@@ -5,6 +5,7 @@
 #include <optional>
 
 #include <medley/base/durable_file.h>
+#include <medley/base/json_reader.h>
 
 namespace medley {
 namespace {
@@ -82,9 +83,13 @@ void MakeWayForLog(const fs::path& path, Console& console) {
 }
 
 std::int64_t StepOfLine(const std::string& line) {
-  const auto json = nlohmann::json::parse(line, nullptr, /*allow_exceptions=*/false);
-  const auto step = json.find("step");  // the end where it is no object
-  return step != json.end() && step->is_number_integer() ? step->get<std::int64_t>() : -1;
+  try {
+    const auto json = ReadJson<nlohmann::json>(line, "");
+    const auto step = json.find("step");  // the end where it is no object
+    return step != json.end() && step->is_number_integer() ? step->get<std::int64_t>() : -1;
+  } catch (const InputError&) {
+    return -1;
+  }
 }
 
 }  // namespace medley

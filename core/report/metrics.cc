@@ -5,6 +5,8 @@
 
 #include <medley/base/durable_file.h>
 #include <medley/base/error.h>
+#include <medley/base/files.h>
+#include <medley/base/json_reader.h>
 #include <medley/base/json_text.h>
 #include <medley/report/log_repair.h>
 
@@ -144,11 +146,13 @@ std::optional<double> PastTotal(const nlohmann::json& terms) {
 std::map<std::string, double> PastLosses(const std::string& line) {
   try {
     std::map<std::string, double> losses;
-    const auto json = nlohmann::json::parse(line);
+    const auto json = ReadJson<nlohmann::json>(line, kMetricsLog);
     for (const auto& [task, terms] : json.at("terms").items()) {
       if (const auto total = PastTotal(terms)) losses[task] = *total;
     }
     return losses;
+  } catch (const InputError&) {  // changed by hand: an empty row
+    return {};
   } catch (const nlohmann::json::exception&) {
     return {};  // changed by hand: an empty row
   }

@@ -5,6 +5,7 @@
 #include <medley/base/durable_file.h>
 #include <medley/base/error.h>
 #include <medley/base/file_digest.h>
+#include <medley/base/json_reader.h>
 #include <medley/base/json_text.h>
 #include <medley/checkpoint/run_directory.h>
 #include <medley/config/run_config.h>
@@ -67,9 +68,11 @@ ordered_json TrainedConfig(const fs::path& run, const CheckpointFacts& facts) {
   if (facts.config.is_object()) return facts.config;
   for (const fs::path& path : ListDirectory(run)) {
     if (!path.filename().string().starts_with("config.resolved.")) continue;
-    const ordered_json config =
-        ordered_json::parse(ReadSmallFile(path, kLargestConfig), nullptr, /*allow_exceptions=*/false);
-    if (config.is_object() && HashText(JsonText(config)) == facts.config_hash) return config;
+    try {
+      const ordered_json config = ReadJson(ReadSmallFile(path, kLargestConfig), path.string());
+      if (HashText(JsonText(config)) == facts.config_hash) return config;
+    } catch (const InputError&) {  // not the one that is looked for
+    }
   }
   return nullptr;
 }
@@ -78,7 +81,7 @@ std::set<std::string> TrainedTasks(const fs::path& checkpoint) {
   const fs::path file = checkpoint / "state.json";
   try {
     std::set<std::string> names;
-    const ordered_json state = ordered_json::parse(ReadSmallFile(file, kLargestState));
+    const ordered_json state = ReadJson(ReadSmallFile(file, kLargestState), file.string(), {.bytes = kLargestState});
     for (const auto& task : state.at("mixer").at("state").at("tasks")) {
       if (task.at("draws").get<std::int64_t>() > 0) names.insert(task.at("name").get<std::string>());
     }

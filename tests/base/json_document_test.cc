@@ -1,9 +1,9 @@
 #include <gtest/gtest.h>
 
-#include <cmath>
-
 #include <medley/base/json_document.h>
 #include <medley/base/random.h>
+
+#include "tests/base/random_json.h"
 
 namespace medley {
 namespace {
@@ -88,33 +88,6 @@ TEST(JsonDocument, SixtyFourLevelsAreTheMost) {
   EXPECT_FALSE(ParseJson(std::string(65, '[') + std::string(65, ']')).parsed);
 }
 
-json RandomJson(RowRandom& random, int depth) {
-  switch (random.Below(depth > 4 ? 5 : 7)) {
-    case 0:
-      return nullptr;
-    case 1:
-      return random.Coin();
-    case 2:
-      return random.Below(1000) - 500;
-    case 3:
-      return std::ldexp(random.Uniform() - 0.5, static_cast<int>(random.Below(80)) - 40);
-    case 4:
-      return std::string("a\"\\/\n\u00e9 ").substr(0, static_cast<std::size_t>(random.Below(6)));
-    case 5: {
-      json array = json::array();
-      for (std::int64_t i = random.Below(4); i > 0; --i) array.push_back(RandomJson(random, depth + 1));
-      return array;
-    }
-    default: {
-      json object = json::object();
-      for (std::int64_t i = random.Below(4); i > 0; --i) {
-        object["k\"" + std::to_string(i)] = RandomJson(random, depth + 1);
-      }
-      return object;
-    }
-  }
-}
-
 // Each position, looked up in the text, must be the start of its value.
 void CheckPositions(const JsonNode& node, const std::vector<std::string>& lines) {
   ASSERT_LE(static_cast<std::size_t>(node.at.line), lines.size());
@@ -134,7 +107,7 @@ void CheckPositions(const JsonNode& node, const std::vector<std::string>& lines)
 TEST(JsonDocument, ReadsWhatNlohmannWritesAndPointsAtIt) {
   for (std::uint64_t seed = 0; seed < 500; ++seed) {
     RowRandom random(seed);
-    const json value = RandomJson(random, 0);
+    const json value = test::RandomJson(random, 0);
     const std::string text = value.dump(static_cast<int>(random.Below(4)) - 1);
     const JsonDocument document = ParseJson(text);
     ASSERT_TRUE(document.parsed) << text;

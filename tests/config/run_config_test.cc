@@ -126,6 +126,19 @@ TEST(RunConfig, TextThatIsNoJsonIsRefusedWhereItBreaks) {
                   "run.json:2:2: steps: the key stands twice (first on line 1)"));
 }
 
+// Both took minutes, and gigabytes of words.
+TEST(RunConfig, AHundredThousandMistakesAreAThousandLines) {
+  const Workspace work;
+  std::string text = "{\"x\":1";
+  for (int i = 0; i < 100'000; ++i) text += ",\n\"y" + std::to_string(i) + "\":1";
+  work.Write("run.json", text + "}");
+  const std::string mistakes = MistakesOf([&] { ReadRunConfig(work / "run.json"); });
+  EXPECT_LT(mistakes.size(), 2'000'000u);
+  EXPECT_TRUE(Has(mistakes, "\nand more"));
+  work.Write("run.json", "{\"" + std::string(1 << 20, 'k') + "\": 1}");
+  EXPECT_LT(MistakesOf([&] { ReadRunConfig(work / "run.json"); }).size(), 10'000u);
+}
+
 TEST(RunConfig, NumbersThatNoRunCanHaveAreRefused) {
   const Workspace work;
   for (const char* bad : {"\"steps\": 0",

@@ -13,6 +13,12 @@
 namespace medley {
 namespace {
 
+std::string Repeated(std::string_view piece, int times) {
+  std::string text;
+  for (int i = 0; i < times; ++i) text += piece;
+  return text;
+}
+
 class Safetensors : public testing::Test {
  protected:
   Safetensors()
@@ -92,6 +98,13 @@ TEST_F(Safetensors, TheOrderOfTheTensorsDoesNotMatter) {
   EXPECT_EQ(header % 8, 0);
 }
 
+// The reader would refuse the file.
+TEST_F(Safetensors, TwoEmptyTensorsAtOnePlaceAreNotWritten) {
+  EXPECT_THROW(Write({{"a", at::empty({0})}, {"b", at::empty({2, 0})}}), Error);
+  Write({{"a", at::empty({0})}, {"b", at::ones({1})}, {"c", at::empty({0})}});
+  EXPECT_EQ(ReadSafetensors(path_).size(), 3u);
+}
+
 TEST_F(Safetensors, TwoTensorsOfOneNameAreRefused) {
   EXPECT_THROW(Write({{"a", at::ones({1})}, {"a", at::ones({1})}}), Error);
   EXPECT_THROW(Write({{"c", at::ones({1}, at::kComplexFloat)}}), Error);
@@ -113,11 +126,11 @@ TEST_F(Safetensors, HostileFilesAreRefusedInWords) {
   WriteRaw(" " + good, eight);
   has("does not start with '{'");
   WriteRaw(good.substr(0, 20), eight);
-  has("no JSON");
+  has("not valid JSON");
   WriteRaw("{" + std::string(100'000, '['), "");
-  has("no JSON");
+  has("not valid JSON");
   WriteRaw(R"({"a":)" + std::string(100'000, '['), "");
-  has("nests too deep");
+  has("nested more than 64 levels deep");
   WriteRaw(good, "xxxxxxx");
   has("at bytes 0 to 8 of 7");
   WriteRaw(good, "xxxxxxxxx");
@@ -125,7 +138,7 @@ TEST_F(Safetensors, HostileFilesAreRefusedInWords) {
   WriteRaw(
       R"({"a":{"dtype":"F32","shape":[2],"data_offsets":[0,8]},"a":{"dtype":"F32","shape":[2],"data_offsets":[0,8]}})",
       eight);
-  has("the key 'a' twice");
+  has("a: the key stands twice");
   WriteRaw(
       R"({"a":{"dtype":"F32","shape":[1],"data_offsets":[0,4]},"b":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}})",
       "xxxx");
@@ -148,6 +161,14 @@ TEST_F(Safetensors, HostileFilesAreRefusedInWords) {
   has("at bytes 8 to 0");
   WriteRaw(R"({"a":{"dtype":"F32","shape":[2],"data_offsets":[0,8],"more":1}})", eight);
   has("exactly dtype, shape and data_offsets");
+  WriteRaw(
+      R"({"a":{"dtype":"F32","shape":[0],"data_offsets":[0,0]},"b":{"dtype":"F32","shape":[0,2],"data_offsets":[0,0]}})",
+      "");
+  has("two tensors without values at one place");
+  WriteRaw("{" + std::string(16 << 20, ' ') + "}", "");
+  has("and 16777216 is the most");
+  WriteRaw(R"({"__metadata__":[)" + Repeated("0,", 1 << 20) + "0]}", "");
+  has("more than 1048576 values");
   WriteRaw(R"({"a":7})", "");
   has("exactly dtype, shape and data_offsets");
   WriteRaw(R"({"__metadata__":{"a":1}})", "");

@@ -118,7 +118,7 @@ TEST(Profile, AFileThatIsNoJsonIsRefused) {
     ReadProfile(scratch.path() / "profile.json");
     ADD_FAILURE();
   } catch (const InputError& error) {
-    EXPECT_NE(std::string(error.what()).find("(it is not JSON)"), std::string::npos) << error.what();
+    EXPECT_NE(std::string(error.what()).find("not valid JSON"), std::string::npos) << error.what();
   }
   EXPECT_THROW(ReadProfile(scratch.path() / "nothing.json"), InputError);
 }

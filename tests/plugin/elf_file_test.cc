@@ -98,16 +98,16 @@ TEST(ElfFile, BadNotesHaveAReason) {
   EXPECT_TRUE(Begins(VerdictOn(Patched(Tiny(), std::string_view("\1\0\0\0medley", 10),
                                        std::string_view("\2\0\0\0medley", 10))),
                      "bad note: its medley note is of type"));
-  EXPECT_TRUE(
-      Begins(VerdictOn(Patched(Tiny(), "{\"schema\"", "(\"schema\"")), "bad note: its spec is not JSON"));
+  EXPECT_TRUE(Begins(VerdictOn(Patched(Tiny(), "{\"schema\"", "(\"schema\"")),
+                     "bad note: its spec is not good JSON"));
   EXPECT_TRUE(
       Begins(VerdictOn(Patched(Tiny(), "\"add\"", "\"Add\"")), "bad note: its spec has the bad name 'Add'"));
   EXPECT_TRUE(Begins(VerdictOn(Patched(Tiny(), "\"text_width\":0", "\"text_width\":x")),
-                     "bad note: its spec is not JSON"));
+                     "bad note: its spec is not good JSON"));
   EXPECT_TRUE(Begins(VerdictOn(Patched(Tiny(), "\"max_items\":1", "\"max_items\":0")), "bad note: "));
   EXPECT_TRUE(Begins(VerdictOn(Patched(Tiny(), "\"weight\":0.001", "\"weight\":1e999")), "bad note: "));
   EXPECT_TRUE(Begins(VerdictOn(Patched(Tiny(), "\"carries\":[]", "\"images\":[] ")),
-                     "bad note: its spec has the key"));
+                     "bad note: its spec is not good JSON (note:1:"));
 }
 
 TEST(ElfFile, APluginWithoutSectionHeadersWorks) {

@@ -110,7 +110,7 @@ TEST_F(PlanCommand, AProfileThatCannotBeUsedIsRefused) {
   std::ofstream(scratch_ / "profile.json") << "{";
   const CommandResult broken = Plan(profile);
   EXPECT_EQ(broken.code, 2) << broken.out;
-  EXPECT_NE(broken.out.find("(it is not JSON)"), std::string::npos) << broken.out;
+  EXPECT_NE(broken.out.find("not valid JSON"), std::string::npos) << broken.out;
 }
 
 TEST_F(PlanCommand, ATrainedRunLeavesAReceipt) {

@@ -5,6 +5,7 @@
 
 #include <medley/base/error.h>
 #include <medley/base/files.h>
+#include <medley/base/json_reader.h>
 #include <medley/plan/receipt.h>
 
 #include "tools/medley/arguments.h"
@@ -19,7 +20,7 @@ Receipt ReadReceipt(const std::filesystem::path& run) {
     throw InputError(run.string() + " has no " + kReceiptFile +
                      "; a run writes it when it saves, a directory of medley train is expected");
   }
-  const auto json = nlohmann::ordered_json::parse(ReadFile(file), nullptr, /*allow_exceptions=*/false);
+  const auto json = ReadJson(ReadFile(file), DisplayPath(file));
   try {
     return Receipt::FromJson(json);
   } catch (const Error& error) {

@@ -1,0 +1,90 @@
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <functional>
+
+#include <medley/base/error.h>
+#include <medley/base/json_reader.h>
+#include <medley/base/random.h>
+
+#include "tests/base/random_json.h"
+
+namespace medley {
+namespace {
+
+using nlohmann::json;
+using nlohmann::ordered_json;
+
+template <typename Json = ordered_json>
+std::string Refusal(const std::string& text, const JsonLimits& limits = {}) {
+  try {
+    ReadJson<Json>(text, "some.json", limits);
+    return "";
+  } catch (const InputError& error) {
+    return error.what();
+  }
+}
+
+std::string ObjectOf(int keys) {
+  std::string text = "{";
+  for (int i = 0; i < keys; ++i) text += (i > 0 ? ",\"" : "\"") + std::to_string(i) + "\":1";
+  return text + "}";
+}
+
+double Seconds(const std::function<void()>& work) {
+  const auto start = std::chrono::steady_clock::now();
+  work();
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
+TEST(JsonReader, ReadsWhatNlohmannReads) {
+  for (std::uint64_t seed = 0; seed < 500; ++seed) {
+    RowRandom random(seed);
+    const std::string text = test::RandomJson(random, 0).dump(static_cast<int>(random.Below(4)) - 1);
+    EXPECT_EQ(ReadJson<json>(text, "").dump(), json::parse(text).dump());
+    EXPECT_EQ(ReadJson(text, "").dump(), ordered_json::parse(text).dump());
+  }
+}
+
+TEST(JsonReader, AMistakeHasItsPlaceAndItsWords) {
+  EXPECT_EQ(Refusal("{\"a\": [1,\n 2,]}").rfind("some.json:2:4: not valid JSON: ", 0), 0u);
+  EXPECT_EQ(Refusal("{\"a\": {\"b\": 1,\n \"b\": 2}}"),
+            "some.json:2:2: a.b: the key stands twice (first on line 1); remove one");
+  EXPECT_EQ(Refusal<json>("[{\"b\": 1, \"b\": 2}]"),
+            "some.json:1:11: 0.b: the key stands twice (first on line 1); remove one");
+  try {
+    ReadJsonLine("{", "some.jsonl", 12);
+    ADD_FAILURE();
+  } catch (const InputError& error) {
+    EXPECT_EQ(std::string(error.what()).rfind("some.jsonl:12:2: ", 0), 0u) << error.what();
+  }
+}
+
+TEST(JsonReader, DepthSizeAndValuesAreBounded) {
+  EXPECT_NE(Refusal(std::string(300'000, '[')).find("nested more than 64 levels deep"), std::string::npos);
+  EXPECT_NE(Refusal("[1, 2]", {.bytes = 5}).find("longer than 5 bytes"), std::string::npos);
+  EXPECT_EQ(Refusal("[1, {\"a\": 2}]", {.values = 4}), "");
+  EXPECT_NE(Refusal("[1, {\"a\": 2}]", {.values = 3}).find("more than 3 values"), std::string::npos);
+}
+
+// Both kinds of tree; a quadratic one takes minutes.
+TEST(JsonReader, TimeIsLinearInTheKeys) {
+  const std::string text = ObjectOf(450'000);
+  EXPECT_LT(Seconds([&] { EXPECT_EQ(ReadJson(text, "").size(), 450'000u); }), 10);
+  EXPECT_LT(Seconds([&] { EXPECT_EQ(ReadJson<json>(text, "").size(), 450'000u); }), 10);
+  EXPECT_LT(Seconds([&] { EXPECT_EQ(ParseJson(text).root.members.size(), 450'000u); }), 10);
+}
+
+// A million mistakes are not a million lines, and a token of a megabyte is not repeated whole.
+TEST(JsonReader, WhatIsSaidIsBoundedToo) {
+  std::string twice = "{\"a\":1";
+  for (int i = 0; i < 100'000; ++i) twice += ",\"a\":1";
+  EXPECT_LE(ParseJson(twice + "}").problems.size(), 101u);
+  EXPECT_LT(Refusal("{\"" + std::string(1 << 20, 'a') + "\n").size(), 1000u);
+  EXPECT_LT(Refusal("[1" + std::string(1 << 20, '0') + "e999]").size(), 1000u);
+  const std::string key = "\"" + std::string(1 << 20, 'a') + "\":1";
+  EXPECT_LT(Refusal("{" + key + "," + key + "}").size(), 1000u);
+}
+
+}  // namespace
+}  // namespace medley
