@@ -46,7 +46,12 @@ void LoadGenerator(const nlohmann::json& state, at::Device device) {
     throw Error("the saved state of a random generator is damaged: hexadecimal digits were expected");
   }
   at::Generator generator = at::globalContext().defaultGenerator(device);
-  generator.set_state(FromHex(hex));
+  try {
+    generator.set_state(FromHex(hex));
+  } catch (const c10::Error& error) {
+    throw Error("the saved state of a random generator is damaged: " +
+                std::string(error.what_without_backtrace()));
+  }
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include <medley/base/json_count.h>
 #include <medley/plan/peak_prediction.h>
 #include <medley/step/accumulation.h>
 
@@ -10,6 +11,7 @@ namespace {
 
 constexpr std::int64_t kFirstPatience = 32;
 constexpr std::int64_t kMostPatience = 4096;
+constexpr std::int64_t kMostRows = 1 << 20;  // of a draw, as a plan's
 
 }  // namespace
 
@@ -100,13 +102,13 @@ void PlanInForce::Load(const nlohmann::json& state) {
   cuts_.clear();
   for (const auto& [task, saved] : state.items()) {
     const auto execution = executions_.find(task);
-    const auto planned = saved.at("planned").get<std::int64_t>();
+    const std::int64_t planned = CountOf(saved, "planned", 0, kMostRows);
     // A task that is gone, or that has another plan now, starts anew.
     if (execution == executions_.end() || execution->second.micro_rows != planned) continue;
     cuts_[task] = {.planned = planned,
-                   .micro_rows = saved.at("micro_rows").get<std::int64_t>(),
-                   .fitted = saved.at("fitted").get<std::int64_t>(),
-                   .patience = saved.at("patience").get<std::int64_t>(),
+                   .micro_rows = CountOf(saved, "micro_rows", 0, kMostRows),
+                   .fitted = CountOf(saved, "fitted", 0, kMostPatience),
+                   .patience = CountOf(saved, "patience", 1, kMostPatience),
                    .grew = saved.at("grew").get<bool>()};
     execution->second.micro_rows = cuts_[task].micro_rows;
   }

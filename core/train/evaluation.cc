@@ -4,6 +4,7 @@
 #include <exception>
 #include <utility>
 
+#include <medley/base/json_count.h>
 #include <medley/eval/evaluator.h>
 #include <medley/eval/score_report.h>
 #include <medley/report/table.h>
@@ -78,8 +79,10 @@ void Evaluation::Save(json& progress) const {
 }
 
 void Evaluation::Load(const json& progress) {
-  rows_at_once_ =
-      progress.value("eval_rows_at_once", json::object()).get<std::map<std::string, std::int64_t>>();
+  rows_at_once_.clear();
+  const json rows_at_once = progress.value("eval_rows_at_once", json::object());
+  for (const auto& [task, rows] : rows_at_once.items())
+    rows_at_once_[task] = CheckedCount(rows, "eval_rows_at_once of " + task, 1, kEvalRows);
   evaluated_ = ReadMeanEvaluation(progress.value("evaluated", json()));
 }
 

@@ -1,4 +1,5 @@
 #include <medley/base/bytes.h>
+#include <medley/base/json_count.h>
 #include <medley/model/device.h>
 #include <medley/report/table.h>
 #include <medley/train/trainer.h>
@@ -35,7 +36,7 @@ json Trainer::SaveProgress() const {
 }
 
 void Trainer::LoadProgress(const json& state) {
-  step_ = state.at("step").get<std::int64_t>();
+  step_ = CountOf(state, "step");
   last_losses_ = state.at("last_losses").get<std::map<std::string, double>>();
   setting_.plan.Load(state.value("overflows", json::object()));
   evaluation_.Load(state);

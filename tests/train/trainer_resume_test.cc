@@ -3,7 +3,9 @@
 
 #include <csignal>
 #include <set>
+#include <tuple>
 
+#include "tests/checkpoint/forged_checkpoint.h"
 #include "tests/train/trainer_fixture.h"
 
 namespace medley::testing_fixture {
@@ -61,6 +63,36 @@ TEST(ResumeChecks, SavingAndProbingLeaveNoTraceInTheRun) {
   TrainOn(scratch / "once", config);
   EXPECT_EQ(ListCheckpoints(scratch / "once").size(), 1u);
   EXPECT_EQ(EndState(scratch / "often"), EndState(scratch / "once"));
+}
+
+// An evaluation of 0 rows at once went on for ever.
+TEST(ResumeChecks, AForgedNumberInTheStateIsRefusedInWords) {
+  const ScratchDirectory scratch;
+  fs::create_directory(scratch / "run");
+  ASSERT_EQ(TrainOn(scratch / "run", TinyConfig(6)), ExitCode::kDone);
+  const nlohmann::ordered_json cut = {
+      {"planned", 0}, {"micro_rows", -1}, {"fitted", 0}, {"patience", 32}, {"grew", false}};
+  const std::vector<std::tuple<std::string, nlohmann::ordered_json, std::string>> cases = {
+      {"/progress/state/eval_rows_at_once/one", 0, "eval_rows_at_once of one is 0"},
+      {"/progress/state/eval_rows_at_once/one", 1e300, "eval_rows_at_once of one is 1e+300"},
+      {"/progress/state/step", -1, "step is -1"},
+      {"/progress/state/overflows/one", cut, "micro_rows is -1"},
+      {"/generators/state/cpu", "00", "a random generator is damaged"},
+      {"/receipt/state/tasks/one", {{{"mode", 1}}}, "no receipt"}};
+  for (const auto& [where, value, words] : cases) {
+    fs::copy(scratch / "run", scratch / "forged", fs::copy_options::recursive);
+    const fs::path newest = ListCheckpoints(scratch / "forged").at(0).path;
+    ForgeState(newest, [&, &where = where, &value = value](auto& state) {
+      state[nlohmann::ordered_json::json_pointer(where)] = value;
+    });
+    try {
+      TrainOn(scratch / "forged", TinyConfig(12));
+      ADD_FAILURE() << where;
+    } catch (const Error& error) {
+      EXPECT_NE(std::string(error.what()).find(words), std::string::npos) << error.what();
+    }
+    fs::remove_all(scratch / "forged");
+  }
 }
 
 // Without this the equality above could hold because nothing is restored or nothing matters.

@@ -1,0 +1,34 @@
+#pragma once
+
+#include <filesystem>
+#include <functional>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include <medley/base/file_digest.h>
+
+#include "tests/report/scratch_directory.h"
+
+namespace medley::testing_fixture {
+
+// Edits the state.json of a checkpoint and makes its sums and its seal fit: what a forger would do, or a
+// medley with a fault.
+inline void ForgeState(const std::filesystem::path& checkpoint,
+                       const std::function<void(nlohmann::ordered_json&)>& edit) {
+  using nlohmann::ordered_json;
+  auto state = ordered_json::parse(ReadText(checkpoint / "state.json"));
+  edit(state);
+  const std::string text = state.dump() + "\n";
+  WriteText(checkpoint / "state.json", text);
+  auto manifest = ordered_json::parse(ReadText(checkpoint / "manifest.json"));
+  manifest["files"]["state.json"] = {{"bytes", text.size()}, {"xxh3_128", {HashText(text)}}};
+  const std::string listed = manifest.dump(1) + "\n";
+  WriteText(checkpoint / "manifest.json", listed);
+  const ordered_json seal = {{"format", 1},
+                             {"step", manifest.at("step")},
+                             {"manifest_bytes", listed.size()},
+                             {"manifest_xxh3_128", HashText(listed)}};
+  WriteText(checkpoint / "seal", seal.dump() + "\n");
+}
+
+}  // namespace medley::testing_fixture
