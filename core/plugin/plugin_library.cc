@@ -100,6 +100,8 @@ PluginLibrary PluginLibrary::Open(const PluginFile& file) {
                                                       static_cast<unsigned>(RTLD_NODELETE));
   try {
     const auto* library = new dll::shared_library(file.path, mode);  // never closed
+    // Another file may have stood there for a moment.
+    if (std::string reason = CheckFile(file); !reason.empty()) throw Error(reason);
     const auto& function = library->get<EntryFunction>("medley_plugin_v1");
     const PluginEntry* entry = function();
     if (entry == nullptr || entry->size < sizeof(PluginEntry))

@@ -153,6 +153,13 @@ TEST(PluginHost, AFileThatIsReplacedBetweenScanAndLoadIsNoticed) {
   }
 }
 
+TEST(PluginHost, AFileThatIsReplacedWhileItIsLoadedIsNoticed) {
+  const TempDirectory directory;
+  HostFixture run({Copy(directory, "replaces_itself", "plugin")});
+  const std::string message = MessageOf([&] { run.host.Get("replaces_itself"); });
+  EXPECT_TRUE(Has(message, "has changed since")) << message;
+}
+
 TEST(PluginHost, AFileThatIsGoneOrOpenToStrangersByTheFirstDrawIsRefused) {
   const TempDirectory directory;
   const fs::path path = Copy(directory, "tiny", "plugin");
