@@ -1,0 +1,163 @@
+// The readers that need no libtorch.
+#include <cstdlib>
+#include <filesystem>
+
+#include <medley/base/error.h>
+#include <medley/base/file_digest.h>
+#include <medley/base/json_reader.h>
+#include <medley/checkpoint/checkpoint_files.h>
+#include <medley/checkpoint/run_directory.h>
+#include <medley/checkpoint/run_lock.h>
+#include <medley/checkpoint/section.h>
+#include <medley/config/run_config.h>
+#include <medley/curriculum/mixer.h>
+#include <medley/curriculum/mixture.h>
+#include <medley/model/agent/agent_config.h>
+#include <medley/plan/plan.h>
+#include <medley/plan/profile.h>
+#include <medley/plan/receipt.h>
+#include <medley/report/event_file.h>
+#include <medley/report/metrics.h>
+
+#include "core/plugin/elf_file.h"
+#include "core/plugin/rejection.h"
+#include "core/plugin/spec_reader.h"
+#include "tests/fuzz/readers.h"
+#include "tests/fuzz/written.h"
+
+namespace medley::fuzz {
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+using nlohmann::ordered_json;
+
+void ReadAnyJson(const std::string& bytes) {
+  const JsonDocument document = ParseJson(bytes);
+  const bool good = document.parsed && document.problems.empty();
+  try {
+    const auto plain = ReadJson<json>(bytes, "file.json");
+    const auto ordered = ReadJson(bytes, "file.json");
+    if (!good || plain != json::parse(bytes) || json(ordered) != plain) std::abort();
+  } catch (const InputError&) {
+    if (good) std::abort();  // the two readers do not agree
+    throw;
+  }
+}
+
+void ReadRun(const std::string& bytes) { ToJson(ReadRunConfig(Written("run.json", bytes))); }
+void ReadWeights(const std::string& bytes) { ToJson(ReadMixture(Written("weights.json", bytes))); }
+void ReadModel(const std::string& bytes) { ToJson(ReadAgentConfig(Written("model.json", bytes))); }
+
+// One a line, over a small good config.
+void ReadOverrides(const std::string& bytes) {
+  static const fs::path config = Written("good.json", "{\"tasks\": {\"a\": {\"rows\": 2}}}");
+  std::vector<std::string> overrides(1);
+  for (const char c : bytes) {
+    if (c == '\n')
+      overrides.emplace_back();
+    else
+      overrides.back() += c;
+  }
+  ToJson(ReadRunConfig(config, overrides));
+}
+
+// Behind a good seal, which only an accident or a forger passes.
+void ReadSealedManifest(const std::string& bytes) {
+  const ordered_json seal = {
+      {"format", 1}, {"step", 1}, {"manifest_bytes", bytes.size()}, {"manifest_xxh3_128", HashText(bytes)}};
+  Written("step-00000001/seal", seal.dump() + "\n");
+  ReadManifest(Written("step-00000001/manifest.json", bytes).parent_path());
+}
+
+void ReadSeal(const std::string& bytes) {
+  Written("step-00000002/manifest.json", "{}\n");
+  ReadManifest(Written("step-00000002/seal", bytes).parent_path());
+}
+
+void ReadSections(const std::string& bytes) {
+  Mixer mixer({.weights = {{"a", 1.0}, {"b", 2.0}}}, {{"a", {}}, {"b", {}}}, 7);
+  Receipt receipt;
+  const auto nothing = [] { return json(); };
+  LoadSections(
+      {{"mixer", 1, nothing, [&](const json& state) { mixer.Load(state); }},
+       {"receipt", 1, nothing, [&](const json& state) { receipt = Receipt::FromJson(state); }, true}},
+      ReadJson(bytes, "state.json"));
+  for (int i = 0; i < 8; ++i) mixer.Commit(mixer.Peek(2));
+  ReceiptTable(receipt);
+}
+
+void ReadLock(const std::string& bytes) { RunLock(Written("lock/run.lock", bytes).parent_path()); }
+void ReadRecord(const std::string& bytes) { ReadRunRecord(Written("record/run.json", bytes).parent_path()); }
+
+void ReadAProfile(const std::string& bytes) {
+  const Profile profile = ReadProfile(Written("profile.json", bytes));
+  if (ToJson(ProfileFromJson(ToJson(profile), "")) != ToJson(profile)) std::abort();
+  std::vector<TaskRequest> requests;
+  for (const auto& [task, modes] : profile.tasks) requests.push_back({.task = task, .rows = 8});
+  try {
+    PlanTable(MakePlan(profile, requests, {.budget = std::int64_t{1} << 30}));
+  } catch (const DoesNotFit&) {  // as it should be said
+  }
+}
+
+void ReadAPlan(const std::string& bytes) {
+  PlanTable(PlanFromJson(ReadJson(bytes, "plan.json"), "plan.json"));
+}
+void ReadAReceipt(const std::string& bytes) {
+  ReceiptTable(Receipt::FromJson(ReadJson(bytes, "receipt.json")));
+}
+
+void ReadMetrics(const std::string& bytes) {
+  const fs::path directory = Written("metrics/metrics.jsonl", bytes).parent_path();
+  LossesTable(directory, {"a"});
+}
+
+void ReadEvents(const std::string& bytes) {
+  const fs::path file = Written("events.tfevents", bytes);
+  EventFile(file, static_cast<std::int64_t>(bytes.size()));
+  fs::remove(file);
+}
+
+template <typename Fn>
+void AsError(Fn read) {
+  try {
+    read();
+  } catch (const Rejection& rejection) {
+    throw Error(rejection.reason);
+  }
+}
+
+void ReadElf(const std::string& bytes) {
+  const fs::path file = Written("plugin.so", bytes);
+  ReadBuildId(file);
+  AsError([&] { ReadPluginNote(ReadElfFile(file).note); });
+}
+
+void ReadNote(const std::string& bytes) {
+  AsError([&] { ReadPluginNote(bytes); });
+}
+
+}  // namespace
+
+std::vector<Reader> Readers() {
+  return {{"json", true, ReadAnyJson},
+          {"run", true, ReadRun},
+          {"weights", true, ReadWeights},
+          {"model", true, ReadModel},
+          {"overrides", true, ReadOverrides},
+          {"manifest", true, ReadSealedManifest},
+          {"seal", true, ReadSeal},
+          {"sections", true, ReadSections},
+          {"lock", true, ReadLock},
+          {"record", true, ReadRecord},
+          {"profile", true, ReadAProfile},
+          {"plan", true, ReadAPlan},
+          {"receipt", true, ReadAReceipt},
+          {"metrics", true, ReadMetrics},
+          {"events", false, ReadEvents},
+          {"elf", false, ReadElf},
+          {"note", true, ReadNote}};
+}
+
+}  // namespace medley::fuzz

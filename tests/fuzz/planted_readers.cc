@@ -1,0 +1,54 @@
+// Readers with a fault each, which the loop must find: its own test.
+#include <chrono>
+#include <cstdlib>
+#include <stdexcept>
+
+#include <medley/base/error.h>
+
+#include "tests/fuzz/readers.h"
+
+namespace medley::fuzz {
+namespace {
+
+// One input in some hundreds.
+bool IsRare(const std::string& bytes) {
+  return bytes.size() % 8 == 3 && bytes.find("\x80") != std::string::npos;
+}
+
+void Throws(const std::string& bytes) {
+  if (IsRare(bytes)) throw std::runtime_error("not of medley's");
+  throw Error("as it should");
+}
+
+void Crashes(const std::string& bytes) {
+  if (IsRare(bytes)) std::abort();
+}
+
+void ReadsBeyond(const std::string& bytes) {
+  const std::string copy(bytes.size() + 17, 'x');
+  volatile std::size_t at = copy.size() + (IsRare(bytes) ? 8 : 0);
+  volatile char byte = copy.data()[at];
+  static_cast<void>(byte);
+}
+
+void IsSlow(const std::string& bytes) {
+  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(IsRare(bytes) ? 60 : 0);
+  while (std::chrono::steady_clock::now() < end) {
+  }
+}
+
+void IsGreedy(const std::string& bytes) {
+  if (IsRare(bytes)) std::vector<std::string>(1 << 10, std::string(1 << 18, 'x'));
+}
+
+}  // namespace
+
+std::vector<Reader> Readers() {
+  return {{"throws", true, Throws},
+          {"crashes", true, Crashes},
+          {"reads_beyond", true, ReadsBeyond},
+          {"is_slow", true, IsSlow},
+          {"is_greedy", true, IsGreedy}};
+}
+
+}  // namespace medley::fuzz
