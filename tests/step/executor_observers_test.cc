@@ -167,11 +167,29 @@ TEST(Observers, AreToldOfPassesAndBackwardsAsTheModeHasThem) {
   Fixture qa = Qa("qa", 2), canvas = Canvas();
   EXPECT_EQ(ToldOf(qa, {.way = {Mode::kJoint}}),
             (Told{"begin qa", "q0", "q1", "backward", "done", "end qa"}));
-  EXPECT_EQ(ToldOf(qa, {.way = {Mode::kSequential}}),
-            (Told{"begin qa", "q1", "backward", "done", "q0", "backward", "done", "end qa"}));
+  EXPECT_EQ(
+      ToldOf(qa, {.way = {Mode::kSequential}}),
+      (Told{"begin qa", "q1", "backward", "done", "q0", "backward", "done", "backward", "done", "end qa"}))
+      << "the last is that of the picture that both read";
   EXPECT_EQ(ToldOf(canvas, {.way = {Mode::kTwoStage}}),
             (Told{"begin canvas", "first", "second", "third", "backward", "done", "second", "backward",
-                  "done", "first", "backward", "done", "end canvas"}));
+                  "done", "first", "backward", "done", "backward", "done", "end canvas"}));
+}
+
+// Where memory runs out there, it is a backward that overflowed.
+TEST(Observers, AreToldThatTheBackwardOfASharedEncodingThrew) {
+  Fixture qa = Qa("qa", 2);
+  const Batch batch = qa.Rows(0, 3);
+  const Execution sequential{.way = {Mode::kSequential}};
+  FixtureModel model;
+  StepExecutor executor(model, at::kCPU);
+  executor.contract().Check(*qa.task, Fixture::Range(0));
+  model.parameters().front().tensor.register_hook(  // the encoder's
+      [](const at::Tensor&) -> at::Tensor { throw Error("no room for the encoder's gradient"); });
+  Diary diary;
+  EXPECT_THROW(executor.Run({{qa.task.get(), &batch, &sequential}}, diary), Error);
+  AbandonStep(model, at::kCPU);
+  EXPECT_EQ(diary.told, (Told{"begin qa", "q1", "backward", "done", "q0", "backward", "done", "backward"}));
 }
 
 TEST(Observers, HearOfAPassOnceAMicroBatchAndNotOfLayersThatRunAgain) {

@@ -178,7 +178,7 @@ void RunningPass::CheckSums(const Sums& sums) const {
 MicroBatch::MicroBatch(const Setting& setting, const Batch& rows)
     : setting_(setting),
       batch_(rows.To(setting.device)),
-      encodings_(setting.task.variant(), SharingOf(setting.way.mode)),
+      encodings_(setting.task.variant(), SharingOf(setting.way.mode), setting.observer),
       images_(batch_, FloatTypeOf(setting.model)) {}
 
 MicroBatch::~MicroBatch() = default;
@@ -213,7 +213,8 @@ void MicroBatch::PassDone(const PassInfo& pass) {
 void MicroBatch::Flush() { encodings_.Flush(); }
 
 void MicroBatch::BeginStage(const std::vector<const PassInfo*>& passes) {
-  encodings_ = SharedEncodings(setting_.task.variant(), passes, SharingOf(setting_.way.mode));
+  encodings_ =
+      SharedEncodings(setting_.task.variant(), passes, SharingOf(setting_.way.mode), setting_.observer);
 }
 
 }  // namespace medley

@@ -27,12 +27,12 @@ Sharing SharingOf(Mode mode) {
   return TraitsOf(mode).keeps == KeepsGraphs::kOfAllPasses ? Sharing::kNode : Sharing::kLeaf;
 }
 
-SharedEncodings::SharedEncodings(const VariantInfo& variant, Sharing sharing)
-    : SharedEncodings(variant, AllPasses(variant), sharing) {}
+SharedEncodings::SharedEncodings(const VariantInfo& variant, Sharing sharing, StepObserver* observer)
+    : SharedEncodings(variant, AllPasses(variant), sharing, observer) {}
 
 SharedEncodings::SharedEncodings(const VariantInfo& variant, const std::vector<const PassInfo*>& passes,
-                                 Sharing sharing)
-    : sharing_(sharing) {
+                                 Sharing sharing, StepObserver* observer)
+    : sharing_(sharing), observer_(observer) {
   for (const PassInfo* pass : passes) {
     for (const std::string& image : std::set<std::string>(pass->images.begin(), pass->images.end()))
       ++readers_[image];
@@ -109,7 +109,9 @@ void SharedEncodings::SendBack(Encoding encoding) {
   if (!encoding.leaf.defined() || !encoding.leaf.grad().defined()) return;
   const at::Tensor gradient = encoding.leaf.grad();
   encoding.leaf.reset();
+  if (observer_ != nullptr) observer_->BackwardBegins();
   torch::autograd::backward({encoding.value}, {gradient});
+  if (observer_ != nullptr) observer_->BackwardEnds();
 }
 
 }  // namespace medley

@@ -12,6 +12,7 @@
 #include <medley/config/mode.h>
 #include <medley/model/model.h>
 #include <medley/plugin/task_info.h>
+#include <medley/step/step_observer.h>
 
 namespace medley {
 
@@ -28,9 +29,11 @@ Sharing SharingOf(Mode mode);
 // never across two runs of the same pass.
 class SharedEncodings {
  public:
-  SharedEncodings(const VariantInfo& variant, Sharing sharing);
+  // `observer` hears of the backwards of encodings; null: nobody does.
+  SharedEncodings(const VariantInfo& variant, Sharing sharing, StepObserver* observer = nullptr);
   // For those passes of the variant that run.
-  SharedEncodings(const VariantInfo& variant, const std::vector<const PassInfo*>& passes, Sharing sharing);
+  SharedEncodings(const VariantInfo& variant, const std::vector<const PassInfo*>& passes, Sharing sharing,
+                  StepObserver* observer = nullptr);
 
   // The value of fn. `key` ends with the key of the picture, which says how many passes read it; where that
   // is one, or unknown, a leaf would cost memory and save nothing: fn just runs.
@@ -56,6 +59,7 @@ class SharedEncodings {
   void SendBack(Encoding encoding);
 
   Sharing sharing_;
+  StepObserver* observer_;
   std::map<std::string, int, std::less<>> readers_;  // by column
   std::map<std::string, Encoding, std::less<>> encodings_;
   std::vector<std::pair<std::uint64_t, std::uint64_t>> node_ranges_;
