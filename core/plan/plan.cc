@@ -45,6 +45,48 @@ std::string FewerWaiting(const PlanSetting& setting, const Fits& fits) {
   return suffices(0) ? "data.threads=0" : "";
 }
 
+// An override with which a step has fewer draws, and everything fits; "" where that does not help.
+template <typename Fits>
+std::string FewerDraws(const PlanSetting& setting, const Fits& fits) {
+  const auto suffices = [&](std::int64_t draws) {
+    PlanSetting other = setting;
+    other.draws_per_step = draws;
+    if (setting.waiting_draws > 0) other.waiting_draws -= setting.draws_per_step - draws;
+    return fits(other);
+  };
+  const std::int64_t most = LargestThat(setting.draws_per_step - 1, suffices);
+  return most > 0 ? "draws_per_step=" + std::to_string(most) : "";
+}
+
+// The requests where no draw's rows take more than so many bytes while they wait.
+std::vector<TaskRequest> Capped(const Profile& profile, std::vector<TaskRequest> requests,
+                                std::int64_t bytes) {
+  for (TaskRequest& request : requests) {
+    const std::int64_t row = std::max<std::int64_t>(1, profile.tasks.at(request.task).batch_per_row);
+    if (request.rows > 0) request.rows = std::min(request.rows, std::max<std::int64_t>(1, bytes / row));
+  }
+  return requests;
+}
+
+// Overrides with which the largest draws have fewer rows, and everything fits; "" where that does not help.
+template <typename Fits>
+std::string FewerRows(const Profile& profile, const std::vector<TaskRequest>& requests, const Fits& fits) {
+  if (!fits(Capped(profile, requests, 0))) return "";
+  std::int64_t most = 0;
+  for (const TaskRequest& request : requests)
+    most = std::max(most, request.rows * profile.tasks.at(request.task).batch_per_row);
+  const std::int64_t enough =
+      LargestThat(most, [&](std::int64_t bytes) { return fits(Capped(profile, requests, bytes)); });
+  const std::vector<TaskRequest> capped = Capped(profile, requests, enough);
+  std::string overrides;
+  for (std::size_t i = 0; i < requests.size(); ++i) {
+    if (capped[i].rows == requests[i].rows) continue;
+    overrides += (overrides.empty() ? "tasks." : " tasks.") + requests[i].task +
+                 ".rows=" + std::to_string(capped[i].rows);
+  }
+  return overrides;
+}
+
 // The choices for all tasks where so many bytes are kept for rows that wait.
 class Planning {
  public:
@@ -144,13 +186,19 @@ Plan MakePlan(const Profile& profile, const std::vector<TaskRequest>& requests, 
   const Planning planning(profile, requests, setting);
   Plan plan = planning.Make(refused);
   if (refused.empty()) return plan;
-  const auto fits = [&](const PlanSetting& other) {
+  const auto fit = [&](const std::vector<TaskRequest>& asked, const PlanSetting& other) {
     std::vector<Refused> still;
-    Planning(profile, requests, other).Make(still);
+    Planning(profile, asked, other).Make(still);
     return still.empty();
   };
+  const auto fits = [&](const PlanSetting& other) { return fit(requests, other); };
+  const auto fit_here = [&](const std::vector<TaskRequest>& asked) { return fit(asked, setting); };
   Refuse(refused, plan,
-         {.fewer_waiting = FewerWaiting(setting, fits), .budget = SmallestBudget(setting, fits)});
+         {.fewer_waiting = FewerWaiting(setting, fits),
+          .budget = SmallestBudget(setting, fits),
+          .machine = setting.machine,
+          .fewer_draws = FewerDraws(setting, fits),
+          .fewer_rows = FewerRows(profile, requests, fit_here)});
 }
 
 }  // namespace medley

@@ -26,7 +26,8 @@ struct TaskRequest {
 };
 
 struct PlanSetting {
-  std::int64_t budget = 0;  // bytes
+  std::int64_t budget = 0;   // bytes
+  std::int64_t machine = 0;  // bytes that the device has, which no advice exceeds; 0: not known
   // The CPU's allocator counts what was asked for, byte by byte; a GPU's rounds, splits and keeps, and gets a
   // margin.
   bool counts_exactly = true;
@@ -71,11 +72,13 @@ struct Plan {
 
 // A task that cannot be planned, and the smallest change that lets it fit.
 struct Refusal {
-  std::string task;  // "": the floor alone is too large
-  std::int64_t missing = 0;
-  // An override of the run config: "data.ahead=1", "tasks.zoom.micro_rows=4", "budget=123456".
+  std::string task;          // "": the floor alone is too large
+  std::int64_t missing = 0;  // bytes
+  // Overrides of the run config: "data.ahead=1", "tasks.zoom.micro_rows=4", "budget=123456"; "" where nothing
+  // helps on this machine.
   std::string change;
   std::string words;
+  bool of_evaluation = false;  // rather than of a step
 };
 
 // Exit code 5; the message has a paragraph a refusal.

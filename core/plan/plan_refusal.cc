@@ -44,8 +44,31 @@ class Change {
   std::int64_t room_;
 };
 
-std::string BudgetOverride(const Remedies& remedies) {
-  return remedies.budget > 0 ? "budget=" + std::to_string(remedies.budget) : "";
+bool MachineHas(const Remedies& remedies) {
+  return remedies.budget > 0 && (remedies.machine == 0 || remedies.budget <= remedies.machine);
+}
+
+// For everything, where less would not do. More memory changes no loss.
+std::string LastResort(const Remedies& remedies) {
+  if (MachineHas(remedies)) return "budget=" + std::to_string(remedies.budget);
+  return remedies.fewer_draws.empty() ? remedies.fewer_rows : remedies.fewer_draws;
+}
+
+// All that would do, each in a line.
+std::string RemedyWords(const Remedies& remedies) {
+  std::string words;
+  const auto add = [&](const std::string& change, const std::string& why) {
+    if (!change.empty()) words += "\n  Everything fits with " + change + " (" + why + ")";
+  };
+  add(remedies.fewer_waiting, "fewer rows wait; no loss changes");
+  if (MachineHas(remedies)) add("budget=" + std::to_string(remedies.budget), FormatBytes(remedies.budget));
+  add(remedies.fewer_draws, "a step learns from fewer draws");
+  add(remedies.fewer_rows, "a draw has fewer rows");
+  if (remedies.budget > 0 && !MachineHas(remedies)) {
+    words += "\n  As it is it needs a budget of " + FormatBytes(remedies.budget) + ", this machine has " +
+             FormatBytes(remedies.machine);
+  }
+  return words;
 }
 
 std::string Pins(const TaskRequest& request) {
@@ -78,7 +101,7 @@ Refusal Words(const Refused& refused, std::int64_t room, const Remedies& remedie
   if (!refusal.change.empty()) {
     refusal.words += "; it fits with " + refusal.change;
   } else {
-    refusal.change = BudgetOverride(remedies);
+    refusal.change = LastResort(remedies);
   }
   return refusal;
 }
@@ -87,7 +110,7 @@ Refusal FloorWords(const Plan& plan, const Remedies& remedies) {
   const std::int64_t missing = plan.floor_bytes() + plan.data_bytes - plan.budget;
   return {.task = "",
           .missing = missing,
-          .change = remedies.fewer_waiting.empty() ? BudgetOverride(remedies) : remedies.fewer_waiting,
+          .change = remedies.fewer_waiting.empty() ? LastResort(remedies) : remedies.fewer_waiting,
           .words = "that alone is " + FormatBytes(missing) + " (" + std::to_string(missing) +
                    " bytes) more than the budget; not one row of task "};
 }
@@ -111,13 +134,7 @@ void Refuse(const std::vector<Refused>& refused, const Plan& plan, const Remedie
     for (const Refused& one : refused) refusals.push_back(Words(one, room, remedies));
   }
   for (const Refusal& refusal : refusals) message += "\n  " + refusal.words;
-  if (!remedies.fewer_waiting.empty())
-    message += "\n  Everything fits with " + remedies.fewer_waiting + " (fewer rows wait; no loss changes)";
-  if (remedies.budget > 0) {
-    message +=
-        "\n  Everything fits with " + BudgetOverride(remedies) + " (" + FormatBytes(remedies.budget) + ")";
-  }
-  throw DoesNotFit(message, std::move(refusals));
+  throw DoesNotFit(message + RemedyWords(remedies), std::move(refusals));
 }
 
 }  // namespace medley

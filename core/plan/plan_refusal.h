@@ -19,6 +19,9 @@ struct Refused {
 struct Remedies {
   std::string fewer_waiting;  // an override with which fewer rows wait; "" where that does not do
   std::int64_t budget = 0;    // the smallest that would; 0 where none would
+  std::int64_t machine = 0;   // bytes that the device has; 0: not known
+  // Overrides that change what a step learns from; "" where they do not do.
+  std::string fewer_draws{}, fewer_rows{};
 };
 
 // Throws DoesNotFit. `plan` holds what the others get.

@@ -16,10 +16,11 @@
 namespace medley {
 namespace {
 
-// What a run may use is one question and what it would use another: probes answer the second.
+// What a run may use is one question and what it would use another: probes answer the second, as far as the
+// machine goes.
 class LiftedBudget {
  public:
-  LiftedBudget() : before_(CpuBudget()) { SetCpuBudget(0); }
+  explicit LiftedBudget(std::int64_t machine_bytes) : before_(CpuBudget()) { SetCpuBudget(machine_bytes); }
   ~LiftedBudget() { SetCpuBudget(before_); }
   LiftedBudget(const LiftedBudget&) = delete;
   LiftedBudget& operator=(const LiftedBudget&) = delete;
@@ -60,11 +61,16 @@ void BoundFewRows(std::vector<Probe>& probes) {
 }  // namespace
 
 Prober::Prober(const Model& model, StepExecutor& executor, at::Device device, std::uint64_t run_seed,
-               std::int64_t most_bytes)
-    : model_(model), executor_(executor), device_(device), seed_(run_seed), most_bytes_(most_bytes) {}
+               std::int64_t most_bytes, std::int64_t machine_bytes)
+    : model_(model),
+      executor_(executor),
+      device_(device),
+      seed_(run_seed),
+      most_bytes_(most_bytes),
+      machine_bytes_(machine_bytes) {}
 
 void Prober::CheckContract(LoadedTask& task, TaskProfile* profile) {
-  const LiftedBudget lifted;
+  const LiftedBudget lifted(machine_bytes_);
   const std::int64_t floor = ReadMemory(device_).now;
   ResetPeak(device_);
   executor_.contract().Check(task, {.seed = TaskSeed(seed_, task.info().name), .begin = 0, .count = 1});
@@ -74,7 +80,14 @@ void Prober::CheckContract(LoadedTask& task, TaskProfile* profile) {
 const ProbeRows& Prober::RowsOf(LoadedTask& task) {
   const auto known = rows_.find(task.info().name);
   if (known != rows_.end()) return known->second;
-  return rows_.emplace(task.info().name, ProbeRows(task, TaskSeed(seed_, task.info().name))).first->second;
+  try {
+    return rows_.emplace(task.info().name, ProbeRows(task, TaskSeed(seed_, task.info().name))).first->second;
+  } catch (const c10::OutOfMemoryError& error) {
+    throw Error("sampling task '" + task.info().name +
+                    "' to measure it: a few of its rows are more than this machine has: " +
+                    error.what_without_backtrace(),
+                ExitCode::kDoesNotFit);
+  }
 }
 
 // Nothing where memory ran out.
@@ -201,7 +214,7 @@ void Prober::AddLargerSizes(LoadedTask& task, const Execution& plan, std::int64_
 
 void Prober::Measure(LoadedTask& task, Execution plan, TaskProfile& profile, std::int64_t most_rows) {
   constexpr std::int64_t kNoBound = std::int64_t{1} << 40;
-  const LiftedBudget lifted;
+  const LiftedBudget lifted(machine_bytes_);
   ModeProfile mode;
   mode.way = plan.way;
   if (!WarmUp(task, plan, mode) || !AddSize(task, plan, 1, /*in_pieces=*/true, profile, mode)) {
@@ -226,7 +239,7 @@ std::int64_t Prober::BytesOfPieces(LoadedTask& task, const Execution& plan, std:
 }
 
 void Prober::Confirm(LoadedTask& task, const Execution& plan, std::int64_t rows, TaskProfile& profile) {
-  const LiftedBudget lifted;
+  const LiftedBudget lifted(machine_bytes_);
   const bool in_pieces = plan.micro_rows > 0;
   ModeProfile& mode = *profile.Find(plan.way);
   const auto measured = Heaviest(task, plan, rows, in_pieces);

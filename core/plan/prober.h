@@ -25,12 +25,13 @@ namespace medley {
 // noted, and no error.
 class Prober {
  public:
-  // `most_bytes`: what probes may use above what is in use now. Keeps the references.
+  // `most_bytes`: what probes may use above what is in use now. `machine_bytes`: what CPU tensors may take in
+  // all while something is measured, whatever the budget; 0: no limit. Keeps the references.
   Prober(const Model& model, StepExecutor& executor, at::Device device, std::uint64_t run_seed,
-         std::int64_t most_bytes);
+         std::int64_t most_bytes, std::int64_t machine_bytes = 0);
 
   // Holds the task against its spec, as its first draw would, and notes what that takes; the executor does
-  // not ask again. The budget does not bound it.
+  // not ask again. The machine bounds it, the budget does not.
   void CheckContract(LoadedTask& task, TaskProfile* profile = nullptr);
   // Adds the mode to the profile. `plan` says how; its micro rows do not count. Errors name the task, what
   // was measured and what the task said.
@@ -71,7 +72,7 @@ class Prober {
   StepExecutor& executor_;
   at::Device device_;
   std::uint64_t seed_;
-  std::int64_t most_bytes_;
+  std::int64_t most_bytes_, machine_bytes_;
   std::map<std::string, ProbeRows> rows_;
   std::int64_t steps_ = 0, overflows_ = 0;
 };

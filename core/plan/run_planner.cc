@@ -36,13 +36,16 @@ RunPlanner::RunPlanner(const Subject& subject, Setting setting, Console& console
       setting_(std::move(setting)),
       console_(console),
       prober_(subject.model, subject.executor, subject.device,
-              static_cast<std::uint64_t>(subject.config.seed), RoomForProbes(setting_, subject.device)) {
+              static_cast<std::uint64_t>(subject.config.seed), RoomForProbes(setting_, subject.device),
+              setting_.probe_limit) {
   profile_.key = RunProfileKey(subject.config, subject.model, subject.tokenizer, subject.device);
 }
 
 RunPlanner::Setting RunPlanner::SettingOf(const RunConfig& config, const Budget& budget, at::Device device) {
-  Setting setting{.budget = budget.bytes, .budget_words = config.budget, .probe_bytes = 0};
-  if (device.is_cpu()) setting.probe_bytes = std::max<std::int64_t>(1, budget.free - ReadMemory(device).now);
+  Setting setting{.budget = budget.bytes, .budget_words = config.budget, .machine = budget.total};
+  if (!device.is_cpu()) return setting;
+  setting.probe_limit = budget.free;
+  setting.probe_bytes = std::max<std::int64_t>(1, budget.free - ReadMemory(device).now);
   return setting;
 }
 
@@ -77,6 +80,7 @@ void RunPlanner::TakeUp(const fs::path& directory) {
     const ordered_json json = ReadJson(ReadFile(file), DisplayPath(file));
     plan_ = PlanFromJson(json, DisplayPath(file));
     planned_for_ = json.value("asked", ordered_json());
+    planning_ = json.value("planning", ordered_json());
   } catch (const InputError& error) {
     console_.Warn(std::string(error.what()) + ". The run is planned anew");
   }
@@ -91,8 +95,24 @@ LoadedTask& RunPlanner::Loaded(const std::string& task, TaskProfile& profile) {
   return loaded;
 }
 
+// Where it throws it is known whose fault that is, and nothing of the task's profile is kept.
+template <typename Measure>
+auto RunPlanner::Blaming(const std::string& task, const Measure& measure) {
+  try {
+    return measure();
+  } catch (...) {
+    failed_ = task;
+    profile_.tasks.erase(task);
+    throw;
+  }
+}
+
 // Measures the ways that the profile lacks. False where it has them all.
 bool RunPlanner::MeasureTask(const TaskRequest& request, const std::vector<Way>& ways) {
+  return Blaming(request.task, [&] { return MeasureLacking(request, ways); });
+}
+
+bool RunPlanner::MeasureLacking(const TaskRequest& request, const std::vector<Way>& ways) {
   TaskProfile& profile = profile_.tasks[request.task];
   ordered_json key = TaskProfileKey(subject_.config, subject_.host, request.task);
   if (profile.key != key) profile = {};
@@ -114,23 +134,7 @@ bool RunPlanner::MeasureTask(const TaskRequest& request, const std::vector<Way>&
 
 void RunPlanner::MeasureFirst(const TaskRequest& request) {
   const VariantInfo& variant = subject_.host.Variant(request.task);
-  try {
-    MeasureTask(request, setting_.all_ways ? AllWays(request, variant) : FirstWays(request, variant));
-  } catch (...) {
-    profile_.tasks.erase(request.task);
-    throw;
-  }
-}
-
-bool RunPlanner::MeasureOrDrop(const TaskRequest& request) {
-  try {
-    MeasureFirst(request);
-    return true;
-  } catch (const std::exception& error) {
-    if (subject_.config.on_task_error != "drop") throw;
-    console_.Warn("the task " + request.task + " has no plan: " + error.what());
-    return false;
-  }
+  MeasureTask(request, setting_.all_ways ? AllWays(request, variant) : FirstWays(request, variant));
 }
 
 void RunPlanner::MeasureFloor() {
@@ -178,8 +182,14 @@ Profile RunPlanner::BesideThePlanned() const {
   return profile;
 }
 
+PlanSetting RunPlanner::SettingForPlan() const {
+  PlanSetting setting = PlanSettingOf(subject_.config, subject_.device, setting_.budget);
+  setting.machine = setting_.machine;
+  return setting;
+}
+
 Plan RunPlanner::Solve(const Requests& requests, bool beside_others) {
-  const PlanSetting setting = PlanSettingOf(subject_.config, subject_.device, setting_.budget);
+  const PlanSetting setting = SettingForPlan();
   while (true) {
     MeasureFloor();
     try {
@@ -209,8 +219,10 @@ bool RunPlanner::Confirm(const Plan& plan) {
     if (!confirmed_.emplace(entry.task, entry.way).second) continue;
     Execution execution = ExecutionIn(entry.way, entry.task);
     execution.micro_rows = entry.micro_rows < entry.rows ? entry.micro_rows : 0;
-    prober_.Confirm(subject_.host.Get(entry.task), execution, entry.micro_rows,
-                    profile_.tasks.at(entry.task));
+    Blaming(entry.task, [&] {
+      prober_.Confirm(subject_.host.Get(entry.task), execution, entry.micro_rows,
+                      profile_.tasks.at(entry.task));
+    });
     ran = true;
   }
   return ran;
@@ -227,6 +239,22 @@ Plan RunPlanner::PlanMeasured(const Requests& requests, bool beside_others) {
   return plan;
 }
 
+// Tasks may fail at any time while they are measured: without them it begins again, with what is known by
+// then.
+Plan RunPlanner::PlanWhatCanBeMeasured(Requests requests) {
+  while (true) {
+    failed_.clear();
+    try {
+      for (const TaskRequest& request : requests) MeasureFirst(request);
+      return PlanMeasured(requests, /*beside_others=*/false);
+    } catch (const std::exception& error) {
+      if (failed_.empty() || subject_.config.on_task_error != "drop") throw;
+      console_.Warn("the task " + failed_ + " has no plan: " + error.what());
+      std::erase_if(requests, [&](const TaskRequest& request) { return request.task == failed_; });
+    }
+  }
+}
+
 // Free memory changes from start to start: a plan for what was free holds while it fits.
 bool RunPlanner::StillHolds() const {
   if (planned_for_.is_null() || planned_for_ != Asked()) return false;
@@ -241,10 +269,12 @@ const Plan& RunPlanner::PlanRun(const std::vector<std::string>& tasks) {
   requests_.clear();
   for (const std::string& task : tasks) requests_.push_back(RequestFor(task));
   if (StillHolds()) return plan_;
-  std::erase_if(requests_, [&](const TaskRequest& request) { return !MeasureOrDrop(request); });
-  plan_ = PlanMeasured(requests_, /*beside_others=*/false);
+  plan_ = PlanWhatCanBeMeasured(requests_);
   planned_for_ = Asked();
-  seconds_ = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  planning_ = {{"seconds", std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count()},
+               {"steps", prober_.steps()},
+               {"overflows", prober_.overflows()}};
+  taken_up_ = false;
   return plan_;
 }
 
@@ -272,7 +302,7 @@ const Plan& RunPlanner::PlanTask(const std::string& task) {
 
 // As many as have room where the others' rows wait: those fill the rest of the budget.
 TaskRequest RunPlanner::WithRowsThatMayWait(TaskRequest request) const {
-  const PlanSetting setting = PlanSettingOf(subject_.config, subject_.device, setting_.budget);
+  const PlanSetting setting = SettingForPlan();
   const std::int64_t row = setting.waiting_draws * profile_.tasks.at(request.task).batch_per_row;
   request.rows = std::max<std::int64_t>(1, plan_.data_bytes / std::max<std::int64_t>(1, row));
   return request;
@@ -304,7 +334,7 @@ void RunPlanner::Join(const Plan& added) {
 
 void RunPlanner::Apply(PlanInForce& in_force, Mixer& mixer) {
   const std::int64_t room = setting_.budget - plan_.floor_bytes() - plan_.data_bytes;
-  in_force.Adopt(plan_, profile_, PlanSettingOf(subject_.config, subject_.device, setting_.budget));
+  in_force.Adopt(plan_, profile_, SettingForPlan());
   for (const PlannedTask& entry : plan_.entries) {
     const VariantInfo& variant = subject_.host.Variant(entry.task);
     mixer.SetSize(entry.task, {.rows = entry.rows,
@@ -319,18 +349,15 @@ void RunPlanner::Apply(PlanInForce& in_force, Mixer& mixer) {
 }
 
 std::string RunPlanner::Words() const {
-  if (seconds_ == 0) return PlanTable(plan_) + "the plan of an earlier start, which still holds";
-  return PlanTable(plan_) + "planned in " + FormatNumber(seconds_) + " s, with " +
-         std::to_string(prober_.steps()) + " measured steps";
+  if (taken_up_) return PlanTable(plan_) + "the plan of an earlier start, which still holds";
+  return PlanTable(plan_) + "planned in " + FormatNumber(planning_.at("seconds").get<double>()) +
+         " s, with " + std::to_string(prober_.steps()) + " measured steps";
 }
 
 void RunPlanner::Save(const fs::path& directory) const {
   ordered_json plan = ToJson(plan_);
   plan["asked"] = planned_for_;
-  if (seconds_ > 0) {
-    plan["planning"] = {
-        {"seconds", seconds_}, {"steps", prober_.steps()}, {"overflows", prober_.overflows()}};
-  }
+  if (!planning_.is_null()) plan["planning"] = planning_;
   ReplaceFile(directory / kProfileFile, JsonText(ToJson(profile_), 2) + "\n");
   ReplaceFile(directory / kPlanFile, JsonText(plan, 2) + "\n");
 }

@@ -50,6 +50,8 @@ class RunPlanner {
     std::int64_t budget = 0;       // bytes
     std::string budget_words;      // as it was asked for; "": what is free
     std::int64_t probe_bytes = 0;  // what probes may use above what is in use; 0: what the budget leaves
+    std::int64_t probe_limit = 0;  // what CPU tensors may take in all meanwhile; 0: no limit
+    std::int64_t machine = 0;      // bytes that the device has; 0: not known
     bool all_ways = false;         // measure every legal way to run a task; else those that the plan needs
   };
   RunPlanner(const Subject& subject, Setting setting, Console& console);
@@ -64,7 +66,8 @@ class RunPlanner {
 
   // Plans these tasks, all that the run names; only those are measured that the profile lacks. A plan that
   // was taken up stays as long as nothing that it follows from has changed. Throws DoesNotFit. A task that
-  // fails is an Error, under on_task_error "drop" a warning: it stays unplanned, and its first draw drops it.
+  // fails, in whatever way of running it, is an Error; under on_task_error "drop" a warning: it stays
+  // unplanned, and the first of its draws that fails drops it.
   const Plan& PlanRun(const std::vector<std::string>& tasks);
   // A task that came later: measures and plans it alone. What the plan says of the others stays as it is.
   // Throws DoesNotFit, also where the others would no longer fit beside its tables, or the task's own Error;
@@ -85,20 +88,24 @@ class RunPlanner {
   using Requests = std::vector<TaskRequest>;
 
   TaskRequest RequestFor(const std::string& task) const;
+  PlanSetting SettingForPlan() const;
   Execution ExecutionIn(const Way& way, const std::string& task) const;
   nlohmann::ordered_json Asked() const;
   bool StillHolds() const;
   LoadedTask& Loaded(const std::string& task, TaskProfile& profile);
   bool MeasureTask(const TaskRequest& request, const std::vector<Way>& ways);
+  bool MeasureLacking(const TaskRequest& request, const std::vector<Way>& ways);
   void MeasureFirst(const TaskRequest& request);
-  bool MeasureOrDrop(const TaskRequest& request);
   void MeasureFloor();
   Plan Solve(const Requests& requests, bool beside_others);
   bool MeasureRefused(const DoesNotFit& refusal, const Requests& requests);
   bool MeasurePieces(const Plan& plan, const Requests& requests);
   std::int64_t LargestProbe(const PlannedTask& entry) const;
   bool Confirm(const Plan& plan);
+  template <typename Measure>
+  auto Blaming(const std::string& task, const Measure& measure);
   Plan PlanMeasured(const Requests& requests, bool beside_others);
+  Plan PlanWhatCanBeMeasured(Requests requests);
   Profile BesideThePlanned() const;
   TaskRequest WithRowsThatMayWait(TaskRequest request) const;
   void Join(const Plan& added);
@@ -109,11 +116,13 @@ class RunPlanner {
   Prober prober_;
   Profile profile_;
   Plan plan_;
-  Requests requests_;
+  Requests requests_;                                // all that were asked for
+  std::string failed_;                               // the task that threw while it was measured
   std::set<std::string> measured_;                   // tasks, by this object
   std::set<std::pair<std::string, Way>> confirmed_;  // by a step of the planned size
   nlohmann::ordered_json planned_for_;               // of the plan; null: there is none
-  double seconds_ = 0;                               // that planning took; 0: it was taken up
+  nlohmann::ordered_json planning_;                  // what making the plan took; null: nobody knows
+  bool taken_up_ = true;                             // the plan is an earlier start's
 };
 
 }  // namespace medley

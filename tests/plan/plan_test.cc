@@ -1,6 +1,9 @@
 #include <medley/plan/plan.h>
 
+#include <medley/base/bytes.h>
+
 #include <cstdlib>
+#include <sstream>
 #include <utility>
 
 #include "tests/plan/plan_fixture.h"
@@ -226,7 +229,7 @@ TEST(Plan, AMarginOnADeviceThatRoundsMovesThePlan) {
 }
 
 // Puts "tasks.qa.micro_rows=4" or "budget=1" into what was asked.
-void Apply(const std::string& change, std::vector<TaskRequest>& requests, PlanSetting& setting) {
+void ApplyOne(const std::string& change, std::vector<TaskRequest>& requests, PlanSetting& setting) {
   const std::string key = change.substr(0, change.find('=')), value = change.substr(change.find('=') + 1);
   if (key == "budget") {
     setting.budget = std::max<std::int64_t>(setting.budget, std::atoll(value.c_str()));
@@ -237,12 +240,22 @@ void Apply(const std::string& change, std::vector<TaskRequest>& requests, PlanSe
     setting.waiting_draws -= std::exchange(setting.draws_ahead, ahead) - ahead;
     return;
   }
+  if (key == "draws_per_step") {
+    const std::int64_t draws = std::atoll(value.c_str());
+    setting.waiting_draws -= std::exchange(setting.draws_per_step, draws) - draws;
+  }
   for (TaskRequest& request : requests) {
     const std::string prefix = "tasks." + request.task + ".";
+    if (key == prefix + "rows") request.rows = std::atoll(value.c_str());
     if (key == prefix + "micro_rows") request.micro_rows = std::atoll(value.c_str());
     if (key == prefix + "mode") request.mode = ParseMode(value);
     if (key == prefix + "recompute_every") request.recompute_every = std::atoi(value.c_str());
   }
+}
+
+void Apply(const std::string& changes, std::vector<TaskRequest>& requests, PlanSetting& setting) {
+  std::istringstream words(changes);
+  for (std::string change; words >> change;) ApplyOne(change, requests, setting);
 }
 
 // Refused where it ought to be, names a change, and the change fits.
@@ -287,6 +300,33 @@ TEST(Plan, FewerDrawsAheadAreTheSmallestChangeWhereTheySuffice) {
   tiny.waiting_draws = 1001, tiny.draws_ahead = 1000;
   RefusesAndMends({Ask("qa", 16)}, tiny, "data.ahead=1");
   EXPECT_EQ(RefusalsOf(TwoTasks(), {Ask("qa", 16)}, tiny).at(0).task, "");
+}
+
+// A budget that the machine does not have is no advice: fewer draws or rows are, the most that fit.
+TEST(Plan, WhereTheMachineHasNoLargerBudgetFewerDrawsOrRowsAreNamed) {
+  const std::int64_t row = kQaFloor + 2000 + 400;  // recomputed
+  const std::vector<TaskRequest> requests{Ask("qa", 16)};
+  PlanSetting setting{.budget = row + 4 * 160, .machine = row + 4 * 160, .waiting_draws = 9};
+  std::string words;
+  RefusalsOf(TwoTasks(), requests, setting, &words);
+  EXPECT_EQ(words.find("with budget="), std::string::npos) << words;
+  EXPECT_NE(words.find("As it is it needs a budget of "), std::string::npos) << words;
+  EXPECT_NE(words.find("this machine has " + FormatBytes(setting.machine)), std::string::npos) << words;
+  // 7 rows are as wide as 4 draws of 16 by 9 that wait.
+  RefusesAndMends(requests, setting, "tasks.qa.rows=");
+  const std::string change = RefusalsOf(TwoTasks(), requests, setting).at(0).change;
+  std::vector<TaskRequest> one_more = requests;
+  Apply(change, one_more, setting);
+  ++one_more[0].rows;
+  EXPECT_FALSE(RefusalsOf(TwoTasks(), one_more, setting).empty()) << change << " is not the most";
+
+  setting.draws_per_step = 9;
+  RefusesAndMends(requests, setting, "draws_per_step=4");
+  setting.machine = 1 << 30;
+  RefusesAndMends(requests, setting, "budget=");
+  RefusalsOf(TwoTasks(), requests, setting, &words);
+  EXPECT_NE(words.find("Everything fits with draws_per_step=4"), std::string::npos) << words;
+  EXPECT_NE(words.find("Everything fits with tasks.qa.rows="), std::string::npos) << words;
 }
 
 TEST(Plan, TheSmallestBudgetFitsAndOneByteLessDoesNot) {

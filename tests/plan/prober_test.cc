@@ -230,6 +230,33 @@ TEST_F(ProberTest, ASingleRowThatOverflowsIsNotedAndLeavesNothing) {
   EXPECT_EQ(ReadCpuMemory().now, floor);
 }
 
+// Also a single row, of which nobody knows before what it takes.
+TEST_F(ProberTest, NothingIsTriedBeyondTheMachine) {
+  Fixture task(QaInfo("qa", 3), {.sample = [](const RowRange& rows) { return LongQaRows(rows, 3); },
+                                 .run =
+                                     [](const std::string& pass, PassContext& context) {
+                                       at::empty({context.batch().size() << 20}, at::kByte);
+                                       return QaPass(pass, context);
+                                     }});
+  Make().CheckContract(*task.task);  // builds its tables
+  const auto measure = [&](std::int64_t room) {
+    const std::int64_t in_use = ReadCpuMemory().now + ReadCpuMemory().data_now;
+    Prober prober(model_, executor_, at::kCPU, kSeed, kPlenty, room == 0 ? 0 : in_use + room);
+    TaskProfile profile;
+    prober.Measure(*task.task, {.way = {Mode::kJoint}}, profile);
+    EXPECT_EQ(CpuBudget(), 0);
+    model_.seeds.clear();
+    return profile.modes.at(0);
+  };
+  const ModeProfile all = measure(0);
+  ASSERT_EQ(all.whole.size(), 3U);
+  const ModeProfile some = measure(all.whole.at(2).bytes - 1);
+  EXPECT_TRUE(some.measured());
+  EXPECT_LT(some.whole.size(), all.whole.size());
+  EXPECT_FALSE(measure(all.whole.at(0).bytes - 1).measured()) << "the single row overflows, and is noted";
+  EXPECT_TRUE(Says(MessageOf([&] { measure(100); }), {"sampling task 'qa'", "this machine has"}));
+}
+
 TEST_F(ProberTest, SavedBytesAndForwardsAreThoseOfTheMode) {
   Fixture qa = LongQa("qa", 3), canvas = Canvas();
   TaskProfile profile;

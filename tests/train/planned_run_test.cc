@@ -14,6 +14,7 @@
 #include <functional>
 #include <nlohmann/json.hpp>
 #include <thread>
+#include <utility>
 
 #include "tests/plan/long_rows.h"
 #include "tests/train/trainer_fixture.h"
@@ -517,6 +518,47 @@ TEST_F(PlannedRun, ATaskThatFailsIsNamedOrLeftForItsFirstDraw) {
   EXPECT_EQ(plan.Find("two"), nullptr);
   EXPECT_NE(plan.Find("three"), nullptr);
   EXPECT_TRUE(Says(console_.words(), {"two has no plan", "no such scene"}));
+}
+
+// Where its rows are cut, also other modes are measured.
+TEST_F(PlannedRun, ATaskThatFailsInAModeThatIsMeasuredLaterIsNamedOrLeftTooAndAResumeKeepsThePlan) {
+  RunConfig config = PlannedConfig(1, 60);
+  auto tiny = MakeRun(config);
+  std::int64_t passes = 0, most = kPlenty;
+  Script script{.sample = [](const RowRange& rows) { return LongQaRows(rows, 2); },
+                .run =
+                    [&](const std::string& pass, PassContext& context) {
+                      if (++passes > most) throw Error("no such scene");
+                      return QaPass(pass, context);
+                    }};
+  FixtureTask& two = tiny->tasks().at("two");
+  two.task = std::make_unique<LoadedTask>(*two.info, two.info->variants.front(), "fixture",
+                                          std::make_unique<ScoredTask>(std::move(script), "q0"));
+  Planner(*tiny, kPlenty).PlanRun(tiny->run.NamedTasks());
+  most = std::exchange(passes, 0);  // in the first mode
+  const std::int64_t budget = InUse() + 45000;
+  EXPECT_TRUE(Says(MessageOf([&] { Planner(*tiny, budget).PlanRun(tiny->run.NamedTasks()); }),
+                   {"measuring task 'two'", "mode joint", "no such scene"}));
+
+  passes = 0;
+  tiny->run.config.on_task_error = "drop";
+  RunPlanner planner = Planner(*tiny, budget);
+  const Plan& plan = planner.PlanRun(tiny->run.NamedTasks());
+  EXPECT_EQ(plan.Find("two"), nullptr);
+  EXPECT_NE(plan.Find("one"), nullptr);
+  EXPECT_NE(plan.Find("three"), nullptr);
+  EXPECT_TRUE(Says(console_.words(), {"two has no plan", "no such scene"}));
+  planner.Save(scratch_.path());
+  const std::string saved = ReadText(scratch_ / kPlanFile);
+  EXPECT_GT(nlohmann::json::parse(saved).at("planning").at("steps"), 0);
+
+  RunPlanner resumed = Planner(*tiny, budget);
+  resumed.TakeUp(scratch_.path());
+  resumed.PlanRun(tiny->run.NamedTasks());
+  EXPECT_EQ(resumed.prober().steps(), 0);
+  EXPECT_TRUE(Says(resumed.Words(), {"which still holds"}));
+  resumed.Save(scratch_.path());
+  EXPECT_EQ(ReadText(scratch_ / kPlanFile), saved) << "what planning took stays known";
 }
 
 TEST_F(PlannedRun, ABudgetBelowTheWeightsIsRefusedWithWhatIsNeeded) {
