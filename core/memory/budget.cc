@@ -76,16 +76,18 @@ void EnforceBudget(const Budget& budget, at::Device device) {
 void CheckFixedBytes(const Budget& budget, const MemoryLedger& fixed) {
   const std::int64_t missing = fixed.total() - budget.bytes;
   if (missing <= 0) return;
-  throw Error(
-      "the budget of " + FormatBytes(budget.bytes) + " is below the " + FormatBytes(fixed.total()) +
-          " that this model needs before the first row: weights " + FormatBytes(fixed.weights) +
-          ", gradients " + FormatBytes(fixed.gradients) + ", optimizer state " +
-          FormatBytes(fixed.optimizer) + " (" + std::to_string(fixed.total()) +
-          " bytes in all): " + FormatBytes(missing) + " (" + std::to_string(missing) +
-          " bytes) are missing, and rows need more than that. medley plan CONFIG without a budget says how "
-          "much everything takes. Raise budget, freeze parameters (optimizer.groups), or take a smaller "
-          "model",
-      ExitCode::kDoesNotFit);
+  throw Error("the budget of " + FormatBytes(budget.bytes) + " is below the " + FormatBytes(fixed.total()) +
+                  " that this model needs before the first row: weights " + FormatBytes(fixed.weights) +
+                  ", gradients " + FormatBytes(fixed.gradients) + ", optimizer state " +
+                  FormatBytes(fixed.optimizer) + " (" + std::to_string(fixed.total()) +
+                  " bytes in all): " + FormatBytes(missing) + " (" + std::to_string(missing) +
+                  " bytes) are missing, and rows need more than that. " +
+                  (fixed.total() < budget.total
+                       ? "Raise budget, of which this machine has " + FormatBytes(budget.total) +
+                             " (medley plan CONFIG without one says how much everything takes), freeze"
+                       : "This machine has no more than " + FormatBytes(budget.total) + ": freeze") +
+                  " parameters (optimizer.groups), or take a smaller model",
+              ExitCode::kDoesNotFit);
 }
 
 }  // namespace medley

@@ -6,6 +6,7 @@
 #include <optional>
 #include <sstream>
 #include <string>
+#include <string_view>
 
 #include <medley/base/error.h>
 
@@ -71,6 +72,20 @@ void LimitToGroups(HostMemory& memory, const std::string& path, const GroupFiles
   LimitToGroup(memory, files.mount, files);
 }
 
+// "Max address space  4294967296  unlimited  bytes": what is mapped counts, used or not.
+void LimitToAddressSpace(HostMemory& memory, const fs::path& process) {
+  constexpr std::string_view kName = "Max address space";
+  std::ifstream limits(process / "limits");
+  for (std::string line; std::getline(limits, line);) {
+    if (!line.starts_with(kName)) continue;
+    std::istringstream words(line.substr(kName.size()));
+    std::string soft;
+    words >> soft;
+    const auto limit = ToNumber(soft), mapped = NumberOf(process / "status", "VmSize:");
+    if (limit && mapped) LimitTo(memory, *limit, std::max<std::int64_t>(0, *limit - *mapped * 1024));
+  }
+}
+
 }  // namespace
 
 HostMemory ReadHostMemory(const fs::path& root) {
@@ -79,6 +94,7 @@ HostMemory ReadHostMemory(const fs::path& root) {
   if (!total || !available)
     throw Error(meminfo.string() + " does not say how much memory there is; give a budget in bytes");
   HostMemory memory{.total = *total * 1024, .available = *available * 1024};
+  LimitToAddressSpace(memory, root / "proc/self");
   const fs::path mount = root / "sys/fs/cgroup";
   const bool both = fs::exists(mount / "unified");  // version 2 beside version 1
   const GroupFiles second{both ? mount / "unified" : mount, "memory.max", "memory.current", "inactive_file"};

@@ -5,14 +5,16 @@
 
 namespace medley {
 
-// The main memory that this process may use: the machine's, or its control group's where that has less.
+// The main memory that this process may use: the machine's, or its control group's or address space's (ulimit
+// -v) where that has less.
 struct HostMemory {
   std::int64_t total = 0;
   std::int64_t available = 0;  // what is free or only caches files
 };
 
-// From /proc/meminfo and the control groups, versions 1 and 2, with their parents. `root` is where these
-// files are looked for (tests). An Error where the machine does not say how much it has.
+// From /proc/meminfo, the control groups, versions 1 and 2, with their parents, and the process's limits.
+// `root` is where these files are looked for (tests). An Error where the machine does not say how much it
+// has.
 HostMemory ReadHostMemory(const std::filesystem::path& root = "/");
 
 }  // namespace medley

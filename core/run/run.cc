@@ -7,7 +7,6 @@
 #include <sstream>
 #include <string_view>
 #include <system_error>
-#include <thread>
 #include <utility>
 
 #include <medley/base/error.h>
@@ -20,6 +19,7 @@
 #include <medley/model/parameter_bytes.h>
 #include <medley/plugin/plugin_host.h>
 #include <medley/run/run_record.h>
+#include <medley/run/threads.h>
 #include <medley/text/sentencepiece_tokenizer.h>
 
 namespace medley {
@@ -40,8 +40,7 @@ std::vector<std::string> ReadControlText(const fs::path& file) {
 }
 
 void SetThreads(std::int64_t threads) {
-  const int cores = static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
-  at::set_num_threads(threads > 0 ? static_cast<int>(threads) : cores);
+  at::set_num_threads(static_cast<int>(threads > 0 ? threads : Cores()));
 }
 
 void MakeHost(Run& run) {
@@ -59,18 +58,18 @@ void TakeBudget(Run& run) {
   if (!run.device.is_cpu()) EnforceBudget(run.budget, run.device);
 }
 
-// A planner on the CPU measures whatever the budget is, and then says which one would do.
+// By shapes: before anything is allocated.
 void CheckBudget(const Run& run) {
-  if (run.config.plan && run.device.is_cpu()) return;
-  const std::int64_t trained = AdamW::TrainedBytes(*run.model, run.config.optimizer);
+  const auto shapes = MakeModel(run.config.model, *run.tokenizer, 0, at::kMeta);
+  const std::int64_t trained = AdamW::TrainedBytes(*shapes, run.config.optimizer);
   CheckFixedBytes(run.budget,
-                  {.weights = WeightBytes(*run.model), .gradients = trained, .optimizer = 2 * trained});
+                  {.weights = WeightBytes(*shapes), .gradients = trained, .optimizer = 2 * trained});
 }
 
 // The model is made on the CPU; only what fits moves to the device.
 void BuildModel(Run& run, Purpose purpose) {
-  run.model = MakeModel(run.config.model, *run.tokenizer, static_cast<std::uint64_t>(run.config.seed));
   if (purpose == Purpose::kTrain) CheckBudget(run);
+  run.model = MakeModel(run.config.model, *run.tokenizer, static_cast<std::uint64_t>(run.config.seed));
   if (!run.device.is_cpu()) run.model->To(run.device, at::kFloat);
 }
 
@@ -137,8 +136,10 @@ std::unique_ptr<Run> BuildRun(RunInputs inputs, Purpose purpose) {
 
 TrainedRun OpenTrainedRun(const fs::path& directory, Console& console) {
   auto run = BuildRun(CheckInputs(NewestConfig(directory), {}, {}, Stage::kBegun), Purpose::kUse);
-  CompareRecord(ReadRunRecord(directory),
-                RunRecord(run->config, run->device, *run->tokenizer, *run->registry), run->NamedTasks());
+  for (const std::string& change :
+       CompareRecord(ReadRunRecord(directory),
+                     RunRecord(run->config, run->device, *run->tokenizer, *run->registry), run->NamedTasks()))
+    console.Warn("changed since " + directory.string() + " was trained: " + change);
   const auto taken = TakeWeights(directory, *run->model, {"*"}, console);
   if (!taken)
     throw InputError(directory.string() + " holds no checkpoint yet. Train it first: medley resume " +

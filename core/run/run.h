@@ -61,12 +61,12 @@ RunInputs CheckInputs(const std::filesystem::path& config, const std::vector<std
 enum class Purpose { kTrain, kUse, kSample };
 
 // Calls InstallCpuAllocator and sets libtorch's threads. For training: resolves the budget, InputError for
-// one above the device; a GPU's holds from here on. An Error with kDoesNotFit for a budget below the model,
-// unless a planner, which says more about it, will look at it.
+// one above the device; a GPU's holds from here on. An Error with kDoesNotFit, before anything is allocated,
+// for a budget below what the model's shapes alone need.
 std::unique_ptr<Run> BuildRun(RunInputs inputs, Purpose purpose);
 
 // The run that lies in a directory, with the weights of its newest whole checkpoint. For eval and generate:
-// changes nothing in the directory.
+// changes nothing in the directory, and says where plugins or programs are not those that trained it.
 struct TrainedRun {
   std::unique_ptr<Run> run;
   std::int64_t step = 0;  // of the weights

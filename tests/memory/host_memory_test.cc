@@ -96,5 +96,22 @@ TEST(HostMemoryTest, ThisMachineSaysHowMuchItHas) {
   EXPECT_THROW(ReadHostMemory(empty.path()), Error);
 }
 
+TEST(HostMemoryTest, TheAddressSpaceLimitsWhatIsNotMappedYet) {
+  const auto with = [](const std::string& limit) {
+    return On({{"proc/self/limits",
+                "Limit                     Soft Limit           Hard Limit           Units\n"
+                "Max stack size            8388608              unlimited            bytes\n"
+                "Max address space         " +
+                    limit + "           unlimited            bytes\n"},
+               {"proc/self/status", "VmPeak:\t  999999 kB\nVmSize:\t  102400 kB\n"}});
+  };
+  EXPECT_EQ(with("unlimited").total, 1000 * kMiB);
+  EXPECT_EQ(with("unlimited").available, 800 * kMiB);
+  EXPECT_EQ(with(std::to_string(500 * kMiB)).total, 500 * kMiB);
+  EXPECT_EQ(with(std::to_string(500 * kMiB)).available, 400 * kMiB);
+  EXPECT_EQ(with(std::to_string(50 * kMiB)).available, 0);
+  EXPECT_EQ(with(std::to_string(950 * kMiB)).available, 800 * kMiB);
+}
+
 }  // namespace
 }  // namespace medley

@@ -365,6 +365,23 @@ TEST(RunCommand, EvalAgainstAnotherRunComparesOnTheSameRows) {
   EXPECT_EQ(nlohmann::json::parse(ReadText(run / "eval.json")).at("against").at("tasks").size(), 1u);
 }
 
+TEST(RunCommand, EvalSaysThatAPluginWasBuiltAnew) {
+  const ScratchDirectory scratch;
+  const fs::path run = scratch / "run";
+  ASSERT_EQ(Shell(Train(run, "steps=1 plan=false eval.every=0")).code, 0);
+  const std::string eval = Medley() + "eval " + run.string() + " --rows 2 2>&1";
+  EXPECT_EQ(Shell(eval).out.find("changed since"), std::string::npos);
+  nlohmann::json record = nlohmann::json::parse(ReadText(run / "run.json"));
+  record["plugins"][0]["build_id"] = "0123";
+  std::ofstream(run / "run.json") << record.dump();
+  const CommandResult result = Shell(eval);
+  EXPECT_EQ(result.code, 0) << result.out;
+  EXPECT_NE(result.out.find("changed since " + run.string() + " was trained: the plugin " +
+                            record["plugins"][0]["path"].get<std::string>() + " was built anew"),
+            std::string::npos)
+      << result.out;
+}
+
 TEST(RunCommand, EvalRefusesWhatIsNoRunInWords) {
   const ScratchDirectory scratch;
   const fs::path run = scratch / "run", gone = scratch / "gone";

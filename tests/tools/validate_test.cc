@@ -2,9 +2,11 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <string>
+#include <thread>
 
 #include "tests/tools/run_command.h"
 
@@ -53,6 +55,26 @@ TEST(Validate, ReplacesValuesOfRunConfigsOnly) {
   const CommandResult result = Validate(kConfigs + "gpus/h100.json steps=5");
   EXPECT_EQ(result.code, 2);
   EXPECT_NE(result.out.find("'steps=5' replaces a value of a run config"), std::string::npos) << result.out;
+}
+
+// Many more threads than cores stop the machine.
+TEST(Validate, MoreThreadsThanCoresAreAWarningAndManyMoreAnErrorAlsoInTrain) {
+  const std::string run = kConfigs + "runs/quickstart.json threads=";
+  const unsigned cores = std::max(1U, std::thread::hardware_concurrency());
+  EXPECT_EQ(Validate(run + std::to_string(cores)).out.find("threads:"), std::string::npos);
+  const CommandResult warned = Validate(run + std::to_string(4 * cores));
+  EXPECT_EQ(warned.code, 0) << warned.out;
+  EXPECT_NE(warned.out.find("warning: threads: " + std::to_string(4 * cores) + " on "), std::string::npos)
+      << warned.out;
+  const std::string train = Medley() + "train " + run + std::to_string(4 * cores + 1) + " --out ";
+  const auto out = std::filesystem::temp_directory_path() / ("threads-" + std::to_string(getpid()));
+  for (const CommandResult& refused : {Validate(run + "4096"), Validate(run + std::to_string(4 * cores + 1)),
+                                       Shell(train + out.string() + " 2>&1")}) {
+    EXPECT_EQ(refused.code, 2) << refused.out;
+    EXPECT_NE(refused.out.find("expected at most " + std::to_string(4 * cores)), std::string::npos)
+        << refused.out;
+  }
+  EXPECT_FALSE(std::filesystem::exists(out));
 }
 
 }  // namespace

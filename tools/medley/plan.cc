@@ -8,12 +8,14 @@
 #include <iostream>
 #include <string>
 #include <system_error>
+#include <utility>
 #include <vector>
 
 #include <medley/base/error.h>
 #include <medley/base/files.h>
 #include <medley/plan/run_planner.h>
 #include <medley/run/run.h>
+#include <medley/run/threads.h>
 
 #include "tools/medley/arguments.h"
 #include "tools/medley/training.h"
@@ -68,9 +70,12 @@ int RunPlan(int argc, char** argv) {
   if (!out.empty()) CheckDirectory(out);
   if (!budget.empty()) overrides.push_back("budget=" + budget);
   overrides.emplace_back("plan=true");  // whatever training would do
-  const auto run = BuildRun(CheckInputs(config, overrides, plugin_path), Purpose::kTrain);
-  std::cout << run->budget.Words() << std::endl;
+  RunInputs inputs = CheckInputs(config, overrides, plugin_path);
   Console console(stderr);
+  const std::string threads = ThreadsWarning(inputs.checked.run.threads, Cores());
+  if (!threads.empty()) console.Warn(threads);
+  const auto run = BuildRun(std::move(inputs), Purpose::kTrain);
+  std::cout << run->budget.Words() << std::endl;
   RunPlanner::Setting setting = RunPlanner::SettingOf(run->config, run->budget, run->device);
   setting.all_ways = true;
   RunPlanner planner(PlannerSubject(*run), setting, console);

@@ -8,6 +8,7 @@
 #include <medley/base/error.h>
 #include <medley/checkpoint/run_directory.h>
 #include <medley/run/run.h>
+#include <medley/run/threads.h>
 
 #include "tools/medley/arguments.h"
 #include "tools/medley/training.h"
@@ -39,8 +40,10 @@ int RunTrain(int argc, char** argv) {
                      ": nothing is planned, because \"plan\" is false. Leave one of them out");
   }
   RunDirectory::CheckFree(path);
+  const std::string threads = ThreadsWarning(inputs.checked.run.threads, Cores());
   const auto run = BuildRun(std::move(inputs), Purpose::kTrain);
   Console early(stdout);  // nothing is left behind where a mistake shows only now
+  if (!threads.empty()) early.Warn(threads);
   const std::string taken = InitializeFrom(run->config.init_from, *run->model, early);
   Training training(*run);
   training.Plan(profile, "", early);

@@ -13,6 +13,7 @@
 #include <medley/config/config_file.h>
 #include <medley/estimate/gpu.h>
 #include <medley/model/agent/agent_config.h>
+#include <medley/run/threads.h>
 #include <medley/run/validate.h>
 #include <medley/step/execution.h>
 
@@ -150,7 +151,10 @@ int RunValidate(int argc, char** argv) {
   for (const auto& path : PluginPaths(config, overrides)) search.paths.push_back(path);
   const Registry registry = Registry::Scan(search);
   registry.RequireNamed();
-  PrintSummary(CheckRun(config, overrides, registry), registry);
+  const CheckedRun checked = CheckRun(config, overrides, registry);
+  const std::string threads = ThreadsWarning(checked.run.threads, Cores());
+  if (!threads.empty()) std::cerr << "warning: " << threads << '\n';
+  PrintSummary(checked, registry);
   return 0;
 }
 
