@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include <medley/base/bytes.h>
 #include <medley/model/parameter_bytes.h>
 
 namespace medley {
@@ -110,17 +111,38 @@ std::int64_t Estimate::WaitingBytes() const {
   return (setting_.draws_per_step + setting_.draws_ahead - own) * largest;
 }
 
+void Estimate::CheckEvaluation(const Plan& plan) const {
+  std::string message = "not one row of an evaluation fits " + FormatBytes(plan.budget) + ":";
+  std::vector<Refusal> refusals;
+  for (const EstimatedTask& task : tasks_) {
+    if (task.evaluation_rows == 0 || Recommend(task, plan).evaluation_rows > 0) continue;
+    const std::int64_t missing = Evaluation(task, 1) + plan.data_bytes - plan.budget;
+    refusals.push_back({.task = task.request.task,
+                        .missing = missing,
+                        .change = "eval.every=0",
+                        .words = "task " + task.request.task + ": " + FormatBytes(missing) + " (" +
+                                 std::to_string(missing) + " bytes) are missing",
+                        .of_evaluation = true});
+    message += "\n  " + refusals.back().words;
+  }
+  if (refusals.empty()) return;
+  throw DoesNotFit(
+      message + "\n  The run fits with eval.every=0, and is then never evaluated while it trains", refusals);
+}
+
 Plan Estimate::PlanFor(std::int64_t budget) const {
   std::vector<TaskRequest> requests;
   for (const EstimatedTask& task : tasks_) requests.push_back(task.request);
   const std::int64_t ahead = setting_.on_gpu ? 0 : setting_.draws_ahead;
   // What a GPU's allocator rounds up and keeps is in its own margin; see Gpu.
-  return MakePlan(profile_, requests,
-                  {.budget = budget,
-                   .counts_exactly = true,
-                   .draws_per_step = setting_.draws_per_step,
-                   .waiting_draws = setting_.on_gpu ? 0 : setting_.draws_per_step + ahead,
-                   .draws_ahead = ahead});
+  Plan plan = MakePlan(profile_, requests,
+                       {.budget = budget,
+                        .counts_exactly = true,
+                        .draws_per_step = setting_.draws_per_step,
+                        .waiting_draws = setting_.on_gpu ? 0 : setting_.draws_per_step + ahead,
+                        .draws_ahead = ahead});
+  if (setting_.evaluates) CheckEvaluation(plan);
+  return plan;
 }
 
 Estimate::Recommendation Estimate::Recommend(const EstimatedTask& task, const Plan& plan) const {

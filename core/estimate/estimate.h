@@ -35,6 +35,7 @@ class Estimate {
     bool on_gpu = false;
     std::int64_t draws_per_step = 1;
     std::int64_t draws_ahead = 0;  // that data threads sample
+    bool evaluates = false;        // now and then, while it trains
   };
   // `floor`: what lives between steps, but for the tasks' tables. Keeps a reference to the model.
   Estimate(const Model& model, const MemoryLedger& floor, std::vector<EstimatedTask> tasks,
@@ -55,7 +56,8 @@ class Estimate {
   // count as one.
   std::int64_t WaitingBytes() const;
 
-  // What the planner would do with so many bytes: every legal mode, in its order. Throws DoesNotFit.
+  // What the planner would do with so many bytes: every legal mode, in its order. Throws DoesNotFit, also
+  // where the run evaluates and not one row of that fits.
   Plan PlanFor(std::int64_t budget) const;
   // The rows of one forward and how many forwards make a step, for a task of such a plan, and what that
   // takes.
@@ -70,6 +72,7 @@ class Estimate {
   ModeProfile ProfileOf(const EstimatedTask& task, const Way& way) const;
   TaskProfile ProfileOf(const EstimatedTask& task) const;
   ModeProfile Measured(const EstimatedTask& task, ModeProfile mode) const;
+  void CheckEvaluation(const Plan& plan) const;
   std::int64_t StepAboveFloor(const EstimatedTask& task, StepSetting setting) const;
 
   const Model& model_;
@@ -83,7 +86,11 @@ class Estimate {
 std::string StepTable(const Estimate& estimate, const Gpu* gpu);
 std::string RowsTable(const Estimate& estimate, const std::vector<std::int64_t>& rows);
 std::string EvaluationTable(const Estimate& estimate, const std::vector<std::int64_t>& rows);
-std::string GpuTable(const Estimate& estimate, const std::vector<Gpu>& gpus);
+struct GpuVerdicts {
+  std::string table;
+  bool any_fits = false;
+};
+GpuVerdicts JudgeGpus(const Estimate& estimate, const std::vector<Gpu>& gpus);
 // Mode, rows and accumulation of every task.
 std::string RecommendationTable(const Estimate& estimate, const Plan& plan);
 

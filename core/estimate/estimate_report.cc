@@ -30,8 +30,8 @@ std::string WordsOf(const DoesNotFit& refusal) {
   const auto worst =
       std::max_element(refusal.refusals().begin(), refusal.refusals().end(),
                        [](const Refusal& a, const Refusal& b) { return a.missing < b.missing; });
-  return "no: " +
-         (worst->task.empty() ? "weights and optimizer need " : "one row of " + worst->task + " needs ") +
+  const std::string row = worst->of_evaluation ? "evaluating a row of " : "one row of ";
+  return "no: " + (worst->task.empty() ? "weights and optimizer need " : row + worst->task + " needs ") +
          Bytes(worst->missing) + " more";
 }
 
@@ -124,7 +124,7 @@ std::string EvaluationTable(const Estimate& estimate, const std::vector<std::int
   return table.ToText();
 }
 
-std::string GpuTable(const Estimate& estimate, const std::vector<Gpu>& gpus) {
+GpuVerdicts JudgeGpus(const Estimate& estimate, const std::vector<Gpu>& gpus) {
   Table table({"GPU", "memory", "context", "workspace", "margin", "for tensors", "fits"});
   std::string whole, pieces;
   for (const Gpu& gpu : gpus) {  // the smallest first
@@ -135,11 +135,11 @@ std::string GpuTable(const Estimate& estimate, const std::vector<Gpu>& gpus) {
     if (pieces.empty() && verdict.plan) pieces = gpu.name;
   }
   std::string text = table.ToText();
-  if (pieces.empty()) return text + "None of them is large enough.\n";
+  if (pieces.empty()) return {.table = text + "None of them is large enough.\n", .any_fits = false};
   text += "Recommended: " + (whole.empty() ? pieces : whole) + ", the smallest that takes " +
           (whole.empty() ? "a row of every task" : "every task as configured") + ".";
   if (!whole.empty() && whole != pieces) text += " " + pieces + " takes them in pieces.";
-  return text + "\n";
+  return {.table = text + "\n", .any_fits = true};
 }
 
 std::string RecommendationTable(const Estimate& estimate, const Plan& plan) {

@@ -105,7 +105,8 @@ Estimate EstimatedRun::Of(std::vector<EstimatedTask> tasks, bool on_gpu) const {
   return Estimate(model(), floor, std::move(tasks),
                   {.on_gpu = on_gpu,
                    .draws_per_step = run_->config.draws_per_step,
-                   .draws_ahead = data.threads > 0 ? data.ahead : 0});
+                   .draws_ahead = data.threads > 0 ? data.ahead : 0,
+                   .evaluates = run_->config.eval.every > 0});
 }
 
 void EstimatedRun::UseProfile(const std::filesystem::path& file, std::vector<EstimatedTask>& tasks) const {

@@ -351,6 +351,32 @@ TEST_F(RecommendationTest, MeasuredBytesGoBeforeTheEstimate) {
   EXPECT_EQ(on_cpu.PlanFor(1'000'000'000).entries[0].predicted_peak, floor + 48'000);
 }
 
+// Not only in words: a run that evaluates would end there.
+TEST_F(RecommendationTest, AnEvaluationOfWhichNotOneRowFitsIsRefusedWhereTheRunEvaluates) {
+  EstimatedTask task = Task(1);
+  task.evaluation = PeakLines({{.rows = 1, .bytes = 100'000'000}});
+  const Estimate silent = Of({task}), estimate = Of({task}, {.on_gpu = true, .evaluates = true});
+  const std::int64_t enough = estimate.Evaluation(task, 1);
+  EXPECT_NO_THROW(silent.PlanFor(enough - 1000));
+  EXPECT_NO_THROW(estimate.PlanFor(enough));
+  try {
+    estimate.PlanFor(enough - 1000);
+    FAIL() << "the evaluation does not fit";
+  } catch (const DoesNotFit& refusal) {
+    EXPECT_EQ(refusal.code(), ExitCode::kDoesNotFit);
+    ASSERT_EQ(refusal.refusals().size(), 1U);
+    EXPECT_EQ(refusal.refusals()[0].task, "questions");
+    EXPECT_EQ(refusal.refusals()[0].missing, 1000);
+    EXPECT_EQ(refusal.refusals()[0].change, "eval.every=0");
+  }
+  const Gpu small{.name = "small", .memory = enough - 1000};
+  const GpuVerdicts verdicts = JudgeGpus(estimate, {small});
+  EXPECT_FALSE(verdicts.any_fits);
+  EXPECT_NE(verdicts.table.find("no: evaluating a row of questions needs 1000 B more"), std::string::npos)
+      << verdicts.table;
+  EXPECT_TRUE(JudgeGpus(silent, {small}).any_fits);
+}
+
 TEST_F(RecommendationTest, AnEvaluationHasRowsOfItsOwnBesideTheOptimizer) {
   const Estimate estimate = Of({Task(4)});
   const EstimatedTask& task = estimate.tasks()[0];

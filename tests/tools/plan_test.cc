@@ -74,11 +74,43 @@ TEST_F(PlanCommand, WhatDoesNotFitIsRefusedAndTheNamedChangeFits) {
   EXPECT_EQ(mended.code, 0) << change << "\n" << mended.out;
 }
 
-TEST_F(PlanCommand, ABudgetBelowTheWeightsIsRefusedWithOneThatFitsAndTrains) {
+// Weights, gradients and moments are known from shapes: nobody waits for 0.6 billion random numbers first.
+TEST_F(PlanCommand, ABudgetBelowTheModelIsRefusedAtOnce) {
+  const std::string model = " model=" MEDLEY_SOURCE_DIR "/configs/models/agent-qwen3-0.6b.json ";
+  const std::string run = (scratch_ / "run").string();
+  // Address space for the libraries, not for 2.4 GB of weights.
+  const std::string limited = "ulimit -v 2500000; " + Medley();
+  for (const CommandResult& refused :
+       {Plan("--budget 1MiB"), Shell(limited + "plan " + common_ + model + "--budget 200MiB 2>&1"),
+        Shell(limited + "train " + common_ + model + "--budget 200MiB --out " + run + " 2>&1")}) {
+    EXPECT_EQ(refused.code, 5) << refused.out;
+    for (const char* words : {"before the first row", "gradients ", "optimizer state ", " are missing"})
+      EXPECT_NE(refused.out.find(words), std::string::npos) << refused.out;
+    EXPECT_EQ(refused.out.find("measuring"), std::string::npos) << refused.out;
+  }
+  EXPECT_FALSE(fs::exists(run));
+}
+
+TEST_F(PlanCommand, AModelThatNoMachineHasRoomForIsRefusedAtOnceAndByTheEstimate) {
+  json model = json::parse(ReadText(MEDLEY_SOURCE_DIR "/configs/models/agent-tiny.json"));
+  model["language"]["hidden"] = 1000000;
+  std::ofstream(scratch_ / "model.json") << model.dump();
+  const std::string wide = common_ + " model=" + (scratch_ / "model.json").string() + " 2>&1";
+  const CommandResult trained = Shell(Medley() + "train --out " + (scratch_ / "run").string() + " " + wide);
+  EXPECT_EQ(trained.code, 5) << trained.out;
+  EXPECT_NE(trained.out.find("This machine has no more than"), std::string::npos) << trained.out;
+  const CommandResult estimated = Shell(Medley() + "estimate " + wide);
+  EXPECT_EQ(estimated.code, 5) << estimated.out;
+  for (const char* words : {"None of them is large enough", "the run fits none of the GPUs"})
+    EXPECT_NE(estimated.out.find(words), std::string::npos) << estimated.out;
+}
+
+// Above what shapes say rows decide, which are measured.
+TEST_F(PlanCommand, ABudgetBelowOneRowIsRefusedWithOneThatFitsAndTrains) {
   const std::string rows = " tasks.zoom_agent.rows=2 tasks.position_qa.rows=2";
-  const CommandResult refused = Plan("--budget 1MiB" + rows);
+  const CommandResult refused = Plan("--budget 7MiB" + rows);
   EXPECT_EQ(refused.code, 5) << refused.out;
-  EXPECT_NE(refused.out.find(" bytes) more than the budget"), std::string::npos) << refused.out;
+  EXPECT_NE(refused.out.find(" bytes) are missing"), std::string::npos) << refused.out;
   const std::size_t at = refused.out.find("budget=");
   ASSERT_NE(at, std::string::npos) << refused.out;
   const std::string change = refused.out.substr(at, refused.out.find(' ', at) - at);

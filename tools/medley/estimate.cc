@@ -19,6 +19,7 @@
 #include <medley/estimate/estimated_run.h>
 #include <medley/eval/evaluator.h>
 #include <medley/memory/budget.h>
+#include <medley/memory/host_memory.h>
 #include <medley/memory/meter.h>
 #include <medley/model/parameter_bytes.h>
 #include <medley/plan/probe_rows.h>
@@ -151,6 +152,20 @@ std::optional<std::int64_t> ConfiguredBudget(const std::string& words) {
   return ResolveBudget(request, at::kCPU).bytes;
 }
 
+// Of a run that fits no known GPU.
+void RequireThisMachine(const Estimate& estimate) {
+  const std::int64_t memory = ReadHostMemory().total;
+  try {
+    if (!estimate.on_gpu()) return void(estimate.PlanFor(memory));
+  } catch (const DoesNotFit&) {
+  }
+  throw Error("the run fits none of the GPUs above" +
+                  (estimate.on_gpu() ? "" : ", and not the " + FormatBytes(memory) + " of this machine") +
+                  ". Take a smaller model, freeze parameters (optimizer.groups), or name what it will have: "
+                  "--memory 200GiB",
+              ExitCode::kDoesNotFit);
+}
+
 int Report(const Arguments& arguments, const std::optional<Gpu>& gpu, std::optional<std::int64_t> memory) {
   RunInputs inputs = CheckInputs(arguments.config, arguments.overrides, arguments.plugin_path);
   const bool runs_on_gpu = inputs.checked.run.device != "cpu", on_gpu = gpu.has_value() || runs_on_gpu;
@@ -162,6 +177,7 @@ int Report(const Arguments& arguments, const std::optional<Gpu>& gpu, std::optio
     return subject.Of(std::move(tasks), a_gpu);
   };
   const Estimate estimate = estimate_on(on_gpu), other = estimate_on(!on_gpu);
+  const GpuVerdicts gpus = JudgeGpus(on_gpu ? estimate : other, ReadGpus(ConfigDirectory() / "gpus"));
   if (!memory && !on_gpu) memory = ConfiguredBudget(subject.run().config.budget);
 
   PrintModel(subject);
@@ -172,12 +188,13 @@ int Report(const Arguments& arguments, const std::optional<Gpu>& gpu, std::optio
             << "\nPeak by the rows of one forward:\n"
             << RowsTable(estimate, kRows) << "\nPeak of an evaluation by the rows at once:\n"
             << EvaluationTable(estimate, kEvaluated) << "\n"
-            << GpuTable(on_gpu ? estimate : other, ReadGpus(ConfigDirectory() / "gpus"));
+            << gpus.table;
   PrintAssumptions(on_gpu, !arguments.profile.empty());
   if (arguments.check) PrintCheck(arguments, runs_on_gpu == on_gpu ? estimate : other);
   if (gpu) return PrintBudget(estimate, gpu->usable(), Describe(*gpu));
-  if (!memory) return static_cast<int>(ExitCode::kDone);
-  return PrintBudget(estimate, *memory, FormatBytes(*memory));
+  if (memory) return PrintBudget(estimate, *memory, FormatBytes(*memory));
+  if (!gpus.any_fits) RequireThisMachine(estimate);
+  return static_cast<int>(ExitCode::kDone);
 }
 
 }  // namespace
