@@ -5,12 +5,14 @@
 #include <utility>
 
 #include <medley/base/bytes.h>
+#include <medley/base/random.h>
 #include <medley/checkpoint/checkpoint_files.h>
+#include <medley/memory/batch_bytes.h>
 #include <medley/memory/meter.h>
 #include <medley/model/device.h>
 #include <medley/report/table.h>
 #include <medley/step/abandon.h>
-#include <medley/train/memory_advice.h>
+#include <medley/step/sample_rows.h>
 
 namespace medley {
 
@@ -137,24 +139,68 @@ std::string StepRecovery::FindCulprit(const std::vector<Draw>& draws) {
 
 // The peak is still that of the step that failed, or of the search for the culprit.
 void StepRecovery::AddMemoryHint(Failure& failure, const std::string& culprit,
-                                 const std::vector<Draw>& draws) const {
+                                 const std::vector<Draw>& draws) {
   const MemoryReading memory = ReadMemory(setting_.device);
   failure.reason += ". " + (culprit.empty() ? "The step's tasks together do" : "Task " + culprit + " does") +
                     " not fit: " + FormatBytes(static_cast<double>(memory.now)) +
                     " are in use between steps, the peak was " +
                     FormatBytes(static_cast<double>(memory.peak)) + ". ";
-  if (culprit.empty() || !setting_.host.IsLoaded(culprit)) {
-    failure.reason += "Lower draws_per_step, or micro_rows of the tasks";
-    return;
-  }
-  CrowdedDraw crowded{.task = culprit,
-                      .execution = setting_.plan.Of(culprit),
-                      .variant = setting_.host.Variant(culprit),
-                      .budget = setting_.budget};
+  setting_.prefetcher.Expect({});  // what waits would be in the way
+  Draw largest;
   for (const Draw& draw : draws) {
-    if (draw.task == culprit) crowded.rows = std::max(crowded.rows, draw.rows);
+    if (draw.task == culprit && draw.rows > largest.rows) largest = draw;
   }
-  failure.reason += MemoryAdvice(crowded);
+  const bool is_known = !culprit.empty() && setting_.host.IsLoaded(culprit);
+  failure.reason += is_known ? AdviceFor(largest) : AdviceFor(draws);
+}
+
+// Each task by itself fitted, or none was loaded yet.
+std::string StepRecovery::AdviceFor(const std::vector<Draw>& draws) {
+  for (std::size_t count = draws.size() / 2; count > 0; count /= 2) {
+    if (Fits({draws.begin(), draws.begin() + static_cast<std::ptrdiff_t>(count)}))
+      return "It was tried: they fit with draws_per_step=" + std::to_string(count);
+  }
+  return "Lower rows and micro_rows of the tasks";
+}
+
+std::string StepRecovery::AdviceFor(const Draw& draw) {
+  return MemoryAdvice({.task = draw.task,
+                       .rows = draw.rows,
+                       .execution = setting_.plan.Of(draw.task),
+                       .variant = setting_.host.Variant(draw.task),
+                       .draws_per_step = setting_.draws_per_step,
+                       .draws_ahead = setting_.draws_ahead,
+                       .budget = setting_.budget.bytes,
+                       .machine = setting_.budget.total},
+                      [&](const Attempt& attempt) { return Fits(draw, attempt); });
+}
+
+bool StepRecovery::Fits(const std::vector<Draw>& draws) {
+  std::optional<Failure> failure;
+  try {
+    RunDraws(draws);
+  } catch (const std::exception& error) {
+    failure = Failure::Of(error);
+  }
+  Abandon(failure.value_or(Failure()));
+  return !failure;
+}
+
+// The rows of the other draws are stood in for by as many bytes.
+bool StepRecovery::Fits(const Draw& draw, const Attempt& attempt) {
+  std::optional<Failure> failure;
+  try {
+    LoadedTask& task = setting_.host.Get(draw.task);
+    const RowRange range{
+        .seed = TaskSeed(setting_.seed, draw.task), .begin = draw.begin, .count = attempt.rows};
+    const Batch rows = SampleRows(task, range, setting_.device);
+    const at::Tensor others = at::empty({(attempt.waiting - 1) * BytesOf(rows)}, at::kByte);
+    setting_.executor.Run({{.task = &task, .batch = &rows, .execution = &attempt.execution}});
+  } catch (const std::exception& error) {
+    failure = Failure::Of(error);
+  }
+  Abandon(failure.value_or(Failure()));
+  return !failure;
 }
 
 void StepRecovery::TaskFailed(const std::string& task, const Failure& failure) {

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include <medley/curriculum/mixer.h>
+#include <medley/memory/budget.h>
 #include <medley/model/model.h>
 #include <medley/plan/plan_in_force.h>
 #include <medley/plugin/task_host.h>
@@ -16,6 +17,7 @@
 #include <medley/step/step_executor.h>
 #include <medley/train/dropped_tasks.h>
 #include <medley/train/failure.h>
+#include <medley/train/memory_advice.h>
 #include <medley/train/memory_watch.h>
 #include <medley/train/prefetcher.h>
 
@@ -29,8 +31,10 @@ class StepRecovery {
   // References outlive it.
   struct Setting {
     at::Device device;
-    std::int64_t budget = 0;  // bytes; 0: no limit
-    bool drops = false;       // on_task_error: the task, rather than the run
+    Budget budget;                                     // 0 bytes: no limit
+    std::uint64_t seed = 0;                            // of the run
+    std::int64_t draws_per_step = 1, draws_ahead = 0;  // whose rows wait
+    bool drops = false;                                // on_task_error: the task, rather than the run
     std::filesystem::path directory;
     const Model& model;
     TaskHost& host;
@@ -66,7 +70,11 @@ class StepRecovery {
   bool CutTask(const Draw& draw);
   bool TryAgain();
   std::string FindCulprit(const std::vector<Draw>& draws);
-  void AddMemoryHint(Failure& failure, const std::string& culprit, const std::vector<Draw>& draws) const;
+  void AddMemoryHint(Failure& failure, const std::string& culprit, const std::vector<Draw>& draws);
+  std::string AdviceFor(const std::vector<Draw>& draws);
+  std::string AdviceFor(const Draw& draw);
+  bool Fits(const std::vector<Draw>& draws);
+  bool Fits(const Draw& draw, const Attempt& attempt);
   void Drop(const std::string& task, const Failure& failure);
   std::string Step() const { return "step " + std::to_string(step_); }
 

@@ -56,7 +56,10 @@ Trainer::Trainer(const Setting& setting, const std::optional<FoundCheckpoint>& f
                                        .host = setting.host,
                                        .plan = setting.plan});
   recovery_.emplace(StepRecovery::Setting{.device = setting.device,
-                                          .budget = setting.budget.bytes,
+                                          .budget = setting.budget,
+                                          .seed = static_cast<std::uint64_t>(config.seed),
+                                          .draws_per_step = config.draws_per_step,
+                                          .draws_ahead = config.data.threads > 0 ? config.data.ahead : 0,
                                           .drops = config.on_task_error == "drop",
                                           .directory = setting.directory,
                                           .model = setting.model,

@@ -230,24 +230,52 @@ TEST_F(EvalMemory, TheAgentsScoresAreTheSameUnderATightBudget) {
   }
 }
 
-TEST(MemoryAdvice, NamesTheNextThingToChangeAndNothingThatIsSoAlready) {
+TEST(MemoryAdvice, NamesTheFirstChangeWithWhichItFitsAndNothingThatIsSoAlready) {
   const VariantInfo carried = Canvas().task->variant(), additive = QaInfo("qa", 2).variants.front();
-  const auto advice = [](std::int64_t rows, Execution plan, const VariantInfo& variant) {
-    return MemoryAdvice({"qa", rows, plan, variant, 20 * kMiB});
+  CrowdedDraw draw{.task = "qa", .rows = 8, .variant = additive, .draws_per_step = 4, .draws_ahead = 3};
+  const auto where = [&](const TryDraw& fits) { return MemoryAdvice(draw, fits); };
+  const auto micro = [](std::int64_t most) {
+    return [=](const Attempt& attempt) { return attempt.execution.micro_rows <= most; };
   };
-  EXPECT_EQ(advice(8, {}, additive), "Lower tasks.qa.micro_rows (now 0: all rows of a draw at once)");
-  EXPECT_EQ(advice(8, {.way = {}, .micro_rows = 4}, additive), "Lower tasks.qa.micro_rows (now 4)");
-  EXPECT_EQ(
-      advice(8, {.way = {}, .micro_rows = 1}, additive),
-      "Already one row at a time is too much: set tasks.qa.recompute_every to 1 (now 0), lower "
-      "tasks.qa.rows (now 8), which wait, use fewer or smaller pictures, or raise the budget (now 20 MiB)");
-  EXPECT_EQ(
-      advice(1, {.way = {.recompute_every = 1}}, additive),
-      "Already one row at a time is too much: use fewer or smaller pictures, or raise the budget (now 20 "
-      "MiB)");
-  EXPECT_TRUE(Says(advice(1, {.way = {Mode::kJoint, 2}}, carried),
-                   {"set tasks.qa.mode to \"two_stage\" (now \"joint\"), set tasks.qa.recompute_every to 1 "
-                    "(now 2), use fewer"}));
+  const std::string tried = "It was tried: one fits with ";
+  EXPECT_EQ(where(micro(7)), tried + "tasks.qa.micro_rows=4");
+  EXPECT_EQ(where(micro(1)), tried + "tasks.qa.micro_rows=1");
+  draw.execution.micro_rows = 4;
+  EXPECT_EQ(where(micro(3)), tried + "tasks.qa.micro_rows=2");
+  draw.execution.micro_rows = 1;
+  EXPECT_EQ(where([](const Attempt& attempt) { return attempt.execution.way.recompute_every == 1; }),
+            tried + "tasks.qa.recompute_every=1");
+  EXPECT_EQ(where([](const Attempt& attempt) { return attempt.waiting <= 4; }), tried + "data.threads=0");
+  EXPECT_EQ(where([](const Attempt& attempt) { return attempt.waiting * attempt.rows <= 8 * 4; }),
+            tried + "data.threads=0");
+  EXPECT_EQ(where([](const Attempt& attempt) { return attempt.waiting < 0 || attempt.rows <= 3; }),
+            tried + "tasks.qa.rows=2");
+  draw.draws_ahead = 0;
+  EXPECT_EQ(where([](const Attempt& attempt) { return attempt.waiting <= 2; }), tried + "draws_per_step=2");
+  draw.variant = carried;
+  draw.execution.way = {Mode::kJoint, 2};
+  EXPECT_EQ(where([](const Attempt& attempt) { return attempt.execution.way.mode == Mode::kTwoStage; }),
+            tried + "tasks.qa.mode=two_stage");
+  EXPECT_EQ(where([](const Attempt& attempt) {
+              return attempt.execution.way == Way{Mode::kTwoStage, 1};
+            }),
+            tried + "tasks.qa.mode=two_stage tasks.qa.recompute_every=1");
+}
+
+// A larger budget only where the machine has one.
+TEST(MemoryAdvice, WhereNothingFitsSaysWhatThereIs) {
+  const auto nothing = [](const Attempt&) { return false; };
+  CrowdedDraw draw{.task = "qa", .rows = 8, .variant = QaInfo("qa", 2).variants.front()};
+  const std::string words =
+      "Already one row by itself is too much, in every mode: use fewer or smaller pictures";
+  EXPECT_EQ(MemoryAdvice(draw, nothing), words);
+  draw.budget = 20 * kMiB;
+  EXPECT_EQ(MemoryAdvice(draw, nothing), words + ", or raise the budget (now 20 MiB)");
+  draw.machine = 30 * kMiB;
+  EXPECT_EQ(MemoryAdvice(draw, nothing),
+            words + ", or raise the budget (now 20 MiB of the 30 MiB that this machine has)");
+  draw.budget = draw.machine;
+  EXPECT_EQ(MemoryAdvice(draw, nothing), words + "; the budget is all of the 30 MiB that this machine has");
 }
 
 }  // namespace

@@ -231,10 +231,44 @@ TEST(OomRecovery, WhereNotOneRowFitsTheRunEndsSavedWithWhatToDo) {
   SetRoom(*tiny, 16 * kMiB);
   const Outcome outcome = Train(*tiny, scratch.path());
   EXPECT_EQ(outcome.code, ExitCode::kDoesNotFit);
-  EXPECT_TRUE(Says(outcome.error,
-                   {"Task two does not fit", "one row at a time is too much",
-                    "set tasks.two.recompute_every to 1 (now 0)", "raise the budget (now ", "is saved"}));
+  EXPECT_TRUE(Says(outcome.error, {"Task two does not fit", "one row by itself is too much, in every mode",
+                                   "raise the budget (now ", "is saved"}));
   EXPECT_EQ(ListCheckpoints(scratch.path()).size(), 1u);
+}
+
+// The rows of 4 draws wait, 1 MiB a row: two more such draws than there is room for.
+TEST(OomRecovery, WhereTheRowsThatWaitAreTooManyTheAdviceWasTriedAndIsWhatFits) {
+  InstallCpuAllocator();
+  const auto run = [&](std::int64_t rows, std::int64_t draws_per_step) {
+    RunConfig config = Config(6);
+    config.draws_per_step = draws_per_step;
+    for (auto& [name, task] : config.tasks) task.rows = rows;
+    auto tiny = RunWith(config, Mode::kSequential, 0, nullptr);
+    for (auto& [name, task] : tiny->tasks()) {
+      const auto passes = static_cast<int>(task.info->variants.front().passes.size());
+      Script script{.sample =
+                        [passes](const RowRange& range) {
+                          Batch batch = QaRows(range, passes);
+                          batch.Add("film", at::zeros({range.count, kMiB}, at::kByte));
+                          return batch;
+                        },
+                    .run = QaPass};
+      task.task = std::make_unique<LoadedTask>(*task.info, task.info->variants.front(), "fixture",
+                                               std::make_unique<ScoredTask>(std::move(script), "q0"));
+    }
+    SetRoom(*tiny, 13 * kMiB);
+    const ScratchDirectory scratch;
+    return Train(*tiny, scratch.path());
+  };
+  const Outcome wide = run(16, 1);
+  EXPECT_EQ(wide.code, ExitCode::kDoesNotFit);
+  EXPECT_TRUE(Says(wide.error, {"does not fit", "It was tried: one fits with tasks.", ".rows=8"}));
+  EXPECT_EQ(wide.error.find("micro_rows"), std::string::npos) << wide.error;
+  EXPECT_EQ(run(8, 1).code, ExitCode::kDone);
+  const Outcome many = run(4, 4);
+  EXPECT_EQ(many.code, ExitCode::kDoesNotFit);
+  EXPECT_TRUE(Says(many.error, {"draws_per_step=2"}));
+  EXPECT_EQ(run(4, 2).code, ExitCode::kDone);
 }
 
 // The fault hits where the step adds up its losses, after the last draw: the same step again, uncut.
