@@ -63,6 +63,7 @@ TaskProfile Estimate::ProfileOf(const EstimatedTask& task) const {
   TaskProfile profile;
   profile.gradients = GradientBytes(model_, task.shape);
   profile.constants = task.shape.constants;
+  profile.rebuilding = setting_.on_gpu ? 0 : task.shape.constants;  // it may make a copy
   profile.batch_per_row = task.waiting_row;
   for (const Way& way : task.ways) {
     const ModeProfile* measured = task.measured ? task.measured->Find(way) : nullptr;
@@ -103,6 +104,13 @@ std::int64_t Estimate::Evaluation(const EstimatedTask& task, std::int64_t rows) 
   return floor_.total() + task.evaluation.At(rows);
 }
 
+// Where tables are dropped it has its own alone.
+std::int64_t Estimate::Evaluation(const EstimatedTask& task, std::int64_t rows, const Plan& plan) const {
+  std::int64_t others = -task.shape.constants;
+  for (const EstimatedTask& one : tasks_) others += one.shape.constants;
+  return Evaluation(task, rows) - (plan.drops_tables ? others : 0);
+}
+
 std::int64_t Estimate::WaitingBytes() const {
   std::int64_t largest = 0;
   for (const EstimatedTask& task : tasks_)
@@ -116,7 +124,7 @@ void Estimate::CheckEvaluation(const Plan& plan) const {
   std::vector<Refusal> refusals;
   for (const EstimatedTask& task : tasks_) {
     if (task.evaluation_rows == 0 || Recommend(task, plan).evaluation_rows > 0) continue;
-    const std::int64_t missing = Evaluation(task, 1) + plan.data_bytes - plan.budget;
+    const std::int64_t missing = Evaluation(task, 1, plan) + plan.data_bytes - plan.budget;
     refusals.push_back({.task = task.request.task,
                         .missing = missing,
                         .change = "eval.every=0",
@@ -135,12 +143,20 @@ Plan Estimate::PlanFor(std::int64_t budget) const {
   for (const EstimatedTask& task : tasks_) requests.push_back(task.request);
   const std::int64_t ahead = setting_.on_gpu ? 0 : setting_.draws_ahead;
   // What a GPU's allocator rounds up and keeps is in its own margin; see Gpu.
-  Plan plan = MakePlan(profile_, requests,
-                       {.budget = budget,
-                        .counts_exactly = true,
-                        .draws_per_step = setting_.draws_per_step,
-                        .waiting_draws = setting_.on_gpu ? 0 : setting_.draws_per_step + ahead,
-                        .draws_ahead = ahead});
+  PlanSetting setting{.budget = budget,
+                      .counts_exactly = true,
+                      .draws_per_step = setting_.draws_per_step,
+                      .waiting_draws = setting_.on_gpu ? 0 : setting_.draws_per_step + ahead,
+                      .draws_ahead = ahead};
+  const Plan plan = [&] {
+    try {
+      return MakePlan(profile_, requests, setting);
+    } catch (const DoesNotFit&) {
+      if (requests.size() < 2) throw;
+    }
+    setting.drops_tables = true;  // as the planner does where nothing else fits
+    return MakePlan(profile_, requests, setting);
+  }();
   if (setting_.evaluates) CheckEvaluation(plan);
   return plan;
 }
@@ -159,7 +175,8 @@ Estimate::Recommendation Estimate::Recommend(const EstimatedTask& task, const Pl
     best.peak -= lines.At(entry.micro_rows) - lines.At(best.rows.rows);
   }
   best.evaluation_rows = task.evaluation_rows;
-  while (best.evaluation_rows > 0 && Evaluation(task, best.evaluation_rows) + plan.data_bytes > plan.budget)
+  while (best.evaluation_rows > 0 &&
+         Evaluation(task, best.evaluation_rows, plan) + plan.data_bytes > plan.budget)
     best.evaluation_rows /= 2;
   return best;
 }

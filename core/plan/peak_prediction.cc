@@ -24,7 +24,7 @@ std::optional<PeakPrediction> PredictPeak(const Plan& plan, const Profile& profi
   const auto choice =
       TaskPlanner(only, request, setting, others).Choose(std::numeric_limits<std::int64_t>::max() / 2);
   if (!choice) return std::nullopt;
-  return PeakPrediction{.peak = plan.floor_bytes() + choice->bytes, .margin = choice->margin};
+  return PeakPrediction{.peak = plan.floor_bytes() + entry->tables + choice->bytes, .margin = choice->margin};
 }
 
 }  // namespace medley

@@ -95,7 +95,7 @@ class Planning {
     for (const TaskRequest& request : requests) {
       const auto found = profile.tasks.find(request.task);
       if (found == profile.tasks.end()) throw Error("task " + request.task + " has no profile to plan from");
-      constants_ += found->second.constants + found->second.held;
+      constants_ += found->second.held + (setting.drops_tables ? 0 : found->second.constants);
       planners_.emplace_back(found->second, request, setting,
                              std::max<std::int64_t>(0, profile.gradients - found->second.gradients));
     }
@@ -105,11 +105,18 @@ class Planning {
     return setting_.budget - profile_.floor.total() - constants_ - data;
   }
 
+  // Of the room, what the task's own tables leave.
+  std::int64_t RoomFor(std::size_t task, std::int64_t data) const { return Room(data) - OwnTables(task); }
+
+  std::int64_t OwnTables(std::size_t task) const {
+    return setting_.drops_tables ? profile_.tasks.at(requests_[task].task).constants : 0;
+  }
+
   // Bytes of the rows that wait where the tasks get what fits beside `data` such bytes.
   std::int64_t DataBytes(std::int64_t data) const {
     std::int64_t largest = 0;
     for (std::size_t i = 0; i < requests_.size(); ++i) {
-      const auto choice = planners_[i].Choose(Room(data));
+      const auto choice = planners_[i].Choose(RoomFor(i, data));
       const std::int64_t rows = requests_[i].rows > 0 ? requests_[i].rows : choice ? choice->rows : 1;
       largest = std::max(largest, rows * profile_.tasks.at(requests_[i].task).batch_per_row);
     }
@@ -121,23 +128,27 @@ class Planning {
     // More bytes for rows that wait leave fewer rows to wait: the smallest number that suffices.
     const std::int64_t data = LargestThat(
         DataBytes(0), [&](std::int64_t bytes) { return bytes == 0 || DataBytes(bytes - 1) > bytes - 1; });
-    Plan plan{.budget = setting_.budget, .floor = profile_.floor, .data_bytes = data, .entries = {}};
+    Plan plan{.budget = setting_.budget,
+              .floor = profile_.floor,
+              .drops_tables = setting_.drops_tables,
+              .data_bytes = data,
+              .entries = {}};
     plan.floor.constants += constants_;
     for (std::size_t i = 0; i < requests_.size(); ++i) {
-      const auto choice = planners_[i].Choose(Room(data));
+      const auto choice = planners_[i].Choose(RoomFor(i, data));
       if (choice) {
-        plan.entries.push_back(Entry(requests_[i], planners_[i], *choice, plan));
+        plan.entries.push_back(Entry(i, *choice, plan));
       } else {
-        refused.push_back({requests_[i], planners_[i]});
+        refused.push_back({requests_[i], planners_[i], OwnTables(i)});
       }
     }
     return plan;
   }
 
  private:
-  PlannedTask Entry(const TaskRequest& request, const TaskPlanner& planner, const Choice& choice,
-                    const Plan& plan) const {
-    const std::int64_t peak = plan.floor_bytes() + choice.bytes;
+  PlannedTask Entry(std::size_t task, const Choice& choice, const Plan& plan) const {
+    const TaskRequest& request = requests_[task];
+    const std::int64_t peak = plan.floor_bytes() + OwnTables(task) + choice.bytes;
     return {.task = request.task,
             .variant = request.variant,
             .passes = request.passes,
@@ -145,11 +156,12 @@ class Planning {
             .rows = choice.rows,
             .micro_rows = choice.micro_rows,
             .predicted_peak = peak,
+            .tables = OwnTables(task),
             .share_of_budget = static_cast<double>(peak + plan.data_bytes + choice.margin) /
                                static_cast<double>(std::max<std::int64_t>(1, plan.budget)),
             .ms_per_step = choice.Milliseconds(),
             .confirmed = Confirmed(choice),
-            .ledger = planner.Ledger(choice),
+            .ledger = planners_[task].Ledger(choice),
             .saved_by_pass = choice.mode->saved_by_pass};
   }
 

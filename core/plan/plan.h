@@ -34,6 +34,8 @@ struct PlanSetting {
   std::int64_t draws_per_step = 1;
   std::int64_t waiting_draws = 0;  // whose rows lie on this device at once: the step's and those ahead
   std::int64_t draws_ahead = 0;    // of these, what data.ahead may lower
+  // Between draws the tables of tasks may be dropped, where there is no room for those of all.
+  bool drops_tables = false;
 };
 
 // Bytes at a task's peak, line by line.
@@ -53,7 +55,8 @@ struct PlannedTask {
   std::int64_t rows = 0;
   std::int64_t micro_rows = 0;      // of one forward; as many as rows where they run together
   std::int64_t predicted_peak = 0;  // bytes in all, without the waiting rows and the margin
-  double share_of_budget = 0;       // with them
+  std::int64_t tables = 0;          // of these, the task's own, where tables are dropped
+  double share_of_budget = 0;       // with waiting rows and margin
   double ms_per_step = 0;           // by the probes; not the optimizer
   bool confirmed = false;           // was a step of so many rows measured?
   PeakLedger ledger{};
@@ -62,7 +65,10 @@ struct PlannedTask {
 
 struct Plan {
   std::int64_t budget = 0;
-  MemoryLedger floor{};         // what lives between steps, with the tables of the planned tasks
+  // What lives between steps, with the tables of the planned tasks unless those are dropped: then a draw has
+  // its own, and others stay as far as there is room.
+  MemoryLedger floor{};
+  bool drops_tables = false;
   std::int64_t data_bytes = 0;  // rows that wait, at most
   std::vector<PlannedTask> entries;
 

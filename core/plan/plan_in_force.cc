@@ -20,7 +20,9 @@ void PlanInForce::Adopt(const Plan& plan, const Profile& profile, const PlanSett
   Guard::Expectation& expected = expected_.emplace();
   expected.floor = plan.floor_bytes();
   for (const PlannedTask& planned : plan.entries) {
-    expected.peaks[planned.task] = planned.predicted_peak;
+    const std::int64_t others = RoomForOthersTables(planned.task).value_or(0);
+    expected.peaks[planned.task] = planned.predicted_peak + others;
+    expected.floor += planned.tables;
     expected.margins[planned.task] = planned.ledger.margin;
     Execution& execution = executions_.at(planned.task);
     const std::int64_t micro_rows = planned.micro_rows < planned.rows ? planned.micro_rows : 0;
@@ -31,6 +33,13 @@ void PlanInForce::Adopt(const Plan& plan, const Profile& profile, const PlanSett
     execution.micro_rows = stays_cut ? cut->second.micro_rows : micro_rows;
     if (!stays_cut) cuts_.erase(planned.task);
   }
+}
+
+std::optional<std::int64_t> PlanInForce::RoomForOthersTables(const std::string& task) const {
+  if (!source_ || !source_->plan.drops_tables) return std::nullopt;
+  const PlannedTask* planned = source_->plan.Find(task);
+  if (planned == nullptr) return 0;
+  return source_->plan.budget - source_->plan.data_bytes - planned->predicted_peak - planned->ledger.margin;
 }
 
 PeakPrediction PlanInForce::Predict(const std::string& task, std::int64_t micro_rows) const {

@@ -31,8 +31,11 @@ class PlanInForce {
   // What the guard may expect; nothing where nothing was planned.
   const std::optional<Guard::Expectation>& expected() const { return expected_; }
   // Of a draw in `micro_rows` rows at once, by the plan where the task is not cut, else by the lines that the
-  // plan was made from; zeros where there are none.
+  // plan was made from; zeros where there are none. Where tables are dropped, without those of other tasks.
   PeakPrediction Predict(const std::string& task, std::int64_t micro_rows) const;
+
+  // Bytes that other tasks' tables may take beside a draw of the task; nothing where all may stay.
+  std::optional<std::int64_t> RoomForOthersTables(const std::string& task) const;
 
   // Micro-rows of a task, before and after.
   struct Change {

@@ -131,7 +131,7 @@ void Refuse(const std::vector<Refused>& refused, const Plan& plan, const Remedie
     refusals.push_back(FloorWords(plan, remedies));
     refusals.back().words += refused.front().request.task + " fits beside it";
   } else {
-    for (const Refused& one : refused) refusals.push_back(Words(one, room, remedies));
+    for (const Refused& one : refused) refusals.push_back(Words(one, room - one.tables, remedies));
   }
   for (const Refusal& refusal : refusals) message += "\n  " + refusal.words;
   throw DoesNotFit(message + RemedyWords(remedies), std::move(refusals));

@@ -13,6 +13,7 @@ namespace medley {
 struct Refused {
   const TaskRequest& request;
   const TaskPlanner& planner;
+  std::int64_t tables = 0;  // bytes of its own, beside the floor
 };
 
 // What would do for all tasks as they are asked for.

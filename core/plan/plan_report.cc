@@ -15,22 +15,24 @@ using nlohmann::ordered_json;
 constexpr int kFormat = 1;
 
 ordered_json ToJson(const PlannedTask& entry) {
-  return {{"task", entry.task},
-          {"variant", entry.variant},
-          {"passes", entry.passes},
-          {"mode", ModeName(entry.way.mode)},
-          {"recompute_every", entry.way.recompute_every},
-          {"rows", entry.rows},
-          {"micro_rows", entry.micro_rows},
-          {"predicted_peak", entry.predicted_peak},
-          {"share_of_budget", entry.share_of_budget},
-          {"ms_per_step", entry.ms_per_step},
-          {"confirmed", entry.confirmed},
-          {"gradients", entry.ledger.gradients},
-          {"saved", entry.ledger.saved},
-          {"transient", entry.ledger.transient},
-          {"margin", entry.ledger.margin},
-          {"saved_by_pass", entry.saved_by_pass}};
+  ordered_json json = {{"task", entry.task},
+                       {"variant", entry.variant},
+                       {"passes", entry.passes},
+                       {"mode", ModeName(entry.way.mode)},
+                       {"recompute_every", entry.way.recompute_every},
+                       {"rows", entry.rows},
+                       {"micro_rows", entry.micro_rows},
+                       {"predicted_peak", entry.predicted_peak},
+                       {"share_of_budget", entry.share_of_budget},
+                       {"ms_per_step", entry.ms_per_step},
+                       {"confirmed", entry.confirmed},
+                       {"gradients", entry.ledger.gradients},
+                       {"saved", entry.ledger.saved},
+                       {"transient", entry.ledger.transient},
+                       {"margin", entry.ledger.margin},
+                       {"saved_by_pass", entry.saved_by_pass}};
+  if (entry.tables > 0) json["tables"] = entry.tables;
+  return json;
 }
 
 PlannedTask EntryOf(const ordered_json& json) {
@@ -50,6 +52,7 @@ PlannedTask EntryOf(const ordered_json& json) {
                                .saved = CountOf(json, "saved"),
                                .transient = CountOf(json, "transient"),
                                .margin = CountOf(json, "margin")}};
+  if (json.contains("tables")) entry.tables = CountOf(json, "tables");
   if (json.contains("saved_by_pass")) json.at("saved_by_pass").get_to(entry.saved_by_pass);
   if (entry.micro_rows > entry.rows)
     throw std::out_of_range("task " + entry.task + " has " + std::to_string(entry.rows) + " rows in " +
@@ -62,15 +65,17 @@ PlannedTask EntryOf(const ordered_json& json) {
 ordered_json ToJson(const Plan& plan) {
   ordered_json entries = ordered_json::array();
   for (const PlannedTask& entry : plan.entries) entries.push_back(ToJson(entry));
-  return {{"format", kFormat},
-          {"budget", plan.budget},
-          {"floor",
-           {{"weights", plan.floor.weights},
-            {"optimizer", plan.floor.optimizer},
-            {"other", plan.floor.workspace},
-            {"constants", plan.floor.constants}}},
-          {"data_bytes", plan.data_bytes},
-          {"tasks", entries}};
+  ordered_json json = {{"format", kFormat},
+                       {"budget", plan.budget},
+                       {"floor",
+                        {{"weights", plan.floor.weights},
+                         {"optimizer", plan.floor.optimizer},
+                         {"other", plan.floor.workspace},
+                         {"constants", plan.floor.constants}}},
+                       {"data_bytes", plan.data_bytes},
+                       {"tasks", entries}};
+  if (plan.drops_tables) json["drops_tables"] = true;
+  return json;
 }
 
 Plan PlanFromJson(const ordered_json& json, const std::string& file) {
@@ -84,6 +89,7 @@ Plan PlanFromJson(const ordered_json& json, const std::string& file) {
               .entries = {}};
     plan.floor.constants = CountOf(floor, "constants");
     plan.data_bytes = CountOf(json, "data_bytes");
+    plan.drops_tables = json.value("drops_tables", false);
     for (const ordered_json& entry : json.at("tasks")) plan.entries.push_back(EntryOf(entry));
     return plan;
   } catch (const std::exception& error) {
@@ -111,12 +117,15 @@ std::string PlanTable(const Plan& plan) {
   };
   std::string text = table.ToText() + "\nThe budget of " + FormatBytes(plan.budget) + " (" +
                      std::to_string(plan.budget) + " bytes) holds\n";
-  text += line("weights", plan.floor.weights) + line("optimizer", plan.floor.optimizer) +
-          line("tables of the model and other", plan.floor.workspace) +
-          line("tables of the tasks", plan.floor.constants) +
-          line("rows that wait", plan.data_bytes, "data.ahead draws and the step's own, at most") +
-          line("margin", margin,
-               margin > 0 ? "for what the allocator rounds up and keeps" : "bytes are counted exactly");
+  text +=
+      line("weights", plan.floor.weights) + line("optimizer", plan.floor.optimizer) +
+      line("tables of the model and other", plan.floor.workspace) +
+      line("tables of the tasks", plan.floor.constants,
+           plan.drops_tables ? "beside those that are built for a draw, and dropped where others need room"
+                             : "") +
+      line("rows that wait", plan.data_bytes, "data.ahead draws and the step's own, at most") +
+      line("margin", margin,
+           margin > 0 ? "for what the allocator rounds up and keeps" : "bytes are counted exactly");
   for (const PlannedTask& entry : plan.entries) {
     const PeakLedger& ledger = entry.ledger;
     text += line(entry.task, ledger.gradients + ledger.saved + ledger.transient,

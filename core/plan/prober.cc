@@ -223,9 +223,19 @@ void Prober::Measure(LoadedTask& task, Execution plan, TaskProfile& profile, std
     AddLargerSizes(task, plan, most_rows > 0 ? most_rows : kNoBound, profile, mode);
   }
   profile.constants = task.ConstantBytes(device_);
+  if (profile.modes.empty()) profile.rebuilding = BytesOfRebuilding(task);
   profile.batch_per_row = RowsOf(task).bytes_per_row();
   ModeProfile* const known = profile.Find(plan.way);
   known != nullptr ? void(*known = std::move(mode)) : profile.modes.push_back(std::move(mode));
+}
+
+// Where tables are dropped, a draw begins with its own.
+std::int64_t Prober::BytesOfRebuilding(LoadedTask& task) const {
+  const std::int64_t floor = ReadMemory(device_).now;
+  task.DropConstants(device_);
+  ResetPeak(device_);
+  task.RestoreConstants(device_);
+  return std::max<std::int64_t>(0, ReadMemory(device_).peak - floor);
 }
 
 // Of as many rows that take `whole` bytes together. Not tried where it could be too large: a piece finds at

@@ -64,6 +64,7 @@ class Prober {
                TaskProfile& profile, ModeProfile& mode);
   void AddLargerSizes(LoadedTask& task, const Execution& plan, std::int64_t most_rows, TaskProfile& profile,
                       ModeProfile& mode);
+  std::int64_t BytesOfRebuilding(LoadedTask& task) const;
   std::int64_t BytesOfPieces(LoadedTask& task, const Execution& plan, std::int64_t rows, std::int64_t whole,
                              const TaskProfile& profile);
   std::int64_t SecondSize(const TaskProfile& profile, const ModeProfile& mode) const;

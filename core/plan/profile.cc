@@ -114,6 +114,8 @@ TaskProfile TaskOf(const ordered_json& json) {
                       .batch_per_row = CountOf(json, "batch_per_row", 0, kMostOfARow),
                       .contract = CountOf(json, "contract"),
                       .modes = {}};
+  // The first profiles had none: as much as a copy takes.
+  profile.rebuilding = json.contains("rebuilding") ? CountOf(json, "rebuilding") : profile.constants;
   for (const ordered_json& json_mode : json.at("modes")) {
     ModeProfile mode = ModeOf(json_mode);
     if (profile.Find(mode.way) != nullptr) throw std::out_of_range(mode.way.Words() + " stands there twice");
@@ -172,8 +174,13 @@ ordered_json ToJson(const Profile& profile) {
   for (const auto& [name, task] : profile.tasks) {
     ordered_json modes = ordered_json::array();
     for (const ModeProfile& mode : task.modes) modes.push_back(ToJson(mode));
-    tasks[name] = {{"key", task.key},   {"gradients", task.gradients},         {"constants", task.constants},
-                   {"held", task.held}, {"batch_per_row", task.batch_per_row}, {"contract", task.contract},
+    tasks[name] = {{"key", task.key},
+                   {"gradients", task.gradients},
+                   {"constants", task.constants},
+                   {"rebuilding", task.rebuilding},
+                   {"held", task.held},
+                   {"batch_per_row", task.batch_per_row},
+                   {"contract", task.contract},
                    {"modes", modes}};
   }
   return {{"format", kFormat},

@@ -42,6 +42,7 @@ struct TaskProfile {
   nlohmann::ordered_json key;      // what it is valid for, beside the profile's
   std::int64_t gradients = 0;      // bytes of the gradients that a draw of the task leaves
   std::int64_t constants = 0;      // bytes of its tables on the device
+  std::int64_t rebuilding = 0;     // bytes above its tables for a moment, where they are built anew
   std::int64_t held = 0;           // bytes that the task itself keeps on the device once it is loaded
   std::int64_t batch_per_row = 0;  // bytes of a sampled row
   std::int64_t contract = 0;       // bytes above the floor to hold a row against the spec

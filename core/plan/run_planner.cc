@@ -189,14 +189,17 @@ PlanSetting RunPlanner::SettingForPlan() const {
 }
 
 Plan RunPlanner::Solve(const Requests& requests, bool beside_others) {
-  const PlanSetting setting = SettingForPlan();
+  PlanSetting setting = SettingForPlan();
+  setting.drops_tables = beside_others && plan_.drops_tables;
   while (true) {
     MeasureFloor();
     try {
       Plan plan = MakePlan(beside_others ? BesideThePlanned() : profile_, requests, setting);
       if (!MeasurePieces(plan, requests)) return plan;
     } catch (const DoesNotFit& refusal) {
-      if (!MeasureRefused(refusal, requests)) throw;
+      if (MeasureRefused(refusal, requests)) continue;
+      if (setting.drops_tables || requests.size() < 2) throw;
+      setting.drops_tables = true;  // which costs time in every draw, so only where nothing else fits
     }
   }
 }
@@ -334,15 +337,19 @@ void RunPlanner::Join(const Plan& added) {
 
 void RunPlanner::Apply(PlanInForce& in_force, Mixer& mixer) {
   const std::int64_t room = setting_.budget - plan_.floor_bytes() - plan_.data_bytes;
-  in_force.Adopt(plan_, profile_, SettingForPlan());
+  PlanSetting setting = SettingForPlan();
+  setting.drops_tables = plan_.drops_tables;
+  in_force.Adopt(plan_, profile_, setting);
   for (const PlannedTask& entry : plan_.entries) {
     const VariantInfo& variant = subject_.host.Variant(entry.task);
     mixer.SetSize(entry.task, {.rows = entry.rows,
                                .passes = static_cast<std::int64_t>(variant.passes.size()),
                                .tokens_per_row = variant.TokensPerRow()});
+    if (plan_.drops_tables && subject_.host.IsLoaded(entry.task))
+      subject_.host.Get(entry.task).DropConstants(subject_.device);
     const auto profile = profile_.tasks.find(entry.task);
     // The check of a first draw runs all passes at once, and would not fit.
-    if (profile == profile_.tasks.end() || profile->second.contract <= room) continue;
+    if (profile == profile_.tasks.end() || profile->second.contract <= room - entry.tables) continue;
     LoadedTask& task = subject_.host.Get(entry.task);
     if (!subject_.executor.contract().Knows(task)) prober_.CheckContract(task);
   }

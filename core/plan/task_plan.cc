@@ -35,11 +35,18 @@ Choice TaskPlanner::Cost(const ModeProfile& mode, std::int64_t rows, std::int64_
   } else {
     bytes = (micro_rows < rows ? pieces : whole).At(micro_rows);
   }
+  if (setting_.drops_tables) bytes = std::max(bytes, Rebuilding());
   return {.mode = &mode,
           .rows = rows,
           .micro_rows = micro_rows,
           .bytes = bytes,
           .margin = Margin(mode, micro_rows, bytes)};
+}
+
+// When its tables are built a draw may find the gradients of earlier ones.
+std::int64_t TaskPlanner::Rebuilding() const {
+  const bool finds_gradients = setting_.draws_per_step > 1;
+  return profile_.rebuilding + (finds_gradients ? profile_.gradients + other_gradients_ : 0);
 }
 
 std::int64_t TaskPlanner::Transient(const ModeProfile& mode, std::int64_t rows, std::int64_t bytes) const {

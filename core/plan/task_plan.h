@@ -45,6 +45,7 @@ class TaskPlanner {
   bool Admits(const ModeProfile& mode) const;
   Choice Cost(const ModeProfile& mode, std::int64_t rows, std::int64_t micro_rows) const;
   std::int64_t Margin(const ModeProfile& mode, std::int64_t rows, std::int64_t bytes) const;
+  std::int64_t Rebuilding() const;
   std::int64_t Transient(const ModeProfile& mode, std::int64_t rows, std::int64_t bytes) const;
   std::optional<Choice> In(const ModeProfile& mode, std::int64_t room) const;
   double Work(const ModeProfile& mode) const;

@@ -1,6 +1,7 @@
 #include <medley/plugin/loaded_task.h>
 
 #include <ATen/core/Tensor.h>
+#include <c10/core/Allocator.h>
 #include <c10/core/GradMode.h>
 
 #include <utility>
@@ -38,6 +39,17 @@ void CheckConstant(const ConstantInfo& info, const at::Tensor& tensor) {
   }
   throw Error("the spec declares " + c10::str("[", info.rows, ", ", info.width, "] ", info.dtype, " on cpu") +
               ", the task built " + Describe(tensor));
+}
+
+// A view would keep, and not count, what it is a view of; and what somebody else holds is not ours to drop. A
+// table that is nobody else's is not copied: it may be most of what there is room for.
+at::Tensor WithItsOwnMemory(at::Tensor& built) {
+  const c10::Storage& storage = built.storage();
+  const bool is_ours =
+      built.use_count() == 1 && storage.use_count() == 1 && built.is_contiguous() &&
+      storage.nbytes() == built.nbytes() && !built.requires_grad() &&
+      storage.data_ptr().get_deleter() == c10::GetAllocator(c10::DeviceType::CPU)->raw_deleter();
+  return is_ours ? std::move(built) : built.detach().clone(at::MemoryFormat::Contiguous);
 }
 
 void CheckOutcomes(const Outcomes& outcomes, std::int64_t rows) {
@@ -90,10 +102,9 @@ at::Tensor LoadedTask::Constant(std::string_view name, at::Device device) {
     if (on_host == places.end()) {
       const GlobalStateGuard guard(CombineSeeds(HashName(info_.name), HashName(name)));
       c10::GradMode::set_enabled(false);
-      const at::Tensor built = task_->Constant(name);
+      at::Tensor built = task_->Constant(name);
       CheckConstant(constant, built);
-      // Its own memory: a view would keep, and not count, what it is a view of.
-      on_host = places.emplace(at::kCPU, built.detach().clone(at::MemoryFormat::Contiguous)).first;
+      on_host = places.emplace(at::kCPU, WithItsOwnMemory(built)).first;
     }
     if (device.is_cpu()) return on_host->second;
     const at::Tensor moved = on_host->second.to(device);
@@ -113,6 +124,10 @@ std::int64_t LoadedTask::ConstantBytes(at::Device device) const {
 
 void LoadedTask::DropConstants(at::Device device) {
   for (auto& [name, places] : constants_) places.erase(device);
+}
+
+void LoadedTask::RestoreConstants(at::Device device) {
+  for (const auto& [name, places] : constants_) Constant(name, device);
 }
 
 }  // namespace medley

@@ -33,6 +33,8 @@ class LoadedTask {
   at::Tensor Constant(std::string_view name, at::Device device);
   std::int64_t ConstantBytes(at::Device device) const;
   void DropConstants(at::Device device);
+  // Those that were ever asked for are there again.
+  void RestoreConstants(at::Device device);
 
  private:
   const TaskInfo& info_;

@@ -18,6 +18,7 @@ bool Evaluation::IsDue(std::int64_t step) const {
 }
 
 TaskScore Evaluation::ScoreOf(const std::string& task, std::int64_t step) {
+  setting_.tables.MakeAllRoom(task);
   std::int64_t& rows_at_once = rows_at_once_.try_emplace(task, kEvalRows).first->second;
   TaskScore score = ScoreTask(setting_.host.Get(task), setting_.plan.Of(task),
                               {.model = setting_.model,

@@ -16,6 +16,7 @@
 #include <medley/report/console.h>
 #include <medley/report/records.h>
 #include <medley/train/step_recovery.h>
+#include <medley/train/table_room.h>
 
 namespace medley {
 
@@ -32,6 +33,7 @@ class Evaluation {
     TaskHost& host;
     const PlanInForce& plan;
     const Mixer& mixer;
+    TableRoom& tables;
     Console& console;
   };
   explicit Evaluation(const Setting& setting) : setting_(setting) {}

@@ -55,13 +55,16 @@ std::map<std::string, std::int64_t> MemoryWatch::ConstantsByTask() const {
 void MemoryWatch::BeginStep() {
   running_.clear();
   in_backward_ = false;
+  others_tables_.clear();
   meter_.BeginStep();
 }
 
 void MemoryWatch::DrawBegins(const std::string& task) {
   running_ = task;
   in_backward_ = false;
+  others_tables_.push_back(setting_.tables.MakeRoom(task));
   meter_.BeginDraw();
+  setting_.tables.Restore(task);
 }
 
 void MemoryWatch::DrawEnds(const std::string& task) {
@@ -91,7 +94,7 @@ void MemoryWatch::BeginDraws(const std::vector<StepExecutor::Piece>& pieces) {
 }
 
 // The first of a task's draws in the step takes what all of them ran.
-DrawReceipt MemoryWatch::ReceiptOf(const Draw& draw, std::int64_t peak) {
+DrawReceipt MemoryWatch::ReceiptOf(const Draw& draw, std::int64_t peak, std::int64_t others) {
   const Execution& execution = setting_.plan.Of(draw.task);
   const std::int64_t micro_rows = RowsAtOnce(execution.micro_rows, draw.rows);
   const PeakPrediction predicted = setting_.plan.Predict(draw.task, micro_rows);
@@ -102,14 +105,15 @@ DrawReceipt MemoryWatch::ReceiptOf(const Draw& draw, std::int64_t peak) {
           .cut = setting_.plan.IsCut(draw.task),
           .predicted = predicted.peak,
           .margin = predicted.margin,
-          .measured = peak,
+          .measured = peak - others,
           .rows = draw.rows,
           .tokens = ran.tokens,
           .passes = ran.passes};
 }
 
 DrawReceipt MemoryWatch::Failed(const Draw& draw) {
-  return ReceiptOf(draw, ReadMemory(setting_.device).peak);
+  return ReceiptOf(draw, ReadMemory(setting_.device).peak,
+                   others_tables_.empty() ? 0 : others_tables_.back());
 }
 
 void MemoryWatch::EndStep(StepRecord& record) {
@@ -125,7 +129,7 @@ void MemoryWatch::EndStep(StepRecord& record) {
   record.guard = verdict_.findings;
   for (std::size_t i = 0; i < std::min(record.draws.size(), step_.draws.size()); ++i) {
     const Draw& draw = record.draws[i];
-    record.receipts.push_back(ReceiptOf(draw, step_.draws[i].peak));
+    record.receipts.push_back(ReceiptOf(draw, step_.draws[i].peak, others_tables_[i]));
     record.constant_bytes[draw.task] = setting_.host.Get(draw.task).ConstantBytes(setting_.device);
   }
 }

@@ -17,6 +17,7 @@
 #include <medley/step/optimizer.h>
 #include <medley/step/step_executor.h>
 #include <medley/step/step_observer.h>
+#include <medley/train/table_room.h>
 
 namespace medley {
 
@@ -32,6 +33,7 @@ class MemoryWatch final : public StepObserver {
     const AdamW& optimizer;
     TaskHost& host;
     const PlanInForce& plan;
+    TableRoom& tables;
   };
   // Make it between two steps, when the run's state is loaded.
   explicit MemoryWatch(const Setting& setting);
@@ -81,7 +83,8 @@ class MemoryWatch final : public StepObserver {
   std::int64_t ConstantBytes() const;
   std::map<std::string, std::int64_t> ConstantsByTask() const;
   MemoryLedger Ledger() const;
-  DrawReceipt ReceiptOf(const Draw& draw, std::int64_t peak);
+  // `others`: of the peak, tables of other tasks that no prediction counts.
+  DrawReceipt ReceiptOf(const Draw& draw, std::int64_t peak, std::int64_t others);
 
   Setting setting_;
   bool limited_;  // the CPU's budget is this run's
@@ -94,6 +97,7 @@ class MemoryWatch final : public StepObserver {
   std::set<std::string> tasks_;   // that were drawn
   std::string running_;
   bool in_backward_ = false;
+  std::vector<std::int64_t> others_tables_;  // bytes beside each draw of the step
   std::map<std::string, Ran> ran_;
   StepMemory step_;
   GuardVerdict verdict_;

@@ -28,6 +28,7 @@ Trainer::Trainer(const Setting& setting, const std::optional<FoundCheckpoint>& f
                    .host = setting.host,
                    .contract = setting.executor.contract(),
                    .plan = setting.plan}),
+      tables_(setting.device, setting.host, setting.plan),
       evaluation_({.config = setting.config.eval,
                    .seed = static_cast<std::uint64_t>(setting.config.seed),
                    .with_sheets = setting.config.tensorboard,
@@ -36,6 +37,7 @@ Trainer::Trainer(const Setting& setting, const std::optional<FoundCheckpoint>& f
                    .host = setting.host,
                    .plan = setting.plan,
                    .mixer = setting.mixer,
+                   .tables = tables_,
                    .console = setting.console}) {
   const RunConfig& config = setting.config;
   const std::vector<std::string> named = setting.mixer.mixture().Active();  // before tasks were dropped
@@ -54,7 +56,8 @@ Trainer::Trainer(const Setting& setting, const std::optional<FoundCheckpoint>& f
                                        .model = setting.model,
                                        .optimizer = setting.optimizer,
                                        .host = setting.host,
-                                       .plan = setting.plan});
+                                       .plan = setting.plan,
+                                       .tables = tables_});
   recovery_.emplace(StepRecovery::Setting{.device = setting.device,
                                           .budget = setting.budget,
                                           .seed = static_cast<std::uint64_t>(config.seed),

@@ -84,6 +84,7 @@ class Trainer {
   RunHours hours_;
   DroppedTasks dropped_;
   Prefetcher prefetcher_;
+  TableRoom tables_;
   Evaluation evaluation_;
   ReceiptBook* receipts_ = nullptr;  // one of the sinks
   RecordSinks sinks_;

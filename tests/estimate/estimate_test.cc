@@ -377,6 +377,25 @@ TEST_F(RecommendationTest, AnEvaluationOfWhichNotOneRowFitsIsRefusedWhereTheRunE
   EXPECT_TRUE(JudgeGpus(silent, {small}).any_fits);
 }
 
+// As the planner does: three tables, and room for two and a half.
+TEST_F(RecommendationTest, TablesThatDoNotAllFitAreDropped) {
+  constexpr std::int64_t kTable = 50'000'000;
+  std::vector<EstimatedTask> tasks;
+  for (const char* name : {"a", "b", "c"}) {
+    tasks.push_back(Task(1));
+    tasks.back().request.task = name;
+    tasks.back().shape.constants = kTable;
+  }
+  const Estimate estimate = Of(tasks, {.on_gpu = false});
+  const std::int64_t all = estimate.Peak(tasks[0], 1, 1);
+  const Plan roomy = estimate.PlanFor(2 * all), plan = estimate.PlanFor(all - kTable / 2);
+  EXPECT_FALSE(roomy.drops_tables);
+  EXPECT_TRUE(plan.drops_tables);
+  EXPECT_EQ(plan.floor_bytes() + 3 * kTable, roomy.floor_bytes());
+  EXPECT_LE(plan.entries[0].predicted_peak, plan.floor_bytes() + 2 * kTable) << "while it is built";
+  EXPECT_EQ(estimate.Recommend(tasks[0], plan).evaluation_rows, 32);
+}
+
 TEST_F(RecommendationTest, AnEvaluationHasRowsOfItsOwnBesideTheOptimizer) {
   const Estimate estimate = Of({Task(4)});
   const EstimatedTask& task = estimate.tasks()[0];

@@ -359,6 +359,28 @@ TEST(Plan, TheRowsFollowTheBudgetToTheByte) {
   }
 }
 
+// Then a task is planned beside its own tables alone, which may be built anew in each of its draws.
+TEST(Plan, WhereTablesAreDroppedATaskHasItsOwnAlone) {
+  Profile profile = TwoTasks();
+  const std::vector<TaskRequest> requests{Ask("qa", 4), Ask("canvas", 4)};
+  PlanSetting setting{.budget = 1000000, .drops_tables = true};
+  const Plan whole = MakePlan(profile, requests, {.budget = 1000000});
+  const Plan plan = MakePlan(profile, requests, setting);
+  EXPECT_EQ(whole.floor_bytes(), kFloor + 40 + 60);
+  EXPECT_EQ(plan.floor_bytes(), kFloor);
+  EXPECT_EQ(plan.Find("qa")->predicted_peak, whole.Find("qa")->predicted_peak - 60);
+  EXPECT_EQ(plan.Find("canvas")->predicted_peak, whole.Find("canvas")->predicted_peak - 40);
+  profile.tasks["qa"].rebuilding = 500000;
+  EXPECT_EQ(MakePlan(profile, requests, setting).Find("qa")->predicted_peak, kFloor + 40 + 500000);
+  EXPECT_EQ(MakePlan(profile, requests, {.budget = 1000000}).Find("qa")->predicted_peak,
+            whole.Find("qa")->predicted_peak);
+  EXPECT_EQ(ToJson(PlanFromJson(ToJson(plan), "plan.json")), ToJson(plan));
+  EXPECT_TRUE(PlanFromJson(ToJson(plan), "plan.json").drops_tables);
+  setting.budget = plan.Find("canvas")->predicted_peak;
+  profile.tasks["qa"].rebuilding = 0;
+  EXPECT_NO_THROW(MakePlan(profile, {Ask("canvas", 4)}, setting));
+}
+
 TEST(Plan, ReadsWhatItWrote) {
   const Plan plan =
       MakePlan(TwoTasks(), {Ask("qa", 0), Ask("canvas", 5)}, {.budget = 90000, .waiting_draws = 3});

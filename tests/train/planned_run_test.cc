@@ -7,12 +7,14 @@
 #include <medley/plan/receipt.h>
 #include <medley/plan/run_planner.h>
 #include <medley/step/abandon.h>
+#include <medley/train/table_room.h>
 
 #include <algorithm>
 #include <chrono>
 #include <cstdlib>
 #include <functional>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <thread>
 #include <utility>
 
@@ -98,7 +100,10 @@ bool Runs(TinyRun& tiny, const Plan& plan, const PlannedTask& entry, std::int64_
   const Batch batch = Longest(task, rows);
   Execution execution = tiny.plan().Of(entry.task);
   execution.micro_rows = micro_rows.value_or(execution.micro_rows);
+  TableRoom tables(at::kCPU, *tiny.host, tiny.plan());
+  tables.MakeRoom(entry.task);
   SetCpuBudget(plan.budget - plan.data_bytes + ReadCpuMemory().data_now);
+  tables.Restore(entry.task);
   bool fits = true;
   try {
     tiny.run.executor->Run({{.task = &task, .batch = &batch, .execution = &execution}});
@@ -474,6 +479,122 @@ TEST_F(PlannedRun, EveryModeIsMeasuredInThreeSizesAndItsPlannedOneOnceEvenWhereT
     }
   }
   EXPECT_GT(surprises, 5) << "no plan had to be changed";
+}
+
+constexpr std::int64_t kTableRows = 50000, kTable = kTableRows * kWords * 4;  // bytes
+
+struct Drawn {
+  std::string task;
+  std::set<std::string> tables;  // that were there
+};
+
+// Three tasks with large tables, all of whose rows are their longest.
+std::unique_ptr<TinyRun> RunWithTables(const RunConfig& config, std::vector<Drawn>& drawn) {
+  auto tiny = MakeRun(config);
+  int count = 0;
+  for (const char* name : {"one", "two", "three"}) {
+    const int passes = ++count;
+    FixtureTask& task = tiny->tasks()[name];
+    task.info->constants.front().rows = kTableRows;
+    Script script{.sample =
+                      [passes](RowRange rows) {
+                        rows.longest = true;
+                        Batch longest = LongQaRows(rows, passes);
+                        return longest;
+                      },
+                  .run =
+                      [&drawn, name, host = tiny->host](const std::string& pass, PassContext& context) {
+                        Sums sums = QaPass(pass, context);
+                        if (pass == "q0" && context.batch().size() == 6) {
+                          drawn.push_back({name, {}});
+                          for (const auto& [other, fixture] : host->tasks)
+                            if (fixture.task->ConstantBytes(at::kCPU) > 0) drawn.back().tables.insert(other);
+                        }
+                        return sums;
+                      },
+                  .constant =
+                      [](const std::string&) {
+                        return at::full({kTableRows, kWords}, 0.5F);
+                      }};
+    task.task = std::make_unique<LoadedTask>(*task.info, task.info->variants.front(), "fixture",
+                                             std::make_unique<ScoredTask>(std::move(script), "q0"));
+  }
+  return tiny;
+}
+
+// A budget with room for two tables and a half.
+std::int64_t RoomForSomeTables(const Plan& roomy) {
+  std::int64_t step = 0;
+  for (const PlannedTask& entry : roomy.entries)
+    step = std::max(step, entry.predicted_peak - roomy.floor_bytes());
+  EXPECT_LT(step, kTable / 4);
+  return roomy.floor_bytes() + roomy.data_bytes + step - kTable / 2;
+}
+
+TEST_F(PlannedRun, OfTablesThatDoNotAllFitTheLeastRecentlyUsedGoAndPredictionsStayExact) {
+  for (const std::int64_t eval_every : {0, 7}) {
+    RunConfig config = PlannedConfig(40, 6);
+    config.eval.every = eval_every;
+    std::vector<Drawn> drawn;
+    const auto tiny = RunWithTables(config, drawn);
+    RunPlanner roomy = Planner(*tiny, kPlenty);
+    const std::int64_t budget = RoomForSomeTables(roomy.PlanRun(tiny->run.NamedTasks()));
+    EXPECT_FALSE(roomy.plan().drops_tables);
+    RunPlanner planner = Planner(*tiny, budget);
+    const Plan& plan = planner.PlanRun(tiny->run.NamedTasks());
+    EXPECT_TRUE(plan.drops_tables);
+    planner.Apply(tiny->plan(), *tiny->run.mixer);
+    for (const auto& [name, task] : tiny->tasks()) EXPECT_EQ(task.task->ConstantBytes(at::kCPU), 0) << name;
+    drawn.clear();
+    const ScratchDirectory scratch;
+    SetCpuBudget(budget);
+    {
+      Trainer trainer(tiny->In(scratch.path(), *console_));
+      EXPECT_EQ(trainer.Train(), ExitCode::kDone);
+    }
+    SetCpuBudget(0);
+    EXPECT_EQ(console_.words().find("out of memory"), std::string::npos) << console_.words();
+    const Receipt receipt =
+        Receipt::FromJson(nlohmann::ordered_json::parse(ReadText(scratch / kReceiptFile)));
+    EXPECT_EQ(receipt.overflows(), 0);
+    for (const PlannedTask& entry : plan.entries) {
+      EXPECT_EQ(entry.tables, kTable);
+      const std::vector<PlanEpoch>& epochs = receipt.tasks().at(entry.task);
+      ASSERT_EQ(epochs.size(), 1U) << entry.task;
+      EXPECT_EQ(epochs[0].predicted, entry.predicted_peak) << entry.task;
+      EXPECT_EQ(epochs[0].smallest, entry.predicted_peak) << entry.task;
+      EXPECT_EQ(epochs[0].largest, entry.predicted_peak) << entry.task;
+    }
+    if (eval_every > 0) continue;  // the order of an evaluation is its own
+    ASSERT_EQ(drawn.size(), 40U);
+    std::string last;  // another task than the one that is drawn, which was drawn before it
+    std::set<std::set<std::string>> seen;
+    for (std::size_t i = 1; i < drawn.size(); ++i) {
+      if (drawn[i].task != drawn[i - 1].task) last = drawn[i - 1].task;
+      if (last.empty()) continue;
+      EXPECT_EQ(drawn[i].tables, (std::set<std::string>{drawn[i].task, last})) << "draw " << i;
+      seen.insert(drawn[i].tables);
+    }
+    EXPECT_EQ(seen.size(), 3U) << "every pair was there";
+  }
+}
+
+// It says that a plan drops tables, and a resume takes that up.
+TEST_F(PlannedRun, APlanThatDropsTablesIsTakenUpAsSuch) {
+  std::vector<Drawn> drawn;
+  const auto tiny = RunWithTables(PlannedConfig(1, 6), drawn);
+  RunPlanner roomy = Planner(*tiny, kPlenty);
+  const std::int64_t budget = RoomForSomeTables(roomy.PlanRun(tiny->run.NamedTasks()));
+  RunPlanner first = Planner(*tiny, budget);
+  first.PlanRun(tiny->run.NamedTasks());
+  first.Save(scratch_.path());
+  RunPlanner second = Planner(*tiny, budget);
+  second.TakeUp(scratch_.path());
+  second.PlanRun(tiny->run.NamedTasks());
+  EXPECT_EQ(second.prober().steps(), 0);
+  EXPECT_TRUE(second.plan().drops_tables);
+  EXPECT_EQ(ToJson(second.plan()), ToJson(first.plan()));
+  EXPECT_TRUE(Says(second.Words(), {"dropped where others need room"}));
 }
 
 TEST_F(PlannedRun, AProfileOfAnotherModelIsRefusedWithWhatDiffers) {

@@ -1,0 +1,44 @@
+#include <medley/train/table_room.h>
+
+#include <algorithm>
+
+namespace medley {
+
+std::int64_t TableRoom::BytesOf(const std::string& task) const {
+  return host_.IsLoaded(task) ? host_.Get(task).ConstantBytes(device_) : 0;
+}
+
+// Of others than the task, until they take no more than the room. Returns what they take.
+std::int64_t TableRoom::Drop(const std::string& task, std::int64_t room) {
+  // Who was planned and never used since has tables too.
+  for (const auto& [name, execution] : plan_.executions()) {
+    if (std::find(used_.begin(), used_.end(), name) == used_.end()) used_.insert(used_.begin(), name);
+  }
+  std::erase(used_, task);
+  std::int64_t taken = 0;
+  for (const std::string& other : used_) taken += BytesOf(other);
+  for (const std::string& other : used_) {
+    if (taken <= room) break;
+    const std::int64_t bytes = BytesOf(other);
+    if (bytes == 0) continue;
+    host_.Get(other).DropConstants(device_);
+    taken -= bytes;
+  }
+  used_.push_back(task);
+  return taken;
+}
+
+std::int64_t TableRoom::MakeRoom(const std::string& task) {
+  const std::optional<std::int64_t> room = plan_.RoomForOthersTables(task);
+  return room ? Drop(task, *room) : 0;
+}
+
+void TableRoom::Restore(const std::string& task) {
+  if (plan_.RoomForOthersTables(task)) host_.Get(task).RestoreConstants(device_);
+}
+
+void TableRoom::MakeAllRoom(const std::string& task) {
+  if (plan_.RoomForOthersTables(task)) Drop(task, 0);
+}
+
+}  // namespace medley

@@ -1,0 +1,40 @@
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include <medley/plan/plan_in_force.h>
+#include <medley/plugin/task_host.h>
+
+namespace medley {
+
+// The tables of tasks on the run's device, where the plan has no room for all of them at once: those of tasks
+// that were not used for the longest time make room for a draw. Elsewhere it drops nothing.
+class TableRoom {
+ public:
+  // Keeps references.
+  TableRoom(at::Device device, TaskHost& host, const PlanInForce& plan)
+      : device_(device), host_(host), plan_(plan) {}
+
+  // For a draw of the task: others' tables go as far as it needs. Returns the bytes of those that stay, 0
+  // where nothing ever goes.
+  std::int64_t MakeRoom(const std::string& task);
+  // Builds the task's own anew where they were dropped.
+  void Restore(const std::string& task);
+  // For the task's evaluation, of which no plan says how much it needs: all others' tables go.
+  void MakeAllRoom(const std::string& task);
+
+ private:
+  std::int64_t BytesOf(const std::string& task) const;
+  std::int64_t Drop(const std::string& task, std::int64_t room);
+
+  at::Device device_;
+  TaskHost& host_;
+  const PlanInForce& plan_;
+  std::vector<std::string> used_;  // tasks, the least recently used first
+};
+
+}  // namespace medley
