@@ -2,10 +2,14 @@
 
 #include <ATen/core/Tensor.h>
 #include <ATen/core/grad_mode.h>
+#include <ATen/ops/_foreach_add.h>
+#include <ATen/ops/_foreach_mul.h>
+#include <ATen/ops/_foreach_norm.h>
 #include <ATen/ops/_fused_adamw.h>
 #include <ATen/ops/empty_like.h>
 #include <ATen/ops/linalg_vector_norm.h>
 #include <ATen/ops/ones.h>
+#include <ATen/ops/stack.h>
 #include <ATen/ops/zeros.h>
 #include <ATen/ops/zeros_like.h>
 #include <fnmatch.h>
@@ -45,7 +49,10 @@ void CheckGroups(const Model& model, const OptimizerConfig& config) {
 
 }  // namespace
 
-AdamW::AdamW(const Model& model, const OptimizerConfig& config) : config_(config) {
+AdamW::AdamW(const Model& model, const OptimizerConfig& config) : AdamW(model, config, LaunchesFor(model)) {}
+
+AdamW::AdamW(const Model& model, const OptimizerConfig& config, Launches launches)
+    : config_(config), together_(launches == Launches::kTogether) {
   CheckGroups(model, config);
   for (const Parameter& parameter : model.parameters()) {
     const ParameterGroup* group = FindGroup(config, parameter.name);
@@ -66,6 +73,12 @@ AdamW::AdamW(const Model& model, const OptimizerConfig& config) : config_(config
   one_ = at::ones({}, norms_.options().dtype(at::kFloat));
   for (std::size_t i = 0; i < slots_.size(); ++i)
     slots_[i].norm = norms_.select(0, static_cast<std::int64_t>(i));
+}
+
+AdamW::Launches AdamW::LaunchesFor(const Model& model) {
+  const auto& parameters = model.parameters();
+  const bool on_gpu = !parameters.empty() && parameters.front().tensor.is_cuda();
+  return on_gpu ? Launches::kTogether : Launches::kOneByOne;
 }
 
 std::int64_t AdamW::TrainedBytes(const Model& model, const OptimizerConfig& config) {
@@ -104,29 +117,50 @@ double AdamW::Step(double learning_rate) {
 }
 
 double AdamW::GradientNorm() {
+  together_ ? ReadNormsTogether() : ReadNormsOneByOne();
+  double squares = 0;
+  for (std::size_t i = 0; i < slots_.size(); ++i) squares += NormOf(i) * NormOf(i);
+  return std::sqrt(squares);
+}
+
+void AdamW::ReadNormsOneByOne() {
   norms_.zero_();
   for (Slot& slot : slots_) {
     const at::Tensor& gradient = slot.parameter.grad();
     if (gradient.defined()) at::linalg_vector_norm_out(slot.norm, gradient, 2);
   }
   norms_on_host_.copy_(norms_);  // the one wait for the device
-  double squares = 0;
-  for (std::int64_t i = 0; i < norms_on_host_.numel(); ++i) {
-    const double norm = norms_on_host_.scalar_type() == at::kDouble
-                            ? norms_on_host_.const_data_ptr<double>()[i]
-                            : norms_on_host_.const_data_ptr<float>()[i];
-    squares += norm * norm;
+}
+
+void AdamW::ReadNormsTogether() {
+  norms_on_host_.zero_();
+  std::vector<at::Tensor> gradients, places;
+  for (std::size_t i = 0; i < slots_.size(); ++i) {
+    if (!slots_[i].parameter.grad().defined()) continue;
+    gradients.push_back(slots_[i].parameter.grad());
+    places.push_back(norms_on_host_.select(0, static_cast<std::int64_t>(i)));
   }
-  return std::sqrt(squares);
+  if (gradients.empty()) return;
+  const at::Tensor norms = at::stack(at::_foreach_norm(gradients, 2)).to(at::kCPU);  // the one wait
+  for (std::size_t i = 0; i < places.size(); ++i)
+    places[i].copy_(norms.select(0, static_cast<std::int64_t>(i)));
+}
+
+double AdamW::NormOf(std::size_t slot) const {
+  return norms_on_host_.scalar_type() == at::kDouble ? norms_on_host_.const_data_ptr<double>()[slot]
+                                                     : norms_on_host_.const_data_ptr<float>()[slot];
 }
 
 void AdamW::Clip(double norm) {
   if (config_.clip_norm <= 0 || norm <= config_.clip_norm) return;
   clip_factor_.fill_(config_.clip_norm / norm);
   // A tensor, not a number: mul_ would allocate one for it.
+  std::vector<at::Tensor> gradients;
   for (Slot& slot : slots_) {
-    if (slot.parameter.grad().defined()) slot.parameter.mutable_grad().mul_(clip_factor_);
+    if (slot.parameter.grad().defined()) gradients.push_back(slot.parameter.mutable_grad());
   }
+  if (together_ && !gradients.empty()) return at::_foreach_mul_(gradients, clip_factor_);
+  for (at::Tensor& gradient : gradients) gradient.mul_(clip_factor_);
 }
 
 void AdamW::Update(const Group& group, std::size_t number, double learning_rate) {
@@ -137,10 +171,15 @@ void AdamW::Update(const Group& group, std::size_t number, double learning_rate)
     gradients.push_back(slot.parameter.grad());
     exp_avgs.push_back(slot.exp_avg);
     exp_avg_sqs.push_back(slot.exp_avg_sq);
-    slot.updates.add_(one_);  // the kernel reads it, it does not count
     updates.push_back(slot.updates);
   }
   if (parameters.empty()) return;
+  // The kernel reads them, it does not count.
+  if (together_) {
+    at::_foreach_add_(updates, one_);
+  } else {
+    for (at::Tensor& update : updates) update.add_(one_);
+  }
   at::_fused_adamw_(parameters, gradients, exp_avgs, exp_avg_sqs, /*max_exp_avg_sqs=*/{}, updates,
                     learning_rate * group.learning_rate_scale, config_.beta1, config_.beta2,
                     group.weight_decay, config_.epsilon, /*amsgrad=*/false, /*maximize=*/false);
@@ -149,8 +188,9 @@ void AdamW::Update(const Group& group, std::size_t number, double learning_rate)
 void AdamW::FailNotFinite() const {
   std::string names;
   int more = 0;
-  for (const Slot& slot : slots_) {
-    if (std::isfinite(slot.norm.item<double>())) continue;
+  for (std::size_t i = 0; i < slots_.size(); ++i) {
+    if (std::isfinite(NormOf(i))) continue;
+    const Slot& slot = slots_[i];
     if (names.size() < 200) {
       names += (names.empty() ? "" : ", ") + slot.name;
     } else {

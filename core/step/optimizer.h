@@ -12,8 +12,8 @@
 namespace medley {
 
 // AdamW (Loshchilov and Hutter 2019) over a model's parameters, in groups by name. All its memory is
-// allocated when it is made: a step allocates no tensor, so that running out of memory can never leave a
-// half-updated model.
+// allocated when it is made: a step allocates no tensor on the CPU, so that running out of memory can never
+// leave a half-updated model.
 //
 // A parameter without a gradient in a step is left alone (no decay, its moments and its count of updates
 // stay): the tasks of that step did not use it. Without a group's word, tensors of at most one dimension
@@ -23,6 +23,12 @@ class AdamW {
   // Sets requires_grad of every parameter. InputError for a group that matches no parameter.
   // Make it after the model is on its device and in its dtype.
   AdamW(const Model& model, const OptimizerConfig& config);
+
+  // A GPU waits for launches, so there one kernel goes over all parameters: other sums, with other rounding.
+  // Its norms take a few bytes for each parameter, before anything is updated.
+  enum class Launches { kOneByOne, kTogether };
+  AdamW(const Model& model, const OptimizerConfig& config, Launches launches);
+  static Launches LaunchesFor(const Model& model);
 
   // Clips the gradients to the norm, updates in place and drops the gradients. The learning rate is that of a
   // parameter without a scale of its own. Returns the norm of the whole gradient before clipping; one that is
@@ -49,11 +55,15 @@ class AdamW {
   };
   void AddSlot(const Parameter& parameter, double learning_rate_scale, double weight_decay);
   double GradientNorm();
+  void ReadNormsOneByOne();
+  void ReadNormsTogether();
+  double NormOf(std::size_t slot) const;  // of this step's gradient, 0 without one
   void Clip(double norm);
   void Update(const Group& group, std::size_t number, double learning_rate);
   [[noreturn]] void FailNotFinite() const;
 
   OptimizerConfig config_;
+  bool together_ = false;
   std::vector<Slot> slots_;
   std::vector<Group> groups_;
   at::Tensor norms_;  // [slots], on the device

@@ -60,6 +60,41 @@ TEST(AdamW, FollowsTheFormula) {
   }
 }
 
+// On a GPU one kernel goes over all parameters; here libtorch does it one by one.
+TEST(AdamW, AllParametersTogetherGiveTheSameStep) {
+  OptimizerConfig config = Plain();
+  config.clip_norm = 0.5;
+  FixtureModel one, all;
+  AdamW one_by_one(one, config, AdamW::Launches::kOneByOne),
+      together(all, config, AdamW::Launches::kTogether);
+  for (int step = 0; step < 4; ++step) {
+    SetGradients(one, step), SetGradients(all, step);
+    if (step == 2) {  // a parameter that the step does not touch
+      for (const FixtureModel* model : {&one, &all}) {
+        const at::Tensor unused = model->parameters()[3].tensor;
+        unused.mutable_grad().reset();
+      }
+    }
+    EXPECT_NEAR(one_by_one.Step(0.01), together.Step(0.01), 1e-12);
+  }
+  for (std::size_t i = 0; i < one.parameters().size(); ++i)
+    EXPECT_TRUE(at::allclose(one.parameters()[i].tensor, all.parameters()[i].tensor, 1e-12, 1e-14));
+  EXPECT_EQ(AdamW::LaunchesFor(one), AdamW::Launches::kOneByOne);
+}
+
+TEST(AdamW, TogetherTooAGradientThatIsNotFiniteIsNamedAndUpdatesNothing) {
+  FixtureModel model;
+  AdamW optimizer(model, Plain(), AdamW::Launches::kTogether);
+  SetGradients(model, 0);
+  const at::Tensor before = model.parameters()[0].tensor.detach().clone();
+  const at::Tensor bad = model.parameters()[4].tensor;
+  bad.mutable_grad().view(-1)[0] = std::nan("");
+  const std::string message = MessageOf<Error>([&] { optimizer.Step(0); });
+  EXPECT_TRUE(Says(message, {model.parameters()[4].name, "not finite"})) << message;
+  EXPECT_FALSE(Says(message, {model.parameters()[5].name})) << message;
+  EXPECT_TRUE(at::equal(model.parameters()[0].tensor, before));
+}
+
 TEST(AdamW, AStepAllocatesNoTensor) {
   InstallCpuAllocator();
   for (const at::ScalarType dtype : {at::kFloat, at::kDouble}) {
