@@ -58,5 +58,38 @@ TEST(Operators, PatchesAreCutRowByRowAndPutTogetherAgain) {
   EXPECT_TRUE(at::allclose(FromPatches(patches, grid * patch, patch, 1.0 / 3, 2.0 / 3), image));
 }
 
+TEST(Operators, IdsArePaddedPastTheKernelThatLosesSums) {
+  for (const std::int64_t right : {1, 1024, 4097, 100000}) EXPECT_EQ(PaddedIds(right), right);
+  for (const std::int64_t wrong : {1025, 3072, 4096}) EXPECT_EQ(PaddedIds(wrong), 4097);
+}
+
+TEST(Operators, APaddedLookupHasTheSameValuesAndGradient) {
+  const at::Tensor ids = at::arange(40 * 30).remainder(17).view({40, 30});
+  at::Tensor plain = at::randn({17, 6}), padded = plain.clone();
+  plain.set_requires_grad(true), padded.set_requires_grad(true);
+  const at::Tensor weight = at::randn({40, 30, 6});
+  const at::Tensor a = at::embedding(plain, ids), b = PaddedEmbedding(padded, ids);
+  EXPECT_TRUE(at::equal(a, b));
+  a.mul(weight).sum().backward();
+  b.mul(weight).sum().backward();
+  EXPECT_TRUE(at::equal(plain.grad(), padded.grad()));
+  EXPECT_EQ(b.storage().nbytes(), 4097U * 6 * sizeof(float)) << "1,200 ids were to be padded";
+}
+
+// On the CPU libtorch shares keys among queries itself; a GPU's kernel gets copies.
+TEST(Operators, RepeatedHeadsAttendAsSharedOnesDo) {
+  EXPECT_TRUE(RepeatsKeys(at::kCUDA, at::kFloat));
+  EXPECT_FALSE(RepeatsKeys(at::kCUDA, at::kBFloat16));
+  EXPECT_FALSE(RepeatsKeys(at::kCPU, at::kFloat));
+  const at::Tensor q = at::randn({2, 6, 5, 4}, at::kDouble), k = at::randn({2, 2, 7, 4}, at::kDouble),
+                   v = at::randn({2, 2, 7, 4}, at::kDouble);
+  const at::Tensor shared =
+      at::scaled_dot_product_attention(q, k, v, {}, 0.0, false, std::nullopt, /*enable_gqa=*/true);
+  const at::Tensor repeated =
+      at::scaled_dot_product_attention(q, RepeatHeads(k, 3), RepeatHeads(v, 3), {}, 0.0, false);
+  EXPECT_TRUE(at::allclose(shared, repeated, 1e-12, 1e-12));
+  EXPECT_TRUE(RepeatHeads(k, 3).is_contiguous()) << "a copy: the kernel takes no expanded heads";
+}
+
 }  // namespace
 }  // namespace medley

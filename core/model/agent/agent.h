@@ -39,6 +39,7 @@ class Agent : public Model {
   std::vector<std::string_view> input_names() const override;
   std::vector<std::string_view> output_names() const override;
   std::vector<ForwardPart> Footprint(const ForwardShape& shape) const override;
+  std::int64_t vocabulary() const override { return vocabulary_; }
   std::int64_t TableBytes() const override;
   void To(at::Device device, at::ScalarType dtype) override;
 

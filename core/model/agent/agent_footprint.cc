@@ -4,6 +4,8 @@
 #include <string>
 #include <utility>
 
+#include <medley/model/agent/operators.h>
+
 namespace medley {
 namespace {
 
@@ -75,9 +77,9 @@ class Elements {
     const std::int64_t of_seen = (prefix_ > 0 ? hidden_ : 0) + KeysAndValues();
     const std::int64_t prefix = rows * prefix_ * (of_seen + norm);
     return {
-        .kept = prefix + rows * (width * (own + of_seen) + Scores()),
+        .kept = prefix + rows * width * (own + of_seen),
         .forward = rows * seen * 3 * keys_,
-        .backward = rows * (seen * 4 * keys_ + prefix_ * hidden_ + width * 2 * hidden_ + SpreadGradients()),
+        .backward = rows * (seen * 4 * keys_ + prefix_ * hidden_ + width * 2 * hidden_ + RepeatedGradients()),
         .prefix = prefix,
         .layer_input = rows * width * hidden_};
   }
@@ -116,22 +118,24 @@ class Elements {
     return shape_.cached > 0 ? shape_.rows * (prefix_ + shape_.cached) * 2 * keys_ : 0;
   }
 
+  // Of all rows: what the lookup has beside the text's tokens.
+  std::int64_t LookedUpBeside() const {
+    const std::int64_t tokens = shape_.rows * shape_.text_width;
+    return shape_.on_gpu && shape_.with_graph ? (PaddedIds(tokens) - tokens) * hidden_ : 0;
+  }
+
   std::int64_t Mask() const { return shape_.text_width * (prefix_ + shape_.text_width); }
   std::int64_t encoding() const { return patches_ * hidden_; }
   std::int64_t pixels() const { return pixels_; }
 
  private:
-  bool HasScores() const { return shape_.on_gpu && language_.kv_heads != language_.heads; }
-  // No fused kernel of CUDA's takes fewer key heads than query heads in fp32: keys and values are then spread
-  // over the query heads, and the scores are kept.
-  std::int64_t Scores() const {
-    return HasScores() ? language_.heads * shape_.text_width * (prefix_ + shape_.text_width) : 0;
-  }
-  std::int64_t SpreadGradients() const {
-    return HasScores() ? 2 * Scores() + 2 * queries_ * (prefix_ + shape_.text_width) : 0;
+  // On a GPU in fp32, keys and values of fewer heads are copied for the heads of the queries.
+  bool RepeatsKeys() const { return shape_.on_gpu && language_.kv_heads != language_.heads; }
+  std::int64_t RepeatedGradients() const {
+    return RepeatsKeys() ? 2 * queries_ * (prefix_ + shape_.text_width) : 0;
   }
   std::int64_t KeysAndValues() const {
-    return HasScores() ? 2 * keys_ + 2 * queries_ + language_.kv_heads : 4 * keys_ + language_.kv_heads;
+    return RepeatsKeys() ? 2 * keys_ + 2 * queries_ + language_.kv_heads : 4 * keys_ + language_.kv_heads;
   }
 
   const AgentConfig::Language& language_;
@@ -209,7 +213,7 @@ std::vector<ForwardPart> Agent::Footprint(const ForwardShape& shape) const {
   }
   const std::string root = "qwen_model.model.";
   ForwardPart embedded = OfRows(elements.Embedded(), shape.rows);
-  embedded.kept += elements.Mask();
+  embedded.kept += elements.Mask() + elements.LookedUpBeside();
   // The words of the text and those around the images each have a gradient of the whole table. The sum of the
   // first two is a third.
   if (shape.images > 0 || shape.supervised > 0) embedded.backward += vocabulary_ * config_.language.hidden;

@@ -1,6 +1,7 @@
 #include <medley/model/agent/language.h>
 
 #include <ATen/Functions.h>
+#include <ATen/core/grad_mode.h>
 
 #include <cmath>
 #include <limits>
@@ -54,7 +55,11 @@ Language::Language(ParameterSet& set, const AgentConfig::Language& config, std::
       MakeRopeTables(positions, config.head_dim, config.rope_base, embedding_.options().requires_grad(false));
 }
 
-at::Tensor Language::Embed(const at::Tensor& ids) const { return at::embedding(embedding_, ids); }
+at::Tensor Language::Embed(const at::Tensor& ids) const {
+  const bool has_gradient = embedding_.requires_grad() && at::GradMode::is_enabled();
+  return has_gradient && embedding_.is_cuda() ? PaddedEmbedding(embedding_, ids)
+                                              : at::embedding(embedding_, ids);
+}
 
 at::Tensor Language::Mask(std::int64_t prefix, std::int64_t length, const at::TensorOptions& options) {
   return at::full({length, prefix + length}, -std::numeric_limits<double>::infinity(), options)
@@ -67,9 +72,12 @@ at::Tensor Language::Heads(const at::Tensor& x) const {
 
 at::Tensor Language::AttendTo(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
                               const at::Tensor& mask) const {
+  const std::int64_t times = config_.heads / config_.kv_heads;
+  const bool repeats = times > 1 && RepeatsKeys(q.device().type(), q.scalar_type());
+  const at::Tensor keys = repeats ? RepeatHeads(k, times) : k, values = repeats ? RepeatHeads(v, times) : v;
   const at::Tensor out =
-      at::scaled_dot_product_attention(q, k, v, mask, 0.0, /*is_causal=*/false, std::nullopt,
-                                       /*enable_gqa=*/config_.kv_heads != config_.heads);
+      at::scaled_dot_product_attention(q, keys, values, mask, 0.0, /*is_causal=*/false, std::nullopt,
+                                       /*enable_gqa=*/times > 1 && !repeats);
   return out.transpose(1, 2).reshape({q.size(0), q.size(2), config_.heads * config_.head_dim});
 }
 

@@ -2,6 +2,8 @@
 
 #include <ATen/Functions.h>
 
+#include <vector>
+
 namespace medley {
 namespace {
 
@@ -40,6 +42,30 @@ at::Tensor HeadNormRope(const at::Tensor& x, const at::Tensor& weight, const Rop
   const at::Tensor normed = RmsNorm(x.view({x.size(0), x.size(1), -1, dim}).transpose(1, 2), weight, epsilon);
   const at::Tensor a = normed.narrow(-1, 0, dim / 2), b = normed.narrow(-1, dim / 2, dim / 2);
   return at::cat({a * turns.cos - b * turns.sin, b * turns.cos + a * turns.sin}, -1).to(x.scalar_type());
+}
+
+std::int64_t PaddedIds(std::int64_t ids) {
+  constexpr std::int64_t kFirstWrong = 1025, kLastWrong = 4096;  // 3,072 but on sm_90
+  return ids >= kFirstWrong && ids <= kLastWrong ? kLastWrong + 1 : ids;
+}
+
+at::Tensor PaddedEmbedding(const at::Tensor& table, const at::Tensor& ids) {
+  const std::int64_t more = PaddedIds(ids.numel()) - ids.numel();
+  if (more == 0) return at::embedding(table, ids);
+  std::vector<std::int64_t> shape = ids.sizes().vec();
+  shape.push_back(table.size(1));
+  const at::Tensor padded = at::cat({ids.flatten(), at::zeros({more}, ids.options())});
+  return at::embedding(table, padded).narrow(0, 0, ids.numel()).view(shape);
+}
+
+at::Tensor RepeatHeads(const at::Tensor& x, std::int64_t times) {
+  std::vector<std::int64_t> shape = x.sizes().vec();
+  shape.insert(shape.begin() + 2, times);
+  return x.unsqueeze(2).expand(shape).flatten(1, 2);  // a copy: the kernel takes no expanded heads
+}
+
+bool RepeatsKeys(at::DeviceType device, at::ScalarType dtype) {
+  return device == at::kCUDA && !at::isReducedFloatingType(dtype);
 }
 
 at::Tensor SwiGlu(const at::Tensor& gate, const at::Tensor& up) { return at::silu(gate) * up; }

@@ -25,6 +25,20 @@ at::Tensor HeadNormRope(const at::Tensor& x, const at::Tensor& weight, const Rop
 at::Tensor HeadNormRope(const at::Tensor& x, const at::Tensor& weight, const RopeTables& turns,
                         double epsilon);
 
+// How many ids a lookup must have so that libtorch 2.11 sums the gradient of the table right on a GPU: of
+// 1,025 to 4,096 ids a kernel does it that loses some sums now and then (pytorch#187687, #199569), beyond
+// them another.
+std::int64_t PaddedIds(std::int64_t ids);
+// table [words, d], ids [...] int64 -> [..., d], looked up with so many more ids that PaddedIds is met; what
+// they add to the gradient is 0.
+at::Tensor PaddedEmbedding(const at::Tensor& table, const at::Tensor& ids);
+
+// Each head so many times, one copy after the other: [rows, heads, ...] -> [rows, heads * times, ...].
+at::Tensor RepeatHeads(const at::Tensor& x, std::int64_t times);
+// Whether keys and values with fewer heads than the queries must be repeated for them: of a GPU's fused
+// kernels none takes them as they are in float and double, and the others keep all scores.
+bool RepeatsKeys(at::DeviceType device, at::ScalarType dtype);
+
 // silu(gate) * up
 at::Tensor SwiGlu(const at::Tensor& gate, const at::Tensor& up);
 
