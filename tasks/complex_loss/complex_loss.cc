@@ -2,12 +2,11 @@
 
 #include <ATen/core/Tensor.h>
 #include <ATen/core/grad_mode.h>
-#include <ATen/ops/cat.h>
 #include <ATen/ops/full_like.h>
 #include <ATen/ops/ones.h>
-#include <ATen/ops/stack.h>
 #include <ATen/ops/where.h>
 
+#include <medley/task/batch.h>
 #include <medley/task/losses.h>
 #include <medley/task/text_rows.h>
 
@@ -114,20 +113,17 @@ at::Tensor ComplexLoss::DrawPicture(PassContext& context) const {
 // are the game's: an area drawn in whole pixels is smaller than the disc, and would shrink from step to step.
 at::Tensor ComplexLoss::AsTheGameDraws(const Estimate& drawn, const RowRange& rows) const {
   const at::NoGradGuard no_grad;
-  const at::Tensor values =
-      at::cat({drawn.agent, drawn.gold, drawn.direction.unsqueeze(1)}, 1).to(at::kCPU, at::kDouble);
-  const at::Tensor found =
-      at::stack({drawn.agent_found, drawn.eye_found, drawn.gold_found}, 1).to(at::kCPU).contiguous();
+  const at::Tensor values = AsNumbers(drawn).to(at::kCPU);  // a GPU is waited for once
   const double* value = values.const_data_ptr<double>();
-  const bool* is_found = found.const_data_ptr<bool>();
   const double pixel =
       1.0 / size_;  // a disc about pixel edge X has its mean at X - 1/2; rounding is downwards
   std::vector<world::Scene> scenes;
-  for (std::int64_t i = 0; i < rows.count; ++i, value += 5, is_found += 3) {
+  for (std::int64_t i = 0; i < rows.count; ++i, value += values.size(1)) {
+    const bool agent_found = value[5] != 0, eye_found = value[6] != 0, gold_found = value[7] != 0;
     world::State state = StateOf(rows, rows.begin + i);
-    if (is_found[0]) state.agent = {value[0] + pixel, value[1] + pixel};
-    if (is_found[0] && is_found[1]) state.direction = world::WrapAngle(value[4]);
-    if (is_found[2]) state.gold[0] = {value[2] + pixel, value[3] + pixel};
+    if (agent_found) state.agent = {value[0] + pixel, value[1] + pixel};
+    if (agent_found && eye_found) state.direction = world::WrapAngle(value[4]);
+    if (gold_found) state.gold[0] = {value[2] + pixel, value[3] + pixel};
     scenes.push_back({state});
   }
   return RenderScenes(scenes, size_);
@@ -144,8 +140,7 @@ Sums ComplexLoss::Run(std::string_view, PassContext& context) const {
   // What the same eyes find in the input: the game draws discs of whole pixels, smaller than their radius.
   const at::Tensor input = context.Pixels("image");
   const Estimate before = EstimateObjects(input);
-  const at::Tensor game = AsTheGameDraws(drawn, context.batch().rows())
-                              .to(picture.device())
+  const at::Tensor game = ToDevice(AsTheGameDraws(drawn, context.batch().rows()), picture.device())
                               .to(drawn.agent.scalar_type())
                               .div_(255);
   const at::Tensor objects = region_share_ == 0 ? at::Tensor() : Coloured(game).logical_or(Coloured(input));

@@ -4,6 +4,7 @@
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/arange.h>
 #include <ATen/ops/atan2.h>
+#include <ATen/ops/cat.h>
 #include <ATen/ops/stack.h>
 #include <ATen/ops/tensor.h>
 #include <ATen/ops/where.h>
@@ -68,6 +69,14 @@ Estimate EstimateObjects(const at::Tensor& picture) {
           .agent_found = agent.found,
           .eye_found = eye_blob.found,
           .gold_found = gold.found};
+}
+
+at::Tensor AsNumbers(const Estimate& estimate) {
+  const at::NoGradGuard no_grad;
+  const auto column = [](const at::Tensor& x) { return x.to(at::kDouble).unsqueeze(1); };
+  return at::cat({estimate.agent.to(at::kDouble), estimate.gold.to(at::kDouble), column(estimate.direction),
+                  column(estimate.agent_found), column(estimate.eye_found), column(estimate.gold_found)},
+                 1);
 }
 
 at::Tensor Distance(const at::Tensor& a, const at::Tensor& b) { return SquaredDistance(a, b).sqrt(); }

@@ -20,6 +20,10 @@ struct Estimate {
 // `picture` [rows, 3, size, size]; values outside [0, 1] are no error. fp32 at least.
 Estimate EstimateObjects(const at::Tensor& picture);
 
+// All that the game needs to draw it, [rows, 8] doubles: agent, gold, direction, and 1 where agent, eye and
+// gold are found. No gradient.
+at::Tensor AsNumbers(const Estimate& estimate);
+
 at::Tensor Distance(const at::Tensor& a, const at::Tensor& b);  // of points, [rows]
 
 // How far the drawn objects are from what is wanted, [rows]; 0 in rows where agent or gold is not found.

@@ -81,6 +81,22 @@ TEST(CloserLoss, NoticesGoldThatMovedAndSizesThatChanged) {
   EXPECT_NEAR(loss() - right, 100 * std::pow(0.0357 - 0.0123, 2), 0.01);
 }
 
+// What leaves a GPU, in one copy: the numbers that the game draws from.
+TEST(Estimate, AsNumbersHasEveryPlaceAndWhatWasFound) {
+  const Estimate estimate =
+      EstimateObjects(at::cat({PictureOf({world::BareStateOf(3)}, 64), at::ones({1, 3, 64, 64})}));
+  const at::Tensor numbers = AsNumbers(estimate);
+  ASSERT_EQ(numbers.sizes(), at::IntArrayRef({2, 8}));
+  EXPECT_TRUE(at::equal(numbers.narrow(1, 0, 2), estimate.agent.to(at::kDouble)));
+  EXPECT_TRUE(at::equal(numbers.narrow(1, 2, 2), estimate.gold.to(at::kDouble)));
+  EXPECT_TRUE(at::equal(numbers.select(1, 4), estimate.direction.to(at::kDouble)));
+  EXPECT_TRUE(at::equal(
+      numbers.narrow(1, 5, 3),
+      at::stack({estimate.agent_found, estimate.eye_found, estimate.gold_found}, 1).to(at::kDouble)));
+  EXPECT_EQ(numbers[0].narrow(0, 5, 3).sum().item<double>(), 3);
+  EXPECT_EQ(numbers[1].narrow(0, 5, 3).sum().item<double>(), 0) << "an empty board";
+}
+
 // Pictures of every kind of trouble, [n, 3, 24, 24].
 at::Tensor Troubles(at::ScalarType dtype) {
   at::manual_seed(5);
