@@ -6,6 +6,7 @@
 #include <utility>
 
 #include <medley/base/error.h>
+#include <medley/step/sample_rows.h>
 
 namespace medley {
 
@@ -61,7 +62,7 @@ PiecewiseEval::PiecewiseEval(const Setting& setting, const RowRange& rows, OnRow
 
 void PiecewiseEval::ForEachPiece(const RowRange& rows, const std::function<void(EvalPass&)>& fn) {
   for (const RowRange& piece : EvalPieces(rows, setting_.rows_at_once)) {
-    const Batch batch = setting_.task.Sample(piece);
+    const Batch batch = ReadyFor(setting_.device, setting_.task.Sample(piece));
     {
       EvalPiece pass(setting_.task, setting_.model, setting_.device, batch);
       fn(pass);

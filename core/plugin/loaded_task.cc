@@ -107,7 +107,7 @@ at::Tensor LoadedTask::Constant(std::string_view name, at::Device device) {
       on_host = places.emplace(at::kCPU, WithItsOwnMemory(built)).first;
     }
     if (device.is_cpu()) return on_host->second;
-    const at::Tensor moved = on_host->second.to(device);
+    const at::Tensor moved = ToDevice(on_host->second, device);
     places.emplace(device, moved);
     return moved;
   });

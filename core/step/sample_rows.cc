@@ -3,6 +3,8 @@
 #include <ATen/Parallel.h>
 #include <ATen/core/grad_mode.h>
 
+#include <utility>
+
 #include <medley/memory/cpu_allocator.h>
 
 namespace medley {
@@ -29,8 +31,9 @@ Batch SampleRows(const LoadedTask& task, const RowRange& rows, at::Device device
   const MemoryOwnerScope owner(MemoryOwner::kData);
   const OneThread one_thread;
   const at::NoGradGuard no_grad;
-  Batch batch = task.Sample(rows);
-  return device.is_cuda() ? batch.Pinned() : batch;
+  return ReadyFor(device, task.Sample(rows));
 }
+
+Batch ReadyFor(at::Device device, Batch rows) { return device.is_cuda() ? rows.Pinned() : std::move(rows); }
 
 }  // namespace medley

@@ -11,4 +11,7 @@ namespace medley {
 // sampled must not depend on whose thread it is.
 Batch SampleRows(const LoadedTask& task, const RowRange& rows, at::Device device);
 
+// Rows that were made some other way, page-locked where a GPU will copy them.
+Batch ReadyFor(at::Device device, Batch rows);
+
 }  // namespace medley

@@ -1,9 +1,13 @@
 #include <medley/task/batch.h>
 
+#include <ATen/EmptyTensor.h>
 #include <ATen/core/Tensor.h>
 #include <ATen/ops/empty.h>
+#include <ATen/ops/stack.h>
+#include <ATen/ops/sub.h>
 
 #include <algorithm>
+#include <tuple>
 #include <utility>
 
 #include <medley/base/error.h>
@@ -18,6 +22,15 @@ at::Tensor IntTensor(const std::vector<std::int64_t>& values) {
   return tensor;
 }
 
+// Room for integers in the memory that a column lies in: page-locked where that is, or its copy to a GPU
+// would wait.
+at::Tensor RoomBeside(const at::Tensor& column, std::int64_t items) {
+  at::Allocator* const allocator = column.storage().allocator();
+  if (allocator == nullptr) return at::empty({items}, column.options());
+  return at::detail::empty_generic({items}, allocator, c10::DispatchKeySet(c10::DispatchKey::CPU),
+                                   column.scalar_type(), std::nullopt);
+}
+
 RaggedColumn SliceRagged(const RaggedColumn& column, std::int64_t begin, std::int64_t count) {
   RaggedColumn slice;
   const std::int64_t first = column.offsets[begin];
@@ -25,7 +38,8 @@ RaggedColumn SliceRagged(const RaggedColumn& column, std::int64_t begin, std::in
   slice.values = column.values.narrow(0, first, items);
   slice.offsets.assign(column.offsets.begin() + begin, column.offsets.begin() + begin + count + 1);
   for (std::int64_t& offset : slice.offsets) offset -= first;
-  slice.item_row = column.item_row.narrow(0, first, items).sub(begin);
+  slice.item_row = RoomBeside(column.item_row, items);
+  at::sub_out(slice.item_row, column.item_row.narrow(0, first, items), begin);
   return slice;
 }
 
@@ -45,7 +59,39 @@ RaggedColumn TakeRagged(const RaggedColumn& column, const std::vector<std::int64
   return taken;
 }
 
+bool IsIntegers(const at::Tensor& tensor) { return tensor.dim() == 1 && tensor.scalar_type() == at::kLong; }
+
+// Applies a copy to tensors, and to those that lie side by side as the columns of one block (see
+// Batch::Packed) once for all of them.
+template <typename Copy>
+class CopyTogether {
+ public:
+  explicit CopyTogether(const Copy& copy) : copy_(copy) {}
+
+  at::Tensor operator()(const at::Tensor& tensor) const {
+    if (!IsIntegers(tensor) || tensor.numel() == 0 || tensor.stride(0) < 2) return copy_(tensor);
+    const std::int64_t width = tensor.stride(0), column = tensor.storage_offset() % width;
+    const std::int64_t begin = tensor.storage_offset() - column, end = begin + width * tensor.numel();
+    // A task's own column may be strided too.
+    if (end * static_cast<std::int64_t>(sizeof(std::int64_t)) >
+        static_cast<std::int64_t>(tensor.storage().nbytes()))
+      return copy_(tensor);
+    at::Tensor& block = blocks_[{tensor.storage().unsafeGetStorageImpl(), begin, end}];
+    if (!block.defined()) block = copy_(tensor.as_strided({tensor.numel(), width}, {width, 1}, begin));
+    return block.select(1, column);
+  }
+
+ private:
+  using Place = std::tuple<const void*, std::int64_t, std::int64_t>;
+  const Copy& copy_;
+  mutable std::map<Place, at::Tensor> blocks_;
+};
+
 }  // namespace
+
+at::Tensor ToDevice(const at::Tensor& on_host, at::Device device) {
+  return device.is_cuda() ? on_host.pin_memory().to(device, /*non_blocking=*/true) : on_host.to(device);
+}
 
 void Batch::Add(std::string name, at::Tensor column) {
   if (HasColumn(name)) throw Error("the batch already has a column '" + name + "'");
@@ -162,11 +208,35 @@ Batch Batch::Moved(const Move& move) const {
 }
 
 Batch Batch::To(at::Device device) const {
-  return Moved([&](const at::Tensor& t) { return t.to(device, /*non_blocking=*/device.is_cuda()); });
+  const auto copy = [&](const at::Tensor& t) { return t.to(device, /*non_blocking=*/device.is_cuda()); };
+  return device.is_cpu() ? Moved(copy) : Moved(CopyTogether(copy));
+}
+
+Batch Batch::Packed() const {
+  Batch packed = *this;
+  std::vector<at::Tensor> columns;
+  for (const auto& [name, column] : columns_) {
+    if (IsIntegers(column)) columns.push_back(column);
+  }
+  if (columns.size() > 1) {
+    const at::Tensor block = at::stack(columns, 1);
+    std::int64_t next = 0;
+    for (auto& [name, column] : packed.columns_) {
+      if (IsIntegers(column)) column = block.select(1, next++);
+    }
+  }
+  for (auto& [name, column] : packed.ragged_) {
+    if (!IsIntegers(column.values)) continue;
+    const at::Tensor block = at::stack({column.values, column.item_row}, 1);
+    column.values = block.select(1, 0);
+    column.item_row = block.select(1, 1);
+  }
+  return packed;
 }
 
 Batch Batch::Pinned() const {
-  return Moved([](const at::Tensor& t) { return t.pin_memory(); });
+  const auto pin = [](const at::Tensor& t) { return t.contiguous().pin_memory(); };
+  return Packed().Moved(CopyTogether(pin));
 }
 
 }  // namespace medley

@@ -18,6 +18,9 @@ struct RaggedColumn {
   at::Tensor item_row;                // [items] int64: the row of each item, counted from the slice's first
 };
 
+// From the host to where the model is; from page-locked memory while a GPU computes on.
+at::Tensor ToDevice(const at::Tensor& on_host, at::Device device);
+
 // The examples of a draw. Made by a task on the CPU, sliced there, then moved.
 class Batch {
  public:
@@ -52,7 +55,10 @@ class Batch {
   // first on.
   Batch Take(const std::vector<std::int64_t>& rows) const;
   Batch To(at::Device device) const;
-  // A copy in page-locked memory, from which To(a CUDA device) copies while the device computes. Needs CUDA.
+  // The same with all integers of a row side by side, of which To copies a block at once rather than a
+  // handful of numbers many times.
+  Batch Packed() const;
+  // Packed, in page-locked memory, from which To(a CUDA device) copies while the device computes. Needs CUDA.
   Batch Pinned() const;
 
  private:

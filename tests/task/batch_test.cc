@@ -1,3 +1,5 @@
+#include <ATen/EmptyTensor.h>
+#include <c10/core/CPUAllocator.h>
 #include <gtest/gtest.h>
 #include <medley/base/error.h>
 #include <medley/task/batch.h>
@@ -42,6 +44,61 @@ TEST(Batch, ASliceOfASliceIsASlice) {
   const Batch slice = MakeBatch(0, 20).Slice(3, 15).Slice(2, 6);
   EXPECT_TRUE(slice.Ragged("items").item_row.equal(MakeBatch(5, 6).Ragged("items").item_row));
   EXPECT_EQ(slice.rows().begin, 5);
+}
+
+// An allocator of ours: its blocks are those of the column that a slice was taken from.
+class NotedAllocator final : public at::Allocator {
+ public:
+  at::DataPtr allocate(std::size_t bytes) override {
+    ++count;
+    return c10::GetCPUAllocator()->allocate(bytes);
+  }
+  void copy_data(void* to, const void* from, std::size_t bytes) const override {
+    default_copy_data(to, from, bytes);
+  }
+  int count = 0;
+};
+
+// Page-locked memory has an allocator of its own, and only from it a copy to a GPU does not wait.
+TEST(Batch, ASlicesItemRowsLieInTheSameKindOfMemory) {
+  NotedAllocator noted;
+  Batch batch = MakeBatch(0, 20);
+  auto& column = const_cast<RaggedColumn&>(batch.Ragged("items"));
+  const at::Tensor moved = at::detail::empty_generic(
+      column.item_row.sizes(), &noted, c10::DispatchKeySet(c10::DispatchKey::CPU), at::kLong, std::nullopt);
+  column.item_row = moved.copy_(column.item_row);
+  ASSERT_EQ(noted.count, 1);
+  const Batch slice = batch.Slice(3, 9);
+  EXPECT_EQ(noted.count, 2);
+  EXPECT_TRUE(slice.Ragged("items").item_row.equal(MakeBatch(3, 9).Ragged("items").item_row));
+}
+
+TEST(Batch, PackedIntegersAreTheSameAndMoveInOneCopy) {
+  Batch whole = MakeBatch(100, 23);
+  whole.Add("other", at::arange(23).mul_(7));
+  const Batch packed = whole.Packed();
+  for (const auto& [begin, count] : {std::pair{0, 23}, std::pair{4, 11}, std::pair{22, 1}, std::pair{5, 0}}) {
+    const Batch a = packed.Slice(begin, count), b = whole.Slice(begin, count);
+    for (const auto& [name, column] : b.columns()) EXPECT_TRUE(a.Column(name).equal(column)) << name;
+    EXPECT_TRUE(a.Ragged("items").values.equal(b.Ragged("items").values));
+    EXPECT_TRUE(a.Ragged("items").item_row.equal(b.Ragged("items").item_row));
+  }
+  const auto share = [](const Batch& batch) {
+    return batch.Column("number").storage().is_alias_of(batch.Column("other").storage());
+  };
+  // Meta tensors have no values, but are moved as others are.
+  EXPECT_TRUE(share(packed.Slice(4, 11).To(at::kMeta)));
+  EXPECT_FALSE(share(whole.Slice(4, 11).To(at::kMeta)));
+  const Batch moved = packed.Slice(4, 11).To(at::kMeta);
+  EXPECT_EQ(moved.Column("other").sizes(), at::IntArrayRef({11}));
+  EXPECT_EQ(moved.Column("picture").sizes(), whole.Slice(4, 11).Column("picture").sizes());
+}
+
+// A strided column that is part of no block is copied as it is.
+TEST(Batch, AStridedColumnOfATaskMovesAsItIs) {
+  Batch batch(RowRange{1, 0, 4});
+  batch.Add("every_other", at::arange(7).slice(0, 0, 7, 2));
+  EXPECT_EQ(batch.To(at::kMeta).Column("every_other").sizes(), at::IntArrayRef({4}));
 }
 
 TEST(Batch, TakenRowsAreCopiesInTheOrderAsked) {
