@@ -94,12 +94,13 @@ template <typename Visitor>
 void Fields(Visitor& visit, DataConfig& c) {
   visit(c.threads, {.name = "threads",
                     .help = "Threads that sample rows ahead; 0: the trainer samples them when it needs them. "
-                            "Changes no loss",
+                            "Changes no loss. Not given: 1, on a GPU 4",
                     .low = 0,
                     .high = 256});
   visit(c.ahead,
         {.name = "ahead",
-         .help = "How many draws after those of this step may be sampled ahead, and then wait in memory",
+         .help = "How many draws after those of this step may be sampled ahead, and then wait in memory. Not "
+                 "given: 4, on a GPU 16",
          .low = 1,
          .high = 1024});
 }
@@ -124,6 +125,15 @@ void Fields(Visitor& visit, RunConfig& c) {
                         .help = "Directories with plugins, searched first",
                         .path = PathKind::kDirectory});
   visit(c.device, {.name = "device", .help = "Where the model lives", .allowed = {"cpu", "cuda"}});
+  visit(c.deterministic,
+        {.name = "deterministic",
+         .help = "On a GPU, the same bits at every run of the same plan, for some speed; the "
+                 "CPU always computes so"});
+  visit(
+      c.matmul_precision,
+      {.name = "matmul_precision",
+       .help = "On a GPU, of products of float matrices: float, or tf32, faster and with 10 bits of mantissa",
+       .allowed = {"float", "tf32"}});
   visit(c.threads,
         {.name = "threads", .help = "Threads of an operation; 0: one a core", .low = 0, .high = 4096});
   visit(c.seed, {.name = "seed", .help = "Of weights, rows and everything else that is drawn", .low = 0});
@@ -167,6 +177,14 @@ void Fields(Visitor& visit, RunConfig& c) {
 
 namespace {
 
+void FillInByDevice(const ConfigFile& file, RunConfig& config) {
+  if (!file.root() || config.device == "cpu") return;
+  const JsonNode* data = file.root()->Find("data");
+  const auto is_given = [&](const char* key) { return data != nullptr && data->Find(key) != nullptr; };
+  if (!is_given("threads")) config.data.threads = kDataForGpu.threads;
+  if (!is_given("ahead")) config.data.ahead = kDataForGpu.ahead;
+}
+
 void CheckTogether(ConfigFile& file, const RunConfig& config) {
   try {
     ParseBudget(config.budget);
@@ -191,6 +209,7 @@ void CheckTogether(ConfigFile& file, const RunConfig& config) {
 
 void ReadConfig(ConfigFile& file, RunConfig& config) {
   ReadFields(file, config);
+  FillInByDevice(file, config);
   CheckTogether(file, config);
 }
 

@@ -59,9 +59,12 @@ struct CheckpointConfig {
 };
 
 struct DataConfig {
-  std::int64_t threads = 1;  // 0: rows are sampled by the trainer's thread, when they are needed
-  std::int64_t ahead = 4;    // draws
+  // 0: rows are sampled by the trainer's thread, when they are needed
+  std::int64_t threads = 1;
+  std::int64_t ahead = 4;  // draws
 };
+// What a config gets that does not say: a GPU's steps are over before one thread has sampled the next rows.
+inline constexpr DataConfig kDataForGpu = {.threads = 4, .ahead = 16};
 
 struct InitFrom {
   std::filesystem::path run;               // "": none
@@ -74,8 +77,10 @@ struct RunConfig {
   std::filesystem::path weights;
   std::filesystem::path control_text;
   std::vector<std::filesystem::path> plugin_path;
-  std::string device = "cpu";  // "cpu" or "cuda"
-  std::int64_t threads = 0;    // 0: one a core
+  std::string device = "cpu";              // "cpu" or "cuda"
+  bool deterministic = false;              // on a GPU; the CPU always is
+  std::string matmul_precision = "float";  // or "tf32", on a GPU
+  std::int64_t threads = 0;                // 0: one a core
   std::int64_t seed = 0;
   std::int64_t steps = 1000;
   double hours = 0;    // within which a run ends, decayed early where it must; 0: no limit

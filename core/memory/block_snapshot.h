@@ -15,6 +15,10 @@ using Segment = c10::CachingDeviceAllocator::SegmentInfo;
 using CudaSegments = bool(std::vector<Segment>& segments);
 inline constexpr const char* kCudaSegments = "medley_cuda_segments";
 
+// Limits the native allocator of a device to this fraction of it; false where there is another.
+using CudaLimit = bool(double fraction, c10::DeviceIndex device);
+inline constexpr const char* kCudaLimit = "medley_cuda_limit";
+
 // The blocks of the device that tensors hold. By what was asked for, which the allocator notes beside what it
 // rounded that to: two sizes that round to one stay apart.
 BlocksBySize CountBlocks(const std::vector<Segment>& segments, c10::DeviceIndex device);

@@ -11,6 +11,7 @@
 #include <medley/base/error.h>
 #include <medley/memory/cpu_allocator.h>
 #include <medley/memory/host_memory.h>
+#include <medley/memory/live_blocks.h>
 
 namespace medley {
 namespace {
@@ -41,15 +42,20 @@ std::string FractionText(double fraction) {
 }  // namespace
 
 std::string Budget::Words() const {
-  if (!asked) return "budget " + FormatBytes(bytes) + ": what is free of " + FormatBytes(total);
+  if (!asked)
+    return "budget " + FormatBytes(bytes) + ": what is free of " + FormatBytes(total) +
+           (kept_back > 0 ? ", but " + FormatBytes(kept_back) + " for kernels that are loaded later" : "");
   return "budget " + FormatBytes(bytes) + " of " + FormatBytes(total) + " (" + FormatBytes(free) +
          " are free" + (bytes > free ? ": other programs must make room first)" : ")");
 }
 
+std::int64_t KeptBack(std::int64_t total) { return std::max(std::int64_t{1} << 30, total / 100); }
+
 Budget ResolveBudget(const BudgetRequest& request, at::Device device) {
   Budget budget = Available(device);
   budget.asked = request.kind != BudgetRequest::Kind::kFree;
-  budget.bytes = budget.free;
+  if (!budget.asked && !device.is_cpu()) budget.kept_back = std::min(budget.free, KeptBack(budget.total));
+  budget.bytes = budget.free - budget.kept_back;
   if (request.kind == BudgetRequest::Kind::kFraction)
     budget.bytes = static_cast<std::int64_t>(request.fraction * static_cast<double>(budget.total));
   if (request.kind == BudgetRequest::Kind::kBytes) budget.bytes = request.bytes;
@@ -60,17 +66,38 @@ Budget ResolveBudget(const BudgetRequest& request, at::Device device) {
                    " are free. Give less, or nothing for what is free");
 }
 
-void EnforceBudget(const Budget& budget, at::Device device) {
-  if (device.is_cpu()) return SetCpuBudget(budget.bytes);
-  if (c10::getDeviceAllocator(device.type())->initialized()) {
-    throw Error("the budget of " + device.str() +
-                " must be set before its first tensor: libtorch's allocator reads its limit once");
+std::string AllocatorSettings(const std::string& environment, double fraction) {
+  bool decided = false;
+  for (const char* key : {"expandable_segments", "max_split_size_mb", "cudaMallocAsync"})
+    decided = decided || environment.find(key) != std::string::npos;
+  std::string settings = decided ? "" : "expandable_segments:True,";
+  if (!environment.empty()) settings += environment + ",";
+  return settings + "per_process_memory_fraction:" + FractionText(fraction);
+}
+
+LaterBudget DecideLaterBudget(std::int64_t in_force, const Budget& budget) {
+  if (budget.bytes == in_force) return LaterBudget::kTheSame;
+  return in_force > 0 && !budget.asked ? LaterBudget::kTheFirst : LaterBudget::kMoved;
+}
+
+std::int64_t EnforceBudget(const Budget& budget, at::Device device) {
+  if (device.is_cpu()) {
+    SetCpuBudget(budget.bytes);
+    return budget.bytes;
   }
-  // Beside the settings that the environment gave.
-  const std::string before = c10::CachingAllocator::getAllocatorSettings();
+  static std::int64_t in_force = 0;
   const double fraction = static_cast<double>(budget.bytes) / static_cast<double>(budget.total);
-  c10::CachingAllocator::setAllocatorSettings((before.empty() ? "" : before + ",") +
-                                              "per_process_memory_fraction:" + FractionText(fraction));
+  if (!c10::getDeviceAllocator(device.type())->initialized()) {
+    c10::CachingAllocator::setAllocatorSettings(
+        AllocatorSettings(c10::CachingAllocator::getAllocatorSettings(), fraction));
+  } else if (DecideLaterBudget(in_force, budget) != LaterBudget::kMoved) {
+    return in_force;
+  } else if (!LimitCudaMemory(fraction, device)) {
+    throw Error("the budget of " + device.str() +
+                " must be set before its first tensor: libtorch's allocator reads its limit once, and "
+                "medley_cuda.so, which could move it, cannot be used here");
+  }
+  return in_force = budget.bytes;
 }
 
 void CheckFixedBytes(const Budget& budget, const MemoryLedger& fixed) {

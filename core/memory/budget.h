@@ -13,9 +13,10 @@ namespace medley {
 // The bytes that a run may use on its device, and what there is.
 struct Budget {
   std::int64_t bytes = 0;
-  std::int64_t free = 0;   // now, with what this process's tensors use already
-  std::int64_t total = 0;  // of the device; on the CPU of the machine or of the control group
-  bool asked = false;      // by a person, rather than all that is free
+  std::int64_t free = 0;       // now, with what this process's tensors use already
+  std::int64_t total = 0;      // of the device; on the CPU of the machine or of the control group
+  bool asked = false;          // by a person, rather than all that is free
+  std::int64_t kept_back = 0;  // of what is free, where nobody asked
 
   // "budget 6 GiB of 24 GiB (23.1 GiB are free)"
   std::string Words() const;
@@ -25,9 +26,25 @@ struct Budget {
 // the device has.
 Budget ResolveBudget(const BudgetRequest& request, at::Device device);
 
-// From now on an allocation beyond the budget throws c10::OutOfMemoryError. On a GPU the caching allocator
-// reads its limit once, when it starts: an Error where it has started.
-void EnforceBudget(const Budget& budget, at::Device device);
+// From now on an allocation beyond the budget throws c10::OutOfMemoryError. On a GPU, best before the first
+// tensor: once the caching allocator has started only medley_cuda.so can move its limit. Returns the bytes in
+// force: those of an earlier run of this process where nobody asked for others. An Error where the limit
+// cannot be moved.
+std::int64_t EnforceBudget(const Budget& budget, at::Device device);
+
+// What of a GPU's free bytes stays free where nobody named a budget: kernels are loaded when they are first
+// used, into memory that no allocator of ours counts.
+std::int64_t KeptBack(std::int64_t total);
+
+// Settings of libtorch's caching allocator that begin with a GPU's first tensor. `environment`: those that
+// are there already. A segment that grows holds blocks of any sizes; without that, memory in use depends on
+// what ran before. Not where the environment decides about it, or about what it cannot be combined with.
+// `fraction` of the device's bytes, never rounded up.
+std::string AllocatorSettings(const std::string& environment, double fraction);
+
+// What becomes of the budget of a run whose GPU allocator has the limit of an earlier one.
+enum class LaterBudget { kTheSame, kTheFirst, kMoved };
+LaterBudget DecideLaterBudget(std::int64_t in_force, const Budget& budget);
 
 // `fixed`: what training needs before the first row: weights with the model's tables, gradients, optimizer.
 // An Error with kDoesNotFit that says what is needed for what, and how much is missing. What rows take beside

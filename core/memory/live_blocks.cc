@@ -44,11 +44,11 @@ class CudaBlocks final : public LiveBlocks {
   c10::DeviceIndex device_;
 };
 
-// A library of its own: libmedley itself runs with a libtorch that has no CUDA.
-CudaSegments* FindCudaSegments() {
+// A library of its own: libmedley itself runs with a libtorch that has no CUDA. Null where it was not built.
+void* FindInCudaLibrary(const char* symbol) {
   const std::filesystem::path library = LibraryDirectory() / "medley" / "medley_cuda.so";
   void* const handle = dlopen(library.c_str(), RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
-  return handle == nullptr ? nullptr : reinterpret_cast<CudaSegments*>(dlsym(handle, kCudaSegments));
+  return handle == nullptr ? nullptr : dlsym(handle, symbol);
 }
 
 }  // namespace
@@ -69,10 +69,15 @@ BlocksBySize CountBlocks(const std::vector<Segment>& segments, c10::DeviceIndex 
 
 std::unique_ptr<LiveBlocks> WatchBlocks(at::Device device, const std::vector<std::int64_t>& sizes) {
   if (device.is_cpu()) return std::make_unique<CpuBlocks>(sizes);
-  CudaSegments* const segments = FindCudaSegments();
+  auto* const segments = reinterpret_cast<CudaSegments*>(FindInCudaLibrary(kCudaSegments));
   std::vector<Segment> first;
   if (segments == nullptr || !segments(first)) return nullptr;
   return std::make_unique<CudaBlocks>(segments, device.index());
+}
+
+bool LimitCudaMemory(double fraction, at::Device device) {
+  auto* const limit = reinterpret_cast<CudaLimit*>(FindInCudaLibrary(kCudaLimit));
+  return limit != nullptr && limit(fraction, device.index());
 }
 
 }  // namespace medley

@@ -25,4 +25,8 @@ class LiveBlocks {
 // CUDA toolkit.
 std::unique_ptr<LiveBlocks> WatchBlocks(at::Device device, const std::vector<std::int64_t>& sizes);
 
+// Moves the limit of a GPU's caching allocator that has started to this fraction of the device. False where
+// medley was built without a CUDA toolkit.
+bool LimitCudaMemory(double fraction, at::Device device);
+
 }  // namespace medley

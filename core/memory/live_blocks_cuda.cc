@@ -2,10 +2,24 @@
 #include <c10/cuda/CUDACachingAllocator.h>
 #include <medley/memory/block_snapshot.h>
 
-extern "C" bool medley_cuda_segments(std::vector<medley::Segment>& segments) {
+namespace {
+
+// Null where it is CUDA's own, which has no blocks to show.
+c10::cuda::CUDACachingAllocator::CUDAAllocator* Native() {
   auto* const allocator = c10::cuda::CUDACachingAllocator::get();
-  if (allocator == nullptr || allocator->name() != "native")
-    return false;  // CUDA's own has no blocks to show
-  segments = allocator->snapshot({0, 0}, /*include_traces=*/false).segments;
+  return allocator != nullptr && allocator->name() == "native" ? allocator : nullptr;
+}
+
+}  // namespace
+
+extern "C" bool medley_cuda_segments(std::vector<medley::Segment>& segments) {
+  if (Native() == nullptr) return false;
+  segments = Native()->snapshot({0, 0}, /*include_traces=*/false).segments;
+  return true;
+}
+
+extern "C" bool medley_cuda_limit(double fraction, c10::DeviceIndex device) {
+  if (Native() == nullptr) return false;
+  Native()->setMemoryFraction(fraction, device);
   return true;
 }

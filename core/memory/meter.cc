@@ -26,10 +26,13 @@ MemoryReading ReadCpu() {
 
 MemoryReading ReadMemory(at::Device device) {
   if (device.is_cpu()) return ReadCpu();
-  const auto stats = c10::getDeviceAllocator(device.type())->getDeviceStats(device.index());
-  const auto &allocated = stats.allocated_bytes[kAllPools], &reserved = stats.reserved_bytes[kAllPools];
-  return {.now = allocated.current,
-          .peak = allocated.peak,
+  return ReadingOf(c10::getDeviceAllocator(device.type())->getDeviceStats(device.index()));
+}
+
+MemoryReading ReadingOf(const c10::CachingDeviceAllocator::DeviceStats& stats) {
+  const auto &requested = stats.requested_bytes[kAllPools], &reserved = stats.reserved_bytes[kAllPools];
+  return {.now = requested.current,
+          .peak = requested.peak,
           .reserved = reserved.current,
           .reserved_peak = reserved.peak,
           .retries = stats.num_alloc_retries,
@@ -42,6 +45,11 @@ void ResetPeak(at::Device device) {
   } else {
     c10::getDeviceAllocator(device.type())->resetPeakStats(device.index());
   }
+}
+
+bool IsLeak(std::int64_t bytes, at::Device device) {
+  constexpr std::int64_t kWorkspaces = 64 << 20;  // of cuBLAS on sm_90: 32 MiB for each of two threads
+  return bytes > (device.is_cpu() ? 0 : kWorkspaces);
 }
 
 void ReleaseCachedMemory(at::Device device) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <ATen/core/Tensor.h>
+#include <c10/core/CachingDeviceAllocator.h>
 
 #include <cstdint>
 #include <functional>
@@ -15,10 +16,17 @@ namespace medley {
 
 // On the CPU from the counting allocator, as requested; on a GPU from libtorch's caching allocator.
 MemoryReading ReadMemory(at::Device device);
+// In use is what was asked for, whose lines are straight; what the allocator rounded that to is in what it
+// reserved.
+MemoryReading ReadingOf(const c10::CachingDeviceAllocator::DeviceStats& stats);
 void ResetPeak(at::Device device);
 
 // Gives memory back that allocators keep for later. What follows pays for getting it again.
 void ReleaseCachedMemory(at::Device device);
+
+// Whether bytes that a failed draw left behind are somebody's mistake. On the CPU each one is; on a GPU
+// libraries keep workspaces from where they are first used.
+bool IsLeak(std::int64_t bytes, at::Device device);
 
 // The bytes of one step, and of each of its draws: an allocator has one peak, so it is reset at each draw.
 class StepMeter {

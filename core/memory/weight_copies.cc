@@ -48,6 +48,13 @@ WeightCopies WatchWeights(const Model& model, at::Device device) {
   return {std::move(weights), WatchBlocks(device, sizes), ReadMemory(device).now};
 }
 
+std::string BlindnessOf(const WeightCopies& copies) {
+  if (copies.watching()) return "";
+  return "copies of the model's weights are not watched: that needs medley_cuda.so, which is built where "
+         "there "
+         "is a CUDA toolkit, and libtorch's own GPU allocator";
+}
+
 WeightCopies::WeightCopies(BlocksBySize weights, std::unique_ptr<LiveBlocks> blocks, std::int64_t floor)
     : weights_(std::move(weights)), blocks_(std::move(blocks)), first_floor_(floor) {
   for (const auto& [size, count] : weights_) bytes_ += size * count;

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <string>
 
 #include <medley/memory/live_blocks.h>
 #include <medley/model/model.h>
@@ -21,6 +22,7 @@ class WeightCopies {
   WeightCopies(BlocksBySize weights, std::unique_ptr<LiveBlocks> blocks, std::int64_t floor);
 
   std::int64_t bytes() const { return bytes_; }  // of the model's weights
+  bool watching() const { return blocks_ != nullptr; }
   // How often nine tenths of the weights live more than before, with so many bytes in use. To be asked after
   // every step; it looks at the blocks where the floor has room for a copy, and then again when the floor
   // moved by a tenth of the weights, or after 100 steps: on a GPU a look costs more than a few additions.
@@ -35,6 +37,9 @@ class WeightCopies {
   std::optional<std::int64_t> looked_at_;  // the floor at the last look
   std::int64_t steps_since_ = 0;
 };
+
+// Says that copies are not watched, and why; "" where they are.
+std::string BlindnessOf(const WeightCopies& copies);
 
 // Of a model on a device. There is one on the CPU at a time: a new one takes over.
 WeightCopies WatchWeights(const Model& model, at::Device device);

@@ -1,9 +1,13 @@
 #include <medley/model/device.h>
 
 #include <ATen/Context.h>
+#include <ATen/core/grad_mode.h>
 #include <ATen/ops/empty.h>
+#include <ATen/ops/ones.h>
 #include <c10/core/impl/VirtualGuardImpl.h>
+#include <torch/csrc/autograd/autograd.h>
 
+#include <cstdlib>
 #include <cstring>
 
 #include <medley/base/error.h>
@@ -56,16 +60,40 @@ void LoadGenerator(const nlohmann::json& state, at::Device device) {
 
 }  // namespace
 
-at::Device OpenDevice(const std::string& name) {
+at::Device OpenDevice(const std::string& name, const Numerics& numerics) {
   if (name == "cpu") return at::kCPU;
   if (name != "cuda")
     throw InputError("device \"" + name + "\" is unknown; \"cpu\" or \"cuda\" are expected");
-  LoadCuda();
-  const c10::impl::VirtualGuardImpl guard(at::kCUDA);
-  if (guard.deviceCount() == 0) {
-    throw InputError("device \"cuda\": CUDA sees no GPU here. Check nvidia-smi, or set \"device\": \"cpu\"");
+  if (numerics.deterministic) {
+    const std::string config = WorkspaceConfig(std::getenv("CUBLAS_WORKSPACE_CONFIG"));
+    ::setenv("CUBLAS_WORKSPACE_CONFIG", config.c_str(), /*overwrite=*/1);
   }
+  LoadCuda();
+  ApplyNumerics(at::kCUDA, numerics);
   return {at::kCUDA, 0};
+}
+
+std::string WorkspaceConfig(const char* environment) {
+  const std::string given = environment == nullptr ? "" : environment;
+  return given == ":16:8" ? given : ":4096:8";  // libtorch takes no other
+}
+
+void ApplyNumerics(at::DeviceType type, const Numerics& numerics) {
+  if (type != at::kCUDA) return;
+  at::Context& context = at::globalContext();
+  // Not "warn only": some kernels, as that of attention, are the same at every run only where it is off.
+  context.setDeterministicAlgorithms(numerics.deterministic, /*warn_only=*/false);
+  context.setDeterministicCuDNN(numerics.deterministic);
+  // It would fill every new tensor, for code that reads what nobody wrote.
+  if (numerics.deterministic) context.setDeterministicFillUninitializedMemory(false);
+  context.setAllowTF32CuBLAS(numerics.matmul_precision == "tf32");
+}
+
+void WarmUpProducts(at::Device device) {
+  const at::AutoGradMode with_gradients(true);
+  const at::Tensor a = at::ones({64, 64}, at::TensorOptions().device(device)).set_requires_grad(true);
+  torch::autograd::backward({a.mm(a).sum()}, {});
+  Synchronize(device);
 }
 
 void Synchronize(at::Device device) {

@@ -8,8 +8,24 @@
 
 namespace medley {
 
+// How a GPU computes; the CPU computes one way only.
+struct Numerics {
+  bool deterministic = false;              // the same bits at every run, of slower kernels
+  std::string matmul_precision = "float";  // or "tf32": 10 bits of mantissa in products of float matrices
+};
+
 // "cpu" or "cuda"; opens libtorch's CUDA library on demand. InputError where there is no such device.
-at::Device OpenDevice(const std::string& name);
+at::Device OpenDevice(const std::string& name, const Numerics& numerics = {});
+
+// What CUBLAS_WORKSPACE_CONFIG must be for products that are the same at every run: the environment's value
+// (null: none) where it is one of those. cuBLAS reads it when it is opened.
+std::string WorkspaceConfig(const char* environment);
+// Tells libtorch how to compute on a GPU. For another type of device nothing changes.
+void ApplyNumerics(at::DeviceType type, const Numerics& numerics);
+
+// Multiplies small matrices forward and backward: cuBLAS gives each thread that computes a workspace of its
+// own, which belongs to the floor, and not to the task that happens to come first.
+void WarmUpProducts(at::Device device);
 
 // Waits until the device has done all that was asked of it.
 void Synchronize(at::Device device);

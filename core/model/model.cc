@@ -28,6 +28,8 @@ std::vector<ForwardPart> Model::Footprint(const ForwardShape&) const {
       "task");
 }
 
+std::int64_t Model::vocabulary() const { return 0; }
+
 std::int64_t Model::TableBytes() const { return 0; }
 
 at::ScalarType FloatTypeOf(const Model& model) {

@@ -104,6 +104,9 @@ class Model {
   virtual const std::vector<Parameter>& parameters() const = 0;
   virtual std::vector<std::string_view> input_names() const = 0;
   virtual std::vector<std::string_view> output_names() const = 0;
+  // Ids of tokens are below it; 0 where a model has none. Looking up another one ends a GPU's context, so ids
+  // are checked on the host before.
+  virtual std::int64_t vocabulary() const;
   // Only an estimate asks for it; an InputError where a model has none.
   virtual std::vector<ForwardPart> Footprint(const ForwardShape& shape) const;
   // Bytes of the tensors that it keeps beside its parameters.

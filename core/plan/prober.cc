@@ -12,6 +12,7 @@
 #include <medley/memory/meter.h>
 #include <medley/model/device.h>
 #include <medley/step/abandon.h>
+#include <medley/step/sample_rows.h>
 
 namespace medley {
 namespace {
@@ -69,12 +70,24 @@ Prober::Prober(const Model& model, StepExecutor& executor, at::Device device, st
       most_bytes_(most_bytes),
       machine_bytes_(machine_bytes) {}
 
-void Prober::CheckContract(LoadedTask& task, TaskProfile* profile) {
-  const LiftedBudget lifted(machine_bytes_);
+bool Prober::CheckContract(LoadedTask& task, TaskProfile* profile) {
+  const LiftedBudget lifted(machine_bytes_);  // the CPU's; a GPU's cannot be
   const std::int64_t floor = ReadMemory(device_).now;
   ResetPeak(device_);
-  executor_.contract().Check(task, {.seed = TaskSeed(seed_, task.info().name), .begin = 0, .count = 1});
-  if (profile != nullptr) profile->contract = ReadMemory(device_).peak - floor;
+  bool overflowed = false;
+  try {
+    executor_.contract().Check(task, {.seed = TaskSeed(seed_, task.info().name), .begin = 0, .count = 1});
+  } catch (const c10::OutOfMemoryError&) {
+    overflowed = true;
+  }
+  if (overflowed) {
+    AbandonForward(device_);
+    executor_.contract().Waive(task);
+  }
+  if (profile != nullptr)
+    profile->contract =
+        overflowed ? std::max<std::int64_t>(1, most_bytes_) : ReadMemory(device_).peak - floor;
+  return !overflowed;
 }
 
 const ProbeRows& Prober::RowsOf(LoadedTask& task) {
@@ -105,6 +118,8 @@ std::optional<Prober::Measured> Prober::Try(LoadedTask& task, const Batch& rows,
     executor_.Run({{.task = &task, .batch = &rows, .execution = &plan}}, observer);
   } catch (const c10::OutOfMemoryError&) {
     overflowed = true;
+  } catch (const c10::AcceleratorError&) {
+    throw;  // whatever is asked of the device next would fail too
   } catch (const std::exception& error) {
     AbandonStep(model_, device_);
     const auto* ours = dynamic_cast<const Error*>(&error);
@@ -132,7 +147,8 @@ std::optional<Prober::Measured> Prober::Heaviest(LoadedTask& task, Execution pla
   Measured heaviest;
   StepObserver nobody;
   for (std::int64_t kind = 0; kind < source.kinds(); ++kind) {
-    const auto measured = Try(task, source.Make(kind, rows, in_pieces ? 2 : 1), plan, nobody);
+    const auto measured =
+        Try(task, ReadyFor(device_, source.Make(kind, rows, in_pieces ? 2 : 1)), plan, nobody);
     if (!measured) return std::nullopt;
     if (measured->bytes > heaviest.bytes) heaviest.at_peak = measured->at_peak;
     heaviest.bytes = std::max(heaviest.bytes, measured->bytes);
@@ -160,7 +176,7 @@ bool Prober::WarmUp(LoadedTask& task, const Execution& plan, ModeProfile& mode) 
    private:
     ModeProfile& mode_;
   } count(mode);
-  return Try(task, RowsOf(task).Make(0, 1), plan, count).has_value();
+  return Try(task, ReadyFor(device_, RowsOf(task).Make(0, 1)), plan, count).has_value();
 }
 
 bool Prober::AddSize(LoadedTask& task, const Execution& plan, std::int64_t rows, bool in_pieces,

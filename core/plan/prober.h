@@ -31,8 +31,9 @@ class Prober {
          std::int64_t most_bytes, std::int64_t machine_bytes = 0);
 
   // Holds the task against its spec, as its first draw would, and notes what that takes; the executor does
-  // not ask again. The machine bounds it, the budget does not.
-  void CheckContract(LoadedTask& task, TaskProfile* profile = nullptr);
+  // not ask again. On the CPU the machine bounds it, the budget does not; a GPU's budget does, and where
+  // memory ran out the task stays unchecked: false.
+  bool CheckContract(LoadedTask& task, TaskProfile* profile = nullptr);
   // Adds the mode to the profile. `plan` says how; its micro rows do not count. Errors name the task, what
   // was measured and what the task said.
   // Draws never have more than `most_rows` (0: no bound), so no larger size is tried.

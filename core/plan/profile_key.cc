@@ -49,15 +49,19 @@ std::string ParametersSum(const Model& model) {
 
 ordered_json RunProfileKey(const RunConfig& config, const Model& model, const Tokenizer* tokenizer,
                            at::Device device) {
-  return {{"model", NamedSum(config.model)},
-          {"parameters", ParametersSum(model)},
-          {"tokenizer", tokenizer != nullptr ? tokenizer->hash() : NamedSum(config.tokenizer)},
-          {"control_text", NamedSum(config.control_text)},
-          {"dtype", c10::toString(FloatTypeOf(model))},
-          {"medley", std::string(Version()) + " " + LibraryBuild()},
-          {"libtorch", std::string(Torch().build)},
-          {"device", DeviceWords(device)},
-          {"threads", at::get_num_threads()}};
+  ordered_json key = {{"model", NamedSum(config.model)},
+                      {"parameters", ParametersSum(model)},
+                      {"tokenizer", tokenizer != nullptr ? tokenizer->hash() : NamedSum(config.tokenizer)},
+                      {"control_text", NamedSum(config.control_text)},
+                      {"dtype", c10::toString(FloatTypeOf(model))},
+                      {"medley", std::string(Version()) + " " + LibraryBuild()},
+                      {"libtorch", std::string(Torch().build)},
+                      {"device", DeviceWords(device)},
+                      {"threads", at::get_num_threads()}};
+  // Other kernels take other workspaces.
+  if (!device.is_cpu())
+    key["numerics"] = config.matmul_precision + (config.deterministic ? ", deterministic" : "");
+  return key;
 }
 
 ordered_json TaskProfileKey(const RunConfig& run, const TaskHost& host, const std::string& task) {

@@ -107,6 +107,14 @@ auto RunPlanner::Blaming(const std::string& task, const Measure& measure) {
   }
 }
 
+void RunPlanner::CheckContract(LoadedTask& task, TaskProfile* profile) {
+  if (prober_.CheckContract(task, profile)) return;
+  console_.Warn(
+      "task " + task.info().name +
+      " is not held against its spec: that runs all its passes at once, for which there is no room on " +
+      subject_.device.str() + ". A larger budget checks it");
+}
+
 // Measures the ways that the profile lacks. False where it has them all.
 bool RunPlanner::MeasureTask(const TaskRequest& request, const std::vector<Way>& ways) {
   return Blaming(request.task, [&] { return MeasureLacking(request, ways); });
@@ -123,7 +131,7 @@ bool RunPlanner::MeasureLacking(const TaskRequest& request, const std::vector<Wa
       console_.Say("measuring what the tasks take: a few steps of each, whose gradients are dropped");
     measured_.insert(request.task);
     LoadedTask& task = Loaded(request.task, profile);
-    if (profile.modes.empty()) prober_.CheckContract(task, &profile);
+    if (profile.modes.empty()) CheckContract(task, &profile);
     // Where a step has several draws, also all rows together may find gradients.
     const std::int64_t most_rows = subject_.config.draws_per_step > 1 ? 0 : request.rows;
     prober_.Measure(task, ExecutionIn(way, request.task), profile, most_rows);
@@ -351,7 +359,7 @@ void RunPlanner::Apply(PlanInForce& in_force, Mixer& mixer) {
     // The check of a first draw runs all passes at once, and would not fit.
     if (profile == profile_.tasks.end() || profile->second.contract <= room - entry.tables) continue;
     LoadedTask& task = subject_.host.Get(entry.task);
-    if (!subject_.executor.contract().Knows(task)) prober_.CheckContract(task);
+    if (!subject_.executor.contract().Knows(task)) CheckContract(task, nullptr);
   }
 }
 

@@ -97,6 +97,7 @@ class RunPlanner {
   bool MeasureLacking(const TaskRequest& request, const std::vector<Way>& ways);
   void MeasureFirst(const TaskRequest& request);
   void MeasureFloor();
+  void CheckContract(LoadedTask& task, TaskProfile* profile);
   Plan Solve(const Requests& requests, bool beside_others);
   bool MeasureRefused(const DoesNotFit& refusal, const Requests& requests);
   bool MeasurePieces(const Plan& plan, const Requests& requests);

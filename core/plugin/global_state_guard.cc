@@ -9,12 +9,14 @@
 
 #include <mutex>
 
+#include <medley/base/torch_runtime.h>
+
 namespace medley {
 namespace {
 
 std::vector<at::Generator> DefaultGenerators() {
   std::vector<at::Generator> generators = {at::detail::getDefaultCPUGenerator()};
-  if (at::globalContext().hasCUDA()) {  // false where libtorch_cuda was not opened
+  if (CudaIsOpen()) {
     const int devices = at::detail::getCUDAHooks().deviceCount();
     for (int i = 0; i < devices; ++i) {
       generators.push_back(

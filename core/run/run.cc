@@ -1,6 +1,7 @@
 #include <medley/run/run.h>
 
 #include <ATen/Parallel.h>
+#include <c10/util/Exception.h>
 
 #include <algorithm>
 #include <optional>
@@ -9,6 +10,7 @@
 #include <system_error>
 #include <utility>
 
+#include <medley/base/bytes.h>
 #include <medley/base/error.h>
 #include <medley/base/files.h>
 #include <medley/checkpoint/checkpoint.h>
@@ -55,7 +57,20 @@ void MakeHost(Run& run) {
 // trainer on, for reading another run's weights may take more than training does.
 void TakeBudget(Run& run) {
   run.budget = ResolveBudget(ParseBudget(run.config.budget), run.device);
-  if (!run.device.is_cpu()) EnforceBudget(run.budget, run.device);
+  if (run.device.is_cpu()) return;
+  run.budget.bytes = EnforceBudget(run.budget, run.device);
+}
+
+// So that a budget below the libraries' own needs is told as one.
+void WarmUp(const Run& run) {
+  if (run.device.is_cpu()) return;
+  try {
+    WarmUpProducts(run.device);
+  } catch (const c10::OutOfMemoryError&) {
+    throw Error("the budget of " + FormatBytes(run.budget.bytes) + " is below what " + run.device.str() +
+                    "'s libraries take for products of matrices, before anything of the run. Raise budget",
+                ExitCode::kDoesNotFit);
+  }
 }
 
 // By shapes: before anything is allocated.
@@ -117,8 +132,10 @@ std::unique_ptr<Run> BuildRun(RunInputs inputs, Purpose purpose) {
   run->config = inputs.checked.run;
   run->mixture = inputs.checked.mixture;
   run->registry = std::make_unique<Registry>(std::move(inputs.registry));
-  run->device = OpenDevice(run->config.device);
+  run->device = OpenDevice(run->config.device, {.deterministic = run->config.deterministic,
+                                                .matmul_precision = run->config.matmul_precision});
   if (purpose == Purpose::kTrain) TakeBudget(*run);
+  WarmUp(*run);
   SetThreads(run->config.threads);
   const auto seed = static_cast<std::uint64_t>(run->config.seed);
   SeedGenerators(seed, run->device);
@@ -134,8 +151,10 @@ std::unique_ptr<Run> BuildRun(RunInputs inputs, Purpose purpose) {
   return run;
 }
 
-TrainedRun OpenTrainedRun(const fs::path& directory, Console& console) {
-  auto run = BuildRun(CheckInputs(NewestConfig(directory), {}, {}, Stage::kBegun), Purpose::kUse);
+TrainedRun OpenTrainedRun(const fs::path& directory, Console& console, const std::string& device) {
+  std::vector<std::string> overrides;
+  if (!device.empty()) overrides.push_back("device=" + device);
+  auto run = BuildRun(CheckInputs(NewestConfig(directory), overrides, {}, Stage::kBegun), Purpose::kUse);
   for (const std::string& change :
        CompareRecord(ReadRunRecord(directory),
                      RunRecord(run->config, run->device, *run->tokenizer, *run->registry), run->NamedTasks()))

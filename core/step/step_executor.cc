@@ -85,6 +85,7 @@ StepExecutor::Totals StepExecutor::Begin(const std::vector<Piece>& step) {
   Totals totals{.losses = {}, .sums = TermSums(device_)};
   for (const Piece& piece : step) {
     CheckPiece(piece);
+    if (!device_.is_cpu()) CheckTokens(*piece.task, *piece.batch, model_.vocabulary());
     CountItems(piece, totals.losses[piece.task->info().name]);
   }
   // Declarations alone do not make a mode legal: a task may hide a tensor from one pass to the next.

@@ -14,7 +14,8 @@ namespace medley {
 
 // Runs the passes of a step's draws in their modes and leaves the gradient of
 //   sum over tasks and terms of weight * (sum of the term) / (its items in the whole step)
-// in the parameters. Every legal mode, any micro-rows and any recomputation give the same gradient.
+// in the parameters. Every legal mode, any micro-rows and any recomputation give the same gradient, but for
+// rounding: two equal steps give equal bits on the CPU, and on a GPU where the run is deterministic.
 class StepExecutor {
  public:
   // Keeps references.

@@ -1,5 +1,7 @@
 #include <medley/train/evaluation.h>
 
+#include <c10/util/Exception.h>
+
 #include <cmath>
 #include <exception>
 #include <utility>
@@ -49,6 +51,8 @@ std::optional<EvaluationRecord> Evaluation::Run(std::int64_t step, StepRecovery&
   for (const std::string& task : setting_.mixer.mixture().Active()) {
     try {
       scores[task] = ScoreOf(task, step);
+    } catch (const c10::AcceleratorError&) {
+      throw;  // the device, not the task
     } catch (const std::exception& error) {
       scores.erase(task);
       recovery.TaskFailed(

@@ -30,6 +30,8 @@ MemoryWatch::~MemoryWatch() {
   if (limited_) SetCpuBudget(0);
 }
 
+std::string MemoryWatch::Blindness() const { return BlindnessOf(copies_); }
+
 // Asked several times a step, so nothing is copied on the way.
 template <typename Fn>
 void MemoryWatch::ForEachTable(const Fn& fn) const {

@@ -41,6 +41,9 @@ class MemoryWatch final : public StepObserver {
   MemoryWatch(const MemoryWatch&) = delete;
   MemoryWatch& operator=(const MemoryWatch&) = delete;
 
+  // What it cannot see here, "" where it sees everything.
+  std::string Blindness() const;
+
   // A step, or another try of it.
   void BeginStep();
   // The step's tasks are loaded, its rows are there. On a GPU those of one forward are copied to it. A task's

@@ -1,5 +1,7 @@
 #include <medley/train/step_recovery.h>
 
+#include <c10/util/Exception.h>
+
 #include <algorithm>
 #include <set>
 #include <utility>
@@ -27,6 +29,8 @@ std::optional<StepLosses> StepRecovery::Gradients(std::int64_t step, const std::
     TakeBack();
     try {
       return RunDraws(draws);  // losses that are not finite are errors too
+    } catch (const c10::AcceleratorError&) {
+      throw;
     } catch (const std::exception& error) {
       failure = Failure::Of(error, Step() + ": ");
     }
@@ -88,7 +92,7 @@ bool StepRecovery::CutTask(const Draw& draw) {
   setting_.console.Warn(who + " ran out of memory with " + std::to_string(cut->from) +
                         " rows at once, in a " + (overflows_.back().in_backward ? "backward" : "forward") +
                         "; the same rows run again " + std::to_string(cut->to) + " at a time");
-  if (left > 0)
+  if (IsLeak(left, setting_.device))
     setting_.console.Warn(who + " left " + FormatBytes(left) +
                           " behind when it ran out of memory. That is a bug, in the task or in medley");
   return true;
@@ -128,6 +132,8 @@ std::string StepRecovery::FindCulprit(const std::vector<Draw>& draws) {
     std::optional<Failure> failure;
     try {
       RunDraws(own);
+    } catch (const c10::AcceleratorError&) {
+      throw;
     } catch (const std::exception& error) {
       failure = Failure::Of(error, Step() + ": ");
     }

@@ -25,7 +25,8 @@ namespace medley {
 
 // Computes a step's gradients, and knows what to do where that fails: memory that ran out costs smaller
 // micro-batches and another try; else the task that failed is found, and dropped where that is asked for, or
-// the run must end. A step that failed leaves no trace but that.
+// the run must end. A step that failed leaves no trace but that. A device that failed (c10::AcceleratorError)
+// passes: it answers nothing from then on.
 class StepRecovery {
  public:
   // References outlive it.

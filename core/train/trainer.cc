@@ -1,5 +1,7 @@
 #include <medley/train/trainer.h>
 
+#include <c10/util/Exception.h>
+
 #include <algorithm>
 #include <utility>
 
@@ -74,6 +76,7 @@ Trainer::Trainer(const Setting& setting, const std::optional<FoundCheckpoint>& f
                                           .memory = *memory_,
                                           .sinks = sinks_,
                                           .console = setting.console});
+  if (const std::string blind = memory_->Blindness(); !blind.empty()) setting.console.Say(blind);
   receipts_->Save();  // as the logs: back to the checkpoint
 }
 
@@ -82,6 +85,12 @@ Trainer::~Trainer() = default;
 ExitCode Trainer::Train() {
   try {
     return TrainToTheEnd();
+  } catch (const c10::AcceleratorError& error) {
+    // Whatever is asked of the device from now on fails too: nothing can be saved, and no task is to blame.
+    const std::string words = "the device failed: " + Failure::Of(error).reason +
+                              ". Nothing was saved after it; " + NewestCheckpointWords(setting_.directory);
+    setting_.console.Warn("the run ends: " + words);
+    throw Error(words);
   } catch (const std::exception& error) {
     setting_.console.Warn("the run ends: " + Failure::Of(error).reason);
     throw;

@@ -256,5 +256,20 @@ TEST(Overrides, MayMendTheFile) {
   EXPECT_EQ(RunMistakes(work, "  \"steps\": -4", {"steps=4"}), "");
 }
 
+// A GPU's steps take a few milliseconds: what suits the CPU's would let it wait.
+TEST(RunConfig, AGpuGetsMoreDataThreadsUnlessTheyAreGiven) {
+  const Workspace work;
+  const auto read = [&](const std::vector<std::string>& overrides, const std::string& more = "") {
+    return ReadRunConfig(work.WriteRun(more), overrides).data;
+  };
+  EXPECT_EQ(read({}).threads, 1);
+  EXPECT_EQ(read({}).ahead, 4);
+  EXPECT_EQ(read({"device=cuda"}).threads, 4);
+  EXPECT_EQ(read({"device=cuda"}).ahead, 16);
+  EXPECT_EQ(read({"device=cuda", "data.threads=2"}).threads, 2);
+  EXPECT_EQ(read({"device=cuda", "data.threads=2"}).ahead, 16);
+  EXPECT_EQ(read({"device=cuda"}, "  \"data\": {\"ahead\": 1}").ahead, 1);
+}
+
 }  // namespace
 }  // namespace medley::testing

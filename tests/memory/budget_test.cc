@@ -78,6 +78,33 @@ TEST_F(BudgetTest, BelowTheWeightsIsRefusedWithTheSumAndItsParts) {
   }
 }
 
+// Of a GPU, whose allocator reads them when it starts.
+TEST_F(BudgetTest, SegmentsGrowUnlessTheEnvironmentDecides) {
+  const std::string limit = "per_process_memory_fraction:0.250000000000";
+  EXPECT_EQ(AllocatorSettings("", 0.25), "expandable_segments:True," + limit);
+  EXPECT_EQ(AllocatorSettings("roundup_power2_divisions:4", 0.25),
+            "expandable_segments:True,roundup_power2_divisions:4," + limit);
+  for (const char* decided : {"expandable_segments:False", "max_split_size_mb:64", "backend:cudaMallocAsync"})
+    EXPECT_EQ(AllocatorSettings(decided, 0.25), decided + ("," + limit));
+  EXPECT_TRUE(Says(AllocatorSettings("", 1.0 / 3), {"fraction:0.333333333333"})) << "never rounded up";
+}
+
+TEST_F(BudgetTest, WhatIsFreeOfAGpuKeepsRoomForKernels) {
+  EXPECT_EQ(KeptBack(std::int64_t{16} << 30), std::int64_t{1} << 30);
+  EXPECT_EQ(KeptBack(std::int64_t{400} << 30), std::int64_t{4} << 30);
+  const Budget budget{.bytes = 15, .free = 16, .total = 16, .kept_back = std::int64_t{1} << 30};
+  EXPECT_TRUE(Says(budget.Words(), {"what is free of 16 B", "but 1 GiB for kernels"}));
+  EXPECT_EQ(ResolveBudget({}, at::kCPU).kept_back, 0) << "the CPU's are there";
+}
+
+TEST_F(BudgetTest, ALaterRunOfAProcessTakesTheFirstOnesLimitUnlessItAsksForAnother) {
+  EXPECT_EQ(DecideLaterBudget(100, {.bytes = 100, .asked = true}), LaterBudget::kTheSame);
+  EXPECT_EQ(DecideLaterBudget(100, {.bytes = 90, .asked = false}), LaterBudget::kTheFirst);
+  EXPECT_EQ(DecideLaterBudget(100, {.bytes = 90, .asked = true}), LaterBudget::kMoved);
+  EXPECT_EQ(DecideLaterBudget(0, {.bytes = 90, .asked = false}), LaterBudget::kMoved)
+      << "somebody else started the allocator";
+}
+
 class WeightCopiesTest : public BudgetTest {};
 
 TEST_F(WeightCopiesTest, ASecondModelIsCountedAndItsGradientsAreNot) {
@@ -107,6 +134,12 @@ TEST_F(WeightCopiesTest, ClonesAtEveryUpdateAreCountedTensorsOfOneSizeAreNot) {
   kept.clear();
   for (int i = 0; i < 1000; ++i) kept.push_back(model.parameters()[0].tensor.detach().clone());
   EXPECT_EQ(copies.Count(ReadCpuMemory().now), 0);
+}
+
+TEST_F(WeightCopiesTest, SaysWhereItIsBlind) {
+  FixtureModel model;
+  EXPECT_EQ(BlindnessOf(WatchWeights(model, at::kCPU)), "");
+  EXPECT_TRUE(Says(BlindnessOf(WeightCopies({{8, 1}}, nullptr, 0)), {"not watched", "medley_cuda.so"}));
 }
 
 }  // namespace

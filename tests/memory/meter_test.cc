@@ -27,6 +27,29 @@ TEST_F(MeterTest, ReadsTheCpusAllocator) {
   EXPECT_EQ(after.retries, 0);
 }
 
+// Of a GPU: lines through what was asked for are straight, what is reserved is what the limit counts.
+TEST_F(MeterTest, OfACachingAllocatorReadsWhatWasAskedForAndWhatIsReserved) {
+  c10::CachingDeviceAllocator::DeviceStats stats;
+  stats.requested_bytes[0].current = 1000;
+  stats.requested_bytes[0].peak = 3000;
+  stats.allocated_bytes[0].current = 1024;
+  stats.allocated_bytes[0].peak = 3072;
+  stats.reserved_bytes[0].current = 2 << 20;
+  stats.reserved_bytes[0].peak = 4 << 20;
+  const MemoryReading reading = ReadingOf(stats);
+  EXPECT_EQ(reading.now, 1000);
+  EXPECT_EQ(reading.peak, 3000);
+  EXPECT_EQ(reading.reserved, 2 << 20);
+  EXPECT_EQ(reading.reserved_peak, 4 << 20);
+}
+
+TEST_F(MeterTest, AByteLeftBehindIsALeakOnTheCpuAndAWorkspaceIsNoneOnAGpu) {
+  EXPECT_FALSE(IsLeak(0, at::kCPU));
+  EXPECT_TRUE(IsLeak(1, at::kCPU));
+  EXPECT_FALSE(IsLeak(64 << 20, at::kCUDA));
+  EXPECT_TRUE(IsLeak((64 << 20) + 1, at::kCUDA));
+}
+
 // Each draw has its own peak, and the step has the largest of all, also where that lies between the draws.
 TEST_F(MeterTest, AStepsDrawsHavePeaksOfTheirOwn) {
   for (const std::int64_t between : {0, 9000}) {

@@ -257,6 +257,20 @@ TEST_F(ProberTest, NothingIsTriedBeyondTheMachine) {
   EXPECT_TRUE(Says(MessageOf([&] { measure(100); }), {"sampling task 'qa'", "this machine has"}));
 }
 
+// All passes at once, which a tight budget that cannot be lifted, a GPU's, has no room for.
+TEST_F(ProberTest, ATaskWhoseCheckOverflowsStaysUncheckedAndIsNotAskedAgain) {
+  Fixture task = LongQa("qa", 3);
+  Prober prober = Make(5000);
+  model_.seeds.clear();
+  FailCpuAllocation(400);
+  TaskProfile profile;
+  EXPECT_FALSE(prober.CheckContract(*task.task, &profile));
+  FailCpuAllocation(0);
+  EXPECT_EQ(profile.contract, 5000) << "more than there is, so that a plan does not count on it";
+  EXPECT_TRUE(executor_.contract().Knows(*task.task));
+  EXPECT_TRUE(prober.CheckContract(*task.task, &profile));
+}
+
 TEST_F(ProberTest, SavedBytesAndForwardsAreThoseOfTheMode) {
   Fixture qa = LongQa("qa", 3), canvas = Canvas();
   TaskProfile profile;

@@ -32,6 +32,23 @@ struct Odd {
   }
 };
 
+// A GPU's own check of an id that is none would end its context, so rows are looked at on the host.
+TEST(Contract, IdsThatAreNoneAreFoundOnTheHost) {
+  Fixture fixture(QaInfo("odd", 2),
+                  {.sample = [](const RowRange& rows) { return QaRows(rows, 2); }, .run = QaPass});
+  const auto words = [&](const std::string& column, std::int64_t id) {
+    Batch batch(RowRange{1, 10, 3});
+    at::Tensor ids = at::zeros({3, 4}, at::kLong);
+    ids[2][1] = id;
+    batch.Add(column, ids);
+    return MessageOf([&] { CheckTokens(*fixture.task, batch, 100); });
+  };
+  EXPECT_EQ(words("tokens", 99), "nothing was thrown");
+  EXPECT_EQ(words("labels", 100), "nothing was thrown");
+  EXPECT_TRUE(Says(words("tokens", 100), {"task 'odd'", "column 'tokens'", "row 12", "0 to 100", "0 to 99"}));
+  EXPECT_TRUE(Says(words("recall.tokens", -1), {"recall.tokens", "from -1 to 0"}));
+}
+
 TEST(Contract, ATaskThatDoesWhatItsSpecSaysPasses) {
   EXPECT_EQ(Odd().Message(), "nothing was thrown");
   FixtureModel model;

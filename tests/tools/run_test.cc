@@ -13,6 +13,7 @@
 #include <set>
 #include <thread>
 
+#include <medley/base/version.h>
 #include <medley/checkpoint/checkpoint_files.h>
 
 #include "tests/report/scratch_directory.h"
@@ -47,6 +48,16 @@ std::map<std::string, std::string> EndState(const fs::path& run) {
   state["state.json"] = HashText(sections.dump());
   state["metrics"] = HashText(ReadText(run / "metrics.jsonl"));
   return state;
+}
+
+// A folder with the libraries of a libtorch for the CPU, and its path: another one than medley was built for.
+std::string TorchWithoutCuda(const fs::path& folder) {
+  fs::create_directories(folder);
+  for (const char* name : {"libtorch_cpu.so", "libc10.so", "libgomp.so.1"}) {
+    const fs::path library = TorchLibraryDirectory() / name;
+    if (fs::exists(library) && !fs::exists(folder / name)) fs::create_symlink(library, folder / name);
+  }
+  return folder.string();
 }
 
 // Starts a command line in the background; `exec` makes the process the command itself.
@@ -129,6 +140,20 @@ TEST(RunCommand, TrainsEvaluatesGeneratesAndLeavesWhatItPromises) {
       Shell(generate + (scratch / "p/image-1.png").string() + " --out " + (scratch / "g.png").string()).code,
       0);
   EXPECT_TRUE(fs::exists(scratch / "g.png"));
+  // What a GPU trained is used without one, and the other way round.
+  for (const std::string& command : {Medley() + "eval " + run.string() + " --rows 1",
+                                     generate + (scratch / "p/image-1.png").string() + " --tokens 1"}) {
+    EXPECT_EQ(Shell("cd " + run.string() + " && sed -i '/\"device\":/s/cpu/cuda/' config.resolved.json; " +
+                    command + " --device cpu")
+                  .code,
+              0);
+    const CommandResult on_gpu =
+        Shell("LD_LIBRARY_PATH=" + TorchWithoutCuda(scratch / "torch") + " " + command + " 2>&1");
+    EXPECT_EQ(on_gpu.code, 2) << command;
+    EXPECT_NE(on_gpu.out.find((scratch / "torch").string() + ", has no libtorch_cuda.so"), std::string::npos)
+        << on_gpu.out;
+    EXPECT_EQ(Shell(command + " --device tpu 2>/dev/null").code, 2);
+  }
   const CommandResult refused = Shell(generate + (scratch / "s.png").string() + " 2>&1");
   EXPECT_EQ(refused.code, 2);
   EXPECT_NE(refused.out.find("this model looks at 128 x 128"), std::string::npos) << refused.out;

@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 
+#include <filesystem>
 #include <string>
 
 #include <medley/base/error.h>
@@ -12,6 +13,16 @@ namespace {
 TEST(TorchRuntime, TheLoadedLibtorchIsTheOneThatMedleyWasBuiltFor) {
   EXPECT_NE(TorchConfiguration().find("TORCH_VERSION=" + std::string(Torch().version)), std::string::npos);
   EXPECT_NE(TorchConfiguration().find("BLAS_INFO=" + std::string(Torch().blas)), std::string::npos);
+}
+
+TEST(TorchRuntime, ItsLibraryOfCudaIsLookedForBesideTheOneThatIsLoaded) {
+  EXPECT_TRUE(std::filesystem::exists(LoadedTorchDirectory() / "libtorch_cpu.so")) << LoadedTorchDirectory();
+}
+
+TEST(TorchRuntime, SaysWhyCudaCannotBeUsed) {
+  EXPECT_EQ(CudaProblem(1, true), "");
+  EXPECT_NE(CudaProblem(0, true).find("sees no GPU"), std::string::npos);
+  EXPECT_NE(CudaProblem(1, false).find("asked for CUDA before its library was open"), std::string::npos);
 }
 
 TEST(TorchRuntime, CudaOpensOrSaysWhatWasTried) {

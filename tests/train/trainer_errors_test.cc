@@ -1,3 +1,4 @@
+#include <c10/util/Exception.h>
 #include <medley/eval/evaluator.h>
 #include <medley/memory/cpu_allocator.h>
 #include <medley/report/metrics.h>
@@ -35,6 +36,30 @@ TEST(TaskErrors, StopSavesWhatWasTrainedAndNamesPluginTaskAndPhase) {
   ASSERT_EQ(ListCheckpoints(scratch.path()).size(), 1u);
   EXPECT_EQ(ListCheckpoints(scratch.path())[0].step, outcome.step);
   EXPECT_GT(outcome.step, 1);
+}
+
+// As an illegal access leaves it: every later call on the device fails, also those of a save.
+TEST(TaskErrors, AFailedDeviceEndsTheRunAtOnceDropsNobodyAndSavesNothing) {
+  const auto fail = [](std::int64_t rows_of_draw) {
+    return [=, draws = std::make_shared<std::atomic<int>>(0)](const RowRange& rows) {
+      if (rows.count == rows_of_draw && ++*draws >= 2)
+        throw c10::AcceleratorError({}, 700, "CUDA error: an illegal memory access was encountered");
+    };
+  };
+  for (const auto& [what, hook] : {std::pair("a draw", fail(3)), std::pair("an evaluation", fail(32))}) {
+    const ScratchDirectory scratch;
+    RunConfig config = TinyConfig(30);
+    config.on_task_error = "drop";
+    config.checkpoint.every = 3;
+    const Ended outcome = TrainWith(scratch.path(), config, {{"two", hook}});
+    EXPECT_EQ(outcome.code, ExitCode::kFailed) << what;
+    EXPECT_TRUE(Says(outcome.error, {"the device failed", "illegal memory access", "step-"}))
+        << outcome.error;
+    EXPECT_TRUE(outcome.dropped.empty()) << what;
+    const auto saved = ListCheckpoints(scratch.path());
+    ASSERT_FALSE(saved.empty()) << what;
+    EXPECT_EQ(saved.front().step % 3, 0) << what;
+  }
 }
 
 TEST(TaskErrors, BadInputThatATaskFindsKeepsItsCodeAndIsToBeMended) {

@@ -44,7 +44,9 @@ Sums ForwardOnly(Run& run, LoadedTask& task, const Batch& rows) {
   return all;
 }
 
-std::int64_t InUse(at::Device device) { return ReadMemory(device).now + ReadCpuMemory().data_now; }
+std::int64_t InUse(at::Device device) {
+  return ReadMemory(device).now + (device.is_cpu() ? ReadCpuMemory().data_now : 0);
+}
 
 struct Growth {
   std::int64_t at_the_end = 0, largest = 0;  // bytes

@@ -5,7 +5,7 @@
 #include <cstdlib>
 #include <vector>
 
-#include <medley/memory/cpu_allocator.h>
+#include <medley/memory/meter.h>
 #include <medley/run/run.h>
 
 #include "tools/bench/bench.h"
@@ -45,12 +45,12 @@ struct Cost {
 Cost Step(Run& run, StepExecutor& executor, LoadedTask& task, const Batch& batch,
           const Execution& execution) {
   ClearGradients(*run.model);
-  const std::int64_t before = ReadCpuMemory().now;
-  ResetCpuPeak();
+  const std::int64_t before = ReadMemory(run.device).now;
+  ResetPeak(run.device);
   const auto start = std::chrono::steady_clock::now();
   executor.Run({{&task, &batch, &execution}});
   const std::chrono::duration<double, std::milli> spent = std::chrono::steady_clock::now() - start;
-  return {spent.count(), ReadCpuMemory().peak - before};
+  return {spent.count(), ReadMemory(run.device).peak - before};
 }
 
 void Compare(Run& run, const std::string& name, Mode mode, int steps) {

@@ -33,6 +33,13 @@ inline CLI::Option* AddBudget(CLI::App& app, std::string& budget) {
       "free (the default)");
 }
 
+// Of a verb that uses a run's weights: "" for the device that it was trained on.
+inline CLI::Option* AddDevice(CLI::App& app, std::string& device) {
+  return app
+      .add_option("--device", device, "cpu or cuda, rather than the device that the run was trained on")
+      ->check(CLI::IsMember({"cpu", "cuda"}));
+}
+
 // Makes the paths absolute. Repeated rather than a list: a list would swallow the arguments behind it.
 inline CLI::Option* AddPluginPath(CLI::App& app, std::vector<std::filesystem::path>& paths) {
   const auto absolute = [](const std::string& path) {

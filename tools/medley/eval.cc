@@ -38,9 +38,9 @@ TaskScore Score(const Run& run, const std::string& task, const HeldOut& rows, Co
   return score;
 }
 
-TrainedRun OpenOther(const fs::path& directory, Console& console) {
+TrainedRun OpenOther(const fs::path& directory, Console& console, const std::string& device) {
   try {
-    return OpenTrainedRun(directory, console);
+    return OpenTrainedRun(directory, console, device);
   } catch (const Error& error) {
     throw Error(std::string("--against: ") + error.what(), error.code());
   }
@@ -84,6 +84,7 @@ int RunEval(int argc, char** argv) {
       "medley eval");
   fs::path directory, against;
   HeldOut rows{.rows = 512};
+  std::string device;
   app.add_option("DIR", directory, "the run's directory")->required();
   app.add_option("--rows", rows.rows, "examples of each task")
       ->check(CLI::Range(1, 10'000'000))
@@ -92,12 +93,13 @@ int RunEval(int argc, char** argv) {
       "--against", against,
       "another run's directory: scores it on the same examples and says, task by task, whether DIR "
       "is better; nothing is written there");
+  AddDevice(app, device);
   if (!ParseArguments(app, argc, argv)) return 0;
 
   Console console(stderr);
   // First, so that this run's threads count for both.
-  const TrainedRun other = app.count("--against") > 0 ? OpenOther(against, console) : TrainedRun();
-  const auto [run, step] = OpenTrainedRun(directory, console);
+  const TrainedRun other = app.count("--against") > 0 ? OpenOther(against, console, device) : TrainedRun();
+  const auto [run, step] = OpenTrainedRun(directory, console, device);
   rows.seed = static_cast<std::uint64_t>(run->config.seed);
 
   Scores scores;

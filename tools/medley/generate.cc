@@ -45,7 +45,7 @@ int RunGenerate(int argc, char** argv) {
       "draws.",
       "medley generate");
   std::filesystem::path directory, image, out;
-  std::string prompt;
+  std::string prompt, device;
   GenerateOptions options;
   app.add_option("DIR", directory, "the run's directory")->required();
   app.add_option("--image", image, "a PNG picture of the model's size")->required();
@@ -54,10 +54,11 @@ int RunGenerate(int argc, char** argv) {
   app.add_option("--tokens", options.max_new_tokens, "most tokens of the reply")
       ->check(CLI::Range(1, 4096))
       ->capture_default_str();
+  AddDevice(app, device);
   if (!ParseArguments(app, argc, argv)) return 0;
 
   Console console(stderr);
-  const auto [run, step] = OpenTrainedRun(directory, console);
+  const auto [run, step] = OpenTrainedRun(directory, console, device);
   const Picture picture = ReadInput(image, ReadImageGeometry(run->config.model).size);
   options.decode_image = !out.empty();
   ForwardContext plain;

@@ -13,6 +13,10 @@ namespace medley {
 // with both.
 void CheckItems(const LoadedTask& task, const Batch& batch);
 
+// The integer columns "tokens" and "NAME.tokens" hold ids of the vocabulary (0: of none that is known). Else
+// an Error with the column, row and id. A model on the CPU checks its ids itself.
+void CheckTokens(const LoadedTask& task, const Batch& batch, std::int64_t vocabulary);
+
 // Holds tasks against their specs, each once in a run, and remembers which.
 //
 // A check runs the passes over rows, one row after the other, with all graphs alive, and compares what
@@ -26,6 +30,8 @@ class ContractCheck {
   // Keeps the reference.
   ContractCheck(const Model& model, at::Device device) : model_(model), device_(device) {}
 
+  // The task counts as checked from now on, for there is no room to check it.
+  void Waive(const LoadedTask& task) { checked_.insert(&task); }
   bool Knows(const LoadedTask& task) const { return checked_.count(&task) > 0; }
   // On rows that show everything: of the first few from `from` on those with and without an item of each term
   // and ragged column, with few and with many. Throws one Error with all differences.

@@ -36,4 +36,19 @@ void CheckItems(const LoadedTask& task, const Batch& batch) {
   }
 }
 
+void CheckTokens(const LoadedTask& task, const Batch& batch, std::int64_t vocabulary) {
+  for (const auto& [name, column] : batch.columns()) {
+    const bool is_tokens = name == "tokens" || name.ends_with(".tokens");
+    if (!is_tokens || vocabulary == 0 || column.numel() == 0 || column.scalar_type() != at::kLong) continue;
+    const at::Tensor wrong = column.lt(0).logical_or_(column.ge(vocabulary)).flatten(1).any(1);
+    if (!wrong.any().item<bool>()) continue;
+    const std::int64_t row = wrong.to(at::kLong).argmax().item<std::int64_t>();
+    throw Error("task '" + task.info().name + "': the column '" + name + "' has in row " +
+                std::to_string(batch.rows().begin + row) + " ids from " +
+                std::to_string(column[row].min().item<std::int64_t>()) + " to " +
+                std::to_string(column[row].max().item<std::int64_t>()) + ", expected 0 to " +
+                std::to_string(vocabulary - 1) + "; take them from the tokenizer");
+  }
+}
+
 }  // namespace medley

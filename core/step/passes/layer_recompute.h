@@ -8,7 +8,8 @@
 namespace medley {
 
 // Activation checkpointing: fn(x), but what autograd would save inside is dropped. The first time that the
-// backward asks for any of it, fn(x) runs again and everything is there, bit for bit, until its node is done.
+// backward asks for any of it, fn(x) runs again and everything is there, bit for bit (on a
+// GPU: where the run is deterministic), until its node is done.
 // Not reentrant: x needs no gradient, and the backward is one backward.
 //
 // fn must own what it uses, must not write to x, and must do the same each time: an Error names the layer
