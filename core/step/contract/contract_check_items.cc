@@ -40,7 +40,8 @@ void CheckTokens(const LoadedTask& task, const Batch& batch, std::int64_t vocabu
   for (const auto& [name, column] : batch.columns()) {
     const bool is_tokens = name == "tokens" || name.ends_with(".tokens");
     if (!is_tokens || vocabulary == 0 || column.numel() == 0 || column.scalar_type() != at::kLong) continue;
-    const at::Tensor wrong = column.lt(0).logical_or_(column.ge(vocabulary)).flatten(1).any(1);
+    const at::Tensor ids = column.reshape({column.size(0), -1});
+    const at::Tensor wrong = ids.lt(0).logical_or_(ids.ge(vocabulary)).any(1);
     if (!wrong.any().item<bool>()) continue;
     const std::int64_t row = wrong.to(at::kLong).argmax().item<std::int64_t>();
     throw Error("task '" + task.info().name + "': the column '" + name + "' has in row " +
