@@ -1,16 +1,14 @@
 #include <medley/base/file_digest.h>
 
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <unistd.h>
 #include <xxhash.h>
 
 #include <algorithm>
-#include <cerrno>
-#include <fstream>
+#include <memory>
+#include <system_error>
 
 #include <medley/base/durable_file.h>
 #include <medley/base/error.h>
+#include <medley/base/input_file.h>
 
 namespace medley {
 namespace {
@@ -76,31 +74,30 @@ FileDigest Digester::Finish() {
 std::string HashText(std::string_view text) { return Hex(XXH3_128bits(text.data(), text.size())); }
 
 FileDigest DigestFile(const std::filesystem::path& path, std::int64_t expected_bytes) {
-  const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
-  if (fd < 0) ThrowFileError("open", path, errno);
-  const std::unique_ptr<const int, void (*)(const int*)> closer(&fd, [](const int* file) { ::close(*file); });
-  struct stat info {};
-  if (::fstat(fd, &info) != 0) ThrowFileError("look at", path, errno);
-  if (!S_ISREG(info.st_mode)) throw Error(path.string() + " is not a plain file");
-  if (info.st_size != expected_bytes) {
-    throw Error(path.string() + " has " + std::to_string(info.st_size) + " bytes, " +
+  const InputFile file(path, InputFile::Links::kRefuse);
+  if (!file.is_plain()) throw Error(path.string() + " is not a plain file");
+  if (file.size() != expected_bytes) {
+    throw Error(path.string() + " has " + std::to_string(file.size()) + " bytes, " +
                 std::to_string(expected_bytes) + " were saved");
   }
   Digester digester;
-  std::vector<char> buffer(std::clamp<std::int64_t>(expected_bytes, 1, 1 << 20));
-  while (true) {
-    const ssize_t got = ::read(fd, buffer.data(), buffer.size());
-    if (got < 0 && errno == EINTR) continue;
-    if (got < 0) ThrowFileError("read", path, errno);
-    if (got == 0) return digester.Finish();
-    digester.Add(buffer.data(), static_cast<std::size_t>(got));
+  std::vector<char> piece(static_cast<std::size_t>(std::clamp<std::int64_t>(expected_bytes, 1, 1 << 20)));
+  std::int64_t at = 0;
+  while (const std::size_t got = file.Read(at, piece.data(), piece.size())) {
+    digester.Add(piece.data(), got);
+    at += static_cast<std::int64_t>(got);
   }
+  return digester.Finish();
 }
 
 std::string HashFile(const std::filesystem::path& path) {
-  std::ifstream file(path, std::ios::binary);
-  if (path.empty() || !file) return "";
-  const std::string text((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
+  std::error_code error;
+  const std::filesystem::file_status status = std::filesystem::status(path, error);
+  if (status.type() == std::filesystem::file_type::none) ThrowFileError("look at", path, error.value());
+  if (!std::filesystem::is_regular_file(status)) return "";
+  const InputFile file(path);
+  std::string text(static_cast<std::size_t>(file.size()), '\0');
+  text.resize(file.Read(0, text.data(), text.size()));
   return HashText(text);
 }
 

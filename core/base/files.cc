@@ -32,6 +32,14 @@ class Descriptor {
   int fd_;
 };
 
+int OpenForReading(const fs::path& file) {
+  int fd = -1;
+  // O_NONBLOCK: were the file swapped for a FIFO since it was looked at, opening it would wait for ever.
+  do fd = ::open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  while (fd < 0 && errno == EINTR);
+  return fd;
+}
+
 std::string NearFile(const fs::path& file) {
   std::vector<std::string> names;
   std::error_code ignored;
@@ -78,8 +86,7 @@ std::string DirectoryProblem(const fs::path& directory) { return Problem(directo
 
 std::string ReadFile(const fs::path& file, std::int64_t most_bytes) {
   if (const std::string problem = FileProblem(file); !problem.empty()) throw InputError(problem);
-  // O_NONBLOCK: were the file swapped for a FIFO since it was looked at, opening it would wait for ever.
-  const Descriptor descriptor(::open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  const Descriptor descriptor(OpenForReading(file));
   const auto fail = [&] {
     throw InputError("cannot read " + DisplayPath(file) + ": " + std::strerror(errno));
   };

@@ -73,6 +73,7 @@ RunDirectory RunDirectory::Create(const fs::path& path) {
   MakeDirectories(path);
   auto lock = std::make_unique<RunLock>(path);
   RefuseRun(path);
+  RemoveLeftovers(path);
   return RunDirectory(fs::canonical(path), std::move(lock));
 }
 

@@ -2,12 +2,12 @@
 
 #include <algorithm>
 #include <array>
-#include <fstream>
 #include <nlohmann/json.hpp>
 #include <utility>
 
 #include <medley/base/error.h>
 #include <medley/base/files.h>
+#include <medley/base/input_file.h>
 #include <medley/base/json_reader.h>
 #include <medley/model/safetensors.h>
 #include <medley/model/safetensors_types.h>
@@ -41,13 +41,7 @@ struct Entry {
 
 class Reader {
  public:
-  explicit Reader(const std::filesystem::path& path) : path_(path) {
-    if (const std::string problem = FileProblem(path); !problem.empty()) {
-      throw InputError(DisplayPath(path) + ": " + problem);
-    }
-    size_ = static_cast<std::int64_t>(std::filesystem::file_size(path));
-    file_.open(path, std::ios::binary);
-    if (!file_) Fail("cannot be opened");
+  explicit Reader(const std::filesystem::path& path) : path_(path), file_(Open(path)), size_(file_.size()) {
     ReadHeader();
   }
 
@@ -60,9 +54,8 @@ class Reader {
     std::map<std::string, at::Tensor> tensors;
     for (const Entry& entry : entries) {
       at::Tensor tensor = at::empty(entry.shape, at::dtype(entry.type));
-      file_.seekg(data_ + entry.begin);
-      if (entry.end > entry.begin &&
-          !file_.read(static_cast<char*>(tensor.mutable_data_ptr()), entry.end - entry.begin)) {
+      const auto bytes = static_cast<std::size_t>(entry.end - entry.begin);
+      if (bytes > 0 && file_.Read(data_ + entry.begin, tensor.mutable_data_ptr(), bytes) < bytes) {
         Fail("ends before the values of '" + entry.name + "'; it changed while it was read");
       }
       if (entry.type == at::kBool) CheckBool(entry, tensor);
@@ -72,20 +65,26 @@ class Reader {
   }
 
  private:
+  static InputFile Open(const std::filesystem::path& path) {
+    if (const std::string problem = FileProblem(path); !problem.empty()) {
+      throw InputError(DisplayPath(path) + ": " + problem);
+    }
+    return InputFile(path);
+  }
+
   [[noreturn]] void Fail(const std::string& what) const {
     throw InputError(DisplayPath(path_) + ": not a good safetensors file: it " + what);
   }
 
   void ReadHeader() {
     std::uint64_t length = 0;
-    if (size_ < 8 || !file_.read(reinterpret_cast<char*>(&length), sizeof(length)))
-      Fail("is shorter than 8 bytes");
+    if (file_.Read(0, &length, sizeof(length)) < sizeof(length)) Fail("is shorter than 8 bytes");
     if (length > static_cast<std::uint64_t>(std::min(kLargestHeader, size_ - 8))) {
       Fail("claims a header of " + std::to_string(length) + " bytes; it has " + std::to_string(size_ - 8) +
            " behind the length, and " + std::to_string(kLargestHeader) + " is the most");
     }
     std::string text(length, '\0');
-    if (!file_.read(text.data(), static_cast<std::streamsize>(length))) Fail("ends in its header");
+    if (file_.Read(8, text.data(), length) < length) Fail("ends in its header");
     if (text.empty() || text.front() != '{') Fail("has a header that does not start with '{'");
     data_ = static_cast<std::int64_t>(length) + 8;
     header_ = Parse(text);
@@ -190,7 +189,7 @@ class Reader {
   }
 
   std::filesystem::path path_;
-  std::ifstream file_;
+  InputFile file_;
   std::int64_t size_ = 0, data_ = 0;
   Json header_;
 };

@@ -1,0 +1,32 @@
+#pragma once
+
+#include <sys/stat.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+
+namespace medley {
+
+// A file that is read: EINTR and short reads are loops, and what else goes wrong is a FileError with the path
+// and the system's words, which no std::ifstream tells. Opening never waits for the other end of a pipe.
+class InputFile {
+ public:
+  enum class Links { kFollow, kRefuse };
+  explicit InputFile(std::filesystem::path path, Links links = Links::kFollow);
+  ~InputFile();
+  InputFile(const InputFile&) = delete;
+  InputFile& operator=(const InputFile&) = delete;
+
+  bool is_plain() const { return S_ISREG(info_.st_mode); }
+  std::int64_t size() const { return static_cast<std::int64_t>(info_.st_size); }  // when it was opened
+  // The bytes from `offset` on; returns how many there were: fewer than `size` only where the file ends.
+  std::size_t Read(std::int64_t offset, void* data, std::size_t size) const;
+
+ private:
+  std::filesystem::path path_;
+  int fd_ = -1;
+  struct stat info_ {};
+};
+
+}  // namespace medley
