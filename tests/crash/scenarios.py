@@ -1,0 +1,79 @@
+"""The small run that is broken, and the states of it from which a command starts."""
+
+import shutil
+import sys
+from pathlib import Path
+
+import trial
+from trial import Evaluation, Fault, Scenario
+
+SOURCE = Path(__file__).resolve().parent.parent.parent
+
+
+def make_inputs(work):
+    inputs = work / "inputs"
+    shutil.copytree(SOURCE / "tests/crash/inputs", inputs)
+    shutil.copy(SOURCE / "configs/tokenizers/small.model", inputs / "tokenizer.model")
+    shutil.copy(SOURCE / "configs/texts/control.txt", inputs / "control.txt")
+
+
+def must(answer, code=0):
+    if answer.code != code:
+        sys.exit(f"ended with {answer.code}, not {code}, without a fault in its way:\n{answer.text}")
+    return answer
+
+
+def keep(server, work, name):
+    template = work / name
+    shutil.copytree(server.directory, template, symlinks=True)
+    return template
+
+
+def calls_on_damage(calls):
+    """All others are those of the resume without damage."""
+    at = [i for i, c in enumerate(calls) if "step-00000002" in c[2] or "/.bad-" in c[2] + c[3]]
+    renamed = next(i for i, c in enumerate(calls) if "/.bad-" in c[3])
+    return calls[at[0]:renamed + 10]
+
+
+def make_scenarios(server, work):
+    """The unbroken runs, and templates of broken ones."""
+    train = Scenario("train", lambda s: s.train())
+    server.clear()
+    must(server.call(train.arguments(server), trace=work / "train.trace"))
+    train.expected = trial.end_of(server.run)
+    finished = keep(server, work, "finished")
+
+    # Killed while it wrote step 2: with leftovers, longer logs and a stale lock.
+    resume = Scenario("resume", lambda s: s.resume(), said=1)
+    second = [c for c in trial.read_trace(work / "train.trace") if "/.tmp-2-" in c[2] and c[1] == "write"]
+    server.clear()
+    must(server.call(server.train(), Fault("kill", second[len(second) // 2][0])), 137)
+    resume.template, resume.expected = keep(server, work, "broken"), train.expected
+
+    # Step 2 was announced and is damaged; step 1 is whole.
+    damaged = Scenario("damaged", lambda s: s.resume(), said=1)
+    server.clear()
+    must(server.call(server.train("checkpoint.keep=2")))
+    model = server.run / "step-00000002/model.safetensors"
+    data = bytearray(model.read_bytes())
+    data[len(data) // 2] ^= 16
+    model.write_bytes(data)
+    damaged.template, damaged.expected = keep(server, work, "damaged"), train.expected
+
+    evaluation = Evaluation("eval", lambda s: s.evaluate())
+    evaluation.template = finished
+    evaluation.prepare(server)
+    must(server.call(server.evaluate()))
+    evaluation.expected = trial.tree(server.run)
+    scenarios = [train, resume, damaged, evaluation]
+    for scenario in scenarios:
+        scenario.prepare(server)
+        answer = must(server.call(scenario.arguments(server), trace=work / (scenario.name + ".trace")))
+        scenario.calls = trial.read_trace(work / (scenario.name + ".trace"))
+        if scenario is damaged:
+            scenario.calls = calls_on_damage(scenario.calls)
+        scenario.go_on(server, answer, verdict := trial.Verdict())
+        if verdict.problems:
+            sys.exit(f"{scenario.name}, without a fault: {verdict.problems}")
+    return scenarios
