@@ -13,6 +13,7 @@
 #include <medley/memory/cpu_allocator.h>
 #include <medley/run/run.h>
 #include <medley/train/memory_watch.h>
+#include <medley/train/table_room.h>
 
 #include "tools/bench/bench.h"
 
@@ -104,12 +105,14 @@ double Allocation(c10::Allocator& allocator) {
 
 void Measure(Run& run, int steps) {
   const PlanInForce plan = bench::ConfiguredPlan(run);
+  TableRoom tables(run.device, *run.host, plan);
   const MemoryWatch::Setting watched_run{.device = run.device,
                                          .budget = run.budget,
                                          .model = *run.model,
                                          .optimizer = *run.optimizer,
                                          .host = *run.host,
-                                         .plan = plan};
+                                         .plan = plan,
+                                         .tables = tables};
   const std::vector<Drawn> drawn = DrawOfEach(run, plan);
   for (const Drawn& each : drawn) Step(run, each);
   const std::int64_t before = ReadCpuMemory().allocations;
