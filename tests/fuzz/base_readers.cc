@@ -1,4 +1,5 @@
 // The readers that need no libtorch.
+#include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 
@@ -16,6 +17,7 @@
 #include <medley/plan/plan.h>
 #include <medley/plan/profile.h>
 #include <medley/plan/receipt.h>
+#include <medley/report/console.h>
 #include <medley/report/event_file.h>
 #include <medley/report/metrics.h>
 
@@ -110,13 +112,14 @@ void ReadAReceipt(const std::string& bytes) {
 
 void ReadMetrics(const std::string& bytes) {
   const fs::path directory = Written("metrics/metrics.jsonl", bytes).parent_path();
-  LossesTable(directory, {"a"});
+  static Console quiet(std::tmpfile());
+  LossesTable(directory, {"a"}, quiet);
 }
 
 void ReadEvents(const std::string& bytes) {
-  const fs::path file = Written("events.tfevents", bytes);
+  const fs::path file = Written("events/few.tfevents", bytes);
   EventFile(file, static_cast<std::int64_t>(bytes.size()));
-  fs::remove(file);
+  fs::remove_all(file.parent_path());  // with what was set aside
 }
 
 template <typename Fn>

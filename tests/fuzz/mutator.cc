@@ -163,6 +163,8 @@ std::string Joined(const std::vector<std::string_view>& tokens) {
   return text;
 }
 
+constexpr std::string_view kMarks = "{}[],:";
+
 bool IsBlank(char c) { return c == ' ' || c == '\n' || c == '\t' || c == '\r'; }
 
 std::size_t EndOfToken(std::string_view text, std::size_t at) {
@@ -171,10 +173,11 @@ std::size_t EndOfToken(std::string_view text, std::size_t at) {
     while (end < text.size() && text[end] != '"') end += text[end] == '\\' ? 2 : 1;
     return std::min(end + 1, text.size());
   }
-  constexpr std::string_view kMarks = "{}[],:\"";
   std::size_t end = at + 1;
   if (kMarks.find(text[at]) != std::string_view::npos) return end;
-  while (end < text.size() && kMarks.find(text[end]) == std::string_view::npos && !IsBlank(text[end])) ++end;
+  while (end < text.size() && kMarks.find(text[end]) == std::string_view::npos && text[end] != '"' &&
+         !IsBlank(text[end]))
+    ++end;
   return end;
 }
 
@@ -196,7 +199,9 @@ Mutator::Mutator(std::vector<std::string> corpus, bool json) : corpus_(std::move
 std::string Mutator::Make(std::uint64_t seed, std::uint64_t number) const {
   RowRandom random(CombineSeeds(seed, number));
   std::string bytes = Any(random);
-  for (std::size_t edits = 1 + Below(random, 5); edits > 0; --edits) {
+  // Mostly one or two: what differs in many places is refused for the first of them.
+  const std::size_t edits = 1 + Below(random, 1 + Below(random, 6));
+  for (std::size_t i = 0; i < edits; ++i) {
     Edit(bytes, random);
     if (bytes.size() > kLongest) bytes.resize(kLongest);
   }
@@ -206,7 +211,7 @@ std::string Mutator::Make(std::uint64_t seed, std::uint64_t number) const {
 const std::string& Mutator::Any(RowRandom& random) const { return Pick(corpus_, random); }
 
 void Mutator::Edit(std::string& bytes, RowRandom& random) const {
-  if (json_ && random.Coin()) return EditTokens(bytes, random);
+  if (json_ && Below(random, 4) > 0) return EditTokens(bytes, random);
   switch (Below(random, 10)) {
     case 0:
       return FlipBits(bytes, random);
@@ -235,14 +240,18 @@ void Mutator::EditTokens(std::string& bytes, RowRandom& random) const {
   const std::string before = bytes;  // the tokens look into it
   std::vector<std::string_view> tokens = Tokens(before);
   if (tokens.empty()) return;
-  const std::size_t at = Below(random, tokens.size());
+  std::size_t at = Below(random, tokens.size());
+  // Rather a value or a key than a mark: another one in its place is still JSON.
+  const bool any = Below(random, 4) == 0;
+  while (!any && at + 1 < tokens.size() && kMarks.find(tokens[at].front()) != std::string_view::npos) ++at;
   const auto from = tokens.begin() + static_cast<std::ptrdiff_t>(at);
   const auto to = from + static_cast<std::ptrdiff_t>(std::min(
                              1 + Below(random, std::size_t{1} << Below(random, 6)), tokens.size() - at));
   const std::string number = std::to_string(Pick(kIntegers, random));
   const std::vector<std::string_view> piece(from, to);
-  switch (Below(random, 7)) {
+  switch (Below(random, 8)) {
     case 0:
+    case 7:
       *from = Pick(kTokens, random);
       break;
     case 1:
