@@ -136,5 +136,35 @@ TEST_F(Installed, ItsPluginsMayBelongToWhomTheCommandBelongs) {
   EXPECT_TRUE(Has(Tasks(), "adds row numbers")) << Tasks();
 }
 
+// Who runs a set-uid command must not choose what code it loads.
+TEST_F(Installed, ASetUidCommandIgnoresTheEnvironment) {
+  if (getuid() != 0) GTEST_SKIP() << "only root can give a file away";
+  const fs::path command = prefix_ / "bin/medley", home = prefix_ / "home";
+  // The loader ignores $ORIGIN of such a command, so that it starts only where its library has a fixed place.
+  const std::string origin = "$ORIGIN/../lib";
+  std::string library = "/tmp/m" + std::to_string(getpid() % 10'000'000);
+  const fs::path link = library;
+  fs::remove(link);
+  fs::create_symlink(prefix_ / "lib", link);
+  library.resize(origin.size(), '\0');
+  WriteBytes(command, Patched(ReadBytes(command), origin, library));
+  fs::create_directories(home / "medley/plugins-1");
+  fs::copy_file(Fixture("moves_state"), home / "medley/plugins-1/moves_state.so");
+  ASSERT_EQ(chmod(prefix_.path().c_str(), 0755), 0);
+  const auto tasks = [&] {
+    return Shell("MEDLEY_PLUGIN_PATH=" + Fixture("fails_to_run").parent_path().string() +
+                 " XDG_DATA_HOME=" + home.string() + " " + command.string() + " tasks 2>&1");
+  };
+  const auto plain = tasks();
+  EXPECT_TRUE(Has(plain.out, "moves_state") && Has(plain.out, "fails_to_run")) << plain.out;
+  ASSERT_EQ(chown(command.c_str(), 12345, 12345), 0);
+  ASSERT_EQ(chmod(command.c_str(), 04755), 0);
+  const auto secure = tasks();
+  fs::remove(link);
+  EXPECT_EQ(secure.code, 0) << secure.out;
+  EXPECT_TRUE(Has(secure.out, "adds row numbers")) << secure.out;  // its own
+  EXPECT_FALSE(Has(secure.out, "moves_state") || Has(secure.out, "fails_to_run")) << secure.out;
+}
+
 }  // namespace
 }  // namespace medley::testing

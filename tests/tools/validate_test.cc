@@ -51,6 +51,32 @@ TEST(Validate, AGpuFilesMistakesAreAGpusNotARuns) {
   EXPECT_EQ(result.out.find("tokenizer"), std::string::npos) << result.out;
 }
 
+TEST(Validate, AllMistakesOfARunsFilesComeAtOnceEachWithItsPlace) {
+  const auto file = std::filesystem::temp_directory_path() / ("run-" + std::to_string(getpid()) + ".json");
+  std::ofstream(file) << "{\n"
+                         "  \"model\": \"" +
+                             kConfigs +
+                             "models/agent-tiny.json\",\n"
+                             "  \"tokenizer\": \"nosuch.model\",\n"
+                             "  \"weights\": \"" +
+                             kConfigs +
+                             "weights/quickstart.json\",\n"
+                             "  \"control_text\": \"" +
+                             kConfigs +
+                             "texts/control.txt\",\n"
+                             "  \"stesp\": 5,\n"
+                             "  \"hours\": -1,\n"
+                             "  \"tasks\": {\"contrl\": {\"rows\": 4}}\n"
+                             "}\n";
+  const CommandResult result = Validate(file.string() + " seed=x");
+  std::filesystem::remove(file);
+  EXPECT_EQ(result.code, 2);
+  for (const std::string words :
+       {":3:16: tokenizer: ", ":6:3: stesp: unknown key; did you mean 'steps'?",
+        ":7:12: hours: ", ":8:13: tasks.contrl: no such task; did you mean 'control'?", "seed: "})
+    EXPECT_NE(result.out.find(words), std::string::npos) << words << " is not in " << result.out;
+}
+
 TEST(Validate, ReplacesValuesOfRunConfigsOnly) {
   const CommandResult result = Validate(kConfigs + "gpus/h100.json steps=5");
   EXPECT_EQ(result.code, 2);

@@ -1,9 +1,10 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <chrono>
 #include <filesystem>
 #include <nlohmann/json.hpp>
+#include <set>
+#include <sstream>
 #include <vector>
 
 #include <medley/base/version.h>
@@ -50,11 +51,32 @@ TEST(Command, AnUnknownOptionIsBadInputAndNamed) {
   EXPECT_NE(result.out.find("--jsn"), std::string::npos);
 }
 
-TEST(Command, HelpIsNoError) {
-  EXPECT_EQ(Shell(Medley() + "--help").code, 0);
-  const auto result = Shell(Medley() + "version --help");
-  EXPECT_EQ(result.code, 0);
-  EXPECT_NE(result.out.find("--json"), std::string::npos);
+// The options of a verb that the command's help shows, such as "--rows".
+std::vector<std::string> OptionsIn(const std::string& help) {
+  std::vector<std::string> options;
+  for (std::size_t at = help.find("--"); at != std::string::npos; at = help.find("--", at + 2))
+    options.push_back(help.substr(at, help.find_first_of(" ]\n", at) - at));
+  return options;
+}
+
+TEST(Command, EveryVerbThatTheHelpListsHasAHelpThatNamesItsOptions) {
+  const auto help = Shell(Medley() + "--help 2>&1");
+  EXPECT_EQ(help.code, 0);
+  std::istringstream lines(help.out);
+  std::set<std::string> verbs;
+  for (std::string line; std::getline(lines, line);) {
+    if (!line.starts_with("  medley ")) continue;
+    const std::string verb = line.substr(9, line.find(' ', 9) - 9);
+    verbs.insert(verb);
+    const std::string deeper = verb == "tokenizer" ? " train" : "";
+    const auto result = Shell(Medley() + verb + deeper + " --help 2>/dev/null");
+    EXPECT_EQ(result.code, 0) << verb;
+    EXPECT_NE(result.out.find(verb + deeper + " [OPTIONS]"), std::string::npos) << result.out;
+    for (const std::string& option : OptionsIn(line))
+      EXPECT_NE(result.out.find(option), std::string::npos) << verb << " " << option << ": " << result.out;
+  }
+  EXPECT_EQ(verbs, (std::set<std::string>{"train", "resume", "plan", "report", "estimate", "eval", "generate",
+                                          "tasks", "sample", "validate", "tokenizer", "version"}));
 }
 
 // In every verb that has it: repeated, relative or absolute, and it leaves the arguments behind it alone.
@@ -78,17 +100,13 @@ TEST(Places, TheConfigsComeAlong) {
   EXPECT_TRUE(std::filesystem::exists(ConfigDirectory() / "runs" / "quickstart.json"));
 }
 
-// Printed, not asserted: the machine may be busy.
-TEST(VersionCommand, AnswersAtOnce) {
-  std::vector<double> ms;
-  for (int i = 0; i < 9; ++i) {
-    const auto start = std::chrono::steady_clock::now();
-    ASSERT_EQ(Shell(Medley() + "version").code, 0);
-    ms.push_back(std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count());
-  }
-  std::nth_element(ms.begin(), ms.begin() + 4, ms.end());
-  RecordProperty("median_ms", std::to_string(ms[4]));
-  std::printf("medley version: median %.1f ms of 9\n", ms[4]);
+// The time is that of the libraries, and a machine may be busy.
+TEST(VersionCommand, OpensNoLibtorch) {
+  const auto version = Shell("LD_DEBUG=files " + Medley() + "version 2>&1");
+  ASSERT_EQ(version.code, 0);
+  EXPECT_NE(version.out.find("libmedley_base.so"), std::string::npos);
+  for (const char* library : {"libtorch", "libc10", "libmedley.so", "medley_verbs.so"})
+    EXPECT_EQ(version.out.find(library), std::string::npos) << library;
 }
 
 }  // namespace

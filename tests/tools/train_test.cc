@@ -1,0 +1,73 @@
+// How the command's runs may end: on time, with a dropped task.
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <sstream>
+#include <string>
+
+#include <medley/checkpoint/checkpoint_files.h>
+
+#include "tests/report/scratch_directory.h"
+#include "tests/tools/run_command.h"
+
+namespace medley {
+namespace {
+
+namespace fs = std::filesystem;
+using test::CommandResult;
+using test::Medley;
+using test::Shell;
+
+bool Has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+
+CommandResult Train(const fs::path& out, const std::string& more) {
+  return Shell(Medley() + "train " MEDLEY_SOURCE_DIR "/configs/runs/control.json --out " + out.string() +
+               " threads=1 plan=false tasks.control.rows=2 " + more + " 2>&1");
+}
+
+TEST(TrainCommand, ARunWhoseHoursAreShortEndsDecayed) {
+  const ScratchDirectory scratch;
+  const fs::path run = scratch / "run";
+  const CommandResult trained =
+      Train(run, "hours=0.001 steps=1000000 optimizer.warmup_steps=0 checkpoint.every=0");
+  EXPECT_EQ(trained.code, 0) << trained.out;
+  EXPECT_TRUE(Has(trained.out, "the run's hours, 0.001, do not last for 1000000 steps")) << trained.out;
+  EXPECT_TRUE(Has(trained.out, "decayed early, in steps ")) << trained.out;
+  EXPECT_FALSE(Has(trained.out, "hours are over")) << trained.out;
+
+  const CheckpointEntry end = ListCheckpoints(run).at(0);
+  const auto state = nlohmann::json::parse(ReadText(end.path / "state.json"));
+  const auto start = state.at("/progress/state/early_decay/start"_json_pointer).get<std::int64_t>();
+  const auto decay = static_cast<double>(end.step - start);
+  EXPECT_NEAR(decay, 3.0 / 7 * static_cast<double>(start), 0.51);
+  const std::string metrics = ReadText(run / "metrics.jsonl");
+  std::istringstream lines(metrics);
+  for (std::string line; std::getline(lines, line);) {
+    const auto step = nlohmann::json::parse(line);
+    const auto into = static_cast<double>(step.at("step").get<std::int64_t>() - 1 - start);
+    EXPECT_NEAR(step.at("lr").get<double>(), into <= 0 ? 1e-3 : 1e-3 * (1 - into / decay), 1e-12);
+  }
+
+  const CommandResult again = Shell(Medley() + "resume " + run.string() + " 2>&1");
+  EXPECT_EQ(again.code, 0) << again.out;
+  EXPECT_TRUE(Has(again.out, "the run is done: it decayed early")) << again.out;
+  EXPECT_EQ(ReadText(run / "metrics.jsonl"), metrics);
+}
+
+TEST(TrainCommand, ARunThatDroppedATaskFinishesWithExitCode3) {
+  const ScratchDirectory scratch;
+  const fs::path run = scratch / "run", weights = scratch / "weights.json";
+  WriteText(weights, R"({"weights": {"control": 1, "fails_to_run": 1}})");
+  const std::string mixture =
+      "--plugin-path " MEDLEY_PLUGIN_FIXTURES "/fails_to_run steps=4 weights=" + weights.string() +
+      " on_task_error=";
+  const CommandResult dropped = Train(run, mixture + "drop");
+  EXPECT_EQ(dropped.code, 3) << dropped.out;
+  EXPECT_TRUE(Has(dropped.out, "dropped: fails_to_run (")) << dropped.out;
+  EXPECT_EQ(ListCheckpoints(run).at(0).step, 4);
+  EXPECT_EQ(Train(scratch / "stopped", mixture + "stop").code, 1);
+}
+
+}  // namespace
+}  // namespace medley
