@@ -113,12 +113,12 @@ void ReadAReceipt(const std::string& bytes) {
 void ReadMetrics(const std::string& bytes) {
   const fs::path directory = Written("metrics/metrics.jsonl", bytes).parent_path();
   static Console quiet(std::tmpfile());
-  LossesTable(directory, {"a"}, quiet);
+  const LossesTable table(directory, {"a"}, quiet);
 }
 
 void ReadEvents(const std::string& bytes) {
   const fs::path file = Written("events/few.tfevents", bytes);
-  EventFile(file, static_cast<std::int64_t>(bytes.size()));
+  const EventFile events(file, static_cast<std::int64_t>(bytes.size()));
   fs::remove_all(file.parent_path());  // with what was set aside
 }
 
