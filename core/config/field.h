@@ -8,7 +8,7 @@
 namespace medley {
 
 // What a path in a config must lead to.
-enum class PathKind { kFile, kDirectory, kLater };  // kLater: looked at by who needs it
+enum class PathKind { kFile, kDirectory, kEither, kLater };  // kLater: looked at by who needs it
 
 // Integers that every JSON reader keeps exactly.
 inline constexpr double kLargestInteger = 9007199254740992;  // 2^53

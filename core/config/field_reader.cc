@@ -12,7 +12,7 @@ namespace {
 using nlohmann::json;
 
 std::string Number(double value) {
-  if (value == std::floor(value) && std::abs(value) < kLargestInteger) {
+  if (value == std::floor(value) && std::abs(value) <= kLargestInteger) {
     return std::to_string(static_cast<std::int64_t>(value));
   }
   return json(value).dump();
@@ -23,9 +23,31 @@ bool InBounds(double value, const Field& field) {
          (field.below_high ? value < field.high : value <= field.high);
 }
 
+// 1e3 and 2.0 are integers, as in JSON Schema. The number as it was written: as a double, 2^53 + 1 is 2^53.
+bool IsExactInteger(const json& number) {
+  constexpr auto kLargest = static_cast<std::int64_t>(kLargestInteger);
+  if (number.is_number_unsigned()) return number.get<std::uint64_t>() <= kLargest;
+  if (number.is_number_integer()) return number.get<std::int64_t>() >= -kLargest;
+  if (!number.is_number()) return false;
+  const auto value = number.get<double>();
+  return value == std::floor(value) && std::abs(value) <= kLargestInteger;
+}
+
 std::string Numeric(const char* kind, const Field& field) {
   const std::string bounds = BoundsInWords(field);
   return std::string(kind) + (bounds.empty() ? "" : " " + bounds);
+}
+
+std::string PathInWords(PathKind kind) {
+  if (kind == PathKind::kEither) return "the path of a file or a directory";
+  return kind == PathKind::kFile ? "the path of a file" : "the path of a directory";
+}
+
+std::string PathProblem(const std::filesystem::path& path, PathKind kind) {
+  std::error_code ignored;
+  const bool directory = kind == PathKind::kDirectory ||
+                         (kind == PathKind::kEither && std::filesystem::is_directory(path, ignored));
+  return directory ? DirectoryProblem(path) : FileProblem(path);
 }
 
 std::string Quoted(const std::vector<std::string_view>& words) {
@@ -40,6 +62,7 @@ std::string Quoted(const std::vector<std::string_view>& words) {
 }  // namespace
 
 std::string BoundsInWords(const Field& field) {
+  if (field.low == field.high) return "equal to " + Number(field.low);
   std::string text;
   if (std::isfinite(field.low)) text = (field.above_low ? "above " : "of at least ") + Number(field.low);
   if (std::isfinite(field.high)) {
@@ -90,13 +113,12 @@ void FieldReader::Read(const JsonNode& node, const std::string& path, const Fiel
     value = 0;
     return;
   }
-  const bool number = node.scalar.is_number();
-  const double found = number ? node.scalar.get<double>() : 0;
-  // 1e3 and 2.0 are integers, as in JSON Schema.
-  const bool good =
-      number && found == std::floor(found) && std::abs(found) <= kLargestInteger && InBounds(found, field);
+  const double found = node.scalar.is_number() ? node.scalar.get<double>() : 0;
+  const bool good = IsExactInteger(node.scalar) && InBounds(found, field);
   const std::string word = field.zero.empty() ? "" : ", or \"" + std::string(field.zero) + "\"";
-  if (Expect(good, node, path, Numeric("an integer", field) + word)) {
+  Field bounds = field;
+  if (found >= kLargestInteger) bounds.high = std::min(field.high, kLargestInteger);
+  if (Expect(good, node, path, Numeric("an integer", bounds) + word)) {
     value = static_cast<std::int64_t>(found);
   }
 }
@@ -123,14 +145,13 @@ void FieldReader::Read(const JsonNode& node, const std::string& path, const Fiel
 
 void FieldReader::Read(const JsonNode& node, const std::string& path, const Field& field,
                        std::filesystem::path& value) {
-  const bool directory = field.path != PathKind::kFile;
   std::string text;
   const bool good = node.IsString() && !(text = node.scalar.get<std::string>()).empty() &&
                     text.find('\0') == std::string::npos;
-  if (!Expect(good, node, path, directory ? "the path of a directory" : "the path of a file")) return;
+  if (!Expect(good, node, path, PathInWords(field.path))) return;
   value = file_.Resolve(node);
   if (field.path == PathKind::kLater) return;
-  const std::string problem = directory ? DirectoryProblem(value) : FileProblem(value);
+  const std::string problem = PathProblem(value, field.path);
   if (!problem.empty()) file_.Fail(node.at, path, problem);
 }
 

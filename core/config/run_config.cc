@@ -122,8 +122,8 @@ void Fields(Visitor& visit, RunConfig& c) {
   visit(c.control_text,
         {.name = "control_text", .help = "A text file with one item a line", .required = true});
   visit(c.plugin_path, {.name = "plugin_path",
-                        .help = "Directories with plugins, searched first",
-                        .path = PathKind::kDirectory});
+                        .help = "Plugins, or directories with plugins, searched first",
+                        .path = PathKind::kEither});
   visit(c.device, {.name = "device", .help = "Where the model lives", .allowed = {"cpu", "cuda"}});
   visit(c.deterministic,
         {.name = "deterministic",

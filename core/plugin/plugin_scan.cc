@@ -36,12 +36,13 @@ std::vector<SearchPath> FromEnvironment() {
   for (std::size_t begin = 0; begin <= value->size();) {
     const std::size_t end = std::min(value->find(':', begin), value->size());
     const fs::path path = value->substr(begin, end - begin);
+    begin = end + 1;
+    if (path.empty()) continue;  // as "$MORE:" leaves it where MORE is empty
     if (!path.is_absolute()) {
       throw InputError("MEDLEY_PLUGIN_PATH: '" + Printable(path.string()) +
                        "' is not an absolute path; the variable holds absolute paths with ':' between them");
     }
     paths.push_back({path, true});
-    begin = end + 1;
   }
   return paths;
 }

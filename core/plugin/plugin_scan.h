@@ -14,8 +14,8 @@ struct ScannedDirectory {
 };
 
 // The directories of a search in their order, not all of which exist. An InputError where a path of the
-// user's or of MEDLEY_PLUGIN_PATH is empty or relative: what it means would depend on where the command is
-// started.
+// user's or of MEDLEY_PLUGIN_PATH is relative: what it means would depend on where the command is started.
+// Empty parts of that variable are passed over.
 struct SearchPath {
   std::filesystem::path path;
   bool expected = false;  // the user named it: that it does not exist is worth a line

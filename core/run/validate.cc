@@ -29,11 +29,7 @@ class TaskCheck {
     const TaskInfo* task = registry_.Find(path.back());
     if (task) return task;
     std::string message = "no such task" + DidYouMean(path.back(), names_) + " (" +
-                          std::to_string(names_.size()) + " tasks: medley tasks)";
-    if (const std::size_t refused = registry_.rejected().size(); refused > 0) {
-      message +=
-          "; " + std::to_string(refused) + " plugin files or directories were refused, medley tasks says why";
-    }
+                          std::to_string(names_.size()) + " tasks: medley tasks)" + Refused();
     file.FailAtKey(path, message);
     return nullptr;
   }
@@ -67,6 +63,19 @@ class TaskCheck {
                                info->summary + "), found " + Number(value));
       }
     }
+  }
+
+  // The task may be in one of them.
+  std::string Refused() const {
+    constexpr std::size_t kShown = 3;
+    std::string words;
+    const std::vector<RejectedPlugin>& refused = registry_.rejected();
+    for (std::size_t i = 0; i < std::min(refused.size(), kShown); ++i)
+      words += "\n    not used: " + DisplayPath(refused[i].path) + " (" + refused[i].state +
+               "): " + refused[i].reason;
+    if (refused.size() > kShown)
+      words += "\n    and " + std::to_string(refused.size() - kShown) + " more: medley tasks";
+    return words;
   }
 
   // What the executor would refuse. A mode that is no mode's name was reported.
@@ -130,6 +139,15 @@ void CheckInputFiles(ConfigFile& file, const RunConfig& run, Stage stage) {
   if (stage == Stage::kBegins) check({"init_from", "run"}, run.init_from.run, true, RunDirectoryProblem);
 }
 
+// The mixer counts draws.
+void CheckDraws(ConfigFile& file, const RunConfig& run) {
+  const std::int64_t most = static_cast<std::int64_t>(kLargestInteger) / run.draws_per_step;
+  if (run.steps <= most) return;
+  file.FailAt({"steps"}, "expected at most " + std::to_string(most) + " with " +
+                             std::to_string(run.draws_per_step) + " draws a step, found " +
+                             std::to_string(run.steps));
+}
+
 template <typename Config>
 void ReadReferred(const std::filesystem::path& path, Diagnostics& diagnostics, Config& config) {
   if (path.empty() || !FileProblem(path).empty()) return;  // reported where it is named
@@ -150,6 +168,7 @@ CheckedRun CheckRun(const std::filesystem::path& config, const std::vector<std::
     const TaskCheck tasks(file, registry);
     for (const auto& [name, settings] : checked.run.tasks) tasks.Check(name, settings);
     CheckInputFiles(file, checked.run, stage);
+    CheckDraws(file, checked.run);
 
     AgentConfig model;
     ReadReferred(checked.run.model, diagnostics, model);

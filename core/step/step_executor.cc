@@ -63,8 +63,8 @@ void CheckLosses(const StepLosses& losses) {
       if (!std::isfinite(loss.sum)) {
         throw NotFiniteError(
             "task '" + task + "': the term '" + term + "' is " + std::to_string(loss.sum) +
-            ", expected a finite sum; lower the learning rate, or look at the task's rows (medley sample " +
-            task + ")");
+            ", expected a finite sum; look at the task's rows (medley sample " + task +
+            ") and passes, or, where its sums were finite in earlier steps, lower optimizer.learning_rate");
       }
       if (loss.count == 0 && loss.sum != 0) {
         throw Error("task '" + task + "': the term '" + term + "' is " + std::to_string(loss.sum) +

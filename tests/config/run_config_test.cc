@@ -16,6 +16,23 @@ std::string RunMistakes(const Workspace& work, const std::string& more,
   return MistakesOf([&] { ReadRunConfig(file, overrides); });
 }
 
+// As a double it would be its neighbour.
+TEST(RunConfig, ASeedThatIsNotKeptExactlyIsRefusedAndShownAsItIs) {
+  const Workspace work;
+  const std::string text = RunMistakes(work, "\"seed\": 9007199254740993");
+  EXPECT_TRUE(Has(text,
+                  "seed: expected an integer of at least 0 and at most 9007199254740992, found "
+                  "9007199254740993"))
+      << text;
+}
+
+TEST(RunConfig, APluginPathMayBeAPlugin) {
+  const Workspace work;
+  work.Write("one.so", "");
+  EXPECT_EQ(RunMistakes(work, "\"plugin_path\": [\"one.so\", \".\"]"), "");
+  EXPECT_TRUE(Has(RunMistakes(work, "\"plugin_path\": [\"two.so\"]"), "no such file"));
+}
+
 TEST(RunConfig, FillsInDefaultsAndMakesPathsAbsolute) {
   const Workspace work;
   const RunConfig config =
@@ -147,6 +164,7 @@ TEST(RunConfig, NumbersThatNoRunCanHaveAreRefused) {
                           "\"hours\": -1",
                           "\"threads\": -2",
                           "\"seed\": -1",
+                          "\"seed\": 9007199254740993",
                           "\"optimizer\": {\"learning_rate\": 0}",
                           "\"optimizer\": {\"beta1\": 1}",
                           "\"optimizer\": {\"decay_fraction\": 1.1}",
@@ -175,10 +193,11 @@ TEST(RunConfig, NumbersThatNoRunCanHaveAreRefused) {
                           "\"tasks\": {\"a\": {\"mode\": \"\"}}"}) {
     EXPECT_NE(RunMistakes(work, bad), "") << bad;
   }
-  for (const char* good : {"\"budget\": 0.5", "\"budget\": 6442450944", "\"budget\": \"6GiB\"",
-                           "\"budget\": \"free\"", "\"steps\": 1e3", "\"steps\": 5.0",
-                           "\"optimizer\": {\"beta1\": 0}", "\"tasks\": {\"a\": {\"rows\": \"auto\"}}",
-                           "\"plan\": false", "\"hours\": 1e-3", "\"$schema\": \"x\"", "\"tasks\": {}"}) {
+  for (const char* good :
+       {"\"budget\": 0.5", "\"budget\": 6442450944", "\"budget\": \"6GiB\"", "\"budget\": \"free\"",
+        "\"steps\": 1e3", "\"steps\": 5.0", "\"seed\": 9007199254740992", "\"optimizer\": {\"beta1\": 0}",
+        "\"tasks\": {\"a\": {\"rows\": \"auto\"}}", "\"plan\": false", "\"hours\": 1e-3",
+        "\"$schema\": \"x\"", "\"tasks\": {}"}) {
     EXPECT_EQ(RunMistakes(work, good), "") << good;
   }
 }

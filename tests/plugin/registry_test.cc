@@ -136,7 +136,14 @@ TEST(Registry, PathsOfTheEnvironmentMustBeAbsolute) {
     EXPECT_NE(registry.Find("aaaa"), nullptr);
     EXPECT_EQ(registry.rejected().at(0).state, "missing");
   }
-  for (const std::string value : {"plugins", ".", "/tmp:", ":/tmp", "/tmp::/usr"}) {
+  const std::string there = directory.path().string();
+  for (const std::string& value : {there + ":", ":" + there, there + "::" + there}) {
+    const Environment set("MEDLEY_PLUGIN_PATH", value);
+    const Registry registry = Registry::Scan(search);
+    EXPECT_NE(registry.Find("aaaa"), nullptr) << value;
+    EXPECT_TRUE(registry.rejected().empty()) << value << ": nothing between two colons is no path";
+  }
+  for (const std::string value : {"plugins", ".", "/tmp:plugins"}) {
     const Environment set("MEDLEY_PLUGIN_PATH", value);
     EXPECT_THROW(Registry::Scan(search), InputError) << value;
   }
@@ -226,6 +233,24 @@ TEST(Abi, AllDifferencesStandInOneMessageWithBothSides) {
   EXPECT_TRUE(Has(reason, "libtorch " + other) && Has(reason, "libtorch " + version) &&
               Has(reason, "_GLIBCXX_DEBUG on") && Has(reason, "Rebuild"))
       << reason;
+}
+
+// Building it anew with the same compiler would change nothing.
+TEST(Abi, AnotherCompilersPluginIsToldToTakeThisOne) {
+  const TempDirectory directory;
+  const std::string version = std::to_string(__GXX_ABI_VERSION), compiler = __VERSION__;
+  const std::string other_version = "1002" + std::string(version.size() - 4, ' ');
+  WriteBytes(
+      directory / "x.so",
+      Patched(Patched(ReadBytes(Fixture("tiny")), "\"gxx_abi\":" + version, "\"gxx_abi\":" + other_version),
+              "\"compiler\":\"" + compiler, "\"compiler\":\"C" + compiler.substr(1)));
+  const RejectedPlugin rejected = ScanOnly({directory.path()}).rejected().at(0);
+  EXPECT_EQ(rejected.state, "bad abi");
+  EXPECT_TRUE(Has(rejected.reason, "C++ ABI version 1002") &&
+              Has(rejected.reason, "Its compiler (C" + compiler.substr(1) + ") makes another ABI") &&
+              Has(rejected.reason, "-DCMAKE_CXX_COMPILER=g++"))
+      << rejected.reason;
+  EXPECT_FALSE(Has(rejected.reason, "clean-first")) << rejected.reason;
 }
 
 TEST(Abi, AnotherApiIsRefusedBeforeItsSpecIsRead) {

@@ -210,6 +210,10 @@ TEST(Contract, AnUndeclaredModelInputOrOutputIsADifference) {
   Odd odd;
   odd.info.inputs = {"images"};
   EXPECT_TRUE(Says(odd.Message(), {"model inputs", "tokens"}));
+  Odd unused;
+  unused.info.inputs = {"images", "tokens", "lengths"};
+  EXPECT_TRUE(
+      Says(unused.Message(), {"model input 'lengths'", "handed in by no pass (handed in: images, tokens)"}));
   Odd picture;
   picture.info.variants[0].passes[0].decodes_image = true;
   EXPECT_TRUE(Says(picture.Message(), {"asks the model for a picture", "yes", "no"}));

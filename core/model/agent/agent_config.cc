@@ -64,7 +64,7 @@ void Fields(Visitor& visit, AgentConfig::Stack& c) {
   visit(c.pre_norm,
         {.name = "pre_norm", .help = "Normalise before each part; false: after it, as published"});
   visit(c.dropout,
-        {.name = "dropout", .help = "Probability, while training", .low = 0, .high = 1, .below_high = true});
+        {.name = "dropout", .help = "Probability, while training; only 0 so far", .low = 0, .high = 0});
 }
 
 template <typename Visitor>

@@ -119,9 +119,9 @@ Generated Agent::Generate(const ModelInputs& prompt, const GenerateOptions& opti
   }
   const at::Tensor& tokens = *Find(prompt, "tokens");
   if (tokens.size(1) + options.max_new_tokens > kLongestText) {
-    throw Error("the prompt has " + std::to_string(tokens.size(1)) + " columns and " +
-                std::to_string(options.max_new_tokens) + " new tokens may follow, a text has at most " +
-                std::to_string(kLongestText) + " together; shorten one of them");
+    throw InputError("the prompt has " + std::to_string(tokens.size(1)) + " tokens and " +
+                     std::to_string(options.max_new_tokens) + " new tokens may follow, a text has at most " +
+                     std::to_string(kLongestText) + " together; shorten one of them");
   }
   const std::vector<at::Tensor> encodings = Encodings(in, context);
   const at::TensorOptions like = parameters_.list().front().tensor.options();

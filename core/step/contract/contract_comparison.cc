@@ -54,6 +54,7 @@ PassValues ContractComparison::Add(const Batch& one_row) {
       sums[term] = sum.detach();
     }
     constants_.insert(trace.record.constants.begin(), trace.record.constants.end());
+    inputs_.insert(trace.record.inputs.begin(), trace.record.inputs.end());
   }
   CompareGraphs(row);
   for (const auto& [carry, value] : micro.carries()) {
@@ -64,6 +65,7 @@ PassValues ContractComparison::Add(const Batch& one_row) {
 }
 
 std::vector<std::string> ContractComparison::Finish(bool generators_unmoved) {
+  FinishInputs();
   FinishTerms();
   FinishConstants();
   FinishCarries();
@@ -104,6 +106,17 @@ void ContractComparison::ComparePass(const PassTrace& trace) {
   };
   compare_names("model inputs", trace.record.inputs, setting_.task.info().inputs);
   compare_names("model outputs", trace.record.outputs, setting_.task.info().outputs);
+}
+
+// The list is that of all variants: where there are several, each may lack some.
+void ContractComparison::FinishInputs() {
+  const TaskInfo& task = setting_.task.info();
+  if (task.variants.size() > 1) return;
+  for (const std::string& input : task.inputs) {
+    if (inputs_.count(input) == 0)
+      Differ("model input '" + input + "'", "that it is handed in",
+             "handed in by no pass (handed in: " + Listed(inputs_) + ")");
+  }
 }
 
 void ContractComparison::FinishTerms() {

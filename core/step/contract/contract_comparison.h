@@ -47,6 +47,7 @@ class ContractComparison {
   void CompareImages(const PassTrace& trace, const std::string& name);
   void CompareGraphs(const Row& row);
   Reached Walk(const Row& row, std::size_t index) const;
+  void FinishInputs();
   void FinishTerms();
   void FinishConstants();
   void FinishCarries();
@@ -57,6 +58,7 @@ class ContractComparison {
   // Of all rows:
   std::set<std::string> returned_, trained_;  // terms
   std::set<std::string> constants_;           // asked for
+  std::set<std::string> inputs_;              // handed to the model
   std::set<std::string> carries_made_;
   std::set<std::pair<std::string, std::string>> carries_read_;     // pass, carry
   std::set<std::pair<std::string, std::string>> carries_reached_;  // by gradient
