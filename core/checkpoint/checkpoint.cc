@@ -269,6 +269,14 @@ void LoadCheckpoint(const fs::path& checkpoint, const TrainingState& state) {
   Copy(state.optimizer, optimizer);
 }
 
+nlohmann::json ReadSection(const fs::path& checkpoint, const std::string& name) {
+  const ordered_json sections = ReadState(checkpoint);
+  const auto state = ordered_json::json_pointer("/" + name + "/state");
+  if (!sections.contains(state))
+    throw InputError((checkpoint / kStateFile).string() + " has no state of \"" + name + "\"");
+  return sections.at(state);
+}
+
 std::size_t LoadWeights(const fs::path& checkpoint, const std::vector<Parameter>& weights,
                         const std::vector<std::string>& patterns) {
   const Tensors saved = ReadSafetensors(checkpoint / kModelFile);

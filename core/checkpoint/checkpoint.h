@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <map>
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <vector>
@@ -68,6 +69,8 @@ std::optional<FoundCheckpoint> FindCheckpoint(const std::filesystem::path& run, 
 // Fills the state from a verified checkpoint. Names, shapes and dtypes are compared before anything is
 // written; an InputError names what differs.
 void LoadCheckpoint(const std::filesystem::path& checkpoint, const TrainingState& state);
+// One section's state of a verified checkpoint. An InputError where there is none of that name.
+nlohmann::json ReadSection(const std::filesystem::path& checkpoint, const std::string& name);
 // Only the weights whose names match one of the patterns (* and ?); every parameter that matches must be
 // there. Returns how many were taken.
 std::size_t LoadWeights(const std::filesystem::path& checkpoint, const std::vector<Parameter>& weights,

@@ -16,6 +16,7 @@ CheckpointKeeper::CheckpointKeeper(Setting setting, TrainingState state, RecordS
     : setting_(std::move(setting)), state_(std::move(state)), sinks_(sinks), console_(console) {}
 
 void CheckpointKeeper::SaveIfDue(std::int64_t step, const std::optional<MeanEvaluation>& evaluated) {
+  if (saved_step_ == step) return;
   if (setting_.config.every > 0 && step % setting_.config.every == 0) TrySave(step, evaluated);
 }
 

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include <medley/base/error.h>
+#include <medley/base/interrupt.h>
 #include <medley/step/sample_rows.h>
 
 namespace medley {
@@ -62,7 +63,8 @@ PiecewiseEval::PiecewiseEval(const Setting& setting, const RowRange& rows, OnRow
 
 void PiecewiseEval::ForEachPiece(const RowRange& rows, const std::function<void(EvalPass&)>& fn) {
   for (const RowRange& piece : EvalPieces(rows, setting_.rows_at_once)) {
-    const Batch batch = ReadyFor(setting_.device, setting_.task.Sample(piece));
+    HeedInterrupt();
+    const Batch batch = ReadyFor(setting_.device, SampleAlone(setting_.task, piece));
     {
       EvalPiece pass(setting_.task, setting_.model, setting_.device, batch);
       fn(pass);
@@ -74,7 +76,10 @@ void PiecewiseEval::ForEachPiece(const RowRange& rows, const std::function<void(
 void PiecewiseEval::Finish() {
   const std::int64_t end = rows_.begin + rows_.count;
   const RowRange rest{rows_.seed, next_, end - next_};
-  for (const RowRange& piece : EvalPieces(rest, setting_.rows_at_once)) Tell(setting_.task.Sample(piece));
+  for (const RowRange& piece : EvalPieces(rest, setting_.rows_at_once)) {
+    HeedInterrupt();
+    Tell(SampleAlone(setting_.task, piece));
+  }
 }
 
 void PiecewiseEval::Tell(const Batch& batch) {

@@ -51,6 +51,11 @@ std::string FormatInterval(const Interval& interval) {
   return FormatNumber(interval.low) + " .. " + FormatNumber(interval.high);
 }
 
+std::string NoScoreWords(const std::string& task, const ScoreRecord& score) {
+  return task + " has no score: its Evaluate answered NaN for each of the " + std::to_string(score.rows) +
+         " rows";
+}
+
 ordered_json ScoresJson(const Scores& scores) {
   ordered_json tasks = ordered_json::object();
   for (const auto& [name, score] : scores) tasks[name] = ToJson(score);

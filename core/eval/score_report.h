@@ -22,6 +22,9 @@ std::optional<Picture> SheetOf(const TaskScore& score);
 // sheet-<task>.txt for each task with answers, under the numbers of these rows. Returns the files.
 std::vector<std::filesystem::path> WriteSheets(const Scores& scores, const std::filesystem::path& directory);
 
+// Of a task whose score is NaN, with the task's name.
+std::string NoScoreWords(const std::string& task, const ScoreRecord& score);
+
 // "0.063 .. 0.091"
 std::string FormatInterval(const Interval& interval);
 

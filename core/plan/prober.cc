@@ -6,6 +6,7 @@
 #include <chrono>
 
 #include <medley/base/error.h>
+#include <medley/base/interrupt.h>
 #include <medley/base/random.h>
 #include <medley/memory/cpu_allocator.h>
 #include <medley/memory/gradients_at_peak.h>
@@ -120,6 +121,9 @@ std::optional<Prober::Measured> Prober::Try(LoadedTask& task, const Batch& rows,
     overflowed = true;
   } catch (const c10::AcceleratorError&) {
     throw;  // whatever is asked of the device next would fail too
+  } catch (const Interrupted&) {
+    AbandonStep(model_, device_);
+    throw;
   } catch (const std::exception& error) {
     AbandonStep(model_, device_);
     const auto* ours = dynamic_cast<const Error*>(&error);

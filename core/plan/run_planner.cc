@@ -8,6 +8,7 @@
 #include <medley/base/durable_file.h>
 #include <medley/base/error.h>
 #include <medley/base/files.h>
+#include <medley/base/interrupt.h>
 #include <medley/base/json_reader.h>
 #include <medley/base/json_text.h>
 #include <medley/memory/meter.h>
@@ -258,6 +259,8 @@ Plan RunPlanner::PlanWhatCanBeMeasured(Requests requests) {
     try {
       for (const TaskRequest& request : requests) MeasureFirst(request);
       return PlanMeasured(requests, /*beside_others=*/false);
+    } catch (const Interrupted&) {
+      throw;
     } catch (const std::exception& error) {
       if (failed_.empty() || subject_.config.on_task_error != "drop") throw;
       console_.Warn("the task " + failed_ + " has no plan: " + error.what());

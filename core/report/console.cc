@@ -2,8 +2,12 @@
 
 #include <spdlog/sinks/basic_file_sink.h>
 #include <spdlog/spdlog.h>
+#include <stdio_ext.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
+
+#include <cstdlib>
+#include <string_view>
 
 #include <medley/base/error.h>
 #include <medley/base/files.h>
@@ -39,35 +43,52 @@ std::shared_ptr<spdlog::logger> OpenLog(const std::filesystem::path& file) {
   }
 }
 
+// Where a line can be repainted.
+bool IsTerminal(std::FILE* out) {
+  if (::isatty(::fileno(out)) != 1) return false;
+  const char* kind = std::getenv("TERM");
+  return kind == nullptr || std::string_view(kind) != "dumb";
+}
+
 }  // namespace
 
 Console::Console(std::FILE* out, const std::filesystem::path& log_file)
     : out_(out),
-      terminal_(::isatty(::fileno(out)) == 1),
+      terminal_(IsTerminal(out)),
       last_paint_(),
       last_line_(Clock::now()),
       log_(OpenLog(log_file)) {}
 
 Console::~Console() { ClearStatus(); }
 
+// Nobody reads it any more, or the disk is full: neither is a reason to end a run, nor for the command to say
+// that its result was not printed.
+void Console::Put(const std::string& text) {
+  const bool written = std::fwrite(text.data(), 1, text.size(), out_) == text.size();
+  if (std::fflush(out_) == 0 && written) return;
+  ::__fpurge(out_);
+  std::clearerr(out_);
+}
+
 void Console::ClearStatus() {
   if (!status_shown_) return;
-  std::fputs("\r\x1b[K", out_);
-  std::fflush(out_);
+  Put("\r\x1b[K");
   status_shown_ = false;
 }
 
 void Console::Say(const std::string& line) {
   ClearStatus();
-  std::fprintf(out_, "%s\n", line.c_str());
-  std::fflush(out_);
+  Put(line + "\n");
   if (log_) log_->info(line);
 }
 
 void Console::Warn(const std::string& line) {
   ClearStatus();
-  std::fprintf(out_, "warning: %s\n", line.c_str());
-  std::fflush(out_);
+  Put("warning: " + line + "\n");
+  if (log_) log_->warn(line);
+}
+
+void Console::Log(const std::string& line) {
   if (log_) log_->warn(line);
 }
 
@@ -81,8 +102,7 @@ void Console::Paint(const std::string& line) {
   const std::size_t width = columns();
   std::string visible = line;
   if (visible.size() >= width) visible.resize(width - 1);  // a full last column would scroll
-  std::fprintf(out_, "\r%s\x1b[K", visible.c_str());
-  std::fflush(out_);
+  Put("\r" + visible + "\x1b[K");
   status_shown_ = true;
 }
 
@@ -95,9 +115,7 @@ void Console::Status(const std::string& line, const std::string& on_terminal) {
   if (now - last_line_ < kPlainLine) return;
   last_line_ = now;
   if (log_) log_->info(line);
-  if (terminal_) return;
-  std::fprintf(out_, "%s\n", line.c_str());
-  std::fflush(out_);
+  if (!terminal_) Put(line + "\n");
 }
 
 }  // namespace medley

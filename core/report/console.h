@@ -16,8 +16,9 @@ namespace medley {
 // What a person sees of a run: lines that stay, and one status line.
 //
 // On a terminal the status line is repainted in place, at most ten times a second. Elsewhere (a pipe, a file,
-// a batch system) it becomes one plain line every ten seconds: no escape code and no carriage return ever
-// goes into a log.
+// a batch system, a terminal that knows no escape codes: TERM=dumb) it becomes one plain line every ten
+// seconds: no escape code and no carriage return ever goes into a log. Lines that cannot be written are lost,
+// and no error.
 class Console {
  public:
   // `log_file`: a copy of every line with its time; "" for none.
@@ -29,12 +30,15 @@ class Console {
   void Say(const std::string& line);
   // For trouble that the run survives.
   void Warn(const std::string& line);
+  // Into the log file alone: what the command will say itself.
+  void Log(const std::string& line);
   // A terminal shows `on_terminal` where it is given.
   void Status(const std::string& line, const std::string& on_terminal = "");
   // Of the terminal; 80 where it does not tell.
   std::size_t columns() const;
 
  private:
+  void Put(const std::string& text);
   void Paint(const std::string& line);
   void ClearStatus();
 

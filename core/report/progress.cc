@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <iterator>
 #include <optional>
+#include <thread>
 
 #include <medley/report/table.h>
 
@@ -14,6 +15,8 @@ namespace {
 
 constexpr double kForget = 0.95;  // how much of the past is kept a step
 constexpr double kLossForget = 0.9;
+constexpr double kMuchWaiting = 0.3;  // of the time
+constexpr double kTellingSteps = 5;   // the first ones wait for threads that have only begun
 constexpr std::size_t kLongestName = 24, kShortestName = 3, kReadableName = 8;
 
 // "zoom_gold" is "zgold": the last word is what tells tasks apart.
@@ -37,6 +40,22 @@ std::string ShortNumber(double value) {
 
 }  // namespace
 
+std::string DataWaitWords(double share, const std::map<std::string, double>& waits,
+                          std::int64_t data_threads) {
+  if (!(share >= kMuchWaiting) || waits.empty()) return "";
+  const auto longest = std::max_element(waits.begin(), waits.end(),
+                                        [](const auto& a, const auto& b) { return a.second < b.second; });
+  const auto percent = static_cast<int>(std::lround(100 * std::min(share, 1.0)));
+  std::string words = std::to_string(percent) + " % waiting for data (" + longest->first + ")";
+  // Threads sample at once; without any, the trainer's samples between its steps.
+  const double computing = std::max(1 - share, 0.01);
+  const double wanted = data_threads > 0 ? static_cast<double>(data_threads) / computing : share / computing;
+  const auto cores = static_cast<std::int64_t>(std::max(1U, std::thread::hardware_concurrency()));
+  const std::int64_t threads = std::min(cores, static_cast<std::int64_t>(std::ceil(wanted)));
+  if (threads > data_threads) words += ": data.threads=" + std::to_string(threads);
+  return words;
+}
+
 void Progress::EndsAt(std::int64_t total_steps, double most_seconds) {
   total_ = total_steps;
   most_seconds_ = most_seconds;
@@ -47,6 +66,8 @@ void Progress::Add(const StepRecord& record) {
   step_seconds_ = kForget * step_seconds_ + record.seconds;
   step_rows_ = kForget * step_rows_ + static_cast<double>(record.rows());
   weight_ = kForget * weight_ + 1;
+  for (auto& [task, seconds] : waits_) seconds *= kForget;
+  for (const auto& [task, milliseconds] : record.data_waits) waits_[task] += milliseconds / 1000;
   AddLosses(record);
   if (record.evaluation) {
     scores_.clear();
@@ -96,6 +117,13 @@ double Progress::SecondsLeft() const {
   return std::min(most_seconds_, static_cast<double>(total_ - step_) * step_seconds_ / weight_);
 }
 
+std::string Progress::WaitWords() const {
+  if (weight_ < kTellingSteps) return "";
+  double waited = 0;
+  for (const auto& [task, seconds] : waits_) waited += seconds;
+  return DataWaitWords(step_seconds_ > 0 ? waited / step_seconds_ : 0, waits_, data_threads_);
+}
+
 std::string Progress::LongLosses() const {
   std::string line = "step " + std::to_string(step_) + "/" + std::to_string(total_) + ":";
   for (const auto& [task, terms] : losses_) {
@@ -140,9 +168,10 @@ std::string Progress::Line(std::size_t columns) const {
     line = ShortLosses(name);
   if (line.size() >= columns) line = LastDrawn(columns - std::min(columns, time_left.size() + 2));
   const char* separator = "; ";
-  for (const std::string& piece : {time_left, FormatNumber(RowsPerSecond()) + " rows/s",
+  for (const std::string& piece : {WaitWords(), time_left, FormatNumber(RowsPerSecond()) + " rows/s",
                                    "memory " + FormatBytes(static_cast<double>(memory_now_)) + " (peak " +
                                        FormatBytes(static_cast<double>(memory_peak_)) + ")"}) {
+    if (piece.empty()) continue;
     if (columns - std::min(columns, line.size()) <= piece.size() + 2) break;
     line += separator + piece;
     separator = ", ";

@@ -12,11 +12,19 @@
 
 namespace medley {
 
+// "87 % waiting for data (two_disks): data.threads=4" with the task that was waited for the longest, and as
+// many threads as would sample in time, if this machine has them; "" where steps do not wait much. `share`:
+// of the steps' time; `waits`: by task, in any unit.
+std::string DataWaitWords(double share, const std::map<std::string, double>& waits,
+                          std::int64_t data_threads);
+
 // Words for the status line: where the run is, what every task's loss is, how fast it goes and how long it
 // will take.
 class Progress {
  public:
-  Progress(std::int64_t first_step, std::int64_t total_steps) : step_(first_step), total_(total_steps) {}
+  // `data_threads`: as in the config, for advice.
+  Progress(std::int64_t first_step, std::int64_t total_steps, std::int64_t data_threads = 0)
+      : step_(first_step), total_(total_steps), data_threads_(data_threads) {}
 
   // The run ends after so many steps, and within so many seconds from now.
   void EndsAt(std::int64_t total_steps, double most_seconds);
@@ -26,6 +34,7 @@ class Progress {
   // columns losses and scores and then the names become shorter ("120/1000 control .12/.034 zgold
   // .045/.026"), and of the rest stays what fits. Where the tasks do not all fit, those that were drawn last
   // are shown, newest first, and how many others there are: "120/1000 zgold .045/.026 control .12/.034 +20".
+  // Where steps wait for data, DataWaitWords stand before the time that is left.
   std::string Line(std::size_t columns = SIZE_MAX) const;
 
   std::int64_t memory_peak() const { return memory_peak_; }
@@ -34,6 +43,7 @@ class Progress {
   double RowsPerSecond() const;
   double SecondsLeft() const;
   void AddLosses(const StepRecord& record);
+  std::string WaitWords() const;
   double LossOf(const std::string& task) const;
   std::string LongLosses() const;
   std::string ShortLosses(std::size_t longest_name) const;
@@ -42,9 +52,11 @@ class Progress {
 
   std::int64_t step_;
   std::int64_t total_;
+  std::int64_t data_threads_;
   double most_seconds_ = std::numeric_limits<double>::infinity();
   // Recent steps weigh more: the mixture, and so the speed, may change.
   double step_seconds_ = 0, step_rows_ = 0, weight_ = 0;
+  std::map<std::string, double> waits_;  // seconds for data, by task
   // By task and term, weighted and smoothed: a step whose rows have no item of a term does not move it.
   std::map<std::string, std::map<std::string, double>> losses_;
   std::vector<std::string> drawn_;        // the tasks of losses_, the one that was drawn last first

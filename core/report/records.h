@@ -64,6 +64,7 @@ struct StepRecord {
   // ---
   double seconds = 0;
   double data_wait_ms = 0;                             // of these, waiting for rows, or sampling them
+  std::map<std::string, double> data_waits;            // the same by task, ms
   std::int64_t memory_now = 0;                         // bytes
   std::int64_t memory_peak = 0;                        // bytes, within the step
   std::map<std::string, std::int64_t> constant_bytes;  // by task, of those that were drawn

@@ -27,11 +27,15 @@ class OneThread {
 
 }  // namespace
 
-Batch SampleRows(const LoadedTask& task, const RowRange& rows, at::Device device) {
-  const MemoryOwnerScope owner(MemoryOwner::kData);
+Batch SampleAlone(const LoadedTask& task, const RowRange& rows) {
   const OneThread one_thread;
   const at::NoGradGuard no_grad;
-  return ReadyFor(device, task.Sample(rows));
+  return task.Sample(rows);
+}
+
+Batch SampleRows(const LoadedTask& task, const RowRange& rows, at::Device device) {
+  const MemoryOwnerScope owner(MemoryOwner::kData);
+  return ReadyFor(device, SampleAlone(task, rows));
 }
 
 Batch ReadyFor(at::Device device, Batch rows) { return device.is_cuda() ? rows.Pinned() : std::move(rows); }

@@ -6,10 +6,12 @@
 #include <exception>
 #include <utility>
 
+#include <medley/base/interrupt.h>
 #include <medley/base/json_count.h>
 #include <medley/eval/evaluator.h>
 #include <medley/eval/score_report.h>
 #include <medley/report/table.h>
+#include <medley/step/abandon.h>
 
 namespace medley {
 
@@ -22,7 +24,7 @@ bool Evaluation::IsDue(std::int64_t step) const {
 TaskScore Evaluation::ScoreOf(const std::string& task, std::int64_t step) {
   setting_.tables.MakeAllRoom(task);
   std::int64_t& rows_at_once = rows_at_once_.try_emplace(task, kEvalRows).first->second;
-  TaskScore score = ScoreTask(setting_.host.Get(task), setting_.plan.Of(task),
+  TaskScore score = ScoreTask(setting_.tasks.Checked(task), setting_.plan.Of(task),
                               {.model = setting_.model,
                                .device = setting_.device,
                                .seed = setting_.seed,
@@ -53,6 +55,9 @@ std::optional<EvaluationRecord> Evaluation::Run(std::int64_t step, StepRecovery&
       scores[task] = ScoreOf(task, step);
     } catch (const c10::AcceleratorError&) {
       throw;  // the device, not the task
+    } catch (const Interrupted&) {
+      AbandonForward(setting_.device);
+      throw;
     } catch (const std::exception& error) {
       scores.erase(task);
       recovery.TaskFailed(
@@ -69,6 +74,9 @@ std::optional<EvaluationRecord> Evaluation::Run(std::int64_t step, StepRecovery&
       setting_.console.Warn("step " + std::to_string(step) + ": the held-out loss of " + task +
                             " is not finite; the evaluation counts for no best checkpoint");
     record.tasks[task] = score;
+    if (std::isnan(score.score.value))
+      setting_.console.Warn("evaluation after step " + std::to_string(step) + ": " +
+                            NoScoreWords(task, score));
     if (setting_.with_sheets) AddSheet(task, score, record);
     line += "  " + task + " " + FormatNumber(score.score.value);
   }

@@ -12,9 +12,9 @@
 #include <medley/eval/score.h>
 #include <medley/model/model.h>
 #include <medley/plan/plan_in_force.h>
-#include <medley/plugin/task_host.h>
 #include <medley/report/console.h>
 #include <medley/report/records.h>
+#include <medley/train/prefetcher.h>
 #include <medley/train/step_recovery.h>
 #include <medley/train/table_room.h>
 
@@ -30,7 +30,7 @@ class Evaluation {
     bool with_sheets = false;
     at::Device device;
     const Model& model;
-    TaskHost& host;
+    Prefetcher& tasks;  // which loads them
     const PlanInForce& plan;
     const Mixer& mixer;
     TableRoom& tables;
@@ -40,7 +40,7 @@ class Evaluation {
 
   bool IsDue(std::int64_t step) const;
   // Scores the active tasks after a step. A task that fails is `recovery`'s to judge; nothing where the run
-  // must end for it.
+  // must end for it. Throws Interrupted; then nothing has changed.
   std::optional<EvaluationRecord> Run(std::int64_t step, StepRecovery& recovery);
 
   // Of the last one; nothing where its loss was not finite.

@@ -10,11 +10,14 @@
 #include <optional>
 #include <utility>
 
+#include <medley/base/interrupt.h>
 #include <medley/base/random.h>
 #include <medley/step/sample_rows.h>
 
 namespace medley {
 namespace {
+
+constexpr std::chrono::milliseconds kHeedEvery{200};
 
 bool RanOutOfMemory(const std::exception_ptr& error) {
   if (!error) return false;
@@ -27,17 +30,21 @@ bool RanOutOfMemory(const std::exception_ptr& error) {
   }
 }
 
-// Adds how long it lives.
+// Adds how long it lives to both.
 class Stopwatch {
  public:
-  explicit Stopwatch(double& seconds) : seconds_(seconds) {}
-  ~Stopwatch() { seconds_ += std::chrono::duration<double>(Clock::now() - start_).count(); }
+  Stopwatch(double& seconds, double& also) : seconds_(seconds), also_(also) {}
+  ~Stopwatch() {
+    const double lived = std::chrono::duration<double>(Clock::now() - start_).count();
+    seconds_ += lived;
+    also_ += lived;
+  }
   Stopwatch(const Stopwatch&) = delete;
   Stopwatch& operator=(const Stopwatch&) = delete;
 
  private:
   using Clock = std::chrono::steady_clock;
-  double& seconds_;
+  double &seconds_, &also_;
   Clock::time_point start_ = Clock::now();
 };
 
@@ -118,6 +125,7 @@ void Prefetcher::Expect(const std::vector<Draw>& draws) {
 Prefetcher::Rows Prefetcher::Take(const std::vector<Draw>& draws) {
   Rows rows;
   for (const Draw& draw : draws) {
+    HeedInterrupt();
     const JobPtr job = Collect(draw);
     if (job->error) std::rethrow_exception(job->error);
     rows.batches.push_back(std::move(*job->batch));
@@ -130,18 +138,17 @@ RowRange Prefetcher::RangeOf(const Draw& draw) const {
   return {TaskSeed(setting_.seed, draw.task), draw.begin, draw.rows};
 }
 
-LoadedTask& Prefetcher::Checked(const Draw& draw) {
-  if (setting_.host.IsLoaded(draw.task)) {
-    LoadedTask& task = setting_.host.Get(draw.task);
+LoadedTask& Prefetcher::Checked(const std::string& name) {
+  if (setting_.host.IsLoaded(name)) {
+    LoadedTask& task = setting_.host.Get(name);
     if (setting_.contract.Knows(task)) return task;
   }
-  // Loading moves, for a moment, what other plugins' code may read.
   const Pause pause(*this);
-  LoadedTask& task = setting_.host.Get(draw.task);
+  LoadedTask& task = setting_.host.Get(name);
   // A planner checks before there is a budget to keep: all passes at once may not fit into it.
   // Always the same rows: whether the check fits must not depend on where a run is resumed.
   if (!setting_.contract.Knows(task))
-    setting_.contract.Check(task, {.seed = TaskSeed(setting_.seed, draw.task), .begin = 0, .count = 1});
+    setting_.contract.Check(task, {.seed = TaskSeed(setting_.seed, name), .begin = 0, .count = 1});
   return task;
 }
 
@@ -151,7 +158,7 @@ Prefetcher::JobPtr Prefetcher::Prepare(const Draw& draw) {
   job->rows = RangeOf(draw);
   job->device = setting_.device;
   try {
-    job->task = &Checked(draw);
+    job->task = &Checked(draw.task);
   } catch (...) {
     job->error = std::current_exception();
     job->state = Job::State::kDone;
@@ -173,20 +180,21 @@ Prefetcher::JobPtr Prefetcher::Withdraw(const Draw& draw) {
   std::unique_lock lock(mutex_);
   std::erase(window_, job);
   if (job->state == Job::State::kWaiting) return nullptr;
-  changed_.wait(lock, [&] { return job->state == Job::State::kDone; });
+  while (!changed_.wait_for(lock, kHeedEvery, [&] { return job->state == Job::State::kDone; }))
+    HeedInterrupt();
   return job;
 }
 
 Prefetcher::JobPtr Prefetcher::Collect(const Draw& draw) {
   {
-    const Stopwatch watch(seconds_waited_);
+    const Stopwatch watch(seconds_waited_, waits_[draw.task]);
     JobPtr job = Withdraw(draw);
     if (job && !RanOutOfMemory(job->error)) return job;
     // Running ahead may be what took the memory.
     if (job) ForgetAll();
   }
   JobPtr job = Prepare(draw);
-  const Stopwatch watch(seconds_waited_);
+  const Stopwatch watch(seconds_waited_, waits_[draw.task]);
   if (!job->error) job->Sample();
   return job;
 }

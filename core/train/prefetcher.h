@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <deque>
 #include <latch>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <stop_token>
@@ -51,9 +52,15 @@ class Prefetcher {
   // Draws that were not expected are sampled at once. Errors name plugin, task and phase.
   Rows Take(const std::vector<Draw>& draws);
 
+  // The task, held against its spec; where it was not yet, while no data thread samples: loading moves, for a
+  // moment, what other plugins' code may read. Errors as Take's.
+  LoadedTask& Checked(const std::string& task);
+
   // How long Take waited for rows or sampled them itself, in all. Loading and checking of tasks does not
   // count.
   double seconds_waited() const { return seconds_waited_; }
+  // The same by task.
+  const std::map<std::string, double>& waits() const { return waits_; }
 
  private:
   struct Job;
@@ -61,7 +68,6 @@ class Prefetcher {
   class Pause;
 
   // The trainer's.
-  LoadedTask& Checked(const Draw& draw);
   RowRange RangeOf(const Draw& draw) const;
   JobPtr Prepare(const Draw& draw);
   JobPtr Find(const Draw& draw) const;
@@ -74,6 +80,7 @@ class Prefetcher {
 
   Setting setting_;
   double seconds_waited_ = 0;
+  std::map<std::string, double> waits_;
 
   std::mutex mutex_;
   std::condition_variable_any changed_;  // of everything below, and of a job's state

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include <medley/base/bytes.h>
+#include <medley/base/interrupt.h>
 #include <medley/base/random.h>
 #include <medley/checkpoint/checkpoint_files.h>
 #include <medley/memory/batch_bytes.h>
@@ -31,6 +32,8 @@ std::optional<StepLosses> StepRecovery::Gradients(std::int64_t step, const std::
       return RunDraws(draws);  // losses that are not finite are errors too
     } catch (const c10::AcceleratorError&) {
       throw;
+    } catch (const Interrupted&) {
+      return Forget();
     } catch (const std::exception& error) {
       failure = Failure::Of(error, Step() + ": ");
     }
@@ -38,7 +41,12 @@ std::optional<StepLosses> StepRecovery::Gradients(std::int64_t step, const std::
   } while (failure.out_of_memory && MakeRoom(draws));
   // Other failures name their task, and where the run ends nobody else asks.
   const bool asked = failure.out_of_memory || setting_.drops;
-  const std::string culprit = asked ? FindCulprit(draws) : "";
+  std::string culprit;
+  try {
+    if (asked) culprit = FindCulprit(draws);
+  } catch (const Interrupted&) {
+    return Forget();
+  }
   if (failure.out_of_memory) AddMemoryHint(failure, culprit, draws);
   TakeBack();
   TaskFailed(culprit, failure);
@@ -46,6 +54,13 @@ std::optional<StepLosses> StepRecovery::Gradients(std::int64_t step, const std::
 }
 
 void StepRecovery::TakeBack() const { LoadGenerators(generators_, setting_.device); }
+
+// An interrupt costs what was begun, and nothing else.
+std::nullopt_t StepRecovery::Forget() const {
+  Abandon({});
+  TakeBack();
+  return std::nullopt;
+}
 
 StepLosses StepRecovery::RunDraws(const std::vector<Draw>& draws) {
   const Prefetcher::Rows rows = setting_.prefetcher.Take(draws);
@@ -133,6 +148,8 @@ std::string StepRecovery::FindCulprit(const std::vector<Draw>& draws) {
     try {
       RunDraws(own);
     } catch (const c10::AcceleratorError&) {
+      throw;
+    } catch (const Interrupted&) {
       throw;
     } catch (const std::exception& error) {
       failure = Failure::Of(error, Step() + ": ");

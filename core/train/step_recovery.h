@@ -49,7 +49,8 @@ class StepRecovery {
   };
   explicit StepRecovery(const Setting& setting) : setting_(setting) {}
 
-  // Of step `step`, counted from 1. Nothing where a task failed: it was dropped, or the run must end.
+  // Of step `step`, counted from 1. Nothing where a task failed: it was dropped, or the run must end. Nothing
+  // either where it was interrupted: then it is as if it had not begun.
   std::optional<StepLosses> Gradients(std::int64_t step, const std::vector<Draw>& draws);
   // What it computed is not taken: the generators are as before it.
   void TakeBack() const;
@@ -67,6 +68,7 @@ class StepRecovery {
  private:
   StepLosses RunDraws(const std::vector<Draw>& draws);
   void Abandon(const Failure& failure) const;
+  std::nullopt_t Forget() const;
   bool MakeRoom(const std::vector<Draw>& draws);
   bool CutTask(const Draw& draw);
   bool TryAgain();

@@ -7,18 +7,19 @@
 #include <cstring>
 
 #include <medley/base/error.h>
+#include <medley/base/interrupt.h>
 
 namespace medley {
 namespace {
 
-volatile std::sig_atomic_t g_requested = 0;
+int g_depth = 0;  // of the trainer's thread
 struct sigaction g_old_interrupt, g_old_terminate, g_old_hangup, g_old_pipe, g_old_file_size;
 
 void OnSignal(int) {
   // Not 130: that number promises a saved run.
-  if (g_requested != 0) ::_exit(static_cast<int>(ExitCode::kFailed));
-  g_requested = 1;
-  constexpr char kWords[] = "\nfinishing the step and saving; once more leaves at once, unsaved\n";
+  if (InterruptRequested()) ::_exit(static_cast<int>(ExitCode::kFailed));
+  RequestInterrupt();
+  constexpr char kWords[] = "\nstopping: what is under way is given up; once more leaves at once, unsaved\n";
   const int error_number = errno;
   [[maybe_unused]] const auto written = ::write(STDERR_FILENO, kWords, std::strlen(kWords));
   errno = error_number;
@@ -35,7 +36,8 @@ void Install(int signal, void (*handler)(int), struct sigaction& old) {
 }  // namespace
 
 StopSignal::StopSignal() {
-  g_requested = 0;
+  if (g_depth++ > 0) return;
+  ForgetInterrupt();
   Install(SIGINT, OnSignal, g_old_interrupt);
   Install(SIGTERM, OnSignal, g_old_terminate);
   Install(SIGHUP, OnSignal, g_old_hangup);
@@ -45,13 +47,15 @@ StopSignal::StopSignal() {
 }
 
 StopSignal::~StopSignal() {
+  if (--g_depth > 0) return;
   ::sigaction(SIGINT, &g_old_interrupt, nullptr);
   ::sigaction(SIGTERM, &g_old_terminate, nullptr);
   ::sigaction(SIGHUP, &g_old_hangup, nullptr);
   ::sigaction(SIGPIPE, &g_old_pipe, nullptr);
   ::sigaction(SIGXFSZ, &g_old_file_size, nullptr);
+  ForgetInterrupt();
 }
 
-bool StopSignal::requested() const { return g_requested != 0; }
+bool StopSignal::requested() const { return InterruptRequested(); }
 
 }  // namespace medley

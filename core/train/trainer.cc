@@ -3,8 +3,13 @@
 #include <c10/util/Exception.h>
 
 #include <algorithm>
+#include <map>
+#include <set>
 #include <utility>
 
+#include <medley/base/crash.h>
+#include <medley/base/interrupt.h>
+#include <medley/base/suggest.h>
 #include <medley/report/table.h>
 #include <medley/train/run_sinks.h>
 #include <medley/train/stop_signal.h>
@@ -16,6 +21,17 @@ using Clock = std::chrono::steady_clock;
 
 double SecondsSince(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+void AddWaits(const std::map<std::string, double>& before, const std::map<std::string, double>& now,
+              StepRecord& record) {
+  for (const auto& [task, seconds] : now) {
+    const auto found = before.find(task);
+    const double milliseconds = 1000 * (seconds - (found == before.end() ? 0 : found->second));
+    if (milliseconds <= 0) continue;
+    record.data_waits[task] = milliseconds;
+    record.data_wait_ms += milliseconds;
+  }
 }
 
 }  // namespace
@@ -36,7 +52,7 @@ Trainer::Trainer(const Setting& setting, const std::optional<FoundCheckpoint>& f
                    .with_sheets = setting.config.tensorboard,
                    .device = setting.device,
                    .model = setting.model,
-                   .host = setting.host,
+                   .tasks = prefetcher_,
                    .plan = setting.plan,
                    .mixer = setting.mixer,
                    .tables = tables_,
@@ -47,7 +63,7 @@ Trainer::Trainer(const Setting& setting, const std::optional<FoundCheckpoint>& f
   receipts_ = receipts.get();
   const TrainingState state = State();
   if (from) LoadCheckpoint(from->path, state);
-  progress_.emplace(step_, hours_.decay().end());
+  progress_.emplace(step_, hours_.decay().end(), config.data.threads);
   sinks_ = MakeRunSinks(setting.directory, named, from, config.tensorboard, std::move(receipts), *progress_,
                         setting.console);
   checkpoints_.emplace(CheckpointKeeper::Setting{setting.directory, config.checkpoint, ToJson(config)}, state,
@@ -89,17 +105,20 @@ ExitCode Trainer::Train() {
     // Whatever is asked of the device from now on fails too: nothing can be saved, and no task is to blame.
     const std::string words = "the device failed: " + Failure::Of(error).reason +
                               ". Nothing was saved after it; " + NewestCheckpointWords(setting_.directory);
-    setting_.console.Warn("the run ends: " + words);
+    setting_.console.Log("the run ends: " + words);
     throw Error(words);
   } catch (const std::exception& error) {
-    setting_.console.Warn("the run ends: " + Failure::Of(error).reason);
+    setting_.console.Log("the run ends: " + Failure::Of(error).reason);
     throw;
   }
 }
 
 ExitCode Trainer::TrainToTheEnd() {
   const StopSignal stop;
+  SetCrashAdvice("What the run saved stays: medley resume " + setting_.directory.string() +
+                 " goes on from its newest checkpoint");
   hours_.Start(step_);
+  if (unreported_) Conclude(*std::exchange(unreported_, std::nullopt));
   while (!Done(stop.requested())) Step();
   if (recovery_->failure()) SaveAndFail();
   checkpoints_->SaveNow(step_, evaluation_.evaluated());
@@ -112,9 +131,9 @@ ExitCode Trainer::TrainToTheEnd() {
 bool Trainer::Done(bool stop_requested) {
   if (recovery_->failure()) return true;
   hours_.Watch(step_);
-  if (step_ >= hours_.decay().end()) return true;
-  interrupted_ = stop_requested;
-  if (interrupted_) return true;
+  const bool all_done = step_ >= hours_.decay().end() && !unreported_;
+  interrupted_ = stop_requested && !all_done;
+  if (interrupted_ || all_done) return true;
   if (hours_.over())
     setting_.console.Say("the run's hours are over; medley resume " + setting_.directory.string() +
                          " goes on");
@@ -126,14 +145,14 @@ void Trainer::Step() {
   memory_->BeginStep();
   StepRecord record;
   record.step = step_ + 1;
-  const double waited = prefetcher_.seconds_waited();
+  const std::map<std::string, double> waits = prefetcher_.waits();
   record.draws = NextDraws();
   std::optional<StepLosses> losses = recovery_->Gradients(record.step, record.draws);
   if (!losses) return;
   record.losses = std::move(*losses);
   const OptimizerConfig& optimizer = setting_.config.optimizer;
   record.learning_rate = optimizer.learning_rate * ScheduleScale(optimizer, hours_.decay(), step_);
-  const std::optional<double> norm = UpdateWeights(record.learning_rate);
+  const std::optional<double> norm = UpdateWeights(record);
   if (!norm) return;
   record.gradient_norm = *norm;
   setting_.mixer.Commit(record.draws);
@@ -142,8 +161,21 @@ void Trainer::Step() {
   }
   step_ = record.step;
   record.overflows = recovery_->overflows();
-  record.data_wait_ms = 1000 * (prefetcher_.seconds_waited() - waited);
-  Report(record);
+  AddWaits(waits, prefetcher_.waits(), record);
+  Measure(record);
+  Conclude(std::move(record));
+}
+
+// Evaluates where that is due, writes the step down, and saves where that is due.
+void Trainer::Conclude(StepRecord record) {
+  try {
+    record.evaluation = EvaluateIfDue();
+  } catch (const Interrupted&) {
+    unreported_ = std::move(record);
+    return;
+  }
+  progress_->EndsAt(hours_.decay().end(), hours_.SecondsLeft());
+  sinks_.Take(record);
   recovery_->Fitted(step_, record.draws);
   if (!recovery_->failure()) checkpoints_->SaveIfDue(step_, evaluation_.evaluated());
   HeedGuard();
@@ -170,27 +202,27 @@ std::vector<Draw> Trainer::NextDraws() {
 
 // The norm of the gradient; nothing where it is not finite, and then nothing was updated. After any other
 // exception some weights may be updated and others not: it ends the run, and nothing is saved.
-std::optional<double> Trainer::UpdateWeights(double learning_rate) {
+std::optional<double> Trainer::UpdateWeights(const StepRecord& record) {
   try {
-    return setting_.optimizer.Step(learning_rate);
+    return setting_.optimizer.Step(record.learning_rate);
   } catch (const Error& error) {
-    recovery_->Fail(Failure::Of(error, "step " + std::to_string(step_ + 1) + ": "));
+    std::set<std::string> tasks;
+    for (const Draw& draw : record.draws) tasks.insert(draw.task);
+    recovery_->Fail(Failure::Of(
+        error, "step " + std::to_string(record.step) + ", whose draws are of " + Listed(tasks) + ": "));
     ClearGradients(setting_.model);
     recovery_->TakeBack();
     return std::nullopt;
   }
 }
 
-void Trainer::Report(StepRecord& record) {
+void Trainer::Measure(StepRecord& record) {
   record.seconds = SecondsSince(step_started_);
   seconds_in_steps_ += record.seconds;
   memory_->EndStep(record);
   for (const auto& [task, terms] : record.losses) {
     if (const auto loss = TotalLoss(terms)) last_losses_[task] = *loss;
   }
-  record.evaluation = EvaluateIfDue();
-  progress_->EndsAt(hours_.decay().end(), hours_.SecondsLeft());
-  sinks_.Take(record);
 }
 
 std::optional<EvaluationRecord> Trainer::EvaluateIfDue() {

@@ -16,6 +16,7 @@
 #include <medley/plan/receipt_book.h>
 #include <medley/report/console.h>
 #include <medley/report/progress.h>
+#include <medley/report/records.h>
 #include <medley/step/optimizer.h>
 #include <medley/train/dropped_tasks.h>
 #include <medley/train/evaluation.h>
@@ -48,10 +49,11 @@ class Trainer {
   explicit Trainer(const Setting& setting, const std::optional<FoundCheckpoint>& from = std::nullopt);
   ~Trainer();
 
-  // Until the steps or an early decay are done, the hours are over, or a signal came; saved in each case. A
-  // task's error under on_task_error "stop", or a gradient that is not finite, is thrown after what was
-  // trained was saved; with the error's own code, and kDoesNotFit where memory ran out. Whatever is thrown
-  // stands in the console's log too.
+  // Until the steps or an early decay are done, the hours are over, or a signal came (see StopSignal); saved
+  // in each case. A signal costs the step or evaluation that is under way: a resume begins it anew. A task's
+  // error under on_task_error "stop", or a gradient that is not finite, is thrown after what was trained was
+  // saved; with the error's own code, and kDoesNotFit where memory ran out. Whatever is thrown stands in the
+  // console's log too.
   ExitCode Train();
 
   std::int64_t step() const { return step_; }                                        // steps done
@@ -60,14 +62,17 @@ class Trainer {
   const std::map<std::string, std::string>& dropped() const { return dropped_.reasons(); }
   // What a checkpoint holds; the tensors are the live ones.
   TrainingState State();
+  // False where the checkpoint's last step was not yet evaluated and written down, which a resume does first.
+  static bool IsReported(const std::filesystem::path& checkpoint);
 
  private:
   ExitCode TrainToTheEnd();
   bool Done(bool stop_requested);
   void Step();
   std::vector<Draw> NextDraws();
-  std::optional<double> UpdateWeights(double learning_rate);
-  void Report(StepRecord& record);
+  std::optional<double> UpdateWeights(const StepRecord& record);
+  void Measure(StepRecord& record);
+  void Conclude(StepRecord record);
   std::optional<EvaluationRecord> EvaluateIfDue();
   void HeedGuard();
   [[noreturn]] void SaveAndFail();
@@ -82,6 +87,7 @@ class Trainer {
   std::int64_t step_ = 0;
   std::map<std::string, double> last_losses_;
   RunHours hours_;
+  std::optional<StepRecord> unreported_;  // the last step, where its evaluation was interrupted
   DroppedTasks dropped_;
   Prefetcher prefetcher_;
   TableRoom tables_;

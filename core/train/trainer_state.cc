@@ -1,6 +1,7 @@
 #include <medley/base/bytes.h>
 #include <medley/base/json_count.h>
 #include <medley/model/device.h>
+#include <medley/report/step_record_json.h>
 #include <medley/report/table.h>
 #include <medley/train/trainer.h>
 
@@ -32,6 +33,7 @@ json Trainer::SaveProgress() const {
                 {"overflows", setting_.plan.Save()}};
   evaluation_.Save(state);
   hours_.Save(state);
+  if (unreported_) state["unreported"] = ToJson(*unreported_);
   return state;
 }
 
@@ -41,7 +43,12 @@ void Trainer::LoadProgress(const json& state) {
   setting_.plan.Load(state.value("overflows", json::object()));
   evaluation_.Load(state);
   hours_.Load(state);
+  if (state.contains("unreported")) unreported_ = StepRecordFromJson(state.at("unreported"));
   dropped_.Load(state.at("dropped").get<std::map<std::string, std::string>>());
+}
+
+bool Trainer::IsReported(const std::filesystem::path& checkpoint) {
+  return !ReadSection(checkpoint, "progress").contains("unreported");
 }
 
 std::string Trainer::Summary() const {
@@ -64,9 +71,12 @@ std::string Trainer::Summary() const {
   text += ", memory peak " + FormatBytes(static_cast<double>(progress_->memory_peak())) + "\n";
   const MemoryLedger& peak = memory_->largest();
   if (peak.total() > 0)
-    text += "the largest step's " + FormatBytes(peak.total()) + ": " + peak.Words() + "\n";
+    text += "the largest step took " + FormatBytes(peak.total()) +
+            " with the rows that waited: " + peak.Words() + "\n";
   const double waited = seconds_in_steps_ > 0 ? prefetcher_.seconds_waited() / seconds_in_steps_ : 0;
-  text += "waited for data " + FormatShare(waited) + " of the steps' time\n";
+  text += "waited for data " + FormatShare(waited) + " of the steps' time";
+  const std::string advice = DataWaitWords(waited, prefetcher_.waits(), setting_.config.data.threads);
+  text += (advice.empty() ? "" : ": " + advice) + "\n";
   if (const std::int64_t under = receipts_->receipt().under(); under > 0)
     text += std::to_string(under) + " draws took more memory than was planned: medley report " +
             setting_.directory.string() + "\n";

@@ -1,5 +1,6 @@
 #include <medley/eval/evaluator.h>
 
+#include <ATen/Parallel.h>
 #include <gtest/gtest.h>
 
 #include <medley/base/durable_file.h>
@@ -106,6 +107,21 @@ TEST(Evaluator, ATaskThatLooksAtItsRowsOnceHasThemSampledOnce) {
   const Scored scored(AskAll, &sampled);
   scored.Score(FloatModel(), 70);
   EXPECT_EQ(sampled, (std::vector<std::int64_t>{0, 32, 64}));
+}
+
+// As a data thread samples: also the rows that only the loss looks at.
+TEST(Evaluator, SamplesOnOneThread) {
+  at::set_num_threads(3);
+  for (const bool looks : {true, false}) {
+    std::vector<int> threads;
+    const Scored scored(
+        looks ? ScoreRows(AskAll) : [](EvalContext&, const RowRange& rows) { return Zeros(rows); }, nullptr,
+        [&](Batch&) { threads.push_back(at::get_num_threads()); });
+    scored.Score(FloatModel(), 70);
+    EXPECT_EQ(threads, (std::vector<int>{1, 1, 1}));
+    EXPECT_EQ(at::get_num_threads(), 3);
+  }
+  at::set_num_threads(1);
 }
 
 TEST(Evaluator, TheLossIsThatOfAllRowsWhateverTheTaskLooksAt) {

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <array>
+#include <cstdlib>
 #include <string>
 
 #include "tests/report/scratch_directory.h"
@@ -45,6 +46,34 @@ TEST(Console, APipeGetsPlainLinesOnly) {
   const std::string log = ReadText(scratch / "log.txt");
   EXPECT_NE(log.find("first"), std::string::npos);
   EXPECT_NE(log.find("trouble"), std::string::npos);
+}
+
+TEST(Console, ADumbTerminalGetsPlainLinesOnly) {
+  int master = -1, slave = -1;
+  ASSERT_EQ(openpty(&master, &slave, nullptr, nullptr, nullptr), 0);
+  std::FILE* terminal = fdopen(slave, "w");
+  const char* before = std::getenv("TERM");
+  const std::string kept = before == nullptr ? "" : before;
+  ::setenv("TERM", "dumb", 1);
+  {
+    Console console(terminal);
+    Talk(console);
+  }
+  before == nullptr ? ::unsetenv("TERM") : ::setenv("TERM", kept.c_str(), 1);
+  EXPECT_EQ(ReadUpTo("trouble\r\n", master), "first\r\nwarning: trouble\r\n");
+  std::fclose(terminal);
+  ::close(master);
+}
+
+TEST(Console, LinesThatCannotBeWrittenAreLostAndLeaveNoError) {
+  std::FILE* full = std::fopen("/dev/full", "w");
+  ASSERT_NE(full, nullptr);
+  {
+    Console console(full);
+    Talk(console);
+  }
+  EXPECT_EQ(std::ferror(full), 0);
+  EXPECT_EQ(std::fclose(full), 0) << "nothing is left to be written";
 }
 
 TEST(Console, ATerminalGetsOneLineThatIsRepaintedAndNoWiderThanItIs) {

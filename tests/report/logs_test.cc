@@ -4,9 +4,11 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <set>
+#include <thread>
 
 #include <medley/report/metrics.h>
 #include <medley/report/progress.h>
+#include <medley/report/step_record_json.h>
 #include <medley/report/table.h>
 
 #include "tests/report/scratch_directory.h"
@@ -190,6 +192,47 @@ TEST(Progress, TheLineTellsLossSpeedMemoryAndTimeLeft) {
   EXPECT_TRUE(progress.Line().starts_with("step 1/101:  control 1; 0:08 left")) << progress.Line();
   progress.EndsAt(41, 600);
   EXPECT_TRUE(progress.Line().starts_with("step 1/41:  control 1; 0:10 left")) << progress.Line();
+}
+
+TEST(Progress, SaysThatStepsWaitForDataForWhomAndWhatHelps) {
+  EXPECT_EQ(DataWaitWords(0.29, {{"slow", 3.0}}, 1), "");
+  EXPECT_EQ(DataWaitWords(0.5, {}, 1), "");
+  const std::string words = DataWaitWords(0.5, {{"slow", 3.0}, {"quick", 1.0}}, 1);
+  EXPECT_TRUE(words.starts_with("50 % waiting for data (slow)")) << words;
+  if (std::thread::hardware_concurrency() >= 2) {
+    EXPECT_EQ(words, "50 % waiting for data (slow): data.threads=2");
+    EXPECT_EQ(DataWaitWords(0.5, {{"slow", 3.0}}, 0), "50 % waiting for data (slow): data.threads=1");
+  }
+  EXPECT_EQ(DataWaitWords(0.99, {{"slow", 3.0}}, 4096), "99 % waiting for data (slow)") << "no such machine";
+
+  Progress progress(0, 101, /*data_threads=*/4096);
+  StepRecord record = Record(1, "control", 0.5);
+  record.data_waits = {{"control", 200.0}};  // ms, of 250
+  progress.Add(record);
+  EXPECT_EQ(progress.Line().find("waiting"), std::string::npos) << "one step tells nothing";
+  for (int step = 2; step < 12; ++step) {
+    record.step = step;
+    progress.Add(record);
+  }
+  EXPECT_NE(progress.Line().find("; 80 % waiting for data (control), 0:2"), std::string::npos)
+      << progress.Line();
+}
+
+TEST(StepRecordJson, GivesTheSameLineInTheLogAsTheRecord) {
+  const ScratchDirectory scratch;
+  StepRecord record = Record(7, "zoom", 0.1);
+  record.draws.push_back({"control", 3, 2});
+  record.losses["control"]["none"] = {.sum = 0, .count = 0, .weight = 0.3};
+  record.delivered = {{"zoom", 1.0 / 3}};
+  record.receipts = {{.task = "zoom", .mode = "joint", .micro_rows = 2, .measured = 5}};
+  const StepRecord again = StepRecordFromJson(nlohmann::json::parse(ToJson(record).dump()));
+  MetricsLog log(scratch.path(), {});
+  log.Take(record);
+  log.Take(again);
+  const std::string text = ReadText(scratch / "metrics.jsonl");
+  EXPECT_EQ(text.substr(0, text.size() / 2), text.substr(text.size() / 2));
+  EXPECT_EQ(again.receipts.at(0).measured, 5);
+  EXPECT_EQ(again.delivered, record.delivered);
 }
 
 TEST(Progress, EightyColumnsShowTheLossOfEachOfSixTasks) {

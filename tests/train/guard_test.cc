@@ -289,7 +289,7 @@ TEST(GuardedRun, APeakIsToldApartAndAddsUp) {
     EXPECT_LE(figures.at("memory_peak"), line.at("memory_peak"));
     EXPECT_GT(figures.at("memory_peak"), line.at("memory_now"));
   }
-  EXPECT_TRUE(Says(outcome.words, {"the largest step's", "activations", "optimizer"}));
+  EXPECT_TRUE(Says(outcome.words, {"the largest step took", "activations", "optimizer"}));
 }
 
 // A step that fails must not move what the next checkpoint saves: the state after the last whole step.

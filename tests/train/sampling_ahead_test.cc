@@ -3,6 +3,7 @@
 #include <medley/train/prefetcher.h>
 
 #include <atomic>
+#include <set>
 #include <thread>
 
 #include "tests/train/trainer_fixture.h"
@@ -189,6 +190,32 @@ TEST(SamplingAheadTimes, EveryStepSaysHowLongItWaitedAndTheSummarySaysItsShare) 
   EXPECT_EQ(steps, 4);
   EXPECT_EQ(ReadText(scratch / "metrics.jsonl").find("wait"), std::string::npos);
   EXPECT_TRUE(Says(console.words(), {"waited for data ", " % of the steps' time"}));
+}
+
+// What loading turns for a moment no Sample may see; the task that is drawn last is first asked by an
+// evaluation.
+TEST(SamplingAheadOfEvaluations, LoadATaskWhileNobodySamples) {
+  std::atomic<int> sampling{0}, loaded_beside{0};
+  const RowHook slow_draw = [&](const RowRange& rows) {
+    if (rows.count != 3) return;
+    ++sampling;
+    std::this_thread::sleep_for(200ms);
+    --sampling;
+  };
+  RunConfig config = Configured(2, 1, {.threads = 2, .ahead = 1});
+  config.eval = {.every = 1, .rows = 4};
+  const auto tiny = MakeTinyRun(config, {{"two", slow_draw}});
+  std::set<std::string> loaded;
+  tiny->host->is_loaded = [&](const std::string& name) { return loaded.count(name) > 0; };
+  tiny->host->on_get = [&](const std::string& name) {
+    if (loaded.insert(name).second) loaded_beside += sampling;
+  };
+  const ScratchDirectory scratch;
+  SilentConsole console;
+  Trainer trainer(tiny->In(scratch.path(), *console));
+  EXPECT_EQ(TrainToTheEnd(trainer, console).code, ExitCode::kDone);
+  EXPECT_EQ(loaded.size(), 3u);
+  EXPECT_EQ(loaded_beside, 0);
 }
 
 }  // namespace

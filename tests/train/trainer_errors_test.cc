@@ -109,7 +109,6 @@ TEST(TaskErrors, AFailedSaveDoesNotHideWhyTheRunEnds) {
   const Ended outcome = TrainWith(scratch / "run", config, {{"two", fail_and_lose_the_disk}});
   EXPECT_EQ(outcome.code, ExitCode::kFailed);
   EXPECT_TRUE(Says(outcome.error, {"the camera is gone", "was not saved", "No such file"}));
-  EXPECT_TRUE(Says(outcome.words, {"the run ends: ", "the camera is gone"}));
 }
 
 // One task needs more than there is; it is found among the three of the step.
@@ -299,6 +298,27 @@ TEST(TaskErrors, ATaskThatFailsInWordsThatAreNotUtf8IsDroppedAndTheRunIsSaved) {
   EXPECT_EQ(outcome.words.find("was not saved"), std::string::npos) << outcome.words;
   EXPECT_TRUE(Says(outcome.dropped.at("two"), {"caf\xef\xbf\xbd"}));
   EXPECT_EQ(ListCheckpoints(scratch.path()).at(0).step, 20);
+}
+
+TEST(TaskErrors, AGradientThatIsNotFiniteNamesTheTasksOfTheStep) {
+  const ScratchDirectory scratch;
+  SilentConsole console;
+  const auto tiny = MakeTinyRun(TinyConfig(20));
+  FixtureTask& two = tiny->tasks().at("two");
+  Script script{.sample = [](const RowRange& rows) { return QaRows(rows, 2); },
+                .run =
+                    [](const std::string& pass, PassContext& context) {
+                      Sums sums = QaPass(pass, context);
+                      const at::Tensor size = sums.at("size");
+                      // 0, with a slope that is infinity less infinity
+                      if (context.batch().rows().begin >= 3) sums.at("size") = size + (size - size).sqrt();
+                      return sums;
+                    }};
+  two.task = std::make_unique<LoadedTask>(*two.info, two.info->variants.front(), "fixture",
+                                          std::make_unique<ScoredTask>(std::move(script), "q0"));
+  Trainer trainer(tiny->In(scratch.path(), *console));
+  EXPECT_TRUE(
+      Says(MessageOf([&] { trainer.Train(); }), {"step ", ", whose draws are of two: ", "not finite"}));
 }
 
 TEST(InitFrom, TakesMatchingWeightsAndRefusesOthersByName) {

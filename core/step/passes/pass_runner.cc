@@ -10,6 +10,7 @@
 #include <utility>
 
 #include <medley/base/error.h>
+#include <medley/base/interrupt.h>
 #include <medley/base/suggest.h>
 #include <medley/step/passes/pass_forward.h>
 
@@ -184,6 +185,7 @@ MicroBatch::MicroBatch(const Setting& setting, const Batch& rows)
 MicroBatch::~MicroBatch() = default;
 
 Sums MicroBatch::RunPass(const PassInfo& pass, PassRecord* record) {
+  HeedInterrupt();
   std::optional<CountSavedBytes> saved;
   StepObserver* const observer = setting_.observer;
   if (observer != nullptr && observer->WantsSavedBytes() && at::GradMode::is_enabled()) {

@@ -1,0 +1,24 @@
+#include <medley/base/interrupt.h>
+
+#include <atomic>
+
+namespace medley {
+namespace {
+
+std::atomic<bool> g_requested = false;
+static_assert(std::atomic<bool>::is_always_lock_free);  // a signal handler writes it
+
+}  // namespace
+
+Interrupted::Interrupted() : Error("interrupted: what was under way is given up, nothing of it is kept") {}
+Interrupted::~Interrupted() = default;
+
+void RequestInterrupt() noexcept { g_requested = true; }
+void ForgetInterrupt() noexcept { g_requested = false; }
+bool InterruptRequested() noexcept { return g_requested; }
+
+void HeedInterrupt() {
+  if (InterruptRequested()) throw Interrupted();
+}
+
+}  // namespace medley
