@@ -103,8 +103,8 @@ void RunDirectory::WriteRecord(ordered_json record) const {
 }
 
 fs::path NewestConfig(const fs::path& run) {
-  if (!fs::is_directory(run))
-    throw InputError(run.string() + " is not a directory; a run directory is expected");
+  if (const std::string problem = DirectoryProblem(run); !problem.empty())
+    throw InputError(problem + "; a run directory is expected");
   if (!fs::exists(ConfigPath(run, 0))) {
     throw InputError(run.string() +
                      " holds no run (it has no config.resolved.json). Start one: medley train CONFIG --out " +

@@ -165,7 +165,7 @@ TrainedRun OpenTrainedRun(const fs::path& directory, Console& console, const std
                      directory.string());
   console.Say("weights of step " + std::to_string(taken->from.facts.step) + " from " +
               taken->from.path.string());
-  return {.run = std::move(run), .step = taken->from.facts.step};
+  return {.run = std::move(run), .checkpoint = taken->from.path, .step = taken->from.facts.step};
 }
 
 std::string InitializeFrom(const InitFrom& from, const Model& model, Console& console) {

@@ -70,7 +70,8 @@ std::unique_ptr<Run> BuildRun(RunInputs inputs, Purpose purpose);
 // `device`: instead of the run's own, "" for that.
 struct TrainedRun {
   std::unique_ptr<Run> run;
-  std::int64_t step = 0;  // of the weights
+  std::filesystem::path checkpoint;  // of the weights
+  std::int64_t step = 0;             // theirs
 };
 TrainedRun OpenTrainedRun(const std::filesystem::path& directory, Console& console,
                           const std::string& device = "");

@@ -127,7 +127,7 @@ TEST_F(PlanCommand, AnOutThatIsNoDirectoryIsRefusedBeforeAnythingIsMeasured) {
   for (const char* out : {"file", "file/below"}) {
     const CommandResult refused = Plan("--out " + (scratch_ / out).string());
     EXPECT_EQ(refused.code, 2) << refused.out;
-    EXPECT_NE(refused.out.find("file is not a directory"), std::string::npos) << refused.out;
+    EXPECT_NE(refused.out.find("file is a file; expected a directory"), std::string::npos) << refused.out;
     EXPECT_EQ(refused.out.find("measuring"), std::string::npos) << refused.out;
   }
 }

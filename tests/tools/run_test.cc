@@ -418,9 +418,9 @@ TEST(RunCommand, EvalRefusesWhatIsNoRunInWords) {
   };
   fs::create_directory(scratch / "empty");
   refused((scratch / "empty").string(), "holds no run");
-  refused((scratch / "nosuch").string(), "is not a directory");
+  refused((scratch / "nosuch").string(), "no such directory");
   refused(run.string() + " --against " + (scratch / "empty").string(), "--against: ");
-  refused(run.string() + " --against " + (run / "run.json").string(), "is not a directory");
+  refused(run.string() + " --against " + (run / "run.json").string(), "expected a directory");
   refused(run.string() + " --rows 0", "--rows");
   refused(run.string() + " --rows many", "--rows");
 

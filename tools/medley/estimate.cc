@@ -197,6 +197,15 @@ int Report(const Arguments& arguments, const std::optional<Gpu>& gpu, std::optio
   return static_cast<int>(ExitCode::kDone);
 }
 
+std::int64_t MemoryOf(const std::string& words) {
+  try {
+    const std::int64_t bytes = ParseBytes(words);
+    if (bytes > 0) return bytes;
+  } catch (const InputError&) {  // says no flag
+  }
+  throw InputError("medley estimate: --memory: expected a size such as 24GiB, found '" + words + "'");
+}
+
 }  // namespace
 
 int RunEstimate(int argc, char** argv) {
@@ -222,9 +231,7 @@ int RunEstimate(int argc, char** argv) {
   std::optional<Gpu> gpu;
   std::optional<std::int64_t> memory;
   if (!arguments.gpu.empty()) gpu = FindGpu(ReadGpus(ConfigDirectory() / "gpus"), arguments.gpu);
-  if (!arguments.memory.empty()) memory = ParseBytes(arguments.memory);
-  if (memory && *memory == 0)
-    throw InputError("medley estimate: --memory is 0 bytes; expected a size such as 24GiB");
+  if (!arguments.memory.empty()) memory = MemoryOf(arguments.memory);
   return Report(arguments, gpu, memory);
 }
 

@@ -1,9 +1,15 @@
 #include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cmath>
 #include <cstdio>
+#include <exception>
 #include <filesystem>
 #include <iostream>
+#include <iterator>
+#include <map>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include <medley/base/durable_file.h>
 #include <medley/base/error.h>
@@ -12,6 +18,8 @@
 #include <medley/eval/evaluator.h>
 #include <medley/eval/score_comparison.h>
 #include <medley/run/run.h>
+#include <medley/train/dropped_tasks.h>
+#include <medley/train/failure.h>
 
 #include "tools/medley/arguments.h"
 #include "tools/medley/verbs.h"
@@ -38,6 +46,66 @@ TaskScore Score(const Run& run, const std::string& task, const HeldOut& rows, Co
   return score;
 }
 
+// What became of a run's tasks.
+struct Scored {
+  Scores scores;
+  std::map<std::string, std::string> failed;  // why
+  ExitCode first_code = ExitCode::kFailed;    // of what failed
+
+  std::string Words() const {
+    std::string words = "no task could be scored";
+    for (const auto& [task, why] : failed) words += "\n  " + task + ": " + why;
+    return words;
+  }
+  void Fail(const std::string& task, const Failure& failure, Console& console) {
+    if (failed.empty()) first_code = failure.code;
+    failed[task] = failure.reason;
+    console.Warn(task + " could not be scored: " + failure.reason);
+  }
+};
+
+// A task that fails costs its own row, not those of the others.
+Scored ScoreAll(const Run& run, const std::vector<std::string>& tasks, const HeldOut& rows,
+                Console& console) {
+  Scored scored;
+  for (const std::string& task : tasks) {
+    try {
+      scored.scores[task] = Score(run, task, rows, console);
+    } catch (const std::exception& error) {
+      scored.scores.erase(task);
+      scored.Fail(task, Failure::Of(error), console);
+    }
+  }
+  return scored;
+}
+
+// A "-" in a table is easily overlooked.
+bool AllHaveScores(const Scores& scores, Console& console) {
+  bool all = true;
+  for (const auto& [task, score] : scores) {
+    if (!std::isnan(score.score.value)) continue;
+    all = false;
+    console.Warn(NoScoreWords(task, score));
+  }
+  return all;
+}
+
+// Without those that the run dropped while it was trained: they would fail here again.
+std::vector<std::string> TasksToScore(const TrainedRun& trained, bool all, Console& console) {
+  const std::map<std::string, std::string> dropped =
+      all ? std::map<std::string, std::string>() : DroppedTasks::In(trained.checkpoint);
+  std::vector<std::string> tasks;
+  for (const std::string& task : trained.run->NamedTasks()) {
+    const auto found = dropped.find(task);
+    if (found == dropped.end()) {
+      tasks.push_back(task);
+    } else {
+      console.Say("left out: " + task + ", which the run dropped (" + found->second + "); --all asks it too");
+    }
+  }
+  return tasks;
+}
+
 TrainedRun OpenOther(const fs::path& directory, Console& console, const std::string& device) {
   try {
     return OpenTrainedRun(directory, console, device);
@@ -48,30 +116,44 @@ TrainedRun OpenOther(const fs::path& directory, Console& console, const std::str
 
 // What was scored, by what, and what came out.
 ordered_json ResultsJson(const fs::path& directory, std::int64_t step, const HeldOut& rows,
-                         const Scores& scores) {
+                         const Scored& scored) {
   ordered_json json = {{"run", fs::absolute(directory).string()},
                        {"step", step},
                        {"seed", rows.seed},
                        {"rows", rows.rows},
                        {"revision", std::string(GitRevision())}};
-  json.update(ScoresJson(scores));
+  json.update(ScoresJson(scored.scores));
+  if (!scored.failed.empty()) json["failed"] = scored.failed;
   return json;
 }
 
-Comparison CompareWith(const Run& other, const Scores& scores, const HeldOut& rows, Console& console) {
-  Scores other_scores;
+Comparison CompareWith(const Run& other, const std::vector<std::string>& asked, const Scores& scores,
+                       const HeldOut& rows, Scored& theirs, Console& console) {
+  std::vector<std::string> shared;
+  std::copy_if(asked.begin(), asked.end(), std::back_inserter(shared),
+               [&](const std::string& task) { return scores.count(task) > 0; });
+  theirs = ScoreAll(other, shared, rows, console);
+  Scores all = theirs.scores;
+  for (const std::string& task : other.NamedTasks()) all.try_emplace(task);  // the name is enough
+  Comparison comparison = CompareScores(scores, all);
   for (const std::string& task : other.NamedTasks()) {
-    // Nothing to compare with: the name is enough.
-    other_scores[task] = scores.count(task) > 0 ? Score(other, task, rows, console) : TaskScore();
+    if (scores.count(task) == 0 || theirs.scores.count(task) > 0) continue;
+    comparison.skipped[task] = theirs.failed.count(task) > 0 ? "it could not be scored in the other run"
+                                                             : "the other run dropped it";
   }
-  return CompareScores(scores, other_scores);
+  return comparison;
 }
 
+// What was computed is on the screen by now: where it cannot be kept, that is said, and no error.
 void WriteResults(const fs::path& directory, const ordered_json& json, const Scores& scores,
                   Console& console) {
-  ReplaceFile(directory / "eval.json", JsonText(json, 2) + "\n");
-  console.Say("wrote " + (directory / "eval.json").string());
-  for (const auto& sheet : WriteSheets(scores, directory)) console.Say("wrote " + sheet.string());
+  try {
+    ReplaceFile(directory / "eval.json", JsonText(json, 2) + "\n");
+    console.Say("wrote " + (directory / "eval.json").string());
+    for (const auto& sheet : WriteSheets(scores, directory)) console.Say("wrote " + sheet.string());
+  } catch (const Error& error) {
+    console.Warn(std::string("the scores were not written down: ") + error.what());
+  }
 }
 
 }  // namespace
@@ -87,8 +169,10 @@ int RunEval(int argc, char** argv) {
   std::string device;
   app.add_option("DIR", directory, "the run's directory")->required();
   app.add_option("--rows", rows.rows, "examples of each task")
-      ->check(CLI::Range(1, 10'000'000))
+      ->check(WholeNumber(1, 10'000'000))
       ->capture_default_str();
+  bool all = false;
+  app.add_flag("--all", all, "ask also the tasks that the run dropped while it was trained");
   app.add_option(
       "--against", against,
       "another run's directory: scores it on the same examples and says, task by task, whether DIR "
@@ -98,26 +182,32 @@ int RunEval(int argc, char** argv) {
 
   Console console(stderr);
   // First, so that this run's threads count for both.
-  const TrainedRun other = app.count("--against") > 0 ? OpenOther(against, console, device) : TrainedRun();
-  const auto [run, step] = OpenTrainedRun(directory, console, device);
-  rows.seed = static_cast<std::uint64_t>(run->config.seed);
+  const TrainedRun other = against.empty() ? TrainedRun() : OpenOther(against, console, device);
+  const TrainedRun trained = OpenTrainedRun(directory, console, device);
+  const Run& run = *trained.run;
+  rows.seed = static_cast<std::uint64_t>(run.config.seed);
 
-  Scores scores;
-  for (const std::string& task : run->NamedTasks()) scores[task] = Score(*run, task, rows, console);
-  std::cout << ScoresTable(scores);
-  ordered_json json = ResultsJson(directory, step, rows, scores);
+  const Scored scored = ScoreAll(run, TasksToScore(trained, all, console), rows, console);
+  if (scored.scores.empty()) throw Error(scored.Words(), scored.first_code);
+  std::cout << ScoresTable(scored.scores);
+  for (const auto& [task, why] : scored.failed) std::cout << "failed: " << task << " (" << why << ")\n";
+  bool whole = scored.failed.empty() && AllHaveScores(scored.scores, console);
+  ordered_json json = ResultsJson(directory, trained.step, rows, scored);
   if (other.run) {
-    const Comparison comparison = CompareWith(*other.run, scores, rows, console);
+    Scored theirs;
+    const Comparison comparison =
+        CompareWith(*other.run, TasksToScore(other, all, console), scored.scores, rows, theirs, console);
+    whole = whole && theirs.failed.empty();
     std::cout << "\n"
-              << directory.string() << " (step " << step << ") against " << against.string() << " (step "
-              << other.step << "), on the same " << rows.rows << " held-out rows of each task, seed "
-              << rows.seed << ":\n"
+              << directory.string() << " (step " << trained.step << ") against " << against.string()
+              << " (step " << other.step << "), on the same " << rows.rows
+              << " held-out rows of each task, seed " << rows.seed << ":\n"
               << ComparisonTable(comparison);
     json["against"] = {{"run", fs::absolute(against).string()}, {"step", other.step}, {"seed", rows.seed}};
     json["against"].update(ComparisonJson(comparison));
   }
-  WriteResults(directory, json, scores, console);
-  return 0;
+  WriteResults(directory, json, scored.scores, console);
+  return static_cast<int>(whole ? ExitCode::kDone : ExitCode::kSomethingDropped);
 }
 
 }  // namespace medley

@@ -8,6 +8,7 @@
 #include <string>
 
 #include <medley/eval/pictures.h>
+#include <medley/model/agent/agent.h>
 #include <medley/model/model_factory.h>
 #include <medley/report/picture.h>
 #include <medley/run/run.h>
@@ -52,13 +53,14 @@ int RunGenerate(int argc, char** argv) {
   app.add_option("--prompt", prompt, "the text before the reply; special tokens by name")->required();
   app.add_option("--out", out, "where the drawn picture goes");
   app.add_option("--tokens", options.max_new_tokens, "most tokens of the reply")
-      ->check(CLI::Range(1, 4096))
+      ->check(WholeNumber(1, Agent::kLongestText - 1))  // behind a prompt of one token
       ->capture_default_str();
   AddDevice(app, device);
   if (!ParseArguments(app, argc, argv)) return 0;
 
+  if (!out.empty()) CheckOutFile(out);
   Console console(stderr);
-  const auto [run, step] = OpenTrainedRun(directory, console, device);
+  const auto run = OpenTrainedRun(directory, console, device).run;
   const Picture picture = ReadInput(image, ReadImageGeometry(run->config.model).size);
   options.decode_image = !out.empty();
   ForwardContext plain;

@@ -4,16 +4,24 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-#include <CLI/CLI.hpp>
 #include <array>
+#include <cerrno>
 #include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
 #include <exception>
 #include <filesystem>
 #include <iostream>
+#include <new>
 #include <string>
 #include <string_view>
+#include <system_error>
+#include <vector>
 
+#include <medley/base/crash.h>
 #include <medley/base/error.h>
+#include <medley/base/suggest.h>
 #include <medley/base/version.h>
 
 #include "tools/medley/verbs.h"
@@ -90,18 +98,25 @@ int PrintHelp(std::ostream& out) {
   return 0;
 }
 
-int RunCommand(int argc, char** argv) {
+[[noreturn]] void RefuseVerb(const std::string& verb) {
+  if (verb.empty()) {
+    PrintHelp(std::cerr);
+    throw InputError("say what to do: one of the verbs above");
+  }
+  std::vector<std::string> verbs;
+  for (const Help& help : kHelp) verbs.emplace_back(help.verb);
+  throw InputError("no such verb: '" + verb + "'" + DidYouMean(verb, verbs) + " (" + JoinNames(verbs) +
+                   "; medley --help says what they do)");
+}
+
+int RunVerb(int argc, char** argv) {
   const std::string verb = argc > 1 ? argv[1] : "";
   if (verb == "--help" || verb == "-h" || verb == "help") return PrintHelp(std::cout);
   if (verb == "--version") {
     std::cout << "medley " << Version() << '\n';
     return 0;
   }
-  if (verb.empty() || !IsVerb(verb)) {
-    PrintHelp(std::cerr);
-    throw InputError(verb.empty() ? "say what to do: one of the verbs above"
-                                  : "no such verb: '" + verb + "'");
-  }
+  if (!IsVerb(verb)) RefuseVerb(verb);
   const VerbFunction plain = FindPlainVerb(verb);
   return plain != nullptr ? plain(argc - 1, argv + 1) : RunTensorVerb(verb, argc - 1, argv + 1);
 }
@@ -115,6 +130,71 @@ void OpenStandardStreams() {
   if (opened >= 0) ::close(opened);
 }
 
+// What a verb prints is its result: where that did not get through, the command has failed.
+int RunCommand(int argc, char** argv) {
+  const int code = RunVerb(argc, argv);
+  std::cout.flush();
+  errno = 0;
+  if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0 && std::cout.good()) return code;
+  throw Error(std::string("the output could not be written whole") +
+              (errno != 0 ? std::string(": ") + std::strerror(errno) : ""));
+}
+
+ExitCode CodeOf(const std::error_code& code) {
+  for (const std::errc named :
+       {std::errc::too_many_symbolic_link_levels, std::errc::filename_too_long, std::errc::not_a_directory,
+        std::errc::is_a_directory, std::errc::no_such_file_or_directory, std::errc::permission_denied}) {
+    if (code == named) return ExitCode::kBadInput;
+  }
+  return ExitCode::kFailed;
+}
+
+constexpr const char* kNoMemory =
+    "out of memory: the system gives this process no more. Look at its limits (ulimit -v, a container's), or "
+    "give it less to do";
+
+// What was caught, in words and as a number.
+int Report(const std::exception_ptr& caught) {
+  ExitCode code = ExitCode::kFailed;
+  std::string words;
+  try {
+    std::rethrow_exception(caught);
+  } catch (const Error& error) {
+    code = error.code();
+    words = error.what();
+  } catch (const std::filesystem::filesystem_error& error) {
+    code = CodeOf(error.code());
+    words = error.path1().string() + ": " + error.code().message();
+  } catch (const std::system_error& error) {
+    words = std::string("the system refused a thread or a lock: ") + error.what() +
+            ". Look at its limits (ulimit -u, -v)";
+  } catch (const std::bad_alloc&) {
+    code = ExitCode::kDoesNotFit;
+    words = kNoMemory;
+  } catch (const std::exception& error) {
+    words = error.what();
+  } catch (...) {
+    words = "an exception of an unknown type";
+  }
+  std::cerr << "medley: " << words << '\n';
+  return static_cast<int>(code);
+}
+
+// An exception cannot leave the initializers of a library that is being opened, and libtorch has many: it
+// ends up here.
+[[noreturn]] void OnTerminate() {
+  if (const std::exception_ptr caught = std::current_exception()) {
+    try {
+      std::rethrow_exception(caught);
+    } catch (const std::bad_alloc&) {
+      ::_exit(Report(caught));
+    } catch (...) {
+      Report(caught);
+    }
+  }
+  std::abort();
+}
+
 }  // namespace
 }  // namespace medley
 
@@ -122,16 +202,11 @@ int main(int argc, char** argv) {
   medley::OpenStandardStreams();
   // A file over its limit is then an error like a full disk, which is told.
   std::signal(SIGXFSZ, SIG_IGN);
+  medley::InstallCrashWords();
+  std::set_terminate(medley::OnTerminate);
   try {
     return medley::RunCommand(argc, argv);
-  } catch (const medley::Error& error) {
-    std::cerr << "medley: " << error.what() << '\n';
-    return static_cast<int>(error.code());
-  } catch (const CLI::ParseError& error) {  // also --help, which is no error
-    return CLI::App().exit(error, std::cout, std::cerr) == 0 ? 0
-                                                             : static_cast<int>(medley::ExitCode::kBadInput);
-  } catch (const std::exception& error) {
-    std::cerr << "medley: " << error.what() << '\n';
-    return static_cast<int>(medley::ExitCode::kFailed);
+  } catch (...) {
+    return medley::Report(std::current_exception());
   }
 }

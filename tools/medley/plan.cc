@@ -1,9 +1,5 @@
-#include <unistd.h>
-
 #include <CLI/CLI.hpp>
-#include <cerrno>
 #include <cstdio>
-#include <cstring>
 #include <filesystem>
 #include <iostream>
 #include <string>
@@ -12,7 +8,6 @@
 #include <vector>
 
 #include <medley/base/error.h>
-#include <medley/base/files.h>
 #include <medley/plan/run_planner.h>
 #include <medley/run/run.h>
 #include <medley/run/threads.h>
@@ -26,19 +21,6 @@ namespace medley {
 namespace {
 
 namespace fs = std::filesystem;
-
-// Before seconds of measuring, not after.
-void CheckDirectory(const fs::path& out) {
-  std::error_code error;
-  fs::path nearest = fs::absolute(out);
-  while (!fs::exists(nearest, error) && nearest != nearest.parent_path()) nearest = nearest.parent_path();
-  if (!fs::is_directory(nearest, error))
-    throw InputError("--out " + out.string() + ": " + DisplayPath(nearest) +
-                     " is not a directory; choose another");
-  if (access(nearest.c_str(), W_OK | X_OK) != 0)
-    throw InputError("--out " + out.string() + ": " + DisplayPath(nearest) +
-                     " cannot be written to: " + std::strerror(errno) + "; choose another");
-}
 
 void Save(const RunPlanner& planner, const fs::path& out) {
   std::error_code error;
@@ -67,7 +49,7 @@ int RunPlan(int argc, char** argv) {
   AddPluginPath(app, plugin_path);
   if (!ParseArguments(app, argc, argv)) return 0;
 
-  if (!out.empty()) CheckDirectory(out);
+  if (!out.empty()) CheckOutDirectory(out);  // before seconds of measuring
   if (!budget.empty()) overrides.push_back("budget=" + budget);
   overrides.emplace_back("plan=true");  // whatever training would do
   RunInputs inputs = CheckInputs(config, overrides, plugin_path);

@@ -35,8 +35,8 @@ int RunReport(int argc, char** argv) {
   std::filesystem::path directory;
   app.add_option("DIR", directory, "the run's directory")->required();
   if (!ParseArguments(app, argc, argv)) return 0;
-  if (!std::filesystem::is_directory(directory))
-    throw InputError(directory.string() + " is not a directory; a run directory is expected");
+  if (const std::string problem = DirectoryProblem(directory); !problem.empty())
+    throw InputError(problem + "; a run directory is expected");
   std::cout << ReceiptTable(ReadReceipt(directory));
   return 0;
 }

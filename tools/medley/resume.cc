@@ -6,11 +6,13 @@
 #include <string>
 #include <vector>
 
+#include <medley/base/interrupt.h>
 #include <medley/checkpoint/checkpoint.h>
 #include <medley/checkpoint/run_directory.h>
 #include <medley/run/config_change.h>
 #include <medley/run/run.h>
 #include <medley/run/run_record.h>
+#include <medley/train/stop_signal.h>
 
 #include "tools/medley/arguments.h"
 #include "tools/medley/training.h"
@@ -69,7 +71,8 @@ int RunResume(int argc, char** argv) {
   std::filesystem::path path;
   std::int64_t steps = 0;
   app.add_option("DIR", path, "the run's directory")->required();
-  app.add_option("--steps", steps, "steps in all, instead of the config's")->check(CLI::PositiveNumber);
+  app.add_option("--steps", steps, "steps in all, instead of the config's")
+      ->check(WholeNumber(1, static_cast<std::int64_t>(kLargestInteger)));
   std::vector<std::string> overrides;
   app.add_option("KEY=VALUE", overrides,
                  "values that replace the run's, such as optimizer.learning_rate=1e-4");
@@ -77,6 +80,7 @@ int RunResume(int argc, char** argv) {
   AddBudget(app, budget);
   if (!ParseArguments(app, argc, argv)) return 0;
   std::signal(SIGPIPE, SIG_IGN);  // a run outlives whoever reads its lines
+  const StopSignal stop;
 
   const RunDirectory directory = RunDirectory::Open(path);
   Console console(stdout, directory.path() / "log.txt");
@@ -86,7 +90,7 @@ int RunResume(int argc, char** argv) {
   if (steps > 0) overrides.push_back("steps=" + std::to_string(steps));
   RunInputs inputs = CheckInputs(config, overrides, {}, Stage::kBegun);
   const auto found = FindCheckpoint(directory.path(), OnDamage::kSetAside, console);
-  if (found && found->facts.step >= inputs.checked.run.steps) {
+  if (found && found->facts.step >= inputs.checked.run.steps && Trainer::IsReported(found->path)) {
     console.Say("all " + std::to_string(found->facts.step) + " steps are done; to go on: medley resume " +
                 path.string() + " --steps N (N in all)");
     return 0;
@@ -101,7 +105,13 @@ int RunResume(int argc, char** argv) {
     if (!taken.empty()) console.Say(taken);
   }
   Training training(*run);
-  training.Plan("", directory.path(), console);
+  try {
+    training.Plan("", directory.path(), console);
+  } catch (const Interrupted&) {
+    console.Say("interrupted while planning; the run is as it was, medley resume " +
+                directory.path().string() + " goes on");
+    return static_cast<int>(ExitCode::kInterrupted);
+  }
   training.SavePlan(directory, console);
   const auto trainer = training.MakeTrainer(directory, console, found);
   if (found) SayWhatWasRestored(console, *run, *found);

@@ -123,7 +123,7 @@ int RunSample(int argc, char** argv) {
   std::int64_t rows = 8;
   app.add_option("TASK", task_name, "the task")->required();
   app.add_option("--config", config, "the run config with model and tokenizer (default: the quickstart's)");
-  app.add_option("--rows", rows, "examples")->check(CLI::Range(1, 1000))->capture_default_str();
+  app.add_option("--rows", rows, "examples")->check(WholeNumber(1, 1000))->capture_default_str();
   app.add_option("--variant", variant, "of the task (default: the config's)");
   app.add_option("--out", out, "the picture sheet (default: sample-TASK.png)");
   app.add_option("--pictures", pictures,
@@ -131,6 +131,9 @@ int RunSample(int argc, char** argv) {
   AddPluginPath(app, plugin_path);
   if (!ParseArguments(app, argc, argv)) return 0;
 
+  if (out.empty()) out = "sample-" + task_name + ".png";
+  CheckOutFile(out);
+  if (!pictures.empty()) CheckOutDirectory(pictures, "--pictures");
   const auto overrides = variant.empty()
                              ? std::vector<std::string>()
                              : std::vector<std::string>{"tasks." + task_name + ".variant=" + variant};
@@ -145,7 +148,7 @@ int RunSample(int argc, char** argv) {
   for (const PassInfo& info : task.variant().passes) PrintPass(*run->tokenizer, info, pass.Record(info.name));
   const auto columns = PictureColumns(batch);
   if (columns.empty()) return 0;
-  WriteSheet(columns, rows, out.empty() ? fs::path("sample-" + task_name + ".png") : out);
+  WriteSheet(columns, rows, out);
   if (!pictures.empty()) WritePictures(columns, pictures);
   return 0;
 }

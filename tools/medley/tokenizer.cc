@@ -19,10 +19,12 @@
 namespace medley {
 namespace {
 
+namespace fs = std::filesystem;
+
 struct TrainArguments {
   std::string corpus, out;
   std::int64_t vocabulary = 768;
-  std::vector<std::filesystem::path> plugin_path;
+  std::vector<fs::path> plugin_path;
   bool force = false;
 };
 
@@ -37,10 +39,12 @@ void AddTrain(CLI::App& app, TrainArguments& arguments) {
 
 // The corpus, then what the tasks may show, in the order of their names.
 void Train(const TrainArguments& arguments) {
-  if (std::filesystem::exists(arguments.out) && !arguments.force) {
+  if (fs::exists(arguments.out) && !arguments.force) {
     throw InputError(DisplayPath(arguments.out) +
                      " is already there, and runs may need it; choose another --out, or give --force");
   }
+  const fs::path out = arguments.out;
+  CheckOutDirectory(out.has_parent_path() ? out.parent_path() : ".");
   std::vector<std::string> texts = {ReadFile(arguments.corpus)};
   const Registry registry = Registry::Scan({.paths = arguments.plugin_path});
   registry.RequireNamed();
@@ -52,9 +56,7 @@ void Train(const TrainArguments& arguments) {
     for (std::size_t image = 1; image <= 4; ++image) texts.push_back(ImageLabel(image));
   }
   const std::string model = TrainTokenizer(texts, arguments.vocabulary);
-  if (const auto directory = std::filesystem::path(arguments.out).parent_path(); !directory.empty()) {
-    std::filesystem::create_directories(directory);
-  }
+  if (out.has_parent_path()) fs::create_directories(out.parent_path());
   ReplaceFile(arguments.out, model);
   const auto tokenizer = LoadTokenizer(arguments.out);
   std::printf("%s: %lld tokens from %s and %zu texts of %zu tasks, hash %s\n",

@@ -6,9 +6,11 @@
 #include <vector>
 
 #include <medley/base/error.h>
+#include <medley/base/interrupt.h>
 #include <medley/checkpoint/run_directory.h>
 #include <medley/run/run.h>
 #include <medley/run/threads.h>
+#include <medley/train/stop_signal.h>
 
 #include "tools/medley/arguments.h"
 #include "tools/medley/training.h"
@@ -31,9 +33,11 @@ int RunTrain(int argc, char** argv) {
   AddPluginPath(app, plugin_path);
   if (!ParseArguments(app, argc, argv)) return 0;
   std::signal(SIGPIPE, SIG_IGN);  // a run outlives whoever reads its lines
+  const StopSignal stop;
   if (!budget.empty()) overrides.push_back("budget=" + budget);
 
   const std::filesystem::path path = out.empty() ? DefaultRunPath(config) : std::filesystem::path(out);
+  CheckOutDirectory(path);
   RunInputs inputs = CheckInputs(config, overrides, plugin_path);
   if (!profile.empty() && !inputs.checked.run.plan) {
     throw InputError("--profile " + profile +
@@ -46,7 +50,11 @@ int RunTrain(int argc, char** argv) {
   if (!threads.empty()) early.Warn(threads);
   const std::string taken = InitializeFrom(run->config.init_from, *run->model, early);
   Training training(*run);
-  training.Plan(profile, "", early);
+  try {
+    training.Plan(profile, "", early);
+  } catch (const Interrupted&) {  // not 130: that number promises a saved run
+    throw Error("interrupted before the first step; nothing was trained and nothing is saved");
+  }
   const RunDirectory directory = RunDirectory::Create(path);
   Console console(stdout, directory.path() / "log.txt");
   console.Say("the run lies in " + directory.path().string());

@@ -1,0 +1,84 @@
+// medley eval of runs in which something is wrong.
+#include <gtest/gtest.h>
+
+#include "tests/tools/trouble_run.h"
+
+namespace medley {
+namespace {
+
+namespace fs = std::filesystem;
+using test::CommandResult;
+using test::Has;
+using test::Medley;
+using test::Shell;
+using test::TroubleRun;
+
+CommandResult Eval(const TroubleRun& trouble, const std::string& more = "") {
+  return Shell(Medley() + "eval " + trouble.run().string() + " --rows 4 " + more + " 2>&1");
+}
+
+TEST(EvalCommand, ATaskThatTheRunDroppedIsNamedAndLeftOut) {
+  const TroubleRun trouble;
+  ASSERT_EQ(
+      Shell(trouble.Train(
+                "steps=6 on_task_error=drop tasks.trouble.options.fails_at=2 tasks.trouble.options.scores=2"))
+          .code,
+      3);
+  const CommandResult scored = Eval(trouble);
+  EXPECT_EQ(scored.code, 0) << scored.out;
+  EXPECT_TRUE(Has(scored.out, "left out: trouble, which the run dropped (")) << scored.out;
+  EXPECT_TRUE(Has(scored.out, "these rows are meant to fail")) << scored.out;
+  EXPECT_EQ(trouble.Json("eval.json").at("tasks").size(), 1u);
+
+  const CommandResult all = Eval(trouble, "--all");
+  EXPECT_EQ(all.code, 3) << all.out;
+  EXPECT_TRUE(Has(all.out, "failed: trouble (")) << all.out;
+  EXPECT_TRUE(Has(all.out, "\ncontrol ")) << "the table is there: " << all.out;
+  EXPECT_EQ(trouble.Json("eval.json").at("tasks").size(), 1u);
+  EXPECT_EQ(trouble.Json("eval.json").at("failed").size(), 1u);
+}
+
+TEST(EvalCommand, ATaskThatFailsCostsItsOwnRow) {
+  const TroubleRun trouble;
+  ASSERT_EQ(Shell(trouble.Train("steps=2 tasks.trouble.options.scores=2")).code, 0);
+  const CommandResult scored = Eval(trouble, "--against " + trouble.run().string());
+  EXPECT_EQ(scored.code, 3) << scored.out;
+  EXPECT_TRUE(Has(scored.out, "failed: trouble (plugin 'trouble'")) << scored.out;
+  EXPECT_TRUE(Has(scored.out, "there is no score")) << scored.out;
+  EXPECT_TRUE(Has(scored.out, "\ncontrol ")) << scored.out;
+}
+
+TEST(EvalCommand, ScoresThatAreAllNanAreSaidAndExitThree) {
+  const TroubleRun trouble;
+  const CommandResult trained =
+      Shell(trouble.Train("steps=2 eval.every=2 eval.rows=2 tasks.trouble.options.scores=0"));
+  ASSERT_EQ(trained.code, 0) << trained.out;
+  EXPECT_TRUE(Has(trained.out, "trouble has no score: its Evaluate answered NaN")) << trained.out;
+  const CommandResult scored = Eval(trouble);
+  EXPECT_EQ(scored.code, 3) << scored.out;
+  EXPECT_TRUE(Has(scored.out, "trouble has no score: its Evaluate answered NaN for each of the 4 rows"))
+      << scored.out;
+}
+
+TEST(EvalCommand, WhereNothingCanBeWrittenTheScoresAreOnTheScreen) {
+  const TroubleRun trouble;
+  ASSERT_EQ(Shell(trouble.Train("steps=2")).code, 0);
+  fs::create_directory(trouble.run() / "eval.json");  // root may write into a read-only directory
+  const CommandResult scored = Eval(trouble);
+  EXPECT_EQ(scored.code, 0) << scored.out;
+  EXPECT_TRUE(Has(scored.out, "\ncontrol ")) << scored.out;
+  EXPECT_TRUE(Has(scored.out, "the scores were not written down: ")) << scored.out;
+}
+
+// What train accepts, the verbs that use its run accept too.
+TEST(EvalCommand, ARunOfAPluginFileIsScoredAndGoesOn) {
+  const TroubleRun trouble;
+  ASSERT_EQ(Shell(trouble.Train("steps=2")).code, 0);
+  const CommandResult scored = Eval(trouble);
+  EXPECT_EQ(scored.code, 0) << scored.out;
+  const CommandResult resumed = Shell(Medley() + "resume " + trouble.run().string() + " --steps 3 2>&1");
+  EXPECT_EQ(resumed.code, 0) << resumed.out;
+}
+
+}  // namespace
+}  // namespace medley

@@ -1,0 +1,208 @@
+// Ctrl-C and crashes of a run whose task is slow, or breaks.
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <functional>
+#include <thread>
+
+#include <medley/base/file_digest.h>
+#include <medley/checkpoint/checkpoint_files.h>
+
+#include "tests/tools/trouble_run.h"
+
+namespace medley {
+namespace {
+
+namespace fs = std::filesystem;
+using Clock = std::chrono::steady_clock;
+using std::chrono::milliseconds;
+using test::CommandResult;
+using test::Has;
+using test::Medley;
+using test::Shell;
+using test::TroubleRun;
+
+// A command in the background, whose words go to a file.
+class Background {
+ public:
+  Background(const std::string& command, fs::path log) : log_(std::move(log)) {
+    child_ = ::fork();
+    if (child_ == 0) {
+      ::execl("/bin/sh", "sh", "-c", ("exec " + command + " >" + log_.string() + " 2>&1").c_str(), nullptr);
+      ::_exit(127);
+    }
+  }
+  bool WaitUntil(const std::function<bool()>& condition) const {
+    for (int i = 0; i < 2400 && !condition(); ++i) std::this_thread::sleep_for(milliseconds(25));
+    return condition();
+  }
+  void Interrupt() {
+    interrupted_ = Clock::now();
+    ::kill(child_, SIGINT);
+  }
+  int Wait() {
+    int status = 0;
+    ::waitpid(child_, &status, 0);
+    took_ = std::chrono::duration<double>(Clock::now() - interrupted_).count();
+    return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+  }
+  double seconds_to_end() const { return took_; }
+  std::string words() const { return fs::exists(log_) ? ReadText(log_) : ""; }
+
+ private:
+  fs::path log_;
+  pid_t child_ = -1;
+  Clock::time_point interrupted_;
+  double took_ = 0;
+};
+
+std::int64_t Lines(const fs::path& file) {
+  if (!fs::exists(file)) return 0;
+  const std::string text = ReadText(file);
+  return std::count(text.begin(), text.end(), '\n');
+}
+
+// What must be the same again, however a run came to its end.
+std::string EndState(const fs::path& run) {
+  const fs::path checkpoint = ListCheckpoints(run).at(0).path;
+  std::string state = checkpoint.filename().string();
+  for (const char* name : {"model.safetensors", "optim.safetensors"})
+    state += " " + HashText(ReadText(checkpoint / name));
+  auto sections = nlohmann::ordered_json::parse(ReadText(checkpoint / "state.json"));
+  sections.erase("receipt");
+  return state + "\n" + sections.dump() + "\n" + ReadText(run / "metrics.jsonl") +
+         ReadText(run / "losses.csv");
+}
+
+std::string Resume(const TroubleRun& trouble) { return Medley() + "resume " + trouble.run().string(); }
+
+// Nothing that the command does between two pieces of work takes as long.
+constexpr double kSoon = 2.0;
+
+TEST(Interrupt, AStepIsGivenUpAtOnceAndDoneAgainAfterAResume) {
+  const std::string settings = "steps=3 draws_per_step=8";
+  const TroubleRun whole, trouble;
+  ASSERT_EQ(Shell(whole.Train(settings)).code, 0);
+  Background train(trouble.Command("train", "--out " + trouble.run().string() + " plan=false " + settings +
+                                                " tasks.trouble.options.pass_ms=400"),
+                   trouble / "words");
+  ASSERT_TRUE(train.WaitUntil([&] { return Lines(trouble.run() / "timing.jsonl") == 1; })) << train.words();
+  std::this_thread::sleep_for(milliseconds(300));
+  train.Interrupt();
+  EXPECT_EQ(train.Wait(), 130) << train.words();
+  EXPECT_LT(train.seconds_to_end(), kSoon) << train.words();
+  EXPECT_TRUE(Has(train.words(), "saved step 1\n")) << train.words();
+  const CommandResult resumed = Shell(Resume(trouble) + " 2>&1");
+  EXPECT_EQ(resumed.code, 0) << resumed.out;
+  EXPECT_EQ(EndState(trouble.run()), EndState(whole.run()));
+}
+
+// Also where it is that of the last step, after which nothing else is to be done.
+TEST(Interrupt, AnEvaluationIsGivenUpAtOnceAndDoneAgainAfterAResume) {
+  for (const std::string steps : {"2", "4"}) {
+    const std::string settings = "steps=" + steps + " eval.every=2 eval.rows=96";
+    const TroubleRun whole, trouble;
+    ASSERT_EQ(Shell(whole.Train(settings)).code, 0);
+    Background train(trouble.Command("train", "--out " + trouble.run().string() + " plan=false " + settings +
+                                                  " tasks.trouble.options.piece_ms=800"),
+                     trouble / "words");
+    ASSERT_TRUE(train.WaitUntil([&] { return Lines(trouble.run() / "timing.jsonl") == 1; })) << train.words();
+    std::this_thread::sleep_for(milliseconds(1200));
+    train.Interrupt();
+    EXPECT_EQ(train.Wait(), 130) << train.words();
+    EXPECT_LT(train.seconds_to_end(), kSoon) << train.words();
+    EXPECT_TRUE(Has(train.words(), "saved step 2\n")) << train.words();
+    EXPECT_EQ(Lines(trouble.run() / "metrics.jsonl"), 1) << "the second step is not evaluated so far";
+    const CommandResult resumed = Shell(Resume(trouble) + " 2>&1");
+    EXPECT_EQ(resumed.code, 0) << resumed.out;
+    EXPECT_EQ(ReadText(trouble.run() / "metrics.jsonl"), ReadText(whole.run() / "metrics.jsonl"))
+        << resumed.out;
+    if (steps == "4") {
+      EXPECT_EQ(EndState(trouble.run()), EndState(whole.run()));
+    }
+  }
+}
+
+TEST(Interrupt, PlanningIsGivenUpAtOnceAndSaysThatNothingIsSaved) {
+  const TroubleRun trouble;
+  Background train(trouble.Command("train", "--out " + trouble.run().string() +
+                                                " steps=2 plan=true tasks.trouble.options.pass_ms=300"),
+                   trouble / "words");
+  ASSERT_TRUE(train.WaitUntil([&] { return Has(train.words(), "measuring what the tasks take"); }))
+      << train.words();
+  std::this_thread::sleep_for(milliseconds(500));
+  train.Interrupt();
+  EXPECT_EQ(train.Wait(), 1) << train.words();
+  EXPECT_LT(train.seconds_to_end(), kSoon) << train.words();
+  EXPECT_TRUE(
+      Has(train.words(), "interrupted before the first step; nothing was trained and nothing is saved"))
+      << train.words();
+  EXPECT_FALSE(fs::exists(trouble.run()));
+}
+
+// The checkpoint is there all the time.
+TEST(Interrupt, PlanningOfAResumeLeavesTheRunAsItWas) {
+  const TroubleRun trouble;
+  ASSERT_EQ(Shell(trouble.Train("steps=1 plan=true tasks.trouble.options.pass_ms=60")).code, 0);
+  const std::string state = EndState(trouble.run());
+  fs::remove(trouble.run() / "plan.json");
+  fs::remove(trouble.run() / "profile.json");
+  Background resume(Resume(trouble) + " --steps 2", trouble / "words");
+  ASSERT_TRUE(resume.WaitUntil([&] { return Has(resume.words(), "measuring what the tasks take"); }))
+      << resume.words();
+  std::this_thread::sleep_for(milliseconds(200));
+  resume.Interrupt();
+  EXPECT_EQ(resume.Wait(), 130) << resume.words();
+  EXPECT_LT(resume.seconds_to_end(), kSoon) << resume.words();
+  EXPECT_TRUE(Has(resume.words(), "the run is as it was")) << resume.words();
+  EXPECT_EQ(EndState(trouble.run()), state);
+  EXPECT_EQ(Shell(Resume(trouble) + " --steps 2 2>&1").code, 0);
+}
+
+TEST(Crash, SaysWhoseCodeRanAndEndsAsItWouldHave) {
+  for (const int signal : {SIGSEGV, SIGABRT, SIGFPE}) {
+    for (const std::string threads : {"0", "1"}) {
+      const TroubleRun trouble;
+      const CommandResult result =
+          Shell("ulimit -c 0; " +
+                trouble.Train("steps=8 checkpoint.every=1 tasks.trouble.options.dies_at=4 "
+                              "data.threads=" +
+                              threads + " tasks.trouble.options.deadly_signal=" + std::to_string(signal)));
+      EXPECT_EQ(result.code, 128 + signal) << result.out;
+      EXPECT_TRUE(Has(result.out, "medley: crashed (SIG")) << result.out;
+      EXPECT_TRUE(Has(result.out, "in plugin 'trouble' (task trouble, while sampling rows 4..6)"))
+          << result.out;
+      EXPECT_TRUE(Has(result.out, "medley resume " + trouble.run().string() + " goes on")) << result.out;
+      EXPECT_FALSE(ListCheckpoints(trouble.run()).empty());
+    }
+  }
+}
+
+std::int64_t Count(const std::string& text, const std::string& words) {
+  std::int64_t count = 0;
+  for (std::size_t at = 0; (at = text.find(words, at)) != std::string::npos; at += words.size()) ++count;
+  return count;
+}
+
+TEST(Failure, ThatEndsARunIsSaidOnceAndStandsInTheLog) {
+  const TroubleRun trouble;
+  const CommandResult failed = Shell(trouble.Train("steps=6 tasks.trouble.options.fails_at=2"));
+  EXPECT_EQ(failed.code, 1) << failed.out;
+  EXPECT_EQ(Count(failed.out, "these rows are meant to fail"), 1) << failed.out;
+  EXPECT_TRUE(Has(ReadText(trouble.run() / "log.txt"), "the run ends: "));
+}
+
+TEST(Waiting, IsSaidWithTheTaskAndTheCure) {
+  const TroubleRun trouble;
+  const CommandResult trained =
+      Shell(trouble.Train("steps=8 data.threads=0 tasks.trouble.options.sample_ms=300"));
+  EXPECT_EQ(trained.code, 0) << trained.out;
+  EXPECT_TRUE(Has(trained.out, " % waiting for data (trouble): data.threads=")) << trained.out;
+}
+
+}  // namespace
+}  // namespace medley

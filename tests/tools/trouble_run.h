@@ -1,0 +1,46 @@
+#pragma once
+
+#include <nlohmann/json.hpp>
+
+#include <filesystem>
+#include <string>
+
+#include "tests/report/scratch_directory.h"
+#include "tests/tools/run_command.h"
+
+namespace medley::test {
+
+// Command lines for a small run of a shipped task and of tests/bad_plugins/trouble.cc.
+class TroubleRun {
+ public:
+  TroubleRun() { WriteText(weights_, R"({"unit": "rows", "weights": {"control": 1, "trouble": 1}})"); }
+  // "medley VERB quickstart.json ..." without --out; `more`: further overrides.
+  std::string Command(const std::string& verb, const std::string& more) const {
+    return Medley() + verb + " " MEDLEY_SOURCE_DIR "/configs/runs/quickstart.json --plugin-path " +
+           Plugin().string() + " weights=" + weights_.string() +
+           " threads=1 hours=0 tensorboard=false eval.every=0 checkpoint.every=0 tasks.control.rows=2"
+           " tasks.trouble.rows=2 " +
+           more;
+  }
+  std::string Train(const std::string& more) const {
+    return Command("train", "--out " + run().string() + " plan=false " + more) + " 2>&1";
+  }
+  std::filesystem::path run() const { return scratch_ / "run"; }
+  std::filesystem::path operator/(const std::string& name) const { return scratch_ / name; }
+  static std::filesystem::path Plugin() {
+    return std::filesystem::path(MEDLEY_PLUGIN_FIXTURES) / "trouble" / "trouble.so";
+  }
+  nlohmann::ordered_json Json(const std::string& file) const {
+    return nlohmann::ordered_json::parse(ReadText(run() / file));
+  }
+
+ private:
+  ScratchDirectory scratch_;
+  std::filesystem::path weights_ = scratch_ / "weights.json";
+};
+
+inline bool Has(const std::string& text, const std::string& words) {
+  return text.find(words) != std::string::npos;
+}
+
+}  // namespace medley::test

@@ -1,0 +1,146 @@
+#include "tools/medley/arguments.h"
+
+#include <unistd.h>
+
+#include <cerrno>
+#include <charconv>
+#include <cstring>
+#include <iostream>
+#include <nlohmann/json.hpp>
+#include <string_view>
+#include <system_error>
+
+#include <medley/base/files.h>
+#include <medley/base/suggest.h>
+
+namespace medley {
+namespace {
+
+namespace fs = std::filesystem;
+
+[[noreturn]] void Refuse(const CLI::App& app, const std::string& what) {
+  throw InputError(app.get_name() + ": " + what + " (" + app.get_name() + " --help says what is possible)");
+}
+
+std::vector<std::string> FlagsOf(const CLI::App& app) {
+  std::vector<std::string> flags;
+  for (const CLI::Option* option : app.get_options()) {
+    for (const std::string& name : option->get_lnames()) flags.push_back("--" + name);
+  }
+  return flags;
+}
+
+// The first flag is what was mistyped; what stands behind it may have been meant as its value.
+std::string UnexpectedWords(const CLI::App& app, const std::vector<std::string>& left_over) {
+  std::vector<std::string> flags = FlagsOf(app);
+  for (const CLI::App* verb : app.get_subcommands()) {
+    for (std::string& flag : FlagsOf(*verb)) flags.push_back(std::move(flag));
+  }
+  for (const std::string& argument : left_over) {
+    if (!argument.starts_with("-")) continue;
+    const std::string name = argument.substr(0, argument.find('='));
+    return "no such flag: '" + name + "'" + DidYouMean(name, flags);
+  }
+  return "not expected: " + JoinNames(left_over);
+}
+
+bool IsUtf8(const std::string& text) {
+  try {
+    return !nlohmann::json(text).dump().empty();
+  } catch (const nlohmann::json::type_error&) {
+    return false;
+  }
+}
+
+void CheckValues(const CLI::App& app) {
+  for (const CLI::Option* option : app.get_options()) {
+    for (const std::string& value : option->results()) {
+      if (value.empty()) Refuse(app, option->get_name() + " is empty; give a value, or leave it out");
+      if (!IsUtf8(value))
+        Refuse(app, option->get_name() + " is not UTF-8, which a run cannot write down; rename it");
+    }
+  }
+  for (const CLI::App* verb : app.get_subcommands()) CheckValues(*verb);
+}
+
+std::string WhyNotWritable(const fs::path& directory) {
+  if (const std::string problem = DirectoryProblem(directory); !problem.empty()) return problem;
+  if (::access(directory.c_str(), W_OK | X_OK) == 0) return "";
+  return DisplayPath(directory) + " cannot be written to: " + std::strerror(errno);
+}
+
+[[noreturn]] void RefuseOut(const std::string& option, const fs::path& path, const std::string& why) {
+  throw InputError(option + " " + path.string() + ": " + why + "; choose another");
+}
+
+}  // namespace
+
+bool ParseArguments(CLI::App& app, int argc, char** argv) {
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::CallForHelp&) {
+    std::cout << app.help();
+    return false;
+  } catch (const CLI::ExtrasError&) {
+    Refuse(app, UnexpectedWords(app, app.remaining(/*recurse=*/true)));
+  } catch (const CLI::ParseError& error) {
+    Refuse(app, error.what());
+  }
+  CheckValues(app);
+  return true;
+}
+
+CLI::Validator WholeNumber(std::int64_t low, std::int64_t high) {
+  const std::string words = "a whole number from " + std::to_string(low) + " to " + std::to_string(high);
+  return {[=](const std::string& text) -> std::string {
+            std::int64_t number = 0;
+            const char* end = text.data() + text.size();
+            const auto [stop, error] = std::from_chars(text.data(), end, number);
+            if (error == std::errc() && stop == end && number >= low && number <= high) return "";
+            return "expected " + words + ", found '" + text + "'";
+          },
+          std::to_string(low) + ".." + std::to_string(high)};
+}
+
+CLI::Option* AddBudget(CLI::App& app, std::string& budget) {
+  return app.add_option(
+      "--budget", budget,
+      "memory that may be used on the device: 6GiB, 50% of what it has, or free: all that is "
+      "free (the default)");
+}
+
+CLI::Option* AddDevice(CLI::App& app, std::string& device) {
+  return app
+      .add_option("--device", device, "cpu or cuda, rather than the device that the run was trained on")
+      ->check(CLI::IsMember({"cpu", "cuda"}));
+}
+
+CLI::Option* AddPluginPath(CLI::App& app, std::vector<fs::path>& paths) {
+  const auto absolute = [](const std::string& path) {
+    if (path.empty()) throw CLI::ValidationError("it is empty; give a directory or a plugin");
+    return fs::absolute(path).string();
+  };
+  return app
+      .add_option("--plugin-path", paths,
+                  "a directory with plugins, or a plugin, searched first; may be repeated")
+      ->allow_extra_args(false)
+      ->transform(absolute);
+}
+
+void CheckOutFile(const fs::path& file, const std::string& option) {
+  std::error_code error;
+  if (fs::is_directory(file, error)) RefuseOut(option, file, "it is a directory, a file is expected");
+  const fs::path parent = file.has_parent_path() ? file.parent_path() : fs::path(".");
+  if (const std::string why = WhyNotWritable(parent); !why.empty()) RefuseOut(option, file, why);
+}
+
+void CheckOutDirectory(const fs::path& directory, const std::string& option) {
+  std::error_code error;
+  fs::path nearest = fs::absolute(directory);
+  while (fs::symlink_status(nearest, error).type() == fs::file_type::not_found &&
+         nearest != nearest.parent_path())
+    nearest = nearest.parent_path();
+  if (const std::string why = WhyNotWritable(nearest); !why.empty()) RefuseOut(option, directory, why);
+}
+
+}  // namespace medley
