@@ -28,11 +28,12 @@ inline constexpr int kCxx11Abi = _GLIBCXX_USE_CXX11_ABI;
 inline constexpr int kCxx11Abi = -1;  // another standard library
 #endif
 
+// libtorch and medley hand each other the plain containers, so this is always false: the note has it for
+// plugins of older headers.
 #ifdef _GLIBCXX_DEBUG
-inline constexpr bool kDebugContainers = true;
-#else
-inline constexpr bool kDebugContainers = false;
+#error "medley: _GLIBCXX_DEBUG makes other containers than libtorch and medley have; build without it"
 #endif
+inline constexpr bool kDebugContainers = false;
 
 #if defined(__SANITIZE_ADDRESS__) || MEDLEY_HAS_FEATURE(address_sanitizer)
 inline constexpr std::string_view kSanitizer = "address";

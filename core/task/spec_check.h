@@ -49,6 +49,17 @@ constexpr bool EveryVariant(const TaskSpec& spec, Fn check) {
   return true;
 }
 
+constexpr bool ListsFit(const TaskSpec& spec) {
+  const auto fit = [](const auto&... lists) { return (lists.fits() && ...); };
+  bool good = fit(spec.variants, spec.constants, spec.options, spec.inputs, spec.outputs, spec.special_tokens);
+  EveryVariant(spec, [&](const auto& passes, const auto& terms) {
+    good = good && fit(passes, terms);
+    for (const PassSpec& pass : passes) good = good && fit(pass.images, pass.carries);
+    return true;
+  });
+  return good;
+}
+
 constexpr bool WidthsAreGood(const TaskSpec& spec) {
   return EveryVariant(spec, [](const auto& passes, const auto& terms) {
     for (const PassSpec& pass : passes) {
@@ -106,6 +117,7 @@ struct CheckedSpec {
 template <typename T>
 struct CheckedSpec<T, true> {
   static constexpr const TaskSpec& kSpec = T::kSpec;
+  static_assert(ListsFit(kSpec), "medley: a list of a task spec is longer than the format allows");
   static_assert(IsName(kSpec.name),
                 "medley: a task's name must be 1 to 64 characters of a-z, 0-9, _ and -, the first a letter");
   static_assert(EveryVariant(kSpec, [](const auto& passes, const auto&) { return !passes.empty(); }),

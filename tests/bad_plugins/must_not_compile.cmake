@@ -1,11 +1,19 @@
 # cmake -DCOMPILER=... -DFLAGS=... -DFILE=... -P must_not_compile.cmake: the compiler must refuse FILE with the message of
-# its first line.
-file(STRINGS ${FILE} first LIMIT_COUNT 1)
-string(REGEX REPLACE "^// expect: " "" expected "${first}")
+# its first line, and without that of a line "// without: ...".
+file(STRINGS ${FILE} lines LIMIT_COUNT 2)
+list(GET lines 0 expected)
+list(GET lines 1 without)
+string(REGEX REPLACE "^// expect: " "" expected "${expected}")
 execute_process(COMMAND ${COMPILER} ${FLAGS} -fsyntax-only ${FILE}
                 RESULT_VARIABLE result OUTPUT_VARIABLE output ERROR_VARIABLE output)
 if(result EQUAL 0)
   message(FATAL_ERROR "${FILE} compiles, and must not")
+endif()
+if(without MATCHES "^// without: (.*)")
+  string(FIND "${output}" "${CMAKE_MATCH_1}" at)
+  if(NOT at EQUAL -1)
+    message(FATAL_ERROR "${FILE}: a message that does not belong here:\n  ${CMAKE_MATCH_1}\ngot\n${output}")
+  endif()
 endif()
 string(FIND "${output}" "${expected}" at)
 if(at EQUAL -1)
