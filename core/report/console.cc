@@ -8,6 +8,7 @@
 
 #include <cstdlib>
 #include <string_view>
+#include <utility>
 
 #include <medley/base/error.h>
 #include <medley/base/files.h>
@@ -15,12 +16,7 @@
 namespace medley {
 namespace {
 
-using std::chrono::milliseconds;
-using std::chrono::seconds;
-using Clock = std::chrono::steady_clock;
-
-constexpr milliseconds kRepaint{100};
-constexpr seconds kPlainLine{10};
+constexpr double kRepaint = 0.1, kPlainLine = 10;  // seconds
 constexpr std::size_t kDefaultColumns = 80;
 
 std::shared_ptr<spdlog::logger> OpenLog(const std::filesystem::path& file) {
@@ -52,11 +48,11 @@ bool IsTerminal(std::FILE* out) {
 
 }  // namespace
 
-Console::Console(std::FILE* out, const std::filesystem::path& log_file)
+Console::Console(std::FILE* out, const std::filesystem::path& log_file, SecondsSource now)
     : out_(out),
       terminal_(IsTerminal(out)),
-      last_paint_(),
-      last_line_(Clock::now()),
+      now_(std::move(now)),
+      last_line_(now_()),
       log_(OpenLog(log_file)) {}
 
 Console::~Console() { ClearStatus(); }
@@ -107,7 +103,7 @@ void Console::Paint(const std::string& line) {
 }
 
 void Console::Status(const std::string& line, const std::string& on_terminal) {
-  const auto now = Clock::now();
+  const double now = now_();
   if (terminal_ && now - last_paint_ >= kRepaint) {
     Paint(on_terminal.empty() ? line : on_terminal);
     last_paint_ = now;

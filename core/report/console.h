@@ -1,11 +1,13 @@
 #pragma once
 
-#include <chrono>
 #include <cstddef>
 #include <cstdio>
 #include <filesystem>
+#include <limits>
 #include <memory>
 #include <string>
+
+#include <medley/base/clock.h>
 
 namespace spdlog {
 class logger;
@@ -22,7 +24,8 @@ namespace medley {
 class Console {
  public:
   // `log_file`: a copy of every line with its time; "" for none.
-  explicit Console(std::FILE* out, const std::filesystem::path& log_file = {});
+  explicit Console(std::FILE* out, const std::filesystem::path& log_file = {},
+                   SecondsSource now = SteadySeconds);
   ~Console();
   Console(const Console&) = delete;
   Console& operator=(const Console&) = delete;
@@ -45,7 +48,8 @@ class Console {
   std::FILE* out_;
   bool terminal_;
   bool status_shown_ = false;
-  std::chrono::steady_clock::time_point last_paint_, last_line_;
+  SecondsSource now_;
+  double last_paint_ = -std::numeric_limits<double>::infinity(), last_line_;
   std::shared_ptr<spdlog::logger> log_;
 };
 

@@ -7,18 +7,13 @@
 
 #include <array>
 #include <cstdlib>
+#include <sstream>
 #include <string>
 
 #include "tests/report/scratch_directory.h"
 
 namespace medley {
 namespace {
-
-void Talk(Console& console) {
-  console.Say("first");
-  for (int i = 0; i < 100; ++i) console.Status("status " + std::to_string(i));
-  console.Warn("trouble");
-}
 
 // A terminal hands on what was written in pieces of its own.
 std::string ReadUpTo(const std::string& end, int terminal) {
@@ -33,19 +28,48 @@ std::string ReadUpTo(const std::string& end, int terminal) {
   return seen;
 }
 
-TEST(Console, APipeGetsPlainLinesOnly) {
+// Whatever the terminal is that the tests are started from.
+class AnyTerminal : public testing::Environment {
+  void SetUp() override { ::setenv("TERM", "xterm", 1); }
+};
+[[maybe_unused]] const auto* const kTerminal = testing::AddGlobalTestEnvironment(new AnyTerminal);
+
+TEST(Console, APipeGetsPlainLinesOnlyAndOneStatusInTenSeconds) {
   const ScratchDirectory scratch;
   std::FILE* file = std::fopen((scratch / "out").c_str(), "w");
+  double clock = 0;
   {
-    Console console(file, scratch / "log.txt");
-    Talk(console);
+    Console console(file, scratch / "log.txt", [&] { return clock; });
+    console.Say("first");
+    for (; clock < 35; clock += 0.25)
+      console.Status("after " + std::to_string(static_cast<int>(clock)) + " s", "for a terminal");
+    console.Warn("trouble");
   }
   std::fclose(file);
-  // A hundred statuses within ten seconds are none.
-  EXPECT_EQ(ReadText(scratch / "out"), "first\nwarning: trouble\n");
-  const std::string log = ReadText(scratch / "log.txt");
-  EXPECT_NE(log.find("first"), std::string::npos);
-  EXPECT_NE(log.find("trouble"), std::string::npos);
+  const std::string lines = "first\nafter 10 s\nafter 20 s\nafter 30 s\nwarning: trouble\n";
+  EXPECT_EQ(ReadText(scratch / "out"), lines);
+  std::istringstream log(ReadText(scratch / "log.txt"));
+  std::string without_times;  // "2026-03-01 12:34:56 I first"
+  for (std::string line; std::getline(log, line);) without_times += line.substr(22) + "\n";
+  EXPECT_EQ(without_times, "first\nafter 10 s\nafter 20 s\nafter 30 s\ntrouble\n");
+}
+
+TEST(Console, ATerminalIsRepaintedAtMostTenTimesASecond) {
+  int master = -1, slave = -1;
+  ASSERT_EQ(openpty(&master, &slave, nullptr, nullptr, nullptr), 0);
+  std::FILE* terminal = fdopen(slave, "w");
+  int milliseconds = 0;
+  {
+    Console console(terminal, {}, [&] { return milliseconds / 1000.0; });
+    for (; milliseconds < 1000; milliseconds += 10) console.Status(std::to_string(milliseconds));
+    console.Say("done");
+  }
+  const std::string seen = ReadUpTo("\r\n", master);
+  std::fclose(terminal);
+  ::close(master);
+  std::string expected;
+  for (int paint = 0; paint < 10; ++paint) expected += "\r" + std::to_string(100 * paint) + "\x1b[K";
+  EXPECT_EQ(seen, expected + "\r\x1b[Kdone\r\n");
 }
 
 TEST(Console, ADumbTerminalGetsPlainLinesOnly) {

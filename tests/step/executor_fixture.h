@@ -58,6 +58,7 @@ class FixtureModel : public Model {
       }
       hidden = hidden.defined() ? hidden + part : part;
     }
+    if (noise > 0) hidden = hidden + noise * at::rand_like(hidden);
     seeds.push_back(context.Seed("mid"));
     hidden = RunLayer(1, "mid", hidden, context);
     ModelOutputs outputs;
@@ -80,6 +81,7 @@ class FixtureModel : public Model {
   }
 
   bool drops = false;  // half of the hidden values of each row
+  double noise = 0;    // of the default generator, added to them
   mutable int encodings_made = 0, layers_run = 0;
   mutable std::vector<std::uint64_t> seeds;  // one a forward
 

@@ -35,6 +35,14 @@ void CopyUpTo(const fs::path& from, const fs::path& to, std::int64_t k) {
 
 class Resume : public testing::TestWithParam<int> {};
 
+// Its model draws from the default generator in every forward. Joint: other modes must give the same twice.
+std::unique_ptr<TinyRun> MakeNoisyRun(const RunConfig& config) {
+  auto tiny = MakeTinyRun(config);
+  for (auto& [task, execution] : tiny->executions) execution.way.mode = Mode::kJoint;
+  dynamic_cast<FixtureModel&>(*tiny->run.model).noise = 0.01;
+  return tiny;
+}
+
 TEST_P(Resume, AtEveryStepGivesTheUninterruptedRunBitForBit) {
   RunConfig config = TinyConfig(kSteps);
   config.draws_per_step = GetParam();
@@ -95,23 +103,68 @@ TEST(ResumeChecks, AForgedNumberInTheStateIsRefusedInWords) {
   }
 }
 
-// Without this the equality above could hold because nothing is restored or nothing matters.
-TEST(ResumeChecks, AColdOptimizerOrOtherWeightsWouldBeNoticed) {
+// Without these the equalities above could hold because nothing is restored or nothing matters.
+struct Damage {
+  const char* name;
+  std::function<void(TinyRun&)> Do;
+};
+void PrintTo(const Damage& damage, std::ostream* out) { *out << damage.name; }
+
+class ResumeWith : public testing::TestWithParam<Damage> {};
+
+// From step 6 on.
+std::map<std::string, std::string> EndAfter(const fs::path& part, const RunConfig& config,
+                                            const std::function<void(TinyRun&)>& damage) {
+  SilentConsole console;
+  const auto found = FindCheckpoint(part, OnDamage::kSetAside, *console);
+  const auto tiny = MakeNoisyRun(config);
+  Trainer trainer(tiny->In(part, *console), found);
+  EXPECT_EQ(trainer.step(), 6);
+  damage(*tiny);
+  EXPECT_EQ(trainer.Train(), ExitCode::kDone);
+  return EndState(part);
+}
+
+TEST_P(ResumeWith, OnePartNotRestoredIsAnotherRun) {
   const ScratchDirectory scratch;
   const RunConfig config = TinyConfig(kSteps);
   fs::create_directory(scratch / "whole");
-  TrainOn(scratch / "whole", config);
+  {
+    SilentConsole console;
+    const auto tiny = MakeNoisyRun(config);
+    Trainer(tiny->In(scratch / "whole", *console)).Train();
+  }
   const auto expected = EndState(scratch / "whole");
-
-  SilentConsole console;
-  fs::create_directory(scratch / "cold");
-  const auto cold = MakeTinyRun(config);
-  LoadWeights(scratch / "whole/step-00000006", cold->run.model->parameters());
-  for (int step = 0; step < 6; ++step) cold->run.mixer->Commit(cold->run.mixer->Peek(1));
-  Trainer trainer(cold->In(scratch / "cold", *console));
-  trainer.Train();
-  EXPECT_NE(EndState(scratch / "cold").at("model.safetensors"), expected.at("model.safetensors"));
+  CopyUpTo(scratch / "whole", scratch / "same", 6);
+  CopyUpTo(scratch / "whole", scratch / "other", 6);
+  EXPECT_EQ(EndAfter(scratch / "same", config, [](TinyRun&) {}), expected);
+  const auto other = EndAfter(scratch / "other", config, GetParam().Do);
+  EXPECT_NE(other.at("model.safetensors"), expected.at("model.safetensors"));
+  EXPECT_NE(other.at("metrics.jsonl"), expected.at("metrics.jsonl"));
 }
+
+void Forget(TinyRun& run, const std::string& suffix) {
+  int forgotten = 0;
+  for (const Parameter& state : run.run.optimizer->State()) {
+    if (!state.name.ends_with(suffix)) continue;
+    at::Tensor(state.tensor).zero_();
+    ++forgotten;
+  }
+  EXPECT_GT(forgotten, 0);
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Parts, ResumeWith,
+    testing::Values(Damage{"weights",
+                           [](TinyRun& run) {
+                             at::Tensor(run.run.model->parameters()[0].tensor).detach().mul_(1.001);
+                           }},
+                    Damage{"means", [](TinyRun& run) { Forget(run, ".exp_avg"); }},
+                    Damage{"squares", [](TinyRun& run) { Forget(run, ".exp_avg_sq"); }},
+                    Damage{"updates", [](TinyRun& run) { Forget(run, ".step"); }},
+                    Damage{"mixer", [](TinyRun& run) { run.run.mixer->Commit(run.run.mixer->Peek(1)); }},
+                    Damage{"generators", [](TinyRun&) { at::rand({1}); }}),
+    [](const auto& info) { return std::string(info.param.name); });
 
 TEST(ResumeChecks, CtrlCInTheMiddleOfAStepFinishesItAndSaves) {
   const ScratchDirectory scratch;
