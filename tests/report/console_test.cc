@@ -15,6 +15,12 @@
 namespace medley {
 namespace {
 
+void Talk(Console& console) {
+  console.Say("first");
+  for (int i = 0; i < 100; ++i) console.Status("status " + std::to_string(i));
+  console.Warn("trouble");
+}
+
 // A terminal hands on what was written in pieces of its own.
 std::string ReadUpTo(const std::string& end, int terminal) {
   std::string seen;

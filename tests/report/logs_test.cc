@@ -6,6 +6,7 @@
 #include <set>
 #include <thread>
 
+#include <medley/report/console.h>
 #include <medley/report/metrics.h>
 #include <medley/report/progress.h>
 #include <medley/report/step_record_json.h>
@@ -226,7 +227,8 @@ TEST(StepRecordJson, GivesTheSameLineInTheLogAsTheRecord) {
   record.delivered = {{"zoom", 1.0 / 3}};
   record.receipts = {{.task = "zoom", .mode = "joint", .micro_rows = 2, .measured = 5}};
   const StepRecord again = StepRecordFromJson(nlohmann::json::parse(ToJson(record).dump()));
-  MetricsLog log(scratch.path(), {});
+  Console console(stdout);
+  MetricsLog log(scratch.path(), {}, console);
   log.Take(record);
   log.Take(again);
   const std::string text = ReadText(scratch / "metrics.jsonl");
