@@ -178,7 +178,8 @@ TEST(CheckpointFiles, WhatFailsAfterTheCommitPointIsOnlyTold) {
   const ScratchDirectory scratch;
   fs::create_directory(scratch / "LATEST");
   const auto commit = [&](std::int64_t step) {
-    CheckpointWriter writer(scratch.path(), step, 0);
+    CheckpointWriter writer(scratch.path(), step, 4);
+    writer.AddFile("state.json", 4, [](const Sink& sink) { sink("null", 4); });
     return writer.Commit({{"finite", true}});
   };
   const Committed hint = commit(1);
