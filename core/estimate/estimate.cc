@@ -143,20 +143,13 @@ Plan Estimate::PlanFor(std::int64_t budget) const {
   for (const EstimatedTask& task : tasks_) requests.push_back(task.request);
   const std::int64_t ahead = setting_.on_gpu ? 0 : setting_.draws_ahead;
   // What a GPU's allocator rounds up and keeps is in its own margin; see Gpu.
-  PlanSetting setting{.budget = budget,
-                      .counts_exactly = true,
-                      .draws_per_step = setting_.draws_per_step,
-                      .waiting_draws = setting_.on_gpu ? 0 : setting_.draws_per_step + ahead,
-                      .draws_ahead = ahead};
-  const Plan plan = [&] {
-    try {
-      return MakePlan(profile_, requests, setting);
-    } catch (const DoesNotFit&) {
-      if (requests.size() < 2) throw;
-    }
-    setting.drops_tables = true;  // as the planner does where nothing else fits
-    return MakePlan(profile_, requests, setting);
-  }();
+  const Plan plan = MakePlan(profile_, requests,
+                             {.budget = budget,
+                              .counts_exactly = true,
+                              .draws_per_step = setting_.draws_per_step,
+                              .waiting_draws = setting_.on_gpu ? 0 : setting_.draws_per_step + ahead,
+                              .draws_ahead = ahead,
+                              .drops_tables = requests.size() > 1});
   if (setting_.evaluates) CheckEvaluation(plan);
   return plan;
 }

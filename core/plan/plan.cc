@@ -1,7 +1,9 @@
 #include <medley/plan/plan.h>
 
 #include <algorithm>
+#include <optional>
 #include <string>
+#include <utility>
 
 #include <medley/base/bytes.h>
 #include <medley/plan/plan_refusal.h>
@@ -180,6 +182,46 @@ class Planning {
   std::vector<TaskPlanner> planners_;
 };
 
+// All tables are there, or where they may be dropped and that does not fit, a draw's own. A single task is
+// beside others, whose tables then go.
+std::vector<PlanSetting> TreatmentsOfTables(const std::vector<TaskRequest>& requests,
+                                            const PlanSetting& setting) {
+  std::vector<PlanSetting> treatments{setting};
+  if (!setting.drops_tables || requests.size() < 2) return treatments;
+  treatments.front().drops_tables = false;
+  treatments.push_back(setting);
+  return treatments;
+}
+
+bool AllFit(const Profile& profile, const std::vector<TaskRequest>& requests, const PlanSetting& setting) {
+  const std::vector<PlanSetting> treatments = TreatmentsOfTables(requests, setting);
+  return std::any_of(treatments.begin(), treatments.end(), [&](const PlanSetting& treatment) {
+    std::vector<Refused> refused;
+    const Planning planning(profile, requests, treatment);
+    planning.Make(refused);
+    return refused.empty();
+  });
+}
+
+Remedies RemediesOf(const Profile& profile, const std::vector<TaskRequest>& requests,
+                    const PlanSetting& setting) {
+  const auto fits = [&](const PlanSetting& other) { return AllFit(profile, requests, other); };
+  const auto fit_here = [&](const std::vector<TaskRequest>& asked) {
+    return AllFit(profile, asked, setting);
+  };
+  return {.fewer_waiting = FewerWaiting(setting, fits),
+          .budget = SmallestBudget(setting, fits),
+          .machine = setting.machine,
+          .fewer_draws = FewerDraws(setting, fits),
+          .fewer_rows = FewerRows(profile, requests, fit_here)};
+}
+
+std::int64_t Missing(const DoesNotFit& refusal) {
+  std::int64_t most = 0;
+  for (const Refusal& one : refusal.refusals()) most = std::max(most, one.missing);
+  return most;
+}
+
 }  // namespace
 
 const PlannedTask* Plan::Find(const std::string& task) const {
@@ -194,23 +236,17 @@ DoesNotFit::DoesNotFit(const std::string& message, std::vector<Refusal> refusals
 DoesNotFit::~DoesNotFit() = default;
 
 Plan MakePlan(const Profile& profile, const std::vector<TaskRequest>& requests, const PlanSetting& setting) {
-  std::vector<Refused> refused;
-  const Planning planning(profile, requests, setting);
-  Plan plan = planning.Make(refused);
-  if (refused.empty()) return plan;
-  const auto fit = [&](const std::vector<TaskRequest>& asked, const PlanSetting& other) {
-    std::vector<Refused> still;
-    Planning(profile, asked, other).Make(still);
-    return still.empty();
-  };
-  const auto fits = [&](const PlanSetting& other) { return fit(requests, other); };
-  const auto fit_here = [&](const std::vector<TaskRequest>& asked) { return fit(asked, setting); };
-  Refuse(refused, plan,
-         {.fewer_waiting = FewerWaiting(setting, fits),
-          .budget = SmallestBudget(setting, fits),
-          .machine = setting.machine,
-          .fewer_draws = FewerDraws(setting, fits),
-          .fewer_rows = FewerRows(profile, requests, fit_here)});
+  const std::vector<PlanSetting> treatments = TreatmentsOfTables(requests, setting);
+  std::optional<DoesNotFit> nearest;
+  for (const PlanSetting& treatment : treatments) {
+    std::vector<Refused> refused;
+    const Planning planning(profile, requests, treatment);
+    Plan plan = planning.Make(refused);
+    if (refused.empty()) return plan;
+    DoesNotFit refusal = MakeRefusal(refused, plan, RemediesOf(profile, requests, setting));
+    if (!nearest || Missing(refusal) < Missing(*nearest)) nearest.emplace(std::move(refusal));
+  }
+  throw DoesNotFit(*nearest);
 }
 
 }  // namespace medley

@@ -117,7 +117,7 @@ Refusal FloorWords(const Plan& plan, const Remedies& remedies) {
 
 }  // namespace
 
-void Refuse(const std::vector<Refused>& refused, const Plan& plan, const Remedies& remedies) {
+DoesNotFit MakeRefusal(const std::vector<Refused>& refused, const Plan& plan, const Remedies& remedies) {
   const std::int64_t room = plan.budget - plan.floor_bytes() - plan.data_bytes;
   std::string message = "the run does not fit its budget of " + FormatBytes(plan.budget) +
                         ". Between steps " + FormatBytes(plan.floor_bytes()) + " live (weights " +
@@ -134,7 +134,7 @@ void Refuse(const std::vector<Refused>& refused, const Plan& plan, const Remedie
     for (const Refused& one : refused) refusals.push_back(Words(one, room - one.tables, remedies));
   }
   for (const Refusal& refusal : refusals) message += "\n  " + refusal.words;
-  throw DoesNotFit(message + RemedyWords(remedies), std::move(refusals));
+  return {message + RemedyWords(remedies), std::move(refusals)};
 }
 
 }  // namespace medley

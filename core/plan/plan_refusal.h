@@ -25,7 +25,7 @@ struct Remedies {
   std::string fewer_draws{}, fewer_rows{};
 };
 
-// Throws DoesNotFit. `plan` holds what the others get.
-[[noreturn]] void Refuse(const std::vector<Refused>& refused, const Plan& plan, const Remedies& remedies);
+// `plan` holds what the others get.
+DoesNotFit MakeRefusal(const std::vector<Refused>& refused, const Plan& plan, const Remedies& remedies);
 
 }  // namespace medley

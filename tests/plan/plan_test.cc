@@ -363,22 +363,39 @@ TEST(Plan, TheRowsFollowTheBudgetToTheByte) {
 TEST(Plan, WhereTablesAreDroppedATaskHasItsOwnAlone) {
   Profile profile = TwoTasks();
   const std::vector<TaskRequest> requests{Ask("qa", 4), Ask("canvas", 4)};
-  PlanSetting setting{.budget = 1000000, .drops_tables = true};
   const Plan whole = MakePlan(profile, requests, {.budget = 1000000});
-  const Plan plan = MakePlan(profile, requests, setting);
+  PlanSetting setting{.budget = whole.Find("canvas")->predicted_peak, .drops_tables = true};
+  EXPECT_EQ(ToJson(MakePlan(profile, requests, setting)),
+            ToJson(MakePlan(profile, requests, {.budget = setting.budget})))
+      << "only where not all fit";
+  std::vector<TaskRequest> pinned = requests;  // to what it was, which does not fit with all tables
+  for (TaskRequest& request : pinned) {
+    request.mode = whole.Find(request.task)->way.mode;
+    request.recompute_every = whole.Find(request.task)->way.recompute_every;
+    request.micro_rows = request.rows;
+  }
+  --setting.budget;
+  EXPECT_THROW(MakePlan(profile, pinned, {.budget = setting.budget}), DoesNotFit);
+  const Plan plan = MakePlan(profile, pinned, setting);
+  EXPECT_TRUE(plan.drops_tables);
   EXPECT_EQ(whole.floor_bytes(), kFloor + 40 + 60);
   EXPECT_EQ(plan.floor_bytes(), kFloor);
   EXPECT_EQ(plan.Find("qa")->predicted_peak, whole.Find("qa")->predicted_peak - 60);
   EXPECT_EQ(plan.Find("canvas")->predicted_peak, whole.Find("canvas")->predicted_peak - 40);
-  profile.tasks["qa"].rebuilding = 500000;
-  EXPECT_EQ(MakePlan(profile, requests, setting).Find("qa")->predicted_peak, kFloor + 40 + 500000);
+  const std::int64_t step = plan.Find("qa")->predicted_peak - kFloor - 40;
+  profile.tasks["qa"].rebuilding = step + 7;
+  EXPECT_EQ(MakePlan(profile, pinned, setting).Find("qa")->predicted_peak, kFloor + 40 + step + 7);
   EXPECT_EQ(MakePlan(profile, requests, {.budget = 1000000}).Find("qa")->predicted_peak,
             whole.Find("qa")->predicted_peak);
   EXPECT_EQ(ToJson(PlanFromJson(ToJson(plan), "plan.json")), ToJson(plan));
   EXPECT_TRUE(PlanFromJson(ToJson(plan), "plan.json").drops_tables);
-  setting.budget = plan.Find("canvas")->predicted_peak;
-  profile.tasks["qa"].rebuilding = 0;
-  EXPECT_NO_THROW(MakePlan(profile, {Ask("canvas", 4)}, setting));
+  // The smallest budget that a refusal names is one in which tables are dropped.
+  setting.budget = 1;
+  const auto refusals = RefusalsOf(profile, pinned, setting);
+  setting.budget = std::atoll(refusals.at(0).change.substr(std::string("budget=").size()).c_str());
+  EXPECT_TRUE(MakePlan(profile, pinned, setting).drops_tables);
+  --setting.budget;
+  EXPECT_THROW(MakePlan(profile, pinned, setting), DoesNotFit);
 }
 
 TEST(Plan, ReadsWhatItWrote) {
