@@ -326,6 +326,7 @@ TEST(ResumeChecks, ARunWithoutACheckpointStartsAnewAndWithoutOldLines) {
   TrainOn(scratch.path(), config);
   const auto expected = EndState(scratch.path());
   for (const CheckpointEntry& entry : ListCheckpoints(scratch.path())) fs::remove_all(entry.path);
+  fs::remove(scratch / "LATEST");  // else they are missed
   TrainOn(scratch.path(), config);
   EXPECT_EQ(EndState(scratch.path()), expected);
 }
