@@ -11,7 +11,8 @@ namespace medley {
 enum class PathKind { kFile, kDirectory, kEither, kLater };  // kLater: looked at by who needs it
 
 // Integers that every JSON reader keeps exactly.
-inline constexpr double kLargestInteger = 9007199254740992;  // 2^53
+inline constexpr double kLargestInteger =
+    9007199254740991;  // 2^53 - 1: up to it a double tells integers apart
 
 // All that is to be known of one key of a config file. A struct lists its fields once, in
 //   template <typename Visitor> void Fields(Visitor& visit, Struct& config) { visit(config.rows, {.name =

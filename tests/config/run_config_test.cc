@@ -21,7 +21,7 @@ TEST(RunConfig, ASeedThatIsNotKeptExactlyIsRefusedAndShownAsItIs) {
   const Workspace work;
   const std::string text = RunMistakes(work, "\"seed\": 9007199254740993");
   EXPECT_TRUE(Has(text,
-                  "seed: expected an integer of at least 0 and at most 9007199254740992, found "
+                  "seed: expected an integer of at least 0 and at most 9007199254740991, found "
                   "9007199254740993"))
       << text;
 }
@@ -195,7 +195,7 @@ TEST(RunConfig, NumbersThatNoRunCanHaveAreRefused) {
   }
   for (const char* good :
        {"\"budget\": 0.5", "\"budget\": 6442450944", "\"budget\": \"6GiB\"", "\"budget\": \"free\"",
-        "\"steps\": 1e3", "\"steps\": 5.0", "\"seed\": 9007199254740992", "\"optimizer\": {\"beta1\": 0}",
+        "\"steps\": 1e3", "\"steps\": 5.0", "\"seed\": 9007199254740991", "\"optimizer\": {\"beta1\": 0}",
         "\"tasks\": {\"a\": {\"rows\": \"auto\"}}", "\"plan\": false", "\"hours\": 1e-3",
         "\"$schema\": \"x\"", "\"tasks\": {}"}) {
     EXPECT_EQ(RunMistakes(work, good), "") << good;

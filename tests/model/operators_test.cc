@@ -61,6 +61,7 @@ TEST(Operators, PatchesAreCutRowByRowAndPutTogetherAgain) {
 TEST(Operators, IdsArePaddedPastTheKernelThatLosesSums) {
   for (const std::int64_t right : {1, 1024, 4097, 100000}) EXPECT_EQ(PaddedIds(right), right);
   for (const std::int64_t wrong : {1025, 3072, 4096}) EXPECT_EQ(PaddedIds(wrong), 4097);
+  EXPECT_EQ(PaddedIds(1025) - 1025, kMostPaddedIds);
 }
 
 TEST(Operators, APaddedLookupHasTheSameValuesAndGradient) {

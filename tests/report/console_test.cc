@@ -64,17 +64,17 @@ TEST(Console, ATerminalIsRepaintedAtMostTenTimesASecond) {
   int master = -1, slave = -1;
   ASSERT_EQ(openpty(&master, &slave, nullptr, nullptr, nullptr), 0);
   std::FILE* terminal = fdopen(slave, "w");
-  int milliseconds = 0;
+  int tick = 0;  // of 1/64 s, which a double holds
   {
-    Console console(terminal, {}, [&] { return milliseconds / 1000.0; });
-    for (; milliseconds < 1000; milliseconds += 10) console.Status(std::to_string(milliseconds));
+    Console console(terminal, {}, [&] { return tick / 64.0; });
+    for (; tick < 64; ++tick) console.Status(std::to_string(tick));
     console.Say("done");
   }
   const std::string seen = ReadUpTo("\r\n", master);
   std::fclose(terminal);
   ::close(master);
   std::string expected;
-  for (int paint = 0; paint < 10; ++paint) expected += "\r" + std::to_string(100 * paint) + "\x1b[K";
+  for (int paint = 0; paint < 10; ++paint) expected += "\r" + std::to_string(7 * paint) + "\x1b[K";
   EXPECT_EQ(seen, expected + "\r\x1b[Kdone\r\n");
 }
 

@@ -35,7 +35,7 @@ TEST(Arguments, AMistypedVerbOrFlagGetsASuggestion) {
 
 TEST(Arguments, ANumberThatIsNoneIsNamedWithItsRange) {
   ExpectRefused("resume R --steps abc",
-                "--steps: expected a whole number from 1 to 9007199254740992, found 'abc'");
+                "--steps: expected a whole number from 1 to 9007199254740991, found 'abc'");
   ExpectRefused("resume R --steps 0", "found '0'");
   ExpectRefused("generate R --image I --prompt P --tokens 4096",
                 "--tokens: expected a whole number from 1 to 4095");

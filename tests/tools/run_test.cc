@@ -154,7 +154,7 @@ TEST(RunCommand, TrainsEvaluatesGeneratesAndLeavesWhatItPromises) {
         << on_gpu.out;
     EXPECT_EQ(Shell(command + " --device tpu 2>/dev/null").code, 2);
   }
-  const CommandResult refused = Shell(generate + (scratch / "s.png").string() + " 2>&1");
+  const CommandResult refused = Shell(generate + (scratch / "s.png").string() + " --device cpu 2>&1");
   EXPECT_EQ(refused.code, 2);
   EXPECT_NE(refused.out.find("this model looks at 128 x 128"), std::string::npos) << refused.out;
 }

@@ -118,10 +118,10 @@ class Elements {
     return shape_.cached > 0 ? shape_.rows * (prefix_ + shape_.cached) * 2 * keys_ : 0;
   }
 
-  // Of all rows: what the lookup has beside the text's tokens.
+  // Of all rows: what the lookup may have beside the text's tokens. At most, so that more rows never take
+  // less.
   std::int64_t LookedUpBeside() const {
-    const std::int64_t tokens = shape_.rows * shape_.text_width;
-    return shape_.on_gpu && shape_.with_graph ? (PaddedIds(tokens) - tokens) * hidden_ : 0;
+    return shape_.on_gpu && shape_.with_graph ? kMostPaddedIds * hidden_ : 0;
   }
 
   std::int64_t Mask() const { return shape_.text_width * (prefix_ + shape_.text_width); }

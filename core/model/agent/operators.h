@@ -29,6 +29,7 @@ at::Tensor HeadNormRope(const at::Tensor& x, const at::Tensor& weight, const Rop
 // 1,025 to 4,096 ids a kernel does it that loses some sums now and then (pytorch#187687, #199569), beyond
 // them another.
 std::int64_t PaddedIds(std::int64_t ids);
+inline constexpr std::int64_t kMostPaddedIds = 4097 - 1025;  // that it adds
 // table [words, d], ids [...] int64 -> [..., d], looked up with so many more ids that PaddedIds is met; what
 // they add to the gradient is 0.
 at::Tensor PaddedEmbedding(const at::Tensor& table, const at::Tensor& ids);
