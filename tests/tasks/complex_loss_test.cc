@@ -84,7 +84,7 @@ TEST(CloserLoss, NoticesGoldThatMovedAndSizesThatChanged) {
 // What leaves a GPU, in one copy: the numbers that the game draws from.
 TEST(Estimate, AsNumbersHasEveryPlaceAndWhatWasFound) {
   const Estimate estimate =
-      EstimateObjects(at::cat({PictureOf({world::BareStateOf(3)}, 64), at::ones({1, 3, 64, 64})}));
+      EstimateObjects(at::cat({PictureOf({world::BareStateOf(3)}, 128), at::ones({1, 3, 128, 128})}));
   const at::Tensor numbers = AsNumbers(estimate);
   ASSERT_EQ(numbers.sizes(), at::IntArrayRef({2, 8}));
   EXPECT_TRUE(at::equal(numbers.narrow(1, 0, 2), estimate.agent.to(at::kDouble)));

@@ -174,7 +174,7 @@ TEST(Crash, SaysWhoseCodeRanAndEndsAsItWouldHave) {
                               threads + " tasks.trouble.options.deadly_signal=" + std::to_string(signal)));
       EXPECT_EQ(result.code, 128 + signal) << result.out;
       EXPECT_TRUE(Has(result.out, "medley: crashed (SIG")) << result.out;
-      EXPECT_TRUE(Has(result.out, "in plugin 'trouble' (task trouble, while sampling rows 4..6)"))
+      EXPECT_TRUE(Has(result.out, "in plugin 'trouble' (task trouble, while sampling rows 4.."))
           << result.out;
       EXPECT_TRUE(Has(result.out, "medley resume " + trouble.run().string() + " goes on")) << result.out;
       EXPECT_FALSE(ListCheckpoints(trouble.run()).empty());

@@ -49,8 +49,7 @@ TEST_F(ResumeChanges, SaysTheNewNumberOfStepsAndNothingElse) {
   const CommandResult resumed = Resume();
   EXPECT_EQ(resumed.code, 0) << resumed.out;
   EXPECT_TRUE(Has(resumed.out, "steps: 1 -> 2; the learning rate")) << resumed.out;
-  EXPECT_FALSE(Has(resumed.out, "changed: ") || Has(resumed.out, "edited") || Has(resumed.out, "anew"))
-      << resumed.out;
+  EXPECT_FALSE(Has(resumed.out, "edited") || Has(resumed.out, "anew")) << resumed.out;
 }
 
 TEST_F(ResumeChanges, SaysThatTheWeightsFileWasEdited) {
@@ -84,7 +83,7 @@ TEST_F(ResumeChanges, SaysThatAPluginWasBuiltAnew) {
 // Both files stay good ones.
 TEST_F(ResumeChanges, RefusesAnotherTokenizerAndAnotherControlText) {
   const std::string metrics = ReadText(run_ / "metrics.jsonl");
-  const std::string unknown_field = "\xc0\x3e\x01";  // of protobuf, with number 1000
+  const std::string unknown_field("\xc2\x3e\x00", 3);  // of protobuf, with number 1000, empty
   for (const auto& [file, more] :
        {std::pair(tokenizer_, unknown_field), std::pair(control_text_, std::string("more\n"))}) {
     const std::string before = ReadText(file);

@@ -105,7 +105,8 @@ TEST(VersionCommand, OpensNoLibtorch) {
   const auto version = Shell("LD_DEBUG=files " + Medley() + "version 2>&1");
   ASSERT_EQ(version.code, 0);
   EXPECT_NE(version.out.find("libmedley_base.so"), std::string::npos);
-  for (const char* library : {"libtorch", "libc10", "libmedley.so", "medley_verbs.so"})
+  for (const char* library :
+       {"libtorch.so", "libtorch_cpu.so", "libc10.so", "libmedley.so", "medley_verbs.so"})
     EXPECT_EQ(version.out.find(library), std::string::npos) << library;
 }
 

@@ -2,6 +2,7 @@
 // medley_verbs.so, which it opens when one of them is asked for.
 #include <dlfcn.h>
 #include <fcntl.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <array>
@@ -19,6 +20,7 @@
 #include <system_error>
 #include <vector>
 
+#include <medley/base/bytes.h>
 #include <medley/base/crash.h>
 #include <medley/base/error.h>
 #include <medley/base/suggest.h>
@@ -71,8 +73,20 @@ bool IsVerb(std::string_view verb) {
   return false;
 }
 
+// libtorch aborts where it gets no memory while it is opened.
+void CheckAddressSpace() {
+  constexpr rlim_t kLibtorch = rlim_t{512} << 20;
+  struct rlimit limit {};
+  if (::getrlimit(RLIMIT_AS, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY || limit.rlim_cur >= kLibtorch)
+    return;
+  throw Error("this process may have " + FormatBytes(static_cast<std::int64_t>(limit.rlim_cur)) +
+              " of address space (ulimit -v); libtorch alone takes up to " +
+              FormatBytes(static_cast<std::int64_t>(kLibtorch)) + ". Raise the limit");
+}
+
 // The library stays open: its code is on the stack, in exception types and in libtorch's registries.
 int RunTensorVerb(const std::string& verb, int argc, char** argv) {
+  CheckAddressSpace();
   const std::filesystem::path library = LibraryDirectory() / "medley" / "medley_verbs.so";
   void* handle = dlopen(library.c_str(), RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
   if (handle == nullptr) {
