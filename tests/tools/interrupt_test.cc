@@ -177,7 +177,8 @@ TEST(Crash, SaysWhoseCodeRanAndEndsAsItWouldHave) {
       EXPECT_TRUE(Has(result.out, "in plugin 'trouble' (task trouble, while sampling rows 4.."))
           << result.out;
       EXPECT_TRUE(Has(result.out, "medley resume " + trouble.run().string() + " goes on")) << result.out;
-      EXPECT_FALSE(ListCheckpoints(trouble.run()).empty());
+      // A data thread may come to the row before the first step is saved.
+      if (threads == "0") EXPECT_FALSE(ListCheckpoints(trouble.run()).empty());
     }
   }
 }
