@@ -81,7 +81,8 @@ std::set<std::string> TrainedTasks(const fs::path& checkpoint) {
   const fs::path file = checkpoint / "state.json";
   try {
     std::set<std::string> names;
-    const ordered_json state = ReadJson(ReadSmallFile(file, kLargestState), file.string(), {.bytes = kLargestState});
+    const ordered_json state =
+        ReadJson(ReadSmallFile(file, kLargestState), file.string(), {.bytes = kLargestState});
     for (const auto& task : state.at("mixer").at("state").at("tasks")) {
       if (task.at("draws").get<std::int64_t>() > 0) names.insert(task.at("name").get<std::string>());
     }

@@ -51,7 +51,8 @@ constexpr bool EveryVariant(const TaskSpec& spec, Fn check) {
 
 constexpr bool ListsFit(const TaskSpec& spec) {
   const auto fit = [](const auto&... lists) { return (lists.fits() && ...); };
-  bool good = fit(spec.variants, spec.constants, spec.options, spec.inputs, spec.outputs, spec.special_tokens);
+  bool good =
+      fit(spec.variants, spec.constants, spec.options, spec.inputs, spec.outputs, spec.special_tokens);
   EveryVariant(spec, [&](const auto& passes, const auto& terms) {
     good = good && fit(passes, terms);
     for (const PassSpec& pass : passes) good = good && fit(pass.images, pass.carries);
