@@ -192,6 +192,45 @@ TEST(TaskErrors, WeightsThatAreNotFiniteAreNeverSaved) {
   EXPECT_TRUE(ListCheckpoints(scratch.path()).empty());
 }
 
+// The step is done again after a resume, and must draw what it drew.
+TEST(TaskErrors, AGradientThatIsNotFiniteLeavesTheGeneratorsAsTheyWere) {
+  const auto generators_after = [](std::int64_t steps, bool explode) {
+    const ScratchDirectory scratch;
+    SilentConsole console;
+    RunConfig config = TinyConfig(steps);
+    config.checkpoint.every = 0;
+    config.data.threads = 0;
+    const auto tiny = MakeTinyRun(config);
+    FixtureTask& two = tiny->tasks().at("two");
+    Script script{.sample = [](const RowRange& rows) { return QaRows(rows, 2); },
+                  .run =
+                      [explode, draws = AfterTheCheck()](const std::string& pass, PassContext& context) {
+                        Sums sums = QaPass(pass, context);
+                        at::Tensor size = sums.at("size");
+                        if (draws(context)) size = size + at::rand({}) * 0;
+                        const bool now = explode && context.batch().rows().begin >= 3;
+                        // The slope of the root is infinite at 0.
+                        sums.at("size") = now ? size + at::sqrt(size - size.detach()) : size;
+                        return sums;
+                      }};
+    two.task = std::make_unique<LoadedTask>(*two.info, two.info->variants.front(), "fixture",
+                                            std::make_unique<ScoredTask>(std::move(script), "q0"));
+    Trainer trainer(tiny->In(scratch.path(), *console));
+    const Ended ended = TrainToTheEnd(trainer, console);
+    EXPECT_EQ(ended.code, explode ? ExitCode::kFailed : ExitCode::kDone);
+    if (explode) {
+      EXPECT_TRUE(Says(ended.error, {"the gradient of", "medley resume", " optimizer.learning_rate=0.001 "}));
+    }
+    const fs::path checkpoint = ListCheckpoints(scratch.path()).at(0).path;
+    const auto state = nlohmann::json::parse(ReadText(checkpoint / "state.json"));
+    return std::make_pair(ended.step, state.at("generators"));
+  };
+  const auto [step, generators] = generators_after(20, true);
+  ASSERT_GT(step, 0);
+  EXPECT_EQ(generators, generators_after(step, false).second);
+  EXPECT_NE(generators, generators_after(step + 1, false).second) << "so it would have been noticed";
+}
+
 TEST(TaskErrors, ALossThatIsNotFiniteNamesTaskAndTermAndUpdatesNothing) {
   const ScratchDirectory scratch;
   SilentConsole console;
