@@ -192,6 +192,14 @@ TEST(TaskErrors, WeightsThatAreNotFiniteAreNeverSaved) {
   EXPECT_TRUE(ListCheckpoints(scratch.path()).empty());
 }
 
+// Gives a task of two passes this code; its rows stay.
+template <typename Run>
+void RunInstead(FixtureTask& task, Run run) {
+  Script script{.sample = [](const RowRange& rows) { return QaRows(rows, 2); }, .run = std::move(run)};
+  task.task = std::make_unique<LoadedTask>(*task.info, task.info->variants.front(), "fixture",
+                                           std::make_unique<ScoredTask>(std::move(script), "q0"));
+}
+
 // The step is done again after a resume, and must draw what it drew.
 TEST(TaskErrors, AGradientThatIsNotFiniteLeavesTheGeneratorsAsTheyWere) {
   const auto generators_after = [](std::int64_t steps, bool explode) {
@@ -202,19 +210,15 @@ TEST(TaskErrors, AGradientThatIsNotFiniteLeavesTheGeneratorsAsTheyWere) {
     config.data.threads = 0;
     const auto tiny = MakeTinyRun(config);
     FixtureTask& two = tiny->tasks().at("two");
-    Script script{.sample = [](const RowRange& rows) { return QaRows(rows, 2); },
-                  .run =
-                      [explode, draws = AfterTheCheck()](const std::string& pass, PassContext& context) {
-                        Sums sums = QaPass(pass, context);
-                        at::Tensor size = sums.at("size");
-                        if (draws(context)) size = size + at::rand({}) * 0;
-                        const bool now = explode && context.batch().rows().begin >= 3;
-                        // The slope of the root is infinite at 0.
-                        sums.at("size") = now ? size + at::sqrt(size - size.detach()) : size;
-                        return sums;
-                      }};
-    two.task = std::make_unique<LoadedTask>(*two.info, two.info->variants.front(), "fixture",
-                                            std::make_unique<ScoredTask>(std::move(script), "q0"));
+    RunInstead(two, [explode, draws = AfterTheCheck()](const std::string& pass, PassContext& context) {
+      Sums sums = QaPass(pass, context);
+      at::Tensor size = sums.at("size");
+      if (draws(context)) size = size + at::rand({}) * 0;
+      const bool now = explode && context.batch().rows().begin >= 3;
+      // The slope of the root is infinite at 0.
+      sums.at("size") = now ? size + at::sqrt(size - size.detach()) : size;
+      return sums;
+    });
     Trainer trainer(tiny->In(scratch.path(), *console));
     const Ended ended = TrainToTheEnd(trainer, console);
     EXPECT_EQ(ended.code, explode ? ExitCode::kFailed : ExitCode::kDone);
@@ -236,15 +240,11 @@ TEST(TaskErrors, ALossThatIsNotFiniteNamesTaskAndTermAndUpdatesNothing) {
   SilentConsole console;
   const auto tiny = MakeTinyRun(TinyConfig(20));
   FixtureTask& two = tiny->tasks().at("two");
-  Script script{.sample = [](const RowRange& rows) { return QaRows(rows, 2); },
-                .run =
-                    [](const std::string& pass, PassContext& context) {
-                      Sums sums = QaPass(pass, context);
-                      if (context.batch().rows().begin >= 3) sums.at("size") = sums.at("size") * NAN;
-                      return sums;
-                    }};
-  two.task = std::make_unique<LoadedTask>(*two.info, two.info->variants.front(), "fixture",
-                                          std::make_unique<ScoredTask>(std::move(script), "q0"));
+  RunInstead(two, [](const std::string& pass, PassContext& context) {
+    Sums sums = QaPass(pass, context);
+    if (context.batch().rows().begin >= 3) sums.at("size") = sums.at("size") * NAN;
+    return sums;
+  });
   Trainer trainer(tiny->In(scratch.path(), *console));
   EXPECT_TRUE(Says(MessageOf([&] { trainer.Train(); }), {"step ", "task 'two'", "'size'", "finite"}));
   for (const Parameter& parameter : tiny->run.model->parameters()) {
@@ -255,15 +255,11 @@ TEST(TaskErrors, ALossThatIsNotFiniteNamesTaskAndTermAndUpdatesNothing) {
 
 // Only its evaluations' loss is NaN: they come in more rows than any draw.
 void SpoilEvaluationsOf(FixtureTask& task) {
-  Script script{.sample = [](const RowRange& rows) { return QaRows(rows, 2); },
-                .run =
-                    [](const std::string& pass, PassContext& context) {
-                      Sums sums = QaPass(pass, context);
-                      if (context.batch().size() > 5) sums.at("size") = sums.at("size") * NAN;
-                      return sums;
-                    }};
-  task.task = std::make_unique<LoadedTask>(*task.info, task.info->variants.front(), "fixture",
-                                           std::make_unique<ScoredTask>(std::move(script), "q0"));
+  RunInstead(task, [](const std::string& pass, PassContext& context) {
+    Sums sums = QaPass(pass, context);
+    if (context.batch().size() > 5) sums.at("size") = sums.at("size") * NAN;
+    return sums;
+  });
 }
 
 TEST(TaskErrors, AHeldOutLossThatIsNotFiniteIsSaidAndTheRunStaysResumable) {
@@ -307,17 +303,13 @@ TEST(TaskErrors, AGradientThatIsNotFiniteNamesTheTasksOfTheStep) {
   SilentConsole console;
   const auto tiny = MakeTinyRun(TinyConfig(20));
   FixtureTask& two = tiny->tasks().at("two");
-  Script script{.sample = [](const RowRange& rows) { return QaRows(rows, 2); },
-                .run =
-                    [](const std::string& pass, PassContext& context) {
-                      Sums sums = QaPass(pass, context);
-                      const at::Tensor size = sums.at("size");
-                      // 0, with a slope that is infinity less infinity
-                      if (context.batch().rows().begin >= 3) sums.at("size") = size + (size - size).sqrt();
-                      return sums;
-                    }};
-  two.task = std::make_unique<LoadedTask>(*two.info, two.info->variants.front(), "fixture",
-                                          std::make_unique<ScoredTask>(std::move(script), "q0"));
+  RunInstead(two, [](const std::string& pass, PassContext& context) {
+    Sums sums = QaPass(pass, context);
+    const at::Tensor size = sums.at("size");
+    // 0, with a slope that is infinity less infinity
+    if (context.batch().rows().begin >= 3) sums.at("size") = size + (size - size).sqrt();
+    return sums;
+  });
   Trainer trainer(tiny->In(scratch.path(), *console));
   EXPECT_TRUE(
       Says(MessageOf([&] { trainer.Train(); }), {"step ", ", whose draws are of two: ", "not finite"}));
