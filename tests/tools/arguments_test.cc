@@ -10,12 +10,11 @@ namespace {
 
 namespace fs = std::filesystem;
 using test::CommandResult;
+using test::Has;
 using test::Medley;
 using test::Shell;
 
 const std::string kQuickstart = MEDLEY_SOURCE_DIR "/configs/runs/quickstart.json";
-
-bool Has(const std::string& text, const std::string& words) { return text.find(words) != std::string::npos; }
 
 void ExpectRefused(const std::string& arguments, const std::string& words) {
   const CommandResult result = Shell(Medley() + arguments + " 2>&1");

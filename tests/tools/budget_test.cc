@@ -13,6 +13,7 @@ namespace {
 
 namespace fs = std::filesystem;
 using test::CommandResult;
+using test::Has;
 using test::Medley;
 using test::Shell;
 
@@ -25,8 +26,6 @@ CommandResult Train(const fs::path& out, const std::string& more) {
   }
   return Shell(command + " " + more + " 2>&1");
 }
-
-bool Has(const std::string& text, const std::string& words) { return text.find(words) != std::string::npos; }
 
 TEST(BudgetOption, OneThatCannotBeIsRefusedAndLeavesNothingBehind) {
   struct Case {

@@ -14,13 +14,12 @@ namespace {
 
 namespace fs = std::filesystem;
 using test::CommandResult;
+using test::Has;
 using test::Medley;
 using test::Shell;
 
 const std::string kConfig = MEDLEY_SOURCE_DIR "/configs/runs/quickstart.json";
 const fs::path kShipped = MEDLEY_BUILD_DIR "/lib/medley/plugins-1/zoom.so";
-
-bool Has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 
 std::string Train(const fs::path& out, const std::string& more) {
   std::string command = Medley() + "train " + kConfig + " --out " + out.string() +

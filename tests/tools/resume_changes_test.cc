@@ -13,6 +13,7 @@ namespace {
 
 namespace fs = std::filesystem;
 using test::CommandResult;
+using test::Has;
 using test::Medley;
 using test::Shell;
 
@@ -42,8 +43,6 @@ class ResumeChanges : public testing::Test {
   fs::path run_ = scratch_ / "run", tokenizer_ = scratch_ / "own.model", control_text_ = scratch_ / "own.txt",
            weights_ = scratch_ / "own.json", plugin_ = scratch_ / "plugins/control.so";
 };
-
-bool Has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 
 TEST_F(ResumeChanges, SaysTheNewNumberOfStepsAndNothingElse) {
   const CommandResult resumed = Resume();

@@ -17,6 +17,7 @@ namespace {
 
 namespace fs = std::filesystem;
 using test::CommandResult;
+using test::Has;
 using test::Medley;
 using test::Shell;
 
@@ -59,8 +60,6 @@ class SmallRun : public testing::Test {
 
   ScratchDirectory scratch_;
 };
-
-bool Has(const std::string& text, const std::string& words) { return text.find(words) != std::string::npos; }
 
 TEST_F(SmallRun, ALatestThatCannotBeWrittenCostsNothing) {
   const fs::path run = scratch_ / "run";

@@ -26,6 +26,10 @@ inline CommandResult Shell(const std::string& command) {
   return result;
 }
 
+inline bool Has(const std::string& text, const std::string& words) {
+  return text.find(words) != std::string::npos;
+}
+
 inline std::string Medley() { return MEDLEY_BUILD_DIR "/bin/medley "; }
 
 }  // namespace medley::test

@@ -16,10 +16,9 @@ namespace {
 
 namespace fs = std::filesystem;
 using test::CommandResult;
+using test::Has;
 using test::Medley;
 using test::Shell;
-
-bool Has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 
 CommandResult Train(const fs::path& out, const std::string& more) {
   return Shell(Medley() + "train " MEDLEY_SOURCE_DIR "/configs/runs/control.json --out " + out.string() +

@@ -39,8 +39,4 @@ class TroubleRun {
   std::filesystem::path weights_ = scratch_ / "weights.json";
 };
 
-inline bool Has(const std::string& text, const std::string& words) {
-  return text.find(words) != std::string::npos;
-}
-
 }  // namespace medley::test
