@@ -1,6 +1,5 @@
 #include <medley/base/append_file.h>
 
-#include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -10,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include <medley/base/descriptor.h>
 #include <medley/base/durable_file.h>
 #include <medley/base/error.h>
 
@@ -17,21 +17,6 @@ namespace medley {
 namespace {
 
 namespace fs = std::filesystem;
-
-// Never follows a link, never waits for the other end of a pipe.
-int OpenLog(const fs::path& path, int flags) {
-  int fd = -1;
-  do fd = ::open(path.c_str(), flags | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0644);
-  while (fd < 0 && errno == EINTR);
-  return fd;
-}
-
-void Shorten(int fd, std::int64_t bytes, const fs::path& path) {
-  int result = 0;
-  do result = ::ftruncate(fd, bytes);
-  while (result != 0 && errno == EINTR);
-  if (result != 0) ThrowFileError("shorten", path, errno);
-}
 
 using Take = std::function<void(const char*, std::size_t)>;
 
@@ -64,58 +49,45 @@ std::string Shorter(std::int64_t size, std::int64_t bytes) {
 }  // namespace
 
 std::string MarkProblem(const fs::path& path, const LogMark& mark) {
-  struct Closer {
-    int fd;
-    ~Closer() {
-      if (fd >= 0) ::close(fd);
-    }
-  } const file{OpenLog(path, O_RDONLY)};
-  if (file.fd < 0 && errno == ENOENT) return mark.bytes == 0 ? "" : "is missing";
-  if (file.fd < 0 && (errno == ELOOP || errno == ENXIO)) return "is no plain file";
-  if (file.fd < 0) ThrowFileError("open", path, errno);
-  const std::int64_t size = SizeOf(file.fd, path);
+  const Descriptor file(path, O_RDONLY | kPlainOnly);
+  if (!file.ok() && errno == ENOENT) return mark.bytes == 0 ? "" : "is missing";
+  if (!file.ok() && (errno == ELOOP || errno == ENXIO)) return "is no plain file";
+  if (!file.ok()) ThrowFileError("open", path, errno);
+  const std::int64_t size = SizeOf(file.get(), path);
   if (size < 0) return "is no plain file";
   if (size < mark.bytes) return Shorter(size, mark.bytes);
   if (mark.xxh3_128.empty()) return "";
   RunningSum sum;
-  ReadFirst(file.fd, mark.bytes, path, [&](const char* data, std::size_t n) { sum.Add(data, n); });
+  ReadFirst(file.get(), mark.bytes, path, [&](const char* data, std::size_t n) { sum.Add(data, n); });
   if (sum.Hex() == mark.xxh3_128) return "";
   return "was damaged: its first " + std::to_string(mark.bytes) +
          " bytes are not those that the checkpoint was saved after";
 }
 
-AppendFile::AppendFile(fs::path path, std::int64_t keep_bytes) : path_(std::move(path)) {
-  fd_ = OpenLog(path_, O_RDWR | O_CREAT);
-  if (fd_ < 0) ThrowFileError("open", path_, errno);
-  try {
-    Open(keep_bytes);
-  } catch (...) {
-    ::close(fd_);
-    throw;
-  }
-}
-
-void AppendFile::Open(std::int64_t keep_bytes) {
-  const std::int64_t size = SizeOf(fd_, path_);
+AppendFile::AppendFile(fs::path path, std::int64_t keep_bytes)
+    : path_(std::move(path)), file_(path_, O_RDWR | O_CREAT | kPlainOnly) {
+  if (!file_.ok()) ThrowFileError("open", path_, errno);
+  const std::int64_t size = SizeOf(file_.get(), path_);
   if (size < 0) throw Error(path_.string() + " is no plain file; move it away");
   if (size < keep_bytes)
     throw Error(path_.string() + " " + Shorter(size, keep_bytes) + "; the log was damaged");
-  ReadFirst(fd_, keep_bytes, path_, [&](const char* data, std::size_t n) { sum_.Add(data, n); });
-  Shorten(fd_, keep_bytes, path_);
-  if (::lseek(fd_, keep_bytes, SEEK_SET) < 0) ThrowFileError("seek in", path_, errno);
-  offset_ = keep_bytes;
+  ReadFirst(file_.get(), keep_bytes, path_, [&](const char* data, std::size_t n) { sum_.Add(data, n); });
+  SetLength(file_.get(), keep_bytes, path_);
+  SeekTo(keep_bytes);
 }
 
-AppendFile::~AppendFile() {
-  WritePending();
-  if (fd_ >= 0) ::close(fd_);
+AppendFile::~AppendFile() { WritePending(); }
+
+void AppendFile::SeekTo(std::int64_t offset) {
+  if (::lseek(file_.get(), offset, SEEK_SET) < 0) ThrowFileError("seek in", path_, errno);
+  offset_ = offset;
 }
 
 void AppendFile::WritePending() {
   std::size_t done = 0;
   error_ = 0;
   while (done < pending_.size() && error_ == 0) {
-    const ssize_t written = ::write(fd_, pending_.data() + done, pending_.size() - done);
+    const ssize_t written = ::write(file_.get(), pending_.data() + done, pending_.size() - done);
     if (written > 0) done += static_cast<std::size_t>(written);
     if (written == 0) error_ = ENOSPC;
     if (written < 0 && errno != EINTR) error_ = errno;
@@ -135,35 +107,25 @@ void AppendFile::Sync() {
   if (error_ != 0) ThrowFileError("write", path_, error_);
   if (doubtful_) WriteAnew();
   doubtful_ = true;
-  SyncFile(fd_, path_);
+  SyncFile(file_.get(), path_);
   doubtful_ = false;
 }
 
 // A failed fsync leaves pages that the kernel dropped, or calls clean: asking again proves nothing.
 void AppendFile::WriteAnew() {
-  const fs::path aside =
-      path_.parent_path() / (".tmp-" + path_.filename().string() + "-" + std::to_string(::getpid()));
-  ::unlink(aside.c_str());
-  try {
-    NewFile copy(aside);
+  ReplaceFile(path_, [&](NewFile& copy) {
     RunningSum sum;
-    ReadFirst(fd_, offset_, path_, [&](const char* data, std::size_t size) {
+    ReadFirst(file_.get(), offset_, path_, [&](const char* data, std::size_t size) {
       sum.Add(data, size);
       copy.Write(data, size);
     });
     if (sum.Hex() != sum_.Hex())
       throw Error(path_.string() + " lost bytes that were written, when it could not be synced");
-    copy.Commit();
-    if (::rename(aside.c_str(), path_.c_str()) != 0) ThrowFileError("replace", path_, errno);
-  } catch (...) {
-    ::unlink(aside.c_str());
-    throw;
-  }
-  const int fd = OpenLog(path_, O_RDWR);
-  if (fd < 0) ThrowFileError("open", path_, errno);
-  ::close(std::exchange(fd_, fd));
-  if (::lseek(fd_, offset_, SEEK_SET) < 0) ThrowFileError("seek in", path_, errno);
-  SyncDirectory(path_.has_parent_path() ? path_.parent_path() : fs::path("."));
+  });
+  Descriptor anew(path_, O_RDWR | kPlainOnly);
+  if (!anew.ok()) ThrowFileError("open", path_, errno);
+  file_ = std::move(anew);
+  SeekTo(offset_);
 }
 
 }  // namespace medley

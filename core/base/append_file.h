@@ -5,6 +5,7 @@
 #include <string>
 #include <string_view>
 
+#include <medley/base/descriptor.h>
 #include <medley/base/file_digest.h>
 
 namespace medley {
@@ -48,12 +49,12 @@ class AppendFile {
   const std::filesystem::path& path() const { return path_; }
 
  private:
-  void Open(std::int64_t keep_bytes);
+  void SeekTo(std::int64_t offset);
   void WritePending();
   void WriteAnew();
 
   std::filesystem::path path_;
-  int fd_ = -1;
+  Descriptor file_;
   std::int64_t offset_ = 0;
   RunningSum sum_;  // of the bytes before offset_
   std::string pending_;

@@ -12,25 +12,34 @@
 #include <utility>
 
 #include <medley/base/error.h>
+#include <medley/base/input_file.h>
 
 namespace medley {
 namespace {
 
 namespace fs = std::filesystem;
 
-// A descriptor that is closed at the end of the scope; for reading, where close can lose nothing.
-struct Descriptor {
-  int fd = -1;
-  ~Descriptor() {
-    if (fd >= 0) ::close(fd);
-  }
-};
+// The call's result, asked again where a signal came between.
+template <typename Call>
+int Retry(const Call& call) {
+  int result = 0;
+  do result = call();
+  while (result != 0 && errno == EINTR);
+  return result;
+}
 
-int OpenRetrying(const fs::path& path, int flags, mode_t mode = 0) {
-  int fd = -1;
-  do fd = ::open(path.c_str(), flags | O_CLOEXEC, mode);
-  while (fd < 0 && errno == EINTR);
-  return fd;
+// To the first name of its kind that is free.
+template <typename Name>
+fs::path Aside(const fs::path& path, const std::string& name, const Name& give) {
+  for (int i = 1;; ++i) {
+    const fs::path aside = path.parent_path() / (name + ".damaged-" + std::to_string(i));
+    try {
+      give(aside);
+      return aside;
+    } catch (const FileError& error) {
+      if (error.number() != EEXIST) throw;
+    }
+  }
 }
 
 }  // namespace
@@ -55,50 +64,39 @@ void WriteAll(int fd, const void* data, std::size_t size, const fs::path& path) 
 }
 
 void SyncFile(int fd, const fs::path& path) {
-  int result = 0;
-  do result = ::fsync(fd);
-  while (result != 0 && errno == EINTR);
-  if (result != 0) ThrowFileError("sync", path, errno);
+  if (Retry([&] { return ::fsync(fd); }) != 0) ThrowFileError("sync", path, errno);
 }
 
-NewFile::NewFile(fs::path path, std::int64_t expected_bytes) : path_(std::move(path)) {
-  fd_ = OpenRetrying(path_, O_WRONLY | O_CREAT | O_EXCL, 0644);
-  if (fd_ < 0) ThrowFileError("create", path_, errno);
+void SetLength(int fd, std::int64_t bytes, const fs::path& path) {
+  if (Retry([&] { return ::ftruncate(fd, bytes); }) != 0) ThrowFileError("set the length of", path, errno);
+}
+
+NewFile::NewFile(fs::path path, std::int64_t expected_bytes)
+    : path_(std::move(path)), file_(path_, O_WRONLY | O_CREAT | O_EXCL) {
+  if (!file_.ok()) ThrowFileError("create", path_, errno);
   if (expected_bytes <= 0) return;
   int error = 0;
-  do error = ::posix_fallocate(fd_, 0, expected_bytes);
+  do error = ::posix_fallocate(file_.get(), 0, expected_bytes);
   while (error == EINTR);
   const bool unsupported = error == EOPNOTSUPP || error == EINVAL || error == ENOSYS;
-  if (error != 0 && !unsupported) {
-    ::close(fd_);
-    fd_ = -1;
-    ThrowFileError("reserve room for", path_, error);
-  }
+  if (error != 0 && !unsupported) ThrowFileError("reserve room for", path_, error);
 }
 
-NewFile::~NewFile() {
-  if (fd_ >= 0) ::close(fd_);
-}
-
-void NewFile::Write(const void* data, std::size_t size) { WriteAll(fd_, data, size, path_); }
+void NewFile::Write(const void* data, std::size_t size) { WriteAll(file_.get(), data, size, path_); }
 
 void NewFile::Commit() {
   // What was reserved beyond what was written must not stay as zeros.
-  const off_t end = ::lseek(fd_, 0, SEEK_CUR);
+  const off_t end = ::lseek(file_.get(), 0, SEEK_CUR);
   if (end < 0) ThrowFileError("seek in", path_, errno);
-  int result = 0;
-  do result = ::ftruncate(fd_, end);
-  while (result != 0 && errno == EINTR);
-  if (result != 0) ThrowFileError("set the length of", path_, errno);
-  SyncFile(fd_, path_);
-  // Linux frees the descriptor whatever close says, so it is never called twice.
-  if (::close(std::exchange(fd_, -1)) != 0 && errno != EINTR) ThrowFileError("close", path_, errno);
+  SetLength(file_.get(), end, path_);
+  SyncFile(file_.get(), path_);
+  if (file_.Close() != 0 && errno != EINTR) ThrowFileError("close", path_, errno);
 }
 
 void SyncDirectory(const fs::path& directory) {
-  const Descriptor file{OpenRetrying(directory, O_RDONLY | O_DIRECTORY)};
-  if (file.fd < 0) ThrowFileError("open", directory, errno);
-  SyncFile(file.fd, directory);
+  const Descriptor file(directory, O_RDONLY | O_DIRECTORY);
+  if (!file.ok()) ThrowFileError("open", directory, errno);
+  SyncFile(file.get(), directory);
 }
 
 void RenameNoReplace(const fs::path& from, const fs::path& to) {
@@ -110,36 +108,62 @@ void RenameNoReplace(const fs::path& from, const fs::path& to) {
   if (::rename(from.c_str(), to.c_str()) != 0) ThrowFileError("rename " + from.string() + " to", to, errno);
 }
 
+void Exchange(const fs::path& a, const fs::path& b) {
+  if (::renameat2(AT_FDCWD, a.c_str(), AT_FDCWD, b.c_str(), RENAME_EXCHANGE) != 0)
+    ThrowFileError("exchange " + a.string() + " with", b, errno);
+}
+
 fs::path RenameAside(const fs::path& path, const std::string& name) {
-  for (int i = 1;; ++i) {
-    const fs::path aside = path.parent_path() / (name + ".damaged-" + std::to_string(i));
-    try {
-      RenameNoReplace(path, aside);
-      return aside;
-    } catch (const FileError& error) {
-      if (error.number() != EEXIST) throw;
-    }
-  }
+  return Aside(path, name, [&](const fs::path& aside) { RenameNoReplace(path, aside); });
+}
+
+fs::path LinkAside(const fs::path& path, const std::string& name) {
+  return Aside(path, name, [&](const fs::path& aside) {
+    if (::link(path.c_str(), aside.c_str()) == 0) return;
+    if (errno == EEXIST) ThrowFileError("link " + path.string() + " to", aside, errno);
+    RenameNoReplace(path, aside);
+  });
+}
+
+fs::file_type TypeOf(const fs::path& path) {
+  std::error_code error;
+  const fs::file_type type = fs::symlink_status(path, error).type();
+  if (type == fs::file_type::none) ThrowFileError("look at", path, error.value());
+  return type;
+}
+
+void RemoveAll(const fs::path& path) {
+  std::error_code error;
+  do fs::remove_all(path, error);
+  while (error == std::errc::interrupted);
+  if (error) ThrowFileError("remove", path, error.value());
 }
 
 std::vector<fs::path> ListDirectory(const fs::path& directory) {
   std::vector<fs::path> paths;
   std::error_code error;
-  for (auto entry = fs::directory_iterator(directory, error); !error && entry != fs::directory_iterator();
-       entry.increment(error))
-    paths.push_back(entry->path());
+  do {
+    paths.clear();
+    for (auto entry = fs::directory_iterator(directory, error); !error && entry != fs::directory_iterator();
+         entry.increment(error))
+      paths.push_back(entry->path());
+  } while (error == std::errc::interrupted);
   if (error) ThrowFileError("list", directory, error.value());
   std::sort(paths.begin(), paths.end());
   return paths;
 }
 
 void ReplaceFile(const fs::path& path, std::string_view contents) {
+  ReplaceFile(path, [&](NewFile& file) { file.Write(contents.data(), contents.size()); });
+}
+
+void ReplaceFile(const fs::path& path, const std::function<void(NewFile&)>& write) {
   const fs::path aside =
       path.parent_path() / (".tmp-" + path.filename().string() + "-" + std::to_string(::getpid()));
   ::unlink(aside.c_str());
   try {
     NewFile file(aside);
-    file.Write(contents.data(), contents.size());
+    write(file);
     file.Commit();
     if (::rename(aside.c_str(), path.c_str()) != 0) ThrowFileError("replace", path, errno);
   } catch (...) {
@@ -150,34 +174,22 @@ void ReplaceFile(const fs::path& path, std::string_view contents) {
 }
 
 std::string ReadSmallFile(const fs::path& path, std::int64_t limit) {
-  // O_NONBLOCK: opening a pipe must not wait for a writer.
-  const Descriptor file{OpenRetrying(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK)};
-  if (file.fd < 0) ThrowFileError("open", path, errno);
-  struct stat info {};
-  if (::fstat(file.fd, &info) != 0) ThrowFileError("look at", path, errno);
-  if (!S_ISREG(info.st_mode)) throw Error(path.string() + " is not a plain file");
-  if (info.st_size > limit) {
-    throw Error(path.string() + " has " + std::to_string(info.st_size) + " bytes, at most " +
+  const InputFile file(path, InputFile::Links::kRefuse);
+  if (!file.is_plain()) throw Error(path.string() + " is not a plain file");
+  if (file.size() > limit) {
+    throw Error(path.string() + " has " + std::to_string(file.size()) + " bytes, at most " +
                 std::to_string(limit) + " are expected");
   }
-  std::string contents(static_cast<std::size_t>(info.st_size), '\0');
-  std::size_t have = 0;
-  while (have < contents.size()) {
-    const ssize_t got = ::read(file.fd, contents.data() + have, contents.size() - have);
-    if (got < 0 && errno == EINTR) continue;
-    if (got < 0) ThrowFileError("read", path, errno);
-    if (got == 0) throw Error(path.string() + " became shorter while it was read");
-    have += static_cast<std::size_t>(got);
-  }
+  std::string contents(static_cast<std::size_t>(file.size()), '\0');
+  if (file.Read(0, contents.data(), contents.size()) < contents.size())
+    throw Error(path.string() + " became shorter while it was read");
   return contents;
 }
 
 std::int64_t FreeBytes(const fs::path& directory) {
   struct statvfs info {};
-  int result = 0;
-  do result = ::statvfs(directory.c_str(), &info);
-  while (result != 0 && errno == EINTR);
-  if (result != 0) ThrowFileError("ask for the free space of", directory, errno);
+  if (Retry([&] { return ::statvfs(directory.c_str(), &info); }) != 0)
+    ThrowFileError("ask for the free space of", directory, errno);
   return static_cast<std::int64_t>(info.f_bavail) * static_cast<std::int64_t>(info.f_frsize);
 }
 

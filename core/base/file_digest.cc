@@ -25,6 +25,16 @@ std::string Hex(XXH128_hash_t hash) {
   return hex;
 }
 
+template <typename Sum>
+void AddAll(const InputFile& file, Sum& sum) {
+  std::vector<char> piece(static_cast<std::size_t>(std::clamp<std::int64_t>(file.size(), 1, 1 << 20)));
+  std::int64_t at = 0;
+  while (const std::size_t got = file.Read(at, piece.data(), piece.size())) {
+    sum.Add(piece.data(), got);
+    at += static_cast<std::int64_t>(got);
+  }
+}
+
 }  // namespace
 
 struct RunningSum::State {
@@ -37,21 +47,13 @@ RunningSum::RunningSum() : state_(std::make_unique<State>()) {}
 RunningSum::~RunningSum() = default;
 void RunningSum::Add(const void* data, std::size_t size) { XXH3_128bits_update(state_->hash, data, size); }
 std::string RunningSum::Hex() const { return medley::Hex(XXH3_128bits_digest(state_->hash)); }
-
-struct Digester::State {
-  XXH3_state_t* hash = XXH3_createState();
-  State() { XXH3_128bits_reset(hash); }
-  ~State() { XXH3_freeState(hash); }
-};
-
-Digester::Digester() : state_(std::make_unique<State>()) {}
-Digester::~Digester() = default;
+void RunningSum::Reset() { XXH3_128bits_reset(state_->hash); }
 
 void Digester::Add(const void* data, std::size_t size) {
   const char* next = static_cast<const char*>(data);
   while (size > 0) {
     const std::size_t piece = std::min(size, static_cast<std::size_t>(kChunkBytes - in_chunk_));
-    XXH3_128bits_update(state_->hash, next, piece);
+    chunk_.Add(next, piece);
     next += piece;
     size -= piece;
     in_chunk_ += static_cast<std::int64_t>(piece);
@@ -61,8 +63,8 @@ void Digester::Add(const void* data, std::size_t size) {
 }
 
 void Digester::EndChunk() {
-  digest_.chunks.push_back(Hex(XXH3_128bits_digest(state_->hash)));
-  XXH3_128bits_reset(state_->hash);
+  digest_.chunks.push_back(chunk_.Hex());
+  chunk_.Reset();
   in_chunk_ = 0;
 }
 
@@ -81,12 +83,7 @@ FileDigest DigestFile(const std::filesystem::path& path, std::int64_t expected_b
                 std::to_string(expected_bytes) + " were saved");
   }
   Digester digester;
-  std::vector<char> piece(static_cast<std::size_t>(std::clamp<std::int64_t>(expected_bytes, 1, 1 << 20)));
-  std::int64_t at = 0;
-  while (const std::size_t got = file.Read(at, piece.data(), piece.size())) {
-    digester.Add(piece.data(), got);
-    at += static_cast<std::int64_t>(got);
-  }
+  AddAll(file, digester);
   return digester.Finish();
 }
 
@@ -95,10 +92,9 @@ std::string HashFile(const std::filesystem::path& path) {
   const std::filesystem::file_status status = std::filesystem::status(path, error);
   if (status.type() == std::filesystem::file_type::none) ThrowFileError("look at", path, error.value());
   if (!std::filesystem::is_regular_file(status)) return "";
-  const InputFile file(path);
-  std::string text(static_cast<std::size_t>(file.size()), '\0');
-  text.resize(file.Read(0, text.data(), text.size()));
-  return HashText(text);
+  RunningSum sum;
+  AddAll(InputFile(path), sum);
+  return sum.Hex();
 }
 
 }  // namespace medley

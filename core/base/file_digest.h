@@ -20,23 +20,6 @@ struct FileDigest {
 
 inline constexpr std::int64_t kChunkBytes = 16 << 20;
 
-// Takes the bytes in any pieces.
-class Digester {
- public:
-  Digester();
-  ~Digester();
-  void Add(const void* data, std::size_t size);
-  FileDigest Finish();
-
- private:
-  struct State;
-  void EndChunk();
-
-  std::unique_ptr<State> state_;
-  std::int64_t in_chunk_ = 0;
-  FileDigest digest_;
-};
-
 // XXH3-128 of all the bytes so far.
 class RunningSum {
  public:
@@ -44,10 +27,25 @@ class RunningSum {
   ~RunningSum();
   void Add(const void* data, std::size_t size);
   std::string Hex() const;  // and more may follow
+  void Reset();             // none so far
 
  private:
   struct State;
   std::unique_ptr<State> state_;
+};
+
+// Takes the bytes in any pieces.
+class Digester {
+ public:
+  void Add(const void* data, std::size_t size);
+  FileDigest Finish();
+
+ private:
+  void EndChunk();
+
+  RunningSum chunk_;
+  std::int64_t in_chunk_ = 0;
+  FileDigest digest_;
 };
 
 std::string HashText(std::string_view text);  // XXH3-128 in hex

@@ -1,6 +1,5 @@
 #include <medley/base/files.h>
 
-#include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -10,6 +9,7 @@
 #include <vector>
 
 #include <medley/base/bytes.h>
+#include <medley/base/descriptor.h>
 #include <medley/base/error.h>
 #include <medley/base/suggest.h>
 
@@ -17,28 +17,6 @@ namespace medley {
 namespace {
 
 namespace fs = std::filesystem;
-
-class Descriptor {
- public:
-  explicit Descriptor(int fd) : fd_(fd) {}
-  ~Descriptor() {
-    if (fd_ >= 0) ::close(fd_);
-  }
-  Descriptor(const Descriptor&) = delete;
-  Descriptor& operator=(const Descriptor&) = delete;
-  int get() const { return fd_; }
-
- private:
-  int fd_;
-};
-
-int OpenForReading(const fs::path& file) {
-  int fd = -1;
-  // O_NONBLOCK: were the file swapped for a FIFO since it was looked at, opening it would wait for ever.
-  do fd = ::open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-  while (fd < 0 && errno == EINTR);
-  return fd;
-}
 
 std::string NearFile(const fs::path& file) {
   std::vector<std::string> names;
@@ -86,11 +64,12 @@ std::string DirectoryProblem(const fs::path& directory) { return Problem(directo
 
 std::string ReadFile(const fs::path& file, std::int64_t most_bytes) {
   if (const std::string problem = FileProblem(file); !problem.empty()) throw InputError(problem);
-  const Descriptor descriptor(OpenForReading(file));
+  // O_NONBLOCK: were the file swapped for a FIFO since it was looked at, opening it would wait for ever.
+  const Descriptor descriptor(file, O_RDONLY | O_NONBLOCK);
   const auto fail = [&] {
     throw InputError("cannot read " + DisplayPath(file) + ": " + std::strerror(errno));
   };
-  if (descriptor.get() < 0) fail();
+  if (!descriptor.ok()) fail();
 
   std::string bytes;
   std::vector<char> piece(1 << 16);

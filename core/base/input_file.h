@@ -6,6 +6,8 @@
 #include <cstdint>
 #include <filesystem>
 
+#include <medley/base/descriptor.h>
+
 namespace medley {
 
 // A file that is read: EINTR and short reads are loops, and what else goes wrong is a FileError with the path
@@ -14,9 +16,6 @@ class InputFile {
  public:
   enum class Links { kFollow, kRefuse };
   explicit InputFile(std::filesystem::path path, Links links = Links::kFollow);
-  ~InputFile();
-  InputFile(const InputFile&) = delete;
-  InputFile& operator=(const InputFile&) = delete;
 
   bool is_plain() const { return S_ISREG(info_.st_mode); }
   std::int64_t size() const { return static_cast<std::int64_t>(info_.st_size); }  // when it was opened
@@ -25,7 +24,7 @@ class InputFile {
 
  private:
   std::filesystem::path path_;
-  int fd_ = -1;
+  Descriptor file_;
   struct stat info_ {};
 };
 

@@ -57,9 +57,10 @@ std::string Describe(const JsonNode& node) {
   if (!node.IsString()) return node.scalar.dump();
   const auto& text = node.scalar.get_ref<const std::string&>();
   constexpr std::size_t kMost = 60;
-  // A cut inside a character is replaced, not thrown at.
-  const json shown = text.size() > kMost ? text.substr(0, kMost) + "..." : text;
-  return JsonText(shown);
+  if (text.size() <= kMost) return JsonText(json(text));
+  std::size_t end = kMost;
+  while ((static_cast<unsigned char>(text[end]) & 0xc0) == 0x80) --end;  // inside a character
+  return JsonText(json(text.substr(0, end) + "..."));
 }
 
 }  // namespace medley

@@ -1,6 +1,5 @@
 #include <medley/checkpoint/run_lock.h>
 
-#include <fcntl.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -11,6 +10,7 @@
 #include <nlohmann/json.hpp>
 
 #include <medley/base/clock.h>
+#include <medley/base/descriptor.h>
 #include <medley/base/durable_file.h>
 #include <medley/base/error.h>
 #include <medley/base/json_reader.h>
@@ -60,17 +60,13 @@ std::string DescribeHolder(const std::string& text) {
   return words;
 }
 
-// A plain file's descriptor, never waiting for the other end of a pipe; < 0 and errno where it cannot be
-// opened.
-int OpenLock(const std::filesystem::path& path, int flags) {
-  int fd = -1;
-  do fd = ::open(path.c_str(), flags | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0644);
-  while (fd < 0 && errno == EINTR);
+// A plain file, never waiting for the other end of a pipe; not ok, and errno, where it cannot be opened.
+Descriptor OpenLock(const std::filesystem::path& path, int flags) {
+  Descriptor file(path, flags | kPlainOnly);
   struct stat info {};
-  const bool other =
-      fd >= 0 ? ::fstat(fd, &info) == 0 && !S_ISREG(info.st_mode) : errno == ELOOP || errno == EISDIR;
-  if (!other) return fd;
-  if (fd >= 0) ::close(fd);
+  const bool other = file.ok() ? ::fstat(file.get(), &info) == 0 && !S_ISREG(info.st_mode)
+                               : errno == ELOOP || errno == EISDIR;
+  if (!other) return file;
   throw InputError(path.string() + " is no plain file; expected the run's lock: move it away");
 }
 
@@ -87,42 +83,30 @@ void Take(int fd, int how, const std::filesystem::path& path) {
 
 }  // namespace
 
-RunLock::RunLock(const std::filesystem::path& directory) : path_(directory / "run.lock") {
-  fd_ = OpenLock(path_, O_RDWR | O_CREAT);
-  if (fd_ < 0) ThrowFileError("open", path_, errno);
-  try {
-    Take(fd_, LOCK_EX, path_);
-  } catch (...) {
-    ::close(fd_);
-    throw;
-  }
-  if (const std::string old = ReadHolder(fd_); !old.empty()) took_over_ = DescribeHolder(old);
+RunLock::RunLock(const std::filesystem::path& directory)
+    : path_(directory / "run.lock"), file_(OpenLock(path_, O_RDWR | O_CREAT)) {
+  if (!file_.ok()) ThrowFileError("open", path_, errno);
+  Take(file_.get(), LOCK_EX, path_);
+  if (const std::string old = ReadHolder(file_.get()); !old.empty()) took_over_ = DescribeHolder(old);
   const json holder = {
       {"pid", ::getpid()}, {"host", HostName()}, {"boot_id", BootId()}, {"started", TimeStamp()}};
   const std::string text = JsonText(holder) + "\n";
   // The words are for people; the lock itself does not depend on them, so a full disk is no reason to stop
   // here.
-  if (::ftruncate(fd_, 0) == 0 && ::pwrite(fd_, text.data(), text.size(), 0) < 0) return;
+  if (::ftruncate(file_.get(), 0) == 0 && ::pwrite(file_.get(), text.data(), text.size(), 0) < 0) return;
 }
 
 void RunLock::Check(const std::filesystem::path& directory) {
   const std::filesystem::path path = directory / "run.lock";
-  const int fd = OpenLock(path, O_RDONLY);
-  if (fd < 0 && errno == ENOENT) return;
-  if (fd < 0) ThrowFileError("open", path, errno);
-  try {
-    Take(fd, LOCK_SH, path);
-  } catch (...) {
-    ::close(fd);
-    throw;
-  }
-  ::close(fd);
+  const Descriptor file = OpenLock(path, O_RDONLY);
+  if (!file.ok() && errno == ENOENT) return;
+  if (!file.ok()) ThrowFileError("open", path, errno);
+  Take(file.get(), LOCK_SH, path);
 }
 
 RunLock::~RunLock() {
-  if (fd_ < 0) return;
-  if (::ftruncate(fd_, 0) != 0) took_over_.clear();  // the next holder then reports a stale lock: harmless
-  ::close(fd_);
+  // Where it cannot be emptied, the next holder reports a stale lock: harmless.
+  if (file_.ok() && ::ftruncate(file_.get(), 0) != 0) took_over_.clear();
 }
 
 }  // namespace medley

@@ -3,6 +3,8 @@
 #include <filesystem>
 #include <string>
 
+#include <medley/base/descriptor.h>
+
 namespace medley {
 
 // One process a run directory: flock on run.lock, held for the life of the object. The kernel lets go at
@@ -22,7 +24,7 @@ class RunLock {
 
  private:
   std::filesystem::path path_;
-  int fd_ = -1;
+  Descriptor file_;
   std::string took_over_;
 };
 

@@ -1,7 +1,6 @@
 #include "elf_file.h"
 
 #include <elf.h>
-#include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -12,6 +11,7 @@
 #include <optional>
 #include <string_view>
 
+#include <medley/base/descriptor.h>
 #include <medley/task/abi.h>
 
 #include "rejection.h"
@@ -42,18 +42,14 @@ constexpr const char* kMachineName = "AArch64";
 
 class File {
  public:
-  explicit File(const std::filesystem::path& path) {
-    // Not blocking, so that a FIFO cannot hang us; the path is real already, so a link means a race.
-    fd_ = open(path.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
-    if (fd_ < 0) throw Rejection{"unreadable", std::strerror(errno)};
+  // Not blocking, so that a FIFO cannot hang us; the path is real already, so a link means a race.
+  explicit File(const std::filesystem::path& path) : file_(path, O_RDONLY | kPlainOnly) {
+    if (!file_.ok()) throw Rejection{"unreadable", std::strerror(errno)};
   }
-  ~File() { close(fd_); }
-  File(const File&) = delete;
-  File& operator=(const File&) = delete;
 
   FileIdentity Identify() {
     struct stat info {};
-    if (fstat(fd_, &info) != 0) throw Rejection{"unreadable", std::strerror(errno)};
+    if (fstat(file_.get(), &info) != 0) throw Rejection{"unreadable", std::strerror(errno)};
     if (!S_ISREG(info.st_mode)) NotAPlugin("not a regular file");
     size_ = static_cast<std::uint64_t>(info.st_size);
     if (size_ == 0) NotAPlugin("the file is empty");
@@ -73,7 +69,7 @@ class File {
     std::size_t done = 0;
     while (done < data.size()) {
       const ssize_t got =
-          pread(fd_, data.data() + done, data.size() - done, static_cast<off_t>(offset + done));
+          pread(file_.get(), data.data() + done, data.size() - done, static_cast<off_t>(offset + done));
       if (got < 0 && errno == EINTR) continue;
       if (got <= 0) break;
       done += static_cast<std::size_t>(got);
@@ -90,7 +86,7 @@ class File {
   }
 
  private:
-  int fd_ = -1;
+  Descriptor file_;
   std::uint64_t size_ = 0;
 };
 

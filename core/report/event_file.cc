@@ -5,12 +5,12 @@
 #include <boost/crc.hpp>
 #include <cerrno>
 #include <chrono>
-#include <fstream>
 #include <protozero/pbf_builder.hpp>
 #include <system_error>
 #include <utility>
 
 #include <medley/base/durable_file.h>
+#include <medley/base/input_file.h>
 
 namespace medley {
 namespace {
@@ -63,23 +63,22 @@ std::uint64_t FromLittleEndian(std::string_view bytes) {
 }
 
 // In pieces: a record may be as long as the file.
-bool PayloadIsWhole(std::istream& file, std::uint64_t length) {
+bool PayloadIsWhole(const InputFile& file, std::int64_t at, std::uint64_t length) {
   std::array<char, 1 << 16> piece;
   MaskedCrc crc;
-  while (length > 0) {
-    const auto size = std::min<std::uint64_t>(length, piece.size());
-    if (!file.read(piece.data(), static_cast<std::streamsize>(size))) return false;
+  for (const std::int64_t end = at + static_cast<std::int64_t>(length); at < end;) {
+    const auto size = std::min(static_cast<std::size_t>(end - at), piece.size());
+    if (file.Read(at, piece.data(), size) < size) return false;
     crc.Add({piece.data(), size});
-    length -= size;
+    at += static_cast<std::int64_t>(size);
   }
-  if (!file.read(piece.data(), kFooterBytes)) return false;
+  if (file.Read(at, piece.data(), kFooterBytes) < kFooterBytes) return false;
   return FromLittleEndian({piece.data(), kFooterBytes}) == crc.Value();
 }
 
 // Why the first `bytes` of a file are no whole records; "" where they are.
 std::string RecordProblem(const fs::path& path, std::int64_t bytes) {
-  std::ifstream file(path, std::ios::binary);
-  if (!file) return "cannot be read";
+  const InputFile file(path, InputFile::Links::kRefuse);
   for (std::int64_t at = 0; at < bytes;) {
     const auto damage = [&](const std::string& how) {
       return "has at byte " + std::to_string(at) + " a record " + how;
@@ -87,30 +86,24 @@ std::string RecordProblem(const fs::path& path, std::int64_t bytes) {
     const std::int64_t room = bytes - at - kHeaderBytes - kFooterBytes;
     if (room < 0) return damage("that is cut off");
     std::array<char, kHeaderBytes> header;
-    if (!file.read(header.data(), header.size())) return "cannot be read";
+    if (file.Read(at, header.data(), header.size()) < header.size())
+      return "became shorter while it was read";
     const std::string_view size(header.data(), 8), checksum(header.data() + 8, 4);
     if (FromLittleEndian(checksum) != CrcOf(size)) return damage("whose length has a wrong checksum");
     const std::uint64_t length = FromLittleEndian(size);
     if (length > static_cast<std::uint64_t>(room)) {
       return damage("of " + std::to_string(length) + " bytes, where " + std::to_string(room) + " are left");
     }
-    if (!PayloadIsWhole(file, length)) return damage("with a wrong checksum");
+    if (!PayloadIsWhole(file, at + kHeaderBytes, length)) return damage("with a wrong checksum");
     at += kHeaderBytes + static_cast<std::int64_t>(length) + kFooterBytes;
   }
   return "";
 }
 
 // Why what lies there is not the file of the checkpoint; "" where it is.
-std::string ResumeProblem(const fs::path& path, const fs::file_status& status, std::int64_t keep_bytes) {
-  if (!fs::is_regular_file(status)) return "is no plain file";
-  std::error_code error;
-  const auto size = static_cast<std::int64_t>(fs::file_size(path, error));
-  if (error) return "cannot be read";
-  if (size < keep_bytes) {
-    return "has " + std::to_string(size) + " bytes, but the checkpoint was saved after " +
-           std::to_string(keep_bytes);
-  }
-  return RecordProblem(path, keep_bytes);
+std::string ResumeProblem(const fs::path& path, std::int64_t keep_bytes) {
+  const std::string problem = MarkProblem(path, {.bytes = keep_bytes});
+  return problem.empty() ? RecordProblem(path, keep_bytes) : problem;
 }
 
 fs::path DirectoryOf(const fs::path& path) {
@@ -132,12 +125,12 @@ std::string MakeReady(const fs::path& path, std::int64_t keep_bytes) {
   std::error_code error;
   fs::create_directories(DirectoryOf(path), error);
   if (error) ThrowFileError("create the directory", DirectoryOf(path), error.value());
-  const fs::file_status status = fs::symlink_status(path, error);
-  if (!fs::exists(status)) {
+  const fs::file_type found = TypeOf(path);
+  if (found == fs::file_type::not_found) {
     if (keep_bytes == 0) return "";
     return path.string() + " is missing: what TensorBoard shows begins anew";
   }
-  const std::string problem = ResumeProblem(path, status, keep_bytes);
+  const std::string problem = ResumeProblem(path, keep_bytes);
   if (problem.empty()) return "";
   const fs::path aside = SetAside(path);
   return path.string() + " " + problem + ": what TensorBoard shows begins anew, the old file is now " +

@@ -1,11 +1,12 @@
 #include <medley/report/log_repair.h>
 
-#include <fstream>
+#include <cerrno>
+#include <cstdio>
 #include <nlohmann/json.hpp>
-#include <optional>
 
 #include <medley/base/durable_file.h>
 #include <medley/base/json_reader.h>
+#include <medley/base/line_reader.h>
 
 namespace medley {
 namespace {
@@ -20,10 +21,10 @@ struct Readable {
 
 Readable ReadLines(const fs::path& path, std::int64_t step) {
   Readable found;
-  std::ifstream file(path, std::ios::binary);
+  LineReader file(path);
   std::int64_t last = 0;
-  for (std::string line; std::getline(file, line);) {
-    const std::int64_t at = file.eof() ? -1 : StepOfLine(line);
+  for (std::string line; file.Next(line);) {
+    const std::int64_t at = file.whole() ? StepOfLine(line) : -1;
     if (at <= last || at > step) continue;  // those after it are done again
     last = at;
     found.text += line + "\n";
@@ -38,18 +39,24 @@ bool IsUnreadable(const fs::path& path, const LogMark& mark, std::int64_t step) 
          static_cast<std::int64_t>(ReadLines(path, step).text.size()) < mark.bytes;
 }
 
+// Under a second name, so that whoever is killed here has left the first one; what is no file has none.
+fs::path Keep(const fs::path& path, fs::file_type type) {
+  const std::string name = path.filename().string();
+  if (type != fs::file_type::regular) return RenameAside(path, name);
+  return LinkAside(path, name);
+}
+
 // The new log is whole before the old one gives up its name.
 LogMark MakeAnew(const fs::path& path, const std::string& problem, std::int64_t step, Console& console) {
   std::string words = path.string() + " " + problem + "; ";
-  std::error_code missing;
-  const fs::file_status status = fs::symlink_status(path, missing);
-  const Readable kept = fs::is_regular_file(status) ? ReadLines(path, step) : Readable();
+  const fs::file_type found = TypeOf(path);
+  const Readable kept = found == fs::file_type::regular ? ReadLines(path, step) : Readable();
   const fs::path anew = path.parent_path() / (".tmp-new-" + path.filename().string());
   ReplaceFile(anew, kept.text);
-  if (fs::exists(status)) {
-    words += "it is now " + RenameAside(path, path.filename().string()).filename().string() + ", and ";
+  if (found != fs::file_type::not_found) {
+    words += "it is now " + Keep(path, found).filename().string() + ", and ";
   }
-  RenameNoReplace(anew, path);
+  if (::rename(anew.c_str(), path.c_str()) != 0) ThrowFileError("replace", path, errno);
   SyncDirectory(path.parent_path());
   words += kept.lines == 0
                ? "a new one begins here"

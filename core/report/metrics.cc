@@ -1,13 +1,13 @@
 #include <medley/report/metrics.h>
 
 #include <algorithm>
-#include <fstream>
+#include <exception>
 
 #include <medley/base/durable_file.h>
 #include <medley/base/error.h>
-#include <medley/base/files.h>
 #include <medley/base/json_reader.h>
 #include <medley/base/json_text.h>
+#include <medley/base/line_reader.h>
 #include <medley/report/log_repair.h>
 
 namespace medley {
@@ -151,17 +151,16 @@ std::map<std::string, double> PastLosses(const std::string& line) {
       if (const auto total = PastTotal(terms)) losses[task] = *total;
     }
     return losses;
-  } catch (const InputError&) {  // changed by hand: an empty row
-    return {};
-  } catch (const nlohmann::json::exception&) {
+  } catch (const std::exception&) {
     return {};  // changed by hand: an empty row
   }
 }
 
 std::vector<PastStep> ReadPast(const fs::path& metrics) {
   std::vector<PastStep> past;
-  std::ifstream file(metrics);
-  for (std::string line; std::getline(file, line);) {
+  if (TypeOf(metrics) == fs::file_type::not_found) return past;
+  LineReader file(metrics);
+  for (std::string line; file.Next(line);) {
     if (const std::int64_t step = StepOfLine(line); step >= 0) past.push_back({step, PastLosses(line)});
   }
   return past;

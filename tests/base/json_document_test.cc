@@ -151,6 +151,7 @@ TEST(Describe, ShortensLongTextsAndKeepsUtf8Whole) {
     EXPECT_LT(cut.size(), 80u);
     EXPECT_GT(cut.size(), 40u);
     EXPECT_NO_THROW(json(cut).dump()) << before;  // it refuses what is not UTF-8
+    EXPECT_EQ(cut.find("\xef\xbf\xbd"), std::string::npos) << "a character was cut: " << cut;
   }
 }
 
