@@ -1,5 +1,7 @@
 #include <medley/checkpoint/run_directory.h>
 
+#include <algorithm>
+#include <cerrno>
 #include <system_error>
 #include <utility>
 #include <vector>
@@ -24,11 +26,11 @@ fs::path ConfigPath(const fs::path& run, int n) {
 }
 
 bool HoldsRun(const fs::path& path) {
-  if (fs::exists(path / "config.resolved.json") || fs::exists(path / "metrics.jsonl")) return true;
-  for (const fs::directory_entry& entry : fs::directory_iterator(path)) {
-    if (entry.path().filename().string().rfind("step-", 0) == 0) return true;
-  }
-  return false;
+  const std::vector<fs::path> entries = ListDirectory(path);
+  return std::any_of(entries.begin(), entries.end(), [](const fs::path& entry) {
+    const std::string name = entry.filename();
+    return name == "config.resolved.json" || name == "metrics.jsonl" || name.starts_with("step-");
+  });
 }
 
 void RefuseRun(const fs::path& path) {
@@ -37,23 +39,39 @@ void RefuseRun(const fs::path& path) {
                    ". To start anew: choose another --out");
 }
 
-// Each is durable in its parent: nothing in the run would survive a power failure that it does not.
+// Makes it durable in its parent: nothing in the run would survive a power failure that it does not.
+void SyncIntoParent(const fs::path& directory) {
+  try {
+    SyncDirectory(fs::canonical(directory).parent_path());
+  } catch (const FileError& error) {
+    if (error.number() != EACCES) throw;  // a parent that nobody may list was there before us
+  }
+}
+
+// From the top, so that a killed process leaves at most the deepest one in doubt.
 void MakeDirectories(const fs::path& path) {
+  const auto fail = [&](const std::error_code& error) {
+    throw InputError("cannot make the run directory " + path.string() + ": " + error.message());
+  };
   std::error_code error;
   std::vector<fs::path> missing;
-  for (fs::path at = fs::absolute(path).lexically_normal(); !fs::exists(at, error); at = at.parent_path()) {
+  fs::path at = fs::absolute(path).lexically_normal();
+  for (; !fs::exists(at, error); at = at.parent_path()) {
+    if (error) fail(error);
     if (at.has_filename()) missing.push_back(at);
   }
-  fs::create_directories(path, error);
-  if (error) throw InputError("cannot make the run directory " + path.string() + ": " + error.message());
-  for (const fs::path& made : missing) SyncDirectory(made.parent_path());
+  SyncIntoParent(at);
+  for (auto next = missing.rbegin(); next != missing.rend(); ++next) {
+    if (fs::create_directory(*next, error); error) fail(error);
+    SyncIntoParent(*next);
+  }
 }
 
 // What a killed process was writing or deleting. Only ever called under the lock.
 void RemoveLeftovers(const fs::path& path) {
-  for (const fs::directory_entry& entry : fs::directory_iterator(path)) {
-    const std::string name = entry.path().filename().string();
-    if (name.rfind(".tmp-", 0) == 0 || name.rfind(".del-", 0) == 0) fs::remove_all(entry.path());
+  for (const fs::path& entry : ListDirectory(path)) {
+    const std::string name = entry.filename();
+    if (name.starts_with(".tmp-") || name.starts_with(".del-")) RemoveAll(entry);
   }
 }
 
@@ -79,6 +97,7 @@ RunDirectory RunDirectory::Create(const fs::path& path) {
 
 RunDirectory RunDirectory::Open(const fs::path& path) {
   NewestConfig(path);
+  SyncIntoParent(path);  // it may have been killed before it had done so itself
   auto lock = std::make_unique<RunLock>(path);
   RemoveLeftovers(path);
   return RunDirectory(fs::canonical(path), std::move(lock));
