@@ -129,7 +129,7 @@ std::optional<FoundCheckpoint> VerifyOrWarn(const CheckpointEntry& entry, Consol
 // To go on without them would train anew over the logs of what they held.
 void RefuseLostCheckpoints(const fs::path& run) {
   const fs::path latest = run / kLatestFile;
-  if (!fs::exists(fs::symlink_status(latest))) return;
+  if (TypeOf(latest) == fs::file_type::not_found) return;
   std::string name = "a checkpoint";
   try {
     name = ReadSmallFile(latest, kLargestHint);
@@ -216,7 +216,8 @@ std::optional<MeanEvaluation> ReadMeanEvaluation(const ordered_json& json) {
   return MeanEvaluation{json.at("loss").get<double>(), json.at("tasks").get<std::vector<std::string>>()};
 }
 
-Committed SaveCheckpoint(const fs::path& run, const TrainingState& state, const CheckpointFacts& facts) {
+Committed SaveCheckpoint(const fs::path& run, const TrainingState& state, const CheckpointFacts& facts,
+                         Place place) {
   CheckFinite(state.weights, "weight");
   CheckFinite(state.optimizer, "optimizer state");
   const std::string text = JsonText(SaveSections(state.sections)) + "\n";
@@ -227,10 +228,12 @@ Committed SaveCheckpoint(const fs::path& run, const TrainingState& state, const 
   AddTensors(writer, kModelFile, state.weights, model_bytes);
   AddTensors(writer, kOptimizerFile, state.optimizer, optimizer_bytes);
   writer.AddFile(kStateFile, text_bytes, [&](const Sink& sink) { sink(text.data(), text.size()); });
-  return writer.Commit(FactsJson(facts, state), [&](const fs::path& path, const Manifest& manifest) {
+  const auto check = [&](const fs::path& path, const Manifest& manifest) {
     Understand(path, manifest);
     CheckSections(state.sections, ReadState(path));
-  });
+  };
+  return place == Place::kReplaces ? writer.Replace(FactsJson(facts, state), check)
+                                   : writer.Commit(FactsJson(facts, state), check);
 }
 
 std::optional<FoundCheckpoint> FindCheckpoint(const fs::path& run, OnDamage on_damage, Console& console) {

@@ -46,9 +46,11 @@ struct CheckpointFacts {
 };
 
 // Writes and commits step-<step>, see checkpoint_files.h, and reads it as a resume would. Refuses weights or
-// optimizer state that are not finite, and names the tensor.
+// optimizer state that are not finite, and names the tensor. kReplaces: in the place of the one that is
+// there, which lacks what was found out since.
+enum class Place { kNew, kReplaces };
 Committed SaveCheckpoint(const std::filesystem::path& run, const TrainingState& state,
-                         const CheckpointFacts& facts);
+                         const CheckpointFacts& facts, Place place = Place::kNew);
 
 // kSetAside only under the run's lock; without it one that the run itself removed meanwhile is passed over.
 enum class OnDamage { kSetAside, kSkip };

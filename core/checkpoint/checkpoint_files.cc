@@ -59,14 +59,24 @@ void CheckFileList(const fs::path& checkpoint, const Manifest& manifest) {
   for (const fs::path& path : ListDirectory(checkpoint)) {
     const std::string name = path.filename().string();
     if (expected.count(name) == 0) throw Error(path.string() + " does not belong to the checkpoint");
-    std::error_code ignored;
-    if (!fs::is_regular_file(fs::symlink_status(path, ignored)))
-      throw Error(path.string() + " is not a plain file");
+    if (TypeOf(path) != fs::file_type::regular) throw Error(path.string() + " is not a plain file");
     found.insert(name);
   }
   for (const std::string& name : expected) {
     if (found.count(name) == 0) throw Error((checkpoint / name).string() + " is missing");
   }
+}
+
+// What was wrong comes before what else goes wrong.
+[[noreturn]] void SetDamagedAside(const fs::path& run, const CheckpointEntry& entry,
+                                  const std::exception& damage) {
+  std::string words = damage.what();
+  try {
+    words += ". It is now " + SetCheckpointAside(run, entry).filename().string();
+  } catch (const std::exception& error) {
+    words += std::string(". Besides, ") + error.what();
+  }
+  throw Error(words);
 }
 
 }  // namespace
@@ -108,7 +118,7 @@ std::vector<fs::path> ListSetAside(const fs::path& run) {
 }
 
 Manifest ReadManifest(const fs::path& checkpoint) {
-  if (!fs::is_directory(fs::symlink_status(checkpoint)))
+  if (TypeOf(checkpoint) != fs::file_type::directory)
     throw Error(checkpoint.string() + " is not a directory");
   const std::string seal = ReadSmallFile(checkpoint / kSealFile, kLargestSeal);
   const std::string text = ReadSmallFile(checkpoint / kManifestFile, kLargestManifest);
@@ -200,16 +210,35 @@ bool IsDamage(const std::exception& error) {
          number == ENXIO;  // missing, a link, a socket
 }
 
-Committed CheckpointWriter::Commit(ordered_json facts, const Check& check) {
+// All but the name.
+fs::path CheckpointWriter::Finish(ordered_json facts) {
   manifest_.facts = std::move(facts);
   const std::string manifest = JsonText(ManifestJson(manifest_), 1) + "\n";
   WriteText(kManifestFile, manifest);
   WriteText(kSealFile, SealText(manifest_.step, manifest));
   SyncDirectory(aside_);
-  const fs::path committed = run_ / CheckpointName(manifest_.step);
+  return run_ / CheckpointName(manifest_.step);
+}
+
+Committed CheckpointWriter::Commit(ordered_json facts, const Check& check) {
+  const fs::path committed = Finish(std::move(facts));
   RenameNoReplace(aside_, committed);
   aside_.clear();
   return Settle(committed, check);
+}
+
+Committed CheckpointWriter::Replace(ordered_json facts, const Check& check) {
+  const fs::path committed = Finish(std::move(facts));
+  Exchange(aside_, committed);
+  try {
+    Committed result = Settle(committed, check);
+    if (!result.proven) aside_.clear();  // the next start's
+    return result;
+  } catch (...) {
+    RenameNoReplace(aside_, committed);
+    aside_.clear();
+    throw;
+  }
 }
 
 // What the weights need is done: from here on nothing may count the step as not saved, but damage.
@@ -223,10 +252,7 @@ Committed CheckpointWriter::Settle(const fs::path& committed, const Check& check
     if (check) check(committed, written);
     SyncDirectory(run_);
   } catch (const std::exception& error) {
-    if (IsDamage(error)) {
-      SetCheckpointAside(run_, {manifest_.step, committed});
-      throw;
-    }
+    if (IsDamage(error)) SetDamagedAside(run_, {manifest_.step, committed}, error);
     result.proven = false;
     tell("that it is whole and durable could not be proved, so the older ones stay", error);
   }
@@ -246,17 +272,16 @@ void RemoveCheckpoint(const fs::path& run, const CheckpointEntry& entry) {
   // Deleting a directory is not one act: under another name a killed delete leaves nothing that looks
   // committed.
   const fs::path doomed = run / (".del-" + std::to_string(entry.step));
-  std::error_code ignored;
-  fs::remove_all(doomed, ignored);
+  RemoveAll(doomed);
   RenameNoReplace(entry.path, doomed);
   SyncDirectory(run);
-  fs::remove_all(doomed, ignored);
+  RemoveAll(doomed);
 }
 
 fs::path SetCheckpointAside(const fs::path& run, const CheckpointEntry& entry) {
   const std::string name = kBadPrefix + std::to_string(entry.step);
   fs::path bad = run / name;
-  for (int n = 2; fs::exists(bad); ++n) bad = run / (name + "-" + std::to_string(n));
+  for (int n = 2; TypeOf(bad) != fs::file_type::not_found; ++n) bad = run / (name + "-" + std::to_string(n));
   RenameNoReplace(entry.path, bad);
   SyncDirectory(run);
   return bad;

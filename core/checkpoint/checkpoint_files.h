@@ -72,6 +72,8 @@ class CheckpointWriter {
   // Refuses where the disk has not `expected_bytes` and a margin left.
   CheckpointWriter(const std::filesystem::path& run, std::int64_t step, std::int64_t expected_bytes);
   ~CheckpointWriter();
+  CheckpointWriter(const CheckpointWriter&) = delete;
+  CheckpointWriter& operator=(const CheckpointWriter&) = delete;
 
   void AddFile(const std::string& name, std::int64_t expected_bytes,
                const std::function<void(const Sink&)>& write);
@@ -80,9 +82,13 @@ class CheckpointWriter {
   // damaged: that is set aside, and an Error.
   using Check = std::function<void(const std::filesystem::path& checkpoint, const Manifest& manifest)>;
   Committed Commit(nlohmann::ordered_json facts, const Check& check = {});
+  // The same, in the place of a committed one of the same step: one act, and the old one stays until the new
+  // one is proven.
+  Committed Replace(nlohmann::ordered_json facts, const Check& check = {});
 
  private:
   void WriteText(const std::string& name, const std::string& text);
+  std::filesystem::path Finish(nlohmann::ordered_json facts);
   Committed Settle(const std::filesystem::path& committed, const Check& check) const;
 
   std::filesystem::path run_, aside_;

@@ -1,5 +1,7 @@
 #include <medley/checkpoint/checkpoint_keeper.h>
 
+#include <c10/util/Exception.h>
+
 #include <utility>
 
 #include <medley/base/error.h>
@@ -31,13 +33,16 @@ void CheckpointKeeper::TrySave(std::int64_t step, const std::optional<MeanEvalua
   try {
     Save(step, evaluated);
     failures_ = 0;
+  } catch (const c10::AcceleratorError&) {
+    throw;  // so does every later call
   } catch (const std::exception& error) {
     ++failures_;
     const std::string line = "step " + std::to_string(step) + " was not saved: " + error.what();
     if (failures_ >= kMostFailures) {
       throw Error(line + ". That was the " + std::to_string(failures_) +
-                  "rd time in a row; the run ends here. The last " +
-                  "checkpoint is intact: make room, then medley resume " + setting_.run.string());
+                  "rd time in a row; the run ends here. The last checkpoint is intact: mend what is wrong, "
+                  "then medley resume " +
+                  setting_.run.string());
     }
     console_.Warn(line + ". The last checkpoint is intact; training goes on");
   }
@@ -47,6 +52,8 @@ void CheckpointKeeper::SaveNow(std::int64_t step, const std::optional<MeanEvalua
   for (int failures = 1; saved_step_ != step; ++failures) {
     try {
       Save(step, evaluated);
+    } catch (const c10::AcceleratorError&) {
+      throw;
     } catch (const std::exception& error) {
       const std::string line = "step " + std::to_string(step) + " was not saved: " + error.what();
       if (failures >= kMostFailures) throw Error(line);
@@ -63,7 +70,8 @@ void CheckpointKeeper::Save(std::int64_t step, const std::optional<MeanEvaluatio
                               .evaluated = evaluated,
                               .config_hash = HashText(JsonText(setting_.resolved)),
                               .config = setting_.resolved};
-  const Committed saved = SaveCheckpoint(setting_.run, state_, facts);
+  const Committed saved =
+      SaveCheckpoint(setting_.run, state_, facts, step == unreported_step_ ? Place::kReplaces : Place::kNew);
   saved_step_ = step;
   console_.Say("saved step " + std::to_string(step));
   for (const std::string& trouble : saved.trouble)

@@ -27,6 +27,8 @@ class CheckpointKeeper {
 
   // The checkpoint of this step is already there (after a resume).
   void SetSaved(std::int64_t step) { saved_step_ = step; }
+  // The same, but it lacks the step's evaluation: it is saved again where it would be saved.
+  void SetUnreported(std::int64_t step) { unreported_step_ = step; }
   void SaveIfDue(std::int64_t step, const std::optional<MeanEvaluation>& evaluated);
   // Now, for this reason. A save that fails is treated as one that was due.
   void SaveEarly(std::int64_t step, const std::optional<MeanEvaluation>& evaluated,
@@ -42,7 +44,7 @@ class CheckpointKeeper {
   TrainingState state_;
   RecordSinks& sinks_;
   Console& console_;
-  std::optional<std::int64_t> saved_step_;
+  std::optional<std::int64_t> saved_step_, unreported_step_;
   int failures_ = 0;
 };
 

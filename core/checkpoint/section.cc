@@ -1,5 +1,6 @@
 #include <medley/checkpoint/section.h>
 
+#include <cmath>
 #include <set>
 
 #include <medley/base/error.h>
@@ -9,10 +10,24 @@ namespace medley {
 
 using nlohmann::ordered_json;
 
+namespace {
+
+// JSON would make it null, which no load understands.
+void CheckFinite(const ordered_json& json, const std::string& name) {
+  if (json.is_structured()) {
+    for (const auto& item : json.items()) CheckFinite(item.value(), name + "." + item.key());
+  } else if (json.is_number_float() && !std::isfinite(json.get<double>())) {
+    throw Error("the state of " + name + " is not finite; such a state is never saved");
+  }
+}
+
+}  // namespace
+
 ordered_json SaveSections(const std::vector<Section>& sections) {
   ordered_json state = ordered_json::object();
   for (const Section& section : sections) {
     state[section.name] = {{"version", section.version}, {"state", ordered_json(section.save())}};
+    CheckFinite(state[section.name], section.name);
   }
   return state;
 }

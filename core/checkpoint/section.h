@@ -17,6 +17,7 @@ struct Section {
   bool optional = false;  // an older checkpoint may lack it, and then nothing is loaded
 };
 
+// An Error names the section with a number that is not finite.
 nlohmann::ordered_json SaveSections(const std::vector<Section>& sections);
 // An Error names the section that is missing, unknown or of another version.
 void CheckSections(const std::vector<Section>& sections, const nlohmann::ordered_json& state);

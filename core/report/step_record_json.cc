@@ -1,5 +1,10 @@
 #include <medley/report/step_record_json.h>
 
+#include <set>
+#include <string>
+
+#include <medley/base/json_count.h>
+
 namespace medley {
 
 // What nlohmann looks for, in the namespace of the types.
@@ -10,6 +15,27 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(DrawReceipt, task, mode, micro_rows, cut, pre
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(StepRecord, step, draws, delivered, losses, gradient_norm, learning_rate,
                                    seconds, data_wait_ms, memory_now, memory_peak, constant_bytes, receipts)
 
+namespace {
+
+// The rest are measures, and words.
+bool IsCount(const std::string& key) {
+  static const std::set<std::string> kCounts = {"step",       "begin",     "rows",       "count",
+                                                "micro_rows", "predicted", "margin",     "measured",
+                                                "tokens",     "passes",    "memory_now", "memory_peak"};
+  return kCounts.count(key) > 0;
+}
+
+// get<std::int64_t>() would take what no count can be: see CheckedCount.
+void CheckCounts(const nlohmann::json& json, const std::string& key = "", bool are_counts = false) {
+  if (json.is_structured()) {
+    for (const auto& item : json.items()) CheckCounts(item.value(), item.key(), key == "constant_bytes");
+  } else if (are_counts || IsCount(key)) {
+    CheckedCount(json, key, 0, INT64_MAX);
+  }
+}
+
+}  // namespace
+
 nlohmann::json ToJson(const StepRecord& record) {
   nlohmann::json json;
   to_json(json, record);
@@ -17,6 +43,7 @@ nlohmann::json ToJson(const StepRecord& record) {
 }
 
 StepRecord StepRecordFromJson(const nlohmann::json& json) {
+  CheckCounts(json);
   StepRecord record;
   from_json(json, record);
   return record;

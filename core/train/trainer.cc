@@ -68,7 +68,11 @@ Trainer::Trainer(const Setting& setting, const std::optional<FoundCheckpoint>& f
                         setting.console);
   checkpoints_.emplace(CheckpointKeeper::Setting{setting.directory, config.checkpoint, ToJson(config)}, state,
                        sinks_, setting.console);
-  if (from) checkpoints_->SetSaved(from->facts.step);
+  if (unreported_) {
+    checkpoints_->SetUnreported(step_);
+  } else if (from) {
+    checkpoints_->SetSaved(step_);
+  }
   memory_.emplace(MemoryWatch::Setting{.device = setting.device,
                                        .budget = setting.budget,
                                        .model = setting.model,
@@ -243,7 +247,7 @@ void Trainer::SaveAndFail() {
     words += ". Step " + std::to_string(step_) + " is saved; ";
     if (failure.code == ExitCode::kBadInput) words += "mend what is wrong, then ";
     words += "medley resume " + setting_.directory.string();
-    if (failure.diverged)
+    if (failure.diverged && step_ > 0)
       words += " optimizer.learning_rate=" + FormatNumber(setting_.config.optimizer.learning_rate / 10);
     words += " goes on from there";
     // A resume refuses what the weights depend on.

@@ -44,6 +44,9 @@ void Trainer::LoadProgress(const json& state) {
   evaluation_.Load(state);
   hours_.Load(state);
   if (state.contains("unreported")) unreported_ = StepRecordFromJson(state.at("unreported"));
+  if (unreported_ && unreported_->step != step_)
+    throw std::out_of_range("unreported.step is " + std::to_string(unreported_->step) + " after step " +
+                            std::to_string(step_));
   dropped_.Load(state.at("dropped").get<std::map<std::string, std::string>>());
 }
 

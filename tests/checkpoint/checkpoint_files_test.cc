@@ -8,9 +8,11 @@
 
 #include <cerrno>
 #include <csignal>
+#include <map>
 #include <random>
 #include <set>
 
+#include <medley/base/durable_file.h>
 #include <medley/base/error.h>
 #include <medley/checkpoint/run_directory.h>
 
@@ -46,13 +48,17 @@ std::string Noise(std::size_t size) {
   return noise;
 }
 
-fs::path Save(const fs::path& run, std::int64_t step, std::size_t size = 300) {
-  CheckpointWriter writer(run, step, 1000);
+void Fill(CheckpointWriter& writer, std::size_t size) {
   const std::string noise = Noise(size);
   for (const char* name : {"model.safetensors", "state.json"}) {
     writer.AddFile(name, static_cast<std::int64_t>(size),
                    [&](const Sink& sink) { sink(noise.data(), noise.size()); });
   }
+}
+
+fs::path Save(const fs::path& run, std::int64_t step, std::size_t size = 300) {
+  CheckpointWriter writer(run, step, 1000);
+  Fill(writer, size);
   return writer.Commit({{"finite", true}}).path;
 }
 
@@ -226,6 +232,48 @@ TEST(CheckpointFiles, MoreThanTheDiskHasIsRefusedBeforeAnythingIsWritten) {
   EXPECT_TRUE(fs::is_empty(scratch.path()));
 }
 
+std::map<std::string, std::string> Contents(const fs::path& directory) {
+  std::map<std::string, std::string> contents;
+  for (const auto& entry : fs::recursive_directory_iterator(directory)) {
+    if (entry.is_regular_file())
+      contents[entry.path().lexically_relative(directory).string()] = ReadText(entry.path());
+  }
+  return contents;
+}
+
+// One that lacked an evaluation, say: at no moment is there none.
+TEST(CheckpointFiles, OneOfTheSameStepIsReplacedAsOneAct) {
+  const ScratchDirectory scratch;
+  Save(scratch.path(), 3, 100);
+  fs::path again;
+  {
+    CheckpointWriter writer(scratch.path(), 3, 1000);
+    Fill(writer, 400);
+    again = writer.Replace({{"finite", true}}).path;
+  }
+  EXPECT_EQ(Refusal(again), "");
+  EXPECT_EQ(fs::file_size(again / "state.json"), 400u);
+  EXPECT_EQ(ListDirectory(scratch.path()), (std::vector<fs::path>{scratch / "LATEST", again}))
+      << "nothing aside";
+}
+
+TEST(CheckpointFiles, ADamagedOneDoesNotReplaceAWholeOne) {
+  const ScratchDirectory scratch;
+  const fs::path whole = Save(scratch.path(), 3, 100);
+  const auto before = Contents(whole);
+  CheckpointWriter writer(scratch.path(), 3, 1000);
+  Fill(writer, 400);
+  try {
+    writer.Replace({{"finite", true}},
+                   [](const fs::path&, const Manifest&) { throw Error("it means nothing"); });
+    FAIL() << "it was taken";
+  } catch (const Error& error) {
+    EXPECT_STREQ(error.what(), "it means nothing. It is now .bad-3");
+  }
+  EXPECT_EQ(Contents(whole), before);
+  EXPECT_TRUE(fs::exists(scratch / ".bad-3"));
+}
+
 TEST(RunDirectory, OneProcessAtATimeAndOneRunADirectory) {
   const ScratchDirectory scratch;
   {
@@ -267,6 +315,20 @@ TEST(RunDirectory, EachNewDirectoryIsDurableInTheOneAbove) {
     ASSERT_EQ(::stat(parent.c_str(), &info), 0);
     EXPECT_EQ(g_synced.count(info.st_ino), 1u) << parent;
   }
+}
+
+// Its process may have been killed before it had synced what it made.
+TEST(RunDirectory, OneThatIsThereAlreadyIsMadeDurableToo) {
+  const ScratchDirectory scratch;
+  fs::create_directory(scratch / "run");
+  struct stat parent {};
+  ASSERT_EQ(::stat(scratch.path().c_str(), &parent), 0);
+  g_synced.clear();
+  RunDirectory::Create(scratch / "run").WriteConfig({{"steps", 1}});
+  EXPECT_EQ(g_synced.count(parent.st_ino), 1u);
+  g_synced.clear();
+  RunDirectory::Open(scratch / "run");
+  EXPECT_EQ(g_synced.count(parent.st_ino), 1u);
 }
 
 TEST(RunDirectory, ALockOfADeadProcessIsTakenOverAndItsLeftoversRemoved) {
