@@ -1,5 +1,7 @@
 #include <medley/plan/run_planner.h>
 
+#include <c10/util/Exception.h>
+
 #include <algorithm>
 #include <chrono>
 #include <utility>
@@ -261,6 +263,8 @@ Plan RunPlanner::PlanWhatCanBeMeasured(Requests requests) {
       return PlanMeasured(requests, /*beside_others=*/false);
     } catch (const Interrupted&) {
       throw;
+    } catch (const c10::AcceleratorError&) {
+      throw;  // no task's fault
     } catch (const std::exception& error) {
       if (failed_.empty() || subject_.config.on_task_error != "drop") throw;
       console_.Warn("the task " + failed_ + " has no plan: " + error.what());

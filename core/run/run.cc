@@ -4,6 +4,7 @@
 #include <c10/util/Exception.h>
 
 #include <algorithm>
+#include <map>
 #include <optional>
 #include <sstream>
 #include <string_view>
@@ -11,6 +12,7 @@
 #include <utility>
 
 #include <medley/base/bytes.h>
+#include <medley/base/durable_file.h>
 #include <medley/base/error.h>
 #include <medley/base/files.h>
 #include <medley/checkpoint/checkpoint.h>
@@ -41,8 +43,11 @@ std::vector<std::string> ReadControlText(const fs::path& file) {
   return items;
 }
 
-void SetThreads(std::int64_t threads) {
-  at::set_num_threads(static_cast<int>(threads > 0 ? threads : Cores()));
+// A run that is only used may have been trained on a larger machine.
+void SetThreads(std::int64_t threads, Purpose purpose) {
+  const std::int64_t cores = Cores();
+  if (purpose == Purpose::kTrain) ThreadsWarning(threads, cores);
+  at::set_num_threads(static_cast<int>(threads > 0 ? std::min(threads, kMostThreadsACore * cores) : cores));
 }
 
 void MakeHost(Run& run) {
@@ -88,23 +93,28 @@ void BuildModel(Run& run, Purpose purpose) {
   if (!run.device.is_cpu()) run.model->To(run.device, at::kFloat);
 }
 
-struct TakenWeights {
-  FoundCheckpoint from;
-  std::size_t parameters = 0;
-};
-
-// Of the newest whole checkpoint. A run that goes on meanwhile may remove it: then there is a newer one.
-std::optional<TakenWeights> TakeWeights(const fs::path& run, const Model& model,
-                                        const std::vector<std::string>& match, Console& console) {
+// Reads of the newest whole checkpoint. A run that goes on meanwhile may remove it: then there is a newer
+// one.
+template <typename Read>
+std::optional<FoundCheckpoint> ReadNewest(const fs::path& run, Console& console, const Read& read) {
   while (true) {
-    const auto found = FindCheckpoint(run, OnDamage::kSkip, console);
+    auto found = FindCheckpoint(run, OnDamage::kSkip, console);
     if (!found) return std::nullopt;
     try {
-      return TakenWeights{*found, LoadWeights(found->path, model.parameters(), match)};
+      read(found->path);
+      return found;
     } catch (const Error&) {
-      std::error_code error;
-      if (fs::symlink_status(found->path, error).type() != fs::file_type::not_found) throw;
+      if (TypeOf(found->path) != fs::file_type::not_found) throw;
     }
+  }
+}
+
+// Why, by task, of those that the run dropped while it was trained.
+std::map<std::string, std::string> DroppedIn(const fs::path& checkpoint) {
+  try {
+    return ReadSection(checkpoint, "progress").at("dropped").get<std::map<std::string, std::string>>();
+  } catch (const nlohmann::json::exception& error) {
+    throw InputError(checkpoint.string() + " does not say which tasks were dropped: " + error.what());
   }
 }
 
@@ -136,7 +146,7 @@ std::unique_ptr<Run> BuildRun(RunInputs inputs, Purpose purpose) {
                                                 .matmul_precision = run->config.matmul_precision});
   if (purpose == Purpose::kTrain) TakeBudget(*run);
   WarmUp(*run);
-  SetThreads(run->config.threads);
+  SetThreads(run->config.threads, purpose);
   const auto seed = static_cast<std::uint64_t>(run->config.seed);
   SeedGenerators(seed, run->device);
   run->tokenizer = LoadTokenizer(run->config.tokenizer);
@@ -159,23 +169,32 @@ TrainedRun OpenTrainedRun(const fs::path& directory, Console& console, const std
        CompareRecord(ReadRunRecord(directory),
                      RunRecord(run->config, run->device, *run->tokenizer, *run->registry), run->NamedTasks()))
     console.Warn("changed since " + directory.string() + " was trained: " + change);
-  const auto taken = TakeWeights(directory, *run->model, {"*"}, console);
-  if (!taken)
+  for (const std::string& line : run->registry->Choices(run->NamedTasks())) console.Say(line);
+  TrainedRun trained;
+  const auto found = ReadNewest(directory, console, [&](const fs::path& checkpoint) {
+    LoadWeights(checkpoint, run->model->parameters(), {"*"});
+    trained.dropped = DroppedIn(checkpoint);
+  });
+  if (!found)
     throw InputError(directory.string() + " holds no checkpoint yet. Train it first: medley resume " +
                      directory.string());
-  console.Say("weights of step " + std::to_string(taken->from.facts.step) + " from " +
-              taken->from.path.string());
-  return {.run = std::move(run), .checkpoint = taken->from.path, .step = taken->from.facts.step};
+  console.Say("weights of step " + std::to_string(found->facts.step) + " from " + found->path.string());
+  trained.step = found->facts.step;
+  trained.run = std::move(run);
+  return trained;
 }
 
 std::string InitializeFrom(const InitFrom& from, const Model& model, Console& console) {
   if (from.run.empty()) return "";
   if (!fs::is_directory(from.run))
     throw InputError("init_from.run: " + from.run.string() + " is not a directory");
-  const auto taken = TakeWeights(from.run, model, from.match, console);
-  if (!taken) throw InputError("init_from.run: " + from.run.string() + " holds no checkpoint");
-  return "took " + std::to_string(taken->parameters) + " of " + std::to_string(model.parameters().size()) +
-         " parameters from " + taken->from.path.string();
+  std::size_t parameters = 0;
+  const auto found = ReadNewest(from.run, console, [&](const fs::path& checkpoint) {
+    parameters = LoadWeights(checkpoint, model.parameters(), from.match);
+  });
+  if (!found) throw InputError("init_from.run: " + from.run.string() + " holds no checkpoint");
+  return "took " + std::to_string(parameters) + " of " + std::to_string(model.parameters().size()) +
+         " parameters from " + found->path.string();
 }
 
 }  // namespace medley

@@ -3,6 +3,7 @@
 #include <ATen/core/Tensor.h>
 
 #include <filesystem>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -70,8 +71,8 @@ std::unique_ptr<Run> BuildRun(RunInputs inputs, Purpose purpose);
 // `device`: instead of the run's own, "" for that.
 struct TrainedRun {
   std::unique_ptr<Run> run;
-  std::filesystem::path checkpoint;  // of the weights
-  std::int64_t step = 0;             // theirs
+  std::int64_t step = 0;                       // of the weights
+  std::map<std::string, std::string> dropped;  // tasks that the run dropped while it was trained, and why
 };
 TrainedRun OpenTrainedRun(const std::filesystem::path& directory, Console& console,
                           const std::string& device = "");

@@ -10,12 +10,11 @@ namespace medley {
 std::int64_t Cores() { return std::max(1U, std::thread::hardware_concurrency()); }
 
 std::string ThreadsWarning(std::int64_t threads, std::int64_t cores) {
-  constexpr std::int64_t kMostACore = 4;
   if (threads <= cores) return "";
   const std::string words = "threads: " + std::to_string(threads) + " on " + std::to_string(cores) +
                             (cores == 1 ? " core" : " cores");
-  if (threads > kMostACore * cores) {
-    throw InputError(words + "; expected at most " + std::to_string(kMostACore * cores) +
+  if (threads > kMostThreadsACore * cores) {
+    throw InputError(words + "; expected at most " + std::to_string(kMostThreadsACore * cores) +
                      ", and more than one a core only makes them wait for each other: threads=0 takes one "
                      "a core");
   }

@@ -5,11 +5,14 @@
 
 namespace medley {
 
+inline constexpr std::int64_t kMostThreadsACore = 4;
+
 // How many threads run at the same time here, at least 1.
 std::int64_t Cores();
 
 // What to say of `threads` (RunConfig::threads; 0: one a core) on so many cores, "" where nothing: more than
-// cores only wait for each other. InputError for more than four times as many, which can stop the machine.
+// cores only wait for each other. InputError for more than kMostThreadsACore times as many, which can
+// stop the machine.
 std::string ThreadsWarning(std::int64_t threads, std::int64_t cores);
 
 }  // namespace medley

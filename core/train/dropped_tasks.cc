@@ -2,9 +2,6 @@
 
 #include <utility>
 
-#include <medley/base/error.h>
-#include <medley/checkpoint/checkpoint.h>
-
 namespace medley {
 
 bool DroppedTasks::Drop(const std::string& task, const std::string& reason) {
@@ -22,14 +19,6 @@ void DroppedTasks::Load(std::map<std::string, std::string> reasons) {
   Mixture mixture = mixer_.mixture();
   for (const auto& [task, reason] : reasons_) mixture.Pause(task);
   mixer_.SetMixture(std::move(mixture));
-}
-
-std::map<std::string, std::string> DroppedTasks::In(const std::filesystem::path& checkpoint) {
-  try {
-    return ReadSection(checkpoint, "progress").at("dropped").get<std::map<std::string, std::string>>();
-  } catch (const nlohmann::json::exception& error) {
-    throw InputError(checkpoint.string() + " does not say which tasks were dropped: " + error.what());
-  }
 }
 
 }  // namespace medley

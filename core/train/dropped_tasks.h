@@ -1,6 +1,5 @@
 #pragma once
 
-#include <filesystem>
 #include <map>
 #include <string>
 
@@ -20,9 +19,6 @@ class DroppedTasks {
   // one.
   void Load(std::map<std::string, std::string> reasons);
   const std::map<std::string, std::string>& reasons() const { return reasons_; }
-
-  // What a training run's checkpoint says of them. An InputError where it does not say it.
-  static std::map<std::string, std::string> In(const std::filesystem::path& checkpoint);
 
  private:
   Mixer& mixer_;

@@ -59,7 +59,6 @@ std::optional<EvaluationRecord> Evaluation::Run(std::int64_t step, StepRecovery&
       AbandonForward(setting_.device);
       throw;
     } catch (const std::exception& error) {
-      scores.erase(task);
       recovery.TaskFailed(
           task, Failure::Of(error, "evaluation of " + task + " after step " + std::to_string(step) + ": "));
       if (recovery.failure()) return std::nullopt;

@@ -44,10 +44,10 @@ std::optional<StepLosses> StepRecovery::Gradients(std::int64_t step, const std::
   std::string culprit;
   try {
     if (asked) culprit = FindCulprit(draws);
+    if (failure.out_of_memory) AddMemoryHint(failure, culprit, draws);
   } catch (const Interrupted&) {
     return Forget();
   }
-  if (failure.out_of_memory) AddMemoryHint(failure, culprit, draws);
   TakeBack();
   TaskFailed(culprit, failure);
   return std::nullopt;
@@ -144,18 +144,7 @@ std::string StepRecovery::FindCulprit(const std::vector<Draw>& draws) {
     for (const Draw& draw : draws) {
       if (draw.task == task) own.push_back(draw);
     }
-    std::optional<Failure> failure;
-    try {
-      RunDraws(own);
-    } catch (const c10::AcceleratorError&) {
-      throw;
-    } catch (const Interrupted&) {
-      throw;
-    } catch (const std::exception& error) {
-      failure = Failure::Of(error, Step() + ": ");
-    }
-    Abandon(failure.value_or(Failure()));
-    if (failure) return task;
+    if (FailureOf([&] { RunDraws(own); })) return task;
   }
   return "";
 }
@@ -199,31 +188,36 @@ std::string StepRecovery::AdviceFor(const Draw& draw) {
 }
 
 bool StepRecovery::Fits(const std::vector<Draw>& draws) {
+  return !FailureOf([&] { RunDraws(draws); });
+}
+
+// What is left of it is gone then. An interrupt is none, and where the device failed nothing can be tried.
+std::optional<Failure> StepRecovery::FailureOf(const std::function<void()>& work) const {
   std::optional<Failure> failure;
   try {
-    RunDraws(draws);
+    work();
+  } catch (const c10::AcceleratorError&) {
+    throw;
+  } catch (const Interrupted&) {
+    throw;
   } catch (const std::exception& error) {
-    failure = Failure::Of(error);
+    failure = Failure::Of(error, Step() + ": ");
   }
   Abandon(failure.value_or(Failure()));
-  return !failure;
+  HeedInterrupt();
+  return failure;
 }
 
 // The rows of the other draws are stood in for by as many bytes.
 bool StepRecovery::Fits(const Draw& draw, const Attempt& attempt) {
-  std::optional<Failure> failure;
-  try {
+  return !FailureOf([&] {
     LoadedTask& task = setting_.host.Get(draw.task);
     const RowRange range{
         .seed = TaskSeed(setting_.seed, draw.task), .begin = draw.begin, .count = attempt.rows};
     const Batch rows = SampleRows(task, range, setting_.device);
     const at::Tensor others = at::empty({(attempt.waiting - 1) * BytesOf(rows)}, at::kByte);
     setting_.executor.Run({{.task = &task, .batch = &rows, .execution = &attempt.execution}});
-  } catch (const std::exception& error) {
-    failure = Failure::Of(error);
-  }
-  Abandon(failure.value_or(Failure()));
-  return !failure;
+  });
 }
 
 void StepRecovery::TaskFailed(const std::string& task, const Failure& failure) {

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
@@ -76,6 +77,7 @@ class StepRecovery {
   void AddMemoryHint(Failure& failure, const std::string& culprit, const std::vector<Draw>& draws);
   std::string AdviceFor(const std::vector<Draw>& draws);
   std::string AdviceFor(const Draw& draw);
+  std::optional<Failure> FailureOf(const std::function<void()>& work) const;
   bool Fits(const std::vector<Draw>& draws);
   bool Fits(const Draw& draw, const Attempt& attempt);
   void Drop(const std::string& task, const Failure& failure);

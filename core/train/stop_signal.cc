@@ -33,15 +33,19 @@ void Install(int signal, void (*handler)(int), struct sigaction& old) {
   ::sigaction(signal, &action, &old);
 }
 
+void InstallUnlessIgnored(int signal, struct sigaction& old) {
+  Install(signal, OnSignal, old);
+  if (old.sa_handler == SIG_IGN) ::sigaction(signal, &old, nullptr);
+}
+
 }  // namespace
 
 StopSignal::StopSignal() {
   if (g_depth++ > 0) return;
   ForgetInterrupt();
-  Install(SIGINT, OnSignal, g_old_interrupt);
+  InstallUnlessIgnored(SIGINT, g_old_interrupt);  // a script's `&`
   Install(SIGTERM, OnSignal, g_old_terminate);
-  Install(SIGHUP, OnSignal, g_old_hangup);
-  if (g_old_hangup.sa_handler == SIG_IGN) ::sigaction(SIGHUP, &g_old_hangup, nullptr);  // nohup
+  InstallUnlessIgnored(SIGHUP, g_old_hangup);  // nohup
   Install(SIGPIPE, SIG_IGN, g_old_pipe);
   Install(SIGXFSZ, SIG_IGN, g_old_file_size);
 }

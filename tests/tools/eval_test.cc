@@ -60,6 +60,43 @@ TEST(EvalCommand, ScoresThatAreAllNanAreSaidAndExitThree) {
       << scored.out;
 }
 
+// Of the other run's too, and where something else went wrong besides.
+TEST(EvalCommand, NoScoreIsSaidBesideAFailureAndForTheOtherRun) {
+  const TroubleRun fine, nan;
+  ASSERT_EQ(Shell(fine.Train("steps=1")).code, 0);
+  ASSERT_EQ(Shell(nan.Train("steps=1 tasks.trouble.options.scores=0")).code, 0);
+  const CommandResult scored = Eval(fine, "--against " + nan.run().string());
+  EXPECT_EQ(scored.code, 3) << scored.out;
+  EXPECT_TRUE(Has(scored.out, "trouble has no score")) << scored.out;
+}
+
+// As when a run diverges: what was trained stays of use.
+TEST(EvalCommand, AHeldOutLossThatIsNanBlocksNoCheckpoint) {
+  const TroubleRun trouble;
+  const CommandResult trained =
+      Shell(trouble.Train("steps=3 eval.every=1 eval.rows=16 checkpoint.every=1 checkpoint.keep=1 "
+                          "tasks.trouble.options.scores=3"));
+  ASSERT_EQ(trained.code, 0) << trained.out;
+  EXPECT_TRUE(Has(trained.out, "the held-out loss of trouble is not finite")) << trained.out;
+  EXPECT_TRUE(fs::exists(trouble.run() / "step-00000003"));
+  EXPECT_NE(Eval(trouble).code, 1);
+  const CommandResult resumed = Shell(Medley() + "resume " + trouble.run().string() + " --steps 4 2>&1");
+  EXPECT_EQ(resumed.code, 0) << resumed.out;
+  EXPECT_TRUE(Has(resumed.out, "restored step 3")) << resumed.out;
+}
+
+// Its words are kept in every later checkpoint, and are no UTF-8.
+TEST(EvalCommand, WhatATaskSaidWhenItWasDroppedBlocksNoSave) {
+  const TroubleRun trouble;
+  const CommandResult trained =
+      Shell(trouble.Train("steps=6 checkpoint.every=1 on_task_error=drop tasks.trouble.options.fails_at=2"));
+  ASSERT_EQ(trained.code, 3) << trained.out;
+  EXPECT_TRUE(Has(trained.out, "these rows are meant to fail in a caf\xef\xbf\xbd")) << trained.out;
+  EXPECT_FALSE(Has(trained.out, "was not saved")) << trained.out;
+  const CommandResult resumed = Shell(Medley() + "resume " + trouble.run().string() + " --steps 7 2>&1");
+  EXPECT_EQ(resumed.code, 3) << resumed.out;
+}
+
 TEST(EvalCommand, WhereNothingCanBeWrittenTheScoresAreOnTheScreen) {
   const TroubleRun trouble;
   ASSERT_EQ(Shell(trouble.Train("steps=2")).code, 0);

@@ -1,5 +1,6 @@
 // A draw runs out of memory in the middle of a run: it must cost nothing but time.
 
+#include <medley/base/interrupt.h>
 #include <medley/memory/cpu_allocator.h>
 #include <medley/plan/plan_in_force.h>
 
@@ -234,6 +235,28 @@ TEST(OomRecovery, WhereNotOneRowFitsTheRunEndsSavedWithWhatToDo) {
   EXPECT_TRUE(Says(outcome.error, {"Task two does not fit", "one row by itself is too much, in every mode",
                                    "raise the budget (now ", "is saved"}));
   EXPECT_EQ(ListCheckpoints(scratch.path()).size(), 1u);
+}
+
+TEST(OomRecovery, AnInterruptCostsTheStepAlsoWhereAdviceIsBeingTried) {
+  InstallCpuAllocator();
+  for (int nth = 1;; ++nth) {
+    const ScratchDirectory scratch;
+    const auto calls = std::make_shared<int>(0);
+    const auto tiny = RunWith(Config(30), Mode::kSequential, 0,
+                              Spike(40 * kMiB, [=, counts = AfterTheCheck()](const PassContext& context) {
+                                if (!counts(context) || ++*calls <= 6) return false;
+                                if (*calls == 6 + nth) RequestInterrupt();
+                                return true;
+                              }));
+    SetRoom(*tiny, 16 * kMiB);
+    const Outcome outcome = Train(*tiny, scratch.path());
+    if (*calls < 6 + nth) {
+      EXPECT_GT(nth, 5) << "there were tries";
+      break;
+    }
+    EXPECT_EQ(outcome.code, ExitCode::kInterrupted) << nth << ": " << outcome.error;
+    EXPECT_EQ(ListCheckpoints(scratch.path()).size(), 1u) << nth;
+  }
 }
 
 // The rows of 4 draws wait, 1 MiB a row: two more such draws than there is room for.

@@ -642,6 +642,18 @@ TEST_F(PlannedRun, ATaskThatFailsIsNamedOrLeftForItsFirstDraw) {
   EXPECT_TRUE(Says(console_.words(), {"two has no plan", "no such scene"}));
 }
 
+TEST_F(PlannedRun, ADeviceThatFailedIsNoTasksFault) {
+  const RowHook fails = [](const RowRange&) {
+    throw c10::AcceleratorError({}, 700, "CUDA error: an illegal memory access was encountered");
+  };
+  RunConfig config = PlannedConfig(1, 5);
+  config.on_task_error = "drop";
+  auto tiny = MakeRun(config, {{"two", fails}});
+  RunPlanner planner = Planner(*tiny, InUse() + 300000);
+  EXPECT_THROW(planner.PlanRun(tiny->run.NamedTasks()), c10::AcceleratorError);
+  EXPECT_EQ(console_.words().find("has no plan"), std::string::npos);
+}
+
 // Where its rows are cut, also other modes are measured.
 TEST_F(PlannedRun, ATaskThatFailsInAModeThatIsMeasuredLaterIsNamedOrLeftTooAndAResumeKeepsThePlan) {
   RunConfig config = PlannedConfig(1, 60);

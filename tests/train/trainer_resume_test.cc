@@ -15,14 +15,17 @@ namespace fs = std::filesystem;
 
 constexpr std::int64_t kSteps = 12;
 
+ExitCode TrainOn(const fs::path& directory, TinyRun& tiny) {
+  SilentConsole console;
+  const auto found = FindCheckpoint(directory, OnDamage::kSetAside, *console);
+  Trainer trainer(tiny.In(directory, *console), found);
+  return trainer.Train();
+}
+
 // Trains from what lies in the directory to the end.
 ExitCode TrainOn(const fs::path& directory, const RunConfig& config,
                  std::map<std::string, RowHook> hooks = {}) {
-  SilentConsole console;
-  const auto found = FindCheckpoint(directory, OnDamage::kSetAside, *console);
-  const auto tiny = MakeTinyRun(config, std::move(hooks));
-  Trainer trainer(tiny->In(directory, *console), found);
-  return trainer.Train();
+  return TrainOn(directory, *MakeTinyRun(config, std::move(hooks)));
 }
 
 // A copy of a run that was killed after step k: no later checkpoint, but logs that ran ahead.
@@ -50,13 +53,13 @@ TEST_P(Resume, AtEveryStepGivesTheUninterruptedRunBitForBit) {
   config.draws_per_step = GetParam();
   const ScratchDirectory scratch;
   fs::create_directory(scratch / "whole");
-  ASSERT_EQ(TrainOn(scratch / "whole", config), ExitCode::kDone);
+  ASSERT_EQ(TrainOn(scratch / "whole", *MakeNoisyRun(config)), ExitCode::kDone);
   const auto expected = EndState(scratch / "whole");
   EXPECT_EQ(expected.at("step"), "step-00000012");
   for (std::int64_t k = 1; k < kSteps; ++k) {
     const fs::path part = scratch / ("part" + std::to_string(k));
     CopyUpTo(scratch / "whole", part, k);
-    ASSERT_EQ(TrainOn(part, config), ExitCode::kDone);
+    ASSERT_EQ(TrainOn(part, *MakeNoisyRun(config)), ExitCode::kDone);
     EXPECT_EQ(EndState(part), expected) << "resumed after step " << k;
   }
 }
@@ -168,7 +171,7 @@ INSTANTIATE_TEST_SUITE_P(
                     Damage{"generators", [](TinyRun&) { at::rand({1}); }}),
     [](const auto& info) { return std::string(info.param.name); });
 
-TEST(ResumeChecks, CtrlCInTheMiddleOfAStepFinishesItAndSaves) {
+TEST(ResumeChecks, CtrlCInTheMiddleOfAStepGivesItUpAndSavesTheOneBefore) {
   const ScratchDirectory scratch;
   const RunConfig config = TinyConfig(kSteps);
   fs::create_directory(scratch / "whole");

@@ -1,3 +1,5 @@
+#include <c10/util/Exception.h>
+
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cmath>
@@ -18,7 +20,6 @@
 #include <medley/eval/evaluator.h>
 #include <medley/eval/score_comparison.h>
 #include <medley/run/run.h>
-#include <medley/train/dropped_tasks.h>
 #include <medley/train/failure.h>
 
 #include "tools/medley/arguments.h"
@@ -71,8 +72,9 @@ Scored ScoreAll(const Run& run, const std::vector<std::string>& tasks, const Hel
   for (const std::string& task : tasks) {
     try {
       scored.scores[task] = Score(run, task, rows, console);
+    } catch (const c10::AcceleratorError&) {
+      throw;  // what is asked of the device from now on fails too: no task is to blame
     } catch (const std::exception& error) {
-      scored.scores.erase(task);
       scored.Fail(task, Failure::Of(error), console);
     }
   }
@@ -93,7 +95,7 @@ bool AllHaveScores(const Scores& scores, Console& console) {
 // Without those that the run dropped while it was trained: they would fail here again.
 std::vector<std::string> TasksToScore(const TrainedRun& trained, bool all, Console& console) {
   const std::map<std::string, std::string> dropped =
-      all ? std::map<std::string, std::string>() : DroppedTasks::In(trained.checkpoint);
+      all ? std::map<std::string, std::string>() : trained.dropped;
   std::vector<std::string> tasks;
   for (const std::string& task : trained.run->NamedTasks()) {
     const auto found = dropped.find(task);
@@ -191,13 +193,13 @@ int RunEval(int argc, char** argv) {
   if (scored.scores.empty()) throw Error(scored.Words(), scored.first_code);
   std::cout << ScoresTable(scored.scores);
   for (const auto& [task, why] : scored.failed) std::cout << "failed: " << task << " (" << why << ")\n";
-  bool whole = scored.failed.empty() && AllHaveScores(scored.scores, console);
+  bool whole = AllHaveScores(scored.scores, console) && scored.failed.empty();
   ordered_json json = ResultsJson(directory, trained.step, rows, scored);
   if (other.run) {
     Scored theirs;
     const Comparison comparison =
         CompareWith(*other.run, TasksToScore(other, all, console), scored.scores, rows, theirs, console);
-    whole = whole && theirs.failed.empty();
+    whole = AllHaveScores(theirs.scores, console) && theirs.failed.empty() && whole;
     std::cout << "\n"
               << directory.string() << " (step " << trained.step << ") against " << against.string()
               << " (step " << other.step << "), on the same " << rows.rows
