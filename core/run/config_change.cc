@@ -7,7 +7,7 @@
 #include <medley/base/file_digest.h>
 #include <medley/base/json_reader.h>
 #include <medley/base/json_text.h>
-#include <medley/checkpoint/run_directory.h>
+#include <medley/checkpoint/checkpoint.h>
 #include <medley/config/run_config.h>
 
 namespace medley {
@@ -17,7 +17,6 @@ namespace fs = std::filesystem;
 using nlohmann::ordered_json;
 using Values = std::map<std::string, std::string>;  // JSON by key path; "not given" for none
 
-constexpr std::int64_t kLargestState = 256 << 20;
 constexpr std::int64_t kLargestConfig = 4 << 20;
 constexpr const char* kNotGiven = "not given";
 
@@ -78,17 +77,15 @@ ordered_json TrainedConfig(const fs::path& run, const CheckpointFacts& facts) {
 }
 
 std::set<std::string> TrainedTasks(const fs::path& checkpoint) {
-  const fs::path file = checkpoint / "state.json";
   try {
     std::set<std::string> names;
-    const ordered_json state =
-        ReadJson(ReadSmallFile(file, kLargestState), file.string(), {.bytes = kLargestState});
-    for (const auto& task : state.at("mixer").at("state").at("tasks")) {
+    const nlohmann::json mixer = ReadSection(checkpoint, "mixer");
+    for (const auto& task : mixer.at("tasks")) {
       if (task.at("draws").get<std::int64_t>() > 0) names.insert(task.at("name").get<std::string>());
     }
     return names;
   } catch (const nlohmann::json::exception& error) {
-    throw InputError(file.string() + " cannot be understood: " + error.what());
+    throw InputError(checkpoint.string() + " does not say which tasks were trained: " + error.what());
   }
 }
 

@@ -43,6 +43,17 @@ ordered_json PluginFiles(const Registry& registry) {
   return plugins;
 }
 
+// A record that was edited may have other types than those that were written.
+template <typename Compare>
+auto ReadingRecord(const Compare& compare) {
+  try {
+    return compare();
+  } catch (const nlohmann::json::exception& error) {
+    throw InputError(std::string("the run's run.json is damaged: ") + error.what() +
+                     ". Restore it, or move it away: then nothing is compared");
+  }
+}
+
 // "" where the record does not say.
 std::string SumOf(const ordered_json& record, const std::string& input) {
   const auto pointer = ordered_json::json_pointer("/inputs/" + input + "/xxh3_128");
@@ -92,31 +103,8 @@ std::map<std::string, std::string> BuildIds(const ordered_json& record) {
   return ids;
 }
 
-}  // namespace
-
-ordered_json RunRecord(const RunConfig& config, at::Device device, const Tokenizer& tokenizer,
-                       const Registry& registry) {
-  return {{"medley", std::string(Version())},
-          {"revision", std::string(GitRevision())},
-          {"compiler", std::string(Compiler())},
-          {"libtorch", std::string(Torch().version)},
-          {"device", device.str()},
-          {"threads", at::get_num_threads()},
-          {"seed", config.seed},
-          {"tokenizer_hash", tokenizer.hash()},
-          {"inputs", InputFiles(config)},
-          {"plugins", PluginFiles(registry)}};
-}
-
-void RequireSameInputs(const ordered_json& old_record, const RunConfig& now) {
-  if (!old_record.is_object()) return;
-  const ordered_json inputs = {{"inputs", InputFiles(now)}};
-  for (const char* input : {"model", "tokenizer", "control_text"}) RequireSame(old_record, inputs, input);
-}
-
-std::vector<std::string> CompareRecord(const ordered_json& old_record, const ordered_json& now,
-                                       const std::vector<std::string>& tasks) {
-  if (!old_record.is_object()) return {};
+std::vector<std::string> Changes(const ordered_json& old_record, const ordered_json& now,
+                                 const std::vector<std::string>& tasks) {
   for (const char* input : {"model", "tokenizer", "control_text"}) RequireSame(old_record, now, input);
   const auto plugins_before = PluginsOfTasks(old_record), plugins_now = PluginsOfTasks(now);
   for (const std::string& task : tasks) {
@@ -141,6 +129,36 @@ std::vector<std::string> CompareRecord(const ordered_json& old_record, const ord
       changes.push_back("the plugin " + path + " was built anew");
   }
   return changes;
+}
+
+}  // namespace
+
+ordered_json RunRecord(const RunConfig& config, at::Device device, const Tokenizer& tokenizer,
+                       const Registry& registry) {
+  return {{"medley", std::string(Version())},
+          {"revision", std::string(GitRevision())},
+          {"compiler", std::string(Compiler())},
+          {"libtorch", std::string(Torch().version)},
+          {"device", device.str()},
+          {"threads", at::get_num_threads()},
+          {"seed", config.seed},
+          {"tokenizer_hash", tokenizer.hash()},
+          {"inputs", InputFiles(config)},
+          {"plugins", PluginFiles(registry)}};
+}
+
+void RequireSameInputs(const ordered_json& old_record, const RunConfig& now) {
+  if (!old_record.is_object()) return;
+  const ordered_json inputs = {{"inputs", InputFiles(now)}};
+  ReadingRecord([&] {
+    for (const char* input : {"model", "tokenizer", "control_text"}) RequireSame(old_record, inputs, input);
+  });
+}
+
+std::vector<std::string> CompareRecord(const ordered_json& old_record, const ordered_json& now,
+                                       const std::vector<std::string>& tasks) {
+  if (!old_record.is_object()) return {};
+  return ReadingRecord([&] { return Changes(old_record, now, tasks); });
 }
 
 }  // namespace medley

@@ -127,16 +127,28 @@ void CheckSpecialTokens(ConfigFile& file, const TaskInfo& task, const std::set<s
                                  JoinNames(missing) + "; make one that has them: medley tokenizer train");
 }
 
+// Whether the file that the key names can be read. It was looked at where it is named: what is wrong only now
+// is said, unless something was said already.
+bool IsReadable(ConfigFile& file, const Path& key, const std::filesystem::path& path,
+                const Diagnostics& diagnostics) {
+  if (path.empty()) return false;
+  const std::string problem = FileProblem(path);
+  if (!problem.empty() && diagnostics.empty()) file.FailAt(key, problem);
+  return problem.empty();
+}
+
 // Files that are read later, by what is built from them.
-void CheckInputFiles(ConfigFile& file, const RunConfig& run, Stage stage) {
-  const auto check = [&](const Path& key, const std::filesystem::path& path, bool is_there,
+void CheckInputFiles(ConfigFile& file, const RunConfig& run, Stage stage, const Diagnostics& diagnostics) {
+  const auto check = [&](const Path& key, const std::filesystem::path& path,
                          std::string (*problem_of)(const std::filesystem::path&)) {
-    if (path.empty() || !is_there) return;  // reported
     if (const std::string problem = problem_of(path); !problem.empty()) file.FailAt(key, problem);
   };
-  check({"tokenizer"}, run.tokenizer, FileProblem(run.tokenizer).empty(), TokenizerProblem);
-  check({"control_text"}, run.control_text, FileProblem(run.control_text).empty(), ControlTextProblem);
-  if (stage == Stage::kBegins) check({"init_from", "run"}, run.init_from.run, true, RunDirectoryProblem);
+  if (IsReadable(file, {"tokenizer"}, run.tokenizer, diagnostics))
+    check({"tokenizer"}, run.tokenizer, TokenizerProblem);
+  if (IsReadable(file, {"control_text"}, run.control_text, diagnostics))
+    check({"control_text"}, run.control_text, ControlTextProblem);
+  if (stage == Stage::kBegins && !run.init_from.run.empty())
+    check({"init_from", "run"}, run.init_from.run, RunDirectoryProblem);
 }
 
 // The mixer counts draws.
@@ -146,13 +158,6 @@ void CheckDraws(ConfigFile& file, const RunConfig& run) {
   file.FailAt({"steps"}, "expected at most " + std::to_string(most) + " with " +
                              std::to_string(run.draws_per_step) + " draws a step, found " +
                              std::to_string(run.steps));
-}
-
-template <typename Config>
-void ReadReferred(const std::filesystem::path& path, Diagnostics& diagnostics, Config& config) {
-  if (path.empty() || !FileProblem(path).empty()) return;  // reported where it is named
-  ConfigFile file(path, diagnostics);
-  ReadConfig(file, config);
 }
 
 }  // namespace
@@ -167,12 +172,15 @@ CheckedRun CheckRun(const std::filesystem::path& config, const std::vector<std::
   if (file.root()) {
     const TaskCheck tasks(file, registry);
     for (const auto& [name, settings] : checked.run.tasks) tasks.Check(name, settings);
-    CheckInputFiles(file, checked.run, stage);
+    CheckInputFiles(file, checked.run, stage, diagnostics);
     CheckDraws(file, checked.run);
 
-    AgentConfig model;
-    ReadReferred(checked.run.model, diagnostics, model);
-    if (!checked.run.weights.empty() && FileProblem(checked.run.weights).empty()) {
+    if (IsReadable(file, {"model"}, checked.run.model, diagnostics)) {
+      ConfigFile described(checked.run.model, diagnostics);
+      AgentConfig model;
+      ReadConfig(described, model);
+    }
+    if (IsReadable(file, {"weights"}, checked.run.weights, diagnostics)) {
       ConfigFile weights(checked.run.weights, diagnostics);
       ReadConfig(weights, checked.mixture);
       const std::set<std::string> vocabulary = VocabularyPieces(checked.run.tokenizer);

@@ -31,6 +31,18 @@ std::string Refusal(const ordered_json& now, const std::set<std::string>& traine
   }
 }
 
+// A receipt has numbers for every epoch: what a save accepts, a resume reads.
+TEST(ConfigChange, TheTrainedTasksAreReadOfAVeryLargeStateToo) {
+  const ScratchDirectory scratch;
+  std::string numbers = "0";
+  for (int i = 0; i < 1'100'000; ++i) numbers += ",0";
+  WriteText(scratch / "state.json",
+            R"({"mixer": {"state": {"tasks": [{"name": "a", "draws": 2}, {"name": "b", "draws": 0}]}},)"
+            R"( "receipt": {"state": [)" +
+                numbers + "]}}");
+  EXPECT_EQ(TrainedTasks(scratch.path()), std::set<std::string>{"a"});
+}
+
 TEST(ConfigChange, EveryKeyThatChangedIsSaid) {
   ordered_json now = Config();
   EXPECT_EQ(CompareConfigs(Config(), now, {"zoom"}), Changes());

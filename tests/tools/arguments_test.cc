@@ -69,8 +69,8 @@ TEST(Arguments, ALinkToItselfAndAnOverlongPathAreSaidInWords) {
     ExpectRefused(verb + loop, "Too many levels of symbolic links");
     ExpectRefused(verb + longer, "File name too long");
   }
-  for (const std::string& out : {loop, longer})
-    ExpectRefused("train " + kQuickstart + " --out " + out, "--out");
+  ExpectRefused("train " + kQuickstart + " --out " + loop, "Too many levels of symbolic links");
+  ExpectRefused("train " + kQuickstart + " --out " + longer, "File name too long");
   ExpectRefused("train " + loop, "Too many levels of symbolic links");
   ExpectRefused("tokenizer show " + loop, "Too many levels of symbolic links");
 }

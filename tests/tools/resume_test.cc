@@ -106,6 +106,21 @@ TEST_F(SmallRun, ADamagedLogIsNamedAndKeptAndTheRunGoesOn) {
   }
 }
 
+// The one that was kept first stays as it is.
+TEST_F(SmallRun, ALogThatIsDamagedTwiceIsKeptTwice) {
+  const fs::path run = scratch_ / "run";
+  ASSERT_EQ(Train(run, "steps=4 checkpoint.every=2 checkpoint.keep=9").code, 0);
+  ForgetAfter(run, 2);
+  for (const std::string n : {"1", "2"}) {
+    const std::string damaged = "[" + ReadText(run / "metrics.jsonl").substr(1);
+    WriteText(run / "metrics.jsonl", damaged);
+    const CommandResult resumed = Resume(run, "checkpoint.every=0 steps=4");
+    EXPECT_EQ(resumed.code, 0) << resumed.out;
+    EXPECT_EQ(ReadText(run / ("metrics.jsonl.damaged-" + n)), damaged) << resumed.out;
+    ForgetAfter(run, 2);
+  }
+}
+
 TEST_F(SmallRun, MissingLogsAndPipesInTheirPlaceDoNotStopIt) {
   const fs::path run = scratch_ / "run";
   ASSERT_EQ(Train(run, "steps=2 checkpoint.every=2").code, 0);
@@ -266,6 +281,36 @@ TEST_F(SmallRun, WhatDecidesRowsOrTheModelIsRefusedAtAResume) {
   EXPECT_EQ(ReadText(run / "step-00000002/manifest.json"), checkpoint);
   WriteText(run / "config.resolved.json", config);
   EXPECT_EQ(Resume(run, "--steps 3").code, 0);
+}
+
+// Also where there is nothing left to do.
+TEST_F(SmallRun, AFinishedRunRefusesThemToo) {
+  const fs::path run = scratch_ / "run";
+  ASSERT_EQ(Train(run, "steps=1").code, 0);
+  const CommandResult refused = Resume(run, "seed=6");
+  EXPECT_EQ(refused.code, 2) << refused.out;
+  EXPECT_TRUE(Has(refused.out, "seed: 5 -> 6")) << refused.out;
+  EXPECT_TRUE(Has(Resume(run).out, "all 1 steps are done"));
+}
+
+TEST_F(SmallRun, ThreadsThatWouldStopTheMachineAreRefusedAtAResume) {
+  const fs::path run = scratch_ / "run";
+  ASSERT_EQ(Train(run, "steps=1").code, 0);
+  const CommandResult refused = Resume(run, "steps=2 threads=4096");
+  EXPECT_EQ(refused.code, 2) << refused.out;
+  EXPECT_TRUE(Has(refused.out, "threads: 4096 on ")) << refused.out;
+  EXPECT_FALSE(fs::exists(run / "step-00000002"));
+}
+
+TEST_F(SmallRun, ARecordOfOtherTypesIsNamed) {
+  const fs::path run = scratch_ / "run";
+  ASSERT_EQ(Train(run, "steps=1").code, 0);
+  auto record = nlohmann::ordered_json::parse(ReadText(run / "run.json"));
+  record["inputs"]["model"]["xxh3_128"] = 5;
+  WriteText(run / "run.json", record.dump());
+  const CommandResult refused = Resume(run, "steps=2");
+  EXPECT_EQ(refused.code, 2) << refused.out;
+  EXPECT_TRUE(Has(refused.out, "the run's run.json is damaged")) << refused.out;
 }
 
 TEST_F(SmallRun, AnExplodingLossNamesTheCommandThatWorks) {

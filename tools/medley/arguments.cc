@@ -6,12 +6,12 @@
 #include <charconv>
 #include <cstring>
 #include <iostream>
-#include <nlohmann/json.hpp>
 #include <string_view>
 #include <system_error>
 
 #include <medley/base/files.h>
 #include <medley/base/suggest.h>
+#include <medley/base/utf8.h>
 
 namespace medley {
 namespace {
@@ -44,19 +44,11 @@ std::string UnexpectedWords(const CLI::App& app, const std::vector<std::string>&
   return "not expected: " + JoinNames(left_over);
 }
 
-bool IsUtf8(const std::string& text) {
-  try {
-    return !nlohmann::json(text).dump().empty();
-  } catch (const nlohmann::json::type_error&) {
-    return false;
-  }
-}
-
 void CheckValues(const CLI::App& app) {
   for (const CLI::Option* option : app.get_options()) {
     for (const std::string& value : option->results()) {
       if (value.empty()) Refuse(app, option->get_name() + " is empty; give a value, or leave it out");
-      if (!IsUtf8(value))
+      if (ValidUtf8(value) != value)
         Refuse(app, option->get_name() + " is not UTF-8, which a run cannot write down; rename it");
     }
   }

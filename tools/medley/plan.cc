@@ -34,8 +34,7 @@ void Save(const RunPlanner& planner, const fs::path& out) {
 int RunPlan(int argc, char** argv) {
   CLI::App app(
       "Measures what every task of a run takes, and says how each would be run: rows, mode, micro-batches, "
-      "peak. "
-      "Trains nothing.",
+      "peak. Trains nothing.",
       "medley plan");
   std::string config, budget, out, profile;
   std::vector<std::string> overrides;
@@ -57,6 +56,7 @@ int RunPlan(int argc, char** argv) {
   const std::string threads = ThreadsWarning(inputs.checked.run.threads, Cores());
   if (!threads.empty()) console.Warn(threads);
   const auto run = BuildRun(std::move(inputs), Purpose::kTrain);
+  for (const std::string& line : run->registry->Choices(run->NamedTasks())) console.Say(line);
   std::cout << run->budget.Words() << std::endl;
   RunPlanner::Setting setting = RunPlanner::SettingOf(run->config, run->budget, run->device);
   setting.all_ways = true;

@@ -12,6 +12,7 @@
 #include <medley/run/config_change.h>
 #include <medley/run/run.h>
 #include <medley/run/run_record.h>
+#include <medley/run/threads.h>
 #include <medley/train/stop_signal.h>
 
 #include "tools/medley/arguments.h"
@@ -64,9 +65,8 @@ void SayWhatWasRestored(Console& console, const Run& run, const FoundCheckpoint&
 int RunResume(int argc, char** argv) {
   CLI::App app(
       "Goes on with a run from its newest whole checkpoint. KEY=VALUE replaces what may change: steps, "
-      "hours, "
-      "optimizer, checkpoint, eval, data, threads, budget and the like; the seed and what decides rows may "
-      "not.",
+      "hours, optimizer, checkpoint, eval, data, threads, budget and the like; the seed and what decides "
+      "rows may not.",
       "medley resume");
   std::filesystem::path path;
   std::int64_t steps = 0;
@@ -89,13 +89,15 @@ int RunResume(int argc, char** argv) {
   if (!budget.empty()) overrides.push_back("budget=" + budget);
   if (steps > 0) overrides.push_back("steps=" + std::to_string(steps));
   RunInputs inputs = CheckInputs(config, overrides, {}, Stage::kBegun);
+  const std::string threads = ThreadsWarning(inputs.checked.run.threads, Cores());
   const auto found = FindCheckpoint(directory.path(), OnDamage::kSetAside, console);
+  const auto changes = ConfigChanges(directory, found, config, inputs.checked.run);
   if (found && found->facts.step >= inputs.checked.run.steps && Trainer::IsReported(found->path)) {
     console.Say("all " + std::to_string(found->facts.step) + " steps are done; to go on: medley resume " +
                 path.string() + " --steps N (N in all)");
     return 0;
   }
-  const auto changes = ConfigChanges(directory, found, config, inputs.checked.run);
+  if (!threads.empty()) console.Warn(threads);
   const auto run = BuildRun(std::move(inputs), Purpose::kTrain);
   SayWhatChanged(console, changes, *run, ReadRunRecord(directory.path()));
   for (const std::string& line : run->registry->Choices(run->NamedTasks())) console.Say(line);
