@@ -19,7 +19,7 @@ namespace {
 constexpr double kRepaint = 0.1, kPlainLine = 10;  // seconds
 constexpr std::size_t kDefaultColumns = 80;
 
-std::shared_ptr<spdlog::logger> OpenLog(const std::filesystem::path& file) {
+std::shared_ptr<spdlog::logger> OpenLog(const std::filesystem::path& file, std::FILE* out) {
   if (file.empty()) return nullptr;
   // Opening a pipe would wait for a reader.
   std::error_code missing;
@@ -31,8 +31,11 @@ std::shared_ptr<spdlog::logger> OpenLog(const std::filesystem::path& file) {
         "medley", std::make_shared<spdlog::sinks::basic_file_sink_mt>(file.string()));
     log->set_pattern("%Y-%m-%d %H:%M:%S %L %v");
     log->flush_on(spdlog::level::info);
-    // A full disk must not end a run because of its log.
-    log->set_error_handler([](const std::string&) {});
+    // A full disk must not end a run because of its log; it is said once, where the log's lines go too.
+    log->set_error_handler([out, told = false](const std::string& words) mutable {
+      if (!std::exchange(told, true))
+        std::fprintf(out, "warning: the log may lack lines: %s\n", words.c_str());
+    });
     return log;
   } catch (const spdlog::spdlog_ex& error) {
     throw Error("cannot open the log file " + file.string() + ": " + error.what());
@@ -53,7 +56,7 @@ Console::Console(std::FILE* out, const std::filesystem::path& log_file, SecondsS
       terminal_(IsTerminal(out)),
       now_(std::move(now)),
       last_line_(now_()),
-      log_(OpenLog(log_file)) {}
+      log_(OpenLog(log_file, out)) {}
 
 Console::~Console() { ClearStatus(); }
 

@@ -3,9 +3,11 @@
 #include <gtest/gtest.h>
 #include <poll.h>
 #include <pty.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <array>
+#include <csignal>
 #include <cstdlib>
 #include <sstream>
 #include <string>
@@ -39,6 +41,35 @@ class AnyTerminal : public testing::Environment {
   void SetUp() override { ::setenv("TERM", "xterm", 1); }
 };
 [[maybe_unused]] const auto* const kTerminal = testing::AddGlobalTestEnvironment(new AnyTerminal);
+
+TEST(Console, ALogThatCannotBeWrittenIsSaidOnce) {
+  const ScratchDirectory scratch;
+  std::FILE* file = std::tmpfile();
+  const auto old_handler = std::signal(SIGXFSZ, SIG_IGN);
+  rlimit old_limit{};
+  ASSERT_EQ(getrlimit(RLIMIT_FSIZE, &old_limit), 0);
+  {
+    Console console(file, scratch / "log.txt");
+    const rlimit small{0, old_limit.rlim_max};
+    std::setvbuf(file, nullptr, _IOFBF, 1 << 16);
+    setrlimit(RLIMIT_FSIZE, &small);
+    int pipe[2];
+    ASSERT_EQ(::pipe(pipe), 0);
+    ASSERT_GE(::dup2(pipe[1], ::fileno(file)), 0);
+    console.Say("first");
+    console.Say("second");
+    setrlimit(RLIMIT_FSIZE, &old_limit);
+    const std::string seen = ReadUpTo("second\n", pipe[0]);
+    const std::string words =
+        "first\nwarning: the log may lack lines: Failed flush to file " + (scratch / "log.txt").string();
+    EXPECT_TRUE(seen.starts_with(words)) << seen;
+    EXPECT_TRUE(seen.ends_with("File too large\nsecond\n")) << seen;
+    ::close(pipe[0]);
+    ::close(pipe[1]);
+  }
+  std::signal(SIGXFSZ, old_handler);
+  std::fclose(file);
+}
 
 TEST(Console, APipeGetsPlainLinesOnlyAndOneStatusInTenSeconds) {
   const ScratchDirectory scratch;
