@@ -59,14 +59,16 @@ MixerTask ReadTask(const json& saved) {
 
 void CheckSums(const std::vector<MixerTask>& tasks, bool urn) {
   std::int64_t shares = 0, cards = 0;
-  MixerTask::Owed owed = 0;
+  MixerTask::Owed owed = 0, charged = 0;
   for (const MixerTask& task : tasks) {
     Expect(task.share > 0 || task.owed == 0, "the paused task " + task.name + " is owed something");
     shares += task.share;
     cards += task.cards;
     owed += task.owed;
+    charged += task.charged;
   }
   Expect(shares == kWholeShare, "the shares do not add up to 2^32");
+  Expect(charged <= kMostCounts, "what tasks were charged adds up to more than a run can count");
   Expect(owed == 0, "what tasks are owed does not add up to 0");
   Expect(urn == (cards > 0), "the cards do not fit the order");
 }

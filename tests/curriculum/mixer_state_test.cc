@@ -144,6 +144,7 @@ TEST(Mixer, AStateThatSaveCannotHaveWrittenIsRefused) {
     EXPECT_THROW(other.Load(bad), Error) << pointer << " " << value;
     EXPECT_EQ(other.Save().dump(), before) << pointer;
   };
+  nlohmann::json bad_sum = good;
   refused("/version", 2);
   refused("/tasks/0/share", 17);
   refused("/tasks/0/owed", nlohmann::json::array({1, 0}));
@@ -153,6 +154,9 @@ TEST(Mixer, AStateThatSaveCannotHaveWrittenIsRefused) {
   refused("/tasks", "none");
   refused("/urn_drawn", 1.5);
   refused("/unit", 9);
+  for (const char* task : {"0", "1"})
+    bad_sum[nlohmann::json::json_pointer(std::string("/tasks/") + task + "/charged")] = std::int64_t{1} << 62;
+  refused("/tasks", bad_sum.at("tasks"));
   refused("", nlohmann::json::array());
 }
 
