@@ -36,6 +36,19 @@ def calls_on_damage(calls):
     return calls[at[0]:renamed + 10]
 
 
+def flip(file, where):
+    data = bytearray(file.read_bytes())
+    data[int(len(data) * where)] ^= 16
+    file.write_bytes(data)
+
+
+def calls_on_logs(calls):
+    """Likewise: from the first look at the log to its repair."""
+    at = next(i for i, c in enumerate(calls) if c[2].endswith("/metrics.jsonl"))
+    named = next(i for i, c in enumerate(calls) if c[3].endswith("/metrics.jsonl"))
+    return calls[at:named + 5]
+
+
 def make_scenarios(server, work):
     """The unbroken runs, and templates of broken ones."""
     train = Scenario("train", lambda s: s.train())
@@ -55,24 +68,32 @@ def make_scenarios(server, work):
     damaged = Scenario("damaged", lambda s: s.resume(), said=1)
     server.clear()
     must(server.call(server.train("checkpoint.keep=2")))
-    model = server.run / "step-00000002/model.safetensors"
-    data = bytearray(model.read_bytes())
-    data[len(data) // 2] ^= 16
-    model.write_bytes(data)
+    flip(server.run / "step-00000002/model.safetensors", 0.5)
     damaged.template, damaged.expected = keep(server, work, "damaged"), train.expected
+
+    # Step 1 is whole, and a log of it is damaged.
+    logs = Scenario("logs", lambda s: s.resume(), said=1)
+    resume.prepare(server)
+    flip(server.run / "metrics.jsonl", 0)
+    logs.template = keep(server, work, "damaged-log")
+    must(server.call(logs.arguments(server)))
+    logs.expected = trial.end_of(server.run)
 
     evaluation = Evaluation("eval", lambda s: s.evaluate())
     evaluation.template = finished
     evaluation.prepare(server)
     must(server.call(server.evaluate()))
     evaluation.expected = trial.tree(server.run)
-    scenarios = [train, resume, damaged, evaluation]
+    scenarios = [train, resume, damaged, logs, evaluation]
     for scenario in scenarios:
         scenario.prepare(server)
         answer = must(server.call(scenario.arguments(server), trace=work / (scenario.name + ".trace")))
         scenario.calls = trial.read_trace(work / (scenario.name + ".trace"))
+        scenario.words = answer.text
         if scenario is damaged:
             scenario.calls = calls_on_damage(scenario.calls)
+        if scenario is logs:
+            scenario.calls = calls_on_logs(scenario.calls)
         scenario.go_on(server, answer, verdict := trial.Verdict())
         if verdict.problems:
             sys.exit(f"{scenario.name}, without a fault: {verdict.problems}")

@@ -14,7 +14,10 @@ from pathlib import Path
 
 ERRORS = {name: getattr(errno, name) for name in ("EIO", "ENOSPC", "EINTR", "EMFILE")}
 CHANGES = {"write", "pwrite", "writev", "fsync", "fdatasync", "ftruncate", "truncate", "fallocate", "mkdir", "mkdirat",
-           "rename", "renameat", "renameat2", "creat"}
+           "rename", "renameat", "renameat2", "creat", "link"}
+# Of a run that came to its end, besides those that are compared.
+FILES = ("config.resolved.json", "run.json", "plan.json", "profile.json", "receipt.json", "timing.jsonl", "log.txt",
+         "tensorboard/events.out.tfevents.medley")
 
 
 @dataclass
@@ -117,7 +120,7 @@ def end_of(run):
     """What a run leaves that is not measured."""
     checkpoint = newest(run)
     end = {"checkpoint": checkpoint.name}
-    for name in ("metrics.jsonl", "losses.csv"):
+    for name in ("LATEST", "metrics.jsonl", "losses.csv"):
         end[name] = digest(run / name)
     for name in ("model.safetensors", "optim.safetensors"):
         end[name] = digest(checkpoint / name)
@@ -129,15 +132,29 @@ def end_of(run):
 
 
 def tree(directory):
-    """The sums of all files; a file that names the directory has another sum elsewhere."""
-    return {str(p.relative_to(directory)): hashlib.sha256(p.read_bytes().replace(bytes(directory), b"RUN")).hexdigest()
+    """The sums of all files, without the worker that is named in them."""
+    worker = re.compile(re.escape(bytes(directory.parent.parent)) + rb"/w\d+/")
+    return {str(p.relative_to(directory)): hashlib.sha256(worker.sub(b"", p.read_bytes())).hexdigest()
             for p in sorted(directory.rglob("*")) if p.is_file()}
+
+
+def names_of(path, server):
+    """What words may name a path by: below the run not the run alone, and no process's number."""
+    if not path.startswith("/"):
+        return [server.directory.name]
+    parts = Path(plain(path)).relative_to(server.directory.parent).parts
+    return parts[2:] or parts[1:] or parts
+
+
+def may_be_silent(path, fault):
+    """The words in run.lock are a courtesy; what TensorBoard's file did not take once, it takes with the next value."""
+    return path.endswith("/run.lock") or ("/tensorboard/" in path and not fault.persists)
 
 
 @dataclass
 class Verdict:
     problems: list = field(default_factory=list)
-    silent: bool = False  # an error of a call that changes something was never told
+    told: bool = False  # the error, with the system's words and a name of the path
     seconds: float = 0
 
 
@@ -150,6 +167,7 @@ class Scenario:
         self.said = said  # the step that was announced before
         self.template = None
         self.expected = None
+        self.words = ""  # of the command without a fault
 
     def prepare(self, server):
         server.clear()
@@ -160,17 +178,16 @@ class Scenario:
         self.prepare(server)
         first = server.call(self.arguments(server), fault)
         verdict = Verdict(seconds=first.seconds)
-        told = self.judge_first(server, fault, first, verdict)
+        self.judge_first(server, fault, first, verdict)
         self.go_on(server, first, verdict)
-        verdict.silent = not told
         return first, verdict
 
     def judge_first(self, server, fault, first, verdict):
-        """Whether the fault was told, where it had to be."""
+        """How the command dealt with the fault, and what it said of it."""
         if fault.kind in ("kill", "torn"):
             if first.code != 128 + signal.SIGKILL:
                 verdict.problems.append(f"ended with {first.code} before the call was reached")
-            return True
+            return
         if first.code > 128:
             verdict.problems.append(f"ended by signal {first.code - 128}")
         if raw := re.search("filesystem error|basic_|iostream|std::", first.text):
@@ -178,14 +195,18 @@ class Scenario:
         if fault.kind == "short" or (fault.error == "EINTR" and not fault.persists):
             if first.code != 0:
                 verdict.problems.append(f"ended with {first.code}, though the call had only to be made again")
-            return True
+            if "warning:" in first.text and "warning:" not in self.words:
+                verdict.problems.append("a warning, though the call had only to be made again")
+            return
         call, _, path = first.hit.partition(" ")
         words = os.strerror(ERRORS[fault.error])
-        names = Path(path).relative_to(server.directory.parent).parts[1:] if path.startswith("/") else ()
-        told = words in first.text and any(name in first.text for name in names or [server.directory.name])
-        if first.code != 0 and not told:
+        verdict.told = words in first.text and any(name in first.text for name in names_of(path, server))
+        if verdict.told:
+            return
+        if first.code != 0:
             verdict.problems.append(f"ended with {first.code} and did not name {path}: {words}")
-        return told or call not in CHANGES
+        elif call in CHANGES and not may_be_silent(path, fault):
+            verdict.problems.append(f"{path}: {words}: was never told")
 
     def go_on(self, server, first, verdict):
         said = max(self.said, announced(first.text))
@@ -208,8 +229,11 @@ class Scenario:
         for name, value in self.expected.items():
             if end[name] != value:
                 verdict.problems.append(f"{name} differs from the unbroken run's")
+        missing = [name for name in FILES if not (server.run / name).exists()]
+        if missing and not verdict.told:
+            verdict.problems.append("missing: " + " ".join(missing))
         left = [p.name for p in server.run.glob(".*") if p.name.startswith((".tmp-", ".del-"))]
-        if left:
+        if left and not verdict.told:  # what could not be removed, and was said, is the next start's
             verdict.problems.append("left behind: " + " ".join(left))
 
 
