@@ -1,0 +1,60 @@
+"""What travels to a machine that has torch alone: the install tree, the libraries that it lacks, this script."""
+import json
+import re
+import shutil
+import subprocess
+import tarfile
+from pathlib import Path
+
+# The machine's own: glibc's and the compiler's must be no older than what its torch needs.
+SYSTEM = re.compile(r"(ld-linux.*|lib(c|m|dl|rt|util|pthread|stdc\+\+|gcc_s))\.so")
+TOOLS = Path(__file__).resolve().parent.parent
+
+
+def needed(file):
+    """The libraries that the loader finds for a file: name and path."""
+    out = subprocess.run(["ldd", file], capture_output=True, text=True, check=False).stdout
+    return re.findall(r"^\s*(\S+) => (/\S+)", out, re.M)
+
+
+def carry_libraries(folder):
+    """Into carried/ what is neither ours, nor torch's, nor any system's."""
+    told = subprocess.run([folder / "bin/medley", "version", "--json"], capture_output=True, check=True).stdout
+    torch = Path(json.loads(told)["libtorch"]["root"])
+    carried = folder / "carried"
+    carried.mkdir(exist_ok=True)
+    for file in [*(folder / "bin").iterdir(), *folder.rglob("*.so")]:
+        for name, path in needed(file):
+            theirs = "/torch/" in path or "/nvidia/" in path or Path(path).is_relative_to(torch)
+            if not theirs and not Path(path).is_relative_to(folder) and not SYSTEM.match(name):
+                shutil.copy2(path, carried / name)
+
+
+def make_bundle(build, folder):
+    subprocess.run(["cmake", "--install", build, "--prefix", folder, "--strip"], check=True, stdout=subprocess.DEVNULL)
+    # No part of an installation; it is the one program that makes several runs in one process.
+    shutil.copy2(build / "bin/medley_bench_memory", folder / "bin")
+    carry_libraries(folder)
+    shutil.copy2(TOOLS.parent / "core/memory/live_blocks_cuda.cc", folder)
+    shutil.copy2(TOOLS / "gpu-check", folder)
+    shutil.copytree(TOOLS / "gpu_check", folder / "gpu_check", ignore=shutil.ignore_patterns("__pycache__"))
+
+
+def of_nobody(info):
+    """A plugin of a user who is neither root nor the one who runs it is refused."""
+    info.uid = info.gid = 0
+    info.uname = info.gname = ""
+    return info
+
+
+def pack(folder, file):
+    with tarfile.open(file, "w:xz") as tar:
+        tar.add(folder, arcname="medley", filter=of_nobody)
+    print(f"{file}: {Path(file).stat().st_size / 2**20:.1f} MiB")
+
+
+def unpack(file, folder):
+    safely = {"filter": "data"} if hasattr(tarfile, "data_filter") else {}
+    with tarfile.open(file) as tar:
+        tar.extractall(folder, **safely)
+    return folder / "medley"
