@@ -76,6 +76,16 @@ TEST(PluginPath, AResumeNeverTakesAnotherPluginInSilence) {
   EXPECT_TRUE(Has(trained.out, "the task zoom_gold comes from " + (mine / "zoom.so").string() +
                                    ", not from " + kShipped.string()))
       << trained.out;
+  testing::WriteBytes(scratch / "weights.json", R"({"weights": {"zoom_gold": 1}})");
+  const std::string small =
+      kConfig + " tasks.zoom_gold.rows=1 weights=" + (scratch / "weights.json").string();
+  for (const std::string& verb :
+       {"plan " + small, "estimate " + small, "sample zoom_gold --out " + (scratch / "zoom.png").string(),
+        "eval " + run.string() + " --rows 2"}) {
+    const CommandResult said = Shell("MEDLEY_PLUGIN_PATH=" + mine.string() + " " + Medley() + verb + " 2>&1");
+    EXPECT_TRUE(Has(said.out, "the task zoom_gold comes from " + (mine / "zoom.so").string()))
+        << verb << ": " << said.out;
+  }
   const std::string resume = Medley() + "resume " + run.string() + " --steps 3 2>&1";
   const CommandResult other = Shell(resume);
   EXPECT_EQ(other.code, 2) << other.out;

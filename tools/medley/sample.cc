@@ -140,6 +140,7 @@ int RunSample(int argc, char** argv) {
   RunInputs inputs = CheckInputs(config.empty() ? ConfigDirectory() / "runs" / "quickstart.json" : config,
                                  overrides, plugin_path);
   inputs.registry.Require(task_name);
+  for (const std::string& line : inputs.registry.Choices({task_name})) std::cerr << line << '\n';
   const auto run = BuildRun(std::move(inputs), Purpose::kSample);
   LoadedTask& task = run->host->Get(task_name);
   const auto seed = TaskSeed(static_cast<std::uint64_t>(run->config.seed), task_name);
