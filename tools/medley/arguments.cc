@@ -129,9 +129,11 @@ void CheckOutFile(const fs::path& file, const std::string& option) {
 void CheckOutDirectory(const fs::path& directory, const std::string& option) {
   std::error_code error;
   fs::path nearest = fs::absolute(directory);
-  while (fs::symlink_status(nearest, error).type() == fs::file_type::not_found &&
+  fs::file_type type;
+  while ((type = fs::symlink_status(nearest, error).type()) == fs::file_type::not_found &&
          nearest != nearest.parent_path())
     nearest = nearest.parent_path();
+  if (type == fs::file_type::none) RefuseOut(option, directory, error.message());
   if (const std::string why = WhyNotWritable(nearest); !why.empty()) RefuseOut(option, directory, why);
 }
 
