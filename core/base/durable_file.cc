@@ -120,7 +120,8 @@ fs::path RenameAside(const fs::path& path, const std::string& name) {
 fs::path LinkAside(const fs::path& path, const std::string& name) {
   return Aside(path, name, [&](const fs::path& aside) {
     if (::link(path.c_str(), aside.c_str()) == 0) return;
-    if (errno == EEXIST) ThrowFileError("link " + path.string() + " to", aside, errno);
+    const bool knows_none = errno == EPERM || errno == EOPNOTSUPP || errno == ENOSYS || errno == EMLINK;
+    if (!knows_none) ThrowFileError("link " + path.string() + " to", aside, errno);
     RenameNoReplace(path, aside);
   });
 }

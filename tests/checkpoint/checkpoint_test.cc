@@ -177,6 +177,25 @@ TEST(Checkpoint, RotationKeepsTheNewestAndTheBest) {
   EXPECT_EQ(steps, (std::vector<std::int64_t>{6, 5, 2}));
 }
 
+// JSON would make it null, and no resume could read it, while rotation deletes the good ones.
+TEST(Checkpoint, AStateThatIsNotFiniteIsNeverSaved) {
+  const ScratchDirectory scratch;
+  State state;
+  TrainingState training = state.Training();
+  training.sections.push_back({"pace", 1,
+                               [] {
+                                 return nlohmann::json{{"seconds", {1.0, std::nan("")}}};
+                               },
+                               [](const nlohmann::json&) {}});
+  try {
+    SaveCheckpoint(scratch.path(), training, {.step = 3, .logs = {}, .evaluated = {}, .config_hash = "x"});
+    FAIL() << "it was saved";
+  } catch (const Error& error) {
+    EXPECT_NE(std::string(error.what()).find("pace.state.seconds.1"), std::string::npos) << error.what();
+  }
+  EXPECT_TRUE(ListCheckpoints(scratch.path()).empty());
+}
+
 TEST(Checkpoint, ALossThatIsNotFiniteCountsAsNotEvaluatedAndIsNeverTheBest) {
   const ScratchDirectory scratch;
   State state;
