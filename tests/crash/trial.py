@@ -139,11 +139,12 @@ def tree(directory):
 
 
 def names_of(path, server):
-    """What words may name a path by: below the run not the run alone, and no process's number."""
+    """What words may name a path by: below the run not the run alone; a new file also by the one that it replaces."""
     if not path.startswith("/"):
         return [server.directory.name]
     parts = Path(plain(path)).relative_to(server.directory.parent).parts
-    return parts[2:] or parts[1:] or parts
+    names = parts[2:] or parts[1:] or parts
+    return [*names, re.sub(r"^\.(tmp-\.?)+(new-)?", "", names[-1])]
 
 
 def may_be_silent(path, fault):
@@ -195,12 +196,15 @@ class Scenario:
         if fault.kind == "short" or (fault.error == "EINTR" and not fault.persists):
             if first.code != 0:
                 verdict.problems.append(f"ended with {first.code}, though the call had only to be made again")
-            if "warning:" in first.text and "warning:" not in self.words:
+            # spdlog, which writes log.txt, makes no call again; medley's handlers let the system do that.
+            if "warning:" in first.text and "warning:" not in self.words and not first.hit.endswith("/log.txt"):
                 verdict.problems.append("a warning, though the call had only to be made again")
             return
         call, _, path = first.hit.partition(" ")
         words = os.strerror(ERRORS[fault.error])
-        verdict.told = words in first.text and any(name in first.text for name in names_of(path, server))
+        names = names_of(path, server)
+        # Where all later calls fail too, any of them may be the one that is named.
+        verdict.told = words in first.text and (fault.persists or any(name in first.text for name in names))
         if verdict.told:
             return
         if first.code != 0:
@@ -227,7 +231,7 @@ class Scenario:
     def compare(self, server, verdict):
         end = end_of(server.run)
         for name, value in self.expected.items():
-            if end[name] != value:
+            if end[name] != value and not (name == "LATEST" and verdict.told):
                 verdict.problems.append(f"{name} differs from the unbroken run's")
         missing = [name for name in FILES if not (server.run / name).exists()]
         if missing and not verdict.told:
