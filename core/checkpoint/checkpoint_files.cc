@@ -11,6 +11,7 @@
 
 #include <medley/base/error.h>
 #include <medley/base/files.h>
+#include <medley/base/json_count.h>
 #include <medley/base/json_reader.h>
 #include <medley/base/json_text.h>
 
@@ -134,16 +135,17 @@ Manifest ReadManifest(const fs::path& checkpoint) {
                   ", this medley reads format " + std::to_string(kFormat));
     }
     Manifest manifest;
-    manifest.step = json.at("step").get<std::int64_t>();
+    manifest.step = CountOf(json, "step");
     if (manifest.step != step)
       throw Error(checkpoint.string() + " holds step " + std::to_string(manifest.step));
     for (const auto& [name, file] : json.at("files").items()) {
-      manifest.files[name] = {file.at("bytes").get<std::int64_t>(),
-                              file.at("xxh3_128").get<std::vector<std::string>>()};
+      manifest.files[name] = {CountOf(file, "bytes"), file.at("xxh3_128").get<std::vector<std::string>>()};
     }
     manifest.facts = json.at("facts");
     return manifest;
   } catch (const nlohmann::json::exception& error) {
+    throw Error((checkpoint / kManifestFile).string() + " cannot be understood: " + error.what());
+  } catch (const std::out_of_range& error) {
     throw Error((checkpoint / kManifestFile).string() + " cannot be understood: " + error.what());
   }
 }

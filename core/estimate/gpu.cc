@@ -7,6 +7,7 @@
 #include <medley/base/bytes.h>
 #include <medley/base/error.h>
 #include <medley/base/files.h>
+#include <medley/base/json_count.h>
 #include <medley/base/suggest.h>
 #include <medley/config/field_reader.h>
 #include <medley/config/field_writer.h>
@@ -34,7 +35,9 @@ constexpr std::int64_t kMarginPart = 20;  // of the memory
 std::int64_t Size(ConfigFile& file, const char* key, const std::string& text) {
   if (text.empty()) return 0;  // reported
   try {
-    return ParseBytes(text);
+    const std::int64_t bytes = ParseBytes(text);
+    if (bytes > kMostBytes) throw InputError("expected at most 1 PiB, found " + text);
+    return bytes;
   } catch (const InputError& error) {
     file.FailAt({key}, error.what());
     return 0;

@@ -53,7 +53,10 @@ PlannedTask EntryOf(const ordered_json& json) {
                                .transient = CountOf(json, "transient"),
                                .margin = CountOf(json, "margin")}};
   if (json.contains("tables")) entry.tables = CountOf(json, "tables");
-  if (json.contains("saved_by_pass")) json.at("saved_by_pass").get_to(entry.saved_by_pass);
+  if (json.contains("saved_by_pass")) {
+    const auto saved = json.at("saved_by_pass").get<std::map<std::string, ordered_json>>();
+    for (const auto& [pass, bytes] : saved) entry.saved_by_pass[pass] = CheckedCount(bytes, pass);
+  }
   if (entry.micro_rows > entry.rows)
     throw std::out_of_range("task " + entry.task + " has " + std::to_string(entry.rows) + " rows in " +
                             std::to_string(entry.micro_rows));

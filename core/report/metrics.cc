@@ -102,6 +102,7 @@ ordered_json TimingLine(const StepRecord& record) {
   }
   for (const DrawReceipt& receipt : record.receipts) {
     ordered_json& task = tasks[receipt.task];
+    if (task.is_null()) task = ordered_json::object();
     task["memory_peak"] = std::max(task.value("memory_peak", std::int64_t{0}), receipt.measured);
   }
   if (record.memory) line["memory"] = ToJson(record.memory->ledger, record.memory->constants);
@@ -166,10 +167,14 @@ std::vector<PastStep> ReadPast(const fs::path& metrics) {
   return past;
 }
 
+// An edited log may name any number, and each costs every step a byte.
+constexpr std::size_t kMostColumns = 256;
+
 // All tasks that have a column: these, and those that the past knows.
 std::vector<std::string> Columns(std::vector<std::string> tasks, const std::vector<PastStep>& past) {
   for (const PastStep& step : past) {
     for (const auto& [task, loss] : step.losses) {
+      if (tasks.size() >= kMostColumns) return tasks;
       if (std::find(tasks.begin(), tasks.end(), task) == tasks.end()) tasks.push_back(task);
     }
   }

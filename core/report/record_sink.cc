@@ -1,6 +1,7 @@
 #include <medley/report/record_sink.h>
 
 #include <medley/base/error.h>
+#include <medley/base/json_count.h>
 
 namespace medley {
 
@@ -23,14 +24,15 @@ LogMarks LogMarksFromJson(const ordered_json& json) {
     if (!json.is_object()) throw Error("the marks of the logs are no object");
     for (const auto& [log, mark] : json.items()) {
       if (mark.is_number_integer()) {
-        marks[log] = {mark.get<std::int64_t>(), ""};
+        marks[log] = {CheckedCount(mark, log), ""};
       } else {
-        marks[log] = {mark.at("bytes").get<std::int64_t>(), mark.at("xxh3_128").get<std::string>()};
+        marks[log] = {CountOf(mark, "bytes"), mark.at("xxh3_128").get<std::string>()};
       }
-      if (marks[log].bytes < 0) throw Error("the log " + log + " has a length below 0");
     }
     return marks;
   } catch (const ordered_json::exception& error) {
+    throw Error(std::string("the marks of the logs cannot be understood: ") + error.what());
+  } catch (const std::out_of_range& error) {
     throw Error(std::string("the marks of the logs cannot be understood: ") + error.what());
   }
 }

@@ -5,6 +5,7 @@
 #include <medley/base/durable_file.h>
 #include <medley/base/error.h>
 #include <medley/base/file_digest.h>
+#include <medley/base/json_count.h>
 #include <medley/base/json_reader.h>
 #include <medley/base/json_text.h>
 #include <medley/checkpoint/checkpoint.h>
@@ -81,10 +82,12 @@ std::set<std::string> TrainedTasks(const fs::path& checkpoint) {
     std::set<std::string> names;
     const nlohmann::json mixer = ReadSection(checkpoint, "mixer");
     for (const auto& task : mixer.at("tasks")) {
-      if (task.at("draws").get<std::int64_t>() > 0) names.insert(task.at("name").get<std::string>());
+      if (CountOf(task, "draws", 0, INT64_MAX) > 0) names.insert(task.at("name").get<std::string>());
     }
     return names;
   } catch (const nlohmann::json::exception& error) {
+    throw InputError(checkpoint.string() + " does not say which tasks were trained: " + error.what());
+  } catch (const std::out_of_range& error) {
     throw InputError(checkpoint.string() + " does not say which tasks were trained: " + error.what());
   }
 }

@@ -57,6 +57,19 @@ ScoreRecord ScoreOf(double value) {
           .loss = 0.75};
 }
 
+// Of an edited log: each would cost every step a byte.
+TEST(LossesTable, HasNotAsManyColumnsAsALogMayName) {
+  const ScratchDirectory scratch;
+  nlohmann::json line = {{"step", 1}, {"terms", nlohmann::json::object()}};
+  for (int i = 0; i < 600; ++i) line["terms"]["task-" + std::to_string(i)] = {{{"weighted", 1.0}}};
+  WriteText(scratch / kMetricsLog, line.dump() + "\n");
+  Console silent(stderr);
+  const LossesTable table(scratch.path(), {"own"}, silent);
+  const std::string text = ReadText(scratch / kLossesTable);
+  EXPECT_EQ(text.find("step,own,task-0,"), 0u) << text.substr(0, 100);
+  EXPECT_EQ(std::count(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(text.find('\n')), ','), 256);
+}
+
 // RLIMIT_FSIZE stands in for a full disk.
 TEST(Metrics, HoldOnlyWhatIsDeterministicAndTheCsvAColumnATask) {
   const ScratchDirectory scratch;
