@@ -1,7 +1,7 @@
-// The readers that need no libtorch.
-#include <cstdio>
+// The readers that need no libtorch, but for those of logs.
 #include <cstdlib>
 #include <filesystem>
+#include <utility>
 
 #include <medley/base/error.h>
 #include <medley/base/file_digest.h>
@@ -13,13 +13,13 @@
 #include <medley/config/run_config.h>
 #include <medley/curriculum/mixer.h>
 #include <medley/curriculum/mixture.h>
+#include <medley/estimate/gpu.h>
 #include <medley/model/agent/agent_config.h>
 #include <medley/plan/plan.h>
 #include <medley/plan/profile.h>
 #include <medley/plan/receipt.h>
-#include <medley/report/console.h>
-#include <medley/report/event_file.h>
-#include <medley/report/metrics.h>
+#include <medley/run/input_files.h>
+#include <medley/text/sentencepiece_tokenizer.h>
 
 #include "core/plugin/elf_file.h"
 #include "core/plugin/rejection.h"
@@ -47,13 +47,27 @@ void ReadAnyJson(const std::string& bytes) {
   }
 }
 
-void ReadRun(const std::string& bytes) { ToJson(ReadRunConfig(Written("run.json", bytes))); }
+// What the configs of the corpus name must be there.
+void WriteInputs() {
+  for (const char* name :
+       {"models/agent-tiny.json", "tokenizers/small.model", "weights/quickstart.json", "texts/control.txt"})
+    Written(name, "any");
+}
+
+void ReadRun(const std::string& bytes) {
+  static const bool once = (WriteInputs(), true);
+  static_cast<void>(once);
+  ToJson(ReadRunConfig(Written("runs/run.json", bytes)));
+}
 void ReadWeights(const std::string& bytes) { ToJson(ReadMixture(Written("weights.json", bytes))); }
 void ReadModel(const std::string& bytes) { ToJson(ReadAgentConfig(Written("model.json", bytes))); }
 
 // One a line, over a small good config.
 void ReadOverrides(const std::string& bytes) {
-  static const fs::path config = Written("good.json", "{\"tasks\": {\"a\": {\"rows\": 2}}}");
+  static const fs::path file = Written("any", "any");
+  static const fs::path config =
+      Written("good.json", R"({"model": "any", "tokenizer": "any", "weights": "any", "control_text": "any",
+                               "tasks": {"a": {"rows": 2}, "b": {}}})");
   std::vector<std::string> overrides(1);
   for (const char c : bytes) {
     if (c == '\n')
@@ -73,7 +87,8 @@ void ReadSealedManifest(const std::string& bytes) {
 }
 
 void ReadSeal(const std::string& bytes) {
-  Written("step-00000002/manifest.json", "{}\n");
+  Written("step-00000002/manifest.json",
+          R"({"format":1,"step":2,"chunk_bytes":16777216,"files":{},"facts":{}})");
   ReadManifest(Written("step-00000002/seal", bytes).parent_path());
 }
 
@@ -110,16 +125,22 @@ void ReadAReceipt(const std::string& bytes) {
   ReceiptTable(Receipt::FromJson(ReadJson(bytes, "receipt.json")));
 }
 
-void ReadMetrics(const std::string& bytes) {
-  const fs::path directory = Written("metrics/metrics.jsonl", bytes).parent_path();
-  static Console quiet(std::tmpfile());
-  const LossesTable table(directory, {"a"}, quiet);
+void ReadAGpu(const std::string& bytes) { ReadGpu(Written("gpu.json", bytes)); }
+
+void ReadControlText(const std::string& bytes) {
+  const std::string problem = ControlTextProblem(Written("control.txt", bytes));
+  if (!problem.empty()) throw Error(problem);
 }
 
-void ReadEvents(const std::string& bytes) {
-  const fs::path file = Written("events/few.tfevents", bytes);
-  const EventFile events(file, static_cast<std::int64_t>(bytes.size()));
-  fs::remove_all(file.parent_path());  // with what was set aside
+// The look at its frame, and the library's.
+void ReadVocabulary(const std::string& bytes) {
+  const fs::path file = Written("few.model", bytes);
+  const std::string problem = TokenizerProblem(file);
+  VocabularyPieces(file);
+  const auto tokenizer = LoadTokenizer(file);
+  tokenizer->Decode(tokenizer->Encode("Go to the gold at 12, \xc3\xa9\xe2\x96\x81."));
+  for (std::int64_t id = 0; id < tokenizer->size(); ++id) tokenizer->Piece(id);
+  if (!problem.empty()) throw Error(problem);
 }
 
 template <typename Fn>
@@ -144,23 +165,26 @@ void ReadNote(const std::string& bytes) {
 }  // namespace
 
 std::vector<Reader> Readers() {
-  return {{"json", true, ReadAnyJson},
-          {"run", true, ReadRun},
-          {"weights", true, ReadWeights},
-          {"model", true, ReadModel},
-          {"overrides", true, ReadOverrides},
-          {"manifest", true, ReadSealedManifest},
-          {"seal", true, ReadSeal},
-          {"sections", true, ReadSections},
-          {"lock", true, ReadLock},
-          {"record", true, ReadRecord},
-          {"profile", true, ReadAProfile},
-          {"plan", true, ReadAPlan},
-          {"receipt", true, ReadAReceipt},
-          {"metrics", true, ReadMetrics},
-          {"events", false, ReadEvents},
-          {"elf", false, ReadElf},
-          {"note", true, ReadNote}};
+  std::vector<Reader> readers = {{"json", true, ReadAnyJson},
+                                 {"run", true, ReadRun},
+                                 {"weights", true, ReadWeights},
+                                 {"model", true, ReadModel},
+                                 {"overrides", true, ReadOverrides},
+                                 {"manifest", true, ReadSealedManifest},
+                                 {"seal", true, ReadSeal},
+                                 {"sections", true, ReadSections},
+                                 {"lock", true, ReadLock},
+                                 {"record", true, ReadRecord},
+                                 {"profile", true, ReadAProfile},
+                                 {"plan", true, ReadAPlan},
+                                 {"receipt", true, ReadAReceipt},
+                                 {"gpu", true, ReadAGpu},
+                                 {"control_text", false, ReadControlText},
+                                 {"vocabulary", false, ReadVocabulary},
+                                 {"elf", false, ReadElf},
+                                 {"note", true, ReadNote}};
+  for (Reader& reader : LogReaders()) readers.push_back(std::move(reader));
+  return readers;
 }
 
 }  // namespace medley::fuzz

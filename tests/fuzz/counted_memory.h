@@ -4,7 +4,8 @@
 
 namespace medley::fuzz {
 
-// This program's operator new counts: bytes that live now, and the most since the last reset. Of one thread.
+// What malloc and its like gave to this process, to whichever library: bytes that live now, and the most
+// since the last reset.
 std::int64_t LiveBytes();
 std::int64_t MostBytes();
 void ResetMostBytes();

@@ -4,7 +4,7 @@
 //
 // Mutates the reader's corpus. An input fails that ends the process, throws anything but medley::Error,
 // hangs, or takes more time or memory than the limits; it is written to a file, and the same seed and number
-// make it again.
+// make it again. A corpus of which the reader takes nothing tests nothing, and fails too.
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -38,7 +38,6 @@ constexpr std::size_t kLongestInput = std::size_t{4} << 20;
 // Of one input, whose bytes are at most 1 MiB.
 constexpr double kMostSeconds = 5;  // under the sanitizers; of the processor, not of the wall
 constexpr int kMostHangSeconds = 120;
-constexpr std::int64_t kMostMemory = std::int64_t{160} << 20;
 
 struct Arguments {
   std::string reader;
@@ -76,7 +75,9 @@ double WallSeconds() {
   std::_Exit(1);
 }
 
-void RunOne(const Reader& reader, const std::string& input, Shared& shared) {
+// Returns why the reader refuses the input; "" where it takes it.
+std::string RunOne(const Reader& reader, const std::string& input, Shared& shared) {
+  std::string refusal;
   shared.size = std::min(input.size(), kLongestInput);
   std::copy_n(input.data(), shared.size.load(), shared.input.data());
   const std::int64_t live = LiveBytes();
@@ -84,8 +85,9 @@ void RunOne(const Reader& reader, const std::string& input, Shared& shared) {
   const double start = ProcessorSeconds();
   try {
     reader.read(input);
-  } catch (const Error&) {
+  } catch (const Error& error) {
     ++shared.refused;
+    refusal = error.what();
   } catch (const std::exception& error) {
     Find(shared, std::string("threw ") + typeid(error).name() + ": " + error.what());
   } catch (...) {
@@ -96,7 +98,8 @@ void RunOne(const Reader& reader, const std::string& input, Shared& shared) {
   shared.slowest = std::max(shared.slowest.load(), seconds);
   shared.largest = std::max(shared.largest.load(), bytes);
   if (seconds > kMostSeconds) Find(shared, "took " + std::to_string(seconds) + " s");
-  if (bytes > kMostMemory) Find(shared, "took " + std::to_string(bytes) + " bytes");
+  if (bytes > reader.most_memory) Find(shared, "took " + std::to_string(bytes) + " bytes");
+  return refusal;
 }
 
 // The readers' files lie in memory, in a directory that goes with the run.
@@ -127,20 +130,22 @@ std::string ReadAll(const fs::path& path) {
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
-std::vector<std::string> Corpus(const std::string& reader) {
+std::vector<std::string> Corpus(const Reader& reader) {
   std::vector<fs::path> paths;
-  const fs::path root = MEDLEY_FUZZ_CORPUS;
-  for (const auto& entry : fs::directory_iterator(root / (fs::exists(root / reader) ? reader : "json")))
-    paths.push_back(entry.path());
+  const fs::path folder =
+      fs::path(MEDLEY_FUZZ_CORPUS) / (reader.corpus.empty() ? reader.name : reader.corpus);
+  for (const auto& entry : fs::directory_iterator(folder)) paths.push_back(entry.path());
   std::sort(paths.begin(), paths.end());
   std::vector<std::string> corpus;
   for (const fs::path& path : paths) corpus.push_back(ReadAll(path));
   return corpus;
 }
 
-void RunAll(const Reader& reader, const Arguments& arguments, Shared& shared) {
-  const std::vector<std::string> corpus = Corpus(reader.name);
+void RunAll(const Reader& reader, const std::vector<std::string>& corpus, const Arguments& arguments,
+            Shared& shared) {
   for (const std::string& input : corpus) RunOne(reader, input, shared);
+  if (shared.refused == corpus.size()) Find(shared, "is the last of a corpus that is refused as a whole");
+  shared.refused = 0;
   const Mutator mutator(corpus, reader.json);
   const double end = WallSeconds() + arguments.seconds;
   for (std::uint64_t i = 0; i < arguments.runs; ++i) {
@@ -192,14 +197,15 @@ int Run(const Reader& reader, const Arguments& arguments) {
   void* memory = ::mmap(nullptr, sizeof(Shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   if (memory == MAP_FAILED) throw Error("no shared memory");
   auto& shared = *static_cast<Shared*>(memory);
+  const std::vector<std::string> corpus = Corpus(reader);
   const WorkingDirectory own;
   const double start = WallSeconds();
   const pid_t child = ::fork();
   if (child == 0) {
     if (arguments.replay.empty()) {
-      RunAll(reader, arguments, shared);
+      RunAll(reader, corpus, arguments, shared);
     } else {
-      RunOne(reader, ReadAll(arguments.replay), shared);
+      std::cout << RunOne(reader, ReadAll(arguments.replay), shared) << std::endl;
     }
     std::_Exit(0);
   }

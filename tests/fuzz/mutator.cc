@@ -2,10 +2,14 @@
 
 #include <algorithm>
 #include <array>
+#include <iterator>
+#include <sstream>
 #include <utility>
 
 namespace medley::fuzz {
 namespace {
+
+using Json = nlohmann::ordered_json;
 
 constexpr std::size_t kLongest = std::size_t{1} << 20;
 
@@ -181,6 +185,91 @@ std::size_t EndOfToken(std::string_view text, std::size_t at) {
   return end;
 }
 
+// Discarded where it is none. No deeper than what follows may walk.
+Json Parsed(std::string_view text) {
+  return Json::parse(
+      text, [](int depth, Json::parse_event_t, Json&) { return depth <= 100; }, false);
+}
+
+// Every value of a tree.
+template <typename Tree>
+void CollectValues(Tree& tree, std::vector<Tree*>& values) {
+  values.push_back(&tree);
+  for (Tree& value : tree) {
+    if (tree.is_structured()) CollectValues(value, values);
+  }
+}
+
+template <typename Tree>
+std::vector<Tree*> ValuesOf(Tree& tree) {
+  std::vector<Tree*> values;
+  CollectValues(tree, values);
+  return values;
+}
+
+// Of the tokens those that are values.
+Json AnyValue(RowRandom& random) {
+  if (random.Coin()) return Pick(kIntegers, random);
+  Json value = Parsed(Pick(kTokens, random));
+  return value.is_discarded() ? Json(nullptr) : value;
+}
+
+Json::iterator Somewhere(Json& value, RowRandom& random) {
+  return std::next(value.begin(), static_cast<std::ptrdiff_t>(Below(random, value.size())));
+}
+
+void EraseOne(Json& value, RowRandom& random) {
+  if (value.is_structured() && !value.empty()) value.erase(Somewhere(value, random));
+}
+
+// A member's value under another key, or an element twice.
+void RepeatOne(Json& value, const std::string& key, RowRandom& random) {
+  if (!value.is_structured() || value.empty()) return;
+  Json one = *Somewhere(value, random);
+  if (value.is_array())
+    value.push_back(std::move(one));
+  else
+    value[key] = std::move(one);
+}
+
+// The file, or where it is no JSON its lines; none where one of these is none.
+std::vector<Json> PartsOf(const std::string& file) {
+  std::vector<Json> parts = {Parsed(file)};
+  if (!parts.front().is_discarded()) return parts;
+  parts.clear();
+  std::istringstream lines(file);
+  for (std::string line; std::getline(lines, line);) {
+    parts.push_back(Parsed(line));
+    if (parts.back().is_discarded()) return {};
+  }
+  return parts;
+}
+
+void EditTree(Json& tree, const Json& other, RowRandom& random) {
+  Json& value = *Pick(ValuesOf(tree), random);
+  const Json& another = *Pick(ValuesOf(other), random);
+  switch (Below(random, 6)) {
+    case 0:
+      return EraseOne(value, random);
+    case 1:
+      return RepeatOne(value, another.is_string() ? another.get<std::string>() : "", random);
+    case 2: {
+      Json copy = another;
+      value = std::move(copy);
+      return;
+    }
+    case 3:
+      if (value.is_number_integer()) {
+        value = static_cast<std::int64_t>(value.get<std::uint64_t>() +
+                                          static_cast<std::uint64_t>(random.Below(5)) - 2);
+        return;
+      }
+      [[fallthrough]];
+    default:
+      value = AnyValue(random);
+  }
+}
+
 }  // namespace
 
 std::vector<std::string_view> Tokens(std::string_view text) {
@@ -194,18 +283,36 @@ std::vector<std::string_view> Tokens(std::string_view text) {
   return tokens;
 }
 
-Mutator::Mutator(std::vector<std::string> corpus, bool json) : corpus_(std::move(corpus)), json_(json) {}
+Mutator::Mutator(std::vector<std::string> corpus, bool json) : corpus_(std::move(corpus)), json_(json) {
+  for (const std::string& file : corpus_) {
+    if (!json) continue;
+    if (std::vector<Json> parts = PartsOf(file); !parts.empty()) parts_.push_back(std::move(parts));
+  }
+}
 
 std::string Mutator::Make(std::uint64_t seed, std::uint64_t number) const {
   RowRandom random(CombineSeeds(seed, number));
-  std::string bytes = Any(random);
   // Mostly one or two: what differs in many places is refused for the first of them.
   const std::size_t edits = 1 + Below(random, 1 + Below(random, 6));
+  if (!parts_.empty() && random.Coin()) return MakeOfValues(Pick(parts_, random), edits, random);
+  std::string bytes = Any(random);
   for (std::size_t i = 0; i < edits; ++i) {
     Edit(bytes, random);
     if (bytes.size() > kLongest) bytes.resize(kLongest);
   }
   return bytes;
+}
+
+// Of a file of lines any of them.
+std::string Mutator::MakeOfValues(std::vector<Json> parts, std::size_t edits, RowRandom& random) const {
+  for (std::size_t i = 0; i < edits; ++i) {
+    Json& part = parts[Below(random, parts.size())];
+    const Json& other = Pick(Pick(parts_, random), random);
+    EditTree(part, other, random);
+  }
+  std::string bytes;
+  for (const Json& part : parts) bytes += part.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
+  return bytes.substr(0, kLongest);
 }
 
 const std::string& Mutator::Any(RowRandom& random) const { return Pick(corpus_, random); }

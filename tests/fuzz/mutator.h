@@ -1,6 +1,8 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -12,7 +14,8 @@ namespace medley::fuzz {
 // Makes inputs out of good ones: the same corpus, seed and number give the same bytes on every machine.
 class Mutator {
  public:
-  // `corpus` is not empty. `json` adds edits of JSON's tokens.
+  // `corpus` is not empty. `json` adds edits of JSON's tokens, and of its values: what comes of these is
+  // JSON.
   Mutator(std::vector<std::string> corpus, bool json);
 
   std::string Make(std::uint64_t seed, std::uint64_t number) const;
@@ -20,10 +23,14 @@ class Mutator {
  private:
   void Edit(std::string& bytes, RowRandom& random) const;
   void EditTokens(std::string& bytes, RowRandom& random) const;
+  std::string MakeOfValues(std::vector<nlohmann::ordered_json> parts, std::size_t edits,
+                           RowRandom& random) const;
   const std::string& Any(RowRandom& random) const;
 
   std::vector<std::string> corpus_;
   bool json_;
+  // Of the files that are JSON, or lines of it.
+  std::vector<std::vector<nlohmann::ordered_json>> parts_;
 };
 
 // Strings, words and single characters; what stands between them goes with the token before it.

@@ -17,7 +17,7 @@ bool IsRare(const std::string& bytes) {
 
 void Throws(const std::string& bytes) {
   if (IsRare(bytes)) throw std::runtime_error("not of medley's");
-  throw Error("as it should");
+  if (bytes.size() % 2 == 1) throw Error("as it should");
 }
 
 void Crashes(const std::string& bytes) {
@@ -37,18 +37,23 @@ void IsSlow(const std::string& bytes) {
   }
 }
 
+// As a library of C is, or a tensor.
 void IsGreedy(const std::string& bytes) {
-  const std::vector<std::string> texts(IsRare(bytes) ? 1 << 10 : 1, std::string(1 << 18, 'x'));
+  void* volatile block = nullptr;
+  if (::posix_memalign(const_cast<void**>(&block), 64, IsRare(bytes) ? std::size_t{1} << 28 : 64) == 0)
+    std::free(block);
 }
+
+void RefusesAll(const std::string&) { throw Error("nothing is good enough"); }
 
 }  // namespace
 
 std::vector<Reader> Readers() {
-  return {{"throws", true, Throws},
-          {"crashes", true, Crashes},
-          {"reads_beyond", true, ReadsBeyond},
-          {"is_slow", true, IsSlow},
-          {"is_greedy", true, IsGreedy}};
+  std::vector<Reader> readers = {
+      {"throws", true, Throws},  {"crashes", true, Crashes},    {"reads_beyond", true, ReadsBeyond},
+      {"is_slow", true, IsSlow}, {"is_greedy", true, IsGreedy}, {"refuses_all", true, RefusesAll}};
+  for (Reader& reader : readers) reader.corpus = "json";
+  return readers;
 }
 
 }  // namespace medley::fuzz

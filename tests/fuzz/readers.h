@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <string>
 #include <string_view>
@@ -10,11 +11,16 @@ namespace medley::fuzz {
 // A reader of files from strangers. Whatever the bytes are, it may return or throw medley::Error (of which
 // Rejection is the plugins' kind) and nothing else.
 struct Reader {
-  std::string name;  // its corpus is tests/fuzz/corpus/<name>
+  std::string name;
   bool json = true;  // whether edits of JSON's tokens make sense
   std::function<void(const std::string& bytes)> read;
+  std::int64_t most_memory = std::int64_t{160} << 20;  // that it may take for an input, in bytes
+  std::string corpus{};                                // in tests/fuzz/corpus; "": its name
 };
 
+// Of a program.
 std::vector<Reader> Readers();
+// Of what a run writes while it goes on; among the Readers without libtorch.
+std::vector<Reader> LogReaders();
 
 }  // namespace medley::fuzz
