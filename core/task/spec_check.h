@@ -2,6 +2,7 @@
 
 #include <concepts>
 #include <cstddef>
+#include <limits>
 #include <string_view>
 #include <type_traits>
 
@@ -19,7 +20,10 @@ constexpr bool IsName(std::string_view name) {
   return true;
 }
 
-constexpr bool IsFinite(double value) { return value - value == 0; }
+constexpr bool IsFinite(double value) {
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  return value > -kInfinity && value < kInfinity;
+}
 
 template <typename Items>
 constexpr bool NamesAreGood(const Items& items) {
