@@ -1,5 +1,6 @@
 #include <medley/base/json_document.h>
 #include <medley/base/json_text.h>
+#include <medley/base/utf8.h>
 
 #include <utility>
 
@@ -57,10 +58,7 @@ std::string Describe(const JsonNode& node) {
   if (!node.IsString()) return node.scalar.dump();
   const auto& text = node.scalar.get_ref<const std::string&>();
   constexpr std::size_t kMost = 60;
-  if (text.size() <= kMost) return JsonText(json(text));
-  std::size_t end = kMost;
-  while ((static_cast<unsigned char>(text[end]) & 0xc0) == 0x80) --end;  // inside a character
-  return JsonText(json(text.substr(0, end) + "..."));
+  return JsonText(json(CutText(text, kMost)));
 }
 
 }  // namespace medley

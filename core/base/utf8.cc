@@ -33,4 +33,11 @@ std::string ValidUtf8(std::string_view text) {
   return valid;
 }
 
+std::string CutText(std::string_view text, std::size_t most) {
+  if (text.size() <= most) return std::string(text);
+  const auto is_inside = [&](std::size_t i) { return (static_cast<unsigned char>(text[i]) & 0xc0) == 0x80; };
+  while (most > 0 && is_inside(most)) --most;
+  return std::string(text.substr(0, most)) + "...";
+}
+
 }  // namespace medley

@@ -8,6 +8,7 @@
 
 #include <medley/base/error.h>
 #include <medley/base/files.h>
+#include <medley/base/utf8.h>
 
 namespace medley {
 namespace {
@@ -20,12 +21,6 @@ constexpr JsonLimits kLimits = {.bytes = kMostBytes, .values = std::size_t{1} <<
 constexpr std::size_t kMostMistakes = 1000;
 constexpr std::size_t kLongestMessage = 4096;  // a key may be as long as the file
 constexpr const char* kCommandLine = "command line";
-
-std::string Cut(const std::string& message) {
-  std::size_t end = kLongestMessage;
-  while (end > 0 && (static_cast<unsigned char>(message[end]) & 0xc0) == 0x80) --end;  // no half character
-  return message.substr(0, end) + "...";
-}
 
 std::vector<std::string> SplitPath(const std::string& path) {
   std::vector<std::string> keys(1);
@@ -92,7 +87,7 @@ void Diagnostics::Add(const std::string& file, SourcePosition at, const std::str
   for (const Entry& entry : entries_) {
     if (entry.file == file) rank = std::min(rank, entry.file_rank);
   }
-  entries_.push_back({rank, file, at, message.size() > kLongestMessage ? Cut(message) : message});
+  entries_.push_back({rank, file, at, CutText(message, kLongestMessage)});
 }
 
 std::string Diagnostics::Text() const {
