@@ -6,8 +6,8 @@
 #include <cstdio>
 #include <iterator>
 #include <optional>
-#include <thread>
 
+#include <medley/config/threads.h>
 #include <medley/report/table.h>
 
 namespace medley {
@@ -50,8 +50,7 @@ std::string DataWaitWords(double share, const std::map<std::string, double>& wai
   // Threads sample at once; without any, the trainer's samples between its steps.
   const double computing = std::max(1 - share, 0.01);
   const double wanted = data_threads > 0 ? static_cast<double>(data_threads) / computing : share / computing;
-  const auto cores = static_cast<std::int64_t>(std::max(1U, std::thread::hardware_concurrency()));
-  const std::int64_t threads = std::min(cores, static_cast<std::int64_t>(std::ceil(wanted)));
+  const std::int64_t threads = std::min(Cores(), static_cast<std::int64_t>(std::ceil(wanted)));
   if (threads > data_threads) words += ": data.threads=" + std::to_string(threads);
   return words;
 }

@@ -17,13 +17,13 @@
 #include <medley/base/files.h>
 #include <medley/checkpoint/checkpoint.h>
 #include <medley/checkpoint/run_directory.h>
+#include <medley/config/threads.h>
 #include <medley/memory/cpu_allocator.h>
 #include <medley/model/device.h>
 #include <medley/model/model_factory.h>
 #include <medley/model/parameter_bytes.h>
 #include <medley/plugin/plugin_host.h>
 #include <medley/run/run_record.h>
-#include <medley/run/threads.h>
 #include <medley/text/sentencepiece_tokenizer.h>
 
 namespace medley {

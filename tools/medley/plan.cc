@@ -8,9 +8,9 @@
 #include <vector>
 
 #include <medley/base/error.h>
+#include <medley/config/threads.h>
 #include <medley/plan/run_planner.h>
 #include <medley/run/run.h>
-#include <medley/run/threads.h>
 
 #include "tools/medley/arguments.h"
 #include "tools/medley/training.h"

@@ -9,10 +9,10 @@
 #include <medley/base/interrupt.h>
 #include <medley/checkpoint/checkpoint.h>
 #include <medley/checkpoint/run_directory.h>
+#include <medley/config/threads.h>
 #include <medley/run/config_change.h>
 #include <medley/run/run.h>
 #include <medley/run/run_record.h>
-#include <medley/run/threads.h>
 #include <medley/train/stop_signal.h>
 
 #include "tools/medley/arguments.h"

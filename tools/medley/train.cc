@@ -8,8 +8,8 @@
 #include <medley/base/error.h>
 #include <medley/base/interrupt.h>
 #include <medley/checkpoint/run_directory.h>
+#include <medley/config/threads.h>
 #include <medley/run/run.h>
-#include <medley/run/threads.h>
 #include <medley/train/stop_signal.h>
 
 #include "tools/medley/arguments.h"

@@ -11,9 +11,9 @@
 #include <medley/base/json_text.h>
 #include <medley/base/suggest.h>
 #include <medley/config/config_file.h>
+#include <medley/config/threads.h>
 #include <medley/estimate/gpu.h>
 #include <medley/model/agent/agent_config.h>
-#include <medley/run/threads.h>
 #include <medley/run/validate.h>
 #include <medley/step/execution.h>
 

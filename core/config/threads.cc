@@ -1,4 +1,4 @@
-#include <medley/run/threads.h>
+#include <medley/config/threads.h>
 
 #include <algorithm>
 #include <thread>
