@@ -2,7 +2,6 @@
 
 #include <cerrno>
 #include <cstdio>
-#include <nlohmann/json.hpp>
 
 #include <medley/base/durable_file.h>
 #include <medley/base/json_reader.h>
@@ -24,7 +23,7 @@ Readable ReadLines(const fs::path& path, std::int64_t step) {
   LineReader file(path);
   std::int64_t last = 0;
   for (std::string line; file.Next(line);) {
-    const std::int64_t at = file.whole() ? StepOfLine(line) : -1;
+    const std::int64_t at = file.whole() ? ReadLogLine(line).step : -1;
     if (at <= last || at > step) continue;  // those after it are done again
     last = at;
     found.text += line + "\n";
@@ -89,14 +88,16 @@ void MakeWayForLog(const fs::path& path, Console& console) {
                RenameAside(path, path.filename().string()).filename().string());
 }
 
-std::int64_t StepOfLine(const std::string& line) {
+LogLine ReadLogLine(const std::string& line) {
+  LogLine read;
   try {
-    const auto json = ReadJson<nlohmann::json>(line, "");
-    const auto step = json.find("step");  // the end where it is no object
-    return step != json.end() && step->is_number_integer() ? step->get<std::int64_t>() : -1;
+    read.json = ReadJson<nlohmann::json>(line, "");
   } catch (const InputError&) {
-    return -1;
+    return read;
   }
+  const auto step = read.json.find("step");  // the end where it is no object
+  if (step != read.json.end() && step->is_number_integer()) read.step = step->get<std::int64_t>();
+  return read;
 }
 
 }  // namespace medley

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
@@ -22,7 +23,10 @@ LogMarks RepairLogs(const std::filesystem::path& directory, const std::vector<st
 // A log that is made anew at each start: what lies there must only be a file, or it is set aside.
 void MakeWayForLog(const std::filesystem::path& path, Console& console);
 
-// The step that a line of such a log is about; < 0 for a line that is none.
-std::int64_t StepOfLine(const std::string& line);
+struct LogLine {
+  std::int64_t step = -1;  // < 0: it is no line of a step
+  nlohmann::json json;
+};
+LogLine ReadLogLine(const std::string& line);
 
 }  // namespace medley

@@ -5,7 +5,6 @@
 
 #include <medley/base/durable_file.h>
 #include <medley/base/error.h>
-#include <medley/base/json_reader.h>
 #include <medley/base/json_text.h>
 #include <medley/base/line_reader.h>
 #include <medley/report/log_repair.h>
@@ -144,11 +143,10 @@ std::optional<double> PastTotal(const nlohmann::json& terms) {
   return total;
 }
 
-std::map<std::string, double> PastLosses(const std::string& line) {
+std::map<std::string, double> PastLosses(const nlohmann::json& line) {
   try {
     std::map<std::string, double> losses;
-    const auto json = ReadJson<nlohmann::json>(line, kMetricsLog);
-    for (const auto& [task, terms] : json.at("terms").items()) {
+    for (const auto& [task, terms] : line.at("terms").items()) {
       if (const auto total = PastTotal(terms)) losses[task] = *total;
     }
     return losses;
@@ -162,7 +160,8 @@ std::vector<PastStep> ReadPast(const fs::path& metrics) {
   if (TypeOf(metrics) == fs::file_type::not_found) return past;
   LineReader file(metrics);
   for (std::string line; file.Next(line);) {
-    if (const std::int64_t step = StepOfLine(line); step >= 0) past.push_back({step, PastLosses(line)});
+    const LogLine read = ReadLogLine(line);
+    if (read.step >= 0) past.push_back({read.step, PastLosses(read.json)});
   }
   return past;
 }
