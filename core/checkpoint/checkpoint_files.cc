@@ -46,13 +46,6 @@ std::string SealText(std::int64_t step, const std::string& manifest) {
   return JsonText(seal) + "\n";
 }
 
-std::int64_t StepOfName(const std::string& name) {
-  const std::string digits = name.rfind(kPrefix, 0) == 0 ? name.substr(5) : "";
-  const bool good = digits.size() >= 8 && digits.size() <= 18 &&
-                    std::all_of(digits.begin(), digits.end(), [](char c) { return c >= '0' && c <= '9'; });
-  return good ? std::stoll(digits) : -1;
-}
-
 void CheckFileList(const fs::path& checkpoint, const Manifest& manifest) {
   std::set<std::string> expected = {kManifestFile, kSealFile};
   for (const auto& [name, digest] : manifest.files) expected.insert(name);
@@ -86,6 +79,13 @@ std::string CheckpointName(std::int64_t step) {
   std::array<char, 32> name{};
   std::snprintf(name.data(), name.size(), "%s%08lld", kPrefix, static_cast<long long>(step));
   return name.data();
+}
+
+std::int64_t StepOfName(const std::string& name) {
+  const std::string digits = name.rfind(kPrefix, 0) == 0 ? name.substr(5) : "";
+  const bool good = digits.size() >= 8 && digits.size() <= 18 &&
+                    std::all_of(digits.begin(), digits.end(), [](char c) { return c >= '0' && c <= '9'; });
+  return good ? std::stoll(digits) : -1;
 }
 
 std::vector<CheckpointEntry> ListCheckpoints(const fs::path& run) {

@@ -31,6 +31,8 @@ struct Manifest {
 
 // "step-00001234"
 std::string CheckpointName(std::int64_t step);
+// -1 where it is no such name.
+std::int64_t StepOfName(const std::string& name);
 
 struct CheckpointEntry {
   std::int64_t step = 0;

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include <medley/base/bytes.h>
+#include <medley/base/durable_file.h>
 #include <medley/base/error.h>
 #include <medley/base/files.h>
 #include <medley/base/json_count.h>
@@ -89,8 +90,8 @@ std::vector<Gpu> ReadGpus(const std::filesystem::path& directory) {
   if (const std::string problem = DirectoryProblem(directory); !problem.empty())
     throw InputError("the GPU presets: " + problem + " (" + directory.string() + ")");
   std::vector<Gpu> gpus;
-  for (const auto& entry : std::filesystem::directory_iterator(directory)) {
-    if (entry.path().extension() == ".json") gpus.push_back(ReadGpu(entry.path()));
+  for (const auto& path : ListDirectory(directory)) {
+    if (path.extension() == ".json") gpus.push_back(ReadGpu(path));
   }
   std::sort(gpus.begin(), gpus.end(), [](const Gpu& a, const Gpu& b) {
     return std::pair(a.usable(), a.name) < std::pair(b.usable(), b.name);

@@ -2,11 +2,11 @@
 
 #include <cstdint>
 #include <string_view>
-#include <system_error>
 
 #include <medley/base/error.h>
 #include <medley/base/files.h>
 #include <medley/base/utf8.h>
+#include <medley/checkpoint/checkpoint_files.h>
 
 namespace medley {
 namespace {
@@ -70,13 +70,6 @@ std::string TextProblem(std::string_view text) {
   return has_item ? "" : " is empty; expected one item a line";
 }
 
-// The name that a checkpoint has in its run's directory.
-bool IsCheckpointName(const std::string& name) {
-  constexpr std::string_view kPrefix = "step-";
-  return name.starts_with(kPrefix) && name.size() >= kPrefix.size() + 8 &&
-         name.find_first_not_of("0123456789", kPrefix.size()) == std::string::npos;
-}
-
 }  // namespace
 
 std::string TokenizerProblem(const fs::path& file) {
@@ -108,12 +101,10 @@ std::string ControlTextProblem(const fs::path& file) {
 
 std::string RunDirectoryProblem(const fs::path& directory) {
   if (const std::string problem = DirectoryProblem(directory); !problem.empty()) return problem;
-  std::error_code failed;
-  for (auto entry = fs::directory_iterator(directory, failed); !failed && entry != fs::directory_iterator();
-       entry.increment(failed)) {
-    if (IsCheckpointName(entry->path().filename().string()) && entry->is_directory(failed)) return "";
+  for (const CheckpointEntry& saved : ListCheckpoints(directory)) {
+    if (fs::is_directory(saved.path)) return "";
   }
-  const bool is_checkpoint = IsCheckpointName(directory.filename().string());
+  const bool is_checkpoint = StepOfName(directory.filename().string()) >= 0;
   return DisplayPath(directory) + " has no checkpoint (step-...); expected the directory of a run" +
          (is_checkpoint ? ": the one above" : "");
 }
