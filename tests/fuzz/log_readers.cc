@@ -1,5 +1,4 @@
 // The readers of what a run writes while it goes on.
-#include <cstdio>
 #include <filesystem>
 
 #include <medley/base/json_count.h>
@@ -25,11 +24,6 @@ namespace {
 namespace fs = std::filesystem;
 using nlohmann::json;
 using nlohmann::ordered_json;
-
-Console& Quiet() {
-  static Console quiet(std::tmpfile());
-  return quiet;
-}
 
 // As a resume does it with logs of which a checkpoint says how long they are, and the run with its own.
 void ReadLogs(const fs::path& directory, const LogMarks& marks) {

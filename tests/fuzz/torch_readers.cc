@@ -1,5 +1,4 @@
 // The readers that fill tensors, or stand beside code that does.
-#include <cstdio>
 
 #include <medley/base/error.h>
 #include <medley/base/file_digest.h>
@@ -21,11 +20,6 @@ namespace {
 namespace fs = std::filesystem;
 using nlohmann::json;
 using nlohmann::ordered_json;
-
-Console& Quiet() {
-  static Console quiet(std::tmpfile());
-  return quiet;
-}
 
 void ReadTensors(const std::string& bytes) { ReadSafetensors(Written("model.safetensors", bytes)); }
 void ReadTensorsOf(const std::string& header) { ReadTensors(AsSafetensors(header)); }

@@ -1,8 +1,11 @@
 #pragma once
 
+#include <cstdio>
 #include <filesystem>
 #include <fstream>
 #include <string>
+
+#include <medley/report/console.h>
 
 namespace medley::fuzz {
 
@@ -11,6 +14,12 @@ inline std::filesystem::path Written(const std::filesystem::path& name, const st
   if (name.has_parent_path()) std::filesystem::create_directories(name.parent_path());
   std::ofstream(name, std::ios::binary) << bytes;
   return name;
+}
+
+// For readers that say something.
+inline Console& Quiet() {
+  static Console quiet(std::tmpfile());
+  return quiet;
 }
 
 }  // namespace medley::fuzz
