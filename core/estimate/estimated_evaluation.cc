@@ -178,12 +178,12 @@ PeakLines EvaluationLines(LoadedTask& task, const Model& hollow, std::uint64_t t
     probes.push_back({rows, EvaluationPeak(task, hollow, task_seed, rows) + kSlack});
   };
   measure(1);
-  // Eight rows are kept to be looked at: what is kept grows up to there and no further, and just beyond
-  // another moment may become the widest. Where the model is so large that this weighs nothing, a few rows
-  // do.
+  // What is a copy for several rows may be a view for one. Eight rows are kept to be looked at: what is kept
+  // grows up to there and no further, and just beyond another moment may become the widest. Where the model
+  // is so large that this weighs nothing, a few rows do.
   const bool is_large = probes[0].bytes > kMostBytes / kEvalRows;
   for (const std::int64_t rows :
-       is_large ? std::vector<std::int64_t>{2, 4} : std::vector<std::int64_t>{8, 10, kEvalRows})
+       is_large ? std::vector<std::int64_t>{2, 4} : std::vector<std::int64_t>{2, 8, 10, kEvalRows})
     measure(rows);
   return PeakLines(probes);
 }

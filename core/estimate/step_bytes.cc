@@ -197,9 +197,11 @@ class Walk {
   }
 
   ForwardPart LossOf(const PassShape& pass, bool with_graph) const {
-    ForwardPart loss{.kept = rows_ * pass.loss.kept + Carried(pass.carries),
+    // A carry's gradient is added to that of the losses.
+    const std::int64_t carried = Carried(pass.carries);
+    ForwardPart loss{.kept = rows_ * pass.loss.kept + carried,
                      .forward = rows_ * pass.loss.forward,
-                     .backward = rows_ * pass.loss.backward};
+                     .backward = rows_ * pass.loss.backward + carried};
     if (!with_graph) loss.kept = 0;
     loss.forward -= loss.kept;
     return loss;

@@ -3,6 +3,7 @@
 #include <ATen/core/Reduction.h>
 #include <ATen/core/Tensor.h>
 #include <ATen/ops/cross_entropy_loss.h>
+#include <ATen/ops/mse_loss.h>
 #include <ATen/ops/where.h>
 
 namespace medley {
@@ -37,7 +38,8 @@ at::Tensor SumCrossEntropy(const at::Tensor& logits, const at::Tensor& targets) 
 at::Tensor RegionErrors(const at::Tensor& output, const at::Tensor& target, const at::Tensor& region,
                         double region_share) {
   const at::Tensor picture = AtLeastFloat(output);
-  const at::Tensor squares = picture.sub(target).square();
+  // Keeps the two pictures for the backward, not their difference.
+  const at::Tensor squares = at::mse_loss(picture, target.to(picture.scalar_type()), at::Reduction::None);
   const at::Tensor weighted =
       region_share == 0 ? squares.mul(EvenWeight(target))
                         : squares.mul(PixelWeights(target, region, region_share, picture.scalar_type()));
@@ -56,6 +58,11 @@ at::Tensor PictureErrors(const at::Tensor& output, const at::Tensor& target, con
 
 at::Tensor SumPictureError(const at::Tensor& output, const at::Tensor& target, const at::Tensor& input,
                            double region_share) {
+  if (region_share == 0) {  // nothing is kept for each pixel
+    const at::Tensor picture = AtLeastFloat(output);
+    return at::mse_loss(picture, target.to(picture.scalar_type()), at::Reduction::Sum)
+        .mul(EvenWeight(target));
+  }
   return PictureErrors(output, target, input, region_share).sum();
 }
 

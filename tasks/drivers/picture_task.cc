@@ -47,7 +47,7 @@ Batch PictureTask::Sample(const RowRange& rows) const {
   if (variant_ == "fused") {
     const std::vector<std::int64_t> kinds = FusedKinds(rows, 2);
     const std::vector<bool> control = OfKind(kinds, kControl);
-    batch.Add("kind", IntColumn(kinds));
+    AddKinds(batch, "fused", IntColumn(kinds));
     batch.SetItems("image", IntColumn(kinds));  // kTask is 1
     control_.Sample(batch, /*decodes_image=*/true, &control);
     return batch;
@@ -73,10 +73,18 @@ void PictureTask::SampleOrder(Batch& batch) const {
     first.push_back(control_first ? positions : std::vector<std::int64_t>{});
     second.push_back(control_first ? std::vector<std::int64_t>{} : positions);
   }
-  batch.Add("first.kind", IntColumn(first_kinds));
-  batch.Add("second.kind", IntColumn(second_kinds));
+  AddKinds(batch, "first", IntColumn(first_kinds));
+  AddKinds(batch, "second", IntColumn(second_kinds));
   batch.AddRagged("first.learned", first);
   batch.AddRagged("second.learned", second);
+}
+
+// Control's picture is its own target. Made here, so that a step has no picture more than that of a pass
+// alone.
+void PictureTask::AddKinds(Batch& batch, const std::string& pass, at::Tensor kinds) {
+  const std::array targets{batch.Column("image"), batch.Column("target")};
+  batch.Add(pass + ".target", RowsOfKinds(targets, kinds));
+  batch.Add(pass + ".kind", std::move(kinds));
 }
 
 at::Tensor PictureTask::Prompts(PassContext& context) const {
@@ -92,36 +100,30 @@ ModelInputs PictureTask::TaskInputs(PassContext& context) const {
 
 Sums PictureTask::Run(std::string_view pass, PassContext& context) const {
   if (pass == "control") return control_.Run(context, /*decodes_image=*/true);
-  if (pass != "task") {
-    const std::string name(pass);
-    const bool is_fused = pass == "fused";
-    return RunMixed(context, context.batch().Column(is_fused ? "kind" : name + ".kind"),
-                    context.batch().Ragged((is_fused ? "control" : name) + ".learned"), pass == "second");
-  }
+  if (pass != "task") return RunMixed(std::string(pass), context);
   const ModelOutputs outputs = context.Forward(TaskInputs(context), {"image"});
   return {{"image", SumPictureError(outputs.at("image"), context.Pixels("target"), context.Pixels("image"),
                                     region_share_)}};
 }
 
-Sums PictureTask::RunMixed(PassContext& context, const at::Tensor& kind, const RaggedColumn& learned,
-                           bool is_second) const {
+Sums PictureTask::RunMixed(const std::string& pass, PassContext& context) const {
   const Batch& batch = context.batch();
+  const at::Tensor& kind = batch.Column(pass + ".kind");
   TextPart control = control_.Part(batch);
-  control.learned = &learned;
+  if (variant_ == "carry") control.learned = &batch.Ragged(pass + ".learned");
   const TextPart parts[] = {
       control, {.term = "", .tokens = Prompts(context), .lengths = batch.Column("task.lengths")}};
   ModelInputs pictures;
-  if (is_second) pictures.push_back(context.Image("c1"));
+  if (pass == "second") pictures.push_back(context.Image("c1"));
   pictures.push_back(context.Image("image"));
   const ModelOutputs outputs =
       context.Forward(MixedInputs(std::move(pictures), parts, kind, pad_), {"logits", "targets", "image"});
   const at::Tensor& picture = outputs.at("image");
-  if (variant_ == "carry" && !is_second) context.Carry("c1", picture);
+  if (pass == "first") context.Carry("c1", picture);
 
   // Where control's picture is its own target there is no region, and region_share has no effect.
-  const at::Tensor image = context.Pixels("image");
-  const at::Tensor target = RowsOfKinds(std::array{image, context.Pixels("target")}, kind);
-  const at::Tensor errors = PictureErrors(picture, target, image, region_share_);
+  const at::Tensor errors =
+      PictureErrors(picture, context.Pixels(pass + ".target"), context.Pixels("image"), region_share_);
   Sums sums = MixedCrossEntropy(parts, outputs);
   sums["control_image"] = errors.mul(kind.eq(kControl)).sum();
   sums["image"] = errors.mul(kind.eq(kTask)).sum();

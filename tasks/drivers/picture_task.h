@@ -81,9 +81,9 @@ class PictureTask : public Task {
 
   // The variants.
   static constexpr std::int64_t kControl = 0, kTask = 1;  // kinds of rows
+  static void AddKinds(Batch& batch, const std::string& pass, at::Tensor kinds);
   void SampleOrder(Batch& batch) const;
-  Sums RunMixed(PassContext& context, const at::Tensor& kind, const RaggedColumn& learned,
-                bool is_second) const;
+  Sums RunMixed(const std::string& pass, PassContext& context) const;
 
   std::string variant_;
   int size_;

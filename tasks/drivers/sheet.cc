@@ -14,7 +14,7 @@ void Sheet::Add(const at::Tensor& input, const at::Tensor& target, const at::Ten
   const auto add = [rows](std::vector<at::Tensor>& column, const at::Tensor& pictures) {
     if (!pictures.defined()) return;
     const at::Tensor shown = pictures.narrow(0, 0, static_cast<std::int64_t>(rows));
-    column.push_back(shown.clamp(0, 1).mul(255).round().to(at::kCPU, at::kByte));
+    column.push_back(shown.clamp(0, 1).mul_(255).round_().to(at::kCPU, at::kByte));
   };
   add(inputs_, input);
   add(targets_, target);
