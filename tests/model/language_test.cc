@@ -109,7 +109,7 @@ TEST(Language, EqualsASlowObviousVersion) {
     const at::Tensor ids = at::randint(0, 50, {2, 7}, at::kLong);
     const at::Tensor prefix = at::randn({2, 5, config.hidden}, at::kDouble);
     ForwardContext context;
-    const TextInput text{.prefix = prefix, .mask = Language::Mask(5, 7, at::kDouble), .selected = {}};
+    const TextInput text{.prefix = prefix, .selected = {}};
     const at::Tensor fast = built.language.Hidden(built.language.Embed(ids), text, context);
     for (std::int64_t row = 0; row < 2; ++row) {
       EXPECT_LT(test::LargestDifference(fast[row], slow.Run(prefix[row], ids[row])), 1e-9) << kv_heads;
@@ -137,11 +137,10 @@ TEST(Language, ATextThatGrowsHasTheStatesOfTheWholeText) {
 
     ForwardContext context;
     TextCache cache{.positions = kPrefix + kWidth + kNew};
-    TextInput text{.prefix = prefix, .mask = Language::Mask(kPrefix, kWidth, at::kDouble), .selected = {}};
+    TextInput text{.prefix = prefix, .selected = {}};
     text.cache = &cache;
     language.Hidden(language.Embed(ids.narrow(1, 0, kWidth)), text, context);  // rows 0 and 2 keep too much
-    const TextInput whole{
-        .prefix = prefix, .mask = Language::Mask(kPrefix, kWidth + kNew, at::kDouble), .selected = {}};
+    const TextInput whole{.prefix = prefix, .selected = {}};
     const at::Tensor expected = language.Hidden(language.Embed(ids), whole, context);
     for (std::int64_t step = 0; step < kNew; ++step, lengths += 1) {
       const at::Tensor next = ids.gather(1, lengths.unsqueeze(1)).squeeze(1);
@@ -167,8 +166,7 @@ TEST(Language, TheScaleOfThePrefixMattersOnlyThroughEpsilon) {
     const at::Tensor x = at::randn({1, 4, config.hidden}, at::kDouble);
     const auto run = [&](const at::Tensor& u) {
       ForwardContext context;
-      return built.language.Hidden(
-          x, {.prefix = u, .mask = Language::Mask(5, 4, at::kDouble), .selected = {}}, context);
+      return built.language.Hidden(x, {.prefix = u, .selected = {}}, context);
     };
     const double difference = test::LargestDifference(run(prefix), run(prefix * 10));
     EXPECT_LT(difference, 10 * epsilon);

@@ -36,7 +36,8 @@ TEST(Operators, RopeTurnsPairsOfHalves) {
   const std::int64_t dim = 4;
   const at::Tensor x = at::randn({1, 5, dim}, at::kDouble), weight = at::ones({dim}, at::kDouble);
   const RopeTables tables = MakeRopeTables(20, dim, 100, x.options());
-  const at::Tensor y = HeadNormRope(x, weight, tables, 7, 0).select(0, 0).select(0, 0);
+  const RopeTables turns = RopeTurns({tables.cos.slice(0, 7, 12), tables.sin.slice(0, 7, 12)}, /*heads=*/1);
+  const at::Tensor y = HeadNormRope(x, weight, turns, 0).select(0, 0).select(0, 0);
   for (std::int64_t t = 0; t < 5; ++t) {
     const at::Tensor n = x[0][t] / x[0][t].square().mean().sqrt();
     for (std::int64_t i = 0; i < dim / 2; ++i) {
@@ -51,11 +52,22 @@ TEST(Operators, RopeTurnsPairsOfHalves) {
 TEST(Operators, PatchesAreCutRowByRowAndPutTogetherAgain) {
   const std::int64_t patch = 4, grid = 3;
   const at::Tensor image = at::randn({2, 3, grid * patch, grid * patch}, at::kDouble);
-  const at::Tensor patches = ToPatches(image, patch, 3, -2);
+  const at::Tensor patches = ToPatches(image, patch);
   ASSERT_EQ(patches.sizes(), (at::IntArrayRef{2, grid * grid, 3 * patch * patch}));
   const at::Tensor one = patches[1][1 * grid + 2].view({3, patch, patch});  // second row, third column
-  EXPECT_TRUE(at::allclose(one, image[1].narrow(1, patch, patch).narrow(2, 2 * patch, patch) * 3 - 2));
-  EXPECT_TRUE(at::allclose(FromPatches(patches, grid * patch, patch, 1.0 / 3, 2.0 / 3), image));
+  EXPECT_TRUE(at::allclose(one, image[1].narrow(1, patch, patch).narrow(2, 2 * patch, patch)));
+  EXPECT_TRUE(at::allclose(FromPatches(patches, grid * patch, patch), image));
+}
+
+TEST(Operators, PatchesAreEmbeddedAsAConvolutionOfTheScaledImageDoes) {
+  const std::int64_t patch = 4, grid = 3, width = 5;
+  const at::Tensor image = at::rand({2, 3, grid * patch, grid * patch}, at::kDouble);
+  const at::Tensor weight = at::randn({width, 3, patch, patch}, at::kDouble);
+  const at::Tensor bias = at::randn({width}, at::kDouble);
+  const at::Tensor positions = at::randn({grid * grid, width}, at::kDouble);
+  const at::Tensor expected = at::conv2d((image - 0.7) * 3, weight, bias, /*stride=*/patch);
+  EXPECT_TRUE(at::allclose(EmbedPatches(image, weight, bias, positions, 0.7, 3),
+                           expected.flatten(2).transpose(1, 2) + positions));
 }
 
 TEST(Operators, IdsArePaddedPastTheKernelThatLosesSums) {

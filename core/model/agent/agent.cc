@@ -112,14 +112,6 @@ std::vector<at::Tensor> Agent::Encodings(const AgentInputs& in, ForwardContext& 
   return encodings;
 }
 
-TextInput Agent::Seen(const std::vector<at::Tensor>& encodings, std::int64_t width,
-                      const at::TensorOptions& options) const {
-  TextInput text{.prefix = Prefix(encodings), .mask = {}, .selected = {}};
-  text.mask =
-      Language::Mask(text.prefix.defined() ? text.prefix.size(1) : 0, width, options.requires_grad(false));
-  return text;
-}
-
 ModelOutputs Agent::Forward(const ModelInputs& inputs, const WantedOutputs& wanted,
                             ForwardContext& context) const {
   const AgentInputs in = AgentInputs::Read(inputs, wanted, config_, vocabulary_);
@@ -138,7 +130,7 @@ ModelOutputs Agent::Forward(const ModelInputs& inputs, const WantedOutputs& want
 ModelOutputs Agent::ForwardEncoded(const AgentInputs& in, const std::vector<at::Tensor>& encodings,
                                    ForwardContext& context) const {
   const at::Tensor x = language_.Embed(in.tokens);
-  TextInput text = Seen(encodings, in.width(), x.options());
+  TextInput text{.prefix = Prefix(encodings), .selected = {}};
   if (!in.wants_image) text.selected = in.selected;
   const at::Tensor hidden = language_.Hidden(x, text, context);
 

@@ -56,9 +56,6 @@ class Agent : public Model {
   std::vector<at::Tensor> Encodings(const AgentInputs& in, ForwardContext& context) const;
   ModelOutputs ForwardEncoded(const AgentInputs& in, const std::vector<at::Tensor>& encodings,
                               ForwardContext& context) const;
-  // What a text of `width` columns sees besides itself.
-  TextInput Seen(const std::vector<at::Tensor>& encodings, std::int64_t width,
-                 const at::TensorOptions& options) const;
 
   AgentConfig config_;
   std::int64_t vocabulary_, pad_, eos_;

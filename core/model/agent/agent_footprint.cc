@@ -27,13 +27,13 @@ class Elements {
         vocabulary_(vocabulary),
         shape_(shape) {}
 
-  // The cut patches, at first unscaled and unshifted too; what they are with their positions.
+  // The cut patches; what they are with their positions. The text's cut columns, of 8 bytes, wait.
   ForwardPart Cut() const {
     const std::int64_t out = patches_ * hidden_;
-    return {.kept = pixels_ + out,
-            .forward = std::max(pixels_ + out, 2 * pixels_ - out),
-            .backward = patches_ * 2 * hidden_};
+    return {.kept = pixels_ + out, .forward = out + 2 * shape_.text_width, .backward = 3 * out};
   }
+  // Of all rows: positions and bias.
+  std::int64_t Offsets() const { return patches_ * hidden_; }
   ForwardPart PatchNorm() const {
     return {.kept = patches_ * (hidden_ + 2), .backward = patches_ * 2 * hidden_};
   }
@@ -67,18 +67,17 @@ class Elements {
   }
 
   // Of all rows. Prefix and text are projected as one.
-  ForwardPart TextAttention(bool selects) const {
+  ForwardPart TextAttention() const {
     const std::int64_t rows = shape_.rows, width = shape_.text_width, seen = prefix_ + width;
     const std::int64_t norm = hidden_ + 1;
-    // Of a position: input, norm, its output; queries, their norm, turned; attention out, its log-sum, and
-    // joined (a copy) where no position is left out.
-    const std::int64_t own = 2 * hidden_ + norm + (selects ? 4 : 5) * queries_ + 2 * language_.heads;
+    // Of a position: input, norm, its output; queries, their norm, turned; attention out, its log-sum.
+    const std::int64_t own = 2 * hidden_ + norm + 4 * queries_ + 2 * language_.heads;
     // Joined with the prefix (a copy where there is one); keys like queries; values.
     const std::int64_t of_seen = (prefix_ > 0 ? hidden_ : 0) + KeysAndValues();
     const std::int64_t prefix = rows * prefix_ * (of_seen + norm);
     return {
         .kept = prefix + rows * width * (own + of_seen),
-        .forward = rows * seen * 3 * keys_,
+        .forward = rows * seen * 2 * keys_,
         .backward = rows * (seen * 4 * keys_ + prefix_ * hidden_ + width * 2 * hidden_ + RepeatedGradients()),
         .prefix = prefix,
         .layer_input = rows * width * hidden_};
@@ -110,7 +109,9 @@ class Elements {
   ForwardPart Picture() const {
     // The bias, one for each pixel of a patch, and what the mask is made from.
     const std::int64_t small = pixels_ / patches_ + 3 * shape_.text_width;
-    return {.kept = pixels_ + shape_.text_width, .forward = 3 * pixels_ + small, .backward = pixels_};
+    return {.kept = pixels_ + shape_.text_width,
+            .forward = pixels_ + small,
+            .backward = pixels_ + 2 * patches_ * hidden_};
   }
 
   // Of all rows: one layer's keys and values, where a text goes on after its forward.
@@ -124,11 +125,18 @@ class Elements {
     return shape_.on_gpu && shape_.with_graph ? kMostPaddedIds * hidden_ : 0;
   }
 
-  std::int64_t Mask() const { return shape_.text_width * (prefix_ + shape_.text_width); }
+  // Of all rows: where queries and keys stand, and what sees what.
+  std::int64_t Places() const {
+    const std::int64_t width = shape_.text_width, seen = prefix_ + width;
+    return width * seen + Turns(width, language_.heads) + Turns(seen, language_.kv_heads);
+  }
   std::int64_t encoding() const { return patches_ * hidden_; }
   std::int64_t pixels() const { return pixels_; }
 
  private:
+  std::int64_t Turns(std::int64_t positions, std::int64_t heads) const {
+    return 2 * positions * language_.head_dim * (RepeatsTurns(language_.head_dim) ? heads : 1);
+  }
   // On a GPU in fp32, keys and values of fewer heads are copied for the heads of the queries.
   bool RepeatsKeys() const { return shape_.on_gpu && language_.kv_heads != language_.heads; }
   std::int64_t RepeatedGradients() const {
@@ -205,7 +213,9 @@ std::vector<ForwardPart> Agent::Footprint(const ForwardShape& shape) const {
   };
 
   for (int image = 0; image < shape.images; ++image) {
-    add(OfRows(elements.Cut(), shape.rows), "img_enc.patch.", 0, image);
+    ForwardPart cut = OfRows(elements.Cut(), shape.rows);
+    cut.forward += elements.Offsets();
+    add(cut, "img_enc.patch.", 0, image);
     add(OfRows(elements.PatchNorm(), shape.rows), "img_enc.norm_in.", 0, image);
     add_stack("img_enc", config_.encoder, false, image);
     add(OfRows(elements.PatchNorm(), shape.rows), "img_enc.norm_out.", shape.rows * elements.encoding(),
@@ -213,7 +223,7 @@ std::vector<ForwardPart> Agent::Footprint(const ForwardShape& shape) const {
   }
   const std::string root = "qwen_model.model.";
   ForwardPart embedded = OfRows(elements.Embedded(), shape.rows);
-  embedded.kept += elements.Mask() + elements.LookedUpBeside();
+  embedded.kept += elements.Places() + elements.LookedUpBeside();
   // The words of the text and those around the images each have a gradient of the whole table. The sum of the
   // first two is a third.
   if (shape.images > 0 || shape.supervised > 0) embedded.backward += vocabulary_ * config_.language.hidden;
@@ -221,7 +231,7 @@ std::vector<ForwardPart> Agent::Footprint(const ForwardShape& shape) const {
   for (int i = 0; i < config_.language.layers; ++i) {
     const bool selects_here = selects && i + 1 == config_.language.layers;
     const std::string layer = root + "layers." + std::to_string(i) + ".";
-    add(elements.TextAttention(selects_here), layer + "self_attn.", 0, -1, i);
+    add(elements.TextAttention(), layer + "self_attn.", 0, -1, i);
     parts.back().kept += elements.Cache();
     parts.back().prefix += elements.Cache();
     add(elements.TextFeedForward(selects_here), layer + "mlp.", 0, -1, i);

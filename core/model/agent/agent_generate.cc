@@ -71,7 +71,7 @@ class Texts {
 // The hidden state of each row's last token: of the whole texts at first, then token by token.
 class LastStates {
  public:
-  // `seen`: what the prompts see, as wide as the longest of them; `room`: positions of the longest text.
+  // `seen`: what the prompts see; `room`: positions of the longest text.
   LastStates(const Language& language, TextInput seen, std::int64_t room)
       : language_(language),
         seen_(std::move(seen)),
@@ -81,7 +81,7 @@ class LastStates {
 
   // [rows, hidden]. Rows that are done repeat their last token, and with it the same keys and values.
   at::Tensor operator()(const Texts& texts) {
-    const at::Device device = seen_.mask.device();
+    const at::Device device = language_.device();
     const std::int64_t width = texts.longest();
     const at::Tensor last = texts.lengths() - 1;
     if (!cache_.keys.empty()) {
@@ -124,9 +124,8 @@ Generated Agent::Generate(const ModelInputs& prompt, const GenerateOptions& opti
                      std::to_string(kLongestText) + " together; shorten one of them");
   }
   const std::vector<at::Tensor> encodings = Encodings(in, context);
-  const at::TensorOptions like = parameters_.list().front().tensor.options();
   Texts texts(tokens, in.lengths, options.max_new_tokens, pad_);
-  LastStates states(language_, Seen(encodings, texts.longest(), like), texts.tokens().size(1));
+  LastStates states(language_, {.prefix = Prefix(encodings), .selected = {}}, texts.tokens().size(1));
   Generated generated{.tokens = std::vector<std::vector<std::int64_t>>(static_cast<std::size_t>(in.rows())),
                       .image = {}};
   for (std::int64_t step = 0; step < options.max_new_tokens && !texts.AllDone(); ++step) {
@@ -136,8 +135,8 @@ Generated Agent::Generate(const ModelInputs& prompt, const GenerateOptions& opti
 
   ModelInputs whole;
   for (const ModelInput* image : in.images) whole.push_back(*image);
-  whole.push_back({"tokens", texts.tokens().to(like.device()), ""});
-  whole.push_back({"lengths", texts.lengths().to(like.device()), ""});
+  whole.push_back({"tokens", texts.tokens().to(language_.device()), ""});
+  whole.push_back({"lengths", texts.lengths().to(language_.device()), ""});
   if (const at::Tensor* seen = Find(prompt, "context_lengths"))
     whole.push_back({"context_lengths", *seen, ""});
   const AgentInputs drawn = AgentInputs::Read(whole, {"image"}, config_, vocabulary_);

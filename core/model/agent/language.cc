@@ -61,9 +61,18 @@ at::Tensor Language::Embed(const at::Tensor& ids) const {
                                               : at::embedding(embedding_, ids);
 }
 
-at::Tensor Language::Mask(std::int64_t prefix, std::int64_t length, const at::TensorOptions& options) {
-  return at::full({length, prefix + length}, -std::numeric_limits<double>::infinity(), options)
-      .triu_(prefix + 1);
+RopeTables Language::Turns(std::int64_t begin, std::int64_t end, std::int64_t heads) const {
+  return RopeTurns({rope_.cos.slice(0, begin, end), rope_.sin.slice(0, begin, end)}, heads);
+}
+
+// Causal in the text; the prefix is seen by all.
+Language::Places Language::PlacesOf(const TextInput& text, std::int64_t width) const {
+  const std::int64_t prefix = text.prefix.defined() ? text.prefix.size(1) : 0, end = prefix + width;
+  const at::Tensor hides =
+      at::full({width, end}, -std::numeric_limits<double>::infinity(), rope_.cos.options());
+  return {.mask = hides.triu_(prefix + 1),
+          .query_turns = Turns(prefix, end, config_.heads),
+          .key_turns = Turns(0, end, config_.kv_heads)};
 }
 
 at::Tensor Language::Heads(const at::Tensor& x) const {
@@ -81,17 +90,17 @@ at::Tensor Language::AttendTo(const at::Tensor& q, const at::Tensor& k, const at
   return out.transpose(1, 2).reshape({q.size(0), q.size(2), config_.heads * config_.head_dim});
 }
 
-at::Tensor Language::Attend(std::size_t index, const at::Tensor& x, const TextInput& text) const {
+at::Tensor Language::Attend(std::size_t index, const at::Tensor& x, const TextInput& text,
+                            const Places& places) const {
   const Layer& layer = layers_[index];
   const double epsilon = config_.rms_epsilon;
-  const std::int64_t prefix = text.prefix.defined() ? text.prefix.size(1) : 0;
   const at::Tensor normed = RmsNorm(x, layer.input_norm, epsilon);
   // Prefix and text follow one another in position and share norm and projections, so they are projected as
   // one.
   at::Tensor seen = normed;
-  if (prefix > 0) seen = at::cat({RmsNorm(text.prefix, layer.input_norm, epsilon), normed}, 1);
-  const at::Tensor q = HeadNormRope(layer.q(normed), layer.q_norm, rope_, prefix, epsilon);
-  const at::Tensor k = HeadNormRope(layer.k(seen), layer.k_norm, rope_, 0, epsilon);
+  if (text.prefix.defined()) seen = at::cat({RmsNorm(text.prefix, layer.input_norm, epsilon), normed}, 1);
+  const at::Tensor q = HeadNormRope(layer.q(normed), layer.q_norm, places.query_turns, epsilon);
+  const at::Tensor k = HeadNormRope(layer.k(seen), layer.k_norm, places.key_turns, epsilon);
   const at::Tensor v = Heads(layer.v(seen));
   if (text.cache != nullptr) {
     const auto keep = [&](std::vector<at::Tensor>& slots, const at::Tensor& now) {
@@ -101,22 +110,25 @@ at::Tensor Language::Attend(std::size_t index, const at::Tensor& x, const TextIn
     };
     keep(text.cache->keys, k), keep(text.cache->values, v);
   }
-  return AttendTo(q, k, v, text.mask);
+  return AttendTo(q, k, v, places.mask);
 }
 
 Language::NextToken Language::Next(const at::Tensor& positions, std::int64_t end,
                                    const at::TensorOptions& options) const {
   const at::Tensor slot = at::arange(end, positions.options());
   const at::Tensor hides = slot.unsqueeze(0).gt(positions.unsqueeze(1));  // [rows, end]
-  const auto lines = [&](const at::Tensor& table) {
-    return table.index_select(0, positions).view({-1, 1, 1, table.size(1)});
+  const RopeTables lines{rope_.cos.index_select(0, positions), rope_.sin.index_select(0, positions)};
+  const auto turns = [&](std::int64_t heads) -> RopeTables {
+    const RopeTables of_row = RopeTurns(lines, heads);
+    return {of_row.cos.unsqueeze(1), of_row.sin.unsqueeze(1)};
   };
   return {.positions = positions.view({-1, 1, 1, 1}),
           .end = end,
-          .mask = at::zeros(hides.sizes(), options)
-                      .masked_fill_(hides, -std::numeric_limits<double>::infinity())
-                      .view({-1, 1, 1, end}),
-          .turns = {lines(rope_.cos), lines(rope_.sin)}};
+          .places = {.mask = at::zeros(hides.sizes(), options)
+                                 .masked_fill_(hides, -std::numeric_limits<double>::infinity())
+                                 .view({-1, 1, 1, end}),
+                     .query_turns = turns(config_.heads),
+                     .key_turns = turns(config_.kv_heads)}};
 }
 
 at::Tensor Language::AttendNext(std::size_t index, const at::Tensor& x, const NextToken& next,
@@ -128,10 +140,10 @@ at::Tensor Language::AttendNext(std::size_t index, const at::Tensor& x, const Ne
     slots.scatter_(2, next.positions.expand_as(now), now);
     return slots.narrow(2, 0, next.end);
   };
-  const at::Tensor q = HeadNormRope(layer.q(normed), layer.q_norm, next.turns, epsilon);
-  const at::Tensor k = HeadNormRope(layer.k(normed), layer.k_norm, next.turns, epsilon);
+  const at::Tensor q = HeadNormRope(layer.q(normed), layer.q_norm, next.places.query_turns, epsilon);
+  const at::Tensor k = HeadNormRope(layer.k(normed), layer.k_norm, next.places.key_turns, epsilon);
   return AttendTo(q, seen(cache.keys[index], k), seen(cache.values[index], Heads(layer.v(normed))),
-                  next.mask);
+                  next.places.mask);
 }
 
 at::Tensor Language::FeedForward(const Layer& layer, const at::Tensor& attended,
@@ -141,8 +153,9 @@ at::Tensor Language::FeedForward(const Layer& layer, const at::Tensor& attended,
   return y + layer.down(SwiGlu(layer.gate(normed), layer.up(normed)));
 }
 
-at::Tensor Language::RunLayer(std::size_t index, const at::Tensor& x, const TextInput& text) const {
-  at::Tensor attended = Attend(index, x, text), residual = x;
+at::Tensor Language::RunLayer(std::size_t index, const at::Tensor& x, const TextInput& text,
+                              const Places& places) const {
+  at::Tensor attended = Attend(index, x, text, places), residual = x;
   if (index + 1 == layers_.size() && text.selected.defined()) {  // nothing after this mixes positions
     attended = attended.flatten(0, 1).index_select(0, text.selected);
     residual = x.flatten(0, 1).index_select(0, text.selected);
@@ -151,10 +164,12 @@ at::Tensor Language::RunLayer(std::size_t index, const at::Tensor& x, const Text
 }
 
 at::Tensor Language::Hidden(const at::Tensor& x, const TextInput& text, ForwardContext& context) const {
+  const Places places = PlacesOf(text, x.size(1));
   at::Tensor y = x;
   for (std::size_t i = 0; i < layers_.size(); ++i) {
-    y = context.Layer("text", static_cast<int>(i), y,
-                      [this, i, text](const at::Tensor& in) { return RunLayer(i, in, text); });
+    y = context.Layer("text", static_cast<int>(i), y, [this, i, text, places](const at::Tensor& in) {
+      return RunLayer(i, in, text, places);
+    });
   }
   return RmsNorm(y, final_norm_, config_.rms_epsilon);
 }

@@ -20,7 +20,6 @@ struct TextCache {
 // What every text layer of one forward sees besides its input.
 struct TextInput {
   at::Tensor prefix;    // [rows, prefix length, hidden], or undefined; the same for all layers, never updated
-  at::Tensor mask;      // [text length, prefix length + text length] additive
   at::Tensor selected;  // [items] int64 flat positions whose hidden states are wanted; undefined: all
   TextCache* cache = nullptr;  // filled where given, for Continue; without gradients only
 };
@@ -44,9 +43,7 @@ class Language {
   // [..., hidden] -> [..., vocabulary], at least in float
   at::Tensor Logits(const at::Tensor& hidden) const;
 
-  // The mask of TextInput: causal in the text, the prefix is seen by all.
-  static at::Tensor Mask(std::int64_t prefix, std::int64_t length, const at::TensorOptions& options);
-
+  at::Device device() const { return embedding_.device(); }
   std::int64_t positions() const { return rope_.cos.size(0); }
   std::int64_t TableBytes() const {
     return static_cast<std::int64_t>(rope_.cos.nbytes() + rope_.sin.nbytes());
@@ -59,23 +56,31 @@ class Language {
     Linear q, k, v, o, gate, up, down;
   };
 
-  // Where each row's next token stands, and what it sees: slots [0, end) under the mask [rows, 1, 1, end].
+  // Where queries and keys stand, and which of them see each other; the same for all layers.
+  struct Places {
+    at::Tensor mask;  // [text length, prefix length + text length] additive
+    RopeTables query_turns, key_turns;
+  };
+  // Of each row's next token: it sees the slots [0, end) under the mask [rows, 1, 1, end].
   struct NextToken {
     at::Tensor positions;
     std::int64_t end;
-    at::Tensor mask;
-    RopeTables turns;
+    Places places;
   };
 
+  RopeTables Turns(std::int64_t begin, std::int64_t end, std::int64_t heads) const;
+  Places PlacesOf(const TextInput& text, std::int64_t width) const;
   at::Tensor Heads(const at::Tensor& x) const;  // [rows, n, kv heads * d] -> [rows, kv heads, n, d]
   at::Tensor AttendTo(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
                       const at::Tensor& mask) const;
-  at::Tensor Attend(std::size_t index, const at::Tensor& x, const TextInput& text) const;
+  at::Tensor Attend(std::size_t index, const at::Tensor& x, const TextInput& text,
+                    const Places& places) const;
   NextToken Next(const at::Tensor& positions, std::int64_t end, const at::TensorOptions& options) const;
   at::Tensor AttendNext(std::size_t index, const at::Tensor& x, const NextToken& next,
                         TextCache& cache) const;
   at::Tensor FeedForward(const Layer& layer, const at::Tensor& attended, const at::Tensor& residual) const;
-  at::Tensor RunLayer(std::size_t index, const at::Tensor& x, const TextInput& text) const;
+  at::Tensor RunLayer(std::size_t index, const at::Tensor& x, const TextInput& text,
+                      const Places& places) const;
 
   AgentConfig::Language config_;
   at::Tensor embedding_, head_, final_norm_;

@@ -29,19 +29,20 @@ RopeTables MakeRopeTables(std::int64_t positions, std::int64_t head_dim, double 
   return {at::cos(angle).to(options), at::sin(angle).to(options)};
 }
 
-at::Tensor HeadNormRope(const at::Tensor& x, const at::Tensor& weight, const RopeTables& tables,
-                        std::int64_t begin, double epsilon) {
-  const std::int64_t length = x.size(1);
-  return HeadNormRope(x, weight, {tables.cos.narrow(0, begin, length), tables.sin.narrow(0, begin, length)},
-                      epsilon);
+RopeTables RopeTurns(const RopeTables& lines, std::int64_t heads) {
+  const std::int64_t repeats = RepeatsTurns(2 * lines.cos.size(1)) ? heads : 1;
+  const auto of_heads = [&](const at::Tensor& first, const at::Tensor& second) {
+    return at::cat({first, second}, 1).unsqueeze(1).repeat({1, repeats, 1});
+  };
+  return {of_heads(lines.cos, lines.cos), of_heads(-lines.sin, lines.sin)};
 }
 
 at::Tensor HeadNormRope(const at::Tensor& x, const at::Tensor& weight, const RopeTables& turns,
                         double epsilon) {
   const std::int64_t dim = weight.size(0);
-  const at::Tensor normed = RmsNorm(x.view({x.size(0), x.size(1), -1, dim}).transpose(1, 2), weight, epsilon);
-  const at::Tensor a = normed.narrow(-1, 0, dim / 2), b = normed.narrow(-1, dim / 2, dim / 2);
-  return at::cat({a * turns.cos - b * turns.sin, b * turns.cos + a * turns.sin}, -1).to(x.scalar_type());
+  const at::Tensor normed = RmsNorm(x.view({x.size(0), x.size(1), -1, dim}), weight, epsilon);
+  const at::Tensor turned = at::addcmul(normed * turns.cos, normed.roll(dim / 2, -1), turns.sin);
+  return turned.to(x.scalar_type()).transpose(1, 2);
 }
 
 std::int64_t PaddedIds(std::int64_t ids) {
@@ -70,18 +71,26 @@ bool RepeatsKeys(at::DeviceType device, at::ScalarType dtype) {
 
 at::Tensor SwiGlu(const at::Tensor& gate, const at::Tensor& up) { return at::silu(gate) * up; }
 
-at::Tensor ToPatches(const at::Tensor& image, std::int64_t patch, double scale, double shift) {
+at::Tensor ToPatches(const at::Tensor& image, std::int64_t patch) {
   const std::int64_t rows = image.size(0), channels = image.size(1), grid = image.size(2) / patch;
   const at::Tensor cut = image.view({rows, channels, grid, patch, grid, patch}).permute({0, 2, 4, 1, 3, 5});
-  return cut.reshape({rows, grid * grid, channels * patch * patch}) * scale + shift;
+  return cut.clone(at::MemoryFormat::Contiguous).view({rows, grid * grid, channels * patch * patch});
 }
 
-at::Tensor FromPatches(const at::Tensor& patches, std::int64_t size, std::int64_t patch, double scale,
-                       double shift) {
+at::Tensor EmbedPatches(const at::Tensor& image, const at::Tensor& weight, const at::Tensor& bias,
+                        const at::Tensor& positions, double mean, double scale) {
+  // A product of cut patches is faster than a convolution of 3 channels. The scale is taken of the product,
+  // which is smaller than the picture; the mean is not, which would leave the difference of two large
+  // numbers.
+  const at::Tensor patches = ToPatches(image, weight.size(2)).sub_(mean);
+  return at::add(positions + bias, at::linear(patches, weight.flatten(1)), scale);
+}
+
+at::Tensor FromPatches(const at::Tensor& patches, std::int64_t size, std::int64_t patch) {
   const std::int64_t rows = patches.size(0), channels = patches.size(2) / (patch * patch),
                      grid = size / patch;
   const at::Tensor cut = patches.view({rows, grid, grid, channels, patch, patch}).permute({0, 3, 1, 4, 2, 5});
-  return cut.reshape({rows, channels, size, size}) * scale + shift;
+  return cut.reshape({rows, channels, size, size});
 }
 
 }  // namespace medley

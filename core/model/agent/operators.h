@@ -16,12 +16,15 @@ struct RopeTables {
 RopeTables MakeRopeTables(std::int64_t positions, std::int64_t head_dim, double base,
                           const at::TensorOptions& options);
 
-// RmsNorm over each head, then RoPE of the rotate-half kind (dims i and i + d/2 turn together) at positions
-// begin, begin + 1, ... x [rows, length, heads * d] -> [rows, heads, length, d].
-at::Tensor HeadNormRope(const at::Tensor& x, const at::Tensor& weight, const RopeTables& tables,
-                        std::int64_t begin, double epsilon);
-// The same where `turns` are the lines of the tables that x needs, in a shape that broadcasts to
-// [rows, heads, length, d / 2].
+// Whether RopeTurns are repeated for each head: over lines so short an element-wise kernel would be slow.
+constexpr bool RepeatsTurns(std::int64_t head_dim) { return head_dim < 64; }
+// What HeadNormRope takes of so many heads: `lines` [n, d / 2] of the tables -> [n, 1 or heads, d], cosines
+// twice, and sines with those of the first half negated.
+RopeTables RopeTurns(const RopeTables& lines, std::int64_t heads);
+
+// RmsNorm over each head, then RoPE of the rotate-half kind (dims i and i + d/2 turn together).
+// x [rows, length, heads * d], turns [length, 1 or heads, d], or with rows before -> [rows, heads, length,
+// d].
 at::Tensor HeadNormRope(const at::Tensor& x, const at::Tensor& weight, const RopeTables& turns,
                         double epsilon);
 
@@ -43,11 +46,14 @@ bool RepeatsKeys(at::DeviceType device, at::ScalarType dtype);
 // silu(gate) * up
 at::Tensor SwiGlu(const at::Tensor& gate, const at::Tensor& up);
 
-// image * scale + shift cut into squares: [rows, channels, size, size] -> [rows, patches, channels * patch *
+// A copy of an image cut into squares: [rows, channels, size, size] -> [rows, patches, channels * patch *
 // patch], patches row by row, each as [channels, patch, patch].
-at::Tensor ToPatches(const at::Tensor& image, std::int64_t patch, double scale, double shift);
-// The way back: patches * scale + shift put together, [rows, 3, size, size].
-at::Tensor FromPatches(const at::Tensor& patches, std::int64_t size, std::int64_t patch, double scale,
-                       double shift);
+at::Tensor ToPatches(const at::Tensor& image, std::int64_t patch);
+// The vectors of an image's patches: (image - mean) * scale, convolved by squares with weight [d, channels,
+// patch, patch] and bias [d], + positions [patches, d] -> [rows, patches, d].
+at::Tensor EmbedPatches(const at::Tensor& image, const at::Tensor& weight, const at::Tensor& bias,
+                        const at::Tensor& positions, double mean, double scale);
+// The way back from ToPatches: [rows, 3, size, size].
+at::Tensor FromPatches(const at::Tensor& patches, std::int64_t size, std::int64_t patch);
 
 }  // namespace medley

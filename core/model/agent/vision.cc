@@ -105,10 +105,7 @@ ImageEncoder::ImageEncoder(ParameterSet& set, const AgentConfig& config)
 }
 
 at::Tensor ImageEncoder::operator()(const at::Tensor& image, ForwardContext& context) const {
-  // The convolution's stride is its size: a product of cut patches, and faster than a convolution of 3
-  // channels.
-  const at::Tensor patches = ToPatches(image, image_.patch, image_.scale, -image_.mean * image_.scale);
-  at::Tensor x = norm_in_(at::linear(patches, weight_.flatten(1), bias_) + positions_);
+  at::Tensor x = norm_in_(EmbedPatches(image, weight_, bias_, positions_, image_.mean, image_.scale));
   for (std::size_t i = 0; i < layers_.size(); ++i) {
     x = context.Layer("encoder", static_cast<int>(i), x,
                       [this, i](const at::Tensor& in) { return layers_[i](in); });
@@ -139,10 +136,12 @@ at::Tensor PictureDecoder::operator()(const at::Tensor& query, const at::Tensor&
                       [this, i, text, mask](const at::Tensor& in) { return layers_[i](in, text, mask); });
   }
   const std::int64_t patch = image_.patch;
-  const at::Tensor bias = bias_.view({3, 1}).expand({3, patch * patch}).reshape({-1});
-  const at::Tensor pixels = at::addmm(bias, norm_out_(x).flatten(0, 1), weight_.flatten(1));
-  return FromPatches(pixels.view({x.size(0), x.size(1), -1}), image_.size, patch, 1 / image_.scale,
-                     image_.mean);
+  // pixel / scale + mean, in the product for the same reason.
+  const at::Tensor bias =
+      (bias_ / image_.scale + image_.mean).view({3, 1}).expand({3, patch * patch}).reshape({-1});
+  const at::Tensor scaled = norm_out_(x).flatten(0, 1) / image_.scale;
+  const at::Tensor pixels = at::addmm(bias, scaled, weight_.flatten(1));
+  return FromPatches(pixels.view({x.size(0), x.size(1), -1}), image_.size, patch);
 }
 
 }  // namespace medley
