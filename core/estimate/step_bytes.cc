@@ -53,9 +53,8 @@ class Walk {
   };
 
   void Passes() {
-    const ModeTraits& mode = TraitsOf(setting_.way.mode);
-    if (mode.keeps == KeepsGraphs::kOfAllPasses) return Joint();
-    if (mode.repeats_makers) MakeCarries();
+    if (KeepsAllPasses()) return Joint();
+    if (TraitsOf(setting_.way.mode).repeats_makers) MakeCarries();
     OneByOne();
   }
 
@@ -68,10 +67,11 @@ class Walk {
       for (auto& live : Forward(pass, true)) graph.push_back(std::move(live));
       graph.insert(std::prev(graph.end()), Waiting(ReadAfter(i, pass.carries)));
     }
-    const std::int64_t waiting = EncodingBytes(graph);  // for the passes before
-    account_.AddActivations(waiting);
+    // A layer that runs again needs what it saw.
+    const std::int64_t seen_again = setting_.way.recompute_every > 0 ? shared_bytes_ : 0;
+    account_.AddActivations(seen_again - std::exchange(shared_bytes_, 0));
     account_.Backward(std::move(graph));
-    account_.AddActivations(-waiting);
+    account_.AddActivations(-seen_again);
     encoded_.clear();
     ForgetPictures({});
   }
@@ -175,20 +175,38 @@ class Walk {
     std::set<std::string> encoded;
     for (ForwardPart& part : model_.Footprint(ShapeOf(pass, with_graph))) {
       if (part.image >= 0) {
-        const std::string& image = pass.images[static_cast<std::size_t>(part.image)];
+        std::string image = pass.images[static_cast<std::size_t>(part.image)];
+        if (part.in_place) image += " at " + std::to_string(part.image);
         if (encoded_.count(image) > 0) continue;
-        encoded.insert(image);
+        encoded.insert(std::move(image));
       }
+      const std::int64_t output = part.output;
       graph.push_back(account_.Forward(std::move(part), with_graph));
+      if (!KeepsAllPasses()) continue;
+      account_.AddActivations(output);
+      shared_bytes_ += output;
     }
     encoded_.merge(encoded);
     graph.push_back(account_.Forward(LossOf(pass, with_graph), with_graph));
     return graph;
   }
 
+  bool KeepsAllPasses() const { return TraitsOf(setting_.way.mode).keeps == KeepsGraphs::kOfAllPasses; }
+
+  // See ForwardContext::SharesBesideLayers.
+  std::int64_t SharedImages(const PassShape& pass) const {
+    if (!KeepsAllPasses()) return 0;
+    const auto is_alone = [&](const std::string& image) {
+      const auto readers = readers_.find(image);
+      return readers == readers_.end() || readers->second < 2;
+    };
+    return std::find_if(pass.images.begin(), pass.images.end(), is_alone) - pass.images.begin();
+  }
+
   ForwardShape ShapeOf(const PassShape& pass, bool with_graph) const {
     return {.rows = rows_,
             .images = static_cast<std::int64_t>(pass.images.size()),
+            .shared_images = SharedImages(pass),
             .text_width = setting_.on_gpu ? pass.text_width : pass.longest,
             .supervised = rows_ * pass.items,
             .decodes_image = pass.decodes_image,
@@ -213,13 +231,10 @@ class Walk {
     return static_cast<std::int64_t>(carried) * task_.picture_bytes * rows_;
   }
 
-  // The outputs of the encodings in a graph: the last part of each.
+  // What the encodings in a graph hand to those that read them.
   static std::int64_t EncodingBytes(const Graph& graph) {
     std::int64_t bytes = 0;
-    for (std::size_t i = 0; i < graph.size(); ++i) {
-      const bool is_last = i + 1 == graph.size() || graph[i + 1].part.image != graph[i].part.image;
-      if (graph[i].part.image >= 0 && is_last) bytes += graph[i].part.kept;
-    }
+    for (const StepAccount::Live& live : graph) bytes += live.part.output;
     return bytes;
   }
 
@@ -231,6 +246,7 @@ class Walk {
   std::map<std::string, int> readers_;  // passes, by the column of the picture
   std::set<std::string> carries_;
   std::set<std::string> encoded_;   // pictures whose encoding is there
+  std::int64_t shared_bytes_ = 0;   // that the passes of a joint graph hand to one another
   std::set<std::string> pictures_;  // columns that are there as floats
   std::map<std::string, Shared> shared_;
 };

@@ -13,6 +13,8 @@ at::Tensor ForwardContext::Layer(std::string_view, int, const at::Tensor& x,
 
 at::Tensor ForwardContext::Shared(const std::string&, const Fn& fn) { return fn(); }
 
+bool ForwardContext::SharesBesideLayers(const std::string&) const { return false; }
+
 std::uint64_t ForwardContext::Seed(std::string_view) { return 0; }
 
 RowRange ForwardContext::Rows() const { return {}; }

@@ -36,6 +36,9 @@ class ForwardContext {
                            const std::function<at::Tensor(const at::Tensor&)>& fn);
   // The value of fn, made once for a key in the micro-batch where that is possible. Never inside Layer.
   virtual at::Tensor Shared(const std::string& key, const Fn& fn);
+  // Whether to make what layers make of that input alone beside them, through Shared: where several passes of
+  // one graph read it. It is then kept for the backward, also where layers run again.
+  virtual bool SharesBesideLayers(const std::string& key) const;
   // The seed of a site of the pass, or of the encoding around it: the same for all rows of the task. What is
   // random in row i of a forward takes CombineSeeds(Seed(site), Rows().begin + i), so that it depends on
   // neither micro-batch nor mode.
@@ -65,6 +68,7 @@ struct Generated {
 struct ForwardShape {
   std::int64_t rows = 1;
   std::int64_t images = 0;
+  std::int64_t shared_images = 0;  // of them, the first: what text layers make of them is shared too
   std::int64_t text_width = 0;
   std::int64_t supervised = 0;  // items of "logits"
   bool decodes_image = false;
@@ -86,7 +90,9 @@ struct ForwardPart {
   std::int64_t gradients = 0;  // of these parameters, that are trained
   std::int64_t largest_gradient = 0;  // of one of them
   int image = -1;  // belongs to the encoding of this image, counted from 0, which passes may share; -1: none
-  int layer = -1;  // number in its stack, where ForwardContext::Layer runs it; -1: not run by it
+  bool in_place = false;    // only those that have the image at the same place share it
+  std::int64_t output = 0;  // of what passes share: held beside `kept` until the backward begins
+  int layer = -1;           // number in its stack, where ForwardContext::Layer runs it; -1: not run by it
   std::int64_t layer_input = 0;  // what is left of `kept` where the layer is run again for the backward
 };
 

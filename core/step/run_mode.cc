@@ -9,11 +9,13 @@ namespace {
 
 void RunJoint(MicroBatch& micro, const VariantInfo& variant, Roots& roots) {
   for (const PassInfo& pass : variant.passes) roots.Add(micro.RunPass(pass));
+  micro.ReleaseEncodings();
   roots.Backward();
 }
 
-// From the last pass to the first: the engine drains the newest graph first, so this order repeats the sums
-// of the joint backward bit for bit.
+// From the last pass to the first, as the engine goes through the graphs of the joint backward: gradients are
+// added up in the same order. They are equal to rounding, not bit for bit, because there passes share more
+// than a leaf.
 void RunSequential(MicroBatch& micro, const VariantInfo& variant, Roots& roots) {
   for (auto pass = variant.passes.rbegin(); pass != variant.passes.rend(); ++pass) {
     roots.Add(micro.RunPass(*pass));

@@ -104,14 +104,16 @@ TEST(Estimates, KnowTheWeightsOfAModelThatIsNotThere) {
   EXPECT_LT(WeightBytes(*model), weights + (8 << 20));  // and tables
 }
 
-// s: what a pass keeps; t: what exists once. Joint is P s + t, sequential s + t and the gradients.
+// s: what a pass keeps; t: what exists once. Joint is P s + t, sequential s + t and the gradients. Of many
+// passes the widest moment is the end of their forwards, when the encodings' outputs are there too: 1.5 % of
+// a pass.
 TEST(Estimates, JointAddsPassesUpAndSequentialDoesNot) {
   const auto model = Meta("agent-tiny");
   const StepSetting joint{.way = {Mode::kJoint}, .rows = 64}, apart{.way = {Mode::kSequential}, .rows = 64};
   const std::int64_t one = Peak(*model, Apart(1), joint), two = Peak(*model, Apart(2), joint);
   const std::int64_t s = two - one;
   for (const int passes : {3, 4, 5})
-    EXPECT_NEAR(Peak(*model, Apart(passes), joint), one + (passes - 1) * s, 0.01 * s);
+    EXPECT_NEAR(Peak(*model, Apart(passes), joint), one + (passes - 1) * s, 0.02 * s);
   const MemoryLedger step = TrainingBytes(*model, Apart(5), apart, {});
   EXPECT_LE(step.total(), one + step.gradients);
   EXPECT_GT(step.gradients, 0);

@@ -126,15 +126,20 @@ TEST(Agent, LogitsAreTheSameWhetherAPictureIsWantedOrNot) {
 
 class Caching : public ForwardContext {
  public:
+  explicit Caching(bool beside_layers) : beside_layers_(beside_layers) {}
+  bool SharesBesideLayers(const std::string&) const override { return beside_layers_; }
   at::Tensor Shared(const std::string& key, const Fn& fn) override {
     at::Tensor& value = cache[key];
     if (!value.defined()) value = fn();
     return value;
   }
   std::map<std::string, at::Tensor> cache;
+
+ private:
+  bool beside_layers_;
 };
 
-TEST(Agent, SharedEncodingsGiveTheSameValuesAndGradients) {
+TEST(Agent, SharedEncodingsKeysAndValuesGiveTheSameGradients) {
   const auto gradients = [](ForwardContext& context) {
     const Agent agent = SmallAgent();
     const test::Example first = RandomExample(2, 2, 8, 11);
@@ -151,10 +156,29 @@ TEST(Agent, SharedEncodingsGiveTheSameValuesAndGradients) {
     return at::cat(all);
   };
   ForwardContext plain;
-  Caching caching;
-  const at::Tensor expected = gradients(plain), shared = gradients(caching);
-  EXPECT_EQ(caching.cache.size(), 2);
-  EXPECT_LT((expected - shared).norm().item<double>(), 1e-12 * expected.norm().item<double>());
+  const at::Tensor expected = gradients(plain);
+  for (const bool beside_layers : {false, true}) {
+    Caching caching(beside_layers);
+    const at::Tensor shared = gradients(caching);
+    const std::size_t pictures = 2, layers = 2;
+    EXPECT_EQ(caching.cache.size(), beside_layers ? pictures + 2 * pictures * layers : pictures);
+    EXPECT_LT((expected - shared).norm().item<double>(), 1e-12 * expected.norm().item<double>());
+  }
+}
+
+// A picture that only this pass sees stands behind those that others see too.
+TEST(Agent, KeysOfSharedPicturesStandBeforeThoseOfOthers) {
+  class FirstAlone : public ForwardContext {
+   public:
+    bool SharesBesideLayers(const std::string& key) const override { return key == first; }
+    std::string first;
+  } context;
+  const Agent agent = SmallAgent();
+  const test::Example example = RandomExample(2, 3, 8, 14);
+  context.first = example.Inputs().front().key;
+  ASSERT_FALSE(context.first.empty());
+  const auto logits = agent.Forward(example.Inputs(), {"logits"}, context).at("logits");
+  EXPECT_LT(LargestDifference(logits, Logits(agent, example)), 1e-12);
 }
 
 TEST(Agent, ThePictureDecoderDoesNotRunUnlessAskedFor) {

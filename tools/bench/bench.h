@@ -3,11 +3,13 @@
 // What all benches share.
 
 #include <algorithm>
+#include <chrono>
 #include <map>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include <medley/memory/meter.h>
 #include <medley/plan/plan_in_force.h>
 #include <medley/run/run.h>
 
@@ -18,6 +20,24 @@ inline PlanInForce ConfiguredPlan(const Run& run) {
   std::map<std::string, Execution> executions;
   for (const std::string& task : run.NamedTasks()) executions[task] = run.Configured(task);
   return PlanInForce(std::move(executions));
+}
+
+struct Cost {
+  double milliseconds = 0;
+  std::int64_t peak = 0;  // bytes above what was there before
+};
+
+// The forward and backward of a task's passes. The last step's gradients go before, as an optimizer's update
+// would leave none.
+inline Cost Step(at::Device device, const Model& model, StepExecutor& executor,
+                 const StepExecutor::Piece& draw) {
+  ClearGradients(model);
+  const std::int64_t before = ReadMemory(device).now;
+  ResetPeak(device);
+  const auto start = std::chrono::steady_clock::now();
+  executor.Run({draw});
+  const std::chrono::duration<double, std::milli> spent = std::chrono::steady_clock::now() - start;
+  return {spent.count(), ReadMemory(device).peak - before};
 }
 
 // Of an even number the upper one of the two in the middle. Needs a value.

@@ -1,11 +1,10 @@
-// What it saves that passes which see the same picture share its encoding: time and peak of a step with and
-// without, the two measured in turn in one process.
-#include <chrono>
+// What it saves that passes which see the same picture share what they make of it: time and peak of a step
+// with all that medley shares, with encodings alone and with nothing, measured in turn in one process.
+#include <array>
 #include <cstdio>
 #include <cstdlib>
 #include <vector>
 
-#include <medley/memory/meter.h>
 #include <medley/run/run.h>
 
 #include "tools/bench/bench.h"
@@ -13,13 +12,35 @@
 namespace medley {
 namespace {
 
-// The same model, told nothing about which pictures are the same.
-class Unshared : public Model {
+enum class Sharing { kAll, kEncodings, kNothing };
+
+// Layers make keys and values themselves.
+class EncodingsAlone : public ForwardContext {
  public:
-  explicit Unshared(const Model& model) : model_(model) {}
+  explicit EncodingsAlone(ForwardContext& context) : context_(context) {}
+
+  at::Tensor Layer(std::string_view stack, int index, const at::Tensor& x,
+                   const std::function<at::Tensor(const at::Tensor&)>& fn) override {
+    return context_.Layer(stack, index, x, fn);
+  }
+  at::Tensor Shared(const std::string& key, const Fn& fn) override { return context_.Shared(key, fn); }
+  std::uint64_t Seed(std::string_view site) override { return context_.Seed(site); }
+  RowRange Rows() const override { return context_.Rows(); }
+
+ private:
+  ForwardContext& context_;
+};
+
+// The same model; where nothing is shared, it is not told which pictures are the same.
+class SharingLess : public Model {
+ public:
+  SharingLess(const Model& model, Sharing sharing) : model_(model), sharing_(sharing) {}
 
   ModelOutputs Forward(const ModelInputs& inputs, const WantedOutputs& wanted,
                        ForwardContext& context) const override {
+    if (sharing_ == Sharing::kAll) return model_.Forward(inputs, wanted, context);
+    EncodingsAlone encodings(context);
+    if (sharing_ == Sharing::kEncodings) return model_.Forward(inputs, wanted, encodings);
     ModelInputs unknown = inputs;
     for (ModelInput& input : unknown) input.key.clear();
     return model_.Forward(unknown, wanted, context);
@@ -35,47 +56,43 @@ class Unshared : public Model {
 
  private:
   const Model& model_;
+  Sharing sharing_;
 };
 
-struct Cost {
-  double milliseconds = 0;
-  std::int64_t peak = 0;
-};
+// One way of sharing, step by step.
+struct Way {
+  SharingLess model;
+  StepExecutor executor;
+  bench::Cost last{};
+  std::vector<double> times{}, ratios{};  // of its time to that of sharing all
 
-Cost Step(Run& run, StepExecutor& executor, LoadedTask& task, const Batch& batch,
-          const Execution& execution) {
-  ClearGradients(*run.model);
-  const std::int64_t before = ReadMemory(run.device).now;
-  ResetPeak(run.device);
-  const auto start = std::chrono::steady_clock::now();
-  executor.Run({{&task, &batch, &execution}});
-  const std::chrono::duration<double, std::milli> spent = std::chrono::steady_clock::now() - start;
-  return {spent.count(), ReadMemory(run.device).peak - before};
-}
+  Way(const Run& run, Sharing sharing) : model(*run.model, sharing), executor(model, run.device) {}
+};
 
 void Compare(Run& run, const std::string& name, Mode mode, int steps) {
   const auto seed = static_cast<std::uint64_t>(run.config.seed);
   LoadedTask& task = run.host->Get(name);
-  const Unshared unshared(*run.model);
-  StepExecutor with(*run.model, run.device), without(unshared, run.device);
   Execution execution = run.Configured(name);
   execution.way.mode = mode;
   const Batch batch = task.Sample({TaskSeed(seed, name), 0, run.config.tasks.at(name).rows});
-  std::vector<double> shared, alone, ratio;
-  Cost shared_cost, alone_cost;
+  std::array ways{Way(run, Sharing::kAll), Way(run, Sharing::kEncodings), Way(run, Sharing::kNothing)};
   for (int i = -2; i < steps; ++i) {  // two to warm up
-    shared_cost = Step(run, with, task, batch, execution);
-    alone_cost = Step(run, without, task, batch, execution);
-    if (i < 0) continue;
-    shared.push_back(shared_cost.milliseconds);
-    alone.push_back(alone_cost.milliseconds);
-    ratio.push_back(alone_cost.milliseconds / shared_cost.milliseconds);
+    for (Way& way : ways)
+      way.last = bench::Step(run.device, *run.model, way.executor, {&task, &batch, &execution});
+    for (Way& way : ways) {
+      if (i < 0) break;
+      way.times.push_back(way.last.milliseconds);
+      way.ratios.push_back(way.last.milliseconds / ways[0].last.milliseconds);
+    }
   }
-  std::printf("%-14s %-10s %4lld rows  %7.1f ms %7.1f ms  %5.2fx   %7.1f MB %7.1f MB  %5.2fx\n", name.c_str(),
-              std::string(ModeName(mode)).c_str(), static_cast<long long>(batch.size()),
-              bench::Median(shared), bench::Median(alone), bench::Median(ratio),
-              static_cast<double>(shared_cost.peak) / 1e6, static_cast<double>(alone_cost.peak) / 1e6,
-              static_cast<double>(alone_cost.peak) / static_cast<double>(shared_cost.peak));
+  std::printf("%-14s %-10s %4lld rows", name.c_str(), std::string(ModeName(mode)).c_str(),
+              static_cast<long long>(batch.size()));
+  for (const Way& way : ways) {
+    std::printf("  %7.1f ms %5.2fx  %6.1f MB %5.2fx", bench::Median(way.times), bench::Median(way.ratios),
+                static_cast<double>(way.last.peak) / 1e6,
+                static_cast<double>(way.last.peak) / static_cast<double>(ways[0].last.peak));
+  }
+  std::printf("\n");
 }
 
 }  // namespace
@@ -89,9 +106,10 @@ int main(int argc, char** argv) {
   try {
     const auto run =
         medley::BuildRun(medley::CheckInputs(argv[1], {argv + 3, argv + argc}), medley::Purpose::kTrain);
-    std::printf("medians of paired steps, %d each\n%-14s %-10s %9s  %10s %10s  %6s   %10s %10s  %6s\n",
-                std::atoi(argv[2]), "task", "mode", "", "shared", "encoded", "time", "shared", "encoded",
-                "peak");
+    std::printf(
+        "medians of %d steps of each in turn; times and peaks against those of sharing "
+        "all\n%36s%-33s%-33s%s\n",
+        std::atoi(argv[2]), "", "all shared", "encodings", "nothing");
     for (const std::string& task : run->NamedTasks()) {
       for (const medley::Mode mode : {medley::Mode::kJoint, medley::Mode::kSequential}) {
         medley::Compare(*run, task, mode, std::atoi(argv[2]));

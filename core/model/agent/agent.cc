@@ -93,14 +93,14 @@ at::Tensor Agent::Encode(const ModelInput& image, ForwardContext& context) const
   return image.key.empty() ? encode() : context.Shared(image.key, encode);
 }
 
-at::Tensor Agent::Prefix(const std::vector<at::Tensor>& encodings) const {
-  if (encodings.empty()) return {};
+at::Tensor Agent::Prefix(const std::vector<at::Tensor>& encodings, std::size_t begin, std::size_t end) const {
+  if (begin == end) return {};
   const std::int64_t rows = encodings.front().size(0);
   const auto words = [&](const at::Tensor& ids) {
     return language_.Embed(ids).unsqueeze(0).expand({rows, ids.numel(), config_.language.hidden});
   };
   std::vector<at::Tensor> parts;
-  for (std::size_t i = 0; i < encodings.size(); ++i) {
+  for (std::size_t i = begin; i < end; ++i) {
     parts.insert(parts.end(), {words(labels_[i]), encodings[i], words(closing_)});
   }
   return at::cat(parts, 1);
@@ -110,6 +110,20 @@ std::vector<at::Tensor> Agent::Encodings(const AgentInputs& in, ForwardContext& 
   std::vector<at::Tensor> encodings;
   for (const ModelInput* image : in.images) encodings.push_back(Encode(*image, context));
   return encodings;
+}
+
+TextInput Agent::Seen(const AgentInputs& in, const std::vector<at::Tensor>& encodings,
+                      ForwardContext& context) const {
+  TextInput text;
+  std::size_t shared = 0;
+  for (; shared < encodings.size() && context.SharesBesideLayers(in.images[shared]->key); ++shared) {
+    const auto length = [&](std::size_t images) { return PrefixLength(static_cast<std::int64_t>(images)); };
+    language_.Share(
+        in.images[shared]->key, length(shared + 1) - length(shared),
+        [&] { return Prefix(encodings, shared, shared + 1); }, text, context);
+  }
+  text.prefix = Prefix(encodings, shared, encodings.size());
+  return text;
 }
 
 ModelOutputs Agent::Forward(const ModelInputs& inputs, const WantedOutputs& wanted,
@@ -130,7 +144,7 @@ ModelOutputs Agent::Forward(const ModelInputs& inputs, const WantedOutputs& want
 ModelOutputs Agent::ForwardEncoded(const AgentInputs& in, const std::vector<at::Tensor>& encodings,
                                    ForwardContext& context) const {
   const at::Tensor x = language_.Embed(in.tokens);
-  TextInput text{.prefix = Prefix(encodings), .selected = {}};
+  TextInput text = Seen(in, encodings, context);
   if (!in.wants_image) text.selected = in.selected;
   const at::Tensor hidden = language_.Hidden(x, text, context);
 

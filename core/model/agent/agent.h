@@ -50,12 +50,16 @@ class Agent : public Model {
 
  private:
   void PutBytes(std::vector<ForwardPart>& parts) const;
-  // Labels, markers and image vectors in order: [rows, prefix length, hidden], undefined without images.
-  at::Tensor Prefix(const std::vector<at::Tensor>& encodings) const;
+  // Labels, markers and vectors of the images [begin, end) in order: [rows, length, hidden], undefined
+  // without images.
+  at::Tensor Prefix(const std::vector<at::Tensor>& encodings, std::size_t begin, std::size_t end) const;
   at::Tensor Encode(const ModelInput& image, ForwardContext& context) const;
   std::vector<at::Tensor> Encodings(const AgentInputs& in, ForwardContext& context) const;
   ModelOutputs ForwardEncoded(const AgentInputs& in, const std::vector<at::Tensor>& encodings,
                               ForwardContext& context) const;
+  // What the text sees besides itself.
+  TextInput Seen(const AgentInputs& in, const std::vector<at::Tensor>& encodings,
+                 ForwardContext& context) const;
 
   AgentConfig config_;
   std::int64_t vocabulary_, pad_, eos_;

@@ -15,7 +15,9 @@ namespace {
 // widest place of each part, found with the counting allocator.
 class Elements {
  public:
-  Elements(const AgentConfig& config, std::int64_t vocabulary, std::int64_t prefix, const ForwardShape& shape)
+  // `shared`: positions of `prefix` whose keys and values are made beside the text.
+  Elements(const AgentConfig& config, std::int64_t vocabulary, std::int64_t shared, std::int64_t prefix,
+           const ForwardShape& shape)
       : language_(config.language),
         hidden_(language_.hidden),
         queries_(language_.heads * language_.head_dim),
@@ -23,7 +25,8 @@ class Elements {
         grid_(config.image.size / config.image.patch),
         patches_(grid_ * grid_),
         pixels_(3 * config.image.size * config.image.size),
-        prefix_(prefix),
+        shared_(shared),
+        prefix_(prefix - shared),
         vocabulary_(vocabulary),
         shape_(shape) {}
 
@@ -58,23 +61,40 @@ class Elements {
             .backward = patches_ * (4 * stack.ffn + hidden_)};
   }
 
-  // The images and labels in front of the text; the text is its first layer's input.
+  // An image between its words, `length` positions in all. Both words have a gradient of the whole table.
+  ForwardPart Piece(std::int64_t length) const {
+    return {.kept = length * hidden_, .backward = 2 * length * hidden_, .prefix = length * hidden_};
+  }
+  // What a layer makes of it: norm, its output; keys, their norm; and what is shared. Gradients of the layers
+  // before wait too.
+  ForwardPart SharedKeys(std::int64_t length, std::int64_t layer) const {
+    const std::int64_t kept = length * (2 * hidden_ + 1 + 2 * keys_ + language_.kv_heads);
+    return {.kept = kept,
+            .forward = length * 2 * keys_,
+            .backward = length * ((layer + 2) * 2 * keys_ + 3 * hidden_),
+            .prefix = kept,
+            .output = length * 2 * keys_};
+  }
+
+  // The images and labels in front of the text; the text is its first layer's input. Gradients of what is
+  // shared wait meanwhile.
   ForwardPart Embedded() const {
     return {.kept = prefix_ * hidden_,
             .forward = shape_.text_width * hidden_,
-            .backward = (2 * prefix_ + shape_.text_width) * hidden_,
+            .backward = (2 * prefix_ + shape_.text_width) * hidden_ + shared_ * language_.layers * 2 * keys_,
             .prefix = prefix_ * hidden_};
   }
 
   // Of all rows. Prefix and text are projected as one.
   ForwardPart TextAttention() const {
-    const std::int64_t rows = shape_.rows, width = shape_.text_width, seen = prefix_ + width;
+    const std::int64_t rows = shape_.rows, width = shape_.text_width, seen = shared_ + prefix_ + width;
     const std::int64_t norm = hidden_ + 1;
     // Of a position: input, norm, its output; queries, their norm, turned; attention out, its log-sum.
     const std::int64_t own = 2 * hidden_ + norm + 4 * queries_ + 2 * language_.heads;
     // Joined with the prefix (a copy where there is one); keys like queries; values.
     const std::int64_t of_seen = (prefix_ > 0 ? hidden_ : 0) + KeysAndValues();
-    const std::int64_t prefix = rows * prefix_ * (of_seen + norm);
+    const std::int64_t of_shared = 2 * (RepeatsKeys() ? queries_ : keys_);
+    const std::int64_t prefix = rows * (prefix_ * (of_seen + norm) + shared_ * of_shared);
     return {
         .kept = prefix + rows * width * (own + of_seen),
         .forward = rows * seen * 2 * keys_,
@@ -116,7 +136,7 @@ class Elements {
 
   // Of all rows: one layer's keys and values, where a text goes on after its forward.
   std::int64_t Cache() const {
-    return shape_.cached > 0 ? shape_.rows * (prefix_ + shape_.cached) * 2 * keys_ : 0;
+    return shape_.cached > 0 ? shape_.rows * (shared_ + prefix_ + shape_.cached) * 2 * keys_ : 0;
   }
 
   // Of all rows: what the lookup may have beside the text's tokens. At most, so that more rows never take
@@ -125,10 +145,11 @@ class Elements {
     return shape_.on_gpu && shape_.with_graph ? kMostPaddedIds * hidden_ : 0;
   }
 
-  // Of all rows: where queries and keys stand, and what sees what.
+  // Of all rows: where keys of so many positions stand; the same with queries, and what sees what.
+  std::int64_t KeyTurns(std::int64_t positions) const { return Turns(positions, language_.kv_heads); }
   std::int64_t Places() const {
     const std::int64_t width = shape_.text_width, seen = prefix_ + width;
-    return width * seen + Turns(width, language_.heads) + Turns(seen, language_.kv_heads);
+    return width * (shared_ + seen) + Turns(width, language_.heads) + KeyTurns(seen);
   }
   std::int64_t encoding() const { return patches_ * hidden_; }
   std::int64_t pixels() const { return pixels_; }
@@ -140,21 +161,21 @@ class Elements {
   // On a GPU in fp32, keys and values of fewer heads are copied for the heads of the queries.
   bool RepeatsKeys() const { return shape_.on_gpu && language_.kv_heads != language_.heads; }
   std::int64_t RepeatedGradients() const {
-    return RepeatsKeys() ? 2 * queries_ * (prefix_ + shape_.text_width) : 0;
+    return RepeatsKeys() ? 2 * queries_ * (shared_ + prefix_ + shape_.text_width) : 0;
   }
   std::int64_t KeysAndValues() const {
     return RepeatsKeys() ? 2 * keys_ + 2 * queries_ + language_.kv_heads : 4 * keys_ + language_.kv_heads;
   }
 
   const AgentConfig::Language& language_;
-  std::int64_t hidden_, queries_, keys_, grid_, patches_, pixels_, prefix_, vocabulary_;
+  std::int64_t hidden_, queries_, keys_, grid_, patches_, pixels_, shared_, prefix_, vocabulary_;
   const ForwardShape& shape_;
 };
 
 // Of one row: made of all.
 ForwardPart OfRows(ForwardPart part, std::int64_t rows) {
-  for (std::int64_t* bytes :
-       {&part.kept, &part.forward, &part.backward, &part.prefix, &part.logits, &part.layer_input})
+  for (std::int64_t* bytes : {&part.kept, &part.forward, &part.backward, &part.prefix, &part.logits,
+                              &part.output, &part.layer_input})
     *bytes *= rows;
   return part;
 }
@@ -189,7 +210,8 @@ ForwardPart WithoutGraph(ForwardPart part, std::int64_t output) {
 }  // namespace
 
 std::vector<ForwardPart> Agent::Footprint(const ForwardShape& shape) const {
-  const Elements elements(config_, vocabulary_, PrefixLength(shape.images), shape);
+  const Elements elements(config_, vocabulary_, PrefixLength(shape.shared_images), PrefixLength(shape.images),
+                          shape);
   // Where only logits are wanted, the last layer goes on with the supervised positions alone.
   const bool selects = !shape.decodes_image;
   std::vector<ForwardPart> parts;
@@ -220,8 +242,21 @@ std::vector<ForwardPart> Agent::Footprint(const ForwardShape& shape) const {
     add_stack("img_enc", config_.encoder, false, image);
     add(OfRows(elements.PatchNorm(), shape.rows), "img_enc.norm_out.", shape.rows * elements.encoding(),
         image);
+    parts.back().output = shape.rows * elements.encoding();
   }
   const std::string root = "qwen_model.model.";
+  for (int image = 0; image < shape.shared_images; ++image) {
+    const std::int64_t length = PrefixLength(image + 1) - PrefixLength(image);
+    add(OfRows(elements.Piece(length), shape.rows), root + "embed_tokens.", 0, image);
+    parts.back().in_place = true;
+    parts.back().kept += elements.KeyTurns(length);
+    parts.back().prefix += elements.KeyTurns(length);
+    for (int i = 0; i < config_.language.layers; ++i) {
+      add(OfRows(elements.SharedKeys(length, i), shape.rows),
+          root + "layers." + std::to_string(i) + ".self_attn.", 0, image);
+      parts.back().in_place = true;
+    }
+  }
   ForwardPart embedded = OfRows(elements.Embedded(), shape.rows);
   embedded.kept += elements.Places() + elements.LookedUpBeside();
   // The words of the text and those around the images each have a gradient of the whole table. The sum of the

@@ -73,9 +73,7 @@ class LastStates {
  public:
   // `seen`: what the prompts see; `room`: positions of the longest text.
   LastStates(const Language& language, TextInput seen, std::int64_t room)
-      : language_(language),
-        seen_(std::move(seen)),
-        prefix_(seen_.prefix.defined() ? seen_.prefix.size(1) : 0) {
+      : language_(language), seen_(std::move(seen)), prefix_(seen_.prefix_length()) {
     cache_.positions = prefix_ + room;
   }
 
@@ -125,7 +123,7 @@ Generated Agent::Generate(const ModelInputs& prompt, const GenerateOptions& opti
   }
   const std::vector<at::Tensor> encodings = Encodings(in, context);
   Texts texts(tokens, in.lengths, options.max_new_tokens, pad_);
-  LastStates states(language_, {.prefix = Prefix(encodings), .selected = {}}, texts.tokens().size(1));
+  LastStates states(language_, Seen(in, encodings, context), texts.tokens().size(1));
   Generated generated{.tokens = std::vector<std::vector<std::int64_t>>(static_cast<std::size_t>(in.rows())),
                       .image = {}};
   for (std::int64_t step = 0; step < options.max_new_tokens && !texts.AllDone(); ++step) {

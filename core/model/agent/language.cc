@@ -13,6 +13,11 @@ namespace {
 // is long overlooked.
 constexpr double kHeadNormGain = 1.7;
 
+at::Tensor Behind(std::vector<at::Tensor> pieces, const at::Tensor& last) {
+  pieces.push_back(last);
+  return at::cat(pieces, 2);
+}
+
 }  // namespace
 
 Language::Language(ParameterSet& set, const AgentConfig::Language& config, std::int64_t vocabulary,
@@ -67,12 +72,12 @@ RopeTables Language::Turns(std::int64_t begin, std::int64_t end, std::int64_t he
 
 // Causal in the text; the prefix is seen by all.
 Language::Places Language::PlacesOf(const TextInput& text, std::int64_t width) const {
-  const std::int64_t prefix = text.prefix.defined() ? text.prefix.size(1) : 0, end = prefix + width;
+  const std::int64_t prefix = text.prefix_length(), end = prefix + width;
   const at::Tensor hides =
       at::full({width, end}, -std::numeric_limits<double>::infinity(), rope_.cos.options());
   return {.mask = hides.triu_(prefix + 1),
           .query_turns = Turns(prefix, end, config_.heads),
-          .key_turns = Turns(0, end, config_.kv_heads)};
+          .key_turns = Turns(text.shared_length, end, config_.kv_heads)};
 }
 
 at::Tensor Language::Heads(const at::Tensor& x) const {
@@ -90,6 +95,29 @@ at::Tensor Language::AttendTo(const at::Tensor& q, const at::Tensor& k, const at
   return out.transpose(1, 2).reshape({q.size(0), q.size(2), config_.heads * config_.head_dim});
 }
 
+void Language::Share(const std::string& key, std::int64_t length, const ForwardContext::Fn& fn,
+                     TextInput& text, ForwardContext& context) const {
+  const std::int64_t begin = text.shared_length;
+  text.shared.resize(layers_.size());
+  at::Tensor piece;
+  RopeTables turns;
+  for (std::size_t i = 0; i < layers_.size(); ++i) {
+    const Layer& layer = layers_[i];
+    at::Tensor normed;
+    const auto norm = [&] {
+      if (!piece.defined()) piece = fn(), turns = Turns(begin, begin + length, config_.kv_heads);
+      if (!normed.defined()) normed = RmsNorm(piece, layer.input_norm, config_.rms_epsilon);
+      return normed;
+    };
+    const std::string name = " " + std::to_string(i) + " at " + std::to_string(begin) + ", " + key;
+    text.shared[i].keys.push_back(context.Shared("keys" + name, [&] {
+      return HeadNormRope(layer.k(norm()), layer.k_norm, turns, config_.rms_epsilon);
+    }));
+    text.shared[i].values.push_back(context.Shared("values" + name, [&] { return Heads(layer.v(norm())); }));
+  }
+  text.shared_length += length;
+}
+
 at::Tensor Language::Attend(std::size_t index, const at::Tensor& x, const TextInput& text,
                             const Places& places) const {
   const Layer& layer = layers_[index];
@@ -100,8 +128,12 @@ at::Tensor Language::Attend(std::size_t index, const at::Tensor& x, const TextIn
   at::Tensor seen = normed;
   if (text.prefix.defined()) seen = at::cat({RmsNorm(text.prefix, layer.input_norm, epsilon), normed}, 1);
   const at::Tensor q = HeadNormRope(layer.q(normed), layer.q_norm, places.query_turns, epsilon);
-  const at::Tensor k = HeadNormRope(layer.k(seen), layer.k_norm, places.key_turns, epsilon);
-  const at::Tensor v = Heads(layer.v(seen));
+  at::Tensor k = HeadNormRope(layer.k(seen), layer.k_norm, places.key_turns, epsilon);
+  at::Tensor v = Heads(layer.v(seen));
+  if (!text.shared.empty()) {
+    k = Behind(text.shared[index].keys, k);
+    v = Behind(text.shared[index].values, v);
+  }
   if (text.cache != nullptr) {
     const auto keep = [&](std::vector<at::Tensor>& slots, const at::Tensor& now) {
       slots.push_back(

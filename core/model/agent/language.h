@@ -17,11 +17,20 @@ struct TextCache {
   std::vector<at::Tensor> keys, values;  // by layer, [rows, kv heads, positions, head dim]
 };
 
+// Keys and values of one layer, piece by piece: each [rows, kv heads, length, head dim].
+struct KeysAndValues {
+  std::vector<at::Tensor> keys, values;
+};
+
 // What every text layer of one forward sees besides its input.
 struct TextInput {
-  at::Tensor prefix;    // [rows, prefix length, hidden], or undefined; the same for all layers, never updated
+  std::vector<KeysAndValues> shared{};  // by layer, of the front of the prefix; empty: none is made yet
+  std::int64_t shared_length = 0;       // positions of it
+  at::Tensor prefix;    // the rest [rows, length, hidden], or undefined; the same for all layers, not updated
   at::Tensor selected;  // [items] int64 flat positions whose hidden states are wanted; undefined: all
   TextCache* cache = nullptr;  // filled where given, for Continue; without gradients only
+
+  std::int64_t prefix_length() const { return shared_length + (prefix.defined() ? prefix.size(1) : 0); }
 };
 
 // A Qwen3 decoder with the names of the published checkpoint. Images come as a prefix that is projected
@@ -31,6 +40,11 @@ class Language {
   // `vocabulary`: rows of the embedding table. The longest prefix and text together are `positions`.
   Language(ParameterSet& set, const AgentConfig::Language& config, std::int64_t vocabulary,
            std::int64_t positions);
+
+  // Adds to what the text sees the keys and values that all layers make of a piece of the prefix: fn() ->
+  // [rows, `length`, hidden]. They are shared as `key`; fn is called where they are not there yet.
+  void Share(const std::string& key, std::int64_t length, const ForwardContext::Fn& fn, TextInput& text,
+             ForwardContext& context) const;
 
   // ids [...] -> [..., hidden]
   at::Tensor Embed(const at::Tensor& ids) const;

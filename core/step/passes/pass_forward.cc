@@ -1,6 +1,7 @@
 #include <medley/step/passes/pass_forward.h>
 
 #include <ATen/core/Tensor.h>
+#include <ATen/core/grad_mode.h>
 
 #include <utility>
 
@@ -53,6 +54,10 @@ at::Tensor PassForward::Shared(const std::string& key, const Fn& fn) {
     const Scope scope(scope_, key);
     return fn();
   });
+}
+
+bool PassForward::SharesBesideLayers(const std::string& key) const {
+  return at::GradMode::is_enabled() && encodings_.SharesNode(key);
 }
 
 std::uint64_t PassForward::Seed(std::string_view site) {

@@ -21,6 +21,7 @@ class PassForward final : public ForwardContext {
   at::Tensor Layer(std::string_view stack, int index, const at::Tensor& x,
                    const std::function<at::Tensor(const at::Tensor&)>& fn) override;
   at::Tensor Shared(const std::string& key, const Fn& fn) override;
+  bool SharesBesideLayers(const std::string& key) const override;
   std::uint64_t Seed(std::string_view site) override;
   RowRange Rows() const override { return rows_; }
 

@@ -55,6 +55,8 @@ class MicroBatch {
   void PassDone(const PassInfo& pass);
   // The backward of all passes is over: sends back what shared encodings still hold.
   void Flush();
+  // All passes have run, and none has gone back.
+  void ReleaseEncodings() { encodings_.Release(); }
 
   // From here on these passes run, each once: encodings are shared among them and with none before.
   void BeginStage(const std::vector<const PassInfo*>& passes);

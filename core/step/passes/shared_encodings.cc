@@ -48,7 +48,7 @@ at::Tensor SharedEncodings::Get(const std::string& key, const ForwardContext::Fn
   if (found != encodings_.end())
     return found->second.leaf.defined() ? found->second.leaf : found->second.value;
   // Inside another encoding a leaf would cut that one's graph in two.
-  if (sharing_ == Sharing::kLeaf && (depth_ > 0 || !WorthALeaf(key))) return Make(fn);
+  if (sharing_ == Sharing::kLeaf && (depth_ > 0 || !HasReaders(key))) return Make(fn);
 
   Encoding made{.value = Make(fn), .leaf = {}};
   if (sharing_ == Sharing::kLeaf && at::GradMode::is_enabled() && made.value.requires_grad()) {
@@ -71,7 +71,7 @@ at::Tensor SharedEncodings::Make(const ForwardContext::Fn& fn) {
   return value;
 }
 
-bool SharedEncodings::WorthALeaf(std::string_view key) const {
+bool SharedEncodings::HasReaders(std::string_view key) const {
   return std::any_of(readers_.begin(), readers_.end(),
                      [&](const auto& column) { return column.second >= 2 && BelongsTo(key, column.first); });
 }

@@ -39,12 +39,17 @@ class SharedEncodings {
   // is one, or unknown, a leaf would cost memory and save nothing: fn just runs.
   at::Tensor Get(const std::string& key, const ForwardContext::Fn& fn);
 
+  // Do several passes get one node of that key?
+  bool SharesNode(std::string_view key) const { return sharing_ == Sharing::kNode && HasReaders(key); }
+
   // Passes that read the column as a picture and are not done yet.
   int Readers(std::string_view column) const;
   // The backward of this pass is over.
   void PassDone(const PassInfo& pass);
   // Sends back every gradient that still waits.
   void Flush();
+  // No pass is to come that shares: of the values stays what the graphs have saved.
+  void Release() { encodings_.clear(); }
 
   // Autograd sequence numbers [first, end) of the nodes that encodings made.
   const std::vector<std::pair<std::uint64_t, std::uint64_t>>& node_ranges() const { return node_ranges_; }
@@ -55,7 +60,7 @@ class SharedEncodings {
     at::Tensor leaf;  // undefined where no gradient is wanted
   };
   at::Tensor Make(const ForwardContext::Fn& fn);
-  bool WorthALeaf(std::string_view key) const;
+  bool HasReaders(std::string_view key) const;  // more than one
   void SendBack(Encoding encoding);
 
   Sharing sharing_;
