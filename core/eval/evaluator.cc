@@ -52,12 +52,15 @@ class HeldOutLoss {
 };
 
 // Tells whether two runs are scored on the same examples, whatever pieces they come in. By their pictures
-// alone: tokens are others with another tokenizer, and a variant may add columns of its own. So another build
-// of a task that asks other things of the same pictures is not told apart.
+// alone: tokens are others with another tokenizer, and a variant may add columns of its own; pictures of a
+// pass's own have names "PASS.". So another build of a task that asks other things of the same pictures is
+// not told apart.
 class RowsDigest {
  public:
   void Add(const Batch& rows) {
-    const auto is_picture = [](const auto& column) { return column.second.scalar_type() == at::kByte; };
+    const auto is_picture = [](const auto& column) {
+      return column.second.scalar_type() == at::kByte && column.first.find('.') == std::string::npos;
+    };
     const bool has_picture = std::any_of(rows.columns().begin(), rows.columns().end(), is_picture);
     for (const auto& column : rows.columns()) {
       if (has_picture && !is_picture(column)) continue;

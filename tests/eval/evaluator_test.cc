@@ -234,6 +234,8 @@ TEST(Evaluator, RunsCompareWhereTheyShowTheSamePictures) {
   EXPECT_EQ(digest({}), plain);
   EXPECT_EQ(digest([](Batch& batch) { batch.Add("kind", Ints(batch.rows(), 9, 3)); }), plain)
       << "numbers are a variant's, or a tokenizer's";
+  EXPECT_EQ(digest([](Batch& batch) { batch.Add("fused.picture", batch.Column("picture").clone()); }), plain)
+      << "a pass's own";
   EXPECT_NE(digest({}, 4), plain);
   EXPECT_NE(digest({}, 3, 39), plain);
   EXPECT_NE(digest([](Batch& batch) { batch.Column("picture")[7][0][0][0].bitwise_xor_(1); }), plain);
