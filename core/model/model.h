@@ -68,7 +68,7 @@ struct Generated {
 struct ForwardShape {
   std::int64_t rows = 1;
   std::int64_t images = 0;
-  std::int64_t shared_images = 0;  // of them, the first: what text layers make of them is shared too
+  std::int64_t shared_images = 0;  // the first so many, whose keys and values are shared beside the layers
   std::int64_t text_width = 0;
   std::int64_t supervised = 0;  // items of "logits"
   bool decodes_image = false;
@@ -91,7 +91,7 @@ struct ForwardPart {
   std::int64_t largest_gradient = 0;  // of one of them
   int image = -1;  // belongs to the encoding of this image, counted from 0, which passes may share; -1: none
   bool in_place = false;    // only those that have the image at the same place share it
-  std::int64_t output = 0;  // of what passes share: held beside `kept` until the backward begins
+  std::int64_t output = 0;  // what passes share of it: held beside `kept` until joint forwards are over
   int layer = -1;           // number in its stack, where ForwardContext::Layer runs it; -1: not run by it
   std::int64_t layer_input = 0;  // what is left of `kept` where the layer is run again for the backward
 };

@@ -13,9 +13,8 @@ void RunJoint(MicroBatch& micro, const VariantInfo& variant, Roots& roots) {
   roots.Backward();
 }
 
-// From the last pass to the first, as the engine goes through the graphs of the joint backward: gradients are
-// added up in the same order. They are equal to rounding, not bit for bit, because there passes share more
-// than a leaf.
+// From the last pass to the first, as the engine goes through the joint graph. Gradients equal the joint ones
+// to rounding, not bit for bit: joint passes share keys and values too.
 void RunSequential(MicroBatch& micro, const VariantInfo& variant, Roots& roots) {
   for (auto pass = variant.passes.rbegin(); pass != variant.passes.rend(); ++pass) {
     roots.Add(micro.RunPass(*pass));

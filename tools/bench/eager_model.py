@@ -32,7 +32,7 @@ class Plain:
     @staticmethod
     def norm_and_turn(x, norm, cos, sin):
         """x [rows, length, heads, dim] -> [rows, heads, length, dim]"""
-        x = norm(x.transpose(1, 2))
+        x = norm(x).transpose(1, 2)
         first, second = x.chunk(2, -1)
         return x * cos + torch.cat((-second, first), -1) * sin
 
@@ -418,6 +418,7 @@ class Step:
 
     def __init__(self, agent, draw):
         self.agent, self.draw, self.form = agent, draw, agent.form
+        self.keeps_outputs = True  # for parity; a sequential loop needs none
 
     def sums(self, a_pass, outputs):
         """The sum of each term that the pass adds to."""
@@ -490,6 +491,8 @@ class Step:
                 totals[term] += total.detach()
             starts = [torch.full_like(total.detach(), self.factor(term)) for term, total in sums.items()]
             torch.autograd.backward(list(sums.values()), starts)
+            if not self.keeps_outputs:
+                del outputs[a_pass["name"]]
             readers.subtract(set(a_pass["images"]))
             for name in [name for name in encodings if readers[name] == 0]:
                 value, leaf = encodings.pop(name)

@@ -84,7 +84,8 @@ class Replica:
         weights = safetensors.torch.load_file(pathlib.Path(draw.facts["checkpoint"]) / "model.safetensors")
         self.agent = load_agent(draw.facts, weights, form)
         self.picture_bytes = sum(picture.nbytes for picture in draw.pictures.values())
-        self.run = functools.partial(run, Step(self.agent, draw))
+        self.work = Step(self.agent, draw)
+        self.run = functools.partial(run, self.work)
 
     def step(self):
         """Milliseconds. As in medley, the last step's gradients are gone before."""
@@ -96,6 +97,7 @@ class Replica:
     def peak(self):
         """Bytes above what is there before a step, and those of the pictures, which medley makes floats of in a step."""
         self.agent.zero_grad()
+        self.work.keeps_outputs = False
         with profile(activities=[ProfilerActivity.CPU], profile_memory=True, acc_events=True) as profiled:
             self.run()
         events = [event for event in profiled.profiler.kineto_results.events() if event.name() == "[memory]"]
