@@ -209,6 +209,16 @@ TEST_F(EvalMemory, ARunWhoseEvaluationTakesNotOneRowEndsSavedWithItsOwnExitCode)
   EXPECT_EQ(ListCheckpoints(scratch.path()).at(0).step, 5);
 }
 
+TEST_F(EvalMemory, RunsOfDifferentVariantsAreScoredOnTheSamePictures) {
+  const auto digest = [](const char* variant) {
+    AgentWithTask agent({"zoom_gold", variant});
+    return ScoreTask(agent.task, {}, {*agent.model, at::kCPU, 3, 4}).rows_digest;
+  };
+  const std::string expected = digest("default");
+  EXPECT_EQ(digest("fused"), expected);
+  EXPECT_EQ(digest("carry"), expected);
+}
+
 // The review's case: a task that answers in words, and budgets that training keeps and 32 rows do not.
 TEST_F(EvalMemory, TheAgentsScoresAreTheSameUnderATightBudget) {
   AgentWithTask agent({"position_qa", "default"});
