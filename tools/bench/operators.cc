@@ -1,6 +1,7 @@
 // Two chains of operators of the agent against the forms that they replaced, forward and backward, in turn in
 // one process.
 #include <ATen/Functions.h>
+#include <ATen/TensorOperators.h>
 
 #include <chrono>
 #include <cstdio>

@@ -1,6 +1,7 @@
 #include <medley/model/agent/language.h>
 
 #include <ATen/Functions.h>
+#include <ATen/TensorOperators.h>
 #include <ATen/core/grad_mode.h>
 
 #include <cmath>
