@@ -53,7 +53,7 @@ class HeldOutLoss {
 
 // Tells whether two runs are scored on the same examples, whatever pieces they come in. By their pictures
 // alone: tokens are others with another tokenizer, and a variant may add columns of its own; pictures of a
-// pass's own have names "PASS.". So another build of a task that asks other things of the same pictures is
+// pass's own are named "PASS.NAME". So another build of a task that asks other things of the same pictures is
 // not told apart.
 class RowsDigest {
  public:

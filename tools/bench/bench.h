@@ -6,10 +6,13 @@
 #include <chrono>
 #include <map>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
+#include <medley/base/error.h>
 #include <medley/memory/meter.h>
+#include <medley/model/model.h>
 #include <medley/plan/plan_in_force.h>
 #include <medley/run/run.h>
 
@@ -21,6 +24,27 @@ inline PlanInForce ConfiguredPlan(const Run& run) {
   for (const std::string& task : run.NamedTasks()) executions[task] = run.Configured(task);
   return PlanInForce(std::move(executions));
 }
+
+// Another model's forward in other clothes; all else is that model's.
+class ModelView : public Model {
+ public:
+  explicit ModelView(const Model& model) : model_(model) {}
+
+  Generated Generate(const ModelInputs& prompt, const GenerateOptions& options,
+                     ForwardContext& context) const override {
+    return model_.Generate(prompt, options, context);
+  }
+  const std::vector<Parameter>& parameters() const override { return model_.parameters(); }
+  std::vector<std::string_view> input_names() const override { return model_.input_names(); }
+  std::vector<std::string_view> output_names() const override { return model_.output_names(); }
+  void To(at::Device, at::ScalarType) override { throw Error("a view of a model cannot move it"); }
+
+ protected:
+  const Model& model() const { return model_; }
+
+ private:
+  const Model& model_;
+};
 
 struct Cost {
   double milliseconds = 0;

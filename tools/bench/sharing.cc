@@ -32,30 +32,21 @@ class EncodingsAlone : public ForwardContext {
 };
 
 // The same model; where nothing is shared, it is not told which pictures are the same.
-class SharingLess : public Model {
+class SharingLess : public bench::ModelView {
  public:
-  SharingLess(const Model& model, Sharing sharing) : model_(model), sharing_(sharing) {}
+  SharingLess(const Model& model, Sharing sharing) : ModelView(model), sharing_(sharing) {}
 
   ModelOutputs Forward(const ModelInputs& inputs, const WantedOutputs& wanted,
                        ForwardContext& context) const override {
-    if (sharing_ == Sharing::kAll) return model_.Forward(inputs, wanted, context);
+    if (sharing_ == Sharing::kAll) return model().Forward(inputs, wanted, context);
     EncodingsAlone encodings(context);
-    if (sharing_ == Sharing::kEncodings) return model_.Forward(inputs, wanted, encodings);
+    if (sharing_ == Sharing::kEncodings) return model().Forward(inputs, wanted, encodings);
     ModelInputs unknown = inputs;
     for (ModelInput& input : unknown) input.key.clear();
-    return model_.Forward(unknown, wanted, context);
+    return model().Forward(unknown, wanted, context);
   }
-  Generated Generate(const ModelInputs& prompt, const GenerateOptions& options,
-                     ForwardContext& context) const override {
-    return model_.Generate(prompt, options, context);
-  }
-  const std::vector<Parameter>& parameters() const override { return model_.parameters(); }
-  std::vector<std::string_view> input_names() const override { return model_.input_names(); }
-  std::vector<std::string_view> output_names() const override { return model_.output_names(); }
-  void To(at::Device, at::ScalarType) override { throw Error("a view of a model cannot move it"); }
 
  private:
-  const Model& model_;
   Sharing sharing_;
 };
 

@@ -37,26 +37,17 @@ struct Forwarded {
 };
 
 // The same model; what it was last given and gave is kept.
-class Recorder : public Model {
+class Recorder : public bench::ModelView {
  public:
-  Recorder(const Model& model, Forwarded& last) : model_(model), last_(last) {}
+  Recorder(const Model& model, Forwarded& last) : ModelView(model), last_(last) {}
 
   ModelOutputs Forward(const ModelInputs& inputs, const WantedOutputs& wanted,
                        ForwardContext& context) const override {
-    last_ = {inputs, wanted, model_.Forward(inputs, wanted, context)};
+    last_ = {inputs, wanted, model().Forward(inputs, wanted, context)};
     return last_.outputs;
   }
-  Generated Generate(const ModelInputs& prompt, const GenerateOptions& options,
-                     ForwardContext& context) const override {
-    return model_.Generate(prompt, options, context);
-  }
-  const std::vector<Parameter>& parameters() const override { return model_.parameters(); }
-  std::vector<std::string_view> input_names() const override { return model_.input_names(); }
-  std::vector<std::string_view> output_names() const override { return model_.output_names(); }
-  void To(at::Device, at::ScalarType) override { throw Error("a view of a model cannot move it"); }
 
  private:
-  const Model& model_;
   Forwarded& last_;
 };
 
