@@ -85,15 +85,22 @@ std::vector<MixerTask> Arrange(const Mixture& mixture, std::vector<MixerTask> ol
       old.erase(known);
     }
     task.name = name;
-    task.share = shares[i];
+    task.to = shares[i];
     task.cards = mixture.order == DrawOrder::kUrn ? static_cast<std::int64_t>(weights[i]) : 0;
     tasks.push_back(std::move(task));
   }
   for (MixerTask& task : old) {
-    task.share = task.cards = 0;
+    task.to = task.cards = 0;
     tasks.push_back(std::move(task));
   }
   return tasks;
+}
+
+void SetShares(MixerState& state, std::int64_t position) {
+  std::vector<std::int64_t> from, to;
+  for (const MixerTask& task : state.tasks) from.push_back(task.from), to.push_back(task.to);
+  const std::vector<std::int64_t> shares = SharesBetween(from, to, position);
+  for (std::size_t i = 0; i < shares.size(); ++i) state.tasks[i].share = shares[i];
 }
 
 // Makes the residuals of the tasks with a share add up to 0 again, so that one of them is always eligible:
@@ -162,6 +169,7 @@ Mixer::Mixer(Mixture mixture, std::map<std::string, TaskSize> sizes, std::uint64
   CheckMixture(mixture_, sizes_);
   state_.seed = seed;
   state_.tasks = Arrange(mixture_, {});
+  SetShares(state_, kWholeShare);
   RefreshBatches();
 }
 
@@ -173,6 +181,15 @@ void Mixer::RefreshBatches() {
   }
 }
 
+// The shares of the next draw.
+void Mixer::GoOnRamping(MixerState& state) {
+  if (state.ramped >= state.ramp.draws) return;
+  ++state.ramped;
+  if (state.ramped == state.ramp.draws) return;  // the draw that was just made had the mixture's own
+  SetShares(state, RampPosition(state.ramp, state.ramped + 1));
+  if (state.ramped + 1 == state.ramp.draws) HandOver(state.tasks);
+}
+
 Draw Mixer::Advance(MixerState& state) const {
   const bool urn = mixture_.order == DrawOrder::kUrn;
   MixerTask& drawn = state.tasks[urn ? NextCard(state) : NextDue(state)];
@@ -182,10 +199,12 @@ Draw Mixer::Advance(MixerState& state) const {
     for (MixerTask& task : state.tasks) task.owed += static_cast<Owed>(task.share) * drawn.batch_charge;
     drawn.owed -= static_cast<Owed>(drawn.batch_charge) << 32;
   }
+  for (MixerTask& task : state.tasks) task.asked += static_cast<Owed>(task.share) * drawn.batch_charge;
   const Draw draw{.task = drawn.name, .begin = drawn.rows, .rows = drawn.batch_rows};
   drawn.charged += drawn.batch_charge;
   drawn.rows += drawn.batch_rows;
   ++drawn.draws;
+  GoOnRamping(state);
   return draw;
 }
 
@@ -211,14 +230,18 @@ void Mixer::Commit(const std::vector<Draw>& draws) {
   state_ = std::move(after);
 }
 
-void Mixer::SetMixture(Mixture mixture) {
+void Mixer::SetMixture(Mixture mixture, const Ramp& ramp, Accounts accounts) {
   CheckMixture(mixture, sizes_);
+  if (ramp.draws > 0 && mixture.order == DrawOrder::kUrn)
+    throw InputError("a ramp needs the order \"deficit\": an urn's cards are whole numbers for a filling");
   MixerState next = state_;
   next.tasks = Arrange(mixture, std::move(next.tasks));
   const bool starts_afresh = mixture.order == DrawOrder::kUrn || mixture_.order == DrawOrder::kUrn;
+  const bool opens_anew = accounts == Accounts::kOpenAnew || mixture.unit != mixture_.unit;
   for (MixerTask& task : next.tasks) {
     const auto size = sizes_.find(task.name);
-    task.charged = 0;
+    task.from = task.share;
+    if (opens_anew) task.charged = 0, task.asked = 0;
     if (starts_afresh || size == sizes_.end()) {
       task.owed = 0;
     } else if (mixture.unit != mixture_.unit) {  // the same number of draws, in the new unit
@@ -227,6 +250,9 @@ void Mixer::SetMixture(Mixture mixture) {
       task.owed = before < 1 ? 0 : task.owed * ChargeOf(s, s.rows, mixture.unit) / before;
     }
   }
+  next.ramp = ramp;
+  next.ramped = 0;
+  SetShares(next, RampPosition(ramp, 1));
   HandOver(next.tasks);
   ++next.urn_epoch;
   next.urn_drawn = 0;
@@ -253,7 +279,11 @@ std::map<std::string, Mixer::Share> Mixer::Shares() const {
   for (const MixerTask& task : state_.tasks) {
     Share& share = shares[task.name];
     share.asked = static_cast<double>(task.share) / static_cast<double>(kWholeShare);
-    share.delivered = total == 0 ? 0 : static_cast<double>(task.charged) / static_cast<double>(total);
+    if (total > 0) {
+      const Owed off = (static_cast<Owed>(task.charged) << 32) - task.asked;
+      share.delivered = static_cast<double>(task.charged) / static_cast<double>(total);
+      share.error = static_cast<double>(off) / static_cast<double>(kWholeShare) / static_cast<double>(total);
+    }
     share.rows = task.rows;
     share.draws = task.draws;
     share.charged = task.charged;
@@ -263,10 +293,7 @@ std::map<std::string, Mixer::Share> Mixer::Shares() const {
 
 double Mixer::ShareError() const {
   double worst = 0;
-  std::int64_t total = 0;
-  for (const MixerTask& task : state_.tasks) total += task.charged;
-  if (total == 0) return 0;
-  for (const auto& [name, share] : Shares()) worst = std::max(worst, std::abs(share.asked - share.delivered));
+  for (const auto& [name, share] : Shares()) worst = std::max(worst, std::abs(share.error));
   return worst;
 }
 

@@ -39,22 +39,27 @@ class Mixer {
   // again.
   void Commit(const std::vector<Draw>& draws);
 
-  // New weights from the next draw on. What tasks were owed is carried over, never judged anew; a paused task
-  // hands it to the others by share. Throws InputError as the constructor does, and then nothing has changed.
-  void SetMixture(Mixture mixture);
+  enum class Accounts { kGoOn, kOpenAnew };
+  // New weights from the next draw on, or over a ramp that begins with it. What tasks were owed is carried
+  // over, never judged anew; a paused task hands it to the others by share. Throws InputError as the
+  // constructor does, and for a ramp with an urn, and then nothing has changed.
+  void SetMixture(Mixture mixture, const Ramp& ramp = {}, Accounts accounts = Accounts::kOpenAnew);
+  // Draws until the mixture's own shares hold.
+  std::int64_t RampLeft() const { return state_.ramp.draws - state_.ramped; }
   // From the next draw on. Draws that were peeked before may no longer be committed.
   void SetSize(const std::string& task, TaskSize size);
   const Mixture& mixture() const { return mixture_; }
 
   struct Share {
-    double asked = 0;
-    double delivered = 0;              // of what was charged since the last SetMixture
+    double asked = 0;                  // of the next draw
+    double delivered = 0;              // of what was charged since the accounts were opened
+    double error = 0;                  // delivered less what was asked since then
     std::int64_t rows = 0, draws = 0;  // since the run began
-    std::int64_t charged = 0;          // in the mixture's unit, since the last SetMixture
+    std::int64_t charged = 0;          // in the mixture's unit, since the accounts were opened
   };
   // Of every task that has a size or a counter, paused ones with asked = 0.
   std::map<std::string, Share> Shares() const;
-  // The largest |asked - delivered| over tasks, since the last SetMixture.
+  // The largest |error| of a task.
   double ShareError() const;
 
   nlohmann::json Save() const;
@@ -65,6 +70,7 @@ class Mixer {
 
  private:
   void RefreshBatches();
+  static void GoOnRamping(MixerState& state);
   Draw Advance(MixerState& state) const;
 
   Mixture mixture_;

@@ -11,7 +11,7 @@ namespace {
 
 using nlohmann::json;
 
-constexpr int kVersion = 1;
+constexpr int kVersion = 2, kWithoutRamps = 1;
 constexpr std::int64_t kMostCounts = std::int64_t{1} << 62;
 
 // 128 bits as two JSON integers: the whole units, rounded down, and 2^-32 parts.
@@ -32,52 +32,71 @@ std::int64_t Count(const json& object, const char* key, std::int64_t most = kMos
   return value;
 }
 
-MixerTask::Owed ReadOwed(const json& task) {
-  const auto owed = task.find("owed");
-  const bool good = owed != task.end() && owed->is_array() && owed->size() == 2 &&
-                    (*owed)[0].is_number_integer() && (*owed)[1].is_number_integer();
-  Expect(good, "owed is no pair of integers");
-  const auto whole = (*owed)[0].get<std::int64_t>();
-  const auto part = (*owed)[1].get<std::int64_t>();
-  constexpr std::int64_t kMost = std::int64_t{1} << 48;
-  Expect(whole > -kMost && whole < kMost && part >= 0 && part < kWholeShare, "owed is " + owed->dump());
+MixerTask::Owed ReadUnits(const json& task, const char* key, std::int64_t most) {
+  const auto units = task.find(key);
+  const bool good = units != task.end() && units->is_array() && units->size() == 2 &&
+                    (*units)[0].is_number_integer() && (*units)[1].is_number_integer();
+  Expect(good, std::string(key) + " is no pair of integers");
+  const auto whole = (*units)[0].get<std::int64_t>();
+  const auto part = (*units)[1].get<std::int64_t>();
+  Expect(whole > -most && whole < most && part >= 0 && part < kWholeShare,
+         std::string(key) + " is " + units->dump());
   return (static_cast<MixerTask::Owed>(whole) << 32) + part;
 }
 
-MixerTask ReadTask(const json& saved) {
+MixerTask ReadTask(const json& saved, std::int64_t version) {
   Expect(saved.is_object() && saved.contains("name") && saved["name"].is_string(), "a task has no name");
   MixerTask task;
   task.name = saved["name"].get<std::string>();
   task.share = Count(saved, "share", kWholeShare);
   task.cards = Count(saved, "cards", kLargestUrn);
-  task.owed = ReadOwed(saved);
+  task.owed = ReadUnits(saved, "owed", std::int64_t{1} << 48);
   task.charged = Count(saved, "charged");
+  task.from = version == kWithoutRamps ? task.share : Count(saved, "from", kWholeShare);
+  task.to = version == kWithoutRamps ? task.share : Count(saved, "to", kWholeShare);
+  if (version != kWithoutRamps) task.asked = ReadUnits(saved, "asked", kMostCounts);
   task.rows = Count(saved, "rows");
   task.draws = Count(saved, "draws");
   return task;
 }
 
 void CheckSums(const std::vector<MixerTask>& tasks, bool urn) {
-  std::int64_t shares = 0, cards = 0;
+  std::int64_t shares = 0, whole = 0, cards = 0;
   MixerTask::Owed owed = 0, charged = 0;
   for (const MixerTask& task : tasks) {
     Expect(task.share > 0 || task.owed == 0, "the paused task " + task.name + " is owed something");
     shares += task.share;
+    whole += task.to;
     cards += task.cards;
     owed += task.owed;
     charged += task.charged;
   }
-  Expect(shares == kWholeShare, "the shares do not add up to 2^32");
+  Expect(shares == kWholeShare && whole == kWholeShare, "the shares do not add up to 2^32");
   Expect(charged <= kMostCounts, "what tasks were charged adds up to more than a run can count");
   Expect(owed == 0, "what tasks are owed does not add up to 0");
   Expect(urn == (cards > 0), "the cards do not fit the order");
+}
+
+// What was asked since these weights hold.
+void AskAsNow(std::vector<MixerTask>& tasks) {
+  std::int64_t total = 0;
+  for (const MixerTask& task : tasks) total += task.charged;
+  for (MixerTask& task : tasks) task.asked = static_cast<MixerTask::Owed>(task.share) * total;
+}
+
+void ReadRamp(const json& saved, MixerState& state) {
+  Expect(saved.contains("ramp") && saved["ramp"].is_object(), "ramp is no object");
+  state.ramp.draws = Count(saved["ramp"], "draws");
+  state.ramp.shape =
+      static_cast<RampShape>(Count(saved["ramp"], "shape", static_cast<int>(RampShape::kCosine)));
+  state.ramped = Count(saved, "ramped", state.ramp.draws);
 }
 
 bool SameMixture(const std::vector<MixerTask>& a, const std::vector<MixerTask>& b) {
   const auto active = [](const std::vector<MixerTask>& tasks) {
     std::vector<std::tuple<std::string, std::int64_t, std::int64_t>> all;
     for (const MixerTask& task : tasks) {
-      if (task.share > 0) all.emplace_back(task.name, task.share, task.cards);
+      if (task.to > 0) all.emplace_back(task.name, task.to, task.cards);
     }
     return all;
   };
@@ -91,8 +110,11 @@ json Mixer::Save() const {
   for (const MixerTask& task : state_.tasks) {
     tasks.push_back({{"name", task.name},
                      {"share", task.share},
+                     {"from", task.from},
+                     {"to", task.to},
                      {"cards", task.cards},
                      {"owed", Split(task.owed)},
+                     {"asked", Split(task.asked)},
                      {"charged", task.charged},
                      {"rows", task.rows},
                      {"draws", task.draws}});
@@ -101,6 +123,8 @@ json Mixer::Save() const {
           {"unit", static_cast<int>(mixture_.unit)},
           {"order", static_cast<int>(mixture_.order)},
           {"seed", state_.seed},
+          {"ramp", {{"draws", state_.ramp.draws}, {"shape", static_cast<int>(state_.ramp.shape)}}},
+          {"ramped", state_.ramped},
           {"urn_epoch", state_.urn_epoch},
           {"urn_drawn", state_.urn_drawn},
           {"tasks", std::move(tasks)}};
@@ -109,8 +133,8 @@ json Mixer::Save() const {
 void Mixer::Load(const json& saved) {
   Expect(saved.is_object(), "it is no object");
   const std::int64_t version = Count(saved, "version");
-  Expect(version == kVersion,
-         "it has version " + std::to_string(version) + ", this medley reads " + std::to_string(kVersion));
+  Expect(version == kVersion || version == kWithoutRamps,
+         "it has version " + std::to_string(version) + ", this medley reads 1 and 2");
   const auto unit = static_cast<ShareUnit>(Count(saved, "unit", static_cast<int>(ShareUnit::kPasses)));
   const auto order = static_cast<DrawOrder>(Count(saved, "order", static_cast<int>(DrawOrder::kUrn)));
   Expect(saved.contains("seed") && saved["seed"].is_number_unsigned(), "seed is no integer");
@@ -119,7 +143,9 @@ void Mixer::Load(const json& saved) {
   state.seed = saved["seed"].get<std::uint64_t>();
   state.urn_epoch = Count(saved, "urn_epoch");
   state.urn_drawn = Count(saved, "urn_drawn");
-  for (const json& task : saved["tasks"]) state.tasks.push_back(ReadTask(task));
+  for (const json& task : saved["tasks"]) state.tasks.push_back(ReadTask(task, version));
+  if (version == kWithoutRamps) AskAsNow(state.tasks);
+  if (version != kWithoutRamps) ReadRamp(saved, state);
   CheckSums(state.tasks, order == DrawOrder::kUrn);
 
   const bool same =

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <array>
+#include <cstdint>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -26,6 +27,18 @@ struct EnumNames<DrawOrder> {
 };
 std::string_view NameOf(ShareUnit unit);
 std::string_view NameOf(DrawOrder order);
+
+enum class RampShape { kLinear, kCosine };
+template <>
+struct EnumNames<RampShape> {
+  static constexpr std::array<std::string_view, 2> kNames = {"linear", "cosine"};
+};
+
+// From the shares in force to others, over so many draws; the last of them has the others.
+struct Ramp {
+  std::int64_t draws = 0;  // 0: at once
+  RampShape shape = RampShape::kLinear;
+};
 
 // The weights file, parsed. Weights are by task name; 0 means paused.
 struct Mixture {

@@ -30,7 +30,44 @@ double Sum(const Mixture& mixture) {
   return sum;
 }
 
+// sin(pi x / 2)^2 for x of kWholeShare, the cosine's way from 0 to 1: a Taylor series with 2^-60 parts, whose
+// rest is below 2^-50.
+std::int64_t CosinePosition(std::int64_t x) {
+  using Wide = __int128;
+  constexpr int kBits = 60;
+  constexpr Wide kHalfPi = 1811004865498553290;  // pi / 2 * 2^60
+  const Wide angle = (kHalfPi * x) >> 32, square = (angle * angle) >> kBits;
+  Wide term = angle, sine = angle;
+  for (std::int64_t n = 2; n <= 22; n += 2) {
+    term = -((term * square) >> kBits) / (n * (n + 1));
+    sine += term;
+  }
+  const Wide squared = (sine * sine) >> (2 * kBits - 32);
+  return std::clamp(static_cast<std::int64_t>(squared), std::int64_t{0}, kWholeShare);
+}
+
 }  // namespace
+
+std::int64_t RampPosition(const Ramp& ramp, std::int64_t draw) {
+  if (draw >= ramp.draws) return kWholeShare;
+  const auto linear = static_cast<std::int64_t>((static_cast<__int128>(draw) << 32) / ramp.draws);
+  return ramp.shape == RampShape::kLinear ? linear : CosinePosition(linear);
+}
+
+std::vector<std::int64_t> SharesBetween(const std::vector<std::int64_t>& from,
+                                        const std::vector<std::int64_t>& to, std::int64_t position) {
+  if (position >= kWholeShare) return to;
+  std::vector<std::int64_t> shares(to.size());
+  std::int64_t left = kWholeShare;
+  for (std::size_t i = 0; i < to.size(); ++i) {
+    if (from[i] == 0 && to[i] == 0) continue;
+    const __int128 way = static_cast<__int128>(to[i] - from[i]) * position;
+    shares[i] = std::max<std::int64_t>(1, from[i] + static_cast<std::int64_t>(way >> 32));
+    left -= shares[i];
+  }
+  *std::max_element(shares.begin(), shares.end()) += left;  // about as many units as there are tasks
+  return shares;
+}
 
 std::vector<WeightProblem> CheckWeights(const Mixture& mixture) {
   std::vector<WeightProblem> problems;

@@ -23,6 +23,14 @@ std::vector<WeightProblem> CheckWeights(const Mixture& mixture);
 // the largest remainders, ties to the first. The weights must have passed CheckWeights.
 std::vector<std::int64_t> FixedShares(const std::vector<double>& weights);
 
+// Where a ramp stands at its draw `draw` of 1 .. ramp.draws, of kWholeShare; whole at the last. Made of
+// integers alone, so that it is the same on every machine.
+std::int64_t RampPosition(const Ramp& ramp, std::int64_t draw);
+// Shares at that position between two that add up to kWholeShare each; so do these. Whoever has one at either
+// end has at least a unit on the way.
+std::vector<std::int64_t> SharesBetween(const std::vector<std::int64_t>& from,
+                                        const std::vector<std::int64_t>& to, std::int64_t position);
+
 // The cards of an urn in the order of one filling: index i stands cards[i] times. A function of its arguments
 // alone.
 std::vector<std::uint32_t> ShuffledCards(const std::vector<std::int64_t>& cards, std::uint64_t seed);

@@ -6,6 +6,7 @@
 
 #include <medley/base/error.h>
 #include <medley/curriculum/mixer.h>
+#include <medley/curriculum/shares.h>
 
 #include "curriculum/mixer_fixtures.h"
 
@@ -77,6 +78,82 @@ TEST(SetMixture, ARampDeliversWhatItAsks) {
     delivered[std::stoul(draw.task.substr(4))] += static_cast<double>(draw.rows);
   }
   for (std::size_t k = 0; k < 3; ++k) EXPECT_LT(std::abs(asked[k] - delivered[k]), 75) << k;
+}
+
+TEST(Ramps, StandWhereALineAndACosineDo) {
+  for (const std::int64_t draws : {1, 2, 7, 200, 100'003}) {
+    std::int64_t before = 0;
+    for (std::int64_t draw = 1; draw <= draws; draw += 1 + draws / 500) {
+      const double x = static_cast<double>(draw) / static_cast<double>(draws);
+      const std::int64_t line = RampPosition({draws, RampShape::kLinear}, draw),
+                         cosine = RampPosition({draws, RampShape::kCosine}, draw);
+      EXPECT_NEAR(static_cast<double>(line) * 0x1p-32, x, 0x1p-31);
+      EXPECT_NEAR(static_cast<double>(cosine) * 0x1p-32, (1 - std::cos(std::acos(-1.0) * x)) / 2, 0x1p-30);
+      EXPECT_GE(cosine, before);
+      before = cosine;
+    }
+    EXPECT_EQ(RampPosition({draws, RampShape::kCosine}, draws), kWholeShare);
+  }
+}
+
+// Over every ramp, also of tasks that come or go with it, and after it.
+TEST(Ramps, DeliverTheIntegralOfWhatTheyAskWithinTwoBatches) {
+  for (std::uint64_t seed = 0; seed < 200; ++seed) {
+    const RandomMix mix(seed);
+    const auto largest = static_cast<double>(*std::max_element(mix.rows.begin(), mix.rows.end()));
+    RowRandom random(seed);
+    std::vector<double> to = mix.weights, asked(to.size()), delivered(to.size());
+    for (double& weight : to) weight *= random.Below(4) == 0 ? 0 : random.Uniform(0.1, 10);
+    to[0] += 1e-3;  // never all paused
+    Mixer mixer(MixtureOf(mix.weights), SizesOf(mix.rows), seed);
+    for (int i = 0; i < 50; ++i) DrawOne(mixer);
+    const Ramp ramp{1 + random.Below(300), random.Coin() ? RampShape::kLinear : RampShape::kCosine};
+    mixer.SetMixture(MixtureOf(to), ramp);
+    for (std::int64_t i = 0; i < ramp.draws + 50; ++i) {
+      const auto shares = mixer.Shares();
+      const Draw draw = DrawOne(mixer);
+      ASSERT_EQ(SumOfOwed(mixer), 0);
+      for (std::size_t k = 0; k < to.size(); ++k) {
+        asked[k] += shares.at(Name(k)).asked * static_cast<double>(draw.rows);
+        if (draw.task == Name(k)) delivered[k] += static_cast<double>(draw.rows);
+        ASSERT_LT(std::abs(asked[k] - delivered[k]), 2 * largest) << "seed " << seed << " draw " << i;
+      }
+    }
+    EXPECT_EQ(mixer.RampLeft(), 0);
+    double sum = 0;
+    for (const double weight : to) sum += weight;
+    for (std::size_t k = 0; k < to.size(); ++k)
+      EXPECT_NEAR(mixer.Shares().at(Name(k)).asked, to[k] / sum, 1e-9) << "seed " << seed;
+  }
+}
+
+TEST(Ramps, BeginFromTheSharesInForce) {
+  Mixer mixer(MixtureOf({1, 0}), SizesOf({10, 10}), 0);
+  mixer.SetMixture(MixtureOf({0, 1}), {10});
+  for (int i = 0; i < 5; ++i) DrawOne(mixer);
+  EXPECT_NEAR(mixer.Shares().at("task1").asked, 0.6, 1e-6);
+  mixer.SetMixture(MixtureOf({1, 0}), {mixer.RampLeft()});
+  EXPECT_EQ(mixer.RampLeft(), 5);
+  EXPECT_NEAR(mixer.Shares().at("task1").asked, 0.6 - 0.6 / 5, 1e-6);
+  for (int i = 0; i < 5; ++i) DrawOne(mixer);
+  EXPECT_EQ(mixer.Shares().at("task1").asked, 0);
+}
+
+TEST(Ramps, AnUrnHasNone) {
+  Mixer mixer(MixtureOf({1, 1}, ShareUnit::kRows, DrawOrder::kUrn), SizesOf({10, 10}), 0);
+  EXPECT_THROW(mixer.SetMixture(MixtureOf({1, 3}, ShareUnit::kRows, DrawOrder::kUrn), {10}), InputError);
+}
+
+TEST(SetMixture, AccountsGoOnWhereTheyAreToldTo) {
+  Mixer mixer(MixtureOf({1, 3}), SizesOf({10, 10}), 0);
+  for (int i = 0; i < 8; ++i) DrawOne(mixer);
+  mixer.SetMixture(MixtureOf({3, 1}), {}, Mixer::Accounts::kGoOn);
+  for (int i = 0; i < 8; ++i) DrawOne(mixer);
+  for (const auto& [task, share] : mixer.Shares()) {
+    EXPECT_EQ(share.charged, 80) << task;
+    EXPECT_EQ(share.delivered, 0.5) << task;
+    EXPECT_EQ(share.error, 0) << task;
+  }
 }
 
 TEST(SetMixture, APausedTaskHandsWhatItIsOwedToTheOthersByShare) {

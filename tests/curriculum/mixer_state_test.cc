@@ -111,6 +111,22 @@ TEST(Mixer, AResumeBetweenAnEditAndItsFirstDrawGoesOnIdentically) {
   EXPECT_EQ(Words(resumed.Peek(100)), Words(mixer.Peek(100)));
 }
 
+TEST(Mixer, AResumeAtEveryDrawOfARampGoesOnIdentically) {
+  const Sizes sizes = SizesOf({150, 37, 15, 60});
+  const Mixture after = MixtureOf({1, 0, 8, 3});
+  Mixer mixer(MixtureOf({6, 2, 2, 0}), sizes, 0);
+  for (int i = 0; i < 30; ++i) DrawOne(mixer);
+  mixer.SetMixture(after, {40, RampShape::kCosine});
+  for (int i = 0; i < 50; ++i) {
+    Mixer resumed(after, sizes, 0);
+    resumed.Load(nlohmann::json::parse(mixer.Save().dump()));
+    EXPECT_EQ(Words(resumed.Peek(60)), Words(mixer.Peek(60))) << "draw " << i;
+    EXPECT_EQ(resumed.Save(), mixer.Save());
+    EXPECT_EQ(resumed.Shares().at("task1").error, mixer.Shares().at("task1").error);
+    DrawOne(mixer);
+  }
+}
+
 TEST(Mixer, WeightsThatWereEditedWhileTheRunRestedTakeEffectAsAnEdit) {
   const Sizes sizes = SizesOf({150, 37, 15});
   const Mixture edited = MixtureOf({1, 0, 8});
@@ -145,7 +161,7 @@ TEST(Mixer, AStateThatSaveCannotHaveWrittenIsRefused) {
     EXPECT_EQ(other.Save().dump(), before) << pointer;
   };
   nlohmann::json bad_sum = good;
-  refused("/version", 2);
+  refused("/version", 3);
   refused("/tasks/0/share", 17);
   refused("/tasks/0/owed", nlohmann::json::array({1, 0}));
   refused("/tasks/0/owed", nlohmann::json::array({0.5, 0}));
@@ -172,6 +188,8 @@ TEST(Mixer, CountersOfAVeryLongRunDoNotOverflow) {
     task["rows"] = task["rows"].get<std::int64_t>() + kYears;
     task["draws"] = task["draws"].get<std::int64_t>() + kYears;
     task["charged"] = task["charged"].get<std::int64_t>() + kYears;
+    task["asked"][0] =
+        task["asked"][0].get<std::int64_t>() + task["share"].get<std::int64_t>() * 5 * (kYears >> 32);
   }
   Mixer jumped(MixtureOf(weights), sizes, 0);
   jumped.Load(old);
