@@ -16,6 +16,8 @@ class Descriptor {
   Descriptor() = default;
   // open(2), close-on-exec, again where a signal came between.
   Descriptor(const std::filesystem::path& path, int flags, mode_t mode = 0644);
+  // Takes over what another call opened.
+  explicit Descriptor(int fd) : fd_(fd) {}
   ~Descriptor() { Close(); }
   Descriptor(Descriptor&& other) noexcept;
   Descriptor& operator=(Descriptor&& other) noexcept;
