@@ -10,7 +10,7 @@
 #include <medley/task/losses.h>
 #include <medley/task/text_rows.h>
 
-#include "tasks/complex_loss/estimate.h"
+#include "tasks/complex_loss/closer.h"
 #include "tasks/drivers/control_pass.h"
 #include "tasks/drivers/pictures.h"
 #include "tasks/drivers/sheet.h"
@@ -129,11 +129,6 @@ at::Tensor ComplexLoss::AsTheGameDraws(const Estimate& drawn, const RowRange& ro
   return RenderScenes(scenes, size_);
 }
 
-// Agent and gold are all that has a colour: [rows, 1, size, size] bool.
-at::Tensor Coloured(const at::Tensor& picture) {
-  return picture.ne(picture.narrow(1, 0, 1)).any(1, /*keepdim=*/true);
-}
-
 Sums ComplexLoss::Run(std::string_view, PassContext& context) const {
   const at::Tensor picture = DrawPicture(context);
   const Estimate drawn = EstimateObjects(picture);
@@ -168,6 +163,12 @@ Outcomes ComplexLoss::Evaluate(EvalContext& context, const RowRange& rows) const
     AppendRows(outcomes.figures["distance_left_of_detected"], at::where(found, left, kNotCounted));
     AppendRows(outcomes.figures["gold_moved_of_detected"],
                at::where(found, Distance(drawn.gold, before.gold), kNotCounted));
+    // The agent belongs halfway to the gold, all else where it was.
+    Estimate wanted = before;
+    wanted.agent = before.agent.add(before.gold).div(2);
+    const at::Tensor zooms = at::ones({picture.size(0)}, picture.options());
+    AppendRows(outcomes.figures["found"], ShareFound(drawn, wanted, before, zooms));
+    AppendRows(outcomes.figures["found_by_input"], ShareFound(before, wanted, before, zooms));
     sheet.Add(input, AsTheGameDraws(drawn, piece.batch().rows()).to(at::kFloat).div_(255), picture);
   });
   sheet.MoveTo(outcomes);

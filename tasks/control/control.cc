@@ -26,10 +26,8 @@ class Control final : public Task {
 
   Batch Sample(const RowRange& rows) const override {
     std::vector<world::Scene> scenes;
-    for (std::int64_t row = rows.begin; row < rows.begin + rows.count; ++row) {
-      RowRandom random = rows.Random(row, kSceneStream);
-      scenes.push_back(world::ControlScene(row, random));
-    }
+    for (std::int64_t row = rows.begin; row < rows.begin + rows.count; ++row)
+      scenes.push_back(SceneOf(rows, row));
     Batch batch(rows);
     batch.Add("image", RenderScenes(scenes, size_));
     pass_.Sample(batch, /*decodes_image=*/true);
@@ -41,11 +39,16 @@ class Control final : public Task {
   }
 
   Outcomes Evaluate(EvalContext& context, const RowRange& rows) const override {
-    return JudgePictures(
-        context, rows,
-        {.input = "image", .target = "image", .mean_answer = "mean image", .inputs = [this](EvalPass& piece) {
-           return pass_.Inputs(piece);
-         }});
+    return JudgePictures(context, rows,
+                         {.input = "image",
+                          .target = "image",
+                          .mean_answer = "mean image",
+                          .zoom =
+                              [&rows](std::int64_t row) {
+                                const world::Scene scene = SceneOf(rows, row);
+                                return scene.options.zoom ? scene.options.zoom->factor : 1.0;
+                              },
+                          .inputs = [this](EvalPass& piece) { return pass_.Inputs(piece); }});
   }
 
   at::Tensor Constant(std::string_view name) const override {
@@ -53,6 +56,11 @@ class Control final : public Task {
   }
 
  private:
+  static world::Scene SceneOf(const RowRange& rows, std::int64_t row) {
+    RowRandom random = rows.Random(row, kSceneStream);
+    return world::ControlScene(row, random);
+  }
+
   int size_;
   ControlPass pass_;
 };

@@ -16,11 +16,12 @@
 
 namespace medley::tasks {
 
-PictureTask::PictureTask(const TaskContext& context, const Table& prompts, bool judge_what_stays)
+PictureTask::PictureTask(const TaskContext& context, const Table& prompts, const Judging& judging)
     : variant_(context.variant),
       size_(ImageSize(context)),
       region_share_(context.Option("region_share")),
-      judge_what_stays_(judge_what_stays),
+      with_objects_(context.Option("objects") > 0),
+      judging_(judging),
       control_(context),
       prompts_name_(prompts.name),
       prompts_(context.tokenizer, prompts.name, prompts.texts, kPromptWidth, TextEnd::kOpen),
@@ -102,8 +103,17 @@ Sums PictureTask::Run(std::string_view pass, PassContext& context) const {
   if (pass == "control") return control_.Run(context, /*decodes_image=*/true);
   if (pass != "task") return RunMixed(std::string(pass), context);
   const ModelOutputs outputs = context.Forward(TaskInputs(context), {"image"});
-  return {{"image", SumPictureError(outputs.at("image"), context.Pixels("target"), context.Pixels("image"),
-                                    region_share_)}};
+  const at::Tensor target = context.Pixels("target"), input = context.Pixels("image");
+  if (with_objects_) return {{"image", Errors(outputs.at("image"), target, input).sum()}};
+  return {{"image", SumPictureError(outputs.at("image"), target, input, region_share_)}};
+}
+
+// An object that stays is a dozen pixels of thousands, which nobody would learn to keep.
+at::Tensor PictureTask::Errors(const at::Tensor& picture, const at::Tensor& target,
+                               const at::Tensor& input) const {
+  if (!with_objects_) return PictureErrors(picture, target, input, region_share_);
+  return RegionErrors(picture, target, DifferentPixels(target, input).logical_or(Coloured(target)),
+                      region_share_);
 }
 
 Sums PictureTask::RunMixed(const std::string& pass, PassContext& context) const {
@@ -121,9 +131,8 @@ Sums PictureTask::RunMixed(const std::string& pass, PassContext& context) const 
   const at::Tensor& picture = outputs.at("image");
   if (pass == "first") context.Carry("c1", picture);
 
-  // Where control's picture is its own target there is no region, and region_share has no effect.
-  const at::Tensor errors =
-      PictureErrors(picture, context.Pixels(pass + ".target"), context.Pixels("image"), region_share_);
+  // Where control's picture is its own target there is no region that changes.
+  const at::Tensor errors = Errors(picture, context.Pixels(pass + ".target"), context.Pixels("image"));
   Sums sums = MixedCrossEntropy(parts, outputs);
   sums["control_image"] = errors.mul(kind.eq(kControl)).sum();
   sums["image"] = errors.mul(kind.eq(kTask)).sum();
@@ -136,7 +145,8 @@ Outcomes PictureTask::Evaluate(EvalContext& context, const RowRange& rows) const
                         .target = "target",
                         .mean_answer = "mean target",
                         .input_is_an_answer = true,
-                        .judge_what_stays = judge_what_stays_,
+                        .judge_what_stays = judging_.judge_what_stays,
+                        .zoom = [this](std::int64_t) { return judging_.zoom; },
                         .inputs = [this](EvalPass& piece) { return TaskInputs(piece); }});
 }
 

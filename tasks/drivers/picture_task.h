@@ -52,7 +52,12 @@ constexpr TaskSpec PictureSpec(std::string_view name, std::string_view summary, 
                    .value = 0.5,
                    .low = 0,
                    .high = 0.99,
-                   .summary = "share of the picture's loss that the pixels which should change have"}},
+                   .summary = "share of the picture's loss that the pixels which should change have"},
+                  {.name = "objects",
+                   .value = 0,
+                   .low = 0,
+                   .high = 1,
+                   .summary = "1: agent and gold are among these pixels where they stay, too"}},
       .inputs = {"images", "tokens", "lengths", "supervised"},
       .outputs = {"logits", "targets", "image"},
       .special_tokens = {"<pad>", "<eos>"},
@@ -70,14 +75,22 @@ class PictureTask : public Task {
   at::Tensor Constant(std::string_view name) const final;
 
  protected:
-  // `prompts` is the constant of the spec; `judge_what_stays` as in PictureExam.
-  PictureTask(const TaskContext& context, const Table& prompts, bool judge_what_stays = false);
+  // What JudgePictures must know of all rows.
+  struct Judging {
+    bool judge_what_stays = false;
+    double zoom = 1;
+  };
+  // `prompts` is the constant of the spec.
+  PictureTask(const TaskContext& context, const Table& prompts, const Judging& judging);
+  PictureTask(const TaskContext& context, const Table& prompts) : PictureTask(context, prompts, {}) {}
 
  private:
   // Row `row` of the stream, a function of the random numbers; called on data threads.
   virtual PictureExample Draw(std::int64_t row, RowRandom& random) const = 0;
   ModelInputs TaskInputs(PassContext& context) const;
   at::Tensor Prompts(PassContext& context) const;  // tokens, by row
+  // Of each row, [rows]; targets and input as in PictureErrors.
+  at::Tensor Errors(const at::Tensor& picture, const at::Tensor& target, const at::Tensor& input) const;
 
   // The variants.
   static constexpr std::int64_t kControl = 0, kTask = 1;  // kinds of rows
@@ -88,7 +101,8 @@ class PictureTask : public Task {
   std::string variant_;
   int size_;
   double region_share_;
-  bool judge_what_stays_;
+  bool with_objects_;
+  Judging judging_;
   ControlPass control_;
   std::string prompts_name_;
   TextTable prompts_;

@@ -5,11 +5,13 @@
 #include <ATen/ops/empty.h>
 #include <ATen/ops/full_like.h>
 #include <ATen/ops/nanmean.h>
+#include <ATen/ops/ones.h>
 #include <ATen/ops/stack.h>
 #include <ATen/ops/where.h>
 
 #include <medley/task/losses.h>
 
+#include "tasks/drivers/finder.h"
 #include "tasks/drivers/sheet.h"
 
 namespace medley::tasks {
@@ -40,6 +42,14 @@ at::Tensor ErrorsIn(const at::Tensor& region, const at::Tensor& output, const at
   return at::where(region.flatten(1).any(1), RegionErrors(output, target, region, 1), kNotCounted);
 }
 
+// Of the rows, [rows].
+at::Tensor Zooms(const RowRange& rows, const PictureExam& exam) {
+  at::Tensor zooms = at::ones({rows.count}, at::kDouble);
+  double* zoom = zooms.mutable_data_ptr<double>();
+  for (std::int64_t row = 0; exam.zoom && row < rows.count; ++row) zoom[row] = exam.zoom(rows.begin + row);
+  return zooms;
+}
+
 }  // namespace
 
 int ImageSize(const TaskContext& context) {
@@ -56,6 +66,10 @@ at::Tensor RenderScenes(std::span<const world::Scene> scenes, int size) {
   world::Render(scenes, size,
                 {pictures.mutable_data_ptr<std::uint8_t>(), static_cast<std::size_t>(pictures.numel())});
   return pictures;
+}
+
+at::Tensor Coloured(const at::Tensor& pictures) {
+  return pictures.ne(pictures.narrow(1, 0, 1)).any(1, /*keepdim=*/true);
 }
 
 Outcomes JudgePictures(EvalContext& context, const RowRange& rows, const PictureExam& exam) {
@@ -91,6 +105,12 @@ Outcomes JudgePictures(EvalContext& context, const RowRange& rows, const Picture
     if (exam.input_is_an_answer) {  // else nothing should change, and the score is the error of it all
       AppendRows(outcomes.figures["error_elsewhere"], ErrorsIn(elsewhere, output, target));
     }
+    const at::Tensor zooms = ToDevice(Zooms(piece.batch().rows(), exam), target.device());
+    const Estimate shown = EstimateObjects(target), before = EstimateObjects(input);
+    const auto found = [&](const Estimate& answer) { return ShareFound(answer, shown, before, zooms); };
+    AppendRows(outcomes.figures["found"], found(EstimateObjects(output)));
+    AppendRows(outcomes.figures["found_by_mean"], found(EstimateObjects(mean)));
+    if (exam.input_is_an_answer) AppendRows(outcomes.figures["found_by_input"], found(before));
     sheet.Add(input, target, output);
   });
   sheet.MoveTo(outcomes);

@@ -18,9 +18,14 @@ int ImageSize(const TaskContext& context);
 
 at::Tensor RenderScenes(std::span<const world::Scene> scenes, int size);  // [scenes, 3, size, size] bytes
 
+// The pixels of agent and gold, which are all that has a colour (and a line, where there is one),
+// [pictures, 1, size, size] bool.
+at::Tensor Coloured(const at::Tensor& pictures);
+
 // How a picture that the model draws is judged: its mean squared error on the region that should change (all
 // of it where nothing should), beside answers that need no learning; the error elsewhere is a figure beside
-// it, without which a region of one colour could be flooded. With a single row there is no other row to take
+// it, without which a region of one colour could be flooded, and the share of objects that are where they
+// belong (ShareFound), which a smear has none of. With a single row there is no other row to take
 // the mean of: NaN.
 struct PictureExam {
   std::string input;                // column
@@ -31,6 +36,7 @@ struct PictureExam {
   // So the error is the mean of three: of that region, of the pixels outside of it that the mean answer has
   // wrong (what must stay), and of all others; a row that lacks one has the mean of the rest.
   bool judge_what_stays = false;
+  std::function<double(std::int64_t row)> zoom = {};  // how large the target shows the game; none: as it is
   std::function<ModelInputs(EvalPass&)> inputs;
 };
 Outcomes JudgePictures(EvalContext& context, const RowRange& rows, const PictureExam& exam);

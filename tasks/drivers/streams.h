@@ -9,5 +9,6 @@ inline constexpr std::uint64_t kSceneStream = 0;
 inline constexpr std::uint64_t kTextStream = 1;
 inline constexpr std::uint64_t kControlTextStream = 2;
 inline constexpr std::uint64_t kSecondControlTextStream = 3;
+inline constexpr std::uint64_t kStrangerStream = 4;  // of a board that is only judged by
 
 }  // namespace medley::tasks

@@ -76,7 +76,7 @@ constexpr TaskSpec LeaveOutSpec(std::string_view name, std::string_view summary,
 class LeaveOut : public PictureTask {
  protected:
   LeaveOut(const TaskContext& context, const Table& prompts, const world::RenderOptions& shown)
-      : PictureTask(context, prompts, /*judge_what_stays=*/true), shown_(shown) {}
+      : PictureTask(context, prompts, {.judge_what_stays = true}), shown_(shown) {}
 
  private:
   PictureExample Draw(std::int64_t, RowRandom& random) const final {

@@ -1,6 +1,7 @@
 #include <medley/task/plugin.h>
 
 #include <ATen/core/Tensor.h>
+#include <ATen/ops/arange.h>
 #include <ATen/ops/ones.h>
 #include <ATen/ops/stack.h>
 #include <ATen/ops/where.h>
@@ -11,6 +12,7 @@
 #include <medley/task/text_rows.h>
 
 #include "tasks/drivers/control_pass.h"
+#include "tasks/drivers/finder.h"
 #include "tasks/drivers/labels.h"
 #include "tasks/drivers/pictures.h"
 #include "tasks/drivers/sheet.h"
@@ -103,6 +105,7 @@ class MemCanvas final : public Task {
   void SamplePrompts(Batch& batch) const;
   at::Tensor Recall(PassContext& context) const;  // the picture
   Sums Losses(PassContext& context, const at::Tensor& picture) const;
+  at::Tensor WithStrangers(const at::Tensor& seen, const at::Tensor& back, const RowRange& rows) const;
 
   int size_;
   double region_share_, repeats_;
@@ -179,6 +182,24 @@ at::Tensor Asked(const at::Tensor& seen, const at::Tensor& back) {
       .squeeze(1);
 }
 
+// The pictures that were seen, but for the second of two equal ones that was not asked for: in its place
+// comes a board of the same kind that nobody saw.
+at::Tensor MemCanvas::WithStrangers(const at::Tensor& seen, const at::Tensor& back,
+                                    const RowRange& rows) const {
+  std::vector<world::Scene> scenes;
+  for (std::int64_t row = rows.begin; row < rows.begin + rows.count; ++row) {
+    RowRandom random = rows.Random(row, kStrangerStream);
+    scenes.push_back({world::BareState(random)});
+  }
+  const at::Tensor strangers =
+      ToDevice(RenderScenes(scenes, size_), seen.device()).to(seen.scalar_type()).div_(255).unsqueeze(1);
+  const at::Tensor one_past = seen.select(1, 1).eq(seen.select(1, 2)).flatten(1).all(1);
+  const at::Tensor number = at::arange(kSteps, back.options()).view({1, kSteps});
+  const at::Tensor spare = number.eq(at::where(back.eq(1), 2, 1).unsqueeze(1));
+  const at::Tensor replaced = spare.logical_and(one_past.unsqueeze(1)).view({-1, kSteps, 1, 1, 1});
+  return at::where(replaced, strangers, seen);
+}
+
 Sums MemCanvas::Losses(PassContext& context, const at::Tensor& picture) const {
   const at::Tensor seen = Seen(context);
   const at::Tensor target = Asked(seen, context.batch().Column("recall.back"));
@@ -204,20 +225,25 @@ Outcomes MemCanvas::Evaluate(EvalContext& context, const RowRange& rows) const {
     const at::Tensor picture = Recall(piece).clamp(0, 1);
     const at::Tensor seen = Seen(piece);
     const at::Tensor& back = piece.batch().Column("recall.back");
-    const at::Tensor distances = seen.sub(picture.unsqueeze(1)).square().mean({2, 3, 4});
-    // Of two equal pictures either is right.
+    // Where two are one, another board stands in for the one that was not asked for: else whoever draws
+    // anything but the present would be right.
+    const at::Tensor candidates = repeats_ == 0 ? seen : WithStrangers(seen, back, piece.batch().rows());
+    const at::Tensor distances = candidates.sub(picture.unsqueeze(1)).square().mean({2, 3, 4});
     const at::Tensor right = distances.gather(1, back.unsqueeze(1)).squeeze(1).le(distances.amin(1));
     AppendRows(outcomes.score, right);
     AppendRows(outcomes.trivial["input"], back.eq(0));
     // The present where it is asked for, else a picture that is none of its: without any memory this is right
-    // in half of the rows that ask for the past, in all of them where the past is one picture.
-    const at::Tensor one_past = seen.select(1, 1).eq(seen.select(1, 2)).flatten(1).all(1);
-    AppendRows(outcomes.trivial["anything but the present"],
-               back.eq(0).logical_or(one_past).to(at::kDouble).add(1).div(2));
+    // in half of the rows that ask for the past.
+    AppendRows(outcomes.trivial["anything but the present"], back.eq(0).to(at::kDouble).add(1).div(2));
     for (int steps = 0; steps < kSteps; ++steps) {
       AppendRows(outcomes.figures[kRecalls[steps]],
                  at::where(back.eq(steps), right.to(at::kDouble), kNotCounted));
     }
+    const Estimate asked = EstimateObjects(Asked(seen, back));
+    const at::Tensor zooms = at::ones({picture.size(0)}, picture.options());
+    AppendRows(outcomes.figures["found"], ShareFound(EstimateObjects(picture), asked, asked, zooms));
+    AppendRows(outcomes.figures["found_by_input"],
+               ShareFound(EstimateObjects(piece.Pixels("image3")), asked, asked, zooms));
     sheet.Add(SideBySide({piece.Pixels("image1"), piece.Pixels("image2"), piece.Pixels("image3")}),
               Asked(seen, back), picture);
   });

@@ -33,7 +33,7 @@ constexpr Table kHalfwayPrompts{"halfway_prompts", kHalfwayTexts};
 class Zoom : public PictureTask {
  protected:
   Zoom(const TaskContext& context, const Table& prompts, double factor)
-      : PictureTask(context, prompts), factor_(factor) {}
+      : PictureTask(context, prompts, {.zoom = factor}), factor_(factor) {}
 
  private:
   virtual world::Point Centre(const world::State& state) const = 0;

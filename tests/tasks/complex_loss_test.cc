@@ -1,4 +1,4 @@
-#include "tasks/complex_loss/estimate.h"
+#include "tasks/complex_loss/closer.h"
 
 #include "tests/tasks/seen.h"
 #include "tests/tasks/task_testing.h"

@@ -20,18 +20,13 @@ struct Estimate {
 // `picture` [rows, 3, size, size]; values outside [0, 1] are no error. fp32 at least.
 Estimate EstimateObjects(const at::Tensor& picture);
 
-// All that the game needs to draw it, [rows, 8] doubles: agent, gold, direction, and 1 where agent, eye and
-// gold are found. No gradient.
-at::Tensor AsNumbers(const Estimate& estimate);
-
 at::Tensor Distance(const at::Tensor& a, const at::Tensor& b);  // of points, [rows]
 
-// How far the drawn objects are from what is wanted, [rows]; 0 in rows where agent or gold is not found.
-// Sizes and gold shall stay as they are in `before`, the agent shall come to half its distance from the gold.
-at::Tensor CloserLoss(const Estimate& drawn, const Estimate& before);
-
-// The agent's distance from where the gold was, as a share of what it was before, [rows]; 1 in rows where
-// agent or gold is not found.
-at::Tensor DistanceLeft(const Estimate& drawn, const Estimate& before);
+// How many of a picture's objects, agent and gold, are where they belong, [rows] from 0 to 1, NaN in rows
+// without any: those that the target shows, within 6/128 of the picture's side times `zoom` (a number a row,
+// [rows]) and with an area between half and twice theirs; and those that the input shows and the target does
+// not, which shall not be found. No gradient.
+at::Tensor ShareFound(const Estimate& drawn, const Estimate& target, const Estimate& input,
+                      const at::Tensor& zoom);
 
 }  // namespace medley::tasks

@@ -1,10 +1,9 @@
-#include "tasks/complex_loss/estimate.h"
+#include "tasks/drivers/finder.h"
 
 #include <ATen/core/Tensor.h>
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/arange.h>
 #include <ATen/ops/atan2.h>
-#include <ATen/ops/cat.h>
 #include <ATen/ops/stack.h>
 #include <ATen/ops/tensor.h>
 #include <ATen/ops/where.h>
@@ -16,7 +15,8 @@
 namespace medley::tasks {
 namespace {
 
-constexpr double kSurely = 0.9;  // a mask's value from which on an object counts as found
+constexpr double kSurely = 0.9;                   // a mask's value from which on an object counts as found
+constexpr double kReach = 6.0 / 128, kAreas = 2;  // how far off, and how many times the area, is still right
 
 // How much each pixel has a colour, [rows, size, size] in [0, 1]: 1, 0.46 and 0.04 at a mean squared
 // difference of 0, 0.05 and 0.1.
@@ -47,7 +47,8 @@ Blob BlobOf(const at::Tensor& mask) {
           .found = mask.detach().flatten(1).amax(1).gt(kSurely)};
 }
 
-at::Tensor SquaredDistance(const at::Tensor& a, const at::Tensor& b) { return a.sub(b).square().sum(1); }
+Blob AgentOf(const Estimate& e) { return {e.agent, e.agent_radius, e.agent_found}; }
+Blob GoldOf(const Estimate& e) { return {e.gold, e.gold_radius, e.gold_found}; }
 
 }  // namespace
 
@@ -71,34 +72,24 @@ Estimate EstimateObjects(const at::Tensor& picture) {
           .gold_found = gold.found};
 }
 
-at::Tensor AsNumbers(const Estimate& estimate) {
+at::Tensor Distance(const at::Tensor& a, const at::Tensor& b) { return a.sub(b).square().sum(1).sqrt(); }
+
+at::Tensor ShareFound(const Estimate& drawn, const Estimate& target, const Estimate& input,
+                      const at::Tensor& zoom) {
   const at::NoGradGuard no_grad;
-  const auto column = [](const at::Tensor& x) { return x.to(at::kDouble).unsqueeze(1); };
-  return at::cat({estimate.agent.to(at::kDouble), estimate.gold.to(at::kDouble), column(estimate.direction),
-                  column(estimate.agent_found), column(estimate.eye_found), column(estimate.gold_found)},
-                 1);
-}
-
-at::Tensor Distance(const at::Tensor& a, const at::Tensor& b) { return SquaredDistance(a, b).sqrt(); }
-
-at::Tensor CloserLoss(const Estimate& drawn, const Estimate& before) {
-  const at::Tensor sizes = drawn.agent_radius.sub(before.agent_radius)
-                               .square()
-                               .add(drawn.gold_radius.sub(before.gold_radius).square())
-                               .mul(100);
-  const at::Tensor gold = SquaredDistance(drawn.gold, before.gold).mul(10);
-  const at::Tensor way = SquaredDistance(before.gold, drawn.agent)
-                             .mul(4)
-                             .sub(SquaredDistance(before.gold, before.agent))
-                             .clamp_min(0);
-  const at::Tensor loss = sizes.add(gold).add(way);
-  return at::where(drawn.both_found(), loss, at::zeros_like(loss));
-}
-
-at::Tensor DistanceLeft(const Estimate& drawn, const Estimate& before) {
-  const at::Tensor now = Distance(before.gold, drawn.agent);
-  const at::Tensor then = Distance(before.gold, before.agent);
-  return at::where(drawn.both_found(), now.div(then), at::zeros_like(now).add(1));
+  const at::Tensor reach = zoom.to(target.agent.options()).mul(kReach);
+  at::Tensor counted = at::zeros_like(reach, at::kDouble), right = counted;
+  for (const auto& of : {AgentOf, GoldOf}) {
+    const Blob blob = of(drawn), wanted = of(target);
+    const at::Tensor area = blob.radius.div(wanted.radius).square();
+    const at::Tensor fits = blob.found.logical_and(Distance(blob.centre, wanted.centre).le(reach))
+                                .logical_and(area.ge(1 / kAreas))
+                                .logical_and(area.le(kAreas));
+    const at::Tensor was_shown = of(input).found;
+    counted = counted.add(wanted.found.logical_or(was_shown));
+    right = right.add(at::where(wanted.found, fits, was_shown.logical_and(blob.found.logical_not())));
+  }
+  return right.div(counted);  // 0/0 where there are none
 }
 
 }  // namespace medley::tasks
