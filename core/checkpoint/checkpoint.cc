@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cmath>
+#include <set>
 #include <utility>
 
 #include <medley/base/error.h>
@@ -55,6 +56,7 @@ ordered_json FactsJson(const CheckpointFacts& facts, const TrainingState& state)
                        {"libtorch", std::string(Torch().version)},
                        {"logs", ToJson(facts.logs)}};
   json["evaluated"] = ToJson(facts.evaluated);
+  if (facts.keep) json["keep"] = true;
   json["tensors"] = {{kModelFile, DescribeTensors(state.weights)},
                      {kOptimizerFile, DescribeTensors(state.optimizer)}};
   return json;
@@ -70,6 +72,7 @@ CheckpointFacts ReadFacts(const fs::path& path, const Manifest& manifest) {
     facts.config_hash = json.at("config_xxh3_128").get<std::string>();
     facts.config = json.value("config", ordered_json());
     facts.evaluated = ReadMeanEvaluation(json.value("evaluated", ordered_json()));
+    facts.keep = json.value("keep", false);
     return facts;
   } catch (const nlohmann::json::exception& error) {
     throw Error((path / kManifestFile).string() + " lacks a fact: " + error.what());
@@ -188,13 +191,13 @@ void Copy(const std::vector<Parameter>& wanted, const Tensors& saved) {
   for (const Parameter& parameter : wanted) parameter.tensor.copy_(saved.at(parameter.name));
 }
 
-// Nothing for an older checkpoint that was damaged since: it can then not be the best.
-std::optional<MeanEvaluation> EvaluationOf(const CheckpointEntry& entry) {
+// Those of none for an older checkpoint that was damaged since: it can then not be the best.
+CheckpointFacts FactsOf(const CheckpointEntry& entry) {
   try {
-    return ReadFacts(entry.path, ReadManifest(entry.path)).evaluated;
+    return ReadFacts(entry.path, ReadManifest(entry.path));
   } catch (const Error& error) {
     if (!IsDamage(error)) throw;
-    return std::nullopt;
+    return {};
   }
 }
 
@@ -207,13 +210,17 @@ void AddTensors(CheckpointWriter& writer, const char* file, const std::vector<Pa
 
 ordered_json ToJson(const std::optional<MeanEvaluation>& evaluated) {
   if (!evaluated || !std::isfinite(evaluated->loss)) return nullptr;
-  return {{"loss", evaluated->loss}, {"tasks", evaluated->tasks}};
+  ordered_json json = {{"loss", evaluated->loss}, {"tasks", evaluated->tasks}};
+  if (!evaluated->stage.empty()) json["stage"] = evaluated->stage;
+  return json;
 }
 
 // A loss that is null was not finite, and written by a medley that did not look.
 std::optional<MeanEvaluation> ReadMeanEvaluation(const ordered_json& json) {
   if (json.is_null() || json.at("loss").is_null()) return std::nullopt;
-  return MeanEvaluation{json.at("loss").get<double>(), json.at("tasks").get<std::vector<std::string>>()};
+  return MeanEvaluation{.loss = json.at("loss").get<double>(),
+                        .tasks = json.at("tasks").get<std::vector<std::string>>(),
+                        .stage = json.value("stage", "")};
 }
 
 Committed SaveCheckpoint(const fs::path& run, const TrainingState& state, const CheckpointFacts& facts,
@@ -306,18 +313,23 @@ void RotateCheckpoints(const fs::path& run, std::int64_t keep) {
   const std::vector<CheckpointEntry> entries = ListCheckpoints(run);
   std::optional<std::int64_t> best;
   std::optional<MeanEvaluation> best_evaluation;
-  // From the newest: it sets the tasks, and of equals the one nearest to its evaluation wins.
+  std::set<std::int64_t> kept;
+  // From the newest: it sets stage and tasks, and of equals the one nearest to its evaluation wins.
   for (const CheckpointEntry& entry : entries) {
-    const std::optional<MeanEvaluation> evaluation = EvaluationOf(entry);
+    const CheckpointFacts facts = FactsOf(entry);
+    if (facts.keep) kept.insert(entry.step);
+    const std::optional<MeanEvaluation>& evaluation = facts.evaluated;
     if (!evaluation) continue;
-    if (best_evaluation && evaluation->tasks != best_evaluation->tasks) continue;
+    if (best_evaluation &&
+        (evaluation->stage != best_evaluation->stage || evaluation->tasks != best_evaluation->tasks))
+      continue;
     if (best_evaluation && evaluation->loss > best_evaluation->loss) continue;
     best = entry.step;
     best_evaluation = evaluation;
   }
   const auto newest = static_cast<std::size_t>(std::max<std::int64_t>(keep, 1));
   for (std::size_t i = newest; i < entries.size(); ++i) {
-    if (entries[i].step != best) RemoveCheckpoint(run, entries[i]);
+    if (entries[i].step != best && kept.count(entries[i].step) == 0) RemoveCheckpoint(run, entries[i]);
   }
 }
 

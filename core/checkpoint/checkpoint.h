@@ -27,10 +27,11 @@ struct TrainingState {
 };
 
 // The mean loss of an evaluation, a finite one: a loss that is not finite counts as not evaluated. It
-// compares only with those over the same tasks.
+// compares only with those over the same tasks in the same stage.
 struct MeanEvaluation {
   double loss = 0;
   std::vector<std::string> tasks;
+  std::string stage = {};
 };
 // As a checkpoint keeps it: null where nothing was evaluated. Reading throws nlohmann's exception where it is
 // something else.
@@ -43,6 +44,7 @@ struct CheckpointFacts {
   std::optional<MeanEvaluation> evaluated;  // the last one
   std::string config_hash;
   nlohmann::ordered_json config = nullptr;  // resolved; null in older checkpoints
+  bool keep = false;                        // never rotated away
 };
 
 // Writes and commits step-<step>, see checkpoint_files.h, and reads it as a resume would. Refuses weights or
@@ -78,8 +80,9 @@ nlohmann::json ReadSection(const std::filesystem::path& checkpoint, const std::s
 std::size_t LoadWeights(const std::filesystem::path& checkpoint, const std::vector<Parameter>& weights,
                         const std::vector<std::string>& patterns = {"*"});
 
-// Removes committed checkpoints: all but the newest `keep` and, of those whose evaluation was over the same
-// tasks as the newest one's, the one with the lowest mean loss.
+// Removes committed checkpoints: all but the newest `keep`, those that are marked to be kept and, of those
+// whose evaluation was over the same tasks in the same stage as the newest one's, the one with the lowest
+// mean loss.
 void RotateCheckpoints(const std::filesystem::path& run, std::int64_t keep);
 
 }  // namespace medley

@@ -22,6 +22,10 @@ void CheckpointKeeper::SaveIfDue(std::int64_t step, const std::optional<MeanEval
   if (setting_.config.every > 0 && step % setting_.config.every == 0) TrySave(step, evaluated);
 }
 
+void CheckpointKeeper::SaveAndKeep(std::int64_t step, const std::optional<MeanEvaluation>& evaluated) {
+  if (saved_step_ != step) TrySave(step, evaluated, Rotation::kNever);
+}
+
 void CheckpointKeeper::SaveEarly(std::int64_t step, const std::optional<MeanEvaluation>& evaluated,
                                  const std::string& reason) {
   if (saved_step_ == step) return;
@@ -29,9 +33,10 @@ void CheckpointKeeper::SaveEarly(std::int64_t step, const std::optional<MeanEval
   TrySave(step, evaluated);
 }
 
-void CheckpointKeeper::TrySave(std::int64_t step, const std::optional<MeanEvaluation>& evaluated) {
+void CheckpointKeeper::TrySave(std::int64_t step, const std::optional<MeanEvaluation>& evaluated,
+                               Rotation rotation) {
   try {
-    Save(step, evaluated);
+    Save(step, evaluated, rotation);
     failures_ = 0;
   } catch (const c10::AcceleratorError&) {
     throw;  // so does every later call
@@ -62,14 +67,16 @@ void CheckpointKeeper::SaveNow(std::int64_t step, const std::optional<MeanEvalua
   }
 }
 
-void CheckpointKeeper::Save(std::int64_t step, const std::optional<MeanEvaluation>& evaluated) {
+void CheckpointKeeper::Save(std::int64_t step, const std::optional<MeanEvaluation>& evaluated,
+                            Rotation rotation) {
   LogMarks logs;
   sinks_.Sync(logs);
   const CheckpointFacts facts{.step = step,
                               .logs = std::move(logs),
                               .evaluated = evaluated,
                               .config_hash = HashText(JsonText(setting_.resolved)),
-                              .config = setting_.resolved};
+                              .config = setting_.resolved,
+                              .keep = rotation == Rotation::kNever};
   const Committed saved =
       SaveCheckpoint(setting_.run, state_, facts, step == unreported_step_ ? Place::kReplaces : Place::kNew);
   saved_step_ = step;

@@ -30,6 +30,8 @@ class CheckpointKeeper {
   // The same, but it lacks the step's evaluation: it is saved again where it would be saved.
   void SetUnreported(std::int64_t step) { unreported_step_ = step; }
   void SaveIfDue(std::int64_t step, const std::optional<MeanEvaluation>& evaluated);
+  // Now, and it is never rotated away.
+  void SaveAndKeep(std::int64_t step, const std::optional<MeanEvaluation>& evaluated);
   // Now, for this reason. A save that fails is treated as one that was due.
   void SaveEarly(std::int64_t step, const std::optional<MeanEvaluation>& evaluated,
                  const std::string& reason);
@@ -37,8 +39,11 @@ class CheckpointKeeper {
   void SaveNow(std::int64_t step, const std::optional<MeanEvaluation>& evaluated);
 
  private:
-  void TrySave(std::int64_t step, const std::optional<MeanEvaluation>& evaluated);
-  void Save(std::int64_t step, const std::optional<MeanEvaluation>& evaluated);
+  enum class Rotation { kTakesPart, kNever };
+  void TrySave(std::int64_t step, const std::optional<MeanEvaluation>& evaluated,
+               Rotation rotation = Rotation::kTakesPart);
+  void Save(std::int64_t step, const std::optional<MeanEvaluation>& evaluated,
+            Rotation rotation = Rotation::kTakesPart);
 
   Setting setting_;
   TrainingState state_;

@@ -103,10 +103,11 @@ RunDirectory RunDirectory::Open(const fs::path& path) {
   return RunDirectory(fs::canonical(path), std::move(lock));
 }
 
-void RunDirectory::WriteConfig(const ordered_json& config) const {
+fs::path RunDirectory::WriteConfig(const ordered_json& config) const {
   int n = 0;
   while (fs::exists(ConfigPath(path_, n))) ++n;
   ReplaceFile(ConfigPath(path_, n), JsonText(config, 2) + "\n");
+  return ConfigPath(path_, n);
 }
 
 void RunDirectory::WriteRecord(ordered_json record) const {

@@ -24,8 +24,8 @@ class RunDirectory {
   // "": nobody's lock was left behind.
   const std::string& took_over() const { return lock_->took_over(); }
 
-  // The first config is config.resolved.json, later ones get a number.
-  void WriteConfig(const nlohmann::ordered_json& config) const;
+  // The first config is config.resolved.json, later ones get a number. Returns which file it is.
+  std::filesystem::path WriteConfig(const nlohmann::ordered_json& config) const;
   // run.json: what ran here. Every start is appended to "starts" with its plain values; the other keys are
   // the newest's.
   void WriteRecord(nlohmann::ordered_json record) const;

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <charconv>
-#include <cstdlib>
 #include <system_error>
 #include <tuple>
 
@@ -16,22 +15,10 @@ namespace {
 namespace fs = std::filesystem;
 using nlohmann::json;
 
-constexpr std::int64_t kMostBytes = std::int64_t{4} << 20;
-constexpr JsonLimits kLimits = {.bytes = kMostBytes, .values = std::size_t{1} << 17};
+constexpr JsonLimits kLimits = {.bytes = ConfigFile::kMostBytes, .values = std::size_t{1} << 17};
 constexpr std::size_t kMostMistakes = 1000;
 constexpr std::size_t kLongestMessage = 4096;  // a key may be as long as the file
 constexpr const char* kCommandLine = "command line";
-
-std::vector<std::string> SplitPath(const std::string& path) {
-  std::vector<std::string> keys(1);
-  for (const char c : path) {
-    if (c == '.')
-      keys.emplace_back();
-    else
-      keys.back() += c;
-  }
-  return keys;
-}
 
 std::string Dotted(const std::vector<std::string>& keys) {
   std::string path;
@@ -59,7 +46,16 @@ JsonNode ParseValue(const std::string& text) {
   return std::move(value.root);
 }
 
-// The value at a key of an object or a number of an array; null where there can be none.
+const JsonNode* Below(const JsonNode& node, const std::string& key) {
+  if (!node.IsArray()) return node.Find(key);
+  std::size_t index = 0;
+  const auto [end, error] = std::from_chars(key.data(), key.data() + key.size(), index);
+  const bool good = error == std::errc() && end == key.data() + key.size() && index < node.elements.size();
+  return good ? &node.elements[index] : nullptr;
+}
+
+// The value at a key of an object or a number of an array, made where it is missing; null where there can be
+// none.
 JsonNode* Step(JsonNode& node, const std::string& key) {
   if (node.IsArray()) {
     std::size_t index = 0;
@@ -77,6 +73,17 @@ JsonNode* Step(JsonNode& node, const std::string& key) {
 }
 
 }  // namespace
+
+std::vector<std::string> SplitPath(const std::string& path) {
+  std::vector<std::string> keys(1);
+  for (const char c : path) {
+    if (c == '.')
+      keys.emplace_back();
+    else
+      keys.back() += c;
+  }
+  return keys;
+}
 
 void Diagnostics::Add(const std::string& file, SourcePosition at, const std::string& message) {
   if (entries_.size() >= kMostMistakes) {
@@ -116,18 +123,30 @@ void Diagnostics::Throw() const {
   throw InputError(std::to_string(entries_.size()) + " mistakes in the input\n" + Text());
 }
 
-ConfigFile::ConfigFile(const fs::path& file, Diagnostics& diagnostics)
+ConfigFile::ConfigFile(const fs::path& file, Diagnostics& diagnostics, std::int64_t most_bytes)
     : name_(DisplayPath(file)), diagnostics_(diagnostics) {
   try {
-    const std::string text = ReadFile(file, kMostBytes);
+    text_ = ReadFile(file, most_bytes);
     // Symbolic links are resolved before "..", as the system would do it.
     directory_ = fs::canonical(fs::absolute(file)).parent_path();
-    document_ = ParseJson(text, kLimits);
+    Parse();
   } catch (const InputError& error) {
     diagnostics_.Add("", {}, error.what());  // which names the file
   } catch (const fs::filesystem_error& error) {
     diagnostics_.Add(name_, {}, error.code().message());
   }
+}
+
+ConfigFile::ConfigFile(const fs::path& file, std::string text, Diagnostics& diagnostics)
+    : name_(DisplayPath(file)),
+      text_(std::move(text)),
+      directory_(fs::absolute(file).parent_path()),
+      diagnostics_(diagnostics) {
+  Parse();
+}
+
+void ConfigFile::Parse() {
+  document_ = ParseJson(text_, kLimits);
   for (const JsonProblem& problem : document_.problems) Fail(problem.at, problem.path, problem.message);
 }
 
@@ -175,15 +194,17 @@ void ConfigFile::Fail(SourcePosition at, const std::string& path, const std::str
   diagnostics_.Add(overridden ? kCommandLine : name_, at, path.empty() ? message : path + ": " + message);
 }
 
+const JsonNode* ConfigFile::Find(const std::vector<std::string>& path) const {
+  const JsonNode* node = root();
+  for (const std::string& key : path) node = node ? Below(*node, key) : nullptr;
+  return node;
+}
+
 void ConfigFile::FailAt(const std::vector<std::string>& path, const std::string& message) {
   if (!root()) return;
   const JsonNode* node = root();
   for (const std::string& key : path) {
-    const JsonNode* next = node->Find(key);
-    if (!next && node->IsArray()) {
-      const std::size_t index = std::strtoul(key.c_str(), nullptr, 10);
-      if (index < node->elements.size()) next = &node->elements[index];
-    }
+    const JsonNode* next = Below(*node, key);
     if (!next) break;
     node = next;
   }
@@ -192,9 +213,7 @@ void ConfigFile::FailAt(const std::vector<std::string>& path, const std::string&
 
 void ConfigFile::FailAtKey(const std::vector<std::string>& path, const std::string& message) {
   if (!root()) return;
-  const JsonNode* node = root();
-  for (std::size_t i = 0; node && i + 1 < path.size(); ++i) node = node->Find(path[i]);
-  if (node) {
+  if (const JsonNode* node = Find({path.begin(), path.end() - 1})) {
     for (const JsonMember& member : node->members) {
       if (member.key == path.back()) return Fail(member.at, Dotted(path), message);
     }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <initializer_list>
 #include <string>
@@ -9,6 +10,9 @@
 #include <medley/base/json_document.h>
 
 namespace medley {
+
+// "a.b.c" at its dots.
+std::vector<std::string> SplitPath(const std::string& path);
 
 // Mistakes of one or several files, collected so that a user sees all of them at once.
 class Diagnostics {
@@ -34,7 +38,11 @@ class Diagnostics {
 // A config file, parsed, and the command line's overrides of it. Knows where each path stands.
 class ConfigFile {
  public:
-  ConfigFile(const std::filesystem::path& file, Diagnostics& diagnostics);
+  static constexpr std::int64_t kMostBytes = std::int64_t{4} << 20;
+  ConfigFile(const std::filesystem::path& file, Diagnostics& diagnostics,
+             std::int64_t most_bytes = kMostBytes);
+  // The file as it was read before.
+  ConfigFile(const std::filesystem::path& file, std::string text, Diagnostics& diagnostics);
 
   // "key.path=value" each, the value in JSON or as a bare word. Objects on the way are made where they are
   // missing: whether the keys exist is for the reader to say.
@@ -42,7 +50,10 @@ class ConfigFile {
 
   // Null where the file cannot be read or parsed, which is then among the diagnostics.
   const JsonNode* root() const { return document_.parsed ? &document_.root : nullptr; }
+  // The value of a path through objects and arrays; null where there is none.
+  const JsonNode* Find(const std::vector<std::string>& path) const;
   const std::string& name() const { return name_; }
+  const std::string& text() const { return text_; }  // "" where it could not be read
   // A path of this file: relative to the file, or on the command line to the working directory; absolute
   // after.
   std::filesystem::path Resolve(const JsonNode& node) const;
@@ -54,9 +65,10 @@ class ConfigFile {
   void FailAtKey(const std::vector<std::string>& path, const std::string& message);
 
  private:
+  void Parse();
   void OverrideOne(const std::string& text);
 
-  std::string name_;
+  std::string name_, text_;
   std::filesystem::path directory_;
   Diagnostics& diagnostics_;
   JsonDocument document_;

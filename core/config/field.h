@@ -17,7 +17,11 @@ inline constexpr double kLargestInteger =
 // All that is to be known of one key of a config file. A struct lists its fields once, in
 //   template <typename Visitor> void Fields(Visitor& visit, Struct& config) { visit(config.rows, {.name =
 //   "rows", ...}); }
-// and the reader, the JSON Schema and the dump come from that list. Defaults are the struct's.
+// and the reader, the JSON Schema and the dump come from that list. Defaults are the struct's. A member that
+// may be missing is a std::optional. Where one of several keys decides which fields there are, the first line
+// is visit.Choose(config.kind), of an enum with those keys' names.
+//
+// Every object may have a "comment" beside its fields, a text that nobody reads.
 struct Field {
   std::string_view name = {};
   std::string_view help = {};
@@ -31,6 +35,7 @@ struct Field {
   std::string_view zero = {};                  // the word for 0, an integer outside the bounds
   std::vector<std::string_view> allowed = {};  // of a string; empty: any
   bool or_number = false;                      // a string that may be written as a number above 0
+  bool is_label = false;                       // a string of up to 64 letters, digits and "_-."
   PathKind path = PathKind::kFile;
 };
 
@@ -38,6 +43,10 @@ struct Field {
 // array kNames of std::string_view.
 template <typename Enum>
 struct EnumNames;
+
+inline constexpr std::string_view kComment = "comment";
+inline constexpr const char* kLabelPattern = "^[A-Za-z0-9_.-]{1,64}$";
+bool IsLabel(std::string_view text);
 
 // "at least 1", "above 0 and at most 1", "" where there are no bounds.
 std::string BoundsInWords(const Field& field);

@@ -72,6 +72,14 @@ std::string BoundsInWords(const Field& field) {
   return text;
 }
 
+bool IsLabel(std::string_view text) {
+  const auto is_good = [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+           std::string_view("_.-").find(c) != std::string_view::npos;
+  };
+  return !text.empty() && text.size() <= 64 && std::all_of(text.begin(), text.end(), is_good);
+}
+
 FieldReader::FieldReader(ConfigFile& file, const JsonNode& object, std::string path)
     : file_(file), object_(object), path_(std::move(path)) {}
 
@@ -92,11 +100,68 @@ void FieldReader::Constant(const Field& field, std::string_view value) {
   if (const JsonNode* node = Take(field)) ReadWord(*node, JoinPath(path_, field.name), {value});
 }
 
-void FieldReader::Finish() {
+bool FieldReader::IsComment(const JsonMember& member, const std::string& path) {
+  if (member.key != kComment) return false;
+  Expect(member.value.IsString(), member.value, JoinPath(path, member.key), "a text");
+  return true;
+}
+
+int FieldReader::ReadChoice(const std::vector<std::string_view>& keys) {
+  int found = -1, count = 0;
+  for (std::size_t i = 0; i < keys.size(); ++i) {
+    if (object_.Find(keys[i]) == nullptr) continue;
+    found = static_cast<int>(i);
+    ++count;
+  }
+  if (count == 1) return found;
+  file_.Fail(object_.at, path_,
+             "expected one of the keys " + Quoted(keys) + ", found " +
+                 (count == 0 ? "none of them" : std::to_string(count) + " of them"));
+  known_.insert(known_.end(), keys.begin(), keys.end());
+  one_of_ = count == 0;
+  return -1;
+}
+
+JsonNode FieldReader::Nest(std::string_view first) {
+  JsonNode nested{
+      .type = json::value_t::object, .at = object_.at, .scalar = {}, .members = {}, .elements = {}};
   for (const JsonMember& member : object_.members) {
+    if (IsComment(member, path_)) continue;
+    known_.push_back(member.key);
+    const std::vector<std::string> steps = SplitPath(member.key);
+    const bool has_all = std::find(steps.begin(), steps.end(), "") == steps.end();
+    if (steps.size() < 3 || steps.front() != first || !has_all) {
+      file_.Fail(member.at, JoinPath(path_, member.key),
+                 "expected a key such as \"" + std::string(first) + ".NAME.rows\"");
+      continue;
+    }
+    if (!Expect(!member.value.IsObject() && !member.value.IsArray(), member.value,
+                JoinPath(path_, member.key), "a single value"))
+      continue;
+    JsonNode* node = &nested;
+    for (std::size_t i = 1; i < steps.size(); ++i) {
+      JsonNode* below = node->Find(steps[i]);
+      if (below == nullptr) {
+        JsonNode made{
+            .type = json::value_t::object, .at = member.at, .scalar = {}, .members = {}, .elements = {}};
+        below = &node->members.emplace_back(steps[i], member.at, std::move(made)).value;
+      }
+      node = below;
+    }
+    *node = member.value;
+  }
+  return nested;
+}
+
+void FieldReader::Finish() {
+  if (!one_of_) return;
+  std::vector<std::string> candidates = known_;
+  candidates.emplace_back(kComment);
+  for (const JsonMember& member : object_.members) {
+    if (IsComment(member, path_)) continue;
     if (std::find(known_.begin(), known_.end(), member.key) != known_.end()) continue;
     file_.Fail(member.at, JoinPath(path_, member.key),
-               "unknown key" + DidYouMean(member.key, known_) + " (allowed: " + JoinNames(known_) + ")");
+               "unknown key" + DidYouMean(member.key, candidates) + " (allowed: " + JoinNames(known_) + ")");
   }
   for (const auto& [name, help] : missing_) {
     file_.Fail(object_.at, JoinPath(path_, name), "missing; it is required (" + help + ")");
@@ -136,6 +201,10 @@ void FieldReader::Read(const JsonNode& node, const std::string& path, const Fiel
     if (word >= 0) value = field.allowed[static_cast<std::size_t>(word)];
   } else if (field.or_number && node.scalar.is_number() && node.scalar.get<double>() > 0) {
     value = node.scalar.dump();
+  } else if (field.is_label) {
+    const bool good = node.IsString() && IsLabel(node.scalar.get_ref<const std::string&>());
+    if (Expect(good, node, path, "a name of 1 to 64 letters, digits, \"_\", \"-\" and \".\""))
+      value = node.scalar.get<std::string>();
   } else if (Expect(node.IsString() && !node.scalar.get_ref<const std::string&>().empty(), node, path,
                     field.or_number ? "a number above 0, or a string that is not empty"
                                     : "a string that is not empty")) {
@@ -160,6 +229,7 @@ void FieldReader::Read(const JsonNode& node, const std::string& path, const Fiel
   if (!Expect(node.IsObject(), node, path, "an object")) return;
   value.clear();
   for (const JsonMember& member : node.members) {
+    if (IsComment(member, path)) continue;
     value.emplace_back(member.key, 0.0);
     Read(member.value, JoinPath(path, member.key), field, value.back().second);
   }

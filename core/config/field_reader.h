@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -23,12 +24,30 @@ class FieldReader {
   void operator()(T& member, const Field& field) {
     if (const JsonNode* node = Take(field)) Read(*node, JoinPath(path_, field.name), field, member);
   }
+  // One key of the enum's names must be there, and says which value it is. False, and reported, where that is
+  // not so; then no other key is looked at.
+  template <typename Enum>
+  bool Choose(Enum& kind) {
+    const auto& names = EnumNames<Enum>::kNames;
+    const int number = ReadChoice({names.begin(), names.end()});
+    if (number >= 0) kind = static_cast<Enum>(number);
+    return number >= 0;
+  }
+  // A map of structs whose values stand alone, each under a dotted key: "tasks.NAME.rows", and
+  // "tasks.NAME.options.NAME" of a map in them. All keys of the object are such.
+  template <typename T>
+  void Dotted(std::map<std::string, T>& member, const Field& field) {
+    const JsonNode nested = Nest(field.name);
+    Read(nested, JoinPath(path_, field.name), field, member);
+  }
   // A key that has one legal value.
   void Constant(const Field& field, std::string_view value);
   void Finish();
 
  private:
   const JsonNode* Take(const Field& field);
+  // Reports one that is no text.
+  bool IsComment(const JsonMember& member, const std::string& path);
   bool Expect(bool good, const JsonNode& node, const std::string& path, const std::string& expected);
 
   void Read(const JsonNode& node, const std::string& path, const Field& field, bool& value);
@@ -38,12 +57,21 @@ class FieldReader {
   void Read(const JsonNode& node, const std::string& path, const Field& field, std::filesystem::path& value);
   void Read(const JsonNode& node, const std::string& path, const Field& field,
             std::vector<std::pair<std::string, double>>& value);
+  // What the object's dotted keys mean, below their first word.
+  JsonNode Nest(std::string_view first);
+  // The number of the only one of these keys that is there, or -1.
+  int ReadChoice(const std::vector<std::string_view>& keys);
   // The word's number, or -1.
   int ReadWord(const JsonNode& node, const std::string& path, const std::vector<std::string_view>& words);
 
   template <typename T>
+  void Read(const JsonNode& node, const std::string& path, const Field& field, std::optional<T>& value) {
+    Read(node, path, field, value.emplace());
+  }
+  template <typename T>
   void Read(const JsonNode& node, const std::string& path, const Field& field, std::vector<T>& value) {
     if (!Expect(node.IsArray(), node, path, "an array")) return;
+    if (!Expect(!field.required || !node.elements.empty(), node, path, "at least one element")) return;
     value.clear();
     for (std::size_t i = 0; i < node.elements.size(); ++i) {
       Read(node.elements[i], JoinPath(path, std::to_string(i)), field, value.emplace_back());
@@ -63,7 +91,7 @@ class FieldReader {
   void ReadMembers(const JsonNode& node, const std::string& path, const Field& field, Map& value) {
     value.clear();
     for (const JsonMember& member : node.members) {
-      Read(member.value, JoinPath(path, member.key), field, value[member.key]);
+      if (!IsComment(member, path)) Read(member.value, JoinPath(path, member.key), field, value[member.key]);
     }
   }
   // An enum, or a struct with Fields of its own.
@@ -86,6 +114,7 @@ class FieldReader {
   std::string path_;
   std::vector<std::string> known_;
   std::vector<std::pair<std::string, std::string>> missing_;  // name, help
+  bool one_of_ = true;                                        // of what Choose found, not several
 };
 
 // Reads a whole file into a struct; "$schema" is allowed beside its fields.

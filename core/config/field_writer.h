@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <type_traits>
 #include <utility>
@@ -20,11 +21,20 @@ struct IsVector : std::false_type {};
 template <typename T>
 struct IsVector<std::vector<T>> : std::true_type {};
 template <typename T>
+struct IsOptional : std::false_type {};
+template <typename T>
+struct IsOptional<std::optional<T>> : std::true_type {};
+template <typename T>
 struct IsMap : std::false_type {};
 template <typename V, typename C>
 struct IsMap<std::map<std::string, V, C>> : std::true_type {};
 using Weights = std::vector<std::pair<std::string, double>>;
 }  // namespace config_detail
+
+// The name of a struct that contains itself, specialized beside it: its schema stands once, in the file's
+// "definitions", which who writes the file adds.
+template <typename T>
+inline constexpr std::string_view kDefinitionOf = {};
 
 // A struct as JSON, every field with its value; what the reader reads back to the same struct.
 class FieldDumper {
@@ -32,9 +42,21 @@ class FieldDumper {
   template <typename T>
   void operator()(T& member, const Field& field) {
     const std::string name(field.name);
-    nlohmann::ordered_json value = Dump(member, field);
-    if (field.omit_default && defaults_.is_object() && value == defaults_[name]) return;
-    json_[name] = std::move(value);
+    if constexpr (config_detail::IsOptional<T>::value) {
+      if (member) json_[name] = Dump(*member, field);
+    } else {
+      nlohmann::ordered_json value = Dump(member, field);
+      if (field.omit_default && defaults_.is_object() && value == defaults_[name]) return;
+      json_[name] = std::move(value);
+    }
+  }
+  template <typename Enum>
+  bool Choose(Enum&) {
+    return true;
+  }
+  template <typename T>
+  void Dotted(std::map<std::string, T>& member, const Field& field) {
+    Flatten(std::string(field.name), Dump(member));
   }
   void Constant(const Field& field, std::string_view value) {
     json_[std::string(field.name)] = std::string(value);
@@ -77,6 +99,9 @@ class FieldDumper {
   }
 
  private:
+  // The values of nested objects, each under its dotted key.
+  void Flatten(const std::string& path, const nlohmann::ordered_json& value);
+
   nlohmann::ordered_json json_ = nlohmann::ordered_json::object();
   nlohmann::ordered_json defaults_;  // null while the defaults themselves are dumped
 };
@@ -88,7 +113,9 @@ class SchemaWriter {
   void operator()(T& member, const Field& field) {
     nlohmann::ordered_json schema = Schema<T>(field);
     schema["description"] = std::string(field.help);
-    if (!field.required && !field.omit_default) schema["default"] = FieldDumper::Dump(member, field);
+    if constexpr (!config_detail::IsOptional<T>::value) {
+      if (!field.required && !field.omit_default) schema["default"] = FieldDumper::Dump(member, field);
+    }
     properties_[std::string(field.name)] = std::move(schema);
     if (field.required) required_.push_back(std::string(field.name));
   }
@@ -98,11 +125,20 @@ class SchemaWriter {
     if (field.required) required_.push_back(std::string(field.name));
   }
 
+  template <typename Enum>
+  bool Choose(Enum&) {
+    return true;
+  }
   template <typename T>
-  static nlohmann::ordered_json Object() {
+  void Dotted(std::map<std::string, T>&, const Field& field) {
+    AddPatterns(std::string(field.name), Object<T>());
+  }
+
+  // Of a struct whose fields depend on its value: those of this one.
+  template <typename T>
+  static nlohmann::ordered_json Object(T value = {}) {
     SchemaWriter writer;
-    T defaults;
-    Fields(writer, defaults);
+    Fields(writer, value);
     return writer.Finish();
   }
   // The schema of a whole file.
@@ -127,18 +163,25 @@ class SchemaWriter {
       return {{"type", "boolean"}};
     } else if constexpr (std::is_arithmetic_v<T>) {
       return Number(field, std::is_integral_v<T>);
+    } else if constexpr (config_detail::IsOptional<T>::value) {
+      return Schema<typename T::value_type>(field);
+    } else if constexpr (!kDefinitionOf<T>.empty()) {
+      return {{"allOf", {{{"$ref", "#/definitions/" + std::string(kDefinitionOf<T>)}}}}};
     } else if constexpr (std::is_same_v<T, std::string> || std::is_same_v<T, std::filesystem::path>) {
       if (field.or_number) return TextOrNumber();
+      if (field.is_label) return {{"type", "string"}, {"pattern", kLabelPattern}};
       if (field.allowed.empty()) return {{"type", "string"}, {"minLength", 1}};
       return Words(field.allowed.begin(), field.allowed.end());
     } else if constexpr (std::is_enum_v<T>) {
       return Words(EnumNames<T>::kNames.begin(), EnumNames<T>::kNames.end());
     } else if constexpr (std::is_same_v<T, config_detail::Weights>) {
-      return {{"type", "object"}, {"additionalProperties", Schema<double>(field)}};
+      return Map(Schema<double>(field));
     } else if constexpr (config_detail::IsMap<T>::value) {
-      return {{"type", "object"}, {"additionalProperties", Schema<typename T::mapped_type>(field)}};
+      return Map(Schema<typename T::mapped_type>(field));
     } else if constexpr (config_detail::IsVector<T>::value) {
-      return {{"type", "array"}, {"items", Schema<typename T::value_type>(field)}};
+      ordered_json array = {{"type", "array"}, {"items", Schema<typename T::value_type>(field)}};
+      if (field.required) array["minItems"] = 1;
+      return array;
     } else {
       return Object<T>();
     }
@@ -150,12 +193,15 @@ class SchemaWriter {
     for (; begin != end; ++begin) words.push_back(std::string(*begin));
     return {{"enum", std::move(words)}};
   }
+  static nlohmann::ordered_json Map(nlohmann::ordered_json of);
   static nlohmann::ordered_json Number(const Field& field, bool integer);
   static nlohmann::ordered_json TextOrNumber();
+  void AddPatterns(const std::string& first, const nlohmann::ordered_json& of);
   nlohmann::ordered_json Finish();
 
   nlohmann::ordered_json properties_ = nlohmann::ordered_json::object();
   nlohmann::ordered_json required_ = nlohmann::ordered_json::array();
+  nlohmann::ordered_json patterns_ = nlohmann::ordered_json::object();  // of keys, by regular expression
 };
 
 }  // namespace medley

@@ -1,6 +1,7 @@
 #include <medley/config/run_config.h>
 
 #include <medley/base/error.h>
+#include <medley/base/file_digest.h>
 #include <medley/config/budget_request.h>
 #include <medley/config/field_reader.h>
 #include <medley/config/field_writer.h>
@@ -8,8 +9,9 @@
 
 namespace medley {
 
-template <typename Visitor>
-void Fields(Visitor& visit, TaskConfig& c) {
+// Of a TaskConfig or a TaskChange.
+template <typename Visitor, typename Settings>
+void FieldsOfExecution(Visitor& visit, Settings& c) {
   visit(c.rows, {.name = "rows",
                  .help = "Rows of a draw of this task; \"auto\": as many as fill the budget",
                  .low = 1,
@@ -33,10 +35,34 @@ void Fields(Visitor& visit, TaskConfig& c) {
          .omit_default = true,
          .low = 0,
          .high = 1 << 10});
-  visit(c.variant, {.name = "variant", .help = "One of the task's variants"});
+}
+
+template <typename Visitor, typename Settings>
+void FieldsOfItself(Visitor& visit, Settings& c) {
   visit(c.options, {.name = "options", .help = "Values of the task's options; see medley tasks"});
   visit(c.terms, {.name = "terms", .help = "Weights of the task's loss terms", .low = 0, .high = 1e6});
 }
+
+template <typename Visitor>
+void Fields(Visitor& visit, TaskConfig& c) {
+  FieldsOfExecution(visit, c);
+  visit(c.variant, {.name = "variant", .help = "One of the task's variants"});
+  FieldsOfItself(visit, c);
+}
+
+template <typename Visitor>
+void Fields(Visitor& visit, TaskChange& c) {
+  FieldsOfExecution(visit, c);
+  FieldsOfItself(visit, c);
+}
+
+template <typename Visitor>
+void Fields(Visitor& visit, TaskChanges& c) {
+  visit.Dotted(c.tasks, {.name = "tasks"});
+}
+template void Fields(FieldReader& visit, TaskChanges& changes);
+template void Fields(FieldDumper& visit, TaskChanges& changes);
+template void Fields(SchemaWriter& visit, TaskChanges& changes);
 
 template <typename Visitor>
 void Fields(Visitor& visit, ParameterGroup& c) {
@@ -107,10 +133,11 @@ void Fields(Visitor& visit, DataConfig& c) {
 
 template <typename Visitor>
 void Fields(Visitor& visit, InitFrom& c) {
-  visit(c.run, {.name = "run",
-                .help = "The directory of the run whose weights are taken",
-                .required = true,
-                .path = PathKind::kLater});
+  visit(c.run,
+        {.name = "run",
+         .help = "The directory of the run whose newest weights are taken, or of one of its checkpoints",
+         .required = true,
+         .path = PathKind::kLater});
   visit(c.match, {.name = "match", .help = "Names of the parameters to take, with * and ?"});
 }
 
@@ -192,16 +219,8 @@ void CheckTogether(ConfigFile& file, const RunConfig& config) {
     file.FailAt({"budget"}, error.what());
   }
   for (const auto& [name, task] : config.tasks) {
-    if (task.rows == 0 && task.micro_rows > 0) {
-      file.FailAt({"tasks", name, "micro_rows"},
-                  "with \"rows\": \"auto\" all rows of a draw run in one forward; leave it out");
-    } else if (task.rows == 0 && !config.plan) {
-      file.FailAt({"tasks", name, "rows"},
-                  "\"auto\" needs the planner; set \"plan\": true, or give a number of rows");
-    } else if (task.micro_rows > task.rows) {
-      file.FailAt({"tasks", name, "micro_rows"}, "expected at most the draw's " + std::to_string(task.rows) +
-                                                     " rows, found " + std::to_string(task.micro_rows));
-    }
+    if (const auto problem = CheckRows(task, config.plan))
+      file.FailAt({"tasks", name, problem->key}, problem->message);
   }
 }
 
@@ -223,10 +242,51 @@ RunConfig ReadRunConfig(const std::filesystem::path& path, const std::vector<std
   return config;
 }
 
-const TaskConfig& ConfigOf(const RunConfig& config, const std::string& task) {
+std::optional<RowsProblem> CheckRows(const TaskConfig& task, bool plan) {
+  if (task.rows == 0 && task.micro_rows > 0)
+    return RowsProblem{"micro_rows",
+                       "with \"rows\": \"auto\" all rows of a draw run in one forward; leave it out"};
+  if (task.rows == 0 && !plan)
+    return RowsProblem{"rows", "\"auto\" needs the planner; set \"plan\": true, or give a number of rows"};
+  if (task.micro_rows > task.rows)
+    return RowsProblem{"micro_rows", "expected at most the draw's " + std::to_string(task.rows) +
+                                         " rows, found " + std::to_string(task.micro_rows)};
+  return std::nullopt;
+}
+
+TaskConfig Changed(TaskConfig config, const TaskChange& change) {
+  config.rows = change.rows.value_or(config.rows);
+  config.micro_rows = change.micro_rows.value_or(config.micro_rows);
+  config.mode = change.mode.value_or(config.mode);
+  config.recompute_every = change.recompute_every.value_or(config.recompute_every);
+  for (const auto& [option, value] : change.options) config.options[option] = value;
+  for (const auto& [term, weight] : change.terms) config.terms[term] = weight;
+  return config;
+}
+
+const TaskConfig& ConfigOf(const RunConfig& config, const std::string& form) {
   static const TaskConfig kDefaults;
-  const auto found = config.tasks.find(task);
-  return found == config.tasks.end() ? kDefaults : found->second;
+  for (const auto* settings : {&config.tasks, &config.forms}) {
+    if (const auto found = settings->find(form); found != settings->end()) return found->second;
+  }
+  if (TaskOfForm(form) != form) throw Error("nobody knows the settings of the form " + form);
+  return kDefaults;
+}
+
+std::string FormOf(const RunConfig& config, const TaskChanges& changes, const std::string& task) {
+  const auto change = changes.tasks.find(task);
+  if (change == changes.tasks.end()) return task;
+  const TaskConfig& own = ConfigOf(config, task);
+  const auto settings = FieldDumper::Dump(Changed(own, change->second));
+  constexpr std::size_t kShown = 6;
+  return settings == FieldDumper::Dump(own) ? task : task + "@" + HashText(settings.dump()).substr(0, kShown);
+}
+
+std::string_view TaskOfForm(std::string_view form) { return form.substr(0, form.find('@')); }
+
+std::string KeyOfForm(const std::string& form) {
+  const std::string_view task = TaskOfForm(form);
+  return (task == form ? "tasks." : "stage set tasks.") + std::string(task) + ".";
 }
 
 nlohmann::ordered_json ToJson(const RunConfig& config) { return FieldDumper::Dump(config); }

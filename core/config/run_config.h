@@ -4,7 +4,9 @@
 #include <filesystem>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <medley/config/config_file.h>
@@ -25,6 +27,23 @@ struct TaskConfig {
   std::map<std::string, double, std::less<>> options;
   std::map<std::string, double, std::less<>> terms;  // weights of loss terms
 };
+
+// What a stage changes of a task's settings; what it does not name stays.
+struct TaskChange {
+  std::optional<std::int64_t> rows, micro_rows;
+  std::optional<std::string> mode;
+  std::optional<std::int64_t> recompute_every;
+  std::map<std::string, double, std::less<>> options;
+  std::map<std::string, double, std::less<>> terms;
+};
+// Written with dotted keys, "tasks.NAME.rows".
+struct TaskChanges {
+  std::map<std::string, TaskChange> tasks;
+};
+// For FieldReader, FieldDumper and SchemaWriter.
+template <typename Visitor>
+void Fields(Visitor& visit, TaskChanges& changes);
+TaskConfig Changed(TaskConfig config, const TaskChange& change);
 
 // Settings of the parameters whose name matches the pattern (shell-style, * and ?); the first that matches
 // wins.
@@ -95,6 +114,8 @@ struct RunConfig {
   CheckpointConfig checkpoint;
   OptimizerConfig optimizer;
   std::map<std::string, TaskConfig> tasks;
+  // Settings that stages give to tasks, by form. They come from the weights file, and are not dumped.
+  std::map<std::string, TaskConfig> forms;
 };
 
 // Reads a run config; `overrides` are "key.path=value" with the value in JSON or as a bare word. Throws an
@@ -103,8 +124,20 @@ struct RunConfig {
 RunConfig ReadRunConfig(const std::filesystem::path& file, const std::vector<std::string>& overrides = {});
 // Reports every mistake to the file's diagnostics.
 void ReadConfig(ConfigFile& file, RunConfig& config);
-// A task's settings; the defaults where the config does not name it.
-const TaskConfig& ConfigOf(const RunConfig& config, const std::string& task);
+// A task's settings, or those of one of its forms; the defaults where the config does not name it.
+const TaskConfig& ConfigOf(const RunConfig& config, const std::string& form);
+
+// A form of a task is how one set of settings makes it: its name is the task's where they are the config's,
+// else the task's, "@" and a hash of the settings.
+std::string FormOf(const RunConfig& config, const TaskChanges& changes, const std::string& task);
+std::string_view TaskOfForm(std::string_view form);
+// Where its settings are changed: "tasks.zoom.", or "stage set tasks.zoom." where a stage makes them.
+std::string KeyOfForm(const std::string& form);
+// What rows and micro_rows of a task contradict, with the key: {"micro_rows", "expected at most ..."}.
+struct RowsProblem {
+  std::string key, message;
+};
+std::optional<RowsProblem> CheckRows(const TaskConfig& task, bool plan);
 // The config with every default filled in, as saved with a run. Reading it again gives the same.
 nlohmann::ordered_json ToJson(const RunConfig& config);
 nlohmann::ordered_json RunConfigSchema();

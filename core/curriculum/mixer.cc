@@ -232,8 +232,7 @@ void Mixer::Commit(const std::vector<Draw>& draws) {
 
 void Mixer::SetMixture(Mixture mixture, const Ramp& ramp, Accounts accounts) {
   CheckMixture(mixture, sizes_);
-  if (ramp.draws > 0 && mixture.order == DrawOrder::kUrn)
-    throw InputError("a ramp needs the order \"deficit\": an urn's cards are whole numbers for a filling");
+  if (ramp.draws > 0 && mixture.order == DrawOrder::kUrn) throw InputError(kNoRampOfUrns);
   MixerState next = state_;
   next.tasks = Arrange(mixture, std::move(next.tasks));
   const bool starts_afresh = mixture.order == DrawOrder::kUrn || mixture_.order == DrawOrder::kUrn;
@@ -252,7 +251,30 @@ void Mixer::SetMixture(Mixture mixture, const Ramp& ramp, Accounts accounts) {
   }
   next.ramp = ramp;
   next.ramped = 0;
-  SetShares(next, RampPosition(ramp, 1));
+  BringIn(std::move(mixture), std::move(next));
+}
+
+void Mixer::Drop(const std::string& task) {
+  Mixture mixture = mixture_;
+  mixture.Pause(task);
+  CheckMixture(mixture, sizes_);
+  MixerState next = state_;
+  next.tasks = Arrange(mixture, std::move(next.tasks));
+  std::vector<double> from;
+  for (const MixerTask& other : next.tasks)
+    from.push_back(other.name == task ? 0 : static_cast<double>(other.from));
+  if (std::any_of(from.begin(), from.end(), [](double share) { return share > 0; })) {
+    const std::vector<std::int64_t> shares = FixedShares(from);
+    for (std::size_t i = 0; i < shares.size(); ++i) next.tasks[i].from = shares[i];
+  } else {
+    for (MixerTask& other : next.tasks) other.from = other.to;
+  }
+  BringIn(std::move(mixture), std::move(next));
+}
+
+// With the tasks and the ramp that `next` has; an urn is filled anew.
+void Mixer::BringIn(Mixture mixture, MixerState next) {
+  SetShares(next, RampPosition(next.ramp, next.ramped + 1));
   HandOver(next.tasks);
   ++next.urn_epoch;
   next.urn_drawn = 0;
@@ -279,9 +301,13 @@ std::map<std::string, Mixer::Share> Mixer::Shares() const {
   for (const MixerTask& task : state_.tasks) {
     Share& share = shares[task.name];
     share.asked = static_cast<double>(task.share) / static_cast<double>(kWholeShare);
+    share.aim = static_cast<double>(task.to) / static_cast<double>(kWholeShare);
+    share.owed = static_cast<double>(task.owed) / static_cast<double>(kWholeShare);
     if (total > 0) {
       const Owed off = (static_cast<Owed>(task.charged) << 32) - task.asked;
       share.delivered = static_cast<double>(task.charged) / static_cast<double>(total);
+      share.asked_so_far =
+          static_cast<double>(task.asked) / static_cast<double>(kWholeShare) / static_cast<double>(total);
       share.error = static_cast<double>(off) / static_cast<double>(kWholeShare) / static_cast<double>(total);
     }
     share.rows = task.rows;

@@ -39,11 +39,14 @@ class Mixer {
   // again.
   void Commit(const std::vector<Draw>& draws);
 
-  enum class Accounts { kGoOn, kOpenAnew };
+  enum class Accounts { kGoOn, kOpenAnew };  // of what Shares tells
   // New weights from the next draw on, or over a ramp that begins with it. What tasks were owed is carried
   // over, never judged anew; a paused task hands it to the others by share. Throws InputError as the
   // constructor does, and for a ramp with an urn, and then nothing has changed.
-  void SetMixture(Mixture mixture, const Ramp& ramp = {}, Accounts accounts = Accounts::kOpenAnew);
+  void SetMixture(Mixture mixture, const Ramp& ramp = {}, Accounts accounts = Accounts::kGoOn);
+  // The task is paused from the next draw on, as if the mixture, and a ramp that goes on, had never had it.
+  // Throws InputError where no other task is left, and then nothing has changed.
+  void Drop(const std::string& task);
   // Draws until the mixture's own shares hold.
   std::int64_t RampLeft() const { return state_.ramp.draws - state_.ramped; }
   // From the next draw on. Draws that were peeked before may no longer be committed.
@@ -52,6 +55,9 @@ class Mixer {
 
   struct Share {
     double asked = 0;                  // of the next draw
+    double aim = 0;                    // the mixture's own, which a ramp leads to
+    double asked_so_far = 0;           // since the accounts were opened
+    double owed = 0;                   // due minus trained, in the mixture's unit
     double delivered = 0;              // of what was charged since the accounts were opened
     double error = 0;                  // delivered less what was asked since then
     std::int64_t rows = 0, draws = 0;  // since the run began
@@ -70,6 +76,7 @@ class Mixer {
 
  private:
   void RefreshBatches();
+  void BringIn(Mixture mixture, MixerState next);
   static void GoOnRamping(MixerState& state);
   Draw Advance(MixerState& state) const;
 

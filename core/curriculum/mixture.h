@@ -2,14 +2,11 @@
 
 #include <array>
 #include <cstdint>
-#include <filesystem>
-#include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
-#include <medley/config/config_file.h>
 #include <medley/config/field.h>
 
 namespace medley {
@@ -40,23 +37,20 @@ struct Ramp {
   RampShape shape = RampShape::kLinear;
 };
 
-// The weights file, parsed. Weights are by task name; 0 means paused.
+// By task name, in the file's order, which decides ties; 0 means paused.
+using Weights = std::vector<std::pair<std::string, double>>;
+// The tasks with a weight above 0, in that order.
+std::vector<std::string> ActiveOf(const Weights& weights);
+
+// What a run draws from.
 struct Mixture {
   ShareUnit unit = ShareUnit::kRows;
   DrawOrder order = DrawOrder::kDeficit;
-  std::vector<std::pair<std::string, double>> weights;  // in the file's order, which decides ties
+  Weights weights;
 
-  // The tasks with a weight above 0, in that order.
   std::vector<std::string> Active() const;
   // From now on it is 0.
   void Pause(const std::string& task);
 };
-
-// Throws an InputError with every mistake of the file.
-Mixture ReadMixture(const std::filesystem::path& file);
-// Reports every mistake to the file's diagnostics.
-void ReadConfig(ConfigFile& file, Mixture& mixture);
-nlohmann::ordered_json ToJson(const Mixture& mixture);
-nlohmann::ordered_json MixtureSchema();
 
 }  // namespace medley

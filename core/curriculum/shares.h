@@ -12,6 +12,9 @@ inline constexpr std::int64_t kWholeShare = std::int64_t{1} << 32;
 inline constexpr double kLargestWeight = 1e12;
 inline constexpr std::int64_t kLargestUrn = 1'000'000;  // cards
 
+inline constexpr const char* kNoRampOfUrns =
+    "a ramp needs the order \"deficit\": an urn's cards are whole numbers for a filling";
+
 // What is wrong with a mixture's weights; `task` is "" where it is all of them.
 struct WeightProblem {
   std::string task;

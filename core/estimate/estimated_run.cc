@@ -49,22 +49,22 @@ std::int64_t EstimatedRun::element() const {
 
 void EstimatedRun::Load() {
   const std::int64_t before = ReadCpuMemory().now;
-  for (const std::string& name : run_->NamedTasks()) run_->host->Get(name);
+  for (const std::string& form : run_->NamedForms()) run_->host->Get(form);
   kept_ = ReadCpuMemory().now - before;
-  for (const std::string& name : run_->NamedTasks()) Measure(run_->host->Get(name));
+  for (const std::string& form : run_->NamedForms()) Measure(form);
 }
 
-void EstimatedRun::Measure(LoadedTask& task) {
-  const std::string& name = task.info().name;
-  const ProbeRows probe(task, TaskSeed(static_cast<std::uint64_t>(run_->config.seed), name));
+void EstimatedRun::Measure(const std::string& form) {
+  LoadedTask& task = run_->host->Get(form);
+  const ProbeRows probe(task, TaskSeed(static_cast<std::uint64_t>(run_->config.seed), task.info().name));
   const std::int64_t size = ReadImageGeometry(run_->config.model).size;
   const std::vector<std::int64_t> same(kShapeRows, 0);  // rows of one kind: it may be all of a micro-batch
   TaskShape shape = ShapeOf(task, probe.Make(0, 1).Take(same), size, model());
   for (std::int64_t kind = 1; kind < probe.kinds(); ++kind)
     shape = Widest(std::move(shape), ShapeOf(task, probe.Make(kind, 1).Take(same), size, model()));
   task.DropConstants(at::kCPU);
-  shapes_[name] = std::move(shape);
-  waiting_rows_[name] = probe.bytes_per_row();
+  shapes_[form] = std::move(shape);
+  waiting_rows_[form] = probe.bytes_per_row();
 }
 
 void EstimatedRun::AddEvaluation(std::vector<EstimatedTask>& tasks, bool on_gpu) const {
@@ -80,20 +80,20 @@ void EstimatedRun::AddEvaluation(std::vector<EstimatedTask>& tasks, bool on_gpu)
 
 std::vector<EstimatedTask> EstimatedRun::Tasks(bool on_gpu) const {
   std::vector<EstimatedTask> tasks;
-  for (const std::string& name : run_->NamedTasks()) {
-    const Execution configured = run_->Configured(name);
-    const VariantInfo& variant = run_->host->Variant(name);
-    TaskRequest request = RequestOf(run_->config, name, variant);
+  for (const std::string& form : run_->NamedForms()) {
+    const Execution configured = run_->Configured(form);
+    const VariantInfo& variant = run_->host->Variant(form);
+    TaskRequest request = RequestOf(run_->config, form, variant);
     const std::int64_t rows = request.rows;
     auto ways = AllWays(request, variant);
     tasks.push_back({.request = std::move(request),
-                     .shape = shapes_.at(name),
+                     .shape = shapes_.at(form),
                      .setting = {.way = configured.way,
                                  .rows = rows,
                                  .micro_rows = configured.micro_rows,
                                  .on_gpu = on_gpu},
                      .ways = std::move(ways),
-                     .waiting_row = waiting_rows_.at(name)});
+                     .waiting_row = waiting_rows_.at(form)});
   }
   return tasks;
 }

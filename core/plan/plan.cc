@@ -6,6 +6,7 @@
 #include <utility>
 
 #include <medley/base/bytes.h>
+#include <medley/config/run_config.h>
 #include <medley/plan/plan_refusal.h>
 #include <medley/plan/task_plan.h>
 
@@ -83,8 +84,8 @@ std::string FewerRows(const Profile& profile, const std::vector<TaskRequest>& re
   std::string overrides;
   for (std::size_t i = 0; i < requests.size(); ++i) {
     if (capped[i].rows == requests[i].rows) continue;
-    overrides += (overrides.empty() ? "tasks." : " tasks.") + requests[i].task +
-                 ".rows=" + std::to_string(capped[i].rows);
+    overrides += (overrides.empty() ? "" : " ") + KeyOfForm(requests[i].task) +
+                 "rows=" + std::to_string(capped[i].rows);
   }
   return overrides;
 }

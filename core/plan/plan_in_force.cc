@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include <medley/base/json_count.h>
+#include <medley/config/run_config.h>
 #include <medley/plan/peak_prediction.h>
 #include <medley/step/accumulation.h>
 
@@ -15,15 +16,22 @@ constexpr std::int64_t kMostRows = 1 << 20;  // of a draw, as a plan's
 
 }  // namespace
 
+const std::string& PlanInForce::FormOf(const std::string& task) const {
+  const auto form = forms_.find(task);
+  return form == forms_.end() ? task : form->second;
+}
+
+bool PlanInForce::SetForms(std::map<std::string, std::string> forms) {
+  if (forms == forms_) return false;
+  forms_ = std::move(forms);
+  if (source_) Expect();
+  return true;
+}
+
 void PlanInForce::Adopt(const Plan& plan, const Profile& profile, const PlanSetting& setting) {
   source_ = {plan, profile, setting};
-  Guard::Expectation& expected = expected_.emplace();
-  expected.floor = plan.floor_bytes();
   for (const PlannedTask& planned : plan.entries) {
-    const std::int64_t others = RoomForOthersTables(planned.task).value_or(0);
-    expected.peaks[planned.task] = planned.predicted_peak + others;
-    expected.floor += planned.tables;
-    expected.margins[planned.task] = planned.ledger.margin;
+    if (!Knows(planned.task)) continue;
     Execution& execution = executions_.at(planned.task);
     const std::int64_t micro_rows = planned.micro_rows < planned.rows ? planned.micro_rows : 0;
     const auto cut = cuts_.find(planned.task);
@@ -33,31 +41,58 @@ void PlanInForce::Adopt(const Plan& plan, const Profile& profile, const PlanSett
     execution.micro_rows = stays_cut ? cut->second.micro_rows : micro_rows;
     if (!stays_cut) cuts_.erase(planned.task);
   }
+  Expect();
+}
+
+// The guard knows tasks, and each in one form at a time. The tables of all forms may be there.
+void PlanInForce::Expect() {
+  Guard::Expectation& expected = expected_.emplace();
+  expected.floor = source_->plan.floor_bytes();
+  for (const PlannedTask& planned : source_->plan.entries) {
+    if (!Knows(planned.task)) continue;
+    expected.floor += planned.tables;
+    const std::string task(TaskOfForm(planned.task));
+    if (FormOf(task) != planned.task) continue;
+    expected.peaks[task] = planned.predicted_peak + (source_->plan.drops_tables ? RoomBeside(planned) : 0);
+    expected.margins[task] = planned.ledger.margin;
+  }
+}
+
+const PlannedTask* PlanInForce::Planned(const std::string& task) const {
+  return source_ ? source_->plan.Find(FormOf(task)) : nullptr;
+}
+
+std::optional<std::int64_t> PlanInForce::RowsOf(const std::string& task) const {
+  const PlannedTask* planned = Planned(task);
+  return planned == nullptr ? std::nullopt : std::optional(planned->rows);
+}
+
+std::int64_t PlanInForce::RoomBeside(const PlannedTask& planned) const {
+  return source_->plan.budget - source_->plan.data_bytes - planned.predicted_peak - planned.ledger.margin;
 }
 
 std::optional<std::int64_t> PlanInForce::RoomForOthersTables(const std::string& task) const {
   if (!source_ || !source_->plan.drops_tables) return std::nullopt;
-  const PlannedTask* planned = source_->plan.Find(task);
-  if (planned == nullptr) return 0;
-  return source_->plan.budget - source_->plan.data_bytes - planned->predicted_peak - planned->ledger.margin;
+  const PlannedTask* planned = Planned(task);
+  return planned == nullptr ? 0 : RoomBeside(*planned);
 }
 
 PeakPrediction PlanInForce::Predict(const std::string& task, std::int64_t micro_rows) const {
   if (!source_) return {};
   if (!IsCut(task)) {
-    const PlannedTask* planned = source_->plan.Find(task);
+    const PlannedTask* planned = Planned(task);
     return planned == nullptr ? PeakPrediction{}
                               : PeakPrediction{planned->predicted_peak, planned->ledger.margin};
   }
-  return PredictPeak(source_->plan, source_->profile, source_->setting, task, micro_rows)
+  return PredictPeak(source_->plan, source_->profile, source_->setting, FormOf(task), micro_rows)
       .value_or(PeakPrediction{});
 }
 
 std::optional<PlanInForce::Change> PlanInForce::Cut(const std::string& task, std::int64_t draw_rows) {
-  Execution& execution = executions_.at(task);
+  Execution& execution = executions_.at(FormOf(task));
   const std::int64_t from = RowsAtOnce(execution.micro_rows, draw_rows);
   if (from <= 1) return std::nullopt;
-  const auto [found, is_first] = cuts_.try_emplace(task);
+  const auto [found, is_first] = cuts_.try_emplace(FormOf(task));
   TaskCut& cut = found->second;
   if (is_first) {
     cut.planned = execution.micro_rows;
@@ -75,7 +110,8 @@ std::optional<PlanInForce::Change> PlanInForce::Cut(const std::string& task, std
 std::vector<PlanInForce::Change> PlanInForce::Fitted(const std::vector<Draw>& draws) {
   std::vector<Change> changes;
   for (const Draw& draw : draws) {
-    const auto found = cuts_.find(draw.task);
+    const std::string& form = FormOf(draw.task);
+    const auto found = cuts_.find(form);
     if (found == cuts_.end()) continue;
     TaskCut& cut = found->second;
     const std::int64_t planned = RowsAtOnce(cut.planned, draw.rows);
@@ -84,21 +120,21 @@ std::vector<PlanInForce::Change> PlanInForce::Fitted(const std::vector<Draw>& dr
     cut.micro_rows = to == planned ? cut.planned : to;
     cut.fitted = 0;
     cut.grew = true;
-    executions_.at(draw.task).micro_rows = cut.micro_rows;
+    executions_.at(form).micro_rows = cut.micro_rows;
     changes.push_back({draw.task, from, to});
   }
   return changes;
 }
 
 bool PlanInForce::IsCut(const std::string& task) const {
-  const auto found = cuts_.find(task);
+  const auto found = cuts_.find(FormOf(task));
   return found != cuts_.end() && found->second.micro_rows != found->second.planned;
 }
 
 nlohmann::json PlanInForce::Save() const {
   nlohmann::json state = nlohmann::json::object();
-  for (const auto& [task, cut] : cuts_) {
-    state[task] = {{"planned", cut.planned},
+  for (const auto& [form, cut] : cuts_) {
+    state[form] = {{"planned", cut.planned},
                    {"micro_rows", cut.micro_rows},
                    {"fitted", cut.fitted},
                    {"patience", cut.patience},
@@ -109,17 +145,17 @@ nlohmann::json PlanInForce::Save() const {
 
 void PlanInForce::Load(const nlohmann::json& state) {
   cuts_.clear();
-  for (const auto& [task, saved] : state.items()) {
-    const auto execution = executions_.find(task);
+  for (const auto& [form, saved] : state.items()) {
+    const auto execution = executions_.find(form);
     const std::int64_t planned = CountOf(saved, "planned", 0, kMostRows);
-    // A task that is gone, or that has another plan now, starts anew.
+    // A form that is gone, or that has another plan now, starts anew.
     if (execution == executions_.end() || execution->second.micro_rows != planned) continue;
-    cuts_[task] = {.planned = planned,
+    cuts_[form] = {.planned = planned,
                    .micro_rows = CountOf(saved, "micro_rows", 0, kMostRows),
                    .fitted = CountOf(saved, "fitted", 0, kMostPatience),
                    .patience = CountOf(saved, "patience", 1, kMostPatience),
                    .grew = saved.at("grew").get<bool>()};
-    execution->second.micro_rows = cuts_[task].micro_rows;
+    execution->second.micro_rows = cuts_[form].micro_rows;
   }
 }
 

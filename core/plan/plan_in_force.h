@@ -19,15 +19,26 @@ namespace medley {
 // planned since, and the cuts after an overflow. Its one owner: nobody else keeps or changes any of it.
 class PlanInForce {
  public:
-  // `configured`: of every task that the run may draw.
+  // `configured`: of every form of a task that the run may draw.
   explicit PlanInForce(std::map<std::string, Execution> configured) : executions_(std::move(configured)) {}
 
-  const Execution& Of(const std::string& task) const { return executions_.at(task); }
-  const std::map<std::string, Execution>& executions() const { return executions_; }
+  // The form in which the task's draws run.
+  const std::string& FormOf(const std::string& task) const;
+  // From here on tasks run in these forms, the others in the config's own; those that are drawn are known.
+  // False where they did so already.
+  bool SetForms(std::map<std::string, std::string> forms);
 
-  // From here on the tasks of the plan run by it; others, and weights of terms, stay. A task whose
-  // micro-rows are what they were stays cut. The profile is the one that the plan was made from.
+  const Execution& Of(const std::string& task) const { return executions_.at(FormOf(task)); }
+  const std::map<std::string, Execution>& executions() const { return executions_; }  // by form
+
+  bool Knows(const std::string& form) const { return executions_.count(form) > 0; }
+  // Of a form that came later; one that is known stays as it is.
+  void Add(const std::string& form, const Execution& configured) { executions_.emplace(form, configured); }
+  // From here on the forms of the plan that are known run by it; others, and weights of terms, stay. A form
+  // whose micro-rows are what they were stays cut. The profile is the one that the plan was made from.
   void Adopt(const Plan& plan, const Profile& profile, const PlanSetting& setting);
+  // Rows of a draw by the plan; nothing where there is none of the task.
+  std::optional<std::int64_t> RowsOf(const std::string& task) const;
   // What the guard may expect; nothing where nothing was planned.
   const std::optional<Guard::Expectation>& expected() const { return expected_; }
   // Of a draw in `micro_rows` rows at once, by the plan where the task is not cut, else by the lines that the
@@ -71,7 +82,12 @@ class PlanInForce {
     PlanSetting setting;
   };
 
-  std::map<std::string, Execution> executions_;
+  const PlannedTask* Planned(const std::string& task) const;
+  std::int64_t RoomBeside(const PlannedTask& planned) const;
+  void Expect();
+
+  std::map<std::string, std::string> forms_;     // by task, that are not the config's own
+  std::map<std::string, Execution> executions_;  // by form, as the cuts
   std::map<std::string, TaskCut> cuts_;
   std::optional<Source> source_;
   std::optional<Guard::Expectation> expected_;

@@ -4,6 +4,7 @@
 #include <string>
 
 #include <medley/base/bytes.h>
+#include <medley/config/run_config.h>
 
 namespace medley {
 namespace {
@@ -16,7 +17,7 @@ class Change {
 
   // Fewer rows in a forward change the least; then another mode; "" where the config pins nothing that helps.
   std::string Smallest() const {
-    const std::string key = "tasks." + request_.task + ".";
+    const std::string key = KeyOfForm(request_.task);
     if (request_.micro_rows > 0) {
       TaskRequest other = request_;
       other.micro_rows = planner_.LargestMicroRows(room_);

@@ -92,10 +92,10 @@ bool Prober::CheckContract(LoadedTask& task, TaskProfile* profile) {
 }
 
 const ProbeRows& Prober::RowsOf(LoadedTask& task) {
-  const auto known = rows_.find(task.info().name);
+  const auto known = rows_.find(&task);
   if (known != rows_.end()) return known->second;
   try {
-    return rows_.emplace(task.info().name, ProbeRows(task, TaskSeed(seed_, task.info().name))).first->second;
+    return rows_.emplace(&task, ProbeRows(task, TaskSeed(seed_, task.info().name))).first->second;
   } catch (const c10::OutOfMemoryError& error) {
     throw Error("sampling task '" + task.info().name +
                     "' to measure it: a few of its rows are more than this machine has: " +

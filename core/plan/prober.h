@@ -75,7 +75,7 @@ class Prober {
   at::Device device_;
   std::uint64_t seed_;
   std::int64_t most_bytes_, machine_bytes_;
-  std::map<std::string, ProbeRows> rows_;
+  std::map<const LoadedTask*, ProbeRows> rows_;
   std::int64_t steps_ = 0, overflows_ = 0;
 };
 

@@ -170,7 +170,11 @@ ordered_json Receipt::ToJson() const {
     for (const PlanEpoch& epoch : epochs) list.push_back(EpochJson(epoch));
     tasks[task] = list;
   }
-  return {{"format", kFormat}, {"under_estimates", under()}, {"overflows", overflows()}, {"tasks", tasks}};
+  return {{"format", kFormat},
+          {"under_estimates", under()},
+          {"overflows", overflows()},
+          {"tasks", tasks},
+          {"stages", stages_.ToJson()}};
 }
 
 Receipt Receipt::FromJson(const ordered_json& json) {
@@ -180,6 +184,7 @@ Receipt Receipt::FromJson(const ordered_json& json) {
     for (const auto& [task, epochs] : json.at("tasks").items()) {
       for (const ordered_json& epoch : epochs) receipt.tasks_[task].push_back(EpochOf(epoch));
     }
+    receipt.stages_ = StageAccounts::FromJson(json.value("stages", ordered_json::array()));
     return receipt;
   } catch (const std::exception& error) {
     throw medley::Error(std::string("this is no receipt of medley's: ") + error.what());

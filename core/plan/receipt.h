@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include <medley/plan/stage_accounts.h>
 #include <medley/report/records.h>
 
 namespace medley {
@@ -52,7 +53,10 @@ class Receipt {
   // `draw` as it was planned when it ran out of memory; measured: what was in use then, a lower bound of its
   // peak. `left`: bytes that stayed.
   void RecordOverflow(const DrawReceipt& draw, std::int64_t left);
+  // What its stage's tasks got by it.
+  void RecordStep(const StepRecord& record) { stages_.Add(record); }
   const std::map<std::string, std::vector<PlanEpoch>>& tasks() const { return tasks_; }
+  const StageAccounts& stages() const { return stages_; }
   std::int64_t under() const;  // of draws and overflows
   std::int64_t overflows() const;
 
@@ -65,6 +69,7 @@ class Receipt {
   PlanEpoch& EpochFor(const DrawReceipt& draw);
 
   std::map<std::string, std::vector<PlanEpoch>> tasks_;
+  StageAccounts stages_;
 };
 
 // For people: a table, the grades, and words about every under-estimate and overflow.

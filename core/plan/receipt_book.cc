@@ -8,6 +8,7 @@
 namespace medley {
 
 void ReceiptBook::Take(const StepRecord& record) {
+  receipt_.RecordStep(record);
   for (const DrawReceipt& draw : record.receipts) receipt_.Record(draw);
 }
 

@@ -18,6 +18,7 @@
 #include <medley/plan/peak_prediction.h>
 #include <medley/plan/profile_key.h>
 #include <medley/report/table.h>
+#include <medley/run/validate.h>
 
 namespace medley {
 namespace {
@@ -30,6 +31,19 @@ constexpr std::int64_t kFarAbove = 16;  // times the largest probe
 std::int64_t RoomForProbes(const RunPlanner::Setting& setting, at::Device device) {
   if (setting.probe_bytes > 0) return setting.probe_bytes;
   return std::max<std::int64_t>(0, setting.budget - ReadMemory(device).now);
+}
+
+// Whether a plan that was made for `planned` is one for `asked` too: it may have more tasks, which the
+// weights named once.
+bool Covers(const ordered_json& planned, const ordered_json& asked) {
+  if (!planned.is_object() || !planned.contains("tasks")) return false;
+  for (const auto& [key, value] : asked.items()) {
+    if (key != "tasks" && planned.value(key, ordered_json()) != value) return false;
+  }
+  for (const auto& [task, request] : asked.at("tasks").items()) {
+    if (planned.at("tasks").value(task, ordered_json()) != request) return false;
+  }
+  return true;
 }
 
 }  // namespace
@@ -67,7 +81,8 @@ void RunPlanner::UseProfile(const fs::path& file) {
   profile_ = std::move(profile);
 }
 
-void RunPlanner::TakeUp(const fs::path& directory) {
+void RunPlanner::TakeUp(const fs::path& directory, fs::path file) {
+  if (file.empty()) file = directory / kPlanFile;
   try {
     if (fs::exists(directory / kProfileFile)) {
       Profile profile = ReadProfile(directory / kProfileFile);
@@ -78,8 +93,7 @@ void RunPlanner::TakeUp(const fs::path& directory) {
         console_.Say("the run's profile no longer holds (" + different + "); its tasks are measured anew");
       }
     }
-    if (!fs::exists(directory / kPlanFile)) return;
-    const fs::path file = directory / kPlanFile;
+    if (!fs::exists(file)) return;
     const ordered_json json = ReadJson(ReadFile(file), DisplayPath(file));
     plan_ = PlanFromJson(json, DisplayPath(file));
     planned_for_ = json.value("asked", ordered_json());
@@ -275,7 +289,7 @@ Plan RunPlanner::PlanWhatCanBeMeasured(Requests requests) {
 
 // Free memory changes from start to start: a plan for what was free holds while it fits.
 bool RunPlanner::StillHolds() const {
-  if (planned_for_.is_null() || planned_for_ != Asked()) return false;
+  if (!Covers(planned_for_, Asked())) return false;
   for (const PlannedTask& entry : plan_.entries) {
     if (entry.predicted_peak + plan_.data_bytes + entry.ledger.margin > setting_.budget) return false;
   }
@@ -301,8 +315,15 @@ TaskRequest RunPlanner::RequestFor(const std::string& task) const {
 }
 
 const Plan& RunPlanner::PlanTask(const std::string& task) {
-  if (plan_.Find(task) != nullptr) return plan_;
   const TaskRequest request = RequestFor(task);
+  if (plan_.Find(task) != nullptr) {
+    const ordered_json asked = AskedJson(subject_.config, subject_.host, subject_.device, {request},
+                                         setting_.budget_words, profile_.key);
+    if (planned_for_.is_object() &&
+        planned_for_.at("tasks").value(task, ordered_json()) == asked.at("tasks").at(task))
+      return plan_;
+    std::erase_if(plan_.entries, [&](const PlannedTask& entry) { return entry.task == task; });
+  }
   try {
     MeasureFirst(request);
     Plan alone = PlanMeasured({request}, /*beside_others=*/true);
@@ -314,7 +335,12 @@ const Plan& RunPlanner::PlanTask(const std::string& task) {
     throw;
   }
   requests_.push_back(request);
-  planned_for_ = Asked();
+  ordered_json asked = Asked();
+  const ordered_json before = planned_for_.is_object() ? planned_for_.at("tasks") : ordered_json::object();
+  for (const auto& [other, was] : before.items()) {
+    if (!asked["tasks"].contains(other)) asked["tasks"][other] = was;
+  }
+  planned_for_ = std::move(asked);
   return plan_;
 }
 
@@ -356,17 +382,17 @@ void RunPlanner::Apply(PlanInForce& in_force, Mixer& mixer) {
   setting.drops_tables = plan_.drops_tables;
   in_force.Adopt(plan_, profile_, setting);
   for (const PlannedTask& entry : plan_.entries) {
-    const VariantInfo& variant = subject_.host.Variant(entry.task);
-    mixer.SetSize(entry.task, {.rows = entry.rows,
-                               .passes = static_cast<std::int64_t>(variant.passes.size()),
-                               .tokens_per_row = variant.TokensPerRow()});
+    if (!in_force.Knows(entry.task)) continue;
+    const std::string task(TaskOfForm(entry.task));
+    if (in_force.FormOf(task) == entry.task)
+      mixer.SetSize(task, SizeOf(subject_.host.Variant(entry.task), entry.rows));
     if (plan_.drops_tables && subject_.host.IsLoaded(entry.task))
       subject_.host.Get(entry.task).DropConstants(subject_.device);
     const auto profile = profile_.tasks.find(entry.task);
     // The check of a first draw runs all passes at once, and would not fit.
     if (profile == profile_.tasks.end() || profile->second.contract <= room - entry.tables) continue;
-    LoadedTask& task = subject_.host.Get(entry.task);
-    if (!subject_.executor.contract().Knows(task)) CheckContract(task, nullptr);
+    LoadedTask& loaded = subject_.host.Get(entry.task);
+    if (!subject_.executor.contract().Knows(loaded)) CheckContract(loaded, nullptr);
   }
 }
 
@@ -376,12 +402,16 @@ std::string RunPlanner::Words() const {
          " s, with " + std::to_string(prober_.steps()) + " measured steps";
 }
 
-void RunPlanner::Save(const fs::path& directory) const {
+std::string RunPlanner::PlanText() const {
   ordered_json plan = ToJson(plan_);
   plan["asked"] = planned_for_;
   if (!planning_.is_null()) plan["planning"] = planning_;
+  return JsonText(plan, 2) + "\n";
+}
+
+void RunPlanner::Save(const fs::path& directory) const {
   ReplaceFile(directory / kProfileFile, JsonText(ToJson(profile_), 2) + "\n");
-  ReplaceFile(directory / kPlanFile, JsonText(plan, 2) + "\n");
+  ReplaceFile(directory / kPlanFile, PlanText());
 }
 
 }  // namespace medley

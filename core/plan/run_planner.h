@@ -61,8 +61,9 @@ class RunPlanner {
   // Another run's profile. InputError, with what differs, where it was made with another model, tokenizer,
   // library or device; tasks that differ are measured anew.
   void UseProfile(const std::filesystem::path& file);
-  // What an earlier start of this run left in its directory. What is stale is measured anew, and said.
-  void TakeUp(const std::filesystem::path& directory);
+  // What an earlier start of this run left in its directory; `plan`: the file of another plan than the last
+  // one. What is stale is measured anew, and said.
+  void TakeUp(const std::filesystem::path& directory, std::filesystem::path plan = {});
 
   // Plans these tasks, all that the run names; only those are measured that the profile lacks. A plan that
   // was taken up stays as long as nothing that it follows from has changed. Throws DoesNotFit. A task that
@@ -77,6 +78,8 @@ class RunPlanner {
   void Apply(PlanInForce& in_force, Mixer& mixer);
   // A table of the plan, and what it cost to make.
   std::string Words() const;
+  // What plan.json holds.
+  std::string PlanText() const;
   // profile.json and plan.json.
   void Save(const std::filesystem::path& directory) const;
 

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include <medley/base/suggest.h>
+#include <medley/config/run_config.h>
 
 #include "global_state_guard.h"
 #include "plugin_call.h"
@@ -63,30 +64,30 @@ std::size_t IndexOf(const PluginFile& file, std::string_view task) {
 PluginHost::PluginHost(Context context) : context_(std::move(context)) {}
 PluginHost::~PluginHost() = default;
 
-LoadedTask& PluginHost::Get(std::string_view task) {
-  auto found = tasks_.find(task);
-  if (found == tasks_.end()) found = tasks_.emplace(task, Load(task)).first;
+LoadedTask& PluginHost::Get(std::string_view form) {
+  auto found = tasks_.find(form);
+  if (found == tasks_.end()) found = tasks_.emplace(form, Load(form)).first;
   return *found->second.task;
 }
 
-const TaskSettings& PluginHost::SettingsOf(std::string_view task) const {
-  static const TaskSettings kDefaults;
-  const auto given = context_.settings.find(task);
-  return given == context_.settings.end() ? kDefaults : given->second;
+TaskSettings PluginHost::SettingsOf(std::string_view form) const {
+  return context_.settings ? context_.settings(form) : TaskSettings{};
 }
 
-const VariantInfo& PluginHost::Variant(std::string_view task) {
-  return context_.registry.Require(task).RequireVariant(SettingsOf(task).variant);
+const VariantInfo& PluginHost::Variant(std::string_view form) {
+  return context_.registry.Require(TaskOfForm(form)).RequireVariant(SettingsOf(form).variant);
 }
 
-std::optional<TaskOrigin> PluginHost::OriginOf(std::string_view task) const {
+std::optional<TaskOrigin> PluginHost::OriginOf(std::string_view form) const {
+  const std::string_view task = TaskOfForm(form);
   return TaskOrigin{context_.registry.Require(task).version, context_.registry.FileOf(task).build_id};
 }
 
-PluginHost::Entry PluginHost::Load(std::string_view task) const {
+PluginHost::Entry PluginHost::Load(std::string_view form) const {
+  const std::string_view task = TaskOfForm(form);
   const TaskInfo& info = context_.registry.Require(task);
   const PluginFile& file = context_.registry.FileOf(task);
-  const TaskSettings& settings = SettingsOf(task);
+  const TaskSettings settings = SettingsOf(form);
   const VariantInfo* variant = info.FindVariant(settings.variant);
   if (variant == nullptr) NoSuch(info.name, "variant", settings.variant, NamesOf(info.variants));
   CheckSpecialTokens(info, context_.tokenizer);
@@ -107,7 +108,7 @@ PluginHost::Entry PluginHost::Load(std::string_view task) const {
   return entry;
 }
 
-bool PluginHost::IsLoaded(std::string_view task) const { return tasks_.find(task) != tasks_.end(); }
+bool PluginHost::IsLoaded(std::string_view form) const { return tasks_.find(form) != tasks_.end(); }
 
 std::vector<std::string> PluginHost::loaded() const {
   std::vector<std::string> names;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -13,7 +14,7 @@
 
 namespace medley {
 
-// How the run wants a task to be made; tasks that are not named get the defaults.
+// How the run wants a task to be made.
 struct TaskSettings {
   std::string variant = "default";
   std::map<std::string, double, std::less<>> options{};  // overrides of the spec's defaults
@@ -22,21 +23,22 @@ struct TaskSettings {
 // Loads a plugin when one of its tasks is first asked for.
 class PluginHost final : public TaskHost {
  public:
-  // Everything is kept by reference and must outlive the host.
+  // Everything is kept by reference and must outlive the host. `settings`: of a form, asked when it is first
+  // used; none: all have the defaults.
   struct Context {
     const Registry& registry;
     const Tokenizer& tokenizer;
     ImageGeometry image;
     const std::vector<std::string>& control_text;
-    std::map<std::string, TaskSettings, std::less<>> settings;
+    std::function<TaskSettings(std::string_view form)> settings{};
   };
   explicit PluginHost(Context context);
   ~PluginHost() override;
 
-  LoadedTask& Get(std::string_view task) override;
-  bool IsLoaded(std::string_view task) const override;
-  const VariantInfo& Variant(std::string_view task) override;
-  std::optional<TaskOrigin> OriginOf(std::string_view task) const override;
+  LoadedTask& Get(std::string_view form) override;
+  bool IsLoaded(std::string_view form) const override;
+  const VariantInfo& Variant(std::string_view form) override;
+  std::optional<TaskOrigin> OriginOf(std::string_view form) const override;
   std::vector<std::string> loaded() const;
 
   // All texts of a plugin's tasks, for the tokenizer; loads the plugin, makes no task.
@@ -47,8 +49,8 @@ class PluginHost final : public TaskHost {
     std::unique_ptr<TaskContext> context;
     std::unique_ptr<LoadedTask> task;
   };
-  const TaskSettings& SettingsOf(std::string_view task) const;
-  Entry Load(std::string_view task) const;
+  TaskSettings SettingsOf(std::string_view form) const;
+  Entry Load(std::string_view form) const;
 
   Context context_;
   std::map<std::string, Entry, std::less<>> tasks_;

@@ -224,21 +224,26 @@ void TimingLog::Sync(LogMarks& marks) {
 }
 
 LossesTable::LossesTable(const fs::path& directory, const std::vector<std::string>& tasks, Console& console)
-    : LossesTable(directory / kLossesTable, Begin(directory, tasks), console) {}
-
-LossesTable::LossesTable(const fs::path& path, Begun begun, Console& console)
-    : tasks_(std::move(begun.tasks)),
-      file_(path, begun.bytes),
-      watch_(console, "its newest lines are missing") {}
+    : directory_(directory), watch_(console, "its newest lines are missing") {
+  Begin(tasks);
+}
 
 // The old table stays until the new one is whole.
-LossesTable::Begun LossesTable::Begin(const fs::path& directory, const std::vector<std::string>& tasks) {
-  const std::vector<PastStep> past = ReadPast(directory / kMetricsLog);
-  const std::vector<std::string> columns = Columns(tasks, past);
-  std::string text = CsvHeader(columns);
-  for (const PastStep& step : past) text += CsvRow(step.step, columns, step.losses);
-  ReplaceFile(directory / kLossesTable, text);
-  return {columns, static_cast<std::int64_t>(text.size())};
+void LossesTable::Begin(const std::vector<std::string>& tasks) {
+  const std::vector<PastStep> past = ReadPast(directory_ / kMetricsLog);
+  tasks_ = Columns(tasks, past);
+  std::string text = CsvHeader(tasks_);
+  for (const PastStep& step : past) text += CsvRow(step.step, tasks_, step.losses);
+  ReplaceFile(directory_ / kLossesTable, text);
+  file_.emplace(directory_ / kLossesTable, static_cast<std::int64_t>(text.size()));
+}
+
+void LossesTable::AddTasks(const std::vector<std::string>& named) {
+  try {
+    Begin(named);
+  } catch (const Error& error) {
+    watch_.Failed(error.what());
+  }
 }
 
 void LossesTable::Take(const StepRecord& record) {
@@ -246,10 +251,10 @@ void LossesTable::Take(const StepRecord& record) {
   for (const auto& [task, terms] : record.losses) {
     if (const auto total = TotalLoss(terms)) losses[task] = *total;
   }
-  file_.Append(CsvRow(record.step, tasks_, losses));
-  watch_.Look(file_);
+  file_->Append(CsvRow(record.step, tasks_, losses));
+  watch_.Look(*file_);
 }
 
-void LossesTable::Sync(LogMarks&) { TrySync(file_, watch_); }
+void LossesTable::Sync(LogMarks&) { TrySync(*file_, watch_); }
 
 }  // namespace medley

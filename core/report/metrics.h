@@ -1,6 +1,7 @@
 #pragma once
 
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -45,7 +46,7 @@ class TimingLog final : public RecordSink {
 };
 
 // losses.csv: a column a task, an empty cell where it has no value. Made again from metrics.jsonl, which must
-// be cut back by then, at every start: the tasks may be others than before, and the past gets their columns.
+// be cut back by then, at every start and where a task is added: the past gets its column.
 // A save goes on without it.
 class LossesTable final : public RecordSink {
  public:
@@ -54,18 +55,15 @@ class LossesTable final : public RecordSink {
 
   using RecordSink::Take;
   void Take(const StepRecord& record) override;
+  void AddTasks(const std::vector<std::string>& named) override;
   void Sync(LogMarks& marks) override;
 
  private:
-  struct Begun {
-    std::vector<std::string> tasks;
-    std::int64_t bytes = 0;
-  };
-  LossesTable(const std::filesystem::path& path, Begun begun, Console& console);
-  static Begun Begin(const std::filesystem::path& directory, const std::vector<std::string>& tasks);
+  void Begin(const std::vector<std::string>& tasks);
 
+  std::filesystem::path directory_;
   std::vector<std::string> tasks_;
-  AppendFile file_;
+  std::optional<AppendFile> file_;  // always there
   LogWatch watch_;
 };
 

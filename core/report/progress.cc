@@ -69,7 +69,6 @@ void Progress::Add(const StepRecord& record) {
   for (const auto& [task, milliseconds] : record.data_waits) waits_[task] += milliseconds / 1000;
   AddLosses(record);
   if (record.evaluation) {
-    scores_.clear();
     for (const auto& [task, score] : record.evaluation->tasks) scores_[task] = score.score.value;
   }
   memory_now_ = record.memory_now;
@@ -167,7 +166,7 @@ std::string Progress::Line(std::size_t columns) const {
     line = ShortLosses(name);
   if (line.size() >= columns) line = LastDrawn(columns - std::min(columns, time_left.size() + 2));
   const char* separator = "; ";
-  for (const std::string& piece : {WaitWords(), time_left, FormatNumber(RowsPerSecond()) + " rows/s",
+  for (const std::string& piece : {stage_, WaitWords(), time_left, FormatNumber(RowsPerSecond()) + " rows/s",
                                    "memory " + FormatBytes(static_cast<double>(memory_now_)) + " (peak " +
                                        FormatBytes(static_cast<double>(memory_peak_)) + ")"}) {
     if (piece.empty()) continue;

@@ -5,6 +5,7 @@
 #include <limits>
 #include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <medley/report/console.h>
@@ -28,6 +29,8 @@ class Progress {
 
   // The run ends after so many steps, and within so many seconds from now.
   void EndsAt(std::int64_t total_steps, double most_seconds);
+  // The stage and what it waits for, "" for none: the first of the words behind the losses.
+  void SetStage(std::string words) { stage_ = std::move(words); }
   void Add(const StepRecord& record);
   // "step 120/1000:  control 0.1234  zoom_gold 0.045; 3:20 left, 85 rows/s, memory 5.0 MiB (peak 310.2 MiB)".
   // A task that was evaluated has its last score behind its loss: "control 0.1234 (0.0341)". With fewer
@@ -60,8 +63,9 @@ class Progress {
   // By task and term, weighted and smoothed: a step whose rows have no item of a term does not move it.
   std::map<std::string, std::map<std::string, double>> losses_;
   std::vector<std::string> drawn_;        // the tasks of losses_, the one that was drawn last first
-  std::map<std::string, double> scores_;  // of the last evaluation
+  std::map<std::string, double> scores_;  // of the last evaluations
   std::int64_t memory_now_ = 0, memory_peak_ = 0;
+  std::string stage_;
 };
 
 // Shows them. Keeps references.

@@ -30,6 +30,8 @@ class RecordSink {
   // After every step; an evaluation comes with its step.
   virtual void Take(const StepRecord& /*record*/) {}
   virtual void Take(const PlanRecord& /*record*/) {}
+  // The run names these tasks from now on.
+  virtual void AddTasks(const std::vector<std::string>& /*named*/) {}
   // Makes durable what a checkpoint is to point into, and adds where that ends.
   virtual void Sync(LogMarks& /*marks*/) {}
 };
@@ -41,6 +43,7 @@ class RecordSinks final : public RecordSink {
 
   void Take(const StepRecord& record) override;
   void Take(const PlanRecord& record) override;
+  void AddTasks(const std::vector<std::string>& named) override;
   void Sync(LogMarks& marks) override;
 
  private:

@@ -52,11 +52,23 @@ struct EvaluationRecord {
   std::map<std::string, Picture> sheets;  // of the tasks that have pictures to show
 };
 
+// The stage that a step was of, and what its tasks asked for and got in it so far, in shares of the mixture's
+// unit.
+struct StageRecord {
+  struct Share {
+    double asked = 0, delivered = 0;
+  };
+  std::int64_t number = 0;  // from 0
+  std::string name;         // "" of a run without stages
+  std::map<std::string, Share> shares;
+};
+
 // All that is known of one step. What is above the line is the same in every run of the same seed.
 struct StepRecord {
   std::int64_t step = 0;  // counted from 1
   std::vector<Draw> draws;
   std::map<std::string, double> delivered;  // by task, in the mixture's unit: see Mixer::Share
+  StageRecord stage;
   StepLosses losses;
   double gradient_norm = 0;
   double learning_rate = 0;

@@ -12,8 +12,11 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Draw, task, begin, rows)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(TermLoss, sum, count, weight)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(DrawReceipt, task, mode, micro_rows, cut, predicted, margin, measured,
                                    rows, tokens, passes)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(StepRecord, step, draws, delivered, losses, gradient_norm, learning_rate,
-                                   seconds, data_wait_ms, memory_now, memory_peak, constant_bytes, receipts)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(StageRecord::Share, asked, delivered)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(StageRecord, number, name, shares)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(StepRecord, step, draws, delivered, stage, losses, gradient_norm,
+                                   learning_rate, seconds, data_wait_ms, memory_now, memory_peak,
+                                   constant_bytes, receipts)
 
 namespace {
 
@@ -22,9 +25,9 @@ constexpr std::int64_t kMostOfACount = std::int64_t{1} << 42;
 
 // The rest are measures, and words.
 bool IsCount(const std::string& key) {
-  static const std::set<std::string> kCounts = {"step",       "begin",     "rows",       "count",
-                                                "micro_rows", "predicted", "margin",     "measured",
-                                                "tokens",     "passes",    "memory_now", "memory_peak"};
+  static const std::set<std::string> kCounts = {
+      "step",   "begin",    "number", "rows",   "count",      "micro_rows", "predicted",
+      "margin", "measured", "tokens", "passes", "memory_now", "memory_peak"};
   return kCounts.count(key) > 0;
 }
 
@@ -47,8 +50,10 @@ nlohmann::json ToJson(const StepRecord& record) {
 
 StepRecord StepRecordFromJson(const nlohmann::json& json) {
   CheckCounts(json);
+  nlohmann::json whole = json;
+  if (!whole.contains("stage")) whole["stage"] = StageRecord();  // of a medley without stages
   StepRecord record;
-  from_json(json, record);
+  from_json(whole, record);
   return record;
 }
 

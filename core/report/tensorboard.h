@@ -14,7 +14,7 @@ inline constexpr const char* kTensorBoardLog = "tensorboard/events.out.tfevents.
 
 // What a run leaves as TensorBoard shows it, by step:
 //   loss/TASK, loss/TASK/TERM             weighted and in all; the mean over items
-//   share/TASK                            of what was delivered since the weights last changed
+//   share/TASK                            of what was delivered since the stage began
 //   memory/{now,peak,planned}             MiB; the step's, of planned the largest of its draws
 //   speed/rows_per_second, optimizer/{learning_rate,gradient_norm}
 //   rows_at_once/TASK                     where the plan in force changes

@@ -92,20 +92,30 @@ std::set<std::string> TrainedTasks(const fs::path& checkpoint) {
   }
 }
 
+std::vector<std::string> ConfigDifferences(const ordered_json& before, const ordered_json& now,
+                                           std::vector<std::string>* keys) {
+  const Values defaults = Defaults(before, now), old_values = ValuesOf(before), new_values = ValuesOf(now);
+  std::set<std::string> all;
+  for (const Values* values : {&old_values, &new_values}) {
+    for (const auto& [key, value] : *values) all.insert(key);
+  }
+  std::vector<std::string> differences;
+  for (const std::string& key : all) {
+    const std::string was = ValueOf(old_values, key, defaults), is = ValueOf(new_values, key, defaults);
+    if (was == is || key == "weights") continue;  // whose changes the weight log knows
+    differences.push_back(key + ": " + was + " -> " + is);
+    if (keys != nullptr) keys->push_back(key);
+  }
+  return differences;
+}
+
 std::vector<std::string> CompareConfigs(const ordered_json& before, const ordered_json& now,
                                         const std::set<std::string>& trained) {
-  const Values defaults = Defaults(before, now), old_values = ValuesOf(before), new_values = ValuesOf(now);
-  std::set<std::string> keys;
-  for (const Values* values : {&old_values, &new_values}) {
-    for (const auto& [key, value] : *values) keys.insert(key);
-  }
-  std::vector<std::string> changes;
+  std::vector<std::string> keys;
+  std::vector<std::string> changes = ConfigDifferences(before, now, &keys);
   std::string refused;
-  for (const std::string& key : keys) {
-    const std::string was = ValueOf(old_values, key, defaults), is = ValueOf(new_values, key, defaults);
-    if (was == is) continue;
-    changes.push_back(key + ": " + was + " -> " + is);
-    if (Decides(key, trained)) refused += (refused.empty() ? "" : ", ") + changes.back();
+  for (std::size_t i = 0; i < keys.size(); ++i) {
+    if (Decides(keys[i], trained)) refused += (refused.empty() ? "" : ", ") + changes[i];
   }
   if (refused.empty()) return changes;
   throw InputError(

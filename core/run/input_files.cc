@@ -104,9 +104,9 @@ std::string RunDirectoryProblem(const fs::path& directory) {
   for (const CheckpointEntry& saved : ListCheckpoints(directory)) {
     if (fs::is_directory(saved.path)) return "";
   }
-  const bool is_checkpoint = StepOfName(directory.filename().string()) >= 0;
-  return DisplayPath(directory) + " has no checkpoint (step-...); expected the directory of a run" +
-         (is_checkpoint ? ": the one above" : "");
+  if (StepOfName(directory.filename().string()) >= 0) return "";  // one itself
+  return DisplayPath(directory) +
+         " has no checkpoint (step-...); expected the directory of a run, or of a checkpoint";
 }
 
 }  // namespace medley

@@ -16,7 +16,7 @@ std::string TokenizerProblem(const std::filesystem::path& file);
 std::set<std::string> VocabularyPieces(const std::filesystem::path& file);
 // UTF-8 without a byte order mark, and an item: a line that is not blank.
 std::string ControlTextProblem(const std::filesystem::path& file);
-// A run's directory with a checkpoint, whole or not.
+// A run's directory with a checkpoint, or a checkpoint's; whole or not.
 std::string RunDirectoryProblem(const std::filesystem::path& directory);
 
 }  // namespace medley

@@ -16,8 +16,10 @@
 #include <medley/base/error.h>
 #include <medley/base/files.h>
 #include <medley/checkpoint/checkpoint.h>
+#include <medley/checkpoint/checkpoint_files.h>
 #include <medley/checkpoint/run_directory.h>
 #include <medley/config/threads.h>
+#include <medley/curriculum/weight_log.h>
 #include <medley/memory/cpu_allocator.h>
 #include <medley/model/device.h>
 #include <medley/model/model_factory.h>
@@ -51,11 +53,16 @@ void SetThreads(std::int64_t threads, Purpose purpose) {
 }
 
 void MakeHost(Run& run) {
-  PluginHost::Context context{
-      *run.registry, *run.tokenizer, ReadImageGeometry(run.config.model), run.control_text, {}};
-  for (const auto& [task, config] : run.config.tasks)
-    context.settings[task] = {config.variant, config.options};
-  run.host = std::make_unique<PluginHost>(std::move(context));
+  run.host =
+      std::make_unique<PluginHost>(PluginHost::Context{.registry = *run.registry,
+                                                       .tokenizer = *run.tokenizer,
+                                                       .image = ReadImageGeometry(run.config.model),
+                                                       .control_text = run.control_text,
+                                                       .settings = [&run](std::string_view form) {
+                                                         const TaskConfig& config =
+                                                             ConfigOf(run.config, std::string(form));
+                                                         return TaskSettings{config.variant, config.options};
+                                                       }});
 }
 
 // Before the device's first tensor: the allocator of a GPU reads its limit once. The CPU's holds from the
@@ -120,27 +127,50 @@ std::map<std::string, std::string> DroppedIn(const fs::path& checkpoint) {
 
 }  // namespace
 
-Execution Run::Configured(const std::string& task) const {
-  return ExecutionOf(ConfigOf(config, task), host->Variant(task));
+std::map<std::string, Execution> Run::Configured() const {
+  std::map<std::string, Execution> executions;
+  for (const std::string& form : NamedForms()) executions[form] = Configured(form);
+  return executions;
+}
+
+Execution Run::Configured(const std::string& form) const {
+  return ExecutionOf(ConfigOf(config, form), host->Variant(form));
 }
 
 RunInputs CheckInputs(const fs::path& config, const std::vector<std::string>& overrides,
-                      const std::vector<fs::path>& plugin_paths, Stage stage) {
+                      const std::vector<fs::path>& plugin_paths, RunState state,
+                      const std::optional<WeightsText>& weights) {
   std::vector<fs::path> paths;
   for (const fs::path& path : plugin_paths) paths.push_back(fs::absolute(path));
   for (const fs::path& path : PluginPaths(config, overrides)) paths.push_back(path);
   RunInputs inputs{Registry::Scan({.paths = paths}), {}};
   inputs.registry.RequireNamed();
-  inputs.checked = CheckRun(config, overrides, inputs.registry, stage);
+  inputs.checked = CheckRun(config, overrides, inputs.registry, state, weights);
   inputs.checked.run.plugin_path = paths;  // the saved config then finds them again
   return inputs;
+}
+
+RunInputs CheckInputsOf(const fs::path& directory, std::vector<std::string> overrides,
+                        const std::optional<WeightsText>& weights, fs::path config) {
+  if (config.empty()) config = NewestConfig(directory);  // there is a run
+  const fs::path own = fs::absolute(directory) / kRunWeights;
+  if (TypeOf(own) != fs::file_type::not_found) {
+    for (const std::string& given : overrides) {
+      if (given.starts_with("weights="))
+        throw InputError("'" + given + "': this run has a weights file of its own, " + DisplayPath(own) +
+                         "; edit that one");
+    }
+    overrides.push_back("weights=" + own.string());
+  }
+  return CheckInputs(config, overrides, {}, RunState::kBegun, weights);
 }
 
 std::unique_ptr<Run> BuildRun(RunInputs inputs, Purpose purpose) {
   InstallCpuAllocator();
   auto run = std::make_unique<Run>();
   run->config = inputs.checked.run;
-  run->mixture = inputs.checked.mixture;
+  run->curriculum = inputs.checked.curriculum;
+  run->weights_text = inputs.checked.weights_text;
   run->registry = std::make_unique<Registry>(std::move(inputs.registry));
   run->device = OpenDevice(run->config.device, {.deterministic = run->config.deterministic,
                                                 .matmul_precision = run->config.matmul_precision});
@@ -155,7 +185,8 @@ std::unique_ptr<Run> BuildRun(RunInputs inputs, Purpose purpose) {
   if (purpose == Purpose::kSample) return run;
   BuildModel(*run, purpose);
   if (purpose == Purpose::kUse) return run;
-  run->mixer = std::make_unique<Mixer>(run->mixture, TaskSizes(inputs.checked, *run->registry), seed);
+  run->mixer =
+      std::make_unique<Mixer>(run->curriculum.MixtureOf(0), TaskSizes(inputs.checked, *run->registry), seed);
   run->executor = std::make_unique<StepExecutor>(*run->model, run->device);
   run->optimizer = std::make_unique<AdamW>(*run->model, run->config.optimizer);
   return run;
@@ -164,7 +195,7 @@ std::unique_ptr<Run> BuildRun(RunInputs inputs, Purpose purpose) {
 TrainedRun OpenTrainedRun(const fs::path& directory, Console& console, const std::string& device) {
   std::vector<std::string> overrides;
   if (!device.empty()) overrides.push_back("device=" + device);
-  auto run = BuildRun(CheckInputs(NewestConfig(directory), overrides, {}, Stage::kBegun), Purpose::kUse);
+  auto run = BuildRun(CheckInputsOf(directory, overrides), Purpose::kUse);
   for (const std::string& change :
        CompareRecord(ReadRunRecord(directory),
                      RunRecord(run->config, run->device, *run->tokenizer, *run->registry), run->NamedTasks()))
@@ -189,12 +220,20 @@ std::string InitializeFrom(const InitFrom& from, const Model& model, Console& co
   if (!fs::is_directory(from.run))
     throw InputError("init_from.run: " + from.run.string() + " is not a directory");
   std::size_t parameters = 0;
-  const auto found = ReadNewest(from.run, console, [&](const fs::path& checkpoint) {
+  fs::path taken = from.run;
+  const auto take = [&](const fs::path& checkpoint) {
     parameters = LoadWeights(checkpoint, model.parameters(), from.match);
-  });
-  if (!found) throw InputError("init_from.run: " + from.run.string() + " holds no checkpoint");
+  };
+  if (StepOfName(taken.filename().string()) >= 0) {
+    VerifyCheckpoint(taken);
+    take(taken);
+  } else {
+    const auto found = ReadNewest(from.run, console, take);
+    if (!found) throw InputError("init_from.run: " + from.run.string() + " holds no checkpoint");
+    taken = found->path;
+  }
   return "took " + std::to_string(parameters) + " of " + std::to_string(model.parameters().size()) +
-         " parameters from " + found->path.string();
+         " parameters from " + taken.string();
 }
 
 }  // namespace medley

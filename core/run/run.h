@@ -5,10 +5,13 @@
 #include <filesystem>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include <medley/config/run_config.h>
+#include <medley/curriculum/curriculum.h>
+#include <medley/curriculum/forms.h>
 #include <medley/curriculum/mixer.h>
 #include <medley/memory/budget.h>
 #include <medley/model/model.h>
@@ -27,8 +30,9 @@ namespace medley {
 struct Run {
   RunConfig config;
   at::Device device = at::kCPU;
-  Budget budget;    // of a run that trains; 0 bytes: no limit
-  Mixture mixture;  // as the weights file has it; what is in force is the mixer's
+  Budget budget;             // of a run that trains; 0 bytes: no limit
+  Curriculum curriculum;     // the weights file; what is in force is the mixer's
+  std::string weights_text;  // of that file
   std::unique_ptr<Registry> registry;
   std::unique_ptr<Tokenizer> tokenizer;
   std::vector<std::string> control_text;
@@ -39,12 +43,15 @@ struct Run {
   std::unique_ptr<StepExecutor> executor;
   std::unique_ptr<AdamW> optimizer;
 
-  // The named tasks: those with a weight above 0 in some stage, in the mixture's order; a weights file is one
-  // stage. Others of the file are checked only: not loaded, planned or given a column. Active are those with
-  // a weight now, and the mixer knows them.
-  std::vector<std::string> NamedTasks() const { return mixture.Active(); }
-  // How a named task's draws run where nothing was planned.
-  Execution Configured(const std::string& task) const;
+  // The named tasks: those with a weight above 0 in some stage, in the file's order. Others of the file are
+  // checked only: not loaded, planned or given a column. Active are those with a weight now, and the mixer
+  // knows them.
+  std::vector<std::string> NamedTasks() const { return curriculum.Named(); }
+  // The forms in which its stages run them.
+  std::vector<std::string> NamedForms() const { return medley::NamedForms(config, curriculum); }
+  // How the draws of a form run where nothing was planned, and of all named ones.
+  Execution Configured(const std::string& form) const;
+  std::map<std::string, Execution> Configured() const;
 };
 
 // The files that a run is made from, read and checked against each other; no tensor and no plugin code so
@@ -53,10 +60,17 @@ struct RunInputs {
   Registry registry;
   CheckedRun checked;
 };
-// `plugin_paths` go before the config's. Throws one InputError with every mistake.
+// `plugin_paths` go before the config's; `weights`: instead of what is in the weights file. Throws one
+// InputError with every mistake.
 RunInputs CheckInputs(const std::filesystem::path& config, const std::vector<std::string>& overrides = {},
                       const std::vector<std::filesystem::path>& plugin_paths = {},
-                      Stage stage = Stage::kBegins);
+                      RunState state = RunState::kBegins,
+                      const std::optional<WeightsText>& weights = std::nullopt);
+// Of the run that lies in a directory, with its own weights file where it has one; `config`: "" for its
+// newest.
+RunInputs CheckInputsOf(const std::filesystem::path& directory, std::vector<std::string> overrides = {},
+                        const std::optional<WeightsText>& weights = std::nullopt,
+                        std::filesystem::path config = {});
 
 // kUse: no mixer, executor or optimizer; kSample: no model either.
 enum class Purpose { kTrain, kUse, kSample };

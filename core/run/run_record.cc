@@ -113,10 +113,6 @@ std::vector<std::string> Changes(const ordered_json& old_record, const ordered_j
       RequireSamePlugin(before->second, found->second, task);
   }
   std::vector<std::string> changes;
-  if (SumOf(old_record, "weights") != SumOf(now, "weights")) {
-    changes.push_back("the weights file " + PathOf(now, "weights") +
-                      " was edited; it counts from the next draw on");
-  }
   for (const char* key : {"medley", "revision", "libtorch", "device", "threads"}) {
     if (old_record.value(key, ordered_json()) == now.value(key, ordered_json())) continue;
     changes.push_back(std::string(key) + ": " + JsonText(old_record.value(key, ordered_json())) + " -> " +

@@ -7,125 +7,16 @@
 #include <medley/base/error.h>
 #include <medley/base/files.h>
 #include <medley/base/suggest.h>
+#include <medley/curriculum/forms.h>
 #include <medley/model/agent/agent_config.h>
+#include <medley/run/curriculum_check.h>
 #include <medley/run/input_files.h>
-#include <medley/step/execution.h>
+#include <medley/run/task_check.h>
 
 namespace medley {
 namespace {
 
 using Path = std::vector<std::string>;
-
-std::string Number(double value) { return nlohmann::json(value).dump(); }
-
-class TaskCheck {
- public:
-  TaskCheck(ConfigFile& file, const Registry& registry) : file_(file), registry_(registry) {
-    for (const TaskInfo* task : registry.tasks()) names_.push_back(task->name);
-  }
-
-  // Null, and reported, where there is no such task.
-  const TaskInfo* Require(ConfigFile& file, const Path& path) const {
-    const TaskInfo* task = registry_.Find(path.back());
-    if (task) return task;
-    std::string message = "no such task" + DidYouMean(path.back(), names_) + " (" +
-                          std::to_string(names_.size()) + " tasks: medley tasks)" + Refused();
-    file.FailAtKey(path, message);
-    return nullptr;
-  }
-
-  void Check(const std::string& name, const TaskConfig& config) const {
-    const TaskInfo* task = Require(file_, {"tasks", name});
-    if (!task) return;
-    const VariantInfo* variant = task->FindVariant(config.variant);
-    if (!variant) {
-      file_.FailAt({"tasks", name, "variant"}, NoSuchName("variant", config.variant, task->VariantNames()));
-    }
-    CheckOptions(*task, config);
-    if (!variant) return;
-    CheckSettings(name, *variant, config);
-  }
-
- private:
-  void CheckOptions(const TaskInfo& task, const TaskConfig& config) const {
-    std::vector<std::string> known;
-    for (const OptionInfo& option : task.options) known.push_back(option.name);
-    for (const auto& entry : config.options) {
-      const std::string& option = entry.first;
-      const double value = entry.second;
-      const auto info = std::find_if(task.options.begin(), task.options.end(),
-                                     [&](const OptionInfo& o) { return o.name == option; });
-      const Path path = {"tasks", task.name, "options", option};
-      if (info == task.options.end()) {
-        file_.FailAtKey(path, NoSuchName("option", option, known));
-      } else if (!(value >= info->low && value <= info->high)) {
-        file_.FailAt(path, "expected " + Number(info->low) + " to " + Number(info->high) + " (" +
-                               info->summary + "), found " + Number(value));
-      }
-    }
-  }
-
-  // The task may be in one of them.
-  std::string Refused() const {
-    constexpr std::size_t kShown = 3;
-    std::string words;
-    const std::vector<RejectedPlugin>& refused = registry_.rejected();
-    for (std::size_t i = 0; i < std::min(refused.size(), kShown); ++i)
-      words += "\n    not used: " + DisplayPath(refused[i].path) + " (" + refused[i].state +
-               "): " + refused[i].reason;
-    if (refused.size() > kShown)
-      words += "\n    and " + std::to_string(refused.size() - kShown) + " more: medley tasks";
-    return words;
-  }
-
-  // What the executor would refuse. A mode that is no mode's name was reported.
-  void CheckSettings(const std::string& name, const VariantInfo& variant, const TaskConfig& config) const {
-    const auto problems = CheckExecution(variant, ParseMode(config.mode), config.terms);
-    for (const SettingProblem& problem : problems) {
-      Path path = {"tasks", name};
-      path.insert(path.end(), problem.path.begin(), problem.path.end());
-      problem.is_unknown_name ? file_.FailAtKey(path, problem.message) : file_.FailAt(path, problem.message);
-    }
-    const bool all_known = std::none_of(problems.begin(), problems.end(), [](const SettingProblem& problem) {
-      return problem.is_unknown_name;
-    });
-    const Execution execution{.way = {}, .term_weights = config.terms};
-    double sum = 0;
-    for (const TermInfo& term : variant.terms) sum += TermWeight(execution, term);
-    if (all_known && !config.terms.empty() && sum <= 0) {
-      file_.FailAt({"tasks", name, "terms"}, "every term has the weight 0, so nothing would be learned");
-    }
-  }
-
-  ConfigFile& file_;
-  const Registry& registry_;
-  std::vector<std::string> names_;
-};
-
-// What tasks hand to the model and ask of it must be what it takes and gives.
-void CheckModelFits(ConfigFile& file, const TaskInfo& task) {
-  const auto check = [&](const std::vector<std::string>& wanted, const std::vector<std::string>& has,
-                         const char* verb) {
-    for (const std::string& name : wanted) {
-      if (std::find(has.begin(), has.end(), name) != has.end()) continue;
-      file.FailAt({"model"}, "task " + task.name + " " + verb + " '" + name +
-                                 "', which this model has not (" + JoinNames(has) + ")");
-    }
-  };
-  check(task.inputs, AgentInputNames(), "hands in");
-  check(task.outputs, AgentOutputNames(), "asks for");
-}
-
-void CheckSpecialTokens(ConfigFile& file, const TaskInfo& task, const std::set<std::string>& vocabulary) {
-  if (vocabulary.empty()) return;  // reported
-  std::vector<std::string> missing;
-  for (const std::string& token : task.special_tokens) {
-    if (vocabulary.count(token) == 0) missing.push_back(token);
-  }
-  if (missing.empty()) return;
-  file.FailAt({"tokenizer"}, "task " + task.name + " needs special tokens that this vocabulary has not: " +
-                                 JoinNames(missing) + "; make one that has them: medley tokenizer train");
-}
 
 // Whether the file that the key names can be read. It was looked at where it is named: what is wrong only now
 // is said, unless something was said already.
@@ -138,7 +29,7 @@ bool IsReadable(ConfigFile& file, const Path& key, const std::filesystem::path& 
 }
 
 // Files that are read later, by what is built from them.
-void CheckInputFiles(ConfigFile& file, const RunConfig& run, Stage stage, const Diagnostics& diagnostics) {
+void CheckInputFiles(ConfigFile& file, const RunConfig& run, RunState state, const Diagnostics& diagnostics) {
   const auto check = [&](const Path& key, const std::filesystem::path& path,
                          std::string (*problem_of)(const std::filesystem::path&)) {
     if (const std::string problem = problem_of(path); !problem.empty()) file.FailAt(key, problem);
@@ -147,8 +38,21 @@ void CheckInputFiles(ConfigFile& file, const RunConfig& run, Stage stage, const 
     check({"tokenizer"}, run.tokenizer, TokenizerProblem);
   if (IsReadable(file, {"control_text"}, run.control_text, diagnostics))
     check({"control_text"}, run.control_text, ControlTextProblem);
-  if (stage == Stage::kBegins && !run.init_from.run.empty())
+  if (state == RunState::kBegins && !run.init_from.run.empty())
     check({"init_from", "run"}, run.init_from.run, RunDirectoryProblem);
+}
+
+// Last, as it needs a mixture without mistakes: sizes that the mixer refuses, such as tokens of a task
+// without text.
+void CheckMixtures(const std::string& file, const CheckedRun& checked, const Registry& registry) {
+  for (std::size_t stage = 0; stage < checked.curriculum.stages.size(); ++stage) {
+    try {
+      const Mixer mixer(checked.curriculum.MixtureOf(stage), TaskSizes(checked, registry), 0);
+    } catch (const InputError& error) {
+      const std::string& name = checked.curriculum.stages[stage].name;
+      throw InputError(file + ": " + (name.empty() ? "" : "stage " + name + ": ") + error.what());
+    }
+  }
 }
 
 // The mixer counts draws.
@@ -162,17 +66,41 @@ void CheckDraws(ConfigFile& file, const RunConfig& run) {
 
 }  // namespace
 
+Curriculum CheckEdit(const WeightsText& weights, const RunConfig& run, const Registry& registry,
+                     const AlsoCheck& also) {
+  if (std::ssize(weights.text) > kLargestWeightsFile)
+    throw InputError(DisplayPath(weights.file) + ": expected at most " + std::to_string(kLargestWeightsFile) +
+                     " bytes, found " + std::to_string(weights.text.size()));
+  Diagnostics diagnostics;
+  ConfigFile file(weights.file, weights.text, diagnostics);
+  CheckedRun checked{.run = run, .curriculum = {}, .weights_text = weights.text};
+  ReadConfig(file, checked.curriculum);
+  diagnostics.Throw();
+  CheckCurriculumFits(file, checked.curriculum, run, registry, nullptr);
+  if (also) also(file, checked.curriculum);
+  diagnostics.Throw();
+  CheckMixtures(DisplayPath(weights.file), checked, registry);
+  return std::move(checked.curriculum);
+}
+
 CheckedRun CheckRun(const std::filesystem::path& config, const std::vector<std::string>& overrides,
-                    const Registry& registry, Stage stage) {
+                    const Registry& registry, RunState state, const std::optional<WeightsText>& weights) {
   Diagnostics diagnostics;
   ConfigFile file(config, diagnostics);
   file.Override(overrides);
   CheckedRun checked;
   ReadConfig(file, checked.run);
   if (file.root()) {
-    const TaskCheck tasks(file, registry);
-    for (const auto& [name, settings] : checked.run.tasks) tasks.Check(name, settings);
-    CheckInputFiles(file, checked.run, stage, diagnostics);
+    for (const auto& [name, settings] : checked.run.tasks) {
+      const Path above = {"tasks", name};
+      const TaskReport report(file, [&](const Path& key) {
+        Path path = above;
+        path.insert(path.end(), key.begin(), key.end());
+        return path;
+      });
+      if (const TaskInfo* task = RequireTask(file, above, registry)) CheckTask(*task, settings, report);
+    }
+    CheckInputFiles(file, checked.run, state, diagnostics);
     CheckDraws(file, checked.run);
 
     if (IsReadable(file, {"model"}, checked.run.model, diagnostics)) {
@@ -181,25 +109,16 @@ CheckedRun CheckRun(const std::filesystem::path& config, const std::vector<std::
       ReadConfig(described, model);
     }
     if (IsReadable(file, {"weights"}, checked.run.weights, diagnostics)) {
-      ConfigFile weights(checked.run.weights, diagnostics);
-      ReadConfig(weights, checked.mixture);
-      const std::set<std::string> vocabulary = VocabularyPieces(checked.run.tokenizer);
-      for (const auto& [name, weight] : checked.mixture.weights) {
-        const TaskInfo* task = tasks.Require(weights, {"weights", name});
-        if (!task || weight <= 0) continue;
-        CheckModelFits(file, *task);
-        CheckSpecialTokens(file, *task, vocabulary);
-      }
+      ConfigFile file_now = weights ? ConfigFile(weights->file, weights->text, diagnostics)
+                                    : ConfigFile(checked.run.weights, diagnostics, kLargestWeightsFile);
+      ReadConfig(file_now, checked.curriculum);
+      checked.weights_text = file_now.text();
+      CheckCurriculumFits(file_now, checked.curriculum, checked.run, registry, &file);
     }
   }
   diagnostics.Throw();
-  // Last, as it needs a mixture without mistakes: sizes that the mixer refuses, such as tokens of a task
-  // without text.
-  try {
-    const Mixer mixer(checked.mixture, TaskSizes(checked, registry), 0);
-  } catch (const InputError& error) {
-    throw InputError(DisplayPath(checked.run.weights) + ": " + error.what());
-  }
+  AddForms(checked.run, checked.curriculum);
+  CheckMixtures(DisplayPath(checked.run.weights), checked, registry);
   return checked;
 }
 
@@ -213,14 +132,17 @@ std::vector<std::filesystem::path> PluginPaths(const std::filesystem::path& conf
   return run.plugin_path;
 }
 
+TaskSize SizeOf(const VariantInfo& variant, std::int64_t rows) {
+  return {.rows = std::max<std::int64_t>(1, rows),  // until "auto" is planned
+          .passes = static_cast<std::int64_t>(variant.passes.size()),
+          .tokens_per_row = variant.TokensPerRow()};
+}
+
 std::map<std::string, TaskSize> TaskSizes(const CheckedRun& checked, const Registry& registry) {
   std::map<std::string, TaskSize> sizes;
-  for (const auto& [name, weight] : checked.mixture.weights) {
+  for (const std::string& name : checked.curriculum.All()) {
     const TaskConfig& settings = ConfigOf(checked.run, name);
-    const VariantInfo& variant = registry.Require(name).RequireVariant(settings.variant);
-    sizes[name] = {.rows = std::max<std::int64_t>(1, settings.rows),  // until "auto" is planned
-                   .passes = static_cast<std::int64_t>(variant.passes.size()),
-                   .tokens_per_row = variant.TokensPerRow()};
+    sizes[name] = SizeOf(registry.Require(name).RequireVariant(settings.variant), settings.rows);
   }
   return sizes;
 }

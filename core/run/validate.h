@@ -2,37 +2,56 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include <medley/config/run_config.h>
+#include <medley/curriculum/curriculum.h>
 #include <medley/curriculum/mixer.h>
 #include <medley/plugin/registry.h>
 
 namespace medley {
 
 // kBegun: it has weights, so where it took the first ones from no longer matters.
-enum class Stage { kBegins, kBegun };
+enum class RunState { kBegins, kBegun };
 
 // A run whose files fit together: everything that can be known before a plugin or a tensor is touched.
 struct CheckedRun {
   RunConfig run;
-  Mixture mixture;
+  Curriculum curriculum;
+  std::string weights_text;  // what it was read from
+};
+
+// A weights file as it was read before, or as a run knows it.
+struct WeightsText {
+  std::filesystem::path file;  // for the words
+  std::string text;
 };
 
 // Reads the run config, its weights file and its model's config, and checks them against each other and
 // against the tasks that are there: names, variants, options, terms, modes, what the model takes and gives,
 // special tokens; also the kinds of the tokenizer and the control text, and of the run whose weights are
-// taken where this one begins. Throws one InputError with every mistake of all files.
+// taken where this one begins. Throws one InputError with every mistake of all files. `weights`: instead of
+// what is in the weights file now.
 CheckedRun CheckRun(const std::filesystem::path& config, const std::vector<std::string>& overrides,
-                    const Registry& registry, Stage stage = Stage::kBegins);
+                    const Registry& registry, RunState state = RunState::kBegins,
+                    const std::optional<WeightsText>& weights = std::nullopt);
+// Another weights file for a run that goes on, checked as CheckRun does; `also`, if any, reports what else is
+// wrong.
+using AlsoCheck = std::function<void(ConfigFile& file, const Curriculum& curriculum)>;
+Curriculum CheckEdit(const WeightsText& weights, const RunConfig& run, const Registry& registry,
+                     const AlsoCheck& also);
 
 // The plugin directories that a run config names. Never throws: CheckRun reports what is wrong.
 std::vector<std::filesystem::path> PluginPaths(const std::filesystem::path& config,
                                                const std::vector<std::string>& overrides);
 
-// What the mixer needs of every task of the mixture.
+// What the mixer needs of a task whose draws have so many rows; 0: "auto".
+TaskSize SizeOf(const VariantInfo& variant, std::int64_t rows);
+// Of every task of the curriculum, by its settings in the run config.
 std::map<std::string, TaskSize> TaskSizes(const CheckedRun& checked, const Registry& registry);
 
 }  // namespace medley

@@ -116,6 +116,13 @@ double AdamW::Step(double learning_rate) {
   return norm;
 }
 
+void AdamW::Reset() {
+  const at::NoGradGuard no_gradients;
+  for (Slot& slot : slots_) {
+    for (at::Tensor* state : {&slot.exp_avg, &slot.exp_avg_sq, &slot.updates}) state->zero_();
+  }
+}
+
 double AdamW::GradientNorm() {
   together_ ? ReadNormsTogether() : ReadNormsOneByOne();
   double squares = 0;

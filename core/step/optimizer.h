@@ -35,6 +35,9 @@ class AdamW {
   // not finite is an Error that names the parameters, and nothing is updated.
   double Step(double learning_rate);
 
+  // Moments and counts of updates as if no step had been made.
+  void Reset();
+
   // Bytes of the parameters that would be trained: so many are the gradients, and twice as many the moments.
   static std::int64_t TrainedBytes(const Model& model, const OptimizerConfig& config);
 

@@ -17,17 +17,18 @@ Decay DecayFrom(const OptimizerConfig& config, std::int64_t start) {
           .steps = static_cast<std::int64_t>(std::llround(part * static_cast<double>(start)))};
 }
 
+double Rise(std::int64_t done, std::int64_t steps) {
+  if (steps <= 0) return 1;
+  return std::min(1.0, static_cast<double>(done + 1) / static_cast<double>(steps));
+}
+
+double Fall(std::int64_t done, std::int64_t steps, double to) {
+  if (steps <= 0 || done <= 0) return 1;
+  return 1.0 + (to - 1.0) * std::min(1.0, static_cast<double>(done) / static_cast<double>(steps));
+}
+
 double ScheduleScale(const OptimizerConfig& config, const Decay& decay, std::int64_t step) {
-  const double rise = config.warmup_steps > 0
-                          ? static_cast<double>(step + 1) / static_cast<double>(config.warmup_steps)
-                          : 1.0;
-  const std::int64_t into_decay = step - decay.start;
-  double fall = 1.0;
-  if (decay.steps > 0 && into_decay > 0) {
-    const double progress = std::min(1.0, static_cast<double>(into_decay) / static_cast<double>(decay.steps));
-    fall = 1.0 + (config.final_scale - 1.0) * progress;
-  }
-  return std::min(1.0, rise) * fall;
+  return Rise(step, config.warmup_steps) * Fall(step - decay.start, decay.steps, config.final_scale);
 }
 
 }  // namespace medley

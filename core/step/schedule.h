@@ -20,6 +20,12 @@ Decay DecayOf(const OptimizerConfig& config, std::int64_t total);
 // before it. decay_fraction is above 0 and below 1.
 Decay DecayFrom(const OptimizerConfig& config, std::int64_t start);
 
+// The learning rate's way, of 1, at the step after `done` of so many: up in a warm-up, whose first step
+// already learns and whose last has 1; down in a decay, whose first step has 1 and which reaches `to` at the
+// step after its last one.
+double Rise(std::int64_t done, std::int64_t steps);
+double Fall(std::int64_t done, std::int64_t steps, double to);
+
 // Warmup-stable-decay: what the learning rate is multiplied with at a step. Rises linearly over warmup_steps
 // (the first step already learns), stays at 1, and falls linearly over the decay, towards final_scale at the
 // step after its last one.

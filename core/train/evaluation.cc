@@ -2,6 +2,7 @@
 
 #include <c10/util/Exception.h>
 
+#include <algorithm>
 #include <cmath>
 #include <exception>
 #include <utility>
@@ -48,9 +49,15 @@ void Evaluation::AddSheet(const std::string& task, const TaskScore& score, Evalu
   }
 }
 
-std::optional<EvaluationRecord> Evaluation::Run(std::int64_t step, StepRecovery& recovery) {
+std::optional<EvaluationRecord> Evaluation::Run(std::int64_t step, const Wanted& wanted,
+                                                StepRecovery& recovery) {
+  std::vector<std::string> tasks;
+  if (wanted.whole) tasks = setting_.mixer.mixture().Active();
+  for (const std::string& task : wanted.asked) {
+    if (std::find(tasks.begin(), tasks.end(), task) == tasks.end()) tasks.push_back(task);
+  }
   Scores scores;
-  for (const std::string& task : setting_.mixer.mixture().Active()) {
+  for (const std::string& task : tasks) {
     try {
       scores[task] = ScoreOf(task, step);
     } catch (const c10::AcceleratorError&) {
@@ -64,25 +71,38 @@ std::optional<EvaluationRecord> Evaluation::Run(std::int64_t step, StepRecovery&
       if (recovery.failure()) return std::nullopt;
     }
   }
-  MeanEvaluation mean{.loss = MeanLoss(scores), .tasks = {}};
   EvaluationRecord record;
   std::string line = "step " + std::to_string(step) + " evaluated:";
   for (const auto& [task, score] : scores) {
-    mean.tasks.push_back(task);
-    if (!std::isfinite(score.loss))
-      setting_.console.Warn("step " + std::to_string(step) + ": the held-out loss of " + task +
-                            " is not finite; the evaluation counts for no best checkpoint");
     record.tasks[task] = score;
-    if (std::isnan(score.score.value))
-      setting_.console.Warn("evaluation after step " + std::to_string(step) + ": " +
-                            NoScoreWords(task, score));
+    WarnOfNoNumber(task, score, step);
     if (setting_.with_sheets) AddSheet(task, score, record);
     line += "  " + task + " " + FormatNumber(score.score.value);
   }
-  setting_.console.Say(line + "  mean loss " + FormatNumber(mean.loss));
-  evaluated_.reset();
-  if (std::isfinite(mean.loss)) evaluated_ = std::move(mean);
+  if (wanted.whole) line += "  mean loss " + FormatNumber(Compare(scores, wanted.stage));
+  setting_.console.Say(line);
   return record;
+}
+
+void Evaluation::WarnOfNoNumber(const std::string& task, const TaskScore& score, std::int64_t step) {
+  if (!std::isfinite(score.loss))
+    setting_.console.Warn("step " + std::to_string(step) + ": the held-out loss of " + task +
+                          " is not finite; the evaluation counts for no best checkpoint");
+  if (std::isnan(score.score.value))
+    setting_.console.Warn("evaluation after step " + std::to_string(step) + ": " + NoScoreWords(task, score));
+}
+
+// The mean loss of the active tasks, by which checkpoints compare.
+double Evaluation::Compare(Scores scores, const std::string& stage) {
+  const std::vector<std::string> active = setting_.mixer.mixture().Active();
+  std::erase_if(scores, [&](const auto& score) {
+    return std::find(active.begin(), active.end(), score.first) == active.end();
+  });
+  MeanEvaluation mean{.loss = MeanLoss(scores), .tasks = {}, .stage = stage};
+  for (const auto& [task, score] : scores) mean.tasks.push_back(task);
+  evaluated_.reset();
+  if (std::isfinite(mean.loss)) evaluated_ = mean;
+  return mean.loss;
 }
 
 void Evaluation::Save(json& progress) const {

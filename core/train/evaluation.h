@@ -39,12 +39,19 @@ class Evaluation {
   explicit Evaluation(const Setting& setting) : setting_(setting) {}
 
   bool IsDue(std::int64_t step) const;
-  // Scores the active tasks after a step. A task that fails is `recovery`'s to judge; nothing where the run
+  struct Wanted {
+    bool whole = true;               // of all active tasks; only such evaluations compare
+    std::vector<std::string> asked;  // tasks besides
+    std::string stage;               // that is present
+  };
+  // Scores tasks after a step. A task that fails is `recovery`'s to judge; nothing where the run
   // must end for it. Throws Interrupted; then nothing has changed.
-  std::optional<EvaluationRecord> Run(std::int64_t step, StepRecovery& recovery);
+  std::optional<EvaluationRecord> Run(std::int64_t step, const Wanted& wanted, StepRecovery& recovery);
 
-  // Of the last one; nothing where its loss was not finite.
+  // Of the last one of all active tasks; nothing where its loss was not finite, or it was forgotten.
   const std::optional<MeanEvaluation>& evaluated() const { return evaluated_; }
+  // Another stage begins.
+  void Forget() { evaluated_.reset(); }
   // Rows at once that fitted, by task.
   const std::map<std::string, std::int64_t>& rows_at_once() const { return rows_at_once_; }
 
@@ -54,6 +61,8 @@ class Evaluation {
 
  private:
   TaskScore ScoreOf(const std::string& task, std::int64_t step);
+  void WarnOfNoNumber(const std::string& task, const TaskScore& score, std::int64_t step);
+  double Compare(Scores scores, const std::string& stage);
   void AddSheet(const std::string& task, const TaskScore& score, EvaluationRecord& record);
 
   Setting setting_;

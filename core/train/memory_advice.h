@@ -11,7 +11,7 @@ namespace medley {
 
 // A draw that found no room.
 struct CrowdedDraw {
-  std::string task;
+  std::string task;  // its form
   std::int64_t rows = 0;
   Execution execution{};
   VariantInfo variant{};

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include <medley/config/run_config.h>
 #include <medley/memory/batch_bytes.h>
 #include <medley/memory/cpu_allocator.h>
 #include <medley/model/parameter_bytes.h>
@@ -35,10 +36,10 @@ std::string MemoryWatch::Blindness() const { return BlindnessOf(copies_); }
 // Asked several times a step, so nothing is copied on the way.
 template <typename Fn>
 void MemoryWatch::ForEachTable(const Fn& fn) const {
-  for (const auto& [task, execution] : setting_.plan.executions()) {
-    if (!setting_.host.IsLoaded(task)) continue;
-    const std::int64_t bytes = setting_.host.Get(task).ConstantBytes(setting_.device);
-    if (bytes > 0) fn(task, bytes);
+  for (const auto& [form, execution] : setting_.plan.executions()) {
+    if (!setting_.host.IsLoaded(form)) continue;
+    const std::int64_t bytes = setting_.host.Get(form).ConstantBytes(setting_.device);
+    if (bytes > 0) fn(form, bytes);
   }
 }
 
@@ -50,7 +51,9 @@ std::int64_t MemoryWatch::ConstantBytes() const {
 
 std::map<std::string, std::int64_t> MemoryWatch::ConstantsByTask() const {
   std::map<std::string, std::int64_t> constants;
-  ForEachTable([&](const std::string& task, std::int64_t bytes) { constants[task] = bytes; });
+  ForEachTable([&](const std::string& form, std::int64_t bytes) {
+    constants[std::string(TaskOfForm(form))] += bytes;
+  });
   return constants;
 }
 
@@ -101,7 +104,7 @@ DrawReceipt MemoryWatch::ReceiptOf(const Draw& draw, std::int64_t peak, std::int
   const std::int64_t micro_rows = RowsAtOnce(execution.micro_rows, draw.rows);
   const PeakPrediction predicted = setting_.plan.Predict(draw.task, micro_rows);
   const Ran ran = std::exchange(ran_[draw.task], {});
-  return {.task = draw.task,
+  return {.task = setting_.plan.FormOf(draw.task),
           .mode = execution.way.Words(),
           .micro_rows = micro_rows,
           .cut = setting_.plan.IsCut(draw.task),
@@ -132,7 +135,8 @@ void MemoryWatch::EndStep(StepRecord& record) {
   for (std::size_t i = 0; i < std::min(record.draws.size(), step_.draws.size()); ++i) {
     const Draw& draw = record.draws[i];
     record.receipts.push_back(ReceiptOf(draw, step_.draws[i].peak, others_tables_[i]));
-    record.constant_bytes[draw.task] = setting_.host.Get(draw.task).ConstantBytes(setting_.device);
+    record.constant_bytes[draw.task] =
+        setting_.host.Get(setting_.plan.FormOf(draw.task)).ConstantBytes(setting_.device);
   }
 }
 

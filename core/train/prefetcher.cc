@@ -139,12 +139,13 @@ RowRange Prefetcher::RangeOf(const Draw& draw) const {
 }
 
 LoadedTask& Prefetcher::Checked(const std::string& name) {
-  if (setting_.host.IsLoaded(name)) {
-    LoadedTask& task = setting_.host.Get(name);
+  const std::string& form = setting_.plan.FormOf(name);
+  if (setting_.host.IsLoaded(form)) {
+    LoadedTask& task = setting_.host.Get(form);
     if (setting_.contract.Knows(task)) return task;
   }
   const Pause pause(*this);
-  LoadedTask& task = setting_.host.Get(name);
+  LoadedTask& task = setting_.host.Get(form);
   // A planner checks before there is a budget to keep: all passes at once may not fit into it.
   // Always the same rows: whether the check fits must not depend on where a run is resumed.
   if (!setting_.contract.Knows(task))
@@ -200,8 +201,13 @@ Prefetcher::JobPtr Prefetcher::Collect(const Draw& draw) {
 }
 
 void Prefetcher::ForgetAll() {
+  WhileIdle([] {});
+}
+
+void Prefetcher::WhileIdle(const std::function<void()>& work) {
   Expect({});
   const Pause until_none_samples(*this);
+  work();
 }
 
 void Prefetcher::Work(std::stop_token stop) {

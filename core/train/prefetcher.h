@@ -3,6 +3,7 @@
 #include <condition_variable>
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <latch>
 #include <map>
 #include <memory>
@@ -55,6 +56,9 @@ class Prefetcher {
   // The task, held against its spec; where it was not yet, while no data thread samples: loading moves, for a
   // moment, what other plugins' code may read. Errors as Take's.
   LoadedTask& Checked(const std::string& task);
+
+  // Calls it while no row waits and no data thread samples.
+  void WhileIdle(const std::function<void()>& work);
 
   // How long Take waited for rows or sampled them itself, in all. Loading and checking of tasks does not
   // count.

@@ -24,12 +24,14 @@ std::int64_t Count(const json& object, const char* key) {
 
 }  // namespace
 
-RunHours::RunHours(const RunConfig& config, Console& console, SecondsSource now)
+RunHours::RunHours(const RunConfig& config, Console& console, SecondsSource now,
+                   std::optional<RunScript> script)
     : hours_(config.hours),
       steps_(config.steps),
       optimizer_(config.optimizer),
       console_(console),
       now_(std::move(now)),
+      script_(std::move(script)),
       decay_(DecayOf(config.optimizer, config.steps)) {}
 
 bool RunHours::CanBeEarly() const { return optimizer_.decay_fraction > 0 && optimizer_.decay_fraction < 1; }
@@ -71,6 +73,7 @@ void RunHours::Measure(std::int64_t step) {
 }
 
 bool RunHours::MustBegin(std::int64_t step) const {
+  if (script_) return CanBeEarly() && !is_early() && script_->early_decays.count(step) > 0;
   if (hours_ <= 0 || !CanBeEarly() || measured_ == 0 || is_early() || step >= decay_.start) return false;
   // The first steps load tasks: no pace to judge by, above all in a resume, whose decay would be long. A run
   // that was not resumed comes to its decay ten times later.
@@ -94,7 +97,7 @@ void RunHours::Begin(std::int64_t step) {
 
 double RunHours::SecondsLeft() const {
   const bool decays = CanBeEarly() && last_step_ >= decay_.start;
-  if (hours_ <= 0 || decays) return std::numeric_limits<double>::infinity();
+  if (hours_ <= 0 || decays || script_) return std::numeric_limits<double>::infinity();
   return std::max(0.0, hours_ * kSecondsPerHour - passed_);
 }
 

@@ -3,6 +3,8 @@
 #include <cstdint>
 #include <limits>
 #include <nlohmann/json.hpp>
+#include <optional>
+#include <set>
 
 #include <medley/base/clock.h>
 #include <medley/config/run_config.h>
@@ -11,14 +13,22 @@
 
 namespace medley {
 
+// Of a run that repeats another one: what a clock or a person decided there.
+struct RunScript {
+  std::int64_t last_step = 0;                // after which it ends
+  bool unevaluated = false;                  // it ends before that step is evaluated and written down
+  std::set<std::int64_t> early_decays = {};  // steps after which its decay began early
+};
+
 // Sees to it that a run which has `hours` ends decayed. Where its steps would take longer, the decay begins
 // early: at the step from which decay_fraction / (1 - decay_fraction) times the steps done would just finish
 // in time, at the pace of the last steps. A decay that has begun is finished, be it early or not.
 // With decay_fraction 0 or 1 there is none to begin, and the run stops when its hours are over.
 class RunHours {
  public:
-  // Keeps a reference to the console.
-  RunHours(const RunConfig& config, Console& console, SecondsSource now = SteadySeconds);
+  // Keeps a reference to the console. With a script no clock is asked.
+  RunHours(const RunConfig& config, Console& console, SecondsSource now = SteadySeconds,
+           std::optional<RunScript> script = std::nullopt);
 
   // The hours count from here, where the run starts or is resumed after so many steps.
   void Start(std::int64_t step);
@@ -30,6 +40,11 @@ class RunHours {
   bool is_early() const { return decay_.end() < steps_; }
   // The run must stop as it is.
   bool over() const { return !CanBeEarly() && SecondsLeft() <= 0; }
+  // The script ends after this step, or before it is evaluated.
+  bool ends_at(std::int64_t step) const { return script_ && step >= script_->last_step; }
+  bool ends_within(std::int64_t step) const {
+    return script_ && (step > script_->last_step || (step == script_->last_step && script_->unevaluated));
+  }
   // Until the run or its decay should be over; infinity where the hours do not count, or no longer.
   double SecondsLeft() const;
 
@@ -49,6 +64,7 @@ class RunHours {
   OptimizerConfig optimizer_;
   Console& console_;
   SecondsSource now_;
+  std::optional<RunScript> script_;
   Decay decay_;
   // Since the start, in seconds:
   double last_now_ = 0, passed_ = 0, since_step_ = 0;

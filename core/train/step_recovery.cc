@@ -162,7 +162,7 @@ void StepRecovery::AddMemoryHint(Failure& failure, const std::string& culprit,
   for (const Draw& draw : draws) {
     if (draw.task == culprit && draw.rows > largest.rows) largest = draw;
   }
-  const bool is_known = !culprit.empty() && setting_.host.IsLoaded(culprit);
+  const bool is_known = !culprit.empty() && setting_.host.IsLoaded(setting_.plan.FormOf(culprit));
   failure.reason += is_known ? AdviceFor(largest) : AdviceFor(draws);
 }
 
@@ -176,10 +176,10 @@ std::string StepRecovery::AdviceFor(const std::vector<Draw>& draws) {
 }
 
 std::string StepRecovery::AdviceFor(const Draw& draw) {
-  return MemoryAdvice({.task = draw.task,
+  return MemoryAdvice({.task = setting_.plan.FormOf(draw.task),
                        .rows = draw.rows,
                        .execution = setting_.plan.Of(draw.task),
-                       .variant = setting_.host.Variant(draw.task),
+                       .variant = setting_.host.Variant(setting_.plan.FormOf(draw.task)),
                        .draws_per_step = setting_.draws_per_step,
                        .draws_ahead = setting_.draws_ahead,
                        .budget = setting_.budget.bytes,
@@ -211,7 +211,7 @@ std::optional<Failure> StepRecovery::FailureOf(const std::function<void()>& work
 // The rows of the other draws are stood in for by as many bytes.
 bool StepRecovery::Fits(const Draw& draw, const Attempt& attempt) {
   return !FailureOf([&] {
-    LoadedTask& task = setting_.host.Get(draw.task);
+    LoadedTask& task = setting_.host.Get(setting_.plan.FormOf(draw.task));
     const RowRange range{
         .seed = TaskSeed(setting_.seed, draw.task), .begin = draw.begin, .count = attempt.rows};
     const Batch rows = SampleRows(task, range, setting_.device);
@@ -229,7 +229,7 @@ void StepRecovery::TaskFailed(const std::string& task, const Failure& failure) {
 }
 
 void StepRecovery::Drop(const std::string& task, const Failure& failure) {
-  if (!setting_.dropped.Drop(task, failure.reason)) {
+  if (!setting_.stages.Drop(task, failure.reason)) {
     failure_ = {"no task is left: " + failure.reason, failure.code};
     return;
   }

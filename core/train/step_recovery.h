@@ -16,11 +16,11 @@
 #include <medley/report/console.h>
 #include <medley/report/record_sink.h>
 #include <medley/step/step_executor.h>
-#include <medley/train/dropped_tasks.h>
 #include <medley/train/failure.h>
 #include <medley/train/memory_advice.h>
 #include <medley/train/memory_watch.h>
 #include <medley/train/prefetcher.h>
+#include <medley/train/stages.h>
 
 namespace medley {
 
@@ -41,7 +41,7 @@ class StepRecovery {
     const Model& model;
     TaskHost& host;
     StepExecutor& executor;
-    DroppedTasks& dropped;
+    Stages& stages;
     PlanInForce& plan;
     Prefetcher& prefetcher;
     MemoryWatch& memory;

@@ -4,17 +4,18 @@
 
 namespace medley {
 
-std::int64_t TableRoom::BytesOf(const std::string& task) const {
-  return host_.IsLoaded(task) ? host_.Get(task).ConstantBytes(device_) : 0;
+std::int64_t TableRoom::BytesOf(const std::string& form) const {
+  return host_.IsLoaded(form) ? host_.Get(form).ConstantBytes(device_) : 0;
 }
 
-// Of others than the task, until they take no more than the room. Returns what they take.
+// Of others than the task's form, until they take no more than the room. Returns what they take.
 std::int64_t TableRoom::Drop(const std::string& task, std::int64_t room) {
+  const std::string& form = plan_.FormOf(task);
   // Who was planned and never used since has tables too.
   for (const auto& [name, execution] : plan_.executions()) {
     if (std::find(used_.begin(), used_.end(), name) == used_.end()) used_.insert(used_.begin(), name);
   }
-  std::erase(used_, task);
+  std::erase(used_, form);
   std::int64_t taken = 0;
   for (const std::string& other : used_) taken += BytesOf(other);
   for (const std::string& other : used_) {
@@ -24,7 +25,7 @@ std::int64_t TableRoom::Drop(const std::string& task, std::int64_t room) {
     host_.Get(other).DropConstants(device_);
     taken -= bytes;
   }
-  used_.push_back(task);
+  used_.push_back(form);
   return taken;
 }
 
@@ -34,7 +35,7 @@ std::int64_t TableRoom::MakeRoom(const std::string& task) {
 }
 
 void TableRoom::Restore(const std::string& task) {
-  if (plan_.RoomForOthersTables(task)) host_.Get(task).RestoreConstants(device_);
+  if (plan_.RoomForOthersTables(task)) host_.Get(plan_.FormOf(task)).RestoreConstants(device_);
 }
 
 void TableRoom::MakeAllRoom(const std::string& task) {

@@ -10,7 +10,9 @@
 #include <medley/base/crash.h>
 #include <medley/base/interrupt.h>
 #include <medley/base/suggest.h>
+#include <medley/curriculum/forms.h>
 #include <medley/report/table.h>
+#include <medley/run/validate.h>
 #include <medley/train/run_sinks.h>
 #include <medley/train/stop_signal.h>
 
@@ -38,8 +40,14 @@ void AddWaits(const std::map<std::string, double>& before, const std::map<std::s
 
 Trainer::Trainer(const Setting& setting, const std::optional<FoundCheckpoint>& from)
     : setting_(setting),
-      hours_(setting.config, setting.console, setting.now),
-      dropped_(setting.mixer),
+      hours_(setting.config, setting.console, setting.now, setting.script),
+      stages_({.curriculum = setting.curriculum,
+               .eval_every = setting.config.eval.every,
+               .mixer = setting.mixer,
+               .optimizer = setting.optimizer,
+               .log = setting.live != nullptr ? &setting.live->log : nullptr,
+               .console = setting.console,
+               .take_forms = [this](const Stage& stage) { TakeForms(stage); }}),
       prefetcher_({.threads = setting.config.data.threads,
                    .seed = static_cast<std::uint64_t>(setting.config.seed),
                    .device = setting.device,
@@ -58,14 +66,14 @@ Trainer::Trainer(const Setting& setting, const std::optional<FoundCheckpoint>& f
                    .tables = tables_,
                    .console = setting.console}) {
   const RunConfig& config = setting.config;
-  const std::vector<std::string> named = setting.mixer.mixture().Active();  // before tasks were dropped
   auto receipts = std::make_unique<ReceiptBook>(setting.directory, setting.console);
   receipts_ = receipts.get();
   const TrainingState state = State();
+  stages_.TakeForms();
   if (from) LoadCheckpoint(from->path, state);
   progress_.emplace(step_, hours_.decay().end(), config.data.threads);
-  sinks_ = MakeRunSinks(setting.directory, named, from, config.tensorboard, std::move(receipts), *progress_,
-                        setting.console);
+  sinks_ = MakeRunSinks(setting.directory, setting.curriculum.Named(), from, config.tensorboard,
+                        std::move(receipts), *progress_, setting.console);
   checkpoints_.emplace(CheckpointKeeper::Setting{setting.directory, config.checkpoint, ToJson(config)}, state,
                        sinks_, setting.console);
   if (unreported_) {
@@ -90,12 +98,20 @@ Trainer::Trainer(const Setting& setting, const std::optional<FoundCheckpoint>& f
                                           .model = setting.model,
                                           .host = setting.host,
                                           .executor = setting.executor,
-                                          .dropped = dropped_,
+                                          .stages = stages_,
                                           .plan = setting.plan,
                                           .prefetcher = prefetcher_,
                                           .memory = *memory_,
                                           .sinks = sinks_,
                                           .console = setting.console});
+  if (setting.live != nullptr)
+    edits_.emplace(WeightEdits::Setting{.file = setting.directory / kRunWeights,
+                                        .config = config,
+                                        .live = *setting.live,
+                                        .stages = stages_,
+                                        .prefetcher = prefetcher_,
+                                        .sinks = sinks_,
+                                        .console = setting.console});
   if (const std::string blind = memory_->Blindness(); !blind.empty()) setting.console.Say(blind);
   receipts_->Save();  // as the logs: back to the checkpoint
 }
@@ -123,19 +139,21 @@ ExitCode Trainer::TrainToTheEnd() {
                  " goes on from its newest checkpoint");
   hours_.Start(step_);
   if (unreported_) Conclude(*std::exchange(unreported_, std::nullopt));
+  if (edits_ && !unreported_) edits_->Start(step_);
   while (!Done(stop.requested())) Step();
   if (recovery_->failure()) SaveAndFail();
   checkpoints_->SaveNow(step_, evaluation_.evaluated());
   receipts_->Save();
   setting_.console.Say(Summary());
   if (interrupted_) return ExitCode::kInterrupted;
-  return dropped_.reasons().empty() ? ExitCode::kDone : ExitCode::kSomethingDropped;
+  return stages_.dropped().empty() ? ExitCode::kDone : ExitCode::kSomethingDropped;
 }
 
 bool Trainer::Done(bool stop_requested) {
   if (recovery_->failure()) return true;
-  hours_.Watch(step_);
-  const bool all_done = step_ >= hours_.decay().end() && !unreported_;
+  WatchHours();
+  if (hours_.ends_at(step_)) return true;
+  const bool all_done = (step_ >= hours_.decay().end() || stages_.over()) && !unreported_;
   interrupted_ = stop_requested && !all_done;
   if (interrupted_ || all_done) return true;
   if (hours_.over())
@@ -151,11 +169,18 @@ void Trainer::Step() {
   record.step = step_ + 1;
   const std::map<std::string, double> waits = prefetcher_.waits();
   record.draws = NextDraws();
+  const std::size_t dropped = stages_.dropped().size();
   std::optional<StepLosses> losses = recovery_->Gradients(record.step, record.draws);
-  if (!losses) return;
+  if (!losses) {
+    if (stages_.dropped().size() == dropped) return;
+    const std::optional<MeanEvaluation> evaluated = evaluation_.evaluated();
+    if (GoOnInStages()) checkpoints_->SaveAndKeep(step_, evaluated);
+    return;
+  }
   record.losses = std::move(*losses);
   const OptimizerConfig& optimizer = setting_.config.optimizer;
-  record.learning_rate = optimizer.learning_rate * ScheduleScale(optimizer, hours_.decay(), step_);
+  record.learning_rate =
+      optimizer.learning_rate * ScheduleScale(optimizer, hours_.decay(), step_) * stages_.LearningRateScale();
   const std::optional<double> norm = UpdateWeights(record);
   if (!norm) return;
   record.gradient_norm = *norm;
@@ -164,6 +189,7 @@ void Trainer::Step() {
     if (share.asked > 0) record.delivered[task] = share.delivered;
   }
   step_ = record.step;
+  stages_.Trained(record);
   record.overflows = recovery_->overflows();
   AddWaits(waits, prefetcher_.waits(), record);
   Measure(record);
@@ -172,17 +198,64 @@ void Trainer::Step() {
 
 // Evaluates where that is due, writes the step down, and saves where that is due.
 void Trainer::Conclude(StepRecord record) {
+  if (hours_.ends_within(step_)) {
+    unreported_ = std::move(record);
+    return;
+  }
   try {
     record.evaluation = EvaluateIfDue();
   } catch (const Interrupted&) {
     unreported_ = std::move(record);
     return;
   }
+  if (record.evaluation) stages_.Scored(*record.evaluation, step_);
   progress_->EndsAt(hours_.decay().end(), hours_.SecondsLeft());
+  progress_->SetStage(stages_.Words());
   sinks_.Take(record);
-  recovery_->Fitted(step_, record.draws);
-  if (!recovery_->failure()) checkpoints_->SaveIfDue(step_, evaluation_.evaluated());
+  recovery_->Fitted(step_, record.draws);  // in the forms that it had
+  const std::optional<MeanEvaluation> evaluated = evaluation_.evaluated();
+  const bool keep = GoOnInStages();
+  FollowEdits();
+  if (keep && !recovery_->failure()) checkpoints_->SaveAndKeep(step_, evaluated);
+  if (!recovery_->failure()) checkpoints_->SaveIfDue(step_, evaluated);
   HeedGuard();
+}
+
+// True where a stage ended whose last checkpoint is to be kept.
+bool Trainer::GoOnInStages() {
+  const bool keep = stages_.now().keep;
+  if (recovery_->failure() || stages_.GoOn(step_) == Stages::Going::kPresent) return false;
+  memory_->PhaseChanges();
+  evaluation_.Forget();
+  return keep;
+}
+
+void Trainer::FollowEdits() {
+  if (edits_ && !recovery_->failure() && edits_->Follow(step_)) memory_->PhaseChanges();
+}
+
+// Rows that were sampled ahead may be of other forms.
+void Trainer::TakeForms(const Stage& stage) {
+  PlanInForce& plan = setting_.plan;
+  if (!plan.SetForms(FormsOf(setting_.config, stage))) return;
+  prefetcher_.WhileIdle([&] {
+    for (const std::string& task : stages_.curriculum().Named()) {
+      const std::string& form = plan.FormOf(task);
+      const std::int64_t rows = plan.RowsOf(task).value_or(ConfigOf(setting_.config, form).rows);
+      setting_.mixer.SetSize(task, SizeOf(setting_.host.Variant(form), rows));
+    }
+  });
+}
+
+void Trainer::WatchHours() {
+  const bool early = hours_.is_early();
+  hours_.Watch(step_);
+  if (!early && hours_.is_early()) LogEarlyDecay();
+}
+
+void Trainer::LogEarlyDecay() {
+  stages_.LogEarlyDecay("the learning rate falls from here on, and the run ends after step " +
+                        std::to_string(hours_.decay().end()));
 }
 
 // What is about to end the run must not take with it what was trained.
@@ -230,9 +303,11 @@ void Trainer::Measure(StepRecord& record) {
 }
 
 std::optional<EvaluationRecord> Trainer::EvaluateIfDue() {
-  if (!evaluation_.IsDue(step_)) return std::nullopt;
+  const Evaluation::Wanted wanted{
+      .whole = evaluation_.IsDue(step_), .asked = stages_.Asked(step_), .stage = stages_.now().name};
+  if (!wanted.whole && wanted.asked.empty()) return std::nullopt;
   memory_->PhaseChanges();
-  auto record = evaluation_.Run(step_, *recovery_);
+  auto record = evaluation_.Run(step_, wanted, *recovery_);
   if (record) memory_->PhaseChanges();
   return record;
 }

@@ -13,8 +13,8 @@ TrainingState Trainer::State() {
   Mixer& mixer = setting_.mixer;
   const at::Device device = setting_.device;
   TrainingState state{setting_.model.parameters(), setting_.optimizer.State(), {}};
-  // Progress first: a dropped task must be out of the mixture before the mixer compares it with the saved
-  // one.
+  // Progress first: the mixer compares its mixture with the saved one, so it must be the present stage's,
+  // without dropped tasks.
   state.sections.push_back(
       {"progress", 1, [this] { return SaveProgress(); }, [this](const json& s) { LoadProgress(s); }});
   state.sections.push_back(
@@ -27,10 +27,8 @@ TrainingState Trainer::State() {
 }
 
 json Trainer::SaveProgress() const {
-  json state = {{"step", step_},
-                {"last_losses", last_losses_},
-                {"dropped", dropped_.reasons()},
-                {"overflows", setting_.plan.Save()}};
+  json state = {{"step", step_}, {"last_losses", last_losses_}, {"overflows", setting_.plan.Save()}};
+  stages_.Save(state);
   evaluation_.Save(state);
   hours_.Save(state);
   if (unreported_) state["unreported"] = ToJson(*unreported_);
@@ -47,7 +45,7 @@ void Trainer::LoadProgress(const json& state) {
   if (unreported_ && unreported_->step != step_)
     throw std::out_of_range("unreported.step is " + std::to_string(unreported_->step) + " after step " +
                             std::to_string(step_));
-  dropped_.Load(state.at("dropped").get<std::map<std::string, std::string>>());
+  stages_.Load(state);
 }
 
 bool Trainer::IsReported(const std::filesystem::path& checkpoint) {
@@ -58,8 +56,9 @@ std::string Trainer::Summary() const {
   Table table({"task", "rows", "draws", "share asked", "delivered", "last loss", "constants"});
   for (const auto& [task, share] : setting_.mixer.Shares()) {
     const auto loss = last_losses_.find(task);
+    const std::string& form = setting_.plan.FormOf(task);
     const std::int64_t constants =
-        setting_.host.IsLoaded(task) ? setting_.host.Get(task).ConstantBytes(setting_.device) : 0;
+        setting_.host.IsLoaded(form) ? setting_.host.Get(form).ConstantBytes(setting_.device) : 0;
     table.Add({task, std::to_string(share.rows), std::to_string(share.draws), FormatShare(share.asked),
                FormatShare(share.delivered), loss == last_losses_.end() ? "-" : FormatNumber(loss->second),
                FormatBytes(static_cast<double>(constants))});
@@ -83,7 +82,7 @@ std::string Trainer::Summary() const {
   if (const std::int64_t under = receipts_->receipt().under(); under > 0)
     text += std::to_string(under) + " draws took more memory than was planned: medley report " +
             setting_.directory.string() + "\n";
-  for (const auto& [task, reason] : dropped_.reasons()) text += "dropped: " + task + " (" + reason + ")\n";
+  for (const auto& [task, reason] : stages_.dropped()) text += "dropped: " + task + " (" + reason + ")\n";
   return text + "the run lies in " + setting_.directory.string();
 }
 

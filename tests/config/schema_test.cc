@@ -12,7 +12,7 @@
 #include <medley/base/files.h>
 #include <medley/base/random.h>
 #include <medley/config/run_config.h>
-#include <medley/curriculum/mixture.h>
+#include <medley/curriculum/curriculum.h>
 #include <medley/estimate/gpu.h>
 #include <medley/model/agent/agent_config.h>
 
@@ -45,7 +45,7 @@ std::string Mistakes(const fs::path& path) {
 const std::vector<Kind>& Kinds() {
   static const std::vector<Kind> kinds = {
       {"run", "runs", RunConfigSchema(), &Mistakes<RunConfig>},
-      {"weights", "weights", MixtureSchema(), &Mistakes<Mixture>},
+      {"weights", "weights", CurriculumSchema(), &Mistakes<Curriculum>},
       {"model", "models", AgentConfigSchema(), &Mistakes<AgentConfig>},
       {"gpu", "gpus", GpuSchema(), &Mistakes<GpuConfig>},
   };
@@ -87,8 +87,16 @@ std::vector<fs::path> Shipped(const Kind& kind) {
 // Documents of a kind whose paths exist in the workspace.
 std::vector<json> Examples(const Kind& kind, const Workspace& work) {
   if (kind.name == std::string("weights")) {
-    return {json::parse(
-        R"({"$schema": "s", "unit": "rows", "order": "deficit", "weights": {"alpha": 3, "beta": 0.5}})")};
+    return {
+        json::parse(
+            R"({"$schema": "s", "unit": "rows", "order": "deficit", "weights": {"alpha": 3, "beta": 0.5}})"),
+        json::parse(R"({"comment": "two", "unit": "steps", "stages": [
+            {"name": "first", "comment": "one", "weights": {"alpha": 3, "comment": "c", "beta": 0.5}, "warmup": 3,
+             "until": {"any": [{"score": "alpha", "at_least": 0.8, "evaluations": 2}, {"steps": 30}, {"rows": 9},
+                               {"all": [{"loss": "beta", "below": 2}, {"rows": 8, "of": "alpha", "comment": "r"}]}]},
+             "cooldown": 4, "cooldown_to": 0, "keep": true, "eval_every": 10},
+            {"name": "second", "weights": {"beta": 1}, "ramp": {"draws": 20, "shape": "cosine"}, "moments": "reset",
+             "until": {"score": "alpha", "at_most": 1}}]})")};
   }
   if (kind.name == std::string("model")) {
     json full = ToJson(AgentConfig());
@@ -113,12 +121,31 @@ bool OnlyTogether(const std::string& mistakes) {
   std::istringstream lines(mistakes);
   for (std::string line; std::getline(lines, line);) {
     bool together = false;
-    for (const char* words :
-         {"no such file", "no such directory", "is a directory; expected", "is a file; expected", "divisor",
-          "multiple of", "even number", "at most the draw's", "in one forward; leave it out",
-          "needs the planner", "every weight is 0", "less than one part", "whole number of cards",
-          "a number of bytes such as", "expected bytes (6GiB", "context and workspace take",
-          "expected at least one task", "more than 1000000 cards"}) {
+    for (const char* words : {"no such file",
+                              "no such directory",
+                              "is a directory; expected",
+                              "is a file; expected",
+                              "divisor",
+                              "multiple of",
+                              "even number",
+                              "at most the draw's",
+                              "in one forward; leave it out",
+                              "needs the planner",
+                              "every weight is 0",
+                              "less than one part",
+                              "whole number of cards",
+                              "a number of bytes such as",
+                              "expected bytes (6GiB",
+                              "context and workspace take",
+                              "expected at least one task",
+                              "more than 1000000 cards",
+                              "the stages behind it would never begin",
+                              "the stage has none",
+                              "the first stage has none",
+                              "a ramp needs the order",
+                              "no stage draws this task",
+                              "the stage does not draw this task",
+                              " too; give each a name of its own"}) {
       together = together || Has(line, words);
     }
     if (!together) return false;
@@ -247,23 +274,38 @@ std::vector<std::string> OneEdit(const std::string& word) {
   return all;
 }
 
+using Keys = std::vector<std::tuple<json::json_pointer, std::string, std::vector<std::string>>>;
+
+// Of several kinds of object the one that a document is; a reference is followed.
+const ordered_json& SchemaFor(const ordered_json& whole, const ordered_json& schema, const json& document) {
+  if (schema.contains("allOf")) {
+    const auto reference = schema["allOf"][0]["$ref"].get<std::string>();  // "#/definitions/..."
+    return SchemaFor(whole, whole.at(ordered_json::json_pointer(reference.substr(1))), document);
+  }
+  if (schema.contains("properties") || !schema.contains("oneOf")) return schema;
+  for (const ordered_json& kind : schema["oneOf"]) {
+    if (document.contains(kind["required"][0].get<std::string>())) return kind;
+  }
+  return schema;
+}
+
 // The keys of an object that have names of their own: not the tasks' and the options', which the user chose.
-void CollectKeys(const ordered_json& schema, const json& document, const json::json_pointer& at,
-                 std::vector<std::tuple<json::json_pointer, std::string, std::vector<std::string>>>& keys) {
+void CollectKeys(const ordered_json& whole, const ordered_json& any_schema, const json& document,
+                 const json::json_pointer& at, Keys& keys) {
+  const ordered_json& schema = SchemaFor(whole, any_schema, document);
   if (document.is_array()) {
-    for (std::size_t i = 0; i < document.size(); ++i) CollectKeys(schema["items"], document[i], at / i, keys);
+    for (std::size_t i = 0; i < document.size(); ++i)
+      CollectKeys(whole, schema["items"], document[i], at / i, keys);
   }
   if (!document.is_object()) return;
   std::vector<std::string> siblings;
-  if (schema.contains("properties")) {
-    for (const auto& item : schema["properties"].items()) siblings.push_back(item.key());
-  }
+  for (const auto& item : schema["properties"].items()) siblings.push_back(item.key());
   for (const auto& [key, value] : document.items()) {
-    if (siblings.empty()) {
-      CollectKeys(schema["additionalProperties"], value, at / key, keys);
-    } else {
+    if (schema["additionalProperties"].is_object()) {
+      if (key != kComment) CollectKeys(whole, schema["additionalProperties"], value, at / key, keys);
+    } else if (key.find('.') == std::string::npos) {  // dotted keys have words of their own
       keys.emplace_back(at, key, siblings);
-      CollectKeys(schema["properties"][key], value, at / key, keys);
+      CollectKeys(whole, schema["properties"][key], value, at / key, keys);
     }
   }
 }
@@ -275,8 +317,8 @@ TEST(Suggestions, EveryKeyOfEveryExampleMistypedByOneEditIsRefusedWithTheRightOn
     std::vector<json> examples = Examples(kind, work);
     for (const fs::path& file : Shipped(kind)) examples.push_back(json::parse(ReadFile(file)));
     for (const json& example : examples) {
-      std::vector<std::tuple<json::json_pointer, std::string, std::vector<std::string>>> keys;
-      CollectKeys(kind.schema, example, json::json_pointer(), keys);
+      Keys keys;
+      CollectKeys(kind.schema, kind.schema, example, json::json_pointer(), keys);
       for (const auto& [at, key, siblings] : keys) {
         for (const std::string& typo : OneEdit(key)) {
           if (std::find(siblings.begin(), siblings.end(), typo) != siblings.end()) continue;

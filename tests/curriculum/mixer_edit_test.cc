@@ -50,7 +50,7 @@ TEST(SetMixture, CarriesWhatTasksAreOwedAndNothingElse) {
   Mixer mixer(MixtureOf({6, 2, 2}), SizesOf({75, 37, 15}), 0);
   for (int i = 0; i < 123; ++i) DrawOne(mixer);
   const std::vector<double> before = {Owed(mixer, "task0"), Owed(mixer, "task1"), Owed(mixer, "task2")};
-  mixer.SetMixture(MixtureOf({2, 2, 6}));
+  mixer.SetMixture(MixtureOf({2, 2, 6}), {}, Mixer::Accounts::kOpenAnew);
   for (std::size_t i = 0; i < 3; ++i) EXPECT_EQ(Owed(mixer, Name(i)), before[i]);
   EXPECT_EQ(mixer.ShareError(), 0);
   EXPECT_EQ(mixer.Shares().at("task2").charged, 0);
@@ -144,16 +144,48 @@ TEST(Ramps, AnUrnHasNone) {
   EXPECT_THROW(mixer.SetMixture(MixtureOf({1, 3}, ShareUnit::kRows, DrawOrder::kUrn), {10}), InputError);
 }
 
-TEST(SetMixture, AccountsGoOnWhereTheyAreToldTo) {
+TEST(SetMixture, AccountsGoOn) {
   Mixer mixer(MixtureOf({1, 3}), SizesOf({10, 10}), 0);
   for (int i = 0; i < 8; ++i) DrawOne(mixer);
-  mixer.SetMixture(MixtureOf({3, 1}), {}, Mixer::Accounts::kGoOn);
+  mixer.SetMixture(MixtureOf({3, 1}));
   for (int i = 0; i < 8; ++i) DrawOne(mixer);
   for (const auto& [task, share] : mixer.Shares()) {
     EXPECT_EQ(share.charged, 80) << task;
     EXPECT_EQ(share.delivered, 0.5) << task;
     EXPECT_EQ(share.error, 0) << task;
   }
+}
+
+TEST(Drop, IsAPauseWithoutARamp) {
+  Mixer dropping(MixtureOf({6, 2, 2}), SizesOf({75, 37, 15}), 0), pausing(dropping);
+  for (int i = 0; i < 41; ++i) DrawOne(dropping), DrawOne(pausing);
+  dropping.Drop("task1");
+  pausing.SetMixture(MixtureOf({6, 0, 2}));
+  for (int i = 0; i < 41; ++i) EXPECT_EQ(DrawOne(dropping).task, DrawOne(pausing).task);
+  dropping.Drop("task0");
+  EXPECT_THROW(dropping.Drop("task2"), InputError);
+  EXPECT_EQ(DrawOne(dropping).task, "task2");
+}
+
+TEST(Drop, LetsARampGoOnWithoutTheTask) {
+  Mixer mixer(MixtureOf({3, 1, 4, 0}), SizesOf({10, 10, 10, 10}), 0);
+  mixer.SetMixture(MixtureOf({1, 3, 4, 2}), {10});
+  for (int i = 0; i < 5; ++i) DrawOne(mixer);
+  mixer.Drop("task2");
+  EXPECT_EQ(mixer.RampLeft(), 5);
+  EXPECT_EQ(mixer.Shares().at("task2").asked, 0);
+  // From 3 : 1 : 0 to 1 : 3 : 2; at its sixth of ten draws.
+  EXPECT_NEAR(mixer.Shares().at("task0").asked, 0.75 + 0.6 * (1. / 6 - 0.75), 1e-6);
+  EXPECT_NEAR(mixer.Shares().at("task3").asked, 0.6 * 2 / 6, 1e-6);
+  for (int i = 0; i < 50; ++i) {
+    ASSERT_EQ(SumOfOwed(mixer), 0);
+    ASSERT_NE(DrawOne(mixer).task, "task2");
+  }
+  // Where all came from it, the others have their shares at once.
+  Mixer from_one(MixtureOf({1, 0, 0}), SizesOf({10, 10, 10}), 0);
+  from_one.SetMixture(MixtureOf({0, 1, 3}), {10});
+  from_one.Drop("task0");
+  EXPECT_NEAR(from_one.Shares().at("task2").asked, 0.75, 1e-9);
 }
 
 TEST(SetMixture, APausedTaskHandsWhatItIsOwedToTheOthersByShare) {
@@ -191,7 +223,40 @@ TEST(SetMixture, RandomEditsKeepSomebodyEligibleAndTheErrorNearOneBatch) {
         worst = std::max(worst, task["owed"][0].get<double>() / largest);
     }
   }
-  EXPECT_LT(worst, 2.5);  // no proof covers edits; 1.24 was the worst where tasks are paused in turn
+  EXPECT_LT(worst, 2.5);  // an edit every ten draws
+}
+
+// No proof covers changes. What was seen: 1.00 of a largest batch either way.
+TEST(SetMixture, AfterAnyChangesNoTaskIsMoreThanABatchAndAQuarterBehindOrAhead) {
+  enum class Change { kDrift, kPauseInTurn, kAnew, kRamp, kRampOfSome };
+  for (const Change change :
+       {Change::kDrift, Change::kPauseInTurn, Change::kAnew, Change::kRamp, Change::kRampOfSome}) {
+    for (std::uint64_t seed = 0; seed < 60; ++seed) {
+      const RandomMix mix(seed);
+      RowRandom random(CombineSeeds(seed, 5));
+      const auto largest = static_cast<double>(*std::max_element(mix.rows.begin(), mix.rows.end()));
+      std::vector<double> weights = mix.weights;
+      Mixer mixer(MixtureOf(weights), SizesOf(mix.rows), seed);
+      for (std::size_t draw = 1; draw <= 600; ++draw) {
+        if (draw % 50 == 0) {
+          if (change == Change::kPauseInTurn) weights = mix.weights;
+          for (double& weight : weights) {
+            if (change == Change::kDrift) weight *= random.Uniform(0.3, 3);
+            if (change == Change::kAnew || change == Change::kRamp) weight = random.Uniform(0.001, 50);
+            if (change == Change::kRampOfSome) weight = random.Coin() ? 0 : random.Uniform(0.001, 50);
+          }
+          weights[draw / 50 % weights.size()] = change == Change::kPauseInTurn ? 0 : 1;
+          Ramp ramp;
+          if (change == Change::kRamp) ramp = {.draws = 30, .shape = RampShape::kCosine};
+          if (change == Change::kRampOfSome) ramp.draws = 70;  // which the next change meets half-way
+          mixer.SetMixture(MixtureOf(weights), ramp);
+        }
+        DrawOne(mixer);
+        for (const auto& [task, share] : mixer.Shares())
+          ASSERT_LE(std::abs(share.owed), 1.25 * largest) << task << " seed " << seed << " draw " << draw;
+      }
+    }
+  }
 }
 
 TEST(SetMixture, ATaskThatComesBackGoesOnWithItsNextRow) {

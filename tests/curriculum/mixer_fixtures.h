@@ -11,7 +11,6 @@
 
 namespace medley::testing {
 
-using Weights = std::vector<std::pair<std::string, double>>;
 using Sizes = std::map<std::string, TaskSize>;
 
 inline std::string Name(std::size_t i) { return "task" + std::to_string(i); }

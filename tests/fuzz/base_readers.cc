@@ -11,8 +11,11 @@
 #include <medley/checkpoint/run_lock.h>
 #include <medley/checkpoint/section.h>
 #include <medley/config/run_config.h>
+#include <medley/curriculum/curriculum.h>
+#include <medley/curriculum/curriculum_changes.h>
+#include <medley/curriculum/forecast.h>
 #include <medley/curriculum/mixer.h>
-#include <medley/curriculum/mixture.h>
+#include <medley/curriculum/weight_log.h>
 #include <medley/estimate/gpu.h>
 #include <medley/model/agent/agent_config.h>
 #include <medley/plan/plan.h>
@@ -59,7 +62,22 @@ void ReadRun(const std::string& bytes) {
   static_cast<void>(once);
   ToJson(ReadRunConfig(Written("runs/run.json", bytes)));
 }
-void ReadWeights(const std::string& bytes) { ToJson(ReadMixture(Written("weights.json", bytes))); }
+void ReadWeights(const std::string& bytes) {
+  WithAbsoluteSchema(bytes, "/somewhere");
+  const Curriculum curriculum = ReadCurriculum(Written("weights.json", bytes));
+  ToJson(curriculum);
+  ChangesInWords(curriculum, OneStage({{"control", 1.0}}), 0);
+  std::map<std::string, TaskSize> sizes;
+  for (const std::string& task : curriculum.All()) sizes[task] = {};
+  ForecastRun(curriculum, {.sizes = sizes, .steps = 20, .eval_every = 5});
+}
+
+void ReadAWeightLog(const std::string& bytes) {
+  WeightLog log(Written("weight_log/weights.jsonl", bytes).parent_path());
+  log.LastText();
+  log.GoBackTo(100);
+  log.Text();
+}
 void ReadModel(const std::string& bytes) { ToJson(ReadAgentConfig(Written("model.json", bytes))); }
 
 // One a line, over a small good config.
@@ -122,7 +140,9 @@ void ReadAPlan(const std::string& bytes) {
   PlanTable(PlanFromJson(ReadJson(bytes, "plan.json"), "plan.json"));
 }
 void ReadAReceipt(const std::string& bytes) {
-  ReceiptTable(Receipt::FromJson(ReadJson(bytes, "receipt.json")));
+  const Receipt receipt = Receipt::FromJson(ReadJson(bytes, "receipt.json"));
+  ReceiptTable(receipt);
+  StagesTable(receipt.stages());
 }
 
 void ReadAGpu(const std::string& bytes) { ReadGpu(Written("gpu.json", bytes)); }
@@ -168,6 +188,7 @@ std::vector<Reader> Readers() {
   std::vector<Reader> readers = {{"json", true, ReadAnyJson},
                                  {"run", true, ReadRun},
                                  {"weights", true, ReadWeights},
+                                 {"weight_log", true, ReadAWeightLog},
                                  {"model", true, ReadModel},
                                  {"overrides", true, ReadOverrides},
                                  {"manifest", true, ReadSealedManifest},

@@ -21,7 +21,11 @@ struct HostFixture {
   explicit HostFixture(std::vector<std::filesystem::path> paths,
                        std::map<std::string, TaskSettings, std::less<>> settings = {})
       : registry(ScanOnly(std::move(paths))),
-        host({registry, tokenizer, ImageGeometry{128, 16}, control_text, std::move(settings)}) {}
+        host({registry, tokenizer, ImageGeometry{128, 16}, control_text,
+              [settings = std::move(settings)](std::string_view form) {
+                const auto found = settings.find(form);
+                return found == settings.end() ? TaskSettings{} : found->second;
+              }}) {}
 
   Registry registry;
   FakeTokenizer tokenizer;

@@ -285,7 +285,11 @@ TEST(Progress, TheLastScoresStandBehindTheLosses) {
   StepRecord later = Record(5000, "control", 0.00123);
   later.evaluation.emplace().tasks = {{"control", ScoreOf(0.5)}};
   progress.Add(later);
-  EXPECT_NE(progress.Line().find("control 0.00246 (0.5)  new 0.5  zoom_gold 0.0617; "), std::string::npos);
+  EXPECT_NE(progress.Line().find("control 0.00246 (0.5)  new 0.5  zoom_gold 0.0617 (-); "),
+            std::string::npos);
+  // The stage and what it waits for are the first that stands behind.
+  progress.SetStage("turn: step 3 of 20");
+  EXPECT_NE(progress.Line().find("; turn: step 3 of 20, "), std::string::npos);
 }
 
 // The run of all 22 tasks: the scores are what its line is for.

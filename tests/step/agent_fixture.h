@@ -75,7 +75,8 @@ struct AgentWithTask {
               .tokenizer = SharedTokenizer(),
               .image = ReadImageGeometry(TinyAgent()),
               .control_text = control_text,
-              .settings = {{what.task, {.variant = what.variant, .options = {}}}}}),
+              .settings =
+                  [what](std::string_view) { return TaskSettings{.variant = what.variant, .options = {}}; }}),
         task(host.Get(what.task)) {
     at::set_num_threads(1);
   }

@@ -1,8 +1,6 @@
 // Ctrl-C and crashes of a run whose task is slow, or breaks.
 #include <gtest/gtest.h>
 #include <signal.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
@@ -12,53 +10,20 @@
 #include <medley/base/file_digest.h>
 #include <medley/checkpoint/checkpoint_files.h>
 
+#include "tests/tools/background.h"
 #include "tests/tools/trouble_run.h"
 
 namespace medley {
 namespace {
 
 namespace fs = std::filesystem;
-using Clock = std::chrono::steady_clock;
 using std::chrono::milliseconds;
+using test::Background;
 using test::CommandResult;
 using test::Has;
 using test::Medley;
 using test::Shell;
 using test::TroubleRun;
-
-// A command in the background, whose words go to a file.
-class Background {
- public:
-  Background(const std::string& command, fs::path log) : log_(std::move(log)) {
-    child_ = ::fork();
-    if (child_ == 0) {
-      ::execl("/bin/sh", "sh", "-c", ("exec " + command + " >" + log_.string() + " 2>&1").c_str(), nullptr);
-      ::_exit(127);
-    }
-  }
-  bool WaitUntil(const std::function<bool()>& condition) const {
-    for (int i = 0; i < 2400 && !condition(); ++i) std::this_thread::sleep_for(milliseconds(25));
-    return condition();
-  }
-  void Interrupt() {
-    interrupted_ = Clock::now();
-    ::kill(child_, SIGINT);
-  }
-  int Wait() {
-    int status = 0;
-    ::waitpid(child_, &status, 0);
-    took_ = std::chrono::duration<double>(Clock::now() - interrupted_).count();
-    return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
-  }
-  double seconds_to_end() const { return took_; }
-  std::string words() const { return fs::exists(log_) ? ReadText(log_) : ""; }
-
- private:
-  fs::path log_;
-  pid_t child_ = -1;
-  Clock::time_point interrupted_;
-  double took_ = 0;
-};
 
 std::int64_t Lines(const fs::path& file) {
   if (!fs::exists(file)) return 0;

@@ -227,6 +227,10 @@ TEST_F(SmallRun, ARunThatBeganWithAnotherOneOutlivesIt) {
   EXPECT_EQ(scored.code, 0) << scored.out;
   const CommandResult next = Train(scratch_ / "next", "steps=1 init_from.run=" + run.string());
   EXPECT_EQ(next.code, 0) << next.out;
+  const fs::path checkpoint = run / CheckpointName(2);
+  const CommandResult from_one = Train(scratch_ / "one", "steps=1 init_from.run=" + checkpoint.string());
+  EXPECT_EQ(from_one.code, 0) << from_one.out;
+  EXPECT_TRUE(Has(from_one.out, "parameters from " + checkpoint.string())) << from_one.out;
   const CommandResult gone = Train(scratch_ / "none", "steps=1 init_from.run=" + first.string());
   EXPECT_EQ(gone.code, 2) << gone.out;
   EXPECT_TRUE(Has(gone.out, "init_from.run: no such directory")) << gone.out;

@@ -8,6 +8,7 @@
 #include <string>
 #include <thread>
 
+#include "tests/report/scratch_directory.h"
 #include "tests/tools/run_command.h"
 
 namespace medley {
@@ -31,6 +32,29 @@ TEST(Validate, ChecksEveryKindOfFileThatItsReadmeNames) {
       EXPECT_TRUE(result.out.starts_with("ok: ")) << result.out;
     }
   }
+}
+
+TEST(Validate, DrawsStagesWithTheShortestAndTheLongestRun) {
+  const ScratchDirectory scratch;
+  const std::string file = (scratch / "stages.json").string();
+  WriteText(file, R"({"$schema": "weights.schema.json", "stages": [
+    {"name": "a", "weights": {"control": 1, "zoom_gold": 3}, "until": {"any": [{"score": "control", "at_most": 0.1}, {"steps": 400}]},
+     "eval_every": 50, "cooldown": 10},
+    {"name": "b", "weights": {"control": 1}, "ramp": {"draws": 20}, "until": {"rows": 160}}]})");
+  const CommandResult alone = Validate(file);
+  EXPECT_EQ(alone.code, 0) << alone.out;
+  for (const char* words :
+       {"1 a: until control at most 0.1 or 400 steps, then 10 to cool; 60 to 410 steps\n",
+        "    control    25.0 %  ##########\n    zoom_gold  75.0 %  ##############################\n",
+        "2 b: reached over 20 draws, until 160 rows; 10 steps\n", "the run takes 70 to 420 steps"})
+    EXPECT_NE(alone.out.find(words), std::string::npos) << words << alone.out;
+  const CommandResult run =
+      Validate(kConfigs + "runs/quickstart.json steps=300 tasks.control.rows=32 weights=" + file);
+  EXPECT_EQ(run.code, 0) << run.out;
+  EXPECT_NE(
+      run.out.find("-- 1 a: until control at most 0.1 or 400 steps, then 10 to cool; 60 to 300 steps\n"),
+      std::string::npos)
+      << run.out;
 }
 
 TEST(Validate, SaysWhatAGpuHasForTensors) {

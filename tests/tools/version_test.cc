@@ -68,7 +68,7 @@ TEST(Command, EveryVerbThatTheHelpListsHasAHelpThatNamesItsOptions) {
     if (!line.starts_with("  medley ")) continue;
     const std::string verb = line.substr(9, line.find(' ', 9) - 9);
     verbs.insert(verb);
-    const std::string deeper = verb == "tokenizer" ? " train" : "";
+    const std::string deeper = verb == "tokenizer" ? " train" : verb == "weights" ? " history" : "";
     const auto result = Shell(Medley() + verb + deeper + " --help 2>/dev/null");
     EXPECT_EQ(result.code, 0) << verb;
     EXPECT_NE(result.out.find(verb + deeper + " [OPTIONS]"), std::string::npos) << result.out;
@@ -76,7 +76,7 @@ TEST(Command, EveryVerbThatTheHelpListsHasAHelpThatNamesItsOptions) {
       EXPECT_NE(result.out.find(option), std::string::npos) << verb << " " << option << ": " << result.out;
   }
   EXPECT_EQ(verbs, (std::set<std::string>{"train", "resume", "plan", "report", "estimate", "eval", "generate",
-                                          "tasks", "sample", "validate", "tokenizer", "version"}));
+                                          "tasks", "sample", "validate", "tokenizer", "version", "weights"}));
 }
 
 // In every verb that has it: repeated, relative or absolute, and it leaves the arguments behind it alone.

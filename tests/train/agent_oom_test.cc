@@ -126,6 +126,7 @@ Outcome Train(const Case& c, std::int64_t micro_rows, const Hook& hook) {
                                  .directory = directory,
                                  .host = host,
                                  .model = *run.model,
+                                 .curriculum = run.curriculum,
                                  .mixer = *run.mixer,
                                  .executor = *run.executor,
                                  .optimizer = *run.optimizer,

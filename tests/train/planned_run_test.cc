@@ -379,7 +379,7 @@ TEST_F(PlannedRun, AResumedRunTakesItsPlanUpWithoutMeasuring) {
 // As when the weights file of a run is edited before it is resumed.
 TEST_F(PlannedRun, ANewTaskMeasuresOnlyItselfAndCostsTheOthersNothing) {
   auto tiny = MakeRun(PlannedConfig(1));
-  tiny->run.mixture.weights = {{"one", 5}, {"two", 3}, {"three", 0}};
+  tiny->run.curriculum = OneStage({{"one", 5}, {"two", 3}, {"three", 0}});
   const std::int64_t budget = InUse() + 300000;
   RunPlanner first = Planner(*tiny, budget);
   const Plan before = first.PlanRun(tiny->run.NamedTasks());
@@ -387,7 +387,7 @@ TEST_F(PlannedRun, ANewTaskMeasuresOnlyItselfAndCostsTheOthersNothing) {
   first.Save(scratch_.path());
   const auto profile = ToJson(first.profile())["tasks"];
 
-  tiny->run.mixture.weights = {{"one", 5}, {"two", 3}, {"three", 2}};
+  tiny->run.curriculum = OneStage({{"one", 5}, {"two", 3}, {"three", 2}});
   RunPlanner second = Planner(*tiny, budget);
   second.TakeUp(scratch_.path());
   const Plan& after = second.PlanRun(tiny->run.NamedTasks());

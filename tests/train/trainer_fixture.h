@@ -85,11 +85,11 @@ class FixtureHost final : public TaskHost {
  public:
   LoadedTask& Get(std::string_view task) override {
     if (on_get) on_get(std::string(task));
-    return *tasks.at(std::string(task)).task;
+    return *tasks.at(std::string(TaskOfForm(task))).task;
   }
   bool IsLoaded(std::string_view task) const override { return !is_loaded || is_loaded(std::string(task)); }
   const VariantInfo& Variant(std::string_view task) override {
-    return tasks.at(std::string(task)).info->variants.front();
+    return tasks.at(std::string(TaskOfForm(task))).info->variants.front();
   }
   std::optional<TaskOrigin> OriginOf(std::string_view) const override { return std::nullopt; }
 
@@ -116,6 +116,7 @@ struct TinyRun {
             .directory = directory,
             .host = *host,
             .model = *run.model,
+            .curriculum = run.curriculum,
             .mixer = *run.mixer,
             .executor = *run.executor,
             .optimizer = *run.optimizer,
@@ -168,7 +169,7 @@ inline std::unique_ptr<TinyRun> MakeTinyRun(const RunConfig& config,
   for (const char* name : {"one", "two", "three"})
     tiny->tasks()[name] = ScoredQa(name, ++passes, hooks[name]);
   run.config = config;
-  run.mixture.weights = {{"one", 5}, {"two", 3}, {"three", 2}};
+  run.curriculum = OneStage({{"one", 5}, {"two", 3}, {"three", 2}});
   auto model = std::make_unique<FixtureModel>();
   model->To(at::kCPU, at::kFloat);
   run.model = std::move(model);
@@ -179,7 +180,7 @@ inline std::unique_ptr<TinyRun> MakeTinyRun(const RunConfig& config,
   }
   const auto seed = static_cast<std::uint64_t>(config.seed);
   SeedGenerators(seed, at::kCPU);
-  run.mixer = std::make_unique<Mixer>(run.mixture, sizes, seed);
+  run.mixer = std::make_unique<Mixer>(run.curriculum.MixtureOf(0), sizes, seed);
   run.executor = std::make_unique<StepExecutor>(*run.model, at::kCPU);
   run.optimizer = std::make_unique<AdamW>(*run.model, config.optimizer);
   return tiny;

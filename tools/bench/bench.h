@@ -18,12 +18,8 @@
 
 namespace medley::bench {
 
-// Of the run's named tasks, as long as nothing was planned.
-inline PlanInForce ConfiguredPlan(const Run& run) {
-  std::map<std::string, Execution> executions;
-  for (const std::string& task : run.NamedTasks()) executions[task] = run.Configured(task);
-  return PlanInForce(std::move(executions));
-}
+// As long as nothing was planned.
+inline PlanInForce ConfiguredPlan(const Run& run) { return PlanInForce(run.Configured()); }
 
 // Another model's forward in other clothes; all else is that model's.
 class ModelView : public Model {

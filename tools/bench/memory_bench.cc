@@ -27,7 +27,8 @@ RunInputs Inputs(const Asked& asked, const std::string& budget) {
 
 RunInputs AutoInputs(const Asked& asked) {
   RunInputs inputs = Inputs(asked, kSmallBudget);
-  for (const auto& [task, weight] : inputs.checked.mixture.weights) inputs.checked.run.tasks[task].rows = 0;
+  for (const std::string& task : inputs.checked.curriculum.All()) inputs.checked.run.tasks[task].rows = 0;
+  AddForms(inputs.checked.run, inputs.checked.curriculum);
   return inputs;
 }
 
@@ -50,7 +51,7 @@ AutoRun::AutoRun(const Asked& asked)
                 .tokenizer = run_->tokenizer.get()},
                RunPlanner::SettingOf(run_->config, run_->budget, run_->device), console_) {
   const Stopwatch watch(run_->device);
-  planner_.PlanRun(run_->NamedTasks());
+  planner_.PlanRun(run_->NamedForms());
   planning_seconds_ = watch.seconds();
   planner_.Apply(in_force_, *run_->mixer);
 }

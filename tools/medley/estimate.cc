@@ -168,7 +168,7 @@ void RequireThisMachine(const Estimate& estimate) {
 
 int Report(const Arguments& arguments, const std::optional<Gpu>& gpu, std::optional<std::int64_t> memory) {
   RunInputs inputs = CheckInputs(arguments.config, arguments.overrides, arguments.plugin_path);
-  for (const std::string& line : inputs.registry.Choices(inputs.checked.mixture.Active()))
+  for (const std::string& line : inputs.registry.Choices(inputs.checked.curriculum.Named()))
     std::cerr << line << '\n';
   const bool runs_on_gpu = inputs.checked.run.device != "cpu", on_gpu = gpu.has_value() || runs_on_gpu;
   const EstimatedRun subject(std::move(inputs));

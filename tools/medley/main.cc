@@ -51,7 +51,8 @@ constexpr std::array kHelp = {
     Help{"tasks", "[--json] [--plugin-path P]", "list every task that can be trained"},
     Help{"sample", "TASK [--rows N] [--variant V] [--config CONFIG] [--out P]",
          "look at a task's examples before training it"},
-    Help{"validate", "CONFIG [KEY=VALUE ...]", "check a run config and the files it names"},
+    Help{"validate", "CONFIG [KEY=VALUE ...]", "check a run config and its files, draw its stages"},
+    Help{"weights", "history DIR | diff DIR", "what became of a run's weights; what an edit would change"},
     Help{"tokenizer", "train --corpus FILE --out FILE", "make a tokenizer"},
     Help{"version", "[--json]", "what this medley was built from"},
 };

@@ -9,6 +9,7 @@
 
 #include <medley/base/error.h>
 #include <medley/config/threads.h>
+#include <medley/plan/plan_stages.h>
 #include <medley/plan/run_planner.h>
 #include <medley/run/run.h>
 
@@ -62,8 +63,8 @@ int RunPlan(int argc, char** argv) {
   setting.all_ways = true;
   RunPlanner planner(PlannerSubject(*run), setting, console);
   if (!profile.empty()) planner.UseProfile(profile);
-  planner.PlanRun(run->NamedTasks());
-  std::cout << planner.Words() << '\n';
+  planner.PlanRun(run->NamedForms());
+  std::cout << StagesOfPlan(run->config, run->curriculum, planner.plan()) << planner.Words() << '\n';
   if (!out.empty()) Save(planner, out);
   return 0;
 }

@@ -31,13 +31,15 @@ Receipt ReadReceipt(const std::filesystem::path& run) {
 }  // namespace
 
 int RunReport(int argc, char** argv) {
-  CLI::App app("Prints what a run's tasks took, against what was planned.", "medley report");
+  CLI::App app("Prints what a run's tasks asked for and got, and what they took, against what was planned.",
+               "medley report");
   std::filesystem::path directory;
   app.add_option("DIR", directory, "the run's directory")->required();
   if (!ParseArguments(app, argc, argv)) return 0;
   if (const std::string problem = DirectoryProblem(directory); !problem.empty())
     throw InputError(problem + "; a run directory is expected");
-  std::cout << ReceiptTable(ReadReceipt(directory));
+  const Receipt receipt = ReadReceipt(directory);
+  std::cout << StagesTable(receipt.stages()) << ReceiptTable(receipt);
   return 0;
 }
 

@@ -4,18 +4,21 @@
 #include <filesystem>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <medley/base/interrupt.h>
 #include <medley/checkpoint/checkpoint.h>
 #include <medley/checkpoint/run_directory.h>
 #include <medley/config/threads.h>
+#include <medley/curriculum/weight_log.h>
 #include <medley/run/config_change.h>
 #include <medley/run/run.h>
 #include <medley/run/run_record.h>
 #include <medley/train/stop_signal.h>
 
 #include "tools/medley/arguments.h"
+#include "tools/medley/resume.h"
 #include "tools/medley/training.h"
 #include "tools/medley/verbs.h"
 
@@ -29,7 +32,9 @@ std::vector<std::string> ConfigChanges(const RunDirectory& directory,
                                        const std::filesystem::path& file, const RunConfig& now) {
   const nlohmann::ordered_json resolved = ToJson(now), record = ReadRunRecord(directory.path());
   RequireSameInputs(record, now);
-  if (!found) return CompareConfigs(ToJson(ReadRunConfig(file)), resolved, {});
+  if (!found)  // whatever became of the file that its weights were copied from
+    return CompareConfigs(
+        ToJson(ReadRunConfig(file, {"weights=" + (directory.path() / kRunWeights).string()})), resolved, {});
   const nlohmann::ordered_json before = TrainedConfig(directory.path(), found->facts);
   if (before.is_object()) return CompareConfigs(before, resolved, TrainedTasks(found->path));
   if (record.is_object() && record.value("seed", now.seed) != now.seed)
@@ -60,7 +65,82 @@ void SayWhatWasRestored(Console& console, const Run& run, const FoundCheckpoint&
   console.Say("rows so far:" + rows);
 }
 
+struct Resumed {
+  std::optional<FoundCheckpoint> found;
+  bool reported = true;  // its last step
+  ResumedWeights weights;
+  RunInputs inputs;
+  std::optional<Curriculum> edit;  // of the weights, since they were written down last
+  std::vector<std::string> changes;
+};
+
+// All that can be known before anything changes.
+Resumed ReadRun(const RunDirectory& directory, const ResumeRequest& request, Console& console) {
+  const std::filesystem::path config =
+      request.config.empty() ? NewestConfig(directory.path()) : request.config;
+  const auto found = FindCheckpoint(directory.path(), OnDamage::kSetAside, console);
+  ResumedWeights weights = ResumeWeights(directory, found);
+  RunInputs inputs = CheckInputsOf(directory.path(), request.overrides, weights.then, config);
+  std::optional<Curriculum> edit;
+  if (weights.edited) {
+    const Curriculum& before = inputs.checked.curriculum;
+    edit = CheckEdit(
+        {directory.path() / kRunWeights, weights.text_of_file}, inputs.checked.run, inputs.registry,
+        [&](ConfigFile& file, const Curriculum& next) { CheckWhatStays(file, before, next, weights.place); });
+  }
+  auto changes = ConfigChanges(directory, found, config, inputs.checked.run);
+  return {.found = found,
+          .reported = !found || Trainer::IsReported(found->path),
+          .weights = std::move(weights),
+          .inputs = std::move(inputs),
+          .edit = std::move(edit),
+          .changes = std::move(changes)};
+}
+
+// The tasks that the edit brings are planned with the others: where one does not fit, nothing has changed.
+void PlanWithEdit(Training& training, const RunDirectory& directory, const std::optional<Curriculum>& edit,
+                  Console& console) {
+  training.Plan("", {.directory = directory.path()}, console);
+  if (edit && training.HasNew(*edit)) training.Admit(*edit);
+}
+
 }  // namespace
+
+int GoOn(const RunDirectory& directory, const ResumeRequest& request, Console& console) {
+  Resumed resumed = ReadRun(directory, request, console);
+  const std::optional<FoundCheckpoint>& found = resumed.found;
+  const RunConfig& config = resumed.inputs.checked.run;
+  if (found && found->facts.step >= config.steps && resumed.reported) {
+    console.Say("all " + std::to_string(found->facts.step) + " steps are done; to go on: medley resume " +
+                directory.path().string() + " --steps N (N in all)");
+    return 0;
+  }
+  const std::string threads = ThreadsWarning(config.threads, Cores());
+  if (!threads.empty()) console.Warn(threads);
+  const auto run = BuildRun(std::move(resumed.inputs), Purpose::kTrain);
+  SayWhatChanged(console, resumed.changes, *run, ReadRunRecord(directory.path()));
+  for (const std::string& line : run->registry->Choices(run->NamedTasks())) console.Say(line);
+  console.Say(run->budget.Words());
+  if (!found) {
+    const std::string taken = InitializeFrom(run->config.init_from, *run->model, console);
+    if (!taken.empty()) console.Say(taken);
+  }
+  Training training(*run);
+  try {
+    PlanWithEdit(training, directory, resumed.edit, console);
+  } catch (const Interrupted&) {
+    console.Say("interrupted while planning; the run is as it was, medley resume " +
+                directory.path().string() + " goes on");
+    return static_cast<int>(ExitCode::kInterrupted);
+  }
+  training.SavePlan(directory, console);
+  training.GoOnWithWeights(std::move(resumed.weights));
+  const auto trainer = training.MakeTrainer(directory, console, found, request.script);
+  if (found) SayWhatWasRestored(console, *run, *found);
+  if (!found) console.Say("no checkpoint was saved so far; starting at step 0");
+  training.Record(directory, found ? found->facts.step : 0, !resumed.reported);
+  return static_cast<int>(trainer->Train());
+}
 
 int RunResume(int argc, char** argv) {
   CLI::App app(
@@ -85,41 +165,9 @@ int RunResume(int argc, char** argv) {
   const RunDirectory directory = RunDirectory::Open(path);
   Console console(stdout, directory.path() / "log.txt");
   if (!directory.took_over().empty()) console.Say("took over the stale lock of " + directory.took_over());
-  const std::filesystem::path config = NewestConfig(directory.path());
   if (!budget.empty()) overrides.push_back("budget=" + budget);
   if (steps > 0) overrides.push_back("steps=" + std::to_string(steps));
-  RunInputs inputs = CheckInputs(config, overrides, {}, Stage::kBegun);
-  const std::string threads = ThreadsWarning(inputs.checked.run.threads, Cores());
-  const auto found = FindCheckpoint(directory.path(), OnDamage::kSetAside, console);
-  const auto changes = ConfigChanges(directory, found, config, inputs.checked.run);
-  if (found && found->facts.step >= inputs.checked.run.steps && Trainer::IsReported(found->path)) {
-    console.Say("all " + std::to_string(found->facts.step) + " steps are done; to go on: medley resume " +
-                path.string() + " --steps N (N in all)");
-    return 0;
-  }
-  if (!threads.empty()) console.Warn(threads);
-  const auto run = BuildRun(std::move(inputs), Purpose::kTrain);
-  SayWhatChanged(console, changes, *run, ReadRunRecord(directory.path()));
-  for (const std::string& line : run->registry->Choices(run->NamedTasks())) console.Say(line);
-  console.Say(run->budget.Words());
-  if (!found) {
-    const std::string taken = InitializeFrom(run->config.init_from, *run->model, console);
-    if (!taken.empty()) console.Say(taken);
-  }
-  Training training(*run);
-  try {
-    training.Plan("", directory.path(), console);
-  } catch (const Interrupted&) {
-    console.Say("interrupted while planning; the run is as it was, medley resume " +
-                directory.path().string() + " goes on");
-    return static_cast<int>(ExitCode::kInterrupted);
-  }
-  training.SavePlan(directory, console);
-  const auto trainer = training.MakeTrainer(directory, console, found);
-  if (found) SayWhatWasRestored(console, *run, *found);
-  if (!found) console.Say("no checkpoint was saved so far; starting at step 0");
-  training.Record(directory);
-  return static_cast<int>(trainer->Train());
+  return GoOn(directory, {.overrides = std::move(overrides)}, console);
 }
 
 }  // namespace medley

@@ -2,6 +2,7 @@
 #include <csignal>
 #include <cstdio>
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -13,15 +14,59 @@
 #include <medley/train/stop_signal.h>
 
 #include "tools/medley/arguments.h"
+#include "tools/medley/replay.h"
 #include "tools/medley/training.h"
 #include "tools/medley/verbs.h"
 
 namespace medley {
 
+namespace {
+
+struct NewRun {
+  RunInputs inputs;
+  std::filesystem::path path;
+  std::string profile;             // "": none
+  const Replay* replay = nullptr;  // null: repeats none
+};
+
+// Until it ends, or as far as the first start of the run that it repeats came.
+ExitCode Begin(NewRun made, std::optional<RunDirectory>& directory) {
+  const std::string threads = ThreadsWarning(made.inputs.checked.run.threads, Cores());
+  const auto run = BuildRun(std::move(made.inputs), Purpose::kTrain);
+  Console early(stdout);  // nothing is left behind where a mistake shows only now
+  if (!threads.empty()) early.Warn(threads);
+  const std::string taken = InitializeFrom(run->config.init_from, *run->model, early);
+  Training training(*run);
+  try {
+    training.Plan(made.profile, made.replay != nullptr ? made.replay->FirstPlan() : EarlierPlan{}, early);
+  } catch (const Interrupted&) {  // not 130: that number promises a saved run
+    throw Error("interrupted before the first step; nothing was trained and nothing is saved");
+  }
+  directory.emplace(RunDirectory::Create(made.path));
+  Console console(stdout, directory->path() / "log.txt");
+  console.Say("the run lies in " + directory->path().string());
+  for (const std::string& line : run->registry->Choices(run->NamedTasks())) console.Say(line);
+  console.Say(run->budget.Words());
+  if (!taken.empty()) console.Say(taken);
+  training.SavePlan(*directory, console);
+  std::optional<RunScript> script;
+  if (made.replay == nullptr) {
+    training.BeginWeights(*directory, console);
+  } else {
+    script = made.replay->script();
+    made.replay->GiveEditsTo(*directory);
+    training.GoOnWithWeights(ResumeWeights(*directory, std::nullopt));
+  }
+  training.Record(*directory, 0, false);
+  return training.MakeTrainer(*directory, console, std::nullopt, script)->Train();
+}
+
+}  // namespace
+
 int RunTrain(int argc, char** argv) {
   CLI::App app("Trains a model as a run config says. The run's directory then holds everything of it.",
                "medley train");
-  std::string config, out, budget, profile;
+  std::string config, out, budget, profile, replayed;
   std::vector<std::string> overrides;
   std::vector<std::filesystem::path> plugin_path;
   app.add_option("CONFIG", config, "the run config")->required();
@@ -30,6 +75,10 @@ int RunTrain(int argc, char** argv) {
   AddBudget(app, budget);
   app.add_option("--profile", profile,
                  "profile.json of medley plan or of another run: what it holds is not measured again");
+  app.add_option(
+      "--replay", replayed,
+      "the directory of a run that began with this config: repeats it, with the edits of its weights, "
+      "its early decay and what its resumes changed, to the same metrics.jsonl");
   AddPluginPath(app, plugin_path);
   if (!ParseArguments(app, argc, argv)) return 0;
   std::signal(SIGPIPE, SIG_IGN);  // a run outlives whoever reads its lines
@@ -38,32 +87,24 @@ int RunTrain(int argc, char** argv) {
 
   const std::filesystem::path path = out.empty() ? DefaultRunPath(config) : std::filesystem::path(out);
   CheckOutDirectory(path);
-  RunInputs inputs = CheckInputs(config, overrides, plugin_path);
+  std::optional<Replay> replay;
+  if (!replayed.empty()) {
+    replay.emplace(replayed);
+    overrides.push_back("weights=" + replay->weights().file.string());  // whatever became of the original
+  }
+  RunInputs inputs = CheckInputs(config, overrides, plugin_path, RunState::kBegins,
+                                 replay ? std::optional(replay->weights()) : std::nullopt);
+  if (replay) replay->RequireSame(inputs.checked.run);
   if (!profile.empty() && !inputs.checked.run.plan) {
     throw InputError("--profile " + profile +
                      ": nothing is planned, because \"plan\" is false. Leave one of them out");
   }
   RunDirectory::CheckFree(path);
-  const std::string threads = ThreadsWarning(inputs.checked.run.threads, Cores());
-  const auto run = BuildRun(std::move(inputs), Purpose::kTrain);
-  Console early(stdout);  // nothing is left behind where a mistake shows only now
-  if (!threads.empty()) early.Warn(threads);
-  const std::string taken = InitializeFrom(run->config.init_from, *run->model, early);
-  Training training(*run);
-  try {
-    training.Plan(profile, "", early);
-  } catch (const Interrupted&) {  // not 130: that number promises a saved run
-    throw Error("interrupted before the first step; nothing was trained and nothing is saved");
-  }
-  const RunDirectory directory = RunDirectory::Create(path);
-  Console console(stdout, directory.path() / "log.txt");
-  console.Say("the run lies in " + directory.path().string());
-  for (const std::string& line : run->registry->Choices(run->NamedTasks())) console.Say(line);
-  console.Say(run->budget.Words());
-  if (!taken.empty()) console.Say(taken);
-  training.SavePlan(directory, console);
-  training.Record(directory);
-  return static_cast<int>(training.MakeTrainer(directory, console)->Train());
+  std::optional<RunDirectory> directory;
+  const ExitCode code = Begin(
+      {.inputs = std::move(inputs), .path = path, .profile = profile, .replay = replay ? &*replay : nullptr},
+      directory);
+  return replay ? replay->GoOnWith(*directory, code) : static_cast<int>(code);
 }
 
 }  // namespace medley

@@ -1,17 +1,59 @@
 #include "tools/medley/training.h"
 
+#include <algorithm>
+#include <stdexcept>
+#include <utility>
+
+#include <medley/base/durable_file.h>
+#include <medley/base/files.h>
+#include <medley/base/json_count.h>
+#include <medley/plan/plan_stages.h>
 #include <medley/run/run_record.h>
 
 namespace medley {
 namespace {
 
-std::map<std::string, Execution> Configured(const Run& run) {
-  std::map<std::string, Execution> executions;
-  for (const std::string& task : run.NamedTasks()) executions[task] = run.Configured(task);
-  return executions;
+std::set<std::string> AsSet(const std::vector<std::string>& names) { return {names.begin(), names.end()}; }
+
+// To what the checkpoint knows of them.
+void GoBackTo(const FoundCheckpoint& from, ResumedWeights& weights) {
+  const auto unusable = [&](const std::exception& error) {
+    return InputError(from.path.string() + " does not say where the run is: " + error.what());
+  };
+  try {
+    const nlohmann::json progress = ReadSection(from.path, "progress");
+    weights.place = Stages::PlaceIn(progress);
+    weights.log.GoBackTo(progress.contains("weight_log") ? CountOf(progress, "weight_log")
+                                                         : weights.log.NumberAt(from.facts.step));
+  } catch (const std::out_of_range& error) {
+    throw unusable(error);
+  } catch (const nlohmann::json::exception& error) {
+    throw unusable(error);
+  }
 }
 
 }  // namespace
+
+ResumedWeights ResumeWeights(const RunDirectory& directory, const std::optional<FoundCheckpoint>& from) {
+  const std::filesystem::path own = directory.path() / kRunWeights;
+  if (TypeOf(own) == std::filesystem::file_type::not_found) {
+    const std::filesystem::path original = ReadRunConfig(NewestConfig(directory.path())).weights;
+    ReplaceFile(own, WithAbsoluteSchema(ReadFile(original, kLargestWeightsFile), original.parent_path()));
+  }
+  ResumedWeights weights{.log = WeightLog(directory.path()),
+                         .then = {},
+                         .place = {},
+                         .text_of_file = ReadFile(own, kLargestWeightsFile)};
+  const std::optional<std::string> last = weights.log.LastText();
+  weights.edited = last && *last != weights.text_of_file;
+  if (from) {
+    GoBackTo(*from, weights);
+  } else {
+    weights.log.GoBackTo(1);  // the start
+  }
+  if (const auto then = weights.log.Text()) weights.then = WeightsText{own, *then};
+  return weights;
+}
 
 RunPlanner::Subject PlannerSubject(const Run& run) {
   return {.config = run.config,
@@ -23,43 +65,113 @@ RunPlanner::Subject PlannerSubject(const Run& run) {
           .tokenizer = run.tokenizer.get()};
 }
 
-Training::Training(Run& run) : run_(run), in_force_(Configured(run)) {}
+Training::Training(Run& run) : run_(run), in_force_(run.Configured()), admitted_(AsSet(run.NamedForms())) {}
 
-void Training::Plan(const std::filesystem::path& profile, const std::filesystem::path& earlier,
-                    Console& console) {
+void Training::Plan(const std::filesystem::path& profile, const EarlierPlan& earlier, Console& console) {
   if (!run_.config.plan) return;
   planner_.emplace(PlannerSubject(run_), RunPlanner::SettingOf(run_.config, run_.budget, run_.device),
                    console);
   if (!profile.empty()) planner_->UseProfile(profile);
-  if (!earlier.empty()) planner_->TakeUp(earlier);
-  planner_->PlanRun(run_.NamedTasks());
+  if (!earlier.directory.empty()) planner_->TakeUp(earlier.directory, earlier.plan);
+  planner_->PlanRun(run_.NamedForms());
   planner_->Apply(in_force_, *run_.mixer);
+}
+
+std::filesystem::path PlanOf(const std::filesystem::path& config) {
+  const std::string name = config.filename().string();
+  return config.parent_path() / ("plan" + name.substr(name.find('.')));
+}
+
+void KeepPlan(const RunDirectory& directory, const std::string& next) {
+  const std::filesystem::path plan = directory.path() / kPlanFile;
+  if (TypeOf(plan) != std::filesystem::file_type::regular) return;
+  const std::string before = ReadFile(plan);
+  if (next != before) ReplaceFile(PlanOf(NewestConfig(directory.path())), before);
 }
 
 void Training::SavePlan(const RunDirectory& directory, Console& console) const {
   if (!planner_) return;
-  console.Say(planner_->Words());
+  console.Say(StagesOfPlan(run_.config, run_.curriculum, planner_->plan()) + planner_->Words());
+  KeepPlan(directory, planner_->PlanText());
   planner_->Save(directory.path());
 }
 
-void Training::Record(const RunDirectory& directory) const {
-  directory.WriteRecord(RunRecord(run_.config, run_.device, *run_.tokenizer, *run_.registry));
-  directory.WriteConfig(ToJson(run_.config));
+void Training::Record(const RunDirectory& directory, std::int64_t step, bool unevaluated) const {
+  nlohmann::ordered_json record = RunRecord(run_.config, run_.device, *run_.tokenizer, *run_.registry);
+  record["step"] = step;
+  record["unevaluated"] = unevaluated;
+  record["config"] = directory.WriteConfig(ToJson(run_.config)).filename().string();
+  directory.WriteRecord(std::move(record));
+}
+
+void Training::BeginWeights(const RunDirectory& directory, Console& console) {
+  const std::filesystem::path own = directory.path() / kRunWeights;
+  const std::string text = WithAbsoluteSchema(run_.weights_text, run_.config.weights.parent_path());
+  ReplaceFile(own, text);
+  console.Say("its weights are a copy, " + own.string() + ": edit that one, also while the run goes on");
+  log_.emplace(directory.path());
+  live_.emplace(LiveWeights{
+      .registry = *run_.registry, .log = *log_, .admission = *this, .text = text, .text_of_file = text});
+}
+
+void Training::GoOnWithWeights(ResumedWeights weights) {
+  log_.emplace(std::move(weights.log));
+  live_.emplace(LiveWeights{.registry = *run_.registry,
+                            .log = *log_,
+                            .admission = *this,
+                            .text = run_.weights_text,
+                            .text_of_file = std::move(weights.text_of_file),
+                            .edited = weights.edited});
+}
+
+bool Training::HasNew(const Curriculum& curriculum) const {
+  const std::vector<std::string> forms = NamedForms(run_.config, curriculum);
+  return std::any_of(forms.begin(), forms.end(),
+                     [&](const std::string& form) { return admitted_.count(form) == 0; });
+}
+
+void Training::Admit(const Curriculum& curriculum) {
+  AddForms(run_.config, curriculum);
+  std::vector<std::string> added = NamedForms(run_.config, curriculum);
+  std::erase_if(added, [&](const std::string& form) { return admitted_.count(form) > 0; });
+  for (const std::string& form : added) {
+    in_force_.Add(form, run_.Configured(form));
+    if (planner_) {
+      planner_->PlanTask(form);
+    } else {
+      run_.host->Get(form);
+    }
+  }
+  for (const std::string& task : curriculum.Named()) {
+    const std::string& form = in_force_.FormOf(task);
+    if (added.end() == std::find(added.begin(), added.end(), form)) continue;
+    run_.mixer->SetSize(task, SizeOf(run_.host->Variant(form), ConfigOf(run_.config, form).rows));
+  }
+  if (planner_) {
+    planner_->Apply(in_force_, *run_.mixer);
+    if (!directory_.empty()) planner_->Save(directory_);  // else who starts it does
+  }
+  admitted_.insert(added.begin(), added.end());
 }
 
 std::unique_ptr<Trainer> Training::MakeTrainer(const RunDirectory& directory, Console& console,
-                                               const std::optional<FoundCheckpoint>& from) {
+                                               const std::optional<FoundCheckpoint>& from,
+                                               const std::optional<RunScript>& script) {
+  directory_ = directory.path();
   return std::make_unique<Trainer>(Trainer::Setting{.config = run_.config,
                                                     .device = run_.device,
                                                     .budget = run_.budget,
                                                     .directory = directory.path(),
                                                     .host = *run_.host,
                                                     .model = *run_.model,
+                                                    .curriculum = run_.curriculum,
                                                     .mixer = *run_.mixer,
                                                     .executor = *run_.executor,
                                                     .optimizer = *run_.optimizer,
                                                     .plan = in_force_,
-                                                    .console = console},
+                                                    .console = console,
+                                                    .script = script,
+                                                    .live = live_ ? &*live_ : nullptr},
                                    from);
 }
 

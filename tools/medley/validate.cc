@@ -1,5 +1,6 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <cmath>
 #include <cstdio>
 #include <filesystem>
 #include <iostream>
@@ -12,6 +13,7 @@
 #include <medley/base/suggest.h>
 #include <medley/config/config_file.h>
 #include <medley/config/threads.h>
+#include <medley/curriculum/forecast.h>
 #include <medley/estimate/gpu.h>
 #include <medley/model/agent/agent_config.h>
 #include <medley/run/validate.h>
@@ -23,52 +25,54 @@
 namespace medley {
 namespace {
 
-// Beyond this many draws the shares no longer move.
-constexpr std::int64_t kMostSimulated = 100'000;
-
-std::string WordOf(const RunConfig& run, const VariantInfo& variant, const std::string& task) {
-  const std::string& mode = ConfigOf(run, task).mode;
-  if (!mode.empty()) return mode;
-  return std::string(ModeName(DefaultMode(variant)));
+void PrintTask(const CheckedRun& checked, const Registry& registry, const std::string& form,
+               const Mixer::Share& share, double scale) {
+  const TaskConfig& settings = ConfigOf(checked.run, form);
+  const std::string name(TaskOfForm(form));
+  const VariantInfo& variant = *registry.Require(name).FindVariant(settings.variant);
+  const std::string mode =
+      settings.mode.empty() ? std::string(ModeName(DefaultMode(variant))) : settings.mode;
+  std::printf("  %-24s %6.1f %% %6s %10.0f %12.0f  %zu, %s%s\n", name.c_str(), 100 * share.asked,
+              settings.rows == 0 ? "auto" : std::to_string(settings.rows).c_str(),
+              static_cast<double>(share.draws) * scale, static_cast<double>(share.rows) * scale,
+              variant.passes.size(), mode.c_str(),
+              settings.variant == "default" ? "" : (", " + settings.variant).c_str());
 }
 
-void PrintTask(const CheckedRun& checked, const Registry& registry, const std::string& name,
-               const Mixer::Share& share, double scale, std::int64_t rows) {
-  const std::string& variant_name = ConfigOf(checked.run, name).variant;
-  const VariantInfo& variant = *registry.Require(name).FindVariant(variant_name);
-  const std::string mode = WordOf(checked.run, variant, name);
-  std::printf("  %-24s %6.1f %% %6lld %10.0f %12.0f  %zu, %s%s\n", name.c_str(), 100 * share.asked,
-              static_cast<long long>(rows), static_cast<double>(share.draws) * scale,
-              static_cast<double>(share.rows) * scale, variant.passes.size(), mode.c_str(),
-              variant_name == "default" ? "" : (", " + variant_name).c_str());
+// The tasks of a stage in the longest run, with what they would get.
+void PrintStage(const CheckedRun& checked, const Registry& registry, const Stage& stage,
+                const StageForecast& forecast, double scale) {
+  std::vector<std::string> paused;
+  for (const auto& [name, weight] : stage.weights) {
+    if (weight == 0)
+      paused.push_back(name);
+    else
+      PrintTask(checked, registry, FormOf(checked.run, stage.set, name), forecast.shares.at(name), scale);
+  }
+  if (!paused.empty()) std::printf("  paused: %s\n", JoinNames(paused).c_str());
 }
 
 void PrintSummary(const CheckedRun& checked, const Registry& registry) {
   const RunConfig& run = checked.run;
-  const std::int64_t draws = run.steps * run.draws_per_step;
-  const std::map<std::string, TaskSize> sizes = TaskSizes(checked, registry);
-  Mixer mixer(checked.mixture, sizes, static_cast<std::uint64_t>(run.seed));
-  const std::int64_t simulated = std::min(draws, kMostSimulated);
-  mixer.Commit(mixer.Peek(simulated));
-  const double scale = static_cast<double>(draws) / static_cast<double>(simulated);
-
-  std::printf(
-      "ok: %lld steps of %lld draw%s on %s, weights in %s (%s)\n\n", static_cast<long long>(run.steps),
-      static_cast<long long>(run.draws_per_step), run.draws_per_step == 1 ? "" : "s", run.device.c_str(),
-      std::string(NameOf(checked.mixture.unit)).c_str(), std::string(NameOf(checked.mixture.order)).c_str());
+  const Curriculum& curriculum = checked.curriculum;
+  const CurriculumDrawing drawing(curriculum, {.sizes = TaskSizes(checked, registry),
+                                               .seed = static_cast<std::uint64_t>(run.seed),
+                                               .steps = run.steps,
+                                               .draws_per_step = run.draws_per_step,
+                                               .eval_every = run.eval.every});
+  std::printf("ok: %lld steps of %lld draw%s on %s, weights in %s (%s)\n\n",
+              static_cast<long long>(run.steps), static_cast<long long>(run.draws_per_step),
+              run.draws_per_step == 1 ? "" : "s", run.device.c_str(),
+              std::string(NameOf(curriculum.unit)).c_str(), std::string(NameOf(curriculum.order)).c_str());
   std::printf("  %-24s %8s %6s %10s %12s  %s\n", "task", "share", "rows", "draws", "rows in all",
               "passes, mode");
-  const auto shares = mixer.Shares();
-  std::vector<std::string> paused;
-  for (const auto& [name, weight] : checked.mixture.weights) {
-    if (weight == 0)
-      paused.push_back(name);
-    else
-      PrintTask(checked, registry, name, shares.at(name), scale, sizes.at(name).rows);
+  for (std::size_t i = 0; i < curriculum.stages.size(); ++i) {
+    if (drawing.has_stages()) std::printf("  -- %s\n", drawing.HeadOf(i).c_str());
+    if (i < drawing.longest().stages.size())
+      PrintStage(checked, registry, curriculum.stages[i], drawing.longest().stages[i], drawing.scale());
   }
-  if (!paused.empty()) std::printf("  paused: %s\n", JoinNames(paused).c_str());
-  for (const std::string& line : registry.Choices(checked.mixture.Active()))
-    std::printf("  %s\n", line.c_str());
+  if (drawing.has_stages()) std::printf("\n  %s\n", drawing.LengthOfRun().c_str());
+  for (const std::string& line : registry.Choices(curriculum.Named())) std::printf("  %s\n", line.c_str());
   std::printf("\n  model %s, tokenizer %s, seed %lld\n", DisplayPath(run.model).c_str(),
               DisplayPath(run.tokenizer).c_str(), static_cast<long long>(run.seed));
 }
@@ -90,9 +94,37 @@ std::string KindOf(const std::filesystem::path& path) {
   return "run";
 }
 
-void PrintWeights(const Mixture& mixture) {
+// How long a bar of all of a stage is.
+constexpr int kBar = 40;
+
+// Its stages one below the other, a bar for every share. Without a run config nobody knows the rows of a
+// draw.
+void PrintWeights(const Curriculum& curriculum) {
   std::printf("ok: weights of %zu tasks, in %s; medley validate of a run says whether the tasks are there\n",
-              mixture.weights.size(), std::string(NameOf(mixture.unit)).c_str());
+              curriculum.All().size(), std::string(NameOf(curriculum.unit)).c_str());
+  std::map<std::string, TaskSize> sizes;
+  std::size_t longest_name = 0;
+  for (const std::string& task : curriculum.All()) {
+    sizes[task] = {.rows = TaskConfig().rows};
+    longest_name = std::max(longest_name, task.size());
+  }
+  const CurriculumDrawing drawing(
+      curriculum, {.sizes = sizes, .steps = static_cast<std::int64_t>(kLargestInteger), .eval_every = 1});
+  for (std::size_t i = 0; i < curriculum.stages.size(); ++i) {
+    if (drawing.has_stages()) std::printf("\n  %s\n", drawing.HeadOf(i).c_str());
+    double sum = 0;
+    for (const auto& [task, weight] : curriculum.stages[i].weights) sum += weight;
+    for (const auto& [task, weight] : curriculum.stages[i].weights) {
+      const std::string bar(static_cast<std::size_t>(std::ceil(kBar * weight / sum)), '#');
+      std::printf("    %-*s %5.1f %%  %s\n", static_cast<int>(longest_name), task.c_str(), 100 * weight / sum,
+                  bar.c_str());
+    }
+  }
+  if (!drawing.has_stages()) return;
+  std::printf(
+      "\n  %s. Counted with %lld rows a draw and one draw a step; medley validate of a run counts with "
+      "the run's\n",
+      drawing.LengthOfRun().c_str(), static_cast<long long>(TaskConfig().rows));
 }
 
 void PrintModel(const AgentConfig& model) {
@@ -112,7 +144,7 @@ void ValidateOther(const std::string& kind, const std::filesystem::path& file,
     throw InputError("'" + overrides.front() + "' replaces a value of a run config, and " +
                      DisplayPath(file) + " is a " + kind + " file; leave it out");
   }
-  if (kind == "weights") PrintWeights(ReadMixture(file));
+  if (kind == "weights") PrintWeights(ReadCurriculum(file));
   if (kind == "model") PrintModel(ReadAgentConfig(file));
   if (kind == "gpu") PrintGpu(ReadGpu(file));
 }
@@ -136,7 +168,7 @@ int RunValidate(int argc, char** argv) {
 
   if (!schema.empty()) {
     const auto json = schema == "run"       ? RunConfigSchema()
-                      : schema == "weights" ? MixtureSchema()
+                      : schema == "weights" ? CurriculumSchema()
                       : schema == "gpu"     ? GpuSchema()
                                             : AgentConfigSchema();
     std::cout << JsonText(json, 2) << '\n';

@@ -10,6 +10,7 @@ int RunReport(int argc, char** argv);
 int RunTasks(int argc, char** argv);
 int RunValidate(int argc, char** argv);
 int RunVersion(int argc, char** argv);
+int RunWeights(int argc, char** argv);
 
 // Compiled into lib/medley/medley_verbs.so, which the command opens when one of them is asked for.
 int RunTrain(int argc, char** argv);

@@ -1,0 +1,72 @@
+#include <medley/curriculum/curriculum.h>
+
+#include <algorithm>
+#include <utility>
+
+namespace medley {
+namespace {
+
+void AddOnce(std::vector<std::string>& tasks, const std::string& task) {
+  if (std::find(tasks.begin(), tasks.end(), task) == tasks.end()) tasks.push_back(task);
+}
+
+}  // namespace
+
+std::vector<const Condition*> Leaves(const Condition& condition) {
+  if (condition.kind != Condition::Kind::kAll && condition.kind != Condition::Kind::kAny) return {&condition};
+  std::vector<const Condition*> leaves;
+  for (const Condition& part : condition.kind == Condition::Kind::kAll ? condition.all : condition.any) {
+    for (const Condition* leaf : Leaves(part)) leaves.push_back(leaf);
+  }
+  return leaves;
+}
+
+std::string TaskOf(const Condition& leaf) {
+  return leaf.kind == Condition::Kind::kLoss    ? leaf.loss
+         : leaf.kind == Condition::Kind::kScore ? leaf.score
+                                                : leaf.of.value_or("");
+}
+
+std::vector<std::string> Stage::Active() const { return ActiveOf(weights); }
+
+std::vector<std::string> Stage::Scored() const {
+  std::vector<std::string> tasks;
+  if (!until) return tasks;
+  for (const Condition* leaf : Leaves(*until)) {
+    if (leaf->kind == Condition::Kind::kScore) AddOnce(tasks, leaf->score);
+  }
+  return tasks;
+}
+
+Mixture Curriculum::MixtureOf(std::size_t stage) const {
+  return {.unit = unit, .order = order, .weights = stages.at(stage).weights};
+}
+
+std::vector<std::string> Curriculum::Named() const {
+  std::vector<std::string> tasks;
+  for (const Stage& stage : stages) {
+    for (const std::string& task : stage.Active()) AddOnce(tasks, task);
+  }
+  return tasks;
+}
+
+std::vector<std::string> Curriculum::All() const {
+  std::vector<std::string> tasks;
+  for (const Stage& stage : stages) {
+    for (const auto& [task, weight] : stage.weights) AddOnce(tasks, task);
+  }
+  return tasks;
+}
+
+std::vector<std::string> Curriculum::PathOf(std::size_t stage) const {
+  if (stages.at(stage).name.empty() && stages.size() == 1) return {};
+  return {"stages", std::to_string(stage)};
+}
+
+Curriculum OneStage(Weights weights, ShareUnit unit, DrawOrder order) {
+  Curriculum curriculum{.unit = unit, .order = order, .stages = {}};
+  curriculum.stages.emplace_back().weights = std::move(weights);
+  return curriculum;
+}
+
+}  // namespace medley

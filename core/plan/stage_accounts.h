@@ -1,0 +1,44 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include <medley/report/records.h>
+
+namespace medley {
+
+// What a task asked for and got in a stage.
+struct TaskAccount {
+  double asked = 0, delivered = 0;                           // shares of the mixture's unit, over the stage
+  std::int64_t rows = 0, steps = 0, tokens = 0, passes = 0;  // steps: draws
+  double seconds = 0;     // of steps; those of a step's draws are equal parts
+  std::int64_t peak = 0;  // bytes, the largest of its draws
+};
+
+struct StageAccount {
+  std::int64_t number = 0;  // of the stage, from 0
+  std::string name;
+  std::map<std::string, TaskAccount> tasks;
+};
+
+// Of every stage that a run has begun, its resumes included.
+class StageAccounts {
+ public:
+  void Add(const StepRecord& record);
+  const std::vector<StageAccount>& stages() const { return stages_; }
+
+  nlohmann::ordered_json ToJson() const;
+  // Throws what JSON and counts throw.
+  static StageAccounts FromJson(const nlohmann::ordered_json& json);
+
+ private:
+  std::vector<StageAccount> stages_;
+};
+
+// For people: a line a task, with its shares of what the stage had in all; "" where there is nothing.
+std::string StagesTable(const StageAccounts& accounts);
+
+}  // namespace medley

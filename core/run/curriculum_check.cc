@@ -1,0 +1,140 @@
+#include <medley/run/curriculum_check.h>
+
+#include <algorithm>
+#include <functional>
+#include <set>
+
+#include <medley/base/files.h>
+#include <medley/base/suggest.h>
+#include <medley/model/agent/agent_config.h>
+#include <medley/run/input_files.h>
+#include <medley/run/task_check.h>
+
+namespace medley {
+namespace {
+
+using Path = std::vector<std::string>;
+using Report =
+    std::function<void(const std::string& key, const std::string& message)>;  // of the run's config
+
+// The task may be in one of them.
+std::string Refused(const Registry& registry) {
+  constexpr std::size_t kShown = 3;
+  std::string words;
+  const std::vector<RejectedPlugin>& refused = registry.rejected();
+  for (std::size_t i = 0; i < std::min(refused.size(), kShown); ++i)
+    words += "\n    not used: " + DisplayPath(refused[i].path) + " (" + refused[i].state +
+             "): " + refused[i].reason;
+  if (refused.size() > kShown)
+    words += "\n    and " + std::to_string(refused.size() - kShown) + " more: medley tasks";
+  return words;
+}
+
+// What tasks hand to the model and ask of it must be what it takes and gives.
+void CheckModelFits(const TaskInfo& task, const Report& report) {
+  const auto check = [&](const std::vector<std::string>& wanted, const std::vector<std::string>& has,
+                         const char* verb) {
+    for (const std::string& name : wanted) {
+      if (std::find(has.begin(), has.end(), name) != has.end()) continue;
+      report("model", "task " + task.name + " " + verb + " '" + name + "', which this model has not (" +
+                          JoinNames(has) + ")");
+    }
+  };
+  check(task.inputs, AgentInputNames(), "hands in");
+  check(task.outputs, AgentOutputNames(), "asks for");
+}
+
+void CheckSpecialTokens(const TaskInfo& task, const std::set<std::string>& vocabulary, const Report& report) {
+  if (vocabulary.empty()) return;  // reported
+  std::vector<std::string> missing;
+  for (const std::string& token : task.special_tokens) {
+    if (vocabulary.count(token) == 0) missing.push_back(token);
+  }
+  if (missing.empty()) return;
+  report("tokenizer", "task " + task.name + " needs special tokens that this vocabulary has not: " +
+                          JoinNames(missing) + "; make one that has them: medley tokenizer train");
+}
+
+// A score that a stage waits for must come.
+void CheckEvaluations(ConfigFile& weights, const Curriculum& curriculum, const RunConfig& run) {
+  for (std::size_t i = 0; i < curriculum.stages.size(); ++i) {
+    const Stage& stage = curriculum.stages[i];
+    if (stage.Scored().empty() || stage.eval_every > 0 || run.eval.every > 0) continue;
+    Path path = curriculum.PathOf(i);
+    path.emplace_back("until");
+    weights.FailAt(
+        path,
+        "waits for a score, and nothing is evaluated: the run's eval.every is 0. Give the stage an "
+        "\"eval_every\", such as 100");
+  }
+}
+
+// The settings that a stage gives to a task, as the config's own are checked.
+void CheckSet(ConfigFile& weights, const Curriculum& curriculum, std::size_t number, const RunConfig& run,
+              const Registry& registry) {
+  for (const auto& [name, change] : curriculum.stages[number].set.tasks) {
+    const TaskInfo* task = registry.Find(name);
+    if (task == nullptr) continue;  // reported
+    const std::string above = "tasks." + name;
+    const TaskReport report(weights, [&](const Path& key) {
+      std::string dotted = above;
+      for (const std::string& step : key) dotted += "." + step;
+      Path path = curriculum.PathOf(number);
+      path.insert(path.end(), {"set", dotted});
+      return path;
+    });
+    const TaskConfig changed = Changed(ConfigOf(run, name), change);
+    CheckTask(*task, changed, report);
+    if (const auto problem = CheckRows(changed, run.plan)) report.FailAt({problem->key}, problem->message);
+  }
+}
+
+// Where a task is named first.
+Path PathOf(const Curriculum& curriculum, const std::string& task) {
+  for (std::size_t stage = 0; stage < curriculum.stages.size(); ++stage) {
+    for (const auto& [name, weight] : curriculum.stages[stage].weights) {
+      if (name != task) continue;
+      Path path = curriculum.PathOf(stage);
+      path.insert(path.end(), {"weights", task});
+      return path;
+    }
+  }
+  return {};
+}
+
+}  // namespace
+
+const TaskInfo* RequireTask(ConfigFile& file, const Path& path, const Registry& registry) {
+  if (const TaskInfo* task = registry.Find(path.back())) return task;
+  std::vector<std::string> names;
+  for (const TaskInfo* task : registry.tasks()) names.push_back(task->name);
+  file.FailAtKey(path, "no such task" + DidYouMean(path.back(), names) + " (" + std::to_string(names.size()) +
+                           " tasks: medley tasks)" + Refused(registry));
+  return nullptr;
+}
+
+void CheckCurriculumFits(ConfigFile& weights, const Curriculum& curriculum, const RunConfig& run,
+                         const Registry& registry, ConfigFile* config) {
+  for (std::size_t stage = 0; stage < curriculum.stages.size(); ++stage) {
+    for (const auto& [name, weight] : curriculum.stages[stage].weights) {
+      Path path = curriculum.PathOf(stage);
+      path.insert(path.end(), {"weights", name});
+      RequireTask(weights, path, registry);
+    }
+    CheckSet(weights, curriculum, stage, run, registry);
+  }
+  CheckEvaluations(weights, curriculum, run);
+  const std::set<std::string> vocabulary = VocabularyPieces(run.tokenizer);
+  for (const std::string& name : curriculum.Named()) {
+    const TaskInfo* task = registry.Find(name);
+    if (task == nullptr) continue;  // reported
+    const Report report = [&](const std::string& key, const std::string& message) {
+      config != nullptr ? config->FailAt({key}, message)
+                        : weights.FailAtKey(PathOf(curriculum, name), message);
+    };
+    CheckModelFits(*task, report);
+    CheckSpecialTokens(*task, vocabulary, report);
+  }
+}
+
+}  // namespace medley

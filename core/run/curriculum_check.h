@@ -1,0 +1,22 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include <medley/config/config_file.h>
+#include <medley/config/run_config.h>
+#include <medley/curriculum/curriculum.h>
+#include <medley/plugin/registry.h>
+
+namespace medley {
+
+// The task that the path's last key names; null, and reported, where there is none.
+const TaskInfo* RequireTask(ConfigFile& file, const std::vector<std::string>& path, const Registry& registry);
+
+// Reports tasks of a curriculum that are not there, that do not fit the run's model or vocabulary, and scores
+// that nobody would evaluate. What does not fit is reported in the run's config, in the weights file where
+// that is null.
+void CheckCurriculumFits(ConfigFile& weights, const Curriculum& curriculum, const RunConfig& run,
+                         const Registry& registry, ConfigFile* config);
+
+}  // namespace medley

@@ -1,0 +1,32 @@
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include <medley/config/config_file.h>
+#include <medley/config/run_config.h>
+#include <medley/plugin/task_info.h>
+
+namespace medley {
+
+// Reports mistakes in a task's settings where they stand.
+class TaskReport {
+ public:
+  using Path = std::vector<std::string>;
+  // `place`: of a key below the task, such as {"options", "moves"}, in the file.
+  TaskReport(ConfigFile& file, std::function<Path(const Path& key)> place)
+      : file_(file), place_(std::move(place)) {}
+
+  void FailAt(const Path& key, const std::string& message) const { file_.FailAt(place_(key), message); }
+  void FailAtKey(const Path& key, const std::string& message) const { file_.FailAtKey(place_(key), message); }
+
+ private:
+  ConfigFile& file_;
+  std::function<Path(const Path& key)> place_;
+};
+
+// Variant, options, terms and mode against the task's spec: what making or executing it would refuse.
+void CheckTask(const TaskInfo& task, const TaskConfig& config, const TaskReport& report);
+
+}  // namespace medley

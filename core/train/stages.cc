@@ -1,0 +1,211 @@
+#include <medley/train/stages.h>
+
+#include <algorithm>
+#include <utility>
+
+#include <medley/base/error.h>
+#include <medley/base/json_count.h>
+#include <medley/report/term_loss.h>
+#include <medley/step/schedule.h>
+
+namespace medley {
+namespace {
+
+using nlohmann::json;
+
+std::string Named(const Stage& stage) { return "stage " + stage.name; }
+
+}  // namespace
+
+const Stage& Stages::now() const {
+  const std::vector<Stage>& stages = curriculum_.stages;
+  return stages[std::min(number_, stages.size() - 1)];
+}
+
+double Stages::LearningRateScale() const {
+  const Stage& stage = now();
+  const double scale = Rise(counts_.steps(), stage.warmup_steps);
+  return IsCooling() ? scale * Fall(cooled_, stage.cooldown_steps, stage.cooldown_to) : scale;
+}
+
+std::string Stages::Words() const {
+  const Stage& stage = now();
+  if (over() || stage.name.empty()) return "";
+  if (IsCooling())
+    return stage.name + ": cooling, step " + std::to_string(cooled_) + " of " +
+           std::to_string(stage.cooldown_steps);
+  return stage.until ? stage.name + ": " + WaitsFor(*stage.until, counts_, dropped_) : stage.name;
+}
+
+void Stages::TakeForms() const {
+  if (setting_.take_forms) setting_.take_forms(now());
+}
+
+void Stages::Trained(StepRecord& record) {
+  std::map<std::string, std::int64_t> rows;
+  for (const Draw& draw : record.draws) rows[draw.task] += draw.rows;
+  std::map<std::string, double> losses;
+  for (const auto& [task, terms] : record.losses) {
+    if (const auto loss = TotalLoss(terms)) losses[task] = *loss;
+  }
+  counts_.AddStep(rows, losses);
+  if (IsCooling()) ++cooled_;
+  step_ = record.step;
+  const bool ramped = std::exchange(ramping_, setting_.mixer.RampLeft() > 0);
+  record.stage = {.number = static_cast<std::int64_t>(number_), .name = now().name, .shares = {}};
+  for (const auto& [task, share] : setting_.mixer.Shares()) {
+    if (share.asked_so_far > 0 || share.charged > 0)
+      record.stage.shares[task] = {.asked = share.asked_so_far, .delivered = share.delivered};
+  }
+  if (ramped && !ramping_)
+    Log(EntryOf(setting_.mixer, step_, WeightEntry::Cause::kRamp, now().name, SharesNow(setting_.mixer)));
+}
+
+std::vector<std::string> Stages::Asked(std::int64_t step) const {
+  const Stage& stage = now();
+  const std::int64_t every = stage.eval_every > 0 ? stage.eval_every : setting_.eval_every;
+  const std::int64_t at = stage.eval_every > 0 ? counts_.steps() : step;
+  if (over() || IsCooling() || every == 0 || at % every != 0) return {};
+  std::vector<std::string> tasks = stage.Scored();
+  std::erase_if(tasks, [&](const std::string& task) { return dropped_.count(task) > 0; });
+  return tasks;
+}
+
+void Stages::Scored(const EvaluationRecord& record, std::int64_t step) {
+  for (const std::string& task : Asked(step)) {
+    const auto score = record.tasks.find(task);
+    if (score != record.tasks.end()) counts_.AddScore(task, score->second.score.value);
+  }
+}
+
+Stages::Going Stages::GoOn(std::int64_t step) {
+  const std::size_t before = number_;
+  std::string why;
+  while (!over() && MustPass(why)) {
+    setting_.console.Warn("step " + std::to_string(step) + ": " + Named(now()) +
+                          " is passed through: " + why);
+    Begin(number_ + 1, step);
+  }
+  if (over() || number_ != before) return number_ == before ? Going::kPresent : Going::kEnded;
+  const Stage& stage = now();
+  if (!stage.until) return Going::kPresent;
+  if (!IsCooling()) {
+    if (Judge(*stage.until, counts_, dropped_) != Verdict::kHolds) return Going::kPresent;
+    setting_.console.Say("step " + std::to_string(step) + ": " + Named(stage) + " has what it waited for (" +
+                         WaitsFor(*stage.until, counts_, dropped_) + ")" +
+                         (stage.cooldown_steps == 0
+                              ? ""
+                              : "; it cools for " + std::to_string(stage.cooldown_steps) + " steps"));
+    cooled_ = 0;
+  }
+  if (cooled_ < stage.cooldown_steps) return Going::kPresent;
+  Begin(number_ + 1, step);
+  GoOn(step);  // what begins may be over already
+  return Going::kEnded;
+}
+
+// Nothing is left of the stage, or nothing that it could wait for.
+bool Stages::MustPass(std::string& why) const {
+  const Stage& stage = now();
+  if (IsEmpty(number_)) {
+    why = "all of its tasks were dropped";
+  } else if (stage.until && !IsCooling() && Judge(*stage.until, counts_, dropped_) == Verdict::kGone) {
+    why = "it waits for tasks that were dropped (" + InWords(*stage.until) + ")";
+  } else {
+    return false;
+  }
+  return true;
+}
+
+void Stages::Begin(std::size_t number, std::int64_t step) {
+  number_ = number;
+  counts_ = {};
+  cooled_ = -1;
+  const std::string at = "step " + std::to_string(step) + ": ";
+  if (over()) return setting_.console.Say(at + "the last stage is over");
+  if (IsEmpty(number_)) return;  // it will be passed through
+  const Stage& stage = now();
+  std::map<std::string, double> before = SharesNow(setting_.mixer);
+  TakeForms();
+  // A drop that emptied the stage before left its task a share; where no other has one, nothing can ramp.
+  const bool any_stays = std::any_of(before.begin(), before.end(),
+                                     [&](const auto& share) { return dropped_.count(share.first) == 0; });
+  setting_.mixer.SetMixture(MixtureOf(curriculum_, number_), any_stays ? stage.ramp : Ramp{},
+                            Mixer::Accounts::kOpenAnew);
+  for (const auto& [task, share] : before) {
+    if (dropped_.count(task) > 0 && setting_.mixer.RampLeft() > 0) setting_.mixer.Drop(task);
+  }
+  ramping_ = setting_.mixer.RampLeft() > 0;
+  Log(EntryOf(setting_.mixer, step, WeightEntry::Cause::kStage, stage.name, std::move(before)));
+  if (stage.moments == Moments::kReset) setting_.optimizer.Reset();
+  setting_.console.Say(at + Named(stage) + " begins" +
+                       (stage.until ? ", until " + InWords(*stage.until) : ""));
+}
+
+bool Stages::IsEmpty(std::size_t number) const { return MixtureOf(curriculum_, number).Active().empty(); }
+
+Mixture Stages::MixtureOf(const Curriculum& curriculum, std::size_t number) const {
+  Mixture mixture = curriculum.MixtureOf(number);
+  for (const auto& [task, reason] : dropped_) mixture.Pause(task);
+  return mixture;
+}
+
+bool Stages::Drop(const std::string& task, const std::string& reason) {
+  dropped_[task] = reason;
+  std::map<std::string, double> before = SharesNow(setting_.mixer);
+  const bool is_empty = IsEmpty(number_);
+  if (!is_empty) setting_.mixer.Drop(task);
+  WeightEntry entry =
+      EntryOf(setting_.mixer, step_, WeightEntry::Cause::kDroppedTask, task, std::move(before));
+  entry.words = reason;
+  Log(std::move(entry));
+  for (std::size_t later = number_ + 1; is_empty && later < curriculum_.stages.size(); ++later) {
+    if (!IsEmpty(later)) return true;
+  }
+  return !is_empty;
+}
+
+void Stages::Save(json& progress) const {
+  progress["dropped"] = dropped_;
+  if (setting_.log != nullptr) progress["weight_log"] = setting_.log->number();
+  progress["stage"] = {{"number", number_},
+                       {"name", over() ? "" : now().name},
+                       {"cooled", cooled_},
+                       {"ramping", ramping_},
+                       {"counts", counts_.Save()}};
+}
+
+StagePlace Stages::PlaceIn(const json& progress) {
+  const auto saved = progress.find("stage");
+  if (saved == progress.end()) return {};
+  return {.number = static_cast<std::size_t>(CountOf(*saved, "number")),
+          .cools = CountOf(*saved, "cooled", -1) >= 0};
+}
+
+void Stages::Load(const json& progress) {
+  dropped_ = progress.at("dropped").get<std::map<std::string, std::string>>();
+  step_ = CountOf(progress, "step");
+  const std::vector<Stage>& stages = curriculum_.stages;
+  if (const auto saved = progress.find("stage"); saved != progress.end()) {
+    const auto number = static_cast<std::size_t>(CountOf(*saved, "number"));
+    const auto name = saved->at("name").get<std::string>();
+    const bool is_there =
+        number == stages.size() ? name.empty() : number < stages.size() && stages[number].name == name;
+    if (!is_there)
+      throw InputError(
+          "the run is in stage " + std::to_string(number + 1) + (name.empty() ? "" : ", " + name) +
+          ", which the weights file no longer has there. Stages that were begun keep their places "
+          "and names");
+    number_ = number;
+    cooled_ = CountOf(*saved, "cooled", -1);
+    ramping_ = saved->at("ramping").get<bool>();
+    counts_ = StageCounts::Load(saved->at("counts"));
+  }
+  const std::size_t number =
+      std::min(number_, stages.size() - 1);  // over: the last one's shares are in force
+  if (IsEmpty(number)) return;
+  TakeForms();
+  setting_.mixer.SetMixture(MixtureOf(curriculum_, number));
+}
+
+}  // namespace medley

@@ -1,0 +1,100 @@
+#include <algorithm>
+#include <set>
+#include <utility>
+
+#include <medley/base/error.h>
+#include <medley/curriculum/curriculum_changes.h>
+#include <medley/train/stages.h>
+
+namespace medley {
+namespace {
+
+std::set<std::string> AsSet(const std::vector<std::string>& names) { return {names.begin(), names.end()}; }
+
+}  // namespace
+
+void Stages::Log(WeightEntry entry) {
+  if (setting_.log == nullptr) return;
+  try {
+    setting_.log->Add(std::move(entry));
+  } catch (const Error& error) {
+    setting_.console.Warn(std::string("a change of the weights could not be written down: ") + error.what());
+  }
+}
+
+void Stages::LogStart(const std::string& text) {
+  WeightEntry entry = EntryOf(setting_.mixer, step_, WeightEntry::Cause::kStart, now().name, {});
+  entry.text = text;
+  Log(std::move(entry));
+}
+
+void Stages::LogRefused(const std::string& text, const std::string& why) {
+  WeightEntry entry =
+      EntryOf(setting_.mixer, step_, WeightEntry::Cause::kRefusedEdit, now().name, SharesNow(setting_.mixer));
+  entry.text = text;
+  entry.words = why;
+  Log(std::move(entry));
+}
+
+void Stages::LogEarlyDecay(const std::string& words) {
+  WeightEntry entry =
+      EntryOf(setting_.mixer, step_, WeightEntry::Cause::kEarlyDecay, now().name, SharesNow(setting_.mixer));
+  entry.words = words;
+  Log(std::move(entry));
+}
+
+void Stages::CheckEdit(ConfigFile& file, const Curriculum& next) const {
+  CheckWhatStays(file, curriculum_, next, {.number = number_, .cools = IsCooling()});
+}
+
+bool Stages::MixtureDiffers(const Curriculum& next) const {
+  if (over()) return false;
+  const Stage &before = now(), &after = next.stages[number_];
+  return before.weights != after.weights || before.ramp.draws != after.ramp.draws ||
+         before.ramp.shape != after.ramp.shape;
+}
+
+// The mixer as it will be.
+Mixer Stages::Edited(const Curriculum& next) const {
+  Mixer after = setting_.mixer;
+  if (!MixtureDiffers(next)) return after;
+  const Ramp &ramp = next.stages[number_].ramp, &old = now().ramp;
+  const bool same = ramp.draws == old.draws && ramp.shape == old.shape;
+  Mixture mixture = MixtureOf(next, number_);
+  const std::set<std::string> active = AsSet(mixture.Active()), present = AsSet(now().Active());
+  std::set<std::string> stopped;
+  const std::map<std::string, double> shares = SharesNow(after);
+  for (const auto& [task, share] : shares) {
+    if (present.count(task) > 0 && active.count(task) == 0) stopped.insert(task);
+  }
+  const Ramp left = same ? Ramp{after.RampLeft(), ramp.shape} : ramp;
+  after.SetMixture(std::move(mixture), stopped.size() < shares.size() ? left : Ramp{});
+  for (const std::string& task : stopped) {
+    if (after.RampLeft() > 0) after.Drop(task);
+  }
+  return after;
+}
+
+void Stages::Edit(Curriculum next, const std::string& text, std::int64_t step) {
+  const bool was_over = over();
+  Mixer after = Edited(next);
+  WeightEntry entry = EntryOf(after, step, WeightEntry::Cause::kEdit, now().name, SharesNow(setting_.mixer));
+  entry.text = text;
+  std::set<std::string> dropped;
+  for (const auto& [task, reason] : dropped_) dropped.insert(task);
+  const std::string words = ChangesInWords(curriculum_, next, number_, dropped);
+  entry.words = words;
+  if (setting_.log != nullptr) setting_.log->Add(std::move(entry));
+  setting_.mixer = std::move(after);
+  ramping_ = setting_.mixer.RampLeft() > 0;
+  curriculum_ = std::move(next);
+  const std::string at = "step " + std::to_string(step) + ": ";
+  setting_.console.Say(at + "the weights were edited: " + words);
+  if (was_over && !over()) return Begin(number_, step);
+  if (over() || !now().until || IsCooling()) return;
+  if (Judge(*now().until, counts_, dropped_) == Verdict::kHolds)
+    setting_.console.Warn(at + "stage " + now().name +
+                          " has what it waits for already; it ends after the next step");
+}
+
+}  // namespace medley

@@ -1,0 +1,62 @@
+#pragma once
+
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <filesystem>
+#include <functional>
+#include <string>
+#include <thread>
+#include <utility>
+
+#include "tests/report/scratch_directory.h"
+
+namespace medley::test {
+
+// A command in the background, whose words go to a file.
+class Background {
+ public:
+  Background(const std::string& command, std::filesystem::path log) : log_(std::move(log)) {
+    child_ = ::fork();
+    if (child_ == 0) {
+      ::execl("/bin/sh", "sh", "-c", ("exec " + command + " >" + log_.string() + " 2>&1").c_str(), nullptr);
+      ::_exit(127);
+    }
+  }
+  ~Background() {  // of a test that gave up
+    if (child_ <= 0) return;
+    ::kill(child_, SIGKILL);
+    ::waitpid(child_, nullptr, 0);
+  }
+  Background(const Background&) = delete;
+  Background& operator=(const Background&) = delete;
+
+  bool WaitUntil(const std::function<bool()>& condition) const {
+    for (int i = 0; i < 2400 && !condition(); ++i) std::this_thread::sleep_for(std::chrono::milliseconds(25));
+    return condition();
+  }
+  void Interrupt() {
+    interrupted_ = Clock::now();
+    ::kill(child_, SIGINT);
+  }
+  int Wait() {
+    int status = 0;
+    ::waitpid(std::exchange(child_, -1), &status, 0);
+    took_ = std::chrono::duration<double>(Clock::now() - interrupted_).count();
+    return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+  }
+  double seconds_to_end() const { return took_; }
+  std::string words() const { return std::filesystem::exists(log_) ? ReadText(log_) : ""; }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+
+  std::filesystem::path log_;
+  pid_t child_ = -1;
+  Clock::time_point interrupted_;
+  double took_ = 0;
+};
+
+}  // namespace medley::test

@@ -1,0 +1,139 @@
+// Stages that change the settings of tasks, as a person runs them.
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include <medley/base/file_digest.h>
+#include <medley/base/files.h>
+#include <medley/checkpoint/checkpoint_files.h>
+
+#include "tests/report/scratch_directory.h"
+#include "tests/tools/run_command.h"
+
+namespace medley {
+namespace {
+
+namespace fs = std::filesystem;
+using test::CommandResult;
+using test::Has;
+using test::Medley;
+using test::Shell;
+
+// The second stage gives the arrow another loss, which makes its task anew, more rows, and weights of terms.
+constexpr const char* kWeights = R"({"stages": [
+  {"name": "a", "weights": {"control": 1, "arrow_to_gold": 1}, "until": {"steps": 4}},
+  {"name": "b", "weights": {"control": 1, "arrow_to_gold": 2}, "until": {"steps": 5}, "ramp": {"draws": 3},
+   "set": {"tasks.arrow_to_gold.rows": 3, "tasks.arrow_to_gold.options.region_share": 0.9,
+           "tasks.arrow_to_gold.terms.control_text": 0}},
+  {"name": "c", "weights": {"arrow_to_gold": 1}, "until": {"steps": 3}}]})";
+
+class StageSet : public testing::Test {
+ protected:
+  StageSet() { WriteText(weights(), kWeights); }
+
+  fs::path weights() const { return scratch_ / "weights.json"; }
+  CommandResult Run(const std::string& verb, const std::string& more) const {
+    return Shell(Medley() + verb +
+                 " " MEDLEY_SOURCE_DIR
+                 "/configs/runs/quickstart.json threads=1 hours=0 seed=5 "
+                 "eval.every=0 checkpoint.every=1 checkpoint.keep=1000 tasks.control.rows=2 "
+                 "tasks.arrow_to_gold.rows=2 weights=" +
+                 weights().string() + " " + more + " 2>&1");
+  }
+  CommandResult Train(const std::string& name, const std::string& more) const {
+    return Run("train", "--out " + (scratch_ / name).string() + " tensorboard=false " + more);
+  }
+  std::map<std::string, std::string> EndState(const std::string& name) const {
+    const fs::path run = scratch_ / name, checkpoint = ListCheckpoints(run).at(0).path;
+    auto sections = nlohmann::ordered_json::parse(ReadText(checkpoint / "state.json"));
+    sections.erase("receipt");  // measured
+    return {{"step", checkpoint.filename()},
+            {"model", HashText(ReadText(checkpoint / "model.safetensors"))},
+            {"state", sections.dump()},
+            {"metrics", ReadText(run / "metrics.jsonl")}};
+  }
+
+  ScratchDirectory scratch_;
+};
+
+TEST_F(StageSet, GivesEqualBytesWithAnyDataThreadsAndAfterAnyResume) {
+  const std::string plain = "plan=false data.threads=0";
+  const CommandResult whole = Train("whole", plain);
+  ASSERT_EQ(whole.code, 0) << whole.out;
+  EXPECT_TRUE(Has(whole.out, "stage b begins")) << whole.out;
+  const auto expected = EndState("whole");
+  const CommandResult ahead = Train("ahead", "plan=false data.threads=4 data.ahead=16");
+  ASSERT_EQ(ahead.code, 0) << ahead.out;
+  EXPECT_EQ(EndState("ahead"), expected);
+  for (const std::int64_t step : {3, 4, 5, 8, 9, 10}) {
+    const fs::path part = scratch_ / "part";
+    fs::copy(scratch_ / "whole", part, fs::copy_options::recursive);
+    for (const CheckpointEntry& entry : ListCheckpoints(part)) {
+      if (entry.step > step) fs::remove_all(entry.path);
+    }
+    const CommandResult resumed = Shell(Medley() + "resume " + part.string() + " 2>&1");
+    ASSERT_EQ(resumed.code, 0) << resumed.out;
+    EXPECT_EQ(EndState("part"), expected) << "resumed after step " << step;
+    fs::remove_all(part);
+  }
+}
+
+TEST_F(StageSet, EveryFormIsPlannedBeforeTheFirstStepAndHasAReceipt) {
+  const CommandResult trained = Train("run", "budget=2GiB");
+  ASSERT_EQ(trained.code, 0) << trained.out;
+  const auto plan = nlohmann::json::parse(ReadText(scratch_ / "run" / "plan.json"));
+  std::map<std::string, int> rows;
+  std::string form;
+  for (const auto& entry : plan.at("tasks")) {
+    const auto name = entry.at("task").get<std::string>();
+    rows[name] = entry.at("rows").get<int>();
+    if (name.starts_with("arrow_to_gold@")) form = name;
+  }
+  EXPECT_EQ(rows, (std::map<std::string, int>{{"control", 2}, {"arrow_to_gold", 2}, {form, 3}}));
+  EXPECT_TRUE(Has(trained.out, "arrow_to_gold with 3 rows, ")) << trained.out;
+  const auto receipt = nlohmann::json::parse(ReadText(scratch_ / "run" / "receipt.json"));
+  EXPECT_TRUE(receipt.at("tasks").contains(form)) << receipt;
+  const CommandResult planned = Run("plan", "budget=2GiB");
+  EXPECT_EQ(planned.code, 0) << planned.out;
+  EXPECT_TRUE(Has(planned.out, form)) << planned.out;
+  const CommandResult report = Shell(Medley() + "report " + (scratch_ / "run").string() + " 2>&1");
+  EXPECT_EQ(report.code, 0) << report.out;
+  EXPECT_TRUE(Has(report.out, form)) << report.out;
+  const CommandResult eval = Shell(Medley() + "eval " + (scratch_ / "run").string() + " --rows 4 2>&1");
+  EXPECT_EQ(eval.code, 0) << eval.out;
+}
+
+TEST_F(StageSet, ThatDoesNotFitIsRefusedBeforeTheFirstStep) {
+  std::string text = kWeights;
+  text.replace(text.find("\"tasks.arrow_to_gold.rows\": 3"), 29,
+               "\"tasks.arrow_to_gold.rows\": 512, \"tasks.arrow_to_gold.micro_rows\": 512");
+  WriteText(weights(), text);
+  const CommandResult trained = Train("run", "budget=600MiB");
+  EXPECT_EQ(trained.code, 5) << trained.out;
+  EXPECT_TRUE(Has(trained.out, "task arrow_to_gold@")) << trained.out;
+  EXPECT_TRUE(Has(trained.out, "stage set tasks.arrow_to_gold.micro_rows=")) << trained.out;
+  EXPECT_FALSE(fs::exists(scratch_ / "run"));
+}
+
+TEST_F(StageSet, MistakesAreNamedWhereTheyStand) {
+  const auto refused = [&](const std::string& set, const std::string& words) {
+    WriteText(
+        weights(),
+        "{\"stages\": [{\"name\": \"a\", \"weights\": {\"control\": 1, \"arrow_to_gold\": 1},\n\"set\": {" +
+            set + "}}]}");
+    const CommandResult result = Run("validate", "");
+    EXPECT_EQ(result.code, 2) << result.out;
+    EXPECT_TRUE(Has(result.out, words)) << result.out;
+  };
+  refused("\"tasks.arrow_to_gold.options.region_share\": 2",
+          "weights.json:2:53: stages.0.set.tasks.arrow_to_gold.options.region_share: expected 0.0 to 0.99");
+  refused("\"tasks.arrow_to_gold.options.region\": 0.5", "no such option (allowed: region_share, objects)");
+  refused("\"tasks.arrow_to_gold.terms.imag\": 0.5", "did you mean 'image'?");
+  refused("\"tasks.control.micro_rows\": 8",
+          "stages.0.set.tasks.control.micro_rows: expected at most the draw's 2 rows");
+  refused("\"tasks.control.rows\": \"auto\", \"tasks.control.micro_rows\": 1", "leave it out");
+  refused("\"tasks.zoom_gold.rows\": 8", "no stage draws this task");
+}
+
+}  // namespace
+}  // namespace medley

@@ -1,0 +1,120 @@
+#include "tools/medley/replay.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <utility>
+
+#include <medley/base/durable_file.h>
+#include <medley/base/error.h>
+#include <medley/base/files.h>
+#include <medley/base/json_count.h>
+#include <medley/base/json_reader.h>
+#include <medley/base/line_reader.h>
+#include <medley/curriculum/weight_log.h>
+#include <medley/run/config_change.h>
+
+#include "tools/medley/resume.h"
+
+namespace medley {
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::ordered_json;
+
+// Steps that were written down; after a power failure the last line may be half of one.
+std::int64_t LastStep(const fs::path& directory) {
+  LineReader lines(directory / "metrics.jsonl");
+  std::string last, one_before;
+  for (std::string line; lines.Next(line);) one_before = std::exchange(last, std::move(line));
+  for (const std::string& line : {last, one_before}) {
+    const nlohmann::json read = nlohmann::json::parse(line, nullptr, /*allow_exceptions=*/false);
+    if (read.is_object() && read.contains("step")) return CountOf(read, "step");
+  }
+  return 0;
+}
+
+}  // namespace
+
+Replay::Replay(fs::path directory) : directory_(std::move(directory)) {
+  NewestConfig(directory_);  // there is a run
+  const ordered_json record = ReadRunRecord(directory_);
+  const WeightLog log(directory_);
+  const std::string unknown =
+      DisplayPath(directory_) + " cannot be repeated: it was trained by a medley that did not write down ";
+  try {
+    for (const auto& start : record.at("starts")) {
+      const std::int64_t step = CountOf(start, "step");
+      // A start that went back behind others takes their place, but for the first one, whose config it is.
+      while (starts_.size() > 1 && starts_.back().step >= step) starts_.pop_back();
+      starts_.push_back({.step = step,
+                         .unevaluated = start.value("unevaluated", false),
+                         .config = directory_ / start.at("config").get<std::string>()});
+    }
+    last_step_ = LastStep(directory_);
+  } catch (const nlohmann::json::exception&) {
+    throw InputError(unknown + "where it was resumed, and with which config");
+  } catch (const std::out_of_range&) {
+    throw InputError(unknown + "where it was resumed, and with which config");
+  }
+  const bool began = !log.entries().empty() && log.entries().front().cause == WeightEntry::Cause::kStart;
+  if (!began || starts_.empty() || starts_.front().step > 0)
+    throw InputError(unknown + "what its weights were from the first step on");
+  weights_ = {.file = fs::absolute(directory_) / kRunWeights, .text = log.entries().front().text};
+  last_text_ = log.LastText().value_or("");
+  for (const WeightEntry& entry : log.entries()) {
+    if (entry.cause == WeightEntry::Cause::kEarlyDecay) early_decays_.insert(entry.step);
+  }
+}
+
+void Replay::RequireSame(const RunConfig& config) const {
+  const RunConfig began = ReadRunConfig(starts_.front().config, {"weights=" + weights_.file.string()});
+  const auto differences = ConfigDifferences(ToJson(began), ToJson(config));
+  if (differences.empty()) return;
+  std::string words = "this config is not the one that " + DisplayPath(directory_) +
+                      " began with. Give the same KEY=VALUE; what differs, there -> here:";
+  for (const std::string& difference : differences) words += "\n  " + difference;
+  throw InputError(words);
+}
+
+RunScript Replay::ScriptOf(std::size_t start) const {
+  RunScript script{.last_step = last_step_, .unevaluated = false, .early_decays = early_decays_};
+  if (start + 1 >= starts_.size() || starts_[start + 1].step > last_step_ + 1) return script;
+  script.last_step = starts_[start + 1].step;
+  script.unevaluated = starts_[start + 1].unevaluated;
+  return script;
+}
+
+// A start whose plan stayed that of the next one has no file of its own.
+fs::path Replay::PlanOfStart(std::size_t start) const {
+  for (; start < starts_.size(); ++start) {
+    if (fs::path plan = PlanOf(starts_[start].config); fs::exists(plan)) return plan;
+  }
+  return directory_ / kPlanFile;
+}
+
+void Replay::GiveEditsTo(const RunDirectory& run) const {
+  ReplaceFile(run.path() / kRunWeights, last_text_);
+  ReplaceFile(run.path() / kWeightLog, ReadFile(directory_ / kWeightLog));
+}
+
+int Replay::GoOnWith(const RunDirectory& run, ExitCode first) const {
+  const auto goes_on = [](int code) {
+    return code == 0 || code == static_cast<int>(ExitCode::kSomethingDropped);
+  };
+  int code = static_cast<int>(first);
+  Console console(stdout, run.path() / "log.txt");
+  for (std::size_t start = 1; start < starts_.size() && goes_on(code); ++start) {
+    console.Say("the run that is repeated was resumed after step " + std::to_string(starts_[start].step) +
+                ", with " + starts_[start].config.filename().string());
+    if (const fs::path plan = PlanOfStart(start); fs::exists(plan)) {
+      const std::string text = ReadFile(plan);
+      KeepPlan(run, text);
+      ReplaceFile(run.path() / kPlanFile, text);
+    }
+    code = GoOn(run, {.config = starts_[start].config, .overrides = {}, .script = ScriptOf(start)}, console);
+  }
+  return code;
+}
+
+}  // namespace medley
