@@ -133,6 +133,7 @@ int GoOn(const RunDirectory& directory, const ResumeRequest& request, Console& c
                 directory.path().string() + " goes on");
     return static_cast<int>(ExitCode::kInterrupted);
   }
+  training.KeepEarlierPlan(directory);
   training.SavePlan(directory, console);
   training.GoOnWithWeights(std::move(resumed.weights));
   const auto trainer = training.MakeTrainer(directory, console, found, request.script);

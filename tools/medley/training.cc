@@ -13,8 +13,6 @@
 namespace medley {
 namespace {
 
-std::set<std::string> AsSet(const std::vector<std::string>& names) { return {names.begin(), names.end()}; }
-
 // To what the checkpoint knows of them.
 void GoBackTo(const FoundCheckpoint& from, ResumedWeights& weights) {
   const auto unusable = [&](const std::exception& error) {
@@ -65,7 +63,10 @@ RunPlanner::Subject PlannerSubject(const Run& run) {
           .tokenizer = run.tokenizer.get()};
 }
 
-Training::Training(Run& run) : run_(run), in_force_(run.Configured()), admitted_(AsSet(run.NamedForms())) {}
+Training::Training(Run& run) : run_(run), in_force_(run.Configured()) {
+  const std::vector<std::string> forms = run.NamedForms();
+  admitted_.insert(forms.begin(), forms.end());
+}
 
 void Training::Plan(const std::filesystem::path& profile, const EarlierPlan& earlier, Console& console) {
   if (!run_.config.plan) return;
@@ -89,10 +90,13 @@ void KeepPlan(const RunDirectory& directory, const std::string& next) {
   if (next != before) ReplaceFile(PlanOf(NewestConfig(directory.path())), before);
 }
 
+void Training::KeepEarlierPlan(const RunDirectory& directory) const {
+  if (planner_) KeepPlan(directory, planner_->PlanText());
+}
+
 void Training::SavePlan(const RunDirectory& directory, Console& console) const {
   if (!planner_) return;
   console.Say(StagesOfPlan(run_.config, run_.curriculum, planner_->plan()) + planner_->Words());
-  KeepPlan(directory, planner_->PlanText());
   planner_->Save(directory.path());
 }
 

@@ -53,6 +53,8 @@ class Training final : public TaskAdmission {
   // Measures and plans the named tasks where the config asks for it. `profile`: one of another run, or "".
   // Throws DoesNotFit.
   void Plan(const std::filesystem::path& profile, const EarlierPlan& earlier, Console& console);
+  // Of a resume, before SavePlan.
+  void KeepEarlierPlan(const RunDirectory& directory) const;
   // Says the plan, and saves it in the directory.
   void SavePlan(const RunDirectory& directory, Console& console) const;
   // run.json and the resolved config, of a start that goes on after so many steps; `unevaluated`: before the
