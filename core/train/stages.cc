@@ -57,8 +57,7 @@ void Stages::Trained(StepRecord& record) {
     if (share.asked_so_far > 0 || share.charged > 0)
       record.stage.shares[task] = {.asked = share.asked_so_far, .delivered = share.delivered};
   }
-  if (ramped && !ramping_)
-    Log(EntryOf(setting_.mixer, step_, WeightEntry::Cause::kRamp, now().name, SharesNow(setting_.mixer)));
+  if (ramped && !ramping_) Log(EntryNow(WeightEntry::Cause::kRamp));
 }
 
 std::vector<std::string> Stages::Asked(std::int64_t step) const {
@@ -127,14 +126,9 @@ void Stages::Begin(std::size_t number, std::int64_t step) {
   const Stage& stage = now();
   std::map<std::string, double> before = SharesNow(setting_.mixer);
   TakeForms();
-  // A drop that emptied the stage before left its task a share; where no other has one, nothing can ramp.
-  const bool any_stays = std::any_of(before.begin(), before.end(),
-                                     [&](const auto& share) { return dropped_.count(share.first) == 0; });
-  setting_.mixer.SetMixture(MixtureOf(curriculum_, number_), any_stays ? stage.ramp : Ramp{},
-                            Mixer::Accounts::kOpenAnew);
-  for (const auto& [task, share] : before) {
-    if (dropped_.count(task) > 0 && setting_.mixer.RampLeft() > 0) setting_.mixer.Drop(task);
-  }
+  // A drop that emptied the stage before left its task a share.
+  SetMixtureWithout(Gone(), MixtureOf(curriculum_, number_), stage.ramp, Mixer::Accounts::kOpenAnew,
+                    setting_.mixer);
   ramping_ = setting_.mixer.RampLeft() > 0;
   Log(EntryOf(setting_.mixer, step, WeightEntry::Cause::kStage, stage.name, std::move(before)));
   if (stage.moments == Moments::kReset) setting_.optimizer.Reset();
@@ -148,6 +142,12 @@ Mixture Stages::MixtureOf(const Curriculum& curriculum, std::size_t number) cons
   Mixture mixture = curriculum.MixtureOf(number);
   for (const auto& [task, reason] : dropped_) mixture.Pause(task);
   return mixture;
+}
+
+std::set<std::string> Stages::Gone() const {
+  std::set<std::string> tasks;
+  for (const auto& [task, reason] : dropped_) tasks.insert(task);
+  return tasks;
 }
 
 bool Stages::Drop(const std::string& task, const std::string& reason) {

@@ -4,6 +4,7 @@
 #include <functional>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -92,8 +93,14 @@ class Stages {
   bool IsEmpty(std::size_t number) const;
   Mixture MixtureOf(const Curriculum& curriculum, std::size_t number) const;
   Mixer Edited(const Curriculum& next) const;
+  std::set<std::string> Gone() const;  // the dropped tasks
+  // From the next draw on, the mixer draws from the mixture. Tasks that are stopped have no part in a ramp to
+  // it; where no other has a share, nothing can ramp.
+  static void SetMixtureWithout(const std::set<std::string>& stopped, Mixture mixture, const Ramp& ramp,
+                                Mixer::Accounts accounts, Mixer& mixer);
   bool MustPass(std::string& why) const;
   void Begin(std::size_t number, std::int64_t step);
+  WeightEntry EntryNow(WeightEntry::Cause cause) const;
   void Log(WeightEntry entry);
   bool MixtureDiffers(const Curriculum& next) const;
 

@@ -7,11 +7,10 @@
 #include <medley/train/stages.h>
 
 namespace medley {
-namespace {
 
-std::set<std::string> AsSet(const std::vector<std::string>& names) { return {names.begin(), names.end()}; }
-
-}  // namespace
+WeightEntry Stages::EntryNow(WeightEntry::Cause cause) const {
+  return EntryOf(setting_.mixer, step_, cause, now().name, SharesNow(setting_.mixer));
+}
 
 void Stages::Log(WeightEntry entry) {
   if (setting_.log == nullptr) return;
@@ -29,16 +28,14 @@ void Stages::LogStart(const std::string& text) {
 }
 
 void Stages::LogRefused(const std::string& text, const std::string& why) {
-  WeightEntry entry =
-      EntryOf(setting_.mixer, step_, WeightEntry::Cause::kRefusedEdit, now().name, SharesNow(setting_.mixer));
+  WeightEntry entry = EntryNow(WeightEntry::Cause::kRefusedEdit);
   entry.text = text;
   entry.words = why;
   Log(std::move(entry));
 }
 
 void Stages::LogEarlyDecay(const std::string& words) {
-  WeightEntry entry =
-      EntryOf(setting_.mixer, step_, WeightEntry::Cause::kEarlyDecay, now().name, SharesNow(setting_.mixer));
+  WeightEntry entry = EntryNow(WeightEntry::Cause::kEarlyDecay);
   entry.words = words;
   Log(std::move(entry));
 }
@@ -54,6 +51,17 @@ bool Stages::MixtureDiffers(const Curriculum& next) const {
          before.ramp.shape != after.ramp.shape;
 }
 
+void Stages::SetMixtureWithout(const std::set<std::string>& stopped, Mixture mixture, const Ramp& ramp,
+                               Mixer::Accounts accounts, Mixer& mixer) {
+  const std::map<std::string, double> shares = SharesNow(mixer);
+  const bool any_stays = std::any_of(shares.begin(), shares.end(),
+                                     [&](const auto& share) { return stopped.count(share.first) == 0; });
+  mixer.SetMixture(std::move(mixture), any_stays ? ramp : Ramp{}, accounts);
+  for (const auto& [task, share] : shares) {
+    if (stopped.count(task) > 0 && mixer.RampLeft() > 0) mixer.Drop(task);
+  }
+}
+
 // The mixer as it will be.
 Mixer Stages::Edited(const Curriculum& next) const {
   Mixer after = setting_.mixer;
@@ -61,17 +69,13 @@ Mixer Stages::Edited(const Curriculum& next) const {
   const Ramp &ramp = next.stages[number_].ramp, &old = now().ramp;
   const bool same = ramp.draws == old.draws && ramp.shape == old.shape;
   Mixture mixture = MixtureOf(next, number_);
-  const std::set<std::string> active = AsSet(mixture.Active()), present = AsSet(now().Active());
+  const std::vector<std::string> active = mixture.Active();
   std::set<std::string> stopped;
-  const std::map<std::string, double> shares = SharesNow(after);
-  for (const auto& [task, share] : shares) {
-    if (present.count(task) > 0 && active.count(task) == 0) stopped.insert(task);
+  for (const std::string& task : now().Active()) {
+    if (std::find(active.begin(), active.end(), task) == active.end()) stopped.insert(task);
   }
-  const Ramp left = same ? Ramp{after.RampLeft(), ramp.shape} : ramp;
-  after.SetMixture(std::move(mixture), stopped.size() < shares.size() ? left : Ramp{});
-  for (const std::string& task : stopped) {
-    if (after.RampLeft() > 0) after.Drop(task);
-  }
+  SetMixtureWithout(stopped, std::move(mixture), same ? Ramp{after.RampLeft(), ramp.shape} : ramp,
+                    Mixer::Accounts::kGoOn, after);
   return after;
 }
 
@@ -80,9 +84,7 @@ void Stages::Edit(Curriculum next, const std::string& text, std::int64_t step) {
   Mixer after = Edited(next);
   WeightEntry entry = EntryOf(after, step, WeightEntry::Cause::kEdit, now().name, SharesNow(setting_.mixer));
   entry.text = text;
-  std::set<std::string> dropped;
-  for (const auto& [task, reason] : dropped_) dropped.insert(task);
-  const std::string words = ChangesInWords(curriculum_, next, number_, dropped);
+  const std::string words = ChangesInWords(curriculum_, next, number_, Gone());
   entry.words = words;
   if (setting_.log != nullptr) setting_.log->Add(std::move(entry));
   setting_.mixer = std::move(after);
