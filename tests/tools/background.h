@@ -4,7 +4,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
+#include <cstdint>
 #include <filesystem>
 #include <functional>
 #include <string>
@@ -58,5 +60,12 @@ class Background {
   Clock::time_point interrupted_;
   double took_ = 0;
 };
+
+// That the run has written down.
+inline std::int64_t StepsOf(const std::filesystem::path& run) {
+  if (!std::filesystem::exists(run / "metrics.jsonl")) return 0;
+  const std::string text = ReadText(run / "metrics.jsonl");
+  return std::count(text.begin(), text.end(), '\n');
+}
 
 }  // namespace medley::test

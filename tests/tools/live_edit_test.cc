@@ -23,6 +23,7 @@ using test::CommandResult;
 using test::Has;
 using test::Medley;
 using test::Shell;
+using test::StepsOf;
 using Cause = WeightEntry::Cause;
 
 constexpr const char* kWeights =
@@ -56,7 +57,7 @@ class LiveEdit : public testing::Test {
   void ExpectResumes(const EditedStages& what) const {
     WriteText(scratch_ / "template.json", what.stages);
     Background train = Train("plan=false steps=80 checkpoint.every=1");
-    ASSERT_TRUE(train.WaitUntil([&] { return Steps(run()) > what.after; })) << train.words();
+    ASSERT_TRUE(train.WaitUntil([&] { return StepsOf(run()) > what.after; })) << train.words();
     WriteText(weights(), what.edited);
     ASSERT_EQ(train.Wait(), 0) << train.words();
     const auto edits = Entries(Cause::kEdit);
@@ -80,11 +81,6 @@ class LiveEdit : public testing::Test {
   }
   fs::path run() const { return scratch_ / "run"; }
   fs::path weights() const { return run() / kRunWeights; }
-  static std::int64_t Steps(const fs::path& run) {
-    if (!fs::exists(run / "metrics.jsonl")) return 0;
-    const std::string text = ReadText(run / "metrics.jsonl");
-    return std::count(text.begin(), text.end(), '\n');
-  }
   std::vector<WeightEntry> Entries(Cause cause) const {
     std::vector<WeightEntry> found;
     const WeightLog log(run());
@@ -99,11 +95,14 @@ class LiveEdit : public testing::Test {
       const auto edits = Entries(Cause::kEdit);
       return !edits.empty() && Has(edits.back().text, part);
     });
-    const std::int64_t step = Steps(run());
-    return logged && train.WaitUntil([&] { return Steps(run()) > step; });
+    return logged && GoesOn(train);
+  }
+  bool GoesOn(const Background& train) const {
+    const std::int64_t step = StepsOf(run());
+    return train.WaitUntil([&] { return StepsOf(run()) > step; });
   }
   bool HasBegun(const Background& train) const {
-    return train.WaitUntil([&] { return Steps(run()) > 3; });
+    return train.WaitUntil([&] { return StepsOf(run()) > 3; });
   }
   // The run as if it had been killed after a step.
   fs::path CopyWithCheckpoint(std::int64_t step) const {
@@ -189,8 +188,7 @@ TEST_F(LiveEdit, ABadOneIsRefusedWithItsPlaceAndTheOldWeightsStay) {
     WriteText(weights(), text);
     EXPECT_TRUE(train.WaitUntil([&] { return Entries(Cause::kRefusedEdit).size() > before; })) << text;
     EXPECT_TRUE(Has(train.words(), words)) << text << "\n" << train.words();
-    const std::int64_t step = Steps(run());
-    EXPECT_TRUE(train.WaitUntil([&] { return Steps(run()) > step; }));
+    EXPECT_TRUE(GoesOn(train));
   };
   refused("{\"unit\": \"steps\", \"weights\": {\"control\": 1,\n  \"zoom_glod\": 2}}",
           "weights.json:2:3: weights.zoom_glod: no such task; did you mean 'zoom_gold'?");
@@ -214,7 +212,7 @@ TEST_F(LiveEdit, ABadOneIsRefusedWithItsPlaceAndTheOldWeightsStay) {
 TEST_F(LiveEdit, ATaskThatWasNotNamedIsPlannedWhileTheRunPauses) {
   Background train =
       Train("budget=100MiB steps=1000000 tasks.zoom_gold.rows=auto tasks.arrow_to_gold.rows=auto");
-  ASSERT_TRUE(train.WaitUntil([&] { return Steps(run()) > 3; })) << train.words();
+  ASSERT_TRUE(train.WaitUntil([&] { return StepsOf(run()) > 3; })) << train.words();
   const auto planned = nlohmann::json::parse(ReadText(run() / "plan.json"));
   WriteText(weights(),
             "{\"unit\": \"steps\", \"weights\": {\"arrow_to_gold\": 1, \"zoom_gold\": 1, \"control\": 1}}");
@@ -247,8 +245,7 @@ TEST_F(LiveEdit, ATaskThatDoesNotFitIsRefusedWithTheMissingBytes) {
       << train.words();
   EXPECT_TRUE(Has(Entries(Cause::kRefusedEdit).back().words, " bytes) more than the budget"))
       << train.words();
-  const std::int64_t step = Steps(run());
-  EXPECT_TRUE(train.WaitUntil([&] { return Steps(run()) > step; }));
+  EXPECT_TRUE(GoesOn(train));
   train.Interrupt();
   EXPECT_EQ(train.Wait(), 130) << train.words();
 }
@@ -260,8 +257,7 @@ TEST_F(LiveEdit, ATaskWhosePluginDoesNotLoadIsRefused) {
   WriteText(weights(), "{\"unit\": \"steps\", \"weights\": {\"control\": 1, \"undefined_symbol\": 1}}");
   EXPECT_TRUE(train.WaitUntil([&] { return !Entries(Cause::kRefusedEdit).empty(); })) << train.words();
   EXPECT_TRUE(Has(Entries(Cause::kRefusedEdit).back().words, "DefinedNowhere")) << train.words();
-  const std::int64_t step = Steps(run());
-  EXPECT_TRUE(train.WaitUntil([&] { return Steps(run()) > step; })) << "the run goes on";
+  EXPECT_TRUE(GoesOn(train));
   train.Interrupt();
   EXPECT_EQ(train.Wait(), 130) << train.words();
 }

@@ -19,6 +19,7 @@ using test::CommandResult;
 using test::Has;
 using test::Medley;
 using test::Shell;
+using test::StepsOf;
 
 constexpr const char* kWeights =
     "{\"unit\": \"steps\", \"stages\": [\n"
@@ -60,18 +61,11 @@ TEST_F(Replays, RepeatAllThatAPersonDid) {
   const std::string first = "plan=false hours=0 steps=400";
   {
     Background train(TrainLine("run", first), scratch_ / "words.txt");
-    const auto has_steps = [&](std::int64_t steps) {
-      return train.WaitUntil([&] {
-        if (!fs::exists(run() / "metrics.jsonl")) return false;
-        const std::string text = Metrics("run");
-        return std::count(text.begin(), text.end(), '\n') > steps;
-      });
-    };
-    ASSERT_TRUE(has_steps(4)) << train.words();
+    ASSERT_TRUE(train.WaitUntil([&] { return StepsOf(run()) > 4; })) << train.words();
     Edit("\"control\": 1", "\"control\": 2, \"arrow_to_gold\": 1");
     ASSERT_TRUE(train.WaitUntil([&] { return Has(train.words(), "the weights were edited"); }))
         << train.words();
-    ASSERT_TRUE(has_steps(40)) << train.words();
+    ASSERT_TRUE(train.WaitUntil([&] { return StepsOf(run()) > 40; })) << train.words();
     train.Interrupt();
     EXPECT_EQ(train.Wait(), 130) << train.words();
   }
@@ -104,11 +98,7 @@ TEST_F(Replays, RepeatAnEvaluationThatWasInterruptedAndResumedWithOtherRows) {
   const std::string first = "plan=false hours=0 steps=24 ";
   {
     Background train(TrainLine("run", first + "eval.rows=50000"), scratch_ / "words.txt");
-    ASSERT_TRUE(train.WaitUntil([&] {
-      if (!fs::exists(run() / "metrics.jsonl")) return false;
-      const std::string text = Metrics("run");
-      return std::count(text.begin(), text.end(), '\n') >= 19;
-    })) << train.words();
+    ASSERT_TRUE(train.WaitUntil([&] { return StepsOf(run()) >= 19; })) << train.words();
     std::this_thread::sleep_for(std::chrono::milliseconds(1500));  // into the evaluation
     train.Interrupt();
     ASSERT_EQ(train.Wait(), 130) << train.words();

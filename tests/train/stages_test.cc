@@ -275,11 +275,16 @@ RowHook FailsFrom(std::int64_t row) {
   };
 }
 
-TEST(Stages, AStageThatADropEmptiedIsPassedThrough) {
-  const ScratchDirectory scratch;
+RunConfig DroppingConfig() {
   RunConfig config = TinyConfig(100);
   config.on_task_error = "drop";
   config.eval.every = 0;
+  return config;
+}
+
+TEST(Stages, AStageThatADropEmptiedIsPassedThrough) {
+  const ScratchDirectory scratch;
+  RunConfig config = DroppingConfig();
   config.data.threads = 0;
   const Curriculum curriculum =
       CurriculumOf({StageOf("a", {{"two", 1}}, Steps(5)), StageOf("b", {{"two", 2}}, Steps(5)),
@@ -293,11 +298,8 @@ TEST(Stages, AStageThatADropEmptiedIsPassedThrough) {
 
 TEST(Stages, AConditionThatADropEmptiedIsPassedThrough) {
   const ScratchDirectory scratch;
-  RunConfig config = TinyConfig(100);
-  config.on_task_error = "drop";
-  config.eval.every = 0;
   const Ended ended =
-      TrainStages(scratch / "run", config,
+      TrainStages(scratch / "run", DroppingConfig(),
                   CurriculumOf({StageOf("a", {{"two", 1}, {"one", 1}}, Rows(1000, "two")),
                                 StageOf("b", {{"one", 1}}, Any({Rows(5, "one"), Steps(90)}))}),
                   {{"two", FailsFrom(6)}});
@@ -309,11 +311,8 @@ TEST(Stages, AConditionThatADropEmptiedIsPassedThrough) {
 
 TEST(Stages, WithoutAnyTaskLeftTheRunFails) {
   const ScratchDirectory scratch;
-  RunConfig config = TinyConfig(100);
-  config.on_task_error = "drop";
-  config.eval.every = 0;
   const Ended ended =
-      TrainStages(scratch / "run", config,
+      TrainStages(scratch / "run", DroppingConfig(),
                   CurriculumOf({StageOf("a", {{"one", 1}}, Steps(1)), StageOf("b", {{"two", 1}})}),
                   {{"two", FailsFrom(6)}});
   EXPECT_EQ(ended.code, ExitCode::kFailed);
