@@ -166,7 +166,7 @@ std::int64_t EvaluationPeak(LoadedTask& task, const Model& model, std::uint64_t 
   const std::int64_t before = ReadCpuMemory().now;
   ResetCpuPeak();
   const KeepGenerators keep(at::kCPU);
-  task.Evaluate(context, {.seed = task_seed, .begin = 0, .count = rows, .longest = true});
+  task.Evaluate(context, {.seed = task_seed, .count = rows, .longest = true, .split = Split::kHeldOut});
   return ReadCpuMemory().peak - before;
 }
 

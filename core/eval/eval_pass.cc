@@ -53,7 +53,7 @@ Generated EvalPiece::Generate(const ModelInputs& prompt, const GenerateOptions& 
 std::vector<RowRange> EvalPieces(const RowRange& rows, std::int64_t rows_at_once) {
   std::vector<RowRange> pieces;
   for (std::int64_t done = 0; done < rows.count; done += rows_at_once) {
-    pieces.push_back({rows.seed, rows.begin + done, std::min(rows_at_once, rows.count - done)});
+    pieces.push_back(rows.Part(done, std::min(rows_at_once, rows.count - done)));
   }
   return pieces;
 }
@@ -75,7 +75,7 @@ void PiecewiseEval::ForEachPiece(const RowRange& rows, const std::function<void(
 
 void PiecewiseEval::Finish() {
   const std::int64_t end = rows_.begin + rows_.count;
-  const RowRange rest{rows_.seed, next_, end - next_};
+  const RowRange rest = rows_.Part(next_ - rows_.begin, end - next_);
   for (const RowRange& piece : EvalPieces(rest, setting_.rows_at_once)) {
     HeedInterrupt();
     Tell(SampleAlone(setting_.task, piece));
@@ -84,7 +84,7 @@ void PiecewiseEval::Finish() {
 
 void PiecewiseEval::Tell(const Batch& batch) {
   const RowRange& piece = batch.rows();
-  if (piece.seed != rows_.seed || piece.begin != next_ ||
+  if (piece.seed != rows_.seed || piece.split != rows_.split || piece.begin != next_ ||
       piece.begin + piece.count > rows_.begin + rows_.count) {
     return;
   }

@@ -105,7 +105,8 @@ std::map<std::string, Figure> Figures(const Outcomes& outcomes) {
 TaskScore ScoreInPieces(LoadedTask& task, const Execution& plan, const EvalSetting& setting) {
   const at::NoGradGuard no_grad;
   const KeepGenerators keep(setting.device);
-  const RowRange rows{EvalSeed(setting.seed, task.info().name), 0, setting.rows};
+  const RowRange rows{
+      .seed = EvalSeed(setting.seed, task.info().name), .count = setting.rows, .split = Split::kHeldOut};
   HeldOutLoss loss(task, setting);
   RowsDigest digest;
   PiecewiseEval context({task, setting.model, setting.device, setting.rows_at_once}, rows,

@@ -174,7 +174,7 @@ Batch Batch::Slice(std::int64_t begin, std::int64_t count) const {
     throw Error("rows " + std::to_string(begin) + ".." + std::to_string(begin + count) +
                 " are not within the " + std::to_string(size()) + " rows of the batch");
   }
-  Batch slice(RowRange{rows_.seed, rows_.begin + begin, count});
+  Batch slice(rows_.Part(begin, count));
   for (const auto& [name, column] : columns_) slice.columns_.emplace(name, column.narrow(0, begin, count));
   for (const auto& [name, column] : ragged_) slice.ragged_.emplace(name, SliceRagged(column, begin, count));
   for (const auto& [term, items] : items_) slice.items_.emplace(term, items.narrow(0, begin, count));
@@ -188,7 +188,7 @@ Batch Batch::Take(const std::vector<std::int64_t>& rows) const {
                   " rows of the batch");
     }
   }
-  Batch taken(RowRange{rows_.seed, rows_.begin, static_cast<std::int64_t>(rows.size())});
+  Batch taken(rows_.Part(0, static_cast<std::int64_t>(rows.size())));
   const at::Tensor index = IntTensor(rows);
   for (const auto& [name, column] : columns_) taken.columns_.emplace(name, column.index_select(0, index));
   for (const auto& [name, column] : ragged_) taken.ragged_.emplace(name, TakeRagged(column, rows));

@@ -102,6 +102,13 @@ TEST(Evaluator, ScoresRowsThatTrainingNeverDraws) {
   for (const std::uint64_t seed : scored_seeds) EXPECT_EQ(trained.count(seed), 0U);
 }
 
+TEST(Evaluator, RowsAreHeldOutHoweverTheyAreCut) {
+  std::vector<Split> splits;
+  const Scored scored(AskAll, nullptr, [&](Batch& batch) { splits.push_back(batch.rows().split); });
+  scored.Score(FloatModel(), 70);
+  EXPECT_EQ(splits, std::vector<Split>(3, Split::kHeldOut));
+}
+
 TEST(Evaluator, ATaskThatLooksAtItsRowsOnceHasThemSampledOnce) {
   std::vector<std::int64_t> sampled;
   const Scored scored(AskAll, &sampled);

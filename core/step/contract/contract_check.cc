@@ -23,9 +23,7 @@ namespace {
 
 constexpr std::int64_t kSearched = 32;  // rows
 
-RowRange OneRow(const RowRange& from, std::int64_t offset) {
-  return {.seed = from.seed, .begin = from.begin + offset, .count = 1};
-}
+RowRange OneRow(const RowRange& from, std::int64_t offset) { return from.Part(offset, 1); }
 
 // The items of a row, by ragged column and by term. A row without any may lack the column.
 using Counts = std::map<std::string, std::int64_t>;
