@@ -29,5 +29,9 @@ std::int64_t SafetensorsSize(const std::vector<Parameter>& tensors,
 // checked against the file's size before memory is asked for. Throws InputError that names the file and the
 // tensor.
 std::map<std::string, at::Tensor> ReadSafetensors(const std::filesystem::path& file);
+// The same, mapped: values come from the disk when they are first touched, count in no budget, and writing to
+// them changes this process's copy alone. The file must not get shorter meanwhile: touching what is gone ends
+// the process (SIGBUS).
+std::map<std::string, at::Tensor> MapSafetensors(const std::filesystem::path& file);
 
 }  // namespace medley

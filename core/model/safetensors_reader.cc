@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <memory>
 #include <nlohmann/json.hpp>
 #include <utility>
 
@@ -9,6 +10,8 @@
 #include <medley/base/files.h>
 #include <medley/base/input_file.h>
 #include <medley/base/json_reader.h>
+#include <medley/base/mapped_file.h>
+#include <medley/model/mapped_tensor.h>
 #include <medley/model/safetensors.h>
 #include <medley/model/safetensors_types.h>
 
@@ -45,7 +48,28 @@ class Reader {
     ReadHeader();
   }
 
-  std::map<std::string, at::Tensor> Tensors() {
+  std::map<std::string, at::Tensor> Read() {
+    return Tensors([this](const Entry& entry) {
+      at::Tensor tensor = at::empty(entry.shape, at::dtype(entry.type));
+      const auto bytes = static_cast<std::size_t>(entry.end - entry.begin);
+      if (bytes > 0 && file_.Read(data_ + entry.begin, tensor.mutable_data_ptr(), bytes) < bytes) {
+        Fail("ends before the values of '" + entry.name + "'; it changed while it was read");
+      }
+      return tensor;
+    });
+  }
+
+  std::map<std::string, at::Tensor> Map() {
+    const auto mapped = std::make_shared<const MappedFile>(path_);
+    if (mapped->size() != size_) Fail("changed while it was read");
+    return Tensors([&](const Entry& entry) {
+      return MappedTensor(mapped, data_ + entry.begin, entry.shape, entry.type);
+    });
+  }
+
+ private:
+  template <typename Make>
+  std::map<std::string, at::Tensor> Tensors(const Make& make) {
     std::vector<Entry> entries;
     for (const auto& [name, value] : header_.items()) {
       if (name != "__metadata__") entries.push_back(ReadEntry(name, value));
@@ -53,18 +77,12 @@ class Reader {
     CheckLayout(entries);
     std::map<std::string, at::Tensor> tensors;
     for (const Entry& entry : entries) {
-      at::Tensor tensor = at::empty(entry.shape, at::dtype(entry.type));
-      const auto bytes = static_cast<std::size_t>(entry.end - entry.begin);
-      if (bytes > 0 && file_.Read(data_ + entry.begin, tensor.mutable_data_ptr(), bytes) < bytes) {
-        Fail("ends before the values of '" + entry.name + "'; it changed while it was read");
-      }
+      const at::Tensor& tensor = tensors.emplace(entry.name, make(entry)).first->second;
       if (entry.type == at::kBool) CheckBool(entry, tensor);
-      tensors.emplace(entry.name, std::move(tensor));
     }
     return tensors;
   }
 
- private:
   static InputFile Open(const std::filesystem::path& path) {
     if (const std::string problem = FileProblem(path); !problem.empty()) {
       throw InputError(DisplayPath(path) + ": " + problem);
@@ -211,7 +229,11 @@ std::optional<at::ScalarType> SafetensorsType(std::string_view name) {
 }
 
 std::map<std::string, at::Tensor> ReadSafetensors(const std::filesystem::path& file) {
-  return Reader(file).Tensors();
+  return Reader(file).Read();
+}
+
+std::map<std::string, at::Tensor> MapSafetensors(const std::filesystem::path& file) {
+  return Reader(file).Map();
 }
 
 }  // namespace medley

@@ -1,0 +1,42 @@
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include <medley/base/rows.h>
+
+namespace medley {
+
+// 0 .. count-1 in a shuffled order, without a table: the item at a place, each item at exactly one. A
+// function of count and key, by "swap or not" (Hoang, Morris and Rogaway 2012).
+class ShuffledOrder {
+ public:
+  ShuffledOrder(std::int64_t count, std::uint64_t key);  // count > 0
+
+  std::int64_t operator[](std::int64_t place) const;  // 0 <= place < count
+
+ private:
+  std::int64_t count_;
+  std::uint64_t key_;
+};
+
+// Finite data (subjects, files, lines of a file) as a task's endless stream: every epoch shows each item of
+// the split once, in an order of its own. Row r is found without the rows before it.
+class ItemStream {
+ public:
+  // `held_out` of the items are for evaluations only, the others for training only. Which ones is a function
+  // of the two numbers and the name, and not of a run: weights that are taken over from another run have not
+  // seen them either. With 0 of them both splits have all items. InputError where nothing is left for
+  // training.
+  ItemStream(std::int64_t items, std::int64_t held_out, std::string_view name);
+
+  std::int64_t size(Split split) const;
+  // The item, in [0, items), of row `row` of the range.
+  std::int64_t ItemOf(const RowRange& rows, std::int64_t row) const;
+
+ private:
+  std::int64_t items_, held_out_;
+  ShuffledOrder splits_;  // those held out come first
+};
+
+}  // namespace medley

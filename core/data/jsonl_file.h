@@ -1,0 +1,26 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <nlohmann/json_fwd.hpp>
+
+#include <medley/data/record_index.h>
+
+namespace medley {
+
+// A file of JSON values, one a line (JSON Lines); blank lines do not count. Many threads may read at once.
+class JsonlFile {
+ public:
+  explicit JsonlFile(const std::filesystem::path& file) : records_(file, RecordIndex::Format::kLines) {}
+
+  std::int64_t size() const { return records_.size(); }
+  // 0 <= item < size(). InputError "FILE:LINE:COLUMN: ..." where it is not good JSON, or has a key twice.
+  nlohmann::json Read(std::int64_t item) const;
+  // "FILE:LINE", for what is wrong with an item's contents.
+  std::string PlaceOf(std::int64_t item) const;
+
+ private:
+  RecordIndex records_;
+};
+
+}  // namespace medley

@@ -1,0 +1,47 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include <medley/base/input_file.h>
+#include <medley/base/mapped_file.h>
+
+namespace medley {
+
+// Where the records of a text file begin, so that any of them is read without those before it. A file is read
+// through once, with its progress on stderr where that takes long; the result lies in the user's cache
+// ($XDG_CACHE_HOME/medley/records) and holds as long as the file has the same size and times. Many threads
+// may read at once.
+class RecordIndex {
+ public:
+  // A record is a line that is not blank; of kCsv, one whose quotes are closed.
+  enum class Format : std::uint32_t { kLines = 1, kCsv = 2 };
+
+  // InputError where the file cannot be read.
+  RecordIndex(const std::filesystem::path& file, Format format);
+
+  std::int64_t size() const { return static_cast<std::int64_t>(begins_.size()) - 1; }
+  // The record, without the end of its line. 0 <= record < size().
+  std::string Read(std::int64_t record) const;
+  // The line, from 1, in which it begins. For messages: it counts the lines before it.
+  std::int64_t LineOf(std::int64_t record) const;
+  const std::filesystem::path& path() const { return path_; }
+
+ private:
+  bool Load(const std::filesystem::path& cached);
+  void Save(const std::filesystem::path& cached) const;
+  void Scan();
+
+  std::filesystem::path path_;
+  Format format_;
+  InputFile file_;
+  std::vector<std::uint64_t> scanned_;     // what begins_ shows where nothing was in the cache
+  std::unique_ptr<MappedFile> mapped_;     // or what was
+  std::span<const std::uint64_t> begins_;  // of each record, and the end of the last
+};
+
+}  // namespace medley
