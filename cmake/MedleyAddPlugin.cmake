@@ -1,8 +1,8 @@
 # medley_add_plugin(NAME SOURCE... | SOURCES SOURCE... [LIBRARIES ...] [DEFINITIONS ...]
 #                   [DESTINATION DIR])
 #
-# A plugin NAME.so with the tasks of its one MEDLEY_PLUGIN line. It is built into <build>/lib/medley/plugins-1,
-# where the medley of the same build tree finds it, and installed to <libdir>/medley/plugins-1. With DESTINATION it is
+# A plugin NAME.so with the tasks of its one MEDLEY_PLUGIN line. It is built into <build>/lib/medley/plugins-N, N being
+# the number of the API, where the medley of the same build tree finds it, and installed to <libdir>/medley/plugins-N. With DESTINATION it is
 # built there instead and not installed (tests).
 include_guard(GLOBAL)
 include(GNUInstallDirs)
@@ -24,7 +24,7 @@ function(medley_add_plugin name)
   # Two plugins must not share a static by accident (unique symbols), nor call into each other: one symbol goes out,
   # also none of those that headers of the standard library force to be visible.
   set(exports ${CMAKE_CURRENT_BINARY_DIR}/CMakeFiles/medley_plugin.exports)
-  file(CONFIGURE OUTPUT ${exports} CONTENT "{ global: medley_plugin_v1; local: *; };\n" @ONLY)
+  file(CONFIGURE OUTPUT ${exports} CONTENT "{ global: medley_plugin_v${MEDLEY_PLUGIN_API}; local: *; };\n" @ONLY)
   target_compile_options(${name} PRIVATE $<$<CXX_COMPILER_ID:GNU>:-fno-gnu-unique>)
   target_link_options(${name} PRIVATE
     -Wl,-z,defs -Wl,-z,now -Wl,--exclude-libs,ALL -Wl,--version-script=${exports})
@@ -36,8 +36,8 @@ function(medley_add_plugin name)
     set_target_properties(${name} PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${arg_DESTINATION})
   else()
     set_target_properties(${name} PROPERTIES
-      LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/lib/medley/plugins-1)
-    install(TARGETS ${name} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/medley/plugins-1)
+      LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/lib/medley/plugins-${MEDLEY_PLUGIN_API})
+    install(TARGETS ${name} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/medley/plugins-${MEDLEY_PLUGIN_API})
   endif()
   add_custom_command(TARGET ${name} POST_BUILD VERBATIM
     COMMAND chmod go-w $<TARGET_FILE:${name}> $<TARGET_FILE_DIR:${name}>)

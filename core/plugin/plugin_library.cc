@@ -102,7 +102,7 @@ PluginLibrary PluginLibrary::Open(const PluginFile& file) {
     const auto* library = new dll::shared_library(file.path, mode);  // never closed
     // Another file may have stood there for a moment.
     if (std::string reason = CheckFile(file); !reason.empty()) throw Error(reason);
-    const auto& function = library->get<EntryFunction>("medley_plugin_v1");
+    const auto& function = library->get<EntryFunction>(MEDLEY_WORDS(MEDLEY_PLUGIN_ENTRY));
     const PluginEntry* entry = function();
     if (entry == nullptr || entry->size < sizeof(PluginEntry))
       throw Error("its entry is of an older medley. Rebuild it");

@@ -1,15 +1,13 @@
 #include "plugin_scan.h"
 
-#include <sys/auxv.h>
-
 #include <algorithm>
-#include <cstdlib>
 #include <optional>
 #include <string>
 #include <system_error>
 #include <utility>
 
 #include <medley/base/error.h>
+#include <medley/base/user_directories.h>
 #include <medley/task/abi.h>
 
 #include "abi_check.h"
@@ -22,12 +20,6 @@ namespace medley {
 namespace {
 
 namespace fs = std::filesystem;
-
-std::optional<std::string> Environment(const char* name) {
-  const char* value = getauxval(AT_SECURE) == 0 ? std::getenv(name) : nullptr;
-  if (value == nullptr || *value == '\0') return std::nullopt;
-  return value;
-}
 
 std::vector<SearchPath> FromEnvironment() {
   std::vector<SearchPath> paths;
@@ -47,13 +39,9 @@ std::vector<SearchPath> FromEnvironment() {
   return paths;
 }
 
-std::optional<fs::path> UserDirectory() {
-  const std::string name = "plugins-" + std::to_string(kPluginApi);
-  const std::optional<std::string> data = Environment("XDG_DATA_HOME");
-  if (data && fs::path(*data).is_absolute()) return fs::path(*data) / "medley" / name;
-  const std::optional<std::string> home = Environment("HOME");
-  if (home && fs::path(*home).is_absolute()) return fs::path(*home) / ".local/share/medley" / name;
-  return std::nullopt;
+std::optional<fs::path> UserPlugins() {
+  const std::optional<fs::path> data = UserDirectory(UserFiles::kData);
+  return data ? std::optional(*data / kPluginFolder) : std::nullopt;
 }
 
 PluginFile ReadPlugin(const fs::path& candidate) {
@@ -96,7 +84,7 @@ std::vector<SearchPath> SearchPaths(const PluginSearch& search) {
     for (SearchPath& path : FromEnvironment()) paths.push_back(std::move(path));
   }
   if (search.user_directory) {
-    if (std::optional<fs::path> user = UserDirectory()) paths.push_back({*user, false});
+    if (std::optional<fs::path> user = UserPlugins()) paths.push_back({*user, false});
   }
   if (search.own_directory) paths.push_back({OwnPluginDirectory(), false});
   return paths;

@@ -165,9 +165,12 @@ AbiInfo ReadAbi(const Json& note) {
   info.api = Integer(abi, "api", 0);
   info.torch = Text(abi, "torch");
   info.cxx11 = Integer(abi, "cxx11", -1);
-  info.gxx_abi = Integer(abi, "gxx_abi", 0);
+  info.standard_library = Text(abi, "standard_library");
   info.pointer = Integer(abi, "pointer", 0);
   info.glibcxx_debug = Boolean(abi, "glibcxx_debug");
+  if (info.api != kPluginApi) return info;
+  info.medley = Text(abi, "medley");
+  info.headers = Text(abi, "headers");
   info.sanitizer = Text(abi, "sanitizer");
   info.compiler = Text(abi, "compiler");
   return info;

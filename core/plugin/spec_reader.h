@@ -8,13 +8,16 @@
 
 namespace medley {
 
-// What a plugin was built with. Every field but the compiler must be the host's.
+// What a plugin was built with. Every field but the version and the compiler must be the host's. Of another
+// API only its number is known.
 struct AbiInfo {
   std::string kind;
   int api = 0;
+  std::string medley;   // version
+  std::string headers;  // digest of those that plugins include
   std::string torch;
   int cxx11 = 0;
-  int gxx_abi = 0;
+  std::string standard_library;
   int pointer = 0;
   bool glibcxx_debug = false;
   std::string sanitizer;

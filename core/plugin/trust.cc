@@ -59,9 +59,7 @@ std::optional<std::filesystem::path> TrustedDirectory() {
 
 }  // namespace
 
-std::filesystem::path OwnPluginDirectory() {
-  return LibraryDirectory() / "medley" / ("plugins-" + std::to_string(kPluginApi));
-}
+std::filesystem::path OwnPluginDirectory() { return LibraryDirectory() / "medley" / kPluginFolder; }
 
 std::string WhyUnsafe(const std::filesystem::path& path) {
   const std::optional<std::filesystem::path> own = TrustedDirectory();

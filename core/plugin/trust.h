@@ -5,7 +5,7 @@
 
 namespace medley {
 
-// <libdir>/medley/plugins-1 beside libmedley_base.so, whether it exists or not.
+// <libdir>/medley and kPluginFolder, beside libmedley_base.so, whether it exists or not.
 std::filesystem::path OwnPluginDirectory();
 
 // Why strangers could put code at a real path, or could have; "" where they could not. A plugin runs with the

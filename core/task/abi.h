@@ -4,23 +4,38 @@
 #include <cstdint>
 #include <string_view>
 
+#include <medley_headers.h>
+
 #if defined(__has_feature)
 #define MEDLEY_HAS_FEATURE(x) __has_feature(x)
 #else
 #define MEDLEY_HAS_FEATURE(x) 0
 #endif
 
-// What the plugin boundary is made of: the number of the API, and what the compiler decided.
+// Counts the contracts between medley and its plugins: here, and nowhere else. Plugin directories and the
+// entry end with it, and CMake reads it. Within one contract MEDLEY_HEADERS_DIGEST tells other headers apart.
+#define MEDLEY_PLUGIN_API 2
+
+#define MEDLEY_WORDS_(x) #x
+#define MEDLEY_WORDS(x) MEDLEY_WORDS_(x)
+
+// What the plugin boundary is made of: the number of the API, the headers, and what the compiler decided.
 namespace medley {
 
-// Counts incompatible changes of what a plugin includes; plugin directories end with it.
-inline constexpr int kPluginApi = 1;
+inline constexpr int kPluginApi = MEDLEY_PLUGIN_API;
+inline constexpr std::string_view kPluginFolder = "plugins-" MEDLEY_WORDS(MEDLEY_PLUGIN_API);
 
 inline constexpr std::string_view kNoteOwner = "medley";
 inline constexpr std::uint32_t kNoteType = 1;
 inline constexpr std::size_t kMaxNoteBytes = 64 * 1024;  // of the JSON
 
 namespace detail {
+
+#ifdef __GLIBCXX__
+inline constexpr std::string_view kStandardLibrary = "libstdc++";
+#else
+inline constexpr std::string_view kStandardLibrary = "another than libstdc++";
+#endif
 
 #ifdef _GLIBCXX_USE_CXX11_ABI
 inline constexpr int kCxx11Abi = _GLIBCXX_USE_CXX11_ABI;

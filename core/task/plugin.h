@@ -33,10 +33,12 @@ constexpr bool TaskNamesDiffer() {
 template <typename... Tasks, typename Sink>
 constexpr void WriteNote(Sink& sink) {
   SpecWriter<Sink> writer(sink);
-  writer.Raw("{\"schema\":1,\"abi\":{\"kind\":\"c++\",\"api\":"), writer.Integer(kPluginApi);
+  writer.Raw("{\"abi\":{\"kind\":\"c++\",\"api\":"), writer.Integer(kPluginApi);
+  writer.Raw(",\"medley\":"), writer.String(MEDLEY_HEADERS_VERSION);
+  writer.Raw(",\"headers\":"), writer.String(MEDLEY_HEADERS_DIGEST);
   writer.Raw(",\"torch\":"), writer.String(TORCH_VERSION);
   writer.Raw(",\"cxx11\":"), writer.Integer(kCxx11Abi);
-  writer.Raw(",\"gxx_abi\":"), writer.Integer(__GXX_ABI_VERSION);
+  writer.Raw(",\"standard_library\":"), writer.String(kStandardLibrary);
   writer.Raw(",\"pointer\":"), writer.Integer(sizeof(void*));
   writer.Raw(",\"glibcxx_debug\":"), writer.Boolean(kDebugContainers);
   writer.Raw(",\"sanitizer\":"), writer.String(kSanitizer);
@@ -153,20 +155,20 @@ consteval auto CheckedNote() {
 
 // Once in a plugin, after its task classes: writes their specs where medley can read them without loading the
 // plugin, and the entry by which it makes them.
-#define MEDLEY_PLUGIN(...)                                                                               \
-  enum MEDLEY_PLUGIN_may_stand_only_once_in_a_plugin {};                                                 \
-  [[gnu::section(".note.medley"), gnu::used, gnu::retain,                                                \
-    gnu::aligned(4)]] static constexpr auto kMedleyNote = ::medley::detail::CheckedNote<__VA_ARGS__>();  \
-  extern "C" [[gnu::visibility("default"), gnu::used]] const ::medley::PluginEntry* medley_plugin_v1() { \
-    [[gnu::used]] static const char* const canary = &MEDLEY_LINK_CANARY;                                 \
-    using Code = ::medley::detail::PluginCode<__VA_ARGS__>;                                              \
-    static constexpr ::medley::PluginEntry kEntry{                                                       \
-        .size = sizeof(::medley::PluginEntry),                                                           \
-        .task_count = Code::kCount,                                                                      \
-        .note = kMedleyNote.json,                                                                        \
-        .note_size = sizeof kMedleyNote.json,                                                            \
-        .make = &Code::Make,                                                                             \
-        .texts = &Code::Texts,                                                                           \
-    };                                                                                                   \
-    return canary != nullptr ? &kEntry : nullptr;                                                        \
+#define MEDLEY_PLUGIN(...)                                                                                  \
+  enum MEDLEY_PLUGIN_may_stand_only_once_in_a_plugin {};                                                    \
+  [[gnu::section(".note.medley"), gnu::used, gnu::retain,                                                   \
+    gnu::aligned(4)]] static constexpr auto kMedleyNote = ::medley::detail::CheckedNote<__VA_ARGS__>();     \
+  extern "C" [[gnu::visibility("default"), gnu::used]] const ::medley::PluginEntry* MEDLEY_PLUGIN_ENTRY() { \
+    [[gnu::used]] static const char* const canary = &MEDLEY_LINK_CANARY;                                    \
+    using Code = ::medley::detail::PluginCode<__VA_ARGS__>;                                                 \
+    static constexpr ::medley::PluginEntry kEntry{                                                          \
+        .size = sizeof(::medley::PluginEntry),                                                              \
+        .task_count = Code::kCount,                                                                         \
+        .note = kMedleyNote.json,                                                                           \
+        .note_size = sizeof kMedleyNote.json,                                                               \
+        .make = &Code::Make,                                                                                \
+        .texts = &Code::Texts,                                                                              \
+    };                                                                                                      \
+    return canary != nullptr ? &kEntry : nullptr;                                                           \
   }

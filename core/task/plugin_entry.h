@@ -5,6 +5,8 @@
 
 #include <torch/headeronly/version.h>
 
+#include <medley/task/abi.h>
+
 namespace medley {
 
 class Task;
@@ -17,7 +19,7 @@ struct PluginFailure {
   char message[4096];  // ends with a zero
 };
 
-// What `medley_plugin_v1` returns. Grows at the end only; `size` says what is there. The pointers are never
+// What the entry returns. Grows at the end only; `size` says what is there. The pointers are never
 // null.
 struct PluginEntry {
   std::uint32_t size;
@@ -37,6 +39,12 @@ struct PluginEntry {
 #define MEDLEY_JOIN(a, b, c, d, e) MEDLEY_JOIN_(a, b, c, d, e)
 // A symbol that only the libmedley of this API, libtorch and C++ ABI has: the last of three checks, by the
 // linker.
-#define MEDLEY_LINK_CANARY \
-  MEDLEY_JOIN(1, TORCH_VERSION_MAJOR, TORCH_VERSION_MINOR, TORCH_VERSION_PATCH, _GLIBCXX_USE_CXX11_ABI)
+#define MEDLEY_LINK_CANARY                                                                      \
+  MEDLEY_JOIN(MEDLEY_PLUGIN_API, TORCH_VERSION_MAJOR, TORCH_VERSION_MINOR, TORCH_VERSION_PATCH, \
+              _GLIBCXX_USE_CXX11_ABI)
 extern "C" const char MEDLEY_LINK_CANARY;
+
+// The one function that a plugin exports.
+#define MEDLEY_ENTRY_(api) medley_plugin_v##api
+#define MEDLEY_ENTRY(api) MEDLEY_ENTRY_(api)
+#define MEDLEY_PLUGIN_ENTRY MEDLEY_ENTRY(MEDLEY_PLUGIN_API)

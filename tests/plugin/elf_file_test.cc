@@ -39,7 +39,7 @@ const std::string& Tiny() {
 
 TEST(ElfFile, ReadsNoteBuildIdAndNeededLibraries) {
   const ElfFile elf = ReadElfFile(Fixture("tiny"));
-  EXPECT_TRUE(elf.note.starts_with("{\"schema\":1,"));
+  EXPECT_TRUE(elf.note.starts_with("{\"abi\":{"));
   EXPECT_EQ(elf.build_id.size(), 40u);
   EXPECT_NE(std::find(elf.needed.begin(), elf.needed.end(), "libmedley.so"), elf.needed.end());
   const PluginNote note = ReadPluginNote(elf.note);
@@ -98,7 +98,7 @@ TEST(ElfFile, BadNotesHaveAReason) {
   EXPECT_TRUE(Begins(VerdictOn(Patched(Tiny(), std::string_view("\1\0\0\0medley", 10),
                                        std::string_view("\2\0\0\0medley", 10))),
                      "bad note: its medley note is of type"));
-  EXPECT_TRUE(Begins(VerdictOn(Patched(Tiny(), "{\"schema\"", "(\"schema\"")),
+  EXPECT_TRUE(Begins(VerdictOn(Patched(Tiny(), "{\"abi\"", "(\"abi\"")),
                      "bad note: its spec is not good JSON"));
   EXPECT_TRUE(
       Begins(VerdictOn(Patched(Tiny(), "\"add\"", "\"Add\"")), "bad note: its spec has the bad name 'Add'"));
@@ -133,7 +133,7 @@ TEST(ElfFile, TenThousandMutantsAreReadOrRejected) {
   WriteBytes(path, Tiny());
   std::fstream file(path, std::ios::binary | std::ios::in | std::ios::out);
   std::mt19937_64 random(7);
-  const std::size_t note = Tiny().find("{\"schema\"");
+  const std::size_t note = Tiny().find("{\"abi\"");
   const std::size_t headers = sizeof(Elf64_Ehdr) + 11 * sizeof(Elf64_Phdr);
   for (int i = 0; i < 10'000; ++i) {
     std::string bytes =

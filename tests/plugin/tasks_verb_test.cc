@@ -6,6 +6,8 @@
 #include <chrono>
 #include <nlohmann/json.hpp>
 
+#include <medley/task/abi.h>
+
 #include "tests/plugin/test_files.h"
 #include "tests/tools/run_command.h"
 
@@ -81,7 +83,7 @@ TEST(TasksVerb, AnswersAtOnceAndOpensNoLibtorch) {
 
 TEST(Plugin, ExportsItsEntryAndNothingElse) {
   const auto symbols = Shell("nm -D --defined-only " + Fixture("fails_to_make").string());
-  EXPECT_TRUE(Has(symbols.out, " T medley_plugin_v1\n"));
+  EXPECT_TRUE(Has(symbols.out, " T medley_plugin_v" MEDLEY_WORDS(MEDLEY_PLUGIN_API) "\n"));
   EXPECT_EQ(std::count(symbols.out.begin(), symbols.out.end(), '\n'), 1) << symbols.out;
 }
 
@@ -95,7 +97,7 @@ TEST(Plugin, ItsNoteIsReadByReadelf) {
 class Installed : public ::testing::Test {
  protected:
   void SetUp() override {
-    fs::create_directories(prefix_ / "lib/medley/plugins-1");
+    fs::create_directories(prefix_ / "lib/medley/" MEDLEY_PLUGIN_FOLDER);
     fs::create_directories(prefix_ / "bin");
     fs::copy_file(MEDLEY_BUILD_DIR "/bin/medley", prefix_ / "bin/medley");
     fs::copy_file(MEDLEY_BUILD_DIR "/lib/libmedley_base.so", prefix_ / "lib/libmedley_base.so");
@@ -108,7 +110,7 @@ class Installed : public ::testing::Test {
   }
 
   TempDirectory prefix_;
-  fs::path plugins_ = prefix_ / "lib/medley/plugins-1";
+  fs::path plugins_ = prefix_ / "lib/medley/" MEDLEY_PLUGIN_FOLDER;
 };
 
 TEST_F(Installed, ItsPluginsAreFoundAndTrustedWhateverLiesAbove) {
@@ -148,8 +150,8 @@ TEST_F(Installed, ASetUidCommandIgnoresTheEnvironment) {
   fs::create_symlink(prefix_ / "lib", link);
   library.resize(origin.size(), '\0');
   WriteBytes(command, Patched(ReadBytes(command), origin, library));
-  fs::create_directories(home / "medley/plugins-1");
-  fs::copy_file(Fixture("moves_state"), home / "medley/plugins-1/moves_state.so");
+  fs::create_directories(home / "medley/" MEDLEY_PLUGIN_FOLDER);
+  fs::copy_file(Fixture("moves_state"), home / "medley/" MEDLEY_PLUGIN_FOLDER "/moves_state.so");
   ASSERT_EQ(chmod(prefix_.path().c_str(), 0755), 0);
   const auto tasks = [&] {
     return Shell("MEDLEY_PLUGIN_PATH=" + Fixture("fails_to_run").parent_path().string() +

@@ -38,7 +38,7 @@ inline const Tokenizer& SharedTokenizer() {
 
 inline const Registry& SharedRegistry() {
   static const auto* registry = new Registry(
-      Registry::Scan({.paths = {std::filesystem::path(MEDLEY_BUILD_DIR) / "lib/medley/plugins-1"},
+      Registry::Scan({.paths = {std::filesystem::path(MEDLEY_BUILD_DIR) / "lib/medley/" MEDLEY_PLUGIN_FOLDER},
                       .environment = false,
                       .user_directory = false}));
   return *registry;

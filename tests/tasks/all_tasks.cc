@@ -18,7 +18,7 @@ void Check(int result, const PluginFailure& failure) {
 const PluginEntry& EntryOf(const PluginFile& file) {
   void* library = dlopen(file.path.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (library == nullptr) throw Error(dlerror());
-  return *reinterpret_cast<const PluginEntry* (*)()>(dlsym(library, "medley_plugin_v1"))();
+  return *reinterpret_cast<const PluginEntry* (*)()>(dlsym(library, MEDLEY_WORDS(MEDLEY_PLUGIN_ENTRY)))();
 }
 
 TaskClass ClassOf(const PluginEntry& entry, std::uint32_t index, const TaskInfo& info) {
@@ -40,7 +40,7 @@ TaskClass ClassOf(const PluginEntry& entry, std::uint32_t index, const TaskInfo&
 // The plugins are those of tasks/CMakeLists.txt: the build tree may hold others.
 std::vector<TaskClass> LoadAll() {
   static const auto* registry = new Registry(
-      Registry::Scan({.paths = {std::filesystem::path(MEDLEY_BUILD_DIR) / "lib/medley/plugins-1"},
+      Registry::Scan({.paths = {std::filesystem::path(MEDLEY_BUILD_DIR) / "lib/medley/" MEDLEY_PLUGIN_FOLDER},
                       .environment = false,
                       .user_directory = false,
                       .own_directory = false}));

@@ -8,6 +8,7 @@
 
 #include <medley/base/version.h>
 
+#include "tests/report/scratch_directory.h"
 #include "tests/tools/run_command.h"
 
 namespace medley {
@@ -40,8 +41,8 @@ class InstallTest : public ::testing::Test {
                  "/lib/cmake/medley " + options + " 2>&1");
   }
 
-  void Build() const {
-    const auto configured = Configure();
+  void Build(const std::string& options = "") const {
+    const auto configured = Configure(options);
     ASSERT_EQ(configured.code, 0) << configured.out;
     const auto built =
         Shell(std::string(MEDLEY_CMAKE) + " --build " + (directory_ / "project/build").string() + " 2>&1");
@@ -76,14 +77,13 @@ TEST_F(InstallTest, TheTensorVerbsOpen) {
 TEST_F(InstallTest, AProgramOutsideBuildsAgainstThePackage) {
   Write("project/CMakeLists.txt", kProject);
   Write("project/main.cc", R"(
-#include <medley/base/torch_runtime.h>
 #include <medley/base/version.h>
 #include <medley/task/task.h>
 #include <iostream>
-int main() { std::cout << medley::Version() << medley::TorchConfiguration().empty(); }
+int main() { std::cout << medley::Version() << medley::kSheetRows; }
 )");
   ASSERT_NO_FATAL_FAILURE(Build());
-  EXPECT_EQ(Shell((directory_ / "project/build/outside").string()).out, std::string(Version()) + "0");
+  EXPECT_EQ(Shell((directory_ / "project/build/outside").string()).out, std::string(Version()) + "8");
 }
 
 // The commands of plugins/minimal/README.md, in a copy of the folder.
@@ -91,7 +91,7 @@ TEST_F(InstallTest, TheMinimalPluginBuildsOutsideAndIsLearned) {
   fs::copy(MEDLEY_SOURCE_DIR "/plugins/minimal", directory_ / "project", fs::copy_options::recursive);
   ASSERT_NO_FATAL_FAILURE(Build());
   const std::string medley = "cd " + (directory_ / "project").string() + " && " + Prefix() + "/bin/medley ";
-  const std::string plugins = " --plugin-path build/lib/medley/plugins-1 2>&1";
+  const std::string plugins = " --plugin-path build/lib/medley/" MEDLEY_PLUGIN_FOLDER " 2>&1";
   const auto tasks = Shell(medley + "tasks --json" + plugins);
   EXPECT_NE(tasks.out.find("\"count_on\""), std::string::npos) << tasks.out;
   EXPECT_NE(tasks.out.find("\"position_qa\""), std::string::npos) << "the installed plugins are missing";
@@ -106,6 +106,45 @@ TEST_F(InstallTest, TheMinimalPluginBuildsOutsideAndIsLearned) {
   ASSERT_EQ(scored.code, 0) << scored.out;
   std::ifstream file(directory_ / "project/run/eval.json");
   EXPECT_GT(nlohmann::json::parse(file).at("tasks").at("count_on").at("value"), 0.5) << scored.out;
+}
+
+// The game's code too, which draws pictures with floating-point arithmetic.
+TEST_F(InstallTest, APluginOfClangTrainsTheSameRowsToTheSameBits) {
+  Write("project/CMakeLists.txt", R"(cmake_minimum_required(VERSION 3.24)
+project(outside LANGUAGES CXX)
+find_package(medley REQUIRED)
+add_compile_options(-Wall -Wextra -Werror)
+set(tree ")" MEDLEY_SOURCE_DIR R"(")
+file(GLOB shared ${tree}/tasks/world/*.cc ${tree}/tasks/drivers/*.cc)
+medley_add_plugin(zoom SOURCES ${tree}/tasks/zoom/zoom.cc ${shared})
+target_include_directories(zoom PRIVATE ${tree})
+)");
+  Write("weights.json", R"({"weights": {"zoom_agent": 1, "zoom_halfway": 1}})");
+  ASSERT_NO_FATAL_FAILURE(Build("-DCMAKE_CXX_COMPILER=clang++ -DCMAKE_BUILD_TYPE=Release"));
+  const auto metrics = [&](const std::string& name, const std::string& plugins) {
+    const fs::path run = directory_ / name;
+    const auto trained =
+        Shell(Prefix() + "/bin/medley train " + Prefix() +
+              "/share/medley/configs/runs/quickstart.json threads=1 plan=false steps=6 weights=" +
+              (directory_ / "weights.json").string() + " --out " + run.string() + plugins + " 2>&1");
+    EXPECT_EQ(trained.code, 0) << trained.out;
+    return ReadText(run / "metrics.jsonl");
+  };
+  const std::string of_gcc = metrics("gcc", "");
+  EXPECT_GT(of_gcc.size(), 500U);
+  EXPECT_EQ(metrics("clang", " --plugin-path " + (directory_ / "project/build/lib/medley/").string() +
+                                 MEDLEY_PLUGIN_FOLDER),
+            of_gcc);
+}
+
+// As somebody with the installed files alone can find it out.
+TEST_F(InstallTest, TheDigestIsThatOfTheInstalledHeaders) {
+  const auto sums =
+      Shell("cd " + Prefix() + "/include/medley && find . -name '*.h' | sed 's,^./,,' | LC_ALL=C sort |" +
+            " xargs sha256sum | sha256sum | cut -c 1-16");
+  const std::string header = ReadText(fs::path(Prefix()) / "include/medley_headers.h");
+  EXPECT_NE(header.find("DIGEST \"" + sums.out.substr(0, 16) + "\""), std::string::npos)
+      << sums.out << header;
 }
 
 TEST_F(InstallTest, AnotherLibtorchIsRefusedWithBothVersions) {

@@ -19,7 +19,7 @@ std::string Path(const std::string& library) { return MEDLEY_BUILD_DIR "/lib/" +
 // Everything that is linked to libtorch: the library, the verbs and the plugins.
 std::vector<std::string> TensorLibraries() {
   std::vector<std::string> files = {Path("libmedley.so"), Path("medley/medley_verbs.so")};
-  for (const auto& entry : std::filesystem::directory_iterator(Path("medley/plugins-1")))
+  for (const auto& entry : std::filesystem::directory_iterator(Path("medley/" MEDLEY_PLUGIN_FOLDER)))
     files.push_back(entry.path());
   return files;
 }

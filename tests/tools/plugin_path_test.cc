@@ -19,7 +19,7 @@ using test::Medley;
 using test::Shell;
 
 const std::string kConfig = MEDLEY_SOURCE_DIR "/configs/runs/quickstart.json";
-const fs::path kShipped = MEDLEY_BUILD_DIR "/lib/medley/plugins-1/zoom.so";
+const fs::path kShipped = MEDLEY_BUILD_DIR "/lib/medley/" MEDLEY_PLUGIN_FOLDER "/zoom.so";
 
 std::string Train(const fs::path& out, const std::string& more) {
   std::string command = Medley() + "train " + kConfig + " --out " + out.string() +

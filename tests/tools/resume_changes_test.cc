@@ -26,7 +26,7 @@ class ResumeChanges : public testing::Test {
     fs::copy(configs / "texts/control.txt", control_text_);
     fs::copy(configs / "weights/control.json", weights_);
     fs::create_directory(plugin_.parent_path());
-    fs::copy(MEDLEY_BUILD_DIR "/lib/medley/plugins-1/control.so", plugin_);
+    fs::copy(MEDLEY_BUILD_DIR "/lib/medley/" MEDLEY_PLUGIN_FOLDER "/control.so", plugin_);
     const CommandResult trained =
         Shell(Medley() + "train " + (configs / "runs/control.json").string() + " --out " + run_.string() +
               " --plugin-path " + plugin_.parent_path().string() +

@@ -1,0 +1,53 @@
+# The headers that whoever writes a plugin includes, with those that they include: only these are installed. Sets
+#   MEDLEY_INSTALLED_HEADERS  their paths below core/
+#   MEDLEY_PLUGIN_API         the number of the contract
+# and makes include/medley_headers.h in the build tree: medley's version, and a digest of their bytes, which every plugin
+# carries.
+set(_medley_public
+  base/version.h
+  data/csv_file.h
+  data/item_stream.h
+  data/jsonl_file.h
+  data/tensor_file.h
+  model/parameter_set.h
+  model/safetensors.h
+  task/losses.h
+  task/plugin.h
+  task/text_rows.h)
+
+# Appends to `found` the headers below core/ that are reached from `header`, itself too.
+function(_medley_reach header found)
+  set(reached ${${found}})
+  if(header IN_LIST reached)
+    return()
+  endif()
+  list(APPEND reached ${header})
+  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/core/${header})
+  file(STRINGS ${PROJECT_SOURCE_DIR}/core/${header} lines REGEX "^#include <medley/")
+  foreach(line ${lines})
+    string(REGEX REPLACE "^#include <medley/([^>]*)>.*$" "\\1" next "${line}")
+    _medley_reach(${next} reached)
+  endforeach()
+  set(${found} ${reached} PARENT_SCOPE)
+endfunction()
+
+set(MEDLEY_INSTALLED_HEADERS "")
+foreach(_header ${_medley_public})
+  _medley_reach(${_header} MEDLEY_INSTALLED_HEADERS)
+endforeach()
+list(SORT MEDLEY_INSTALLED_HEADERS)
+
+set(_medley_sums "")
+foreach(_header ${MEDLEY_INSTALLED_HEADERS})
+  file(SHA256 ${PROJECT_SOURCE_DIR}/core/${_header} _sum)
+  string(APPEND _medley_sums "${_sum}  ${_header}\n")  # as sha256sum writes it
+endforeach()
+string(SHA256 MEDLEY_HEADERS_DIGEST "${_medley_sums}")
+string(SUBSTRING ${MEDLEY_HEADERS_DIGEST} 0 16 MEDLEY_HEADERS_DIGEST)
+file(CONFIGURE OUTPUT ${CMAKE_BINARY_DIR}/include/medley_headers.h @ONLY CONTENT "#pragma once
+#define MEDLEY_HEADERS_VERSION \"@PROJECT_VERSION@\"
+#define MEDLEY_HEADERS_DIGEST \"@MEDLEY_HEADERS_DIGEST@\"
+")
+
+file(STRINGS ${PROJECT_SOURCE_DIR}/core/task/abi.h MEDLEY_PLUGIN_API REGEX "^#define MEDLEY_PLUGIN_API ")
+string(REGEX REPLACE "[^0-9]" "" MEDLEY_PLUGIN_API "${MEDLEY_PLUGIN_API}")
