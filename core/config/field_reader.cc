@@ -224,6 +224,17 @@ void FieldReader::Read(const JsonNode& node, const std::string& path, const Fiel
   if (!problem.empty()) file_.Fail(node.at, path, problem);
 }
 
+// Which of them it must be, and within which bounds, the task's spec says.
+void FieldReader::Read(const JsonNode& node, const std::string& path, const Field&, OptionValue& value) {
+  const json& found = node.scalar;
+  if (!Expect(found.is_number() || found.is_boolean() || (node.IsString() && found != ""), node, path,
+              "a number, true, false, or a string that is not empty"))
+    return;
+  if (found.is_number()) value = found.get<double>();
+  if (found.is_boolean()) value = found.get<bool>();
+  if (node.IsString()) value = found.get<std::string>();
+}
+
 void FieldReader::Read(const JsonNode& node, const std::string& path, const Field& field,
                        std::vector<std::pair<std::string, double>>& value) {
   if (!Expect(node.IsObject(), node, path, "an object")) return;

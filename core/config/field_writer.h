@@ -12,6 +12,7 @@
 #include <vector>
 
 #include <medley/config/field.h>
+#include <medley/config/option_value.h>
 
 namespace medley {
 
@@ -75,6 +76,8 @@ class FieldDumper {
     using nlohmann::ordered_json;
     if constexpr (std::is_same_v<T, std::filesystem::path>) {
       return value.string();
+    } else if constexpr (std::is_same_v<T, OptionValue>) {
+      return std::visit([](const auto& held) { return ordered_json(held); }, value);
     } else if constexpr (std::is_enum_v<T>) {
       return std::string(EnumNames<T>::kNames[static_cast<std::size_t>(value)]);
     } else if constexpr (std::is_same_v<T, config_detail::Weights> || config_detail::IsMap<T>::value) {
@@ -159,7 +162,9 @@ class SchemaWriter {
   template <typename T>
   static nlohmann::ordered_json Schema(const Field& field) {
     using nlohmann::ordered_json;
-    if constexpr (std::is_same_v<T, bool>) {
+    if constexpr (std::is_same_v<T, OptionValue>) {
+      return {{"type", {"number", "boolean", "string"}}, {"minLength", 1}};
+    } else if constexpr (std::is_same_v<T, bool>) {
       return {{"type", "boolean"}};
     } else if constexpr (std::is_arithmetic_v<T>) {
       return Number(field, std::is_integral_v<T>);

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include <medley/config/config_file.h>
+#include <medley/config/option_value.h>
 
 namespace medley {
 
@@ -24,7 +25,7 @@ struct TaskConfig {
   std::string mode;                   // a ModeName; "": not given
   std::int64_t recompute_every = -1;  // activation checkpointing: 0 none, k every k-th layer; < 0: not given
   std::string variant = "default";
-  std::map<std::string, double, std::less<>> options;
+  OptionValues options;                              // paths are absolute once the spec was asked (CheckTask)
   std::map<std::string, double, std::less<>> terms;  // weights of loss terms
 };
 
@@ -33,7 +34,7 @@ struct TaskChange {
   std::optional<std::int64_t> rows, micro_rows;
   std::optional<std::string> mode;
   std::optional<std::int64_t> recompute_every;
-  std::map<std::string, double, std::less<>> options;
+  OptionValues options;
   std::map<std::string, double, std::less<>> terms;
 };
 // Written with dotted keys, "tasks.NAME.rows".

@@ -7,6 +7,7 @@
 
 #include <medley/base/file_digest.h>
 #include <medley/base/version.h>
+#include <medley/config/field_writer.h>
 #include <medley/plugin/elf_file.h>
 
 namespace medley {
@@ -66,7 +67,8 @@ ordered_json RunProfileKey(const RunConfig& config, const Model& model, const To
 
 ordered_json TaskProfileKey(const RunConfig& run, const TaskHost& host, const std::string& task) {
   const TaskConfig& config = ConfigOf(run, task);
-  ordered_json key = {{"variant", config.variant}, {"options", config.options}, {"terms", config.terms}};
+  ordered_json key = {
+      {"variant", config.variant}, {"options", FieldDumper::Dump(config.options)}, {"terms", config.terms}};
   if (const auto origin = host.OriginOf(task)) {
     key["version"] = origin->version;
     key["plugin"] = origin->build_id;

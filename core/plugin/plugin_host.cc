@@ -25,20 +25,20 @@ std::vector<std::string> NamesOf(const Items& items) {
                    " (it has: " + (names.empty() ? "none" : JoinNames(names)) + ")");
 }
 
-std::map<std::string, double, std::less<>> MergeOptions(const TaskInfo& info, const TaskSettings& settings) {
-  std::map<std::string, double, std::less<>> options;
-  for (const OptionInfo& option : info.options) options[option.name] = option.value;
+OptionValues MergeOptions(const TaskInfo& info, const TaskSettings& settings) {
+  OptionValues options;
+  for (const OptionInfo& option : info.options) options[option.name] = option.Default();
   for (const auto& [name, value] : settings.options) {
-    if (options.find(name) == options.end()) NoSuch(info.name, "option", name, NamesOf(info.options));
+    const OptionInfo* option = info.FindOption(name);
+    if (option == nullptr) NoSuch(info.name, "option", name, NamesOf(info.options));
+    if (const std::string problem = option->Problem(value); !problem.empty())
+      throw InputError("task '" + info.name + "': option '" + name + "': " + problem);
+    options[name] = value;
   }
   for (const OptionInfo& option : info.options) {
-    const auto given = settings.options.find(option.name);
-    if (given == settings.options.end()) continue;
-    if (!(option.low <= given->second && given->second <= option.high)) {
-      throw InputError(c10::str("task '", info.name, "': option '", option.name, "' is ", given->second,
-                                "; it may be from ", option.low, " to ", option.high));
-    }
-    options[option.name] = given->second;
+    if (option.required && settings.options.count(option.name) == 0)
+      throw InputError("task '" + info.name + "' needs the option '" + option.name +
+                       "': " + option.Allowed() + " (" + option.summary + ")");
   }
   return options;
 }

@@ -17,7 +17,7 @@ namespace medley {
 // How the run wants a task to be made.
 struct TaskSettings {
   std::string variant = "default";
-  std::map<std::string, double, std::less<>> options{};  // overrides of the spec's defaults
+  OptionValues options{};  // overrides of the spec's defaults
 };
 
 // Loads a plugin when one of its tasks is first asked for.

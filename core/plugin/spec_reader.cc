@@ -129,10 +129,14 @@ ConstantInfo ReadConstant(const Json& constant) {
 }
 
 OptionInfo ReadOption(const Json& option) {
-  OptionInfo info{Name(option), Number(option, "value"), Number(option, "low"), Number(option, "high"),
-                  Text(option, "summary")};
+  OptionInfo info{
+      Name(option),           Number(option, "value"),    Number(option, "low"),
+      Number(option, "high"), Text(option, "summary"),    static_cast<OptionKind>(Integer(option, "kind", 0)),
+      Texts(option, "words"), Boolean(option, "required")};
   if (!(info.low <= info.value && info.value <= info.high))
     Bad("has an option whose value is out of its range");
+  if (info.kind > OptionKind::kPath || (info.kind == OptionKind::kWord) == info.words.empty())
+    Bad("has an option of a kind that is not known, or a word without words");
   return info;
 }
 
@@ -164,13 +168,13 @@ AbiInfo ReadAbi(const Json& note) {
   info.kind = Text(abi, "kind");
   info.api = Integer(abi, "api", 0);
   info.torch = Text(abi, "torch");
+  if (info.api != kPluginApi) return info;
+  info.medley = Text(abi, "medley");
+  info.headers = Text(abi, "headers");
   info.cxx11 = Integer(abi, "cxx11", -1);
   info.standard_library = Text(abi, "standard_library");
   info.pointer = Integer(abi, "pointer", 0);
   info.glibcxx_debug = Boolean(abi, "glibcxx_debug");
-  if (info.api != kPluginApi) return info;
-  info.medley = Text(abi, "medley");
-  info.headers = Text(abi, "headers");
   info.sanitizer = Text(abi, "sanitizer");
   info.compiler = Text(abi, "compiler");
   return info;

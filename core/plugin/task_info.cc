@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include <medley/base/error.h>
+#include <medley/base/json_text.h>
 #include <medley/base/suggest.h>
 
 namespace medley {
@@ -16,6 +17,53 @@ std::int64_t VariantInfo::TokensPerRow() const {
   std::int64_t tokens = 0;
   for (const PassInfo& pass : passes) tokens += pass.text_width;
   return tokens;
+}
+
+OptionValue OptionInfo::Default() const {
+  switch (kind) {
+    case OptionKind::kNumber:
+      return value;
+    case OptionKind::kSwitch:
+      return value != 0;
+    case OptionKind::kWord:
+      return words.front();
+    case OptionKind::kPath:
+      break;
+  }
+  return std::string();
+}
+
+std::string OptionInfo::Allowed() const {
+  switch (kind) {
+    case OptionKind::kNumber:
+      return JsonText(nlohmann::json(low)) + " to " + JsonText(nlohmann::json(high));
+    case OptionKind::kSwitch:
+      return "true or false";
+    case OptionKind::kWord:
+      return JoinNames(words, " or ");
+    case OptionKind::kPath:
+      break;
+  }
+  return "the path of a file or a directory";
+}
+
+std::string OptionInfo::Problem(const OptionValue& found) const {
+  const auto* number = std::get_if<double>(&found);
+  const auto* word = std::get_if<std::string>(&found);
+  const bool good = kind == OptionKind::kNumber   ? number != nullptr && *number >= low && *number <= high
+                    : kind == OptionKind::kSwitch ? std::holds_alternative<bool>(found)
+                    : kind == OptionKind::kWord
+                        ? word != nullptr && std::find(words.begin(), words.end(), *word) != words.end()
+                        : word != nullptr && !word->empty();
+  if (good) return "";
+  return "expected " + Allowed() + (summary.empty() ? "" : " (" + summary + ")") + ", found " +
+         std::visit([](const auto& held) { return JsonText(nlohmann::json(held)); }, found);
+}
+
+const OptionInfo* TaskInfo::FindOption(std::string_view option) const {
+  const auto found =
+      std::find_if(options.begin(), options.end(), [&](const OptionInfo& o) { return o.name == option; });
+  return found == options.end() ? nullptr : &*found;
 }
 
 const VariantInfo* TaskInfo::FindVariant(std::string_view variant) const {

@@ -48,6 +48,15 @@ struct OptionInfo {
 };
 
 struct ScoreInfo {
+  OptionKind kind = OptionKind::kNumber;
+  std::vector<std::string> words;
+  bool required = false;
+
+  OptionValue Default() const;  // of a path ""
+  // What it may be: "0 to 1", "true or false", "near or far", "the path of a file or a directory".
+  std::string Allowed() const;
+  // "expected ..., found ...", or "" for a value that it may have. Of a path only that it is one.
+  std::string Problem(const OptionValue& value) const;
   std::string name;
   bool higher_is_better = true;
   std::optional<double> chance;
@@ -69,6 +78,8 @@ struct TaskInfo {
   const VariantInfo* FindVariant(std::string_view variant) const;
   // Throws an InputError with the variants that it has.
   const VariantInfo& RequireVariant(std::string_view variant) const;
+  // Null where the task has no such option.
+  const OptionInfo* FindOption(std::string_view option) const;
   std::vector<std::string> VariantNames() const;
 };
 

@@ -54,11 +54,13 @@ Json TaskToJson(const TaskInfo& task, const PluginFile& file) {
                 {"dtype", constant.dtype}};
   });
   json["options"] = List(task.options, [](const OptionInfo& option) {
-    return Json{{"name", option.name},
-                {"value", option.value},
-                {"low", option.low},
-                {"high", option.high},
-                {"summary", option.summary}};
+    Json json{{"name", option.name}};
+    std::visit([&](const auto& value) { json["value"] = value; }, option.Default());
+    if (option.kind == OptionKind::kNumber) json["low"] = option.low, json["high"] = option.high;
+    if (option.kind == OptionKind::kWord) json["words"] = option.words;
+    if (option.kind == OptionKind::kPath) json["path"] = option.required ? "required" : "optional";
+    json["summary"] = option.summary;
+    return json;
   });
   json["inputs"] = task.inputs;
   json["outputs"] = task.outputs;

@@ -83,7 +83,12 @@ void CheckSet(ConfigFile& weights, const Curriculum& curriculum, std::size_t num
       path.insert(path.end(), {"set", dotted});
       return path;
     });
-    const TaskConfig changed = Changed(ConfigOf(run, name), change);
+    for (const auto& [option, value] : change.options) {
+      const OptionInfo* info = task->FindOption(option);
+      if (info != nullptr && info->kind == OptionKind::kPath)
+        report.FailAtKey({"options", option}, "a stage cannot change a path; set it in the run config");
+    }
+    TaskConfig changed = Changed(ConfigOf(run, name), change);
     CheckTask(*task, changed, report);
     if (const auto problem = CheckRows(changed, run.plan)) report.FailAt({problem->key}, problem->message);
   }
@@ -133,6 +138,11 @@ void CheckCurriculumFits(ConfigFile& weights, const Curriculum& curriculum, cons
                         : weights.FailAtKey(PathOf(curriculum, name), message);
     };
     CheckModelFits(*task, report);
+    for (const OptionInfo& option : task->options) {
+      if (option.required && ConfigOf(run, name).options.count(option.name) == 0)
+        report("tasks", "task " + name + " needs tasks." + name + ".options." + option.name + ", " +
+                            option.Allowed() + " (" + option.summary + ")");
+    }
     CheckSpecialTokens(*task, vocabulary, report);
   }
 }

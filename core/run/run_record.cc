@@ -4,27 +4,16 @@
 #include <system_error>
 
 #include <medley/base/error.h>
-#include <medley/base/file_digest.h>
 #include <medley/base/json_text.h>
 #include <medley/base/version.h>
 #include <medley/plugin/trust.h>
+#include <medley/run/input_record.h>
 #include <medley/run/run_record.h>
 
 namespace medley {
 namespace {
 
 using nlohmann::ordered_json;
-
-ordered_json InputFile(const std::filesystem::path& path) {
-  return {{"path", path.string()}, {"xxh3_128", HashFile(path)}};
-}
-
-ordered_json InputFiles(const RunConfig& config) {
-  return {{"model", InputFile(config.model)},
-          {"tokenizer", InputFile(config.tokenizer)},
-          {"control_text", InputFile(config.control_text)},
-          {"weights", InputFile(config.weights)}};
-}
 
 ordered_json PluginFiles(const Registry& registry) {
   ordered_json plugins = ordered_json::array();
@@ -54,21 +43,9 @@ auto ReadingRecord(const Compare& compare) {
   }
 }
 
-// "" where the record does not say.
-std::string SumOf(const ordered_json& record, const std::string& input) {
-  const auto pointer = ordered_json::json_pointer("/inputs/" + input + "/xxh3_128");
-  return record.contains(pointer) ? record.at(pointer).get<std::string>() : "";
-}
-
-std::string PathOf(const ordered_json& record, const std::string& input) {
-  return record.value(ordered_json::json_pointer("/inputs/" + input + "/path"), "");
-}
-
-void RequireSame(const ordered_json& before, const ordered_json& now, const std::string& input) {
-  if (SumOf(before, input).empty() || SumOf(before, input) == SumOf(now, input)) return;
-  throw InputError(PathOf(now, input) + " (" + input +
-                   ") is not the file that the run began with (XXH3-128 " + SumOf(before, input) + ", now " +
-                   SumOf(now, input) + "). Restore it, or start a new run with init_from");
+ordered_json InputsOf(const ordered_json& record) {
+  const auto inputs = record.find("inputs");
+  return inputs == record.end() ? ordered_json::object() : *inputs;
 }
 
 // By task.
@@ -105,7 +82,7 @@ std::map<std::string, std::string> BuildIds(const ordered_json& record) {
 
 std::vector<std::string> Changes(const ordered_json& old_record, const ordered_json& now,
                                  const std::vector<std::string>& tasks) {
-  for (const char* input : {"model", "tokenizer", "control_text"}) RequireSame(old_record, now, input);
+  RequireSameInputs(InputsOf(old_record), InputsOf(now));
   const auto plugins_before = PluginsOfTasks(old_record), plugins_now = PluginsOfTasks(now);
   for (const std::string& task : tasks) {
     const auto before = plugins_before.find(task), found = plugins_now.find(task);
@@ -139,16 +116,13 @@ ordered_json RunRecord(const RunConfig& config, at::Device device, const Tokeniz
           {"threads", at::get_num_threads()},
           {"seed", config.seed},
           {"tokenizer_hash", tokenizer.hash()},
-          {"inputs", InputFiles(config)},
+          {"inputs", InputRecord(config, registry)},
           {"plugins", PluginFiles(registry)}};
 }
 
-void RequireSameInputs(const ordered_json& old_record, const RunConfig& now) {
+void RequireRecordedInputs(const ordered_json& old_record, const RunConfig& now, const Registry& registry) {
   if (!old_record.is_object()) return;
-  const ordered_json inputs = {{"inputs", InputFiles(now)}};
-  ReadingRecord([&] {
-    for (const char* input : {"model", "tokenizer", "control_text"}) RequireSame(old_record, inputs, input);
-  });
+  ReadingRecord([&] { RequireSameInputs(InputsOf(old_record), InputRecord(now, registry)); });
 }
 
 std::vector<std::string> CompareRecord(const ordered_json& old_record, const ordered_json& now,

@@ -1,29 +1,38 @@
 #include <medley/run/task_check.h>
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
+#include <system_error>
 
+#include <medley/base/files.h>
 #include <medley/base/suggest.h>
 #include <medley/step/execution.h>
 
 namespace medley {
 namespace {
 
-std::string Number(double value) { return nlohmann::json(value).dump(); }
+// A path becomes absolute where it stands in this file: that of the config was, before a stage's settings are
+// looked at.
+void CheckPath(const std::string& option, std::string& value, const TaskReport& report) {
+  const auto path = report.PathAt({"options", option});
+  if (!path) return;
+  value = path->string();
+  std::error_code ignored;
+  const std::string problem =
+      std::filesystem::is_directory(*path, ignored) ? DirectoryProblem(*path) : FileProblem(*path);
+  if (!problem.empty()) report.FailAt({"options", option}, problem);
+}
 
-void CheckOptions(const TaskInfo& task, const TaskConfig& config, const TaskReport& report) {
+void CheckOptions(const TaskInfo& task, TaskConfig& config, const TaskReport& report) {
   std::vector<std::string> known;
   for (const OptionInfo& option : task.options) known.push_back(option.name);
-  for (const auto& entry : config.options) {
-    const std::string& option = entry.first;
-    const double value = entry.second;
-    const auto info = std::find_if(task.options.begin(), task.options.end(),
-                                   [&](const OptionInfo& o) { return o.name == option; });
-    if (info == task.options.end()) {
+  for (auto& [option, value] : config.options) {
+    const OptionInfo* info = task.FindOption(option);
+    if (info == nullptr) {
       report.FailAtKey({"options", option}, NoSuchName("option", option, known));
-    } else if (!(value >= info->low && value <= info->high)) {
-      report.FailAt({"options", option}, "expected " + Number(info->low) + " to " + Number(info->high) +
-                                             " (" + info->summary + "), found " + Number(value));
+    } else if (const std::string problem = info->Problem(value); !problem.empty()) {
+      report.FailAt({"options", option}, problem);
+    } else if (info->kind == OptionKind::kPath) {
+      CheckPath(option, std::get<std::string>(value), report);
     }
   }
 }
@@ -46,7 +55,7 @@ void CheckSettings(const VariantInfo& variant, const TaskConfig& config, const T
 
 }  // namespace
 
-void CheckTask(const TaskInfo& task, const TaskConfig& config, const TaskReport& report) {
+void CheckTask(const TaskInfo& task, TaskConfig& config, const TaskReport& report) {
   const VariantInfo* variant = task.FindVariant(config.variant);
   if (!variant) report.FailAt({"variant"}, NoSuchName("variant", config.variant, task.VariantNames()));
   CheckOptions(task, config, report);

@@ -1,6 +1,8 @@
 #pragma once
 
+#include <filesystem>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -20,13 +22,19 @@ class TaskReport {
 
   void FailAt(const Path& key, const std::string& message) const { file_.FailAt(place_(key), message); }
   void FailAtKey(const Path& key, const std::string& message) const { file_.FailAtKey(place_(key), message); }
+  // The path that stands there, absolute; none where the file does not set it.
+  std::optional<std::filesystem::path> PathAt(const Path& key) const {
+    const JsonNode* node = file_.Find(place_(key));
+    return node != nullptr && node->IsString() ? std::optional(file_.Resolve(*node)) : std::nullopt;
+  }
 
  private:
   ConfigFile& file_;
   std::function<Path(const Path& key)> place_;
 };
 
-// Variant, options, terms and mode against the task's spec: what making or executing it would refuse.
-void CheckTask(const TaskInfo& task, const TaskConfig& config, const TaskReport& report);
+// Variant, options, terms and mode against the task's spec: what making or executing it would refuse. Makes
+// the paths among the options absolute.
+void CheckTask(const TaskInfo& task, TaskConfig& config, const TaskReport& report);
 
 }  // namespace medley

@@ -91,7 +91,7 @@ CheckedRun CheckRun(const std::filesystem::path& config, const std::vector<std::
   CheckedRun checked;
   ReadConfig(file, checked.run);
   if (file.root()) {
-    for (const auto& [name, settings] : checked.run.tasks) {
+    for (auto& [name, settings] : checked.run.tasks) {
       const Path above = {"tasks", name};
       const TaskReport report(file, [&](const Path& key) {
         Path path = above;

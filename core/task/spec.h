@@ -68,13 +68,30 @@ struct ConstantSpec {
   std::string_view dtype = "int64";  // int64 or float32
 };
 
+enum class OptionKind { kNumber, kWord, kSwitch, kPath };
+
+// Something that a config may set. Written out for a number; see the functions below for the others.
 struct OptionSpec {
   std::string_view name{};
-  double value = 0;  // the default
+  double value = 0;  // the default of a number, or of a switch: 0 or 1
   double low = 0;
   double high = 1;
   std::string_view summary{};
+  OptionKind kind = OptionKind::kNumber;
+  NameList words{};       // what a word may be; the first is the default
+  bool required = false;  // a path that must be given; of others it is "" where it is not
 };
+
+constexpr OptionSpec WordOption(std::string_view name, NameList words, std::string_view summary) {
+  return {.name = name, .summary = summary, .kind = OptionKind::kWord, .words = words};
+}
+constexpr OptionSpec SwitchOption(std::string_view name, bool value, std::string_view summary) {
+  return {.name = name, .value = value ? 1.0 : 0.0, .summary = summary, .kind = OptionKind::kSwitch};
+}
+// A file or a folder. In a config it is relative to the file that names it.
+constexpr OptionSpec PathOption(std::string_view name, std::string_view summary, bool required = true) {
+  return {.name = name, .summary = summary, .kind = OptionKind::kPath, .required = required};
+}
 
 struct ScoreSpec {
   std::string_view name{};

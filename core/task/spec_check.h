@@ -62,6 +62,7 @@ constexpr bool ListsFit(const TaskSpec& spec) {
     for (const PassSpec& pass : passes) good = good && fit(pass.images, pass.carries);
     return true;
   });
+  for (const OptionSpec& option : spec.options) good = good && fit(option.words);
   return good;
 }
 
@@ -89,6 +90,8 @@ constexpr bool OptionsAreGood(const TaskSpec& spec) {
   for (const OptionSpec& option : spec.options) {
     if (!IsFinite(option.low) || !IsFinite(option.high)) return false;
     if (!(option.low <= option.value && option.value <= option.high)) return false;
+    if ((option.kind == OptionKind::kWord) == option.words.empty()) return false;
+    if (option.required && option.kind != OptionKind::kPath) return false;
   }
   return true;
 }
@@ -149,7 +152,9 @@ struct CheckedSpec<T, true> {
   static_assert(
       ConstantsAreGood(kSpec),
       "medley: a constant needs 1 or more rows, 1 or more in width, and dtype \"int64\" or \"float32\"");
-  static_assert(OptionsAreGood(kSpec), "medley: an option's value must lie between its low and high");
+  static_assert(
+      OptionsAreGood(kSpec),
+      "medley: an option's value must lie between its low and high, and a word needs a list of words");
   static constexpr bool kGood = WidthsAreGood(kSpec) && OptionsAreGood(kSpec);  // can be written as JSON
 };
 

@@ -136,6 +136,9 @@ class SpecWriter {
       Raw(",\"value\":"), Number(option.value);
       Raw(",\"low\":"), Number(option.low);
       Raw(",\"high\":"), Number(option.high);
+      Raw(",\"kind\":"), Integer(static_cast<int>(option.kind));
+      Raw(",\"words\":"), Names(option.words);
+      Raw(",\"required\":"), Boolean(option.required);
       Raw(",\"summary\":"), String(option.summary);
       sink_.Put('}');
     });

@@ -3,12 +3,14 @@
 #include <ATen/core/Tensor.h>
 
 #include <cstddef>
+#include <filesystem>
 #include <map>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include <medley/base/error.h>
+#include <medley/config/option_value.h>
 #include <medley/task/answer.h>
 #include <medley/task/batch.h>
 #include <medley/task/pass_context.h>
@@ -21,11 +23,15 @@ namespace medley {
 struct TaskContext {
   const Tokenizer& tokenizer;
   ImageGeometry image;
-  std::string variant;                                 // "default" or one of the spec's
-  std::map<std::string, double, std::less<>> options;  // every option of the spec, with its value
-  const std::vector<std::string>& control_text;        // items, never empty
+  std::string variant;                           // "default" or one of the spec's
+  OptionValues options;                          // every option of the spec, with its value
+  const std::vector<std::string>& control_text;  // items, never empty
 
+  // Of an option of that kind; an Error names the spec's options where it has none such.
   double Option(std::string_view name) const;
+  bool Switch(std::string_view name) const;
+  const std::string& Word(std::string_view name) const;
+  std::filesystem::path Path(std::string_view name) const;  // absolute, or "" where none is given
 };
 
 // The sums of the terms that one pass adds to, each a scalar with its graph. A pass may lack a term.

@@ -45,8 +45,9 @@ class Trouble final : public Task {
   };
   static std::vector<std::string> Texts() { return {}; }
 
-  explicit Trouble(const TaskContext& context)
-      : options_(context.options.begin(), context.options.end()), eos_(context.tokenizer.eos()) {}
+  explicit Trouble(const TaskContext& context) : eos_(context.tokenizer.eos()) {
+    for (const auto& [name, value] : context.options) options_[name] = std::get<double>(value);
+  }
 
   Batch Sample(const RowRange& rows) const override {
     if (rows.count > 1) Sleep("sample_ms");  // not in the check of the first draw

@@ -99,7 +99,10 @@ TEST(RunConfig, AllMistakesOfAFileComeAtOnceFromTopToBottomWithLineAndColumn) {
                   ": tasks.alpha.mode: expected \"joint\", \"sequential\" or \"two_stage\", found "
                   "\"joined\"; did you mean 'joint'?"))
       << text;
-  EXPECT_TRUE(Has(text, ": tasks.alpha.options.x: expected a number, found null")) << text;
+  EXPECT_TRUE(Has(
+      text,
+      ": tasks.alpha.options.x: expected a number, true, false, or a string that is not empty, found null"))
+      << text;
   EXPECT_LT(text.find("stepz"), text.find("threads"));
 }
 
@@ -234,7 +237,7 @@ TEST(Overrides, ReplaceAndAddValues) {
   EXPECT_EQ(config.steps, 12);
   EXPECT_EQ(config.device, "cuda");
   EXPECT_EQ(config.tasks.at("alpha").rows, 48);
-  EXPECT_EQ(config.tasks.at("alpha").options.at("x"), 0.25);
+  EXPECT_EQ(config.tasks.at("alpha").options.at("x"), OptionValue(0.25));
   EXPECT_EQ(config.eval.every, 4);
   EXPECT_EQ(config.optimizer.learning_rate, 2e-3);
   ASSERT_EQ(config.optimizer.groups.size(), 2u);

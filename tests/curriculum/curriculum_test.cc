@@ -100,7 +100,7 @@ TEST(WeightsFile, HasStages) {
   EXPECT_EQ(turn.set.tasks.at("turn").terms.at("to_line"), 0);
   EXPECT_EQ(turn.set.tasks.at("ask").mode, "joint");
   EXPECT_EQ(turn.set.tasks.at("ask").rows, 0) << "auto";
-  EXPECT_EQ(turn.set.tasks.at("ask").options.at("repeats"), 1);
+  EXPECT_EQ(turn.set.tasks.at("ask").options.at("repeats"), OptionValue(1.0));
   EXPECT_EQ(ToJson(turn).at("set").dump(),
             R"({"tasks.ask.rows":"auto","tasks.ask.mode":"joint","tasks.ask.options.repeats":1.0,)"
             R"("tasks.turn.rows":64,"tasks.turn.terms.to_line":0.0})");

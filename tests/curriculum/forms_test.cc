@@ -47,10 +47,10 @@ TEST(Forms, AreNamedByTheirSettings) {
   EXPECT_TRUE(FormsOf(config, curriculum.stages[0]).empty());
 
   TaskChanges other;
-  other.tasks["one"].options["moves"] = 4;
+  other.tasks["one"].options["moves"] = 4.0;
   EXPECT_NE(FormOf(config, other, "one"), named[2]);
   RunConfig richer = config;
-  richer.tasks["one"].options["moves"] = 2;
+  richer.tasks["one"].options["moves"] = 2.0;
   EXPECT_NE(FormOf(richer, curriculum.stages[1].set, "one"), named[2]) << "it has the config's options too";
 }
 
@@ -69,17 +69,17 @@ TEST(Forms, HaveTheirSettingsOnTopOfTheConfigs) {
   config.tasks["one"].micro_rows = 2;
   config.tasks["one"].mode = "joint";
   config.tasks["one"].variant = "fused";
-  config.tasks["one"].options = {{"moves", 2}, {"walls", 1}};
+  config.tasks["one"].options = {{"moves", 2.0}, {"walls", 1.0}};
   Curriculum curriculum = ThreeStages();
-  curriculum.stages[1].set.tasks["one"].options["moves"] = 3;
+  curriculum.stages[1].set.tasks["one"].options["moves"] = 3.0;
   AddForms(config, curriculum);
   const TaskConfig& own = ConfigOf(config, FormOf(config, curriculum.stages[1].set, "one"));
   EXPECT_EQ(own.rows, 4);
   EXPECT_EQ(own.micro_rows, 2);
   EXPECT_EQ(own.mode, "joint");
   EXPECT_EQ(own.variant, "fused");
-  EXPECT_EQ(own.options.at("moves"), 3);
-  EXPECT_EQ(own.options.at("walls"), 1);
+  EXPECT_EQ(own.options.at("moves"), OptionValue(3.0));
+  EXPECT_EQ(own.options.at("walls"), OptionValue(1.0));
   EXPECT_EQ(ConfigOf(config, "one").rows, 16);
   EXPECT_FALSE(ToJson(config).contains("forms"));
 }

@@ -99,7 +99,7 @@ void ReadComparedRecord(const std::string& bytes) {
   for (fs::path* input : {&config.model, &config.tokenizer, &config.weights, &config.control_text})
     *input = Written("input", "x");
   CompareRecord(before, now, {"control"});
-  RequireSameInputs(before, config);
+  RequireRecordedInputs(before, config, Registry());
 }
 
 }  // namespace

@@ -178,7 +178,7 @@ TEST(PluginHost, SettingsAreCheckedAgainstTheSpecBeforeLoading) {
   };
   EXPECT_TRUE(Has(get({.variant = "othr"}), "no variant 'othr'; did you mean 'other'?"));
   EXPECT_TRUE(Has(get({"default", {{"shar", 0.1}}}), "no option 'shar'; did you mean 'share'?"));
-  EXPECT_TRUE(Has(get({"default", {{"share", 1.5}}}), "it may be from 0 to 1"));
+  EXPECT_TRUE(Has(get({"default", {{"share", 1.5}}}), "expected 0.0 to 1.0, found 1.5"));
   EXPECT_TRUE(MappedBelow(directory.path()).empty());
   EXPECT_EQ(get({.variant = "other", .options = {{"share", 0.1}}}), "");
 }

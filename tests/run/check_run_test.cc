@@ -41,7 +41,7 @@ TEST(CheckRun, NamesTheTaskThatWasMeant) {
   work.Write("weights.json", "{\n  \"weights\": {\n    \"alpha\": 1,\n    \"betta\": 2\n  }\n}\n");
   const std::string text = CheckMistakes(work, "\"alhpa\": {\"rows\": 3}");
   EXPECT_TRUE(Has(
-      text, "weights.json:4:5: weights.betta: no such task; did you mean 'beta'? (3 tasks: medley tasks)"))
+      text, "weights.json:4:5: weights.betta: no such task; did you mean 'beta'? (4 tasks: medley tasks)"))
       << text;
   EXPECT_TRUE(Has(text, "run.json:6:13: tasks.alhpa: no such task; did you mean 'alpha'?")) << text;
   EXPECT_EQ(Lines(text), 3u) << text;
@@ -71,6 +71,60 @@ TEST(CheckRun, OptionsTermsVariantsAndModesMustBeTheTasks) {
   EXPECT_TRUE(Has(CheckMistakes(work, R"("alpha": {"terms": {"text": 0, "picture": 0}})"),
                   "every term has the weight 0"));
   EXPECT_EQ(CheckMistakes(work, R"("alpha": {"terms": {"text": 0}})"), "");
+}
+
+TEST(CheckRun, AnOptionIsOfItsKind) {
+  const Workspace work;
+  const auto mistake = [&](const std::string& option) {
+    return CheckMistakes(work, "\"alpha\": {\"options\": {" + option + "}}");
+  };
+  EXPECT_EQ(mistake(R"("brightness": 1, "order": "far", "mirror": false)"), "");
+  EXPECT_TRUE(Has(mistake(R"("brightness": true)"), "expected 0.0 to 1.0 (of the sky), found true"));
+  EXPECT_TRUE(Has(mistake(R"("order": "up")"), "expected near or far (which comes first), found \"up\""));
+  EXPECT_TRUE(Has(mistake(R"("order": 1)"), "expected near or far (which comes first), found 1.0"));
+  EXPECT_TRUE(Has(mistake(R"("mirror": 1)"), "expected true or false (left and right), found 1.0"));
+  EXPECT_TRUE(
+      Has(mistake(R"("clips": true)"), "expected the path of a file or a directory (a folder), found true"));
+}
+
+// On the command line to the working directory.
+TEST(CheckRun, APathIsRelativeToTheFileThatNamesIt) {
+  const Workspace work;
+  work.Write("data/one.csv", "x\n");
+  const auto path = [&](const std::string& tasks, const std::vector<std::string>& overrides) {
+    const auto file = work.WriteRun("  \"tasks\": {" + tasks + "}");
+    const CheckedRun checked = CheckRun(file, overrides, Tasks());
+    return std::get<std::string>(checked.run.tasks.at("alpha").options.at("clips"));
+  };
+  const std::string expected = std::filesystem::canonical(work / "data").string();
+  EXPECT_EQ(path(R"("alpha": {"options": {"clips": "data"}})", {}), expected);
+  EXPECT_EQ(path(R"("alpha": {"options": {"clips": "data/../data/one.csv"}})", {}), expected + "/one.csv");
+  const auto from_here = std::filesystem::relative(expected, std::filesystem::current_path());
+  EXPECT_EQ(path("", {"tasks.alpha.options.clips=" + from_here.string()}), expected);
+  const std::string missing = CheckMistakes(work, R"("alpha": {"options": {"clips": "dato"}})");
+  EXPECT_TRUE(Has(missing, "tasks.alpha.options.clips: no such file: ") &&
+              Has(missing, "did you mean 'data'?"))
+      << missing;
+}
+
+TEST(CheckRun, AFileThatATaskNeedsMustBeNamed) {
+  const Workspace work;
+  work.Write("weights.json", R"({"weights": {"alpha": 1, "delta": 1}})");
+  const std::string text = CheckMistakes(work, "");
+  EXPECT_TRUE(Has(
+      text, "task delta needs tasks.delta.options.file, the path of a file or a directory (what is read)"))
+      << text;
+  EXPECT_EQ(CheckMistakes(work, R"("delta": {"options": {"file": "weights.json"}})"), "");
+  work.Write("weights.json", R"({"weights": {"alpha": 1, "delta": 0}})");
+  EXPECT_EQ(CheckMistakes(work, ""), "") << "a paused task needs nothing";
+}
+
+TEST(CheckRun, AStageCannotChangeAPath) {
+  const Workspace work;
+  work.Write("weights.json",
+             R"({"stages": [{"name": "a", "weights": {"alpha": 1}, "until": {"steps": 2}},
+                 {"name": "b", "weights": {"alpha": 1}, "set": {"tasks.alpha.options.clips": "weights.json"}}]})");
+  EXPECT_TRUE(Has(CheckMistakes(work, ""), "a stage cannot change a path; set it in the run config"));
 }
 
 TEST(CheckRun, SequentialIsRefusedWhereSomethingIsCarried) {

@@ -29,8 +29,8 @@ inline Model& Agent() {
 struct AgentTask {
   AgentTask(std::string_view name, std::string variant)
       : info(*TaskNamed(name).spec), passes(info.FindVariant(variant)->passes) {
-    std::map<std::string, double, std::less<>> options;
-    for (const OptionInfo& option : info.options) options.emplace(option.name, option.value);
+    OptionValues options;
+    for (const OptionInfo& option : info.options) options.emplace(option.name, option.Default());
     task = TaskNamed(name).make(
         {Words(), ReadImageGeometry(AgentConfigFile()), std::move(variant), options, lines});
   }

@@ -47,8 +47,8 @@ class LetterTokenizer final : public Tokenizer {
 
 std::string MistakeOfMaking(const TaskClass& task, const Tokenizer& tokenizer,
                             const std::vector<std::string>& lines = {"a line"}) {
-  std::map<std::string, double, std::less<>> options;
-  for (const OptionInfo& option : task.spec->options) options.emplace(option.name, option.value);
+  OptionValues options;
+  for (const OptionInfo& option : task.spec->options) options.emplace(option.name, option.Default());
   return MistakeOf([&] { task.make({tokenizer, {128, 16}, "default", options, lines}); });
 }
 

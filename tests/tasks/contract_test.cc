@@ -126,8 +126,8 @@ TEST(Tasks, ReadTheControlTextInOrdersOfTheirOwn) {
   std::map<std::string, at::Tensor> orders;
   for (const TaskClass& any : AllTasks()) {
     if (!any.spec->special_tokens.empty() && any.spec->special_tokens.size() > 2) continue;
-    std::map<std::string, double, std::less<>> options;
-    for (const OptionInfo& option : any.spec->options) options.emplace(option.name, option.value);
+    OptionValues options;
+    for (const OptionInfo& option : any.spec->options) options.emplace(option.name, option.Default());
     const auto task = any.make({tokenizer, {128, 16}, "default", options, lines});
     const Batch batch = task->Sample({TaskSeed(1, any.spec->name), 0, 50});
     if (batch.columns().count("control.tokens") == 0) continue;

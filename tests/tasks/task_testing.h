@@ -32,8 +32,8 @@ struct TaskUnderTest {
       texts.insert(texts.end(), any.texts.begin(), any.texts.end());
     }
     tokenizer = std::make_unique<WordTokenizer>(texts);
-    std::map<std::string, double, std::less<>> options;
-    for (const OptionInfo& option : entry.spec->options) options.emplace(option.name, option.value);
+    OptionValues options;
+    for (const OptionInfo& option : entry.spec->options) options.emplace(option.name, option.Default());
     for (const auto& [option, value] : changed_options) options.at(option) = value;
     task = entry.make({*tokenizer, {size, 16}, std::move(variant), options, lines});
   }

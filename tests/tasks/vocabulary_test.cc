@@ -42,8 +42,8 @@ TEST(Texts, FitTheirWidthsWithAVocabularyOfOurCorpus) {
 
     for (const std::string& line : control) EXPECT_LE(tokenizer->Encode(line).size(), 24U) << line;
     for (const TaskClass& any : AllTasks()) {
-      std::map<std::string, double, std::less<>> options;
-      for (const OptionInfo& option : any.spec->options) options.emplace(option.name, option.value);
+      OptionValues options;
+      for (const OptionInfo& option : any.spec->options) options.emplace(option.name, option.Default());
       const auto task = any.make({*tokenizer, {128, 16}, "default", options, control});
       EXPECT_EQ(task->Sample({1, 0, 3}).size(), 3);
       for (const std::string& text : any.texts) EXPECT_EQ(tokenizer->Decode(tokenizer->Encode(text)), text);

@@ -89,7 +89,7 @@ TEST_F(ResumeChanges, RefusesAnotherTokenizerAndAnotherControlText) {
     const CommandResult resumed = Resume();
     EXPECT_EQ(resumed.code, 2) << resumed.out;
     EXPECT_TRUE(Has(resumed.out, file.string() + " (")) << resumed.out;
-    EXPECT_TRUE(Has(resumed.out, "is not the file that the run began with")) << resumed.out;
+    EXPECT_TRUE(Has(resumed.out, "is not what the run began with")) << resumed.out;
     WriteText(file, before);
   }
   EXPECT_EQ(ReadText(run_ / "metrics.jsonl"), metrics);

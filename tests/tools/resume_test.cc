@@ -271,7 +271,8 @@ TEST_F(SmallRun, WhatDecidesRowsOrTheModelIsRefusedAtAResume) {
     const CommandResult resumed = Resume(run, std::string("--steps 4 ") + change);
     EXPECT_EQ(resumed.code, 2) << change << resumed.out;
     const std::string key = std::string(change).substr(0, std::string(change).find('='));
-    EXPECT_TRUE(Has(resumed.out, key == "model" ? "(model) is not the file" : key + ": ")) << resumed.out;
+    EXPECT_TRUE(Has(resumed.out, key == "model" ? "(model) is not what the run began with" : key + ": "))
+        << resumed.out;
     EXPECT_TRUE(Has(resumed.out, "start a new run")) << change << resumed.out;
   }
   auto edited = nlohmann::ordered_json::parse(config);

@@ -311,7 +311,7 @@ TEST(RunCommand, AChangedModelConfigIsRefusedAtAResume) {
   WriteText(model, ReadText(model) + "\n");
   const CommandResult resumed = Shell(Medley() + "resume " + run.string() + " --steps 2 2>&1");
   EXPECT_EQ(resumed.code, 2) << resumed.out;
-  EXPECT_NE(resumed.out.find("not the file that the run began with"), std::string::npos) << resumed.out;
+  EXPECT_NE(resumed.out.find("not what the run began with"), std::string::npos) << resumed.out;
 }
 
 TEST(RunCommand, CudaWithoutAGpuIsRefusedInWords) {

@@ -72,7 +72,7 @@ Json TermFacts(const Draw& draw, const TermInfo& term, const TermLoss& loss, con
     for (const OptionInfo& option : draw.task.info().options) {
       if (option.name != "region_share") continue;
       const auto given = config.options.find(option.name);
-      facts["region_share"] = given == config.options.end() ? option.value : given->second;
+      facts["region_share"] = given == config.options.end() ? option.value : std::get<double>(given->second);
     }
   }
   return facts;

@@ -29,9 +29,10 @@ namespace {
 // what must not change.
 std::vector<std::string> ConfigChanges(const RunDirectory& directory,
                                        const std::optional<FoundCheckpoint>& found,
-                                       const std::filesystem::path& file, const RunConfig& now) {
+                                       const std::filesystem::path& file, const RunConfig& now,
+                                       const Registry& registry) {
   const nlohmann::ordered_json resolved = ToJson(now), record = ReadRunRecord(directory.path());
-  RequireSameInputs(record, now);
+  RequireRecordedInputs(record, now, registry);
   if (!found)  // whatever became of the file that its weights were copied from
     return CompareConfigs(
         ToJson(ReadRunConfig(file, {"weights=" + (directory.path() / kRunWeights).string()})), resolved, {});
@@ -88,7 +89,7 @@ Resumed ReadRun(const RunDirectory& directory, const ResumeRequest& request, Con
         {directory.path() / kRunWeights, weights.text_of_file}, inputs.checked.run, inputs.registry,
         [&](ConfigFile& file, const Curriculum& next) { CheckWhatStays(file, before, next, weights.place); });
   }
-  auto changes = ConfigChanges(directory, found, config, inputs.checked.run);
+  auto changes = ConfigChanges(directory, found, config, inputs.checked.run, inputs.registry);
   return {.found = found,
           .reported = !found || Trainer::IsReported(found->path),
           .weights = std::move(weights),

@@ -49,8 +49,10 @@ void PrintTask(const TaskInfo& task) {
            "] " + constant.dtype;
   }) << '\n';
   std::cout << "    options   " << Cell(task.options, [](const OptionInfo& option) {
-    return option.name + " = " + FormatNumber(option.value) + " (" + FormatNumber(option.low) + " to " +
-           FormatNumber(option.high) + ")";
+    const std::string value =
+        std::visit([](const auto& held) { return JsonText(nlohmann::json(held)); }, option.Default());
+    return option.name + (option.kind == OptionKind::kPath ? "" : " = " + value) + " (" +
+           Printable(option.Allowed()) + (option.required ? ", required)" : ")");
   }) << '\n';
   std::cout << "    score     " << Score(task.score) << '\n';
   for (std::size_t i = 1; i < task.variants.size(); ++i) {
