@@ -159,6 +159,7 @@ TaskInfo ReadTask(const Json& task) {
   info.outputs = Texts(task, "outputs");
   info.special_tokens = Texts(task, "special_tokens");
   info.score = ReadScore(task);
+  info.rows_repeat = Boolean(task, "rows_repeat");
   return info;
 }
 
@@ -167,10 +168,10 @@ AbiInfo ReadAbi(const Json& note) {
   AbiInfo info;
   info.kind = Text(abi, "kind");
   info.api = Integer(abi, "api", 0);
-  info.torch = Text(abi, "torch");
   if (info.api != kPluginApi) return info;
   info.medley = Text(abi, "medley");
   info.headers = Text(abi, "headers");
+  info.torch = Text(abi, "torch");
   info.cxx11 = Integer(abi, "cxx11", -1);
   info.standard_library = Text(abi, "standard_library");
   info.pointer = Integer(abi, "pointer", 0);

@@ -6,6 +6,9 @@
 #include <string_view>
 #include <vector>
 
+#include <medley/config/option_value.h>
+#include <medley/task/spec.h>
+
 namespace medley {
 
 // TaskSpec as read from a plugin's note: the same facts, in types for the run time. See task/spec.h.
@@ -45,9 +48,6 @@ struct OptionInfo {
   double low = 0;
   double high = 1;
   std::string summary;
-};
-
-struct ScoreInfo {
   OptionKind kind = OptionKind::kNumber;
   std::vector<std::string> words;
   bool required = false;
@@ -57,6 +57,9 @@ struct ScoreInfo {
   std::string Allowed() const;
   // "expected ..., found ...", or "" for a value that it may have. Of a path only that it is one.
   std::string Problem(const OptionValue& value) const;
+};
+
+struct ScoreInfo {
   std::string name;
   bool higher_is_better = true;
   std::optional<double> chance;
@@ -73,13 +76,14 @@ struct TaskInfo {
   std::vector<std::string> outputs;
   std::vector<std::string> special_tokens;
   ScoreInfo score;
+  bool rows_repeat = false;
 
+  // Null where the task has no such option.
+  const OptionInfo* FindOption(std::string_view option) const;
   // Null where the task has no such variant.
   const VariantInfo* FindVariant(std::string_view variant) const;
   // Throws an InputError with the variants that it has.
   const VariantInfo& RequireVariant(std::string_view variant) const;
-  // Null where the task has no such option.
-  const OptionInfo* FindOption(std::string_view option) const;
   std::vector<std::string> VariantNames() const;
 };
 

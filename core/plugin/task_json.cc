@@ -68,6 +68,7 @@ Json TaskToJson(const TaskInfo& task, const PluginFile& file) {
   json["score"] = {{"name", task.score.name},
                    {"higher_is_better", task.score.higher_is_better},
                    {"chance", task.score.chance ? Json(*task.score.chance) : Json()}};
+  json["rows_repeat"] = task.rows_repeat;
   json["plugin"] = file.path.string();
   json["build_id"] = file.build_id;
   return json;

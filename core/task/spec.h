@@ -113,6 +113,8 @@ struct TaskSpec {
   NameList outputs{};         // model outputs that it asks for
   NameList special_tokens{};  // that its texts contain
   ScoreSpec score{};
+  // There are few different rows: held-out ones may be training's too, and that is meant.
+  bool rows_repeat = false;
 };
 
 }  // namespace medley

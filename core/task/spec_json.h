@@ -149,7 +149,8 @@ class SpecWriter {
     Raw(",\"higher_is_better\":"), Boolean(spec.score.higher_is_better);
     Raw(",\"chance\":");
     spec.score.chance ? Number(*spec.score.chance) : Raw("null");
-    Raw("}}");
+    Raw("},\"rows_repeat\":"), Boolean(spec.rows_repeat);
+    sink_.Put('}');
   }
 
  private:

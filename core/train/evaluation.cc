@@ -9,7 +9,9 @@
 
 #include <medley/base/interrupt.h>
 #include <medley/base/json_count.h>
+#include <medley/config/run_config.h>
 #include <medley/eval/evaluator.h>
+#include <medley/eval/row_overlap.h>
 #include <medley/eval/score_report.h>
 #include <medley/report/table.h>
 #include <medley/step/abandon.h>
@@ -24,6 +26,11 @@ bool Evaluation::IsDue(std::int64_t step) const {
 
 TaskScore Evaluation::ScoreOf(const std::string& task, std::int64_t step) {
   setting_.tables.MakeAllRoom(task);
+  if (compared_.insert(std::string(TaskOfForm(task))).second) {
+    const std::string warning =
+        OverlapWarning(setting_.tasks.Checked(task), setting_.seed, setting_.config.rows);
+    if (!warning.empty()) setting_.console.Warn(warning);
+  }
   std::int64_t& rows_at_once = rows_at_once_.try_emplace(task, kEvalRows).first->second;
   TaskScore score = ScoreTask(setting_.tasks.Checked(task), setting_.plan.Of(task),
                               {.model = setting_.model,

@@ -4,6 +4,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <set>
 #include <string>
 
 #include <medley/checkpoint/checkpoint.h>
@@ -68,6 +69,7 @@ class Evaluation {
   Setting setting_;
   std::optional<MeanEvaluation> evaluated_;
   std::map<std::string, std::int64_t> rows_at_once_;
+  std::set<std::string> compared_;  // tasks whose held-out rows were looked for among training's
 };
 
 }  // namespace medley

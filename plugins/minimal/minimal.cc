@@ -32,7 +32,8 @@ class CountOn final : public Task {
                                   .inputs = {"tokens", "lengths", "supervised"},
                                   .outputs = {"logits"},
                                   .special_tokens = {"<pad>", "<eos>"},
-                                  .score = {.name = "accuracy", .chance = 1.0 / kRows}};
+                                  .score = {.name = "accuracy", .chance = 1.0 / kRows},
+                                  .rows_repeat = true};
   static std::vector<std::string> Texts() {
     std::vector<std::string> texts;
     for (int start = 0; start < kRows; ++start) texts.push_back(Prompt(start) + Reply(start));

@@ -18,6 +18,7 @@
 #include <medley/base/json_text.h>
 #include <medley/base/version.h>
 #include <medley/eval/evaluator.h>
+#include <medley/eval/row_overlap.h>
 #include <medley/eval/score_comparison.h>
 #include <medley/run/run.h>
 #include <medley/train/failure.h>
@@ -39,6 +40,8 @@ struct HeldOut {
 
 TaskScore Score(const Run& run, const std::string& task, const HeldOut& rows, Console& console) {
   console.Status("scoring " + task);
+  const std::string overlap = OverlapWarning(run.host->Get(task), rows.seed, rows.rows);
+  if (!overlap.empty()) console.Warn(overlap);
   TaskScore score =
       ScoreTask(run.host->Get(task), run.Configured(task), {*run.model, run.device, rows.seed, rows.rows});
   if (score.rows_at_once < kEvalRows)
