@@ -93,6 +93,17 @@ void Fields(Visitor& visit, OptimizerConfig& c) {
         {.name = "weight_decay", .help = "AdamW's decoupled weight decay", .low = 0, .high = 1});
   visit(c.clip_norm,
         {.name = "clip_norm", .help = "The gradient's largest norm; 0: no clipping", .low = 0, .high = 1e12});
+  visit(c.schedule,
+        {.name = "schedule",
+         .help = "The learning rate's way: wsd (warmup, stable, decay), or one_cycle (a cosine up from "
+                 "1/25 and a longer one down to 1/250,000, over all steps)",
+         .allowed = {"wsd", "one_cycle"}});
+  visit(c.rise_fraction, {.name = "rise_fraction",
+                          .help = "Part of the steps in which one_cycle rises",
+                          .low = 0,
+                          .high = 1,
+                          .above_low = true,
+                          .below_high = true});
   visit(c.warmup_steps, {.name = "warmup_steps", .help = "Steps of linear warm-up", .low = 0});
   visit(c.decay_fraction, {.name = "decay_fraction",
                            .help = "Part of the steps, at the end, of linear decay",
@@ -170,8 +181,8 @@ void Fields(Visitor& visit, RunConfig& c) {
   visit(c.hours, {.name = "hours",
                   .help = "How long the run may take; a resume counts anew. Where the steps take longer, the "
                           "learning rate's decay begins early, so that the run ends decayed and in time; a "
-                          "decay that has begun is finished. With decay_fraction 0 or 1 the run stops, "
-                          "saved. 0: no limit",
+                          "decay that has begun is finished. With decay_fraction 0 or 1, or one_cycle, the "
+                          "run stops, saved. 0: no limit",
                   .low = 0,
                   .high = 1e6});
   visit(c.plan, {.name = "plan",
@@ -212,12 +223,27 @@ void FillInByDevice(const ConfigFile& file, RunConfig& config) {
   if (!is_given("ahead")) config.data.ahead = kDataForGpu.ahead;
 }
 
+// What the other schedule has. A saved config names all keys.
+void CheckSchedule(ConfigFile& file, const OptimizerConfig& config) {
+  const OptimizerConfig defaults;
+  const auto check = [&](const char* key, bool is_default, const char* schedule) {
+    if (!is_default && config.schedule != schedule)
+      file.FailAtKey({"optimizer", key},
+                     "is the schedule " + std::string(schedule) + "'s, and this one is " + config.schedule);
+  };
+  check("warmup_steps", config.warmup_steps == defaults.warmup_steps, "wsd");
+  check("decay_fraction", config.decay_fraction == defaults.decay_fraction, "wsd");
+  check("final_scale", config.final_scale == defaults.final_scale, "wsd");
+  check("rise_fraction", config.rise_fraction == defaults.rise_fraction, "one_cycle");
+}
+
 void CheckTogether(ConfigFile& file, const RunConfig& config) {
   try {
     ParseBudget(config.budget);
   } catch (const InputError& error) {
     file.FailAt({"budget"}, error.what());
   }
+  CheckSchedule(file, config.optimizer);
   for (const auto& [name, task] : config.tasks) {
     if (const auto problem = CheckRows(task, config.plan))
       file.FailAt({"tasks", name, problem->key}, problem->message);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numbers>
 
 namespace medley {
 
@@ -27,7 +28,25 @@ double Fall(std::int64_t done, std::int64_t steps, double to) {
   return 1.0 + (to - 1.0) * std::min(1.0, static_cast<double>(done) / static_cast<double>(steps));
 }
 
+namespace {
+
+// From one value to another along a cosine; `part` from 0 to 1.
+double Cosine(double from, double to, double part) {
+  return to + (from - to) / 2 * (std::cos(std::numbers::pi * part) + 1);
+}
+
+double OneCycle(double rise_fraction, std::int64_t total, std::int64_t step) {
+  constexpr double kFirst = 1.0 / 25, kLast = kFirst / 1e4;
+  const double top = std::max(0.0, rise_fraction * static_cast<double>(total) - 1);
+  const double last = static_cast<double>(total - 1), at = std::min(static_cast<double>(step), last);
+  if (at < top) return Cosine(kFirst, 1, at / top);
+  return last > top ? Cosine(1, kLast, (at - top) / (last - top)) : 1;
+}
+
+}  // namespace
+
 double ScheduleScale(const OptimizerConfig& config, const Decay& decay, std::int64_t step) {
+  if (config.schedule == "one_cycle") return OneCycle(config.rise_fraction, decay.end(), step);
   return Rise(step, config.warmup_steps) * Fall(step - decay.start, decay.steps, config.final_scale);
 }
 

@@ -26,9 +26,10 @@ Decay DecayFrom(const OptimizerConfig& config, std::int64_t start);
 double Rise(std::int64_t done, std::int64_t steps);
 double Fall(std::int64_t done, std::int64_t steps, double to);
 
-// Warmup-stable-decay: what the learning rate is multiplied with at a step. Rises linearly over warmup_steps
-// (the first step already learns), stays at 1, and falls linearly over the decay, towards final_scale at the
-// step after its last one.
+// What the learning rate is multiplied with at a step. "wsd", warmup-stable-decay: rises linearly over
+// warmup_steps (the first step already learns), stays at 1, and falls linearly over the decay, towards
+// final_scale at the step after its last one. "one_cycle" over all steps, those up to the decay's end: as
+// PyTorch's OneCycleLR with cosines, its divisors 25 and 1e4 and a constant beta1.
 double ScheduleScale(const OptimizerConfig& config, const Decay& decay, std::int64_t step);
 
 }  // namespace medley

@@ -31,8 +31,10 @@ at::Tensor PixelWeights(const at::Tensor& target, const at::Tensor& region, doub
 
 }  // namespace
 
-at::Tensor SumCrossEntropy(const at::Tensor& logits, const at::Tensor& targets) {
-  return at::cross_entropy_loss(AtLeastFloat(logits), targets, {}, at::Reduction::Sum);
+at::Tensor SumCrossEntropy(const at::Tensor& logits, const at::Tensor& targets, double smoothing) {
+  constexpr std::int64_t kNoTargetIsIgnored = -100;
+  return at::cross_entropy_loss(AtLeastFloat(logits), targets, {}, at::Reduction::Sum, kNoTargetIsIgnored,
+                                smoothing);
 }
 
 at::Tensor RegionErrors(const at::Tensor& output, const at::Tensor& target, const at::Tensor& region,

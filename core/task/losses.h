@@ -6,9 +6,9 @@ namespace medley {
 
 // All sums are taken in fp32 (fp64 where the model's output is fp64) and keep their graph.
 
-// Cross-entropy of each item, added up: a scalar. `logits` [items, vocabulary], `targets` [items] int64; 0
-// items give 0.
-at::Tensor SumCrossEntropy(const at::Tensor& logits, const at::Tensor& targets);
+// Cross-entropy of each item, added up: a scalar. `logits` [items, classes], `targets` [items] int64; 0 items
+// give 0. `smoothing` in [0, 1]: so much of the target is spread evenly over all classes (label smoothing).
+at::Tensor SumCrossEntropy(const at::Tensor& logits, const at::Tensor& targets, double smoothing = 0);
 
 // Squared error of each picture, [rows]: (1 - s) * mean over all pixels + s * mean over the region, with s =
 // region_share in [0, 1]. A row whose region is empty takes the mean over all pixels. `output`, `target`

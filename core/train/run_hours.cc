@@ -34,7 +34,9 @@ RunHours::RunHours(const RunConfig& config, Console& console, SecondsSource now,
       script_(std::move(script)),
       decay_(DecayOf(config.optimizer, config.steps)) {}
 
-bool RunHours::CanBeEarly() const { return optimizer_.decay_fraction > 0 && optimizer_.decay_fraction < 1; }
+bool RunHours::CanBeEarly() const {
+  return optimizer_.schedule == "wsd" && optimizer_.decay_fraction > 0 && optimizer_.decay_fraction < 1;
+}
 
 void RunHours::Start(std::int64_t step) {
   last_now_ = now_();

@@ -23,7 +23,8 @@ struct RunScript {
 // Sees to it that a run which has `hours` ends decayed. Where its steps would take longer, the decay begins
 // early: at the step from which decay_fraction / (1 - decay_fraction) times the steps done would just finish
 // in time, at the pace of the last steps. A decay that has begun is finished, be it early or not.
-// With decay_fraction 0 or 1 there is none to begin, and the run stops when its hours are over.
+// With decay_fraction 0 or 1, or another schedule, there is none to begin, and the run stops when its hours
+// are over.
 class RunHours {
  public:
   // Keeps a reference to the console. With a script no clock is asked.
