@@ -26,7 +26,9 @@ std::size_t Width(const std::string& text) {
 
 }  // namespace
 
-Table::Table(std::vector<std::string> header) { rows_.push_back(std::move(header)); }
+Table::Table(std::vector<std::string> header, std::size_t words) : words_(words) {
+  rows_.push_back(std::move(header));
+}
 
 void Table::Add(std::vector<std::string> row) {
   if (row.size() != rows_.front().size()) throw Error("a table row has the wrong number of cells");
@@ -43,7 +45,7 @@ std::string Table::ToText() const {
     std::string line;
     for (std::size_t c = 0; c < row.size(); ++c) {
       const std::string blank(widths[c] - Width(row[c]), ' ');
-      line += c == 0 ? row[c] + blank : "  " + blank + row[c];
+      line += (c == 0 ? "" : "  ") + (c < words_ ? row[c] + blank : blank + row[c]);
     }
     line.erase(line.find_last_not_of(' ') + 1);
     text += line + "\n";

@@ -1,19 +1,21 @@
 #pragma once
 
+#include <cstddef>
 #include <string>
 #include <vector>
 
 namespace medley {
 
-// A table for people, in plain text: the first column flush left, the others flush right.
+// A table for people, in plain text: the first columns, which hold words, flush left, the others flush right.
 class Table {
  public:
-  explicit Table(std::vector<std::string> header);
+  explicit Table(std::vector<std::string> header, std::size_t words = 1);
   // As many cells as the header has.
   void Add(std::vector<std::string> row);
   std::string ToText() const;
 
  private:
+  std::size_t words_;
   std::vector<std::vector<std::string>> rows_;
 };
 
