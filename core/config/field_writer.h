@@ -114,7 +114,12 @@ class SchemaWriter {
  public:
   template <typename T>
   void operator()(T& member, const Field& field) {
-    nlohmann::ordered_json schema = Schema<T>(field);
+    nlohmann::ordered_json schema;
+    if constexpr (requires(SchemaWriter & writer) { Fields(writer, member); } && kDefinitionOf<T>.empty()) {
+      schema = Object(member);
+    } else {
+      schema = Schema<T>(field);
+    }
     schema["description"] = std::string(field.help);
     if constexpr (!config_detail::IsOptional<T>::value) {
       if (!field.required && !field.omit_default) schema["default"] = FieldDumper::Dump(member, field);
@@ -146,10 +151,10 @@ class SchemaWriter {
   }
   // The schema of a whole file.
   template <typename T>
-  static nlohmann::ordered_json File(const std::string& title, const std::string& description) {
+  static nlohmann::ordered_json File(const std::string& title, const std::string& description,
+                                     T defaults = {}) {
     SchemaWriter writer;
     writer.properties_["$schema"] = {{"type", "string"}, {"minLength", 1}};
-    T defaults;
     Fields(writer, defaults);
     nlohmann::ordered_json file = {{"$schema", "http://json-schema.org/draft-07/schema#"},
                                    {"title", title},

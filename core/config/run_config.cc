@@ -155,10 +155,12 @@ void Fields(Visitor& visit, InitFrom& c) {
 template <typename Visitor>
 void Fields(Visitor& visit, RunConfig& c) {
   visit(c.model, {.name = "model", .help = "The model's config", .required = true});
-  visit(c.tokenizer, {.name = "tokenizer", .help = "The vocabulary", .required = true});
+  visit(c.tokenizer,
+        {.name = "tokenizer", .help = "The vocabulary; for a model that needs one", .omit_default = true});
   visit(c.weights, {.name = "weights", .help = "The weights file: the mixture of tasks", .required = true});
-  visit(c.control_text,
-        {.name = "control_text", .help = "A text file with one item a line", .required = true});
+  visit(c.control_text, {.name = "control_text",
+                         .help = "A text file with one item a line; for a model that needs one",
+                         .omit_default = true});
   visit(c.plugin_path, {.name = "plugin_path",
                         .help = "Plugins, or directories with plugins, searched first",
                         .path = PathKind::kEither});

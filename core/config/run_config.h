@@ -97,9 +97,9 @@ struct InitFrom {
 
 struct RunConfig {
   std::filesystem::path model;
-  std::filesystem::path tokenizer;
+  std::filesystem::path tokenizer;  // "" where the model needs none
   std::filesystem::path weights;
-  std::filesystem::path control_text;
+  std::filesystem::path control_text;  // likewise
   std::vector<std::filesystem::path> plugin_path;
   std::string device = "cpu";              // "cpu" or "cuda"
   bool deterministic = false;              // on a GPU; the CPU always is

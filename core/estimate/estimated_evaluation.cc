@@ -13,29 +13,24 @@
 #include <medley/eval/evaluator.h>
 #include <medley/memory/cpu_allocator.h>
 #include <medley/model/device.h>
+#include <medley/model/forward_sizes.h>
 #include <medley/step/passes/pass_runner.h>
 
 namespace medley {
 namespace {
 
-std::vector<const ModelInput*> All(const ModelInputs& inputs, std::string_view name) {
-  std::vector<const ModelInput*> found;
-  for (const ModelInput& input : inputs) {
-    if (input.name == name) found.push_back(&input);
-  }
-  return found;
-}
-
-bool Wants(const WantedOutputs& wanted, std::string_view name) {
-  return std::find(wanted.begin(), wanted.end(), name) != wanted.end();
+// An input that comes several times is encoded by itself, and shared by its key.
+bool IsEncoded(const ModelSpec& spec, const ModelInput& input) {
+  return std::any_of(spec.inputs.begin(), spec.inputs.end(), [&](const TensorSpec& declared) {
+    return declared.name == input.name && !declared.times.empty();
+  });
 }
 
 class HollowModel : public Model {
  public:
-  HollowModel(const Model& model, std::int64_t image_size, bool on_gpu)
-      : model_(model), image_size_(image_size), on_gpu_(on_gpu) {
-    for (const ForwardPart& part : model_.Footprint({.rows = 1, .text_width = 2, .supervised = 1}))
-      logit_bytes_ += part.logits;
+  HollowModel(const Model& model, const ModelConfig& config, bool on_gpu)
+      : Model(model.spec()), model_(model), config_(config), on_gpu_(on_gpu) {
+    model.Footprint({});  // which is an error where it has none
   }
 
   ModelOutputs Forward(const ModelInputs& inputs, const WantedOutputs& wanted,
@@ -44,31 +39,26 @@ class HollowModel : public Model {
                      ForwardContext& context) const override;
 
   const std::vector<Parameter>& parameters() const override { return model_.parameters(); }
-  std::vector<std::string_view> input_names() const override { return model_.input_names(); }
-  std::vector<std::string_view> output_names() const override { return model_.output_names(); }
+  std::int64_t vocabulary() const override { return model_.vocabulary(); }
   void To(at::Device, at::ScalarType) override {}
 
  private:
-  ForwardShape ShapeOf(const ModelInputs& inputs, bool decodes_image) const;
+  ForwardShape ShapeOf(const ModelInputs& inputs) const;
   void Run(const ForwardShape& shape, const ModelInputs& inputs, ForwardContext& context) const;
-  at::Tensor Picture(std::int64_t rows) const {
-    return at::full({rows, 3, image_size_, image_size_}, 0.5, FloatTypeOf(model_));
+  at::Tensor Made(const TensorSpec& output, const SeenSizes& seen) const {
+    const auto dimensions = DimensionsOf(output, seen, config_, vocabulary());
+    return output.dtype == "float" ? at::full(dimensions, 0.5, FloatTypeOf(model_))
+                                   : at::zeros(dimensions, at::kLong);
   }
 
   const Model& model_;
-  std::int64_t image_size_, logit_bytes_ = 0;
+  const ModelConfig& config_;
   bool on_gpu_;
 };
 
-ForwardShape HollowModel::ShapeOf(const ModelInputs& inputs, bool decodes_image) const {
-  const at::Tensor& tokens = All(inputs, "tokens").at(0)->tensor;
-  const at::Tensor& lengths = All(inputs, "lengths").at(0)->tensor;
-  return {.rows = tokens.size(0),
-          .images = static_cast<std::int64_t>(All(inputs, "images").size()),
-          .text_width = on_gpu_ ? tokens.size(1) : lengths.max().item<std::int64_t>(),
-          .decodes_image = decodes_image,
-          .with_graph = false,
-          .on_gpu = on_gpu_};
+ForwardShape HollowModel::ShapeOf(const ModelInputs& inputs) const {
+  const SeenSizes seen = on_gpu_ ? SizesOf(spec(), inputs) : LongestSizesOf(spec(), inputs);
+  return {.rows = seen.rows, .sizes = seen.sizes, .with_graph = false, .on_gpu = on_gpu_};
 }
 
 // Allocates the widest moment of the parts that belong to the image; -1: of those that belong to none.
@@ -89,43 +79,53 @@ std::int64_t Touch(const std::vector<ForwardPart>& parts, int image) {
 void HollowModel::Run(const ForwardShape& shape, const ModelInputs& inputs, ForwardContext& context) const {
   const std::vector<ForwardPart> parts = model_.Footprint(shape);
   std::vector<at::Tensor> encodings;
-  for (const ModelInput* image : All(inputs, "images")) {
+  for (const ModelInput& input : inputs) {
+    if (!IsEncoded(spec(), input)) continue;
     const auto encode = [&, index = static_cast<int>(encodings.size())] {
       return at::empty({Touch(parts, index)}, at::kByte);
     };
-    encodings.push_back(image->key.empty() ? encode() : context.Shared(image->key, encode));
+    encodings.push_back(input.key.empty() ? encode() : context.Shared(input.key, encode));
   }
   Touch(parts, -1);
 }
 
 ModelOutputs HollowModel::Forward(const ModelInputs& inputs, const WantedOutputs& wanted,
                                   ForwardContext& context) const {
-  ForwardShape shape = ShapeOf(inputs, Wants(wanted, "image"));
-  ModelOutputs outputs;
-  if (const auto supervised = All(inputs, "supervised"); !supervised.empty() && Wants(wanted, "logits"))
-    shape.supervised = supervised[0]->tensor.numel();
+  ForwardShape shape = ShapeOf(inputs);
+  shape.outputs = {wanted.begin(), wanted.end()};
   Run(shape, inputs, context);
-  if (shape.decodes_image) outputs["image"] = Picture(shape.rows);
-  if (!Wants(wanted, "logits")) return outputs;
-  outputs["targets"] = at::zeros({shape.supervised}, at::kLong);
-  outputs["logits"] = at::zeros({shape.supervised, logit_bytes_ / std::int64_t{sizeof(float)}}, at::kFloat);
+  const SeenSizes seen = SizesOf(spec(), inputs);
+  ModelOutputs outputs;
+  for (const TensorSpec& output : spec().outputs) {
+    const std::string name(output.name);
+    if (output.dtype != "float" || shape.outputs.count(name) > 0) outputs[name] = Made(output, seen);
+  }
   return outputs;
 }
 
 Generated HollowModel::Generate(const ModelInputs& prompt, const GenerateOptions& options,
                                 ForwardContext& context) const {
-  ForwardShape shape = ShapeOf(prompt, /*decodes_image=*/false);
-  shape.supervised = shape.rows;  // the last token of each
-  shape.cached = All(prompt, "tokens")[0]->tensor.size(1) + options.max_new_tokens;
+  ForwardShape shape = ShapeOf(prompt);
+  SeenSizes seen = SizesOf(spec(), prompt);
+  for (const ModelSize& size : spec().sizes) {
+    const std::string name(size.name);
+    if (size.ragged) shape.sizes[name] = shape.rows;  // the last token of each
+    if (!size.lengths.empty()) shape.cached = seen.sizes[name] + options.max_new_tokens;
+  }
   Run(shape, prompt, context);
   Generated generated{.tokens = std::vector<std::vector<std::int64_t>>(static_cast<std::size_t>(shape.rows)),
                       .image = {}};
   if (!options.decode_image) return generated;
-  shape.text_width = shape.cached;  // the whole text, beside the keys and values
-  shape.supervised = 0;
-  shape.decodes_image = true;
+  for (const ModelSize& size : spec().sizes) {
+    const std::string name(size.name);
+    if (size.ragged) shape.sizes[name] = 0;
+    if (!size.lengths.empty()) shape.sizes[name] = shape.cached;  // all of it, beside what is kept
+  }
+  shape.outputs = {"image"};
   Run(shape, prompt, context);
-  generated.image = Picture(shape.rows);
+  for (const TensorSpec& output : spec().outputs) {
+    if (output.name == "image") generated.image = Made(output, seen);
+  }
   return generated;
 }
 
@@ -154,8 +154,8 @@ class OnePiece : public EvalContext {
 
 }  // namespace
 
-std::unique_ptr<Model> MakeHollow(const Model& model, std::int64_t image_size, bool on_gpu) {
-  return std::make_unique<HollowModel>(model, image_size, on_gpu);
+std::unique_ptr<Model> MakeHollow(const Model& model, const ModelConfig& config, bool on_gpu) {
+  return std::make_unique<HollowModel>(model, config, on_gpu);
 }
 
 std::int64_t EvaluationPeak(LoadedTask& task, const Model& model, std::uint64_t task_seed,

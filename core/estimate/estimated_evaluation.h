@@ -6,6 +6,7 @@
 #include <memory>
 
 #include <medley/model/model.h>
+#include <medley/model/model_config.h>
 #include <medley/plan/peak_lines.h>
 #include <medley/plugin/loaded_task.h>
 
@@ -13,8 +14,8 @@ namespace medley {
 
 // A model that computes nothing: it allocates what its footprint says that the other would, and gives back
 // grey pictures, empty logits and no tokens. So what a task does around the model can be measured without
-// one. Keeps a reference.
-std::unique_ptr<Model> MakeHollow(const Model& model, std::int64_t image_size, bool on_gpu);
+// one. Keeps both references.
+std::unique_ptr<Model> MakeHollow(const Model& model, const ModelConfig& config, bool on_gpu);
 
 // Runs the task's evaluation over so many rows at once, as long as they can be, and the losses that an
 // evaluation also asks for. Returns the bytes of the widest moment above those that were there, the task's

@@ -11,7 +11,6 @@
 #include <medley/estimate/estimated_evaluation.h>
 #include <medley/eval/evaluator.h>
 #include <medley/memory/cpu_allocator.h>
-#include <medley/model/model_factory.h>
 #include <medley/model/parameter_bytes.h>
 #include <medley/plan/plan_request.h>
 #include <medley/plan/probe_rows.h>
@@ -27,7 +26,7 @@ std::unique_ptr<Run> Open(RunInputs inputs) {
   inputs.checked.run.device = "cpu";
   inputs.checked.run.threads = 1;  // there is little to compute
   std::unique_ptr<Run> run = BuildRun(std::move(inputs), Purpose::kSample);
-  run->model = MakeModel(run->config.model, *run->tokenizer, 0, at::kMeta);
+  run->model = run->MakeModel(0, at::kMeta);
   return run;
 }
 
@@ -57,18 +56,18 @@ void EstimatedRun::Load() {
 void EstimatedRun::Measure(const std::string& form) {
   LoadedTask& task = run_->host->Get(form);
   const ProbeRows probe(task, TaskSeed(static_cast<std::uint64_t>(run_->config.seed), task.info().name));
-  const std::int64_t size = ReadImageGeometry(run_->config.model).size;
   const std::vector<std::int64_t> same(kShapeRows, 0);  // rows of one kind: it may be all of a micro-batch
-  TaskShape shape = ShapeOf(task, probe.Make(0, 1).Take(same), size, model());
+  TaskShape shape = ShapeOf(task, probe.Make(0, 1).Take(same), model(), run_->model_file->config);
   for (std::int64_t kind = 1; kind < probe.kinds(); ++kind)
-    shape = Widest(std::move(shape), ShapeOf(task, probe.Make(kind, 1).Take(same), size, model()));
+    shape = Widest(std::move(shape),
+                   ShapeOf(task, probe.Make(kind, 1).Take(same), model(), run_->model_file->config));
   task.DropConstants(at::kCPU);
   shapes_[form] = std::move(shape);
   waiting_rows_[form] = probe.bytes_per_row();
 }
 
 void EstimatedRun::AddEvaluation(std::vector<EstimatedTask>& tasks, bool on_gpu) const {
-  const auto hollow = MakeHollow(model(), ReadImageGeometry(run_->config.model).size, on_gpu);
+  const auto hollow = MakeHollow(model(), run_->model_file->config, on_gpu);
   for (EstimatedTask& estimated : tasks) {
     LoadedTask& task = run_->host->Get(estimated.request.task);
     const auto seed = EvalSeed(static_cast<std::uint64_t>(run_->config.seed), task.info().name);
@@ -111,7 +110,8 @@ Estimate EstimatedRun::Of(std::vector<EstimatedTask> tasks, bool on_gpu) const {
 
 void EstimatedRun::UseProfile(const std::filesystem::path& file, std::vector<EstimatedTask>& tasks) const {
   const Profile profile = ReadProfile(file);
-  nlohmann::ordered_json here = RunProfileKey(run_->config, model(), run_->tokenizer.get(), run_->device),
+  nlohmann::ordered_json here = RunProfileKey(run_->config, model(), run_->ModelBuild(),
+                                              run_->tokenizer.get(), run_->device),
                          there = profile.key;
   for (const char* place : {"medley", "libtorch", "device", "threads"}) here.erase(place), there.erase(place);
   if (const std::string different = KeyDifferences(there, here); !different.empty()) {

@@ -19,6 +19,15 @@ constexpr std::int64_t kSmallThings = 4096;
 
 std::set<std::string> Distinct(const std::vector<std::string>& names) { return {names.begin(), names.end()}; }
 
+ForwardShape ForwardOf(const PassShape& pass, const ModelSpec& spec, std::int64_t rows, bool on_gpu) {
+  ForwardShape shape{
+      .rows = rows, .sizes = on_gpu ? pass.sizes : pass.longest, .outputs = pass.outputs, .on_gpu = on_gpu};
+  for (const ModelSize& size : spec.sizes) {
+    if (size.ragged) shape.sizes[std::string(size.name)] *= rows;
+  }
+  return shape;
+}
+
 // The passes of one step in the order of its mode.
 class Walk {
  public:
@@ -204,14 +213,10 @@ class Walk {
   }
 
   ForwardShape ShapeOf(const PassShape& pass, bool with_graph) const {
-    return {.rows = rows_,
-            .images = static_cast<std::int64_t>(pass.images.size()),
-            .shared_images = SharedImages(pass),
-            .text_width = setting_.on_gpu ? pass.text_width : pass.longest,
-            .supervised = rows_ * pass.items,
-            .decodes_image = pass.decodes_image,
-            .with_graph = with_graph,
-            .on_gpu = setting_.on_gpu};
+    ForwardShape shape = ForwardOf(pass, model_.spec(), rows_, setting_.on_gpu);
+    shape.shared = SharedImages(pass);
+    shape.with_graph = with_graph;
+    return shape;
   }
 
   ForwardPart LossOf(const PassShape& pass, bool with_graph) const {
@@ -261,12 +266,8 @@ MemoryLedger TrainingBytes(const Model& model, const TaskShape& task, const Step
 std::int64_t GradientBytes(const Model& model, const TaskShape& task) {
   std::map<std::string, std::int64_t> gradients;
   for (const PassShape& pass : task.passes) {
-    const ForwardShape shape{.rows = 1,
-                             .images = static_cast<std::int64_t>(pass.images.size()),
-                             .text_width = pass.text_width,
-                             .supervised = pass.items,
-                             .decodes_image = pass.decodes_image};
-    for (const ForwardPart& part : model.Footprint(shape)) gradients[part.parameters] = part.gradients;
+    for (const ForwardPart& part : model.Footprint(ForwardOf(pass, model.spec(), 1, /*on_gpu=*/false)))
+      gradients[part.parameters] = part.gradients;
   }
   std::int64_t bytes = 0;
   for (const auto& [parameters, of_them] : gradients) bytes += of_them;

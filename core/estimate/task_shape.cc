@@ -13,29 +13,18 @@
 
 #include <medley/memory/batch_bytes.h>
 #include <medley/memory/cpu_allocator.h>
+#include <medley/model/forward_sizes.h>
 #include <medley/task/pass_context.h>
 #include <medley/task/pass_images.h>
 
 namespace medley {
 namespace {
 
-// Bytes of the logits of one item.
-std::int64_t LogitBytes(const Model& model) {
-  std::int64_t bytes = 0;
-  for (const ForwardPart& part : model.Footprint({.rows = 1, .text_width = 2, .supervised = 1}))
-    bytes += part.logits;
-  return bytes;
-}
-
-// Runs a task's passes without a model: grey pictures and empty logits come back, with a graph behind them.
+// Runs a task's passes without a model: what its spec says comes back, all halves, with a graph behind it.
 class PassWithoutModel : public PassContext {
  public:
-  PassWithoutModel(LoadedTask& task, const Batch& rows, std::int64_t image_size, std::int64_t vocabulary)
-      : task_(task),
-        batch_(rows),
-        images_(rows, at::kFloat),
-        image_size_(image_size),
-        vocabulary_(vocabulary) {
+  PassWithoutModel(LoadedTask& task, const Batch& rows, const Model& model, const ModelConfig& config)
+      : task_(task), batch_(rows), images_(rows, at::kFloat), model_(model), config_(config) {
     for (const auto& [name, column] : rows.columns()) {  // made here, they are no part of a pass
       if (IsPicture(column)) images_.Pixels(name);
     }
@@ -62,6 +51,13 @@ class PassWithoutModel : public PassContext {
 
   // Bytes of the outputs of the pass, which the model's footprint has.
   std::int64_t outputs() const { return outputs_; }
+  // Of the carries that it made.
+  std::int64_t CarriedBytes() const {
+    std::int64_t bytes = 0;
+    for (const std::string& name : pass_->carries)
+      bytes += static_cast<std::int64_t>(images_.carries().at(name).nbytes());
+    return bytes;
+  }
 
   // Forgets the pass before; its carries stay as pictures.
   void Begin(PassShape& pass) {
@@ -80,23 +76,38 @@ class PassWithoutModel : public PassContext {
   LoadedTask& task_;
   const Batch& batch_;
   PassImages images_;
-  std::int64_t image_size_, vocabulary_, outputs_ = 0;
+  const Model& model_;
+  const ModelConfig& config_;
+  std::int64_t outputs_ = 0;
   PassShape* pass_ = nullptr;
 };
 
-ModelOutputs PassWithoutModel::Forward(const ModelInputs& inputs, const WantedOutputs& wanted) {
-  const std::int64_t rows = batch_.size();
-  ModelOutputs outputs;
-  for (const ModelInput& input : inputs) {
-    if (input.name == "tokens") pass_->text_width = input.tensor.size(1);
-    if (input.name == "lengths") pass_->longest = input.tensor.max().item<std::int64_t>();
-    if (input.name == "supervised") pass_->items = (input.tensor.numel() + rows - 1) / rows;
-    if (input.name == "supervised") outputs["targets"] = at::zeros({input.tensor.numel()}, at::kLong);
+// A ragged size of one row.
+ForwardSizes OfOneRow(const ModelSpec& spec, SeenSizes seen) {
+  const std::int64_t rows = std::max<std::int64_t>(seen.rows, 1);
+  for (const ModelSize& size : spec.sizes) {
+    std::int64_t& items = seen.sizes[std::string(size.name)];
+    if (size.ragged) items = (items + rows - 1) / rows;
   }
-  for (const std::string_view output : wanted) {
-    if (output == "image") outputs["image"] = Made({rows, 3, image_size_, image_size_});
-    if (output == "logits") outputs["logits"] = Made({outputs.at("targets").numel(), vocabulary_});
-    if (output != "targets") outputs_ += static_cast<std::int64_t>(outputs.at(std::string(output)).nbytes());
+  return std::move(seen.sizes);
+}
+
+ModelOutputs PassWithoutModel::Forward(const ModelInputs& inputs, const WantedOutputs& wanted) {
+  const ModelSpec& spec = model_.spec();
+  const SeenSizes seen = SizesOf(spec, inputs);
+  pass_->sizes = OfOneRow(spec, seen);
+  pass_->longest = OfOneRow(spec, LongestSizesOf(spec, inputs));
+  pass_->outputs.insert(wanted.begin(), wanted.end());
+  ModelOutputs outputs;
+  for (const TensorSpec& output : spec.outputs) {
+    const std::string name(output.name);
+    const auto dimensions = [&] { return DimensionsOf(output, seen, config_, model_.vocabulary()); };
+    if (output.dtype != "float") {  // comes for nothing, wanted or not
+      outputs[name] = at::zeros(dimensions(), at::kLong);
+    } else if (pass_->outputs.count(name) > 0) {
+      outputs[name] = Made(dimensions());
+      outputs_ += static_cast<std::int64_t>(outputs[name].nbytes());
+    }
   }
   return outputs;
 }
@@ -111,15 +122,15 @@ void Backward(const Sums& sums) {
   if (!roots.empty()) torch::autograd::backward(roots, seeds);
 }
 
-// Carries, `carried` bytes, are counted by who knows when they end.
-LossBytes Measure(LoadedTask& task, PassWithoutModel& context, const PassShape& pass, std::int64_t carried) {
+// Carries are counted by who knows when they end.
+LossBytes Measure(LoadedTask& task, PassWithoutModel& context, const PassShape& pass) {
   LossBytes loss;
   const std::int64_t before = ReadCpuMemory().now;
   ResetCpuPeak();
   const Sums sums = task.Run(pass.name, context);
   const CpuMemory made = ReadCpuMemory();
   loss.forward = made.peak - before - context.outputs();
-  loss.kept = made.now - before - context.outputs() - carried;
+  loss.kept = made.now - before - context.outputs() - context.CarriedBytes();
   ResetCpuPeak();
   Backward(sums);
   loss.backward = ReadCpuMemory().peak - made.now;
@@ -128,27 +139,31 @@ LossBytes Measure(LoadedTask& task, PassWithoutModel& context, const PassShape& 
 
 }  // namespace
 
-TaskShape ShapeOf(LoadedTask& task, const Batch& rows, std::int64_t image_size, const Model& model) {
+TaskShape ShapeOf(LoadedTask& task, const Batch& rows, const Model& model, const ModelConfig& config) {
   const at::AutoGradMode with_graph(true);
-  const std::int64_t count = rows.size(), pixels = 3 * image_size * image_size * std::int64_t{sizeof(float)};
+  const std::int64_t count = rows.size();
   const auto a_row = [&](std::int64_t bytes) {
     return bytes >= 0 ? (bytes + count - 1) / count : bytes / count;
   };
-  TaskShape shape{.passes = {}, .row_bytes = a_row(BytesOf(rows)), .picture_bytes = pixels, .constants = 0};
+  TaskShape shape{.passes = {}, .row_bytes = a_row(BytesOf(rows)), .picture_bytes = 0, .constants = 0};
+  const auto see = [&](std::int64_t bytes) {
+    shape.picture_bytes = std::max(shape.picture_bytes, a_row(bytes));
+  };
+  for (const auto& [name, column] : rows.columns()) {
+    if (PassWithoutModel::IsPicture(column)) see(column.numel() * std::int64_t{sizeof(float)});
+  }
   for (const ConstantInfo& constant : task.info().constants) {
     shape.constants += std::int64_t{constant.rows} * constant.width * (constant.dtype == "int64" ? 8 : 4);
     task.Constant(constant.name, at::kCPU);  // made here, it is no part of a pass
   }
-  PassWithoutModel context(task, rows, image_size, LogitBytes(model) / std::int64_t{sizeof(float)});
+  PassWithoutModel context(task, rows, model, config);
   for (const PassInfo& info : task.variant().passes) {
-    PassShape& pass = shape.passes.emplace_back(PassShape{.name = info.name,
-                                                          .images = info.images,
-                                                          .carries = info.carries,
-                                                          .pictures = {},
-                                                          .decodes_image = info.decodes_image});
+    PassShape& pass = shape.passes.emplace_back(
+        PassShape{.name = info.name, .images = info.images, .carries = info.carries, .pictures = {}});
     context.Begin(pass);
-    const LossBytes all =
-        Measure(task, context, pass, static_cast<std::int64_t>(info.carries.size()) * count * pixels);
+    const LossBytes all = Measure(task, context, pass);
+    for (const std::string& carry : pass.carries)
+      see(static_cast<std::int64_t>(context.Carried(carry).nbytes()));
     pass.loss = {.kept = a_row(all.kept), .forward = a_row(all.forward), .backward = a_row(all.backward)};
   }
   return shape;
@@ -157,13 +172,13 @@ TaskShape ShapeOf(LoadedTask& task, const Batch& rows, std::int64_t image_size, 
 TaskShape Widest(TaskShape a, const TaskShape& b) {
   const auto take = [](std::int64_t& mine, std::int64_t other) { mine = std::max(mine, other); };
   take(a.row_bytes, b.row_bytes);
+  take(a.picture_bytes, b.picture_bytes);
   take(a.constants, b.constants);
   for (std::size_t i = 0; i < a.passes.size() && i < b.passes.size(); ++i) {
     PassShape& mine = a.passes[i];
     const PassShape& other = b.passes[i];
-    take(mine.text_width, other.text_width);
-    take(mine.longest, other.longest);
-    take(mine.items, other.items);
+    for (const auto& [name, size] : other.sizes) take(mine.sizes[name], size);
+    for (const auto& [name, size] : other.longest) take(mine.longest[name], size);
     take(mine.loss.kept, other.loss.kept);
     take(mine.loss.forward, other.loss.forward);
     take(mine.loss.backward, other.loss.backward);

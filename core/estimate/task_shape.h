@@ -1,10 +1,12 @@
 #pragma once
 
 #include <cstdint>
+#include <set>
 #include <string>
 #include <vector>
 
 #include <medley/model/model.h>
+#include <medley/model/model_config.h>
 #include <medley/plugin/loaded_task.h>
 
 namespace medley {
@@ -22,10 +24,9 @@ struct PassShape {
   std::vector<std::string> images;    // columns or carries, as in the spec
   std::vector<std::string> carries;   // that it makes
   std::vector<std::string> pictures;  // columns that it needs as floats
-  std::int64_t text_width = 0;
-  std::int64_t longest = 0;  // text; on the CPU pads behind it are cut off
-  std::int64_t items = 0;    // of a row: tokens that are learned
-  bool decodes_image = false;
+  ForwardSizes sizes{};               // of a ragged one that of one row
+  ForwardSizes longest{};           // the same on the CPU, where what lies behind the longest row is cut off
+  std::set<std::string> outputs{};  // of the model
   LossBytes loss{};
 };
 
@@ -33,13 +34,13 @@ struct PassShape {
 struct TaskShape {
   std::vector<PassShape> passes;
   std::int64_t row_bytes = 0;      // of a sampled row
-  std::int64_t picture_bytes = 0;  // of one picture as floats
+  std::int64_t picture_bytes = 0;  // of one picture as floats, or of a carry
   std::int64_t constants = 0;
 };
 
-// By rows of the largest lengths: their columns, what each pass hands to the model, and its losses, which are
-// measured over outputs that no model made. For fp32.
-TaskShape ShapeOf(LoadedTask& task, const Batch& rows, std::int64_t image_size, const Model& model);
+// By rows of the largest lengths, of the model and its values: their columns, what each pass hands to the
+// model, and its losses, which are measured over outputs that no model made. For fp32.
+TaskShape ShapeOf(LoadedTask& task, const Batch& rows, const Model& model, const ModelConfig& config);
 // The larger of each figure, for rows of several kinds.
 TaskShape Widest(TaskShape a, const TaskShape& b);
 

@@ -19,11 +19,23 @@ std::uint64_t ForwardContext::Seed(std::string_view) { return 0; }
 
 RowRange ForwardContext::Rows() const { return {}; }
 
+std::int64_t ForwardShape::Size(std::string_view name) const {
+  const auto found = sizes.find(name);
+  return found == sizes.end() ? 0 : found->second;
+}
+
 Model::~Model() = default;
+
+Generated Model::Generate(const ModelInputs&, const GenerateOptions&, ForwardContext&) const {
+  throw Error(
+      "the model '" + std::string(spec_.name) +
+      "' does not generate (Model::Generate in medley/model/model.h); judge what Forward gives instead");
+}
 
 std::vector<ForwardPart> Model::Footprint(const ForwardShape&) const {
   throw InputError(
-      "the model has no footprint: an estimate needs the bytes of every part of its forward "
+      "the model '" + std::string(spec_.name) +
+      "' has no footprint: an estimate needs the bytes of every part of its forward "
       "(Model::Footprint "
       "in medley/model/model.h). Give it one, or measure instead: medley plan CONFIG runs a few steps of "
       "each "

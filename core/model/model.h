@@ -6,11 +6,13 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include <medley/base/rows.h>
+#include <medley/model/model_spec.h>
 
 namespace medley {
 
@@ -47,6 +49,9 @@ class ForwardContext {
   virtual RowRange Rows() const;
 };
 
+// How much of each size a forward has, by its name: of the widest row, of a ragged size that of all rows.
+using ForwardSizes = std::map<std::string, std::int64_t, std::less<>>;
+
 struct Parameter {
   std::string name;
   at::Tensor tensor;  // a leaf
@@ -67,15 +72,16 @@ struct Generated {
 // The shape of a forward, for the estimate of its bytes.
 struct ForwardShape {
   std::int64_t rows = 1;
-  std::int64_t images = 0;
-  std::int64_t shared_images = 0;  // the first so many, whose keys and values are shared beside the layers
-  std::int64_t text_width = 0;
-  std::int64_t supervised = 0;  // items of "logits"
-  bool decodes_image = false;
+  ForwardSizes sizes{};             // of the model's spec
+  std::set<std::string> outputs{};  // that are wanted
+  std::int64_t shared = 0;  // the first so many keyed inputs, of which more is shared than an encoding
   bool with_graph = true;
   bool on_gpu = false;  // other kernels, which keep other things
-  // Positions of text whose keys and values, with those of the images, are kept for tokens to come; 0: none.
+  // Positions of text, and of what stands before it, of which something is kept for tokens to come; 0: none.
   std::int64_t cached = 0;
+
+  // 0 where there is none of it.
+  std::int64_t Size(std::string_view name) const;
 };
 
 // A stretch of a forward and the bytes that it costs, inputs and parameters not counted. The parts of a
@@ -89,27 +95,34 @@ struct ForwardPart {
   std::string parameters{};    // names those that it uses: parts with one name use the same ones
   std::int64_t gradients = 0;  // of these parameters, that are trained
   std::int64_t largest_gradient = 0;  // of one of them
-  int image = -1;  // belongs to the encoding of this image, counted from 0, which passes may share; -1: none
-  bool in_place = false;    // only those that have the image at the same place share it
+  // Belongs to the encoding of this keyed input, counted from 0, which passes may share; -1: none.
+  int image = -1;
+  bool in_place = false;    // only those that have the input at the same place share it
   std::int64_t output = 0;  // what passes share of it: held beside `kept` until joint forwards are over
   int layer = -1;           // number in its stack, where ForwardContext::Layer runs it; -1: not run by it
   std::int64_t layer_input = 0;  // what is left of `kept` where the layer is run again for the backward
 };
 
 // A function from inputs and parameters to outputs. It keeps nothing between two calls.
+//
+// A class that MEDLEY_PLUGIN names also has
+//   static constexpr ModelSpec kSpec{...};
+//   explicit ClassName(const ModelContext&);  // which hands kSpec to this class
 class Model {
  public:
+  // `spec` outlives the model.
+  explicit Model(const ModelSpec& spec) : spec_(spec) {}
   virtual ~Model();
+  const ModelSpec& spec() const { return spec_; }
 
   virtual ModelOutputs Forward(const ModelInputs& inputs, const WantedOutputs& wanted,
                                ForwardContext& context) const = 0;
+  // An Error where a model does not say how.
   virtual Generated Generate(const ModelInputs& prompt, const GenerateOptions& options,
-                             ForwardContext& context) const = 0;
+                             ForwardContext& context) const;
 
   // In a fixed order, names unique.
   virtual const std::vector<Parameter>& parameters() const = 0;
-  virtual std::vector<std::string_view> input_names() const = 0;
-  virtual std::vector<std::string_view> output_names() const = 0;
   // Ids of tokens are below it; 0 where a model has none. Looking up another one ends a GPU's context, so ids
   // are checked on the host before.
   virtual std::int64_t vocabulary() const;
@@ -119,12 +132,9 @@ class Model {
   virtual std::int64_t TableBytes() const;
   // Moves every parameter to a device or another floating type (float64: gradient tests), in place.
   virtual void To(at::Device device, at::ScalarType dtype) = 0;
-};
 
-// The pictures that a model sees and draws.
-struct ImageGeometry {
-  std::int64_t size = 0;   // pixels a side
-  std::int64_t patch = 0;  // pixels a side of one patch
+ private:
+  const ModelSpec& spec_;
 };
 
 // What the model computes in: the type of its first floating parameter, float without any.

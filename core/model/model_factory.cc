@@ -1,17 +1,14 @@
 #include <medley/model/model_factory.h>
 
+#include <medley/base/error.h>
 #include <medley/model/agent/agent.h>
+#include <medley/model/agent/agent_spec.h>
 
 namespace medley {
 
-std::unique_ptr<Model> MakeModel(const std::filesystem::path& config, const Tokenizer& tokenizer,
-                                 std::uint64_t seed, at::Device device) {
-  return std::make_unique<Agent>(ReadAgentConfig(config), tokenizer, seed, device);
-}
-
-ImageGeometry ReadImageGeometry(const std::filesystem::path& config) {
-  const AgentConfig::Image image = ReadAgentConfig(config).image;
-  return {.size = image.size, .patch = image.patch};
+std::unique_ptr<Model> MakeBuiltInModel(const ModelContext& context) {
+  if (context.config.kind() == kAgentSpec.name) return std::make_unique<Agent>(context);
+  throw Error("medley has no model '" + context.config.kind() + "' of its own");
 }
 
 }  // namespace medley

@@ -48,8 +48,8 @@ std::string ParametersSum(const Model& model) {
 
 }  // namespace
 
-ordered_json RunProfileKey(const RunConfig& config, const Model& model, const Tokenizer* tokenizer,
-                           at::Device device) {
+ordered_json RunProfileKey(const RunConfig& config, const Model& model, const std::string& build,
+                           const Tokenizer* tokenizer, at::Device device) {
   ordered_json key = {{"model", NamedSum(config.model)},
                       {"parameters", ParametersSum(model)},
                       {"tokenizer", tokenizer != nullptr ? tokenizer->hash() : NamedSum(config.tokenizer)},
@@ -59,6 +59,7 @@ ordered_json RunProfileKey(const RunConfig& config, const Model& model, const To
                       {"libtorch", std::string(Torch().build)},
                       {"device", DeviceWords(device)},
                       {"threads", at::get_num_threads()}};
+  if (!build.empty()) key["model_build"] = build;
   // Other kernels take other workspaces.
   if (!device.is_cpu())
     key["numerics"] = config.matmul_precision + (config.deterministic ? ", deterministic" : "");

@@ -15,8 +15,9 @@ namespace medley {
 // What a profile's bytes depend on beside the task: the model, the tokenizer and the texts, what is trained,
 // the versions of medley and libtorch, the device and its threads. No budget: bytes are no limits.
 // `tokenizer` null: none was loaded.
-nlohmann::ordered_json RunProfileKey(const RunConfig& config, const Model& model, const Tokenizer* tokenizer,
-                                     at::Device device);
+// `build`: of the plugin that brings the model, "" for one of medley's own.
+nlohmann::ordered_json RunProfileKey(const RunConfig& config, const Model& model, const std::string& build,
+                                     const Tokenizer* tokenizer, at::Device device);
 // And what they depend on in the task: its version, its plugin's build, variant, options, weights of terms.
 nlohmann::ordered_json TaskProfileKey(const RunConfig& config, const TaskHost& host, const std::string& task);
 

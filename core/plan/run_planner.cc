@@ -55,7 +55,8 @@ RunPlanner::RunPlanner(const Subject& subject, Setting setting, Console& console
       prober_(subject.model, subject.executor, subject.device,
               static_cast<std::uint64_t>(subject.config.seed), RoomForProbes(setting_, subject.device),
               setting_.probe_limit) {
-  profile_.key = RunProfileKey(subject.config, subject.model, subject.tokenizer, subject.device);
+  profile_.key =
+      RunProfileKey(subject.config, subject.model, subject.model_build, subject.tokenizer, subject.device);
 }
 
 RunPlanner::Setting RunPlanner::SettingOf(const RunConfig& config, const Budget& budget, at::Device device) {

@@ -44,7 +44,9 @@ class RunPlanner {
     const Model& model;
     const AdamW& optimizer;
     StepExecutor& executor;
-    const Tokenizer* tokenizer = nullptr;  // for the profile's key
+    // For the profile's key:
+    std::string model_build{};  // see RunProfileKey
+    const Tokenizer* tokenizer = nullptr;
   };
   struct Setting {
     std::int64_t budget = 0;       // bytes

@@ -43,10 +43,10 @@ OptionValues MergeOptions(const TaskInfo& info, const TaskSettings& settings) {
   return options;
 }
 
-void CheckSpecialTokens(const TaskInfo& info, const Tokenizer& tokenizer) {
+void CheckSpecialTokens(const TaskInfo& info, const Tokenizer* tokenizer) {
   std::vector<std::string> missing;
   for (const std::string& token : info.special_tokens) {
-    if (!tokenizer.Has(token)) missing.push_back(token);
+    if (tokenizer == nullptr || !tokenizer->Has(token)) missing.push_back(token);
   }
   if (missing.empty()) return;
   throw InputError("task '" + info.name + "' needs special tokens that the tokenizer has not: " +
@@ -92,9 +92,13 @@ PluginHost::Entry PluginHost::Load(std::string_view form) const {
   if (variant == nullptr) NoSuch(info.name, "variant", settings.variant, NamesOf(info.variants));
   CheckSpecialTokens(info, context_.tokenizer);
   Entry entry;
-  entry.context =
-      std::make_unique<TaskContext>(TaskContext{context_.tokenizer, context_.image, variant->name,
-                                                MergeOptions(info, settings), context_.control_text});
+  const ModelFile& model = context_.model;
+  const TaskSurroundings surroundings{
+      .model = model.config,
+      .tokenizer = model.info.tokenizer ? context_.tokenizer : nullptr,
+      .image = model.Pictures(),
+      .control_text = model.info.control_text ? &context_.control_text : nullptr};
+  entry.context = std::make_unique<TaskContext>(surroundings, variant->name, MergeOptions(info, settings));
 
   const std::string plugin = file.path.stem().string();
   const PluginLibrary& library = *CallPlugin(plugin, info.name, "loading " + file.path.string(), [&] {

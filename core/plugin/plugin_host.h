@@ -8,6 +8,7 @@
 #include <vector>
 
 #include <medley/plugin/loaded_task.h>
+#include <medley/plugin/model_file.h>
 #include <medley/plugin/registry.h>
 #include <medley/plugin/task_host.h>
 #include <medley/task/task.h>
@@ -27,8 +28,8 @@ class PluginHost final : public TaskHost {
   // used; none: all have the defaults.
   struct Context {
     const Registry& registry;
-    const Tokenizer& tokenizer;
-    ImageGeometry image;
+    const ModelFile& model;
+    const Tokenizer* tokenizer;  // null, and no control text, where the model declares none
     const std::vector<std::string>& control_text;
     std::function<TaskSettings(std::string_view form)> settings{};
   };

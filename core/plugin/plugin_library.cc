@@ -107,7 +107,8 @@ PluginLibrary PluginLibrary::Open(const PluginFile& file) {
     if (entry == nullptr || entry->size < sizeof(PluginEntry))
       throw Error("its entry is of an older medley. Rebuild it");
     const std::string_view note(static_cast<const char*>(entry->note), entry->note_size);
-    if (note != file.note || entry->task_count != file.tasks.size()) {
+    if (note != file.note || entry->task_count != file.tasks.size() ||
+        entry->model_count != file.models.size()) {
       throw Error("what was loaded differs from the file that was read. Start medley again");
     }
     return PluginLibrary(file, *entry);
@@ -122,6 +123,14 @@ std::unique_ptr<Task> PluginLibrary::Make(std::size_t index, const TaskContext& 
   Rethrow(entry_.make(static_cast<std::uint32_t>(index), &context, &task, &failure), failure);
   if (task == nullptr) throw Error("it made no task");
   return std::unique_ptr<Task>(task);
+}
+
+std::unique_ptr<Model> PluginLibrary::MakeModel(std::size_t index, const ModelContext& context) const {
+  Model* model = nullptr;
+  PluginFailure failure{};
+  Rethrow(entry_.make_model(static_cast<std::uint32_t>(index), &context, &model, &failure), failure);
+  if (model == nullptr) throw Error("it made no model");
+  return std::unique_ptr<Model>(model);
 }
 
 std::vector<std::string> PluginLibrary::Texts(std::size_t index) const {

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include <medley/model/model_context.h>
 #include <medley/plugin/registry.h>
 #include <medley/task/plugin_entry.h>
 #include <medley/task/task.h>
@@ -22,6 +23,7 @@ class PluginLibrary {
   // `index` is the task's place in the plugin's note. c10::OutOfMemoryError passes; all else is an Error,
   // without the name of the plugin.
   std::unique_ptr<Task> Make(std::size_t index, const TaskContext& context) const;
+  std::unique_ptr<Model> MakeModel(std::size_t index, const ModelContext& context) const;
   std::vector<std::string> Texts(std::size_t index) const;
 
  private:

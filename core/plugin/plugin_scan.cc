@@ -8,6 +8,7 @@
 
 #include <medley/base/error.h>
 #include <medley/base/user_directories.h>
+#include <medley/model/built_in_models.h>
 #include <medley/task/abi.h>
 
 #include "abi_check.h"
@@ -56,7 +57,19 @@ PluginFile ReadPlugin(const fs::path& candidate) {
   if (std::string differences = AbiDifferences(note.abi, HostAbi()); !differences.empty()) {
     throw Rejection{"bad abi", differences};
   }
-  return PluginFile{path, elf.identity, std::move(elf.build_id), std::move(elf.note), std::move(note.tasks)};
+  for (const ModelInfo& model : note.models) {
+    for (const ModelSpec* own : BuiltInModels()) {
+      if (model.name == own->name)
+        throw Rejection{"bad note",
+                        "its model '" + model.name + "' has the name of one of medley's own; rename it"};
+    }
+  }
+  return PluginFile{path,
+                    elf.identity,
+                    std::move(elf.build_id),
+                    std::move(elf.note),
+                    std::move(note.tasks),
+                    std::move(note.models)};
 }
 
 // The *.so of a directory, or the file itself.

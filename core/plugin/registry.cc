@@ -5,6 +5,7 @@
 
 #include <medley/base/error.h>
 #include <medley/base/suggest.h>
+#include <medley/model/built_in_models.h>
 
 #include "plugin_scan.h"
 #include "rejection.h"
@@ -17,6 +18,10 @@ std::string Words(const RejectedPlugin& file) {
 }
 
 }  // namespace
+
+Registry::Registry() {
+  for (const ModelSpec* model : BuiltInModels()) own_models_.emplace(model->name, InfoOf(*model));
+}
 
 Registry Registry::Scan(const PluginSearch& search) {
   Registry registry;
@@ -36,25 +41,30 @@ void Registry::Take(PluginFile file, std::size_t first_of_directory) {
   };
   if (std::any_of(files_.begin(), files_.end(), same)) return;
 
-  std::vector<std::size_t> ours;
-  for (std::size_t i = 0; i < file.tasks.size(); ++i) {
-    const std::string& task = file.tasks[i].name;
-    const auto taken = by_name_.find(task);
-    if (taken == by_name_.end()) {
-      ours.push_back(i);
-      continue;
-    }
+  std::vector<std::string> tasks, models;
+  for (const TaskInfo& task : file.tasks) tasks.push_back(task.name);
+  for (const ModelInfo& model : file.models) models.push_back(model.name);
+  const bool has_tasks = Enter(tasks, "task", file, first_of_directory, by_name_);
+  const bool has_models = Enter(models, "model", file, first_of_directory, models_);
+  if (has_tasks || has_models) files_.push_back(std::move(file));
+}
+
+bool Registry::Enter(const std::vector<std::string>& names, const std::string& kind, const PluginFile& file,
+                     std::size_t first_of_directory, Places& places) {
+  bool any = false;
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    const auto [taken, is_new] = places.try_emplace(names[i], files_.size(), i);
+    any = any || is_new;
+    if (is_new) continue;
     const std::filesystem::path& other = files_[taken->second.first].path;
     if (taken->second.first >= first_of_directory) {
-      throw InputError("task '" + task + "' is in two plugins of one directory, " +
+      throw InputError(kind + " '" + names[i] + "' is in two plugins of one directory, " +
                        Printable(other.string()) + " and " + Printable(file.path.string()) +
                        ": remove one of them");
     }
-    shadowed_.push_back({task, other, file.path});
+    shadowed_.push_back({kind == "task" ? names[i] : kind + " " + names[i], other, file.path});
   }
-  if (ours.empty()) return;
-  for (const std::size_t i : ours) by_name_.emplace(file.tasks[i].name, std::pair(files_.size(), i));
-  files_.push_back(std::move(file));
+  return any;
 }
 
 std::vector<const TaskInfo*> Registry::tasks() const {
@@ -108,6 +118,27 @@ const TaskInfo& Registry::Require(std::string_view task) const {
 const PluginFile& Registry::FileOf(std::string_view task) const {
   Require(task);
   return files_[by_name_.find(task)->second.first];
+}
+
+std::vector<const ModelInfo*> Registry::models() const {
+  std::map<std::string_view, const ModelInfo*> models;
+  for (const auto& [name, info] : own_models_) models.emplace(name, &info);
+  for (const auto& [name, where] : models_) models.emplace(name, &files_[where.first].models[where.second]);
+  std::vector<const ModelInfo*> list;
+  for (const auto& [name, info] : models) list.push_back(info);
+  return list;
+}
+
+const ModelInfo* Registry::FindModel(std::string_view name) const {
+  if (const auto own = own_models_.find(name); own != own_models_.end()) return &own->second;
+  const auto found = models_.find(name);
+  return found == models_.end() ? nullptr : &files_[found->second.first].models[found->second.second];
+}
+
+const PluginFile* Registry::FileOfModel(std::string_view name) const {
+  if (own_models_.find(name) != own_models_.end()) return nullptr;
+  const auto found = models_.find(name);
+  return found == models_.end() ? nullptr : &files_[found->second.first];
 }
 
 }  // namespace medley

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include <medley/model/model_info.h>
 #include <medley/plugin/task_info.h>
 
 namespace medley {
@@ -25,6 +26,7 @@ struct PluginFile {
   std::string build_id;  // hex, "" where the linker wrote none
   std::string note;      // the bytes of .note.medley, compared again after loading
   std::vector<TaskInfo> tasks;
+  std::vector<ModelInfo> models;
 };
 
 // A file or directory that was found and not used, with the reason in words.
@@ -35,9 +37,9 @@ struct RejectedPlugin {
   bool named = false;  // by the user: the file itself, or its directory
 };
 
-// A task that stands in several plugins: the first one found is used.
+// A task or model that stands in several plugins: the first one found is used.
 struct ShadowedTask {
-  std::string task;
+  std::string task;  // or "model NAME"
   std::filesystem::path used, other;
 };
 
@@ -48,10 +50,11 @@ struct PluginSearch {
   bool own_directory = true;  // the one beside libmedley
 };
 
-// Every task that can be trained, from files that were read and not loaded. Scanning never runs a plugin's
-// code.
+// Every task that can be trained and every model that can be, from files that were read and not loaded; and
+// medley's own models. Scanning never runs a plugin's code.
 class Registry {
  public:
+  Registry();  // medley's own models alone
   static Registry Scan(const PluginSearch& search);
 
   // In alphabetical order.
@@ -60,6 +63,13 @@ class Registry {
   // An InputError that suggests near names and lists where it looked.
   const TaskInfo& Require(std::string_view task) const;
   const PluginFile& FileOf(std::string_view task) const;
+
+  // In alphabetical order.
+  std::vector<const ModelInfo*> models() const;
+  const ModelInfo* FindModel(std::string_view name) const;
+  // Null for one of medley's own.
+  const PluginFile* FileOfModel(std::string_view name) const;
+
   const std::vector<PluginFile>& files() const { return files_; }
   const std::vector<RejectedPlugin>& rejected() const { return rejected_; }
   const std::vector<ShadowedTask>& shadowed() const { return shadowed_; }
@@ -71,14 +81,20 @@ class Registry {
   void RequireNamed() const;
 
  private:
+  using Places = std::map<std::string, std::pair<std::size_t, std::size_t>, std::less<>>;  // file, item in it
+
   // `first_of_directory` is the index of the first file of the directory that is being read.
   void Take(PluginFile file, std::size_t first_of_directory);
+  // Enters the names that are new, and says whether there were any.
+  bool Enter(const std::vector<std::string>& names, const std::string& kind, const PluginFile& file,
+             std::size_t first_of_directory, Places& places);
 
   std::vector<PluginFile> files_;
   std::vector<RejectedPlugin> rejected_;
   std::vector<ShadowedTask> shadowed_;
   std::vector<std::filesystem::path> searched_;
-  std::map<std::string, std::pair<std::size_t, std::size_t>, std::less<>> by_name_;  // file, task in it
+  std::map<std::string, ModelInfo, std::less<>> own_models_;
+  Places by_name_, models_;
 };
 
 }  // namespace medley

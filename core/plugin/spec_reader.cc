@@ -1,108 +1,36 @@
 #include "spec_reader.h"
 
-#include <cstdint>
-#include <nlohmann/json.hpp>
 #include <utility>
 
-#include <medley/base/error.h>
-#include <medley/base/json_reader.h>
 #include <medley/task/abi.h>
 #include <medley/task/spec_check.h>
 
-#include "rejection.h"
+#include "model_reader.h"
+#include "note_json.h"
 
 namespace medley {
 namespace {
 
-using Json = nlohmann::json;
+using note::Bad, note::Boolean, note::Field, note::Integer, note::Items, note::Json, note::List, note::Name,
+    note::Number, note::Text, note::Texts;
 
-constexpr int kMaxText = 4096;
-constexpr std::int64_t kMaxInteger = 1 << 24;
-
-[[noreturn]] void Bad(const std::string& what) {
-  throw Rejection{"bad note", "its spec " + what + "; build it again with this medley"};
-}
-
-Json Parse(std::string_view text) {
-  try {
-    return ReadJson<Json>(text, "note");
-  } catch (const InputError& error) {
-    Bad("is not good JSON (" + Printable(error.what()) + ")");
+std::map<std::string, int> ReadSizes(const Json& pass) {
+  std::map<std::string, int> sizes;
+  for (const Json& size : List(pass, "sizes")) {
+    if (!sizes.emplace(Name(size), Integer(size, "most", 1)).second) Bad("has one name twice in 'sizes'");
   }
-}
-
-const Json& Field(const Json& object, const char* key) {
-  if (!object.is_object())
-    Bad(std::string("has something else where an object with '") + key + "' should be");
-  const auto found = object.find(key);
-  if (found == object.end()) Bad(std::string("lacks '") + key + "'");
-  return *found;
-}
-
-std::string Text(const Json& object, const char* key) {
-  const Json& value = Field(object, key);
-  if (!value.is_string()) Bad(std::string("has no text in '") + key + "'");
-  const auto& text = value.get_ref<const std::string&>();
-  if (text.size() > kMaxText) Bad(std::string("has an endless text in '") + key + "'");
-  return text;
-}
-
-std::string Name(const Json& object) {
-  std::string name = Text(object, "name");
-  if (!detail::IsName(name)) Bad("has the bad name '" + Printable(name.substr(0, 80)) + "'");
-  return name;
-}
-
-bool Boolean(const Json& object, const char* key) {
-  const Json& value = Field(object, key);
-  if (!value.is_boolean()) Bad(std::string("has no true or false in '") + key + "'");
-  return value.get<bool>();
-}
-
-int Integer(const Json& object, const char* key, std::int64_t low) {
-  const Json& value = Field(object, key);
-  if (!value.is_number_integer()) Bad(std::string("has no whole number in '") + key + "'");
-  const auto number = value.is_number_unsigned() && value.get<std::uint64_t>() > INT64_MAX
-                          ? INT64_MAX
-                          : value.get<std::int64_t>();
-  if (number < low || number > kMaxInteger) Bad(std::string("has ") + value.dump() + " in '" + key + "'");
-  return static_cast<int>(number);
-}
-
-double Number(const Json& object, const char* key) {
-  const Json& value = Field(object, key);
-  if (!value.is_number()) Bad(std::string("has no number in '") + key + "'");
-  return value.get<double>();
-}
-
-const Json& List(const Json& object, const char* key) {
-  const Json& value = Field(object, key);
-  if (!value.is_array()) Bad(std::string("has no list in '") + key + "'");
-  return value;
-}
-
-std::vector<std::string> Texts(const Json& object, const char* key) {
-  std::vector<std::string> texts;
-  for (const Json& item : List(object, key)) {
-    if (!item.is_string()) Bad(std::string("has something else than texts in '") + key + "'");
-    texts.push_back(item.get<std::string>());
-  }
-  return texts;
-}
-
-template <typename T, typename Fn>
-std::vector<T> Items(const Json& object, const char* key, Fn read) {
-  std::vector<T> items;
-  for (const Json& item : List(object, key)) items.push_back(read(item));
-  if (!detail::NamesDiffer(items)) Bad(std::string("has one name twice in '") + key + "'");
-  return items;
+  return sizes;
 }
 
 VariantInfo ReadVariant(const Json& object, std::string name) {
   VariantInfo variant{.name = std::move(name), .passes = {}, .terms = {}};
   variant.passes = Items<PassInfo>(object, "passes", [](const Json& pass) {
-    return PassInfo{Name(pass), Integer(pass, "text_width", 0), Texts(pass, "images"),
-                    Boolean(pass, "decodes_image"), Texts(pass, "carries")};
+    return PassInfo{Name(pass),
+                    Integer(pass, "text_width", 0),
+                    Texts(pass, "images"),
+                    Boolean(pass, "decodes_image"),
+                    Texts(pass, "carries"),
+                    ReadSizes(pass)};
   });
   variant.terms = Items<TermInfo>(object, "terms", [](const Json& term) {
     const double weight = Number(term, "weight");
@@ -183,26 +111,13 @@ AbiInfo ReadAbi(const Json& note) {
 
 }  // namespace
 
-std::string Printable(std::string_view text) {
-  constexpr std::string_view kHex = "0123456789abcdef";
-  std::string out;
-  for (const char c : text) {
-    const auto byte = static_cast<unsigned char>(c);
-    if (byte >= 0x20 && byte != 0x7f) {
-      out += c;
-    } else {
-      out += {'\\', 'x', kHex[byte >> 4], kHex[byte & 15]};
-    }
-  }
-  return out;
-}
-
 PluginNote ReadPluginNote(std::string_view json) {
-  const Json note = Parse(json);
-  PluginNote read{ReadAbi(note), {}};
+  const Json note = note::Parse(json);
+  PluginNote read{ReadAbi(note), {}, {}};
   if (read.abi.api != kPluginApi) return read;
   read.tasks = Items<TaskInfo>(note, "tasks", ReadTask);
-  if (read.tasks.empty()) Bad("has no task");
+  read.models = Items<ModelInfo>(note, "models", ReadModel);
+  if (read.tasks.empty() && read.models.empty()) Bad("has no task and no model");
   return read;
 }
 

@@ -4,6 +4,7 @@
 #include <string_view>
 #include <vector>
 
+#include <medley/model/model_info.h>
 #include <medley/plugin/task_info.h>
 
 namespace medley {
@@ -27,6 +28,7 @@ struct AbiInfo {
 struct PluginNote {
   AbiInfo abi;
   std::vector<TaskInfo> tasks;
+  std::vector<ModelInfo> models;
 };
 
 // The JSON of a plugin's note, which may be anybody's: strict types, known limits. Throws Rejection ("bad

@@ -8,6 +8,13 @@
 
 namespace medley {
 
+std::int64_t PassInfo::Size(std::string_view size) const {
+  if (size == "text_width") return text_width;
+  if (size == "images") return static_cast<std::int64_t>(images.size());
+  const auto found = sizes.find(std::string(size));
+  return found == sizes.end() ? 0 : found->second;
+}
+
 bool VariantInfo::Carries() const {
   return std::any_of(passes.begin(), passes.end(),
                      [](const PassInfo& pass) { return !pass.carries.empty(); });

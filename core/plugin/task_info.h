@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -18,6 +19,10 @@ struct PassInfo {
   std::vector<std::string> images;
   bool decodes_image = false;
   std::vector<std::string> carries;
+  std::map<std::string, int> sizes{};  // further ones
+
+  // The most of a model's size that a row has; 0 where the pass does not say.
+  std::int64_t Size(std::string_view name) const;
 };
 
 struct TermInfo {

@@ -14,11 +14,9 @@ Json List(const Items& items, Fn to_json) {
 
 Json Passes(const VariantInfo& variant) {
   return List(variant.passes, [](const PassInfo& pass) {
-    return Json{{"name", pass.name},
-                {"text_width", pass.text_width},
-                {"images", pass.images},
-                {"decodes_image", pass.decodes_image},
-                {"carries", pass.carries}};
+    return Json{{"name", pass.name},       {"text_width", pass.text_width},
+                {"images", pass.images},   {"decodes_image", pass.decodes_image},
+                {"carries", pass.carries}, {"sizes", pass.sizes}};
   });
 }
 

@@ -6,7 +6,6 @@
 
 #include <medley/base/files.h>
 #include <medley/base/suggest.h>
-#include <medley/model/agent/agent_config.h>
 #include <medley/run/input_files.h>
 #include <medley/run/task_check.h>
 
@@ -30,18 +29,28 @@ std::string Refused(const Registry& registry) {
   return words;
 }
 
-// What tasks hand to the model and ask of it must be what it takes and gives.
-void CheckModelFits(const TaskInfo& task, const Report& report) {
+// What tasks hand to the model and ask of it must be what it takes and gives, and sizes must be its own.
+void CheckModelFits(const TaskInfo& task, const ModelInfo& model, const Report& report) {
   const auto check = [&](const std::vector<std::string>& wanted, const std::vector<std::string>& has,
                          const char* verb) {
     for (const std::string& name : wanted) {
       if (std::find(has.begin(), has.end(), name) != has.end()) continue;
-      report("model", "task " + task.name + " " + verb + " '" + name + "', which this model has not (" +
-                          JoinNames(has) + ")");
+      report("model", "task " + task.name + " " + verb + " '" + name + "', which the model '" + model.name +
+                          "' has not (" + JoinNames(has) + ")");
     }
   };
-  check(task.inputs, AgentInputNames(), "hands in");
-  check(task.outputs, AgentOutputNames(), "asks for");
+  check(task.inputs, model.InputNames(), "hands in");
+  check(task.outputs, model.OutputNames(), "asks for");
+  std::vector<std::string> sizes, given;
+  for (const SizeInfo& size : model.sizes) sizes.push_back(size.name);
+  for (const VariantInfo& variant : task.variants) {
+    for (const PassInfo& pass : variant.passes) {
+      for (const auto& [name, most] : pass.sizes) {
+        if (std::find(given.begin(), given.end(), name) == given.end()) given.push_back(name);
+      }
+    }
+  }
+  check(given, sizes, "gives the size");
 }
 
 void CheckSpecialTokens(const TaskInfo& task, const std::set<std::string>& vocabulary, const Report& report) {
@@ -119,7 +128,7 @@ const TaskInfo* RequireTask(ConfigFile& file, const Path& path, const Registry& 
 }
 
 void CheckCurriculumFits(ConfigFile& weights, const Curriculum& curriculum, const RunConfig& run,
-                         const Registry& registry, ConfigFile* config) {
+                         const ModelInfo* model, const Registry& registry, ConfigFile* config) {
   for (std::size_t stage = 0; stage < curriculum.stages.size(); ++stage) {
     for (const auto& [name, weight] : curriculum.stages[stage].weights) {
       Path path = curriculum.PathOf(stage);
@@ -129,7 +138,9 @@ void CheckCurriculumFits(ConfigFile& weights, const Curriculum& curriculum, cons
     CheckSet(weights, curriculum, stage, run, registry);
   }
   CheckEvaluations(weights, curriculum, run);
-  const std::set<std::string> vocabulary = VocabularyPieces(run.tokenizer);
+  const bool needs_tokenizer = model == nullptr || model->tokenizer;
+  const std::set<std::string> vocabulary =
+      needs_tokenizer ? VocabularyPieces(run.tokenizer) : std::set<std::string>();
   for (const std::string& name : curriculum.Named()) {
     const TaskInfo* task = registry.Find(name);
     if (task == nullptr) continue;  // reported
@@ -137,7 +148,7 @@ void CheckCurriculumFits(ConfigFile& weights, const Curriculum& curriculum, cons
       config != nullptr ? config->FailAt({key}, message)
                         : weights.FailAtKey(PathOf(curriculum, name), message);
     };
-    CheckModelFits(*task, report);
+    if (model != nullptr) CheckModelFits(*task, *model, report);
     for (const OptionInfo& option : task->options) {
       if (option.required && ConfigOf(run, name).options.count(option.name) == 0)
         report("tasks", "task " + name + " needs tasks." + name + ".options." + option.name + ", " +

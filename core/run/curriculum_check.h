@@ -16,7 +16,8 @@ const TaskInfo* RequireTask(ConfigFile& file, const std::vector<std::string>& pa
 // Reports tasks of a curriculum that are not there, that do not fit the run's model or vocabulary, and scores
 // that nobody would evaluate. What does not fit is reported in the run's config, in the weights file where
 // that is null.
+// `model` null: it is not known, which was reported.
 void CheckCurriculumFits(ConfigFile& weights, const Curriculum& curriculum, const RunConfig& run,
-                         const Registry& registry, ConfigFile* config);
+                         const ModelInfo* model, const Registry& registry, ConfigFile* config);
 
 }  // namespace medley

@@ -63,10 +63,9 @@ std::string SumOf(const ordered_json& input) {
 }  // namespace
 
 ordered_json InputRecord(const RunConfig& config, const Registry& registry) {
-  ordered_json inputs = {{"model", Input(config.model)},
-                         {"tokenizer", Input(config.tokenizer)},
-                         {"control_text", Input(config.control_text)},
-                         {"weights", Input(config.weights)}};
+  ordered_json inputs = {{"model", Input(config.model)}, {"weights", Input(config.weights)}};
+  if (!config.tokenizer.empty()) inputs["tokenizer"] = Input(config.tokenizer);
+  if (!config.control_text.empty()) inputs["control_text"] = Input(config.control_text);
   for (const auto& [name, settings] : config.tasks) {
     const TaskInfo* task = registry.Find(name);
     if (task == nullptr) continue;

@@ -22,8 +22,8 @@
 #include <medley/curriculum/weight_log.h>
 #include <medley/memory/cpu_allocator.h>
 #include <medley/model/device.h>
-#include <medley/model/model_factory.h>
 #include <medley/model/parameter_bytes.h>
+#include <medley/plugin/model_maker.h>
 #include <medley/plugin/plugin_host.h>
 #include <medley/run/run_record.h>
 #include <medley/text/sentencepiece_tokenizer.h>
@@ -55,8 +55,8 @@ void SetThreads(std::int64_t threads, Purpose purpose) {
 void MakeHost(Run& run) {
   run.host =
       std::make_unique<PluginHost>(PluginHost::Context{.registry = *run.registry,
-                                                       .tokenizer = *run.tokenizer,
-                                                       .image = ReadImageGeometry(run.config.model),
+                                                       .model = *run.model_file,
+                                                       .tokenizer = run.tokenizer.get(),
                                                        .control_text = run.control_text,
                                                        .settings = [&run](std::string_view form) {
                                                          const TaskConfig& config =
@@ -87,7 +87,7 @@ void WarmUp(const Run& run) {
 
 // By shapes: before anything is allocated.
 void CheckBudget(const Run& run) {
-  const auto shapes = MakeModel(run.config.model, *run.tokenizer, 0, at::kMeta);
+  const auto shapes = run.MakeModel(0, at::kMeta);
   const std::int64_t trained = AdamW::TrainedBytes(*shapes, run.config.optimizer);
   CheckFixedBytes(run.budget,
                   {.weights = WeightBytes(*shapes), .gradients = trained, .optimizer = 2 * trained});
@@ -96,7 +96,7 @@ void CheckBudget(const Run& run) {
 // The model is made on the CPU; only what fits moves to the device.
 void BuildModel(Run& run, Purpose purpose) {
   if (purpose == Purpose::kTrain) CheckBudget(run);
-  run.model = MakeModel(run.config.model, *run.tokenizer, static_cast<std::uint64_t>(run.config.seed));
+  run.model = run.MakeModel(static_cast<std::uint64_t>(run.config.seed), at::kCPU);
   if (!run.device.is_cpu()) run.model->To(run.device, at::kFloat);
 }
 
@@ -137,6 +137,15 @@ Execution Run::Configured(const std::string& form) const {
   return ExecutionOf(ConfigOf(config, form), host->Variant(form));
 }
 
+std::string Run::ModelBuild() const {
+  const PluginFile* plugin = registry->FileOfModel(model_file->info.name);
+  return plugin == nullptr ? "" : plugin->build_id;
+}
+
+std::unique_ptr<Model> Run::MakeModel(std::uint64_t seed, at::Device device) const {
+  return medley::MakeModel(*model_file, *registry, tokenizer.get(), seed, device);
+}
+
 RunInputs CheckInputs(const fs::path& config, const std::vector<std::string>& overrides,
                       const std::vector<fs::path>& plugin_paths, RunState state,
                       const std::optional<WeightsText>& weights) {
@@ -171,6 +180,7 @@ std::unique_ptr<Run> BuildRun(RunInputs inputs, Purpose purpose) {
   run->config = inputs.checked.run;
   run->curriculum = inputs.checked.curriculum;
   run->weights_text = inputs.checked.weights_text;
+  run->model_file = inputs.checked.model;
   run->registry = std::make_unique<Registry>(std::move(inputs.registry));
   run->device = OpenDevice(run->config.device, {.deterministic = run->config.deterministic,
                                                 .matmul_precision = run->config.matmul_precision});
@@ -179,8 +189,8 @@ std::unique_ptr<Run> BuildRun(RunInputs inputs, Purpose purpose) {
   SetThreads(run->config.threads, purpose);
   const auto seed = static_cast<std::uint64_t>(run->config.seed);
   SeedGenerators(seed, run->device);
-  run->tokenizer = LoadTokenizer(run->config.tokenizer);
-  run->control_text = ReadControlText(run->config.control_text);
+  if (run->model_file->info.tokenizer) run->tokenizer = LoadTokenizer(run->config.tokenizer);
+  if (run->model_file->info.control_text) run->control_text = ReadControlText(run->config.control_text);
   MakeHost(*run);
   if (purpose == Purpose::kSample) return run;
   BuildModel(*run, purpose);
@@ -197,8 +207,7 @@ TrainedRun OpenTrainedRun(const fs::path& directory, Console& console, const std
   if (!device.empty()) overrides.push_back("device=" + device);
   auto run = BuildRun(CheckInputsOf(directory, overrides), Purpose::kUse);
   for (const std::string& change :
-       CompareRecord(ReadRunRecord(directory),
-                     RunRecord(run->config, run->device, *run->tokenizer, *run->registry), run->NamedTasks()))
+       CompareRecord(ReadRunRecord(directory), RunRecord(*run), run->NamedTasks()))
     console.Warn("changed since " + directory.string() + " was trained: " + change);
   for (const std::string& line : run->registry->Choices(run->NamedTasks())) console.Say(line);
   TrainedRun trained;

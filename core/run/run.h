@@ -34,7 +34,8 @@ struct Run {
   Curriculum curriculum;     // the weights file; what is in force is the mixer's
   std::string weights_text;  // of that file
   std::unique_ptr<Registry> registry;
-  std::unique_ptr<Tokenizer> tokenizer;
+  std::optional<ModelFile> model_file;   // always there
+  std::unique_ptr<Tokenizer> tokenizer;  // null where the model needs none, as the control text is empty
   std::vector<std::string> control_text;
   std::unique_ptr<TaskHost> host;
   std::unique_ptr<Model> model;
@@ -52,6 +53,10 @@ struct Run {
   // How the draws of a form run where nothing was planned, and of all named ones.
   Execution Configured(const std::string& form) const;
   std::map<std::string, Execution> Configured() const;
+  // Of the plugin that brings the model, "" for one of medley's own.
+  std::string ModelBuild() const;
+  // Of its file, with fresh weights.
+  std::unique_ptr<Model> MakeModel(std::uint64_t seed, at::Device device) const;
 };
 
 // The files that a run is made from, read and checked against each other; no tensor and no plugin code so

@@ -24,10 +24,15 @@ ordered_json PluginFiles(const Registry& registry) {
     for (const TaskInfo& task : file.tasks) {
       if (registry.FileOf(task.name).path == file.path) tasks.push_back(task.name);
     }
+    ordered_json models = ordered_json::array();
+    for (const ModelInfo& model : file.models) {
+      if (registry.FileOfModel(model.name) == &file) models.push_back(model.name);
+    }
     plugins.push_back({{"path", file.path.string()},
                        {"build_id", file.build_id},
                        {"own", file.path.parent_path() == own},
-                       {"tasks", tasks}});
+                       {"tasks", tasks},
+                       {"models", models}});
   }
   return plugins;
 }
@@ -48,25 +53,27 @@ ordered_json InputsOf(const ordered_json& record) {
   return inputs == record.end() ? ordered_json::object() : *inputs;
 }
 
-// By task.
-std::map<std::string, ordered_json> PluginsOfTasks(const ordered_json& record) {
+// By "task NAME" and "model NAME".
+std::map<std::string, ordered_json> PluginsOf(const ordered_json& record) {
   std::map<std::string, ordered_json> plugins;
   for (const auto& plugin : record.value("plugins", ordered_json::array())) {
     for (const auto& task : plugin.value("tasks", ordered_json::array()))
-      plugins.emplace(task.get<std::string>(), plugin);
+      plugins.emplace("task " + task.get<std::string>(), plugin);
+    for (const auto& model : plugin.value("models", ordered_json::array()))
+      plugins.emplace("model " + model.get<std::string>(), plugin);
   }
   return plugins;
 }
 
 // Built anew where it was is the author's business, and so is another medley's own; another file is another
 // task.
-void RequireSamePlugin(const ordered_json& before, const ordered_json& now, const std::string& task) {
+void RequireSamePlugin(const ordered_json& before, const ordered_json& now, const std::string& what) {
   if (before.value("path", "") == now.value("path", "")) return;
   if (before.value("own", false) && now.value("own", false)) return;
   const std::string id = before.value("build_id", "");
   if (!id.empty() && id == now.value("build_id", "")) return;
   throw InputError(
-      "the task " + task + " came from " + before.value("path", "") + " when the run began, and now from " +
+      "the " + what + " came from " + before.value("path", "") + " when the run began, and now from " +
       now.value("path", "") +
       ", which is another plugin. Make that one be found again (plugin_path, MEDLEY_PLUGIN_PATH), "
       "or start a new run with init_from");
@@ -83,11 +90,13 @@ std::map<std::string, std::string> BuildIds(const ordered_json& record) {
 std::vector<std::string> Changes(const ordered_json& old_record, const ordered_json& now,
                                  const std::vector<std::string>& tasks) {
   RequireSameInputs(InputsOf(old_record), InputsOf(now));
-  const auto plugins_before = PluginsOfTasks(old_record), plugins_now = PluginsOfTasks(now);
-  for (const std::string& task : tasks) {
-    const auto before = plugins_before.find(task), found = plugins_now.find(task);
+  const auto plugins_before = PluginsOf(old_record), plugins_now = PluginsOf(now);
+  std::vector<std::string> used = {"model " + now.value("model", "")};
+  for (const std::string& task : tasks) used.push_back("task " + task);
+  for (const std::string& what : used) {
+    const auto before = plugins_before.find(what), found = plugins_now.find(what);
     if (before != plugins_before.end() && found != plugins_now.end())
-      RequireSamePlugin(before->second, found->second, task);
+      RequireSamePlugin(before->second, found->second, what);
   }
   std::vector<std::string> changes;
   for (const char* key : {"medley", "revision", "libtorch", "device", "threads"}) {
@@ -106,18 +115,18 @@ std::vector<std::string> Changes(const ordered_json& old_record, const ordered_j
 
 }  // namespace
 
-ordered_json RunRecord(const RunConfig& config, at::Device device, const Tokenizer& tokenizer,
-                       const Registry& registry) {
+ordered_json RunRecord(const Run& run) {
   return {{"medley", std::string(Version())},
           {"revision", std::string(GitRevision())},
           {"compiler", std::string(Compiler())},
           {"libtorch", std::string(Torch().version)},
-          {"device", device.str()},
+          {"device", run.device.str()},
           {"threads", at::get_num_threads()},
-          {"seed", config.seed},
-          {"tokenizer_hash", tokenizer.hash()},
-          {"inputs", InputRecord(config, registry)},
-          {"plugins", PluginFiles(registry)}};
+          {"seed", run.config.seed},
+          {"model", run.model_file->info.name},
+          {"tokenizer_hash", run.tokenizer ? run.tokenizer->hash() : ""},
+          {"inputs", InputRecord(run.config, *run.registry)},
+          {"plugins", PluginFiles(*run.registry)}};
 }
 
 void RequireRecordedInputs(const ordered_json& old_record, const RunConfig& now, const Registry& registry) {

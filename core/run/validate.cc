@@ -8,7 +8,6 @@
 #include <medley/base/files.h>
 #include <medley/base/suggest.h>
 #include <medley/curriculum/forms.h>
-#include <medley/model/agent/agent_config.h>
 #include <medley/run/curriculum_check.h>
 #include <medley/run/input_files.h>
 #include <medley/run/task_check.h>
@@ -42,6 +41,15 @@ void CheckInputFiles(ConfigFile& file, const RunConfig& run, RunState state, con
     check({"init_from", "run"}, run.init_from.run, RunDirectoryProblem);
 }
 
+// What the model declares and the config does not name.
+void CheckNeeds(ConfigFile& file, const RunConfig& run, const ModelInfo& model) {
+  const auto require = [&](const char* key, const std::filesystem::path& path) {
+    if (path.empty()) file.FailAtKey({key}, "missing; the model '" + model.name + "' needs it");
+  };
+  if (model.tokenizer) require("tokenizer", run.tokenizer);
+  if (model.control_text) require("control_text", run.control_text);
+}
+
 // Last, as it needs a mixture without mistakes: sizes that the mixer refuses, such as tokens of a task
 // without text.
 void CheckMixtures(const std::string& file, const CheckedRun& checked, const Registry& registry) {
@@ -66,8 +74,8 @@ void CheckDraws(ConfigFile& file, const RunConfig& run) {
 
 }  // namespace
 
-Curriculum CheckEdit(const WeightsText& weights, const RunConfig& run, const Registry& registry,
-                     const AlsoCheck& also) {
+Curriculum CheckEdit(const WeightsText& weights, const RunConfig& run, const ModelInfo& model,
+                     const Registry& registry, const AlsoCheck& also) {
   if (std::ssize(weights.text) > kLargestWeightsFile)
     throw InputError(DisplayPath(weights.file) + ": expected at most " + std::to_string(kLargestWeightsFile) +
                      " bytes, found " + std::to_string(weights.text.size()));
@@ -76,7 +84,7 @@ Curriculum CheckEdit(const WeightsText& weights, const RunConfig& run, const Reg
   CheckedRun checked{.run = run, .curriculum = {}, .weights_text = weights.text};
   ReadConfig(file, checked.curriculum);
   diagnostics.Throw();
-  CheckCurriculumFits(file, checked.curriculum, run, registry, nullptr);
+  CheckCurriculumFits(file, checked.curriculum, run, &model, registry, nullptr);
   if (also) also(file, checked.curriculum);
   diagnostics.Throw();
   CheckMixtures(DisplayPath(weights.file), checked, registry);
@@ -105,15 +113,16 @@ CheckedRun CheckRun(const std::filesystem::path& config, const std::vector<std::
 
     if (IsReadable(file, {"model"}, checked.run.model, diagnostics)) {
       ConfigFile described(checked.run.model, diagnostics);
-      AgentConfig model;
-      ReadConfig(described, model);
+      checked.model = ReadModelFile(described, registry);
     }
+    const ModelInfo* model = checked.model ? &checked.model->info : nullptr;
+    if (model != nullptr) CheckNeeds(file, checked.run, *model);
     if (IsReadable(file, {"weights"}, checked.run.weights, diagnostics)) {
       ConfigFile file_now = weights ? ConfigFile(weights->file, weights->text, diagnostics)
                                     : ConfigFile(checked.run.weights, diagnostics, kLargestWeightsFile);
       ReadConfig(file_now, checked.curriculum);
       checked.weights_text = file_now.text();
-      CheckCurriculumFits(file_now, checked.curriculum, checked.run, registry, &file);
+      CheckCurriculumFits(file_now, checked.curriculum, checked.run, model, registry, &file);
     }
   }
   diagnostics.Throw();

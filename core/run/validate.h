@@ -11,6 +11,7 @@
 #include <medley/config/run_config.h>
 #include <medley/curriculum/curriculum.h>
 #include <medley/curriculum/mixer.h>
+#include <medley/plugin/model_file.h>
 #include <medley/plugin/registry.h>
 
 namespace medley {
@@ -22,7 +23,8 @@ enum class RunState { kBegins, kBegun };
 struct CheckedRun {
   RunConfig run;
   Curriculum curriculum;
-  std::string weights_text;  // what it was read from
+  std::string weights_text;          // what it was read from
+  std::optional<ModelFile> model{};  // always there where the check did not throw
 };
 
 // A weights file as it was read before, or as a run knows it.
@@ -42,8 +44,8 @@ CheckedRun CheckRun(const std::filesystem::path& config, const std::vector<std::
 // Another weights file for a run that goes on, checked as CheckRun does; `also`, if any, reports what else is
 // wrong.
 using AlsoCheck = std::function<void(ConfigFile& file, const Curriculum& curriculum)>;
-Curriculum CheckEdit(const WeightsText& weights, const RunConfig& run, const Registry& registry,
-                     const AlsoCheck& also);
+Curriculum CheckEdit(const WeightsText& weights, const RunConfig& run, const ModelInfo& model,
+                     const Registry& registry, const AlsoCheck& also);
 
 // The plugin directories that a run config names. Never throws: CheckRun reports what is wrong.
 std::vector<std::filesystem::path> PluginPaths(const std::filesystem::path& config,

@@ -8,11 +8,16 @@
 #include <exception>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <vector>
 
 #include <c10/util/Exception.h>
 
 #include <medley/base/error.h>
+#include <medley/model/model.h>
+#include <medley/model/model_context.h>
+#include <medley/model/model_spec_check.h>
+#include <medley/model/model_spec_json.h>
 #include <medley/task/abi.h>
 #include <medley/task/plugin_entry.h>
 #include <medley/task/spec_check.h>
@@ -21,17 +26,31 @@
 
 namespace medley::detail {
 
-template <typename... Tasks>
-constexpr bool TaskNamesDiffer() {
-  const std::array<std::string_view, sizeof...(Tasks)> names{Tasks::kSpec.name...};
+template <typename... Classes>
+struct Types {};
+template <typename... A, typename... B>
+Types<A..., B...> operator+(Types<A...>, Types<B...>);
+
+template <typename T>
+concept IsModel = std::derived_from<T, Model>;
+// Of the classes that MEDLEY_PLUGIN names.
+template <typename... Classes>
+using TasksOf = decltype((Types<>{} + ... + std::conditional_t<IsModel<Classes>, Types<>, Types<Classes>>{}));
+template <typename... Classes>
+using ModelsOf =
+    decltype((Types<>{} + ... + std::conditional_t<IsModel<Classes>, Types<Classes>, Types<>>{}));
+
+template <typename... Classes>
+constexpr bool NamesOfClassesDiffer(Types<Classes...>) {
+  const std::array<std::string_view, sizeof...(Classes)> names{Classes::kSpec.name...};
   for (std::size_t i = 0; i < names.size(); ++i) {
     if (std::find(names.begin(), names.begin() + i, names[i]) != names.begin() + i) return false;
   }
   return true;
 }
 
-template <typename... Tasks, typename Sink>
-constexpr void WriteNote(Sink& sink) {
+template <typename Sink, typename... Tasks, typename... Models>
+constexpr void WriteNote(Sink& sink, Types<Tasks...>, Types<Models...>) {
   SpecWriter<Sink> writer(sink);
   writer.Raw("{\"abi\":{\"kind\":\"c++\",\"api\":"), writer.Integer(kPluginApi);
   writer.Raw(",\"medley\":"), writer.String(MEDLEY_HEADERS_VERSION);
@@ -46,13 +65,17 @@ constexpr void WriteNote(Sink& sink) {
   writer.Raw("},\"tasks\":[");
   bool first = true;
   ((first ? void() : writer.Raw(","), first = false, writer.Task(Tasks::kSpec)), ...);
+  writer.Raw("],\"models\":[");
+  first = true;
+  ModelSpecWriter<Sink> model_writer(sink);
+  ((first ? void() : writer.Raw(","), first = false, model_writer.Model(Models::kSpec)), ...);
   writer.Raw("]}");
 }
 
-template <typename... Tasks>
+template <typename... Classes>
 consteval std::size_t NoteSize() {
   JsonCounter counter;
-  WriteNote<Tasks...>(counter);
+  WriteNote(counter, TasksOf<Classes...>{}, ModelsOf<Classes...>{});
   return counter.size;
 }
 
@@ -67,17 +90,20 @@ struct Note {
   char json[kPadded] = {};
 };
 
-template <typename... Tasks>
+template <typename... Classes>
 consteval auto MakeNote() {
-  static_assert(sizeof...(Tasks) > 0, "medley: MEDLEY_PLUGIN needs at least one task class");
-  constexpr std::size_t kSize = NoteSize<Tasks...>();
+  static_assert(sizeof...(Classes) > 0, "medley: MEDLEY_PLUGIN needs at least one task or model class");
+  constexpr std::size_t kSize = NoteSize<Classes...>();
   static_assert(kSize <= kMaxNoteBytes,
                 "medley: the specs of a plugin may take 64 KiB as JSON: shorten or split");
-  static_assert(TaskNamesDiffer<Tasks...>(), "medley: two tasks of a plugin have the same name");
+  static_assert(NamesOfClassesDiffer(TasksOf<Classes...>{}),
+                "medley: two tasks of a plugin have the same name");
+  static_assert(NamesOfClassesDiffer(ModelsOf<Classes...>{}),
+                "medley: two models of a plugin have the same name");
   Note<kSize> note;
   std::fill(std::begin(note.json), std::end(note.json), ' ');
   JsonFiller filler{note.json};
-  WriteNote<Tasks...>(filler);
+  WriteNote(filler, TasksOf<Classes...>{}, ModelsOf<Classes...>{});
   return note;
 }
 
@@ -109,7 +135,7 @@ int Guard(PluginFailure* failure, Fn fn) noexcept {
 template <typename T>
 struct TaskEntry {
   static_assert(std::derived_from<T, Task>,
-                "medley: a class named in MEDLEY_PLUGIN must derive from medley::Task");
+                "medley: a class named in MEDLEY_PLUGIN must derive from medley::Task or medley::Model");
   static_assert(std::constructible_from<T, const TaskContext&> || std::is_abstract_v<T>,
                 "medley: a task class needs a public constructor that takes a const medley::TaskContext&");
   static_assert(
@@ -121,31 +147,58 @@ struct TaskEntry {
   static Task* Make(const TaskContext& context) { return new T(context); }
 };
 
+template <typename T>
+struct ModelEntry {
+  static_assert(std::constructible_from<T, const ModelContext&> || std::is_abstract_v<T>,
+                "medley: a model class needs a public constructor that takes a const medley::ModelContext&");
+
+  static Model* Make(const ModelContext& context) { return new T(context); }
+};
+
 using MakeFn = Task* (*)(const TaskContext&);
+using MakeModelFn = Model* (*)(const ModelContext&);
 using TextsFn = std::vector<std::string> (*)();
 
-template <typename... Tasks>
-struct PluginCode {
-  static constexpr std::uint32_t kCount = sizeof...(Tasks);
+template <typename Tasks, typename Models>
+struct PluginCode;
+
+// Behind each table stands a null, as no table may be empty.
+template <typename... Tasks, typename... Models>
+struct PluginCode<Types<Tasks...>, Types<Models...>> {
+  static constexpr std::uint32_t kTasks = sizeof...(Tasks), kModels = sizeof...(Models);
 
   static int Make(std::uint32_t index, const TaskContext* context, Task** task, PluginFailure* failure) {
-    constexpr MakeFn kMake[] = {&TaskEntry<Tasks>::Make...};
+    constexpr MakeFn kMake[] = {&TaskEntry<Tasks>::Make..., nullptr};
     return Guard(failure, [&] { *task = kMake[index](*context); });
+  }
+  static int MakeModel(std::uint32_t index, const ModelContext* context, Model** model,
+                       PluginFailure* failure) {
+    constexpr MakeModelFn kMake[] = {&ModelEntry<Models>::Make..., nullptr};
+    return Guard(failure, [&] { *model = kMake[index](*context); });
   }
   static int Texts(std::uint32_t index, void* sink, void (*add)(void*, const char*, std::size_t),
                    PluginFailure* failure) {
-    constexpr TextsFn kTexts[] = {&Tasks::Texts...};
+    constexpr TextsFn kTexts[] = {&Tasks::Texts..., nullptr};
     return Guard(failure, [&] {
       for (const std::string& text : kTexts[index]()) add(sink, text.data(), text.size());
     });
   }
 };
 
+template <typename T>
+consteval bool SpecIsGood() {
+  if constexpr (IsModel<T>) {
+    return CheckedModelSpec<T>::kGood;
+  } else {
+    return CheckedSpec<T>::kGood;
+  }
+}
+
 // After a mistake in a spec, nothing but the lines about it.
-template <typename... Tasks>
+template <typename... Classes>
 consteval auto CheckedNote() {
-  if constexpr ((CheckedSpec<Tasks>::kGood && ...)) {
-    return MakeNote<Tasks...>();
+  if constexpr ((SpecIsGood<Classes>() && ...)) {
+    return MakeNote<Classes...>();
   } else {
     return Note<1>{};
   }
@@ -153,22 +206,25 @@ consteval auto CheckedNote() {
 
 }  // namespace medley::detail
 
-// Once in a plugin, after its task classes: writes their specs where medley can read them without loading the
-// plugin, and the entry by which it makes them.
+// Once in a plugin, after its task and model classes: writes their specs where medley can read them without
+// loading the plugin, and the entry by which it makes them.
 #define MEDLEY_PLUGIN(...)                                                                                  \
   enum MEDLEY_PLUGIN_may_stand_only_once_in_a_plugin {};                                                    \
   [[gnu::section(".note.medley"), gnu::used, gnu::retain,                                                   \
     gnu::aligned(4)]] static constexpr auto kMedleyNote = ::medley::detail::CheckedNote<__VA_ARGS__>();     \
   extern "C" [[gnu::visibility("default"), gnu::used]] const ::medley::PluginEntry* MEDLEY_PLUGIN_ENTRY() { \
     [[gnu::used]] static const char* const canary = &MEDLEY_LINK_CANARY;                                    \
-    using Code = ::medley::detail::PluginCode<__VA_ARGS__>;                                                 \
+    using Code = ::medley::detail::PluginCode<::medley::detail::TasksOf<__VA_ARGS__>,                       \
+                                              ::medley::detail::ModelsOf<__VA_ARGS__>>;                     \
     static constexpr ::medley::PluginEntry kEntry{                                                          \
         .size = sizeof(::medley::PluginEntry),                                                              \
-        .task_count = Code::kCount,                                                                         \
+        .task_count = Code::kTasks,                                                                         \
+        .model_count = Code::kModels,                                                                       \
         .note = kMedleyNote.json,                                                                           \
         .note_size = sizeof kMedleyNote.json,                                                               \
         .make = &Code::Make,                                                                                \
         .texts = &Code::Texts,                                                                              \
+        .make_model = &Code::MakeModel,                                                                     \
     };                                                                                                      \
     return canary != nullptr ? &kEntry : nullptr;                                                           \
   }

@@ -9,8 +9,10 @@
 
 namespace medley {
 
+class Model;
+class ModelContext;
 class Task;
-struct TaskContext;
+class TaskContext;
 
 // How a call into a plugin ended. Exceptions do not leave the plugin through the entry.
 enum class PluginResult : int { kOk = 0, kFailed = 1, kBadInput = 2, kOutOfMemory = 3 };
@@ -24,6 +26,7 @@ struct PluginFailure {
 struct PluginEntry {
   std::uint32_t size;
   std::uint32_t task_count;
+  std::uint32_t model_count;
   const void* note;  // the JSON of the note, as loaded
   std::size_t note_size;
   // A new task for the spec `index`; the caller owns it.
@@ -31,6 +34,8 @@ struct PluginEntry {
   // Calls add(sink, text, size) with each text of the task `index`.
   int (*texts)(std::uint32_t index, void* sink, void (*add)(void* sink, const char* text, std::size_t size),
                PluginFailure* failure);
+  // A new model for the model spec `index`; the caller owns it.
+  int (*make_model)(std::uint32_t index, const ModelContext* context, Model** model, PluginFailure* failure);
 };
 
 }  // namespace medley

@@ -1,49 +1,26 @@
 #pragma once
 
-#include <array>
-#include <cstddef>
-#include <cstdint>
-#include <initializer_list>
 #include <optional>
 #include <string_view>
 
+#include <medley/base/spec_list.h>
+
 namespace medley {
 
-// A list of at most N items that a constexpr spec can hold.
-template <typename T, std::size_t N>
-class SpecList {
- public:
-  constexpr SpecList() = default;
-  // A longer list is cut, and the compiler says so where the plugin is declared: an exception here would only
-  // make it say that kSpec is no constant.
-  constexpr SpecList(std::initializer_list<T> items) : fits_(items.size() <= N) {
-    for (const T& item : items) {
-      if (size_ < N) items_[size_++] = item;
-    }
-  }
-
-  constexpr std::size_t size() const { return size_; }
-  constexpr bool empty() const { return size_ == 0; }
-  constexpr bool fits() const { return fits_; }
-  constexpr const T* begin() const { return items_.data(); }
-  constexpr const T* end() const { return items_.data() + size_; }
-  constexpr const T& operator[](std::size_t i) const { return items_[i]; }
-
- private:
-  std::array<T, N> items_{};
-  std::size_t size_ = 0;
-  bool fits_ = true;
+// The most of one of the model's sizes (see ModelSize) that a row of a pass has: {"frames", 150}.
+struct SizeSpec {
+  std::string_view name{};
+  int most = 0;
 };
-
-using NameList = SpecList<std::string_view, 8>;
 
 // One forward of the model.
 struct PassSpec {
   std::string_view name{};
-  int text_width = 0;          // most tokens of a row, 0: no text
-  NameList images{};           // what it reads, oldest first, the current one last: columns or carries
-  bool decodes_image = false;  // asks the model for a picture
-  NameList carries{};          // the carries that it makes
+  int text_width = 0;             // most tokens of a row, 0: no text: the size "text_width"
+  NameList images{};              // what it reads, oldest first, the current one last: columns or carries
+  bool decodes_image = false;     // asks the model for a picture
+  NameList carries{};             // the carries that it makes
+  SpecList<SizeSpec, 4> sizes{};  // further ones
 };
 
 // One loss: a sum over items. It belongs to the draw; several passes may add to it.

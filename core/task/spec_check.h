@@ -1,47 +1,15 @@
 #pragma once
 
 #include <concepts>
-#include <cstddef>
-#include <limits>
 #include <string_view>
 #include <type_traits>
 
+#include <medley/base/spec_names.h>
 #include <medley/task/spec.h>
 
 // The rules of a spec, checked by the compiler; the reader of notes checks them again
 // (plugin/spec_reader.cc).
 namespace medley::detail {
-
-constexpr bool IsName(std::string_view name) {
-  if (name.empty() || name.size() > 64 || name[0] < 'a' || name[0] > 'z') return false;
-  for (const char c : name) {
-    if (!((c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_' || c == '-')) return false;
-  }
-  return true;
-}
-
-constexpr bool IsFinite(double value) {
-  constexpr double kInfinity = std::numeric_limits<double>::infinity();
-  return value > -kInfinity && value < kInfinity;
-}
-
-template <typename Items>
-constexpr bool NamesAreGood(const Items& items) {
-  for (const auto& item : items) {
-    if (!IsName(item.name)) return false;
-  }
-  return true;
-}
-
-template <typename Items>
-constexpr bool NamesDiffer(const Items& items) {
-  for (std::size_t i = 0; i < items.size(); ++i) {
-    for (std::size_t j = 0; j < i; ++j) {
-      if (items[i].name == items[j].name) return false;
-    }
-  }
-  return true;
-}
 
 // Applies a check of (passes, terms) to the default variant and to each further one.
 template <typename Fn>
@@ -59,7 +27,7 @@ constexpr bool ListsFit(const TaskSpec& spec) {
       fit(spec.variants, spec.constants, spec.options, spec.inputs, spec.outputs, spec.special_tokens);
   EveryVariant(spec, [&](const auto& passes, const auto& terms) {
     good = good && fit(passes, terms);
-    for (const PassSpec& pass : passes) good = good && fit(pass.images, pass.carries);
+    for (const PassSpec& pass : passes) good = good && fit(pass.images, pass.carries, pass.sizes);
     return true;
   });
   for (const OptionSpec& option : spec.options) good = good && fit(option.words);
@@ -70,6 +38,9 @@ constexpr bool WidthsAreGood(const TaskSpec& spec) {
   return EveryVariant(spec, [](const auto& passes, const auto& terms) {
     for (const PassSpec& pass : passes) {
       if (pass.text_width < 0) return false;
+      for (const SizeSpec& size : pass.sizes) {
+        if (size.most < 1 || size.name == "text_width" || size.name == "images") return false;
+      }
     }
     for (const TermSpec& term : terms) {
       if (term.max_items < 1 || !IsFinite(term.weight) || term.weight < 0) return false;
@@ -141,7 +112,8 @@ struct CheckedSpec<T, true> {
                 "medley: two loss terms have the same name");
   static_assert(
       WidthsAreGood(kSpec),
-      "medley: a text_width must be 0 or more, max_items 1 or more, a weight a number of 0 or more");
+      "medley: a text_width must be 0 or more, another size 1 or more (and neither \"text_width\" nor "
+      "\"images\", which stand for themselves), max_items 1 or more, a weight a number of 0 or more");
   static_assert(VariantNamesAreGood(kSpec),
                 "medley: variants need different names, none of them 'default' (that is the spec itself)");
   static_assert(NamesAreGood(kSpec.constants) && NamesAreGood(kSpec.options),

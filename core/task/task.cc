@@ -17,7 +17,25 @@ const T& Value(const OptionValues& options, std::string_view name, const char* k
   throw Error("the spec's option '" + std::string(name) + "' is not " + kind);
 }
 
+template <typename T>
+const T& Declared(const T* part, const ModelConfig& model, const char* what, const char* field) {
+  if (part != nullptr) return *part;
+  throw InputError(std::string("the task asks for ") + what + ", which the model '" + model.kind() +
+                   "' does not declare. Choose a model that does, or give its spec " + field);
+}
+
 }  // namespace
+
+const Tokenizer& TaskContext::tokenizer() const {
+  return Declared(surroundings_.tokenizer, model(), "the tokenizer", ".tokenizer = true");
+}
+const ImageGeometry& TaskContext::image() const {
+  return Declared(surroundings_.image ? &*surroundings_.image : nullptr, model(), "the size of pictures",
+                  ".pictures");
+}
+const std::vector<std::string>& TaskContext::control_text() const {
+  return Declared(surroundings_.control_text, model(), "the control text", ".control_text = true");
+}
 
 double TaskContext::Option(std::string_view name) const { return Value<double>(options, name, "a number"); }
 bool TaskContext::Switch(std::string_view name) const { return Value<bool>(options, name, "a switch"); }

@@ -5,12 +5,15 @@
 #include <cstddef>
 #include <filesystem>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include <medley/base/error.h>
 #include <medley/config/option_value.h>
+#include <medley/model/model_config.h>
 #include <medley/task/answer.h>
 #include <medley/task/batch.h>
 #include <medley/task/pass_context.h>
@@ -19,19 +22,39 @@
 
 namespace medley {
 
+// What the tasks of a run share: what its model declares. Of the rest nothing is there.
+struct TaskSurroundings {
+  const ModelConfig& model;  // the values of its config file
+  const Tokenizer* tokenizer = nullptr;
+  std::optional<ImageGeometry> image{};
+  const std::vector<std::string>* control_text = nullptr;
+};
+
 // What a task is built from. Everything referred to outlives the task.
-struct TaskContext {
-  const Tokenizer& tokenizer;
-  ImageGeometry image;
-  std::string variant;                           // "default" or one of the spec's
-  OptionValues options;                          // every option of the spec, with its value
-  const std::vector<std::string>& control_text;  // items, never empty
+class TaskContext {
+ public:
+  // `variant`: "default" or one of the spec's; `options`: every option of the spec, with its value.
+  TaskContext(const TaskSurroundings& surroundings, std::string variant, OptionValues options)
+      : variant(std::move(variant)), options(std::move(options)), surroundings_(surroundings) {}
+
+  std::string variant;
+  OptionValues options;
+
+  // The values of the model's config file, by name.
+  const ModelConfig& model() const { return surroundings_.model; }
+  // An Error, that names the model, where its spec does not declare it.
+  const Tokenizer& tokenizer() const;
+  const ImageGeometry& image() const;
+  const std::vector<std::string>& control_text() const;  // items, at least one
 
   // Of an option of that kind; an Error names the spec's options where it has none such.
   double Option(std::string_view name) const;
   bool Switch(std::string_view name) const;
   const std::string& Word(std::string_view name) const;
   std::filesystem::path Path(std::string_view name) const;  // absolute, or "" where none is given
+
+ private:
+  TaskSurroundings surroundings_;
 };
 
 // The sums of the terms that one pass adds to, each a scalar with its graph. A pass may lack a term.

@@ -106,7 +106,7 @@ std::string WeightEdits::WhyNot(const std::string& text, std::int64_t step, std:
 
 void WeightEdits::Apply(const std::string& text, std::int64_t step) {
   Curriculum next =
-      CheckEdit({setting_.file, text}, setting_.config, setting_.live.registry,
+      CheckEdit({setting_.file, text}, setting_.config, setting_.live.model, setting_.live.registry,
                 [&](ConfigFile& file, const Curriculum& read) { setting_.stages.CheckEdit(file, read); });
   TaskAdmission& admission = setting_.live.admission;
   if (admission.HasNew(next)) setting_.prefetcher.WhileIdle([&] { admission.Admit(next); });

@@ -32,6 +32,7 @@ class TaskAdmission {
 // What the edits of a run's own weights file need, of the run that goes on.
 struct LiveWeights {
   const Registry& registry;
+  const ModelInfo& model;
   WeightLog& log;
   TaskAdmission& admission;
   std::string text;          // that the run starts or goes on with

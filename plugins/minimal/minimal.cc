@@ -41,10 +41,10 @@ class CountOn final : public Task {
   }
 
   explicit CountOn(const TaskContext& context)
-      : pad_(context.tokenizer.pad()), eos_(context.tokenizer.eos()) {
+      : pad_(context.tokenizer().pad()), eos_(context.tokenizer().eos()) {
     for (int start = 0; start < kRows; ++start) {
-      prompts_[start] = context.tokenizer.Encode(Prompt(start));
-      replies_[start] = context.tokenizer.Encode(Reply(start));
+      prompts_[start] = context.tokenizer().Encode(Prompt(start));
+      replies_[start] = context.tokenizer().Encode(Reply(start));
       if (prompts_[start].size() + replies_[start].size() >= kWidth) {
         throw InputError("\"" + Prompt(start) + Reply(start) + "\" is too long in this vocabulary");
       }

@@ -86,11 +86,11 @@ class Comparison final : public Task {
 
 Comparison::Comparison(const TaskContext& context)
     : size_(ImageSize(context)),
-      wait_(context.tokenizer, kTables[0].name, kTables[0].texts, kPromptWidth, TextEnd::kOpen),
-      prompts_(context.tokenizer, kTables[1].name, kTables[1].texts, kPromptWidth, TextEnd::kOpen),
-      first_(context.tokenizer, kTables[2].name, kTables[2].texts, kReplyWidth, TextEnd::kEos),
-      second_(context.tokenizer, kTables[3].name, kTables[3].texts, kReplyWidth, TextEnd::kEos),
-      question_(context.tokenizer, "question", "answer", {std::string(kTables[1].name), &prompts_},
+      wait_(context.tokenizer(), kTables[0].name, kTables[0].texts, kPromptWidth, TextEnd::kOpen),
+      prompts_(context.tokenizer(), kTables[1].name, kTables[1].texts, kPromptWidth, TextEnd::kOpen),
+      first_(context.tokenizer(), kTables[2].name, kTables[2].texts, kReplyWidth, TextEnd::kEos),
+      second_(context.tokenizer(), kTables[3].name, kTables[3].texts, kReplyWidth, TextEnd::kEos),
+      question_(context.tokenizer(), "question", "answer", {std::string(kTables[1].name), &prompts_},
                 {{std::string(kTables[2].name), &first_}, {std::string(kTables[3].name), &second_}}) {}
 
 Batch Comparison::Sample(const RowRange& rows) const {

@@ -61,7 +61,7 @@ class ComplexLoss final : public Task {
   explicit ComplexLoss(const TaskContext& context)
       : size_(ImageSize(context)),
         region_share_(context.Option("region_share")),
-        prompts_(context.tokenizer, kPrompts.name, kPrompts.texts, kPromptWidth, TextEnd::kOpen) {}
+        prompts_(context.tokenizer(), kPrompts.name, kPrompts.texts, kPromptWidth, TextEnd::kOpen) {}
 
   Batch Sample(const RowRange& rows) const override;
   Sums Run(std::string_view pass, PassContext& context) const override;

@@ -103,13 +103,13 @@ class DirectionNames final : public Task {
 };
 
 DirectionNames::DirectionNames(const TaskContext& context)
-    : tokenizer_(context.tokenizer),
+    : tokenizer_(context.tokenizer()),
       is_fused_(context.variant == "fused"),
       size_(ImageSize(context)),
       control_(context),
-      table_(context.tokenizer, kTable.name, kTable.texts, kPromptWidth, TextEnd::kEos),
+      table_(context.tokenizer(), kTable.name, kTable.texts, kPromptWidth, TextEnd::kEos),
       by_action_(std::size(kActions)) {
-  for (const std::string_view action : kActions) ids_.push_back(context.tokenizer.Id(action));
+  for (const std::string_view action : kActions) ids_.push_back(context.tokenizer().Id(action));
   for (std::int64_t row = 0; row < table_.rows(); ++row) {
     const std::vector<std::int64_t>& sentence = table_.Ids(row);
     const auto token = std::find_first_of(sentence.begin(), sentence.end(), ids_.begin(), ids_.end());

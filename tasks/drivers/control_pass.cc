@@ -13,17 +13,18 @@
 namespace medley::tasks {
 
 ControlPass::ControlPass(const TaskContext& context, ControlNames names) : names_(std::move(names)) {
-  if (context.control_text.empty()) throw InputError("the control text has no lines; it needs one at least");
+  if (context.control_text().empty())
+    throw InputError("the control text has no lines; it needs one at least");
   std::vector<std::vector<std::int64_t>> lines;
-  for (const std::string& text : context.control_text) {
-    std::vector<std::int64_t> ids = context.tokenizer.Encode(text);
-    ids.push_back(context.tokenizer.eos());
+  for (const std::string& text : context.control_text()) {
+    std::vector<std::int64_t> ids = context.tokenizer().Encode(text);
+    ids.push_back(context.tokenizer().eos());
     // A line that is cut has no eos: it does not end there.
     if (ids.size() > kControlWidth) ids.resize(kControlWidth);
     lengths_.push_back(static_cast<std::int64_t>(ids.size()));
     lines.push_back(std::move(ids));
   }
-  lines_ = PadRows(lines, kControlWidth, context.tokenizer.pad());
+  lines_ = PadRows(lines, kControlWidth, context.tokenizer().pad());
 }
 
 void ControlPass::Sample(Batch& batch, bool decodes_image, const std::vector<bool>* mine) const {

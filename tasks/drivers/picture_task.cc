@@ -24,8 +24,8 @@ PictureTask::PictureTask(const TaskContext& context, const Table& prompts, const
       judging_(judging),
       control_(context),
       prompts_name_(prompts.name),
-      prompts_(context.tokenizer, prompts.name, prompts.texts, kPromptWidth, TextEnd::kOpen),
-      pad_(context.tokenizer.pad()) {}
+      prompts_(context.tokenizer(), prompts.name, prompts.texts, kPromptWidth, TextEnd::kOpen),
+      pad_(context.tokenizer().pad()) {}
 
 Batch PictureTask::Sample(const RowRange& rows) const {
   std::vector<world::Scene> inputs, targets;

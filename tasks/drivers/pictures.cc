@@ -53,12 +53,12 @@ at::Tensor Zooms(const RowRange& rows, const PictureExam& exam) {
 }  // namespace
 
 int ImageSize(const TaskContext& context) {
-  if (context.image.size < world::kSmallestImage) {
-    throw InputError("images of " + std::to_string(context.image.size) +
+  if (context.image().size < world::kSmallestImage) {
+    throw InputError("images of " + std::to_string(context.image().size) +
                      " pixels a side cannot show the game: below " + std::to_string(world::kSmallestImage) +
                      " its gold has no pixel. Choose a larger image size in the model config");
   }
-  return static_cast<int>(context.image.size);
+  return static_cast<int>(context.image().size);
 }
 
 at::Tensor RenderScenes(std::span<const world::Scene> scenes, int size) {

@@ -29,19 +29,19 @@ std::vector<double> RightWhereAsked(const Judged& judged) {
 
 QuestionTask::QuestionTask(const TaskContext& context, std::span<const Table> tables,
                            std::span<const Question> questions)
-    : pad_(context.tokenizer.pad()),
+    : pad_(context.tokenizer().pad()),
       is_fused_(context.variant == "fused"),
       size_(ImageSize(context)),
       control_(context) {
   for (const Table& table : tables) {
-    tables_.emplace(std::string(table.name), TextTable(context.tokenizer, table.name, table.texts,
+    tables_.emplace(std::string(table.name), TextTable(context.tokenizer(), table.name, table.texts,
                                                        table.reply ? kReplyWidth : kPromptWidth,
                                                        table.reply ? TextEnd::kEos : TextEnd::kOpen));
   }
   for (const Question& question : questions) {
     std::vector<NamedTable> replies;
     for (const std::string_view name : question.replies) replies.push_back(Find(name));
-    asked_.emplace_back(context.tokenizer, question.name, question.name, Find(question.prompts),
+    asked_.emplace_back(context.tokenizer(), question.name, question.name, Find(question.prompts),
                         std::move(replies));
   }
 }

@@ -118,11 +118,11 @@ MemCanvas::MemCanvas(const TaskContext& context)
     : size_(ImageSize(context)),
       region_share_(context.Option("region_share")),
       repeats_(context.Option("repeats")),
-      pad_(context.tokenizer.pad()),
+      pad_(context.tokenizer().pad()),
       step1_(context, {.name = "step1", .images = {"image1"}, .stream = kControlTextStream}),
       step2_(context, {.name = "step2", .images = {"c1", "image2"}, .stream = kSecondControlTextStream}) {
   for (const Table& table : kTables) {
-    tables_.emplace_back(context.tokenizer, table.name, table.texts, kPromptWidth, TextEnd::kOpen);
+    tables_.emplace_back(context.tokenizer(), table.name, table.texts, kPromptWidth, TextEnd::kOpen);
   }
 }
 

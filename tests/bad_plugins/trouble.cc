@@ -45,7 +45,7 @@ class Trouble final : public Task {
   };
   static std::vector<std::string> Texts() { return {}; }
 
-  explicit Trouble(const TaskContext& context) : eos_(context.tokenizer.eos()) {
+  explicit Trouble(const TaskContext& context) : eos_(context.tokenizer().eos()) {
     for (const auto& [name, value] : context.options) options_[name] = std::get<double>(value);
   }
 

@@ -14,7 +14,9 @@
 #include <medley/config/run_config.h>
 #include <medley/curriculum/curriculum.h>
 #include <medley/estimate/gpu.h>
-#include <medley/model/agent/agent_config.h>
+#include <medley/model/agent/agent_spec.h>
+#include <medley/model/model_config_file.h>
+#include <medley/model/model_info.h>
 
 #include "config/config_testing.h"
 
@@ -42,11 +44,18 @@ std::string Mistakes(const fs::path& path) {
   return diagnostics.Text();
 }
 
+std::string ModelMistakes(const fs::path& path) {
+  Diagnostics diagnostics;
+  ConfigFile file(path, diagnostics);
+  ReadModelConfig(file, InfoOf(kAgentSpec));
+  return diagnostics.Text();
+}
+
 const std::vector<Kind>& Kinds() {
   static const std::vector<Kind> kinds = {
       {"run", "runs", RunConfigSchema(), &Mistakes<RunConfig>},
       {"weights", "weights", CurriculumSchema(), &Mistakes<Curriculum>},
-      {"model", "models", AgentConfigSchema(), &Mistakes<AgentConfig>},
+      {"model", "models", ModelSchema(InfoOf(kAgentSpec)), &ModelMistakes},
       {"gpu", "gpus", GpuSchema(), &Mistakes<GpuConfig>},
   };
   return kinds;
@@ -99,8 +108,8 @@ std::vector<json> Examples(const Kind& kind, const Workspace& work) {
              "until": {"score": "alpha", "at_most": 1}}]})")};
   }
   if (kind.name == std::string("model")) {
-    json full = ToJson(AgentConfig());
-    full["kind"] = "agent";
+    const ModelInfo info = InfoOf(kAgentSpec);
+    const json full = json::parse(ToJson(ModelConfig(info), info).dump());
     return {full, json::parse(Workspace::kModel)};
   }
   if (kind.name == std::string("gpu")) {

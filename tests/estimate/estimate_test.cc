@@ -4,7 +4,10 @@
 #include <medley/base/error.h>
 #include <medley/estimate/estimate.h>
 #include <medley/estimate/estimated_evaluation.h>
-#include <medley/model/model_factory.h>
+#include <medley/model/agent/agent.h>
+#include <medley/model/agent/agent_shape.h>
+#include <medley/model/agent/agent_spec.h>
+#include <medley/model/model_info.h>
 #include <medley/model/parameter_bytes.h>
 
 #include <memory>
@@ -21,18 +24,19 @@ const std::string kModels = std::string(MEDLEY_SOURCE_DIR) + "/configs/models/";
 
 // Shapes and no values.
 std::unique_ptr<Model> Meta(const std::string& name) {
-  return MakeModel(kModels + name + ".json", test::LetterTokenizer(), 1, at::kMeta);
+  return std::make_unique<Agent>(ReadAgentConfig(kModels + name + ".json"), test::LetterTokenizer(), 1,
+                                 at::kMeta);
 }
 
 PassShape Pass(std::string name, std::vector<std::string> images = {"image"}, bool decodes = false) {
+  const ForwardSizes sizes{{"images", std::ssize(images)}, {"text_width", 24}, {"supervised", 12}};
   return {.name = std::move(name),
           .images = std::move(images),
           .carries = {},
           .pictures = {},
-          .text_width = 24,
-          .longest = 24,
-          .items = 12,
-          .decodes_image = decodes};
+          .sizes = sizes,
+          .longest = sizes,
+          .outputs = decodes ? std::set<std::string>{"logits", "image"} : std::set<std::string>{"logits"}};
 }
 
 TaskShape Questions(int passes) {
@@ -57,8 +61,9 @@ TEST(Footprints, NameEveryParameterOnce) {
   for (const char* name : {"agent-tiny", "agent-qwen3-0.6b"}) {
     const auto model = Meta(name);
     std::map<std::string, std::int64_t> groups;
-    for (const ForwardPart& part :
-         model->Footprint({.rows = 2, .images = 2, .text_width = 10, .supervised = 4, .decodes_image = true}))
+    for (const ForwardPart& part : model->Footprint(
+             AgentShape{.rows = 2, .images = 2, .text_width = 10, .supervised = 4, .decodes_image = true}
+                 .ToForward()))
       groups[part.parameters] = part.gradients;
     std::int64_t named = 0;
     for (const auto& [group, bytes] : groups) named += bytes;
@@ -71,7 +76,7 @@ TEST(Footprints, FrozenParametersHaveNoGradients) {
   for (const Parameter& parameter : model->parameters())
     at::Tensor(parameter.tensor).set_requires_grad(false);
   for (const ForwardPart& part :
-       model->Footprint({.rows = 2, .images = 1, .text_width = 10, .supervised = 4}))
+       model->Footprint(AgentShape{.rows = 2, .images = 1, .text_width = 10, .supervised = 4}.ToForward()))
     EXPECT_EQ(part.gradients, 0) << part.parameters;
 }
 
@@ -89,9 +94,10 @@ TEST(Footprints, AreOptionalAndAnEstimateWithoutOneSaysWhatMeasures) {
                            .shape = Questions(1),
                            .setting = {.way = {}, .rows = 4},
                            .ways = {{Mode::kSequential, 0}}};
-  for (const std::string& error : {error_of([&] { Estimate(model, {}, {task}, {}); }),
-                                   error_of([&] { MakeHollow(model, 128, /*on_gpu=*/false); })}) {
-    EXPECT_EQ(error.rfind("the model has no footprint", 0), 0U) << error;
+  for (const std::string& error : {error_of([&] { Estimate(model, {}, {task}, {}); }), error_of([&] {
+                                     MakeHollow(model, ModelConfig(InfoOf(kAgentSpec)), /*on_gpu=*/false);
+                                   })}) {
+    EXPECT_EQ(error.rfind("the model 'fixture' has no footprint", 0), 0U) << error;
     EXPECT_NE(error.find("Model::Footprint"), std::string::npos) << error;
     EXPECT_NE(error.find("medley plan CONFIG"), std::string::npos) << error;
   }
@@ -158,10 +164,10 @@ TEST(Estimates, GradientsOfAnEarlierDrawAreThereFromTheStart) {
 
 TEST(Estimates, KeysAndValuesOfATextThatGoesOnAreThere) {
   const auto model = Meta("agent-qwen3-0.6b");
-  ForwardShape shape{.rows = 2, .images = 1, .text_width = 20, .supervised = 2, .with_graph = false};
+  AgentShape shape{.rows = 2, .images = 1, .text_width = 20, .supervised = 2, .with_graph = false};
   const auto kept = [&] {
     std::int64_t bytes = 0;
-    for (const ForwardPart& part : model->Footprint(shape)) bytes += part.kept;
+    for (const ForwardPart& part : model->Footprint(shape.ToForward())) bytes += part.kept;
     return bytes;
   };
   const std::int64_t before = kept();

@@ -50,7 +50,8 @@ class Subject {
  public:
   explicit Subject(const Case& c) : loaded_(c.what), rows_(loaded_.task, TaskSeed(3, c.what.task)) {
     for (std::int64_t kind = 0; kind < rows_.kinds(); ++kind) {
-      const TaskShape shape = ShapeOf(loaded_.task, rows_.Make(kind, 1).Take({0, 0}), 128, *loaded_.model);
+      const TaskShape shape =
+          ShapeOf(loaded_.task, rows_.Make(kind, 1).Take({0, 0}), *loaded_.model, TinyAgentFile().config);
       shape_ = kind == 0 ? shape : Widest(shape_, shape);
     }
   }
@@ -125,7 +126,8 @@ class EvaluationBytesOf : public testing::TestWithParam<TaskVariant> {
 TEST_P(EvaluationBytesOf, AreNeverBelowTheMeasuredPeakAndNear) {
   AgentWithTask loaded(GetParam());
   const std::uint64_t seed = EvalSeed(3, GetParam().task);
-  const PeakLines lines = EvaluationLines(loaded.task, *MakeHollow(*loaded.model, 128, false), seed);
+  const PeakLines lines =
+      EvaluationLines(loaded.task, *MakeHollow(*loaded.model, TinyAgentFile().config, false), seed);
   for (const std::int64_t rows : {1, 5, 8, 9, 16}) {
     const std::int64_t estimated = lines.At(rows);
     const std::int64_t measured = EvaluationPeak(loaded.task, *loaded.model, seed, rows);
@@ -138,7 +140,7 @@ TEST_P(EvaluationBytesOf, AreNeverBelowTheMeasuredPeakAndNear) {
 // As a run evaluates, over rows as they come, which are seldom the longest.
 TEST_P(EvaluationBytesOf, HoldForTheEvaluationOfARun) {
   AgentWithTask loaded(GetParam());
-  const auto hollow = MakeHollow(*loaded.model, 128, /*on_gpu=*/false);
+  const auto hollow = MakeHollow(*loaded.model, TinyAgentFile().config, /*on_gpu=*/false);
   const PeakLines lines = EvaluationLines(loaded.task, *hollow, EvalSeed(3, GetParam().task));
   const std::int64_t floor = ReadCpuMemory().now;
   ResetCpuPeak();

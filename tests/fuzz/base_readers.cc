@@ -17,10 +17,11 @@
 #include <medley/curriculum/mixer.h>
 #include <medley/curriculum/weight_log.h>
 #include <medley/estimate/gpu.h>
-#include <medley/model/agent/agent_config.h>
+#include <medley/model/model_config_file.h>
 #include <medley/plan/plan.h>
 #include <medley/plan/profile.h>
 #include <medley/plan/receipt.h>
+#include <medley/plugin/model_file.h>
 #include <medley/run/input_files.h>
 #include <medley/text/sentencepiece_tokenizer.h>
 
@@ -78,7 +79,10 @@ void ReadAWeightLog(const std::string& bytes) {
   log.GoBackTo(100);
   log.Text();
 }
-void ReadModel(const std::string& bytes) { ToJson(ReadAgentConfig(Written("model.json", bytes))); }
+void ReadModel(const std::string& bytes) {
+  const ModelFile model = ReadModelFile(Written("model.json", bytes), Registry());
+  ToJson(model.config, model.info);
+}
 
 // One a line, over a small good config.
 void ReadOverrides(const std::string& bytes) {

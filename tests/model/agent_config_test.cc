@@ -1,6 +1,8 @@
 #include <gtest/gtest.h>
 
 #include <medley/model/agent/agent_config.h>
+#include <medley/model/model_config_file.h>
+#include <medley/plugin/model_file.h>
 
 #include "config/config_testing.h"
 
@@ -16,13 +18,16 @@ std::string ModelMistakes(const Workspace& work, const std::string& language, co
 
 TEST(AgentConfig, ReadsBackTheSame) {
   const Workspace work;
-  AgentConfig config = ReadAgentConfig(work / "model.json");
-  config.language.rms_epsilon = 3e-7;
-  config.image.size = 224;
-  config.image.patch = 14;
-  config.encoder.pre_norm = true;
-  work.Write("model.json", ToJson(config).dump());
-  EXPECT_EQ(ToJson(ReadAgentConfig(work / "model.json")).dump(), ToJson(config).dump());
+  ModelFile model = ReadModelFile(work / "model.json", Registry());
+  model.config.Set("language.rms_epsilon", 3e-7);
+  model.config.Set("image.size", 224.0);
+  model.config.Set("image.patch", 14.0);
+  model.config.Set("encoder.pre_norm", true);
+  const std::string text = ToJson(model.config, model.info).dump();
+  work.Write("model.json", text);
+  const ModelFile again = ReadModelFile(work / "model.json", Registry());
+  EXPECT_EQ(ToJson(again.config, again.info).dump(), text);
+  EXPECT_EQ(AgentConfig(again.config).image.size, 224);
 }
 
 TEST(AgentConfig, ThePublishedSizesAreLegal) {
@@ -47,15 +52,17 @@ TEST(AgentConfig, AnyMultipleOfThePatchIsAnImageSize) {
 TEST(AgentConfig, SizesMustFitEachOther) {
   const Workspace work;
   EXPECT_TRUE(Has(ModelMistakes(work, "", "\"size\": 130"),
-                  "image.size: expected a multiple of the patch of 16 pixels (128 or 144), found 130"));
+                  "image.size: expected a multiple of image.patch (16), such as 128 or 144; found 130"));
   EXPECT_TRUE(Has(ModelMistakes(work, "", "\"size\": 10"),
-                  "image.size: expected a multiple of the patch of 16 pixels (16), found 10"));
+                  "image.size: expected a multiple of image.patch (16), such as 16; found 10"));
   EXPECT_TRUE(Has(ModelMistakes(work, "\"heads\": 4, \"kv_heads\": 3", ""),
-                  "expected a divisor of the 4 heads, found 3"));
-  EXPECT_TRUE(Has(ModelMistakes(work, "\"head_dim\": 15", ""), "language.head_dim: expected an even number"));
+                  "language.kv_heads: expected a divisor of language.heads (4); found 3"));
+  EXPECT_TRUE(
+      Has(ModelMistakes(work, "\"head_dim\": 15", ""),
+          "language.head_dim: expected a multiple of 2, such as 14 or 16, as rotary positions turn pairs"));
   EXPECT_TRUE(Has(ModelMistakes(work, "\"hidden\": 66", ""), "language.hidden: expected a multiple of 4"));
   EXPECT_TRUE(Has(ModelMistakes(work, "\"hidden\": 64", "", "\"heads\": 5"),
-                  "encoder.heads: expected a divisor of language.hidden (64), found 5"));
+                  "encoder.heads: expected a divisor of language.hidden (64); found 5"));
   EXPECT_TRUE(Has(ModelMistakes(work, "\"layers\": 0, \"rope_base\": 1", "\"scale\": 0"), "3 mistakes"));
   EXPECT_TRUE(Has(ModelMistakes(work, "", "", "\"dropout\": 1"),
                   "encoder.dropout: expected a number equal to 0, found 1"));
@@ -64,8 +71,8 @@ TEST(AgentConfig, SizesMustFitEachOther) {
 TEST(AgentConfig, AnotherKindIsRefused) {
   const Workspace work;
   work.Write("model.json", R"({"kind": "agnet", "language": {}, "image": {}, "encoder": {}, "decoder": {}})");
-  EXPECT_TRUE(Has(MistakesOf([&] { ReadAgentConfig(work / "model.json"); }),
-                  "kind: expected \"agent\", found \"agnet\"; did you mean 'agent'?"));
+  EXPECT_TRUE(Has(MistakesOf([&] { ReadModelFile(work / "model.json", Registry()); }),
+                  "kind: no such model; did you mean 'agent'?"));
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <ATen/CPUGeneratorImpl.h>
 #include <ATen/core/grad_mode.h>
 #include <medley/memory/cpu_allocator.h>
+#include <medley/model/agent/agent_shape.h>
 
 #include <algorithm>
 #include <ostream>
@@ -11,7 +12,7 @@
 
 namespace medley {
 
-std::ostream& operator<<(std::ostream& out, const ForwardShape& shape) {
+std::ostream& operator<<(std::ostream& out, const AgentShape& shape) {
   return out << shape.rows << " rows, " << shape.images << " images, width " << shape.text_width << ", "
              << shape.supervised << " items, picture " << shape.decodes_image;
 }
@@ -34,7 +35,7 @@ AgentConfig Config(bool pre_norm) {
 }
 
 // Full rows whose last tokens are learned.
-ModelInputs InputsOf(const ForwardShape& shape) {
+ModelInputs InputsOf(const AgentShape& shape) {
   const at::Generator generator = at::detail::createCPUGenerator(5);
   const std::int64_t a_row = shape.supervised / shape.rows;
   ModelInputs inputs;
@@ -55,7 +56,7 @@ struct Bytes {
   std::int64_t held = 0, peak = 0;
 };
 
-Bytes BytesOf(const Agent& agent, const ForwardShape& shape) {
+Bytes BytesOf(const Agent& agent, const AgentShape& shape) {
   const ModelInputs inputs = InputsOf(shape);
   WantedOutputs wanted;
   if (shape.supervised > 0) wanted.push_back("logits");
@@ -69,9 +70,9 @@ Bytes BytesOf(const Agent& agent, const ForwardShape& shape) {
   return {.held = ReadCpuMemory().now - before, .peak = ReadCpuMemory().peak - before};
 }
 
-Bytes Estimated(const Agent& agent, const ForwardShape& shape) {
+Bytes Estimated(const Agent& agent, const AgentShape& shape) {
   Bytes bytes;
-  for (const ForwardPart& part : agent.Footprint(shape)) {
+  for (const ForwardPart& part : agent.Footprint(shape.ToForward())) {
     bytes.held += part.kept;
     bytes.peak = std::max(bytes.peak, bytes.held + part.forward);
   }
@@ -86,14 +87,13 @@ void ForManyShapes(bool with_graph, const Check& check) {
     Agent agent(Config(pre_norm), test::LetterTokenizer(), /*seed=*/7);
     for (const at::ScalarType dtype : {at::kFloat, at::kDouble}) {
       agent.To(at::kCPU, dtype);
-      for (ForwardShape shape : {
-               ForwardShape{.rows = 4, .images = 1, .text_width = 24, .supervised = 92},
-               ForwardShape{.rows = 4, .images = 1, .text_width = 24, .supervised = 12},
-               ForwardShape{.rows = 1, .images = 1, .text_width = 10, .decodes_image = true},
-               ForwardShape{
-                   .rows = 4, .images = 1, .text_width = 24, .supervised = 92, .decodes_image = true},
-               ForwardShape{.rows = 3, .images = 3, .text_width = 12, .supervised = 6, .decodes_image = true},
-               ForwardShape{.rows = 5, .images = 0, .text_width = 40, .supervised = 60},
+      for (AgentShape shape : {
+               AgentShape{.rows = 4, .images = 1, .text_width = 24, .supervised = 92},
+               AgentShape{.rows = 4, .images = 1, .text_width = 24, .supervised = 12},
+               AgentShape{.rows = 1, .images = 1, .text_width = 10, .decodes_image = true},
+               AgentShape{.rows = 4, .images = 1, .text_width = 24, .supervised = 92, .decodes_image = true},
+               AgentShape{.rows = 3, .images = 3, .text_width = 12, .supervised = 6, .decodes_image = true},
+               AgentShape{.rows = 5, .images = 0, .text_width = 40, .supervised = 60},
            }) {
         shape.with_graph = with_graph;
         SCOPED_TRACE(testing::Message() << shape);

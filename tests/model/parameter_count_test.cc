@@ -2,8 +2,6 @@
 
 #include <set>
 
-#include <medley/model/model_factory.h>
-
 #include "tests/model/agent_fixture.h"
 
 namespace medley {
@@ -27,7 +25,9 @@ const std::string kModels = std::string(MEDLEY_SOURCE_DIR) + "/configs/models/";
 
 // On the meta device: 685 million parameters take no memory.
 TEST(ParameterCount, OfTheAgentWithQwen3IsThePublishedOne) {
-  const auto model = MakeModel(kModels + "agent-qwen3-0.6b.json", test::LetterTokenizer(), 1, at::kMeta);
+  const Agent agent(ReadAgentConfig(kModels + "agent-qwen3-0.6b.json"), test::LetterTokenizer(), 1,
+                    at::kMeta);
+  const Model* model = &agent;
   const Count language = CountOf(*model, "qwen_model.model.");
   EXPECT_EQ(language.tensors, 310);
   EXPECT_EQ(language.elements, 596'049'920);
@@ -51,7 +51,8 @@ TEST(ParameterCount, OfTheAgentWithQwen3IsThePublishedOne) {
 }
 
 TEST(ParameterCount, NamesAreUnique) {
-  const auto model = MakeModel(kModels + "agent-tiny.json", test::LetterTokenizer(), 1);
+  const Agent agent(ReadAgentConfig(kModels + "agent-tiny.json"), test::LetterTokenizer(), 1);
+  const Model* model = &agent;
   std::set<std::string> names;
   for (const Parameter& parameter : model->parameters()) {
     EXPECT_TRUE(names.insert(parameter.name).second) << parameter.name;
@@ -60,7 +61,7 @@ TEST(ParameterCount, NamesAreUnique) {
 }
 
 TEST(ParameterCount, AnEncodingHasTheNormOfItsWidth) {
-  const auto geometry = ReadImageGeometry(kModels + "agent-qwen3-0.6b.json");
+  const AgentConfig::Image geometry = ReadAgentConfig(kModels + "agent-qwen3-0.6b.json").image;
   EXPECT_EQ(geometry.size, 224);
   EXPECT_EQ(geometry.patch, 14);
   AgentConfig config = ReadAgentConfig(kModels + "agent-tiny.json");

@@ -98,8 +98,8 @@ TEST(ElfFile, BadNotesHaveAReason) {
   EXPECT_TRUE(Begins(VerdictOn(Patched(Tiny(), std::string_view("\1\0\0\0medley", 10),
                                        std::string_view("\2\0\0\0medley", 10))),
                      "bad note: its medley note is of type"));
-  EXPECT_TRUE(Begins(VerdictOn(Patched(Tiny(), "{\"abi\"", "(\"abi\"")),
-                     "bad note: its spec is not good JSON"));
+  EXPECT_TRUE(
+      Begins(VerdictOn(Patched(Tiny(), "{\"abi\"", "(\"abi\"")), "bad note: its spec is not good JSON"));
   EXPECT_TRUE(
       Begins(VerdictOn(Patched(Tiny(), "\"add\"", "\"Add\"")), "bad note: its spec has the bad name 'Add'"));
   EXPECT_TRUE(Begins(VerdictOn(Patched(Tiny(), "\"text_width\":0", "\"text_width\":x")),

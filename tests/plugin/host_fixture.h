@@ -16,18 +16,25 @@
 
 namespace medley::testing {
 
+// An agent's with every default.
+inline ModelFile AgentFile() {
+  const ModelInfo info = *Registry().FindModel("agent");
+  return {info, ModelConfig(info)};
+}
+
 // A registry of the named files and a host over it.
 struct HostFixture {
   explicit HostFixture(std::vector<std::filesystem::path> paths,
                        std::map<std::string, TaskSettings, std::less<>> settings = {})
       : registry(ScanOnly(std::move(paths))),
-        host({registry, tokenizer, ImageGeometry{128, 16}, control_text,
+        host({registry, model, &tokenizer, control_text,
               [settings = std::move(settings)](std::string_view form) {
                 const auto found = settings.find(form);
                 return found == settings.end() ? TaskSettings{} : found->second;
               }}) {}
 
   Registry registry;
+  ModelFile model = AgentFile();
   FakeTokenizer tokenizer;
   std::vector<std::string> control_text = {"one"};
   PluginHost host;

@@ -187,7 +187,8 @@ TEST(PluginHost, ATokenizerWithoutTheTasksSpecialTokensIsRefused) {
   const Registry registry = ScanOnly({Fixture("fails_to_run")});
   const FakeTokenizer tokenizer({"<eos>"});
   const std::vector<std::string> text = {"one"};
-  PluginHost host({registry, tokenizer, ImageGeometry{128, 16}, text, {}});
+  const ModelFile model = AgentFile();
+  PluginHost host({registry, model, &tokenizer, text, {}});
   const std::string message = MessageOf([&] { host.Get("fails_to_run"); });
   EXPECT_TRUE(Has(message, "<pad>") && Has(message, "medley tokenizer train")) << message;
 }

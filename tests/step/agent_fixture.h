@@ -3,7 +3,7 @@
 // The tasks of the tree and the real agent: what the tests of whole steps start from.
 
 #include <ATen/Parallel.h>
-#include <medley/model/model_factory.h>
+#include <medley/plugin/model_maker.h>
 #include <medley/plugin/plugin_host.h>
 #include <medley/plugin/registry.h>
 #include <medley/step/step_executor.h>
@@ -44,6 +44,11 @@ inline const Registry& SharedRegistry() {
   return *registry;
 }
 
+inline const ModelFile& TinyAgentFile() {
+  static const auto* file = new ModelFile(ReadModelFile(TinyAgent(), SharedRegistry()));
+  return *file;
+}
+
 struct TaskVariant {
   std::string task, variant;
 };
@@ -72,8 +77,8 @@ inline std::string NameOf(const TaskVariant& v) {
 struct AgentWithTask {
   explicit AgentWithTask(const TaskVariant& what)
       : host({.registry = SharedRegistry(),
-              .tokenizer = SharedTokenizer(),
-              .image = ReadImageGeometry(TinyAgent()),
+              .model = TinyAgentFile(),
+              .tokenizer = &SharedTokenizer(),
               .control_text = control_text,
               .settings =
                   [what](std::string_view) { return TaskSettings{.variant = what.variant, .options = {}}; }}),
@@ -97,7 +102,7 @@ struct AgentWithTask {
   }
 
   std::vector<std::string> control_text{"The cat sits on the mat.", "A red boat, far out at sea.", "Hm."};
-  std::unique_ptr<Model> model = MakeModel(TinyAgent(), SharedTokenizer(), /*seed=*/3);
+  std::unique_ptr<Model> model = MakeModel(TinyAgentFile(), SharedRegistry(), &SharedTokenizer(), /*seed=*/3);
   PluginHost host;
   LoadedTask& task;
   StepExecutor executor{*model, at::kCPU};

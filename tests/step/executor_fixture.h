@@ -27,10 +27,18 @@ inline at::Tensor Numbers(const std::string& name, at::IntArrayRef shape, double
   return numbers;
 }
 
+inline constexpr ModelSpec kFixtureSpec{
+    .name = "fixture",
+    .sizes = {{.name = "images"}},
+    .inputs = {{.name = "images", .dimensions = {"rows", "3", "2", "2"}, .times = "images"},
+               {.name = "tokens", .dimensions = {"rows", "4"}}},
+    .outputs = {{.name = "y", .dimensions = {"rows", "5"}},
+                {.name = "image", .dimensions = {"rows", "3", "2", "2"}}}};
+
 // y = head(mid(words + sum of encoder(image))), and a picture from the same hidden state.
 class FixtureModel : public Model {
  public:
-  explicit FixtureModel(bool share = true) : share_(share) {
+  explicit FixtureModel(bool share = true) : Model(kFixtureSpec), share_(share) {
     for (const auto& [name, in, out] :
          std::vector<std::tuple<std::string, std::int64_t, std::int64_t>>{{"encoder", kPixels, kHidden},
                                                                           {"words", kWords, kHidden},
@@ -73,8 +81,6 @@ class FixtureModel : public Model {
     return {};
   }
   const std::vector<Parameter>& parameters() const override { return parameters_; }
-  std::vector<std::string_view> input_names() const override { return {"images", "tokens"}; }
-  std::vector<std::string_view> output_names() const override { return {"y", "image"}; }
   void To(at::Device, at::ScalarType dtype) override {
     for (Parameter& parameter : parameters_)
       parameter.tensor = parameter.tensor.detach().to(dtype).set_requires_grad(true);

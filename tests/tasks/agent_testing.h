@@ -2,7 +2,9 @@
 
 // The tasks with the real agent, in float64, without any executor.
 
-#include <medley/model/model_factory.h>
+#include <medley/model/agent/agent.h>
+#include <medley/model/agent/agent_spec.h>
+#include <medley/model/model_config_file.h>
 #include <medley/text/sentencepiece_tokenizer.h>
 
 #include "tests/tasks/task_testing.h"
@@ -19,7 +21,7 @@ inline const Tokenizer& Words() {
 
 inline Model& Agent() {
   static Model* model = [] {
-    Model* made = MakeModel(AgentConfigFile(), Words(), /*seed=*/5).release();
+    Model* made = new medley::Agent(ReadAgentConfig(AgentConfigFile()), Words(), /*seed=*/5);
     made->To(at::kCPU, at::kDouble);
     return made;
   }();
@@ -31,8 +33,7 @@ struct AgentTask {
       : info(*TaskNamed(name).spec), passes(info.FindVariant(variant)->passes) {
     OptionValues options;
     for (const OptionInfo& option : info.options) options.emplace(option.name, option.Default());
-    task = TaskNamed(name).make(
-        {Words(), ReadImageGeometry(AgentConfigFile()), std::move(variant), options, lines});
+    task = TaskNamed(name).make(GameContext(Words(), lines, options, std::move(variant)));
   }
   const TaskInfo& info;
   const std::vector<PassInfo>& passes;

@@ -49,7 +49,7 @@ std::string MistakeOfMaking(const TaskClass& task, const Tokenizer& tokenizer,
                             const std::vector<std::string>& lines = {"a line"}) {
   OptionValues options;
   for (const OptionInfo& option : task.spec->options) options.emplace(option.name, option.Default());
-  return MistakeOf([&] { task.make({tokenizer, {128, 16}, "default", options, lines}); });
+  return MistakeOf([&] { task.make(GameContext(tokenizer, lines, options)); });
 }
 
 TEST(BadInput, TextsThatDoNotFitTheirTableNameTextAndWidth) {

@@ -128,7 +128,7 @@ TEST(Tasks, ReadTheControlTextInOrdersOfTheirOwn) {
     if (!any.spec->special_tokens.empty() && any.spec->special_tokens.size() > 2) continue;
     OptionValues options;
     for (const OptionInfo& option : any.spec->options) options.emplace(option.name, option.Default());
-    const auto task = any.make({tokenizer, {128, 16}, "default", options, lines});
+    const auto task = any.make(GameContext(tokenizer, lines, options));
     const Batch batch = task->Sample({TaskSeed(1, any.spec->name), 0, 50});
     if (batch.columns().count("control.tokens") == 0) continue;
     for (const auto& [name, order] : orders) {

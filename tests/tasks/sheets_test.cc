@@ -141,7 +141,7 @@ TEST(Judge, TakesARightReplyWhateverTheVocabularyGivesBack) {
   for (const char* name : {"comparison", "blue_line_qa"}) {
     TaskUnderTest test(name);
     const SmallLetters small(*test.tokenizer);
-    test.task = test.entry.make({small, {128, 16}, "default", {}, test.lines});
+    test.task = test.entry.make(GameContext(small, test.lines, {}));
     const std::string pass_name = std::string(name) == "comparison" ? "question" : "facing_line";
     const std::vector<std::string> replies = std::string(name) == "comparison"
                                                  ? std::vector<std::string>{"first", "second"}

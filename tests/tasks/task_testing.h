@@ -8,6 +8,8 @@
 #include <string>
 #include <vector>
 
+#include <medley/model/agent/agent_spec.h>
+#include <medley/model/model_info.h>
 #include <medley/task/pass_images.h>
 
 #include "tests/tasks/all_tasks.h"
@@ -20,6 +22,22 @@ inline std::vector<std::string> ControlLines() {
           "One two three four five six seven eight nine ten one two three four five six seven eight nine ten "
           "one two "
           "three four five six seven eight nine ten."};
+}
+
+inline const ModelConfig& AgentValues() {
+  static const auto* values = new ModelConfig(InfoOf(kAgentSpec));
+  return *values;
+}
+
+inline TaskContext GameContext(const Tokenizer& tokenizer, const std::vector<std::string>& lines,
+                               OptionValues options, std::string variant = "default",
+                               std::int64_t size = 128) {
+  return {{.model = AgentValues(),
+           .tokenizer = &tokenizer,
+           .image = ImageGeometry{size, 16},
+           .control_text = &lines},
+          std::move(variant),
+          std::move(options)};
 }
 
 // A task with everything that it is built from.
@@ -35,7 +53,7 @@ struct TaskUnderTest {
     OptionValues options;
     for (const OptionInfo& option : entry.spec->options) options.emplace(option.name, option.Default());
     for (const auto& [option, value] : changed_options) options.at(option) = value;
-    task = entry.make({*tokenizer, {size, 16}, std::move(variant), options, lines});
+    task = entry.make(GameContext(*tokenizer, lines, options, std::move(variant), size));
   }
 
   // The texts of a constant, without their eos.

@@ -44,7 +44,7 @@ TEST(Texts, FitTheirWidthsWithAVocabularyOfOurCorpus) {
     for (const TaskClass& any : AllTasks()) {
       OptionValues options;
       for (const OptionInfo& option : any.spec->options) options.emplace(option.name, option.Default());
-      const auto task = any.make({*tokenizer, {128, 16}, "default", options, control});
+      const auto task = any.make(GameContext(*tokenizer, control, options));
       EXPECT_EQ(task->Sample({1, 0, 3}).size(), 3);
       for (const std::string& text : any.texts) EXPECT_EQ(tokenizer->Decode(tokenizer->Encode(text)), text);
     }

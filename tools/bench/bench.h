@@ -24,15 +24,13 @@ inline PlanInForce ConfiguredPlan(const Run& run) { return PlanInForce(run.Confi
 // Another model's forward in other clothes; all else is that model's.
 class ModelView : public Model {
  public:
-  explicit ModelView(const Model& model) : model_(model) {}
+  explicit ModelView(const Model& model) : Model(model.spec()), model_(model) {}
 
   Generated Generate(const ModelInputs& prompt, const GenerateOptions& options,
                      ForwardContext& context) const override {
     return model_.Generate(prompt, options, context);
   }
   const std::vector<Parameter>& parameters() const override { return model_.parameters(); }
-  std::vector<std::string_view> input_names() const override { return model_.input_names(); }
-  std::vector<std::string_view> output_names() const override { return model_.output_names(); }
   void To(at::Device, at::ScalarType) override { throw Error("a view of a model cannot move it"); }
 
  protected:

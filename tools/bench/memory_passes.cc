@@ -13,7 +13,6 @@
 #include <vector>
 
 #include <medley/estimate/task_shape.h>
-#include <medley/model/model_factory.h>
 #include <medley/plugin/task_host.h>
 #include <medley/report/table.h>
 #include <medley/task/losses.h>
@@ -119,7 +118,7 @@ class EqualRun {
   explicit EqualRun(const Asked& asked)
       : run_(MakeRun(asked)),
         config_(run_->config),
-        host_(ReadImageGeometry(config_.model).size, run_->tokenizer->size()),
+        host_(run_->model_file->Pictures()->size, run_->tokenizer->size()),
         console_(stderr) {
     config_.tasks.clear();
   }
@@ -203,7 +202,7 @@ std::vector<const PassShape*> LiveTogether(AutoRun& planned, LoadedTask& task, c
 Cause CauseOf(AutoRun& planned, LoadedTask& task, Mode mode) {
   const Run& run = planned.run();
   const TaskShape shape =
-      ShapeOf(task, SampleRows(run, task, 0, 1, true), ReadImageGeometry(run.config.model).size, *run.model);
+      ShapeOf(task, SampleRows(run, task, 0, 1, true), *run.model, run.model_file->config);
   const auto passes = LiveTogether(planned, task, shape, mode);
   Cause cause;
   std::size_t pictures = 0, drawn = 0;
@@ -211,8 +210,8 @@ Cause CauseOf(AutoRun& planned, LoadedTask& task, Mode mode) {
   for (const PassShape* pass : passes) {
     cause.by_losses += pass->loss.kept;
     pictures += pass->images.size();
-    tokens += pass->text_width;
-    drawn += pass->decodes_image ? 1 : 0;
+    tokens += pass->sizes.at("text_width");
+    drawn += pass->outputs.count("image") > 0 ? 1 : 0;
   }
   cause.words = std::to_string(passes.size()) + " at once: reads " + std::to_string(pictures) + ", draws " +
                 std::to_string(drawn) + ", " + std::to_string(tokens) + " tokens";

@@ -14,8 +14,8 @@
 #include <medley/base/error.h>
 #include <medley/checkpoint/checkpoint.h>
 #include <medley/checkpoint/run_directory.h>
-#include <medley/model/agent/agent_config.h>
 #include <medley/model/agent/agent_inputs.h>
+#include <medley/model/model_config_file.h>
 #include <medley/model/safetensors.h>
 #include <medley/run/run.h>
 #include <medley/step/passes/pass_runner.h>
@@ -163,7 +163,7 @@ void Serve(const std::string& from, const std::string& name, const fs::path& fol
   const Draw draw{task, task.Sample({seed, 0, ConfigOf(run->config, name).rows}), run->Configured(name)};
   Files files{.tensors = {},
               .facts = {{"torch", TORCH_VERSION},
-                        {"model", ToJson(ReadAgentConfig(run->config.model))},
+                        {"model", ToJson(run->model_file->config, run->model_file->info)},
                         {"checkpoint", checkpoint.string()},
                         {"rows", draw.batch.size()},
                         {"mode", ModeName(draw.execution.way.mode)}}};

@@ -8,8 +8,6 @@
 #include <string>
 
 #include <medley/eval/pictures.h>
-#include <medley/model/agent/agent.h>
-#include <medley/model/model_factory.h>
 #include <medley/report/picture.h>
 #include <medley/run/run.h>
 
@@ -53,7 +51,7 @@ int RunGenerate(int argc, char** argv) {
   app.add_option("--prompt", prompt, "the text before the reply; special tokens by name")->required();
   app.add_option("--out", out, "where the drawn picture goes");
   app.add_option("--tokens", options.max_new_tokens, "most tokens of the reply")
-      ->check(WholeNumber(1, Agent::kLongestText - 1))  // behind a prompt of one token
+      ->check(WholeNumber(1, 1 << 20))
       ->capture_default_str();
   AddDevice(app, device);
   if (!ParseArguments(app, argc, argv)) return 0;
@@ -61,7 +59,11 @@ int RunGenerate(int argc, char** argv) {
   if (!out.empty()) CheckOutFile(out);
   Console console(stderr);
   const auto run = OpenTrainedRun(directory, console, device).run;
-  const Picture picture = ReadInput(image, ReadImageGeometry(run->config.model).size);
+  const std::optional<ImageGeometry> pictures = run->model_file->Pictures();
+  if (!pictures || !run->tokenizer)
+    throw InputError("the model '" + run->model_file->info.name +
+                     "' does not look at a picture and read a prompt; medley eval shows what it does");
+  const Picture picture = ReadInput(image, pictures->size);
   options.decode_image = !out.empty();
   ForwardContext plain;
   const Generated generated = run->model->Generate(Inputs(*run, picture, prompt), options, plain);

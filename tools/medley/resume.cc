@@ -49,8 +49,7 @@ void SayWhatChanged(Console& console, std::vector<std::string> changes, const Ru
     if (change.starts_with("steps: "))
       change += "; the learning rate is a function of them, from here on that of the new number";
   }
-  for (const std::string& change : CompareRecord(
-           old_record, RunRecord(run.config, run.device, *run.tokenizer, *run.registry), run.NamedTasks()))
+  for (const std::string& change : CompareRecord(old_record, RunRecord(run), run.NamedTasks()))
     changes.push_back(change);
   for (const std::string& change : changes) console.Say("changed: " + change);
 }
@@ -86,7 +85,8 @@ Resumed ReadRun(const RunDirectory& directory, const ResumeRequest& request, Con
   if (weights.edited) {
     const Curriculum& before = inputs.checked.curriculum;
     edit = CheckEdit(
-        {directory.path() / kRunWeights, weights.text_of_file}, inputs.checked.run, inputs.registry,
+        {directory.path() / kRunWeights, weights.text_of_file}, inputs.checked.run,
+        inputs.checked.model->info, inputs.registry,
         [&](ConfigFile& file, const Curriculum& next) { CheckWhatStays(file, before, next, weights.place); });
   }
   auto changes = ConfigChanges(directory, found, config, inputs.checked.run, inputs.registry);

@@ -65,14 +65,18 @@ void PrintTexts(const Tokenizer& tokenizer, const ModelInputs& inputs) {
   }
 }
 
-void PrintPass(const Tokenizer& tokenizer, const PassInfo& pass, const ModelInputs& inputs) {
+// `tokenizer` null: there is no text.
+void PrintPass(const Tokenizer* tokenizer, const PassInfo& pass, const ModelInputs& inputs) {
   std::string images;
   for (const ModelInput& input : inputs) {
     if (input.name == "images") images += (images.empty() ? "" : ", ") + input.key;
   }
   std::cout << "pass " << pass.name << ", looks at: " << (images.empty() ? "no picture" : images)
             << (pass.decodes_image ? ", draws a picture" : "") << '\n';
-  PrintTexts(tokenizer, inputs);
+  if (tokenizer != nullptr) return PrintTexts(*tokenizer, inputs);
+  for (const ModelInput& input : inputs)
+    std::cout << "  " << input.name << ": " << c10::str(input.tensor.sizes()) << ' '
+              << c10::toString(input.tensor.scalar_type()) << '\n';
 }
 
 // The byte pictures of the batch by column name, in rows.
@@ -146,7 +150,8 @@ int RunSample(int argc, char** argv) {
   const auto seed = TaskSeed(static_cast<std::uint64_t>(run->config.seed), task_name);
   const Batch batch = task.Sample({seed, 0, rows});
   RecordingPass pass(task, batch);
-  for (const PassInfo& info : task.variant().passes) PrintPass(*run->tokenizer, info, pass.Record(info.name));
+  for (const PassInfo& info : task.variant().passes)
+    PrintPass(run->tokenizer.get(), info, pass.Record(info.name));
   const auto columns = PictureColumns(batch);
   if (columns.empty()) return 0;
   WriteSheet(columns, rows, out);

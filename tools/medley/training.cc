@@ -60,6 +60,7 @@ RunPlanner::Subject PlannerSubject(const Run& run) {
           .model = *run.model,
           .optimizer = *run.optimizer,
           .executor = *run.executor,
+          .model_build = run.ModelBuild(),
           .tokenizer = run.tokenizer.get()};
 }
 
@@ -101,7 +102,7 @@ void Training::SavePlan(const RunDirectory& directory, Console& console) const {
 }
 
 void Training::Record(const RunDirectory& directory, std::int64_t step, bool unevaluated) const {
-  nlohmann::ordered_json record = RunRecord(run_.config, run_.device, *run_.tokenizer, *run_.registry);
+  nlohmann::ordered_json record = RunRecord(run_);
   record["step"] = step;
   record["unevaluated"] = unevaluated;
   record["config"] = directory.WriteConfig(ToJson(run_.config)).filename().string();
@@ -114,13 +115,18 @@ void Training::BeginWeights(const RunDirectory& directory, Console& console) {
   ReplaceFile(own, text);
   console.Say("its weights are a copy, " + own.string() + ": edit that one, also while the run goes on");
   log_.emplace(directory.path());
-  live_.emplace(LiveWeights{
-      .registry = *run_.registry, .log = *log_, .admission = *this, .text = text, .text_of_file = text});
+  live_.emplace(LiveWeights{.registry = *run_.registry,
+                            .model = run_.model_file->info,
+                            .log = *log_,
+                            .admission = *this,
+                            .text = text,
+                            .text_of_file = text});
 }
 
 void Training::GoOnWithWeights(ResumedWeights weights) {
   log_.emplace(std::move(weights.log));
   live_.emplace(LiveWeights{.registry = *run_.registry,
+                            .model = run_.model_file->info,
                             .log = *log_,
                             .admission = *this,
                             .text = run_.weights_text,

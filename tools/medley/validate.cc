@@ -15,7 +15,9 @@
 #include <medley/config/threads.h>
 #include <medley/curriculum/forecast.h>
 #include <medley/estimate/gpu.h>
-#include <medley/model/agent/agent_config.h>
+#include <medley/model/model_config_file.h>
+#include <medley/plugin/model_file.h>
+#include <medley/plugin/rejection.h>
 #include <medley/run/validate.h>
 #include <medley/step/execution.h>
 
@@ -73,8 +75,9 @@ void PrintSummary(const CheckedRun& checked, const Registry& registry) {
   }
   if (drawing.has_stages()) std::printf("\n  %s\n", drawing.LengthOfRun().c_str());
   for (const std::string& line : registry.Choices(curriculum.Named())) std::printf("  %s\n", line.c_str());
-  std::printf("\n  model %s, tokenizer %s, seed %lld\n", DisplayPath(run.model).c_str(),
-              DisplayPath(run.tokenizer).c_str(), static_cast<long long>(run.seed));
+  const std::string tokenizer = run.tokenizer.empty() ? "" : ", tokenizer " + DisplayPath(run.tokenizer);
+  std::printf("\n  model %s (%s)%s, seed %lld\n", DisplayPath(run.model).c_str(),
+              checked.model->info.name.c_str(), tokenizer.c_str(), static_cast<long long>(run.seed));
 }
 
 const std::vector<std::string> kKinds = {"run", "weights", "model", "gpu"};
@@ -127,10 +130,9 @@ void PrintWeights(const Curriculum& curriculum) {
       drawing.LengthOfRun().c_str(), static_cast<long long>(TaskConfig().rows));
 }
 
-void PrintModel(const AgentConfig& model) {
-  std::printf("ok: an agent, %lld layers of width %lld, pictures of %lld pixels a side\n",
-              static_cast<long long>(model.language.layers), static_cast<long long>(model.language.hidden),
-              static_cast<long long>(model.image.size));
+void PrintModel(const ModelFile& model) {
+  std::printf("ok: a model '%s', %s\n", model.info.name.c_str(), Printable(model.info.summary).c_str());
+  std::cout << JsonText(ToJson(model.config, model.info), 2) << '\n';
 }
 
 void PrintGpu(const Gpu& gpu) {
@@ -139,13 +141,13 @@ void PrintGpu(const Gpu& gpu) {
 }
 
 void ValidateOther(const std::string& kind, const std::filesystem::path& file,
-                   const std::vector<std::string>& overrides) {
+                   const std::vector<std::string>& overrides, const PluginSearch& search) {
   if (!overrides.empty()) {
     throw InputError("'" + overrides.front() + "' replaces a value of a run config, and " +
                      DisplayPath(file) + " is a " + kind + " file; leave it out");
   }
   if (kind == "weights") PrintWeights(ReadCurriculum(file));
-  if (kind == "model") PrintModel(ReadAgentConfig(file));
+  if (kind == "model") PrintModel(ReadModelFile(file, Registry::Scan(search)));
   if (kind == "gpu") PrintGpu(ReadGpu(file));
 }
 
@@ -162,22 +164,22 @@ int RunValidate(int argc, char** argv) {
   app.add_option("KEY=VALUE", overrides, "values that replace the config's, such as steps=100");
   PluginSearch search;
   AddPluginPath(app, search.paths)->check(CLI::ExistingPath);
-  app.add_option("--schema", schema, "print the JSON Schema of a kind of file instead")
-      ->check(CLI::IsMember(kKinds));
+  app.add_option("--schema", schema,
+                 "print the JSON Schema of a kind of file instead (of a model: medley models KIND --schema)")
+      ->check(CLI::IsMember(std::vector<std::string>{"run", "weights", "gpu"}));
   if (!ParseArguments(app, argc, argv)) return 0;
 
   if (!schema.empty()) {
     const auto json = schema == "run"       ? RunConfigSchema()
                       : schema == "weights" ? CurriculumSchema()
-                      : schema == "gpu"     ? GpuSchema()
-                                            : AgentConfigSchema();
+                                            : GpuSchema();
     std::cout << JsonText(json, 2) << '\n';
     return 0;
   }
   if (config_option->empty())
     throw InputError("medley validate: CONFIG is required (medley validate --help)");
   if (const std::string kind = KindOf(config); kind != "run") {
-    ValidateOther(kind, config, overrides);
+    ValidateOther(kind, config, overrides, search);
     return 0;
   }
   for (const auto& path : PluginPaths(config, overrides)) search.paths.push_back(path);

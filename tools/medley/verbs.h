@@ -6,6 +6,7 @@ namespace medley {
 // medley::Error. What it prints on stdout is its result; everything else goes to stderr.
 
 // Compiled into the command, without libtorch.
+int RunModels(int argc, char** argv);
 int RunReport(int argc, char** argv);
 int RunTasks(int argc, char** argv);
 int RunValidate(int argc, char** argv);

@@ -6,6 +6,7 @@
 #include <limits>
 
 #include <medley/base/error.h>
+#include <medley/model/agent/agent_spec.h>
 #include <medley/text/special_tokens.h>
 
 namespace medley {
@@ -57,7 +58,8 @@ std::int64_t Positions(const std::vector<at::Tensor>& labels, const at::Tensor& 
 }  // namespace
 
 Agent::Agent(const AgentConfig& config, const Tokenizer& tokenizer, std::uint64_t seed, at::Device device)
-    : config_(Checked(config, tokenizer)),
+    : Model(kAgentSpec),
+      config_(Checked(config, tokenizer)),
       vocabulary_(config.language.vocabulary > 0 ? config.language.vocabulary : tokenizer.size()),
       pad_(tokenizer.pad()),
       eos_(tokenizer.eos()),
@@ -70,11 +72,8 @@ Agent::Agent(const AgentConfig& config, const Tokenizer& tokenizer, std::uint64_
   if (!device.is_cpu()) To(device, at::kFloat);
 }
 
-std::vector<std::string_view> Agent::input_names() const {
-  return {"images", "tokens", "lengths", "supervised", "context_lengths"};
-}
-
-std::vector<std::string_view> Agent::output_names() const { return {"logits", "targets", "image"}; }
+Agent::Agent(const ModelContext& context)
+    : Agent(AgentConfig(context.config), context.tokenizer(), context.seed, context.device) {}
 
 std::int64_t Agent::PrefixLength(std::int64_t images) const {
   const std::int64_t grid = config_.image.size / config_.image.patch;

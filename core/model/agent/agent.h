@@ -9,6 +9,7 @@
 #include <medley/model/agent/language.h>
 #include <medley/model/agent/vision.h>
 #include <medley/model/model.h>
+#include <medley/model/model_context.h>
 #include <medley/model/parameter_set.h>
 #include <medley/text/tokenizer.h>
 
@@ -16,7 +17,7 @@ namespace medley {
 
 // A language model of the Qwen3 architecture that sees up to four images as a key/value prefix of its layers,
 // and draws a picture from the current image and the text's last hidden states. Inputs: see AgentInputs.
-// Outputs:
+// Outputs (as kAgentSpec says):
 //   logits   [items, vocabulary], at least in float, for the supervised tokens only
 //   targets  [items] int64, those tokens
 //   image    [rows, 3, size, size], not clamped
@@ -27,6 +28,7 @@ class Agent : public Model {
   // sizes do not fit together.
   Agent(const AgentConfig& config, const Tokenizer& tokenizer, std::uint64_t seed,
         at::Device device = at::kCPU);
+  explicit Agent(const ModelContext& context);
 
   ModelOutputs Forward(const ModelInputs& inputs, const WantedOutputs& wanted,
                        ForwardContext& context) const override;
@@ -36,8 +38,6 @@ class Agent : public Model {
                      ForwardContext& context) const override;
 
   const std::vector<Parameter>& parameters() const override { return parameters_.list(); }
-  std::vector<std::string_view> input_names() const override;
-  std::vector<std::string_view> output_names() const override;
   std::vector<ForwardPart> Footprint(const ForwardShape& shape) const override;
   std::int64_t vocabulary() const override { return vocabulary_; }
   std::int64_t TableBytes() const override;

@@ -4,6 +4,7 @@
 #include <string>
 #include <utility>
 
+#include <medley/model/agent/agent_shape.h>
 #include <medley/model/agent/operators.h>
 
 namespace medley {
@@ -17,7 +18,7 @@ class Elements {
  public:
   // `shared`: positions of `prefix` whose keys and values are made beside the text.
   Elements(const AgentConfig& config, std::int64_t vocabulary, std::int64_t shared, std::int64_t prefix,
-           const ForwardShape& shape)
+           const AgentShape& shape)
       : language_(config.language),
         hidden_(language_.hidden),
         queries_(language_.heads * language_.head_dim),
@@ -169,7 +170,7 @@ class Elements {
 
   const AgentConfig::Language& language_;
   std::int64_t hidden_, queries_, keys_, grid_, patches_, pixels_, shared_, prefix_, vocabulary_;
-  const ForwardShape& shape_;
+  const AgentShape& shape_;
 };
 
 // Of one row: made of all.
@@ -209,7 +210,8 @@ ForwardPart WithoutGraph(ForwardPart part, std::int64_t output) {
 
 }  // namespace
 
-std::vector<ForwardPart> Agent::Footprint(const ForwardShape& shape) const {
+std::vector<ForwardPart> Agent::Footprint(const ForwardShape& forward) const {
+  const AgentShape shape = AgentShape::Of(forward);
   const Elements elements(config_, vocabulary_, PrefixLength(shape.shared_images), PrefixLength(shape.images),
                           shape);
   // Where only logits are wanted, the last layer goes on with the supervised positions alone.

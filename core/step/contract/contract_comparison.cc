@@ -88,9 +88,14 @@ void ContractComparison::CompareImages(const PassTrace& trace, const std::string
 void ContractComparison::ComparePass(const PassTrace& trace) {
   const std::string name = "pass '" + trace.pass->name + "', ";
   CompareImages(trace, name);
-  if (trace.record.text_width > trace.pass->text_width) {
-    Differ(name + "text width", "at most " + std::to_string(trace.pass->text_width),
-           std::to_string(trace.record.text_width));
+  for (const ModelSize& size : setting_.model.spec().sizes) {
+    const auto found = trace.record.sizes.find(size.name);
+    const std::int64_t most = trace.pass->Size(size.name);
+    // Items are bounded by those of the terms, and pictures were compared by name.
+    if (size.ragged || size.name == "images" || found == trace.record.sizes.end()) continue;
+    if (found->second > most)
+      Differ(name + "the model's size '" + std::string(size.name) + "'", "at most " + std::to_string(most),
+             std::to_string(found->second));
   }
   const bool decodes = trace.record.outputs.count("image") > 0;
   if (decodes != trace.pass->decodes_image) {

@@ -12,6 +12,7 @@
 #include <medley/base/error.h>
 #include <medley/base/interrupt.h>
 #include <medley/base/suggest.h>
+#include <medley/model/forward_sizes.h>
 #include <medley/step/passes/pass_forward.h>
 
 namespace medley {
@@ -86,8 +87,9 @@ ModelInput RunningPass::Image(std::string_view name) {
 }
 
 void RunningPass::CheckNames(const ModelInputs& inputs, const WantedOutputs& wanted) const {
-  const auto has_inputs = micro_.setting_.model.input_names();
-  const auto has_outputs = micro_.setting_.model.output_names();
+  std::vector<std::string_view> has_inputs, has_outputs;
+  for (const TensorSpec& input : micro_.setting_.model.spec().inputs) has_inputs.push_back(input.name);
+  for (const TensorSpec& output : micro_.setting_.model.spec().outputs) has_outputs.push_back(output.name);
   for (const ModelInput& input : inputs) {
     if (!Contains(has_inputs, input.name)) {
       Fail("hands in '" + input.name + "', but the model's inputs are " + Listed(has_inputs));
@@ -104,10 +106,11 @@ void RunningPass::Record(const ModelInputs& inputs, const WantedOutputs& wanted)
   for (const ModelInput& input : inputs) {
     record_.inputs.insert(input.name);
     if (input.name == "images" || !input.key.empty()) record_.images.push_back(input.key);
-    if (input.name == "tokens" && input.tensor.dim() >= 2) {
-      record_.text_width = std::max(record_.text_width, input.tensor.size(1));
-      record_.tokens += input.tensor.numel();
-    }
+    if (input.name == "tokens") record_.tokens += input.tensor.numel();
+  }
+  for (const auto& [name, size] : SizesOf(micro_.setting_.model.spec(), inputs).sizes) {
+    std::int64_t& most = record_.sizes[name];
+    most = std::max(most, size);
   }
   for (const std::string_view output : wanted) record_.outputs.emplace(output);
 }

@@ -27,7 +27,7 @@ struct PassRecord {
   std::set<std::string> inputs, outputs;  // of the model
   std::set<std::string> constants;
   std::set<std::string> carries_read;
-  std::int64_t text_width = 0;
+  ForwardSizes sizes{};     // the most that a forward had
   std::int64_t tokens = 0;  // handed in, pads among them
   int forwards = 0;
 };

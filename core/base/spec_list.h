@@ -1,0 +1,38 @@
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <initializer_list>
+#include <string_view>
+
+namespace medley {
+
+// A list of at most N items that a constexpr spec can hold.
+template <typename T, std::size_t N>
+class SpecList {
+ public:
+  constexpr SpecList() = default;
+  // A longer list is cut, and the compiler says so where the plugin is declared: an exception here would only
+  // make it say that kSpec is no constant.
+  constexpr SpecList(std::initializer_list<T> items) : fits_(items.size() <= N) {
+    for (const T& item : items) {
+      if (size_ < N) items_[size_++] = item;
+    }
+  }
+
+  constexpr std::size_t size() const { return size_; }
+  constexpr bool empty() const { return size_ == 0; }
+  constexpr bool fits() const { return fits_; }
+  constexpr const T* begin() const { return items_.data(); }
+  constexpr const T* end() const { return items_.data() + size_; }
+  constexpr const T& operator[](std::size_t i) const { return items_[i]; }
+
+ private:
+  std::array<T, N> items_{};
+  std::size_t size_ = 0;
+  bool fits_ = true;
+};
+
+using NameList = SpecList<std::string_view, 8>;
+
+}  // namespace medley

@@ -1,0 +1,45 @@
+#pragma once
+
+#include <cstdint>
+
+#include <medley/model/model.h>
+
+namespace medley {
+
+// A ForwardShape in the agent's words.
+struct AgentShape {
+  std::int64_t rows = 1;
+  std::int64_t images = 0;
+  std::int64_t shared_images = 0;  // the first so many, whose keys and values are shared beside the layers
+  std::int64_t text_width = 0;
+  std::int64_t supervised = 0;  // items of "logits"
+  bool decodes_image = false;
+  bool with_graph = true;
+  bool on_gpu = false;
+  std::int64_t cached = 0;  // positions of text whose keys and values, with those of the images, are kept
+
+  static AgentShape Of(const ForwardShape& forward) {
+    return {.rows = forward.rows,
+            .images = forward.Size("images"),
+            .shared_images = forward.shared,
+            .text_width = forward.Size("text_width"),
+            .supervised = forward.Size("supervised"),
+            .decodes_image = forward.outputs.count("image") > 0,
+            .with_graph = forward.with_graph,
+            .on_gpu = forward.on_gpu,
+            .cached = forward.cached};
+  }
+  ForwardShape ToForward() const {
+    ForwardShape forward{
+        .rows = rows,
+        .sizes = {{"images", images}, {"text_width", text_width}, {"supervised", supervised}},
+        .shared = shared_images,
+        .with_graph = with_graph,
+        .on_gpu = on_gpu,
+        .cached = cached};
+    if (decodes_image) forward.outputs.insert("image");
+    return forward;
+  }
+};
+
+}  // namespace medley

@@ -1,0 +1,27 @@
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+#include <vector>
+
+#include <medley/model/model.h>
+#include <medley/model/model_config.h>
+
+namespace medley {
+
+// Rows and sizes of a forward with these inputs, by the dimensions that the spec gives them.
+struct SeenSizes {
+  std::int64_t rows = 0;
+  ForwardSizes sizes{};
+};
+SeenSizes SizesOf(const ModelSpec& spec, const ModelInputs& inputs);
+// With sizes whose spec names an input with lengths as the longest row's. Looks at values.
+SeenSizes LongestSizesOf(const ModelSpec& spec, const ModelInputs& inputs);
+
+// What a tensor of the spec has in front of such rows. An Error names a dimension that nothing explains.
+// `vocabulary`: the model's.
+std::vector<std::int64_t> DimensionsOf(const TensorSpec& tensor, const SeenSizes& seen,
+                                       const ModelConfig& config, std::int64_t vocabulary);
+
+}  // namespace medley

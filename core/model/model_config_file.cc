@@ -1,0 +1,124 @@
+#include <medley/model/model_config_file.h>
+
+#include <nlohmann/json.hpp>
+#include <utility>
+#include <vector>
+
+#include <medley/config/field_reader.h>
+#include <medley/config/field_writer.h>
+
+namespace medley {
+namespace {
+
+// The fields of one group, or those of none, for FieldReader, FieldDumper and SchemaWriter.
+struct GroupValues {
+  const ModelInfo* info = nullptr;
+  std::string group{};
+  ModelConfig* config = nullptr;
+};
+
+struct FileValues : GroupValues {};
+
+// "layers" of "encoder.layers" in the group "encoder"; "" where the field is not in it.
+std::string_view NameIn(const std::string& group, std::string_view field) {
+  const std::size_t dot = field.find('.');
+  if (group.empty()) return dot == std::string_view::npos ? field : std::string_view();
+  return dot != std::string_view::npos && field.substr(0, dot) == group ? field.substr(dot + 1)
+                                                                        : std::string_view();
+}
+
+// `visit` may replace the value, which is taken over.
+template <typename Visitor>
+void VisitField(Visitor& visit, const FieldInfo& info, std::string_view name, ModelConfig& config) {
+  Field field{.name = name, .help = info.help};
+  if (info.kind == FieldKind::kInteger || info.kind == FieldKind::kNumber)
+    field.low = info.low, field.high = info.high, field.above_low = info.above_low;
+  const auto through = [&](auto value) {
+    visit(value, field);
+    if constexpr (std::is_same_v<decltype(value), std::int64_t>)
+      config.Set(info.name, static_cast<double>(value));
+    else
+      config.Set(info.name, std::move(value));
+  };
+  switch (info.kind) {
+    case FieldKind::kInteger:
+      return through(config.Integer(info.name));
+    case FieldKind::kNumber:
+      return through(config.Number(info.name));
+    case FieldKind::kSwitch:
+      return through(config.Switch(info.name));
+    case FieldKind::kWord:
+      field.allowed.assign(info.words.begin(), info.words.end());
+      return through(std::string(config.Word(info.name)));
+  }
+}
+
+template <typename Visitor>
+void Fields(Visitor& visit, GroupValues& values) {
+  if (values.info == nullptr) return;  // nobody's defaults
+  for (const FieldInfo& field : values.info->fields) {
+    if (const std::string_view name = NameIn(values.group, field.name); !name.empty())
+      VisitField(visit, field, name, *values.config);
+  }
+}
+
+template <typename Visitor>
+void Fields(Visitor& visit, FileValues& values) {
+  if (values.info == nullptr) return;
+  visit.Constant({.name = "kind", .help = "Which model this config is for", .required = true},
+                 values.info->name);
+  Fields(visit, static_cast<GroupValues&>(values));
+  for (const GroupInfo& group : values.info->groups) {
+    GroupValues inside{values.info, group.name, values.config};
+    visit(inside, {.name = group.name, .help = group.help, .omit_default = true});
+  }
+}
+
+std::string Text(std::int64_t number) { return std::to_string(number); }
+
+// "" where the rule holds.
+std::string ProblemOf(const RuleInfo& rule, const ModelConfig& config) {
+  const std::int64_t value = config.Integer(rule.field);
+  const std::string found = (rule.why.empty() ? "" : ", as " + rule.why) + "; found " + Text(value);
+  if (!rule.divides.empty()) {
+    const std::int64_t whole = config.Integer(rule.divides);
+    if (value > 0 && whole % value == 0) return "";
+    return "expected a divisor of " + rule.divides + " (" + Text(whole) + ")" + found;
+  }
+  const std::int64_t part = rule.multiple > 0 ? rule.multiple : config.Integer(rule.multiple_of);
+  if (part > 0 && value % part == 0) return "";
+  const std::int64_t below = value / part * part;
+  const std::string name = rule.multiple > 0 ? Text(part) : rule.multiple_of + " (" + Text(part) + ")";
+  return "expected a multiple of " + name + ", such as " + (below > 0 ? Text(below) + " or " : "") +
+         Text(below + part) + found;
+}
+
+}  // namespace
+
+std::string KindOfModel(const ConfigFile& file) {
+  const JsonNode* kind = file.root() == nullptr ? nullptr : file.Find({"kind"});
+  return kind != nullptr && kind->IsString() ? kind->scalar.get<std::string>() : "";
+}
+
+ModelConfig ReadModelConfig(ConfigFile& file, const ModelInfo& info) {
+  ModelConfig config(info);
+  FileValues values{{&info, "", &config}};
+  ReadFields(file, values);
+  for (const RuleInfo& rule : info.rules) {
+    if (const std::string problem = ProblemOf(rule, config); !problem.empty())
+      file.FailAt(SplitPath(rule.field), problem);
+  }
+  return config;
+}
+
+nlohmann::ordered_json ToJson(const ModelConfig& config, const ModelInfo& info) {
+  ModelConfig copy = config;
+  return FieldDumper::Dump(FileValues{{&info, "", &copy}});
+}
+
+nlohmann::ordered_json ModelSchema(const ModelInfo& info) {
+  ModelConfig defaults(info);
+  return SchemaWriter::File("medley model " + info.name, info.summary, FileValues{{&info, "", &defaults}});
+}
+
+}  // namespace medley

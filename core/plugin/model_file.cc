@@ -1,0 +1,35 @@
+#include <medley/plugin/model_file.h>
+
+#include <utility>
+
+#include <medley/base/suggest.h>
+#include <medley/model/model_config_file.h>
+
+namespace medley {
+
+std::optional<ImageGeometry> ModelFile::Pictures() const {
+  if (info.picture_size.empty()) return std::nullopt;
+  return ImageGeometry{.size = config.Integer(info.picture_size),
+                       .patch = config.Integer(info.picture_patch)};
+}
+
+std::optional<ModelFile> ReadModelFile(ConfigFile& file, const Registry& registry) {
+  if (file.root() == nullptr) return std::nullopt;  // reported
+  const std::string kind = KindOfModel(file);
+  if (const ModelInfo* info = registry.FindModel(kind)) return ModelFile{*info, ReadModelConfig(file, *info)};
+  std::vector<std::string> known;
+  for (const ModelInfo* info : registry.models()) known.push_back(info->name);
+  file.FailAt({"kind"}, kind.empty() ? "expected the name of a model (" + JoinNames(known) + ")"
+                                     : NoSuchName("model", kind, known));
+  return std::nullopt;
+}
+
+ModelFile ReadModelFile(const std::filesystem::path& path, const Registry& registry) {
+  Diagnostics diagnostics;
+  ConfigFile file(path, diagnostics);
+  std::optional<ModelFile> read = ReadModelFile(file, registry);
+  diagnostics.Throw();
+  return std::move(*read);
+}
+
+}  // namespace medley

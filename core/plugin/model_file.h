@@ -1,0 +1,27 @@
+#pragma once
+
+#include <filesystem>
+#include <optional>
+
+#include <medley/config/config_file.h>
+#include <medley/model/model_config.h>
+#include <medley/model/model_info.h>
+#include <medley/plugin/registry.h>
+
+namespace medley {
+
+// A file of configs/models, read: which model it is of, and with which values.
+struct ModelFile {
+  ModelInfo info;
+  ModelConfig config;
+
+  // Nothing where the model sees none.
+  std::optional<ImageGeometry> Pictures() const;
+};
+
+// Reports every mistake to the file's diagnostics; nothing where the kind is not known.
+std::optional<ModelFile> ReadModelFile(ConfigFile& file, const Registry& registry);
+// Throws InputError with every mistake of the file.
+ModelFile ReadModelFile(const std::filesystem::path& file, const Registry& registry);
+
+}  // namespace medley

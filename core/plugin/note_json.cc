@@ -1,0 +1,104 @@
+#include "note_json.h"
+
+#include <medley/base/error.h>
+#include <medley/base/json_reader.h>
+
+#include "rejection.h"
+
+namespace medley {
+namespace note {
+namespace {
+
+constexpr int kMaxText = 4096;
+constexpr std::int64_t kMaxInteger = 1 << 24;
+
+}  // namespace
+
+void Bad(const std::string& what) {
+  throw Rejection{"bad note", "its spec " + what + "; build it again with this medley"};
+}
+
+Json Parse(std::string_view text) {
+  try {
+    return ReadJson<Json>(text, "note");
+  } catch (const InputError& error) {
+    Bad("is not good JSON (" + Printable(error.what()) + ")");
+  }
+}
+
+const Json& Field(const Json& object, const char* key) {
+  if (!object.is_object())
+    Bad(std::string("has something else where an object with '") + key + "' should be");
+  const auto found = object.find(key);
+  if (found == object.end()) Bad(std::string("lacks '") + key + "'");
+  return *found;
+}
+
+std::string Text(const Json& object, const char* key) {
+  const Json& value = Field(object, key);
+  if (!value.is_string()) Bad(std::string("has no text in '") + key + "'");
+  const auto& text = value.get_ref<const std::string&>();
+  if (text.size() > kMaxText) Bad(std::string("has an endless text in '") + key + "'");
+  return text;
+}
+
+std::string Name(const Json& object) {
+  std::string name = Text(object, "name");
+  if (!detail::IsName(name)) Bad("has the bad name '" + Printable(name.substr(0, 80)) + "'");
+  return name;
+}
+
+bool Boolean(const Json& object, const char* key) {
+  const Json& value = Field(object, key);
+  if (!value.is_boolean()) Bad(std::string("has no true or false in '") + key + "'");
+  return value.get<bool>();
+}
+
+int Integer(const Json& object, const char* key, std::int64_t low) {
+  const Json& value = Field(object, key);
+  if (!value.is_number_integer()) Bad(std::string("has no whole number in '") + key + "'");
+  const auto number = value.is_number_unsigned() && value.get<std::uint64_t>() > INT64_MAX
+                          ? INT64_MAX
+                          : value.get<std::int64_t>();
+  if (number < low || number > kMaxInteger) Bad(std::string("has ") + value.dump() + " in '" + key + "'");
+  return static_cast<int>(number);
+}
+
+double Number(const Json& object, const char* key) {
+  const Json& value = Field(object, key);
+  if (!value.is_number()) Bad(std::string("has no number in '") + key + "'");
+  return value.get<double>();
+}
+
+const Json& List(const Json& object, const char* key) {
+  const Json& value = Field(object, key);
+  if (!value.is_array()) Bad(std::string("has no list in '") + key + "'");
+  return value;
+}
+
+std::vector<std::string> Texts(const Json& object, const char* key) {
+  std::vector<std::string> texts;
+  for (const Json& item : List(object, key)) {
+    if (!item.is_string()) Bad(std::string("has something else than texts in '") + key + "'");
+    texts.push_back(item.get<std::string>());
+  }
+  return texts;
+}
+
+}  // namespace note
+
+std::string Printable(std::string_view text) {
+  constexpr std::string_view kHex = "0123456789abcdef";
+  std::string out;
+  for (const char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (byte >= 0x20 && byte != 0x7f) {
+      out += c;
+    } else {
+      out += {'\\', 'x', kHex[byte >> 4], kHex[byte & 15]};
+    }
+  }
+  return out;
+}
+
+}  // namespace medley

@@ -1,0 +1,118 @@
+// A run with a model of a plugin's own, which knows neither words nor pictures: every verb.
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "tests/plugin/test_files.h"
+#include "tests/tools/run_command.h"
+
+namespace medley {
+namespace {
+
+namespace fs = std::filesystem;
+using test::CommandResult;
+using test::Has;
+using test::Medley;
+using test::Shell;
+using testing::ReadBytes;
+using testing::WriteBytes;
+
+class RunWithAModelOfAPlugin : public ::testing::Test {
+ protected:
+  RunWithAModelOfAPlugin() {
+    WriteBytes(work_ / "model.json", R"({"kind": "series_net"})");
+    WriteBytes(work_ / "weights.json", R"({"unit": "rows", "weights": {"trend": 1}})");
+    WriteBytes(
+        work_ / "run.json",
+        R"({"model": "model.json", "weights": "weights.json", "steps": 60, "threads": 1, "budget": "1GiB",
+                   "optimizer": {"learning_rate": 0.02, "warmup_steps": 5}, "eval": {"rows": 90},
+                   "checkpoint": {"every": 30}, "tasks": {"trend": {"rows": 24}}})");
+  }
+  CommandResult Run(const std::string& words) const {
+    return Shell(Medley() + words + " --plugin-path " + testing::Fixture("series").string() + " 2>&1");
+  }
+  std::string Config() const { return (work_ / "run.json").string(); }
+
+  testing::TempDirectory work_;
+};
+
+TEST_F(RunWithAModelOfAPlugin, IsValidatedWithoutTokenizerOrControlText) {
+  const CommandResult good = Run("validate " + Config());
+  EXPECT_EQ(good.code, 0) << good.out;
+  EXPECT_TRUE(Has(good.out, "(series_net), seed 0")) << good.out;
+  EXPECT_EQ(Run("validate " + (work_ / "model.json").string()).code, 0);
+  const CommandResult other =
+      Run("validate " + Config() + " model=" MEDLEY_SOURCE_DIR "/configs/models/agent-tiny.json");
+  EXPECT_EQ(other.code, 2);
+  for (const char* part :
+       {"tokenizer: missing; the model 'agent' needs it", "control_text: missing; the model 'agent' needs it",
+        "task trend hands in 'series', which the model 'agent' has not",
+        "task trend gives the size 'frames', which the model 'agent' has not"})
+    EXPECT_TRUE(Has(other.out, part)) << part << '\n' << other.out;
+  WriteBytes(work_ / "model.json", R"({"kind": "series_nett"})");
+  EXPECT_TRUE(Has(Run("validate " + Config()).out,
+                  "model.json:1:10: kind: no such model; did you mean 'series_net'?"));
+}
+
+TEST_F(RunWithAModelOfAPlugin, ATaskThatDoesNotFitTheModelsValuesRefusesIt) {
+  WriteBytes(work_ / "model.json", R"({"kind": "series_net", "classes": 4})");
+  const CommandResult refused = Run("train " + Config() + " --out " + (work_ / "run").string());
+  EXPECT_EQ(refused.code, 2) << refused.out;
+  EXPECT_TRUE(Has(refused.out, "trend has 3 classes, the model 4; set its \"classes\" to 3")) << refused.out;
+}
+
+TEST_F(RunWithAModelOfAPlugin, TrainsPlannedResumesAndIsScored) {
+  const std::string out = (work_ / "run").string();
+  const CommandResult trained = Run("train " + Config() + " --out " + out);
+  ASSERT_EQ(trained.code, 0) << trained.out;
+  const CommandResult again = Run("train " + Config() + " --out " + (work_ / "again").string() + " steps=30");
+  ASSERT_EQ(again.code, 0) << again.out;
+  const CommandResult resumed = Shell(Medley() + "resume " + (work_ / "again").string() + " --steps 60 2>&1");
+  EXPECT_EQ(resumed.code, 0) << resumed.out;
+  const CommandResult scored = Shell(Medley() + "eval " + out + " --rows 300 2>&1");
+  EXPECT_EQ(scored.code, 0) << scored.out;
+  EXPECT_TRUE(Has(scored.out, "trend")) << scored.out;
+  const auto record = nlohmann::json::parse(ReadBytes(work_ / "run/run.json"));
+  EXPECT_EQ(record["starts"].back()["model"], "series_net");
+  const CommandResult report = Shell(Medley() + "report " + out + " 2>&1");
+  EXPECT_EQ(report.code, 0) << report.out;
+  EXPECT_TRUE(Has(report.out, "trend")) << report.out;
+  const CommandResult prompted = Shell(Medley() + "generate " + out + " --image x.png --prompt a 2>&1");
+  EXPECT_EQ(prompted.code, 2) << prompted.out;
+  EXPECT_TRUE(Has(prompted.out, "the model 'series_net' does not look at a picture")) << prompted.out;
+}
+
+// Rows of every size of the series, against what the planner measures.
+TEST_F(RunWithAModelOfAPlugin, IsEstimatedFromItsFootprint) {
+  const CommandResult estimated = Run("estimate " + Config());
+  EXPECT_EQ(estimated.code, 0) << estimated.out;
+  EXPECT_TRUE(Has(estimated.out, "trend")) << estimated.out;
+}
+
+TEST_F(RunWithAModelOfAPlugin, ShowsItsExamplesByShape) {
+  const CommandResult sample = Run("sample trend --config " + Config() + " --rows 3");
+  EXPECT_EQ(sample.code, 0) << sample.out;
+  EXPECT_TRUE(Has(sample.out, "series: [3, 40, 2] Float")) << sample.out;
+}
+
+TEST(ModelsVerb, ListsShowsAndWritesSchemas) {
+  const std::string path = " --plugin-path " + testing::Fixture("series").string();
+  const CommandResult all = Shell(Medley() + "models" + path);
+  EXPECT_EQ(all.code, 0);
+  EXPECT_TRUE(Has(all.out, "agent") && Has(all.out, "series_net  series  classifies series")) << all.out;
+  const CommandResult one = Shell(Medley() + "models series_net" + path);
+  EXPECT_TRUE(Has(one.out, "body.activation") && Has(one.out, "[rows, frames, channels] float")) << one.out;
+  const auto json = nlohmann::json::parse(Shell(Medley() + "models --json" + path).out);
+  EXPECT_EQ(json.size(), 2U);
+  EXPECT_EQ(nlohmann::json::parse(Shell(Medley() + "models series_net --json" + path).out)["version"], "3");
+  const auto schema = nlohmann::json::parse(Shell(Medley() + "models series_net --schema" + path).out);
+  EXPECT_EQ(schema["properties"]["kind"]["enum"][0], "series_net");
+  const CommandResult unknown = Shell(Medley() + "models sereis_net" + path + " 2>&1");
+  EXPECT_EQ(unknown.code, 2);
+  EXPECT_TRUE(Has(unknown.out, "did you mean 'series_net'?")) << unknown.out;
+}
+
+}  // namespace
+}  // namespace medley

@@ -1,0 +1,105 @@
+#include <CLI/CLI.hpp>
+#include <filesystem>
+#include <iostream>
+#include <string>
+
+#include <medley/base/json_text.h>
+#include <medley/base/suggest.h>
+#include <medley/model/model_config_file.h>
+#include <medley/plugin/model_json.h>
+#include <medley/plugin/registry.h>
+#include <medley/plugin/rejection.h>
+#include <medley/report/table.h>
+
+#include "tools/medley/arguments.h"
+#include "tools/medley/verbs.h"
+
+namespace medley {
+namespace {
+
+std::string OriginOf(const ModelInfo& model, const Registry& registry) {
+  const PluginFile* plugin = registry.FileOfModel(model.name);
+  return plugin == nullptr ? "medley" : plugin->path.stem().string();
+}
+
+std::string Shape(const TensorInfo& tensor) {
+  return "[" + JoinNames(tensor.dimensions) + "] " + tensor.dtype +
+         (tensor.times.empty() ? "" : ", several times");
+}
+
+void PrintTensors(const char* what, const std::vector<TensorInfo>& tensors) {
+  Table table({what, "shape", ""}, 3);
+  for (const TensorInfo& tensor : tensors)
+    table.Add({tensor.name, Printable(Shape(tensor)), Printable(tensor.help)});
+  std::cout << '\n' << table.ToText();
+}
+
+std::string ValueOf(const FieldInfo& field) {
+  if (field.kind == FieldKind::kWord) return field.words.front();
+  if (field.kind == FieldKind::kSwitch) return field.value != 0 ? "true" : "false";
+  return FormatNumber(field.value);
+}
+
+void PrintModel(const ModelInfo& model, const Registry& registry) {
+  std::cout << model.name << " " << Printable(model.version) << ": " << Printable(model.summary) << " ("
+            << OriginOf(model, registry) << ")\n";
+  Table fields({"field", "default", ""}, 3);
+  for (const FieldInfo& field : model.fields)
+    fields.Add({field.name, Printable(ValueOf(field)), Printable(field.help)});
+  std::cout << '\n' << fields.ToText();
+  Table sizes({"size", ""}, 2);
+  for (const SizeInfo& size : model.sizes) sizes.Add({size.name, Printable(size.help)});
+  if (!model.sizes.empty()) std::cout << '\n' << sizes.ToText();
+  PrintTensors("input", model.inputs);
+  PrintTensors("output", model.outputs);
+}
+
+void PrintAll(const Registry& registry) {
+  Table table({"model", "from", ""}, 3);
+  for (const ModelInfo* model : registry.models())
+    table.Add({model->name, OriginOf(*model, registry), Printable(model->summary)});
+  std::cout << table.ToText();
+}
+
+const ModelInfo& Require(const Registry& registry, const std::string& kind) {
+  if (const ModelInfo* model = registry.FindModel(kind)) return *model;
+  std::vector<std::string> known;
+  for (const ModelInfo* model : registry.models()) known.push_back(model->name);
+  throw InputError("'" + kind + "': " + NoSuchName("model", kind, known));
+}
+
+}  // namespace
+
+int RunModels(int argc, char** argv) {
+  CLI::App app(
+      "Lists every model that can be trained, or says what one takes and gives, without loading any.",
+      "medley models");
+  std::string kind;
+  bool json = false, schema = false;
+  PluginSearch search;
+  auto* kind_option = app.add_option("KIND", kind, "the \"kind\" of a model file");
+  app.add_flag("--json", json, "as a JSON array of specs, or as the one spec");
+  app.add_flag("--schema", schema, "the JSON Schema of the files of KIND")->needs(kind_option);
+  AddPluginPath(app, search.paths);
+  if (!ParseArguments(app, argc, argv)) return 0;
+
+  const Registry registry = Registry::Scan(search);
+  registry.RequireNamed();
+  if (schema) {
+    std::cout << JsonText(ModelSchema(Require(registry, kind)), 2) << '\n';
+  } else if (json) {
+    nlohmann::ordered_json specs = nlohmann::ordered_json::array();
+    for (const ModelInfo* model : registry.models()) {
+      if (kind.empty() || model->name == kind) specs.push_back(ModelToJson(*model, registry));
+    }
+    if (!kind.empty()) specs = ModelToJson(Require(registry, kind), registry);
+    std::cout << JsonText(specs, 2) << '\n';
+  } else if (!kind.empty()) {
+    PrintModel(Require(registry, kind), registry);
+  } else {
+    PrintAll(registry);
+  }
+  return 0;
+}
+
+}  // namespace medley
