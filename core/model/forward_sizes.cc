@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <string>
 
-#include <medley/base/error.h>
+#include <medley/base/suggest.h>
 
 namespace medley {
 namespace {
@@ -24,6 +24,13 @@ const TensorSpec* InputNamed(const ModelSpec& spec, std::string_view name) {
 
 bool IsNumber(std::string_view dimension) {
   return !dimension.empty() && dimension.find_first_not_of("0123456789") == std::string_view::npos;
+}
+
+bool HasType(const at::Tensor& tensor, std::string_view dtype) {
+  if (dtype == "int64") return tensor.scalar_type() == at::kLong;
+  if (dtype == "bool") return tensor.scalar_type() == at::kBool;
+  if (dtype == "byte") return tensor.scalar_type() == at::kByte;
+  return tensor.is_floating_point();
 }
 
 }  // namespace
@@ -60,6 +67,22 @@ SeenSizes LongestSizesOf(const ModelSpec& spec, const ModelInputs& inputs) {
     }
   }
   return seen;
+}
+
+std::string MisfitOf(const TensorSpec& declared, const at::Tensor& tensor, std::int64_t rows) {
+  bool fits = tensor.defined() && tensor.dim() == static_cast<std::int64_t>(declared.dimensions.size()) &&
+              HasType(tensor, declared.dtype);
+  for (std::size_t i = 0; fits && i < declared.dimensions.size(); ++i) {
+    const std::string_view name = declared.dimensions[i];
+    const std::int64_t size = tensor.size(static_cast<std::int64_t>(i));
+    if (name == "rows") fits = size == rows;
+    if (IsNumber(name)) fits = size == std::stoll(std::string(name));
+  }
+  if (fits) return "";
+  const std::string got =
+      tensor.defined() ? c10::str(tensor.sizes(), " ", tensor.scalar_type()) : "an undefined tensor";
+  return "expected [" + Listed(declared.dimensions) + "] " + std::string(declared.dtype) + " (" +
+         std::to_string(rows) + " rows), got " + got;
 }
 
 std::vector<std::int64_t> DimensionsOf(const TensorSpec& tensor, const SeenSizes& seen,

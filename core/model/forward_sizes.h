@@ -3,6 +3,7 @@
 #include <ATen/core/Tensor.h>
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include <medley/model/model.h>
@@ -18,6 +19,10 @@ struct SeenSizes {
 SeenSizes SizesOf(const ModelSpec& spec, const ModelInputs& inputs);
 // With sizes whose spec names an input with lengths as the longest row's. Looks at values.
 SeenSizes LongestSizesOf(const ModelSpec& spec, const ModelInputs& inputs);
+
+// "expected [rows, frames, 2] float, got [3, 40] Long" where a tensor is not what the spec says, as far as
+// that can be told without the model's config; "" where it is. `rows`: of the forward.
+std::string MisfitOf(const TensorSpec& declared, const at::Tensor& tensor, std::int64_t rows);
 
 // What a tensor of the spec has in front of such rows. An Error names a dimension that nothing explains.
 // `vocabulary`: the model's.

@@ -103,20 +103,33 @@ void Batch::Add(std::string name, at::Tensor column) {
 }
 
 void Batch::AddRagged(std::string name, const std::vector<std::vector<std::int64_t>>& values_by_row) {
-  if (HasColumn(name)) throw Error("the batch already has a column '" + name + "'");
-  if (static_cast<std::int64_t>(values_by_row.size()) != size()) {
-    throw Error("ragged column '" + name + "' must have " + std::to_string(size()) + " rows, got " +
-                std::to_string(values_by_row.size()));
+  std::vector<std::int64_t> values, counts;
+  for (const std::vector<std::int64_t>& of_row : values_by_row) {
+    values.insert(values.end(), of_row.begin(), of_row.end());
+    counts.push_back(std::ssize(of_row));
   }
-  std::vector<std::int64_t> values, item_row;
+  AddRagged(std::move(name), IntTensor(values), counts);
+}
+
+void Batch::AddRagged(std::string name, at::Tensor values, const std::vector<std::int64_t>& counts) {
+  if (HasColumn(name)) throw Error("the batch already has a column '" + name + "'");
+  if (std::ssize(counts) != size()) {
+    throw Error("ragged column '" + name + "' must have " + std::to_string(size()) + " rows, got " +
+                std::to_string(counts.size()));
+  }
+  std::vector<std::int64_t> item_row;
   RaggedColumn column;
   column.offsets.push_back(0);
-  for (std::size_t row = 0; row < values_by_row.size(); ++row) {
-    values.insert(values.end(), values_by_row[row].begin(), values_by_row[row].end());
-    item_row.resize(values.size(), static_cast<std::int64_t>(row));
-    column.offsets.push_back(static_cast<std::int64_t>(values.size()));
+  for (std::size_t row = 0; row < counts.size(); ++row) {
+    if (counts[row] < 0) throw Error("ragged column '" + name + "' has a row of fewer than 0 items");
+    item_row.resize(item_row.size() + static_cast<std::size_t>(counts[row]), static_cast<std::int64_t>(row));
+    column.offsets.push_back(std::ssize(item_row));
   }
-  column.values = IntTensor(values);
+  if (!values.defined() || values.dim() < 1 || values.size(0) != std::ssize(item_row)) {
+    throw Error("ragged column '" + name + "' must have its " + std::to_string(item_row.size()) +
+                " items first, got " + (values.defined() ? c10::str(values.sizes()) : "an undefined tensor"));
+  }
+  column.values = std::move(values);
   column.item_row = IntTensor(item_row);
   ragged_.emplace(std::move(name), std::move(column));
 }

@@ -33,6 +33,9 @@ class Batch {
   void Add(std::string name, at::Tensor column);
   // `values_by_row` are the items of each row, integers; see RaggedColumn.
   void AddRagged(std::string name, const std::vector<std::vector<std::int64_t>>& values_by_row);
+  // Any tensor: `values` [items, ...] of the first row, then of the second, and so on; `counts`: items of
+  // each.
+  void AddRagged(std::string name, at::Tensor values, const std::vector<std::int64_t>& counts);
   // How many items of a term each row has; counts must be known before any forward. [rows] int64, on the
   // host.
   void SetItems(std::string term, at::Tensor items);

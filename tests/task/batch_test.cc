@@ -134,6 +134,24 @@ TEST(Batch, MovingKeepsRowsAndCountsOnTheHost) {
   EXPECT_EQ(moved.rows().begin, 4);
 }
 
+TEST(Batch, ARaggedColumnHoldsAnyTensor) {
+  Batch batch(RowRange{9, 4, 3});
+  const at::Tensor clips = at::arange(24, at::kFloat).view({4, 3, 2});
+  batch.AddRagged("clips", clips, {1, 0, 3});
+  const Batch last = batch.Slice(1, 2);
+  EXPECT_TRUE(last.Ragged("clips").values.equal(clips.narrow(0, 1, 3)));
+  EXPECT_TRUE(last.Ragged("clips").item_row.equal(at::full({3}, 1, at::kLong)));
+  const Batch taken = batch.Take({2, 0});
+  EXPECT_EQ(taken.Ragged("clips").offsets, (std::vector<std::int64_t>{0, 3, 4}));
+  EXPECT_TRUE(taken.Ragged("clips").values[3].equal(clips[0]));
+  EXPECT_TRUE(batch.Packed().Ragged("clips").values.equal(clips));
+  EXPECT_EQ(batch.To(at::Device(at::kMeta)).Ragged("clips").values.sizes(), (at::IntArrayRef{4, 3, 2}));
+  EXPECT_THROW(batch.AddRagged("few", clips, {1, 1, 1}), Error);
+  EXPECT_THROW(batch.AddRagged("rows", clips, {2, 2}), Error);
+  EXPECT_THROW(batch.AddRagged("negative", clips, {5, -1, 0}), Error);
+  EXPECT_THROW(batch.AddRagged("undefined", at::Tensor(), {0, 0, 0}), Error);
+}
+
 TEST(Batch, MistakesAreErrorsThatNameTheColumn) {
   Batch batch = MakeBatch(0, 4);
   EXPECT_THROW(batch.Add("number", at::zeros({4})), Error);

@@ -49,7 +49,7 @@ class RunningPass final : public PassContext {
   const TaskInfo& info() const { return micro_.setting_.task.info(); }
   const VariantInfo& variant() const { return micro_.setting_.task.variant(); }
   bool IsCarry(std::string_view name) const;
-  void CheckNames(const ModelInputs& inputs, const WantedOutputs& wanted) const;
+  void CheckTensors(const ModelInputs& inputs, const WantedOutputs& wanted) const;
   void Record(const ModelInputs& inputs, const WantedOutputs& wanted);
 
   MicroBatch& micro_;
@@ -86,15 +86,22 @@ ModelInput RunningPass::Image(std::string_view name) {
   return micro_.images_.Image(name);
 }
 
-void RunningPass::CheckNames(const ModelInputs& inputs, const WantedOutputs& wanted) const {
-  std::vector<std::string_view> has_inputs, has_outputs;
-  for (const TensorSpec& input : micro_.setting_.model.spec().inputs) has_inputs.push_back(input.name);
-  for (const TensorSpec& output : micro_.setting_.model.spec().outputs) has_outputs.push_back(output.name);
+void RunningPass::CheckTensors(const ModelInputs& inputs, const WantedOutputs& wanted) const {
+  const ModelSpec& spec = micro_.setting_.model.spec();
+  const auto names = [](const auto& tensors) {
+    std::vector<std::string_view> names;
+    for (const TensorSpec& tensor : tensors) names.push_back(tensor.name);
+    return names;
+  };
   for (const ModelInput& input : inputs) {
-    if (!Contains(has_inputs, input.name)) {
-      Fail("hands in '" + input.name + "', but the model's inputs are " + Listed(has_inputs));
-    }
+    const auto* declared = std::find_if(spec.inputs.begin(), spec.inputs.end(),
+                                        [&](const TensorSpec& known) { return known.name == input.name; });
+    if (declared == spec.inputs.end())
+      Fail("hands in '" + input.name + "', but the model's inputs are " + Listed(names(spec.inputs)));
+    const std::string misfit = MisfitOf(*declared, input.tensor, batch().size());
+    if (!misfit.empty()) Fail("hands in a wrong '" + input.name + "': " + misfit);
   }
+  const auto has_outputs = names(spec.outputs);
   for (const std::string_view output : wanted) {
     if (!Contains(has_outputs, output)) {
       Fail("asks for '" + std::string(output) + "', but the model's outputs are " + Listed(has_outputs));
@@ -122,7 +129,7 @@ ModelOutputs RunningPass::Forward(const ModelInputs& inputs, const WantedOutputs
          "for each forward (the variant '" + variant().name + "' declares " +
          std::to_string(variant().passes.size()) + ")");
   }
-  CheckNames(inputs, wanted);
+  CheckTensors(inputs, wanted);
   Record(inputs, wanted);
   PassForward context(info().name, pass_.name, batch().rows(), micro_.encodings_,
                       micro_.setting_.way.recompute_every);
