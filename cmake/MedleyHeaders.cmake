@@ -11,6 +11,7 @@ set(_medley_public
   data/tensor_file.h
   model/parameter_set.h
   model/safetensors.h
+  task/drawings.h
   task/losses.h
   task/plugin.h
   task/text_rows.h)

@@ -91,10 +91,13 @@ TEST_F(RunWithAModelOfAPlugin, IsEstimatedFromItsFootprint) {
   EXPECT_TRUE(Has(estimated.out, "trend")) << estimated.out;
 }
 
-TEST_F(RunWithAModelOfAPlugin, ShowsItsExamplesByShape) {
-  const CommandResult sample = Run("sample trend --config " + Config() + " --rows 3");
+TEST_F(RunWithAModelOfAPlugin, ShowsItsExamplesByShapeAndAsLines) {
+  const CommandResult sample =
+      Run("sample trend --config " + Config() + " --rows 3 --out " + (work_ / "sheet.png").string());
   EXPECT_EQ(sample.code, 0) << sample.out;
   EXPECT_TRUE(Has(sample.out, "series: [3, 40, 2] Float")) << sample.out;
+  EXPECT_TRUE(Has(sample.out, "sheet.png (columns: series)") && fs::exists(work_ / "sheet.png"))
+      << sample.out;
 }
 
 TEST(ModelsVerb, ListsShowsAndWritesSchemas) {

@@ -13,6 +13,7 @@
 #include <medley/report/picture.h>
 #include <medley/run/run.h>
 #include <medley/step/passes/recording_pass.h>
+#include <medley/task/drawings.h>
 
 #include "tools/medley/arguments.h"
 #include "tools/medley/verbs.h"
@@ -79,12 +80,23 @@ void PrintPass(const Tokenizer* tokenizer, const PassInfo& pass, const ModelInpu
               << c10::toString(input.tensor.scalar_type()) << '\n';
 }
 
-// The byte pictures of the batch by column name, in rows.
+// A column as pictures: pictures themselves, floats over time as lines, a slice of volumes; undefined: it is
+// none of them.
+at::Tensor Drawn(const Batch& batch, const at::Tensor& column) {
+  const bool is_byte = column.scalar_type() == at::kByte;
+  if (is_byte && column.dim() == 4 && column.size(1) == 3) return column;
+  if (column.dim() == 3 && column.is_floating_point())
+    return DrawLines(column, batch.HasColumn("lengths") ? batch.Column("lengths") : at::Tensor());
+  const bool is_volume = column.dim() == 4 || column.dim() == 5;
+  return is_volume && (is_byte || column.is_floating_point()) ? DrawSlice(column) : at::Tensor();
+}
+
+// By column name, in rows.
 std::map<std::string, std::vector<Picture>> PictureColumns(const Batch& batch) {
   std::map<std::string, std::vector<Picture>> columns;
   for (const auto& [name, column] : batch.columns()) {
-    if (column.scalar_type() != at::kByte || column.dim() != 4 || column.size(1) != 3) continue;
-    columns[name] = PicturesOf(column, batch.size());
+    const at::Tensor pictures = Drawn(batch, column);
+    if (pictures.defined()) columns[name] = PicturesOf(pictures, batch.size());
   }
   return columns;
 }
