@@ -154,7 +154,12 @@ RecordIndex::RecordIndex(const fs::path& file, Format format)
 bool RecordIndex::Load(const fs::path& cached) {
   std::error_code ignored;
   if (!fs::is_regular_file(cached, ignored)) return false;
-  auto mapped = std::make_unique<MappedFile>(cached);
+  std::unique_ptr<MappedFile> mapped;
+  try {
+    mapped = std::make_unique<MappedFile>(cached);
+  } catch (const InputError&) {
+    return false;
+  }
   const auto numbers = mapped->size() - static_cast<std::int64_t>(sizeof(Header));
   if (numbers < static_cast<std::int64_t>(sizeof(std::uint64_t))) return false;
   const std::span begins(reinterpret_cast<const std::uint64_t*>(mapped->data() + sizeof(Header)),
