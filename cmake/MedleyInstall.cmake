@@ -10,3 +10,19 @@ install(FILES ${CMAKE_BINARY_DIR}/medleyConfig.cmake ${CMAKE_BINARY_DIR}/medleyC
               ${PROJECT_SOURCE_DIR}/cmake/MedleyTorchTargets.cmake ${PROJECT_SOURCE_DIR}/cmake/MedleyAddPlugin.cmake
         DESTINATION ${_package})
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/configs DESTINATION ${CMAKE_INSTALL_DATADIR}/medley)
+
+# A Debian package, by `cpack --config build/release/CPackConfig.cmake` or tools/package. libtorch is no package of Debian's:
+# the one that medley was built with is used where it still lies there, else what MEDLEY_TORCH_ROOT names.
+set(CPACK_GENERATOR DEB)
+set(CPACK_PACKAGE_NAME medley)
+set(CPACK_PACKAGE_CONTACT "medley's founders <medley@localhost>")
+set(CPACK_PACKAGE_DESCRIPTION_SUMMARY "Trains one model on a medley of tasks")
+set(CPACK_PACKAGING_INSTALL_PREFIX /usr)
+set(CPACK_STRIP_FILES ON)
+set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
+set(CPACK_DEBIAN_PACKAGE_SECTION science)
+set(CPACK_DEBIAN_PACKAGE_DEPENDS
+    "libc6, libgcc-s1, libstdc++6, libgomp1, libpng16-16, libsentencepiece0, libspdlog1.10, libxxhash0")
+set(CPACK_DEBIAN_PACKAGE_RECOMMENDS "cmake, g++, nlohmann-json3-dev")  # for plugins
+set(CPACK_INSTALL_DEFAULT_DIRECTORY_PERMISSIONS ${CMAKE_INSTALL_DEFAULT_DIRECTORY_PERMISSIONS})
+include(CPack)

@@ -74,6 +74,45 @@ TEST_F(InstallTest, TheTensorVerbsOpen) {
   EXPECT_EQ(result.code, 0) << result.out;
 }
 
+constexpr const char* kTinyTraining =
+    "/share/medley/configs/runs/quickstart.json threads=1 plan=false steps=1 eval.every=0 tensorboard=false "
+    "--out ";
+
+// Packagers install into a folder that stands for the root, users move what they have installed.
+TEST_F(InstallTest, AMovedPrefixTrainsAndAPluginBuildsAgainstIt) {
+  const fs::path staged = directory_ / "stage";
+  const auto install = Shell("DESTDIR=" + staged.string() + " " + MEDLEY_CMAKE +
+                             " --install " MEDLEY_BUILD_DIR " --prefix /opt/medley 2>&1");
+  ASSERT_EQ(install.code, 0) << install.out;
+  fs::remove_all(Prefix());
+  fs::rename(staged / "opt/medley", Prefix());
+  const auto trained = Shell(Prefix() + "/bin/medley train " + Prefix() + kTinyTraining +
+                             (directory_ / "run").string() + " 2>&1");
+  EXPECT_EQ(trained.code, 0) << trained.out;
+  fs::copy(MEDLEY_SOURCE_DIR "/plugins/minimal", directory_ / "project", fs::copy_options::recursive);
+  ASSERT_NO_FATAL_FAILURE(Build());
+  const auto tasks =
+      Shell(Prefix() + "/bin/medley tasks --plugin-path " +
+            (directory_ / "project/build/lib/medley/" MEDLEY_PLUGIN_FOLDER).string() + " 2>&1");
+  EXPECT_NE(tasks.out.find("count_on"), std::string::npos) << tasks.out;
+}
+
+TEST_F(InstallTest, TheLibtorchThatTheEnvironmentNamesIsOpenedFirst) {
+  const fs::path torch = directory_ / "torch";
+  fs::create_directories(torch);
+  fs::create_directory_symlink(TorchLibraryDirectory(), torch / "lib");
+  const std::string train =
+      Prefix() + "/bin/medley train " + Prefix() + kTinyTraining + (directory_ / "run").string();
+  const auto named = Shell("MEDLEY_TORCH_ROOT=" + torch.string() + " LD_DEBUG=files " + train + " 2>&1");
+  EXPECT_EQ(named.code, 0);
+  EXPECT_NE(named.out.find("calling init: " + (torch / "lib/libtorch_cpu.so").string()), std::string::npos);
+  EXPECT_EQ(named.out.find("calling init: " + (TorchLibraryDirectory() / "libtorch_cpu.so").string()),
+            std::string::npos);
+  const auto none = Shell("MEDLEY_TORCH_ROOT=" + directory_.string() + " " + train + " 2>&1");
+  EXPECT_EQ(none.code, 2) << none.out;
+  EXPECT_NE(none.out.find("there is no lib/libtorch_cpu.so below it"), std::string::npos) << none.out;
+}
+
 TEST_F(InstallTest, AProgramOutsideBuildsAgainstThePackage) {
   Write("project/CMakeLists.txt", kProject);
   Write("project/main.cc", R"(

@@ -23,6 +23,7 @@
 #include <medley/base/bytes.h>
 #include <medley/base/crash.h>
 #include <medley/base/error.h>
+#include <medley/base/named_torch.h>
 #include <medley/base/suggest.h>
 #include <medley/base/version.h>
 
@@ -89,11 +90,14 @@ void CheckAddressSpace() {
 // The library stays open: its code is on the stack, in exception types and in libtorch's registries.
 int RunTensorVerb(const std::string& verb, int argc, char** argv) {
   CheckAddressSpace();
+  OpenNamedTorch();
   const std::filesystem::path library = LibraryDirectory() / "medley" / "medley_verbs.so";
   void* handle = dlopen(library.c_str(), RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
   if (handle == nullptr) {
     throw Error("cannot open the library with the verb '" + verb + "': " + dlerror() +
-                ". Is the installation complete, and libtorch still at " + TorchRoot().string() + "?");
+                ". Is the installation complete, and libtorch " + std::string(Torch().version) +
+                " still at " + TorchRoot().string() +
+                "? Another copy is taken where MEDLEY_TORCH_ROOT names its folder");
   }
   using Entry = decltype(&medley_run_tensor_verb);
   const auto entry = reinterpret_cast<Entry>(dlsym(handle, "medley_run_tensor_verb"));
