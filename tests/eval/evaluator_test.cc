@@ -231,6 +231,13 @@ TEST(Evaluator, ACarryThatIsMadeAgainIsEncodedAgain) {
   EXPECT_EQ(model.encodings_made, 2 + 1 + 1) << "two canvases, the plain forward, and the loss";
 }
 
+TEST(Evaluator, NothingIsDroppedInHeldOutRows) {
+  FixtureModel model = FloatModel();
+  const double loss = Scored(AskAll).Score(model, 5).loss;
+  model.drops = true;
+  EXPECT_EQ(Scored(AskAll).Score(model, 5).loss, loss);
+}
+
 TEST(Evaluator, RunsCompareWhereTheyShowTheSamePictures) {
   const FixtureModel model = FloatModel();
   const auto digest = [&](std::function<void(Batch&)> change, std::uint64_t seed = 3,

@@ -4,6 +4,7 @@
 // the modes can be compared bit for bit.
 
 #include <gtest/gtest.h>
+#include <medley/model/blocks/dropout.h>
 #include <medley/plugin/plugin_host.h>
 #include <medley/step/step_executor.h>
 
@@ -86,7 +87,7 @@ class FixtureModel : public Model {
       parameter.tensor = parameter.tensor.detach().to(dtype).set_requires_grad(true);
   }
 
-  bool drops = false;  // half of the hidden values of each row
+  bool drops = false;  // half of the hidden values
   double noise = 0;    // of the default generator, added to them
   mutable int encodings_made = 0, layers_run = 0;
   mutable std::vector<std::uint64_t> seeds;  // one a forward
@@ -94,22 +95,11 @@ class FixtureModel : public Model {
  private:
   at::Tensor RunLayer(int index, const std::string& name, const at::Tensor& x,
                       ForwardContext& context) const {
-    return context.Layer("body", index, x, [this, name, mask = Mask(name, context)](const at::Tensor& in) {
+    const Dropout drop(drops ? 0.5 : 0, name, context);
+    return context.Layer("body", index, x, [this, name, drop](const at::Tensor& in) {
       ++layers_run;
-      const at::Tensor y = at::tanh(Linear(name, in));
-      return mask.defined() ? y * mask : y;
+      return drop(at::tanh(Linear(name, in)));
     });
-  }
-  at::Tensor Mask(const std::string& site, ForwardContext& context) const {
-    if (!drops) return {};
-    const RowRange rows = context.Rows();
-    at::Tensor mask = at::empty({rows.count, kHidden}, at::kDouble);
-    double* value = mask.mutable_data_ptr<double>();
-    for (std::int64_t row = rows.begin; row < rows.begin + rows.count; ++row) {
-      RowRandom random(CombineSeeds(context.Seed(site), static_cast<std::uint64_t>(row)));
-      for (std::int64_t i = 0; i < kHidden; ++i) *value++ = random.Coin() ? 2 : 0;
-    }
-    return mask.to(FloatTypeOf(*this));
   }
   at::Tensor Linear(const std::string& name, const at::Tensor& x) const {
     for (std::size_t i = 0; i < parameters_.size(); i += 2) {

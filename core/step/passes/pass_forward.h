@@ -23,7 +23,8 @@ class PassForward final : public ForwardContext {
   at::Tensor Shared(const std::string& key, const Fn& fn) override;
   bool SharesBesideLayers(const std::string& key) const override;
   std::uint64_t Seed(std::string_view site) override;
-  RowRange Rows() const override { return rows_; }
+  // Held-out rows are none: their losses are those of the whole model.
+  RowRange Rows() const override { return rows_.split == Split::kTraining ? rows_ : RowRange(); }
 
  private:
   void CheckOutsideLayers(const char* what) const;
