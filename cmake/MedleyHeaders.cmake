@@ -9,7 +9,8 @@ set(_medley_public
   data/item_stream.h
   data/jsonl_file.h
   data/tensor_file.h
-  model/blocks/dropout.h
+  model/blocks/language.h
+  model/blocks/transformer_layer.h
   model/parameter_set.h
   model/safetensors.h
   task/drawings.h

@@ -4,8 +4,10 @@
 #include <ATen/Functions.h>
 #include <ATen/core/grad_mode.h>
 
+#include <algorithm>
 #include <cmath>
 
+#include <medley/base/error.h>
 #include <medley/base/random.h>
 
 namespace medley {
@@ -16,16 +18,46 @@ at::Tensor ParameterSet::Add(const std::string& name, at::Tensor value) {
   return value;
 }
 
-at::Tensor ParameterSet::Normal(const std::string& name, at::IntArrayRef shape, double deviation) {
+template <typename Fill>
+at::Tensor ParameterSet::AddRandom(const std::string& name, at::IntArrayRef shape, const Fill& fill) {
   // Drawn on the CPU whatever the device, so that a run starts from the same weights everywhere.
   const bool meta = device_.is_meta();
   at::Tensor value = at::empty(shape, at::device(meta ? device_ : at::Device(at::kCPU)).dtype(at::kFloat));
-  if (!meta) value.normal_(0, deviation, at::detail::createCPUGenerator(CombineSeeds(seed_, HashName(name))));
+  if (!meta) fill(value, at::detail::createCPUGenerator(CombineSeeds(seed_, HashName(name))));
   return Add(name, value.to(device_));
+}
+
+at::Tensor ParameterSet::Normal(const std::string& name, at::IntArrayRef shape, double deviation) {
+  return AddRandom(name, shape, [&](at::Tensor& value, const at::Generator& generator) {
+    value.normal_(0, deviation, generator);
+  });
+}
+
+at::Tensor ParameterSet::Uniform(const std::string& name, at::IntArrayRef shape, double low, double high) {
+  return AddRandom(name, shape, [&](at::Tensor& value, const at::Generator& generator) {
+    value.uniform_(low, high, generator);
+  });
 }
 
 at::Tensor ParameterSet::Constant(const std::string& name, at::IntArrayRef shape, double value) {
   return Add(name, at::full(shape, value, at::device(device_).dtype(at::kFloat)));
+}
+
+void ParameterSet::CopyStart(const std::string& from, const std::string& to) {
+  const at::NoGradGuard no_grad;
+  bool any = false;
+  for (const Parameter& copy : list_) {
+    if (!copy.name.starts_with(to)) continue;
+    any = true;
+    const std::string name = from + copy.name.substr(to.size());
+    const auto start = std::find_if(list_.begin(), list_.end(),
+                                    [&](const Parameter& parameter) { return parameter.name == name; });
+    if (start == list_.end() || start->tensor.sizes() != copy.tensor.sizes())
+      throw Error("the parameter '" + copy.name + "' cannot start as '" + name +
+                  "': there is none of its shape");
+    copy.tensor.detach().copy_(start->tensor);
+  }
+  if (!any) throw Error("no parameter's name begins with '" + to + "', to start as those of '" + from + "'");
 }
 
 void ParameterSet::To(at::Device device, at::ScalarType dtype) {

@@ -19,13 +19,22 @@ class ParameterSet {
 
   // Normal values around 0. Returns a handle that stays valid for the life of the set, through To.
   at::Tensor Normal(const std::string& name, at::IntArrayRef shape, double deviation);
+  // Equally likely values in [low, high).
+  at::Tensor Uniform(const std::string& name, at::IntArrayRef shape, double low, double high);
   at::Tensor Constant(const std::string& name, at::IntArrayRef shape, double value);
+
+  // Lets the parameters whose names begin with `to` start with the values of those with `from` in its place:
+  // layers that begin as copies of one ("decoder.0.", "decoder.1."). An Error where one has no such
+  // counterpart of its shape, or where there is none at all.
+  void CopyStart(const std::string& from, const std::string& to);
 
   const std::vector<Parameter>& list() const { return list_; }
   void To(at::Device device, at::ScalarType dtype);
 
  private:
   at::Tensor Add(const std::string& name, at::Tensor value);
+  template <typename Fill>
+  at::Tensor AddRandom(const std::string& name, at::IntArrayRef shape, const Fill& fill);
 
   std::uint64_t seed_;
   at::Device device_;
@@ -44,6 +53,7 @@ class Linear {
   at::Tensor weight_, bias_;
 };
 
+// With float statistics at least, over the last dimension; epsilon 1e-5.
 class LayerNorm {
  public:
   LayerNorm() = default;

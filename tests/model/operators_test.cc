@@ -2,7 +2,9 @@
 
 #include <cmath>
 
-#include <medley/model/agent/operators.h>
+#include <medley/model/agent/patches.h>
+#include <medley/model/blocks/attention.h>
+#include <medley/model/blocks/operators.h>
 
 namespace medley {
 namespace {

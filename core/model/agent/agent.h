@@ -6,8 +6,8 @@
 
 #include <medley/model/agent/agent_config.h>
 #include <medley/model/agent/agent_inputs.h>
-#include <medley/model/agent/language.h>
 #include <medley/model/agent/vision.h>
+#include <medley/model/blocks/language.h>
 #include <medley/model/model.h>
 #include <medley/model/model_context.h>
 #include <medley/model/parameter_set.h>
@@ -50,6 +50,7 @@ class Agent : public Model {
 
  private:
   void PutBytes(std::vector<ForwardPart>& parts) const;
+  std::int64_t ElementSize() const;  // bytes of a number
   // Labels, markers and vectors of the images [begin, end) in order: [rows, length, hidden], undefined
   // without images.
   at::Tensor Prefix(const std::vector<at::Tensor>& encodings, std::size_t begin, std::size_t end) const;

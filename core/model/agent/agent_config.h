@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <filesystem>
 
+#include <medley/model/blocks/language_config.h>
 #include <medley/model/model_config.h>
 
 namespace medley {
@@ -10,12 +11,8 @@ namespace medley {
 // The values of an agent's config file by name; defaults, bounds and help are those of kAgentSpec. No tensors
 // here, so that `medley validate` can check it.
 struct AgentConfig {
-  struct Language {
-    std::int64_t hidden, layers, heads, kv_heads, head_dim, ffn;
-    std::int64_t vocabulary;  // rows of the embedding table; 0: the tokenizer's size
-    double rms_epsilon, rope_base;
-    bool tied;
-  } language;
+  using Language = LanguageConfig;
+  Language language;
   struct Image {
     std::int64_t size, patch;
     double mean, scale;  // (x - mean) * scale on the way in, undone on the way out
@@ -23,8 +20,8 @@ struct AgentConfig {
   // Encoder and picture decoder: attention over patches.
   struct Stack {
     std::int64_t layers, heads, ffn;
-    bool pre_norm;  // false: post-norm, as published
-    double dropout;
+    bool pre_norm;   // false: post-norm, as published
+    double dropout;  // of hidden states, never of attention's weights
   } encoder, decoder;
 
   AgentConfig();  // the defaults

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include <medley/model/agent/agent_shape.h>
-#include <medley/model/agent/operators.h>
+#include <medley/model/blocks/operators.h>
 
 namespace medley {
 namespace {

@@ -4,7 +4,7 @@
 
 namespace medley {
 
-// Chains of libtorch operators that the parts of the agent share. Statistics are in float at least.
+// Chains of libtorch operators that parts of models share. Statistics are in float at least.
 
 // x / sqrt(mean(x^2, last dim) + epsilon) * weight. x [..., d], weight [d].
 at::Tensor RmsNorm(const at::Tensor& x, const at::Tensor& weight, double epsilon);
@@ -37,23 +37,7 @@ inline constexpr std::int64_t kMostPaddedIds = 4097 - 1025;  // that it adds
 // they add to the gradient is 0.
 at::Tensor PaddedEmbedding(const at::Tensor& table, const at::Tensor& ids);
 
-// Each head so many times, one copy after the other: [rows, heads, ...] -> [rows, heads * times, ...].
-at::Tensor RepeatHeads(const at::Tensor& x, std::int64_t times);
-// Whether keys and values with fewer heads than the queries must be repeated for them: of a GPU's fused
-// kernels none takes them as they are in float and double, and the others keep all scores.
-bool RepeatsKeys(at::DeviceType device, at::ScalarType dtype);
-
 // silu(gate) * up
 at::Tensor SwiGlu(const at::Tensor& gate, const at::Tensor& up);
-
-// A copy of an image cut into squares: [rows, channels, size, size] -> [rows, patches, channels * patch *
-// patch], patches row by row, each as [channels, patch, patch].
-at::Tensor ToPatches(const at::Tensor& image, std::int64_t patch);
-// The vectors of an image's patches: (image - mean) * scale, convolved by squares with weight [d, channels,
-// patch, patch] and bias [d], + positions [patches, d] -> [rows, patches, d].
-at::Tensor EmbedPatches(const at::Tensor& image, const at::Tensor& weight, const at::Tensor& bias,
-                        const at::Tensor& positions, double mean, double scale);
-// The way back from ToPatches: [rows, 3, size, size].
-at::Tensor FromPatches(const at::Tensor& patches, std::int64_t size, std::int64_t patch);
 
 }  // namespace medley

@@ -2,10 +2,11 @@
 
 #include <ATen/core/Tensor.h>
 
+#include <string>
 #include <vector>
 
-#include <medley/model/agent/agent_config.h>
-#include <medley/model/agent/operators.h>
+#include <medley/model/blocks/language_config.h>
+#include <medley/model/blocks/operators.h>
 #include <medley/model/parameter_set.h>
 
 namespace medley {
@@ -33,13 +34,15 @@ struct TextInput {
   std::int64_t prefix_length() const { return shared_length + (prefix.defined() ? prefix.size(1) : 0); }
 };
 
-// A Qwen3 decoder with the names of the published checkpoint. Images come as a prefix that is projected
-// straight into the keys and values of every layer: the text sees it, it sees nothing.
+// A Qwen3 decoder with the names of the published checkpoint. A text sees itself from left to right, and a
+// prefix where there is one (the agent's images): that is projected straight into the keys and values of
+// every layer, and sees nothing.
 class Language {
  public:
-  // `vocabulary`: rows of the embedding table. The longest prefix and text together are `positions`.
-  Language(ParameterSet& set, const AgentConfig::Language& config, std::int64_t vocabulary,
-           std::int64_t positions);
+  // `vocabulary`: rows of the embedding table. The longest prefix and text together are `positions`. `root`
+  // is in front of the published names.
+  Language(ParameterSet& set, const LanguageConfig& config, std::int64_t vocabulary, std::int64_t positions,
+           const std::string& root = "qwen_model.");
 
   // Adds to what the text sees the keys and values that all layers make of a piece of the prefix: fn() ->
   // [rows, `length`, hidden]. They are shared as `key`; fn is called where they are not there yet.
@@ -85,8 +88,6 @@ class Language {
   RopeTables Turns(std::int64_t begin, std::int64_t end, std::int64_t heads) const;
   Places PlacesOf(const TextInput& text, std::int64_t width) const;
   at::Tensor Heads(const at::Tensor& x) const;  // [rows, n, kv heads * d] -> [rows, kv heads, n, d]
-  at::Tensor AttendTo(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
-                      const at::Tensor& mask) const;
   at::Tensor Attend(std::size_t index, const at::Tensor& x, const TextInput& text,
                     const Places& places) const;
   NextToken Next(const at::Tensor& positions, std::int64_t end, const at::TensorOptions& options) const;
@@ -96,7 +97,7 @@ class Language {
   at::Tensor RunLayer(std::size_t index, const at::Tensor& x, const TextInput& text,
                       const Places& places) const;
 
-  AgentConfig::Language config_;
+  LanguageConfig config_;
   at::Tensor embedding_, head_, final_norm_;
   std::vector<Layer> layers_;
   RopeTables rope_;

@@ -1,4 +1,4 @@
-#include <medley/model/agent/language.h>
+#include <medley/model/blocks/language.h>
 
 #include <ATen/Functions.h>
 #include <ATen/TensorOperators.h>
@@ -6,6 +6,8 @@
 
 #include <cmath>
 #include <limits>
+
+#include <medley/model/blocks/attention.h>
 
 namespace medley {
 namespace {
@@ -21,10 +23,10 @@ at::Tensor Behind(std::vector<at::Tensor> pieces, const at::Tensor& last) {
 
 }  // namespace
 
-Language::Language(ParameterSet& set, const AgentConfig::Language& config, std::int64_t vocabulary,
-                   std::int64_t positions)
+Language::Language(ParameterSet& set, const LanguageConfig& config, std::int64_t vocabulary,
+                   std::int64_t positions, const std::string& root)
     : config_(config) {
-  const std::string root = "qwen_model.model.";
+  const std::string body = root + "model.";
   const std::int64_t hidden = config.hidden, queries = config.heads * config.head_dim,
                      keys = config.kv_heads * config.head_dim;
   // What is added to the residual stream starts smaller the more layers add to it.
@@ -32,9 +34,9 @@ Language::Language(ParameterSet& set, const AgentConfig::Language& config, std::
   // A word must weigh something beside what attention adds to it; at width 1024 this is near the published
   // 0.02.
   const double embedding = 1 / std::sqrt(static_cast<double>(hidden));
-  embedding_ = set.Normal(root + "embed_tokens.weight", {vocabulary, hidden}, embedding);
+  embedding_ = set.Normal(body + "embed_tokens.weight", {vocabulary, hidden}, embedding);
   for (std::int64_t i = 0; i < config.layers; ++i) {
-    const std::string name = root + "layers." + std::to_string(i) + ".";
+    const std::string name = body + "layers." + std::to_string(i) + ".";
     const auto linear = [&](const std::string& part, std::int64_t in, std::int64_t out, double gain = 1) {
       return Linear(set, name + part, in, out, /*bias=*/false, gain);
     };
@@ -55,8 +57,8 @@ Language::Language(ParameterSet& set, const AgentConfig::Language& config, std::
     layer.down = linear("mlp.down_proj", config.ffn, hidden, residual);
     layers_.push_back(std::move(layer));
   }
-  final_norm_ = set.Constant(root + "norm.weight", {hidden}, 1);
-  if (!config.tied) head_ = set.Normal("qwen_model.lm_head.weight", {vocabulary, hidden}, embedding);
+  final_norm_ = set.Constant(body + "norm.weight", {hidden}, 1);
+  if (!config.tied) head_ = set.Normal(root + "lm_head.weight", {vocabulary, hidden}, embedding);
   rope_ =
       MakeRopeTables(positions, config.head_dim, config.rope_base, embedding_.options().requires_grad(false));
 }
@@ -85,17 +87,6 @@ at::Tensor Language::Heads(const at::Tensor& x) const {
   return x.view({x.size(0), x.size(1), config_.kv_heads, config_.head_dim}).transpose(1, 2);
 }
 
-at::Tensor Language::AttendTo(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
-                              const at::Tensor& mask) const {
-  const std::int64_t times = config_.heads / config_.kv_heads;
-  const bool repeats = times > 1 && RepeatsKeys(q.device().type(), q.scalar_type());
-  const at::Tensor keys = repeats ? RepeatHeads(k, times) : k, values = repeats ? RepeatHeads(v, times) : v;
-  const at::Tensor out =
-      at::scaled_dot_product_attention(q, keys, values, mask, 0.0, /*is_causal=*/false, std::nullopt,
-                                       /*enable_gqa=*/times > 1 && !repeats);
-  return out.transpose(1, 2).reshape({q.size(0), q.size(2), config_.heads * config_.head_dim});
-}
-
 void Language::Share(const std::string& key, std::int64_t length, const ForwardContext::Fn& fn,
                      TextInput& text, ForwardContext& context) const {
   const std::int64_t begin = text.shared_length;
@@ -110,7 +101,8 @@ void Language::Share(const std::string& key, std::int64_t length, const ForwardC
       if (!normed.defined()) normed = RmsNorm(piece, layer.input_norm, config_.rms_epsilon);
       return normed;
     };
-    const std::string name = " " + std::to_string(i) + " at " + std::to_string(begin) + ", " + key;
+    const std::string name =
+        std::string(" ").append(std::to_string(i)) + " at " + std::to_string(begin) + ", " + key;
     text.shared[i].keys.push_back(context.Shared("keys" + name, [&] {
       return HeadNormRope(layer.k(norm()), layer.k_norm, turns, config_.rms_epsilon);
     }));
@@ -143,7 +135,7 @@ at::Tensor Language::Attend(std::size_t index, const at::Tensor& x, const TextIn
     };
     keep(text.cache->keys, k), keep(text.cache->values, v);
   }
-  return AttendTo(q, k, v, places.mask);
+  return medley::Attend(q, k, v, places.mask, config_.attention);
 }
 
 Language::NextToken Language::Next(const at::Tensor& positions, std::int64_t end,
@@ -175,8 +167,8 @@ at::Tensor Language::AttendNext(std::size_t index, const at::Tensor& x, const Ne
   };
   const at::Tensor q = HeadNormRope(layer.q(normed), layer.q_norm, next.places.query_turns, epsilon);
   const at::Tensor k = HeadNormRope(layer.k(normed), layer.k_norm, next.places.key_turns, epsilon);
-  return AttendTo(q, seen(cache.keys[index], k), seen(cache.values[index], Heads(layer.v(normed))),
-                  next.places.mask);
+  return medley::Attend(q, seen(cache.keys[index], k), seen(cache.values[index], Heads(layer.v(normed))),
+                        next.places.mask, config_.attention);
 }
 
 at::Tensor Language::FeedForward(const Layer& layer, const at::Tensor& attended,
