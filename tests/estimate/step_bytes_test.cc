@@ -23,9 +23,10 @@ using namespace testing_fixture;
 struct Case {
   TaskVariant what;
   Mode mode;
+  double dropout = 0;
 };
 std::ostream& operator<<(std::ostream& out, const Case& c) {
-  return out << c.what << ", " << ModeName(c.mode);
+  return out << c.what << ", " << ModeName(c.mode) << ", dropout " << c.dropout;
 }
 
 std::vector<Case> AllCases() {
@@ -33,6 +34,12 @@ std::vector<Case> AllCases() {
   for (const TaskVariant& what : AllVariants()) {
     const VariantInfo* variant = SharedRegistry().Find(what.task)->FindVariant(what.variant);
     for (const Mode mode : LegalModes(*variant)) all.push_back({what, mode});
+  }
+  for (const TaskVariant& what :
+       {TaskVariant{"position_qa", "default"}, TaskVariant{"arrow_to_gold", "carry"},
+        TaskVariant{"control", "default"}, TaskVariant{"mem_canvas", "default"}}) {
+    const VariantInfo* variant = SharedRegistry().Find(what.task)->FindVariant(what.variant);
+    for (const Mode mode : LegalModes(*variant)) all.push_back({what, mode, 0.1});
   }
   return all;
 }
@@ -48,7 +55,8 @@ class StepBytesOf : public testing::TestWithParam<Case> {
 
 class Subject {
  public:
-  explicit Subject(const Case& c) : loaded_(c.what), rows_(loaded_.task, TaskSeed(3, c.what.task)) {
+  explicit Subject(const Case& c)
+      : loaded_(c.what, c.dropout), rows_(loaded_.task, TaskSeed(3, c.what.task)) {
     for (std::int64_t kind = 0; kind < rows_.kinds(); ++kind) {
       const TaskShape shape =
           ShapeOf(loaded_.task, rows_.Make(kind, 1).Take({0, 0}), *loaded_.model, TinyAgentFile().config);
@@ -111,7 +119,8 @@ TEST_P(StepBytesOf, AreNeverBelowTheMeasuredPeakAndNear) {
 
 INSTANTIATE_TEST_SUITE_P(AllTasks, StepBytesOf, testing::ValuesIn(AllCases()),
                          [](const testing::TestParamInfo<Case>& info) {
-                           return NameOf(info.param.what) + "_" + std::string(ModeName(info.param.mode));
+                           return NameOf(info.param.what) + "_" + std::string(ModeName(info.param.mode)) +
+                                  (info.param.dropout > 0 ? "_dropout" : "");
                          });
 
 class EvaluationBytesOf : public testing::TestWithParam<TaskVariant> {

@@ -65,7 +65,7 @@ TEST(AgentConfig, SizesMustFitEachOther) {
                   "encoder.heads: expected a divisor of language.hidden (64); found 5"));
   EXPECT_TRUE(Has(ModelMistakes(work, "\"layers\": 0, \"rope_base\": 1", "\"scale\": 0"), "3 mistakes"));
   EXPECT_TRUE(Has(ModelMistakes(work, "", "", "\"dropout\": 1"),
-                  "encoder.dropout: expected a number equal to 0, found 1"));
+                  "encoder.dropout: expected a number of at least 0 and at most 0.99, found 1"));
 }
 
 TEST(AgentConfig, AnotherKindIsRefused) {

@@ -101,7 +101,8 @@ TEST(AgentInputs, SizesThatDoNotFitAreInputErrors) {
   EXPECT_THROW(build([](AgentConfig& c) { c.language.kv_heads = 3; }), InputError);
   EXPECT_THROW(build([](AgentConfig& c) { c.language.vocabulary = 20; }), InputError);
   EXPECT_THROW(build([](AgentConfig& c) { c.encoder.heads = 5; }), InputError);
-  EXPECT_THROW(build([](AgentConfig& c) { c.decoder.dropout = 0.1; }), InputError);
+  EXPECT_THROW(build([](AgentConfig& c) { c.decoder.dropout = 1; }), InputError);
+  EXPECT_NO_THROW(build([](AgentConfig& c) { c.decoder.dropout = 0.1; }));
   EXPECT_NO_THROW(build([](AgentConfig& c) { c.language.vocabulary = 200; }));
 }
 

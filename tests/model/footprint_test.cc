@@ -9,6 +9,7 @@
 #include <ostream>
 
 #include "tests/model/agent_fixture.h"
+#include "tests/model/training_context.h"
 
 namespace medley {
 
@@ -20,8 +21,9 @@ std::ostream& operator<<(std::ostream& out, const AgentShape& shape) {
 namespace {
 
 // Sizes of which no part hides another.
-AgentConfig Config(bool pre_norm) {
+AgentConfig Config(bool pre_norm, double dropout) {
   AgentConfig config = test::SmallConfig(pre_norm);
+  config.encoder.dropout = config.decoder.dropout = dropout;
   config.language.hidden = 48;
   config.language.heads = 6;
   config.language.kv_heads = 3;
@@ -61,7 +63,7 @@ Bytes BytesOf(const Agent& agent, const AgentShape& shape) {
   WantedOutputs wanted;
   if (shape.supervised > 0) wanted.push_back("logits");
   if (shape.decodes_image) wanted.push_back("image");
-  ForwardContext context;
+  test::TrainingContext context(0, shape.rows);
   const at::AutoGradMode graph(shape.with_graph);
   agent.Forward(inputs, wanted, context);  // whatever is made once is there
   const std::int64_t before = ReadCpuMemory().now;
@@ -83,8 +85,8 @@ Bytes Estimated(const Agent& agent, const AgentShape& shape) {
 template <typename Check>
 void ForManyShapes(bool with_graph, const Check& check) {
   InstallCpuAllocator();
-  for (const bool pre_norm : {false, true}) {
-    Agent agent(Config(pre_norm), test::LetterTokenizer(), /*seed=*/7);
+  for (const auto& [pre_norm, dropout] : {std::pair{false, 0.0}, {true, 0.0}, {false, 0.1}, {true, 0.1}}) {
+    Agent agent(Config(pre_norm, dropout), test::LetterTokenizer(), /*seed=*/7);
     for (const at::ScalarType dtype : {at::kFloat, at::kDouble}) {
       agent.To(at::kCPU, dtype);
       for (AgentShape shape : {
@@ -96,7 +98,7 @@ void ForManyShapes(bool with_graph, const Check& check) {
                AgentShape{.rows = 5, .images = 0, .text_width = 40, .supervised = 60},
            }) {
         shape.with_graph = with_graph;
-        SCOPED_TRACE(testing::Message() << shape);
+        SCOPED_TRACE(testing::Message() << shape << ", dropout " << dropout);
         check(Estimated(agent, shape), BytesOf(agent, shape));
       }
     }

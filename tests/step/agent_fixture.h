@@ -3,7 +3,7 @@
 // The tasks of the tree and the real agent: what the tests of whole steps start from.
 
 #include <ATen/Parallel.h>
-#include <medley/plugin/model_maker.h>
+#include <medley/model/agent/agent.h>
 #include <medley/plugin/plugin_host.h>
 #include <medley/plugin/registry.h>
 #include <medley/step/step_executor.h>
@@ -73,10 +73,18 @@ inline std::string NameOf(const TaskVariant& v) {
   return name;
 }
 
+inline std::unique_ptr<Model> MakeAgent(double dropout) {
+  AgentConfig config = ReadAgentConfig(TinyAgent());
+  config.encoder.dropout = config.decoder.dropout = dropout;
+  return std::make_unique<Agent>(config, SharedTokenizer(), /*seed=*/3);
+}
+
 // A task with an agent of its own, on one thread: sums are in one order on every machine.
 struct AgentWithTask {
-  explicit AgentWithTask(const TaskVariant& what)
-      : host({.registry = SharedRegistry(),
+  // `dropout`: of encoder and picture decoder.
+  explicit AgentWithTask(const TaskVariant& what, double dropout = 0)
+      : model(MakeAgent(dropout)),
+        host({.registry = SharedRegistry(),
               .model = TinyAgentFile(),
               .tokenizer = &SharedTokenizer(),
               .control_text = control_text,
@@ -102,7 +110,7 @@ struct AgentWithTask {
   }
 
   std::vector<std::string> control_text{"The cat sits on the mat.", "A red boat, far out at sea.", "Hm."};
-  std::unique_ptr<Model> model = MakeModel(TinyAgentFile(), SharedRegistry(), &SharedTokenizer(), /*seed=*/3);
+  std::unique_ptr<Model> model;
   PluginHost host;
   LoadedTask& task;
   StepExecutor executor{*model, at::kCPU};

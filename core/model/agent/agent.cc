@@ -19,7 +19,7 @@ void Require(bool good, const std::string& message) {
 void CheckStack(const std::string& name, const AgentConfig::Stack& stack, std::int64_t width) {
   Require(stack.heads > 0 && width % stack.heads == 0,
           name + ".heads must divide language.hidden = " + std::to_string(width));
-  Require(stack.dropout == 0, name + ".dropout: only 0 is supported");
+  Require(stack.dropout >= 0 && stack.dropout < 1, name + ".dropout must be at least 0 and below 1");
 }
 
 const AgentConfig& Checked(const AgentConfig& config, const Tokenizer& tokenizer) {

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include <medley/model/agent/agent_shape.h>
+#include <medley/model/blocks/dropout.h>
 #include <medley/model/blocks/operators.h>
 
 namespace medley {
@@ -16,9 +17,10 @@ namespace {
 // widest place of each part, found with the counting allocator.
 class Elements {
  public:
-  // `shared`: positions of `prefix` whose keys and values are made beside the text.
+  // `shared`: positions of `prefix` whose keys and values are made beside the text. `size`: bytes of an
+  // element.
   Elements(const AgentConfig& config, std::int64_t vocabulary, std::int64_t shared, std::int64_t prefix,
-           const AgentShape& shape)
+           std::int64_t size, const AgentShape& shape)
       : language_(config.language),
         hidden_(language_.hidden),
         queries_(language_.heads * language_.head_dim),
@@ -29,6 +31,7 @@ class Elements {
         shared_(shared),
         prefix_(prefix - shared),
         vocabulary_(vocabulary),
+        size_(size),
         shape_(shape) {}
 
   // The cut patches; what they are with their positions. The text's cut columns, of 8 bytes, wait.
@@ -38,26 +41,34 @@ class Elements {
   }
   // Of all rows: positions and bias.
   std::int64_t Offsets() const { return patches_ * hidden_; }
-  ForwardPart PatchNorm() const {
-    return {.kept = patches_ * (hidden_ + 2), .backward = patches_ * 2 * hidden_};
+  // `dropout`: of what goes in or comes out.
+  ForwardPart PatchNorm(double dropout = 0) const {
+    const bool drops = dropout > 0;
+    return {.kept = patches_ * (hidden_ + 2) + (drops ? Mask(patches_ * hidden_) : 0),
+            .forward = drops ? patches_ * hidden_ : 0,
+            .backward = patches_ * 2 * hidden_};
   }
 
   // A layer's first part: input, norm, 3 projections, attention out and its log-sum, sum.
   ForwardPart SelfAttention(const AgentConfig::Stack& stack) const {
-    return {.kept = patches_ * (6 * hidden_ + stack.heads + 2),
+    return {.kept = patches_ * (6 * hidden_ + stack.heads + 2) + DroppedMask(stack, hidden_),
             .forward = patches_ * hidden_,
             .backward = patches_ * 5 * hidden_,
             .layer_input = patches_ * hidden_};
   }
   // Norm, queries, attention out and its log-sum, sum; keys and values of the text.
   ForwardPart CrossAttention(const AgentConfig::Stack& stack) const {
-    return {.kept = patches_ * (4 * hidden_ + stack.heads + 2) + shape_.text_width * 2 * hidden_,
+    return {.kept = patches_ * (4 * hidden_ + stack.heads + 2) + shape_.text_width * 2 * hidden_ +
+                    DroppedMask(stack, hidden_),
             .forward = patches_ * hidden_,
             .backward = patches_ * 3 * hidden_ + shape_.text_width * 5 * hidden_};
   }
   // Norm, hidden, sum. ReLU works in place on a view, whose backward copies the gradient twice.
+  // What is dropped inside is there twice.
   ForwardPart FeedForward(const AgentConfig::Stack& stack) const {
-    return {.kept = patches_ * (2 * hidden_ + stack.ffn + 2),
+    const std::int64_t dropped = stack.dropout > 0 ? patches_ * stack.ffn : 0;
+    return {.kept = patches_ * (2 * hidden_ + stack.ffn + 2) + dropped + DroppedMask(stack, stack.ffn) +
+                    DroppedMask(stack, hidden_),
             .forward = patches_ * hidden_,
             .backward = patches_ * (4 * stack.ffn + hidden_)};
   }
@@ -152,10 +163,20 @@ class Elements {
     const std::int64_t width = shape_.text_width, seen = prefix_ + width;
     return width * (shared_ + seen) + Turns(width, language_.heads) + KeyTurns(seen);
   }
+  // Of all rows, beside what is dropped, of so many numbers a patch.
+  std::int64_t DropWork(double dropout, std::int64_t width) const {
+    if (dropout == 0) return 0;
+    return Counted(Dropout::WorkspaceBytes(shape_.rows * patches_, width, shape_.on_gpu));
+  }
   std::int64_t encoding() const { return patches_ * hidden_; }
   std::int64_t pixels() const { return pixels_; }
 
  private:
+  std::int64_t Counted(std::int64_t bytes) const { return (bytes + size_ - 1) / size_; }
+  std::int64_t Mask(std::int64_t numbers) const { return Counted(numbers); }
+  std::int64_t DroppedMask(const AgentConfig::Stack& stack, std::int64_t width) const {
+    return stack.dropout > 0 ? Mask(patches_ * width) : 0;
+  }
   std::int64_t Turns(std::int64_t positions, std::int64_t heads) const {
     return 2 * positions * language_.head_dim * (RepeatsTurns(language_.head_dim) ? heads : 1);
   }
@@ -169,7 +190,7 @@ class Elements {
   }
 
   const AgentConfig::Language& language_;
-  std::int64_t hidden_, queries_, keys_, grid_, patches_, pixels_, shared_, prefix_, vocabulary_;
+  std::int64_t hidden_, queries_, keys_, grid_, patches_, pixels_, shared_, prefix_, vocabulary_, size_;
   const AgentShape& shape_;
 };
 
@@ -213,7 +234,7 @@ ForwardPart WithoutGraph(ForwardPart part, std::int64_t output) {
 std::vector<ForwardPart> Agent::Footprint(const ForwardShape& forward) const {
   const AgentShape shape = AgentShape::Of(forward);
   const Elements elements(config_, vocabulary_, PrefixLength(shape.shared_images), PrefixLength(shape.images),
-                          shape);
+                          ElementSize(), shape);
   // Where only logits are wanted, the last layer goes on with the supervised positions alone.
   const bool selects = !shape.decodes_image;
   std::vector<ForwardPart> parts;
@@ -226,24 +247,35 @@ std::vector<ForwardPart> Agent::Footprint(const ForwardShape& forward) const {
     part.parameters = parameters;
     parts.push_back(std::move(part));
   };
+  const std::int64_t hidden = config_.language.hidden;
   const auto add_stack = [&](const std::string& name, const AgentConfig::Stack& stack, bool cross,
                              int image) {
+    const auto add_part = [&](ForwardPart part, const std::string& parameters, std::int64_t width,
+                              int layer) {
+      part = OfRows(std::move(part), shape.rows);
+      part.forward += elements.DropWork(stack.dropout, width);
+      add(std::move(part), parameters, 0, image, layer);
+    };
     for (int i = 0; i < stack.layers; ++i) {
       const std::string layer = name + ".layers." + std::to_string(i) + ".";
-      add(OfRows(elements.SelfAttention(stack), shape.rows), layer + "self_", 0, image, i);
-      if (cross) add(OfRows(elements.CrossAttention(stack), shape.rows), layer + "cross_", 0, image, i);
-      add(OfRows(elements.FeedForward(stack), shape.rows), layer + "ffn", 0, image, i);
+      add_part(elements.SelfAttention(stack), layer + "self_", hidden, i);
+      if (cross) add_part(elements.CrossAttention(stack), layer + "cross_", hidden, i);
+      add_part(elements.FeedForward(stack), layer + "ffn", std::max(hidden, stack.ffn), i);
     }
+  };
+  const auto add_norm = [&](const std::string& name, double dropout, std::int64_t output, int image) {
+    ForwardPart norm = OfRows(elements.PatchNorm(dropout), shape.rows);
+    norm.forward += elements.DropWork(dropout, hidden);
+    add(std::move(norm), name, output, image);
   };
 
   for (int image = 0; image < shape.images; ++image) {
     ForwardPart cut = OfRows(elements.Cut(), shape.rows);
     cut.forward += elements.Offsets();
     add(cut, "img_enc.patch.", 0, image);
-    add(OfRows(elements.PatchNorm(), shape.rows), "img_enc.norm_in.", 0, image);
+    add_norm("img_enc.norm_in.", config_.encoder.dropout, 0, image);
     add_stack("img_enc", config_.encoder, false, image);
-    add(OfRows(elements.PatchNorm(), shape.rows), "img_enc.norm_out.", shape.rows * elements.encoding(),
-        image);
+    add_norm("img_enc.norm_out.", 0, shape.rows * elements.encoding(), image);
     parts.back().output = shape.rows * elements.encoding();
   }
   const std::string root = "qwen_model.model.";
@@ -263,7 +295,7 @@ std::vector<ForwardPart> Agent::Footprint(const ForwardShape& forward) const {
   embedded.kept += elements.Places() + elements.LookedUpBeside();
   // The words of the text and those around the images each have a gradient of the whole table. The sum of the
   // first two is a third.
-  if (shape.images > 0 || shape.supervised > 0) embedded.backward += vocabulary_ * config_.language.hidden;
+  if (shape.images > 0 || shape.supervised > 0) embedded.backward += vocabulary_ * hidden;
   add(embedded, root + "embed_tokens.", embedded.kept);
   for (int i = 0; i < config_.language.layers; ++i) {
     const bool selects_here = selects && i + 1 == config_.language.layers;
@@ -274,15 +306,14 @@ std::vector<ForwardPart> Agent::Footprint(const ForwardShape& forward) const {
     add(elements.TextFeedForward(selects_here), layer + "mlp.", 0, -1, i);
   }
   // The picture is decoded from all hidden states; its own are there while it is put together.
-  add(elements.TextOut(selects), root + "norm.",
-      selects ? 0 : shape.rows * shape.text_width * config_.language.hidden);
+  add(elements.TextOut(selects), root + "norm.", selects ? 0 : shape.rows * shape.text_width * hidden);
   if (shape.supervised > 0) {
     add(elements.Logits(selects), config_.language.tied ? root + "embed_tokens." : "qwen_model.lm_head.",
         shape.supervised * (vocabulary_ + 4));
   }
   if (shape.decodes_image) {
     add_stack("img_dec", config_.decoder, true, -1);
-    add(OfRows(elements.PatchNorm(), shape.rows), "img_dec.norm_out.", shape.rows * elements.encoding());
+    add_norm("img_dec.norm_out.", config_.decoder.dropout, shape.rows * elements.encoding(), -1);
     add(OfRows(elements.Picture(), shape.rows), "img_dec.patch.", shape.rows * elements.pixels());
   }
   PutBytes(parts);
@@ -291,7 +322,7 @@ std::vector<ForwardPart> Agent::Footprint(const ForwardShape& forward) const {
 
 // Elements become bytes; and the gradients of the parameters that each part names.
 void Agent::PutBytes(std::vector<ForwardPart>& parts) const {
-  const auto size = static_cast<std::int64_t>(parameters_.list().front().tensor.element_size());
+  const std::int64_t size = ElementSize();
   for (ForwardPart& part : parts) {
     part = OfRows(std::move(part), size);
     const Names names(part.parameters);
@@ -302,6 +333,10 @@ void Agent::PutBytes(std::vector<ForwardPart>& parts) const {
       part.largest_gradient = std::max(part.largest_gradient, bytes);
     }
   }
+}
+
+std::int64_t Agent::ElementSize() const {
+  return static_cast<std::int64_t>(parameters_.list().front().tensor.element_size());
 }
 
 std::int64_t Agent::TableBytes() const { return language_.TableBytes() + encoder_.TableBytes(); }

@@ -1,0 +1,57 @@
+// The agent with dropout: every way to execute a draw drops the same numbers. (The same of a small model:
+// executor_modes_test.cc, two_stage_test.cc.)
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "tests/step/agent_fixture.h"
+
+namespace medley {
+namespace {
+
+using namespace testing_fixture;
+
+constexpr std::int64_t kRows = 5;
+constexpr double kDropout = 0.3;
+
+// Questions whose passes share a picture; pictures that are carried, in a chain and beside each other.
+class DropoutModes : public testing::TestWithParam<TaskVariant> {};
+
+TEST_P(DropoutModes, AllGiveTheGradientOfJointInAnyMicroBatchAndRecomputed) {
+  AgentWithTask loaded(GetParam(), kDropout);
+  loaded.model->To(at::kCPU, at::kDouble);
+  const Batch rows = loaded.Rows(100, kRows);
+  const Gradient joint = loaded.GradientOf(rows, {.way = {Mode::kJoint}});
+  EXPECT_TRUE(SameBits(loaded.GradientOf(rows, {.way = {Mode::kJoint}}), joint));
+  for (const Mode mode : LegalModes(loaded.task.variant())) {
+    for (const std::int64_t micro_rows : {0, 1, 2}) {
+      for (const int every : {0, 1, 2}) {
+        const Gradient found = loaded.GradientOf(rows, {.way = {mode, every}, .micro_rows = micro_rows});
+        EXPECT_LE(Distance(found, joint), 1e-12)
+            << ModeName(mode) << ", micro rows " << micro_rows << ", recompute every " << every;
+      }
+    }
+  }
+}
+
+TEST_P(DropoutModes, IsAnotherGradientThanWithout) {
+  std::vector<Gradient> gradients;
+  for (const double dropout : {0.0, 0.1, kDropout}) {
+    AgentWithTask loaded(GetParam(), dropout);
+    gradients.push_back(loaded.GradientOf(loaded.Rows(100, kRows), {.way = {Mode::kJoint}}));
+  }
+  EXPECT_GT(Distance(gradients[1], gradients[0]), 1e-3);
+  EXPECT_GT(Distance(gradients[2], gradients[1]), 1e-3);
+}
+
+INSTANTIATE_TEST_SUITE_P(Tasks, DropoutModes,
+                         testing::Values(TaskVariant{"position_qa", "default"},
+                                         TaskVariant{"zoom_gold", "fused"},
+                                         TaskVariant{"arrow_to_gold", "carry"},
+                                         TaskVariant{"mem_canvas", "default"}),
+                         [](const auto& info) { return NameOf(info.param); });
+
+}  // namespace
+}  // namespace medley
