@@ -11,6 +11,7 @@ set(_medley_public
   data/tensor_file.h
   model/blocks/language.h
   model/blocks/transformer_layer.h
+  model/parameter_model.h
   model/parameter_set.h
   model/safetensors.h
   task/drawings.h

@@ -1,8 +1,18 @@
 #include <medley/model/model.h>
 
 #include <medley/base/error.h>
+#include <medley/base/suggest.h>
 
 namespace medley {
+
+const at::Tensor& InputNamed(const ModelInputs& inputs, std::string_view name) {
+  std::vector<std::string> names;
+  for (const ModelInput& input : inputs) {
+    if (input.name == name) return input.tensor;
+    names.push_back(input.name);
+  }
+  throw Error("the model needs the input '" + std::string(name) + "'; it was handed " + Listed(names));
+}
 
 ForwardContext::~ForwardContext() = default;
 
