@@ -4,6 +4,7 @@
 #include <medley/plugin/rejection.h>
 #include <medley/plugin/spec_reader.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <cstddef>
 #include <random>
@@ -78,6 +79,20 @@ TEST(ElfFile, TruncationIsSeenWhereLoadingWouldFault) {
                                  std::size_t{4096}, bytes.size() / 2}) {
     EXPECT_TRUE(Begins(VerdictOn(std::string_view(bytes).substr(0, size)), "truncated: ")) << size;
   }
+  // The last byte belongs to a table of names that nothing needs for loading.
+  EXPECT_EQ(VerdictOn(std::string_view(bytes).substr(0, bytes.size() - 1)), "");
+}
+
+TEST(ElfFile, OneThatThisUserMayNotReadIsNamed) {
+  if (geteuid() != 0) GTEST_SKIP() << "only root can become somebody else";
+  const TempDirectory directory;
+  fs::copy_file(Fixture("tiny"), directory / "plugin.so");
+  ASSERT_EQ(chmod((directory / "plugin.so").c_str(), 0600), 0);
+  ASSERT_EQ(chmod(directory.path().c_str(), 0755), 0);
+  ASSERT_EQ(seteuid(12345), 0);
+  const std::string verdict = Verdict(directory / "plugin.so");
+  ASSERT_EQ(seteuid(0), 0);
+  EXPECT_TRUE(Begins(verdict, "unreadable: ")) << verdict;
 }
 
 TEST(ElfFile, OtherMachinesAndProgramsAreNamed) {
@@ -98,6 +113,14 @@ TEST(ElfFile, BadNotesHaveAReason) {
   EXPECT_TRUE(Begins(VerdictOn(Patched(Tiny(), std::string_view("\1\0\0\0medley", 10),
                                        std::string_view("\2\0\0\0medley", 10))),
                      "bad note: its medley note is of type"));
+  // Notes of others are passed over, so that this file has none of ours.
+  EXPECT_TRUE(Begins(VerdictOn(Patched(Tiny(), std::string_view("\1\0\0\0medley", 10),
+                                       std::string_view("\1\0\0\0meddle", 10))),
+                     "not a plugin: a shared library without a medley note"));
+  const std::size_t owner = Tiny().find(std::string_view("\1\0\0\0medley", 10));
+  std::string endless = Tiny();
+  endless.replace(owner - 4, 4, "\xff\xff\xff\x7f");  // the length in front of the type
+  EXPECT_TRUE(Begins(VerdictOn(endless), "bad note: ")) << VerdictOn(endless);
   EXPECT_TRUE(
       Begins(VerdictOn(Patched(Tiny(), "{\"abi\"", "(\"abi\"")), "bad note: its spec is not good JSON"));
   EXPECT_TRUE(
@@ -106,6 +129,10 @@ TEST(ElfFile, BadNotesHaveAReason) {
                      "bad note: its spec is not good JSON"));
   EXPECT_TRUE(Begins(VerdictOn(Patched(Tiny(), "\"max_items\":1", "\"max_items\":0")), "bad note: "));
   EXPECT_TRUE(Begins(VerdictOn(Patched(Tiny(), "\"weight\":0.001", "\"weight\":1e999")), "bad note: "));
+  EXPECT_TRUE(Begins(VerdictOn(Patched(Tiny(), "\"weight\":0.001", "\"weight\":-1.01")),
+                     "bad note: its spec has a negative weight"));
+  EXPECT_TRUE(Begins(VerdictOn(Patched(Tiny(), "\"weight\":0.001", "\"weight\":\"1.0\"")),
+                     "bad note: its spec has no number in 'weight'"));
   EXPECT_TRUE(Begins(VerdictOn(Patched(Tiny(), "\"carries\":[]", "\"images\":[] ")),
                      "bad note: its spec is not good JSON (note:1:"));
 }

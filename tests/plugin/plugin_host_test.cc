@@ -6,6 +6,9 @@
 #include <sys/stat.h>
 
 #include <cstdio>
+#include <typeinfo>
+
+#include <medley/task/plugin_entry.h>
 
 #include "tests/plugin/host_fixture.h"
 
@@ -117,6 +120,70 @@ TEST(PluginHost, ANoteThatLiesAboutLibtorchIsCaughtByTheLinker) {
   HostFixture run({Fixture("other_torch")});
   const std::string message = MessageOf([&] { run.host.Get("other_torch"); });
   EXPECT_TRUE(Has(message, "_999_") && Has(message, "built for another medley or libtorch")) << message;
+}
+
+// What loading a changed copy of a plugin says.
+std::string LoadingSays(const std::string& fixture, const std::string& task, std::string_view from,
+                        std::string_view to) {
+  const TempDirectory directory;
+  WriteBytes(directory / "changed.so", Patched(ReadBytes(Fixture(fixture)), from, to));
+  HostFixture run({directory / "changed.so"});
+  return MessageOf([&] { run.host.Get(task); });
+}
+
+// Of libtorch or of medley it would abort in static initialisers, where nobody can catch.
+TEST(PluginHost, ASecondLibtorchIsRefusedBeforeItIsLoaded) {
+  const std::string message = LoadingSays("tiny", "tiny", std::string_view("libtorch_cpu.so\0", 16),
+                                          std::string_view("libtorch_gpu.so\0", 16));
+  EXPECT_TRUE(Has(message, "it needs libtorch_gpu.so, which is not what this medley runs on. Rebuild"))
+      << message;
+}
+
+TEST(PluginHost, AMissingLibraryIsNamed) {
+  const std::string message = LoadingSays("tiny", "tiny", std::string_view("libgcc_s.so.1\0", 14),
+                                          std::string_view("libgcc_x.so.1\0", 14));
+  EXPECT_TRUE(Has(message, "plugin 'changed'") && Has(message, "libgcc_x.so.1")) << message;
+}
+
+TEST(PluginHost, AMissingEntryIsNamed) {
+  const std::string message =
+      LoadingSays("tiny", "tiny", std::string_view("\0" MEDLEY_WORDS(MEDLEY_PLUGIN_ENTRY) "\0", 18),
+                  std::string_view("\0medley_plugout_v\0", 18));
+  EXPECT_TRUE(Has(message, MEDLEY_WORDS(MEDLEY_PLUGIN_ENTRY))) << message;
+}
+
+TEST(PluginHost, AnOlderEntryIsRefusedAndANewerOneServes) {
+  const std::string message = MessageOf([] { HostFixture({Fixture("older_entry")}).host.Get("entry"); });
+  EXPECT_TRUE(Has(message, "its entry is of an older medley. Rebuild it")) << message;
+  HostFixture newer({Fixture("newer_entry")});
+  EXPECT_EQ(newer.host.Get("entry").Constant("table", at::kCPU).numel(), 8);
+}
+
+TEST(PluginHost, ANoteInMemoryThatIsNotTheFilesIsNoticed) {
+  const std::string message = MessageOf([] { HostFixture({Fixture("other_note")}).host.Get("entry"); });
+  EXPECT_TRUE(Has(message, "what was loaded differs from the file that was read")) << message;
+}
+
+TEST(PluginHost, APluginBuiltForDebuggingWorks) {
+  HostFixture run({Fixture("debug_build")});
+  EXPECT_EQ(run.host.Get("tiny").Constant("table", at::kCPU).numel(), 8);
+}
+
+TEST(PluginHost, EqualStaticsOfTwoPluginsAreTwo) {
+  HostFixture run({Fixture("equal_statics_a"), Fixture("equal_statics_b")});
+  for (const char* name : {"equal_statics_a", "equal_statics_b"})
+    EXPECT_EQ(run.host.Get(name).Constant("table", at::kCPU)[0][0].item<int>(), 2) << name;
+}
+
+TEST(PluginHost, ExceptionsOfAPluginAreOfTheHostsTypes) {
+  HostFixture run({Fixture("fails_to_make")});
+  try {
+    run.host.Get("throws_input");
+    FAIL();
+  } catch (const std::exception& error) {
+    EXPECT_NE(dynamic_cast<const InputError*>(&error), nullptr);
+    EXPECT_EQ(typeid(error), typeid(InputError));
+  }
 }
 
 TEST(PluginHost, WhateverMakingThrowsNamesPluginTaskAndPhase) {

@@ -2,6 +2,7 @@
 #include <medley/base/error.h>
 #include <medley/base/version.h>
 #include <medley/plugin/registry.h>
+#include <medley/plugin/rejection.h>
 #include <medley/task/abi.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -275,6 +276,34 @@ TEST(Abi, AnotherApiIsRefusedBeforeItsSpecIsRead) {
   EXPECT_TRUE(
       Has(rejected.reason, "plugin API 9; this medley uses plugin API " MEDLEY_WORDS(MEDLEY_PLUGIN_API)))
       << rejected.reason;
+}
+
+TEST(Abi, AnOlderApiAndTheOldStringsAreRefused) {
+  const TempDirectory directory;
+  const std::string api = "\"api\":" MEDLEY_WORDS(MEDLEY_PLUGIN_API);
+  WriteBytes(directory / "old.so", Patched(ReadBytes(Fixture("tiny")), api, "\"api\":1"));
+  WriteBytes(directory / "strings.so",
+             Patched(ReadBytes(Fixture("tiny")), "\"name\":\"tiny\"", "\"name\":\"tony\""));
+  WriteBytes(directory / "strings.so",
+             Patched(ReadBytes(directory / "strings.so"), "\"cxx11\":1", "\"cxx11\":0"));
+  const Registry registry = ScanOnly({directory.path()});
+  ASSERT_EQ(registry.rejected().size(), 2U);
+  EXPECT_TRUE(Has(registry.rejected()[0].reason, "plugin API 1; this medley uses"))
+      << registry.rejected()[0].reason;
+  EXPECT_TRUE(Has(registry.rejected()[1].reason, "_GLIBCXX_USE_CXX11_ABI")) << registry.rejected()[1].reason;
+}
+
+TEST(Abi, APluginBuiltForDebuggingIsUsed) {
+  EXPECT_EQ(ScanOnly({Fixture("debug_build")}).tasks().size(), 1U);
+}
+
+TEST(Printables, ControlCharactersOfANoteAreEscaped) {
+  const TempDirectory directory;
+  WriteBytes(directory / "x.so",
+             Patched(ReadBytes(Fixture("tiny")), "adds row numbers", "adds\\u001b[2J n."));
+  const Registry registry = ScanOnly({directory.path()});
+  ASSERT_EQ(registry.tasks().size(), 1U);
+  EXPECT_EQ(Printable(registry.tasks()[0]->summary), "adds\\x1b[2J n.");
 }
 
 }  // namespace

@@ -30,9 +30,9 @@ inline at::Tensor Numbers(const std::string& name, at::IntArrayRef shape, double
 
 inline constexpr ModelSpec kFixtureSpec{
     .name = "fixture",
-    .sizes = {{.name = "images"}},
+    .sizes = {{.name = "images"}, {.name = "text_width"}},
     .inputs = {{.name = "images", .dimensions = {"rows", "3", "2", "2"}, .times = "images"},
-               {.name = "tokens", .dimensions = {"rows", "4"}}},
+               {.name = "tokens", .dimensions = {"rows", "text_width"}}},
     .outputs = {{.name = "y", .dimensions = {"rows", "5"}},
                 {.name = "image", .dimensions = {"rows", "3", "2", "2"}}}};
 

@@ -66,6 +66,19 @@ TEST(PluginPath, WhatIsNamedAndCannotBeUsedIsAnErrorOfEveryVerb) {
   EXPECT_FALSE(fs::exists(scratch / "run"));
 }
 
+// A graph, a deleter and a thread of a plugin are there to the end.
+TEST(PluginPath, ARunEndsWellWhateverAPluginKeeps) {
+  const testing::TempDirectory scratch;
+  testing::WriteBytes(scratch / "weights.json", R"({"weights": {"outlives_the_run": 1}})");
+  const fs::path plugin =
+      fs::path(MEDLEY_BUILD_DIR) / "tests/plugin/fixtures/outlives_the_run/outlives_the_run.so";
+  const CommandResult trained = Shell(
+      Medley() + "train " + kConfig + " --out " + (scratch / "run").string() +
+      " threads=1 steps=2 eval.every=0 tensorboard=false weights=" + (scratch / "weights.json").string() +
+      " --plugin-path " + plugin.string() + " 2>&1");
+  EXPECT_EQ(trained.code, 0) << trained.out;
+}
+
 TEST(PluginPath, AResumeNeverTakesAnotherPluginInSilence) {
   const testing::TempDirectory scratch;
   const fs::path mine = scratch / "mine", run = scratch / "run";
