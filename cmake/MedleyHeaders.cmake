@@ -17,7 +17,10 @@ set(_medley_public
   task/drawings.h
   task/losses.h
   task/plugin.h
-  task/text_rows.h)
+  task/text_rows.h
+  testing/checks.h
+  testing/gradients.h
+  testing/training_context.h)
 
 # Appends to `found` the headers below core/ that are reached from `header`, itself too.
 function(_medley_reach header found)

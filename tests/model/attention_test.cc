@@ -9,13 +9,12 @@
 #include <medley/model/blocks/attention.h>
 #include <medley/model/blocks/transformer_layer.h>
 #include <medley/step/passes/saved_variables.h>
-
-#include "tests/model/training_context.h"
+#include <medley/testing/training_context.h>
 
 namespace medley {
 namespace {
 
-using test::TrainingContext;
+using check::TrainingContext;
 
 struct Example {
   explicit Example(std::int64_t kv_heads, at::ScalarType dtype = at::kDouble) {

@@ -1,15 +1,13 @@
 #include <gtest/gtest.h>
 
 #include <ATen/CPUGeneratorImpl.h>
-#include <ATen/core/grad_mode.h>
 #include <medley/memory/cpu_allocator.h>
 #include <medley/model/agent/agent_shape.h>
+#include <medley/testing/checks.h>
 
-#include <algorithm>
 #include <ostream>
 
 #include "tests/model/agent_fixture.h"
-#include "tests/model/training_context.h"
 
 namespace medley {
 
@@ -54,31 +52,11 @@ ModelInputs InputsOf(const AgentShape& shape) {
   return inputs;
 }
 
-struct Bytes {
-  std::int64_t held = 0, peak = 0;
-};
-
-Bytes BytesOf(const Agent& agent, const AgentShape& shape) {
-  const ModelInputs inputs = InputsOf(shape);
+check::ForwardBytes BytesOf(const Agent& agent, const AgentShape& shape) {
   WantedOutputs wanted;
   if (shape.supervised > 0) wanted.push_back("logits");
   if (shape.decodes_image) wanted.push_back("image");
-  test::TrainingContext context(0, shape.rows);
-  const at::AutoGradMode graph(shape.with_graph);
-  agent.Forward(inputs, wanted, context);  // whatever is made once is there
-  const std::int64_t before = ReadCpuMemory().now;
-  ResetCpuPeak();
-  const ModelOutputs outputs = agent.Forward(inputs, wanted, context);
-  return {.held = ReadCpuMemory().now - before, .peak = ReadCpuMemory().peak - before};
-}
-
-Bytes Estimated(const Agent& agent, const AgentShape& shape) {
-  Bytes bytes;
-  for (const ForwardPart& part : agent.Footprint(shape.ToForward())) {
-    bytes.held += part.kept;
-    bytes.peak = std::max(bytes.peak, bytes.held + part.forward);
-  }
-  return bytes;
+  return check::MeasuredBytes(agent, InputsOf(shape), wanted, shape.ToForward());
 }
 
 // Ratios of estimated to measured bytes, in many shapes.
@@ -99,7 +77,7 @@ void ForManyShapes(bool with_graph, const Check& check) {
            }) {
         shape.with_graph = with_graph;
         SCOPED_TRACE(testing::Message() << shape << ", dropout " << dropout);
-        check(Estimated(agent, shape), BytesOf(agent, shape));
+        check(check::FootprintBytes(agent, shape.ToForward()), BytesOf(agent, shape));
       }
     }
   }
@@ -108,18 +86,20 @@ void ForManyShapes(bool with_graph, const Check& check) {
 double Ratio(std::int64_t a, std::int64_t b) { return static_cast<double>(a) / static_cast<double>(b); }
 
 TEST(Footprint, OfAGraphIsNeverBelowAndAtMostATwentiethAbove) {
-  ForManyShapes(/*with_graph=*/true, [](const Bytes& estimated, const Bytes& measured) {
-    EXPECT_GE(Ratio(estimated.held, measured.held), 1);
-    EXPECT_LE(Ratio(estimated.held, measured.held), 1.05);
-    EXPECT_GE(Ratio(estimated.peak, measured.peak), 1);
-  });
+  ForManyShapes(/*with_graph=*/true,
+                [](const check::ForwardBytes& estimated, const check::ForwardBytes& measured) {
+                  EXPECT_GE(Ratio(estimated.held, measured.held), 1);
+                  EXPECT_LE(Ratio(estimated.held, measured.held), 1.05);
+                  EXPECT_GE(Ratio(estimated.peak, measured.peak), 1);
+                });
 }
 
 TEST(Footprint, WithoutAGraphIsNeverBelowThePeak) {
-  ForManyShapes(/*with_graph=*/false, [](const Bytes& estimated, const Bytes& measured) {
-    EXPECT_GE(Ratio(estimated.peak, measured.peak), 1);
-    EXPECT_LE(Ratio(estimated.peak, measured.peak), 1.6);
-  });
+  ForManyShapes(/*with_graph=*/false,
+                [](const check::ForwardBytes& estimated, const check::ForwardBytes& measured) {
+                  EXPECT_GE(Ratio(estimated.peak, measured.peak), 1);
+                  EXPECT_LE(Ratio(estimated.peak, measured.peak), 1.6);
+                });
 }
 
 }  // namespace

@@ -97,9 +97,13 @@ struct Built {
 };
 
 TEST(Language, EqualsASlowObviousVersion) {
-  for (const std::int64_t kv_heads : {1, 2, 4}) {
+  for (const auto& [kv_heads, attention] : {std::pair{1, AttentionKind::kFused},
+                                            {2, AttentionKind::kFused},
+                                            {4, AttentionKind::kFused},
+                                            {2, AttentionKind::kEager}}) {
     AgentConfig::Language config = test::SmallConfig().language;
     config.kv_heads = kv_heads;
+    config.attention = attention;
     Built built(config);
     Built::Randomize(built.set);
     built.set.To(at::kCPU, at::kDouble);
@@ -122,9 +126,13 @@ TEST(Language, EqualsASlowObviousVersion) {
 // Texts of different lengths grow by three tokens each, one at a time, from what was kept.
 TEST(Language, ATextThatGrowsHasTheStatesOfTheWholeText) {
   constexpr std::int64_t kPrefix = 5, kWidth = 6, kNew = 3;
-  for (const std::int64_t kv_heads : {1, 2, 4}) {
+  for (const auto& [kv_heads, attention] : {std::pair{1, AttentionKind::kFused},
+                                            {2, AttentionKind::kFused},
+                                            {4, AttentionKind::kFused},
+                                            {2, AttentionKind::kEager}}) {
     AgentConfig::Language config = test::SmallConfig().language;
     config.kv_heads = kv_heads;
+    config.attention = attention;
     Built built(config);
     Built::Randomize(built.set);
     built.set.To(at::kCPU, at::kDouble);
@@ -172,6 +180,21 @@ TEST(Language, TheScaleOfThePrefixMattersOnlyThroughEpsilon) {
     EXPECT_LT(difference, 10 * epsilon);
     EXPECT_GT(difference, epsilon / 1000);
   }
+}
+
+// As a model of a plugin uses it: under its own name, and nothing in front of the text.
+TEST(Language, WithoutAPrefixEachTokenSeesThoseBeforeIt) {
+  ParameterSet set(5, at::kCPU);
+  const Language language(set, test::SmallConfig().language, 50, 64, "speaker.");
+  EXPECT_EQ(set.list().front().name, "speaker.model.embed_tokens.weight");
+  at::NoGradGuard no_grad;
+  const at::Tensor ids = at::randint(0, 50, {3, 8}, at::kLong);
+  at::Tensor other = ids.clone();
+  other.narrow(1, 5, 3) = (other.narrow(1, 5, 3) + 1) % 50;
+  ForwardContext context;
+  const auto states = [&](const at::Tensor& of) { return language.Hidden(language.Embed(of), {}, context); };
+  EXPECT_TRUE(at::allclose(states(ids).narrow(1, 0, 5), states(other).narrow(1, 0, 5), 1e-5, 1e-6));
+  EXPECT_FALSE(at::allclose(states(ids), states(other), 1e-3, 1e-3));
 }
 
 TEST(Language, AnUntiedTableIsAParameterOfItsOwn) {

@@ -4,15 +4,14 @@
 #include <gtest/gtest.h>
 #include <medley/memory/cpu_allocator.h>
 #include <medley/model/parameter_bytes.h>
+#include <medley/testing/checks.h>
 
 #include <algorithm>
 #include <memory>
-#include <ostream>
 #include <string>
 #include <vector>
 
 #include "tests/step/agent_fixture.h"
-#include "tests/step/positive_relus.h"
 
 namespace medley {
 namespace {
@@ -21,79 +20,15 @@ using namespace testing_fixture;
 
 constexpr std::int64_t kRows = 2;
 
-struct Pieces {
-  Mode mode = Mode::kJoint;
-  std::int64_t micro_rows = 0;
-};
-std::ostream& operator<<(std::ostream& out, const Pieces& pieces) {
-  return out << ModeName(pieces.mode) << ", micro rows " << pieces.micro_rows;
-}
-
 class AllModes : public testing::TestWithParam<TaskVariant> {
  protected:
-  std::vector<Pieces> Ways() const {
-    std::vector<Pieces> ways;
-    for (const Mode mode : LegalModes(loaded_.task.variant())) {
-      ways.push_back({mode, 0});
-      ways.push_back({mode, 1});
-    }
-    return ways;
-  }
-  // Gradients of all ways, joint with all rows first, and how many ReLUs let their input through in each.
-  struct Result {
-    std::vector<Gradient> gradients;
-    std::vector<std::int64_t> positive;
-  };
-  Result RunAll(const Batch& rows) {
-    Result result;
-    for (const Pieces& way : Ways()) {
-      const PositiveRelus relus;
-      result.gradients.push_back(loaded_.GradientOf(rows, {.way = {way.mode}, .micro_rows = way.micro_rows}));
-      result.positive.push_back(relus.count());
-    }
-    return result;
-  }
-  void ExpectRecomputedBits(const Batch& rows, const Result& plain) {
-    for (std::size_t i = 0; i < Ways().size(); ++i) {
-      const Pieces way = Ways()[i];
-      for (const int every : {1, 2}) {
-        const Gradient recomputed =
-            loaded_.GradientOf(rows, {.way = {way.mode, every}, .micro_rows = way.micro_rows});
-        EXPECT_TRUE(SameBits(recomputed, plain.gradients[i])) << way << ", recompute every " << every;
-      }
-    }
-  }
-
   AgentWithTask loaded_{GetParam()};
 };
 
-TEST_P(AllModes, InDoubleGradientsEqualJointAndThoseOfRecomputedLayersBitForBit) {
-  loaded_.model->To(at::kCPU, at::kDouble);
-  const Batch rows = loaded_.Rows(100, kRows);
-  const Result result = RunAll(rows);
-  for (std::size_t i = 0; i < Ways().size(); ++i)
-    EXPECT_LE(Distance(result.gradients[i], result.gradients[0]), 1e-12) << Ways()[i];
-  ExpectRecomputedBits(rows, result);
-}
-
-// A ReLU whose input is a rounding error away from 0 may fall on either side of its kink, which in float
-// moves the gradient by up to 1e-4 and is no mistake. So float is judged by rows for which every ReLU falls
-// where it does in double.
-TEST_P(AllModes, InFloatGradientsEqualJointAndThoseOfRecomputedLayersBitForBit) {
-  for (std::int64_t begin = 100; begin < 200; begin += 10) {
-    const Batch rows = loaded_.Rows(begin, kRows);
-    loaded_.model->To(at::kCPU, at::kDouble);
-    const std::vector<std::int64_t> exact = RunAll(rows).positive;
-    loaded_.model->To(at::kCPU, at::kFloat);
-    const Result result = RunAll(rows);
-    ASSERT_GT(exact.front(), 0);
-    if (result.positive != exact) continue;
-    for (std::size_t i = 0; i < Ways().size(); ++i)
-      EXPECT_LE(Distance(result.gradients[i], result.gradients[0]), 5e-6) << Ways()[i];
-    ExpectRecomputedBits(rows, result);
-    return;
-  }
-  FAIL() << "no rows for which every ReLU falls where it does in double";
+TEST_P(AllModes, GradientsEqualJointAndThoseOfRecomputedLayersBitForBit) {
+  EXPECT_EQ(check::Gradients(loaded_.task, *loaded_.model,
+                             {.rows = kRows, .micro_rows = {0, 1}, .recompute_every = {1, 2}}),
+            check::Findings());
 }
 
 INSTANTIATE_TEST_SUITE_P(Tasks, AllModes, testing::ValuesIn(AllVariants()),

@@ -7,6 +7,7 @@
 #include <medley/model/blocks/dropout.h>
 #include <medley/plugin/plugin_host.h>
 #include <medley/step/step_executor.h>
+#include <medley/testing/gradients.h>
 
 #include <cmath>
 #include <functional>
@@ -259,27 +260,9 @@ inline Fixture Canvas() {
   return Fixture(std::move(info), {.sample = sample, .run = run});
 }
 
-using Gradient = std::vector<at::Tensor>;
-
-inline Gradient TakeGradient(const Model& model) {
-  Gradient gradient;
-  for (const Parameter& parameter : model.parameters()) {
-    const at::Tensor& grad = parameter.tensor.grad();
-    gradient.push_back(grad.defined() ? grad.clone() : at::zeros_like(parameter.tensor.detach()));
-  }
-  ClearGradients(model);
-  return gradient;
-}
-
-// The norm of the difference over the norm of `expected`, of the whole gradient.
-inline double Distance(const Gradient& got, const Gradient& expected) {
-  double difference = 0, norm = 0;
-  for (std::size_t i = 0; i < got.size(); ++i) {
-    difference += (got[i] - expected[i]).to(at::kDouble).pow(2).sum().item<double>();
-    norm += expected[i].to(at::kDouble).pow(2).sum().item<double>();
-  }
-  return std::sqrt(difference / norm);
-}
+using check::Distance;
+using check::Gradient;
+using check::TakeGradient;
 
 inline Gradient Sum(const Gradient& a, const Gradient& b) {
   Gradient sum;

@@ -5,6 +5,7 @@
 #include <map>
 
 #include <medley/memory/cpu_allocator.h>
+#include <medley/testing/gradients.h>
 
 #include "tests/tasks/agent_testing.h"
 
@@ -17,15 +18,7 @@ double Dot(const std::vector<at::Tensor>& a, const std::vector<at::Tensor>& b) {
   return sum;
 }
 
-std::vector<at::Tensor> Minus(std::vector<at::Tensor> a, const std::vector<at::Tensor>& b) {
-  for (std::size_t i = 0; i < a.size(); ++i) a[i] = a[i] - b[i];
-  return a;
-}
-
-double Distance(const std::vector<at::Tensor>& a, const std::vector<at::Tensor>& b) {
-  const auto difference = Minus(a, b);
-  return std::sqrt(Dot(difference, difference) / Dot(b, b));
-}
+using check::Distance;
 
 TEST(Variants, AreThoseOfTheTasksKind) {
   for (const TaskClass& any : AllTasks()) {

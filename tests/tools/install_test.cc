@@ -147,6 +147,28 @@ TEST_F(InstallTest, TheMinimalPluginBuildsOutsideAndIsLearned) {
   EXPECT_GT(nlohmann::json::parse(file).at("tasks").at("count_on").at("value"), 0.5) << scored.out;
 }
 
+// What checks.h shows, as the test of that plugin.
+TEST_F(InstallTest, APluginsOwnTestChecksItWithTheInstalledModelAndPackage) {
+  fs::copy(MEDLEY_SOURCE_DIR "/plugins/minimal", directory_ / "project", fs::copy_options::recursive);
+  std::ofstream(directory_ / "project/CMakeLists.txt", std::ios::app) << R"(
+add_executable(count_on_test count_on_test.cc)
+target_link_libraries(count_on_test PRIVATE medley::testing)
+)";
+  Write("project/count_on_test.cc", R"(#include <medley/testing/checks.h>
+
+int main() {
+  const medley::check::Bench bench(")" + Prefix() +
+                                        R"(/share/medley/configs/runs/quickstart.json",
+                                   {"build/lib/medley/)" MEDLEY_PLUGIN_FOLDER
+                                        R"("}, {"weights=weights.json", "threads=1"});
+  return medley::check::Report(medley::check::All(bench.Task("count_on"), bench.model()));
+}
+)");
+  ASSERT_NO_FATAL_FAILURE(Build());
+  const auto checked = Shell("cd " + (directory_ / "project").string() + " && build/count_on_test 2>&1");
+  EXPECT_EQ(checked.code, 0) << checked.out;
+}
+
 // The game's code too, which draws pictures with floating-point arithmetic.
 TEST_F(InstallTest, APluginOfClangTrainsTheSameRowsToTheSameBits) {
   Write("project/CMakeLists.txt", R"(cmake_minimum_required(VERSION 3.24)

@@ -1,11 +1,11 @@
-#include "tests/step/positive_relus.h"
+#include <medley/testing/positive_relus.h>
 
 #include <ATen/core/Tensor.h>
 #include <ATen/ops/threshold_backward.h>
 #include <c10/core/impl/LocalDispatchKeySet.h>
 #include <torch/library.h>
 
-namespace medley::testing_fixture {
+namespace medley::check {
 namespace {
 
 // The dispatch key that libtorch keeps for tests. Not RecordFunction: its layout depends on NDEBUG, and the
@@ -31,11 +31,11 @@ PositiveRelus::~PositiveRelus() { c10::impl::tls_set_dispatch_key_included(kKey,
 
 std::int64_t PositiveRelus::count() const { return positive; }
 
-}  // namespace medley::testing_fixture
+}  // namespace medley::check
 
 TORCH_LIBRARY_IMPL(_, TESTING_ONLY_GenericMode, library) {
   library.fallback(torch::CppFunction::makeFallthrough());
 }
 TORCH_LIBRARY_IMPL(aten, TESTING_ONLY_GenericMode, library) {
-  library.impl("threshold_backward", &medley::testing_fixture::CountAndGoOn);
+  library.impl("threshold_backward", &medley::check::CountAndGoOn);
 }

@@ -2,7 +2,7 @@
 
 #include <cstdint>
 
-namespace medley::testing_fixture {
+namespace medley::check {
 
 // Counts the ReLUs with a positive input in the backwards that this thread runs while it lives. In a backward
 // each ReLU comes once, in whatever mode and however the rows are cut. One at a time.
@@ -19,4 +19,4 @@ class PositiveRelus {
   bool was_included_;
 };
 
-}  // namespace medley::testing_fixture
+}  // namespace medley::check

@@ -1,0 +1,96 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <medley/model/model.h>
+
+// For the tests of a plugin: its tasks and models against what they promise. Link medley::testing. Each check
+// returns what it found as sentences, so that any test framework, or none, can use them:
+//
+//   #include <medley/testing/checks.h>
+//
+//   int main() {
+//     const medley::check::Bench bench("run.json", {"build/minimal.so"});
+//     return medley::check::Report(medley::check::All(bench.Task("minimal"), bench.model()));
+//   }
+namespace medley {
+
+class LoadedTask;
+
+namespace check {
+
+// One sentence for each thing that is wrong; none: nothing is.
+using Findings = std::vector<std::string>;
+
+// A model, fresh from the config's seed, and the tasks, as a run config puts them together; for the CPU. Make
+// it before the program's first tensor: bytes are counted from then on.
+class Bench {
+ public:
+  // `plugins`: files or directories, searched first; `overrides`: "seed=3". Throws an InputError with every
+  // mistake of the files.
+  explicit Bench(const std::filesystem::path& run_config,
+                 const std::vector<std::filesystem::path>& plugins = {},
+                 const std::vector<std::string>& overrides = {});
+  ~Bench();
+  Bench(const Bench&) = delete;
+  Bench& operator=(const Bench&) = delete;
+
+  // Loads its plugin on first use. An Error where there is no such task.
+  LoadedTask& Task(std::string_view name) const;
+  Model& model() const;
+
+ private:
+  struct Parts;
+  std::unique_ptr<Parts> parts_;
+};
+
+// The task does what its spec says: passes, terms, items, constants, pictures, carries; and what it does
+// depends on its rows alone.
+Findings Contract(LoadedTask& task, const Model& model);
+
+struct GradientSetting {
+  std::int64_t rows = 5;                          // of a draw
+  std::vector<std::int64_t> micro_rows{0, 1, 2};  // of a forward; 0: all
+  std::vector<int> recompute_every{1, 2};         // beside 0: no layer is run again
+};
+// Every legal mode and micro-batch gives the gradient of joint: in float64 to 1e-12 of its norm, in float to
+// 5e-6; and layers that are run again give the same bits as those that are kept. The model is left in the
+// type that it had.
+//
+// A ReLU whose input is a rounding error away from 0 may fall on either side of its kink, which moves a float
+// gradient by up to 1e-4 and is no mistake. So float is judged by rows for which every ReLU falls where it
+// does in double; up to four draws are tried.
+Findings Gradients(LoadedTask& task, Model& model, const GradientSetting& setting = {});
+
+// A model that has learned nothing scores not clearly above the chance that the spec names, and every row has
+// a score and the draw a loss. Clearly: by twice the 95 % interval.
+Findings Score(LoadedTask& task, const Model& model, std::int64_t rows = 64);
+
+// Contract, Gradients and Score.
+Findings All(LoadedTask& task, Model& model);
+
+// Bytes of a forward beside its inputs and the parameters: that it holds until its backward, and at its
+// widest.
+struct ForwardBytes {
+  std::int64_t held = 0, peak = 0;
+};
+// As they were counted, where a model was made after Bench or InstallCpuAllocator; and as Model::Footprint
+// has them.
+ForwardBytes MeasuredBytes(const Model& model, const ModelInputs& inputs, const WantedOutputs& wanted,
+                           const ForwardShape& shape);
+ForwardBytes FootprintBytes(const Model& model, const ForwardShape& shape);
+// The footprint of a forward with these inputs, which are of that shape, is never below what is measured, and
+// what is held not above `most` times that.
+Findings Footprint(const Model& model, const ModelInputs& inputs, const WantedOutputs& wanted,
+                   const ForwardShape& shape, double most = 1.05);
+
+// Says the findings on standard error, a line each; a test's exit code: 0 where there are none.
+int Report(const Findings& findings);
+
+}  // namespace check
+}  // namespace medley

@@ -1,0 +1,145 @@
+#include <c10/core/ScalarType.h>
+
+#include <sstream>
+#include <utility>
+
+#include <medley/base/error.h>
+#include <medley/step/step_executor.h>
+#include <medley/testing/checks.h>
+#include <medley/testing/gradients.h>
+#include <medley/testing/positive_relus.h>
+
+namespace medley::check {
+namespace {
+
+constexpr std::uint64_t kRunSeed = 3;
+
+struct DrawWay {
+  Mode mode = Mode::kJoint;
+  std::int64_t micro_rows = 0;
+};
+
+std::string Words(const DrawWay& way) {
+  const std::string rows = way.micro_rows == 0 ? "all" : std::to_string(way.micro_rows);
+  return std::string(ModeName(way.mode)) + " with " + rows + " rows of a forward";
+}
+
+std::string Number(double value) {
+  std::ostringstream text;
+  text << value;
+  return text.str();
+}
+
+// What a type's rounding may move the gradient by, of its norm.
+double Tolerance(at::ScalarType type) { return type == at::kDouble ? 1e-12 : 5e-6; }
+
+class GradientCheck {
+ public:
+  GradientCheck(LoadedTask& task, Model& model, const GradientSetting& setting, Findings& findings)
+      : task_(task), model_(model), setting_(setting), findings_(findings), executor_(model, at::kCPU) {}
+
+  void Run() {
+    std::vector<DrawWay> open;
+    for (const Mode mode : LegalModes(task_.variant())) {
+      for (const std::int64_t micro_rows : setting_.micro_rows) open.push_back({mode, micro_rows});
+    }
+    for (const std::int64_t begin : {100, 1000, 10000, 20000}) {
+      if (!open.empty()) open = CheckDraw(open, begin, /*in_double=*/begin == 100);
+    }
+    for (const DrawWay& way : open)
+      Find(way, "found no rows for which every ReLU falls where it does in double; take a smaller model");
+  }
+
+ private:
+  struct Found {
+    Gradient gradient;
+    std::int64_t positive = 0;  // ReLUs
+  };
+
+  Found GradientOf(const Batch& rows, const DrawWay& way, int recompute_every = 0) {
+    const Execution plan{
+        .way = {way.mode, recompute_every}, .micro_rows = way.micro_rows, .term_weights = {}};
+    const PositiveRelus relus;
+    executor_.Run({{.task = &task_, .batch = &rows, .execution = &plan}});
+    return {.gradient = TakeGradient(model_), .positive = relus.count()};
+  }
+
+  // Returns the ways that need other rows. ReLUs are counted for each way on its own: a carry that several
+  // passes read is encoded once in joint, and for each of them in two-stage.
+  std::vector<DrawWay> CheckDraw(const std::vector<DrawWay>& ways, std::int64_t begin, bool in_double) {
+    const Batch rows =
+        task_.Sample({.seed = TaskSeed(kRunSeed, task_.info().name), .begin = begin, .count = setting_.rows});
+    model_.To(at::kCPU, at::kDouble);
+    const Found exact_joint = GradientOf(rows, {});
+    std::vector<std::int64_t> exact;
+    for (const DrawWay& way : ways) {
+      const Found found = GradientOf(rows, way);
+      exact.push_back(found.positive);
+      if (in_double) Compare(rows, way, found.gradient, exact_joint.gradient);
+    }
+    model_.To(at::kCPU, at::kFloat);
+    const Found joint = GradientOf(rows, {});
+    if (joint.positive != exact_joint.positive) return ways;
+    std::vector<DrawWay> open;
+    for (std::size_t i = 0; i < ways.size(); ++i) {
+      const Found found = GradientOf(rows, ways[i]);
+      if (found.positive != exact[i]) {
+        open.push_back(ways[i]);
+      } else {
+        Compare(rows, ways[i], found.gradient, joint.gradient);
+      }
+    }
+    return open;
+  }
+
+  void Compare(const Batch& rows, const DrawWay& way, const Gradient& found, const Gradient& joint) {
+    const double distance = Distance(found, joint), most = Tolerance(FloatTypeOf(model_));
+    if (!(distance <= most)) {  // NaN too
+      Find(way, "the gradient is " + Number(distance) + " of its norm away from joint's, at most " +
+                    Number(most) + " is rounding");
+    }
+    for (const int every : setting_.recompute_every) {
+      if (SameBits(GradientOf(rows, way, every).gradient, found)) continue;
+      Find(way, "another gradient where every " + std::to_string(every) + ". layer is run again");
+    }
+  }
+
+  void Find(const DrawWay& way, const std::string& what) {
+    findings_.push_back("task '" + task_.info().name + "', variant '" + task_.variant().name + "', " +
+                        c10::toString(FloatTypeOf(model_)) + ", " + Words(way) + ": " + what);
+  }
+
+  LoadedTask& task_;
+  Model& model_;
+  const GradientSetting& setting_;
+  Findings& findings_;
+  StepExecutor executor_;
+};
+
+// Puts the model back into its type.
+class KeepType {
+ public:
+  explicit KeepType(Model& model) : model_(model), type_(FloatTypeOf(model)) {}
+  ~KeepType() { model_.To(at::kCPU, type_); }
+  KeepType(const KeepType&) = delete;
+  KeepType& operator=(const KeepType&) = delete;
+
+ private:
+  Model& model_;
+  at::ScalarType type_;
+};
+
+}  // namespace
+
+Findings Gradients(LoadedTask& task, Model& model, const GradientSetting& setting) {
+  Findings findings;
+  const KeepType keep(model);
+  try {
+    GradientCheck(task, model, setting, findings).Run();
+  } catch (const Error& error) {
+    findings.emplace_back(error.what());
+  }
+  return findings;
+}
+
+}  // namespace medley::check

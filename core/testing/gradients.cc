@@ -1,0 +1,35 @@
+#include <medley/testing/gradients.h>
+
+#include <ATen/Functions.h>
+
+#include <cmath>
+
+namespace medley::check {
+
+Gradient TakeGradient(const Model& model) {
+  Gradient gradient;
+  for (const Parameter& parameter : model.parameters()) {
+    const at::Tensor& grad = parameter.tensor.grad();
+    gradient.push_back(grad.defined() ? grad.clone() : at::zeros_like(parameter.tensor.detach()));
+  }
+  ClearGradients(model);
+  return gradient;
+}
+
+double Distance(const Gradient& got, const Gradient& expected) {
+  double difference = 0, norm = 0;
+  for (std::size_t i = 0; i < got.size(); ++i) {
+    difference += (got[i] - expected[i]).to(at::kDouble).pow(2).sum().item<double>();
+    norm += expected[i].to(at::kDouble).pow(2).sum().item<double>();
+  }
+  return std::sqrt(difference / norm);
+}
+
+bool SameBits(const Gradient& got, const Gradient& expected) {
+  for (std::size_t i = 0; i < got.size(); ++i) {
+    if (!at::equal(got[i], expected[i])) return false;
+  }
+  return true;
+}
+
+}  // namespace medley::check

@@ -1,0 +1,26 @@
+// What an agent that has learned nothing makes of every task. (Contract and gradients: tests/step.)
+
+#include <medley/plugin/loaded_task.h>
+#include <medley/testing/checks.h>
+
+#include "tests/tasks/agent_testing.h"
+
+namespace medley::tasks {
+namespace {
+
+struct Loaded {
+  Loaded(const std::string& name, const std::string& variant)
+      : made(name, variant), task(made.info, *made.info.FindVariant(variant), "test", std::move(made.task)) {}
+  AgentTask made;
+  LoadedTask task;
+};
+
+TEST(TasksWithTheAgent, AreAtChanceWhereNothingWasLearned) {
+  for (const TaskClass& any : AllTasks()) {
+    Loaded loaded(any.spec->name, "default");
+    EXPECT_EQ(check::Score(loaded.task, Agent(), /*rows=*/16), check::Findings()) << any.spec->name;
+  }
+}
+
+}  // namespace
+}  // namespace medley::tasks

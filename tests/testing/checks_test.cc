@@ -1,0 +1,147 @@
+#include <medley/testing/checks.h>
+
+#include <gtest/gtest.h>
+#include <medley/memory/cpu_allocator.h>
+#include <medley/step/abandon.h>
+
+#include <limits>
+
+#include "tests/step/executor_fixture.h"
+
+namespace medley {
+namespace {
+
+using namespace testing_fixture;
+
+// Before the first tensor of the program.
+const bool kInstalled = (InstallCpuAllocator(), true);
+
+bool Has(const check::Findings& findings, const std::string& part) {
+  for (const std::string& finding : findings) {
+    if (finding.find(part) != std::string::npos) return true;
+  }
+  return false;
+}
+
+std::string All(const check::Findings& findings) {
+  std::string all;
+  for (const std::string& finding : findings) all += finding + "\n";
+  return all;
+}
+
+TEST(Checks, FindNothingWhereATaskAndAModelKeepTheirPromises) {
+  FixtureModel model;
+  model.drops = true;
+  for (Fixture (*make)() : {&Canvas, +[] { return Qa("qa", 3); }}) {
+    Fixture fixture = make();
+    EXPECT_EQ(check::Contract(*fixture.task, model), check::Findings());
+    EXPECT_EQ(check::Gradients(*fixture.task, model), check::Findings());
+  }
+  EXPECT_EQ(FloatTypeOf(model), at::kDouble) << "the type that it had";
+}
+
+TEST(Checks, FindWhatTheSpecDoesNotSay) {
+  FixtureModel model;
+  Fixture fixture = Qa("qa", 3);
+  fixture.info->variants[0].passes[1].images = {};
+  const check::Findings findings = check::Contract(*fixture.task, model);
+  EXPECT_TRUE(Has(findings, "'q1' reads the picture 'picture'")) << All(findings);
+}
+
+// The mean over the rows of a forward, as of a batch norm.
+class SeesOtherRows : public FixtureModel {
+ public:
+  ModelOutputs Forward(const ModelInputs& inputs, const WantedOutputs& wanted,
+                       ForwardContext& context) const override {
+    ModelOutputs outputs = FixtureModel::Forward(inputs, wanted, context);
+    for (auto& [name, output] : outputs) output = output - 0.1 * output.mean(0, true);
+    return outputs;
+  }
+};
+
+TEST(Checks, FindAModelWhoseRowsSeeEachOther) {
+  SeesOtherRows model;
+  Fixture fixture = Qa("qa", 1);
+  const check::Findings findings = check::Gradients(*fixture.task, model);
+  EXPECT_TRUE(Has(findings, "joint with 2 rows of a forward: the gradient is ")) << All(findings);
+  EXPECT_FALSE(Has(findings, "joint with all rows")) << All(findings);
+}
+
+// As dropout from libtorch's generator is.
+TEST(Checks, FindRandomNumbersThatAreNobodys) {
+  FixtureModel model;
+  model.noise = 0.1;
+  Fixture fixture = Qa("qa", 2);
+  EXPECT_TRUE(Has(check::Contract(*fixture.task, model), "libtorch's own generator"));
+  EXPECT_FALSE(check::Gradients(*fixture.task, model).empty());
+}
+
+class ScoredTask : public ScriptedTask {
+ public:
+  ScoredTask(Script script, double score) : ScriptedTask(std::move(script)), score_(score) {}
+  Outcomes Evaluate(EvalContext&, const RowRange& rows) const override {
+    Outcomes outcomes;
+    for (std::int64_t row = 0; row < rows.count; ++row)
+      outcomes.score.push_back(rows.Random(row).Uniform() < score_ ? 1 : score_ * 0);  // NaN stays NaN
+    return outcomes;
+  }
+
+ private:
+  double score_;
+};
+
+check::Findings ScoreOf(double share, std::optional<double> chance, bool higher_is_better = true) {
+  TaskInfo info = QaInfo("qa", 2);
+  info.score = {.name = "right", .higher_is_better = higher_is_better, .chance = chance};
+  Script script{.sample = [](const RowRange& rows) { return QaRows(rows, 2); }, .run = QaPass};
+  LoadedTask task(info, info.variants.front(), "fixture", std::make_unique<ScoredTask>(script, share));
+  return check::Score(task, FixtureModel());
+}
+
+TEST(Checks, FindAScoreThatNothingExplains) {
+  EXPECT_EQ(ScoreOf(0.25, 0.25), check::Findings());
+  EXPECT_EQ(ScoreOf(0, 0.25), check::Findings()) << "nonsense is no answer";
+  EXPECT_EQ(ScoreOf(1, std::nullopt), check::Findings());
+  EXPECT_EQ(ScoreOf(1, 0.25, false), check::Findings());
+  EXPECT_TRUE(Has(ScoreOf(0.6, 0.25), "a model that has learned nothing scores 0."))
+      << All(ScoreOf(0.6, 0.25));
+  EXPECT_TRUE(Has(ScoreOf(0.2, 0.6, false), "chance is said to be 0.6"));
+  EXPECT_FALSE(ScoreOf(std::numeric_limits<double>::quiet_NaN(), 0.25).empty());
+}
+
+// One layer: it keeps its input's product and the ReLU's output.
+class OneLayer : public FixtureModel {
+ public:
+  explicit OneLayer(std::int64_t kept) : kept_(kept) {}
+  std::vector<ForwardPart> Footprint(const ForwardShape& shape) const override {
+    return {{.kept = shape.rows * kHidden * 8 * kept_, .parameters = "words"}};
+  }
+  ModelOutputs Forward(const ModelInputs& inputs, const WantedOutputs&, ForwardContext&) const override {
+    const at::Tensor hidden = at::mm(inputs[0].tensor, parameters()[2].tensor);
+    return {{"y", at::tanh(hidden) * hidden}};
+  }
+
+ private:
+  std::int64_t kept_;
+};
+
+TEST(Checks, FindAFootprintThatIsBelowOrFarAboveWhatIsCounted) {
+  ASSERT_TRUE(kInstalled);
+  const ModelInputs inputs{{"tokens", Numbers("tokens", {50, kWords}, 1), ""}};
+  const ForwardShape shape{.rows = 50};
+  const auto find = [&](std::int64_t kept) { return check::Footprint(OneLayer(kept), inputs, {"y"}, shape); };
+  EXPECT_EQ(find(3), check::Findings()) << All(find(3));
+  EXPECT_TRUE(Has(find(2), "holds 5600 bytes, counted were 8400")) << All(find(2));
+  EXPECT_TRUE(Has(find(2), "peaks at 5600 bytes"));
+  EXPECT_TRUE(Has(find(4), "holds 11200 bytes"));
+}
+
+TEST(Checks, ReportsWithTheExitCodeOfATest) {
+  ::testing::internal::CaptureStderr();
+  EXPECT_EQ(check::Report({}), 0);
+  EXPECT_EQ(check::Report({"one", "two"}), 1);
+  EXPECT_EQ(::testing::internal::GetCapturedStderr(), "one\ntwo\n");
+}
+
+}  // namespace
+}  // namespace medley
