@@ -9,6 +9,7 @@ set(_medley_public
   data/item_stream.h
   data/jsonl_file.h
   data/tensor_file.h
+  model/blocks/footprint.h
   model/blocks/language.h
   model/blocks/transformer_layer.h
   model/parameter_model.h

@@ -49,8 +49,6 @@ class Agent : public Model {
   static constexpr std::int64_t kLongestText = 4096;
 
  private:
-  void PutBytes(std::vector<ForwardPart>& parts) const;
-  std::int64_t ElementSize() const;  // bytes of a number
   // Labels, markers and vectors of the images [begin, end) in order: [rows, length, hidden], undefined
   // without images.
   at::Tensor Prefix(const std::vector<at::Tensor>& encodings, std::size_t begin, std::size_t end) const;

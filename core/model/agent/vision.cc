@@ -23,7 +23,10 @@ at::Tensor Sinusoid(std::int64_t grid, std::int64_t width, const at::TensorOptio
   return at::cat({row, column}, -1).view({grid * grid, width}).to(options);
 }
 
-TransformerLayer::Setting LayerOf(const AgentConfig& config, const AgentConfig::Stack& stack, bool cross) {
+}  // namespace
+
+TransformerLayer::Setting LayerSetting(const AgentConfig& config, const AgentConfig::Stack& stack,
+                                       bool cross) {
   const int branches = cross ? 3 : 2;
   const double of_many = 1 / std::sqrt(static_cast<double>(stack.layers * branches));
   return {.width = config.language.hidden,
@@ -35,8 +38,6 @@ TransformerLayer::Setting LayerOf(const AgentConfig& config, const AgentConfig::
           .dropout = stack.dropout};
 }
 
-}  // namespace
-
 ImageEncoder::ImageEncoder(ParameterSet& set, const AgentConfig& config)
     : image_(config.image), dropout_(config.encoder.dropout), width_(config.language.hidden) {
   const std::int64_t patch = image_.patch;
@@ -44,7 +45,8 @@ ImageEncoder::ImageEncoder(ParameterSet& set, const AgentConfig& config)
   bias_ = set.Constant("img_enc.patch.bias", {width_}, 0);
   norm_in_ = LayerNorm(set, "img_enc.norm_in", width_);
   for (std::int64_t i = 0; i < config.encoder.layers; ++i) {
-    layers_.emplace_back(set, "img_enc.layers." + std::to_string(i), LayerOf(config, config.encoder, false));
+    layers_.emplace_back(set, "img_enc.layers." + std::to_string(i),
+                         LayerSetting(config, config.encoder, false));
   }
   norm_out_ = LayerNorm(set, "img_enc.norm_out", width_);
   To(weight_.device(), weight_.scalar_type());
@@ -69,7 +71,8 @@ PictureDecoder::PictureDecoder(ParameterSet& set, const AgentConfig& config)
     : image_(config.image), dropout_(config.decoder.dropout) {
   const std::int64_t patch = image_.patch, width = config.language.hidden;
   for (std::int64_t i = 0; i < config.decoder.layers; ++i) {
-    layers_.emplace_back(set, "img_dec.layers." + std::to_string(i), LayerOf(config, config.decoder, true));
+    layers_.emplace_back(set, "img_dec.layers." + std::to_string(i),
+                         LayerSetting(config, config.decoder, true));
   }
   norm_out_ = LayerNorm(set, "img_dec.norm_out", width);
   weight_ = set.Normal("img_dec.patch.weight", {width, 3, patch, patch},

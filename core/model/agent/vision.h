@@ -10,6 +10,10 @@
 
 namespace medley {
 
+// A layer of the encoder or, with cross-attention, of the picture decoder.
+TransformerLayer::Setting LayerSetting(const AgentConfig& config, const AgentConfig::Stack& stack,
+                                       bool cross);
+
 // Pictures in [0, 1] to one vector for each patch, patches row by row.
 class ImageEncoder {
  public:

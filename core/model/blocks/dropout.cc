@@ -62,7 +62,9 @@ at::Tensor Dropout::Kept(at::IntArrayRef sizes, at::Device device, const at::Ten
 }
 
 std::int64_t Dropout::WorkspaceBytes(std::int64_t lines, std::int64_t width, bool on_gpu) {
-  return on_gpu ? RandomMaskWorkspace(lines, width) : 0;  // on the CPU less than the output has
+  constexpr std::int64_t kZeros = 16;  // at::where makes tensors of its scalar
+  return kZeros +
+         (on_gpu ? RandomMaskWorkspace(lines, width) : 0);  // on the CPU keys make way for the output
 }
 
 }  // namespace medley

@@ -1,0 +1,146 @@
+#include <medley/model/blocks/footprint.h>
+
+#include <algorithm>
+#include <utility>
+
+namespace medley {
+namespace {
+
+// A part's parameters begin with its name. The published names of a text layer's norms do not.
+class Names {
+ public:
+  explicit Names(const std::string& part) : part_(part) {
+    for (const auto& [end, norm] :
+         {std::pair{"self_attn.", "input_layernorm."}, std::pair{"mlp.", "post_attention_layernorm."}}) {
+      if (part.ends_with(end)) norm_ = part.substr(0, part.size() - std::string(end).size()) + norm;
+    }
+  }
+  bool operator()(const std::string& parameter) const {
+    return parameter.starts_with(part_) || (!norm_.empty() && parameter.starts_with(norm_));
+  }
+
+ private:
+  const std::string& part_;
+  std::string norm_;
+};
+
+// What is kept was counted tensor by tensor; what is alive beside it is the widest place of each part, found
+// with the counting allocator.
+class LayerNumbers {
+ public:
+  LayerNumbers(const TransformerLayer::Setting& setting, const LayerShape& shape)
+      : setting_(setting), shape_(shape), lines_(shape.rows * shape.positions), width_(setting.width) {}
+
+  // Input, norm, 3 projections, attention out, sum; the log-sum of fused attention.
+  ForwardPart Self() const {
+    ForwardPart part{.kept = lines_ * (6 * width_ + 2) + Mask(width_),
+                     .forward = lines_ * width_ + Workspace(width_),
+                     .backward = lines_ * 5 * width_,
+                     .layer_input = lines_ * width_};
+    AddAttention(part, shape_.positions, shape_.masked);
+    return part;
+  }
+  // Norm, queries, attention out, sum; keys and values of the context.
+  ForwardPart Cross() const {
+    const std::int64_t seen = shape_.rows * shape_.context;
+    ForwardPart part{.kept = lines_ * (4 * width_ + 2) + seen * 2 * width_ + Mask(width_),
+                     .forward = lines_ * width_ + Workspace(width_),
+                     .backward = lines_ * 3 * width_ + seen * 5 * width_};
+    AddAttention(part, shape_.context, shape_.masked);
+    return part;
+  }
+  // Norm, inside, sum. GELU keeps its input too, and what is dropped inside is there once more. ReLU works in
+  // place on a view, whose backward copies the gradient twice.
+  ForwardPart Ffn() const {
+    const std::int64_t inner = lines_ * setting_.ffn;
+    const bool twice = setting_.activation == Activation::kGelu || drops();
+    return {
+        .kept = lines_ * (2 * width_ + 2) + inner + (twice ? inner : 0) + Mask(setting_.ffn) + Mask(width_),
+        .forward = lines_ * width_ + (setting_.activation == Activation::kGelu && drops() ? inner : 0) +
+                   Workspace(std::max(width_, setting_.ffn)),
+        .backward = 4 * inner + lines_ * width_};
+  }
+
+ private:
+  bool drops() const { return setting_.dropout > 0; }
+  std::int64_t Mask(std::int64_t width) const {
+    return drops() ? InNumbers(lines_ * width, shape_.number_bytes) : 0;
+  }
+  std::int64_t Workspace(std::int64_t width) const {
+    return drops() ? InNumbers(Dropout::WorkspaceBytes(lines_, width, shape_.on_gpu), shape_.number_bytes)
+                   : 0;
+  }
+
+  // Eager: the weights, and with dropout their mask and what is left of them; for a moment the scores, and
+  // under a mask as many again.
+  void AddAttention(ForwardPart& part, std::int64_t seen, bool masked) const {
+    const std::int64_t lines = lines_ * setting_.heads, weights = lines * seen;
+    if (setting_.attention == AttentionKind::kFused) {
+      part.kept += lines;
+      return;
+    }
+    part.kept += weights;
+    part.forward +=
+        weights + (masked ? weights + InNumbers(weights, shape_.number_bytes) : 0) + lines_ * 4 * width_;
+    part.backward += 2 * weights;
+    if (!drops()) return;
+    part.kept += weights + InNumbers(weights, shape_.number_bytes);
+    part.forward += InNumbers(Dropout::WorkspaceBytes(lines, seen, shape_.on_gpu), shape_.number_bytes);
+    part.backward += weights;
+  }
+
+  const TransformerLayer::Setting& setting_;
+  const LayerShape& shape_;
+  std::int64_t lines_, width_;
+};
+
+}  // namespace
+
+ForwardPart WithoutGraph(ForwardPart part, std::int64_t output) {
+  part.forward += std::max<std::int64_t>(part.kept - output, 0);
+  part.kept = output;
+  part.prefix = std::min(part.prefix, output);
+  part.backward = part.layer_input = 0;
+  return part;
+}
+
+std::int64_t InNumbers(std::int64_t bytes, std::int64_t number_bytes) {
+  return (bytes + number_bytes - 1) / number_bytes;
+}
+
+void InBytes(std::vector<ForwardPart>& parts, const std::vector<Parameter>& parameters) {
+  const auto size = static_cast<std::int64_t>(parameters.front().tensor.element_size());
+  for (ForwardPart& part : parts) {
+    for (std::int64_t* numbers : {&part.kept, &part.forward, &part.backward, &part.prefix, &part.logits,
+                                  &part.output, &part.layer_input})
+      *numbers *= size;
+    const Names names(part.parameters);
+    for (const Parameter& parameter : parameters) {
+      if (!parameter.tensor.requires_grad() || !names(parameter.name)) continue;
+      const auto bytes = static_cast<std::int64_t>(parameter.tensor.nbytes());
+      part.gradients += bytes;
+      part.largest_gradient = std::max(part.largest_gradient, bytes);
+    }
+  }
+}
+
+std::vector<ForwardPart> Footprint(const TransformerLayer::Setting& setting, const std::string& name,
+                                   int index, const LayerShape& shape) {
+  const LayerNumbers numbers(setting, shape);
+  std::vector<ForwardPart> parts;
+  const auto add = [&](ForwardPart part, const char* what) {
+    if (!shape.with_graph) {
+      part = WithoutGraph(std::move(part), 0);
+      part.forward += 2 * shape.rows * shape.positions;  // a norm's statistics, made all the same
+    }
+    part.layer = index;
+    part.parameters = name + what;
+    parts.push_back(std::move(part));
+  };
+  add(numbers.Self(), ".self_");
+  if (setting.cross) add(numbers.Cross(), ".cross_");
+  add(numbers.Ffn(), ".ffn");
+  return parts;
+}
+
+}  // namespace medley

@@ -1,0 +1,50 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include <medley/model/blocks/language_config.h>
+#include <medley/model/blocks/transformer_layer.h>
+#include <medley/model/model.h>
+
+namespace medley {
+
+// What the blocks add to a model's Footprint. Parts are in numbers of the parameters' type until InBytes.
+
+// What a part leaves without a graph: its output, and nothing else.
+ForwardPart WithoutGraph(ForwardPart part, std::int64_t output);
+// Bytes, rounded up to numbers of so many bytes: dropout's masks.
+std::int64_t InNumbers(std::int64_t bytes, std::int64_t number_bytes);
+// Numbers become bytes, and each part gets the gradients of the parameters that it names: those that begin
+// so.
+void InBytes(std::vector<ForwardPart>& parts, const std::vector<Parameter>& parameters);
+
+struct LayerShape {
+  std::int64_t rows = 1, positions = 0;
+  std::int64_t context = 0;       // positions of it, where the layer crosses
+  bool masked = false;            // eager attention is handed a mask
+  std::int64_t number_bytes = 4;  // of the parameters' type
+  bool with_graph = true, on_gpu = false;
+};
+// Of TransformerLayer(set, name, setting): its parts, of layer `index` of a stack that ForwardContext::Layer
+// runs. A context's own bytes are not counted.
+std::vector<ForwardPart> Footprint(const TransformerLayer::Setting& setting, const std::string& name,
+                                   int index, const LayerShape& shape);
+
+struct TextShape {
+  std::int64_t rows = 1, width = 0;
+  std::int64_t prefix = 0, shared = 0;  // positions in front of it; of these, shared beside the layers
+  std::int64_t supervised = 0;          // items of logits, of all rows
+  bool selects = true;                  // TextInput::selected is given: the last layer ends with the items
+  std::int64_t cached = 0;              // as in ForwardShape
+  bool embeds_more = false;             // the table is also looked up elsewhere
+  bool with_graph = true, on_gpu = false;
+};
+// Of a Language with fused attention: words, layers ("text"), final norm, and logits where there are items.
+std::vector<ForwardPart> Footprint(const LanguageConfig& config, std::int64_t vocabulary,
+                                   const std::string& root, const TextShape& shape);
+// Numbers that say where keys of so many positions stand.
+std::int64_t KeyTurns(const LanguageConfig& config, std::int64_t positions);
+
+}  // namespace medley

@@ -1,0 +1,145 @@
+#include <medley/model/blocks/footprint.h>
+#include <medley/model/blocks/operators.h>
+
+#include <utility>
+
+namespace medley {
+namespace {
+
+// Of all rows. "Norm" below is what an RmsNorm keeps of its own, the product before the weight and a scale;
+// its input and output belong to their neighbours.
+class TextNumbers {
+ public:
+  TextNumbers(const LanguageConfig& config, std::int64_t vocabulary, const TextShape& shape)
+      : config_(config),
+        shape_(shape),
+        hidden_(config.hidden),
+        queries_(config.heads * config.head_dim),
+        keys_(config.kv_heads * config.head_dim),
+        prefix_(shape.prefix - shape.shared),
+        vocabulary_(vocabulary) {}
+
+  // What stands in front of the text; the text is its first layer's input. Gradients of what is shared wait
+  // meanwhile.
+  ForwardPart Embedded() const {
+    const std::int64_t rows = shape_.rows;
+    ForwardPart part{.kept = rows * prefix_ * hidden_ + Places() + LookedUpBeside(),
+                     .forward = rows * shape_.width * hidden_,
+                     .backward = rows * ((2 * prefix_ + shape_.width) * hidden_ +
+                                         shape_.shared * config_.layers * 2 * keys_),
+                     .prefix = rows * prefix_ * hidden_};
+    // The words of the text and those around it each have a gradient of the whole table. The sum of the first
+    // two is a third.
+    if (shape_.embeds_more || shape_.supervised > 0) part.backward += vocabulary_ * hidden_;
+    return part;
+  }
+
+  // Prefix and text are projected as one.
+  ForwardPart Attention() const {
+    const std::int64_t rows = shape_.rows, width = shape_.width, seen = shape_.prefix + width;
+    const std::int64_t norm = hidden_ + 1;
+    // Of a position: input, norm, its output; queries, their norm, turned; attention out, its log-sum.
+    const std::int64_t own = 2 * hidden_ + norm + 4 * queries_ + 2 * config_.heads;
+    // Joined with the prefix (a copy where there is one); keys like queries; values.
+    const std::int64_t of_seen = (prefix_ > 0 ? hidden_ : 0) + KeysAndValues();
+    const std::int64_t of_shared = 2 * (RepeatsKeys() ? queries_ : keys_);
+    const std::int64_t prefix = rows * (prefix_ * (of_seen + norm) + shape_.shared * of_shared);
+    return {
+        .kept = prefix + rows * width * (own + of_seen),
+        .forward = rows * seen * 2 * keys_,
+        .backward = rows * (seen * 4 * keys_ + prefix_ * hidden_ + width * 2 * hidden_ + RepeatedGradients()),
+        .prefix = prefix,
+        .layer_input = rows * width * hidden_};
+  }
+  // Where it `selects`, of the supervised positions alone, which are copied. Sum, norm, its output; gate,
+  // silu, up, product.
+  ForwardPart FeedForward(bool selects) const {
+    const std::int64_t fed = Positions(selects);
+    return {.kept = fed * (3 * hidden_ + 1 + 4 * config_.ffn + (selects ? queries_ : 0)),
+            .forward = fed * hidden_,
+            .backward = fed * (2 * config_.ffn + 2 * hidden_)};
+  }
+
+  // Last output, norm, its output.
+  ForwardPart Out() const {
+    const std::int64_t positions = Positions(shape_.selects);
+    return {.kept = positions * (3 * hidden_ + 1), .backward = positions * 2 * hidden_};
+  }
+  // Where not only those are computed, the hidden states of the items are picked out; and indices.
+  ForwardPart Logits() const {
+    const std::int64_t items = shape_.supervised, picked = shape_.selects ? 0 : items * hidden_;
+    return {.kept = items * (vocabulary_ + 4) + picked,
+            .backward = items * hidden_ + (shape_.selects ? 0 : Positions(false) * hidden_),
+            .logits = items * vocabulary_};
+  }
+
+  // One layer's keys and values, where a text goes on after its forward.
+  std::int64_t Cache() const {
+    return shape_.cached > 0 ? shape_.rows * (shape_.prefix + shape_.cached) * 2 * keys_ : 0;
+  }
+  std::int64_t OutputNumbers() const { return shape_.selects ? 0 : Positions(false) * hidden_; }
+
+ private:
+  std::int64_t Positions(bool selects) const {
+    return selects ? shape_.supervised : shape_.rows * shape_.width;
+  }
+  // What the lookup may have beside the text's tokens. At most, so that more rows never take less.
+  std::int64_t LookedUpBeside() const {
+    return shape_.on_gpu && shape_.with_graph ? kMostPaddedIds * hidden_ : 0;
+  }
+  // Where queries and keys stand, and what sees what.
+  std::int64_t Places() const {
+    const std::int64_t width = shape_.width, seen = prefix_ + width;
+    const std::int64_t queries = RepeatsTurns(config_.head_dim) ? config_.heads : 1;
+    return width * (shape_.shared + seen) + 2 * width * config_.head_dim * queries + KeyTurns(config_, seen);
+  }
+  // On a GPU in fp32, keys and values of fewer heads are copied for the heads of the queries.
+  bool RepeatsKeys() const { return shape_.on_gpu && config_.kv_heads != config_.heads; }
+  std::int64_t RepeatedGradients() const {
+    return RepeatsKeys() ? 2 * queries_ * (shape_.prefix + shape_.width) : 0;
+  }
+  std::int64_t KeysAndValues() const {
+    return RepeatsKeys() ? 2 * keys_ + 2 * queries_ + config_.kv_heads : 4 * keys_ + config_.kv_heads;
+  }
+
+  const LanguageConfig& config_;
+  const TextShape& shape_;
+  std::int64_t hidden_, queries_, keys_, prefix_, vocabulary_;
+};
+
+}  // namespace
+
+std::int64_t KeyTurns(const LanguageConfig& config, std::int64_t positions) {
+  return 2 * positions * config.head_dim * (RepeatsTurns(config.head_dim) ? config.kv_heads : 1);
+}
+
+std::vector<ForwardPart> Footprint(const LanguageConfig& config, std::int64_t vocabulary,
+                                   const std::string& root, const TextShape& shape) {
+  const TextNumbers numbers(config, vocabulary, shape);
+  const std::string body = root + "model.";
+  std::vector<ForwardPart> parts;
+  // `output`: what is left without a graph.
+  const auto add = [&](ForwardPart part, const std::string& parameters, std::int64_t output, int layer = -1) {
+    if (!shape.with_graph) part = WithoutGraph(std::move(part), output);
+    part.layer = layer;
+    part.parameters = parameters;
+    parts.push_back(std::move(part));
+  };
+  const ForwardPart embedded = numbers.Embedded();
+  add(embedded, body + "embed_tokens.", embedded.kept);
+  for (int i = 0; i < config.layers; ++i) {
+    const std::string layer = body + "layers." + std::to_string(i) + ".";
+    add(numbers.Attention(), layer + "self_attn.", 0, i);
+    parts.back().kept += numbers.Cache();
+    parts.back().prefix += numbers.Cache();
+    add(numbers.FeedForward(shape.selects && i + 1 == config.layers), layer + "mlp.", 0, i);
+  }
+  add(numbers.Out(), body + "norm.", numbers.OutputNumbers());
+  if (shape.supervised > 0) {
+    add(numbers.Logits(), config.tied ? body + "embed_tokens." : root + "lm_head.",
+        shape.supervised * (vocabulary + 4));
+  }
+  return parts;
+}
+
+}  // namespace medley
