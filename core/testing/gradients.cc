@@ -1,6 +1,7 @@
 #include <medley/testing/gradients.h>
 
 #include <ATen/Functions.h>
+#include <ATen/TensorOperators.h>
 
 #include <cmath>
 

@@ -1,6 +1,7 @@
 #include <medley/model/blocks/attention.h>
 
 #include <ATen/Functions.h>
+#include <ATen/TensorOperators.h>
 
 #include <cmath>
 #include <limits>

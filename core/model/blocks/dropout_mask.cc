@@ -2,12 +2,12 @@
 
 #include <ATen/Functions.h>
 #include <ATen/Parallel.h>
+#include <ATen/TensorOperators.h>
 
 #include <algorithm>
 #include <cmath>
 #include <vector>
 
-#include <medley/base/error.h>
 #include <medley/base/random.h>
 
 namespace medley {

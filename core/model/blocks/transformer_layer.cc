@@ -1,6 +1,7 @@
 #include <medley/model/blocks/transformer_layer.h>
 
 #include <ATen/Functions.h>
+#include <ATen/TensorOperators.h>
 
 namespace medley {
 
