@@ -18,6 +18,7 @@ set(_medley_public
   task/drawings.h
   task/losses.h
   task/plugin.h
+  task/tensors.h
   task/text_rows.h
   testing/checks.h
   testing/gradients.h

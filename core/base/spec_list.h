@@ -20,6 +20,13 @@ class SpecList {
     }
   }
 
+  constexpr void Add(const T& item) {
+    if (size_ < N)
+      items_[size_++] = item;
+    else
+      fits_ = false;
+  }
+
   constexpr std::size_t size() const { return size_; }
   constexpr bool empty() const { return size_ == 0; }
   constexpr bool fits() const { return fits_; }

@@ -25,6 +25,13 @@ std::vector<std::string> NamesOf(const Items& items) {
                    " (it has: " + (names.empty() ? "none" : JoinNames(names)) + ")");
 }
 
+const OptionInfo* MissingOption(const TaskInfo& info, const TaskSettings& settings) {
+  for (const OptionInfo& option : info.options) {
+    if (option.required && settings.options.count(option.name) == 0) return &option;
+  }
+  return nullptr;
+}
+
 OptionValues MergeOptions(const TaskInfo& info, const TaskSettings& settings) {
   OptionValues options;
   for (const OptionInfo& option : info.options) options[option.name] = option.Default();
@@ -35,11 +42,9 @@ OptionValues MergeOptions(const TaskInfo& info, const TaskSettings& settings) {
       throw InputError("task '" + info.name + "': option '" + name + "': " + problem);
     options[name] = value;
   }
-  for (const OptionInfo& option : info.options) {
-    if (option.required && settings.options.count(option.name) == 0)
-      throw InputError("task '" + info.name + "' needs the option '" + option.name +
-                       "': " + option.Allowed() + " (" + option.summary + ")");
-  }
+  if (const OptionInfo* option = MissingOption(info, settings); option != nullptr)
+    throw InputError("task '" + info.name + "' needs the option '" + option->name +
+                     "': " + option->Allowed() + " (" + option->summary + ")");
   return options;
 }
 
@@ -120,14 +125,21 @@ std::vector<std::string> PluginHost::loaded() const {
   return names;
 }
 
-std::vector<std::string> PluginHost::Texts(const Registry& registry) {
+std::vector<std::string> PluginHost::Texts(const Registry& registry, const TextsRun& run,
+                                           std::vector<std::string>* left_out) {
   std::vector<std::string> texts;
   for (const TaskInfo* info : registry.tasks()) {
+    const TaskSettings settings = run.settings ? run.settings(info->name) : TaskSettings{};
+    if (left_out != nullptr && MissingOption(*info, settings) != nullptr) {
+      left_out->push_back(info->name);
+      continue;
+    }
+    const TextsContext context{{MergeOptions(*info, settings)}, run.control_text};
     const PluginFile& file = registry.FileOf(info->name);
     const GlobalStateGuard guard(HashName(info->name));
     std::vector<std::string> more =
         CallPlugin(file.path.stem().string(), info->name, "listing its texts",
-                   [&] { return PluginLibrary::Load(file).Texts(IndexOf(file, info->name)); });
+                   [&] { return PluginLibrary::Load(file).Texts(IndexOf(file, info->name), context); });
     texts.insert(texts.end(), std::make_move_iterator(more.begin()), std::make_move_iterator(more.end()));
   }
   return texts;

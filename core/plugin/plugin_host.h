@@ -21,6 +21,12 @@ struct TaskSettings {
   OptionValues options{};  // overrides of the spec's defaults
 };
 
+// What of a run the texts of its tasks may depend on.
+struct TextsRun {
+  std::function<TaskSettings(std::string_view task)> settings{};  // none: all have the defaults
+  std::vector<std::string> control_text{};
+};
+
 // Loads a plugin when one of its tasks is first asked for.
 class PluginHost final : public TaskHost {
  public:
@@ -42,8 +48,10 @@ class PluginHost final : public TaskHost {
   std::optional<TaskOrigin> OriginOf(std::string_view form) const override;
   std::vector<std::string> loaded() const;
 
-  // All texts of a plugin's tasks, for the tokenizer; loads the plugin, makes no task.
-  static std::vector<std::string> Texts(const Registry& registry);
+  // What all tasks may show, for the tokenizer; loads every plugin. A task that needs an option which it is
+  // not given is named in `left_out`; without that, it is an InputError.
+  static std::vector<std::string> Texts(const Registry& registry, const TextsRun& run = {},
+                                        std::vector<std::string>* left_out = nullptr);
 
  private:
   struct Entry {  // a task may keep a reference to the context that it was made from

@@ -133,13 +133,13 @@ std::unique_ptr<Model> PluginLibrary::MakeModel(std::size_t index, const ModelCo
   return std::unique_ptr<Model>(model);
 }
 
-std::vector<std::string> PluginLibrary::Texts(std::size_t index) const {
+std::vector<std::string> PluginLibrary::Texts(std::size_t index, const TextsContext& context) const {
   std::vector<std::string> texts;
   const auto add = [](void* sink, const char* text, std::size_t size) {
     static_cast<std::vector<std::string>*>(sink)->emplace_back(text, size);
   };
   PluginFailure failure{};
-  Rethrow(entry_.texts(static_cast<std::uint32_t>(index), &texts, add, &failure), failure);
+  Rethrow(entry_.texts(static_cast<std::uint32_t>(index), &context, &texts, add, &failure), failure);
   return texts;
 }
 

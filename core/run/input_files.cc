@@ -1,6 +1,7 @@
 #include <medley/run/input_files.h>
 
 #include <cstdint>
+#include <sstream>
 #include <string_view>
 
 #include <medley/base/error.h>
@@ -97,6 +98,17 @@ std::string ControlTextProblem(const fs::path& file) {
   } catch (const InputError& error) {
     return error.what();
   }
+}
+
+std::vector<std::string> ReadControlText(const fs::path& file) {
+  std::istringstream text(ReadFile(file));
+  std::vector<std::string> items;
+  for (std::string line; std::getline(text, line);) {
+    while (!line.empty() && std::string_view(" \t\r").find(line.back()) != std::string_view::npos)
+      line.pop_back();
+    if (!line.empty()) items.push_back(line);
+  }
+  return items;
 }
 
 std::string RunDirectoryProblem(const fs::path& directory) {

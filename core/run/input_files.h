@@ -3,6 +3,7 @@
 #include <filesystem>
 #include <set>
 #include <string>
+#include <vector>
 
 namespace medley {
 
@@ -16,6 +17,8 @@ std::string TokenizerProblem(const std::filesystem::path& file);
 std::set<std::string> VocabularyPieces(const std::filesystem::path& file);
 // UTF-8 without a byte order mark, and an item: a line that is not blank.
 std::string ControlTextProblem(const std::filesystem::path& file);
+// Its items.
+std::vector<std::string> ReadControlText(const std::filesystem::path& file);
 // A run's directory with a checkpoint, or a checkpoint's; whole or not.
 std::string RunDirectoryProblem(const std::filesystem::path& directory);
 

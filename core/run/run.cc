@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <map>
 #include <optional>
-#include <sstream>
 #include <string_view>
 #include <system_error>
 #include <utility>
@@ -25,6 +24,7 @@
 #include <medley/model/parameter_bytes.h>
 #include <medley/plugin/model_maker.h>
 #include <medley/plugin/plugin_host.h>
+#include <medley/run/input_files.h>
 #include <medley/run/run_record.h>
 #include <medley/text/sentencepiece_tokenizer.h>
 
@@ -32,18 +32,6 @@ namespace medley {
 namespace {
 
 namespace fs = std::filesystem;
-
-// One item a line; empty lines do not count.
-std::vector<std::string> ReadControlText(const fs::path& file) {
-  std::istringstream text(ReadFile(file));
-  std::vector<std::string> items;
-  for (std::string line; std::getline(text, line);) {
-    while (!line.empty() && std::string_view(" \t\r").find(line.back()) != std::string_view::npos)
-      line.pop_back();
-    if (!line.empty()) items.push_back(line);
-  }
-  return items;
-}
 
 // A run that is only used may have been trained on a larger machine.
 void SetThreads(std::int64_t threads, Purpose purpose) {

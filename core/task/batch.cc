@@ -145,6 +145,10 @@ void Batch::SetItems(std::string term, at::Tensor items) {
   }
 }
 
+void Batch::CountEach(std::string term) {
+  SetItems(std::move(term), IntTensor(std::vector<std::int64_t>(static_cast<std::size_t>(size()), 1)));
+}
+
 const at::Tensor& Batch::Column(std::string_view name) const {
   const auto found = columns_.find(name);
   if (found != columns_.end()) return found->second;

@@ -39,6 +39,7 @@ class Batch {
   // How many items of a term each row has; counts must be known before any forward. [rows] int64, on the
   // host.
   void SetItems(std::string term, at::Tensor items);
+  void CountEach(std::string term);  // one item a row
 
   // Errors name the column and list those that are there.
   const at::Tensor& Column(std::string_view name) const;

@@ -41,11 +41,17 @@ class EvalPass : public PassContext {
   virtual Generated Generate(const ModelInputs& prompt, const GenerateOptions& options) = 0;
 };
 
-// What a task may use to score itself.
+// What a task may use to score itself: without gradients, on the trainer's thread.
+//
+// It may go through rows as often as it likes (first to add up the targets, then to judge), and through any
+// rows: parts of those that it is to score, others of the same task, those of the other split. All must come
+// from the task's own Sample, and each time costs its sampling and its forwards again. Rows that it never
+// looks at are sampled all the same, for the sheet and for the comparison with training's.
 class EvalContext {
  public:
   virtual ~EvalContext();
-  // Samples the rows in pieces that fit and calls fn with each, in order.
+  // Samples the rows in pieces that fit and calls fn with each, in order. A piece, its pictures and its
+  // carries are over when fn returns.
   virtual void ForEachPiece(const RowRange& rows, const std::function<void(EvalPass&)>& fn) = 0;
 };
 

@@ -22,6 +22,7 @@
 #include <medley/task/plugin_entry.h>
 #include <medley/task/spec_check.h>
 #include <medley/task/spec_json.h>
+#include <medley/task/stand_in.h>
 #include <medley/task/task.h>
 
 namespace medley::detail {
@@ -133,18 +134,43 @@ int Guard(PluginFailure* failure, Fn fn) noexcept {
 }
 
 template <typename T>
+concept ListsTexts = requires {
+  { T::Texts() } -> std::same_as<std::vector<std::string>>;
+};
+template <typename T>
+concept ListsTextsOf = requires(const TextsContext& context) {
+  { T::Texts(context) } -> std::same_as<std::vector<std::string>>;
+};
+template <typename T>
+concept ShowsTexts = requires(const T& task) {
+  { task.ShownTexts() } -> std::same_as<std::vector<std::string>>;
+};
+
+template <typename T>
 struct TaskEntry {
   static_assert(std::derived_from<T, Task>,
                 "medley: a class named in MEDLEY_PLUGIN must derive from medley::Task or medley::Model");
   static_assert(std::constructible_from<T, const TaskContext&> || std::is_abstract_v<T>,
                 "medley: a task class needs a public constructor that takes a const medley::TaskContext&");
   static_assert(
-      requires {
-        { T::Texts() } -> std::same_as<std::vector<std::string>>;
-      },
-      "medley: a task class needs a public `static std::vector<std::string> Texts()`");
+      !requires { &T::Texts; } || ListsTexts<T> || ListsTextsOf<T>,
+      "medley: Texts of a task class must be `static std::vector<std::string> Texts()` or `... "
+      "Texts(const medley::TextsContext&)`; one that shows no words needs none");
 
   static Task* Make(const TaskContext& context) { return new T(context); }
+
+  static std::vector<std::string> Texts(const TextsContext& context) {
+    if constexpr (ListsTextsOf<T>) {
+      return T::Texts(context);
+    } else if constexpr (ListsTexts<T>) {
+      return T::Texts();
+    } else if constexpr (ShowsTexts<T>) {
+      const StandIn stand_in(context);
+      return T(stand_in.context()).ShownTexts();
+    } else {
+      return {};
+    }
+  }
 };
 
 template <typename T>
@@ -157,7 +183,7 @@ struct ModelEntry {
 
 using MakeFn = Task* (*)(const TaskContext&);
 using MakeModelFn = Model* (*)(const ModelContext&);
-using TextsFn = std::vector<std::string> (*)();
+using TextsFn = std::vector<std::string> (*)(const TextsContext&);
 
 template <typename Tasks, typename Models>
 struct PluginCode;
@@ -176,11 +202,11 @@ struct PluginCode<Types<Tasks...>, Types<Models...>> {
     constexpr MakeModelFn kMake[] = {&ModelEntry<Models>::Make..., nullptr};
     return Guard(failure, [&] { *model = kMake[index](*context); });
   }
-  static int Texts(std::uint32_t index, void* sink, void (*add)(void*, const char*, std::size_t),
-                   PluginFailure* failure) {
-    constexpr TextsFn kTexts[] = {&Tasks::Texts..., nullptr};
+  static int Texts(std::uint32_t index, const TextsContext* context, void* sink,
+                   void (*add)(void*, const char*, std::size_t), PluginFailure* failure) {
+    constexpr TextsFn kTexts[] = {&TaskEntry<Tasks>::Texts..., nullptr};
     return Guard(failure, [&] {
-      for (const std::string& text : kTexts[index]()) add(sink, text.data(), text.size());
+      for (const std::string& text : kTexts[index](*context)) add(sink, text.data(), text.size());
     });
   }
 };

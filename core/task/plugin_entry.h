@@ -12,6 +12,7 @@ namespace medley {
 class Model;
 class ModelContext;
 class Task;
+struct TextsContext;
 class TaskContext;
 
 // How a call into a plugin ended. Exceptions do not leave the plugin through the entry.
@@ -32,8 +33,8 @@ struct PluginEntry {
   // A new task for the spec `index`; the caller owns it.
   int (*make)(std::uint32_t index, const TaskContext* context, Task** task, PluginFailure* failure);
   // Calls add(sink, text, size) with each text of the task `index`.
-  int (*texts)(std::uint32_t index, void* sink, void (*add)(void* sink, const char* text, std::size_t size),
-               PluginFailure* failure);
+  int (*texts)(std::uint32_t index, const TextsContext* context, void* sink,
+               void (*add)(void* sink, const char* text, std::size_t size), PluginFailure* failure);
   // A new model for the model spec `index`; the caller owns it.
   int (*make_model)(std::uint32_t index, const ModelContext* context, Model** model, PluginFailure* failure);
 };

@@ -6,6 +6,11 @@ namespace medley {
 
 Task::~Task() = default;
 
+at::Tensor Task::Constant(std::string_view name) const {
+  throw Error("the spec declares the constant '" + std::string(name) +
+              "', which the task class does not make: override Constant");
+}
+
 namespace {
 
 template <typename T>
@@ -37,12 +42,12 @@ const std::vector<std::string>& TaskContext::control_text() const {
   return Declared(surroundings_.control_text, model(), "the control text", ".control_text = true");
 }
 
-double TaskContext::Option(std::string_view name) const { return Value<double>(options, name, "a number"); }
-bool TaskContext::Switch(std::string_view name) const { return Value<bool>(options, name, "a switch"); }
-const std::string& TaskContext::Word(std::string_view name) const {
+double TaskOptions::Option(std::string_view name) const { return Value<double>(options, name, "a number"); }
+bool TaskOptions::Switch(std::string_view name) const { return Value<bool>(options, name, "a switch"); }
+const std::string& TaskOptions::Word(std::string_view name) const {
   return Value<std::string>(options, name, "a word");
 }
-std::filesystem::path TaskContext::Path(std::string_view name) const {
+std::filesystem::path TaskOptions::Path(std::string_view name) const {
   return Value<std::string>(options, name, "a path");
 }
 

@@ -30,15 +30,30 @@ struct TaskSurroundings {
   const std::vector<std::string>* control_text = nullptr;
 };
 
+// What a config set the options of a task's spec to.
+struct TaskOptions {
+  OptionValues options;  // every option of the spec, with its value
+
+  // Of an option of that kind; an Error names the spec's options where it has none such.
+  double Option(std::string_view name) const;
+  bool Switch(std::string_view name) const;
+  const std::string& Word(std::string_view name) const;
+  std::filesystem::path Path(std::string_view name) const;  // absolute, or "" where none is given
+};
+
+// What a task's texts may depend on: there is no tokenizer yet.
+struct TextsContext : TaskOptions {
+  std::vector<std::string> control_text{};  // items; none where there is no run, or none in it
+};
+
 // What a task is built from. Everything referred to outlives the task.
-class TaskContext {
+class TaskContext : public TaskOptions {
  public:
   // `variant`: "default" or one of the spec's; `options`: every option of the spec, with its value.
   TaskContext(const TaskSurroundings& surroundings, std::string variant, OptionValues options)
-      : variant(std::move(variant)), options(std::move(options)), surroundings_(surroundings) {}
+      : TaskOptions{std::move(options)}, variant(std::move(variant)), surroundings_(surroundings) {}
 
   std::string variant;
-  OptionValues options;
 
   // The values of the model's config file, by name.
   const ModelConfig& model() const { return surroundings_.model; }
@@ -46,12 +61,6 @@ class TaskContext {
   const Tokenizer& tokenizer() const;
   const ImageGeometry& image() const;
   const std::vector<std::string>& control_text() const;  // items, at least one
-
-  // Of an option of that kind; an Error names the spec's options where it has none such.
-  double Option(std::string_view name) const;
-  bool Switch(std::string_view name) const;
-  const std::string& Word(std::string_view name) const;
-  std::filesystem::path Path(std::string_view name) const;  // absolute, or "" where none is given
 
  private:
   TaskSurroundings surroundings_;
@@ -89,15 +98,22 @@ class Task {
   virtual Batch Sample(const RowRange& rows) const = 0;
   // One pass of the spec, by name. Adds up, never averages.
   virtual Sums Run(std::string_view pass, PassContext& context) const = 0;
+  // What is true of these rows, held-out ones mostly, in their order. See EvalContext for what it may ask.
   virtual Outcomes Evaluate(EvalContext& context, const RowRange& rows) const = 0;
-  // A constant of the spec, on the CPU; called once, when it is first asked for.
-  virtual at::Tensor Constant(std::string_view name) const = 0;
+  // A constant of the spec, on the CPU; called once, when it is first asked for. Without it an Error names
+  // the constant: for a task whose spec declares none.
+  virtual at::Tensor Constant(std::string_view name) const;
 };
 
 // A task class also has
 //   static constexpr TaskSpec kSpec{...};
 //   explicit ClassName(const TaskContext&);
+// and, where it shows words,
 //   static std::vector<std::string> Texts();  // all that it may show, for the tokenizer
-// and its file ends with MEDLEY_PLUGIN(ClassName, ...) from <medley/task/plugin.h>.
+// or, where they hang on options (a path, say), Texts(const TextsContext&). A class with a public
+//   std::vector<std::string> ShownTexts() const;
+// in place of both, as the installed drivers have it, is made with a tokenizer that stands in for the one to
+// come, and asked. Operators of tensors (`pixels * 255`) are in <medley/task/tensors.h>. The file ends with
+// MEDLEY_PLUGIN(ClassName, ...) from <medley/task/plugin.h>.
 
 }  // namespace medley

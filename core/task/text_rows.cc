@@ -66,6 +66,12 @@ at::Tensor IntColumn(const std::vector<std::int64_t>& values) {
   return column;
 }
 
+std::vector<std::int64_t> HostValues(const at::Tensor& column) {
+  const at::Tensor host = column.to(at::kCPU).contiguous();
+  const auto* first = host.const_data_ptr<std::int64_t>();
+  return {first, first + host.numel()};
+}
+
 void AddLearned(Batch& batch, const std::string& column, const std::string& term,
                 const std::vector<LearnedSpan>& spans) {
   std::vector<std::vector<std::int64_t>> positions(spans.size());

@@ -42,7 +42,8 @@ class TextTable {
 // [rows, width] int64, padded at the end; rows must fit.
 at::Tensor PadRows(const std::vector<std::vector<std::int64_t>>& rows, std::int64_t width, std::int64_t pad);
 
-at::Tensor IntColumn(const std::vector<std::int64_t>& values);  // [rows] int64
+at::Tensor IntColumn(const std::vector<std::int64_t>& values);   // [rows] int64
+std::vector<std::int64_t> HostValues(const at::Tensor& column);  // of any device; the other way round
 
 // The token positions that a row learns: [begin, end), begin >= 1 because a token is learned from the one
 // before it.

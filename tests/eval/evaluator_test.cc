@@ -117,6 +117,40 @@ TEST(Evaluator, ATaskThatLooksAtItsRowsOnceHasThemSampledOnce) {
 }
 
 // As a data thread samples: also the rows that only the loss looks at.
+// What EvalContext says that a task may do: its rows twice, other rows, those of training.
+TEST(Evaluator, ATaskMayGoThroughAnyRowsAsOftenAsItLikes) {
+  std::vector<RowRange> looked_at;
+  std::vector<std::int64_t> first, second, told;
+  const auto rows_of = [](const RowRange& rows, std::vector<std::int64_t>& into) {
+    for (std::int64_t row = 0; row < rows.count; ++row) into.push_back(rows.begin + row);
+  };
+  const Scored scored([&](EvalContext& context, const RowRange& rows) {
+    const auto look = [&](std::vector<std::int64_t>& into) {
+      return [&](EvalPass& pass) {
+        QaPass("q0", pass);
+        rows_of(pass.batch().rows(), into);
+      };
+    };
+    context.ForEachPiece(rows, look(first));
+    context.ForEachPiece(rows, look(second));
+    RowRange trained = rows.Part(1000, 3);
+    trained.split = Split::kTraining;
+    context.ForEachPiece(trained, [&](EvalPass& pass) { looked_at.push_back(pass.batch().rows()); });
+    context.ForEachPiece(rows.Part(5, 0), [&](EvalPass&) { ADD_FAILURE() << "no row, no piece"; });
+    return Zeros(rows);
+  });
+  const TaskScore twice = scored.Score(FloatModel(), 70);
+  rows_of({3, 0, 70}, told);
+  EXPECT_EQ(first, told);
+  EXPECT_EQ(second, told);
+  ASSERT_EQ(looked_at.size(), 1U);
+  EXPECT_EQ(looked_at[0].begin, 1000);
+  EXPECT_EQ(looked_at[0].count, 3);
+  EXPECT_EQ(looked_at[0].split, Split::kTraining);
+  const Scored once(AskAll);
+  EXPECT_EQ(twice.loss, once.Score(FloatModel(), 70).loss) << "the loss is that of the rows to score";
+}
+
 TEST(Evaluator, SamplesOnOneThread) {
   at::set_num_threads(3);
   for (const bool looks : {true, false}) {

@@ -27,7 +27,9 @@ TaskClass ClassOf(const PluginEntry& entry, std::uint32_t index, const TaskInfo&
   const auto add = [](void* sink, const char* text, std::size_t size) {
     static_cast<std::vector<std::string>*>(sink)->emplace_back(text, size);
   };
-  Check(entry.texts(index, &task.texts, add, &failure), failure);
+  TextsContext context;
+  for (const OptionInfo& option : info.options) context.options.emplace(option.name, option.Default());
+  Check(entry.texts(index, &context, &task.texts, add, &failure), failure);
   task.make = [&entry, index](const TaskContext& context) {
     PluginFailure failed{};
     Task* made = nullptr;

@@ -7,8 +7,11 @@
 
 #include <medley/base/durable_file.h>
 #include <medley/base/files.h>
+#include <medley/base/version.h>
 #include <medley/plugin/plugin_host.h>
 #include <medley/plugin/registry.h>
+#include <medley/run/input_files.h>
+#include <medley/run/validate.h>
 #include <medley/text/sentencepiece_tokenizer.h>
 #include <medley/text/special_tokens.h>
 #include <medley/text/tokenizer_trainer.h>
@@ -22,7 +25,7 @@ namespace {
 namespace fs = std::filesystem;
 
 struct TrainArguments {
-  std::string corpus, out;
+  std::string corpus, out, config;
   std::int64_t vocabulary = 768;
   std::vector<fs::path> plugin_path;
   bool force = false;
@@ -34,7 +37,24 @@ void AddTrain(CLI::App& app, TrainArguments& arguments) {
   app.add_option("--vocab", arguments.vocabulary, "tokens, special ones and bytes included")
       ->capture_default_str();
   AddPluginPath(app, arguments.plugin_path);
+  app.add_option("--config", arguments.config,
+                 "a run config with the tasks' options, for those whose texts hang on them (on a file, say)")
+      ->type_name("RUN");
   app.add_flag("--force", arguments.force, "replace the output where it exists");
+}
+
+// A run's options and control text. Its vocabulary may be the one that is to be made: the shipped one is
+// looked at in its place.
+TextsRun ReadRun(const fs::path& config, const Registry& registry) {
+  const fs::path vocabulary = ConfigDirectory() / "tokenizers" / "small.model";
+  CheckedRun checked = CheckRun(config, {"tokenizer=" + vocabulary.string()}, registry);
+  TextsRun run;
+  if (!checked.run.control_text.empty()) run.control_text = ReadControlText(checked.run.control_text);
+  run.settings = [config = std::move(checked.run)](std::string_view task) {
+    const TaskConfig& settings = ConfigOf(config, std::string(task));
+    return TaskSettings{settings.variant, settings.options};
+  };
+  return run;
 }
 
 // The corpus, then what the tasks may show, in the order of their names.
@@ -48,7 +68,11 @@ void Train(const TrainArguments& arguments) {
   std::vector<std::string> texts = {ReadFile(arguments.corpus)};
   const Registry registry = Registry::Scan({.paths = arguments.plugin_path});
   registry.RequireNamed();
-  const std::vector<std::string> shown = PluginHost::Texts(registry);
+  const TextsRun run = arguments.config.empty() ? TextsRun{} : ReadRun(arguments.config, registry);
+  std::vector<std::string> left_out;
+  const std::vector<std::string> shown = PluginHost::Texts(registry, run, &left_out);
+  for (const std::string& task : left_out)
+    std::cerr << "without the texts of " << task << ", which needs options: --config RUN gives them\n";
   texts.insert(texts.end(), shown.begin(), shown.end());
   // Each image carries its label, so that these few words are read more often than any of the corpus.
   constexpr int kLabelWeight = 50;
@@ -61,7 +85,7 @@ void Train(const TrainArguments& arguments) {
   const auto tokenizer = LoadTokenizer(arguments.out);
   std::printf("%s: %lld tokens from %s and %zu texts of %zu tasks, hash %s\n",
               DisplayPath(arguments.out).c_str(), static_cast<long long>(tokenizer->size()),
-              DisplayPath(arguments.corpus).c_str(), shown.size(), registry.tasks().size(),
+              DisplayPath(arguments.corpus).c_str(), shown.size(), registry.tasks().size() - left_out.size(),
               tokenizer->hash().c_str());
 }
 

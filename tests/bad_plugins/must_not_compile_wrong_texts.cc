@@ -1,4 +1,4 @@
-// expect: medley: a task class needs a public `static std::vector<std::string> Texts
+// expect: medley: Texts of a task class must be `static std::vector<std::string> Texts()`
 #include <medley/task/plugin.h>
 
 #include "tests/plugin/fixtures/tiny.h"
