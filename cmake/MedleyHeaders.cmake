@@ -16,6 +16,10 @@ set(_medley_public
   model/parameter_set.h
   model/safetensors.h
   task/drawings.h
+  task/drivers/classify_task.h
+  task/drivers/picture_task.h
+  task/drivers/question_task.h
+  task/drivers/reply_task.h
   task/losses.h
   task/plugin.h
   task/tensors.h

@@ -1,6 +1,6 @@
 #include <medley/task/plugin.h>
 
-#include "tasks/drivers/picture_task.h"
+#include "tasks/drivers/scene_picture_task.h"
 #include "tasks/world/random_states.h"
 
 namespace medley::tasks {
@@ -14,19 +14,17 @@ constexpr std::string_view kTexts[] = {
     "Which way is the gold? Draw it.",
     "Draw the straight path to the coin.",
 };
-constexpr Table kPrompts{"prompts", kTexts};
+constexpr TextList kPrompts{"prompts", kTexts};
 
 // The same picture with a line from the agent's rim to the gold's.
-class ArrowToGold final : public PictureTask {
+class ArrowToGold final : public ScenePictureTask {
  public:
   static constexpr TaskSpec kSpec =
-      PictureSpec("arrow_to_gold", "draw a line from the agent to the gold", kPrompts);
-  static std::vector<std::string> Texts() { return TextsOf({&kPrompts, 1}); }
-
-  explicit ArrowToGold(const TaskContext& context) : PictureTask(context, kPrompts) {}
+      ScenePictureSpec("arrow_to_gold", "draw a line from the agent to the gold", kPrompts);
+  explicit ArrowToGold(const TaskContext& context) : ScenePictureTask(context, kSpec, kPrompts) {}
 
  private:
-  PictureExample Draw(std::int64_t, RowRandom& random) const override {
+  PictureExample DrawScene(std::int64_t, RowRandom& random) const override {
     const world::State state = world::BareState(random);
     return {.input = {state}, .target = {state, {.line = world::LineToGold(state)}}, .prompt = {}};
   }

@@ -1,7 +1,8 @@
 #include <medley/task/plugin.h>
 
-#include "tasks/drivers/labels.h"
-#include "tasks/drivers/question_task.h"
+#include <medley/task/drivers/labels.h>
+
+#include "tasks/drivers/scene_question_task.h"
 #include "tasks/world/random_states.h"
 #include "tasks/world/solver.h"
 
@@ -14,23 +15,21 @@ constexpr std::string_view kPrompts[] = {
     "Is the blue line in front of your eye?",
     "Are you facing the line?",
 };
-constexpr std::array<Table, 3> kTables{
+constexpr std::array<TextList, 3> kTables{
     {{"prompts", kPrompts}, {"yes", kYesTexts, /*reply=*/true}, {"no", kNoTexts, true}}};
 constexpr std::array<Question, 1> kQuestions{{{"facing_line", "prompts", {"yes", "no"}}}};
 
 constexpr double kFacing = world::kPi / 6;  // smaller differences count as facing
 
 // Whether the agent looks along the line that starts at its rim.
-class BlueLineQa final : public QuestionTask {
+class BlueLineQa final : public SceneQuestionTask {
  public:
-  static constexpr TaskSpec kSpec =
-      QuestionSpec("blue_line_qa", "say whether the agent looks along the blue line", kTables, kQuestions);
-  static std::vector<std::string> Texts() { return TextsOf(kTables); }
-
-  explicit BlueLineQa(const TaskContext& context) : QuestionTask(context, kTables, kQuestions) {}
+  static constexpr TaskSpec kSpec = SceneQuestionSpec(
+      "blue_line_qa", "say whether the agent looks along the blue line", kTables, kQuestions);
+  explicit BlueLineQa(const TaskContext& context) : SceneQuestionTask(context, kSpec, kTables, kQuestions) {}
 
  private:
-  QuestionExample Draw(std::int64_t row, RowRandom& random) const override {
+  QuestionExample DrawScene(std::int64_t row, RowRandom& random) const override {
     const int no = BalancedLabel(row, 2, kSpec.passes.size());
     const world::State state = world::BareState(random);
     world::Line line{.angle = 0, .extension = random.Uniform(1, 4)};

@@ -1,21 +1,21 @@
 #include <medley/task/plugin.h>
 
 #include <ATen/core/Tensor.h>
-#include <ATen/ops/ones.h>
 
 #include <numeric>
 #include <set>
 
+#include <medley/task/drivers/control_pass.h>
+#include <medley/task/drivers/labels.h>
+#include <medley/task/drivers/prompts.h>
+#include <medley/task/drivers/sheet.h>
+#include <medley/task/drivers/streams.h>
+#include <medley/task/drivers/text_list.h>
+#include <medley/task/drivers/text_question.h>
 #include <medley/task/losses.h>
 #include <medley/task/text_rows.h>
 
-#include "tasks/drivers/control_pass.h"
-#include "tasks/drivers/labels.h"
 #include "tasks/drivers/pictures.h"
-#include "tasks/drivers/sheet.h"
-#include "tasks/drivers/streams.h"
-#include "tasks/drivers/tables.h"
-#include "tasks/drivers/text_question.h"
 #include "tasks/world/chosen_states.h"
 
 namespace medley::tasks {
@@ -34,7 +34,7 @@ constexpr std::string_view kQuestionTexts[] = {
 };
 constexpr std::string_view kFirstTexts[] = {"The first.", "The first board.", "The one before."};
 constexpr std::string_view kSecondTexts[] = {"The second.", "The second board.", "The one here."};
-constexpr Table kTables[] = {
+constexpr TextList kTables[] = {
     {"wait_prompts", kWaitTexts},
     {"question_prompts", kQuestionTexts},
     {"first", kFirstTexts, /*reply=*/true},
@@ -80,16 +80,17 @@ class Comparison final : public Task {
   Sums RunQuestion(PassContext& context) const;
 
   int size_;
-  TextTable wait_, prompts_, first_, second_;
+  Prompts wait_;
+  TextTable prompts_, first_, second_;
   TextQuestion question_;
 };
 
 Comparison::Comparison(const TaskContext& context)
     : size_(ImageSize(context)),
-      wait_(context.tokenizer(), kTables[0].name, kTables[0].texts, kPromptWidth, TextEnd::kOpen),
-      prompts_(context.tokenizer(), kTables[1].name, kTables[1].texts, kPromptWidth, TextEnd::kOpen),
-      first_(context.tokenizer(), kTables[2].name, kTables[2].texts, kReplyWidth, TextEnd::kEos),
-      second_(context.tokenizer(), kTables[3].name, kTables[3].texts, kReplyWidth, TextEnd::kEos),
+      wait_(context, "wait", kTables[0]),
+      prompts_(TableOf(context.tokenizer(), kTables[1])),
+      first_(TableOf(context.tokenizer(), kTables[2])),
+      second_(TableOf(context.tokenizer(), kTables[3])),
       question_(context.tokenizer(), "question", "answer", {std::string(kTables[1].name), &prompts_},
                 {{std::string(kTables[2].name), &first_}, {std::string(kTables[3].name), &second_}}) {}
 
@@ -113,36 +114,27 @@ Batch Comparison::Sample(const RowRange& rows) const {
   batch.Add("image1", RenderScenes(first, size_));
   batch.Add("image2", RenderScenes(second, size_));
   batch.Add("image2.moves", IntColumn(second_moves));
-  batch.SetItems("image1", at::ones({rows.count}, at::kLong));
-  batch.SetItems("image2", at::ones({rows.count}, at::kLong));
+  batch.CountEach("image1");
+  batch.CountEach("image2");
   SampleTexts(batch, labels);
   return batch;
 }
 
 void Comparison::SampleTexts(Batch& batch, const std::vector<std::int64_t>& labels) const {
   const RowRange& rows = batch.rows();
-  std::vector<std::int64_t> waits, wait_lengths;
+  std::vector<std::int64_t> waits;
   std::vector<TextQuestion::Row> questions;
   for (std::size_t i = 0; i < labels.size(); ++i) {
     RowRandom random = rows.Random(rows.begin + static_cast<std::int64_t>(i), kTextStream);
     waits.push_back(wait_.Draw(rows, random));
-    wait_lengths.push_back(wait_.Length(waits.back()));
     questions.push_back({.label = labels[i], .prompt = question_.DrawPrompt(rows, random)});
   }
-  batch.Add("wait.prompt", IntColumn(waits));
-  batch.Add("wait.lengths", IntColumn(wait_lengths));
+  wait_.Add(batch, waits);
   question_.Sample(batch, questions);
 }
 
 at::Tensor Comparison::Wait(PassContext& context) const {
-  const Batch& batch = context.batch();
-  const at::Tensor table = context.Constant("wait_prompts").narrow(1, 0, wait_.longest());
-  return context
-      .Forward({context.Image("image1"),
-                {.name = "tokens", .tensor = table.index_select(0, batch.Column("wait.prompt")), .key = ""},
-                {.name = "lengths", .tensor = batch.Column("wait.lengths"), .key = ""}},
-               {"image"})
-      .at("image");
+  return context.Forward(wait_.Inputs({context.Image("image1")}, context), {"image"}).at("image");
 }
 
 Sums Comparison::RunQuestion(PassContext& context) const {
@@ -201,11 +193,8 @@ Outcomes Comparison::Evaluate(EvalContext& context, const RowRange& rows) const 
 }
 
 at::Tensor Comparison::Constant(std::string_view name) const {
-  return (name == "wait_prompts"       ? wait_
-          : name == "question_prompts" ? prompts_
-          : name == "first"            ? first_
-                                       : second_)
-      .Tokens();
+  if (name == "wait_prompts") return wait_.Constant();
+  return (name == "question_prompts" ? prompts_ : name == "first" ? first_ : second_).Tokens();
 }
 
 }  // namespace

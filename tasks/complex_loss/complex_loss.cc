@@ -7,14 +7,15 @@
 #include <ATen/ops/where.h>
 
 #include <medley/task/batch.h>
+#include <medley/task/drivers/control_pass.h>
+#include <medley/task/drivers/prompts.h>
+#include <medley/task/drivers/sheet.h>
+#include <medley/task/drivers/streams.h>
 #include <medley/task/losses.h>
 #include <medley/task/text_rows.h>
 
 #include "tasks/complex_loss/closer.h"
-#include "tasks/drivers/control_pass.h"
 #include "tasks/drivers/pictures.h"
-#include "tasks/drivers/sheet.h"
-#include "tasks/drivers/streams.h"
 #include "tasks/world/random_states.h"
 
 namespace medley::tasks {
@@ -26,7 +27,7 @@ constexpr std::string_view kTexts[] = {
     "Draw yourself closer to the gold.",
     "Shorten the way to the coin.",
 };
-constexpr Table kPrompts{"prompts", kTexts};
+constexpr TextList kPrompts{"prompts", kTexts};
 world::State StateOf(const RowRange& rows, std::int64_t row) {
   RowRandom random = rows.Random(row, kSceneStream);
   return world::BareState(random);
@@ -61,13 +62,13 @@ class ComplexLoss final : public Task {
   explicit ComplexLoss(const TaskContext& context)
       : size_(ImageSize(context)),
         region_share_(context.Option("region_share")),
-        prompts_(context.tokenizer(), kPrompts.name, kPrompts.texts, kPromptWidth, TextEnd::kOpen) {}
+        prompts_(context, "task", kPrompts) {}
 
   Batch Sample(const RowRange& rows) const override;
   Sums Run(std::string_view pass, PassContext& context) const override;
   // The share of the agent's distance from the gold that is left; all of it where agent or gold is not found.
   Outcomes Evaluate(EvalContext& context, const RowRange& rows) const override;
-  at::Tensor Constant(std::string_view) const override { return prompts_.Tokens(); }
+  at::Tensor Constant(std::string_view) const override { return prompts_.Constant(); }
 
  private:
   at::Tensor DrawPicture(PassContext& context) const;
@@ -75,37 +76,23 @@ class ComplexLoss final : public Task {
 
   int size_;
   double region_share_;
-  TextTable prompts_;
+  Prompts prompts_;
 };
 
 Batch ComplexLoss::Sample(const RowRange& rows) const {
   std::vector<world::Scene> scenes;
-  std::vector<std::int64_t> prompts, lengths;
   for (std::int64_t row = rows.begin; row < rows.begin + rows.count; ++row) {
-    RowRandom text_random = rows.Random(row, kTextStream);
     scenes.push_back({StateOf(rows, row)});
-    prompts.push_back(prompts_.Draw(rows, text_random));
-    lengths.push_back(prompts_.Length(prompts.back()));
   }
   Batch batch(rows);
   batch.Add("image", RenderScenes(scenes, size_));
-  batch.Add("task.prompt", IntColumn(prompts));
-  batch.Add("task.lengths", IntColumn(lengths));
-  for (const TermSpec& term : kSpec.terms) {
-    batch.SetItems(std::string(term.name), at::ones({rows.count}, at::kLong));
-  }
+  prompts_.AddDrawn(batch);
+  for (const TermSpec& term : kSpec.terms) batch.CountEach(std::string(term.name));
   return batch;
 }
 
 at::Tensor ComplexLoss::DrawPicture(PassContext& context) const {
-  const Batch& batch = context.batch();
-  const at::Tensor table = context.Constant(kPrompts.name).narrow(1, 0, prompts_.longest());
-  return context
-      .Forward({context.Image("image"),
-                {.name = "tokens", .tensor = table.index_select(0, batch.Column("task.prompt")), .key = ""},
-                {.name = "lengths", .tensor = batch.Column("task.lengths"), .key = ""}},
-               {"image"})
-      .at("image");
+  return context.Forward(prompts_.Inputs({context.Image("image")}, context), {"image"}).at("image");
 }
 
 // The rows' states with what was found in the pictures, drawn by the game, [rows, 3, size, size] bytes on the

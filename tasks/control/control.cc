@@ -1,8 +1,9 @@
 #include <medley/task/plugin.h>
 
-#include "tasks/drivers/control_pass.h"
+#include <medley/task/drivers/control_pass.h>
+#include <medley/task/drivers/streams.h>
+
 #include "tasks/drivers/pictures.h"
-#include "tasks/drivers/streams.h"
 #include "tasks/world/control_scenes.h"
 
 namespace medley::tasks {
@@ -20,7 +21,6 @@ class Control final : public Task {
                                   .outputs = {"logits", "targets", "image"},
                                   .special_tokens = {"<pad>", "<eos>"},
                                   .score = {.name = "image_error", .higher_is_better = false}};
-  static std::vector<std::string> Texts() { return {}; }
 
   explicit Control(const TaskContext& context) : size_(ImageSize(context)), pass_(context) {}
 
@@ -39,20 +39,15 @@ class Control final : public Task {
   }
 
   Outcomes Evaluate(EvalContext& context, const RowRange& rows) const override {
+    const auto zoom = [&rows](std::int64_t row) {
+      const world::Scene scene = SceneOf(rows, row);
+      return scene.options.zoom ? scene.options.zoom->factor : 1.0;
+    };
     return JudgePictures(context, rows,
-                         {.input = "image",
-                          .target = "image",
+                         {.target = "image",
                           .mean_answer = "mean image",
-                          .zoom =
-                              [&rows](std::int64_t row) {
-                                const world::Scene scene = SceneOf(rows, row);
-                                return scene.options.zoom ? scene.options.zoom->factor : 1.0;
-                              },
-                          .inputs = [this](EvalPass& piece) { return pass_.Inputs(piece); }});
-  }
-
-  at::Tensor Constant(std::string_view name) const override {
-    throw Error("control has no constant '" + std::string(name) + "'");
+                          .inputs = [this](EvalPass& piece) { return pass_.Inputs(piece); },
+                          .more = FoundFigures(zoom, /*input_is_an_answer=*/false)});
   }
 
  private:

@@ -4,15 +4,15 @@
 
 #include <algorithm>
 
+#include <medley/task/drivers/control_pass.h>
+#include <medley/task/drivers/labels.h>
+#include <medley/task/drivers/mixed_pass.h>
+#include <medley/task/drivers/sheet.h>
+#include <medley/task/drivers/streams.h>
 #include <medley/task/losses.h>
 #include <medley/task/text_rows.h>
 
-#include "tasks/drivers/control_pass.h"
-#include "tasks/drivers/labels.h"
-#include "tasks/drivers/mixed_pass.h"
 #include "tasks/drivers/pictures.h"
-#include "tasks/drivers/sheet.h"
-#include "tasks/drivers/streams.h"
 #include "tasks/world/random_states.h"
 
 namespace medley::tasks {
@@ -54,7 +54,7 @@ constexpr std::string_view kSentences[] = {
     "Take back a right turn with <anticlock>",
     "Who turns anticlockwise says <anticlock>",
 };
-constexpr Table kTable{"sentences", kSentences};
+constexpr TextList kTable{"sentences", kSentences};
 constexpr std::string_view kActions[] = {"<forward>", "<clock>", "<anticlock>"};
 constexpr int kPasses = 2;
 
@@ -107,7 +107,7 @@ DirectionNames::DirectionNames(const TaskContext& context)
       is_fused_(context.variant == "fused"),
       size_(ImageSize(context)),
       control_(context),
-      table_(context.tokenizer(), kTable.name, kTable.texts, kPromptWidth, TextEnd::kEos),
+      table_(context.tokenizer(), kTable.name, kTable.texts, kTable.Width(), TextEnd::kEos),
       by_action_(std::size(kActions)) {
   for (const std::string_view action : kActions) ids_.push_back(context.tokenizer().Id(action));
   for (std::int64_t row = 0; row < table_.rows(); ++row) {
@@ -182,7 +182,7 @@ Sums DirectionNames::RunFused(PassContext& context) const {
                              .lengths = batch.Column("sentence.lengths"),
                              .learned = &batch.Ragged("sentence.learned")}};
   const ModelInputs inputs =
-      MixedInputs({context.Image("image")}, parts, batch.Column("kind"), tokenizer_.pad());
+      MixedInputs({context.Image("image")}, parts, batch.Column("kind"), kMixedWidth, tokenizer_.pad());
   return MixedCrossEntropy(parts, context.Forward(inputs, {"logits", "targets"}));
 }
 

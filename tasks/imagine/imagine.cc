@@ -1,6 +1,6 @@
 #include <medley/task/plugin.h>
 
-#include "tasks/drivers/picture_task.h"
+#include "tasks/drivers/scene_picture_task.h"
 #include "tasks/imagine/moves.h"
 #include "tasks/world/random_states.h"
 #include "tasks/world/solver.h"
@@ -46,19 +46,19 @@ constexpr std::string_view kCloserTexts[] = {
     "Stand in the middle of the way to the coin.",
 };
 
-constexpr Table kWithoutYouPrompts{"prompts", kWithoutYouTexts};
-constexpr Table kWithoutGoldPrompts{"prompts", kWithoutGoldTexts};
-constexpr Table kWithoutWallsPrompts{"prompts", kWithoutWallsTexts};
-constexpr Table kWallsOnlyPrompts{"prompts", kWallsOnlyTexts};
-constexpr Table kFacingGoldPrompts{"prompts", kFacingGoldTexts};
-constexpr Table kCloserPrompts{"prompts", kCloserTexts};
+constexpr TextList kWithoutYouPrompts{"prompts", kWithoutYouTexts};
+constexpr TextList kWithoutGoldPrompts{"prompts", kWithoutGoldTexts};
+constexpr TextList kWithoutWallsPrompts{"prompts", kWithoutWallsTexts};
+constexpr TextList kWallsOnlyPrompts{"prompts", kWallsOnlyTexts};
+constexpr TextList kFacingGoldPrompts{"prompts", kFacingGoldTexts};
+constexpr TextList kCloserPrompts{"prompts", kCloserTexts};
 
 constexpr auto kMoveTexts = [] {
   std::array<std::string_view, kImaginedMoves.size()> texts{};
   for (std::size_t i = 0; i < texts.size(); ++i) texts[i] = kImaginedMoves[i].text;
   return texts;
 }();
-constexpr Table kMovePrompts{"prompts", kMoveTexts};
+constexpr TextList kMovePrompts{"prompts", kMoveTexts};
 
 constexpr auto kMoves = [] {
   std::array<Runs, kImaginedMoves.size()> moves{};
@@ -66,20 +66,21 @@ constexpr auto kMoves = [] {
   return moves;
 }();
 
-constexpr TaskSpec LeaveOutSpec(std::string_view name, std::string_view summary, const Table& prompts) {
-  TaskSpec spec = PictureSpec(name, summary, prompts);
+constexpr TaskSpec LeaveOutSpec(std::string_view name, std::string_view summary, const TextList& prompts) {
+  TaskSpec spec = ScenePictureSpec(name, summary, prompts);
   spec.score.name = "mean_error_of_parts";  // see PictureExam::judge_what_stays
   return spec;
 }
 
 // The same state with something left out.
-class LeaveOut : public PictureTask {
+class LeaveOut : public ScenePictureTask {
  protected:
-  LeaveOut(const TaskContext& context, const Table& prompts, const world::RenderOptions& shown)
-      : PictureTask(context, prompts, {.judge_what_stays = true}), shown_(shown) {}
+  LeaveOut(const TaskContext& context, const TaskSpec& spec, const TextList& prompts,
+           const world::RenderOptions& shown)
+      : ScenePictureTask(context, spec, prompts, {.judge_what_stays = true}), shown_(shown) {}
 
  private:
-  PictureExample Draw(std::int64_t, RowRandom& random) const final {
+  PictureExample DrawScene(std::int64_t, RowRandom& random) const final {
     const world::State state = world::BareState(random);
     return {.input = {state}, .target = {state, shown_}, .prompt = {}};
   }
@@ -91,46 +92,42 @@ class WithoutYou final : public LeaveOut {
  public:
   static constexpr TaskSpec kSpec =
       LeaveOutSpec("imagine_without_you", "draw the board without the agent", kWithoutYouPrompts);
-  static std::vector<std::string> Texts() { return TextsOf({&kWithoutYouPrompts, 1}); }
-  explicit WithoutYou(const TaskContext& context) : LeaveOut(context, kWithoutYouPrompts, {.agent = false}) {}
+  explicit WithoutYou(const TaskContext& context)
+      : LeaveOut(context, kSpec, kWithoutYouPrompts, {.agent = false}) {}
 };
 
 class WithoutGold final : public LeaveOut {
  public:
   static constexpr TaskSpec kSpec =
       LeaveOutSpec("imagine_without_gold", "draw the board without its gold", kWithoutGoldPrompts);
-  static std::vector<std::string> Texts() { return TextsOf({&kWithoutGoldPrompts, 1}); }
   explicit WithoutGold(const TaskContext& context)
-      : LeaveOut(context, kWithoutGoldPrompts, {.gold = false}) {}
+      : LeaveOut(context, kSpec, kWithoutGoldPrompts, {.gold = false}) {}
 };
 
 class WithoutWalls final : public LeaveOut {
  public:
   static constexpr TaskSpec kSpec =
       LeaveOutSpec("imagine_without_walls", "draw the board without its walls", kWithoutWallsPrompts);
-  static std::vector<std::string> Texts() { return TextsOf({&kWithoutWallsPrompts, 1}); }
   explicit WithoutWalls(const TaskContext& context)
-      : LeaveOut(context, kWithoutWallsPrompts, {.walls = false}) {}
+      : LeaveOut(context, kSpec, kWithoutWallsPrompts, {.walls = false}) {}
 };
 
 class WallsOnly final : public LeaveOut {
  public:
   static constexpr TaskSpec kSpec =
       LeaveOutSpec("imagine_walls_only", "draw nothing but the walls", kWallsOnlyPrompts);
-  static std::vector<std::string> Texts() { return TextsOf({&kWallsOnlyPrompts, 1}); }
   explicit WallsOnly(const TaskContext& context)
-      : LeaveOut(context, kWallsOnlyPrompts, {.agent = false, .gold = false}) {}
+      : LeaveOut(context, kSpec, kWallsOnlyPrompts, {.agent = false, .gold = false}) {}
 };
 
-class FacingGold final : public PictureTask {
+class FacingGold final : public ScenePictureTask {
  public:
   static constexpr TaskSpec kSpec =
-      PictureSpec("imagine_facing_gold", "draw the agent turned towards the gold", kFacingGoldPrompts);
-  static std::vector<std::string> Texts() { return TextsOf({&kFacingGoldPrompts, 1}); }
-  explicit FacingGold(const TaskContext& context) : PictureTask(context, kFacingGoldPrompts) {}
+      ScenePictureSpec("imagine_facing_gold", "draw the agent turned towards the gold", kFacingGoldPrompts);
+  explicit FacingGold(const TaskContext& context) : ScenePictureTask(context, kSpec, kFacingGoldPrompts) {}
 
  private:
-  PictureExample Draw(std::int64_t, RowRandom& random) const override {
+  PictureExample DrawScene(std::int64_t, RowRandom& random) const override {
     const world::State state = world::BareState(random);
     world::State turned = state;
     turned.direction = world::Bearing(state);
@@ -138,18 +135,17 @@ class FacingGold final : public PictureTask {
   }
 };
 
-class CloserToGold final : public PictureTask {
+class CloserToGold final : public ScenePictureTask {
  public:
-  static constexpr TaskSpec kSpec =
-      PictureSpec("imagine_closer_to_gold", "draw the agent halfway to the gold, facing it", kCloserPrompts);
-  static std::vector<std::string> Texts() { return TextsOf({&kCloserPrompts, 1}); }
-  explicit CloserToGold(const TaskContext& context) : PictureTask(context, kCloserPrompts) {}
+  static constexpr TaskSpec kSpec = ScenePictureSpec(
+      "imagine_closer_to_gold", "draw the agent halfway to the gold, facing it", kCloserPrompts);
+  explicit CloserToGold(const TaskContext& context) : ScenePictureTask(context, kSpec, kCloserPrompts) {}
 
  private:
   // Closer than this, the agent would eat the gold at the middle of the way.
   static constexpr double kLeastDistance = 2 * (world::kAgentRadius + world::kGoldRadius);
 
-  PictureExample Draw(std::int64_t, RowRandom& random) const override {
+  PictureExample DrawScene(std::int64_t, RowRandom& random) const override {
     world::State state;
     do {
       state = world::BareState(random);
@@ -162,15 +158,14 @@ class CloserToGold final : public PictureTask {
 };
 
 // Gold that is eaten on the way is gone; a wall stops a step, as in the game.
-class AfterMove final : public PictureTask {
+class AfterMove final : public ScenePictureTask {
  public:
   static constexpr TaskSpec kSpec =
-      PictureSpec("imagine_after_move", "draw the board after some actions", kMovePrompts);
-  static std::vector<std::string> Texts() { return TextsOf({&kMovePrompts, 1}); }
-  explicit AfterMove(const TaskContext& context) : PictureTask(context, kMovePrompts) {}
+      ScenePictureSpec("imagine_after_move", "draw the board after some actions", kMovePrompts);
+  explicit AfterMove(const TaskContext& context) : ScenePictureTask(context, kSpec, kMovePrompts) {}
 
  private:
-  PictureExample Draw(std::int64_t, RowRandom& random) const override {
+  PictureExample DrawScene(std::int64_t, RowRandom& random) const override {
     const world::State state = world::BareState(random);
     const std::int64_t move = random.Below(kMoves.size());
     return {

@@ -8,15 +8,15 @@
 
 #include <algorithm>
 
+#include <medley/task/drivers/control_pass.h>
+#include <medley/task/drivers/labels.h>
+#include <medley/task/drivers/sheet.h>
+#include <medley/task/drivers/streams.h>
 #include <medley/task/losses.h>
 #include <medley/task/text_rows.h>
 
-#include "tasks/drivers/control_pass.h"
 #include "tasks/drivers/finder.h"
-#include "tasks/drivers/labels.h"
 #include "tasks/drivers/pictures.h"
-#include "tasks/drivers/sheet.h"
-#include "tasks/drivers/streams.h"
 #include "tasks/world/random_states.h"
 
 namespace medley::tasks {
@@ -45,7 +45,7 @@ constexpr std::string_view kTwoAgoTexts[] = {
     "Show the picture two before this one.",
 };
 // By how many steps back the picture lies. No constant: the prompts are tokens of the batch.
-constexpr Table kTables[] = {{"now", kNowTexts}, {"last", kLastTexts}, {"two_ago", kTwoAgoTexts}};
+constexpr TextList kTables[] = {{"now", kNowTexts}, {"last", kLastTexts}, {"two_ago", kTwoAgoTexts}};
 constexpr int kSteps = 3;
 constexpr std::string_view kImages[kSteps] = {"image1", "image2", "image3"};
 constexpr const char* kRecalls[kSteps] = {"recall_now", "recall_last", "recall_two_ago"};
@@ -97,9 +97,6 @@ class MemCanvas final : public Task {
   Sums Run(std::string_view pass, PassContext& context) const override;
   // Whether the right one of the three pictures is the nearest to what was drawn.
   Outcomes Evaluate(EvalContext& context, const RowRange& rows) const override;
-  at::Tensor Constant(std::string_view name) const override {
-    throw Error("mem_canvas has no constant '" + std::string(name) + "'");
-  }
 
  private:
   void SamplePrompts(Batch& batch) const;
@@ -121,8 +118,8 @@ MemCanvas::MemCanvas(const TaskContext& context)
       pad_(context.tokenizer().pad()),
       step1_(context, {.name = "step1", .images = {"image1"}, .stream = kControlTextStream}),
       step2_(context, {.name = "step2", .images = {"c1", "image2"}, .stream = kSecondControlTextStream}) {
-  for (const Table& table : kTables) {
-    tables_.emplace_back(context.tokenizer(), table.name, table.texts, kPromptWidth, TextEnd::kOpen);
+  for (const TextList& table : kTables) {
+    tables_.push_back(TableOf(context.tokenizer(), table));
   }
 }
 
@@ -159,7 +156,7 @@ void MemCanvas::SamplePrompts(Batch& batch) const {
   batch.Add("recall.tokens", PadRows(tokens, kPromptWidth, pad_));
   batch.Add("recall.lengths", IntColumn(lengths));
   batch.Add("recall.back", IntColumn(back));
-  batch.SetItems("image", at::ones({rows.count}, at::kLong));
+  batch.CountEach("image");
 }
 
 at::Tensor MemCanvas::Recall(PassContext& context) const {

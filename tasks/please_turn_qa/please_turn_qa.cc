@@ -1,7 +1,8 @@
 #include <medley/task/plugin.h>
 
-#include "tasks/drivers/labels.h"
-#include "tasks/drivers/question_task.h"
+#include <medley/task/drivers/labels.h>
+
+#include "tasks/drivers/scene_question_task.h"
 #include "tasks/world/random_states.h"
 #include "tasks/world/solver.h"
 
@@ -31,7 +32,7 @@ constexpr std::string_view kFromGoldTexts[] = {
 constexpr std::string_view kClock[] = {"<clock>"};
 constexpr std::string_view kAnticlock[] = {"<anticlock>"};
 
-constexpr std::array<Table, 6> kTables{{
+constexpr std::array<TextList, 6> kTables{{
     {"to_line_prompts", kToLineTexts},
     {"to_gold_prompts", kToGoldTexts},
     {"from_line_prompts", kFromLineTexts},
@@ -47,21 +48,20 @@ constexpr std::array<Question, 4> kQuestions{{
 }};
 
 // Which action turns towards, or away from, line and gold the shorter way: the reply is one action token.
-class PleaseTurnQa final : public QuestionTask {
+class PleaseTurnQa final : public SceneQuestionTask {
  public:
   static constexpr TaskSpec kSpec = [] {
     TaskSpec spec =
-        QuestionSpec("please_turn_qa", "turn towards or away from line and gold", kTables, kQuestions);
+        SceneQuestionSpec("please_turn_qa", "turn towards or away from line and gold", kTables, kQuestions);
     spec.special_tokens = {"<pad>", "<eos>", "<clock>", "<anticlock>"};
     return spec;
   }();
-  static std::vector<std::string> Texts() { return TextsOf(kTables); }
-
-  explicit PleaseTurnQa(const TaskContext& context) : QuestionTask(context, kTables, kQuestions) {}
+  explicit PleaseTurnQa(const TaskContext& context)
+      : SceneQuestionTask(context, kSpec, kTables, kQuestions) {}
 
  private:
   // Both turns have the four pairs of answers equally often.
-  QuestionExample Draw(std::int64_t row, RowRandom& random) const override {
+  QuestionExample DrawScene(std::int64_t row, RowRandom& random) const override {
     const int turns = BalancedLabel(row, 4, kSpec.passes.size());
     const int to_line = turns % 2;
     const int to_gold = turns / 2;

@@ -1,6 +1,6 @@
 #include <medley/task/plugin.h>
 
-#include "tasks/drivers/question_task.h"
+#include "tasks/drivers/scene_question_task.h"
 #include "tasks/world/random_states.h"
 #include "tasks/world/solver.h"
 
@@ -44,7 +44,7 @@ constexpr std::string_view kAgentHeightTexts[] = {
 constexpr std::string_view kAgentUp[] = {"Above it.", "I am higher.", "Over the coin."};
 constexpr std::string_view kAgentDown[] = {"Below it.", "I am lower.", "Under the coin."};
 
-constexpr std::array<Table, 12> kTables{{
+constexpr std::array<TextList, 12> kTables{{
     {"gold_side_prompts", kGoldSideTexts},
     {"gold_left", kGoldLeft, /*reply=*/true},
     {"gold_right", kGoldRight, true},
@@ -66,17 +66,15 @@ constexpr std::array<Question, 4> kQuestions{{
 }};
 
 // Where gold and agent are as seen from each other: four questions about one picture.
-class PositionQa final : public QuestionTask {
+class PositionQa final : public SceneQuestionTask {
  public:
-  static constexpr TaskSpec kSpec =
-      QuestionSpec("position_qa", "say on which side of each other agent and gold are", kTables, kQuestions);
-  static std::vector<std::string> Texts() { return TextsOf(kTables); }
-
-  explicit PositionQa(const TaskContext& context) : QuestionTask(context, kTables, kQuestions) {}
+  static constexpr TaskSpec kSpec = SceneQuestionSpec(
+      "position_qa", "say on which side of each other agent and gold are", kTables, kQuestions);
+  explicit PositionQa(const TaskContext& context) : SceneQuestionTask(context, kSpec, kTables, kQuestions) {}
 
  private:
   // Each label has half of the bare states; drawing states freely balances them.
-  QuestionExample Draw(std::int64_t, RowRandom& random) const override {
+  QuestionExample DrawScene(std::int64_t, RowRandom& random) const override {
     const world::State state = world::BareState(random);
     const int right = world::GoldIsLeft(state) ? 0 : 1;
     const int down = world::GoldIsUp(state) ? 0 : 1;

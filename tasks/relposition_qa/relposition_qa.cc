@@ -1,7 +1,8 @@
 #include <medley/task/plugin.h>
 
-#include "tasks/drivers/labels.h"
-#include "tasks/drivers/question_task.h"
+#include <medley/task/drivers/labels.h>
+
+#include "tasks/drivers/scene_question_task.h"
 #include "tasks/world/chosen_states.h"
 
 namespace medley::tasks {
@@ -32,7 +33,7 @@ constexpr std::string_view kForward[] = {"Forward.", "Walk forward.", "Straight 
 // Nine constants: the third question's clockwise replies are the second's table under its own name, while its
 // anticlockwise replies are a declaration of their own. The game that this follows has ten tensors, two of
 // them copies; the count of nine is its published one.
-constexpr std::array<Table, 9> kTables{{
+constexpr std::array<TextList, 9> kTables{{
     {"hit_prompts", kHitTexts},
     {"yes", kYesTexts, /*reply=*/true},
     {"no", kNoTexts, true},
@@ -50,18 +51,17 @@ constexpr std::array<Question, 3> kQuestions{{
 }};
 
 // How to get to the gold: three questions about one picture, whose answers hang together.
-class RelpositionQa final : public QuestionTask {
+class RelpositionQa final : public SceneQuestionTask {
  public:
   static constexpr TaskSpec kSpec =
-      QuestionSpec("relposition_qa", "say how the agent gets to the gold", kTables, kQuestions);
-  static std::vector<std::string> Texts() { return TextsOf(kTables); }
-
-  explicit RelpositionQa(const TaskContext& context) : QuestionTask(context, kTables, kQuestions) {}
+      SceneQuestionSpec("relposition_qa", "say how the agent gets to the gold", kTables, kQuestions);
+  explicit RelpositionQa(const TaskContext& context)
+      : SceneQuestionTask(context, kSpec, kTables, kQuestions) {}
 
  private:
   // The next move in thirds, the shorter turn in halves. Only a third of the pictures are hits, so that "will
   // hit" is asked in two rows of three: all the hits and as many others.
-  QuestionExample Draw(std::int64_t row, RowRandom& random) const override {
+  QuestionExample DrawScene(std::int64_t row, RowRandom& random) const override {
     const int kind = BalancedLabel(row, 6, kSpec.passes.size());
     const int move = kind / 2;
     QuestionExample example;

@@ -1,6 +1,6 @@
 #include <medley/task/plugin.h>
 
-#include "tasks/drivers/picture_task.h"
+#include "tasks/drivers/scene_picture_task.h"
 #include "tasks/world/random_states.h"
 
 namespace medley::tasks {
@@ -25,20 +25,20 @@ constexpr std::string_view kHalfwayTexts[] = {
     "Show the middle of the way from close by.",
     "Look closely halfway to the coin.",
 };
-constexpr Table kAgentPrompts{"agent_prompts", kAgentTexts};
-constexpr Table kGoldPrompts{"gold_prompts", kGoldTexts};
-constexpr Table kHalfwayPrompts{"halfway_prompts", kHalfwayTexts};
+constexpr TextList kAgentPrompts{"agent_prompts", kAgentTexts};
+constexpr TextList kGoldPrompts{"gold_prompts", kGoldTexts};
+constexpr TextList kHalfwayPrompts{"halfway_prompts", kHalfwayTexts};
 
 // The same state drawn larger, seen through a window about a point.
-class Zoom : public PictureTask {
+class Zoom : public ScenePictureTask {
  protected:
-  Zoom(const TaskContext& context, const Table& prompts, double factor)
-      : PictureTask(context, prompts, {.zoom = factor}), factor_(factor) {}
+  Zoom(const TaskContext& context, const TaskSpec& spec, const TextList& prompts, double factor)
+      : ScenePictureTask(context, spec, prompts, {.zoom = factor}), factor_(factor) {}
 
  private:
   virtual world::Point Centre(const world::State& state) const = 0;
 
-  PictureExample Draw(std::int64_t, RowRandom& random) const final {
+  PictureExample DrawScene(std::int64_t, RowRandom& random) const final {
     const world::State state = world::BareState(random);
     return {.input = {state}, .target = {state, {.zoom = world::Zoom{factor_, Centre(state)}}}, .prompt = {}};
   }
@@ -49,9 +49,8 @@ class Zoom : public PictureTask {
 class ZoomAgent final : public Zoom {
  public:
   static constexpr TaskSpec kSpec =
-      PictureSpec("zoom_agent", "draw the agent six times as large", kAgentPrompts);
-  static std::vector<std::string> Texts() { return TextsOf({&kAgentPrompts, 1}); }
-  explicit ZoomAgent(const TaskContext& context) : Zoom(context, kAgentPrompts, 6) {}
+      ScenePictureSpec("zoom_agent", "draw the agent six times as large", kAgentPrompts);
+  explicit ZoomAgent(const TaskContext& context) : Zoom(context, kSpec, kAgentPrompts, 6) {}
 
  private:
   world::Point Centre(const world::State& state) const override { return state.agent; }
@@ -60,9 +59,8 @@ class ZoomAgent final : public Zoom {
 class ZoomGold final : public Zoom {
  public:
   static constexpr TaskSpec kSpec =
-      PictureSpec("zoom_gold", "draw the gold eight times as large", kGoldPrompts);
-  static std::vector<std::string> Texts() { return TextsOf({&kGoldPrompts, 1}); }
-  explicit ZoomGold(const TaskContext& context) : Zoom(context, kGoldPrompts, 8) {}
+      ScenePictureSpec("zoom_gold", "draw the gold eight times as large", kGoldPrompts);
+  explicit ZoomGold(const TaskContext& context) : Zoom(context, kSpec, kGoldPrompts, 8) {}
 
  private:
   world::Point Centre(const world::State& state) const override { return state.gold[0]; }
@@ -70,10 +68,9 @@ class ZoomGold final : public Zoom {
 
 class ZoomHalfway final : public Zoom {
  public:
-  static constexpr TaskSpec kSpec =
-      PictureSpec("zoom_halfway", "draw the middle between agent and gold twice as large", kHalfwayPrompts);
-  static std::vector<std::string> Texts() { return TextsOf({&kHalfwayPrompts, 1}); }
-  explicit ZoomHalfway(const TaskContext& context) : Zoom(context, kHalfwayPrompts, 2) {}
+  static constexpr TaskSpec kSpec = ScenePictureSpec(
+      "zoom_halfway", "draw the middle between agent and gold twice as large", kHalfwayPrompts);
+  explicit ZoomHalfway(const TaskContext& context) : Zoom(context, kSpec, kHalfwayPrompts, 2) {}
 
  private:
   world::Point Centre(const world::State& state) const override {

@@ -2,9 +2,9 @@
 #include <map>
 #include <numeric>
 
+#include <medley/task/drivers/labels.h>
 #include <medley/task/text_rows.h>
 
-#include "tasks/drivers/labels.h"
 #include "tests/tasks/questions.h"
 #include "tests/tasks/task_testing.h"
 

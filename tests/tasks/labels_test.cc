@@ -1,4 +1,5 @@
-#include "tasks/drivers/labels.h"
+#include <medley/task/drivers/labels.h>
+
 #include "tests/tasks/questions.h"
 #include "tests/tasks/seen.h"
 #include "tests/tasks/task_testing.h"

@@ -1,4 +1,4 @@
-#include "tasks/drivers/sheet.h"
+#include <medley/task/drivers/sheet.h>
 
 #include <ATen/core/Tensor.h>
 #include <ATen/ops/cat.h>
@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <utility>
 
-namespace medley::tasks {
+namespace medley {
 
 void Sheet::Add(const at::Tensor& input, const at::Tensor& target, const at::Tensor& output) {
   const std::size_t rows = std::min(static_cast<std::size_t>(input.size(0)), kSheetRows - rows_);
@@ -38,4 +38,4 @@ void Sheet::MoveTo(Outcomes& outcomes) {
   outcomes.answers = std::move(answers_);
 }
 
-}  // namespace medley::tasks
+}  // namespace medley

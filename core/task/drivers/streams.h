@@ -2,7 +2,7 @@
 
 #include <cstdint>
 
-namespace medley::tasks {
+namespace medley {
 
 // Independent random numbers of one row, so that a change of the texts never moves the scenes.
 inline constexpr std::uint64_t kSceneStream = 0;
@@ -11,4 +11,4 @@ inline constexpr std::uint64_t kControlTextStream = 2;
 inline constexpr std::uint64_t kSecondControlTextStream = 3;
 inline constexpr std::uint64_t kStrangerStream = 4;  // of a board that is only judged by
 
-}  // namespace medley::tasks
+}  // namespace medley

@@ -1,4 +1,4 @@
-#include "tasks/drivers/mixed_pass.h"
+#include <medley/task/drivers/mixed_pass.h>
 
 #include <ATen/core/Tensor.h>
 #include <ATen/ops/cat.h>
@@ -7,9 +7,7 @@
 
 #include <medley/task/losses.h>
 
-#include "tasks/drivers/tables.h"
-
-namespace medley::tasks {
+namespace medley {
 
 at::Tensor RowsOfKinds(std::span<const at::Tensor> by_kind, const at::Tensor& kind) {
   at::Tensor rows = by_kind[0];
@@ -22,17 +20,17 @@ at::Tensor RowsOfKinds(std::span<const at::Tensor> by_kind, const at::Tensor& ki
 }
 
 ModelInputs MixedInputs(ModelInputs inputs, std::span<const TextPart> parts, const at::Tensor& kind,
-                        std::int64_t pad) {
+                        std::int64_t width, std::int64_t pad) {
   std::vector<at::Tensor> tokens, lengths, supervised;
   for (const TextPart& part : parts) {
-    const std::int64_t width = part.tokens.size(1);
-    if (width > kMixedWidth) {  // a negative pad would cut the text
-      throw Error("a text of " + std::to_string(width) + " tokens does not fit into the " +
-                  std::to_string(kMixedWidth) + " of a mixed forward; raise kMixedWidth");
+    const std::int64_t rest = width - part.tokens.size(1);
+    if (rest < 0) {  // a negative pad would cut the text
+      throw Error("a text of " + std::to_string(part.tokens.size(1)) + " tokens does not fit into the " +
+                  std::to_string(width) + " of a mixed forward");
     }
-    tokens.push_back(at::constant_pad_nd(part.tokens, {0, kMixedWidth - width}, pad));
+    tokens.push_back(at::constant_pad_nd(part.tokens, {0, rest}, pad));
     lengths.push_back(part.lengths);
-    if (part.learned != nullptr) supervised.push_back(FlatPositions(*part.learned, kMixedWidth));
+    if (part.learned != nullptr) supervised.push_back(FlatPositions(*part.learned, width));
   }
   inputs.push_back({.name = "tokens", .tensor = RowsOfKinds(tokens, kind), .key = ""});
   inputs.push_back({.name = "lengths", .tensor = RowsOfKinds(lengths, kind), .key = ""});
@@ -65,4 +63,4 @@ std::vector<bool> OfKind(const std::vector<std::int64_t>& kinds, std::int64_t ki
   return mine;
 }
 
-}  // namespace medley::tasks
+}  // namespace medley

@@ -1,19 +1,18 @@
-#include "tasks/drivers/question_task.h"
+#include <medley/task/drivers/question_task.h>
 
 #include <ATen/core/Tensor.h>
 
 #include <algorithm>
 #include <utility>
 
+#include <medley/task/drivers/judge_pictures.h>
+#include <medley/task/drivers/labels.h>
+#include <medley/task/drivers/mixed_pass.h>
+#include <medley/task/drivers/sheet.h>
+#include <medley/task/drivers/streams.h>
 #include <medley/task/losses.h>
 
-#include "tasks/drivers/labels.h"
-#include "tasks/drivers/mixed_pass.h"
-#include "tasks/drivers/pictures.h"
-#include "tasks/drivers/sheet.h"
-#include "tasks/drivers/streams.h"
-
-namespace medley::tasks {
+namespace medley {
 namespace {
 
 // 1 and 0, NaN in a row that is not asked.
@@ -27,68 +26,60 @@ std::vector<double> RightWhereAsked(const Judged& judged) {
 
 }  // namespace
 
-QuestionTask::QuestionTask(const TaskContext& context, std::span<const Table> tables,
+QuestionTask::QuestionTask(const TaskContext& context, const TaskSpec& spec, std::span<const TextList> lists,
                            std::span<const Question> questions)
-    : pad_(context.tokenizer().pad()),
-      is_fused_(context.variant == "fused"),
-      size_(ImageSize(context)),
-      control_(context) {
-  for (const Table& table : tables) {
-    tables_.emplace(std::string(table.name), TextTable(context.tokenizer(), table.name, table.texts,
-                                                       table.reply ? kReplyWidth : kPromptWidth,
-                                                       table.reply ? TextEnd::kEos : TextEnd::kOpen));
-  }
+    : pad_(context.tokenizer().pad()), size_(context.image().size), lists_(lists) {
+  if (context.variant == "fused") fused_width_ = spec.variants[0].passes[0].text_width;
+  if (spec.passes.size() > questions.size()) control_.emplace(context);
+  for (const TextList& list : lists)
+    tables_.emplace(std::string(list.name), TableOf(context.tokenizer(), list));
   for (const Question& question : questions) {
     std::vector<NamedTable> replies;
     for (const std::string_view name : question.replies) replies.push_back(Find(name));
     asked_.emplace_back(context.tokenizer(), question.name, question.name, Find(question.prompts),
-                        std::move(replies));
+                        std::move(replies), spec.passes[spec.passes.size() - 1].text_width);
   }
 }
 
-NamedTable QuestionTask::Find(std::string_view table) const {
-  const auto found = tables_.find(table);
-  if (found == tables_.end()) throw Error("the task has no table '" + std::string(table) + "'");
+NamedTable QuestionTask::Find(std::string_view list) const {
+  const auto found = tables_.find(list);
+  if (found == tables_.end()) throw Error("the task has no list of texts '" + std::string(list) + "'");
   return {found->first, &found->second};
 }
 
 Batch QuestionTask::Sample(const RowRange& rows) const {
-  std::vector<world::Scene> scenes;
-  std::vector<QuestionExample> examples;
-  for (std::int64_t row = rows.begin; row < rows.begin + rows.count; ++row) {
-    RowRandom random = rows.Random(row, kSceneStream);
-    examples.push_back(Draw(row, random));
-    scenes.push_back(examples.back().scene);
-  }
+  PictureColumn pictures(rows.count, size_);
+  std::vector<QuestionLabels> drawn;
+  ForEachRow(rows, [&](Row& row) { drawn.push_back(Draw(row, pictures[row.number - rows.begin])); });
   Batch batch(rows);
-  batch.Add("image", RenderScenes(scenes, size_));
+  batch.Add("image", pictures.tensor());
   std::vector<std::int64_t> kinds;
-  if (is_fused_) kinds = FusedKinds(rows, static_cast<std::int64_t>(1 + asked_.size()));
-  for (std::size_t q = 0; q < asked_.size(); ++q) SampleTexts(examples, q, kinds, batch);
+  if (fused_width_ > 0) kinds = FusedKinds(rows, PassOf(asked_.size()));
+  for (std::size_t q = 0; q < asked_.size(); ++q) SampleTexts(drawn, q, kinds, batch);
   const std::vector<bool> control = OfKind(kinds, 0);
-  control_.Sample(batch, /*decodes_image=*/false, is_fused_ ? &control : nullptr);
-  if (is_fused_) batch.Add("kind", IntColumn(kinds));
+  if (control_) control_->Sample(batch, /*decodes_image=*/false, fused_width_ > 0 ? &control : nullptr);
+  if (fused_width_ > 0) batch.Add("kind", IntColumn(kinds));
   return batch;
 }
 
-void QuestionTask::SampleTexts(const std::vector<QuestionExample>& examples, std::size_t index,
+void QuestionTask::SampleTexts(const std::vector<QuestionLabels>& drawn, std::size_t index,
                                const std::vector<std::int64_t>& kinds, Batch& batch) const {
   const RowRange& rows = batch.rows();
   std::vector<TextQuestion::Row> texts;
-  for (std::size_t i = 0; i < examples.size(); ++i) {
+  for (std::size_t i = 0; i < drawn.size(); ++i) {
     RowRandom random =
         rows.Random(rows.begin + static_cast<std::int64_t>(i), CombineSeeds(kTextStream, index));
-    texts.push_back({.label = examples[i].labels[index],
+    texts.push_back({.label = drawn[i].labels[index],
                      .prompt = asked_[index].DrawPrompt(rows, random),
-                     .is_asked = !examples[i].unasked[index],
-                     .is_learned = kinds.empty() || kinds[i] == static_cast<std::int64_t>(1 + index)});
+                     .is_asked = !drawn[i].unasked[index],
+                     .is_learned = kinds.empty() || kinds[i] == PassOf(index)});
   }
   asked_[index].Sample(batch, texts);
 }
 
 Sums QuestionTask::Run(std::string_view pass, PassContext& context) const {
-  if (pass == "control") return control_.Run(context, /*decodes_image=*/false);
   if (pass == "fused") return RunFused(context);
+  if (control_ && pass == "control") return control_->Run(context, /*decodes_image=*/false);
   const auto asked =
       std::find_if(asked_.begin(), asked_.end(), [&](const TextQuestion& a) { return a.name() == pass; });
   if (asked == asked_.end()) throw Error("the task has no pass '" + std::string(pass) + "'");
@@ -98,10 +89,11 @@ Sums QuestionTask::Run(std::string_view pass, PassContext& context) const {
 }
 
 Sums QuestionTask::RunFused(PassContext& context) const {
-  std::vector<TextPart> parts{control_.Part(context.batch())};
-  for (const TextQuestion& asked : asked_) parts.push_back(asked.Part(context, kMixedWidth));
+  std::vector<TextPart> parts;
+  if (control_) parts.push_back(control_->Part(context.batch()));
+  for (const TextQuestion& asked : asked_) parts.push_back(asked.Part(context, fused_width_));
   const ModelInputs inputs =
-      MixedInputs({context.Image("image")}, parts, context.batch().Column("kind"), pad_);
+      MixedInputs({context.Image("image")}, parts, context.batch().Column("kind"), fused_width_, pad_);
   return MixedCrossEntropy(parts, context.Forward(inputs, {"logits", "targets"}));
 }
 
@@ -143,4 +135,4 @@ Outcomes QuestionTask::Evaluate(EvalContext& context, const RowRange& rows) cons
 
 at::Tensor QuestionTask::Constant(std::string_view name) const { return Find(name).table->Tokens(); }
 
-}  // namespace medley::tasks
+}  // namespace medley

@@ -1,16 +1,15 @@
-#include "tasks/drivers/control_pass.h"
+#include <medley/task/drivers/control_pass.h>
 
 #include <ATen/core/Tensor.h>
 
 #include <algorithm>
 #include <utility>
 
+#include <medley/task/drivers/streams.h>
 #include <medley/task/losses.h>
 #include <medley/task/text_rows.h>
 
-#include "tasks/drivers/streams.h"
-
-namespace medley::tasks {
+namespace medley {
 
 ControlPass::ControlPass(const TaskContext& context, ControlNames names) : names_(std::move(names)) {
   if (context.control_text().empty())
@@ -84,4 +83,4 @@ Sums ControlPass::Run(PassContext& context, bool decodes_image) const {
   return Losses(context, Forward(context, decodes_image));
 }
 
-}  // namespace medley::tasks
+}  // namespace medley

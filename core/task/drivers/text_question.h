@@ -6,13 +6,13 @@
 #include <string_view>
 #include <vector>
 
+#include <medley/task/drivers/mixed_pass.h>
+#include <medley/task/drivers/sheet.h>
+#include <medley/task/drivers/text_list.h>
 #include <medley/task/task.h>
 #include <medley/task/text_rows.h>
 
-#include "tasks/drivers/mixed_pass.h"
-#include "tasks/drivers/sheet.h"
-
-namespace medley::tasks {
+namespace medley {
 
 struct NamedTable {
   std::string name;  // of the constant
@@ -37,9 +37,9 @@ class TextQuestion {
   };
 
   // Columns are NAME.*, the learned tokens count for `term`. The tables outlive it. An InputError where its
-  // longest prompt and reply have more tokens than a row.
+  // longest prompt and reply have more than `most_tokens`.
   TextQuestion(const Tokenizer& tokenizer, std::string_view name, std::string_view term, NamedTable prompts,
-               std::vector<NamedTable> replies);
+               std::vector<NamedTable> replies, std::int64_t most_tokens = kQuestionWidth);
 
   const std::string& name() const { return name_; }
   std::int64_t width() const { return width_; }  // of the longest prompt and reply
@@ -72,4 +72,4 @@ class TextQuestion {
   std::size_t longest_reply_ = 0;  // its label
 };
 
-}  // namespace medley::tasks
+}  // namespace medley

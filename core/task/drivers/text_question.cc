@@ -1,4 +1,4 @@
-#include "tasks/drivers/text_question.h"
+#include <medley/task/drivers/text_question.h>
 
 #include <ATen/core/Tensor.h>
 #include <ATen/ops/cat.h>
@@ -6,21 +6,10 @@
 #include <algorithm>
 #include <utility>
 
-#include "tasks/drivers/tables.h"
-
-namespace medley::tasks {
-namespace {
-
-std::vector<std::int64_t> OnHost(const at::Tensor& column) {
-  const at::Tensor host = column.to(at::kCPU).contiguous();
-  const auto* first = host.const_data_ptr<std::int64_t>();
-  return {first, first + host.numel()};
-}
-
-}  // namespace
+namespace medley {
 
 TextQuestion::TextQuestion(const Tokenizer& tokenizer, std::string_view name, std::string_view term,
-                           NamedTable prompts, std::vector<NamedTable> replies)
+                           NamedTable prompts, std::vector<NamedTable> replies, std::int64_t most_tokens)
     : tokenizer_(tokenizer),
       name_(name),
       term_(term),
@@ -35,7 +24,10 @@ TextQuestion::TextQuestion(const Tokenizer& tokenizer, std::string_view name, st
     longest = std::max(longest, table.longest());
   }
   width_ = prompts_.table->longest() + longest;
-  CheckQuestionWidth(name_, width_);
+  if (width_ <= most_tokens) return;
+  throw InputError("question '" + name_ + "': its longest prompt and reply have " + std::to_string(width_) +
+                   " tokens together, a row has " + std::to_string(most_tokens) +
+                   ". Train the vocabulary on the task's texts (medley tokenizer train)");
 }
 
 void TextQuestion::Sample(Batch& batch, const std::vector<Row>& rows) const {
@@ -117,7 +109,7 @@ bool TextQuestion::IsRight(std::size_t label, const std::string& reply) const {
 void TextQuestion::Judge(ModelInputs pictures, EvalPass& piece, Judged& judged, Sheet& sheet) const {
   const Generated generated = piece.Generate(PromptInputs(std::move(pictures), piece),
                                              {.max_new_tokens = width_ - prompts_.table->longest()});
-  const auto column = [&](std::string_view what) { return OnHost(piece.batch().Column(Column(what))); };
+  const auto column = [&](std::string_view what) { return HostValues(piece.batch().Column(Column(what))); };
   const auto labels = column("label"), asked = column("asked"), prompts = column("prompt"),
              replies = column("reply");
   for (std::size_t i = 0; i < generated.tokens.size(); ++i) {
@@ -137,4 +129,4 @@ void TextQuestion::Judge(ModelInputs pictures, EvalPass& piece, Judged& judged, 
   }
 }
 
-}  // namespace medley::tasks
+}  // namespace medley

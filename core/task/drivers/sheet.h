@@ -6,7 +6,7 @@
 
 #include <medley/task/task.h>
 
-namespace medley::tasks {
+namespace medley {
 
 // What an evaluation shows of its first rows: what was seen, what should come and what came, and what was
 // asked in words.
@@ -26,4 +26,4 @@ class Sheet {
   std::size_t rows_ = 0;  // of the pictures
 };
 
-}  // namespace medley::tasks
+}  // namespace medley

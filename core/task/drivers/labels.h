@@ -5,7 +5,7 @@
 #include <numeric>
 #include <vector>
 
-namespace medley::tasks {
+namespace medley {
 
 // The label of a row: each aligned range of `labels` rows holds every label once, and so does each aligned
 // range of passes * labels rows among the rows of one remainder by `passes`. The second keeps labels and
@@ -30,4 +30,4 @@ inline std::vector<double> MostFrequentIsRight(const std::vector<std::int64_t>& 
   return right;
 }
 
-}  // namespace medley::tasks
+}  // namespace medley

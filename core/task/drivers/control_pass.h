@@ -1,14 +1,13 @@
 #pragma once
 
+#include <medley/task/drivers/mixed_pass.h>
+#include <medley/task/drivers/streams.h>
+#include <medley/task/drivers/text_list.h>
 #include <medley/task/task.h>
 
-#include "tasks/drivers/mixed_pass.h"
-#include "tasks/drivers/streams.h"
-#include "tasks/drivers/tables.h"
+namespace medley {
 
-namespace medley::tasks {
-
-inline constexpr double kImageWeight = 1;
+inline constexpr double kImageWeight = 1;  // of a picture's loss
 inline constexpr double kControlTextWeight = 0.05;
 
 constexpr TermSpec ControlTextTerm(std::string_view name = "control_text") {
@@ -55,4 +54,4 @@ class ControlPass {
   std::vector<std::int64_t> lengths_;  // of the lines
 };
 
-}  // namespace medley::tasks
+}  // namespace medley

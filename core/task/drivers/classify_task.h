@@ -1,0 +1,75 @@
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <medley/task/drivers/row.h>
+#include <medley/task/task.h>
+
+namespace medley {
+
+struct ClassifySetting {
+  NameList inputs{};  // of the model
+  int classes = 2;
+  std::string_view output = "logits";  // of the model: [rows, classes]
+  SpecList<SizeSpec, 4> sizes{};       // the most of each of the model's sizes that a row has
+  SpecList<OptionSpec, 8> options{};   // beside "label_smoothing"
+};
+
+constexpr TaskSpec ClassifySpec(std::string_view name, std::string_view summary,
+                                const ClassifySetting& setting) {
+  TaskSpec spec{.name = name,
+                .summary = summary,
+                .passes = {{.name = "look", .sizes = setting.sizes}},
+                .terms = {{.name = "class"}},
+                .options = {{.name = "label_smoothing",
+                             .value = 0,
+                             .low = 0,
+                             .high = 0.5,
+                             .summary = "how much of the target is spread evenly over all classes"}},
+                .inputs = setting.inputs,
+                .outputs = {setting.output},
+                .score = {.name = "accuracy", .chance = 1.0 / setting.classes}};
+  for (const OptionSpec& option : setting.options) spec.options.Add(option);
+  return spec;
+}
+
+// Of one row: a tensor for each input of the spec, in its order, without the dimension of rows and of the
+// same shape in every row; and its class.
+struct Classified {
+  std::vector<at::Tensor> inputs;
+  std::int64_t label = 0;
+};
+
+// Says of tensors to which class they belong. What is left to a task is one row; the model is a plugin's,
+// mostly. A tensor of bytes is a picture: the model sees floats in [0, 1].
+class ClassifyTask : public Task {
+ public:
+  Batch Sample(const RowRange& rows) const final;
+  Sums Run(std::string_view pass, PassContext& context) const final;
+  Outcomes Evaluate(EvalContext& context, const RowRange& rows) const final;
+
+ protected:
+  // `spec`: the class's own, as ClassifySpec makes it; it outlives the task.
+  ClassifyTask(const TaskContext& context, const TaskSpec& spec);
+
+ private:
+  // The row, a function of what `row` holds; called on data threads. `row.longest()` asks for the most of
+  // every size.
+  virtual Classified Draw(Row& row) const = 0;
+  // For people to read.
+  virtual std::string NameOf(std::int64_t label) const { return std::to_string(label); }
+  // What the sheet shows of some rows, bytes [rows, 3, height, width] (see task/drawings.h); undefined:
+  // nothing.
+  virtual at::Tensor Show(const Batch& rows) const;
+
+  at::Tensor Logits(PassContext& context) const;  // [rows, classes]
+
+  const TaskSpec& spec_;
+  double label_smoothing_;
+};
+
+}  // namespace medley

@@ -1,0 +1,55 @@
+#include <medley/task/drivers/picture_bytes.h>
+
+#include <ATen/ops/full.h>
+
+#include <algorithm>
+#include <cmath>
+
+namespace medley {
+
+void PictureBytes::Set(std::int64_t row, std::int64_t column, Colour colour) const {
+  if (row < 0 || row >= size_ || column < 0 || column >= size_) return;
+  std::uint8_t* pixel = bytes_ + row * size_ + column;
+  const std::int64_t plane = size_ * size_;
+  pixel[0] = colour.red, pixel[plane] = colour.green, pixel[2 * plane] = colour.blue;
+}
+
+Colour PictureBytes::At(std::int64_t row, std::int64_t column) const {
+  const std::uint8_t* pixel = bytes_ + row * size_ + column;
+  const std::int64_t plane = size_ * size_;
+  return {pixel[0], pixel[plane], pixel[2 * plane]};
+}
+
+void PictureBytes::Fill(Colour colour) const {
+  const std::int64_t plane = size_ * size_;
+  std::fill_n(bytes_, plane, colour.red);
+  std::fill_n(bytes_ + plane, plane, colour.green);
+  std::fill_n(bytes_ + 2 * plane, plane, colour.blue);
+}
+
+void PictureBytes::Disc(double row, double column, double radius, Colour colour) const {
+  const auto first = [](double at) { return static_cast<std::int64_t>(std::floor(at)); };
+  for (std::int64_t y = first(row - radius); y <= first(row + radius); ++y) {
+    for (std::int64_t x = first(column - radius); x <= first(column + radius); ++x) {
+      const double down = static_cast<double>(y) + 0.5 - row, right = static_cast<double>(x) + 0.5 - column;
+      if (down * down + right * right <= radius * radius) Set(y, x, colour);
+    }
+  }
+}
+
+void PictureBytes::Box(std::int64_t row, std::int64_t column, std::int64_t height, std::int64_t width,
+                       Colour colour) const {
+  for (std::int64_t y = row; y < row + height; ++y) {
+    for (std::int64_t x = column; x < column + width; ++x) Set(y, x, colour);
+  }
+}
+
+PictureColumn::PictureColumn(std::int64_t rows, std::int64_t size)
+    : pictures_(at::full({rows, 3, size, size}, 255, at::kByte)) {}
+
+PictureBytes PictureColumn::operator[](std::int64_t row) const {
+  const std::int64_t size = pictures_.size(2);
+  return {pictures_.mutable_data_ptr<std::uint8_t>() + row * 3 * size * size, size};
+}
+
+}  // namespace medley

@@ -1,0 +1,71 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <medley/task/drivers/row.h>
+#include <medley/task/task.h>
+
+namespace medley {
+
+// Widths are in tokens.
+struct ReplySetting {
+  int text_width = 32;  // the most of a row: prompt, reply and its eos
+  int reply_width = 8;  // the most of a reply, with its eos
+  std::optional<double> chance{};
+  bool rows_repeat = false;  // see TaskSpec
+  SpecList<OptionSpec, 8> options{};
+  NameList special_tokens = {"<pad>", "<eos>"};
+};
+
+constexpr TaskSpec ReplySpec(std::string_view name, std::string_view summary,
+                             const ReplySetting& setting = {}) {
+  return {.name = name,
+          .summary = summary,
+          .passes = {{.name = "reply", .text_width = setting.text_width}},
+          .terms = {{.name = "reply", .max_items = setting.reply_width}},
+          .options = setting.options,
+          .inputs = {"tokens", "lengths", "supervised"},
+          .outputs = {"logits", "targets"},
+          .special_tokens = setting.special_tokens,
+          .score = {.name = "accuracy", .chance = setting.chance},
+          .rows_repeat = setting.rows_repeat};
+}
+
+// What is asked, and the reply that is right. Words of the two are cut into tokens apart: a blank between
+// them belongs to the prompt's end or to the reply's begin.
+struct Exchange {
+  std::string prompt, reply;
+};
+
+// A reply in words to a prompt in words. What is left to a task is one row. The reply and its eos are
+// learned; a row's score is 1 where the model's greedy reply is the right one, word for word.
+class ReplyTask : public Task {
+ public:
+  Batch Sample(const RowRange& rows) const final;
+  Sums Run(std::string_view pass, PassContext& context) const final;
+  Outcomes Evaluate(EvalContext& context, const RowRange& rows) const final;
+  // Of some thousand rows of training.
+  std::vector<std::string> ShownTexts() const;
+
+ protected:
+  // `spec`: the class's own, as ReplySpec makes it.
+  ReplyTask(const TaskContext& context, const TaskSpec& spec);
+
+ private:
+  // The row, a function of what `row` holds; called on data threads. An InputError of Sample names a row
+  // whose words do not fit.
+  virtual Exchange Draw(Row& row) const = 0;
+
+  struct Tokens {
+    std::vector<std::int64_t> prompt, reply;
+  };
+  Tokens TokensOf(Row& row) const;
+
+  const Tokenizer& tokenizer_;
+  std::size_t width_, reply_width_;
+};
+
+}  // namespace medley
