@@ -9,7 +9,8 @@ install(EXPORT medleyTargets NAMESPACE medley:: DESTINATION ${_package})
 install(FILES ${CMAKE_BINARY_DIR}/medleyConfig.cmake ${CMAKE_BINARY_DIR}/medleyConfigVersion.cmake
               ${PROJECT_SOURCE_DIR}/cmake/MedleyTorchTargets.cmake ${PROJECT_SOURCE_DIR}/cmake/MedleyAddPlugin.cmake
         DESTINATION ${_package})
-install(DIRECTORY ${PROJECT_SOURCE_DIR}/configs DESTINATION ${CMAKE_INSTALL_DATADIR}/medley)
+install(DIRECTORY ${PROJECT_SOURCE_DIR}/configs ${PROJECT_SOURCE_DIR}/tools/templates
+        DESTINATION ${CMAKE_INSTALL_DATADIR}/medley)
 
 # A Debian package, by `cpack --config build/release/CPackConfig.cmake` or tools/package. libtorch is no package of Debian's:
 # the one that medley was built with is used where it still lies there, else what MEDLEY_TORCH_ROOT names.

@@ -2,6 +2,8 @@
 
 #include <dlfcn.h>
 
+#include <string>
+
 #include <medley/base/error.h>
 
 #include "medley_build.h"     // generated when configuring
@@ -35,13 +37,20 @@ std::filesystem::path LibraryDirectory() {
   return std::filesystem::canonical(info.dli_fname).parent_path();
 }
 
-std::filesystem::path ConfigDirectory() {
+namespace {
+
+std::filesystem::path DataDirectory(const std::string& name) {
   for (const char* data : {MEDLEY_DATA_FROM_LIBRARIES, "../share"}) {  // installed; in the build tree
-    const std::filesystem::path directory = LibraryDirectory() / data / "medley" / "configs";
+    const std::filesystem::path directory = LibraryDirectory() / data / "medley" / name;
     if (std::filesystem::is_directory(directory)) return directory.lexically_normal();
   }
-  throw Error("medley's configs are missing: expected share/medley/configs beside " +
+  throw Error("medley's " + name + " are missing: expected share/medley/" + name + " beside " +
               LibraryDirectory().string() + ". Install medley again");
 }
+
+}  // namespace
+
+std::filesystem::path ConfigDirectory() { return DataDirectory("configs"); }
+std::filesystem::path TemplateDirectory() { return DataDirectory("templates"); }
 
 }  // namespace medley

@@ -18,10 +18,15 @@ namespace {
 
 constexpr std::int64_t kRows = 3, kPositions = 40, kContext = 24;
 
+constexpr ModelSpec kStackSpec{.name = "stack",
+                               .inputs = {{.name = "x"}, {.name = "context"}, {.name = "mask"}},
+                               .outputs = {{.name = "x"}}};
+
 // A stack of layers and nothing else.
 class Stack final : public Model {
  public:
-  explicit Stack(const TransformerLayer::Setting& setting) : setting_(setting), parameters_(1, at::kCPU) {
+  explicit Stack(const TransformerLayer::Setting& setting)
+      : Model(kStackSpec), setting_(setting), parameters_(1, at::kCPU) {
     for (int i = 0; i < 4; ++i) layers_.emplace_back(parameters_, "layers." + std::to_string(i), setting);
   }
   ModelOutputs Forward(const ModelInputs& inputs, const WantedOutputs&,
@@ -36,12 +41,7 @@ class Stack final : public Model {
     }
     return {{"x", x}};
   }
-  Generated Generate(const ModelInputs&, const GenerateOptions&, ForwardContext&) const override {
-    return {};
-  }
   const std::vector<Parameter>& parameters() const override { return parameters_.list(); }
-  std::vector<std::string_view> input_names() const override { return {"x", "context", "mask"}; }
-  std::vector<std::string_view> output_names() const override { return {"x"}; }
   void To(at::Device device, at::ScalarType dtype) override { parameters_.To(device, dtype); }
   std::vector<ForwardPart> Footprint(const ForwardShape& shape) const override {
     std::vector<ForwardPart> parts;

@@ -9,6 +9,7 @@
 #include <medley/base/version.h>
 
 #include "tests/report/scratch_directory.h"
+#include "tests/tools/installed.h"
 #include "tests/tools/run_command.h"
 
 namespace medley {
@@ -17,40 +18,7 @@ namespace {
 using test::Shell;
 namespace fs = std::filesystem;
 
-class InstallTest : public ::testing::Test {
- protected:
-  void SetUp() override {
-    std::string pattern = fs::temp_directory_path() / "medley_install_XXXXXX";
-    directory_ = mkdtemp(pattern.data());
-    const auto result =
-        Shell(std::string(MEDLEY_CMAKE) + " --install " MEDLEY_BUILD_DIR " --prefix " + Prefix() + " 2>&1");
-    ASSERT_EQ(result.code, 0) << result.out;
-  }
-  void TearDown() override { fs::remove_all(directory_); }
-
-  std::string Prefix() const { return directory_ / "prefix"; }
-
-  void Write(const fs::path& file, const std::string& text) const {
-    fs::create_directories((directory_ / file).parent_path());
-    std::ofstream(directory_ / file) << text;
-  }
-  // Configures the project in project/, which uses the package.
-  test::CommandResult Configure(const std::string& options = "") const {
-    return Shell(std::string(MEDLEY_CMAKE) + " -S " + (directory_ / "project").string() + " -B " +
-                 (directory_ / "project/build").string() + " -Dmedley_DIR=" + Prefix() +
-                 "/lib/cmake/medley " + options + " 2>&1");
-  }
-
-  void Build(const std::string& options = "") const {
-    const auto configured = Configure(options);
-    ASSERT_EQ(configured.code, 0) << configured.out;
-    const auto built =
-        Shell(std::string(MEDLEY_CMAKE) + " --build " + (directory_ / "project/build").string() + " 2>&1");
-    ASSERT_EQ(built.code, 0) << built.out;
-  }
-
-  fs::path directory_;
-};
+using InstallTest = test::InstalledTest;
 
 constexpr const char* kProject = R"(cmake_minimum_required(VERSION 3.24)
 project(outside LANGUAGES CXX)

@@ -51,6 +51,7 @@ constexpr std::array kHelp = {
     Help{"generate", "DIR --image FILE --prompt TEXT [--out P]", "ask a trained model"},
     Help{"tasks", "[--json] [--plugin-path P]", "list every task that can be trained"},
     Help{"models", "[KIND] [--json] [--schema] [--plugin-path P]", "list every model, or say what one takes"},
+    Help{"new", "NAME [--kind reply|question|picture|classify|model]", "make a folder with a task of your own"},
     Help{"sample", "TASK [--rows N] [--variant V] [--config CONFIG] [--out P]",
          "look at a task's examples before training it"},
     Help{"validate", "CONFIG [KEY=VALUE ...]", "check a run config and its files, draw its stages"},

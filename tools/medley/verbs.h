@@ -7,6 +7,7 @@ namespace medley {
 
 // Compiled into the command, without libtorch.
 int RunModels(int argc, char** argv);
+int RunNew(int argc, char** argv);
 int RunReport(int argc, char** argv);
 int RunTasks(int argc, char** argv);
 int RunValidate(int argc, char** argv);

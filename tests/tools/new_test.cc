@@ -1,0 +1,86 @@
+// What `medley new` makes, untouched: builds without a warning, passes its test, trains, is above chance.
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "tests/tools/installed.h"
+
+namespace medley {
+namespace {
+
+class NewTest : public test::InstalledTest, public ::testing::WithParamInterface<const char*> {
+ protected:
+  test::CommandResult New(const std::string& words) const {
+    return Shell("cd " + directory_.string() + " && " + Prefix() + "/bin/medley new " + words + " 2>&1");
+  }
+  // A line of the README, from the folder.
+  test::CommandResult Here(const std::string& command) const {
+    return Shell("cd " + (directory_ / "mine").string() +
+                 " && export XDG_STATE_HOME=" + (directory_ / "state").string() + " && " + command + " 2>&1");
+  }
+  std::vector<std::string> Commands() const {
+    std::istringstream readme(ReadText(directory_ / "mine/README.md"));
+    std::vector<std::string> commands;
+    bool inside = false;
+    for (std::string line; std::getline(readme, line);) {
+      if (line.starts_with("```")) {
+        inside = !inside;
+      } else if (inside) {
+        commands.push_back(line);
+      }
+    }
+    return commands;
+  }
+};
+
+TEST_P(NewTest, BuildsPassesTrainsAndIsAboveChance) {
+  ASSERT_EQ(New("mine --kind " + std::string(GetParam())).code, 0);
+  // The other compiler first: what is left in the folder is the README's.
+  const auto clang = Here("cmake -S . -B other -Dmedley_ROOT=" + Prefix() +
+                          " -DCMAKE_CXX_COMPILER=clang++ -DCMAKE_CXX_FLAGS='-Wall -Wextra -Werror' && "
+                          "cmake --build other --target mine");
+  ASSERT_EQ(clang.code, 0) << clang.out;
+  setenv("CXXFLAGS", "-Wall -Wextra -Werror", 1);
+  const std::vector<std::string> commands = Commands();
+  ASSERT_EQ(commands.size(), 5U);
+  for (const std::string& command : commands) {
+    const auto done = Here(command);
+    ASSERT_EQ(done.code, 0) << command << '\n' << done.out;
+  }
+  unsetenv("CXXFLAGS");
+  const auto score =
+      nlohmann::json::parse(ReadText(directory_ / "mine/run/eval.json")).at("tasks").at("mine");
+  if (score.at("chance").is_null()) {
+    // Of a picture: better than the best answer that needs no learning.
+    for (const auto& [name, trivial] : score.at("trivial").items())
+      EXPECT_LT(score.at("high"), trivial.at("value")) << name << '\n' << score.dump(2);
+  } else {
+    EXPECT_GT(score.at("low"), score.at("chance")) << score.dump(2);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Kinds, NewTest,
+                         ::testing::Values("reply", "question", "picture", "classify", "model"),
+                         [](const auto& kind) { return std::string(kind.param); });
+
+using NewMistakesTest = NewTest;
+
+TEST_P(NewMistakesTest, NothingIsOverwrittenAndNamesAreChecked) {
+  ASSERT_EQ(New("mine").code, 0);
+  const auto again = New("mine");
+  EXPECT_EQ(again.code, 2);
+  EXPECT_NE(again.out.find("mine is already there"), std::string::npos) << again.out;
+  for (const char* name : {"Mine", "1st", "my-task", "../mine"}) {
+    const auto bad = New(name);
+    EXPECT_EQ(bad.code, 2) << name;
+    EXPECT_NE(bad.out.find("is no name of a task"), std::string::npos) << bad.out;
+  }
+  const auto kind = New("other --kind replay");
+  EXPECT_EQ(kind.code, 2);
+  EXPECT_NE(kind.out.find("reply"), std::string::npos) << kind.out;
+}
+
+INSTANTIATE_TEST_SUITE_P(Once, NewMistakesTest, ::testing::Values(""));
+
+}  // namespace
+}  // namespace medley

@@ -1,0 +1,109 @@
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cctype>
+#include <filesystem>
+#include <iostream>
+#include <map>
+#include <string>
+#include <vector>
+
+#include <medley/base/durable_file.h>
+#include <medley/base/files.h>
+#include <medley/base/spec_names.h>
+#include <medley/base/suggest.h>
+#include <medley/base/version.h>
+#include <medley/task/abi.h>
+
+#include "tools/medley/arguments.h"
+#include "tools/medley/verbs.h"
+
+namespace medley {
+namespace {
+
+namespace fs = std::filesystem;
+
+// What stands for what in a template, in the names of files too.
+using Words = std::map<std::string, std::string>;
+
+// "count_on" -> "CountOn"
+std::string ClassName(const std::string& name) {
+  std::string made;
+  bool upper = true;
+  for (const char c : name) {
+    const bool is_joint = c == '_' || c == '-';
+    if (!is_joint) made += upper ? static_cast<char>(std::toupper(static_cast<unsigned char>(c))) : c;
+    upper = is_joint;
+  }
+  return made;
+}
+
+std::string Filled(std::string text, const Words& words) {
+  for (const auto& [word, with] : words) {
+    for (std::size_t at = text.find(word); at != std::string::npos; at = text.find(word, at + with.size()))
+      text.replace(at, word.size(), with);
+  }
+  return text;
+}
+
+// What every kind has, unless it has a file of that name itself.
+constexpr const char* kCommon = "common";
+
+std::vector<std::string> KindsIn(const fs::path& templates) {
+  std::vector<std::string> kinds;
+  for (const fs::directory_entry& entry : fs::directory_iterator(templates)) {
+    if (entry.is_directory() && entry.path().filename() != kCommon)
+      kinds.push_back(entry.path().filename().string());
+  }
+  std::sort(kinds.begin(), kinds.end());
+  return kinds;
+}
+
+void Write(const fs::path& from, const fs::path& to, const Words& words) {
+  fs::create_directories(to);
+  for (const fs::directory_entry& entry : fs::directory_iterator(from))
+    ReplaceFile(to / Filled(entry.path().filename().string(), words), Filled(ReadFile(entry.path()), words));
+}
+
+}  // namespace
+
+int RunNew(int argc, char** argv) {
+  const fs::path templates = TemplateDirectory();
+  const std::vector<std::string> kinds = KindsIn(templates);
+  CLI::App app(
+      "Makes a folder with a task of your own that builds, passes its test and can be trained as it is; its "
+      "README.md says how.",
+      "medley new");
+  std::string name, kind = "reply";
+  fs::path directory;
+  app.add_option("NAME", name, "of the task and the folder: a-z, 0-9 and _, the first a letter")->required();
+  app.add_option(
+         "--kind", kind,
+         "reply: a reply to a prompt; question: about a picture; picture: draws one; classify: a tensor, "
+         "with a model of its own; model: a model of your own")
+      ->check(CLI::IsMember(kinds))
+      ->capture_default_str();
+  app.add_option("--dir", directory, "the folder to make (default: NAME here)");
+  if (!ParseArguments(app, argc, argv)) return 0;
+
+  if (!detail::IsName(name) || name.find('-') != std::string::npos)
+    throw InputError(
+        "'" + name +
+        "' is no name of a task: expected 1 to 64 characters of a-z, 0-9 and _, the first a letter");
+  if (directory.empty()) directory = name;
+  std::error_code ignored;
+  if (fs::exists(fs::symlink_status(directory, ignored)))
+    throw InputError(DisplayPath(directory) + " is already there; choose another name or --dir");
+  CheckOutDirectory(directory.has_parent_path() ? directory.parent_path() : ".");
+  const Words words = {{"@NAME@", name},
+                       {"@CLASS@", ClassName(name)},
+                       {"@CONFIGS@", ConfigDirectory().string()},
+                       {"@PREFIX@", LibraryDirectory().parent_path().string()},
+                       {"@API@", std::to_string(kPluginApi)}};
+  Write(templates / kCommon, directory, words);
+  Write(templates / kind, directory, words);
+  std::cout << "made " << DisplayPath(directory)
+            << "; its README.md has the commands that build and train it\n";
+  return 0;
+}
+
+}  // namespace medley
