@@ -26,6 +26,9 @@ function(medley_add_plugin name)
   set(exports ${CMAKE_CURRENT_BINARY_DIR}/CMakeFiles/medley_plugin.exports)
   file(CONFIGURE OUTPUT ${exports} CONTENT "{ global: medley_plugin_v${MEDLEY_PLUGIN_API}; local: *; };\n" @ONLY)
   target_compile_options(${name} PRIVATE $<$<CXX_COMPILER_ID:GNU>:-fno-gnu-unique>)
+  if(CMAKE_CXX_COMPILER_ID STREQUAL GNU AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
+    target_compile_options(${name} PRIVATE -Wno-restrict)  # cries wolf at "text" + string (GCC bug 105329)
+  endif()
   target_link_options(${name} PRIVATE
     -Wl,-z,defs -Wl,-z,now -Wl,--exclude-libs,ALL -Wl,--version-script=${exports})
   set_target_properties(${name} PROPERTIES

@@ -17,6 +17,7 @@ set(_medley_public
   model/safetensors.h
   task/drawings.h
   task/drivers/classify_task.h
+  task/drivers/labels.h
   task/drivers/picture_task.h
   task/drivers/question_task.h
   task/drivers/reply_task.h

@@ -148,7 +148,8 @@ TEST(CheckRun, TheModelMustTakeAndGiveWhatTheTasksNeed) {
   work.Write("weights.json", R"({"weights": {"alpha": 1, "gamma": 1}})");
   const std::string text = CheckMistakes(work, "");
   EXPECT_TRUE(Has(
-      text, "run.json:2:12: model: task gamma hands in 'sound', which this model has not (images, tokens"))
+      text,
+      "run.json:2:12: model: task gamma hands in 'sound', which the model 'agent' has not (images, tokens"))
       << text;
   EXPECT_TRUE(Has(text, "task gamma asks for 'speech'")) << text;
   work.Write("weights.json", R"({"weights": {"alpha": 1, "gamma": 0}})");

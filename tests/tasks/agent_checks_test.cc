@@ -17,11 +17,11 @@ struct Loaded {
 
 TEST(TasksWithTheAgent, AreAtChanceWhereNothingWasLearned) {
   ASSERT_EQ(AllTasks().size(), 22U);
-  const std::unique_ptr<Model> agent =
-      MakeModel(AgentConfigFile(), Words(), /*seed=*/5);  // in float: twice as fast
+  const medley::Agent agent(ReadAgentConfig(AgentConfigFile()), Words(),
+                            /*seed=*/5);  // in float: twice as fast
   for (const TaskClass& any : AllTasks()) {
     Loaded loaded(any.spec->name, "default");
-    EXPECT_EQ(check::Score(loaded.task, *agent, /*rows=*/16), check::Findings()) << any.spec->name;
+    EXPECT_EQ(check::Score(loaded.task, agent, /*rows=*/16), check::Findings()) << any.spec->name;
   }
 }
 

@@ -36,8 +36,8 @@ TEST(Arguments, ANumberThatIsNoneIsNamedWithItsRange) {
   ExpectRefused("resume R --steps abc",
                 "--steps: expected a whole number from 1 to 9007199254740991, found 'abc'");
   ExpectRefused("resume R --steps 0", "found '0'");
-  ExpectRefused("generate R --image I --prompt P --tokens 4096",
-                "--tokens: expected a whole number from 1 to 4095");
+  ExpectRefused("generate R --image I --prompt P --tokens 0",
+                "--tokens: expected a whole number from 1 to 1048576");
   ExpectRefused("estimate " + kQuickstart + " --memory abc",
                 "--memory: expected a size such as 24GiB, found 'abc'");
   ExpectRefused("estimate " + kQuickstart + " --memory 0",

@@ -8,6 +8,8 @@
 namespace medley {
 namespace {
 
+using test::Shell;
+
 class NewTest : public test::InstalledTest, public ::testing::WithParamInterface<const char*> {
  protected:
   test::CommandResult New(const std::string& words) const {
