@@ -64,18 +64,18 @@ TEST_F(Records, MayBeLongerThanAPieceOfTheScan) {
 
 TEST_F(Records, AreFoundOnceAndThenTakenFromTheCache) {
   const fs::path file = Write("a", "one\ntwo\n");
-  RecordIndex(file, Format::kLines);
+  const RecordIndex first(file, Format::kLines);
   ASSERT_EQ(Cached().size(), 1U);
   const auto made = fs::last_write_time(Cached()[0]);
   EXPECT_EQ(All(RecordIndex(file, Format::kLines)), (std::vector<std::string>{"one", "two"}));
   EXPECT_EQ(fs::last_write_time(Cached()[0]), made);
-  RecordIndex(file, Format::kCsv);
+  const RecordIndex made(file, Format::kCsv);
   EXPECT_EQ(Cached().size(), 2U) << "another format has other records";
 }
 
 TEST_F(Records, OfAChangedFileAreFoundAnew) {
   const fs::path file = Write("a", "one\ntwo\n");
-  RecordIndex(file, Format::kLines);
+  const RecordIndex before(file, Format::kLines);
   const auto time = fs::last_write_time(file);
   Write("a", "one\n\nnew\n");
   EXPECT_EQ(All(RecordIndex(file, Format::kLines)), (std::vector<std::string>{"one", "new"}));
@@ -87,7 +87,7 @@ TEST_F(Records, OfAChangedFileAreFoundAnew) {
 
 TEST_F(Records, ADamagedCacheIsMadeAgain) {
   const fs::path file = Write("a", "one\ntwo\n");
-  RecordIndex(file, Format::kLines);
+  const RecordIndex before(file, Format::kLines);
   const auto size = fs::file_size(Cached()[0]);
   for (std::uintmax_t at = 0; at < size; ++at) {
     {
