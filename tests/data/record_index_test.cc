@@ -69,7 +69,7 @@ TEST_F(Records, AreFoundOnceAndThenTakenFromTheCache) {
   const auto made = fs::last_write_time(Cached()[0]);
   EXPECT_EQ(All(RecordIndex(file, Format::kLines)), (std::vector<std::string>{"one", "two"}));
   EXPECT_EQ(fs::last_write_time(Cached()[0]), made);
-  const RecordIndex made(file, Format::kCsv);
+  const RecordIndex other(file, Format::kCsv);
   EXPECT_EQ(Cached().size(), 2U) << "another format has other records";
 }
 
