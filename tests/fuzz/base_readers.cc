@@ -16,6 +16,8 @@
 #include <medley/curriculum/forecast.h>
 #include <medley/curriculum/mixer.h>
 #include <medley/curriculum/weight_log.h>
+#include <medley/data/csv_file.h>
+#include <medley/data/jsonl_file.h>
 #include <medley/estimate/gpu.h>
 #include <medley/model/model_config_file.h>
 #include <medley/plan/plan.h>
@@ -186,6 +188,17 @@ void ReadNote(const std::string& bytes) {
   AsError([&] { ReadPluginNote(bytes); });
 }
 
+// Every item of a task's own file, which is read through each time: nobody's cache is written to.
+template <typename File>
+void ReadItems(const std::string& name, const std::string& bytes) {
+  static const bool once = (unsetenv("XDG_CACHE_HOME"), unsetenv("HOME"), true);
+  static_cast<void>(once);
+  const File file(Written(name, bytes));
+  for (std::int64_t item = 0; item < file.size(); ++item) file.Read(item);
+}
+void ReadJsonl(const std::string& bytes) { ReadItems<JsonlFile>("items.jsonl", bytes); }
+void ReadCsv(const std::string& bytes) { ReadItems<CsvFile>("items.csv", bytes); }
+
 }  // namespace
 
 std::vector<Reader> Readers() {
@@ -207,7 +220,9 @@ std::vector<Reader> Readers() {
                                  {"control_text", false, ReadControlText},
                                  {"vocabulary", false, ReadVocabulary},
                                  {"elf", false, ReadElf},
-                                 {"note", true, ReadNote}};
+                                 {"note", true, ReadNote},
+                                 {"jsonl", true, ReadJsonl},
+                                 {"csv", false, ReadCsv}};
   for (Reader& reader : LogReaders()) readers.push_back(std::move(reader));
   return readers;
 }
