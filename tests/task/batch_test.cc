@@ -23,6 +23,13 @@ Batch MakeBatch(std::int64_t first, std::int64_t count) {
   return batch;
 }
 
+TEST(Batch, CountsOneItemOfEachRow) {
+  Batch batch(RowRange{9, 3, 4});
+  batch.CountEach("term");
+  EXPECT_TRUE(batch.items().at("term").equal(at::ones({4}, at::kLong)));
+  EXPECT_EQ(batch.Slice(1, 2).ItemCount("term"), 2);
+}
+
 TEST(Batch, ASliceIsTheBatchThatWouldHaveBeenDrawn) {
   const Batch whole = MakeBatch(100, 23);
   for (std::int64_t begin = 0; begin <= 23; ++begin) {

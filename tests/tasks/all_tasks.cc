@@ -28,7 +28,7 @@ TaskClass ClassOf(const PluginEntry& entry, std::uint32_t index, const TaskInfo&
     static_cast<std::vector<std::string>*>(sink)->emplace_back(text, size);
   };
   TextsContext context;
-  for (const OptionInfo& option : info.options) context.options.emplace(option.name, option.Default());
+  context.options = OptionsOf(info);
   Check(entry.texts(index, &context, &task.texts, add, &failure), failure);
   task.make = [&entry, index](const TaskContext& context) {
     PluginFailure failed{};
@@ -39,13 +39,12 @@ TaskClass ClassOf(const PluginEntry& entry, std::uint32_t index, const TaskInfo&
   return task;
 }
 
-// The plugins are those of tasks/CMakeLists.txt: the build tree may hold others.
+// The plugins are those that CMakeLists.txt names: the build tree may hold others.
 std::vector<TaskClass> LoadAll() {
-  static const auto* registry = new Registry(
-      Registry::Scan({.paths = {std::filesystem::path(MEDLEY_BUILD_DIR) / "lib/medley/" MEDLEY_PLUGIN_FOLDER},
-                      .environment = false,
-                      .user_directory = false,
-                      .own_directory = false}));
+  static const auto* registry = new Registry(Registry::Scan({.paths = {MEDLEY_GAME_PLUGIN_DIRECTORY},
+                                                             .environment = false,
+                                                             .user_directory = false,
+                                                             .own_directory = false}));
   std::vector<TaskClass> all;
   std::istringstream plugins(MEDLEY_GAME_PLUGINS);
   for (std::string plugin; std::getline(plugins, plugin, ' ');) {
@@ -61,6 +60,14 @@ std::vector<TaskClass> LoadAll() {
 }
 
 }  // namespace
+
+OptionValues OptionsOf(const TaskInfo& info) {
+  OptionValues options;
+  for (const OptionInfo& option : info.options)
+    options.emplace(option.name,
+                    option.kind == OptionKind::kPath ? OptionValue(MEDLEY_TASK_DATA) : option.Default());
+  return options;
+}
 
 const std::vector<TaskClass>& AllTasks() {
   static const std::vector<TaskClass> kAll = LoadAll();

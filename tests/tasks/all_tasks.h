@@ -19,6 +19,9 @@ struct TaskClass {
   const std::vector<TermInfo>& terms() const { return spec->variants[0].terms; }
 };
 
+// The defaults; a path is the file MEDLEY_TASK_DATA.
+OptionValues OptionsOf(const TaskInfo& info);
+
 const std::vector<TaskClass>& AllTasks();
 const TaskClass& TaskNamed(std::string_view name);
 

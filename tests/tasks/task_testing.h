@@ -50,8 +50,7 @@ struct TaskUnderTest {
       texts.insert(texts.end(), any.texts.begin(), any.texts.end());
     }
     tokenizer = std::make_unique<WordTokenizer>(texts);
-    OptionValues options;
-    for (const OptionInfo& option : entry.spec->options) options.emplace(option.name, option.Default());
+    OptionValues options = OptionsOf(*entry.spec);
     for (const auto& [option, value] : changed_options) options.at(option) = value;
     task = entry.make(GameContext(*tokenizer, lines, options, std::move(variant), size));
   }

@@ -29,8 +29,7 @@ Batch PictureTask::Sample(const RowRange& rows) const {
   PictureColumn inputs(rows.count, size_), targets(rows.count, size_);
   std::vector<std::int64_t> prompts;
   ForEachRow(rows, [&](Row& row) {
-    const std::int64_t at = row.number - rows.begin;
-    const Prompt given = Draw(row, inputs[at], targets[at]);
+    const Prompt given = Draw(row, inputs[row.index()], targets[row.index()]);
     RowRandom random = rows.Random(row.number, kTextStream);
     prompts.push_back(given && !rows.longest ? *given : prompts_.Draw(rows, random));
   });

@@ -50,7 +50,7 @@ NamedTable QuestionTask::Find(std::string_view list) const {
 Batch QuestionTask::Sample(const RowRange& rows) const {
   PictureColumn pictures(rows.count, size_);
   std::vector<QuestionLabels> drawn;
-  ForEachRow(rows, [&](Row& row) { drawn.push_back(Draw(row, pictures[row.number - rows.begin])); });
+  ForEachRow(rows, [&](Row& row) { drawn.push_back(Draw(row, pictures[row.index()])); });
   Batch batch(rows);
   batch.Add("image", pictures.tensor());
   std::vector<std::int64_t> kinds;

@@ -15,6 +15,7 @@ struct Row {
   Row(const RowRange& range, std::int64_t number, std::uint64_t stream = 0)
       : range(range), number(number), random(range.Random(number, stream)) {}
 
+  std::int64_t index() const { return number - range.begin; }  // its place in the batch
   Split split() const { return range.split; }
   bool is_held_out() const { return range.split == Split::kHeldOut; }
   // As long as it can be; the drivers see to it themselves where it is about words.
