@@ -25,7 +25,8 @@ const OptionValue& ModelConfig::At(std::string_view field) const {
   if (const auto found = values_.find(field); found != values_.end()) return found->second;
   std::vector<std::string> names;
   for (const auto& [name, value] : values_) names.push_back(name);
-  throw Error("the model '" + kind_ + "' " + NoSuchName("field", std::string(field), names));
+  throw Error("the model '" + kind_ + "' was asked for '" + std::string(field) +
+              "': " + NoSuchName("field", field, names));
 }
 
 template <typename T>

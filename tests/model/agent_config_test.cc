@@ -75,5 +75,21 @@ TEST(AgentConfig, AnotherKindIsRefused) {
                   "kind: no such model; did you mean 'agent'?"));
 }
 
+TEST(AgentConfig, AFieldThatIsNotThereIsNamedWithTheModel) {
+  const Workspace work;
+  work.Write("model.json", R"({"kind": "agent"})");
+  const ModelConfig config = ReadModelFile(work / "model.json", Registry()).config;
+  EXPECT_EQ(config.Integer("language.hidden"), 64);
+  try {
+    config.Integer("language.hiden");
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_TRUE(Has(error.what(),
+                    "the model 'agent' was asked for 'language.hiden': no such field; did you "
+                    "mean 'language.hidden'?"))
+        << error.what();
+  }
+}
+
 }  // namespace
 }  // namespace medley::testing
