@@ -125,4 +125,13 @@ at::Tensor DrawSlice(const at::Tensor& volumes, std::int64_t slice) {
   return grey.to(at::kByte).unsqueeze(1).expand({-1, 3, -1, -1}).contiguous();
 }
 
+at::Tensor DrawColumn(const Batch& batch, const at::Tensor& column) {
+  const bool is_byte = column.scalar_type() == at::kByte;
+  if (is_byte && column.dim() == 4 && column.size(1) == 3) return column;
+  if (column.dim() == 3 && column.is_floating_point())
+    return DrawLines(column, batch.HasColumn("lengths") ? batch.Column("lengths") : at::Tensor());
+  const bool is_volume = column.dim() == 4 || column.dim() == 5;
+  return is_volume && (is_byte || column.is_floating_point()) ? DrawSlice(column) : at::Tensor();
+}
+
 }  // namespace medley

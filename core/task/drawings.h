@@ -4,6 +4,8 @@
 
 #include <cstdint>
 
+#include <medley/task/batch.h>
+
 namespace medley {
 
 // Pictures, bytes [rows, 3, height, width] on the CPU, of what is none: for sheets and for `medley sample`.
@@ -23,5 +25,10 @@ at::Tensor DrawLines(const at::Tensor& series, const at::Tensor& lengths = {},
 // depth, height, width], or [rows, frames, depth, height, width], of which the first frame counts. `slice`: 0
 // to depth - 1; < 0: the middle one.
 at::Tensor DrawSlice(const at::Tensor& volumes, std::int64_t slice = -1);
+
+// A column of the batch, by what it looks like: bytes [rows, 3, height, width] are pictures; floats [rows,
+// frames, lines] become lines, of as many frames as the column "lengths" says where there is one; bytes and
+// floats of four or five dimensions become a slice of a volume. Undefined: it is none of these.
+at::Tensor DrawColumn(const Batch& batch, const at::Tensor& column);
 
 }  // namespace medley

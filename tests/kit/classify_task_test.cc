@@ -32,7 +32,6 @@ class Fours final : public ClassifyTask {
     return {inputs, label};
   }
   std::string NameOf(std::int64_t label) const override { return "class " + std::to_string(label); }
-  at::Tensor Show(const Batch& rows) const override { return rows.Column("picture"); }
 
   std::size_t drop_;
 };

@@ -54,5 +54,19 @@ TEST(Drawings, ASliceIsGreyAndTheMiddleOneWhereNoneIsNamed) {
   EXPECT_THROW(DrawLines(at::zeros({3, 3})), Error);
 }
 
+TEST(Drawings, AColumnIsDrawnByWhatItLooksLike) {
+  Batch batch(RowRange{.count = 2});
+  const at::Tensor pictures = at::full({2, 3, 8, 6}, 7, at::kByte), series = at::arange(24.0).view({2, 6, 2});
+  EXPECT_TRUE(DrawColumn(batch, pictures).equal(pictures));
+  EXPECT_TRUE(DrawColumn(batch, series).equal(DrawLines(series)));
+  EXPECT_TRUE(DrawColumn(batch, at::arange(48.0).view({2, 2, 3, 4}))
+                  .equal(DrawSlice(at::arange(48.0).view({2, 2, 3, 4}))));
+  EXPECT_FALSE(DrawColumn(batch, at::arange(2)).defined());
+  const at::Tensor lengths = at::tensor({6, 3});
+  batch.Add("lengths", lengths);
+  EXPECT_TRUE(DrawColumn(batch, series).equal(DrawLines(series, lengths)));
+  EXPECT_FALSE(DrawColumn(batch, series).equal(DrawLines(series)));
+}
+
 }  // namespace
 }  // namespace medley

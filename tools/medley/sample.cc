@@ -80,22 +80,11 @@ void PrintPass(const Tokenizer* tokenizer, const PassInfo& pass, const ModelInpu
               << c10::toString(input.tensor.scalar_type()) << '\n';
 }
 
-// A column as pictures: pictures themselves, floats over time as lines, a slice of volumes; undefined: it is
-// none of them.
-at::Tensor Drawn(const Batch& batch, const at::Tensor& column) {
-  const bool is_byte = column.scalar_type() == at::kByte;
-  if (is_byte && column.dim() == 4 && column.size(1) == 3) return column;
-  if (column.dim() == 3 && column.is_floating_point())
-    return DrawLines(column, batch.HasColumn("lengths") ? batch.Column("lengths") : at::Tensor());
-  const bool is_volume = column.dim() == 4 || column.dim() == 5;
-  return is_volume && (is_byte || column.is_floating_point()) ? DrawSlice(column) : at::Tensor();
-}
-
 // By column name, in rows.
 std::map<std::string, std::vector<Picture>> PictureColumns(const Batch& batch) {
   std::map<std::string, std::vector<Picture>> columns;
   for (const auto& [name, column] : batch.columns()) {
-    const at::Tensor pictures = Drawn(batch, column);
+    const at::Tensor pictures = DrawColumn(batch, column);
     if (pictures.defined()) columns[name] = PicturesOf(pictures, batch.size());
   }
   return columns;

@@ -3,6 +3,7 @@
 #include <ATen/core/Tensor.h>
 #include <ATen/ops/stack.h>
 
+#include <medley/task/drawings.h>
 #include <medley/task/drivers/labels.h>
 #include <medley/task/drivers/sheet.h>
 #include <medley/task/losses.h>
@@ -13,7 +14,12 @@ namespace medley {
 ClassifyTask::ClassifyTask(const TaskContext& context, const TaskSpec& spec)
     : spec_(spec), label_smoothing_(context.Option("label_smoothing")) {}
 
-at::Tensor ClassifyTask::Show(const Batch&) const { return {}; }
+at::Tensor ClassifyTask::Show(const Batch& rows) const {
+  at::Tensor shown;
+  for (std::size_t i = 0; i < spec_.inputs.size() && !shown.defined(); ++i)
+    shown = DrawColumn(rows, rows.Column(spec_.inputs[i]));
+  return shown;
+}
 
 Batch ClassifyTask::Sample(const RowRange& rows) const {
   std::vector<std::vector<at::Tensor>> inputs(spec_.inputs.size());

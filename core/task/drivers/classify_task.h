@@ -62,8 +62,8 @@ class ClassifyTask : public Task {
   virtual Classified Draw(Row& row) const = 0;
   // For people to read.
   virtual std::string NameOf(std::int64_t label) const { return std::to_string(label); }
-  // What the sheet shows of some rows, bytes [rows, 3, height, width] (see task/drawings.h); undefined:
-  // nothing.
+  // What the sheet shows of some rows, on the CPU: bytes [rows, 3, height, width]; undefined: nothing. Here
+  // the first input that can be drawn (task/drawings.h).
   virtual at::Tensor Show(const Batch& rows) const;
 
   at::Tensor Logits(PassContext& context) const;  // [rows, classes]
