@@ -180,9 +180,11 @@ void CheckAll(const fs::path& file, const std::vector<Parameter>& wanted, const 
   for (const Parameter& parameter : wanted) CheckFits(file, parameter, saved);
   if (saved.size() == wanted.size()) return;
   for (const auto& [name, tensor] : saved) {
-    const bool known =
-        std::any_of(wanted.begin(), wanted.end(), [&](const Parameter& p) { return p.name == name; });
-    if (!known) throw InputError(file.string() + " has a tensor " + name + ", which this run does not have");
+    const auto is_it = [&saved_name = name](const Parameter& parameter) {
+      return parameter.name == saved_name;
+    };
+    if (std::none_of(wanted.begin(), wanted.end(), is_it))
+      throw InputError(file.string() + " has a tensor " + name + ", which this run does not have");
   }
 }
 

@@ -144,7 +144,8 @@ JsonNode FieldReader::Nest(std::string_view first) {
       if (below == nullptr) {
         JsonNode made{
             .type = json::value_t::object, .at = member.at, .scalar = {}, .members = {}, .elements = {}};
-        below = &node->members.emplace_back(steps[i], member.at, std::move(made)).value;
+        node->members.push_back({steps[i], member.at, std::move(made)});
+        below = &node->members.back().value;
       }
       node = below;
     }

@@ -46,7 +46,7 @@ void PlanInForce::Adopt(const Plan& plan, const Profile& profile, const PlanSett
 
 // The guard knows tasks, and each in one form at a time. The tables of all forms may be there.
 void PlanInForce::Expect() {
-  Guard::Expectation& expected = expected_.emplace();
+  Guard::Expectation& expected = expected_.emplace(Guard::Expectation{});
   expected.floor = source_->plan.floor_bytes();
   for (const PlannedTask& planned : source_->plan.entries) {
     if (!Knows(planned.task)) continue;
