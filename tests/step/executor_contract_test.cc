@@ -1,6 +1,8 @@
 #include <gtest/gtest.h>
 #include <medley/model/device.h>
 
+#include <memory>
+
 #include "tests/step/executor_fixture.h"
 
 namespace medley {
@@ -332,8 +334,11 @@ TEST(ContractRows, AColumnThatOnlyRowsWithItemsHaveIsNone) {
   odd.script.sample = [plain](const RowRange& rows) {
     Batch batch = plain.sample(rows);
     if (batch.ItemCount("answer") == 0) return batch;
-    batch.AddRagged("marks",
-                    std::vector<std::vector<std::int64_t>>(static_cast<std::size_t>(rows.count), {1, 2}));
+    std::vector<std::vector<std::int64_t>> marks(static_cast<std::size_t>(rows.count));
+    for (std::int64_t row = 0; row < rows.count; ++row) {
+      if (batch.Slice(row, 1).ItemCount("answer") > 0) marks[static_cast<std::size_t>(row)] = {1, 2};
+    }
+    batch.AddRagged("marks", marks);
     return batch;
   };
   EXPECT_EQ(odd.Message(), "nothing was thrown");
@@ -377,6 +382,27 @@ TEST(ContractRows, ASampleThatDrawsFromLibtorchsGeneratorIsRefusedAndLeavesItWhe
   const nlohmann::json generators = SaveGenerators(at::kCPU);
   EXPECT_TRUE(Says(odd.Message(), {"odd", "while sampling", "rows.Random(row)"}));
   EXPECT_EQ(SaveGenerators(at::kCPU), generators);
+}
+
+TEST(ContractRows, RowsThatDifferByTheRangeNameTheColumn) {
+  Odd odd;
+  odd.script.sample = [](const RowRange& rows) {
+    Batch batch = QaRows(rows, 2);
+    batch.Add("place", at::full({rows.count}, rows.begin, at::kLong));
+    return batch;
+  };
+  EXPECT_TRUE(Says(odd.Message(), {"'odd'", "Sample", "the column 'place'", "in another range"}));
+}
+
+TEST(ContractRows, RowsThatDependOnEarlierCallsAreToldFromThose) {
+  Odd odd;
+  auto calls = std::make_shared<std::int64_t>(0);
+  odd.script.sample = [calls](const RowRange& rows) {
+    Batch batch = QaRows(rows, 2);
+    batch.Add("call", at::full({rows.count}, ++*calls, at::kLong));
+    return batch;
+  };
+  EXPECT_TRUE(Says(odd.Message(), {"the column 'call'", "when it was asked for again", "rows.Random(row)"}));
 }
 
 }  // namespace

@@ -16,12 +16,13 @@
 #include <medley/model/device.h>
 #include <medley/step/contract/contract_comparison.h>
 #include <medley/step/contract/contract_repeat.h>
+#include <medley/step/contract/contract_sample.h>
 #include <medley/step/sample_rows.h>
 
 namespace medley {
 namespace {
 
-constexpr std::int64_t kSearched = 32;  // rows
+constexpr std::int64_t kSearched = 32, kSampledAgain = 2;  // rows
 
 RowRange OneRow(const RowRange& from, std::int64_t offset) { return from.Part(offset, 1); }
 
@@ -87,6 +88,7 @@ void ContractCheck::Check(LoadedTask& task, const RowRange& from) {
                 ", while sampling): it drew from libtorch's own generator, so its rows would depend on what "
                 "was drawn before; draw from rows.Random(row) instead");
   }
+  CheckSampledAgain(task, from.Part(0, std::min(rows.sampled, kSampledAgain)));
   const MicroBatch::Setting setting{.task = task, .model = model_, .device = device_};
   ContractComparison comparison(setting);
   std::vector<std::string> differences;

@@ -1,0 +1,60 @@
+// What an author can get wrong and no compiler sees is told on the first draw:
+// tests/bad_plugins/wrong_author.cc.
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "tests/report/scratch_directory.h"
+#include "tests/tools/run_command.h"
+
+namespace medley {
+namespace {
+
+using test::CommandResult;
+using test::Has;
+using test::Medley;
+using test::Shell;
+
+// Six steps of two rows in which the task is wrong in this way.
+CommandResult Train(const std::string& options) {
+  const ScratchDirectory scratch;
+  WriteText(scratch / "weights.json", R"({"unit": "rows", "weights": {"wrong_author": 1}})");
+  return Shell(Medley() + "train " MEDLEY_SOURCE_DIR "/configs/runs/quickstart.json --plugin-path " +
+               MEDLEY_PLUGIN_FIXTURES "/wrong_author --out " + (scratch / "run").string() +
+               " weights=" + (scratch / "weights.json").string() +
+               " threads=1 hours=0 plan=false tensorboard=false eval.every=0 steps=6"
+               " tasks.wrong_author.rows=2 tasks.wrong_author.options." +
+               options + " 2>&1");
+}
+
+void ExpectRefused(const std::string& options, const std::vector<std::string>& parts) {
+  const CommandResult run = Train(options);
+  EXPECT_NE(run.code, 0) << run.out;
+  for (const std::string& part : parts) EXPECT_TRUE(Has(run.out, part)) << part << '\n' << run.out;
+}
+
+TEST(WrongAuthor, AnAuthorWhoGotNothingWrongTrains) {
+  const CommandResult run = Train("wrong=nothing");
+  EXPECT_EQ(run.code, 0) << run.out;
+}
+
+TEST(WrongAuthor, ASampleThatCountsItsCallsIsTold) {
+  ExpectRefused("wrong=counter",
+                {"task 'wrong_author': Sample gave another row ",
+                 "when it was asked for again, in the same range: Sample depends on earlier calls",
+                 "make a row from rows.seed and its number alone, with rows.Random(row)"});
+}
+
+TEST(WrongAuthor, ASampleThatDrawsFromStdRandIsTold) {
+  ExpectRefused("wrong=rand", {"task 'wrong_author': Sample gave another row ", "std::rand"});
+}
+
+TEST(WrongAuthor, ASampleThatDependsOnItsRangeIsTold) {
+  ExpectRefused("wrong=range",
+                {"task 'wrong_author': Sample gave another row 1, in the column 'lengths', in another "
+                 "range: Sample depends on rows.begin, rows.count"});
+}
+
+}  // namespace
+}  // namespace medley
