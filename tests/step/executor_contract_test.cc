@@ -384,6 +384,28 @@ TEST(ContractRows, ASampleThatDrawsFromLibtorchsGeneratorIsRefusedAndLeavesItWhe
   EXPECT_EQ(SaveGenerators(at::kCPU), generators);
 }
 
+TEST(ContractSums, ATermThatIsAMeanOrCountsNeighboursNamesPassAndTerm) {
+  Odd mean;
+  mean.Also([](const std::string& pass, PassContext& context, Sums& sums) {
+    if (pass == "q1") sums["size"] = sums["size"].div(context.batch().size());
+  });
+  EXPECT_TRUE(Says(mean.Message(), {"pass 'q1'", "term 'size'", "together", "never means"}));
+  Odd coupled;
+  coupled.Also([](const std::string&, PassContext& context, Sums& sums) {
+    sums["size"] = sums["size"].mul(context.batch().size());
+  });
+  EXPECT_TRUE(Says(coupled.Message(), {"pass 'q0'", "term 'size'", "together"}));
+}
+
+TEST(ContractSums, AFigureOfWeight0MayJump) {
+  Odd odd;
+  odd.info.variants[0].terms[1].weight = 0;
+  odd.Also([](const std::string&, PassContext& context, Sums& sums) {
+    sums["size"] = sums["size"].detach().div(context.batch().size());
+  });
+  EXPECT_EQ(odd.Message(), "nothing was thrown");
+}
+
 TEST(ContractRows, RowsThatDifferByTheRangeNameTheColumn) {
   Odd odd;
   odd.script.sample = [](const RowRange& rows) {

@@ -39,6 +39,11 @@ TEST(WrongAuthor, AnAuthorWhoGotNothingWrongTrains) {
   EXPECT_EQ(run.code, 0) << run.out;
 }
 
+TEST(WrongAuthor, AMeanForASumIsTold) {
+  ExpectRefused("wrong=mean", {"task 'wrong_author'", "pass 'say' gave for the term 'reply' ",
+                               " over the rows ", " together, but ", "Run returns sums, never means"});
+}
+
 TEST(WrongAuthor, ASampleThatCountsItsCallsIsTold) {
   ExpectRefused("wrong=counter",
                 {"task 'wrong_author': Sample gave another row ",

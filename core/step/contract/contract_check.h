@@ -1,7 +1,9 @@
 #pragma once
 
 #include <cstdint>
+#include <nlohmann/json_fwd.hpp>
 #include <set>
+#include <string>
 #include <vector>
 
 #include <medley/model/model.h>
@@ -24,7 +26,8 @@ void CheckTokens(const LoadedTask& task, const Batch& batch, std::int64_t vocabu
 // outputs, text width, and which pass's graph reaches which; then, after another row, again without graphs
 // from the last pass to the first, which must give the same sums and carries. A term of weight 0 may lack a
 // gradient: a figure to log. Neither Sample nor a pass may draw from libtorch's own generators. Rows are the
-// same whenever and in whatever range they are sampled. Computes no gradient, and leaves no trace: a resumed run makes the check at another step than one that never stopped.
+// same whenever and in whatever range they are sampled; two rows together add up to what each gives. Computes no gradient of a parameter,
+// and leaves no trace: a resumed run makes the check at another step than one that never stopped.
 class ContractCheck {
  public:
   // Keeps the reference.
@@ -41,8 +44,11 @@ class ContractCheck {
   // Numbers of rows, counted from the first.
   struct Rows {
     std::vector<std::int64_t> shown;
-    std::int64_t sampled = 0;  // that there are
+    std::vector<std::int64_t> pairs;  // the first of two neighbours, of which both have what can be had
+    std::int64_t sampled = 0;         // that there are
   };
+  std::vector<std::string> CompareRows(LoadedTask& task, const RowRange& from, const Rows& rows,
+                                       const nlohmann::json& generators);
   Rows RowsToCheck(const LoadedTask& task, const RowRange& from) const;
 
   const Model& model_;
