@@ -61,5 +61,12 @@ TEST(WrongAuthor, ASampleThatDependsOnItsRangeIsTold) {
                  "range: Sample depends on rows.begin, rows.count"});
 }
 
+TEST(WrongAuthor, ItemsThatAreNotWhatIsLearnedAreTold) {
+  ExpectRefused("items=1", {"term 'reply': Sample counted 1 items in row ",
+                            "but Run (pass 'say', 'repeat') learns from ", "items of the model's 'logits'",
+                            "SetItems, AddLearned"});
+  ExpectRefused("items=31", {"term 'reply': Sample counted 31 items in row "});
+}
+
 }  // namespace
 }  // namespace medley

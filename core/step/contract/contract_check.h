@@ -26,7 +26,8 @@ void CheckTokens(const LoadedTask& task, const Batch& batch, std::int64_t vocabu
 // outputs, text width, and which pass's graph reaches which; then, after another row, again without graphs
 // from the last pass to the first, which must give the same sums and carries. A term of weight 0 may lack a
 // gradient: a figure to log. Neither Sample nor a pass may draw from libtorch's own generators. Rows are the
-// same whenever and in whatever range they are sampled; two rows together add up to what each gives. Computes no gradient of a parameter,
+// same whenever and in whatever range they are sampled; two rows together add up to what each gives; their
+// items are as many as are learned. Computes no gradient of a parameter,
 // and leaves no trace: a resumed run makes the check at another step than one that never stopped.
 class ContractCheck {
  public:

@@ -9,6 +9,7 @@
 #include <unordered_set>
 
 #include <medley/base/suggest.h>
+#include <medley/step/contract/contract_learned.h>
 #include <medley/task/pass_images.h>
 
 namespace medley {
@@ -40,9 +41,19 @@ PassValues ContractComparison::Add(const Batch& one_row) {
   const at::AutoGradMode with_gradients(true);
   MicroBatch micro(setting_, one_row);
   Row row{.micro = micro, .traces = {}};
+  LearnedItems learned;
   for (const PassInfo& pass : setting_.task.variant().passes) {
     PassTrace& trace = row.traces.emplace_back(PassTrace{.pass = &pass, .record = {}, .sums = {}});
+    trace.record.keeps_outputs = true;
     trace.sums = micro.RunPass(pass, &trace.record);
+    learned.Add(trace.sums, trace.record.made);
+    trace.record.made.clear();  // or they would add to what all graphs hold
+  }
+  if (!items_differ_) {
+    for (const std::string& difference : learned.Compare(setting_.task, one_row)) {
+      Add(difference);
+      items_differ_ = true;
+    }
   }
   PassValues values;
   for (const PassTrace& trace : row.traces) {

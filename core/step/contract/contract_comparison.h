@@ -55,6 +55,7 @@ class ContractComparison {
 
   const MicroBatch::Setting& setting_;
   std::vector<std::string> differences_;
+  bool items_differ_ = false;  // of one row: said once
   // Of all rows:
   std::set<std::string> returned_, trained_;  // terms
   std::set<std::string> constants_;           // asked for

@@ -135,7 +135,9 @@ ModelOutputs RunningPass::Forward(const ModelInputs& inputs, const WantedOutputs
                       micro_.setting_.way.recompute_every);
   ModelOutputs outputs = micro_.setting_.model.Forward(inputs, wanted, context);
   for (const std::string_view output : wanted) {
-    if (outputs.find(output) == outputs.end()) Fail("got no '" + std::string(output) + "' from the model");
+    const auto found = outputs.find(output);
+    if (found == outputs.end()) Fail("got no '" + std::string(output) + "' from the model");
+    if (record_.keeps_outputs) record_.made.emplace(output, found->second);
   }
   return outputs;
 }
@@ -203,6 +205,7 @@ Sums MicroBatch::RunPass(const PassInfo& pass, PassRecord* record) {
     for (const Parameter& parameter : setting_.model.parameters()) saved->Exclude(parameter.tensor);
   }
   RunningPass running(*this, pass, saved ? &*saved : nullptr);
+  running.record().keeps_outputs = record != nullptr && record->keeps_outputs;
   running.record().first_node = at::sequence_number::peek();
   Sums sums = setting_.task.Run(pass.name, running);
   running.record().end_node = at::sequence_number::peek();

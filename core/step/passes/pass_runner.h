@@ -30,6 +30,9 @@ struct PassRecord {
   ForwardSizes sizes{};     // the most that a forward had
   std::int64_t tokens = 0;  // handed in, pads among them
   int forwards = 0;
+  // Where it is asked for before the pass runs: what the model gave, with its graph.
+  bool keeps_outputs = false;
+  std::map<std::string, at::Tensor> made{};
 };
 
 // One micro-batch of a draw while its passes run: the rows on the device, and what lives between passes

@@ -1,0 +1,102 @@
+#include <medley/step/contract/contract_learned.h>
+
+#include <ATen/core/Tensor.h>
+#include <ATen/ops/ones_like.h>
+#include <ATen/ops/softmax.h>
+#include <ATen/ops/where.h>
+#include <torch/csrc/autograd/autograd.h>
+
+#include <cmath>
+#include <optional>
+
+namespace medley {
+namespace {
+
+constexpr double kResidual = 0.02, kTooSure = 1e-3, kTooEven = 1e-4, kShare = 0.05;
+
+// The weight w of each item whose gradient at the logits is that of w * cross-entropy with a smoothing s:
+// w * (p - s / C) beside the target, w * (1 - s) less at it. Nothing where one item's is not.
+std::optional<at::Tensor> CrossEntropyWeights(const at::Tensor& p, const at::Tensor& g) {
+  const auto classes = static_cast<double>(p.size(1));
+  const at::Tensor target = g.argmin(1, /*keepdim=*/true);
+  const at::Tensor others = at::ones_like(p).scatter_(1, target, 0.0);
+  const auto mean = [&](const at::Tensor& x) { return x.mul(others).sum({1}, true).div_(classes - 1); };
+  const at::Tensor p_mean = mean(p), g_mean = mean(g);
+  const at::Tensor p_rest = p.sub(p_mean).mul_(others), g_rest = g.sub(g_mean).mul_(others);
+  const at::Tensor spread = p_rest.square().sum({1}, true);
+  const at::Tensor is_even = spread.le(p_mean.square().mul(kTooEven * kTooEven * classes));
+  const at::Tensor weight =
+      at::where(is_even, g_mean.div(p_mean), p_rest.mul(g_rest).sum({1}, true).div(spread.clamp_min(1e-300)));
+  const at::Tensor even_part = weight.mul(p_mean).sub_(g_mean);  // w * s / C
+  const at::Tensor at_target = p.gather(1, target).sub_(1).mul_(weight).add_(even_part.mul(classes - 1));
+  const at::Tensor expected = p.mul(weight).sub_(even_part);
+  const at::Tensor residual = g.sub(expected.scatter(1, target, at_target)).abs_().amax({1}, true);
+  const bool fits = residual.le(g.abs().amax({1}, true).mul_(kResidual)).all().item<bool>() &&
+                    weight.gt(0).all().item<bool>();
+  return fits ? std::optional(weight) : std::nullopt;
+}
+
+std::string Number(double value) { return c10::str(std::round(value * 100) / 100); }
+
+}  // namespace
+
+void LearnedItems::AddOutput(const std::string& name, const at::Tensor& output, const at::Tensor& gradient,
+                             Learned& learned) {
+  const std::int64_t classes = output.size(-1);
+  const bool has_items = (output.dim() == 2 || output.dim() == 3) && classes > 1;
+  learned.known = learned.known && has_items;
+  learned.output = name;
+  if (!learned.known) return;
+  const at::Tensor all = gradient.reshape({-1, classes}).to(at::kDouble);
+  const at::Tensor rows = all.ne(0).any(1).nonzero().flatten();
+  if (rows.numel() == 0) return;
+  const at::Tensor p =
+      at::softmax(output.detach().reshape({-1, classes}).index_select(0, rows).to(at::kDouble), 1);
+  const std::optional<at::Tensor> weights = CrossEntropyWeights(p, all.index_select(0, rows));
+  learned.known = weights.has_value() && p.max().item<double>() < 1 - kTooSure;
+  if (!learned.known) return;
+  learned.items += static_cast<double>(rows.numel());
+  learned.weight += weights->sum().item<double>();
+}
+
+void LearnedItems::Add(const Sums& sums, const std::map<std::string, at::Tensor>& outputs) {
+  std::vector<std::string> names;
+  std::vector<at::Tensor> tensors;
+  for (const auto& [name, output] : outputs) {
+    if (!output.requires_grad()) continue;
+    names.push_back(name);
+    tensors.push_back(output);
+  }
+  for (const auto& [term, sum] : sums) {
+    Learned& learned = terms_[term];
+    learned.known = learned.known && sum.requires_grad() && !tensors.empty();
+    if (!learned.known) continue;
+    const auto gradients = torch::autograd::grad({sum}, tensors, {}, /*retain_graph=*/true,
+                                                 /*create_graph=*/false, /*allow_unused=*/true);
+    for (std::size_t i = 0; i < tensors.size(); ++i) {
+      if (gradients[i].defined()) AddOutput(names[i], tensors[i], gradients[i], learned);
+    }
+  }
+}
+
+// Where no item of an output is learned, the term may be made of something else: a carry, a parameter.
+std::vector<std::string> LearnedItems::Compare(const LoadedTask& task, const Batch& one_row) const {
+  std::string passes;
+  for (const PassInfo& pass : task.variant().passes)
+    passes += (passes.empty() ? "'" : ", '") + pass.name + "'";
+  std::vector<std::string> differences;
+  for (const auto& [term, learned] : terms_) {
+    const auto counted = static_cast<double>(one_row.ItemCount(term));
+    const bool is_weight = std::abs(counted - learned.weight) <= kShare * learned.weight;
+    if (!learned.known || learned.items == 0 || counted == learned.items || is_weight) continue;
+    differences.push_back("term '" + term + "': Sample counted " + Number(counted) + " items in row " +
+                          std::to_string(one_row.rows().begin) + ", but Run (pass " + passes +
+                          ") learns from " + Number(learned.items) + " items of the model's '" +
+                          learned.output +
+                          "'; count in Sample what the sum adds up (SetItems, AddLearned), or mask in Run "
+                          "what is not to be learned");
+  }
+  return differences;
+}
+
+}  // namespace medley

@@ -1,0 +1,36 @@
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include <medley/step/passes/pass_runner.h>
+
+namespace medley {
+
+// Holds the items that Sample counted for a row against what its terms are made of, for any model. That is
+// known where all that a term learns from are cross-entropies (with label smoothing or not) over the last
+// dimension of outputs [items, classes] or [rows, n, classes] of a model that is not yet sure of itself: then
+// the gradient at the output tells which of its items are learned, and the weight of each. Of other losses,
+// of frozen models and of pictures nothing is said.
+class LearnedItems {
+ public:
+  // Of one pass over the row. Its graph lives on.
+  void Add(const Sums& sums, const std::map<std::string, at::Tensor>& outputs);
+  // What differs, in words. A term is right where as many items are counted as are learned, or as their
+  // weights add up to (the tokens of a reply may be one item together).
+  std::vector<std::string> Compare(const LoadedTask& task, const Batch& one_row) const;
+
+ private:
+  struct Learned {
+    double items = 0, weight = 0;
+    bool known = true;
+    std::string output{};
+  };
+  static void AddOutput(const std::string& name, const at::Tensor& output, const at::Tensor& gradient,
+                        Learned& learned);
+
+  std::map<std::string, Learned> terms_;
+};
+
+}  // namespace medley
