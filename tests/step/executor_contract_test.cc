@@ -427,5 +427,15 @@ TEST(ContractRows, RowsThatDependOnEarlierCallsAreToldFromThose) {
   EXPECT_TRUE(Says(odd.Message(), {"the column 'call'", "when it was asked for again", "rows.Random(row)"}));
 }
 
+TEST(ContractRepeat, AKeptTensorIsFoundHoweverSmallItsEffect) {
+  Odd odd;
+  auto kept = std::make_shared<at::Tensor>();
+  odd.Also([kept](const std::string& pass, PassContext&, Sums& sums) {
+    if (pass == "q1" && kept->defined()) sums["size"] = sums["size"].add(kept->mul(1e-9));
+    if (pass == "q0") *kept = sums["size"].detach();
+  });
+  EXPECT_TRUE(Says(odd.Message(), {"pass 'q1'", "the term 'size'", "look at Run"}));
+}
+
 }  // namespace
 }  // namespace medley

@@ -68,5 +68,10 @@ TEST(WrongAuthor, ItemsThatAreNotWhatIsLearnedAreTold) {
   ExpectRefused("items=31", {"term 'reply': Sample counted 31 items in row "});
 }
 
+TEST(WrongAuthor, AKeptTensorIsToldHoweverSmallItsEffect) {
+  ExpectRefused("wrong=kept",
+                {"pass 'repeat' gave another value for the term 'reply'", "Carry and Carried: look at Run"});
+}
+
 }  // namespace
 }  // namespace medley

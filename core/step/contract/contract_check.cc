@@ -8,7 +8,6 @@
 #include <limits>
 #include <map>
 #include <nlohmann/json.hpp>
-#include <optional>
 #include <set>
 #include <string>
 
@@ -115,9 +114,11 @@ std::vector<std::string> ContractCheck::CompareRows(LoadedTask& task, const RowR
     const Batch batch = sample(row, 1);
     const PassValues values = comparison.Add(batch);
     if (!comparison.differences().empty() || !differences.empty()) continue;
-    std::optional<Batch> other;
-    if (rows.sampled > 1) other = sample(row == 0 ? 1 : 0, 1);
-    differences = CompareRepeat(setting, batch, other ? &*other : nullptr, values);
+    std::vector<Batch> others;
+    for (std::int64_t other = 0; other < rows.sampled && others.size() < 2; ++other) {
+      if (other != row) others.push_back(sample(other, 1));
+    }
+    differences = CompareRepeat(setting, batch, others, values);
   }
   std::vector<std::string> of_spec = comparison.Finish(SaveGenerators(device_) == generators);
   if (!of_spec.empty()) return of_spec;

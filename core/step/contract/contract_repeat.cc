@@ -1,54 +1,74 @@
 #include <medley/step/contract/contract_repeat.h>
 
+#include <ATen/core/Tensor.h>
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/allclose.h>
+
+#include <medley/step/contract/contract_sample.h>
 
 namespace medley {
 namespace {
 
-void RunOtherRow(const MicroBatch::Setting& setting, const Batch& row) {
-  MicroBatch other(setting, row);
-  for (const PassInfo& pass : setting.task.variant().passes) other.RunPass(pass);
-}
-
 std::string Difference(const std::string& pass, const std::string& what) {
   return "pass '" + pass + "' gave another value for " + what +
          " after other rows, with the passes in the opposite order, so that no mode but joint would be "
-         "right: "
-         "it depends on what an earlier call left (a member, a static variable); a task keeps nothing "
-         "between "
-         "calls, passes hand tensors over with Carry and Carried";
+         "right: it depends on what an earlier call left (a member, a static variable); a task keeps nothing "
+         "between calls, passes hand tensors over with Carry and Carried: look at Run";
 }
 
-bool Same(const at::Tensor& first, const at::Tensor& second) {
+bool Near(const at::Tensor& first, const at::Tensor& second) {
   return at::allclose(first, second, /*rtol=*/1e-4, /*atol=*/1e-6, /*equal_nan=*/true);
+}
+
+PassValues RunAfter(const MicroBatch::Setting& setting, const Batch& one_row, const Batch* other_row,
+                    const PassValues& first) {
+  const std::vector<PassInfo>& passes = setting.task.variant().passes;
+  if (other_row != nullptr) {
+    MicroBatch other(setting, *other_row);
+    for (const PassInfo& pass : passes) other.RunPass(pass);
+  }
+  MicroBatch again(setting, one_row);
+  for (const auto& [carry, value] : first.carries) again.HandCarry(carry, value);
+  PassValues values{.sums = std::vector<Sums>(passes.size()), .carries = {}};
+  for (std::size_t i = passes.size(); i-- > 0;) {
+    for (const std::string& carry : passes[i].carries) again.TakeCarry(carry);
+    values.sums[i] = again.RunPass(passes[i]);
+    for (const std::string& carry : passes[i].carries) values.carries[carry] = again.carries().at(carry);
+  }
+  return values;
+}
+
+// Of the last pass first, as they ran.
+template <typename Same>
+std::vector<std::string> Differences(const std::vector<PassInfo>& passes, const PassValues& first,
+                                     const PassValues& second, const Same& same) {
+  std::vector<std::string> differences;
+  for (std::size_t i = passes.size(); i-- > 0;) {
+    for (const auto& [term, sum] : first.sums[i]) {
+      const auto found = second.sums[i].find(term);
+      if (found == second.sums[i].end() || !same(sum, found->second))
+        differences.push_back(Difference(passes[i].name, "the term '" + term + "'"));
+    }
+    for (const std::string& carry : passes[i].carries) {
+      if (!same(first.carries.at(carry), second.carries.at(carry)))
+        differences.push_back(Difference(passes[i].name, "the carry '" + carry + "'"));
+    }
+  }
+  return differences;
 }
 
 }  // namespace
 
 std::vector<std::string> CompareRepeat(const MicroBatch::Setting& setting, const Batch& one_row,
-                                       const Batch* other_row, const PassValues& first) {
+                                       const std::vector<Batch>& other_rows, const PassValues& first) {
   const at::NoGradGuard no_graph;
-  if (other_row != nullptr) RunOtherRow(setting, *other_row);
-  MicroBatch again(setting, one_row);
-  for (const auto& [carry, value] : first.carries) again.HandCarry(carry, value);
-  std::vector<std::string> differences;
   const std::vector<PassInfo>& passes = setting.task.variant().passes;
-  for (std::size_t i = passes.size(); i-- > 0;) {
-    const PassInfo& pass = passes[i];
-    for (const std::string& carry : pass.carries) again.TakeCarry(carry);
-    const Sums second = again.RunPass(pass);
-    for (const auto& [term, sum] : first.sums[i]) {
-      const auto found = second.find(term);
-      if (found == second.end() || !Same(sum, found->second))
-        differences.push_back(Difference(pass.name, "the term '" + term + "'"));
-    }
-    for (const std::string& carry : pass.carries) {
-      if (!Same(first.carries.at(carry), again.carries().at(carry)))
-        differences.push_back(Difference(pass.name, "the carry '" + carry + "'"));
-    }
-  }
-  return differences;
+  const Batch* other = other_rows.empty() ? nullptr : other_rows.data();
+  const PassValues second = RunAfter(setting, one_row, other, first);
+  std::vector<std::string> differences = Differences(passes, first, second, Near);
+  if (!differences.empty() || !setting.device.is_cpu() || other_rows.size() < 2) return differences;
+  if (Differences(passes, first, second, SameBytes).empty()) return {};
+  return Differences(passes, second, RunAfter(setting, one_row, &other_rows[1], first), SameBytes);
 }
 
 }  // namespace medley

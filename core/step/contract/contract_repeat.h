@@ -17,7 +17,10 @@ struct PassValues {
 // Runs the passes again without graphs, from the last to the first and after another row (or none): every
 // mode but joint, and micro-batches, rely on it that they then give the same. What differs, in words. It
 // finds what no graph shows: values that a task keeps from one call to the next.
+//
+// On the CPU bit for bit. A model may round otherwise where it keeps no graph; so a small difference counts
+// only if two runs without one, after the first and after the second of the other rows, differ too.
 std::vector<std::string> CompareRepeat(const MicroBatch::Setting& setting, const Batch& one_row,
-                                       const Batch* other_row, const PassValues& first);
+                                       const std::vector<Batch>& other_rows, const PassValues& first);
 
 }  // namespace medley
