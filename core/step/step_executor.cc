@@ -93,6 +93,7 @@ StepExecutor::Totals StepExecutor::Begin(const std::vector<Piece>& step) {
     const bool split = piece.execution->way.mode != Mode::kJoint && piece.batch->size() > 0;
     if (split && !contract_.Knows(*piece.task)) contract_.Check(*piece.task, piece.batch->rows());
   }
+  for (const Piece& piece : step) contract_.Watch(*piece.task, *piece.batch);
   return totals;
 }
 

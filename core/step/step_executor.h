@@ -35,7 +35,8 @@ class StepExecutor {
 
   // Counts the items of all draws. Refuses a way that the task cannot have before anything of the step runs:
   // by its spec (InputError with the reason), and for other modes than joint by its graph, for which the
-  // first such draw of a task is checked unless that was done.
+  // first such draw of a task is checked unless that was done. The first draws of a checked task are held
+  // against its longest rows.
   Totals Begin(const std::vector<Piece>& step);
   // Adds gradients to what the parameters hold; an exception leaves them undefined.
   void Accumulate(const std::vector<Piece>& pieces, Totals& totals, StepObserver& observer);

@@ -252,6 +252,8 @@ TEST(Contract, ItemsMustBeCountedAndWithinTheSpec) {
   EXPECT_TRUE(Says(odd.Message(), {"19 items", "0 to 18"}));
 }
 
+constexpr std::int64_t kMostAnswers = 9;
+
 // Rows of two passes; in the first, as many answers as `answers` says of the row with that number.
 Script RowsWith(std::function<std::int64_t(std::int64_t)> answers) {
   const auto sample = [answers](const RowRange& rows) {
@@ -262,7 +264,7 @@ Script RowsWith(std::function<std::int64_t(std::int64_t)> answers) {
       batch.Add("words_q" + std::to_string(p), Ints(rows, 10 + p, 6));
       std::vector<std::vector<std::int64_t>> targets(static_cast<std::size_t>(rows.count));
       for (std::int64_t row = 0; row < rows.count && p == 0; ++row) {
-        const std::int64_t count = answers(rows.begin + row);
+        const std::int64_t count = rows.longest ? kMostAnswers : answers(rows.begin + row);
         targets[static_cast<std::size_t>(row)].assign(static_cast<std::size_t>(count), 2);
         items[row] = count;
       }
@@ -425,6 +427,26 @@ TEST(ContractRows, RowsThatDependOnEarlierCallsAreToldFromThose) {
     return batch;
   };
   EXPECT_TRUE(Says(odd.Message(), {"the column 'call'", "when it was asked for again", "rows.Random(row)"}));
+}
+
+TEST(ContractLongest, ARowLongerThanTheLongestIsFoundInALaterDrawToo) {
+  FixtureModel model;
+  Odd odd;
+  odd.script.sample = [](const RowRange& rows) {
+    Batch batch = QaRows(rows, 2);
+    const bool is_late = rows.begin >= 100;
+    batch.AddRagged("marks", std::vector<std::vector<std::int64_t>>(
+                                 static_cast<std::size_t>(rows.count),
+                                 std::vector<std::int64_t>(is_late && !rows.longest ? 4 : 2, 1)));
+    return batch;
+  };
+  Fixture fixture(odd.info, odd.script);
+  StepExecutor executor(model, at::kCPU);
+  executor.contract().Check(*fixture.task, Fixture::Range(1));
+  EXPECT_NO_THROW(executor.contract().Watch(*fixture.task, fixture.Rows(40, 4)));
+  EXPECT_TRUE(Says(MessageOf([&] { executor.contract().Watch(*fixture.task, fixture.Rows(100, 4)); }),
+                   {"'odd'", "row 100", "4 items in the ragged column 'marks'", "at most 2 in 256 rows",
+                    "RowRange::longest"}));
 }
 
 TEST(ContractRepeat, AKeptTensorIsFoundHoweverSmallItsEffect) {

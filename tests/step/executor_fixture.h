@@ -202,7 +202,7 @@ inline Batch QaRows(const RowRange& rows, int passes, int most = 9) {
     std::vector<std::vector<std::int64_t>> targets(rows.count);
     for (std::int64_t row = 0; row < rows.count; ++row) {
       RowRandom random = rows.Random(rows.begin + row, 20 + p);
-      targets[row].resize(random.Below(most + 1));
+      targets[row].resize(rows.longest ? most : random.Below(most + 1));
       for (std::int64_t& target : targets[row]) target = random.Below(kClasses);
       answers[row] += static_cast<std::int64_t>(targets[row].size());
     }

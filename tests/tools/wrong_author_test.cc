@@ -73,5 +73,12 @@ TEST(WrongAuthor, AKeptTensorIsToldHoweverSmallItsEffect) {
                 {"pass 'repeat' gave another value for the term 'reply'", "Carry and Carried: look at Run"});
 }
 
+TEST(WrongAuthor, ASampleThatIgnoresLongestIsTold) {
+  ExpectRefused("wrong=longest",
+                {"task 'wrong_author': Sample gave row ", "but at most ",
+                 "rows that were to be as long as can be (they were the same rows as without); "
+                 "honour RowRange::longest in Sample"});
+}
+
 }  // namespace
 }  // namespace medley

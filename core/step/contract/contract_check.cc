@@ -10,6 +10,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 #include <string>
+#include <utility>
 
 #include <medley/base/error.h>
 #include <medley/model/device.h>
@@ -23,6 +24,7 @@ namespace medley {
 namespace {
 
 constexpr std::int64_t kSearched = 32, kSampledAgain = 2;  // rows
+constexpr std::int64_t kWatched = 16;                      // draws
 
 RowRange OneRow(const RowRange& from, std::int64_t offset) { return from.Part(offset, 1); }
 
@@ -84,11 +86,13 @@ std::string Listing(const LoadedTask& task, const std::vector<std::string>& diff
 // Row by row, so that what a check takes does not depend on how many it looks at.
 ContractCheck::Rows ContractCheck::RowsToCheck(const LoadedTask& task, const RowRange& from) const {
   std::vector<Counts> counts;
+  RowSizes sizes;
   for (std::int64_t offset = 0; offset < kSearched; ++offset) {
     try {
       const Batch row = SampleRows(task, OneRow(from, offset), at::kCPU);
       CheckItems(task, row);
       counts.push_back(CountsOf(row));
+      Widen(sizes, SizesOfRows(model_.spec(), row));
     } catch (const c10::OutOfMemoryError&) {
       throw;  // of whatever row: fewer rows would be a weaker check
     } catch (const std::exception&) {
@@ -98,7 +102,8 @@ ContractCheck::Rows ContractCheck::RowsToCheck(const LoadedTask& task, const Row
   }
   return {.shown = Extremes(counts),
           .pairs = Neighbours(counts, task.variant()),
-          .sampled = static_cast<std::int64_t>(counts.size())};
+          .sampled = static_cast<std::int64_t>(counts.size()),
+          .sizes = std::move(sizes)};
 }
 
 // What passes do is compared where they do what the spec says: else that is what comes first.
@@ -140,7 +145,17 @@ void ContractCheck::Check(LoadedTask& task, const RowRange& from) {
   CheckSampledAgain(task, from.Part(0, std::min(rows.sampled, kSampledAgain)));
   const std::vector<std::string> differences = CompareRows(task, from, rows, generators);
   if (!differences.empty()) throw Error(Listing(task, differences));
+  LongestRows longest(task, model_.spec(), from.Part(0, rows.sampled));
+  longest.Check(rows.sizes);
+  watched_.insert_or_assign(&task, Watched{std::move(longest)});
   checked_.insert(&task);
+}
+
+void ContractCheck::Watch(const LoadedTask& task, const Batch& drawn) {
+  const auto found = watched_.find(&task);
+  if (found == watched_.end() || drawn.rows().longest) return;
+  found->second.longest.Check(SizesOfRows(model_.spec(), drawn));
+  if (++found->second.draws == kWatched) watched_.erase(found);
 }
 
 }  // namespace medley

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <nlohmann/json_fwd.hpp>
 #include <set>
 #include <string>
@@ -8,6 +9,7 @@
 
 #include <medley/model/model.h>
 #include <medley/plugin/loaded_task.h>
+#include <medley/step/contract/contract_longest.h>
 
 namespace medley {
 
@@ -27,7 +29,7 @@ void CheckTokens(const LoadedTask& task, const Batch& batch, std::int64_t vocabu
 // from the last pass to the first, which must give the same sums and carries. A term of weight 0 may lack a
 // gradient: a figure to log. Neither Sample nor a pass may draw from libtorch's own generators. Rows are the
 // same whenever and in whatever range they are sampled; two rows together add up to what each gives; their
-// items are as many as are learned. Computes no gradient of a parameter,
+// items are as many as are learned; and none is longer than the longest. Computes no gradient of a parameter,
 // and leaves no trace: a resumed run makes the check at another step than one that never stopped.
 class ContractCheck {
  public:
@@ -40,6 +42,8 @@ class ContractCheck {
   // On rows that show everything: of the first few from `from` on those with and without an item of each term
   // and ragged column, with few and with many. Throws one Error with all differences.
   void Check(LoadedTask& task, const RowRange& from);
+  // Of the first draws of a checked task: an Error where a row is longer than the task's longest.
+  void Watch(const LoadedTask& task, const Batch& drawn);
 
  private:
   // Numbers of rows, counted from the first.
@@ -47,6 +51,11 @@ class ContractCheck {
     std::vector<std::int64_t> shown;
     std::vector<std::int64_t> pairs;  // the first of two neighbours, of which both have what can be had
     std::int64_t sampled = 0;         // that there are
+    RowSizes sizes{};                 // of all of them
+  };
+  struct Watched {
+    LongestRows longest;
+    std::int64_t draws = 0;
   };
   std::vector<std::string> CompareRows(LoadedTask& task, const RowRange& from, const Rows& rows,
                                        const nlohmann::json& generators);
@@ -55,6 +64,7 @@ class ContractCheck {
   const Model& model_;
   at::Device device_;
   std::set<const LoadedTask*> checked_;
+  std::map<const LoadedTask*, Watched> watched_;  // not those of whom the check was waived
 };
 
 }  // namespace medley
