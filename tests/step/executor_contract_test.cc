@@ -144,6 +144,11 @@ TEST(Contract, ATermMustBeOneSum) {
   Odd odd;
   odd.Also([](const std::string&, PassContext&, Sums& sums) { sums["size"] = sums["size"].expand({3}); });
   EXPECT_TRUE(Says(odd.Message(), {"'size'", "[3]", "one floating-point sum"}));
+  for (const at::Tensor& wrong : {at::Tensor(), at::ones({}, at::kLong)}) {
+    Odd other;
+    other.Also([wrong](const std::string&, PassContext&, Sums& sums) { sums["size"] = wrong; });
+    EXPECT_TRUE(Says(other.Message(), {"'size'", "one floating-point sum"}));
+  }
 }
 
 TEST(Contract, AnUndeclaredCarryIsRefused) {
