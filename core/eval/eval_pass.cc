@@ -3,6 +3,7 @@
 #include <ATen/core/Tensor.h>
 
 #include <algorithm>
+#include <string>
 #include <utility>
 
 #include <medley/base/error.h>
@@ -10,6 +11,20 @@
 #include <medley/step/sample_rows.h>
 
 namespace medley {
+namespace {
+
+class InPiece {
+ public:
+  explicit InPiece(bool& flag) : flag_(flag) { flag_ = true; }
+  ~InPiece() { flag_ = false; }
+  InPiece(const InPiece&) = delete;
+  InPiece& operator=(const InPiece&) = delete;
+
+ private:
+  bool& flag_;
+};
+
+}  // namespace
 
 at::Tensor KeptEncodings::Shared(const std::string& key, const Fn& fn) {
   if (key.empty()) return fn();
@@ -62,10 +77,21 @@ PiecewiseEval::PiecewiseEval(const Setting& setting, const RowRange& rows, OnRow
     : setting_(setting), rows_(rows), on_rows_(std::move(on_rows)), next_(rows.begin) {}
 
 void PiecewiseEval::ForEachPiece(const RowRange& rows, const std::function<void(EvalPass&)>& fn) {
+  if (in_piece_) {
+    throw Error("task '" + setting_.task.info().name +
+                "': Evaluate called ForEachPiece from within a piece, where room for one is planned; call it "
+                "again after the first has returned");
+  }
+  if (rows.begin < 0 || rows.count < 0) {
+    throw Error("task '" + setting_.task.info().name + "': Evaluate asked ForEachPiece for " +
+                std::to_string(rows.count) + " rows from row " + std::to_string(rows.begin) +
+                ", expected neither below 0");
+  }
   for (const RowRange& piece : EvalPieces(rows, setting_.rows_at_once)) {
     HeedInterrupt();
     const Batch batch = ReadyFor(setting_.device, SampleAlone(setting_.task, piece));
     {
+      const InPiece in_piece(in_piece_);
       EvalPiece pass(setting_.task, setting_.model, setting_.device, batch);
       fn(pass);
     }

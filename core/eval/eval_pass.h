@@ -71,7 +71,8 @@ class PiecewiseEval : public EvalContext {
   Setting setting_;
   RowRange rows_;
   OnRows on_rows_;
-  std::int64_t next_;  // row to tell
+  std::int64_t next_;      // row to tell
+  bool in_piece_ = false;  // fn runs
 };
 
 // The pieces of a range, in order.

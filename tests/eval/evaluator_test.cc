@@ -191,6 +191,36 @@ TEST(Evaluator, TheLossIsThatOfAllRowsWhateverTheTaskLooksAt) {
   }
 }
 
+TEST(Evaluator, TheSameRowsMayBeLookedAtTwiceAndOthersToo) {
+  std::vector<std::int64_t> looked;
+  const auto look = [&](EvalPass& pass) { looked.push_back(pass.batch().rows().begin); };
+  const Scored scored([&](EvalContext& context, const RowRange& rows) {
+    const RowRange training{.seed = 77, .begin = 500, .count = 3};
+    for (const RowRange& range : {rows, rows, training}) context.ForEachPiece(range, look);
+    return Zeros(rows);
+  });
+  scored.Score(FloatModel(), 3);
+  EXPECT_EQ(looked, (std::vector<std::int64_t>{0, 0, 500}));
+}
+
+TEST(Evaluator, APieceWithinAPieceAndRowsBelow0AreRefused) {
+  const auto message = [](const ScoreRows& score) {
+    const Scored scored(score);
+    return MessageOf([&] { scored.Score(FloatModel(), 3); });
+  };
+  const auto nothing = [](EvalPass&) {};
+  const std::string within = message([&](EvalContext& context, const RowRange& rows) {
+    context.ForEachPiece(rows, [&](EvalPass&) { context.ForEachPiece(rows, nothing); });
+    return Zeros(rows);
+  });
+  EXPECT_TRUE(Says(within, {"task 'qa': Evaluate called ForEachPiece from within a piece", "call it again"}));
+  const std::string below = message([&](EvalContext& context, const RowRange& rows) {
+    context.ForEachPiece({.seed = rows.seed, .begin = -1, .count = 2}, nothing);
+    return Zeros(rows);
+  });
+  EXPECT_TRUE(Says(below, {"task 'qa': Evaluate asked ForEachPiece for 2 rows from row -1"}));
+}
+
 TEST(Evaluator, PinnedTermWeightsCountInTheLoss) {
   const Scored scored(AskAll);
   const FixtureModel model = FloatModel();
