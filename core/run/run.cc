@@ -135,11 +135,9 @@ std::unique_ptr<Model> Run::MakeModel(std::uint64_t seed, at::Device device) con
 }
 
 RunInputs CheckInputs(const fs::path& config, const std::vector<std::string>& overrides,
-                      const std::vector<fs::path>& plugin_paths, RunState state,
+                      const NamedPlugins& plugins, RunState state,
                       const std::optional<WeightsText>& weights) {
-  std::vector<fs::path> paths;
-  for (const fs::path& path : plugin_paths) paths.push_back(fs::absolute(path));
-  for (const fs::path& path : PluginPaths(config, overrides)) paths.push_back(path);
+  const std::vector<fs::path> paths = ConfirmPlugins(plugins, config, PluginPaths(config, overrides));
   RunInputs inputs{Registry::Scan({.paths = paths}), {}};
   inputs.registry.RequireNamed();
   inputs.checked = CheckRun(config, overrides, inputs.registry, state, weights);
@@ -148,7 +146,8 @@ RunInputs CheckInputs(const fs::path& config, const std::vector<std::string>& ov
 }
 
 RunInputs CheckInputsOf(const fs::path& directory, std::vector<std::string> overrides,
-                        const std::optional<WeightsText>& weights, fs::path config) {
+                        const std::optional<WeightsText>& weights, fs::path config,
+                        const NamedPlugins& plugins) {
   if (config.empty()) config = NewestConfig(directory);  // there is a run
   const fs::path own = fs::absolute(directory) / kRunWeights;
   if (TypeOf(own) != fs::file_type::not_found) {
@@ -159,7 +158,7 @@ RunInputs CheckInputsOf(const fs::path& directory, std::vector<std::string> over
     }
     overrides.push_back("weights=" + own.string());
   }
-  return CheckInputs(config, overrides, {}, RunState::kBegun, weights);
+  return CheckInputs(config, overrides, plugins, RunState::kBegun, weights);
 }
 
 std::unique_ptr<Run> BuildRun(RunInputs inputs, Purpose purpose) {
@@ -190,10 +189,11 @@ std::unique_ptr<Run> BuildRun(RunInputs inputs, Purpose purpose) {
   return run;
 }
 
-TrainedRun OpenTrainedRun(const fs::path& directory, Console& console, const std::string& device) {
+TrainedRun OpenTrainedRun(const fs::path& directory, Console& console, const std::string& device,
+                          const NamedPlugins& plugins) {
   std::vector<std::string> overrides;
   if (!device.empty()) overrides.push_back("device=" + device);
-  auto run = BuildRun(CheckInputsOf(directory, overrides), Purpose::kUse);
+  auto run = BuildRun(CheckInputsOf(directory, overrides, std::nullopt, {}, plugins), Purpose::kUse);
   for (const std::string& change :
        CompareRecord(ReadRunRecord(directory), RunRecord(*run), run->NamedTasks()))
     console.Warn("changed since " + directory.string() + " was trained: " + change);

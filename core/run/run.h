@@ -15,6 +15,7 @@
 #include <medley/curriculum/mixer.h>
 #include <medley/memory/budget.h>
 #include <medley/model/model.h>
+#include <medley/plugin/confirmed_paths.h>
 #include <medley/plugin/registry.h>
 #include <medley/plugin/task_host.h>
 #include <medley/report/console.h>
@@ -65,17 +66,16 @@ struct RunInputs {
   Registry registry;
   CheckedRun checked;
 };
-// `plugin_paths` go before the config's; `weights`: instead of what is in the weights file. Throws one
-// InputError with every mistake.
+// `plugins` go before the config's, which must have been confirmed; `weights`: instead of what is in the
+// weights file. Throws one InputError with every mistake.
 RunInputs CheckInputs(const std::filesystem::path& config, const std::vector<std::string>& overrides = {},
-                      const std::vector<std::filesystem::path>& plugin_paths = {},
-                      RunState state = RunState::kBegins,
+                      const NamedPlugins& plugins = {}, RunState state = RunState::kBegins,
                       const std::optional<WeightsText>& weights = std::nullopt);
 // Of the run that lies in a directory, with its own weights file where it has one; `config`: "" for its
 // newest.
 RunInputs CheckInputsOf(const std::filesystem::path& directory, std::vector<std::string> overrides = {},
                         const std::optional<WeightsText>& weights = std::nullopt,
-                        std::filesystem::path config = {});
+                        std::filesystem::path config = {}, const NamedPlugins& plugins = {});
 
 // kUse: no mixer, executor or optimizer; kSample: no model either.
 enum class Purpose { kTrain, kUse, kSample };
@@ -94,7 +94,7 @@ struct TrainedRun {
   std::map<std::string, std::string> dropped;  // tasks that the run dropped while it was trained, and why
 };
 TrainedRun OpenTrainedRun(const std::filesystem::path& directory, Console& console,
-                          const std::string& device = "");
+                          const std::string& device = "", const NamedPlugins& plugins = {});
 
 // Takes weights of another run (config.init_from). Returns words about it, "" where none is named.
 std::string InitializeFrom(const InitFrom& from, const Model& model, Console& console);

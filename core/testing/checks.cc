@@ -42,7 +42,8 @@ Bench::Bench(const std::filesystem::path& run_config, const std::vector<std::fil
     : parts_(std::make_unique<Parts>()) {
   std::vector<std::string> on_cpu = overrides;
   on_cpu.emplace_back("device=cpu");
-  parts_->run = BuildRun(CheckInputs(run_config, on_cpu, plugins), Purpose::kUse);
+  parts_->run =
+      BuildRun(CheckInputs(run_config, on_cpu, {.paths = plugins, .remember = false}), Purpose::kUse);
 }
 
 Bench::~Bench() = default;

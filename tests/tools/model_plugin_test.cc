@@ -117,5 +117,30 @@ TEST(ModelsVerb, ListsShowsAndWritesSchemas) {
   EXPECT_TRUE(Has(unknown.out, "did you mean 'series_net'?")) << unknown.out;
 }
 
+// A directory from somebody else must not bring code.
+TEST_F(RunWithAModelOfAPlugin, APathThatOnlyTheConfigNamesIsRefusedUntilItIsConfirmed) {
+  const std::string state = "XDG_STATE_HOME=" + (work_ / "state").string() + " " + Medley();
+  const std::string plugin = " plugin_path='[\"" + testing::Fixture("series").string() + "\"]' 2>&1";
+  const std::string run = (work_ / "run").string();
+  for (const std::string& verb : {"validate " + Config(), "train " + Config() + " --out " + run,
+                                  "plan " + Config(), "estimate " + Config()}) {
+    const CommandResult refused = Shell(state + verb + plugin);
+    EXPECT_EQ(refused.code, 2) << refused.out;
+    EXPECT_TRUE(Has(refused.out, "--allow-config-plugins")) << refused.out;
+  }
+  EXPECT_FALSE(fs::exists(run));
+  const CommandResult trained =
+      Shell(state + "train " + Config() + " steps=2 plan=false --allow-config-plugins --out " + run + plugin);
+  EXPECT_EQ(trained.code, 0) << trained.out;
+  EXPECT_EQ(Shell(state + "eval " + run + " --rows 2 2>&1").code, 0);  // its user confirmed it
+  const std::string other = "XDG_STATE_HOME=" + (work_ / "other").string() + " " + Medley();
+  EXPECT_EQ(Shell(other + "eval " + run + " --rows 2 2>&1").code, 2);
+  EXPECT_EQ(Shell(other + "resume " + run + " --steps 3 2>&1").code, 2);
+  EXPECT_EQ(Shell(other + "resume " + run + " --steps 3 --plugin-path " +
+                  testing::Fixture("series").string() + " 2>&1")
+                .code,
+            0);
+}
+
 }  // namespace
 }  // namespace medley

@@ -119,6 +119,12 @@ CLI::Option* AddPluginPath(CLI::App& app, std::vector<fs::path>& paths) {
       ->transform(absolute);
 }
 
+CLI::Option* AddPlugins(CLI::App& app, NamedPlugins& plugins) {
+  app.add_flag("--allow-config-plugins", plugins.allow_config,
+               "run the plugins that the config's plugin_path names, and remember them as confirmed");
+  return AddPluginPath(app, plugins.paths);
+}
+
 void CheckOutFile(const fs::path& file, const std::string& option) {
   std::error_code error;
   if (fs::is_directory(file, error)) RefuseOut(option, file, "it is a directory, a file is expected");

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include <medley/base/error.h>
+#include <medley/plugin/confirmed_paths.h>
 
 namespace medley {
 
@@ -24,6 +25,8 @@ CLI::Option* AddBudget(CLI::App& app, std::string& budget);
 CLI::Option* AddDevice(CLI::App& app, std::string& device);
 // Makes the paths absolute. Repeated rather than a list: a list would swallow the arguments behind it.
 CLI::Option* AddPluginPath(CLI::App& app, std::vector<std::filesystem::path>& paths);
+// Of a verb that may run what a config names: also --allow-config-plugins.
+CLI::Option* AddPlugins(CLI::App& app, NamedPlugins& plugins);
 
 // To be asked before the work whose result is to be written: an InputError where a file cannot be made there,
 // or replaced ("--out: ...").

@@ -38,7 +38,7 @@ const std::vector<std::int64_t> kRows = {1, 2, 4, 8, 16, 32, 64, 128},
 struct Arguments {
   std::string config, gpu, memory, profile;
   std::vector<std::string> overrides;
-  std::vector<std::filesystem::path> plugin_path;
+  NamedPlugins plugins;
   bool check = false;
 };
 
@@ -106,7 +106,7 @@ void WarmUp(const Run& run, const std::vector<EstimatedTask>& tasks) {
 void PrintCheck(const Arguments& arguments, const Estimate& estimate) {
   const std::int64_t estimates_own = ReadMemory(at::kCPU).now;
   const auto run =
-      BuildRun(CheckInputs(arguments.config, arguments.overrides, arguments.plugin_path), Purpose::kTrain);
+      BuildRun(CheckInputs(arguments.config, arguments.overrides, arguments.plugins), Purpose::kTrain);
   Table table({"task", "rows", "estimated", "measured", "error"});
   WarmUp(*run, estimate.tasks());
   for (const EstimatedTask& task : estimate.tasks()) {
@@ -167,7 +167,7 @@ void RequireThisMachine(const Estimate& estimate) {
 }
 
 int Report(const Arguments& arguments, const std::optional<Gpu>& gpu, std::optional<std::int64_t> memory) {
-  RunInputs inputs = CheckInputs(arguments.config, arguments.overrides, arguments.plugin_path);
+  RunInputs inputs = CheckInputs(arguments.config, arguments.overrides, arguments.plugins);
   for (const std::string& line : inputs.registry.Choices(inputs.checked.curriculum.Named()))
     std::cerr << line << '\n';
   const bool runs_on_gpu = inputs.checked.run.device != "cpu", on_gpu = gpu.has_value() || runs_on_gpu;
@@ -227,7 +227,7 @@ int RunEstimate(int argc, char** argv) {
   app.add_option("--profile", arguments.profile,
                  "a profile.json whose measured bytes go before the estimate");
   app.add_flag("--check", arguments.check, "also run one step of each task and compare");
-  AddPluginPath(app, arguments.plugin_path);
+  AddPlugins(app, arguments.plugins);
   if (!ParseArguments(app, argc, argv)) return 0;
 
   std::optional<Gpu> gpu;

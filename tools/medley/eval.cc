@@ -111,9 +111,10 @@ std::vector<std::string> TasksToScore(const TrainedRun& trained, bool all, Conso
   return tasks;
 }
 
-TrainedRun OpenOther(const fs::path& directory, Console& console, const std::string& device) {
+TrainedRun OpenOther(const fs::path& directory, Console& console, const std::string& device,
+                     const NamedPlugins& plugins) {
   try {
-    return OpenTrainedRun(directory, console, device);
+    return OpenTrainedRun(directory, console, device, plugins);
   } catch (const Error& error) {
     throw Error(std::string("--against: ") + error.what(), error.code());
   }
@@ -183,12 +184,14 @@ int RunEval(int argc, char** argv) {
       "another run's directory: scores it on the same examples and says, task by task, whether DIR "
       "is better; nothing is written there");
   AddDevice(app, device);
+  NamedPlugins plugins;
+  AddPlugins(app, plugins);
   if (!ParseArguments(app, argc, argv)) return 0;
 
   Console console(stderr);
   // First, so that this run's threads count for both.
-  const TrainedRun other = against.empty() ? TrainedRun() : OpenOther(against, console, device);
-  const TrainedRun trained = OpenTrainedRun(directory, console, device);
+  const TrainedRun other = against.empty() ? TrainedRun() : OpenOther(against, console, device, plugins);
+  const TrainedRun trained = OpenTrainedRun(directory, console, device, plugins);
   const Run& run = *trained.run;
   rows.seed = static_cast<std::uint64_t>(run.config.seed);
 

@@ -54,11 +54,13 @@ int RunGenerate(int argc, char** argv) {
       ->check(WholeNumber(1, 1 << 20))
       ->capture_default_str();
   AddDevice(app, device);
+  NamedPlugins plugins;
+  AddPlugins(app, plugins);
   if (!ParseArguments(app, argc, argv)) return 0;
 
   if (!out.empty()) CheckOutFile(out);
   Console console(stderr);
-  const auto run = OpenTrainedRun(directory, console, device).run;
+  const auto run = OpenTrainedRun(directory, console, device, plugins).run;
   const std::optional<ImageGeometry> pictures = run->model_file->Pictures();
   if (!pictures || !run->tokenizer)
     throw InputError("the model '" + run->model_file->info.name +

@@ -39,20 +39,20 @@ int RunPlan(int argc, char** argv) {
       "medley plan");
   std::string config, budget, out, profile;
   std::vector<std::string> overrides;
-  std::vector<std::filesystem::path> plugin_path;
+  NamedPlugins plugins;
   app.add_option("CONFIG", config, "the run config")->required();
   app.add_option("KEY=VALUE", overrides, "values that replace the config's, such as tasks.zoom.rows=auto");
   AddBudget(app, budget);
   app.add_option("--out", out, "a directory for profile.json and plan.json");
   app.add_option("--profile", profile,
                  "measured bytes of an earlier plan or run; only what it lacks is measured");
-  AddPluginPath(app, plugin_path);
+  AddPlugins(app, plugins);
   if (!ParseArguments(app, argc, argv)) return 0;
 
   if (!out.empty()) CheckOutDirectory(out);  // before seconds of measuring
   if (!budget.empty()) overrides.push_back("budget=" + budget);
   overrides.emplace_back("plan=true");  // whatever training would do
-  RunInputs inputs = CheckInputs(config, overrides, plugin_path);
+  RunInputs inputs = CheckInputs(config, overrides, plugins);
   Console console(stderr);
   const std::string threads = ThreadsWarning(inputs.checked.run.threads, Cores());
   if (!threads.empty()) console.Warn(threads);

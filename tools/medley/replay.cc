@@ -98,7 +98,7 @@ void Replay::GiveEditsTo(const RunDirectory& run) const {
   ReplaceFile(run.path() / kWeightLog, ReadFile(directory_ / kWeightLog));
 }
 
-int Replay::GoOnWith(const RunDirectory& run, ExitCode first) const {
+int Replay::GoOnWith(const RunDirectory& run, ExitCode first, const NamedPlugins& plugins) const {
   const auto goes_on = [](int code) {
     return code == 0 || code == static_cast<int>(ExitCode::kSomethingDropped);
   };
@@ -112,7 +112,10 @@ int Replay::GoOnWith(const RunDirectory& run, ExitCode first) const {
       KeepPlan(run, text);
       ReplaceFile(run.path() / kPlanFile, text);
     }
-    code = GoOn(run, {.config = starts_[start].config, .overrides = {}, .script = ScriptOf(start)}, console);
+    code = GoOn(
+        run,
+        {.config = starts_[start].config, .overrides = {}, .script = ScriptOf(start), .plugins = plugins},
+        console);
   }
   return code;
 }

@@ -35,7 +35,7 @@ class Replay {
   void GiveEditsTo(const RunDirectory& run) const;
   // After the first start, which ended with this code: the others, one after the other. Returns the last
   // one's.
-  int GoOnWith(const RunDirectory& run, ExitCode first) const;
+  int GoOnWith(const RunDirectory& run, ExitCode first, const NamedPlugins& plugins) const;
 
  private:
   struct Start {

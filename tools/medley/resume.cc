@@ -80,7 +80,8 @@ Resumed ReadRun(const RunDirectory& directory, const ResumeRequest& request, Con
       request.config.empty() ? NewestConfig(directory.path()) : request.config;
   const auto found = FindCheckpoint(directory.path(), OnDamage::kSetAside, console);
   ResumedWeights weights = ResumeWeights(directory, found);
-  RunInputs inputs = CheckInputsOf(directory.path(), request.overrides, weights.then, config);
+  RunInputs inputs =
+      CheckInputsOf(directory.path(), request.overrides, weights.then, config, request.plugins);
   std::optional<Curriculum> edit;
   if (weights.edited) {
     const Curriculum& before = inputs.checked.curriculum;
@@ -160,6 +161,8 @@ int RunResume(int argc, char** argv) {
                  "values that replace the run's, such as optimizer.learning_rate=1e-4");
   std::string budget;
   AddBudget(app, budget);
+  NamedPlugins plugins;
+  AddPlugins(app, plugins);
   if (!ParseArguments(app, argc, argv)) return 0;
   std::signal(SIGPIPE, SIG_IGN);  // a run outlives whoever reads its lines
   const StopSignal stop;
@@ -169,7 +172,7 @@ int RunResume(int argc, char** argv) {
   if (!directory.took_over().empty()) console.Say("took over the stale lock of " + directory.took_over());
   if (!budget.empty()) overrides.push_back("budget=" + budget);
   if (steps > 0) overrides.push_back("steps=" + std::to_string(steps));
-  return GoOn(directory, {.overrides = std::move(overrides)}, console);
+  return GoOn(directory, {.overrides = std::move(overrides), .plugins = std::move(plugins)}, console);
 }
 
 }  // namespace medley

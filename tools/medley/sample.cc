@@ -124,7 +124,7 @@ int RunSample(int argc, char** argv) {
       "medley sample");
   std::string task_name, variant;
   fs::path config, out, pictures;
-  std::vector<fs::path> plugin_path;
+  NamedPlugins plugins;
   std::int64_t rows = 8;
   app.add_option("TASK", task_name, "the task")->required();
   app.add_option("--config", config, "the run config with model and tokenizer (default: the quickstart's)");
@@ -133,7 +133,7 @@ int RunSample(int argc, char** argv) {
   app.add_option("--out", out, "the picture sheet (default: sample-TASK.png)");
   app.add_option("--pictures", pictures,
                  "a directory for the pictures one by one, as medley generate takes them");
-  AddPluginPath(app, plugin_path);
+  AddPlugins(app, plugins);
   if (!ParseArguments(app, argc, argv)) return 0;
 
   if (out.empty()) out = "sample-" + task_name + ".png";
@@ -143,7 +143,7 @@ int RunSample(int argc, char** argv) {
                              ? std::vector<std::string>()
                              : std::vector<std::string>{"tasks." + task_name + ".variant=" + variant};
   RunInputs inputs = CheckInputs(config.empty() ? ConfigDirectory() / "runs" / "quickstart.json" : config,
-                                 overrides, plugin_path);
+                                 overrides, plugins);
   inputs.registry.Require(task_name);
   for (const std::string& line : inputs.registry.Choices({task_name})) std::cerr << line << '\n';
   const auto run = BuildRun(std::move(inputs), Purpose::kSample);

@@ -27,7 +27,7 @@ namespace fs = std::filesystem;
 struct TrainArguments {
   std::string corpus, out, config;
   std::int64_t vocabulary = 768;
-  std::vector<fs::path> plugin_path;
+  NamedPlugins plugins;
   bool force = false;
 };
 
@@ -36,7 +36,7 @@ void AddTrain(CLI::App& app, TrainArguments& arguments) {
   app.add_option("--out", arguments.out, "the vocabulary to write")->required()->type_name("FILE");
   app.add_option("--vocab", arguments.vocabulary, "tokens, special ones and bytes included")
       ->capture_default_str();
-  AddPluginPath(app, arguments.plugin_path);
+  AddPlugins(app, arguments.plugins);
   app.add_option("--config", arguments.config,
                  "a run config with the tasks' options, for those whose texts hang on them (on a file, say)")
       ->type_name("RUN");
@@ -57,6 +57,11 @@ TextsRun ReadRun(const fs::path& config, const Registry& registry) {
   return run;
 }
 
+std::vector<fs::path> PluginPathsOf(const TrainArguments& arguments) {
+  if (arguments.config.empty()) return arguments.plugins.paths;
+  return ConfirmPlugins(arguments.plugins, arguments.config, PluginPaths(arguments.config, {}));
+}
+
 // The corpus, then what the tasks may show, in the order of their names.
 void Train(const TrainArguments& arguments) {
   if (fs::exists(arguments.out) && !arguments.force) {
@@ -66,7 +71,7 @@ void Train(const TrainArguments& arguments) {
   const fs::path out = arguments.out;
   CheckOutDirectory(out.has_parent_path() ? out.parent_path() : ".");
   std::vector<std::string> texts = {ReadFile(arguments.corpus)};
-  const Registry registry = Registry::Scan({.paths = arguments.plugin_path});
+  const Registry registry = Registry::Scan({.paths = PluginPathsOf(arguments)});
   registry.RequireNamed();
   const TextsRun run = arguments.config.empty() ? TextsRun{} : ReadRun(arguments.config, registry);
   std::vector<std::string> left_out;

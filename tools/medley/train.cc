@@ -68,7 +68,7 @@ int RunTrain(int argc, char** argv) {
                "medley train");
   std::string config, out, budget, profile, replayed;
   std::vector<std::string> overrides;
-  std::vector<std::filesystem::path> plugin_path;
+  NamedPlugins plugins;
   app.add_option("CONFIG", config, "the run config")->required();
   app.add_option("KEY=VALUE", overrides, "values that replace the config's, such as steps=100");
   app.add_option("--out", out, "the run's directory (default: runs/<config>-<time>)");
@@ -79,7 +79,7 @@ int RunTrain(int argc, char** argv) {
       "--replay", replayed,
       "the directory of a run that began with this config: repeats it, with the edits of its weights, "
       "its early decay and what its resumes changed, to the same metrics.jsonl");
-  AddPluginPath(app, plugin_path);
+  AddPlugins(app, plugins);
   if (!ParseArguments(app, argc, argv)) return 0;
   std::signal(SIGPIPE, SIG_IGN);  // a run outlives whoever reads its lines
   const StopSignal stop;
@@ -92,7 +92,7 @@ int RunTrain(int argc, char** argv) {
     replay.emplace(replayed);
     overrides.push_back("weights=" + replay->weights().file.string());  // whatever became of the original
   }
-  RunInputs inputs = CheckInputs(config, overrides, plugin_path, RunState::kBegins,
+  RunInputs inputs = CheckInputs(config, overrides, plugins, RunState::kBegins,
                                  replay ? std::optional(replay->weights()) : std::nullopt);
   if (replay) replay->RequireSame(inputs.checked.run);
   if (!profile.empty() && !inputs.checked.run.plan) {
@@ -104,7 +104,7 @@ int RunTrain(int argc, char** argv) {
   const ExitCode code = Begin(
       {.inputs = std::move(inputs), .path = path, .profile = profile, .replay = replay ? &*replay : nullptr},
       directory);
-  return replay ? replay->GoOnWith(*directory, code) : static_cast<int>(code);
+  return replay ? replay->GoOnWith(*directory, code, plugins) : static_cast<int>(code);
 }
 
 }  // namespace medley

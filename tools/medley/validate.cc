@@ -162,8 +162,8 @@ int RunValidate(int argc, char** argv) {
   auto* config_option =
       app.add_option("CONFIG", config, "the run config; or a file whose \"$schema\" is KIND.schema.json");
   app.add_option("KEY=VALUE", overrides, "values that replace the config's, such as steps=100");
-  PluginSearch search;
-  AddPluginPath(app, search.paths)->check(CLI::ExistingPath);
+  NamedPlugins plugins;
+  AddPlugins(app, plugins)->check(CLI::ExistingPath);
   app.add_option("--schema", schema,
                  "print the JSON Schema of a kind of file instead (of a model: medley models KIND --schema)")
       ->check(CLI::IsMember(std::vector<std::string>{"run", "weights", "gpu"}));
@@ -179,11 +179,11 @@ int RunValidate(int argc, char** argv) {
   if (config_option->empty())
     throw InputError("medley validate: CONFIG is required (medley validate --help)");
   if (const std::string kind = KindOf(config); kind != "run") {
-    ValidateOther(kind, config, overrides, search);
+    ValidateOther(kind, config, overrides, {.paths = plugins.paths});
     return 0;
   }
-  for (const auto& path : PluginPaths(config, overrides)) search.paths.push_back(path);
-  const Registry registry = Registry::Scan(search);
+  const Registry registry =
+      Registry::Scan({.paths = ConfirmPlugins(plugins, config, PluginPaths(config, overrides))});
   registry.RequireNamed();
   const CheckedRun checked = CheckRun(config, overrides, registry);
   const std::string threads = ThreadsWarning(checked.run.threads, Cores());
