@@ -12,6 +12,7 @@
 #include <medley/report/table.h>
 
 #include "tools/medley/arguments.h"
+#include "tools/medley/describe.h"
 #include "tools/medley/verbs.h"
 
 namespace medley {
@@ -20,38 +21,6 @@ namespace {
 std::string OriginOf(const ModelInfo& model, const Registry& registry) {
   const PluginFile* plugin = registry.FileOfModel(model.name);
   return plugin == nullptr ? "medley" : plugin->path.stem().string();
-}
-
-std::string Shape(const TensorInfo& tensor) {
-  return "[" + JoinNames(tensor.dimensions) + "] " + tensor.dtype +
-         (tensor.times.empty() ? "" : ", several times");
-}
-
-void PrintTensors(const char* what, const std::vector<TensorInfo>& tensors) {
-  Table table({what, "shape", ""}, 3);
-  for (const TensorInfo& tensor : tensors)
-    table.Add({tensor.name, Printable(Shape(tensor)), Printable(tensor.help)});
-  std::cout << '\n' << table.ToText();
-}
-
-std::string ValueOf(const FieldInfo& field) {
-  if (field.kind == FieldKind::kWord) return field.words.front();
-  if (field.kind == FieldKind::kSwitch) return field.value != 0 ? "true" : "false";
-  return FormatNumber(field.value);
-}
-
-void PrintModel(const ModelInfo& model, const Registry& registry) {
-  std::cout << model.name << " " << Printable(model.version) << ": " << Printable(model.summary) << " ("
-            << OriginOf(model, registry) << ")\n";
-  Table fields({"field", "default", ""}, 3);
-  for (const FieldInfo& field : model.fields)
-    fields.Add({field.name, Printable(ValueOf(field)), Printable(field.help)});
-  std::cout << '\n' << fields.ToText();
-  Table sizes({"size", ""}, 2);
-  for (const SizeInfo& size : model.sizes) sizes.Add({size.name, Printable(size.help)});
-  if (!model.sizes.empty()) std::cout << '\n' << sizes.ToText();
-  PrintTensors("input", model.inputs);
-  PrintTensors("output", model.outputs);
 }
 
 void PrintAll(const Registry& registry) {
@@ -95,7 +64,8 @@ int RunModels(int argc, char** argv) {
     if (!kind.empty()) specs = ModelToJson(Require(registry, kind), registry);
     std::cout << JsonText(specs, 2) << '\n';
   } else if (!kind.empty()) {
-    PrintModel(Require(registry, kind), registry);
+    const ModelInfo& model = Require(registry, kind);
+    PrintModel(model, OriginOf(model, registry));
   } else {
     PrintAll(registry);
   }

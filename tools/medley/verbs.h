@@ -8,6 +8,7 @@ namespace medley {
 // Compiled into the command, without libtorch.
 int RunModels(int argc, char** argv);
 int RunNew(int argc, char** argv);
+int RunPlugins(int argc, char** argv);
 int RunReport(int argc, char** argv);
 int RunTasks(int argc, char** argv);
 int RunValidate(int argc, char** argv);
@@ -15,6 +16,7 @@ int RunVersion(int argc, char** argv);
 int RunWeights(int argc, char** argv);
 
 // Compiled into lib/medley/medley_verbs.so, which the command opens when one of them is asked for.
+int RunCheck(int argc, char** argv);  // of medley plugins check, in no help
 int RunTrain(int argc, char** argv);
 int RunResume(int argc, char** argv);
 int RunEstimate(int argc, char** argv);

@@ -1,0 +1,94 @@
+#include "tools/medley/describe.h"
+
+#include <iostream>
+#include <variant>
+#include <vector>
+
+#include <medley/base/json_text.h>
+#include <medley/base/suggest.h>
+#include <medley/plugin/rejection.h>
+#include <medley/report/table.h>
+
+namespace medley {
+namespace {
+
+template <typename Items, typename Fn>
+std::string Cell(const Items& items, Fn describe) {
+  std::vector<std::string> texts;
+  for (const auto& item : items) texts.push_back(describe(item));
+  return texts.empty() ? "-" : JoinNames(texts);
+}
+
+std::string Score(const ScoreInfo& score) {
+  if (score.name.empty()) return "-";
+  std::string text =
+      Printable(score.name) + (score.higher_is_better ? ", higher is better" : ", lower is better");
+  if (score.chance) text += ", chance " + FormatNumber(*score.chance);
+  return text;
+}
+
+void PrintVariant(const VariantInfo& variant) {
+  std::cout << "    passes    " << Cell(variant.passes, [](const PassInfo& pass) {
+    return pass.name + (pass.carries.empty() ? "" : " (carries " + Printable(JoinNames(pass.carries)) + ")");
+  }) << '\n';
+  std::cout << "    terms     " << Cell(variant.terms, [](const TermInfo& term) {
+    return term.name + " x " + FormatNumber(term.weight);
+  }) << '\n';
+}
+
+std::string Shape(const TensorInfo& tensor) {
+  return "[" + JoinNames(tensor.dimensions) + "] " + tensor.dtype +
+         (tensor.times.empty() ? "" : ", several times");
+}
+
+void PrintTensors(const char* what, const std::vector<TensorInfo>& tensors) {
+  Table table({what, "shape", ""}, 3);
+  for (const TensorInfo& tensor : tensors)
+    table.Add({tensor.name, Printable(Shape(tensor)), Printable(tensor.help)});
+  std::cout << '\n' << table.ToText();
+}
+
+std::string ValueOf(const FieldInfo& field) {
+  if (field.kind == FieldKind::kWord) return field.words.front();
+  if (field.kind == FieldKind::kSwitch) return field.value != 0 ? "true" : "false";
+  return FormatNumber(field.value);
+}
+
+}  // namespace
+
+void PrintTask(const TaskInfo& task) {
+  std::cout << task.name << " " << Printable(task.version)
+            << (task.summary.empty() ? "" : ": " + Printable(task.summary)) << '\n';
+  PrintVariant(task.variants.front());
+  std::cout << "    constants " << Cell(task.constants, [](const ConstantInfo& constant) {
+    return constant.name + " [" + std::to_string(constant.rows) + ", " + std::to_string(constant.width) +
+           "] " + constant.dtype;
+  }) << '\n';
+  std::cout << "    options   " << Cell(task.options, [](const OptionInfo& option) {
+    const std::string value =
+        std::visit([](const auto& held) { return JsonText(nlohmann::json(held)); }, option.Default());
+    return option.name + (option.kind == OptionKind::kPath ? "" : " = " + value) + " (" +
+           Printable(option.Allowed()) + (option.required ? ", required)" : ")");
+  }) << '\n';
+  std::cout << "    score     " << Score(task.score) << '\n';
+  for (std::size_t i = 1; i < task.variants.size(); ++i) {
+    std::cout << "  variant " << task.variants[i].name << '\n';
+    PrintVariant(task.variants[i]);
+  }
+}
+
+void PrintModel(const ModelInfo& model, const std::string& origin) {
+  std::cout << model.name << " " << Printable(model.version) << ": " << Printable(model.summary) << " ("
+            << origin << ")\n";
+  Table fields({"field", "default", ""}, 3);
+  for (const FieldInfo& field : model.fields)
+    fields.Add({field.name, Printable(ValueOf(field)), Printable(field.help)});
+  std::cout << '\n' << fields.ToText();
+  Table sizes({"size", ""}, 2);
+  for (const SizeInfo& size : model.sizes) sizes.Add({size.name, Printable(size.help)});
+  if (!model.sizes.empty()) std::cout << '\n' << sizes.ToText();
+  PrintTensors("input", model.inputs);
+  PrintTensors("output", model.outputs);
+}
+
+}  // namespace medley

@@ -1,0 +1,14 @@
+#pragma once
+
+#include <string>
+
+#include <medley/model/model_info.h>
+#include <medley/plugin/task_info.h>
+
+namespace medley {
+
+// What a note says of a task or a model, in full, on stdout. `origin`: who brings the model.
+void PrintTask(const TaskInfo& task);
+void PrintModel(const ModelInfo& model, const std::string& origin);
+
+}  // namespace medley
