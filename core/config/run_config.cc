@@ -164,6 +164,10 @@ void Fields(Visitor& visit, RunConfig& c) {
   visit(c.plugin_path, {.name = "plugin_path",
                         .help = "Plugins, or directories with plugins, searched first",
                         .path = PathKind::kEither});
+  visit(c.plugin_lock, {.name = "plugin_lock",
+                        .help = "A file of medley plugins lock: plugins that differ are refused",
+                        .omit_default = true,
+                        .path = PathKind::kLater});
   visit(c.device, {.name = "device", .help = "Where the model lives", .allowed = {"cpu", "cuda"}});
   visit(c.deterministic,
         {.name = "deterministic",

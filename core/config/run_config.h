@@ -101,6 +101,7 @@ struct RunConfig {
   std::filesystem::path weights;
   std::filesystem::path control_text;  // likewise
   std::vector<std::filesystem::path> plugin_path;
+  std::filesystem::path plugin_lock;       // "": any plugins
   std::string device = "cpu";              // "cpu" or "cuda"
   bool deterministic = false;              // on a GPU; the CPU always is
   std::string matmul_precision = "float";  // or "tf32", on a GPU

@@ -10,6 +10,7 @@
 #include <medley/curriculum/forms.h>
 #include <medley/run/curriculum_check.h>
 #include <medley/run/input_files.h>
+#include <medley/run/plugin_lock.h>
 #include <medley/run/task_check.h>
 
 namespace medley {
@@ -63,6 +64,11 @@ void CheckMixtures(const std::string& file, const CheckedRun& checked, const Reg
   }
 }
 
+void CheckLock(const CheckedRun& checked, const ModelInfo* model, const Registry& registry) {
+  if (checked.run.plugin_lock.empty()) return;
+  RequireLocked(checked.run.plugin_lock, PluginsInUse(checked.curriculum.Named(), model, registry));
+}
+
 // The mixer counts draws.
 void CheckDraws(ConfigFile& file, const RunConfig& run) {
   const std::int64_t most = static_cast<std::int64_t>(kLargestInteger) / run.draws_per_step;
@@ -88,11 +94,13 @@ Curriculum CheckEdit(const WeightsText& weights, const RunConfig& run, const Mod
   if (also) also(file, checked.curriculum);
   diagnostics.Throw();
   CheckMixtures(DisplayPath(weights.file), checked, registry);
+  CheckLock(checked, &model, registry);
   return std::move(checked.curriculum);
 }
 
 CheckedRun CheckRun(const std::filesystem::path& config, const std::vector<std::string>& overrides,
-                    const Registry& registry, RunState state, const std::optional<WeightsText>& weights) {
+                    const Registry& registry, RunState state, const std::optional<WeightsText>& weights,
+                    Locks locks) {
   Diagnostics diagnostics;
   ConfigFile file(config, diagnostics);
   file.Override(overrides);
@@ -128,6 +136,7 @@ CheckedRun CheckRun(const std::filesystem::path& config, const std::vector<std::
   diagnostics.Throw();
   AddForms(checked.run, checked.curriculum);
   CheckMixtures(DisplayPath(checked.run.weights), checked, registry);
+  if (locks == Locks::kHold) CheckLock(checked, &checked.model->info, registry);
   return checked;
 }
 

@@ -18,6 +18,8 @@ namespace medley {
 
 // kBegun: it has weights, so where it took the first ones from no longer matters.
 enum class RunState { kBegins, kBegun };
+// kIgnore: of who makes a new lock.
+enum class Locks { kHold, kIgnore };
 
 // A run whose files fit together: everything that can be known before a plugin or a tensor is touched.
 struct CheckedRun {
@@ -40,7 +42,7 @@ struct WeightsText {
 // what is in the weights file now.
 CheckedRun CheckRun(const std::filesystem::path& config, const std::vector<std::string>& overrides,
                     const Registry& registry, RunState state = RunState::kBegins,
-                    const std::optional<WeightsText>& weights = std::nullopt);
+                    const std::optional<WeightsText>& weights = std::nullopt, Locks locks = Locks::kHold);
 // Another weights file for a run that goes on, checked as CheckRun does; `also`, if any, reports what else is
 // wrong.
 using AlsoCheck = std::function<void(ConfigFile& file, const Curriculum& curriculum)>;

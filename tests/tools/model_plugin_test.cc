@@ -142,5 +142,30 @@ TEST_F(RunWithAModelOfAPlugin, APathThatOnlyTheConfigNamesIsRefusedUntilItIsConf
             0);
 }
 
+TEST_F(RunWithAModelOfAPlugin, ALockRefusesOtherBytesAndSaysWhatWasExpected) {
+  const fs::path lock = work_ / "plugins.lock";
+  EXPECT_EQ(Run("plugins lock --config " + Config() + " --out " + lock.string()).code, 0);
+  const nlohmann::json locked = nlohmann::json::parse(ReadBytes(lock));
+  ASSERT_EQ(locked.at("plugins").size(), 1u) << locked;
+  const nlohmann::json& plugin = locked.at("plugins").at(0);
+  EXPECT_EQ(plugin.at("name"), "series");
+  EXPECT_EQ(plugin.at("models").at("series_net"), "3");
+  const std::string sum = plugin.at("sha256");
+  EXPECT_TRUE(Has(Shell("sha256sum " + testing::Fixture("series").string()).out, sum)) << sum;
+  const std::string validate = "validate " + Config() + " plugin_lock=" + lock.string();
+  EXPECT_EQ(Run(validate).code, 0);
+  WriteBytes(lock, testing::Patched(ReadBytes(lock), sum, std::string(sum.size(), '0')));
+  for (const std::string& verb : {validate, "train " + Config() + " --out " + (work_ / "run").string() +
+                                                " plugin_lock=" + lock.string()}) {
+    const CommandResult refused = Run(verb);
+    EXPECT_EQ(refused.code, 2) << refused.out;
+    for (const std::string& part :
+         {std::string("series.so"), "expected SHA-256 " + std::string(sum.size(), '0'), "found " + sum})
+      EXPECT_TRUE(Has(refused.out, part)) << part << '\n' << refused.out;
+  }
+  WriteBytes(lock, "{}");
+  EXPECT_TRUE(Has(Run(validate).out, "is no lock of plugins"));
+}
+
 }  // namespace
 }  // namespace medley

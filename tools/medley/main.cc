@@ -54,7 +54,7 @@ constexpr std::array kHelp = {
     Help{"models", "[KIND] [--json] [--schema] [--plugin-path P]", "list every model, or say what one takes"},
     Help{"new", "NAME [--kind reply|question|picture|classify|model]",
          "make a folder with a task of your own"},
-    Help{"plugins", "list | show PLUGIN", "every plugin found; what one says"},
+    Help{"plugins", "list | show PLUGIN | lock", "every plugin found; what one says; SHA-256 of each"},
     Help{"sample", "TASK [--rows N] [--variant V] [--config CONFIG] [--out P]",
          "look at a task's examples before training it"},
     Help{"validate", "CONFIG [KEY=VALUE ...]", "check a run config and its files, draw its stages"},

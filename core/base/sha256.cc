@@ -1,0 +1,50 @@
+#include <medley/base/sha256.h>
+
+#include <openssl/evp.h>
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include <medley/base/error.h>
+#include <medley/base/input_file.h>
+
+namespace medley {
+namespace {
+
+struct FreeContext {
+  void operator()(EVP_MD_CTX* context) const { EVP_MD_CTX_free(context); }
+};
+
+void Require(int ok) {
+  if (ok != 1) throw Error("libcrypto cannot compute a SHA-256; is its installation complete?");
+}
+
+}  // namespace
+
+std::string Sha256OfFile(const std::filesystem::path& path) {
+  const InputFile file(path);
+  if (!file.is_plain()) throw Error(path.string() + " is not a plain file");
+  const std::unique_ptr<EVP_MD_CTX, FreeContext> context(EVP_MD_CTX_new());
+  Require(context != nullptr ? EVP_DigestInit_ex(context.get(), EVP_sha256(), nullptr) : 0);
+  std::vector<unsigned char> piece(std::size_t{1} << 20);
+  std::int64_t at = 0;
+  while (const std::size_t got = file.Read(at, piece.data(), piece.size())) {
+    Require(EVP_DigestUpdate(context.get(), piece.data(), got));
+    at += static_cast<std::int64_t>(got);
+  }
+  std::array<unsigned char, EVP_MAX_MD_SIZE> digest{};
+  unsigned int size = 0;
+  Require(EVP_DigestFinal_ex(context.get(), digest.data(), &size));
+  constexpr char kDigits[] = "0123456789abcdef";
+  std::string hex;
+  for (unsigned int i = 0; i < size; ++i) {
+    hex += kDigits[digest[i] >> 4];
+    hex += kDigits[digest[i] & 15];
+  }
+  return hex;
+}
+
+}  // namespace medley
