@@ -29,30 +29,6 @@ std::string Refused(const Registry& registry) {
   return words;
 }
 
-// What tasks hand to the model and ask of it must be what it takes and gives, and sizes must be its own.
-void CheckModelFits(const TaskInfo& task, const ModelInfo& model, const Report& report) {
-  const auto check = [&](const std::vector<std::string>& wanted, const std::vector<std::string>& has,
-                         const char* verb) {
-    for (const std::string& name : wanted) {
-      if (std::find(has.begin(), has.end(), name) != has.end()) continue;
-      report("model", "task " + task.name + " " + verb + " '" + name + "', which the model '" + model.name +
-                          "' has not (" + JoinNames(has) + ")");
-    }
-  };
-  check(task.inputs, model.InputNames(), "hands in");
-  check(task.outputs, model.OutputNames(), "asks for");
-  std::vector<std::string> sizes, given;
-  for (const SizeInfo& size : model.sizes) sizes.push_back(size.name);
-  for (const VariantInfo& variant : task.variants) {
-    for (const PassInfo& pass : variant.passes) {
-      for (const auto& [name, most] : pass.sizes) {
-        if (std::find(given.begin(), given.end(), name) == given.end()) given.push_back(name);
-      }
-    }
-  }
-  check(given, sizes, "gives the size");
-}
-
 void CheckSpecialTokens(const TaskInfo& task, const std::set<std::string>& vocabulary, const Report& report) {
   if (vocabulary.empty()) return;  // reported
   std::vector<std::string> missing;
@@ -118,6 +94,32 @@ Path PathOf(const Curriculum& curriculum, const std::string& task) {
 
 }  // namespace
 
+std::vector<std::string> ModelProblems(const TaskInfo& task, const ModelInfo& model) {
+  std::vector<std::string> problems;
+  const auto check = [&](const std::vector<std::string>& wanted, const std::vector<std::string>& has,
+                         const char* verb) {
+    for (const std::string& name : wanted) {
+      if (std::find(has.begin(), has.end(), name) != has.end()) continue;
+      problems.push_back("task " + task.name + " " + verb + " '" + name + "', which the model '" +
+                         model.name + "' has not (" + JoinNames(has) + ")");
+    }
+  };
+  check(task.inputs, model.InputNames(), "hands in");
+  check(task.outputs, model.OutputNames(), "asks for");
+  std::vector<std::string> sizes;
+  for (const SizeInfo& size : model.sizes) sizes.push_back(size.name);
+  std::vector<std::string> given;
+  for (const VariantInfo& variant : task.variants) {
+    for (const PassInfo& pass : variant.passes) {
+      for (const auto& [name, most] : pass.sizes) {
+        if (std::find(given.begin(), given.end(), name) == given.end()) given.push_back(name);
+      }
+    }
+  }
+  check(given, sizes, "gives the size");
+  return problems;
+}
+
 const TaskInfo* RequireTask(ConfigFile& file, const Path& path, const Registry& registry) {
   if (const TaskInfo* task = registry.Find(path.back())) return task;
   std::vector<std::string> names;
@@ -148,7 +150,9 @@ void CheckCurriculumFits(ConfigFile& weights, const Curriculum& curriculum, cons
       config != nullptr ? config->FailAt({key}, message)
                         : weights.FailAtKey(PathOf(curriculum, name), message);
     };
-    if (model != nullptr) CheckModelFits(*task, *model, report);
+    if (model != nullptr) {
+      for (const std::string& problem : ModelProblems(*task, *model)) report("model", problem);
+    }
     for (const OptionInfo& option : task->options) {
       if (option.required && ConfigOf(run, name).options.count(option.name) == 0)
         report("tasks", "task " + name + " needs tasks." + name + ".options." + option.name + ", " +

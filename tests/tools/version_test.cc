@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <sstream>
@@ -68,7 +69,9 @@ TEST(Command, EveryVerbThatTheHelpListsHasAHelpThatNamesItsOptions) {
     if (!line.starts_with("  medley ")) continue;
     const std::string verb = line.substr(9, line.find(' ', 9) - 9);
     verbs.insert(verb);
-    const std::string deeper = verb == "tokenizer" ? " train" : verb == "weights" ? " history" : "";
+    static const std::map<std::string, std::string> kDeeper = {
+        {"plugins", " list"}, {"tokenizer", " train"}, {"weights", " history"}};
+    const std::string deeper = kDeeper.contains(verb) ? kDeeper.at(verb) : "";
     const auto result = Shell(Medley() + verb + deeper + " --help 2>/dev/null");
     EXPECT_EQ(result.code, 0) << verb;
     EXPECT_NE(result.out.find(verb + deeper + " [OPTIONS]"), std::string::npos) << result.out;
@@ -76,8 +79,8 @@ TEST(Command, EveryVerbThatTheHelpListsHasAHelpThatNamesItsOptions) {
       EXPECT_NE(result.out.find(option), std::string::npos) << verb << " " << option << ": " << result.out;
   }
   EXPECT_EQ(verbs, (std::set<std::string>{"train", "resume", "plan", "report", "estimate", "eval", "generate",
-                                          "tasks", "models", "new", "sample", "validate", "tokenizer",
-                                          "version", "weights"}));
+                                          "tasks", "plugins", "models", "new", "sample", "validate",
+                                          "tokenizer", "version", "weights"}));
 }
 
 // In every verb that has it: repeated, relative or absolute, and it leaves the arguments behind it alone.
@@ -95,6 +98,16 @@ TEST(Command, PluginPathsTakeOneArgumentEach) {
   const auto empty = Shell(Medley() + "tasks --plugin-path '' 2>&1");
   EXPECT_EQ(empty.code, 2);
   EXPECT_NE(empty.out.find("it is empty"), std::string::npos) << empty.out;
+}
+
+// A config or a run's directory may be somebody else's.
+TEST(Command, EveryVerbThatRunsAConfigsPluginsAsksForThem) {
+  for (const std::string verb : {"train", "resume", "plan", "estimate", "eval", "generate", "sample",
+                                 "validate", "tokenizer train", "plugins check", "plugins lock"}) {
+    const auto help = Shell(Medley() + verb + " --help");
+    EXPECT_NE(help.out.find("--plugin-path"), std::string::npos) << verb;
+    EXPECT_NE(help.out.find("--allow-config-plugins"), std::string::npos) << verb;
+  }
 }
 
 TEST(Places, TheConfigsComeAlong) {

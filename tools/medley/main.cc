@@ -54,7 +54,8 @@ constexpr std::array kHelp = {
     Help{"models", "[KIND] [--json] [--schema] [--plugin-path P]", "list every model, or say what one takes"},
     Help{"new", "NAME [--kind reply|question|picture|classify|model]",
          "make a folder with a task of your own"},
-    Help{"plugins", "list | show PLUGIN | lock", "every plugin found; what one says; SHA-256 of each"},
+    Help{"plugins", "list | show PLUGIN | check PLUGIN... | lock",
+         "every plugin found; what one says; whether it works"},
     Help{"sample", "TASK [--rows N] [--variant V] [--config CONFIG] [--out P]",
          "look at a task's examples before training it"},
     Help{"validate", "CONFIG [KEY=VALUE ...]", "check a run config and its files, draw its stages"},
@@ -73,7 +74,11 @@ VerbFunction FindPlainVerb(std::string_view verb) {
   return nullptr;
 }
 
+// What the command starts itself in a child process.
+constexpr std::string_view kHiddenVerb = "check";
+
 bool IsVerb(std::string_view verb) {
+  if (verb == kHiddenVerb) return true;
   for (const Help& help : kHelp) {
     if (help.verb == verb) return true;
   }

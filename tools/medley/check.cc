@@ -1,0 +1,194 @@
+// The hidden verb behind `medley plugins check`: one task or model, in a process of its own, which may die.
+#include <ATen/core/Tensor.h>
+#include <c10/util/Exception.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <exception>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <medley/base/durable_file.h>
+#include <medley/base/error.h>
+#include <medley/base/json_text.h>
+#include <medley/base/suggest.h>
+#include <medley/base/version.h>
+#include <medley/memory/cpu_allocator.h>
+#include <medley/plugin/model_file.h>
+#include <medley/plugin/model_maker.h>
+#include <medley/plugin/plugin_library.h>
+#include <medley/run/curriculum_check.h>
+#include <medley/run/run.h>
+#include <medley/text/sentencepiece_tokenizer.h>
+
+#include "tools/medley/arguments.h"
+#include "tools/medley/check_task.h"
+#include "tools/medley/verbs.h"
+
+namespace medley {
+namespace {
+
+namespace fs = std::filesystem;
+using Json = nlohmann::ordered_json;
+
+struct Subject {
+  std::string task, model;  // one of them
+  fs::path file;
+  fs::path config;   // "": quickstart.json and a model that fits
+  fs::path scratch;  // an empty directory
+  NamedPlugins named;
+
+  std::vector<fs::path> Paths() const {
+    std::vector<fs::path> paths = {file};
+    paths.insert(paths.end(), named.paths.begin(), named.paths.end());
+    return paths;
+  }
+  NamedPlugins Plugins() const {
+    return {.paths = Paths(), .allow_config = named.allow_config, .remember = false};
+  }
+};
+
+// What only a run config can give.
+struct NeedsConfig {
+  std::string why;
+};
+
+void RequireNoOptions(const TaskInfo& task) {
+  std::vector<std::string> required;
+  for (const OptionInfo& option : task.options) {
+    if (option.required) required.push_back(option.name);
+  }
+  if (!required.empty()) throw NeedsConfig{"it requires the option " + JoinNames(required)};
+}
+
+fs::path ModelOfKind(const fs::path& scratch, const std::string& kind) {
+  const fs::path file = scratch / "model.json";
+  ReplaceFile(file, JsonText(Json{{"kind", kind}}) + "\n");
+  return file;
+}
+
+// The plugin's own, the small agent, or any other: the first that the task fits.
+fs::path FindModel(const TaskInfo& task, const Registry& registry, const fs::path& scratch) {
+  const fs::path agent = ConfigDirectory() / "models" / "agent-tiny.json";
+  for (const ModelInfo& model : registry.FileOf(task.name).models) {
+    if (ModelProblems(task, model).empty()) return ModelOfKind(scratch, model.name);
+  }
+  const std::vector<std::string> problems = ModelProblems(task, ReadModelFile(agent, registry).info);
+  if (problems.empty()) return agent;
+  for (const ModelInfo* model : registry.models()) {
+    if (ModelProblems(task, *model).empty()) return ModelOfKind(scratch, model->name);
+  }
+  throw NeedsConfig{"no model that is there fits: " + problems.front()};
+}
+
+// One thread: the rows are few, and threads that wait for each other are slow beside a build.
+std::vector<std::string> Here() { return {"device=cpu", "threads=1"}; }
+
+std::vector<std::string> Overrides(const Subject& subject, const fs::path& model) {
+  const fs::path weights = subject.scratch / "weights.json";
+  ReplaceFile(weights, JsonText(Json{{"weights", {{subject.task, 1}}}}) + "\n");
+  std::vector<std::string> overrides = Here();
+  overrides.push_back("weights=" + weights.string());
+  if (!model.empty()) overrides.insert(overrides.end(), {"model=" + model.string(), "tasks={}"});
+  return overrides;
+}
+
+// With its own weights where they name the task: its stages may give it other settings.
+RunInputs InputsOfConfig(const Subject& subject) {
+  RunInputs inputs = CheckInputs(subject.config, Here(), subject.Plugins());
+  const std::vector<std::string> named = inputs.checked.curriculum.Named();
+  if (std::find(named.begin(), named.end(), subject.task) != named.end()) return inputs;
+  return CheckInputs(subject.config, Overrides(subject, ""), subject.Plugins());
+}
+
+// A run of this task alone, which is put together and never trained.
+std::unique_ptr<Run> MakeRun(const Subject& subject, const TaskInfo& task, const Registry& registry,
+                             const CheckReport& report) {
+  std::optional<RunInputs> inputs;
+  if (!subject.config.empty()) {
+    inputs = InputsOfConfig(subject);
+  } else {
+    RequireNoOptions(task);
+    const std::vector<std::string> overrides = Overrides(subject, FindModel(task, registry, subject.scratch));
+    try {
+      inputs = CheckInputs(ConfigDirectory() / "runs" / "quickstart.json", overrides, subject.Plugins());
+    } catch (const InputError& error) {
+      throw NeedsConfig{error.what()};
+    }
+  }
+  report.Model(inputs->checked.model->info.name);
+  report.Phase("making the model");
+  return BuildRun(std::move(*inputs), Purpose::kUse);
+}
+
+void CheckTask(const Subject& subject, const Registry& registry, const CheckReport& report) {
+  const TaskInfo& task = registry.Require(subject.task);
+  const auto run = MakeRun(subject, task, registry, report);
+  CheckForms(*run, task, report);
+  report.Phase("exit");
+  report.End("ok", "");
+}
+
+// A model that no task was checked with: it can be made, as the config has it where that is of its kind.
+void CheckModel(const Subject& subject, const Registry& registry, const CheckReport& report) {
+  const fs::path config =
+      subject.config.empty() ? ConfigDirectory() / "runs" / "quickstart.json" : subject.config;
+  const RunConfig run = ReadRunConfig(config);
+  ModelFile file = ReadModelFile(run.model, registry);
+  if (file.info.name != subject.model)
+    file = ReadModelFile(ModelOfKind(subject.scratch, subject.model), registry);
+  std::unique_ptr<Tokenizer> tokenizer;
+  if (file.info.tokenizer) tokenizer = LoadTokenizer(run.tokenizer);
+  report.Phase("making the model");
+  const auto made = MakeModel(file, registry, tokenizer.get(), 0);
+  report.Phase("exit");
+  report.End("ok", "");
+}
+
+void Check(const Subject& subject, const CheckReport& report) {
+  report.Phase("scan");
+  const Registry registry = Registry::Scan({.paths = subject.Paths()});
+  registry.RequireNamed();
+  report.Phase("load");
+  InstallCpuAllocator();
+  PluginLibrary::Load(registry.files().front());
+  report.Phase("config");
+  if (subject.model.empty())
+    CheckTask(subject, registry, report);
+  else
+    CheckModel(subject, registry, report);
+}
+
+}  // namespace
+
+int RunCheck(int argc, char** argv) {
+  CLI::App app("Checks one task or model in this process; medley plugins check calls it.", "medley check");
+  Subject subject;
+  int fd = STDERR_FILENO;
+  app.add_option("FILE", subject.file)->required();
+  app.add_option("--task", subject.task);
+  app.add_option("--model", subject.model);
+  app.add_option("--config", subject.config);
+  app.add_option("--scratch", subject.scratch)->required();
+  app.add_option("--report", fd);
+  AddPlugins(app, subject.named);
+  if (!ParseArguments(app, argc, argv)) return 0;
+  const CheckReport report(fd);
+  try {
+    Check(subject, report);
+  } catch (const NeedsConfig& needs) {
+    report.End("needs a config", needs.why);
+  } catch (const c10::Error& error) {
+    report.End("failed", error.what_without_backtrace());
+  } catch (const std::exception& error) {
+    report.End("failed", error.what());
+  }
+  return 0;
+}
+
+}  // namespace medley

@@ -1,0 +1,125 @@
+#include "tools/medley/check_task.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+#include <medley/base/durable_file.h>
+#include <medley/base/error.h>
+#include <medley/base/json_text.h>
+#include <medley/base/random.h>
+#include <medley/eval/evaluator.h>
+#include <medley/eval/score_report.h>
+#include <medley/plan/prober.h>
+#include <medley/plugin/plugin_host.h>
+#include <medley/step/optimizer.h>
+#include <medley/step/sample_rows.h>
+
+namespace medley {
+namespace {
+
+// One way to make the task: a variant of its spec, and settings of the config or of one of its stages.
+struct Form {
+  const VariantInfo* variant = nullptr;
+  TaskConfig config;
+  std::string name;  // the variant's, and a number where settings differ; "": there is no other form
+
+  std::string Words() const { return name.empty() ? "" : " (" + name + ")"; }
+};
+
+// Those of the run's stages; and each variant that none of them has, with the config's options.
+std::vector<Form> FormsToCheck(const Run& run, const TaskInfo& task) {
+  std::vector<Form> forms;
+  const auto add = [&](const TaskConfig& config, const VariantInfo& variant) {
+    const auto same = [&](const Form& form) {
+      return form.variant == &variant && form.config.options == config.options &&
+             form.config.terms == config.terms;
+    };
+    if (std::any_of(forms.begin(), forms.end(), same)) return;  // another mode, or other rows
+    const auto of_variant = [&](const Form& form) { return form.variant == &variant; };
+    const auto before = std::count_if(forms.begin(), forms.end(), of_variant);
+    forms.push_back(
+        {&variant, config, variant.name + (before > 0 ? ", settings " + std::to_string(before + 1) : "")});
+    forms.back().config.variant = variant.name;
+  };
+  for (const std::string& form : run.NamedForms()) {
+    if (TaskOfForm(form) != task.name) continue;
+    const TaskConfig& config = ConfigOf(run.config, form);
+    add(config, task.RequireVariant(config.variant));
+  }
+  TaskConfig config = ConfigOf(run.config, task.name);
+  config.terms.clear();  // of the config's variant
+  for (const VariantInfo& variant : task.variants) {
+    const auto has = [&](const Form& form) { return form.variant == &variant; };
+    if (!std::any_of(forms.begin(), forms.end(), has)) add(config, variant);
+  }
+  if (forms.size() == 1) forms.front().name.clear();
+  return forms;
+}
+
+// A step of one row, whole and in two pieces, for every legal mode, as a plan would measure it; and once with
+// layers that run again.
+void MeasureWays(Prober& prober, LoadedTask& loaded, const Form& form, const CheckReport& report) {
+  std::vector<Way> ways;
+  for (const Mode mode : LegalModes(*form.variant)) ways.push_back({mode, 0});
+  ways.push_back({ways.back().mode, 1});
+  TaskProfile profile;
+  for (const Way& way : ways) {
+    report.Phase("a step, " + way.Words() + form.Words());
+    prober.Measure(loaded, {.way = way, .term_weights = form.config.terms}, profile, 1);
+    const std::vector<Probe>& measured = profile.Find(way)->whole;
+    if (measured.empty()) throw Error("one row of it does not fit into this machine's memory");
+    report.Measured(form.name, way.Words(), measured.front().bytes);
+  }
+}
+
+// An Error where a loss or a gradient is not finite.
+void TrainAStep(const Run& run, LoadedTask& loaded, const Execution& execution, StepExecutor& executor) {
+  constexpr std::int64_t kRows = 2;
+  const std::uint64_t seed = TaskSeed(static_cast<std::uint64_t>(run.config.seed), loaded.info().name);
+  const Batch rows = SampleRows(loaded, {.seed = seed, .begin = 0, .count = kRows}, run.device);
+  AdamW optimizer(*run.model, run.config.optimizer);
+  executor.Run({{.task = &loaded, .batch = &rows, .execution = &execution}});
+  optimizer.Step(run.config.optimizer.learning_rate);
+}
+
+void CheckForm(const Run& run, const TaskInfo& task, const Form& form, const CheckReport& report) {
+  constexpr std::int64_t kPlenty = std::int64_t{1} << 40, kRows = 16;
+  PluginHost host({.registry = *run.registry,
+                   .model = *run.model_file,
+                   .tokenizer = run.tokenizer.get(),
+                   .control_text = run.control_text,
+                   .settings = [&](std::string_view) {
+                     return TaskSettings{form.config.variant, form.config.options};
+                   }});
+  report.Phase("making the task" + form.Words());
+  LoadedTask& loaded = host.Get(task.name);
+  StepExecutor executor(*run.model, run.device);
+  const auto seed = static_cast<std::uint64_t>(run.config.seed);
+  Prober prober(*run.model, executor, run.device, seed, kPlenty);
+  report.Phase("contract" + form.Words());
+  prober.CheckContract(loaded);
+  MeasureWays(prober, loaded, form, report);
+  const Execution execution{.way = {DefaultMode(*form.variant), 0}, .term_weights = form.config.terms};
+  report.Phase("a training step" + form.Words());
+  TrainAStep(run, loaded, execution, executor);
+  report.Phase("evaluation" + form.Words());
+  const TaskScore score = ScoreTask(loaded, execution, {*run.model, run.device, seed, kRows});
+  if (std::isnan(score.score.value)) throw Error(NoScoreWords(task.name, score));
+  if (!std::isfinite(score.loss)) throw Error("the held-out loss is " + std::to_string(score.loss));
+}
+
+}  // namespace
+
+void CheckReport::Send(const nlohmann::ordered_json& json) const {
+  const std::string line = JsonText(json) + "\n";
+  WriteAll(fd_, line.data(), line.size(), "the report of a check");
+}
+
+void CheckForms(const Run& run, const TaskInfo& task, const CheckReport& report) {
+  for (const Form& form : FormsToCheck(run, task)) CheckForm(run, task, form, report);
+}
+
+}  // namespace medley
