@@ -1,9 +1,12 @@
 # medley_add_plugin(NAME SOURCE... | SOURCES SOURCE... [LIBRARIES ...] [DEFINITIONS ...]
-#                   [DESTINATION DIR])
+#                   [CHECK_CONFIG RUN] [DESTINATION DIR])
 #
 # A plugin NAME.so with the tasks of its one MEDLEY_PLUGIN line. It is built into <build>/lib/medley/plugins-N, N being
-# the number of the API, where the medley of the same build tree finds it, and installed to <libdir>/medley/plugins-N. With DESTINATION it is
-# built there instead and not installed (tests).
+# the number of the API, where the medley of the same build tree finds it, and installed to <libdir>/medley/plugins-N; by a project outside
+# that is configured without CMAKE_INSTALL_PREFIX, to the user's own plugins. With DESTINATION it is built there instead and not installed
+# (tests). Outside, the installed medley reads the plugin's note after linking, and where enable_testing() came before, the test NAME.check
+# is `medley plugins check`, with the model and options of the run config CHECK_CONFIG; skipped where it needs one and has none. medley's own
+# tasks have tests of their own.
 include_guard(GLOBAL)
 include(GNUInstallDirs)
 
@@ -11,8 +14,21 @@ include(GNUInstallDirs)
 set(CMAKE_INSTALL_DEFAULT_DIRECTORY_PERMISSIONS
     OWNER_READ OWNER_WRITE OWNER_EXECUTE GROUP_READ GROUP_EXECUTE WORLD_READ WORLD_EXECUTE)
 
+# The directory of the user that medley searches, where the project was given no prefix; else that below the prefix.
+function(medley_plugin_destination variable)
+  set(destination ${CMAKE_INSTALL_LIBDIR}/medley/plugins-${MEDLEY_PLUGIN_API})
+  if(CMAKE_INSTALL_PREFIX_INITIALIZED_TO_DEFAULT AND TARGET medley::medley)
+    if(IS_ABSOLUTE "$ENV{XDG_DATA_HOME}")
+      set(destination $ENV{XDG_DATA_HOME}/medley/plugins-${MEDLEY_PLUGIN_API})
+    elseif(IS_ABSOLUTE "$ENV{HOME}")
+      set(destination $ENV{HOME}/.local/share/medley/plugins-${MEDLEY_PLUGIN_API})
+    endif()
+  endif()
+  set(${variable} ${destination} PARENT_SCOPE)
+endfunction()
+
 function(medley_add_plugin name)
-  cmake_parse_arguments(arg "" "DESTINATION" "SOURCES;LIBRARIES;DEFINITIONS" ${ARGN})
+  cmake_parse_arguments(arg "" "CHECK_CONFIG;DESTINATION" "SOURCES;LIBRARIES;DEFINITIONS" ${ARGN})
   add_library(${name} MODULE ${arg_SOURCES} ${arg_UNPARSED_ARGUMENTS})
   if(TARGET medley::medley)
     target_link_libraries(${name} PRIVATE medley::medley ${arg_LIBRARIES})
@@ -40,8 +56,23 @@ function(medley_add_plugin name)
   else()
     set_target_properties(${name} PROPERTIES
       LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/lib/medley/plugins-${MEDLEY_PLUGIN_API})
-    install(TARGETS ${name} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/medley/plugins-${MEDLEY_PLUGIN_API})
+    medley_plugin_destination(destination)
+    install(TARGETS ${name} LIBRARY DESTINATION ${destination})
   endif()
   add_custom_command(TARGET ${name} POST_BUILD VERBATIM
     COMMAND chmod go-w $<TARGET_FILE:${name}> $<TARGET_FILE_DIR:${name}>)
+  if(arg_DESTINATION OR NOT EXISTS "${MEDLEY_COMMAND}" OR CMAKE_CROSSCOMPILING)
+    return()
+  endif()
+  add_custom_command(TARGET ${name} POST_BUILD VERBATIM
+    COMMAND ${MEDLEY_COMMAND} plugins show --verify $<TARGET_FILE:${name}>)
+  if(CMAKE_TESTING_ENABLED)
+    set(config "")
+    if(arg_CHECK_CONFIG)
+      cmake_path(ABSOLUTE_PATH arg_CHECK_CONFIG BASE_DIRECTORY ${CMAKE_CURRENT_SOURCE_DIR})
+      set(config --config ${arg_CHECK_CONFIG})
+    endif()
+    add_test(NAME ${name}.check COMMAND ${MEDLEY_COMMAND} plugins check ${config} $<TARGET_FILE:${name}>)
+    set_tests_properties(${name}.check PROPERTIES SKIP_RETURN_CODE 3)
+  endif()
 endfunction()

@@ -94,6 +94,54 @@ int main() { std::cout << medley::Version() << (at::ones({2}) * 4 == 4).sum().it
   EXPECT_EQ(Shell((directory_ / "project/build/outside").string()).out, std::string(Version()) + "16");
 }
 
+TEST_F(InstallTest, AProjectWithoutAPrefixInstallsWhereItsUsersMedleySearches) {
+  fs::copy(MEDLEY_SOURCE_DIR "/plugins/minimal", directory_ / "project", fs::copy_options::recursive);
+  const std::string user = "XDG_DATA_HOME=" + (directory_ / "data").string() + " ";
+  ASSERT_EQ(setenv("XDG_DATA_HOME", (directory_ / "data").c_str(), 1), 0);
+  ASSERT_NO_FATAL_FAILURE(Build());
+  const std::string install =
+      std::string(MEDLEY_CMAKE) + " --install " + (directory_ / "project/build").string();
+  EXPECT_EQ(Shell(install + " 2>&1").code, 0);
+  EXPECT_TRUE(fs::exists(directory_ / "data/medley/" MEDLEY_PLUGIN_FOLDER "/minimal.so"));
+  EXPECT_EQ(Shell(user + Prefix() + "/bin/medley tasks count_on").code, 0);
+  ASSERT_NO_FATAL_FAILURE(Build("-DCMAKE_INSTALL_PREFIX=" + (directory_ / "mine").string()));
+  EXPECT_EQ(Shell(install + " 2>&1").code, 0);
+  EXPECT_TRUE(fs::exists(directory_ / "mine/lib/medley/" MEDLEY_PLUGIN_FOLDER "/minimal.so"));
+  unsetenv("XDG_DATA_HOME");
+}
+
+TEST_F(InstallTest, WhereTestingIsEnabledAPluginIsCheckedByATest) {
+  Write("project/CMakeLists.txt", R"(cmake_minimum_required(VERSION 3.24)
+project(checked LANGUAGES CXX)
+find_package(medley REQUIRED)
+enable_testing()
+medley_add_plugin(minimal ${MINIMAL}/minimal.cc)
+medley_add_plugin(configured ${MINIMAL}/minimal.cc CHECK_CONFIG run.json)
+)");
+  ASSERT_NO_FATAL_FAILURE(Build("-DMINIMAL=" MEDLEY_SOURCE_DIR "/plugins/minimal"));
+  const auto tested =
+      Shell("cd " + (directory_ / "project/build").string() + " && ctest --output-on-failure 2>&1");
+  EXPECT_NE(tested.out.find("minimal.check ....................   Passed"), std::string::npos) << tested.out;
+  // There is none, so it is seen that it was asked for.
+  EXPECT_NE(tested.out.find("no such file: " + (directory_ / "project/run.json").string()), std::string::npos)
+      << tested.out;
+}
+
+// What a user would be told at the first run is told by the build.
+TEST_F(InstallTest, APluginsNoteIsReadAfterLinking) {
+  Write("project/CMakeLists.txt", R"(cmake_minimum_required(VERSION 3.24)
+project(forgotten LANGUAGES CXX)
+find_package(medley REQUIRED)
+medley_add_plugin(forgotten forgotten.cc)
+)");
+  Write("project/forgotten.cc", "int Nothing() { return 0; }\n");
+  ASSERT_EQ(Configure().code, 0);
+  const auto built =
+      Shell(std::string(MEDLEY_CMAKE) + " --build " + (directory_ / "project/build").string() + " 2>&1");
+  EXPECT_NE(built.code, 0) << built.out;
+  EXPECT_NE(built.out.find("forgotten.so (not a plugin)"), std::string::npos) << built.out;
+}
+
 // The commands of its README.md, in a copy of a folder of plugins/.
 class PluginOutside : public InstallTest {
  protected:
