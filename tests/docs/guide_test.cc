@@ -1,0 +1,77 @@
+// docs/writing-a-task.md, followed by a reader: its commands, with its files, in the folders that it makes.
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <string>
+
+#include "tests/plugin/test_files.h"
+#include "tests/tools/run_command.h"
+
+namespace medley {
+namespace {
+
+namespace fs = std::filesystem;
+using test::CommandResult;
+using test::Has;
+using test::Shell;
+
+class Guide : public ::testing::Test {
+ protected:
+  // Makes the folder by the guide's command and puts the guide's files into it.
+  void Make(const std::string& name) {
+    const CommandResult made = Run(".", ". " + Block(name + "/new.sh"));
+    ASSERT_EQ(made.code, 0) << made.out;
+    for (const fs::directory_entry& file : fs::directory_iterator(fs::path(MEDLEY_GUIDE) / name))
+      fs::copy(file.path(), work_ / name, fs::copy_options::overwrite_existing);
+  }
+  // What is built here already is not built again, and four steps show that it trains.
+  CommandResult Run(const std::string& folder, const std::string& commands) const {
+    return Shell(
+        "cd " + (work_ / folder).string() +
+        " && set -e; export PATH=" MEDLEY_BUILD_DIR "/bin:$PATH MEDLEY_PLUGIN_PATH=" MEDLEY_GUIDE_PLUGINS
+        " XDG_CACHE_HOME=" +
+        work_.path().string() +
+        "; cmake() { :; }; ctest() { :; };"
+        "medley() { if [ $1 = train ]; then command medley \"$@\" steps=4; else command medley \"$@\"; fi; };"
+        "{ " +
+        commands + "\n} 2>&1");
+  }
+  CommandResult RunBlock(const std::string& name) const {
+    return Run(name, ". " + Block(name + "/train.sh"));
+  }
+  static std::string Block(const std::string& path) { return (fs::path(MEDLEY_GUIDE) / path).string(); }
+
+  testing::TempDirectory work_;
+};
+
+TEST_F(Guide, ATaskWithTwoPassesAndACarryTrains) {
+  Make("recall");
+  const CommandResult done = RunBlock("recall");
+  EXPECT_EQ(done.code, 0) << done.out;
+  EXPECT_TRUE(Has(done.out, "pixel_error")) << done.out;
+}
+
+TEST_F(Guide, ATaskOverAFileTrainsAndIsNotToldOfTheSameRowsInBothSplits) {
+  Make("riddles");
+  const CommandResult done = RunBlock("riddles");
+  EXPECT_EQ(done.code, 0) << done.out;
+  EXPECT_FALSE(Has(done.out, "the same")) << done.out;
+  testing::WriteBytes(work_ / "riddles/riddles.jsonl", "{\"ask\": \"What?\"}\n");
+  const CommandResult bad = Run("riddles",
+                                "medley train run.json --out bad tasks.riddles.options.data=riddles.jsonl "
+                                "tasks.riddles.options.held_out=0");
+  EXPECT_EQ(bad.code, 2) << bad.out;
+  EXPECT_TRUE(Has(bad.out, "riddles.jsonl:1: expected \"ask\" and \"say\"")) << bad.out;
+}
+
+TEST_F(Guide, AModelOfOnesOwnIsValidatedTrainsAndPassesItsCheck) {
+  Make("gesture");
+  const CommandResult done = RunBlock("gesture");
+  EXPECT_EQ(done.code, 0) << done.out;
+  const CommandResult checked =
+      Run("gesture", MEDLEY_GUIDE_CHECK " run.json " MEDLEY_GUIDE_PLUGINS "/gesture.so");
+  EXPECT_EQ(checked.code, 0) << checked.out;
+}
+
+}  // namespace
+}  // namespace medley
