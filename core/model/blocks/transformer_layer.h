@@ -48,8 +48,8 @@ class TransformerLayer {
 
   // Besides x; masks as in Attend.
   struct Seen {
-    at::Tensor mask;                   // of x for x
-    at::Tensor context, context_mask;  // where it crosses: [rows, m, width]
+    at::Tensor mask{};                     // of x for x
+    at::Tensor context{}, context_mask{};  // where it crosses: [rows, m, width]
   };
   // x [rows, n, width] -> the same shape
   at::Tensor operator()(const at::Tensor& x, const Drops& drops, const Seen& seen) const;
