@@ -98,6 +98,9 @@ TEST_F(RunWithAModelOfAPlugin, ShowsItsExamplesByShapeAndAsLines) {
   EXPECT_TRUE(Has(sample.out, "series: [3, 40, 2] Float")) << sample.out;
   EXPECT_TRUE(Has(sample.out, "sheet.png (columns: series)") && fs::exists(work_ / "sheet.png"))
       << sample.out;
+  const CommandResult alone = Run("sample trend --rows 3 --out " + (work_ / "sheet.png").string());
+  EXPECT_EQ(alone.code, 0) << "without a config, with the plugin's own model: " << alone.out;
+  EXPECT_TRUE(Has(alone.out, "series: [3, 40, 2] Float")) << alone.out;
 }
 
 TEST(ModelsVerb, ListsShowsAndWritesSchemas) {

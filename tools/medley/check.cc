@@ -8,38 +8,33 @@
 #include <exception>
 #include <filesystem>
 #include <memory>
-#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include <medley/base/durable_file.h>
 #include <medley/base/error.h>
-#include <medley/base/json_text.h>
-#include <medley/base/suggest.h>
 #include <medley/base/version.h>
 #include <medley/memory/cpu_allocator.h>
 #include <medley/plugin/model_file.h>
 #include <medley/plugin/model_maker.h>
 #include <medley/plugin/plugin_library.h>
-#include <medley/run/curriculum_check.h>
 #include <medley/run/run.h>
 #include <medley/text/sentencepiece_tokenizer.h>
 
 #include "tools/medley/arguments.h"
 #include "tools/medley/check_task.h"
+#include "tools/medley/task_inputs.h"
 #include "tools/medley/verbs.h"
 
 namespace medley {
 namespace {
 
 namespace fs = std::filesystem;
-using Json = nlohmann::ordered_json;
 
 struct Subject {
   std::string task, model;  // one of them
   fs::path file;
-  fs::path config;   // "": quickstart.json and a model that fits
+  fs::path config;   // "": plugin.json and a model that fits
   fs::path scratch;  // an empty directory
   NamedPlugins named;
 
@@ -53,77 +48,28 @@ struct Subject {
   }
 };
 
-// What only a run config can give.
-struct NeedsConfig {
-  std::string why;
-};
-
-void RequireNoOptions(const TaskInfo& task) {
-  std::vector<std::string> required;
-  for (const OptionInfo& option : task.options) {
-    if (option.required) required.push_back(option.name);
-  }
-  if (!required.empty()) throw NeedsConfig{"it requires the option " + JoinNames(required)};
-}
-
-fs::path ModelOfKind(const fs::path& scratch, const std::string& kind) {
-  const fs::path file = scratch / "model.json";
-  ReplaceFile(file, JsonText(Json{{"kind", kind}}) + "\n");
-  return file;
-}
-
-// The plugin's own, the small agent, or any other: the first that the task fits.
-fs::path FindModel(const TaskInfo& task, const Registry& registry, const fs::path& scratch) {
-  const fs::path agent = ConfigDirectory() / "models" / "agent-tiny.json";
-  for (const ModelInfo& model : registry.FileOf(task.name).models) {
-    if (ModelProblems(task, model).empty()) return ModelOfKind(scratch, model.name);
-  }
-  const std::vector<std::string> problems = ModelProblems(task, ReadModelFile(agent, registry).info);
-  if (problems.empty()) return agent;
-  for (const ModelInfo* model : registry.models()) {
-    if (ModelProblems(task, *model).empty()) return ModelOfKind(scratch, model->name);
-  }
-  throw NeedsConfig{"no model that is there fits: " + problems.front()};
-}
-
 // One thread: the rows are few, and threads that wait for each other are slow beside a build.
 std::vector<std::string> Here() { return {"device=cpu", "threads=1"}; }
-
-std::vector<std::string> Overrides(const Subject& subject, const fs::path& model) {
-  const fs::path weights = subject.scratch / "weights.json";
-  ReplaceFile(weights, JsonText(Json{{"weights", {{subject.task, 1}}}}) + "\n");
-  std::vector<std::string> overrides = Here();
-  overrides.push_back("weights=" + weights.string());
-  if (!model.empty()) overrides.insert(overrides.end(), {"model=" + model.string(), "tasks={}"});
-  return overrides;
-}
 
 // With its own weights where they name the task: its stages may give it other settings.
 RunInputs InputsOfConfig(const Subject& subject) {
   RunInputs inputs = CheckInputs(subject.config, Here(), subject.Plugins());
   const std::vector<std::string> named = inputs.checked.curriculum.Named();
   if (std::find(named.begin(), named.end(), subject.task) != named.end()) return inputs;
-  return CheckInputs(subject.config, Overrides(subject, ""), subject.Plugins());
+  std::vector<std::string> overrides = Here();
+  overrides.push_back(WeightsOfTask(subject.scratch, subject.task));
+  return CheckInputs(subject.config, overrides, subject.Plugins());
 }
 
 // A run of this task alone, which is put together and never trained.
 std::unique_ptr<Run> MakeRun(const Subject& subject, const TaskInfo& task, const Registry& registry,
                              const CheckReport& report) {
-  std::optional<RunInputs> inputs;
-  if (!subject.config.empty()) {
-    inputs = InputsOfConfig(subject);
-  } else {
-    RequireNoOptions(task);
-    const std::vector<std::string> overrides = Overrides(subject, FindModel(task, registry, subject.scratch));
-    try {
-      inputs = CheckInputs(ConfigDirectory() / "runs" / "quickstart.json", overrides, subject.Plugins());
-    } catch (const InputError& error) {
-      throw NeedsConfig{error.what()};
-    }
-  }
-  report.Model(inputs->checked.model->info.name);
+  RunInputs inputs = subject.config.empty()
+                         ? InputsOfTask(task.name, registry, subject.scratch, subject.Plugins(), Here())
+                         : InputsOfConfig(subject);
+  report.Model(inputs.checked.model->info.name);
   report.Phase("making the model");
-  return BuildRun(std::move(*inputs), Purpose::kUse);
+  return BuildRun(std::move(inputs), Purpose::kUse);
 }
 
 void CheckTask(const Subject& subject, const Registry& registry, const CheckReport& report) {
@@ -137,7 +83,7 @@ void CheckTask(const Subject& subject, const Registry& registry, const CheckRepo
 // A model that no task was checked with: it can be made, as the config has it where that is of its kind.
 void CheckModel(const Subject& subject, const Registry& registry, const CheckReport& report) {
   const fs::path config =
-      subject.config.empty() ? ConfigDirectory() / "runs" / "quickstart.json" : subject.config;
+      subject.config.empty() ? ConfigDirectory() / "runs" / "plugin.json" : subject.config;
   const RunConfig run = ReadRunConfig(config);
   ModelFile file = ReadModelFile(run.model, registry);
   if (file.info.name != subject.model)

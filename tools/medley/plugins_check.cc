@@ -1,45 +1,22 @@
 #include "tools/medley/plugins_check.h"
 
-#include <stdlib.h>
 #include <string.h>
 
-#include <cerrno>
 #include <set>
-#include <system_error>
 
 #include <medley/base/bytes.h>
-#include <medley/base/durable_file.h>
 #include <medley/base/error.h>
 #include <medley/plugin/registry.h>
 #include <medley/plugin/rejection.h>
 
 #include "tools/medley/child.h"
+#include "tools/medley/scratch.h"
 
 namespace medley {
 namespace {
 
 namespace fs = std::filesystem;
 using Json = nlohmann::ordered_json;
-
-// For the files that a child needs; the child may not live to remove them.
-class Scratch {
- public:
-  Scratch() {
-    std::string pattern = fs::temp_directory_path() / "medley-check-XXXXXX";
-    if (mkdtemp(pattern.data()) == nullptr) ThrowFileError("make a directory like", pattern, errno);
-    path_ = pattern;
-  }
-  ~Scratch() {
-    std::error_code ignored;
-    fs::remove_all(path_, ignored);
-  }
-  Scratch(const Scratch&) = delete;
-  Scratch& operator=(const Scratch&) = delete;
-  const fs::path& path() const { return path_; }
-
- private:
-  fs::path path_;
-};
 
 // What the child said is a stranger's word as soon as a plugin's code has run in it.
 void TakeLine(const std::string& line, CheckResult& result) {
@@ -72,7 +49,7 @@ void Judge(const ChildEnd& end, std::chrono::milliseconds limit, CheckResult& re
 
 CheckResult CheckOne(const PluginCheck& check, const fs::path& file, const std::string& kind,
                      const std::string& name) {
-  const Scratch scratch;
+  const Scratch scratch;  // of the child, which may not live to remove it
   std::vector<std::string> arguments = {"medley",
                                         "check",
                                         file.string(),

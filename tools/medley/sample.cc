@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include <medley/base/version.h>
+#include <medley/base/error.h>
 #include <medley/eval/pictures.h>
 #include <medley/report/picture.h>
 #include <medley/run/run.h>
@@ -16,6 +16,8 @@
 #include <medley/task/drawings.h>
 
 #include "tools/medley/arguments.h"
+#include "tools/medley/scratch.h"
+#include "tools/medley/task_inputs.h"
 #include "tools/medley/verbs.h"
 
 namespace medley {
@@ -114,20 +116,31 @@ void WritePictures(const std::map<std::string, std::vector<Picture>>& columns, c
   std::cout << "wrote the pictures one by one into " << directory.string() << '\n';
 }
 
+RunInputs WithoutConfig(const std::string& task, const fs::path& scratch, const NamedPlugins& plugins,
+                        const std::vector<std::string>& overrides) {
+  const Registry registry = Registry::Scan({.paths = plugins.paths});
+  registry.RequireNamed();
+  try {
+    return InputsOfTask(task, registry, scratch, plugins, overrides);
+  } catch (const NeedsConfig& needs) {
+    throw InputError("task '" + task + "': " + needs.why + "; name a run config: --config RUN");
+  }
+}
+
 }  // namespace
 
 int RunSample(int argc, char** argv) {
   CLI::App app(
       "Looks at a task's examples before training it: what each pass shows to the model, with what is "
-      "learned "
-      "in [brackets], and a sheet of the pictures.",
+      "learned in [brackets], and a sheet of the pictures.",
       "medley sample");
   std::string task_name, variant;
   fs::path config, out, pictures;
   NamedPlugins plugins;
   std::int64_t rows = 8;
   app.add_option("TASK", task_name, "the task")->required();
-  app.add_option("--config", config, "the run config with model and tokenizer (default: the quickstart's)");
+  app.add_option("--config", config,
+                 "the run config with model, tokenizer and options (default: a model that the task fits)");
   app.add_option("--rows", rows, "examples")->check(WholeNumber(1, 1000))->capture_default_str();
   app.add_option("--variant", variant, "of the task (default: the config's)");
   app.add_option("--out", out, "the picture sheet (default: sample-TASK.png)");
@@ -139,11 +152,11 @@ int RunSample(int argc, char** argv) {
   if (out.empty()) out = "sample-" + task_name + ".png";
   CheckOutFile(out);
   if (!pictures.empty()) CheckOutDirectory(pictures, "--pictures");
-  const auto overrides = variant.empty()
-                             ? std::vector<std::string>()
-                             : std::vector<std::string>{"tasks." + task_name + ".variant=" + variant};
-  RunInputs inputs = CheckInputs(config.empty() ? ConfigDirectory() / "runs" / "quickstart.json" : config,
-                                 overrides, plugins);
+  std::vector<std::string> overrides;
+  if (!variant.empty()) overrides.push_back("tasks." + task_name + ".variant=" + variant);
+  const Scratch scratch;
+  RunInputs inputs = config.empty() ? WithoutConfig(task_name, scratch.path(), plugins, overrides)
+                                    : CheckInputs(config, overrides, plugins);
   inputs.registry.Require(task_name);
   for (const std::string& line : inputs.registry.Choices({task_name})) std::cerr << line << '\n';
   const auto run = BuildRun(std::move(inputs), Purpose::kSample);
