@@ -55,7 +55,7 @@ TEST(PluginsList, EveryFileHasItsStateAndOneNeverHidesAnother) {
   EXPECT_EQ(Of(list, real / "cut.so").at("state"), "truncated");
   EXPECT_EQ(list.at("searched").at(0), directory.path().string());
   for (const nlohmann::json& plugin : list.at("plugins"))
-    EXPECT_EQ(plugin.at("reason") == "", plugin.at("state") == "ok") << plugin;
+    EXPECT_EQ(plugin.at("reason").get<std::string>().empty(), plugin.at("state") == "ok") << plugin;
 }
 
 TEST(PluginsList, AnEarlierDirectoryShadowsALaterOne) {
