@@ -80,6 +80,11 @@ TEST_P(NewMistakesTest, NothingIsOverwrittenAndNamesAreChecked) {
   const auto kind = New("other --kind replay");
   EXPECT_EQ(kind.code, 2);
   EXPECT_NE(kind.out.find("reply"), std::string::npos) << kind.out;
+  // There is nothing to build a plugin against beside a medley in its build tree.
+  const auto tree = Shell("cd " + directory_.string() + " && " + test::Medley() + "new other 2>&1");
+  EXPECT_EQ(tree.code, 2);
+  EXPECT_NE(tree.out.find("--install " MEDLEY_BUILD_DIR), std::string::npos) << tree.out;
+  EXPECT_FALSE(std::filesystem::exists(directory_ / "other"));
 }
 
 INSTANTIATE_TEST_SUITE_P(Once, NewMistakesTest, ::testing::Values(""));

@@ -100,6 +100,13 @@ TEST(PluginsCheck, AFileThatIsNoPluginFailsItsScan) {
 }
 
 // Not failed, and not passed either.
+TEST(PluginsCheck, AnUnknownNameSaysWhatThereIsAndWhichNamedPathIsMissing) {
+  const CommandResult result = Shell(Medley() + "plugins check zoom_golf --plugin-path /no/plugins-2 2>&1");
+  EXPECT_EQ(result.code, 2);
+  EXPECT_TRUE(Has(result.out, "zoom_gold") && Has(result.out, "/no/plugins-2 is missing")) << result.out;
+  EXPECT_FALSE(Has(result.out, " plugins-2")) << result.out;  // no name of a plugin
+}
+
 TEST(PluginsCheck, ARequiredOptionNeedsAConfig) {
   const Checked checked = Check(Fixture("needs_a_file"));
   EXPECT_EQ(checked.code, 3);

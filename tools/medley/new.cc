@@ -64,6 +64,18 @@ void Write(const fs::path& from, const fs::path& to, const Words& words) {
     ReplaceFile(to / Filled(entry.path().filename().string(), words), Filled(ReadFile(entry.path()), words));
 }
 
+// What a plugin is built against: throws, and says how to come by one, for a medley that still lies where it
+// was built.
+fs::path InstalledPrefix() {
+  const fs::path library = LibraryDirectory();
+  if (!fs::exists(library / "cmake/medley/medleyConfig.cmake"))
+    throw InputError(
+        "a plugin is built against an installed medley, and this one lies in its build tree. "
+        "First cmake --install " +
+        library.parent_path().string() + " --prefix DIR, then DIR/bin/medley new");
+  return library.parent_path();
+}
+
 }  // namespace
 
 int RunNew(int argc, char** argv) {
@@ -93,11 +105,12 @@ int RunNew(int argc, char** argv) {
   std::error_code ignored;
   if (fs::exists(fs::symlink_status(directory, ignored)))
     throw InputError(DisplayPath(directory) + " is already there; choose another name or --dir");
+  const fs::path prefix = InstalledPrefix();
   CheckOutDirectory(directory.has_parent_path() ? directory.parent_path() : ".");
   const Words words = {{"@NAME@", name},
                        {"@CLASS@", ClassName(name)},
                        {"@CONFIGS@", ConfigDirectory().string()},
-                       {"@PREFIX@", LibraryDirectory().parent_path().string()},
+                       {"@PREFIX@", prefix.string()},
                        {"@API@", std::to_string(kPluginApi)}};
   Write(templates / kCommon, directory, words);
   Write(templates / kind, directory, words);

@@ -48,7 +48,12 @@ PluginToCheck Find(const std::string& name, const PluginSearch& search) {
   if (given.has_parent_path() || given.extension() == ".so") return {fs::absolute(given)};
   const PluginList list = ListPlugins(search);
   std::set<std::string> known;  // a file is often called as its task
+  std::string missing;
   for (const PluginCandidate& plugin : list.candidates) {
+    if (plugin.state == "missing") {
+      missing += "; " + Printable(plugin.path.string()) + " is missing";
+      continue;
+    }
     if (plugin.path.stem() == given) return {plugin.path};
     known.insert(Printable(plugin.path.stem().string()));
   }
@@ -59,7 +64,7 @@ PluginToCheck Find(const std::string& name, const PluginSearch& search) {
     known.insert(plugin.models.begin(), plugin.models.end());
   }
   throw InputError(NoSuchName("plugin, task or model", name, {known.begin(), known.end()}) +
-                   "; a file is named with its folder or .so (medley plugins list shows all)");
+                   "; a file is named with its folder or .so (medley plugins list shows all)" + missing);
 }
 
 // What a run config names, read and not loaded. A lock does not count: it may be about to be made anew.
