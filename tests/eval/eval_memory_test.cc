@@ -240,9 +240,20 @@ TEST_F(EvalMemory, TheAgentsScoresAreTheSameUnderATightBudget) {
   }
 }
 
+// Not as one initializer: GCC 12 takes its map for uninitialized then.
+CrowdedDraw EightRows(const VariantInfo& variant) {
+  CrowdedDraw draw;
+  draw.task = "qa";
+  draw.rows = 8;
+  draw.variant = variant;
+  return draw;
+}
+
 TEST(MemoryAdvice, NamesTheFirstChangeWithWhichItFitsAndNothingThatIsSoAlready) {
   const VariantInfo carried = Canvas().task->variant(), additive = QaInfo("qa", 2).variants.front();
-  CrowdedDraw draw{.task = "qa", .rows = 8, .variant = additive, .draws_per_step = 4, .draws_ahead = 3};
+  CrowdedDraw draw = EightRows(additive);
+  draw.draws_per_step = 4;
+  draw.draws_ahead = 3;
   const auto where = [&](const TryDraw& fits) { return MemoryAdvice(draw, fits); };
   const auto micro = [](std::int64_t most) {
     return [=](const Attempt& attempt) { return attempt.execution.micro_rows <= most; };
@@ -275,7 +286,7 @@ TEST(MemoryAdvice, NamesTheFirstChangeWithWhichItFitsAndNothingThatIsSoAlready) 
 // A larger budget only where the machine has one.
 TEST(MemoryAdvice, WhereNothingFitsSaysWhatThereIs) {
   const auto nothing = [](const Attempt&) { return false; };
-  CrowdedDraw draw{.task = "qa", .rows = 8, .variant = QaInfo("qa", 2).variants.front()};
+  CrowdedDraw draw = EightRows(QaInfo("qa", 2).variants.front());
   const std::string words =
       "Already one row by itself is too much, in every mode: use fewer or smaller pictures";
   EXPECT_EQ(MemoryAdvice(draw, nothing), words);

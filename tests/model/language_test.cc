@@ -144,7 +144,8 @@ TEST(Language, ATextThatGrowsHasTheStatesOfTheWholeText) {
     at::Tensor lengths = at::tensor({2, 6, 4}, at::kLong);
 
     ForwardContext context;
-    TextCache cache{.positions = kPrefix + kWidth + kNew};
+    TextCache cache;
+    cache.positions = kPrefix + kWidth + kNew;
     TextInput text{.prefix = prefix, .selected = {}};
     text.cache = &cache;
     language.Hidden(language.Embed(ids.narrow(1, 0, kWidth)), text, context);  // rows 0 and 2 keep too much

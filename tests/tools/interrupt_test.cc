@@ -141,7 +141,9 @@ TEST(Crash, SaysWhoseCodeRanAndEndsAsItWouldHave) {
           << result.out;
       EXPECT_TRUE(Has(result.out, "medley resume " + trouble.run().string() + " goes on")) << result.out;
       // A data thread may come to the row before the first step is saved.
-      if (threads == "0") EXPECT_FALSE(ListCheckpoints(trouble.run()).empty());
+      if (threads == "0") {
+        EXPECT_FALSE(ListCheckpoints(trouble.run()).empty());
+      }
     }
   }
 }

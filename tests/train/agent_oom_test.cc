@@ -58,7 +58,7 @@ std::ostream& operator<<(std::ostream& out, const Case& c) {
 struct Outcome {
   std::map<std::string, std::string> state;  // of the last checkpoint, and the metrics
   json first_step;                           // its metrics
-  std::vector<json> overflows;
+  std::vector<json> overflows{};
 };
 
 std::vector<json> Lines(const std::filesystem::path& file) {

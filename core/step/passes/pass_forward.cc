@@ -41,7 +41,7 @@ void PassForward::CheckOutsideLayers(const char* what) const {
 at::Tensor PassForward::Layer(std::string_view stack, int index, const at::Tensor& x,
                               const std::function<at::Tensor(const at::Tensor&)>& fn) {
   CheckOutsideLayers("Layer");
-  const Scope scope(layer_, "'" + std::string(stack) + "' " + std::to_string(index));
+  const Scope scope(layer_, std::string("'").append(stack).append("' ").append(std::to_string(index)));
   if (recompute_every_ == 0 || index % recompute_every_ != 0) return fn(x);
   return RunRecomputed(layer_, x, fn);
 }
