@@ -178,8 +178,10 @@ void Fields(Visitor& visit, RunConfig& c) {
       {.name = "matmul_precision",
        .help = "On a GPU, of products of float matrices: float, or tf32, faster and with 10 bits of mantissa",
        .allowed = {"float", "tf32"}});
-  visit(c.threads,
-        {.name = "threads", .help = "Threads of an operation; 0: one a core", .low = 0, .high = 4096});
+  visit(c.threads, {.name = "threads",
+                    .help = "Threads of an operation; 0: OMP_NUM_THREADS, else one a core",
+                    .low = 0,
+                    .high = 4096});
   visit(c.seed, {.name = "seed", .help = "Of weights, rows and everything else that is drawn", .low = 0});
   visit(c.steps, {.name = "steps",
                   .help = "Optimizer steps; the learning rate's schedule is a function of it",
@@ -234,8 +236,8 @@ void CheckSchedule(ConfigFile& file, const OptimizerConfig& config) {
   const OptimizerConfig defaults;
   const auto check = [&](const char* key, bool is_default, const char* schedule) {
     if (!is_default && config.schedule != schedule)
-      file.FailAtKey({"optimizer", key},
-                     "is the schedule " + std::string(schedule) + "'s, and this one is " + config.schedule);
+      file.FailAtKey({"optimizer", key}, "is the schedule " + std::string(schedule) + "'s, and this one is " +
+                                             config.schedule + "; leave it out");
   };
   check("warmup_steps", config.warmup_steps == defaults.warmup_steps, "wsd");
   check("decay_fraction", config.decay_fraction == defaults.decay_fraction, "wsd");

@@ -105,7 +105,7 @@ struct RunConfig {
   std::string device = "cpu";              // "cpu" or "cuda"
   bool deterministic = false;              // on a GPU; the CPU always is
   std::string matmul_precision = "float";  // or "tf32", on a GPU
-  std::int64_t threads = 0;                // 0: one a core
+  std::int64_t threads = 0;                // 0: DefaultThreads()
   std::int64_t seed = 0;
   std::int64_t steps = 1000;
   double hours = 0;    // within which a run ends, decayed early where it must; 0: no limit

@@ -1,6 +1,9 @@
 #include <medley/config/threads.h>
 
 #include <algorithm>
+#include <charconv>
+#include <cstdlib>
+#include <string_view>
 #include <thread>
 
 #include <medley/base/error.h>
@@ -8,6 +11,14 @@
 namespace medley {
 
 std::int64_t Cores() { return std::max(1U, std::thread::hardware_concurrency()); }
+
+std::int64_t DefaultThreads() {
+  const char* words = std::getenv("OMP_NUM_THREADS");
+  const std::string_view text = words != nullptr ? words : "";  // "4", or "4,2" for parallel loops in others
+  std::int64_t threads = 0;
+  std::from_chars(text.data(), text.data() + text.size(), threads);
+  return threads > 0 ? std::min(threads, kMostThreadsACore * Cores()) : Cores();
+}
 
 std::string ThreadsWarning(std::int64_t threads, std::int64_t cores) {
   if (threads <= cores) return "";

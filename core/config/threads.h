@@ -10,7 +10,11 @@ inline constexpr std::int64_t kMostThreadsACore = 4;
 // How many threads run at the same time here, at least 1.
 std::int64_t Cores();
 
-// What to say of `threads` (RunConfig::threads; 0: one a core) on so many cores, "" where nothing: more than
+// What threads = 0 stands for: OMP_NUM_THREADS where the environment has it, as for all of libtorch, else one
+// a core.
+std::int64_t DefaultThreads();
+
+// What to say of `threads` (RunConfig::threads) on so many cores, "" where nothing: more than
 // cores only wait for each other. InputError for more than kMostThreadsACore times as many, which can
 // stop the machine.
 std::string ThreadsWarning(std::int64_t threads, std::int64_t cores);

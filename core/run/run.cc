@@ -37,7 +37,8 @@ namespace fs = std::filesystem;
 void SetThreads(std::int64_t threads, Purpose purpose) {
   const std::int64_t cores = Cores();
   if (purpose == Purpose::kTrain) ThreadsWarning(threads, cores);
-  at::set_num_threads(static_cast<int>(threads > 0 ? std::min(threads, kMostThreadsACore * cores) : cores));
+  at::set_num_threads(
+      static_cast<int>(threads > 0 ? std::min(threads, kMostThreadsACore * cores) : DefaultThreads()));
 }
 
 void MakeHost(Run& run) {
