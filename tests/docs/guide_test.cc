@@ -5,7 +5,7 @@
 #include <string>
 
 #include "tests/plugin/test_files.h"
-#include "tests/tools/run_command.h"
+#include "tests/tools/installed.h"
 
 namespace medley {
 namespace {
@@ -15,22 +15,20 @@ using test::CommandResult;
 using test::Has;
 using test::Shell;
 
-class Guide : public ::testing::Test {
+class Guide : public test::InstalledTest {
  protected:
   // Makes the folder by the guide's command and puts the guide's files into it.
   void Make(const std::string& name) {
     const CommandResult made = Run(".", ". " + Block(name + "/new.sh"));
     ASSERT_EQ(made.code, 0) << made.out;
     for (const fs::directory_entry& file : fs::directory_iterator(fs::path(MEDLEY_GUIDE) / name))
-      fs::copy(file.path(), work_ / name, fs::copy_options::overwrite_existing);
+      fs::copy(file.path(), directory_ / name, fs::copy_options::overwrite_existing);
   }
   // What is built here already is not built again, and four steps show that it trains.
   CommandResult Run(const std::string& folder, const std::string& commands) const {
     return Shell(
-        "cd " + (work_ / folder).string() +
-        " && set -e; export PATH=" MEDLEY_BUILD_DIR "/bin:$PATH MEDLEY_PLUGIN_PATH=" MEDLEY_GUIDE_PLUGINS
-        " XDG_CACHE_HOME=" +
-        work_.path().string() +
+        "cd " + (directory_ / folder).string() + " && set -e; export PATH=" + Prefix() +
+        "/bin:$PATH MEDLEY_PLUGIN_PATH=" MEDLEY_GUIDE_PLUGINS " XDG_CACHE_HOME=" + directory_.string() +
         "; cmake() { :; }; ctest() { :; };"
         "medley() { if [ $1 = train ]; then command medley \"$@\" steps=4; else command medley \"$@\"; fi; };"
         "{ " +
@@ -40,8 +38,6 @@ class Guide : public ::testing::Test {
     return Run(name, ". " + Block(name + "/train.sh"));
   }
   static std::string Block(const std::string& path) { return (fs::path(MEDLEY_GUIDE) / path).string(); }
-
-  testing::TempDirectory work_;
 };
 
 TEST_F(Guide, ATaskWithTwoPassesAndACarryTrains) {
@@ -56,7 +52,7 @@ TEST_F(Guide, ATaskOverAFileTrainsAndIsNotToldOfTheSameRowsInBothSplits) {
   const CommandResult done = RunBlock("riddles");
   EXPECT_EQ(done.code, 0) << done.out;
   EXPECT_FALSE(Has(done.out, "the same")) << done.out;
-  testing::WriteBytes(work_ / "riddles/riddles.jsonl", "{\"ask\": \"What?\"}\n");
+  testing::WriteBytes(directory_ / "riddles/riddles.jsonl", "{\"ask\": \"What?\"}\n");
   const CommandResult bad = Run("riddles",
                                 "medley train run.json --out bad tasks.riddles.options.data=riddles.jsonl "
                                 "tasks.riddles.options.held_out=0");

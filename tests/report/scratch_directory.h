@@ -20,7 +20,7 @@ inline constexpr bool kScratchOnDisk = false;
 class ScratchDirectory {
  public:
   ScratchDirectory() {
-    const auto* test = testing::UnitTest::GetInstance()->current_test_info();
+    const auto* test = ::testing::UnitTest::GetInstance()->current_test_info();
     path_ = Place() / ("medley-" + std::string(test->name()) + "-" + std::to_string(::getpid()) + "-" +
                        std::to_string(count_++));
     std::filesystem::create_directories(path_);
