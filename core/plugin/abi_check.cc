@@ -50,7 +50,7 @@ AbiInfo HostAbi() {
   abi.pointer = sizeof(void*);
   abi.glibcxx_debug = detail::kDebugContainers;
   abi.sanitizer = detail::kSanitizer;
-  abi.compiler = __VERSION__;
+  abi.compiler = detail::kCompiler;
   return abi;
 }
 

@@ -43,6 +43,12 @@ inline constexpr int kCxx11Abi = _GLIBCXX_USE_CXX11_ABI;
 inline constexpr int kCxx11Abi = -1;  // another standard library
 #endif
 
+#ifdef __clang__
+inline constexpr std::string_view kCompiler = __VERSION__;
+#else
+inline constexpr std::string_view kCompiler = "GCC " __VERSION__;
+#endif
+
 // libtorch and medley hand each other the plain containers, so this is always false: the note has it for
 // plugins of older headers.
 #ifdef _GLIBCXX_DEBUG

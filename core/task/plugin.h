@@ -62,7 +62,7 @@ constexpr void WriteNote(Sink& sink, Types<Tasks...>, Types<Models...>) {
   writer.Raw(",\"pointer\":"), writer.Integer(sizeof(void*));
   writer.Raw(",\"glibcxx_debug\":"), writer.Boolean(kDebugContainers);
   writer.Raw(",\"sanitizer\":"), writer.String(kSanitizer);
-  writer.Raw(",\"compiler\":"), writer.String(__VERSION__);
+  writer.Raw(",\"compiler\":"), writer.String(kCompiler);
   writer.Raw("},\"tasks\":[");
   bool first = true;
   ((first ? void() : writer.Raw(","), first = false, writer.Task(Tasks::kSpec)), ...);

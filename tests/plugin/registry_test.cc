@@ -239,7 +239,7 @@ TEST(Abi, AllDifferencesStandInOneMessageWithBothSides) {
 
 TEST(Abi, AnotherCompilersPluginIsUsed) {
   const TempDirectory directory;
-  const std::string compiler = __VERSION__;
+  const std::string compiler(detail::kCompiler);
   WriteBytes(directory / "x.so", Patched(ReadBytes(Fixture("tiny")), "\"compiler\":\"" + compiler,
                                          "\"compiler\":\"C" + compiler.substr(1)));
   EXPECT_EQ(ScanOnly({directory.path()}).tasks().size(), 1U);
