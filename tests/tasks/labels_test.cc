@@ -40,6 +40,19 @@ bool IsAsked(const Batch& batch, const std::string& pass, std::int64_t row) {
   return batch.items().at(pass)[row].item<std::int64_t>() > 0;
 }
 
+TEST(Labels, OutsideOfTheirRangeNameTheirRow) {
+  EXPECT_NO_THROW(CheckDrawn(7, "label", 2, 3));
+  for (const std::int64_t label : {-100, -1, 3}) {
+    try {
+      CheckDrawn(7, "label of 'colour'", label, 3);
+      FAIL() << label;
+    } catch (const Error& error) {
+      EXPECT_EQ(std::string(error.what()),
+                "row 7: Draw gave " + std::to_string(label) + " as the label of 'colour'; expected 0 to 2");
+    }
+  }
+}
+
 TEST(Labels, AreBalancedOverTheRowsThatAreAsked) {
   for (const AskedQuestion& question : AskedQuestions()) {
     if (question.task == "position_qa") continue;  // half each by draw

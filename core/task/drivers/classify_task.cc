@@ -3,6 +3,8 @@
 #include <ATen/core/Tensor.h>
 #include <ATen/ops/stack.h>
 
+#include <cmath>
+
 #include <medley/task/drawings.h>
 #include <medley/task/drivers/labels.h>
 #include <medley/task/drivers/sheet.h>
@@ -12,7 +14,9 @@
 namespace medley {
 
 ClassifyTask::ClassifyTask(const TaskContext& context, const TaskSpec& spec)
-    : spec_(spec), label_smoothing_(context.Option("label_smoothing")) {}
+    : spec_(spec),
+      classes_(std::llround(1 / *spec.score.chance)),  // as ClassifySpec writes it
+      label_smoothing_(context.Option("label_smoothing")) {}
 
 at::Tensor ClassifyTask::Show(const Batch& rows) const {
   at::Tensor shown;
@@ -30,6 +34,7 @@ Batch ClassifyTask::Sample(const RowRange& rows) const {
       throw Error("row " + std::to_string(row.number) + " has " + std::to_string(drawn.inputs.size()) +
                   " inputs, the spec " + std::to_string(inputs.size()));
     for (std::size_t i = 0; i < inputs.size(); ++i) inputs[i].push_back(std::move(drawn.inputs[i]));
+    CheckDrawn(row.number, "label", drawn.label, classes_);
     labels.push_back(drawn.label);
   });
   Batch batch(rows);

@@ -69,6 +69,7 @@ class ClassifyTask : public Task {
   at::Tensor Logits(PassContext& context) const;  // [rows, classes]
 
   const TaskSpec& spec_;
+  std::int64_t classes_;
   double label_smoothing_;
 };
 

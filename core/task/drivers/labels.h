@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <map>
 #include <numeric>
+#include <string>
 #include <vector>
 
 namespace medley {
@@ -29,5 +30,9 @@ inline std::vector<double> MostFrequentIsRight(const std::vector<std::int64_t>& 
   for (const std::int64_t label : labels) right.push_back(label == best ? 1 : 0);
   return right;
 }
+
+// What Draw gave for a row must be 0 <= drawn < count; else an Error with the row and `what` ("label of
+// 'colour'").
+void CheckDrawn(std::int64_t row, const std::string& what, std::int64_t drawn, std::int64_t count);
 
 }  // namespace medley

@@ -4,6 +4,7 @@
 
 #include <utility>
 
+#include <medley/task/drivers/labels.h>
 #include <medley/task/drivers/row.h>
 #include <medley/task/drivers/streams.h>
 
@@ -14,7 +15,11 @@ Prompts::Prompts(const TaskContext& context, std::string name, const TextList& l
 
 void Prompts::Add(Batch& batch, const std::vector<std::int64_t>& texts) const {
   std::vector<std::int64_t> lengths;
-  for (const std::int64_t text : texts) lengths.push_back(table_.Length(text));
+  for (const std::int64_t text : texts) {
+    const auto row = batch.rows().begin + static_cast<std::int64_t>(lengths.size());
+    CheckDrawn(row, "prompt", text, table_.rows());
+    lengths.push_back(table_.Length(text));
+  }
   batch.Add(name_ + ".prompt", IntColumn(texts));
   batch.Add(name_ + ".lengths", IntColumn(lengths));
 }

@@ -24,6 +24,14 @@ std::vector<double> RightWhereAsked(const Judged& judged) {
   return right;
 }
 
+void CheckReplies(std::span<const TextList> lists, std::string_view name) {
+  for (const TextList& list : lists) {
+    if (list.name == name && !list.reply)
+      throw Error("the list of texts '" + std::string(name) +
+                  "' is a question's replies, and no reply of it ends: set its `reply` to true");
+  }
+}
+
 }  // namespace
 
 QuestionTask::QuestionTask(const TaskContext& context, const TaskSpec& spec, std::span<const TextList> lists,
@@ -35,7 +43,10 @@ QuestionTask::QuestionTask(const TaskContext& context, const TaskSpec& spec, std
     tables_.emplace(std::string(list.name), TableOf(context.tokenizer(), list));
   for (const Question& question : questions) {
     std::vector<NamedTable> replies;
-    for (const std::string_view name : question.replies) replies.push_back(Find(name));
+    for (const std::string_view name : question.replies) {
+      replies.push_back(Find(name));
+      CheckReplies(lists, name);
+    }
     asked_.emplace_back(context.tokenizer(), question.name, question.name, Find(question.prompts),
                         std::move(replies), spec.passes[spec.passes.size() - 1].text_width);
   }

@@ -21,14 +21,14 @@
 namespace medley {
 
 inline constexpr std::size_t kMostQuestions = 7;
-using ReplyNames = SpecList<std::string_view, 4>;
+using ReplyNames = SpecList<std::string_view, 16>;
 
 // A question about a picture. Its name is that of its pass and of its term; lists of texts are named, so that
 // questions may share them.
 struct Question {
   std::string_view name;
   std::string_view prompts;
-  ReplyNames replies;  // by label
+  ReplyNames replies;  // by label: lists of replies, 16 at most
 };
 
 // The right label of every question of a row.
@@ -69,6 +69,8 @@ constexpr TaskSpec QuestionSpec(std::string_view name, std::string_view summary,
     spec.passes.Add({.name = question.name, .text_width = setting.text_width, .images = {"image"}});
     spec.terms.Add({.name = question.name, .max_items = ReplyWidth(lists, question.replies)});
     *spec.score.chance += 1.0 / static_cast<double>(question.replies.size() * Q);
+    while (!question.replies.fits() && spec.terms.fits())
+      spec.terms.Add({});  // the compiler says it of the spec
   }
   for (const TextList& list : lists) spec.constants.Add(list.Spec());
   const int width = setting.control ? std::max(setting.text_width, kControlWidth) : setting.text_width;

@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <utility>
 
+#include <medley/task/drivers/labels.h>
+
 namespace medley {
 
 TextQuestion::TextQuestion(const Tokenizer& tokenizer, std::string_view name, std::string_view term,
@@ -34,7 +36,10 @@ void TextQuestion::Sample(Batch& batch, const std::vector<Row>& rows) const {
   const bool as_long_as_can_be = batch.rows().longest;
   std::vector<std::int64_t> labels, asked, prompts, prompt_lengths, replies, lengths;
   std::vector<LearnedSpan> learned;
-  for (const Row& row : rows) {
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    const Row& row = rows[i];
+    CheckDrawn(batch.rows().begin + static_cast<std::int64_t>(i), "label of '" + name_ + "'", row.label,
+               static_cast<std::int64_t>(replies_.size()));
     const auto label = as_long_as_can_be ? longest_reply_ : static_cast<std::size_t>(row.label);
     const bool is_asked = row.is_asked || as_long_as_can_be;
     const TextTable& table = *replies_[label].table;
