@@ -1,5 +1,6 @@
 #include <medley/model/model_config.h>
 
+#include <cmath>
 #include <utility>
 #include <vector>
 
@@ -36,7 +37,10 @@ const T& ModelConfig::Held(std::string_view field, const char* kind) const {
 }
 
 std::int64_t ModelConfig::Integer(std::string_view field) const {
-  return static_cast<std::int64_t>(Held<double>(field, "number"));
+  const double held = Held<double>(field, "number");
+  if (held != std::floor(held))
+    throw Error("the field '" + std::string(field) + "' of the model '" + kind_ + "' is no integer");
+  return static_cast<std::int64_t>(held);
 }
 double ModelConfig::Number(std::string_view field) const { return Held<double>(field, "number"); }
 bool ModelConfig::Switch(std::string_view field) const { return Held<bool>(field, "switch"); }

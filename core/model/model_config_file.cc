@@ -87,6 +87,7 @@ std::string ProblemOf(const RuleInfo& rule, const ModelConfig& config) {
   }
   const std::int64_t part = rule.multiple > 0 ? rule.multiple : config.Integer(rule.multiple_of);
   if (part > 0 && value % part == 0) return "";
+  if (part <= 0) return "expected a multiple of " + rule.multiple_of + ", which is " + Text(part) + found;
   const std::int64_t below = value / part * part;
   const std::string name = rule.multiple > 0 ? Text(part) : rule.multiple_of + " (" + Text(part) + ")";
   return "expected a multiple of " + name + ", such as " + (below > 0 ? Text(below) + " or " : "") +

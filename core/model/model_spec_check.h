@@ -27,6 +27,9 @@ constexpr bool ListsFit(const ModelSpec& spec) {
   return good;
 }
 
+// What every model's file has.
+constexpr bool IsReserved(std::string_view name) { return name == "kind" || name == "comment"; }
+
 // "layers", or "encoder.layers" where there is the group.
 template <typename Spec>
 constexpr bool FieldNamesAreGood(const Spec& spec) {
@@ -34,12 +37,18 @@ constexpr bool FieldNamesAreGood(const Spec& spec) {
     const std::string_view name = field.name;
     const std::size_t dot = name.find('.');
     if (dot == std::string_view::npos) {
-      if (!IsName(name) || name == "kind" || name == "comment") return false;
+      if (!IsName(name) || IsReserved(name)) return false;
       continue;
     }
     bool found = false;
     for (const auto& group : spec.groups) found = found || group.name == name.substr(0, dot);
     if (!found || !IsName(name.substr(dot + 1))) return false;
+  }
+  for (const auto& group : spec.groups) {
+    if (IsReserved(group.name)) return false;
+    for (const auto& field : spec.fields) {
+      if (group.name == field.name) return false;
+    }
   }
   return NamesDiffer(spec.fields) && NamesDiffer(spec.groups) && NamesAreGood(spec.groups);
 }
@@ -55,10 +64,19 @@ constexpr bool FieldsAreGood(const Spec& spec) {
     if (field.above_low && field.value == field.low) return false;
     const bool whole = field.kind != FieldKind::kNumber;
     constexpr double kMost = 1LL << 52;
-    if (whole && (field.value > kMost || field.value < -kMost)) return false;
+    if (whole && (field.low < -kMost || field.high > kMost)) return false;
     if (whole && field.value != static_cast<double>(static_cast<long long>(field.value))) return false;
   }
   return true;
+}
+
+// Of a rule: what is divided by must not be 0.
+template <typename Spec>
+constexpr bool IsCountField(const Spec& spec, std::string_view name) {
+  for (const auto& field : spec.fields) {
+    if (field.name == name) return field.kind == FieldKind::kInteger && field.low >= 1;
+  }
+  return false;
 }
 
 template <typename Spec>
@@ -74,9 +92,9 @@ constexpr bool RulesAreGood(const Spec& spec) {
   for (const auto& rule : spec.rules) {
     const int given =
         (rule.divides.empty() ? 0 : 1) + (rule.multiple_of.empty() ? 0 : 1) + (rule.multiple == 0 ? 0 : 1);
-    if (given != 1 || rule.multiple < 0 || !IsIntegerField(spec, rule.field)) return false;
-    if (!rule.divides.empty() && !IsIntegerField(spec, rule.divides)) return false;
-    if (!rule.multiple_of.empty() && !IsIntegerField(spec, rule.multiple_of)) return false;
+    if (given != 1 || rule.multiple < 0 || !IsCountField(spec, rule.field)) return false;
+    if (!rule.divides.empty() && !IsCountField(spec, rule.divides)) return false;
+    if (!rule.multiple_of.empty() && !IsCountField(spec, rule.multiple_of)) return false;
   }
   return true;
 }
@@ -148,15 +166,16 @@ struct CheckedModelSpec<T, true> {
   static_assert(
       FieldNamesAreGood(kSpec),
       "medley: a model's fields need different names, \"field\" or \"group.field\" of a group of the "
-      "spec, like a task's: a-z, 0-9, _ and -, the first a letter");
+      "spec, like a task's: a-z, 0-9, _ and -, the first a letter; none is called \"kind\" or "
+      "\"comment\"");
   static_assert(
       FieldsAreGood(kSpec),
       "medley: the default of a model's field must lie between its low and high (an integer a whole "
-      "number), and a word needs a list of words");
+      "number, its bounds within 2^52), and a word needs a list of words");
   static_assert(
       RulesAreGood(kSpec),
       "medley: a rule of a model needs an integer field and one of divides, multiple_of (an integer "
-      "field) and multiple");
+      "field) and multiple; such a field's low is 1 or more");
   static_assert(
       SizesAreGood(kSpec),
       "medley: a model's sizes need different names like a task's (not \"rows\" or \"vocabulary\"), "

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 #include <medley/base/error.h>
 #include <medley/model/model_config_file.h>
+#include <medley/model/model_spec_check.h>
 #include <medley/plugin/model_file.h>
 #include <medley/plugin/model_json.h>
 
@@ -24,6 +25,24 @@ std::string MessageOf(Fn fn) {
     return error.what();
   }
   return "";
+}
+
+// What the compiler is asked of a model's spec.
+TEST(ModelSpecRules, RefuseWhatNoFileCouldSay) {
+  const auto spec = [](ModelField field, std::string_view group = "body") {
+    ModelSpec spec{.name = "net"};
+    spec.groups.Add({.name = group});
+    spec.fields.Add(field);
+    spec.rules.Add({.field = field.name, .divides = field.name});
+    return spec;
+  };
+  const ModelField good = IntegerField("heads", 2, 1, 8, "");
+  EXPECT_TRUE(detail::FieldNamesAreGood(spec(good)) && detail::FieldsAreGood(spec(good)) &&
+              detail::RulesAreGood(spec(good)));
+  EXPECT_FALSE(detail::FieldNamesAreGood(spec(good, "kind")));
+  EXPECT_FALSE(detail::FieldNamesAreGood(spec(good, "heads")));
+  EXPECT_FALSE(detail::FieldsAreGood(spec(IntegerField("heads", 2, 1, 1e19, ""))));
+  EXPECT_FALSE(detail::RulesAreGood(spec(IntegerField("heads", 2, 0, 8, "")))) << "divides by 0";
 }
 
 class ModelFiles : public ::testing::Test {

@@ -57,6 +57,13 @@ TEST_F(ModelOfAPlugin, ATaskIsToldWhatItsModelDoesNotDeclare) {
                   "add .tokenizer = true to kSpec"));
 }
 
+TEST_F(ModelOfAPlugin, AFieldIsNoIntegerWhereItsValueIsNone) {
+  ModelConfig config = ReadModelFile(directory_ / "model.json", registry_).config;
+  config.Set("body.width", 8.5);
+  EXPECT_TRUE(Has(MessageOf([&] { config.Integer("body.width"); }), "'body.width'"));
+  EXPECT_EQ(config.Number("body.width"), 8.5);
+}
+
 TEST_F(ModelOfAPlugin, SizesComeFromTheDimensionsOfTheInputs) {
   const auto model = Make(1);
   const ModelInputs inputs = {{"series", at::zeros({3, 40, 2}), ""},
