@@ -48,7 +48,7 @@ class HollowModel : public Model {
   at::Tensor Made(const TensorSpec& output, const SeenSizes& seen) const {
     const auto dimensions = DimensionsOf(output, seen, config_, vocabulary());
     return output.dtype == "float" ? at::full(dimensions, 0.5, FloatTypeOf(model_))
-                                   : at::zeros(dimensions, at::kLong);
+                                   : at::zeros(dimensions, TypeOf(output, at::kFloat));
   }
 
   const Model& model_;

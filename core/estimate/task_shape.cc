@@ -103,7 +103,7 @@ ModelOutputs PassWithoutModel::Forward(const ModelInputs& inputs, const WantedOu
     const std::string name(output.name);
     const auto dimensions = [&] { return DimensionsOf(output, seen, config_, model_.vocabulary()); };
     if (output.dtype != "float") {  // comes for nothing, wanted or not
-      outputs[name] = at::zeros(dimensions(), at::kLong);
+      outputs[name] = at::zeros(dimensions(), TypeOf(output, at::kFloat));
     } else if (pass_->outputs.count(name) > 0) {
       outputs[name] = Made(dimensions());
       outputs_ += static_cast<std::int64_t>(outputs[name].nbytes());

@@ -26,14 +26,18 @@ bool IsNumber(std::string_view dimension) {
   return !dimension.empty() && dimension.find_first_not_of("0123456789") == std::string_view::npos;
 }
 
-bool HasType(const at::Tensor& tensor, std::string_view dtype) {
-  if (dtype == "int64") return tensor.scalar_type() == at::kLong;
-  if (dtype == "bool") return tensor.scalar_type() == at::kBool;
-  if (dtype == "byte") return tensor.scalar_type() == at::kByte;
-  return tensor.is_floating_point();
+bool HasType(const at::Tensor& tensor, const TensorSpec& declared) {
+  return declared.dtype == "float" ? tensor.is_floating_point()
+                                   : tensor.scalar_type() == TypeOf(declared, at::kFloat);
 }
 
 }  // namespace
+
+at::ScalarType TypeOf(const TensorSpec& declared, at::ScalarType float_type) {
+  if (declared.dtype == "int64") return at::kLong;
+  if (declared.dtype == "bool") return at::kBool;
+  return declared.dtype == "byte" ? at::kByte : float_type;
+}
 
 SeenSizes SizesOf(const ModelSpec& spec, const ModelInputs& inputs) {
   SeenSizes seen;
@@ -71,7 +75,7 @@ SeenSizes LongestSizesOf(const ModelSpec& spec, const ModelInputs& inputs) {
 
 std::string MisfitOf(const TensorSpec& declared, const at::Tensor& tensor, std::int64_t rows) {
   bool fits = tensor.defined() && tensor.dim() == static_cast<std::int64_t>(declared.dimensions.size()) &&
-              HasType(tensor, declared.dtype);
+              HasType(tensor, declared);
   for (std::size_t i = 0; fits && i < declared.dimensions.size(); ++i) {
     const std::string_view name = declared.dimensions[i];
     const std::int64_t size = tensor.size(static_cast<std::int64_t>(i));

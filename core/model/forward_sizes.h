@@ -20,6 +20,9 @@ SeenSizes SizesOf(const ModelSpec& spec, const ModelInputs& inputs);
 // With sizes whose spec names an input with lengths as the longest row's. Looks at values.
 SeenSizes LongestSizesOf(const ModelSpec& spec, const ModelInputs& inputs);
 
+// What a tensor of the spec is made of, where the model computes in `float_type`.
+at::ScalarType TypeOf(const TensorSpec& declared, at::ScalarType float_type);
+
 // "expected [rows, frames, 2] float, got [3, 40] Long" where a tensor is not what the spec says, as far as
 // that can be told without the model's config; "" where it is. `rows`: of the forward.
 std::string MisfitOf(const TensorSpec& declared, const at::Tensor& tensor, std::int64_t rows);

@@ -67,6 +67,26 @@ TEST(Contract, ASecondForwardNamesBothNumbers) {
   EXPECT_TRUE(Says(odd.Message(), {"'q0'", "2 forwards", "exactly 1"}));
 }
 
+// One answer fewer than its spec says.
+class NarrowModel : public FixtureModel {
+ public:
+  ModelOutputs Forward(const ModelInputs& inputs, const WantedOutputs& wanted,
+                       ForwardContext& context) const override {
+    ModelOutputs outputs = FixtureModel::Forward(inputs, wanted, context);
+    outputs["y"] = outputs["y"].narrow(1, 0, kClasses - 1);
+    return outputs;
+  }
+};
+
+TEST(Contract, AnOutputOfAnotherShapeThanTheModelsSpecSaysIsRefused) {
+  const NarrowModel model;
+  const Odd odd;
+  Fixture fixture(odd.info, odd.script);
+  StepExecutor executor(model, at::kCPU);
+  EXPECT_TRUE(Says(MessageOf([&] { executor.contract().Check(*fixture.task, Fixture::Range(1)); }),
+                   {"'q0' got a wrong 'y' from the model: expected [rows, 5] float", ", 4]"}));
+}
+
 TEST(Contract, APassWithoutAForwardIsRefused) {
   Odd odd;
   odd.script.run = [](const std::string& pass, PassContext& context) -> Sums {

@@ -3,6 +3,7 @@
 
 #include <filesystem>
 #include <nlohmann/json.hpp>
+#include <regex>
 #include <string>
 
 #include "tests/plugin/test_files.h"
@@ -86,9 +87,12 @@ TEST_F(RunWithAModelOfAPlugin, TrainsPlannedResumesAndIsScored) {
 
 // Rows of every size of the series, against what the planner measures.
 TEST_F(RunWithAModelOfAPlugin, IsEstimatedFromItsFootprint) {
-  const CommandResult estimated = Run("estimate " + Config());
+  const CommandResult estimated = Run("estimate " + Config() + " --check");
   EXPECT_EQ(estimated.code, 0) << estimated.out;
-  EXPECT_TRUE(Has(estimated.out, "trend")) << estimated.out;
+  std::smatch error;
+  ASSERT_TRUE(std::regex_search(estimated.out, error, std::regex("trend +24 .* ([+-][0-9.]+) %")))
+      << estimated.out;
+  EXPECT_NEAR(std::atof(error[1].str().c_str()), 2.5, 2.5) << estimated.out;
 }
 
 TEST_F(RunWithAModelOfAPlugin, ShowsItsExamplesByShapeAndAsLines) {

@@ -23,6 +23,14 @@ bool Contains(const Names& names, std::string_view name) {
   return std::find(names.begin(), names.end(), name) != names.end();
 }
 
+// The tensor of a spec, or null.
+template <typename Tensors>
+const TensorSpec* Named(const Tensors& tensors, std::string_view name) {
+  const auto found = std::find_if(tensors.begin(), tensors.end(),
+                                  [&](const TensorSpec& tensor) { return tensor.name == name; });
+  return found == tensors.end() ? nullptr : &*found;
+}
+
 }  // namespace
 
 class RunningPass final : public PassContext {
@@ -50,6 +58,7 @@ class RunningPass final : public PassContext {
   const VariantInfo& variant() const { return micro_.setting_.task.variant(); }
   bool IsCarry(std::string_view name) const;
   void CheckTensors(const ModelInputs& inputs, const WantedOutputs& wanted) const;
+  void CheckOutput(std::string_view name, const at::Tensor& output) const;
   void Record(const ModelInputs& inputs, const WantedOutputs& wanted);
 
   MicroBatch& micro_;
@@ -94,9 +103,8 @@ void RunningPass::CheckTensors(const ModelInputs& inputs, const WantedOutputs& w
     return names;
   };
   for (const ModelInput& input : inputs) {
-    const auto* declared = std::find_if(spec.inputs.begin(), spec.inputs.end(),
-                                        [&](const TensorSpec& known) { return known.name == input.name; });
-    if (declared == spec.inputs.end())
+    const TensorSpec* declared = Named(spec.inputs, input.name);
+    if (declared == nullptr)
       Fail("hands in '" + input.name + "', but the model's inputs are " + Listed(names(spec.inputs)));
     const std::string misfit = MisfitOf(*declared, input.tensor, batch().size());
     if (!misfit.empty()) Fail("hands in a wrong '" + input.name + "': " + misfit);
@@ -107,6 +115,13 @@ void RunningPass::CheckTensors(const ModelInputs& inputs, const WantedOutputs& w
       Fail("asks for '" + std::string(output) + "', but the model's outputs are " + Listed(has_outputs));
     }
   }
+}
+
+// Its numbers are learned from and estimated by its spec.
+void RunningPass::CheckOutput(std::string_view name, const at::Tensor& output) const {
+  const TensorSpec* declared = Named(micro_.setting_.model.spec().outputs, name);
+  const std::string misfit = declared == nullptr ? "" : MisfitOf(*declared, output, batch().size());
+  if (!misfit.empty()) Fail("got a wrong '" + std::string(name) + "' from the model: " + misfit);
 }
 
 void RunningPass::Record(const ModelInputs& inputs, const WantedOutputs& wanted) {
@@ -137,6 +152,7 @@ ModelOutputs RunningPass::Forward(const ModelInputs& inputs, const WantedOutputs
   for (const std::string_view output : wanted) {
     const auto found = outputs.find(output);
     if (found == outputs.end()) Fail("got no '" + std::string(output) + "' from the model");
+    CheckOutput(output, found->second);
     if (record_.keeps_outputs) record_.made.emplace(output, found->second);
   }
   return outputs;
