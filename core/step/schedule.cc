@@ -37,7 +37,7 @@ double Cosine(double from, double to, double part) {
 
 double OneCycle(double rise_fraction, std::int64_t total, std::int64_t step) {
   constexpr double kFirst = 1.0 / 25, kLast = kFirst / 1e4;
-  const double top = std::max(0.0, rise_fraction * static_cast<double>(total) - 1);
+  const double top = rise_fraction * static_cast<double>(total) - 1;  // below 0: it falls from the start
   const double last = static_cast<double>(total - 1), at = std::min(static_cast<double>(step), last);
   if (at < top) return Cosine(kFirst, 1, at / top);
   return last > top ? Cosine(1, kLast, (at - top) / (last - top)) : 1;
