@@ -68,10 +68,11 @@ struct GradientSetting {
 Findings Gradients(LoadedTask& task, Model& model, const GradientSetting& setting = {});
 
 // A model that has learned nothing scores not clearly above the chance that the spec names, and every row has
-// a score and the draw a loss. Clearly: by twice the 95 % interval.
+// a score and the draw a loss. Clearly: by more than the 95 % interval, with the model's own start and four
+// others (each parameter's values in another order).
 Findings Score(LoadedTask& task, const Model& model, std::int64_t rows = 64);
 
-// Contract, Gradients and Score.
+// Contract, Gradients, Footprint where the model has one, and Score.
 Findings All(LoadedTask& task, Model& model);
 
 // Bytes of a forward beside its inputs and the parameters: that it holds until its backward, and at its
@@ -88,6 +89,10 @@ ForwardBytes FootprintBytes(const Model& model, const ForwardShape& shape);
 // what is held not above `most` times that.
 Findings Footprint(const Model& model, const ModelInputs& inputs, const WantedOutputs& wanted,
                    const ForwardShape& shape, double most = 1.05);
+
+// The same for the forward of each pass of the task, of four rows that are as long as can be, and within 10
+// %; nothing where the model has no footprint.
+Findings Footprint(LoadedTask& task, const Model& model);
 
 // Says the findings on standard error, a line each; a test's exit code: 0 where there are none.
 int Report(const Findings& findings);

@@ -103,10 +103,54 @@ TEST(Checks, FindAScoreThatNothingExplains) {
   EXPECT_EQ(ScoreOf(0, 0.25), check::Findings()) << "nonsense is no answer";
   EXPECT_EQ(ScoreOf(1, std::nullopt), check::Findings());
   EXPECT_EQ(ScoreOf(1, 0.25, false), check::Findings());
-  EXPECT_TRUE(Has(ScoreOf(0.6, 0.25), "a model that has learned nothing scores 0."))
+  EXPECT_TRUE(
+      Has(ScoreOf(0.6, 0.25), "models that have learned nothing score clearly above chance, the first 0."))
       << All(ScoreOf(0.6, 0.25));
   EXPECT_TRUE(Has(ScoreOf(0.2, 0.6, false), "chance is said to be 0.6"));
   EXPECT_FALSE(ScoreOf(std::numeric_limits<double>::quiet_NaN(), 0.25).empty());
+}
+
+// By the accident of one start all rows may be judged alike.
+class RightByOneStart : public ScriptedTask {
+ public:
+  using ScriptedTask::ScriptedTask;
+  Outcomes Evaluate(EvalContext&, const RowRange& rows) const override {
+    const double share = evaluations_++ == 0 ? 0.9 : 0.25;
+    Outcomes outcomes;
+    for (std::int64_t row = 0; row < rows.count; ++row)
+      outcomes.score.push_back(rows.Random(row).Uniform() < share ? 1 : 0);
+    return outcomes;
+  }
+
+ private:
+  mutable int evaluations_ = 0;
+};
+
+class FailsToEvaluate : public ScriptedTask {
+ public:
+  using ScriptedTask::ScriptedTask;
+  Outcomes Evaluate(EvalContext&, const RowRange&) const override { throw std::runtime_error("no idea"); }
+};
+
+template <typename T>
+check::Findings ScoreOfA(const Model& model) {
+  TaskInfo info = QaInfo("qa", 2);
+  info.score = {.name = "right", .higher_is_better = true, .chance = 0.25};
+  Script script{.sample = [](const RowRange& rows) { return QaRows(rows, 2); }, .run = QaPass};
+  LoadedTask task(info, info.variants.front(), "fixture", std::make_unique<T>(script));
+  return check::Score(task, model);
+}
+
+TEST(Checks, ForgiveWhatOnlyOneStartDoesAndLeaveTheModelAsItWas) {
+  const FixtureModel model;
+  std::vector<at::Tensor> before;
+  for (const Parameter& parameter : model.parameters()) before.push_back(parameter.tensor.detach().clone());
+  EXPECT_EQ(ScoreOfA<RightByOneStart>(model), check::Findings());
+  for (std::size_t i = 0; i < before.size(); ++i) EXPECT_TRUE(before[i].equal(model.parameters()[i].tensor));
+}
+
+TEST(Checks, FindAnEvaluationThatFails) {
+  EXPECT_TRUE(Has(ScoreOfA<FailsToEvaluate>(FixtureModel()), "no idea"));
 }
 
 // One layer: it keeps its input's product and the ReLU's output.
