@@ -85,6 +85,8 @@ TEST(Dropout, RaggedItemsAreCountedInTheirRow) {
 // What a GPU computes.
 TEST(Dropout, LibtorchsOperatorsMakeTheSameBits) {
   const at::Tensor keys = RowKeys(~std::uint64_t{77}, 1000, 40);
+  // As a GPU makes them.
+  EXPECT_TRUE(keys.equal(CombineKeys(at::full({40}, ~std::int64_t{77}, at::kLong), at::arange(1000, 1040))));
   for (const std::vector<std::int64_t>& sizes : std::vector<std::vector<std::int64_t>>{
            {40}, {40, 64}, {40, 30, 128}, {40, 2, 3, 17}, {40, 0, 5}, {3, 400, 1024}, {2, 1100000}}) {
     for (const double kept : {1e-12, 0.9, 1 - 1e-12}) {

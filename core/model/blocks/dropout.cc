@@ -53,7 +53,7 @@ at::Tensor Dropout::Apply(const at::Tensor& x, const at::Tensor& row) const {
 
 at::Tensor Dropout::Kept(at::IntArrayRef sizes, at::Device device, const at::Tensor& row) const {
   if (sizes.empty() || (!row.defined() && sizes[0] != rows_)) FailRows(rows_, sizes);
-  at::Tensor keys = RowKeys(seed_, begin_, rows_).to(device);
+  at::Tensor keys = RowKeys(seed_, begin_, rows_, device);
   if (row.defined()) {
     CheckRows(row, sizes[0], rows_);
     keys = CombineKeys(keys.index_select(0, row), ItemsInRows(row));

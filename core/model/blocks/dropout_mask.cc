@@ -93,7 +93,12 @@ void FillByOperators(const at::Tensor& lines, std::int32_t last, at::Tensor mask
 
 }  // namespace
 
-at::Tensor RowKeys(std::uint64_t seed, std::int64_t begin, std::int64_t rows) {
+at::Tensor RowKeys(std::uint64_t seed, std::int64_t begin, std::int64_t rows, at::Device device) {
+  if (!device.is_cpu()) {
+    const auto options = at::TensorOptions(at::kLong).device(device);
+    return CombineKeys(at::full({rows}, static_cast<std::int64_t>(seed), options),
+                       at::arange(begin, begin + rows, options));
+  }
   at::Tensor keys = at::empty({rows}, at::kLong);
   std::int64_t* key = keys.mutable_data_ptr<std::int64_t>();
   for (std::int64_t i = 0; i < rows; ++i)

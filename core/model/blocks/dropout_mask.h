@@ -8,8 +8,9 @@ namespace medley {
 
 // Random bits as a function of a key and coordinates, the same on every device.
 
-// The key of each index of a leading dimension: CombineSeeds(seed, begin + i), [rows] int64 on the CPU.
-at::Tensor RowKeys(std::uint64_t seed, std::int64_t begin, std::int64_t rows);
+// The key of each index of a leading dimension: CombineSeeds(seed, begin + i), [rows] int64. A GPU makes them
+// itself: a copy would wait for it.
+at::Tensor RowKeys(std::uint64_t seed, std::int64_t begin, std::int64_t rows, at::Device device = at::kCPU);
 // CombineSeeds(keys, numbers), element by element; int64, broadcast.
 at::Tensor CombineKeys(const at::Tensor& keys, const at::Tensor& numbers);
 // Of each index with its row [n] int64, ascending: how many of the same row stand before it.
