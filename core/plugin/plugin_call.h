@@ -4,6 +4,7 @@
 
 #include <exception>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include <medley/base/crash.h>
@@ -18,9 +19,15 @@ namespace medley {
 // which nobody can.
 template <typename Fn>
 auto CallPlugin(const std::string& plugin, const std::string& task, const std::string& phase, Fn&& fn) {
-  const std::string doing = "plugin '" + plugin + "' (task " + task + ", while " + phase + ")";
-  const auto prefix = [&] { return doing + ": "; };
-  const CrashScope scope(doing);
+  const std::string who = "plugin '" + plugin + "' (task " + task + ", ";
+  const std::string doing = who + "while " + phase;
+  // An evaluation runs passes, whose errors name plugin and task already.
+  const auto words = [&](std::string_view what) {
+    if (!what.starts_with(who)) return doing + "): " + std::string(what);
+    return doing + ", " + std::string(what.substr(who.size()));
+  };
+  const std::string crashed = doing + ")";
+  const CrashScope scope(crashed);
   try {
     return std::forward<Fn>(fn)();
   } catch (const c10::OutOfMemoryError&) {
@@ -30,15 +37,15 @@ auto CallPlugin(const std::string& plugin, const std::string& task, const std::s
   } catch (const Interrupted&) {
     throw;
   } catch (const c10::Error& e) {
-    throw Error(prefix() + e.what_without_backtrace());
+    throw Error(words(e.what_without_backtrace()));
   } catch (const InputError& e) {
-    throw InputError(prefix() + e.what());
+    throw InputError(words(e.what()));
   } catch (const Error& e) {
-    throw Error(prefix() + e.what(), e.code());
+    throw Error(words(e.what()), e.code());
   } catch (const std::exception& e) {
-    throw Error(prefix() + e.what());
+    throw Error(words(e.what()));
   } catch (...) {
-    throw Error(prefix() + "threw something that is not a std::exception");
+    throw Error(words("threw something that is not a std::exception"));
   }
 }
 

@@ -15,5 +15,7 @@ struct Rejection {
 
 // Text of a stranger, safe to print: control characters as \xNN.
 std::string Printable(std::string_view text);
+// The same of several lines, which stay lines.
+std::string PrintableLines(std::string_view text);
 
 }  // namespace medley

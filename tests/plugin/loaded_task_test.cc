@@ -1,5 +1,6 @@
 #include <c10/util/Exception.h>
 #include <gtest/gtest.h>
+#include <medley/plugin/plugin_call.h>
 
 #include "tests/plugin/host_fixture.h"
 
@@ -36,6 +37,20 @@ TEST_F(FailingTask, AnExceptionNamesPluginTaskAndPhase) {
   EXPECT_EQ(MessageOf([&] { task_.Run("throws_int", context); }),
             Prefix("running pass throws_int") + "threw something that is not a std::exception");
   EXPECT_THROW(task_.Run("throws_input", context), InputError);
+}
+
+// An evaluation runs passes.
+TEST(CallPlugin, ACallInsideACallNamesPluginAndTaskOnce) {
+  const auto inner = [] {
+    CallPlugin("words", "count", "running pass look", [] { throw std::runtime_error("no"); });
+  };
+  try {
+    CallPlugin("words", "count", "evaluating rows 0..2", inner);
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_STREQ(error.what(),
+                 "plugin 'words' (task count, while evaluating rows 0..2, while running pass look): no");
+  }
 }
 
 TEST_F(FailingTask, OutOfMemoryPassesUnchanged) {

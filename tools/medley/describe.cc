@@ -54,6 +54,13 @@ std::string ValueOf(const FieldInfo& field) {
   return FormatNumber(field.value);
 }
 
+// What it may be: "1 to 8", "above 0 to 1", "round, square".
+std::string Allowed(const FieldInfo& field) {
+  if (field.kind == FieldKind::kWord) return JoinNames(field.words);
+  if (field.kind == FieldKind::kSwitch) return "true, false";
+  return (field.above_low ? "above " : "") + FormatNumber(field.low) + " to " + FormatNumber(field.high);
+}
+
 }  // namespace
 
 void PrintTask(const TaskInfo& task) {
@@ -80,9 +87,9 @@ void PrintTask(const TaskInfo& task) {
 void PrintModel(const ModelInfo& model, const std::string& origin) {
   std::cout << model.name << " " << Printable(model.version) << ": " << Printable(model.summary) << " ("
             << origin << ")\n";
-  Table fields({"field", "default", ""}, 3);
+  Table fields({"field", "default", "allowed", ""}, 4);
   for (const FieldInfo& field : model.fields)
-    fields.Add({field.name, Printable(ValueOf(field)), Printable(field.help)});
+    fields.Add({field.name, Printable(ValueOf(field)), Printable(Allowed(field)), Printable(field.help)});
   std::cout << '\n' << fields.ToText();
   Table sizes({"size", ""}, 2);
   for (const SizeInfo& size : model.sizes) sizes.Add({size.name, Printable(size.help)});

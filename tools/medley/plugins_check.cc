@@ -115,7 +115,7 @@ std::string CheckResult::Words() const {
   std::string words =
       Printable(file.filename().string()) + (subject.empty() ? "" : ", " + subject) + ": " + state;
   if (state == "needs a config") return words + " (--config RUN): " + Printable(message);
-  if (state != "ok") return words + " while in phase '" + Printable(phase) + "': " + Printable(message);
+  if (state != "ok") return words + " while in phase '" + Printable(phase) + "': " + PrintableLines(message);
   if (!model.empty()) words += " with " + Printable(model);
   if (const std::string bytes = MeasuredWords(measured); !bytes.empty()) words += "; " + bytes;
   return words;
