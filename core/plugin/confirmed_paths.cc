@@ -30,7 +30,22 @@ fs::path RealPath(const fs::path& path) {
 
 bool IsOneLine(const fs::path& path) { return path.string().find('\n') == std::string::npos; }
 
-[[noreturn]] void Refuse(const fs::path& config, const std::vector<fs::path>& strange, const fs::path& file) {
+std::string Remembers(const ConfirmedPaths& confirmed) {
+  if (confirmed.file().empty()) return "";
+  if (confirmed.why_ignored().empty()) return "; " + DisplayPath(confirmed.file()) + " then remembers them";
+  return ". " + DisplayPath(confirmed.file()) + ", which remembers them, is not read: " +
+         Printable(confirmed.why_ignored());
+}
+
+// With its parents. Nobody else's, whatever the umask: what they could write to would confirm nothing.
+void MakePrivateDirectory(const fs::path& path) {
+  if (fs::exists(path)) return;
+  if (path.has_parent_path()) MakePrivateDirectory(path.parent_path());
+  if (fs::create_directory(path)) fs::permissions(path, fs::perms::owner_all);
+}
+
+[[noreturn]] void Refuse(const fs::path& config, const std::vector<fs::path>& strange,
+                         const ConfirmedPaths& confirmed) {
   std::string places, flags;
   for (const fs::path& path : strange) {
     places += "\n  " + Printable(path.string());
@@ -41,7 +56,7 @@ bool IsOneLine(const fs::path& path) { return path.string().find('\n') == std::s
                    "your rights, and a config may come from anybody:" +
                    places + "\nIf you trust them, name them once (" + flags.substr(1) +
                    "), or give --allow-config-plugins" +
-                   (file.empty() ? "" : "; " + DisplayPath(file) + " then remembers them"));
+                   Remembers(confirmed));
 }
 
 }  // namespace
@@ -51,15 +66,18 @@ ConfirmedPaths::ConfirmedPaths() {
   if (!state) return;
   file_ = *state / "plugin-paths";
   const fs::path real = RealPath(file_);
-  if (real.empty() || !WhyUnsafe(real).empty()) return;
+  if (real.empty()) return;
+  why_ignored_ = WhyUnsafe(real);
+  if (!why_ignored_.empty()) return;
   try {
     constexpr std::int64_t kMostBytes = 1 << 20;
     std::istringstream text(ReadSmallFile(real, kMostBytes));
     for (std::string line; std::getline(text, line);) {
       if (fs::path(line).is_absolute()) known_.insert(line);
     }
-  } catch (const Error&) {  // as if nothing had been confirmed: it is asked for again
+  } catch (const Error& error) {  // as if nothing had been confirmed: it is asked for again
     known_.clear();
+    why_ignored_ = error.what();
   }
 }
 
@@ -74,12 +92,13 @@ void ConfirmedPaths::Add(const std::vector<fs::path>& paths) {
     const fs::path real = RealPath(path);
     if (!real.empty() && IsOneLine(real)) known_.insert(real);
   }
-  if (known_.size() == before || file_.empty()) return;
+  if (known_.size() == before || file_.empty() || !why_ignored_.empty()) return;
   std::string text;
   for (const fs::path& path : known_) text += path.string() + "\n";
   try {
-    fs::create_directories(file_.parent_path());
+    MakePrivateDirectory(file_.parent_path());
     ReplaceFile(file_, text);
+    fs::permissions(file_, fs::perms::owner_read | fs::perms::owner_write);
   } catch (const Error&) {
   } catch (const fs::filesystem_error&) {
   }
@@ -100,8 +119,10 @@ std::vector<fs::path> ConfirmPlugins(const NamedPlugins& named, const fs::path& 
     });
     if (!real.empty() && !named.allow_config && !is_named && !confirmed.Has(real)) strange.push_back(real);
   }
-  if (!strange.empty()) Refuse(config, strange, confirmed.file());
-  for (const fs::path& path : of_config) {
+  if (!strange.empty()) Refuse(config, strange, confirmed);
+  for (const fs::path& of : of_config) {
+    const fs::path real = RealPath(of);  // what was confirmed, wherever a link leads by and by
+    const fs::path& path = real.empty() ? of : real;
     if (std::find(paths.begin(), paths.end(), path) == paths.end()) paths.push_back(path);
   }
   if (named.remember) confirmed.Add(named.allow_config ? paths : named.paths);

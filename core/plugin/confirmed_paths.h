@@ -2,6 +2,7 @@
 
 #include <filesystem>
 #include <set>
+#include <string>
 #include <vector>
 
 namespace medley {
@@ -21,12 +22,15 @@ class ConfirmedPaths {
 
   // The path, or its directory.
   bool Has(const std::filesystem::path& path) const;
-  // Replaces the file where one of them is new. What cannot be written down is asked for again the next time.
+  // Replaces the file where one of them is new, but not one that is ignored. What cannot be written down is
+  // asked for again the next time.
   void Add(const std::vector<std::filesystem::path>& paths);
   const std::filesystem::path& file() const { return file_; }
+  const std::string& why_ignored() const { return why_ignored_; }  // "": the file is read
 
  private:
   std::filesystem::path file_;  // "": there is no home
+  std::string why_ignored_;
   std::set<std::filesystem::path> known_;
 };
 

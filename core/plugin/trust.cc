@@ -1,8 +1,11 @@
 #include "trust.h"
 
+#include <grp.h>
+#include <pwd.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <optional>
@@ -14,12 +17,16 @@
 namespace medley {
 namespace {
 
-constexpr mode_t kOthersWrite = S_IWGRP | S_IWOTH;
-
 std::string Mode(mode_t mode) {
   std::string text;
   for (int shift = 9; shift >= 0; shift -= 3) text += static_cast<char>('0' + ((mode >> shift) & 7));
   return text;
+}
+
+// What of the mode lets somebody else than the owner write.
+mode_t OthersWrite(const struct stat& info) {
+  const mode_t writes = info.st_mode & (S_IWGRP | S_IWOTH);
+  return (writes & S_IWGRP) != 0 && IsPrivateGroup(info.st_gid, info.st_uid) ? writes & ~S_IWGRP : writes;
 }
 
 // The user, root, and the owner of the executable for what lies beside it.
@@ -28,18 +35,21 @@ struct Owners {
   bool Has(uid_t uid) const { return uid == 0 || uid == geteuid() || uid == also; }
 };
 
-std::string Judge(const std::filesystem::path& path, const struct stat& info, const Owners& owners) {
-  if (!owners.Has(info.st_uid)) {
-    return path.string() + " belongs to user " + std::to_string(info.st_uid) +
-           ", neither root nor you: plugins run with your rights. chown it, or copy the plugin elsewhere";
+// What others may write, all of it: one chmod is then enough.
+class Writable {
+ public:
+  void Add(const std::filesystem::path& path, mode_t writes, mode_t mode) {
+    said_ += (said_.empty() ? "" : ", ") + path.string() + " may be written by " +
+             ((writes & S_IWOTH) != 0 ? "everybody" : "its group") + " (mode " + Mode(mode & 07777) + ")";
+    paths_ += " " + path.string();
   }
-  if ((info.st_mode & kOthersWrite) != 0) {
-    return path.string() + " may be written by " +
-           ((info.st_mode & S_IWOTH) != 0 ? "everybody" : "its group") + " (mode " +
-           Mode(info.st_mode & 07777) + "): plugins run with your rights. chmod go-w it";
+  std::string Reason() const {
+    return said_.empty() ? "" : said_ + ": plugins run with your rights. chmod go-w" + paths_;
   }
-  return "";
-}
+
+ private:
+  std::string said_, paths_;
+};
 
 std::optional<uid_t> ExecutableOwner() {
   struct stat info {};
@@ -53,13 +63,31 @@ std::optional<std::filesystem::path> TrustedDirectory() {
   const std::filesystem::path own = std::filesystem::canonical(OwnPluginDirectory(), error);
   struct stat info {};
   if (error || lstat(own.c_str(), &info) != 0) return std::nullopt;
-  if (info.st_uid != ExecutableOwner() || (info.st_mode & kOthersWrite) != 0) return std::nullopt;
+  if (info.st_uid != ExecutableOwner() || OthersWrite(info) != 0) return std::nullopt;
   return own;
 }
 
 }  // namespace
 
 std::filesystem::path OwnPluginDirectory() { return LibraryDirectory() / "medley" / kPluginFolder; }
+
+bool IsPrivateGroup(gid_t group, uid_t owner) {
+  if (owner == 0) return false;
+  constexpr std::size_t kMost = 1 << 14;  // a group that needs more has members
+  std::vector<char> user_text(kMost), group_text(kMost);
+  passwd user{};
+  passwd* has_user = nullptr;
+  struct group members {};
+  struct group* has_group = nullptr;
+  if (getpwuid_r(owner, &user, user_text.data(), kMost, &has_user) != 0 || has_user == nullptr) return false;
+  if (getgrgid_r(group, &members, group_text.data(), kMost, &has_group) != 0 || has_group == nullptr)
+    return false;
+  const std::string name = user.pw_name;
+  if (user.pw_gid != group || name != members.gr_name) return false;
+  char** end = members.gr_mem;
+  while (*end != nullptr) ++end;
+  return std::all_of(members.gr_mem, end, [&](const char* member) { return name == member; });
+}
 
 std::string WhyUnsafe(const std::filesystem::path& path) {
   const std::optional<std::filesystem::path> own = TrustedDirectory();
@@ -73,16 +101,21 @@ std::string WhyUnsafe(const std::filesystem::path& path) {
     if (inside) break;
   }
   if (!inside) components.push_back(path.root_path());
+  Writable writable;
   uid_t child = 0;
   for (const std::filesystem::path& component : components) {  // from the leaf to the root
     struct stat info {};
     if (lstat(component.c_str(), &info) != 0) return component.string() + ": " + std::strerror(errno);
+    if (!owners.Has(info.st_uid)) {
+      return component.string() + " belongs to user " + std::to_string(info.st_uid) +
+             ", neither root nor you: plugins run with your rights. chown it, or copy the plugin elsewhere";
+    }
     const bool sticky = S_ISDIR(info.st_mode) && (info.st_mode & S_ISVTX) != 0 && component != path;
-    if (sticky && owners.Has(child)) info.st_mode &= ~kOthersWrite;
-    if (std::string reason = Judge(component, info, owners); !reason.empty()) return reason;
+    const mode_t writes = sticky && owners.Has(child) ? 0 : OthersWrite(info);
+    if (writes != 0) writable.Add(component, writes, info.st_mode);
     child = info.st_uid;
   }
-  return "";
+  return writable.Reason();
 }
 
 }  // namespace medley

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <sys/types.h>
+
 #include <filesystem>
 #include <string>
 
@@ -7,6 +9,10 @@ namespace medley {
 
 // <libdir>/medley and kPluginFolder, beside libmedley_base.so, whether it exists or not.
 std::filesystem::path OwnPluginDirectory();
+
+// Whether the owner is alone in a group: it is the user's first, has the user's name, and no other members.
+// Systems that make one for each user set umask 002, and who writes by it is the owner. Never root's.
+bool IsPrivateGroup(gid_t group, uid_t owner);
 
 // Why strangers could put code at a real path, or could have; "" where they could not. A plugin runs with the
 // user's rights, so every component must belong to root or the user, and nobody else may write to it. A

@@ -89,8 +89,20 @@ TEST_F(Confirmed, WhatTheEnvironmentNamesNeedsNoWord) {
 
 TEST_F(Confirmed, AFileThatOthersMayWriteConfirmsNothing) {
   Confirm({.paths = {mine_}}, {});
-  ASSERT_EQ(chmod((work_ / "state/medley/plugin-paths").c_str(), 0666), 0);
-  EXPECT_NE(Refusal({}, {mine_}), "");
+  const fs::path file = work_ / "state/medley/plugin-paths";
+  ASSERT_EQ(chmod(file.c_str(), 0666), 0);
+  const std::string words = Refusal({}, {mine_}), before = ReadBytes(file);
+  EXPECT_NE(words.find("is not read: " + fs::canonical(file).string() + " may be written"), std::string::npos)
+      << words;
+  Confirm({.paths = {work_.path()}}, {});
+  EXPECT_EQ(ReadBytes(file), before);
+}
+
+TEST_F(Confirmed, WhatIsRememberedIsReadAgainWhateverTheUmask) {
+  const mode_t before = umask(0);
+  Confirm({.paths = {mine_}}, {});
+  umask(before);
+  EXPECT_EQ(Refusal({}, {mine_}), "");
 }
 
 TEST_F(Confirmed, WhatDoesNotExistBringsNoCode) { EXPECT_EQ(Refusal({}, {work_ / "nowhere"}), ""); }

@@ -3,8 +3,10 @@
 #include <medley/base/version.h>
 #include <medley/plugin/registry.h>
 #include <medley/plugin/rejection.h>
+#include <medley/plugin/trust.h>
 #include <medley/task/abi.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cstdlib>
@@ -86,7 +88,7 @@ TEST(Registry, WhatWasNamedAndCannotBeUsedIsAnError) {
   EXPECT_TRUE(Has(message, "without a medley note")) << message;
   message = MessageOf([&] { ScanOnly({named / "nowhere"}).RequireNamed(); });
   EXPECT_TRUE(Has(message, "nowhere") && Has(message, "missing")) << message;
-  fs::permissions(named.path(), fs::perms::group_write, fs::perm_options::add);
+  fs::permissions(named.path(), fs::perms::others_write, fs::perm_options::add);
   message = MessageOf([&] { ScanOnly({named.path()}).RequireNamed(); });
   EXPECT_TRUE(Has(message, "bad permissions")) << message;
   // What nobody named is passed over.
@@ -181,16 +183,53 @@ TEST(Trust, WhatStrangersMayWriteIsRefused) {
                                        : registry.rejected()[0].state + ": " + registry.rejected()[0].reason;
   };
   EXPECT_EQ(verdict(), "");
-  for (const mode_t mode : {0666, 0660, 0777}) {
+  for (const mode_t mode : {0666, 0662, 0777}) {
     ASSERT_EQ(chmod((directory / "x.so").c_str(), mode), 0);
     EXPECT_TRUE(Has(verdict(), "bad permissions: ") && Has(verdict(), "x.so may be written by")) << verdict();
   }
   ASSERT_EQ(chmod((directory / "x.so").c_str(), 0644), 0);
   EXPECT_EQ(verdict(), "");
-  for (const mode_t mode : {0777, 0770, 01777}) {
+  for (const mode_t mode : {0777, 0772, 01777}) {
     ASSERT_EQ(chmod(directory.path().c_str(), mode), 0);
     EXPECT_TRUE(Has(verdict(), "bad permissions: ")) << verdict();
   }
+}
+
+TEST(Trust, EveryFolderToCloseIsNamedAtOnce) {
+  const TempDirectory parent;
+  fs::create_directory(parent / "plugins");
+  WriteTiny(parent / "plugins/x.so", "aaaa");
+  for (const fs::path& path : {parent.path(), parent / "plugins", parent / "plugins/x.so"})
+    ASSERT_EQ(chmod(path.c_str(), 0777), 0);
+  const std::string reason = ScanOnly({parent / "plugins/x.so"}).rejected().at(0).reason;
+  const std::string real = fs::canonical(parent.path()).string();
+  EXPECT_TRUE(Has(reason, "chmod go-w " + real + "/plugins/x.so " + real + "/plugins " + real)) << reason;
+}
+
+// As daemon: a user that every system has, with a group of its own.
+TEST(Trust, AGroupThatTheOwnerIsAloneInMayWrite) {
+  if (geteuid() != 0) GTEST_SKIP() << "only root can become another user";
+  constexpr uid_t kDaemon = 1;
+  constexpr gid_t kItsOwn = 1;
+  ASSERT_TRUE(IsPrivateGroup(kItsOwn, kDaemon));
+  EXPECT_FALSE(IsPrivateGroup(kItsOwn + 1, kDaemon));
+  EXPECT_FALSE(IsPrivateGroup(0, 0));
+  const TempDirectory directory;
+  WriteTiny(directory / "x.so", "aaaa");
+  const auto is_found = [&](gid_t group) {
+    for (const fs::path& path : {directory.path(), directory / "x.so"}) {
+      if (chown(path.c_str(), kDaemon, group) != 0 || chmod(path.c_str(), 0775) != 0) return false;
+    }
+    const pid_t child = fork();
+    if (child == 0) {
+      if (setgid(kItsOwn) != 0 || setuid(kDaemon) != 0) _exit(2);
+      _exit(ScanOnly({directory.path()}).Find("aaaa") != nullptr ? 0 : 1);
+    }
+    int status = 0;
+    return waitpid(child, &status, 0) == child && WIFEXITED(status) && WEXITSTATUS(status) == 0;
+  };
+  EXPECT_TRUE(is_found(kItsOwn));
+  EXPECT_FALSE(is_found(kItsOwn + 1));
 }
 
 TEST(Trust, AParentThatStrangersMayWriteIsRefused) {

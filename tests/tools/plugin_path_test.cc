@@ -48,7 +48,7 @@ TEST(PluginPath, WhatIsNamedAndCannotBeUsedIsAnErrorOfEveryVerb) {
   const fs::path mine = scratch / "mine", cut = scratch / "cut.so";
   fs::create_directory(mine);
   fs::copy_file(kShipped, mine / "zoom.so");
-  fs::permissions(mine, fs::perms::group_write, fs::perm_options::add);
+  fs::permissions(mine, fs::perms::others_write, fs::perm_options::add);
   testing::WriteBytes(cut, testing::ReadBytes(kShipped).substr(0, 5000));
   for (const fs::path& named : {mine, cut, scratch / "nowhere"}) {
     const std::string argument = " --plugin-path " + named.string() + " 2>&1";
