@@ -33,8 +33,8 @@ bool IsOneLine(const fs::path& path) { return path.string().find('\n') == std::s
 std::string Remembers(const ConfirmedPaths& confirmed) {
   if (confirmed.file().empty()) return "";
   if (confirmed.why_ignored().empty()) return "; " + DisplayPath(confirmed.file()) + " then remembers them";
-  return ". " + DisplayPath(confirmed.file()) + ", which remembers them, is not read: " +
-         Printable(confirmed.why_ignored());
+  return ". " + DisplayPath(confirmed.file()) +
+         ", which remembers them, is not read: " + Printable(confirmed.why_ignored());
 }
 
 // With its parents. Nobody else's, whatever the umask: what they could write to would confirm nothing.
@@ -55,8 +55,7 @@ void MakePrivateDirectory(const fs::path& path) {
                    ": plugin_path names plugins that you have not confirmed. A plugin is code that runs with "
                    "your rights, and a config may come from anybody:" +
                    places + "\nIf you trust them, name them once (" + flags.substr(1) +
-                   "), or give --allow-config-plugins" +
-                   Remembers(confirmed));
+                   "), or give --allow-config-plugins" + Remembers(confirmed));
 }
 
 }  // namespace
