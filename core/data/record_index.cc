@@ -15,6 +15,7 @@
 #include <medley/base/error.h>
 #include <medley/base/file_digest.h>
 #include <medley/base/files.h>
+#include <medley/base/interrupt.h>
 #include <medley/base/user_directories.h>
 
 namespace medley {
@@ -191,6 +192,7 @@ void RecordIndex::Scan() {
   Scanner scanner(format_);
   std::string piece(kPiece, '\0');
   for (std::int64_t offset = 0;;) {
+    HeedInterrupt();
     const std::size_t got = file_.Read(offset, piece.data(), piece.size());
     scanner.Add(std::string_view(piece).substr(0, got));
     offset += static_cast<std::int64_t>(got);

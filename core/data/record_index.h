@@ -21,7 +21,7 @@ class RecordIndex {
   // A record is a line that is not blank; of kCsv, one whose quotes are closed.
   enum class Format : std::uint32_t { kLines = 1, kCsv = 2 };
 
-  // InputError where the file cannot be read.
+  // InputError where the file cannot be read. A run that is to stop does not wait for the end of a long file.
   RecordIndex(const std::filesystem::path& file, Format format);
 
   std::int64_t size() const { return static_cast<std::int64_t>(begins_.size()) - 1; }

@@ -13,6 +13,8 @@
 #include <string_view>
 #include <system_error>
 
+#include <medley/base/interrupt.h>
+
 #include "elf_file.h"
 #include "rejection.h"
 #include "trust.h"
@@ -73,6 +75,7 @@ void Rethrow(int code, const PluginFailure& failure) {
     case PluginResult::kFailed:
       break;
   }
+  HeedInterrupt();  // what a plugin was doing when it was asked to stop comes as a failure like others
   throw Error(failure.message);
 }
 

@@ -3,6 +3,8 @@
 #include <string>
 #include <vector>
 
+#include <medley/base/interrupt.h>
+
 #include "data_files.h"
 
 namespace medley {
@@ -41,6 +43,14 @@ TEST_F(Records, OfCsvHoldLineEndsInQuotes) {
   const RecordIndex index(Write("a", "x,y\n\"a\nb\"\"\n\",1\n\nc,2\n"), Format::kCsv);
   EXPECT_EQ(All(index), (std::vector<std::string>{"x,y", "\"a\nb\"\"\n\",1", "c,2"}));
   EXPECT_EQ(index.LineOf(2), 6);
+}
+
+TEST_F(Records, AreNotLookedForByARunThatIsToStop) {
+  const fs::path file = Write("a", "one\n");
+  RequestInterrupt();
+  EXPECT_THROW(RecordIndex(file, Format::kLines), Interrupted);
+  ForgetInterrupt();
+  EXPECT_TRUE(Cached().empty());
 }
 
 TEST_F(Records, OfAnEmptyFileAreNone) {

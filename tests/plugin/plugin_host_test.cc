@@ -8,6 +8,7 @@
 #include <cstdio>
 #include <typeinfo>
 
+#include <medley/base/interrupt.h>
 #include <medley/task/plugin_entry.h>
 
 #include "tests/plugin/host_fixture.h"
@@ -184,6 +185,14 @@ TEST(PluginHost, ExceptionsOfAPluginAreOfTheHostsTypes) {
     EXPECT_NE(dynamic_cast<const InputError*>(&error), nullptr);
     EXPECT_EQ(typeid(error), typeid(InputError));
   }
+}
+
+TEST(PluginHost, WhatWasToStopWhileATaskWasMadeIsNoFailureOfIt) {
+  HostFixture run({Fixture("fails_to_make")});
+  RequestInterrupt();
+  EXPECT_THROW(run.host.Get("throws_std"), Interrupted);
+  ForgetInterrupt();
+  EXPECT_FALSE(run.host.IsLoaded("throws_std"));
 }
 
 TEST(PluginHost, WhateverMakingThrowsNamesPluginTaskAndPhase) {
