@@ -22,13 +22,13 @@ ordered_json Versions(const Items& items) {
   return versions;
 }
 
-// SHA-256 by name.
-std::map<std::string, std::string> ReadLock(const std::filesystem::path& lock) {
+// SHA-256 by name, which files of several directories may share.
+std::multimap<std::string, std::string> ReadLock(const std::filesystem::path& lock) {
   try {
-    std::map<std::string, std::string> sums;
+    std::multimap<std::string, std::string> sums;
     const ordered_json json = ordered_json::parse(ReadFile(lock));
     for (const ordered_json& plugin : json.at("plugins"))
-      sums[plugin.at("name").get<std::string>()] = plugin.at("sha256").get<std::string>();
+      sums.emplace(plugin.at("name").get<std::string>(), plugin.at("sha256").get<std::string>());
     return sums;
   } catch (const nlohmann::json::exception& error) {
     throw InputError(DisplayPath(lock) + " is no lock of plugins: " + Printable(error.what()) +
@@ -66,13 +66,15 @@ ordered_json LockOf(const std::vector<const PluginFile*>& files) {
 }
 
 void RequireLocked(const std::filesystem::path& lock, const std::vector<const PluginFile*>& files) {
-  const std::map<std::string, std::string> sums = ReadLock(lock);
+  const std::multimap<std::string, std::string> sums = ReadLock(lock);
   std::string differences;
   for (const PluginFile* file : files) {
-    const auto locked = sums.find(NameOf(*file));
-    const std::string expected = locked == sums.end() ? "none of this name" : Printable(locked->second);
+    const auto [first, end] = sums.equal_range(NameOf(*file));
     const std::string found = Sha256OfFile(file->path);
-    if (expected == found) continue;
+    if (std::any_of(first, end, [&](const auto& locked) { return locked.second == found; })) continue;
+    std::string expected = first == end ? "none of this name" : "";
+    for (auto locked = first; locked != end; ++locked)
+      expected += (locked == first ? "" : " or ") + Printable(locked->second);
     differences +=
         "\n  " + Printable(file->path.string()) + ": expected SHA-256 " + expected + ", found " + found;
   }

@@ -170,6 +170,12 @@ TEST_F(RunWithAModelOfAPlugin, ALockRefusesOtherBytesAndSaysWhatWasExpected) {
          {std::string("series.so"), "expected SHA-256 " + std::string(sum.size(), '0'), "found " + sum})
       EXPECT_TRUE(Has(refused.out, part)) << part << '\n' << refused.out;
   }
+  // Files of several directories may have one name: any entry of it counts.
+  nlohmann::json twice = locked;
+  twice["plugins"].push_back(plugin);
+  twice["plugins"][1]["sha256"] = std::string(sum.size(), '1');
+  WriteBytes(lock, twice.dump());
+  EXPECT_EQ(Run(validate).code, 0);
   WriteBytes(lock, "{}");
   EXPECT_TRUE(Has(Run(validate).out, "is no lock of plugins"));
 }
