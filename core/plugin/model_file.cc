@@ -19,8 +19,9 @@ std::optional<ModelFile> ReadModelFile(ConfigFile& file, const Registry& registr
   if (const ModelInfo* info = registry.FindModel(kind)) return ModelFile{*info, ReadModelConfig(file, *info)};
   std::vector<std::string> known;
   for (const ModelInfo* info : registry.models()) known.push_back(info->name);
-  file.FailAt({"kind"}, kind.empty() ? "expected the name of a model (" + JoinNames(known) + ")"
-                                     : NoSuchName("model", kind, known));
+  file.FailAt({"kind"}, kind.empty()
+                            ? "expected the name of a model (" + JoinNames(known) + ")"
+                            : NoSuchName("model", kind, known) + " (" + registry.SearchedWords() + ")");
   return std::nullopt;
 }
 

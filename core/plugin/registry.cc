@@ -99,14 +99,18 @@ std::vector<std::string> Registry::Choices(const std::vector<std::string>& tasks
   return lines;
 }
 
+std::string Registry::SearchedWords() const {
+  std::vector<std::string> places;
+  for (const std::filesystem::path& path : searched_) places.push_back(Printable(path.string()));
+  return "searched: " + (places.empty() ? "nowhere" : JoinNames(places));
+}
+
 const TaskInfo& Registry::Require(std::string_view task) const {
   if (const TaskInfo* info = Find(task)) return *info;
-  std::vector<std::string> names, places;
+  std::vector<std::string> names;
   for (const auto& [name, where] : by_name_) names.push_back(name);
-  for (const std::filesystem::path& path : searched_) places.push_back(Printable(path.string()));
   std::string message = "no such task: '" + Printable(task) + "'" + DidYouMean(task, names) + " (" +
-                        std::to_string(names.size()) +
-                        " tasks: medley tasks; searched: " + JoinNames(places) + ")";
+                        std::to_string(names.size()) + " tasks: medley tasks; " + SearchedWords() + ")";
   for (const RejectedPlugin& file : rejected_) {
     if (file.path.stem() == task || names.empty()) {
       message += "\n  " + Words(file);

@@ -76,6 +76,8 @@ class Registry {
   // A line for each of these tasks that stands in several plugins: which one is used.
   std::vector<std::string> Choices(const std::vector<std::string>& tasks) const;
   const std::vector<std::filesystem::path>& searched() const { return searched_; }
+  // "searched: DIR, DIR", for a name that is not there.
+  std::string SearchedWords() const;
   // An InputError that lists what the user named and what cannot be used: another file would take its place.
   // A whole library without a medley note in a named directory is passed over.
   void RequireNamed() const;

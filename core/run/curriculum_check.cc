@@ -125,7 +125,7 @@ const TaskInfo* RequireTask(ConfigFile& file, const Path& path, const Registry& 
   std::vector<std::string> names;
   for (const TaskInfo* task : registry.tasks()) names.push_back(task->name);
   file.FailAtKey(path, "no such task" + DidYouMean(path.back(), names) + " (" + std::to_string(names.size()) +
-                           " tasks: medley tasks)" + Refused(registry));
+                           " tasks: medley tasks; " + registry.SearchedWords() + ")" + Refused(registry));
   return nullptr;
 }
 

@@ -40,8 +40,9 @@ TEST(CheckRun, NamesTheTaskThatWasMeant) {
   const Workspace work;
   work.Write("weights.json", "{\n  \"weights\": {\n    \"alpha\": 1,\n    \"betta\": 2\n  }\n}\n");
   const std::string text = CheckMistakes(work, "\"alhpa\": {\"rows\": 3}");
-  EXPECT_TRUE(Has(
-      text, "weights.json:4:5: weights.betta: no such task; did you mean 'beta'? (4 tasks: medley tasks)"))
+  EXPECT_TRUE(Has(text,
+                  "weights.json:4:5: weights.betta: no such task; did you mean 'beta'? (4 tasks: medley "
+                  "tasks; searched: "))
       << text;
   EXPECT_TRUE(Has(text, "run.json:6:13: tasks.alhpa: no such task; did you mean 'alpha'?")) << text;
   EXPECT_EQ(Lines(text), 3u) << text;

@@ -34,7 +34,8 @@ const ModelInfo& Require(const Registry& registry, const std::string& kind) {
   if (const ModelInfo* model = registry.FindModel(kind)) return *model;
   std::vector<std::string> known;
   for (const ModelInfo* model : registry.models()) known.push_back(model->name);
-  throw InputError("'" + kind + "': " + NoSuchName("model", kind, known));
+  throw InputError("'" + kind + "': " + NoSuchName("model", kind, known) + " (" + registry.SearchedWords() +
+                   ")");
 }
 
 }  // namespace
