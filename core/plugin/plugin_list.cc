@@ -68,9 +68,20 @@ class Lister {
       if (place->second.directory == directory_) {
         candidate.state = "name twice";
         candidate.reason += kind + name + " is also in " + other + ": remove one of them";
+        MarkFirst(place->second.path, kind + name, candidate.path);
       } else {
         candidate.reason += kind + name + " comes from " + other;
       }
+    }
+  }
+
+  // The first of two is no more usable than the second.
+  void MarkFirst(const fs::path& path, const std::string& name, const fs::path& other) {
+    for (PluginCandidate& first : candidates_) {
+      if (first.path != path) continue;
+      first.state = "name twice";
+      first.reason += (first.reason.empty() ? "" : "; ") + name + " is also in " + Printable(other.string()) +
+                      ": remove one of them";
     }
   }
 
