@@ -37,10 +37,12 @@ class NewTest : public test::InstalledTest, public ::testing::WithParamInterface
 
 TEST_P(NewTest, BuildsPassesTrainsAndIsAboveChance) {
   ASSERT_EQ(New("mine --kind " + std::string(GetParam())).code, 0);
-  // The other compiler first: what is left in the folder is the README's.
+  // The other compiler first: what is left in the folder is the README's. The test is the same in all kinds.
+  const bool whole = std::string(GetParam()) == "reply";
   const auto clang = Here("cmake -S . -B other -Dmedley_ROOT=" + Prefix() +
                           " -DCMAKE_CXX_COMPILER=clang++ -DCMAKE_CXX_FLAGS='-Wall -Wextra -Werror' && "
-                          "cmake --build other --target mine");
+                          "cmake --build other" +
+                          (whole ? "" : " --target mine"));
   ASSERT_EQ(clang.code, 0) << clang.out;
   setenv("CXXFLAGS", "-Wall -Wextra -Werror", 1);
   const std::vector<std::string> commands = Commands();
@@ -72,10 +74,16 @@ TEST_P(NewMistakesTest, NothingIsOverwrittenAndNamesAreChecked) {
   const auto again = New("mine");
   EXPECT_EQ(again.code, 2);
   EXPECT_NE(again.out.find("mine is already there"), std::string::npos) << again.out;
-  for (const char* name : {"Mine", "1st", "my-task", "../mine"}) {
+  for (const std::string& name : {std::string("Mine"), std::string("1st"), std::string("my-task"),
+                                  std::string("../mine"), std::string(61, 'a')}) {
     const auto bad = New(name);
     EXPECT_EQ(bad.code, 2) << name;
     EXPECT_NE(bad.out.find("is no name of a task"), std::string::npos) << bad.out;
+  }
+  for (const char* name : {"test", "picture_task"}) {
+    const auto taken = New(name);
+    EXPECT_EQ(taken.code, 2) << name;
+    EXPECT_NE(taken.out.find("is taken by CMake or medley"), std::string::npos) << taken.out;
   }
   const auto kind = New("other --kind replay");
   EXPECT_EQ(kind.code, 2);

@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <iostream>
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -64,6 +65,20 @@ void Write(const fs::path& from, const fs::path& to, const Words& words) {
     ReplaceFile(to / Filled(entry.path().filename().string(), words), Filled(ReadFile(entry.path()), words));
 }
 
+// A name of a task that can also be a CMake target, a class beside medley's own, and a model's with "_net".
+void RequireName(const std::string& name) {
+  constexpr std::size_t kLongest = 60;
+  if (!detail::IsName(name) || name.size() > kLongest || name.find('-') != std::string::npos)
+    throw InputError(
+        "'" + name +
+        "' is no name of a task: expected 1 to 60 characters of a-z, 0-9 and _, the first a letter");
+  static const std::set<std::string> kTaken = {
+      "all",  "clean",      "help",          "install",      "medley",        "package",
+      "test", "reply_task", "question_task", "picture_task", "classify_task", "rebuild_cache"};
+  if (kTaken.count(name) > 0)
+    throw InputError("'" + name + "' is taken by CMake or medley; choose another name, such as my_" + name);
+}
+
 // What a plugin is built against: throws, and says how to come by one, for a medley that still lies where it
 // was built.
 fs::path InstalledPrefix() {
@@ -97,10 +112,7 @@ int RunNew(int argc, char** argv) {
   app.add_option("--dir", directory, "the folder to make (default: NAME here)");
   if (!ParseArguments(app, argc, argv)) return 0;
 
-  if (!detail::IsName(name) || name.find('-') != std::string::npos)
-    throw InputError(
-        "'" + name +
-        "' is no name of a task: expected 1 to 64 characters of a-z, 0-9 and _, the first a letter");
+  RequireName(name);
   if (directory.empty()) directory = name;
   std::error_code ignored;
   if (fs::exists(fs::symlink_status(directory, ignored)))
