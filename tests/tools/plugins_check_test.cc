@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <string>
@@ -97,6 +98,31 @@ TEST(PluginsCheck, AFileThatIsNoPluginFailsItsScan) {
   EXPECT_EQ(checked.code, 1);
   EXPECT_EQ(checked.only().at("phase"), "scan");
   EXPECT_TRUE(Has(checked.only().at("message"), "bad abi")) << checked.results;
+}
+
+TEST(PluginsCheck, AFileThatCannotBeUsedTakesNoOtherWithIt) {
+  const testing::TempDirectory plugins;
+  fs::copy_file(Fixture("series"), plugins / "series.so");
+  testing::WriteBytes(plugins / "other.so",
+                      testing::Patched(testing::ReadBytes(Fixture("tiny")), "\"glibcxx_debug\":false",
+                                       "\"glibcxx_debug\":true "));
+  const CommandResult result = Shell(Medley() + "plugins check --json series other --plugin-path " +
+                                     plugins.path().string() + " 2>/dev/null");
+  EXPECT_EQ(result.code, 1) << result.out;
+  std::map<std::string, std::string> states;
+  for (const nlohmann::json& one : nlohmann::json::parse(result.out))
+    states[fs::path(one.at("path").get<std::string>()).filename()] = one.at("state");
+  EXPECT_EQ(states, (std::map<std::string, std::string>{{"other.so", "failed"}, {"series.so", "ok"}}))
+      << result.out;
+}
+
+TEST(PluginsCheck, ADirectoryIsToBeNamedAsOne) {
+  const testing::TempDirectory plugins;
+  for (const char* verb : {"check ", "show "}) {
+    const CommandResult result = Shell(Medley() + "plugins " + verb + plugins.path().string() + " 2>&1");
+    EXPECT_EQ(result.code, 2) << result.out;
+    EXPECT_TRUE(Has(result.out, "is a directory; name it by --plugin-path")) << result.out;
+  }
 }
 
 // Not failed, and not passed either.

@@ -1,10 +1,12 @@
 // The hidden verb behind `medley plugins check`: one task or model, in a process of its own, which may die.
 #include <ATen/core/Tensor.h>
 #include <c10/util/Exception.h>
+#include <sys/prctl.h>
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <csignal>
 #include <exception>
 #include <filesystem>
 #include <memory>
@@ -124,6 +126,7 @@ int RunCheck(int argc, char** argv) {
   app.add_option("--report", fd);
   AddPlugins(app, subject.named);
   if (!ParseArguments(app, argc, argv)) return 0;
+  ::prctl(PR_SET_PDEATHSIG, SIGKILL);  // what hangs does not outlive who watches it
   const CheckReport report(fd);
   try {
     Check(subject, report);

@@ -11,6 +11,7 @@
 
 #include <medley/base/durable_file.h>
 #include <medley/base/error.h>
+#include <medley/base/files.h>
 #include <medley/base/json_text.h>
 #include <medley/base/suggest.h>
 #include <medley/plugin/plugin_list.h>
@@ -45,6 +46,9 @@ bool Has(const std::vector<std::string>& names, const std::string& name) {
 // A file by its path; else what the search finds under the name: a whole plugin, or a task or model of one.
 PluginToCheck Find(const std::string& name, const PluginSearch& search) {
   const fs::path given = name;
+  if (fs::is_directory(given) && (given.has_parent_path() || given == "." || given == ".."))
+    throw InputError(DisplayPath(given) + " is a directory; name it by --plugin-path " + Printable(name) +
+                     ", or one of its files");
   if (given.has_parent_path() || given.extension() == ".so") return {fs::absolute(given)};
   const PluginList list = ListPlugins(search);
   std::set<std::string> known;  // a file is often called as its task
@@ -126,9 +130,20 @@ std::vector<PluginToCheck> PluginsToCheck(const Arguments& arguments) {
   return plugins;
 }
 
+// What a child is told: the files that can be used. One that cannot is its own result, and nobody else's.
+std::vector<fs::path> UsableFiles(const std::vector<fs::path>& named) {
+  std::vector<fs::path> files;
+  for (const PluginCandidate& plugin : ListPlugins({named, false, false, false}).candidates) {
+    if (plugin.state == "ok") files.push_back(plugin.path);
+  }
+  return files;
+}
+
 int Check(Arguments& arguments) {
   PluginCheck& check = arguments.check;
   check.plugins = PluginsToCheck(arguments);
+  check.named.paths = UsableFiles(check.named.paths);
+  check.named.allow_config = true;  // what the config names was confirmed just now
   if (check.plugins.empty())
     throw InputError("no plugin was found to check; name a file, or a directory by --plugin-path");
   check.limit = std::chrono::milliseconds(static_cast<std::int64_t>(arguments.seconds * 1000));

@@ -8,6 +8,7 @@
 #include <medley/base/error.h>
 #include <medley/plugin/registry.h>
 #include <medley/plugin/rejection.h>
+#include <medley/report/table.h>
 
 #include "tools/medley/child.h"
 #include "tools/medley/scratch.h"
@@ -35,11 +36,11 @@ void TakeLine(const std::string& line, CheckResult& result) {
 void Judge(const ChildEnd& end, std::chrono::milliseconds limit, CheckResult& result) {
   if (end.out_of_time) {
     result.state = "hangs";
-    result.message = "it did not end within " + std::to_string(limit.count() / 1000.0).substr(0, 5) + " s";
+    result.message = "it did not end within " + FormatNumber(limit.count() / 1000.0) + " s";
   } else if (end.signal != 0) {
+    const std::string how = "of signal " + std::to_string(end.signal) + " (" + strsignal(end.signal) + ")";
+    result.message = result.state == "failed" ? result.message + "; then it died " + how : how;
     result.state = "died";
-    result.message =
-        std::string("of signal ") + std::to_string(end.signal) + " (" + strsignal(end.signal) + ")";
   } else if (result.state.empty() || end.exit_code != 0) {
     if (result.state == "failed" || result.state == "needs a config") return;
     result.state = "died";
