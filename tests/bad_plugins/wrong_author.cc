@@ -20,7 +20,9 @@ class WrongAuthor final : public Task {
       .passes = {{.name = "say", .text_width = kWidth}, {.name = "repeat", .text_width = kWidth}},
       .terms = {{.name = "reply", .max_items = 99}},
       .options =
-          {WordOption("wrong", {"nothing", "mean", "counter", "rand", "range", "kept", "longest"}, "what is"),
+          {WordOption("wrong",
+                      {"nothing", "mean", "counter", "rand", "range", "kept", "longest", "counts_row_3"},
+                      "what is"),
            {.name = "items", .value = 0, .low = 0, .high = 99, .summary = "of a row; 0: the right number"}},
       .inputs = {"tokens", "lengths", "supervised"},
       .outputs = {"logits"},
@@ -81,6 +83,7 @@ class WrongAuthor final : public Task {
   std::int64_t Length(const RowRange& rows, std::int64_t row) const {
     if (rows.longest && wrong_ != "longest") return kMostTokens;
     if (wrong_ == "counter") return 1 + calls_++ % kMostOthers;
+    if (wrong_ == "counts_row_3" && row == 3) return 1 + calls_++ % kMostOthers;
     if (wrong_ == "rand") return 1 + std::rand() % kMostOthers;
     if (wrong_ == "range") return 1 + (row - rows.begin) % kMostOthers;
     return row % 16 == 15 ? kMostTokens : 1 + rows.Random(row).Below(kMostOthers);

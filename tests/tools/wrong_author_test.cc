@@ -51,6 +51,11 @@ TEST(WrongAuthor, ASampleThatCountsItsCallsIsTold) {
                  "make a row from rows.seed and its number alone, with rows.Random(row)"});
 }
 
+TEST(WrongAuthor, ARowThatCountsItsCallsIsToldWhereverItIs) {
+  ExpectRefused("wrong=counts_row_3",
+                {"task 'wrong_author': Sample gave another row 3,", "Sample depends on earlier calls"});
+}
+
 TEST(WrongAuthor, ASampleThatDrawsFromStdRandIsTold) {
   ExpectRefused("wrong=rand", {"task 'wrong_author': Sample gave another row ", "std::rand"});
 }

@@ -23,8 +23,8 @@
 namespace medley {
 namespace {
 
-constexpr std::int64_t kSearched = 32, kSampledAgain = 2;  // rows
-constexpr std::int64_t kWatched = 16;                      // draws
+constexpr std::int64_t kSearched = 32;  // rows
+constexpr std::int64_t kWatched = 16;   // draws
 
 RowRange OneRow(const RowRange& from, std::int64_t offset) { return from.Part(offset, 1); }
 
@@ -146,7 +146,10 @@ void ContractCheck::Check(LoadedTask& task, const RowRange& from) {
                 ", while sampling): it drew from libtorch's own generator, so its rows would depend on what "
                 "was drawn before; draw from rows.Random(row) instead");
   }
-  CheckSampledAgain(task, from.Part(0, std::min(rows.sampled, kSampledAgain)));
+  std::set<std::int64_t> again(rows.pairs.begin(), rows.pairs.end());
+  again.insert(rows.shown.begin(), rows.shown.end());
+  for (const std::int64_t row : again)
+    CheckSampledAgain(task, from.Part(row, std::min<std::int64_t>(rows.sampled - row, 2)));
   const std::vector<std::string> differences = CompareRows(task, from, rows, generators);
   if (!differences.empty()) throw Error(Listing(task, differences));
   LongestRows longest(task, model_.spec(), from.Part(0, rows.sampled));
