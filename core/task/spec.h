@@ -70,6 +70,8 @@ constexpr OptionSpec PathOption(std::string_view name, std::string_view summary,
   return {.name = name, .summary = summary, .kind = OptionKind::kPath, .required = required};
 }
 
+using OptionList = SpecList<OptionSpec, 16>;
+
 struct ScoreSpec {
   std::string_view name{};
   bool higher_is_better = true;
@@ -85,7 +87,7 @@ struct TaskSpec {
   SpecList<TermSpec, 8> terms{};
   SpecList<VariantSpec, 3> variants{};  // further ones
   SpecList<ConstantSpec, 16> constants{};
-  SpecList<OptionSpec, 8> options{};
+  OptionList options{};
   NameList inputs{};          // model inputs that it hands in
   NameList outputs{};         // model outputs that it asks for
   NameList special_tokens{};  // that its texts contain

@@ -31,6 +31,9 @@ class Fours final : public ClassifyTask {
     inputs.resize(inputs.size() - drop_);
     return {inputs, label};
   }
+  std::map<std::string, double> Marks(std::int64_t said, std::int64_t right) const override {
+    return {{"both low", said < 2 && right < 2 ? 1.0 : 0.0}};
+  }
   std::string NameOf(std::int64_t label) const override { return "class " + std::to_string(label); }
 
   std::size_t drop_;
@@ -102,6 +105,7 @@ TEST(ClassifyTask, ScoresEachRowNamesClassesAndShowsWhatItShows) {
   const Outcomes outcomes = task.Evaluate(context, {1, 0, 10});
   EXPECT_EQ(outcomes.score, (std::vector<double>{1, 1, 1, 0, 1, 1, 1, 0, 1, 1}));
   EXPECT_EQ(outcomes.trivial.at("most frequent class"), (std::vector<double>{1, 0, 0, 0, 1, 0, 0, 0, 1, 0}));
+  EXPECT_EQ(outcomes.figures.at("both low"), (std::vector<double>{1, 1, 0, 0, 1, 1, 0, 0, 1, 1}));
   ASSERT_EQ(outcomes.answers.size(), kSheetRows);
   EXPECT_EQ(outcomes.answers[3][0].reply, "class 0");
   EXPECT_EQ(outcomes.answers[3][0].right, "class 3");

@@ -2,6 +2,7 @@
 
 #include <ATen/core/Tensor.h>
 
+#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -16,7 +17,7 @@ struct ClassifySetting {
   int classes = 2;
   std::string_view output = "logits";  // of the model: [rows, classes]
   SpecList<SizeSpec, 4> sizes{};       // the most of each of the model's sizes that a row has
-  SpecList<OptionSpec, 8> options{};   // beside "label_smoothing"
+  OptionList options{};                // beside "label_smoothing"
 };
 
 constexpr TaskSpec ClassifySpec(std::string_view name, std::string_view summary,
@@ -60,6 +61,11 @@ class ClassifyTask : public Task {
   // The row, a function of what `row` holds; called on data threads. `row.longest()` asks for the most of
   // every size.
   virtual Classified Draw(Row& row) const = 0;
+  // Further figures of an evaluated row, by their names: what of the answer is right, where a class has
+  // parts.
+  virtual std::map<std::string, double> Marks(std::int64_t /*said*/, std::int64_t /*right*/) const {
+    return {};
+  }
   // For people to read.
   virtual std::string NameOf(std::int64_t label) const { return std::to_string(label); }
   // What the sheet shows of some rows, on the CPU: bytes [rows, 3, height, width]; undefined: nothing. Here

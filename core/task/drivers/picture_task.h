@@ -24,7 +24,7 @@ struct PictureSetting {
   bool control = false;  // a control pass comes first
   // The share of the loss that the pixels have which should change: an object is a few of thousands.
   double region_share = 0.5;
-  SpecList<OptionSpec, 8> options{};  // beside "region_share"
+  OptionList options{};  // beside "region_share"
 };
 
 // Variants, where there is a control pass: "fused", one forward in which row r makes pass r mod 2; "carry",

@@ -42,7 +42,7 @@ struct QuestionLabels {
 struct QuestionSetting {
   bool control = false;             // a control pass comes first
   int text_width = kQuestionWidth;  // the most tokens of a prompt and its reply
-  SpecList<OptionSpec, 8> options{};
+  OptionList options{};
 };
 
 // Variant "fused", where there are several passes: one forward in which row r makes pass r mod passes. Chance

@@ -16,7 +16,7 @@ struct ReplySetting {
   int reply_width = 8;  // the most of a reply, with its eos
   std::optional<double> chance{};
   bool rows_repeat = false;  // see TaskSpec
-  SpecList<OptionSpec, 8> options{};
+  OptionList options{};
   NameList special_tokens = {"<pad>", "<eos>"};
 };
 
