@@ -24,6 +24,7 @@
 #include <medley/model/parameter_bytes.h>
 #include <medley/plugin/model_maker.h>
 #include <medley/plugin/plugin_host.h>
+#include <medley/plugin/rejection.h>
 #include <medley/run/input_files.h>
 #include <medley/run/run_record.h>
 #include <medley/text/sentencepiece_tokenizer.h>
@@ -114,6 +115,11 @@ std::map<std::string, std::string> DroppedIn(const fs::path& checkpoint) {
   }
 }
 
+bool IsTaskOption(const std::string& override) {
+  const std::size_t options = override.find(".options.");
+  return override.starts_with("tasks.") && options != std::string::npos && options < override.find('=');
+}
+
 }  // namespace
 
 std::map<std::string, Execution> Run::Configured() const {
@@ -191,8 +197,13 @@ std::unique_ptr<Run> BuildRun(RunInputs inputs, Purpose purpose) {
 }
 
 TrainedRun OpenTrainedRun(const fs::path& directory, Console& console, const std::string& device,
-                          const NamedPlugins& plugins) {
-  std::vector<std::string> overrides;
+                          const NamedPlugins& plugins, std::vector<std::string> overrides) {
+  for (const std::string& override : overrides) {
+    if (!IsTaskOption(override))
+      throw InputError(
+          "'" + Printable(override) +
+          "' is not what a trained run can be asked with; expected tasks.NAME.options.OPTION=VALUE");
+  }
   if (!device.empty()) overrides.push_back("device=" + device);
   auto run = BuildRun(CheckInputsOf(directory, overrides, std::nullopt, {}, plugins), Purpose::kUse);
   for (const std::string& change :

@@ -87,14 +87,16 @@ std::unique_ptr<Run> BuildRun(RunInputs inputs, Purpose purpose);
 
 // The run that lies in a directory, with the weights of its newest whole checkpoint. For eval and generate:
 // changes nothing in the directory, and says where plugins or programs are not those that trained it.
-// `device`: instead of the run's own, "" for that.
+// `device`: instead of the run's own, "" for that. `overrides` ("tasks.NAME.options.OPTION=VALUE"): other
+// rows than the run's own; of all else an InputError.
 struct TrainedRun {
   std::unique_ptr<Run> run;
   std::int64_t step = 0;                       // of the weights
   std::map<std::string, std::string> dropped;  // tasks that the run dropped while it was trained, and why
 };
 TrainedRun OpenTrainedRun(const std::filesystem::path& directory, Console& console,
-                          const std::string& device = "", const NamedPlugins& plugins = {});
+                          const std::string& device = "", const NamedPlugins& plugins = {},
+                          std::vector<std::string> overrides = {});
 
 // Takes weights of another run (config.init_from). Returns words about it, "" where none is named.
 std::string InitializeFrom(const InitFrom& from, const Model& model, Console& console);

@@ -48,6 +48,24 @@ TEST(EvalCommand, ATaskThatFailsCostsItsOwnRow) {
   EXPECT_TRUE(Has(scored.out, "\ncontrol ")) << scored.out;
 }
 
+TEST(EvalCommand, OtherRowsThanTheRunsAreAskedAndWrittenWhereItIsSaid) {
+  const TroubleRun trouble;
+  ASSERT_EQ(Shell(trouble.Train("steps=2")).code, 0);
+  const CommandResult scored = Eval(trouble, "tasks.trouble.options.scores=0");
+  EXPECT_EQ(scored.code, 3) << scored.out;
+  EXPECT_TRUE(Has(scored.out, "trouble has no score")) << scored.out;
+  EXPECT_FALSE(fs::exists(trouble.run() / "eval.json"));
+  const fs::path out = trouble / "other";
+  EXPECT_EQ(Eval(trouble, "tasks.trouble.options.sample_ms=1 --out " + out.string()).code, 0);
+  const auto json = nlohmann::json::parse(ReadText(out / "eval.json"));
+  EXPECT_EQ(json.at("overrides"), nlohmann::json({"tasks.trouble.options.sample_ms=1"}));
+  for (const char* other : {"steps=3", "tasks.trouble.rows=3"}) {
+    const CommandResult refused = Eval(trouble, other);
+    EXPECT_EQ(refused.code, 2) << refused.out;
+    EXPECT_TRUE(Has(refused.out, "expected tasks.NAME.options.OPTION=VALUE")) << refused.out;
+  }
+}
+
 TEST(EvalCommand, ScoresThatAreAllNanAreSaidAndExitThree) {
   const TroubleRun trouble;
   const CommandResult trained =

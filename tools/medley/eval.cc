@@ -112,9 +112,9 @@ std::vector<std::string> TasksToScore(const TrainedRun& trained, bool all, Conso
 }
 
 TrainedRun OpenOther(const fs::path& directory, Console& console, const std::string& device,
-                     const NamedPlugins& plugins) {
+                     const NamedPlugins& plugins, const std::vector<std::string>& overrides) {
   try {
-    return OpenTrainedRun(directory, console, device, plugins);
+    return OpenTrainedRun(directory, console, device, plugins, overrides);
   } catch (const Error& error) {
     throw Error(std::string("--against: ") + error.what(), error.code());
   }
@@ -154,10 +154,11 @@ Comparison CompareWith(const Run& other, const std::vector<std::string>& asked, 
 void WriteResults(const fs::path& directory, const ordered_json& json, const Scores& scores,
                   Console& console) {
   try {
+    fs::create_directories(directory);
     ReplaceFile(directory / "eval.json", JsonText(json, 2) + "\n");
     console.Say("wrote " + (directory / "eval.json").string());
     for (const auto& sheet : WriteSheets(scores, directory)) console.Say("wrote " + sheet.string());
-  } catch (const Error& error) {
+  } catch (const std::exception& error) {
     console.Warn(std::string("the scores were not written down: ") + error.what());
   }
 }
@@ -186,12 +187,20 @@ int RunEval(int argc, char** argv) {
   AddDevice(app, device);
   NamedPlugins plugins;
   AddPlugins(app, plugins);
+  fs::path out;
+  app.add_option("--out", out, "a directory for eval.json and the sheets, in place of the run's");
+  std::vector<std::string> overrides;
+  app.add_option(
+      "KEY=VALUE", overrides,
+      "other rows than the run's own: tasks.NAME.options.OPTION=VALUE; what is found is written with "
+      "--out only");
   if (!ParseArguments(app, argc, argv)) return 0;
 
   Console console(stderr);
   // First, so that this run's threads count for both.
-  const TrainedRun other = against.empty() ? TrainedRun() : OpenOther(against, console, device, plugins);
-  const TrainedRun trained = OpenTrainedRun(directory, console, device, plugins);
+  const TrainedRun other =
+      against.empty() ? TrainedRun() : OpenOther(against, console, device, plugins, overrides);
+  const TrainedRun trained = OpenTrainedRun(directory, console, device, plugins, overrides);
   const Run& run = *trained.run;
   rows.seed = static_cast<std::uint64_t>(run.config.seed);
 
@@ -201,6 +210,7 @@ int RunEval(int argc, char** argv) {
   for (const auto& [task, why] : scored.failed) std::cout << "failed: " << task << " (" << why << ")\n";
   bool whole = AllHaveScores(scored.scores, console) && scored.failed.empty();
   ordered_json json = ResultsJson(directory, trained.step, rows, scored);
+  if (!overrides.empty()) json["overrides"] = overrides;
   if (other.run) {
     Scored theirs;
     const Comparison comparison =
@@ -214,7 +224,8 @@ int RunEval(int argc, char** argv) {
     json["against"] = {{"run", fs::absolute(against).string()}, {"step", other.step}, {"seed", rows.seed}};
     json["against"].update(ComparisonJson(comparison));
   }
-  WriteResults(directory, json, scored.scores, console);
+  if (out.empty() && overrides.empty()) out = directory;
+  if (!out.empty()) WriteResults(out, json, scored.scores, console);
   return static_cast<int>(whole ? ExitCode::kDone : ExitCode::kSomethingDropped);
 }
 
