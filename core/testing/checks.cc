@@ -10,6 +10,8 @@
 #include <medley/base/error.h>
 #include <medley/eval/evaluator.h>
 #include <medley/eval/score_report.h>
+#include <medley/memory/cpu_allocator.h>
+#include <medley/model/model_info.h>
 #include <medley/run/run.h>
 #include <medley/step/contract/contract_check.h>
 
@@ -51,6 +53,13 @@ Bench::~Bench() = default;
 LoadedTask& Bench::Task(std::string_view name) const { return parts_->run->host->Get(name); }
 
 Model& Bench::model() const { return *parts_->run->model; }
+
+ModelConfig ConfigOf(const ModelSpec& spec, const std::vector<std::pair<std::string, OptionValue>>& values) {
+  InstallCpuAllocator();
+  ModelConfig config(InfoOf(spec));
+  for (const auto& [field, value] : values) config.Set(field, value);
+  return config;
+}
 
 Findings Contract(LoadedTask& task, const Model& model) {
   try {

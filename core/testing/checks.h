@@ -5,9 +5,11 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include <medley/model/model.h>
+#include <medley/model/model_config.h>
 
 // For the tests of a plugin: its tasks and models against what they promise. Link medley::testing. Each check
 // returns what it found as sentences, so that any test framework, or none, can use them:
@@ -49,6 +51,11 @@ class Bench {
   std::unique_ptr<Parts> parts_;
 };
 
+// What a model's file with these values says, and the defaults of the spec for all else: for a model without
+// a run config, `Net net(ModelContext(ConfigOf(Net::kSpec, {{"layers", 2.0}}), seed, at::kCPU, nullptr))`.
+ModelConfig ConfigOf(const ModelSpec& spec,
+                     const std::vector<std::pair<std::string, OptionValue>>& values = {});
+
 // The task does what its spec says: passes, terms, items, constants, pictures, carries; and what it does
 // depends on its rows alone.
 Findings Contract(LoadedTask& task, const Model& model);
@@ -80,7 +87,7 @@ Findings All(LoadedTask& task, Model& model);
 struct ForwardBytes {
   std::int64_t held = 0, peak = 0;
 };
-// As they were counted, where a model was made after Bench or InstallCpuAllocator; and as Model::Footprint
+// As they were counted, where a model was made after Bench or ConfigOf; and as Model::Footprint
 // has them.
 ForwardBytes MeasuredBytes(const Model& model, const ModelInputs& inputs, const WantedOutputs& wanted,
                            const ForwardShape& shape);
