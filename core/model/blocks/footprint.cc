@@ -34,7 +34,7 @@ class LayerNumbers {
   // Input, norm, 3 projections, attention out, sum; the log-sum of fused attention.
   ForwardPart Self() const {
     ForwardPart part{.kept = lines_ * (6 * width_ + 2) + Mask(width_),
-                     .forward = lines_ * width_ + Workspace(width_),
+                     .forward = Added() + Workspace(width_),
                      .backward = lines_ * 5 * width_,
                      .layer_input = lines_ * width_};
     AddAttention(part, shape_.positions, shape_.masked);
@@ -44,7 +44,7 @@ class LayerNumbers {
   ForwardPart Cross() const {
     const std::int64_t seen = shape_.rows * shape_.context;
     ForwardPart part{.kept = lines_ * (4 * width_ + 2) + seen * 2 * width_ + Mask(width_),
-                     .forward = lines_ * width_ + Workspace(width_),
+                     .forward = Added() + Workspace(width_),
                      .backward = lines_ * 3 * width_ + seen * 5 * width_};
     AddAttention(part, shape_.context, shape_.masked);
     return part;
@@ -56,13 +56,15 @@ class LayerNumbers {
     const bool twice = setting_.activation == Activation::kGelu || drops();
     return {
         .kept = lines_ * (2 * width_ + 2) + inner + (twice ? inner : 0) + Mask(setting_.ffn) + Mask(width_),
-        .forward = lines_ * width_ + (setting_.activation == Activation::kGelu && drops() ? inner : 0) +
+        .forward = Added() + (setting_.activation == Activation::kGelu && drops() ? inner : 0) +
                    Workspace(std::max(width_, setting_.ffn)),
         .backward = 4 * inner + lines_ * width_};
   }
 
  private:
   bool drops() const { return setting_.dropout > 0; }
+  // What is added to the sum; and where the norm is behind it, what that makes.
+  std::int64_t Added() const { return lines_ * width_ * (setting_.pre_norm ? 1 : 2); }
   std::int64_t Mask(std::int64_t width) const {
     return drops() ? InNumbers(lines_ * width, shape_.number_bytes) : 0;
   }
