@@ -1,0 +1,87 @@
+#include <algorithm>
+
+#include <medley/model/blocks/footprint.h>
+
+#include "network/network.h"
+
+// What each part of the network keeps was counted tensor by tensor; tests/network compares it with what a
+// forward takes.
+namespace medley_signs {
+
+using medley::ForwardPart;
+
+std::vector<ForwardPart> Network::Footprint(const medley::ForwardShape& shape) const {
+  const std::int64_t frames = shape.Size("frames"), positions = frames + (has_token() ? 1 : 0);
+  std::vector<ForwardPart> parts;
+  AddInputParts(parts, shape.rows, frames);
+  for (std::int64_t i = 0; i < setting_.encoder_layers; ++i) {
+    for (ForwardPart& part :
+         medley::Footprint(LayerSetting(), "encoder." + std::to_string(i), static_cast<int>(i),
+                           {.rows = shape.rows,
+                           .positions = positions,
+                           .masked = true,
+                           .with_graph = shape.with_graph,
+                           .on_gpu = shape.on_gpu}))
+      parts.push_back(part);
+  }
+  if (has_token()) {
+    AddHeadParts(parts, shape.rows, positions);
+  } else {
+    AddQueryParts(parts, shape.rows, frames);
+  }
+  if (shape.with_graph) return parts;
+  for (ForwardPart& part : parts) {
+    if (part.layer < 0) part = medley::WithoutGraph(part, 0);
+  }
+  parts.front() = medley::WithoutGraph(parts.front(), shape.rows * positions * (setting_.width + 1));
+  parts.back() = medley::WithoutGraph(parts.back(), shape.rows * setting_.classes);
+  return parts;
+}
+
+// The norm's input and statistics and what is dropped; the mask, and what says which frames are inside.
+void Network::AddInputParts(std::vector<ForwardPart>& parts, std::int64_t rows, std::int64_t frames) const {
+  const std::int64_t all = rows * frames * setting_.width, mask = rows * (frames + 1) * 2;
+  ForwardPart part{.kept = mask, .forward = all, .backward = all};
+  if (has_token()) {
+    const bool drops = setting_.dropout > 0;
+    part = {.kept = mask + all + 2 * rows * frames + (drops ? medley::InNumbers(all, 4) : 0),
+            .forward = 2 * all +
+                       (drops ? medley::InNumbers(
+                                    medley::Dropout::WorkspaceBytes(rows * frames, setting_.width, false), 4)
+                              : 0),
+            .backward = 3 * all};
+  }
+  part.parameters = "in";
+  parts.push_back(part);
+}
+
+// Once the frames and their norm; of each layer its keys, values and weights, and what the query becomes.
+void Network::AddQueryParts(std::vector<ForwardPart>& parts, std::int64_t rows, std::int64_t frames) const {
+  const std::int64_t all = rows * frames * setting_.width, weights = rows * setting_.heads * frames;
+  const bool eager = setting_.attention == medley::AttentionKind::kEager, drops = setting_.dropout > 0;
+  ForwardPart norm{.kept = 2 * all + 2 * rows * frames, .forward = all, .backward = 2 * all};
+  norm.parameters = "encoder_norm";
+  parts.push_back(norm);
+  for (std::int64_t i = 0; i < setting_.decoder_layers; ++i) {
+    ForwardPart layer{.kept = 2 * all + rows * (14 * setting_.width + 2 * setting_.ffn + 8) +
+                              (eager ? weights * (drops ? 3 : 1) : rows * setting_.heads),
+                      .forward = all + 4 * weights,
+                      .backward = 5 * all + 2 * weights};
+    layer.parameters = "decoder." + std::to_string(i) + ".";
+    parts.push_back(layer);
+  }
+  ForwardPart head{.kept = rows * (4 * setting_.width + 2 * setting_.classes), .backward = all};
+  head.parameters = "head";
+  parts.push_back(head);
+}
+
+// The encoder's output goes once its first place has been copied.
+void Network::AddHeadParts(std::vector<ForwardPart>& parts, std::int64_t rows, std::int64_t positions) const {
+  const std::int64_t all = rows * positions * setting_.width;
+  ForwardPart head{
+      .kept = rows * (12 * setting_.width + 2 * setting_.classes), .forward = all, .backward = 2 * all};
+  head.parameters = "head";
+  parts.push_back(head);
+}
+
+}  // namespace medley_signs

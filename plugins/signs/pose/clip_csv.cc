@@ -1,0 +1,151 @@
+#include "pose/clip_csv.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <fstream>
+#include <limits>
+#include <map>
+#include <string_view>
+
+#include <medley/base/error.h>
+
+namespace medley_signs {
+namespace {
+
+constexpr std::int64_t kMostPixels = 100000, kMostSigners = std::numeric_limits<std::int32_t>::max();
+
+std::string_view Trimmed(std::string_view text) {
+  const auto is_blank = [](char c) { return c == ' ' || c == '\t'; };
+  while (!text.empty() && is_blank(text.front())) text.remove_prefix(1);
+  while (!text.empty() && is_blank(text.back())) text.remove_suffix(1);
+  return text;
+}
+
+// False where it is not one finite number and nothing else.
+template <typename Number>
+bool Parse(std::string_view text, Number& value) {
+  text = Trimmed(text);
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  return error == std::errc() && end == text.data() + text.size() &&
+         std::isfinite(static_cast<double>(value));
+}
+
+// "" or what is wrong.
+std::string ParseList(std::string_view text, std::vector<double>& values) {
+  values.clear();
+  text = Trimmed(text);
+  if (text.size() < 2 || text.front() != '[' || text.back() != ']')
+    return "expected a list, as in [0.5, 0.25]";
+  text = text.substr(1, text.size() - 2);
+  while (!Trimmed(text).empty()) {
+    const std::size_t comma = std::min(text.find(','), text.size());
+    if (!Parse(text.substr(0, comma), values.emplace_back()))
+      return "frame " + std::to_string(values.size()) + " is no finite number";
+    text.remove_prefix(std::min(comma + 1, text.size()));
+  }
+  return "";
+}
+
+template <typename Number>
+void Append(std::string& text, Number value) {
+  char digits[32];
+  text.append(digits, std::to_chars(digits, digits + sizeof digits, value).ptr);
+}
+
+}  // namespace
+
+ClipFile::ClipFile(const std::filesystem::path& file, std::int64_t classes, YAxis y)
+    : file_(file),
+      classes_(classes),
+      y_(y),
+      label_(file_.Column("labels")),
+      fps_(file_.Column("video_fps")),
+      width_(file_.Column("video_size_width")),
+      height_(file_.Column("video_size_height")) {
+  for (std::size_t joint = 0; joint < kJoints; ++joint) {
+    x_columns_.push_back(file_.Column(JointName(joint) + "_X"));
+    y_columns_.push_back(file_.Column(JointName(joint) + "_Y"));
+  }
+  const auto signer = std::find(file_.columns().begin(), file_.columns().end(), "signer");
+  if (signer != file_.columns().end()) signer_ = static_cast<std::size_t>(signer - file_.columns().begin());
+}
+
+void ClipFile::Fail(std::int64_t item, std::size_t column, const std::string& what) const {
+  throw medley::InputError(file_.PlaceOf(item) + ": " + file_.columns()[column] + ": " + what);
+}
+
+std::int64_t ClipFile::Integer(const std::vector<std::string>& fields, std::size_t column, std::int64_t low,
+                               std::int64_t high, std::int64_t item) const {
+  std::int64_t value = 0;
+  if (!Parse(fields[column], value) || value < low || value > high)
+    Fail(item, column, "expected an integer, " + std::to_string(low) + " to " + std::to_string(high));
+  return value;
+}
+
+Clip ClipFile::Read(std::int64_t item) const {
+  const std::vector<std::string> fields = file_.Read(item);
+  Clip clip{.y = y_, .label = Integer(fields, label_, 1, classes_, item) - 1};
+  if (signer_) clip.signer = Integer(fields, *signer_, 0, kMostSigners, item);
+  if (!Parse(fields[fps_], clip.fps) || clip.fps <= 0) Fail(item, fps_, "expected a number above 0");
+  clip.width = Integer(fields, width_, 1, kMostPixels, item);
+  clip.height = Integer(fields, height_, 1, kMostPixels, item);
+  bool any = false;
+  std::vector<double> values;
+  const auto read = [&](std::size_t joint, std::size_t column, double Point::*part) {
+    if (const std::string problem = ParseList(fields[column], values); !problem.empty())
+      Fail(item, column, problem);
+    if (column == x_columns_[0]) clip.frames.resize(values.size());
+    if (values.size() != clip.frames.size() || values.empty())
+      Fail(item, column,
+           std::to_string(values.size()) + " frames; expected as many as the other columns have (" +
+               std::to_string(clip.frames.size()) + "), and at least one");
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      clip.frames[i][joint].*part = values[i];
+      any = any || values[i] != 0;
+    }
+  };
+  for (std::size_t joint = 0; joint < kJoints; ++joint) {
+    read(joint, x_columns_[joint], &Point::x);
+    read(joint, y_columns_[joint], &Point::y);
+  }
+  if (!any)
+    throw medley::InputError(file_.PlaceOf(item) + ": no joint was found in any frame; leave the clip out");
+  return clip;
+}
+
+std::vector<std::vector<std::int64_t>> ClipFile::BySigner() const {
+  std::map<std::int64_t, std::vector<std::int64_t>> clips;
+  for (std::int64_t item = 0; item < size(); ++item)
+    clips[Integer(file_.Read(item), *signer_, 0, kMostSigners, item)].push_back(item);
+  std::vector<std::vector<std::int64_t>> lists;
+  for (auto& [signer, items] : clips) lists.push_back(std::move(items));
+  return lists;
+}
+
+void WriteClips(const std::filesystem::path& file, std::span<const Clip> clips) {
+  std::string text = "labels,signer,video_fps,video_size_width,video_size_height";
+  for (std::size_t joint = 0; joint < kJoints; ++joint)
+    text += "," + JointName(joint) + "_X," + JointName(joint) + "_Y";
+  text += '\n';
+  for (const Clip& clip : clips) {
+    Append(text, clip.label + 1);
+    Append(text += ',', clip.signer);
+    Append(text += ',', clip.fps);
+    for (const std::int64_t value : {clip.width, clip.height}) Append(text += ',', value);
+    for (std::size_t joint = 0; joint < kJoints; ++joint) {
+      for (double Point::*part : {&Point::x, &Point::y}) {
+        text += ",\"";
+        for (std::size_t i = 0; i < clip.frames.size(); ++i)
+          Append(text += i == 0 ? "[" : ", ", clip.frames[i][joint].*part);
+        text += clip.frames.empty() ? "[]\"" : "]\"";
+      }
+    }
+    text += '\n';
+  }
+  std::ofstream out(file, std::ios::binary);
+  out << text;
+  if (!out.flush()) throw medley::Error(file.string() + " could not be written");
+}
+
+}  // namespace medley_signs

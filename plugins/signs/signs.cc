@@ -1,0 +1,193 @@
+// Signs from poses: which of sixty a signer makes, from made-up clips or from a file of recorded ones.
+#include <ATen/core/Tensor.h>
+#include <ATen/ops/scalar_tensor.h>
+#include <ATen/ops/zeros.h>
+
+#include <algorithm>
+#include <map>
+#include <memory>
+#include <numeric>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <medley/base/error.h>
+#include <medley/data/item_stream.h>
+#include <medley/task/drivers/classify_task.h>
+#include <medley/task/plugin.h>
+
+#include "network/models.h"
+#include "pose/augment.h"
+#include "pose/boxes.h"
+#include "pose/clip_csv.h"
+#include "pose/generator.h"
+
+namespace medley_signs {
+
+constexpr int kMostFrames = 150;
+
+// The clips of a file, or made-up ones.
+class ClipSource {
+ public:
+  virtual ~ClipSource() = default;
+  virtual Clip Draw(medley::Row& row) const = 0;
+};
+
+class MadeUpClips final : public ClipSource {
+ public:
+  explicit MadeUpClips(const medley::TaskContext& context)
+      : setting_{.shortest = static_cast<std::int64_t>(context.Option("shortest")),
+                 .longest = static_cast<std::int64_t>(context.Option("longest")),
+                 .movements = static_cast<int>(context.Option("movements")),
+                 .places = static_cast<int>(context.Option("places")),
+                 .handshapes = static_cast<int>(context.Option("handshapes")),
+                 .scale = context.Option("scale"),
+                 .jitter = context.Option("jitter"),
+                 .missing = context.Option("missing")} {
+    if (setting_.shortest > setting_.longest)
+      throw medley::InputError("shortest " + std::to_string(setting_.shortest) + " is above longest " +
+                               std::to_string(setting_.longest));
+  }
+  Clip Draw(medley::Row& row) const override {
+    medley::RowRandom random(row.random.Bits());
+    return MakeClip(SignOfRow(row.number, setting_), setting_, row.split(), random,
+                    row.longest() ? setting_.longest : 0);
+  }
+
+ private:
+  SignSetting setting_;
+};
+
+// Signers are kept apart by the split where the file names them, else clips are.
+class FileClips final : public ClipSource {
+ public:
+  explicit FileClips(const medley::TaskContext& context)
+      : file_(context.Path("data"), kSigns, context.Switch("y_up") ? YAxis::kUp : YAxis::kDown) {
+    if (file_.has_signers()) {
+      groups_ = file_.BySigner();
+    } else {
+      for (std::int64_t item = 0; item < file_.size(); ++item) groups_.push_back({item});
+    }
+    stream_.emplace(std::ssize(groups_), static_cast<std::int64_t>(context.Option("held_out")), "signs");
+  }
+  Clip Draw(medley::Row& row) const override {
+    const auto& group = groups_[static_cast<std::size_t>(stream_->ItemOf(row.range, row.number))];
+    return file_.Read(group[static_cast<std::size_t>(row.random.Below(std::ssize(group)))]);
+  }
+
+ private:
+  ClipFile file_;
+  std::vector<std::vector<std::int64_t>> groups_;
+  std::optional<medley::ItemStream> stream_;
+};
+
+class Signs final : public medley::ClassifyTask {
+ public:
+  static constexpr medley::TaskSpec kSpec = medley::ClassifySpec(
+      "signs", "say which sign a signer makes, from the joints' places",
+      {.inputs = {"poses", "lengths"},
+       .classes = kSigns,
+       .sizes = {{"frames", kMostFrames}},
+       .options = {
+           {.name = "shortest", .value = 30, .low = 1, .high = kMostFrames, .summary = "frames of a clip"},
+           {.name = "longest",
+            .value = kMostFrames,
+            .low = 1,
+            .high = kMostFrames,
+            .summary = "frames of a clip; of longer ones the first"},
+           {.name = "movements", .value = kMovements, .low = 1, .high = kMovements, .summary = "of the six"},
+           {.name = "places", .value = kPlaces, .low = 1, .high = kPlaces, .summary = "of the five"},
+           {.name = "handshapes",
+            .value = kHandshapes,
+            .low = 1,
+            .high = kHandshapes,
+            .summary = "of the two"},
+           {.name = "scale", .value = 1, .low = 0.1, .high = 2, .summary = "of the signer in the picture"},
+           {.name = "jitter", .value = 1, .low = 0, .high = 10, .summary = "times the signer's own"},
+           {.name = "missing", .value = 0.03, .low = 0, .high = 1, .summary = "share of a hand's frames"},
+           medley::SwitchOption("boxes", true, "coordinates by the signer's body and hands"),
+           medley::WordOption("augment", {"none", "spoter", "bdslw"}, "how training's clips are changed"),
+           {.name = "strength", .value = 1, .low = 0, .high = 3, .summary = "of what augment does"},
+           medley::WordOption("order", {"kept", "shuffled"}, "of the frames: a control"),
+           medley::PathOption("data", "a CSV file of clips; without one they are made up", false),
+           medley::SwitchOption("y_up", false, "whether y grows upwards in the file"),
+           {.name = "held_out",
+            .value = 4,
+            .low = 0,
+            .high = 1e6,
+            .summary = "signers of the file, for evaluations"}}});
+
+  explicit Signs(const medley::TaskContext& context)
+      : ClassifyTask(context, kSpec),
+        longest_(static_cast<std::size_t>(context.Option("longest"))),
+        boxes_(context.Switch("boxes")),
+        shuffles_(context.Word("order") == "shuffled"),
+        strength_(context.Option("strength")),
+        augmentation_(context.Word("augment") == "spoter"  ? Augmentation::kSpoter
+                      : context.Word("augment") == "bdslw" ? Augmentation::kBdslw
+                                                           : Augmentation::kNone) {
+    if (context.model().Integer("classes") != kSigns)
+      throw medley::InputError("signs has 60 classes, the model " +
+                               std::to_string(context.model().Integer("classes")) +
+                               "; set its \"classes\" to 60");
+    if (context.model().Integer("longest") < static_cast<std::int64_t>(longest_))
+      throw medley::InputError("clips are up to " + std::to_string(longest_) +
+                               " frames long, the model knows " +
+                               std::to_string(context.model().Integer("longest")) +
+                               "; lower the option longest, or raise the model's \"longest\"");
+    if (context.Path("data").empty()) {
+      source_ = std::make_unique<MadeUpClips>(context);
+    } else {
+      source_ = std::make_unique<FileClips>(context);
+    }
+  }
+
+ private:
+  medley::Classified Draw(medley::Row& row) const override {
+    Clip clip = source_->Draw(row);
+    if (!row.is_held_out()) Augment(clip, augmentation_, strength_, row.random);
+    if (shuffles_) Shuffle(clip.frames, row.random);
+    if (row.longest()) clip.frames.resize(longest_, clip.frames.back());
+    if (clip.frames.size() > longest_) clip.frames.resize(longest_);
+    boxes_ ? PutIntoBoxes(clip) : Centre(clip);
+    at::Tensor poses = at::zeros({static_cast<std::int64_t>(longest_), kFeatures});
+    auto* value = poses.mutable_data_ptr<float>();
+    for (const Frame& frame : clip.frames) {
+      for (const Point& point : frame) {
+        *value++ = static_cast<float>(point.x);
+        *value++ = static_cast<float>(point.y);
+      }
+    }
+    return {.inputs = {poses, at::scalar_tensor(std::ssize(clip.frames), at::kLong)}, .label = clip.label};
+  }
+  std::string NameOf(std::int64_t label) const override {
+    static constexpr const char* kNames[] = {"up", "down", "circle", "circle back", "saw", "saw back"};
+    static constexpr const char* kWhere[] = {"forehead", "chin", "chest", "left", "right"};
+    const Sign sign = SignOf(label);
+    return std::string(kNames[sign.movement]) + ", " + kWhere[sign.place] + ", " +
+           (sign.handshape == 0 ? "flat" : "pointing");
+  }
+  std::map<std::string, double> Marks(std::int64_t said, std::int64_t right) const override {
+    const Sign a = SignOf(said), b = SignOf(right);
+    return {{"movement", a.movement == b.movement ? 1.0 : 0.0},
+            {"place", a.place == b.place ? 1.0 : 0.0},
+            {"handshape", a.handshape == b.handshape ? 1.0 : 0.0}};
+  }
+
+  static void Shuffle(std::vector<Frame>& frames, medley::RowRandom& random) {
+    for (std::size_t left = frames.size(); left > 1; --left)
+      std::swap(frames[left - 1],
+                frames[static_cast<std::size_t>(random.Below(static_cast<std::int64_t>(left)))]);
+  }
+
+  std::size_t longest_;
+  bool boxes_, shuffles_;
+  double strength_;
+  Augmentation augmentation_;
+  std::unique_ptr<ClipSource> source_;
+};
+
+MEDLEY_PLUGIN(Signs, Spoter, Bdslw)
+
+}  // namespace medley_signs
