@@ -41,7 +41,7 @@ struct TextShape {
   bool embeds_more = false;             // the table is also looked up elsewhere
   bool with_graph = true, on_gpu = false;
 };
-// Of a Language with fused attention: words, layers ("text"), final norm, and logits where there are items.
+// Of a Language: words, layers ("text"), final norm, and logits where there are items.
 std::vector<ForwardPart> Footprint(const LanguageConfig& config, std::int64_t vocabulary,
                                    const std::string& root, const TextShape& shape);
 // Numbers that say where keys of so many positions stand.

@@ -38,18 +38,25 @@ class TextNumbers {
   ForwardPart Attention() const {
     const std::int64_t rows = shape_.rows, width = shape_.width, seen = shape_.prefix + width;
     const std::int64_t norm = hidden_ + 1;
-    // Of a position: input, norm, its output; queries, their norm, turned; attention out, its log-sum.
-    const std::int64_t own = 2 * hidden_ + norm + 4 * queries_ + 2 * config_.heads;
+    // Of a position: input, norm, its output; queries, their norm, turned; attention out, its log-sum or weights.
+    const std::int64_t weights = config_.heads * (is_eager() ? seen : 1);
+    const std::int64_t own = 2 * hidden_ + norm + 4 * queries_ + config_.heads + weights;
     // Joined with the prefix (a copy where there is one); keys like queries; values.
     const std::int64_t of_seen = (prefix_ > 0 ? hidden_ : 0) + KeysAndValues();
     const std::int64_t of_shared = 2 * (RepeatsKeys() ? queries_ : keys_);
     const std::int64_t prefix = rows * (prefix_ * (of_seen + norm) + shape_.shared * of_shared);
-    return {
+    ForwardPart part{
         .kept = prefix + rows * width * (own + of_seen),
         .forward = rows * seen * 2 * keys_,
         .backward = rows * (seen * 4 * keys_ + prefix_ * hidden_ + width * 2 * hidden_ + RepeatedGradients()),
         .prefix = prefix,
         .layer_input = rows * width * hidden_};
+    if (is_eager()) {  // the scores, and as many again where they are masked; a byte each says which
+      const std::int64_t scores = rows * width * weights;
+      part.forward += 2 * scores + InNumbers(scores, 4) + rows * width * 2 * queries_;
+      part.backward += 2 * scores;
+    }
+    return part;
   }
   // Where it `selects`, of the supervised positions alone, which are copied. Sum, norm, its output; gate,
   // silu, up, product.
@@ -93,8 +100,9 @@ class TextNumbers {
     const std::int64_t queries = RepeatsTurns(config_.head_dim) ? config_.heads : 1;
     return width * (shape_.shared + seen) + 2 * width * config_.head_dim * queries + KeyTurns(config_, seen);
   }
-  // On a GPU in fp32, keys and values of fewer heads are copied for the heads of the queries.
-  bool RepeatsKeys() const { return shape_.on_gpu && config_.kv_heads != config_.heads; }
+  bool is_eager() const { return config_.attention == AttentionKind::kEager; }
+  // Eager, and on a GPU in fp32, keys and values of fewer heads are copied for the heads of the queries.
+  bool RepeatsKeys() const { return (shape_.on_gpu || is_eager()) && config_.kv_heads != config_.heads; }
   std::int64_t RepeatedGradients() const {
     return RepeatsKeys() ? 2 * queries_ * (shape_.prefix + shape_.width) : 0;
   }
