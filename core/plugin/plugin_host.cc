@@ -128,7 +128,10 @@ std::vector<std::string> PluginHost::loaded() const {
 std::vector<std::string> PluginHost::Texts(const Registry& registry, const TextsRun& run,
                                            std::vector<std::string>* left_out) {
   std::vector<std::string> texts;
-  for (const TaskInfo* info : registry.tasks()) {
+  std::vector<const TaskInfo*> tasks = registry.tasks();
+  if (!run.tasks.empty()) tasks.clear();
+  for (const std::string& name : run.tasks) tasks.push_back(&registry.Require(name));
+  for (const TaskInfo* info : tasks) {
     const TaskSettings settings = run.settings ? run.settings(info->name) : TaskSettings{};
     if (left_out != nullptr && MissingOption(*info, settings) != nullptr) {
       left_out->push_back(info->name);

@@ -25,6 +25,7 @@ struct TaskSettings {
 struct TextsRun {
   std::function<TaskSettings(std::string_view task)> settings{};  // none: all have the defaults
   std::vector<std::string> control_text{};
+  std::vector<std::string> tasks{};  // whose texts; none: all
 };
 
 // Loads a plugin when one of its tasks is first asked for.
@@ -48,7 +49,7 @@ class PluginHost final : public TaskHost {
   std::optional<TaskOrigin> OriginOf(std::string_view form) const override;
   std::vector<std::string> loaded() const;
 
-  // What all tasks may show, for the tokenizer; loads every plugin. A task that needs an option which it is
+  // What tasks may show, for the tokenizer; loads their plugins. A task that needs an option which it is
   // not given is named in `left_out`; without that, it is an InputError.
   static std::vector<std::string> Texts(const Registry& registry, const TextsRun& run = {},
                                         std::vector<std::string>* left_out = nullptr);

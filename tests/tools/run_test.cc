@@ -182,6 +182,17 @@ TEST(RunCommand, TheShippedTokenizerIsWhatTheCommandMakes) {
             HashText(ReadText(MEDLEY_SOURCE_DIR "/configs/tokenizers/small.model")));
 }
 
+TEST(TokenizerCommand, LearnsFromTheTasksThatAreNamed) {
+  const ScratchDirectory scratch;
+  const std::string train = Medley() + "tokenizer train --vocab 300 --out " + (scratch / "a.model").string();
+  const CommandResult one = Shell(train + " --task position_qa");
+  EXPECT_EQ(one.code, 0) << one.out;
+  EXPECT_NE(one.out.find(" texts of 1 tasks"), std::string::npos) << one.out;
+  const CommandResult unknown = Shell(train + " --force --task positon_qa");
+  EXPECT_EQ(unknown.code, 2) << unknown.out;
+  EXPECT_NE(unknown.out.find("no such task: 'positon_qa'"), std::string::npos) << unknown.out;
+}
+
 TEST(RunCommand, KilledAndInterruptedRunsResumeToTheSameEnd) {
   const ScratchDirectory scratch;
   const std::string settings = "steps=16 checkpoint.every=2 eval.every=4 eval.rows=2";

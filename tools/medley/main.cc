@@ -61,7 +61,7 @@ constexpr std::array kHelp = {
          "look at a task's examples before training it"},
     Help{"validate", "CONFIG [KEY=VALUE ...]", "check a run config and its files, draw its stages"},
     Help{"weights", "history DIR | diff DIR", "what became of a run's weights; what an edit would change"},
-    Help{"tokenizer", "train --corpus FILE --out FILE", "make a tokenizer"},
+    Help{"tokenizer", "train --out FILE [--corpus FILE] [--task NAME ...]", "make a tokenizer"},
     Help{"version", "[--json]", "what this medley was built from"},
 };
 

@@ -26,13 +26,16 @@ namespace fs = std::filesystem;
 
 struct TrainArguments {
   std::string corpus, out, config;
+  std::vector<std::string> tasks;
   std::int64_t vocabulary = 768;
   NamedPlugins plugins;
   bool force = false;
 };
 
 void AddTrain(CLI::App& app, TrainArguments& arguments) {
-  app.add_option("--corpus", arguments.corpus, "UTF-8 text, one item a line")->required()->type_name("FILE");
+  app.add_option("--corpus", arguments.corpus, "UTF-8 text, one item a line, beside the tasks' texts")
+      ->type_name("FILE");
+  app.add_option("--task", arguments.tasks, "only this task's texts; may be repeated")->type_name("NAME");
   app.add_option("--out", arguments.out, "the vocabulary to write")->required()->type_name("FILE");
   app.add_option("--vocab", arguments.vocabulary, "tokens, special ones and bytes included")
       ->capture_default_str();
@@ -70,10 +73,12 @@ void Train(const TrainArguments& arguments) {
   }
   const fs::path out = arguments.out;
   CheckOutDirectory(out.has_parent_path() ? out.parent_path() : ".");
-  std::vector<std::string> texts = {ReadFile(arguments.corpus)};
+  std::vector<std::string> texts;
+  if (!arguments.corpus.empty()) texts.push_back(ReadFile(arguments.corpus));
   const Registry registry = Registry::Scan({.paths = PluginPathsOf(arguments)});
   registry.RequireNamed();
-  const TextsRun run = arguments.config.empty() ? TextsRun{} : ReadRun(arguments.config, registry);
+  TextsRun run = arguments.config.empty() ? TextsRun{} : ReadRun(arguments.config, registry);
+  run.tasks = arguments.tasks;
   std::vector<std::string> left_out;
   const std::vector<std::string> shown = PluginHost::Texts(registry, run, &left_out);
   for (const std::string& task : left_out)
@@ -88,10 +93,11 @@ void Train(const TrainArguments& arguments) {
   if (out.has_parent_path()) fs::create_directories(out.parent_path());
   ReplaceFile(arguments.out, model);
   const auto tokenizer = LoadTokenizer(arguments.out);
-  std::printf("%s: %lld tokens from %s and %zu texts of %zu tasks, hash %s\n",
-              DisplayPath(arguments.out).c_str(), static_cast<long long>(tokenizer->size()),
-              DisplayPath(arguments.corpus).c_str(), shown.size(), registry.tasks().size() - left_out.size(),
-              tokenizer->hash().c_str());
+  const std::size_t tasks = run.tasks.empty() ? registry.tasks().size() : run.tasks.size();
+  std::printf("%s: %lld tokens from %s%zu texts of %zu tasks, hash %s\n", DisplayPath(arguments.out).c_str(),
+              static_cast<long long>(tokenizer->size()),
+              arguments.corpus.empty() ? "" : (DisplayPath(arguments.corpus) + " and ").c_str(), shown.size(),
+              tasks - left_out.size(), tokenizer->hash().c_str());
 }
 
 void Show(const std::string& file, const std::string& text) {
@@ -113,7 +119,7 @@ int RunTokenizer(int argc, char** argv) {
   CLI::App app("Make a tokenizer, or look at one.", "tokenizer");
   app.require_subcommand(1);
   TrainArguments arguments;
-  CLI::App* train = app.add_subcommand("train", "learn a vocabulary from a corpus and every task's texts");
+  CLI::App* train = app.add_subcommand("train", "learn a vocabulary from the texts of tasks, and a corpus");
   AddTrain(*train, arguments);
   std::string file, text;
   CLI::App* show = app.add_subcommand("show", "print the tokens of a vocabulary, or those of a text");
