@@ -103,10 +103,15 @@ class Signs final : public medley::ClassifyTask {
             .low = 1,
             .high = kHandshapes,
             .summary = "of the two"},
-           {.name = "scale", .value = 1, .low = 0.1, .high = 2, .summary = "of the signer in the picture"},
+           {.name = "scale",
+            .value = 1,
+            .low = 0.1,
+            .high = 2,
+            .summary = "of the signer, whose neck stays where it is"},
            {.name = "jitter", .value = 1, .low = 0, .high = 10, .summary = "times the signer's own"},
            {.name = "missing", .value = 0.03, .low = 0, .high = 1, .summary = "share of a hand's frames"},
-           medley::SwitchOption("boxes", true, "coordinates by the signer's body and hands"),
+           medley::SwitchOption("boxes", true,
+                                "coordinates by the signer's body and hands; false: as they are"),
            medley::WordOption("augment", {"none", "spoter", "bdslw"}, "how training's clips are changed"),
            {.name = "strength", .value = 1, .low = 0, .high = 3, .summary = "of what augment does"},
            medley::WordOption("order", {"kept", "shuffled"}, "of the frames: a control"),
@@ -150,7 +155,7 @@ class Signs final : public medley::ClassifyTask {
     if (shuffles_) Shuffle(clip.frames, row.random);
     if (row.longest()) clip.frames.resize(longest_, clip.frames.back());
     if (clip.frames.size() > longest_) clip.frames.resize(longest_);
-    boxes_ ? PutIntoBoxes(clip) : Centre(clip);
+    if (boxes_) PutIntoBoxes(clip);
     at::Tensor poses = at::zeros({static_cast<std::int64_t>(longest_), kFeatures});
     auto* value = poses.mutable_data_ptr<float>();
     for (const Frame& frame : clip.frames) {

@@ -64,6 +64,10 @@ void PutHand(std::span<Point> hand, YAxis y) {
   }
 }
 
+void Centre(Clip& clip) {
+  for (Frame& frame : clip.frames) ForEachFound(frame, [](Point& point) { point = point - Point{0.5, 0.5}; });
+}
+
 }  // namespace
 
 void PutIntoBoxes(Clip& clip) {
@@ -73,10 +77,6 @@ void PutIntoBoxes(Clip& clip) {
       PutHand(std::span(frame).subspan(hand, kHandJoints), clip.y);
   }
   Centre(clip);
-}
-
-void Centre(Clip& clip) {
-  for (Frame& frame : clip.frames) ForEachFound(frame, [](Point& point) { point = point - Point{0.5, 0.5}; });
 }
 
 }  // namespace medley_signs

@@ -18,7 +18,4 @@ namespace medley_signs {
 // Then 0.5 is taken off: the middle is (0, 0), as is a joint that was not found.
 void PutIntoBoxes(Clip& clip);
 
-// The same without boxes: 0.5 is taken off.
-void Centre(Clip& clip);
-
 }  // namespace medley_signs

@@ -120,9 +120,8 @@ class Signing {
 Frame InPicture(const Frame& figure, const Signer& signer, double scale) {
   Frame frame{};
   for (std::size_t joint = 0; joint < kJoints; ++joint) {
-    Point place = signer.neck + Turned(figure[joint], signer.roll) * signer.shoulders;
+    Point place = signer.neck + Turned(figure[joint], signer.roll) * (signer.shoulders * scale);
     if (signer.left_handed) place.x = 1 - place.x;
-    place = Point{0.5, 0.5} + (place - Point{0.5, 0.5}) * scale;
     frame[signer.left_handed ? Mirrored(joint) : joint] = place;
   }
   return frame;
