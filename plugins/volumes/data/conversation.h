@@ -1,0 +1,64 @@
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+#include <functional>
+#include <limits>
+#include <string>
+#include <variant>
+#include <vector>
+
+namespace medley_volumes {
+
+// kVolume: [side, side, side]. kSeries: volumes over time, [frames, side, side, side].
+enum class Modality { kVolume, kSeries };
+inline const char* NameOf(Modality modality) { return modality == Modality::kVolume ? "volume" : "series"; }
+
+// What a scan of each modality has, as the model wants it.
+struct Geometry {
+  std::int64_t volume_side = 0, series_side = 0, frames = 0;
+
+  std::vector<std::int64_t> Shape(Modality modality) const {
+    if (modality == Modality::kVolume) return {volume_side, volume_side, volume_side};
+    return {frames, series_side, series_side, series_side};
+  }
+};
+
+// Floats; made or read when they are asked for.
+struct Scan {
+  Modality modality = Modality::kVolume;
+  std::function<at::Tensor()> voxels;
+};
+
+using Content = std::variant<std::string, Scan>;
+
+enum class Role { kUser, kAssistant };
+struct Turn {
+  Role role = Role::kUser;
+  std::vector<Content> items;
+};
+
+struct Conversation {
+  std::string subject;
+  std::vector<Turn> turns;
+  // What the best reader of any one of its scans scores in the last answer, where that is known.
+  double one_scan = std::numeric_limits<double>::quiet_NaN();
+  std::function<std::string()> where{};  // "FILE:LINE", of a file's
+};
+
+struct ScanCounts {
+  std::int64_t volumes = 0, series = 0;
+};
+inline ScanCounts CountScans(const Conversation& conversation) {
+  ScanCounts counts;
+  for (const Turn& turn : conversation.turns) {
+    for (const Content& item : turn.items) {
+      if (const auto* scan = std::get_if<Scan>(&item))
+        ++(scan->modality == Modality::kVolume ? counts.volumes : counts.series);
+    }
+  }
+  return counts;
+}
+
+}  // namespace medley_volumes

@@ -1,0 +1,48 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <vector>
+
+#include <medley/data/jsonl_file.h>
+
+#include "data/conversation.h"
+
+namespace medley_volumes {
+
+// Conversations, one a line of a JSONL file:
+//   {"subject": "s12", "one_scan": 0.5, "turns": [
+//     {"role": "user", "content": [{"image": "s12-1.raw", "modality": "volume", "shape": [24, 24, 24]},
+//                                  {"text": " how large are the ventricles?"}]},
+//     {"role": "assistant", "content": [{"text": " the ventricles are small"}]}]}
+// A scan's file is beside it: float32 in the machine's byte order, the last dimension first, as `shape` says;
+// expected are mean 0 and deviation 1. "one_scan" may be missing.
+class ConversationFile {
+ public:
+  // Reads through all lines once. InputErrors "FILE:LINE: turns[1].content[0]: ...".
+  explicit ConversationFile(const std::filesystem::path& file);
+
+  std::int64_t size() const { return file_.size(); }
+  // Scans are mapped when their voxels are asked for; an InputError then names their file. What is read must
+  // not outlive this.
+  Conversation Read(std::int64_t item) const;
+  // The conversations of each subject.
+  const std::vector<std::vector<std::int64_t>>& by_subject() const { return by_subject_; }
+  // Of an item, read when the file was.
+  const ScanCounts& scans(std::int64_t item) const { return scans_[static_cast<std::size_t>(item)]; }
+
+ private:
+  std::filesystem::path folder_;
+  medley::JsonlFile file_;
+  std::vector<std::vector<std::int64_t>> by_subject_;
+  std::vector<ScanCounts> scans_;
+};
+
+// Writes FOLDER/NAME.jsonl and a file for each scan, and makes the folder. An InputError where that cannot
+// be.
+std::filesystem::path WriteConversations(const std::filesystem::path& folder, const std::string& name,
+                                         const std::vector<Conversation>& conversations);
+
+}  // namespace medley_volumes

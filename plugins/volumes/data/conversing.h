@@ -1,0 +1,72 @@
+#pragma once
+
+#include <memory>
+#include <string_view>
+
+#include <medley/task/task.h>
+
+#include "data/collate.h"
+#include "data/examples.h"
+#include "data/source.h"
+
+namespace medley_volumes {
+
+// Bounds of what options and a model's config may ask for.
+inline constexpr int kMostPositions = 1 << 15, kMostLearned = 256;
+
+constexpr medley::TaskSpec ConversationSpec(std::string_view name, std::string_view summary, double chance,
+                                            medley::OptionList options = {}) {
+  for (const medley::OptionSpec& option :
+       {medley::PathOption("data", "a JSONL file of conversations; without one they are made up", false),
+        medley::OptionSpec{.name = "held_out",
+        .value = 8,
+        .low = 0,
+        .high = 1e6,
+        .summary = "subjects of the file, for evaluations"},
+        medley::OptionSpec{.name = "text",
+        .value = 64,
+        .low = 8,
+        .high = 4096,
+        .summary = "most tokens of a row beside its scans"},
+        medley::OptionSpec{.name = "learned",
+        .value = 16,
+        .low = 2,
+        .high = kMostLearned,
+        .summary = "most tokens of a row that are learned"}})
+    options.Add(option);
+  return {.name = name,
+          .summary = summary,
+          .passes = {{.name = "reply",
+                      .text_width = kMostPositions,
+                      .sizes = {{"volumes", kMostScans}, {"series", kMostScans}}}},
+          .terms = {{.name = "reply", .max_items = kMostLearned}},
+          .options = options,
+          .inputs = {"volumes", "volume_at", "series", "series_at", "tokens", "lengths", "supervised"},
+          .outputs = {"logits", "targets"},
+          .special_tokens = {"<pad>", "<eos>", "<image>", "</image>"},
+          .score = {.name = "accuracy", .chance = chance}};
+}
+
+// Learns what the assistant says in conversations about scans. A row's score is 1 where the last answer is
+// right, word for word and to its end.
+class Conversing : public medley::Task {
+ public:
+  medley::Batch Sample(const medley::RowRange& rows) const final;
+  medley::Sums Run(std::string_view pass, medley::PassContext& context) const final;
+  medley::Outcomes Evaluate(medley::EvalContext& context, const medley::RowRange& rows) const final;
+
+ protected:
+  // `make`: for rows without a file.
+  Conversing(const medley::TaskContext& context, MakeExample make);
+  static Geometry GeometryOf(const medley::TaskContext& context);
+
+ private:
+  class Judge;
+
+  const medley::Tokenizer& tokenizer_;
+  Collator collator_;
+  std::int64_t width_;  // of "tokens"
+  std::unique_ptr<ConversationSource> source_;
+};
+
+}  // namespace medley_volumes

@@ -1,0 +1,49 @@
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <utility>
+
+#include <medley/data/item_stream.h>
+#include <medley/task/drivers/row.h>
+#include <medley/task/task.h>
+
+#include "data/collate.h"
+#include "data/conversation_file.h"
+
+namespace medley_volumes {
+
+// The conversations of a task's rows.
+class ConversationSource {
+ public:
+  virtual ~ConversationSource() = default;
+  // With as many scans as a row can have where the row asks for the longest.
+  virtual Conversation Draw(medley::Row& row) const = 0;
+};
+
+using MakeExample = std::function<Conversation(medley::Row& row)>;
+
+class MadeUpConversations final : public ConversationSource {
+ public:
+  explicit MadeUpConversations(MakeExample make) : make_(std::move(make)) {}
+  Conversation Draw(medley::Row& row) const override { return make_(row); }
+
+ private:
+  MakeExample make_;
+};
+
+// Of a file. `held_out` of its subjects are for evaluations only.
+class FileConversations final : public ConversationSource {
+ public:
+  FileConversations(const std::filesystem::path& file, std::int64_t held_out, const Limits& limits);
+  // An InputError that says the line, for what is wrong with its scans too.
+  Conversation Draw(medley::Row& row) const override;
+
+ private:
+  ConversationFile file_;
+  std::int64_t longest_ = 0;                  // the item whose scans take the most positions
+  std::optional<medley::ItemStream> stream_;  // of subjects
+};
+
+}  // namespace medley_volumes

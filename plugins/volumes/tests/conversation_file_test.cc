@@ -1,0 +1,153 @@
+// Conversations that are written, and read again.
+#include "data/conversation_file.h"
+
+#include <ATen/ATen.h>
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <set>
+#include <sstream>
+#include <string>
+
+#include <medley/base/error.h>
+
+#include "data/source.h"
+#include "tests/models.h"
+
+namespace medley_volumes {
+namespace {
+
+namespace fs = std::filesystem;
+
+class File : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    std::string pattern = fs::temp_directory_path() / "volumes_XXXXXX";
+    folder_ = mkdtemp(pattern.data());
+    setenv("XDG_CACHE_HOME", (folder_ / "cache").c_str(), 1);
+    const auto make = [&](medley::Row& row) { return MultimodalExample(row, kGeometry, 0.5); };
+    rows_ = Rows(12, make);
+    WriteConversations(folder_, "rows", rows_);
+  }
+  void TearDown() override { fs::remove_all(folder_); }
+
+  fs::path Path() const { return folder_ / "rows.jsonl"; }
+  void Replace(const std::string& from, const std::string& to) const {
+    std::ostringstream text;
+    text << std::ifstream(Path()).rdbuf();
+    std::string all = text.str();
+    const std::size_t at = all.find(from);
+    ASSERT_NE(at, std::string::npos) << from;
+    all.replace(at, from.size(), to);
+    std::ofstream(Path()) << all;
+  }
+  // What reading the first row, scans and all, says.
+  std::string Refusal() const {
+    try {
+      const ByteTokenizer tokenizer;
+      const Limits limits{.geometry = kGeometry,
+                          .volume_tokens = 8,
+                          .series_tokens = 4,
+                          .positions = 900,
+                          .text = 400,
+                          .learned = 90};
+      Collator(tokenizer, limits).LineOf(ConversationFile(Path()).Read(0));
+      return "it was read";
+    } catch (const medley::InputError& error) {
+      return error.what();
+    }
+  }
+  void ExpectRefused(const std::string& from, const std::string& to, const std::string& what) {
+    Replace(from, to);
+    EXPECT_NE(Refusal().find(what), std::string::npos) << Refusal() << "\nexpected: " << what;
+    WriteConversations(folder_, "rows", rows_);
+  }
+
+  static constexpr Geometry kGeometry{8, 4, 4};
+  fs::path folder_;
+  std::vector<Conversation> rows_;
+};
+
+TEST_F(File, GivesBackWhatWasWritten) {
+  const ConversationFile file(Path());
+  ASSERT_EQ(file.size(), 12);
+  for (std::size_t row = 0; row < rows_.size(); ++row) {
+    const Conversation read = file.Read(static_cast<std::int64_t>(row));
+    EXPECT_EQ(read.subject, rows_[row].subject);
+    EXPECT_EQ(read.one_scan, rows_[row].one_scan);
+    ASSERT_EQ(read.turns.size(), rows_[row].turns.size());
+    for (std::size_t turn = 0; turn < read.turns.size(); ++turn) {
+      const auto& items = read.turns[turn].items;
+      const auto& written = rows_[row].turns[turn].items;
+      EXPECT_EQ(read.turns[turn].role, rows_[row].turns[turn].role);
+      ASSERT_EQ(items.size(), written.size());
+      for (std::size_t i = 0; i < items.size(); ++i) {
+        ASSERT_EQ(items[i].index(), written[i].index());
+        if (const auto* text = std::get_if<std::string>(&items[i])) {
+          EXPECT_EQ(*text, std::get<std::string>(written[i]));
+          continue;
+        }
+        const Scan &scan = std::get<Scan>(items[i]), &made = std::get<Scan>(written[i]);
+        EXPECT_EQ(scan.modality, made.modality);
+        EXPECT_TRUE(scan.voxels().equal(made.voxels()));
+      }
+    }
+  }
+}
+
+TEST_F(File, KeepsSubjectsApartAndShowsEachOncePerEpoch) {
+  const Limits limits{.geometry = kGeometry, .volume_tokens = 8, .series_tokens = 4};
+  const FileConversations source(Path(), 3, limits);
+  const auto subjects = [&](medley::Split split, std::int64_t count) {
+    std::multiset<std::string> seen;
+    medley::ForEachRow({.seed = 1, .begin = 0, .count = count, .split = split},
+                       [&](medley::Row& row) { seen.insert(source.Draw(row).subject); });
+    return seen;
+  };
+  const auto subjects_in_all = std::ssize(ConversationFile(Path()).by_subject());
+  const auto training = subjects(medley::Split::kTraining, subjects_in_all - 3),
+             held_out = subjects(medley::Split::kHeldOut, 3);
+  for (const std::string& subject : held_out) EXPECT_EQ(training.count(subject), 0u);
+  EXPECT_EQ(std::set<std::string>(training.begin(), training.end()).size(), training.size());
+  medley::RowRange longest{.count = 1, .longest = true};
+  medley::Row row(longest, 0);
+  EXPECT_EQ(CountScans(source.Draw(row)).series, 1);
+}
+
+TEST_F(File, SaysWhereALineIsWrong) {
+  ExpectRefused("\"role\":\"user\"", "\"role\":\"nurse\"",
+                "rows.jsonl:1: turns[0].role: expected \"user\" or \"assistant\", got \"nurse\"");
+  ExpectRefused("\"modality\":\"volume\"", "\"modality\":\"scan\"",
+                "rows.jsonl:1: turns[0].content[0].modality: expected");
+  ExpectRefused("\"shape\":[8,8,8]", "\"shape\":[8,8]", "content[0].shape: expected 3 numbers, got 2");
+  ExpectRefused("\"subject\"", "\"patient\"", "rows.jsonl:1: \"subject\" is missing");
+  ExpectRefused("{\"image\"", "{\"picture\"", "content[0]: expected either \"text\" or \"image\"");
+  ExpectRefused("{\"content\"", "{\"contents\"", "turns[0]: \"content\" is missing");
+}
+
+TEST_F(File, ATruncatedScanOrOneOfAnotherShapeOrWithoutValuesIsRefused) {
+  const fs::path scan = folder_ / "rows-0-1.raw";
+  fs::resize_file(scan, 100);
+  EXPECT_NE(Refusal().find("rows-0-1.raw"), std::string::npos) << Refusal();
+  fs::remove(scan);
+  EXPECT_NE(Refusal().find("rows-0-1.raw"), std::string::npos) << Refusal();
+  WriteConversations(folder_, "rows", rows_);
+  ExpectRefused("\"shape\":[8,8,8]", "\"shape\":[8,4,16]",
+                "a volume is [8, 4, 16], the model wants [8, 8, 8]");
+  std::fstream file(scan, std::ios::in | std::ios::out | std::ios::binary);
+  const float nan = std::numeric_limits<float>::quiet_NaN();
+  file.seekp(4 * 17);
+  file.write(reinterpret_cast<const char*>(&nan), sizeof nan);
+  file.close();
+  EXPECT_NE(Refusal().find("not finite (voxel 17 of 512"), std::string::npos) << Refusal();
+}
+
+TEST_F(File, AnEmptyFileIsRefused) {
+  std::ofstream(Path()) << "\n";
+  EXPECT_NE(Refusal().find("has no conversation"), std::string::npos) << Refusal();
+}
+
+}  // namespace
+}  // namespace medley_volumes
