@@ -184,11 +184,11 @@ TEST(RunCommand, TheShippedTokenizerIsWhatTheCommandMakes) {
 
 TEST(TokenizerCommand, LearnsFromTheTasksThatAreNamed) {
   const ScratchDirectory scratch;
-  const std::string train = Medley() + "tokenizer train --vocab 300 --out " + (scratch / "a.model").string();
-  const CommandResult one = Shell(train + " --task position_qa");
+  const std::string train = Medley() + "tokenizer train --vocab 320 --out " + (scratch / "a.model").string();
+  const CommandResult one = Shell(train + " --task position_qa 2>&1");
   EXPECT_EQ(one.code, 0) << one.out;
   EXPECT_NE(one.out.find(" texts of 1 tasks"), std::string::npos) << one.out;
-  const CommandResult unknown = Shell(train + " --force --task positon_qa");
+  const CommandResult unknown = Shell(train + " --force --task positon_qa 2>&1");
   EXPECT_EQ(unknown.code, 2) << unknown.out;
   EXPECT_NE(unknown.out.find("no such task: 'positon_qa'"), std::string::npos) << unknown.out;
 }

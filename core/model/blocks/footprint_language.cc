@@ -38,7 +38,8 @@ class TextNumbers {
   ForwardPart Attention() const {
     const std::int64_t rows = shape_.rows, width = shape_.width, seen = shape_.prefix + width;
     const std::int64_t norm = hidden_ + 1;
-    // Of a position: input, norm, its output; queries, their norm, turned; attention out, its log-sum or weights.
+    // Of a position: input, norm, its output; queries, their norm, turned; attention out, its log-sum or
+    // weights.
     const std::int64_t weights = config_.heads * (is_eager() ? seen : 1);
     const std::int64_t own = 2 * hidden_ + norm + 4 * queries_ + config_.heads + weights;
     // Joined with the prefix (a copy where there is one); keys like queries; values.
