@@ -170,7 +170,7 @@ at::Tensor MakeSeries(const Brain& brain, RowRandom random, std::int64_t side, s
   const Head head = HeadOf(brain);
   const double voxel = 2.0 / static_cast<double>(side);
   const Scanner scanner(random, voxel);
-  const double phase = random.Uniform(0, 2 * std::numbers::pi);
+  const double phase = random.Uniform(-0.5, 0.5);
   std::vector<double> values;
   values.reserve(static_cast<std::size_t>(frames * side * side * side));
   for (std::int64_t frame = 0; frame < frames; ++frame) {
