@@ -1,6 +1,5 @@
 // Conversations about scans of heads: made-up ones, or those of a file; and the model that reads them.
-#include <string>
-#include <vector>
+#include <cstdint>
 
 #include <medley/task/plugin.h>
 
@@ -9,26 +8,10 @@
 
 namespace medley_volumes {
 
-// What a task's texts are: those of made-up conversations, or of its file.
-std::vector<std::string> TextsOf(const medley::TextsContext& context) {
-  if (context.Path("data").empty()) return ExampleTexts();
-  const ConversationFile file(context.Path("data"));
-  std::vector<std::string> texts;
-  for (std::int64_t item = 0; item < file.size(); ++item) {
-    for (const Turn& turn : file.Read(item).turns) {
-      for (const Content& content : turn.items) {
-        if (const auto* text = std::get_if<std::string>(&content)) texts.push_back(*text);
-      }
-    }
-  }
-  return texts;
-}
-
 class Single final : public Conversing {
  public:
   static constexpr medley::TaskSpec kSpec =
       ConversationSpec("single", "answer a question about one scan", kSingleChance);
-  static std::vector<std::string> Texts(const medley::TextsContext& context) { return TextsOf(context); }
   explicit Single(const medley::TaskContext& context)
       : Conversing(context, [geometry = GeometryOf(context)](medley::Row& row) {
           return SingleExample(row, geometry);
@@ -44,7 +27,6 @@ class Multimodal final : public Conversing {
                          .low = 0,
                          .high = 1,
                          .summary = "share of rows with a scan over time"}});
-  static std::vector<std::string> Texts(const medley::TextsContext& context) { return TextsOf(context); }
   explicit Multimodal(const medley::TaskContext& context)
       : Conversing(context, [geometry = GeometryOf(context), series = context.Option("series")](
                                 medley::Row& row) { return MultimodalExample(row, geometry, series); }) {}
@@ -60,7 +42,6 @@ class Compare final : public Conversing {
                          .high = kMostScans - 1,
                          .summary = "most earlier scans of a row"},
                         medley::SwitchOption("blank", false, "earlier scans show nothing: a control")});
-  static std::vector<std::string> Texts(const medley::TextsContext& context) { return TextsOf(context); }
   explicit Compare(const medley::TaskContext& context)
       : Conversing(context, [geometry = GeometryOf(context),
                              references = static_cast<std::int64_t>(context.Option("references")),

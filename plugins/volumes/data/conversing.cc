@@ -59,6 +59,20 @@ at::Tensor Shown(const medley::Batch& rows) {
 
 }  // namespace
 
+std::vector<std::string> Conversing::Texts(const medley::TextsContext& context) {
+  if (context.Path("data").empty()) return ExampleTexts();
+  const ConversationFile file(context.Path("data"));
+  std::vector<std::string> texts;
+  for (std::int64_t item = 0; item < file.size(); ++item) {
+    for (const Turn& turn : file.Read(item).turns) {
+      for (const Content& content : turn.items) {
+        if (const auto* text = std::get_if<std::string>(&content)) texts.push_back(*text);
+      }
+    }
+  }
+  return texts;
+}
+
 Geometry Conversing::GeometryOf(const medley::TaskContext& context) {
   const medley::ModelConfig& model = context.model();
   if (model.kind() != Volumes::kSpec.name)

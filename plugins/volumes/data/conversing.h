@@ -1,7 +1,9 @@
 #pragma once
 
 #include <memory>
+#include <string>
 #include <string_view>
+#include <vector>
 
 #include <medley/task/task.h>
 
@@ -51,6 +53,8 @@ constexpr medley::TaskSpec ConversationSpec(std::string_view name, std::string_v
 // right, word for word and to its end.
 class Conversing : public medley::Task {
  public:
+  // Of made-up conversations, or of the file.
+  static std::vector<std::string> Texts(const medley::TextsContext& context);
   medley::Batch Sample(const medley::RowRange& rows) const final;
   medley::Sums Run(std::string_view pass, medley::PassContext& context) const final;
   medley::Outcomes Evaluate(medley::EvalContext& context, const medley::RowRange& rows) const final;
