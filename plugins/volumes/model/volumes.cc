@@ -121,9 +121,6 @@ Volumes::Reading Volumes::Read(const ModelInputs& inputs) const {
   in.supervised = medley::InputNamed(inputs, "supervised");
   in.targets = in.tokens.flatten().index_select(0, in.supervised);
   const std::int64_t width = in.tokens.size(1);
-  if (width > language_.positions() && !in.tokens.device().is_cpu())
-    throw medley::Error("rows of " + std::to_string(width) + " tokens, of which the model knows " +
-                        std::to_string(language_.positions()) + "; set its language.positions");
   for (const auto& [patches, scans, at] :
        {std::tuple{&volume_, "volumes", "volume_at"}, std::tuple{&series_, "series", "series_at"}}) {
     const at::Tensor& shown = medley::InputNamed(inputs, scans);
@@ -135,6 +132,9 @@ Volumes::Reading Volumes::Read(const ModelInputs& inputs) const {
     for (const Shown& shown : in.scans)
       kept = std::max(kept, Largest(at::remainder(shown.at, width)) + shown.patches->setting().tokens());
   }
+  if (kept > language_.positions())
+    throw medley::Error("rows of " + std::to_string(kept) + " tokens, of which the model knows " +
+                        std::to_string(language_.positions()) + "; set its language.positions");
   in.tokens = in.tokens.narrow(1, 0, kept);
   in.sources = Moved(in.supervised.sub(1), width, kept);
   for (Shown& shown : in.scans) shown.at = Moved(shown.at, width, kept);
