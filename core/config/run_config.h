@@ -101,8 +101,12 @@ struct RunConfig {
   std::filesystem::path weights;
   std::filesystem::path control_text;  // likewise
   std::vector<std::filesystem::path> plugin_path;
-  std::filesystem::path plugin_lock;       // "": any plugins
-  std::string device = "cpu";              // "cpu" or "cuda"
+  std::filesystem::path plugin_lock;  // "": any plugins
+  std::string device = "cpu";         // "cpu" or "cuda"
+  // Names of special tokens in the vocabulary, by medley's; those that are not here have defaults.
+  std::map<std::string, std::string, std::less<>> special_tokens;
+  std::vector<std::string> allow_missing;  // patterns of parameters that published weights may lack
+  std::string dtype = "fp32";              // or "bf16": of weights and activations
   bool deterministic = false;              // on a GPU; the CPU always is
   std::string matmul_precision = "float";  // or "tf32", on a GPU
   std::int64_t threads = 0;                // 0: DefaultThreads()

@@ -57,6 +57,10 @@ using ForwardSizes = std::map<std::string, std::int64_t, std::less<>>;
 struct Parameter {
   std::string name;
   at::Tensor tensor;  // a leaf
+  // What it was called before; "": never otherwise. Checkpoints of then are read, patterns match both, and
+  // what is drawn for it depends on that name.
+  std::string former_name{};
+  bool frozen = false;  // by the model: no group trains it
 };
 
 struct GenerateOptions {
