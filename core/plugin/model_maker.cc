@@ -40,7 +40,9 @@ void Check(const Model& model, const ModelContext& context) {
     throw Error(who + "hands the spec of '" + std::string(model.spec().name) +
                 "' to Model; hand it its own kSpec");
   std::set<std::string> names;
-  for (const auto& [name, tensor] : model.parameters()) {
+  for (const Parameter& parameter : model.parameters()) {
+    const std::string& name = parameter.name;
+    const at::Tensor& tensor = parameter.tensor;
     if (!names.insert(name).second)
       throw Error(who + "has two parameters '" + name + "'; give each its own name");
     if (!tensor.defined() || !tensor.is_leaf())
