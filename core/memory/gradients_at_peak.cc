@@ -31,7 +31,8 @@ class GradientsAtPeak::Hook final : public torch::autograd::PostAccumulateGradHo
 
 GradientsAtPeak::GradientsAtPeak(const std::vector<Parameter>& parameters, at::Device device)
     : device_(device) {
-  for (const auto& [name, parameter] : parameters) {
+  for (const Parameter& named : parameters) {
+    const at::Tensor& parameter = named.tensor;
     if (!parameter.requires_grad() || parameter.device() != device) continue;
     auto& hook = HookOf(parameter);
     torch::autograd::impl::set_post_acc_grad_hooks(
