@@ -154,6 +154,20 @@ TEST(Contract, ATermWithoutAGradientIsADifferenceUnlessItsWeightIs0) {
   EXPECT_EQ(half.Message(), "nothing was thrown");
 }
 
+TEST(Contract, ATaskThatTrainsNothingIsRefusedWhereParametersAreFrozen) {
+  const Odd odd;
+  const auto message = [&](const std::string& trained) {
+    FixtureModel model;
+    for (const Parameter& parameter : model.parameters())
+      at::Tensor(parameter.tensor).set_requires_grad(parameter.name.starts_with(trained));
+    Fixture fixture(odd.info, odd.script);
+    StepExecutor executor(model, at::kCPU);
+    return MessageOf<InputError>([&] { executor.contract().Check(*fixture.task, Fixture::Range(1)); });
+  };
+  EXPECT_TRUE(Says(message("picture"), {"task 'odd'", "none of its terms", "optimizer.groups"}));
+  EXPECT_EQ(message("encoder"), "nothing was thrown");
+}
+
 TEST(Contract, AnUndeclaredTermIsRefused) {
   Odd odd;
   odd.Also([](const std::string&, PassContext&, Sums& sums) { sums["extra"] = sums["size"]; });

@@ -40,7 +40,8 @@ class ContractCheck {
   void Waive(const LoadedTask& task) { checked_.insert(&task); }
   bool Knows(const LoadedTask& task) const { return checked_.count(&task) > 0; }
   // On rows that show everything: of the first few from `from` on those with and without an item of each term
-  // and ragged column, with few and with many. Throws one Error with all differences.
+  // and ragged column, with few and with many. Throws one Error with all differences; an InputError where
+  // none of its terms leads to a parameter that is trained.
   void Check(LoadedTask& task, const RowRange& from);
   // Of the first draws of a checked task: an Error where a row is longer than the task's longest.
   void Watch(const LoadedTask& task, const Batch& drawn);

@@ -8,6 +8,7 @@
 #include <unordered_map>
 #include <unordered_set>
 
+#include <medley/base/error.h>
 #include <medley/base/suggest.h>
 #include <medley/step/contract/contract_learned.h>
 #include <medley/task/pass_images.h>
@@ -76,6 +77,7 @@ PassValues ContractComparison::Add(const Batch& one_row) {
 }
 
 std::vector<std::string> ContractComparison::Finish(bool generators_unmoved) {
+  CheckSomethingTrains();
   FinishInputs();
   FinishTerms();
   FinishConstants();
@@ -144,6 +146,18 @@ void ContractComparison::FinishTerms() {
         "' with a graph, so it would teach nothing; compute it from the model's outputs "
         "without detaching them, or give it the weight 0 if it is a figure to log");
   }
+}
+
+void ContractComparison::CheckSomethingTrains() const {
+  const std::vector<TermInfo>& terms = setting_.task.variant().terms;
+  const bool trains = std::any_of(terms.begin(), terms.end(), [&](const TermInfo& term) {
+    return term.weight != 0 && trained_.count(term.name) > 0;
+  });
+  if (trains || EverythingTrains()) return;
+  throw InputError(
+      "task '" + setting_.task.info().name +
+      "': none of its terms leads to a parameter that is trained, so that its steps would change "
+      "nothing; let optimizer.groups freeze less, or give the task the weight 0");
 }
 
 void ContractComparison::FinishConstants() {

@@ -19,7 +19,8 @@ class ContractComparison {
 
   // Runs all passes over the row with all graphs alive. What they gave, without graphs.
   PassValues Add(const Batch& one_row);
-  // All differences. `generators_unmoved`: did no pass draw from libtorch's own generators?
+  // All differences. `generators_unmoved`: did no pass draw from libtorch's own generators? An InputError
+  // where parameters are frozen and no term teaches any other.
   std::vector<std::string> Finish(bool generators_unmoved);
 
   const std::vector<std::string>& differences() const { return differences_; }
@@ -49,6 +50,7 @@ class ContractComparison {
   Reached Walk(const Row& row, std::size_t index) const;
   void FinishInputs();
   void FinishTerms();
+  void CheckSomethingTrains() const;
   void FinishConstants();
   void FinishCarries();
   bool EverythingTrains() const;
