@@ -41,7 +41,8 @@ std::vector<ForwardPart> Network::Footprint(const medley::ForwardShape& shape) c
 // The norm's input and statistics and what is dropped; the mask, and what says which frames are inside.
 void Network::AddInputParts(std::vector<ForwardPart>& parts, std::int64_t rows, std::int64_t frames) const {
   const std::int64_t all = rows * frames * setting_.width, mask = rows * (frames + 1) * 2;
-  ForwardPart part{.kept = mask, .forward = all, .backward = all};
+  const bool copies = !has_token() && setting_.positions == Positions::kNone;
+  ForwardPart part{.kept = mask + (copies ? all : 0), .forward = all, .backward = all};
   if (has_token()) {
     const bool drops = setting_.dropout > 0;
     part = {.kept = mask + all + 2 * rows * frames + (drops ? medley::InNumbers(all, 4) : 0),

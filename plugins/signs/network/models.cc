@@ -46,9 +46,7 @@ Bdslw::Bdslw(const medley::ModelContext& context) : SignModel(kSpec, context, Bd
 medley::ModelOutputs SignModel::Forward(const medley::ModelInputs& inputs, const medley::WantedOutputs&,
                                         medley::ForwardContext& context) const {
   const at::Tensor& lengths = medley::InputNamed(inputs, "lengths");
-  at::Tensor poses = medley::InputNamed(inputs, "poses").to(medley::FloatTypeOf(*this));
-  // Nobody sees what stands behind the longest clip; on a GPU the question would be a wait.
-  if (poses.device().is_cpu()) poses = poses.narrow(1, 0, lengths.max().item<std::int64_t>());
+  const at::Tensor poses = medley::InputNamed(inputs, "poses").to(medley::FloatTypeOf(*this));
   return {{"logits", network_(poses, lengths, context)}};
 }
 

@@ -99,13 +99,16 @@ Network::Network(ParameterSet& set, const NetworkSetting& setting) : setting_(se
   }
 }
 
-at::Tensor Network::Embedded(const at::Tensor& poses, ForwardContext& context) const {
-  at::Tensor x = poses;
+// Shorter clips are cut out behind the first map: in front of it that would be a copy, which clips of the
+// full length do not need, and a narrower batch could take more than the widest.
+at::Tensor Network::Embedded(const at::Tensor& poses, std::int64_t frames, ForwardContext& context) const {
+  at::Tensor x = has_token() ? in_(poses) : poses;
+  x = x.narrow(1, 0, frames);
   if (has_token()) {
-    x = Dropout(setting_.dropout / 2, "in", context)(in_norm_(in_(x)));
+    x = Dropout(setting_.dropout / 2, "in", context)(in_norm_(x));
     x = at::cat({token_.expand({x.size(0), -1, -1}), x}, 1);
   }
-  if (setting_.positions == Positions::kNone) return x;
+  if (setting_.positions == Positions::kNone) return has_token() ? x : x.clone();
   return x.add(setting_.positions == Positions::kShared ? positions_ : positions_.narrow(1, 0, x.size(1)));
 }
 
@@ -128,12 +131,13 @@ at::Tensor Network::Judged(const at::Tensor& clip, ForwardContext& context) cons
 
 at::Tensor Network::operator()(const at::Tensor& poses, const at::Tensor& lengths,
                                ForwardContext& context) const {
-  const std::int64_t frames = poses.size(1);
-  if (frames > setting_.longest)
-    throw medley::Error("clips of " + std::to_string(frames) + " frames, of which the model knows " +
+  if (poses.size(1) > setting_.longest)
+    throw medley::Error("clips of " + std::to_string(poses.size(1)) + " frames, of which the model knows " +
                         std::to_string(setting_.longest) + "; set its \"longest\"");
+  // Nobody sees what stands behind the longest clip; on a GPU the question would be a wait.
+  const std::int64_t frames = lengths.is_cpu() ? lengths.max().item<std::int64_t>() : poses.size(1);
   at::Tensor inside = at::arange(frames, lengths.options()).lt(lengths.unsqueeze(1));  // [rows, frames]
-  at::Tensor x = Embedded(poses, context);
+  at::Tensor x = Embedded(poses, frames, context);
   if (has_token()) inside = at::cat({at::ones({x.size(0), 1}, inside.options()), inside}, 1);
   const at::Tensor mask = medley::AdditiveMask(inside.unsqueeze(1).unsqueeze(1), x);
   for (std::size_t i = 0; i < encoder_.size(); ++i) {

@@ -67,7 +67,7 @@ class Network {
   std::vector<medley::ForwardPart> Footprint(const medley::ForwardShape& shape) const;
 
  private:
-  at::Tensor Embedded(const at::Tensor& poses, medley::ForwardContext& context) const;
+  at::Tensor Embedded(const at::Tensor& poses, std::int64_t frames, medley::ForwardContext& context) const;
   at::Tensor Asked(const at::Tensor& frames, const at::Tensor& mask, medley::ForwardContext& context) const;
   at::Tensor Judged(const at::Tensor& clip, medley::ForwardContext& context) const;
   void AddInputParts(std::vector<medley::ForwardPart>& parts, std::int64_t rows, std::int64_t frames) const;
