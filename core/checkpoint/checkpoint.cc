@@ -2,7 +2,6 @@
 
 #include <ATen/Functions.h>
 #include <ATen/core/grad_mode.h>
-#include <fnmatch.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -15,6 +14,7 @@
 #include <medley/base/json_reader.h>
 #include <medley/base/json_text.h>
 #include <medley/base/version.h>
+#include <medley/model/parameter_names.h>
 #include <medley/model/safetensors.h>
 
 namespace medley {
@@ -166,8 +166,14 @@ std::string Describe(const at::Tensor& tensor) {
 
 using Tensors = std::map<std::string, at::Tensor>;
 
-void CheckFits(const fs::path& file, const Parameter& parameter, const Tensors& saved) {
+// By its name, or by the one that it had in older checkpoints.
+Tensors::const_iterator Find(const Tensors& saved, const Parameter& parameter) {
   const auto found = saved.find(parameter.name);
+  return found == saved.end() && !parameter.former_name.empty() ? saved.find(parameter.former_name) : found;
+}
+
+void CheckFits(const fs::path& file, const Parameter& parameter, const Tensors& saved) {
+  const auto found = Find(saved, parameter);
   if (found == saved.end()) throw InputError(file.string() + " has no tensor " + parameter.name);
   const at::Tensor& tensor = found->second;
   if (tensor.sizes() == parameter.tensor.sizes() && tensor.scalar_type() == parameter.tensor.scalar_type())
@@ -177,20 +183,20 @@ void CheckFits(const fs::path& file, const Parameter& parameter, const Tensors& 
 }
 
 void CheckAll(const fs::path& file, const std::vector<Parameter>& wanted, const Tensors& saved) {
-  for (const Parameter& parameter : wanted) CheckFits(file, parameter, saved);
-  if (saved.size() == wanted.size()) return;
+  std::set<std::string> used;
+  for (const Parameter& parameter : wanted) {
+    CheckFits(file, parameter, saved);
+    used.insert(Find(saved, parameter)->first);
+  }
   for (const auto& [name, tensor] : saved) {
-    const auto is_it = [&saved_name = name](const Parameter& parameter) {
-      return parameter.name == saved_name;
-    };
-    if (std::none_of(wanted.begin(), wanted.end(), is_it))
+    if (used.count(name) == 0)
       throw InputError(file.string() + " has a tensor " + name + ", which this run does not have");
   }
 }
 
 void Copy(const std::vector<Parameter>& wanted, const Tensors& saved) {
   const at::NoGradGuard no_grad;
-  for (const Parameter& parameter : wanted) parameter.tensor.copy_(saved.at(parameter.name));
+  for (const Parameter& parameter : wanted) parameter.tensor.copy_(Find(saved, parameter)->second);
 }
 
 // Those of none for an older checkpoint that was damaged since: it can then not be the best.
@@ -294,9 +300,7 @@ std::size_t LoadWeights(const fs::path& checkpoint, const std::vector<Parameter>
   const Tensors saved = ReadSafetensors(checkpoint / kModelFile);
   std::vector<Parameter> wanted;
   for (const std::string& pattern : patterns) {
-    const auto matches = [&](const Parameter& p) {
-      return ::fnmatch(pattern.c_str(), p.name.c_str(), 0) == 0;
-    };
+    const auto matches = [&](const Parameter& parameter) { return Matches(parameter, pattern); };
     if (std::none_of(weights.begin(), weights.end(), matches)) {
       throw InputError("init_from: the pattern \"" + pattern + "\" matches no parameter of the model");
     }

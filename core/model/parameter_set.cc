@@ -12,19 +12,32 @@
 
 namespace medley {
 
-at::Tensor ParameterSet::Add(const std::string& name, at::Tensor value) {
+std::string ParameterSet::FormerName(const std::string& name) const {
+  for (const auto& [now, before] : renamed_) {
+    if (name.starts_with(now)) return before + name.substr(now.size());
+  }
+  return "";
+}
+
+template <typename Fill>
+at::Tensor ParameterSet::Add(const std::string& name, at::IntArrayRef shape, const Fill& fill) {
+  // Filled on the CPU whatever the device, so that a run starts from the same weights everywhere.
+  const bool meta = device_.is_meta();
+  at::Tensor value = at::empty(shape, at::device(meta ? device_ : at::Device(at::kCPU)).dtype(at::kFloat));
+  if (!meta && given_.count(name) == 0) fill(value);
+  value = value.to(device_);
   value.set_requires_grad(true);
-  list_.push_back({name, value});
+  list_.push_back({name, value, FormerName(name)});
   return value;
 }
 
 template <typename Fill>
 at::Tensor ParameterSet::AddRandom(const std::string& name, at::IntArrayRef shape, const Fill& fill) {
-  // Drawn on the CPU whatever the device, so that a run starts from the same weights everywhere.
-  const bool meta = device_.is_meta();
-  at::Tensor value = at::empty(shape, at::device(meta ? device_ : at::Device(at::kCPU)).dtype(at::kFloat));
-  if (!meta) fill(value, at::detail::createCPUGenerator(CombineSeeds(seed_, HashName(name))));
-  return Add(name, value.to(device_));
+  return Add(name, shape, [&](at::Tensor& value) {
+    const std::string former = FormerName(name);
+    const std::uint64_t seed = CombineSeeds(seed_, HashName(former.empty() ? name : former));
+    fill(value, at::detail::createCPUGenerator(seed));
+  });
 }
 
 at::Tensor ParameterSet::Normal(const std::string& name, at::IntArrayRef shape, double deviation) {
@@ -40,7 +53,7 @@ at::Tensor ParameterSet::Uniform(const std::string& name, at::IntArrayRef shape,
 }
 
 at::Tensor ParameterSet::Constant(const std::string& name, at::IntArrayRef shape, double value) {
-  return Add(name, at::full(shape, value, at::device(device_).dtype(at::kFloat)));
+  return Add(name, shape, [&](at::Tensor& values) { values.fill_(value); });
 }
 
 void ParameterSet::CopyStart(const std::string& from, const std::string& to) {

@@ -3,7 +3,9 @@
 #include <ATen/core/Tensor.h>
 
 #include <cstdint>
+#include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <medley/model/model.h>
@@ -11,11 +13,22 @@
 namespace medley {
 
 // The parameters of a model while it is built, and afterwards. A value depends on the seed and on the
-// parameter's name, not on the order of construction or on libtorch's default generator.
+// parameter's name (its former one, if any), not on the order of construction or on libtorch's default
+// generator.
 class ParameterSet {
  public:
+  // How names begin, and how they began before: see Parameter::former_name.
+  struct Renamed {
+    std::string now, before;
+  };
   // On the "meta" device parameters have shapes only.
-  ParameterSet(std::uint64_t seed, at::Device device) : seed_(seed), device_(device) {}
+  // `given`: parameters that get no values here; null: none.
+  ParameterSet(std::uint64_t seed, at::Device device, std::vector<Renamed> renamed = {},
+               const std::set<std::string>* given = nullptr)
+      : seed_(seed),
+        device_(device),
+        renamed_(std::move(renamed)),
+        given_(given == nullptr ? std::set<std::string>() : *given) {}
 
   // Normal values around 0. Returns a handle that stays valid for the life of the set, through To.
   at::Tensor Normal(const std::string& name, at::IntArrayRef shape, double deviation);
@@ -32,12 +45,17 @@ class ParameterSet {
   void To(at::Device device, at::ScalarType dtype);
 
  private:
-  at::Tensor Add(const std::string& name, at::Tensor value);
+  // `fill` gives it its values, where it gets some here.
+  template <typename Fill>
+  at::Tensor Add(const std::string& name, at::IntArrayRef shape, const Fill& fill);
   template <typename Fill>
   at::Tensor AddRandom(const std::string& name, at::IntArrayRef shape, const Fill& fill);
+  std::string FormerName(const std::string& name) const;
 
   std::uint64_t seed_;
   at::Device device_;
+  std::vector<Renamed> renamed_;
+  std::set<std::string> given_;
   std::vector<Parameter> list_;
 };
 

@@ -12,21 +12,21 @@
 #include <ATen/ops/stack.h>
 #include <ATen/ops/zeros.h>
 #include <ATen/ops/zeros_like.h>
-#include <fnmatch.h>
 
 #include <algorithm>
 #include <cmath>
 
 #include <medley/base/error.h>
 #include <medley/model/parameter_bytes.h>
+#include <medley/model/parameter_names.h>
 #include <medley/step/not_finite.h>
 
 namespace medley {
 namespace {
 
-const ParameterGroup* FindGroup(const OptimizerConfig& config, const std::string& name) {
+const ParameterGroup* FindGroup(const OptimizerConfig& config, const Parameter& parameter) {
   for (const ParameterGroup& group : config.groups) {
-    if (fnmatch(group.match.c_str(), name.c_str(), 0) == 0) return &group;
+    if (Matches(parameter, group.match)) return &group;
   }
   return nullptr;
 }
@@ -37,7 +37,7 @@ void CheckGroups(const Model& model, const OptimizerConfig& config) {
   for (const ParameterGroup& group : config.groups) {
     const auto& parameters = model.parameters();
     const bool used = std::any_of(parameters.begin(), parameters.end(), [&](const Parameter& parameter) {
-      return fnmatch(group.match.c_str(), parameter.name.c_str(), 0) == 0;
+      return Matches(parameter, group.match);
     });
     if (used) continue;
     throw InputError(
@@ -55,7 +55,7 @@ AdamW::AdamW(const Model& model, const OptimizerConfig& config, Launches launche
     : config_(config), together_(launches == Launches::kTogether) {
   CheckGroups(model, config);
   for (const Parameter& parameter : model.parameters()) {
-    const ParameterGroup* group = FindGroup(config, parameter.name);
+    const ParameterGroup* group = FindGroup(config, parameter);
     at::Tensor tensor = parameter.tensor;
     tensor.set_requires_grad(!IsFrozen(group));
     if (IsFrozen(group)) continue;
@@ -84,7 +84,7 @@ AdamW::Launches AdamW::LaunchesFor(const Model& model) {
 std::int64_t AdamW::TrainedBytes(const Model& model, const OptimizerConfig& config) {
   std::vector<Parameter> trained;
   for (const Parameter& parameter : model.parameters()) {
-    if (!IsFrozen(FindGroup(config, parameter.name))) trained.push_back(parameter);
+    if (!IsFrozen(FindGroup(config, parameter))) trained.push_back(parameter);
   }
   return ParameterBytes(trained);
 }
@@ -98,6 +98,7 @@ void AdamW::AddSlot(const Parameter& parameter, double learning_rate_scale, doub
   if (group == groups_.size()) groups_.push_back({learning_rate_scale, weight_decay});
   const at::Tensor detached = parameter.tensor.detach();
   slots_.push_back({.name = parameter.name,
+                    .former_name = parameter.former_name,
                     .parameter = parameter.tensor,
                     .exp_avg = at::zeros_like(detached),
                     .exp_avg_sq = at::zeros_like(detached),
@@ -212,9 +213,10 @@ void AdamW::FailNotFinite() const {
 std::vector<Parameter> AdamW::State() const {
   std::vector<Parameter> state;
   for (const Slot& slot : slots_) {
-    state.push_back({slot.name + ".exp_avg", slot.exp_avg});
-    state.push_back({slot.name + ".exp_avg_sq", slot.exp_avg_sq});
-    state.push_back({slot.name + ".step", slot.updates});
+    const auto add = [&](const std::string& part, const at::Tensor& tensor) {
+      state.push_back({slot.name + part, tensor, slot.former_name.empty() ? "" : slot.former_name + part});
+    };
+    add(".exp_avg", slot.exp_avg), add(".exp_avg_sq", slot.exp_avg_sq), add(".step", slot.updates);
   }
   return state;
 }

@@ -47,7 +47,7 @@ class AdamW {
 
  private:
   struct Slot {
-    std::string name;
+    std::string name, former_name;
     at::Tensor parameter, exp_avg, exp_avg_sq, updates;
     at::Tensor norm;  // a place in norms_
     std::size_t group = 0;

@@ -11,6 +11,7 @@
 #include <medley/model/safetensors.h>
 #include <medley/report/metrics.h>
 
+#include "tests/step/renamed_model.h"
 #include "tests/tools/run_command.h"
 #include "tests/train/trainer_fixture.h"
 
@@ -51,6 +52,19 @@ TEST(Checkpoint, GivesBackTensorsAndSections) {
   EXPECT_EQ(loaded.counter, 5);
   for (std::size_t i = 0; i < saved.model.parameters().size(); ++i) {
     EXPECT_TRUE(loaded.model.parameters()[i].tensor.equal(saved.model.parameters()[i].tensor));
+  }
+}
+
+TEST(Checkpoint, WeightsAreTakenByFormerNamesAndPatternsMatchBoth) {
+  const ScratchDirectory scratch;
+  State saved;
+  saved.model.To(at::kCPU, at::kFloat);
+  at::Tensor(saved.model.parameters()[0].tensor.detach()).fill_(0.25);
+  Save(saved, scratch.path(), 5);
+  for (const char* pattern : {"model.encoder.*", "encoder.*"}) {
+    const RenamedModel model;
+    EXPECT_EQ(LoadWeights(scratch / "step-00000005", model.parameters(), {pattern}), 2u);
+    EXPECT_TRUE(model.parameters()[0].tensor.eq(0.25).all().item<bool>()) << pattern;
   }
 }
 

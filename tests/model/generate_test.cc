@@ -103,7 +103,7 @@ TEST(Generate, ARowStopsAtItsEndOfText) {
   {  // every hidden state leans to eos
     at::NoGradGuard no_grad;
     for (const Parameter& p : agent.parameters()) {
-      if (p.name == "qwen_model.model.embed_tokens.weight") p.tensor.zero_();
+      if (p.name == "model.embed_tokens.weight") p.tensor.zero_();
     }
   }
   const Generated zero = Generate(agent, Prompt(test::RandomExample(2, 1, 8, 22)), {.max_new_tokens = 3});

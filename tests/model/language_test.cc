@@ -22,9 +22,7 @@ class SlowLanguage {
   }
 
  private:
-  const at::Tensor& W(const std::string& name) const {
-    return weights_.at("qwen_model.model." + name + ".weight");
-  }
+  const at::Tensor& W(const std::string& name) const { return weights_.at("model." + name + ".weight"); }
 
   at::Tensor Norm(const at::Tensor& x, const at::Tensor& w) const {
     return x / at::sqrt(x.square().mean(-1, true) + config_.rms_epsilon) * w;
@@ -202,7 +200,7 @@ TEST(Language, AnUntiedTableIsAParameterOfItsOwn) {
   AgentConfig::Language config = test::SmallConfig().language;
   config.tied = false;
   Built built(config);
-  EXPECT_EQ(built.set.list().back().name, "qwen_model.lm_head.weight");
+  EXPECT_EQ(built.set.list().back().name, "lm_head.weight");
   const at::Tensor hidden = at::randn({3, config.hidden});
   EXPECT_TRUE(
       at::allclose(built.language.Logits(hidden), at::linear(hidden, built.set.list().back().tensor)));

@@ -28,7 +28,7 @@ TEST(ParameterCount, OfTheAgentWithQwen3IsThePublishedOne) {
   const Agent agent(ReadAgentConfig(kModels + "agent-qwen3-0.6b.json"), test::LetterTokenizer(), 1,
                     at::kMeta);
   const Model* model = &agent;
-  const Count language = CountOf(*model, "qwen_model.model.");
+  const Count language = CountOf(*model, "model.");
   EXPECT_EQ(language.tensors, 310);
   EXPECT_EQ(language.elements, 596'049'920);
   EXPECT_EQ(CountOf(*model, "img_enc.").elements, 51'006'464);
@@ -36,7 +36,7 @@ TEST(ParameterCount, OfTheAgentWithQwen3IsThePublishedOne) {
   EXPECT_EQ(CountOf(*model, "").elements, 685'461'507);  // without the original's 28 inert scales
   const auto shape = [&](const std::string& name) {
     for (const Parameter& parameter : model->parameters()) {
-      if (parameter.name == "qwen_model.model." + name) return parameter.tensor.sizes().vec();
+      if (parameter.name == "model." + name) return parameter.tensor.sizes().vec();
     }
     return std::vector<std::int64_t>{};
   };

@@ -19,6 +19,16 @@ TEST(ParameterSet, UniformValuesFillTheirBoundsAndDependOnNameAndSeed) {
   EXPECT_FALSE(other.Uniform("query", {1000, 10}, -1, 3).equal(values));
 }
 
+TEST(ParameterSet, ARenamedParameterBeginsAsUnderItsFormerName) {
+  ParameterSet before(1, at::kCPU), now(1, at::kCPU, {{"model.", "old.model."}});
+  before.Normal("old.model.a", {40}, 1), before.Normal("other", {40}, 1);
+  now.Normal("model.a", {40}, 1), now.Normal("other", {40}, 1);
+  for (const std::size_t i : {0, 1}) EXPECT_TRUE(now.list()[i].tensor.equal(before.list()[i].tensor)) << i;
+  EXPECT_EQ(now.list()[0].name, "model.a");
+  EXPECT_EQ(now.list()[0].former_name, "old.model.a");
+  EXPECT_EQ(now.list()[1].former_name, "");
+}
+
 TEST(ParameterSet, LayersMayStartAsCopiesOfOneAndAreTheirOwn) {
   ParameterSet set(1, at::kCPU);
   std::vector<Linear> layers;

@@ -2,7 +2,7 @@
 #include <medley/memory/cpu_allocator.h>
 #include <medley/step/optimizer.h>
 
-#include "tests/step/executor_fixture.h"
+#include "tests/step/renamed_model.h"
 
 namespace medley {
 namespace {
@@ -93,6 +93,17 @@ TEST(AdamW, TogetherTooAGradientThatIsNotFiniteIsNamedAndUpdatesNothing) {
   EXPECT_TRUE(Says(message, {model.parameters()[4].name, "not finite"})) << message;
   EXPECT_FALSE(Says(message, {model.parameters()[5].name})) << message;
   EXPECT_TRUE(at::equal(model.parameters()[0].tensor, before));
+}
+
+TEST(AdamW, AGroupFindsParametersByTheirFormerNamesToo) {
+  for (const char* match : {"model.head.*", "head.*"}) {
+    RenamedModel model;
+    OptimizerConfig config = Plain();
+    config.groups = {{.match = match, .frozen = true}};
+    const AdamW optimizer(model, config);
+    for (const Parameter& parameter : model.parameters())
+      EXPECT_EQ(parameter.tensor.requires_grad(), !parameter.name.starts_with("model.head.")) << match;
+  }
 }
 
 TEST(AdamW, AStepAllocatesNoTensor) {

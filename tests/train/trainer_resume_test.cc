@@ -1,4 +1,5 @@
 #include <medley/memory/cpu_allocator.h>
+#include <medley/model/safetensors.h>
 #include <medley/train/stop_signal.h>
 
 #include <csignal>
@@ -6,6 +7,7 @@
 #include <tuple>
 
 #include "tests/checkpoint/forged_checkpoint.h"
+#include "tests/step/renamed_model.h"
 #include "tests/train/trainer_fixture.h"
 
 namespace medley::testing_fixture {
@@ -76,6 +78,28 @@ TEST(ResumeChecks, SavingAndProbingLeaveNoTraceInTheRun) {
   TrainOn(scratch / "once", config);
   EXPECT_EQ(ListCheckpoints(scratch / "once").size(), 1u);
   EXPECT_EQ(EndState(scratch / "often"), EndState(scratch / "once"));
+}
+
+TEST(ResumeChecks, ACheckpointWithFormerNamesGoesOnBitForBitUnderTheNewOnes) {
+  const ScratchDirectory scratch;
+  const RunConfig config = TinyConfig(kSteps);
+  fs::create_directory(scratch / "whole");
+  TrainOn(scratch / "whole", config);
+  CopyUpTo(scratch / "whole", scratch / "part", 6);
+  const auto tiny = MakeTinyRun(config);
+  tiny->run.model = std::make_unique<RenamedModel>();
+  tiny->run.executor = std::make_unique<StepExecutor>(*tiny->run.model, at::kCPU);
+  tiny->run.optimizer = std::make_unique<AdamW>(*tiny->run.model, config.optimizer);
+  EXPECT_EQ(TrainOn(scratch / "part", *tiny), ExitCode::kDone);
+  EXPECT_EQ(ReadText(scratch / "part" / "metrics.jsonl"), ReadText(scratch / "whole" / "metrics.jsonl"));
+  for (const char* file : {"model.safetensors", "optim.safetensors"}) {
+    const auto saved = [&](const char* run) {
+      return ReadSafetensors(ListCheckpoints(scratch / run).at(0).path / file);
+    };
+    const auto expected = saved("whole"), found = saved("part");
+    EXPECT_EQ(found.size(), expected.size());
+    for (const auto& [name, tensor] : expected) EXPECT_TRUE(found.at("model." + name).equal(tensor)) << name;
+  }
 }
 
 // An evaluation of 0 rows at once went on for ever.

@@ -360,17 +360,16 @@ class PictureDecoder(nn.Module):
         return self.form.unpatchify(self.norm_out(x), self.patch, self.grid, self.mean, self.scale)
 
 
-class Agent(nn.Module):
+class Agent(QwenModel):
     def __init__(self, config, vocabulary, labels, closing, form):
-        super().__init__()
+        super().__init__(config["language"], vocabulary, form)
         self.form = form
         self.labels, self.closing = [torch.tensor(ids) for ids in labels], torch.tensor(closing)
-        self.qwen_model = QwenModel(config["language"], vocabulary, form)
         self.img_enc = ImageEncoder(config, form)
         self.img_dec = PictureDecoder(config, form)
 
     def words(self, ids, rows):
-        return self.qwen_model.model.embed_tokens(ids).unsqueeze(0).expand(rows, -1, -1)
+        return self.model.embed_tokens(ids).unsqueeze(0).expand(rows, -1, -1)
 
     def prefix(self, encodings, begin, end):
         rows, parts = encodings[0].size(0), []
@@ -381,7 +380,7 @@ class Agent(nn.Module):
     def keys_and_values(self, encodings, index):
         """By layer, what the text makes of the picture at that place."""
         behind = sum(label.numel() + encodings[0].size(1) + self.closing.numel() for label in self.labels[:index])
-        return self.qwen_model.model.keys_and_values(self.prefix(encodings, index, index + 1), behind)
+        return self.model.keys_and_values(self.prefix(encodings, index, index + 1), behind)
 
     def forward(self, encodings, shared, wanted, tokens, lengths, supervised=None, context_lengths=None):
         """encodings [rows, patches, width] of each picture, the current one last; `shared` are keys and values of the first
@@ -395,11 +394,11 @@ class Agent(nn.Module):
             position = supervised % width
             kept = max(kept, int(position.max()))
             selected = supervised - 1 if kept == width else supervised // width * kept + position - 1
-        x = self.qwen_model.model.embed_tokens(tokens[:, :kept])
+        x = self.model.embed_tokens(tokens[:, :kept])
         prefix = self.prefix(encodings, len(shared), len(encodings))
-        hidden = self.qwen_model.model(x, prefix, shared, None if draws else selected)
+        hidden = self.model(x, prefix, shared, None if draws else selected)
         if "logits" in wanted:
-            outputs["logits"] = self.qwen_model.logits(self.form.take(hidden, selected) if draws else hidden)
+            outputs["logits"] = self.logits(self.form.take(hidden, selected) if draws else hidden)
         if draws:
             query = encodings[-1]
             outputs["image"] = self.img_dec(query, hidden, self.form.key_mask(seen, kept, query.size(1)))
@@ -407,7 +406,7 @@ class Agent(nn.Module):
 
 
 def load_agent(facts, weights, form):
-    vocabulary = weights["qwen_model.model.embed_tokens.weight"].size(0)
+    vocabulary = weights["model.embed_tokens.weight"].size(0)
     agent = Agent(facts["model"], vocabulary, facts["labels"], facts["closing"], form)
     agent.load_state_dict(weights)
     return agent

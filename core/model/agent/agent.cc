@@ -63,7 +63,8 @@ Agent::Agent(const AgentConfig& config, const Tokenizer& tokenizer, std::uint64_
       vocabulary_(config.language.vocabulary > 0 ? config.language.vocabulary : tokenizer.size()),
       pad_(tokenizer.pad()),
       eos_(tokenizer.eos()),
-      parameters_(seed, device),
+      // The language part had this in front of the published names.
+      parameters_(seed, device, {{"model.", "qwen_model.model."}, {"lm_head.", "qwen_model.lm_head."}}),
       labels_(Labels(tokenizer)),
       closing_(at::tensor(tokenizer.Encode(kImageEnd), at::kLong)),
       language_(parameters_, config.language, vocabulary_, Positions(labels_, closing_, config)),

@@ -92,7 +92,6 @@ std::vector<ForwardPart> Agent::Footprint(const ForwardShape& forward) const {
   const std::int64_t number_bytes =
       static_cast<std::int64_t>(parameters_.list().front().tensor.element_size());
   const Elements elements(config_, number_bytes, shape);
-  const std::string root = "qwen_model.";
   std::vector<ForwardPart> parts;
   // `output`: numbers that are left without a graph.
   const auto add = [&](ForwardPart part, const std::string& parameters, std::int64_t output, int image = -1) {
@@ -135,19 +134,19 @@ std::vector<ForwardPart> Agent::Footprint(const ForwardShape& forward) const {
   }
   for (int image = 0; image < shape.shared_images; ++image) {
     const std::int64_t length = PrefixLength(image + 1) - PrefixLength(image);
-    add(OfRows(elements.Piece(length), shape.rows), root + "model.embed_tokens.", 0, image);
+    add(OfRows(elements.Piece(length), shape.rows), "model.embed_tokens.", 0, image);
     parts.back().in_place = true;
     parts.back().kept += KeyTurns(config_.language, length);
     parts.back().prefix += KeyTurns(config_.language, length);
     for (int i = 0; i < config_.language.layers; ++i) {
       add(OfRows(elements.SharedKeys(length, i), shape.rows),
-          root + "model.layers." + std::to_string(i) + ".self_attn.", 0, image);
+          "model.layers." + std::to_string(i) + ".self_attn.", 0, image);
       parts.back().in_place = true;
     }
   }
   // Where only logits are wanted, the last layer goes on with the supervised positions alone. A picture is
   // decoded from all hidden states; its own are there while it is put together.
-  for (ForwardPart& part : medley::Footprint(config_.language, vocabulary_, root,
+  for (ForwardPart& part : medley::Footprint(config_.language, vocabulary_, /*root=*/"",
                                              {.rows = shape.rows,
                                              .width = shape.text_width,
                                              .prefix = PrefixLength(shape.images),

@@ -42,7 +42,7 @@ class Language {
   // `vocabulary`: rows of the embedding table. The longest prefix and text together are `positions`. `root`
   // is in front of the published names.
   Language(ParameterSet& set, const LanguageConfig& config, std::int64_t vocabulary, std::int64_t positions,
-           const std::string& root = "qwen_model.");
+           const std::string& root = "");
 
   // Adds to what the text sees the keys and values that all layers make of a piece of the prefix: fn() ->
   // [rows, `length`, hidden]. They are shared as `key`; fn is called where they are not there yet.
