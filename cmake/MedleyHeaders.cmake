@@ -11,7 +11,9 @@ set(_medley_public
   data/tensor_file.h
   model/blocks/footprint.h
   model/blocks/language.h
+  model/blocks/language_spec.h
   model/blocks/transformer_layer.h
+  model/language_fields.h
   model/parameter_model.h
   model/parameter_set.h
   model/safetensors.h

@@ -1,8 +1,10 @@
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include <medley/config/option_value.h>
 
@@ -29,16 +31,21 @@ class ModelConfig {
   bool Switch(std::string_view field) const;
   const std::string& Word(std::string_view field) const;
 
-  // An integer counts as a number. The field must be there.
+  // Of a field of any kind: an integer counts as a number. The field must be there.
+  const OptionValue& At(std::string_view field) const;
   void Set(std::string_view field, OptionValue value);
 
+  // The Hugging Face folder that its pretrained group comes from; "": none.
+  const std::filesystem::path& pretrained() const { return pretrained_; }
+  void SetPretrained(std::filesystem::path directory) { pretrained_ = std::move(directory); }
+
  private:
-  const OptionValue& At(std::string_view field) const;
   template <typename T>
   const T& Held(std::string_view field, const char* kind) const;
 
   std::string kind_;
   OptionValues values_;
+  std::filesystem::path pretrained_;
 };
 
 }  // namespace medley

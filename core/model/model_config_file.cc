@@ -1,11 +1,17 @@
 #include <medley/model/model_config_file.h>
 
+#include <cmath>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <utility>
 #include <vector>
 
+#include <medley/base/error.h>
+#include <medley/base/files.h>
 #include <medley/config/field_reader.h>
 #include <medley/config/field_writer.h>
+#include <medley/model/language_fields.h>
+#include <medley/model/pretrained_config.h>
 
 namespace medley {
 namespace {
@@ -54,8 +60,21 @@ void VisitField(Visitor& visit, const FieldInfo& info, std::string_view name, Mo
 }
 
 template <typename Visitor>
+void VisitPretrained(Visitor& visit, ModelConfig& config) {
+  std::optional<std::filesystem::path> directory;
+  if (!config.pretrained().empty()) directory = config.pretrained();
+  visit(directory, {.name = "pretrained",
+                    .help = "A Hugging Face folder: what its config.json says need not stand here, and a run "
+                            "begins with its weights",
+                    .path = PathKind::kDirectory});
+  if (directory) config.SetPretrained(*directory);
+}
+
+template <typename Visitor>
 void Fields(Visitor& visit, GroupValues& values) {
   if (values.info == nullptr) return;  // nobody's defaults
+  if (!values.group.empty() && values.group == values.info->pretrained_group)
+    VisitPretrained(visit, *values.config);
   for (const FieldInfo& field : values.info->fields) {
     if (const std::string_view name = NameIn(values.group, field.name); !name.empty())
       VisitField(visit, field, name, *values.config);
@@ -94,6 +113,36 @@ std::string ProblemOf(const RuleInfo& rule, const ModelConfig& config) {
          Text(below + part) + found;
 }
 
+std::string Text(const OptionValue& value) {
+  const auto* number = std::get_if<double>(&value);
+  const bool whole = number != nullptr && *number == std::floor(*number);
+  return whole ? Text(static_cast<std::int64_t>(*number)) : FieldDumper::Dump(value).dump();
+}
+
+bool Fits(const OptionValue& value, const FieldInfo& info) {
+  const auto* number = std::get_if<double>(&value);
+  return number == nullptr || (*number >= info.low && *number <= info.high);
+}
+
+// A value that stands in the file, too, must be the folder's.
+void TakePretrained(ConfigFile& file, const ModelInfo& info, ModelConfig& config) try {
+  const std::string& group = info.pretrained_group;
+  const std::string source = DisplayPath(config.pretrained() / kPretrainedConfigFile);
+  for (const auto& [name, value] : FieldsOf(ReadPretrainedConfig(config.pretrained()).language)) {
+    const std::string field = group + "." + name;
+    if (file.Find({group, name}) != nullptr && config.At(field) != value)
+      file.FailAt({group, name}, "expected " + Text(value) + ", as " + source + " has it, found " +
+                                     Text(config.At(field)) + "; leave it out");
+    if (!Fits(value, *info.FindField(field)))
+      file.FailAt({group, "pretrained"}, source + " says " + Text(value) + " for " + field +
+                                             ", which the model does not take; see medley models " +
+                                             info.name);
+    config.Set(field, value);
+  }
+} catch (const InputError& error) {
+  file.FailAt({info.pretrained_group, "pretrained"}, error.what());
+}
+
 }  // namespace
 
 std::string KindOfModel(const ConfigFile& file) {
@@ -105,6 +154,7 @@ ModelConfig ReadModelConfig(ConfigFile& file, const ModelInfo& info) {
   ModelConfig config(info);
   FileValues values{{&info, "", &config}};
   ReadFields(file, values);
+  if (!config.pretrained().empty()) TakePretrained(file, info, config);
   for (const RuleInfo& rule : info.rules) {
     if (const std::string problem = ProblemOf(rule, config); !problem.empty())
       file.FailAt(SplitPath(rule.field), problem);

@@ -3,6 +3,8 @@
 #include <ATen/core/Tensor.h>
 
 #include <cstdint>
+#include <set>
+#include <string>
 
 #include <medley/model/model_config.h>
 #include <medley/text/tokenizer.h>
@@ -12,9 +14,10 @@ namespace medley {
 // What a model is built from. Everything referred to outlives its constructor, and nothing more.
 class ModelContext {
  public:
-  // `tokenizer` null: the model declares none.
-  ModelContext(const ModelConfig& config, std::uint64_t seed, at::Device device, const Tokenizer* tokenizer)
-      : config(config), seed(seed), device(device), tokenizer_(tokenizer) {}
+  // `tokenizer` null: the model declares none; `given` null: see below.
+  ModelContext(const ModelConfig& config, std::uint64_t seed, at::Device device, const Tokenizer* tokenizer,
+               const std::set<std::string>* given = nullptr)
+      : config(config), seed(seed), device(device), given(given), tokenizer_(tokenizer) {}
 
   // The values of its config file.
   const ModelConfig& config;
@@ -22,6 +25,8 @@ class ModelContext {
   std::uint64_t seed;
   // On "meta" parameters have shapes and no values.
   at::Device device;
+  // For a ParameterSet: parameters whose values come from a file and are not drawn; null: none.
+  const std::set<std::string>* given;
   // An Error where the model's spec does not declare it.
   const Tokenizer& tokenizer() const;
 

@@ -55,6 +55,7 @@ ModelInfo InfoOf(const ModelSpec& spec) {
   info.inputs = InfosOf(spec.inputs), info.outputs = InfosOf(spec.outputs);
   info.tokenizer = spec.tokenizer, info.control_text = spec.control_text;
   info.picture_size = spec.pictures.size, info.picture_patch = spec.pictures.patch;
+  info.pretrained_group = spec.pretrained.group, info.pretrained_root = spec.pretrained.root;
   return info;
 }
 

@@ -58,7 +58,8 @@ struct ModelInfo {
   std::vector<TensorInfo> inputs, outputs;
   bool tokenizer = false;
   bool control_text = false;
-  std::string picture_size, picture_patch;  // fields; "": it sees no pictures
+  std::string picture_size, picture_patch;        // fields; "": it sees no pictures
+  std::string pretrained_group, pretrained_root;  // "": no group may be pretrained
 
   // Null where the model has none such.
   const FieldInfo* FindField(std::string_view field) const;

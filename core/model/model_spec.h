@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <string_view>
 
 #include <medley/base/spec_list.h>
@@ -83,6 +84,29 @@ struct PictureFields {
   std::string_view size{}, patch{};
 };
 
+// A group of fields that a Hugging Face folder may give, weights and all: "pretrained" of the group names it
+// in the file. It has the fields of a Language, as the agent declares them; `root` is in front of the
+// published names of its parameters. "": no group.
+struct PretrainedGroup {
+  std::string_view group{}, root{};
+};
+inline constexpr std::array<std::string_view, 16> kPretrainedFields = {"hidden",
+                                                                       "layers",
+                                                                       "heads",
+                                                                       "kv_heads",
+                                                                       "head_dim",
+                                                                       "ffn",
+                                                                       "vocabulary",
+                                                                       "rms_epsilon",
+                                                                       "rope_base",
+                                                                       "tied",
+                                                                       "qk_norm",
+                                                                       "attention_bias",
+                                                                       "rope_factor",
+                                                                       "rope_low_freq_factor",
+                                                                       "rope_high_freq_factor",
+                                                                       "rope_original_positions"};
+
 // What a model declares: all that medley knows of it before its code is loaded.
 struct ModelSpec {
   std::string_view name{};  // the "kind" of its config files, [a-z][a-z0-9_-]{0,63}
@@ -98,6 +122,7 @@ struct ModelSpec {
   bool tokenizer = false;
   bool control_text = false;
   PictureFields pictures{};
+  PretrainedGroup pretrained{};
 };
 
 }  // namespace medley

@@ -137,6 +137,26 @@ constexpr bool PicturesAreGood(const Spec& spec, std::string_view size, std::str
   return size.empty() ? patch.empty() : IsIntegerField(spec, size) && IsIntegerField(spec, patch);
 }
 
+// "layers" of "encoder.layers" for the group "encoder".
+template <typename Spec>
+constexpr bool HasFieldIn(const Spec& spec, std::string_view group, std::string_view name) {
+  for (const auto& field : spec.fields) {
+    const std::string_view all = field.name;
+    if (all.size() == group.size() + 1 + name.size() && all.starts_with(group) && all.ends_with(name))
+      return true;
+  }
+  return false;
+}
+
+template <typename Spec>
+constexpr bool PretrainedIsGood(const Spec& spec, std::string_view group) {
+  if (group.empty()) return true;
+  for (const std::string_view name : kPretrainedFields) {
+    if (!HasFieldIn(spec, group, name)) return false;
+  }
+  return HasItem(spec.groups, group);
+}
+
 template <typename T>
 concept HasModelSpec = requires {
   { T::kSpec } -> std::convertible_to<const ModelSpec&>;
@@ -186,6 +206,10 @@ struct CheckedModelSpec<T, true> {
       "\"bool\" or \"byte\", a dimension \"rows\", \"vocabulary\", a size, an integer field or a number");
   static_assert(PicturesAreGood(kSpec, kSpec.pictures.size, kSpec.pictures.patch),
                 "medley: pictures need the integer fields of their size and patch");
+  static_assert(
+      PretrainedIsGood(kSpec, kSpec.pretrained.group),
+      "medley: what may be pretrained must be one of the spec's groups, with the fields of a language: "
+      "kPretrainedFields");
   static constexpr bool kGood = FieldsAreGood(kSpec);  // can be written as JSON
 };
 

@@ -75,6 +75,8 @@ class ModelSpecWriter : public ConstexprJson<Sink> {
     Raw(",\"control_text\":"), Boolean(spec.control_text);
     Raw(",\"pictures\":{\"size\":"), String(spec.pictures.size);
     Raw(",\"patch\":"), String(spec.pictures.patch);
+    Raw("},\"pretrained\":{\"group\":"), String(spec.pretrained.group);
+    Raw(",\"root\":"), String(spec.pretrained.root);
     Raw("}}");
   }
 };

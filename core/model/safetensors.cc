@@ -9,7 +9,6 @@
 #include <utility>
 
 #include <medley/base/error.h>
-#include <medley/model/parameter_bytes.h>
 #include <medley/model/safetensors_types.h>
 
 namespace medley {
@@ -28,18 +27,22 @@ std::vector<const Parameter*> Sorted(const std::vector<Parameter>& tensors) {
   return sorted;
 }
 
+at::ScalarType TypeInFile(const at::Tensor& tensor, std::optional<at::ScalarType> as) {
+  return as && tensor.is_floating_point() ? *as : tensor.scalar_type();
+}
+
 // With its length in front, filled up with spaces so that the values start at a multiple of 8.
 std::string Header(const std::vector<const Parameter*>& tensors,
-                   const std::map<std::string, std::string>& metadata) {
+                   const std::map<std::string, std::string>& metadata, std::optional<at::ScalarType> as) {
   nlohmann::ordered_json header = nlohmann::ordered_json::object();
   if (!metadata.empty()) header["__metadata__"] = metadata;
   std::int64_t offset = 0, empty_at = -1;
   for (const Parameter* parameter : tensors) {
-    const std::int64_t end = offset + static_cast<std::int64_t>(parameter->tensor.nbytes());
+    const std::int64_t end = offset + SafetensorsBytes(parameter->tensor, as);
     if (end == offset && std::exchange(empty_at, offset) == offset)  // as the reader refuses
       throw Error("'" + parameter->name +
                   "' and the tensor before it have no values: their places would be one");
-    header[parameter->name] = {{"dtype", SafetensorsTypeName(parameter->tensor.scalar_type())},
+    header[parameter->name] = {{"dtype", SafetensorsTypeName(TypeInFile(parameter->tensor, as))},
                                {"shape", parameter->tensor.sizes().vec()},
                                {"data_offsets", {offset, end}}};
     offset = end;
@@ -56,19 +59,28 @@ std::string Header(const std::vector<const Parameter*>& tensors,
 
 void WriteSafetensors(const std::vector<Parameter>& tensors,
                       const std::map<std::string, std::string>& metadata,
-                      const std::function<void(const void*, std::size_t)>& sink) {
+                      const std::function<void(const void*, std::size_t)>& sink,
+                      std::optional<at::ScalarType> as) {
   const std::vector<const Parameter*> sorted = Sorted(tensors);
-  const std::string header = Header(sorted, metadata);
+  const std::string header = Header(sorted, metadata, as);
   sink(header.data(), header.size());
   for (const Parameter* parameter : sorted) {
-    const at::Tensor values = parameter->tensor.detach().to(at::kCPU).contiguous();
+    const at::Tensor& tensor = parameter->tensor;
+    const at::Tensor values = tensor.detach().to(at::kCPU, TypeInFile(tensor, as)).contiguous();
     if (values.nbytes() > 0) sink(values.const_data_ptr(), values.nbytes());
   }
 }
 
 std::int64_t SafetensorsSize(const std::vector<Parameter>& tensors,
-                             const std::map<std::string, std::string>& metadata) {
-  return static_cast<std::int64_t>(Header(Sorted(tensors), metadata).size()) + ParameterBytes(tensors);
+                             const std::map<std::string, std::string>& metadata,
+                             std::optional<at::ScalarType> as) {
+  auto bytes = static_cast<std::int64_t>(Header(Sorted(tensors), metadata, as).size());
+  for (const Parameter& parameter : tensors) bytes += SafetensorsBytes(parameter.tensor, as);
+  return bytes;
+}
+
+std::int64_t SafetensorsBytes(const at::Tensor& tensor, std::optional<at::ScalarType> as) {
+  return tensor.numel() * static_cast<std::int64_t>(c10::elementSize(TypeInFile(tensor, as)));
 }
 
 }  // namespace medley

@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <functional>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -18,12 +19,17 @@ namespace medley {
 
 // Hands the file's bytes to the sink in order. Tensors may live on any device and need not be contiguous;
 // names must be unique, and no two that follow one another empty.
+// `as`: the type of floating values in the file, converted tensor by tensor; none: their own.
 void WriteSafetensors(const std::vector<Parameter>& tensors,
                       const std::map<std::string, std::string>& metadata,
-                      const std::function<void(const void*, std::size_t)>& sink);
+                      const std::function<void(const void*, std::size_t)>& sink,
+                      std::optional<at::ScalarType> as = std::nullopt);
 // The bytes that WriteSafetensors will hand out.
 std::int64_t SafetensorsSize(const std::vector<Parameter>& tensors,
-                             const std::map<std::string, std::string>& metadata);
+                             const std::map<std::string, std::string>& metadata,
+                             std::optional<at::ScalarType> as = std::nullopt);
+// Those of one tensor, its name not counted.
+std::int64_t SafetensorsBytes(const at::Tensor& tensor, std::optional<at::ScalarType> as = std::nullopt);
 
 // The tensors of a file, on the CPU. Made for files from strangers: everything that the header claims is
 // checked against the file's size before memory is asked for. Throws InputError that names the file and the

@@ -8,17 +8,17 @@
 
 #include <medley/base/error.h>
 #include <medley/base/files.h>
-#include <medley/base/input_file.h>
 #include <medley/base/json_reader.h>
-#include <medley/base/mapped_file.h>
 #include <medley/model/mapped_tensor.h>
 #include <medley/model/safetensors.h>
+#include <medley/model/safetensors_file.h>
 #include <medley/model/safetensors_types.h>
 
 namespace medley {
 namespace {
 
 using Json = nlohmann::json;
+using Entry = SafetensorsFile::Entry;
 
 // The reference implementation allows 100 MB, which is gigabytes once read. This holds 100,000 tensors.
 constexpr std::int64_t kLargestHeader = 16 << 20;
@@ -35,64 +35,30 @@ constexpr std::array<std::pair<std::string_view, at::ScalarType>, 10> kTypes = {
                                                                                  {"U8", at::kByte},
                                                                                  {"BOOL", at::kBool}}};
 
-struct Entry {
-  std::string name;
-  at::ScalarType type = at::kFloat;
-  std::vector<std::int64_t> shape;
-  std::int64_t begin = 0, end = 0;
-};
+[[noreturn]] void Refuse(const std::filesystem::path& path, const std::string& what) {
+  throw InputError(DisplayPath(path) + ": not a good safetensors file: it " + what);
+}
 
-class Reader {
+class HeaderReader {
  public:
-  explicit Reader(const std::filesystem::path& path) : path_(path), file_(Open(path)), size_(file_.size()) {
+  HeaderReader(const std::filesystem::path& path, const InputFile& file)
+      : path_(path), file_(file), size_(file.size()) {}
+
+  // Where the header ends.
+  std::int64_t end() const { return data_; }
+
+  std::map<std::string, Entry> Read() {
     ReadHeader();
-  }
-
-  std::map<std::string, at::Tensor> Read() {
-    return Tensors([this](const Entry& entry) {
-      at::Tensor tensor = at::empty(entry.shape, at::dtype(entry.type));
-      const auto bytes = static_cast<std::size_t>(entry.end - entry.begin);
-      if (bytes > 0 && file_.Read(data_ + entry.begin, tensor.mutable_data_ptr(), bytes) < bytes) {
-        Fail("ends before the values of '" + entry.name + "'; it changed while it was read");
-      }
-      return tensor;
-    });
-  }
-
-  std::map<std::string, at::Tensor> Map() {
-    const auto mapped = std::make_shared<const MappedFile>(path_);
-    if (mapped->size() != size_) Fail("changed while it was read");
-    return Tensors([&](const Entry& entry) {
-      return MappedTensor(mapped, data_ + entry.begin, entry.shape, entry.type);
-    });
+    std::map<std::string, Entry> entries;
+    for (const auto& [name, value] : header_.items()) {
+      if (name != "__metadata__") entries.emplace(name, ReadEntry(name, value));
+    }
+    CheckLayout(entries);
+    return entries;
   }
 
  private:
-  template <typename Make>
-  std::map<std::string, at::Tensor> Tensors(const Make& make) {
-    std::vector<Entry> entries;
-    for (const auto& [name, value] : header_.items()) {
-      if (name != "__metadata__") entries.push_back(ReadEntry(name, value));
-    }
-    CheckLayout(entries);
-    std::map<std::string, at::Tensor> tensors;
-    for (const Entry& entry : entries) {
-      const at::Tensor& tensor = tensors.emplace(entry.name, make(entry)).first->second;
-      if (entry.type == at::kBool) CheckBool(entry, tensor);
-    }
-    return tensors;
-  }
-
-  static InputFile Open(const std::filesystem::path& path) {
-    if (const std::string problem = FileProblem(path); !problem.empty()) {
-      throw InputError(DisplayPath(path) + ": " + problem);
-    }
-    return InputFile(path);
-  }
-
-  [[noreturn]] void Fail(const std::string& what) const {
-    throw InputError(DisplayPath(path_) + ": not a good safetensors file: it " + what);
-  }
+  [[noreturn]] void Fail(const std::string& what) const { Refuse(path_, what); }
 
   void ReadHeader() {
     std::uint64_t length = 0;
@@ -145,7 +111,6 @@ class Reader {
       Fail("has a tensor '" + name + "' without exactly dtype, shape and data_offsets");
     }
     Entry entry;
-    entry.name = name;
     const auto type_name = value["dtype"].get<std::string>();
     const auto type = SafetensorsType(type_name);
     if (!type)
@@ -155,42 +120,45 @@ class Reader {
     const Json& offsets = list("data_offsets", 2, 2);
     entry.begin = Integer(name, offsets[0]);
     entry.end = Integer(name, offsets[1]);
-    CheckSize(entry);
+    CheckSize(name, entry);
     return entry;
   }
 
-  void CheckSize(const Entry& entry) const {
+  void CheckSize(const std::string& name, const Entry& entry) const {
     std::int64_t bytes = static_cast<std::int64_t>(c10::elementSize(entry.type));
     std::int64_t strides = bytes;  // libtorch multiplies strides also where a dimension is 0
     for (const std::int64_t dim : entry.shape) {
       if (__builtin_mul_overflow(bytes, dim, &bytes) ||
           __builtin_mul_overflow(strides, std::max<std::int64_t>(dim, 1), &strides)) {
-        Fail("has a tensor '" + entry.name + "' whose size overflows");
+        Fail("has a tensor '" + name + "' whose size overflows");
       }
     }
     if (entry.begin > entry.end || entry.end > size_ - data_) {
-      Fail("has a tensor '" + entry.name + "' at bytes " + std::to_string(entry.begin) + " to " +
+      Fail("has a tensor '" + name + "' at bytes " + std::to_string(entry.begin) + " to " +
            std::to_string(entry.end) + " of " + std::to_string(size_ - data_));
     }
     if (entry.end - entry.begin != bytes) {
-      Fail("has a tensor '" + entry.name + "' of " + std::to_string(entry.end - entry.begin) +
+      Fail("has a tensor '" + name + "' of " + std::to_string(entry.end - entry.begin) +
            " bytes, its shape and dtype need " + std::to_string(bytes));
     }
   }
 
-  void CheckLayout(std::vector<Entry>& entries) const {
-    std::sort(entries.begin(), entries.end(), [](const Entry& a, const Entry& b) {
-      return std::pair(a.begin, a.end) < std::pair(b.begin, b.end);
+  void CheckLayout(const std::map<std::string, Entry>& entries) const {
+    std::vector<const std::pair<const std::string, Entry>*> places;
+    for (const auto& entry : entries) places.push_back(&entry);
+    std::sort(places.begin(), places.end(), [](const auto* a, const auto* b) {
+      return std::pair(a->second.begin, a->second.end) < std::pair(b->second.begin, b->second.end);
     });
     std::int64_t position = 0, empty_at = -1;
-    for (const Entry& entry : entries) {
+    for (const auto* place : places) {
+      const auto& [name, entry] = *place;
       if (entry.begin != position) {
         Fail(std::string(entry.begin < position ? "has overlapping tensors" : "has a hole") + " before '" +
-             entry.name + "'");
+             name + "'");
       }
       // Nothing says which of them comes first, and any number of them takes no byte of the file.
       if (entry.begin == entry.end && std::exchange(empty_at, entry.begin) == entry.begin)
-        Fail("has two tensors without values at one place, one of them '" + entry.name + "'");
+        Fail("has two tensors without values at one place, one of them '" + name + "'");
       position = entry.end;
     }
     if (position != size_ - data_) {
@@ -198,21 +166,57 @@ class Reader {
     }
   }
 
-  // Any other byte in a bool is undefined behaviour for whoever reads it.
-  void CheckBool(const Entry& entry, const at::Tensor& tensor) const {
-    const auto* bytes = static_cast<const std::uint8_t*>(tensor.const_data_ptr());
-    if (std::any_of(bytes, bytes + (entry.end - entry.begin), [](std::uint8_t byte) { return byte > 1; })) {
-      Fail("has a tensor '" + entry.name + "' of BOOL with values other than 0 and 1");
-    }
-  }
-
-  std::filesystem::path path_;
-  InputFile file_;
+  const std::filesystem::path& path_;
+  const InputFile& file_;
   std::int64_t size_ = 0, data_ = 0;
   Json header_;
 };
 
+InputFile Open(const std::filesystem::path& path) {
+  if (const std::string problem = FileProblem(path); !problem.empty()) {
+    throw InputError(DisplayPath(path) + ": " + problem);
+  }
+  return InputFile(path);
+}
+
 }  // namespace
+
+SafetensorsFile::SafetensorsFile(const std::filesystem::path& file) : path_(file), file_(Open(file)) {
+  HeaderReader reader(path_, file_);
+  entries_ = reader.Read();
+  data_ = reader.end();
+}
+
+void SafetensorsFile::Fail(const std::string& what) const { Refuse(path_, what); }
+
+at::Tensor SafetensorsFile::Read(const std::string& name) const {
+  const Entry& entry = entries_.at(name);
+  at::Tensor tensor = at::empty(entry.shape, at::dtype(entry.type));
+  const auto bytes = static_cast<std::size_t>(entry.end - entry.begin);
+  if (bytes > 0 && file_.Read(data_ + entry.begin, tensor.mutable_data_ptr(), bytes) < bytes) {
+    Fail("ends before the values of '" + name + "'; it changed while it was read");
+  }
+  CheckBool(name, tensor);
+  return tensor;
+}
+
+at::Tensor SafetensorsFile::Map(const std::string& name) const {
+  const Entry& entry = entries_.at(name);
+  if (mapped_ == nullptr) mapped_ = std::make_shared<const MappedFile>(path_);
+  if (mapped_->size() != file_.size()) Fail("changed while it was read");
+  const at::Tensor tensor = MappedTensor(mapped_, data_ + entry.begin, entry.shape, entry.type);
+  CheckBool(name, tensor);
+  return tensor;
+}
+
+// Any other byte in a bool is undefined behaviour for whoever reads it.
+void SafetensorsFile::CheckBool(const std::string& name, const at::Tensor& tensor) const {
+  if (tensor.scalar_type() != at::kBool) return;
+  const auto* bytes = static_cast<const std::uint8_t*>(tensor.const_data_ptr());
+  if (std::any_of(bytes, bytes + tensor.numel(), [](std::uint8_t byte) { return byte > 1; })) {
+    Fail("has a tensor '" + name + "' of BOOL with values other than 0 and 1");
+  }
+}
 
 std::string SafetensorsTypeName(at::ScalarType type) {
   for (const auto& [name, known] : kTypes) {
@@ -229,11 +233,17 @@ std::optional<at::ScalarType> SafetensorsType(std::string_view name) {
 }
 
 std::map<std::string, at::Tensor> ReadSafetensors(const std::filesystem::path& file) {
-  return Reader(file).Read();
+  const SafetensorsFile opened(file);
+  std::map<std::string, at::Tensor> tensors;
+  for (const auto& [name, entry] : opened.entries()) tensors.emplace(name, opened.Read(name));
+  return tensors;
 }
 
 std::map<std::string, at::Tensor> MapSafetensors(const std::filesystem::path& file) {
-  return Reader(file).Map();
+  const SafetensorsFile opened(file);
+  std::map<std::string, at::Tensor> tensors;
+  for (const auto& [name, entry] : opened.entries()) tensors.emplace(name, opened.Map(name));
+  return tensors;
 }
 
 }  // namespace medley

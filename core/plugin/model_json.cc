@@ -69,6 +69,7 @@ Json ModelToJson(const ModelInfo& model, const Registry& registry) {
   json["tokenizer"] = model.tokenizer;
   json["control_text"] = model.control_text;
   json["pictures"] = !model.picture_size.empty();
+  json["pretrained"] = model.pretrained_group.empty() ? Json() : Json(model.pretrained_group);
   const PluginFile* plugin = registry.FileOfModel(model.name);
   json["plugin"] = plugin == nullptr ? Json() : Json(plugin->path.string());
   if (plugin != nullptr) json["build_id"] = plugin->build_id;

@@ -4,6 +4,8 @@
 
 #include <cstdint>
 #include <memory>
+#include <set>
+#include <string>
 
 #include <medley/model/model.h>
 #include <medley/plugin/model_file.h>
@@ -14,8 +16,9 @@ namespace medley {
 // Builds the model of a file, with fresh weights: a function of the seed and of each parameter's name. Loads
 // the plugin that brings it. The tokenizer is used here only; null where the model declares none. On the
 // "meta" device parameters have shapes and no values. Throws InputError where file and tokenizer do not fit
-// together.
+// together. `given`: see ModelContext.
 std::unique_ptr<Model> MakeModel(const ModelFile& file, const Registry& registry, const Tokenizer* tokenizer,
-                                 std::uint64_t seed, at::Device device = at::kCPU);
+                                 std::uint64_t seed, at::Device device = at::kCPU,
+                                 const std::set<std::string>* given = nullptr);
 
 }  // namespace medley

@@ -37,6 +37,8 @@ void Check(const ModelInfo& model) {
   require(detail::TensorsAreGood(model, model.outputs), "a model with a bad output");
   require(detail::PicturesAreGood(model, model.picture_size, model.picture_patch),
           "a model with pictures of no size");
+  require(detail::PretrainedIsGood(model, model.pretrained_group),
+          "a model whose pretrained group has not the fields of a language");
 }
 
 }  // namespace
@@ -61,6 +63,9 @@ ModelInfo ReadModel(const note::Json& model) {
   const Json& pictures = Field(model, "pictures");
   info.picture_size = Text(pictures, "size");
   info.picture_patch = Text(pictures, "patch");
+  const Json& pretrained = Field(model, "pretrained");
+  info.pretrained_group = Text(pretrained, "group");
+  info.pretrained_root = Text(pretrained, "root");
   Check(info);
   return info;
 }

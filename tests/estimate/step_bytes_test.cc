@@ -24,9 +24,10 @@ struct Case {
   TaskVariant what;
   Mode mode;
   double dropout = 0;
+  bool qwen2 = false;
 };
 std::ostream& operator<<(std::ostream& out, const Case& c) {
-  return out << c.what << ", " << ModeName(c.mode) << ", dropout " << c.dropout;
+  return out << c.what << ", " << ModeName(c.mode) << ", dropout " << c.dropout << (c.qwen2 ? ", as Qwen2" : "");
 }
 
 std::vector<Case> AllCases() {
@@ -39,7 +40,10 @@ std::vector<Case> AllCases() {
        {TaskVariant{"position_qa", "default"}, TaskVariant{"arrow_to_gold", "carry"},
         TaskVariant{"control", "default"}, TaskVariant{"mem_canvas", "default"}}) {
     const VariantInfo* variant = SharedRegistry().Find(what.task)->FindVariant(what.variant);
-    for (const Mode mode : LegalModes(*variant)) all.push_back({what, mode, 0.1});
+    for (const Mode mode : LegalModes(*variant)) {
+      all.push_back({what, mode, 0.1});
+      all.push_back({what, mode, 0, /*qwen2=*/true});
+    }
   }
   return all;
 }
@@ -56,7 +60,7 @@ class StepBytesOf : public testing::TestWithParam<Case> {
 class Subject {
  public:
   explicit Subject(const Case& c)
-      : loaded_(c.what, c.dropout), rows_(loaded_.task, TaskSeed(3, c.what.task)) {
+      : loaded_(c.what, c.dropout, c.qwen2), rows_(loaded_.task, TaskSeed(3, c.what.task)) {
     for (std::int64_t kind = 0; kind < rows_.kinds(); ++kind) {
       const TaskShape shape =
           ShapeOf(loaded_.task, rows_.Make(kind, 1).Take({0, 0}), *loaded_.model, TinyAgentFile().config);
@@ -120,7 +124,8 @@ TEST_P(StepBytesOf, AreNeverBelowTheMeasuredPeakAndNear) {
 INSTANTIATE_TEST_SUITE_P(AllTasks, StepBytesOf, testing::ValuesIn(AllCases()),
                          [](const testing::TestParamInfo<Case>& info) {
                            return NameOf(info.param.what) + "_" + std::string(ModeName(info.param.mode)) +
-                                  (info.param.dropout > 0 ? "_dropout" : "");
+                                  (info.param.dropout > 0 ? "_dropout" : "") +
+                                  (info.param.qwen2 ? "_qwen2" : "");
                          });
 
 class EvaluationBytesOf : public testing::TestWithParam<TaskVariant> {

@@ -5,6 +5,7 @@
 #include <medley/plugin/model_file.h>
 
 #include "config/config_testing.h"
+#include "tests/model/pretrained_folder.h"
 
 namespace medley::testing {
 namespace {
@@ -73,6 +74,43 @@ TEST(AgentConfig, AnotherKindIsRefused) {
   work.Write("model.json", R"({"kind": "agnet", "language": {}, "image": {}, "encoder": {}, "decoder": {}})");
   EXPECT_TRUE(Has(MistakesOf([&] { ReadModelFile(work / "model.json", Registry()); }),
                   "kind: no such model; did you mean 'agent'?"));
+}
+
+// The path is relative to the file.
+TEST(AgentConfig, APretrainedFolderGivesTheSizesOfTheLanguage) {
+  const test::PublishedFolder folder(test::Json{{"rope_theta", 5e5}, {"attention_bias", true}});
+  const Workspace work;
+  std::filesystem::create_directory_symlink(folder.path(), work / "published");
+  const auto read = [&](const std::string& more) {
+    work.Write("model.json", R"({"kind": "agent", "language": {"pretrained": "published")" + more +
+                                 R"(}, "encoder": {"heads": 2}})");
+    return ReadModelFile(work / "model.json", Registry());
+  };
+  const ModelFile model = read("");
+  const LanguageConfig language = AgentConfig(model.config).language;
+  EXPECT_EQ(language.hidden, 16);
+  EXPECT_EQ(language.vocabulary, test::kTableRows);
+  EXPECT_EQ(language.rope_base, 5e5);
+  EXPECT_EQ(language.attention_bias, AttentionBias::kQkvo);
+  EXPECT_EQ(TableRows(language, 44), 44) << "it grows where it is full";
+  EXPECT_EQ(TableRows(language, 20), test::kTableRows);
+  const std::string text = ToJson(model.config, model.info).dump();
+  work.Write("again.json", text);
+  const ModelFile again = ReadModelFile(work / "again.json", Registry());
+  EXPECT_EQ(ToJson(again.config, again.info).dump(), text);
+  EXPECT_TRUE(std::filesystem::equivalent(again.config.pretrained(), folder.path()));
+
+  EXPECT_EQ(MistakesOf([&] { read(R"(, "hidden": 16, "tied": true)"); }), "");
+  const std::string mistakes = MistakesOf([&] { read(R"(, "hidden": 32, "attention_bias": "none")"); });
+  EXPECT_TRUE(Has(mistakes, "language.hidden: expected 16, as ") && Has(mistakes, "found 32; leave it out") &&
+              Has(mistakes, "language.attention_bias: expected \"qkvo\""))
+      << mistakes;
+  std::filesystem::remove(folder.path() / "model.safetensors");
+  EXPECT_EQ(MistakesOf([&] { read(""); }), "") << "a resume needs its config.json alone";
+  std::filesystem::remove(folder.path() / "config.json");
+  EXPECT_TRUE(Has(MistakesOf([&] { read(""); }), "language.pretrained: "));
+  std::filesystem::remove(work / "published");
+  EXPECT_TRUE(Has(MistakesOf([&] { read(""); }), "language.pretrained: no such directory"));
 }
 
 TEST(AgentConfig, AFieldThatIsNotThereIsNamedWithTheModel) {

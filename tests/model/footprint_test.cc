@@ -18,10 +18,19 @@ std::ostream& operator<<(std::ostream& out, const AgentShape& shape) {
 
 namespace {
 
+struct Form {
+  bool pre_norm;
+  double dropout = 0;
+  bool qk_norm = true;
+  AttentionBias bias = AttentionBias::kNone;
+};
+
 // Sizes of which no part hides another.
-AgentConfig Config(bool pre_norm, double dropout) {
-  AgentConfig config = test::SmallConfig(pre_norm);
-  config.encoder.dropout = config.decoder.dropout = dropout;
+AgentConfig Config(const Form& form) {
+  AgentConfig config = test::SmallConfig(form.pre_norm);
+  config.encoder.dropout = config.decoder.dropout = form.dropout;
+  config.language.qk_norm = form.qk_norm;
+  config.language.attention_bias = form.bias;
   config.language.hidden = 48;
   config.language.heads = 6;
   config.language.kv_heads = 3;
@@ -63,8 +72,13 @@ check::ForwardBytes BytesOf(const Agent& agent, const AgentShape& shape) {
 template <typename Check>
 void ForManyShapes(bool with_graph, const Check& check) {
   InstallCpuAllocator();
-  for (const auto& [pre_norm, dropout] : {std::pair{false, 0.0}, {true, 0.0}, {false, 0.1}, {true, 0.1}}) {
-    Agent agent(Config(pre_norm, dropout), test::LetterTokenizer(), /*seed=*/7);
+  for (const Form& form : {Form{false},
+                           {true},
+                           {false, 0.1},
+                           {true, 0.1},
+                           {true, 0, false, AttentionBias::kQkv},
+                           {true, 0, true, AttentionBias::kQkvo}}) {
+    Agent agent(Config(form), test::LetterTokenizer(), /*seed=*/7);
     for (const at::ScalarType dtype : {at::kFloat, at::kDouble}) {
       agent.To(at::kCPU, dtype);
       for (AgentShape shape : {
@@ -76,7 +90,8 @@ void ForManyShapes(bool with_graph, const Check& check) {
                AgentShape{.rows = 5, .images = 0, .text_width = 40, .supervised = 60},
            }) {
         shape.with_graph = with_graph;
-        SCOPED_TRACE(testing::Message() << shape << ", dropout " << dropout);
+        SCOPED_TRACE(testing::Message()
+                     << shape << ", dropout " << form.dropout << ", norm " << form.qk_norm);
         check(check::FootprintBytes(agent, shape.ToForward()), BytesOf(agent, shape));
       }
     }

@@ -73,8 +73,10 @@ inline std::string NameOf(const TaskVariant& v) {
   return name;
 }
 
-inline std::unique_ptr<Model> MakeAgent(double dropout) {
+// `qwen2`: with biases in the place of norms.
+inline std::unique_ptr<Model> MakeAgent(double dropout, bool qwen2) {
   AgentConfig config = ReadAgentConfig(TinyAgent());
+  if (qwen2) config.language.qk_norm = false, config.language.attention_bias = AttentionBias::kQkv;
   config.encoder.dropout = config.decoder.dropout = dropout;
   return std::make_unique<Agent>(config, SharedTokenizer(), /*seed=*/3);
 }
@@ -82,8 +84,8 @@ inline std::unique_ptr<Model> MakeAgent(double dropout) {
 // A task with an agent of its own, on one thread: sums are in one order on every machine.
 struct AgentWithTask {
   // `dropout`: of encoder and picture decoder.
-  explicit AgentWithTask(const TaskVariant& what, double dropout = 0)
-      : model(MakeAgent(dropout)),
+  explicit AgentWithTask(const TaskVariant& what, double dropout = 0, bool qwen2 = false)
+      : model(MakeAgent(dropout, qwen2)),
         host({.registry = SharedRegistry(),
               .model = TinyAgentFile(),
               .tokenizer = &SharedTokenizer(),

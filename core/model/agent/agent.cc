@@ -28,7 +28,7 @@ const AgentConfig& Checked(const AgentConfig& config, const Tokenizer& tokenizer
   Require(language.kv_heads > 0 && language.heads % language.kv_heads == 0,
           "language.kv_heads must divide language.heads");
   Require(language.head_dim % 2 == 0, "language.head_dim must be even");
-  Require(language.vocabulary == 0 || language.vocabulary >= tokenizer.size(),
+  Require(TableRows(language, tokenizer.size()) >= tokenizer.size(),
           "language.vocabulary is " + std::to_string(language.vocabulary) + ", the tokenizer has " +
               std::to_string(tokenizer.size()) + " tokens; set it to 0 for the tokenizer's size");
   Require(config.image.patch > 0 && config.image.size % config.image.patch == 0,
@@ -57,14 +57,16 @@ std::int64_t Positions(const std::vector<at::Tensor>& labels, const at::Tensor& 
 
 }  // namespace
 
-Agent::Agent(const AgentConfig& config, const Tokenizer& tokenizer, std::uint64_t seed, at::Device device)
+Agent::Agent(const AgentConfig& config, const Tokenizer& tokenizer, std::uint64_t seed, at::Device device,
+             const std::set<std::string>* given)
     : Model(kAgentSpec),
       config_(Checked(config, tokenizer)),
-      vocabulary_(config.language.vocabulary > 0 ? config.language.vocabulary : tokenizer.size()),
+      vocabulary_(TableRows(config.language, tokenizer.size())),
       pad_(tokenizer.pad()),
       eos_(tokenizer.eos()),
       // The language part had this in front of the published names.
-      parameters_(seed, device, {{"model.", "qwen_model.model."}, {"lm_head.", "qwen_model.lm_head."}}),
+      parameters_(seed, device, {{"model.", "qwen_model.model."}, {"lm_head.", "qwen_model.lm_head."}},
+                  given),
       labels_(Labels(tokenizer)),
       closing_(at::tensor(tokenizer.Encode(kImageEnd), at::kLong)),
       language_(parameters_, config.language, vocabulary_, Positions(labels_, closing_, config)),
@@ -74,7 +76,7 @@ Agent::Agent(const AgentConfig& config, const Tokenizer& tokenizer, std::uint64_
 }
 
 Agent::Agent(const ModelContext& context)
-    : Agent(AgentConfig(context.config), context.tokenizer(), context.seed, context.device) {}
+    : Agent(AgentConfig(context.config), context.tokenizer(), context.seed, context.device, context.given) {}
 
 std::int64_t Agent::PrefixLength(std::int64_t images) const {
   const std::int64_t grid = config_.image.size / config_.image.patch;

@@ -2,6 +2,8 @@
 
 #include <ATen/core/Tensor.h>
 
+#include <set>
+#include <string>
 #include <vector>
 
 #include <medley/model/agent/agent_config.h>
@@ -27,7 +29,7 @@ class Agent : public Model {
   // Uses the tokenizer for the images' labels and the special tokens, here only. Throws InputError where the
   // sizes do not fit together.
   Agent(const AgentConfig& config, const Tokenizer& tokenizer, std::uint64_t seed,
-        at::Device device = at::kCPU);
+        at::Device device = at::kCPU, const std::set<std::string>* given = nullptr);
   explicit Agent(const ModelContext& context);
 
   ModelOutputs Forward(const ModelInputs& inputs, const WantedOutputs& wanted,

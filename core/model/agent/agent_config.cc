@@ -3,24 +3,11 @@
 #include <string>
 
 #include <medley/model/agent/agent_spec.h>
+#include <medley/model/language_fields.h>
 #include <medley/model/model_config_file.h>
 
 namespace medley {
 namespace {
-
-AgentConfig::Language LanguageOf(const ModelConfig& config) {
-  const auto integer = [&](const char* name) { return config.Integer(std::string("language.") + name); };
-  return {.hidden = integer("hidden"),
-          .layers = integer("layers"),
-          .heads = integer("heads"),
-          .kv_heads = integer("kv_heads"),
-          .head_dim = integer("head_dim"),
-          .ffn = integer("ffn"),
-          .vocabulary = integer("vocabulary"),
-          .rms_epsilon = config.Number("language.rms_epsilon"),
-          .rope_base = config.Number("language.rope_base"),
-          .tied = config.Switch("language.tied")};
-}
 
 AgentConfig::Stack StackOf(const ModelConfig& config, const std::string& group) {
   return {.layers = config.Integer(group + ".layers"),
@@ -35,7 +22,7 @@ AgentConfig::Stack StackOf(const ModelConfig& config, const std::string& group) 
 AgentConfig::AgentConfig() : AgentConfig(ModelConfig(InfoOf(kAgentSpec))) {}
 
 AgentConfig::AgentConfig(const ModelConfig& config)
-    : language(LanguageOf(config)),
+    : language(LanguageOf(config, "language")),
       image{.size = config.Integer("image.size"),
             .patch = config.Integer("image.patch"),
             .mean = config.Number("image.mean"),

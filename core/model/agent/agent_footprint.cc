@@ -45,7 +45,7 @@ class Elements {
   // What a layer makes of it: norm, its output; keys, their norm; and what is shared. Gradients of the layers
   // before wait too.
   ForwardPart SharedKeys(std::int64_t length, std::int64_t layer) const {
-    const std::int64_t kept = length * (2 * hidden_ + 1 + 2 * keys_ + language_.kv_heads);
+    const std::int64_t kept = length * (2 * hidden_ + 1 + KeysForNorm(language_));
     return {.kept = kept,
             .forward = length * 2 * keys_,
             .backward = length * ((layer + 2) * 2 * keys_ + 3 * hidden_),

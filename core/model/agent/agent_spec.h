@@ -1,5 +1,6 @@
 #pragma once
 
+#include <medley/model/blocks/language_spec.h>
 #include <medley/model/model_spec.h>
 
 namespace medley {
@@ -9,8 +10,8 @@ inline constexpr double kMostAgentLayers = 1024;
 
 inline constexpr ModelSpec kAgentSpec{
     .name = "agent",
-    .summary = "a Qwen3 decoder that sees up to four pictures and draws one",
-    .groups = {{"language", "The text decoder, as Qwen3"},
+    .summary = "a Qwen3, Qwen2 or Llama decoder that sees up to four pictures and draws one",
+    .groups = {{"language", "The text decoder, as Qwen3, Qwen2 or Llama"},
                {"image", "Pictures, in and out"},
                {"encoder", "The image encoder"},
                {"decoder", "The image decoder"}},
@@ -27,6 +28,12 @@ inline constexpr ModelSpec kAgentSpec{
          NumberField("language.rms_epsilon", 1e-6, 0, 1, "Epsilon of every RMSNorm", /*above_low=*/true),
          NumberField("language.rope_base", 1e6, 1, 1e12, "Base of the rotary frequencies", true),
          SwitchField("language.tied", true, "The embedding table is the output projection, too"),
+         kLanguageForms[0],
+         kLanguageForms[1],
+         kLanguageForms[2],
+         kLanguageForms[3],
+         kLanguageForms[4],
+         kLanguageForms[5],
          IntegerField("image.size", 128, 1, 4096, "Pixels a side; a multiple of patch"),
          IntegerField("image.patch", 16, 1, 4096, "Pixels a side of one patch"),
          NumberField("image.mean", 0, -1000, 1000,
@@ -82,6 +89,7 @@ inline constexpr ModelSpec kAgentSpec{
                  .help = "Drawn from the last picture and the text; not clamped"}},
     .tokenizer = true,
     .control_text = true,
-    .pictures = {"image.size", "image.patch"}};
+    .pictures = {"image.size", "image.patch"},
+    .pretrained = {.group = "language"}};
 
 }  // namespace medley

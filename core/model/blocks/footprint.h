@@ -44,6 +44,8 @@ struct TextShape {
 // Of a Language: words, layers ("text"), final norm, and logits where there are items.
 std::vector<ForwardPart> Footprint(const LanguageConfig& config, std::int64_t vocabulary,
                                    const std::string& root, const TextShape& shape);
+// Numbers of a position that the norm of its keys keeps: what goes in and comes out, and scales.
+std::int64_t KeysForNorm(const LanguageConfig& config);
 // Numbers that say where keys of so many positions stand.
 std::int64_t KeyTurns(const LanguageConfig& config, std::int64_t positions);
 

@@ -38,10 +38,11 @@ class TextNumbers {
   ForwardPart Attention() const {
     const std::int64_t rows = shape_.rows, width = shape_.width, seen = shape_.prefix + width;
     const std::int64_t norm = hidden_ + 1;
-    // Of a position: input, norm, its output; queries, their norm, turned; attention out, its log-sum or
-    // weights.
+    // Of a position: input, norm, its output; queries, their norm, turned (without a norm only that);
+    // attention out, its log-sum or weights.
     const std::int64_t weights = config_.heads * (is_eager() ? seen : 1);
-    const std::int64_t own = 2 * hidden_ + norm + 4 * queries_ + config_.heads + weights;
+    const std::int64_t normed = config_.qk_norm ? 2 * queries_ + config_.heads : 0;
+    const std::int64_t own = 2 * hidden_ + norm + 2 * queries_ + normed + weights;
     // Joined with the prefix (a copy where there is one); keys like queries; values.
     const std::int64_t of_seen = (prefix_ > 0 ? hidden_ : 0) + KeysAndValues();
     const std::int64_t of_shared = 2 * (RepeatsKeys() ? queries_ : keys_);
@@ -63,8 +64,10 @@ class TextNumbers {
   // silu, up, product.
   ForwardPart FeedForward(bool selects) const {
     const std::int64_t fed = Positions(selects);
+    // With a graph, attention's part keeps what it gave.
+    const std::int64_t attended = shape_.with_graph || selects ? 0 : fed * queries_;
     return {.kept = fed * (3 * hidden_ + 1 + 4 * config_.ffn + (selects ? queries_ : 0)),
-            .forward = fed * hidden_,
+            .forward = fed * hidden_ + attended,
             .backward = fed * (2 * config_.ffn + 2 * hidden_)};
   }
 
@@ -107,9 +110,7 @@ class TextNumbers {
   std::int64_t RepeatedGradients() const {
     return RepeatsKeys() ? 2 * queries_ * (shape_.prefix + shape_.width) : 0;
   }
-  std::int64_t KeysAndValues() const {
-    return RepeatsKeys() ? 2 * keys_ + 2 * queries_ + config_.kv_heads : 4 * keys_ + config_.kv_heads;
-  }
+  std::int64_t KeysAndValues() const { return KeysForNorm(config_) + 2 * (RepeatsKeys() ? queries_ : keys_); }
 
   const LanguageConfig& config_;
   const TextShape& shape_;
@@ -117,6 +118,10 @@ class TextNumbers {
 };
 
 }  // namespace
+
+std::int64_t KeysForNorm(const LanguageConfig& config) {
+  return config.qk_norm ? config.kv_heads * (2 * config.head_dim + 1) : 0;
+}
 
 std::int64_t KeyTurns(const LanguageConfig& config, std::int64_t positions) {
   return 2 * positions * config.head_dim * (RepeatsTurns(config.head_dim) ? config.kv_heads : 1);

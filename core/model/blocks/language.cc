@@ -7,6 +7,7 @@
 #include <cmath>
 #include <limits>
 
+#include <medley/base/error.h>
 #include <medley/model/blocks/attention.h>
 
 namespace medley {
@@ -26,6 +27,8 @@ at::Tensor Behind(std::vector<at::Tensor> pieces, const at::Tensor& last) {
 Language::Language(ParameterSet& set, const LanguageConfig& config, std::int64_t vocabulary,
                    std::int64_t positions, const std::string& root)
     : config_(config) {
+  if (config.rope_scaling.low_freq_factor >= config.rope_scaling.high_freq_factor)
+    throw InputError("model: language.rope_low_freq_factor must be below rope_high_freq_factor");
   const std::string body = root + "model.";
   const std::int64_t hidden = config.hidden, queries = config.heads * config.head_dim,
                      keys = config.kv_heads * config.head_dim;
@@ -34,23 +37,26 @@ Language::Language(ParameterSet& set, const LanguageConfig& config, std::int64_t
   // A word must weigh something beside what attention adds to it; at width 1024 this is near the published
   // 0.02.
   const double embedding = 1 / std::sqrt(static_cast<double>(hidden));
+  const bool bias = config.attention_bias != AttentionBias::kNone;
   embedding_ = set.Normal(body + "embed_tokens.weight", {vocabulary, hidden}, embedding);
   for (std::int64_t i = 0; i < config.layers; ++i) {
     const std::string name = body + "layers." + std::to_string(i) + ".";
-    const auto linear = [&](const std::string& part, std::int64_t in, std::int64_t out, double gain = 1) {
-      return Linear(set, name + part, in, out, /*bias=*/false, gain);
-    };
+    const auto linear = [&](const std::string& part, std::int64_t in, std::int64_t out, double gain = 1,
+                            bool bias = false) { return Linear(set, name + part, in, out, bias, gain); };
     const auto norm = [&](const std::string& part, std::int64_t dim, double gain = 1) {
       return set.Constant(name + part + ".weight", {dim}, gain);
     };
     Layer layer;
     layer.input_norm = norm("input_layernorm", hidden);
-    layer.q = linear("self_attn.q_proj", hidden, queries);
-    layer.k = linear("self_attn.k_proj", hidden, keys);
-    layer.v = linear("self_attn.v_proj", hidden, keys);
-    layer.q_norm = norm("self_attn.q_norm", config.head_dim, kHeadNormGain);
-    layer.k_norm = norm("self_attn.k_norm", config.head_dim, kHeadNormGain);
-    layer.o = linear("self_attn.o_proj", queries, hidden, residual);
+    layer.q = linear("self_attn.q_proj", hidden, queries, 1, bias);
+    layer.k = linear("self_attn.k_proj", hidden, keys, 1, bias);
+    layer.v = linear("self_attn.v_proj", hidden, keys, 1, bias);
+    if (config.qk_norm) {
+      layer.q_norm = norm("self_attn.q_norm", config.head_dim, kHeadNormGain);
+      layer.k_norm = norm("self_attn.k_norm", config.head_dim, kHeadNormGain);
+    }
+    layer.o =
+        linear("self_attn.o_proj", queries, hidden, residual, config.attention_bias == AttentionBias::kQkvo);
     layer.post_norm = norm("post_attention_layernorm", hidden);
     layer.gate = linear("mlp.gate_proj", hidden, config.ffn);
     layer.up = linear("mlp.up_proj", hidden, config.ffn);
@@ -59,8 +65,8 @@ Language::Language(ParameterSet& set, const LanguageConfig& config, std::int64_t
   }
   final_norm_ = set.Constant(body + "norm.weight", {hidden}, 1);
   if (!config.tied) head_ = set.Normal(root + "lm_head.weight", {vocabulary, hidden}, embedding);
-  rope_ =
-      MakeRopeTables(positions, config.head_dim, config.rope_base, embedding_.options().requires_grad(false));
+  rope_ = MakeRopeTables(positions, config.head_dim, config.rope_base,
+                         embedding_.options().requires_grad(false), config.rope_scaling);
 }
 
 at::Tensor Language::Embed(const at::Tensor& ids) const {
@@ -87,6 +93,10 @@ at::Tensor Language::Heads(const at::Tensor& x) const {
   return x.view({x.size(0), x.size(1), config_.kv_heads, config_.head_dim}).transpose(1, 2);
 }
 
+at::Tensor Language::Turned(const at::Tensor& x, const at::Tensor& norm, const RopeTables& turns) const {
+  return config_.qk_norm ? HeadNormRope(x, norm, turns, config_.rms_epsilon) : HeadRope(x, turns);
+}
+
 void Language::Share(const std::string& key, std::int64_t length, const ForwardContext::Fn& fn,
                      TextInput& text, ForwardContext& context) const {
   const std::int64_t begin = text.shared_length;
@@ -103,9 +113,8 @@ void Language::Share(const std::string& key, std::int64_t length, const ForwardC
     };
     const std::string name =
         std::string(" ").append(std::to_string(i)) + " at " + std::to_string(begin) + ", " + key;
-    text.shared[i].keys.push_back(context.Shared("keys" + name, [&] {
-      return HeadNormRope(layer.k(norm()), layer.k_norm, turns, config_.rms_epsilon);
-    }));
+    text.shared[i].keys.push_back(
+        context.Shared("keys" + name, [&] { return Turned(layer.k(norm()), layer.k_norm, turns); }));
     text.shared[i].values.push_back(context.Shared("values" + name, [&] { return Heads(layer.v(norm())); }));
   }
   text.shared_length += length;
@@ -120,8 +129,8 @@ at::Tensor Language::Attend(std::size_t index, const at::Tensor& x, const TextIn
   // one.
   at::Tensor seen = normed;
   if (text.prefix.defined()) seen = at::cat({RmsNorm(text.prefix, layer.input_norm, epsilon), normed}, 1);
-  const at::Tensor q = HeadNormRope(layer.q(normed), layer.q_norm, places.query_turns, epsilon);
-  at::Tensor k = HeadNormRope(layer.k(seen), layer.k_norm, places.key_turns, epsilon);
+  const at::Tensor q = Turned(layer.q(normed), layer.q_norm, places.query_turns);
+  at::Tensor k = Turned(layer.k(seen), layer.k_norm, places.key_turns);
   at::Tensor v = Heads(layer.v(seen));
   if (!text.shared.empty()) {
     k = Behind(text.shared[index].keys, k);
@@ -159,14 +168,13 @@ Language::NextToken Language::Next(const at::Tensor& positions, std::int64_t end
 at::Tensor Language::AttendNext(std::size_t index, const at::Tensor& x, const NextToken& next,
                                 TextCache& cache) const {
   const Layer& layer = layers_[index];
-  const double epsilon = config_.rms_epsilon;
-  const at::Tensor normed = RmsNorm(x, layer.input_norm, epsilon);
+  const at::Tensor normed = RmsNorm(x, layer.input_norm, config_.rms_epsilon);
   const auto seen = [&](at::Tensor& slots, const at::Tensor& now) {
     slots.scatter_(2, next.positions.expand_as(now), now);
     return slots.narrow(2, 0, next.end);
   };
-  const at::Tensor q = HeadNormRope(layer.q(normed), layer.q_norm, next.places.query_turns, epsilon);
-  const at::Tensor k = HeadNormRope(layer.k(normed), layer.k_norm, next.places.key_turns, epsilon);
+  const at::Tensor q = Turned(layer.q(normed), layer.q_norm, next.places.query_turns);
+  const at::Tensor k = Turned(layer.k(normed), layer.k_norm, next.places.key_turns);
   return medley::Attend(q, seen(cache.keys[index], k), seen(cache.values[index], Heads(layer.v(normed))),
                         next.places.mask, config_.attention);
 }
@@ -216,7 +224,8 @@ at::Tensor Language::Logits(const at::Tensor& hidden) const {
 }
 
 void Language::To(at::Device device, at::ScalarType dtype) {
-  rope_ = MakeRopeTables(positions(), config_.head_dim, config_.rope_base, at::device(device).dtype(dtype));
+  rope_ = MakeRopeTables(positions(), config_.head_dim, config_.rope_base, at::device(device).dtype(dtype),
+                         config_.rope_scaling);
 }
 
 }  // namespace medley

@@ -34,9 +34,9 @@ struct TextInput {
   std::int64_t prefix_length() const { return shared_length + (prefix.defined() ? prefix.size(1) : 0); }
 };
 
-// A Qwen3 decoder with the names of the published checkpoint. A text sees itself from left to right, and a
-// prefix where there is one (the agent's images): that is projected straight into the keys and values of
-// every layer, and sees nothing.
+// A decoder of the Qwen3, Qwen2 or Llama architecture with the names of published checkpoints. A text sees
+// itself from left to right, and a prefix where there is one (the agent's images): that is projected straight
+// into the keys and values of every layer, and sees nothing.
 class Language {
  public:
   // `vocabulary`: rows of the embedding table. The longest prefix and text together are `positions`. `root`
@@ -69,7 +69,7 @@ class Language {
 
  private:
   struct Layer {
-    at::Tensor input_norm, post_norm, q_norm, k_norm;
+    at::Tensor input_norm, post_norm, q_norm, k_norm;  // the last two undefined without qk_norm
     Linear q, k, v, o, gate, up, down;
   };
 
@@ -88,6 +88,8 @@ class Language {
   RopeTables Turns(std::int64_t begin, std::int64_t end, std::int64_t heads) const;
   Places PlacesOf(const TextInput& text, std::int64_t width) const;
   at::Tensor Heads(const at::Tensor& x) const;  // [rows, n, kv heads * d] -> [rows, kv heads, n, d]
+  // Queries or keys, normalised where the config says so, and turned.
+  at::Tensor Turned(const at::Tensor& x, const at::Tensor& norm, const RopeTables& turns) const;
   at::Tensor Attend(std::size_t index, const at::Tensor& x, const TextInput& text,
                     const Places& places) const;
   NextToken Next(const at::Tensor& positions, std::int64_t end, const at::TensorOptions& options) const;

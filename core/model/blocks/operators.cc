@@ -2,6 +2,7 @@
 
 #include <ATen/Functions.h>
 
+#include <numbers>
 #include <vector>
 
 namespace medley {
@@ -10,6 +11,22 @@ namespace {
 // Half types are summed in float.
 at::Tensor Widen(const at::Tensor& x) {
   return at::isReducedFloatingType(x.scalar_type()) ? x.to(at::kFloat) : x;
+}
+
+// x [rows, length, heads, d]
+at::Tensor Turned(const at::Tensor& x, const RopeTables& turns) {
+  return at::addcmul(x * turns.cos, x.roll(x.size(-1) / 2, -1), turns.sin);
+}
+
+// Of angles a position, as the published code has it.
+at::Tensor Scaled(const at::Tensor& frequency, const RopeScaling& scaling) {
+  if (scaling.factor == 1) return frequency;
+  const auto original = static_cast<double>(scaling.original_positions);
+  // Turns that a text of the original length makes.
+  const at::Tensor turns = frequency * (original / (2 * std::numbers::pi));
+  const at::Tensor kept =
+      ((turns - scaling.low_freq_factor) / (scaling.high_freq_factor - scaling.low_freq_factor)).clamp(0, 1);
+  return frequency * (kept + (1 - kept) / scaling.factor);
 }
 
 }  // namespace
@@ -21,11 +38,11 @@ at::Tensor RmsNorm(const at::Tensor& x, const at::Tensor& weight, double epsilon
 }
 
 RopeTables MakeRopeTables(std::int64_t positions, std::int64_t head_dim, double base,
-                          const at::TensorOptions& options) {
+                          const at::TensorOptions& options, const RopeScaling& scaling) {
   const auto wide = options.dtype(at::kDouble);
   const at::Tensor frequency =
       at::pow(base, at::arange(0, head_dim, 2, wide) * (-1.0 / static_cast<double>(head_dim)));
-  const at::Tensor angle = at::arange(positions, wide).unsqueeze(1) * frequency;
+  const at::Tensor angle = at::arange(positions, wide).unsqueeze(1) * Scaled(frequency, scaling);
   return {at::cos(angle).to(options), at::sin(angle).to(options)};
 }
 
@@ -37,12 +54,16 @@ RopeTables RopeTurns(const RopeTables& lines, std::int64_t heads) {
   return {of_heads(lines.cos, lines.cos), of_heads(-lines.sin, lines.sin)};
 }
 
+at::Tensor HeadRope(const at::Tensor& x, const RopeTables& turns) {
+  const at::Tensor heads = x.view({x.size(0), x.size(1), -1, turns.cos.size(-1)});
+  return Turned(heads, turns).to(x.scalar_type()).transpose(1, 2);
+}
+
 at::Tensor HeadNormRope(const at::Tensor& x, const at::Tensor& weight, const RopeTables& turns,
                         double epsilon) {
   const std::int64_t dim = weight.size(0);
   const at::Tensor normed = RmsNorm(x.view({x.size(0), x.size(1), -1, dim}), weight, epsilon);
-  const at::Tensor turned = at::addcmul(normed * turns.cos, normed.roll(dim / 2, -1), turns.sin);
-  return turned.to(x.scalar_type()).transpose(1, 2);
+  return Turned(normed, turns).to(x.scalar_type()).transpose(1, 2);
 }
 
 std::int64_t PaddedIds(std::int64_t ids) {

@@ -2,6 +2,8 @@
 
 #include <ATen/core/Tensor.h>
 
+#include <medley/model/blocks/language_config.h>
+
 namespace medley {
 
 // Chains of libtorch operators that parts of models share. Statistics are in float at least.
@@ -9,12 +11,12 @@ namespace medley {
 // x / sqrt(mean(x^2, last dim) + epsilon) * weight. x [..., d], weight [d].
 at::Tensor RmsNorm(const at::Tensor& x, const at::Tensor& weight, double epsilon);
 
-// Cosines and sines [positions, d / 2] of position * base^(-2i / d).
+// Cosines and sines [positions, d / 2] of position * base^(-2i / d), scaled.
 struct RopeTables {
   at::Tensor cos, sin;
 };
 RopeTables MakeRopeTables(std::int64_t positions, std::int64_t head_dim, double base,
-                          const at::TensorOptions& options);
+                          const at::TensorOptions& options, const RopeScaling& scaling = {});
 
 // Whether RopeTurns are repeated for each head: over lines so short an element-wise kernel would be slow.
 constexpr bool RepeatsTurns(std::int64_t head_dim) { return head_dim < 64; }
@@ -22,9 +24,10 @@ constexpr bool RepeatsTurns(std::int64_t head_dim) { return head_dim < 64; }
 // twice, and sines with those of the first half negated.
 RopeTables RopeTurns(const RopeTables& lines, std::int64_t heads);
 
-// RmsNorm over each head, then RoPE of the rotate-half kind (dims i and i + d/2 turn together).
-// x [rows, length, heads * d], turns [length, 1 or heads, d], or with rows before -> [rows, heads, length,
-// d].
+// RoPE of the rotate-half kind (dims i and i + d/2 turn together). x [rows, length, heads * d], turns
+// [length, 1 or heads, d], or with rows before -> [rows, heads, length, d].
+at::Tensor HeadRope(const at::Tensor& x, const RopeTables& turns);
+// The same behind an RmsNorm over each head.
 at::Tensor HeadNormRope(const at::Tensor& x, const at::Tensor& weight, const RopeTables& turns,
                         double epsilon);
 

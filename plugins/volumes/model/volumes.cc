@@ -8,6 +8,7 @@
 #include <utility>
 
 #include <medley/base/error.h>
+#include <medley/model/language_fields.h>
 
 namespace medley_volumes {
 namespace {
@@ -43,25 +44,18 @@ medley::TransformerLayer::Setting TowerSetting(const ModelConfig& config) {
 }
 
 medley::LanguageConfig LanguageSetting(const ModelConfig& config) {
-  return {.hidden = config.Integer("language.hidden"),
-          .layers = config.Integer("language.layers"),
-          .heads = config.Integer("language.heads"),
-          .kv_heads = config.Integer("language.kv_heads"),
-          .head_dim = config.Integer("language.head_dim"),
-          .ffn = config.Integer("language.ffn"),
-          .vocabulary = config.Integer("language.vocabulary"),
-          .rms_epsilon = config.Number("language.rms_epsilon"),
-          .rope_base = config.Number("language.rope_base"),
-          .tied = config.Switch("language.tied"),
-          .attention = KindOf(config)};
+  medley::LanguageConfig language = medley::LanguageOf(config, "language");
+  language.attention = KindOf(config);
+  return language;
 }
 
 std::int64_t VocabularyOf(const medley::ModelContext& context) {
-  const std::int64_t asked = context.config.Integer("language.vocabulary"), size = context.tokenizer().size();
-  if (asked != 0 && asked < size)
-    throw medley::InputError("language.vocabulary is " + std::to_string(asked) + ", the tokenizer has " +
+  const std::int64_t size = context.tokenizer().size(),
+                     rows = medley::TableRows(LanguageSetting(context.config), size);
+  if (rows < size)
+    throw medley::InputError("language.vocabulary is " + std::to_string(rows) + ", the tokenizer has " +
                              std::to_string(size) + " tokens; set it to 0 for the tokenizer's size");
-  return std::max(asked, size);
+  return rows;
 }
 
 std::vector<medley::TransformerLayer> TowerOf(medley::ParameterSet& set, const ModelConfig& config) {

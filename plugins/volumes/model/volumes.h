@@ -8,6 +8,7 @@
 
 #include <medley/model/blocks/footprint.h>
 #include <medley/model/blocks/language.h>
+#include <medley/model/blocks/language_spec.h>
 #include <medley/model/blocks/transformer_layer.h>
 #include <medley/model/parameter_model.h>
 
@@ -53,7 +54,7 @@ class Volumes final : public medley::ParameterModel {
         .groups = {{"volume", "3-D scans"},
                    {"series", "Scans over time, of a lower resolution"},
                    {"tower", "Attention over the patches of one scan"},
-                   {"language", "The text decoder, as Qwen3"}}};
+                   {"language", "The text decoder, as Qwen3, Qwen2 or Llama"}}};
     spec.fields = {
         IntegerField("volume.size", 24, 1, 1024, "Voxels a side"),
         IntegerField("volume.patch", 8, 1, 1024, "Voxels a side of one patch"),
@@ -78,6 +79,8 @@ class Volumes final : public medley::ParameterModel {
         medley::NumberField("language.rope_base", 1e6, 1, 1e12, "Base of the rotary frequencies", true),
         medley::SwitchField("language.tied", true, "The embedding table is the output projection, too"),
         medley::WordField("attention", {"fused", "eager"}, "eager keeps the weights of all layers")};
+    for (const medley::ModelField& field : medley::kLanguageForms) spec.fields.Add(field);
+    spec.pretrained = {.group = "language", .root = "language."};
     spec.rules = {{.field = "volume.size", .multiple_of = "volume.patch"},
                   {.field = "series.size", .multiple_of = "series.patch"},
                   {.field = "series.frames", .multiple_of = "series.step"},

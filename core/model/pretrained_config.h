@@ -1,0 +1,35 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <string>
+
+#include <medley/config/config_file.h>
+#include <medley/model/blocks/language_config.h>
+
+namespace medley {
+
+// The config of a Hugging Face folder, as far as it describes a Language.
+struct PretrainedConfig {
+  std::string architecture;    // "Qwen3ForCausalLM"
+  LanguageConfig language;     // the vocabulary is that of the folder's table
+  std::int64_t positions = 0;  // of the longest text that it was made for
+};
+
+inline constexpr const char* kPretrainedConfigFile = "config.json";
+
+// Reads DIR/config.json of Qwen3, Qwen2 or Llama in the spelling of transformers 5 or of older ones. What it
+// leaves out has the defaults of its class there. Throws one InputError with every mistake, and with
+// everything that a Language cannot do.
+PretrainedConfig ReadPretrainedConfig(const std::filesystem::path& directory);
+
+// The class of transformers that computes the same; an InputError where there is none.
+std::string ArchitectureOf(const LanguageConfig& language);
+// A config.json that transformers reads, old and new, and that ReadPretrainedConfig reads to the same.
+// `dtype`: of the weights, as torch calls it ("float32"); `eos`: the token that ends a text.
+nlohmann::ordered_json ToJson(const PretrainedConfig& config, const std::string& dtype,
+                              std::optional<std::int64_t> eos);
+
+}  // namespace medley

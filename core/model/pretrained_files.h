@@ -1,0 +1,55 @@
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <filesystem>
+#include <list>
+#include <map>
+#include <string>
+#include <vector>
+
+#include <medley/model/safetensors_file.h>
+
+namespace medley {
+
+inline constexpr const char* kPretrainedWeightsFile = "model.safetensors";
+inline constexpr const char* kPretrainedIndexFile = "model.safetensors.index.json";
+// The parameters of a model that are none of its language's, which no other software knows.
+inline constexpr const char* kImageWeightsFile = "medley_image.safetensors";
+
+// The tensors of a Hugging Face folder by name, in model.safetensors, or in the shards of its index where
+// that file is not there; and in kImageWeightsFile where it is.
+class PretrainedFiles {
+ public:
+  // Reads headers alone. Throws one InputError with every file that is missing and everything in which index
+  // and shards disagree.
+  explicit PretrainedFiles(std::filesystem::path directory);
+
+  bool has_image() const { return has_image_; }
+  const std::map<std::string, const SafetensorsFile*>& tensors() const { return tensors_; }
+  // Null where there is none of that name.
+  const SafetensorsFile::Entry* Find(const std::string& name) const;
+  at::Tensor Map(const std::string& name) const { return tensors_.at(name)->Map(name); }
+
+ private:
+  using Problems = std::vector<std::string>;
+  using Index = std::map<std::string, std::string>;  // the file of each tensor
+
+  Index ReadIndex(const std::filesystem::path& file) const;
+  void OpenShards(const Index& index, Problems& problems);
+  void Open(const std::string& file, Problems& problems);
+
+  std::filesystem::path directory_;
+  std::list<SafetensorsFile> files_;
+  std::map<std::string, const SafetensorsFile*> tensors_;
+  bool has_image_ = false;
+};
+
+// What the published checkpoint calls a parameter whose name has `root` in front; "" for another part of the
+// model.
+std::string PublishedName(const std::string& parameter, const std::string& root);
+
+// "2 problems" and a line each, as an InputError about the folder; nothing where there are none.
+void ThrowProblems(const std::filesystem::path& directory, const std::vector<std::string>& problems);
+
+}  // namespace medley

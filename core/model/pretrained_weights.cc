@@ -1,0 +1,153 @@
+#include <medley/model/pretrained_weights.h>
+
+#include <ATen/Functions.h>
+#include <ATen/core/grad_mode.h>
+#include <ATen/ops/equal.h>
+
+#include <algorithm>
+#include <utility>
+
+#include <medley/base/error.h>
+#include <medley/base/files.h>
+#include <medley/base/suggest.h>
+#include <medley/base/utf8.h>
+#include <medley/model/parameter_names.h>
+#include <medley/model/safetensors_types.h>
+
+namespace medley {
+namespace {
+
+constexpr const char* kEmbedding = "model.embed_tokens.weight";
+constexpr const char* kHead = "lm_head.weight";
+constexpr std::int64_t kRowsAtOnce = 64;
+
+std::string TypeAndShape(at::ScalarType type, at::IntArrayRef shape) {
+  std::string sizes;
+  for (const std::int64_t size : shape) sizes += (sizes.empty() ? "" : ", ") + std::to_string(size);
+  return SafetensorsTypeName(type) + " [" + sizes + "]";
+}
+
+bool IsWeightType(at::ScalarType type) {
+  return type == at::kFloat || type == at::kHalf || type == at::kBFloat16;
+}
+
+bool IsTable(const std::string& name) { return name == kEmbedding || name == kHead; }
+
+// "12 parameters (a, b, c and 9 more)"
+std::string Some(const std::set<std::string>& names) {
+  constexpr std::size_t kShown = 3;
+  std::vector<std::string> shown;
+  for (const std::string& name : names) {
+    if (shown.size() < kShown) shown.push_back(name);
+  }
+  const std::size_t more = names.size() - shown.size();
+  return std::to_string(names.size()) + (names.size() == 1 ? " parameter (" : " parameters (") +
+         JoinNames(shown) + (more > 0 ? " and " + std::to_string(more) + " more)" : ")");
+}
+
+}  // namespace
+
+PretrainedWeights::PretrainedWeights(Setting setting, const std::vector<Parameter>& parameters)
+    : setting_(std::move(setting)), files_(setting_.directory) {
+  Problems problems;
+  Take(parameters, problems);
+  CheckRest(problems);
+  ThrowProblems(setting_.directory, problems);
+}
+
+void PretrainedWeights::Take(const std::vector<Parameter>& parameters, Problems& problems) {
+  for (const std::string& pattern : setting_.allow_missing) {
+    if (std::none_of(parameters.begin(), parameters.end(),
+                     [&](const Parameter& parameter) { return Matches(parameter, pattern); }))
+      problems.push_back("allow_missing: no parameter of the model matches '" + pattern + "'");
+  }
+  for (const Parameter& parameter : parameters) {
+    const std::string published = PublishedName(parameter.name, setting_.root);
+    const std::string name = published.empty() ? parameter.name : published;
+    if (published.empty() && !files_.has_image()) {
+      fresh_.insert(parameter.name);
+    } else if (files_.Find(name) != nullptr) {
+      Compare(parameter, name, problems);
+    } else if (std::any_of(setting_.allow_missing.begin(), setting_.allow_missing.end(),
+                           [&](const std::string& pattern) { return Matches(parameter, pattern); })) {
+      fresh_.insert(parameter.name);
+    } else {
+      problems.push_back(name + ": missing; expected " + TypeAndShape(at::kFloat, parameter.tensor.sizes()) +
+                         (published.empty() ? std::string(" in ") + kImageWeightsFile : ""));
+    }
+  }
+}
+
+void PretrainedWeights::Compare(const Parameter& parameter, const std::string& name, Problems& problems) {
+  const SafetensorsFile::Entry& found = *files_.Find(name);
+  used_.insert(name);
+  std::vector<std::int64_t> expected = parameter.tensor.sizes().vec();
+  if (IsTable(name)) expected.front() = setting_.rows;
+  if (found.shape != expected || !IsWeightType(found.type)) {
+    problems.push_back(name + ": expected " + TypeAndShape(at::kFloat, expected) + " (or BF16, F16), found " +
+                       TypeAndShape(found.type, found.shape));
+    return;
+  }
+  given_.insert(parameter.name);
+  sources_[parameter.name] = name;
+}
+
+void PretrainedWeights::CheckRest(Problems& problems) const {
+  for (const auto& [name, file] : files_.tensors()) {
+    if (used_.count(name) > 0) continue;
+    const bool is_tied = name == kHead && used_.count(kEmbedding) > 0;
+    const std::string problem = is_tied ? HeadProblem() : "unexpected: the model has no such parameter";
+    if (!problem.empty())
+      problems.push_back(CutText(name, 256) + ": " + problem + " (" + file->path().filename().string() + ")");
+  }
+}
+
+// Of a model that ties it to the embedding.
+std::string PretrainedWeights::HeadProblem() const {
+  const SafetensorsFile::Entry &head = *files_.Find(kHead), &embedding = *files_.Find(kEmbedding);
+  const bool same = head.shape == embedding.shape && head.type == embedding.type && IsWeightType(head.type) &&
+                    at::equal(files_.Map(kHead), files_.Map(kEmbedding));
+  return same ? "" : std::string("differs from ") + kEmbedding + ", to which config.json ties it";
+}
+
+void PretrainedWeights::Fill(const std::vector<Parameter>& parameters, const Tokens& tokens) const {
+  const at::NoGradGuard no_grad;
+  for (const Parameter& parameter : parameters) {
+    const auto source = sources_.find(parameter.name);
+    if (source == sources_.end()) continue;
+    const at::Tensor values = files_.Map(source->second);
+    if (!IsTable(source->second)) {
+      parameter.tensor.copy_(values);
+      continue;
+    }
+    parameter.tensor.narrow(0, 0, setting_.rows).copy_(values);
+    FillNewRows(parameter.tensor, tokens);
+  }
+}
+
+void PretrainedWeights::FillNewRows(const at::Tensor& table, const Tokens& tokens) const {
+  std::vector<std::int64_t> added = tokens.added, known;
+  for (std::int64_t id = setting_.rows; id < table.size(0); ++id) added.push_back(id);
+  std::sort(added.begin(), added.end());
+  added.erase(std::unique(added.begin(), added.end()), added.end());
+  for (std::int64_t id = 0; id < std::min(tokens.count, setting_.rows); ++id) {
+    if (!std::binary_search(added.begin(), added.end(), id)) known.push_back(id);
+  }
+  if (added.empty()) return;
+  at::Tensor sum = at::zeros({table.size(1)}, at::kDouble);
+  const at::Tensor ids = at::tensor(known, at::kLong);
+  for (const at::Tensor& some : ids.split(kRowsAtOnce))
+    sum += table.index_select(0, some).to(at::kDouble).sum(0);
+  table.index_copy_(0, at::tensor(added, at::kLong),
+                    (sum / std::max(1.0, static_cast<double>(known.size())))
+                        .to(table.scalar_type())
+                        .expand({static_cast<std::int64_t>(added.size()), table.size(1)}));
+}
+
+std::string PretrainedWeights::Words() const {
+  std::string words =
+      "took " + std::to_string(given_.size()) + " parameters from " + DisplayPath(setting_.directory);
+  return fresh_.empty() ? words : words + "; " + Some(fresh_) + " begin anew";
+}
+
+}  // namespace medley

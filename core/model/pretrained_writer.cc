@@ -1,0 +1,83 @@
+#include <medley/model/pretrained_writer.h>
+
+#include <array>
+#include <cstdio>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include <medley/base/durable_file.h>
+#include <medley/model/pretrained_files.h>
+#include <medley/model/safetensors.h>
+
+namespace medley {
+namespace {
+
+using nlohmann::ordered_json;
+using Parameters = std::vector<Parameter>;
+
+const std::map<std::string, std::string> kMetadata = {{"format", "pt"}};
+
+void Write(const std::filesystem::path& path, const Parameters& parameters,
+           std::optional<at::ScalarType> type) {
+  NewFile file(path, SafetensorsSize(parameters, kMetadata, type));
+  WriteSafetensors(
+      parameters, kMetadata, [&](const void* data, std::size_t size) { file.Write(data, size); }, type);
+  file.Commit();
+}
+
+std::vector<Parameters> Shards(const Parameters& parameters, at::ScalarType type, std::int64_t most) {
+  std::vector<Parameters> shards(1);
+  std::int64_t bytes = 0;
+  for (const Parameter& parameter : parameters) {
+    const std::int64_t more = SafetensorsBytes(parameter.tensor, type);
+    if (!shards.back().empty() && bytes + more > most) shards.emplace_back(), bytes = 0;
+    shards.back().push_back(parameter);
+    bytes += more;
+  }
+  return shards;
+}
+
+std::string ShardName(std::size_t number, std::size_t count) {
+  std::array<char, 64> name{};
+  std::snprintf(name.data(), name.size(), "model-%05zu-of-%05zu.safetensors", number, count);
+  return name.data();
+}
+
+void WriteShards(const std::filesystem::path& directory, const std::vector<Parameters>& shards,
+                 at::ScalarType type) {
+  ordered_json files = ordered_json::object();
+  std::int64_t bytes = 0, numbers = 0;
+  for (std::size_t i = 0; i < shards.size(); ++i) {
+    const std::string name = ShardName(i + 1, shards.size());
+    Write(directory / name, shards[i], type);
+    for (const Parameter& parameter : shards[i]) {
+      files[parameter.name] = name;
+      bytes += SafetensorsBytes(parameter.tensor, type), numbers += parameter.tensor.numel();
+    }
+  }
+  const ordered_json index = {{"metadata", {{"total_parameters", numbers}, {"total_size", bytes}}},
+                              {"weight_map", files}};
+  ReplaceFile(directory / kPretrainedIndexFile, index.dump(2) + "\n");
+}
+
+}  // namespace
+
+void WritePretrainedWeights(const std::filesystem::path& directory, const Parameters& parameters,
+                            const std::string& root, at::ScalarType type, std::int64_t shard_bytes) {
+  Parameters language, others;
+  for (const Parameter& parameter : parameters) {
+    const std::string name = PublishedName(parameter.name, root);
+    if (name.empty())
+      others.push_back({parameter.name, parameter.tensor});
+    else
+      language.push_back({name, parameter.tensor});
+  }
+  const std::vector<Parameters> shards = Shards(language, type, shard_bytes);
+  if (shards.size() == 1)
+    Write(directory / kPretrainedWeightsFile, language, type);
+  else
+    WriteShards(directory, shards, type);
+  if (!others.empty()) Write(directory / kImageWeightsFile, others, std::nullopt);
+}
+
+}  // namespace medley
