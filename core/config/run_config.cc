@@ -211,6 +211,10 @@ void Fields(Visitor& visit, RunConfig& c) {
   visit(c.data, {.name = "data", .help = "Sampling ahead of the training"});
   visit(c.init_from,
         {.name = "init_from", .help = "Another run's weights to start from", .omit_default = true});
+  visit(c.allow_missing,
+        {.name = "allow_missing",
+         .help = "Parameters, with * and ?, that the weights of a pretrained model may lack; they begin anew",
+         .omit_default = true});
   visit(c.tensorboard,
         {.name = "tensorboard",
          .help = "Also write losses, shares, memory, speed, scores and sheets for TensorBoard, into "

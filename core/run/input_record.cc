@@ -5,13 +5,18 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstdint>
+#include <cstring>
 #include <filesystem>
+#include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <medley/base/durable_file.h>
 #include <medley/base/error.h>
 #include <medley/base/file_digest.h>
+#include <medley/base/input_file.h>
+#include <medley/model/pretrained_config.h>
 
 namespace medley {
 namespace {
@@ -22,6 +27,8 @@ using nlohmann::ordered_json;
 constexpr std::int64_t kMostHashed = std::int64_t{64} << 20;
 constexpr const char* kContents = "xxh3_128";
 constexpr const char* kListing = "xxh3_128_of_names_sizes_times";
+constexpr const char* kHeaders = "xxh3_128_of_headers";
+constexpr std::uint64_t kMostHeader = 16 << 20;  // as SafetensorsFile takes them
 
 struct stat InfoOf(const fs::path& path) {
   struct stat info {};
@@ -55,17 +62,50 @@ ordered_json Input(const fs::path& path) {
   return {{"path", path.string()}, {kContents, HashFile(path)}};
 }
 
-// Of both kinds; "" where the record does not say.
+// Of gigabytes: what stands in front of the values of each file says which tensors they are.
+std::string HeaderOf(const fs::path& file) {
+  const InputFile opened(file);
+  std::string bytes(sizeof(std::uint64_t), '\0');
+  bytes.resize(opened.Read(0, bytes.data(), bytes.size()));
+  std::uint64_t length = 0;
+  std::memcpy(&length, bytes.data(), bytes.size());
+  if (length > kMostHeader) length = kMostHeader;  // it is refused where it is read
+  std::string header(length, '\0');
+  header.resize(opened.Read(sizeof(length), header.data(), header.size()));
+  return bytes + header + std::to_string(opened.size());
+}
+
+// Null where there are none any more.
+ordered_json PretrainedWeights(const fs::path& directory) {
+  std::map<std::string, std::string> files;
+  for (const fs::directory_entry& entry : fs::directory_iterator(directory)) {
+    const std::string name = entry.path().filename().string();
+    if (!entry.is_regular_file()) continue;
+    if (name.ends_with(".safetensors")) files[name] = HeaderOf(entry.path());
+    if (name.ends_with(".safetensors.index.json")) files[name] = HashFile(entry.path());
+  }
+  std::string text;
+  for (const auto& [name, what] : files) text += name + '\n' + HashText(what) + '\n';
+  if (files.empty()) return nullptr;
+  return {{"path", directory.string()}, {kHeaders, HashText(text)}};
+}
+
+// Of what must stay; "" where the record does not say.
 std::string SumOf(const ordered_json& input) {
   return input.value(kContents, "") + input.value(kListing, "");
 }
 
 }  // namespace
 
-ordered_json InputRecord(const RunConfig& config, const Registry& registry) {
+ordered_json InputRecord(const RunConfig& config, const Registry& registry, const fs::path& pretrained) {
   ordered_json inputs = {{"model", Input(config.model)}, {"weights", Input(config.weights)}};
   if (!config.tokenizer.empty()) inputs["tokenizer"] = Input(config.tokenizer);
   if (!config.control_text.empty()) inputs["control_text"] = Input(config.control_text);
+  if (!pretrained.empty()) {
+    inputs["pretrained"] = Input(pretrained / kPretrainedConfigFile);
+    if (ordered_json weights = PretrainedWeights(pretrained); !weights.is_null())
+      inputs["pretrained_weights"] = std::move(weights);
+  }
   for (const auto& [name, settings] : config.tasks) {
     const TaskInfo* task = registry.Find(name);
     if (task == nullptr) continue;

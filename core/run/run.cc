@@ -22,6 +22,7 @@
 #include <medley/memory/cpu_allocator.h>
 #include <medley/model/device.h>
 #include <medley/model/parameter_bytes.h>
+#include <medley/model/pretrained_weights.h>
 #include <medley/plugin/model_maker.h>
 #include <medley/plugin/plugin_host.h>
 #include <medley/plugin/rejection.h>
@@ -76,17 +77,47 @@ void WarmUp(const Run& run) {
 }
 
 // By shapes: before anything is allocated.
-void CheckBudget(const Run& run) {
-  const auto shapes = run.MakeModel(0, at::kMeta);
-  const std::int64_t trained = AdamW::TrainedBytes(*shapes, run.config.optimizer);
+void CheckBudget(const Run& run, const Model& shapes) {
+  const std::int64_t trained = AdamW::TrainedBytes(shapes, run.config.optimizer);
   CheckFixedBytes(run.budget,
-                  {.weights = WeightBytes(*shapes), .gradients = trained, .optimizer = 2 * trained});
+                  {.weights = WeightBytes(shapes), .gradients = trained, .optimizer = 2 * trained});
+}
+
+// Nothing where the model's file names none.
+std::optional<PretrainedWeights> OpenPretrained(const Run& run, const Model& shapes) {
+  const ModelInfo& info = run.model_file->info;
+  const ModelConfig& config = run.model_file->config;
+  if (config.pretrained().empty()) {
+    if (run.config.allow_missing.empty()) return std::nullopt;
+    throw InputError("allow_missing: the model's file " + DisplayPath(run.config.model) +
+                     " names no pretrained weights, of which any could be missing; leave it out");
+  }
+  return PretrainedWeights({.directory = config.pretrained(),
+                            .root = info.pretrained_root,
+                            .rows = config.Integer(info.pretrained_group + ".vocabulary"),
+                            .allow_missing = run.config.allow_missing},
+                           shapes.parameters());
+}
+
+PretrainedWeights::Tokens TokensOf(const Tokenizer* tokenizer) {
+  if (tokenizer == nullptr) return {};
+  return {.count = tokenizer->size(), .added = tokenizer->AddedIds()};
 }
 
 // The model is made on the CPU; only what fits moves to the device.
-void BuildModel(Run& run, Purpose purpose) {
-  if (purpose == Purpose::kTrain) CheckBudget(run);
-  run.model = run.MakeModel(static_cast<std::uint64_t>(run.config.seed), at::kCPU);
+void BuildModel(Run& run, Purpose purpose, StartingWeights weights) {
+  std::optional<PretrainedWeights> pretrained;
+  if (purpose == Purpose::kTrain) {
+    const auto shapes = run.MakeModel(0, at::kMeta);
+    if (weights == StartingWeights::kPretrained) pretrained = OpenPretrained(run, *shapes);
+    CheckBudget(run, *shapes);
+  }
+  run.model = run.MakeModel(static_cast<std::uint64_t>(run.config.seed), at::kCPU,
+                            pretrained ? &pretrained->given() : nullptr);
+  if (pretrained) {
+    pretrained->Fill(run.model->parameters(), TokensOf(run.tokenizer.get()));
+    run.taken = pretrained->Words();
+  }
   if (!run.device.is_cpu()) run.model->To(run.device, at::kFloat);
 }
 
@@ -115,6 +146,24 @@ std::map<std::string, std::string> DroppedIn(const fs::path& checkpoint) {
   }
 }
 
+// Built, and nothing read so far.
+TrainedRun OpenUntrained(const fs::path& directory, Console& console, const std::string& device,
+                         const NamedPlugins& plugins, std::vector<std::string> overrides) {
+  if (!device.empty()) overrides.push_back("device=" + device);
+  TrainedRun trained;
+  trained.run = BuildRun(CheckInputsOf(directory, overrides, std::nullopt, {}, plugins), Purpose::kUse);
+  const Run& run = *trained.run;
+  for (const std::string& change : CompareRecord(ReadRunRecord(directory), RunRecord(run), run.NamedTasks()))
+    console.Warn("changed since " + directory.string() + " was trained: " + change);
+  for (const std::string& line : run.registry->Choices(run.NamedTasks())) console.Say(line);
+  return trained;
+}
+
+void Take(TrainedRun& trained, const fs::path& checkpoint) {
+  LoadWeights(checkpoint, trained.run->model->parameters(), {"*"});
+  trained.dropped = DroppedIn(checkpoint);
+}
+
 bool IsTaskOption(const std::string& override) {
   const std::size_t options = override.find(".options.");
   return override.starts_with("tasks.") && options != std::string::npos && options < override.find('=');
@@ -137,8 +186,9 @@ std::string Run::ModelBuild() const {
   return plugin == nullptr ? "" : plugin->build_id;
 }
 
-std::unique_ptr<Model> Run::MakeModel(std::uint64_t seed, at::Device device) const {
-  return medley::MakeModel(*model_file, *registry, tokenizer.get(), seed, device);
+std::unique_ptr<Model> Run::MakeModel(std::uint64_t seed, at::Device device,
+                                      const std::set<std::string>* given) const {
+  return medley::MakeModel(*model_file, *registry, tokenizer.get(), seed, device, given);
 }
 
 RunInputs CheckInputs(const fs::path& config, const std::vector<std::string>& overrides,
@@ -168,7 +218,7 @@ RunInputs CheckInputsOf(const fs::path& directory, std::vector<std::string> over
   return CheckInputs(config, overrides, plugins, RunState::kBegun, weights);
 }
 
-std::unique_ptr<Run> BuildRun(RunInputs inputs, Purpose purpose) {
+std::unique_ptr<Run> BuildRun(RunInputs inputs, Purpose purpose, StartingWeights weights) {
   InstallCpuAllocator();
   auto run = std::make_unique<Run>();
   run->config = inputs.checked.run;
@@ -187,7 +237,7 @@ std::unique_ptr<Run> BuildRun(RunInputs inputs, Purpose purpose) {
   if (run->model_file->info.control_text) run->control_text = ReadControlText(run->config.control_text);
   MakeHost(*run);
   if (purpose == Purpose::kSample) return run;
-  BuildModel(*run, purpose);
+  BuildModel(*run, purpose, weights);
   if (purpose == Purpose::kUse) return run;
   run->mixer =
       std::make_unique<Mixer>(run->curriculum.MixtureOf(0), TaskSizes(inputs.checked, *run->registry), seed);
@@ -204,23 +254,23 @@ TrainedRun OpenTrainedRun(const fs::path& directory, Console& console, const std
           "'" + Printable(override) +
           "' is not what a trained run can be asked with; expected tasks.NAME.options.OPTION=VALUE");
   }
-  if (!device.empty()) overrides.push_back("device=" + device);
-  auto run = BuildRun(CheckInputsOf(directory, overrides, std::nullopt, {}, plugins), Purpose::kUse);
-  for (const std::string& change :
-       CompareRecord(ReadRunRecord(directory), RunRecord(*run), run->NamedTasks()))
-    console.Warn("changed since " + directory.string() + " was trained: " + change);
-  for (const std::string& line : run->registry->Choices(run->NamedTasks())) console.Say(line);
-  TrainedRun trained;
-  const auto found = ReadNewest(directory, console, [&](const fs::path& checkpoint) {
-    LoadWeights(checkpoint, run->model->parameters(), {"*"});
-    trained.dropped = DroppedIn(checkpoint);
-  });
+  TrainedRun trained = OpenUntrained(directory, console, device, plugins, std::move(overrides));
+  const auto found =
+      ReadNewest(directory, console, [&](const fs::path& checkpoint) { Take(trained, checkpoint); });
   if (!found)
     throw InputError(directory.string() + " holds no checkpoint yet. Train it first: medley resume " +
                      directory.string());
   console.Say("weights of step " + std::to_string(found->facts.step) + " from " + found->path.string());
   trained.step = found->facts.step;
-  trained.run = std::move(run);
+  return trained;
+}
+
+TrainedRun OpenCheckpoint(const fs::path& checkpoint, Console& console, const std::string& device,
+                          const NamedPlugins& plugins) {
+  VerifyCheckpoint(checkpoint);
+  TrainedRun trained = OpenUntrained(checkpoint.parent_path(), console, device, plugins, {});
+  Take(trained, checkpoint);
+  trained.step = StepOfName(checkpoint.filename().string());
   return trained;
 }
 

@@ -6,6 +6,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -40,6 +41,7 @@ struct Run {
   std::vector<std::string> control_text;
   std::unique_ptr<TaskHost> host;
   std::unique_ptr<Model> model;
+  std::string taken;  // words about weights of a Hugging Face folder; "": none were read
   // Only for training:
   std::unique_ptr<Mixer> mixer;
   std::unique_ptr<StepExecutor> executor;
@@ -56,8 +58,9 @@ struct Run {
   std::map<std::string, Execution> Configured() const;
   // Of the plugin that brings the model, "" for one of medley's own.
   std::string ModelBuild() const;
-  // Of its file, with fresh weights.
-  std::unique_ptr<Model> MakeModel(std::uint64_t seed, at::Device device) const;
+  // Of its file, with fresh weights, but for those that are given (see ModelContext).
+  std::unique_ptr<Model> MakeModel(std::uint64_t seed, at::Device device,
+                                   const std::set<std::string>* given = nullptr) const;
 };
 
 // The files that a run is made from, read and checked against each other; no tensor and no plugin code so
@@ -79,11 +82,15 @@ RunInputs CheckInputsOf(const std::filesystem::path& directory, std::vector<std:
 
 // kUse: no mixer, executor or optimizer; kSample: no model either.
 enum class Purpose { kTrain, kUse, kSample };
+// kPretrained: those of the Hugging Face folder that the model's file names, where it names one.
+enum class StartingWeights { kFresh, kPretrained };
 
 // Calls InstallCpuAllocator and sets libtorch's threads. For training: resolves the budget, InputError for
 // one above the device; a GPU's holds from here on. An Error with kDoesNotFit, before anything is allocated,
-// for a budget below what the model's shapes alone need.
-std::unique_ptr<Run> BuildRun(RunInputs inputs, Purpose purpose);
+// for a budget below what the model's shapes alone need, and an InputError for a folder whose weights do not
+// fit the model.
+std::unique_ptr<Run> BuildRun(RunInputs inputs, Purpose purpose,
+                              StartingWeights weights = StartingWeights::kFresh);
 
 // The run that lies in a directory, with the weights of its newest whole checkpoint. For eval and generate:
 // changes nothing in the directory, and says where plugins or programs are not those that trained it.
@@ -97,6 +104,10 @@ struct TrainedRun {
 TrainedRun OpenTrainedRun(const std::filesystem::path& directory, Console& console,
                           const std::string& device = "", const NamedPlugins& plugins = {},
                           std::vector<std::string> overrides = {});
+
+// The run of a checkpoint, with the weights of that one.
+TrainedRun OpenCheckpoint(const std::filesystem::path& checkpoint, Console& console,
+                          const std::string& device = "", const NamedPlugins& plugins = {});
 
 // Takes weights of another run (config.init_from). Returns words about it, "" where none is named.
 std::string InitializeFrom(const InitFrom& from, const Model& model, Console& console);

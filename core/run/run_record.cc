@@ -125,13 +125,14 @@ ordered_json RunRecord(const Run& run) {
           {"seed", run.config.seed},
           {"model", run.model_file->info.name},
           {"tokenizer_hash", run.tokenizer ? run.tokenizer->hash() : ""},
-          {"inputs", InputRecord(run.config, *run.registry)},
+          {"inputs", InputRecord(run.config, *run.registry, run.model_file->config.pretrained())},
           {"plugins", PluginFiles(*run.registry)}};
 }
 
-void RequireRecordedInputs(const ordered_json& old_record, const RunConfig& now, const Registry& registry) {
+void RequireRecordedInputs(const ordered_json& old_record, const RunConfig& now, const Registry& registry,
+                           const std::filesystem::path& pretrained) {
   if (!old_record.is_object()) return;
-  ReadingRecord([&] { RequireSameInputs(InputsOf(old_record), InputRecord(now, registry)); });
+  ReadingRecord([&] { RequireSameInputs(InputsOf(old_record), InputRecord(now, registry, pretrained)); });
 }
 
 std::vector<std::string> CompareRecord(const ordered_json& old_record, const ordered_json& now,

@@ -15,7 +15,7 @@ nlohmann::ordered_json RunRecord(const Run& run);
 // InputError where a file that the config names (the weights file apart) is no longer the one that the run
 // began with: before anything is built from them.
 void RequireRecordedInputs(const nlohmann::ordered_json& old_record, const RunConfig& now,
-                           const Registry& registry);
+                           const Registry& registry, const std::filesystem::path& pretrained = {});
 // InputError where such a file is no longer what the run began with, or one of `tasks` or the model comes
 // from another plugin. Returns words for what changed and is taken over from now on (weights file, plugins
 // that were built anew).

@@ -78,9 +78,9 @@ TEST(Command, EveryVerbThatTheHelpListsHasAHelpThatNamesItsOptions) {
     for (const std::string& option : OptionsIn(line))
       EXPECT_NE(result.out.find(option), std::string::npos) << verb << " " << option << ": " << result.out;
   }
-  EXPECT_EQ(verbs, (std::set<std::string>{"train", "resume", "plan", "report", "estimate", "eval", "generate",
-                                          "tasks", "plugins", "models", "new", "sample", "validate",
-                                          "tokenizer", "version", "weights"}));
+  EXPECT_EQ(verbs, (std::set<std::string>{"train", "resume", "plan", "report", "estimate", "eval", "export",
+                                          "generate", "tasks", "plugins", "models", "new", "sample",
+                                          "validate", "tokenizer", "version", "weights"}));
 }
 
 // In every verb that has it: repeated, relative or absolute, and it leaves the arguments behind it alone.
@@ -102,8 +102,8 @@ TEST(Command, PluginPathsTakeOneArgumentEach) {
 
 // A config or a run's directory may be somebody else's.
 TEST(Command, EveryVerbThatRunsAConfigsPluginsAsksForThem) {
-  for (const std::string verb : {"train", "resume", "plan", "estimate", "eval", "generate", "sample",
-                                 "validate", "tokenizer train", "plugins check", "plugins lock"}) {
+  for (const std::string verb : {"train", "resume", "plan", "estimate", "eval", "export", "generate",
+                                 "sample", "validate", "tokenizer train", "plugins check", "plugins lock"}) {
     const auto help = Shell(Medley() + verb + " --help");
     EXPECT_NE(help.out.find("--plugin-path"), std::string::npos) << verb;
     EXPECT_NE(help.out.find("--allow-config-plugins"), std::string::npos) << verb;

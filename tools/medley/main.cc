@@ -49,6 +49,7 @@ constexpr std::array kHelp = {
          "say what a run would take, and where it fits"},
     Help{"eval", "DIR [--rows N] [--against DIR] [KEY=VALUE ...]",
          "score a run on rows that it never trained on"},
+    Help{"export", "DIR --out FOLDER", "write a run's model as a Hugging Face folder"},
     Help{"generate", "DIR --image FILE --prompt TEXT [--out P]", "ask a trained model"},
     Help{"tasks", "[NAME] [--json] [--plugin-path P]",
          "list every task that can be trained, or say all of one"},

@@ -29,10 +29,10 @@ namespace {
 // what must not change.
 std::vector<std::string> ConfigChanges(const RunDirectory& directory,
                                        const std::optional<FoundCheckpoint>& found,
-                                       const std::filesystem::path& file, const RunConfig& now,
-                                       const Registry& registry) {
+                                       const std::filesystem::path& file, const RunInputs& inputs) {
+  const RunConfig& now = inputs.checked.run;
   const nlohmann::ordered_json resolved = ToJson(now), record = ReadRunRecord(directory.path());
-  RequireRecordedInputs(record, now, registry);
+  RequireRecordedInputs(record, now, inputs.registry, inputs.checked.model->config.pretrained());
   if (!found)  // whatever became of the file that its weights were copied from
     return CompareConfigs(
         ToJson(ReadRunConfig(file, {"weights=" + (directory.path() / kRunWeights).string()})), resolved, {});
@@ -90,7 +90,7 @@ Resumed ReadRun(const RunDirectory& directory, const ResumeRequest& request, Con
         inputs.checked.model->info, inputs.registry,
         [&](ConfigFile& file, const Curriculum& next) { CheckWhatStays(file, before, next, weights.place); });
   }
-  auto changes = ConfigChanges(directory, found, config, inputs.checked.run, inputs.registry);
+  auto changes = ConfigChanges(directory, found, config, inputs);
   return {.found = found,
           .reported = !found || Trainer::IsReported(found->path),
           .weights = std::move(weights),
@@ -119,13 +119,16 @@ int GoOn(const RunDirectory& directory, const ResumeRequest& request, Console& c
   }
   const std::string threads = ThreadsWarning(config.threads, Cores());
   if (!threads.empty()) console.Warn(threads);
-  const auto run = BuildRun(std::move(resumed.inputs), Purpose::kTrain);
+  const auto run = BuildRun(std::move(resumed.inputs), Purpose::kTrain,
+                            found ? StartingWeights::kFresh : StartingWeights::kPretrained);
   SayWhatChanged(console, resumed.changes, *run, ReadRunRecord(directory.path()));
   for (const std::string& line : run->registry->Choices(run->NamedTasks())) console.Say(line);
   console.Say(run->budget.Words());
   if (!found) {
     const std::string taken = InitializeFrom(run->config.init_from, *run->model, console);
-    if (!taken.empty()) console.Say(taken);
+    for (const std::string& words : {run->taken, taken}) {
+      if (!words.empty()) console.Say(words);
+    }
   }
   Training training(*run);
   try {

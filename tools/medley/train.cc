@@ -32,7 +32,7 @@ struct NewRun {
 // Until it ends, or as far as the first start of the run that it repeats came.
 ExitCode Begin(NewRun made, std::optional<RunDirectory>& directory) {
   const std::string threads = ThreadsWarning(made.inputs.checked.run.threads, Cores());
-  const auto run = BuildRun(std::move(made.inputs), Purpose::kTrain);
+  const auto run = BuildRun(std::move(made.inputs), Purpose::kTrain, StartingWeights::kPretrained);
   Console early(stdout);  // nothing is left behind where a mistake shows only now
   if (!threads.empty()) early.Warn(threads);
   const std::string taken = InitializeFrom(run->config.init_from, *run->model, early);
@@ -47,7 +47,9 @@ ExitCode Begin(NewRun made, std::optional<RunDirectory>& directory) {
   console.Say("the run lies in " + directory->path().string());
   for (const std::string& line : run->registry->Choices(run->NamedTasks())) console.Say(line);
   console.Say(run->budget.Words());
-  if (!taken.empty()) console.Say(taken);
+  for (const std::string& words : {run->taken, taken}) {
+    if (!words.empty()) console.Say(words);
+  }
   training.SavePlan(*directory, console);
   std::optional<RunScript> script;
   if (made.replay == nullptr) {
@@ -79,6 +81,12 @@ int RunTrain(int argc, char** argv) {
       "--replay", replayed,
       "the directory of a run that began with this config: repeats it, with the edits of its weights, "
       "its early decay and what its resumes changed, to the same metrics.jsonl");
+  std::vector<std::string> allow_missing;
+  app.add_option(
+         "--allow-missing", allow_missing,
+         "patterns of parameters that the weights of a pretrained model may lack; beside those of the "
+         "config's allow_missing")
+      ->type_name("PATTERN");
   AddPlugins(app, plugins);
   if (!ParseArguments(app, argc, argv)) return 0;
   std::signal(SIGPIPE, SIG_IGN);  // a run outlives whoever reads its lines
@@ -94,6 +102,8 @@ int RunTrain(int argc, char** argv) {
   }
   RunInputs inputs = CheckInputs(config, overrides, plugins, RunState::kBegins,
                                  replay ? std::optional(replay->weights()) : std::nullopt);
+  auto& may_miss = inputs.checked.run.allow_missing;
+  may_miss.insert(may_miss.end(), allow_missing.begin(), allow_missing.end());
   if (replay) replay->RequireSame(inputs.checked.run);
   if (!profile.empty() && !inputs.checked.run.plan) {
     throw InputError("--profile " + profile +

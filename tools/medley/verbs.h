@@ -21,6 +21,7 @@ int RunTrain(int argc, char** argv);
 int RunResume(int argc, char** argv);
 int RunEstimate(int argc, char** argv);
 int RunEval(int argc, char** argv);
+int RunExport(int argc, char** argv);
 int RunGenerate(int argc, char** argv);
 int RunPlan(int argc, char** argv);
 int RunSample(int argc, char** argv);

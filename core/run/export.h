@@ -1,0 +1,17 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+
+#include <medley/model/pretrained_writer.h>
+#include <medley/run/run.h>
+
+namespace medley {
+
+// Writes the model of a run as a Hugging Face folder: config.json, weights, generation_config.json, the files
+// of a tokenizer.json with the tokens that medley added, and medley's own file for what is no language. The
+// folder appears whole or not at all. Throws InputError for a folder that is not empty, and for a model of
+// which no part is a language of transformers.
+void ExportRun(const Run& run, const std::filesystem::path& folder, std::int64_t shard_bytes = kShardBytes);
+
+}  // namespace medley

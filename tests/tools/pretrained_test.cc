@@ -1,0 +1,130 @@
+// A run that begins with a Hugging Face folder, and becomes one.
+#include <gtest/gtest.h>
+
+#include <medley/checkpoint/checkpoint_files.h>
+#include <medley/text/sentencepiece_tokenizer.h>
+
+#include "tests/model/pretrained_folder.h"
+#include "tests/tools/run_command.h"
+
+namespace medley::test {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* kVocabulary = MEDLEY_SOURCE_DIR "/configs/tokenizers/small.model";
+
+// Of one task, and a folder whose table has a few spare rows.
+class PretrainedRun : public testing::Test {
+ protected:
+  PretrainedRun()
+      : folder_(
+            Json{{"vocab_size", LoadTokenizer(kVocabulary)->size() + 5}, {"max_position_embeddings", 321}}) {
+    WriteText(scratch_ / "weights.json", R"({"unit": "rows", "weights": {"control": 1}})");
+    WriteModel(folder_.path());
+  }
+
+  void WriteModel(const fs::path& pretrained) const {
+    const Json stack = {{"layers", 1}, {"heads", 2}, {"ffn", 8}};
+    WriteText(scratch_ / "model.json", Json{{"kind", "agent"},
+                                            {"language", {{"pretrained", pretrained.string()}}},
+                                            {"encoder", stack},
+                                            {"decoder", stack}}
+                                           .dump());
+  }
+  // So little that the weights of the first step are the folder's.
+  CommandResult Train(const fs::path& out, const std::string& more) const {
+    return Shell(
+        Medley() + "train " MEDLEY_SOURCE_DIR "/configs/runs/quickstart.json --out " + out.string() +
+        " threads=1 plan=false hours=0 seed=5 tensorboard=false eval.every=0 optimizer.learning_rate=1e-9 "
+        "optimizer.weight_decay=0 tasks.control.rows=2 weights=" +
+        (scratch_ / "weights.json").string() + " model=" + (scratch_ / "model.json").string() + " " + more +
+        " 2>&1");
+  }
+  static Tensors Newest(const fs::path& run) {
+    return ReadSafetensors(ListCheckpoints(run).at(0).path / "model.safetensors");
+  }
+
+  ScratchDirectory scratch_;
+  PublishedFolder folder_;
+};
+
+TEST_F(PretrainedRun, BeginsWithTheFolderAndGoesOnWithItsConfigAlone) {
+  const fs::path run = scratch_ / "run";
+  const CommandResult trained = Train(run, "steps=1");
+  ASSERT_EQ(trained.code, 0) << trained.out;
+  EXPECT_TRUE(Has(trained.out, "took " + std::to_string(folder_.tensors.size()) + " parameters from "))
+      << trained.out;
+  EXPECT_TRUE(Has(trained.out, "begin anew")) << trained.out;
+  const Tensors first = Newest(run);
+  for (const auto& [name, tensor] : folder_.tensors)
+    EXPECT_TRUE(at::allclose(first.at(name), tensor, 0, 1e-6)) << name;
+
+  fs::remove(folder_ / "model.safetensors");
+  const auto resume = [&] { return Shell(Medley() + "resume " + run.string() + " --steps 2 2>&1"); };
+  const CommandResult resumed = resume();
+  EXPECT_EQ(resumed.code, 0) << resumed.out;
+  const CommandResult scored = Shell(Medley() + "eval " + run.string() + " --rows 4 2>&1");
+  EXPECT_EQ(scored.code, 0) << scored.out;
+  const std::string config = ReadText(folder_ / "config.json");
+  WriteText(folder_ / "config.json", config + "\n");
+  EXPECT_TRUE(Has(resume().out, "config.json (pretrained) is not what the run began with"));
+}
+
+TEST_F(PretrainedRun, WhatDoesNotFitEndsItBeforeThereIsARun) {
+  folder_.tensors.erase("model.norm.weight");
+  folder_.Write();
+  const CommandResult refused = Train(scratch_ / "run", "steps=1");
+  EXPECT_EQ(refused.code, 2) << refused.out;
+  EXPECT_TRUE(Has(refused.out, "model.norm.weight: missing; expected F32 [16]")) << refused.out;
+  EXPECT_FALSE(fs::exists(scratch_ / "run"));
+  const CommandResult allowed = Train(scratch_ / "run", "steps=1 --allow-missing 'model.norm.*'");
+  EXPECT_EQ(allowed.code, 0) << allowed.out;
+  EXPECT_TRUE(Has(ReadText(scratch_ / "run/config.resolved.json"), "model.norm.*"));
+  const CommandResult needless =
+      Shell(Medley() + "train " MEDLEY_SOURCE_DIR "/configs/runs/quickstart.json --out " +
+            (scratch_ / "other").string() + " 'allow_missing=[\"a*\"]' 2>&1");
+  EXPECT_EQ(needless.code, 2);
+  EXPECT_TRUE(Has(needless.out, "names no pretrained weights")) << needless.out;
+}
+
+TEST_F(PretrainedRun, BecomesAFolderThatIsReadBackBitForBit) {
+  const fs::path run = scratch_ / "run", out = scratch_ / "exported";
+  ASSERT_EQ(Train(run, "steps=2 checkpoint.every=1 optimizer.learning_rate=0.01").code, 0);
+  const auto exported = [&](const fs::path& from) {
+    return Shell(Medley() + "export " + from.string() + " --out " + out.string() + " 2>&1");
+  };
+  ASSERT_EQ(exported(run).code, 0);
+  const Json config = Json::parse(ReadText(out / "config.json"));
+  EXPECT_EQ(config.at("architectures"), Json({"Qwen3ForCausalLM"}));
+  EXPECT_EQ(config.at("max_position_embeddings"), 321);
+  EXPECT_EQ(config.at("vocab_size"), folder_.tensors.at("model.embed_tokens.weight").size(0));
+  EXPECT_EQ(config.at("dtype"), "float32");
+
+  std::vector<Parameter> parameters;
+  const Tensors trained = Newest(run);
+  for (const auto& [name, tensor] : trained) parameters.push_back({name, at::zeros_like(tensor)});
+  const PretrainedWeights weights(
+      {.directory = out, .root = "", .rows = ReadPretrainedConfig(out).language.vocabulary}, parameters);
+  weights.Fill(parameters, {.count = LoadTokenizer(kVocabulary)->size()});
+  for (const Parameter& parameter : parameters)
+    EXPECT_TRUE(parameter.tensor.equal(trained.at(parameter.name))) << parameter.name;
+  EXPECT_EQ(weights.given().size(), parameters.size());
+
+  const CommandResult again = exported(run);
+  EXPECT_EQ(again.code, 2);
+  EXPECT_TRUE(Has(again.out, "is there already and not empty")) << again.out;
+  fs::remove_all(out);
+  ASSERT_EQ(exported(run / "step-00000001").code, 0);
+  EXPECT_FALSE(ReadSafetensors(out / "model.safetensors")
+                   .at("model.norm.weight")
+                   .equal(trained.at("model.norm.weight")))
+      << "of the first step";
+  WriteModel(out);
+  const CommandResult next = Train(scratch_ / "next", "steps=1");
+  EXPECT_EQ(next.code, 0) << next.out;
+  EXPECT_TRUE(Has(next.out, "took " + std::to_string(parameters.size()) + " parameters from ")) << next.out;
+}
+
+}  // namespace
+}  // namespace medley::test
