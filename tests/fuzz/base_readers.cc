@@ -19,7 +19,9 @@
 #include <medley/data/csv_file.h>
 #include <medley/data/jsonl_file.h>
 #include <medley/estimate/gpu.h>
+#include <medley/model/language_fields.h>
 #include <medley/model/model_config_file.h>
+#include <medley/model/pretrained_config.h>
 #include <medley/plan/plan.h>
 #include <medley/plan/profile.h>
 #include <medley/plan/receipt.h>
@@ -84,6 +86,17 @@ void ReadAWeightLog(const std::string& bytes) {
 void ReadModel(const std::string& bytes) {
   const ModelFile model = ReadModelFile(Written("model.json", bytes), Registry());
   ToJson(model.config, model.info);
+}
+
+// What is read is written so that it is read again.
+void ReadPublishedConfig(const std::string& bytes) {
+  const PretrainedConfig config =
+      ReadPretrainedConfig(Written("published/config.json", bytes).parent_path());
+  const std::string again = ToJson(config, "float32", std::nullopt).dump();
+  const PretrainedConfig same =
+      ReadPretrainedConfig(Written("published/config.json", again).parent_path());
+  if (FieldsOf(same.language) != FieldsOf(config.language) || same.architecture != config.architecture)
+    std::abort();
 }
 
 // One a line, over a small good config.
@@ -207,6 +220,7 @@ std::vector<Reader> Readers() {
                                  {"weights", true, ReadWeights},
                                  {"weight_log", true, ReadAWeightLog},
                                  {"model", true, ReadModel},
+                                 {"pretrained", true, ReadPublishedConfig},
                                  {"overrides", true, ReadOverrides},
                                  {"manifest", true, ReadSealedManifest},
                                  {"seal", true, ReadSeal},

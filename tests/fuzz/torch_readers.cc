@@ -6,6 +6,7 @@
 #include <medley/checkpoint/checkpoint.h>
 #include <medley/config/run_config.h>
 #include <medley/model/device.h>
+#include <medley/model/pretrained_files.h>
 #include <medley/model/safetensors.h>
 #include <medley/run/config_change.h>
 #include <medley/run/run_record.h>
@@ -23,6 +24,16 @@ using nlohmann::ordered_json;
 
 void ReadTensors(const std::string& bytes) { ReadSafetensors(Written("model.safetensors", bytes)); }
 void ReadTensorsOf(const std::string& header) { ReadTensors(AsSafetensors(header)); }
+
+// Beside the shards that a good one names.
+void ReadIndex(const std::string& bytes) {
+  for (const char* name : {"one", "two"}) {
+    const std::string header =
+        std::string(R"({")") + name + R"(": {"dtype": "F32", "shape": [1], "data_offsets": [0, 4]}})";
+    Written(fs::path("shards") / (std::string(name) + ".safetensors"), AsSafetensors(header));
+  }
+  PretrainedFiles(Written("shards/model.safetensors.index.json", bytes).parent_path());
+}
 
 // Of a whole checkpoint, whose seal was made to fit.
 void WriteCheckpoint(const fs::path& checkpoint, const std::string& manifest) {
@@ -107,6 +118,7 @@ void ReadComparedRecord(const std::string& bytes) {
 std::vector<Reader> Readers() {
   return {{"safetensors", false, ReadTensors},
           {"safetensors_header", true, ReadTensorsOf},
+          {"pretrained_index", true, ReadIndex},
           {"facts", true, ReadFacts},
           {"latest", false, ReadLatest},
           {"generators", true, ReadGenerators},
