@@ -78,7 +78,7 @@ TEST_F(PretrainedRun, WhatDoesNotFitEndsItBeforeThereIsARun) {
   EXPECT_EQ(refused.code, 2) << refused.out;
   EXPECT_TRUE(Has(refused.out, "model.norm.weight: missing; expected F32 [16]")) << refused.out;
   EXPECT_FALSE(fs::exists(scratch_ / "run"));
-  const CommandResult allowed = Train(scratch_ / "run", "steps=1 --allow-missing 'model.norm.*'");
+  const CommandResult allowed = Train(scratch_ / "run", "--allow-missing 'model.norm.*' steps=1");
   EXPECT_EQ(allowed.code, 0) << allowed.out;
   EXPECT_TRUE(Has(ReadText(scratch_ / "run/config.resolved.json"), "model.norm.*"));
   const CommandResult needless =

@@ -86,7 +86,8 @@ int RunTrain(int argc, char** argv) {
          "--allow-missing", allow_missing,
          "patterns of parameters that the weights of a pretrained model may lack; beside those of the "
          "config's allow_missing")
-      ->type_name("PATTERN");
+      ->type_name("PATTERN")
+      ->allow_extra_args(false);  // the arguments behind it are the config's
   AddPlugins(app, plugins);
   if (!ParseArguments(app, argc, argv)) return 0;
   std::signal(SIGPIPE, SIG_IGN);  // a run outlives whoever reads its lines
