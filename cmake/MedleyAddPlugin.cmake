@@ -7,6 +7,10 @@
 # (tests). Outside, the installed medley reads the plugin's note after linking, and where enable_testing() came before, the test NAME.check
 # is `medley plugins check`, with the model and options of the run config CHECK_CONFIG; skipped where it needs one and has none. medley's own
 # tasks have tests of their own.
+#
+# medley_add_plugin_library(NAME SOURCE...)
+#
+# What a plugin and its tests share: a static library with the includes of its folder, for the LIBRARIES of medley_add_plugin.
 include_guard(GLOBAL)
 include(GNUInstallDirs)
 
@@ -27,6 +31,24 @@ function(medley_plugin_destination variable)
   set(${variable} ${destination} PARENT_SCOPE)
 endfunction()
 
+function(_medley_compile_for_plugins name)
+  target_compile_features(${name} PUBLIC cxx_std_20)
+  # Two plugins must not share a static by accident (unique symbols).
+  target_compile_options(${name} PRIVATE $<$<CXX_COMPILER_ID:GNU>:-fno-gnu-unique>)
+  if(CMAKE_CXX_COMPILER_ID STREQUAL GNU AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
+    target_compile_options(${name} PRIVATE -Wno-restrict)  # cries wolf at "text" + string (GCC bug 105329)
+  endif()
+  set_target_properties(${name} PROPERTIES CXX_EXTENSIONS OFF CXX_VISIBILITY_PRESET hidden VISIBILITY_INLINES_HIDDEN ON)
+endfunction()
+
+function(medley_add_plugin_library name)
+  add_library(${name} STATIC ${ARGN})
+  target_include_directories(${name} PUBLIC ${CMAKE_CURRENT_SOURCE_DIR})
+  target_link_libraries(${name} PUBLIC medley::medley)
+  set_target_properties(${name} PROPERTIES POSITION_INDEPENDENT_CODE ON)
+  _medley_compile_for_plugins(${name})
+endfunction()
+
 function(medley_add_plugin name)
   cmake_parse_arguments(arg "" "CHECK_CONFIG;DESTINATION" "SOURCES;LIBRARIES;DEFINITIONS" ${ARGN})
   add_library(${name} MODULE ${arg_SOURCES} ${arg_UNPARSED_ARGUMENTS})
@@ -35,22 +57,16 @@ function(medley_add_plugin name)
   else()
     target_link_libraries(${name} PRIVATE medley ${arg_LIBRARIES})
   endif()
-  target_compile_features(${name} PRIVATE cxx_std_20)
   target_compile_definitions(${name} PRIVATE ${arg_DEFINITIONS})
-  # Two plugins must not share a static by accident (unique symbols), nor call into each other: one symbol goes out,
-  # also none of those that headers of the standard library force to be visible.
+  _medley_compile_for_plugins(${name})
+  # Nor may plugins call into each other: one symbol goes out, also none of those that headers of the standard library force
+  # to be visible.
   set(exports ${CMAKE_CURRENT_BINARY_DIR}/CMakeFiles/medley_plugin.exports)
   file(CONFIGURE OUTPUT ${exports} CONTENT "{ global: medley_plugin_v${MEDLEY_PLUGIN_API}; local: *; };\n" @ONLY)
-  target_compile_options(${name} PRIVATE $<$<CXX_COMPILER_ID:GNU>:-fno-gnu-unique>)
-  if(CMAKE_CXX_COMPILER_ID STREQUAL GNU AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
-    target_compile_options(${name} PRIVATE -Wno-restrict)  # cries wolf at "text" + string (GCC bug 105329)
-  endif()
   target_link_options(${name} PRIVATE
     -Wl,-z,defs -Wl,-z,now -Wl,--exclude-libs,ALL -Wl,--version-script=${exports})
   set_target_properties(${name} PROPERTIES
-    PREFIX "" SUFFIX ".so" CXX_EXTENSIONS OFF LINK_DEPENDS ${exports}
-    CXX_VISIBILITY_PRESET hidden VISIBILITY_INLINES_HIDDEN ON
-    INSTALL_RPATH "$ORIGIN/../..")
+    PREFIX "" SUFFIX ".so" LINK_DEPENDS ${exports} INSTALL_RPATH "$ORIGIN/../..")
   if(arg_DESTINATION)
     set_target_properties(${name} PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${arg_DESTINATION})
   else()

@@ -29,6 +29,7 @@ set(_medley_public
   task/text_rows.h
   testing/checks.h
   testing/gradients.h
+  testing/made_model.h
   testing/training_context.h)
 
 # Appends to `found` the headers below core/ that are reached from `header`, itself too.

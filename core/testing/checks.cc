@@ -61,6 +61,8 @@ ModelConfig ConfigOf(const ModelSpec& spec, const std::vector<std::pair<std::str
   return config;
 }
 
+Batch Sample(const LoadedTask& task, const RowRange& rows) { return task.Sample(rows); }
+
 Findings Contract(LoadedTask& task, const Model& model) {
   try {
     ContractCheck(model, at::kCPU)

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -10,6 +11,7 @@
 
 #include <medley/model/model.h>
 #include <medley/model/model_config.h>
+#include <medley/task/batch.h>
 
 // For the tests of a plugin: its tasks and models against what they promise. Link medley::testing. Each check
 // returns what it found as sentences, so that any test framework, or none, can use them:
@@ -52,9 +54,12 @@ class Bench {
 };
 
 // What a model's file with these values says, and the defaults of the spec for all else: for a model without
-// a run config, `Net net(ModelContext(ConfigOf(Net::kSpec, {{"layers", 2.0}}), seed, at::kCPU, nullptr))`.
+// a run config, `Made<Net> net({{"layers", 2.0}})` (testing/made_model.h).
 ModelConfig ConfigOf(const ModelSpec& spec,
                      const std::vector<std::pair<std::string, OptionValue>>& values = {});
+
+// Rows of the task, as its own stream has them.
+Batch Sample(const LoadedTask& task, const RowRange& rows);
 
 // The task does what its spec says: passes, terms, items, constants, pictures, carries; and what it does
 // depends on its rows alone.
@@ -82,13 +87,16 @@ Findings Score(LoadedTask& task, const Model& model, std::int64_t rows = 64);
 // Contract, Gradients, Footprint where the model has one, and Score.
 Findings All(LoadedTask& task, Model& model);
 
+// The most bytes that tensors take while fn runs, beyond those that are there when it begins; counted where a
+// model was made after Bench or ConfigOf.
+std::int64_t PeakBytes(const std::function<void()>& fn);
+
 // Bytes of a forward beside its inputs and the parameters: that it holds until its backward, and at its
 // widest.
 struct ForwardBytes {
   std::int64_t held = 0, peak = 0;
 };
-// As they were counted, where a model was made after Bench or ConfigOf; and as Model::Footprint
-// has them.
+// As they were counted, under the same condition; and as Model::Footprint has them.
 ForwardBytes MeasuredBytes(const Model& model, const ModelInputs& inputs, const WantedOutputs& wanted,
                            const ForwardShape& shape);
 ForwardBytes FootprintBytes(const Model& model, const ForwardShape& shape);

@@ -51,6 +51,14 @@ bool HasFootprint(const Model& model, const ForwardShape& shape) try {
 
 }  // namespace
 
+std::int64_t PeakBytes(const std::function<void()>& fn) {
+  InstallCpuAllocator();
+  const std::int64_t before = ReadCpuMemory().now;
+  ResetCpuPeak();
+  fn();
+  return ReadCpuMemory().peak - before;
+}
+
 ForwardBytes MeasuredBytes(const Model& model, const ModelInputs& inputs, const WantedOutputs& wanted,
                            const ForwardShape& shape) {
   InstallCpuAllocator();
@@ -58,9 +66,9 @@ ForwardBytes MeasuredBytes(const Model& model, const ModelInputs& inputs, const 
   const at::AutoGradMode graph(shape.with_graph);
   model.Forward(inputs, wanted, context);  // whatever is made once is there
   const std::int64_t before = ReadCpuMemory().now;
-  ResetCpuPeak();
-  const ModelOutputs outputs = model.Forward(inputs, wanted, context);
-  return {.held = ReadCpuMemory().now - before, .peak = ReadCpuMemory().peak - before};
+  ModelOutputs outputs;
+  const std::int64_t peak = PeakBytes([&] { outputs = model.Forward(inputs, wanted, context); });
+  return {.held = ReadCpuMemory().now - before, .peak = peak};
 }
 
 ForwardBytes FootprintBytes(const Model& model, const ForwardShape& shape) {

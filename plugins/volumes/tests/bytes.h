@@ -24,7 +24,7 @@ class ByteTokenizer final : public medley::Tokenizer {
         if (text.starts_with(kSpecial[i]))
           ids.push_back(static_cast<std::int64_t>(i)), taken = kSpecial[i].size();
       }
-      if (taken == 0) ids.push_back(kBytes + static_cast<unsigned char>(text[0])), taken = 1;
+      if (taken == 0) ids.push_back(kFirstByte + static_cast<unsigned char>(text[0])), taken = 1;
       text.remove_prefix(taken);
     }
     return ids;
@@ -35,8 +35,8 @@ class ByteTokenizer final : public medley::Tokenizer {
     return text;
   }
   std::string Piece(std::int64_t id) const override {
-    if (id < kBytes) return std::string(kSpecial[static_cast<std::size_t>(id)]);
-    return std::string(1, static_cast<char>(id - kBytes));
+    if (id < kFirstByte) return std::string(kSpecial[static_cast<std::size_t>(id)]);
+    return std::string(1, static_cast<char>(id - kFirstByte));
   }
   std::int64_t Id(std::string_view special_token) const override {
     const std::vector<std::int64_t> ids = Encode(special_token);
@@ -49,8 +49,10 @@ class ByteTokenizer final : public medley::Tokenizer {
 
  private:
   static constexpr std::array<std::string_view, 4> kSpecial = {"<pad>", "<eos>", "<image>", "</image>"};
-  static constexpr std::int64_t kBytes = 4;
+  static constexpr std::int64_t kFirstByte = 4;
   std::int64_t size_;
 };
+
+inline const ByteTokenizer kBytes;
 
 }  // namespace medley_volumes

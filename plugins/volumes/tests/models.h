@@ -3,12 +3,10 @@
 #include <ATen/Functions.h>
 #include <ATen/core/grad_mode.h>
 
-#include <memory>
-#include <string>
-#include <utility>
+#include <string_view>
 #include <vector>
 
-#include <medley/testing/checks.h>
+#include <medley/testing/made_model.h>
 
 #include "data/collate.h"
 #include "data/examples.h"
@@ -17,7 +15,7 @@
 
 namespace medley_volumes {
 
-using Values = std::vector<std::pair<std::string, medley::OptionValue>>;
+using Values = medley::check::Made<Volumes>::Values;
 
 // Small enough for float64 on a CPU; series of another number of tokens than volumes.
 inline Values SmallValues() {
@@ -30,31 +28,27 @@ inline Values SmallValues() {
 }
 
 // A model with some values of its config file changed, and what is needed to ask it.
-class Made {
+class Made : public medley::check::Made<Volumes> {
  public:
-  explicit Made(const Values& values = SmallValues(), at::Device device = at::kCPU, std::uint64_t seed = 1)
-      : config_(medley::check::ConfigOf(Volumes::kSpec, values)),
-        model_(std::make_unique<Volumes>(medley::ModelContext(config_, seed, device, &tokenizer_))) {}
-  Volumes& operator*() const { return *model_; }
-  Volumes* operator->() const { return model_.get(); }
+  explicit Made(const Values& values = SmallValues(), at::Device device = at::kCPU)
+      : medley::check::Made<Volumes>(values, device, &kBytes) {}
 
-  const medley::Tokenizer& tokenizer() const { return tokenizer_; }
   Geometry geometry() const {
-    return {.volume_side = config_.Integer("volume.size"),
-            .series_side = config_.Integer("series.size"),
-            .frames = config_.Integer("series.frames")};
+    return {.volume_side = config().Integer("volume.size"),
+            .series_side = config().Integer("series.size"),
+            .frames = config().Integer("series.frames")};
   }
   Limits limits() const {
     return {.geometry = geometry(),
-            .volume_tokens = VolumeTokens(config_),
-            .series_tokens = SeriesTokens(config_),
-            .positions = config_.Integer("language.positions"),
+            .volume_tokens = VolumeTokens(config()),
+            .series_tokens = SeriesTokens(config()),
+            .positions = config().Integer("language.positions"),
             .text = 256,
             .learned = 128};
   }
   // The rows as a task would sample them.
   medley::Batch BatchOf(const std::vector<Conversation>& conversations) const {
-    const Collator collator(tokenizer_, limits());
+    const Collator collator(kBytes, limits());
     std::vector<Line> lines;
     std::int64_t width = 0;
     for (const Conversation& conversation : conversations) {
@@ -62,21 +56,9 @@ class Made {
       width = std::max<std::int64_t>(width, std::ssize(lines.back().tokens));
     }
     medley::Batch batch({.seed = 1, .begin = 0, .count = std::ssize(conversations)});
-    AddLines(batch, lines, width, tokenizer_.pad(), geometry());
+    AddLines(batch, lines, width, kBytes.pad(), geometry());
     return batch;
   }
-  std::int64_t parameters(const std::string& prefix) const {
-    std::int64_t count = 0;
-    for (const medley::Parameter& parameter : model_->parameters()) {
-      if (parameter.name.starts_with(prefix)) count += parameter.tensor.numel();
-    }
-    return count;
-  }
-
- private:
-  ByteTokenizer tokenizer_;
-  medley::ModelConfig config_;
-  std::unique_ptr<Volumes> model_;
 };
 
 inline medley::ModelOutputs Ask(const Volumes& model, const medley::Batch& batch,
