@@ -10,16 +10,15 @@ namespace {
 constexpr double kHandMargin = 0.1, kHalfBox = 3;
 
 struct Box {
-  Point from;          // becomes (0, 0)
-  double side = 1;     // becomes 1
-  double upwards = 1;  // -1: y is counted from below
+  Point from;       // becomes (0, 0)
+  double side = 1;  // becomes 1
 };
 
 Point In(const Box& box, Point point) {
-  return {(point.x - box.from.x) / box.side, box.upwards * (point.y - box.from.y) / box.side};
+  return {(point.x - box.from.x) / box.side, (point.y - box.from.y) / box.side};
 }
 
-std::optional<Box> BodyBox(const Frame& frame, YAxis y) {
+std::optional<Box> BodyBox(const Frame& frame) {
   if (!frame[kNeck].found() || !frame[kLeftEye].found()) return std::nullopt;
   double unit = 0;
   if (frame[kLeftShoulder].found() && frame[kRightShoulder].found()) {
@@ -28,25 +27,26 @@ std::optional<Box> BodyBox(const Frame& frame, YAxis y) {
     unit = Length(frame[kNeck] - frame[kNose]);
   }
   if (unit <= 0) return std::nullopt;
-  const double down = y == YAxis::kDown ? 1 : -1;
-  return Box{{frame[kNeck].x - kHalfBox * unit, frame[kLeftEye].y - down * unit}, 2 * kHalfBox * unit, down};
+  return Box{{frame[kNeck].x - kHalfBox * unit, frame[kLeftEye].y - unit}, 2 * kHalfBox * unit};
 }
 
-void PutBody(Clip& clip) {
-  std::optional<Box> box;
+std::optional<Box> FirstBodyBox(const Clip& clip) {
   for (const Frame& frame : clip.frames) {
-    if (box = BodyBox(frame, clip.y); box) break;
+    if (const std::optional<Box> box = BodyBox(frame)) return box;
   }
+  return std::nullopt;
+}
+
+void PutBody(Clip& clip, Box box) {
   for (Frame& frame : clip.frames) {
-    if (const std::optional<Box> own = BodyBox(frame, clip.y)) box = own;
-    if (!box) continue;
+    box = BodyBox(frame).value_or(box);
     for (std::size_t joint = 0; joint < kBodyJoints; ++joint) {
-      if (frame[joint].found()) frame[joint] = In(*box, frame[joint]);
+      if (frame[joint].found()) frame[joint] = In(box, frame[joint]);
     }
   }
 }
 
-void PutHand(std::span<Point> hand, YAxis y) {
+void PutHand(std::span<Point> hand) {
   Point low{1e300, 1e300}, high{-1e300, -1e300};
   for (const Point& point : hand) {
     if (!point.found()) continue;
@@ -57,8 +57,7 @@ void PutHand(std::span<Point> hand, YAxis y) {
   const Point middle = (low + high) * 0.5;
   const double longest = std::max(high.x - low.x, high.y - low.y);
   const double side = longest > 0 ? (1 + 2 * kHandMargin) * longest : 1;
-  const double down = y == YAxis::kDown ? 1 : -1;
-  const Box box{{middle.x - side / 2, middle.y - down * side / 2}, side, down};
+  const Box box{middle - Point{side / 2, side / 2}, side};
   for (Point& point : hand) {
     if (point.found()) point = In(box, point);
   }
@@ -71,10 +70,12 @@ void Centre(Clip& clip) {
 }  // namespace
 
 void PutIntoBoxes(Clip& clip) {
-  PutBody(clip);
-  for (Frame& frame : clip.frames) {
-    for (const std::size_t hand : {kLeftHand, kRightHand})
-      PutHand(std::span(frame).subspan(hand, kHandJoints), clip.y);
+  if (const std::optional<Box> box = FirstBodyBox(clip)) {
+    PutBody(clip, *box);
+    for (Frame& frame : clip.frames) {
+      for (const std::size_t hand : {kLeftHand, kRightHand})
+        PutHand(std::span(frame).subspan(hand, kHandJoints));
+    }
   }
   Centre(clip);
 }

@@ -10,7 +10,7 @@ namespace medley_signs {
 // Body: the box of a frame goes three shoulder widths from the neck to either side, and from one shoulder
 // width above the left eye six of them down; without a shoulder, neck to nose takes the width's place. A
 // frame that lacks these joints takes the box of the last that has them, before there is one that of the
-// first. Where no frame has, the body stays as it is.
+// first. Where no frame has, the whole clip stays as it is.
 //
 // Hands: in each frame the box of each hand's joints, a tenth of the longer side wider on every side, and
 // square. A hand of no extent comes to lie in the middle.

@@ -10,7 +10,7 @@
 
 namespace medley_signs {
 
-// A place in the picture: x to the right, y as the clip says. (0, 0), exactly, is a joint that was not found.
+// A place in the picture: x to the right, y downwards. (0, 0), exactly, is a joint that was not found.
 struct Point {
   double x = 0, y = 0;
 
@@ -30,14 +30,10 @@ inline Point Turned(Point a, double angle) {
 
 using Frame = std::array<Point, kJoints>;
 
-// Which way y grows. Nothing here guesses it: with the wrong one a box lies on the wrong side of the head.
-enum class YAxis { kDown, kUp };
-
 // What is known of a recording: in each frame where the joints are, in parts of the picture's sides, [0, 1]
 // as a rule.
 struct Clip {
   std::vector<Frame> frames{};
-  YAxis y = YAxis::kDown;
   std::int64_t label = 0;  // from 0
   std::int64_t signer = 0;
   double fps = 25;

@@ -60,15 +60,20 @@ ClipFile::ClipFile(const std::filesystem::path& file, std::int64_t classes, YAxi
       classes_(classes),
       y_(y),
       label_(file_.Column("labels")),
-      fps_(file_.Column("video_fps")),
-      width_(file_.Column("video_size_width")),
-      height_(file_.Column("video_size_height")) {
+      signer_(ColumnIfAny("signer")),
+      fps_(ColumnIfAny("video_fps")),
+      width_(ColumnIfAny("video_size_width")),
+      height_(ColumnIfAny("video_size_height")) {
   for (std::size_t joint = 0; joint < kJoints; ++joint) {
     x_columns_.push_back(file_.Column(JointName(joint) + "_X"));
     y_columns_.push_back(file_.Column(JointName(joint) + "_Y"));
   }
-  const auto signer = std::find(file_.columns().begin(), file_.columns().end(), "signer");
-  if (signer != file_.columns().end()) signer_ = static_cast<std::size_t>(signer - file_.columns().begin());
+}
+
+std::optional<std::size_t> ClipFile::ColumnIfAny(std::string_view name) const {
+  const auto found = std::find(file_.columns().begin(), file_.columns().end(), name);
+  if (found == file_.columns().end()) return std::nullopt;
+  return static_cast<std::size_t>(found - file_.columns().begin());
 }
 
 void ClipFile::Fail(std::int64_t item, std::size_t column, const std::string& what) const {
@@ -85,11 +90,12 @@ std::int64_t ClipFile::Integer(const std::vector<std::string>& fields, std::size
 
 Clip ClipFile::Read(std::int64_t item) const {
   const std::vector<std::string> fields = file_.Read(item);
-  Clip clip{.y = y_, .label = Integer(fields, label_, 1, classes_, item) - 1};
+  Clip clip{.label = Integer(fields, label_, 1, classes_, item) - 1};
   if (signer_) clip.signer = Integer(fields, *signer_, 0, kMostSigners, item);
-  if (!Parse(fields[fps_], clip.fps) || clip.fps <= 0) Fail(item, fps_, "expected a number above 0");
-  clip.width = Integer(fields, width_, 1, kMostPixels, item);
-  clip.height = Integer(fields, height_, 1, kMostPixels, item);
+  if (fps_ && (!Parse(fields[*fps_], clip.fps) || clip.fps <= 0))
+    Fail(item, *fps_, "expected a number above 0");
+  if (width_) clip.width = Integer(fields, *width_, 1, kMostPixels, item);
+  if (height_) clip.height = Integer(fields, *height_, 1, kMostPixels, item);
   bool any = false;
   std::vector<double> values;
   const auto read = [&](std::size_t joint, std::size_t column, double Point::*part) {
@@ -111,6 +117,9 @@ Clip ClipFile::Read(std::int64_t item) const {
   }
   if (!any)
     throw medley::InputError(file_.PlaceOf(item) + ": no joint was found in any frame; leave the clip out");
+  if (y_ == YAxis::kUp) {
+    for (Frame& frame : clip.frames) ForEachFound(frame, [](Point& point) { point.y = 1 - point.y; });
+  }
   return clip;
 }
 

@@ -76,6 +76,34 @@ TEST_F(ClipCsv, WhatIsWrittenIsReadBitForBit) {
   EXPECT_EQ(clips, 4u);
 }
 
+// With the wrong direction a body's box lies on the wrong side of the head.
+TEST_F(ClipCsv, TheDirectionOfYIsSaidAndNotGuessed) {
+  std::vector<Clip> upwards = clips_;
+  for (Clip& clip : upwards) {
+    for (Frame& frame : clip.frames) ForEachFound(frame, [](Point& point) { point.y = 1 - point.y; });
+  }
+  WriteClips(File(), upwards);
+  const ClipFile told(File(), kSigns, YAxis::kUp), untold(File(), kSigns, YAxis::kDown);
+  for (std::size_t item = 0; item < clips_.size(); ++item) {
+    const auto at = static_cast<std::int64_t>(item);
+    const Clip& expected = clips_[item];
+    EXPECT_LT(Distance(told.Read(at), expected), 1e-12);
+    EXPECT_LT(Distance(Boxed(told.Read(at)), Boxed(expected)), 1e-5);
+    EXPECT_GT(Distance(Boxed(untold.Read(at)), Boxed(expected)), 0.1);
+  }
+}
+
+TEST_F(ClipCsv, WhatARecordingWasIsOptional) {
+  std::vector<Clip> written = clips_;
+  for (Clip& clip : written) clip.fps = 30, clip.width = 640, clip.height = 480;
+  WriteClips(File(), written);
+  for (const std::string column : {"video_fps", "video_size_width", "video_size_height"})
+    Replace("," + column + ",", ",was_" + column + ",");
+  const ClipFile file(File(), kSigns, YAxis::kDown);
+  for (std::size_t item = 0; item < clips_.size(); ++item)
+    EXPECT_EQ(file.Read(static_cast<std::int64_t>(item)), clips_[item]);
+}
+
 TEST_F(ClipCsv, AMissingColumnIsNamed) {
   Replace(",indexDIP_left_X", ",indexDIP_lift_X");
   ExpectRefused("clips.csv:1: no column 'indexDIP_left_X'; did you mean ");
