@@ -160,7 +160,7 @@ Clip MakeClip(const Sign& sign, const SignSetting& setting, medley::Split split,
   for (std::int64_t i = 0; i < count; ++i) {
     const double time = (static_cast<double>(i) + 0.5) / static_cast<double>(count);
     clip.frames.push_back(InPicture(signing.At(time), signer, setting.scale));
-    Disturb(clip.frames.back(), setting.jitter * setting.scale * signer.jitter, setting.missing, random);
+    Disturb(clip.frames.back(), setting.jitter * signer.jitter, setting.missing, random);
   }
   return clip;
 }

@@ -37,7 +37,7 @@ struct SignSetting {
   std::int64_t shortest = 30, longest = 150;                               // frames
   int movements = kMovements, places = kPlaces, handshapes = kHandshapes;  // the first so many of each
   double scale = 1;       // of the signer, whose neck stays where it is
-  double jitter = 1;      // times the signer's own, 0.001 to 0.004 of the picture
+  double jitter = 1;      // times the signer's own, 0.001 to 0.004 of the picture whatever the scale
   double missing = 0.03;  // of the frames of a hand
 };
 

@@ -47,7 +47,7 @@ Features InOrder(const Clip& clip) {
 template <typename Fn>
 double NearestMean(int pair, int place, const Fn& features) {
   constexpr int kClips = 1200, kFrames = 24;
-  // One right-handed size and place: what is left differs in the movement, the timing and the noise.
+  // Of all training's signers, in both handshapes: what they bring is the same for both movements.
   const auto clip = [&](int movement, int number) {
     const SignSetting setting{.missing = 0};
     const Sign sign{2 * pair + movement, place, number % 2};
@@ -85,8 +85,8 @@ TEST(Generator, APairIsToldApartByTheOrderOfFramesAlone) {
   }
 }
 
-// Exactly: with onset and offset, and the ends of the warp, exchanged, one movement is the other run
-// backwards. The path's own places show it without those: they are drawn on one line.
+// One clip run backwards is its pair's with onset and offset, and the ends of the warp, exchanged. As these
+// are drawn alike, means over many clips agree.
 TEST(Generator, AMovementRunBackwardsHasThePlacesOfItsPair) {
   for (int pair = 0; pair < 3; ++pair) {
     std::map<int, double> sums;
@@ -140,6 +140,22 @@ TEST(Generator, AClipIsAFunctionOfItsRandomNumbers) {
   for (std::uint64_t seed = 0; seed < 50; ++seed) {
     EXPECT_GE(std::ssize(make(seed).frames), setting.shortest);
     EXPECT_LE(std::ssize(make(seed).frames), setting.longest);
+  }
+}
+
+// Else a smaller signer would be an exact image of a larger one, which boxes undo to the last bit.
+TEST(Generator, TheJitterIsThePicturesWhateverTheSignersSize) {
+  const auto jitter = [](double scale, std::size_t joint) {
+    const auto place = [&](double jitter) {
+      return MakeClip({1, 2, 1}, {.scale = scale, .jitter = jitter, .missing = 0}, medley::Split::kTraining,
+                      RandomOf(4), 20)
+          .frames[7][joint];
+    };
+    return place(1) - place(0);
+  };
+  for (std::size_t joint = 0; joint < kJoints; ++joint) {
+    EXPECT_GT(Length(jitter(1, joint)), 1e-5);
+    EXPECT_LT(Length(jitter(1, joint) - jitter(0.5, joint)), 1e-12);
   }
 }
 
