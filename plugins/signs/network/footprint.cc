@@ -4,8 +4,8 @@
 
 #include "network/network.h"
 
-// What each part of the network keeps was counted tensor by tensor; tests/network compares it with what a
-// forward takes.
+// What each part of the network keeps was counted tensor by tensor; tests/memory_test compares it with
+// what a forward takes.
 namespace medley_signs {
 
 using medley::ForwardPart;

@@ -17,10 +17,21 @@ using medley::ParameterSet;
 constexpr std::int64_t kPublishedRows = 50;  // of a table that the published model has and never reads
 
 void RequireFits(const NetworkSetting& setting) {
-  if (setting.width % setting.heads != 0)
-    throw medley::InputError("heads " + std::to_string(setting.heads) + " do not divide the width " +
-                             std::to_string(setting.width) +
-                             " of a frame; expected 1, 2, 3, 4, 6, 9, 12, ...");
+  if (setting.width % setting.heads == 0) return;
+  std::string fitting;
+  for (std::int64_t heads = 1; heads <= setting.width; ++heads) {
+    if (setting.width % heads == 0) fitting += (heads == 1 ? "" : ", ") + std::to_string(heads);
+  }
+  throw medley::InputError("heads " + std::to_string(setting.heads) + " do not divide the width " +
+                           std::to_string(setting.width) + " of a frame; expected one of " + fitting);
+}
+
+std::int64_t LongestOf(const at::Tensor& lengths, std::int64_t frames) {
+  const auto shortest = lengths.min().item<std::int64_t>(), longest = lengths.max().item<std::int64_t>();
+  if (shortest < 1 || longest > frames)
+    throw medley::Error("clips of " + std::to_string(shortest) + " to " + std::to_string(longest) +
+                        " frames, expected 1 to " + std::to_string(frames) + ", as many as \"poses\" has");
+  return longest;
 }
 
 at::Tensor SharedPosition(ParameterSet& set) {
@@ -135,7 +146,7 @@ at::Tensor Network::operator()(const at::Tensor& poses, const at::Tensor& length
     throw medley::Error("clips of " + std::to_string(poses.size(1)) + " frames, of which the model knows " +
                         std::to_string(setting_.longest) + "; set its \"longest\"");
   // Nobody sees what stands behind the longest clip; on a GPU the question would be a wait.
-  const std::int64_t frames = lengths.is_cpu() ? lengths.max().item<std::int64_t>() : poses.size(1);
+  const std::int64_t frames = lengths.is_cpu() ? LongestOf(lengths, poses.size(1)) : poses.size(1);
   at::Tensor inside = at::arange(frames, lengths.options()).lt(lengths.unsqueeze(1));  // [rows, frames]
   at::Tensor x = Embedded(poses, frames, context);
   if (has_token()) inside = at::cat({at::ones({x.size(0), 1}, inside.options()), inside}, 1);

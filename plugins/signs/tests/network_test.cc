@@ -92,9 +92,14 @@ TYPED_TEST(EachModel, WhatStandsBehindAClipIsNotSeen) {
     const at::Tensor alone = LogitsOf(*made, clip, Lengths({40}));
     const at::Tensor padded = at::cat({at::cat({clip, junk}, 1), other});
     const at::Tensor beside = LogitsOf(*made, padded, Lengths({40, 70}));
-    EXPECT_LT(Furthest(alone, beside.narrow(0, 0, 1)), 2e-6) << attention;
+    EXPECT_LT(Furthest(alone, beside.narrow(0, 0, 1)), 1e-6 * alone.abs().max().item<double>()) << attention;
     const at::Tensor seen = LogitsOf(*made, padded, Lengths({70, 70}));
     EXPECT_GT(Furthest(alone, seen.narrow(0, 0, 1)), 1e-2) << attention;
+    made->To(at::kCPU, at::kDouble);
+    EXPECT_LT(Furthest(LogitsOf(*made, clip, Lengths({40})),
+                       LogitsOf(*made, padded, Lengths({40, 70})).narrow(0, 0, 1)),
+              1e-12)
+        << attention;
   }
 }
 
@@ -105,15 +110,42 @@ TYPED_TEST(EachModel, FusedAndEagerAttentionAreOne) {
   EXPECT_LT(Furthest(LogitsOf(*fused, poses, lengths), LogitsOf(*eager, poses, lengths)), 2e-6);
 }
 
-TYPED_TEST(EachModel, ClipsThatAreTooLongAndHeadsThatDoNotFitAreRefused) {
-  const Made<TypeParam> made({{"longest", 20.0}});
-  EXPECT_THROW(LogitsOf(*made, Poses(1, 21), Lengths({21})), medley::Error);
+template <typename Fn>
+std::string Refusal(const Fn& fn) {
   try {
-    Made<TypeParam>({{"heads", 7.0}});
-    FAIL();
-  } catch (const medley::InputError& error) {
-    EXPECT_NE(std::string(error.what()).find("heads 7 do not divide the width 108"), std::string::npos);
+    fn();
+    return "it was taken";
+  } catch (const medley::Error& error) {
+    return error.what();
   }
+}
+
+TYPED_TEST(EachModel, ClipsThatAreTooLongOrHaveNoFrameAreRefused) {
+  const Made<TypeParam> made({{"longest", 20.0}});
+  const auto refusal = [&](std::int64_t frames, const std::vector<std::int64_t>& lengths) {
+    return Refusal([&] { LogitsOf(*made, Poses(std::ssize(lengths), frames), Lengths(lengths)); });
+  };
+  EXPECT_EQ(refusal(20, {20, 1}), "it was taken");
+  EXPECT_EQ(refusal(21, {21}), "clips of 21 frames, of which the model knows 20; set its \"longest\"");
+  EXPECT_EQ(refusal(12, {5, 0}), "clips of 0 to 5 frames, expected 1 to 12, as many as \"poses\" has");
+  EXPECT_EQ(refusal(12, {5, -1}), "clips of -1 to 5 frames, expected 1 to 12, as many as \"poses\" has");
+  EXPECT_EQ(refusal(12, {13, 5}), "clips of 5 to 13 frames, expected 1 to 12, as many as \"poses\" has");
+}
+
+TYPED_TEST(EachModel, HeadsThatDoNotFitAreRefusedWithThoseThatDo) {
+  EXPECT_EQ(
+      Refusal([] {
+        Made<TypeParam>({{"heads", 7.0}});
+      }),
+      "heads 7 do not divide the width 108 of a frame; expected one of 1, 2, 3, 4, 6, 9, 12, 18, 27, 36, "
+      "54, 108");
+}
+
+TEST(Bdslw, HeadsThatDoNotFitAreRefusedByItsOwnWidth) {
+  EXPECT_EQ(Refusal([] {
+              Made<Bdslw>({{"width", 10.0}, {"heads", 4.0}});
+            }),
+            "heads 4 do not divide the width 10 of a frame; expected one of 1, 2, 5, 10");
 }
 
 // Nothing asks for the published table's rows: they have no gradient, which is not one of zeros.
