@@ -5,6 +5,9 @@
 #include <cstdint>
 #include <map>
 #include <string>
+#include <vector>
+
+#include <medley/task/losses.h>
 
 #include "tests/models.h"
 
@@ -35,14 +38,41 @@ double ClosedForm(const Shape& shape) {
 
 class Memory : public ::testing::Test {
  protected:
-  static medley::check::ForwardBytes Measured(const Shape& shape, std::int64_t rows) {
-    const Made<Bdslw> made(
+  static Made<Bdslw> ModelOf(const Shape& shape) {
+    return Made<Bdslw>(
         {{"dropout", shape.dropout}, {"attention", std::string(shape.fused ? "fused" : "eager")}});
+  }
+  static medley::ModelInputs ClipsOf(const Shape& shape, std::int64_t rows) {
     at::manual_seed(1);
-    const at::Tensor poses = at::rand({rows, shape.frames, kFeatures});
-    const at::Tensor lengths = at::full({rows}, shape.frames, at::kLong);
-    return medley::check::MeasuredBytes(*made, Inputs(poses, lengths), {"logits"},
+    return Inputs(at::rand({rows, shape.frames, kFeatures}), at::full({rows}, shape.frames, at::kLong));
+  }
+
+  static medley::check::ForwardBytes Measured(const Shape& shape, std::int64_t rows) {
+    const Made<Bdslw> made = ModelOf(shape);
+    return medley::check::MeasuredBytes(*made, ClipsOf(shape, rows), {"logits"},
                                         {.rows = rows, .sizes = {{"frames", shape.frames}}});
+  }
+  // Of a forward and its backward for each micro-batch, above the model with its gradients and the clips.
+  static std::int64_t StepPeak(const Shape& shape, std::int64_t rows, std::int64_t micro_rows) {
+    const Made<Bdslw> made = ModelOf(shape);
+    const medley::ModelInputs clips = ClipsOf(shape, micro_rows);
+    const at::Tensor labels = at::zeros({micro_rows}, at::kLong);
+    const auto step = [&] {
+      for (std::int64_t begin = 0; begin < rows; begin += micro_rows) {
+        medley::check::TrainingContext context(begin, micro_rows);
+        const medley::ModelOutputs outputs = made->Forward(clips, {"logits"}, context);
+        medley::SumCrossEntropy(outputs.at("logits"), labels).backward();
+      }
+    };
+    step();  // which makes the gradients
+    return medley::check::PeakBytes(step);
+  }
+  static std::int64_t InferencePeak(const Shape& shape, std::int64_t rows) {
+    const Made<Bdslw> made = ModelOf(shape);
+    const medley::ModelInputs clips = ClipsOf(shape, rows);
+    const at::NoGradGuard no_grad;
+    medley::ForwardContext context;
+    return medley::check::PeakBytes([&] { made->Forward(clips, {"logits"}, context); });
   }
 };
 
@@ -63,15 +93,42 @@ TEST_F(Memory, OfARowIsTheClosedForm) {
   }
 }
 
-TEST_F(Memory, GrowsByTheSameBytesWithEveryRow) {
-  for (const double dropout : {0.0, 0.15}) {
-    std::vector<medley::check::ForwardBytes> bytes;
-    for (const std::int64_t rows : {2, 3, 4, 5})
-      bytes.push_back(Measured({.frames = 150, .dropout = dropout}, rows));
-    for (std::size_t i = 2; i < bytes.size(); ++i) {
-      EXPECT_EQ(bytes[i].held - bytes[i - 1].held, bytes[1].held - bytes[0].held) << dropout;
-      EXPECT_EQ(bytes[i].peak - bytes[i - 1].peak, bytes[1].peak - bytes[0].peak) << dropout;
-    }
+// Each of eight layers, with clips of 150 frames: with and without dropout, eager and fused.
+class EachAttention : public Memory, public ::testing::WithParamInterface<Shape> {};
+INSTANTIATE_TEST_SUITE_P(Shapes, EachAttention,
+                         ::testing::Values(Shape{150, 0, false}, Shape{150, 0.15, false}, Shape{150, 0, true},
+                                           Shape{150, 0.15, true}),
+                         [](const ::testing::TestParamInfo<Shape>& info) {
+                           return std::string(info.param.fused ? "Fused" : "Eager") +
+                                  (info.param.dropout > 0 ? "WithDropout" : "");
+                         });
+
+TEST_P(EachAttention, AForwardGrowsByTheSameBytesWithEveryRow) {
+  std::vector<medley::check::ForwardBytes> bytes;
+  for (const std::int64_t rows : {2, 3, 4, 5}) bytes.push_back(Measured(GetParam(), rows));
+  for (std::size_t i = 2; i < bytes.size(); ++i) {
+    EXPECT_EQ(bytes[i].held - bytes[i - 1].held, bytes[1].held - bytes[0].held);
+    EXPECT_EQ(bytes[i].peak - bytes[i - 1].peak, bytes[1].peak - bytes[0].peak);
+  }
+}
+
+TEST_P(EachAttention, AStepGrowsByTheSameBytesWithEveryRow) {
+  std::vector<std::int64_t> peaks;
+  for (const std::int64_t rows : {2, 3, 4, 5}) peaks.push_back(StepPeak(GetParam(), rows, rows));
+  for (std::size_t i = 2; i < peaks.size(); ++i) EXPECT_EQ(peaks[i] - peaks[i - 1], peaks[1] - peaks[0]);
+}
+
+// The model as it is trained, of clips of 150 frames.
+TEST_F(Memory, HalvesOfAWindowTakeLittleMoreThanHalfAndAnInferenceLessThanATenth) {
+  for (const bool fused : {false, true}) {
+    const Shape shape{150, 0.15, fused};
+    const auto whole = static_cast<double>(StepPeak(shape, 16, 16)),
+               halves = static_cast<double>(StepPeak(shape, 16, 8)),
+               inference = static_cast<double>(InferencePeak(shape, 16));
+    EXPECT_LT(halves / whole, 0.55) << fused;
+    EXPECT_LT(inference / whole, 0.1) << fused;
+    std::printf("%s, 16 rows: %.1f MB above the model; of 8 and 8 %.1f MB; an inference %.1f MB\n",
+                fused ? "fused" : "eager", whole / 1e6, halves / 1e6, inference / 1e6);
   }
 }
 
