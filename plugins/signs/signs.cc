@@ -127,6 +127,7 @@ class Signs final : public medley::ClassifyTask {
       : ClassifyTask(context, kSpec),
         longest_(static_cast<std::size_t>(context.Option("longest"))),
         boxes_(context.Switch("boxes")),
+        is_from_file_(!context.Path("data").empty()),
         shuffles_(context.Word("order") == "shuffled"),
         strength_(context.Option("strength")),
         augmentation_(context.Word("augment") == "spoter"  ? Augmentation::kSpoter
@@ -141,10 +142,10 @@ class Signs final : public medley::ClassifyTask {
                                " frames long, the model knows " +
                                std::to_string(context.model().Integer("longest")) +
                                "; lower the option longest, or raise the model's \"longest\"");
-    if (context.Path("data").empty()) {
-      source_ = std::make_unique<MadeUpClips>(context);
-    } else {
+    if (is_from_file_) {
       source_ = std::make_unique<FileClips>(context);
+    } else {
+      source_ = std::make_unique<MadeUpClips>(context);
     }
   }
 
@@ -167,6 +168,7 @@ class Signs final : public medley::ClassifyTask {
     return {.inputs = {poses, at::scalar_tensor(std::ssize(clip.frames), at::kLong)}, .label = clip.label};
   }
   std::string NameOf(std::int64_t label) const override {
+    if (is_from_file_) return std::to_string(label + 1);  // a file's signs are its own, by number
     static constexpr const char* kNames[] = {"up", "down", "circle", "circle back", "saw", "saw back"};
     static constexpr const char* kWhere[] = {"forehead", "chin", "chest", "left", "right"};
     const Sign sign = SignOf(label);
@@ -174,6 +176,7 @@ class Signs final : public medley::ClassifyTask {
            (sign.handshape == 0 ? "flat" : "pointing");
   }
   std::map<std::string, double> Marks(std::int64_t said, std::int64_t right) const override {
+    if (is_from_file_) return {};
     const Sign a = SignOf(said), b = SignOf(right);
     return {{"movement", a.movement == b.movement ? 1.0 : 0.0},
             {"place", a.place == b.place ? 1.0 : 0.0},
@@ -187,7 +190,7 @@ class Signs final : public medley::ClassifyTask {
   }
 
   std::size_t longest_;
-  bool boxes_, shuffles_;
+  bool boxes_, is_from_file_, shuffles_;
   double strength_;
   Augmentation augmentation_;
   std::unique_ptr<ClipSource> source_;

@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -52,6 +53,36 @@ TEST(Task, KeepsItsContractWithDropoutAndAugmentation) {
             "");
 }
 
+// Where the length of the clip as it was drawn would count, a row would lack frames, or have some too many.
+TEST(Task, AStretchedRowHasItsOwnLength) {
+  const auto rows = [](const std::string& augment) {
+    const auto bench = MakeBench({kOption + "augment=" + augment, kOption + "missing=0"});
+    return medley::check::Sample(bench.Task("signs"), {.seed = 5, .begin = 0, .count = 240});
+  };
+  const medley::Batch stretched = rows("bdslw"), drawn = rows("none");
+  const at::Tensor &poses = stretched.Column("poses"), &lengths = stretched.Column("lengths");
+  ASSERT_EQ(poses.sizes(), (at::IntArrayRef{240, 40, 108}));
+  for (std::int64_t row = 0; row < poses.size(0); ++row) {
+    const auto length = lengths[row].item<std::int64_t>();
+    ASSERT_TRUE(length >= 1 && length <= 40) << length;
+    // A joint that was found is not at (0, 0), the hands' (from column 24 on) no more than others.
+    const at::Tensor found = poses[row].view({40, 54, 2}).abs().sum(2).gt(0);
+    EXPECT_TRUE(found.narrow(0, 0, length).all().item<bool>()) << row;
+    EXPECT_FALSE(found.slice(0, length).any().item<bool>()) << row;
+  }
+  EXPECT_GT(lengths.ne(drawn.Column("lengths")).sum().item<std::int64_t>(), 20);  // some 0.21 of them
+  EXPECT_TRUE(stretched.Column("label").equal(drawn.Column("label")));
+}
+
+TEST(Task, AHandThatWasNotFoundIsWhollyZeroAndTheOtherIsNot) {
+  const auto bench = MakeBench({kOption + "missing=0.2", kOption + "shortest=40"});
+  const at::Tensor poses =
+      medley::check::Sample(bench.Task("signs"), {.seed = 5, .begin = 0, .count = 60}).Column("poses");
+  const at::Tensor found = poses.narrow(2, 24, 84).reshape({60, 40, 2, 21, 2}).abs().sum(4).gt(0);
+  EXPECT_TRUE(found.any(3).equal(found.all(3)));
+  EXPECT_NEAR(found.any(3).to(at::kDouble).mean().item<double>(), 0.8, 0.02);
+}
+
 template <typename Fn>
 std::string Refusal(const Fn& fn) {
   try {
@@ -88,6 +119,18 @@ TEST(Task, ReadsClipsOfAFileAndKeepsItsSignersApart) {
   {
     const auto bench = MakeBench(file);
     EXPECT_EQ(Findings(medley::check::Contract(bench.Task("signs"), bench.model())), "");
+  }
+  {
+    Overrides cut = file;
+    cut.insert(cut.end(), {kOption + "shortest=1", kOption + "longest=15", kOption + "boxes=false"});
+    const auto bench = MakeBench(cut);
+    const medley::Batch rows =
+        medley::check::Sample(bench.Task("signs"), {.seed = 5, .begin = 0, .count = 30});
+    EXPECT_TRUE(rows.Column("lengths").eq(15).all().item<bool>());
+    std::set<float> ends;  // of the first wrist in the last frame that is kept
+    for (const Clip& clip : clips) ends.insert(static_cast<float>(clip.frames[14][kRightWrist].x));
+    for (std::int64_t row = 0; row < 30; ++row)
+      EXPECT_TRUE(ends.contains(rows.Column("poses")[row][14][2 * kRightWrist].item<float>())) << row;
   }
   Overrides all = file;
   all.push_back(kOption + "held_out=14");
