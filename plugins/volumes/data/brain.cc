@@ -167,7 +167,9 @@ at::Tensor MakeVolume(const Brain& brain, Contrast contrast, RowRandom random, s
 }
 
 at::Tensor MakeSeries(const Brain& brain, RowRandom random, std::int64_t side, std::int64_t frames) {
-  const Head head = HeadOf(brain);
+  Brain shown = brain;
+  shown.lesion = kNoLesion;  // else the series alone would say which half is asked for
+  const Head head = HeadOf(shown);
   const double voxel = 2.0 / static_cast<double>(side);
   const Scanner scanner(random, voxel);
   const double phase = random.Uniform(-0.5, 0.5);

@@ -34,7 +34,7 @@ enum class Contrast { kFluidDark, kFluidBright };
 // and deviation 1.
 at::Tensor MakeVolume(const Brain& brain, Contrast contrast, medley::RowRandom random,
                       std::int64_t side);  // [side, side, side]: bottom to top, back to front, left to right
-// Each half of the brain swells and fades in its own rhythm.
+// Each half of the brain swells and fades in its own rhythm. A lesion shows in volumes alone.
 at::Tensor MakeSeries(const Brain& brain, medley::RowRandom random, std::int64_t side,
                       std::int64_t frames);  // [frames, side, side, side]
 

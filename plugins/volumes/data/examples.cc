@@ -96,12 +96,7 @@ Conversation Agreement(Row& row, const Geometry& geometry) {
 }
 
 Conversation Rhythm(Row& row, const Geometry& geometry) {
-  Brain brain = DrawBrain(row);
-  const int label = BalancedLabel(row.number, kRhythms);
-  brain.lesion = static_cast<int>(row.random.Below(kOctants));
-  const auto half = static_cast<std::size_t>(brain.lesion & 1);
-  brain.rhythms[half] = label;
-  brain.rhythms[1 - half] = static_cast<int>((label + 1 + row.random.Below(kRhythms - 1)) % kRhythms);
+  const auto [brain, label] = DrawRhythm(row);
   Conversation conversation = AboutSubject(brain);
   conversation.turns = {{Role::kUser,
                          {VolumeOf(brain, Contrast::kFluidDark, row.random, geometry),
@@ -143,6 +138,16 @@ Pair DrawAgreement(Row& row) {
   if (pair.label == 1) pair.second.ventricles = (pair.first.ventricles + turn) % kLevels;
   if (pair.label == 2) pair.second.cortex = (pair.first.cortex + turn) % kLevels;
   return pair;
+}
+
+Rhythmic DrawRhythm(Row& row) {
+  Rhythmic drawn{.brain = DrawBrain(row), .label = BalancedLabel(row.number, kRhythms)};
+  Brain& brain = drawn.brain;
+  brain.lesion = static_cast<int>(row.random.Below(kOctants));
+  const auto half = static_cast<std::size_t>(brain.lesion & 1);
+  brain.rhythms[half] = drawn.label;
+  brain.rhythms[1 - half] = static_cast<int>((drawn.label + 1 + row.random.Below(kRhythms - 1)) % kRhythms);
+  return drawn;
 }
 
 Conversation MultimodalExample(Row& row, const Geometry& geometry, double series) {

@@ -21,6 +21,12 @@ Conversation SingleExample(medley::Row& row, const Geometry& geometry);
 // Or, in a share `series` of the rows, the two of one brain and a series: how fast is the rhythm of the half
 // that has the lesion? The series alone leaves two of the three answers, the volumes all.
 inline constexpr double kMultimodalChance = 1.0 / 3;
+struct Rhythmic {
+  Brain brain;
+  int label = 0;
+};
+// The rhythm of the half with the lesion, and of the other half one of the other two.
+Rhythmic DrawRhythm(medley::Row& row);
 Conversation MultimodalExample(medley::Row& row, const Geometry& geometry, double series);
 
 // Two brains that a row compares, and the number of the right answer.
