@@ -15,8 +15,6 @@
 
 namespace medley_volumes {
 
-inline constexpr std::int64_t kMostScans = 4;
-
 // How much of a model's input a row may take.
 struct Limits {
   Geometry geometry;

@@ -11,6 +11,8 @@
 
 namespace medley_volumes {
 
+inline constexpr std::int64_t kMostScans = 4;  // of a conversation
+
 // kVolume: [side, side, side]. kSeries: volumes over time, [frames, side, side, side].
 enum class Modality { kVolume, kSeries };
 inline const char* NameOf(Modality modality) { return modality == Modality::kVolume ? "volume" : "series"; }

@@ -75,6 +75,17 @@ std::vector<std::int64_t> ShapeOf(const json& item, std::size_t dimensions, cons
   return shape;
 }
 
+void CheckSize(const fs::path& path, const std::vector<std::int64_t>& shape, const Place& place) {
+  std::error_code error;
+  const std::uintmax_t bytes = fs::file_size(path, error);
+  if (error) place.Fail(path.string() + " cannot be read: " + error.message());
+  std::uintmax_t expected = sizeof(float);
+  for (const std::int64_t size : shape) expected *= static_cast<std::uintmax_t>(size);
+  if (bytes != expected)
+    place.Fail(path.string() + " has " + std::to_string(bytes) + " bytes; its \"shape\" wants " +
+               std::to_string(expected) + ", four a voxel");
+}
+
 Scan ScanOf(const json& item, const fs::path& folder, const Place& place) {
   const std::string modality = TextOf(item, "modality", place);
   if (modality != "volume" && modality != "series")
@@ -82,6 +93,7 @@ Scan ScanOf(const json& item, const fs::path& folder, const Place& place) {
   const bool is_volume = modality == "volume";
   const fs::path path = folder / TextOf(item, "image", place);
   const std::vector<std::int64_t> shape = ShapeOf(item, is_volume ? 3 : 4, place);
+  CheckSize(path, shape, place.In("image"));
   return {is_volume ? Modality::kVolume : Modality::kSeries,
           [path, shape] { return medley::MapTensor(path, shape, at::kFloat); }};
 }
@@ -106,12 +118,22 @@ Turn TurnOf(const json& turn, const fs::path& folder, const Place& place) {
   return read;
 }
 
+void CheckTurns(const Conversation& conversation, const Place& place) {
+  if (conversation.turns.back().role != Role::kAssistant)
+    place.Fail("it ends without an assistant's turn: nothing in it can be learned; put an answer behind it");
+  const ScanCounts scans = CountScans(conversation);
+  if (scans.volumes + scans.series > kMostScans)
+    place.Fail(std::to_string(scans.volumes + scans.series) + " scans; a conversation has at most " +
+               std::to_string(kMostScans));
+}
+
 Conversation ConversationOf(const json& line, const fs::path& folder, const Place& place) {
   Conversation conversation;
   conversation.subject = TextOf(line, "subject", place);
   const json& turns = ListOf(line, "turns", place);
   for (std::size_t i = 0; i < turns.size(); ++i)
     conversation.turns.push_back(TurnOf(turns[i], folder, place.In("turns").At(i)));
+  CheckTurns(conversation, place.In("turns"));
   if (line.contains("one_scan")) {
     if (!line["one_scan"].is_number()) place.In("one_scan").Fail("expected a number");
     conversation.one_scan = line["one_scan"].get<double>();

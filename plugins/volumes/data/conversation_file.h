@@ -21,12 +21,13 @@ namespace medley_volumes {
 // expected are mean 0 and deviation 1. "one_scan" may be missing.
 class ConversationFile {
  public:
-  // Reads through all lines once. InputErrors "FILE:LINE: turns[1].content[0]: ...".
+  // Reads through all lines once, and looks at the sizes of the scans' files. InputErrors
+  // "FILE:LINE: turns[1].content[0]: ...", for a conversation that does not end with an assistant's turn and
+  // for too many scans, too.
   explicit ConversationFile(const std::filesystem::path& file);
 
   std::int64_t size() const { return file_.size(); }
-  // Scans are mapped when their voxels are asked for; an InputError then names their file. What is read must
-  // not outlive this.
+  // Scans are mapped when their voxels are asked for. What is read must not outlive this.
   Conversation Read(std::int64_t item) const;
   // The conversations of each subject.
   const std::vector<std::vector<std::int64_t>>& by_subject() const { return by_subject_; }

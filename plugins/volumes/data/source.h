@@ -18,7 +18,7 @@ namespace medley_volumes {
 class ConversationSource {
  public:
   virtual ~ConversationSource() = default;
-  // With as many scans as a row can have where the row asks for the longest.
+  // Where the row asks for the longest, one whose scans take the most positions.
   virtual Conversation Draw(medley::Row& row) const = 0;
 };
 
@@ -37,7 +37,7 @@ class MadeUpConversations final : public ConversationSource {
 class FileConversations final : public ConversationSource {
  public:
   FileConversations(const std::filesystem::path& file, std::int64_t held_out, const Limits& limits);
-  // An InputError that says the line, for what is wrong with its scans too.
+  // Its scans are read, and their values judged, when the voxels are asked for.
   Conversation Draw(medley::Row& row) const override;
 
  private:

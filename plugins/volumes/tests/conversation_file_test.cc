@@ -130,9 +130,11 @@ TEST_F(File, SaysWhereALineIsWrong) {
 TEST_F(File, ATruncatedScanOrOneOfAnotherShapeOrWithoutValuesIsRefused) {
   const fs::path scan = folder_ / "rows-0-1.raw";
   fs::resize_file(scan, 100);
-  EXPECT_NE(Refusal().find("rows-0-1.raw"), std::string::npos) << Refusal();
+  EXPECT_NE(Refusal().find("rows-0-1.raw has 100 bytes; its \"shape\" wants 2048"), std::string::npos)
+      << Refusal();
+  EXPECT_NE(Refusal().find("rows.jsonl:1: turns[0].content[0].image: "), std::string::npos) << Refusal();
   fs::remove(scan);
-  EXPECT_NE(Refusal().find("rows-0-1.raw"), std::string::npos) << Refusal();
+  EXPECT_NE(Refusal().find("rows-0-1.raw cannot be read: "), std::string::npos) << Refusal();
   WriteConversations(folder_, "rows", rows_);
   ExpectRefused("\"shape\":[8,8,8]", "\"shape\":[8,4,16]",
                 "a volume is [8, 4, 16], the model wants [8, 8, 8]");
@@ -142,6 +144,30 @@ TEST_F(File, ATruncatedScanOrOneOfAnotherShapeOrWithoutValuesIsRefused) {
   file.write(reinterpret_cast<const char*>(&nan), sizeof nan);
   file.close();
   EXPECT_NE(Refusal().find("not finite (voxel 17 of 512"), std::string::npos) << Refusal();
+}
+
+// All but values is checked when the file is opened, whichever conversation is wrong.
+TEST_F(File, EveryConversationIsCheckedBeforeTheFirstIsRead) {
+  const auto expect_refused = [&](const std::string& what) {
+    try {
+      const ConversationFile file(Path());
+      ADD_FAILURE() << "it was read; expected: " << what;
+    } catch (const medley::InputError& error) {
+      EXPECT_NE(std::string(error.what()).find(what), std::string::npos) << error.what();
+    }
+  };
+  std::vector<Conversation> rows = rows_;
+  rows[7].turns.pop_back();
+  WriteConversations(folder_, "rows", rows);
+  expect_refused("rows.jsonl:8: turns: it ends without an assistant's turn");
+  rows = rows_;
+  rows[8].turns[0].items.insert(rows[8].turns[0].items.begin(), 3, rows[8].turns[0].items[0]);
+  WriteConversations(folder_, "rows", rows);
+  expect_refused("rows.jsonl:9: turns: ");
+  expect_refused(" scans; a conversation has at most 4");
+  WriteConversations(folder_, "rows", rows_);
+  fs::resize_file(folder_ / "rows-9-2.raw", 2052);
+  expect_refused("rows.jsonl:10: turns[0].content[1].image: ");
 }
 
 TEST_F(File, AnEmptyFileIsRefused) {

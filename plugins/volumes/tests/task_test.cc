@@ -91,8 +91,8 @@ TEST_F(FromAFile, AConversationWithoutAnAnswerNamesItsRow) {
   std::vector<Conversation> rows = Rows(24, [](medley::Row& row) { return SingleExample(row, {8, 4, 4}); });
   for (Conversation& row : rows) row.turns.pop_back();
   WriteConversations(folder_, "single", rows);
-  ExpectRefused("single", With("single"), "single.jsonl:");
-  ExpectRefused("single", With("single"), "ends without an assistant's turn: nothing in it can be learned");
+  ExpectRefused("single", With("single"),
+                "single.jsonl:1: turns: it ends without an assistant's turn: nothing in it can be learned");
 }
 
 }  // namespace
