@@ -7,6 +7,7 @@
 #include <limits>
 #include <map>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -135,12 +136,17 @@ class Conversing::Judge {
     const std::vector<std::int64_t>& offsets = batch.Ragged("answer").offsets;
     const at::Tensor& best = batch.Column("one_scan");
     for (std::int64_t row = 0; row < batch.size(); ++row) {
+      const auto at = static_cast<std::size_t>(row);
       const auto part = [&](const std::vector<std::int64_t>& ids) {
-        const auto at = static_cast<std::size_t>(row);
         return tokenizer_.Decode({ids.begin() + offsets[at], ids.begin() + offsets[at + 1]});
       };
       const std::string question = QuestionOf(batch, row), reply = part(said), answer = part(right);
       asked_[question][answer].push_back(outcomes_.score.size());
+      const auto scans = [&](std::string_view kind) {
+        const std::vector<std::int64_t>& shown = batch.Ragged(kind).offsets;
+        return shown[at + 1] - shown[at];
+      };
+      shown_[scans("volumes") + scans("series")].push_back(outcomes_.score.size());
       sheet_.Add(outcomes_.score.size(),
                  {.question = question, .reply = reply, .right = answer, .is_right = reply == answer});
       outcomes_.score.push_back(reply == answer ? 1 : 0);
@@ -157,7 +163,8 @@ class Conversing::Judge {
       });
       for (const std::size_t row : most.second) frequent[row] = 1;
     }
-    if (asked_.size() > 1 && asked_.size() <= kMostFigures) AddFigures();
+    if (asked_.size() > 1 && asked_.size() <= kMostFigures) AddQuestions();
+    if (shown_.size() > 1) AddScanCounts();
     const bool known =
         std::all_of(one_scan_.begin(), one_scan_.end(), [](double x) { return std::isfinite(x); });
     if (known) outcomes_.trivial["best of one scan"] = one_scan_;
@@ -168,17 +175,23 @@ class Conversing::Judge {
  private:
   static constexpr std::size_t kMostFigures = 8;
 
-  // The score of each question, where there are a few.
-  void AddFigures() {
+  // The score of these rows alone.
+  void AddToFigure(const std::string& name, const std::vector<std::size_t>& rows) {
+    std::vector<double>& figure = outcomes_.figures[name];
+    figure.resize(outcomes_.score.size(), std::numeric_limits<double>::quiet_NaN());
+    for (const std::size_t row : rows) figure[row] = outcomes_.score[row];
+  }
+  // Of each question, where there are a few.
+  void AddQuestions() {
     for (const auto& [question, answers] : asked_) {
       const std::size_t begin = std::min(question.find_first_not_of(' '), question.size());
-      std::vector<double>& figure =
-          outcomes_.figures[begin < question.size() ? question.substr(begin) : "no words"];
-      figure.assign(outcomes_.score.size(), std::numeric_limits<double>::quiet_NaN());
-      for (const auto& [answer, rows] : answers) {
-        for (const std::size_t row : rows) figure[row] = outcomes_.score[row];
-      }
+      const std::string name = begin < question.size() ? question.substr(begin) : "no words";
+      for (const auto& [answer, rows] : answers) AddToFigure(name, rows);
     }
+  }
+  void AddScanCounts() {
+    for (const auto& [count, rows] : shown_)
+      AddToFigure(std::to_string(count) + (count == 1 ? " scan" : " scans"), rows);
   }
   std::string QuestionOf(const medley::Batch& batch, std::int64_t row) const {
     const std::vector<std::int64_t> span = medley::HostValues(batch.Column("questions")[row]);
@@ -190,6 +203,7 @@ class Conversing::Judge {
   medley::Sheet sheet_;
   std::vector<double> one_scan_;
   std::map<std::string, std::map<std::string, std::vector<std::size_t>>> asked_;  // question: answer: rows
+  std::map<std::int64_t, std::vector<std::size_t>> shown_;                        // scans: rows
 };
 
 // A greedy reply is the right one, and no other, where each of its tokens is the likeliest behind the right
