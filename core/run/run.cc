@@ -28,7 +28,7 @@
 #include <medley/plugin/rejection.h>
 #include <medley/run/input_files.h>
 #include <medley/run/run_record.h>
-#include <medley/text/sentencepiece_tokenizer.h>
+#include <medley/text/load_tokenizer.h>
 
 namespace medley {
 namespace {
@@ -233,7 +233,8 @@ std::unique_ptr<Run> BuildRun(RunInputs inputs, Purpose purpose, StartingWeights
   SetThreads(run->config.threads, purpose);
   const auto seed = static_cast<std::uint64_t>(run->config.seed);
   SeedGenerators(seed, run->device);
-  if (run->model_file->info.tokenizer) run->tokenizer = LoadTokenizer(run->config.tokenizer);
+  if (run->model_file->info.tokenizer)
+    run->tokenizer = LoadTokenizer(run->config.tokenizer, run->config.special_tokens);
   if (run->model_file->info.control_text) run->control_text = ReadControlText(run->config.control_text);
   MakeHost(*run);
   if (purpose == Purpose::kSample) return run;

@@ -3,10 +3,8 @@
 #include <sentencepiece_processor.h>
 
 #include <medley/base/error.h>
-#include <medley/base/files.h>
+#include <medley/base/file_digest.h>
 #include <medley/text/special_tokens.h>
-#define XXH_INLINE_ALL
-#include <xxhash.h>
 
 #include <array>
 #include <cstdio>
@@ -18,22 +16,13 @@ namespace {
 // SentencePiece writes a space as this character, which therefore cannot stand for itself in a piece.
 constexpr std::string_view kSpaceMark = "\xe2\x96\x81";
 
-std::string HexHash(std::string_view bytes) {
-  const XXH128_hash_t hash = XXH3_128bits(bytes.data(), bytes.size());
-  std::array<char, 33> text{};
-  std::snprintf(text.data(), text.size(), "%016llx%016llx", static_cast<unsigned long long>(hash.high64),
-                static_cast<unsigned long long>(hash.low64));
-  return text.data();
-}
-
 class SentencePieceTokenizer : public Tokenizer {
  public:
-  explicit SentencePieceTokenizer(const std::filesystem::path& file) : file_(file.string()) {
-    const std::string bytes = ReadFile(file);
-    hash_ = HexHash(bytes);
+  SentencePieceTokenizer(const std::string& bytes, const std::string& file)
+      : file_(file), hash_(HashText(bytes)) {
     const auto status = processor_.LoadFromSerializedProto(bytes);
     if (bytes.empty() || !status.ok()) {
-      throw InputError(file_ + ": not a SentencePiece vocabulary (" +
+      throw InputError(file_ + ": neither a tokenizer.json nor a SentencePiece vocabulary (" +
                        (bytes.empty() ? "it is empty" : status.ToString()) +
                        "); make one with: medley tokenizer train --corpus FILE --out FILE");
     }
@@ -116,8 +105,8 @@ class SentencePieceTokenizer : public Tokenizer {
 
 }  // namespace
 
-std::unique_ptr<Tokenizer> LoadTokenizer(const std::filesystem::path& file) {
-  return std::make_unique<SentencePieceTokenizer>(file);
+std::unique_ptr<Tokenizer> MakeSentencePieceTokenizer(const std::string& bytes, const std::string& file) {
+  return std::make_unique<SentencePieceTokenizer>(bytes, file);
 }
 
 }  // namespace medley

@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cstddef>
+#include <map>
 #include <string>
 #include <string_view>
 
@@ -10,6 +11,10 @@ namespace medley {
 // The tokens that every vocabulary has, in the order of their ids.
 inline constexpr std::array<std::string_view, 7> kSpecialTokens = {
     "<pad>", "<eos>", "<forward>", "<clock>", "<anticlock>", "<image>", "</image>"};
+
+// What they are called in a vocabulary that was not made by medley, by medley's names; the others have
+// defaults.
+using SpecialTokenNames = std::map<std::string, std::string, std::less<>>;
 
 // What stands in front of image `number` (from 1), and behind each.
 inline std::string ImageLabel(std::size_t number) {

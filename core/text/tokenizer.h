@@ -20,7 +20,7 @@ class Tokenizer {
   virtual std::int64_t Id(std::string_view special_token) const = 0;
   virtual bool Has(std::string_view special_token) const = 0;
   virtual std::int64_t size() const = 0;
-  // Tokens that the vocabulary file does not have, and so no weights that were trained with it.
+  // Those of special tokens that the vocabulary's file has not: no published weights know them.
   virtual std::vector<std::int64_t> AddedIds() const { return {}; }
   // Of the vocabulary file; runs record it.
   virtual std::string hash() const = 0;

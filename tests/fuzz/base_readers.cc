@@ -27,7 +27,7 @@
 #include <medley/plan/receipt.h>
 #include <medley/plugin/model_file.h>
 #include <medley/run/input_files.h>
-#include <medley/text/sentencepiece_tokenizer.h>
+#include <medley/text/load_tokenizer.h>
 
 #include "core/plugin/elf_file.h"
 #include "core/plugin/rejection.h"
@@ -172,15 +172,18 @@ void ReadControlText(const std::string& bytes) {
 }
 
 // The look at its frame, and the library's.
-void ReadVocabulary(const std::string& bytes) {
-  const fs::path file = Written("few.model", bytes);
+void ReadVocabularyOf(const std::string& name, const std::string& bytes) {
+  const fs::path file = Written(name, bytes);
   const std::string problem = TokenizerProblem(file);
   VocabularyPieces(file);
   const auto tokenizer = LoadTokenizer(file);
-  tokenizer->Decode(tokenizer->Encode("Go to the gold at 12, \xc3\xa9\xe2\x96\x81."));
+  tokenizer->Decode(
+      tokenizer->Encode("Go to the gold<eos> at  12, [left] it's e\xcc\x81\xc3\xa9\xe2\x96\x81.\n\xff"));
   for (std::int64_t id = 0; id < tokenizer->size(); ++id) tokenizer->Piece(id);
   if (!problem.empty()) throw Error(problem);
 }
+void ReadVocabulary(const std::string& bytes) { ReadVocabularyOf("few.model", bytes); }
+void ReadATokenizerJson(const std::string& bytes) { ReadVocabularyOf("tokenizer.json", bytes); }
 
 template <typename Fn>
 void AsError(Fn read) {
@@ -232,6 +235,7 @@ std::vector<Reader> Readers() {
                                  {"receipt", true, ReadAReceipt},
                                  {"gpu", true, ReadAGpu},
                                  {"control_text", false, ReadControlText},
+                                 {"tokenizer_json", true, ReadATokenizerJson},
                                  {"vocabulary", false, ReadVocabulary},
                                  {"elf", false, ReadElf},
                                  {"note", true, ReadNote},

@@ -7,7 +7,7 @@
 #include <medley/plugin/plugin_host.h>
 #include <medley/plugin/registry.h>
 #include <medley/step/step_executor.h>
-#include <medley/text/sentencepiece_tokenizer.h>
+#include <medley/text/load_tokenizer.h>
 
 #include <cctype>
 #include <cstdint>

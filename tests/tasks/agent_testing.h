@@ -5,7 +5,7 @@
 #include <medley/model/agent/agent.h>
 #include <medley/model/agent/agent_spec.h>
 #include <medley/model/model_config_file.h>
-#include <medley/text/sentencepiece_tokenizer.h>
+#include <medley/text/load_tokenizer.h>
 
 #include "tests/tasks/task_testing.h"
 

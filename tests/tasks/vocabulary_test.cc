@@ -2,7 +2,7 @@
 #include <filesystem>
 #include <fstream>
 
-#include <medley/text/sentencepiece_tokenizer.h>
+#include <medley/text/load_tokenizer.h>
 #include <medley/text/tokenizer_trainer.h>
 
 #include "tests/tasks/task_testing.h"

@@ -6,7 +6,7 @@
 #include <fstream>
 
 #include <medley/base/error.h>
-#include <medley/text/sentencepiece_tokenizer.h>
+#include <medley/text/load_tokenizer.h>
 #include <medley/text/special_tokens.h>
 #include <medley/text/tokenizer_trainer.h>
 

@@ -21,7 +21,7 @@
 #include <medley/plugin/model_maker.h>
 #include <medley/plugin/plugin_library.h>
 #include <medley/run/run.h>
-#include <medley/text/sentencepiece_tokenizer.h>
+#include <medley/text/load_tokenizer.h>
 
 #include "tools/medley/arguments.h"
 #include "tools/medley/check_task.h"
@@ -91,7 +91,7 @@ void CheckModel(const Subject& subject, const Registry& registry, const CheckRep
   if (file.info.name != subject.model)
     file = ReadModelFile(ModelOfKind(subject.scratch, subject.model), registry);
   std::unique_ptr<Tokenizer> tokenizer;
-  if (file.info.tokenizer) tokenizer = LoadTokenizer(run.tokenizer);
+  if (file.info.tokenizer) tokenizer = LoadTokenizer(run.tokenizer, run.special_tokens);
   report.Phase("making the model");
   const auto made = MakeModel(file, registry, tokenizer.get(), 0);
   report.Phase("exit");

@@ -12,7 +12,7 @@
 #include <medley/plugin/registry.h>
 #include <medley/run/input_files.h>
 #include <medley/run/validate.h>
-#include <medley/text/sentencepiece_tokenizer.h>
+#include <medley/text/load_tokenizer.h>
 #include <medley/text/special_tokens.h>
 #include <medley/text/tokenizer_trainer.h>
 

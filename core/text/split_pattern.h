@@ -1,0 +1,41 @@
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace medley {
+
+// A part of a text: found by a pattern, or what lies between.
+struct Span {
+  std::size_t begin = 0, end = 0;
+  bool found = false;
+};
+
+// A regular expression as Oniguruma, which the tokenizers package uses, reads it; searched with PCRE2. Safe
+// to use from several threads.
+class SplitPattern {
+ public:
+  // `where`: of the pattern, for errors. Throws InputError for a pattern that PCRE2 does not take, and for
+  // parts of one that mean something else to the two.
+  SplitPattern(const std::string& pattern, bool literal, std::string where);
+  ~SplitPattern();
+  SplitPattern(SplitPattern&&) noexcept;
+
+  // All of a text of valid UTF-8, in order. Throws Error where the search takes too much time or memory.
+  std::vector<Span> Spans(std::string_view text) const;
+  // Whether it begins there.
+  bool Matches(std::string_view text) const;
+
+ private:
+  // The next place at `from` or behind; false where there is none.
+  bool Search(std::string_view text, std::size_t from, Span& found) const;
+
+  struct Code;
+  std::unique_ptr<Code> code_;
+  std::string where_;
+};
+
+}  // namespace medley
