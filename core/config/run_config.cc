@@ -157,6 +157,12 @@ void Fields(Visitor& visit, RunConfig& c) {
   visit(c.model, {.name = "model", .help = "The model's config", .required = true});
   visit(c.tokenizer,
         {.name = "tokenizer", .help = "The vocabulary; for a model that needs one", .omit_default = true});
+  visit(c.special_tokens,
+        {.name = "special_tokens",
+         .help =
+             "What medley's special tokens are called in a tokenizer.json. Not given: medley's own name, or "
+             "that of Qwen or Llama 3; what the vocabulary lacks gets the next free id",
+         .omit_default = true});
   visit(c.weights, {.name = "weights", .help = "The weights file: the mixture of tasks", .required = true});
   visit(c.control_text, {.name = "control_text",
                          .help = "A text file with one item a line; for a model that needs one",

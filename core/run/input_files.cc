@@ -8,6 +8,8 @@
 #include <medley/base/files.h>
 #include <medley/base/utf8.h>
 #include <medley/checkpoint/checkpoint_files.h>
+#include <medley/text/special_ids.h>
+#include <medley/text/tokenizer_json.h>
 
 namespace medley {
 namespace {
@@ -73,19 +75,28 @@ std::string TextProblem(std::string_view text) {
 
 }  // namespace
 
-std::string TokenizerProblem(const fs::path& file) {
+std::string TokenizerProblem(const fs::path& file, const SpecialTokenNames& special_tokens) {
   try {
-    if (!PiecesOf(ReadFile(file)).empty()) return "";
+    const std::string bytes = ReadFile(file);
+    if (IsTokenizerJson(bytes)) {
+      FindSpecialTokens(ReadTokenizerJson(bytes, DisplayPath(file)), special_tokens, DisplayPath(file));
+      return "";
+    }
+    RequireOwnNames(special_tokens, DisplayPath(file));
+    if (!PiecesOf(bytes).empty()) return "";
   } catch (const InputError& error) {
     return error.what();
   }
   return DisplayPath(file) +
-         " is not a SentencePiece vocabulary; make one with: medley tokenizer train --corpus FILE --out FILE";
+         " is neither a tokenizer.json nor a SentencePiece vocabulary; make one with: medley tokenizer train "
+         "--corpus FILE --out FILE";
 }
 
 std::set<std::string> VocabularyPieces(const fs::path& file) {
   try {
-    return PiecesOf(ReadFile(file));
+    const std::string bytes = ReadFile(file);
+    if (IsTokenizerJson(bytes)) return {kSpecialTokens.begin(), kSpecialTokens.end()};
+    return PiecesOf(bytes);
   } catch (const InputError&) {
     return {};
   }

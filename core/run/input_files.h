@@ -5,15 +5,19 @@
 #include <string>
 #include <vector>
 
+#include <medley/text/special_tokens.h>
+
 namespace medley {
 
 // What is wrong with a file that a run config names, as far as it can be known without tensors; "" where
 // nothing is.
 
 // A SentencePiece vocabulary is a protobuf message of length-delimited fields, of which the pieces are number
-// 1. Looks at their frame alone: a file of another kind or a cut one is found, a wrong vocabulary is not.
-std::string TokenizerProblem(const std::filesystem::path& file);
-// The pieces of a vocabulary, special tokens among them; none of a file that is no vocabulary.
+// 1. Looks at their frame alone: a file of another kind or a cut one is found, a wrong vocabulary is not. A
+// tokenizer.json is read whole, but for the regular expressions in it.
+std::string TokenizerProblem(const std::filesystem::path& file, const SpecialTokenNames& special_tokens = {});
+// The pieces of a SentencePiece vocabulary, special tokens among them; none of a file that is no vocabulary.
+// Of a tokenizer.json the special tokens alone: it has them all, as those that it lacks are added.
 std::set<std::string> VocabularyPieces(const std::filesystem::path& file);
 // UTF-8 without a byte order mark, and an item: a line that is not blank.
 std::string ControlTextProblem(const std::filesystem::path& file);

@@ -30,12 +30,12 @@ bool IsReadable(ConfigFile& file, const Path& key, const std::filesystem::path& 
 
 // Files that are read later, by what is built from them.
 void CheckInputFiles(ConfigFile& file, const RunConfig& run, RunState state, const Diagnostics& diagnostics) {
-  const auto check = [&](const Path& key, const std::filesystem::path& path,
-                         std::string (*problem_of)(const std::filesystem::path&)) {
+  const auto check = [&](const Path& key, const std::filesystem::path& path, const auto& problem_of) {
     if (const std::string problem = problem_of(path); !problem.empty()) file.FailAt(key, problem);
   };
   if (IsReadable(file, {"tokenizer"}, run.tokenizer, diagnostics))
-    check({"tokenizer"}, run.tokenizer, TokenizerProblem);
+    check({"tokenizer"}, run.tokenizer,
+          [&](const auto& path) { return TokenizerProblem(path, run.special_tokens); });
   if (IsReadable(file, {"control_text"}, run.control_text, diagnostics))
     check({"control_text"}, run.control_text, ControlTextProblem);
   if (state == RunState::kBegins && !run.init_from.run.empty())

@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 
+#include <medley/base/files.h>
 #include <medley/run/validate.h>
 
 #include "config/config_testing.h"
@@ -179,12 +180,35 @@ TEST(CheckRun, TheTokenizerMustBeAVocabulary) {
         vocabulary.substr(0, vocabulary.size() - 1), "\x12" + vocabulary.substr(1)}) {
     work.Write("small.model", bytes);
     const std::string text = CheckMistakes(work, "");
-    EXPECT_TRUE(Has(text, "run.json:3:16: tokenizer: ") && Has(text, "is not a SentencePiece vocabulary"))
+    EXPECT_TRUE(Has(text, "run.json:3:16: tokenizer: ") &&
+                Has(text, "is neither a tokenizer.json nor a SentencePiece vocabulary"))
         << text;
   }
   work.Write("small.model", vocabulary + vocabulary);
   EXPECT_EQ(CheckMistakes(work, ""), "");
   EXPECT_EQ(CheckMistakes(work, "", {"tokenizer=" MEDLEY_SOURCE_DIR "/configs/tokenizers/small.model"}), "");
+}
+
+TEST(CheckRun, ATokenizerJsonIsReadWholeAndHasTheTokensOfTheTasks) {
+  const Workspace work;
+  const std::string cases = MEDLEY_SOURCE_DIR "/tests/text/cases/";
+  EXPECT_EQ(CheckMistakes(work, "", {"tokenizer=" + cases + "qwen.json"}), "");
+  std::string text = ReadFile(cases + "qwen.json");
+  text.replace(text.find("\"t h\""), 5, "\"t x\"");
+  work.Write("small.model", text);
+  const std::string mistakes = CheckMistakes(work, "");
+  EXPECT_TRUE(Has(mistakes, "run.json:3:16: tokenizer: ") && Has(mistakes, "small.model:1:")) << mistakes;
+  EXPECT_TRUE(Has(mistakes, "model.merges.0: the merge needs the token \"tx\"")) << mistakes;
+}
+
+TEST(CheckRun, SpecialTokensAreMedleys) {
+  const Workspace work;
+  const std::string qwen = std::string("tokenizer=") + MEDLEY_SOURCE_DIR "/tests/text/cases/qwen.json";
+  EXPECT_EQ(CheckMistakes(work, "", {qwen, R"(special_tokens={"<clock>": "<|im_start|>"})"}), "");
+  const std::string text = CheckMistakes(work, "", {qwen, R"(special_tokens={"<clok>": "<|im_start|>"})"});
+  EXPECT_TRUE(Has(text, "special_tokens: no such special token; did you mean '<clock>'?")) << text;
+  EXPECT_TRUE(Has(CheckMistakes(work, "", {R"(special_tokens={"<pad>": "<|pad|>"})"}),
+                  "small.model is a SentencePiece model, which has medley's special tokens"));
 }
 
 TEST(CheckRun, TheVocabularyMustHaveTheTokensOfTheTasks) {
