@@ -107,10 +107,8 @@ void BytePairs::Join(std::vector<Symbol>& symbols) const {
     Symbol& left = symbol(at);
     if (left.gone || left.behind < 0) continue;
     Symbol& right = symbol(left.behind);
-    // The pair may be another one by now. Where it makes the same token it is taken at this rank all the
-    // same, as the tokenizers package does.
     const Result* result = Find(left.id, right.id);
-    if (result == nullptr || result->made != best.made) continue;
+    if (result == nullptr || result->made != best.made) continue;  // the pair is another one by now
     left.id = best.made;
     left.behind = right.behind;
     right.gone = true;

@@ -91,7 +91,7 @@ def cases():
     yield "unknown_fused", make(byte_level(), alphabet=few, merges=[("t", "h"), ("th", "e"), ("<unk>", "e")], unk_token="<unk>", fuse_unk=True), [
         "gold xyz xe", "\u00e9\u00e9e"]
     yield "unknown_dropped", make(byte_level(), alphabet=few[1:], merges=[("t", "h"), ("th", "e")]), ["gold xyz txhe", "\u00e9\u00e9e"]
-    # Two ways to abc: a pair that is not there any more is joined where its neighbours make the same token.
+    # Two ways to abc, and a pair that stands twice in the list: the later one counts.
     yield "two_ways", make(byte_level(), merges=[("b", "c"), ("x", "a"), ("a", "b"), ("a", "bc"), ("ab", "c"), ("c", "a"), ("b", "c")],
                            ), ["abcabc", "xabc", "abcxabcab", "bcabca", "cabxab"]
     yield "normalizers", make(byte_level(), normalizer=normalizers.Sequence([normalizers.Sequence([]), normalizers.NFC()])), [
