@@ -84,7 +84,7 @@ Spent Measure(const std::function<std::vector<Parameter>()>& read) {
   return {spent.count(), ReadCpuMemory().peak - before, ReadCpuMemory().now - before};
 }
 
-int Run(const fs::path& folder) {
+int TimeReading(const fs::path& folder) {
   InstallCpuAllocator();
   if (!fs::exists(folder / kPretrainedConfigFile)) MakeFolder(folder);
   const LanguageConfig config = ReadPretrainedConfig(folder).language;
@@ -108,7 +108,7 @@ int Run(const fs::path& folder) {
 }  // namespace medley
 
 int main(int argc, char** argv) {
-  if (argc == 2) return medley::Run(argv[1]);
+  if (argc == 2) return medley::TimeReading(argv[1]);
   std::fprintf(stderr, "usage: medley_bench_pretrained FOLDER\n");
   return 2;
 }
