@@ -14,6 +14,7 @@
 #include <medley/base/json_reader.h>
 #include <medley/base/json_text.h>
 #include <medley/base/version.h>
+#include <medley/model/float_type.h>
 #include <medley/model/parameter_names.h>
 #include <medley/model/safetensors.h>
 
@@ -176,8 +177,9 @@ void CheckFits(const fs::path& file, const Parameter& parameter, const Tensors& 
   const auto found = Find(saved, parameter);
   if (found == saved.end()) throw InputError(file.string() + " has no tensor " + parameter.name);
   const at::Tensor& tensor = found->second;
-  if (tensor.sizes() == parameter.tensor.sizes() && tensor.scalar_type() == parameter.tensor.scalar_type())
-    return;
+  // Whether a weight is a master or rounded differs with what a run computes in, and what it trains.
+  const bool fits = AtLeastFloat(tensor.scalar_type()) == AtLeastFloat(parameter.tensor.scalar_type());
+  if (tensor.sizes() == parameter.tensor.sizes() && fits) return;
   throw InputError(file.string() + ": " + parameter.name + " is " + Describe(tensor) + ", the run needs " +
                    Describe(parameter.tensor) + ". Was the model's config changed?");
 }

@@ -71,7 +71,7 @@ std::optional<FoundCheckpoint> FindCheckpoint(const std::filesystem::path& run, 
                                               Console& console);
 
 // Fills the state from a verified checkpoint. Names, shapes and dtypes are compared before anything is
-// written; an InputError names what differs.
+// written; an InputError names what differs. A half type and float are converted into each other.
 void LoadCheckpoint(const std::filesystem::path& checkpoint, const TrainingState& state);
 // One section's state of a verified checkpoint. An InputError where there is none of that name.
 nlohmann::json ReadSection(const std::filesystem::path& checkpoint, const std::string& name);

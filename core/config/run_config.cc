@@ -175,6 +175,11 @@ void Fields(Visitor& visit, RunConfig& c) {
                         .omit_default = true,
                         .path = PathKind::kLater});
   visit(c.device, {.name = "device", .help = "Where the model lives", .allowed = {"cpu", "cuda"}});
+  visit(c.dtype, {.name = "dtype",
+                  .help = "Of weights and activations: fp32, or bf16, half as large and faster where the "
+                          "machine multiplies it; training then keeps fp32 masters of what it trains, and "
+                          "sums, norms and losses are in fp32 too",
+                  .allowed = {"fp32", "bf16"}});
   visit(c.deterministic,
         {.name = "deterministic",
          .help = "On a GPU, the same bits at every run of the same plan, for some speed; the "

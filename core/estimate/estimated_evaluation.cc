@@ -13,6 +13,7 @@
 #include <medley/eval/evaluator.h>
 #include <medley/memory/cpu_allocator.h>
 #include <medley/model/device.h>
+#include <medley/model/float_type.h>
 #include <medley/model/forward_sizes.h>
 #include <medley/step/passes/pass_runner.h>
 
@@ -47,7 +48,7 @@ class HollowModel : public Model {
   void Run(const ForwardShape& shape, const ModelInputs& inputs, ForwardContext& context) const;
   at::Tensor Made(const TensorSpec& output, const SeenSizes& seen) const {
     const auto dimensions = DimensionsOf(output, seen, config_, vocabulary());
-    return output.dtype == "float" ? at::full(dimensions, 0.5, FloatTypeOf(model_))
+    return output.dtype == "float" ? at::full(dimensions, 0.5, AtLeastFloat(FloatTypeOf(model_)))
                                    : at::zeros(dimensions, TypeOf(output, at::kFloat));
   }
 

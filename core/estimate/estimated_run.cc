@@ -11,6 +11,7 @@
 #include <medley/estimate/estimated_evaluation.h>
 #include <medley/eval/evaluator.h>
 #include <medley/memory/cpu_allocator.h>
+#include <medley/model/float_type.h>
 #include <medley/model/parameter_bytes.h>
 #include <medley/plan/plan_request.h>
 #include <medley/plan/probe_rows.h>
@@ -27,6 +28,7 @@ std::unique_ptr<Run> Open(RunInputs inputs) {
   inputs.checked.run.threads = 1;  // there is little to compute
   std::unique_ptr<Run> run = BuildRun(std::move(inputs), Purpose::kSample);
   run->model = run->MakeModel(0, at::kMeta);
+  run->model->To(at::kMeta, FloatTypeNamed(run->config.dtype));
   return run;
 }
 
@@ -34,7 +36,7 @@ std::unique_ptr<Run> Open(RunInputs inputs) {
 
 EstimatedRun::EstimatedRun(RunInputs inputs) : run_(Open(std::move(inputs))) {
   const AdamW optimizer(model(), run_->config.optimizer);  // sets what is trained
-  optimizer_ = ParameterBytes(optimizer.State());
+  optimizer_ = optimizer.StateBytes();
   for (const Parameter& parameter : model().parameters()) {
     parameters_ += parameter.tensor.numel();
     if (parameter.tensor.requires_grad()) trained_ += parameter.tensor.numel();

@@ -8,6 +8,7 @@
 
 #include <medley/base/error.h>
 #include <medley/base/interrupt.h>
+#include <medley/model/float_type.h>
 #include <medley/step/sample_rows.h>
 
 namespace medley {
@@ -43,7 +44,7 @@ EvalPiece::EvalPiece(LoadedTask& task, const Model& model, at::Device device, co
       model_(model),
       device_(device),
       batch_(batch.To(device)),
-      images_(batch_, FloatTypeOf(model)) {}
+      images_(batch_, AtLeastFloat(FloatTypeOf(model))) {}
 
 ModelOutputs EvalPiece::Forward(const ModelInputs& inputs, const WantedOutputs& wanted) {
   return model_.Forward(inputs, wanted, encodings_);

@@ -26,8 +26,14 @@ std::int64_t ParameterBytes(const std::vector<Parameter>& parameters, at::Device
 }
 
 std::int64_t TrainedBytes(const std::vector<Parameter>& parameters) {
-  return Sum(parameters,
-             [](const at::Tensor& tensor) { return tensor.requires_grad() ? tensor : at::Tensor(); });
+  std::int64_t bytes = 0;
+  for (const Parameter& parameter : parameters) {
+    const at::Tensor& tensor = parameter.tensor;
+    if (!tensor.requires_grad()) continue;
+    const at::ScalarType type = tensor.grad_dtype().value_or(tensor.scalar_type());
+    bytes += tensor.numel() * static_cast<std::int64_t>(c10::elementSize(type));
+  }
+  return bytes;
 }
 
 std::int64_t GradientBytes(const std::vector<Parameter>& parameters) {

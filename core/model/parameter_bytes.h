@@ -13,7 +13,7 @@ namespace medley {
 std::int64_t ParameterBytes(const std::vector<Parameter>& parameters);
 // Of those that lie on a device.
 std::int64_t ParameterBytes(const std::vector<Parameter>& parameters, at::Device device);
-// Of those that are trained, and so of all gradients.
+// Of the gradients of those that are trained.
 std::int64_t TrainedBytes(const std::vector<Parameter>& parameters);
 // Of the gradients that are there.
 std::int64_t GradientBytes(const std::vector<Parameter>& parameters);

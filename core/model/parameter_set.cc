@@ -9,6 +9,7 @@
 
 #include <medley/base/error.h>
 #include <medley/base/random.h>
+#include <medley/model/float_type.h>
 
 namespace medley {
 
@@ -79,6 +80,7 @@ void ParameterSet::To(at::Device device, at::ScalarType dtype) {
   for (Parameter& parameter : list_) {
     parameter.tensor.mutable_grad().reset();
     parameter.tensor.set_data(parameter.tensor.detach().to(device, dtype));
+    parameter.tensor.set_grad_dtype(AtLeastFloat(dtype));
   }
 }
 
@@ -96,7 +98,11 @@ LayerNorm::LayerNorm(ParameterSet& set, const std::string& name, std::int64_t di
     : weight_(set.Constant(name + ".weight", {dim}, 1)), bias_(set.Constant(name + ".bias", {dim}, 0)) {}
 
 at::Tensor LayerNorm::operator()(const at::Tensor& x) const {
-  return at::layer_norm(x, {weight_.size(0)}, weight_, bias_, 1e-5);
+  // On the CPU the kernel keeps statistics in the type of the weights, on a GPU in float.
+  const at::ScalarType wide = AtLeastFloat(x.scalar_type());
+  if (!x.is_cpu() || wide == x.scalar_type())
+    return at::layer_norm(x, {weight_.size(0)}, weight_, bias_, 1e-5);
+  return at::layer_norm(x, {weight_.size(0)}, weight_.to(wide), bias_.to(wide), 1e-5);
 }
 
 }  // namespace medley

@@ -42,6 +42,7 @@ class ParameterSet {
   void CopyStart(const std::string& from, const std::string& to);
 
   const std::vector<Parameter>& list() const { return list_; }
+  // Gradients of a half type are summed in float.
   void To(at::Device device, at::ScalarType dtype);
 
  private:

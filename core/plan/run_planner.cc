@@ -171,7 +171,7 @@ void RunPlanner::MeasureFloor() {
       constants += subject_.host.Get(task).ConstantBytes(subject_.device) + profile.held;
   }
   floor.weights = ParameterBytes(subject_.model.parameters(), subject_.device);
-  floor.optimizer = ParameterBytes(subject_.optimizer.State(), subject_.device);
+  floor.optimizer = subject_.optimizer.StateBytes();
   floor.workspace = std::max<std::int64_t>(
       0, ReadMemory(subject_.device).now - constants - floor.weights - floor.optimizer);
   profile_.gradients = TrainedBytes(subject_.model.parameters());

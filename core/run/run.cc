@@ -21,6 +21,7 @@
 #include <medley/curriculum/weight_log.h>
 #include <medley/memory/cpu_allocator.h>
 #include <medley/model/device.h>
+#include <medley/model/float_type.h>
 #include <medley/model/parameter_bytes.h>
 #include <medley/model/pretrained_weights.h>
 #include <medley/plugin/model_maker.h>
@@ -78,9 +79,9 @@ void WarmUp(const Run& run) {
 
 // By shapes: before anything is allocated.
 void CheckBudget(const Run& run, const Model& shapes) {
-  const std::int64_t trained = AdamW::TrainedBytes(shapes, run.config.optimizer);
+  const KeptBytes needs = AdamW::NeedsOf(shapes, run.config.optimizer);
   CheckFixedBytes(run.budget,
-                  {.weights = WeightBytes(shapes), .gradients = trained, .optimizer = 2 * trained});
+                  {.weights = WeightBytes(shapes), .gradients = needs.gradients, .optimizer = needs.state()});
 }
 
 // Nothing where the model's file names none.
@@ -104,11 +105,14 @@ PretrainedWeights::Tokens TokensOf(const Tokenizer* tokenizer) {
   return {.count = tokenizer->size(), .added = tokenizer->AddedIds()};
 }
 
-// The model is made on the CPU; only what fits moves to the device.
+// The model is made on the CPU, in float; only what fits moves to the device. Masters begin with the values
+// before they were rounded.
 void BuildModel(Run& run, Purpose purpose, StartingWeights weights) {
+  const at::ScalarType dtype = FloatTypeNamed(run.config.dtype);
   std::optional<PretrainedWeights> pretrained;
   if (purpose == Purpose::kTrain) {
     const auto shapes = run.MakeModel(0, at::kMeta);
+    shapes->To(at::kMeta, dtype);
     if (weights == StartingWeights::kPretrained) pretrained = OpenPretrained(run, *shapes);
     CheckBudget(run, *shapes);
   }
@@ -118,7 +122,11 @@ void BuildModel(Run& run, Purpose purpose, StartingWeights weights) {
     pretrained->Fill(run.model->parameters(), TokensOf(run.tokenizer.get()));
     run.taken = pretrained->Words();
   }
-  if (!run.device.is_cpu()) run.model->To(run.device, at::kFloat);
+  std::vector<Parameter> start;
+  if (purpose == Purpose::kTrain) start = AdamW::Trained(*run.model, run.config.optimizer);
+  if (!run.device.is_cpu() || dtype != at::kFloat) run.model->To(run.device, dtype);
+  if (purpose == Purpose::kTrain)
+    run.optimizer = std::make_unique<AdamW>(*run.model, run.config.optimizer, start);
 }
 
 // Reads of the newest whole checkpoint. A run that goes on meanwhile may remove it: then there is a newer
@@ -243,7 +251,6 @@ std::unique_ptr<Run> BuildRun(RunInputs inputs, Purpose purpose, StartingWeights
   run->mixer =
       std::make_unique<Mixer>(run->curriculum.MixtureOf(0), TaskSizes(inputs.checked, *run->registry), seed);
   run->executor = std::make_unique<StepExecutor>(*run->model, run->device);
-  run->optimizer = std::make_unique<AdamW>(*run->model, run->config.optimizer);
   return run;
 }
 
@@ -275,14 +282,14 @@ TrainedRun OpenCheckpoint(const fs::path& checkpoint, Console& console, const st
   return trained;
 }
 
-std::string InitializeFrom(const InitFrom& from, const Model& model, Console& console) {
+std::string InitializeFrom(const InitFrom& from, const MasterWeights& weights, Console& console) {
   if (from.run.empty()) return "";
   if (!fs::is_directory(from.run))
     throw InputError("init_from.run: " + from.run.string() + " is not a directory");
   std::size_t parameters = 0;
   fs::path taken = from.run;
   const auto take = [&](const fs::path& checkpoint) {
-    parameters = LoadWeights(checkpoint, model.parameters(), from.match);
+    parameters = LoadWeights(checkpoint, weights.list(), from.match);
   };
   if (StepOfName(taken.filename().string()) >= 0) {
     VerifyCheckpoint(taken);
@@ -292,7 +299,8 @@ std::string InitializeFrom(const InitFrom& from, const Model& model, Console& co
     if (!found) throw InputError("init_from.run: " + from.run.string() + " holds no checkpoint");
     taken = found->path;
   }
-  return "took " + std::to_string(parameters) + " of " + std::to_string(model.parameters().size()) +
+  weights.Round();
+  return "took " + std::to_string(parameters) + " of " + std::to_string(weights.list().size()) +
          " parameters from " + taken.string();
 }
 

@@ -109,7 +109,8 @@ TrainedRun OpenTrainedRun(const std::filesystem::path& directory, Console& conso
 TrainedRun OpenCheckpoint(const std::filesystem::path& checkpoint, Console& console,
                           const std::string& device = "", const NamedPlugins& plugins = {});
 
-// Takes weights of another run (config.init_from). Returns words about it, "" where none is named.
-std::string InitializeFrom(const InitFrom& from, const Model& model, Console& console);
+// Takes weights of another run (config.init_from), in whatever type it computed. Returns words about it, ""
+// where none is named.
+std::string InitializeFrom(const InitFrom& from, const MasterWeights& weights, Console& console);
 
 }  // namespace medley

@@ -17,56 +17,46 @@
 #include <cmath>
 
 #include <medley/base/error.h>
+#include <medley/model/float_type.h>
 #include <medley/model/parameter_bytes.h>
-#include <medley/model/parameter_names.h>
 #include <medley/step/not_finite.h>
 
 namespace medley {
 namespace {
 
-const ParameterGroup* FindGroup(const OptimizerConfig& config, const Parameter& parameter) {
-  for (const ParameterGroup& group : config.groups) {
-    if (Matches(parameter, group.match)) return &group;
+// Gradients of a half type are summed in float: over micro-batches, draws and passes.
+const std::vector<Parameter>& SetTrained(const Model& model, const OptimizerConfig& config) {
+  CheckGroups(model, config);
+  for (const Parameter& parameter : model.parameters()) {
+    at::Tensor tensor = parameter.tensor;
+    tensor.set_requires_grad(IsTrained(config, parameter));
+    tensor.set_grad_dtype(AtLeastFloat(tensor.scalar_type()));
   }
-  return nullptr;
-}
-
-bool IsFrozen(const ParameterGroup* group) { return group != nullptr && group->frozen; }
-
-void CheckGroups(const Model& model, const OptimizerConfig& config) {
-  for (const ParameterGroup& group : config.groups) {
-    const auto& parameters = model.parameters();
-    const bool used = std::any_of(parameters.begin(), parameters.end(), [&](const Parameter& parameter) {
-      return Matches(parameter, group.match);
-    });
-    if (used) continue;
-    throw InputError(
-        "optimizer.groups: no parameter matches '" + group.match + "'; the model has " +
-        std::to_string(parameters.size()) + " parameters, such as " +
-        (parameters.empty() ? "none" : parameters.front().name + " and " + parameters.back().name));
-  }
+  return model.parameters();
 }
 
 }  // namespace
 
-AdamW::AdamW(const Model& model, const OptimizerConfig& config) : AdamW(model, config, LaunchesFor(model)) {}
+AdamW::AdamW(const Model& model, const OptimizerConfig& config, const std::vector<Parameter>& start)
+    : AdamW(model, config, LaunchesFor(model), start) {}
 
-AdamW::AdamW(const Model& model, const OptimizerConfig& config, Launches launches)
-    : config_(config), together_(launches == Launches::kTogether) {
-  CheckGroups(model, config);
-  for (const Parameter& parameter : model.parameters()) {
-    const ParameterGroup* group = FindGroup(config, parameter);
-    at::Tensor tensor = parameter.tensor;
-    tensor.set_requires_grad(!IsFrozen(group));
-    if (IsFrozen(group)) continue;
-    const double default_decay = tensor.dim() <= 1 ? 0.0 : config.weight_decay;
-    AddSlot(parameter, group != nullptr ? group->learning_rate_scale : 1.0,
+AdamW::AdamW(const Model& model, const OptimizerConfig& config, Launches launches,
+             const std::vector<Parameter>& start)
+    : config_(config),
+      together_(launches == Launches::kTogether),
+      weights_(SetTrained(model, config), start) {
+  for (std::size_t i = 0; i < model.parameters().size(); ++i) {
+    const Parameter& parameter = model.parameters()[i];
+    if (!IsTrained(config, parameter)) continue;
+    const ParameterGroup* group = GroupOf(config, parameter);
+    const double default_decay = parameter.tensor.dim() <= 1 ? 0.0 : config.weight_decay;
+    AddSlot(parameter, weights_.list()[i].tensor, group != nullptr ? group->learning_rate_scale : 1.0,
             group != nullptr && group->weight_decay >= 0 ? group->weight_decay : default_decay);
   }
   if (slots_.empty())
     throw InputError("optimizer.groups: every parameter is frozen; nothing would be trained");
 
-  const at::Tensor& first = slots_.front().parameter;
+  const at::Tensor& first = slots_.front().master;
   norms_ = at::zeros({static_cast<std::int64_t>(slots_.size())}, first.options().requires_grad(false));
   norms_on_host_ = at::empty_like(norms_, at::TensorOptions().device(at::kCPU));
   clip_factor_ = at::zeros({}, norms_.options());
@@ -81,25 +71,35 @@ AdamW::Launches AdamW::LaunchesFor(const Model& model) {
   return on_gpu ? Launches::kTogether : Launches::kOneByOne;
 }
 
-std::int64_t AdamW::TrainedBytes(const Model& model, const OptimizerConfig& config) {
+std::vector<Parameter> AdamW::Trained(const Model& model, const OptimizerConfig& config) {
   std::vector<Parameter> trained;
   for (const Parameter& parameter : model.parameters()) {
-    if (!IsFrozen(FindGroup(config, parameter))) trained.push_back(parameter);
+    if (!IsTrained(config, parameter)) continue;
+    trained.push_back(parameter);
+    trained.back().tensor = parameter.tensor.detach();  // what Model::To does to the parameter leaves it
   }
-  return ParameterBytes(trained);
+  return trained;
 }
 
-void AdamW::AddSlot(const Parameter& parameter, double learning_rate_scale, double weight_decay) {
+KeptBytes AdamW::NeedsOf(const Model& model, const OptimizerConfig& config) {
+  KeptBytes needs;
+  for (const Parameter& parameter : model.parameters()) needs += KeptBytesOf(config, parameter);
+  return needs;
+}
+
+void AdamW::AddSlot(const Parameter& parameter, const at::Tensor& master, double learning_rate_scale,
+                    double weight_decay) {
   std::size_t group = 0;
   while (group < groups_.size() && (groups_[group].learning_rate_scale != learning_rate_scale ||
                                     groups_[group].weight_decay != weight_decay)) {
     ++group;
   }
   if (group == groups_.size()) groups_.push_back({learning_rate_scale, weight_decay});
-  const at::Tensor detached = parameter.tensor.detach();
+  const at::Tensor detached = master.detach();
   slots_.push_back({.name = parameter.name,
                     .former_name = parameter.former_name,
                     .parameter = parameter.tensor,
+                    .master = master,
                     .exp_avg = at::zeros_like(detached),
                     .exp_avg_sq = at::zeros_like(detached),
                     .updates = at::zeros({}, detached.options().dtype(at::kFloat)),
@@ -113,6 +113,7 @@ double AdamW::Step(double learning_rate) {
   if (!std::isfinite(norm)) FailNotFinite();
   Clip(norm);
   for (std::size_t group = 0; group < groups_.size(); ++group) Update(groups_[group], group, learning_rate);
+  weights_.Round();
   for (Slot& slot : slots_) slot.parameter.mutable_grad().reset();
   return norm;
 }
@@ -172,23 +173,23 @@ void AdamW::Clip(double norm) {
 }
 
 void AdamW::Update(const Group& group, std::size_t number, double learning_rate) {
-  std::vector<at::Tensor> parameters, gradients, exp_avgs, exp_avg_sqs, updates;
+  std::vector<at::Tensor> masters, gradients, exp_avgs, exp_avg_sqs, updates;
   for (Slot& slot : slots_) {
     if (slot.group != number || !slot.parameter.grad().defined()) continue;
-    parameters.push_back(slot.parameter);
+    masters.push_back(slot.master);
     gradients.push_back(slot.parameter.grad());
     exp_avgs.push_back(slot.exp_avg);
     exp_avg_sqs.push_back(slot.exp_avg_sq);
     updates.push_back(slot.updates);
   }
-  if (parameters.empty()) return;
+  if (masters.empty()) return;
   // The kernel reads them, it does not count.
   if (together_) {
     at::_foreach_add_(updates, one_);
   } else {
     for (at::Tensor& update : updates) update.add_(one_);
   }
-  at::_fused_adamw_(parameters, gradients, exp_avgs, exp_avg_sqs, /*max_exp_avg_sqs=*/{}, updates,
+  at::_fused_adamw_(masters, gradients, exp_avgs, exp_avg_sqs, /*max_exp_avg_sqs=*/{}, updates,
                     learning_rate * group.learning_rate_scale, config_.beta1, config_.beta2,
                     group.weight_decay, config_.epsilon, /*amsgrad=*/false, /*maximize=*/false);
 }
@@ -220,5 +221,7 @@ std::vector<Parameter> AdamW::State() const {
   }
   return state;
 }
+
+std::int64_t AdamW::StateBytes() const { return weights_.bytes() + ParameterBytes(State()); }
 
 }  // namespace medley

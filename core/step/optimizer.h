@@ -8,6 +8,8 @@
 
 #include <medley/config/run_config.h>
 #include <medley/model/model.h>
+#include <medley/step/master_weights.h>
+#include <medley/step/parameter_groups.h>
 
 namespace medley {
 
@@ -20,14 +22,15 @@ namespace medley {
 // (norms, biases) do not decay. Frozen parameters get no gradient and have no state.
 class AdamW {
  public:
-  // Sets requires_grad of every parameter. InputError for a group that matches no parameter.
-  // Make it after the model is on its device and in its dtype.
-  AdamW(const Model& model, const OptimizerConfig& config);
+  // Sets requires_grad and the type of the gradient of every parameter. InputError for a group that matches
+  // no parameter. Make it after the model is on its device and in its dtype; `start`: see MasterWeights.
+  AdamW(const Model& model, const OptimizerConfig& config, const std::vector<Parameter>& start = {});
 
   // A GPU waits for launches, so there one kernel goes over all parameters: other sums, with other rounding.
   // Its norms take a few bytes for each parameter, before anything is updated.
   enum class Launches { kOneByOne, kTogether };
-  AdamW(const Model& model, const OptimizerConfig& config, Launches launches);
+  AdamW(const Model& model, const OptimizerConfig& config, Launches launches,
+        const std::vector<Parameter>& start = {});
   static Launches LaunchesFor(const Model& model);
 
   // Clips the gradients to the norm, updates in place and drops the gradients. The learning rate is that of a
@@ -38,17 +41,22 @@ class AdamW {
   // Moments and counts of updates as if no step had been made.
   void Reset();
 
-  // Bytes of the parameters that would be trained: so many are the gradients, and twice as many the moments.
-  static std::int64_t TrainedBytes(const Model& model, const OptimizerConfig& config);
+  // The values of the parameters that would be trained; handles.
+  static std::vector<Parameter> Trained(const Model& model, const OptimizerConfig& config);
+  // Bytes that training would keep beside the model.
+  static KeptBytes NeedsOf(const Model& model, const OptimizerConfig& config);
 
+  const MasterWeights& weights() const { return weights_; }
   // "<parameter>.exp_avg", "<parameter>.exp_avg_sq" (shapes of the parameter) and "<parameter>.step" (updates
   // so far, float32 scalar); the tensors themselves.
   std::vector<Parameter> State() const;
+  // Bytes of it and of the masters.
+  std::int64_t StateBytes() const;
 
  private:
   struct Slot {
     std::string name, former_name;
-    at::Tensor parameter, exp_avg, exp_avg_sq, updates;
+    at::Tensor parameter, master, exp_avg, exp_avg_sq, updates;
     at::Tensor norm;  // a place in norms_
     std::size_t group = 0;
   };
@@ -56,7 +64,8 @@ class AdamW {
     double learning_rate_scale = 1;
     double weight_decay = 0;
   };
-  void AddSlot(const Parameter& parameter, double learning_rate_scale, double weight_decay);
+  void AddSlot(const Parameter& parameter, const at::Tensor& master, double learning_rate_scale,
+               double weight_decay);
   double GradientNorm();
   void ReadNormsOneByOne();
   void ReadNormsTogether();
@@ -67,6 +76,7 @@ class AdamW {
 
   OptimizerConfig config_;
   bool together_ = false;
+  MasterWeights weights_;
   std::vector<Slot> slots_;
   std::vector<Group> groups_;
   at::Tensor norms_;  // [slots], on the device

@@ -23,7 +23,7 @@ MemoryWatch::MemoryWatch(const Setting& setting)
               .expected = setting.plan.expected(),
               .weights = copies_.bytes(),
               .caches = !setting.device.is_cpu()}),
-      optimizer_(ParameterBytes(setting.optimizer.State(), setting.device)) {
+      optimizer_(setting.optimizer.StateBytes()) {
   if (limited_) EnforceBudget(setting.budget, setting.device);
 }
 

@@ -70,7 +70,10 @@ Trainer::Trainer(const Setting& setting, const std::optional<FoundCheckpoint>& f
   receipts_ = receipts.get();
   const TrainingState state = State();
   stages_.TakeForms();
-  if (from) LoadCheckpoint(from->path, state);
+  if (from) {
+    LoadCheckpoint(from->path, state);
+    setting.optimizer.weights().Round();
+  }
   progress_.emplace(step_, hours_.decay().end(), config.data.threads);
   sinks_ = MakeRunSinks(setting.directory, setting.curriculum.Named(), from, config.tensorboard,
                         std::move(receipts), *progress_, setting.console);

@@ -12,7 +12,7 @@ using nlohmann::json;
 TrainingState Trainer::State() {
   Mixer& mixer = setting_.mixer;
   const at::Device device = setting_.device;
-  TrainingState state{setting_.model.parameters(), setting_.optimizer.State(), {}};
+  TrainingState state{setting_.optimizer.weights().list(), setting_.optimizer.State(), {}};
   // Progress first: the mixer compares its mixture with the saved one, so it must be the present stage's,
   // without dropped tasks.
   state.sections.push_back(

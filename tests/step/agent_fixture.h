@@ -64,6 +64,15 @@ inline std::vector<TaskVariant> AllVariants() {
   return all;
 }
 
+// As they are without a word in a config.
+inline std::vector<TaskVariant> DefaultVariants() {
+  std::vector<TaskVariant> variants;
+  for (const TaskVariant& what : AllVariants()) {
+    if (what.variant == "default") variants.push_back(what);
+  }
+  return variants;
+}
+
 // For INSTANTIATE_TEST_SUITE_P.
 inline std::string NameOf(const TaskVariant& v) {
   std::string name = v.task + "_" + v.variant;
@@ -74,18 +83,21 @@ inline std::string NameOf(const TaskVariant& v) {
 }
 
 // `qwen2`: with biases in the place of norms.
-inline std::unique_ptr<Model> MakeAgent(double dropout, bool qwen2) {
+inline std::unique_ptr<Model> MakeAgent(double dropout, at::ScalarType dtype, bool qwen2) {
   AgentConfig config = ReadAgentConfig(TinyAgent());
   if (qwen2) config.language.qk_norm = false, config.language.attention_bias = AttentionBias::kQkv;
   config.encoder.dropout = config.decoder.dropout = dropout;
-  return std::make_unique<Agent>(config, SharedTokenizer(), /*seed=*/3);
+  auto agent = std::make_unique<Agent>(config, SharedTokenizer(), /*seed=*/3);
+  if (dtype != at::kFloat) agent->To(at::kCPU, dtype);
+  return agent;
 }
 
 // A task with an agent of its own, on one thread: sums are in one order on every machine.
 struct AgentWithTask {
   // `dropout`: of encoder and picture decoder.
-  explicit AgentWithTask(const TaskVariant& what, double dropout = 0, bool qwen2 = false)
-      : model(MakeAgent(dropout, qwen2)),
+  explicit AgentWithTask(const TaskVariant& what, double dropout = 0, at::ScalarType dtype = at::kFloat,
+                         bool qwen2 = false)
+      : model(MakeAgent(dropout, dtype, qwen2)),
         host({.registry = SharedRegistry(),
               .model = TinyAgentFile(),
               .tokenizer = &SharedTokenizer(),

@@ -5,6 +5,7 @@
 
 #include <gtest/gtest.h>
 #include <medley/model/blocks/dropout.h>
+#include <medley/model/float_type.h>
 #include <medley/plugin/plugin_host.h>
 #include <medley/step/step_executor.h>
 #include <medley/testing/gradients.h>
@@ -73,9 +74,10 @@ class FixtureModel : public Model {
     hidden = RunLayer(1, "mid", hidden, context);
     ModelOutputs outputs;
     for (const std::string_view name : wanted) {
-      outputs[std::string(name)] =
-          name == "y" ? Linear("head", hidden)
-                      : at::sigmoid(Linear("picture", hidden)).reshape({-1, 3, kSide, kSide});
+      const at::Tensor made = name == "y"
+                                  ? Linear("head", hidden)
+                                  : at::sigmoid(Linear("picture", hidden)).reshape({-1, 3, kSide, kSide});
+      outputs[std::string(name)] = made.to(AtLeastFloat(made.scalar_type()));
     }
     return outputs;
   }

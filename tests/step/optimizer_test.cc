@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 #include <medley/memory/cpu_allocator.h>
+#include <medley/model/parameter_bytes.h>
 #include <medley/step/optimizer.h>
 
 #include "tests/step/renamed_model.h"
@@ -23,8 +24,8 @@ OptimizerConfig Plain() {
 void SetGradients(const Model& model, int step, double scale = 1) {
   for (const Parameter& parameter : model.parameters()) {
     at::Tensor tensor = parameter.tensor;
-    tensor.mutable_grad() =
-        Numbers(parameter.name + std::to_string(step), tensor.sizes(), scale).to(tensor.scalar_type());
+    tensor.mutable_grad() = Numbers(parameter.name + std::to_string(step), tensor.sizes(), scale)
+                                .to(AtLeastFloat(tensor.scalar_type()));
   }
 }
 
@@ -108,7 +109,7 @@ TEST(AdamW, AGroupFindsParametersByTheirFormerNamesToo) {
 
 TEST(AdamW, AStepAllocatesNoTensor) {
   InstallCpuAllocator();
-  for (const at::ScalarType dtype : {at::kFloat, at::kDouble}) {
+  for (const at::ScalarType dtype : {at::kFloat, at::kDouble, at::kBFloat16}) {
     FixtureModel model;
     model.To(at::kCPU, dtype);
     OptimizerConfig config = Plain();
@@ -208,6 +209,107 @@ TEST(AdamW, AGradientThatIsNotFiniteChangesNothing) {
   for (std::size_t i = 0; i < model.parameters().size(); ++i) {
     EXPECT_TRUE(at::equal(model.parameters()[i].tensor, before.parameters()[i].tensor));
   }
+}
+
+// Whose parameters are what its masters are, rounded.
+TEST(AdamW, UpdatesTheMastersOfAHalfModelAsAFloatModel) {
+  for (const auto launches : {AdamW::Launches::kOneByOne, AdamW::Launches::kTogether}) {
+    FixtureModel exact, half;
+    exact.To(at::kCPU, at::kFloat);
+    half.To(at::kCPU, at::kFloat);
+    OptimizerConfig config = Plain();
+    config.clip_norm = 0.5;
+    config.groups = {{.match = "encoder.*", .frozen = true}};
+    const std::vector<Parameter> start = AdamW::Trained(half, config);
+    half.To(at::kCPU, at::kBFloat16);
+    AdamW of_exact(exact, config, launches), of_half(half, config, launches, start);
+    for (int step = 0; step < 5; ++step) {
+      SetGradients(exact, step), SetGradients(half, step);
+      EXPECT_EQ(of_exact.Step(kRate), of_half.Step(kRate));
+    }
+    for (std::size_t i = 0; i < exact.parameters().size(); ++i) {
+      const Parameter &master = of_half.weights().list()[i], &rounded = half.parameters()[i];
+      EXPECT_EQ(master.name, rounded.name);
+      EXPECT_EQ(rounded.tensor.scalar_type(), at::kBFloat16);
+      EXPECT_TRUE(at::equal(rounded.tensor, exact.parameters()[i].tensor.to(at::kBFloat16))) << master.name;
+      if (master.name.starts_with("encoder")) continue;
+      EXPECT_TRUE(at::equal(master.tensor, exact.parameters()[i].tensor)) << master.name;
+    }
+  }
+}
+
+// An update of a millionth of a weight: bf16 knows it to one part in 256.
+TEST(AdamW, SmallUpdatesOfAHalfModelAddUp) {
+  FixtureModel model;
+  model.To(at::kCPU, at::kBFloat16);
+  OptimizerConfig config = Plain();
+  config.weight_decay = 0;
+  AdamW optimizer(model, config);
+  const auto weight = [&] { return model.parameters()[4].tensor.detach(); };
+  const at::Tensor before = weight().clone();
+  at::Tensor without_master = before.clone();
+  for (int step = 0; step < 300; ++step) {
+    for (const Parameter& parameter : model.parameters()) {
+      at::Tensor tensor = parameter.tensor;
+      tensor.mutable_grad() = at::ones(tensor.sizes(), at::kFloat);
+    }
+    optimizer.Step(1e-4);
+    without_master.sub_(1e-4);
+  }
+  const at::Tensor moved = (before.to(at::kFloat) - weight().to(at::kFloat));
+  EXPECT_TRUE(at::allclose(moved, at::full_like(moved, 0.03), 0.1)) << moved;
+  EXPECT_TRUE(at::equal(without_master.masked_select(before.abs().gt(0.1)),
+                        before.masked_select(before.abs().gt(0.1))));
+}
+
+TEST(AdamW, WhatIsFrozenHasNoMasterBesideItsWeight) {
+  FixtureModel model;
+  model.To(at::kCPU, at::kBFloat16);
+  OptimizerConfig config = Plain();
+  config.groups = {{.match = "encoder.*", .frozen = true}};
+  const AdamW optimizer(model, config);
+  std::int64_t trained = 0;
+  for (std::size_t i = 0; i < model.parameters().size(); ++i) {
+    const Parameter &parameter = model.parameters()[i], &master = optimizer.weights().list()[i];
+    const bool frozen = parameter.name.starts_with("encoder");
+    EXPECT_EQ(master.tensor.is_alias_of(parameter.tensor), frozen);
+    EXPECT_EQ(master.tensor.scalar_type(), frozen ? at::kBFloat16 : at::kFloat);
+    if (!frozen) trained += parameter.tensor.numel();
+  }
+  EXPECT_EQ(optimizer.weights().bytes(), 4 * trained);
+  const KeptBytes needs = AdamW::NeedsOf(model, config);
+  EXPECT_EQ(needs.gradients, 4 * trained);
+  EXPECT_EQ(needs.state(), 12 * trained);
+  const auto counts = static_cast<std::int64_t>(model.parameters().size() - 2);
+  EXPECT_EQ(optimizer.StateBytes(), needs.state() + 4 * counts);
+  EXPECT_EQ(TrainedBytes(model.parameters()), needs.gradients);
+}
+
+TEST(AdamW, TheTableOfGroupsSaysWhatEachKeeps) {
+  FixtureModel model;
+  model.To(at::kCPU, at::kFloat);
+  OptimizerConfig config = Plain();
+  const std::string whole = GroupsTable(model, config);
+  std::int64_t numbers = 0;
+  for (const Parameter& parameter : model.parameters()) numbers += parameter.tensor.numel();
+  EXPECT_TRUE(Says(whole, {"group", "gradients", "moments", "\nall ", std::to_string(numbers)})) << whole;
+  EXPECT_FALSE(Says(whole, {"masters"})) << whole;
+
+  config.groups = {{.match = "encoder.*", .frozen = true}, {.match = "*.bias", .weight_decay = 0}};
+  model.To(at::kCPU, at::kBFloat16);
+  const std::string table = GroupsTable(model, config);  // encoder: 12 x 7 and 7 numbers; other biases: 31
+  EXPECT_TRUE(Says(table, {"masters", "encoder.* (frozen)", " 91 ", " 182 B ", " 0 B ", "*.bias", " 31 ",
+                           " 62 B ", " 124 B ", " 248 B ", "all others"}))
+      << table;
+}
+
+TEST(AdamW, OfAFloatModelKeepsNothingTwice) {
+  FixtureModel model;
+  model.To(at::kCPU, at::kFloat);
+  const AdamW optimizer(model, Plain());
+  EXPECT_EQ(optimizer.weights().bytes(), 0);
+  for (std::size_t i = 0; i < model.parameters().size(); ++i)
+    EXPECT_TRUE(optimizer.weights().list()[i].tensor.is_same(model.parameters()[i].tensor));
 }
 
 TEST(AdamW, ASavedStateGoesOnBitForBit) {

@@ -16,7 +16,20 @@ using namespace testing_fixture;
 constexpr std::uint64_t kSeed = 5;
 constexpr std::int64_t kPlanned = 21;  // rows: more than any probe has
 
-class AgentPeaks : public testing::TestWithParam<TaskVariant> {
+struct Planned {
+  TaskVariant what;
+  at::ScalarType dtype = at::kFloat;
+};
+std::ostream& operator<<(std::ostream& out, const Planned& p) { return out << p.what << ", " << p.dtype; }
+
+std::vector<Planned> AllPlanned() {
+  std::vector<Planned> all;
+  for (const TaskVariant& what : AllVariants()) all.push_back({what});
+  for (const TaskVariant& what : DefaultVariants()) all.push_back({what, at::kBFloat16});
+  return all;
+}
+
+class AgentPeaks : public testing::TestWithParam<Planned> {
  protected:
   static void SetUpTestSuite() { InstallCpuAllocator(); }
 
@@ -33,7 +46,7 @@ class AgentPeaks : public testing::TestWithParam<TaskVariant> {
     return peak;
   }
 
-  AgentWithTask loaded_{GetParam()};
+  AgentWithTask loaded_{GetParam().what, 0, GetParam().dtype};
 };
 
 TEST_P(AgentPeaks, ArePredictedToTheByteForTheLongestRowsAndNeverExceededByDrawnOnes) {
@@ -41,7 +54,7 @@ TEST_P(AgentPeaks, ArePredictedToTheByteForTheLongestRowsAndNeverExceededByDrawn
   prober.CheckContract(loaded_.task);
   for (const int recompute_every : {0, 1}) {
     for (const Mode mode : LegalModes(loaded_.task.variant())) {
-      if (recompute_every > 0 && GetParam().variant != "default") continue;
+      if (recompute_every > 0 && GetParam().what.variant != "default") continue;
       Execution plan{.way = {mode, recompute_every}, .micro_rows = 0, .term_weights = {}};
       TaskProfile profile;
       prober.Measure(loaded_.task, plan, profile);
@@ -67,8 +80,9 @@ TEST_P(AgentPeaks, ArePredictedToTheByteForTheLongestRowsAndNeverExceededByDrawn
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(AllTasks, AgentPeaks, testing::ValuesIn(AllVariants()),
-                         [](const auto& info) { return NameOf(info.param); });
+INSTANTIATE_TEST_SUITE_P(AllTasks, AgentPeaks, testing::ValuesIn(AllPlanned()), [](const auto& info) {
+  return NameOf(info.param.what) + (info.param.dtype == at::kBFloat16 ? "_bf16" : "");
+});
 
 }  // namespace
 }  // namespace medley

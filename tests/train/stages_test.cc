@@ -144,7 +144,7 @@ TEST(Stages, OfDisjointTasksAreTwoRunsThatAreJoined) {
   fs::create_directory(scratch / "b");
   SilentConsole console;
   const auto tiny = MakeStagedRun(config, OneStage(second.weights));
-  InitializeFrom({.run = scratch / "a"}, *tiny->run.model, *console);
+  InitializeFrom({.run = scratch / "a"}, tiny->run.optimizer->weights(), *console);
   Trainer trainer(tiny->In(scratch / "b", *console));
   ASSERT_EQ(trainer.Train(), ExitCode::kDone);
   for (const char* name : {"model.safetensors", "optim.safetensors"})

@@ -315,6 +315,35 @@ TEST(TaskErrors, AGradientThatIsNotFiniteNamesTheTasksOfTheStep) {
       Says(MessageOf([&] { trainer.Train(); }), {"step ", ", whose draws are of two: ", "not finite"}));
 }
 
+// A run of either type gives the other its masters.
+TEST(InitFrom, GoesFromFloatToHalfAndBack) {
+  const ScratchDirectory scratch;
+  SilentConsole console;
+  const auto trained = [&](const char* name, const char* dtype, const char* from) {
+    RunConfig config = TinyConfig(3);
+    config.dtype = dtype;
+    fs::create_directory(scratch / name);
+    const auto tiny = MakeTinyRun(config);
+    if (*from != '\0') InitializeFrom({.run = scratch / from}, tiny->run.optimizer->weights(), *console);
+    std::map<std::string, at::Tensor> begun;
+    for (const Parameter& parameter : tiny->run.model->parameters())
+      begun[parameter.name] = parameter.tensor.detach().to(at::kFloat, /*non_blocking=*/false, /*copy=*/true);
+    Trainer trainer(tiny->In(scratch / name, *console));
+    EXPECT_EQ(trainer.Train(), ExitCode::kDone);
+    return begun;
+  };
+  const auto saved = [&](const char* name) {
+    return ReadSafetensors(ListCheckpoints(scratch / name).at(0).path / "model.safetensors");
+  };
+  trained("float", "fp32", "");
+  const auto of_float = saved("float");
+  for (const auto& [name, value] : trained("half", "bf16", "float"))
+    EXPECT_TRUE(at::equal(value, of_float.at(name).to(at::kBFloat16).to(at::kFloat))) << name;
+  const auto of_half = saved("half");
+  for (const auto& [name, value] : trained("again", "fp32", "half"))
+    EXPECT_TRUE(at::equal(value, of_half.at(name))) << name;
+}
+
 TEST(InitFrom, TakesMatchingWeightsAndRefusesOthersByName) {
   const ScratchDirectory scratch;
   fs::create_directory(scratch / "run");
@@ -322,19 +351,21 @@ TEST(InitFrom, TakesMatchingWeightsAndRefusesOthersByName) {
   SilentConsole console;
   FixtureModel model;
   model.To(at::kCPU, at::kFloat);
+  const MasterWeights weights(model.parameters(), {});
   const at::Tensor before = model.parameters()[0].tensor.clone();
-  EXPECT_TRUE(Says(InitializeFrom({.run = scratch / "run", .match = {"head.*", "mid.*"}}, model, *console),
+  EXPECT_TRUE(Says(InitializeFrom({.run = scratch / "run", .match = {"head.*", "mid.*"}}, weights, *console),
                    {"took 4 of 10 parameters"}));
   EXPECT_TRUE(model.parameters()[0].tensor.equal(before));
-  EXPECT_TRUE(
-      Says(MessageOf([&] { InitializeFrom({.run = scratch / "run", .match = {"nose.*"}}, model, *console); }),
-           {"nose.*", "matches no parameter"}));
-  FixtureModel wide;  // float64
+  EXPECT_TRUE(Says(
+      MessageOf([&] { InitializeFrom({.run = scratch / "run", .match = {"nose.*"}}, weights, *console); }),
+      {"nose.*", "matches no parameter"}));
+  FixtureModel of_wide;  // float64
+  const MasterWeights wide(of_wide.parameters(), {});
   EXPECT_TRUE(
       Says(MessageOf([&] { InitializeFrom({.run = scratch / "run", .match = {"*"}}, wide, *console); }),
            {"encoder.weight", "Float [12, 7]", "Double [12, 7]"}));
   EXPECT_TRUE(
-      Says(MessageOf([&] { InitializeFrom({.run = scratch / "none", .match = {"*"}}, model, *console); }),
+      Says(MessageOf([&] { InitializeFrom({.run = scratch / "none", .match = {"*"}}, weights, *console); }),
            {"none", "is not a directory"}));
 }
 

@@ -6,6 +6,8 @@
 #include <medley/checkpoint/checkpoint.h>
 #include <medley/checkpoint/run_directory.h>
 #include <medley/model/device.h>
+#include <medley/model/float_type.h>
+#include <medley/model/safetensors.h>
 #include <medley/plan/run_planner.h>
 #include <medley/run/run.h>
 #include <medley/train/trainer.h>
@@ -172,6 +174,8 @@ inline std::unique_ptr<TinyRun> MakeTinyRun(const RunConfig& config,
   run.curriculum = OneStage({{"one", 5}, {"two", 3}, {"three", 2}});
   auto model = std::make_unique<FixtureModel>();
   model->To(at::kCPU, at::kFloat);
+  const std::vector<Parameter> start = AdamW::Trained(*model, config.optimizer);
+  model->To(at::kCPU, FloatTypeNamed(config.dtype));
   run.model = std::move(model);
   std::map<std::string, TaskSize> sizes;
   for (const auto& [name, task] : tiny->tasks()) {
@@ -182,7 +186,7 @@ inline std::unique_ptr<TinyRun> MakeTinyRun(const RunConfig& config,
   SeedGenerators(seed, at::kCPU);
   run.mixer = std::make_unique<Mixer>(run.curriculum.MixtureOf(0), sizes, seed);
   run.executor = std::make_unique<StepExecutor>(*run.model, at::kCPU);
-  run.optimizer = std::make_unique<AdamW>(*run.model, config.optimizer);
+  run.optimizer = std::make_unique<AdamW>(*run.model, config.optimizer, start);
   return tiny;
 }
 

@@ -38,7 +38,7 @@ void CopyUpTo(const fs::path& from, const fs::path& to, std::int64_t k) {
   }
 }
 
-class Resume : public testing::TestWithParam<int> {};
+class Resume : public testing::TestWithParam<std::tuple<int, const char*>> {};
 
 // Its model draws from the default generator in every forward. Joint: other modes must give the same twice.
 std::unique_ptr<TinyRun> MakeNoisyRun(const RunConfig& config) {
@@ -52,7 +52,8 @@ std::unique_ptr<TinyRun> MakeNoisyRun(const RunConfig& config) {
 
 TEST_P(Resume, AtEveryStepGivesTheUninterruptedRunBitForBit) {
   RunConfig config = TinyConfig(kSteps);
-  config.draws_per_step = GetParam();
+  config.draws_per_step = std::get<0>(GetParam());
+  config.dtype = std::get<1>(GetParam());
   const ScratchDirectory scratch;
   fs::create_directory(scratch / "whole");
   ASSERT_EQ(TrainOn(scratch / "whole", *MakeNoisyRun(config)), ExitCode::kDone);
@@ -66,7 +67,50 @@ TEST_P(Resume, AtEveryStepGivesTheUninterruptedRunBitForBit) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(DrawsPerStep, Resume, testing::Values(1, 2, 3));
+INSTANTIATE_TEST_SUITE_P(DrawsPerStep, Resume,
+                         testing::Combine(testing::Values(1, 2, 3), testing::Values("fp32", "bf16")));
+
+std::map<std::string, at::Tensor> SavedWeights(const fs::path& run) {
+  return ReadSafetensors(ListCheckpoints(run).at(0).path / "model.safetensors");
+}
+
+TEST(ResumeChecks, ARunMayGoOnInAnotherTypeFromTheSameMasters) {
+  const ScratchDirectory scratch;
+  RunConfig config = TinyConfig(6);
+  config.dtype = "bf16";
+  fs::create_directory(scratch / "half");
+  ASSERT_EQ(TrainOn(scratch / "half", config), ExitCode::kDone);
+  const auto masters = SavedWeights(scratch / "half");
+  for (const auto& [name, master] : masters) {
+    EXPECT_EQ(master.scalar_type(), at::kFloat) << name;
+    EXPECT_FALSE(at::equal(master, master.to(at::kBFloat16).to(at::kFloat))) << name;
+  }
+  config.dtype = "fp32";
+  const auto tiny = MakeTinyRun(config);
+  SilentConsole console;
+  const Trainer trainer(tiny->In(scratch / "half", *console),
+                        FindCheckpoint(scratch / "half", OnDamage::kSetAside, *console));
+  for (const Parameter& parameter : tiny->run.model->parameters())
+    EXPECT_TRUE(at::equal(parameter.tensor, masters.at(parameter.name))) << parameter.name;
+}
+
+// Without the masters a resume would begin with rounded weights.
+TEST(ResumeChecks, AHalfRunTakesUpMastersAndRoundsThem) {
+  const ScratchDirectory scratch;
+  RunConfig config = TinyConfig(6);
+  config.dtype = "bf16";
+  fs::create_directory(scratch / "half");
+  ASSERT_EQ(TrainOn(scratch / "half", config), ExitCode::kDone);
+  const auto masters = SavedWeights(scratch / "half");
+  const auto tiny = MakeTinyRun(config);
+  SilentConsole console;
+  const Trainer trainer(tiny->In(scratch / "half", *console),
+                        FindCheckpoint(scratch / "half", OnDamage::kSetAside, *console));
+  for (const Parameter& master : tiny->run.optimizer->weights().list())
+    EXPECT_TRUE(at::equal(master.tensor, masters.at(master.name))) << master.name;
+  for (const Parameter& parameter : tiny->run.model->parameters())
+    EXPECT_TRUE(at::equal(parameter.tensor, masters.at(parameter.name).to(at::kBFloat16))) << parameter.name;
+}
 
 TEST(ResumeChecks, SavingAndProbingLeaveNoTraceInTheRun) {
   const ScratchDirectory scratch;

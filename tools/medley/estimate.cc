@@ -55,7 +55,7 @@ void PrintModel(const EstimatedRun& subject) {
   if (subject.trained() < subject.parameters())
     std::cout << ", " << Count(subject.trained()) << " of them trained";
   std::cout << "\n  weights " << FormatBytes(WeightBytes(subject.model())) << ", gradients "
-            << FormatBytes(subject.trained() * subject.element()) << ", optimizer "
+            << FormatBytes(TrainedBytes(subject.model().parameters())) << ", optimizer "
             << FormatBytes(subject.optimizer()) << "; weights and optimizer are in every peak below\n";
 }
 

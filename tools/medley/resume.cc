@@ -124,8 +124,9 @@ int GoOn(const RunDirectory& directory, const ResumeRequest& request, Console& c
   SayWhatChanged(console, resumed.changes, *run, ReadRunRecord(directory.path()));
   for (const std::string& line : run->registry->Choices(run->NamedTasks())) console.Say(line);
   console.Say(run->budget.Words());
+  console.Say(GroupsTable(*run->model, run->config.optimizer));
   if (!found) {
-    const std::string taken = InitializeFrom(run->config.init_from, *run->model, console);
+    const std::string taken = InitializeFrom(run->config.init_from, run->optimizer->weights(), console);
     for (const std::string& words : {run->taken, taken}) {
       if (!words.empty()) console.Say(words);
     }

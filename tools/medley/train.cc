@@ -35,7 +35,7 @@ ExitCode Begin(NewRun made, std::optional<RunDirectory>& directory) {
   const auto run = BuildRun(std::move(made.inputs), Purpose::kTrain, StartingWeights::kPretrained);
   Console early(stdout);  // nothing is left behind where a mistake shows only now
   if (!threads.empty()) early.Warn(threads);
-  const std::string taken = InitializeFrom(run->config.init_from, *run->model, early);
+  const std::string taken = InitializeFrom(run->config.init_from, run->optimizer->weights(), early);
   Training training(*run);
   try {
     training.Plan(made.profile, made.replay != nullptr ? made.replay->FirstPlan() : EarlierPlan{}, early);
@@ -47,6 +47,7 @@ ExitCode Begin(NewRun made, std::optional<RunDirectory>& directory) {
   console.Say("the run lies in " + directory->path().string());
   for (const std::string& line : run->registry->Choices(run->NamedTasks())) console.Say(line);
   console.Say(run->budget.Words());
+  console.Say(GroupsTable(*run->model, run->config.optimizer));
   for (const std::string& words : {run->taken, taken}) {
     if (!words.empty()) console.Say(words);
   }

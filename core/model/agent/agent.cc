@@ -7,6 +7,7 @@
 
 #include <medley/base/error.h>
 #include <medley/model/agent/agent_spec.h>
+#include <medley/model/float_type.h>
 #include <medley/text/special_tokens.h>
 
 namespace medley {
@@ -89,8 +90,9 @@ std::int64_t Agent::PrefixLength(std::int64_t images) const {
 
 at::Tensor Agent::Encode(const ModelInput& image, ForwardContext& context) const {
   const auto encode = [&] {
+    // In float until it is cut: a pixel near the mean would lose its last bits.
     const at::Tensor& like = parameters_.list().front().tensor;
-    return encoder_(image.tensor.to(like.options().requires_grad(false)), context);
+    return encoder_(image.tensor.to(like.device(), AtLeastFloat(like.scalar_type())), context);
   };
   return image.key.empty() ? encode() : context.Shared(image.key, encode);
 }

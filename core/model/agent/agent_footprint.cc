@@ -25,18 +25,24 @@ class Elements {
 
   // The cut patches; what they are with their positions. The text's cut columns, of 8 bytes, wait.
   ForwardPart Cut() const {
-    const std::int64_t out = patches_ * hidden_;
-    return {.kept = pixels_ + out, .forward = out + 2 * shape_.text_width, .backward = 3 * out};
+    const std::int64_t out = patches_ * hidden_, in_float = is_half() ? InFloat(pixels_) : 0;
+    return {.kept = pixels_ + out,
+            .forward = std::max(out, in_float - out) + InNumbers(8 * shape_.text_width, number_bytes_),
+            .backward = 3 * out};
   }
   // Of all rows: positions and bias.
   std::int64_t Offsets() const { return patches_ * hidden_; }
   // `dropout`: of what goes in or comes out.
   ForwardPart PatchNorm(double dropout = 0) const {
     const bool drops = dropout > 0;
-    return {.kept = patches_ * (hidden_ + 2) + (drops ? InNumbers(patches_ * hidden_, number_bytes_) : 0),
+    return {.kept = patches_ * hidden_ + InFloat(2 * patches_) +
+                    (drops ? InNumbers(patches_ * hidden_, number_bytes_) : 0),
             .forward = drops ? patches_ * hidden_ : 0,
             .backward = patches_ * 2 * hidden_};
   }
+
+  // Of all rows: a norm's weights in float beside a half type.
+  std::int64_t NormWeights() const { return is_half() ? InFloat(2 * hidden_) : 0; }
 
   // An image between its words, `length` positions in all. Both words have a gradient of the whole table.
   ForwardPart Piece(std::int64_t length) const {
@@ -45,7 +51,9 @@ class Elements {
   // What a layer makes of it: norm, its output; keys, their norm; and what is shared. Gradients of the layers
   // before wait too.
   ForwardPart SharedKeys(std::int64_t length, std::int64_t layer) const {
-    const std::int64_t kept = length * (2 * hidden_ + 1 + KeysForNorm(language_));
+    const std::int64_t products = is_half() ? 0 : hidden_;  // of the norm
+    const std::int64_t kept =
+        length * (hidden_ + products + InFloat(1) + KeysForNorm(language_, number_bytes_));
     return {.kept = kept,
             .forward = length * 2 * keys_,
             .backward = length * ((layer + 2) * 2 * keys_ + 3 * hidden_),
@@ -56,10 +64,10 @@ class Elements {
   // The picture; the mask.
   ForwardPart Picture() const {
     // The bias, one for each pixel of a patch, and what the mask is made from.
-    const std::int64_t small = pixels_ / patches_ + 3 * shape_.text_width;
-    return {.kept = pixels_ + shape_.text_width,
-            .forward = pixels_ + small,
-            .backward = pixels_ + 2 * patches_ * hidden_};
+    const std::int64_t small = InFloat(pixels_ / patches_) + InNumbers(12 * shape_.text_width, number_bytes_),
+                       made = InFloat(pixels_);
+    return {
+        .kept = made + shape_.text_width, .forward = made + small, .backward = made + 2 * patches_ * hidden_};
   }
 
   // Of all rows, beside what is dropped.
@@ -69,9 +77,15 @@ class Elements {
   }
   std::int64_t encoding() const { return patches_ * hidden_; }
   std::int64_t patches() const { return patches_; }
-  std::int64_t pixels() const { return pixels_; }
+  std::int64_t picture() const { return InFloat(pixels_); }
+  std::int64_t TurnsOfKeys(std::int64_t positions) const {
+    return KeyTurns(language_, positions, number_bytes_);
+  }
 
  private:
+  bool is_half() const { return number_bytes_ < 4; }
+  std::int64_t InFloat(std::int64_t count) const { return Floats(count, number_bytes_); }
+
   const AgentConfig::Language& language_;
   std::int64_t hidden_, keys_, grid_, patches_, pixels_, number_bytes_;
   const AgentShape& shape_;
@@ -119,6 +133,7 @@ std::vector<ForwardPart> Agent::Footprint(const ForwardShape& forward) const {
   };
   const auto add_norm = [&](const std::string& name, double dropout, std::int64_t output, int image) {
     ForwardPart norm = OfRows(elements.PatchNorm(dropout), shape.rows);
+    norm.kept += elements.NormWeights();
     norm.forward += elements.DropWork(dropout);
     add(std::move(norm), name, output, image);
   };
@@ -136,8 +151,8 @@ std::vector<ForwardPart> Agent::Footprint(const ForwardShape& forward) const {
     const std::int64_t length = PrefixLength(image + 1) - PrefixLength(image);
     add(OfRows(elements.Piece(length), shape.rows), "model.embed_tokens.", 0, image);
     parts.back().in_place = true;
-    parts.back().kept += KeyTurns(config_.language, length);
-    parts.back().prefix += KeyTurns(config_.language, length);
+    parts.back().kept += elements.TurnsOfKeys(length);
+    parts.back().prefix += elements.TurnsOfKeys(length);
     for (int i = 0; i < config_.language.layers; ++i) {
       add(OfRows(elements.SharedKeys(length, i), shape.rows),
           "model.layers." + std::to_string(i) + ".self_attn.", 0, image);
@@ -149,6 +164,7 @@ std::vector<ForwardPart> Agent::Footprint(const ForwardShape& forward) const {
   for (ForwardPart& part : medley::Footprint(config_.language, vocabulary_, /*root=*/"",
                                              {.rows = shape.rows,
                                              .width = shape.text_width,
+                                             .number_bytes = number_bytes,
                                              .prefix = PrefixLength(shape.images),
                                              .shared = PrefixLength(shape.shared_images),
                                              .supervised = shape.supervised,
@@ -161,7 +177,7 @@ std::vector<ForwardPart> Agent::Footprint(const ForwardShape& forward) const {
   if (shape.decodes_image) {
     add_stack("img_dec", config_.decoder, true, -1);
     add_norm("img_dec.norm_out.", config_.decoder.dropout, shape.rows * elements.encoding(), -1);
-    add(OfRows(elements.Picture(), shape.rows), "img_dec.patch.", shape.rows * elements.pixels());
+    add(OfRows(elements.Picture(), shape.rows), "img_dec.patch.", shape.rows * elements.picture());
   }
   InBytes(parts, parameters_.list());
   return parts;

@@ -15,7 +15,7 @@ at::Tensor EmbedPatches(const at::Tensor& image, const at::Tensor& weight, const
   // A product of cut patches is faster than a convolution of 3 channels. The scale is taken of the product,
   // which is smaller than the picture; the mean is not, which would leave the difference of two large
   // numbers.
-  const at::Tensor patches = ToPatches(image, weight.size(2)).sub_(mean);
+  const at::Tensor patches = ToPatches(image, weight.size(2)).sub_(mean).to(weight.scalar_type());
   return at::add(positions + bias, at::linear(patches, weight.flatten(1)), scale);
 }
 

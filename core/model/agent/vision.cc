@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include <medley/model/agent/patches.h>
+#include <medley/model/float_type.h>
 
 namespace medley {
 namespace {
@@ -91,11 +92,16 @@ at::Tensor PictureDecoder::operator()(const at::Tensor& query, const at::Tensor&
   }
   x = Dropout(dropout_, "decoder", context)(x);
   const std::int64_t patch = image_.patch;
-  // pixel / scale + mean, in the product for the same reason.
+  // pixel / scale + mean, in the product for the same reason; of a half type behind it, for a sum near the
+  // mean would lose most of the pixel's bits.
+  const at::ScalarType type = x.scalar_type(), wide = AtLeastFloat(type);
   const at::Tensor bias =
-      (bias_ / image_.scale + image_.mean).view({3, 1}).expand({3, patch * patch}).reshape({-1});
-  const at::Tensor scaled = norm_out_(x).flatten(0, 1) / image_.scale;
-  const at::Tensor pixels = at::addmm(bias, scaled, weight_.flatten(1));
+      (bias_.to(wide) / image_.scale + image_.mean).view({3, 1}).expand({3, patch * patch}).reshape({-1});
+  const at::Tensor weight = weight_.flatten(1);
+  at::Tensor lines = norm_out_(x).flatten(0, 1);
+  if (wide == type) lines = lines / image_.scale;  // in place of what came out of the norm
+  const at::Tensor pixels = wide == type ? at::addmm(bias, lines, weight)
+                                         : at::mm(lines, weight).to(wide).div_(image_.scale).add_(bias);
   return FromPatches(pixels.view({x.size(0), x.size(1), -1}), image_.size, patch);
 }
 

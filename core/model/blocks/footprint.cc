@@ -1,5 +1,7 @@
 #include <medley/model/blocks/footprint.h>
 
+#include <medley/config/threads.h>
+
 #include <algorithm>
 #include <utility>
 
@@ -33,7 +35,7 @@ class LayerNumbers {
 
   // Input, norm, 3 projections, attention out, sum; the log-sum of fused attention.
   ForwardPart Self() const {
-    ForwardPart part{.kept = lines_ * (6 * width_ + 2) + Mask(width_),
+    ForwardPart part{.kept = lines_ * 6 * width_ + Statistics() + Mask(width_),
                      .forward = Added() + Workspace(width_),
                      .backward = lines_ * 5 * width_,
                      .layer_input = lines_ * width_};
@@ -43,7 +45,7 @@ class LayerNumbers {
   // Norm, queries, attention out, sum; keys and values of the context.
   ForwardPart Cross() const {
     const std::int64_t seen = shape_.rows * shape_.context;
-    ForwardPart part{.kept = lines_ * (4 * width_ + 2) + seen * 2 * width_ + Mask(width_),
+    ForwardPart part{.kept = lines_ * 4 * width_ + Statistics() + seen * 2 * width_ + Mask(width_),
                      .forward = Added() + Workspace(width_),
                      .backward = lines_ * 3 * width_ + seen * 5 * width_};
     AddAttention(part, shape_.context, shape_.masked);
@@ -54,15 +56,20 @@ class LayerNumbers {
   ForwardPart Ffn() const {
     const std::int64_t inner = lines_ * setting_.ffn;
     const bool twice = setting_.activation == Activation::kGelu || drops();
-    return {
-        .kept = lines_ * (2 * width_ + 2) + inner + (twice ? inner : 0) + Mask(setting_.ffn) + Mask(width_),
-        .forward = Added() + (setting_.activation == Activation::kGelu && drops() ? inner : 0) +
-                   Workspace(std::max(width_, setting_.ffn)),
-        .backward = 4 * inner + lines_ * width_};
+    return {.kept = lines_ * 2 * width_ + Statistics() + inner + (twice ? inner : 0) + Mask(setting_.ffn) +
+                    Mask(width_),
+            .forward = Added() + (setting_.activation == Activation::kGelu && drops() ? inner : 0) +
+                       Workspace(std::max(width_, setting_.ffn)),
+            .backward = 4 * inner + lines_ * width_};
   }
 
  private:
   bool drops() const { return setting_.dropout > 0; }
+  // Of a norm; beside a half type its weights in float too.
+  std::int64_t Statistics() const {
+    const bool is_half = shape_.number_bytes < 4;
+    return Floats(2 * lines_ + (is_half ? 2 * width_ : 0), shape_.number_bytes);
+  }
   // What is added to the sum; and where the norm is behind it, what that makes.
   std::int64_t Added() const { return lines_ * width_ * (setting_.pre_norm ? 1 : 2); }
   std::int64_t Mask(std::int64_t width) const {
@@ -78,7 +85,7 @@ class LayerNumbers {
   void AddAttention(ForwardPart& part, std::int64_t seen, bool masked) const {
     const std::int64_t lines = lines_ * setting_.heads, weights = lines * seen;
     if (setting_.attention == AttentionKind::kFused) {
-      part.kept += lines;
+      part.kept += Floats(lines, shape_.number_bytes);
       return;
     }
     part.kept += weights;
@@ -110,19 +117,38 @@ std::int64_t InNumbers(std::int64_t bytes, std::int64_t number_bytes) {
   return (bytes + number_bytes - 1) / number_bytes;
 }
 
+std::int64_t Floats(std::int64_t count, std::int64_t number_bytes) {
+  constexpr std::int64_t kFloatBytes = 4;
+  return number_bytes < kFloatBytes ? InNumbers(kFloatBytes * count, number_bytes) : count;
+}
+
+// Measured: at most 256 x 64 sums, 1,024 x 64 numbers of a factor and a little, for each thread.
+std::int64_t ProductWorkspace(std::int64_t number_bytes) {
+  constexpr std::int64_t kOfAThread = 256 * 64 * 4 + 1024 * 64 * 2 + 1024;
+  return number_bytes < 4 ? Cores() * kOfAThread : 0;
+}
+
+// A gradient of a half type is there for a moment before it is one in float; that of a lookup is made in
+// float.
 void InBytes(std::vector<ForwardPart>& parts, const std::vector<Parameter>& parameters) {
   const auto size = static_cast<std::int64_t>(parameters.front().tensor.element_size());
   for (ForwardPart& part : parts) {
     for (std::int64_t* numbers : {&part.kept, &part.forward, &part.backward, &part.prefix, &part.logits,
                                   &part.output, &part.layer_input})
       *numbers *= size;
+    std::int64_t in_half = 0;
     const Names names(part.parameters);
     for (const Parameter& parameter : parameters) {
       if (!parameter.tensor.requires_grad() || !names(parameter.name)) continue;
       const auto bytes = static_cast<std::int64_t>(parameter.tensor.nbytes());
-      part.gradients += bytes;
-      part.largest_gradient = std::max(part.largest_gradient, bytes);
+      const std::int64_t in_float = bytes / size * Floats(1, size) * size;
+      part.gradients += in_float;
+      part.largest_gradient = std::max(part.largest_gradient, in_float);
+      const bool looks_up = part.parameters.ends_with("embed_tokens.") && part.logits == 0;
+      if (in_float > bytes && !looks_up) in_half = std::max(in_half, bytes);
     }
+    part.backward += in_half + ProductWorkspace(size);
+    part.forward += ProductWorkspace(size);
   }
 }
 
@@ -133,7 +159,7 @@ std::vector<ForwardPart> Footprint(const TransformerLayer::Setting& setting, con
   const auto add = [&](ForwardPart part, const char* what) {
     if (!shape.with_graph) {
       part = WithoutGraph(std::move(part), 0);
-      part.forward += 2 * shape.rows * shape.positions;  // a norm's statistics, made all the same
+      part.forward += Floats(2 * shape.rows * shape.positions, shape.number_bytes);  // a norm's statistics
     }
     part.layer = index;
     part.parameters = name + what;

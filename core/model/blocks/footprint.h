@@ -16,6 +16,11 @@ namespace medley {
 ForwardPart WithoutGraph(ForwardPart part, std::int64_t output);
 // Bytes, rounded up to numbers of so many bytes: dropout's masks.
 std::int64_t InNumbers(std::int64_t bytes, std::int64_t number_bytes);
+// As many numbers in float at least, in numbers of so many bytes: two of a half type for each.
+std::int64_t Floats(std::int64_t count, std::int64_t number_bytes);
+// Bytes that a product of half types takes at most while it runs on a CPU: what oneDNN packs of both factors
+// and its sums in float, of each thread. Of other types nothing.
+std::int64_t ProductWorkspace(std::int64_t number_bytes);
 // Numbers become bytes, and each part gets the gradients of the parameters that it names: those that begin
 // so.
 void InBytes(std::vector<ForwardPart>& parts, const std::vector<Parameter>& parameters);
@@ -34,6 +39,7 @@ std::vector<ForwardPart> Footprint(const TransformerLayer::Setting& setting, con
 
 struct TextShape {
   std::int64_t rows = 1, width = 0;
+  std::int64_t number_bytes = 4;        // of the parameters' type
   std::int64_t prefix = 0, shared = 0;  // positions in front of it; of these, shared beside the layers
   std::int64_t supervised = 0;          // items of logits, of all rows
   bool selects = true;                  // TextInput::selected is given: the last layer ends with the items
@@ -44,9 +50,10 @@ struct TextShape {
 // Of a Language: words, layers ("text"), final norm, and logits where there are items.
 std::vector<ForwardPart> Footprint(const LanguageConfig& config, std::int64_t vocabulary,
                                    const std::string& root, const TextShape& shape);
-// Numbers of a position that the norm of its keys keeps: what goes in and comes out, and scales.
-std::int64_t KeysForNorm(const LanguageConfig& config);
-// Numbers that say where keys of so many positions stand.
-std::int64_t KeyTurns(const LanguageConfig& config, std::int64_t positions);
+// Numbers, of so many bytes, of a position that the norm of its keys keeps: what goes in, the product before the
+// weight (not of a half type), and scales.
+std::int64_t KeysForNorm(const LanguageConfig& config, std::int64_t number_bytes);
+// Numbers, of so many bytes, that say where keys of so many positions stand.
+std::int64_t KeyTurns(const LanguageConfig& config, std::int64_t positions, std::int64_t number_bytes);
 
 }  // namespace medley

@@ -1,13 +1,14 @@
 #include <medley/model/blocks/footprint.h>
 #include <medley/model/blocks/operators.h>
 
+#include <algorithm>
 #include <utility>
 
 namespace medley {
 namespace {
 
 // Of all rows. "Norm" below is what an RmsNorm keeps of its own, the product before the weight and a scale;
-// its input and output belong to their neighbours.
+// its input and output belong to their neighbours. Of a half type it is the scale alone, in float.
 class TextNumbers {
  public:
   TextNumbers(const LanguageConfig& config, std::int64_t vocabulary, const TextShape& shape)
@@ -17,7 +18,8 @@ class TextNumbers {
         queries_(config.heads * config.head_dim),
         keys_(config.kv_heads * config.head_dim),
         prefix_(shape.prefix - shape.shared),
-        vocabulary_(vocabulary) {}
+        vocabulary_(vocabulary),
+        products_(shape.number_bytes < 4 ? 0 : 1) {}
 
   // What stands in front of the text; the text is its first layer's input. Gradients of what is shared wait
   // meanwhile.
@@ -29,19 +31,22 @@ class TextNumbers {
                                          shape_.shared * config_.layers * 2 * keys_),
                      .prefix = rows * prefix_ * hidden_};
     // The words of the text and those around it each have a gradient of the whole table. The sum of the first
-    // two is a third.
-    if (shape_.embeds_more || shape_.supervised > 0) part.backward += vocabulary_ * hidden_;
+    // two is a third, but where they were made for it: of a half type, in float, as what they look up.
+    if (is_half())
+      part.backward += InFloat(rows * shape_.width * hidden_);
+    else if (shape_.embeds_more || shape_.supervised > 0)
+      part.backward += vocabulary_ * hidden_;
     return part;
   }
 
   // Prefix and text are projected as one.
   ForwardPart Attention() const {
     const std::int64_t rows = shape_.rows, width = shape_.width, seen = shape_.prefix + width;
-    const std::int64_t norm = hidden_ + 1;
+    const std::int64_t norm = products_ * hidden_ + InFloat(1);
     // Of a position: input, norm, its output; queries, their norm, turned (without a norm only that);
     // attention out, its log-sum or weights.
-    const std::int64_t weights = config_.heads * (is_eager() ? seen : 1);
-    const std::int64_t normed = config_.qk_norm ? 2 * queries_ + config_.heads : 0;
+    const std::int64_t weights = is_eager() ? config_.heads * seen : InFloat(config_.heads);
+    const std::int64_t normed = config_.qk_norm ? (1 + products_) * queries_ + InFloat(config_.heads) : 0;
     const std::int64_t own = 2 * hidden_ + norm + 2 * queries_ + normed + weights;
     // Joined with the prefix (a copy where there is one); keys like queries; values.
     const std::int64_t of_seen = (prefix_ > 0 ? hidden_ : 0) + KeysAndValues();
@@ -53,9 +58,14 @@ class TextNumbers {
         .backward = rows * (seen * 4 * keys_ + prefix_ * hidden_ + width * 2 * hidden_ + RepeatedGradients()),
         .prefix = prefix,
         .layer_input = rows * width * hidden_};
+    // Turned in float by libtorch's operators: the products with cosines, the halves swapped, and the sum.
+    if (is_half() && !config_.qk_norm) {
+      const std::int64_t turned = std::max(width * queries_, seen * keys_);
+      part.forward += rows * (InFloat(2 * turned) + turned);
+    }
     if (is_eager()) {  // the scores, and as many again where they are masked; a byte each says which
       const std::int64_t scores = rows * width * weights;
-      part.forward += 2 * scores + InNumbers(scores, 4) + rows * width * 2 * queries_;
+      part.forward += 2 * scores + InNumbers(scores, shape_.number_bytes) + rows * width * 2 * queries_;
       part.backward += 2 * scores;
     }
     return part;
@@ -66,7 +76,8 @@ class TextNumbers {
     const std::int64_t fed = Positions(selects);
     // With a graph, attention's part keeps what it gave.
     const std::int64_t attended = shape_.with_graph || selects ? 0 : fed * queries_;
-    return {.kept = fed * (3 * hidden_ + 1 + 4 * config_.ffn + (selects ? queries_ : 0)),
+    return {.kept = fed * ((2 + products_) * hidden_ + InFloat(1) + (3 + products_) * config_.ffn +
+                           (selects ? queries_ : 0)),
             .forward = fed * hidden_ + attended,
             .backward = fed * (2 * config_.ffn + 2 * hidden_)};
   }
@@ -74,14 +85,17 @@ class TextNumbers {
   // Last output, norm, its output.
   ForwardPart Out() const {
     const std::int64_t positions = Positions(shape_.selects);
-    return {.kept = positions * (3 * hidden_ + 1), .backward = positions * 2 * hidden_};
+    return {.kept = positions * ((2 + products_) * hidden_ + InFloat(1)),
+            .backward = positions * 2 * hidden_};
   }
   // Where not only those are computed, the hidden states of the items are picked out; and indices.
   ForwardPart Logits() const {
     const std::int64_t items = shape_.supervised, picked = shape_.selects ? 0 : items * hidden_;
-    return {.kept = items * (vocabulary_ + 4) + picked,
-            .backward = items * hidden_ + (shape_.selects ? 0 : Positions(false) * hidden_),
-            .logits = items * vocabulary_};
+    const std::int64_t half = is_half() ? items * vocabulary_ : 0;  // before they are in float
+    return {.kept = InFloat(items * (vocabulary_ + 4)) + picked,
+            .forward = half,
+            .backward = half + items * hidden_ + (shape_.selects ? 0 : Positions(false) * hidden_),
+            .logits = InFloat(items * vocabulary_)};
   }
 
   // One layer's keys and values, where a text goes on after its forward.
@@ -102,29 +116,40 @@ class TextNumbers {
   std::int64_t Places() const {
     const std::int64_t width = shape_.width, seen = prefix_ + width;
     const std::int64_t queries = RepeatsTurns(config_.head_dim) ? config_.heads : 1;
-    return width * (shape_.shared + seen) + 2 * width * config_.head_dim * queries + KeyTurns(config_, seen);
+    return width * (shape_.shared + seen) + InFloat(2 * width * config_.head_dim * queries) +
+           KeyTurns(config_, seen, shape_.number_bytes);
   }
   bool is_eager() const { return config_.attention == AttentionKind::kEager; }
+  bool is_half() const { return products_ == 0; }
+  std::int64_t InFloat(std::int64_t count) const { return Floats(count, shape_.number_bytes); }
   // Eager, and on a GPU in fp32, keys and values of fewer heads are copied for the heads of the queries.
-  bool RepeatsKeys() const { return (shape_.on_gpu || is_eager()) && config_.kv_heads != config_.heads; }
+  bool RepeatsKeys() const {
+    return ((shape_.on_gpu && !is_half()) || is_eager()) && config_.kv_heads != config_.heads;
+  }
   std::int64_t RepeatedGradients() const {
     return RepeatsKeys() ? 2 * queries_ * (shape_.prefix + shape_.width) : 0;
   }
-  std::int64_t KeysAndValues() const { return KeysForNorm(config_) + 2 * (RepeatsKeys() ? queries_ : keys_); }
+  std::int64_t KeysAndValues() const {
+    return KeysForNorm(config_, shape_.number_bytes) + 2 * (RepeatsKeys() ? queries_ : keys_);
+  }
 
   const LanguageConfig& config_;
   const TextShape& shape_;
   std::int64_t hidden_, queries_, keys_, prefix_, vocabulary_;
+  std::int64_t products_;  // that are kept of a norm, or of a gate: 0 or 1
 };
 
 }  // namespace
 
-std::int64_t KeysForNorm(const LanguageConfig& config) {
-  return config.qk_norm ? config.kv_heads * (2 * config.head_dim + 1) : 0;
+std::int64_t KeysForNorm(const LanguageConfig& config, std::int64_t number_bytes) {
+  if (!config.qk_norm) return 0;
+  const std::int64_t keys = config.kv_heads * config.head_dim;
+  return (number_bytes < 4 ? 1 : 2) * keys + Floats(config.kv_heads, number_bytes);
 }
 
-std::int64_t KeyTurns(const LanguageConfig& config, std::int64_t positions) {
-  return 2 * positions * config.head_dim * (RepeatsTurns(config.head_dim) ? config.kv_heads : 1);
+std::int64_t KeyTurns(const LanguageConfig& config, std::int64_t positions, std::int64_t number_bytes) {
+  const std::int64_t heads = RepeatsTurns(config.head_dim) ? config.kv_heads : 1;
+  return Floats(2 * positions * config.head_dim * heads, number_bytes);
 }
 
 std::vector<ForwardPart> Footprint(const LanguageConfig& config, std::int64_t vocabulary,
@@ -151,7 +176,7 @@ std::vector<ForwardPart> Footprint(const LanguageConfig& config, std::int64_t vo
   add(numbers.Out(), body + "norm.", numbers.OutputNumbers());
   if (shape.supervised > 0) {
     add(numbers.Logits(), config.tied ? body + "embed_tokens." : root + "lm_head.",
-        shape.supervised * (vocabulary + 4));
+        Floats(shape.supervised * (vocabulary + 4), shape.number_bytes));
   }
   return parts;
 }

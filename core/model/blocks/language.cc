@@ -9,6 +9,8 @@
 
 #include <medley/base/error.h>
 #include <medley/model/blocks/attention.h>
+#include <medley/model/blocks/half_operators.h>
+#include <medley/model/float_type.h>
 
 namespace medley {
 namespace {
@@ -71,8 +73,9 @@ Language::Language(ParameterSet& set, const LanguageConfig& config, std::int64_t
 
 at::Tensor Language::Embed(const at::Tensor& ids) const {
   const bool has_gradient = embedding_.requires_grad() && at::GradMode::is_enabled();
-  return has_gradient && embedding_.is_cuda() ? PaddedEmbedding(embedding_, ids)
-                                              : at::embedding(embedding_, ids);
+  if (has_gradient && embedding_.is_cuda()) return PaddedEmbedding(embedding_, ids);
+  const bool is_half = at::isReducedFloatingType(embedding_.scalar_type());
+  return has_gradient && is_half ? HalfEmbedding(embedding_, ids) : at::embedding(embedding_, ids);
 }
 
 RopeTables Language::Turns(std::int64_t begin, std::int64_t end, std::int64_t heads) const {
@@ -80,10 +83,10 @@ RopeTables Language::Turns(std::int64_t begin, std::int64_t end, std::int64_t he
 }
 
 // Causal in the text; the prefix is seen by all.
-Language::Places Language::PlacesOf(const TextInput& text, std::int64_t width) const {
+Language::Places Language::PlacesOf(const TextInput& text, std::int64_t width,
+                                    const at::TensorOptions& options) const {
   const std::int64_t prefix = text.prefix_length(), end = prefix + width;
-  const at::Tensor hides =
-      at::full({width, end}, -std::numeric_limits<double>::infinity(), rope_.cos.options());
+  const at::Tensor hides = at::full({width, end}, -std::numeric_limits<double>::infinity(), options);
   return {.mask = hides.triu_(prefix + 1),
           .query_turns = Turns(prefix, end, config_.heads),
           .key_turns = Turns(text.shared_length, end, config_.kv_heads)};
@@ -197,7 +200,7 @@ at::Tensor Language::RunLayer(std::size_t index, const at::Tensor& x, const Text
 }
 
 at::Tensor Language::Hidden(const at::Tensor& x, const TextInput& text, ForwardContext& context) const {
-  const Places places = PlacesOf(text, x.size(1));
+  const Places places = PlacesOf(text, x.size(1), x.options().requires_grad(false));
   at::Tensor y = x;
   for (std::size_t i = 0; i < layers_.size(); ++i) {
     y = context.Layer("text", static_cast<int>(i), y, [this, i, text, places](const at::Tensor& in) {
@@ -224,8 +227,8 @@ at::Tensor Language::Logits(const at::Tensor& hidden) const {
 }
 
 void Language::To(at::Device device, at::ScalarType dtype) {
-  rope_ = MakeRopeTables(positions(), config_.head_dim, config_.rope_base, at::device(device).dtype(dtype),
-                         config_.rope_scaling);
+  rope_ = MakeRopeTables(positions(), config_.head_dim, config_.rope_base,
+                         at::device(device).dtype(AtLeastFloat(dtype)), config_.rope_scaling);
 }
 
 }  // namespace medley

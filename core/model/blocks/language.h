@@ -86,7 +86,7 @@ class Language {
   };
 
   RopeTables Turns(std::int64_t begin, std::int64_t end, std::int64_t heads) const;
-  Places PlacesOf(const TextInput& text, std::int64_t width) const;
+  Places PlacesOf(const TextInput& text, std::int64_t width, const at::TensorOptions& options) const;
   at::Tensor Heads(const at::Tensor& x) const;  // [rows, n, kv heads * d] -> [rows, kv heads, n, d]
   // Queries or keys, normalised where the config says so, and turned.
   at::Tensor Turned(const at::Tensor& x, const at::Tensor& norm, const RopeTables& turns) const;

@@ -5,13 +5,12 @@
 #include <numbers>
 #include <vector>
 
+#include <medley/model/blocks/half_operators.h>
+
 namespace medley {
 namespace {
 
-// Half types are summed in float.
-at::Tensor Widen(const at::Tensor& x) {
-  return at::isReducedFloatingType(x.scalar_type()) ? x.to(at::kFloat) : x;
-}
+bool IsHalf(const at::Tensor& x) { return at::isReducedFloatingType(x.scalar_type()); }
 
 // x [rows, length, heads, d]
 at::Tensor Turned(const at::Tensor& x, const RopeTables& turns) {
@@ -32,9 +31,9 @@ at::Tensor Scaled(const at::Tensor& frequency, const RopeScaling& scaling) {
 }  // namespace
 
 at::Tensor RmsNorm(const at::Tensor& x, const at::Tensor& weight, double epsilon) {
-  const at::Tensor wide = Widen(x);
-  const at::Tensor scale = at::rsqrt(wide.square().mean(-1, /*keepdim=*/true) + epsilon);
-  return (wide * scale).to(x.scalar_type()) * weight;
+  if (IsHalf(x)) return HalfRmsNorm(x, weight, epsilon);
+  const at::Tensor scale = at::rsqrt(x.square().mean(-1, /*keepdim=*/true) + epsilon);
+  return x * scale * weight;
 }
 
 RopeTables MakeRopeTables(std::int64_t positions, std::int64_t head_dim, double base,
@@ -62,8 +61,9 @@ at::Tensor HeadRope(const at::Tensor& x, const RopeTables& turns) {
 at::Tensor HeadNormRope(const at::Tensor& x, const at::Tensor& weight, const RopeTables& turns,
                         double epsilon) {
   const std::int64_t dim = weight.size(0);
-  const at::Tensor normed = RmsNorm(x.view({x.size(0), x.size(1), -1, dim}), weight, epsilon);
-  return Turned(normed, turns).to(x.scalar_type()).transpose(1, 2);
+  const at::Tensor heads = x.view({x.size(0), x.size(1), -1, dim});
+  if (IsHalf(x)) return HalfNormRope(heads, weight, turns, epsilon).transpose(1, 2);
+  return Turned(RmsNorm(heads, weight, epsilon), turns).transpose(1, 2);
 }
 
 std::int64_t PaddedIds(std::int64_t ids) {
@@ -80,6 +80,8 @@ at::Tensor PaddedEmbedding(const at::Tensor& table, const at::Tensor& ids) {
   return at::embedding(table, padded).narrow(0, 0, ids.numel()).view(shape);
 }
 
-at::Tensor SwiGlu(const at::Tensor& gate, const at::Tensor& up) { return at::silu(gate) * up; }
+at::Tensor SwiGlu(const at::Tensor& gate, const at::Tensor& up) {
+  return IsHalf(gate) ? HalfSwiGlu(gate, up) : at::silu(gate) * up;
+}
 
 }  // namespace medley

@@ -6,12 +6,14 @@
 
 namespace medley {
 
-// Chains of libtorch operators that parts of models share. Statistics are in float at least.
+// Chains of libtorch operators that parts of models share. Statistics are in float at least; of half types
+// everything in between too, see half_operators.h.
 
 // x / sqrt(mean(x^2, last dim) + epsilon) * weight. x [..., d], weight [d].
 at::Tensor RmsNorm(const at::Tensor& x, const at::Tensor& weight, double epsilon);
 
-// Cosines and sines [positions, d / 2] of position * base^(-2i / d), scaled.
+// Cosines and sines [positions, d / 2] of position * base^(-2i / d), scaled. At least in float also for half
+// types, in which positions would run together.
 struct RopeTables {
   at::Tensor cos, sin;
 };

@@ -12,6 +12,7 @@
 #include <medley/base/error.h>
 #include <medley/base/interrupt.h>
 #include <medley/base/suggest.h>
+#include <medley/model/float_type.h>
 #include <medley/model/forward_sizes.h>
 #include <medley/step/passes/pass_forward.h>
 
@@ -208,7 +209,7 @@ MicroBatch::MicroBatch(const Setting& setting, const Batch& rows)
     : setting_(setting),
       batch_(rows.To(setting.device)),
       encodings_(setting.task.variant(), SharingOf(setting.way.mode), setting.observer),
-      images_(batch_, FloatTypeOf(setting.model)) {}
+      images_(batch_, AtLeastFloat(FloatTypeOf(setting.model))) {}
 
 MicroBatch::~MicroBatch() = default;
 

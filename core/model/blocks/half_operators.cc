@@ -1,0 +1,106 @@
+#include <medley/model/blocks/half_operators.h>
+
+#include <ATen/Functions.h>
+#include <ATen/TensorOperators.h>
+#include <torch/csrc/autograd/custom_function.h>
+
+#include <medley/model/blocks/half_norm.h>
+
+namespace medley {
+namespace {
+
+using torch::autograd::AutogradContext;
+using torch::autograd::variable_list;
+
+bool GoesByLines(const at::Tensor& x) { return x.is_cpu() && x.scalar_type() == at::kBFloat16; }
+
+// The other half of each line.
+at::Tensor Swapped(const at::Tensor& x) { return x.roll(x.size(-1) / 2, -1); }
+
+class Norm : public torch::autograd::Function<Norm> {
+ public:
+  static at::Tensor forward(AutogradContext* context, const at::Tensor& x, const at::Tensor& weight,
+                            const RopeTables& turns, double epsilon) {
+    const at::Tensor whole = x.contiguous();
+    const auto [y, scale] = GoesByLines(x) ? NormLines(whole, weight, turns, epsilon)
+                                           : NormByOperators(whole, weight, turns, epsilon);
+    context->save_for_backward({whole, weight, scale, turns.cos, turns.sin});
+    return y;
+  }
+  static variable_list backward(AutogradContext* context, const variable_list& gradients) {
+    const variable_list saved = context->get_saved_variables();
+    const RopeTables turns{saved[3], saved[4]};
+    const at::Tensor gradient = gradients[0].contiguous();
+    const auto [x, weight] = GoesByLines(gradient)
+                                 ? NormLinesBackward(gradient, saved[0], saved[1], saved[2], turns)
+                                 : NormBackwardByOperators(gradient, saved[0], saved[1], saved[2], turns);
+    return {x, weight, {}, {}};
+  }
+};
+
+class Gated : public torch::autograd::Function<Gated> {
+ public:
+  static at::Tensor forward(AutogradContext* context, const at::Tensor& gate, const at::Tensor& up) {
+    context->save_for_backward({gate, up});
+    return at::silu(gate).mul_(up);
+  }
+  static variable_list backward(AutogradContext* context, const variable_list& gradients) {
+    const variable_list saved = context->get_saved_variables();
+    const at::Tensor &gate = saved[0], &up = saved[1], &gradient = gradients[0];
+    at::Tensor to_gate = at::silu_backward(gradient * up, gate);
+    return {std::move(to_gate), at::silu(gate).mul_(gradient)};
+  }
+};
+
+class Lookup : public torch::autograd::Function<Lookup> {
+ public:
+  static at::Tensor forward(AutogradContext* context, const at::Tensor& table, const at::Tensor& ids) {
+    context->save_for_backward({ids});
+    context->saved_data["words"] = table.size(0);
+    return at::embedding(table, ids);
+  }
+  static variable_list backward(AutogradContext* context, const variable_list& gradients) {
+    const variable_list saved = context->get_saved_variables();
+    return {at::embedding_dense_backward(gradients[0].to(at::kFloat), saved[0],
+                                         context->saved_data["words"].toInt(), /*padding_idx=*/-1,
+                                         /*scale_grad_by_freq=*/false),
+            {}};
+  }
+};
+
+}  // namespace
+
+at::Tensor HalfRmsNorm(const at::Tensor& x, const at::Tensor& weight, double epsilon) {
+  return Norm::apply(x, weight, RopeTables(), epsilon);
+}
+
+at::Tensor HalfNormRope(const at::Tensor& x, const at::Tensor& weight, const RopeTables& turns,
+                        double epsilon) {
+  return Norm::apply(x, weight, turns, epsilon);
+}
+
+at::Tensor HalfSwiGlu(const at::Tensor& gate, const at::Tensor& up) { return Gated::apply(gate, up); }
+
+at::Tensor HalfEmbedding(const at::Tensor& table, const at::Tensor& ids) { return Lookup::apply(table, ids); }
+
+NormedLines NormByOperators(const at::Tensor& x, const at::Tensor& weight, const RopeTables& turns,
+                            double epsilon) {
+  const at::Tensor wide = x.to(at::kFloat);
+  const at::Tensor scale = at::rsqrt(wide.square().mean(-1, /*keepdim=*/true) + epsilon);
+  at::Tensor normed = wide * scale * weight.to(at::kFloat);
+  if (turns.cos.defined()) normed = at::addcmul(normed * turns.cos, Swapped(normed), turns.sin);
+  return {.y = normed.to(x.scalar_type()), .scale = scale};
+}
+
+NormGradients NormBackwardByOperators(const at::Tensor& gradient, const at::Tensor& x,
+                                      const at::Tensor& weight, const at::Tensor& scale,
+                                      const RopeTables& turns) {
+  at::Tensor of_normed = gradient.to(at::kFloat);
+  if (turns.cos.defined()) of_normed = of_normed * turns.cos + Swapped(of_normed * turns.sin);
+  const at::Tensor normed = x.to(at::kFloat) * scale, weighted = of_normed * weight.to(at::kFloat);
+  const at::Tensor mean = (weighted * normed).mean(-1, /*keepdim=*/true);
+  return {.x = (scale * (weighted - normed * mean)).to(x.scalar_type()),
+          .weight = (of_normed * normed).flatten(0, -2).sum(0)};
+}
+
+}  // namespace medley

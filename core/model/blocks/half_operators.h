@@ -1,0 +1,35 @@
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <medley/model/blocks/operators.h>
+
+namespace medley {
+
+// The operators of operators.h for half types. Each computes in float and rounds once at its end; for the
+// backward it keeps what it was given, never a copy in float. Gradients of weights and tables come in float.
+
+at::Tensor HalfRmsNorm(const at::Tensor& x, const at::Tensor& weight, double epsilon);
+// x [rows, length, heads, d]; turns in float -> the same shape
+at::Tensor HalfNormRope(const at::Tensor& x, const at::Tensor& weight, const RopeTables& turns,
+                        double epsilon);
+at::Tensor HalfSwiGlu(const at::Tensor& gate, const at::Tensor& up);
+// On the CPU, where libtorch would sum a table's gradient in its own type: of a word that comes a hundred
+// times most would be lost.
+at::Tensor HalfEmbedding(const at::Tensor& table, const at::Tensor& ids);
+
+// The norm's values and gradients, with turns or without (undefined): on the CPU bf16 goes line by line
+// through one loop. These are what it gives, for all other devices and types.
+struct NormedLines {
+  at::Tensor y, scale;  // x's shape; float [..., 1], 1 / root mean square
+};
+NormedLines NormByOperators(const at::Tensor& x, const at::Tensor& weight, const RopeTables& turns,
+                            double epsilon);
+struct NormGradients {
+  at::Tensor x, weight;
+};
+NormGradients NormBackwardByOperators(const at::Tensor& gradient, const at::Tensor& x,
+                                      const at::Tensor& weight, const at::Tensor& scale,
+                                      const RopeTables& turns);
+
+}  // namespace medley

@@ -1,0 +1,19 @@
+#pragma once
+
+#include <c10/core/ScalarType.h>
+
+#include <string_view>
+
+namespace medley {
+
+// What sums, statistics, losses and masters of a type are kept in: float for the half types.
+inline at::ScalarType AtLeastFloat(at::ScalarType type) {
+  return at::isReducedFloatingType(type) ? at::kFloat : type;
+}
+
+// By its name in a run config, which was checked.
+inline at::ScalarType FloatTypeNamed(std::string_view name) {
+  return name == "bf16" ? at::kBFloat16 : at::kFloat;
+}
+
+}  // namespace medley
