@@ -79,8 +79,8 @@ TEST(Command, EveryVerbThatTheHelpListsHasAHelpThatNamesItsOptions) {
       EXPECT_NE(result.out.find(option), std::string::npos) << verb << " " << option << ": " << result.out;
   }
   EXPECT_EQ(verbs, (std::set<std::string>{"train", "resume", "plan", "report", "estimate", "eval", "export",
-                                          "generate", "tasks", "plugins", "models", "new", "sample",
-                                          "validate", "tokenizer", "version", "weights"}));
+                                          "generate", "inspect", "tasks", "plugins", "models", "new",
+                                          "sample", "validate", "tokenizer", "version", "weights"}));
 }
 
 // In every verb that has it: repeated, relative or absolute, and it leaves the arguments behind it alone.

@@ -51,6 +51,8 @@ constexpr std::array kHelp = {
          "score a run on rows that it never trained on"},
     Help{"export", "DIR --out FOLDER", "write a run's model as a Hugging Face folder"},
     Help{"generate", "DIR --image FILE --prompt TEXT [--out P]", "ask a trained model"},
+    Help{"inspect", "FILE|DIR [--model FILE]",
+         "say what tensors a file, a checkpoint or a Hugging Face folder holds"},
     Help{"tasks", "[NAME] [--json] [--plugin-path P]",
          "list every task that can be trained, or say all of one"},
     Help{"models", "[KIND] [--json] [--schema] [--plugin-path P]", "list every model, or say what one takes"},

@@ -23,6 +23,7 @@ int RunEstimate(int argc, char** argv);
 int RunEval(int argc, char** argv);
 int RunExport(int argc, char** argv);
 int RunGenerate(int argc, char** argv);
+int RunInspect(int argc, char** argv);
 int RunPlan(int argc, char** argv);
 int RunSample(int argc, char** argv);
 int RunTokenizer(int argc, char** argv);

@@ -1,0 +1,184 @@
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <filesystem>
+#include <iostream>
+#include <memory>
+#include <set>
+#include <string>
+#include <vector>
+
+#include <medley/base/error.h>
+#include <medley/base/files.h>
+#include <medley/checkpoint/checkpoint.h>
+#include <medley/checkpoint/checkpoint_files.h>
+#include <medley/memory/cpu_allocator.h>
+#include <medley/model/pretrained_config.h>
+#include <medley/model/pretrained_weights.h>
+#include <medley/model/safetensors_file.h>
+#include <medley/model/safetensors_types.h>
+#include <medley/plugin/model_maker.h>
+#include <medley/plugin/rejection.h>
+#include <medley/report/table.h>
+#include <medley/text/load_tokenizer.h>
+
+#include "tools/medley/arguments.h"
+#include "tools/medley/verbs.h"
+
+namespace medley {
+namespace {
+
+namespace fs = std::filesystem;
+
+enum class Kind { kFile, kCheckpoint, kPretrained };
+
+// What was named, and what of it is looked at.
+struct Subject {
+  Kind kind = Kind::kFile;
+  fs::path path;
+  std::vector<fs::path> files{};  // of tensors
+};
+
+std::vector<fs::path> TensorFiles(const fs::path& directory) {
+  std::vector<fs::path> files;
+  for (const fs::directory_entry& entry : fs::directory_iterator(directory)) {
+    if (entry.path().extension() == ".safetensors") files.push_back(entry.path());
+  }
+  std::sort(files.begin(), files.end());
+  return files;
+}
+
+// A run's newest checkpoint stands for the run.
+Subject SubjectOf(const fs::path& path) {
+  if (TypeOf(path) != fs::file_type::directory) return {.path = path, .files = {path}};
+  if (StepOfName(path.filename().string()) >= 0 || TypeOf(path / kManifestFile) == fs::file_type::regular) {
+    VerifyCheckpoint(path);
+    return {.kind = Kind::kCheckpoint, .path = path, .files = TensorFiles(path)};
+  }
+  if (TypeOf(path / kPretrainedConfigFile) != fs::file_type::not_found)
+    return {.kind = Kind::kPretrained, .path = path, .files = TensorFiles(path)};
+  if (const std::vector<CheckpointEntry> saved = ListCheckpoints(path); !saved.empty())
+    return SubjectOf(saved.front().path);
+  throw InputError(DisplayPath(path) + " has neither " + kPretrainedConfigFile + " nor a checkpoint" +
+                   "; expected a safetensors file, a Hugging Face folder, a checkpoint or a run's directory");
+}
+
+std::string ShapeOf(const std::vector<std::int64_t>& shape) {
+  std::string text;
+  for (const std::int64_t size : shape) text += (text.empty() ? "" : " x ") + std::to_string(size);
+  return text.empty() ? "scalar" : text;
+}
+
+std::int64_t NumbersOf(const SafetensorsFile::Entry& entry) {
+  std::int64_t count = 1;
+  for (const std::int64_t size : entry.shape) count *= size;
+  return count;
+}
+
+void Print(const SafetensorsFile& file) {
+  Table table({"tensor", "shape", "type", "bytes"}, 3);
+  std::int64_t numbers = 0, bytes = 0;
+  for (const auto& [name, entry] : file.entries()) {
+    table.Add({Printable(name), ShapeOf(entry.shape), SafetensorsTypeName(entry.type),
+               std::to_string(entry.end - entry.begin)});
+    numbers += NumbersOf(entry);
+    bytes += entry.end - entry.begin;
+  }
+  std::cout << DisplayPath(file.path()) << ": " << file.entries().size() << " tensors, " << numbers
+            << " numbers, " << FormatBytes(static_cast<double>(bytes)) << '\n'
+            << table.ToText();
+}
+
+void PrintLanguage(const fs::path& folder) {
+  const PretrainedConfig config = ReadPretrainedConfig(folder);
+  const LanguageConfig& language = config.language;
+  std::cout << config.architecture << ": width " << language.hidden << ", " << language.layers << " layers, "
+            << language.heads << " query heads, " << language.kv_heads << " key heads of "
+            << language.head_dim << ", ffn " << language.ffn << ", " << language.vocabulary << " words"
+            << (language.tied ? ", tied" : "") << ", texts of up to " << config.positions << '\n';
+}
+
+struct Asked {
+  fs::path path, model, tokenizer;
+  PluginSearch plugins;
+};
+
+// In the folder itself, where it is there.
+std::unique_ptr<Tokenizer> TokenizerOf(const Asked& asked, const Subject& subject) {
+  fs::path file = asked.tokenizer;
+  if (file.empty() && subject.kind == Kind::kPretrained) file = subject.path / "tokenizer.json";
+  if (file.empty())
+    throw InputError("--model " + DisplayPath(asked.model) +
+                     " is a model with a tokenizer; name its vocabulary with --tokenizer FILE");
+  return LoadTokenizer(file);
+}
+
+// Of what a checkpoint or medley wrote: by name, or by the one that a parameter had before.
+void CheckParameters(const SafetensorsFile& file, const std::vector<Parameter>& parameters) {
+  std::vector<std::string> problems;
+  std::set<std::string> used;
+  for (const Parameter& parameter : parameters) {
+    auto found = file.entries().find(parameter.name);
+    if (found == file.entries().end()) found = file.entries().find(parameter.former_name);
+    const std::vector<std::int64_t> expected = parameter.tensor.sizes().vec();
+    if (found == file.entries().end()) {
+      problems.push_back(parameter.name + ": missing; expected " + ShapeOf(expected));
+      continue;
+    }
+    used.insert(found->first);
+    if (found->second.shape != expected)
+      problems.push_back(parameter.name + ": expected " + ShapeOf(expected) + ", found " +
+                         ShapeOf(found->second.shape));
+  }
+  for (const auto& [name, entry] : file.entries()) {
+    if (used.count(name) == 0) problems.push_back(Printable(name) + ": the model has no such parameter");
+  }
+  ThrowProblems(file.path(), problems);
+}
+
+// By shapes: nothing is allocated. Throws InputError with all that does not fit.
+void CheckFits(const Asked& asked, const Subject& subject) {
+  const Registry registry = Registry::Scan(asked.plugins);
+  registry.RequireNamed();
+  const ModelFile file = ReadModelFile(asked.model, registry);
+  std::unique_ptr<Tokenizer> tokenizer;
+  if (file.info.tokenizer) tokenizer = TokenizerOf(asked, subject);
+  const auto model = MakeModel(file, registry, tokenizer.get(), 0, at::kMeta);
+  if (subject.kind == Kind::kPretrained) {
+    PretrainedWeights({.directory = subject.path,
+                       .root = file.info.pretrained_root,
+                       .rows = ReadPretrainedConfig(subject.path).language.vocabulary},
+                      model->parameters());
+  } else {
+    CheckParameters(SafetensorsFile(subject.files.front()), model->parameters());
+  }
+}
+
+}  // namespace
+
+int RunInspect(int argc, char** argv) {
+  CLI::App app(
+      "Prints names, shapes, types and bytes of the tensors of a file, a checkpoint or a Hugging Face "
+      "folder, "
+      "and with --model whether they are that model's. Reads headers; a checkpoint is verified whole.",
+      "medley inspect");
+  Asked asked;
+  app.add_option("PATH", asked.path, "a safetensors file, a run or one of its checkpoints, or a folder")
+      ->required();
+  auto* model =
+      app.add_option("--model", asked.model, "a model file: exit code 2 where the tensors do not fit it");
+  app.add_option("--tokenizer", asked.tokenizer, "the vocabulary that the model is made with")->needs(model);
+  AddPluginPath(app, asked.plugins.paths);
+  if (!ParseArguments(app, argc, argv)) return 0;
+
+  InstallCpuAllocator();
+  const Subject subject = SubjectOf(asked.path);
+  if (subject.kind == Kind::kPretrained) PrintLanguage(subject.path);
+  if (subject.path != asked.path) std::cout << "the newest checkpoint, " << DisplayPath(subject.path) << '\n';
+  for (const fs::path& file : subject.files) Print(SafetensorsFile(file));
+  if (asked.model.empty()) return 0;
+  CheckFits(asked, subject);
+  std::cout << "fits " << DisplayPath(asked.model) << '\n';
+  return 0;
+}
+
+}  // namespace medley
