@@ -4,9 +4,6 @@
 #include <gtest/gtest.h>
 
 #include <ATen/ATen.h>
-#include <medley/model/blocks/language.h>
-#include <medley/model/pretrained_config.h>
-#include <medley/model/pretrained_weights.h>
 #include <medley/model/safetensors.h>
 
 #include <cstdlib>
@@ -17,10 +14,13 @@
 #include <string>
 #include <vector>
 
+#include "tests/model/published_language.h"
+
 namespace medley {
 namespace {
 
 namespace fs = std::filesystem;
+using test::Published;
 using Tensors = std::map<std::string, at::Tensor>;
 
 constexpr double kTolerance = 1e-4;
@@ -36,34 +36,6 @@ std::vector<fs::path> Cases() {
   std::sort(cases.begin(), cases.end());
   return cases;
 }
-
-// The language of a folder, as a run reads it.
-class Published {
- public:
-  Published(const fs::path& folder, std::int64_t positions)
-      : config_(ReadPretrainedConfig(folder)),
-        weights_({.directory = folder, .root = "", .rows = config_.language.vocabulary}, Shapes(positions)),
-        set_(0, at::kCPU, {}, &weights_.given()),
-        language_(set_, config_.language, config_.language.vocabulary, positions) {
-    weights_.Fill(set_.list(), {});
-  }
-
-  void To(at::ScalarType dtype) { set_.To(at::kCPU, dtype), language_.To(at::kCPU, dtype); }
-  const Language& language() const { return language_; }
-  const std::vector<Parameter>& parameters() const { return set_.list(); }
-
- private:
-  std::vector<Parameter> Shapes(std::int64_t positions) const {
-    ParameterSet shapes(0, at::kMeta);
-    const Language language(shapes, config_.language, config_.language.vocabulary, positions);
-    return shapes.list();
-  }
-
-  PretrainedConfig config_;
-  PretrainedWeights weights_;
-  ParameterSet set_;
-  Language language_;
-};
 
 struct Case {
   explicit Case(const fs::path& folder) : expected(ReadSafetensors(folder / "expect.safetensors")) {
@@ -89,12 +61,6 @@ void ForEachCase(const std::function<void(const fs::path&, const Case&)>& check)
   }
 }
 
-at::Tensor LogitsOf(const Published& published, const at::Tensor& tokens) {
-  ForwardContext context;
-  const Language& language = published.language();
-  return language.Logits(language.Hidden(language.Embed(tokens), {}, context));
-}
-
 double RelativeNorm(const at::Tensor& found, const at::Tensor& expected) {
   const at::Tensor wide = expected.to(at::kDouble);
   return ((found.to(at::kDouble) - wide).norm() / wide.norm()).item<double>();
@@ -104,7 +70,7 @@ TEST(HfParity, LogitsLossAndEveryGradientAreThoseOfTransformers) {
   ForEachCase([](const fs::path& folder, const Case& expected) {
     const at::Tensor& tokens = expected["tokens"];
     const Published published(folder, tokens.size(1));
-    const at::Tensor logits = LogitsOf(published, tokens);
+    const at::Tensor logits = published.LogitsOf(tokens);
     const at::Tensor difference = (logits.detach() - expected["logits"]).abs();
     EXPECT_LE(difference.masked_select(expected.Inside().unsqueeze(2)).max().item<double>(), kTolerance);
 
