@@ -50,8 +50,8 @@ struct TextShape {
 // Of a Language: words, layers ("text"), final norm, and logits where there are items.
 std::vector<ForwardPart> Footprint(const LanguageConfig& config, std::int64_t vocabulary,
                                    const std::string& root, const TextShape& shape);
-// Numbers, of so many bytes, of a position that the norm of its keys keeps: what goes in, the product before the
-// weight (not of a half type), and scales.
+// Numbers, of so many bytes, of a position that the norm of its keys keeps: what goes in, the product before
+// the weight (not of a half type), and scales.
 std::int64_t KeysForNorm(const LanguageConfig& config, std::int64_t number_bytes);
 // Numbers, of so many bytes, that say where keys of so many positions stand.
 std::int64_t KeyTurns(const LanguageConfig& config, std::int64_t positions, std::int64_t number_bytes);
