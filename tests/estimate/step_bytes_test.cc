@@ -116,8 +116,9 @@ class Subject {
 
 TEST_P(StepBytesOf, AreNeverBelowTheMeasuredPeakAndNear) {
   Subject subject(GetParam());
-  // Rows of several kinds are taken for the widest of all.
-  const double most = subject.kinds() > 1 ? 1.15 : 1.07;
+  // Rows of several kinds are taken for the widest of all, and what half types take for a moment for the
+  // most.
+  const double most = subject.kinds() > 1 || GetParam().dtype == at::kBFloat16 ? 1.15 : 1.07;
   struct Size {
     std::int64_t rows, forwards;
     int every;
