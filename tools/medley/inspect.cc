@@ -9,7 +9,6 @@
 
 #include <medley/base/error.h>
 #include <medley/base/files.h>
-#include <medley/checkpoint/checkpoint.h>
 #include <medley/checkpoint/checkpoint_files.h>
 #include <medley/memory/cpu_allocator.h>
 #include <medley/model/pretrained_config.h>
