@@ -5,6 +5,7 @@
 #include <ATen/ATen.h>
 #include <ATen/CPUGeneratorImpl.h>
 #include <ATen/Parallel.h>
+#include <medley/model/blocks/attention.h>
 #include <medley/model/blocks/half_norm.h>
 #include <medley/model/blocks/half_operators.h>
 #include <medley/model/blocks/language.h>
@@ -88,6 +89,25 @@ TEST(HalfOperators, ValuesAndGradientsAreThoseOfFloat) {
     const RopeTables turns = Turns(s.length, s.heads, s.dim);
     ExpectAsInFloat([&](const Inputs& in) { return HeadNormRope(in[0], in[1], turns, 1e-6); }, {x, weight});
     ExpectAsInFloat([&](const Inputs& in) { return SwiGlu(in[0], in[1]); }, {x, Random(x.sizes(), 5)});
+  }
+}
+
+TEST(HalfOperators, AttentionOfShortHeadsIsThatOfFloat) {
+  using Inputs = std::vector<at::Tensor>;
+  const at::Tensor of_all = AdditiveMask(at::ones({5, 9}, at::kBool).tril(4), at::zeros({1})),
+                   of_rows = AdditiveMask(at::arange(9).lt(at::arange(3, 6).unsqueeze(1)), at::zeros({1}))
+                                 .view({3, 1, 1, 9});
+  for (const std::int64_t kv_heads : {2, 4}) {
+    for (const at::Tensor& mask : {at::Tensor(), of_all, of_rows}) {
+      const Inputs inputs = {Random({3, 4, 5, 16}, 1), Random({3, kv_heads, 9, 16}, 2),
+                             Random({3, kv_heads, 9, 16}, 3)};
+      ExpectAsInFloat(
+          [&](const Inputs& in) {
+            const at::Tensor hides = mask.defined() ? mask.to(in[0].scalar_type()) : mask;
+            return Attend(in[0], in[1], in[2], hides);
+          },
+          inputs);
+    }
   }
 }
 

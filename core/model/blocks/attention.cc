@@ -9,6 +9,7 @@
 #include <vector>
 
 #include <medley/base/error.h>
+#include <medley/model/blocks/half_operators.h>
 
 namespace medley {
 namespace {
@@ -28,6 +29,8 @@ std::optional<at::Tensor> ForFused(const at::Tensor& mask, std::int64_t queries)
 }
 
 at::Tensor Fused(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v, const at::Tensor& mask) {
+  const bool is_half = q.is_cpu() && at::isReducedFloatingType(q.scalar_type());
+  if (is_half && HasShortHeads(q.size(3))) return HalfAttention(q, k, v, ForFused(mask, q.size(2)));
   const std::int64_t times = q.size(1) / k.size(1);
   const bool repeats = times > 1 && RepeatsKeys(q.device().type(), q.scalar_type());
   const at::Tensor keys = repeats ? RepeatHeads(k, times) : k, values = repeats ? RepeatHeads(v, times) : v;

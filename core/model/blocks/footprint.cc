@@ -1,9 +1,10 @@
 #include <medley/model/blocks/footprint.h>
 
-#include <medley/config/threads.h>
-
 #include <algorithm>
 #include <utility>
+
+#include <medley/config/threads.h>
+#include <medley/model/blocks/half_operators.h>
 
 namespace medley {
 namespace {
@@ -86,6 +87,11 @@ class LayerNumbers {
     const std::int64_t lines = lines_ * setting_.heads, weights = lines * seen;
     if (setting_.attention == AttentionKind::kFused) {
       part.kept += Floats(lines, shape_.number_bytes);
+      const bool goes_in_float =
+          shape_.number_bytes < 4 && !shape_.on_gpu && HasShortHeads(width_ / setting_.heads);
+      if (goes_in_float)
+        part.backward +=
+            Floats(HalfAttentionFloats(shape_.positions, seen, width_, width_), shape_.number_bytes);
       return;
     }
     part.kept += weights;

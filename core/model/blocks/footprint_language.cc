@@ -1,4 +1,5 @@
 #include <medley/model/blocks/footprint.h>
+#include <medley/model/blocks/half_operators.h>
 #include <medley/model/blocks/operators.h>
 
 #include <algorithm>
@@ -68,6 +69,8 @@ class TextNumbers {
       part.forward += 2 * scores + InNumbers(scores, shape_.number_bytes) + rows * width * 2 * queries_;
       part.backward += 2 * scores;
     }
+    if (!is_eager() && is_half() && !shape_.on_gpu && HasShortHeads(config_.head_dim))
+      part.backward += InFloat(HalfAttentionFloats(width, seen, queries_, keys_));
     return part;
   }
   // Where it `selects`, of the supervised positions alone, which are copied. Sum, norm, its output; gate,

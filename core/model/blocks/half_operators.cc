@@ -52,6 +52,38 @@ class Gated : public torch::autograd::Function<Gated> {
   }
 };
 
+// [rows, heads, n, d] whose heads of a position lie side by side.
+at::Tensor Like(const at::Tensor& x) {
+  return at::empty({x.size(0), x.size(2), x.size(1), x.size(3)}, x.options()).transpose(1, 2);
+}
+
+class ShortHeads : public torch::autograd::Function<ShortHeads> {
+ public:
+  static at::Tensor forward(AutogradContext* context, const at::Tensor& q, const at::Tensor& k,
+                            const at::Tensor& v, const std::optional<at::Tensor>& mask) {
+    auto [out, sums] =
+        at::_scaled_dot_product_flash_attention_for_cpu(q, k, v, 0.0, /*is_causal=*/false, mask);
+    context->save_for_backward({q, k, v, out, sums, mask.value_or(at::Tensor())});
+    return out;
+  }
+  static variable_list backward(AutogradContext* context, const variable_list& gradients) {
+    const variable_list saved = context->get_saved_variables();
+    const at::Tensor &q = saved[0], &k = saved[1], &v = saved[2], &mask = saved[5];
+    const at::Tensor to_q = Like(q), to_k = Like(k), to_v = Like(v);
+    for (std::int64_t row = 0; row < q.size(0); ++row) {
+      const auto of = [&](const at::Tensor& x) { return x.narrow(0, row, 1); };
+      const auto wide = [&](const at::Tensor& x) { return of(x).to(at::kFloat); };
+      std::optional<at::Tensor> hides;
+      if (mask.defined()) hides = mask.dim() == 4 && mask.size(0) > 1 ? wide(mask) : mask.to(at::kFloat);
+      const auto [row_q, row_k, row_v] = at::_scaled_dot_product_flash_attention_for_cpu_backward(
+          wide(gradients[0]), wide(q), wide(k), wide(v), wide(saved[3]), of(saved[4]), 0.0,
+          /*is_causal=*/false, hides);
+      of(to_q).copy_(row_q), of(to_k).copy_(row_k), of(to_v).copy_(row_v);
+    }
+    return {to_q, to_k, to_v, {}};
+  }
+};
+
 class Lookup : public torch::autograd::Function<Lookup> {
  public:
   static at::Tensor forward(AutogradContext* context, const at::Tensor& table, const at::Tensor& ids) {
@@ -82,6 +114,11 @@ at::Tensor HalfNormRope(const at::Tensor& x, const at::Tensor& weight, const Rop
 at::Tensor HalfSwiGlu(const at::Tensor& gate, const at::Tensor& up) { return Gated::apply(gate, up); }
 
 at::Tensor HalfEmbedding(const at::Tensor& table, const at::Tensor& ids) { return Lookup::apply(table, ids); }
+
+at::Tensor HalfAttention(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
+                         const std::optional<at::Tensor>& mask) {
+  return ShortHeads::apply(q, k, v, mask);
+}
 
 NormedLines NormByOperators(const at::Tensor& x, const at::Tensor& weight, const RopeTables& turns,
                             double epsilon) {

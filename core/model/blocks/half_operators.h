@@ -2,6 +2,9 @@
 
 #include <ATen/core/Tensor.h>
 
+#include <cstdint>
+#include <optional>
+
 #include <medley/model/blocks/operators.h>
 
 namespace medley {
@@ -17,6 +20,17 @@ at::Tensor HalfSwiGlu(const at::Tensor& gate, const at::Tensor& up);
 // On the CPU, where libtorch would sum a table's gradient in its own type: of a word that comes a hundred
 // times most would be lost.
 at::Tensor HalfEmbedding(const at::Tensor& table, const at::Tensor& ids);
+
+// Fused attention on the CPU, of heads so short that libtorch's backward takes five to ten times as long in a
+// half type as in float: goes back in float, row by row. Shapes as in Attend, masks as the kernel takes them.
+constexpr bool HasShortHeads(std::int64_t head_dim) { return head_dim < 64; }
+at::Tensor HalfAttention(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
+                         const std::optional<at::Tensor>& mask);
+// What its backward has in float at a time: numbers of one row.
+constexpr std::int64_t HalfAttentionFloats(std::int64_t queries, std::int64_t seen, std::int64_t width,
+                                           std::int64_t kv_width) {
+  return 4 * (queries * width + seen * kv_width) + queries * seen;
+}
 
 // The norm's values and gradients, with turns or without (undefined): on the CPU bf16 goes line by line
 // through one loop. These are what it gives, for all other devices and types.
