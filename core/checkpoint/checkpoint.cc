@@ -14,6 +14,8 @@
 #include <medley/base/json_reader.h>
 #include <medley/base/json_text.h>
 #include <medley/base/version.h>
+#include <medley/checkpoint/adapters_section.h>
+#include <medley/model/adapter_merge.h>
 #include <medley/model/float_type.h>
 #include <medley/model/parameter_names.h>
 #include <medley/model/safetensors.h>
@@ -201,6 +203,37 @@ void Copy(const std::vector<Parameter>& wanted, const Tensors& saved) {
   for (const Parameter& parameter : wanted) parameter.tensor.copy_(Find(saved, parameter)->second);
 }
 
+// Those whose names match one of the patterns, each of which must match some.
+std::vector<Parameter> Matching(const std::vector<Parameter>& weights,
+                                const std::vector<std::string>& patterns) {
+  std::vector<Parameter> wanted;
+  for (const std::string& pattern : patterns) {
+    const auto matches = [&](const Parameter& parameter) { return Matches(parameter, pattern); };
+    if (std::none_of(weights.begin(), weights.end(), matches)) {
+      throw InputError("init_from: the pattern \"" + pattern + "\" matches no parameter of the model");
+    }
+    for (const Parameter& parameter : weights) {
+      const bool taken = std::any_of(wanted.begin(), wanted.end(),
+                                     [&](const Parameter& p) { return p.name == parameter.name; });
+      if (!taken && matches(parameter)) wanted.push_back(parameter);
+    }
+  }
+  return wanted;
+}
+
+// Each weight with what its adapters add in its place; without the adapters.
+void Merge(Tensors& saved, const Adapters& adapters) {
+  const auto find = [&](const std::string& name) {
+    const auto found = saved.find(name);
+    return found == saved.end() ? at::Tensor() : found->second;
+  };
+  for (auto& [name, tensor] : saved) {
+    const at::Tensor merged = Merged(name, find, adapters);
+    if (merged.defined()) tensor = merged;
+  }
+  std::erase_if(saved, [](const auto& tensor) { return IsAdapter(tensor.first); });
+}
+
 // Those of none for an older checkpoint that was damaged since: it can then not be the best.
 CheckpointFacts FactsOf(const CheckpointEntry& entry) {
   try {
@@ -290,31 +323,36 @@ void LoadCheckpoint(const fs::path& checkpoint, const TrainingState& state) {
 }
 
 nlohmann::json ReadSection(const fs::path& checkpoint, const std::string& name) {
-  const ordered_json sections = ReadState(checkpoint);
-  const auto state = ordered_json::json_pointer("/" + name + "/state");
-  if (!sections.contains(state))
-    throw InputError((checkpoint / kStateFile).string() + " has no state of \"" + name + "\"");
-  return sections.at(state);
+  const std::optional<nlohmann::json> state = FindSection(checkpoint, name);
+  if (!state) throw InputError((checkpoint / kStateFile).string() + " has no state of \"" + name + "\"");
+  return *state;
 }
 
-std::size_t LoadWeights(const fs::path& checkpoint, const std::vector<Parameter>& weights,
-                        const std::vector<std::string>& patterns) {
-  const Tensors saved = ReadSafetensors(checkpoint / kModelFile);
-  std::vector<Parameter> wanted;
-  for (const std::string& pattern : patterns) {
-    const auto matches = [&](const Parameter& parameter) { return Matches(parameter, pattern); };
-    if (std::none_of(weights.begin(), weights.end(), matches)) {
-      throw InputError("init_from: the pattern \"" + pattern + "\" matches no parameter of the model");
-    }
-    for (const Parameter& parameter : weights) {
-      const bool taken = std::any_of(wanted.begin(), wanted.end(),
-                                     [&](const Parameter& p) { return p.name == parameter.name; });
-      if (!taken && matches(parameter)) wanted.push_back(parameter);
-    }
+std::optional<nlohmann::json> FindSection(const fs::path& checkpoint, const std::string& name) {
+  const ordered_json sections = ReadState(checkpoint);
+  const auto state = ordered_json::json_pointer("/" + name + "/state");
+  return sections.contains(state) ? std::optional<nlohmann::json>(sections.at(state)) : std::nullopt;
+}
+
+TakenWeights LoadWeights(const fs::path& checkpoint, const std::vector<Parameter>& weights,
+                         const std::vector<std::string>& patterns, const Adapters& adapters) {
+  Tensors saved = ReadSafetensors(checkpoint / kModelFile);
+  const std::optional<Adapters> saved_adapters = ReadAdapters(checkpoint);
+  TakenWeights taken;
+  if (saved_adapters && adapters.any()) RequireSameAdapters(checkpoint, *saved_adapters, adapters);
+  if (saved_adapters && !adapters.any()) {
+    Merge(saved, *saved_adapters);
+    taken.adapters = "merged its adapters into them";
+  }
+  std::vector<Parameter> wanted = Matching(weights, patterns);
+  if (!saved_adapters && adapters.any()) {
+    std::erase_if(wanted, [](const Parameter& parameter) { return IsAdapter(parameter.name); });
+    taken.adapters = "the adapters begin anew";
   }
   for (const Parameter& parameter : wanted) CheckFits(checkpoint / kModelFile, parameter, saved);
   Copy(wanted, saved);
-  return wanted.size();
+  taken.count = wanted.size();
+  return taken;
 }
 
 void RotateCheckpoints(const fs::path& run, std::int64_t keep) {

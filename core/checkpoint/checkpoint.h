@@ -12,6 +12,7 @@
 
 #include <medley/checkpoint/checkpoint_files.h>
 #include <medley/checkpoint/section.h>
+#include <medley/model/adapters.h>
 #include <medley/model/model.h>
 #include <medley/report/console.h>
 #include <medley/report/record_sink.h>
@@ -75,10 +76,17 @@ std::optional<FoundCheckpoint> FindCheckpoint(const std::filesystem::path& run, 
 void LoadCheckpoint(const std::filesystem::path& checkpoint, const TrainingState& state);
 // One section's state of a verified checkpoint. An InputError where there is none of that name.
 nlohmann::json ReadSection(const std::filesystem::path& checkpoint, const std::string& name);
+// The same; nothing where there is none.
+std::optional<nlohmann::json> FindSection(const std::filesystem::path& checkpoint, const std::string& name);
 // Only the weights whose names match one of the patterns (* and ?); every parameter that matches must be
-// there. Returns how many were taken.
-std::size_t LoadWeights(const std::filesystem::path& checkpoint, const std::vector<Parameter>& weights,
-                        const std::vector<std::string>& patterns = {"*"});
+// there. Adapters that the checkpoint has and the model has not are merged into its weights, on the CPU in
+// float; those that the model alone has are left as they are; where both have some, they must be the same.
+struct TakenWeights {
+  std::size_t count = 0;
+  std::string adapters{};  // what became of them, in words; "": neither has any, or they were taken
+};
+TakenWeights LoadWeights(const std::filesystem::path& checkpoint, const std::vector<Parameter>& weights,
+                         const std::vector<std::string>& patterns = {"*"}, const Adapters& adapters = {});
 
 // Removes committed checkpoints: all but the newest `keep`, those that are marked to be kept and, of those
 // whose evaluation was over the same tasks in the same stage as the newest one's, the one with the lowest

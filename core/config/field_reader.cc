@@ -238,6 +238,14 @@ void FieldReader::Read(const JsonNode& node, const std::string& path, const Fiel
 }
 
 void FieldReader::Read(const JsonNode& node, const std::string& path, const Field& field,
+                       NamesOrPattern& value) {
+  if (!Expect(node.IsArray() || node.IsString(), node, path, "a text or an array")) return;
+  if (!Expect(node.IsString() || !node.elements.empty(), node, path, "at least one element")) return;
+  value = {};
+  node.IsArray() ? Read(node, path, field, value.names) : Read(node, path, field, value.pattern);
+}
+
+void FieldReader::Read(const JsonNode& node, const std::string& path, const Field& field,
                        std::vector<std::pair<std::string, double>>& value) {
   if (!Expect(node.IsObject(), node, path, "an object")) return;
   value.clear();

@@ -11,6 +11,7 @@
 
 #include <medley/config/config_file.h>
 #include <medley/config/field.h>
+#include <medley/config/names_or_pattern.h>
 #include <medley/config/option_value.h>
 
 namespace medley {
@@ -57,6 +58,7 @@ class FieldReader {
   void Read(const JsonNode& node, const std::string& path, const Field& field, std::string& value);
   void Read(const JsonNode& node, const std::string& path, const Field& field, std::filesystem::path& value);
   void Read(const JsonNode& node, const std::string& path, const Field& field, OptionValue& value);
+  void Read(const JsonNode& node, const std::string& path, const Field& field, NamesOrPattern& value);
   void Read(const JsonNode& node, const std::string& path, const Field& field,
             std::vector<std::pair<std::string, double>>& value);
   // What the object's dotted keys mean, below their first word.

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include <medley/config/field.h>
+#include <medley/config/names_or_pattern.h>
 #include <medley/config/option_value.h>
 
 namespace medley {
@@ -78,6 +79,8 @@ class FieldDumper {
       return value.string();
     } else if constexpr (std::is_same_v<T, OptionValue>) {
       return std::visit([](const auto& held) { return ordered_json(held); }, value);
+    } else if constexpr (std::is_same_v<T, NamesOrPattern>) {
+      return value.pattern.empty() ? Dump(value.names) : Dump(value.pattern);
     } else if constexpr (std::is_enum_v<T>) {
       return std::string(EnumNames<T>::kNames[static_cast<std::size_t>(value)]);
     } else if constexpr (std::is_same_v<T, config_detail::Weights> || config_detail::IsMap<T>::value) {
@@ -169,6 +172,10 @@ class SchemaWriter {
     using nlohmann::ordered_json;
     if constexpr (std::is_same_v<T, OptionValue>) {
       return {{"type", {"number", "boolean", "string"}}, {"minLength", 1}};
+    } else if constexpr (std::is_same_v<T, NamesOrPattern>) {
+      ordered_json names = Schema<std::vector<std::string>>(field);
+      names["minItems"] = 1;
+      return {{"anyOf", {Schema<std::string>(field), std::move(names)}}};
     } else if constexpr (std::is_same_v<T, bool>) {
       return {{"type", "boolean"}};
     } else if constexpr (std::is_arithmetic_v<T>) {

@@ -2,6 +2,7 @@
 
 #include <medley/base/error.h>
 #include <medley/base/file_digest.h>
+#include <medley/base/full_match.h>
 #include <medley/config/budget_request.h>
 #include <medley/config/field_reader.h>
 #include <medley/config/field_writer.h>
@@ -153,6 +154,46 @@ void Fields(Visitor& visit, InitFrom& c) {
 }
 
 template <typename Visitor>
+void Fields(Visitor& visit, LoraConfig& c) {
+  visit(c.rank, {.name = "rank",
+                 .help = "Of every adapter. Needed where \"pretrained\" is not given",
+                 .omit_default = true,
+                 .low = 1,
+                 .high = 1 << 16});
+  visit(c.alpha, {.name = "alpha",
+                  .help = "What an adapter gives counts alpha / rank. Not given: 16",
+                  .omit_default = true,
+                  .low = 0,
+                  .high = 1e6,
+                  .above_low = true});
+  visit(c.dropout, {.name = "dropout",
+                    .help = "Of what goes into the adapters, while training",
+                    .low = 0,
+                    .high = 1,
+                    .below_high = true});
+  visit(c.rslora, {.name = "rslora", .help = "What an adapter gives counts alpha / sqrt(rank)"});
+  visit(c.targets, {.name = "targets",
+                    .help = "Which linear maps get an adapter: their names, or the ends of names behind a "
+                            "dot (\"q_proj\"); or one regular expression for whole names; or "
+                            "\"all-linear\". Not given: q_proj, k_proj, v_proj, o_proj, gate_proj, "
+                            "up_proj, down_proj",
+                    .omit_default = true});
+  visit(c.new_tokens, {.name = "new_tokens",
+                       .help = "Also train the rows of tokens that medley added to a published vocabulary"});
+  visit(c.tokens, {.name = "tokens",
+                   .help = "Ids of further tokens whose rows are trained",
+                   .omit_default = true,
+                   .low = 0,
+                   .high = 1 << 24});
+  visit(c.pretrained,
+        {.name = "pretrained",
+         .help = "A folder of PEFT's (adapter_config.json, adapter_model.safetensors) whose "
+                 "adapters the run begins with; rank, alpha, rslora, targets and tokens are its",
+         .omit_default = true,
+         .path = PathKind::kLater});
+}
+
+template <typename Visitor>
 void Fields(Visitor& visit, RunConfig& c) {
   visit(c.model, {.name = "model", .help = "The model's config", .required = true});
   visit(c.tokenizer,
@@ -226,6 +267,10 @@ void Fields(Visitor& visit, RunConfig& c) {
         {.name = "allow_missing",
          .help = "Parameters, with * and ?, that the weights of a pretrained model may lack; they begin anew",
          .omit_default = true});
+  visit(c.lora, {.name = "lora",
+                 .help = "Low-rank adapters of the language, which is frozen beside them; no adapters "
+                         "where it is not given",
+                 .omit_default = true});
   visit(c.tensorboard,
         {.name = "tensorboard",
          .help = "Also write losses, shares, memory, speed, scores and sheets for TensorBoard, into "
@@ -260,6 +305,25 @@ void CheckSchedule(ConfigFile& file, const OptimizerConfig& config) {
   check("rise_fraction", config.rise_fraction == defaults.rise_fraction, "one_cycle");
 }
 
+void CheckLora(ConfigFile& file, const LoraConfig& config) {
+  if (file.Find({"lora"}) == nullptr) return;
+  if (config.rank == 0 && config.pretrained.empty() && file.Find({"lora", "rank"}) == nullptr)
+    file.FailAtKey({"lora", "rank"},
+                   "missing; give the rank of the adapters, or \"pretrained\", a folder of PEFT's");
+  try {
+    if (!config.targets.pattern.empty()) FullMatch(config.targets.pattern);
+  } catch (const InputError& error) {
+    file.FailAt({"lora", "targets"}, error.what());
+  }
+}
+
+// What is given neither here nor by the adapters that the run begins with.
+void FillInLora(LoraConfig& config) {
+  if (config.rank == 0 || !config.pretrained.empty()) return;
+  if (config.alpha == 0) config.alpha = kLoraAlpha;
+  if (config.targets.empty()) config.targets.names.assign(kLoraTargets.begin(), kLoraTargets.end());
+}
+
 void CheckTogether(ConfigFile& file, const RunConfig& config) {
   try {
     ParseBudget(config.budget);
@@ -267,6 +331,7 @@ void CheckTogether(ConfigFile& file, const RunConfig& config) {
     file.FailAt({"budget"}, error.what());
   }
   CheckSchedule(file, config.optimizer);
+  CheckLora(file, config.lora);
   for (const auto& [name, task] : config.tasks) {
     if (const auto problem = CheckRows(task, config.plan))
       file.FailAt({"tasks", name, problem->key}, problem->message);
@@ -279,6 +344,7 @@ void ReadConfig(ConfigFile& file, RunConfig& config) {
   ReadFields(file, config);
   FillInByDevice(file, config);
   CheckTogether(file, config);
+  FillInLora(config.lora);
 }
 
 RunConfig ReadRunConfig(const std::filesystem::path& path, const std::vector<std::string>& overrides) {

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include <medley/config/config_file.h>
+#include <medley/config/lora_config.h>
 #include <medley/config/option_value.h>
 
 namespace medley {
@@ -106,6 +107,7 @@ struct RunConfig {
   // Names of special tokens in the vocabulary, by medley's; those that are not here have defaults.
   std::map<std::string, std::string, std::less<>> special_tokens;
   std::vector<std::string> allow_missing;  // patterns of parameters that published weights may lack
+  LoraConfig lora;
   std::string dtype = "fp32";              // or "bf16": of weights and activations
   bool deterministic = false;              // on a GPU; the CPU always is
   std::string matmul_precision = "float";  // or "tf32", on a GPU

@@ -27,6 +27,8 @@ bool ForwardContext::SharesBesideLayers(const std::string&) const { return false
 
 std::uint64_t ForwardContext::Seed(std::string_view) { return 0; }
 
+std::uint64_t ForwardContext::SeedOf(const std::string&, std::string_view site) { return Seed(site); }
+
 RowRange ForwardContext::Rows() const { return {}; }
 
 std::int64_t ForwardShape::Size(std::string_view name) const {

@@ -47,6 +47,8 @@ class ForwardContext {
   // random in row i of a forward takes CombineSeeds(Seed(site), Rows().begin + i), so that it depends on
   // neither micro-batch nor mode.
   virtual std::uint64_t Seed(std::string_view site);
+  // The same of the encoding with that key, whichever pass makes it, and whether it is shared or not.
+  virtual std::uint64_t SeedOf(const std::string& key, std::string_view site);
   // The rows of this forward; none outside of training.
   virtual RowRange Rows() const;
 };

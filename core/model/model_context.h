@@ -6,6 +6,7 @@
 #include <set>
 #include <string>
 
+#include <medley/model/adapters.h>
 #include <medley/model/model_config.h>
 #include <medley/text/tokenizer.h>
 
@@ -16,8 +17,13 @@ class ModelContext {
  public:
   // `tokenizer` null: the model declares none; `given` null: see below.
   ModelContext(const ModelConfig& config, std::uint64_t seed, at::Device device, const Tokenizer* tokenizer,
-               const std::set<std::string>* given = nullptr)
-      : config(config), seed(seed), device(device), given(given), tokenizer_(tokenizer) {}
+               const std::set<std::string>* given = nullptr, const LoraConfig& lora = {})
+      : config(config),
+        seed(seed),
+        device(device),
+        given(given),
+        adapters(AdaptersOf(lora, tokenizer)),
+        tokenizer_(tokenizer) {}
 
   // The values of its config file.
   const ModelConfig& config;
@@ -27,6 +33,8 @@ class ModelContext {
   at::Device device;
   // For a ParameterSet: parameters whose values come from a file and are not drawn; null: none.
   const std::set<std::string>* given;
+  // For a ParameterSet: of the language of the model, if any.
+  Adapters adapters;
   // An Error where the model's spec does not declare it.
   const Tokenizer& tokenizer() const;
 

@@ -17,7 +17,7 @@ class ParameterModel : public Model {
  protected:
   // `spec`: the class's own kSpec.
   ParameterModel(const ModelSpec& spec, const ModelContext& context)
-      : Model(spec), set_(context.seed, context.device, {}, context.given) {}
+      : Model(spec), set_(context.seed, context.device, {}, context.given, context.adapters) {}
 
   // What the parts of the model are built with; handles stay valid through To.
   ParameterSet& set() { return set_; }

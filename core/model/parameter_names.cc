@@ -11,4 +11,11 @@ bool Matches(const Parameter& parameter, const std::string& pattern) {
   return matches(parameter.name) || matches(parameter.former_name);
 }
 
+at::Tensor TensorNamed(const std::vector<Parameter>& parameters, const std::string& name) {
+  for (const Parameter& parameter : parameters) {
+    if (parameter.name == name) return parameter.tensor;
+  }
+  return {};
+}
+
 }  // namespace medley

@@ -1,6 +1,9 @@
 #pragma once
 
+#include <ATen/core/Tensor.h>
+
 #include <string>
+#include <vector>
 
 #include <medley/model/model.h>
 
@@ -8,5 +11,7 @@ namespace medley {
 
 // Whether its name, or its former one, is as the pattern says (shell-style, * and ?).
 bool Matches(const Parameter& parameter, const std::string& pattern);
+// Undefined where there is none of that name.
+at::Tensor TensorNamed(const std::vector<Parameter>& parameters, const std::string& name);
 
 }  // namespace medley

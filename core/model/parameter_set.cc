@@ -10,6 +10,7 @@
 #include <medley/base/error.h>
 #include <medley/base/random.h>
 #include <medley/model/float_type.h>
+#include <medley/model/lora_targets.h>
 
 namespace medley {
 
@@ -27,8 +28,8 @@ at::Tensor ParameterSet::Add(const std::string& name, at::IntArrayRef shape, con
   at::Tensor value = at::empty(shape, at::device(meta ? device_ : at::Device(at::kCPU)).dtype(at::kFloat));
   if (!meta && given_.count(name) == 0) fill(value);
   value = value.to(device_);
-  value.set_requires_grad(true);
-  list_.push_back({name, value, FormerName(name)});
+  value.set_requires_grad(!freezes_);
+  list_.push_back({name, value, FormerName(name), freezes_});
   return value;
 }
 
@@ -74,6 +75,32 @@ void ParameterSet::CopyStart(const std::string& from, const std::string& to) {
   if (!any) throw Error("no parameter's name begins with '" + to + "', to start as those of '" + from + "'");
 }
 
+void ParameterSet::BeginBase(const std::string& root) {
+  if (!adapters_.any()) return;
+  targets_ = std::make_shared<LoraTargets>(adapters_.lora);
+  root_ = root;
+  freezes_ = true;
+}
+
+void ParameterSet::EndBase() {
+  if (!targets_) return;
+  targets_->Check();
+  targets_.reset();
+  freezes_ = false;
+}
+
+ParameterSet::Adapter ParameterSet::MakeAdapter(const std::string& map, std::int64_t in, std::int64_t out) {
+  const std::int64_t rank = adapters_.lora.rank;
+  if (!targets_ || !targets_->Take(map.substr(root_.size()), in, out)) return {};
+  freezes_ = false;
+  const double bound = 1 / std::sqrt(static_cast<double>(in));  // as PEFT's
+  Adapter adapter{.a = Uniform(map + kLoraA, {rank, in}, -bound, bound),
+                  .b = Constant(map + kLoraB, {out, rank}, 0),
+                  .scale = adapters_.scale()};
+  freezes_ = true;
+  return adapter;
+}
+
 void ParameterSet::To(at::Device device, at::ScalarType dtype) {
   at::NoGradGuard no_grad;
   device_ = device;
@@ -88,10 +115,22 @@ Linear::Linear(ParameterSet& set, const std::string& name, std::int64_t in, std:
                double gain)
     : weight_(set.Normal(name + ".weight", {out, in}, gain / std::sqrt(static_cast<double>(in)))) {
   if (bias) bias_ = set.Constant(name + ".bias", {out}, 0);
+  adapter_ = set.MakeAdapter(name, in, out);
 }
 
-at::Tensor Linear::operator()(const at::Tensor& x) const {
+at::Tensor Linear::Plain(const at::Tensor& x) const {
   return bias_.defined() ? at::linear(x, weight_, bias_) : at::linear(x, weight_);
+}
+
+at::Tensor Linear::operator()(const at::Tensor& x, const at::Tensor& dropped) const {
+  if (!adapter_.a.defined()) return Plain(x);
+  const auto lines = [](const at::Tensor& of) { return of.reshape({-1, of.size(-1)}); };
+  std::vector<std::int64_t> shape = x.sizes().vec();
+  shape.back() = weight_.size(0);
+  // Added in place, and of lines: a view would be copied on the way back.
+  at::Tensor y = Plain(lines(x));
+  y.addmm_(at::linear(lines(dropped), adapter_.a), adapter_.b.t(), /*beta=*/1, /*alpha=*/adapter_.scale);
+  return y.view(shape);
 }
 
 LayerNorm::LayerNorm(ParameterSet& set, const std::string& name, std::int64_t dim)

@@ -3,14 +3,18 @@
 #include <ATen/core/Tensor.h>
 
 #include <cstdint>
+#include <memory>
 #include <set>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include <medley/model/adapters.h>
 #include <medley/model/model.h>
 
 namespace medley {
+
+class LoraTargets;
 
 // The parameters of a model while it is built, and afterwards. A value depends on the seed and on the
 // parameter's name (its former one, if any), not on the order of construction or on libtorch's default
@@ -24,11 +28,12 @@ class ParameterSet {
   // On the "meta" device parameters have shapes only.
   // `given`: parameters that get no values here; null: none.
   ParameterSet(std::uint64_t seed, at::Device device, std::vector<Renamed> renamed = {},
-               const std::set<std::string>* given = nullptr)
+               const std::set<std::string>* given = nullptr, Adapters adapters = {})
       : seed_(seed),
         device_(device),
         renamed_(std::move(renamed)),
-        given_(given == nullptr ? std::set<std::string>() : *given) {}
+        given_(given == nullptr ? std::set<std::string>() : *given),
+        adapters_(std::move(adapters)) {}
 
   // Normal values around 0. Returns a handle that stays valid for the life of the set, through To.
   at::Tensor Normal(const std::string& name, at::IntArrayRef shape, double deviation);
@@ -40,6 +45,19 @@ class ParameterSet {
   // layers that begin as copies of one ("decoder.0.", "decoder.1."). An Error where one has no such
   // counterpart of its shape, or where there is none at all.
   void CopyStart(const std::string& from, const std::string& to);
+
+  // What is made between the two is a base: where there are adapters its parameters are frozen, and they may
+  // be of its linear maps. `root` is in front of the published names. EndBase throws InputError where the
+  // adapters are for other maps.
+  void BeginBase(const std::string& root);
+  void EndBase();
+  // For a linear map; undefined outside of a base, and where it gets none.
+  struct Adapter {
+    at::Tensor a, b;  // [rank, in], [out, rank]
+    double scale = 0;
+  };
+  Adapter MakeAdapter(const std::string& map, std::int64_t in, std::int64_t out);
+  const Adapters& adapters() const { return adapters_; }
 
   const std::vector<Parameter>& list() const { return list_; }
   // Gradients of a half type are summed in float.
@@ -57,19 +75,33 @@ class ParameterSet {
   at::Device device_;
   std::vector<Renamed> renamed_;
   std::set<std::string> given_;
+  Adapters adapters_;
+  std::shared_ptr<LoraTargets> targets_;  // while a base is made for adapters
+  std::string root_;                      // of the base
+  bool freezes_ = false;
   std::vector<Parameter> list_;
 };
 
 // y = x W^T + b, x [..., in]. W [out, in] starts with the deviation gain / sqrt(in), b (if any) with zeros.
+// With an adapter of the set's, its product with x is added; that is 0 at the start.
 class Linear {
  public:
   Linear() = default;
   Linear(ParameterSet& set, const std::string& name, std::int64_t in, std::int64_t out, bool bias,
          double gain = 1);
-  at::Tensor operator()(const at::Tensor& x) const;
+  at::Tensor operator()(const at::Tensor& x) const { return (*this)(x, x); }
+  // `dropped`: what the adapter gets instead of x.
+  at::Tensor operator()(const at::Tensor& x, const at::Tensor& dropped) const;
+
+  bool trains_weight() const { return weight_.requires_grad(); }
+  // Of its adapter; 0 without one.
+  std::int64_t rank() const { return adapter_.a.defined() ? adapter_.a.size(0) : 0; }
 
  private:
+  at::Tensor Plain(const at::Tensor& x) const;
+
   at::Tensor weight_, bias_;
+  ParameterSet::Adapter adapter_;
 };
 
 // With float statistics at least, over the last dimension; epsilon 1e-5.

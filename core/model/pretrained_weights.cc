@@ -11,6 +11,7 @@
 #include <medley/base/files.h>
 #include <medley/base/suggest.h>
 #include <medley/base/utf8.h>
+#include <medley/model/adapters.h>
 #include <medley/model/parameter_names.h>
 #include <medley/model/safetensors_types.h>
 
@@ -62,6 +63,7 @@ void PretrainedWeights::Take(const std::vector<Parameter>& parameters, Problems&
       problems.push_back("allow_missing: no parameter of the model matches '" + pattern + "'");
   }
   for (const Parameter& parameter : parameters) {
+    if (IsAdapter(parameter.name)) continue;
     const std::string published = PublishedName(parameter.name, setting_.root);
     const std::string name = published.empty() ? parameter.name : published;
     if (published.empty() && !files_.has_image()) {

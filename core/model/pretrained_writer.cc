@@ -64,19 +64,25 @@ void WriteShards(const std::filesystem::path& directory, const std::vector<Param
 
 void WritePretrainedWeights(const std::filesystem::path& directory, const Parameters& parameters,
                             const std::string& root, at::ScalarType type, std::int64_t shard_bytes) {
-  Parameters language, others;
+  Parameters language;
   for (const Parameter& parameter : parameters) {
     const std::string name = PublishedName(parameter.name, root);
-    if (name.empty())
-      others.push_back({parameter.name, parameter.tensor});
-    else
-      language.push_back({name, parameter.tensor});
+    if (!name.empty()) language.push_back({name, parameter.tensor});
   }
   const std::vector<Parameters> shards = Shards(language, type, shard_bytes);
   if (shards.size() == 1)
     Write(directory / kPretrainedWeightsFile, language, type);
   else
     WriteShards(directory, shards, type);
+  WriteImageWeights(directory, parameters, root);
+}
+
+void WriteImageWeights(const std::filesystem::path& directory, const Parameters& parameters,
+                       const std::string& root) {
+  Parameters others;
+  for (const Parameter& parameter : parameters) {
+    if (PublishedName(parameter.name, root).empty()) others.push_back({parameter.name, parameter.tensor});
+  }
   if (!others.empty()) Write(directory / kImageWeightsFile, others, std::nullopt);
 }
 

@@ -22,4 +22,8 @@ void WritePretrainedWeights(const std::filesystem::path& directory, const std::v
                             const std::string& root, at::ScalarType type,
                             std::int64_t shard_bytes = kShardBytes);
 
+// Those others alone.
+void WriteImageWeights(const std::filesystem::path& directory, const std::vector<Parameter>& parameters,
+                       const std::string& root);
+
 }  // namespace medley

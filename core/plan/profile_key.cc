@@ -60,6 +60,7 @@ ordered_json RunProfileKey(const RunConfig& config, const Model& model, const st
                       {"device", DeviceWords(device)},
                       {"threads", at::get_num_threads()}};
   if (!build.empty()) key["model_build"] = build;
+  if (config.lora.dropout > 0) key["lora"] = "dropout";  // which keeps masks
   // Other kernels take other workspaces.
   if (!device.is_cpu())
     key["numerics"] = config.matmul_precision + (config.deterministic ? ", deterministic" : "");

@@ -40,9 +40,11 @@ void Check(const Model& model, const ModelContext& context) {
     throw Error(who + "hands the spec of '" + std::string(model.spec().name) +
                 "' to Model; hand it its own kSpec");
   std::set<std::string> names;
+  bool adapted = false;
   for (const Parameter& parameter : model.parameters()) {
     const std::string& name = parameter.name;
     const at::Tensor& tensor = parameter.tensor;
+    adapted = adapted || name.ends_with(kLoraA);
     if (!names.insert(name).second)
       throw Error(who + "has two parameters '" + name + "'; give each its own name");
     if (!tensor.defined() || !tensor.is_leaf())
@@ -51,13 +53,18 @@ void Check(const Model& model, const ModelContext& context) {
       throw Error(who + "has the parameter '" + name + "' on " + tensor.device().str() + ", it is made for " +
                   context.device.str() + "; make parameters with a ParameterSet of the context's device");
   }
+  if (context.adapters.any() && !adapted)
+    throw InputError("lora: the model '" + context.config.kind() +
+                     "' has no language whose linear maps could get adapters; leave it out");
 }
 
 }  // namespace
 
 std::unique_ptr<Model> MakeModel(const ModelFile& file, const Registry& registry, const Tokenizer* tokenizer,
-                                 std::uint64_t seed, at::Device device, const std::set<std::string>* given) {
-  const ModelContext context(file.config, seed, device, file.info.tokenizer ? tokenizer : nullptr, given);
+                                 std::uint64_t seed, at::Device device, const std::set<std::string>* given,
+                                 const LoraConfig& lora) {
+  const ModelContext context(file.config, seed, device, file.info.tokenizer ? tokenizer : nullptr, given,
+                             lora);
   const PluginFile* plugin = registry.FileOfModel(file.info.name);
   std::unique_ptr<Model> model =
       plugin == nullptr ? MakeBuiltInModel(context) : MakeOfPlugin(*plugin, context);

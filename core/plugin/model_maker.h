@@ -7,6 +7,7 @@
 #include <set>
 #include <string>
 
+#include <medley/config/lora_config.h>
 #include <medley/model/model.h>
 #include <medley/plugin/model_file.h>
 #include <medley/text/tokenizer.h>
@@ -19,6 +20,6 @@ namespace medley {
 // together. `given`: see ModelContext.
 std::unique_ptr<Model> MakeModel(const ModelFile& file, const Registry& registry, const Tokenizer* tokenizer,
                                  std::uint64_t seed, at::Device device = at::kCPU,
-                                 const std::set<std::string>* given = nullptr);
+                                 const std::set<std::string>* given = nullptr, const LoraConfig& lora = {});
 
 }  // namespace medley

@@ -52,6 +52,9 @@ std::string ValueOf(const Values& values, const std::string& key, const Values& 
 }
 
 bool Decides(const std::string& key, const std::set<std::string>& trained) {
+  static const std::set<std::string> kOfAdapters = {"lora.rank",    "lora.alpha",      "lora.rslora",
+                                                    "lora.targets", "lora.new_tokens", "lora.tokens"};
+  if (kOfAdapters.count(key) > 0) return true;
   if (key == "seed" || key == "draws_per_step" || key.starts_with("init_from.")) return true;
   for (const std::string& task : trained) {
     const std::string settings = "tasks." + task + ".";

@@ -1,5 +1,6 @@
 #include <medley/run/export.h>
 
+#include <ATen/Functions.h>
 #include <unistd.h>
 
 #include <array>
@@ -12,9 +13,14 @@
 #include <medley/base/files.h>
 #include <medley/base/json_reader.h>
 #include <medley/base/json_text.h>
+#include <medley/model/adapter_merge.h>
 #include <medley/model/agent/agent.h>
+#include <medley/model/float_type.h>
 #include <medley/model/language_fields.h>
+#include <medley/model/parameter_names.h>
+#include <medley/model/peft_weights.h>
 #include <medley/model/pretrained_config.h>
+#include <medley/model/pretrained_files.h>
 
 namespace medley {
 namespace {
@@ -129,6 +135,36 @@ void WriteTokenizer(const fs::path& folder, const fs::path& file, const Tokenize
   }
 }
 
+// In the type that the run computes in, and but for rows of tokens whose changes go with the adapters.
+bool IsSame(const at::Tensor& trained, const at::Tensor& published, at::ScalarType type,
+            const std::vector<std::int64_t>& tokens) {
+  if (trained.sizes() != published.sizes()) return false;
+  at::Tensor differs = trained.detach().to(type).ne(published.to(type));
+  if (differs.dim() > 1) differs = differs.any(1);
+  if (!tokens.empty()) differs.index_fill_(0, at::tensor(tokens, at::kLong), 0);
+  return !differs.any().item<bool>();
+}
+
+// Other software adds the adapters to what is there.
+void RequireBase(const Run& run, const fs::path& base, const Adapters& adapters) {
+  const PretrainedFiles files(base);
+  const std::vector<Parameter>& parameters = run.model->parameters();
+  const at::ScalarType type = FloatTypeNamed(run.config.dtype);
+  for (const Parameter& parameter : parameters) {
+    const std::string name = PublishedName(parameter.name, run.model_file->info.pretrained_root);
+    if (name.empty() || IsAdapter(parameter.name)) continue;
+    const bool has_changes = TensorNamed(parameters, AdapterOf(parameter.name, kRowChanges)).defined();
+    const std::vector<std::int64_t> none;
+    if (files.Find(name) != nullptr &&
+        IsSame(parameter.tensor, files.Map(name), type, has_changes ? adapters.tokens : none))
+      continue;
+    throw InputError(
+        DisplayPath(base) + " has another " + name +
+        " than the run was trained with: its adapters would give something else there. Export the "
+        "whole model, without --adapter");
+  }
+}
+
 }  // namespace
 
 void ExportRun(const Run& run, const fs::path& folder, std::int64_t shard_bytes) {
@@ -140,12 +176,27 @@ void ExportRun(const Run& run, const fs::path& folder, std::int64_t shard_bytes)
   WriteJson(scaffold.path() / kPretrainedConfigFile,
             ToJson(config, half ? "bfloat16" : "float32",
                    tokenizer != nullptr ? std::optional(tokenizer->eos()) : std::nullopt));
-  WritePretrainedWeights(scaffold.path(), run.model->parameters(), run.model_file->info.pretrained_root,
-                         half ? at::kBFloat16 : at::kFloat, shard_bytes);
+  WritePretrainedWeights(scaffold.path(), MergeAdapters(run.model->parameters(), run.Adapted()),
+                         run.model_file->info.pretrained_root, half ? at::kBFloat16 : at::kFloat,
+                         shard_bytes);
   if (tokenizer != nullptr) {
     WriteGenerationConfig(scaffold.path(), *tokenizer);
     WriteTokenizer(scaffold.path(), run.config.tokenizer, *tokenizer);
   }
+  scaffold.Commit();
+}
+
+void ExportAdapters(const Run& run, const fs::path& folder) {
+  const Adapters adapters = run.Adapted();
+  if (!adapters.any()) throw InputError("the run has no adapters (lora in its config); export its model");
+  CheckFree(folder);
+  const fs::path& base = run.model_file->config.pretrained();
+  if (!base.empty()) RequireBase(run, base, adapters);
+  const std::string& root = run.model_file->info.pretrained_root;
+  const Scaffold scaffold(folder);
+  WritePeft(scaffold.path(), run.model->parameters(), adapters, root, base.string());
+  WriteImageWeights(scaffold.path(), run.model->parameters(), root);
+  if (run.tokenizer) WriteTokenizer(scaffold.path(), run.config.tokenizer, *run.tokenizer);
   scaffold.Commit();
 }
 

@@ -23,6 +23,7 @@
 #include <medley/model/device.h>
 #include <medley/model/float_type.h>
 #include <medley/model/parameter_bytes.h>
+#include <medley/model/peft_weights.h>
 #include <medley/model/pretrained_weights.h>
 #include <medley/plugin/model_maker.h>
 #include <medley/plugin/plugin_host.h>
@@ -100,6 +101,11 @@ std::optional<PretrainedWeights> OpenPretrained(const Run& run, const Model& sha
                            shapes.parameters());
 }
 
+PeftWeights OpenAdapters(const Run& run, const Model& model) {
+  return PeftWeights(run.config.lora.pretrained, run.model_file->info.pretrained_root, run.Adapted(),
+                     model.parameters());
+}
+
 PretrainedWeights::Tokens TokensOf(const Tokenizer* tokenizer) {
   if (tokenizer == nullptr) return {};
   return {.count = tokenizer->size(), .added = tokenizer->AddedIds()};
@@ -108,12 +114,16 @@ PretrainedWeights::Tokens TokensOf(const Tokenizer* tokenizer) {
 // The model is made on the CPU, in float; only what fits moves to the device. Masters begin with the values
 // before they were rounded.
 void BuildModel(Run& run, Purpose purpose, StartingWeights weights) {
-  const at::ScalarType dtype = FloatTypeNamed(run.config.dtype);
+  const at::ScalarType dtype =
+      purpose == Purpose::kExport ? at::kFloat : FloatTypeNamed(run.config.dtype);
   std::optional<PretrainedWeights> pretrained;
   if (purpose == Purpose::kTrain) {
     const auto shapes = run.MakeModel(0, at::kMeta);
     shapes->To(at::kMeta, dtype);
-    if (weights == StartingWeights::kPretrained) pretrained = OpenPretrained(run, *shapes);
+    if (weights == StartingWeights::kPretrained) {
+      pretrained = OpenPretrained(run, *shapes);
+      if (!run.config.lora.pretrained.empty()) OpenAdapters(run, *shapes);  // what is wrong with it shows now
+    }
     CheckBudget(run, *shapes);
   }
   run.model = run.MakeModel(static_cast<std::uint64_t>(run.config.seed), at::kCPU,
@@ -156,10 +166,11 @@ std::map<std::string, std::string> DroppedIn(const fs::path& checkpoint) {
 
 // Built, and nothing read so far.
 TrainedRun OpenUntrained(const fs::path& directory, Console& console, const std::string& device,
-                         const NamedPlugins& plugins, std::vector<std::string> overrides) {
+                         const NamedPlugins& plugins, std::vector<std::string> overrides,
+                         Purpose purpose = Purpose::kUse) {
   if (!device.empty()) overrides.push_back("device=" + device);
   TrainedRun trained;
-  trained.run = BuildRun(CheckInputsOf(directory, overrides, std::nullopt, {}, plugins), Purpose::kUse);
+  trained.run = BuildRun(CheckInputsOf(directory, overrides, std::nullopt, {}, plugins), purpose);
   const Run& run = *trained.run;
   for (const std::string& change : CompareRecord(ReadRunRecord(directory), RunRecord(run), run.NamedTasks()))
     console.Warn("changed since " + directory.string() + " was trained: " + change);
@@ -168,8 +179,18 @@ TrainedRun OpenUntrained(const fs::path& directory, Console& console, const std:
 }
 
 void Take(TrainedRun& trained, const fs::path& checkpoint) {
-  LoadWeights(checkpoint, trained.run->model->parameters(), {"*"});
+  LoadWeights(checkpoint, trained.run->model->parameters(), {"*"}, trained.run->Adapted());
   trained.dropped = DroppedIn(checkpoint);
+}
+
+void TakeNewest(TrainedRun& trained, const fs::path& directory, Console& console) {
+  const auto found =
+      ReadNewest(directory, console, [&](const fs::path& checkpoint) { Take(trained, checkpoint); });
+  if (!found)
+    throw InputError(directory.string() + " holds no checkpoint yet. Train it first: medley resume " +
+                     directory.string());
+  console.Say("weights of step " + std::to_string(found->facts.step) + " from " + found->path.string());
+  trained.step = found->facts.step;
 }
 
 bool IsTaskOption(const std::string& override) {
@@ -194,9 +215,11 @@ std::string Run::ModelBuild() const {
   return plugin == nullptr ? "" : plugin->build_id;
 }
 
+Adapters Run::Adapted() const { return AdaptersOf(config.lora, tokenizer.get()); }
+
 std::unique_ptr<Model> Run::MakeModel(std::uint64_t seed, at::Device device,
                                       const std::set<std::string>* given) const {
-  return medley::MakeModel(*model_file, *registry, tokenizer.get(), seed, device, given);
+  return medley::MakeModel(*model_file, *registry, tokenizer.get(), seed, device, given, config.lora);
 }
 
 RunInputs CheckInputs(const fs::path& config, const std::vector<std::string>& overrides,
@@ -247,7 +270,7 @@ std::unique_ptr<Run> BuildRun(RunInputs inputs, Purpose purpose, StartingWeights
   MakeHost(*run);
   if (purpose == Purpose::kSample) return run;
   BuildModel(*run, purpose, weights);
-  if (purpose == Purpose::kUse) return run;
+  if (purpose != Purpose::kTrain) return run;
   run->mixer =
       std::make_unique<Mixer>(run->curriculum.MixtureOf(0), TaskSizes(inputs.checked, *run->registry), seed);
   run->executor = std::make_unique<StepExecutor>(*run->model, run->device);
@@ -263,33 +286,34 @@ TrainedRun OpenTrainedRun(const fs::path& directory, Console& console, const std
           "' is not what a trained run can be asked with; expected tasks.NAME.options.OPTION=VALUE");
   }
   TrainedRun trained = OpenUntrained(directory, console, device, plugins, std::move(overrides));
-  const auto found =
-      ReadNewest(directory, console, [&](const fs::path& checkpoint) { Take(trained, checkpoint); });
-  if (!found)
-    throw InputError(directory.string() + " holds no checkpoint yet. Train it first: medley resume " +
-                     directory.string());
-  console.Say("weights of step " + std::to_string(found->facts.step) + " from " + found->path.string());
-  trained.step = found->facts.step;
+  TakeNewest(trained, directory, console);
   return trained;
 }
 
-TrainedRun OpenCheckpoint(const fs::path& checkpoint, Console& console, const std::string& device,
-                          const NamedPlugins& plugins) {
-  VerifyCheckpoint(checkpoint);
-  TrainedRun trained = OpenUntrained(checkpoint.parent_path(), console, device, plugins, {});
-  Take(trained, checkpoint);
-  trained.step = StepOfName(checkpoint.filename().string());
+TrainedRun OpenForExport(const fs::path& directory, Console& console, const NamedPlugins& plugins) {
+  const std::int64_t step = StepOfName(directory.filename().string());
+  const bool is_run = step < 0;
+  if (!is_run) VerifyCheckpoint(directory);
+  TrainedRun trained = OpenUntrained(is_run ? directory : directory.parent_path(), console, "cpu", plugins,
+                                     {}, Purpose::kExport);
+  if (is_run) {
+    TakeNewest(trained, directory, console);
+  } else {
+    Take(trained, directory);
+    trained.step = step;
+  }
   return trained;
 }
 
-std::string InitializeFrom(const InitFrom& from, const MasterWeights& weights, Console& console) {
+std::string InitializeFrom(const InitFrom& from, const MasterWeights& weights, Console& console,
+                           const Adapters& adapters) {
   if (from.run.empty()) return "";
   if (!fs::is_directory(from.run))
     throw InputError("init_from.run: " + from.run.string() + " is not a directory");
-  std::size_t parameters = 0;
+  TakenWeights parameters;
   fs::path taken = from.run;
   const auto take = [&](const fs::path& checkpoint) {
-    parameters = LoadWeights(checkpoint, weights.list(), from.match);
+    parameters = LoadWeights(checkpoint, weights.list(), from.match, adapters);
   };
   if (StepOfName(taken.filename().string()) >= 0) {
     VerifyCheckpoint(taken);
@@ -300,8 +324,17 @@ std::string InitializeFrom(const InitFrom& from, const MasterWeights& weights, C
     taken = found->path;
   }
   weights.Round();
-  return "took " + std::to_string(parameters) + " of " + std::to_string(weights.list().size()) +
-         " parameters from " + taken.string();
+  return "took " + std::to_string(parameters.count) + " of " + std::to_string(weights.list().size()) +
+         " parameters from " + taken.string() + (parameters.adapters.empty() ? "" : "; " + parameters.adapters);
+}
+
+std::string BeginAdapters(const Run& run) {
+  if (run.config.lora.pretrained.empty()) return "";
+  const PeftWeights adapters = OpenAdapters(run, *run.model);
+  const MasterWeights& weights = run.optimizer->weights();
+  adapters.Fill(weights.list());
+  weights.Round();
+  return adapters.Words();
 }
 
 }  // namespace medley

@@ -15,6 +15,7 @@
 #include <medley/curriculum/forms.h>
 #include <medley/curriculum/mixer.h>
 #include <medley/memory/budget.h>
+#include <medley/model/adapters.h>
 #include <medley/model/model.h>
 #include <medley/plugin/confirmed_paths.h>
 #include <medley/plugin/registry.h>
@@ -58,6 +59,8 @@ struct Run {
   std::map<std::string, Execution> Configured() const;
   // Of the plugin that brings the model, "" for one of medley's own.
   std::string ModelBuild() const;
+  // Of its model.
+  Adapters Adapted() const;
   // Of its file, with fresh weights, but for those that are given (see ModelContext).
   std::unique_ptr<Model> MakeModel(std::uint64_t seed, at::Device device,
                                    const std::set<std::string>* given = nullptr) const;
@@ -80,8 +83,9 @@ RunInputs CheckInputsOf(const std::filesystem::path& directory, std::vector<std:
                         const std::optional<WeightsText>& weights = std::nullopt,
                         std::filesystem::path config = {}, const NamedPlugins& plugins = {});
 
-// kUse: no mixer, executor or optimizer; kSample: no model either.
-enum class Purpose { kTrain, kUse, kSample };
+// kUse: no mixer, executor or optimizer; kExport: likewise, and weights in float whatever the run computes in,
+// so that they are as training has them; kSample: no model at all.
+enum class Purpose { kTrain, kUse, kExport, kSample };
 // kPretrained: those of the Hugging Face folder that the model's file names, where it names one.
 enum class StartingWeights { kFresh, kPretrained };
 
@@ -105,12 +109,16 @@ TrainedRun OpenTrainedRun(const std::filesystem::path& directory, Console& conso
                           const std::string& device = "", const NamedPlugins& plugins = {},
                           std::vector<std::string> overrides = {});
 
-// The run of a checkpoint, with the weights of that one.
-TrainedRun OpenCheckpoint(const std::filesystem::path& checkpoint, Console& console,
-                          const std::string& device = "", const NamedPlugins& plugins = {});
+// The same with a run's directory or a checkpoint's, whose weights it then has, on the CPU and for kExport.
+TrainedRun OpenForExport(const std::filesystem::path& directory, Console& console,
+                         const NamedPlugins& plugins = {});
 
 // Takes weights of another run (config.init_from), in whatever type it computed. Returns words about it, ""
 // where none is named.
-std::string InitializeFrom(const InitFrom& from, const MasterWeights& weights, Console& console);
+std::string InitializeFrom(const InitFrom& from, const MasterWeights& weights, Console& console,
+                           const Adapters& adapters = {});
+// Then: adapters that begin with those of a folder of PEFT's (config.lora.pretrained). Returns words
+// likewise.
+std::string BeginAdapters(const Run& run);
 
 }  // namespace medley

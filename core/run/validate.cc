@@ -10,6 +10,7 @@
 #include <medley/curriculum/forms.h>
 #include <medley/run/curriculum_check.h>
 #include <medley/run/input_files.h>
+#include <medley/run/lora_check.h>
 #include <medley/run/plugin_lock.h>
 #include <medley/run/task_check.h>
 
@@ -117,6 +118,7 @@ CheckedRun CheckRun(const std::filesystem::path& config, const std::vector<std::
       if (const TaskInfo* task = RequireTask(file, above, registry)) CheckTask(*task, settings, report);
     }
     CheckInputFiles(file, checked.run, state, diagnostics);
+    if (state == RunState::kBegins) TakePretrainedLora(file, checked.run.lora);
     CheckDraws(file, checked.run);
 
     if (IsReadable(file, {"model"}, checked.run.model, diagnostics)) {
@@ -125,6 +127,7 @@ CheckedRun CheckRun(const std::filesystem::path& config, const std::vector<std::
     }
     const ModelInfo* model = checked.model ? &checked.model->info : nullptr;
     if (model != nullptr) CheckNeeds(file, checked.run, *model);
+    if (model != nullptr && diagnostics.empty()) CheckLoraFits(file, checked.run.lora, *checked.model);
     if (IsReadable(file, {"weights"}, checked.run.weights, diagnostics)) {
       ConfigFile file_now = weights ? ConfigFile(weights->file, weights->text, diagnostics)
                                     : ConfigFile(checked.run.weights, diagnostics, kLargestWeightsFile);

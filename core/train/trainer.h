@@ -13,6 +13,7 @@
 #include <medley/base/clock.h>
 #include <medley/base/error.h>
 #include <medley/checkpoint/checkpoint_keeper.h>
+#include <medley/model/adapters.h>
 #include <medley/plan/receipt_book.h>
 #include <medley/report/console.h>
 #include <medley/report/progress.h>
@@ -48,6 +49,7 @@ class Trainer {
     SecondsSource now = SteadySeconds;               // what the run's hours are measured by
     std::optional<RunScript> script = std::nullopt;  // of a run that repeats another one
     LiveWeights* live = nullptr;  // null: nobody edits the weights, and nothing writes them down
+    Adapters adapters{};          // of the model
   };
   // `from`: goes on after this checkpoint; else at step 0. Cuts the logs back to it.
   explicit Trainer(const Setting& setting, const std::optional<FoundCheckpoint>& from = std::nullopt);

@@ -1,5 +1,6 @@
 #include <medley/base/bytes.h>
 #include <medley/base/json_count.h>
+#include <medley/checkpoint/adapters_section.h>
 #include <medley/model/device.h>
 #include <medley/report/step_record_json.h>
 #include <medley/report/table.h>
@@ -23,6 +24,7 @@ TrainingState Trainer::State() {
                             [device](const json& s) { LoadGenerators(s, device); }});
   state.sections.push_back({"receipt", 1, [this] { return receipts_->ToJson(); },
                             [this](const json& s) { receipts_->Load(s); }, /*optional=*/true});
+  if (setting_.adapters.any()) state.sections.push_back(AdaptersSection(setting_.adapters));
   return state;
 }
 

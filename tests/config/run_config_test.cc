@@ -295,5 +295,48 @@ TEST(RunConfig, AGpuGetsMoreDataThreadsUnlessTheyAreGiven) {
   EXPECT_EQ(read({"device=cuda"}, "  \"data\": {\"ahead\": 1}").ahead, 1);
 }
 
+TEST(RunConfig, AdaptersThatAreNotSaidMoreOfHaveDefaults) {
+  const Workspace work;
+  EXPECT_FALSE(ToJson(ReadRunConfig(work.WriteRun())).contains("lora"));
+  const LoraConfig lora = ReadRunConfig(work.WriteRun(R"("lora": {"rank": 4})")).lora;
+  EXPECT_EQ(lora.rank, 4);
+  EXPECT_EQ(lora.alpha, 16);
+  EXPECT_EQ(lora.targets.names.size(), 7u);
+  EXPECT_TRUE(lora.new_tokens);
+}
+
+TEST(RunConfig, AdaptersReadBackTheSame) {
+  const Workspace work;
+  for (const char* targets : {R"(["q_proj", "v_proj"])", R"(".*\\.q_proj")", R"("all-linear")"}) {
+    const std::string dumped =
+        ToJson(ReadRunConfig(work.WriteRun(R"("lora": {"rank": 4, "alpha": 8, "dropout": 0.1, "rslora": true,
+          "new_tokens": false, "tokens": [7, 3], "pretrained": "adapter", "targets": )" +
+                                           std::string(targets) + "}")))
+            .dump(2);
+    work.Write("elsewhere/config.json", dumped);
+    EXPECT_EQ(ToJson(ReadRunConfig(work / "elsewhere/config.json")).dump(2), dumped);
+    EXPECT_TRUE(Has(dumped, "\"dropout\": 0.1")) << dumped;
+  }
+  const RunConfig given = ReadRunConfig(work.WriteRun(), {"lora.rank=2", "lora.targets=all-linear"});
+  EXPECT_EQ(given.lora.targets.pattern, kAllLinear);
+}
+
+TEST(RunConfig, MistakesOfAdaptersAreNamed) {
+  const Workspace work;
+  const auto mistake = [&](const std::string& lora) { return RunMistakes(work, "\"lora\": {" + lora + "}"); };
+  EXPECT_TRUE(Has(mistake(""), "lora.rank: missing; give the rank of the adapters, or \"pretrained\""));
+  EXPECT_TRUE(Has(mistake("\"rank\": 0"), "lora.rank: expected an integer of at least 1"))
+      << mistake("\"rank\": 0");
+  EXPECT_EQ(Lines(mistake("\"rank\": 0")), 1u) << mistake("\"rank\": 0");
+  EXPECT_TRUE(Has(mistake(R"("rank": 1, "alpha": 0)"), "lora.alpha: expected a number above 0"));
+  EXPECT_TRUE(Has(mistake(R"("rank": 1, "dropout": 1)"),
+                  "lora.dropout: expected a number of at least 0 and below 1"));
+  EXPECT_TRUE(Has(mistake(R"("rank": 1, "targets": [])"), "lora.targets: expected at least one element"));
+  EXPECT_TRUE(
+      Has(mistake(R"("rank": 1, "targets": 3)"), "lora.targets: expected a text or an array, found 3"));
+  EXPECT_TRUE(Has(mistake(R"("rank": 1, "targets": "(")"), "lora.targets: '(' is no regular expression"));
+  EXPECT_TRUE(Has(mistake(R"("rank": 1, "ranks": 3)"), "lora.ranks: unknown key; did you mean 'rank'?"));
+}
+
 }  // namespace
 }  // namespace medley::testing

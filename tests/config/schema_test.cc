@@ -118,6 +118,7 @@ std::vector<json> Examples(const Kind& kind, const Workspace& work) {
   }
   const auto file =
       work.WriteRun(R"("init_from": {"run": ".", "match": ["a"]}, "plugin_path": ["."], "budget": "6GiB",
+    "lora": {"rank": 4, "targets": ["q_proj"], "tokens": [7], "pretrained": "adapter"},
     "optimizer": {"groups": [{"match": "a*", "frozen": true}, {"match": "b", "weight_decay": 0}]},
     "tasks": {"alpha": {"rows": 64, "micro_rows": 16, "mode": "joint", "options": {"x": 0.1}, "terms": {"t": 2}},
               "beta": {"rows": "auto"}})");
@@ -140,6 +141,8 @@ bool OnlyTogether(const std::string& mistakes) {
                               "at most the draw's",
                               "in one forward; leave it out",
                               "needs the planner",
+                              "give the rank of the adapters",
+                              "is no regular expression",
                               "every weight is 0",
                               "less than one part",
                               "whole number of cards",

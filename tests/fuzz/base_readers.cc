@@ -20,7 +20,9 @@
 #include <medley/data/jsonl_file.h>
 #include <medley/estimate/gpu.h>
 #include <medley/model/language_fields.h>
+#include <medley/model/lora_targets.h>
 #include <medley/model/model_config_file.h>
+#include <medley/model/peft_config.h>
 #include <medley/model/pretrained_config.h>
 #include <medley/plan/plan.h>
 #include <medley/plan/profile.h>
@@ -95,6 +97,15 @@ void ReadPublishedConfig(const std::string& bytes) {
   const PretrainedConfig same = ReadPretrainedConfig(Written("published/config.json", again).parent_path());
   if (FieldsOf(same.language) != FieldsOf(config.language) || same.architecture != config.architecture)
     std::abort();
+}
+
+// Its targets are held against names that a language has.
+void ReadAdapterConfig(const std::string& bytes) {
+  const PeftConfig config = ReadPeftConfig(Written("adapter/adapter_config.json", bytes).parent_path());
+  LoraTargets targets(config.lora);
+  for (const char* map : {"model.layers.0.self_attn.q_proj", "model.layers.11.mlp.down_proj"})
+    targets.Take(map, 64, 64);
+  targets.Check();
 }
 
 // One a line, over a small good config.
@@ -232,6 +243,7 @@ std::vector<Reader> Readers() {
                                  {"plan", true, ReadAPlan},
                                  {"receipt", true, ReadAReceipt},
                                  {"gpu", true, ReadAGpu},
+                                 {"peft", true, ReadAdapterConfig},
                                  {"control_text", false, ReadControlText},
                                  {"tokenizer_json", true, ReadATokenizerJson},
                                  {"vocabulary", false, ReadVocabulary},

@@ -25,6 +25,7 @@ struct Form {
   double dropout = 0;
   bool qk_norm = true;
   AttentionBias bias = AttentionBias::kNone;
+  LoraConfig lora{};
 };
 
 // Sizes of which no part hides another.
@@ -43,6 +44,10 @@ AgentConfig Config(const Form& form) {
   config.image.patch = 6;
   config.encoder.ffn = config.decoder.ffn = 96;
   return config;
+}
+
+LoraConfig Lora(const std::string& targets, double dropout = 0) {
+  return {.rank = 4, .alpha = 8, .dropout = dropout, .targets = {.names = {}, .pattern = targets}};
 }
 
 // Full rows whose last tokens are learned.
@@ -74,13 +79,19 @@ check::ForwardBytes BytesOf(const Agent& agent, const AgentShape& shape) {
 template <typename Check>
 void ForManyShapes(bool with_graph, const Check& check) {
   InstallCpuAllocator();
+  const test::LetterTokenizer tokenizer;
   for (const Form& form : {Form{false},
                            {true},
                            {false, 0.1},
                            {true, 0.1},
                            {true, 0, false, AttentionBias::kQkv},
-                           {true, 0, true, AttentionBias::kQkvo}}) {
-    Agent agent(Config(form), test::LetterTokenizer(), /*seed=*/7);
+                           {true, 0, true, AttentionBias::kQkvo},
+                           {.pre_norm = true, .lora = Lora(kAllLinear)},
+                           {.pre_norm = true, .lora = Lora(".*[qv]_proj")},
+                           {.pre_norm = true, .lora = Lora(".*down_proj")},
+                           {.pre_norm = true, .qk_norm = false, .lora = Lora(kAllLinear)},
+                           {.pre_norm = true, .lora = Lora(kAllLinear, 0.1)}}) {
+    Agent agent(Config(form), tokenizer, /*seed=*/7, at::kCPU, nullptr, AdaptersOf(form.lora, &tokenizer));
     for (const at::ScalarType dtype : {at::kFloat, at::kDouble, at::kBFloat16}) {
       agent.To(at::kCPU, dtype);
       for (AgentShape shape : {
@@ -93,7 +104,8 @@ void ForManyShapes(bool with_graph, const Check& check) {
            }) {
         shape.with_graph = with_graph;
         SCOPED_TRACE(testing::Message()
-                     << shape << ", dropout " << form.dropout << ", norm " << form.qk_norm << ", " << dtype);
+                     << shape << ", dropout " << form.dropout << ", norm " << form.qk_norm << ", adapters of "
+                     << form.lora.targets.pattern << ", dropout " << form.lora.dropout << ", " << dtype);
         check(check::FootprintBytes(agent, shape.ToForward()), BytesOf(agent, shape), dtype);
       }
     }

@@ -280,5 +280,60 @@ TEST(CheckRun, FindsThePluginPathsOfAConfigEvenIfTheRestIsWrong) {
   EXPECT_TRUE(PluginPaths(work / "nothing.json", {}).empty());
 }
 
+TEST(CheckRun, AdaptersOfAFolderAreItsOwn) {
+  const Workspace work;
+  work.Write("adapter/adapter_config.json",
+             R"({"peft_type": "LORA", "r": 4, "lora_alpha": 12, "use_rslora": true,
+    "target_modules": ["q_proj", "up_proj"], "trainable_token_indices": [9, 2]})");
+  const auto check = [&](const std::string& more) {
+    return CheckRun(work.WriteRun(R"("lora": {"pretrained": "adapter", "dropout": 0.1)" + more + "}"), {},
+                    Tasks())
+        .run.lora;
+  };
+  const LoraConfig lora = check("");
+  EXPECT_EQ(lora.rank, 4);
+  EXPECT_EQ(lora.alpha, 12);
+  EXPECT_TRUE(lora.rslora);
+  EXPECT_EQ(lora.targets.names, (std::vector<std::string>{"q_proj", "up_proj"}));
+  EXPECT_EQ(lora.tokens, (std::vector<std::int64_t>{2, 9}));
+  EXPECT_EQ(lora.dropout, 0.1);
+  EXPECT_EQ(check(R"(, "rank": 4, "alpha": 12)").rank, 4);
+  const std::string text = MistakesOf([&] { check(R"(, "rank": 8, "targets": ["q_proj"])"); });
+  EXPECT_TRUE(Has(text, "lora.rank: is 8, and 4 in ")) << text;
+  EXPECT_TRUE(Has(text, "lora.targets: is [\"q_proj\"], and [\"q_proj\",\"up_proj\"] in ")) << text;
+}
+
+TEST(CheckRun, WhatIsWrongWithAFolderOfAdaptersIsSaidAtItsKey) {
+  const Workspace work;
+  const auto text = [&] {
+    return MistakesOf([&] { CheckRun(work.WriteRun(R"("lora": {"pretrained": "adapter"})"), {}, Tasks()); });
+  };
+  EXPECT_TRUE(Has(text(), "lora.pretrained: ") && Has(text(), "adapter_config.json: no such file")) << text();
+  work.Write("adapter/adapter_config.json",
+             R"({"peft_type": "LORA", "use_dora": true, "target_modules": "all-linear"})");
+  EXPECT_TRUE(Has(text(), "use_dora: is not supported")) << text();
+}
+
+TEST(CheckRun, AdaptersMustFitTheModelsLanguage) {
+  const Workspace work;
+  const auto text = [&](const std::string& lora) {
+    return MistakesOf([&] { CheckRun(work.WriteRun("\"lora\": {" + lora + "}"), {}, Tasks()); });
+  };
+  EXPECT_EQ(text(R"("rank": 4)"), "");
+  EXPECT_TRUE(
+      Has(text(R"("rank": 64)"), "run.json:6:18: lora.rank: expected at most 32, the smaller side of "))
+      << text(R"("rank": 64)");
+  EXPECT_TRUE(Has(text(R"("rank": 4, "targets": ["q_prj"])"),
+                  "lora.targets: 'q_prj' is no linear map of the model's language; it has down_proj, "));
+}
+
+// The saved config holds what they are; the folder may be gone by then.
+TEST(CheckRun, AdaptersOfABegunRunNeedNoFolder) {
+  const Workspace work;
+  const auto file =
+      work.WriteRun(R"("lora": {"pretrained": "gone", "rank": 4, "alpha": 12, "targets": ["q_proj"]})");
+  EXPECT_EQ(CheckRun(file, {}, Tasks(), RunState::kBegun).run.lora.rank, 4);
+}
+
 }  // namespace
 }  // namespace medley::testing

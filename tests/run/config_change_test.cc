@@ -95,5 +95,16 @@ TEST(ConfigChange, AnOlderCheckpointsConfigIsTheFileWithItsSum) {
   EXPECT_EQ(TrainedConfig(scratch.path(), facts), other);
 }
 
+TEST(ConfigChange, WhatAdaptersAreCannotChangeAndTheirDropoutCan) {
+  ordered_json now = Config();
+  now["lora"] = {{"rank", 4}, {"dropout", 0.1}};
+  EXPECT_NE(Refusal(now, {}).find("lora.rank: not given -> 4"), std::string::npos);
+  ordered_json before = now;
+  before["lora"]["dropout"] = 0.2;
+  EXPECT_EQ(CompareConfigs(before, now, {}), (Changes{"lora.dropout: 0.2 -> 0.1"}));
+  before["lora"]["targets"] = {"q_proj"};
+  EXPECT_THROW(CompareConfigs(before, now, {}), InputError);
+}
+
 }  // namespace
 }  // namespace medley

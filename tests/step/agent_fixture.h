@@ -83,11 +83,13 @@ inline std::string NameOf(const TaskVariant& v) {
 }
 
 // `qwen2`: with biases in the place of norms.
-inline std::unique_ptr<Model> MakeAgent(double dropout, at::ScalarType dtype, bool qwen2) {
+inline std::unique_ptr<Model> MakeAgent(double dropout, at::ScalarType dtype, bool qwen2,
+                                        const LoraConfig& lora) {
   AgentConfig config = ReadAgentConfig(TinyAgent());
   if (qwen2) config.language.qk_norm = false, config.language.attention_bias = AttentionBias::kQkv;
   config.encoder.dropout = config.decoder.dropout = dropout;
-  auto agent = std::make_unique<Agent>(config, SharedTokenizer(), /*seed=*/3);
+  auto agent = std::make_unique<Agent>(config, SharedTokenizer(), /*seed=*/3, at::kCPU, nullptr,
+                                       AdaptersOf(lora, &SharedTokenizer()));
   if (dtype != at::kFloat) agent->To(at::kCPU, dtype);
   return agent;
 }
@@ -96,8 +98,8 @@ inline std::unique_ptr<Model> MakeAgent(double dropout, at::ScalarType dtype, bo
 struct AgentWithTask {
   // `dropout`: of encoder and picture decoder.
   explicit AgentWithTask(const TaskVariant& what, double dropout = 0, at::ScalarType dtype = at::kFloat,
-                         bool qwen2 = false)
-      : model(MakeAgent(dropout, dtype, qwen2)),
+                         bool qwen2 = false, const LoraConfig& lora = {})
+      : model(MakeAgent(dropout, dtype, qwen2, lora)),
         host({.registry = SharedRegistry(),
               .model = TinyAgentFile(),
               .tokenizer = &SharedTokenizer(),

@@ -46,6 +46,31 @@ TEST_P(DropoutModes, IsAnotherGradientThanWithout) {
   EXPECT_GT(Distance(gradients[2], gradients[1]), 1e-3);
 }
 
+// Also of keys and values that passes share in one mode, and make on their own in another.
+TEST_P(DropoutModes, OfAdaptersIsTheSameInAllModesToo) {
+  LoraConfig lora{
+      .rank = 4, .alpha = 8, .dropout = kDropout, .targets = {.names = {}, .pattern = kAllLinear}};
+  lora.tokens = {9};
+  AgentWithTask loaded(GetParam(), /*dropout=*/0, /*qwen2=*/false, lora);
+  loaded.model->To(at::kCPU, at::kDouble);
+  for (const Parameter& parameter : loaded.model->parameters()) {
+    if (parameter.name.ends_with(kLoraB)) at::Tensor(parameter.tensor.detach()).fill_(0.05);
+  }
+  const Batch rows = loaded.Rows(100, kRows);
+  const Gradient joint = loaded.GradientOf(rows, {.way = {Mode::kJoint}});
+  for (const Mode mode : LegalModes(loaded.task.variant())) {
+    for (const auto& [micro_rows, every] : {std::pair{0, 0}, {2, 0}, {0, 1}, {1, 2}}) {
+      const Gradient found = loaded.GradientOf(rows, {.way = {mode, every}, .micro_rows = micro_rows});
+      EXPECT_LE(Distance(found, joint), 1e-12)
+          << ModeName(mode) << ", micro rows " << micro_rows << ", recompute every " << every;
+    }
+  }
+  lora.dropout = 0.1;
+  AgentWithTask other(GetParam(), /*dropout=*/0, /*qwen2=*/false, lora);
+  other.model->To(at::kCPU, at::kDouble);
+  EXPECT_GT(Distance(other.GradientOf(rows, {.way = {Mode::kJoint}}), joint), 1e-3);
+}
+
 INSTANTIATE_TEST_SUITE_P(Tasks, DropoutModes,
                          testing::Values(TaskVariant{"position_qa", "default"},
                                          TaskVariant{"zoom_gold", "fused"},

@@ -1,7 +1,10 @@
 #include <gtest/gtest.h>
 #include <medley/memory/cpu_allocator.h>
 #include <medley/model/parameter_bytes.h>
+#include <medley/model/parameter_set.h>
 #include <medley/step/optimizer.h>
+
+#include <set>
 
 #include "tests/step/renamed_model.h"
 
@@ -19,6 +22,16 @@ OptimizerConfig Plain() {
   config.clip_norm = 0;
   return config;
 }
+
+// Parameters and nothing else.
+class ListedModel : public FixtureModel {
+ public:
+  explicit ListedModel(std::vector<Parameter> list) : list_(std::move(list)) {}
+  const std::vector<Parameter>& parameters() const override { return list_; }
+
+ private:
+  std::vector<Parameter> list_;
+};
 
 // Gradients that look random, set on every parameter.
 void SetGradients(const Model& model, int step, double scale = 1) {
@@ -336,6 +349,30 @@ TEST(AdamW, ASavedStateGoesOnBitForBit) {
   for (std::size_t i = 0; i < model.parameters().size(); ++i) {
     EXPECT_TRUE(at::equal(model.parameters()[i].tensor, other.parameters()[i].tensor));
   }
+}
+
+// Whatever groups say.
+TEST(AdamW, WhatTheModelFreezesHasNoGradientAndNoMoments) {
+  ParameterSet set(3, at::kCPU, {}, nullptr,
+                   {.lora = {.rank = 2, .alpha = 4, .targets = {.names = {"map"}}}});
+  set.BeginBase("");
+  const Linear map(set, "map", 6, 5, true);
+  set.EndBase();
+  const ListedModel model(set.list());
+  OptimizerConfig config = Plain();
+  config.groups = {{.match = "*", .learning_rate_scale = 2}};
+  AdamW optimizer(model, config);
+  std::set<std::string> state;
+  for (const Parameter& parameter : optimizer.State()) state.insert(parameter.name);
+  EXPECT_EQ(state, (std::set<std::string>{"map.lora_A.weight.exp_avg", "map.lora_A.weight.exp_avg_sq",
+                                          "map.lora_A.weight.step", "map.lora_B.weight.exp_avg",
+                                          "map.lora_B.weight.exp_avg_sq", "map.lora_B.weight.step"}));
+  EXPECT_EQ(AdamW::TrainedBytes(model, config), 4 * (2 * 6 + 5 * 2));
+  const at::Tensor before = set.list()[0].tensor.detach().clone();
+  map(at::ones({3, 6})).sum().backward();
+  EXPECT_FALSE(set.list()[0].tensor.grad().defined());
+  EXPECT_GT(optimizer.Step(kRate), 0);
+  EXPECT_TRUE(at::equal(set.list()[0].tensor, before));
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <medley/checkpoint/checkpoint_files.h>
+#include <medley/model/adapters.h>
 
 #include "tests/model/pretrained_folder.h"
 #include "tests/tools/run_command.h"
@@ -121,6 +122,65 @@ TEST_F(PretrainedRun, BecomesAFolderThatIsReadBackBitForBit) {
   const CommandResult next = Train(scratch_ / "next", "steps=1");
   EXPECT_EQ(next.code, 0) << next.out;
   EXPECT_TRUE(Has(next.out, "took " + std::to_string(parameters.size()) + " parameters from ")) << next.out;
+}
+
+TEST_F(PretrainedRun, AdaptersGoOutAndComeInAgain) {
+  const fs::path run = scratch_ / "run", adapter = scratch_ / "adapter", merged = scratch_ / "merged";
+  const CommandResult trained =
+      Train(run,
+            "steps=2 optimizer.learning_rate=0.01 optimizer.warmup_steps=0 lora.rank=2 "
+            "lora.tokens=[9] 'lora.targets=[\"q_proj\",\"down_proj\"]'");
+  ASSERT_EQ(trained.code, 0) << trained.out;
+  const auto exported = [&](const fs::path& from, const fs::path& out, const char* how) {
+    return Shell(Medley() + "export " + from.string() + " --out " + out.string() + how + " 2>&1");
+  };
+  const CommandResult alone = exported(run, adapter, " --adapter");
+  ASSERT_EQ(alone.code, 0) << alone.out;
+  const Json config = Json::parse(ReadText(adapter / "adapter_config.json"));
+  EXPECT_EQ(config.at("base_model_name_or_path"), folder_.path().string());
+  EXPECT_EQ(config.at("target_modules"), Json({"q_proj", "down_proj"}));
+  EXPECT_TRUE(fs::exists(adapter / "medley_image.safetensors"));
+
+  const Tensors first = Newest(run);
+  const CommandResult begun = Train(scratch_ / "again", "steps=1 lora.pretrained=" + adapter.string());
+  ASSERT_EQ(begun.code, 0) << begun.out;
+  EXPECT_TRUE(Has(begun.out, "tensors of adapters from ")) << begun.out;
+  const Tensors again = Newest(scratch_ / "again");
+  std::size_t adapters = 0;
+  for (const auto& [name, tensor] : first) {
+    if (!IsAdapter(name)) continue;
+    EXPECT_TRUE(at::allclose(again.at(name), tensor, 0, 1e-6)) << name;
+    ++adapters;
+  }
+  EXPECT_EQ(adapters, 2 * 2 * 2 + 1U);
+
+  ASSERT_EQ(exported(run, merged, "").code, 0);
+  const Tensors whole = ReadSafetensors(merged / "model.safetensors");
+  const std::string map = "model.layers.0.self_attn.q_proj";
+  const at::Tensor added = at::mm(first.at(map + kLoraB), first.at(map + kLoraA)) * 8;  // alpha 16 / rank 2
+  EXPECT_GT(added.abs().max().item<float>(), 1e-4);
+  EXPECT_TRUE(at::allclose(whole.at(map + ".weight"), first.at(map + ".weight") + added, 0, 1e-6));
+  EXPECT_EQ(whole.size(), folder_.tensors.size());
+  EXPECT_EQ(exported(scratch_ / "again", scratch_ / "none", " --adapter").code, 0);
+}
+
+// Elsewhere they would be added to the folder's.
+TEST_F(PretrainedRun, AdaptersOfOtherWeightsThanTheFoldersAreNotExportedAlone) {
+  ASSERT_EQ(Train(scratch_ / "full", "steps=2 optimizer.learning_rate=0.01 optimizer.warmup_steps=0").code,
+            0);
+  const CommandResult taken =
+      Train(scratch_ / "run", "steps=1 lora.rank=2 init_from.run=" + (scratch_ / "full").string());
+  ASSERT_EQ(taken.code, 0) << taken.out;
+  const std::string line =
+      Medley() + "export " + (scratch_ / "run").string() + " --out " + (scratch_ / "out").string();
+  const CommandResult refused = Shell(line + " --adapter 2>&1");
+  EXPECT_EQ(refused.code, 2);
+  EXPECT_TRUE(Has(refused.out, "than the run was trained with")) << refused.out;
+  EXPECT_EQ(Shell(line + " 2>&1").code, 0);
+  const CommandResult none = Shell(Medley() + "export " + (scratch_ / "full").string() + " --out " +
+                                   (scratch_ / "other").string() + " --adapter 2>&1");
+  EXPECT_EQ(none.code, 2);
+  EXPECT_TRUE(Has(none.out, "the run has no adapters")) << none.out;
 }
 
 }  // namespace

@@ -4,7 +4,6 @@
 #include <string>
 
 #include <medley/base/files.h>
-#include <medley/checkpoint/checkpoint_files.h>
 #include <medley/run/export.h>
 #include <medley/run/run.h>
 
@@ -25,16 +24,19 @@ int RunExport(int argc, char** argv) {
                  "a run's directory, of which the newest checkpoint is taken, or a checkpoint's")
       ->required();
   app.add_option("--out", out, "the folder; new, or empty")->required();
+  bool adapter = false;
+  app.add_flag(
+      "--adapter", adapter,
+      "the run's adapters alone, as a folder of PEFT's for the one that its language came from; without "
+      "it they are merged into the model");
   NamedPlugins plugins;
   AddPlugins(app, plugins);
   if (!ParseArguments(app, argc, argv)) return 0;
 
   Console console(stderr);
   directory = std::filesystem::weakly_canonical(directory);
-  const bool is_checkpoint = StepOfName(directory.filename().string()) >= 0;
-  const TrainedRun trained = is_checkpoint ? OpenCheckpoint(directory, console, "cpu", plugins)
-                                           : OpenTrainedRun(directory, console, "cpu", plugins);
-  ExportRun(*trained.run, out);
+  const TrainedRun trained = OpenForExport(directory, console, plugins);
+  adapter ? ExportAdapters(*trained.run, out) : ExportRun(*trained.run, out);
   console.Say("wrote step " + std::to_string(trained.step) + " to " + DisplayPath(out));
   return 0;
 }

@@ -126,8 +126,10 @@ int GoOn(const RunDirectory& directory, const ResumeRequest& request, Console& c
   console.Say(run->budget.Words());
   console.Say(GroupsTable(*run->model, run->config.optimizer));
   if (!found) {
-    const std::string taken = InitializeFrom(run->config.init_from, run->optimizer->weights(), console);
-    for (const std::string& words : {run->taken, taken}) {
+    const std::string taken =
+        InitializeFrom(run->config.init_from, run->optimizer->weights(), console, run->Adapted());
+    const std::string adapters = BeginAdapters(*run);
+    for (const std::string& words : {run->taken, taken, adapters}) {
       if (!words.empty()) console.Say(words);
     }
   }

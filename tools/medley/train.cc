@@ -35,7 +35,9 @@ ExitCode Begin(NewRun made, std::optional<RunDirectory>& directory) {
   const auto run = BuildRun(std::move(made.inputs), Purpose::kTrain, StartingWeights::kPretrained);
   Console early(stdout);  // nothing is left behind where a mistake shows only now
   if (!threads.empty()) early.Warn(threads);
-  const std::string taken = InitializeFrom(run->config.init_from, run->optimizer->weights(), early);
+  const std::string taken =
+      InitializeFrom(run->config.init_from, run->optimizer->weights(), early, run->Adapted());
+  const std::string adapters = BeginAdapters(*run);
   Training training(*run);
   try {
     training.Plan(made.profile, made.replay != nullptr ? made.replay->FirstPlan() : EarlierPlan{}, early);
@@ -48,7 +50,7 @@ ExitCode Begin(NewRun made, std::optional<RunDirectory>& directory) {
   for (const std::string& line : run->registry->Choices(run->NamedTasks())) console.Say(line);
   console.Say(run->budget.Words());
   console.Say(GroupsTable(*run->model, run->config.optimizer));
-  for (const std::string& words : {run->taken, taken}) {
+  for (const std::string& words : {run->taken, taken, adapters}) {
     if (!words.empty()) console.Say(words);
   }
   training.SavePlan(*directory, console);

@@ -181,7 +181,8 @@ std::unique_ptr<Trainer> Training::MakeTrainer(const RunDirectory& directory, Co
                                                     .plan = in_force_,
                                                     .console = console,
                                                     .script = script,
-                                                    .live = live_ ? &*live_ : nullptr},
+                                                    .live = live_ ? &*live_ : nullptr,
+                                                    .adapters = run_.Adapted()},
                                    from);
 }
 

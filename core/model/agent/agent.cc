@@ -59,15 +59,15 @@ std::int64_t Positions(const std::vector<at::Tensor>& labels, const at::Tensor& 
 }  // namespace
 
 Agent::Agent(const AgentConfig& config, const Tokenizer& tokenizer, std::uint64_t seed, at::Device device,
-             const std::set<std::string>* given)
+             const std::set<std::string>* given, const Adapters& adapters)
     : Model(kAgentSpec),
       config_(Checked(config, tokenizer)),
       vocabulary_(TableRows(config.language, tokenizer.size())),
       pad_(tokenizer.pad()),
       eos_(tokenizer.eos()),
       // The language part had this in front of the published names.
-      parameters_(seed, device, {{"model.", "qwen_model.model."}, {"lm_head.", "qwen_model.lm_head."}},
-                  given),
+      parameters_(seed, device, {{"model.", "qwen_model.model."}, {"lm_head.", "qwen_model.lm_head."}}, given,
+                  adapters),
       labels_(Labels(tokenizer)),
       closing_(at::tensor(tokenizer.Encode(kImageEnd), at::kLong)),
       language_(parameters_, config.language, vocabulary_, Positions(labels_, closing_, config)),
@@ -77,7 +77,8 @@ Agent::Agent(const AgentConfig& config, const Tokenizer& tokenizer, std::uint64_
 }
 
 Agent::Agent(const ModelContext& context)
-    : Agent(AgentConfig(context.config), context.tokenizer(), context.seed, context.device, context.given) {}
+    : Agent(AgentConfig(context.config), context.tokenizer(), context.seed, context.device, context.given,
+            context.adapters) {}
 
 std::int64_t Agent::PrefixLength(std::int64_t images) const {
   const std::int64_t grid = config_.image.size / config_.image.patch;
@@ -118,15 +119,20 @@ std::vector<at::Tensor> Agent::Encodings(const AgentInputs& in, ForwardContext& 
 
 TextInput Agent::Seen(const AgentInputs& in, const std::vector<at::Tensor>& encodings,
                       ForwardContext& context) const {
+  const auto length_of = [&](std::size_t image) {
+    const auto number = static_cast<std::int64_t>(image);
+    return PrefixLength(number + 1) - PrefixLength(number);
+  };
   TextInput text;
   std::size_t shared = 0;
   for (; shared < encodings.size() && context.SharesBesideLayers(in.images[shared]->key); ++shared) {
-    const auto length = [&](std::size_t images) { return PrefixLength(static_cast<std::int64_t>(images)); };
     language_.Share(
-        in.images[shared]->key, length(shared + 1) - length(shared),
-        [&] { return Prefix(encodings, shared, shared + 1); }, text, context);
+        in.images[shared]->key, length_of(shared), [&] { return Prefix(encodings, shared, shared + 1); },
+        text, context);
   }
   text.prefix = Prefix(encodings, shared, encodings.size());
+  for (std::size_t image = shared; image < encodings.size(); ++image)
+    text.pieces.push_back({.key = in.images[image]->key, .length = length_of(image)});
   return text;
 }
 

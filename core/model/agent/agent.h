@@ -29,7 +29,8 @@ class Agent : public Model {
   // Uses the tokenizer for the images' labels and the special tokens, here only. Throws InputError where the
   // sizes do not fit together.
   Agent(const AgentConfig& config, const Tokenizer& tokenizer, std::uint64_t seed,
-        at::Device device = at::kCPU, const std::set<std::string>* given = nullptr);
+        at::Device device = at::kCPU, const std::set<std::string>* given = nullptr,
+        const Adapters& adapters = {});
   explicit Agent(const ModelContext& context);
 
   ModelOutputs Forward(const ModelInputs& inputs, const WantedOutputs& wanted,

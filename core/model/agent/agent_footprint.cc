@@ -50,10 +50,9 @@ class Elements {
   }
   // What a layer makes of it: norm, its output; keys, their norm; and what is shared. Gradients of the layers
   // before wait too.
-  ForwardPart SharedKeys(std::int64_t length, std::int64_t layer) const {
-    const std::int64_t products = is_half() ? 0 : hidden_;  // of the norm
+  ForwardPart SharedKeys(std::int64_t length, std::int64_t layer, const LanguageTraining& training) const {
     const std::int64_t kept =
-        length * (hidden_ + products + InFloat(1) + KeysForNorm(language_, number_bytes_));
+        length * SharedKeyNumbers(language_, training, static_cast<std::size_t>(layer), number_bytes_);
     return {.kept = kept,
             .forward = length * 2 * keys_,
             .backward = length * ((layer + 2) * 2 * keys_ + 3 * hidden_),
@@ -106,6 +105,7 @@ std::vector<ForwardPart> Agent::Footprint(const ForwardShape& forward) const {
   const std::int64_t number_bytes =
       static_cast<std::int64_t>(parameters_.list().front().tensor.element_size());
   const Elements elements(config_, number_bytes, shape);
+  const LanguageTraining training = language_.training();
   std::vector<ForwardPart> parts;
   // `output`: numbers that are left without a graph.
   const auto add = [&](ForwardPart part, const std::string& parameters, std::int64_t output, int image = -1) {
@@ -154,7 +154,7 @@ std::vector<ForwardPart> Agent::Footprint(const ForwardShape& forward) const {
     parts.back().kept += elements.TurnsOfKeys(length);
     parts.back().prefix += elements.TurnsOfKeys(length);
     for (int i = 0; i < config_.language.layers; ++i) {
-      add(OfRows(elements.SharedKeys(length, i), shape.rows),
+      add(OfRows(elements.SharedKeys(length, i, training), shape.rows),
           "model.layers." + std::to_string(i) + ".self_attn.", 0, image);
       parts.back().in_place = true;
     }
@@ -172,7 +172,8 @@ std::vector<ForwardPart> Agent::Footprint(const ForwardShape& forward) const {
                                              .cached = shape.cached,
                                              .embeds_more = shape.images > 0,
                                              .with_graph = shape.with_graph,
-                                             .on_gpu = shape.on_gpu}))
+                                             .on_gpu = shape.on_gpu},
+                                             training))
     parts.push_back(std::move(part));
   if (shape.decodes_image) {
     add_stack("img_dec", config_.decoder, true, -1);

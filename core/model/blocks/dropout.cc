@@ -30,7 +30,9 @@ void CheckRows(const at::Tensor& row, std::int64_t n, std::int64_t rows) {
 
 }  // namespace
 
-Dropout::Dropout(double p, std::string_view site, ForwardContext& context) : p_(p) {
+Dropout::Dropout(double p, std::string_view site, ForwardContext& context) : Dropout(p, "", site, context) {}
+
+Dropout::Dropout(double p, const std::string& key, std::string_view site, ForwardContext& context) : p_(p) {
   if (!(p >= 0 && p < 1))
     throw Error("dropout at '" + std::string(site) + "': expected a probability in [0, 1), got " +
                 std::to_string(p));
@@ -38,7 +40,7 @@ Dropout::Dropout(double p, std::string_view site, ForwardContext& context) : p_(
   const RowRange rows = context.Rows();
   begin_ = rows.begin;
   rows_ = rows.count;
-  if (rows_ > 0) seed_ = context.Seed(site);
+  if (rows_ > 0) seed_ = key.empty() ? context.Seed(site) : context.SeedOf(key, site);
 }
 
 at::Tensor Dropout::operator()(const at::Tensor& x) const { return drops() ? Apply(x, {}) : x; }

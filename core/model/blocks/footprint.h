@@ -5,6 +5,7 @@
 #include <vector>
 
 #include <medley/model/blocks/language_config.h>
+#include <medley/model/blocks/language_training.h>
 #include <medley/model/blocks/transformer_layer.h>
 #include <medley/model/model.h>
 
@@ -39,7 +40,8 @@ std::vector<ForwardPart> Footprint(const TransformerLayer::Setting& setting, con
 
 struct TextShape {
   std::int64_t rows = 1, width = 0;
-  std::int64_t number_bytes = 4;        // of the parameters' type
+  std::int64_t number_bytes = 4;  // of the parameters' type
+  bool mixed = false;  // there is more in the first layer's input than words, and it has a gradient
   std::int64_t prefix = 0, shared = 0;  // positions in front of it; of these, shared beside the layers
   std::int64_t supervised = 0;          // items of logits, of all rows
   bool selects = true;                  // TextInput::selected is given: the last layer ends with the items
@@ -49,10 +51,11 @@ struct TextShape {
 };
 // Of a Language: words, layers ("text"), final norm, and logits where there are items.
 std::vector<ForwardPart> Footprint(const LanguageConfig& config, std::int64_t vocabulary,
-                                   const std::string& root, const TextShape& shape);
-// Numbers, of so many bytes, of a position that the norm of its keys keeps: what goes in, the product before
-// the weight (not of a half type), and scales.
-std::int64_t KeysForNorm(const LanguageConfig& config, std::int64_t number_bytes);
+                                   const std::string& root, const TextShape& shape,
+                                   const LanguageTraining& training);
+// Numbers, of so many bytes, that a layer keeps of a position whose keys and values it shares, beside these.
+std::int64_t SharedKeyNumbers(const LanguageConfig& config, const LanguageTraining& training,
+                              std::size_t layer, std::int64_t number_bytes);
 // Numbers, of so many bytes, that say where keys of so many positions stand.
 std::int64_t KeyTurns(const LanguageConfig& config, std::int64_t positions, std::int64_t number_bytes);
 

@@ -1,3 +1,5 @@
+#include <medley/model/blocks/backward_needs.h>
+#include <medley/model/blocks/dropout.h>
 #include <medley/model/blocks/footprint.h>
 #include <medley/model/blocks/half_operators.h>
 #include <medley/model/blocks/operators.h>
@@ -8,55 +10,85 @@
 namespace medley {
 namespace {
 
-// Of all rows. "Norm" below is what an RmsNorm keeps of its own, the product before the weight and a scale;
-// its input and output belong to their neighbours. Of a half type it is the scale alone, in float.
+// Of all rows. A gate keeps three products of its own, of a half type two.
 class TextNumbers {
  public:
-  TextNumbers(const LanguageConfig& config, std::int64_t vocabulary, const TextShape& shape)
+  TextNumbers(const LanguageConfig& config, std::int64_t vocabulary, const TextShape& shape,
+              const LanguageTraining& training)
       : config_(config),
         shape_(shape),
+        training_(shape.with_graph ? training : AllTrained(training)),
+        keeps_(training_, shape.number_bytes),
         hidden_(config.hidden),
         queries_(config.heads * config.head_dim),
         keys_(config.kv_heads * config.head_dim),
         prefix_(shape.prefix - shape.shared),
         vocabulary_(vocabulary),
-        products_(shape.number_bytes < 4 ? 0 : 1) {}
+        products_(shape.number_bytes < 4 ? 0 : 1) {
+    bool x = training_.words() || shape.mixed;
+    for (const LanguageTraining::Layer& layer : training_.layers) {
+      has_.emplace_back(layer, x, shape.prefix > 0);
+      x = has_.back().inside || layer.down.any();
+    }
+  }
 
   // What stands in front of the text; the text is its first layer's input. Gradients of what is shared wait
   // meanwhile.
   ForwardPart Embedded() const {
-    const std::int64_t rows = shape_.rows;
-    ForwardPart part{.kept = rows * prefix_ * hidden_ + Places() + LookedUpBeside(),
-                     .forward = rows * shape_.width * hidden_,
-                     .backward = rows * ((2 * prefix_ + shape_.width) * hidden_ +
-                                         shape_.shared * config_.layers * 2 * keys_),
-                     .prefix = rows * prefix_ * hidden_};
+    const std::int64_t rows = shape_.rows, words = rows * shape_.width * hidden_;
+    ForwardPart part{
+        .kept = rows * prefix_ * hidden_ + Places() + LookedUpBeside() + If(!has_.front().x, words),
+        .forward = words,
+        .backward =
+            rows * ((2 * prefix_ + shape_.width) * hidden_ + shape_.shared * config_.layers * 2 * keys_),
+        .prefix = rows * prefix_ * hidden_};
     // The words of the text and those around it each have a gradient of the whole table. The sum of the first
     // two is a third, but where they were made for it: of a half type, in float, as what they look up.
     if (is_half())
-      part.backward += InFloat(rows * shape_.width * hidden_);
-    else if (shape_.embeds_more || shape_.supervised > 0)
+      part.backward += If(training_.words(), InFloat(words));
+    else if (training_.embedding && (shape_.embeds_more || shape_.supervised > 0))
       part.backward += vocabulary_ * hidden_;
+    if (training_.tokens > 0) {  // the words, what changes of them, and both; ids of 8 bytes
+      part.kept += rows * shape_.width * InNumbers(8, shape_.number_bytes) + training_.tokens * hidden_;
+      part.forward += 2 * words;
+      part.backward += InFloat(3 * training_.tokens * hidden_);
+    }
     return part;
   }
 
   // Prefix and text are projected as one.
-  ForwardPart Attention() const {
+  ForwardPart Attention(std::size_t index) const {
+    const LanguageTraining::Layer& layer = training_.layers[index];
+    const HasGradient& has = has_[index];
     const std::int64_t rows = shape_.rows, width = shape_.width, seen = shape_.prefix + width;
-    const std::int64_t norm = products_ * hidden_ + InFloat(1);
     // Of a position: input, norm, its output; queries, their norm, turned (without a norm only that);
     // attention out, its log-sum or weights.
     const std::int64_t weights = is_eager() ? config_.heads * seen : InFloat(config_.heads);
-    const std::int64_t normed = config_.qk_norm ? (1 + products_) * queries_ + InFloat(config_.heads) : 0;
-    const std::int64_t own = 2 * hidden_ + norm + 2 * queries_ + normed + weights;
+    const bool joins = prefix_ > 0, seen_kept = keeps_.Input(layer.k, layer.v),
+               normed_kept = keeps_.Input(layer.q) || (!joins && seen_kept);
+    std::int64_t own = If(has.x, hidden_) + keeps_.Norm(has.x, layer.input_norm, hidden_, 1) +
+                       If(normed_kept, hidden_) +
+                       keeps_.Adapter(layer.q, hidden_, has.x || layer.input_norm) +
+                       If(has.attended, 2 * queries_ + weights);
+    if (config_.qk_norm)
+      own += If(has.q, queries_) + keeps_.Norm(has.q, layer.q_norm, queries_, config_.heads);
     // Joined with the prefix (a copy where there is one); keys like queries; values.
-    const std::int64_t of_seen = (prefix_ > 0 ? hidden_ : 0) + KeysAndValues();
+    const std::int64_t of_seen = If(joins && seen_kept, hidden_) + KeyNumbers(config_, layer, keeps_, has) +
+                                 If(has.attended, 2 * (RepeatsKeys() ? queries_ : keys_));
     const std::int64_t of_shared = 2 * (RepeatsKeys() ? queries_ : keys_);
-    const std::int64_t prefix = rows * (prefix_ * (of_seen + norm) + shape_.shared * of_shared);
+    const std::int64_t prefix =
+        rows *
+        (prefix_ * (of_seen + keeps_.Norm(true, layer.input_norm, hidden_, 1)) + shape_.shared * of_shared);
+    // What is not kept is there until the layer's output is.
+    const std::int64_t passing = If(!normed_kept, width * hidden_) +
+                                 If(joins && !seen_kept, (prefix_ + width) * hidden_) +
+                                 If(!has.attended, width * 2 * queries_ + seen * 2 * keys_);
     ForwardPart part{
         .kept = prefix + rows * width * (own + of_seen),
-        .forward = rows * seen * 2 * keys_,
-        .backward = rows * (seen * 4 * keys_ + prefix_ * hidden_ + width * 2 * hidden_ + RepeatedGradients()),
+        .forward = rows * (seen * 2 * keys_ + passing) + Dropping(layer, rows * (prefix_ + width)),
+        .backward = rows * (seen * 4 * keys_ + prefix_ * hidden_ + width * 2 * hidden_ + RepeatedGradients() +
+                            (prefix_ + width) * (layer.q.rank + layer.k.rank + layer.v.rank)) +
+                    (joins ? Dropping(layer, rows * (prefix_ + width)) : 0),
         .prefix = prefix,
         .layer_input = rows * width * hidden_};
     // Turned in float by libtorch's operators: the products with cosines, the halves swapped, and the sum.
@@ -75,29 +107,50 @@ class TextNumbers {
   }
   // Where it `selects`, of the supervised positions alone, which are copied. Sum, norm, its output; gate,
   // silu, up, product.
-  ForwardPart FeedForward(bool selects) const {
-    const std::int64_t fed = Positions(selects);
+  ForwardPart FeedForward(std::size_t index, bool selects) const {
+    const LanguageTraining::Layer& layer = training_.layers[index];
+    const HasGradient& has = has_[index];
+    const std::int64_t fed = Positions(selects), ffn = config_.ffn;
+    const bool normed_kept = keeps_.Input(layer.gate, layer.up), product_kept = keeps_.Input(layer.down);
+    const std::int64_t kept = If((selects || !has.attended) && keeps_.Input(layer.o), queries_) +
+                              keeps_.Adapter(layer.o, queries_, has.attended) + If(has.y, hidden_) +
+                              keeps_.Norm(has.y, layer.post_norm, hidden_, 1) + If(normed_kept, hidden_) +
+                              keeps_.Adapter(layer.gate, hidden_, has.y || layer.post_norm) +
+                              keeps_.Adapter(layer.up, hidden_, has.y || layer.post_norm) +
+                              If(has.inside, (2 + products_) * ffn) + If(product_kept, ffn) +
+                              keeps_.Adapter(layer.down, ffn, has.inside);
     // With a graph, attention's part keeps what it gave.
-    const std::int64_t attended = shape_.with_graph || selects ? 0 : fed * queries_;
-    return {.kept = fed * ((2 + products_) * hidden_ + InFloat(1) + (3 + products_) * config_.ffn +
-                           (selects ? queries_ : 0)),
-            .forward = fed * hidden_ + attended,
-            .backward = fed * (2 * config_.ffn + 2 * hidden_)};
+    const bool attended_kept = (shape_.with_graph && has.attended) || selects;
+    const std::int64_t passing = If(!attended_kept, queries_) + If(!normed_kept, hidden_) +
+                                 If(!product_kept, ffn) + If(!has.inside, (2 + products_) * ffn);
+    return {
+        .kept = fed * kept,
+        .forward = fed * (hidden_ + passing),
+        // What a trained map or norm keeps is gone by the widest moment; without it there is no such room.
+        .backward = fed * (2 * ffn + 2 * hidden_ + If(!layer.down.any(), ffn) +
+                           If(!layer.post_norm, hidden_) + If(layer.down.rank > 0, hidden_))};
   }
 
   // Last output, norm, its output.
   ForwardPart Out() const {
     const std::int64_t positions = Positions(shape_.selects);
-    return {.kept = positions * ((2 + products_) * hidden_ + InFloat(1)),
+    const bool output = training_.head || training_.tokens > 0 || !shape_.selects;
+    return {.kept = positions *
+                    (hidden_ + keeps_.Norm(true, training_.final_norm, hidden_, 1) + If(output, hidden_)),
+            .forward = positions * If(!output, hidden_),
             .backward = positions * 2 * hidden_};
   }
   // Where not only those are computed, the hidden states of the items are picked out; and indices.
   ForwardPart Logits() const {
     const std::int64_t items = shape_.supervised, picked = shape_.selects ? 0 : items * hidden_;
-    const std::int64_t half = is_half() ? items * vocabulary_ : 0;  // before they are in float
-    return {.kept = InFloat(items * (vocabulary_ + 4)) + picked,
-            .forward = half,
-            .backward = half + items * hidden_ + (shape_.selects ? 0 : Positions(false) * hidden_),
+    const bool picked_kept = training_.head || training_.tokens > 0;
+    // Products of a half type, before they are in float.
+    const std::int64_t half = is_half() ? items * vocabulary_ : 0,
+                       changes = items * training_.tokens + (is_half() ? InFloat(items * training_.tokens) : 0);
+    return {.kept = InFloat(items * (vocabulary_ + 4)) + If(picked_kept, picked),
+            .forward = half + If(!picked_kept, picked) + changes,
+            .backward = half + items * hidden_ + If(training_.tokens > 0, items * hidden_) + changes +
+                        (shape_.selects ? 0 : Positions(false) * hidden_),
             .logits = InFloat(items * vocabulary_)};
   }
 
@@ -113,7 +166,7 @@ class TextNumbers {
   }
   // What the lookup may have beside the text's tokens. At most, so that more rows never take less.
   std::int64_t LookedUpBeside() const {
-    return shape_.on_gpu && shape_.with_graph ? kMostPaddedIds * hidden_ : 0;
+    return shape_.on_gpu && shape_.with_graph && training_.words() ? kMostPaddedIds * hidden_ : 0;
   }
   // Where queries and keys stand, and what sees what.
   std::int64_t Places() const {
@@ -132,23 +185,24 @@ class TextNumbers {
   std::int64_t RepeatedGradients() const {
     return RepeatsKeys() ? 2 * queries_ * (shape_.prefix + shape_.width) : 0;
   }
-  std::int64_t KeysAndValues() const {
-    return KeysForNorm(config_, shape_.number_bytes) + 2 * (RepeatsKeys() ? queries_ : keys_);
+  // While adapters' inputs are put together from pieces.
+  std::int64_t Dropping(const LanguageTraining::Layer& layer, std::int64_t positions) const {
+    const bool drops = training_.dropout > 0 && layer.q.rank + layer.k.rank + layer.v.rank > 0;
+    if (!drops) return 0;
+    const std::int64_t workspace = Dropout::WorkspaceBytes(positions, hidden_, shape_.on_gpu);
+    return positions * hidden_ + InNumbers(workspace, shape_.number_bytes);
   }
 
   const LanguageConfig& config_;
   const TextShape& shape_;
+  LanguageTraining training_;
+  Keeps keeps_;
+  std::vector<HasGradient> has_;  // by layer
   std::int64_t hidden_, queries_, keys_, prefix_, vocabulary_;
   std::int64_t products_;  // that are kept of a norm, or of a gate: 0 or 1
 };
 
 }  // namespace
-
-std::int64_t KeysForNorm(const LanguageConfig& config, std::int64_t number_bytes) {
-  if (!config.qk_norm) return 0;
-  const std::int64_t keys = config.kv_heads * config.head_dim;
-  return (number_bytes < 4 ? 1 : 2) * keys + Floats(config.kv_heads, number_bytes);
-}
 
 std::int64_t KeyTurns(const LanguageConfig& config, std::int64_t positions, std::int64_t number_bytes) {
   const std::int64_t heads = RepeatsTurns(config.head_dim) ? config.kv_heads : 1;
@@ -156,8 +210,9 @@ std::int64_t KeyTurns(const LanguageConfig& config, std::int64_t positions, std:
 }
 
 std::vector<ForwardPart> Footprint(const LanguageConfig& config, std::int64_t vocabulary,
-                                   const std::string& root, const TextShape& shape) {
-  const TextNumbers numbers(config, vocabulary, shape);
+                                   const std::string& root, const TextShape& shape,
+                                   const LanguageTraining& training) {
+  const TextNumbers numbers(config, vocabulary, shape, training);
   const std::string body = root + "model.";
   std::vector<ForwardPart> parts;
   // `output`: what is left without a graph.
@@ -171,10 +226,11 @@ std::vector<ForwardPart> Footprint(const LanguageConfig& config, std::int64_t vo
   add(embedded, body + "embed_tokens.", embedded.kept);
   for (int i = 0; i < config.layers; ++i) {
     const std::string layer = body + "layers." + std::to_string(i) + ".";
-    add(numbers.Attention(), layer + "self_attn.", 0, i);
+    add(numbers.Attention(static_cast<std::size_t>(i)), layer + "self_attn.", 0, i);
     parts.back().kept += numbers.Cache();
     parts.back().prefix += numbers.Cache();
-    add(numbers.FeedForward(shape.selects && i + 1 == config.layers), layer + "mlp.", 0, i);
+    add(numbers.FeedForward(static_cast<std::size_t>(i), shape.selects && i + 1 == config.layers),
+        layer + "mlp.", 0, i);
   }
   add(numbers.Out(), body + "norm.", numbers.OutputNumbers());
   if (shape.supervised > 0) {

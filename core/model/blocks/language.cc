@@ -28,10 +28,11 @@ at::Tensor Behind(std::vector<at::Tensor> pieces, const at::Tensor& last) {
 
 Language::Language(ParameterSet& set, const LanguageConfig& config, std::int64_t vocabulary,
                    std::int64_t positions, const std::string& root)
-    : config_(config) {
+    : config_(config), dropout_(set.adapters().lora.dropout) {
   if (config.rope_scaling.low_freq_factor >= config.rope_scaling.high_freq_factor)
     throw InputError("model: language.rope_low_freq_factor must be below rope_high_freq_factor");
   const std::string body = root + "model.";
+  set.BeginBase(root);
   const std::int64_t hidden = config.hidden, queries = config.heads * config.head_dim,
                      keys = config.kv_heads * config.head_dim;
   // What is added to the residual stream starts smaller the more layers add to it.
@@ -67,15 +68,16 @@ Language::Language(ParameterSet& set, const LanguageConfig& config, std::int64_t
   }
   final_norm_ = set.Constant(body + "norm.weight", {hidden}, 1);
   if (!config.tied) head_ = set.Normal(root + "lm_head.weight", {vocabulary, hidden}, embedding);
+  set.EndBase();
+  embedding_changes_ = RowChanges(set, body + "embed_tokens", embedding_);
+  if (head_.defined()) head_changes_ = RowChanges(set, root + "lm_head", head_);
   rope_ = MakeRopeTables(positions, config.head_dim, config.rope_base,
                          embedding_.options().requires_grad(false), config.rope_scaling);
 }
 
 at::Tensor Language::Embed(const at::Tensor& ids) const {
-  const bool has_gradient = embedding_.requires_grad() && at::GradMode::is_enabled();
-  if (has_gradient && embedding_.is_cuda()) return PaddedEmbedding(embedding_, ids);
-  const bool is_half = at::isReducedFloatingType(embedding_.scalar_type());
-  return has_gradient && is_half ? HalfEmbedding(embedding_, ids) : at::embedding(embedding_, ids);
+  const at::Tensor words = Lookup(embedding_, ids);
+  return embedding_changes_.any() ? words + embedding_changes_.Of(ids) : words;
 }
 
 RopeTables Language::Turns(std::int64_t begin, std::int64_t end, std::int64_t heads) const {
@@ -109,22 +111,29 @@ void Language::Share(const std::string& key, std::int64_t length, const ForwardC
   for (std::size_t i = 0; i < layers_.size(); ++i) {
     const Layer& layer = layers_[i];
     at::Tensor normed;
-    const auto norm = [&] {
+    const auto norm = [&]() -> const at::Tensor& {
       if (!piece.defined()) piece = fn(), turns = Turns(begin, begin + length, config_.kv_heads);
       if (!normed.defined()) normed = RmsNorm(piece, layer.input_norm, config_.rms_epsilon);
       return normed;
     };
     const std::string name =
         std::string(" ").append(std::to_string(i)) + " at " + std::to_string(begin) + ", " + key;
-    text.shared[i].keys.push_back(
-        context.Shared("keys" + name, [&] { return Turned(layer.k(norm()), layer.k_norm, turns); }));
-    text.shared[i].values.push_back(context.Shared("values" + name, [&] { return Heads(layer.v(norm())); }));
+    // As Attend drops of a piece that is not shared, so that all modes drop the same.
+    const auto dropped = [&](const Linear& map, const char* site, const at::Tensor& x) {
+      return PieceDropout(DropoutOf(map), "text " + std::to_string(i) + site, {key, length}, begin,
+                          context)(x);
+    };
+    text.shared[i].keys.push_back(context.Shared("keys" + name, [&] {
+      return Turned(layer.k(norm(), dropped(layer.k, " k_proj", norm())), layer.k_norm, turns);
+    }));
+    text.shared[i].values.push_back(context.Shared(
+        "values" + name, [&] { return Heads(layer.v(norm(), dropped(layer.v, " v_proj", norm()))); }));
   }
   text.shared_length += length;
 }
 
 at::Tensor Language::Attend(std::size_t index, const at::Tensor& x, const TextInput& text,
-                            const Places& places) const {
+                            const Places& places, const AdapterDrops& drops) const {
   const Layer& layer = layers_[index];
   const double epsilon = config_.rms_epsilon;
   const at::Tensor normed = RmsNorm(x, layer.input_norm, epsilon);
@@ -132,9 +141,9 @@ at::Tensor Language::Attend(std::size_t index, const at::Tensor& x, const TextIn
   // one.
   at::Tensor seen = normed;
   if (text.prefix.defined()) seen = at::cat({RmsNorm(text.prefix, layer.input_norm, epsilon), normed}, 1);
-  const at::Tensor q = Turned(layer.q(normed), layer.q_norm, places.query_turns);
-  at::Tensor k = Turned(layer.k(seen), layer.k_norm, places.key_turns);
-  at::Tensor v = Heads(layer.v(seen));
+  const at::Tensor q = Turned(layer.q(normed, drops.q(normed)), layer.q_norm, places.query_turns);
+  at::Tensor k = Turned(layer.k(seen, drops.k(seen)), layer.k_norm, places.key_turns);
+  at::Tensor v = Heads(layer.v(seen, drops.v(seen)));
   if (!text.shared.empty()) {
     k = Behind(text.shared[index].keys, k);
     v = Behind(text.shared[index].values, v);
@@ -182,29 +191,55 @@ at::Tensor Language::AttendNext(std::size_t index, const at::Tensor& x, const Ne
                         next.places.mask, config_.attention);
 }
 
-at::Tensor Language::FeedForward(const Layer& layer, const at::Tensor& attended,
-                                 const at::Tensor& residual) const {
-  const at::Tensor y = residual + layer.o(attended);
+at::Tensor Language::FeedForward(const Layer& layer, const at::Tensor& attended, const at::Tensor& residual,
+                                 const AdapterDrops& drops, const at::Tensor& row) const {
+  const auto map = [&](const Linear& linear, const Dropout& drop, const at::Tensor& x) {
+    return linear(x, row.defined() ? drop(x, row) : drop(x));
+  };
+  const at::Tensor y = residual + map(layer.o, drops.o, attended);
   const at::Tensor normed = RmsNorm(y, layer.post_norm, config_.rms_epsilon);
-  return y + layer.down(SwiGlu(layer.gate(normed), layer.up(normed)));
+  const at::Tensor inside = SwiGlu(map(layer.gate, drops.gate, normed), map(layer.up, drops.up, normed));
+  return y + map(layer.down, drops.down, inside);
 }
 
 at::Tensor Language::RunLayer(std::size_t index, const at::Tensor& x, const TextInput& text,
-                              const Places& places) const {
-  at::Tensor attended = Attend(index, x, text, places), residual = x;
+                              const Places& places, const AdapterDrops& drops) const {
+  at::Tensor attended = Attend(index, x, text, places, drops), residual = x, row;
   if (index + 1 == layers_.size() && text.selected.defined()) {  // nothing after this mixes positions
     attended = attended.flatten(0, 1).index_select(0, text.selected);
     residual = x.flatten(0, 1).index_select(0, text.selected);
+    if (dropout_ > 0) row = at::floor_divide(text.selected, x.size(1));
   }
-  return FeedForward(layers_[index], attended, residual);
+  return FeedForward(layers_[index], attended, residual, drops, row);
+}
+
+AdapterDrops Language::DropsOf(std::size_t index, const TextInput& text, ForwardContext& context) const {
+  const Layer& layer = layers_[index];
+  const std::string site = "text " + std::to_string(index) + " ";
+  const auto of_text = [&](const Linear& map, const char* name) {
+    return Dropout(DropoutOf(map), site + name, context);
+  };
+  std::vector<PrefixPiece> pieces = text.pieces;
+  if (pieces.empty() && text.prefix.defined()) pieces.push_back({.key = "", .length = text.prefix.size(1)});
+  const auto of_seen = [&](const Linear& map, const char* name) {
+    return SeenDropout(DropoutOf(map), site + name, pieces, text.shared_length, context);
+  };
+  return {.q = of_text(layer.q, "q_proj"),
+          .o = of_text(layer.o, "o_proj"),
+          .gate = of_text(layer.gate, "gate_proj"),
+          .up = of_text(layer.up, "up_proj"),
+          .down = of_text(layer.down, "down_proj"),
+          .k = of_seen(layer.k, "k_proj"),
+          .v = of_seen(layer.v, "v_proj")};
 }
 
 at::Tensor Language::Hidden(const at::Tensor& x, const TextInput& text, ForwardContext& context) const {
   const Places places = PlacesOf(text, x.size(1), x.options().requires_grad(false));
   at::Tensor y = x;
   for (std::size_t i = 0; i < layers_.size(); ++i) {
-    y = context.Layer("text", static_cast<int>(i), y, [this, i, text, places](const at::Tensor& in) {
-      return RunLayer(i, in, text, places);
+    const AdapterDrops drops = DropsOf(i, text, context);
+    y = context.Layer("text", static_cast<int>(i), y, [this, i, text, places, drops](const at::Tensor& in) {
+      return RunLayer(i, in, text, places, drops);
     });
   }
   return RmsNorm(y, final_norm_, config_.rms_epsilon);
@@ -222,11 +257,41 @@ at::Tensor Language::Continue(const at::Tensor& x, const at::Tensor& positions, 
 
 at::Tensor Language::Logits(const at::Tensor& hidden) const {
   const at::Tensor& table = head_.defined() ? head_ : embedding_;
-  const at::Tensor logits = at::linear(hidden, table);
-  return at::isReducedFloatingType(logits.scalar_type()) ? logits.to(at::kFloat) : logits;
+  at::Tensor logits = at::linear(hidden, table);
+  if (at::isReducedFloatingType(logits.scalar_type())) logits = logits.to(at::kFloat);
+  const RowChanges& changes = head_.defined() ? head_changes_ : embedding_changes_;
+  if (changes.any()) changes.AddTo(logits, hidden);
+  return logits;
+}
+
+LanguageTraining Language::training() const {
+  const auto map = [](const Linear& linear) -> LanguageTraining::Map {
+    return {.weight = linear.trains_weight(), .rank = linear.rank()};
+  };
+  const auto trains = [](const at::Tensor& weight) { return weight.defined() && weight.requires_grad(); };
+  LanguageTraining training{.layers = {},
+                            .embedding = trains(embedding_),
+                            .final_norm = trains(final_norm_),
+                            .head = trains(head_.defined() ? head_ : embedding_),
+                            .tokens = embedding_changes_.count(),
+                            .dropout = dropout_};
+  for (const Layer& layer : layers_)
+    training.layers.push_back({.input_norm = trains(layer.input_norm),
+                               .post_norm = trains(layer.post_norm),
+                               .q_norm = trains(layer.q_norm),
+                               .k_norm = trains(layer.k_norm),
+                               .q = map(layer.q),
+                               .k = map(layer.k),
+                               .v = map(layer.v),
+                               .o = map(layer.o),
+                               .gate = map(layer.gate),
+                               .up = map(layer.up),
+                               .down = map(layer.down)});
+  return training;
 }
 
 void Language::To(at::Device device, at::ScalarType dtype) {
+  embedding_changes_.To(device), head_changes_.To(device);
   rope_ = MakeRopeTables(positions(), config_.head_dim, config_.rope_base,
                          at::device(device).dtype(AtLeastFloat(dtype)), config_.rope_scaling);
 }

@@ -5,8 +5,11 @@
 #include <string>
 #include <vector>
 
+#include <medley/model/blocks/adapter_drops.h>
 #include <medley/model/blocks/language_config.h>
+#include <medley/model/blocks/language_training.h>
 #include <medley/model/blocks/operators.h>
+#include <medley/model/blocks/row_changes.h>
 #include <medley/model/parameter_set.h>
 
 namespace medley {
@@ -27,8 +30,9 @@ struct KeysAndValues {
 struct TextInput {
   std::vector<KeysAndValues> shared{};  // by layer, of the front of the prefix; empty: none is made yet
   std::int64_t shared_length = 0;       // positions of it
-  at::Tensor prefix;    // the rest [rows, length, hidden], or undefined; the same for all layers, not updated
-  at::Tensor selected;  // [items] int64 flat positions whose hidden states are wanted; undefined: all
+  at::Tensor prefix;  // the rest [rows, length, hidden], or undefined; the same for all layers, not updated
+  std::vector<PrefixPiece> pieces{};  // of the rest; none: it is one without a key
+  at::Tensor selected;         // [items] int64 flat positions whose hidden states are wanted; undefined: all
   TextCache* cache = nullptr;  // filled where given, for Continue; without gradients only
 
   std::int64_t prefix_length() const { return shared_length + (prefix.defined() ? prefix.size(1) : 0); }
@@ -60,6 +64,8 @@ class Language {
   // [..., hidden] -> [..., vocabulary], at least in float
   at::Tensor Logits(const at::Tensor& hidden) const;
 
+  // What the backward needs, as it is now.
+  LanguageTraining training() const;
   at::Device device() const { return embedding_.device(); }
   std::int64_t positions() const { return rope_.cos.size(0); }
   std::int64_t TableBytes() const {
@@ -85,22 +91,29 @@ class Language {
     Places places;
   };
 
+  // 0 without an adapter of the map.
+  double DropoutOf(const Linear& map) const { return map.rank() > 0 ? dropout_ : 0; }
+  AdapterDrops DropsOf(std::size_t index, const TextInput& text, ForwardContext& context) const;
   RopeTables Turns(std::int64_t begin, std::int64_t end, std::int64_t heads) const;
   Places PlacesOf(const TextInput& text, std::int64_t width, const at::TensorOptions& options) const;
   at::Tensor Heads(const at::Tensor& x) const;  // [rows, n, kv heads * d] -> [rows, kv heads, n, d]
   // Queries or keys, normalised where the config says so, and turned.
   at::Tensor Turned(const at::Tensor& x, const at::Tensor& norm, const RopeTables& turns) const;
-  at::Tensor Attend(std::size_t index, const at::Tensor& x, const TextInput& text,
-                    const Places& places) const;
+  at::Tensor Attend(std::size_t index, const at::Tensor& x, const TextInput& text, const Places& places,
+                    const AdapterDrops& drops) const;
   NextToken Next(const at::Tensor& positions, std::int64_t end, const at::TensorOptions& options) const;
   at::Tensor AttendNext(std::size_t index, const at::Tensor& x, const NextToken& next,
                         TextCache& cache) const;
-  at::Tensor FeedForward(const Layer& layer, const at::Tensor& attended, const at::Tensor& residual) const;
-  at::Tensor RunLayer(std::size_t index, const at::Tensor& x, const TextInput& text,
-                      const Places& places) const;
+  // `row`: of each of the positions, where not all of them are computed.
+  at::Tensor FeedForward(const Layer& layer, const at::Tensor& attended, const at::Tensor& residual,
+                         const AdapterDrops& drops = {}, const at::Tensor& row = {}) const;
+  at::Tensor RunLayer(std::size_t index, const at::Tensor& x, const TextInput& text, const Places& places,
+                      const AdapterDrops& drops) const;
 
   LanguageConfig config_;
   at::Tensor embedding_, head_, final_norm_;
+  RowChanges embedding_changes_, head_changes_;
+  double dropout_ = 0;  // of what goes into adapters
   std::vector<Layer> layers_;
   RopeTables rope_;
 };

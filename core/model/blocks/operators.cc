@@ -1,6 +1,7 @@
 #include <medley/model/blocks/operators.h>
 
 #include <ATen/Functions.h>
+#include <ATen/core/grad_mode.h>
 
 #include <numbers>
 #include <vector>
@@ -78,6 +79,12 @@ at::Tensor PaddedEmbedding(const at::Tensor& table, const at::Tensor& ids) {
   shape.push_back(table.size(1));
   const at::Tensor padded = at::cat({ids.flatten(), at::zeros({more}, ids.options())});
   return at::embedding(table, padded).narrow(0, 0, ids.numel()).view(shape);
+}
+
+at::Tensor Lookup(const at::Tensor& table, const at::Tensor& ids) {
+  const bool has_gradient = table.requires_grad() && at::GradMode::is_enabled();
+  if (has_gradient && table.is_cuda()) return PaddedEmbedding(table, ids);
+  return has_gradient && IsHalf(table) ? HalfEmbedding(table, ids) : at::embedding(table, ids);
 }
 
 at::Tensor SwiGlu(const at::Tensor& gate, const at::Tensor& up) {

@@ -41,6 +41,8 @@ inline constexpr std::int64_t kMostPaddedIds = 4097 - 1025;  // that it adds
 // table [words, d], ids [...] int64 -> [..., d], looked up with so many more ids that PaddedIds is met; what
 // they add to the gradient is 0.
 at::Tensor PaddedEmbedding(const at::Tensor& table, const at::Tensor& ids);
+// The same, padded where it must be.
+at::Tensor Lookup(const at::Tensor& table, const at::Tensor& ids);
 
 // silu(gate) * up
 at::Tensor SwiGlu(const at::Tensor& gate, const at::Tensor& up);

@@ -60,9 +60,11 @@ bool PassForward::SharesBesideLayers(const std::string& key) const {
   return at::GradMode::is_enabled() && encodings_.SharesNode(key);
 }
 
-std::uint64_t PassForward::Seed(std::string_view site) {
+std::uint64_t PassForward::Seed(std::string_view site) { return SeedOf(scope_, site); }
+
+std::uint64_t PassForward::SeedOf(const std::string& key, std::string_view site) {
   CheckOutsideLayers("Seed");
-  return CombineSeeds(CombineSeeds(seed_, HashName(scope_)), HashName(site));
+  return CombineSeeds(CombineSeeds(seed_, HashName(key)), HashName(site));
 }
 
 }  // namespace medley

@@ -23,6 +23,7 @@ class PassForward final : public ForwardContext {
   at::Tensor Shared(const std::string& key, const Fn& fn) override;
   bool SharesBesideLayers(const std::string& key) const override;
   std::uint64_t Seed(std::string_view site) override;
+  std::uint64_t SeedOf(const std::string& key, std::string_view site) override;
   // Held-out rows are none: their losses are those of the whole model.
   RowRange Rows() const override { return rows_.split == Split::kTraining ? rows_ : RowRange(); }
 

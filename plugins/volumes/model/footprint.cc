@@ -57,9 +57,11 @@ std::vector<ForwardPart> Volumes::Footprint(const medley::ForwardShape& shape) c
   for (ForwardPart& part : medley::Footprint(language_config_, vocabulary_, "language.",
                                              {.rows = shape.rows,
                                              .width = width,
+                                             .mixed = scan_tokens > 0,
                                              .supervised = shape.Size("supervised"),
                                              .with_graph = shape.with_graph,
-                                             .on_gpu = shape.on_gpu}))
+                                             .on_gpu = shape.on_gpu},
+                                             language_.training()))
     parts.push_back(std::move(part));
   medley::InBytes(parts, parameters());
   return parts;

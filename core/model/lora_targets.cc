@@ -1,0 +1,69 @@
+#include <medley/model/lora_targets.h>
+
+#include <algorithm>
+#include <vector>
+
+#include <medley/base/error.h>
+#include <medley/base/files.h>
+#include <medley/base/suggest.h>
+#include <medley/base/utf8.h>
+
+namespace medley {
+
+LoraTargets::LoraTargets(const LoraConfig& lora)
+    : lora_(lora), unused_(lora.targets.names.begin(), lora.targets.names.end()) {
+  const std::string& pattern = lora_.targets.pattern;
+  if (pattern.empty()) return;
+  unused_.insert(pattern);
+  if (pattern != kAllLinear) pattern_.emplace(pattern);
+}
+
+bool LoraTargets::Matches(const std::string& name) {
+  if (!lora_.targets.pattern.empty()) {
+    const bool matches = !pattern_ || (*pattern_)(name);
+    if (matches) unused_.clear();
+    return matches;
+  }
+  bool any = false;
+  for (const std::string& target : lora_.targets.names) {
+    if (name != target && !name.ends_with("." + target)) continue;
+    unused_.erase(target);
+    any = true;
+  }
+  return any;
+}
+
+bool LoraTargets::Take(const std::string& name, std::int64_t in, std::int64_t out) {
+  maps_.insert(name);
+  if (!Matches(name)) return false;
+  const std::int64_t side = std::min(in, out);
+  if (lora_.rank > side && too_narrow_.empty())
+    too_narrow_ = "expected at most " + std::to_string(side) + ", the smaller side of " + name + " (" +
+                  std::to_string(out) + " x " + std::to_string(in) + "), found " + std::to_string(lora_.rank);
+  return true;
+}
+
+std::map<std::string, std::string> LoraTargets::Problems() const {
+  std::map<std::string, std::string> problems;
+  if (!too_narrow_.empty()) problems["rank"] = too_narrow_;
+  if (unused_.empty()) return problems;
+  std::vector<std::string> unused;
+  for (const std::string& target : unused_) unused.push_back("'" + CutText(target, 64) + "'");
+  std::set<std::string> ends;
+  for (const std::string& map : maps_) ends.insert(map.substr(map.rfind('.') + 1));
+  problems["targets"] =
+      JoinNames(unused) + " is no linear map of the model's language; it has " + Listed(ends) +
+      (maps_.empty() ? "" : ", such as " + *maps_.begin()) +
+      (lora_.pretrained.empty()
+           ? ". A list has names or ends of names, a text is a regular expression for whole names"
+           : ". The adapters of " + DisplayPath(lora_.pretrained) + " are for another model");
+  return problems;
+}
+
+void LoraTargets::Check() const {
+  std::vector<std::string> words;
+  for (const auto& [key, problem] : Problems()) words.push_back("lora." + key + ": " + problem);
+  if (!words.empty()) throw InputError(JoinNames(words, "\n"));
+}
+
+}  // namespace medley

@@ -1,0 +1,204 @@
+#include <gtest/gtest.h>
+
+#include <ATen/CPUGeneratorImpl.h>
+#include <medley/base/error.h>
+#include <medley/base/json_reader.h>
+#include <medley/model/parameter_names.h>
+#include <medley/model/peft_weights.h>
+#include <medley/model/safetensors.h>
+
+#include <fstream>
+
+#include "tests/model/agent_fixture.h"
+#include "tests/report/scratch_directory.h"
+
+namespace medley::testing_fixture {
+namespace {
+
+const test::LetterTokenizer kTokenizer;
+
+LoraConfig Lora() {
+  LoraConfig lora{.rank = 3, .alpha = 8, .targets = {.names = {"q_proj", "down_proj"}}};
+  lora.tokens = {5, 40};
+  return lora;
+}
+
+AgentConfig Config(bool tied) {
+  AgentConfig config = test::SmallConfig();
+  config.language.tied = tied;
+  return config;
+}
+
+struct Adapted {
+  explicit Adapted(const LoraConfig& lora = Lora(), bool tied = true, at::Device device = at::kCPU)
+      : adapters(AdaptersOf(lora, &kTokenizer)),
+        agent(Config(tied), kTokenizer, 7, device, nullptr, adapters) {}
+
+  const std::vector<Parameter>& parameters() const { return std::as_const(agent).parameters(); }
+  at::Tensor Named(const std::string& name) const { return TensorNamed(parameters(), name); }
+  void Randomize() const {
+    const at::NoGradGuard no_grad;
+    at::Generator generator = at::detail::createCPUGenerator(8);
+    for (const Parameter& parameter : parameters()) {
+      if (IsAdapter(parameter.name)) parameter.tensor.detach().normal_(0, 0.3, generator);
+    }
+  }
+  void Write(const std::filesystem::path& folder) const {
+    WritePeft(folder, parameters(), adapters, "", "/models/base");
+  }
+
+  Adapters adapters;
+  Agent agent;
+};
+
+using Tensors = std::map<std::string, at::Tensor>;
+
+void Rewrite(const std::filesystem::path& folder, const std::function<void(Tensors&)>& change) {
+  Tensors tensors = ReadSafetensors(folder / kPeftWeightsFile);
+  change(tensors);
+  std::vector<Parameter> list;
+  for (const auto& [name, tensor] : tensors) list.push_back({name, tensor});
+  std::ofstream file(folder / kPeftWeightsFile, std::ios::binary);
+  WriteSafetensors(list, {}, [&](const void* data, std::size_t size) {
+    file.write(static_cast<const char*>(data), static_cast<std::streamsize>(size));
+  });
+}
+
+std::string Mistake(const std::filesystem::path& folder, const Adapted& adapted) {
+  try {
+    PeftWeights(folder, "", adapted.adapters, adapted.parameters());
+  } catch (const InputError& error) {
+    return error.what();
+  }
+  return "";
+}
+
+TEST(PeftWeights, WhatIsWrittenIsReadBack) {
+  for (const bool tied : {true, false}) {
+    const ScratchDirectory scratch;
+    const Adapted written(Lora(), tied), shapes(Lora(), tied, at::kMeta), read(Lora(), tied);
+    written.Randomize();
+    written.Write(scratch.path());
+    const PeftConfig config = ReadPeftConfig(scratch.path());
+    EXPECT_EQ(config.lora.rank, 3);
+    EXPECT_EQ(config.lora.alpha, 8);
+    EXPECT_EQ(config.lora.targets, Lora().targets);
+    EXPECT_EQ(config.lora.tokens, Lora().tokens);
+    const PeftWeights weights(scratch.path(), "", read.adapters, shapes.parameters());
+    weights.Fill(read.parameters());
+    for (const Parameter& parameter : read.parameters()) {
+      if (!IsAdapter(parameter.name)) continue;
+      EXPECT_LT(test::LargestDifference(parameter.tensor, written.Named(parameter.name)), 1e-6)
+          << parameter.name;
+    }
+  }
+}
+
+TEST(PeftWeights, AreWrittenUnderPeftsNamesInFloat) {
+  const ScratchDirectory scratch;
+  Adapted adapted;
+  adapted.agent.To(at::kCPU, at::kDouble);
+  adapted.Randomize();
+  adapted.Write(scratch.path());
+  const Tensors tensors = ReadSafetensors(scratch / kPeftWeightsFile);
+  ASSERT_EQ(tensors.size(), 9U);  // 2 layers, 2 maps, 2 matrices; rows
+  const at::Tensor& a = tensors.at("base_model.model.model.layers.1.self_attn.q_proj.lora_A.weight");
+  EXPECT_EQ(a.sizes(), (at::IntArrayRef{3, 16}));
+  EXPECT_EQ(a.scalar_type(), at::kFloat);
+  // Not how far the rows are from the table's: the rows.
+  const at::Tensor expected =
+      adapted.Named("model.embed_tokens.weight")[40] + adapted.Named("model.embed_tokens.row_changes")[1];
+  const at::Tensor& rows =
+      tensors.at("base_model.model.model.embed_tokens.token_adapter.trainable_tokens_delta");
+  EXPECT_LT(test::LargestDifference(rows[1], expected), 1e-6);
+  const auto json = ReadJson(ReadText(scratch / kPeftConfigFile), "config");
+  EXPECT_EQ(json.at("base_model_name_or_path"), "/models/base");
+  EXPECT_EQ(json.at("trainable_token_indices"), (std::vector<int>{5, 40}));
+}
+
+TEST(PeftWeights, TargetsOfOneTextAreWrittenOut) {
+  const auto written = [](const std::string& pattern) {
+    const ScratchDirectory scratch;
+    LoraConfig lora = Lora();
+    lora.targets = {.names = {}, .pattern = pattern};
+    Adapted(lora).Write(scratch.path());
+    return ReadPeftConfig(scratch.path()).lora.targets.names;
+  };
+  EXPECT_EQ(written(R"(.*\.1\..*\.[qk]_proj)"),
+            (std::vector<std::string>{"model.layers.1.self_attn.k_proj", "model.layers.1.self_attn.q_proj"}));
+  EXPECT_EQ(written(kAllLinear), (std::vector<std::string>{"down_proj", "gate_proj", "k_proj", "o_proj",
+                                                           "q_proj", "up_proj", "v_proj"}));
+}
+
+TEST(PeftWeights, RowsAreInTheOrderOfTheFoldersConfig) {
+  const ScratchDirectory scratch;
+  const Adapted written, read;
+  written.Randomize();
+  written.Write(scratch.path());
+  Rewrite(scratch.path(), [](Tensors& tensors) {
+    at::Tensor& rows = tensors.at("base_model.model.model.embed_tokens.token_adapter.trainable_tokens_delta");
+    rows = rows.flip(0).to(at::kBFloat16).to(at::kFloat);
+  });
+  WriteText(scratch / kPeftConfigFile, R"({"peft_type": "LORA", "r": 3, "lora_alpha": 8,
+    "target_modules": ["q_proj", "down_proj"], "trainable_token_indices": [40, 5]})");
+  PeftWeights(scratch.path(), "", read.adapters, read.parameters()).Fill(read.parameters());
+  EXPECT_LT(test::LargestDifference(read.Named("model.embed_tokens.row_changes"),
+                                    written.Named("model.embed_tokens.row_changes")),
+            0.01);
+}
+
+TEST(PeftWeights, HalfTypesAreWidened) {
+  const ScratchDirectory scratch;
+  const Adapted written, read;
+  written.Randomize();
+  written.Write(scratch.path());
+  Rewrite(scratch.path(), [](Tensors& tensors) {
+    bool half = false;
+    for (auto& [name, tensor] : tensors) tensor = tensor.to((half = !half) ? at::kHalf : at::kBFloat16);
+  });
+  PeftWeights(scratch.path(), "", read.adapters, read.parameters()).Fill(read.parameters());
+  const std::string name = "model.layers.0.mlp.down_proj.lora_B.weight";
+  EXPECT_LT(test::LargestDifference(read.Named(name), written.Named(name)), 0.01);
+}
+
+TEST(PeftWeights, EverythingThatDoesNotFitIsNamedAtOnce) {
+  const ScratchDirectory scratch;
+  const Adapted adapted;
+  adapted.Write(scratch.path());
+  Rewrite(scratch.path(), [](Tensors& tensors) {
+    tensors.erase("base_model.model.model.layers.0.self_attn.q_proj.lora_A.weight");
+    tensors.at("base_model.model.model.layers.0.self_attn.q_proj.lora_B.weight") = at::zeros({24, 2});
+    tensors.at("base_model.model.model.layers.1.self_attn.q_proj.lora_B.weight") =
+        at::zeros({24, 3}, at::kLong);
+    tensors["base_model.model.model.layers.0.self_attn.k_proj.lora_A.weight"] = at::zeros({3, 16});
+  });
+  const std::string text = Mistake(scratch.path(), adapted);
+  for (const char* part :
+       {"4 problems", "layers.0.self_attn.q_proj.lora_A.weight: missing; expected F32 [3, 16]",
+        "layers.0.self_attn.q_proj.lora_B.weight: expected F32 [24, 3] (or BF16, F16), found F32 [24, 2]",
+        "layers.1.self_attn.q_proj.lora_B.weight: expected F32 [24, 3] (or BF16, F16), found I64 [24, 3]",
+        "layers.0.self_attn.k_proj.lora_A.weight: unexpected"})
+    EXPECT_NE(text.find(part), std::string::npos) << part << "\n" << text;
+}
+
+// As PEFT saves it where the vocabulary was resized.
+TEST(PeftWeights, AWholeTableInTheFolderIsRefused) {
+  const ScratchDirectory scratch;
+  const Adapted adapted;
+  adapted.Write(scratch.path());
+  Rewrite(scratch.path(), [](Tensors& tensors) {
+    tensors["base_model.model.model.embed_tokens.weight"] = at::zeros({135, 16});
+  });
+  EXPECT_NE(Mistake(scratch.path(), adapted).find("embed_tokens.weight: unexpected"), std::string::npos);
+}
+
+TEST(PeftWeights, RowsOfAHeadThatIsTiedAreRefused) {
+  const ScratchDirectory scratch;
+  Adapted(Lora(), /*tied=*/false).Write(scratch.path());
+  EXPECT_NE(
+      Mistake(scratch.path(), Adapted()).find("lm_head.token_adapter.trainable_tokens_delta: unexpected"),
+      std::string::npos);
+}
+
+}  // namespace
+}  // namespace medley::testing_fixture
