@@ -24,9 +24,10 @@ std::string ParameterSet::FormerName(const std::string& name) const {
 template <typename Fill>
 at::Tensor ParameterSet::Add(const std::string& name, at::IntArrayRef shape, const Fill& fill) {
   // Filled on the CPU whatever the device, so that a run starts from the same weights everywhere.
-  const bool meta = device_.is_meta();
-  at::Tensor value = at::empty(shape, at::device(meta ? device_ : at::Device(at::kCPU)).dtype(at::kFloat));
-  if (!meta && given_.count(name) == 0) fill(value);
+  const auto options = at::device(device_.is_meta() ? device_ : at::Device(at::kCPU)).dtype(at::kFloat);
+  const bool given = given_.count(name) > 0;
+  at::Tensor value = given ? at::zeros({}, options).expand(shape) : at::empty(shape, options);
+  if (!device_.is_meta() && !given) fill(value);
   value = value.to(device_);
   value.set_requires_grad(!freezes_);
   list_.push_back({name, value, FormerName(name), freezes_});
@@ -70,7 +71,7 @@ void ParameterSet::CopyStart(const std::string& from, const std::string& to) {
     if (start == list_.end() || start->tensor.sizes() != copy.tensor.sizes())
       throw Error("the parameter '" + copy.name + "' cannot start as '" + name +
                   "': there is none of its shape");
-    copy.tensor.detach().copy_(start->tensor);
+    if (given_.count(copy.name) + given_.count(name) == 0) copy.tensor.detach().copy_(start->tensor);
   }
   if (!any) throw Error("no parameter's name begins with '" + to + "', to start as those of '" + from + "'");
 }

@@ -26,7 +26,7 @@ class ParameterSet {
     std::string now, before;
   };
   // On the "meta" device parameters have shapes only.
-  // `given`: parameters that get no values here; null: none.
+  // `given`: parameters that get neither values nor memory here; null: none.
   ParameterSet(std::uint64_t seed, at::Device device, std::vector<Renamed> renamed = {},
                const std::set<std::string>* given = nullptr, Adapters adapters = {})
       : seed_(seed),

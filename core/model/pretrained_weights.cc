@@ -112,18 +112,21 @@ std::string PretrainedWeights::HeadProblem() const {
   return same ? "" : std::string("differs from ") + kEmbedding + ", to which config.json ties it";
 }
 
-void PretrainedWeights::Fill(const std::vector<Parameter>& parameters, const Tokens& tokens) const {
+void PretrainedWeights::Fill(const std::vector<Parameter>& parameters, const Tokens& tokens,
+                             const TypeOf& type) const {
   const at::NoGradGuard no_grad;
   for (const Parameter& parameter : parameters) {
     const auto source = sources_.find(parameter.name);
     if (source == sources_.end()) continue;
     const at::Tensor values = files_.Map(source->second);
-    if (!IsTable(source->second)) {
-      parameter.tensor.copy_(values);
-      continue;
+    const at::Tensor own = at::empty(parameter.tensor.sizes(), type(parameter));
+    if (IsTable(source->second)) {
+      own.narrow(0, 0, setting_.rows).copy_(values);
+      FillNewRows(own, tokens);
+    } else {
+      own.copy_(values);
     }
-    parameter.tensor.narrow(0, 0, setting_.rows).copy_(values);
-    FillNewRows(parameter.tensor, tokens);
+    parameter.tensor.set_data(own);
   }
 }
 

@@ -151,17 +151,22 @@ TEST(PretrainedWeights, TakeTheMemoryOfWhatTheModelKeeps) {
   InstallCpuAllocator();
   const PublishedFolder folder(Json{{"hidden_size", 256}, {"intermediate_size", 1024}, {"vocab_size", 8000}},
                                at::kBFloat16);
-  for (const bool sharded : {false, true}) {
+  for (const auto& [sharded, type] :
+       {std::pair{false, at::kFloat}, {false, at::kBFloat16}, {true, at::kFloat}, {true, at::kBFloat16}}) {
     if (sharded) folder.WriteShards();
     const std::int64_t before = ReadCpuMemory().now;
     ResetCpuPeak();
     const PretrainedWeights weights = OpenWeights(folder.path(), 8000);
     EXPECT_LT(ReadCpuMemory().peak - before, 100'000) << "headers alone";
     const PublishedModel model(folder.path(), 8000, at::kCPU, &weights.given());
-    weights.Fill(model.set.list(), {.count = 8000, .added = {7998, 7999}});
-    const std::int64_t kept = ReadCpuMemory().now - before;
-    EXPECT_GT(kept, 4 * 8000 * 256);
-    EXPECT_LE(static_cast<double>(ReadCpuMemory().peak - before), 1.1 * static_cast<double>(kept)) << sharded;
+    weights.Fill(model.set.list(), {.count = 8000, .added = {7998, 7999}},
+                 [wanted = type](const Parameter&) { return wanted; });
+    const auto kept = static_cast<double>(ReadCpuMemory().now - before);
+    double weigh = 0;
+    for (const Parameter& parameter : model.set.list())
+      weigh += static_cast<double>(parameter.tensor.numel() * c10::elementSize(type));
+    EXPECT_NEAR(kept, weigh, 0.01 * weigh);
+    EXPECT_LE(static_cast<double>(ReadCpuMemory().peak - before), 1.1 * kept) << sharded << type;
   }
 }
 
