@@ -2,6 +2,7 @@
 // PEFT gave with medley's.
 #include <ATen/ATen.h>
 #include <ATen/CPUGeneratorImpl.h>
+#include <ATen/core/grad_mode.h>
 
 #include <CLI/CLI.hpp>
 #include <cmath>
@@ -39,7 +40,7 @@ class Adapted {
         set_(1, at::kCPU, {}, nullptr, adapters_),
         language_(set_, config_, config_.vocabulary, kPositions) {
     PretrainedWeights({.directory = base, .root = "", .rows = config_.vocabulary}, set_.list())
-        .Fill(set_.list());
+        .Fill(set_.list(), {.count = config_.vocabulary});
   }
 
   const Adapters& adapters() const { return adapters_; }

@@ -1,9 +1,10 @@
 """The way of published weights through medley: a folder as Qwen3's, with a vocabulary of its own, is trained on all tasks of
 the game, resumed, exported and opened by transformers.
 
-    python export.py MEDLEY WRITE_LOGITS OUT [--steps N] [KEY=VALUE ...]
+    python export.py MEDLEY WRITE_LOGITS OUT [--steps N] [--adapters] [KEY=VALUE ...]
 
-MEDLEY: the command; WRITE_LOGITS: the program of write_logits.cc. Steps are done in two halves. KEY=VALUE go to medley train.
+MEDLEY: the command; WRITE_LOGITS: the program of write_logits.cc. Steps are done in two halves. --adapters: in bf16, of adapters
+and rows of new tokens, which peft opens too. KEY=VALUE go to medley train.
 """
 
 import argparse
@@ -61,22 +62,27 @@ def main():
     parser.add_argument("write_logits")
     parser.add_argument("out", type=pathlib.Path)
     parser.add_argument("--steps", type=int, default=40)
+    parser.add_argument("--adapters", action="store_true")
     parser.add_argument("settings", nargs="*", metavar="KEY=VALUE")
     arguments = parser.parse_args()
     out = arguments.out.resolve()
     shutil.rmtree(out, ignore_errors=True)
     out.mkdir(parents=True)
-    base, trained, exported = out / "base", out / "run", out / "exported"
+    base, trained, exported, expected = out / "base", out / "run", out / "exported", out / "expect.safetensors"
+    settings = ["dtype=bf16", "lora.rank=4"] * arguments.adapters + arguments.settings
 
-    python("make_folder.py", base, CORPUS, "--vocabulary", "1200", "--dtype", "fp32")
+    python("make_folder.py", base, CORPUS, "--vocabulary", "1200", "--dtype", "bf16" if arguments.adapters else "fp32")
     tasks = write_configs(base, out)
-    run(arguments.medley, "train", out / "run.json", "--out", trained, f"steps={arguments.steps // 2}", *arguments.settings)
+    run(arguments.medley, "train", out / "run.json", "--out", trained, f"steps={arguments.steps // 2}", *settings)
     run(arguments.medley, "resume", trained, "--steps", arguments.steps)
     run(arguments.medley, "export", trained, "--out", exported)
     steps = [json.loads(line) for line in (trained / "metrics.jsonl").read_text().splitlines()]
     print(f"{len(steps)} steps of {tasks} tasks, exported to {exported}")
-    run(arguments.write_logits, language_of(exported, out / "language"), CORPUS, out / "expect.safetensors")
-    python("open_export.py", exported, out / "expect.safetensors", "--text")
+    run(arguments.write_logits, language_of(exported, out / "language"), CORPUS, expected)
+    python("open_export.py", exported, expected, "--text")
+    if arguments.adapters:
+        run(arguments.medley, "export", trained, "--adapter", "--out", out / "adapter")
+        python("open_adapter.py", base, out / "adapter", expected, "--dtype", "bf16")
     before, after = (base / "model.safetensors").read_bytes(), (exported / "model.safetensors").read_bytes()
     if before == after:
         sys.exit("the exported weights are those that the run began with")
