@@ -30,6 +30,7 @@
 #include <medley/plugin/rejection.h>
 #include <medley/run/input_files.h>
 #include <medley/run/run_record.h>
+#include <medley/step/parameter_groups.h>
 #include <medley/text/load_tokenizer.h>
 
 namespace medley {
@@ -80,7 +81,7 @@ void WarmUp(const Run& run) {
 
 // By shapes: before anything is allocated.
 void CheckBudget(const Run& run, const Model& shapes) {
-  const KeptBytes needs = AdamW::NeedsOf(shapes, run.config.optimizer);
+  const KeptBytes needs = KeptBytesOf(run.config.optimizer, shapes);
   CheckFixedBytes(run.budget,
                   {.weights = WeightBytes(shapes), .gradients = needs.gradients, .optimizer = needs.state()});
 }
@@ -111,7 +112,7 @@ PretrainedWeights::Tokens TokensOf(const Tokenizer* tokenizer) {
   return {.count = tokenizer->size(), .added = tokenizer->AddedIds()};
 }
 
-// The model is made on the CPU, in float; only what fits moves to the device. Masters begin with the values
+// The model is made on the CPU, what is trained in float; only what fits moves to the device. Masters begin with the values
 // before they were rounded.
 void BuildModel(Run& run, Purpose purpose, StartingWeights weights) {
   const at::ScalarType dtype =
@@ -129,11 +130,15 @@ void BuildModel(Run& run, Purpose purpose, StartingWeights weights) {
   run.model = run.MakeModel(static_cast<std::uint64_t>(run.config.seed), at::kCPU,
                             pretrained ? &pretrained->given() : nullptr);
   if (pretrained) {
-    pretrained->Fill(run.model->parameters(), TokensOf(run.tokenizer.get()));
+    // What is not trained has no master: it is read in the type that the run computes in.
+    pretrained->Fill(
+        run.model->parameters(), TokensOf(run.tokenizer.get()), [&](const Parameter& parameter) {
+          return IsTrained(run.config.optimizer, parameter) ? at::kFloat : dtype;
+        });
     run.taken = pretrained->Words();
   }
   std::vector<Parameter> start;
-  if (purpose == Purpose::kTrain) start = AdamW::Trained(*run.model, run.config.optimizer);
+  if (purpose == Purpose::kTrain) start = TrainedOf(run.config.optimizer, *run.model);
   if (!run.device.is_cpu() || dtype != at::kFloat) run.model->To(run.device, dtype);
   if (purpose == Purpose::kTrain)
     run.optimizer = std::make_unique<AdamW>(*run.model, run.config.optimizer, start);
@@ -172,7 +177,10 @@ TrainedRun OpenUntrained(const fs::path& directory, Console& console, const std:
   TrainedRun trained;
   trained.run = BuildRun(CheckInputsOf(directory, overrides, std::nullopt, {}, plugins), purpose);
   const Run& run = *trained.run;
-  for (const std::string& change : CompareRecord(ReadRunRecord(directory), RunRecord(run), run.NamedTasks()))
+  nlohmann::ordered_json record = RunRecord(run);
+  for (const std::string& given : overrides)  // other rows than those it began with are what was asked for
+    record.at("inputs").erase(given.substr(0, given.find('=')));
+  for (const std::string& change : CompareRecord(ReadRunRecord(directory), record, run.NamedTasks()))
     console.Warn("changed since " + directory.string() + " was trained: " + change);
   for (const std::string& line : run.registry->Choices(run.NamedTasks())) console.Say(line);
   return trained;
