@@ -6,10 +6,10 @@
 
 namespace medley {
 
+inline bool IsHalf(at::ScalarType type) { return at::isReducedFloatingType(type); }
+
 // What sums, statistics, losses and masters of a type are kept in: float for the half types.
-inline at::ScalarType AtLeastFloat(at::ScalarType type) {
-  return at::isReducedFloatingType(type) ? at::kFloat : type;
-}
+inline at::ScalarType AtLeastFloat(at::ScalarType type) { return IsHalf(type) ? at::kFloat : type; }
 
 // By its name in a run config, which was checked.
 inline at::ScalarType FloatTypeNamed(std::string_view name) {

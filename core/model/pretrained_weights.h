@@ -38,11 +38,12 @@ class PretrainedWeights {
     std::int64_t count = 0;
     std::vector<std::int64_t> added{};
   };
-  // Gives each parameter memory of its own, in its type. Rows of tokens that the folder does not know begin as
-  // the mean of those that it knows.
+  // Gives each parameter memory of its own, in its type. Rows of tokens that the folder does not know begin
+  // as the mean of those that it knows.
   using TypeOf = std::function<at::ScalarType(const Parameter&)>;
-  void Fill(const std::vector<Parameter>& parameters, const Tokens& tokens,
-            const TypeOf& type = [](const Parameter&) { return at::kFloat; }) const;
+  void Fill(
+      const std::vector<Parameter>& parameters, const Tokens& tokens,
+      const TypeOf& type = [](const Parameter&) { return at::kFloat; }) const;
   // What was taken from where, and what begins anew.
   std::string Words() const;
 

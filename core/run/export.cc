@@ -40,7 +40,7 @@ class Scaffold {
   explicit Scaffold(const fs::path& folder)
       : folder_(fs::absolute(folder).lexically_normal()),
         path_(folder_.parent_path() /
-              ("." + folder_.filename().string() + "." + std::to_string(::getpid()))) {
+              std::string(".").append(folder_.filename().string() + "." + std::to_string(::getpid()))) {
     RemoveAll(path_);
     fs::create_directories(path_);
   }

@@ -112,11 +112,10 @@ PretrainedWeights::Tokens TokensOf(const Tokenizer* tokenizer) {
   return {.count = tokenizer->size(), .added = tokenizer->AddedIds()};
 }
 
-// The model is made on the CPU, what is trained in float; only what fits moves to the device. Masters begin with the values
-// before they were rounded.
+// The model is made on the CPU, what is trained in float; only what fits moves to the device. Masters begin
+// with the values before they were rounded.
 void BuildModel(Run& run, Purpose purpose, StartingWeights weights) {
-  const at::ScalarType dtype =
-      purpose == Purpose::kExport ? at::kFloat : FloatTypeNamed(run.config.dtype);
+  const at::ScalarType dtype = purpose == Purpose::kExport ? at::kFloat : FloatTypeNamed(run.config.dtype);
   std::optional<PretrainedWeights> pretrained;
   if (purpose == Purpose::kTrain) {
     const auto shapes = run.MakeModel(0, at::kMeta);
@@ -131,10 +130,9 @@ void BuildModel(Run& run, Purpose purpose, StartingWeights weights) {
                             pretrained ? &pretrained->given() : nullptr);
   if (pretrained) {
     // What is not trained has no master: it is read in the type that the run computes in.
-    pretrained->Fill(
-        run.model->parameters(), TokensOf(run.tokenizer.get()), [&](const Parameter& parameter) {
-          return IsTrained(run.config.optimizer, parameter) ? at::kFloat : dtype;
-        });
+    pretrained->Fill(run.model->parameters(), TokensOf(run.tokenizer.get()), [&](const Parameter& parameter) {
+      return IsTrained(run.config.optimizer, parameter) ? at::kFloat : dtype;
+    });
     run.taken = pretrained->Words();
   }
   std::vector<Parameter> start;
@@ -333,7 +331,8 @@ std::string InitializeFrom(const InitFrom& from, const MasterWeights& weights, C
   }
   weights.Round();
   return "took " + std::to_string(parameters.count) + " of " + std::to_string(weights.list().size()) +
-         " parameters from " + taken.string() + (parameters.adapters.empty() ? "" : "; " + parameters.adapters);
+         " parameters from " + taken.string() +
+         (parameters.adapters.empty() ? "" : "; " + parameters.adapters);
 }
 
 std::string BeginAdapters(const Run& run) {

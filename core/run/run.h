@@ -83,8 +83,8 @@ RunInputs CheckInputsOf(const std::filesystem::path& directory, std::vector<std:
                         const std::optional<WeightsText>& weights = std::nullopt,
                         std::filesystem::path config = {}, const NamedPlugins& plugins = {});
 
-// kUse: no mixer, executor or optimizer; kExport: likewise, and weights in float whatever the run computes in,
-// so that they are as training has them; kSample: no model at all.
+// kUse: no mixer, executor or optimizer; kExport: likewise, and weights in float whatever the run computes
+// in, so that they are as training has them; kSample: no model at all.
 enum class Purpose { kTrain, kUse, kExport, kSample };
 // kPretrained: those of the Hugging Face folder that the model's file names, where it names one.
 enum class StartingWeights { kFresh, kPretrained };

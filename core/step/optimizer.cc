@@ -20,6 +20,7 @@
 #include <medley/model/float_type.h>
 #include <medley/model/parameter_bytes.h>
 #include <medley/step/not_finite.h>
+#include <medley/step/parameter_groups.h>
 
 namespace medley {
 namespace {
@@ -69,22 +70,6 @@ AdamW::Launches AdamW::LaunchesFor(const Model& model) {
   const auto& parameters = model.parameters();
   const bool on_gpu = !parameters.empty() && parameters.front().tensor.is_cuda();
   return on_gpu ? Launches::kTogether : Launches::kOneByOne;
-}
-
-std::vector<Parameter> AdamW::Trained(const Model& model, const OptimizerConfig& config) {
-  std::vector<Parameter> trained;
-  for (const Parameter& parameter : model.parameters()) {
-    if (!IsTrained(config, parameter)) continue;
-    trained.push_back(parameter);
-    trained.back().tensor = parameter.tensor.detach();  // what Model::To does to the parameter leaves it
-  }
-  return trained;
-}
-
-KeptBytes AdamW::NeedsOf(const Model& model, const OptimizerConfig& config) {
-  KeptBytes needs;
-  for (const Parameter& parameter : model.parameters()) needs += KeptBytesOf(config, parameter);
-  return needs;
 }
 
 void AdamW::AddSlot(const Parameter& parameter, const at::Tensor& master, double learning_rate_scale,

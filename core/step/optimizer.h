@@ -9,7 +9,6 @@
 #include <medley/config/run_config.h>
 #include <medley/model/model.h>
 #include <medley/step/master_weights.h>
-#include <medley/step/parameter_groups.h>
 
 namespace medley {
 
@@ -40,11 +39,6 @@ class AdamW {
 
   // Moments and counts of updates as if no step had been made.
   void Reset();
-
-  // The values of the parameters that would be trained; handles.
-  static std::vector<Parameter> Trained(const Model& model, const OptimizerConfig& config);
-  // Bytes that training would keep beside the model.
-  static KeptBytes NeedsOf(const Model& model, const OptimizerConfig& config);
 
   const MasterWeights& weights() const { return weights_; }
   // "<parameter>.exp_avg", "<parameter>.exp_avg_sq" (shapes of the parameter) and "<parameter>.step" (updates

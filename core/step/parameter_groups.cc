@@ -3,7 +3,6 @@
 #include <ATen/core/Tensor.h>
 
 #include <algorithm>
-#include <vector>
 
 #include <medley/base/error.h>
 #include <medley/model/float_type.h>
@@ -66,6 +65,22 @@ KeptBytes KeptBytesOf(const OptimizerConfig& config, const Parameter& parameter)
   const at::ScalarType type = parameter.tensor.scalar_type(), wide = AtLeastFloat(type);
   const std::int64_t bytes = parameter.tensor.numel() * static_cast<std::int64_t>(c10::elementSize(wide));
   return {.gradients = bytes, .moments = 2 * bytes, .masters = wide == type ? 0 : bytes};
+}
+
+KeptBytes KeptBytesOf(const OptimizerConfig& config, const Model& model) {
+  KeptBytes kept;
+  for (const Parameter& parameter : model.parameters()) kept += KeptBytesOf(config, parameter);
+  return kept;
+}
+
+std::vector<Parameter> TrainedOf(const OptimizerConfig& config, const Model& model) {
+  std::vector<Parameter> trained;
+  for (const Parameter& parameter : model.parameters()) {
+    if (!IsTrained(config, parameter)) continue;
+    trained.push_back(parameter);
+    trained.back().tensor = parameter.tensor.detach();  // what Model::To does to the parameter leaves it
+  }
+  return trained;
 }
 
 std::string GroupsTable(const Model& model, const OptimizerConfig& config) {

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include <medley/config/run_config.h>
 #include <medley/model/model.h>
@@ -24,6 +25,9 @@ struct KeptBytes {
   KeptBytes& operator+=(const KeptBytes& other);
 };
 KeptBytes KeptBytesOf(const OptimizerConfig& config, const Parameter& parameter);
+KeptBytes KeptBytesOf(const OptimizerConfig& config, const Model& model);
+// The values of the parameters that would be trained; handles.
+std::vector<Parameter> TrainedOf(const OptimizerConfig& config, const Model& model);
 
 // A line for each group in the config's order, and for what none of them matches: parameters, and bytes of
 // weights, gradients and moments.

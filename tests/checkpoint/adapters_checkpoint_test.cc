@@ -80,7 +80,7 @@ TEST_F(AdaptersIn, TheModelAloneBeginThereAsTheyAre) {
   const at::Tensor a = TensorNamed(loaded.parameters(), "model.layers.0.self_attn.q_proj.lora_A.weight");
   const at::Tensor before = a.detach().clone();
   const TakenWeights taken = LoadInto(loaded);
-  EXPECT_EQ(taken.parameters, saved.parameters().size());
+  EXPECT_EQ(taken.count, saved.parameters().size());
   EXPECT_EQ(taken.adapters, "the adapters begin anew");
   EXPECT_TRUE(at::equal(a, before));
   EXPECT_TRUE(at::equal(TensorNamed(loaded.parameters(), "model.norm.weight"),
@@ -91,7 +91,7 @@ TEST_F(AdaptersIn, BothAreTaken) {
   const Subject saved(Lora()), loaded(Lora(), 8);
   Save(saved);
   const TakenWeights taken = LoadInto(loaded);
-  EXPECT_EQ(taken.parameters, loaded.parameters().size());
+  EXPECT_EQ(taken.count, loaded.parameters().size());
   EXPECT_EQ(taken.adapters, "");
   EXPECT_TRUE(at::equal(saved.Logits(), loaded.Logits()));
 }
@@ -100,7 +100,7 @@ TEST_F(AdaptersIn, TheCheckpointAloneAreMergedFromIt) {
   const Subject saved(Lora()), loaded({}, 8);
   Save(saved);
   const TakenWeights taken = LoadInto(loaded);
-  EXPECT_EQ(taken.parameters, loaded.parameters().size());
+  EXPECT_EQ(taken.count, loaded.parameters().size());
   EXPECT_EQ(taken.adapters, "merged its adapters into them");
   EXPECT_LT(test::LargestDifference(saved.Logits(), loaded.Logits()), 1e-5);
   // A part of them too.

@@ -63,7 +63,7 @@ TEST(Checkpoint, WeightsAreTakenByFormerNamesAndPatternsMatchBoth) {
   Save(saved, scratch.path(), 5);
   for (const char* pattern : {"model.encoder.*", "encoder.*"}) {
     const RenamedModel model;
-    EXPECT_EQ(LoadWeights(scratch / "step-00000005", model.parameters(), {pattern}).parameters, 2u);
+    EXPECT_EQ(LoadWeights(scratch / "step-00000005", model.parameters(), {pattern}).count, 2u);
     EXPECT_TRUE(model.parameters()[0].tensor.eq(0.25).all().item<bool>()) << pattern;
   }
 }

@@ -180,7 +180,8 @@ TEST(Adapters, AnUntiedHeadHasRowChangesOfItsOwn) {
 TEST(Adapters, NewTokensAreLeftAloneWhereTheConfigSaysSo) {
   LoraConfig lora = Lora();
   lora.new_tokens = false;
-  for (const Parameter& parameter : Adapted(lora).parameters())
+  const Agent agent = Adapted(lora);
+  for (const Parameter& parameter : agent.parameters())
     EXPECT_FALSE(parameter.name.ends_with(kRowChanges)) << parameter.name;
 }
 
@@ -283,8 +284,9 @@ TEST(Adapters, DropoutLeavesTheMapItselfAlone) {
 TEST(Adapters, AreOfTheMapsThatTargetsName) {
   LoraConfig lora = Lora();
   lora.targets = {.pattern = R"(model\.layers\.1\..*(q|down)_proj)"};
+  const Agent agent = Adapted(lora);
   std::set<std::string> found;
-  for (const Parameter& parameter : Adapted(lora).parameters()) {
+  for (const Parameter& parameter : agent.parameters()) {
     if (parameter.name.ends_with(kLoraA)) found.insert(parameter.name);
   }
   EXPECT_EQ(found, (std::set<std::string>{"model.layers.1.mlp.down_proj.lora_A.weight",

@@ -51,7 +51,7 @@ TEST_P(DropoutModes, OfAdaptersIsTheSameInAllModesToo) {
   LoraConfig lora{
       .rank = 4, .alpha = 8, .dropout = kDropout, .targets = {.names = {}, .pattern = kAllLinear}};
   lora.tokens = {9};
-  AgentWithTask loaded(GetParam(), /*dropout=*/0, /*qwen2=*/false, lora);
+  AgentWithTask loaded(GetParam(), /*dropout=*/0, at::kFloat, /*qwen2=*/false, lora);
   loaded.model->To(at::kCPU, at::kDouble);
   for (const Parameter& parameter : loaded.model->parameters()) {
     if (parameter.name.ends_with(kLoraB)) at::Tensor(parameter.tensor.detach()).fill_(0.05);
@@ -66,7 +66,7 @@ TEST_P(DropoutModes, OfAdaptersIsTheSameInAllModesToo) {
     }
   }
   lora.dropout = 0.1;
-  AgentWithTask other(GetParam(), /*dropout=*/0, /*qwen2=*/false, lora);
+  AgentWithTask other(GetParam(), /*dropout=*/0, at::kFloat, /*qwen2=*/false, lora);
   other.model->To(at::kCPU, at::kDouble);
   EXPECT_GT(Distance(other.GradientOf(rows, {.way = {Mode::kJoint}}), joint), 1e-3);
 }

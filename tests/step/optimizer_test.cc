@@ -3,6 +3,7 @@
 #include <medley/model/parameter_bytes.h>
 #include <medley/model/parameter_set.h>
 #include <medley/step/optimizer.h>
+#include <medley/step/parameter_groups.h>
 
 #include <set>
 
@@ -233,7 +234,7 @@ TEST(AdamW, UpdatesTheMastersOfAHalfModelAsAFloatModel) {
     OptimizerConfig config = Plain();
     config.clip_norm = 0.5;
     config.groups = {{.match = "encoder.*", .frozen = true}};
-    const std::vector<Parameter> start = AdamW::Trained(half, config);
+    const std::vector<Parameter> start = TrainedOf(config, half);
     half.To(at::kCPU, at::kBFloat16);
     AdamW of_exact(exact, config, launches), of_half(half, config, launches, start);
     for (int step = 0; step < 5; ++step) {
@@ -290,7 +291,7 @@ TEST(AdamW, WhatIsFrozenHasNoMasterBesideItsWeight) {
     if (!frozen) trained += parameter.tensor.numel();
   }
   EXPECT_EQ(optimizer.weights().bytes(), 4 * trained);
-  const KeptBytes needs = AdamW::NeedsOf(model, config);
+  const KeptBytes needs = KeptBytesOf(config, model);
   EXPECT_EQ(needs.gradients, 4 * trained);
   EXPECT_EQ(needs.state(), 12 * trained);
   const auto counts = static_cast<std::int64_t>(model.parameters().size() - 2);
@@ -367,7 +368,7 @@ TEST(AdamW, WhatTheModelFreezesHasNoGradientAndNoMoments) {
   EXPECT_EQ(state, (std::set<std::string>{"map.lora_A.weight.exp_avg", "map.lora_A.weight.exp_avg_sq",
                                           "map.lora_A.weight.step", "map.lora_B.weight.exp_avg",
                                           "map.lora_B.weight.exp_avg_sq", "map.lora_B.weight.step"}));
-  EXPECT_EQ(AdamW::TrainedBytes(model, config), 4 * (2 * 6 + 5 * 2));
+  EXPECT_EQ(KeptBytesOf(config, model).gradients, 4 * (2 * 6 + 5 * 2));
   const at::Tensor before = set.list()[0].tensor.detach().clone();
   map(at::ones({3, 6})).sum().backward();
   EXPECT_FALSE(set.list()[0].tensor.grad().defined());

@@ -24,12 +24,6 @@ std::unique_ptr<Tokenizer> MakeCase(const std::string& name, const SpecialTokenN
   return Make(CaseText(name), names);
 }
 
-std::vector<std::string> Pieces(const Tokenizer& tokenizer, const std::string& text) {
-  std::vector<std::string> pieces;
-  for (const std::int64_t id : tokenizer.Encode(text)) pieces.push_back(tokenizer.Piece(id));
-  return pieces;
-}
-
 std::vector<std::string> CaseNames() {
   std::vector<std::string> names;
   for (const auto& entry : std::filesystem::directory_iterator(CaseFile(""))) {

@@ -19,13 +19,20 @@ constexpr std::int64_t kPlanned = 21;  // rows: more than any probe has
 struct Planned {
   TaskVariant what;
   at::ScalarType dtype = at::kFloat;
+  LoraConfig lora{};
 };
-std::ostream& operator<<(std::ostream& out, const Planned& p) { return out << p.what << ", " << p.dtype; }
+std::ostream& operator<<(std::ostream& out, const Planned& p) {
+  return out << p.what << ", " << p.dtype << ", rank " << p.lora.rank;
+}
 
 std::vector<Planned> AllPlanned() {
   std::vector<Planned> all;
   for (const TaskVariant& what : AllVariants()) all.push_back({what});
   for (const TaskVariant& what : DefaultVariants()) all.push_back({what, at::kBFloat16});
+  const LoraConfig lora{
+      .rank = 4, .alpha = 8, .dropout = 0.1, .targets = {.names = {}, .pattern = kAllLinear}};
+  all.push_back({{"control", "default"}, at::kFloat, lora});
+  all.push_back({{"position_qa", "default"}, at::kBFloat16, lora});
   return all;
 }
 
@@ -46,7 +53,7 @@ class AgentPeaks : public testing::TestWithParam<Planned> {
     return peak;
   }
 
-  AgentWithTask loaded_{GetParam().what, 0, GetParam().dtype};
+  AgentWithTask loaded_{GetParam().what, /*dropout=*/0, GetParam().dtype, /*qwen2=*/false, GetParam().lora};
 };
 
 TEST_P(AgentPeaks, ArePredictedToTheByteForTheLongestRowsAndNeverExceededByDrawnOnes) {
@@ -81,7 +88,8 @@ TEST_P(AgentPeaks, ArePredictedToTheByteForTheLongestRowsAndNeverExceededByDrawn
 }
 
 INSTANTIATE_TEST_SUITE_P(AllTasks, AgentPeaks, testing::ValuesIn(AllPlanned()), [](const auto& info) {
-  return NameOf(info.param.what) + (info.param.dtype == at::kBFloat16 ? "_bf16" : "");
+  return NameOf(info.param.what) + (info.param.dtype == at::kBFloat16 ? "_bf16" : "") +
+         (info.param.lora.rank > 0 ? "_adapters" : "");
 });
 
 }  // namespace

@@ -10,6 +10,7 @@
 #include <medley/model/safetensors.h>
 #include <medley/plan/run_planner.h>
 #include <medley/run/run.h>
+#include <medley/step/parameter_groups.h>
 #include <medley/train/trainer.h>
 
 #include <cstdio>
@@ -174,7 +175,7 @@ inline std::unique_ptr<TinyRun> MakeTinyRun(const RunConfig& config,
   run.curriculum = OneStage({{"one", 5}, {"two", 3}, {"three", 2}});
   auto model = std::make_unique<FixtureModel>();
   model->To(at::kCPU, at::kFloat);
-  const std::vector<Parameter> start = AdamW::Trained(*model, config.optimizer);
+  const std::vector<Parameter> start = TrainedOf(config.optimizer, *model);
   model->To(at::kCPU, FloatTypeNamed(config.dtype));
   run.model = std::move(model);
   std::map<std::string, TaskSize> sizes;

@@ -15,6 +15,7 @@
 #include <medley/run/config_change.h>
 #include <medley/run/run.h>
 #include <medley/run/run_record.h>
+#include <medley/step/parameter_groups.h>
 #include <medley/train/stop_signal.h>
 
 #include "tools/medley/arguments.h"

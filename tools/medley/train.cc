@@ -11,6 +11,7 @@
 #include <medley/checkpoint/run_directory.h>
 #include <medley/config/threads.h>
 #include <medley/run/run.h>
+#include <medley/step/parameter_groups.h>
 #include <medley/train/stop_signal.h>
 
 #include "tools/medley/arguments.h"

@@ -82,7 +82,7 @@ class Elements {
   }
 
  private:
-  bool is_half() const { return number_bytes_ < 4; }
+  bool is_half() const { return IsHalf(number_bytes_); }
   std::int64_t InFloat(std::int64_t count) const { return Floats(count, number_bytes_); }
 
   const AgentConfig::Language& language_;

@@ -10,6 +10,7 @@
 
 #include <medley/base/error.h>
 #include <medley/model/blocks/half_operators.h>
+#include <medley/model/float_type.h>
 
 namespace medley {
 namespace {
@@ -29,7 +30,7 @@ std::optional<at::Tensor> ForFused(const at::Tensor& mask, std::int64_t queries)
 }
 
 at::Tensor Fused(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v, const at::Tensor& mask) {
-  const bool is_half = q.is_cpu() && at::isReducedFloatingType(q.scalar_type());
+  const bool is_half = q.is_cpu() && IsHalf(q.scalar_type());
   if (is_half && HasShortHeads(q.size(3))) return HalfAttention(q, k, v, ForFused(mask, q.size(2)));
   const std::int64_t times = q.size(1) / k.size(1);
   const bool repeats = times > 1 && RepeatsKeys(q.device().type(), q.scalar_type());
@@ -69,7 +70,7 @@ at::Tensor RepeatHeads(const at::Tensor& x, std::int64_t times) {
 }
 
 bool RepeatsKeys(at::DeviceType device, at::ScalarType dtype) {
-  return device == at::kCUDA && !at::isReducedFloatingType(dtype);
+  return device == at::kCUDA && !IsHalf(dtype);
 }
 
 at::Tensor AdditiveMask(const at::Tensor& sees, const at::Tensor& like) {

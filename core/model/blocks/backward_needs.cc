@@ -5,8 +5,7 @@
 namespace medley {
 
 std::int64_t Keeps::Norm(bool input, bool weight, std::int64_t width, std::int64_t scales) const {
-  const bool is_half = number_bytes_ < 4;
-  if (!is_half) return If(input, scales) + If(weight, width);
+  if (!IsHalf(number_bytes_)) return If(input, scales) + If(weight, width);
   return If(input || weight, Floats(scales, number_bytes_)) + If(weight && !input, width);
 }
 

@@ -68,8 +68,7 @@ class LayerNumbers {
   bool drops() const { return setting_.dropout > 0; }
   // Of a norm; beside a half type its weights in float too.
   std::int64_t Statistics() const {
-    const bool is_half = shape_.number_bytes < 4;
-    return Floats(2 * lines_ + (is_half ? 2 * width_ : 0), shape_.number_bytes);
+    return Floats(2 * lines_ + (IsHalf(shape_.number_bytes) ? 2 * width_ : 0), shape_.number_bytes);
   }
   // What is added to the sum; and where the norm is behind it, what that makes.
   std::int64_t Added() const { return lines_ * width_ * (setting_.pre_norm ? 1 : 2); }
@@ -88,7 +87,7 @@ class LayerNumbers {
     if (setting_.attention == AttentionKind::kFused) {
       part.kept += Floats(lines, shape_.number_bytes);
       const bool goes_in_float =
-          shape_.number_bytes < 4 && !shape_.on_gpu && HasShortHeads(width_ / setting_.heads);
+          IsHalf(shape_.number_bytes) && !shape_.on_gpu && HasShortHeads(width_ / setting_.heads);
       if (goes_in_float)
         part.backward +=
             Floats(HalfAttentionFloats(shape_.positions, seen, width_, width_), shape_.number_bytes);
@@ -131,7 +130,7 @@ std::int64_t Floats(std::int64_t count, std::int64_t number_bytes) {
 // Measured: at most 256 x 64 sums, 1,024 x 64 numbers of a factor and a little, for each thread.
 std::int64_t ProductWorkspace(std::int64_t number_bytes) {
   constexpr std::int64_t kOfAThread = 256 * 64 * 4 + 1024 * 64 * 2 + 1024;
-  return number_bytes < 4 ? Cores() * kOfAThread : 0;
+  return IsHalf(number_bytes) ? Cores() * kOfAThread : 0;
 }
 
 // A gradient of a half type is there for a moment before it is one in float; that of a lookup is made in

@@ -17,6 +17,8 @@ namespace medley {
 ForwardPart WithoutGraph(ForwardPart part, std::int64_t output);
 // Bytes, rounded up to numbers of so many bytes: dropout's masks.
 std::int64_t InNumbers(std::int64_t bytes, std::int64_t number_bytes);
+// Whether numbers of so many bytes are of a half type.
+constexpr bool IsHalf(std::int64_t number_bytes) { return number_bytes < 4; }
 // As many numbers in float at least, in numbers of so many bytes: two of a half type for each.
 std::int64_t Floats(std::int64_t count, std::int64_t number_bytes);
 // Bytes that a product of half types takes at most while it runs on a CPU: what oneDNN packs of both factors

@@ -24,7 +24,7 @@ class TextNumbers {
         keys_(config.kv_heads * config.head_dim),
         prefix_(shape.prefix - shape.shared),
         vocabulary_(vocabulary),
-        products_(shape.number_bytes < 4 ? 0 : 1) {
+        products_(IsHalf(shape.number_bytes) ? 0 : 1) {
     bool x = training_.words() || shape.mixed;
     for (const LanguageTraining::Layer& layer : training_.layers) {
       has_.emplace_back(layer, x, shape.prefix > 0);
@@ -119,13 +119,14 @@ class TextNumbers {
                               keeps_.Adapter(layer.up, hidden_, has.y || layer.post_norm) +
                               If(has.inside, (2 + products_) * ffn) + If(product_kept, ffn) +
                               keeps_.Adapter(layer.down, ffn, has.inside);
-    // With a graph, attention's part keeps what it gave.
-    const bool attended_kept = (shape_.with_graph && has.attended) || selects;
+    // With a graph, attention's part keeps what it gave; but not the copy of what is selected.
+    const bool attended_kept = selects ? keeps_.Input(layer.o) : shape_.with_graph && has.attended;
     const std::int64_t passing = If(!attended_kept, queries_) + If(!normed_kept, hidden_) +
                                  If(!product_kept, ffn) + If(!has.inside, (2 + products_) * ffn);
     return {
         .kept = fed * kept,
-        .forward = fed * (hidden_ + passing),
+        // What comes in, where it is a copy; what the last map gives, and the sum.
+        .forward = fed * (If(selects, hidden_) + 2 * hidden_ + passing),
         // What a trained map or norm keeps is gone by the widest moment; without it there is no such room.
         .backward = fed * (2 * ffn + 2 * hidden_ + If(!layer.down.any(), ffn) +
                            If(!layer.post_norm, hidden_) + If(layer.down.rank > 0, hidden_))};
@@ -146,9 +147,10 @@ class TextNumbers {
     const bool picked_kept = training_.head || training_.tokens > 0;
     // Products of a half type, before they are in float.
     const std::int64_t half = is_half() ? items * vocabulary_ : 0,
-                       changes = items * training_.tokens + (is_half() ? InFloat(items * training_.tokens) : 0);
+                       changes =
+                           items * training_.tokens + (is_half() ? InFloat(items * training_.tokens) : 0);
     return {.kept = InFloat(items * (vocabulary_ + 4)) + If(picked_kept, picked),
-            .forward = half + If(!picked_kept, picked) + changes,
+            .forward = half + If(!picked_kept, items * hidden_) + changes,
             .backward = half + items * hidden_ + If(training_.tokens > 0, items * hidden_) + changes +
                         (shape_.selects ? 0 : Positions(false) * hidden_),
             .logits = InFloat(items * vocabulary_)};

@@ -258,7 +258,7 @@ at::Tensor Language::Continue(const at::Tensor& x, const at::Tensor& positions, 
 at::Tensor Language::Logits(const at::Tensor& hidden) const {
   const at::Tensor& table = head_.defined() ? head_ : embedding_;
   at::Tensor logits = at::linear(hidden, table);
-  if (at::isReducedFloatingType(logits.scalar_type())) logits = logits.to(at::kFloat);
+  if (IsHalf(logits.scalar_type())) logits = logits.to(at::kFloat);
   const RowChanges& changes = head_.defined() ? head_changes_ : embedding_changes_;
   if (changes.any()) changes.AddTo(logits, hidden);
   return logits;

@@ -7,11 +7,12 @@
 #include <vector>
 
 #include <medley/model/blocks/half_operators.h>
+#include <medley/model/float_type.h>
 
 namespace medley {
 namespace {
 
-bool IsHalf(const at::Tensor& x) { return at::isReducedFloatingType(x.scalar_type()); }
+bool IsHalf(const at::Tensor& x) { return medley::IsHalf(x.scalar_type()); }
 
 // x [rows, length, heads, d]
 at::Tensor Turned(const at::Tensor& x, const RopeTables& turns) {

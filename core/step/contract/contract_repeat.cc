@@ -4,6 +4,7 @@
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/allclose.h>
 
+#include <medley/model/float_type.h>
 #include <medley/step/contract/contract_sample.h>
 
 namespace medley {
@@ -21,7 +22,7 @@ struct Rounding {
   double relative, absolute;
 };
 Rounding RoundingOf(at::ScalarType type) {
-  return at::isReducedFloatingType(type) ? Rounding{0.05, 0.05} : Rounding{1e-4, 1e-6};
+  return IsHalf(type) ? Rounding{0.05, 0.05} : Rounding{1e-4, 1e-6};
 }
 
 PassValues RunAfter(const MicroBatch::Setting& setting, const Batch& one_row, const Batch* other_row,
