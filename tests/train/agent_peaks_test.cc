@@ -29,8 +29,7 @@ std::vector<Planned> AllPlanned() {
   std::vector<Planned> all;
   for (const TaskVariant& what : AllVariants()) all.push_back({what});
   for (const TaskVariant& what : DefaultVariants()) all.push_back({what, at::kBFloat16});
-  const LoraConfig lora{
-      .rank = 4, .alpha = 8, .dropout = 0.1, .targets = {.names = {}, .pattern = kAllLinear}};
+  const LoraConfig lora{.rank = 4, .alpha = 8, .targets = {.names = {}, .pattern = kAllLinear}};
   all.push_back({{"control", "default"}, at::kFloat, lora});
   all.push_back({{"position_qa", "default"}, at::kBFloat16, lora});
   return all;
