@@ -1,5 +1,7 @@
 #include <medley/checkpoint/adapters_section.h>
 
+#include <algorithm>
+
 #include <medley/base/error.h>
 #include <medley/base/files.h>
 #include <medley/base/json_text.h>
@@ -13,7 +15,8 @@ using nlohmann::json;
 constexpr const char* kName = "adapters";
 
 json ToJson(const Adapters& adapters) {
-  const NamesOrPattern& targets = adapters.lora.targets;
+  NamesOrPattern targets = adapters.lora.targets;
+  std::sort(targets.names.begin(), targets.names.end());  // their order says nothing
   return {{"rank", adapters.lora.rank},
           {"alpha", adapters.lora.alpha},
           {"rslora", adapters.lora.rslora},

@@ -221,17 +221,22 @@ std::vector<Parameter> Matching(const std::vector<Parameter>& weights,
   return wanted;
 }
 
-// Each weight with what its adapters add in its place; without the adapters.
-void Merge(Tensors& saved, const Adapters& adapters) {
+// Each weight with what its adapters add in its place; without the adapters. Whether any is wanted.
+bool Merge(Tensors& saved, const Adapters& adapters, const std::vector<Parameter>& wanted) {
+  bool any = false;
   const auto find = [&](const std::string& name) {
     const auto found = saved.find(name);
     return found == saved.end() ? at::Tensor() : found->second;
   };
   for (auto& [name, tensor] : saved) {
     const at::Tensor merged = Merged(name, find, adapters);
-    if (merged.defined()) tensor = merged;
+    if (!merged.defined()) continue;
+    tensor = merged;
+    any = any || std::any_of(wanted.begin(), wanted.end(),
+                             [&weight = name](const Parameter& p) { return p.name == weight; });
   }
   std::erase_if(saved, [](const auto& tensor) { return IsAdapter(tensor.first); });
+  return any;
 }
 
 // Those of none for an older checkpoint that was damaged since: it can then not be the best.
@@ -339,15 +344,18 @@ TakenWeights LoadWeights(const fs::path& checkpoint, const std::vector<Parameter
   Tensors saved = ReadSafetensors(checkpoint / kModelFile);
   const std::optional<Adapters> saved_adapters = ReadAdapters(checkpoint);
   TakenWeights taken;
-  if (saved_adapters && adapters.any()) RequireSameAdapters(checkpoint, *saved_adapters, adapters);
-  if (saved_adapters && !adapters.any()) {
-    Merge(saved, *saved_adapters);
-    taken.adapters = "merged its adapters into them";
-  }
   std::vector<Parameter> wanted = Matching(weights, patterns);
-  if (!saved_adapters && adapters.any()) {
-    std::erase_if(wanted, [](const Parameter& parameter) { return IsAdapter(parameter.name); });
+  const auto of_adapter = [](const Parameter& parameter) { return IsAdapter(parameter.name); };
+  const bool wants_adapters = std::any_of(wanted.begin(), wanted.end(), of_adapter);
+  if (saved_adapters && wants_adapters) RequireSameAdapters(checkpoint, *saved_adapters, adapters);
+  if (saved_adapters && !adapters.any() && Merge(saved, *saved_adapters, wanted))
+    taken.adapters = "merged its adapters into them";
+  if (!saved_adapters && wants_adapters) {
+    std::erase_if(wanted, of_adapter);
     taken.adapters = "the adapters begin anew";
+    if (wanted.empty())
+      throw InputError("init_from: " + checkpoint.string() +
+                       " has no adapters, and nothing else was asked for");
   }
   for (const Parameter& parameter : wanted) CheckFits(checkpoint / kModelFile, parameter, saved);
   Copy(wanted, saved);

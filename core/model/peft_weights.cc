@@ -69,7 +69,13 @@ void PeftWeights::Take(const Parameter& parameter, Problems& problems) {
   const bool rows = parameter.name.ends_with(kRowChanges);
   if (rows) {
     const bool of_head = parameter.name == root_ + "lm_head" + kRowChanges;
-    shape.front() = std::ssize(of_head ? config_.head_tokens : config_.embedding_tokens);
+    const std::vector<std::int64_t>& tokens = of_head ? config_.head_tokens : config_.embedding_tokens;
+    for (const std::int64_t token : tokens) {
+      if (!std::binary_search(adapters_.tokens.begin(), adapters_.tokens.end(), token))
+        problems.push_back(name + ": has a row of token " + std::to_string(token) +
+                           ", which the run does not train");
+    }
+    shape.front() = std::ssize(tokens);
     if (shape.front() == 0) return;  // they begin as the table's
   }
   const auto found = file_.entries().find(name);
@@ -86,6 +92,9 @@ void PeftWeights::Take(const Parameter& parameter, Problems& problems) {
 
 void PeftWeights::Fill(const std::vector<Parameter>& parameters) const {
   const at::NoGradGuard no_grad;
+  for (const Parameter& parameter : parameters) {  // rows that the folder has not begin as the table's
+    if (parameter.name.ends_with(kRowChanges)) parameter.tensor.detach().zero_();
+  }
   for (const auto& [name, source] : sources_) {
     const at::Tensor parameter = TensorNamed(parameters, name).detach();
     if (!name.ends_with(kRowChanges)) {

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include <medley/base/durable_file.h>
+#include <medley/model/adapters.h>
 #include <medley/model/pretrained_files.h>
 #include <medley/model/safetensors.h>
 
@@ -81,7 +82,8 @@ void WriteImageWeights(const std::filesystem::path& directory, const Parameters&
                        const std::string& root) {
   Parameters others;
   for (const Parameter& parameter : parameters) {
-    if (PublishedName(parameter.name, root).empty()) others.push_back({parameter.name, parameter.tensor});
+    if (IsAdapter(parameter.name) || !PublishedName(parameter.name, root).empty()) continue;
+    others.push_back({parameter.name, parameter.tensor});
   }
   if (!others.empty()) Write(directory / kImageWeightsFile, others, std::nullopt);
 }

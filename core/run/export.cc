@@ -158,6 +158,10 @@ void RequireBase(const Run& run, const fs::path& base, const Adapters& adapters)
     if (files.Find(name) != nullptr &&
         IsSame(parameter.tensor, files.Map(name), type, has_changes ? adapters.tokens : none))
       continue;
+    if (files.Find(name) != nullptr && files.Map(name).sizes() != parameter.tensor.sizes())
+      throw InputError(DisplayPath(base) + " has fewer rows of " + name +
+                       " than the run, which added tokens: its adapters do not fit there. Export the whole "
+                       "model, without --adapter");
     throw InputError(
         DisplayPath(base) + " has another " + name +
         " than the run was trained with: its adapters would give something else there. Export the "

@@ -1,5 +1,9 @@
 #include <medley/run/lora_check.h>
 
+#include <algorithm>
+#include <cstdint>
+#include <vector>
+
 #include <medley/base/error.h>
 #include <medley/base/files.h>
 #include <medley/base/json_text.h>
@@ -10,6 +14,25 @@
 #include <medley/model/peft_config.h>
 
 namespace medley {
+namespace {
+
+// PEFT keeps sets of names, in any order.
+NamesOrPattern InOrder(NamesOrPattern targets) {
+  std::sort(targets.names.begin(), targets.names.end());
+  return targets;
+}
+std::vector<std::int64_t> InOrder(std::vector<std::int64_t> tokens) {
+  std::sort(tokens.begin(), tokens.end());
+  return tokens;
+}
+template <typename T>
+T InOrder(T value) {
+  return value;
+}
+
+}  // namespace
+
+bool IsWhole(const LoraConfig& lora) { return lora.rank > 0 && lora.alpha > 0 && !lora.targets.empty(); }
 
 void TakePretrainedLora(ConfigFile& file, LoraConfig& lora) {
   if (lora.pretrained.empty()) return;
@@ -20,7 +43,7 @@ void TakePretrainedLora(ConfigFile& file, LoraConfig& lora) {
     return file.FailAt({"lora", "pretrained"}, error.what());
   }
   const auto take = [&](const char* key, auto& here, const auto& there) {
-    if (file.Find({"lora", key}) != nullptr && here != there)
+    if (file.Find({"lora", key}) != nullptr && !(InOrder(here) == InOrder(there)))
       file.FailAt({"lora", key}, "is " + JsonText(FieldDumper::Dump(here)) + ", and " +
                                      JsonText(FieldDumper::Dump(there)) + " in " +
                                      DisplayPath(lora.pretrained / kPeftConfigFile) +

@@ -118,7 +118,8 @@ CheckedRun CheckRun(const std::filesystem::path& config, const std::vector<std::
       if (const TaskInfo* task = RequireTask(file, above, registry)) CheckTask(*task, settings, report);
     }
     CheckInputFiles(file, checked.run, state, diagnostics);
-    if (state == RunState::kBegins) TakePretrainedLora(file, checked.run.lora);
+    // A run that has begun says itself what its adapters are, but where its first config is given again.
+    if (state == RunState::kBegins || !IsWhole(checked.run.lora)) TakePretrainedLora(file, checked.run.lora);
     CheckDraws(file, checked.run);
 
     if (IsReadable(file, {"model"}, checked.run.model, diagnostics)) {

@@ -126,6 +126,28 @@ TEST_F(AdaptersIn, BothThatAreOthersAreRefusedAndBothNamed) {
     EXPECT_NE(Refusal(other).find("the adapters of "), std::string::npos);
 }
 
+TEST_F(AdaptersIn, TargetsInAnotherOrderAreTheSame) {
+  Save(Subject(Lora()));
+  LoraConfig other = Lora();
+  other.targets.names = {"up_proj", "q_proj"};
+  EXPECT_EQ(Refusal(other), "");
+}
+
+TEST_F(AdaptersIn, OthersDoNotMatterWhereNoneIsTaken) {
+  Save(Subject(Lora()));
+  LoraConfig other = Lora();
+  other.rank = 3;
+  const TakenWeights taken = LoadInto(Subject(other, 8), {"model.norm.weight"});
+  EXPECT_EQ(taken.count, 1U);
+  EXPECT_EQ(taken.adapters, "");
+  EXPECT_EQ(LoadInto(Subject({}, 8), {"model.norm.weight"}).adapters, "");
+}
+
+TEST_F(AdaptersIn, NothingButAdaptersOfARunWithoutIsRefused) {
+  Save(Subject({}));
+  EXPECT_THROW(LoadInto(Subject(Lora(), 8), {"*.lora_?.weight"}), InputError);
+}
+
 TEST_F(AdaptersIn, AResumeComparesThem) {
   Save(Subject(Lora()));
   LoadCheckpoint(checkpoint_, Subject(Lora(), 8).State());

@@ -147,6 +147,22 @@ TEST(PeftWeights, RowsAreInTheOrderOfTheFoldersConfig) {
             0.01);
 }
 
+TEST(PeftWeights, RowsOfATokenThatTheRunDoesNotTrainAreRefused) {
+  const ScratchDirectory scratch;
+  const Adapted written, read;
+  written.Write(scratch.path());
+  WriteText(scratch / kPeftConfigFile, R"({"peft_type": "LORA", "r": 3, "lora_alpha": 8,
+    "target_modules": ["q_proj", "down_proj"], "trainable_token_indices": [6, 40]})");
+  try {
+    PeftWeights(scratch.path(), "", read.adapters, read.parameters());
+    FAIL() << "expected an InputError";
+  } catch (const InputError& error) {
+    EXPECT_NE(std::string(error.what()).find("has a row of token 6, which the run does not train"),
+              std::string::npos)
+        << error.what();
+  }
+}
+
 TEST(PeftWeights, HalfTypesAreWidened) {
   const ScratchDirectory scratch;
   const Adapted written, read;

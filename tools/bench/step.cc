@@ -137,7 +137,7 @@ void Write(const fs::path& folder, const Files& files) {
   if (!tensors.flush() || !facts.flush()) throw Error("cannot write to " + folder.string());
 }
 
-fs::path LoadNewest(const fs::path& checkpoint_or_run, const fs::path& directory, const Model& model) {
+fs::path LoadNewest(const fs::path& checkpoint_or_run, const fs::path& directory, const Run& run) {
   Console console(stderr);
   fs::path checkpoint = checkpoint_or_run;
   if (checkpoint_or_run == directory) {
@@ -145,7 +145,7 @@ fs::path LoadNewest(const fs::path& checkpoint_or_run, const fs::path& directory
     if (!found) throw InputError(directory.string() + " holds no checkpoint");
     checkpoint = found->path;
   }
-  LoadWeights(checkpoint, model.parameters());
+  LoadWeights(checkpoint, run.model->parameters(), {"*"}, run.Adapted());
   return checkpoint;
 }
 
@@ -156,7 +156,7 @@ void Serve(const std::string& from, const std::string& name, const fs::path& fol
   const fs::path directory = is_checkpoint ? given.parent_path() : given;
   const auto run =
       BuildRun(CheckInputs(NewestConfig(directory), overrides, {}, RunState::kBegun), Purpose::kTrain);
-  const fs::path checkpoint = LoadNewest(given, directory, *run->model);
+  const fs::path checkpoint = LoadNewest(given, directory, *run);
 
   LoadedTask& task = run->host->Get(name);
   const std::uint64_t seed = TaskSeed(static_cast<std::uint64_t>(run->config.seed), name);
