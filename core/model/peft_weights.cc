@@ -20,16 +20,6 @@ namespace {
 constexpr const char* kPeftRoot = "base_model.model.";
 constexpr const char* kPeftRows = ".token_adapter.trainable_tokens_delta";
 
-std::string Words(at::ScalarType type, at::IntArrayRef shape) {
-  std::string sizes;
-  for (const std::int64_t size : shape) sizes += (sizes.empty() ? "" : ", ") + std::to_string(size);
-  return SafetensorsTypeName(type) + " [" + sizes + "]";
-}
-
-bool IsWeightType(at::ScalarType type) {
-  return type == at::kFloat || type == at::kHalf || type == at::kBFloat16;
-}
-
 std::string_view WithoutEnd(std::string_view name, std::string_view end) {
   return name.substr(0, name.size() - end.size());
 }
@@ -80,14 +70,14 @@ void PeftWeights::Take(const Parameter& parameter, Problems& problems) {
   }
   const auto found = file_.entries().find(name);
   if (found == file_.entries().end()) {
-    problems.push_back(name + ": missing; expected " + medley::Words(at::kFloat, shape));
+    problems.push_back(name + ": missing; expected " + TypeAndShape(at::kFloat, shape));
     return;
   }
   const SafetensorsFile::Entry& entry = found->second;
   sources_[parameter.name] = name;
   if (entry.shape != shape || !IsWeightType(entry.type))
-    problems.push_back(name + ": expected " + medley::Words(at::kFloat, shape) + " (or BF16, F16), found " +
-                       medley::Words(entry.type, entry.shape));
+    problems.push_back(name + ": expected " + TypeAndShape(at::kFloat, shape) + " (or BF16, F16), found " +
+                       TypeAndShape(entry.type, entry.shape));
 }
 
 void PeftWeights::Fill(const std::vector<Parameter>& parameters) const {

@@ -22,16 +22,6 @@ constexpr const char* kEmbedding = "model.embed_tokens.weight";
 constexpr const char* kHead = "lm_head.weight";
 constexpr std::int64_t kRowsAtOnce = 64;
 
-std::string TypeAndShape(at::ScalarType type, at::IntArrayRef shape) {
-  std::string sizes;
-  for (const std::int64_t size : shape) sizes += (sizes.empty() ? "" : ", ") + std::to_string(size);
-  return SafetensorsTypeName(type) + " [" + sizes + "]";
-}
-
-bool IsWeightType(at::ScalarType type) {
-  return type == at::kFloat || type == at::kHalf || type == at::kBFloat16;
-}
-
 bool IsTable(const std::string& name) { return name == kEmbedding || name == kHead; }
 
 // "12 parameters (a, b, c and 9 more)"

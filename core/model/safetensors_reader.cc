@@ -246,4 +246,14 @@ std::map<std::string, at::Tensor> MapSafetensors(const std::filesystem::path& fi
   return tensors;
 }
 
+std::string TypeAndShape(at::ScalarType type, c10::IntArrayRef shape) {
+  std::string sizes;
+  for (const std::int64_t size : shape) sizes += (sizes.empty() ? "" : ", ") + std::to_string(size);
+  return SafetensorsTypeName(type) + " [" + sizes + "]";
+}
+
+bool IsWeightType(at::ScalarType type) {
+  return type == at::kFloat || type == at::kHalf || type == at::kBFloat16;
+}
+
 }  // namespace medley
