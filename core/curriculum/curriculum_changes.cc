@@ -26,7 +26,7 @@ std::string Percent(const Weights& weights, const std::string& task, const std::
   return std::to_string(std::lround(100 * share)) + " %";
 }
 
-std::string Short(double weight) {
+std::string InSixDigits(double weight) {
   std::array<char, 32> text{};
   std::snprintf(text.data(), text.size(), "%.6g", weight);
   return text.data();
@@ -43,14 +43,14 @@ void AddChanges(const Stage& before, const Stage& now, const std::set<std::strin
   for (const std::string& task : tasks) {
     const double was = WeightOf(before.weights, task), is = WeightOf(now.weights, task);
     if (was == is) continue;
-    words.push_back(task + " " + Short(was) + " -> " + Short(is) + " (" +
+    words.push_back(task + " " + InSixDigits(was) + " -> " + InSixDigits(is) + " (" +
                     Percent(before.weights, task, dropped) + " -> " + Percent(now.weights, task, dropped) +
                     ")");
     if (dropped.count(task) > 0) words.back() += ", and it stays dropped";
   }
   if (EndOf(before) != EndOf(now)) words.push_back("until " + EndOf(before) + " -> " + EndOf(now));
   const auto other = [&](const char* key, double was, double is) {
-    if (was != is) words.push_back(std::string(key) + " " + Short(was) + " -> " + Short(is));
+    if (was != is) words.push_back(std::string(key) + " " + InSixDigits(was) + " -> " + InSixDigits(is));
   };
   other("cooldown", static_cast<double>(before.cooldown_steps), static_cast<double>(now.cooldown_steps));
   other("cooldown_to", before.cooldown_to, now.cooldown_to);

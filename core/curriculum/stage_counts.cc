@@ -71,7 +71,7 @@ std::string JoinedParts(const Condition& condition, const Say& say) {
 
 std::string Exact(double value) { return json(value).dump(); }
 
-std::string Short(double value) {
+std::string InThreeDigits(double value) {
   std::array<char, 32> text{};
   std::snprintf(text.data(), text.size(), "%.3g", value);
   return text.data();
@@ -88,12 +88,12 @@ std::string LeafWaitsFor(const Condition& leaf, const StageCounts& counts) {
              std::to_string(leaf.rows) + " rows";
     case Condition::Kind::kLoss: {
       const StageCounts::Smoothed smoothed = counts.loss(leaf.loss);
-      return leaf.loss + " loss " + (smoothed.steps == 0 ? "-" : Short(smoothed.loss)) + ", below " +
+      return leaf.loss + " loss " + (smoothed.steps == 0 ? "-" : InThreeDigits(smoothed.loss)) + ", below " +
              Exact(leaf.below);
     }
     case Condition::Kind::kScore: {
       const std::vector<double> scores = counts.scores(leaf.score);
-      std::string words = leaf.score + " " + (scores.empty() ? "-" : Short(scores.back())) + " of " +
+      std::string words = leaf.score + " " + (scores.empty() ? "-" : InThreeDigits(scores.back())) + " of " +
                           (leaf.at_least ? "" : "at most ") +
                           Exact(leaf.at_least.value_or(leaf.at_most.value_or(0)));
       if (leaf.evaluations > 1)
