@@ -1,12 +1,9 @@
 #include <medley/base/full_match.h>
 
-#define PCRE2_CODE_UNIT_WIDTH 8
-#include <pcre2.h>
-
-#include <array>
 #include <cstdint>
 
 #include <medley/base/error.h>
+#include <medley/base/pcre2.h>
 #include <medley/base/utf8.h>
 
 namespace medley {
@@ -14,28 +11,14 @@ namespace {
 
 constexpr std::uint32_t kMostSteps = 100'000;  // of names that are short
 
-std::string Words(int error) {
-  std::array<PCRE2_UCHAR, 256> text{};
-  pcre2_get_error_message(error, text.data(), text.size());
-  return reinterpret_cast<const char*>(text.data());
-}
-
 PCRE2_SPTR Bytes(std::string_view text) { return reinterpret_cast<PCRE2_SPTR>(text.data()); }
-
-template <auto kFree>
-struct FreedBy {
-  template <typename T>
-  void operator()(T* pointer) const {
-    kFree(pointer);
-  }
-};
 
 }  // namespace
 
 struct FullMatch::Code {
-  std::unique_ptr<pcre2_code, FreedBy<pcre2_code_free>> code;
-  std::unique_ptr<pcre2_match_data, FreedBy<pcre2_match_data_free>> found;
-  std::unique_ptr<pcre2_match_context, FreedBy<pcre2_match_context_free>> context;
+  std::unique_ptr<pcre2_code, pcre2::FreedBy<pcre2_code_free>> code;
+  std::unique_ptr<pcre2_match_data, pcre2::FreedBy<pcre2_match_data_free>> found;
+  std::unique_ptr<pcre2_match_context, pcre2::FreedBy<pcre2_match_context_free>> context;
 };
 
 FullMatch::FullMatch(const std::string& pattern) : pattern_(pattern), code_(std::make_unique<Code>()) {
@@ -44,8 +27,8 @@ FullMatch::FullMatch(const std::string& pattern) : pattern_(pattern), code_(std:
   code_->code.reset(pcre2_compile(Bytes(pattern), pattern.size(),
                                   PCRE2_ANCHORED | PCRE2_ENDANCHORED | PCRE2_UTF, &error, &at, nullptr));
   if (code_->code == nullptr)
-    throw InputError("'" + CutText(pattern, 64) + "' is no regular expression: " + Words(error) + " (byte " +
-                     std::to_string(at) + ")");
+    throw InputError("'" + CutText(pattern, 64) + "' is no regular expression: " + pcre2::Words(error) +
+                     " (byte " + std::to_string(at) + ")");
   code_->found.reset(pcre2_match_data_create(1, nullptr));
   code_->context.reset(pcre2_match_context_create(nullptr));
   pcre2_set_match_limit(code_->context.get(), kMostSteps);
@@ -60,7 +43,8 @@ bool FullMatch::operator()(std::string_view text) const {
   if (result >= 0) return true;
   if (result == PCRE2_ERROR_NOMATCH) return false;
   throw InputError("the regular expression '" + CutText(pattern_, 64) + "' cannot be held against '" +
-                   CutText(std::string(text), 64) + "': " + Words(result) + ". Write it in a simpler way");
+                   CutText(std::string(text), 64) + "': " + pcre2::Words(result) +
+                   ". Write it in a simpler way");
 }
 
 }  // namespace medley

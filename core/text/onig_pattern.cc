@@ -9,9 +9,9 @@ namespace medley {
 namespace {
 
 // Unicode's White_Space. PCRE2's \s has U+180E too, which is none since Unicode 6.3.
-constexpr std::string_view kSpaces =
+constexpr std::string_view kSpaceClass =
     R"(\x{9}-\x{d}\x{20}\x{85}\x{a0}\x{1680}\x{2000}-\x{200a}\x{2028}\x{2029}\x{202f}\x{205f}\x{3000})";
-constexpr std::string_view kNoSpaces =
+constexpr std::string_view kNoSpaceClass =
     R"(\x{0}-\x{8}\x{e}-\x{1f}\x{21}-\x{84}\x{86}-\x{9f}\x{a1}-\x{167f}\x{1681}-\x{1fff}\x{200b}-\x{2027})"
     R"(\x{202a}-\x{202e}\x{2030}-\x{205e}\x{2060}-\x{2fff}\x{3001}-\x{10ffff})";
 
@@ -93,7 +93,7 @@ class Translation {
 
   void Spaces(bool are) {
     out_ += in_class_ ? "" : "[";
-    out_ += are ? kSpaces : kNoSpaces;
+    out_ += are ? kSpaceClass : kNoSpaceClass;
     out_ += in_class_ ? "" : "]";
     rest_.remove_prefix(2);
   }

@@ -1,38 +1,23 @@
 #include <medley/text/split_pattern.h>
 
-#define PCRE2_CODE_UNIT_WIDTH 8
-#include <pcre2.h>
-
-#include <array>
 #include <cstdint>
 #include <utility>
 
 #include <medley/base/error.h>
+#include <medley/base/pcre2.h>
 #include <medley/base/utf8.h>
 #include <medley/text/onig_pattern.h>
 
 namespace medley {
 namespace {
 
-template <auto kFree>
-struct FreedBy {
-  template <typename T>
-  void operator()(T* pointer) const {
-    kFree(pointer);
-  }
-};
-using CompileContext = std::unique_ptr<pcre2_compile_context, FreedBy<pcre2_compile_context_free>>;
-
-std::string Words(int error) {
-  std::array<PCRE2_UCHAR, 256> text{};
-  pcre2_get_error_message(error, text.data(), text.size());
-  return reinterpret_cast<const char*>(text.data());
-}
+using CompileContext = std::unique_ptr<pcre2_compile_context, pcre2::FreedBy<pcre2_compile_context_free>>;
 
 // What a search writes to: one for each thread.
 struct Scratch {
-  std::unique_ptr<pcre2_match_data, FreedBy<pcre2_match_data_free>> data{pcre2_match_data_create(1, nullptr)};
-  std::unique_ptr<pcre2_match_context, FreedBy<pcre2_match_context_free>> context{
+  std::unique_ptr<pcre2_match_data, pcre2::FreedBy<pcre2_match_data_free>> data{
+      pcre2_match_data_create(1, nullptr)};
+  std::unique_ptr<pcre2_match_context, pcre2::FreedBy<pcre2_match_context_free>> context{
       pcre2_match_context_create(nullptr)};
 };
 
@@ -44,7 +29,7 @@ Scratch& ThreadScratch() {
 }  // namespace
 
 struct SplitPattern::Code {
-  std::unique_ptr<pcre2_code, FreedBy<pcre2_code_free>> code;
+  std::unique_ptr<pcre2_code, pcre2::FreedBy<pcre2_code_free>> code;
 };
 
 SplitPattern::SplitPattern(const std::string& pattern, bool literal, std::string where)
@@ -58,8 +43,8 @@ SplitPattern::SplitPattern(const std::string& pattern, bool literal, std::string
   code_->code.reset(pcre2_compile(reinterpret_cast<PCRE2_SPTR>(translated.data()), translated.size(), options,
                                   &error, &at, context.get()));
   if (code_->code == nullptr)
-    throw InputError(where_ + ": PCRE2 does not take the pattern: " + Words(error) + ", in front of '" +
-                     CutText(ValidUtf8(translated.substr(at)), 40) + "'");
+    throw InputError(where_ + ": PCRE2 does not take the pattern: " + pcre2::Words(error) +
+                     ", in front of '" + CutText(ValidUtf8(translated.substr(at)), 40) + "'");
   // Where memory must not be run as code there is none: slower, not wrong.
   pcre2_jit_compile(code_->code.get(), PCRE2_JIT_COMPLETE);
 }
@@ -82,7 +67,7 @@ bool SplitPattern::Search(std::string_view text, std::size_t from, Span& found) 
   if (result == PCRE2_ERROR_NOMATCH) return false;
   if (result < 0)
     throw Error(where_ + ": the pattern cannot cut a text of " + std::to_string(text.size()) +
-                " bytes: " + Words(result));
+                " bytes: " + pcre2::Words(result));
   const PCRE2_SIZE* offsets = pcre2_get_ovector_pointer(scratch.data.get());
   found = {.begin = offsets[0], .end = offsets[1], .found = true};
   return true;
