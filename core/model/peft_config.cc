@@ -64,9 +64,9 @@ std::string AnyOf(const Names& names, const Word& word) {
 }
 std::string AnyName(const Names& names) { return AnyOf(names, Escaped); }
 
-class Reader {
+class PeftConfigReader {
  public:
-  explicit Reader(ConfigFile& file) : file_(file) {}
+  explicit PeftConfigReader(ConfigFile& file) : file_(file) {}
 
   PeftConfig Read() {
     PeftConfig config;
@@ -267,7 +267,7 @@ PeftConfig ReadPeftConfig(const std::filesystem::path& directory) {
   if (file.root() != nullptr && !file.root()->IsObject())
     file.Fail(file.root()->at, "", "expected an object, found " + Describe(*file.root()));
   diagnostics.Throw();
-  PeftConfig config = Reader(file).Read();
+  PeftConfig config = PeftConfigReader(file).Read();
   diagnostics.Throw();
   config.lora.pretrained = directory;
   return config;

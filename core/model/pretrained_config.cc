@@ -39,9 +39,9 @@ std::string Supported() {
   return "medley reads " + JoinNames(names);
 }
 
-class Reader {
+class PretrainedConfigReader {
  public:
-  explicit Reader(ConfigFile& file) : file_(file) {}
+  explicit PretrainedConfigReader(ConfigFile& file) : file_(file) {}
 
   PretrainedConfig Read() {
     const Architecture* architecture = FindArchitecture();
@@ -247,7 +247,7 @@ PretrainedConfig ReadPretrainedConfig(const std::filesystem::path& directory) {
   if (file.root() != nullptr && !file.root()->IsObject())
     file.Fail(file.root()->at, "", "expected an object, found " + Describe(*file.root()));
   diagnostics.Throw();
-  PretrainedConfig config = Reader(file).Read();
+  PretrainedConfig config = PretrainedConfigReader(file).Read();
   diagnostics.Throw();
   return config;
 }

@@ -47,8 +47,8 @@ std::uint64_t LineKey(std::uint64_t key, std::int64_t line, at::IntArrayRef midd
   return key;
 }
 
-struct Lines {
-  explicit Lines(at::IntArrayRef sizes)
+struct MaskedLines {
+  explicit MaskedLines(at::IntArrayRef sizes)
       : width(sizes.size() > 1 ? sizes.back() : 1),
         middle(sizes.size() > 1 ? sizes.slice(1, sizes.size() - 2) : at::IntArrayRef()) {
     for (const std::int64_t size : middle) of_key *= size;
@@ -117,7 +117,7 @@ at::Tensor ItemsInRows(const at::Tensor& row) {
 at::Tensor RandomMask(const at::Tensor& keys, at::IntArrayRef sizes, double kept) {
   if (!keys.is_cpu()) return RandomMaskByOperators(keys, sizes, kept);
   at::Tensor mask = at::empty(sizes, at::kBool);
-  const Lines lines(sizes);
+  const MaskedLines lines(sizes);
   const std::int32_t last = LastKept(kept);
   const std::int64_t* key = keys.const_data_ptr<std::int64_t>();
   bool* out = mask.mutable_data_ptr<bool>();
@@ -135,7 +135,7 @@ at::Tensor RandomMask(const at::Tensor& keys, at::IntArrayRef sizes, double kept
 
 at::Tensor RandomMaskByOperators(const at::Tensor& keys, at::IntArrayRef sizes, double kept) {
   at::Tensor mask = at::empty(sizes, keys.options().dtype(at::kBool));
-  const Lines lines(sizes);
+  const MaskedLines lines(sizes);
   at::Tensor line_keys = keys;
   for (const std::int64_t size : lines.middle)
     line_keys = CombineKeys(line_keys.unsqueeze(-1), at::arange(size, keys.options()));

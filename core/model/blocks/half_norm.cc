@@ -98,9 +98,9 @@ void NormLineBackward(const Line& line, float scale, const Half* __restrict grad
 }
 
 // The lines of a tensor with what turns each.
-class Lines {
+class LinesToNorm {
  public:
-  Lines(const at::Tensor& x, const at::Tensor& weight, const RopeTables& turns)
+  LinesToNorm(const at::Tensor& x, const at::Tensor& weight, const RopeTables& turns)
       : weight_(weight.to(at::kFloat)), count_(x.numel() / x.size(-1)) {
     line_ = {.dim = x.size(-1), .x = x.const_data_ptr<Half>(), .weight = weight_.const_data_ptr<float>()};
     if (!turns.cos.defined()) return;
@@ -142,7 +142,7 @@ NormedLines NormLines(const at::Tensor& x, const at::Tensor& weight, const RopeT
   std::vector<std::int64_t> shape = x.sizes().vec();
   shape.back() = 1;
   NormedLines normed{.y = at::empty_like(x), .scale = at::empty(shape, x.options().dtype(at::kFloat))};
-  const Lines lines(x, weight, turns);
+  const LinesToNorm lines(x, weight, turns);
   Half* const y = normed.y.mutable_data_ptr<Half>();
   float* const scale = normed.scale.mutable_data_ptr<float>();
   at::parallel_for(0, lines.count(), kGrain / lines.dim() + 1, [&](std::int64_t begin, std::int64_t end) {
@@ -156,7 +156,7 @@ NormedLines NormLines(const at::Tensor& x, const at::Tensor& weight, const RopeT
 NormGradients NormLinesBackward(const at::Tensor& gradient, const at::Tensor& x, const at::Tensor& weight,
                                 const at::Tensor& scale, const RopeTables& turns) {
   constexpr std::int64_t kMostParts = 32;
-  const Lines lines(x, weight, turns);
+  const LinesToNorm lines(x, weight, turns);
   const std::int64_t dim = lines.dim(), least = kGrain / dim + 1,
                      of_part = std::max(least, (lines.count() + kMostParts - 1) / kMostParts),
                      parts = std::max<std::int64_t>((lines.count() + of_part - 1) / of_part, 1);

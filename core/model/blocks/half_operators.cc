@@ -84,7 +84,7 @@ class ShortHeads : public torch::autograd::Function<ShortHeads> {
   }
 };
 
-class Lookup : public torch::autograd::Function<Lookup> {
+class HalfLookup : public torch::autograd::Function<HalfLookup> {
  public:
   static at::Tensor forward(AutogradContext* context, const at::Tensor& table, const at::Tensor& ids) {
     context->save_for_backward({ids});
@@ -113,7 +113,9 @@ at::Tensor HalfNormRope(const at::Tensor& x, const at::Tensor& weight, const Rop
 
 at::Tensor HalfSwiGlu(const at::Tensor& gate, const at::Tensor& up) { return Gated::apply(gate, up); }
 
-at::Tensor HalfEmbedding(const at::Tensor& table, const at::Tensor& ids) { return Lookup::apply(table, ids); }
+at::Tensor HalfEmbedding(const at::Tensor& table, const at::Tensor& ids) {
+  return HalfLookup::apply(table, ids);
+}
 
 at::Tensor HalfAttention(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
                          const std::optional<at::Tensor>& mask) {
