@@ -13,7 +13,7 @@
 namespace medley {
 namespace {
 
-constexpr std::int64_t kTooMuch = std::int64_t{1} << 45;  // bytes of one draw's rows
+constexpr std::int64_t kMostWaiting = std::int64_t{1} << 45;  // bytes of one draw's rows
 
 // The smallest budget above this one that fits; 0 where none does.
 template <typename Fits>
@@ -123,7 +123,7 @@ class Planning {
       const std::int64_t rows = requests_[i].rows > 0 ? requests_[i].rows : choice ? choice->rows : 1;
       largest = std::max(largest, rows * profile_.tasks.at(requests_[i].task).batch_per_row);
     }
-    return setting_.waiting_draws * std::min(largest, kTooMuch);
+    return setting_.waiting_draws * std::min(largest, kMostWaiting);
   }
 
   // The refused ones are left out of the plan.

@@ -12,6 +12,8 @@
 
 namespace medley {
 
+inline constexpr std::int64_t kMostDrawRows = std::int64_t{1} << 20;  // the mixer's bound
+
 // What a run asks of the planner for one task.
 struct TaskRequest {
   std::string task;

@@ -12,7 +12,6 @@ namespace {
 
 constexpr std::int64_t kFirstPatience = 32;
 constexpr std::int64_t kMostPatience = 4096;
-constexpr std::int64_t kMostRows = 1 << 20;  // of a draw, as a plan's
 
 }  // namespace
 
@@ -147,11 +146,11 @@ void PlanInForce::Load(const nlohmann::json& state) {
   cuts_.clear();
   for (const auto& [form, saved] : state.items()) {
     const auto execution = executions_.find(form);
-    const std::int64_t planned = CountOf(saved, "planned", 0, kMostRows);
+    const std::int64_t planned = CountOf(saved, "planned", 0, kMostDrawRows);
     // A form that is gone, or that has another plan now, starts anew.
     if (execution == executions_.end() || execution->second.micro_rows != planned) continue;
     cuts_[form] = {.planned = planned,
-                   .micro_rows = CountOf(saved, "micro_rows", 0, kMostRows),
+                   .micro_rows = CountOf(saved, "micro_rows", 0, kMostDrawRows),
                    .fitted = CountOf(saved, "fitted", 0, kMostPatience),
                    .patience = CountOf(saved, "patience", 1, kMostPatience),
                    .grew = saved.at("grew").get<bool>()};

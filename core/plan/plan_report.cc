@@ -12,7 +12,7 @@ namespace {
 
 using nlohmann::ordered_json;
 
-constexpr int kFormat = 1;
+constexpr int kPlanFormat = 1;
 
 ordered_json ToJson(const PlannedTask& entry) {
   ordered_json json = {{"task", entry.task},
@@ -42,7 +42,7 @@ PlannedTask EntryOf(const ordered_json& json) {
                     .variant = json.at("variant").get<std::string>(),
                     .passes = CountOf(json, "passes", 1),
                     .way = {*mode, static_cast<int>(CountOf(json, "recompute_every", 0, 1 << 10))},
-                    .rows = CountOf(json, "rows", 1, 1 << 20),
+                    .rows = CountOf(json, "rows", 1, kMostDrawRows),
                     .micro_rows = CountOf(json, "micro_rows", 1),
                     .predicted_peak = CountOf(json, "predicted_peak"),
                     .share_of_budget = json.at("share_of_budget").get<double>(),
@@ -68,7 +68,7 @@ PlannedTask EntryOf(const ordered_json& json) {
 ordered_json ToJson(const Plan& plan) {
   ordered_json entries = ordered_json::array();
   for (const PlannedTask& entry : plan.entries) entries.push_back(ToJson(entry));
-  ordered_json json = {{"format", kFormat},
+  ordered_json json = {{"format", kPlanFormat},
                        {"budget", plan.budget},
                        {"floor",
                         {{"weights", plan.floor.weights},
@@ -83,7 +83,7 @@ ordered_json ToJson(const Plan& plan) {
 
 Plan PlanFromJson(const ordered_json& json, const std::string& file) {
   try {
-    if (json.at("format") != kFormat) throw std::out_of_range("format is " + json.at("format").dump());
+    if (json.at("format") != kPlanFormat) throw std::out_of_range("format is " + json.at("format").dump());
     const ordered_json& floor = json.at("floor");
     Plan plan{.budget = CountOf(json, "budget"),
               .floor = {.weights = CountOf(floor, "weights"),

@@ -14,8 +14,8 @@ namespace {
 
 using nlohmann::ordered_json;
 
-constexpr int kFormat = 1;
-constexpr std::int64_t kMostRows = std::int64_t{1} << 40;  // as Prober's
+constexpr int kProfileFormat = 1;
+constexpr std::int64_t kMostProbedRows = std::int64_t{1} << 40;  // as Prober's
 constexpr std::int64_t kMostOfARow = std::int64_t{1} << 40;
 constexpr std::int64_t kMostLayers = 1 << 10;  // of recompute_every, as the run config's
 
@@ -52,7 +52,7 @@ void RequireRising(const std::vector<Row>& rows, const char* name) {
 std::vector<Probe> ProbesOf(const ordered_json& mode, const char* name) {
   std::vector<Probe> probes;
   for (const ordered_json& probe : mode.at(name))
-    probes.push_back({CountOf(probe, "rows", 1, kMostRows), CountOf(probe, "bytes")});
+    probes.push_back({CountOf(probe, "rows", 1, kMostProbedRows), CountOf(probe, "bytes")});
   RequireRising(probes, name);
   return probes;
 }
@@ -64,7 +64,7 @@ std::vector<StepTime> TimesOf(const ordered_json& mode) {
     const double milliseconds = time.at("ms").get<double>();
     if (!(milliseconds >= 0 && milliseconds <= kMost))
       throw std::out_of_range("ms is " + time.at("ms").dump());
-    times.push_back({CountOf(time, "rows", 1, kMostRows), milliseconds});
+    times.push_back({CountOf(time, "rows", 1, kMostProbedRows), milliseconds});
   }
   RequireRising(times, "times");
   return times;
@@ -125,9 +125,9 @@ TaskProfile TaskOf(const ordered_json& json) {
 }
 
 Profile ProfileOf(const ordered_json& json) {
-  if (json.at("format") != kFormat)
+  if (json.at("format") != kProfileFormat)
     throw std::out_of_range("format is " + json.at("format").dump() + ", expected " +
-                            std::to_string(kFormat));
+                            std::to_string(kProfileFormat));
   const ordered_json& floor = json.at("floor");
   Profile profile{.key = json.at("key"),
                   .floor = {.weights = CountOf(floor, "weights"),
@@ -183,7 +183,7 @@ ordered_json ToJson(const Profile& profile) {
                    {"contract", task.contract},
                    {"modes", modes}};
   }
-  return {{"format", kFormat},
+  return {{"format", kProfileFormat},
           {"key", profile.key},
           {"floor",
            {{"weights", profile.floor.weights},

@@ -11,7 +11,7 @@ namespace {
 
 using nlohmann::ordered_json;
 
-constexpr int kFormat = 1;
+constexpr int kReceiptFormat = 1;
 constexpr std::size_t kMostSamples = 512;
 
 ordered_json EpochJson(const PlanEpoch& epoch) {
@@ -170,7 +170,7 @@ ordered_json Receipt::ToJson() const {
     for (const PlanEpoch& epoch : epochs) list.push_back(EpochJson(epoch));
     tasks[task] = list;
   }
-  return {{"format", kFormat},
+  return {{"format", kReceiptFormat},
           {"under_estimates", under()},
           {"overflows", overflows()},
           {"tasks", tasks},
@@ -179,7 +179,7 @@ ordered_json Receipt::ToJson() const {
 
 Receipt Receipt::FromJson(const ordered_json& json) {
   try {
-    if (json.at("format") != kFormat) throw std::out_of_range("format is " + json.at("format").dump());
+    if (json.at("format") != kReceiptFormat) throw std::out_of_range("format is " + json.at("format").dump());
     Receipt receipt;
     for (const auto& [task, epochs] : json.at("tasks").items()) {
       for (const ordered_json& epoch : epochs) receipt.tasks_[task].push_back(EpochOf(epoch));

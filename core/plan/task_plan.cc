@@ -6,8 +6,6 @@
 namespace medley {
 namespace {
 
-constexpr std::int64_t kMostRows = std::int64_t{1} << 20;  // the mixer's bound on a draw
-
 bool Within(const Choice& choice, std::int64_t room) { return choice.bytes + choice.margin <= room; }
 
 }  // namespace
@@ -68,7 +66,8 @@ std::optional<Choice> TaskPlanner::In(const ModeProfile& mode, std::int64_t room
     return Within(Cost(mode, rows, micro_rows), room);
   };
   if (request_.rows == 0) {
-    const std::int64_t rows = LargestThat(kMostRows, [&](std::int64_t n) { return n == 0 || fits(n, n); });
+    const std::int64_t rows =
+        LargestThat(kMostDrawRows, [&](std::int64_t n) { return n == 0 || fits(n, n); });
     return rows > 0 ? std::optional(Cost(mode, rows, rows)) : std::nullopt;
   }
   if (request_.micro_rows > 0) {
