@@ -1,18 +1,13 @@
 #include <medley/plugin/model_json.h>
 
+#include "json_list.h"
+
 namespace medley {
 namespace {
 
-using Json = nlohmann::ordered_json;
+using nlohmann::ordered_json;
 
-template <typename Items, typename Fn>
-Json List(const Items& items, Fn to_json) {
-  Json list = Json::array();
-  for (const auto& item : items) list.push_back(to_json(item));
-  return list;
-}
-
-Json FieldToJson(const FieldInfo& field) {
+ordered_json FieldToJson(const FieldInfo& field) {
   switch (field.kind) {
     case FieldKind::kWord:
       return {{"name", field.name},
@@ -37,16 +32,16 @@ Json FieldToJson(const FieldInfo& field) {
           {"help", field.help}};
 }
 
-Json RuleToJson(const RuleInfo& rule) {
-  Json json{{"field", rule.field}};
+ordered_json RuleToJson(const RuleInfo& rule) {
+  ordered_json json{{"field", rule.field}};
   if (!rule.divides.empty()) json["divides"] = rule.divides;
   if (!rule.multiple_of.empty()) json["multiple_of"] = rule.multiple_of;
   if (rule.multiple > 0) json["multiple_of"] = rule.multiple;
   return json;
 }
 
-Json TensorToJson(const TensorInfo& tensor) {
-  Json json{{"name", tensor.name}, {"dtype", tensor.dtype}, {"dimensions", tensor.dimensions}};
+ordered_json TensorToJson(const TensorInfo& tensor) {
+  ordered_json json{{"name", tensor.name}, {"dtype", tensor.dtype}, {"dimensions", tensor.dimensions}};
   if (!tensor.times.empty()) json["times"] = tensor.times;
   json["help"] = tensor.help;
   return json;
@@ -54,24 +49,24 @@ Json TensorToJson(const TensorInfo& tensor) {
 
 }  // namespace
 
-Json ModelToJson(const ModelInfo& model, const Registry& registry) {
-  Json json{{"name", model.name}, {"version", model.version}, {"summary", model.summary}};
-  json["groups"] = List(model.groups, [](const GroupInfo& group) {
-    return Json{{"name", group.name}, {"help", group.help}};
+ordered_json ModelToJson(const ModelInfo& model, const Registry& registry) {
+  ordered_json json{{"name", model.name}, {"version", model.version}, {"summary", model.summary}};
+  json["groups"] = JsonList(model.groups, [](const GroupInfo& group) {
+    return ordered_json{{"name", group.name}, {"help", group.help}};
   });
-  json["fields"] = List(model.fields, FieldToJson);
-  json["rules"] = List(model.rules, RuleToJson);
-  json["sizes"] = List(model.sizes, [](const SizeInfo& size) {
-    return Json{{"name", size.name}, {"ragged", size.ragged}, {"help", size.help}};
+  json["fields"] = JsonList(model.fields, FieldToJson);
+  json["rules"] = JsonList(model.rules, RuleToJson);
+  json["sizes"] = JsonList(model.sizes, [](const SizeInfo& size) {
+    return ordered_json{{"name", size.name}, {"ragged", size.ragged}, {"help", size.help}};
   });
-  json["inputs"] = List(model.inputs, TensorToJson);
-  json["outputs"] = List(model.outputs, TensorToJson);
+  json["inputs"] = JsonList(model.inputs, TensorToJson);
+  json["outputs"] = JsonList(model.outputs, TensorToJson);
   json["tokenizer"] = model.tokenizer;
   json["control_text"] = model.control_text;
   json["pictures"] = !model.picture_size.empty();
-  json["pretrained"] = model.pretrained_group.empty() ? Json() : Json(model.pretrained_group);
+  json["pretrained"] = model.pretrained_group.empty() ? ordered_json() : ordered_json(model.pretrained_group);
   const PluginFile* plugin = registry.FileOfModel(model.name);
-  json["plugin"] = plugin == nullptr ? Json() : Json(plugin->path.string());
+  json["plugin"] = plugin == nullptr ? ordered_json() : ordered_json(plugin->path.string());
   if (plugin != nullptr) json["build_id"] = plugin->build_id;
   return json;
 }

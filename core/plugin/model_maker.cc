@@ -15,7 +15,7 @@
 namespace medley {
 namespace {
 
-std::size_t IndexOf(const PluginFile& file, const std::string& model) {
+std::size_t ModelIndex(const PluginFile& file, const std::string& model) {
   std::size_t index = 0;
   while (file.models[index].name != model) ++index;
   return index;
@@ -30,7 +30,7 @@ std::unique_ptr<Model> MakeOfPlugin(const PluginFile& file, const ModelContext& 
   });
   const GlobalStateGuard guard(HashName(name));
   return CallPlugin(plugin, "model " + name, "making the model",
-                    [&] { return library.MakeModel(IndexOf(file, name), context); });
+                    [&] { return library.MakeModel(ModelIndex(file, name), context); });
 }
 
 // What everybody relies on who saves, moves or updates parameters.

@@ -58,7 +58,7 @@ void CheckSpecialTokens(const TaskInfo& info, const Tokenizer* tokenizer) {
                    JoinNames(missing) + ". Make a tokenizer that has them: medley tokenizer train");
 }
 
-std::size_t IndexOf(const PluginFile& file, std::string_view task) {
+std::size_t TaskIndex(const PluginFile& file, std::string_view task) {
   std::size_t index = 0;
   while (file.tasks[index].name != task) ++index;
   return index;
@@ -111,8 +111,9 @@ PluginHost::Entry PluginHost::Load(std::string_view form) const {
     return &PluginLibrary::Load(file);
   });
   const GlobalStateGuard guard(HashName(info.name));
-  std::unique_ptr<Task> made = CallPlugin(plugin, info.name, "making the task",
-                                          [&] { return library.Make(IndexOf(file, task), *entry.context); });
+  std::unique_ptr<Task> made = CallPlugin(plugin, info.name, "making the task", [&] {
+    return library.Make(TaskIndex(file, task), *entry.context);
+  });
   entry.task = std::make_unique<LoadedTask>(info, *variant, plugin, std::move(made));
   return entry;
 }
@@ -142,7 +143,7 @@ std::vector<std::string> PluginHost::Texts(const Registry& registry, const Texts
     const GlobalStateGuard guard(HashName(info->name));
     std::vector<std::string> more =
         CallPlugin(file.path.stem().string(), info->name, "listing its texts",
-                   [&] { return PluginLibrary::Load(file).Texts(IndexOf(file, info->name), context); });
+                   [&] { return PluginLibrary::Load(file).Texts(TaskIndex(file, info->name), context); });
     texts.insert(texts.end(), std::make_move_iterator(more.begin()), std::make_move_iterator(more.end()));
   }
   return texts;

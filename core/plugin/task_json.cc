@@ -1,33 +1,28 @@
 #include <medley/plugin/task_json.h>
 
+#include "json_list.h"
+
 namespace medley {
 namespace {
 
-using Json = nlohmann::ordered_json;
+using nlohmann::ordered_json;
 
-template <typename Items, typename Fn>
-Json List(const Items& items, Fn to_json) {
-  Json list = Json::array();
-  for (const auto& item : items) list.push_back(to_json(item));
-  return list;
-}
-
-Json Passes(const VariantInfo& variant) {
-  return List(variant.passes, [](const PassInfo& pass) {
-    return Json{{"name", pass.name},       {"text_width", pass.text_width},
-                {"images", pass.images},   {"decodes_image", pass.decodes_image},
-                {"carries", pass.carries}, {"sizes", pass.sizes}};
+ordered_json Passes(const VariantInfo& variant) {
+  return JsonList(variant.passes, [](const PassInfo& pass) {
+    return ordered_json{{"name", pass.name},       {"text_width", pass.text_width},
+                        {"images", pass.images},   {"decodes_image", pass.decodes_image},
+                        {"carries", pass.carries}, {"sizes", pass.sizes}};
   });
 }
 
-Json Terms(const VariantInfo& variant) {
-  return List(variant.terms, [](const TermInfo& term) {
-    return Json{{"name", term.name}, {"weight", term.weight}, {"max_items", term.max_items}};
+ordered_json Terms(const VariantInfo& variant) {
+  return JsonList(variant.terms, [](const TermInfo& term) {
+    return ordered_json{{"name", term.name}, {"weight", term.weight}, {"max_items", term.max_items}};
   });
 }
 
-Json FurtherVariants(const TaskInfo& task) {
-  Json variants = Json::array();
+ordered_json FurtherVariants(const TaskInfo& task) {
+  ordered_json variants = ordered_json::array();
   for (std::size_t i = 1; i < task.variants.size(); ++i) {
     const VariantInfo& variant = task.variants[i];
     variants.push_back({{"name", variant.name}, {"passes", Passes(variant)}, {"terms", Terms(variant)}});
@@ -37,22 +32,22 @@ Json FurtherVariants(const TaskInfo& task) {
 
 }  // namespace
 
-Json TaskToJson(const TaskInfo& task, const PluginFile& file) {
-  Json json;
+ordered_json TaskToJson(const TaskInfo& task, const PluginFile& file) {
+  ordered_json json;
   json["name"] = task.name;
   json["version"] = task.version;
   json["summary"] = task.summary;
   json["passes"] = Passes(task.variants.front());
   json["terms"] = Terms(task.variants.front());
   json["variants"] = FurtherVariants(task);
-  json["constants"] = List(task.constants, [](const ConstantInfo& constant) {
-    return Json{{"name", constant.name},
-                {"rows", constant.rows},
-                {"width", constant.width},
-                {"dtype", constant.dtype}};
+  json["constants"] = JsonList(task.constants, [](const ConstantInfo& constant) {
+    return ordered_json{{"name", constant.name},
+                        {"rows", constant.rows},
+                        {"width", constant.width},
+                        {"dtype", constant.dtype}};
   });
-  json["options"] = List(task.options, [](const OptionInfo& option) {
-    Json json{{"name", option.name}};
+  json["options"] = JsonList(task.options, [](const OptionInfo& option) {
+    ordered_json json{{"name", option.name}};
     std::visit([&](const auto& value) { json["value"] = value; }, option.Default());
     if (option.kind == OptionKind::kNumber) json["low"] = option.low, json["high"] = option.high;
     if (option.kind == OptionKind::kWord) json["words"] = option.words;
@@ -65,7 +60,7 @@ Json TaskToJson(const TaskInfo& task, const PluginFile& file) {
   json["special_tokens"] = task.special_tokens;
   json["score"] = {{"name", task.score.name},
                    {"higher_is_better", task.score.higher_is_better},
-                   {"chance", task.score.chance ? Json(*task.score.chance) : Json()}};
+                   {"chance", task.score.chance ? ordered_json(*task.score.chance) : ordered_json()}};
   json["rows_repeat"] = task.rows_repeat;
   json["plugin"] = file.path.string();
   json["build_id"] = file.build_id;

@@ -31,7 +31,7 @@ mode_t OthersWrite(const struct stat& info) {
 
 // The user, root, and the owner of the executable for what lies beside it.
 struct Owners {
-  std::optional<uid_t> also;
+  uid_t also = 0;
   bool Has(uid_t uid) const { return uid == 0 || uid == geteuid() || uid == also; }
 };
 
@@ -93,7 +93,7 @@ std::string WhyUnsafe(const std::filesystem::path& path) {
   const std::optional<std::filesystem::path> own = TrustedDirectory();
   if (path == own) return "";
   const bool inside = path.parent_path() == own;
-  const Owners owners{inside ? ExecutableOwner() : std::nullopt};
+  const Owners owners{inside ? ExecutableOwner().value_or(0) : 0};
 
   std::vector<std::filesystem::path> components;
   for (std::filesystem::path part = path; part != part.root_path(); part = part.parent_path()) {
