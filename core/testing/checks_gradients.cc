@@ -12,7 +12,7 @@
 namespace medley::check {
 namespace {
 
-constexpr std::uint64_t kRunSeed = 3;
+constexpr std::uint64_t kGradientSeed = 3;
 
 struct DrawWay {
   Mode mode = Mode::kJoint;
@@ -67,8 +67,8 @@ class GradientCheck {
   // Returns the ways that need other rows. ReLUs are counted for each way on its own: a carry that several
   // passes read is encoded once in joint, and for each of them in two-stage.
   std::vector<DrawWay> CheckDraw(const std::vector<DrawWay>& ways, std::int64_t begin, bool in_double) {
-    const Batch rows =
-        task_.Sample({.seed = TaskSeed(kRunSeed, task_.info().name), .begin = begin, .count = setting_.rows});
+    const Batch rows = task_.Sample(
+        {.seed = TaskSeed(kGradientSeed, task_.info().name), .begin = begin, .count = setting_.rows});
     model_.To(at::kCPU, at::kDouble);
     const Found exact_joint = GradientOf(rows, {});
     std::vector<std::int64_t> exact;

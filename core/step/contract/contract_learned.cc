@@ -12,7 +12,7 @@
 namespace medley {
 namespace {
 
-constexpr double kResidual = 0.02, kTooSure = 1e-3, kTooEven = 1e-4, kShare = 0.05;
+constexpr double kResidual = 0.02, kTooSure = 1e-3, kTooEven = 1e-4, kWeightShare = 0.05;
 
 // The weight w of each item whose gradient at the logits is that of w * cross-entropy with a smoothing s:
 // w * (p - s / C) beside the target, w * (1 - s) less at it. Nothing where one item's is not.
@@ -87,7 +87,7 @@ std::vector<std::string> LearnedItems::Compare(const LoadedTask& task, const Bat
   std::vector<std::string> differences;
   for (const auto& [term, learned] : terms_) {
     const auto counted = static_cast<double>(one_row.ItemCount(term));
-    const bool is_weight = std::abs(counted - learned.weight) <= kShare * learned.weight;
+    const bool is_weight = std::abs(counted - learned.weight) <= kWeightShare * learned.weight;
     if (!learned.known || learned.items == 0 || counted == learned.items || is_weight) continue;
     differences.push_back("term '" + term + "': Sample counted " + Number(counted) + " items in row " +
                           std::to_string(one_row.rows().begin) + ", but Run (pass " + passes +

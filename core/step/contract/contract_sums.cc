@@ -9,7 +9,7 @@
 namespace medley {
 namespace {
 
-constexpr double kShare = 0.02, kRounding = 1e-6;  // of an item
+constexpr double kSumShare = 0.02, kRounding = 1e-6;  // of an item
 
 using PassSums = std::vector<std::map<std::string, double>>;  // by pass; by term
 
@@ -31,7 +31,8 @@ double Of(const std::map<std::string, double>& sums, const std::string& term) {
 bool AddsUp(double together, double first, double second, std::int64_t items) {
   const double scale = std::abs(first) + std::abs(second);
   if (!std::isfinite(together) || !std::isfinite(scale)) return true;  // its step says so
-  return std::abs(together - (first + second)) <= kShare * scale + kRounding * static_cast<double>(1 + items);
+  return std::abs(together - (first + second)) <=
+         kSumShare * scale + kRounding * static_cast<double>(1 + items);
 }
 
 }  // namespace

@@ -12,12 +12,12 @@
 namespace medley {
 namespace {
 
-struct Scope {
-  Scope(std::string& current, std::string inner)
+struct Inside {
+  Inside(std::string& current, std::string inner)
       : now(current), before(std::exchange(current, std::move(inner))) {}
-  ~Scope() { now = std::move(before); }
-  Scope(const Scope&) = delete;
-  Scope& operator=(const Scope&) = delete;
+  ~Inside() { now = std::move(before); }
+  Inside(const Inside&) = delete;
+  Inside& operator=(const Inside&) = delete;
   std::string& now;
   std::string before;
 };
@@ -41,7 +41,7 @@ void PassForward::CheckOutsideLayers(const char* what) const {
 at::Tensor PassForward::Layer(std::string_view stack, int index, const at::Tensor& x,
                               const std::function<at::Tensor(const at::Tensor&)>& fn) {
   CheckOutsideLayers("Layer");
-  const Scope scope(layer_, std::string("'").append(stack).append("' ").append(std::to_string(index)));
+  const Inside inside(layer_, std::string("'").append(stack).append("' ").append(std::to_string(index)));
   if (recompute_every_ == 0 || index % recompute_every_ != 0) return fn(x);
   return RunRecomputed(layer_, x, fn);
 }
@@ -51,7 +51,7 @@ at::Tensor PassForward::Shared(const std::string& key, const Fn& fn) {
   if (key.empty()) return fn();
   return encodings_.Get(key, [&] {
     // An encoding has the random numbers of its key: which pass makes it depends on the mode.
-    const Scope scope(scope_, key);
+    const Inside inside(scope_, key);
     return fn();
   });
 }
