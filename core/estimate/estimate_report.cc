@@ -20,7 +20,7 @@ std::string RowsWords(const Accumulation& rows) {
 }
 
 // A plan for a GPU, or why there is none.
-struct Verdict {
+struct GpuVerdict {
   std::optional<Plan> plan;
   std::string words;
   bool as_configured = false;  // all rows in one forward, and none is repeated that was not asked for
@@ -35,8 +35,8 @@ std::string WordsOf(const DoesNotFit& refusal) {
          Bytes(worst->missing) + " more";
 }
 
-Verdict VerdictOn(const Estimate& estimate, const Gpu& gpu) {
-  Verdict verdict;
+GpuVerdict VerdictOn(const Estimate& estimate, const Gpu& gpu) {
+  GpuVerdict verdict;
   try {
     verdict.plan = estimate.PlanFor(gpu.usable());
   } catch (const DoesNotFit& refusal) {
@@ -128,7 +128,7 @@ GpuVerdicts JudgeGpus(const Estimate& estimate, const std::vector<Gpu>& gpus) {
   Table table({"GPU", "memory", "context", "workspace", "margin", "for tensors", "fits"});
   std::string whole, pieces;
   for (const Gpu& gpu : gpus) {  // the smallest first
-    const Verdict verdict = VerdictOn(estimate, gpu);
+    const GpuVerdict verdict = VerdictOn(estimate, gpu);
     table.Add({gpu.name, Bytes(gpu.memory), Bytes(gpu.context), Bytes(gpu.workspace), Bytes(gpu.margin),
                Bytes(gpu.usable()), verdict.words});
     if (whole.empty() && verdict.as_configured) whole = gpu.name;

@@ -27,20 +27,21 @@ ScoreDifference Compare(const TaskScore& score, const TaskScore& other) {
                            .rows = score.rows};
   const Interval& difference = compared.difference;
   if (difference.low > 0 || difference.high < 0) {  // false where an end is NaN
-    compared.verdict = (difference.low > 0) == score.higher_is_better ? Verdict::kBetter : Verdict::kWorse;
+    compared.verdict =
+        (difference.low > 0) == score.higher_is_better ? ScoreVerdict::kBetter : ScoreVerdict::kWorse;
   }
   return compared;
 }
 
 }  // namespace
 
-const char* VerdictName(Verdict verdict) {
+const char* VerdictName(ScoreVerdict verdict) {
   switch (verdict) {
-    case Verdict::kBetter:
+    case ScoreVerdict::kBetter:
       return "better";
-    case Verdict::kWorse:
+    case ScoreVerdict::kWorse:
       return "worse";
-    case Verdict::kNoDifference:
+    case ScoreVerdict::kNoDifference:
       break;
   }
   return "no difference";

@@ -10,8 +10,8 @@
 
 namespace medley {
 
-enum class Verdict { kBetter, kWorse, kNoDifference };
-const char* VerdictName(Verdict verdict);  // "better", "worse", "no difference"
+enum class ScoreVerdict { kBetter, kWorse, kNoDifference };
+const char* VerdictName(ScoreVerdict verdict);  // "better", "worse", "no difference"
 
 // One task of two runs, scored on the same rows.
 struct ScoreDifference {
@@ -21,8 +21,8 @@ struct ScoreDifference {
   double other = 0;     // the other run's
   Interval difference;  // this less the other, row by row; see PairedInterval
   std::int64_t rows = 0;
-  Verdict verdict =
-      Verdict::kNoDifference;  // of this run: a difference counts where its interval is clear of 0
+  ScoreVerdict verdict =
+      ScoreVerdict::kNoDifference;  // of this run: a difference counts where its interval is clear of 0
 };
 
 struct Comparison {

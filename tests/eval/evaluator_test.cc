@@ -327,10 +327,10 @@ TEST(Evaluator, ARunComparedWithItselfIsNoDifferenceAndABrighterOneIsBetter) {
     return outcomes;
   });
   const Scores scores{{"qa", plain.Score(model, 64)}}, better{{"qa", brighter.Score(model, 64)}};
-  EXPECT_EQ(CompareScores(scores, scores).tasks.at("qa").verdict, Verdict::kNoDifference);
-  EXPECT_EQ(CompareScores(better, scores).tasks.at("qa").verdict, Verdict::kBetter);
+  EXPECT_EQ(CompareScores(scores, scores).tasks.at("qa").verdict, ScoreVerdict::kNoDifference);
+  EXPECT_EQ(CompareScores(better, scores).tasks.at("qa").verdict, ScoreVerdict::kBetter);
   const ScoreDifference worse = CompareScores(scores, better).tasks.at("qa");
-  EXPECT_EQ(worse.verdict, Verdict::kWorse);
+  EXPECT_EQ(worse.verdict, ScoreVerdict::kWorse);
   EXPECT_NEAR(worse.difference.value, worse.value - worse.other, 1e-12);
 }
 

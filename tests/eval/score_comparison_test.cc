@@ -26,7 +26,7 @@ std::vector<double> Rows(double first, double step, int count = 50) {
   return rows;
 }
 
-Verdict VerdictOf(const std::vector<double>& a, const std::vector<double>& b, bool higher_is_better) {
+ScoreVerdict VerdictOf(const std::vector<double>& a, const std::vector<double>& b, bool higher_is_better) {
   return CompareScores({{"t", Score(a, higher_is_better)}}, {{"t", Score(b, higher_is_better)}})
       .tasks.at("t")
       .verdict;
@@ -34,19 +34,19 @@ Verdict VerdictOf(const std::vector<double>& a, const std::vector<double>& b, bo
 
 TEST(ScoreComparison, TheVerdictFollowsTheDirectionOfTheScore) {
   const std::vector<double> low = Rows(0.2, 0.1), high = Rows(0.3, 0.11);
-  EXPECT_EQ(VerdictOf(high, low, true), Verdict::kBetter);
-  EXPECT_EQ(VerdictOf(low, high, true), Verdict::kWorse);
-  EXPECT_EQ(VerdictOf(high, low, false), Verdict::kWorse);
-  EXPECT_EQ(VerdictOf(low, high, false), Verdict::kBetter);
-  EXPECT_EQ(VerdictOf(low, low, true), Verdict::kNoDifference);
+  EXPECT_EQ(VerdictOf(high, low, true), ScoreVerdict::kBetter);
+  EXPECT_EQ(VerdictOf(low, high, true), ScoreVerdict::kWorse);
+  EXPECT_EQ(VerdictOf(high, low, false), ScoreVerdict::kWorse);
+  EXPECT_EQ(VerdictOf(low, high, false), ScoreVerdict::kBetter);
+  EXPECT_EQ(VerdictOf(low, low, true), ScoreVerdict::kNoDifference);
   std::vector<double> mixed = low;
   for (std::size_t i = 0; i < mixed.size(); ++i) mixed[i] += i % 2 == 0 ? 0.2 : -0.19;
-  EXPECT_EQ(VerdictOf(mixed, low, true), Verdict::kNoDifference);
+  EXPECT_EQ(VerdictOf(mixed, low, true), ScoreVerdict::kNoDifference);
 }
 
 TEST(ScoreComparison, OneRowShowsNoDifference) {
-  EXPECT_EQ(VerdictOf({1}, {0}, true), Verdict::kNoDifference);
-  EXPECT_EQ(VerdictOf({NAN, NAN}, {0, 1}, true), Verdict::kNoDifference);
+  EXPECT_EQ(VerdictOf({1}, {0}, true), ScoreVerdict::kNoDifference);
+  EXPECT_EQ(VerdictOf({NAN, NAN}, {0, 1}, true), ScoreVerdict::kNoDifference);
 }
 
 TEST(ScoreComparison, WhatCannotBeComparedIsListedWithItsReason) {
