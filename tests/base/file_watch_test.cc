@@ -14,7 +14,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-class FileWatchTest : public testing::TestWithParam<FileWatch::Method> {};
+class FileWatchTest : public ::testing::TestWithParam<FileWatch::Method> {};
 
 // File systems keep times of a few milliseconds: without inotify a change within one is not seen.
 void LetTimePass() { std::this_thread::sleep_for(std::chrono::milliseconds(20)); }
@@ -50,7 +50,7 @@ TEST_P(FileWatchTest, SeesEveryWayToWriteAFileOnce) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Methods, FileWatchTest,
-                         testing::Values(FileWatch::Method::kInotify, FileWatch::Method::kPolling));
+                         ::testing::Values(FileWatch::Method::kInotify, FileWatch::Method::kPolling));
 
 TEST(FileWatch, AFileThatIsNotThereYetIsSeenWhenItComes) {
   const ScratchDirectory scratch;

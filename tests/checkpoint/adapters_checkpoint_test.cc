@@ -45,7 +45,7 @@ struct Subject {
   Agent agent;
 };
 
-class AdaptersIn : public testing::Test {
+class AdaptersIn : public ::testing::Test {
  protected:
   void Save(const Subject& subject) {
     SaveCheckpoint(scratch_.path(), subject.State(),

@@ -62,7 +62,7 @@ fs::path Save(const fs::path& run, std::int64_t step, std::size_t size = 300) {
   return writer.Commit({{"finite", true}}).path;
 }
 
-std::string Refusal(const fs::path& checkpoint) {
+std::string RefusalOf(const fs::path& checkpoint) {
   try {
     VerifyCheckpoint(checkpoint);
     return "";
@@ -74,24 +74,24 @@ std::string Refusal(const fs::path& checkpoint) {
 TEST(CheckpointFiles, EveryFlippedBitOfEveryFileIsRefusedWithThePath) {
   const ScratchDirectory scratch;
   const fs::path checkpoint = Save(scratch.path(), 7, 40);
-  ASSERT_EQ(Refusal(checkpoint), "");
+  ASSERT_EQ(RefusalOf(checkpoint), "");
   for (const char* name : {"model.safetensors", "state.json", "manifest.json", "seal"}) {
     const std::string whole = ReadText(checkpoint / name);
     for (std::size_t bit = 0; bit < 8 * whole.size(); ++bit) {
       std::string damaged = whole;
       damaged[bit / 8] = static_cast<char>(damaged[bit / 8] ^ (1 << (bit % 8)));
       WriteText(checkpoint / name, damaged);
-      ASSERT_NE(Refusal(checkpoint).find(checkpoint.string()), std::string::npos) << name << " bit " << bit;
+      ASSERT_NE(RefusalOf(checkpoint).find(checkpoint.string()), std::string::npos) << name << " bit " << bit;
     }
     for (std::size_t length = 0; length < whole.size(); ++length) {
       WriteText(checkpoint / name, whole.substr(0, length));
-      ASSERT_NE(Refusal(checkpoint), "") << name << " cut to " << length;
+      ASSERT_NE(RefusalOf(checkpoint), "") << name << " cut to " << length;
     }
     WriteText(checkpoint / name, whole + "\n");
-    ASSERT_NE(Refusal(checkpoint), "") << name;
+    ASSERT_NE(RefusalOf(checkpoint), "") << name;
     WriteText(checkpoint / name, whole);
   }
-  EXPECT_EQ(Refusal(checkpoint), "");
+  EXPECT_EQ(RefusalOf(checkpoint), "");
 }
 
 TEST(CheckpointFiles, MissingExtraLinkedAndSwappedFilesAreRefused) {
@@ -99,27 +99,27 @@ TEST(CheckpointFiles, MissingExtraLinkedAndSwappedFilesAreRefused) {
   const fs::path seven = Save(scratch.path(), 7), eight = Save(scratch.path(), 8);
   for (const char* name : {"model.safetensors", "state.json", "manifest.json", "seal"}) {
     fs::rename(seven / name, scratch / "aside");
-    EXPECT_NE(Refusal(seven).find(name), std::string::npos) << name;
+    EXPECT_NE(RefusalOf(seven).find(name), std::string::npos) << name;
     fs::create_symlink(scratch / "aside", seven / name);
-    EXPECT_NE(Refusal(seven).find(name), std::string::npos) << name;
+    EXPECT_NE(RefusalOf(seven).find(name), std::string::npos) << name;
     fs::remove(seven / name);
     ASSERT_EQ(::mkfifo((seven / name).c_str(), 0600), 0);
-    EXPECT_NE(Refusal(seven).find(name), std::string::npos) << name;
+    EXPECT_NE(RefusalOf(seven).find(name), std::string::npos) << name;
     fs::remove(seven / name);
     fs::rename(scratch / "aside", seven / name);
   }
   WriteText(seven / "extra", "");
-  EXPECT_NE(Refusal(seven).find("does not belong"), std::string::npos);
+  EXPECT_NE(RefusalOf(seven).find("does not belong"), std::string::npos);
   fs::remove(seven / "extra");
   for (const char* name : {"manifest.json", "seal"}) {
     const std::string own = ReadText(seven / name);
     WriteText(seven / name, ReadText(eight / name));
-    EXPECT_NE(Refusal(seven), "") << name;
+    EXPECT_NE(RefusalOf(seven), "") << name;
     WriteText(seven / name, own);
   }
-  EXPECT_EQ(Refusal(seven), "");
+  EXPECT_EQ(RefusalOf(seven), "");
   fs::rename(seven, scratch / "step-00000009");  // a whole directory under another number
-  EXPECT_NE(Refusal(scratch / "step-00000009"), "");
+  EXPECT_NE(RefusalOf(scratch / "step-00000009"), "");
 }
 
 TEST(CheckpointFiles, ChunksCoverFilesOfAnyLength) {
@@ -175,8 +175,8 @@ TEST(CheckpointFiles, AFullDiskLeavesTheOldOneAndNothingHalf) {
               2);  // and LATEST
   }
   std::signal(SIGXFSZ, old_handler);
-  EXPECT_EQ(Refusal(old), "");
-  EXPECT_EQ(Refusal(Save(scratch.path(), 2)), "");
+  EXPECT_EQ(RefusalOf(old), "");
+  EXPECT_EQ(RefusalOf(Save(scratch.path(), 2)), "");
 }
 
 // LATEST is a hint: nothing that is trained may hang on it.
@@ -192,7 +192,7 @@ TEST(CheckpointFiles, WhatFailsAfterTheCommitPointIsOnlyTold) {
   EXPECT_TRUE(hint.proven);
   ASSERT_EQ(hint.trouble.size(), 1u);
   EXPECT_NE(hint.trouble[0].find("LATEST"), std::string::npos) << hint.trouble[0];
-  EXPECT_EQ(Refusal(hint.path), "");
+  EXPECT_EQ(RefusalOf(hint.path), "");
 
   struct stat info {};
   ASSERT_EQ(::stat(scratch.path().c_str(), &info), 0);
@@ -201,7 +201,7 @@ TEST(CheckpointFiles, WhatFailsAfterTheCommitPointIsOnlyTold) {
   g_failing_directory = 0;
   EXPECT_FALSE(doubtful.proven) << "a power failure could take it away";
   EXPECT_NE(doubtful.trouble.at(0).find("Input/output error"), std::string::npos) << doubtful.trouble[0];
-  EXPECT_EQ(Refusal(doubtful.path), "");
+  EXPECT_EQ(RefusalOf(doubtful.path), "");
 }
 
 TEST(CheckpointFiles, TroubleOfTheMachineIsNoDamage) {
@@ -251,7 +251,7 @@ TEST(CheckpointFiles, OneOfTheSameStepIsReplacedAsOneAct) {
     Fill(writer, 400);
     again = writer.Replace({{"finite", true}}).path;
   }
-  EXPECT_EQ(Refusal(again), "");
+  EXPECT_EQ(RefusalOf(again), "");
   EXPECT_EQ(fs::file_size(again / "state.json"), 400u);
   EXPECT_EQ(ListDirectory(scratch.path()), (std::vector<fs::path>{scratch / "LATEST", again}))
       << "nothing aside";

@@ -11,7 +11,11 @@
 
 #include <medley/base/error.h>
 
+#include "tests/words.h"
+
 namespace medley::testing {
+
+using test::Has;
 
 // A directory of the test's own, gone with it, with the files that a run config names.
 class Workspace {
@@ -65,10 +69,6 @@ inline std::string MistakesOf(const std::function<void()>& fn) {
     return error.what();
   }
   return "";
-}
-
-inline bool Has(const std::string& text, std::string_view part) {
-  return text.find(part) != std::string::npos;
 }
 
 inline std::size_t Lines(const std::string& text) {

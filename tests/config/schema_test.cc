@@ -28,7 +28,7 @@ using nlohmann::json;
 using nlohmann::ordered_json;
 
 // One kind of config file: its published schema, its reader and where the shipped ones lie.
-struct Kind {
+struct SchemaKind {
   const char* name;
   const char* directory;
   ordered_json schema;
@@ -51,8 +51,8 @@ std::string ModelMistakes(const fs::path& path) {
   return diagnostics.Text();
 }
 
-const std::vector<Kind>& Kinds() {
-  static const std::vector<Kind> kinds = {
+const std::vector<SchemaKind>& Kinds() {
+  static const std::vector<SchemaKind> kinds = {
       {"run", "runs", RunConfigSchema(), &Mistakes<RunConfig>},
       {"weights", "weights", CurriculumSchema(), &Mistakes<Curriculum>},
       {"model", "models", ModelSchema(InfoOf(kAgentSpec)), &ModelMistakes},
@@ -84,7 +84,7 @@ bool FollowsSchema(const ordered_json& schema_json, const json& exact) {
   return validator.validate(schema, valijson::adapters::NlohmannJsonAdapter(document), nullptr);
 }
 
-std::vector<fs::path> Shipped(const Kind& kind) {
+std::vector<fs::path> Shipped(const SchemaKind& kind) {
   std::vector<fs::path> files;
   if (!fs::exists(Source("configs") / kind.directory)) return files;
   for (const auto& entry : fs::directory_iterator(Source("configs") / kind.directory)) {
@@ -94,7 +94,7 @@ std::vector<fs::path> Shipped(const Kind& kind) {
 }
 
 // Documents of a kind whose paths exist in the workspace.
-std::vector<json> Examples(const Kind& kind, const Workspace& work) {
+std::vector<json> Examples(const SchemaKind& kind, const Workspace& work) {
   if (kind.name == std::string("weights")) {
     return {
         json::parse(
@@ -225,7 +225,7 @@ json Mutated(json document, RowRandom& random) {
 }
 
 TEST(Schemas, ThePublishedOnesAreWhatTheCodeSays) {
-  for (const Kind& kind : Kinds()) {
+  for (const SchemaKind& kind : Kinds()) {
     const std::string file = std::string("configs/schema/") + kind.name + ".schema.json";
     EXPECT_EQ(ReadFile(Source(file)), kind.schema.dump(2) + "\n")
         << "run: medley validate --schema " << kind.name << " > " << file;
@@ -233,7 +233,7 @@ TEST(Schemas, ThePublishedOnesAreWhatTheCodeSays) {
 }
 
 TEST(Schemas, EveryShippedConfigFollowsItsSchemaAndItsReader) {
-  for (const Kind& kind : Kinds()) {
+  for (const SchemaKind& kind : Kinds()) {
     for (const fs::path& file : Shipped(kind)) {
       EXPECT_TRUE(FollowsSchema(kind.schema, json::parse(ReadFile(file)))) << file;
       EXPECT_TRUE(OnlyTogether(kind.mistakes(file))) << file << "\n" << kind.mistakes(file);
@@ -243,7 +243,7 @@ TEST(Schemas, EveryShippedConfigFollowsItsSchemaAndItsReader) {
 
 TEST(Schemas, AgreeWithTheReadersOnMutatedDocuments) {
   const Workspace work;
-  for (const Kind& kind : Kinds()) {
+  for (const SchemaKind& kind : Kinds()) {
     int refused = 0, accepted = 0;
     for (const json& example : Examples(kind, work)) {
       ASSERT_TRUE(FollowsSchema(kind.schema, example)) << example.dump(1);
@@ -325,7 +325,7 @@ void CollectKeys(const ordered_json& whole, const ordered_json& any_schema, cons
 TEST(Suggestions, EveryKeyOfEveryExampleMistypedByOneEditIsRefusedWithTheRightOne) {
   const Workspace work;
   int tried = 0;
-  for (const Kind& kind : Kinds()) {
+  for (const SchemaKind& kind : Kinds()) {
     std::vector<json> examples = Examples(kind, work);
     for (const fs::path& file : Shipped(kind)) examples.push_back(json::parse(ReadFile(file)));
     for (const json& example : examples) {

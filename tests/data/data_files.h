@@ -13,7 +13,7 @@
 namespace medley {
 
 // A folder of files for a test, whose user has the cache in it too.
-class DataFiles : public testing::Test {
+class DataFiles : public ::testing::Test {
  protected:
   DataFiles()
       : folder_(std::filesystem::temp_directory_path() / ("medley-data-" + std::to_string(getpid()))) {

@@ -118,9 +118,9 @@ TEST_F(Records, ADamagedCacheIsMadeAgain) {
 TEST_F(Records, ACacheThatCannotBeWrittenCostsOnlyTime) {
   const fs::path file = Write("a", "one\n");
   Write("cache", "a file where the folder should be");
-  testing::internal::CaptureStderr();
+  ::testing::internal::CaptureStderr();
   EXPECT_EQ(All(RecordIndex(file, Format::kLines)), (std::vector<std::string>{"one"}));
-  EXPECT_NE(testing::internal::GetCapturedStderr().find("are looked for again at the next start"),
+  EXPECT_NE(::testing::internal::GetCapturedStderr().find("are looked for again at the next start"),
             std::string::npos);
 }
 

@@ -179,7 +179,7 @@ TEST(Estimates, KeysAndValuesOfATextThatGoesOnAreThere) {
   EXPECT_GT(some - before, 24 * a_position);  // and the picture's
 }
 
-class RecommendationTest : public testing::Test {
+class RecommendationTest : public ::testing::Test {
  protected:
   RecommendationTest() : model_(Meta("agent-tiny")) {}
 

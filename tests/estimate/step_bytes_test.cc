@@ -82,7 +82,7 @@ std::string NameOf(const LoraConfig& lora) {
          (lora.dropout > 0 ? "_drops" : "");
 }
 
-class StepBytesOf : public testing::TestWithParam<Case> {
+class StepBytesOf : public ::testing::TestWithParam<Case> {
  protected:
   StepBytesOf() {
     InstallCpuAllocator();
@@ -153,15 +153,15 @@ TEST_P(StepBytesOf, AreNeverBelowTheMeasuredPeakAndNear) {
     const std::int64_t near = estimated - BoundOnProducts(GetParam().dtype);
     // Of one row bf16 gradients weigh the most, which are there in both types for a moment.
     const double more = GetParam().dtype == at::kBFloat16 && size.rows * size.forwards == 1 ? 0.07 : 0;
-    SCOPED_TRACE(testing::Message() << size.forwards << " forwards of " << size.rows
-                                    << " rows, recompute every " << size.every);
+    SCOPED_TRACE(::testing::Message()
+                 << size.forwards << " forwards of " << size.rows << " rows, recompute every " << size.every);
     EXPECT_GE(ratio, 1);
     EXPECT_LE(static_cast<double>(near) / static_cast<double>(measured), most + more);
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(AllTasks, StepBytesOf, testing::ValuesIn(AllCases()),
-                         [](const testing::TestParamInfo<Case>& info) {
+INSTANTIATE_TEST_SUITE_P(AllTasks, StepBytesOf, ::testing::ValuesIn(AllCases()),
+                         [](const ::testing::TestParamInfo<Case>& info) {
                            return NameOf(info.param.what) + "_" + std::string(ModeName(info.param.mode)) +
                                   (info.param.dropout > 0 ? "_dropout" : "") +
                                   (info.param.dtype == at::kBFloat16 ? "_bf16" : "") +
@@ -181,7 +181,7 @@ std::vector<Evaluated> AllEvaluated() {
   return all;
 }
 
-class EvaluationBytesOf : public testing::TestWithParam<Evaluated> {
+class EvaluationBytesOf : public ::testing::TestWithParam<Evaluated> {
  protected:
   EvaluationBytesOf() {
     InstallCpuAllocator();
@@ -218,8 +218,8 @@ TEST_P(EvaluationBytesOf, HoldForTheEvaluationOfARun) {
   EXPECT_LE(lines.At(8) - BoundOnProducts(GetParam().dtype), 1.3 * static_cast<double>(measured));
 }
 
-INSTANTIATE_TEST_SUITE_P(AllTasks, EvaluationBytesOf, testing::ValuesIn(AllEvaluated()),
-                         [](const testing::TestParamInfo<Evaluated>& info) {
+INSTANTIATE_TEST_SUITE_P(AllTasks, EvaluationBytesOf, ::testing::ValuesIn(AllEvaluated()),
+                         [](const ::testing::TestParamInfo<Evaluated>& info) {
                            return NameOf(info.param.what) +
                                   (info.param.dtype == at::kBFloat16 ? "_bf16" : "");
                          });

@@ -11,7 +11,7 @@
 namespace medley::testing {
 namespace {
 
-constexpr double kLanguage = 7.06e9, kHeads = 32;
+constexpr double kLanguage = 7.06e9, kLanguageHeads = 32;
 constexpr double kLayerInputs = 4096 * 32 * 2, kLogits = 0.45e6, kOneLayer = 0.19e6, kVision = 28e6;
 constexpr double kConstant = 0.2e9;
 
@@ -21,7 +21,7 @@ double Fused(double tokens, double images) {
 }
 // The recomputed layer's scores, twice in half precision and their softmax in fp32.
 double Eager(double tokens, double images) {
-  return Fused(tokens, images) + kHeads * tokens * tokens * (2 + 2 + 4);
+  return Fused(tokens, images) + kLanguageHeads * tokens * tokens * (2 + 2 + 4);
 }
 double Tokens(double images) { return 626 + 676 * (images - 1); }
 double Printed(int images) { return static_cast<double>(kPerSample[images - 1]) * kMB; }

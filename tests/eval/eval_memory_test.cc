@@ -66,7 +66,7 @@ OnPiece Spike(std::int64_t bytes_a_row) {
   return [=](EvalPass& pass) { at::empty({bytes_a_row * pass.batch().size()}, at::kByte); };
 }
 
-class EvalMemory : public testing::Test {
+class EvalMemory : public ::testing::Test {
  protected:
   static void SetUpTestSuite() { InstallCpuAllocator(); }
   EvalMemory() { model_.To(at::kCPU, at::kFloat); }

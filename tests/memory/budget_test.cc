@@ -18,7 +18,7 @@ namespace {
 using testing_fixture::FixtureModel;
 using testing_fixture::Says;
 
-class BudgetTest : public testing::Test {
+class BudgetTest : public ::testing::Test {
  protected:
   static void SetUpTestSuite() { InstallCpuAllocator(); }
   void TearDown() override { SetCpuBudget(0); }

@@ -16,7 +16,7 @@
 namespace medley {
 namespace {
 
-class CpuAllocator : public testing::Test {
+class CpuAllocator : public ::testing::Test {
  protected:
   void SetUp() override {
     InstallCpuAllocator();

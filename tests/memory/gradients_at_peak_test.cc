@@ -10,7 +10,7 @@ namespace {
 
 constexpr std::int64_t kFew = 50, kMany = 1000, kBytes = sizeof(double);
 
-class GradientsAtPeakTest : public testing::Test {
+class GradientsAtPeakTest : public ::testing::Test {
  protected:
   static void SetUpTestSuite() { InstallCpuAllocator(); }
   // Never more than two tensors of `rows` rows in the forward, and three in the backward.

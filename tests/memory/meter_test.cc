@@ -10,7 +10,7 @@ namespace {
 
 at::Tensor Block(std::int64_t bytes) { return at::empty({bytes}, at::kByte); }
 
-class MeterTest : public testing::Test {
+class MeterTest : public ::testing::Test {
  protected:
   static void SetUpTestSuite() { InstallCpuAllocator(); }
 };

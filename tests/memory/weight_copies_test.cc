@@ -30,25 +30,25 @@ class FakeBlocks final : public LiveBlocks {
 
 // Two small parameters and a large one, each with two tensors of the optimizer's; and others.
 const BlocksBySize kWeights = {{100, 2}, {5000, 1}};
-constexpr std::int64_t kBytes = 5200, kFloor = 20000;
+constexpr std::int64_t kCopyBytes = 5200, kFloor = 20000;
 Device Before() { return {.blocks = {{100, 6}, {5000, 3}, {77, 9}}}; }
 
 TEST(WeightCopiesCount, CountsWholeCopiesBeyondWhatLivedBefore) {
   Device device = Before();
   WeightCopies copies(kWeights, std::make_unique<FakeBlocks>(device), kFloor);
-  EXPECT_EQ(copies.bytes(), kBytes);
+  EXPECT_EQ(copies.bytes(), kCopyBytes);
   EXPECT_EQ(copies.Count(kFloor), 0);
   device.blocks[77] += 1000;
-  EXPECT_EQ(copies.Count(kFloor + 2 * kBytes), 0) << "others' blocks";
+  EXPECT_EQ(copies.Count(kFloor + 2 * kCopyBytes), 0) << "others' blocks";
   device.blocks[100] += 200;
-  EXPECT_EQ(copies.Count(kFloor + 3 * kBytes), 0) << "many of a part are no copy";
+  EXPECT_EQ(copies.Count(kFloor + 3 * kCopyBytes), 0) << "many of a part are no copy";
   device.blocks[5000] += 1;
-  EXPECT_EQ(copies.Count(kFloor + 4 * kBytes), 1);
+  EXPECT_EQ(copies.Count(kFloor + 4 * kCopyBytes), 1);
   device.blocks[5000] += 2;
-  EXPECT_EQ(copies.Count(kFloor + 6 * kBytes), 3);
+  EXPECT_EQ(copies.Count(kFloor + 6 * kCopyBytes), 3);
   device.blocks = Before().blocks;
   device.blocks[5000] += 1;
-  EXPECT_EQ(copies.Count(kFloor + kBytes), 1) << "nine tenths";
+  EXPECT_EQ(copies.Count(kFloor + kCopyBytes), 1) << "nine tenths";
   EXPECT_EQ(copies.Count(kFloor), 0) << "there is no room for a copy";
 }
 
@@ -60,16 +60,16 @@ TEST(WeightCopiesCount, LooksWhereThereIsRoomAndWhereTheFloorMoved) {
     for (int step = 0; step < steps; ++step) copies.Count(floor);
     return device.looks;
   };
-  EXPECT_EQ(looks(500, kFloor + kBytes / 2), 0);
-  EXPECT_EQ(looks(50, kFloor + kBytes), 1);
-  EXPECT_EQ(looks(10, kFloor + kBytes + 10), 0);
-  EXPECT_EQ(looks(10, kFloor + 2 * kBytes), 1);
-  EXPECT_EQ(looks(1000, kFloor + 2 * kBytes), 10);
+  EXPECT_EQ(looks(500, kFloor + kCopyBytes / 2), 0);
+  EXPECT_EQ(looks(50, kFloor + kCopyBytes), 1);
+  EXPECT_EQ(looks(10, kFloor + kCopyBytes + 10), 0);
+  EXPECT_EQ(looks(10, kFloor + 2 * kCopyBytes), 1);
+  EXPECT_EQ(looks(1000, kFloor + 2 * kCopyBytes), 10);
 }
 
 TEST(WeightCopiesCount, WhereNobodyCanLookThereIsNoCopy) {
   WeightCopies copies(kWeights, nullptr, kFloor);
-  EXPECT_EQ(copies.Count(kFloor + 10 * kBytes), 0);
+  EXPECT_EQ(copies.Count(kFloor + 10 * kCopyBytes), 0);
 }
 
 TEST(LiveBlocksTest, OfASnapshotThoseThatTensorsHoldCountBySizeAsAskedFor) {

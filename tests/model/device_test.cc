@@ -11,7 +11,7 @@ namespace medley {
 namespace {
 
 // libtorch's own switches, put back at the end.
-class NumericsTest : public testing::Test {
+class NumericsTest : public ::testing::Test {
  protected:
   NumericsTest() { ApplyNumerics(at::kCUDA, {}); }
   ~NumericsTest() override { ApplyNumerics(at::kCUDA, {}); }

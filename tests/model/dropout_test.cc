@@ -145,7 +145,7 @@ TEST(Dropout, LeavesLibtorchsGeneratorAlone) {
 }
 
 template <typename Fn>
-std::string Failure(const Fn& fn) {
+std::string FailureOf(const Fn& fn) {
   try {
     fn();
   } catch (const Error& error) {
@@ -156,17 +156,18 @@ std::string Failure(const Fn& fn) {
 
 TEST(Dropout, NamesWhatItCannotDo) {
   TrainingContext context(0, 3);
-  EXPECT_NE(Failure([&] { Dropout(1, "encoder", context); }).find("dropout at 'encoder'"), std::string::npos);
-  EXPECT_NE(Failure([&] { Dropout(-0.1, "encoder", context); }), "");
+  EXPECT_NE(FailureOf([&] { Dropout(1, "encoder", context); }).find("dropout at 'encoder'"),
+            std::string::npos);
+  EXPECT_NE(FailureOf([&] { Dropout(-0.1, "encoder", context); }), "");
   const Dropout drop(0.5, "site", context);
-  EXPECT_NE(Failure([&] { drop(at::ones({6, 4})); }).find("3 rows, got [6, 4]"), std::string::npos);
+  EXPECT_NE(FailureOf([&] { drop(at::ones({6, 4})); }).find("3 rows, got [6, 4]"), std::string::npos);
   const auto rows = [&](const std::vector<std::int64_t>& of) {
     drop(at::ones({3, 4}), at::tensor(of, at::kLong));
   };
-  EXPECT_EQ(Failure([&] { rows({0, 2, 2}); }), "");
-  EXPECT_NE(Failure([&] { rows({0, 2, 1}); }).find("must ascend, from 0 to 2"), std::string::npos);
-  EXPECT_NE(Failure([&] { rows({0, 1, 3}); }), "");
-  EXPECT_NE(Failure([&] { rows({0, 1}); }).find("rows of 3 indices"), std::string::npos);
+  EXPECT_EQ(FailureOf([&] { rows({0, 2, 2}); }), "");
+  EXPECT_NE(FailureOf([&] { rows({0, 2, 1}); }).find("must ascend, from 0 to 2"), std::string::npos);
+  EXPECT_NE(FailureOf([&] { rows({0, 1, 3}); }), "");
+  EXPECT_NE(FailureOf([&] { rows({0, 1}); }).find("rows of 3 indices"), std::string::npos);
 }
 
 }  // namespace

@@ -103,7 +103,7 @@ void ForManyShapes(bool with_graph, const Check& check) {
                AgentShape{.rows = 5, .images = 0, .text_width = 40, .supervised = 60},
            }) {
         shape.with_graph = with_graph;
-        SCOPED_TRACE(testing::Message()
+        SCOPED_TRACE(::testing::Message()
                      << shape << ", dropout " << form.dropout << ", norm " << form.qk_norm << ", adapters of "
                      << form.lora.targets.pattern << ", dropout " << form.lora.dropout << ", " << dtype);
         check(check::FootprintBytes(agent, shape.ToForward()), BytesOf(agent, shape), dtype);

@@ -24,7 +24,7 @@ std::string Written(const std::string& more) {
          (more.empty() ? "" : ", " + more) + "}";
 }
 
-class PeftConfigOf : public testing::Test {
+class PeftConfigOf : public ::testing::Test {
  protected:
   PeftConfig Read(const std::string& json) {
     WriteText(scratch_ / kPeftConfigFile, json);

@@ -17,22 +17,23 @@ namespace {
 
 const test::LetterTokenizer kTokenizer;
 
-LoraConfig Lora() {
+LoraConfig LanguageLora() {
   LoraConfig lora{.rank = 3, .alpha = 8, .targets = {.names = {"q_proj", "down_proj"}}};
   lora.tokens = {5, 40};
   return lora;
 }
 
-AgentConfig Config(bool tied) {
+AgentConfig SmallLanguageConfig(bool tied) {
   AgentConfig config = test::SmallConfig();
   config.language.tied = tied;
   return config;
 }
 
-struct Adapted {
-  explicit Adapted(const LoraConfig& lora = Lora(), bool tied = true, at::Device device = at::kCPU)
+struct AdaptedLanguage {
+  explicit AdaptedLanguage(const LoraConfig& lora = LanguageLora(), bool tied = true,
+                           at::Device device = at::kCPU)
       : adapters(AdaptersOf(lora, &kTokenizer)),
-        agent(Config(tied), kTokenizer, 7, device, nullptr, adapters) {}
+        agent(SmallLanguageConfig(tied), kTokenizer, 7, device, nullptr, adapters) {}
 
   const std::vector<Parameter>& parameters() const { return std::as_const(agent).parameters(); }
   at::Tensor Named(const std::string& name) const { return TensorNamed(parameters(), name); }
@@ -64,7 +65,7 @@ void Rewrite(const std::filesystem::path& folder, const std::function<void(Tenso
   });
 }
 
-std::string Mistake(const std::filesystem::path& folder, const Adapted& adapted) {
+std::string FolderMistake(const std::filesystem::path& folder, const AdaptedLanguage& adapted) {
   try {
     PeftWeights(folder, "", adapted.adapters, adapted.parameters());
   } catch (const InputError& error) {
@@ -76,14 +77,15 @@ std::string Mistake(const std::filesystem::path& folder, const Adapted& adapted)
 TEST(PeftWeights, WhatIsWrittenIsReadBack) {
   for (const bool tied : {true, false}) {
     const ScratchDirectory scratch;
-    const Adapted written(Lora(), tied), shapes(Lora(), tied, at::kMeta), read(Lora(), tied);
+    const AdaptedLanguage written(LanguageLora(), tied), shapes(LanguageLora(), tied, at::kMeta),
+        read(LanguageLora(), tied);
     written.Randomize();
     written.Write(scratch.path());
     const PeftConfig config = ReadPeftConfig(scratch.path());
     EXPECT_EQ(config.lora.rank, 3);
     EXPECT_EQ(config.lora.alpha, 8);
-    EXPECT_EQ(config.lora.targets, Lora().targets);
-    EXPECT_EQ(config.lora.tokens, Lora().tokens);
+    EXPECT_EQ(config.lora.targets, LanguageLora().targets);
+    EXPECT_EQ(config.lora.tokens, LanguageLora().tokens);
     const PeftWeights weights(scratch.path(), "", read.adapters, shapes.parameters());
     weights.Fill(read.parameters());
     for (const Parameter& parameter : read.parameters()) {
@@ -96,7 +98,7 @@ TEST(PeftWeights, WhatIsWrittenIsReadBack) {
 
 TEST(PeftWeights, AreWrittenUnderPeftsNamesInFloat) {
   const ScratchDirectory scratch;
-  Adapted adapted;
+  AdaptedLanguage adapted;
   adapted.agent.To(at::kCPU, at::kDouble);
   adapted.Randomize();
   adapted.Write(scratch.path());
@@ -119,9 +121,9 @@ TEST(PeftWeights, AreWrittenUnderPeftsNamesInFloat) {
 TEST(PeftWeights, TargetsOfOneTextAreWrittenOut) {
   const auto written = [](const std::string& pattern) {
     const ScratchDirectory scratch;
-    LoraConfig lora = Lora();
+    LoraConfig lora = LanguageLora();
     lora.targets = {.names = {}, .pattern = pattern};
-    Adapted(lora).Write(scratch.path());
+    AdaptedLanguage(lora).Write(scratch.path());
     return ReadPeftConfig(scratch.path()).lora.targets.names;
   };
   EXPECT_EQ(written(R"(.*\.1\..*\.[qk]_proj)"),
@@ -132,7 +134,7 @@ TEST(PeftWeights, TargetsOfOneTextAreWrittenOut) {
 
 TEST(PeftWeights, RowsAreInTheOrderOfTheFoldersConfig) {
   const ScratchDirectory scratch;
-  const Adapted written, read;
+  const AdaptedLanguage written, read;
   written.Randomize();
   written.Write(scratch.path());
   Rewrite(scratch.path(), [](Tensors& tensors) {
@@ -149,7 +151,7 @@ TEST(PeftWeights, RowsAreInTheOrderOfTheFoldersConfig) {
 
 TEST(PeftWeights, RowsOfATokenThatTheRunDoesNotTrainAreRefused) {
   const ScratchDirectory scratch;
-  const Adapted written, read;
+  const AdaptedLanguage written, read;
   written.Write(scratch.path());
   WriteText(scratch / kPeftConfigFile, R"({"peft_type": "LORA", "r": 3, "lora_alpha": 8,
     "target_modules": ["q_proj", "down_proj"], "trainable_token_indices": [6, 40]})");
@@ -165,7 +167,7 @@ TEST(PeftWeights, RowsOfATokenThatTheRunDoesNotTrainAreRefused) {
 
 TEST(PeftWeights, HalfTypesAreWidened) {
   const ScratchDirectory scratch;
-  const Adapted written, read;
+  const AdaptedLanguage written, read;
   written.Randomize();
   written.Write(scratch.path());
   Rewrite(scratch.path(), [](Tensors& tensors) {
@@ -179,7 +181,7 @@ TEST(PeftWeights, HalfTypesAreWidened) {
 
 TEST(PeftWeights, EverythingThatDoesNotFitIsNamedAtOnce) {
   const ScratchDirectory scratch;
-  const Adapted adapted;
+  const AdaptedLanguage adapted;
   adapted.Write(scratch.path());
   Rewrite(scratch.path(), [](Tensors& tensors) {
     tensors.erase("base_model.model.model.layers.0.self_attn.q_proj.lora_A.weight");
@@ -188,7 +190,7 @@ TEST(PeftWeights, EverythingThatDoesNotFitIsNamedAtOnce) {
         at::zeros({24, 3}, at::kLong);
     tensors["base_model.model.model.layers.0.self_attn.k_proj.lora_A.weight"] = at::zeros({3, 16});
   });
-  const std::string text = Mistake(scratch.path(), adapted);
+  const std::string text = FolderMistake(scratch.path(), adapted);
   for (const char* part :
        {"4 problems", "layers.0.self_attn.q_proj.lora_A.weight: missing; expected F32 [3, 16]",
         "layers.0.self_attn.q_proj.lora_B.weight: expected F32 [24, 3] (or BF16, F16), found F32 [24, 2]",
@@ -200,20 +202,21 @@ TEST(PeftWeights, EverythingThatDoesNotFitIsNamedAtOnce) {
 // As PEFT saves it where the vocabulary was resized.
 TEST(PeftWeights, AWholeTableInTheFolderIsRefused) {
   const ScratchDirectory scratch;
-  const Adapted adapted;
+  const AdaptedLanguage adapted;
   adapted.Write(scratch.path());
   Rewrite(scratch.path(), [](Tensors& tensors) {
     tensors["base_model.model.model.embed_tokens.weight"] = at::zeros({135, 16});
   });
-  EXPECT_NE(Mistake(scratch.path(), adapted).find("embed_tokens.weight: unexpected"), std::string::npos);
+  EXPECT_NE(FolderMistake(scratch.path(), adapted).find("embed_tokens.weight: unexpected"),
+            std::string::npos);
 }
 
 TEST(PeftWeights, RowsOfAHeadThatIsTiedAreRefused) {
   const ScratchDirectory scratch;
-  Adapted(Lora(), /*tied=*/false).Write(scratch.path());
-  EXPECT_NE(
-      Mistake(scratch.path(), Adapted()).find("lm_head.token_adapter.trainable_tokens_delta: unexpected"),
-      std::string::npos);
+  AdaptedLanguage(LanguageLora(), /*tied=*/false).Write(scratch.path());
+  EXPECT_NE(FolderMistake(scratch.path(), AdaptedLanguage())
+                .find("lm_head.token_adapter.trainable_tokens_delta: unexpected"),
+            std::string::npos);
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <medley/model/language_fields.h>
 
 #include "tests/model/pretrained_folder.h"
+#include "tests/words.h"
 
 namespace medley::test {
 namespace {
@@ -18,8 +19,6 @@ PretrainedConfig Read(const Json& config) {
 std::string RefusalOf(const Json& changes) {
   return Refusal([&] { Read(SmallPublishedConfig(changes)); });
 }
-
-bool Has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 
 TEST(PretrainedConfig, ReadsBothSpellingsAlike) {
   const PretrainedConfig now = Read(SmallPublishedConfig(

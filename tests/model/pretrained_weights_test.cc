@@ -4,13 +4,12 @@
 #include <medley/memory/cpu_allocator.h>
 
 #include "tests/model/pretrained_folder.h"
+#include "tests/words.h"
 
 namespace medley::test {
 namespace {
 
 namespace fs = std::filesystem;
-
-bool Has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 
 // What is in a folder, as a model has it afterwards.
 Tensors Filled(const fs::path& folder, std::int64_t rows = kTableRows,

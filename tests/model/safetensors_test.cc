@@ -19,7 +19,7 @@ std::string Repeated(std::string_view piece, int times) {
   return text;
 }
 
-class Safetensors : public testing::Test {
+class Safetensors : public ::testing::Test {
  protected:
   Safetensors()
       : path_(std::filesystem::temp_directory_path() /

@@ -12,7 +12,7 @@ constexpr std::int64_t kFloor = 3100 + 40;  // of TwoTasks, with the tables of q
 constexpr std::int64_t kPlenty = 1000000;
 
 // What TwoTasks gives a run of 16 rows a draw.
-class PlanInForceTest : public testing::Test {
+class PlanInForceTest : public ::testing::Test {
  protected:
   Plan Planned(const TaskRequest& request, std::int64_t budget = kPlenty) {
     setting_.budget = budget;

@@ -12,9 +12,9 @@ namespace {
 using namespace testing_fixture;
 
 constexpr std::uint64_t kSeed = 11;
-constexpr std::int64_t kPlenty = std::int64_t{1} << 30;
+constexpr std::int64_t kMuchRoom = std::int64_t{1} << 30;
 
-class ProberTest : public testing::Test {
+class ProberTest : public ::testing::Test {
  protected:
   static void SetUpTestSuite() {
     InstallCpuAllocator();
@@ -25,7 +25,7 @@ class ProberTest : public testing::Test {
     SetCpuBudget(0);
   }
 
-  Prober Make(std::int64_t most_bytes = kPlenty) {
+  Prober Make(std::int64_t most_bytes = kMuchRoom) {
     return Prober(model_, executor_, at::kCPU, kSeed, most_bytes);
   }
   // Bytes above the floor of a draw of these rows.
@@ -132,7 +132,7 @@ TEST_F(ProberTest, KindsOfRowsThatAreHeavyInDifferentPassesAreAllTried) {
 
 TEST_F(ProberTest, TriesAtMostThreeSizesASingleRowAmongThemAndNoneThatCouldBeTooLarge) {
   Fixture task = LongQa("qa", 4);
-  for (const std::int64_t most : {8000L, 12000L, 30000L, 100000L, 1000000L, kPlenty}) {
+  for (const std::int64_t most : {8000L, 12000L, 30000L, 100000L, 1000000L, kMuchRoom}) {
     for (const Execution& plan : PlansOf(task)) {
       TaskProfile profile;
       Prober prober = Make(most);
@@ -241,7 +241,7 @@ TEST_F(ProberTest, NothingIsTriedBeyondTheMachine) {
   Make().CheckContract(*task.task);  // builds its tables
   const auto measure = [&](std::int64_t room) {
     const std::int64_t in_use = ReadCpuMemory().now + ReadCpuMemory().data_now;
-    Prober prober(model_, executor_, at::kCPU, kSeed, kPlenty, room == 0 ? 0 : in_use + room);
+    Prober prober(model_, executor_, at::kCPU, kSeed, kMuchRoom, room == 0 ? 0 : in_use + room);
     TaskProfile profile;
     prober.Measure(*task.task, {.way = {Mode::kJoint}}, profile);
     EXPECT_EQ(CpuBudget(), 0);

@@ -13,8 +13,12 @@
 
 #include "tests/plugin/fake_tokenizer.h"
 #include "tests/plugin/test_files.h"
+#include "tests/words.h"
 
 namespace medley::testing {
+
+using test::Has;
+using test::MessageOf;
 
 // An agent's with every default.
 inline ModelFile AgentFile() {
@@ -39,20 +43,6 @@ struct HostFixture {
   std::vector<std::string> control_text = {"one"};
   PluginHost host;
 };
-
-template <typename Fn>
-std::string MessageOf(Fn fn) {
-  try {
-    fn();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "";
-}
-
-inline bool Has(const std::string& text, std::string_view part) {
-  return text.find(part) != std::string::npos;
-}
 
 // The files under a directory whose code is in this process.
 inline std::set<std::string> MappedBelow(const std::filesystem::path& directory) {

@@ -9,23 +9,15 @@
 #include <nlohmann/json.hpp>
 
 #include "tests/plugin/test_files.h"
+#include "tests/words.h"
 
 namespace medley::testing {
 namespace {
 
+using test::Has;
+using test::MessageOf;
+
 namespace fs = std::filesystem;
-
-bool Has(const std::string& text, std::string_view part) { return text.find(part) != std::string::npos; }
-
-template <typename Fn>
-std::string MessageOf(Fn fn) {
-  try {
-    fn();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "";
-}
 
 // What the compiler is asked of a model's spec.
 TEST(ModelSpecRules, RefuseWhatNoFileCouldSay) {

@@ -12,9 +12,13 @@
 #include <cstdlib>
 
 #include "tests/plugin/test_files.h"
+#include "tests/words.h"
 
 namespace medley::testing {
 namespace {
+
+using test::Has;
+using test::MessageOf;
 
 namespace fs = std::filesystem;
 
@@ -33,18 +37,6 @@ void WriteTiny(const fs::path& path, std::string_view task) {
   WriteBytes(path, Patched(ReadBytes(Fixture("tiny")), "\"name\":\"tiny\"",
                            "\"name\":\"" + std::string(task) + "\""));
 }
-
-template <typename Fn>
-std::string MessageOf(Fn fn) {
-  try {
-    fn();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "";
-}
-
-bool Has(const std::string& text, std::string_view part) { return text.find(part) != std::string::npos; }
 
 TEST(Registry, ListsTasksInAlphabeticalOrderWithoutRunningAnything) {
   const TempDirectory directory;

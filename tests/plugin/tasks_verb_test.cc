@@ -10,15 +10,16 @@
 
 #include "tests/plugin/test_files.h"
 #include "tests/tools/run_command.h"
+#include "tests/words.h"
 
 namespace medley::testing {
 namespace {
 
+using test::Has;
+
 namespace fs = std::filesystem;
 using test::Medley;
 using test::Shell;
-
-bool Has(const std::string& text, std::string_view part) { return text.find(part) != std::string::npos; }
 
 std::string PathOption(const std::string& fixture) { return " --plugin-path " + Fixture(fixture).string(); }
 

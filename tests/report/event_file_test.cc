@@ -15,6 +15,7 @@
 
 #include <medley/base/error.h>
 
+#include "tests/report/made_picture.h"
 #include "tests/report/scratch_directory.h"
 #include "tests/tools/run_command.h"
 
@@ -158,13 +159,6 @@ std::vector<Event> ReadEvents(const fs::path& path) {
   return events;
 }
 
-Picture Gradient(std::int64_t width, std::int64_t height) {
-  Picture picture(width, height);
-  for (std::size_t i = 0; i < picture.pixels.size(); ++i)
-    picture.pixels[i] = static_cast<std::uint8_t>(i * 7);
-  return picture;
-}
-
 class EventFileTest : public ::testing::Test {
  protected:
   fs::path Path() const { return scratch_ / kName; }
@@ -253,7 +247,7 @@ TEST_F(EventFileTest, NoNumberAndInfinityAreWrittenAsTheyAre) {
 }
 
 TEST_F(EventFileTest, APictureIsAPngWithItsSize) {
-  const Picture picture = Gradient(13, 7);
+  const Picture picture = MadePicture(13, 7);
   EventFile(Path(), 0).Image("board", 5, picture);
   const std::vector<Event> events = ReadEvents(Path());
   ASSERT_EQ(events.size(), 2u);
@@ -400,7 +394,7 @@ TEST_F(EventFileTest, OnAFullDiskEventsWaitAndNoneIsLost) {
   const rlimit small{static_cast<rlim_t>(file.offset()) + 20, old_limit.rlim_max};
   ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &small), 0);
   EXPECT_NO_THROW(file.Scalar("loss", 1, 0.5));
-  EXPECT_NO_THROW(file.Image("board", 1, Gradient(4, 4)));
+  EXPECT_NO_THROW(file.Image("board", 1, MadePicture(4, 4)));
   EXPECT_THROW(file.Sync(), Error);
   EXPECT_EQ(setrlimit(RLIMIT_FSIZE, &old_limit), 0);
   std::signal(SIGXFSZ, old_handler);
@@ -464,7 +458,7 @@ TEST_F(EventFileTest, TensorBoardReadsWhatWasWrittenAndNotWhatWasSetAside) {
     EXPECT_NE(file.trouble(), "");
     file.Scalar("zoom_gold/loss", 1, 0.25);
     file.Scalar("zoom_gold/loss", 2, std::nan(""));
-    file.Image("board", 2, Gradient(13, 7));
+    file.Image("board", 2, MadePicture(13, 7));
     file.Sync();
     committed = file.offset();
     file.Scalar("zoom_gold/loss", 3, 8);
@@ -474,7 +468,7 @@ TEST_F(EventFileTest, TensorBoardReadsWhatWasWrittenAndNotWhatWasSetAside) {
     EXPECT_EQ(file.trouble(), "");
     file.Scalar("zoom_gold/loss", 3, std::numeric_limits<double>::infinity());
     file.Scalar("control/loss", std::int64_t{1} << 40, -2);
-    file.Image("board", 4, Gradient(2, 300));
+    file.Image("board", 4, MadePicture(2, 300));
   }
   WriteText(scratch_ / "read.py", kReadWithTensorBoard);
   const auto result = test::Shell(python.string() + " " + (scratch_ / "read.py").string() + " " +
@@ -494,7 +488,7 @@ TEST_F(EventFileTest, TensorBoardReadsWhatWasWrittenAndNotWhatWasSetAside) {
                                   {"control/loss", nlohmann::json::array({{std::int64_t{1} << 40, "-2.0"}})}};
   const nlohmann::json images = {
       {"board",
-       {{2, 13, 7, Hex(EncodePng(Gradient(13, 7)))}, {4, 2, 300, Hex(EncodePng(Gradient(2, 300)))}}}};
+       {{2, 13, 7, Hex(EncodePng(MadePicture(13, 7)))}, {4, 2, 300, Hex(EncodePng(MadePicture(2, 300)))}}}};
   EXPECT_EQ(theirs.at("version"), 2);
   EXPECT_EQ(theirs.at("scalars"), scalars);
   EXPECT_EQ(theirs.at("images"), images);

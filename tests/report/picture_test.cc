@@ -4,21 +4,15 @@
 
 #include <medley/base/error.h>
 
+#include "tests/report/made_picture.h"
 #include "tests/report/scratch_directory.h"
 
 namespace medley {
 namespace {
 
-Picture Gradient(std::int64_t width, std::int64_t height) {
-  Picture picture(width, height);
-  for (std::size_t i = 0; i < picture.pixels.size(); ++i)
-    picture.pixels[i] = static_cast<std::uint8_t>(i * 7);
-  return picture;
-}
-
 TEST(Picture, PngIsLossless) {
   const ScratchDirectory scratch;
-  const Picture picture = Gradient(13, 7);
+  const Picture picture = MadePicture(13, 7);
   WritePng(picture, scratch / "a.png");
   const Picture again = ReadPng(scratch / "a.png");
   EXPECT_EQ(again.width, 13);
@@ -27,7 +21,7 @@ TEST(Picture, PngIsLossless) {
 }
 
 TEST(Picture, PlanesAndPixelsAreTheSamePicture) {
-  const Picture picture = Gradient(5, 4);
+  const Picture picture = MadePicture(5, 4);
   const auto planes = picture.ToPlanes();
   EXPECT_EQ(planes[5 * 4 + 1], picture.pixels[3 * 1 + 1]);  // green of the second pixel
   EXPECT_EQ(Picture::FromPlanes(planes.data(), 5, 4).pixels, picture.pixels);
@@ -36,7 +30,7 @@ TEST(Picture, PlanesAndPixelsAreTheSamePicture) {
 TEST(Picture, WhatIsNoPngIsRefusedWithItsPath) {
   const ScratchDirectory scratch;
   WriteText(scratch / "a.png", "no picture");
-  WritePng(Gradient(9, 9), scratch / "b.png");
+  WritePng(MadePicture(9, 9), scratch / "b.png");
   const std::string whole = ReadText(scratch / "b.png");
   WriteText(scratch / "b.png", whole.substr(0, whole.size() / 2));
   for (const char* name : {"a.png", "b.png", "missing.png"}) {
@@ -50,7 +44,7 @@ TEST(Picture, WhatIsNoPngIsRefusedWithItsPath) {
 }
 
 TEST(Picture, ASheetHoldsEveryCellInItsPlace) {
-  const Picture cell = Gradient(8, 8);
+  const Picture cell = MadePicture(8, 8);
   const Picture sheet = MakeSheet({{cell, cell, cell}, {cell}});
   EXPECT_EQ(sheet.width, 3 * 8 + 4 * 6);
   EXPECT_EQ(sheet.height, 2 * 8 + 3 * 6);
@@ -61,7 +55,7 @@ TEST(Picture, ASheetHoldsEveryCellInItsPlace) {
 }
 
 TEST(Picture, AColumnOfASheetIsAsWideAsItsWidestCell) {
-  const Picture wide = Gradient(24, 8), cell = Gradient(8, 8);
+  const Picture wide = MadePicture(24, 8), cell = MadePicture(8, 8);
   const Picture sheet = MakeSheet({{cell, cell}, {wide, cell, cell}});
   EXPECT_EQ(sheet.width, 24 + 2 * 8 + 4 * 6);
   EXPECT_EQ(sheet.height, 2 * 8 + 3 * 6);

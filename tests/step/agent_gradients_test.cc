@@ -10,9 +10,9 @@ namespace {
 
 using namespace testing_fixture;
 
-constexpr std::int64_t kRows = 13;
+constexpr std::int64_t kGradientRows = 13;
 
-class AgentGradients : public testing::TestWithParam<TaskVariant> {
+class AgentGradients : public ::testing::TestWithParam<TaskVariant> {
  protected:
   AgentWithTask loaded_{GetParam()};
 };
@@ -23,12 +23,13 @@ TEST_P(AgentGradients, DoesWhatItsSpecSays) {
 
 // In float a tenth of the bound (3e-7) was measured.
 TEST_P(AgentGradients, EveryModeAndMicroBatchEqualsJoint) {
-  EXPECT_EQ(check::Gradients(loaded_.task, *loaded_.model,
-                             {.rows = kRows, .micro_rows = {1, 5, kRows}, .recompute_every = {}}),
-            check::Findings());
+  EXPECT_EQ(
+      check::Gradients(loaded_.task, *loaded_.model,
+                       {.rows = kGradientRows, .micro_rows = {1, 5, kGradientRows}, .recompute_every = {}}),
+      check::Findings());
 }
 
-INSTANTIATE_TEST_SUITE_P(AllTasks, AgentGradients, testing::ValuesIn(AllVariants()),
+INSTANTIATE_TEST_SUITE_P(AllTasks, AgentGradients, ::testing::ValuesIn(AllVariants()),
                          [](const auto& info) { return NameOf(info.param); });
 
 // Without plugins there would be nothing above to fail.

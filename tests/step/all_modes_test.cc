@@ -18,26 +18,26 @@ namespace {
 
 using namespace testing_fixture;
 
-constexpr std::int64_t kRows = 2;
+constexpr std::int64_t kModeRows = 2;
 
-class AllModes : public testing::TestWithParam<TaskVariant> {
+class AllModes : public ::testing::TestWithParam<TaskVariant> {
  protected:
   AgentWithTask loaded_{GetParam()};
 };
 
 TEST_P(AllModes, GradientsEqualJointAndThoseOfRecomputedLayersBitForBit) {
   EXPECT_EQ(check::Gradients(loaded_.task, *loaded_.model,
-                             {.rows = kRows, .micro_rows = {0, 1}, .recompute_every = {1, 2}}),
+                             {.rows = kModeRows, .micro_rows = {0, 1}, .recompute_every = {1, 2}}),
             check::Findings());
 }
 
-INSTANTIATE_TEST_SUITE_P(Tasks, AllModes, testing::ValuesIn(AllVariants()),
+INSTANTIATE_TEST_SUITE_P(Tasks, AllModes, ::testing::ValuesIn(AllVariants()),
                          [](const auto& info) { return NameOf(info.param); });
 
 // Before the first tensor of the program.
 const bool kInstalled = (InstallCpuAllocator(), true);
 
-class AgentMemory : public testing::Test {
+class AgentMemory : public ::testing::Test {
  protected:
   static std::int64_t Peak(AgentWithTask& loaded, const Batch& rows, const Execution& plan) {
     EXPECT_TRUE(kInstalled);

@@ -13,16 +13,16 @@ namespace {
 
 using namespace testing_fixture;
 
-constexpr std::int64_t kRows = 5;
+constexpr std::int64_t kDropoutRows = 5;
 constexpr double kDropout = 0.3;
 
 // Questions whose passes share a picture; pictures that are carried, in a chain and beside each other.
-class DropoutModes : public testing::TestWithParam<TaskVariant> {};
+class DropoutModes : public ::testing::TestWithParam<TaskVariant> {};
 
 TEST_P(DropoutModes, AllGiveTheGradientOfJointInAnyMicroBatchAndRecomputed) {
   AgentWithTask loaded(GetParam(), kDropout);
   loaded.model->To(at::kCPU, at::kDouble);
-  const Batch rows = loaded.Rows(100, kRows);
+  const Batch rows = loaded.Rows(100, kDropoutRows);
   const Gradient joint = loaded.GradientOf(rows, {.way = {Mode::kJoint}});
   EXPECT_TRUE(SameBits(loaded.GradientOf(rows, {.way = {Mode::kJoint}}), joint));
   for (const Mode mode : LegalModes(loaded.task.variant())) {
@@ -40,7 +40,7 @@ TEST_P(DropoutModes, IsAnotherGradientThanWithout) {
   std::vector<Gradient> gradients;
   for (const double dropout : {0.0, 0.1, kDropout}) {
     AgentWithTask loaded(GetParam(), dropout);
-    gradients.push_back(loaded.GradientOf(loaded.Rows(100, kRows), {.way = {Mode::kJoint}}));
+    gradients.push_back(loaded.GradientOf(loaded.Rows(100, kDropoutRows), {.way = {Mode::kJoint}}));
   }
   EXPECT_GT(Distance(gradients[1], gradients[0]), 1e-3);
   EXPECT_GT(Distance(gradients[2], gradients[1]), 1e-3);
@@ -56,7 +56,7 @@ TEST_P(DropoutModes, OfAdaptersIsTheSameInAllModesToo) {
   for (const Parameter& parameter : loaded.model->parameters()) {
     if (parameter.name.ends_with(kLoraB)) at::Tensor(parameter.tensor.detach()).fill_(0.05);
   }
-  const Batch rows = loaded.Rows(100, kRows);
+  const Batch rows = loaded.Rows(100, kDropoutRows);
   const Gradient joint = loaded.GradientOf(rows, {.way = {Mode::kJoint}});
   for (const Mode mode : LegalModes(loaded.task.variant())) {
     for (const auto& [micro_rows, every] : {std::pair{0, 0}, {2, 0}, {0, 1}, {1, 2}}) {
@@ -72,10 +72,10 @@ TEST_P(DropoutModes, OfAdaptersIsTheSameInAllModesToo) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Tasks, DropoutModes,
-                         testing::Values(TaskVariant{"position_qa", "default"},
-                                         TaskVariant{"zoom_gold", "fused"},
-                                         TaskVariant{"arrow_to_gold", "carry"},
-                                         TaskVariant{"mem_canvas", "default"}),
+                         ::testing::Values(TaskVariant{"position_qa", "default"},
+                                           TaskVariant{"zoom_gold", "fused"},
+                                           TaskVariant{"arrow_to_gold", "carry"},
+                                           TaskVariant{"mem_canvas", "default"}),
                          [](const auto& info) { return NameOf(info.param); });
 
 }  // namespace

@@ -319,12 +319,12 @@ inline double WeightedLoss(const StepLosses& losses) {
   return total;
 }
 
-inline testing::AssertionResult SameBits(const Gradient& got, const Gradient& expected) {
+inline ::testing::AssertionResult SameBits(const Gradient& got, const Gradient& expected) {
   for (std::size_t i = 0; i < got.size(); ++i) {
     if (!at::equal(got[i], expected[i]))
-      return testing::AssertionFailure() << "parameter " << i << " differs";
+      return ::testing::AssertionFailure() << "parameter " << i << " differs";
   }
-  return testing::AssertionSuccess();
+  return ::testing::AssertionSuccess();
 }
 
 // The message of the exception that fn throws.
@@ -339,13 +339,13 @@ std::string MessageOf(const Fn& fn) {
 }
 
 // Does the message hold all these parts?
-inline testing::AssertionResult Says(const std::string& message, const std::vector<std::string>& parts) {
+inline ::testing::AssertionResult Says(const std::string& message, const std::vector<std::string>& parts) {
   for (const std::string& part : parts) {
     if (message.find(part) == std::string::npos) {
-      return testing::AssertionFailure() << "\"" << part << "\" is not in: " << message;
+      return ::testing::AssertionFailure() << "\"" << part << "\" is not in: " << message;
     }
   }
-  return testing::AssertionSuccess();
+  return ::testing::AssertionSuccess();
 }
 
 }  // namespace medley::testing_fixture

@@ -13,7 +13,7 @@ namespace {
 
 using namespace testing_fixture;
 
-class ExecutorMemory : public testing::Test {
+class ExecutorMemory : public ::testing::Test {
  protected:
   static void SetUpTestSuite() { InstallCpuAllocator(); }
   void TearDown() override { FailCpuAllocation(0); }

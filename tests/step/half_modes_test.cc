@@ -13,13 +13,13 @@ namespace {
 
 using namespace testing_fixture;
 
-constexpr std::int64_t kRows = 6;
+constexpr std::int64_t kHalfRows = 6;
 const Execution kJoint{.way = {Mode::kJoint, 0}, .micro_rows = 0, .term_weights = {}};
 
-class HalfModes : public testing::TestWithParam<TaskVariant> {
+class HalfModes : public ::testing::TestWithParam<TaskVariant> {
  protected:
   AgentWithTask loaded_{GetParam(), /*dropout=*/0, at::kBFloat16};
-  Batch rows_ = loaded_.Rows(100, kRows);
+  Batch rows_ = loaded_.Rows(100, kHalfRows);
 };
 
 TEST_P(HalfModes, DoesWhatItsSpecSays) {
@@ -43,13 +43,13 @@ TEST_P(HalfModes, GradientsAreJointsButForRounding) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Tasks, HalfModes, testing::ValuesIn(AllVariants()),
+INSTANTIATE_TEST_SUITE_P(Tasks, HalfModes, ::testing::ValuesIn(AllVariants()),
                          [](const auto& info) { return NameOf(info.param); });
 
 std::int64_t SavedBytes(const TaskVariant& what, at::ScalarType dtype, Mode mode) {
   AgentWithTask loaded(what, 0, dtype);
   SavedBytesMeter meter;
-  loaded.Run(loaded.Rows(0, kRows), {.way = {mode, 0}, .micro_rows = 0, .term_weights = {}}, meter);
+  loaded.Run(loaded.Rows(0, kHalfRows), {.way = {mode, 0}, .micro_rows = 0, .term_weights = {}}, meter);
   std::int64_t bytes = 0;
   for (const auto& [pass, runs] : meter.saved.at(what.task)) {
     for (const std::int64_t saved : runs) bytes += saved;

@@ -10,7 +10,7 @@ namespace {
 
 using namespace testing_fixture;
 
-constexpr std::int64_t kRows = 150;
+constexpr std::int64_t kSummedRows = 150;
 
 // Of a draw with a backward for each pass of each row. The sums alone are of the type.
 Gradient SummedIn(at::ScalarType type, Mode mode) {
@@ -18,7 +18,7 @@ Gradient SummedIn(at::ScalarType type, Mode mode) {
   model.To(at::kCPU, at::kBFloat16);
   for (const Parameter& parameter : model.parameters()) parameter.tensor.set_grad_dtype(type);
   Fixture task = Qa("qa", 3);
-  return DrawGradient(model, task, task.Rows(0, kRows), mode, /*micro_rows=*/1);
+  return DrawGradient(model, task, task.Rows(0, kSummedRows), mode, /*micro_rows=*/1);
 }
 
 TEST(HalfSums, AreThoseOfManyBackwardsWhereTheyAreInFloat) {
@@ -34,7 +34,7 @@ TEST(HalfSums, AreInFloatForAModelThatIsTrained) {
   model.To(at::kCPU, at::kBFloat16);
   const AdamW optimizer(model, {});
   Fixture task = Qa("qa", 3);
-  const Batch rows = task.Rows(0, kRows);
+  const Batch rows = task.Rows(0, kSummedRows);
   StepExecutor executor(model, at::kCPU);
   const Execution plan{.way = {Mode::kSequential, 0}, .micro_rows = 1};
   executor.Run({{.task = task.task.get(), .batch = &rows, .execution = &plan}});

@@ -15,7 +15,7 @@ namespace {
 using namespace testing_fixture;
 using LayerFn = std::function<at::Tensor(const at::Tensor&)>;
 
-class LayerRecompute : public testing::Test {
+class LayerRecompute : public ::testing::Test {
  protected:
   static void SetUpTestSuite() {
     InstallCpuAllocator();

@@ -12,7 +12,7 @@
 namespace medley {
 namespace {
 
-class SavedVariables : public testing::Test {
+class SavedVariables : public ::testing::Test {
  protected:
   static void SetUpTestSuite() {
     InstallCpuAllocator();

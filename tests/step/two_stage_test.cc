@@ -166,7 +166,7 @@ TEST(TwoStage, LegalModesFollowFromTheSpec) {
   EXPECT_EQ(LegalModes(Qa("qa", 2).task->variant()), (std::vector<Mode>{Mode::kJoint, Mode::kSequential}));
 }
 
-class TwoStageMemory : public testing::Test {
+class TwoStageMemory : public ::testing::Test {
  protected:
   static void SetUpTestSuite() { InstallCpuAllocator(); }
   void TearDown() override { FailCpuAllocation(0); }

@@ -4,7 +4,7 @@
 namespace medley {
 namespace {
 
-class PassImagesTest : public testing::Test {
+class PassImagesTest : public ::testing::Test {
  protected:
   PassImagesTest() { batch_.Add("picture", at::full({2, 3, 2, 2}, 255, at::kByte)); }
 

@@ -1,6 +1,5 @@
 #include <algorithm>
 #include <cmath>
-#include <numeric>
 #include <optional>
 #include <set>
 #include <string>
@@ -10,10 +9,6 @@
 
 namespace medley::tasks {
 namespace {
-
-double Mean(const std::vector<double>& values) {
-  return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
-}
 
 // Over the rows that count.
 double MeanOfNumbers(const std::vector<double>& values) {

@@ -1,6 +1,5 @@
 #include <algorithm>
 #include <map>
-#include <numeric>
 
 #include <medley/task/drivers/labels.h>
 #include <medley/task/text_rows.h>
@@ -10,10 +9,6 @@
 
 namespace medley::tasks {
 namespace {
-
-double Mean(const std::vector<double>& values) {
-  return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
-}
 
 // The question that the pass has just put; it forgets it, for the next one.
 const AskedQuestion& TakeAsked(const TaskUnderTest& test, FakePass& pass) {

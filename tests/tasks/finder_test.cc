@@ -12,11 +12,11 @@
 namespace medley::tasks {
 namespace {
 
-constexpr int kSize = 128;
+constexpr int kPictureSize = 128;
 
 Estimate Shown(const world::Scene& scene) {
-  at::Tensor picture = at::empty({1, 3, kSize, kSize}, at::kByte);
-  world::Render(scene, kSize,
+  at::Tensor picture = at::empty({1, 3, kPictureSize, kPictureSize}, at::kByte);
+  world::Render(scene, kPictureSize,
                 {picture.mutable_data_ptr<std::uint8_t>(), static_cast<std::size_t>(picture.numel())});
   return EstimateObjects(picture.to(at::kDouble).div(255));
 }
@@ -36,7 +36,7 @@ double Found(const world::Scene& drawn, const world::Scene& target, const world:
 
 world::Scene Moved(double pixels) {
   world::State state = Board();
-  state.agent.y += pixels / kSize;
+  state.agent.y += pixels / kPictureSize;
   return {state};
 }
 

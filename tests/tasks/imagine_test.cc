@@ -6,8 +6,7 @@
 namespace medley::tasks {
 namespace {
 
-constexpr std::int64_t kSize = 640;
-constexpr double kDegree = world::kPi / 180;
+constexpr std::int64_t kLargeSize = 640;
 constexpr double kEating = world::kAgentRadius + world::kGoldRadius;
 
 struct Colors {
@@ -44,7 +43,7 @@ TEST(Imagine, LeavesOutWhatItSays) {
 }
 
 TEST(Imagine, FacingGoldOnlyTurnsTheAgent) {
-  const Batch batch = TaskUnderTest("imagine_facing_gold", kSize).task->Sample({22, 0, 40});
+  const Batch batch = TaskUnderTest("imagine_facing_gold", kLargeSize).task->Sample({22, 0, 40});
   for (std::int64_t row = 0; row < 40; ++row) {
     const Seen before = See(batch.Column("image")[row]), after = See(batch.Column("target")[row]);
     EXPECT_NEAR(Signed(after.direction() - after.bearing()), 0, 4 * kDegree);
@@ -55,7 +54,7 @@ TEST(Imagine, FacingGoldOnlyTurnsTheAgent) {
 }
 
 TEST(Imagine, CloserToGoldStandsHalfwayAndKeepsTheGold) {
-  const Batch batch = TaskUnderTest("imagine_closer_to_gold", kSize).task->Sample({23, 0, 80});
+  const Batch batch = TaskUnderTest("imagine_closer_to_gold", kLargeSize).task->Sample({23, 0, 80});
   for (std::int64_t row = 0; row < 80; ++row) {
     const Seen before = See(batch.Column("image")[row]), after = See(batch.Column("target")[row]);
     EXPECT_GE(before.distance(), 2 * kEating - 0.004);
@@ -102,7 +101,7 @@ const std::map<std::string, Meaning>& Meanings() {
 }
 
 TEST(Imagine, AfterMoveShowsWhatThePromptSays) {
-  const TaskUnderTest test("imagine_after_move", kSize);
+  const TaskUnderTest test("imagine_after_move", kLargeSize);
   const auto prompts = test.Texts("prompts");
   ASSERT_EQ(prompts.size(), 22U);
   std::set<std::string> checked;

@@ -8,7 +8,6 @@ namespace medley::tasks {
 namespace {
 
 constexpr std::int64_t kSize = 640;  // the larger, the surer what a picture shows
-constexpr double kDegree = world::kPi / 180;
 
 TEST(BalancedLabel, IsBalancedInEveryAlignedRangeAndWithinEveryPass) {
   for (int passes = 1; passes <= 6; ++passes) {

@@ -12,6 +12,8 @@
 
 namespace medley::tasks {
 
+inline constexpr double kDegree = world::kPi / 180;
+
 // What a picture shows, read from its pixels alone: an answer to a question that owes nothing to the code
 // that drew it.
 struct Seen {

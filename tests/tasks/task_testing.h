@@ -4,6 +4,7 @@
 
 #include <functional>
 #include <memory>
+#include <numeric>
 #include <set>
 #include <string>
 #include <vector>
@@ -16,6 +17,10 @@
 #include "tests/tasks/word_tokenizer.h"
 
 namespace medley::tasks {
+
+inline double Mean(const std::vector<double>& values) {
+  return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
+}
 
 inline std::vector<std::string> ControlLines() {
   return {"The cat sleeps.", "A wall never moves.", "It rained all day, so we stayed at home.",

@@ -7,9 +7,12 @@
 
 #include "tokenizer_cases.h"
 
+#include "tests/words.h"
+
 namespace medley {
 namespace {
 
+using test::Has;
 using Names = SpecialTokenNames;
 
 SpecialIds Find(const std::string& name, const Names& names = {}) {
@@ -24,8 +27,6 @@ std::int64_t IdOf(const std::string& name, const std::string& token) {
 std::string ErrorWith(const Names& names) {
   return InputErrorOf([&] { Find("qwen", names); });
 }
-
-bool Has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 
 TEST(SpecialIds, QwenHasFourOfThem) {
   const SpecialIds special = Find("qwen");

@@ -9,9 +9,12 @@
 
 #include "tokenizer_cases.h"
 
+#include "tests/words.h"
+
 namespace medley {
 namespace {
 
+using test::Has;
 using Texts = std::vector<std::string>;
 
 // What the pattern finds in a text.
@@ -26,8 +29,6 @@ Texts Found(const std::string& pattern, std::string_view text) {
 std::string ErrorOf(const std::string& pattern) {
   return InputErrorOf([&] { SplitPattern(pattern, /*literal=*/false, "t.json"); });
 }
-
-bool Has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 
 TEST(SplitPattern, WhiteSpaceIsUnicodes) {
   EXPECT_EQ(Found("\\s+", "a \u0085\u00a0\u3000b\u180e\u200bc"), (Texts{" \u0085\u00a0\u3000"}));

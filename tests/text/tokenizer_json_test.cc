@@ -9,9 +9,12 @@
 
 #include "tokenizer_cases.h"
 
+#include "tests/words.h"
+
 namespace medley {
 namespace {
 
+using test::Has;
 using Json = nlohmann::ordered_json;
 
 std::string ErrorOf(const std::string& text) {
@@ -28,8 +31,6 @@ std::string ErrorWith(const std::function<void(Json&)>& change) {
 std::string ErrorWith(const std::string& pointer, const Json& value) {
   return ErrorWith([&](Json& json) { json[Json::json_pointer(pointer)] = value; });
 }
-
-bool Has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 
 TEST(TokenizerJson, BothSpellingsOfMergesAreTheSame) {
   Json json = CaseJson("qwen");

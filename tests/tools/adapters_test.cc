@@ -21,7 +21,7 @@ using test::Has;
 using test::Medley;
 using test::Shell;
 
-class AdapterRuns : public testing::Test {
+class AdapterRuns : public ::testing::Test {
  protected:
   CommandResult Train(const std::string& run, const std::string& more) const {
     return Shell(Medley() + "train " MEDLEY_SOURCE_DIR "/configs/runs/control.json --out " +

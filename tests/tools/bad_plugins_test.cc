@@ -30,7 +30,7 @@ std::string PathOf(const std::string& fixture) {
 }
 
 // A run that draws the tasks of these fixtures, which have the fixtures' names.
-CommandResult Train(const ScratchDirectory& scratch, const std::vector<std::string>& fixtures) {
+CommandResult TrainBad(const ScratchDirectory& scratch, const std::vector<std::string>& fixtures) {
   nlohmann::json weights;
   std::string paths;
   for (const std::string& fixture : fixtures) {
@@ -47,7 +47,7 @@ CommandResult Train(const ScratchDirectory& scratch, const std::vector<std::stri
 TEST(BadPlugin, OneThatThrowsOrAbortsAtLoadIsNamedWithItsFile) {
   for (const std::string fixture : {"throws_at_load", "aborts_at_load"}) {
     const ScratchDirectory scratch;
-    const CommandResult run = Train(scratch, {fixture});
+    const CommandResult run = TrainBad(scratch, {fixture});
     EXPECT_NE(run.code, 0) << run.out;
     EXPECT_TRUE(Has(run.out, "in plugin '" + fixture + "' (task " + fixture + ", while loading " +
                                  fs::canonical(PathOf(fixture)).string()))
@@ -57,7 +57,7 @@ TEST(BadPlugin, OneThatThrowsOrAbortsAtLoadIsNamedWithItsFile) {
 
 TEST(BadPlugin, TheSecondWithOneTorchLibraryIsNamedWithItsFile) {
   const ScratchDirectory scratch;
-  const CommandResult run = Train(scratch, {"torch_library_a", "torch_library_b"});
+  const CommandResult run = TrainBad(scratch, {"torch_library_a", "torch_library_b"});
   EXPECT_NE(run.code, 0) << run.out;
   EXPECT_TRUE(Has(run.out, "single TORCH_LIBRARY")) << run.out;
   EXPECT_TRUE(Has(run.out, "while loading ")) << run.out;
@@ -71,7 +71,7 @@ TEST(BadPlugin, WhatItPrintsIsNotInWhatMachinesRead) {
     EXPECT_TRUE(nlohmann::json::accept(said.out)) << said.out;
   }
   const ScratchDirectory scratch;
-  const CommandResult run = Train(scratch, {"writes_to_cout"});
+  const CommandResult run = TrainBad(scratch, {"writes_to_cout"});
   EXPECT_TRUE(Has(run.out, "chatter at load") && Has(run.out, "chatter while made")) << run.out;
   for (const char* file : {"run.json", "config.resolved.json", "weights.json"})
     EXPECT_TRUE(nlohmann::json::accept(ReadText(scratch / "run" / file))) << file;

@@ -17,7 +17,7 @@ using test::Has;
 using test::Medley;
 using test::Shell;
 
-CommandResult Train(const fs::path& out, const std::string& more) {
+CommandResult TrainWithin(const fs::path& out, const std::string& more) {
   std::string command = Medley() + "train " MEDLEY_SOURCE_DIR "/configs/runs/quickstart.json --out " +
                         out.string() + " threads=1 plan=false";
   for (const char* task :
@@ -40,7 +40,7 @@ TEST(BudgetOption, OneThatCannotBeIsRefusedAndLeavesNothingBehind) {
                           {"half", 2, "budget: expected bytes (6GiB"},
                           {"0", 2, "budget: expected"},
                           {"120%", 2, "found '120%'"}}) {
-    const CommandResult result = Train(scratch / "run", "--budget " + bad.budget + " steps=1");
+    const CommandResult result = TrainWithin(scratch / "run", "--budget " + bad.budget + " steps=1");
     EXPECT_EQ(result.code, bad.code) << result.out;
     EXPECT_TRUE(Has(result.out, bad.words)) << result.out;
     EXPECT_FALSE(fs::exists(scratch / "run")) << result.out;
@@ -50,7 +50,7 @@ TEST(BudgetOption, OneThatCannotBeIsRefusedAndLeavesNothingBehind) {
 TEST(BudgetOption, IsSaidSavedAndChangedByAResume) {
   const ScratchDirectory scratch;
   const fs::path run = scratch / "run";
-  CommandResult result = Train(run, "--budget 50% steps=1");
+  CommandResult result = TrainWithin(run, "--budget 50% steps=1");
   ASSERT_EQ(result.code, 0) << result.out;
   EXPECT_TRUE(Has(result.out, "budget ")) << result.out;
   EXPECT_TRUE(Has(result.out, " are free")) << result.out;

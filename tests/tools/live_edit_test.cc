@@ -26,13 +26,13 @@ using test::Shell;
 using test::StepsOf;
 using Cause = WeightEntry::Cause;
 
-constexpr const char* kWeights =
+constexpr const char* kEditedWeights =
     "{\n  \"$schema\": \"schema/weights.schema.json\",\n  \"unit\": \"steps\",\n  \"weights\": {\"control\": "
     "1, \"zoom_gold\": 3}\n}\n";
 
-class LiveEdit : public testing::Test {
+class LiveEdit : public ::testing::Test {
  protected:
-  LiveEdit() { WriteText(scratch_ / "template.json", kWeights); }
+  LiveEdit() { WriteText(scratch_ / "template.json", kEditedWeights); }
 
   std::string TrainLine(const std::string& more) const {
     return Medley() + "train " MEDLEY_SOURCE_DIR "/configs/runs/quickstart.json --out " + run().string() +
@@ -116,7 +116,7 @@ class LiveEdit : public testing::Test {
     return copy;
   }
   static std::string With(const std::string& control) {
-    std::string text = kWeights;
+    std::string text = kEditedWeights;
     return text.replace(text.find("\"control\": 1"), 12, "\"control\": " + control);
   }
   static std::map<std::string, std::string> EndState(const fs::path& run) {
@@ -137,8 +137,9 @@ TEST_F(LiveEdit, EveryWayToSaveAFileWorks) {
   Background train = Train();
   ASSERT_TRUE(HasBegun(train)) << train.words();
   EXPECT_TRUE(Has(train.words(), "its weights are a copy, " + weights().string())) << train.words();
-  EXPECT_EQ(ReadText(weights()), std::string(kWeights).replace(std::string(kWeights).find("schema/"), 7,
-                                                               (scratch_ / "schema/").string()));
+  EXPECT_EQ(ReadText(weights()),
+            std::string(kEditedWeights)
+                .replace(std::string(kEditedWeights).find("schema/"), 7, (scratch_ / "schema/").string()));
   const std::string file = weights().string();
 
   ASSERT_EQ(Shell("sed -i 's/\"control\": 1/\"control\": 2/' " + file).code, 0);

@@ -21,7 +21,7 @@ using test::Shell;
 const std::string kQuickstart = MEDLEY_SOURCE_DIR "/configs/runs/quickstart.json ";
 
 // The quickstart with two of its tasks.
-class PlanCommand : public testing::Test {
+class PlanCommand : public ::testing::Test {
  protected:
   PlanCommand() {
     std::ofstream(scratch_ / "weights.json") << R"({"weights": {"position_qa": 1, "zoom_agent": 1}})";

@@ -21,7 +21,7 @@ using test::Shell;
 const std::string kConfig = MEDLEY_SOURCE_DIR "/configs/runs/quickstart.json";
 const fs::path kShipped = MEDLEY_BUILD_DIR "/lib/medley/" MEDLEY_PLUGIN_FOLDER "/zoom.so";
 
-std::string Train(const fs::path& out, const std::string& more) {
+std::string TrainCommand(const fs::path& out, const std::string& more) {
   std::string command = Medley() + "train " + kConfig + " --out " + out.string() +
                         " threads=1 plan=false steps=2 eval.every=0 tensorboard=false";
   for (const char* task :
@@ -53,14 +53,14 @@ TEST(PluginPath, WhatIsNamedAndCannotBeUsedIsAnErrorOfEveryVerb) {
   for (const fs::path& named : {mine, cut, scratch / "nowhere"}) {
     const std::string argument = " --plugin-path " + named.string() + " 2>&1";
     for (const std::string& command :
-         {Train(scratch / "run", "--plugin-path " + named.string()),
+         {TrainCommand(scratch / "run", "--plugin-path " + named.string()),
           Medley() + "validate " + kConfig + argument, Medley() + "plan " + kConfig + argument,
           Medley() + "estimate " + kConfig + argument, Medley() + "sample zoom_gold" + argument,
           Medley() + "tasks" + argument,
           "MEDLEY_PLUGIN_PATH=" + named.string() + " " + Medley() + "validate " + kConfig + " 2>&1"}) {
       const CommandResult result = Shell(command);
       EXPECT_EQ(result.code, 2) << command << "\n" << result.out;
-      EXPECT_TRUE(Has(result.out, named.filename())) << result.out;
+      EXPECT_TRUE(Has(result.out, named.filename().string())) << result.out;
     }
   }
   EXPECT_FALSE(fs::exists(scratch / "run"));
@@ -84,7 +84,7 @@ TEST(PluginPath, AResumeNeverTakesAnotherPluginInSilence) {
   const fs::path mine = scratch / "mine", run = scratch / "run";
   fs::create_directory(mine);
   WriteOtherBuild(mine / "zoom.so");
-  const CommandResult trained = Shell("MEDLEY_PLUGIN_PATH=" + mine.string() + " " + Train(run, ""));
+  const CommandResult trained = Shell("MEDLEY_PLUGIN_PATH=" + mine.string() + " " + TrainCommand(run, ""));
   ASSERT_EQ(trained.code, 0) << trained.out;
   EXPECT_TRUE(Has(trained.out, "the task zoom_gold comes from " + (mine / "zoom.so").string() +
                                    ", not from " + kShipped.string()))

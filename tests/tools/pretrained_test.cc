@@ -15,7 +15,7 @@ namespace fs = std::filesystem;
 constexpr std::int64_t kRows = 2048;  // more than the vocabulary has tokens
 
 // Of one task, and a folder whose table has a few spare rows.
-class PretrainedRun : public testing::Test {
+class PretrainedRun : public ::testing::Test {
  protected:
   PretrainedRun() : folder_(Json{{"vocab_size", kRows}, {"max_position_embeddings", 321}}) {
     WriteText(scratch_ / "weights.json", R"({"unit": "rows", "weights": {"control": 1}})");

@@ -21,15 +21,15 @@ using test::Medley;
 using test::Shell;
 using test::StepsOf;
 
-constexpr const char* kWeights =
+constexpr const char* kReplayedWeights =
     "{\"unit\": \"steps\", \"stages\": [\n"
     "{\"name\": \"a\", \"weights\": {\"control\": 1, \"zoom_gold\": 3}, \"until\": {\"steps\": 30}},\n"
     "{\"name\": \"b\", \"weights\": {\"zoom_gold\": 1}, \"ramp\": {\"draws\": 10}, "
     "\"set\": {\"tasks.zoom_gold.rows\": 2}}]}\n";
 
-class Replays : public testing::Test {
+class Replays : public ::testing::Test {
  protected:
-  Replays() { WriteText(scratch_ / "template.json", kWeights); }
+  Replays() { WriteText(scratch_ / "template.json", kReplayedWeights); }
 
   std::string TrainLine(const std::string& name, const std::string& more) const {
     return Medley() + "train " MEDLEY_SOURCE_DIR "/configs/runs/quickstart.json --out " +
@@ -112,7 +112,7 @@ TEST_F(Replays, RepeatAnEvaluationThatWasInterruptedAndResumedWithOtherRows) {
 
 // The shares that a stage which was added afterwards ramps from are those of the last one.
 TEST_F(Replays, RepeatAStageThatWasAddedAfterTheEnd) {
-  const std::string all = kWeights;
+  const std::string all = kReplayedWeights;
   std::string first_stage = all.substr(0, all.find(",\n{\"name\": \"b\"")) + "]}\n";
   first_stage.replace(first_stage.find("30"), 2, "8");
   WriteText(scratch_ / "template.json", first_stage);

@@ -18,7 +18,7 @@ using test::Medley;
 using test::Shell;
 
 // A run of one step, made from copies of its files.
-class ResumeChanges : public testing::Test {
+class ResumeChanges : public ::testing::Test {
  protected:
   void SetUp() override {
     const fs::path configs = MEDLEY_SOURCE_DIR "/configs";

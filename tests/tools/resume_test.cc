@@ -22,7 +22,7 @@ using test::Medley;
 using test::Shell;
 
 // A run of one task, as small as they come.
-class SmallRun : public testing::Test {
+class SmallRun : public ::testing::Test {
  protected:
   SmallRun() { WriteText(scratch_ / "weights.json", R"({"unit": "rows", "weights": {"control": 1}})"); }
 

@@ -6,6 +6,8 @@
 #include <cstdio>
 #include <string>
 
+#include "tests/words.h"
+
 namespace medley::test {
 
 struct CommandResult {
@@ -24,10 +26,6 @@ inline CommandResult Shell(const std::string& command) {
   const int status = pclose(pipe);
   result.code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
   return result;
-}
-
-inline bool Has(const std::string& text, const std::string& words) {
-  return text.find(words) != std::string::npos;
 }
 
 inline std::string Medley() { return MEDLEY_BUILD_DIR "/bin/medley "; }

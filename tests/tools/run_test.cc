@@ -29,7 +29,8 @@ using test::Shell;
 
 const char* const kQuickstart = MEDLEY_SOURCE_DIR "/configs/runs/quickstart.json ";
 
-std::string Train(const fs::path& out, const std::string& more, const std::string& output = "2>&1") {
+std::string TrainOneCommand(const fs::path& out, const std::string& more,
+                            const std::string& output = "2>&1") {
   std::string command = Medley() + "train " + kQuickstart + "--out " + out.string() + " threads=1 seed=5";
   for (const char* task :
        {"control", "arrow_to_gold", "position_qa", "zoom_agent", "zoom_gold", "zoom_halfway"}) {
@@ -91,7 +92,8 @@ bool Says(const fs::path& log, const std::string& words) {
 TEST(RunCommand, TrainsEvaluatesGeneratesAndLeavesWhatItPromises) {
   const ScratchDirectory scratch;
   const fs::path run = scratch / "run";
-  const CommandResult trained = Shell(Train(run, "steps=6 eval.every=3 eval.rows=4 checkpoint.every=2"));
+  const CommandResult trained =
+      Shell(TrainOneCommand(run, "steps=6 eval.every=3 eval.rows=4 checkpoint.every=2"));
   ASSERT_EQ(trained.code, 0) << trained.out;
   EXPECT_NE(trained.out.find("share error"), std::string::npos);
   EXPECT_EQ(trained.out.find('\r'), std::string::npos);  // not a terminal
@@ -196,11 +198,11 @@ TEST(TokenizerCommand, LearnsFromTheTasksThatAreNamed) {
 TEST(RunCommand, KilledAndInterruptedRunsResumeToTheSameEnd) {
   const ScratchDirectory scratch;
   const std::string settings = "steps=16 checkpoint.every=2 eval.every=4 eval.rows=2";
-  ASSERT_EQ(Shell(Train(scratch / "whole", settings)).code, 0);
+  ASSERT_EQ(Shell(TrainOneCommand(scratch / "whole", settings)).code, 0);
   const auto expected = EndState(scratch / "whole");
   for (const int signal : {SIGKILL, SIGINT}) {
     const fs::path run = scratch / ("run" + std::to_string(signal));
-    const pid_t child = Start(Train(run, settings) + " >/dev/null");
+    const pid_t child = Start(TrainOneCommand(run, settings) + " >/dev/null");
     ASSERT_TRUE(WaitFor([&] { return Says(run / "log.txt", "saved step 4"); }));
     ::kill(child, signal);
     EXPECT_EQ(Wait(child), signal == SIGKILL ? 128 + SIGKILL : 130);
@@ -215,11 +217,11 @@ TEST(RunCommand, KilledAndInterruptedRunsResumeToTheSameEnd) {
 TEST(RunCommand, ASecondProcessAndASecondRunAreRefused) {
   const ScratchDirectory scratch;
   const fs::path run = scratch / "run";
-  const pid_t child = Start(Train(run, "steps=100000") + " >/dev/null");
+  const pid_t child = Start(TrainOneCommand(run, "steps=100000") + " >/dev/null");
   ASSERT_TRUE(
       WaitFor([&] { return fs::exists(run / "metrics.jsonl") && fs::file_size(run / "metrics.jsonl") > 0; }));
   const std::string holder = "in use by process " + std::to_string(child);
-  const CommandResult train = Shell(Train(run, "")),
+  const CommandResult train = Shell(TrainOneCommand(run, "")),
                       resume = Shell(Medley() + "resume " + run.string() + " 2>&1");
   EXPECT_EQ(train.code, 2);
   EXPECT_NE(train.out.find(holder), std::string::npos) << train.out;
@@ -227,7 +229,7 @@ TEST(RunCommand, ASecondProcessAndASecondRunAreRefused) {
   EXPECT_NE(resume.out.find(holder), std::string::npos) << resume.out;
   ::kill(child, SIGTERM);
   EXPECT_EQ(Wait(child), 130);
-  const CommandResult again = Shell(Train(run, ""));
+  const CommandResult again = Shell(TrainOneCommand(run, ""));
   EXPECT_EQ(again.code, 2);
   EXPECT_NE(again.out.find("medley resume"), std::string::npos) << again.out;
 }
@@ -240,9 +242,9 @@ TEST(RunCommand, AClosedPipeCostsTheLinesAndAHangupIsSaved) {
                    pipe = scratch / ("p" + run.filename().string());
     ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
     const int reader = ::open(pipe.c_str(), O_RDONLY | O_NONBLOCK);
-    const pid_t child =
-        Start(Train(run, signal == 0 ? "steps=6 checkpoint.every=2" : "steps=100000 checkpoint.every=2",
-                    ">" + pipe.string() + " 2>&1"));
+    const pid_t child = Start(
+        TrainOneCommand(run, signal == 0 ? "steps=6 checkpoint.every=2" : "steps=100000 checkpoint.every=2",
+                        ">" + pipe.string() + " 2>&1"));
     ASSERT_TRUE(WaitFor([&] { return Says(run / "log.txt", "saved step 2"); }));
     ::close(reader);
     if (signal != 0) {
@@ -259,8 +261,8 @@ TEST(RunCommand, AClosedPipeCostsTheLinesAndAHangupIsSaved) {
 TEST(RunCommand, ANohupRunSurvivesTheHangup) {
   const ScratchDirectory scratch;
   const fs::path run = scratch / "run";
-  const pid_t child =
-      Start("env --ignore-signal=HUP " + Train(run, "steps=8 checkpoint.every=2", ">/dev/null 2>&1"));
+  const pid_t child = Start("env --ignore-signal=HUP " +
+                            TrainOneCommand(run, "steps=8 checkpoint.every=2", ">/dev/null 2>&1"));
   ASSERT_TRUE(WaitFor([&] { return Says(run / "log.txt", "saved step 2"); }));
   ::kill(child, SIGHUP);
   EXPECT_EQ(Wait(child), 0);
@@ -269,7 +271,7 @@ TEST(RunCommand, ANohupRunSurvivesTheHangup) {
 TEST(RunCommand, AResumeWhoseCheckpointsAreGoneIsRefusedAndChangesNothing) {
   const ScratchDirectory scratch;
   const fs::path run = scratch / "run";
-  ASSERT_EQ(Shell(Train(run, "steps=4 checkpoint.every=2")).code, 0);
+  ASSERT_EQ(Shell(TrainOneCommand(run, "steps=4 checkpoint.every=2")).code, 0);
   const std::string metrics = ReadText(run / "metrics.jsonl");
   for (const CheckpointEntry& entry : ListCheckpoints(run)) fs::remove_all(entry.path);
   const CommandResult resumed = Shell(Medley() + "resume " + run.string() + " --steps 6 2>&1");
@@ -283,7 +285,7 @@ TEST(RunCommand, AResumeWhoseCheckpointsAreGoneIsRefusedAndChangesNothing) {
 TEST(RunCommand, DamagedCheckpointsAreNamedAndTheOlderOneIsUsed) {
   const ScratchDirectory scratch;
   const fs::path run = scratch / "run";
-  ASSERT_EQ(Shell(Train(run, "steps=6 checkpoint.every=2 checkpoint.keep=5")).code, 0);
+  ASSERT_EQ(Shell(TrainOneCommand(run, "steps=6 checkpoint.every=2 checkpoint.keep=5")).code, 0);
   const auto expected = EndState(run);
   std::string model = ReadText(run / "step-00000006/model.safetensors");
   model[model.size() / 2] ^= 16;
@@ -302,7 +304,7 @@ TEST(RunCommand, DamagedCheckpointsAreNamedAndTheOlderOneIsUsed) {
 TEST(RunCommand, AFullDiskEndsTheRunOnlyAfterThreeFailedSaves) {
   const ScratchDirectory scratch;
   const fs::path run = scratch / "run";
-  ASSERT_EQ(Shell(Train(run, "steps=2 checkpoint.every=2")).code, 0);
+  ASSERT_EQ(Shell(TrainOneCommand(run, "steps=2 checkpoint.every=2")).code, 0);
   const CommandResult full =
       Shell("bash -c 'ulimit -f 200; " + Medley() + "resume " + run.string() + " --steps 50' 2>&1");
   EXPECT_EQ(full.code, 1) << full.out;
@@ -318,7 +320,7 @@ TEST(RunCommand, AChangedModelConfigIsRefusedAtAResume) {
   const fs::path model = scratch / "model.json";
   fs::copy(MEDLEY_SOURCE_DIR "/configs/models/agent-tiny.json", model);
   const fs::path run = scratch / "run";
-  ASSERT_EQ(Shell(Train(run, "steps=1 model=" + model.string())).code, 0);
+  ASSERT_EQ(Shell(TrainOneCommand(run, "steps=1 model=" + model.string())).code, 0);
   WriteText(model, ReadText(model) + "\n");
   const CommandResult resumed = Shell(Medley() + "resume " + run.string() + " --steps 2 2>&1");
   EXPECT_EQ(resumed.code, 2) << resumed.out;
@@ -328,7 +330,7 @@ TEST(RunCommand, AChangedModelConfigIsRefusedAtAResume) {
 TEST(RunCommand, CudaWithoutAGpuIsRefusedInWords) {
   const ScratchDirectory scratch;
   if (fs::exists("/dev/nvidiactl")) GTEST_SKIP() << "there is a GPU";
-  const CommandResult result = Shell(Train(scratch / "run", "steps=1 device=cuda"));
+  const CommandResult result = Shell(TrainOneCommand(scratch / "run", "steps=1 device=cuda"));
   EXPECT_EQ(result.code, 2) << result.out;
   EXPECT_TRUE(result.out.find("needs a libtorch with CUDA") != std::string::npos ||
               result.out.find("cannot open") != std::string::npos ||
@@ -345,7 +347,7 @@ std::set<std::string> Keys(const nlohmann::json& object) {
 TEST(RunCommand, TheScoresFileHasExactlyTheseKeys) {
   const ScratchDirectory scratch;
   const fs::path run = scratch / "run";
-  ASSERT_EQ(Shell(Train(run, "steps=1")).code, 0);
+  ASSERT_EQ(Shell(TrainOneCommand(run, "steps=1")).code, 0);
   ASSERT_EQ(Shell(Medley() + "eval " + run.string() + " --rows 4").code, 0);
   const auto json = nlohmann::json::parse(ReadText(run / "eval.json"));
   EXPECT_EQ(Keys(json), (std::set<std::string>{"run", "step", "seed", "rows", "revision", "tasks"}));
@@ -372,8 +374,8 @@ TEST(RunCommand, TheScoresFileHasExactlyTheseKeys) {
 TEST(RunCommand, EvalAgainstAnotherRunComparesOnTheSameRows) {
   const ScratchDirectory scratch;
   const fs::path run = scratch / "run", other = scratch / "other", less = scratch / "less";
-  ASSERT_EQ(Shell(Train(run, "steps=4 eval.rows=2")).code, 0);
-  ASSERT_EQ(Shell(Train(other, "steps=3 seed=6")).code, 0);
+  ASSERT_EQ(Shell(TrainOneCommand(run, "steps=4 eval.rows=2")).code, 0);
+  ASSERT_EQ(Shell(TrainOneCommand(other, "steps=3 seed=6")).code, 0);
   const CommandResult result =
       Shell(Medley() + "eval " + run.string() + " --rows 4 --against " + other.string());
   ASSERT_EQ(result.code, 0) << result.out;
@@ -396,7 +398,7 @@ TEST(RunCommand, EvalAgainstAnotherRunComparesOnTheSameRows) {
   EXPECT_FALSE(fs::exists(other / "eval.json"));
 
   WriteText(scratch / "weights.json", R"({"unit": "rows", "weights": {"zoom_gold": 1}})");
-  ASSERT_EQ(Shell(Train(less, "steps=1 weights=" + (scratch / "weights.json").string())).code, 0);
+  ASSERT_EQ(Shell(TrainOneCommand(less, "steps=1 weights=" + (scratch / "weights.json").string())).code, 0);
   const CommandResult partly =
       Shell(Medley() + "eval " + run.string() + " --rows 2 --against " + less.string());
   EXPECT_NE(partly.out.find("not compared: control (only this run trains it)"), std::string::npos)
@@ -407,7 +409,7 @@ TEST(RunCommand, EvalAgainstAnotherRunComparesOnTheSameRows) {
 TEST(RunCommand, EvalSaysThatAPluginWasBuiltAnew) {
   const ScratchDirectory scratch;
   const fs::path run = scratch / "run";
-  ASSERT_EQ(Shell(Train(run, "steps=1 plan=false eval.every=0")).code, 0);
+  ASSERT_EQ(Shell(TrainOneCommand(run, "steps=1 plan=false eval.every=0")).code, 0);
   const std::string eval = Medley() + "eval " + run.string() + " --rows 2 2>&1";
   EXPECT_EQ(Shell(eval).out.find("changed since"), std::string::npos);
   nlohmann::json record = nlohmann::json::parse(ReadText(run / "run.json"));
@@ -424,7 +426,7 @@ TEST(RunCommand, EvalSaysThatAPluginWasBuiltAnew) {
 TEST(RunCommand, EvalRefusesWhatIsNoRunInWords) {
   const ScratchDirectory scratch;
   const fs::path run = scratch / "run", gone = scratch / "gone";
-  ASSERT_EQ(Shell(Train(run, "steps=1")).code, 0);
+  ASSERT_EQ(Shell(TrainOneCommand(run, "steps=1")).code, 0);
   const auto refused = [&](const std::string& arguments, const std::string& words) {
     const CommandResult result = Shell(Medley() + "eval " + arguments + " 2>&1");
     EXPECT_EQ(result.code, 2) << result.out;
@@ -457,7 +459,7 @@ TEST(RunCommand, TheSafetensorsPackageOpensACheckpoint) {
   if (!fs::exists(python)) GTEST_SKIP() << python << " is not there";
   const ScratchDirectory scratch;
   const fs::path run = scratch / "run";
-  ASSERT_EQ(Shell(Train(run, "steps=1")).code, 0);
+  ASSERT_EQ(Shell(TrainOneCommand(run, "steps=1")).code, 0);
   const fs::path checkpoint = run / "step-00000001";
   WriteText(scratch / "read.py",
             "import json, sys\n"
@@ -481,7 +483,7 @@ TEST(RunCommand, ALateMistakeLeavesNothingBehind) {
   for (const std::string& mistake :
        {"tokenizer=" + (scratch / "no.model").string(), "init_from.run=" + (scratch / "empty").string(),
         std::string("'optimizer.groups=[{\"match\": \"nosuch.*\", \"weight_decay\": 0}]'")}) {
-    const CommandResult refused = Shell(Train(scratch / "run", "steps=1 " + mistake));
+    const CommandResult refused = Shell(TrainOneCommand(scratch / "run", "steps=1 " + mistake));
     EXPECT_EQ(refused.code, 2) << refused.out;
     EXPECT_FALSE(fs::exists(scratch / "run")) << refused.out;
   }
@@ -503,12 +505,12 @@ TEST(RunCommand, WhatTheTasksRefuseIsBadInputBeforeAnythingIsTrained) {
       {"tokenizer=" + (scratch / "letters.model").string(), "Shorten the text, or train the vocabulary"},
       {"model=" + (scratch / "small.json").string(), "images of 112 pixels"}};
   for (const auto& [mistake, words] : mistakes) {
-    const CommandResult planned = Shell(Train(scratch / "planned", "steps=3 " + mistake));
+    const CommandResult planned = Shell(TrainOneCommand(scratch / "planned", "steps=3 " + mistake));
     EXPECT_EQ(planned.code, 2) << planned.out;
     EXPECT_NE(planned.out.find(words), std::string::npos) << planned.out;
     EXPECT_FALSE(fs::exists(scratch / "planned"));
     const fs::path run = scratch / "run";
-    const CommandResult refused = Shell(Train(run, "steps=3 plan=false " + mistake));
+    const CommandResult refused = Shell(TrainOneCommand(run, "steps=3 plan=false " + mistake));
     EXPECT_EQ(refused.code, 2) << refused.out;
     EXPECT_NE(refused.out.find(words), std::string::npos) << refused.out;
     EXPECT_NE(refused.out.find("mend what is wrong"), std::string::npos) << refused.out;
@@ -520,7 +522,7 @@ TEST(RunCommand, WhatTheTasksRefuseIsBadInputBeforeAnythingIsTrained) {
 TEST(RunCommand, OnlyDamagedCheckpointsAreRefusedAtEachResume) {
   const ScratchDirectory scratch;
   const fs::path run = scratch / "run";
-  ASSERT_EQ(Shell(Train(run, "steps=2 checkpoint.every=1")).code, 0);
+  ASSERT_EQ(Shell(TrainOneCommand(run, "steps=2 checkpoint.every=1")).code, 0);
   for (const CheckpointEntry& entry : ListCheckpoints(run)) fs::remove(entry.path / "seal");
   const std::string metrics = ReadText(run / "metrics.jsonl");
   const CommandResult first = Shell(Medley() + "resume " + run.string() + " --steps 4 2>&1");

@@ -20,16 +20,16 @@ using test::Medley;
 using test::Shell;
 
 // The second stage gives the arrow another loss, which makes its task anew, more rows, and weights of terms.
-constexpr const char* kWeights = R"({"stages": [
+constexpr const char* kStagedWeights = R"({"stages": [
   {"name": "a", "weights": {"control": 1, "arrow_to_gold": 1}, "until": {"steps": 4}},
   {"name": "b", "weights": {"control": 1, "arrow_to_gold": 2}, "until": {"steps": 5}, "ramp": {"draws": 3},
    "set": {"tasks.arrow_to_gold.rows": 3, "tasks.arrow_to_gold.options.region_share": 0.9,
            "tasks.arrow_to_gold.terms.control_text": 0}},
   {"name": "c", "weights": {"arrow_to_gold": 1}, "until": {"steps": 3}}]})";
 
-class StageSet : public testing::Test {
+class StageSet : public ::testing::Test {
  protected:
-  StageSet() { WriteText(weights(), kWeights); }
+  StageSet() { WriteText(weights(), kStagedWeights); }
 
   fs::path weights() const { return scratch_ / "weights.json"; }
   CommandResult Run(const std::string& verb, const std::string& more) const {
@@ -104,7 +104,7 @@ TEST_F(StageSet, EveryFormIsPlannedBeforeTheFirstStepAndHasAReceipt) {
 }
 
 TEST_F(StageSet, ThatDoesNotFitIsRefusedBeforeTheFirstStep) {
-  std::string text = kWeights;
+  std::string text = kStagedWeights;
   text.replace(text.find("\"tasks.arrow_to_gold.rows\": 3"), 29,
                "\"tasks.arrow_to_gold.rows\": 512, \"tasks.arrow_to_gold.micro_rows\": 512");
   WriteText(weights(), text);

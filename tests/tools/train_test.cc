@@ -20,7 +20,7 @@ using test::Has;
 using test::Medley;
 using test::Shell;
 
-CommandResult Train(const fs::path& out, const std::string& more) {
+CommandResult TrainMixture(const fs::path& out, const std::string& more) {
   return Shell(Medley() + "train " MEDLEY_SOURCE_DIR "/configs/runs/control.json --out " + out.string() +
                " threads=1 plan=false tasks.control.rows=2 " + more + " 2>&1");
 }
@@ -29,7 +29,7 @@ TEST(TrainCommand, ARunWhoseHoursAreShortEndsDecayed) {
   const ScratchDirectory scratch;
   const fs::path run = scratch / "run";
   const CommandResult trained =
-      Train(run, "hours=0.001 steps=1000000 optimizer.warmup_steps=0 checkpoint.every=0");
+      TrainMixture(run, "hours=0.001 steps=1000000 optimizer.warmup_steps=0 checkpoint.every=0");
   EXPECT_EQ(trained.code, 0) << trained.out;
   EXPECT_TRUE(Has(trained.out, "the run's hours, 0.001, do not last for 1000000 steps")) << trained.out;
   EXPECT_TRUE(Has(trained.out, "decayed early, in steps ")) << trained.out;
@@ -61,11 +61,11 @@ TEST(TrainCommand, ARunThatDroppedATaskFinishesWithExitCode3) {
   const std::string mixture =
       "--plugin-path " MEDLEY_PLUGIN_FIXTURES "/fails_to_run steps=4 weights=" + weights.string() +
       " on_task_error=";
-  const CommandResult dropped = Train(run, mixture + "drop");
+  const CommandResult dropped = TrainMixture(run, mixture + "drop");
   EXPECT_EQ(dropped.code, 3) << dropped.out;
   EXPECT_TRUE(Has(dropped.out, "dropped: fails_to_run (")) << dropped.out;
   EXPECT_EQ(ListCheckpoints(run).at(0).step, 4);
-  EXPECT_EQ(Train(scratch / "stopped", mixture + "stop").code, 1);
+  EXPECT_EQ(TrainMixture(scratch / "stopped", mixture + "stop").code, 1);
 }
 
 }  // namespace

@@ -17,7 +17,7 @@ using test::Medley;
 using test::Shell;
 
 // Six steps of two rows in which the task is wrong in this way.
-CommandResult Train(const std::string& options) {
+CommandResult TrainWrong(const std::string& options) {
   const ScratchDirectory scratch;
   WriteText(scratch / "weights.json", R"({"unit": "rows", "weights": {"wrong_author": 1}})");
   return Shell(Medley() + "train " MEDLEY_SOURCE_DIR "/configs/runs/quickstart.json --plugin-path " +
@@ -29,13 +29,13 @@ CommandResult Train(const std::string& options) {
 }
 
 void ExpectRefused(const std::string& options, const std::vector<std::string>& parts) {
-  const CommandResult run = Train(options);
+  const CommandResult run = TrainWrong(options);
   EXPECT_NE(run.code, 0) << run.out;
   for (const std::string& part : parts) EXPECT_TRUE(Has(run.out, part)) << part << '\n' << run.out;
 }
 
 TEST(WrongAuthor, AnAuthorWhoGotNothingWrongTrains) {
-  const CommandResult run = Train("wrong=nothing");
+  const CommandResult run = TrainWrong("wrong=nothing");
   EXPECT_EQ(run.code, 0) << run.out;
 }
 

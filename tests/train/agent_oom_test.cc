@@ -176,7 +176,7 @@ Hook FailAt(std::int64_t nth) {
   };
 }
 
-class AgentOom : public testing::TestWithParam<Case> {
+class AgentOom : public ::testing::TestWithParam<Case> {
  protected:
   static void SetUpTestSuite() {
     InstallCpuAllocator();
@@ -205,7 +205,7 @@ TEST_P(AgentOom, TheRunIsThatOfAPlanWithHalfTheRowsAndNearOneWithOneRow) {
   EXPECT_GT(allocations, 200);
   for (int i = 0; i < kFaults; ++i) {
     const std::int64_t nth = 1 + i * (allocations - 1) / (kFaults - 1);
-    SCOPED_TRACE(testing::Message() << "allocation " << nth << " of " << allocations);
+    SCOPED_TRACE(::testing::Message() << "allocation " << nth << " of " << allocations);
     const Outcome outcome = Train(GetParam(), 0, FailAt(nth));
     ASSERT_EQ(outcome.overflows.size(), 1U);
     if (outcome.overflows[0].at("phase") == "between draws") {  // the step's sums: it runs again uncut
@@ -220,9 +220,9 @@ TEST_P(AgentOom, TheRunIsThatOfAPlanWithHalfTheRowsAndNearOneWithOneRow) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Tasks, AgentOom,
-                         testing::Values(Case{"position_qa", Mode::kSequential},
-                                         Case{"zoom_agent", Mode::kJoint},
-                                         Case{"mem_canvas", Mode::kTwoStage}),
+                         ::testing::Values(Case{"position_qa", Mode::kSequential},
+                                           Case{"zoom_agent", Mode::kJoint},
+                                           Case{"mem_canvas", Mode::kTwoStage}),
                          [](const auto& info) { return info.param.task; });
 
 }  // namespace

@@ -35,7 +35,7 @@ std::vector<Planned> AllPlanned() {
   return all;
 }
 
-class AgentPeaks : public testing::TestWithParam<Planned> {
+class AgentPeaks : public ::testing::TestWithParam<Planned> {
  protected:
   static void SetUpTestSuite() { InstallCpuAllocator(); }
 
@@ -86,7 +86,7 @@ TEST_P(AgentPeaks, ArePredictedToTheByteForTheLongestRowsAndNeverExceededByDrawn
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(AllTasks, AgentPeaks, testing::ValuesIn(AllPlanned()), [](const auto& info) {
+INSTANTIATE_TEST_SUITE_P(AllTasks, AgentPeaks, ::testing::ValuesIn(AllPlanned()), [](const auto& info) {
   return NameOf(info.param.what) + (info.param.dtype == at::kBFloat16 ? "_bf16" : "") +
          (info.param.lora.rank > 0 ? "_adapters" : "");
 });

@@ -15,10 +15,8 @@ namespace {
 namespace fs = std::filesystem;
 using nlohmann::json;
 
-constexpr std::int64_t kMiB = 1 << 20;
-
 // What a task does beside its pass: it may keep things, or change the sums.
-using PassHook = std::function<void(PassContext&, Sums&)>;
+using SumsHook = std::function<void(PassContext&, Sums&)>;
 
 struct RunSetting {
   std::int64_t room = 64 * kMiB;  // of the budget, beside what lives before the run
@@ -30,7 +28,7 @@ struct RunSetting {
   bool drop = false;                            // drop the task that fails
 };
 
-struct Outcome {
+struct GuardedOutcome {
   ExitCode code = ExitCode::kDone;
   std::string error, words;
   std::vector<json> lines;          // of timing.jsonl
@@ -51,7 +49,7 @@ RunConfig QuietConfig(const RunSetting& setting) {
   return config;
 }
 
-void SetPass(TinyRun& tiny, const std::string& task, const PassHook& hook) {
+void SetPass(TinyRun& tiny, const std::string& task, const SumsHook& hook) {
   FixtureTask& fixture = tiny.tasks().at(task);
   const auto passes = static_cast<int>(fixture.info->variants.front().passes.size());
   Script script{.sample = [passes](const RowRange& rows) { return QaRows(rows, passes); },
@@ -65,7 +63,7 @@ void SetPass(TinyRun& tiny, const std::string& task, const PassHook& hook) {
                                               std::make_unique<ScoredTask>(std::move(script), "q0"));
 }
 
-void ReadTimes(const fs::path& run, Outcome& outcome) {
+void ReadTimes(const fs::path& run, GuardedOutcome& outcome) {
   std::istringstream text(ReadText(run / kTimingLog));
   for (std::string line; std::getline(text, line);) {
     outcome.lines.push_back(json::parse(line));
@@ -77,7 +75,7 @@ void ReadTimes(const fs::path& run, Outcome& outcome) {
 }
 
 // Trains the three tasks; task two, which has two passes, with the hook.
-Outcome TrainWith(const fs::path& directory, const RunSetting& setting, const PassHook& hook) {
+GuardedOutcome TrainGuarded(const fs::path& directory, const RunSetting& setting, const SumsHook& hook) {
   InstallCpuAllocator();
   SilentConsole console;
   const auto tiny = MakeTinyRun(QuietConfig(setting));
@@ -99,7 +97,7 @@ Outcome TrainWith(const fs::path& directory, const RunSetting& setting, const Pa
     }
     tiny->plan().Adopt(plan, {}, {});
   }
-  Outcome outcome;
+  GuardedOutcome outcome;
   {
     Trainer trainer(tiny->In(directory, *console));
     try {
@@ -119,7 +117,7 @@ Outcome TrainWith(const fs::path& directory, const RunSetting& setting, const Pa
 }
 
 // The n-th call of task two's pass in its draws.
-PassHook AtCall(int nth, const std::function<void(PassContext&, Sums&)>& what) {
+SumsHook AtCall(int nth, const std::function<void(PassContext&, Sums&)>& what) {
   return [nth, what, counts = AfterTheCheck(), calls = std::make_shared<int>(0)](PassContext& context,
                                                                                  Sums& sums) {
     if (counts(context) && ++*calls == nth) what(context, sums);
@@ -134,7 +132,7 @@ TEST(GuardedRun, AHealthyRunIsNoNewsAndItsFloorDoesNotMove) {
     RunSetting setting;
     setting.forward_only = forward_only;
     setting.draws_per_step = forward_only ? 1 : 2;
-    const Outcome outcome = TrainWith(scratch.path(), setting, {});
+    const GuardedOutcome outcome = TrainGuarded(scratch.path(), setting, {});
     EXPECT_EQ(outcome.code, ExitCode::kDone) << outcome.error;
     EXPECT_TRUE(outcome.findings.empty()) << json(outcome.findings).dump(1);
     ASSERT_EQ(outcome.lines.size(), 200u);
@@ -149,8 +147,8 @@ TEST(GuardedRun, ATaskThatKeepsTensorsIsReportedWithItsBytesAStep) {
     RunSetting setting;
     setting.draws_per_step = draws_per_step;
     std::vector<at::Tensor> kept;
-    const Outcome outcome =
-        TrainWith(scratch.path(), setting, [&](PassContext&, Sums&) { kept.push_back(Block(2048)); });
+    const GuardedOutcome outcome =
+        TrainGuarded(scratch.path(), setting, [&](PassContext&, Sums&) { kept.push_back(Block(2048)); });
     ASSERT_EQ(outcome.findings.size(), 1u) << json(outcome.findings).dump(1);
     EXPECT_EQ(outcome.findings[0].at("kind"), "leak");
     EXPECT_EQ(outcome.findings[0].at("task"), "two");
@@ -167,7 +165,7 @@ TEST(GuardedRun, AForwardWithoutABackwardWhoseSumIsKeptIsALeak) {
     setting.forward_only = true;
     setting.times_rows = 10;
     std::vector<at::Tensor> kept;
-    const Outcome outcome = TrainWith(scratch.path(), setting, [&](PassContext&, Sums& sums) {
+    const GuardedOutcome outcome = TrainGuarded(scratch.path(), setting, [&](PassContext&, Sums& sums) {
       const at::Tensor& sum = sums.at("answer");
       kept.push_back(detached ? sum.detach() : sum);
     });
@@ -192,8 +190,8 @@ TEST(GuardedRun, ASpikeAbovePlanIsNamedOnceAndCriticalOnesAreSaved) {
     RunSetting setting;
     setting.peaks = {{"one", kMiB}, {"two", kMiB}, {"three", kMiB}};
     setting.steps = 60;
-    const Outcome outcome = TrainWith(scratch.path(), setting,
-                                      AtCall(14, [&](PassContext&, Sums&) { Block(kMiB + expected.spike); }));
+    const GuardedOutcome outcome = TrainGuarded(
+        scratch.path(), setting, AtCall(14, [&](PassContext&, Sums&) { Block(kMiB + expected.spike); }));
     ASSERT_EQ(outcome.findings.empty(), expected.level.empty()) << json(outcome.findings).dump(1);
     if (expected.level.empty()) continue;
     ASSERT_EQ(outcome.findings.size(), 1u) << json(outcome.findings).dump(1);
@@ -216,8 +214,8 @@ TEST(GuardedRun, WithoutAPlanTheWholeBudgetIsTheMeasure) {
   RunSetting setting;
   setting.steps = 30;
   // 15 sixteenths of a budget that is all room but for some KiB.
-  const Outcome outcome =
-      TrainWith(scratch.path(), setting, AtCall(2, [&](PassContext&, Sums&) { Block(60 * kMiB); }));
+  const GuardedOutcome outcome =
+      TrainGuarded(scratch.path(), setting, AtCall(2, [&](PassContext&, Sums&) { Block(60 * kMiB); }));
   ASSERT_EQ(outcome.findings.size(), 1u) << json(outcome.findings).dump(1);
   EXPECT_EQ(outcome.findings[0].at("kind"), "memory");
   EXPECT_EQ(outcome.findings[0].at("level"), "critical");
@@ -230,10 +228,10 @@ TEST(GuardedRun, ASecondModelIsNoticedWhenItComesToStay) {
   RunSetting setting;
   setting.steps = 40;
   std::unique_ptr<FixtureModel> second;
-  const Outcome outcome = TrainWith(scratch.path(), setting, AtCall(6, [&](PassContext&, Sums&) {
-                                      second = std::make_unique<FixtureModel>();
-                                      second->To(at::kCPU, at::kFloat);
-                                    }));
+  const GuardedOutcome outcome = TrainGuarded(scratch.path(), setting, AtCall(6, [&](PassContext&, Sums&) {
+                                                second = std::make_unique<FixtureModel>();
+                                                second->To(at::kCPU, at::kFloat);
+                                              }));
   ASSERT_EQ(outcome.findings.size(), 1u) << json(outcome.findings).dump(1);
   EXPECT_EQ(outcome.findings[0].at("kind"), "copy");
   EXPECT_EQ(outcome.findings[0].at("task"), "two");
@@ -246,7 +244,7 @@ TEST(GuardedRun, TheBudgetEndsTheRunWithTheTasksName) {
   RunSetting setting;
   setting.room = kMiB;
   int calls = 0;
-  const Outcome outcome = TrainWith(scratch.path(), setting, [&](PassContext&, Sums&) {
+  const GuardedOutcome outcome = TrainGuarded(scratch.path(), setting, [&](PassContext&, Sums&) {
     if (++calls >= 20) Block(2 * kMiB);
   });
   EXPECT_EQ(outcome.code, ExitCode::kDoesNotFit);
@@ -259,7 +257,7 @@ TEST(GuardedRun, APeakIsToldApartAndAddsUp) {
   setting.steps = 20;
   setting.draws_per_step = 2;
   setting.times_rows = 40;  // or the state of the generators, which is copied before the draws, is the peak
-  const Outcome outcome = TrainWith(scratch.path(), setting, {});
+  const GuardedOutcome outcome = TrainGuarded(scratch.path(), setting, {});
   const json& line = outcome.lines.back();
   const json& memory = line.at("memory");
   constexpr std::int64_t kWeights = 318 * 4;
@@ -303,7 +301,7 @@ TEST(GuardedRun, AFailedStepLeavesTheGeneratorsWhereTheyWere) {
     SeedGenerators(3, at::kCPU);
     const json before = SaveGenerators(at::kCPU);
     int calls = 0;
-    const Outcome outcome = TrainWith(scratch.path(), setting, [&](PassContext&, Sums&) {
+    const GuardedOutcome outcome = TrainGuarded(scratch.path(), setting, [&](PassContext&, Sums&) {
       if (++calls < 12) return;
       at::rand({5});
       throw std::runtime_error("the camera is gone");

@@ -16,11 +16,11 @@ namespace {
 
 namespace fs = std::filesystem;
 using nlohmann::json;
-using PassHook = std::function<void(PassContext&)>;
+using ContextHook = std::function<void(PassContext&)>;
 
 constexpr std::int64_t kRows = 4;
 
-RunConfig Config(std::int64_t steps) {
+RunConfig UnguardedConfig(std::int64_t steps) {
   RunConfig config = TinyConfig(steps);
   config.checkpoint.every = 0;
   config.eval.every = 0;
@@ -30,7 +30,7 @@ RunConfig Config(std::int64_t steps) {
 }
 
 std::unique_ptr<TinyRun> RunWith(const RunConfig& config, Mode mode, std::int64_t micro_rows,
-                                 const PassHook& hook) {
+                                 const ContextHook& hook) {
   auto tiny = MakeTinyRun(config);
   for (auto& [name, execution] : tiny->executions) execution.way.mode = mode;
   tiny->executions.at("two").micro_rows = micro_rows;
@@ -46,7 +46,7 @@ std::unique_ptr<TinyRun> RunWith(const RunConfig& config, Mode mode, std::int64_
   return tiny;
 }
 
-struct Outcome {
+struct RecoveredOutcome {
   ExitCode code = ExitCode::kDone;
   std::string error, words;
   std::map<std::string, std::string> state;  // metrics and the last checkpoint
@@ -63,9 +63,9 @@ std::string WhatWasTrained(const fs::path& directory) {
   return state.dump();
 }
 
-Outcome Train(TinyRun& tiny, const fs::path& directory) {
+RecoveredOutcome TrainTiny(TinyRun& tiny, const fs::path& directory) {
   SilentConsole console;
-  Outcome outcome;
+  RecoveredOutcome outcome;
   Trainer trainer(tiny.In(directory, *console));
   try {
     outcome.code = trainer.Train();
@@ -91,7 +91,7 @@ Outcome Train(TinyRun& tiny, const fs::path& directory) {
 }
 
 // The n-th allocation from the first pass of task two's first draw on fails, once.
-PassHook FailAt(std::int64_t nth) {
+ContextHook FailAt(std::int64_t nth) {
   return [nth, done = std::make_shared<bool>(false)](PassContext& context) {
     if (*done || context.batch().size() != kRows) return;  // a contract check has one row
     *done = true;
@@ -112,7 +112,8 @@ std::string NameOf(const Case& c) {
 // A task of the fixture, and before each of its passes a call.
 class Hooked final : public Task {
  public:
-  Hooked(std::unique_ptr<LoadedTask> task, PassHook hook) : task_(std::move(task)), hook_(std::move(hook)) {}
+  Hooked(std::unique_ptr<LoadedTask> task, ContextHook hook)
+      : task_(std::move(task)), hook_(std::move(hook)) {}
   Batch Sample(const RowRange& rows) const override { return task_->Sample(rows); }
   Sums Run(std::string_view pass, PassContext& context) const override {
     if (hook_) hook_(context);
@@ -123,10 +124,10 @@ class Hooked final : public Task {
 
  private:
   std::unique_ptr<LoadedTask> task_;
-  PassHook hook_;
+  ContextHook hook_;
 };
 
-FixtureTask HookedCanvas(const std::string& name, const PassHook& hook) {
+FixtureTask HookedCanvas(const std::string& name, const ContextHook& hook) {
   Fixture canvas = Canvas();
   canvas.info->name = name;
   FixtureTask hooked{.info = std::move(canvas.info), .task = nullptr};
@@ -135,8 +136,8 @@ FixtureTask HookedCanvas(const std::string& name, const PassHook& hook) {
   return hooked;
 }
 
-std::unique_ptr<TinyRun> RunWith(const Case& c, std::int64_t micro_rows, const PassHook& hook) {
-  RunConfig config = Config(6);
+std::unique_ptr<TinyRun> RunWith(const Case& c, std::int64_t micro_rows, const ContextHook& hook) {
+  RunConfig config = UnguardedConfig(6);
   config.draws_per_step = c.second_draw ? 2 : 1;
   const bool carries = c.mode == Mode::kTwoStage;
   auto tiny = RunWith(config, carries ? Mode::kSequential : c.mode, micro_rows, hook);
@@ -150,19 +151,19 @@ std::unique_ptr<TinyRun> RunWith(const Case& c, std::int64_t micro_rows, const P
   return tiny;
 }
 
-class OomAtEveryAllocation : public testing::TestWithParam<Case> {};
+class OomAtEveryAllocation : public ::testing::TestWithParam<Case> {};
 
 // Forward and backward, one allocation after the other, until the draw is through before the fault comes.
 TEST_P(OomAtEveryAllocation, TheStepIsThatOfAPlanWithHalfTheRows) {
   InstallCpuAllocator();
   const ScratchDirectory scratch;
-  const Outcome small = Train(*RunWith(GetParam(), kRows / 2, nullptr), scratch.path());
+  const RecoveredOutcome small = TrainTiny(*RunWith(GetParam(), kRows / 2, nullptr), scratch.path());
   ASSERT_EQ(small.code, ExitCode::kDone) << small.error;
   std::int64_t nth = 1;
   std::set<std::string> phases;
   for (;; ++nth) {
     const ScratchDirectory own;
-    const Outcome outcome = Train(*RunWith(GetParam(), 0, FailAt(nth)), own.path());
+    const RecoveredOutcome outcome = TrainTiny(*RunWith(GetParam(), 0, FailAt(nth)), own.path());
     FailCpuAllocation(0);
     ASSERT_EQ(outcome.code, ExitCode::kDone) << "allocation " << nth << ": " << outcome.error;
     ASSERT_EQ(outcome.overflows.size(), 1u);
@@ -188,19 +189,17 @@ std::vector<Case> AllCases() {
   }
   return cases;
 }
-INSTANTIATE_TEST_SUITE_P(Modes, OomAtEveryAllocation, testing::ValuesIn(AllCases()),
+INSTANTIATE_TEST_SUITE_P(Modes, OomAtEveryAllocation, ::testing::ValuesIn(AllCases()),
                          [](const auto& c) { return NameOf(c.param); });
 
 // Bytes of the pass that grow with its rows, so that a budget can refuse some and not others.
-PassHook Spike(
+ContextHook Spike(
     std::int64_t bytes_a_row,
     std::function<bool(const PassContext&)> when = [](const PassContext&) { return true; }) {
   return [=](PassContext& context) {
     if (when(context)) at::empty({bytes_a_row * context.batch().size()}, at::kByte);
   };
 }
-
-constexpr std::int64_t kMiB = 1 << 20;
 
 void SetRoom(TinyRun& tiny, std::int64_t bytes) {
   const MemoryReading now = ReadMemory(at::kCPU);
@@ -210,27 +209,28 @@ void SetRoom(TinyRun& tiny, std::int64_t bytes) {
 TEST(OomRecovery, ABudgetThatTakesOneRowIsReachedInTwoCuts) {
   InstallCpuAllocator();
   const ScratchDirectory scratch, plain;
-  const auto tiny = RunWith(Config(12), Mode::kSequential, 0, Spike(8 * kMiB));
+  const auto tiny = RunWith(UnguardedConfig(12), Mode::kSequential, 0, Spike(8 * kMiB));
   SetRoom(*tiny, 12 * kMiB);
-  const Outcome outcome = Train(*tiny, scratch.path());
+  const RecoveredOutcome outcome = TrainTiny(*tiny, scratch.path());
   EXPECT_EQ(outcome.code, ExitCode::kDone) << outcome.error;
   ASSERT_EQ(outcome.overflows.size(), 2u);
   EXPECT_EQ(outcome.overflows[0].at("step"), outcome.overflows[1].at("step"));
   EXPECT_EQ(outcome.micro_rows, 1);
   // And is the run that was planned so.
-  EXPECT_EQ(outcome.state, Train(*RunWith(Config(12), Mode::kSequential, 1, nullptr), plain.path()).state);
+  EXPECT_EQ(outcome.state,
+            TrainTiny(*RunWith(UnguardedConfig(12), Mode::kSequential, 1, nullptr), plain.path()).state);
 }
 
 TEST(OomRecovery, WhereNotOneRowFitsTheRunEndsSavedWithWhatToDo) {
   InstallCpuAllocator();
   const ScratchDirectory scratch;
   const auto calls = std::make_shared<int>(0);
-  const auto tiny = RunWith(Config(30), Mode::kSequential, 0,
+  const auto tiny = RunWith(UnguardedConfig(30), Mode::kSequential, 0,
                             Spike(40 * kMiB, [calls, counts = AfterTheCheck()](const PassContext& context) {
                               return counts(context) && ++*calls > 6;
                             }));
   SetRoom(*tiny, 16 * kMiB);
-  const Outcome outcome = Train(*tiny, scratch.path());
+  const RecoveredOutcome outcome = TrainTiny(*tiny, scratch.path());
   EXPECT_EQ(outcome.code, ExitCode::kDoesNotFit);
   EXPECT_TRUE(Says(outcome.error, {"Task two does not fit", "one row by itself is too much, in every mode",
                                    "raise the budget (now ", "is saved"}));
@@ -242,14 +242,14 @@ TEST(OomRecovery, AnInterruptCostsTheStepAlsoWhereAdviceIsBeingTried) {
   for (int nth = 1;; ++nth) {
     const ScratchDirectory scratch;
     const auto calls = std::make_shared<int>(0);
-    const auto tiny = RunWith(Config(30), Mode::kSequential, 0,
+    const auto tiny = RunWith(UnguardedConfig(30), Mode::kSequential, 0,
                               Spike(40 * kMiB, [=, counts = AfterTheCheck()](const PassContext& context) {
                                 if (!counts(context) || ++*calls <= 6) return false;
                                 if (*calls == 6 + nth) RequestInterrupt();
                                 return true;
                               }));
     SetRoom(*tiny, 16 * kMiB);
-    const Outcome outcome = Train(*tiny, scratch.path());
+    const RecoveredOutcome outcome = TrainTiny(*tiny, scratch.path());
     if (*calls < 6 + nth) {
       EXPECT_GT(nth, 5) << "there were tries";
       break;
@@ -263,7 +263,7 @@ TEST(OomRecovery, AnInterruptCostsTheStepAlsoWhereAdviceIsBeingTried) {
 TEST(OomRecovery, WhereTheRowsThatWaitAreTooManyTheAdviceWasTriedAndIsWhatFits) {
   InstallCpuAllocator();
   const auto run = [&](std::int64_t rows, std::int64_t draws_per_step) {
-    RunConfig config = Config(6);
+    RunConfig config = UnguardedConfig(6);
     config.draws_per_step = draws_per_step;
     for (auto& [name, task] : config.tasks) task.rows = rows;
     auto tiny = RunWith(config, Mode::kSequential, 0, nullptr);
@@ -281,14 +281,14 @@ TEST(OomRecovery, WhereTheRowsThatWaitAreTooManyTheAdviceWasTriedAndIsWhatFits) 
     }
     SetRoom(*tiny, 13 * kMiB);
     const ScratchDirectory scratch;
-    return Train(*tiny, scratch.path());
+    return TrainTiny(*tiny, scratch.path());
   };
-  const Outcome wide = run(16, 1);
+  const RecoveredOutcome wide = run(16, 1);
   EXPECT_EQ(wide.code, ExitCode::kDoesNotFit);
   EXPECT_TRUE(Says(wide.error, {"does not fit", "It was tried: one fits with tasks.", ".rows=8"}));
   EXPECT_EQ(wide.error.find("micro_rows"), std::string::npos) << wide.error;
   EXPECT_EQ(run(8, 1).code, ExitCode::kDone);
-  const Outcome many = run(4, 4);
+  const RecoveredOutcome many = run(4, 4);
   EXPECT_EQ(many.code, ExitCode::kDoesNotFit);
   EXPECT_TRUE(Says(many.error, {"draws_per_step=2"}));
   EXPECT_EQ(run(4, 2).code, ExitCode::kDone);
@@ -297,13 +297,14 @@ TEST(OomRecovery, WhereTheRowsThatWaitAreTooManyTheAdviceWasTriedAndIsWhatFits) 
 // The fault hits where the step adds up its losses, after the last draw: the same step again, uncut.
 TEST(OomRecovery, AStepThatFindsNoRoomBetweenItsDrawsRunsAgainOnceAsItIs) {
   InstallCpuAllocator();
-  const RunConfig config = Config(12);
+  const RunConfig config = UnguardedConfig(12);
   const ScratchDirectory plain;
-  const Outcome whole = Train(*RunWith(config, Mode::kSequential, 0, nullptr), plain.path());
+  const RecoveredOutcome whole = TrainTiny(*RunWith(config, Mode::kSequential, 0, nullptr), plain.path());
   for (std::int64_t nth = 50;; ++nth) {
     ASSERT_LT(nth, 1000);
     const ScratchDirectory own;
-    const Outcome outcome = Train(*RunWith(config, Mode::kSequential, 0, FailAt(nth)), own.path());
+    const RecoveredOutcome outcome =
+        TrainTiny(*RunWith(config, Mode::kSequential, 0, FailAt(nth)), own.path());
     FailCpuAllocation(0);
     ASSERT_EQ(outcome.overflows.size(), 1u) << nth;
     if (outcome.overflows[0].at("task") != "") continue;
@@ -320,7 +321,7 @@ TEST(OomRecovery, WhatATaskHoldsSinceItWasLoadedInTheStepIsNoLeak) {
   InstallCpuAllocator();
   for (const int threads : {0, 1}) {
     const ScratchDirectory scratch;
-    RunConfig config = Config(12);
+    RunConfig config = UnguardedConfig(12);
     config.data.threads = threads;
     const auto tiny = RunWith(config, Mode::kSequential, 0, Spike(8 * kMiB));
     SetRoom(*tiny, 20 * kMiB);
@@ -329,7 +330,7 @@ TEST(OomRecovery, WhatATaskHoldsSinceItWasLoadedInTheStepIsNoLeak) {
     tiny->host->on_get = [&](const std::string& name) {
       if (held.count(name) == 0) held[name] = at::empty({30000}, at::kByte);
     };
-    const Outcome outcome = Train(*tiny, scratch.path());
+    const RecoveredOutcome outcome = TrainTiny(*tiny, scratch.path());
     EXPECT_EQ(outcome.code, ExitCode::kDone) << outcome.error;
     ASSERT_EQ(outcome.overflows.size(), 1u);
     EXPECT_EQ(outcome.overflows[0].at("task"), "two");
@@ -342,12 +343,12 @@ TEST(OomRecovery, WhatTheDrawLeftBehindIsNamedToTheByte) {
   InstallCpuAllocator();
   const ScratchDirectory scratch;
   std::vector<at::Tensor> kept;
-  const PassHook fails = FailAt(20);
-  const auto tiny = RunWith(Config(12), Mode::kSequential, 0, [&](PassContext& context) {
+  const ContextHook fails = FailAt(20);
+  const auto tiny = RunWith(UnguardedConfig(12), Mode::kSequential, 0, [&](PassContext& context) {
     if (kept.empty() && context.batch().size() == kRows) kept.push_back(at::empty({777}, at::kByte));
     fails(context);
   });
-  const Outcome outcome = Train(*tiny, scratch.path());
+  const RecoveredOutcome outcome = TrainTiny(*tiny, scratch.path());
   FailCpuAllocation(0);
   ASSERT_EQ(outcome.overflows.size(), 1u);
   EXPECT_EQ(outcome.overflows[0].at("left_bytes"), 777);
@@ -363,12 +364,12 @@ TEST(OomRecovery, ASqueezeThatPassesIsForgotten) {
   InstallCpuAllocator();
   const ScratchDirectory scratch;
   const auto calls = std::make_shared<int>(0);
-  const auto tiny = RunWith(Config(300), Mode::kSequential, 0,
+  const auto tiny = RunWith(UnguardedConfig(300), Mode::kSequential, 0,
                             Spike(8 * kMiB, [calls, counts = AfterTheCheck()](const PassContext& context) {
                               return !counts(context) || ++*calls < 6;
                             }));
   SetRoom(*tiny, 20 * kMiB);
-  const Outcome outcome = Train(*tiny, scratch.path());
+  const RecoveredOutcome outcome = TrainTiny(*tiny, scratch.path());
   EXPECT_EQ(outcome.code, ExitCode::kDone) << outcome.error;
   EXPECT_EQ(outcome.overflows.size(), 1u);
   EXPECT_EQ(outcome.micro_rows, 0) << "all rows of a draw again";
@@ -386,18 +387,19 @@ TEST(OomRecovery, ASqueezeThatPassesIsForgotten) {
 TEST(OomRecovery, OtherTasksAndTheMixtureAreLeftAlone) {
   InstallCpuAllocator();
   const ScratchDirectory scratch, plain;
-  RunConfig config = Config(20);
+  RunConfig config = UnguardedConfig(20);
   config.draws_per_step = 3;
   const auto tiny = RunWith(config, Mode::kSequential, 0, Spike(8 * kMiB));
   SetRoom(*tiny, 20 * kMiB);
-  const Outcome outcome = Train(*tiny, scratch.path());
+  const RecoveredOutcome outcome = TrainTiny(*tiny, scratch.path());
   EXPECT_EQ(outcome.code, ExitCode::kDone) << outcome.error;
   ASSERT_EQ(outcome.overflows.size(), 1u);
   EXPECT_EQ(tiny->plan().Of("one").micro_rows, 0);
   EXPECT_EQ(tiny->plan().Of("three").micro_rows, 0);
   // Rows, losses and shares: those of the run that was planned small, line by line.
-  EXPECT_EQ(outcome.state.at("metrics.jsonl"),
-            Train(*RunWith(config, Mode::kSequential, 2, nullptr), plain.path()).state.at("metrics.jsonl"));
+  EXPECT_EQ(
+      outcome.state.at("metrics.jsonl"),
+      TrainTiny(*RunWith(config, Mode::kSequential, 2, nullptr), plain.path()).state.at("metrics.jsonl"));
 }
 
 TEST(OomRecovery, GrowsInDoublesAndWaitsLongerAfterEachTryThatWasTooEarly) {
@@ -438,7 +440,7 @@ TEST(OomRecovery, AResumeGoesOnWithTheSameCuts) {
 TEST(OomRecovery, ARunThatCannotBeSavedNamesItsNewestCheckpoint) {
   for (const std::int64_t every : {2, 0}) {
     const ScratchDirectory scratch;
-    RunConfig config = Config(30);
+    RunConfig config = UnguardedConfig(30);
     config.checkpoint.every = every;
     TinyRun* run = nullptr;
     int draws = 0;
@@ -449,7 +451,7 @@ TEST(OomRecovery, ARunThatCannotBeSavedNamesItsNewestCheckpoint) {
       throw std::runtime_error("the device is gone");
     });
     run = tiny.get();
-    const Outcome outcome = Train(*tiny, scratch.path());
+    const RecoveredOutcome outcome = TrainTiny(*tiny, scratch.path());
     EXPECT_EQ(outcome.code, ExitCode::kFailed);
     EXPECT_TRUE(Says(outcome.error, {"the device is gone", "was not saved"}));
     const std::vector<CheckpointEntry> saved = ListCheckpoints(scratch.path());

@@ -28,12 +28,12 @@ using namespace testing_fixture;
 
 constexpr std::int64_t kPlenty = std::int64_t{1} << 30;
 
-using PassHook = std::function<void(std::int64_t rows)>;
+using RowsHook = std::function<void(std::int64_t rows)>;
 
 // The tiny run with tasks that know their longest rows, sampled when they are needed. `in_pass` runs in every
 // pass, at its beginning.
 std::unique_ptr<TinyRun> MakeRun(const RunConfig& config, const std::map<std::string, RowHook>& hooks = {},
-                                 const PassHook& in_pass = {}) {
+                                 const RowsHook& in_pass = {}) {
   RunConfig numbers = config;  // the mixer learns from the plan how many "auto" is
   for (auto& [name, task] : numbers.tasks) task.rows = std::max<std::int64_t>(1, task.rows);
   auto tiny = MakeTinyRun(numbers);
@@ -68,7 +68,7 @@ RunConfig PlannedConfig(std::int64_t steps, std::int64_t rows = 0) {
   return config;
 }
 
-class PlannedRun : public testing::Test {
+class PlannedRun : public ::testing::Test {
  protected:
   static void SetUpTestSuite() {
     InstallCpuAllocator();

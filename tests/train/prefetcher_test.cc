@@ -43,8 +43,8 @@ bool SameRows(const Batch& a, const Batch& b) {
          a.Ragged("targets_q0").values.equal(b.Ragged("targets_q0").values);
 }
 
-class AnyThreads : public testing::TestWithParam<std::int64_t> {};
-INSTANTIATE_TEST_SUITE_P(Threads, AnyThreads, testing::Values(0, 1, 3));
+class AnyThreads : public ::testing::TestWithParam<std::int64_t> {};
+INSTANTIATE_TEST_SUITE_P(Threads, AnyThreads, ::testing::Values(0, 1, 3));
 
 TEST_P(AnyThreads, RowsAreThoseOfTheDrawsInTheirOrderExpectedOrNot) {
   // Later rows are ready sooner.

@@ -10,7 +10,7 @@ namespace {
 namespace fs = std::filesystem;
 using nlohmann::json;
 
-RunConfig Config(double seconds, std::int64_t steps, double decay_fraction) {
+RunConfig HoursConfig(double seconds, std::int64_t steps, double decay_fraction) {
   RunConfig config = TinyConfig(steps);
   config.hours = seconds / 3600;
   config.optimizer.decay_fraction = decay_fraction;
@@ -43,7 +43,7 @@ struct Loop {
 TEST(RunHours, ARunThatIsTooSlowDecaysToItsEndJustInTime) {
   for (const double fraction : {0.05, 0.3, 0.5, 0.9}) {
     for (const double pace : {0.25, 1.0, 7.0}) {
-      const RunConfig config = Config(3600, 100000, fraction);
+      const RunConfig config = HoursConfig(3600, 100000, fraction);
       Loop loop(config);
       loop.Run([&](std::int64_t) { return pace; });
       const Decay& decay = loop.hours.decay();
@@ -65,7 +65,7 @@ TEST(RunHours, ARunThatIsFastEnoughNeverDecaysEarly) {
     std::mt19937 random(seed);
     const std::int64_t steps = 1 + random() % 200;
     const double fraction = static_cast<double>(random() % 1000) / 1000;
-    const RunConfig config = Config(static_cast<double>(steps), steps, fraction);
+    const RunConfig config = HoursConfig(static_cast<double>(steps), steps, fraction);
     Loop loop(config);
     loop.Run([&](std::int64_t) { return 0.001 * static_cast<double>(random() % 1000); });
     EXPECT_FALSE(loop.hours.is_early()) << seed;
@@ -76,7 +76,7 @@ TEST(RunHours, ARunThatIsFastEnoughNeverDecaysEarly) {
 
 TEST(RunHours, ThePaceIsThatOfTheLastSteps) {
   for (const double later : {0.5, 2.0}) {
-    Loop loop(Config(10000, 1000000, 0.3));
+    Loop loop(HoursConfig(10000, 1000000, 0.3));
     loop.Run([&](std::int64_t step) { return step < 4000 ? 1.0 : later; });
     // At the mean pace of all steps it would be 1,700 too late and 860 too soon.
     EXPECT_NEAR(loop.passed, 10000, later > 1 ? 1200 : 500) << later;
@@ -85,14 +85,14 @@ TEST(RunHours, ThePaceIsThatOfTheLastSteps) {
 
 // The first steps of a process load its tasks. At their pace a long decay would have to begin at once.
 TEST(RunHours, SlowFirstStepsOfAResumeAreNoPace) {
-  Loop loop(Config(1000, 100000, 0.3), /*from=*/5000);
+  Loop loop(HoursConfig(1000, 100000, 0.3), /*from=*/5000);
   loop.Run([](std::int64_t step) { return step < 5003 ? 10 : 0.1; });
   EXPECT_NEAR(loop.passed, 1000, 30);
   EXPECT_GT(loop.hours.decay().start, 8000);
 }
 
 TEST(RunHours, WhereNoDecayFitsItBeginsAtOnceAndIsFinished) {
-  Loop loop(Config(100, 100000, 0.3), /*from=*/7000);
+  Loop loop(HoursConfig(100, 100000, 0.3), /*from=*/7000);
   loop.Run([](std::int64_t) { return 1; });
   EXPECT_EQ(loop.hours.decay().start, 7007) << "after a fourteenth of the hours";
   EXPECT_EQ(loop.step, 10010);
@@ -100,7 +100,7 @@ TEST(RunHours, WhereNoDecayFitsItBeginsAtOnceAndIsFinished) {
 }
 
 TEST(RunHours, AClockThatJumpsCostsItsJumpAndNeverADecay) {
-  const RunConfig config = Config(1000, 100000, 0.3);
+  const RunConfig config = HoursConfig(1000, 100000, 0.3);
   struct Jump {
     std::int64_t at;
     double seconds, start_low, start_high;
@@ -122,7 +122,7 @@ TEST(RunHours, AClockThatJumpsCostsItsJumpAndNeverADecay) {
 
 TEST(RunHours, WithoutADecayTheRunStopsWhenItsHoursAreOver) {
   for (const double fraction : {0.0, 1.0}) {
-    Loop loop(Config(100, 1000, fraction));
+    Loop loop(HoursConfig(100, 1000, fraction));
     loop.Run([](std::int64_t) { return 1; });
     EXPECT_EQ(loop.step, 100);
     EXPECT_TRUE(loop.hours.over());
@@ -134,7 +134,7 @@ TEST(RunHours, WithoutADecayTheRunStopsWhenItsHoursAreOver) {
 }
 
 TEST(RunHours, TheTimeLeftIsThatOfTheHoursUntilTheDecayBegins) {
-  Loop loop(Config(1000, 100000, 0.3));
+  Loop loop(HoursConfig(1000, 100000, 0.3));
   std::map<std::int64_t, double> left;
   loop.Run([&](std::int64_t step) {
     left[step] = loop.hours.SecondsLeft();
@@ -142,7 +142,7 @@ TEST(RunHours, TheTimeLeftIsThatOfTheHoursUntilTheDecayBegins) {
   });
   EXPECT_EQ(left.at(600), 400);
   EXPECT_EQ(left.at(800), std::numeric_limits<double>::infinity());
-  Loop unlimited(Config(0, 10, 0.3));
+  Loop unlimited(HoursConfig(0, 10, 0.3));
   EXPECT_EQ(unlimited.hours.SecondsLeft(), std::numeric_limits<double>::infinity());
 }
 
@@ -153,7 +153,7 @@ TEST(RunHours, ASavedDecayHoldsForAsManySteps) {
     loop.hours.Start(80);
     return std::pair(loop.hours.decay(), loop.console.words());
   };
-  const RunConfig config = Config(100, 1000, 0.3);
+  const RunConfig config = HoursConfig(100, 1000, 0.3);
   Loop loop(config);
   loop.Run([](std::int64_t) { return 1; });
   json progress = {{"step", 80}};
@@ -164,8 +164,8 @@ TEST(RunHours, ASavedDecayHoldsForAsManySteps) {
   EXPECT_EQ(decay.end(), 100);
   EXPECT_NE(words.find("takes steps 70 to 100"), std::string::npos) << words;
   for (const auto& [other, saved] :
-       {std::pair(Config(100, 2000, 0.3), progress), std::pair(Config(100, 1000, 0), progress),
-        std::pair(Config(100, 1000, 1), progress), std::pair(Config(100, 1000, 0.99), progress),
+       {std::pair(HoursConfig(100, 2000, 0.3), progress), std::pair(HoursConfig(100, 1000, 0), progress),
+        std::pair(HoursConfig(100, 1000, 1), progress), std::pair(HoursConfig(100, 1000, 0.99), progress),
         std::pair(config, json{{"step", 80}})}) {  // the last: a checkpoint of before there was the key
     const auto [its_own, nothing] = load(other, saved);
     EXPECT_EQ(its_own.end(), other.steps);
@@ -176,7 +176,7 @@ TEST(RunHours, ASavedDecayHoldsForAsManySteps) {
 TEST(RunHours, ADamagedKeyIsAnErrorThatNamesIt) {
   for (const char* value :
        {"7", "null", "{}", R"({"start": -1, "of_steps": 1000})", R"({"start": 7, "of_steps": "x"})"}) {
-    Loop loop(Config(100, 1000, 0.3));
+    Loop loop(HoursConfig(100, 1000, 0.3));
     const json progress = {{"early_decay", json::parse(value)}};
     EXPECT_TRUE(Says(MessageOf<Error>([&] { loop.hours.Load(progress); }),
                      {"early_decay", "take an older checkpoint"}))
@@ -185,8 +185,8 @@ TEST(RunHours, ADamagedKeyIsAnErrorThatNamesIt) {
 }
 
 // A whole run, by a clock that ticks at each look: one a step, and one at the start.
-Ended Train(const fs::path& directory, const RunConfig& config, double tick,
-            const std::optional<FoundCheckpoint>& from = std::nullopt) {
+Ended TrainTimed(const fs::path& directory, const RunConfig& config, double tick,
+                 const std::optional<FoundCheckpoint>& from = std::nullopt) {
   fs::create_directory(directory);
   SilentConsole console;
   const auto tiny = MakeTinyRun(config);
@@ -202,13 +202,13 @@ std::string StateOf(const fs::path& run, int step) {
 
 TEST(RunWithHours, EndsAsTheShorterRunBitForBit) {
   const ScratchDirectory scratch;
-  const Ended ended = Train(scratch / "early", Config(21, 100, 0.3), 1);
+  const Ended ended = TrainTimed(scratch / "early", HoursConfig(21, 100, 0.3), 1);
   EXPECT_EQ(ended.code, ExitCode::kDone) << ended.error;
   EXPECT_EQ(ended.step, 20);
   EXPECT_TRUE(Says(ended.words, {"step 14: the run's hours", "ends after step 20", "after step 20 of 100",
                                  "decayed early, in steps 14 to 20"}));
   EXPECT_EQ(ended.words.find("hours are over"), std::string::npos) << ended.words;
-  Train(scratch / "short", Config(0, 20, 0.3), 1);
+  TrainTimed(scratch / "short", HoursConfig(0, 20, 0.3), 1);
   auto early = EndState(scratch / "early"), expected = EndState(scratch / "short");
   early.erase("state.json");
   expected.erase("state.json");
@@ -219,17 +219,17 @@ TEST(RunWithHours, EndsAsTheShorterRunBitForBit) {
 
 TEST(RunWithHours, ThatIsFastEnoughIsTheRunWithoutThem) {
   const ScratchDirectory scratch;
-  const Ended ended = Train(scratch / "with", Config(21, 20, 0.3), 0.99);
+  const Ended ended = TrainTimed(scratch / "with", HoursConfig(21, 20, 0.3), 0.99);
   EXPECT_EQ(ended.code, ExitCode::kDone);
-  Train(scratch / "without", Config(0, 20, 0.3), 1);
+  TrainTimed(scratch / "without", HoursConfig(0, 20, 0.3), 1);
   EXPECT_EQ(EndState(scratch / "with"), EndState(scratch / "without"));
   EXPECT_EQ(ended.words.find("hours"), std::string::npos) << ended.words;
 }
 
 TEST(RunWithHours, AResumeInTheDecayGoesOnInItAtAnyPace) {
   const ScratchDirectory scratch;
-  const RunConfig config = Config(21, 100, 0.3);
-  Train(scratch / "whole", config, 1);
+  const RunConfig config = HoursConfig(21, 100, 0.3);
+  TrainTimed(scratch / "whole", config, 1);
   for (int step = 15; step <= 20; ++step) {
     const fs::path part = scratch / std::to_string(step);
     fs::copy(scratch / "whole", part, fs::copy_options::recursive);
@@ -237,7 +237,7 @@ TEST(RunWithHours, AResumeInTheDecayGoesOnInItAtAnyPace) {
       fs::remove_all(part / ("step-000000" + std::to_string(later)));
     SilentConsole console;
     const auto found = FindCheckpoint(part, OnDamage::kSetAside, *console);
-    const Ended ended = Train(part, config, step % 2 == 0 ? 1000 : 0.001, found);
+    const Ended ended = TrainTimed(part, config, step % 2 == 0 ? 1000 : 0.001, found);
     EXPECT_EQ(ended.code, ExitCode::kDone);
     EXPECT_TRUE(Says(ended.words, {step < 20 ? "the run's decay goes on" : "the run is done", "14 to 20"}));
     EXPECT_EQ(EndState(part), EndState(scratch / "whole")) << step;
@@ -246,16 +246,16 @@ TEST(RunWithHours, AResumeInTheDecayGoesOnInItAtAnyPace) {
 
 TEST(RunWithHours, WithoutADecayStopsAndAResumeGoesOn) {
   const ScratchDirectory scratch;
-  const RunConfig config = Config(8, 12, 0);
-  const Ended first = Train(scratch / "run", config, 1);
+  const RunConfig config = HoursConfig(8, 12, 0);
+  const Ended first = TrainTimed(scratch / "run", config, 1);
   EXPECT_EQ(first.code, ExitCode::kDone);
   EXPECT_TRUE(Says(first.words, {"hours are over", "goes on"}));
   EXPECT_LT(first.step, 12);
   SilentConsole console;
   const Ended second =
-      Train(scratch / "run", config, 1, FindCheckpoint(scratch / "run", OnDamage::kSetAside, *console));
+      TrainTimed(scratch / "run", config, 1, FindCheckpoint(scratch / "run", OnDamage::kSetAside, *console));
   EXPECT_EQ(second.step, 12);
-  Train(scratch / "whole", Config(0, 12, 0), 1);
+  TrainTimed(scratch / "whole", HoursConfig(0, 12, 0), 1);
   EXPECT_EQ(EndState(scratch / "run"), EndState(scratch / "whole"));
 }
 

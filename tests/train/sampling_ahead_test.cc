@@ -37,7 +37,8 @@ void Dawdle(const RowRange& rows) {
   std::this_thread::sleep_for(std::chrono::microseconds(MixBits(rows.seed + rows.begin) % 800));
 }
 
-Ended TrainOn(const fs::path& directory, const RunConfig& config, std::map<std::string, RowHook> hooks) {
+Ended TrainSamplingAhead(const fs::path& directory, const RunConfig& config,
+                         std::map<std::string, RowHook> hooks) {
   SilentConsole console;
   const auto found = FindCheckpoint(directory, OnDamage::kSetAside, *console);
   const auto tiny = MakeTinyRun(config, std::move(hooks));
@@ -49,15 +50,16 @@ Ended TrainOn(const fs::path& directory, const RunConfig& config, std::map<std::
 
 using State = std::map<std::string, std::string>;
 
-class SamplingAhead : public testing::TestWithParam<int> {};
-INSTANTIATE_TEST_SUITE_P(DrawsPerStep, SamplingAhead, testing::Values(1, 2, 5));
+class SamplingAhead : public ::testing::TestWithParam<int> {};
+INSTANTIATE_TEST_SUITE_P(DrawsPerStep, SamplingAhead, ::testing::Values(1, 2, 5));
 
 TEST_P(SamplingAhead, TrainsTheSameBitForBitWithAnyThreadsAndDepth) {
   const ScratchDirectory scratch;
   const auto train = [&](const DataSetting& data, const std::string& name) {
     fs::create_directory(scratch / name);
     const RunConfig config = Configured(10, GetParam(), data);
-    EXPECT_EQ(TrainOn(scratch / name, config, {{"one", Dawdle}, {"two", Dawdle}}).code, ExitCode::kDone);
+    EXPECT_EQ(TrainSamplingAhead(scratch / name, config, {{"one", Dawdle}, {"two", Dawdle}}).code,
+              ExitCode::kDone);
     return EndState(scratch / name);
   };
   const State expected = train({0, 4}, "alone");
@@ -70,7 +72,7 @@ TEST_P(SamplingAhead, TrainsTheSameBitForBitWithAnyThreadsAndDepth) {
 TEST_P(SamplingAhead, AResumeWithOtherThreadsGoesOnBitForBit) {
   const ScratchDirectory scratch;
   fs::create_directory(scratch / "whole");
-  TrainOn(scratch / "whole", Configured(8, GetParam(), {3, 5}), {{"one", Dawdle}});
+  TrainSamplingAhead(scratch / "whole", Configured(8, GetParam(), {3, 5}), {{"one", Dawdle}});
   const State expected = EndState(scratch / "whole");
   for (std::int64_t k = 1; k < 8; ++k) {
     const fs::path part = scratch / ("part" + std::to_string(k));
@@ -78,7 +80,7 @@ TEST_P(SamplingAhead, AResumeWithOtherThreadsGoesOnBitForBit) {
     for (const CheckpointEntry& entry : ListCheckpoints(part)) {
       if (entry.step > k) fs::remove_all(entry.path);
     }
-    TrainOn(part, Configured(8, GetParam(), {k % 4, k}), {{"two", Dawdle}});
+    TrainSamplingAhead(part, Configured(8, GetParam(), {k % 4, k}), {{"two", Dawdle}});
     EXPECT_EQ(EndState(part), expected) << "resumed after step " << k;
   }
 }
@@ -93,7 +95,7 @@ TEST_P(SamplingAhead, ADroppedTaskIsDroppedAtItsDrawWhoeverSampledIt) {
     fs::create_directory(scratch / name);
     RunConfig config = Configured(12, GetParam(), data);
     config.on_task_error = "drop";
-    const Ended outcome = TrainOn(scratch / name, config, {{"one", Dawdle}, {"two", fail}});
+    const Ended outcome = TrainSamplingAhead(scratch / name, config, {{"one", Dawdle}, {"two", fail}});
     EXPECT_EQ(outcome.code, ExitCode::kSomethingDropped) << outcome.error;
     EXPECT_EQ(outcome.dropped.count("two"), 1u);
     return EndState(scratch / name);
@@ -116,7 +118,8 @@ TEST_P(SamplingAhead, AnErrorEndsTheRunAtItsDrawInTheSameWords) {
     std::optional<Ended> expected;
     for (const DataSetting& data : {DataSetting{0, 4}, {1, 1}, {1, 4}, {3, 5}}) {
       const ScratchDirectory scratch;
-      const Ended outcome = TrainOn(scratch.path(), Configured(30, GetParam(), data), {{task, hook}});
+      const Ended outcome =
+          TrainSamplingAhead(scratch.path(), Configured(30, GetParam(), data), {{task, hook}});
       EXPECT_EQ(outcome.code, ExitCode::kFailed);
       EXPECT_TRUE(Says(outcome.error, {"plugin 'fixture'", task, "while sampling rows", "camera"}));
       EXPECT_EQ(ListCheckpoints(scratch.path()).at(0).step, outcome.step);
@@ -132,13 +135,13 @@ TEST(SamplingAheadOfTheEnd, NothingIsSampledOrLoadedThatTheRunWillNotTrain) {
   std::atomic<int> rows_of_three{0};
   const ScratchDirectory scratch;
   // one, two, three, one, two: the second draw of two is the fifth.
-  TrainOn(scratch.path(), Configured(2, 1, {1, 5}),
-          {{"two",
-            [&](const RowRange& rows) {
-              if (rows.count < 3) return;  // its check
-              rows_of_two = std::max<std::int64_t>(rows_of_two, rows.begin + rows.count);
-            }},
-           {"three", [&](const RowRange&) { ++rows_of_three; }}});
+  TrainSamplingAhead(scratch.path(), Configured(2, 1, {1, 5}),
+                     {{"two",
+                       [&](const RowRange& rows) {
+                         if (rows.count < 3) return;  // its check
+                         rows_of_two = std::max<std::int64_t>(rows_of_two, rows.begin + rows.count);
+                       }},
+                      {"three", [&](const RowRange&) { ++rows_of_three; }}});
   EXPECT_EQ(rows_of_two, 3);
   EXPECT_EQ(rows_of_three, 0);
 }

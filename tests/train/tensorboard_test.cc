@@ -37,13 +37,13 @@ json ReadEvents(const fs::path& run) {
   return json::parse(read.out);
 }
 
-RunConfig Config() {
+RunConfig TensorboardConfig() {
   RunConfig config = TinyConfig(12);
   config.tensorboard = true;
   return config;
 }
 
-Ended TrainOn(const fs::path& directory, const RunConfig& config) {
+Ended TrainWithTensorboard(const fs::path& directory, const RunConfig& config) {
   SilentConsole console;
   const auto found = FindCheckpoint(directory, OnDamage::kSetAside, *console);
   const auto tiny = MakeTinyRun(config);
@@ -60,7 +60,7 @@ json Repeatable(json events) {
   return events;
 }
 
-class TensorBoardRun : public testing::Test {
+class TensorBoardRun : public ::testing::Test {
  protected:
   void SetUp() override {
     if (test::Shell(Python() + "-c 'import tensorboard' 2>&1").code != 0)
@@ -70,7 +70,7 @@ class TensorBoardRun : public testing::Test {
 };
 
 TEST_F(TensorBoardRun, ShowsWhatTheMetricsSayAndTheSheets) {
-  ASSERT_EQ(TrainOn(scratch_.path(), Config()).code, ExitCode::kDone);
+  ASSERT_EQ(TrainWithTensorboard(scratch_.path(), TensorboardConfig()).code, ExitCode::kDone);
   const json events = ReadEvents(scratch_.path());
   const json& scalars = events.at("scalars");
   std::istringstream lines(ReadText(scratch_ / kMetricsLog));
@@ -97,24 +97,24 @@ TEST_F(TensorBoardRun, ShowsWhatTheMetricsSayAndTheSheets) {
 
 TEST_F(TensorBoardRun, IsCutBackWhereTheRunIsResumed) {
   fs::create_directory(scratch_ / "whole");
-  ASSERT_EQ(TrainOn(scratch_ / "whole", Config()).code, ExitCode::kDone);
+  ASSERT_EQ(TrainWithTensorboard(scratch_ / "whole", TensorboardConfig()).code, ExitCode::kDone);
   fs::copy(scratch_ / "whole", scratch_ / "part", fs::copy_options::recursive);
   for (const CheckpointEntry& entry : ListCheckpoints(scratch_ / "part")) {
     if (entry.step > 7) fs::remove_all(entry.path);
   }
-  ASSERT_EQ(TrainOn(scratch_ / "part", Config()).code, ExitCode::kDone);
+  ASSERT_EQ(TrainWithTensorboard(scratch_ / "part", TensorboardConfig()).code, ExitCode::kDone);
   EXPECT_EQ(Repeatable(ReadEvents(scratch_ / "part")), Repeatable(ReadEvents(scratch_ / "whole")));
 }
 
 TEST_F(TensorBoardRun, ADamagedFileIsSetAsideAndNeverStopsAResume) {
-  RunConfig config = Config();
-  ASSERT_EQ(TrainOn(scratch_.path(), config).code, ExitCode::kDone);
+  RunConfig config = TensorboardConfig();
+  ASSERT_EQ(TrainWithTensorboard(scratch_.path(), config).code, ExitCode::kDone);
   config.steps = 14;
   const auto resume_with = [&](const std::string& name, const std::function<void(const fs::path&)>& damage) {
     const fs::path copy = scratch_.path().string() + "-" + name;
     fs::copy(scratch_.path(), copy, fs::copy_options::recursive);
     damage(copy / kTensorBoardLog);
-    const Ended ended = TrainOn(copy, config);
+    const Ended ended = TrainWithTensorboard(copy, config);
     EXPECT_EQ(ended.code, ExitCode::kDone) << name << ": " << ended.error;
     EXPECT_EQ(ended.step, 14) << name;
     fs::remove_all(copy);
@@ -139,12 +139,12 @@ TEST_F(TensorBoardRun, ADamagedFileIsSetAsideAndNeverStopsAResume) {
 }
 
 TEST_F(TensorBoardRun, ChangesNothingOfTheRun) {
-  RunConfig without = Config();
+  RunConfig without = TensorboardConfig();
   without.tensorboard = false;
   fs::create_directory(scratch_ / "with");
   fs::create_directory(scratch_ / "without");
-  TrainOn(scratch_ / "with", Config());
-  TrainOn(scratch_ / "without", without);
+  TrainWithTensorboard(scratch_ / "with", TensorboardConfig());
+  TrainWithTensorboard(scratch_ / "without", without);
   EXPECT_EQ(EndState(scratch_ / "with"), EndState(scratch_ / "without"));
   EXPECT_FALSE(fs::exists(scratch_ / "without/tensorboard"));
 }

@@ -19,7 +19,8 @@ RowHook FailSecondDraw() {
   };
 }
 
-Ended TrainWith(const fs::path& directory, const RunConfig& config, std::map<std::string, RowHook> hooks) {
+Ended TrainWithHooks(const fs::path& directory, const RunConfig& config,
+                     std::map<std::string, RowHook> hooks) {
   SilentConsole console;
   const auto tiny = MakeTinyRun(config, std::move(hooks));
   Trainer trainer(tiny->In(directory, *console));
@@ -30,7 +31,7 @@ TEST(TaskErrors, StopSavesWhatWasTrainedAndNamesPluginTaskAndPhase) {
   const ScratchDirectory scratch;
   RunConfig config = TinyConfig(30);
   config.checkpoint.every = 0;
-  const Ended outcome = TrainWith(scratch.path(), config, {{"two", FailSecondDraw()}});
+  const Ended outcome = TrainWithHooks(scratch.path(), config, {{"two", FailSecondDraw()}});
   EXPECT_EQ(outcome.code, ExitCode::kFailed);
   EXPECT_TRUE(Says(outcome.error, {"fixture", "two", "sampl", "the camera is gone", "medley resume"}));
   ASSERT_EQ(ListCheckpoints(scratch.path()).size(), 1u);
@@ -51,7 +52,7 @@ TEST(TaskErrors, AFailedDeviceEndsTheRunAtOnceDropsNobodyAndSavesNothing) {
     RunConfig config = TinyConfig(30);
     config.on_task_error = "drop";
     config.checkpoint.every = 3;
-    const Ended outcome = TrainWith(scratch.path(), config, {{"two", hook}});
+    const Ended outcome = TrainWithHooks(scratch.path(), config, {{"two", hook}});
     EXPECT_EQ(outcome.code, ExitCode::kFailed) << what;
     EXPECT_TRUE(Says(outcome.error, {"the device failed", "illegal memory access", "step-"}))
         << outcome.error;
@@ -69,7 +70,7 @@ TEST(TaskErrors, BadInputThatATaskFindsKeepsItsCodeAndIsToBeMended) {
     const ScratchDirectory scratch;
     RunConfig config = TinyConfig(30);
     config.on_task_error = on_error;
-    const Ended outcome = TrainWith(scratch.path(), config, {{"two", refuse}});
+    const Ended outcome = TrainWithHooks(scratch.path(), config, {{"two", refuse}});
     EXPECT_EQ(outcome.code, code) << on_error;
     EXPECT_TRUE(Says(outcome.error + outcome.words, {"fixture", "two", "the map has no north"}));
     if (code == ExitCode::kBadInput) {
@@ -79,8 +80,9 @@ TEST(TaskErrors, BadInputThatATaskFindsKeepsItsCodeAndIsToBeMended) {
   const ScratchDirectory scratch;
   RunConfig config = TinyConfig(30);
   config.on_task_error = "drop";
-  EXPECT_EQ(TrainWith(scratch.path(), config, {{"one", refuse}, {"two", refuse}, {"three", refuse}}).code,
-            ExitCode::kBadInput)
+  EXPECT_EQ(
+      TrainWithHooks(scratch.path(), config, {{"one", refuse}, {"two", refuse}, {"three", refuse}}).code,
+      ExitCode::kBadInput)
       << "no task is left";
 }
 
@@ -90,7 +92,7 @@ TEST(TaskErrors, BadInputThatAnEvaluationFindsKeepsItsCode) {
   const RowHook refuse_evaluation = [](const RowRange& rows) {
     if (rows.count > 5) throw InputError("the map has no north");
   };
-  const Ended outcome = TrainWith(scratch.path(), config, {{"two", refuse_evaluation}});
+  const Ended outcome = TrainWithHooks(scratch.path(), config, {{"two", refuse_evaluation}});
   EXPECT_EQ(outcome.code, ExitCode::kBadInput);
   EXPECT_TRUE(Says(outcome.error, {"evaluation of two after step 5", "the map has no north", "mend"}));
 }
@@ -106,7 +108,7 @@ TEST(TaskErrors, AFailedSaveDoesNotHideWhyTheRunEnds) {
         fs::rename(scratch / "run", scratch / "gone");
         throw std::runtime_error("the camera is gone");
       };
-  const Ended outcome = TrainWith(scratch / "run", config, {{"two", fail_and_lose_the_disk}});
+  const Ended outcome = TrainWithHooks(scratch / "run", config, {{"two", fail_and_lose_the_disk}});
   EXPECT_EQ(outcome.code, ExitCode::kFailed);
   EXPECT_TRUE(Says(outcome.error, {"the camera is gone", "was not saved", "No such file"}));
 }
@@ -122,7 +124,7 @@ TEST(TaskErrors, OutOfMemoryHasItsOwnExitCodeAndNamesTheTaskAndTheSetting) {
       if (rows.count == 3 && ++*draws >= 2) at::empty({1 << 30}, at::kByte);
     };
     SetCpuBudget(ReadCpuMemory().now + (1 << 26));
-    const Ended outcome = TrainWith(scratch.path(), config, {{"two", greedy}});
+    const Ended outcome = TrainWithHooks(scratch.path(), config, {{"two", greedy}});
     SetCpuBudget(0);
     EXPECT_EQ(outcome.code, ExitCode::kDoesNotFit);
     EXPECT_TRUE(
@@ -140,7 +142,7 @@ TEST(TaskErrors, DropGoesOnWithoutTheTaskAndSaysSo) {
     RunConfig config = TinyConfig(20);
     config.on_task_error = "drop";
     config.draws_per_step = draws_per_step;
-    const Ended outcome = TrainWith(scratch.path(), config, {{"two", FailSecondDraw()}});
+    const Ended outcome = TrainWithHooks(scratch.path(), config, {{"two", FailSecondDraw()}});
     EXPECT_EQ(outcome.code, ExitCode::kSomethingDropped) << outcome.error;
     EXPECT_EQ(outcome.step, 20);
     ASSERT_EQ(outcome.dropped.size(), 1u);
@@ -153,7 +155,7 @@ TEST(TaskErrors, ADroppedTaskStaysDroppedAfterAResume) {
   const ScratchDirectory scratch;
   RunConfig config = TinyConfig(20);
   config.on_task_error = "drop";
-  TrainWith(scratch.path(), config, {{"two", FailSecondDraw()}});
+  TrainWithHooks(scratch.path(), config, {{"two", FailSecondDraw()}});
   const auto expected = EndState(scratch.path());
   for (const CheckpointEntry& entry : ListCheckpoints(scratch.path())) {
     if (entry.step > 15) fs::remove_all(entry.path);
@@ -171,7 +173,8 @@ TEST(TaskErrors, TheLastTaskThatFailsEndsTheRun) {
   RunConfig config = TinyConfig(20);
   config.on_task_error = "drop";
   const RowHook fail = [](const RowRange&) { throw std::runtime_error("no"); };
-  const Ended outcome = TrainWith(scratch.path(), config, {{"one", fail}, {"two", fail}, {"three", fail}});
+  const Ended outcome =
+      TrainWithHooks(scratch.path(), config, {{"one", fail}, {"two", fail}, {"three", fail}});
   EXPECT_EQ(outcome.code, ExitCode::kFailed);
   EXPECT_TRUE(Says(outcome.error, {"no task is left"}));
 }
@@ -291,7 +294,7 @@ TEST(TaskErrors, ATaskThatFailsInWordsThatAreNotUtf8IsDroppedAndTheRunIsSaved) {
   const RowHook fail = [draws = std::make_shared<std::atomic<int>>(0)](const RowRange& rows) {
     if (rows.count == 3 && ++*draws >= 2) throw std::runtime_error("caf\xe9");
   };
-  const Ended outcome = TrainWith(scratch.path(), config, {{"two", fail}});
+  const Ended outcome = TrainWithHooks(scratch.path(), config, {{"two", fail}});
   EXPECT_EQ(outcome.code, ExitCode::kSomethingDropped) << outcome.error;
   EXPECT_EQ(outcome.words.find("was not saved"), std::string::npos) << outcome.words;
   EXPECT_TRUE(Says(outcome.dropped.at("two"), {"caf\xef\xbf\xbd"}));
@@ -347,7 +350,7 @@ TEST(InitFrom, GoesFromFloatToHalfAndBack) {
 TEST(InitFrom, TakesMatchingWeightsAndRefusesOthersByName) {
   const ScratchDirectory scratch;
   fs::create_directory(scratch / "run");
-  TrainWith(scratch / "run", TinyConfig(4), {});
+  TrainWithHooks(scratch / "run", TinyConfig(4), {});
   SilentConsole console;
   FixtureModel model;
   model.To(at::kCPU, at::kFloat);

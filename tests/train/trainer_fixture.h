@@ -26,6 +26,8 @@
 
 namespace medley::testing_fixture {
 
+inline constexpr std::int64_t kMiB = 1 << 20;
+
 using RowHook = std::function<void(const RowRange&)>;
 
 // A scripted task with a score: how near the model's first output is to 0.

@@ -38,7 +38,7 @@ void CopyUpTo(const fs::path& from, const fs::path& to, std::int64_t k) {
   }
 }
 
-class Resume : public testing::TestWithParam<std::tuple<int, const char*>> {};
+class Resume : public ::testing::TestWithParam<std::tuple<int, const char*>> {};
 
 // Its model draws from the default generator in every forward. Joint: other modes must give the same twice.
 std::unique_ptr<TinyRun> MakeNoisyRun(const RunConfig& config) {
@@ -68,7 +68,7 @@ TEST_P(Resume, AtEveryStepGivesTheUninterruptedRunBitForBit) {
 }
 
 INSTANTIATE_TEST_SUITE_P(DrawsPerStep, Resume,
-                         testing::Combine(testing::Values(1, 2, 3), testing::Values("fp32", "bf16")));
+                         ::testing::Combine(::testing::Values(1, 2, 3), ::testing::Values("fp32", "bf16")));
 
 std::map<std::string, at::Tensor> SavedWeights(const fs::path& run) {
   return ReadSafetensors(ListCheckpoints(run).at(0).path / "model.safetensors");
@@ -183,7 +183,7 @@ struct Damage {
 };
 void PrintTo(const Damage& damage, std::ostream* out) { *out << damage.name; }
 
-class ResumeWith : public testing::TestWithParam<Damage> {};
+class ResumeWith : public ::testing::TestWithParam<Damage> {};
 
 // From step 6 on.
 std::map<std::string, std::string> EndAfter(const fs::path& part, const RunConfig& config,
@@ -228,15 +228,15 @@ void Forget(TinyRun& run, const std::string& suffix) {
 
 INSTANTIATE_TEST_SUITE_P(
     Parts, ResumeWith,
-    testing::Values(Damage{"weights",
-                           [](TinyRun& run) {
-                             at::Tensor(run.run.model->parameters()[0].tensor).detach().mul_(1.001);
-                           }},
-                    Damage{"means", [](TinyRun& run) { Forget(run, ".exp_avg"); }},
-                    Damage{"squares", [](TinyRun& run) { Forget(run, ".exp_avg_sq"); }},
-                    Damage{"updates", [](TinyRun& run) { Forget(run, ".step"); }},
-                    Damage{"mixer", [](TinyRun& run) { run.run.mixer->Commit(run.run.mixer->Peek(1)); }},
-                    Damage{"generators", [](TinyRun&) { at::rand({1}); }}),
+    ::testing::Values(Damage{"weights",
+                             [](TinyRun& run) {
+                               at::Tensor(run.run.model->parameters()[0].tensor).detach().mul_(1.001);
+                             }},
+                      Damage{"means", [](TinyRun& run) { Forget(run, ".exp_avg"); }},
+                      Damage{"squares", [](TinyRun& run) { Forget(run, ".exp_avg_sq"); }},
+                      Damage{"updates", [](TinyRun& run) { Forget(run, ".step"); }},
+                      Damage{"mixer", [](TinyRun& run) { run.run.mixer->Commit(run.run.mixer->Peek(1)); }},
+                      Damage{"generators", [](TinyRun&) { at::rand({1}); }}),
     [](const auto& info) { return std::string(info.param.name); });
 
 TEST(ResumeChecks, CtrlCInTheMiddleOfAStepGivesItUpAndSavesTheOneBefore) {
@@ -269,7 +269,7 @@ TEST(ResumeChecks, ASecondCtrlCLeavesUnsavedAndDoesNotCallItInterrupted) {
     std::raise(SIGINT);
     std::raise(SIGINT);
   };
-  EXPECT_EXIT(interrupt_twice(), testing::ExitedWithCode(1), "once more leaves at once, unsaved");
+  EXPECT_EXIT(interrupt_twice(), ::testing::ExitedWithCode(1), "once more leaves at once, unsaved");
 }
 
 TEST(ResumeChecks, OnlyDamagedCheckpointsAreRefusedEachTimeAndNothingIsLost) {
