@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <initializer_list>
 
 #include <medley/model/blocks/language_config.h>
 #include <medley/model/blocks/language_training.h>
@@ -30,8 +31,8 @@ struct HasGradient {
 class Keeps {
  public:
   using Map = LanguageTraining::Map;
-  Keeps(const LanguageTraining& training, std::int64_t number_bytes)
-      : drops_(training.dropout > 0), number_bytes_(number_bytes) {}
+  Keeps(const LanguageTraining& training, std::int64_t number_bytes, bool with_graph)
+      : drops_(training.dropout > 0), with_graph_(with_graph), number_bytes_(number_bytes) {}
 
   bool Input(const Map& map) const { return map.weight || (map.rank > 0 && !drops_); }
   bool Input(const Map& a, const Map& b) const { return Input(a) || Input(b); }
@@ -42,12 +43,15 @@ class Keeps {
     const std::int64_t mask = has_gradient ? (width + number_bytes_ - 1) / number_bytes_ : 0;
     return map.rank + (drops_ ? width + mask : 0);
   }
+  // Of adapters with these numbers: what they keep together; without a graph what the widest of them takes,
+  // as each ends before the next begins.
+  std::int64_t Adapters(std::initializer_list<std::int64_t> numbers) const;
   // Of an RmsNorm, beside its output, and its input where that has a gradient: the product before the weight,
   // and `scales` of them. Of a half type no product, but scales, in float, and the input for either gradient.
   std::int64_t Norm(bool input, bool weight, std::int64_t width, std::int64_t scales) const;
 
  private:
-  bool drops_;
+  bool drops_, with_graph_;
   std::int64_t number_bytes_;
 };
 

@@ -18,7 +18,7 @@ class TextNumbers {
       : config_(config),
         shape_(shape),
         training_(shape.with_graph ? training : AllTrained(training)),
-        keeps_(training_, shape.number_bytes),
+        keeps_(training_, shape.number_bytes, shape.with_graph),
         hidden_(config.hidden),
         queries_(config.heads * config.head_dim),
         keys_(config.kv_heads * config.head_dim),
@@ -113,12 +113,13 @@ class TextNumbers {
     const std::int64_t fed = Positions(selects), ffn = config_.ffn;
     const bool normed_kept = keeps_.Input(layer.gate, layer.up), product_kept = keeps_.Input(layer.down);
     const std::int64_t kept = If((selects || !has.attended) && keeps_.Input(layer.o), queries_) +
-                              keeps_.Adapter(layer.o, queries_, has.attended) + If(has.y, hidden_) +
-                              keeps_.Norm(has.y, layer.post_norm, hidden_, 1) + If(normed_kept, hidden_) +
-                              keeps_.Adapter(layer.gate, hidden_, has.y || layer.post_norm) +
-                              keeps_.Adapter(layer.up, hidden_, has.y || layer.post_norm) +
-                              If(has.inside, (2 + products_) * ffn) + If(product_kept, ffn) +
-                              keeps_.Adapter(layer.down, ffn, has.inside);
+                              If(has.y, hidden_) + keeps_.Norm(has.y, layer.post_norm, hidden_, 1) +
+                              If(normed_kept, hidden_) + If(has.inside, (2 + products_) * ffn) +
+                              If(product_kept, ffn) +
+                              keeps_.Adapters({keeps_.Adapter(layer.o, queries_, has.attended),
+                                               keeps_.Adapter(layer.gate, hidden_, has.y || layer.post_norm),
+                                               keeps_.Adapter(layer.up, hidden_, has.y || layer.post_norm),
+                                               keeps_.Adapter(layer.down, ffn, has.inside)});
     // With a graph, attention's part keeps what it gave; but not the copy of what is selected.
     const bool attended_kept = selects ? keeps_.Input(layer.o) : shape_.with_graph && has.attended;
     const std::int64_t passing = If(!attended_kept, queries_) + If(!normed_kept, hidden_) +
