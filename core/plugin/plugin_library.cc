@@ -8,6 +8,7 @@
 #include <array>
 #include <boost/dll/shared_library.hpp>
 #include <cstring>
+#include <exception>
 #include <map>
 #include <mutex>
 #include <string_view>
@@ -64,6 +65,18 @@ std::string ExplainLinker(const std::string& message) {
   return message + ". Link the plugin against what it uses, or rebuild it with this medley";
 }
 
+// An exception of a static initialiser must not come through the linker, which holds its lock: the process
+// ends, and the report of the crash names the plugin. Where dlopen is inlined the exception may reach us;
+// noexcept would end the process without it.
+const boost::dll::shared_library* Opened(const std::filesystem::path& path, boost::dll::load_mode::type mode,
+                                         std::error_code& error) {
+  try {
+    return new boost::dll::shared_library(path, error, mode);  // never closed
+  } catch (...) {
+    std::terminate();
+  }
+}
+
 void Rethrow(int code, const PluginFailure& failure) {
   switch (static_cast<PluginResult>(code)) {
     case PluginResult::kOk:
@@ -102,7 +115,12 @@ PluginLibrary PluginLibrary::Open(const PluginFile& file) {
                                                       static_cast<unsigned>(dll::load_mode::rtld_local) |
                                                       static_cast<unsigned>(RTLD_NODELETE));
   try {
-    const auto* library = new dll::shared_library(file.path, mode);  // never closed
+    std::error_code error;
+    const auto* library = Opened(file.path, mode, error);
+    if (error) {
+      const char* words = dlerror();
+      throw Error(ExplainLinker(words != nullptr ? words : error.message()));
+    }
     // Another file may have stood there for a moment.
     if (std::string reason = CheckFile(file); !reason.empty()) throw Error(reason);
     const auto& function = library->get<EntryFunction>(MEDLEY_WORDS(MEDLEY_PLUGIN_ENTRY));
