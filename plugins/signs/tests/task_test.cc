@@ -84,7 +84,7 @@ TEST(Task, AHandThatWasNotFoundIsWhollyZeroAndTheOtherIsNot) {
 }
 
 template <typename Fn>
-std::string Refusal(const Fn& fn) {
+std::string InputRefusal(const Fn& fn) {
   try {
     fn();
     return "it was taken";
@@ -94,7 +94,7 @@ std::string Refusal(const Fn& fn) {
 }
 
 void ExpectRefused(const Overrides& overrides, const std::string& what) {
-  const std::string refusal = Refusal([&] {
+  const std::string refusal = InputRefusal([&] {
     const auto bench = MakeBench(overrides);
     bench.Task("signs");
   });
