@@ -33,6 +33,8 @@ def carry_libraries(folder):
 def make_bundle(build, folder):
     subprocess.run(["cmake", "--install", build, "--prefix", folder, "--strip"], check=True, stdout=subprocess.DEVNULL)
     # No part of an installation; it is the one program that makes several runs in one process.
+    if not (build / "bin/medley_bench_memory").exists():  # tools/build leaves it out
+        subprocess.run(["cmake", "--build", build, "--target", "medley_bench_memory"], check=True, stdout=subprocess.DEVNULL)
     shutil.copy2(build / "bin/medley_bench_memory", folder / "bin")
     carry_libraries(folder)
     shutil.copy2(TOOLS.parent / "core/memory/live_blocks_cuda.cc", folder)
