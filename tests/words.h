@@ -11,12 +11,12 @@ inline bool Has(const std::string& text, std::string_view part) {
   return text.find(part) != std::string::npos;
 }
 
-// What the Error says that fn throws; "" where it throws none.
-template <typename Fn>
+// What the exception of this type says that fn throws; "" where it throws none. Others pass.
+template <typename E = Error, typename Fn>
 std::string MessageOf(const Fn& fn) {
   try {
     fn();
-  } catch (const Error& error) {
+  } catch (const E& error) {
     return error.what();
   }
   return "";

@@ -12,23 +12,18 @@
 
 #include "curriculum/mixer_fixtures.h"
 
+#include "tests/words.h"
+
 namespace medley::testing {
 namespace {
+
+using test::MessageOf;
 
 std::string Words(const std::vector<Draw>& draws) {
   std::string text;
   for (const Draw& d : draws)
     text += d.task + "@" + std::to_string(d.begin) + "+" + std::to_string(d.rows) + " ";
   return text;
-}
-
-std::string MessageOf(const std::function<void()>& fn) {
-  try {
-    fn();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "";
 }
 
 TEST(Mixer, PeekChangesNothingAndSeesWhatWillBeDrawn) {

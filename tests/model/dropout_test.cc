@@ -13,10 +13,13 @@
 #include <medley/step/passes/saved_variables.h>
 #include <medley/testing/training_context.h>
 
+#include "tests/words.h"
+
 namespace medley {
 namespace {
 
 using check::TrainingContext;
+using test::MessageOf;
 
 at::Tensor KeptOf(double p, std::int64_t begin, at::IntArrayRef sizes, const std::string& site = "site",
                   const std::string& pass = "pass") {
@@ -144,30 +147,20 @@ TEST(Dropout, LeavesLibtorchsGeneratorAlone) {
   EXPECT_TRUE(at::globalContext().defaultGenerator(at::kCPU).get_state().equal(before));
 }
 
-template <typename Fn>
-std::string FailureOf(const Fn& fn) {
-  try {
-    fn();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "";
-}
-
 TEST(Dropout, NamesWhatItCannotDo) {
   TrainingContext context(0, 3);
-  EXPECT_NE(FailureOf([&] { Dropout(1, "encoder", context); }).find("dropout at 'encoder'"),
+  EXPECT_NE(MessageOf([&] { Dropout(1, "encoder", context); }).find("dropout at 'encoder'"),
             std::string::npos);
-  EXPECT_NE(FailureOf([&] { Dropout(-0.1, "encoder", context); }), "");
+  EXPECT_NE(MessageOf([&] { Dropout(-0.1, "encoder", context); }), "");
   const Dropout drop(0.5, "site", context);
-  EXPECT_NE(FailureOf([&] { drop(at::ones({6, 4})); }).find("3 rows, got [6, 4]"), std::string::npos);
+  EXPECT_NE(MessageOf([&] { drop(at::ones({6, 4})); }).find("3 rows, got [6, 4]"), std::string::npos);
   const auto rows = [&](const std::vector<std::int64_t>& of) {
     drop(at::ones({3, 4}), at::tensor(of, at::kLong));
   };
-  EXPECT_EQ(FailureOf([&] { rows({0, 2, 2}); }), "");
-  EXPECT_NE(FailureOf([&] { rows({0, 2, 1}); }).find("must ascend, from 0 to 2"), std::string::npos);
-  EXPECT_NE(FailureOf([&] { rows({0, 1, 3}); }), "");
-  EXPECT_NE(FailureOf([&] { rows({0, 1}); }).find("rows of 3 indices"), std::string::npos);
+  EXPECT_EQ(MessageOf([&] { rows({0, 2, 2}); }), "");
+  EXPECT_NE(MessageOf([&] { rows({0, 2, 1}); }).find("must ascend, from 0 to 2"), std::string::npos);
+  EXPECT_NE(MessageOf([&] { rows({0, 1, 3}); }), "");
+  EXPECT_NE(MessageOf([&] { rows({0, 1}); }).find("rows of 3 indices"), std::string::npos);
 }
 
 }  // namespace

@@ -5,8 +5,12 @@
 #include <string>
 #include <vector>
 
+#include "tests/words.h"
+
 namespace medley {
 namespace {
+
+using test::MessageOf;
 
 const std::vector<std::string> kMaps = {"model.layers.0.self_attn.q_proj", "model.layers.0.mlp.up_proj",
                                         "model.layers.1.self_attn.q_proj", "model.layers.1.mlp.up_proj"};
@@ -25,16 +29,6 @@ std::string Taken(NamesOrPattern names) {
   std::string taken = Taken(targets);
   targets.Check();
   return taken;
-}
-
-template <typename Fn>
-std::string Mistake(const Fn& fn) {
-  try {
-    fn();
-  } catch (const InputError& error) {
-    return error.what();
-  }
-  return "";
 }
 
 TEST(LoraTargets, AreNamesOrEndsOfNamesBehindADot) {
@@ -59,13 +53,14 @@ TEST(LoraTargets, OneThatNamesNothingIsRefusedWithTheNamesThatThereAre) {
   LoraTargets targets(With({.names = {"q_proj", "qproj"}}));
   Taken(targets);
   EXPECT_EQ(
-      Mistake([&] { targets.Check(); }),
+      MessageOf<InputError>([&] { targets.Check(); }),
       "lora.targets: 'qproj' is no linear map of the model's language; it has q_proj, up_proj, such as "
       "model.layers.0.mlp.up_proj. A list has names or ends of names, a text is a regular expression for "
       "whole names");
   LoraTargets pattern(With({.pattern = "q_proj"}));
   Taken(pattern);
-  EXPECT_NE(Mistake([&] { pattern.Check(); }).find("'q_proj' is no linear map"), std::string::npos);
+  EXPECT_NE(MessageOf<InputError>([&] { pattern.Check(); }).find("'q_proj' is no linear map"),
+            std::string::npos);
 }
 
 TEST(LoraTargets, OfAFolderAreForAnotherModel) {
@@ -84,7 +79,7 @@ TEST(LoraTargets, ARankAboveTheSmallerSideIsRefused) {
     LoraTargets targets(lora);
     Taken(targets);
     targets.Take("narrow.up_proj", 1, 1);  // has none
-    EXPECT_EQ(Mistake([&] { targets.Check(); }),
+    EXPECT_EQ(MessageOf<InputError>([&] { targets.Check(); }),
               rank == 6
                   ? ""
                   : "lora.rank: expected at most 6, the smaller side of model.layers.0.self_attn.q_proj "
@@ -94,8 +89,9 @@ TEST(LoraTargets, ARankAboveTheSmallerSideIsRefused) {
 
 TEST(LoraTargets, APatternThatTakesTooLongIsRefused) {
   LoraTargets targets(With({.pattern = "(a+)+[bc]"}));
-  EXPECT_NE(Mistake([&] { targets.Take(std::string(40, 'a'), 8, 6); }).find("cannot be held against"),
-            std::string::npos);
+  EXPECT_NE(
+      MessageOf<InputError>([&] { targets.Take(std::string(40, 'a'), 8, 6); }).find("cannot be held against"),
+      std::string::npos);
 }
 
 }  // namespace

@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "tests/report/scratch_directory.h"
+#include "tests/words.h"
 
 namespace medley::test {
 
@@ -116,12 +117,7 @@ inline PretrainedWeights OpenWeights(const std::filesystem::path& folder, std::i
 // Why it is refused; "" where it is not.
 template <typename Fn>
 std::string Refusal(const Fn& fn) {
-  try {
-    fn();
-  } catch (const InputError& error) {
-    return error.what();
-  }
-  return "";
+  return MessageOf<InputError>(fn);
 }
 
 }  // namespace medley::test

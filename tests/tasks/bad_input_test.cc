@@ -1,18 +1,12 @@
 // What a user can hand to a task of the game and must hear about.
 
 #include "tests/tasks/task_testing.h"
+#include "tests/words.h"
 
 namespace medley::tasks {
 namespace {
 
-std::string MistakeOf(const std::function<void()>& make) {
-  try {
-    make();
-  } catch (const InputError& error) {
-    return error.what();
-  }
-  return "";
-}
+using test::MessageOf;
 
 void ExpectParts(const std::string& message, const std::vector<std::string>& parts) {
   for (const std::string& part : parts) EXPECT_NE(message.find(part), std::string::npos) << message;
@@ -49,7 +43,7 @@ std::string MistakeOfMaking(const TaskClass& task, const Tokenizer& tokenizer,
                             const std::vector<std::string>& lines = {"a line"}) {
   OptionValues options;
   for (const OptionInfo& option : task.spec->options) options.emplace(option.name, option.Default());
-  return MistakeOf([&] { task.make(GameContext(tokenizer, lines, options)); });
+  return MessageOf<InputError>([&] { task.make(GameContext(tokenizer, lines, options)); });
 }
 
 TEST(BadInput, TextsThatDoNotFitTheirTableNameTextAndWidth) {
@@ -108,10 +102,10 @@ TEST(BadInput, DirectionNamesNeedsItsActionTokens) {
 TEST(BadInput, ImagesTooSmallForTheGoldAreRefused) {
   for (const TaskClass& any : AllTasks()) {
     for (const std::int64_t size : {16, 112, 127}) {
-      ExpectParts(MistakeOf([&] { TaskUnderTest(any.spec->name, size); }),
+      ExpectParts(MessageOf<InputError>([&] { TaskUnderTest(any.spec->name, size); }),
                   {"images of " + std::to_string(size) + " pixels", "below 128", "model config"});
     }
-    EXPECT_EQ(MistakeOf([&] { TaskUnderTest(any.spec->name, 128); }), "");
+    EXPECT_EQ(MessageOf<InputError>([&] { TaskUnderTest(any.spec->name, 128); }), "");
   }
 }
 

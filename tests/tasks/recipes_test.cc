@@ -8,7 +8,7 @@
 namespace medley::tasks {
 namespace {
 
-using NameSet = std::vector<std::string>;
+using NameList = std::vector<std::string>;
 
 // What a pass is in the tables. Texts are narrower than theirs (DECISIONS.md): 24 tokens where they have 32
 // for the control text and 64 for a question with its reply, 16 where they have 32 for what is asked or said
@@ -16,7 +16,7 @@ using NameSet = std::vector<std::string>;
 struct PassRecipe {
   std::string name;
   int text_width;
-  NameSet images;  // oldest first
+  NameList images;  // oldest first
   bool draws;
 };
 
@@ -38,7 +38,7 @@ Recipe Picture(const std::string& table, std::int64_t prompts) {
           {{table, prompts}}};
 }
 
-Recipe Questions(const NameSet& questions, std::map<std::string, std::int64_t> constants) {
+Recipe Questions(const NameList& questions, std::map<std::string, std::int64_t> constants) {
   Recipe recipe{{{"control", kControlText, {"image"}, false}}, std::move(constants)};
   for (const std::string& name : questions) {
     recipe.passes.push_back({name, kPromptAndReply, {"image"}, false});
@@ -120,7 +120,7 @@ const std::map<std::string, std::size_t>& NumbersOfConstants() {
 }
 
 TEST(Recipes, AreThoseOfTheTwentyTwoTasks) {
-  NameSet tasks, expected;
+  NameList tasks, expected;
   for (const TaskClass& task : AllTasks()) tasks.push_back(task.spec->name);
   std::sort(tasks.begin(), tasks.end());
   for (const auto& [name, recipe] : Recipes()) expected.push_back(name);

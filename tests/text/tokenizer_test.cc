@@ -10,8 +10,12 @@
 #include <medley/text/special_tokens.h>
 #include <medley/text/tokenizer_trainer.h>
 
+#include "tests/words.h"
+
 namespace medley {
 namespace {
+
+using test::MessageOf;
 
 const std::vector<std::string> kTexts = {"Where is the gold? The gold is on the left.",
                                          "Is the gold above or below you? It is above.",
@@ -86,36 +90,27 @@ TEST(Tokenizer, TheSameTextsGiveTheSameBytes) {
 }
 
 // The message of the InputError, "" where there is none.
-template <typename Fn>
-std::string Failure(const Fn& fn) {
-  try {
-    fn();
-    return "";
-  } catch (const InputError& error) {
-    return error.what();
-  }
-}
-
 TEST(Tokenizer, ImpossibleVocabulariesAreRefusedWithTheLimit) {
   const auto has = [](const std::string& message, const std::string& part) {
     EXPECT_NE(message.find(part), std::string::npos) << "'" << message << "' lacks '" << part << "'";
   };
-  has(Failure([] { TrainTokenizer(kTexts, 100); }),
+  has(MessageOf<InputError>([] { TrainTokenizer(kTexts, 100); }),
       "too small: the special tokens and the 256 bytes take 264");
-  has(Failure([] { TrainTokenizer(kTexts, 270); }), "vocabulary of 270 tokens");
-  has(Failure([] { TrainTokenizer(kTexts, 100000); }), "vocabulary of 100000 tokens");
-  has(Failure([] { TrainTokenizer({}, 400); }), "no line");
-  has(Failure([] { TrainTokenizer({"", "\n\n"}, 400); }), "no line");
+  has(MessageOf<InputError>([] { TrainTokenizer(kTexts, 270); }), "vocabulary of 270 tokens");
+  has(MessageOf<InputError>([] { TrainTokenizer(kTexts, 100000); }), "vocabulary of 100000 tokens");
+  has(MessageOf<InputError>([] { TrainTokenizer({}, 400); }), "no line");
+  has(MessageOf<InputError>([] { TrainTokenizer({"", "\n\n"}, 400); }), "no line");
 }
 
 TEST(Tokenizer, FilesThatAreNoVocabularyAreInputErrors) {
   for (const std::string& bytes : {std::string(), std::string("hello"), std::string(5000, '\0'),
                                    TrainTokenizer(kTexts, kSize).substr(0, 700)}) {
-    EXPECT_NE(Failure([&] { Load(bytes); }), "") << bytes.size();
+    EXPECT_NE(MessageOf<InputError>([&] { Load(bytes); }), "") << bytes.size();
   }
-  EXPECT_NE(Failure([] { LoadTokenizer("/nowhere/small.model"); }).find("/nowhere/small.model"),
+  EXPECT_NE(MessageOf<InputError>([] { LoadTokenizer("/nowhere/small.model"); }).find("/nowhere/small.model"),
             std::string::npos);
-  EXPECT_NE(Failure([] { Trained().Id("<jump>"); }).find("has no token <jump>; it has <"), std::string::npos);
+  EXPECT_NE(MessageOf<InputError>([] { Trained().Id("<jump>"); }).find("has no token <jump>; it has <"),
+            std::string::npos);
   EXPECT_THROW(Trained().Decode({kSize}), Error);
   EXPECT_THROW(Trained().Piece(-1), Error);
 }
