@@ -4,9 +4,9 @@
 # A plugin NAME.so with the tasks of its one MEDLEY_PLUGIN line. It is built into <build>/lib/medley/plugins-N, N being
 # the number of the API, where the medley of the same build tree finds it, and installed to <libdir>/medley/plugins-N; by a project outside
 # that is configured without CMAKE_INSTALL_PREFIX, to the user's own plugins. With DESTINATION it is built there instead and not installed
-# (tests), and WITHOUT_PRECOMPILED_HEADER with flags of its own. Outside, the installed medley reads the plugin's note after linking, and where enable_testing() came before, the test NAME.check
-# is `medley plugins check`, with the model and options of the run config CHECK_CONFIG; skipped where it needs one and has none. medley's own
-# tasks have tests of their own.
+# (tests), and WITHOUT_PRECOMPILED_HEADER with flags of its own. Outside, the installed medley reads the plugin's note after linking,
+# and where enable_testing() came before, the test NAME.check is `medley plugins check`, with the model and options of the run config
+# CHECK_CONFIG; skipped where it needs one and has none. medley's own tasks have tests of their own.
 #
 # medley_add_plugin_library(NAME SOURCE...)
 #
