@@ -221,7 +221,7 @@ int Main(int argc, char** argv) {
   app.add_flag("--list", list);
   app.add_option("--runs", arguments.runs);
   app.add_option("--first", arguments.first);
-  app.add_option("--seed", arguments.seed);
+  app.add_option("--seed", arguments.seed)->envname("MEDLEY_SWEEP");
   app.add_option("--seconds", arguments.seconds);
   app.add_option("--failures", arguments.failures);
   app.add_option("--replay", arguments.replay);

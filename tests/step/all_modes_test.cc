@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "tests/step/agent_fixture.h"
+#include "tests/sweep.h"
 
 namespace medley {
 namespace {
@@ -31,7 +32,7 @@ TEST_P(AllModes, GradientsEqualJointAndThoseOfRecomputedLayersBitForBit) {
             check::Findings());
 }
 
-INSTANTIATE_TEST_SUITE_P(Tasks, AllModes, ::testing::ValuesIn(AllVariants()),
+INSTANTIATE_TEST_SUITE_P(Tasks, AllModes, ::testing::ValuesIn(test::Slice("AllModes", AllVariants(), 4)),
                          [](const auto& info) { return NameOf(info.param); });
 
 // Before the first tensor of the program.

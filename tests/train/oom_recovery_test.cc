@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "tests/sweep.h"
 #include "tests/train/trainer_fixture.h"
 
 namespace medley::testing_fixture {
@@ -189,7 +190,8 @@ std::vector<Case> AllCases() {
   }
   return cases;
 }
-INSTANTIATE_TEST_SUITE_P(Modes, OomAtEveryAllocation, ::testing::ValuesIn(AllCases()),
+INSTANTIATE_TEST_SUITE_P(Modes, OomAtEveryAllocation,
+                         ::testing::ValuesIn(test::Slice("OomAtEveryAllocation", AllCases(), 4)),
                          [](const auto& c) { return NameOf(c.param); });
 
 // Bytes of the pass that grow with its rows, so that a budget can refuse some and not others.
