@@ -12,6 +12,7 @@
 #include <medley/eval/eval_pass.h>
 #include <medley/eval/evaluator.h>
 #include <medley/memory/cpu_allocator.h>
+#include <medley/memory/product_workspace.h>
 #include <medley/model/device.h>
 #include <medley/model/float_type.h>
 #include <medley/model/forward_sizes.h>
@@ -32,6 +33,7 @@ class HollowModel : public Model {
   HollowModel(const Model& model, const ModelConfig& config, bool on_gpu)
       : Model(model.spec()), model_(model), config_(config), on_gpu_(on_gpu) {
     model.Footprint({});  // which is an error where it has none
+    if (!on_gpu) products_ = WorkspaceOf(model.parameters());
   }
 
   ModelOutputs Forward(const ModelInputs& inputs, const WantedOutputs& wanted,
@@ -55,6 +57,7 @@ class HollowModel : public Model {
   const Model& model_;
   const ModelConfig& config_;
   bool on_gpu_;
+  ProductWorkspace products_;
 };
 
 ForwardShape HollowModel::ShapeOf(const ModelInputs& inputs) const {
@@ -64,12 +67,12 @@ ForwardShape HollowModel::ShapeOf(const ModelInputs& inputs) const {
 
 // Allocates the widest moment of the parts that belong to the image; -1: of those that belong to none.
 // Returns the bytes that are left of the last one.
-std::int64_t Touch(const std::vector<ForwardPart>& parts, int image) {
+std::int64_t Touch(const std::vector<ForwardPart>& parts, int image, const ProductWorkspace& products) {
   std::int64_t kept = 0, peak = 0, last = 0;
   for (const ForwardPart& part : parts) {
     if (part.image != image) continue;
     kept += part.kept;
-    peak = std::max(peak, kept + part.forward);
+    peak = std::max(peak, kept + part.forward + products.Forward(part.product));
     last = part.kept;
   }
   at::empty({peak}, at::kByte);
@@ -83,11 +86,11 @@ void HollowModel::Run(const ForwardShape& shape, const ModelInputs& inputs, Forw
   for (const ModelInput& input : inputs) {
     if (!IsEncoded(spec(), input)) continue;
     const auto encode = [&, index = static_cast<int>(encodings.size())] {
-      return at::empty({Touch(parts, index)}, at::kByte);
+      return at::empty({Touch(parts, index, products_)}, at::kByte);
     };
     encodings.push_back(input.key.empty() ? encode() : context.Shared(input.key, encode));
   }
-  Touch(parts, -1);
+  Touch(parts, -1, products_);
 }
 
 ModelOutputs HollowModel::Forward(const ModelInputs& inputs, const WantedOutputs& wanted,

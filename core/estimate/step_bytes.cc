@@ -6,6 +6,7 @@
 #include <utility>
 
 #include <medley/estimate/step_account.h>
+#include <medley/memory/product_workspace.h>
 #include <medley/model/parameter_bytes.h>
 #include <medley/step/accumulation.h>
 
@@ -33,6 +34,7 @@ class Walk {
  public:
   Walk(const Model& model, const TaskShape& task, const StepSetting& setting, const MemoryLedger& floor)
       : model_(model), task_(task), setting_(setting), account_(floor, setting.way.recompute_every) {
+    if (!setting.on_gpu) products_ = WorkspaceOf(model.parameters());
     for (const PassShape& pass : task.passes) {
       for (const std::string& image : Distinct(pass.images)) ++readers_[image];
     }
@@ -190,6 +192,7 @@ class Walk {
         encoded.insert(std::move(image));
       }
       const std::int64_t output = part.output;
+      AddWorkspace(part);
       graph.push_back(account_.Forward(std::move(part), with_graph));
       if (!KeepsAllPasses()) continue;
       account_.AddActivations(output);
@@ -198,6 +201,12 @@ class Walk {
     encoded_.merge(encoded);
     graph.push_back(account_.Forward(LossOf(pass, with_graph), with_graph));
     return graph;
+  }
+
+  // The gradient of a matrix is a result too, which is counted in float already.
+  void AddWorkspace(ForwardPart& part) const {
+    part.forward += products_.Forward(part.product);
+    part.backward += products_.Backward(part.product);
   }
 
   bool KeepsAllPasses() const { return TraitsOf(setting_.way.mode).keeps == KeepsGraphs::kOfAllPasses; }
@@ -247,6 +256,7 @@ class Walk {
   const TaskShape& task_;
   const StepSetting& setting_;
   StepAccount account_;
+  ProductWorkspace products_;
   std::int64_t rows_ = 0;
   std::map<std::string, int> readers_;  // passes, by the column of the picture
   std::set<std::string> carries_;

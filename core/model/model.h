@@ -109,6 +109,8 @@ struct ForwardPart {
   std::int64_t output = 0;  // what passes share of it: held beside `kept` until joint forwards are over
   int layer = -1;           // number in its stack, where ForwardContext::Layer runs it; -1: not run by it
   std::int64_t layer_input = 0;  // what is left of `kept` where the layer is run again for the backward
+  // Numbers, not bytes: of a product's result, which a kernel that sums in float has there beside the above.
+  std::int64_t product = 0;
 };
 
 // A function from inputs and parameters to outputs. It keeps nothing between two calls.

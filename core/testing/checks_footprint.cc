@@ -4,6 +4,7 @@
 
 #include <medley/base/error.h>
 #include <medley/memory/cpu_allocator.h>
+#include <medley/memory/product_workspace.h>
 #include <medley/model/forward_sizes.h>
 #include <medley/step/step_executor.h>
 #include <medley/testing/checks.h>
@@ -72,10 +73,12 @@ ForwardBytes MeasuredBytes(const Model& model, const ModelInputs& inputs, const 
 }
 
 ForwardBytes FootprintBytes(const Model& model, const ForwardShape& shape) {
+  InstallCpuAllocator();
+  const ProductWorkspace products = WorkspaceOf(model.parameters());
   ForwardBytes bytes;
   for (const ForwardPart& part : model.Footprint(shape)) {
     bytes.held += part.kept;
-    bytes.peak = std::max(bytes.peak, bytes.held + part.forward);
+    bytes.peak = std::max(bytes.peak, bytes.held + part.forward + products.Forward(part.product));
   }
   return bytes;
 }

@@ -28,7 +28,8 @@ class Elements {
     const std::int64_t out = patches_ * hidden_, in_float = is_half() ? InFloat(pixels_) : 0;
     return {.kept = pixels_ + out,
             .forward = std::max(out, in_float - out) + InNumbers(8 * shape_.text_width, number_bytes_),
-            .backward = 3 * out};
+            .backward = 3 * out,
+            .product = out / 2};
   }
   // Of all rows: positions and bias.
   std::int64_t Offsets() const { return patches_ * hidden_; }
@@ -62,11 +63,15 @@ class Elements {
 
   // The picture; the mask.
   ForwardPart Picture() const {
-    // The bias, one for each pixel of a patch, and what the mask is made from.
-    const std::int64_t small = InFloat(pixels_ / patches_) + InNumbers(12 * shape_.text_width, number_bytes_),
-                       made = InFloat(pixels_);
-    return {
-        .kept = made + shape_.text_width, .forward = made + small, .backward = made + 2 * patches_ * hidden_};
+    const std::int64_t made = InFloat(pixels_);
+    return {.kept = made + shape_.text_width,
+            .forward = made + Small(),
+            .backward = made + 2 * patches_ * hidden_};
+  }
+
+  // The bias, one for each pixel of a patch, and what the mask is made from.
+  std::int64_t Small() const {
+    return InFloat(pixels_ / patches_) + InNumbers(12 * shape_.text_width, number_bytes_);
   }
 
   // Of all rows, beside what is dropped.
@@ -93,7 +98,7 @@ class Elements {
 // Of one row: made of all.
 ForwardPart OfRows(ForwardPart part, std::int64_t rows) {
   for (std::int64_t* numbers : {&part.kept, &part.forward, &part.backward, &part.prefix, &part.logits,
-                                &part.output, &part.layer_input})
+                                &part.output, &part.layer_input, &part.product})
     *numbers *= rows;
   return part;
 }
@@ -178,6 +183,8 @@ std::vector<ForwardPart> Agent::Footprint(const ForwardShape& forward) const {
   if (shape.decodes_image) {
     add_stack("img_dec", config_.decoder, true, -1);
     add_norm("img_dec.norm_out.", config_.decoder.dropout, shape.rows * elements.encoding(), -1);
+    if (!IsHalf(number_bytes))  // before it is scaled
+      parts.back().forward += shape.rows * (elements.encoding() + elements.Small());
     add(OfRows(elements.Picture(), shape.rows), "img_dec.patch.", shape.rows * elements.picture());
   }
   InBytes(parts, parameters_.list());

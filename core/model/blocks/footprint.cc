@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <utility>
 
-#include <medley/config/threads.h>
 #include <medley/model/blocks/half_operators.h>
 
 namespace medley {
@@ -52,8 +51,9 @@ class LayerNumbers {
     AddAttention(part, shape_.context, shape_.masked);
     return part;
   }
-  // Norm, inside, sum. GELU keeps its input too, and what is dropped inside is there once more. ReLU works in
-  // place on a view, whose backward copies the gradient twice.
+  // Norm, inside, sum. GELU keeps its input too, and what is dropped inside is there once more: that is not
+  // yet there while the product runs. ReLU works in place on a view, whose backward copies the gradient
+  // twice.
   ForwardPart Ffn() const {
     const std::int64_t inner = lines_ * setting_.ffn;
     const bool twice = setting_.activation == Activation::kGelu || drops();
@@ -61,7 +61,8 @@ class LayerNumbers {
                     Mask(width_),
             .forward = Added() + (setting_.activation == Activation::kGelu && drops() ? inner : 0) +
                        Workspace(std::max(width_, setting_.ffn)),
-            .backward = 4 * inner + lines_ * width_};
+            .backward = 4 * inner + lines_ * width_,
+            .product = twice ? inner / 2 : inner};
   }
 
  private:
@@ -127,12 +128,6 @@ std::int64_t Floats(std::int64_t count, std::int64_t number_bytes) {
   return number_bytes < kFloatBytes ? InNumbers(kFloatBytes * count, number_bytes) : count;
 }
 
-// Measured: at most 256 x 64 sums, 1,024 x 64 numbers of a factor and a little, for each thread.
-std::int64_t ProductWorkspace(std::int64_t number_bytes) {
-  constexpr std::int64_t kOfAThread = 256 * 64 * 4 + 1024 * 64 * 2 + 1024;
-  return IsHalf(number_bytes) ? Cores() * kOfAThread : 0;
-}
-
 // A gradient of a half type is there for a moment before it is one in float; that of a lookup is made in
 // float.
 void InBytes(std::vector<ForwardPart>& parts, const std::vector<Parameter>& parameters) {
@@ -152,8 +147,7 @@ void InBytes(std::vector<ForwardPart>& parts, const std::vector<Parameter>& para
       const bool looks_up = part.parameters.ends_with("embed_tokens.") && part.logits == 0;
       if (in_float > bytes && !looks_up) in_half = std::max(in_half, bytes);
     }
-    part.backward += in_half + ProductWorkspace(size);
-    part.forward += ProductWorkspace(size);
+    part.backward += in_half;
   }
 }
 

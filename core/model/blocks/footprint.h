@@ -21,9 +21,6 @@ std::int64_t InNumbers(std::int64_t bytes, std::int64_t number_bytes);
 constexpr bool IsHalf(std::int64_t number_bytes) { return number_bytes < 4; }
 // As many numbers in float at least, in numbers of so many bytes: two of a half type for each.
 std::int64_t Floats(std::int64_t count, std::int64_t number_bytes);
-// Bytes that a product of half types takes at most while it runs on a CPU: what oneDNN packs of both factors
-// and its sums in float, of each thread. Of other types nothing.
-std::int64_t ProductWorkspace(std::int64_t number_bytes);
 // Numbers become bytes, and each part gets the gradients of the parameters that it names: those that begin
 // so.
 void InBytes(std::vector<ForwardPart>& parts, const std::vector<Parameter>& parameters);

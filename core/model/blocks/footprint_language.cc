@@ -130,7 +130,8 @@ class TextNumbers {
         .forward = fed * (If(selects, hidden_) + 2 * hidden_ + passing),
         // What a trained map or norm keeps is gone by the widest moment; without it there is no such room.
         .backward = fed * (2 * ffn + 2 * hidden_ + If(!layer.down.any(), ffn) +
-                           If(!layer.post_norm, hidden_) + If(layer.down.rank > 0, hidden_))};
+                           If(!layer.post_norm, hidden_) + If(layer.down.rank > 0, hidden_)),
+        .product = fed * ffn / 2};  // of the other half there is no gated number yet
   }
 
   // Last output, norm, its output.
