@@ -5,9 +5,11 @@
 #include <c10/core/ScalarType.h>
 #include <dlfcn.h>
 
+#include <medley/base/cpu.h>
 #include <medley/base/file_digest.h>
 #include <medley/base/version.h>
 #include <medley/config/field_writer.h>
+#include <medley/memory/product_workspace.h>
 #include <medley/plugin/elf_file.h>
 
 namespace medley {
@@ -21,8 +23,12 @@ std::string NamedSum(const std::filesystem::path& file) {
   return file.filename().string() + " (" + HashFile(file).substr(0, 12) + ")";
 }
 
+// Kernels for other CPUs take other workspaces; so do those for other GPUs, which differ in their memory.
 std::string DeviceWords(at::Device device) {
-  if (device.is_cpu()) return "cpu";
+  if (device.is_cpu()) {
+    const Cpu cpu = ThisCpu();
+    return Describe({"cpu", cpu.instructions, cpu.limits});
+  }
   const auto [free, total] = c10::getDeviceAllocator(device.type())->getMemoryInfo(device.index());
   return device.str() + " of " + std::to_string(total) + " bytes";
 }
@@ -61,6 +67,11 @@ ordered_json RunProfileKey(const RunConfig& config, const Model& model, const st
                       {"threads", at::get_num_threads()}};
   if (!build.empty()) key["model_build"] = build;
   if (config.lora.dropout > 0) key["lora"] = "dropout";  // which keeps masks
+  const ProductWorkspace products = device.is_cpu() ? WorkspaceOf(model.parameters()) : ProductWorkspace();
+  if (products.forward + products.result_bytes > 0)
+    key["products"] = ordered_json{{"forward", products.forward},
+                                   {"backward", products.backward},
+                                   {"result_bytes", products.result_bytes}};
   // Other kernels take other workspaces.
   if (!device.is_cpu())
     key["numerics"] = config.matmul_precision + (config.deterministic ? ", deterministic" : "");

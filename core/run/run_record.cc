@@ -3,6 +3,7 @@
 #include <map>
 #include <system_error>
 
+#include <medley/base/cpu.h>
 #include <medley/base/error.h>
 #include <medley/base/json_text.h>
 #include <medley/base/version.h>
@@ -104,6 +105,10 @@ std::vector<std::string> Changes(const ordered_json& old_record, const ordered_j
     changes.push_back(std::string(key) + ": " + JsonText(old_record.value(key, ordered_json())) + " -> " +
                       JsonText(now.value(key, ordered_json())));
   }
+  const std::string cpu_before = old_record.value("cpu", ""), cpu = now.value("cpu", "");
+  if (!cpu_before.empty() && cpu_before != cpu)
+    changes.push_back("cpu: " + cpu_before + " -> " + cpu +
+                      ": other kernels round otherwise, so bits may differ");
   const auto before = BuildIds(old_record);
   for (const auto& [path, id] : BuildIds(now)) {
     const auto found = before.find(path);
@@ -120,6 +125,7 @@ ordered_json RunRecord(const Run& run) {
           {"revision", std::string(GitRevision())},
           {"compiler", std::string(Compiler())},
           {"libtorch", std::string(Torch().version)},
+          {"cpu", Describe(ThisCpu())},
           {"device", run.device.str()},
           {"threads", at::get_num_threads()},
           {"seed", run.config.seed},

@@ -236,6 +236,20 @@ TEST_F(SmallRun, ARunThatBeganWithAnotherOneOutlivesIt) {
   EXPECT_TRUE(Has(gone.out, "init_from.run: no such directory")) << gone.out;
 }
 
+TEST_F(SmallRun, ResumeOnAnotherCpuSaysThatBitsMayDiffer) {
+  const fs::path run = scratch_ / "run";
+  ASSERT_EQ(Train(run, "steps=1").code, 0);
+  const CommandResult same = Resume(run, "--steps 2");
+  ASSERT_EQ(same.code, 0) << same.out;
+  EXPECT_FALSE(Has(same.out, "changed: cpu")) << same.out;
+  const CommandResult other =
+      Shell("ATEN_CPU_CAPABILITY=default " + Medley() + "resume " + run.string() + " --steps 3 2>&1");
+  ASSERT_EQ(other.code, 0) << other.out;
+  EXPECT_TRUE(
+      Has(other.out, "ATEN_CPU_CAPABILITY=default): other kernels round otherwise, so bits may differ"))
+      << other.out;
+}
+
 TEST_F(SmallRun, ResumeTakesWhatMayChangeAndSaysIt) {
   const fs::path run = scratch_ / "run";
   ASSERT_EQ(Train(run, "steps=2 optimizer.learning_rate=0.001 optimizer.clip_norm=1 data.threads=1").code, 0);

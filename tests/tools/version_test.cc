@@ -8,6 +8,7 @@
 #include <sstream>
 #include <vector>
 
+#include <medley/base/cpu.h>
 #include <medley/base/version.h>
 
 #include "tests/tools/run_command.h"
@@ -31,7 +32,17 @@ TEST(VersionCommand, SaysInJsonWhatItWasBuiltFrom) {
   EXPECT_TRUE(torch.at("cuda").is_boolean());
   const std::vector<std::string> sources = {"wheel", "distribution", "archive"};
   EXPECT_NE(std::find(sources.begin(), sources.end(), torch.at("source").get<std::string>()), sources.end());
+  const auto& cpu = json.at("cpu");
+  EXPECT_EQ(cpu.at("model"), ThisCpu().model);
+  EXPECT_EQ(cpu.at("instructions"), ThisCpu().instructions);
   EXPECT_EQ(Shell("test -d '" + torch.at("root").get<std::string>() + "'/include").code, 0);
+}
+
+TEST(VersionCommand, NamesTheCpuAndWhatLimitsIt) {
+  const auto plain = Shell(Medley() + "version");
+  EXPECT_NE(plain.out.find("CPU " + ThisCpu().model), std::string::npos) << plain.out;
+  const auto limited = Shell("MKL_CBWR= ATEN_CPU_CAPABILITY=default " + Medley() + "version");
+  EXPECT_NE(limited.out.find("ATEN_CPU_CAPABILITY=default)"), std::string::npos) << limited.out;
 }
 
 TEST(Command, WithoutAVerbItHelpsAndFails) {

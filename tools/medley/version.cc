@@ -2,6 +2,7 @@
 #include <iostream>
 #include <nlohmann/json.hpp>
 
+#include <medley/base/cpu.h>
 #include <medley/base/version.h>
 
 #include "tools/medley/arguments.h"
@@ -10,12 +11,13 @@
 namespace medley {
 
 int RunVersion(int argc, char** argv) {
-  CLI::App app("What this medley was built from.", "medley version");
+  CLI::App app("What this medley was built from, and the CPU that it runs on.", "medley version");
   bool json = false;
   app.add_flag("--json", json, "as a JSON object");
   if (!ParseArguments(app, argc, argv)) return 0;
 
   const TorchBuild& torch = Torch();
+  const Cpu cpu = ThisCpu();
   if (json) {
     std::cout << nlohmann::ordered_json{{"version", Version()},
                                         {"git_revision", GitRevision()},
@@ -27,7 +29,11 @@ int RunVersion(int argc, char** argv) {
                                           {"source", torch.source},
                                           {"abi", torch.abi},
                                           {"blas", torch.blas},
-                                          {"cuda", torch.cuda}}}}
+                                          {"cuda", torch.cuda}}},
+                                        {"cpu",
+                                         {{"model", cpu.model},
+                                          {"instructions", cpu.instructions},
+                                          {"limits", cpu.limits}}}}
                      .dump(2)
               << '\n';
     return 0;
@@ -35,7 +41,8 @@ int RunVersion(int argc, char** argv) {
   std::cout << "medley " << Version() << " (" << GitRevision() << ", " << Compiler() << ")\n"
             << "libtorch " << torch.build << " (" << torch.source << ", " << torch.root << ")\n"
             << "  C++ ABI " << torch.abi << ", BLAS " << torch.blas << ", "
-            << (torch.cuda ? "built with CUDA" : "built without CUDA") << '\n';
+            << (torch.cuda ? "built with CUDA" : "built without CUDA") << '\n'
+            << "CPU " << Describe(cpu) << '\n';
   return 0;
 }
 
