@@ -5,6 +5,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include <medley/config/option_value.h>
 
@@ -38,6 +39,9 @@ class ModelConfig {
   // The Hugging Face folder that its pretrained group comes from; "": none.
   const std::filesystem::path& pretrained() const { return pretrained_; }
   void SetPretrained(std::filesystem::path directory) { pretrained_ = std::move(directory); }
+  // Keys of that folder's config.json that are not looked at, whatever they say.
+  const std::vector<std::string>& ignored_keys() const { return ignored_keys_; }
+  void SetIgnoredKeys(std::vector<std::string> keys) { ignored_keys_ = std::move(keys); }
 
  private:
   template <typename T>
@@ -46,6 +50,7 @@ class ModelConfig {
   std::string kind_;
   OptionValues values_;
   std::filesystem::path pretrained_;
+  std::vector<std::string> ignored_keys_;
 };
 
 }  // namespace medley

@@ -12,9 +12,12 @@
 #include <medley/config/field_writer.h>
 #include <medley/model/language_fields.h>
 #include <medley/model/pretrained_config.h>
+#include <medley/model/pretrained_keys.h>
 
 namespace medley {
 namespace {
+
+constexpr std::string_view kIgnoredKeys = "ignored_keys";
 
 // The fields of one group, or those of none, for FieldReader, FieldDumper and SchemaWriter.
 struct GroupValues {
@@ -68,6 +71,12 @@ void VisitPretrained(Visitor& visit, ModelConfig& config) {
                             "begins with its weights",
                     .path = PathKind::kDirectory});
   if (directory) config.SetPretrained(*directory);
+  std::optional<std::vector<std::string>> ignored;
+  if (!config.ignored_keys().empty()) ignored = config.ignored_keys();
+  visit(ignored, {.name = kIgnoredKeys,
+                  .help = "Keys of that folder's config.json that medley does not know and need not, as they "
+                          "change nothing of what the model computes"});
+  if (ignored) config.SetIgnoredKeys(*ignored);
 }
 
 template <typename Visitor>
@@ -124,11 +133,26 @@ bool Fits(const OptionValue& value, const FieldInfo& info) {
   return number == nullptr || (*number >= info.low && *number <= info.high);
 }
 
+// What medley knows is not for others to say.
+void CheckIgnoredKeys(ConfigFile& file, const ModelInfo& info, const ModelConfig& config) {
+  const KeyTable table = PretrainedKeys();
+  for (std::size_t i = 0; i < config.ignored_keys().size(); ++i) {
+    const std::string& key = config.ignored_keys()[i];
+    const std::string problem = config.pretrained().empty() ? "there is no \"pretrained\" beside it"
+                                : table.MayBeIgnored(key)
+                                    ? ""
+                                    : "medley knows what '" + key + "' means, and cannot leave it aside";
+    if (!problem.empty())
+      file.FailAt({info.pretrained_group, std::string(kIgnoredKeys), std::to_string(i)}, problem);
+  }
+}
+
 // A value that stands in the file, too, must be the folder's.
 void TakePretrained(ConfigFile& file, const ModelInfo& info, ModelConfig& config) try {
   const std::string& group = info.pretrained_group;
   const std::string source = DisplayPath(config.pretrained() / kPretrainedConfigFile);
-  for (const auto& [name, value] : FieldsOf(ReadPretrainedConfig(config.pretrained()).language)) {
+  for (const auto& [name, value] :
+       FieldsOf(ReadPretrainedConfig(config.pretrained(), config.ignored_keys()).language)) {
     const std::string field = group + "." + name;
     if (file.Find({group, name}) != nullptr && config.At(field) != value)
       file.FailAt({group, name}, "expected " + Text(value) + ", as " + source + " has it, found " +
@@ -154,6 +178,7 @@ ModelConfig ReadModelConfig(ConfigFile& file, const ModelInfo& info) {
   ModelConfig config(info);
   FileValues values{{&info, "", &config}};
   ReadFields(file, values);
+  CheckIgnoredKeys(file, info, config);
   if (!config.pretrained().empty()) TakePretrained(file, info, config);
   for (const RuleInfo& rule : info.rules) {
     if (const std::string problem = ProblemOf(rule, config); !problem.empty())

@@ -2,14 +2,13 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
 #include <string_view>
 #include <vector>
 
 #include <medley/base/error.h>
 #include <medley/base/suggest.h>
 #include <medley/base/utf8.h>
-#include <medley/config/field.h>
+#include <medley/model/pretrained_keys.h>
 
 namespace medley {
 namespace {
@@ -31,8 +30,6 @@ constexpr std::int64_t kHidden = 4096, kLayers = 32, kHeads = 32;
 constexpr double kRmsEpsilon = 1e-6, kRopeBase = 1e4;
 constexpr std::int64_t kMaxWindowLayers = 28;
 
-constexpr double kMostWidth = 1 << 24, kMostLayers = 1024, kMostPositions = 1 << 30, kMostNumber = 1e12;
-
 std::string Supported() {
   std::vector<std::string> names;
   for (const Architecture& architecture : kArchitectures) names.emplace_back(architecture.name);
@@ -41,96 +38,72 @@ std::string Supported() {
 
 class PretrainedConfigReader {
  public:
-  explicit PretrainedConfigReader(ConfigFile& file) : file_(file) {}
+  PretrainedConfigReader(ConfigFile& file, const std::vector<std::string>& ignored_keys)
+      : file_(file), keys_(file, {}, PretrainedKeys(), ignored_keys) {}
 
   PretrainedConfig Read() {
     const Architecture* architecture = FindArchitecture();
     if (architecture == nullptr) return {};
-    const std::int64_t hidden = Integer("hidden_size", kHidden, kMostWidth),
-                       heads = Integer("num_attention_heads", kHeads, kMostLayers);
-    // Null stands for the number of heads, whatever the class's default.
-    const bool is_absent = file_.Find({"num_key_value_heads"}) == nullptr;
-    const std::int64_t kv_heads = is_absent && architecture->kv_heads > 0 ? architecture->kv_heads : heads,
-                       head_dim = architecture->head_dim > 0 ? architecture->head_dim
-                                                             : std::max<std::int64_t>(hidden / heads, 1);
+    const std::int64_t hidden = keys_.Integer("hidden_size").value_or(kHidden),
+                       heads = keys_.Integer("num_attention_heads").value_or(kHeads);
     PretrainedConfig config{
         .architecture = std::string(architecture->name),
         .language = {.hidden = hidden,
-                     .layers = Integer("num_hidden_layers", kLayers, kMostLayers),
+                     .layers = keys_.Integer("num_hidden_layers").value_or(kLayers),
                      .heads = heads,
-                     .kv_heads = Integer("num_key_value_heads", kv_heads, kMostLayers),
-                     .head_dim = Integer("head_dim", head_dim, kMostWidth),
-                     .ffn = Integer("intermediate_size", architecture->ffn, kMostWidth),
-                     .vocabulary = Integer("vocab_size", architecture->vocabulary, kMostWidth),
-                     .rms_epsilon = Number({"rms_norm_eps"}, kRmsEpsilon, 1),
-                     .tied = Switch("tie_word_embeddings"),
+                     .kv_heads = keys_.Integer("num_key_value_heads").value_or(KvHeads(*architecture, heads)),
+                     .head_dim = HeadDim(*architecture, hidden, heads),
+                     .ffn = keys_.Integer("intermediate_size").value_or(architecture->ffn),
+                     .vocabulary = keys_.Integer("vocab_size").value_or(architecture->vocabulary),
+                     .rms_epsilon = keys_.Number("rms_norm_eps").value_or(kRmsEpsilon),
+                     .tied = keys_.Switch("tie_word_embeddings"),
                      .qk_norm = architecture->qk_norm},
-        .positions = Integer("max_position_embeddings", architecture->positions, kMostPositions)};
-    const bool has_bias = Switch("attention_bias");
+        .positions = keys_.Integer("max_position_embeddings").value_or(architecture->positions)};
     if (architecture->type == "qwen2")  // whose class has no such field
       config.language.attention_bias = AttentionBias::kQkv;
-    else if (has_bias)
+    else if (keys_.Switch("attention_bias"))
       config.language.attention_bias = AttentionBias::kQkvo;
     ReadRope(config);
     CheckLayers(config.language.layers);
-    CheckRest();
+    CheckActivation();
     return config;
   }
 
  private:
-  // Null where it is absent or null.
-  const JsonNode* Find(const Path& path) const {
-    const JsonNode* node = file_.Find(path);
-    return node == nullptr || node->type == nlohmann::json::value_t::null ? nullptr : node;
+  // Null stands for the number of heads, whatever the class's default.
+  std::int64_t KvHeads(const Architecture& architecture, std::int64_t heads) const {
+    const bool is_null = keys_.IsNull("num_key_value_heads");
+    return !is_null && architecture.kv_heads > 0 ? architecture.kv_heads : heads;
   }
 
-  void Refuse(const Path& path, const std::string& expected) {
-    file_.FailAt(path, "expected " + expected + ", found " + Describe(*Find(path)));
-  }
-
-  std::int64_t Integer(const char* key, std::int64_t otherwise, double most) {
-    const double number = Number({key}, static_cast<double>(otherwise), most, /*whole=*/true);
-    return static_cast<std::int64_t>(number);
-  }
-
-  // Above 0.
-  double Number(const Path& path, double otherwise, double most, bool whole = false) {
-    const JsonNode* node = Find(path);
-    if (node == nullptr) return otherwise;
-    const double number = node->scalar.is_number() ? node->scalar.get<double>() : 0;
-    if (number > 0 && number <= most && (!whole || number == std::floor(number))) return number;
-    const Field bounds{.low = whole ? 1.0 : 0.0, .high = most, .above_low = !whole};
-    Refuse(path, std::string(whole ? "a whole number " : "a number ") + BoundsInWords(bounds));
-    return otherwise;
-  }
-
-  bool Switch(const char* key) {
-    const JsonNode* node = Find({key});
-    if (node == nullptr) return false;
-    if (!node->scalar.is_boolean()) Refuse({key}, "true or false");
-    return node->scalar.is_boolean() && node->scalar.get<bool>();
-  }
-
-  std::string Text(const Path& path, const std::string& otherwise) {
-    const JsonNode* node = Find(path);
-    if (node == nullptr) return otherwise;
-    if (!node->IsString()) Refuse(path, "a text");
-    return node->IsString() ? node->scalar.get<std::string>() : otherwise;
+  // Null stands for the width by the heads, and only where the class's default does.
+  std::int64_t HeadDim(const Architecture& architecture, std::int64_t hidden, std::int64_t heads) {
+    const auto given = keys_.Integer("head_dim");
+    if (given) return *given;
+    if (architecture.head_dim == 0) return std::max<std::int64_t>(hidden / heads, 1);
+    if (keys_.IsNull("head_dim"))
+      keys_.Fail("head_dim",
+                 "expected a whole number, found null; " + std::string(architecture.name) + " needs it");
+    return architecture.head_dim;
   }
 
   // Classes with other heads have the same model_type.
   const Architecture* FindArchitecture() {
     const auto named = [&](const Path& path, std::string_view Architecture::*name) -> const Architecture* {
-      const std::string found = Text(path, "");
+      const JsonNode* node = file_.Find(path);
+      const bool is_text = node != nullptr && node->IsString();
+      const std::string found = is_text ? node->scalar.get<std::string>() : "";
       for (const Architecture& architecture : kArchitectures) {
         if (architecture.*name == found) return &architecture;
       }
-      file_.FailAt(path, (found.empty() ? "not there" : "'" + CutText(found, 64) + "' is not supported") +
-                             "; " + Supported());
+      const std::string what = is_text           ? "'" + CutText(found, 64) + "' is not supported"
+                               : node == nullptr ? "not there"
+                                                 : "expected a text, found " + Describe(*node);
+      file_.FailAt(path, what + "; " + Supported());
       return nullptr;
     };
     const Architecture* of_type = named({"model_type"}, &Architecture::type);
-    if (of_type == nullptr || Find({"architectures"}) == nullptr) return of_type;
+    if (of_type == nullptr || !keys_.Has("architectures")) return of_type;
     const Architecture* of_class = named({"architectures", "0"}, &Architecture::name);
     if (of_class != nullptr && of_class != of_type) {
       file_.FailAt({"architectures", "0"}, "expected " + std::string(of_type->name) + " of the model_type " +
@@ -142,112 +115,83 @@ class PretrainedConfigReader {
 
   // transformers 5 calls it rope_parameters; where the older name is there, too, that one counts.
   void ReadRope(PretrainedConfig& config) {
-    const JsonNode* older = Find({"rope_scaling"});
-    const bool counts = older != nullptr && !(older->IsObject() && older->members.empty());
-    const std::string key = counts ? "rope_scaling" : "rope_parameters";
-    const double base = Number({"rope_theta"}, kRopeBase, kMostNumber);
-    config.language.rope_base = Number({key, "rope_theta"}, base, kMostNumber);
-    RefusePartial({"partial_rotary_factor"}), RefusePartial({key, "partial_rotary_factor"});
-    const JsonNode* rope = Find({key});
-    if (rope == nullptr) return;
-    if (!rope->IsObject()) return Refuse({key}, "an object");
-    CheckRopeKeys(key, *rope);
-    const std::string type = Text({key, "rope_type"}, Text({key, "type"}, "default"));
-    if (type == "llama3") return ReadLlamaRope(key, config);
+    const JsonNode* older = keys_.Find("rope_scaling");
+    const std::string key = older != nullptr && !older->members.empty() ? "rope_scaling" : "rope_parameters";
+    KeyReader rope(file_, {key}, RopeKeys());
+    const double base = keys_.Number("rope_theta").value_or(kRopeBase);
+    config.language.rope_base = rope.Number("rope_theta").value_or(base);
+    RefusePartial(keys_), RefusePartial(rope);
+    const std::string type = rope.Text("rope_type", rope.Text("type", "default"));
+    if (type == "llama3") return ReadLlamaRope(rope, config);
     if (type != "default")
-      file_.FailAt(
-          {key}, "the rope type '" + CutText(type, 64) + "' is not supported; medley has default and llama3");
+      rope.Fail("",
+                "the rope type '" + CutText(type, 64) + "' is not supported; medley has default and llama3");
   }
 
-  void ReadLlamaRope(const std::string& key, PretrainedConfig& config) {
+  void ReadLlamaRope(KeyReader& rope, PretrainedConfig& config) {
     RopeScaling& scaling = config.language.rope_scaling;
     const auto number = [&](const char* name, double& value) {
-      if (Find({key, name}) == nullptr)
-        file_.FailAt({key}, std::string("has no ") + name + "; llama3 needs it");
-      value = Number({key, name}, value, kMostNumber);
+      if (!rope.IsThere(name)) rope.Fail("", std::string("has no ") + name + "; llama3 needs it");
+      value = rope.Number(name).value_or(value);
     };
     number("factor", scaling.factor);
     number("low_freq_factor", scaling.low_freq_factor);
     number("high_freq_factor", scaling.high_freq_factor);
     if (scaling.high_freq_factor <= scaling.low_freq_factor)
-      file_.FailAt({key, "high_freq_factor"}, "expected more than low_freq_factor");
-    const std::int64_t whole = Integer("original_max_position_embeddings", config.positions, kMostPositions);
-    const double inside =
-        Number({key, "original_max_position_embeddings"}, static_cast<double>(whole), kMostPositions, true);
-    const bool outside = Find({"original_max_position_embeddings"}) != nullptr;
-    scaling.original_positions = outside ? whole : static_cast<std::int64_t>(inside);
+      rope.Fail("high_freq_factor", "expected more than low_freq_factor");
+    const char* positions = "original_max_position_embeddings";
+    const auto outside = keys_.Integer(positions), inside = rope.Integer(positions);
+    scaling.original_positions = outside ? *outside : inside.value_or(config.positions);
     if (scaling.factor == 1) scaling = {};  // whatever the others say
   }
 
-  // What is not looked at must not be lost.
-  void CheckRopeKeys(const std::string& key, const JsonNode& rope) {
-    static constexpr std::array<std::string_view, 8> kKnown = {"rope_theta",
-                                                               "rope_type",
-                                                               "type",
-                                                               "partial_rotary_factor",
-                                                               "factor",
-                                                               "low_freq_factor",
-                                                               "high_freq_factor",
-                                                               "original_max_position_embeddings"};
-    for (const JsonMember& member : rope.members) {
-      if (std::find(kKnown.begin(), kKnown.end(), member.key) == kKnown.end())
-        file_.Fail(member.at, JoinPath(key, CutText(member.key, 64)), "is not supported");
-    }
-  }
-
-  void RefusePartial(const Path& path) {
-    if (Number(path, 1, kMostNumber) != 1)
-      file_.FailAt(path, "partial rotary positions are not supported: medley turns all of a head");
+  static void RefusePartial(KeyReader& keys) {
+    const char* key = "partial_rotary_factor";
+    if (keys.Number(key).value_or(1) != 1)
+      keys.Fail(key, "partial rotary positions are not supported: medley turns all of a head");
   }
 
   // As the classes decide which layers see a part of the text only.
   void CheckLayers(std::int64_t layers) {
     const std::string refusal =
         "sliding attention is not supported: every layer of medley sees the whole text";
-    const JsonNode* types = Find({"layer_types"});
+    const JsonNode* types = keys_.Find("layer_types");
     if (types == nullptr) {
-      const JsonNode* window = file_.Find({"sliding_window"});
-      const bool has_window = window == nullptr || window == Find({"sliding_window"});  // null: none
-      const JsonNode* first = Find({"max_window_layers"});
-      const std::int64_t full = first != nullptr && first->scalar.is_number_integer()
-                                    ? first->scalar.get<std::int64_t>()
-                                    : kMaxWindowLayers;
-      if (Switch("use_sliding_window") && has_window && full < layers)
-        file_.FailAt({"use_sliding_window"}, refusal);
+      const bool has_window = !keys_.IsNull("sliding_window");
+      const bool all_full = keys_.Integer("max_window_layers").value_or(kMaxWindowLayers) >= layers;
+      if (keys_.Switch("use_sliding_window") && has_window && !all_full)
+        keys_.Fail("use_sliding_window", refusal);
       return;
     }
-    if (!types->IsArray()) return Refuse({"layer_types"}, "an array");
+    if (std::ssize(types->elements) != layers)
+      keys_.Fail("layer_types", "expected one for each of the " + std::to_string(layers) + " layers, found " +
+                                    std::to_string(types->elements.size()));
     for (const JsonNode& type : types->elements) {
       if (type.IsString() && type.scalar.get<std::string>() == "full_attention") continue;
       return file_.Fail(type.at, "layer_types", refusal + " (\"full_attention\"); found " + Describe(type));
     }
   }
 
-  void CheckRest() {
-    const std::string activation = Text({"hidden_act"}, "silu");
+  void CheckActivation() {
+    const std::string activation = keys_.Text("hidden_act", "silu");
     if (activation != "silu" && activation != "swish")
-      file_.FailAt({"hidden_act"}, "'" + CutText(activation, 64) + "' is not supported; medley has silu");
-    if (Switch("mlp_bias"))
-      file_.FailAt({"mlp_bias"}, "is not supported: medley's feed-forward networks have no biases");
-    if (const JsonNode* dropout = Find({"attention_dropout"});
-        dropout != nullptr && !(dropout->scalar.is_number() && dropout->scalar.get<double>() == 0))
-      file_.FailAt({"attention_dropout"}, "is not supported; expected 0");
-    if (Find({"quantization_config"}) != nullptr)
-      file_.FailAt({"quantization_config"}, "is not supported: medley reads weights of fp32, fp16 and bf16");
+      keys_.Fail("hidden_act", "'" + CutText(activation, 64) + "' is not supported; medley has silu");
   }
 
   ConfigFile& file_;
+  KeyReader keys_;
 };
 
 }  // namespace
 
-PretrainedConfig ReadPretrainedConfig(const std::filesystem::path& directory) {
+PretrainedConfig ReadPretrainedConfig(const std::filesystem::path& directory,
+                                      const std::vector<std::string>& ignored_keys) {
   Diagnostics diagnostics;
   ConfigFile file(directory / kPretrainedConfigFile, diagnostics);
   if (file.root() != nullptr && !file.root()->IsObject())
     file.Fail(file.root()->at, "", "expected an object, found " + Describe(*file.root()));
   diagnostics.Throw();
-  PretrainedConfig config = PretrainedConfigReader(file).Read();
+  PretrainedConfig config = PretrainedConfigReader(file, ignored_keys).Read();
   diagnostics.Throw();
   return config;
 }

@@ -5,6 +5,7 @@
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include <medley/config/config_file.h>
 #include <medley/model/blocks/language_config.h>
@@ -21,9 +22,11 @@ struct PretrainedConfig {
 inline constexpr const char* kPretrainedConfigFile = "config.json";
 
 // Reads DIR/config.json of Qwen3, Qwen2 or Llama in the spelling of transformers 5 or of older ones. What it
-// leaves out has the defaults of its class there. Throws one InputError with every mistake, and with
-// everything that a Language cannot do.
-PretrainedConfig ReadPretrainedConfig(const std::filesystem::path& directory);
+// leaves out has the defaults of its class there. Throws one InputError with every mistake, with everything
+// that a Language cannot do, and with every key that medley does not know; but for `ignored_keys`, which the
+// user says to change nothing.
+PretrainedConfig ReadPretrainedConfig(const std::filesystem::path& directory,
+                                      const std::vector<std::string>& ignored_keys = {});
 
 // The class of transformers that computes the same; an InputError where there is none.
 std::string ArchitectureOf(const LanguageConfig& language);

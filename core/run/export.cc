@@ -74,7 +74,8 @@ void CheckFree(const fs::path& folder) {
 // Of the longest text: as the folder said that it came from, or as the model has it.
 std::int64_t PositionsOf(const ModelFile& file) {
   const std::string field = file.info.pretrained_group + ".positions";
-  if (!file.config.pretrained().empty()) return ReadPretrainedConfig(file.config.pretrained()).positions;
+  if (!file.config.pretrained().empty())
+    return ReadPretrainedConfig(file.config.pretrained(), file.config.ignored_keys()).positions;
   return file.info.FindField(field) != nullptr ? file.config.Integer(field) : Agent::kLongestText;
 }
 

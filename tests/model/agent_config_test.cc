@@ -113,6 +113,37 @@ TEST(AgentConfig, APretrainedFolderGivesTheSizesOfTheLanguage) {
   EXPECT_TRUE(Has(MistakesOf([&] { read(""); }), "language.pretrained: no such directory"));
 }
 
+// A run keeps the model file, so a resume knows what is ignored.
+TEST(AgentConfig, KeysOfTheFolderThatMedleyNeedNotKnowAreNamedBesideIt) {
+  const test::PublishedFolder folder;
+  const Workspace work;
+  std::filesystem::create_directory_symlink(folder.path(), work / "published");
+  test::Json config = test::SmallPublishedConfig();
+  config["attention_sink"] = 4;
+  work.Write("published/config.json", config.dump(1));
+  const auto read = [&](const std::string& ignored) {
+    work.Write("model.json", R"({"kind": "agent", "language": {"pretrained": "published")" + ignored +
+                                 R"(}, "encoder": {"heads": 2}})");
+    return ReadModelFile(work / "model.json", Registry());
+  };
+  const auto mistakes = [&](const std::string& ignored) { return MistakesOf([&] { read(ignored); }); };
+  EXPECT_TRUE(Has(mistakes(""), "config.json:14:2: attention_sink: is no key that medley knows"))
+      << mistakes("");
+  const ModelFile model = read(R"(, "ignored_keys": ["attention_sink"])");
+  const std::string text = ToJson(model.config, model.info).dump();
+  work.Write("again.json", text);
+  EXPECT_EQ(ToJson(ReadModelFile(work / "again.json", Registry()).config, model.info).dump(), text);
+
+  const std::string known = mistakes(R"(, "ignored_keys": ["attention_sink", "num_hidden_layers"])");
+  EXPECT_TRUE(Has(known, "model.json:1:") && Has(known,
+                                                 "language.ignored_keys.1: medley knows what "
+                                                 "'num_hidden_layers' means"))
+      << known;
+  work.Write("model.json", R"({"kind": "agent", "language": {"ignored_keys": ["a"]}})");
+  EXPECT_TRUE(Has(MistakesOf([&] { ReadModelFile(work / "model.json", Registry()); }),
+                  "there is no \"pretrained\" beside it"));
+}
+
 TEST(AgentConfig, AFieldThatIsNotThereIsNamedWithTheModel) {
   const Workspace work;
   work.Write("model.json", R"({"kind": "agent"})");

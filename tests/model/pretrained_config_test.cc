@@ -102,10 +102,12 @@ TEST(PretrainedConfig, LlamaFactorsAreReadWhereverTheyStand) {
 }
 
 TEST(PretrainedConfig, ASlidingWindowThatNoLayerUsesIsNone) {
-  for (const char* changes : {R"({"use_sliding_window": false, "sliding_window": 4, "max_window_layers": 1})",
-                              R"({"use_sliding_window": true, "sliding_window": 4, "max_window_layers": 2})",
-                              R"({"use_sliding_window": true, "sliding_window": 4, "max_window_layers": 1,
-            "layer_types": ["full_attention", "full_attention"]})"})
+  for (const char* changes :
+       {R"({"use_sliding_window": false, "sliding_window": 4, "max_window_layers": 1})",
+        R"({"use_sliding_window": true, "sliding_window": 4, "max_window_layers": 2})",
+        R"({"use_sliding_window": true, "sliding_window": 4, "max_window_layers": 1,
+            "layer_types": ["full_attention", "full_attention"]})",
+        R"({"use_sliding_window": false, "sliding_window": 4, "max_window_layers": 0})"})
     EXPECT_EQ(RefusalOf(Json::parse(changes)), "") << changes;
   // Written, as merge_patch would take the null away.
   Json config = SmallPublishedConfig({{"use_sliding_window", true}, {"max_window_layers", 1}});
@@ -113,19 +115,46 @@ TEST(PretrainedConfig, ASlidingWindowThatNoLayerUsesIsNone) {
   EXPECT_EQ(Refusal([&] { Read(config); }), "");
 }
 
+// Where a class has a number of its own as its default, null is none.
+TEST(PretrainedConfig, ANullIsTheDefaultOnlyWhereItIsTheClassesOwn) {
+  const auto read = [](const char* type, const char* more) {
+    return Read(Json::parse(std::string(R"({"hidden_size": 96, "num_attention_heads": 6, "model_type": ")") +
+                            type + "\", " + more + "}"));
+  };
+  const char* null_width = R"("head_dim": null, "layer_types": null, "rope_scaling": null)";
+  EXPECT_EQ(read("llama", null_width).language.head_dim, 16);
+  EXPECT_EQ(read("qwen2", null_width).language.head_dim, 16);
+  EXPECT_TRUE(Has(Refusal([&] { read("qwen3", null_width); }), "head_dim: expected a whole number"));
+}
+
 TEST(PretrainedConfig, WhatALanguageCannotDoIsRefusedByName) {
   const std::vector<std::pair<const char*, const char*>> cases = {
       {R"({"use_sliding_window": true, "sliding_window": 4, "max_window_layers": 1})",
        "use_sliding_window: sliding attention is not supported"},
       {R"({"layer_types": ["full_attention", "sliding_attention"]})", "sliding attention is not supported"},
+      {R"({"layer_types": ["full_attention"]})",
+       "layer_types: expected one for each of the 2 layers, found 1"},
+      {R"({"layer_types": []})", "layer_types: expected one for each of the 2 layers, found 0"},
+      {R"({"layer_types": ["full_attention", "full_attention", "full_attention"]})", "found 3"},
+      {R"({"use_sliding_window": true, "max_window_layers": 0})", "sliding attention is not supported"},
+      {R"({"use_sliding_window": true, "max_window_layers": 1.5})",
+       "max_window_layers: expected a whole number of at least 0"},
+      {R"({"use_sliding_window": 1})", "use_sliding_window: expected true or false, found 1"},
+      {R"({"hidden_size": 16.0})", "hidden_size: expected a whole number of at least 1"},
+      {R"({"rope_theta": "1e6"})", "rope_theta: expected a number above 0"},
+      {R"({"architectures": "Qwen3ForCausalLM"})", "architectures: expected an array or null"},
+      {R"({"architectures": [7]})", "architectures.0: expected a text, found 7"},
       {R"({"rope_scaling": {"type": "yarn", "factor": 4.0}})", "the rope type 'yarn' is not supported"},
       {R"({"rope_parameters": {"rope_type": "linear", "factor": 4.0}})", "'linear' is not supported"},
-      {R"({"rope_parameters": {"full_attention": {"rope_theta": 1e6}}})", "full_attention: is not supported"},
+      {R"({"rope_parameters": {"full_attention": {"rope_theta": 1e6}}})",
+       "full_attention: is no key that medley knows"},
       {R"({"partial_rotary_factor": 0.5})", "partial rotary positions are not supported"},
       {R"({"rope_parameters": {"partial_rotary_factor": 0.5}})", "partial rotary positions"},
       {R"({"mlp_bias": true})", "mlp_bias: is not supported"},
       {R"({"hidden_act": "gelu"})", "hidden_act: 'gelu' is not supported; medley has silu"},
-      {R"({"attention_dropout": 0.1})", "attention_dropout: is not supported; expected 0"},
+      {R"({"attention_dropout": 0.1})",
+       "attention_dropout: is not supported: medley drops none of attention's weights; expected 0, found "
+       "0.1"},
       {R"({"quantization_config": {"bits": 4}})", "quantization_config: is not supported"},
       {R"({"model_type": "mistral"})",
        "model_type: 'mistral' is not supported; medley reads Qwen3ForCausalLM, Qwen2ForCausalLM, "

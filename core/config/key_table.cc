@@ -1,0 +1,182 @@
+#include <medley/config/key_table.h>
+
+#include <algorithm>
+#include <utility>
+
+#include <medley/base/suggest.h>
+#include <medley/base/utf8.h>
+#include <medley/config/field.h>
+
+namespace medley {
+namespace {
+
+using nlohmann::json;
+
+constexpr std::size_t kLongestKey = 64;
+constexpr int kMostSuggestions = 100;  // each takes a look at every name
+
+template <typename Keys>
+auto Named(const Keys& keys, std::string_view name) {
+  return std::find_if(keys.begin(), keys.end(), [&](const auto& key) { return key.name == name; });
+}
+
+bool IsNumber(const json& scalar, const ReadKey& key) {
+  if (!scalar.is_number() || (key.type == KeyType::kInteger && !scalar.is_number_integer())) return false;
+  const double number = scalar.get<double>();
+  return number <= key.most && (key.above_low ? number > key.low : number >= key.low);
+}
+
+bool IsGood(const JsonNode& value, const ReadKey& key) {
+  switch (key.type) {
+    case KeyType::kInteger:
+    case KeyType::kNumber:
+      return IsNumber(value.scalar, key);
+    case KeyType::kSwitch:
+      return value.scalar.is_boolean();
+    case KeyType::kText:
+      return value.IsString();
+    case KeyType::kArray:
+      return value.IsArray();
+    case KeyType::kObject:
+      return value.IsObject();
+  }
+  return false;
+}
+
+std::string Expected(const ReadKey& key) {
+  const std::string null = key.or_null ? " or null" : "";
+  const Field bounds{.low = key.low, .high = key.most, .above_low = key.above_low};
+  switch (key.type) {
+    case KeyType::kInteger:
+      return "a whole number " + BoundsInWords(bounds) + null;
+    case KeyType::kNumber:
+      return "a number " + BoundsInWords(bounds) + null;
+    case KeyType::kSwitch:
+      return "true or false" + null;
+    case KeyType::kText:
+      return "a text" + null;
+    case KeyType::kArray:
+      return "an array" + null;
+    case KeyType::kObject:
+      return "an object" + null;
+  }
+  return "";
+}
+
+bool IsNullNode(const JsonNode& value) { return value.type == json::value_t::null; }
+
+bool IsNeutral(const JsonNode& value, const RefusedKey& key) {
+  const bool has_inside = !value.members.empty() || !value.elements.empty();
+  json found = value.scalar;
+  if (value.IsObject()) found = json::object();
+  if (value.IsArray()) found = json::array();
+  const json neutral = json::parse(key.neutral);
+  return !has_inside && std::find(neutral.begin(), neutral.end(), found) != neutral.end();
+}
+
+// "false or null"
+std::string Neutral(const RefusedKey& key) {
+  std::vector<std::string> values;
+  for (const json& value : json::parse(key.neutral)) values.push_back(value.dump());
+  return JoinNames(values, " or ");
+}
+
+std::vector<std::string> NamesIn(const KeyTable& table) {
+  std::vector<std::string> names(table.harmless.begin(), table.harmless.end());
+  for (const ReadKey& key : table.read) names.emplace_back(key.name);
+  for (const RefusedKey& key : table.refused) names.emplace_back(key.name);
+  return names;
+}
+
+}  // namespace
+
+std::optional<KeyUse> KeyTable::UseOf(std::string_view key) const {
+  if (Named(read, key) != read.end()) return KeyUse::kRead;
+  if (std::find(harmless.begin(), harmless.end(), key) != harmless.end()) return KeyUse::kHarmless;
+  if (Named(refused, key) != refused.end()) return KeyUse::kRefused;
+  return std::nullopt;
+}
+
+bool KeyTable::MayBeIgnored(std::string_view key) const {
+  const auto use = UseOf(key);
+  if (use == KeyUse::kRefused) return Named(refused, key)->may_be_named;
+  return use != KeyUse::kRead;
+}
+
+KeyReader::KeyReader(ConfigFile& file, std::vector<std::string> path, const KeyTable& table,
+                     const std::vector<std::string>& ignored)
+    : file_(file), path_(std::move(path)) {
+  const JsonNode* object = file_.Find(path_);
+  if (object == nullptr) return;
+  for (const JsonMember& member : object->members) Look(member, table, ignored);
+}
+
+void KeyReader::Look(const JsonMember& member, const KeyTable& table,
+                     const std::vector<std::string>& ignored) {
+  if (const auto read = Named(table.read, member.key); read != table.read.end()) return Take(member, *read);
+  if (table.UseOf(member.key) == KeyUse::kHarmless) return;
+  if (std::find(ignored.begin(), ignored.end(), member.key) != ignored.end() &&
+      table.MayBeIgnored(member.key))
+    return;
+  const std::string name = CutText(member.key, kLongestKey);
+  std::string path;
+  for (const std::string& step : path_) path = JoinPath(path, step);
+  path = JoinPath(path, name);
+  const auto refused = Named(table.refused, member.key);
+  if (refused == table.refused.end()) {
+    const std::string meant = ++unknown_ > kMostSuggestions ? "" : DidYouMean(name, NamesIn(table));
+    file_.Fail(
+        member.at, path,
+        "is no key that medley knows" + (meant.empty() ? "." : meant) + " " + std::string(table.advice));
+    return;
+  }
+  if (IsNeutral(member.value, *refused)) return;
+  file_.Fail(member.value.at, path,
+             "is not supported: " + std::string(refused->why) + "; expected " + Neutral(*refused) +
+                 ", found " + Describe(member.value));
+}
+
+void KeyReader::Take(const JsonMember& member, const ReadKey& key) {
+  if (IsGood(member.value, key)) {
+    good_.emplace(key.name, &member.value);
+  } else if (!key.or_null || !IsNullNode(member.value)) {
+    Fail(key.name, "expected " + Expected(key) + ", found " + Describe(member.value));
+  }
+}
+
+const JsonNode* KeyReader::Find(std::string_view key) const {
+  const auto found = good_.find(key);
+  return found == good_.end() ? nullptr : found->second;
+}
+
+bool KeyReader::IsNull(std::string_view key) const {
+  const JsonNode* node = file_.Find(PathOf(key));
+  return node != nullptr && IsNullNode(*node);
+}
+
+std::optional<std::int64_t> KeyReader::Integer(std::string_view key) const {
+  const JsonNode* node = Find(key);
+  return node == nullptr ? std::nullopt : std::optional(node->scalar.get<std::int64_t>());
+}
+std::optional<double> KeyReader::Number(std::string_view key) const {
+  const JsonNode* node = Find(key);
+  return node == nullptr ? std::nullopt : std::optional(node->scalar.get<double>());
+}
+bool KeyReader::Switch(std::string_view key, bool otherwise) const {
+  const JsonNode* node = Find(key);
+  return node == nullptr ? otherwise : node->scalar.get<bool>();
+}
+std::string KeyReader::Text(std::string_view key, const std::string& otherwise) const {
+  const JsonNode* node = Find(key);
+  return node == nullptr ? otherwise : node->scalar.get<std::string>();
+}
+
+void KeyReader::Fail(std::string_view key, const std::string& message) { file_.FailAt(PathOf(key), message); }
+
+std::vector<std::string> KeyReader::PathOf(std::string_view key) const {
+  std::vector<std::string> path = path_;
+  if (!key.empty()) path.emplace_back(key);
+  return path;
+}
+
+}  // namespace medley
