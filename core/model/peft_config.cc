@@ -90,9 +90,9 @@ class PeftConfigReader {
     file_.Fail(node.at, path, "expected " + expected + ", found " + Describe(node));
   }
 
-  // Above 0.
+  // Above 0. Null is none, and no default.
   double Number(const char* key, double otherwise, double most, bool whole) {
-    const JsonNode* node = Find(key);
+    const JsonNode* node = file_.Find({key});
     if (node == nullptr) return otherwise;
     const double number = node->scalar.is_number() ? node->scalar.get<double>() : 0;
     if (number > 0 && number <= most && (!whole || node->scalar.is_number_integer())) return number;
@@ -100,7 +100,7 @@ class PeftConfigReader {
     return otherwise;
   }
   bool Switch(const char* key) {
-    const JsonNode* node = Find(key);
+    const JsonNode* node = file_.Find({key});
     if (node == nullptr) return false;
     if (!node->scalar.is_boolean()) Refuse(*node, key, "true or false");
     return node->scalar == true;
@@ -136,7 +136,7 @@ class PeftConfigReader {
                    (is_text ? "'" + CutText(type->scalar.get<std::string>(), 64) + "' is not supported"
                             : std::string("missing")) +
                        "; medley reads \"LORA\"");
-    const JsonNode* bias = Find("bias");
+    const JsonNode* bias = file_.Find({"bias"});
     if (bias != nullptr && bias->scalar != "none")
       Refuse(*bias, "bias", "\"none\": medley trains no biases beside adapters");
     const JsonNode* init = Find("init_lora_weights");

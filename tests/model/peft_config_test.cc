@@ -134,6 +134,17 @@ TEST_F(PeftConfigOf, AllMistakesComeAtOnce) {
     EXPECT_NE(text.find(part), std::string::npos) << part << "\n" << text;
 }
 
+TEST_F(PeftConfigOf, AValueOfAnotherTypeIsAMistakeAndNeverTheDefault) {
+  for (const char* field : {"\"r\": null", "\"r\": false", "\"r\": []", "\"r\": 4.0", "\"lora_alpha\": null",
+                            "\"lora_alpha\": \"\"", "\"use_rslora\": null", "\"use_rslora\": 0",
+                            "\"use_rslora\": \"\"", "\"bias\": false", "\"bias\": {}"}) {
+    const std::string key = std::string(field).substr(1, std::string(field).find('"', 1) - 1);
+    const std::string text =
+        Mistake(R"({"peft_type": "LORA", "target_modules": ["q_proj"], )" + std::string(field) + "}");
+    EXPECT_NE(text.find(key + ": expected "), std::string::npos) << field << "\n" << text;
+  }
+}
+
 TEST_F(PeftConfigOf, BeginningsThatLeaveTheBaseAloneAreRead) {
   for (const char* init : {"false", "\"gaussian\"", "\"eva\"", "\"orthogonal\""})
     EXPECT_EQ(Mistake(R"({"peft_type": "LORA", "target_modules": ["q_proj"], "init_lora_weights": )" +
