@@ -267,6 +267,15 @@ void Fields(Visitor& visit, RunConfig& c) {
         {.name = "allow_missing",
          .help = "Parameters, with * and ?, that the weights of a pretrained model may lack; they begin anew",
          .omit_default = true});
+  visit(
+      c.allow_new_rows,
+      {.name = "allow_new_rows",
+       .help = "How many tokens of the vocabulary a pretrained model may not know, beside those that medley "
+               "adds: its token table has no row for them, or one that its own tokenizer.json gives to "
+               "another token",
+       .omit_default = true,
+       .low = 0,
+       .high = 1 << 24});
   visit(c.lora, {.name = "lora",
                  .help = "Low-rank adapters of the language, which is frozen beside them; no adapters "
                          "where it is not given",

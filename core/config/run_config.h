@@ -107,6 +107,7 @@ struct RunConfig {
   // Names of special tokens in the vocabulary, by medley's; those that are not here have defaults.
   std::map<std::string, std::string, std::less<>> special_tokens;
   std::vector<std::string> allow_missing;  // patterns of parameters that published weights may lack
+  std::int64_t allow_new_rows = 0;         // how many tokens may be new to them, beside medley's own
   LoraConfig lora;
   std::string dtype = "fp32";              // or "bf16": of weights and activations
   bool deterministic = false;              // on a GPU; the CPU always is

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <sstream>
 #include <string_view>
+#include <utility>
 
 #include <medley/base/error.h>
 #include <medley/base/files.h>
@@ -42,15 +43,15 @@ bool TakeField(std::string_view& bytes, std::uint64_t& number, std::string_view&
 }
 
 // The texts of its pieces; none where it is no vocabulary.
-std::set<std::string> PiecesOf(std::string_view bytes) {
-  std::set<std::string> pieces;
+std::vector<std::string> PiecesOf(std::string_view bytes) {
+  std::vector<std::string> pieces;
   while (!bytes.empty()) {
     std::uint64_t number = 0;
     std::string_view piece, text;
     if (!TakeField(bytes, number, piece)) return {};
     if (number != 1) continue;
     const bool has_text = TakeField(piece, number, text) && number == 1;
-    pieces.emplace(has_text ? text : std::string_view());
+    pieces.emplace_back(has_text ? text : std::string_view());
   }
   return pieces;
 }
@@ -75,28 +76,29 @@ std::string TextProblem(std::string_view text) {
 
 }  // namespace
 
-std::string TokenizerProblem(const fs::path& file, const SpecialTokenNames& special_tokens) {
-  try {
-    const std::string bytes = ReadFile(file);
-    if (IsTokenizerJson(bytes)) {
-      FindSpecialTokens(ReadTokenizerJson(bytes, DisplayPath(file)), special_tokens, DisplayPath(file));
-      return "";
-    }
-    RequireOwnNames(special_tokens, DisplayPath(file));
-    if (!PiecesOf(bytes).empty()) return "";
-  } catch (const InputError& error) {
-    return error.what();
+Vocabulary ReadVocabulary(const fs::path& file, const SpecialTokenNames& special_tokens) {
+  const std::string bytes = ReadFile(file), name = DisplayPath(file);
+  if (IsTokenizerJson(bytes)) {
+    TokenizerJson json = ReadTokenizerJson(bytes, name);
+    const SpecialIds special = FindSpecialTokens(json, special_tokens, name);
+    json.tokens.insert(json.tokens.end(), special.added.begin(), special.added.end());
+    return {.tokens = std::move(json.tokens), .added = std::ssize(special.added)};
   }
-  return DisplayPath(file) +
-         " is neither a tokenizer.json nor a SentencePiece vocabulary; make one with: medley tokenizer train "
-         "--corpus FILE --out FILE";
+  RequireOwnNames(special_tokens, name);
+  Vocabulary vocabulary{.tokens = PiecesOf(bytes)};
+  if (!vocabulary.tokens.empty()) return vocabulary;
+  throw InputError(
+      name +
+      " is neither a tokenizer.json nor a SentencePiece vocabulary; make one with: medley tokenizer train "
+      "--corpus FILE --out FILE");
 }
 
 std::set<std::string> VocabularyPieces(const fs::path& file) {
   try {
     const std::string bytes = ReadFile(file);
     if (IsTokenizerJson(bytes)) return {kSpecialTokens.begin(), kSpecialTokens.end()};
-    return PiecesOf(bytes);
+    const std::vector<std::string> pieces = PiecesOf(bytes);
+    return {pieces.begin(), pieces.end()};
   } catch (const InputError&) {
     return {};
   }

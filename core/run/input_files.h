@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <set>
 #include <string>
@@ -9,16 +10,22 @@
 
 namespace medley {
 
-// What is wrong with a file that a run config names, as far as it can be known without tensors; "" where
-// nothing is.
+// The tokens of a vocabulary's file by id, as it spells them, and behind them those that medley adds.
+struct Vocabulary {
+  std::vector<std::string> tokens{};
+  std::int64_t added = 0;  // how many those are
+};
+// As far as it can be known without the tokenizer's own code. A SentencePiece vocabulary is a protobuf
+// message of length-delimited fields, of which the pieces are number 1. Looks at their frame alone: a file of
+// another kind or a cut one is found, a wrong vocabulary is not. A tokenizer.json is read whole, but for the
+// regular expressions in it. Throws InputError for a file that is no vocabulary.
+Vocabulary ReadVocabulary(const std::filesystem::path& file, const SpecialTokenNames& special_tokens = {});
 
-// A SentencePiece vocabulary is a protobuf message of length-delimited fields, of which the pieces are number
-// 1. Looks at their frame alone: a file of another kind or a cut one is found, a wrong vocabulary is not. A
-// tokenizer.json is read whole, but for the regular expressions in it.
-std::string TokenizerProblem(const std::filesystem::path& file, const SpecialTokenNames& special_tokens = {});
 // The pieces of a SentencePiece vocabulary, special tokens among them; none of a file that is no vocabulary.
 // Of a tokenizer.json the special tokens alone: it has them all, as those that it lacks are added.
 std::set<std::string> VocabularyPieces(const std::filesystem::path& file);
+// What is wrong with a file that a run config names; "" where nothing is.
+
 // UTF-8 without a byte order mark, and an item: a line that is not blank.
 std::string ControlTextProblem(const std::filesystem::path& file);
 // Its items.

@@ -24,12 +24,14 @@
 #include <medley/model/float_type.h>
 #include <medley/model/parameter_bytes.h>
 #include <medley/model/peft_weights.h>
+#include <medley/model/pretrained_folder.h>
 #include <medley/model/pretrained_weights.h>
 #include <medley/plugin/model_maker.h>
 #include <medley/plugin/plugin_host.h>
 #include <medley/plugin/rejection.h>
 #include <medley/run/input_files.h>
 #include <medley/run/run_record.h>
+#include <medley/run/token_rows.h>
 #include <medley/step/parameter_groups.h>
 #include <medley/text/load_tokenizer.h>
 
@@ -102,14 +104,25 @@ std::optional<PretrainedWeights> OpenPretrained(const Run& run, const Model& sha
                            shapes.parameters());
 }
 
+// Looked at again, as a run that was stopped before its first checkpoint begins anew.
+TokenRows RowsOf(const Run& run) {
+  const std::filesystem::path& folder = run.model_file->config.pretrained();
+  ThrowProblems(folder, FolderProblems(folder, run.config.lora.pretrained));
+  if (!run.tokenizer) return {};
+  Vocabulary vocabulary{.added = std::ssize(run.tokenizer->AddedIds())};
+  for (std::int64_t id = 0; id < run.tokenizer->size(); ++id)
+    vocabulary.tokens.push_back(run.tokenizer->Piece(id));
+  TokenRows rows =
+      CompareTokens(vocabulary, run.config.tokenizer, folder,
+                    run.model_file->config.Integer(run.model_file->info.pretrained_group + ".vocabulary"));
+  if (const std::string problem = rows.Problem(run.config.allow_new_rows); !problem.empty())
+    throw InputError(DisplayPath(run.config.tokenizer) + ": " + problem);
+  return rows;
+}
+
 PeftWeights OpenAdapters(const Run& run, const Model& model) {
   return PeftWeights(run.config.lora.pretrained, run.model_file->info.pretrained_root, run.Adapted(),
                      model.parameters());
-}
-
-PretrainedWeights::Tokens TokensOf(const Tokenizer* tokenizer) {
-  if (tokenizer == nullptr) return {};
-  return {.count = tokenizer->size(), .added = tokenizer->AddedIds()};
 }
 
 // The model is made on the CPU, what is trained in float; only what fits moves to the device. Masters begin
@@ -117,11 +130,13 @@ PretrainedWeights::Tokens TokensOf(const Tokenizer* tokenizer) {
 void BuildModel(Run& run, Purpose purpose, StartingWeights weights) {
   const at::ScalarType dtype = purpose == Purpose::kExport ? at::kFloat : FloatTypeNamed(run.config.dtype);
   std::optional<PretrainedWeights> pretrained;
+  TokenRows rows;
   if (purpose == Purpose::kTrain) {
     const auto shapes = run.MakeModel(0, at::kMeta);
     shapes->To(at::kMeta, dtype);
     if (weights == StartingWeights::kPretrained) {
       pretrained = OpenPretrained(run, *shapes);
+      if (pretrained) rows = RowsOf(run);
       if (!run.config.lora.pretrained.empty()) OpenAdapters(run, *shapes);  // what is wrong with it shows now
     }
     CheckBudget(run, *shapes);
@@ -129,11 +144,13 @@ void BuildModel(Run& run, Purpose purpose, StartingWeights weights) {
   run.model = run.MakeModel(static_cast<std::uint64_t>(run.config.seed), at::kCPU,
                             pretrained ? &pretrained->given() : nullptr);
   if (pretrained) {
+    const std::int64_t tokens = run.tokenizer ? run.tokenizer->size() : 0;
     // What is not trained has no master: it is read in the type that the run computes in.
-    pretrained->Fill(run.model->parameters(), TokensOf(run.tokenizer.get()), [&](const Parameter& parameter) {
-      return IsTrained(run.config.optimizer, parameter) ? at::kFloat : dtype;
-    });
-    run.taken = pretrained->Words();
+    pretrained->Fill(run.model->parameters(), {.count = tokens, .added = rows.ids},
+                     [&](const Parameter& parameter) {
+                       return IsTrained(run.config.optimizer, parameter) ? at::kFloat : dtype;
+                     });
+    run.taken = pretrained->Words() + (tokens > 0 ? "; " + rows.Words() : "");
   }
   std::vector<Parameter> start;
   if (purpose == Purpose::kTrain) start = TrainedOf(run.config.optimizer, *run.model);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 #include <set>
 
 #include <medley/base/error.h>
@@ -12,6 +13,7 @@
 #include <medley/run/input_files.h>
 #include <medley/run/lora_check.h>
 #include <medley/run/plugin_lock.h>
+#include <medley/run/pretrained_check.h>
 #include <medley/run/task_check.h>
 
 namespace medley {
@@ -29,14 +31,21 @@ bool IsReadable(ConfigFile& file, const Path& key, const std::filesystem::path& 
   return problem.empty();
 }
 
+// Nothing where it is none that can be read.
+std::optional<Vocabulary> CheckVocabulary(ConfigFile& file, const RunConfig& run,
+                                          const Diagnostics& diagnostics) try {
+  if (!IsReadable(file, {"tokenizer"}, run.tokenizer, diagnostics)) return std::nullopt;
+  return ReadVocabulary(run.tokenizer, run.special_tokens);
+} catch (const InputError& error) {
+  file.FailAt({"tokenizer"}, error.what());
+  return std::nullopt;
+}
+
 // Files that are read later, by what is built from them.
 void CheckInputFiles(ConfigFile& file, const RunConfig& run, RunState state, const Diagnostics& diagnostics) {
   const auto check = [&](const Path& key, const std::filesystem::path& path, const auto& problem_of) {
     if (const std::string problem = problem_of(path); !problem.empty()) file.FailAt(key, problem);
   };
-  if (IsReadable(file, {"tokenizer"}, run.tokenizer, diagnostics))
-    check({"tokenizer"}, run.tokenizer,
-          [&](const auto& path) { return TokenizerProblem(path, run.special_tokens); });
   if (IsReadable(file, {"control_text"}, run.control_text, diagnostics))
     check({"control_text"}, run.control_text, ControlTextProblem);
   if (state == RunState::kBegins && !run.init_from.run.empty())
@@ -117,6 +126,7 @@ CheckedRun CheckRun(const std::filesystem::path& config, const std::vector<std::
       });
       if (const TaskInfo* task = RequireTask(file, above, registry)) CheckTask(*task, settings, report);
     }
+    const std::optional<Vocabulary> vocabulary = CheckVocabulary(file, checked.run, diagnostics);
     CheckInputFiles(file, checked.run, state, diagnostics);
     // A run that has begun says itself what its adapters are, but where its first config is given again.
     if (state == RunState::kBegins || !IsWhole(checked.run.lora)) TakePretrainedLora(file, checked.run.lora);
@@ -129,6 +139,8 @@ CheckedRun CheckRun(const std::filesystem::path& config, const std::vector<std::
     const ModelInfo* model = checked.model ? &checked.model->info : nullptr;
     if (model != nullptr) CheckNeeds(file, checked.run, *model);
     if (model != nullptr && diagnostics.empty()) CheckLoraFits(file, checked.run.lora, *checked.model);
+    if (model != nullptr && diagnostics.empty() && state == RunState::kBegins)
+      checked.token_table = CheckPretrained(file, checked.run, *checked.model, vocabulary);
     if (IsReadable(file, {"weights"}, checked.run.weights, diagnostics)) {
       ConfigFile file_now = weights ? ConfigFile(weights->file, weights->text, diagnostics)
                                     : ConfigFile(checked.run.weights, diagnostics, kLargestWeightsFile);

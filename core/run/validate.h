@@ -27,6 +27,7 @@ struct CheckedRun {
   Curriculum curriculum;
   std::string weights_text;          // what it was read from
   std::optional<ModelFile> model{};  // always there where the check did not throw
+  std::string token_table{};  // words about the rows of a published one; "": there is none, or it began
 };
 
 // A weights file as it was read before, or as a run knows it.

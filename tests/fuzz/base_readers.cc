@@ -183,7 +183,12 @@ void ReadControlText(const std::string& bytes) {
 // The look at its frame, and the library's.
 void ReadVocabularyOf(const std::string& name, const std::string& bytes) {
   const fs::path file = Written(name, bytes);
-  const std::string problem = TokenizerProblem(file);
+  std::string problem;
+  try {
+    medley::ReadVocabulary(file);
+  } catch (const InputError& error) {
+    problem = error.what();
+  }
   VocabularyPieces(file);
   const auto tokenizer = LoadTokenizer(file);
   tokenizer->Decode(

@@ -46,6 +46,27 @@ TEST(InspectCommand, AFoldersShardsAndItsSizesArePrinted) {
   EXPECT_TRUE(Has(shown.out, "model.layers.1.self_attn.q_norm.weight  16 ")) << shown.out;
 }
 
+TEST(InspectCommand, WhatChangesAFoldersMeaningIsSaid) {
+  const ScratchDirectory scratch;
+  const fs::path folder = scratch.path() / "folder";
+  fs::copy(kCase, folder);
+  EXPECT_FALSE(Has(Inspect(folder.string()).out, "quantize_config.json"));
+  std::ofstream(folder / "quantize_config.json") << "{}";
+  const CommandResult shown = Inspect(folder.string());
+  EXPECT_EQ(shown.code, 0) << shown.out;
+  EXPECT_TRUE(Has(shown.out, "has quantize_config.json: quantized weights are not supported")) << shown.out;
+  std::ofstream(scratch.path() / "model.json")
+      << R"({"kind": "agent", "language": {"pretrained": "folder"}, "encoder": {"heads": 2}, "decoder": {"heads": 2}})";
+  const std::string asked = folder.string() + " --model " + (scratch.path() / "model.json").string() +
+                            " --tokenizer " + kSource + "/configs/tokenizers/small.model";
+  EXPECT_EQ(Inspect(asked).code, 2);
+  fs::remove(folder / "quantize_config.json");
+  const CommandResult grown = Inspect(asked);
+  EXPECT_EQ(grown.code, 2) << grown.out;
+  EXPECT_TRUE(Has(grown.out, "110 rows, 658 rows are new: of 658 other tokens")) << grown.out;
+  EXPECT_TRUE(Has(grown.out, "small.model: the weights do not know 658 tokens")) << grown.out;
+}
+
 TEST(InspectCommand, ACheckpointFitsItsOwnModelAndNoOther) {
   const ScratchDirectory scratch;
   const fs::path run = Trained(scratch.path() / "run");

@@ -164,6 +164,55 @@ TEST_F(PretrainedRun, AdaptersGoOutAndComeInAgain) {
   EXPECT_EQ(exported(scratch_ / "again", scratch_ / "none", " --adapter").code, 0);
 }
 
+// The number is the run's own from there on: a resume that begins anew grows the table again.
+TEST_F(PretrainedRun, TokensThatTheFolderDoesNotKnowNeedANumber) {
+  const PublishedFolder narrow(Json{{"vocab_size", 700}});
+  WriteModel(narrow.path());
+  const CommandResult refused = Train(scratch_ / "run", "steps=1");
+  EXPECT_EQ(refused.code, 2) << refused.out;
+  EXPECT_TRUE(Has(refused.out, "run.json:") || Has(refused.out, "quickstart.json:")) << refused.out;
+  EXPECT_TRUE(Has(refused.out, "has 700 rows, none for 68 tokens")) << refused.out;
+  EXPECT_EQ(Train(scratch_ / "run", "--allow-new-rows 67 steps=1").code, 2);
+  EXPECT_FALSE(fs::exists(scratch_ / "run"));
+  const CommandResult allowed = Train(scratch_ / "run", "--allow-new-rows 68 steps=1");
+  ASSERT_EQ(allowed.code, 0) << allowed.out;
+  EXPECT_TRUE(Has(allowed.out, "700 rows, 68 rows are new: of 68 other tokens")) << allowed.out;
+  const auto rows = [&] { return Newest(scratch_ / "run").at("model.embed_tokens.weight").size(0); };
+  EXPECT_EQ(rows(), 768);
+
+  for (const CheckpointEntry& saved : ListCheckpoints(scratch_ / "run")) fs::remove_all(saved.path);
+  fs::remove(scratch_ / "run/LATEST");
+  const CommandResult anew = Shell(Medley() + "resume " + (scratch_ / "run").string() + " 2>&1");
+  EXPECT_EQ(anew.code, 0) << anew.out;
+  EXPECT_TRUE(Has(anew.out, "68 rows are new")) << anew.out;
+  EXPECT_EQ(rows(), 768);
+  const Json config = Json::parse(ReadText(scratch_ / "run/config.resolved.json"));
+  EXPECT_EQ(config.at("allow_new_rows"), 68);
+}
+
+TEST_F(PretrainedRun, AnAdapterInTheFolderIsRefusedOrBeginsTheRun) {
+  ASSERT_EQ(
+      Train(scratch_ / "run", "steps=2 optimizer.learning_rate=0.01 optimizer.warmup_steps=0 lora.rank=2")
+          .code,
+      0);
+  ASSERT_EQ(Shell(Medley() + "export " + (scratch_ / "run").string() + " --adapter --out " +
+                  (scratch_ / "adapter").string() + " 2>&1")
+                .code,
+            0);
+  for (const char* name : {"adapter_config.json", "adapter_model.safetensors"})
+    fs::copy_file(scratch_ / "adapter" / name, folder_ / name);
+  const CommandResult refused = Train(scratch_ / "base", "steps=1");
+  EXPECT_EQ(refused.code, 2) << refused.out;
+  EXPECT_TRUE(Has(refused.out, "has adapter_config.json: other software adds those adapters")) << refused.out;
+  const CommandResult both = Train(scratch_ / "both", "steps=1 lora.pretrained=" + folder_.path().string());
+  ASSERT_EQ(both.code, 0) << both.out;
+  const Tensors first = Newest(scratch_ / "run"), again = Newest(scratch_ / "both");
+  for (const auto& [name, tensor] : first) {
+    if (!IsAdapter(name)) continue;
+    EXPECT_TRUE(at::allclose(again.at(name), tensor, 0, 1e-6)) << name;
+  }
+}
+
 // Elsewhere they would be added to the folder's.
 TEST_F(PretrainedRun, AdaptersOfOtherWeightsThanTheFoldersAreNotExportedAlone) {
   ASSERT_EQ(Train(scratch_ / "full", "steps=2 optimizer.learning_rate=0.01 optimizer.warmup_steps=0").code,

@@ -3,8 +3,10 @@
 #include <filesystem>
 #include <iostream>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <medley/base/error.h>
@@ -12,12 +14,14 @@
 #include <medley/checkpoint/checkpoint_files.h>
 #include <medley/memory/cpu_allocator.h>
 #include <medley/model/pretrained_config.h>
+#include <medley/model/pretrained_folder.h>
 #include <medley/model/pretrained_weights.h>
 #include <medley/model/safetensors_file.h>
 #include <medley/model/safetensors_types.h>
 #include <medley/plugin/model_maker.h>
 #include <medley/plugin/rejection.h>
 #include <medley/report/table.h>
+#include <medley/run/token_rows.h>
 #include <medley/text/load_tokenizer.h>
 
 #include "tools/medley/arguments.h"
@@ -87,13 +91,14 @@ void Print(const SafetensorsFile& file) {
             << table.ToText();
 }
 
-void PrintLanguage(const fs::path& folder) {
-  const PretrainedConfig config = ReadPretrainedConfig(folder);
+void PrintFolder(const fs::path& folder, const std::vector<std::string>& ignored_keys) {
+  const PretrainedConfig config = ReadPretrainedConfig(folder, ignored_keys);
   const LanguageConfig& language = config.language;
   std::cout << config.architecture << ": width " << language.hidden << ", " << language.layers << " layers, "
             << language.heads << " query heads, " << language.kv_heads << " key heads of "
             << language.head_dim << ", ffn " << language.ffn << ", " << language.vocabulary << " words"
             << (language.tied ? ", tied" : "") << ", texts of up to " << config.positions << '\n';
+  for (const std::string& problem : FolderProblems(folder)) std::cout << problem << '\n';
 }
 
 struct Asked {
@@ -101,14 +106,25 @@ struct Asked {
   PluginSearch plugins;
 };
 
+struct AskedModel {
+  Registry registry;
+  ModelFile file;
+};
+AskedModel ReadModelOf(const Asked& asked) {
+  Registry registry = Registry::Scan(asked.plugins);
+  registry.RequireNamed();
+  ModelFile file = ReadModelFile(asked.model, registry);
+  return {.registry = std::move(registry), .file = std::move(file)};
+}
+
 // In the folder itself, where it is there.
-std::unique_ptr<Tokenizer> TokenizerOf(const Asked& asked, const Subject& subject) {
+fs::path VocabularyOf(const Asked& asked, const Subject& subject) {
   fs::path file = asked.tokenizer;
   if (file.empty() && subject.kind == Kind::kPretrained) file = subject.path / "tokenizer.json";
   if (file.empty())
     throw InputError("--model " + DisplayPath(asked.model) +
                      " is a model with a tokenizer; name its vocabulary with --tokenizer FILE");
-  return LoadTokenizer(file);
+  return file;
 }
 
 // Of what a checkpoint or medley wrote: by name, or by the one that a parameter had before.
@@ -134,19 +150,30 @@ void CheckParameters(const SafetensorsFile& file, const std::vector<Parameter>& 
   ThrowProblems(file.path(), problems);
 }
 
+void CheckFolder(const ModelFile& file, const fs::path& vocabulary, const fs::path& folder,
+                 const std::vector<Parameter>& parameters) {
+  const std::int64_t rows = ReadPretrainedConfig(folder, file.config.ignored_keys()).language.vocabulary;
+  ThrowProblems(folder, FolderProblems(folder));
+  PretrainedWeights({.directory = folder, .root = file.info.pretrained_root, .rows = rows}, parameters);
+  if (vocabulary.empty()) return;
+  const TokenRows tokens = CompareTokens(ReadVocabulary(vocabulary), vocabulary, folder, rows);
+  std::cout << tokens.Words() << '\n';
+  if (const std::string problem = tokens.Problem(0); !problem.empty())
+    throw InputError(DisplayPath(vocabulary) + ": " + problem);
+}
+
 // By shapes: nothing is allocated. Throws InputError with all that does not fit.
-void CheckFits(const Asked& asked, const Subject& subject) {
-  const Registry registry = Registry::Scan(asked.plugins);
-  registry.RequireNamed();
-  const ModelFile file = ReadModelFile(asked.model, registry);
+void CheckFits(const Asked& asked, const Subject& subject, const AskedModel& model_file) {
+  const ModelFile& file = model_file.file;
+  fs::path vocabulary;
   std::unique_ptr<Tokenizer> tokenizer;
-  if (file.info.tokenizer) tokenizer = TokenizerOf(asked, subject);
-  const auto model = MakeModel(file, registry, tokenizer.get(), 0, at::kMeta);
+  if (file.info.tokenizer) {
+    vocabulary = VocabularyOf(asked, subject);
+    tokenizer = LoadTokenizer(vocabulary);
+  }
+  const auto model = MakeModel(file, model_file.registry, tokenizer.get(), 0, at::kMeta);
   if (subject.kind == Kind::kPretrained) {
-    PretrainedWeights({.directory = subject.path,
-                       .root = file.info.pretrained_root,
-                       .rows = ReadPretrainedConfig(subject.path).language.vocabulary},
-                      model->parameters());
+    CheckFolder(file, vocabulary, subject.path, model->parameters());
   } else {
     CheckParameters(SafetensorsFile(subject.files.front()), model->parameters());
   }
@@ -171,11 +198,15 @@ int RunInspect(int argc, char** argv) {
 
   InstallCpuAllocator();
   const Subject subject = SubjectOf(asked.path);
-  if (subject.kind == Kind::kPretrained) PrintLanguage(subject.path);
+  std::optional<AskedModel> model_file;
+  if (!asked.model.empty()) model_file = ReadModelOf(asked);
+  if (subject.kind == Kind::kPretrained)
+    PrintFolder(subject.path,
+                model_file ? model_file->file.config.ignored_keys() : std::vector<std::string>());
   if (subject.path != asked.path) std::cout << "the newest checkpoint, " << DisplayPath(subject.path) << '\n';
   for (const fs::path& file : subject.files) Print(SafetensorsFile(file));
-  if (asked.model.empty()) return 0;
-  CheckFits(asked, subject);
+  if (!model_file) return 0;
+  CheckFits(asked, subject, *model_file);
   std::cout << "fits " << DisplayPath(asked.model) << '\n';
   return 0;
 }

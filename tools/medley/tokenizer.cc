@@ -47,10 +47,10 @@ void AddTrain(CLI::App& app, TrainArguments& arguments) {
 }
 
 // A run's options and control text. Its vocabulary may be the one that is to be made: the shipped one is
-// looked at in its place.
+// looked at in its place, whatever weights the run begins with.
 TextsRun ReadRun(const fs::path& config, const Registry& registry) {
   const fs::path vocabulary = ConfigDirectory() / "tokenizers" / "small.model";
-  CheckedRun checked = CheckRun(config, {"tokenizer=" + vocabulary.string()}, registry);
+  CheckedRun checked = CheckRun(config, {"tokenizer=" + vocabulary.string()}, registry, RunState::kBegun);
   TextsRun run;
   if (!checked.run.control_text.empty()) run.control_text = ReadControlText(checked.run.control_text);
   run.settings = [config = std::move(checked.run)](std::string_view task) {

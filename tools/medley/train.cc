@@ -92,11 +92,19 @@ int RunTrain(int argc, char** argv) {
          "config's allow_missing")
       ->type_name("PATTERN")
       ->allow_extra_args(false);  // the arguments behind it are the config's
+  std::int64_t allow_new_rows = -1;
+  app.add_option(
+         "--allow-new-rows", allow_new_rows,
+         "how many tokens of the vocabulary a pretrained model may not know, beside those that medley adds; "
+         "instead of the config's allow_new_rows")
+      ->type_name("N")
+      ->check(WholeNumber(0, 1 << 24));
   AddPlugins(app, plugins);
   if (!ParseArguments(app, argc, argv)) return 0;
   std::signal(SIGPIPE, SIG_IGN);  // a run outlives whoever reads its lines
   const StopSignal stop;
   if (!budget.empty()) overrides.push_back("budget=" + budget);
+  if (allow_new_rows >= 0) overrides.push_back("allow_new_rows=" + std::to_string(allow_new_rows));
 
   const std::filesystem::path path = out.empty() ? DefaultRunPath(config) : std::filesystem::path(out);
   CheckOutDirectory(path);

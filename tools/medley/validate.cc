@@ -78,6 +78,7 @@ void PrintSummary(const CheckedRun& checked, const Registry& registry) {
   const std::string tokenizer = run.tokenizer.empty() ? "" : ", tokenizer " + DisplayPath(run.tokenizer);
   std::printf("\n  model %s (%s)%s, seed %lld\n", DisplayPath(run.model).c_str(),
               checked.model->info.name.c_str(), tokenizer.c_str(), static_cast<long long>(run.seed));
+  if (!checked.token_table.empty()) std::printf("  %s\n", checked.token_table.c_str());
 }
 
 const std::vector<std::string> kKinds = {"run", "weights", "model", "gpu"};

@@ -1,0 +1,37 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include <medley/config/run_config.h>
+#include <medley/plugin/model_file.h>
+#include <medley/run/input_files.h>
+
+namespace medley {
+
+// The rows of a published token table, beside the tokens of the vocabulary that a run reads it with.
+struct TokenRows {
+  std::filesystem::path folder{};
+  std::int64_t rows = 0;             // of its table
+  std::vector<std::string> added{};  // tokens that medley adds and the folder does not know
+  std::vector<std::int64_t> ids{};   // theirs
+  std::int64_t grown = 0;            // other tokens, for which the table has no row
+  std::int64_t other = 0;  // others, for whose row the folder's own tokenizer.json has another token, or none
+  std::string first_other{};  // words about one of those; or why nobody knows
+
+  // What the folder cannot know, beyond the tokens that medley adds.
+  std::int64_t strange() const { return grown + other; }
+  // How many rows are new.
+  std::string Words() const;
+  // "" where no more than `allowed` are strange.
+  std::string Problem(std::int64_t allowed) const;
+};
+
+// `file`: of the vocabulary, which may be the folder's own tokenizer.json. Where the folder has another one,
+// token by token; where it has none, by their number alone.
+TokenRows CompareTokens(const Vocabulary& vocabulary, const std::filesystem::path& file,
+                        const std::filesystem::path& folder, std::int64_t rows);
+
+}  // namespace medley
