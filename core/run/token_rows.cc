@@ -75,7 +75,9 @@ std::string TokenRows::Words() const {
   words += anew == 0 ? "none is new" : Count(anew, "row") + (anew == 1 ? " is new" : " are new");
   if (!added.empty()) words += ": " + JoinNames(added);
   if (grown > 0) words += (added.empty() ? ": of " : " and ") + Count(grown, "other token");
-  if (other > 0) words += "; " + Count(other, "row") + " it keeps for other tokens than its own tokenizer's";
+  if (other > 0)
+    words += "; " + Count(other, "row") + (other == 1 ? " stays" : " stay") +
+             " as of its own tokenizer, for other tokens";
   return words;
 }
 
