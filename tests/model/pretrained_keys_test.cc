@@ -172,13 +172,14 @@ TEST(PretrainedKeys, WhatMedleyKnowsCannotBeIgnored) {
 // A suggestion takes a look at every name, and a stranger's file may have a hundred thousand keys.
 TEST(PretrainedKeys, OfManyUnknownKeysTheFirstHundredAreCompared) {
   Json config = SmallPublishedConfig();
-  for (int i = 100; i < 400; ++i) config["hidden_size_" + std::to_string(i)] = i;
+  for (int i = 100; i < 400; ++i) config["max_position_embeddings" + std::to_string(i)] = i;
   const std::string refusal = RefusalOfAll(config);
   std::size_t suggestions = 0;
-  for (std::size_t at = 0; (at = refusal.find("did you mean 'hidden_size'", at)) != std::string::npos; ++at)
+  for (std::size_t at = 0;
+       (at = refusal.find("did you mean 'max_position_embeddings'", at)) != std::string::npos; ++at)
     ++suggestions;
   EXPECT_EQ(suggestions, 100);
-  EXPECT_TRUE(Has(refusal, "hidden_size_399: is no key that medley knows. "));
+  EXPECT_TRUE(Has(refusal, "max_position_embeddings399: is no key that medley knows. "));
 }
 
 TEST(PretrainedFolder, WhatChangesItsMeaningIsToldByName) {
