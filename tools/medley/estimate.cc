@@ -170,6 +170,7 @@ int Report(const Arguments& arguments, const std::optional<Gpu>& gpu, std::optio
   RunInputs inputs = CheckInputs(arguments.config, arguments.overrides, arguments.plugins);
   for (const std::string& line : inputs.registry.Choices(inputs.checked.curriculum.Named()))
     std::cerr << line << '\n';
+  if (!inputs.checked.token_table.empty()) std::cerr << inputs.checked.token_table << '\n';
   const bool runs_on_gpu = inputs.checked.run.device != "cpu", on_gpu = gpu.has_value() || runs_on_gpu;
   const EstimatedRun subject(std::move(inputs));
   const auto estimate_on = [&](bool a_gpu) {

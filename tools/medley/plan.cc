@@ -56,6 +56,7 @@ int RunPlan(int argc, char** argv) {
   Console console(stderr);
   const std::string threads = ThreadsWarning(inputs.checked.run.threads, Cores());
   if (!threads.empty()) console.Warn(threads);
+  if (!inputs.checked.token_table.empty()) console.Say(inputs.checked.token_table);
   const auto run = BuildRun(std::move(inputs), Purpose::kTrain);
   for (const std::string& line : run->registry->Choices(run->NamedTasks())) console.Say(line);
   std::cout << run->budget.Words() << std::endl;
