@@ -1,14 +1,10 @@
 #include <medley/curriculum/weight_log.h>
 
 #include <algorithm>
-#include <array>
-#include <exception>
 #include <utility>
 
 #include <medley/base/durable_file.h>
-#include <medley/base/error.h>
 #include <medley/base/file_digest.h>
-#include <medley/base/json_count.h>
 #include <medley/base/json_document.h>
 #include <medley/base/json_text.h>
 #include <medley/base/line_reader.h>
@@ -18,46 +14,9 @@ namespace {
 
 namespace fs = std::filesystem;
 using nlohmann::json;
-using nlohmann::ordered_json;
 using Cause = WeightEntry::Cause;
 
-constexpr std::array<std::string_view, 7> kCauses = {"start",        "stage",        "ramp",       "edit",
-                                                     "dropped task", "refused edit", "early decay"};
-constexpr const char* kDue = "due edit";
-
-ordered_json ToJson(const WeightEntry& entry) {
-  ordered_json line = {{"number", entry.number},
-                       {"step", entry.step},
-                       {"draw", entry.draw},
-                       {"cause", std::string(WordOf(entry.cause))}};
-  if (!entry.name.empty()) line["name"] = entry.name;
-  if (!entry.words.empty()) line["words"] = entry.words;
-  line["before"] = entry.before;
-  line["after"] = entry.after;
-  line["owed"] = entry.owed;
-  if (entry.text.empty()) return line;
-  line["xxh3_128"] = HashText(entry.text);
-  line["text"] = entry.text;
-  return line;
-}
-
 using Numbers = std::map<std::string, double>;
-
-// One that was changed by hand, or is of a later medley, throws.
-WeightEntry FromJson(const json& line, Cause cause) {
-  return {.number = CountOf(line, "number"),
-          .step = CountOf(line, "step"),
-          .draw = CountOf(line, "draw"),
-          .cause = cause,
-          .name = line.value("name", ""),
-          .words = line.value("words", ""),
-          .before = line.at("before").get<Numbers>(),
-          .after = line.at("after").get<Numbers>(),
-          .owed = line.at("owed").get<Numbers>(),
-          .text = line.value("text", "")};
-}
-
-bool HasText(const WeightEntry& entry) { return entry.cause == Cause::kStart || entry.cause == Cause::kEdit; }
 
 template <typename Value>
 Numbers SharesOf(const Mixer& mixer, const Value& value) {
@@ -69,8 +28,6 @@ Numbers SharesOf(const Mixer& mixer, const Value& value) {
 }
 
 }  // namespace
-
-std::string_view WordOf(Cause cause) { return kCauses[static_cast<std::size_t>(cause)]; }
 
 Numbers SharesNow(const Mixer& mixer) {
   return SharesOf(mixer, [](const Mixer::Share& share) { return share.asked; });
@@ -98,23 +55,29 @@ WeightEntry EntryOf(const Mixer& mixer, std::int64_t step, Cause cause, std::str
   return entry;
 }
 
-WeightLog::WeightLog(const fs::path& directory) : file_(directory / kWeightLog) {
-  if (TypeOf(file_) != fs::file_type::regular) return;
-  LineReader lines(file_);
-  for (std::string line; lines.Next(line);) {
-    try {
-      const json read = json::parse(line);
-      const auto cause = read.at("cause").get<std::string>();
-      if (cause == kDue) {
-        due_.push_back({.step = CountOf(read, "step"), .text = read.at("text").get<std::string>()});
-        continue;
-      }
-      const auto known = std::find(kCauses.begin(), kCauses.end(), cause);
-      if (known != kCauses.end())
-        entries_.push_back(FromJson(read, static_cast<Cause>(known - kCauses.begin())));
-    } catch (const std::exception&) {  // changed by hand
-    }
-  }
+std::string ReadWeightLog(const fs::path& directory) {
+  std::string text;
+  if (TypeOf(directory / kWeightLog) != fs::file_type::regular) return text;
+  LineReader lines(directory / kWeightLog);
+  for (std::string line; lines.Next(line);) text.append(line).append(lines.whole() ? "\n" : "");
+  return text;
+}
+
+WeightLog::WeightLog(const fs::path& directory, WeightLines lines)
+    : file_(directory / kWeightLog),
+      entries_(std::move(lines.entries)),
+      lines_(std::move(lines.lines)),
+      due_(std::move(lines.due)),
+      problem_(std::move(lines.problem)),
+      has_sums_(lines.has_sums),
+      waits_(!lines.has_sums || !problem_.empty()) {}
+
+WeightLog::WeightLog(const fs::path& directory)
+    : WeightLog(directory, TypeOf(directory / kWeightLog) == fs::file_type::not_found
+                               ? WeightLines()
+                               : ReadWeightLines(ReadWeightLog(directory))) {
+  const fs::file_type type = TypeOf(file_);
+  if (type != fs::file_type::regular && type != fs::file_type::not_found) problem_ = "is no plain file";
 }
 
 std::int64_t WeightLog::NumberAt(std::int64_t step) const {
@@ -135,34 +98,50 @@ std::optional<std::string> WeightLog::LastText() const {
 }
 
 void WeightLog::GoBackTo(std::int64_t number) {
+  const auto gone = std::find_if(entries_.begin(), entries_.end(),
+                                 [&](const WeightEntry& entry) { return entry.number > number; });
   std::vector<DueEdit> due;
-  for (const WeightEntry& entry : entries_) {
-    if (entry.number > number && entry.cause == Cause::kEdit) due.push_back({entry.step, entry.text});
+  for (auto entry = gone; entry != entries_.end(); ++entry) {
+    if (entry->cause == Cause::kEdit) due.push_back({entry->step, entry->text});
   }
   due.insert(due.end(), due_.begin(), due_.end());  // which come after all that were done
   due_ = std::move(due);
-  std::erase_if(entries_, [&](const WeightEntry& entry) { return entry.number > number; });
+  waits_ = waits_ || gone != entries_.end();
+  lines_.resize(static_cast<std::size_t>(gone - entries_.begin()));
+  entries_.erase(gone, entries_.end());
 }
 
 void WeightLog::Add(WeightEntry entry) {
   const bool edit = entry.cause == Cause::kEdit;
   // What was refused is no part of what a checkpoint holds.
   entry.number = number() + (entry.cause == Cause::kRefusedEdit ? 0 : 1);
+  lines_.push_back(LineOf(entry, lines_.empty() ? "" : lines_.back()));
   entries_.push_back(std::move(entry));
+  const bool waited = std::exchange(waits_, true);
   try {
     Write();
   } catch (...) {
-    if (edit) entries_.pop_back();
+    if (edit) {
+      entries_.pop_back();
+      lines_.pop_back();
+      waits_ = waited;
+    }
     throw;
   }
 }
 
-void WeightLog::Write() const {
-  std::string text;
-  for (const WeightEntry& entry : entries_) text += JsonText(ToJson(entry)) + "\n";
-  for (const DueEdit& edit : due_)
-    text += JsonText(ordered_json{{"step", edit.step}, {"cause", kDue}, {"text", edit.text}}) + "\n";
-  ReplaceFile(file_, text);
+void WeightLog::Sync() {
+  if (waits_) Write();
+}
+
+LogMark WeightLog::mark() const {
+  const std::string text = TextOf(lines_, {}, LogEnd::kOpen);
+  return {static_cast<std::int64_t>(text.size()), HashText(text)};
+}
+
+void WeightLog::Write() {
+  ReplaceFile(file_, FileText());
+  waits_ = false;
 }
 
 std::string WithAbsoluteSchema(const std::string& text, const fs::path& directory) {

@@ -3,37 +3,20 @@
 #include <cstdint>
 #include <filesystem>
 #include <map>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <utility>
 #include <vector>
 
+#include <medley/base/append_file.h>
 #include <medley/curriculum/mixer.h>
+#include <medley/curriculum/weight_lines.h>
 
 namespace medley {
 
 inline constexpr const char* kWeightLog = "weights.jsonl";
 // The run's own weights file, which its verbs read and people edit.
 inline constexpr const char* kRunWeights = "weights.json";
-
-// A change of what a run draws from.
-struct WeightEntry {
-  enum class Cause { kStart, kStage, kRamp, kEdit, kDroppedTask, kRefusedEdit, kEarlyDecay };
-
-  std::int64_t number = 0;  // of the entry, from 1; the log gives it
-  std::int64_t step = 0;    // after which it holds
-  std::int64_t draw = 0;    // draws so far
-  Cause cause = Cause::kStart;
-  std::string name;                             // of the stage, or of the dropped task
-  std::string words;                            // what changed, or why it was refused
-  std::map<std::string, double> before, after;  // shares by task; where a ramp leads, of its stage
-  std::map<std::string, double> owed;           // residuals by task, in the mixture's unit
-  std::string text;                             // of the file: of a start and of edits
-};
-
-std::string_view WordOf(WeightEntry::Cause cause);
 
 // The shares that tasks have now, or that a ramp leads to; those without any are left out.
 std::map<std::string, double> SharesNow(const Mixer& mixer);
@@ -42,20 +25,20 @@ std::map<std::string, double> SharesAimedAt(const Mixer& mixer);
 WeightEntry EntryOf(const Mixer& mixer, std::int64_t step, WeightEntry::Cause cause, std::string name,
                     std::map<std::string, double> before);
 
-// An edit that a run which goes on from an earlier step has still to come to.
-struct DueEdit {
-  std::int64_t step = 0;
-  std::string text;
-};
-
 // weights.jsonl: every change of the weights, a line each. Written as a whole, as one act: after a crash all
 // entries are there, or all but the last.
 class WeightLog {
  public:
-  // Empty where there is none yet. Lines that cannot be read are passed over.
+  // Of the file in the directory; empty where there is none.
   explicit WeightLog(const std::filesystem::path& directory);
+  // Of these lines, whatever lies there; the next entry replaces it.
+  WeightLog(const std::filesystem::path& directory, WeightLines lines);
 
   const std::vector<WeightEntry>& entries() const { return entries_; }
+  // What is wrong with the file, as WeightLines has it; the entries are then those that can be trusted.
+  const std::string& problem() const { return problem_; }
+  // False of one that an older medley wrote: of its lines only texts were compared with their sums.
+  bool has_sums() const { return has_sums_; }
   // Of the newest entry, 0 without any. A checkpoint has it, and a run goes back to it.
   std::int64_t number() const { return entries_.empty() ? 0 : entries_.back().number; }
   // Of the newest entry of a step up to this one, for a checkpoint that does not tell.
@@ -73,16 +56,30 @@ class WeightLog {
   std::vector<DueEdit> SwapDue(std::vector<DueEdit> due) { return std::exchange(due_, std::move(due)); }
 
   // On the disk when it returns, with the edits that are due. An Error where it cannot be written; then it
-  // waits for the next one, unless it is an edit.
+  // waits for the next one, or for Sync, unless it is an edit.
   void Add(WeightEntry entry);
 
+  // Of a checkpoint. Once it returns, what waited is on the disk; the mark is of the entries, which a run
+  // that goes on from there never changes. Kept is them and the edits that are due.
+  void Sync();
+  LogMark mark() const;
+  std::string Kept() const { return TextOf(lines_, due_, LogEnd::kOpen); }
+  std::string FileText() const { return TextOf(lines_, due_, LogEnd::kClosed); }
+
  private:
-  void Write() const;
+  void Write();
 
   std::filesystem::path file_;
   std::vector<WeightEntry> entries_;
+  std::vector<std::string> lines_;  // of the entries
   std::vector<DueEdit> due_;
+  std::string problem_;
+  bool has_sums_ = true;
+  bool waits_ = false;  // the file is another
 };
+
+// The bytes of a run's log; "" where it is no plain file.
+std::string ReadWeightLog(const std::filesystem::path& directory);
 
 // The text of a weights file for another place: a "$schema" that is relative to its directory becomes an
 // absolute path, and no other byte changes.

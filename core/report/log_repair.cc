@@ -45,18 +45,11 @@ fs::path Keep(const fs::path& path, fs::file_type type) {
   return LinkAside(path, name);
 }
 
-// The new log is whole before the old one gives up its name.
 LogMark MakeAnew(const fs::path& path, const std::string& problem, std::int64_t step, Console& console) {
+  const Readable kept = TypeOf(path) == fs::file_type::regular ? ReadLines(path, step) : Readable();
+  const std::string name = ReplaceDamaged(path, kept.text);
   std::string words = path.string() + " " + problem + "; ";
-  const fs::file_type found = TypeOf(path);
-  const Readable kept = found == fs::file_type::regular ? ReadLines(path, step) : Readable();
-  const fs::path anew = path.parent_path() / (".tmp-new-" + path.filename().string());
-  ReplaceFile(anew, kept.text);
-  if (found != fs::file_type::not_found) {
-    words += "it is now " + Keep(path, found).filename().string() + ", and ";
-  }
-  if (::rename(anew.c_str(), path.c_str()) != 0) ThrowFileError("replace", path, errno);
-  SyncDirectory(path.parent_path());
+  if (!name.empty()) words += "it is now " + name + ", and ";
   words += kept.lines == 0
                ? "a new one begins here"
                : "the " + std::to_string(kept.lines) + " lines of it that can be read were taken over";
@@ -80,6 +73,17 @@ LogMarks RepairLogs(const fs::path& directory, const std::vector<std::string>& l
     if (!problems[log].empty()) ready[log] = MakeAnew(directory / log, problems[log], step, console);
   }
   return ready;
+}
+
+// The new log is whole before the old one gives up its name.
+std::string ReplaceDamaged(const fs::path& path, const std::string& text) {
+  const fs::path anew = path.parent_path() / (".tmp-new-" + path.filename().string());
+  ReplaceFile(anew, text);
+  const fs::file_type found = TypeOf(path);
+  const std::string name = found == fs::file_type::not_found ? "" : Keep(path, found).filename().string();
+  if (::rename(anew.c_str(), path.c_str()) != 0) ThrowFileError("replace", path, errno);
+  SyncDirectory(path.parent_path());
+  return name;
 }
 
 void MakeWayForLog(const fs::path& path, Console& console) {

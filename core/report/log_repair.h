@@ -20,6 +20,10 @@ namespace medley {
 LogMarks RepairLogs(const std::filesystem::path& directory, const std::vector<std::string>& logs,
                     const LogMarks& marks, std::int64_t step, Console& console);
 
+// Puts a log with this text in the place of a damaged one, which gets a name of its own: returns that, ""
+// where nothing lay there.
+std::string ReplaceDamaged(const std::filesystem::path& path, const std::string& text);
+
 // A log that is made anew at each start: what lies there must only be a file, or it is set aside.
 void MakeWayForLog(const std::filesystem::path& path, Console& console);
 

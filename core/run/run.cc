@@ -32,6 +32,7 @@
 #include <medley/run/input_files.h>
 #include <medley/run/run_record.h>
 #include <medley/run/token_rows.h>
+#include <medley/run/weight_log_check.h>
 #include <medley/step/parameter_groups.h>
 #include <medley/text/load_tokenizer.h>
 
@@ -256,12 +257,28 @@ RunInputs CheckInputs(const fs::path& config, const std::vector<std::string>& ov
   return inputs;
 }
 
+namespace {
+
+// A run's own file that is gone, as its log has it: what it was copied from is not what the run was trained
+// with.
+std::optional<WeightsText> LostWeights(const fs::path& own) {
+  if (TypeOf(own) != fs::file_type::not_found) return std::nullopt;
+  const WeightLog log(own.parent_path());
+  const std::string problem = WeightLogProblemWords(own.parent_path(), log);
+  if (!problem.empty()) throw InputError(DisplayPath(own) + " is missing, and " + problem);
+  if (const auto text = log.LastText()) return WeightsText{own, *text};
+  return std::nullopt;  // of an older medley, without a file of its own
+}
+
+}  // namespace
+
 RunInputs CheckInputsOf(const fs::path& directory, std::vector<std::string> overrides,
                         const std::optional<WeightsText>& weights, fs::path config,
                         const NamedPlugins& plugins) {
   if (config.empty()) config = NewestConfig(directory);  // there is a run
   const fs::path own = fs::absolute(directory) / kRunWeights;
-  if (TypeOf(own) != fs::file_type::not_found) {
+  const std::optional<WeightsText> known = weights ? weights : LostWeights(own);
+  if (known || TypeOf(own) != fs::file_type::not_found) {
     for (const std::string& given : overrides) {
       if (given.starts_with("weights="))
         throw InputError("'" + given + "': this run has a weights file of its own, " + DisplayPath(own) +
@@ -269,7 +286,7 @@ RunInputs CheckInputsOf(const fs::path& directory, std::vector<std::string> over
     }
     overrides.push_back("weights=" + own.string());
   }
-  return CheckInputs(config, overrides, plugins, RunState::kBegun, weights);
+  return CheckInputs(config, overrides, plugins, RunState::kBegun, known);
 }
 
 std::unique_ptr<Run> BuildRun(RunInputs inputs, Purpose purpose, StartingWeights weights) {

@@ -20,7 +20,22 @@ void AddTensorBoard(RecordSinks& sinks, const std::filesystem::path& directory, 
   }
 }
 
+// It writes itself down; a checkpoint points into it.
+class WeightLogSink final : public RecordSink {
+ public:
+  explicit WeightLogSink(WeightLog& log) : log_(log) {}
+  void Sync(LogMarks& marks) override {
+    log_.Sync();
+    marks[kWeightLog] = log_.mark();
+  }
+
+ private:
+  WeightLog& log_;
+};
+
 }  // namespace
+
+std::unique_ptr<RecordSink> MakeWeightLogSink(WeightLog& log) { return std::make_unique<WeightLogSink>(log); }
 
 RecordSinks MakeRunSinks(const std::filesystem::path& directory, const std::vector<std::string>& named_tasks,
                          const std::optional<FoundCheckpoint>& from, bool tensorboard,

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include <medley/checkpoint/checkpoint.h>
+#include <medley/curriculum/weight_log.h>
 #include <medley/plan/receipt_book.h>
 #include <medley/report/console.h>
 #include <medley/report/progress.h>
@@ -20,5 +21,8 @@ namespace medley {
 RecordSinks MakeRunSinks(const std::filesystem::path& directory, const std::vector<std::string>& named_tasks,
                          const std::optional<FoundCheckpoint>& from, bool tensorboard,
                          std::unique_ptr<ReceiptBook> receipts, Progress& progress, Console& console);
+
+// Makes the log of the weights durable where the others are. Keeps the reference.
+std::unique_ptr<RecordSink> MakeWeightLogSink(WeightLog& log);
 
 }  // namespace medley

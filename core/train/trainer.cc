@@ -77,6 +77,7 @@ Trainer::Trainer(const Setting& setting, const std::optional<FoundCheckpoint>& f
   progress_.emplace(step_, hours_.decay().end(), config.data.threads);
   sinks_ = MakeRunSinks(setting.directory, setting.curriculum.Named(), from, config.tensorboard,
                         std::move(receipts), *progress_, setting.console);
+  if (setting.live != nullptr) sinks_.Add(MakeWeightLogSink(setting.live->log));
   checkpoints_.emplace(CheckpointKeeper::Setting{setting.directory, config.checkpoint, ToJson(config)}, state,
                        sinks_, setting.console);
   if (unreported_) {

@@ -102,12 +102,63 @@ TEST(WeightLog, EditsOfOneStepAreToldApart) {
   }
 }
 
-TEST(WeightLog, LinesThatCannotBeReadArePassedOver) {
+TEST(WeightLog, WhatIsNotAsItWasWrittenIsAProblemAndNoEntry) {
   const Workspace work;
   WeightLog(work.path()).Add(Entry(0, Cause::kStart, "start"));
   std::ofstream(work / kWeightLog, std::ios::app)
       << "{\"step\": 3}\nnonsense\n{\"step\": -1, \"cause\": \"edit\"}\n{\"st";
-  EXPECT_EQ(StepsOf(WeightLog(work.path())), std::vector<std::int64_t>{0});
+  const WeightLog log(work.path());
+  EXPECT_EQ(StepsOf(log), std::vector<std::int64_t>{0});
+  EXPECT_EQ(log.problem(), "was damaged: line 3 stands behind its end");
+  EXPECT_EQ(WeightLog(work / "nowhere").problem(), "") << "a run that begins has none";
+  const Workspace other;
+  std::filesystem::create_directory(other / kWeightLog);
+  EXPECT_EQ(WeightLog(other.path()).problem(), "is no plain file");
+}
+
+// What a checkpoint points into stays, whatever comes behind it.
+TEST(WeightLog, TheMarkIsOfTheEntriesThatACheckpointWasSavedAfter) {
+  const Workspace work;
+  WeightLog log(work.path());
+  log.Add(Entry(0, Cause::kStart, "start"));
+  log.Add(Entry(5, Cause::kEdit, "five"));
+  log.GoBackTo(1);
+  log.Sync();
+  const LogMark mark = log.mark();
+  const std::string kept = log.Kept();
+  EXPECT_EQ(MarkProblem(work / kWeightLog, mark), "");
+  EXPECT_TRUE(Has(ReadFile(work / kWeightLog), "due edit")) << "what was gone back behind is due on the disk";
+  log.SwapDue({});
+  log.Add(Entry(5, Cause::kEdit, "five"));
+  log.Add(Entry(6, Cause::kStage));
+  EXPECT_EQ(MarkProblem(work / kWeightLog, mark), "");
+  EXPECT_EQ(ContinueWeightLines(kept, log.FileText(), "").problem, "");
+  WeightLog other(work.path(), WeightLines());
+  other.Add(Entry(0, Cause::kStart, "start!"));
+  EXPECT_NE(MarkProblem(work / kWeightLog, mark), "");
+}
+
+TEST(WeightLog, AnEntryThatWaitsIsWrittenBeforeACheckpointPointsAtIt) {
+  const Workspace work;
+  const std::filesystem::path later = work / "later";
+  WeightLog log(later);
+  EXPECT_ANY_THROW(log.Add(Entry(0, Cause::kStart, "start")));
+  EXPECT_ANY_THROW(log.Sync());
+  std::filesystem::create_directory(later);
+  log.Sync();
+  EXPECT_EQ(MarkProblem(later / kWeightLog, log.mark()), "");
+  EXPECT_EQ(WeightLog(later).LastText(), "start");
+}
+
+// What was refused may be any bytes, and JSON has only UTF-8.
+TEST(WeightLog, ARefusedTextThatIsNoUtf8IsNoDamage) {
+  const Workspace work;
+  WeightLog log(work.path());
+  log.Add(Entry(0, Cause::kStart, "start"));
+  log.Add(Entry(3, Cause::kRefusedEdit, "{\xff\xfe"));
+  const WeightLog again(work.path());
+  EXPECT_EQ(again.problem(), "");
+  EXPECT_EQ(StepsOf(again), (std::vector<std::int64_t>{0, 3}));
 }
 
 TEST(WeightLog, AnEditThatCannotBeWrittenHasNotHappened) {

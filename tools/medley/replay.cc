@@ -13,6 +13,7 @@
 #include <medley/base/line_reader.h>
 #include <medley/curriculum/weight_log.h>
 #include <medley/run/config_change.h>
+#include <medley/run/weight_log_check.h>
 
 #include "tools/medley/resume.h"
 
@@ -34,12 +35,25 @@ std::int64_t LastStep(const fs::path& directory) {
   return 0;
 }
 
+// As the run wrote it, with all that its newest checkpoint was saved after.
+WeightLog WholeLog(const fs::path& directory) {
+  const fs::path file = directory / kWeightLog;
+  WeightLog log(directory);
+  std::string problem = WeightLogProblem(directory, log);
+  if (problem.empty() && !log.entries().empty() && !IsWholeHistory(log.entries()))
+    problem = "lacks changes of the weights, which it lost when it was damaged";
+  if (problem.empty()) return log;
+  throw InputError(
+      DisplayPath(directory) + " cannot be repeated: " + DisplayPath(file) + " " + problem +
+      ". Restore it from a copy; medley resume goes on without what is lost, but no run can repeat it");
+}
+
 }  // namespace
 
 Replay::Replay(fs::path directory) : directory_(std::move(directory)) {
   NewestConfig(directory_);  // there is a run
   const ordered_json record = ReadRunRecord(directory_);
-  const WeightLog log(directory_);
+  const WeightLog log = WholeLog(directory_);
   const std::string unknown =
       DisplayPath(directory_) + " cannot be repeated: it was trained by a medley that did not write down ";
   try {
@@ -57,11 +71,12 @@ Replay::Replay(fs::path directory) : directory_(std::move(directory)) {
   } catch (const std::out_of_range&) {
     throw InputError(unknown + "where it was resumed, and with which config");
   }
-  const bool began = !log.entries().empty() && log.entries().front().cause == WeightEntry::Cause::kStart;
-  if (!began || starts_.empty() || starts_.front().step > 0)
+  if (log.entries().empty() || starts_.empty() || starts_.front().step > 0)
     throw InputError(unknown + "what its weights were from the first step on");
   weights_ = {.file = fs::absolute(directory_) / kRunWeights, .text = log.entries().front().text};
   last_text_ = log.LastText().value_or("");
+  weight_log_ = log.FileText();
+  log_has_sums_ = log.has_sums();
   for (const WeightEntry& entry : log.entries()) {
     if (entry.cause == WeightEntry::Cause::kEarlyDecay) early_decays_.insert(entry.step);
   }
@@ -93,9 +108,14 @@ fs::path Replay::PlanOfStart(std::size_t start) const {
   return directory_ / kPlanFile;
 }
 
-void Replay::GiveEditsTo(const RunDirectory& run) const {
+void Replay::GiveEditsTo(const RunDirectory& run, Console& console) const {
+  if (!log_has_sums_)
+    console.Say(
+        DisplayPath(directory_ / kWeightLog) +
+        " is of an older medley: its texts are as they were written; whether their steps are, and whether "
+        "lines are missing at its end, cannot be told");
   ReplaceFile(run.path() / kRunWeights, last_text_);
-  ReplaceFile(run.path() / kWeightLog, ReadFile(directory_ / kWeightLog));
+  ReplaceFile(run.path() / kWeightLog, weight_log_);
 }
 
 int Replay::GoOnWith(const RunDirectory& run, ExitCode first, const NamedPlugins& plugins) const {

@@ -20,7 +20,8 @@ namespace medley {
 // takes its place, and all that a clock or a person decided meanwhile.
 class Replay {
  public:
-  // InputError where the directory holds no run, or too little is known of it.
+  // InputError where the directory holds no run, too little is known of it, or its log of the weights is not
+  // as it was written.
   explicit Replay(std::filesystem::path directory);
 
   // Of its first start: it holds where no budget was named.
@@ -32,7 +33,7 @@ class Replay {
   // Of the first start.
   RunScript script() const { return ScriptOf(0); }
   // A run that begins gets the edits that are to come.
-  void GiveEditsTo(const RunDirectory& run) const;
+  void GiveEditsTo(const RunDirectory& run, Console& console) const;
   // After the first start, which ended with this code: the others, one after the other. Returns the last
   // one's.
   int GoOnWith(const RunDirectory& run, ExitCode first, const NamedPlugins& plugins) const;
@@ -49,7 +50,8 @@ class Replay {
   std::filesystem::path directory_;
   std::vector<Start> starts_;
   WeightsText weights_;
-  std::string last_text_;
+  std::string last_text_, weight_log_;
+  bool log_has_sums_ = true;
   std::set<std::int64_t> early_decays_;
   std::int64_t last_step_ = 0;
 };

@@ -80,7 +80,7 @@ Resumed ReadRun(const RunDirectory& directory, const ResumeRequest& request, Con
   const std::filesystem::path config =
       request.config.empty() ? NewestConfig(directory.path()) : request.config;
   const auto found = FindCheckpoint(directory.path(), OnDamage::kSetAside, console);
-  ResumedWeights weights = ResumeWeights(directory, found);
+  ResumedWeights weights = ResumeWeights(directory.path(), found, console);
   RunInputs inputs =
       CheckInputsOf(directory.path(), request.overrides, weights.then, config, request.plugins);
   std::optional<Curriculum> edit;
@@ -144,7 +144,7 @@ int GoOn(const RunDirectory& directory, const ResumeRequest& request, Console& c
   }
   training.KeepEarlierPlan(directory);
   training.SavePlan(directory, console);
-  training.GoOnWithWeights(std::move(resumed.weights));
+  training.GoOnWithWeights(directory, std::move(resumed.weights), console);
   const auto trainer = training.MakeTrainer(directory, console, found, request.script);
   if (found) SayWhatWasRestored(console, *run, *found);
   if (!found) console.Say("no checkpoint was saved so far; starting at step 0");

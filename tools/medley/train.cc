@@ -60,8 +60,8 @@ ExitCode Begin(NewRun made, std::optional<RunDirectory>& directory) {
     training.BeginWeights(*directory, console);
   } else {
     script = made.replay->script();
-    made.replay->GiveEditsTo(*directory);
-    training.GoOnWithWeights(ResumeWeights(*directory, std::nullopt));
+    made.replay->GiveEditsTo(*directory, console);
+    training.GoOnWithWeights(*directory, ResumeWeights(directory->path(), std::nullopt, console), console);
   }
   training.Record(*directory, 0, false);
   return training.MakeTrainer(*directory, console, std::nullopt, script)->Train();

@@ -1,57 +1,14 @@
 #include "tools/medley/training.h"
 
 #include <algorithm>
-#include <stdexcept>
 #include <utility>
 
 #include <medley/base/durable_file.h>
 #include <medley/base/files.h>
-#include <medley/base/json_count.h>
 #include <medley/plan/plan_stages.h>
 #include <medley/run/run_record.h>
 
 namespace medley {
-namespace {
-
-// To what the checkpoint knows of them.
-void GoBackTo(const FoundCheckpoint& from, ResumedWeights& weights) {
-  const auto unusable = [&](const std::exception& error) {
-    return InputError(from.path.string() + " does not say where the run is: " + error.what());
-  };
-  try {
-    const nlohmann::json progress = ReadSection(from.path, "progress");
-    weights.place = Stages::PlaceIn(progress);
-    weights.log.GoBackTo(progress.contains("weight_log") ? CountOf(progress, "weight_log")
-                                                         : weights.log.NumberAt(from.facts.step));
-  } catch (const std::out_of_range& error) {
-    throw unusable(error);
-  } catch (const nlohmann::json::exception& error) {
-    throw unusable(error);
-  }
-}
-
-}  // namespace
-
-ResumedWeights ResumeWeights(const RunDirectory& directory, const std::optional<FoundCheckpoint>& from) {
-  const std::filesystem::path own = directory.path() / kRunWeights;
-  if (TypeOf(own) == std::filesystem::file_type::not_found) {
-    const std::filesystem::path original = ReadRunConfig(NewestConfig(directory.path())).weights;
-    ReplaceFile(own, WithAbsoluteSchema(ReadFile(original, kLargestWeightsFile), original.parent_path()));
-  }
-  ResumedWeights weights{.log = WeightLog(directory.path()),
-                         .then = {},
-                         .place = {},
-                         .text_of_file = ReadFile(own, kLargestWeightsFile)};
-  const std::optional<std::string> last = weights.log.LastText();
-  weights.edited = last && *last != weights.text_of_file;
-  if (from) {
-    GoBackTo(*from, weights);
-  } else {
-    weights.log.GoBackTo(1);  // the start
-  }
-  if (const auto then = weights.log.Text()) weights.then = WeightsText{own, *then};
-  return weights;
-}
 
 RunPlanner::Subject PlannerSubject(const Run& run) {
   return {.config = run.config,
@@ -111,10 +68,14 @@ void Training::Record(const RunDirectory& directory, std::int64_t step, bool une
 
 void Training::BeginWeights(const RunDirectory& directory, Console& console) {
   const std::filesystem::path own = directory.path() / kRunWeights;
+  const std::filesystem::path log = directory.path() / kWeightLog;
+  if (TypeOf(log) != std::filesystem::file_type::not_found)
+    console.Warn(log.string() + " is not of this run; it is now " +
+                 RenameAside(log, kWeightLog).filename().string());
   const std::string text = WithAbsoluteSchema(run_.weights_text, run_.config.weights.parent_path());
   ReplaceFile(own, text);
   console.Say("its weights are a copy, " + own.string() + ": edit that one, also while the run goes on");
-  log_.emplace(directory.path());
+  log_.emplace(directory.path(), WeightLines());
   live_.emplace(LiveWeights{.registry = *run_.registry,
                             .model = run_.model_file->info,
                             .log = *log_,
@@ -123,7 +84,8 @@ void Training::BeginWeights(const RunDirectory& directory, Console& console) {
                             .text_of_file = text});
 }
 
-void Training::GoOnWithWeights(ResumedWeights weights) {
+void Training::GoOnWithWeights(const RunDirectory& directory, ResumedWeights weights, Console& console) {
+  ReplaceDamagedLog(directory.path(), weights, console);
   log_.emplace(std::move(weights.log));
   live_.emplace(LiveWeights{.registry = *run_.registry,
                             .model = run_.model_file->info,

@@ -14,6 +14,7 @@
 #include <medley/plan/run_planner.h>
 #include <medley/report/console.h>
 #include <medley/run/run.h>
+#include <medley/train/resumed_weights.h>
 #include <medley/train/trainer.h>
 #include <medley/train/weight_edits.h>
 
@@ -21,17 +22,6 @@ namespace medley {
 
 // A training run's, of whose parts it keeps references.
 RunPlanner::Subject PlannerSubject(const Run& run);
-
-// What a resume goes on with: the weights as the checkpoint knew them, and the file as it is.
-struct ResumedWeights {
-  WeightLog log;
-  std::optional<WeightsText> then;  // nothing: what the file holds, of a run without a log
-  StagePlace place;                 // in them
-  std::string text_of_file;
-  bool edited = false;  // the file, since it was written down last
-};
-// A run of an older medley gets its weights file here.
-ResumedWeights ResumeWeights(const RunDirectory& directory, const std::optional<FoundCheckpoint>& from);
 
 // Where an earlier start of a run planned: its directory, and the file of the plan, "" for the last one.
 struct EarlierPlan {
@@ -62,7 +52,7 @@ class Training final : public TaskAdmission {
   void Record(const RunDirectory& directory, std::int64_t step, bool unevaluated) const;
   // A new run's own weights file, and the log of its changes.
   void BeginWeights(const RunDirectory& directory, Console& console);
-  void GoOnWithWeights(ResumedWeights weights);
+  void GoOnWithWeights(const RunDirectory& directory, ResumedWeights weights, Console& console);
   std::unique_ptr<Trainer> MakeTrainer(const RunDirectory& directory, Console& console,
                                        const std::optional<FoundCheckpoint>& from = std::nullopt,
                                        const std::optional<RunScript>& script = std::nullopt);

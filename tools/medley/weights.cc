@@ -9,6 +9,7 @@
 #include <medley/base/files.h>
 #include <medley/curriculum/curriculum_changes.h>
 #include <medley/curriculum/weight_log.h>
+#include <medley/run/weight_log_check.h>
 
 #include "tools/medley/arguments.h"
 #include "tools/medley/verbs.h"
@@ -19,14 +20,19 @@ namespace {
 namespace fs = std::filesystem;
 using Cause = WeightEntry::Cause;
 
+void RequireWhole(const fs::path& directory, const WeightLog& log) {
+  if (const std::string words = WeightLogProblemWords(directory, log); !words.empty())
+    throw InputError(words);
+}
+
 WeightLog LogOf(const fs::path& directory) {
   if (const std::string problem = DirectoryProblem(directory); !problem.empty())
     throw InputError(problem + "; a run directory is expected");
   WeightLog log(directory);
-  if (log.entries().empty())
-    throw InputError(DisplayPath(directory) + " has no " + kWeightLog +
-                     "; medley train writes one, and medley resume for a run of an older medley");
-  return log;
+  if (!log.entries().empty()) return log;
+  RequireWhole(directory, log);
+  throw InputError(DisplayPath(directory) + " has no " + kWeightLog +
+                   "; medley train writes one, and medley resume for a run of an older medley");
 }
 
 // "control 25 -> 40 %, zoom_gold 75 -> 60 %"; of a start "control 25 %".
@@ -60,6 +66,8 @@ void PrintHistory(const fs::path& directory) {
   for (const DueEdit& edit : log.due())
     std::printf("step %lld: an edit that comes again when the run comes there\n",
                 static_cast<long long>(edit.step));
+  std::fflush(stdout);  // what can be trusted of it comes first
+  RequireWhole(directory, log);
 }
 
 // By name: it may have become another one's place.
@@ -75,6 +83,7 @@ std::size_t PresentStage(const WeightLog& log, const Curriculum& curriculum) {
 
 void PrintDiff(const fs::path& directory) {
   const WeightLog log = LogOf(directory);
+  RequireWhole(directory, log);
   const fs::path file = directory / kRunWeights;
   const Curriculum before = ParseCurriculum(directory / kWeightLog, log.Text().value_or(""));
   const Curriculum now = ReadCurriculum(file);

@@ -1,0 +1,38 @@
+#include <medley/run/weight_log_check.h>
+
+#include <medley/base/error.h>
+#include <medley/base/files.h>
+#include <medley/checkpoint/checkpoint_files.h>
+#include <medley/report/record_sink.h>
+
+namespace medley {
+namespace {
+
+namespace fs = std::filesystem;
+
+LogMark NewestMark(const fs::path& directory) {
+  for (const CheckpointEntry& entry : ListCheckpoints(directory)) {
+    try {
+      return MarkOf(LogMarksFromJson(ReadManifest(entry.path).facts.at("logs")), kWeightLog);
+    } catch (const Error&) {  // damaged, or removed by the run that goes on: the one before it tells
+    } catch (const nlohmann::json::exception&) {
+    }
+  }
+  return {};
+}
+
+}  // namespace
+
+std::string WeightLogProblem(const fs::path& directory, const WeightLog& log) {
+  return log.problem().empty() ? MarkProblem(directory / kWeightLog, NewestMark(directory)) : log.problem();
+}
+
+std::string WeightLogProblemWords(const fs::path& directory, const WeightLog& log) {
+  const std::string problem = WeightLogProblem(directory, log);
+  if (problem.empty()) return "";
+  return DisplayPath(directory / kWeightLog) + " " + problem +
+         ". Restore it from a copy; or medley resume, which sets it aside and goes on with what its "
+         "checkpoint kept";
+}
+
+}  // namespace medley

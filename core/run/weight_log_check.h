@@ -1,0 +1,16 @@
+#pragma once
+
+#include <filesystem>
+#include <string>
+
+#include <medley/curriculum/weight_log.h>
+
+namespace medley {
+
+// Why the log of a run's weights is not what the run wrote, by its own sums and what the newest checkpoint
+// with a manifest was saved after; the rest of a sentence that its path begins, "" where it is.
+std::string WeightLogProblem(const std::filesystem::path& directory, const WeightLog& log);
+// The same as a sentence with what to do; "" too.
+std::string WeightLogProblemWords(const std::filesystem::path& directory, const WeightLog& log);
+
+}  // namespace medley
