@@ -257,28 +257,13 @@ RunInputs CheckInputs(const fs::path& config, const std::vector<std::string>& ov
   return inputs;
 }
 
-namespace {
-
-// A run's own file that is gone, as its log has it: what it was copied from is not what the run was trained
-// with.
-std::optional<WeightsText> LostWeights(const fs::path& own) {
-  if (TypeOf(own) != fs::file_type::not_found) return std::nullopt;
-  const WeightLog log(own.parent_path());
-  const std::string problem = WeightLogProblemWords(own.parent_path(), log);
-  if (!problem.empty()) throw InputError(DisplayPath(own) + " is missing, and " + problem);
-  if (const auto text = log.LastText()) return WeightsText{own, *text};
-  return std::nullopt;  // of an older medley, without a file of its own
-}
-
-}  // namespace
-
 RunInputs CheckInputsOf(const fs::path& directory, std::vector<std::string> overrides,
                         const std::optional<WeightsText>& weights, fs::path config,
                         const NamedPlugins& plugins) {
   if (config.empty()) config = NewestConfig(directory);  // there is a run
   const fs::path own = fs::absolute(directory) / kRunWeights;
-  const std::optional<WeightsText> known = weights ? weights : LostWeights(own);
-  if (known || TypeOf(own) != fs::file_type::not_found) {
+  RequireOwnWeights(directory);
+  if (TypeOf(own) != fs::file_type::not_found) {
     for (const std::string& given : overrides) {
       if (given.starts_with("weights="))
         throw InputError("'" + given + "': this run has a weights file of its own, " + DisplayPath(own) +
@@ -286,7 +271,7 @@ RunInputs CheckInputsOf(const fs::path& directory, std::vector<std::string> over
     }
     overrides.push_back("weights=" + own.string());
   }
-  return CheckInputs(config, overrides, plugins, RunState::kBegun, known);
+  return CheckInputs(config, overrides, plugins, RunState::kBegun, weights);
 }
 
 std::unique_ptr<Run> BuildRun(RunInputs inputs, Purpose purpose, StartingWeights weights) {

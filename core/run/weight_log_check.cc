@@ -1,5 +1,6 @@
 #include <medley/run/weight_log_check.h>
 
+#include <medley/base/durable_file.h>
 #include <medley/base/error.h>
 #include <medley/base/files.h>
 #include <medley/checkpoint/checkpoint_files.h>
@@ -33,6 +34,15 @@ std::string WeightLogProblemWords(const fs::path& directory, const WeightLog& lo
   return DisplayPath(directory / kWeightLog) + " " + problem +
          ". Restore it from a copy; or medley resume, which sets it aside and goes on with what its "
          "checkpoint kept";
+}
+
+void RequireOwnWeights(const fs::path& directory) {
+  if (TypeOf(directory / kRunWeights) != fs::file_type::not_found) return;
+  const WeightLog log(directory);
+  if (log.entries().empty() && WeightLogProblem(directory, log).empty()) return;
+  throw InputError(DisplayPath(directory / kRunWeights) +
+                   " is missing. Restore it from a copy; or medley resume, which writes it anew from " +
+                   kWeightLog + " or from what its checkpoint kept");
 }
 
 }  // namespace medley

@@ -13,4 +13,8 @@ std::string WeightLogProblem(const std::filesystem::path& directory, const Weigh
 // The same as a sentence with what to do; "" too.
 std::string WeightLogProblemWords(const std::filesystem::path& directory, const WeightLog& log);
 
+// An InputError where a run that has a log of its weights has lost the file of them: what that was copied
+// from is not what the run was trained with. Runs of older medleys have neither.
+void RequireOwnWeights(const std::filesystem::path& directory);
+
 }  // namespace medley

@@ -95,14 +95,16 @@ std::string AtStep(const KnownLog& known) { return "step " + std::to_string(know
 std::string Mend(const fs::path& directory, const KnownLog& known, std::int64_t number,
                  const std::string& own, WeightLog& log, bool& lost) {
   lost = true;
-  if (known.kept) {
-    WeightLines lines = ContinueWeightLines(*known.kept, ReadWeightLog(directory), own);
+  if (known.kept || log.has_sums()) {
+    WeightLines lines = ContinueWeightLines(known.kept.value_or(""), ReadWeightLog(directory), own);
     lost = !lines.problem.empty();
     log = WeightLog(directory, std::move(lines));
+  }
+  if (known.kept)
     return "the checkpoint has kept all that it held up to " + AtStep(known) +
            (lost ? "; of later changes, those that are whole come again, and others are lost"
                  : ", and what came later is whole: nothing is lost");
-  }
+  if (!lost) return std::string("the damaged text stands in ") + kRunWeights + " too: nothing is lost";
   if (TellsTextAt(log, number))
     return "what can be read of it goes on, and tells the weights of " + AtStep(known) +
            "; changes that cannot be read are lost";
@@ -111,11 +113,22 @@ std::string Mend(const fs::path& directory, const KnownLog& known, std::int64_t 
          kRunWeights;
 }
 
+// What cannot be checked, for it is of an older medley; the rest of a sentence.
+std::string Doubt(const WeightLog& log, const KnownLog& known) {
+  if (!log.has_sums())
+    return " is of an older medley: its texts are as they were written; whether its steps and shares are, "
+           "and "
+           "whether it lacks lines behind the checkpoint, cannot be told";
+  if (known.begins || known.kept || log.entries().empty()) return "";
+  return " is as it was written; whether it is that of the checkpoint of " + AtStep(known) +
+         ", which is of an older medley, cannot be told";
+}
+
 fs::path OriginalOf(const fs::path& directory) { return ReadRunConfig(NewestConfig(directory)).weights; }
 
 // As it was taken over last; of a run that has not yet written any down, as it will begin.
 std::string WriteAnew(const fs::path& directory, const KnownLog& known, const WeightLog& log, bool damaged,
-                      Console& console) {
+                      bool lost, Console& console) {
   const fs::path own = directory / kRunWeights;
   const std::optional<std::string> last = log.LastText();
   if (!last && damaged && !known.begins)
@@ -130,7 +143,8 @@ std::string WriteAnew(const fs::path& directory, const KnownLog& known, const We
       last ? *last : WithAbsoluteSchema(ReadFile(original, kLargestWeightsFile), original.parent_path());
   ReplaceFile(own, text);
   if (last)
-    console.Warn(own.string() + " is missing; it is written anew, as it was taken over last, and no edit");
+    console.Warn(own.string() + " is missing; it is written anew, as it was taken over last" +
+                 (lost ? " of what can be read" : "") + ", and no edit");
   if (!last && damaged)
     console.Warn(own.string() + " is missing; it is a copy of " + original.string() + " again");
   return text;
@@ -166,12 +180,9 @@ ResumedWeights ResumeWeights(const fs::path& directory, const std::optional<Foun
              " on, be it an edit or what was lost";
   }
   if (weights.damaged) console.Warn(file.string() + " " + problem + "; " + words);
-  if (!has_own) weights.text_of_file = WriteAnew(directory, known, log, weights.damaged, console);
-  if (!weights.damaged && !log.has_sums())
-    console.Say(
-        file.string() +
-        " is of an older medley: its texts are as they were written; whether steps and shares are, and "
-        "whether lines are missing behind the checkpoint, cannot be told");
+  if (!has_own) weights.text_of_file = WriteAnew(directory, known, log, weights.damaged, lost, console);
+  if (const std::string doubt = Doubt(log, known); !weights.damaged && !doubt.empty())
+    console.Say(file.string() + doubt);
   if (const auto then = log.Text()) weights.then = WeightsText{own, *then};
   return weights;
 }

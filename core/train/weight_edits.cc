@@ -55,7 +55,8 @@ bool WeightEdits::FollowLog(std::int64_t step) {
     const std::string text = log.due().front().text;
     setting_.console.Say("step " + std::to_string(step) +
                          ": an edit of the weights comes again, as before the resume");
-    const std::string why = WhyNot(text, step, {log.due().begin() + 1, log.due().end()});
+    const std::string why =
+        WhyNot(text, step, {log.due().begin() + 1, log.due().end()}, OnTrouble::kEndsTheRun);
     if (InterruptRequested() && !why.empty()) return changed;  // it stays due
     changed = changed || why.empty();
     if (why.empty()) continue;
@@ -91,7 +92,8 @@ bool WeightEdits::FollowFile(std::int64_t step) {
 }
 
 // "" where the text is in force now. `due`: the edits of the log that are then still to come.
-std::string WeightEdits::WhyNot(const std::string& text, std::int64_t step, std::vector<DueEdit> due) {
+std::string WeightEdits::WhyNot(const std::string& text, std::int64_t step, std::vector<DueEdit> due,
+                                OnTrouble trouble) {
   std::vector<DueEdit> before = setting_.live.log.SwapDue(std::move(due));
   try {
     Apply(text, step);
@@ -100,7 +102,12 @@ std::string WeightEdits::WhyNot(const std::string& text, std::int64_t step, std:
     throw;
   } catch (const std::exception& error) {
     setting_.live.log.SwapDue(std::move(before));
-    return Failure::Of(error).reason;
+    const std::string reason = Failure::Of(error).reason;
+    if (trouble == OnTrouble::kEndsTheRun && dynamic_cast<const FileError*>(&error) != nullptr)
+      throw Error(
+          "step " + std::to_string(step) + ": an edit of the weights could not come again: " + reason +
+          ". It stays due: mend what is wrong, then medley resume " + setting_.file.parent_path().string());
+    return reason;
   }
 }
 

@@ -67,7 +67,10 @@ class WeightEdits {
   bool FollowLog(std::int64_t step);
   bool FollowFile(std::int64_t step);
   void Apply(const std::string& text, std::int64_t step);
-  std::string WhyNot(const std::string& text, std::int64_t step, std::vector<DueEdit> due);
+  // Trouble of the machine is no fault of an edit that was good once, and must not cost it.
+  enum class OnTrouble { kRefuses, kEndsTheRun };
+  std::string WhyNot(const std::string& text, std::int64_t step, std::vector<DueEdit> due,
+                     OnTrouble trouble = OnTrouble::kRefuses);
   void Refuse(const std::string& text, const std::string& why, std::int64_t step);
   std::optional<std::string> Read() const;
 

@@ -49,6 +49,29 @@ def calls_on_logs(calls):
     return calls[at:named + 5]
 
 
+def calls_on_weights(calls):
+    """Those on the weights file and its log, and what is around the damaged one's getting another name."""
+    named = next(i for i, c in enumerate(calls) if c[3].endswith("/weights.jsonl"))
+    return [c for i, c in enumerate(calls) if "weights.json" in c[2] + c[3] or named - 12 <= i <= named + 5]
+
+
+def edit(file):
+    file.write_text(file.read_text().replace('"control": 1', '"control": 3'))
+
+
+def make_edited(server, resume, work):
+    """Resumed with an edit and killed again while it wrote step 2: the edit is due behind step 1. How it would end."""
+    resume.prepare(server)
+    edit(server.run / "weights.json")
+    must(server.call(server.resume(), trace=work / "edited.trace"))
+    expected = trial.end_of(server.run)
+    second = [c for c in trial.read_trace(work / "edited.trace") if "/.tmp-2-" in c[2] and c[1] == "write"]
+    resume.prepare(server)
+    edit(server.run / "weights.json")
+    must(server.call(server.resume(), Fault("kill", second[len(second) // 2][0])), 137)
+    return expected
+
+
 def make_scenarios(server, work):
     """The unbroken runs, and templates of broken ones."""
     train = Scenario("train", lambda s: s.train())
@@ -79,12 +102,19 @@ def make_scenarios(server, work):
     must(server.call(logs.arguments(server)))
     logs.expected = trial.end_of(server.run)
 
+    # An edit is due, the log that has it is damaged where it begins, and the weights file is gone.
+    weights = Scenario("weights", lambda s: s.resume(), said=1)
+    weights.expected = make_edited(server, resume, work)
+    flip(server.run / "weights.jsonl", 0)
+    (server.run / "weights.json").unlink()
+    weights.template = keep(server, work, "damaged-weights")
+
     evaluation = Evaluation("eval", lambda s: s.evaluate())
     evaluation.template = finished
     evaluation.prepare(server)
     must(server.call(server.evaluate()))
     evaluation.expected = trial.tree(server.run)
-    scenarios = [train, resume, damaged, logs, evaluation]
+    scenarios = [train, resume, damaged, logs, weights, evaluation]
     for scenario in scenarios:
         scenario.prepare(server)
         answer = must(server.call(scenario.arguments(server), trace=work / (scenario.name + ".trace")))
@@ -94,6 +124,8 @@ def make_scenarios(server, work):
             scenario.calls = calls_on_damage(scenario.calls)
         if scenario is logs:
             scenario.calls = calls_on_logs(scenario.calls)
+        if scenario is weights:
+            scenario.calls = calls_on_weights(scenario.calls)
         scenario.go_on(server, answer, verdict := trial.Verdict())
         if verdict.problems:
             sys.exit(f"{scenario.name}, without a fault: {verdict.problems}")

@@ -116,6 +116,12 @@ def newest(run):
     return max(steps, key=lambda p: int(p.name[5:]), default=run / "step-none")
 
 
+def changes_of_weights(lines):
+    """Without what was refused, which a look at the weights file that failed is too."""
+    entries = [json.loads(line) for line in lines.splitlines()]
+    return [[e["number"], e["step"], e["cause"], e.get("text")] for e in entries if e["cause"] != "refused edit"]
+
+
 def end_of(run):
     """What a run leaves that is not measured."""
     checkpoint = newest(run)
@@ -127,6 +133,8 @@ def end_of(run):
     state = checkpoint / "state.json"
     sections = json.loads(state.read_text()) if state.exists() else {}
     sections.pop("receipt", None)
+    progress = sections.get("progress", {}).get("state", {})
+    progress["weight_lines"] = changes_of_weights(progress.get("weight_lines", ""))
     end["state.json"] = json.dumps(sections, sort_keys=True)
     return end
 

@@ -52,6 +52,7 @@ WeightLog WholeLog(const fs::path& directory) {
 
 Replay::Replay(fs::path directory) : directory_(std::move(directory)) {
   NewestConfig(directory_);  // there is a run
+  RequireOwnWeights(directory_);
   const ordered_json record = ReadRunRecord(directory_);
   const WeightLog log = WholeLog(directory_);
   const std::string unknown =
