@@ -23,8 +23,8 @@ ordered_json EpochJson(const PlanEpoch& epoch) {
       {"margin", epoch.margin},
       {"draws", epoch.draws},
       {"rows", epoch.rows},
-      {"tokens", epoch.tokens},
-      {"passes", epoch.passes},
+      {"tokens_run", epoch.tokens_run},
+      {"forwards", epoch.forwards},
       {"measured_peak",
        {{"smallest", epoch.smallest}, {"median", epoch.median()}, {"largest", epoch.largest}}},
       {"grades",
@@ -40,6 +40,11 @@ std::int64_t Number(const ordered_json& json, const char* name) {
   return CountOf(json, name, 0, kMost);
 }
 
+// The first receipts had another name for it.
+const char* Older(const ordered_json& json, const char* name, const char* before) {
+  return json.contains(before) ? before : name;
+}
+
 PlanEpoch EpochOf(const ordered_json& json) {
   const ordered_json &peak = json.at("measured_peak"), &grades = json.at("grades");
   PlanEpoch epoch{.mode = json.at("mode").get<std::string>(),
@@ -49,8 +54,8 @@ PlanEpoch EpochOf(const ordered_json& json) {
                   .margin = CountOf(json, "margin"),
                   .draws = Number(json, "draws"),
                   .rows = Number(json, "rows"),
-                  .tokens = Number(json, "tokens"),
-                  .passes = Number(json, "passes"),
+                  .tokens_run = Number(json, Older(json, "tokens_run", "tokens")),
+                  .forwards = Number(json, Older(json, "forwards", "passes")),
                   .smallest = CountOf(peak, "smallest"),
                   .largest = CountOf(peak, "largest"),
                   .under = Number(grades, "under"),
@@ -101,8 +106,8 @@ void PlanEpoch::Add(const DrawReceipt& draw) {
   }
   ++draws;
   rows += draw.rows;
-  tokens += draw.tokens;
-  passes += draw.passes;
+  tokens_run += draw.tokens_run;
+  forwards += draw.forwards;
   if (predicted == 0) return;
   switch (GradeOf(predicted, margin, draw.measured)) {
     case Grade::kUnder:
@@ -124,8 +129,8 @@ void PlanEpoch::AddOverflow(const DrawReceipt& draw, std::int64_t left_bytes) {
   ++overflows;
   reached = std::max(reached, draw.measured);
   left = std::max(left, left_bytes);
-  tokens += draw.tokens;
-  passes += draw.passes;
+  tokens_run += draw.tokens_run;
+  forwards += draw.forwards;
   if (predicted > 0) ++under;
 }
 

@@ -30,13 +30,13 @@ struct PlanEpoch {
   std::int64_t predicted = 0;
   std::int64_t margin = 0;
   std::int64_t draws = 0;
-  std::int64_t rows = 0, tokens = 0, passes = 0;
+  std::int64_t rows = 0, tokens_run = 0, forwards = 0;         // see DrawReceipt
   std::int64_t smallest = 0, largest = 0;                      // measured peaks
   std::int64_t under = 0, narrow = 0, covered = 0, loose = 0;  // draws by grade; narrow: kShort
   std::vector<std::int64_t> samples{};
   std::int64_t sample_every = 1;
   // Draws that ran out of memory: how often, the most bytes that were in use then, and the most that stayed.
-  // They are no draws of this epoch, only their tokens and passes count; who had a prediction is under.
+  // They are no draws of this epoch, only their tokens and forwards count; who had a prediction is under.
   std::int64_t overflows = 0, reached = 0, left = 0;
 
   std::int64_t median() const;

@@ -22,14 +22,14 @@ std::string ModeAndRows(const PlanEpoch& epoch) {
 
 Table EpochTable(const Receipt& receipt) {
   Table table({"task", "mode", "micro rows", "predicted", "measured, most", "median", "error", "at most",
-               "under", "overflows", "draws", "rows", "tokens", "passes"});
+               "under", "overflows", "draws", "rows", "tokens run", "forwards"});
   for (const auto& [task, epochs] : receipt.tasks()) {
     for (const PlanEpoch& epoch : epochs) {
       table.Add({task, epoch.mode, std::to_string(epoch.micro_rows) + (epoch.cut ? " (cut)" : ""),
                  Bytes(epoch.predicted), Bytes(epoch.largest), Bytes(epoch.median()),
                  ErrorOf(epoch, epoch.largest), ErrorOf(epoch, epoch.smallest), std::to_string(epoch.under),
                  std::to_string(epoch.overflows), std::to_string(epoch.draws), std::to_string(epoch.rows),
-                 std::to_string(epoch.tokens), std::to_string(epoch.passes)});
+                 std::to_string(epoch.tokens_run), std::to_string(epoch.forwards)});
     }
   }
   return table;

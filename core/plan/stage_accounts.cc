@@ -12,19 +12,19 @@ namespace {
 using nlohmann::ordered_json;
 
 ordered_json AccountJson(const TaskAccount& task) {
-  return {{"asked", task.asked},     {"delivered", task.delivered},
-          {"rows", task.rows},       {"steps", task.steps},
-          {"tokens", task.tokens},   {"passes", task.passes},
-          {"seconds", task.seconds}, {"peak", task.peak}};
+  return {{"asked", task.asked},       {"delivered", task.delivered}, {"charged", task.charged},
+          {"rows", task.rows},         {"steps", task.steps},         {"tokens_run", task.tokens_run},
+          {"forwards", task.forwards}, {"seconds", task.seconds},     {"peak", task.peak}};
 }
 
 TaskAccount AccountOf(const ordered_json& json) {
   return {.asked = json.at("asked").get<double>(),
           .delivered = json.at("delivered").get<double>(),
+          .charged = json.contains("charged") ? CountOf(json, "charged") : 0,
           .rows = CountOf(json, "rows"),
           .steps = CountOf(json, "steps"),
-          .tokens = CountOf(json, "tokens"),
-          .passes = CountOf(json, "passes"),
+          .tokens_run = CountOf(json, json.contains("tokens") ? "tokens" : "tokens_run"),
+          .forwards = CountOf(json, json.contains("passes") ? "passes" : "forwards"),
           .seconds = json.at("seconds").get<double>(),
           .peak = CountOf(json, "peak")};
 }
@@ -39,24 +39,55 @@ std::string Part(Number part, Number whole, const std::string& text) {
 TaskAccount Sum(const StageAccount& stage) {
   TaskAccount sum;
   for (const auto& [name, task] : stage.tasks) {
+    sum.charged += task.charged;
     sum.rows += task.rows;
     sum.steps += task.steps;
-    sum.tokens += task.tokens;
-    sum.passes += task.passes;
+    sum.tokens_run += task.tokens_run;
+    sum.forwards += task.forwards;
     sum.seconds += task.seconds;
   }
   return sum;
+}
+
+// Of rows and steps there is a column anyway.
+bool HasOwnColumn(const std::string& unit) { return unit == "tokens" || unit == "passes"; }
+
+Table TableOf(const StageAccount& stage) {
+  const TaskAccount all = Sum(stage);
+  std::vector<std::string> header = {"task",       "asked",    "delivered", "rows", "steps",
+                                     "tokens run", "forwards", "seconds",   "peak"};
+  constexpr std::ptrdiff_t kPlace = 3;  // of what the unit counts
+  const bool has_own = HasOwnColumn(stage.unit);
+  if (has_own) header.insert(header.begin() + kPlace, "declared " + stage.unit);
+  Table table(std::move(header));
+  for (const auto& [name, task] : stage.tasks) {
+    std::vector<std::string> row = {name,
+                                    FormatShare(task.asked),
+                                    FormatShare(task.delivered),
+                                    Part(task.rows, all.rows, std::to_string(task.rows)),
+                                    Part(task.steps, all.steps, std::to_string(task.steps)),
+                                    Part(task.tokens_run, all.tokens_run, std::to_string(task.tokens_run)),
+                                    Part(task.forwards, all.forwards, std::to_string(task.forwards)),
+                                    Part(task.seconds, all.seconds, FormatNumber(task.seconds)),
+                                    task.peak > 0 ? FormatBytes(static_cast<double>(task.peak)) : "-"};
+    if (has_own)
+      row.insert(row.begin() + kPlace, Part(task.charged, all.charged, std::to_string(task.charged)));
+    table.Add(std::move(row));
+  }
+  return table;
 }
 
 }  // namespace
 
 void StageAccounts::Add(const StepRecord& record) {
   if (stages_.empty() || stages_.back().number != record.stage.number)
-    stages_.push_back({.number = record.stage.number, .name = record.stage.name, .tasks = {}});
+    stages_.push_back(
+        {.number = record.stage.number, .name = record.stage.name, .unit = record.stage.unit, .tasks = {}});
   std::map<std::string, TaskAccount>& tasks = stages_.back().tasks;
   for (const auto& [task, share] : record.stage.shares) {
     tasks[task].asked = share.asked;
     tasks[task].delivered = share.delivered;
+    tasks[task].charged = share.charged;
   }
   for (const Draw& draw : record.draws) {
     TaskAccount& task = tasks[draw.task];
@@ -66,8 +97,8 @@ void StageAccounts::Add(const StepRecord& record) {
   }
   for (const DrawReceipt& draw : record.receipts) {
     TaskAccount& task = tasks[std::string(TaskOfForm(draw.task))];
-    task.tokens += draw.tokens;
-    task.passes += draw.passes;
+    task.tokens_run += draw.tokens_run;
+    task.forwards += draw.forwards;
     task.peak = std::max(task.peak, draw.measured);
   }
 }
@@ -77,7 +108,8 @@ ordered_json StageAccounts::ToJson() const {
   for (const StageAccount& stage : stages_) {
     ordered_json tasks = ordered_json::object();
     for (const auto& [name, task] : stage.tasks) tasks[name] = AccountJson(task);
-    stages.push_back({{"number", stage.number}, {"name", stage.name}, {"tasks", std::move(tasks)}});
+    stages.push_back(
+        {{"number", stage.number}, {"name", stage.name}, {"unit", stage.unit}, {"tasks", std::move(tasks)}});
   }
   return stages;
 }
@@ -88,6 +120,7 @@ StageAccounts StageAccounts::FromJson(const ordered_json& json) {
     StageAccount& account = accounts.stages_.emplace_back();
     account.number = CountOf(stage, "number");
     account.name = stage.at("name").get<std::string>();
+    account.unit = stage.value("unit", "");
     for (const auto& [name, task] : stage.at("tasks").items()) account.tasks[name] = AccountOf(task);
   }
   return accounts;
@@ -96,19 +129,8 @@ StageAccounts StageAccounts::FromJson(const ordered_json& json) {
 std::string StagesTable(const StageAccounts& accounts) {
   std::string text;
   for (const StageAccount& stage : accounts.stages()) {
-    const TaskAccount all = Sum(stage);
-    Table table({"task", "asked", "delivered", "rows", "steps", "tokens", "passes", "seconds", "peak"});
-    for (const auto& [name, task] : stage.tasks) {
-      table.Add({name, FormatShare(task.asked), FormatShare(task.delivered),
-                 Part(task.rows, all.rows, std::to_string(task.rows)),
-                 Part(task.steps, all.steps, std::to_string(task.steps)),
-                 Part(task.tokens, all.tokens, std::to_string(task.tokens)),
-                 Part(task.passes, all.passes, std::to_string(task.passes)),
-                 Part(task.seconds, all.seconds, FormatNumber(task.seconds)),
-                 task.peak > 0 ? FormatBytes(static_cast<double>(task.peak)) : "-"});
-    }
     if (!stage.name.empty()) text += "stage " + std::to_string(stage.number + 1) + ", " + stage.name + "\n";
-    text += table.ToText() + "\n";
+    text += TableOf(stage).ToText() + "\n";
   }
   return text;
 }

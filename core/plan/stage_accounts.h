@@ -12,15 +12,19 @@ namespace medley {
 
 // What a task asked for and got in a stage.
 struct TaskAccount {
-  double asked = 0, delivered = 0;                           // shares of the mixture's unit, over the stage
-  std::int64_t rows = 0, steps = 0, tokens = 0, passes = 0;  // steps: draws
-  double seconds = 0;     // of steps; those of a step's draws are equal parts
-  std::int64_t peak = 0;  // bytes, the largest of its draws
+  double asked = 0, delivered = 0;  // shares of the unit, over the stage
+  std::int64_t charged = 0;         // of the unit, likewise
+  std::int64_t rows = 0, steps = 0, tokens_run = 0,
+               forwards = 0;  // steps: draws; the last two: see DrawReceipt
+  double seconds = 0;         // of steps; those of a step's draws are equal parts
+  std::int64_t peak = 0;      // bytes, the largest of its draws
 };
 
 struct StageAccount {
   std::int64_t number = 0;  // of the stage, from 0
   std::string name;
+  std::string
+      unit;  // that its weights are shares of; "" of an older medley, which did not say what was charged
   std::map<std::string, TaskAccount> tasks;
 };
 
@@ -38,7 +42,9 @@ class StageAccounts {
   std::vector<StageAccount> stages_;
 };
 
-// For people: a line a task, with its shares of what the stage had in all; "" where there is nothing.
+// For people: a line a task, with its shares of what the stage had in all; "" where there is nothing. What
+// the unit counts has a column: rows, steps, or the tokens or passes that tasks declare. What ran is another
+// count.
 std::string StagesTable(const StageAccounts& accounts);
 
 }  // namespace medley

@@ -28,8 +28,8 @@ struct DrawReceipt {
   std::int64_t measured = 0;   // peak
   // What really ran:
   std::int64_t rows = 0;
-  std::int64_t tokens = 0;
-  std::int64_t passes = 0;  // forwards
+  std::int64_t tokens_run = 0;  // handed to the model, pads and repeated forwards among them
+  std::int64_t forwards = 0;    // of micro-batches
 };
 
 // What the bytes of a step's peak were for.
@@ -57,9 +57,11 @@ struct EvaluationRecord {
 struct StageRecord {
   struct Share {
     double asked = 0, delivered = 0;
+    std::int64_t charged = 0;  // in the unit
   };
   std::int64_t number = 0;  // from 0
   std::string name;         // "" of a run without stages
+  std::string unit;  // that the weights are shares of; its tokens and passes are those that tasks declare
   std::map<std::string, Share> shares;
 };
 

@@ -11,9 +11,9 @@ namespace medley {
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Draw, task, begin, rows)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(TermLoss, sum, count, weight)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(DrawReceipt, task, mode, micro_rows, cut, predicted, margin, measured,
-                                   rows, tokens, passes)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(StageRecord::Share, asked, delivered)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(StageRecord, number, name, shares)
+                                   rows, tokens_run, forwards)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(StageRecord::Share, asked, delivered, charged)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(StageRecord, number, name, unit, shares)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(StepRecord, step, draws, delivered, stage, losses, gradient_norm,
                                    learning_rate, seconds, data_wait_ms, memory_now, memory_peak,
                                    constant_bytes, receipts)
@@ -26,8 +26,8 @@ constexpr std::int64_t kMostOfACount = std::int64_t{1} << 42;
 // The rest are measures, and words.
 bool IsCount(const std::string& key) {
   static const std::set<std::string> kCounts = {
-      "step",   "begin",    "number", "rows",   "count",      "micro_rows", "predicted",
-      "margin", "measured", "tokens", "passes", "memory_now", "memory_peak"};
+      "step",   "begin",   "number",   "rows",       "count",    "micro_rows", "predicted",
+      "margin", "charged", "measured", "tokens_run", "forwards", "memory_now", "memory_peak"};
   return kCounts.count(key) > 0;
 }
 
@@ -37,6 +37,27 @@ void CheckCounts(const nlohmann::json& json, const std::string& key = "", bool a
     for (const auto& item : json.items()) CheckCounts(item.value(), item.key(), key == "constant_bytes");
   } else if (are_counts || IsCount(key)) {
     CheckedCount(json, key, 0, kMostOfACount);
+  }
+}
+
+void Rename(nlohmann::json& object, const char* from, const char* to) {
+  if (!object.is_object() || !object.contains(from) || object.contains(to)) return;
+  object[to] = object[from];
+  object.erase(from);
+}
+
+// What older medleys called otherwise, or did not have.
+void TakeOlder(nlohmann::json& record) {
+  if (!record.contains("stage")) record["stage"] = StageRecord();
+  nlohmann::json& stage = record["stage"];
+  if (stage.is_object() && !stage.contains("unit")) {
+    stage["unit"] = "";
+    for (nlohmann::json& share : stage.at("shares")) share["charged"] = 0;
+  }
+  if (!record.contains("receipts")) return;
+  for (nlohmann::json& receipt : record["receipts"]) {
+    Rename(receipt, "tokens", "tokens_run");
+    Rename(receipt, "passes", "forwards");
   }
 }
 
@@ -51,7 +72,7 @@ nlohmann::json ToJson(const StepRecord& record) {
 StepRecord StepRecordFromJson(const nlohmann::json& json) {
   CheckCounts(json);
   nlohmann::json whole = json;
-  if (!whole.contains("stage")) whole["stage"] = StageRecord();  // of a medley without stages
+  TakeOlder(whole);
   StepRecord record;
   from_json(whole, record);
   return record;

@@ -80,7 +80,7 @@ void MemoryWatch::DrawEnds(const std::string& task) {
 void MemoryWatch::PassRan(const PassRun& run) {
   Ran& ran = ran_[run.task];
   ran.tokens += run.tokens;
-  ++ran.passes;
+  ++ran.forwards;
 }
 
 void MemoryWatch::BeginDraws(const std::vector<StepExecutor::Piece>& pieces) {
@@ -112,8 +112,8 @@ DrawReceipt MemoryWatch::ReceiptOf(const Draw& draw, std::int64_t peak, std::int
           .margin = predicted.margin,
           .measured = peak - others,
           .rows = draw.rows,
-          .tokens = ran.tokens,
-          .passes = ran.passes};
+          .tokens_run = ran.tokens,
+          .forwards = ran.forwards};
 }
 
 DrawReceipt MemoryWatch::Failed(const Draw& draw) {

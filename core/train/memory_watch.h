@@ -78,7 +78,7 @@ class MemoryWatch final : public StepObserver {
  private:
   // What a task's draws ran that no receipt has yet.
   struct Ran {
-    std::int64_t tokens = 0, passes = 0;
+    std::int64_t tokens = 0, forwards = 0;
   };
 
   template <typename Fn>

@@ -52,10 +52,14 @@ void Stages::Trained(StepRecord& record) {
   if (IsCooling()) ++cooled_;
   step_ = record.step;
   const bool ramped = std::exchange(ramping_, setting_.mixer.RampLeft() > 0);
-  record.stage = {.number = static_cast<std::int64_t>(number_), .name = now().name, .shares = {}};
+  record.stage = {.number = static_cast<std::int64_t>(number_),
+                  .name = now().name,
+                  .unit = std::string(NameOf(setting_.mixer.mixture().unit)),
+                  .shares = {}};
   for (const auto& [task, share] : setting_.mixer.Shares()) {
     if (share.asked_so_far > 0 || share.charged > 0)
-      record.stage.shares[task] = {.asked = share.asked_so_far, .delivered = share.delivered};
+      record.stage.shares[task] = {
+          .asked = share.asked_so_far, .delivered = share.delivered, .charged = share.charged};
   }
   if (ramped && !ramping_) Log(EntryNow(WeightEntry::Cause::kRamp));
 }

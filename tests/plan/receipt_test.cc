@@ -16,8 +16,8 @@ DrawReceipt Draw(std::int64_t measured, std::int64_t predicted = 1000, std::int6
           .margin = margin,
           .measured = measured,
           .rows = 8,
-          .tokens = 100,
-          .passes = 2};
+          .tokens_run = 100,
+          .forwards = 2};
 }
 
 TEST(Receipt, GradesAreTheDeclaredOnes) {
@@ -60,7 +60,7 @@ TEST(Receipt, AnOverflowIsAnUnderEstimateOfTheUncutDraws) {
   EXPECT_EQ(epochs[0].draws, 1);
   EXPECT_EQ(epochs[0].largest, 700);
   EXPECT_EQ(epochs[0].reached, 990);
-  EXPECT_EQ(epochs[0].passes, 4) << "what ran before it overflowed ran";
+  EXPECT_EQ(epochs[0].forwards, 4) << "what ran before it overflowed ran";
   EXPECT_EQ(epochs[0].rows, 8) << "but was not trained";
   const std::string text = ReceiptTable(receipt);
   for (const char* words :
@@ -99,8 +99,8 @@ TEST(Receipt, AddsUpWhatReallyRan) {
   const PlanEpoch& epoch = receipt.tasks().at("zoom").at(0);
   EXPECT_EQ(epoch.draws, 5);
   EXPECT_EQ(epoch.rows, 40);
-  EXPECT_EQ(epoch.tokens, 500);
-  EXPECT_EQ(epoch.passes, 10);
+  EXPECT_EQ(epoch.tokens_run, 500);
+  EXPECT_EQ(epoch.forwards, 10);
   EXPECT_EQ(epoch.smallest, 900);
   EXPECT_EQ(epoch.median(), 902);
   EXPECT_EQ(epoch.largest, 904);

@@ -246,7 +246,7 @@ TEST_F(PlannedRun, ATightlyPlannedRunStaysWithinItsBudgetAndItsPrediction) {
     const PlanEpoch& epoch = receipt.tasks().at(task).at(0);
     EXPECT_EQ(epoch.predicted, plan.Find(task)->predicted_peak);
     EXPECT_EQ(epoch.rows, epoch.draws * plan.Find(task)->rows);
-    EXPECT_GT(epoch.tokens, 0);
+    EXPECT_GT(epoch.tokens_run, 0);
   }
 }
 

@@ -304,8 +304,8 @@ std::map<std::string, Ran> WhatRan(const Receipt& receipt) {
   for (const auto& [task, epochs] : receipt.tasks()) {
     for (const PlanEpoch& epoch : epochs) {
       Ran& sum = ran[task];
-      sum = {sum.draws + epoch.draws, sum.rows + epoch.rows, sum.tokens + epoch.tokens,
-             sum.passes + epoch.passes};
+      sum = {sum.draws + epoch.draws, sum.rows + epoch.rows, sum.tokens_run + epoch.tokens_run,
+             sum.forwards + epoch.forwards};
     }
   }
   return ran;
