@@ -118,7 +118,10 @@ void Fields(Visitor& visit, OptimizerConfig& c) {
 template <typename Visitor>
 void Fields(Visitor& visit, EvalConfig& c) {
   visit(c.every, {.name = "every", .help = "Steps between two evaluations; 0: only when asked", .low = 0});
-  visit(c.rows, {.name = "rows", .help = "Rows a task", .low = 1, .high = 1 << 20});
+  visit(c.rows, {.name = "rows",
+                 .help = "Rows a task; of finite data each held-out item once at most",
+                 .low = 1,
+                 .high = 1 << 20});
 }
 
 template <typename Visitor>
@@ -284,7 +287,7 @@ void Fields(Visitor& visit, RunConfig& c) {
         {.name = "tensorboard",
          .help = "Also write losses, shares, memory, speed, scores and sheets for TensorBoard, into "
                  "tensorboard/ of the run's directory"});
-  visit(c.eval, {.name = "eval", .help = "Scores during the run"});
+  visit(c.eval, {.name = "eval", .help = "Scores: during the run, and of medley eval"});
   visit(c.checkpoint, {.name = "checkpoint", .help = "When to save"});
   visit(c.optimizer, {.name = "optimizer", .help = "AdamW and its schedule"});
   visit(c.tasks, {.name = "tasks", .help = "Settings by task; tasks that are not named get the defaults"});
@@ -326,6 +329,20 @@ void CheckLora(ConfigFile& file, const LoraConfig& config) {
   }
 }
 
+void CheckGroups(ConfigFile& file, const std::vector<ParameterGroup>& groups) {
+  const ParameterGroup defaults;
+  for (std::size_t i = 0; i < groups.size(); ++i) {
+    if (!groups[i].frozen) continue;
+    const auto check = [&](const char* key, bool is_default) {
+      if (!is_default)
+        file.FailAtKey({"optimizer", "groups", std::to_string(i), key},
+                       "acts on what is trained, and the group is frozen; leave it out");
+    };
+    check("learning_rate_scale", groups[i].learning_rate_scale == defaults.learning_rate_scale);
+    check("weight_decay", groups[i].weight_decay == defaults.weight_decay);
+  }
+}
+
 // What is given neither here nor by the adapters that the run begins with.
 void FillInLora(LoraConfig& config) {
   if (config.rank == 0 || !config.pretrained.empty()) return;
@@ -340,6 +357,7 @@ void CheckTogether(ConfigFile& file, const RunConfig& config) {
     file.FailAt({"budget"}, error.what());
   }
   CheckSchedule(file, config.optimizer);
+  CheckGroups(file, config.optimizer.groups);
   CheckLora(file, config.lora);
   for (const auto& [name, task] : config.tasks) {
     if (const auto problem = CheckRows(task, config.plan))

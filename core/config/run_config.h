@@ -74,8 +74,8 @@ struct OptimizerConfig {
 };
 
 struct EvalConfig {
-  std::int64_t every = 0;  // steps; 0: only when asked
-  std::int64_t rows = 256;
+  std::int64_t every = 0;   // steps; 0: only when asked
+  std::int64_t rows = 256;  // at most; of finite data each held-out item once
 };
 
 struct CheckpointConfig {

@@ -65,10 +65,13 @@ Curriculum OneStage(Weights weights, ShareUnit unit = ShareUnit::kRows,
 inline constexpr std::int64_t kLargestWeightsFile = std::int64_t{1} << 20;  // bytes
 // Throws an InputError with every mistake of the file.
 Curriculum ReadCurriculum(const std::filesystem::path& file);
-// The same of a text; the file is for the words.
+// The same of a text that a run wrote down; the file is for the words.
 Curriculum ParseCurriculum(const std::filesystem::path& file, const std::string& text);
+// kBegunRun: of a run that goes on. An older medley accepted what had no effect, such as another unit of an
+// urn.
+enum class WeightsOf { kUser, kBegunRun };
 // Reports every mistake to the file's diagnostics.
-void ReadConfig(ConfigFile& file, Curriculum& curriculum);
+void ReadConfig(ConfigFile& file, Curriculum& curriculum, WeightsOf whose = WeightsOf::kUser);
 nlohmann::ordered_json ToJson(const Curriculum& curriculum);
 nlohmann::ordered_json ToJson(const Stage& stage);
 nlohmann::ordered_json CurriculumSchema();

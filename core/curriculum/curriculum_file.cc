@@ -1,17 +1,14 @@
 #include <medley/curriculum/curriculum.h>
 
-#include <algorithm>
-
-#include <medley/base/suggest.h>
 #include <medley/config/field_reader.h>
 #include <medley/config/field_writer.h>
 #include <medley/curriculum/shares.h>
+#include <medley/curriculum/stage_check.h>
 
 namespace medley {
 namespace {
 
 using nlohmann::ordered_json;
-using Path = std::vector<std::string>;
 
 constexpr std::int64_t kLongestRamp = std::int64_t{1} << 30;  // draws
 
@@ -121,7 +118,12 @@ void Fields(Visitor& visit, Stage& c) {
 template <typename Visitor>
 void Fields(Visitor& visit, WeightsFile& c) {
   const bool chosen = visit.Choose(c.kind);
-  visit(c.unit, {.name = "unit", .help = "What the weights are shares of"});
+  visit(
+      c.unit,
+      {.name = "unit",
+       .help = "What the weights are shares of: rows; steps, which are draws; tokens, which are rows times "
+               "the text widths that the passes of a task declare; or passes, rows times the passes that it "
+               "declares. Not given: rows, and with the order urn, which draws nothing else, steps"});
   visit(c.order,
         {.name = "order",
          .help = "deficit: no task is ever further behind its share than one largest batch; urn: weight is "
@@ -136,104 +138,6 @@ void Fields(Visitor& visit, WeightsFile& c) {
 
 namespace {
 
-Path Below(Path path, std::initializer_list<std::string> keys) {
-  path.insert(path.end(), keys);
-  return path;
-}
-
-// Where a stage's set names a task first.
-Path PathOfSet(const ConfigFile& file, const Path& set, const std::string& task) {
-  if (const JsonNode* node = file.Find(set)) {
-    for (const JsonMember& member : node->members) {
-      if (member.key.starts_with("tasks." + task + ".")) return Below(set, {member.key});
-    }
-  }
-  return set;
-}
-
-// The mistakes that one value alone does not show.
-class CurriculumCheck {
- public:
-  CurriculumCheck(ConfigFile& file, const Curriculum& curriculum) : file_(file), curriculum_(curriculum) {}
-
-  void Check() {
-    for (std::size_t i = 0; i < curriculum_.stages.size(); ++i) {
-      CheckStageWeights(i);
-      CheckStage(i);
-    }
-  }
-
- private:
-  void CheckStageWeights(std::size_t stage) {
-    const Path path = Below(curriculum_.PathOf(stage), {"weights"});
-    const JsonNode* weights = file_.Find(path);
-    if (weights == nullptr || !weights->IsObject()) return;
-    for (const JsonMember& member : weights->members) {
-      if (member.key == kComment) continue;
-      const bool good = member.value.scalar.is_number() && member.value.scalar.get<double>() >= 0 &&
-                        member.value.scalar.get<double>() <= kLargestWeight;
-      if (!good) return;  // reported; the sum of the others says nothing
-    }
-    for (const WeightProblem& problem : CheckWeights(curriculum_.MixtureOf(stage)))
-      file_.FailAt(problem.task.empty() ? path : Below(path, {problem.task}), problem.message);
-  }
-
-  void CheckStage(std::size_t number) {
-    const Stage& stage = curriculum_.stages[number];
-    const Path path = curriculum_.PathOf(number);
-    for (std::size_t i = 0; i < number && !stage.name.empty(); ++i) {
-      if (curriculum_.stages[i].name == stage.name)
-        file_.FailAt(Below(path, {"name"}), "stage " + std::to_string(i + 1) + " is called \"" + stage.name +
-                                                "\" too; give each a name of its own");
-    }
-    if (!stage.until && number + 1 < curriculum_.stages.size())
-      file_.FailAt(Below(path, {"until"}),
-                   "missing, and so the stages behind it would never begin; say when the stage ends, such as "
-                   "{\"steps\": 1000}");
-    if (!stage.until && stage.cooldown_steps > 0)
-      file_.FailAt(Below(path, {"cooldown"}), "begins once \"until\" holds, and the stage has none");
-    if (stage.ramp.draws > 0 && number == 0)
-      file_.FailAt(Below(path, {"ramp"}), "the first stage has none: there are no shares before it");
-    if (stage.ramp.draws > 0 && curriculum_.order == DrawOrder::kUrn)
-      file_.FailAt(Below(path, {"ramp"}), kNoRampOfUrns);
-    if (stage.until) CheckCondition(*stage.until, stage, Below(path, {"until"}));
-    CheckSet(stage, Below(path, {"set"}));
-  }
-
-  void CheckCondition(const Condition& condition, const Stage& stage, const Path& path) {
-    const auto check_list = [&](const std::vector<Condition>& list, const char* key) {
-      for (std::size_t i = 0; i < list.size(); ++i)
-        CheckCondition(list[i], stage, Below(path, {key, std::to_string(i)}));
-    };
-    check_list(condition.all, "all");
-    check_list(condition.any, "any");
-    if (condition.kind == Condition::Kind::kScore) {
-      if (condition.at_least.has_value() == condition.at_most.has_value())
-        file_.FailAt(path, "a score needs one of the keys \"at_least\" and \"at_most\"");
-      RequireTask(condition.score, curriculum_.Named(), Below(path, {"score"}), "no stage draws this task");
-    }
-    constexpr const char* kNotDrawn = "the stage does not draw this task";
-    if (condition.kind == Condition::Kind::kLoss)
-      RequireTask(condition.loss, stage.Active(), Below(path, {"loss"}), kNotDrawn);
-    if (condition.kind == Condition::Kind::kRows && condition.of)
-      RequireTask(*condition.of, stage.Active(), Below(path, {"of"}), kNotDrawn);
-  }
-
-  void CheckSet(const Stage& stage, const Path& path) {
-    for (const auto& [task, change] : stage.set.tasks)
-      RequireTask(task, curriculum_.Named(), PathOfSet(file_, path, task), "no stage draws this task");
-  }
-
-  void RequireTask(const std::string& task, const std::vector<std::string>& tasks, const Path& path,
-                   const std::string& problem) {
-    if (task.empty() || std::find(tasks.begin(), tasks.end(), task) != tasks.end()) return;
-    file_.FailAt(path, problem + DidYouMean(task, tasks) + " (drawn: " + JoinNames(tasks) + ")");
-  }
-
-  ConfigFile& file_;
-  const Curriculum& curriculum_;
-};
-
 // Of every kind, as it is written.
 ordered_json ConditionSchema() {
   ordered_json kinds = ordered_json::array();
@@ -247,34 +151,48 @@ ordered_json ConditionSchema() {
   return {{"oneOf", std::move(kinds)}};
 }
 
-Curriculum WithoutMistakes(ConfigFile& file, const Diagnostics& diagnostics) {
+// A card is a draw, whatever its rows: an urn can keep no other share.
+void TakeUnitOfUrn(ConfigFile& file, WeightsFile& read, WeightsOf whose) {
+  if (read.order != DrawOrder::kUrn) return;
+  const JsonNode* unit = file.Find({"unit"});
+  const bool is_given = unit != nullptr && unit->IsString() && unit->scalar == NameOf(read.unit);
+  if (is_given && whose == WeightsOf::kBegunRun) return;
+  if (is_given && read.unit != ShareUnit::kSteps)
+    file.FailAt({"unit"}, "the order \"urn\" draws steps, whatever they hold: expected \"steps\", found \"" +
+                              std::string(NameOf(read.unit)) +
+                              "\"; leave it out, or take the order \"deficit\"");
+  read.unit = ShareUnit::kSteps;
+}
+
+Curriculum WithoutMistakes(ConfigFile& file, const Diagnostics& diagnostics, WeightsOf whose) {
   Curriculum curriculum;
-  ReadConfig(file, curriculum);
+  ReadConfig(file, curriculum, whose);
   diagnostics.Throw();
   return curriculum;
 }
 
 }  // namespace
 
-void ReadConfig(ConfigFile& file, Curriculum& curriculum) {
+void ReadConfig(ConfigFile& file, Curriculum& curriculum, WeightsOf whose) {
   WeightsFile read;
   ReadFields(file, read);
+  TakeUnitOfUrn(file, read, whose);
   curriculum = OneStage(std::move(read.weights), read.unit, read.order);
   if (read.kind == WeightsFile::Kind::kStages && !read.stages.empty())
     curriculum.stages = std::move(read.stages);
-  CurriculumCheck(file, curriculum).Check();
+  CheckCurriculum(file, curriculum, whose);
 }
 
 Curriculum ReadCurriculum(const std::filesystem::path& path) {
   Diagnostics diagnostics;
   ConfigFile file(path, diagnostics, kLargestWeightsFile);
-  return WithoutMistakes(file, diagnostics);
+  return WithoutMistakes(file, diagnostics, WeightsOf::kUser);
 }
 
 Curriculum ParseCurriculum(const std::filesystem::path& path, const std::string& text) {
   Diagnostics diagnostics;
   ConfigFile file(path, text, diagnostics);
-  return WithoutMistakes(file, diagnostics);
+  return WithoutMistakes(file, diagnostics, WeightsOf::kBegunRun);
 }
 
 ordered_json ToJson(const Curriculum& curriculum) {
@@ -302,6 +220,9 @@ ordered_json CurriculumSchema() {
   properties["stages"] = stages["properties"]["stages"];
   schema.erase("required");
   schema["oneOf"] = {{{"required", {"weights"}}}, {{"required", {"stages"}}}};
+  schema["not"] = {
+      {"required", {"unit", "order"}},
+      {"properties", {{"unit", {{"not", {{"const", "steps"}}}}}, {"order", {{"const", "urn"}}}}}};
   schema["definitions"] = {{std::string(kDefinitionOf<Condition>), ConditionSchema()}};
   return schema;
 }

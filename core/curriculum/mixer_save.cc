@@ -148,8 +148,13 @@ void Mixer::Load(const json& saved) {
   if (version != kWithoutRamps) ReadRamp(saved, state);
   CheckSums(state.tasks, order == DrawOrder::kUrn);
 
+  // An urn draws the same whatever the unit; older medleys let it have any, and counted in it.
+  const bool is_urn = order == DrawOrder::kUrn && mixture_.order == DrawOrder::kUrn;
+  if (is_urn && unit != mixture_.unit) {
+    for (MixerTask& task : state.tasks) task.charged = 0, task.asked = 0;
+  }
   const bool same =
-      unit == mixture_.unit && order == mixture_.order && SameMixture(state.tasks, state_.tasks);
+      (unit == mixture_.unit || is_urn) && order == mixture_.order && SameMixture(state.tasks, state_.tasks);
   if (same) {
     state_ = std::move(state);
     RefreshBatches();

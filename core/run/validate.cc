@@ -144,7 +144,8 @@ CheckedRun CheckRun(const std::filesystem::path& config, const std::vector<std::
     if (IsReadable(file, {"weights"}, checked.run.weights, diagnostics)) {
       ConfigFile file_now = weights ? ConfigFile(weights->file, weights->text, diagnostics)
                                     : ConfigFile(checked.run.weights, diagnostics, kLargestWeightsFile);
-      ReadConfig(file_now, checked.curriculum);
+      ReadConfig(file_now, checked.curriculum,
+                 state == RunState::kBegun ? WeightsOf::kBegunRun : WeightsOf::kUser);
       checked.weights_text = file_now.text();
       CheckCurriculumFits(file_now, checked.curriculum, checked.run, model, registry, &file);
     }

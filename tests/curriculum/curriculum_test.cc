@@ -16,10 +16,10 @@ std::string WeightMistakes(const Workspace& work, const std::string& text) {
 
 TEST(WeightsFile, KeepsTheOrderOfTheFileAndReadsBackTheSame) {
   const Workspace work;
-  work.Write("weights.json", R"({"$schema": "s", "unit": "tokens", "order": "urn",
+  work.Write("weights.json", R"({"$schema": "s", "unit": "steps", "order": "urn",
                                  "weights": {"zoom": 3, "arrow": 0, "control": 2}})");
   const Curriculum curriculum = ReadCurriculum(work / "weights.json");
-  EXPECT_EQ(curriculum.unit, ShareUnit::kTokens);
+  EXPECT_EQ(curriculum.unit, ShareUnit::kSteps);
   EXPECT_EQ(curriculum.order, DrawOrder::kUrn);
   ASSERT_EQ(curriculum.stages.size(), 1u);
   EXPECT_EQ(curriculum.stages[0].weights, (Weights{{"zoom", 3}, {"arrow", 0}, {"control", 2}}));
@@ -33,6 +33,35 @@ TEST(WeightsFile, RowsInDeficitOrderAreTheDefault) {
   const Workspace work;
   EXPECT_EQ(ReadCurriculum(work / "weights.json").unit, ShareUnit::kRows);
   EXPECT_EQ(ReadCurriculum(work / "weights.json").order, DrawOrder::kDeficit);
+}
+
+// An urn draws steps, whatever anybody asks for; a unit that it would pay no heed to is none.
+TEST(WeightsFile, AnUrnHasNoOtherUnitThanSteps) {
+  const Workspace work;
+  for (const std::string unit : {"rows", "tokens", "passes"}) {
+    EXPECT_EQ(
+        WeightMistakes(work, "{\"order\": \"urn\",\n \"unit\": \"" + unit + "\", \"weights\": {\"a\": 2}}"),
+        (work / "weights.json").string() +
+            ":2:10: unit: the order \"urn\" draws steps, whatever they hold: expected \"steps\", found \"" +
+            unit + "\"; leave it out, or take the order \"deficit\"");
+    EXPECT_EQ(WeightMistakes(work, "{\"unit\": \"" + unit + "\", \"weights\": {\"a\": 2}}"), "");
+  }
+  EXPECT_EQ(WeightMistakes(work, "{\"order\": \"urn\", \"unit\": \"steps\", \"weights\": {\"a\": 2}}"), "");
+  for (const std::string stages :
+       {R"("weights": {"a": 2})", R"("stages": [{"name": "x", "weights": {"a": 1}}])"}) {
+    work.Write("weights.json", "{\"order\": \"urn\", " + stages + "}");
+    EXPECT_EQ(ReadCurriculum(work / "weights.json").unit, ShareUnit::kSteps);
+  }
+  const std::string twice = WeightMistakes(work, R"({"order": "urn", "unit": "row", "weights": {"a": 2}})");
+  EXPECT_EQ(twice.find("draws steps"), std::string::npos) << twice;
+}
+
+// What an older medley let a run begin with does not stop it.
+TEST(WeightsFile, OfARunThatGoesOnAnUrnKeepsTheUnitThatItHad) {
+  const std::string text = R"({"unit": "rows", "order": "urn", "weights": {"a": 2, "b": 1}})";
+  EXPECT_EQ(ParseCurriculum("weights.jsonl", text).unit, ShareUnit::kRows);
+  EXPECT_EQ(ParseCurriculum("weights.jsonl", R"({"order": "urn", "weights": {"a": 2}})").unit,
+            ShareUnit::kSteps);
 }
 
 TEST(WeightsFile, ImpossibleWeightsAreRefusedWhereTheyStand) {
@@ -164,6 +193,16 @@ TEST(WeightsFile, ImpossibleStagesAreRefusedWhereTheyStand) {
        "stages.1.ramp: a ramp needs the order \"deficit\"");
   says(Two(until, ", \"cooldown\": 5"),
        "stages.1.cooldown: begins once \"until\" holds, and the stage has none");
+  says(Two(until + ", \"cooldown_to\": 0.2"),
+       "stages.0.cooldown_to: says where a cooldown leads, and the stage has none");
+  EXPECT_EQ(WeightMistakes(work, Two(until + ", \"cooldown\": 3, \"cooldown_to\": 0.2")), "");
+  says(Two(until + ", \"eval_every\": 7"), "stages.0.eval_every: is of the evaluations that");
+  EXPECT_EQ(WeightMistakes(work, Two(", \"until\": {\"score\": \"y\", \"at_least\": 1}, \"eval_every\": 7")),
+            "");
+  says(Two(until + ", \"moments\": \"reset\""), "stages.0.moments: a run begins without any");
+  EXPECT_EQ(WeightMistakes(work, Two(until, ", \"moments\": \"reset\"")), "");
+  EXPECT_EQ(ParseCurriculum("log", Two(until + ", \"eval_every\": 7")).stages.size(), 2U)
+      << "what a run began with";
   says(Two(until, ", \"comment\": 5"), "stages.1.comment: expected a text, found 5");
   const auto set = [&](const std::string& entry) { return Two(until, ", \"set\": {" + entry + "}"); };
   EXPECT_EQ(WeightMistakes(work, set("\"tasks.x.rows\": 4, \"tasks.y.options.o\": 0.5")), "");
