@@ -34,8 +34,11 @@ std::int64_t ShuffledOrder::operator[](std::int64_t place) const {
   return item;
 }
 
-ItemStream::ItemStream(std::int64_t items, std::int64_t held_out, std::string_view name)
-    : items_(Checked(items, held_out, name)), held_out_(held_out), splits_(items, HashName(name)) {}
+ItemStream::ItemStream(std::int64_t items, std::int64_t held_out, std::string_view name, Shows shows)
+    : items_(Checked(items, held_out, name)),
+      held_out_(held_out),
+      splits_(items, HashName(name)),
+      shows_(shows) {}
 
 std::int64_t ItemStream::size(Split split) const {
   if (held_out_ == 0) return items_;

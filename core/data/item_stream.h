@@ -24,19 +24,26 @@ class ShuffledOrder {
 // the split once, in an order of its own. Row r is found without the rows before it.
 class ItemStream {
  public:
+  // What a row shows of its item: all of it, or, where an item is a group (the clips of a signer), one drawn
+  // from it. Of whole items an evaluation shows each once; of groups as many rows as are asked for.
+  enum class Shows { kWholeItem, kPartOfItem };
+
   // `held_out` of the items are for evaluations only, the others for training only. Which ones is a function
   // of the two numbers and the name, and not of a run: weights that are taken over from another run have not
   // seen them either. With 0 of them both splits have all items. InputError where nothing is left for
   // training.
-  ItemStream(std::int64_t items, std::int64_t held_out, std::string_view name);
+  ItemStream(std::int64_t items, std::int64_t held_out, std::string_view name,
+             Shows shows = Shows::kWholeItem);
 
   std::int64_t size(Split split) const;
+  Shows shows() const { return shows_; }
   // The item, in [0, items), of row `row` of the range.
   std::int64_t ItemOf(const RowRange& rows, std::int64_t row) const;
 
  private:
   std::int64_t items_, held_out_;
   ShuffledOrder splits_;  // those held out come first
+  Shows shows_;
 };
 
 }  // namespace medley

@@ -12,6 +12,8 @@
 #include <medley/base/file_digest.h>
 #include <medley/eval/eval_pass.h>
 #include <medley/eval/pictures.h>
+#include <medley/eval/row_items.h>
+#include <medley/eval/score_range.h>
 #include <medley/memory/meter.h>
 #include <medley/model/device.h>
 #include <medley/report/statistics.h>
@@ -93,11 +95,13 @@ std::vector<Example> Examples(const Outcomes& outcomes) {
   return rows;
 }
 
-std::map<std::string, Figure> Figures(const Outcomes& outcomes) {
+std::map<std::string, Figure> Figures(const Outcomes& outcomes, const RowItems& items) {
   std::map<std::string, Figure> figures;
   for (const auto& [name, values] : outcomes.figures) {
     const auto counted = std::count_if(values.begin(), values.end(), [](double x) { return !std::isnan(x); });
-    figures[name] = {.value = MeanInterval(values), .rows = counted};
+    figures[name] = {.value = MeanInterval(values, std::nullopt, items),
+                     .rows = counted,
+                     .items = ItemCount(values, items)};
   }
   return figures;
 }
@@ -109,21 +113,27 @@ TaskScore ScoreInPieces(LoadedTask& task, const Execution& plan, const EvalSetti
       .seed = EvalSeed(setting.seed, task.info().name), .count = setting.rows, .split = Split::kHeldOut};
   HeldOutLoss loss(task, setting);
   RowsDigest digest;
+  ItemsOfRows items(task);
   PiecewiseEval context({task, setting.model, setting.device, setting.rows_at_once}, rows,
                         [&](const Batch& batch) {
                           loss.Add(batch);
                           digest.Add(batch);
+                          items.Add(batch);
                         });
-  const Outcomes outcomes = task.Evaluate(context, rows);
+  Outcomes outcomes = task.Evaluate(context, rows);
+  KeepToRange(task, rows, outcomes.score);
   context.Finish();
   TaskScore score;
   score.metric = task.info().score.name;
   score.higher_is_better = task.info().score.higher_is_better;
   score.chance = task.info().score.chance;
-  score.score = MeanInterval(outcomes.score, QuantityOfScore(score.higher_is_better, score.chance));
+  score.range = RangeOf(task.info().score);
+  score.row_items = items.items();
+  score.score = MeanInterval(outcomes.score, score.range, score.row_items);
   for (const auto& [name, values] : outcomes.trivial) score.trivial[name] = MeanOf(values);
-  score.figures = Figures(outcomes);
+  score.figures = Figures(outcomes, score.row_items);
   score.rows = setting.rows;
+  score.items = ItemCount(std::vector<double>(outcomes.score.size()), score.row_items);
   score.rows_at_once = setting.rows_at_once;
   score.loss = loss.Value(plan);
   score.examples = Examples(outcomes);

@@ -1,38 +1,18 @@
 #include <medley/eval/row_overlap.h>
 
-#include <ATen/core/Tensor.h>
-
 #include <cstdio>
 #include <unordered_set>
 #include <vector>
 
-#include <medley/base/file_digest.h>
 #include <medley/base/interrupt.h>
 #include <medley/eval/eval_pass.h>
+#include <medley/eval/row_items.h>
 #include <medley/step/sample_rows.h>
 
 namespace medley {
 namespace {
 
 constexpr std::int64_t kPiece = 16;  // no more memory than an evaluation takes
-
-void Append(std::string& bytes, const at::Tensor& values, std::int64_t begin, std::int64_t end) {
-  const at::Tensor rows = values.narrow(0, begin, end - begin).contiguous();
-  bytes.append(static_cast<const char*>(rows.const_data_ptr()), rows.nbytes());
-}
-
-// Of everything that the task put into the row.
-std::string HashOfRow(const Batch& batch, std::int64_t row) {
-  std::string bytes;
-  for (const auto* columns : {&batch.columns(), &batch.items()}) {
-    for (const auto& [name, column] : *columns) Append(bytes += name, column, row, row + 1);
-  }
-  for (const auto& [name, column] : batch.ragged()) {
-    const auto at = static_cast<std::size_t>(row);
-    Append(bytes += name, column.values, column.offsets[at], column.offsets[at + 1]);
-  }
-  return HashText(bytes);
-}
 
 template <typename Fn>
 void ForEachHash(const LoadedTask& task, const RowRange& rows, const Fn& fn) {

@@ -2,11 +2,13 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include <medley/report/picture.h>
 #include <medley/report/score.h>
+#include <medley/report/statistics.h>
 #include <medley/task/answer.h>
 
 namespace medley {
@@ -23,7 +25,9 @@ struct TaskScore : ScoreRecord {
   std::vector<Example> examples;  // the first rows
   // For the comparison with another run:
   std::vector<double> row_scores;
-  std::string rows_digest;  // of the rows' pictures, or of all columns where there are none
+  std::optional<ScoreRange> range;  // that the spec says
+  RowItems row_items;               // see MeanInterval
+  std::string rows_digest;          // of the rows' pictures, or of all columns where there are none
 };
 using Scores = std::map<std::string, TaskScore>;
 

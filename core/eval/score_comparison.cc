@@ -19,12 +19,14 @@ std::string WhyNotComparable(const TaskScore& score, const TaskScore& other) {
 }
 
 ScoreDifference Compare(const TaskScore& score, const TaskScore& other) {
-  ScoreDifference compared{.metric = score.metric,
-                           .higher_is_better = score.higher_is_better,
-                           .value = score.score.value,
-                           .other = other.score.value,
-                           .difference = PairedInterval(score.row_scores, other.row_scores),
-                           .rows = score.rows};
+  ScoreDifference compared{
+      .metric = score.metric,
+      .higher_is_better = score.higher_is_better,
+      .value = score.score.value,
+      .other = other.score.value,
+      .difference = PairedInterval(score.row_scores, other.row_scores, score.range, score.row_items),
+      .rows = score.rows,
+      .items = score.items};
   const Interval& difference = compared.difference;
   if (difference.low > 0 || difference.high < 0) {  // false where an end is NaN
     compared.verdict =
@@ -76,17 +78,19 @@ ordered_json ComparisonJson(const Comparison& comparison) {
                    {"low", task.difference.low},
                    {"high", task.difference.high},
                    {"rows", task.rows},
+                   {"items", task.items},
                    {"verdict", VerdictName(task.verdict)}};
   }
   return {{"tasks", tasks}, {"skipped", comparison.skipped}};
 }
 
 std::string ComparisonTable(const Comparison& comparison) {
-  Table table({"task", "score", "better", "this run", "other run", "difference", "95 % interval", "verdict"});
+  Table table(
+      {"task", "score", "better", "this run", "other run", "difference", "95 % interval", "rows", "verdict"});
   for (const auto& [name, task] : comparison.tasks) {
     table.Add({name, task.metric, task.higher_is_better ? "higher" : "lower", FormatNumber(task.value),
                FormatNumber(task.other), FormatNumber(task.difference.value), FormatInterval(task.difference),
-               VerdictName(task.verdict)});
+               FormatRows(task.rows, task.items), VerdictName(task.verdict)});
   }
   std::string text = comparison.tasks.empty() ? "" : table.ToText();
   for (const auto& [name, why] : comparison.skipped) text += "not compared: " + name + " (" + why + ")\n";

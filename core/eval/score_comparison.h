@@ -19,8 +19,9 @@ struct ScoreDifference {
   bool higher_is_better = true;
   double value = 0;     // this run's
   double other = 0;     // the other run's
-  Interval difference;  // this less the other, row by row; see PairedInterval
+  Interval difference;  // this less the other, item by item; see PairedInterval
   std::int64_t rows = 0;
+  std::int64_t items = 0;  // see ScoreRecord
   ScoreVerdict verdict =
       ScoreVerdict::kNoDifference;  // of this run: a difference counts where its interval is clear of 0
 };
@@ -33,8 +34,8 @@ struct Comparison {
 // Tasks that only one of them has, and those whose rows do not show the same pictures, are skipped.
 Comparison CompareScores(const Scores& scores, const Scores& other);
 
-// {"tasks": {name: {metric, better, value, other, difference, low, high, rows, verdict}}, "skipped": {name:
-// why}}
+// {"tasks": {name: {metric, better, value, other, difference, low, high, rows, items, verdict}}, "skipped":
+// {name: why}}
 nlohmann::ordered_json ComparisonJson(const Comparison& comparison);
 std::string ComparisonTable(const Comparison& comparison);
 

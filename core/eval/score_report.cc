@@ -51,6 +51,11 @@ std::string FormatInterval(const Interval& interval) {
   return FormatNumber(interval.low) + " .. " + FormatNumber(interval.high);
 }
 
+std::string FormatRows(std::int64_t rows, std::int64_t items) {
+  if (rows == items) return std::to_string(rows);
+  return std::to_string(rows) + " of " + std::to_string(items) + (items == 1 ? " item" : " items");
+}
+
 std::string NoScoreWords(const std::string& task, const ScoreRecord& score) {
   return task + " has no score: its Evaluate answered NaN for each of the " + std::to_string(score.rows) +
          " rows";
@@ -69,10 +74,10 @@ std::string ScoresTable(const Scores& scores) {
     table.Add({name, score.metric, score.higher_is_better ? "higher" : "lower",
                FormatNumber(score.score.value), FormatInterval(score.score),
                score.chance ? FormatNumber(*score.chance) : "-", FormatNumber(score.loss),
-               std::to_string(score.rows), TrivialText(score.trivial)});
+               FormatRows(score.rows, score.items), TrivialText(score.trivial)});
     for (const auto& [figure_name, figure] : score.figures) {
       table.Add({"", figure_name, "", FormatNumber(figure.value.value), FormatInterval(figure.value), "", "",
-                 std::to_string(figure.rows), ""});
+                 FormatRows(figure.rows, figure.items), ""});
     }
   }
   return table.ToText();

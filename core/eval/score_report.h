@@ -27,5 +27,7 @@ std::string NoScoreWords(const std::string& task, const ScoreRecord& score);
 
 // "0.063 .. 0.091"
 std::string FormatInterval(const Interval& interval);
+// "512", or "512 of 20 items" where rows show an item again.
+std::string FormatRows(std::int64_t rows, std::int64_t items);
 
 }  // namespace medley

@@ -93,6 +93,10 @@ Outcomes LoadedTask::Evaluate(EvalContext& context, const RowRange& rows) const 
   });
 }
 
+const ItemStream* LoadedTask::Items() const {
+  return CallPlugin(plugin_, info_.name, "asking for its items", [&] { return task_->Items(); });
+}
+
 at::Tensor LoadedTask::Constant(std::string_view name, at::Device device) {
   return CallPlugin(plugin_, info_.name, "building constant " + std::string(name), [&] {
     const ConstantInfo& constant = FindConstant(info_, name);

@@ -27,6 +27,7 @@ class LoadedTask {
   Batch Sample(const RowRange& rows) const;
   Sums Run(std::string_view pass, PassContext& context) const;
   Outcomes Evaluate(EvalContext& context, const RowRange& rows) const;
+  const ItemStream* Items() const;  // see Task::Items
 
   // A table of the spec on a device: built when it is first asked for, moved on demand. An error where the
   // spec has no such constant, or where what the task built differs from it.

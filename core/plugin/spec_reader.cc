@@ -70,8 +70,13 @@ OptionInfo ReadOption(const Json& option) {
 
 ScoreInfo ReadScore(const Json& task) {
   const Json& score = Field(task, "score");
-  ScoreInfo info{Text(score, "name"), Boolean(score, "higher_is_better"), std::nullopt};
-  if (!Field(score, "chance").is_null()) info.chance = Number(score, "chance");
+  // Older notes lack low and high: who wrote them is told to rebuild, by what else they say.
+  const auto number = [&](const char* key) {
+    return score.value(key, Json()).is_null() ? std::nullopt : std::optional(Number(score, key));
+  };
+  ScoreInfo info{Text(score, "name"), Boolean(score, "higher_is_better"), number("chance"), number("low"),
+                 number("high")};
+  if (info.low && info.high && !(*info.low < *info.high)) Bad("has a score whose low is not below its high");
   return info;
 }
 

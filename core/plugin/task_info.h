@@ -68,6 +68,7 @@ struct ScoreInfo {
   std::string name;
   bool higher_is_better = true;
   std::optional<double> chance;
+  std::optional<double> low{}, high{};
 };
 
 struct TaskInfo {

@@ -58,9 +58,14 @@ ordered_json TaskToJson(const TaskInfo& task, const PluginFile& file) {
   json["inputs"] = task.inputs;
   json["outputs"] = task.outputs;
   json["special_tokens"] = task.special_tokens;
+  const auto or_null = [](const std::optional<double>& value) {
+    return value ? ordered_json(*value) : ordered_json();
+  };
   json["score"] = {{"name", task.score.name},
                    {"higher_is_better", task.score.higher_is_better},
-                   {"chance", task.score.chance ? ordered_json(*task.score.chance) : ordered_json()}};
+                   {"chance", or_null(task.score.chance)},
+                   {"low", or_null(task.score.low)},
+                   {"high", or_null(task.score.high)}};
   json["rows_repeat"] = task.rows_repeat;
   json["plugin"] = file.path.string();
   json["build_id"] = file.build_id;

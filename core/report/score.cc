@@ -11,7 +11,8 @@ ordered_json FiguresJson(const std::map<std::string, Figure>& figures) {
     json[name] = {{"value", figure.value.value},
                   {"low", figure.value.low},
                   {"high", figure.value.high},
-                  {"rows", figure.rows}};
+                  {"rows", figure.rows},
+                  {"items", figure.items}};
   }
   return json;
 }
@@ -19,16 +20,13 @@ ordered_json FiguresJson(const std::map<std::string, Figure>& figures) {
 }  // namespace
 
 ordered_json ToJson(const ScoreRecord& score) {
-  return {{"metric", score.metric},
-          {"better", score.higher_is_better ? "higher" : "lower"},
-          {"value", score.score.value},
-          {"low", score.score.low},
-          {"high", score.score.high},
-          {"chance", score.chance ? ordered_json(*score.chance) : ordered_json()},
-          {"trivial", score.trivial},
-          {"rows", score.rows},
-          {"figures", FiguresJson(score.figures)},
-          {"loss", score.loss}};
+  return {
+      {"metric", score.metric},     {"better", score.higher_is_better ? "higher" : "lower"},
+      {"value", score.score.value}, {"low", score.score.low},
+      {"high", score.score.high},   {"chance", score.chance ? ordered_json(*score.chance) : ordered_json()},
+      {"trivial", score.trivial},   {"rows", score.rows},
+      {"items", score.items},       {"figures", FiguresJson(score.figures)},
+      {"loss", score.loss}};
 }
 
 }  // namespace medley

@@ -6,14 +6,15 @@
 #include <optional>
 #include <string>
 
-#include <medley/report/statistics.h>
+#include <medley/report/interval.h>
 
 namespace medley {
 
 // A figure that is shown beside a score.
 struct Figure {
-  Interval value;         // see MeanInterval
-  std::int64_t rows = 0;  // that count in it
+  Interval value;          // see MeanInterval
+  std::int64_t rows = 0;   // that count in it
+  std::int64_t items = 0;  // that these rows show, see ScoreRecord
 };
 
 // How well a task is done on rows that are never trained.
@@ -25,10 +26,13 @@ struct ScoreRecord {
   std::map<std::string, double> trivial;  // mean of answers that need no learning
   std::map<std::string, Figure> figures;
   std::int64_t rows = 0;
+  // That the rows show, and the interval is of: fewer where rows show an item again, else as many as rows.
+  std::int64_t items = 0;
   double loss = 0;  // weighted terms, as in training
 };
 
-// {metric, better, value, low, high, chance, trivial, rows, figures: {name: {value, low, high, rows}}, loss}.
+// {metric, better, value, low, high, chance, trivial, rows, items, figures: {name: {value, low, high, rows,
+// items}}, loss}.
 // JSON has no NaN: a figure in which no row counts is null.
 nlohmann::ordered_json ToJson(const ScoreRecord& score);
 

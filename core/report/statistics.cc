@@ -3,90 +3,199 @@
 #include <algorithm>
 #include <boost/math/distributions/students_t.hpp>
 #include <cmath>
-#include <iterator>
-#include <limits>
+#include <map>
 #include <numeric>
 
 #include <medley/base/error.h>
+#include <medley/report/share_interval.h>
 
 namespace medley {
 namespace {
 
-constexpr double kZ95 = 1.959963984540054;  // the 0.975 quantile of the standard normal distribution
 constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
-std::vector<double> Numbers(const std::vector<double>& rows) {
-  std::vector<double> numbers;
-  std::copy_if(rows.begin(), rows.end(), std::back_inserter(numbers),
-               [](double x) { return !std::isnan(x); });
-  return numbers;
+// The rows that count.
+struct Sample {
+  std::vector<double> rows;
+  RowItems items;  // as many
+};
+
+Sample Counted(const std::vector<double>& rows, const RowItems& items) {
+  if (!items.empty() && items.size() != rows.size()) throw Error("an interval needs the item of every row");
+  Sample sample;
+  for (std::size_t row = 0; row < rows.size(); ++row) {
+    if (std::isnan(rows[row])) continue;
+    sample.rows.push_back(rows[row]);
+    sample.items.push_back(items.empty() ? static_cast<std::int64_t>(row) : items[row]);
+  }
+  return sample;
 }
 
-bool AllWithin(const std::vector<double>& numbers, double low, double high) {
-  return std::all_of(numbers.begin(), numbers.end(), [&](double x) { return low <= x && x <= high; });
+struct Item {
+  double rows = 0, sum = 0;
+  double first = 0;
+  bool is_constant = true;
+};
+
+std::vector<Item> ItemsOf(const Sample& sample) {
+  std::map<std::int64_t, Item> items;
+  for (std::size_t row = 0; row < sample.rows.size(); ++row) {
+    Item& item = items[sample.items[row]];
+    if (item.rows == 0) item.first = sample.rows[row];
+    item.is_constant = item.is_constant && item.first == sample.rows[row];
+    ++item.rows;
+    item.sum += sample.rows[row];
+  }
+  std::vector<Item> all;
+  for (const auto& [number, item] : items) all.push_back(item);
+  return all;
 }
 
-bool AllZeroOrOne(const std::vector<double>& numbers) {
-  return std::all_of(numbers.begin(), numbers.end(), [](double x) { return x == 0 || x == 1; });
+double RowsIn(const std::vector<Item>& items) {
+  return std::accumulate(items.begin(), items.end(), 0.0,
+                         [](double rows, const Item& item) { return rows + item.rows; });
 }
 
-Interval Clamped(const Interval& interval, double low, double high) {
-  return {interval.value, std::max(interval.low, low), std::min(interval.high, high)};
+// As many items of one size would tell as much (Kish).
+double EffectiveItems(const std::vector<Item>& items) {
+  double squares = 0;
+  for (const Item& item : items) squares += item.rows * item.rows;
+  const double rows = RowsIn(items);
+  return rows * rows / squares;
+}
+
+// Of the mean over all rows.
+double StandardError(const std::vector<Item>& items, double mean) {
+  double squares = 0;
+  for (const Item& item : items) {
+    const double off = item.sum - item.rows * mean;
+    squares += off * off;
+  }
+  const auto count = static_cast<double>(items.size());
+  return std::sqrt(squares * count / (count - 1)) / RowsIn(items);
+}
+
+double StudentQuantile(const std::vector<Item>& items) {
+  return boost::math::quantile(boost::math::students_t(static_cast<double>(items.size()) - 1), 0.975);
+}
+
+Interval StudentInterval(const std::vector<Item>& items, double mean, const ScoreRange& range) {
+  const double half = StudentQuantile(items) * StandardError(items, mean);
+  return {mean, std::max(mean - half, range.low), std::min(mean + half, range.high)};
+}
+
+// Answers that are right or wrong, whatever the two are called: every row at an end of the range, and an
+// item's rows all at the same.
+bool AreAnswers(const std::vector<Item>& items, const ScoreRange& range) {
+  return std::all_of(items.begin(), items.end(), [&](const Item& item) {
+    return item.is_constant && (item.first == range.low || item.first == range.high);
+  });
+}
+
+Interval OnScale(const Interval& unit, double mean, const ScoreRange& range) {
+  const double width = range.high - range.low;
+  return {mean, std::min(range.low + width * unit.low, mean), std::max(range.low + width * unit.high, mean)};
+}
+
+Interval AnswersInterval(const std::vector<Item>& items, double mean, const ScoreRange& range) {
+  const double share = std::clamp((mean - range.low) / (range.high - range.low), 0.0, 1.0);
+  const double trials = EffectiveItems(items);
+  return OnScale(WilsonInterval(share * trials, trials), mean, range);
+}
+
+// Of a mean of anything between the ends.
+Interval RangeInterval(const std::vector<Item>& items, double mean, const ScoreRange& range) {
+  const double width = range.high - range.low;
+  const double share = (mean - range.low) / width, spread = share * (1 - share);
+  if (AreAnswers(items, range) || spread <= 0) return AnswersInterval(items, mean, range);
+  const double error = StandardError(items, mean) / width;
+  // Items without any spread do not say that there is none: as if one of them lay at an end.
+  const auto count = static_cast<double>(items.size());
+  const double trials = error > 0 ? spread / (error * error) : count * count;
+  return OnScale(WilsonInterval(share, trials, StudentQuantile(items)), mean, range);
+}
+
+bool IsBounded(const ScoreRange& range) {
+  return std::isfinite(range.low) && std::isfinite(range.high) && range.low < range.high;
+}
+
+bool AllWithin(const std::vector<double>& rows, const ScoreRange& range) {
+  return std::all_of(rows.begin(), rows.end(),
+                     [&](double x) { return std::isnan(x) || (range.low <= x && x <= range.high); });
+}
+
+// Of the differences of answers, which are -1, 0 and 1 times `width`.
+Interval DifferencesInterval(const std::vector<Item>& items, double mean, double width) {
+  double more = 0, less = 0;
+  for (const Item& item : items) {
+    if (item.first > 0) more += item.rows;
+    if (item.first < 0) less += item.rows;
+  }
+  const double trials = EffectiveItems(items), each = trials / RowsIn(items);
+  const Interval unit = TangoInterval(more * each, less * each, trials);
+  return {mean, std::min(width * unit.low, mean), std::max(width * unit.high, mean)};
 }
 
 }  // namespace
 
-Quantity QuantityOfScore(bool higher_is_better, const std::optional<double>& chance) {
-  if (!higher_is_better) return Quantity::kAmount;
-  return chance && 0 <= *chance && *chance <= 1 ? Quantity::kShare : Quantity::kAny;
+std::optional<ScoreRange> RangeOfScore(bool higher_is_better, const std::optional<double>& chance) {
+  if (!higher_is_better) return ScoreRange{.low = 0};
+  if (chance && 0 <= *chance && *chance <= 1) return ScoreRange{.low = 0, .high = 1};
+  return std::nullopt;
+}
+
+ScoreRange RangeOf(const std::vector<double>& rows, const std::optional<ScoreRange>& said) {
+  constexpr ScoreRange kShare{.low = 0, .high = 1};
+  ScoreRange range = said.value_or(AllWithin(rows, kShare) ? kShare : ScoreRange{.low = 0});
+  if (!AllWithin(rows, {.low = range.low})) range.low = ScoreRange().low;
+  if (!AllWithin(rows, {.high = range.high})) range.high = ScoreRange().high;
+  return range;
 }
 
 double MeanOf(const std::vector<double>& rows) {
-  const std::vector<double> numbers = Numbers(rows);
-  if (numbers.empty()) return kNaN;
-  return std::accumulate(numbers.begin(), numbers.end(), 0.0) / static_cast<double>(numbers.size());
+  const Sample sample = Counted(rows, {});
+  if (sample.rows.empty()) return kNaN;
+  return std::accumulate(sample.rows.begin(), sample.rows.end(), 0.0) /
+         static_cast<double>(sample.rows.size());
 }
 
-Interval WilsonInterval(double successes, double trials) {
-  const double p = successes / trials;
-  const double z2 = kZ95 * kZ95;
-  const double center = (p + z2 / (2 * trials)) / (1 + z2 / trials);
-  const double half = kZ95 / (1 + z2 / trials) * std::sqrt(p * (1 - p) / trials + z2 / (4 * trials * trials));
-  // At 0 and 1 the ends are exact; rounding must not push them past the value.
-  return {p, std::clamp(center - half, 0.0, p), std::clamp(center + half, p, 1.0)};
+std::int64_t ItemCount(const std::vector<double>& rows, const RowItems& items) {
+  return std::ssize(ItemsOf(Counted(rows, items)));
 }
 
-Interval StudentInterval(const std::vector<double>& rows) {
-  const double mean = MeanOf(rows);
-  if (rows.size() < 2) return {mean, kNaN, kNaN};
-  double squares = 0;
-  for (const double x : rows) squares += (x - mean) * (x - mean);
-  const double n = static_cast<double>(rows.size());
-  const double t = boost::math::quantile(boost::math::students_t(n - 1), 0.975);
-  const double half = t * std::sqrt(squares / (n - 1) / n);
-  return {mean, mean - half, mean + half};
+Interval MeanInterval(const std::vector<double>& rows, const std::optional<ScoreRange>& said,
+                      const RowItems& row_items) {
+  const Sample sample = Counted(rows, row_items);
+  const std::vector<Item> items = ItemsOf(sample);
+  const double mean = MeanOf(sample.rows);
+  if (items.size() < 2) return {mean, kNaN, kNaN};
+  const ScoreRange range = RangeOf(sample.rows, said);
+  if (!IsBounded(range)) return StudentInterval(items, mean, range);
+  return RangeInterval(items, mean, range);
 }
 
-Interval PairedInterval(const std::vector<double>& a, const std::vector<double>& b) {
+Interval PairedInterval(const std::vector<double>& a, const std::vector<double>& b,
+                        const std::optional<ScoreRange>& said, const RowItems& row_items) {
   if (a.size() != b.size()) throw Error("a paired interval needs the same rows twice");
-  std::vector<double> differences;
-  for (std::size_t row = 0; row < a.size(); ++row) differences.push_back(a[row] - b[row]);
-  return StudentInterval(Numbers(differences));
-}
-
-Interval MeanInterval(const std::vector<double>& rows, Quantity quantity) {
-  const std::vector<double> numbers = Numbers(rows);
-  if (numbers.size() < 2) return {MeanOf(numbers), kNaN, kNaN};
-  const bool may_be_share = quantity == Quantity::kShare || quantity == Quantity::kUnknown;
-  if (may_be_share && AllZeroOrOne(numbers)) {
-    return WilsonInterval(std::accumulate(numbers.begin(), numbers.end(), 0.0),
-                          static_cast<double>(numbers.size()));
+  std::vector<double> differences, both;
+  for (std::size_t row = 0; row < a.size(); ++row) {
+    differences.push_back(a[row] - b[row]);
+    if (std::isnan(differences.back())) continue;
+    both.push_back(a[row]);
+    both.push_back(b[row]);
   }
-  const Interval interval = StudentInterval(numbers);
-  if (quantity == Quantity::kShare && AllWithin(numbers, 0, 1)) return Clamped(interval, 0, 1);
-  if (quantity != Quantity::kAny && AllWithin(numbers, 0, kInfinity)) return Clamped(interval, 0, kInfinity);
-  return interval;
+  const Sample sample = Counted(differences, row_items);
+  const std::vector<Item> items = ItemsOf(sample);
+  const double mean = MeanOf(sample.rows);
+  if (items.size() < 2) return {mean, kNaN, kNaN};
+  const ScoreRange range = RangeOf(both, said);
+  if (!IsBounded(range)) return StudentInterval(items, mean, {});
+  const double width = range.high - range.low;
+  const bool are_answers =
+      std::all_of(both.begin(), both.end(), [&](double x) { return x == range.low || x == range.high; }) &&
+      std::all_of(items.begin(), items.end(), [](const Item& item) { return item.is_constant; });
+  if (are_answers) return DifferencesInterval(items, mean, width);
+  return StudentInterval(items, mean, {.low = -width, .high = width});
 }
 
 }  // namespace medley

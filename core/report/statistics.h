@@ -1,42 +1,42 @@
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <vector>
 
+#include <medley/report/interval.h>
+
 namespace medley {
 
-// A mean and where the true one lies with 95 % confidence. Fewer than two rows tell nothing of that: the ends
-// are NaN, and so is the mean of no row.
-struct Interval {
-  double value = 0;
-  double low = 0;
-  double high = 0;
-};
+// The item that each row of a figure shows, by any number: rows of one item are one piece of evidence. Empty:
+// every row is an item of its own.
+using RowItems = std::vector<std::int64_t>;
 
-// What the rows of a figure are, and so where its interval must end.
-enum class Quantity {
-  kShare,    // from 0 to 1: of answers that are right, of things that were found
-  kAmount,   // at least 0: an error, a distance
-  kAny,      // of either sign
-  kUnknown,  // nobody says: rows that are all 0 or 1 are taken for shares, others that are all at least 0 for
-             // amounts
-};
+// Where a score with this direction and chance is, when its spec does not say: of one of which less is better
+// at least 0; with a chance from 0 to 1 from 0 to 1. Nothing: the rows tell.
+std::optional<ScoreRange> RangeOfScore(bool higher_is_better, const std::optional<double>& chance);
 
-// What a task's spec says of its score. With a chance from 0 to 1, where more is better: a share. Where less
-// is better: an amount.
-Quantity QuantityOfScore(bool higher_is_better, const std::optional<double>& chance);
+// The range that is meant: the one given, as far as the rows keep to it. Where nobody says, rows that are all
+// from 0 to 1 are in that range, others that are all at least 0 are amounts.
+ScoreRange RangeOf(const std::vector<double>& rows, const std::optional<ScoreRange>& said);
 
-// Of independent rows. Shares that are all 0 or 1 get WilsonInterval, others StudentInterval, cut to where
-// their quantity can be, as far as the rows themselves keep to that. Rows that are NaN are left out.
-Interval MeanInterval(const std::vector<double>& rows, Quantity quantity = Quantity::kUnknown);
+// The mean of the rows and its interval, which never leaves the range. Rows that are NaN are left out.
+//
+// What varies is the item: a new sample would show other items, each with all of its rows. So the standard
+// error is that of the items' sums (cluster-robust, with Student's t for one item less). Where both ends of
+// the range are known, Wilson's formula takes it as that of so many answers, right or wrong (Dean and Pagano
+// 2015); rows at the ends alone are such answers. Where one end is known, the interval ends there.
+Interval MeanInterval(const std::vector<double>& rows, const std::optional<ScoreRange>& said = std::nullopt,
+                      const RowItems& items = {});
 
-// Wilson's score interval (Wilson 1927): stays inside [0, 1] and is honest at 0 % and 100 %.
-Interval WilsonInterval(double successes, double trials);
-// mean +- standard error times the 0.975 quantile of Student's t, which is 1.96 only for many rows.
-Interval StudentInterval(const std::vector<double>& rows);
 // Of a - b on the same rows, which is narrower than what two intervals tell wherever easy rows are easy for
-// both: StudentInterval of the differences. Rows where either is NaN are left out.
-Interval PairedInterval(const std::vector<double>& a, const std::vector<double>& b);
+// both. Rows where either is NaN are left out. Answers that are right or wrong get TangoInterval, others
+// Student's, inside what the range allows.
+Interval PairedInterval(const std::vector<double>& a, const std::vector<double>& b,
+                        const std::optional<ScoreRange>& said = std::nullopt, const RowItems& items = {});
+
+// How many different items the rows that are no NaN show.
+std::int64_t ItemCount(const std::vector<double>& rows, const RowItems& items);
 // NaN where no row is a number.
 double MeanOf(const std::vector<double>& rows);
 

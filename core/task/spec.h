@@ -76,6 +76,9 @@ struct ScoreSpec {
   std::string_view name{};
   bool higher_is_better = true;
   std::optional<double> chance{};  // what guessing gives
+  // Where a row's score can be, for its interval, which never leaves that. Not given: from 0 to 1 where more
+  // is better than a chance in that range, at least 0 where less is better; else the rows tell.
+  std::optional<double> low{}, high{};
 };
 
 // What a task declares: all that medley knows of it before its code is loaded.
@@ -92,7 +95,8 @@ struct TaskSpec {
   NameList outputs{};         // model outputs that it asks for
   NameList special_tokens{};  // that its texts contain
   ScoreSpec score{};
-  // There are few different rows: held-out ones may be training's too, and that is meant.
+  // Rows are made up, of few different ones: held-out ones may be training's too, and that is meant, and
+  // equal ones count each for itself. Not for finite data: see Task::Items.
   bool rows_repeat = false;
 };
 

@@ -67,6 +67,17 @@ constexpr bool OptionsAreGood(const TaskSpec& spec) {
   return true;
 }
 
+constexpr bool ScoreIsGood(const ScoreSpec& score) {
+  const auto below = [](const std::optional<double>& low, const std::optional<double>& high, bool or_equal) {
+    return !low || !high || *low < *high || (or_equal && *low == *high);
+  };
+  for (const std::optional<double>* value : {&score.chance, &score.low, &score.high}) {
+    if (*value && !IsFinite(**value)) return false;
+  }
+  return below(score.low, score.high, false) && below(score.low, score.chance, true) &&
+         below(score.chance, score.high, true);
+}
+
 constexpr bool VariantNamesAreGood(const TaskSpec& spec) {
   for (const VariantSpec& variant : spec.variants) {
     if (!IsName(variant.name) || variant.name == "default") return false;
@@ -127,7 +138,10 @@ struct CheckedSpec<T, true> {
   static_assert(
       OptionsAreGood(kSpec),
       "medley: an option's value must lie between its low and high, and a word needs a list of words");
-  static constexpr bool kGood = WidthsAreGood(kSpec) && OptionsAreGood(kSpec);  // can be written as JSON
+  static_assert(ScoreIsGood(kSpec.score),
+                "medley: a score's low must be below its high, and its chance between the two");
+  // Can be written as JSON.
+  static constexpr bool kGood = WidthsAreGood(kSpec) && OptionsAreGood(kSpec) && ScoreIsGood(kSpec.score);
 };
 
 }  // namespace medley::detail

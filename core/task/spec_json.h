@@ -13,6 +13,8 @@ class SpecWriter : public ConstexprJson<Sink> {
   using Json::Json, Json::Raw, Json::String, Json::Integer, Json::Number, Json::Boolean, Json::Names,
       Json::List;
 
+  constexpr void OrNull(const std::optional<double>& value) { value ? Number(*value) : Raw("null"); }
+
   constexpr void Passes(const SpecList<PassSpec, 8>& passes) {
     List(passes, [this](const PassSpec& pass) {
       Raw("{\"name\":"), String(pass.name);
@@ -78,7 +80,9 @@ class SpecWriter : public ConstexprJson<Sink> {
     Raw(",\"score\":{\"name\":"), String(spec.score.name);
     Raw(",\"higher_is_better\":"), Boolean(spec.score.higher_is_better);
     Raw(",\"chance\":");
-    spec.score.chance ? Number(*spec.score.chance) : Raw("null");
+    OrNull(spec.score.chance);
+    Raw(",\"low\":"), OrNull(spec.score.low);
+    Raw(",\"high\":"), OrNull(spec.score.high);
     Raw("},\"rows_repeat\":"), Boolean(spec.rows_repeat);
     Raw("}");
   }

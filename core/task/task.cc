@@ -11,6 +11,8 @@ at::Tensor Task::Constant(std::string_view name) const {
               "', which the task class does not make: override Constant");
 }
 
+const ItemStream* Task::Items() const { return nullptr; }
+
 namespace {
 
 template <typename T>

@@ -22,6 +22,8 @@
 
 namespace medley {
 
+class ItemStream;  // data/item_stream.h
+
 // What the tasks of a run share: what its model declares. Of the rest nothing is there.
 struct TaskSurroundings {
   const ModelConfig& model;  // the values of its config file
@@ -103,6 +105,10 @@ class Task {
   // A constant of the spec, on the CPU; called once, when it is first asked for. Without it an Error names
   // the constant: for a task whose spec declares none.
   virtual at::Tensor Constant(std::string_view name) const;
+  // Of a task over finite data: the stream whose items its rows show. Evaluations then show each item once,
+  // and where they have more rows, the rows of an item count as one piece of evidence. Null: rows are made up
+  // without end.
+  virtual const ItemStream* Items() const;
 };
 
 // A task class also has

@@ -11,6 +11,7 @@
 #include <medley/base/json_count.h>
 #include <medley/config/run_config.h>
 #include <medley/eval/evaluator.h>
+#include <medley/eval/row_items.h>
 #include <medley/eval/row_overlap.h>
 #include <medley/eval/score_report.h>
 #include <medley/report/table.h>
@@ -26,17 +27,18 @@ bool Evaluation::IsDue(std::int64_t step) const {
 
 TaskScore Evaluation::ScoreOf(const std::string& task, std::int64_t step) {
   setting_.tables.MakeAllRoom(task);
+  LoadedTask& loaded = setting_.tasks.Checked(task);
+  const std::int64_t rows = RowsOnce(loaded, setting_.config.rows);
   if (compared_.insert(std::string(TaskOfForm(task))).second) {
-    const std::string warning =
-        OverlapWarning(setting_.tasks.Checked(task), setting_.seed, setting_.config.rows);
+    const std::string warning = OverlapWarning(loaded, setting_.seed, rows);
     if (!warning.empty()) setting_.console.Warn(warning);
   }
   std::int64_t& rows_at_once = rows_at_once_.try_emplace(task, kEvalRows).first->second;
-  TaskScore score = ScoreTask(setting_.tasks.Checked(task), setting_.plan.Of(task),
+  TaskScore score = ScoreTask(loaded, setting_.plan.Of(task),
                               {.model = setting_.model,
                                .device = setting_.device,
                                .seed = setting_.seed,
-                               .rows = setting_.config.rows,
+                               .rows = rows,
                                .rows_at_once = rows_at_once});
   if (score.rows_at_once < rows_at_once) {
     rows_at_once = score.rows_at_once;

@@ -32,6 +32,7 @@ class ClipSource {
  public:
   virtual ~ClipSource() = default;
   virtual Clip Draw(medley::Row& row) const = 0;
+  virtual const medley::ItemStream* Items() const { return nullptr; }
 };
 
 class MadeUpClips final : public ClipSource {
@@ -69,8 +70,11 @@ class FileClips final : public ClipSource {
     } else {
       for (std::int64_t item = 0; item < file_.size(); ++item) groups_.push_back({item});
     }
-    stream_.emplace(std::ssize(groups_), static_cast<std::int64_t>(context.Option("held_out")), "signs");
+    using medley::ItemStream;
+    stream_.emplace(std::ssize(groups_), static_cast<std::int64_t>(context.Option("held_out")), "signs",
+                    file_.has_signers() ? ItemStream::Shows::kPartOfItem : ItemStream::Shows::kWholeItem);
   }
+  const medley::ItemStream* Items() const override { return &*stream_; }
   Clip Draw(medley::Row& row) const override {
     const auto& group = groups_[static_cast<std::size_t>(stream_->ItemOf(row.range, row.number))];
     return file_.Read(group[static_cast<std::size_t>(row.random.Below(std::ssize(group)))]);
@@ -167,6 +171,7 @@ class Signs final : public medley::ClassifyTask {
     }
     return {.inputs = {poses, at::scalar_tensor(std::ssize(clip.frames), at::kLong)}, .label = clip.label};
   }
+  const medley::ItemStream* Items() const override { return source_->Items(); }
   std::string NameOf(std::int64_t label) const override {
     if (is_from_file_) return std::to_string(label + 1);  // a file's signs are its own, by number
     static constexpr const char* kNames[] = {"up", "down", "circle", "circle back", "saw", "saw back"};

@@ -5,11 +5,14 @@
 
 #include <medley/base/durable_file.h>
 #include <medley/base/random.h>
+#include <medley/data/item_stream.h>
 #include <medley/eval/eval_pass.h>
+#include <medley/eval/row_items.h>
 #include <medley/eval/score_comparison.h>
 
 #include <cmath>
 #include <functional>
+#include <optional>
 #include <set>
 #include <utility>
 
@@ -249,6 +252,104 @@ TEST(Evaluator, AFigureIsTheMeanOfTheRowsThatCountInIt) {
   EXPECT_EQ(score.figures.at("distance").rows, 10);
   EXPECT_DOUBLE_EQ(score.figures.at("distance").value.value, 18);
   EXPECT_LT(score.figures.at("distance").value.low, 18);
+}
+
+// A task over finite data: six items in all, of which the rows show one each.
+class OfItems : public ScriptedScore {
+ public:
+  OfItems(Script script, ScoreRows score, const ItemStream* items)
+      : ScriptedScore(std::move(script), std::move(score)), items_(items) {}
+  const ItemStream* Items() const override { return items_; }
+
+ private:
+  const ItemStream* items_;
+};
+
+// Right of every other item. Rows that `says` names are told apart by their stream, others by their bytes.
+TaskScore ScoreOfItems(const ItemStream& stream, bool says, bool rows_repeat, std::int64_t rows) {
+  TaskInfo info = QaInfo("qa", 1);
+  info.score = {.name = "accuracy", .higher_is_better = true, .chance = 0.5};
+  info.rows_repeat = rows_repeat;
+  const auto item = [&](const RowRange& range, std::int64_t row) {
+    return stream.ItemOf(range, range.begin + row);
+  };
+  Script script{.sample =
+                    [&](const RowRange& range) {
+                      Batch batch(range);
+                      const Batch all = QaRows({.seed = 1, .count = 100}, 1);
+                      std::vector<std::int64_t> shown;
+                      for (std::int64_t row = 0; row < range.count; ++row) shown.push_back(item(range, row));
+                      const Batch taken = all.Take(shown);
+                      for (const auto& [name, column] : taken.columns()) batch.Add(name, column);
+                      for (const auto& [term, items] : taken.items()) batch.SetItems(term, items);
+                      for (const auto& [name, column] : taken.ragged()) {
+                        std::vector<std::int64_t> counts;
+                        for (std::size_t row = 0; row + 1 < column.offsets.size(); ++row)
+                          counts.push_back(column.offsets[row + 1] - column.offsets[row]);
+                        batch.AddRagged(name, column.values, counts);
+                      }
+                      return batch;
+                    },
+                .run = QaPass};
+  const auto score = [&](EvalContext&, const RowRange& range) {
+    Outcomes outcomes;
+    for (std::int64_t row = 0; row < range.count; ++row) {
+      outcomes.score.push_back(static_cast<double>(item(range, row) % 2));
+      outcomes.figures["half"].push_back(row < range.count / 2 ? 1 : NAN);
+    }
+    return outcomes;
+  };
+  LoadedTask task(info, info.variants.front(), "fixture",
+                  std::make_unique<OfItems>(std::move(script), score, says ? &stream : nullptr));
+  return ScoreTask(task, {}, {FloatModel(), at::kCPU, 3, RowsOnce(task, rows)});
+}
+
+TEST(Evaluator, AnItemOfFiniteDataIsScoredOnce) {
+  const ItemStream stream(40, 20, "qa");
+  const TaskScore all = ScoreOfItems(stream, true, false, 512);
+  EXPECT_EQ(all.rows, 20);
+  EXPECT_EQ(all.items, 20);
+  EXPECT_EQ(std::set<std::int64_t>(all.row_items.begin(), all.row_items.end()).size(), 20U);
+  EXPECT_EQ(ScoreOfItems(stream, true, false, 7).rows, 7) << "fewer may be asked for";
+}
+
+TEST(Evaluator, RowsThatShowAnItemAgainAreNoFurtherEvidence) {
+  const ItemStream groups(40, 20, "qa", ItemStream::Shows::kPartOfItem);
+  const TaskScore once = ScoreOfItems(ItemStream(40, 20, "qa"), true, false, 20);
+  for (const bool says : {true, false}) {
+    const TaskScore again = ScoreOfItems(groups, says, false, 200);
+    EXPECT_EQ(again.rows, 200) << "of groups as many as are asked for";
+    EXPECT_EQ(again.items, 20);
+    EXPECT_EQ(again.figures.at("half").rows, 100);
+    EXPECT_EQ(again.figures.at("half").items, 20);
+    EXPECT_DOUBLE_EQ(again.score.value, once.score.value);
+    EXPECT_NEAR(again.score.low, once.score.low, 1e-9);
+    EXPECT_NEAR(again.score.high, once.score.high, 1e-9);
+  }
+  const TaskScore made_up = ScoreOfItems(groups, false, /*rows_repeat=*/true, 200);
+  EXPECT_EQ(made_up.items, 200) << "its spec says that equal rows are drawn each for itself";
+  EXPECT_LT(made_up.score.high, once.score.high);
+}
+
+TEST(Evaluator, ScoresKeepToTheRangeOfTheirSpec) {
+  const auto scored = [](double value) {
+    return Scored([=](EvalContext&, const RowRange& rows) {
+      Outcomes outcomes = Zeros(rows);
+      outcomes.score[1] = value;
+      return outcomes;
+    });
+  };
+  const auto score = [&](double value, std::optional<double> low, std::optional<double> high) {
+    Scored task = scored(value);
+    task.info.score = {.name = "gain", .higher_is_better = true, .chance = {}, .low = low, .high = high};
+    return task.Score(FloatModel(), 4);
+  };
+  EXPECT_EQ(score(2, -1, 2).range->low, -1);
+  EXPECT_LE(score(2, -1, 2).score.high, 2);
+  EXPECT_EQ(score(1 + 1e-9, 0, 1).row_scores[1], 1) << "rounding";
+  EXPECT_TRUE(Says(MessageOf([&] { score(1.01, 0, 1); }),
+                   {"fixture", "qa", "row 1 is 1.01", "gain to be at most 1", "ScoreSpec::high"}));
+  EXPECT_TRUE(Says(MessageOf([&] { score(-0.5, 0, std::nullopt); }), {"row 1 is -0.5", "at least 0", "low"}));
 }
 
 TEST(Evaluator, AListOfOutcomesWithTooFewRowsIsRefusedByName) {

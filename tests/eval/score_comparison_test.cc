@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include <medley/eval/score_report.h>
+#include <medley/report/statistics.h>
 
 namespace medley {
 namespace {
@@ -14,7 +15,7 @@ TaskScore Score(const std::vector<double>& rows, bool higher_is_better = true) {
   score.metric = "accuracy";
   score.higher_is_better = higher_is_better;
   score.score = MeanInterval(rows);
-  score.rows = std::ssize(rows);
+  score.rows = score.items = std::ssize(rows);
   score.row_scores = rows;
   score.rows_digest = "same";
   return score;
@@ -68,8 +69,9 @@ TEST(ScoreComparison, WhatCannotBeComparedIsListedWithItsReason) {
   EXPECT_NE(comparison.skipped.at("renamed").find("accuracy here and by error there"), std::string::npos);
 
   const std::string table = ComparisonTable(comparison);
-  EXPECT_NE(table.find("both  accuracy  higher      2.94       3.94          -1       -1 .. -1    worse\n"),
-            std::string::npos)
+  EXPECT_NE(
+      table.find("both  accuracy  higher      2.94       3.94          -1       -1 .. -1    50    worse\n"),
+      std::string::npos)
       << table;
   EXPECT_NE(table.find("not compared: mine (only this run trains it)\n"), std::string::npos) << table;
   const auto json = ComparisonJson(comparison);
@@ -78,10 +80,38 @@ TEST(ScoreComparison, WhatCannotBeComparedIsListedWithItsReason) {
   EXPECT_EQ(json.at("skipped").size(), 4u);
 }
 
+// Right three times of five beside twice: five lines of a file say nothing, a hundred rows of them no more.
+TEST(ScoreComparison, RowsOfTheSameItemsDecideNothing) {
+  std::vector<double> first, second;
+  RowItems items;
+  for (std::int64_t row = 0; row < 200; ++row) {
+    first.push_back(row % 5 < 3 ? 1 : 0);
+    second.push_back(row % 5 < 1 || row % 5 == 3 ? 1 : 0);
+    items.push_back(row % 5);
+  }
+  EXPECT_EQ(VerdictOf(first, second, true), ScoreVerdict::kBetter) << "two hundred lines would";
+  Scores here{{"t", Score(first)}}, there{{"t", Score(second)}};
+  here["t"].row_items = items;
+  here["t"].items = 5;
+  const Comparison comparison = CompareScores(here, there);
+  EXPECT_EQ(comparison.tasks.at("t").verdict, ScoreVerdict::kNoDifference);
+  EXPECT_NEAR(comparison.tasks.at("t").difference.value, 0.2, 1e-9);
+  const std::string table = ComparisonTable(comparison);
+  EXPECT_NE(table.find("200 of 5 items"), std::string::npos) << table;
+  EXPECT_EQ(ComparisonJson(comparison).at("tasks").at("t").at("rows"), 200);
+  EXPECT_EQ(ComparisonJson(comparison).at("tasks").at("t").at("items"), 5);
+}
+
+TEST(ScoreReport, SaysHowManyItemsStandBehindRows) {
+  EXPECT_EQ(FormatRows(512, 512), "512");
+  EXPECT_EQ(FormatRows(512, 20), "512 of 20 items");
+  EXPECT_EQ(FormatRows(3, 1), "3 of 1 item");
+}
+
 TEST(ScoreReport, AFigureHasALineOfItsOwnAndSaysHowManyRowsCount) {
   Scores scores{{"complex_loss", Score(Rows(0, 1))}};
-  scores["complex_loss"].figures["detection"] = {.value = {0.5, 0.4, 0.6}, .rows = 50};
-  scores["complex_loss"].figures["distance"] = {.value = MeanInterval({NAN}), .rows = 0};
+  scores["complex_loss"].figures["detection"] = {.value = {0.5, 0.4, 0.6}, .rows = 50, .items = 50};
+  scores["complex_loss"].figures["distance"] = {.value = MeanInterval({NAN}), .rows = 0, .items = 0};
   const std::string table = ScoresTable(scores);
   EXPECT_NE(table.find("detection            0.5      0.4 .. 0.6                  50\n"), std::string::npos)
       << table;
@@ -89,7 +119,7 @@ TEST(ScoreReport, AFigureHasALineOfItsOwnAndSaysHowManyRowsCount) {
   const auto figures =
       nlohmann::json::parse(ScoresJson(scores).dump()).at("tasks").at("complex_loss").at("figures");
   EXPECT_EQ(figures.at("detection"),
-            (nlohmann::json{{"value", 0.5}, {"low", 0.4}, {"high", 0.6}, {"rows", 50}}));
+            (nlohmann::json{{"value", 0.5}, {"low", 0.4}, {"high", 0.6}, {"rows", 50}, {"items", 50}}));
   EXPECT_TRUE(figures.at("distance").at("value").is_null());
   EXPECT_EQ(figures.at("distance").at("rows"), 0);
 }

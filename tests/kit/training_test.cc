@@ -1,6 +1,7 @@
 // Tasks of the kit are learned, with the run config that is for everybody's plugins.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
@@ -43,7 +44,19 @@ TEST_F(KitTraining, TheMinimalPluginIsAboveChanceInThreeHundredSteps) {
 TEST_F(KitTraining, StringsThatWereHeldOutAreAnswered) { EXPECT_GT(Score("first_letter").at("value"), 0.4); }
 
 TEST_F(KitTraining, LinesOfAFileAreLearned) {
-  EXPECT_GT(Score("lines", "tasks.lines.options.data=" MEDLEY_TASK_DATA).at("value"), 0.9);
+  const nlohmann::json score = Score("lines", "tasks.lines.options.data=" MEDLEY_TASK_DATA);
+  EXPECT_GT(score.at("value"), 0.9);
+  const std::string data = ReadBytes(MEDLEY_TASK_DATA);
+  const auto lines = std::count(data.begin(), data.end(), '\n');
+  EXPECT_EQ(score.at("rows"), 128) << "as --rows asks";
+  EXPECT_EQ(score.at("items"), lines);
+  const std::string run = (work_ / "run").string();
+  const auto once = Shell(Medley() + "eval " + run + " 2>&1");
+  EXPECT_EQ(once.code, 0) << once.out;
+  const auto json = nlohmann::json::parse(ReadBytes(work_ / "run/eval.json")).at("tasks").at("lines");
+  EXPECT_EQ(json.at("rows"), lines) << "eval.rows are 256, the file has fewer";
+  EXPECT_GT(json.at("value"), 0.9);
+  EXPECT_NE(once.out.find("  " + std::to_string(lines) + "  "), std::string::npos) << once.out;
 }
 
 // The large disc's colour; sides take longer.

@@ -359,8 +359,8 @@ TEST(RunCommand, TheScoresFileHasExactlyTheseKeys) {
   EXPECT_NE(version.out.find(json.at("revision").get<std::string>()), std::string::npos) << version.out;
   const auto& control = json.at("tasks").at("control");
   const auto& position_qa = json.at("tasks").at("position_qa");
-  const std::set<std::string> keys = {"metric", "better",  "value", "low",     "high",
-                                      "chance", "trivial", "rows",  "figures", "loss"};
+  const std::set<std::string> keys = {"metric",  "better", "value", "low",     "high", "chance",
+                                      "trivial", "rows",   "items", "figures", "loss"};
   EXPECT_EQ(Keys(control), keys);
   EXPECT_EQ(Keys(position_qa), keys);
   EXPECT_TRUE(control.at("chance").is_null());
@@ -371,6 +371,21 @@ TEST(RunCommand, TheScoresFileHasExactlyTheseKeys) {
             (std::set<std::string>{"gold_side", "gold_height", "agent_side", "agent_height"}));
 }
 
+TEST(RunCommand, EvalScoresTheRowsOfTheConfigOrThoseThatAreAskedFor) {
+  const ScratchDirectory scratch;
+  const fs::path run = scratch / "run";
+  ASSERT_EQ(Shell(TrainOneCommand(run, "steps=1 eval.rows=3")).code, 0);
+  for (const auto& [asked, rows] : {std::pair("", 3), {" --rows 5", 5}}) {
+    ASSERT_EQ(Shell(Medley() + "eval " + run.string() + asked).code, 0);
+    const auto json = nlohmann::json::parse(ReadText(run / "eval.json"));
+    EXPECT_EQ(json.at("rows"), rows);
+    for (const auto& [task, score] : json.at("tasks").items()) {
+      EXPECT_EQ(score.at("rows"), rows) << task;
+      EXPECT_EQ(score.at("items"), rows) << task << ": made up without end";
+    }
+  }
+}
+
 TEST(RunCommand, EvalAgainstAnotherRunComparesOnTheSameRows) {
   const ScratchDirectory scratch;
   const fs::path run = scratch / "run", other = scratch / "other", less = scratch / "less";
@@ -379,8 +394,9 @@ TEST(RunCommand, EvalAgainstAnotherRunComparesOnTheSameRows) {
   const CommandResult result =
       Shell(Medley() + "eval " + run.string() + " --rows 4 --against " + other.string());
   ASSERT_EQ(result.code, 0) << result.out;
-  EXPECT_NE(result.out.find("(step 4) against " + other.string() + " (step 3), on the same 4"),
-            std::string::npos)
+  EXPECT_NE(
+      result.out.find("(step 4) against " + other.string() + " (step 3), on the same held-out rows, seed 5"),
+      std::string::npos)
       << result.out;
   const auto json = nlohmann::json::parse(ReadText(run / "eval.json"));
   const auto& against = json.at("against");
@@ -389,7 +405,7 @@ TEST(RunCommand, EvalAgainstAnotherRunComparesOnTheSameRows) {
   EXPECT_EQ(against.at("tasks").size(), 6u) << "two seeds of training, the same held-out rows";
   for (const auto& [task, compared] : against.at("tasks").items()) {
     EXPECT_EQ(Keys(compared), (std::set<std::string>{"metric", "better", "value", "other", "difference",
-                                                     "low", "high", "rows", "verdict"}));
+                                                     "low", "high", "rows", "items", "verdict"}));
     EXPECT_EQ(compared.at("value"), json.at("tasks").at(task).at("value")) << task;
     EXPECT_NEAR(compared.at("difference").get<double>(),
                 compared.at("value").get<double>() - compared.at("other").get<double>(), 1e-9)

@@ -23,6 +23,10 @@ std::string Score(const ScoreInfo& score) {
   if (score.name.empty()) return "-";
   std::string text =
       Printable(score.name) + (score.higher_is_better ? ", higher is better" : ", lower is better");
+  if (score.low && score.high)
+    text += ", from " + FormatNumber(*score.low) + " to " + FormatNumber(*score.high);
+  else if (score.low || score.high)
+    text += score.low ? ", at least " + FormatNumber(*score.low) : ", at most " + FormatNumber(*score.high);
   if (score.chance) text += ", chance " + FormatNumber(*score.chance);
   return text;
 }

@@ -18,6 +18,7 @@
 #include <medley/base/json_text.h>
 #include <medley/base/version.h>
 #include <medley/eval/evaluator.h>
+#include <medley/eval/row_items.h>
 #include <medley/eval/row_overlap.h>
 #include <medley/eval/score_comparison.h>
 #include <medley/run/run.h>
@@ -36,16 +37,24 @@ namespace fs = std::filesystem;
 struct HeldOut {
   std::uint64_t seed = 0;
   std::int64_t rows = 0;
+  bool once = true;              // of finite data, no item again
+  const Scores* same = nullptr;  // that were scored already: as many rows as there
+
+  std::int64_t Of(const std::string& name, const LoadedTask& task) const {
+    if (same != nullptr) return same->at(name).rows;
+    return once ? RowsOnce(task, rows) : rows;
+  }
 };
 
-TaskScore Score(const Run& run, const std::string& task, const HeldOut& rows, Console& console) {
-  console.Status("scoring " + task);
-  const std::string overlap = OverlapWarning(run.host->Get(task), rows.seed, rows.rows);
+TaskScore Score(const Run& run, const std::string& name, const HeldOut& held_out, Console& console) {
+  console.Status("scoring " + name);
+  LoadedTask& task = run.host->Get(name);
+  const std::int64_t rows = held_out.Of(name, task);
+  const std::string overlap = OverlapWarning(task, held_out.seed, rows);
   if (!overlap.empty()) console.Warn(overlap);
-  TaskScore score =
-      ScoreTask(run.host->Get(task), run.Configured(task), {*run.model, run.device, rows.seed, rows.rows});
+  TaskScore score = ScoreTask(task, run.Configured(name), {*run.model, run.device, held_out.seed, rows});
   if (score.rows_at_once < kEvalRows)
-    console.Warn(task + " ran out of memory; it was scored " + std::to_string(score.rows_at_once) +
+    console.Warn(name + " ran out of memory; it was scored " + std::to_string(score.rows_at_once) +
                  " rows at a time");
   return score;
 }
@@ -138,7 +147,9 @@ Comparison CompareWith(const Run& other, const std::vector<std::string>& asked, 
   std::vector<std::string> shared;
   std::copy_if(asked.begin(), asked.end(), std::back_inserter(shared),
                [&](const std::string& task) { return scores.count(task) > 0; });
-  theirs = ScoreAll(other, shared, rows, console);
+  HeldOut same = rows;
+  same.same = &scores;
+  theirs = ScoreAll(other, shared, same, console);
   Scores all = theirs.scores;
   for (const std::string& task : other.NamedTasks()) all.try_emplace(task);  // the name is enough
   Comparison comparison = CompareScores(scores, all);
@@ -172,12 +183,15 @@ int RunEval(int argc, char** argv) {
       "sheet-TASK.txt (question, reply, right reply) where it answers in words.",
       "medley eval");
   fs::path directory, against;
-  HeldOut rows{.rows = 512};
+  HeldOut rows;
   std::string device;
   app.add_option("DIR", directory, "the run's directory")->required();
-  app.add_option("--rows", rows.rows, "examples of each task")
-      ->check(WholeNumber(1, 10'000'000))
-      ->capture_default_str();
+  const CLI::Option* const asked =
+      app.add_option(
+             "--rows", rows.rows,
+             "examples of each task. Not given: eval.rows of the run's config, and of finite data each "
+             "item once at most")
+          ->check(WholeNumber(1, 10'000'000));
   bool all = false;
   app.add_flag("--all", all, "ask also the tasks that the run dropped while it was trained");
   app.add_option(
@@ -203,6 +217,8 @@ int RunEval(int argc, char** argv) {
   const TrainedRun trained = OpenTrainedRun(directory, console, device, plugins, overrides);
   const Run& run = *trained.run;
   rows.seed = static_cast<std::uint64_t>(run.config.seed);
+  if (asked->empty()) rows.rows = run.config.eval.rows;
+  rows.once = asked->empty();
 
   const Scored scored = ScoreAll(run, TasksToScore(trained, all, console), rows, console);
   if (scored.scores.empty()) throw Error(scored.Words(), scored.first_code);
@@ -218,8 +234,7 @@ int RunEval(int argc, char** argv) {
     whole = AllHaveScores(theirs.scores, console) && theirs.failed.empty() && whole;
     std::cout << "\n"
               << directory.string() << " (step " << trained.step << ") against " << against.string()
-              << " (step " << other.step << "), on the same " << rows.rows
-              << " held-out rows of each task, seed " << rows.seed << ":\n"
+              << " (step " << other.step << "), on the same held-out rows, seed " << rows.seed << ":\n"
               << ComparisonTable(comparison);
     json["against"] = {{"run", fs::absolute(against).string()}, {"step", other.step}, {"seed", rows.seed}};
     json["against"].update(ComparisonJson(comparison));

@@ -30,7 +30,7 @@ constexpr TaskSpec ReplySpec(std::string_view name, std::string_view summary,
           .inputs = {"tokens", "lengths", "supervised"},
           .outputs = {"logits", "targets"},
           .special_tokens = setting.special_tokens,
-          .score = {.name = "accuracy", .chance = setting.chance},
+          .score = {.name = "accuracy", .chance = setting.chance, .low = 0, .high = 1},
           .rows_repeat = setting.rows_repeat};
 }
 

@@ -58,6 +58,7 @@ class Conversing : public medley::Task {
   medley::Batch Sample(const medley::RowRange& rows) const final;
   medley::Sums Run(std::string_view pass, medley::PassContext& context) const final;
   medley::Outcomes Evaluate(medley::EvalContext& context, const medley::RowRange& rows) const final;
+  const medley::ItemStream* Items() const final { return source_->Items(); }
 
  protected:
   // `make`: for rows without a file.

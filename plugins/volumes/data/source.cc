@@ -5,7 +5,8 @@ namespace medley_volumes {
 FileConversations::FileConversations(const std::filesystem::path& file, std::int64_t held_out,
                                      const Limits& limits)
     : file_(file) {
-  stream_.emplace(std::ssize(file_.by_subject()), held_out, "volumes");
+  stream_.emplace(std::ssize(file_.by_subject()), held_out, "volumes",
+                  medley::ItemStream::Shows::kPartOfItem);
   for (std::int64_t item = 1; item < file_.size(); ++item) {
     if (limits.Tokens(file_.scans(item)) > limits.Tokens(file_.scans(longest_))) longest_ = item;
   }

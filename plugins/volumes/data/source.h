@@ -20,6 +20,7 @@ class ConversationSource {
   virtual ~ConversationSource() = default;
   // Where the row asks for the longest, one whose scans take the most positions.
   virtual Conversation Draw(medley::Row& row) const = 0;
+  virtual const medley::ItemStream* Items() const { return nullptr; }
 };
 
 using MakeExample = std::function<Conversation(medley::Row& row)>;
@@ -39,6 +40,7 @@ class FileConversations final : public ConversationSource {
   FileConversations(const std::filesystem::path& file, std::int64_t held_out, const Limits& limits);
   // Its scans are read, and their values judged, when the voxels are asked for.
   Conversation Draw(medley::Row& row) const override;
+  const medley::ItemStream* Items() const override { return &*stream_; }
 
  private:
   ConversationFile file_;

@@ -22,6 +22,8 @@ class Lines final : public ReplyTask {
         file_(context.Path("data")),
         stream_(file_.size(), static_cast<std::int64_t>(context.Option("held_out")), kSpec.name) {}
 
+  const ItemStream* Items() const override { return &stream_; }
+
  private:
   Exchange Draw(Row& row) const override {
     const std::int64_t item = stream_.ItemOf(row.range, row.number);

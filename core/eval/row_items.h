@@ -1,0 +1,36 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+
+#include <medley/plugin/loaded_task.h>
+#include <medley/report/statistics.h>
+#include <medley/task/batch.h>
+
+namespace medley {
+
+// Of everything that the task put into a row of the batch.
+std::string HashOfRow(const Batch& batch, std::int64_t row);
+
+// Which item each row of an evaluation shows: by the task's ItemStream. Of a task that names none, rows that
+// are equal in every byte are one item, unless its spec says that rows repeat.
+class ItemsOfRows {
+ public:
+  explicit ItemsOfRows(const LoadedTask& task) : task_(task), stream_(task.Items()) {}
+
+  // In their order.
+  void Add(const Batch& rows);
+  const RowItems& items() const { return items_; }
+
+ private:
+  const LoadedTask& task_;
+  const ItemStream* stream_;
+  std::map<std::string, std::int64_t> seen_;
+  RowItems items_;
+};
+
+// How many rows an evaluation has where `rows` are wanted: of finite data at most one for each held-out item.
+std::int64_t RowsOnce(const LoadedTask& task, std::int64_t rows);
+
+}  // namespace medley
