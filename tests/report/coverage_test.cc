@@ -101,7 +101,8 @@ TEST_P(Simulation, MeansAreHeld) {
 }
 
 TEST_P(Simulation, PairedDifferencesAreHeld) {
-  for (const auto& [a, b] : {std::pair{0.02, 0.1}, {0.5, 0.5}, {0.7, 0.6}, {0.95, 0.9}, {0.98, 0.94}}) {
+  for (const auto& [a, b] :
+       {std::pair{0.02, 0.1}, {0.02, 0.04}, {0.5, 0.5}, {0.7, 0.6}, {0.95, 0.9}, {0.98, 0.94}}) {
     ExpectPairs("answers", a - b, kShareRange, [&, a = a, b = b] { return std::pair(Answer(a), Answer(b)); });
   }
   // Six rows in ten are as hard for the one as for the other. Where hardly a pair differs, coverage is
