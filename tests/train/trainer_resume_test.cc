@@ -295,7 +295,7 @@ Receipt ReceiptIn(const fs::path& run) {
 }
 
 struct Ran {
-  std::int64_t draws = 0, rows = 0, tokens = 0, passes = 0;
+  std::int64_t draws = 0, rows = 0, tokens_run = 0, forwards = 0;
   bool operator==(const Ran&) const = default;
 };
 
