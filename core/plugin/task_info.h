@@ -29,6 +29,7 @@ struct TermInfo {
   std::string name;
   double weight = 1;
   int max_items = 1;
+  bool stops_gradient = false;
 };
 
 struct VariantInfo {

@@ -17,7 +17,9 @@ ordered_json Passes(const VariantInfo& variant) {
 
 ordered_json Terms(const VariantInfo& variant) {
   return JsonList(variant.terms, [](const TermInfo& term) {
-    return ordered_json{{"name", term.name}, {"weight", term.weight}, {"max_items", term.max_items}};
+    ordered_json json{{"name", term.name}, {"weight", term.weight}, {"max_items", term.max_items}};
+    if (term.stops_gradient) json["stops_gradient"] = true;
+    return json;
   });
 }
 

@@ -28,6 +28,9 @@ struct TermSpec {
   std::string_view name{};
   double weight = 1.0;
   int max_items = 1;  // the most items that one row can have
+  // Gradient is kept out of a part on purpose, such as a target that is made of the output: so the check of
+  // the task does not compare its gradient with how the sum changes.
+  bool stops_gradient = false;
 };
 
 // A way to make the passes of a step. The task's own name for the first is "default".

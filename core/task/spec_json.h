@@ -37,6 +37,7 @@ class SpecWriter : public ConstexprJson<Sink> {
       Raw("{\"name\":"), String(term.name);
       Raw(",\"weight\":"), Number(term.weight);
       Raw(",\"max_items\":"), Integer(term.max_items);
+      if (term.stops_gradient) Raw(",\"stops_gradient\":true");
       Raw("}");
     });
   }

@@ -25,6 +25,7 @@ namespace {
 
 constexpr std::int64_t kSearched = 32;  // rows
 constexpr std::int64_t kWatched = 16;   // draws
+constexpr std::int64_t kTogether = 4;   // rows
 
 RowRange OneRow(const RowRange& from, std::int64_t offset) { return from.Part(offset, 1); }
 
@@ -61,14 +62,20 @@ std::vector<std::int64_t> Extremes(const std::vector<Counts>& rows) {
   return chosen;
 }
 
-// For each term the first two neighbours that both have items of it; the first two rows where there are none.
+// For each term the first two neighbours that both have items of it, unlike in what they have where there are
+// such; the first two rows where there are none.
 std::vector<std::int64_t> Neighbours(const std::vector<Counts>& rows, const VariantInfo& variant) {
   std::set<std::int64_t> pairs;
   if (rows.size() < 2) return {};
   for (const TermInfo& term : variant.terms) {
-    const auto has = [&](const Counts& row) { return row.at("term " + term.name) > 0; };
-    const auto found = std::adjacent_find(rows.begin(), rows.end(),
-                                          [&](const auto& a, const auto& b) { return has(a) && has(b); });
+    const auto first = [&](bool unlike) {
+      return std::adjacent_find(rows.begin(), rows.end(), [&](const Counts& a, const Counts& b) {
+        const std::string name = "term " + term.name;
+        return a.at(name) > 0 && b.at(name) > 0 && (a != b || !unlike);
+      });
+    };
+    const auto unlike = first(true), any = first(false);
+    const auto found = unlike == rows.end() ? any : unlike;
     pairs.insert(found == rows.end() ? 0 : found - rows.begin());
   }
   return {pairs.begin(), pairs.end()};
@@ -108,7 +115,7 @@ ContractCheck::Rows ContractCheck::RowsToCheck(const LoadedTask& task, const Row
 
 // What passes do is compared where they do what the spec says: else that is what comes first.
 std::vector<std::string> ContractCheck::CompareRows(LoadedTask& task, const RowRange& from, const Rows& rows,
-                                                    const nlohmann::json& generators) {
+                                                    const nlohmann::json& generators, bool thorough) {
   const MicroBatch::Setting setting{.task = task, .model = model_, .device = device_};
   const auto sample = [&](std::int64_t row, std::int64_t count) {
     return SampleRows(task, from.Part(row, count), device_);
@@ -117,7 +124,14 @@ std::vector<std::string> ContractCheck::CompareRows(LoadedTask& task, const RowR
   std::vector<std::string> differences;
   for (const std::int64_t row : rows.shown) {
     const Batch batch = sample(row, 1);
-    const PassValues values = comparison.Add(batch);
+    const Batch before = batch.Take({0});
+    PassValues values;
+    try {
+      values = comparison.Add(batch);
+    } catch (const c10::Error&) {  // libtorch's own words for it name no column
+      if (WrittenTo(before, batch).empty()) throw;
+    }
+    if (const std::string written = WrittenTo(before, batch); !written.empty()) return {written};
     if (!comparison.differences().empty() || !differences.empty()) continue;
     std::vector<Batch> others;
     for (std::int64_t other = 0; other < rows.sampled && others.size() < 2; ++other) {
@@ -129,7 +143,10 @@ std::vector<std::string> ContractCheck::CompareRows(LoadedTask& task, const RowR
   if (!of_spec.empty()) return of_spec;
   try {
     for (const std::int64_t first : rows.pairs) {
-      if (differences.empty()) differences = CompareTogether(setting, sample(first, 2));
+      const std::int64_t count = first == rows.pairs.front() ? kTogether : 2;
+      if (differences.empty())
+        differences =
+            CompareTogether(setting, sample(first, std::min(count, rows.sampled - first)), thorough);
     }
   } catch (const c10::OutOfMemoryError&) {
     // A run that has room for one row at a time never has two together.
@@ -137,7 +154,7 @@ std::vector<std::string> ContractCheck::CompareRows(LoadedTask& task, const RowR
   return differences;
 }
 
-void ContractCheck::Check(LoadedTask& task, const RowRange& from) {
+void ContractCheck::Check(LoadedTask& task, const RowRange& from, bool thorough) {
   const KeepGenerators keep(device_);
   const nlohmann::json generators = SaveGenerators(device_);
   const Rows rows = RowsToCheck(task, from);
@@ -150,7 +167,7 @@ void ContractCheck::Check(LoadedTask& task, const RowRange& from) {
   again.insert(rows.shown.begin(), rows.shown.end());
   for (const std::int64_t row : again)
     CheckSampledAgain(task, from.Part(row, std::min<std::int64_t>(rows.sampled - row, 2)));
-  const std::vector<std::string> differences = CompareRows(task, from, rows, generators);
+  const std::vector<std::string> differences = CompareRows(task, from, rows, generators, thorough);
   if (!differences.empty()) throw Error(Listing(task, differences));
   LongestRows longest(task, model_.spec(), from.Part(0, rows.sampled));
   longest.Check(rows.sizes);

@@ -28,9 +28,10 @@ void CheckTokens(const LoadedTask& task, const Batch& batch, std::int64_t vocabu
 // outputs, text width, and which pass's graph reaches which; then, after another row, again without graphs
 // from the last pass to the first, which must give the same sums and carries. A term of weight 0 may lack a
 // gradient: a figure to log. Neither Sample nor a pass may draw from libtorch's own generators. Rows are the
-// same whenever and in whatever range they are sampled; two rows together add up to what each gives; their
-// items are as many as are learned; and none is longer than the longest. Computes no gradient of a parameter,
-// and leaves no trace: a resumed run makes the check at another step than one that never stopped.
+// same whenever and in whatever range they are sampled; what a few rows together give, and its gradient at
+// the model's outputs, is what each gives, and is how it changes with them (LossCheck); their items are as
+// many as are learned; and none is longer than the longest. Computes no gradient of a parameter, and leaves
+// no trace: a resumed run makes the check at another step than one that never stopped.
 class ContractCheck {
  public:
   // Keeps the reference.
@@ -41,8 +42,8 @@ class ContractCheck {
   bool Knows(const LoadedTask& task) const { return checked_.count(&task) > 0; }
   // On rows that show everything: of the first few from `from` on those with and without an item of each term
   // and ragged column, with few and with many. Throws one Error with all differences; an InputError where
-  // none of its terms leads to a parameter that is trained.
-  void Check(LoadedTask& task, const RowRange& from);
+  // none of its terms leads to a parameter that is trained. `thorough`: what a plugin's test has time for.
+  void Check(LoadedTask& task, const RowRange& from, bool thorough = false);
   // Of the first draws of a checked task: an Error where a row is longer than the task's longest.
   void Watch(const LoadedTask& task, const Batch& drawn);
 
@@ -59,7 +60,7 @@ class ContractCheck {
     std::int64_t draws = 0;
   };
   std::vector<std::string> CompareRows(LoadedTask& task, const RowRange& from, const Rows& rows,
-                                       const nlohmann::json& generators);
+                                       const nlohmann::json& generators, bool thorough);
   Rows RowsToCheck(const LoadedTask& task, const RowRange& from) const;
 
   const Model& model_;

@@ -82,6 +82,14 @@ std::string FirstDifference(const Batch& one, const Batch& other) {
   return difference;
 }
 
+std::string WrittenTo(const Batch& before, const Batch& after) {
+  const std::string difference = FirstDifference(before, after.To(at::kCPU));
+  if (difference.empty()) return "";
+  return "Run changed " + difference +
+         " in place, which other passes, and the same one when it runs again, read too; make a new tensor "
+         "(sub() for sub_(), no copy_ into a column)";
+}
+
 void CheckSampledAgain(const LoadedTask& task, const RowRange& few_rows) {
   const MemoryOwnerScope owner(MemoryOwner::kData);
   const Batch together = SampleAlone(task, few_rows);

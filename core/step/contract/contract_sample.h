@@ -15,6 +15,10 @@ bool SameBytes(const at::Tensor& one, const at::Tensor& other);
 // "" where there is none. A ragged column without an item may be missing.
 std::string FirstDifference(const Batch& one, const Batch& other);
 
+// What Run wrote to of these rows, in words: a copy of before, and the rows afterwards; "" where they are the
+// same.
+std::string WrittenTo(const Batch& before, const Batch& after);
+
 // Samples the rows together, each alone, and together again: a row is a function of seed and number, whenever
 // and with whatever others it is asked for. Else an Error that says which of the two it was not. For few
 // rows: all are held at once.

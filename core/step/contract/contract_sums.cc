@@ -3,24 +3,37 @@
 #include <ATen/core/Tensor.h>
 #include <ATen/core/grad_mode.h>
 
+#include <algorithm>
 #include <cmath>
 #include <map>
+#include <numeric>
+
+#include <medley/model/float_type.h>
+#include <medley/step/contract/contract_losses.h>
+#include <medley/step/contract/contract_sample.h>
 
 namespace medley {
 namespace {
 
-constexpr double kSumShare = 0.02, kRounding = 1e-6;  // of an item
+constexpr double kSumShare = 0.02, kRounding = 1e-6;          // of an item
+constexpr std::int64_t kMostOutputs = std::int64_t{1} << 22;  // that the model gives all rows
 
-using PassSums = std::vector<std::map<std::string, double>>;  // by pass; by term
+struct RowsRun {
+  std::vector<std::map<std::string, double>> sums;  // by pass; by term
+  RowOutputs outputs{};
+};
 
-PassSums Run(const MicroBatch::Setting& setting, const Batch& rows) {
+RowsRun Run(const MicroBatch::Setting& setting, const Batch& rows) {
   MicroBatch micro(setting, rows);
-  PassSums passes;
+  RowsRun run;
   for (const PassInfo& pass : setting.task.variant().passes) {
-    auto& sums = passes.emplace_back();
-    for (const auto& [term, sum] : micro.RunPass(pass)) sums[term] = sum.item<double>();
+    PassRecord record;
+    record.keeps_outputs = true;
+    auto& sums = run.sums.emplace_back();
+    for (const auto& [term, sum] : micro.RunPass(pass, &record)) sums[term] = sum.item<double>();
+    run.outputs.emplace_back(record.made.begin(), record.made.end());
   }
-  return passes;
+  return run;
 }
 
 double Of(const std::map<std::string, double>& sums, const std::string& term) {
@@ -35,16 +48,23 @@ bool AddsUp(double together, double first, double second, std::int64_t items) {
          kSumShare * scale + kRounding * static_cast<double>(1 + items);
 }
 
-}  // namespace
+// The versions of the constants, which each write to one raises.
+std::vector<std::int64_t> Versions(const MicroBatch::Setting& setting) {
+  std::vector<std::int64_t> versions;
+  for (const ConstantInfo& constant : setting.task.info().constants) {
+    const at::Tensor table = setting.task.Constant(constant.name, setting.device);
+    versions.push_back(table.is_inference() ? 0 : static_cast<std::int64_t>(table._version()));
+  }
+  return versions;
+}
 
-std::vector<std::string> CompareTogether(const MicroBatch::Setting& setting, const Batch& two_rows) {
-  const at::NoGradGuard no_graph;
-  const PassSums first = Run(setting, two_rows.Slice(0, 1)), second = Run(setting, two_rows.Slice(1, 1));
-  const PassSums together = Run(setting, two_rows);
+std::vector<std::string> CompareSums(const MicroBatch::Setting& setting, const Batch& two_rows,
+                                     const std::vector<RowsRun>& alone, const RowsRun& together) {
   std::vector<std::string> differences;
   for (const TermInfo& term : setting.task.variant().terms) {
-    for (std::size_t i = 0; i < together.size() && term.weight != 0; ++i) {
-      const double a = Of(first[i], term.name), b = Of(second[i], term.name), c = Of(together[i], term.name);
+    for (std::size_t i = 0; i < together.sums.size() && term.weight != 0; ++i) {
+      const double a = Of(alone[0].sums[i], term.name), b = Of(alone[1].sums[i], term.name),
+                   c = Of(together.sums[i], term.name);
       if (AddsUp(c, a, b, two_rows.ItemCount(term.name))) continue;
       const std::int64_t row = two_rows.rows().begin;
       differences.push_back("pass '" + setting.task.variant().passes[i].name + "' gave for the term '" +
@@ -52,9 +72,95 @@ std::vector<std::string> CompareTogether(const MicroBatch::Setting& setting, con
                             " and " + std::to_string(row + 1) + " together, but " + c10::str(a) + " and " +
                             c10::str(b) +
                             " over each alone; Run returns sums, never means (at::Reduction::Sum, sum() for "
-                            "mean()), and a row adds the same whatever rows are beside it");
+                            "mean()), and a row adds the same whatever rows are beside it, in the model too");
     }
   }
+  return differences;
+}
+
+// Of what is of the size of the largest number. A GPU may compute in TF32.
+double RoundingOfOutputs(const MicroBatch::Setting& setting) {
+  if (IsHalf(FloatTypeOf(setting.model))) return 0.1;
+  return setting.device.is_cpu() ? 1e-3 : 0.02;
+}
+
+double MostOf(const at::Tensor& tensor) {
+  return tensor.numel() == 0 ? 0 : tensor.abs().max().item<double>();
+}
+
+at::Tensor AloneOf(const std::vector<RowsRun>& alone, std::size_t pass, const std::string& output) {
+  return JoinRows({alone[0].outputs[pass].at(output), alone[1].outputs[pass].at(output)});
+}
+
+// Whether outputs that have other things than rows in front have them row by row.
+bool IsRowByRow(const MicroBatch::Setting& setting, const std::vector<RowsRun>& alone,
+                const RowsRun& together) {
+  for (const TensorSpec& declared : setting.model.spec().outputs) {
+    if (declared.dimensions.size() == 0 || declared.dimensions[0] == "rows") continue;
+    for (std::size_t i = 0; i < together.outputs.size(); ++i) {
+      const auto found = together.outputs[i].find(declared.name);
+      if (found == together.outputs[i].end() || !found->second.is_floating_point()) continue;
+      const at::Tensor joined = AloneOf(alone, i, found->first);
+      if (joined.sizes() != found->second.sizes() ||
+          MostOf(joined.sub(found->second)) > RoundingOfOutputs(setting) * MostOf(joined))
+        return false;
+    }
+  }
+  return true;
+}
+
+std::vector<std::string> CompareOutputs(const MicroBatch::Setting& setting, const Batch& two_rows,
+                                        const std::vector<RowsRun>& alone, const RowsRun& together,
+                                        const LossCheck& losses) {
+  std::vector<std::string> differences;
+  for (std::size_t i = 0; i < together.outputs.size(); ++i) {
+    for (const auto& [name, output] : together.outputs[i]) {
+      const at::Tensor counts = losses.Counts(i, name);
+      if (!counts.defined() || !output.is_floating_point() || output.sizes() != counts.sizes()) continue;
+      const at::Tensor order = losses.OrderOf(i, name);
+      const double apart =
+          MostOf(output.sub(InOrder(AloneOf(alone, i, name), order)).mul(InOrder(counts, order)));
+      const double most = MostOf(output);
+      if (!std::isfinite(apart) || apart <= RoundingOfOutputs(setting) * most + kRounding) continue;
+      const std::int64_t row = two_rows.rows().begin;
+      differences.push_back(
+          "pass '" + setting.task.variant().passes[i].name + "' got other values as the model's '" + name +
+          "' for the rows " + std::to_string(row) + " and " + std::to_string(row + 1) +
+          " together than for each alone (by up to " + c10::str(apart) + ", of at most " + c10::str(most) +
+          "); a row must not depend on the rows beside it: look for a mean, norm or softmax over all rows, "
+          "in "
+          "the model (a batch norm, an attention without a mask) or in what the pass hands it");
+    }
+  }
+  return differences;
+}
+
+}  // namespace
+
+std::vector<std::string> CompareTogether(const MicroBatch::Setting& setting, const Batch& few_rows,
+                                         bool thorough) {
+  const at::NoGradGuard no_graph;
+  std::vector<std::int64_t> all(static_cast<std::size_t>(few_rows.size()));
+  std::iota(all.begin(), all.end(), 0);
+  const Batch before = few_rows.Take(all), rows = few_rows.To(setting.device);
+  const std::vector<std::int64_t> versions = Versions(setting);
+  std::vector<RowsRun> alone;
+  std::vector<RowOutputs> outputs;
+  for (std::int64_t row = 0; row < rows.size(); ++row) {
+    alone.push_back(Run(setting, rows.Slice(row, 1)));
+    outputs.push_back(alone.back().outputs);
+    if (row > 0 && NumbersOf(outputs[0]) * (row + 2) > kMostOutputs) break;
+    if (row > 0 && !thorough && !LossCheck::IsCheap(outputs[0])) break;
+  }
+  const Batch pair = rows.Slice(0, 2);
+  const RowsRun together = Run(setting, pair);
+  if (const std::string written = WrittenTo(before, rows); !written.empty()) return {written};
+  if (Versions(setting) != versions)
+    return {"Run changed a constant in place, which every row reads; make a new tensor (sub() for sub_())"};
+  LossCheck losses(setting, rows, outputs, IsRowByRow(setting, alone, together), thorough);
+  std::vector<std::string> differences = losses.Compare();
+  if (differences.empty()) differences = CompareOutputs(setting, pair, alone, together, losses);
+  if (differences.empty()) differences = CompareSums(setting, pair, alone, together);
   return differences;
 }
 

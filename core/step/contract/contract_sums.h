@@ -7,10 +7,13 @@
 
 namespace medley {
 
-// Runs the passes, without graphs, over two rows together and over each alone: every term of the two must be
-// the sum of its parts, for else micro-batches, ranks and draws would not add up. Within 2 %: what is looked
-// for (a mean, a row that counts for its neighbours) is far above it, what rounding does far below. A term of
-// weight 0 is left out: a figure may jump where rounding decides. What differs, in words.
-std::vector<std::string> CompareTogether(const MicroBatch::Setting& setting, const Batch& two_rows);
+// Runs the passes, without graphs, over each of a few neighbouring rows alone and over the first two
+// together. What a task makes of the outputs must add up to a millionth (LossCheck). What the model gives a
+// row must be the same whatever rows are beside it, as far as rounding lets one tell: in the numbers that a
+// term learns from, and within 2 % in the sums. A term of weight 0 is left out: a figure may jump where
+// rounding decides. Passes must leave the batch and the constants as they were. `thorough`: looks at all of
+// these rows, whatever that costs. What differs, in words.
+std::vector<std::string> CompareTogether(const MicroBatch::Setting& setting, const Batch& few_rows,
+                                         bool thorough);
 
 }  // namespace medley

@@ -1,0 +1,240 @@
+#include <medley/step/contract/contract_losses.h>
+
+#include <ATen/core/Tensor.h>
+#include <ATen/ops/count_nonzero.h>
+#include <ATen/ops/zeros_like.h>
+#include <c10/util/Exception.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include <medley/base/error.h>
+#include <medley/base/interrupt.h>
+#include <medley/step/contract/contract_change.h>
+#include <medley/step/contract/contract_counts.h>
+#include <medley/task/pass_images.h>
+
+namespace medley {
+namespace {
+
+constexpr double kNothing = 1e-9;  // a sum or a gradient that ought to be 0
+
+// A column of the batch is of its rows alone, and not to be compared where it is a picture.
+bool IsColumn(const std::string& key) { return !key.empty() && key == ColumnKey(NameOfKey(key)); }
+
+double MaxOf(const at::Tensor& tensor) { return tensor.numel() == 0 ? 0 : tensor.abs().max().item<double>(); }
+
+std::string UpTo(double apart, double most) {
+  return "by up to " + ListedNumbers({apart}) + ", of at most " + ListedNumbers({most});
+}
+
+}  // namespace
+
+std::vector<std::string> LossCheck::Compare() {
+  for (const at::ScalarType type : {at::kDouble, at::kFloat}) {
+    differences_.clear();
+    try {
+      CompareIn(type);
+      return differences_;
+    } catch (const Interrupted&) {
+      throw;
+    } catch (const c10::OutOfMemoryError&) {
+      return {};  // a run that has room for a row at a time never has several together
+    } catch (const c10::Error&) {
+    } catch (const Error&) {
+    }
+  }
+  return {};
+}
+
+LossCheck::LossCheck(const MicroBatch::Setting& setting, const Batch& rows,
+                     const std::vector<RowOutputs>& alone, bool row_by_row, bool thorough)
+    : setting_(setting),
+      rows_(rows),
+      alone_(alone),
+      row_by_row_(row_by_row),
+      thorough_(thorough || IsCheap(alone.front())) {
+  for (const TermInfo& term : setting.task.variant().terms) thorough_ = thorough_ || term.stops_gradient;
+}
+
+void LossCheck::CompareIn(at::ScalarType type) {
+  type_ = type;
+  LossRuns runs(setting_, rows_, alone_, row_by_row_, type);
+  const std::int64_t rows = thorough_ ? runs.rows() : 2;
+  single_.clear();
+  for (std::int64_t row = 0; row < rows; ++row) single_.push_back(runs.Run({row, 1}, thorough_));
+  for (std::int64_t first = 0; first + 1 < rows; ++first) CompareRange(runs, {first, 2});
+  for (std::int64_t count = 3; count <= rows; ++count) CompareRange(runs, {0, count});
+  if (differences_.empty() && thorough_) CompareAgain(runs);
+  if (differences_.empty() && type == at::kDouble) CompareChanges(runs, {0, rows});
+  if (differences_.empty() && (thorough_ || MayMiscount(runs))) differences_ = CompareCounts(runs, rows);
+}
+
+void LossCheck::CompareRange(LossRuns& runs, const RowsOf& range) {
+  if (!differences_.empty()) return;
+  const LossRun together = runs.Run(range, /*with_gradients=*/true);
+  if (range.first == 0 && range.count == 2) pair_ = together;
+  CompareInputs(runs, range, together);
+  if (differences_.empty()) CompareSums(runs, range, together);
+  if (differences_.empty() && thorough_) CompareGradients(runs, range, together);
+}
+
+// Whether the first two rows differ in items, or in numbers an item, of some term.
+bool LossCheck::MayMiscount(const LossRuns& runs) const {
+  for (const auto& [term, gradients] : pair_.gradients) {
+    std::int64_t numbers[2] = {0, 0};
+    for (const auto& [place, gradient] : gradients) {
+      const std::int64_t of_first = alone_[0][place.first].at(place.second).size(0);
+      numbers[0] += at::count_nonzero(gradient.narrow(0, 0, of_first)).item<std::int64_t>();
+      numbers[1] +=
+          at::count_nonzero(gradient.narrow(0, of_first, gradient.size(0) - of_first)).item<std::int64_t>();
+    }
+    const std::int64_t items[2] = {runs.Items(term, 0), runs.Items(term, 1)};
+    if (items[0] != items[1] || numbers[0] * items[1] != numbers[1] * items[0]) return true;
+  }
+  return false;
+}
+
+// Not integers, which may be places in the batch; not what is cut to the longest row; and not a column as it
+// is.
+void LossCheck::CompareInputs(const LossRuns& runs, const RowsOf& range, const LossRun& together) {
+  constexpr double kInputRounding = 1e-5;
+  for (std::size_t pass = 0; pass < together.handed.size(); ++pass) {
+    for (std::size_t i = 0; i < together.handed[pass].inputs.size(); ++i) {
+      const auto& [name, tensor, key] = together.handed[pass].inputs[i];
+      std::vector<at::Tensor> of_rows;
+      bool is_cut = tensor.dim() == 0 || !tensor.is_floating_point() || IsColumn(key);
+      for (std::int64_t row = range.first; row < range.first + range.count && !is_cut; ++row) {
+        const ModelInputs& alone = single_[static_cast<std::size_t>(row)].handed[pass].inputs;
+        is_cut = i >= alone.size() || alone[i].tensor.dim() != tensor.dim() ||
+                 alone[i].tensor.sizes().slice(1) != tensor.sizes().slice(1);
+        if (!is_cut) of_rows.push_back(alone[i].tensor);
+      }
+      const at::Tensor alone = is_cut ? at::Tensor() : JoinRows(of_rows);
+      if (is_cut || alone.sizes() != tensor.sizes()) continue;
+      const double apart = MaxOf(alone.sub(tensor)), most = std::max(MaxOf(alone), MaxOf(tensor));
+      if (!std::isfinite(apart) || apart <= kInputRounding * most) continue;
+      differences_.push_back("pass '" + runs.variant().passes[pass].name +
+                             "' hands the model other values as '" + name + "' for the rows " +
+                             runs.Words(range) + " together than for each alone (" + UpTo(apart, most) +
+                             "); what is made of a row must not depend on the rows beside it: look for a "
+                             "mean, maximum or norm over all rows in Run");
+    }
+  }
+}
+
+void LossCheck::CompareSums(const LossRuns& runs, const RowsOf& range, const LossRun& together) {
+  for (const TermInfo& term : runs.variant().terms) {
+    for (std::size_t pass = 0; pass < together.sums.size() && term.weight != 0; ++pass) {
+      const double found = together.Sum(pass, term.name);
+      double added = 0, bound = kNothing;
+      std::vector<double> each;
+      for (std::int64_t row = range.first; row < range.first + range.count; ++row) {
+        each.push_back(single_[static_cast<std::size_t>(row)].Sum(pass, term.name));
+        added += each.back(), bound += Rounding() * std::abs(each.back());
+      }
+      if (!std::isfinite(found) || !std::isfinite(added)) continue;  // its step says so
+      if (std::abs(found - added) <= bound) continue;
+      const bool is_mean = std::abs(found * static_cast<double>(range.count) - added) <= bound;
+      differences_.push_back(
+          "pass '" + runs.variant().passes[pass].name + "' gave for the term '" + term.name + "' " +
+          ListedNumbers({found}) + " over the rows " + runs.Words(range) + " together, but " +
+          ListedNumbers(each) + " over each alone, of the same outputs; Run returns sums, never means" +
+          (is_mean ? ", and this is their mean (at::Reduction::Sum, sum() for mean())"
+                   : ", and a row adds the same whatever rows are beside it: look for [rows] against [rows, "
+                     "1], which makes [rows, rows], and for a mean, maximum, softmax or weights over all "
+                     "rows"));
+    }
+  }
+}
+
+// What the rows have at an output, each alone; zeros where one has no gradient there.
+at::Tensor LossCheck::Alone(const OutputPlace& place, const std::string& term, const RowsOf& range) const {
+  std::vector<at::Tensor> of_rows;
+  for (std::int64_t i = range.first; i < range.first + range.count; ++i) {
+    const auto row = static_cast<std::size_t>(i);
+    const OutputGradients& gradients = single_[row].GradientsOf(term);
+    const auto found = gradients.find(place);
+    of_rows.push_back(found != gradients.end()
+                          ? found->second
+                          : at::zeros_like(alone_[row][place.first].at(place.second), type_));
+  }
+  return JoinRows(of_rows, /*with_zeros=*/true);
+}
+
+void LossCheck::CompareGradients(const LossRuns& runs, const RowsOf& range, const LossRun& together) {
+  for (const TermInfo& term : runs.variant().terms) {
+    if (term.weight == 0) continue;
+    for (const auto& [place, gradient] : together.GradientsOf(term.name)) {
+      const at::Tensor alone = Alone(place, term.name, range);
+      if (alone.sizes() != gradient.sizes()) continue;
+      const double apart = MaxOf(alone.sub(gradient)), most = std::max(MaxOf(alone), MaxOf(gradient));
+      if (!std::isfinite(apart) || apart <= Rounding() * most + kNothing) continue;
+      differences_.push_back("the gradient of the term '" + term.name + "' at the model's '" + place.second +
+                             "' in pass '" + runs.variant().passes[place.first].name +
+                             "' is another over the rows " + runs.Words(range) +
+                             " together than over each alone (" + UpTo(apart, most) +
+                             "), of the same outputs; a row teaches the same whatever rows are beside it: "
+                             "look for what scales by the number of rows or is taken over all of them");
+    }
+  }
+}
+
+void LossCheck::CompareAgain(LossRuns& runs) {
+  const LossRun again = runs.Run({0, 1}, /*with_gradients=*/false);
+  for (std::size_t pass = 0; pass < again.sums.size(); ++pass) {
+    for (const TermInfo& term : runs.variant().terms) {
+      const double first = single_[0].Sum(pass, term.name), second = again.Sum(pass, term.name);
+      if (term.weight == 0 || !std::isfinite(first) || !std::isfinite(second)) continue;
+      if (std::abs(first - second) <= kNothing * (1 + std::abs(first))) continue;
+      differences_.push_back("pass '" + runs.variant().passes[pass].name + "' gave for the term '" +
+                             term.name + "' " + ListedNumbers({first, second}) + " over the row " +
+                             runs.Words({0, 1}) +
+                             ", of the same outputs, before and after other rows; a task keeps nothing "
+                             "between calls and draws from no generator of its own: look at Run for a "
+                             "member, a static variable, a running mean, std::rand");
+    }
+  }
+}
+
+void LossCheck::CompareChanges(LossRuns& runs, const RowsOf& range) {
+  const LossRun together = range.count == 2 ? pair_ : runs.Run(range, /*with_gradients=*/true);
+  std::map<double, LossRun> moved{{0, together}};
+  for (const TermInfo& term : runs.variant().terms) {
+    const OutputGradients& gradients = together.GradientsOf(term.name);
+    if (term.weight == 0 || term.stops_gradient || gradients.empty()) continue;
+    const auto value = [&](double step) {
+      auto known = moved.find(step);
+      if (known == moved.end()) known = moved.emplace(step, runs.RunMoved(range, step)).first;
+      return known->second.Sum(term.name);
+    };
+    const auto [along, size] = runs.Along(range, gradients);
+    const auto change = OtherChange(value, along, size);
+    if (!change) continue;
+    differences_.push_back(
+        "the gradient of the term '" + term.name + "' is not how it changes: over the rows " +
+        runs.Words(range) + " a small step of the model's outputs changes it by " + ListedNumbers({*change}) +
+        " times the step, its gradient says " + ListedNumbers({along}) +
+        "; a part of it is detached (detach(), data(), item(), a NoGradGuard, a copy): look at Run and at "
+        "what it carries, or, where that is meant, say .stops_gradient = true in the spec's term");
+  }
+}
+
+at::Tensor LossCheck::Counts(std::size_t pass, const std::string& output) const {
+  at::Tensor counts;
+  for (const auto& [term, gradients] : pair_.gradients) {
+    const auto found = gradients.find({pass, output});
+    if (found == gradients.end()) continue;
+    const at::Tensor counted = found->second.ne(0);
+    counts = counts.defined() ? counts.logical_or(counted) : counted;
+  }
+  return counts;
+}
+
+at::Tensor LossCheck::OrderOf(std::size_t pass, const std::string& output) const {
+  if (pass >= pair_.handed.size()) return {};
+  const auto found = pair_.handed[pass].orders.find(output);
+  return found == pair_.handed[pass].orders.end() ? at::Tensor() : found->second;
+}
+
+}  // namespace medley

@@ -1,0 +1,70 @@
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <string>
+#include <vector>
+
+#include <medley/step/contract/loss_runs.h>
+
+namespace medley {
+
+// Holds what a task makes of a model's outputs against what micro-batches, ranks and draws rely on. The model
+// has no say in it (RecordedModel): sums are in float64, so that what differs by more than a millionth is no
+// rounding, and nothing but the task's own few operators runs. Of terms that have a weight:
+//
+// - over several rows a term is the sum of what each row alone gives, and so is its gradient at the outputs;
+// - what a pass hands the model for a row does not depend on the rows beside it;
+// - the same rows give the same again;
+// - the gradient at the outputs is how the sum changes when they do, unless the term stops_gradient;
+// - rows of unlike length count items as they add them up (CountDifference).
+//
+// A task whose passes do not run so (in float64, or on outputs that were made before) is judged in float, and
+// not by changes; or, where that fails too, not at all.
+class LossCheck {
+ public:
+  // `alone`: what the model gave each of the first rows, which are where the setting's device is. Keeps
+  // references. `row_by_row`: see RecordedModel. `thorough`: see Compare.
+  LossCheck(const MicroBatch::Setting& setting, const Batch& rows, const std::vector<RowOutputs>& alone,
+            bool row_by_row, bool thorough);
+
+  // Whether a run's first draw can afford to look at a task closely: what the model gives a row may be a
+  // picture for each pass, and then each operator of the task takes a millisecond.
+  static bool IsCheap(const RowOutputs& of_row) { return NumbersOf(of_row) <= (1 << 13); }
+
+  // What is wrong, in words; of several kinds the first, as each follows from the one before. Over pairs of
+  // neighbours and ever more rows, with gradients of each; where it is neither thorough nor cheap over the
+  // first two rows, and their gradient is compared with how the sum changes alone.
+  std::vector<std::string> Compare();
+
+  // Of an output of the first two rows together: which numbers count for a term, undefined where none is
+  // known to; and the order of items. Both as RecordedModel has them.
+  at::Tensor Counts(std::size_t pass, const std::string& output) const;
+  at::Tensor OrderOf(std::size_t pass, const std::string& output) const;
+
+ private:
+  void CompareIn(at::ScalarType type);
+  void CompareRange(LossRuns& runs, const RowsOf& range);
+  void CompareInputs(const LossRuns& runs, const RowsOf& range, const LossRun& together);
+  void CompareSums(const LossRuns& runs, const RowsOf& range, const LossRun& together);
+  void CompareGradients(const LossRuns& runs, const RowsOf& range, const LossRun& together);
+  void CompareAgain(LossRuns& runs);
+  void CompareChanges(LossRuns& runs, const RowsOf& range);
+  bool MayMiscount(const LossRuns& runs) const;
+  at::Tensor Alone(const OutputPlace& place, const std::string& term, const RowsOf& range) const;
+  // What is off by more than this share of what was added up is no rounding. A cast to float inside of a task
+  // rounds each row alike, whatever is beside it.
+  double Rounding() const { return type_ == at::kDouble ? 1e-6 : 1e-4; }
+
+  const MicroBatch::Setting& setting_;
+  const Batch& rows_;
+  const std::vector<RowOutputs>& alone_;
+  bool row_by_row_;
+  bool thorough_;  // or cheap, or gradients that nothing else looks at
+  at::ScalarType type_ = at::kDouble;
+  std::vector<LossRun> single_;
+  LossRun pair_;  // of the first two rows
+  std::vector<std::string> differences_;
+};
+
+}  // namespace medley
