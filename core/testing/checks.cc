@@ -14,6 +14,7 @@
 #include <medley/model/model_info.h>
 #include <medley/run/run.h>
 #include <medley/step/contract/contract_check.h>
+#include <medley/testing/caught.h>
 
 namespace medley::check {
 namespace {
@@ -64,13 +65,11 @@ ModelConfig ConfigOf(const ModelSpec& spec, const std::vector<std::pair<std::str
 Batch Sample(const LoadedTask& task, const RowRange& rows) { return task.Sample(rows); }
 
 Findings Contract(LoadedTask& task, const Model& model) {
-  try {
+  return Caught([&](Findings&) {
     ContractCheck(model, at::kCPU)
-        .Check(task, {.seed = TaskSeed(kRunSeed, task.info().name), .begin = 100, .count = 1});
-  } catch (const Error& error) {
-    return {error.what()};
-  }
-  return {};
+        .Check(task, {.seed = TaskSeed(kRunSeed, task.info().name), .begin = 100, .count = 1},
+               /*thorough=*/true);
+  });
 }
 
 // Puts the parameters back as it found them.
@@ -98,26 +97,24 @@ class OtherStarts {
   at::Generator generator_ = at::detail::createCPUGenerator(kRunSeed);
 };
 
-Findings Score(LoadedTask& task, const Model& model, std::int64_t rows) try {
+Findings Score(LoadedTask& task, const Model& model, std::int64_t rows) {
   const auto measured = [&] { return ScoreTask(task, {}, {model, at::kCPU, kRunSeed, rows}); };
-  const TaskScore score = measured();
-  const std::string of_task = "task '" + task.info().name + "': ";
-  Findings findings;
-  if (std::isnan(score.score.value)) findings.push_back(NoScoreWords(task.info().name, score));
-  if (!std::isfinite(score.loss))
-    findings.push_back(of_task + "the held-out loss is " + std::to_string(score.loss));
-  if (!score.chance || !IsClear(score)) return findings;
-  OtherStarts starts(model);
-  for (int start = 1; start < kStarts; ++start) {
-    starts.Shuffle();
-    if (!IsClear(measured())) return findings;
-  }
-  findings.push_back(of_task + "models that have learned nothing score clearly above chance, the first " +
-                     Words(score.score) + ", and chance is said to be " + std::to_string(*score.chance) +
-                     "; is the chance of the spec wrong, or what Evaluate calls right?");
-  return findings;
-} catch (const Error& error) {
-  return {error.what()};
+  return Caught([&](Findings& findings) {
+    const TaskScore score = measured();
+    const std::string of_task = "task '" + task.info().name + "': ";
+    if (std::isnan(score.score.value)) findings.push_back(NoScoreWords(task.info().name, score));
+    if (!std::isfinite(score.loss))
+      findings.push_back(of_task + "the held-out loss is " + std::to_string(score.loss));
+    if (!score.chance || !IsClear(score)) return;
+    OtherStarts starts(model);
+    for (int start = 1; start < kStarts; ++start) {
+      starts.Shuffle();
+      if (!IsClear(measured())) return;
+    }
+    findings.push_back(of_task + "models that have learned nothing score clearly above chance, the first " +
+                       Words(score.score) + ", and chance is said to be " + std::to_string(*score.chance) +
+                       "; is the chance of the spec wrong, or what Evaluate calls right?");
+  });
 }
 
 Findings All(LoadedTask& task, Model& model) {

@@ -61,18 +61,21 @@ ModelConfig ConfigOf(const ModelSpec& spec,
 // Rows of the task, as its own stream has them.
 Batch Sample(const LoadedTask& task, const RowRange& rows);
 
-// The task does what its spec says: passes, terms, items, constants, pictures, carries; and what it does
-// depends on its rows alone.
+// The task does what its spec says: passes, terms, items, constants, pictures, carries; what it does depends
+// on its rows alone; and what it makes of several rows is the sum of what it makes of each, to a millionth,
+// and changes with the model's outputs as its gradient says. As a run's first draw checks it, with more rows.
 Findings Contract(LoadedTask& task, const Model& model);
 
 struct GradientSetting {
   std::int64_t rows = 5;                          // of a draw
   std::vector<std::int64_t> micro_rows{0, 1, 2};  // of a forward; 0: all
   std::vector<int> recompute_every{1, 2};         // beside 0: no layer is run again
+  bool in_float = true;                           // beside float64
 };
 // Every legal mode and micro-batch gives the gradient of joint: in float64 to 1e-12 of its norm, in float to
-// 5e-6; and layers that are run again give the same bits as those that are kept. The model is left in the
-// type that it had.
+// 5e-6; layers that are run again give the same bits as those that are kept; and the gradient is how the loss
+// changes along a direction of the parameters, but for terms that say stops_gradient. The model is left in
+// the type and with the values that it had.
 //
 // A ReLU whose input is a rounding error away from 0 may fall on either side of its kink, which moves a float
 // gradient by up to 1e-4 and is no mistake. So float is judged by rows for which every ReLU falls where it
@@ -84,7 +87,7 @@ Findings Gradients(LoadedTask& task, Model& model, const GradientSetting& settin
 // others (each parameter's values in another order).
 Findings Score(LoadedTask& task, const Model& model, std::int64_t rows = 64);
 
-// Contract, Gradients, Footprint where the model has one, and Score.
+// Contract, Gradients, Footprint where the model has one, and Score. What one of them throws is a finding.
 Findings All(LoadedTask& task, Model& model);
 
 // The most bytes that tensors take while fn runs, beyond those that are there when it begins; counted where a

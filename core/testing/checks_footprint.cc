@@ -7,6 +7,7 @@
 #include <medley/memory/product_workspace.h>
 #include <medley/model/forward_sizes.h>
 #include <medley/step/step_executor.h>
+#include <medley/testing/caught.h>
 #include <medley/testing/checks.h>
 #include <medley/testing/gradients.h>
 #include <medley/testing/training_context.h>
@@ -100,11 +101,13 @@ Findings Footprint(const Model& model, const ModelInputs& inputs, const WantedOu
   return findings;
 }
 
-Findings Footprint(LoadedTask& task, const Model& model) {
+namespace {
+
+Findings FootprintOfPasses(LoadedTask& task, const Model& model) {
   Listener listener(model);
   StepExecutor executor(listener, at::kCPU);
   const Batch rows = task.Sample({.seed = 1, .begin = 100, .count = 4, .longest = true});
-  const Execution plan;
+  const Execution plan{.way = {DefaultMode(task.variant()), 0}};
   executor.Run({{.task = &task, .batch = &rows, .execution = &plan}});
   TakeGradient(listener);
   Findings findings;
@@ -121,6 +124,12 @@ Findings Footprint(LoadedTask& task, const Model& model) {
     }
   }
   return findings;
+}
+
+}  // namespace
+
+Findings Footprint(LoadedTask& task, const Model& model) {
+  return Caught([&](Findings& findings) { findings = FootprintOfPasses(task, model); });
 }
 
 }  // namespace medley::check

@@ -4,15 +4,19 @@
 #include <utility>
 
 #include <medley/base/error.h>
+#include <medley/step/contract/contract_change.h>
 #include <medley/step/step_executor.h>
+#include <medley/testing/caught.h>
 #include <medley/testing/checks.h>
 #include <medley/testing/gradients.h>
+#include <medley/testing/parameter_direction.h>
 #include <medley/testing/positive_relus.h>
 
 namespace medley::check {
 namespace {
 
 constexpr std::uint64_t kGradientSeed = 3;
+constexpr std::int64_t kFirstRow = 100;
 
 struct DrawWay {
   Mode mode = Mode::kJoint;
@@ -43,9 +47,10 @@ class GradientCheck {
     for (const Mode mode : LegalModes(task_.variant())) {
       for (const std::int64_t micro_rows : setting_.micro_rows) open.push_back({mode, micro_rows});
     }
-    for (const std::int64_t begin : {100, 1000, 10000, 20000}) {
-      if (!open.empty()) open = CheckDraw(open, begin, /*in_double=*/begin == 100);
+    for (const std::int64_t begin : {kFirstRow, 1000L, 10000L, 20000L}) {
+      if (!open.empty()) open = CheckDraw(open, begin, /*in_double=*/begin == kFirstRow);
     }
+    if (!setting_.in_float) return;
     for (const DrawWay& way : open)
       Find(way, "found no rows for which every ReLU falls where it does in double; take a smaller model");
   }
@@ -77,6 +82,8 @@ class GradientCheck {
       exact.push_back(found.positive);
       if (in_double) Compare(rows, way, found.gradient, exact_joint.gradient);
     }
+    if (in_double) CompareChange(rows);
+    if (!setting_.in_float) return {};
     model_.To(at::kCPU, at::kFloat);
     const Found joint = GradientOf(rows, {});
     if (joint.positive != exact_joint.positive) return ways;
@@ -104,9 +111,49 @@ class GradientCheck {
     }
   }
 
+  // The gradient against how the loss changes when the parameters do.
+  void CompareChange(const Batch& rows) {
+    Execution plan{.way = {Mode::kJoint, 0}};
+    for (const TermInfo& term : task_.variant().terms) {
+      if (term.stops_gradient) plan.term_weights[term.name] = 0;
+    }
+    const auto loss = [&] {
+      double loss = 0;
+      for (const auto& [task, terms] :
+           executor_.Run({{.task = &task_, .batch = &rows, .execution = &plan}})) {
+        for (const auto& [term, one] : terms) loss += one.weighted().value_or(0);
+      }
+      return loss;
+    };
+    const double here = loss();
+    const Gradient gradient = TakeGradient(model_);
+    ParameterDirection direction(model_);
+    const auto [along, size] = direction.Along(gradient);
+    const auto change = OtherChange(
+        [&](double step) {
+          if (step == 0) return here;
+          direction.Move(step);
+          const double moved = loss();
+          ClearGradients(model_);
+          return moved;
+        },
+        along, size);
+    if (!change) return;
+    findings_.push_back(
+        OfTask() + "the gradient is not how the loss changes: a small step of the parameters " +
+        "changes it by " + Number(*change) + " times the step, the gradient says " + Number(along) +
+        "; something in the task or in the model is detached (detach(), " +
+        "data(), item(), a NoGradGuard, a copy). Where that is meant, say .stops_gradient = " +
+        "true in the spec's term");
+  }
+
+  std::string OfTask() const {
+    return "task '" + task_.info().name + "', variant '" + task_.variant().name + "', " +
+           c10::toString(FloatTypeOf(model_)) + ", ";
+  }
+
   void Find(const DrawWay& way, const std::string& what) {
-    findings_.push_back("task '" + task_.info().name + "', variant '" + task_.variant().name + "', " +
-                        c10::toString(FloatTypeOf(model_)) + ", " + Words(way) + ": " + what);
+    findings_.push_back(OfTask() + Words(way) + ": " + what);
   }
 
   LoadedTask& task_;
@@ -132,14 +179,8 @@ class KeepType {
 }  // namespace
 
 Findings Gradients(LoadedTask& task, Model& model, const GradientSetting& setting) {
-  Findings findings;
   const KeepType keep(model);
-  try {
-    GradientCheck(task, model, setting, findings).Run();
-  } catch (const Error& error) {
-    findings.emplace_back(error.what());
-  }
-  return findings;
+  return Caught([&](Findings& findings) { GradientCheck(task, model, setting, findings).Run(); });
 }
 
 }  // namespace medley::check

@@ -29,6 +29,12 @@ std::string All(const check::Findings& findings) {
   return all;
 }
 
+std::vector<at::Tensor> TakeValues(const Model& model) {
+  std::vector<at::Tensor> values;
+  for (const Parameter& parameter : model.parameters()) values.push_back(parameter.tensor.detach().clone());
+  return values;
+}
+
 TEST(Checks, FindNothingWhereATaskAndAModelKeepTheirPromises) {
   FixtureModel model;
   model.drops = true;
@@ -65,6 +71,53 @@ TEST(Checks, FindAModelWhoseRowsSeeEachOther) {
   const check::Findings findings = check::Gradients(*fixture.task, model);
   EXPECT_TRUE(Has(findings, "joint with 2 rows of a forward: the gradient is ")) << All(findings);
   EXPECT_FALSE(Has(findings, "joint with all rows")) << All(findings);
+}
+
+// What no task can see: a part of the model whose gradient goes nowhere.
+class DetachesAPart : public FixtureModel {
+ public:
+  ModelOutputs Forward(const ModelInputs& inputs, const WantedOutputs& wanted,
+                       ForwardContext& context) const override {
+    ModelOutputs outputs = FixtureModel::Forward(inputs, wanted, context);
+    for (auto& [name, output] : outputs) output = output * (1 + 0.1 * at::tanh(output.detach()));
+    return outputs;
+  }
+};
+
+TEST(Checks, FindAGradientThatIsNotHowTheLossChangesUnlessThatIsMeant) {
+  DetachesAPart model;
+  Fixture fixture = Qa("qa", 2);
+  const std::vector<at::Tensor> before = TakeValues(model);
+  const check::Findings findings = check::Gradients(*fixture.task, model);
+  EXPECT_TRUE(Has(findings, "is not how the loss changes")) << All(findings);
+  EXPECT_TRUE(Has(findings, ".stops_gradient = true")) << All(findings);
+  const std::vector<at::Tensor> after = TakeValues(model);
+  for (std::size_t i = 0; i < before.size(); ++i) EXPECT_TRUE(before[i].equal(after[i])) << i;
+  for (TermInfo& term : fixture.info->variants[0].terms) term.stops_gradient = true;
+  EXPECT_EQ(check::Gradients(*fixture.task, model), check::Findings());
+}
+
+// In three modes, of which two-stage alone is legal beside joint.
+TEST(Checks, MeasureTheFootprintOfATaskWithACarry) {
+  FixtureModel model;
+  Fixture canvas = Canvas();
+  EXPECT_EQ(check::Footprint(*canvas.task, model), check::Findings());
+}
+
+class FailsInAModel : public FixtureModel {
+ public:
+  ModelOutputs Forward(const ModelInputs&, const WantedOutputs&, ForwardContext&) const override {
+    at::mm(at::ones({2, 3}), at::ones({2, 3}));
+    return {};
+  }
+};
+
+TEST(Checks, WhatThrowsIsAFinding) {
+  FailsInAModel model;
+  Fixture fixture = Qa("qa", 1);
+  EXPECT_TRUE(Has(check::Contract(*fixture.task, model), "cannot be multiplied"));
+  EXPECT_TRUE(Has(check::Gradients(*fixture.task, model), "cannot be multiplied"));
+  EXPECT_TRUE(Has(check::Footprint(*fixture.task, model), "cannot be multiplied"));
 }
 
 // As dropout from libtorch's generator is.

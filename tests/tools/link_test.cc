@@ -18,7 +18,8 @@ std::string Path(const std::string& library) { return MEDLEY_BUILD_DIR "/lib/" +
 
 // Everything that is linked to libtorch: the library, the verbs and the plugins.
 std::vector<std::string> TensorLibraries() {
-  std::vector<std::string> files = {Path("libmedley.so"), Path("medley/medley_verbs.so")};
+  std::vector<std::string> files = {Path("libmedley.so"), Path("medley/medley_verbs.so"),
+                                    Path("medley/medley_check.so")};
   for (const auto& entry : std::filesystem::directory_iterator(Path("medley/" MEDLEY_PLUGIN_FOLDER)))
     files.push_back(entry.path());
   return files;
@@ -54,8 +55,8 @@ TEST(Linking, TheCommandAndItsBaseLibraryKnowNoTorch) {
 
 // An empty entry would be the current directory.
 TEST(Linking, NoRunPathHasAnEmptyEntry) {
-  for (const std::string file :
-       {"lib/libmedley_base.so", "lib/libmedley.so", "lib/medley/medley_verbs.so", "bin/medley"}) {
+  for (const std::string file : {"lib/libmedley_base.so", "lib/libmedley.so", "lib/medley/medley_verbs.so",
+                                 "lib/medley/medley_check.so", "bin/medley"}) {
     const std::string path =
         Shell("readelf -d " MEDLEY_BUILD_DIR "/" + file + " | sed -n 's/.*runpath: \\[\\(.*\\)\\]/\\1/p'")
             .out;

@@ -10,12 +10,11 @@
 #include <medley/base/error.h>
 #include <medley/base/json_text.h>
 #include <medley/base/random.h>
-#include <medley/eval/evaluator.h>
-#include <medley/eval/score_report.h>
 #include <medley/plan/prober.h>
 #include <medley/plugin/plugin_host.h>
 #include <medley/step/optimizer.h>
 #include <medley/step/sample_rows.h>
+#include <medley/testing/checks.h>
 
 namespace medley {
 namespace {
@@ -85,8 +84,18 @@ void TrainAStep(const Run& run, LoadedTask& loaded, const Execution& execution, 
   optimizer.Step(run.config.optimizer.learning_rate);
 }
 
+// An Error with all of them.
+void Refuse(const check::Findings& findings) {
+  std::string words;
+  for (const std::string& finding : findings) words += (words.empty() ? "" : "\n") + finding;
+  if (!words.empty()) throw Error(words);
+}
+
 void CheckForm(const Run& run, const TaskInfo& task, const Form& form, const CheckReport& report) {
   constexpr std::int64_t kPlenty = std::int64_t{1} << 40, kRows = 16;
+  // In float64 alone, where nothing but a mistake differs: the test of a plugin has time for more.
+  const check::GradientSetting few{
+      .rows = 3, .micro_rows = {0, 1}, .recompute_every = {1}, .in_float = false};
   PluginHost host({.registry = *run.registry,
                    .model = *run.model_file,
                    .tokenizer = run.tokenizer.get(),
@@ -100,15 +109,18 @@ void CheckForm(const Run& run, const TaskInfo& task, const Form& form, const Che
   const auto seed = static_cast<std::uint64_t>(run.config.seed);
   Prober prober(*run.model, executor, run.device, seed, kPlenty);
   report.Phase("contract" + form.Words());
-  prober.CheckContract(loaded);
+  Refuse(check::Contract(loaded, *run.model));
+  executor.contract().Waive(loaded);  // it was just checked
   MeasureWays(prober, loaded, form, report);
-  const Execution execution{.way = {DefaultMode(*form.variant), 0}, .term_weights = form.config.terms};
-  report.Phase("a training step" + form.Words());
-  TrainAStep(run, loaded, execution, executor);
+  report.Phase("gradients" + form.Words());
+  Refuse(check::Gradients(loaded, *run.model, few));
+  report.Phase("footprint" + form.Words());
+  Refuse(check::Footprint(loaded, *run.model));
   report.Phase("evaluation" + form.Words());
-  const TaskScore score = ScoreTask(loaded, execution, {*run.model, run.device, seed, kRows});
-  if (std::isnan(score.score.value)) throw Error(NoScoreWords(task.name, score));
-  if (!std::isfinite(score.loss)) throw Error("the held-out loss is " + std::to_string(score.loss));
+  Refuse(check::Score(loaded, *run.model, kRows));
+  report.Phase("a training step" + form.Words());
+  const Execution execution{.way = {DefaultMode(*form.variant), 0}, .term_weights = form.config.terms};
+  TrainAStep(run, loaded, execution, executor);
 }
 
 }  // namespace

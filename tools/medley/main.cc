@@ -1,5 +1,5 @@
 // The medley command. It starts in milliseconds because it knows no tensors: verbs that need libtorch are in
-// medley_verbs.so, which it opens when one of them is asked for.
+// medley_verbs.so and medley_check.so, which it opens when one of them is asked for.
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <sys/resource.h>
@@ -104,7 +104,8 @@ void CheckAddressSpace() {
 int RunTensorVerb(const std::string& verb, int argc, char** argv) {
   CheckAddressSpace();
   OpenNamedTorch();
-  const std::filesystem::path library = LibraryDirectory() / "medley" / "medley_verbs.so";
+  const std::filesystem::path library =
+      LibraryDirectory() / "medley" / (verb == kHiddenVerb ? "medley_check.so" : "medley_verbs.so");
   void* handle = dlopen(library.c_str(), RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
   if (handle == nullptr) {
     throw Error("cannot open the library with the verb '" + verb + "': " + dlerror() +

@@ -13,7 +13,7 @@ namespace {
 int RunTensorVerb(std::string_view verb, [[maybe_unused]] int argc, [[maybe_unused]] char** argv) {
 #define MEDLEY_VERB(name, function) \
   if (verb == #name) return function(argc, argv);
-#include "tensor_verbs.inc"
+#include MEDLEY_VERB_TABLE
 #undef MEDLEY_VERB
   throw InputError("this medley was built without the verb '" + std::string(verb) + "'");
 }

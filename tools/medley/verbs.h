@@ -15,8 +15,10 @@ int RunValidate(int argc, char** argv);
 int RunVersion(int argc, char** argv);
 int RunWeights(int argc, char** argv);
 
-// Compiled into lib/medley/medley_verbs.so, which the command opens when one of them is asked for.
+// Compiled into lib/medley/medley_check.so.
 int RunCheck(int argc, char** argv);  // of medley plugins check, in no help
+
+// Compiled into lib/medley/medley_verbs.so, which the command opens when one of them is asked for.
 int RunTrain(int argc, char** argv);
 int RunResume(int argc, char** argv);
 int RunEstimate(int argc, char** argv);
