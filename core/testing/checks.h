@@ -75,7 +75,7 @@ struct GradientSetting {
 // Every legal mode and micro-batch gives the gradient of joint: in float64 to 1e-12 of its norm, in float to
 // 5e-6; layers that are run again give the same bits as those that are kept; and the gradient is how the loss
 // changes along a direction of the parameters, but for terms that say stops_gradient. The model is left in
-// the type and with the values that it had.
+// the type that it had.
 //
 // A ReLU whose input is a rounding error away from 0 may fall on either side of its kink, which moves a float
 // gradient by up to 1e-4 and is no mistake. So float is judged by rows for which every ReLU falls where it

@@ -147,11 +147,14 @@ TEST(Contract, ATermWithoutAGradientIsADifferenceUnlessItsWeightIs0) {
   EXPECT_TRUE(Says(odd.Message(), {"'size'", "with a graph", "weight 0"}));
   odd.info.variants[0].terms[1].weight = 0;
   EXPECT_EQ(odd.Message(), "nothing was thrown");
-  Odd half;  // one pass that teaches it is enough
+  Odd half;  // one pass that teaches it is enough, where that is meant
+  half.info.variants[0].terms[1].stops_gradient = true;
   half.Also([](const std::string& pass, PassContext&, Sums& sums) {
     if (pass == "q0") sums["size"] = sums["size"].detach();
   });
   EXPECT_EQ(half.Message(), "nothing was thrown");
+  half.info.variants[0].terms[1].stops_gradient = false;
+  EXPECT_TRUE(Says(half.Message(), {"term 'size' is not how it changes", ".stops_gradient = true"}));
 }
 
 TEST(Contract, ATaskThatTrainsNothingIsRefusedWhereParametersAreFrozen) {

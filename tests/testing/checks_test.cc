@@ -86,6 +86,7 @@ class DetachesAPart : public FixtureModel {
 
 TEST(Checks, FindAGradientThatIsNotHowTheLossChangesUnlessThatIsMeant) {
   DetachesAPart model;
+  model.To(at::kCPU, at::kFloat);
   Fixture fixture = Qa("qa", 2);
   const std::vector<at::Tensor> before = TakeValues(model);
   const check::Findings findings = check::Gradients(*fixture.task, model);
