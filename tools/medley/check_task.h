@@ -30,8 +30,8 @@ class CheckReport {
 };
 
 // Runs the task in every variant of its spec and every form of the run's stages: contract, a step in each
-// way, what a plugin's test checks (testing/checks.h) with few rows, an update. Throws what the first of them
-// throws, after its phase was said. The model is trained by it.
+// way, gradients as a plugin's test checks them (testing/checks.h) over few rows, an update, an evaluation.
+// Throws what the first of them throws, after its phase was said. The model is trained by it.
 void CheckForms(const Run& run, const TaskInfo& task, const CheckReport& report);
 
 }  // namespace medley

@@ -1,7 +1,6 @@
 #include <medley/step/contract/contract_losses.h>
 
 #include <ATen/core/Tensor.h>
-#include <ATen/ops/count_nonzero.h>
 #include <ATen/ops/zeros_like.h>
 #include <c10/util/Exception.h>
 
@@ -79,20 +78,13 @@ void LossCheck::CompareRange(LossRuns& runs, const RowsOf& range) {
   if (differences_.empty() && thorough_) CompareGradients(runs, range, together);
 }
 
-// Whether the first two rows differ in items, or in numbers an item, of some term.
+// Whether the first two rows have unlike numbers of items of a term.
 bool LossCheck::MayMiscount(const LossRuns& runs) const {
-  for (const auto& [term, gradients] : pair_.gradients) {
-    std::int64_t numbers[2] = {0, 0};
-    for (const auto& [place, gradient] : gradients) {
-      const std::int64_t of_first = alone_[0][place.first].at(place.second).size(0);
-      numbers[0] += at::count_nonzero(gradient.narrow(0, 0, of_first)).item<std::int64_t>();
-      numbers[1] +=
-          at::count_nonzero(gradient.narrow(0, of_first, gradient.size(0) - of_first)).item<std::int64_t>();
-    }
-    const std::int64_t items[2] = {runs.Items(term, 0), runs.Items(term, 1)};
-    if (items[0] != items[1] || numbers[0] * items[1] != numbers[1] * items[0]) return true;
-  }
-  return false;
+  const std::vector<TermInfo>& terms = runs.variant().terms;
+  return std::any_of(terms.begin(), terms.end(), [&](const TermInfo& term) {
+    const std::int64_t first = runs.Items(term.name, 0), second = runs.Items(term.name, 1);
+    return term.weight != 0 && first > 0 && second > 0 && first != second;
+  });
 }
 
 // Not integers, which may be places in the batch; not what is cut to the longest row; and not a column as it
