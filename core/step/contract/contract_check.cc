@@ -25,7 +25,7 @@ namespace {
 
 constexpr std::int64_t kSearched = 32;  // rows
 constexpr std::int64_t kWatched = 16;   // draws
-constexpr std::int64_t kTogether = 4;   // rows
+constexpr std::int64_t kTogether = 5;   // rows
 
 RowRange OneRow(const RowRange& from, std::int64_t offset) { return from.Part(offset, 1); }
 

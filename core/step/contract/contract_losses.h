@@ -33,7 +33,7 @@ class LossCheck {
   static bool IsCheap(const RowOutputs& of_row) { return NumbersOf(of_row) <= (1 << 13); }
 
   // What is wrong, in words; of several kinds the first, as each follows from the one before. Over pairs of
-  // neighbours and ever more rows, with gradients of each; where it is neither thorough nor cheap over the
+  // neighbours, three rows and all, with gradients of each; where it is neither thorough nor cheap over the
   // first two rows, and their gradient is compared with how the sum changes alone.
   std::vector<std::string> Compare();
 
