@@ -9,6 +9,7 @@
 
 #include <medley/base/error.h>
 #include <medley/base/interrupt.h>
+#include <medley/step/abandon.h>
 #include <medley/step/contract/contract_change.h>
 #include <medley/step/contract/contract_counts.h>
 #include <medley/task/pass_images.h>
@@ -38,12 +39,21 @@ std::vector<std::string> LossCheck::Compare() {
     } catch (const Interrupted&) {
       throw;
     } catch (const c10::OutOfMemoryError&) {
+      LetGo();
       return {};  // a run that has room for a row at a time never has several together
     } catch (const c10::Error&) {
+      LetGo();
     } catch (const Error&) {
     }
   }
   return {};
+}
+
+// Of what a backward that threw left, too.
+void LossCheck::LetGo() {
+  single_.clear();
+  pair_ = {};
+  DrainEngine(setting_.device);
 }
 
 LossCheck::LossCheck(const MicroBatch::Setting& setting, const Batch& rows,
