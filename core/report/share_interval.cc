@@ -15,7 +15,8 @@ constexpr double kZ95 = 1.959963984540054;  // the 0.975 quantile of the standar
 double FewSuccesses(double trials) { return trials <= 50 ? 2 : 3; }
 
 double LowerEnd(double wilson, double successes, double trials) {
-  if (successes <= 0 || successes > FewSuccesses(trials)) return wilson;
+  constexpr double kRounding = 1e-6;  // of a share times the trials
+  if (successes <= kRounding || successes > FewSuccesses(trials) + kRounding) return wilson;
   return std::min(wilson, boost::math::quantile(boost::math::gamma_distribution<>(successes), 0.05) / trials);
 }
 

@@ -70,9 +70,9 @@ nlohmann::json ToJson(const StepRecord& record) {
 }
 
 StepRecord StepRecordFromJson(const nlohmann::json& json) {
-  CheckCounts(json);
   nlohmann::json whole = json;
   TakeOlder(whole);
+  CheckCounts(whole);
   StepRecord record;
   from_json(whole, record);
   return record;

@@ -103,6 +103,15 @@ TEST(Statistics, NoIntervalLeavesItsRange) {
   }
 }
 
+// A share times the trials may be a little above the number that it is.
+TEST(Statistics, AnIntervalOfFewSuccessesDoesNotHangOnRounding) {
+  for (double trials = 51; trials < 2000; ++trials) {
+    const double low = WilsonInterval(3, trials).low,
+                 rounded = WilsonInterval(3 / trials * trials, trials).low;
+    EXPECT_NEAR(rounded, low, 1e-9) << trials;
+  }
+}
+
 TEST(Statistics, TheRangeIsTheOneThatIsSaidAsFarAsTheRowsKeepToIt) {
   const auto expect = [](const std::vector<double>& rows, const std::optional<ScoreRange>& said, double low,
                          double high) {
