@@ -35,8 +35,9 @@ VariantInfo ReadVariant(const Json& object, std::string name) {
   variant.terms = Items<TermInfo>(object, "terms", [](const Json& term) {
     const double weight = Number(term, "weight");
     if (weight < 0) Bad("has a negative weight");
-    const bool stops_gradient = term.contains("stops_gradient") && Boolean(term, "stops_gradient");
-    return TermInfo{Name(term), weight, Integer(term, "max_items", 1), stops_gradient};
+    const auto says = [&](const char* key) { return term.contains(key) && Boolean(term, key); };
+    return TermInfo{Name(term), weight, Integer(term, "max_items", 1), says("stops_gradient"),
+                    says("counts_otherwise")};
   });
   if (variant.passes.empty() || variant.terms.empty()) Bad("has no pass or no term");
   return variant;

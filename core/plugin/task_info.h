@@ -30,6 +30,7 @@ struct TermInfo {
   double weight = 1;
   int max_items = 1;
   bool stops_gradient = false;
+  bool counts_otherwise = false;
 };
 
 struct VariantInfo {

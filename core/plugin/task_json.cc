@@ -19,6 +19,7 @@ ordered_json Terms(const VariantInfo& variant) {
   return JsonList(variant.terms, [](const TermInfo& term) {
     ordered_json json{{"name", term.name}, {"weight", term.weight}, {"max_items", term.max_items}};
     if (term.stops_gradient) json["stops_gradient"] = true;
+    if (term.counts_otherwise) json["counts_otherwise"] = true;
     return json;
   });
 }

@@ -31,6 +31,9 @@ struct TermSpec {
   // Gradient is kept out of a part on purpose, such as a target that is made of the output: so the check of
   // the task does not compare its gradient with how the sum changes.
   bool stops_gradient = false;
+  // Its items are counted in another way than its sum is added up (over all anchors, divided by those that
+  // hit): so the check of the task does not compare the two.
+  bool counts_otherwise = false;
 };
 
 // A way to make the passes of a step. The task's own name for the first is "default".

@@ -38,6 +38,7 @@ class SpecWriter : public ConstexprJson<Sink> {
       Raw(",\"weight\":"), Number(term.weight);
       Raw(",\"max_items\":"), Integer(term.max_items);
       if (term.stops_gradient) Raw(",\"stops_gradient\":true");
+      if (term.counts_otherwise) Raw(",\"counts_otherwise\":true");
       Raw("}");
     });
   }

@@ -23,7 +23,7 @@ double Distance(const Gradient& got, const Gradient& expected) {
     difference += (got[i] - expected[i]).to(at::kDouble).pow(2).sum().item<double>();
     norm += expected[i].to(at::kDouble).pow(2).sum().item<double>();
   }
-  return std::sqrt(difference / norm);
+  return difference == 0 ? 0 : std::sqrt(difference / norm);
 }
 
 bool SameBits(const Gradient& got, const Gradient& expected) {

@@ -1,7 +1,9 @@
 // Losses that break what micro-batches, ranks and draws rely on, planted in four kinds of tasks: the check of
-// a first draw finds each of them with every seed.
+// a first draw finds each of them with every seed, or, where unlike rows are needed, the author's kit does.
 #include <gtest/gtest.h>
+#include <medley/step/contract/contract_change.h>
 
+#include <algorithm>
 #include <random>
 
 #include "tests/step/planted_tasks.h"
@@ -13,12 +15,14 @@ using namespace planted;
 
 constexpr std::uint64_t kSeeds = 20;
 
-std::string Found(Kind kind, const Plant& plant, std::uint64_t seed) {
-  const Net model(seed);
+std::string Found(Kind kind, const Plant& plant, std::uint64_t seed, bool has_rates = false) {
+  const Net model(seed, has_rates);
   const Fixture fixture = TaskOf(kind, plant);
   ContractCheck check(model, at::kCPU);
-  return testing_fixture::MessageOf(
-      [&] { check.Check(*fixture.task, {.seed = 100 + seed, .begin = 1, .count = 1}); });
+  return testing_fixture::MessageOf([&] {
+    check.Check(*fixture.task, {.seed = 100 + seed, .begin = 1, .count = 1},
+                /*thorough=*/plant.needs_unlike_rows);
+  });
 }
 
 at::Tensor Normalised(const at::Tensor& y) {
@@ -66,7 +70,8 @@ const std::vector<Plant>& Plants() {
       {.name = "a softmax over the rows",
        .loss = [](const Parts& p) { return p.Losses(at::softmax(p.output, 0) * 3, p.Target()).sum(); }},
       {.name = "targets of the row before",
-       .loss = [](const Parts& p) { return p.Losses(p.output, p.Target().roll(1, 0)).sum(); }},
+       .loss = [](const Parts& p) { return p.Losses(p.output, p.Target().roll(1, 0)).sum(); },
+       .needs_unlike_rows = true},
       {.name = "the first row for all", .loss = [](const Parts& p) { return p.Losses()[0] * p.rows(); }},
       {.name = "the hardest half of the batch",
        .loss =
@@ -125,7 +130,8 @@ const std::vector<Plant>& Plants() {
              const at::Tensor inside =
                  at::arange(kValues).lt(p.Lengths().remainder(kValues).unsqueeze(1) + 1);
              return ((p.output - p.Target()).square() * inside).sum();
-           }},
+           },
+       .needs_unlike_rows = true},
       {.name = "a column changed in place",
        .loss =
            [](const Parts& p) {
@@ -192,6 +198,42 @@ TEST(PlantedLosses, APartThatIsDetachedOnPurposeIsSaidInTheSpec) {
   EXPECT_TRUE(
       testing_fixture::Says(found(false), {"term 'loss'", "is not how it changes", ".stops_gradient"}));
   EXPECT_EQ(found(true), "nothing was thrown");
+}
+
+// The likelihood of a whole text, counted by the row.
+TEST(PlantedLosses, ACountThatIsMeantIsSaidInTheSpec) {
+  const Plant plant{.name = "rows", .count = [](Batch& batch) { batch.CountEach("loss"); }};
+  const auto found = [&](std::uint64_t seed, bool said) {
+    const Net model(seed);
+    const Fixture fixture = TaskOf(Kind::kText, plant);
+    fixture.info->variants[0].terms[0].counts_otherwise = said;
+    ContractCheck check(model, at::kCPU);
+    return testing_fixture::MessageOf(
+        [&] { check.Check(*fixture.task, {.seed = 100 + seed, .begin = 1, .count = 1}); });
+  };
+  EXPECT_TRUE(testing_fixture::Says(found(1, false), {"term 'loss'", ".counts_otherwise = true"}));
+  for (std::uint64_t seed = 0; seed < kSeeds; ++seed) EXPECT_EQ(found(seed, true), "nothing was thrown");
+}
+
+// Of outputs that stay above 0 a task may take the logarithm: it is judged as others are.
+TEST(PlantedLosses, RatesAreJudgedAsRates) {
+  const auto losses = [](const Parts& p) {
+    return (p.output - (p.Target().abs() + 1) * p.output.log()).sum();
+  };
+  const Plant wrong{.name = "times the rows", .loss = [&](const Parts& p) { return losses(p) * p.rows(); }};
+  for (std::uint64_t seed = 0; seed < kSeeds; ++seed) {
+    EXPECT_EQ(Found(Kind::kRegression, {.name = "right", .loss = losses}, seed, /*has_rates=*/true),
+              "nothing was thrown");
+    EXPECT_NE(Found(Kind::kRegression, wrong, seed, /*has_rates=*/true), "nothing was thrown");
+  }
+}
+
+TEST(OtherChange, SaysNothingAtAKinkOrWhereNoStepChangesAnything) {
+  const auto curved = [](double step) { return 5 + 2 * step + 1000 * step * step; };
+  EXPECT_NEAR(OtherChange(curved, 1, 1).value_or(0), 2, 1e-3) << "half of it is detached";
+  EXPECT_FALSE(OtherChange(curved, 2, 1));
+  EXPECT_FALSE(OtherChange([](double step) { return 5 + std::max(step, 0.0); }, 0, 1)) << "a ReLU at 0";
+  EXPECT_FALSE(OtherChange([](double) { return 5.0; }, 1, 1)) << "straight through a step function";
 }
 
 }  // namespace

@@ -34,10 +34,10 @@ inline constexpr ModelSpec kModelSpec{
                 {.name = "words", .dimensions = {"rows", "8", "7"}},
                 {.name = "image", .dimensions = {"rows", "3", "4", "4"}}}};
 
-// Two layers in front of each output.
+// Two layers in front of each output. `has_rates`: its values are above 0.
 class Net final : public Model {
  public:
-  explicit Net(std::uint64_t seed) : Model(kModelSpec) {
+  explicit Net(std::uint64_t seed, bool has_rates = false) : Model(kModelSpec), has_rates_(has_rates) {
     at::Generator generator = at::detail::createCPUGenerator(seed);
     const auto add = [&](const std::string& name, std::int64_t in, std::int64_t out) {
       const at::Tensor values = at::empty({in, out}).normal_(0, 1 / std::sqrt(in), generator);
@@ -62,6 +62,7 @@ class Net final : public Model {
       const at::Tensor made = at::mm(hidden, Of(name));
       outputs[std::string(name)] = name == "words"   ? made.view({-1, kWidth, kWords})
                                    : name == "image" ? at::sigmoid(made).view({-1, 3, kSide, kSide})
+                                   : has_rates_      ? at::softplus(made) * 4
                                                      : made;
     }
     return outputs;
@@ -80,6 +81,7 @@ class Net final : public Model {
     throw Error("no such layer");
   }
   std::vector<Parameter> parameters_;
+  bool has_rates_;
 };
 
 enum class Kind { kRegression, kClasses, kText, kPicture };
@@ -133,6 +135,7 @@ struct Plant {
   std::function<at::Tensor(const at::Tensor& x)> handed = [](const at::Tensor& x) { return x; };
   std::function<at::Tensor(const at::Tensor& made)> carried = [](const at::Tensor& made) { return made; };
   std::function<void(Batch&)> count{};
+  bool needs_unlike_rows = false;  // which three neighbours need not be
 };
 
 inline TaskInfo InfoOf(Kind kind) {

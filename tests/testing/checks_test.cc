@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <medley/memory/cpu_allocator.h>
 #include <medley/step/abandon.h>
+#include <medley/testing/gradients.h>
 
 #include <limits>
 
@@ -96,6 +97,13 @@ TEST(Checks, FindAGradientThatIsNotHowTheLossChangesUnlessThatIsMeant) {
   for (std::size_t i = 0; i < before.size(); ++i) EXPECT_TRUE(before[i].equal(after[i])) << i;
   for (TermInfo& term : fixture.info->variants[0].terms) term.stops_gradient = true;
   EXPECT_EQ(check::Gradients(*fixture.task, model), check::Findings());
+}
+
+TEST(Checks, FindNothingBetweenGradientsThatAreBothZero) {
+  const check::Gradient none = {at::zeros({3})}, some = {at::ones({3})};
+  EXPECT_EQ(check::Distance(none, none), 0);
+  EXPECT_EQ(check::Distance(some, some), 0);
+  EXPECT_FALSE(check::Distance(some, none) <= 1);
 }
 
 // In three modes, of which two-stage alone is legal beside joint.

@@ -23,9 +23,9 @@
 namespace medley {
 namespace {
 
-constexpr std::int64_t kSearched = 32;  // rows
-constexpr std::int64_t kWatched = 16;   // draws
-constexpr std::int64_t kTogether = 5;   // rows
+constexpr std::int64_t kSearched = 32;                        // rows
+constexpr std::int64_t kWatched = 16;                         // draws
+constexpr std::int64_t kTogether = 3, kTogetherThorough = 5;  // rows
 
 RowRange OneRow(const RowRange& from, std::int64_t offset) { return from.Part(offset, 1); }
 
@@ -141,15 +141,18 @@ std::vector<std::string> ContractCheck::CompareRows(LoadedTask& task, const RowR
   }
   std::vector<std::string> of_spec = comparison.Finish(SaveGenerators(device_) == generators);
   if (!of_spec.empty()) return of_spec;
-  try {
-    for (const std::int64_t first : rows.pairs) {
-      const std::int64_t count = first == rows.pairs.front() ? kTogether : 2;
-      if (differences.empty())
-        differences =
-            CompareTogether(setting, sample(first, std::min(count, rows.sampled - first)), thorough);
+  for (const std::int64_t first : rows.pairs) {
+    const std::int64_t most = thorough ? kTogetherThorough : kTogether;
+    for (std::int64_t count : {first == rows.pairs.front() ? most : 2, std::int64_t{2}}) {
+      count = std::min(count, rows.sampled - first);
+      if (!differences.empty()) return differences;
+      try {
+        differences = CompareTogether(setting, sample(first, count), thorough);
+        break;
+      } catch (const c10::OutOfMemoryError&) {
+        // Two may fit; and a run that has room for one row at a time never has two together.
+      }
     }
-  } catch (const c10::OutOfMemoryError&) {
-    // A run that has room for one row at a time never has two together.
   }
   return differences;
 }

@@ -10,6 +10,7 @@ namespace medley {
 namespace {
 
 constexpr double kAlike = 1e-6, kUnlike = 0.01;
+constexpr char kOrSay[] = "; or, where that is meant, say .counts_otherwise = true in the spec's term";
 
 // How a term weighs what it is made of in one row.
 struct RowWeights {
@@ -84,12 +85,14 @@ std::string DifferenceOf(const std::string& term, const TermWeights& weights) {
     return counted + "adds up " + Each(rows, numbers) + " numbers of the model's '" +
            weights.places.begin()->second +
            "' there, each with the same weight; count in Sample what the sum adds up (SetItems), or take the "
-           "mean within each row in Run";
+           "mean within each row in Run" +
+           kOrSay;
   }
   if (Spread(rows, slope) <= kAlike && Spread(rows, items) > kUnlike) {
     return counted +
            "gives each of these rows the same weight, whatever it counts; count one item a row "
-           "(CountEach), or add up in Run what Sample counts";
+           "(CountEach), or add up in Run what Sample counts" +
+           kOrSay;
   }
   return "";
 }
@@ -102,7 +105,7 @@ std::vector<std::string> CompareCounts(LossRuns& runs, std::int64_t rows) {
   std::vector<std::string> differences;
   for (const TermInfo& term : runs.variant().terms) {
     const TermWeights& weights = terms[term.name];
-    if (term.weight == 0 || weights.places.size() != 1) continue;
+    if (term.weight == 0 || term.counts_otherwise || weights.places.size() != 1) continue;
     const std::string difference = DifferenceOf(term.name, weights);
     if (!difference.empty()) differences.push_back(difference);
   }

@@ -8,7 +8,8 @@
 namespace medley {
 
 // Whether rows of unlike length count their items as they add them up; what differs, in words. Of terms with
-// a weight that learn from one output alone.
+// a weight that learn from one output alone, unless they say counts_otherwise. Hands a task outputs of a size
+// that no model gives, which on a GPU may end in an assert of the device: for the CPU.
 //
 // Far from its targets every usual loss (squares, absolute values, Huber's, cross-entropies) rises as steeply
 // as its weight says. So two mistakes show: numbers of one weight that are added up, of which a row counts as

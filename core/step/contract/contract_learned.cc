@@ -6,6 +6,7 @@
 #include <ATen/ops/where.h>
 #include <torch/csrc/autograd/autograd.h>
 
+#include <algorithm>
 #include <cmath>
 #include <optional>
 
@@ -85,16 +86,22 @@ std::vector<std::string> LearnedItems::Compare(const LoadedTask& task, const Bat
   for (const PassInfo& pass : task.variant().passes)
     passes += (passes.empty() ? "'" : ", '") + pass.name + "'";
   std::vector<std::string> differences;
+  const std::vector<TermInfo>& declared = task.variant().terms;
   for (const auto& [term, learned] : terms_) {
+    const bool counts_otherwise = std::any_of(declared.begin(), declared.end(), [&](const TermInfo& info) {
+      return info.name == term && info.counts_otherwise;
+    });
     const auto counted = static_cast<double>(one_row.ItemCount(term));
     const bool is_weight = std::abs(counted - learned.weight) <= kWeightShare * learned.weight;
-    if (!learned.known || learned.items == 0 || counted == learned.items || is_weight) continue;
+    if (counts_otherwise || !learned.known || learned.items == 0 || counted == learned.items || is_weight)
+      continue;
     differences.push_back("term '" + term + "': Sample counted " + Number(counted) + " items in row " +
                           std::to_string(one_row.rows().begin) + ", but Run (pass " + passes +
                           ") learns from " + Number(learned.items) + " items of the model's '" +
                           learned.output +
                           "'; count in Sample what the sum adds up (SetItems, AddLearned), or mask in Run "
-                          "what is not to be learned");
+                          "what is not to be learned; or, where that is meant, say .counts_otherwise = true "
+                          "in the spec's term");
   }
   return differences;
 }

@@ -18,7 +18,7 @@ class LearnedItems {
   // Of one pass over the row. Its graph lives on.
   void Add(const Sums& sums, const std::map<std::string, at::Tensor>& outputs);
   // What differs, in words. A term is right where as many items are counted as are learned, or as their
-  // weights add up to (the tokens of a reply may be one item together).
+  // weights add up to (the tokens of a reply may be one item together), or where it says counts_otherwise.
   std::vector<std::string> Compare(const LoadedTask& task, const Batch& one_row) const;
 
  private:

@@ -10,14 +10,16 @@
 namespace medley {
 
 // Holds what a task makes of a model's outputs against what micro-batches, ranks and draws rely on. The model
-// has no say in it (RecordedModel): sums are in float64, so that what differs by more than a millionth is no
-// rounding, and nothing but the task's own few operators runs. Of terms that have a weight:
+// has no say in it (RecordedModel): sums are in float64, so that what differs by more than a
+// hundred-thousandth is no rounding, and nothing but the task's own few operators runs. Of terms that have a
+// weight:
 //
 // - over several rows a term is the sum of what each row alone gives, and so is its gradient at the outputs;
 // - what a pass hands the model for a row does not depend on the rows beside it;
 // - the same rows give the same again;
 // - the gradient at the outputs is how the sum changes when they do, unless the term stops_gradient;
-// - rows of unlike length count items as they add them up (CountDifference).
+// - rows of unlike length count items as they add them up (CompareCounts), unless the term counts_otherwise;
+//   looked at on the CPU alone.
 //
 // A task whose passes do not run so (in float64, or on outputs that were made before) is judged in float, and
 // not by changes; or, where that fails too, not at all.
@@ -34,7 +36,8 @@ class LossCheck {
 
   // What is wrong, in words; of several kinds the first, as each follows from the one before. Over pairs of
   // neighbours, three rows and all, with gradients of each; where it is neither thorough nor cheap over the
-  // first two rows, and their gradient is compared with how the sum changes alone.
+  // first two rows, and their gradient is compared with how the sum changes alone. Out of memory passes where
+  // there are more than two rows.
   std::vector<std::string> Compare();
 
   // Of an output of the first two rows together: which numbers count for a term, undefined where none is
@@ -53,9 +56,9 @@ class LossCheck {
   bool MayMiscount(const LossRuns& runs) const;
   void LetGo();
   at::Tensor Alone(const OutputPlace& place, const std::string& term, const RowsOf& range) const;
-  // What is off by more than this share of what was added up is no rounding. A cast to float inside of a task
-  // rounds each row alike, whatever is beside it.
-  double Rounding() const { return type_ == at::kDouble ? 1e-6 : 1e-4; }
+  // What is off by more than this share of what was added up is no rounding, also where a task casts to float
+  // inside and what it adds up cancels.
+  double Rounding() const { return type_ == at::kDouble ? 1e-5 : 1e-4; }
 
   const MicroBatch::Setting& setting_;
   const Batch& rows_;

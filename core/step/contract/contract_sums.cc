@@ -88,8 +88,11 @@ double MostOf(const at::Tensor& tensor) {
   return tensor.numel() == 0 ? 0 : tensor.abs().max().item<double>();
 }
 
+// Undefined where a row alone does not ask for it.
 at::Tensor AloneOf(const std::vector<RowsRun>& alone, std::size_t pass, const std::string& output) {
-  return JoinRows({alone[0].outputs[pass].at(output), alone[1].outputs[pass].at(output)});
+  const ModelOutputs &first = alone[0].outputs[pass], &second = alone[1].outputs[pass];
+  if (first.count(output) == 0 || second.count(output) == 0) return {};
+  return JoinRows({first.at(output), second.at(output)});
 }
 
 // Whether outputs that have other things than rows in front have them row by row.
@@ -101,7 +104,7 @@ bool IsRowByRow(const MicroBatch::Setting& setting, const std::vector<RowsRun>& 
       const auto found = together.outputs[i].find(declared.name);
       if (found == together.outputs[i].end() || !found->second.is_floating_point()) continue;
       const at::Tensor joined = AloneOf(alone, i, found->first);
-      if (joined.sizes() != found->second.sizes() ||
+      if (!joined.defined() || joined.sizes() != found->second.sizes() ||
           MostOf(joined.sub(found->second)) > RoundingOfOutputs(setting) * MostOf(joined))
         return false;
     }
@@ -117,9 +120,9 @@ std::vector<std::string> CompareOutputs(const MicroBatch::Setting& setting, cons
     for (const auto& [name, output] : together.outputs[i]) {
       const at::Tensor counts = losses.Counts(i, name);
       if (!counts.defined() || !output.is_floating_point() || output.sizes() != counts.sizes()) continue;
-      const at::Tensor order = losses.OrderOf(i, name);
-      const double apart =
-          MostOf(output.sub(InOrder(AloneOf(alone, i, name), order)).mul(InOrder(counts, order)));
+      const at::Tensor joined = AloneOf(alone, i, name), order = losses.OrderOf(i, name);
+      if (!joined.defined()) continue;
+      const double apart = MostOf(output.sub(InOrder(joined, order)).mul(InOrder(counts, order)));
       const double most = MostOf(output);
       if (!std::isfinite(apart) || apart <= RoundingOfOutputs(setting) * most + kRounding) continue;
       const std::int64_t row = two_rows.rows().begin;

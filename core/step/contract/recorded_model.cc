@@ -34,13 +34,16 @@ double SizeOf(const at::Tensor& values) {
   return values.numel() == 0 ? 0 : at::nan_to_num(values, 0, 0, 0).square().mean().sqrt().item<double>();
 }
 
-// What is a share, such as a pixel or a probability, stays one.
+// Such as a pixel or a probability.
+bool IsShare(const at::Tensor& values) { return values.ge(0).logical_and(values.le(1)).all().item<bool>(); }
+
+// What is a share stays one, and what is never below 0 (a deviation, a rate) stays there.
 at::Tensor Varied(const at::Tensor& recorded, const std::string& name, at::ScalarType type) {
   const at::Tensor values = recorded.detach().to(type);
   if (values.numel() == 0) return values;
   const at::Tensor made = Made(0, name, values);
-  if (values.ge(0).logical_and(values.le(1)).all().item<bool>())
-    return values.mul(0.5).add_(made.mul_(0.3).add_(0.5).mul_(0.5));
+  if (IsShare(values)) return values.mul(0.5).add_(made.mul_(0.3).add_(0.5).mul_(0.5));
+  if (values.ge(0).all().item<bool>()) return values.mul(made.mul_(0.5).add_(1));
   return values.add(made.mul_(std::max(0.5, SizeOf(values))));
 }
 
@@ -107,7 +110,9 @@ RecordedModel::RecordedModel(const Model& model, const std::vector<RowOutputs>& 
   for (std::size_t row = 0; row < rows_.size(); ++row) {
     for (std::size_t pass = 0; pass < rows_[row].size(); ++pass) {
       for (auto& [name, output] : rows_[row][pass]) {
-        if (output.is_floating_point()) output = Varied(output, NameOf(row, pass, name), type_);
+        if (!output.is_floating_point()) continue;
+        if (!IsShare(output)) unbounded_.insert(name);
+        output = Varied(output, NameOf(row, pass, name), type_);
       }
     }
   }
@@ -213,7 +218,7 @@ ModelOutputs RecordedModel::Forward(const ModelInputs& inputs, const WantedOutpu
     if (order.defined()) handed.orders[std::string(name)] = order;
     at::Tensor output = JoinRows(of_rows);
     if (output.is_floating_point()) {
-      if (level_) output = at::full_like(output, *level_);
+      if (level_ && unbounded_.count(name) > 0) output = at::full_like(output, *level_);
       if (step_ != 0) output = output.add(JoinRows(Directions(pass_, name), true), step_);
       output = output.detach().set_requires_grad(true);
       handed.leaves[std::string(name)] = output;

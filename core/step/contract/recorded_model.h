@@ -3,8 +3,10 @@
 #include <ATen/core/Tensor.h>
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -45,7 +47,8 @@ class RecordedModel final : public Model {
   void BeginPass(std::size_t pass) { pass_ = pass; }
   // From now on outputs are moved so far along a direction that is always the same, of about their own size.
   void Move(double step) { step_ = step; }
-  // From now on every number of the outputs is this one.
+  // From now on every number of the outputs is this one, but of those that are shares (in [0, 1]) in all
+  // rows.
   void Level(std::optional<double> level) { level_ = level; }
 
   ModelOutputs Forward(const ModelInputs& inputs, const WantedOutputs& wanted,
@@ -76,6 +79,7 @@ class RecordedModel final : public Model {
   std::vector<Parameter> parameters_;  // one without numbers, which says the type
   std::vector<RowOutputs> rows_;
   bool row_by_row_;
+  std::set<std::string, std::less<>> unbounded_;  // outputs that are no shares
   std::size_t first_ = 0, count_ = 0, pass_ = 0;
   double step_ = 0;
   std::optional<double> level_;
