@@ -1,6 +1,7 @@
 #include <medley/config/key_table.h>
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 #include <medley/base/suggest.h>
@@ -20,17 +21,20 @@ auto Named(const Keys& keys, std::string_view name) {
   return std::find_if(keys.begin(), keys.end(), [&](const auto& key) { return key.name == name; });
 }
 
-bool IsNumber(const json& scalar, const ReadKey& key) {
-  if (!scalar.is_number() || (key.type == KeyType::kInteger && !scalar.is_number_integer())) return false;
+bool IsNumber(const json& scalar, const ReadKey& key, KeysOf whose) {
+  if (!scalar.is_number()) return false;
   const double number = scalar.get<double>();
+  const bool is_whole =
+      scalar.is_number_integer() || (whose == KeysOf::kBegunRun && number == std::floor(number));
+  if (key.type == KeyType::kInteger && !is_whole) return false;
   return number <= key.most && (key.above_low ? number > key.low : number >= key.low);
 }
 
-bool IsGood(const JsonNode& value, const ReadKey& key) {
+bool IsGood(const JsonNode& value, const ReadKey& key, KeysOf whose) {
   switch (key.type) {
     case KeyType::kInteger:
     case KeyType::kNumber:
-      return IsNumber(value.scalar, key);
+      return IsNumber(value.scalar, key, whose);
     case KeyType::kSwitch:
       return value.scalar.is_boolean();
     case KeyType::kText:
@@ -104,8 +108,8 @@ bool KeyTable::MayBeIgnored(std::string_view key) const {
 }
 
 KeyReader::KeyReader(ConfigFile& file, std::vector<std::string> path, const KeyTable& table,
-                     const std::vector<std::string>& ignored)
-    : file_(file), path_(std::move(path)) {
+                     const std::vector<std::string>& ignored, KeysOf whose)
+    : file_(file), path_(std::move(path)), whose_(whose) {
   const JsonNode* object = file_.Find(path_);
   if (object == nullptr) return;
   for (const JsonMember& member : object->members) Look(member, table, ignored);
@@ -114,7 +118,7 @@ KeyReader::KeyReader(ConfigFile& file, std::vector<std::string> path, const KeyT
 void KeyReader::Look(const JsonMember& member, const KeyTable& table,
                      const std::vector<std::string>& ignored) {
   if (const auto read = Named(table.read, member.key); read != table.read.end()) return Take(member, *read);
-  if (table.UseOf(member.key) == KeyUse::kHarmless) return;
+  if (whose_ == KeysOf::kBegunRun || table.UseOf(member.key) == KeyUse::kHarmless) return;
   if (std::find(ignored.begin(), ignored.end(), member.key) != ignored.end() &&
       table.MayBeIgnored(member.key))
     return;
@@ -137,9 +141,11 @@ void KeyReader::Look(const JsonMember& member, const KeyTable& table,
 }
 
 void KeyReader::Take(const JsonMember& member, const ReadKey& key) {
-  if (IsGood(member.value, key)) {
+  const bool is_of_begun = whose_ == KeysOf::kBegunRun;
+  const bool may_be_null = key.or_null || is_of_begun;
+  if (IsGood(member.value, key, whose_)) {
     good_.emplace(key.name, &member.value);
-  } else if (!key.or_null || !IsNullNode(member.value)) {
+  } else if (!(may_be_null && IsNullNode(member.value)) && !(is_of_begun && key.late)) {
     Fail(key.name, "expected " + Expected(key) + ", found " + Describe(member.value));
   }
 }

@@ -22,6 +22,7 @@ struct ReadKey {
   double low = 0, most = 0;  // of a number
   bool above_low = false;    // low itself is not allowed
   bool or_null = false;      // null says as much as leaving it out
+  bool late = false;         // older medleys passed over what it says where it is wrong
 };
 
 // A key with which the object means something that medley does not have.
@@ -31,6 +32,10 @@ struct RefusedKey {
   std::string_view why;       // the others are refused: "medley's ..."
   bool may_be_named = false;  // whether only the user knows: who names it as ignored takes it upon himself
 };
+
+// kBegunRun: of a run that goes on, which what only the table refuses must not end. Older medleys looked at
+// the keys that they read, took null for the default, and 32.0 for 32.
+enum class KeysOf { kUser, kBegunRun };
 
 enum class KeyUse { kRead, kHarmless, kRefused };
 
@@ -51,7 +56,7 @@ class KeyReader {
   // Reports every key that is refused, unknown and not `ignored`, or of another type. `path`: to the object;
   // one that is not there, or null, has no keys.
   KeyReader(ConfigFile& file, std::vector<std::string> path, const KeyTable& table,
-            const std::vector<std::string>& ignored = {});
+            const std::vector<std::string>& ignored = {}, KeysOf whose = KeysOf::kUser);
 
   // Of a key that is read. Null where it is not there, null or wrong.
   const JsonNode* Find(std::string_view key) const;
@@ -73,6 +78,7 @@ class KeyReader {
 
   ConfigFile& file_;
   std::vector<std::string> path_;
+  KeysOf whose_;
   std::map<std::string_view, const JsonNode*> good_;
   int unknown_ = 0;
 };

@@ -329,20 +329,6 @@ void CheckLora(ConfigFile& file, const LoraConfig& config) {
   }
 }
 
-void CheckGroups(ConfigFile& file, const std::vector<ParameterGroup>& groups) {
-  const ParameterGroup defaults;
-  for (std::size_t i = 0; i < groups.size(); ++i) {
-    if (!groups[i].frozen) continue;
-    const auto check = [&](const char* key, bool is_default) {
-      if (!is_default)
-        file.FailAtKey({"optimizer", "groups", std::to_string(i), key},
-                       "acts on what is trained, and the group is frozen; leave it out");
-    };
-    check("learning_rate_scale", groups[i].learning_rate_scale == defaults.learning_rate_scale);
-    check("weight_decay", groups[i].weight_decay == defaults.weight_decay);
-  }
-}
-
 // What is given neither here nor by the adapters that the run begins with.
 void FillInLora(LoraConfig& config) {
   if (config.rank == 0 || !config.pretrained.empty()) return;
@@ -357,7 +343,6 @@ void CheckTogether(ConfigFile& file, const RunConfig& config) {
     file.FailAt({"budget"}, error.what());
   }
   CheckSchedule(file, config.optimizer);
-  CheckGroups(file, config.optimizer.groups);
   CheckLora(file, config.lora);
   for (const auto& [name, task] : config.tasks) {
     if (const auto problem = CheckRows(task, config.plan))
@@ -372,6 +357,21 @@ void ReadConfig(ConfigFile& file, RunConfig& config) {
   FillInByDevice(file, config);
   CheckTogether(file, config);
   FillInLora(config.lora);
+}
+
+void CheckEffects(ConfigFile& file, const RunConfig& config) {
+  const std::vector<ParameterGroup>& groups = config.optimizer.groups;
+  const ParameterGroup defaults;
+  for (std::size_t i = 0; i < groups.size(); ++i) {
+    if (!groups[i].frozen) continue;
+    const auto check = [&](const char* key, bool is_default) {
+      if (!is_default)
+        file.FailAtKey({"optimizer", "groups", std::to_string(i), key},
+                       "acts on what is trained, and the group is frozen; leave it out");
+    };
+    check("learning_rate_scale", groups[i].learning_rate_scale == defaults.learning_rate_scale);
+    check("weight_decay", groups[i].weight_decay == defaults.weight_decay);
+  }
 }
 
 RunConfig ReadRunConfig(const std::filesystem::path& path, const std::vector<std::string>& overrides) {

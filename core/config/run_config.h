@@ -137,6 +137,8 @@ struct RunConfig {
 RunConfig ReadRunConfig(const std::filesystem::path& file, const std::vector<std::string>& overrides = {});
 // Reports every mistake to the file's diagnostics.
 void ReadConfig(ConfigFile& file, RunConfig& config);
+// Reports settings without effect, of a run that begins: older medleys accepted them.
+void CheckEffects(ConfigFile& file, const RunConfig& config);
 // A task's settings, or those of one of its forms; the defaults where the config does not name it.
 const TaskConfig& ConfigOf(const RunConfig& config, const std::string& form);
 

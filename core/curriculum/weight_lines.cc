@@ -81,11 +81,22 @@ bool Continues(std::string_view line, std::string_view line_before) {
   return !sum.empty() && SumAfter(line_before, line.substr(0, line.size() - kTailLength)) == sum;
 }
 
-std::string CheckedText(const ordered_json& line) {
+// Older medleys gave no sum to edits that were due.
+enum class TextSum { kNeeded, kMayBeMissing };
+
+std::string CheckedText(const ordered_json& line, TextSum needs) {
   auto text = line.value("text", std::string());
-  if (HashText(text) != line.value("xxh3_128", HashText(text)))
+  const bool is_missing = !line.contains("xxh3_128");
+  if (is_missing && needs == TextSum::kMayBeMissing) return text;
+  if (is_missing) throw Error("has a text without its sum");
+  if (HashText(text) != line.value("xxh3_128", std::string()))
     throw Error("has a text that is not as it was written");
   return text;
+}
+
+std::string TextOfEntry(const ordered_json& line, Cause cause) {
+  const bool has_checked = cause == Cause::kStart || cause == Cause::kEdit;
+  return has_checked ? CheckedText(line, TextSum::kNeeded) : line.value("text", "");
 }
 
 // One that was changed by hand, or is of a later medley, throws. What was refused need be no UTF-8, and is
@@ -100,7 +111,7 @@ WeightEntry EntryFrom(const ordered_json& line, Cause cause) {
           .before = line.at("before").get<Numbers>(),
           .after = line.at("after").get<Numbers>(),
           .owed = line.at("owed").get<Numbers>(),
-          .text = cause == Cause::kRefusedEdit ? line.value("text", "") : CheckedText(line)};
+          .text = TextOfEntry(line, cause)};
 }
 
 // Takes lines one after the other.
@@ -123,7 +134,7 @@ class EntryReader {
     if (word == kEnd) {
       ended = true;
     } else if (word == kDue) {
-      read.due.push_back({.step = CountOf(json, "step"), .text = CheckedText(json)});
+      read.due.push_back({.step = CountOf(json, "step"), .text = CheckedText(json, TextSum::kMayBeMissing)});
     } else {
       const auto known = std::find(kCauses.begin(), kCauses.end(), word);
       if (known == kCauses.end()) throw Error("has a cause that this medley does not know, " + word);

@@ -41,7 +41,7 @@ struct WeightLines {
   std::vector<std::string> lines;  // of the entries, as they were written
   std::vector<DueEdit> due;
   std::string problem{};  // the rest of a sentence that the file begins; "": all is as it was written
-  bool has_sums = true;   // false: of an older medley, whose lines had only sums of their texts
+  bool has_sums = true;   // false: of an older medley, with sums of the texts of starts and edits
 };
 
 // The line of an entry behind another one's, which is "" for the first.

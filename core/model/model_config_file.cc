@@ -148,11 +148,11 @@ void CheckIgnoredKeys(ConfigFile& file, const ModelInfo& info, const ModelConfig
 }
 
 // A value that stands in the file, too, must be the folder's.
-void TakePretrained(ConfigFile& file, const ModelInfo& info, ModelConfig& config) try {
+void TakePretrained(ConfigFile& file, const ModelInfo& info, KeysOf whose, ModelConfig& config) try {
   const std::string& group = info.pretrained_group;
   const std::string source = DisplayPath(config.pretrained() / kPretrainedConfigFile);
   for (const auto& [name, value] :
-       FieldsOf(ReadPretrainedConfig(config.pretrained(), config.ignored_keys()).language)) {
+       FieldsOf(ReadPretrainedConfig(config.pretrained(), config.ignored_keys(), whose).language)) {
     const std::string field = group + "." + name;
     if (file.Find({group, name}) != nullptr && config.At(field) != value)
       file.FailAt({group, name}, "expected " + Text(value) + ", as " + source + " has it, found " +
@@ -174,12 +174,12 @@ std::string KindOfModel(const ConfigFile& file) {
   return kind != nullptr && kind->IsString() ? kind->scalar.get<std::string>() : "";
 }
 
-ModelConfig ReadModelConfig(ConfigFile& file, const ModelInfo& info) {
+ModelConfig ReadModelConfig(ConfigFile& file, const ModelInfo& info, KeysOf whose) {
   ModelConfig config(info);
   FileValues values{{&info, "", &config}};
   ReadFields(file, values);
   CheckIgnoredKeys(file, info, config);
-  if (!config.pretrained().empty()) TakePretrained(file, info, config);
+  if (!config.pretrained().empty()) TakePretrained(file, info, whose, config);
   for (const RuleInfo& rule : info.rules) {
     if (const std::string problem = ProblemOf(rule, config); !problem.empty())
       file.FailAt(SplitPath(rule.field), problem);

@@ -36,30 +36,55 @@ std::string Supported() {
   return "medley reads " + JoinNames(names);
 }
 
+// Classes with other heads have the same model_type.
+const Architecture* FindArchitecture(ConfigFile& file) {
+  const auto named = [&](const Path& path, std::string_view Architecture::*name) -> const Architecture* {
+    const JsonNode* node = file.Find(path);
+    const bool is_text = node != nullptr && node->IsString();
+    const std::string found = is_text ? node->scalar.get<std::string>() : "";
+    for (const Architecture& architecture : kArchitectures) {
+      if (architecture.*name == found) return &architecture;
+    }
+    const std::string what = is_text           ? "'" + CutText(found, 64) + "' is not supported"
+                             : node == nullptr ? "not there"
+                                               : "expected a text, found " + Describe(*node);
+    file.FailAt(path, what + "; " + Supported());
+    return nullptr;
+  };
+  const Architecture* of_type = named({"model_type"}, &Architecture::type);
+  const JsonNode* classes = file.Find({"architectures"});
+  if (of_type == nullptr || classes == nullptr || !classes->IsArray()) return of_type;
+  const Architecture* of_class = named({"architectures", "0"}, &Architecture::name);
+  if (of_class != nullptr && of_class != of_type) {
+    file.FailAt({"architectures", "0"}, "expected " + std::string(of_type->name) + " of the model_type " +
+                                            std::string(of_type->type) + ", found " +
+                                            std::string(of_class->name));
+  }
+  return of_class == of_type ? of_type : nullptr;
+}
+
 class PretrainedConfigReader {
  public:
-  PretrainedConfigReader(ConfigFile& file, const std::vector<std::string>& ignored_keys)
-      : file_(file), keys_(file, {}, PretrainedKeys(), ignored_keys) {}
+  PretrainedConfigReader(ConfigFile& file, const std::vector<std::string>& ignored_keys, KeysOf whose)
+      : file_(file), whose_(whose), keys_(file, {}, PretrainedKeys(), ignored_keys, whose) {}
 
-  PretrainedConfig Read() {
-    const Architecture* architecture = FindArchitecture();
-    if (architecture == nullptr) return {};
+  PretrainedConfig Read(const Architecture& architecture) {
     const std::int64_t hidden = keys_.Integer("hidden_size").value_or(kHidden),
                        heads = keys_.Integer("num_attention_heads").value_or(kHeads);
     PretrainedConfig config{
-        .architecture = std::string(architecture->name),
+        .architecture = std::string(architecture.name),
         .language = {.hidden = hidden,
                      .layers = keys_.Integer("num_hidden_layers").value_or(kLayers),
                      .heads = heads,
-                     .kv_heads = keys_.Integer("num_key_value_heads").value_or(KvHeads(*architecture, heads)),
-                     .head_dim = HeadDim(*architecture, hidden, heads),
-                     .ffn = keys_.Integer("intermediate_size").value_or(architecture->ffn),
-                     .vocabulary = keys_.Integer("vocab_size").value_or(architecture->vocabulary),
+                     .kv_heads = keys_.Integer("num_key_value_heads").value_or(KvHeads(architecture, heads)),
+                     .head_dim = HeadDim(architecture, hidden, heads),
+                     .ffn = keys_.Integer("intermediate_size").value_or(architecture.ffn),
+                     .vocabulary = keys_.Integer("vocab_size").value_or(architecture.vocabulary),
                      .rms_epsilon = keys_.Number("rms_norm_eps").value_or(kRmsEpsilon),
                      .tied = keys_.Switch("tie_word_embeddings"),
-                     .qk_norm = architecture->qk_norm},
-        .positions = keys_.Integer("max_position_embeddings").value_or(architecture->positions)};
-    if (architecture->type == "qwen2")  // whose class has no such field
+                     .qk_norm = architecture.qk_norm},
+        .positions = keys_.Integer("max_position_embeddings").value_or(architecture.positions)};
+    if (architecture.type == "qwen2")  // whose class has no such field
       config.language.attention_bias = AttentionBias::kQkv;
     else if (keys_.Switch("attention_bias"))
       config.language.attention_bias = AttentionBias::kQkvo;
@@ -81,43 +106,17 @@ class PretrainedConfigReader {
     const auto given = keys_.Integer("head_dim");
     if (given) return *given;
     if (architecture.head_dim == 0) return std::max<std::int64_t>(hidden / heads, 1);
-    if (keys_.IsNull("head_dim"))
+    if (keys_.IsNull("head_dim") && whose_ == KeysOf::kUser)
       keys_.Fail("head_dim",
                  "expected a whole number, found null; " + std::string(architecture.name) + " needs it");
     return architecture.head_dim;
-  }
-
-  // Classes with other heads have the same model_type.
-  const Architecture* FindArchitecture() {
-    const auto named = [&](const Path& path, std::string_view Architecture::*name) -> const Architecture* {
-      const JsonNode* node = file_.Find(path);
-      const bool is_text = node != nullptr && node->IsString();
-      const std::string found = is_text ? node->scalar.get<std::string>() : "";
-      for (const Architecture& architecture : kArchitectures) {
-        if (architecture.*name == found) return &architecture;
-      }
-      const std::string what = is_text           ? "'" + CutText(found, 64) + "' is not supported"
-                               : node == nullptr ? "not there"
-                                                 : "expected a text, found " + Describe(*node);
-      file_.FailAt(path, what + "; " + Supported());
-      return nullptr;
-    };
-    const Architecture* of_type = named({"model_type"}, &Architecture::type);
-    if (of_type == nullptr || !keys_.Has("architectures")) return of_type;
-    const Architecture* of_class = named({"architectures", "0"}, &Architecture::name);
-    if (of_class != nullptr && of_class != of_type) {
-      file_.FailAt({"architectures", "0"}, "expected " + std::string(of_type->name) + " of the model_type " +
-                                               std::string(of_type->type) + ", found " +
-                                               std::string(of_class->name));
-    }
-    return of_class == of_type ? of_type : nullptr;
   }
 
   // transformers 5 calls it rope_parameters; where the older name is there, too, that one counts.
   void ReadRope(PretrainedConfig& config) {
     const JsonNode* older = keys_.Find("rope_scaling");
     const std::string key = older != nullptr && !older->members.empty() ? "rope_scaling" : "rope_parameters";
-    KeyReader rope(file_, {key}, RopeKeys());
+    KeyReader rope(file_, {key}, RopeKeys(), {}, whose_);
     const double base = keys_.Number("rope_theta").value_or(kRopeBase);
     config.language.rope_base = rope.Number("rope_theta").value_or(base);
     RefusePartial(keys_), RefusePartial(rope);
@@ -163,7 +162,7 @@ class PretrainedConfigReader {
         keys_.Fail("use_sliding_window", refusal);
       return;
     }
-    if (std::ssize(types->elements) != layers)
+    if (std::ssize(types->elements) != layers && whose_ == KeysOf::kUser)
       keys_.Fail("layer_types", "expected one for each of the " + std::to_string(layers) + " layers, found " +
                                     std::to_string(types->elements.size()));
     for (const JsonNode& type : types->elements) {
@@ -179,19 +178,22 @@ class PretrainedConfigReader {
   }
 
   ConfigFile& file_;
+  KeysOf whose_;
   KeyReader keys_;
 };
 
 }  // namespace
 
 PretrainedConfig ReadPretrainedConfig(const std::filesystem::path& directory,
-                                      const std::vector<std::string>& ignored_keys) {
+                                      const std::vector<std::string>& ignored_keys, KeysOf whose) {
   Diagnostics diagnostics;
   ConfigFile file(directory / kPretrainedConfigFile, diagnostics);
   if (file.root() != nullptr && !file.root()->IsObject())
     file.Fail(file.root()->at, "", "expected an object, found " + Describe(*file.root()));
   diagnostics.Throw();
-  PretrainedConfig config = PretrainedConfigReader(file, ignored_keys).Read();
+  const Architecture* architecture = FindArchitecture(file);
+  diagnostics.Throw();  // alone: the keys of another one say nothing
+  PretrainedConfig config = PretrainedConfigReader(file, ignored_keys, whose).Read(*architecture);
   diagnostics.Throw();
   return config;
 }

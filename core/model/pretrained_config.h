@@ -8,6 +8,7 @@
 #include <vector>
 
 #include <medley/config/config_file.h>
+#include <medley/config/key_table.h>
 #include <medley/model/blocks/language_config.h>
 
 namespace medley {
@@ -24,9 +25,11 @@ inline constexpr const char* kPretrainedConfigFile = "config.json";
 // Reads DIR/config.json of Qwen3, Qwen2 or Llama in the spelling of transformers 5 or of older ones. What it
 // leaves out has the defaults of its class there. Throws one InputError with every mistake, with everything
 // that a Language cannot do, and with every key that medley does not know; but for `ignored_keys`, which the
-// user says to change nothing.
+// user says to change nothing, and but for what an older medley let a run begin with where it has begun. A
+// class that medley does not have is told alone.
 PretrainedConfig ReadPretrainedConfig(const std::filesystem::path& directory,
-                                      const std::vector<std::string>& ignored_keys = {});
+                                      const std::vector<std::string>& ignored_keys = {},
+                                      KeysOf whose = KeysOf::kUser);
 
 // The class of transformers that computes the same; an InputError where there is none.
 std::string ArchitectureOf(const LanguageConfig& language);

@@ -20,6 +20,11 @@ constexpr ReadKey OrNull(ReadKey key) {
   return key;
 }
 
+constexpr ReadKey Late(ReadKey key) {
+  key.late = true;
+  return key;
+}
+
 constexpr ReadKey kRead[] = {Of(KeyType::kText, "model_type"),
                              OrNull(Of(KeyType::kArray, "architectures")),
                              Whole("vocab_size", kMostWidth),
@@ -41,8 +46,8 @@ constexpr ReadKey kRead[] = {Of(KeyType::kText, "model_type"),
                              Whole("original_max_position_embeddings", kMostPositions),
                              OrNull(Of(KeyType::kArray, "layer_types")),
                              Of(KeyType::kSwitch, "use_sliding_window"),
-                             OrNull(Whole("sliding_window", kMostNumber)),
-                             Whole("max_window_layers", kMostNumber, 0)};
+                             Late(OrNull(Whole("sliding_window", kMostNumber))),
+                             Late(Whole("max_window_layers", kMostNumber, 0))};
 
 // Where the config came from, in which type the weights are, how they began, what is returned, labels of
 // other tasks, and how texts are generated: nothing of what a text's logits are computed from.

@@ -13,10 +13,11 @@ std::optional<ImageGeometry> ModelFile::Pictures() const {
                        .patch = config.Integer(info.picture_patch)};
 }
 
-std::optional<ModelFile> ReadModelFile(ConfigFile& file, const Registry& registry) {
+std::optional<ModelFile> ReadModelFile(ConfigFile& file, const Registry& registry, KeysOf whose) {
   if (file.root() == nullptr) return std::nullopt;  // reported
   const std::string kind = KindOfModel(file);
-  if (const ModelInfo* info = registry.FindModel(kind)) return ModelFile{*info, ReadModelConfig(file, *info)};
+  if (const ModelInfo* info = registry.FindModel(kind))
+    return ModelFile{*info, ReadModelConfig(file, *info, whose)};
   std::vector<std::string> known;
   for (const ModelInfo* info : registry.models()) known.push_back(info->name);
   file.FailAt({"kind"}, kind.empty()

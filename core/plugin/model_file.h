@@ -4,6 +4,7 @@
 #include <optional>
 
 #include <medley/config/config_file.h>
+#include <medley/config/key_table.h>
 #include <medley/model/model_config.h>
 #include <medley/model/model_info.h>
 #include <medley/plugin/registry.h>
@@ -19,8 +20,10 @@ struct ModelFile {
   std::optional<ImageGeometry> Pictures() const;
 };
 
-// Reports every mistake to the file's diagnostics; nothing where the kind is not known.
-std::optional<ModelFile> ReadModelFile(ConfigFile& file, const Registry& registry);
+// Reports every mistake to the file's diagnostics; nothing where the kind is not known. `whose`: the keys of
+// a pretrained folder.
+std::optional<ModelFile> ReadModelFile(ConfigFile& file, const Registry& registry,
+                                       KeysOf whose = KeysOf::kUser);
 // Throws InputError with every mistake of the file.
 ModelFile ReadModelFile(const std::filesystem::path& file, const Registry& registry);
 

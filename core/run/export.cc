@@ -75,7 +75,8 @@ void CheckFree(const fs::path& folder) {
 std::int64_t PositionsOf(const ModelFile& file) {
   const std::string field = file.info.pretrained_group + ".positions";
   if (!file.config.pretrained().empty())
-    return ReadPretrainedConfig(file.config.pretrained(), file.config.ignored_keys()).positions;
+    return ReadPretrainedConfig(file.config.pretrained(), file.config.ignored_keys(), KeysOf::kBegunRun)
+        .positions;
   return file.info.FindField(field) != nullptr ? file.config.Integer(field) : Agent::kLongestText;
 }
 

@@ -91,14 +91,14 @@ void CheckDraws(ConfigFile& file, const RunConfig& run) {
 }  // namespace
 
 Curriculum CheckEdit(const WeightsText& weights, const RunConfig& run, const ModelInfo& model,
-                     const Registry& registry, const AlsoCheck& also) {
+                     const Registry& registry, WeightsOf whose, const AlsoCheck& also) {
   if (std::ssize(weights.text) > kLargestWeightsFile)
     throw InputError(DisplayPath(weights.file) + ": expected at most " + std::to_string(kLargestWeightsFile) +
                      " bytes, found " + std::to_string(weights.text.size()));
   Diagnostics diagnostics;
   ConfigFile file(weights.file, weights.text, diagnostics);
   CheckedRun checked{.run = run, .curriculum = {}, .weights_text = weights.text};
-  ReadConfig(file, checked.curriculum);
+  ReadConfig(file, checked.curriculum, whose);
   diagnostics.Throw();
   CheckCurriculumFits(file, checked.curriculum, run, &model, registry, nullptr);
   if (also) also(file, checked.curriculum);
@@ -116,6 +116,9 @@ CheckedRun CheckRun(const std::filesystem::path& config, const std::vector<std::
   file.Override(overrides);
   CheckedRun checked;
   ReadConfig(file, checked.run);
+  // So is one that is repeated: what an older medley let it begin with does not end it.
+  const bool is_known = state == RunState::kBegun || weights;
+  if (!is_known) CheckEffects(file, checked.run);
   if (file.root()) {
     for (auto& [name, settings] : checked.run.tasks) {
       const Path above = {"tasks", name};
@@ -134,7 +137,7 @@ CheckedRun CheckRun(const std::filesystem::path& config, const std::vector<std::
 
     if (IsReadable(file, {"model"}, checked.run.model, diagnostics)) {
       ConfigFile described(checked.run.model, diagnostics);
-      checked.model = ReadModelFile(described, registry);
+      checked.model = ReadModelFile(described, registry, is_known ? KeysOf::kBegunRun : KeysOf::kUser);
     }
     const ModelInfo* model = checked.model ? &checked.model->info : nullptr;
     if (model != nullptr) CheckNeeds(file, checked.run, *model);
@@ -144,8 +147,7 @@ CheckedRun CheckRun(const std::filesystem::path& config, const std::vector<std::
     if (IsReadable(file, {"weights"}, checked.run.weights, diagnostics)) {
       ConfigFile file_now = weights ? ConfigFile(weights->file, weights->text, diagnostics)
                                     : ConfigFile(checked.run.weights, diagnostics, kLargestWeightsFile);
-      ReadConfig(file_now, checked.curriculum,
-                 state == RunState::kBegun ? WeightsOf::kBegunRun : WeightsOf::kUser);
+      ReadConfig(file_now, checked.curriculum, is_known ? WeightsOf::kBegunRun : WeightsOf::kUser);
       checked.weights_text = file_now.text();
       CheckCurriculumFits(file_now, checked.curriculum, checked.run, model, registry, &file);
     }

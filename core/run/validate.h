@@ -39,16 +39,16 @@ struct WeightsText {
 // Reads the run config, its weights file and its model's config, and checks them against each other and
 // against the tasks that are there: names, variants, options, terms, modes, what the model takes and gives,
 // special tokens; also the kinds of the tokenizer and the control text, and of the run whose weights are
-// taken where this one begins. Throws one InputError with every mistake of all files. `weights`: instead of
-// what is in the weights file now.
+// taken where this one begins. Throws one InputError with every mistake of all files. `weights`: of a run
+// that has begun, instead of what is in the weights file now: where this one begins, it repeats that one.
 CheckedRun CheckRun(const std::filesystem::path& config, const std::vector<std::string>& overrides,
                     const Registry& registry, RunState state = RunState::kBegins,
                     const std::optional<WeightsText>& weights = std::nullopt, Locks locks = Locks::kHold);
-// Another weights file for a run that goes on, checked as CheckRun does; `also`, if any, reports what else is
-// wrong.
+// Another weights file for a run that goes on, checked as CheckRun does; `whose`: kBegunRun of one that the
+// run had taken already. `also`, if any, reports what else is wrong.
 using AlsoCheck = std::function<void(ConfigFile& file, const Curriculum& curriculum)>;
 Curriculum CheckEdit(const WeightsText& weights, const RunConfig& run, const ModelInfo& model,
-                     const Registry& registry, const AlsoCheck& also);
+                     const Registry& registry, WeightsOf whose, const AlsoCheck& also);
 
 // The plugin directories that a run config names. Never throws: CheckRun reports what is wrong.
 std::vector<std::filesystem::path> PluginPaths(const std::filesystem::path& config,

@@ -102,7 +102,7 @@ std::string Mend(const fs::path& directory, const KnownLog& known, std::int64_t 
   }
   if (known.kept)
     return "the checkpoint has kept all that it held up to " + AtStep(known) +
-           (lost ? "; of later changes, those that are whole come again, and others are lost"
+           (lost ? "; of later changes, those from the first damaged line on are lost"
                  : ", and what came later is whole: nothing is lost");
   if (!lost) return std::string("the damaged text stands in ") + kRunWeights + " too: nothing is lost";
   if (TellsTextAt(log, number))
@@ -116,9 +116,9 @@ std::string Mend(const fs::path& directory, const KnownLog& known, std::int64_t 
 // What cannot be checked, for it is of an older medley; the rest of a sentence.
 std::string Doubt(const WeightLog& log, const KnownLog& known) {
   if (!log.has_sums())
-    return " is of an older medley: its texts are as they were written; whether its steps and shares are, "
-           "and "
-           "whether it lacks lines behind the checkpoint, cannot be told";
+    return " is of an older medley: the texts of its start and its edits are as they were written; whether "
+           "steps, shares and edits that were due are, and whether it lacks lines behind the checkpoint, "
+           "cannot be told";
   if (known.begins || known.kept || log.entries().empty()) return "";
   return " is as it was written; whether it is that of the checkpoint of " + AtStep(known) +
          ", which is of an older medley, cannot be told";
@@ -177,7 +177,9 @@ ResumedWeights ResumeWeights(const fs::path& directory, const std::optional<Foun
     log.SwapDue({});
     words += std::string(". ") + kRunWeights +
              " has another text than the newest that can be read: it holds from " + AtStep(known) +
-             " on, be it an edit or what was lost";
+             " on, be it an edit or what was lost, and no later edit comes again";
+  } else if (lost && !log.due().empty()) {
+    words += "; edits behind it that can be read come again: " + std::to_string(log.due().size());
   }
   if (weights.damaged) console.Warn(file.string() + " " + problem + "; " + words);
   if (!has_own) weights.text_of_file = WriteAnew(directory, known, log, weights.damaged, lost, console);

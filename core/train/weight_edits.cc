@@ -33,7 +33,7 @@ void WeightEdits::Start(std::int64_t step) {
                            " do not come again: the file was edited since");
     std::vector<DueEdit> due = log.SwapDue({});
     try {
-      Apply(setting_.live.text_of_file, step);
+      Apply(setting_.live.text_of_file, step, WeightsOf::kUser);
     } catch (const Interrupted&) {
       log.SwapDue(std::move(due));
       return;  // the next resume finds the file edited, as this one did
@@ -56,7 +56,7 @@ bool WeightEdits::FollowLog(std::int64_t step) {
     setting_.console.Say("step " + std::to_string(step) +
                          ": an edit of the weights comes again, as before the resume");
     const std::string why =
-        WhyNot(text, step, {log.due().begin() + 1, log.due().end()}, OnTrouble::kEndsTheRun);
+        WhyNot(text, step, {log.due().begin() + 1, log.due().end()}, WeightsOf::kBegunRun);
     if (InterruptRequested() && !why.empty()) return changed;  // it stays due
     changed = changed || why.empty();
     if (why.empty()) continue;
@@ -78,7 +78,7 @@ bool WeightEdits::FollowFile(std::int64_t step) {
     unsettled_ = !still;
     return false;
   }
-  const std::string why = text ? WhyNot(*text, step, {})
+  const std::string why = text ? WhyNot(*text, step, {}, WeightsOf::kUser)
                                : DisplayPath(setting_.file) + " is gone, cannot be read or is above 1 MiB";
   if (why.empty()) {
     seen_ = *text;
@@ -93,17 +93,18 @@ bool WeightEdits::FollowFile(std::int64_t step) {
 
 // "" where the text is in force now. `due`: the edits of the log that are then still to come.
 std::string WeightEdits::WhyNot(const std::string& text, std::int64_t step, std::vector<DueEdit> due,
-                                OnTrouble trouble) {
+                                WeightsOf whose) {
   std::vector<DueEdit> before = setting_.live.log.SwapDue(std::move(due));
   try {
-    Apply(text, step);
+    Apply(text, step, whose);
     return "";
   } catch (const c10::AcceleratorError&) {
     throw;
   } catch (const std::exception& error) {
     setting_.live.log.SwapDue(std::move(before));
     const std::string reason = Failure::Of(error).reason;
-    if (trouble == OnTrouble::kEndsTheRun && dynamic_cast<const FileError*>(&error) != nullptr)
+    // Trouble of the machine is no fault of an edit that was good once, and must not cost it.
+    if (whose == WeightsOf::kBegunRun && dynamic_cast<const FileError*>(&error) != nullptr)
       throw Error(
           "step " + std::to_string(step) + ": an edit of the weights could not come again: " + reason +
           ". It stays due: mend what is wrong, then medley resume " + setting_.file.parent_path().string());
@@ -111,9 +112,9 @@ std::string WeightEdits::WhyNot(const std::string& text, std::int64_t step, std:
   }
 }
 
-void WeightEdits::Apply(const std::string& text, std::int64_t step) {
+void WeightEdits::Apply(const std::string& text, std::int64_t step, WeightsOf whose) {
   Curriculum next =
-      CheckEdit({setting_.file, text}, setting_.config, setting_.live.model, setting_.live.registry,
+      CheckEdit({setting_.file, text}, setting_.config, setting_.live.model, setting_.live.registry, whose,
                 [&](ConfigFile& file, const Curriculum& read) { setting_.stages.CheckEdit(file, read); });
   TaskAdmission& admission = setting_.live.admission;
   if (admission.HasNew(next)) setting_.prefetcher.WhileIdle([&] { admission.Admit(next); });

@@ -66,11 +66,8 @@ class WeightEdits {
  private:
   bool FollowLog(std::int64_t step);
   bool FollowFile(std::int64_t step);
-  void Apply(const std::string& text, std::int64_t step);
-  // Trouble of the machine is no fault of an edit that was good once, and must not cost it.
-  enum class OnTrouble { kRefuses, kEndsTheRun };
-  std::string WhyNot(const std::string& text, std::int64_t step, std::vector<DueEdit> due,
-                     OnTrouble trouble = OnTrouble::kRefuses);
+  void Apply(const std::string& text, std::int64_t step, WeightsOf whose);
+  std::string WhyNot(const std::string& text, std::int64_t step, std::vector<DueEdit> due, WeightsOf whose);
   void Refuse(const std::string& text, const std::string& why, std::int64_t step);
   std::optional<std::string> Read() const;
 

@@ -207,20 +207,6 @@ TEST(RunConfig, NumbersThatNoRunCanHaveAreRefused) {
   }
 }
 
-TEST(RunConfig, AFrozenGroupHasNoSettingsOfTraining) {
-  const Workspace work;
-  const auto mistakes = [&](const std::string& group) {
-    return RunMistakes(work, "\"optimizer\": {\"groups\": [{\"match\": \"a\"" + group + "}]}");
-  };
-  EXPECT_TRUE(
-      Has(mistakes(", \"frozen\": true, \"learning_rate_scale\": 0.5"),
-          "optimizer.groups.0.learning_rate_scale: acts on what is trained, and the group is frozen"));
-  EXPECT_TRUE(
-      Has(mistakes(", \"frozen\": true, \"weight_decay\": 0"), "optimizer.groups.0.weight_decay: acts on"));
-  EXPECT_EQ(mistakes(", \"learning_rate_scale\": 0.5, \"weight_decay\": 0"), "");
-  EXPECT_EQ(mistakes(", \"frozen\": true"), "");
-}
-
 TEST(RunConfig, RowsThatFillTheBudgetAreAWord) {
   const Workspace work;
   const RunConfig config = ReadRunConfig(work.WriteRun("\"tasks\": {\"a\": {\"rows\": \"auto\"}}"));

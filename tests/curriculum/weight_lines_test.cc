@@ -188,6 +188,19 @@ TEST(OldWeightLines, HaveTheSumsOfTheirTextsCompared) {
   EXPECT_GT(named, 8 * text.size() / 3);
 }
 
+// Older medleys gave sums to the texts of starts and edits, and none to edits that were due.
+TEST(OldWeightLines, ATextOfAnEntryWithoutItsSumIsDamage) {
+  const std::vector<std::string> all = SplitLines(Old(Whole().Text()));
+  for (const std::size_t i : {0u, 4u, 5u}) {
+    std::vector<std::string> lines = all;
+    const std::size_t sum = lines[i].find("\"xxh3_128\"");
+    lines[i].erase(sum, lines[i].find("\"text\"") - sum);
+    const std::string number = std::to_string(i + 1);
+    EXPECT_EQ(ReadWeightLines(Joined(lines)).problem,
+              i == 5 ? "" : "was damaged: line " + number + " has a text without its sum");
+  }
+}
+
 TEST(OldWeightLines, AMissingEntryIsNamedAndOneThatIsDamagedCostsNoOther) {
   const std::vector<std::string> all = SplitLines(Old(Whole().Text()));
   for (std::size_t i = 0; i < 5; ++i) {

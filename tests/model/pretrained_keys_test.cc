@@ -159,6 +159,35 @@ TEST(PretrainedKeys, AnUnknownOneIsRefusedWhereItStandsUnlessItIsNamed) {
   EXPECT_EQ(refusal({"residual_multiplier", "max_windw_layers"}), "");
 }
 
+// It has weights of its own, and no advice would help: its model file may not change.
+TEST(PretrainedKeys, ARunThatHasBegunReadsWhatAnOlderMedleyRead) {
+  Json config = SmallPublishedConfig();
+  const ScratchDirectory scratch;
+  const auto read = [&](KeysOf whose) {
+    WriteText(scratch / "config.json", config.dump(1));
+    return ReadPretrainedConfig(scratch.path(), {}, whose).language;
+  };
+  const LanguageConfig before = read(KeysOf::kUser);
+  config["hidden_size"] = config.at("hidden_size").get<double>();
+  config["residual_multiplier"] = 0.22;
+  config["attention_bias"] = nullptr;
+  config["sliding_window"] = 0;
+  config["is_causal"] = nullptr;
+  EXPECT_NE(Refusal([&] { read(KeysOf::kUser); }), "");
+  const LanguageConfig after = read(KeysOf::kBegunRun);
+  EXPECT_EQ(after.hidden, before.hidden);
+  EXPECT_EQ(after.attention_bias, before.attention_bias);
+  config["hidden_size"] = "16";
+  EXPECT_TRUE(Has(Refusal([&] { read(KeysOf::kBegunRun); }), "hidden_size: expected a whole number"));
+}
+
+// The keys of another class say nothing.
+TEST(PretrainedKeys, AnotherArchitectureIsToldAlone) {
+  const std::string refusal = RefusalOfAll({{"model_type", "gemma3"}, {"query_pre_attn_scalar", 256}});
+  EXPECT_TRUE(Has(refusal, "'gemma3' is not supported")) << refusal;
+  EXPECT_FALSE(Has(refusal, "query_pre_attn_scalar")) << refusal;
+}
+
 // Of the keys that are refused only code of the folder's own is the user's to judge.
 TEST(PretrainedKeys, WhatMedleyKnowsCannotBeIgnored) {
   const Json code = {{"AutoModelForCausalLM", "modeling_other.OtherForCausalLM"}};

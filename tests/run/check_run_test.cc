@@ -327,6 +327,38 @@ TEST(CheckRun, AdaptersMustFitTheModelsLanguage) {
                   "lora.targets: 'q_prj' is no linear map of the model's language; it has down_proj, "));
 }
 
+TEST(CheckRun, AFrozenGroupOfARunThatBeginsHasNoSettingsOfTraining) {
+  const Workspace work;
+  const auto mistakes = [&](const std::string& group, RunState state = RunState::kBegins) {
+    const auto file = work.WriteRun("\"optimizer\": {\"groups\": [{\"match\": \"a\"" + group + "}]}");
+    return MistakesOf([&] { CheckRun(file, {}, Tasks(), state); });
+  };
+  EXPECT_TRUE(
+      Has(mistakes(", \"frozen\": true, \"learning_rate_scale\": 0.5"),
+          "optimizer.groups.0.learning_rate_scale: acts on what is trained, and the group is frozen"));
+  EXPECT_TRUE(
+      Has(mistakes(", \"frozen\": true, \"weight_decay\": 0"), "optimizer.groups.0.weight_decay: acts on"));
+  EXPECT_EQ(mistakes(", \"learning_rate_scale\": 0.5, \"weight_decay\": 0"), "");
+  EXPECT_EQ(mistakes(", \"frozen\": true"), "");
+  EXPECT_EQ(mistakes(", \"frozen\": true, \"weight_decay\": 0", RunState::kBegun), "")
+      << "of an older medley";
+}
+
+// An older medley took an urn's unit, which has no effect.
+TEST(CheckRun, AnEditThatTheRunHadTakenIsTakenAgain) {
+  const Workspace work;
+  const CheckedRun checked = CheckRun(work.WriteRun(), {}, Tasks());
+  const WeightsText urn{work / "weights.json",
+                        R"({"unit": "rows", "order": "urn", "weights": {"alpha": 1, "beta": 1}})"};
+  const auto mistakes = [&](WeightsOf whose) {
+    return MistakesOf([&] { CheckEdit(urn, checked.run, checked.model->info, Tasks(), whose, {}); });
+  };
+  EXPECT_TRUE(Has(mistakes(WeightsOf::kUser), "the order \"urn\" draws steps"));
+  EXPECT_EQ(mistakes(WeightsOf::kBegunRun), "");
+  const auto repeat = [&] { CheckRun(work.WriteRun(), {}, Tasks(), RunState::kBegins, urn); };
+  EXPECT_EQ(MistakesOf(repeat), "") << "a replay begins with the weights of a run that had begun";
+}
+
 // The saved config holds what they are; the folder may be gone by then.
 TEST(CheckRun, AdaptersOfABegunRunNeedNoFolder) {
   const Workspace work;

@@ -125,7 +125,7 @@ TEST_F(DamagedWeights, WhereAnEditIsLostItIsSaidAndNoOldWeightsAreTrainedOn) {
     WriteText(killed / kWeightLog, damaged);
     const CommandResult resumed = Resume(killed);
     EXPECT_EQ(resumed.code, 0) << resumed.out;
-    EXPECT_TRUE(Has(resumed.out, "and others are lost")) << resumed.out;
+    EXPECT_TRUE(Has(resumed.out, "from the first damaged line on are lost")) << resumed.out;
     EXPECT_FALSE(Has(resumed.out, "edited since")) << resumed.out;
     EXPECT_EQ(Has(resumed.out, "step 5: the weights were edited"), !edit_is_whole) << resumed.out;
     EXPECT_TRUE(!edit_is_whole || EndOf(killed) == end_) << resumed.out;

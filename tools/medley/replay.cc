@@ -113,8 +113,8 @@ void Replay::GiveEditsTo(const RunDirectory& run, Console& console) const {
   if (!log_has_sums_)
     console.Say(
         DisplayPath(directory_ / kWeightLog) +
-        " is of an older medley: its texts are as they were written; whether their steps are, and whether "
-        "lines are missing at its end, cannot be told");
+        " is of an older medley: the texts of its start and its edits are as they were written; whether "
+        "steps and edits that were due are, and whether lines are missing at its end, cannot be told");
   ReplaceFile(run.path() / kRunWeights, last_text_);
   ReplaceFile(run.path() / kWeightLog, weight_log_);
 }

@@ -88,7 +88,7 @@ Resumed ReadRun(const RunDirectory& directory, const ResumeRequest& request, Con
     const Curriculum& before = inputs.checked.curriculum;
     edit = CheckEdit(
         {directory.path() / kRunWeights, weights.text_of_file}, inputs.checked.run,
-        inputs.checked.model->info, inputs.registry,
+        inputs.checked.model->info, inputs.registry, WeightsOf::kUser,
         [&](ConfigFile& file, const Curriculum& next) { CheckWhatStays(file, before, next, weights.place); });
   }
   auto changes = ConfigChanges(directory, found, config, inputs);
@@ -114,6 +114,7 @@ int GoOn(const RunDirectory& directory, const ResumeRequest& request, Console& c
   const std::optional<FoundCheckpoint>& found = resumed.found;
   const RunConfig& config = resumed.inputs.checked.run;
   if (found && found->facts.step >= config.steps && resumed.reported) {
+    ReplaceDamagedLog(directory.path(), resumed.weights, console);
     console.Say("all " + std::to_string(found->facts.step) + " steps are done; to go on: medley resume " +
                 directory.path().string() + " --steps N (N in all)");
     return 0;
