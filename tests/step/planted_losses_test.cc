@@ -119,7 +119,8 @@ const std::vector<Plant>& Plants() {
              const at::Tensor losses = p.Losses();
              return (p.kind == Kind::kText ? losses / p.Lengths() : losses).sum();
            },
-       .count = [](Batch& batch) { batch.SetItems("loss", batch.Column("lengths").clone()); }},
+       .count = [](Batch& batch) { batch.SetItems("loss", batch.Column("lengths").clone()); },
+       .needs_unlike_rows = true},
       {.name = "items counted over rows, positions learned",
        .kinds = {Kind::kText},
        .count = [](Batch& batch) { batch.CountEach("loss"); }},

@@ -12,10 +12,13 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// The second training draw of task "two" fails. (A contract check samples one row, an evaluation 32 or 8.)
+// A draw of task "two" behind its first. (A contract check samples 1 to 3 of the first's rows, an evaluation
+// 32 or 8.)
+bool IsLaterDraw(const RowRange& rows) { return rows.count == 3 && rows.begin >= 3; }
+
 RowHook FailSecondDraw() {
-  return [draws = std::make_shared<std::atomic<int>>(0)](const RowRange& rows) {
-    if (rows.count == 3 && ++*draws >= 2) throw std::runtime_error("the camera is gone");
+  return [](const RowRange& rows) {
+    if (IsLaterDraw(rows)) throw std::runtime_error("the camera is gone");
   };
 }
 
@@ -41,13 +44,18 @@ TEST(TaskErrors, StopSavesWhatWasTrainedAndNamesPluginTaskAndPhase) {
 
 // As an illegal access leaves it: every later call on the device fails, also those of a save.
 TEST(TaskErrors, AFailedDeviceEndsTheRunAtOnceDropsNobodyAndSavesNothing) {
-  const auto fail = [](std::int64_t rows_of_draw) {
-    return [=, draws = std::make_shared<std::atomic<int>>(0)](const RowRange& rows) {
-      if (rows.count == rows_of_draw && ++*draws >= 2)
+  const auto fail = [](const std::function<bool(const RowRange&)>& when) {
+    return [=](const RowRange& rows) {
+      if (when(rows))
         throw c10::AcceleratorError({}, 700, "CUDA error: an illegal memory access was encountered");
     };
   };
-  for (const auto& [what, hook] : {std::pair("a draw", fail(3)), std::pair("an evaluation", fail(32))}) {
+  const auto is_second_evaluation = [seen = std::make_shared<std::atomic<int>>(0)](const RowRange& rows) {
+    return rows.count == 32 && ++*seen >= 2;
+  };
+  const auto is_fourth_draw = [](const RowRange& rows) { return rows.count == 3 && rows.begin >= 9; };
+  for (const auto& [what, hook] :
+       {std::pair("a draw", fail(is_fourth_draw)), std::pair("an evaluation", fail(is_second_evaluation))}) {
     const ScratchDirectory scratch;
     RunConfig config = TinyConfig(30);
     config.on_task_error = "drop";
@@ -120,8 +128,8 @@ TEST(TaskErrors, OutOfMemoryHasItsOwnExitCodeAndNamesTheTaskAndTheSetting) {
     const ScratchDirectory scratch;
     RunConfig config = TinyConfig(30);
     config.draws_per_step = draws_per_step;
-    const RowHook greedy = [draws = std::make_shared<std::atomic<int>>(0)](const RowRange& rows) {
-      if (rows.count == 3 && ++*draws >= 2) at::empty({1 << 30}, at::kByte);
+    const RowHook greedy = [](const RowRange& rows) {
+      if (IsLaterDraw(rows)) at::empty({1 << 30}, at::kByte);
     };
     SetCpuBudget(ReadCpuMemory().now + (1 << 26));
     const Ended outcome = TrainWithHooks(scratch.path(), config, {{"two", greedy}});
@@ -291,8 +299,8 @@ TEST(TaskErrors, ATaskThatFailsInWordsThatAreNotUtf8IsDroppedAndTheRunIsSaved) {
   const ScratchDirectory scratch;
   RunConfig config = TinyConfig(20);
   config.on_task_error = "drop";
-  const RowHook fail = [draws = std::make_shared<std::atomic<int>>(0)](const RowRange& rows) {
-    if (rows.count == 3 && ++*draws >= 2) throw std::runtime_error("caf\xe9");
+  const RowHook fail = [](const RowRange& rows) {
+    if (IsLaterDraw(rows)) throw std::runtime_error("caf\xe9");
   };
   const Ended outcome = TrainWithHooks(scratch.path(), config, {{"two", fail}});
   EXPECT_EQ(outcome.code, ExitCode::kSomethingDropped) << outcome.error;
