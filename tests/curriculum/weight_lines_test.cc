@@ -12,7 +12,6 @@
 namespace medley::testing {
 namespace {
 
-using test::Has;
 using Cause = WeightEntry::Cause;
 
 WeightEntry LogEntry(std::int64_t number, std::int64_t step, Cause cause, const std::string& text = "") {
