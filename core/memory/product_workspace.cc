@@ -62,10 +62,11 @@ ProductWorkspace Remembered(std::int64_t out, std::int64_t in, at::ScalarType dt
   static std::mutex mutex;
   static std::map<std::tuple<std::int64_t, std::int64_t, at::ScalarType, int>, ProductWorkspace> known;
   const std::lock_guard lock(mutex);
-  const auto [found, is_new] =
-      known.try_emplace({std::min(out, kWidest), std::min(in, kWidest), dtype, at::get_num_threads()});
-  if (is_new) found->second = Measure(std::get<0>(found->first), std::get<1>(found->first), dtype);
-  return found->second;
+  out = std::min(out, kWidest), in = std::min(in, kWidest);
+  const std::tuple key{out, in, dtype, at::get_num_threads()};
+  const auto found = known.find(key);
+  if (found != known.end()) return found->second;
+  return known.emplace(key, Measure(out, in, dtype)).first->second;  // nothing is kept of one that threw
 }
 
 }  // namespace

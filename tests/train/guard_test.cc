@@ -119,9 +119,8 @@ GuardedOutcome TrainGuarded(const fs::path& directory, const RunSetting& setting
 
 // The n-th call of task two's pass in its draws.
 SumsHook AtCall(int nth, const std::function<void(PassContext&, Sums&)>& what) {
-  return [nth, what, counts = AfterTheCheck(), calls = std::make_shared<int>(0)](PassContext& context,
-                                                                                 Sums& sums) {
-    if (counts(context) && ++*calls == nth) what(context, sums);
+  return [nth, what, calls = std::make_shared<int>(0)](PassContext& context, Sums& sums) {
+    if (++*calls == nth) what(context, sums);
   };
 }
 

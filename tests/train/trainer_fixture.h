@@ -55,7 +55,8 @@ class ScoredTask : public ScriptedTask {
   std::string pass_;
 };
 
-// False until a draw runs: a contract check looks at one row at a time.
+// False until several rows run at once: a contract check begins with single ones, and ends with a few
+// together.
 inline std::function<bool(const PassContext&)> AfterTheCheck() {
   return [started = std::make_shared<bool>(false)](const PassContext& context) {
     *started = *started || context.batch().size() > 1;
