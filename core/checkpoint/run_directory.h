@@ -9,6 +9,9 @@
 
 namespace medley {
 
+// The console's lines of a run, with their times.
+inline constexpr const char* kConsoleLog = "log.txt";
+
 // The files of a run: run.lock, config.resolved.json (and .1, .2 ... at resumes), run.json, the logs and the
 // checkpoints step-<8 digits>.
 class RunDirectory {

@@ -60,6 +60,8 @@ Console::Console(std::FILE* out, const std::filesystem::path& log_file, SecondsS
 
 Console::~Console() { ClearStatus(); }
 
+void Console::LogTo(const std::filesystem::path& file) { log_ = OpenLog(file, out_); }
+
 // Nobody reads it any more, or the disk is full: neither is a reason to end a run, nor for the command to say
 // that its result was not printed.
 void Console::Put(const std::string& text) {

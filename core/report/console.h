@@ -30,6 +30,10 @@ class Console {
   Console(const Console&) = delete;
   Console& operator=(const Console&) = delete;
 
+  // From here on a copy of every line goes into this file, behind what it has; another one no longer gets
+  // any. An InputError or an Error where it cannot be opened; then the lines go where they went.
+  void LogTo(const std::filesystem::path& file);
+
   void Say(const std::string& line);
   // For trouble that the run survives.
   void Warn(const std::string& line);

@@ -39,7 +39,12 @@ class RecordSink {
 // All sinks of a run, in the order in which they are told.
 class RecordSinks final : public RecordSink {
  public:
-  void Add(std::unique_ptr<RecordSink> sink) { sinks_.push_back(std::move(sink)); }
+  void Add(std::unique_ptr<RecordSink> sink) {
+    Add(*sink);
+    owned_.push_back(std::move(sink));
+  }
+  // Keeps the reference.
+  void Add(RecordSink& sink) { sinks_.push_back(&sink); }
 
   void Take(const StepRecord& record) override;
   void Take(const PlanRecord& record) override;
@@ -47,7 +52,8 @@ class RecordSinks final : public RecordSink {
   void Sync(LogMarks& marks) override;
 
  private:
-  std::vector<std::unique_ptr<RecordSink>> sinks_;
+  std::vector<RecordSink*> sinks_;
+  std::vector<std::unique_ptr<RecordSink>> owned_;
 };
 
 }  // namespace medley

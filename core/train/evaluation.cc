@@ -58,8 +58,8 @@ void Evaluation::AddSheet(const std::string& task, const TaskScore& score, Evalu
   }
 }
 
-std::optional<EvaluationRecord> Evaluation::Run(std::int64_t step, const Wanted& wanted,
-                                                StepRecovery& recovery) {
+std::variant<EvaluationRecord, Failure> Evaluation::Run(std::int64_t step, const Wanted& wanted,
+                                                        Blame& blame) {
   std::vector<std::string> tasks;
   if (wanted.whole) tasks = setting_.mixer.mixture().Active();
   for (const std::string& task : wanted.asked) {
@@ -75,9 +75,8 @@ std::optional<EvaluationRecord> Evaluation::Run(std::int64_t step, const Wanted&
       AbandonForward(setting_.device);
       throw;
     } catch (const std::exception& error) {
-      recovery.TaskFailed(
-          task, Failure::Of(error, "evaluation of " + task + " after step " + std::to_string(step) + ": "));
-      if (recovery.failure()) return std::nullopt;
+      const std::string where = "evaluation of " + task + " after step " + std::to_string(step) + ": ";
+      if (const auto end = blame.TaskFailed(task, Failure::Of(error, where))) return *end;
     }
   }
   EvaluationRecord record;

@@ -6,6 +6,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <variant>
 
 #include <medley/checkpoint/checkpoint.h>
 #include <medley/config/run_config.h>
@@ -15,8 +16,8 @@
 #include <medley/plan/plan_in_force.h>
 #include <medley/report/console.h>
 #include <medley/report/records.h>
+#include <medley/train/blame.h>
 #include <medley/train/prefetcher.h>
-#include <medley/train/step_recovery.h>
 #include <medley/train/table_room.h>
 
 namespace medley {
@@ -45,9 +46,9 @@ class Evaluation {
     std::vector<std::string> asked;  // tasks besides
     std::string stage;               // that is present
   };
-  // Scores tasks after a step. A task that fails is `recovery`'s to judge; nothing where the run
-  // must end for it. Throws Interrupted; then nothing has changed.
-  std::optional<EvaluationRecord> Run(std::int64_t step, const Wanted& wanted, StepRecovery& recovery);
+  // Scores tasks after a step. A task that fails is `blame`'s to judge: a Failure where the run must end for
+  // it. Throws Interrupted; then nothing has changed.
+  std::variant<EvaluationRecord, Failure> Run(std::int64_t step, const Wanted& wanted, Blame& blame);
 
   // Of the last one of all active tasks; nothing where its loss was not finite, or it was forgotten.
   const std::optional<MeanEvaluation>& evaluated() const { return evaluated_; }

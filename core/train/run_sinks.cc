@@ -1,6 +1,6 @@
 #include <medley/train/run_sinks.h>
 
-#include <utility>
+#include <memory>
 
 #include <medley/base/error.h>
 #include <medley/report/log_repair.h>
@@ -35,11 +35,9 @@ class WeightLogSink final : public RecordSink {
 
 }  // namespace
 
-std::unique_ptr<RecordSink> MakeWeightLogSink(WeightLog& log) { return std::make_unique<WeightLogSink>(log); }
-
 RecordSinks MakeRunSinks(const std::filesystem::path& directory, const std::vector<std::string>& named_tasks,
-                         const std::optional<FoundCheckpoint>& from, bool tensorboard,
-                         std::unique_ptr<ReceiptBook> receipts, Progress& progress, Console& console) {
+                         const std::optional<FoundCheckpoint>& from, bool tensorboard, ReceiptBook& receipts,
+                         WeightLog& weights, Progress& progress, Console& console) {
   const CheckpointFacts saved = from ? from->facts : CheckpointFacts();
   const LogMarks marks = RepairLogs(directory, {kMetricsLog, kTimingLog}, saved.logs, saved.step, console);
   MakeWayForLog(directory / kLossesTable, console);
@@ -47,9 +45,10 @@ RecordSinks MakeRunSinks(const std::filesystem::path& directory, const std::vect
   sinks.Add(std::make_unique<MetricsLog>(directory, marks, console));
   sinks.Add(std::make_unique<TimingLog>(directory, marks, console));
   sinks.Add(std::make_unique<LossesTable>(directory, named_tasks, console));
-  sinks.Add(std::move(receipts));
+  sinks.Add(receipts);
   if (tensorboard) AddTensorBoard(sinks, directory, marks, console);
   sinks.Add(std::make_unique<StatusLine>(progress, console));
+  sinks.Add(std::make_unique<WeightLogSink>(weights));
   return sinks;
 }
 

@@ -1,7 +1,6 @@
 #pragma once
 
 #include <filesystem>
-#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -16,13 +15,10 @@
 namespace medley {
 
 // Everything that writes down what a training run leaves, in the order in which it is told. Cuts the logs
-// back to where `from`, if any, was saved; what of them is not as it was then is set aside first. Keeps
-// references to progress and console.
+// back to where `from`, if any, was saved; what of them is not as it was then is set aside first. The log of
+// the weights is made durable where the others are. Keeps references to the last four.
 RecordSinks MakeRunSinks(const std::filesystem::path& directory, const std::vector<std::string>& named_tasks,
-                         const std::optional<FoundCheckpoint>& from, bool tensorboard,
-                         std::unique_ptr<ReceiptBook> receipts, Progress& progress, Console& console);
-
-// Makes the log of the weights durable where the others are. Keeps the reference.
-std::unique_ptr<RecordSink> MakeWeightLogSink(WeightLog& log);
+                         const std::optional<FoundCheckpoint>& from, bool tensorboard, ReceiptBook& receipts,
+                         WeightLog& weights, Progress& progress, Console& console);
 
 }  // namespace medley

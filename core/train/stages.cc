@@ -171,10 +171,8 @@ bool Stages::Drop(const std::string& task, const std::string& reason) {
 
 void Stages::Save(json& progress) const {
   progress["dropped"] = dropped_;
-  if (setting_.log != nullptr) {
-    progress["weight_log"] = setting_.log->number();
-    progress["weight_lines"] = setting_.log->Kept();
-  }
+  progress["weight_log"] = setting_.log.number();
+  progress["weight_lines"] = setting_.log.Kept();
   progress["stage"] = {{"number", number_},
                        {"name", over() ? "" : now().name},
                        {"cooled", cooled_},

@@ -30,7 +30,7 @@ class Stages {
     std::int64_t eval_every = 0;   // the run's
     Mixer& mixer;
     AdamW& optimizer;
-    WeightLog* log = nullptr;  // null: nothing is written down
+    WeightLog& log;
     Console& console;
     // Lets every task run in its form of the stage that is about to begin, and the mixer know its rows. None:
     // the tasks keep theirs.

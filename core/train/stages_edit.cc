@@ -13,9 +13,8 @@ WeightEntry Stages::EntryNow(WeightEntry::Cause cause) const {
 }
 
 void Stages::Log(WeightEntry entry) {
-  if (setting_.log == nullptr) return;
   try {
-    setting_.log->Add(std::move(entry));
+    setting_.log.Add(std::move(entry));
   } catch (const Error& error) {
     setting_.console.Warn(std::string("a change of the weights could not be written down: ") + error.what());
   }
@@ -86,7 +85,7 @@ void Stages::Edit(Curriculum next, const std::string& text, std::int64_t step) {
   entry.text = text;
   const std::string words = ChangesInWords(curriculum_, next, number_, Gone());
   entry.words = words;
-  if (setting_.log != nullptr) setting_.log->Add(std::move(entry));
+  setting_.log.Add(std::move(entry));
   setting_.mixer = std::move(after);
   ramping_ = setting_.mixer.RampLeft() > 0;
   curriculum_ = std::move(next);

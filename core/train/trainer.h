@@ -3,64 +3,70 @@
 #include <chrono>
 #include <cstdint>
 #include <filesystem>
+#include <limits>
 #include <map>
-#include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
+#include <variant>
 #include <vector>
 
 #include <medley/base/clock.h>
 #include <medley/base/error.h>
+#include <medley/checkpoint/checkpoint.h>
 #include <medley/checkpoint/checkpoint_keeper.h>
-#include <medley/model/adapters.h>
+#include <medley/curriculum/weight_log.h>
+#include <medley/plan/plan_in_force.h>
 #include <medley/plan/receipt_book.h>
 #include <medley/report/console.h>
 #include <medley/report/progress.h>
+#include <medley/report/record_sink.h>
 #include <medley/report/records.h>
-#include <medley/step/optimizer.h>
+#include <medley/run/run.h>
+#include <medley/train/admission.h>
+#include <medley/train/blame.h>
 #include <medley/train/evaluation.h>
+#include <medley/train/failure.h>
 #include <medley/train/memory_watch.h>
 #include <medley/train/prefetcher.h>
 #include <medley/train/run_hours.h>
 #include <medley/train/stages.h>
-#include <medley/train/step_recovery.h>
+#include <medley/train/step_attempt.h>
+#include <medley/train/table_room.h>
 #include <medley/train/weight_edits.h>
 
 namespace medley {
 
+// Where a trainer begins.
+struct TrainerStart {
+  std::filesystem::path directory;           // the run's, which holds its weights file
+  std::optional<FoundCheckpoint> from = {};  // goes on after it, and cuts the logs back to it; else at step 0
+  FoundWeights weights = {};
+  std::optional<RunScript> script = {};  // of a run that repeats another one
+  SecondsSource now = SteadySeconds;     // what the run's hours are measured by
+};
+
 // The loop. Every step is a handful of calls to its collaborators.
+//
+// To be used on one thread, which alone computes; data threads sample beside it. It installs no signal
+// handler: what asks for an interrupt (base/interrupt.h) is its owner's.
 class Trainer {
  public:
-  // What it trains with; references outlive it.
-  struct Setting {
-    const RunConfig& config;
-    at::Device device;
-    Budget budget;  // 0 bytes: no limit
-    std::filesystem::path directory;
-    TaskHost& host;
-    const Model& model;
-    const Curriculum& curriculum;
-    Mixer& mixer;  // of all named tasks, with the first stage's mixture
-    StepExecutor& executor;
-    AdamW& optimizer;
-    PlanInForce& plan;
-    Console& console;
-    SecondsSource now = SteadySeconds;               // what the run's hours are measured by
-    std::optional<RunScript> script = std::nullopt;  // of a run that repeats another one
-    LiveWeights* live = nullptr;  // null: nobody edits the weights, and nothing writes them down
-    Adapters adapters{};          // of the model
-  };
-  // `from`: goes on after this checkpoint; else at step 0. Cuts the logs back to it.
-  explicit Trainer(const Setting& setting, const std::optional<FoundCheckpoint>& from = std::nullopt);
+  // Keeps references. The plan is of all named forms, the mixer has the first stage's mixture.
+  Trainer(Run& run, PlanInForce& plan, WeightLog& log, Admission& admission, Console& console,
+          TrainerStart start);
   ~Trainer();
+  Trainer(const Trainer&) = delete;
+  Trainer& operator=(const Trainer&) = delete;
 
-  // Until the steps, the last stage or an early decay are done, the hours are over, or a signal came (see
-  // StopSignal); saved in each case. A signal costs the step or evaluation that is under way: a resume begins
-  // it anew. A task's error under on_task_error "stop", or a gradient that is not finite, is thrown after
-  // what was trained was saved; with the error's own code, and kDoesNotFit where memory ran out. Whatever is
-  // thrown stands in the console's log too.
-  ExitCode Train();
+  // Until so many steps are done in all, or the run ends: its steps, its last stage or an early decay are
+  // done, its hours are over, or an interrupt was asked for. Saved in each case. An interrupt costs the step
+  // or evaluation that is under way: who goes on begins it anew. A task's error under on_task_error "stop",
+  // or a gradient that is not finite, is thrown after what was trained was saved; with the error's own code,
+  // and kDoesNotFit where memory ran out. Whatever is thrown stands in the console's log too.
+  ExitCode Train(std::int64_t until = std::numeric_limits<std::int64_t>::max());
+  // An edit of the weights, between two steps: see WeightEdits::Take.
+  void Edit(const std::string& text);
 
   std::int64_t step() const { return step_; }                                        // steps done
   const std::map<std::string, double>& last_losses() const { return last_losses_; }  // by task
@@ -72,48 +78,58 @@ class Trainer {
   static bool IsReported(const std::filesystem::path& checkpoint);
 
  private:
-  ExitCode TrainToTheEnd();
-  bool Done(bool stop_requested);
-  void Step();
+  struct Trained {};
+  // What became of a step; a Failure says why the run must end.
+  using Outcome = std::variant<Trained, DroppedTask, InterruptedStep, Failure>;
+
+  ExitCode TrainOn(std::int64_t until);
+  Outcome Start();
+  bool Done(std::int64_t until);
+  Outcome Step();
   std::vector<Draw> NextDraws();
-  std::optional<double> UpdateWeights(const StepRecord& record);
+  Outcome Blamed(const std::vector<Draw>& draws, const Failure& failure);
+  std::optional<Failure> UpdateWeights(StepRecord& record);
   void Measure(StepRecord& record);
-  void Conclude(StepRecord record);
+  Outcome Conclude(StepRecord record);
   bool GoOnInStages();
-  void FollowEdits();
   void TakeForms(const Stage& stage);
   void WatchHours();
-  void LogEarlyDecay();
-  std::optional<EvaluationRecord> EvaluateIfDue();
-  void HeedGuard();
-  [[noreturn]] void SaveAndFail();
+  std::optional<Failure> EvaluateIfDue(StepRecord& record);
+  bool WarnOfGuard();
+  [[noreturn]] void SaveAndFail(const Failure& failure);
 
   // trainer_state.cc
+  TrainingState LoadState();
   nlohmann::json SaveProgress() const;
   void LoadProgress(const nlohmann::json& state);
   // The table at the end of a run: what every task got, where it stands, and where the run lies.
   std::string Summary() const;
 
-  Setting setting_;
+  Run& run_;
+  PlanInForce& plan_;
+  Console& console_;
+  TrainerStart start_;
   std::int64_t step_ = 0;
   std::map<std::string, double> last_losses_;
-  RunHours hours_;
   std::optional<StepRecord> unreported_;  // the last step, where its evaluation was interrupted
+  RunHours hours_;
   Stages stages_;
   Prefetcher prefetcher_;
   TableRoom tables_;
   Evaluation evaluation_;
-  ReceiptBook* receipts_ = nullptr;  // one of the sinks
+  ReceiptBook receipts_;
+  // All above is as the checkpoint has it from here on.
+  TrainingState state_;
+  Progress progress_;
   RecordSinks sinks_;
-  // Made when the run's state is loaded:
-  std::optional<Progress> progress_;
-  std::optional<CheckpointKeeper> checkpoints_;
-  std::optional<MemoryWatch> memory_;
-  std::optional<StepRecovery> recovery_;
-  std::optional<WeightEdits> edits_;  // where there is a live weights file
-  double seconds_in_steps_ = 0;       // since the run was started or resumed
+  CheckpointKeeper checkpoints_;
+  MemoryWatch memory_;
+  StepAttempt attempt_;
+  Blame blame_;
+  WeightEdits edits_;
+  bool started_ = false;
+  double seconds_in_steps_ = 0;  // since the run was started or resumed
   std::chrono::steady_clock::time_point step_started_;
-  bool interrupted_ = false;
 };
 
 }  // namespace medley

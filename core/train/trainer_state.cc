@@ -11,9 +11,9 @@ namespace medley {
 using nlohmann::json;
 
 TrainingState Trainer::State() {
-  Mixer& mixer = setting_.mixer;
-  const at::Device device = setting_.device;
-  TrainingState state{setting_.optimizer.weights().list(), setting_.optimizer.State(), {}};
+  Mixer& mixer = *run_.mixer;
+  const at::Device device = run_.device;
+  TrainingState state{run_.optimizer->weights().list(), run_.optimizer->State(), {}};
   // Progress first: the mixer compares its mixture with the saved one, so it must be the present stage's,
   // without dropped tasks.
   state.sections.push_back(
@@ -22,14 +22,25 @@ TrainingState Trainer::State() {
       {"mixer", 1, [&mixer] { return mixer.Save(); }, [&mixer](const json& s) { mixer.Load(s); }});
   state.sections.push_back({"generators", 1, [device] { return SaveGenerators(device); },
                             [device](const json& s) { LoadGenerators(s, device); }});
-  state.sections.push_back({"receipt", 1, [this] { return receipts_->ToJson(); },
-                            [this](const json& s) { receipts_->Load(s); }, /*optional=*/true});
-  if (setting_.adapters.any()) state.sections.push_back(AdaptersSection(setting_.adapters));
+  state.sections.push_back({"receipt", 1, [this] { return receipts_.ToJson(); },
+                            [this](const json& s) { receipts_.Load(s); }, /*optional=*/true});
+  if (const Adapters adapters = run_.Adapted(); adapters.any())
+    state.sections.push_back(AdaptersSection(adapters));
+  return state;
+}
+
+TrainingState Trainer::LoadState() {
+  TrainingState state = State();
+  stages_.TakeForms();
+  if (start_.from) {
+    LoadCheckpoint(start_.from->path, state);
+    run_.optimizer->weights().Round();
+  }
   return state;
 }
 
 json Trainer::SaveProgress() const {
-  json state = {{"step", step_}, {"last_losses", last_losses_}, {"overflows", setting_.plan.Save()}};
+  json state = {{"step", step_}, {"last_losses", last_losses_}, {"overflows", plan_.Save()}};
   stages_.Save(state);
   evaluation_.Save(state);
   hours_.Save(state);
@@ -40,7 +51,7 @@ json Trainer::SaveProgress() const {
 void Trainer::LoadProgress(const json& state) {
   step_ = CountOf(state, "step");
   last_losses_ = state.at("last_losses").get<std::map<std::string, double>>();
-  setting_.plan.Load(state.value("overflows", json::object()));
+  plan_.Load(state.value("overflows", json::object()));
   evaluation_.Load(state);
   hours_.Load(state);
   if (state.contains("unreported")) unreported_ = StepRecordFromJson(state.at("unreported"));
@@ -56,36 +67,36 @@ bool Trainer::IsReported(const std::filesystem::path& checkpoint) {
 
 std::string Trainer::Summary() const {
   Table table({"task", "rows", "draws", "share asked", "delivered", "last loss", "constants"});
-  for (const auto& [task, share] : setting_.mixer.Shares()) {
+  for (const auto& [task, share] : run_.mixer->Shares()) {
     const auto loss = last_losses_.find(task);
-    const std::string& form = setting_.plan.FormOf(task);
+    const std::string& form = plan_.FormOf(task);
     const std::int64_t constants =
-        setting_.host.IsLoaded(form) ? setting_.host.Get(form).ConstantBytes(setting_.device) : 0;
+        run_.host->IsLoaded(form) ? run_.host->Get(form).ConstantBytes(run_.device) : 0;
     table.Add({task, std::to_string(share.rows), std::to_string(share.draws), FormatShare(share.asked),
                FormatShare(share.delivered), loss == last_losses_.end() ? "-" : FormatNumber(loss->second),
                FormatBytes(static_cast<double>(constants))});
   }
-  std::string text = "after step " + std::to_string(step_) + " of " + std::to_string(setting_.config.steps);
+  std::string text = "after step " + std::to_string(step_) + " of " + std::to_string(run_.config.steps);
   if (hours_.is_early())
     text += ", decayed early, in steps " + std::to_string(hours_.decay().start) + " to " +
             std::to_string(hours_.decay().end());
   text += ":\n";
   text += table.ToText();
-  text += "largest share error " + FormatShare(setting_.mixer.ShareError());
-  text += ", memory peak " + FormatBytes(static_cast<double>(progress_->memory_peak())) + "\n";
-  const MemoryLedger& peak = memory_->largest();
+  text += "largest share error " + FormatShare(run_.mixer->ShareError());
+  text += ", memory peak " + FormatBytes(static_cast<double>(progress_.memory_peak())) + "\n";
+  const MemoryLedger& peak = memory_.largest();
   if (peak.total() > 0)
     text += "the largest step took " + FormatBytes(peak.total()) +
             " with the rows that waited: " + peak.Words() + "\n";
   const double waited = seconds_in_steps_ > 0 ? prefetcher_.seconds_waited() / seconds_in_steps_ : 0;
   text += "waited for data " + FormatShare(waited) + " of the steps' time";
-  const std::string advice = DataWaitWords(waited, prefetcher_.waits(), setting_.config.data.threads);
+  const std::string advice = DataWaitWords(waited, prefetcher_.waits(), run_.config.data.threads);
   text += (advice.empty() ? "" : ": " + advice) + "\n";
-  if (const std::int64_t under = receipts_->receipt().under(); under > 0)
+  if (const std::int64_t under = receipts_.receipt().under(); under > 0)
     text += std::to_string(under) + " draws took more memory than was planned: medley report " +
-            setting_.directory.string() + "\n";
+            start_.directory.string() + "\n";
   for (const auto& [task, reason] : stages_.dropped()) text += "dropped: " + task + " (" + reason + ")\n";
-  return text + "the run lies in " + setting_.directory.string();
+  return text + "the run lies in " + start_.directory.string();
 }
 
 }  // namespace medley

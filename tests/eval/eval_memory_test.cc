@@ -166,7 +166,7 @@ Trained Train(const std::filesystem::path& directory, const RunConfig& config, s
   const auto tiny = MakeTinyRun(config);
   tiny->tasks().at("two") = AskingTask("two", Spike(bytes_a_row));
   if (room > 0) tiny->run.budget.bytes = ReadCpuMemory().now + ReadCpuMemory().data_now + room;
-  Trainer trainer(tiny->In(directory, *console), from);
+  TestTrainer trainer(*tiny, directory, *console, from);
   Trained trained{TrainToTheEnd(trainer, console), trainer.evaluation().rows_at_once(), {}};
   if (trained.error.empty()) trained.state = EndState(directory);
   return trained;

@@ -115,24 +115,12 @@ Outcome Train(const Case& c, std::int64_t micro_rows, const Hook& hook) {
   Run& run = *subject.run;
   LoadedTask hooked(subject.task.info(), subject.task.variant(), "test",
                     std::make_unique<Hooked>(subject.task, hook));
-  OneTask host(hooked);
+  const auto plugins = std::exchange(run.host, std::make_unique<OneTask>(hooked));
   PlanInForce plan({{subject.name, subject.execution}});
   SilentConsole console;
   const std::filesystem::path directory = subject.scratch.path() / "run";
   std::filesystem::create_directory(directory);
-  const Trainer::Setting setting{.config = run.config,
-                                 .device = run.device,
-                                 .budget = run.budget,
-                                 .directory = directory,
-                                 .host = host,
-                                 .model = *run.model,
-                                 .curriculum = run.curriculum,
-                                 .mixer = *run.mixer,
-                                 .executor = *run.executor,
-                                 .optimizer = *run.optimizer,
-                                 .plan = plan,
-                                 .console = *console};
-  EXPECT_EQ(Trainer(setting).Train(), ExitCode::kDone) << console.words();
+  EXPECT_EQ(TestTrainer(run, plan, directory, *console).Train(), ExitCode::kDone) << console.words();
   Outcome outcome{.state = EndState(directory), .first_step = Lines(directory / "metrics.jsonl").at(0)};
   outcome.state.erase("state.json");  // how the rows were cut stands there too
   for (const json& step : Lines(directory / "timing.jsonl")) {

@@ -100,7 +100,7 @@ GuardedOutcome TrainGuarded(const fs::path& directory, const RunSetting& setting
   }
   GuardedOutcome outcome;
   {
-    Trainer trainer(tiny->In(directory, *console));
+    TestTrainer trainer(*tiny, directory, *console);
     try {
       outcome.code = trainer.Train();
     } catch (const Error& error) {

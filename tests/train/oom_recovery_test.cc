@@ -67,7 +67,7 @@ std::string WhatWasTrained(const fs::path& directory) {
 RecoveredOutcome TrainTiny(TinyRun& tiny, const fs::path& directory) {
   SilentConsole console;
   RecoveredOutcome outcome;
-  Trainer trainer(tiny.In(directory, *console));
+  TestTrainer trainer(tiny, directory, *console);
   try {
     outcome.code = trainer.Train();
   } catch (const Error& error) {

@@ -217,7 +217,7 @@ TEST_F(PlannedRun, ProbingLeavesTheRunBitForBitAsItWas) {
     }
     const std::filesystem::path directory = scratch_ / (planned ? "planned" : "plain");
     std::filesystem::create_directories(directory);
-    Trainer trainer(tiny->In(directory, *console_));
+    TestTrainer trainer(*tiny, directory, *console_);
     EXPECT_EQ(trainer.Train(), ExitCode::kDone);
     ends[planned] = EndState(directory);
   }
@@ -236,7 +236,7 @@ TEST_F(PlannedRun, ATightlyPlannedRunStaysWithinItsBudgetAndItsPrediction) {
   EXPECT_LT(plan.Find("two")->micro_rows, 70);
   EXPECT_GT(plan.Find("one")->rows, plan.Find("three")->rows);
   SetCpuBudget(budget);
-  Trainer trainer(tiny->In(scratch_.path(), *console_));
+  TestTrainer trainer(*tiny, scratch_.path(), *console_);
   EXPECT_EQ(trainer.Train(), ExitCode::kDone);
   SetCpuBudget(0);
   const auto json = nlohmann::ordered_json::parse(ReadText(scratch_ / kReceiptFile));
@@ -267,7 +267,7 @@ TEST_F(PlannedRun, AnOverflowIsAnUnderEstimateInTheReceiptAndTheCutDrawsHaveAPre
   planner.Apply(tiny->plan(), *tiny->run.mixer);
   ASSERT_EQ(tiny->plan().Of("two").micro_rows, 0) << "all rows at once";
   left = 5;
-  Trainer trainer(tiny->In(scratch_.path(), *console_));
+  TestTrainer trainer(*tiny, scratch_.path(), *console_);
   EXPECT_EQ(trainer.Train(), ExitCode::kDone) << console_.words();
   FailCpuAllocation(0);
   const Receipt receipt = Receipt::FromJson(nlohmann::ordered_json::parse(ReadText(scratch_ / kReceiptFile)));
@@ -300,7 +300,7 @@ TEST_F(PlannedRun, DrawsThatFindTheGradientsOfOthersArePlannedWithThem) {
   planner.PlanRun(tiny->run.NamedTasks());
   planner.Apply(tiny->plan(), *tiny->run.mixer);
   SetCpuBudget(budget);
-  Trainer trainer(tiny->In(scratch_.path(), *console_));
+  TestTrainer trainer(*tiny, scratch_.path(), *console_);
   EXPECT_EQ(trainer.Train(), ExitCode::kDone);
   SetCpuBudget(0);
   const Receipt receipt = Receipt::FromJson(nlohmann::ordered_json::parse(ReadText(scratch_ / kReceiptFile)));
@@ -550,7 +550,7 @@ TEST_F(PlannedRun, OfTablesThatDoNotAllFitTheLeastRecentlyUsedGoAndPredictionsSt
     const ScratchDirectory scratch;
     SetCpuBudget(budget);
     {
-      Trainer trainer(tiny->In(scratch.path(), *console_));
+      TestTrainer trainer(*tiny, scratch.path(), *console_);
       EXPECT_EQ(trainer.Train(), ExitCode::kDone);
     }
     SetCpuBudget(0);

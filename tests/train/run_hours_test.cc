@@ -190,9 +190,7 @@ Ended TrainTimed(const fs::path& directory, const RunConfig& config, double tick
   fs::create_directory(directory);
   SilentConsole console;
   const auto tiny = MakeTinyRun(config);
-  Trainer::Setting setting = tiny->In(directory, *console);
-  setting.now = [tick, now = 0.0]() mutable { return now += tick; };
-  Trainer trainer(setting, from);
+  TestTrainer trainer(*tiny, directory, *console, from, [tick, now = 0.0]() mutable { return now += tick; });
   return TrainToTheEnd(trainer, console);
 }
 

@@ -42,7 +42,7 @@ Ended TrainSamplingAhead(const fs::path& directory, const RunConfig& config,
   SilentConsole console;
   const auto found = FindCheckpoint(directory, OnDamage::kSetAside, *console);
   const auto tiny = MakeTinyRun(config, std::move(hooks));
-  Trainer trainer(tiny->In(directory, *console), found);
+  TestTrainer trainer(*tiny, directory, *console, found);
   Ended ended = TrainToTheEnd(trainer, console);
   ended.error = ended.error.substr(0, ended.error.find(". Step"));  // then comes the directory
   return ended;
@@ -182,7 +182,7 @@ TEST(SamplingAheadTimes, EveryStepSaysHowLongItWaitedAndTheSummarySaysItsShare) 
     if (rows.count == 3) std::this_thread::sleep_for(30ms);
   };
   const auto tiny = MakeTinyRun(Configured(4, 3, {0, 1}), {{"two", slow}});
-  Trainer(tiny->In(scratch.path(), *console)).Train();
+  TestTrainer(*tiny, scratch.path(), *console).Train();
   std::istringstream lines(ReadText(scratch / "timing.jsonl"));
   int steps = 0;
   for (std::string line; std::getline(lines, line); ++steps) {
@@ -215,7 +215,7 @@ TEST(SamplingAheadOfEvaluations, LoadATaskWhileNobodySamples) {
   };
   const ScratchDirectory scratch;
   SilentConsole console;
-  Trainer trainer(tiny->In(scratch.path(), *console));
+  TestTrainer trainer(*tiny, scratch.path(), *console);
   EXPECT_EQ(TrainToTheEnd(trainer, console).code, ExitCode::kDone);
   EXPECT_EQ(loaded.size(), 3u);
   EXPECT_EQ(loaded_beside, 0);

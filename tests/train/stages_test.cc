@@ -49,7 +49,7 @@ Ended TrainStages(const fs::path& directory, const RunConfig& config, const Curr
   SilentConsole console;
   const auto tiny = MakeStagedRun(config, curriculum, std::move(hooks));
   const auto found = FindCheckpoint(directory, OnDamage::kSetAside, *console);
-  Trainer trainer(tiny->In(directory, *console), found);
+  TestTrainer trainer(*tiny, directory, *console, found);
   return TrainToTheEnd(trainer, console);
 }
 
@@ -145,7 +145,7 @@ TEST(Stages, OfDisjointTasksAreTwoRunsThatAreJoined) {
   SilentConsole console;
   const auto tiny = MakeStagedRun(config, OneStage(second.weights));
   InitializeFrom({.run = scratch / "a"}, tiny->run.optimizer->weights(), *console);
-  Trainer trainer(tiny->In(scratch / "b", *console));
+  TestTrainer trainer(*tiny, scratch / "b", *console);
   ASSERT_EQ(trainer.Train(), ExitCode::kDone);
   for (const char* name : {"model.safetensors", "optim.safetensors"})
     EXPECT_EQ(ReadText(scratch / "one" / "step-00000020" / name),

@@ -47,7 +47,7 @@ Ended TrainWithTensorboard(const fs::path& directory, const RunConfig& config) {
   SilentConsole console;
   const auto found = FindCheckpoint(directory, OnDamage::kSetAside, *console);
   const auto tiny = MakeTinyRun(config);
-  Trainer trainer(tiny->In(directory, *console), found);
+  TestTrainer trainer(*tiny, directory, *console, found);
   return TrainToTheEnd(trainer, console);
 }
 

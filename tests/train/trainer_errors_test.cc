@@ -26,7 +26,7 @@ Ended TrainWithHooks(const fs::path& directory, const RunConfig& config,
                      std::map<std::string, RowHook> hooks) {
   SilentConsole console;
   const auto tiny = MakeTinyRun(config, std::move(hooks));
-  Trainer trainer(tiny->In(directory, *console));
+  TestTrainer trainer(*tiny, directory, *console);
   return TrainToTheEnd(trainer, console);
 }
 
@@ -171,7 +171,7 @@ TEST(TaskErrors, ADroppedTaskStaysDroppedAfterAResume) {
   SilentConsole console;
   const auto found = FindCheckpoint(scratch.path(), OnDamage::kSetAside, *console);
   const auto tiny = MakeTinyRun(config);
-  Trainer trainer(tiny->In(scratch.path(), *console), found);
+  TestTrainer trainer(*tiny, scratch.path(), *console, found);
   EXPECT_EQ(trainer.Train(), ExitCode::kSomethingDropped);
   EXPECT_EQ(EndState(scratch.path()), expected);
 }
@@ -191,8 +191,8 @@ TEST(TaskErrors, WeightsThatAreNotFiniteAreNeverSaved) {
   const ScratchDirectory scratch;
   SilentConsole console;
   const auto tiny = MakeTinyRun(TinyConfig(20));
-  const Trainer trainer(tiny->In(scratch.path(), *console));
-  TrainingState state = const_cast<Trainer&>(trainer).State();
+  TestTrainer trainer(*tiny, scratch.path(), *console);
+  TrainingState state = trainer.State();
   at::Tensor weight = state.weights[2].tensor.detach();
   weight.view(-1)[3] = NAN;
   EXPECT_TRUE(Says(MessageOf([&] {
@@ -230,7 +230,7 @@ TEST(TaskErrors, AGradientThatIsNotFiniteLeavesTheGeneratorsAsTheyWere) {
       sums.at("size") = now ? size + at::sqrt(size - size.detach()) : size;
       return sums;
     });
-    Trainer trainer(tiny->In(scratch.path(), *console));
+    TestTrainer trainer(*tiny, scratch.path(), *console);
     const Ended ended = TrainToTheEnd(trainer, console);
     EXPECT_EQ(ended.code, explode ? ExitCode::kFailed : ExitCode::kDone);
     if (explode) {
@@ -256,7 +256,7 @@ TEST(TaskErrors, ALossThatIsNotFiniteNamesTaskAndTermAndUpdatesNothing) {
     if (context.batch().rows().begin >= 3) sums.at("size") = sums.at("size") * NAN;
     return sums;
   });
-  Trainer trainer(tiny->In(scratch.path(), *console));
+  TestTrainer trainer(*tiny, scratch.path(), *console);
   EXPECT_TRUE(Says(MessageOf([&] { trainer.Train(); }), {"step ", "task 'two'", "'size'", "finite"}));
   for (const Parameter& parameter : tiny->run.model->parameters()) {
     EXPECT_TRUE(at::isfinite(parameter.tensor).all().item<bool>());
@@ -283,7 +283,7 @@ TEST(TaskErrors, AHeldOutLossThatIsNotFiniteIsSaidAndTheRunStaysResumable) {
     SpoilEvaluationsOf(tiny->tasks().at("two"));
     const auto found = FindCheckpoint(scratch.path(), OnDamage::kSetAside, *console);
     ASSERT_EQ(found.has_value(), resumed) << console.words();
-    Trainer trainer(tiny->In(scratch.path(), *console), found);
+    TestTrainer trainer(*tiny, scratch.path(), *console, found);
     ASSERT_EQ(TrainToTheEnd(trainer, console).error, "");
     EXPECT_TRUE(Says(console.words(), {"the held-out loss of two is not finite"}));
     if (resumed) break;
@@ -321,7 +321,7 @@ TEST(TaskErrors, AGradientThatIsNotFiniteNamesTheTasksOfTheStep) {
     if (context.batch().rows().begin >= 3) sums.at("size") = size + (size - size).sqrt();
     return sums;
   });
-  Trainer trainer(tiny->In(scratch.path(), *console));
+  TestTrainer trainer(*tiny, scratch.path(), *console);
   EXPECT_TRUE(
       Says(MessageOf([&] { trainer.Train(); }), {"step ", ", whose draws are of two: ", "not finite"}));
 }
@@ -339,7 +339,7 @@ TEST(InitFrom, GoesFromFloatToHalfAndBack) {
     std::map<std::string, at::Tensor> begun;
     for (const Parameter& parameter : tiny->run.model->parameters())
       begun[parameter.name] = parameter.tensor.detach().to(at::kFloat, /*non_blocking=*/false, /*copy=*/true);
-    Trainer trainer(tiny->In(scratch / name, *console));
+    TestTrainer trainer(*tiny, scratch / name, *console);
     EXPECT_EQ(trainer.Train(), ExitCode::kDone);
     return begun;
   };

@@ -5,12 +5,16 @@
 #include <medley/base/file_digest.h>
 #include <medley/checkpoint/checkpoint.h>
 #include <medley/checkpoint/run_directory.h>
+#include <medley/curriculum/weight_log.h>
 #include <medley/model/device.h>
 #include <medley/model/float_type.h>
 #include <medley/model/safetensors.h>
 #include <medley/plan/run_planner.h>
 #include <medley/run/run.h>
 #include <medley/step/parameter_groups.h>
+#include <medley/train/admission.h>
+#include <medley/train/resumed_weights.h>
+#include <medley/train/stop_signal.h>
 #include <medley/train/trainer.h>
 
 #include <cstdio>
@@ -115,20 +119,6 @@ struct TinyRun {
     if (!in_force_) in_force_.emplace(executions);
     return *in_force_;
   }
-  Trainer::Setting In(const std::filesystem::path& directory, Console& console) {
-    return {.config = run.config,
-            .device = run.device,
-            .budget = run.budget,
-            .directory = directory,
-            .host = *host,
-            .model = *run.model,
-            .curriculum = run.curriculum,
-            .mixer = *run.mixer,
-            .executor = *run.executor,
-            .optimizer = *run.optimizer,
-            .plan = plan(),
-            .console = console};
-  }
   Prefetcher::Setting Sampling() {
     return {.threads = run.config.data.threads,
             .seed = static_cast<std::uint64_t>(run.config.seed),
@@ -148,6 +138,36 @@ struct TinyRun {
 
  private:
   std::optional<PlanInForce> in_force_;
+};
+
+// What of a session a trainer needs beside its run.
+struct TrainerCompany {
+  TrainerCompany(Run& run, PlanInForce& plan, const std::filesystem::path& directory, Console& console,
+                 const std::optional<FoundCheckpoint>& from)
+      : log(from ? ResumeWeights(directory, from, console).log : WeightLog(directory, WeightLines())),
+        admission(run, plan, console) {
+    if (!from) WriteText(directory / kRunWeights, kText);
+  }
+  static constexpr const char* kText = "nobody reads it";
+
+  StopSignal stop;
+  WeightLog log;
+  Admission admission;
+};
+
+class TestTrainer final : private TrainerCompany, public Trainer {
+ public:
+  TestTrainer(Run& run, PlanInForce& plan, const std::filesystem::path& directory, Console& console,
+              const std::optional<FoundCheckpoint>& from = std::nullopt, SecondsSource now = SteadySeconds)
+      : TrainerCompany(run, plan, directory, console, from),
+        Trainer(run, plan, log, admission, console,
+                {.directory = directory,
+                 .from = from,
+                 .weights = {.text = kText, .text_of_file = kText},
+                 .now = std::move(now)}) {}
+  TestTrainer(TinyRun& tiny, const std::filesystem::path& directory, Console& console,
+              const std::optional<FoundCheckpoint>& from = std::nullopt, SecondsSource now = SteadySeconds)
+      : TestTrainer(tiny.run, tiny.plan(), directory, console, from, std::move(now)) {}
 };
 
 inline RunConfig TinyConfig(std::int64_t steps) {

@@ -20,7 +20,7 @@ constexpr std::int64_t kSteps = 12;
 ExitCode TrainOn(const fs::path& directory, TinyRun& tiny) {
   SilentConsole console;
   const auto found = FindCheckpoint(directory, OnDamage::kSetAside, *console);
-  Trainer trainer(tiny.In(directory, *console), found);
+  TestTrainer trainer(tiny, directory, *console, found);
   return trainer.Train();
 }
 
@@ -88,8 +88,8 @@ TEST(ResumeChecks, ARunMayGoOnInAnotherTypeFromTheSameMasters) {
   config.dtype = "fp32";
   const auto tiny = MakeTinyRun(config);
   SilentConsole console;
-  const Trainer trainer(tiny->In(scratch / "half", *console),
-                        FindCheckpoint(scratch / "half", OnDamage::kSetAside, *console));
+  const TestTrainer trainer(*tiny, scratch / "half", *console,
+                            FindCheckpoint(scratch / "half", OnDamage::kSetAside, *console));
   for (const Parameter& parameter : tiny->run.model->parameters())
     EXPECT_TRUE(at::equal(parameter.tensor, masters.at(parameter.name))) << parameter.name;
 }
@@ -104,8 +104,8 @@ TEST(ResumeChecks, AHalfRunTakesUpMastersAndRoundsThem) {
   const auto masters = SavedWeights(scratch / "half");
   const auto tiny = MakeTinyRun(config);
   SilentConsole console;
-  const Trainer trainer(tiny->In(scratch / "half", *console),
-                        FindCheckpoint(scratch / "half", OnDamage::kSetAside, *console));
+  const TestTrainer trainer(*tiny, scratch / "half", *console,
+                            FindCheckpoint(scratch / "half", OnDamage::kSetAside, *console));
   for (const Parameter& master : tiny->run.optimizer->weights().list())
     EXPECT_TRUE(at::equal(master.tensor, masters.at(master.name))) << master.name;
   for (const Parameter& parameter : tiny->run.model->parameters())
@@ -191,7 +191,7 @@ std::map<std::string, std::string> EndAfter(const fs::path& part, const RunConfi
   SilentConsole console;
   const auto found = FindCheckpoint(part, OnDamage::kSetAside, *console);
   const auto tiny = MakeNoisyRun(config);
-  Trainer trainer(tiny->In(part, *console), found);
+  TestTrainer trainer(*tiny, part, *console, found);
   EXPECT_EQ(trainer.step(), 6);
   damage(*tiny);
   EXPECT_EQ(trainer.Train(), ExitCode::kDone);
@@ -205,7 +205,7 @@ TEST_P(ResumeWith, OnePartNotRestoredIsAnotherRun) {
   {
     SilentConsole console;
     const auto tiny = MakeNoisyRun(config);
-    Trainer(tiny->In(scratch / "whole", *console)).Train();
+    TestTrainer(*tiny, scratch / "whole", *console).Train();
   }
   const auto expected = EndState(scratch / "whole");
   CopyUpTo(scratch / "whole", scratch / "same", 6);
@@ -331,7 +331,7 @@ TEST(ResumeChecks, TheReceiptGoesOnFromTheCheckpointWhateverTheFileSays) {
     SilentConsole console;
     const auto found = FindCheckpoint(part, OnDamage::kSetAside, *console);
     const auto tiny = MakeTinyRun(config);
-    Trainer trainer(tiny->In(part, *console), found);
+    TestTrainer trainer(*tiny, part, *console, found);
     EXPECT_EQ(Draws(ReceiptIn(part)), 8) << "the file, too, is back at the checkpoint";
     for (const auto& [task, ran] : WhatRan(ReceiptIn(part)))
       EXPECT_EQ(ran.rows, tiny->run.mixer->Shares().at(task).rows);
@@ -345,7 +345,7 @@ TEST(ResumeChecks, ACheckpointOfBeforeReceiptsWereSavedInItCanBeLoaded) {
   const auto tiny = MakeTinyRun(TinyConfig(1));
   const ScratchDirectory scratch;
   SilentConsole console;
-  Trainer trainer(tiny->In(scratch.path(), *console));
+  TestTrainer trainer(*tiny, scratch.path(), *console);
   const TrainingState state = trainer.State();
   nlohmann::ordered_json old = SaveSections(state.sections);
   EXPECT_EQ(old.erase("receipt"), 1u);
@@ -375,7 +375,7 @@ TEST(ResumeChecks, TheReceiptsFileIsThatOfTheNewestCheckpoint) {
     const MemoryReading memory = ReadMemory(at::kCPU);
     if (every == 0) tiny->run.budget.bytes = memory.now + memory.data + (1 << 19);
     SilentConsole console;
-    Trainer trainer(tiny->In(scratch.path(), *console));
+    TestTrainer trainer(*tiny, scratch.path(), *console);
     EXPECT_EQ(trainer.Train(), ExitCode::kDone) << console.words();
     EXPECT_FALSE(seen.empty()) << every;
     EXPECT_EQ(console.words().find("saving early") != std::string::npos, every == 0);

@@ -12,9 +12,9 @@
 #include <medley/plan/plan_stages.h>
 #include <medley/plan/run_planner.h>
 #include <medley/run/run.h>
+#include <medley/train/admission.h>
 
 #include "tools/medley/arguments.h"
-#include "tools/medley/training.h"
 #include "tools/medley/verbs.h"
 
 namespace medley {

@@ -1,4 +1,4 @@
-#include "tools/medley/replay.h"
+#include <medley/session/repeated_run.h>
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
@@ -14,8 +14,6 @@
 #include <medley/curriculum/weight_log.h>
 #include <medley/run/config_change.h>
 #include <medley/run/weight_log_check.h>
-
-#include "tools/medley/resume.h"
 
 namespace medley {
 namespace {
@@ -50,7 +48,7 @@ WeightLog WholeLog(const fs::path& directory) {
 
 }  // namespace
 
-Replay::Replay(fs::path directory) : directory_(std::move(directory)) {
+RepeatedRun::RepeatedRun(fs::path directory) : directory_(std::move(directory)) {
   NewestConfig(directory_);  // there is a run
   RequireOwnWeights(directory_);
   const ordered_json record = ReadRunRecord(directory_);
@@ -83,7 +81,7 @@ Replay::Replay(fs::path directory) : directory_(std::move(directory)) {
   }
 }
 
-void Replay::RequireSame(const RunConfig& config) const {
+void RepeatedRun::RequireSame(const RunConfig& config) const {
   const RunConfig began = ReadRunConfig(starts_.front().config, {"weights=" + weights_.file.string()});
   const auto differences = ConfigDifferences(ToJson(began), ToJson(config));
   if (differences.empty()) return;
@@ -93,7 +91,7 @@ void Replay::RequireSame(const RunConfig& config) const {
   throw InputError(words);
 }
 
-RunScript Replay::ScriptOf(std::size_t start) const {
+RunScript RepeatedRun::ScriptOf(std::size_t start) const {
   RunScript script{.last_step = last_step_, .unevaluated = false, .early_decays = early_decays_};
   if (start + 1 >= starts_.size() || starts_[start + 1].step > last_step_ + 1) return script;
   script.last_step = starts_[start + 1].step;
@@ -102,43 +100,21 @@ RunScript Replay::ScriptOf(std::size_t start) const {
 }
 
 // A start whose plan stayed that of the next one has no file of its own.
-fs::path Replay::PlanOfStart(std::size_t start) const {
+EarlierPlan RepeatedRun::PlanOf(std::size_t start) const {
   for (; start < starts_.size(); ++start) {
-    if (fs::path plan = PlanOf(starts_[start].config); fs::exists(plan)) return plan;
+    if (fs::path plan = KeptPlanOf(starts_[start].config); fs::exists(plan)) return {directory_, plan};
   }
-  return directory_ / kPlanFile;
+  return {directory_, directory_ / kPlanFile};
 }
 
-void Replay::GiveEditsTo(const RunDirectory& run, Console& console) const {
+void RepeatedRun::GiveEditsTo(const fs::path& run, Console& console) const {
   if (!log_has_sums_)
     console.Say(
         DisplayPath(directory_ / kWeightLog) +
         " is of an older medley: the texts of its start and its edits are as they were written; whether "
         "steps and edits that were due are, and whether lines are missing at its end, cannot be told");
-  ReplaceFile(run.path() / kRunWeights, last_text_);
-  ReplaceFile(run.path() / kWeightLog, weight_log_);
-}
-
-int Replay::GoOnWith(const RunDirectory& run, ExitCode first, const NamedPlugins& plugins) const {
-  const auto goes_on = [](int code) {
-    return code == 0 || code == static_cast<int>(ExitCode::kSomethingDropped);
-  };
-  int code = static_cast<int>(first);
-  Console console(stdout, run.path() / "log.txt");
-  for (std::size_t start = 1; start < starts_.size() && goes_on(code); ++start) {
-    console.Say("the run that is repeated was resumed after step " + std::to_string(starts_[start].step) +
-                ", with " + starts_[start].config.filename().string());
-    if (const fs::path plan = PlanOfStart(start); fs::exists(plan)) {
-      const std::string text = ReadFile(plan);
-      KeepPlan(run, text);
-      ReplaceFile(run.path() / kPlanFile, text);
-    }
-    code = GoOn(
-        run,
-        {.config = starts_[start].config, .overrides = {}, .script = ScriptOf(start), .plugins = plugins},
-        console);
-  }
-  return code;
+  ReplaceFile(run / kRunWeights, last_text_);
+  ReplaceFile(run / kWeightLog, weight_log_);
 }
 
 }  // namespace medley

@@ -1,0 +1,111 @@
+#include <utility>
+
+#include <medley/base/durable_file.h>
+#include <medley/base/files.h>
+#include <medley/base/interrupt.h>
+#include <medley/config/threads.h>
+#include <medley/run/run_record.h>
+#include <medley/session/parts.h>
+#include <medley/step/parameter_groups.h>
+#include <medley/train/resumed_weights.h>
+
+namespace medley {
+namespace {
+
+namespace fs = std::filesystem;
+
+RunInputs InputsOf(const BeginRequest& request, const RepeatedRun* repeated) {
+  std::vector<std::string> overrides = request.overrides;
+  std::optional<WeightsText> weights;
+  if (repeated != nullptr) {  // whatever became of the original
+    weights = repeated->weights();
+    overrides.push_back("weights=" + weights->file.string());
+  }
+  RunInputs inputs = CheckInputs(request.config, overrides, request.plugins, RunState::kBegins, weights);
+  RunConfig& config = inputs.checked.run;
+  config.allow_missing.insert(config.allow_missing.end(), request.allow_missing.begin(),
+                              request.allow_missing.end());
+  if (repeated != nullptr) repeated->RequireSame(config);
+  if (!request.profile.empty() && !config.plan)
+    throw InputError("--profile " + request.profile.string() +
+                     ": nothing is planned, because \"plan\" is false. Leave one of them out");
+  return inputs;
+}
+
+// A new run's own weights file. Whatever log of its changes lies there is another run's.
+FoundWeights BeginWeights(const Run& run, const fs::path& directory, Console& console) {
+  const fs::path own = directory / kRunWeights, log = directory / kWeightLog;
+  if (TypeOf(log) != fs::file_type::not_found)
+    console.Warn(log.string() + " is not of this run; it is now " +
+                 RenameAside(log, kWeightLog).filename().string());
+  const std::string text = WithAbsoluteSchema(run.weights_text, run.config.weights.parent_path());
+  ReplaceFile(own, text);
+  console.Say("its weights are a copy, " + own.string() + ": edit that one, also while the run goes on");
+  return {.text = text, .text_of_file = text};
+}
+
+}  // namespace
+
+void SayWhatRuns(const Run& run, Console& console) {
+  for (const std::string& line : run.registry->Choices(run.NamedTasks())) console.Say(line);
+  console.Say(run.budget.Words());
+  console.Say(GroupsTable(*run.model, run.config.optimizer));
+}
+
+std::vector<std::string> TakeStartingWeights(const Run& run, Console& console) {
+  std::vector<std::string> words = {
+      run.taken,
+      InitializeFrom(run.config.init_from, run.optimizer->weights(), console, run.Adapted()),
+      BeginAdapters(run),
+  };
+  std::erase(words, "");
+  return words;
+}
+
+void RecordStart(const Run& run, const RunDirectory& directory, std::int64_t step, bool unevaluated) {
+  nlohmann::ordered_json record = RunRecord(run);
+  record["step"] = step;
+  record["unevaluated"] = unevaluated;
+  record["config"] = directory.WriteConfig(ToJson(run.config)).filename().string();
+  directory.WriteRecord(std::move(record));
+}
+
+std::unique_ptr<SessionParts> BeginRun(const BeginRequest& request, const fs::path& at,
+                                       const RepeatedRun* repeated, Console& console) {
+  RunInputs inputs = InputsOf(request, repeated);
+  RunDirectory::CheckFree(at);
+  const std::string threads = ThreadsWarning(inputs.checked.run.threads, Cores());
+  auto planned = std::make_unique<PlannedRun>(
+      BuildRun(std::move(inputs), Purpose::kTrain, StartingWeights::kPretrained), console);
+  const Run& run = *planned->run;
+  if (!threads.empty()) console.Warn(threads);
+  const std::vector<std::string> taken = TakeStartingWeights(run, console);
+  try {
+    planned->admission.PlanNamed(request.profile, repeated != nullptr ? repeated->PlanOf(0) : EarlierPlan());
+  } catch (const Interrupted&) {  // not 130: that number promises a saved run
+    throw Error("interrupted before the first step; nothing was trained and nothing is saved");
+  }
+  const auto directory = std::make_shared<const RunDirectory>(RunDirectory::Create(at));
+  const fs::path& path = directory->path();
+  console.LogTo(path / kConsoleLog);
+  console.Say("the run lies in " + path.string());
+  SayWhatRuns(run, console);
+  for (const std::string& words : taken) console.Say(words);
+  planned->admission.SaveIn(path);
+  WeightLog log(path, WeightLines());
+  TrainerStart start{.directory = path};
+  if (repeated == nullptr) {
+    start.weights = BeginWeights(run, path, console);
+  } else {
+    repeated->GiveEditsTo(path, console);
+    ResumedWeights weights = ResumeWeights(path, std::nullopt, console);
+    log = std::move(weights.log);
+    start.weights = {run.weights_text, std::move(weights.text_of_file), weights.edited};
+    start.script = repeated->ScriptOf(0);
+  }
+  RecordStart(run, *directory, 0, false);
+  return std::make_unique<SessionParts>(directory, std::move(planned), std::move(log), std::move(start),
+                                        console);
+}
+
+}  // namespace medley

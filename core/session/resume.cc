@@ -1,0 +1,145 @@
+#include <utility>
+
+#include <medley/base/interrupt.h>
+#include <medley/config/threads.h>
+#include <medley/run/config_change.h>
+#include <medley/run/run_record.h>
+#include <medley/session/parts.h>
+#include <medley/train/resumed_weights.h>
+
+namespace medley {
+namespace {
+
+namespace fs = std::filesystem;
+
+// Of the config, against what the checkpoint was trained with, or the file where there is none. Throws for
+// what must not change.
+std::vector<std::string> ConfigChanges(const fs::path& directory, const std::optional<FoundCheckpoint>& found,
+                                       const fs::path& file, const RunInputs& inputs) {
+  const RunConfig& now = inputs.checked.run;
+  const nlohmann::ordered_json resolved = ToJson(now), record = ReadRunRecord(directory);
+  RequireRecordedInputs(record, now, inputs.registry, inputs.checked.model->config.pretrained());
+  if (!found)  // whatever became of the file that its weights were copied from
+    return CompareConfigs(ToJson(ReadRunConfig(file, {"weights=" + (directory / kRunWeights).string()})),
+                          resolved, {});
+  const nlohmann::ordered_json before = TrainedConfig(directory, found->facts);
+  if (before.is_object()) return CompareConfigs(before, resolved, TrainedTasks(found->path));
+  if (record.is_object() && record.value("seed", now.seed) != now.seed)
+    return CompareConfigs({{"seed", record.at("seed")}}, {{"seed", now.seed}}, {});
+  return {"the config, in keys that an older checkpoint does not tell"};
+}
+
+void SayWhatChanged(Console& console, std::vector<std::string> changes, const Run& run,
+                    const nlohmann::ordered_json& old_record) {
+  for (std::string& change : changes) {
+    if (change.starts_with("steps: "))
+      change += "; the learning rate is a function of them, from here on that of the new number";
+  }
+  for (const std::string& change : CompareRecord(old_record, RunRecord(run), run.NamedTasks()))
+    changes.push_back(change);
+  for (const std::string& change : changes) console.Say("changed: " + change);
+}
+
+void SayWhatWasRestored(Console& console, const Run& run, const FoundCheckpoint& found) {
+  console.Say("restored step " + std::to_string(found.facts.step) + " from " + found.path.string() + ": " +
+              std::to_string(run.model->parameters().size()) + " parameters, " +
+              std::to_string(run.optimizer->State().size()) +
+              " tensors of the optimizer, the mixer, the generators");
+  std::string rows;
+  for (const auto& [task, share] : run.mixer->Shares())
+    rows += "  " + task + " " + std::to_string(share.rows);
+  console.Say("rows so far:" + rows);
+}
+
+// All that can be known of a run before anything changes.
+struct ReadRun {
+  std::optional<FoundCheckpoint> found;
+  bool reported = true;  // its last step
+  ResumedWeights weights;
+  RunInputs inputs;
+  std::optional<Curriculum> edit;  // of the weights, since they were written down last
+  std::vector<std::string> changes;
+
+  bool IsDone() const { return found && found->facts.step >= inputs.checked.run.steps && reported; }
+};
+
+ReadRun Read(const fs::path& directory, const ResumeStart& start, Console& console) {
+  const fs::path config = start.config.empty() ? NewestConfig(directory) : start.config;
+  const auto found = FindCheckpoint(directory, OnDamage::kSetAside, console);
+  ResumedWeights weights = ResumeWeights(directory, found, console);
+  RunInputs inputs =
+      CheckInputsOf(directory, start.request.overrides, weights.then, config, start.request.plugins);
+  std::optional<Curriculum> edit;
+  if (weights.edited) {
+    const Curriculum& before = inputs.checked.curriculum;
+    edit = CheckEdit(
+        {directory / kRunWeights, weights.text_of_file}, inputs.checked.run, inputs.checked.model->info,
+        inputs.registry, WeightsOf::kUser,
+        [&](ConfigFile& file, const Curriculum& next) { CheckWhatStays(file, before, next, weights.place); });
+  }
+  auto changes = ConfigChanges(directory, found, config, inputs);
+  return {.found = found,
+          .reported = !found || Trainer::IsReported(found->path),
+          .weights = std::move(weights),
+          .inputs = std::move(inputs),
+          .edit = std::move(edit),
+          .changes = std::move(changes)};
+}
+
+// The tasks that the edit brings are planned with the others: where one does not fit, nothing has changed.
+void PlanWithEdit(Admission& admission, const fs::path& directory, const std::optional<Curriculum>& edit,
+                  Console& console) {
+  try {
+    admission.PlanNamed("", {.directory = directory});
+    if (edit && admission.HasNew(*edit)) admission.Admit(*edit);
+  } catch (const Interrupted&) {
+    console.Say("interrupted while planning; the run is as it was, medley resume " + directory.string() +
+                " goes on");
+    throw;
+  }
+}
+
+}  // namespace
+
+ResumedRun ResumeRun(std::shared_ptr<const RunDirectory> directory, const ResumeStart& start,
+                     Console& console) {
+  const fs::path& path = directory->path();
+  ReadRun read = Read(path, start, console);
+  const std::optional<FoundCheckpoint> found = read.found;
+  const std::int64_t step = found ? found->facts.step : 0;
+  if (read.IsDone()) {
+    ReplaceDamagedLog(path, read.weights, console);
+    console.Say("all " + std::to_string(step) + " steps are done; to go on: medley resume " + path.string() +
+                " --steps N (N in all)");
+    return {nullptr, step};
+  }
+  const std::string threads = ThreadsWarning(read.inputs.checked.run.threads, Cores());
+  if (!threads.empty()) console.Warn(threads);
+  auto planned =
+      std::make_unique<PlannedRun>(BuildRun(std::move(read.inputs), Purpose::kTrain,
+                                            found ? StartingWeights::kFresh : StartingWeights::kPretrained),
+                                   console);
+  const Run& run = *planned->run;
+  SayWhatChanged(console, read.changes, run, ReadRunRecord(path));
+  SayWhatRuns(run, console);
+  if (!found) {
+    for (const std::string& words : TakeStartingWeights(run, console)) console.Say(words);
+  }
+  Admission& admission = planned->admission;
+  PlanWithEdit(admission, path, read.edit, console);
+  if (const std::string plan = admission.PlanText(); !plan.empty()) KeepPlan(path, plan);
+  admission.SaveIn(path);
+  ReplaceDamagedLog(path, read.weights, console);
+  TrainerStart begin{.directory = path,
+                     .from = found,
+                     .weights = {run.weights_text, read.weights.text_of_file, read.weights.edited},
+                     .script = start.script};
+  auto parts = std::make_unique<SessionParts>(directory, std::move(planned), std::move(read.weights.log),
+                                              std::move(begin), console);
+  if (found) SayWhatWasRestored(console, run, *found);
+  if (!found) console.Say("no checkpoint was saved so far; starting at step 0");
+  RecordStart(run, *directory, step, !read.reported);
+  return {std::move(parts), step};
+}
+
+}  // namespace medley

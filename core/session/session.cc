@@ -1,0 +1,86 @@
+#include <medley/session/session.h>
+
+#include <utility>
+
+#include <medley/base/durable_file.h>
+#include <medley/base/files.h>
+#include <medley/base/interrupt.h>
+#include <medley/plan/run_planner.h>
+#include <medley/session/parts.h>
+
+namespace medley {
+namespace {
+
+namespace fs = std::filesystem;
+
+// A start of the repeated run but its first one, with the plan that it had.
+ResumedRun Repeat(const RepeatedRun& repeated, std::size_t number,
+                  std::shared_ptr<const RunDirectory> directory, const NamedPlugins& plugins,
+                  Console& console) {
+  const RepeatedRun::Start& start = repeated.starts()[number];
+  console.Say("the run that is repeated was resumed after step " + std::to_string(start.step) + ", with " +
+              start.config.filename().string());
+  if (const fs::path plan = repeated.PlanOf(number).plan; fs::exists(plan)) {
+    const std::string text = ReadFile(plan);
+    KeepPlan(directory->path(), text);
+    ReplaceFile(directory->path() / kPlanFile, text);
+  }
+  return ResumeRun(
+      std::move(directory),
+      {.request = {.plugins = plugins}, .config = start.config, .script = repeated.ScriptOf(number)},
+      console);
+}
+
+}  // namespace
+
+Session::Session(std::filesystem::path directory, std::unique_ptr<SessionParts> parts, std::int64_t step)
+    : directory_(std::move(directory)), parts_(std::move(parts)), last_step_(step) {}
+Session::Session(Session&& other) noexcept = default;
+Session::~Session() = default;
+
+Session Session::Begin(const BeginRequest& request, const fs::path& directory, Console& console) {
+  return {directory, BeginRun(request, directory, nullptr, console)};
+}
+
+Session Session::Resume(const fs::path& path, const ResumeRequest& request, Console& console) {
+  auto directory = std::make_shared<const RunDirectory>(RunDirectory::Open(path));
+  console.LogTo(directory->path() / kConsoleLog);
+  if (!directory->took_over().empty()) console.Say("took over the stale lock of " + directory->took_over());
+  ResumedRun resumed = ResumeRun(std::move(directory), {.request = request}, console);
+  return {path, std::move(resumed.parts), resumed.step};
+}
+
+ExitCode Session::Replay(const fs::path& old, const BeginRequest& request, const fs::path& path,
+                         Console& console) {
+  const RepeatedRun repeated(old);
+  auto parts = BeginRun(request, path, &repeated, console);
+  const std::shared_ptr<const RunDirectory> directory = parts->directory;
+  ExitCode code = parts->trainer.Train();
+  const auto goes_on = [&] { return code == ExitCode::kDone || code == ExitCode::kSomethingDropped; };
+  for (std::size_t start = 1; start < repeated.starts().size() && goes_on(); ++start) {
+    parts.reset();  // two models may not fit
+    try {
+      parts = Repeat(repeated, start, directory, request.plugins, console).parts;
+      code = parts ? parts->trainer.Train() : ExitCode::kDone;
+    } catch (const Interrupted&) {
+      code = ExitCode::kInterrupted;
+    }
+  }
+  return code;
+}
+
+ExitCode Session::Train(std::int64_t until) {
+  return parts_ ? parts_->trainer.Train(until) : ExitCode::kDone;
+}
+
+void Session::Edit(const std::string& text) {
+  if (!parts_)
+    throw InputError(
+        "all steps of " + directory_.string() +
+        " are done, so an edit of its weights would change nothing. Resume it with more steps first");
+  parts_->trainer.Edit(text);
+}
+
+std::int64_t Session::step() const { return parts_ ? parts_->trainer.step() : last_step_; }
+
+}  // namespace medley

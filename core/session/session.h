@@ -1,0 +1,78 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <limits>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <medley/base/error.h>
+#include <medley/plugin/confirmed_paths.h>
+#include <medley/report/console.h>
+
+namespace medley {
+
+struct SessionParts;
+
+// How a new run begins.
+struct BeginRequest {
+  std::filesystem::path config;             // a run config
+  std::vector<std::string> overrides = {};  // of it: "steps=100"
+  NamedPlugins plugins = {};                // searched before those that the config names
+  // Patterns of parameters that the weights of a pretrained model may lack, beside those of the config.
+  std::vector<std::string> allow_missing = {};
+  std::filesystem::path profile = {};  // profile.json of another run: what it holds is not measured again
+};
+
+// How a run goes on.
+struct ResumeRequest {
+  std::vector<std::string> overrides = {};  // of what may change, as "optimizer.learning_rate=1e-4"
+  NamedPlugins plugins = {};
+};
+
+// A training run that is under way: what `medley train` and `medley resume` are commands of. It owns all that
+// trains, holds the lock of the run's directory while it lives, and says what it does on the console, whose
+// lines go to the directory's log.txt too.
+//
+// To be used on one thread. It installs no signal handler: whoever wants one asks for an interrupt in it
+// (base/interrupt.h), which Train heeds. One session of a process at a time: a budget is the process's.
+// Errors are InputErrors for what the user gave, and an Error with ExitCode::kDoesNotFit for a budget that is
+// too small.
+class Session {
+ public:
+  // Checks every file, plans and makes the directory; nothing is trained so far. Where it throws nothing is
+  // left behind. Keeps the reference to the console.
+  static Session Begin(const BeginRequest& request, const std::filesystem::path& directory, Console& console);
+  // From its newest whole checkpoint, with the edits of its weights file. Of a run whose steps are all done
+  // it says so: Train then has nothing to do. Where it throws, the run is as it was; so it is where it was
+  // interrupted while it planned (Interrupted).
+  static Session Resume(const std::filesystem::path& directory, const ResumeRequest& request,
+                        Console& console);
+  // Begins a run and trains it to the end as the one in `old` was, with its edits, its early decay and what
+  // its resumes changed: to the same metrics.jsonl. The request must be that of `old`, else an InputError
+  // says what differs.
+  static ExitCode Replay(const std::filesystem::path& old, const BeginRequest& request,
+                         const std::filesystem::path& directory, Console& console);
+  Session(Session&& other) noexcept;
+  ~Session();
+
+  // Until so many steps are done in all, or the run ends: see Trainer::Train. Saved when it returns. kDone,
+  // kSomethingDropped where tasks were dropped, or kInterrupted.
+  ExitCode Train(std::int64_t until = std::numeric_limits<std::int64_t>::max());
+  // The text of a weights file, which holds from the next step on: tasks that it brings are loaded and
+  // planned now. The run's own weights file is then this text. Where it throws, what was in force stays.
+  void Edit(const std::string& text);
+
+  std::int64_t step() const;  // steps done
+  const std::filesystem::path& directory() const { return directory_; }
+
+ private:
+  Session(std::filesystem::path directory, std::unique_ptr<SessionParts> parts, std::int64_t step = 0);
+
+  std::filesystem::path directory_;
+  std::unique_ptr<SessionParts> parts_;  // null: all steps of the run are done
+  std::int64_t last_step_ = 0;           // then
+};
+
+}  // namespace medley

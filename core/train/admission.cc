@@ -1,0 +1,91 @@
+#include <medley/train/admission.h>
+
+#include <algorithm>
+#include <vector>
+
+#include <medley/base/durable_file.h>
+#include <medley/base/files.h>
+#include <medley/checkpoint/run_directory.h>
+#include <medley/curriculum/forms.h>
+#include <medley/plan/plan_stages.h>
+#include <medley/run/validate.h>
+
+namespace medley {
+
+RunPlanner::Subject PlannerSubject(const Run& run) {
+  return {.config = run.config,
+          .device = run.device,
+          .host = *run.host,
+          .model = *run.model,
+          .optimizer = *run.optimizer,
+          .executor = *run.executor,
+          .model_build = run.ModelBuild(),
+          .tokenizer = run.tokenizer.get()};
+}
+
+std::filesystem::path KeptPlanOf(const std::filesystem::path& config) {
+  const std::string name = config.filename().string();
+  return config.parent_path() / ("plan" + name.substr(name.find('.')));
+}
+
+void KeepPlan(const std::filesystem::path& directory, const std::string& next) {
+  const std::filesystem::path plan = directory / kPlanFile;
+  if (TypeOf(plan) != std::filesystem::file_type::regular) return;
+  const std::string before = ReadFile(plan);
+  if (next != before) ReplaceFile(KeptPlanOf(NewestConfig(directory)), before);
+}
+
+Admission::Admission(Run& run, PlanInForce& plan, Console& console)
+    : run_(run), plan_(plan), console_(console) {
+  const std::vector<std::string> forms = run.NamedForms();
+  admitted_.insert(forms.begin(), forms.end());
+}
+
+void Admission::PlanNamed(const std::filesystem::path& profile, const EarlierPlan& earlier) {
+  if (!run_.config.plan) return;
+  planner_ = std::make_unique<RunPlanner>(
+      PlannerSubject(run_), RunPlanner::SettingOf(run_.config, run_.budget, run_.device), console_);
+  if (!profile.empty()) planner_->UseProfile(profile);
+  if (!earlier.directory.empty()) planner_->TakeUp(earlier.directory, earlier.plan);
+  planner_->PlanRun(run_.NamedForms());
+  planner_->Apply(plan_, *run_.mixer);
+}
+
+void Admission::SaveIn(const std::filesystem::path& directory) {
+  if (!planner_) return;
+  directory_ = directory;
+  console_.Say(StagesOfPlan(run_.config, run_.curriculum, planner_->plan()) + planner_->Words());
+  planner_->Save(directory_);
+}
+
+bool Admission::HasNew(const Curriculum& curriculum) const {
+  const std::vector<std::string> forms = NamedForms(run_.config, curriculum);
+  return std::any_of(forms.begin(), forms.end(),
+                     [&](const std::string& form) { return admitted_.count(form) == 0; });
+}
+
+void Admission::Admit(const Curriculum& curriculum) {
+  AddForms(run_.config, curriculum);
+  std::vector<std::string> added = NamedForms(run_.config, curriculum);
+  std::erase_if(added, [&](const std::string& form) { return admitted_.count(form) > 0; });
+  for (const std::string& form : added) {
+    plan_.Add(form, run_.Configured(form));
+    if (planner_) {
+      planner_->PlanTask(form);
+    } else {
+      run_.host->Get(form);
+    }
+  }
+  for (const std::string& task : curriculum.Named()) {
+    const std::string& form = plan_.FormOf(task);
+    if (added.end() == std::find(added.begin(), added.end(), form)) continue;
+    run_.mixer->SetSize(task, SizeOf(run_.host->Variant(form), ConfigOf(run_.config, form).rows));
+  }
+  if (planner_) {
+    planner_->Apply(plan_, *run_.mixer);
+    if (!directory_.empty()) planner_->Save(directory_);
+  }
+  admitted_.insert(added.begin(), added.end());
+}
+
+}  // namespace medley

@@ -1,0 +1,59 @@
+#pragma once
+
+#include <filesystem>
+#include <memory>
+#include <set>
+#include <string>
+
+#include <medley/curriculum/curriculum.h>
+#include <medley/plan/plan_in_force.h>
+#include <medley/plan/run_planner.h>
+#include <medley/report/console.h>
+#include <medley/run/run.h>
+
+namespace medley {
+
+// Where an earlier start of a run planned: its directory, and the file of the plan, "" for the last one.
+struct EarlierPlan {
+  std::filesystem::path directory = {}, plan = {};
+};
+
+// A training run's, of whose parts it keeps references.
+RunPlanner::Subject PlannerSubject(const Run& run);
+
+// The file that keeps the plan of the start with this config, once a later start has another one.
+std::filesystem::path KeptPlanOf(const std::filesystem::path& config);
+// Before another plan.json is written into a run's directory: where it differs from the one that lies there,
+// that one stays as KeptPlanOf the newest config.
+void KeepPlan(const std::filesystem::path& directory, const std::string& next);
+
+// Lets tasks, and forms of tasks, into a run: those that it names when it begins, and those that an edit of
+// its weights brings. Each is planned where the config asks for that, the plan in force and the mixer are
+// told, and the plan is written down.
+class Admission {
+ public:
+  // Keeps references. The plan has what the config says of all named forms.
+  Admission(Run& run, PlanInForce& plan, Console& console);
+
+  // Measures and plans the named tasks. `profile`: one of another run, or "". Throws DoesNotFit.
+  void PlanNamed(const std::filesystem::path& profile, const EarlierPlan& earlier);
+  // Says the plan, and saves it in the run's directory, as later ones.
+  void SaveIn(const std::filesystem::path& directory);
+  // What plan.json is to hold; "" where nothing is planned.
+  std::string PlanText() const { return planner_ ? planner_->PlanText() : ""; }
+
+  // Has the curriculum any that the run does not know?
+  bool HasNew(const Curriculum& curriculum) const;
+  // Loads and plans them alone. Throws what is wrong with one; then the run goes on without it.
+  void Admit(const Curriculum& curriculum);
+
+ private:
+  Run& run_;
+  PlanInForce& plan_;
+  Console& console_;
+  std::unique_ptr<RunPlanner> planner_;  // null where the config says "plan": false
+  std::filesystem::path directory_;      // "": nothing is saved so far
+  std::set<std::string> admitted_;       // forms
+};
+
+}  // namespace medley

@@ -1,0 +1,126 @@
+#include <medley/train/blame.h>
+
+#include <ATen/ops/empty.h>
+
+#include <set>
+#include <utility>
+
+#include <medley/base/bytes.h>
+#include <medley/base/interrupt.h>
+#include <medley/base/random.h>
+#include <medley/memory/batch_bytes.h>
+#include <medley/memory/meter.h>
+#include <medley/step/sample_rows.h>
+#include <medley/train/memory_advice.h>
+
+namespace medley {
+
+Blame::Blame(const Run& run, StepAttempt& attempt, Stages& stages, const PlanInForce& plan,
+             Prefetcher& prefetcher, MemoryWatch& memory, Console& console)
+    : run_(run),
+      attempt_(attempt),
+      stages_(stages),
+      plan_(plan),
+      prefetcher_(prefetcher),
+      memory_(memory),
+      console_(console) {}
+
+bool Blame::Drops() const { return run_.config.on_task_error == "drop"; }
+
+Blame::Verdict Blame::Judge(const std::vector<Draw>& draws, Failure failure) {
+  // Other failures name their task, and where the run ends nobody else asks.
+  const bool asked = failure.out_of_memory || Drops();
+  std::string culprit;
+  try {
+    if (asked) culprit = FindCulprit(draws);
+    if (failure.out_of_memory) AddMemoryHint(failure, culprit, draws);
+  } catch (const Interrupted&) {
+    attempt_.TakeBack();
+    return InterruptedStep();
+  }
+  attempt_.TakeBack();
+  const std::optional<Failure> end = TaskFailed(culprit, failure);
+  return end ? Verdict(*end) : DroppedTask();
+}
+
+// One task of the step's failed: the one that was being computed. Where none was, that is found by running
+// each alone.
+std::string Blame::FindCulprit(const std::vector<Draw>& draws) {
+  std::set<std::string> tasks;
+  for (const Draw& draw : draws) tasks.insert(draw.task);
+  if (tasks.size() == 1) return *tasks.begin();
+  if (!memory_.running().empty()) return memory_.running();
+  for (const std::string& task : tasks) {
+    std::vector<Draw> own;
+    for (const Draw& draw : draws) {
+      if (draw.task == task) own.push_back(draw);
+    }
+    if (attempt_.FailureOf([&] { attempt_.RunDraws(own); })) return task;
+  }
+  return "";
+}
+
+// The peak is still that of the step that failed, or of the search for the culprit.
+void Blame::AddMemoryHint(Failure& failure, const std::string& culprit, const std::vector<Draw>& draws) {
+  const MemoryReading memory = ReadMemory(run_.device);
+  failure.reason += ". " + (culprit.empty() ? "The step's tasks together do" : "Task " + culprit + " does") +
+                    " not fit: " + FormatBytes(static_cast<double>(memory.now)) +
+                    " are in use between steps, the peak was " +
+                    FormatBytes(static_cast<double>(memory.peak)) + ". ";
+  prefetcher_.Expect({});  // what waits would be in the way
+  Draw largest;
+  for (const Draw& draw : draws) {
+    if (draw.task == culprit && draw.rows > largest.rows) largest = draw;
+  }
+  const bool is_known = !culprit.empty() && run_.host->IsLoaded(plan_.FormOf(culprit));
+  failure.reason += is_known ? AdviceFor(largest) : AdviceFor(draws);
+}
+
+// Each task by itself fitted, or none was loaded yet.
+std::string Blame::AdviceFor(const std::vector<Draw>& draws) {
+  for (std::size_t count = draws.size() / 2; count > 0; count /= 2) {
+    if (Fits({draws.begin(), draws.begin() + static_cast<std::ptrdiff_t>(count)}))
+      return "It was tried: they fit with draws_per_step=" + std::to_string(count);
+  }
+  return "Lower rows and micro_rows of the tasks";
+}
+
+std::string Blame::AdviceFor(const Draw& draw) {
+  const DataConfig& data = run_.config.data;
+  return MemoryAdvice({.task = plan_.FormOf(draw.task),
+                       .rows = draw.rows,
+                       .execution = plan_.Of(draw.task),
+                       .variant = run_.host->Variant(plan_.FormOf(draw.task)),
+                       .draws_per_step = run_.config.draws_per_step,
+                       .draws_ahead = data.threads > 0 ? data.ahead : 0,
+                       .budget = run_.budget.bytes,
+                       .machine = run_.budget.total},
+                      [&](const Attempt& attempt) { return Fits(draw, attempt); });
+}
+
+bool Blame::Fits(const std::vector<Draw>& draws) {
+  return !attempt_.FailureOf([&] { attempt_.RunDraws(draws); });
+}
+
+// The rows of the other draws are stood in for by as many bytes.
+bool Blame::Fits(const Draw& draw, const Attempt& attempt) {
+  return !attempt_.FailureOf([&] {
+    LoadedTask& task = run_.host->Get(plan_.FormOf(draw.task));
+    const RowRange range{.seed = TaskSeed(static_cast<std::uint64_t>(run_.config.seed), draw.task),
+                         .begin = draw.begin,
+                         .count = attempt.rows};
+    const Batch rows = SampleRows(task, range, run_.device);
+    const at::Tensor others = at::empty({(attempt.waiting - 1) * BytesOf(rows)}, at::kByte);
+    run_.executor->Run({{.task = &task, .batch = &rows, .execution = &attempt.execution}});
+  });
+}
+
+std::optional<Failure> Blame::TaskFailed(const std::string& task, const Failure& failure) {
+  if (task.empty() || !Drops()) return failure;
+  if (!stages_.Drop(task, failure.reason)) return Failure{"no task is left: " + failure.reason, failure.code};
+  memory_.PhaseChanges();
+  console_.Warn("the task " + task + " is dropped from here on (on_task_error: drop): " + failure.reason);
+  return std::nullopt;
+}
+
+}  // namespace medley

@@ -1,0 +1,72 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include <medley/curriculum/mixer.h>
+#include <medley/plan/plan_in_force.h>
+#include <medley/report/console.h>
+#include <medley/report/record_sink.h>
+#include <medley/run/run.h>
+#include <medley/step/step_executor.h>
+#include <medley/train/failure.h>
+#include <medley/train/memory_watch.h>
+#include <medley/train/prefetcher.h>
+
+namespace medley {
+
+// What a step or an evaluation is that was asked to stop: given up, as if it had not begun.
+struct InterruptedStep {};
+
+// Computes a step's gradients. Memory that ran out costs smaller micro-batches of a task and another try. A
+// step that failed leaves no trace but that: no gradient, no row that waits for it, and the generators as
+// before it. A device that failed (c10::AcceleratorError) passes: it answers nothing from then on.
+class StepAttempt {
+ public:
+  // Keeps references, but for the directory, the run's.
+  StepAttempt(const Run& run, std::filesystem::path directory, PlanInForce& plan, Prefetcher& prefetcher,
+              MemoryWatch& memory, RecordSinks& sinks, Console& console);
+
+  // Of step `step`, counted from 1. A failure is that of the last try.
+  using Outcome = std::variant<StepLosses, InterruptedStep, Failure>;
+  Outcome Gradients(std::int64_t step, const std::vector<Draw>& draws);
+  // What it computed is not taken: the generators are as before it.
+  void TakeBack() const;
+  // What the last call overcame.
+  const std::vector<Overflow>& overflows() const { return overflows_; }
+  // The whole step fitted: tasks that were cut may grow back.
+  void Fitted(std::int64_t step, const std::vector<Draw>& draws);
+
+  // To find out why a step failed: some of its draws, once and as they are. Throws what they throw.
+  StepLosses RunDraws(const std::vector<Draw>& draws);
+  // How such work failed, if it did; whatever it computed is gone then. Throws Interrupted.
+  std::optional<Failure> FailureOf(const std::function<void()>& work) const;
+  // "step 3"
+  std::string Words() const { return "step " + std::to_string(step_); }
+
+ private:
+  std::optional<Failure> Try(const std::function<void()>& work) const;
+  void Abandon(const Failure& failure) const;
+  bool MakeRoom(const std::vector<Draw>& draws);
+  bool CutTask(const Draw& draw);
+  bool TryAgain();
+
+  const Run& run_;
+  std::filesystem::path directory_;
+  PlanInForce& plan_;
+  Prefetcher& prefetcher_;
+  MemoryWatch& memory_;
+  RecordSinks& sinks_;
+  Console& console_;
+  std::int64_t step_ = 0;      // that is under way
+  nlohmann::json generators_;  // as it began
+  std::vector<Overflow> overflows_;
+};
+
+}  // namespace medley
