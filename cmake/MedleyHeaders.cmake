@@ -1,8 +1,9 @@
-# The headers that whoever writes a plugin includes, with those that they include: only these are installed. Sets
+# The headers that are installed: those that whoever writes a plugin includes, and those of a program that trains with medley,
+# with those that they include. Sets
 #   MEDLEY_INSTALLED_HEADERS  their paths below core/
 #   MEDLEY_PLUGIN_API         the number of the contract
-# and makes include/medley_headers.h in the build tree: medley's version, and a digest of their bytes, which every plugin
-# carries.
+# and makes include/medley_headers.h in the build tree: medley's version, and a digest of the bytes of the plugins' headers,
+# which every plugin carries.
 set(_medley_public
   base/version.h
   data/csv_file.h
@@ -32,6 +33,8 @@ set(_medley_public
   testing/made_model.h
   testing/training_context.h)
 
+set(_medley_embedding base/interrupt.h session/session.h train/stop_signal.h)
+
 # Appends to `found` the headers below core/ that are reached from `header`, itself too.
 function(_medley_reach header found)
   set(reached ${${found}})
@@ -48,14 +51,18 @@ function(_medley_reach header found)
   set(${found} ${reached} PARENT_SCOPE)
 endfunction()
 
-set(MEDLEY_INSTALLED_HEADERS "")
+set(_medley_of_plugins "")
 foreach(_header ${_medley_public})
+  _medley_reach(${_header} _medley_of_plugins)
+endforeach()
+list(SORT _medley_of_plugins)
+set(MEDLEY_INSTALLED_HEADERS ${_medley_of_plugins})
+foreach(_header ${_medley_embedding})
   _medley_reach(${_header} MEDLEY_INSTALLED_HEADERS)
 endforeach()
-list(SORT MEDLEY_INSTALLED_HEADERS)
 
 set(_medley_sums "")
-foreach(_header ${MEDLEY_INSTALLED_HEADERS})
+foreach(_header ${_medley_of_plugins})
   file(SHA256 ${PROJECT_SOURCE_DIR}/core/${_header} _sum)
   string(APPEND _medley_sums "${_sum}  ${_header}\n")  # as sha256sum writes it
 endforeach()
