@@ -62,8 +62,9 @@ ModelConfig ConfigOf(const ModelSpec& spec,
 Batch Sample(const LoadedTask& task, const RowRange& rows);
 
 // The task does what its spec says: passes, terms, items, constants, pictures, carries; what it does depends
-// on its rows alone; and what it makes of several rows is the sum of what it makes of each, to a millionth,
-// and changes with the model's outputs as its gradient says. As a run's first draw checks it, with more rows.
+// on its rows alone; and what it makes of several rows is the sum of what it makes of each, to a
+// hundred-thousandth, and changes with the model's outputs as its gradient says. As a run's first draw checks
+// it, with more rows.
 Findings Contract(LoadedTask& task, const Model& model);
 
 struct GradientSetting {
