@@ -22,18 +22,20 @@ struct Budget {
   std::string Words() const;
 };
 
-// On the CPU as the machine and the control groups say, on a GPU as its driver says. InputError for more than
+// Finds what there is, on the CPU as the machine and the control groups say, on a GPU as its driver says, and
+// what the request comes to. Limits nothing, and does not start a GPU's allocator. InputError for more than
 // the device has.
 Budget ResolveBudget(const BudgetRequest& request, at::Device device);
 
-// From now on an allocation beyond the budget throws c10::OutOfMemoryError. On a GPU, best before the first
-// tensor: once the caching allocator has started only medley_cuda.so can move its limit. Returns the bytes in
-// force: those of an earlier run of this process where nobody asked for others. An Error where the limit
-// cannot be moved.
+// Makes every allocation beyond the budget throw c10::OutOfMemoryError from now on, on whatever thread; what
+// is in use stays. On a GPU, best before the first tensor: once the caching allocator has started only
+// medley_cuda.so can move its limit. Returns the bytes in force: those of an earlier run of this process
+// where nobody asked for others. An Error where the limit cannot be moved, which is then as it was. On the
+// trainer's thread, between steps.
 std::int64_t EnforceBudget(const Budget& budget, at::Device device);
 
-// What of a GPU's free bytes stays free where nobody named a budget: kernels are loaded when they are first
-// used, into memory that no allocator of ours counts.
+// Bytes of a GPU that stay free where nobody named a budget: kernels are loaded when they are first used,
+// into memory that no allocator of ours counts.
 std::int64_t KeptBack(std::int64_t total);
 
 // Settings of libtorch's caching allocator that begin with a GPU's first tensor. `environment`: those that
@@ -46,9 +48,9 @@ std::string AllocatorSettings(const std::string& environment, double fraction);
 enum class LaterBudget { kTheSame, kTheFirst, kMoved };
 LaterBudget DecideLaterBudget(std::int64_t in_force, const Budget& budget);
 
-// `fixed`: what training needs before the first row: weights with the model's tables, gradients, optimizer.
-// An Error with kDoesNotFit that says what is needed for what, and how much is missing. What rows take beside
-// it only a planner knows.
+// Refuses a budget below what training needs before the first row, `fixed`: weights with the model's tables,
+// gradients, optimizer. An Error with kDoesNotFit says what is needed for what, and how much is missing. What
+// rows take beside it only a planner knows.
 void CheckFixedBytes(const Budget& budget, const MemoryLedger& fixed);
 
 }  // namespace medley

@@ -9,8 +9,8 @@ namespace medley {
 // is freed: a batch that the trainer has taken over is still the data threads'.
 enum class MemoryOwner { kTrainer = 0, kData = 1 };
 
-// What this thread allocates while the scope lives belongs to the owner. Scopes nest; the default is
-// kTrainer.
+// Gives the owner what this thread allocates while the scope lives. Scopes nest, and end on their thread in
+// the opposite order; the default is kTrainer.
 class MemoryOwnerScope {
  public:
   explicit MemoryOwnerScope(MemoryOwner owner);
@@ -31,21 +31,25 @@ struct CpuMemory {
   std::int64_t ooms = 0;         // number of blocks ever refused
 };
 
-// Puts the counting allocator under libtorch. Call before the first tensor; calling again changes nothing.
+// Puts the counting allocator under libtorch, and has malloc keep what is freed; both for the life of the
+// process. Call before the first tensor; calling again changes nothing.
 void InstallCpuAllocator();
+// On any thread; while others allocate, its figures may be of moments a little apart.
 CpuMemory ReadCpuMemory();
+// Sets the peak to what the trainer has now. There is one in the process: whoever resets it takes it from
+// whoever measures.
 void ResetCpuPeak();
-// Bytes that CPU tensors of all owners may use together; beyond it an allocation throws
-// c10::OutOfMemoryError. 0: no limit.
+// Bytes that CPU tensors of all owners may use together; beyond it an allocation throws c10::OutOfMemoryError
+// and is counted nowhere but in `ooms`. What lives stays. 0: no limit.
 void SetCpuBudget(std::int64_t bytes);
 std::int64_t CpuBudget();
-// For tests: the n-th allocation from now (1: the next) throws c10::OutOfMemoryError, once. 0: none.
+// Makes the n-th allocation from now (1: the next) throw c10::OutOfMemoryError, once, for tests. 0: none.
 void FailCpuAllocation(std::int64_t nth);
 
 // Counts the trainer's blocks of these sizes from now on (the 128 largest; the others are left out). Replaces
 // the sizes watched so far. Between steps only: a block that another thread frees meanwhile may be missed.
 void WatchCpuBlocks(const std::vector<std::int64_t>& sizes);
-// How many more blocks of this size live than when it was first watched; 0 where it is not watched.
+// Blocks of this size that live beyond those of when it was first watched; 0 where it is not watched.
 std::int64_t ExtraCpuBlocks(std::int64_t size);
 
 }  // namespace medley

@@ -7,7 +7,7 @@
 namespace medley {
 
 // Watches what the steps of one task leave behind. Nothing should stay: what does, step after step, is a
-// leak.
+// leak. Looks at nothing but the figures that it is given; remembers those of the last 50 steps.
 class FloorWatch {
  public:
   // Bytes that may stay, for a run with this budget; a slope in bytes a step.

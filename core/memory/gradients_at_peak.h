@@ -9,11 +9,13 @@
 
 namespace medley {
 
-// How many of the bytes in use were gradients at the moment when the most were in use. All that a backward
-// leaves may come after that moment: a joint step's peak is mostly at its loss, and has none.
+// The bytes of gradients at the moment when the most bytes were in use. All that a backward leaves may come
+// after that moment: a joint step's peak is mostly at its loss, and has none.
 //
 // Listens to the accumulation of every parameter's gradient while it lives, and changes nothing about it. Of
-// two that live at once the newer listens; they end in the opposite order.
+// two that live at once the newer listens; they end in the opposite order. Keeps handles of the parameters.
+// To be used on the trainer's thread; on a GPU it listens on an engine's thread, for which the trainer's
+// waits.
 class GradientsAtPeak {
  public:
   // Parameters that are not trained are left out.
@@ -22,10 +24,11 @@ class GradientsAtPeak {
   GradientsAtPeak(const GradientsAtPeak&) = delete;
   GradientsAtPeak& operator=(const GradientsAtPeak&) = delete;
 
-  // A stretch of time begins; the device's peak was just reset.
+  // Begins a stretch of time: the device's peak was just reset. Looks at what gradients there are, so it
+  // makes no difference what a backward that threw left behind.
   void Begin();
-  // At the highest peak since Begin. A gradient counts from when it is the parameter's; while the operator
-  // that makes it runs, it is an activation like others.
+  // Bytes of gradients at the highest peak since Begin. A gradient counts from when it is the parameter's;
+  // while the operator that makes it runs, it is an activation like others.
   std::int64_t bytes();
 
  private:

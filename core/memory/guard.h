@@ -19,20 +19,21 @@ struct PeakPrediction {
   std::int64_t margin = 0;
 };
 
-// As fractions of the budget, for that may be of any size: from where on the guard does what.
+// The limits from where on the guard does what: fractions of the budget, for that may be of any size.
 struct GuardLimits {
   double warn = 0, clean_up = 0, critical = 0;
   // Steps, where the allocator keeps freed memory; 0: only above the limit. The CPU's gives back nothing that
   // the next step would not fetch again.
   std::int64_t clean_up_every = 0;
 };
-// Of what is in use beyond the plan.
+// Limits of what is in use beyond the plan.
 inline constexpr GuardLimits kBeyondPlan = {.warn = 0.005, .clean_up = 0.01, .critical = 0.05};
-// Of all that is in use, where nothing was planned: 10, 12 and 14 GB of a 16 GB card.
+// Limits of all that is in use, where nothing was planned: 10, 12 and 14 GB of a 16 GB card.
 inline constexpr GuardLimits kWithoutPlan = {
     .warn = 10. / 16, .clean_up = 12. / 16, .critical = 14. / 16, .clean_up_every = 10};
 
-// Of what a caching allocator holds beyond the highest peak so far: it lies in pieces that are too small.
+// Limits of what a caching allocator holds beyond the highest peak so far: it lies in pieces that are too
+// small.
 inline constexpr GuardLimits kSlack = {.warn = 0.1, .clean_up = 0.1, .critical = 1};
 
 struct GuardVerdict {
@@ -41,10 +42,11 @@ struct GuardVerdict {
 };
 
 // Judges after every step what was not planned. Says a thing once, and again when it gets worse or when it
-// comes back after 100 quiet steps.
+// comes back after 100 quiet steps. Looks at nothing but the figures that it is given, and frees nothing: the
+// verdict says what is to be done. To be called on one thread.
 class Guard {
  public:
-  // By a plan, in bytes in use in all.
+  // What a plan lets one expect, in bytes in use in all.
   struct Expectation {
     std::int64_t floor = 0;                         // between two steps
     std::map<std::string, std::int64_t> peaks;      // by task
@@ -58,13 +60,13 @@ class Guard {
   };
   explicit Guard(Setting setting) : setting_(std::move(setting)) {}
 
-  // `copies`: whole copies of the model's weights that live beside the model.
+  // Judges a step that ended. `copies`: whole copies of the model's weights that live beside the model.
   GuardVerdict Judge(std::int64_t step, const StepMemory& memory, std::int64_t copies = 0);
-  // The plan changed.
+  // Judges by another plan from now on.
   void Expect(std::optional<Expectation> expected) { setting_.expected = std::move(expected); }
-  // What comes next differs from what was: an evaluation begins or ends, a task is drawn for the first time,
-  // the mixture changes. What the allocator kept was for other sizes, so it cleans up; and the peaks before
-  // no longer say what it may hold.
+  // Takes note that what comes next differs from what was: an evaluation begins or ends, a task is drawn for
+  // the first time, the mixture changes. What the allocator kept was for other sizes, so it cleans up; and
+  // the peaks before no longer say what it may hold.
   GuardVerdict PhaseChanges();
 
  private:

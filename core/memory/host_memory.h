@@ -12,7 +12,7 @@ struct HostMemory {
   std::int64_t available = 0;  // what is free or only caches files
 };
 
-// From /proc/meminfo, the control groups, versions 1 and 2, with their parents, and the process's limits.
+// Reads /proc/meminfo, the control groups, versions 1 and 2, with their parents, and the process's limits.
 // `root` is where these files are looked for (tests). An Error where the machine does not say how much it
 // has.
 HostMemory ReadHostMemory(const std::filesystem::path& root = "/");

@@ -15,8 +15,8 @@ using BlocksBySize = std::map<std::int64_t, std::int64_t>;  // bytes, as asked f
 class LiveBlocks {
  public:
   virtual ~LiveBlocks();
-  // Only differences between two looks mean anything. Between steps; on a GPU a look walks all blocks under
-  // the allocator's lock.
+  // The blocks as they are now, of which only differences between two looks mean anything. Between steps; on
+  // a GPU a look walks all blocks under the allocator's lock.
   virtual BlocksBySize Look() = 0;
 };
 

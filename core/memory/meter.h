@@ -14,32 +14,37 @@
 
 namespace medley {
 
-// On the CPU from the counting allocator, as requested; on a GPU from libtorch's caching allocator.
+// Reads what is in use: on the CPU from the counting allocator, as requested; on a GPU from libtorch's
+// caching allocator. On any thread.
 MemoryReading ReadMemory(at::Device device);
-// In use is what was asked for, whose lines are straight; what the allocator rounded that to is in what it
-// reserved.
+// The reading of a caching allocator. In use is what was asked for, whose lines are straight; what the
+// allocator rounded that to is in what it reserved.
 MemoryReading ReadingOf(const c10::CachingDeviceAllocator::DeviceStats& stats);
+// Sets the peaks to what is in use now. A device has one pair of them: whoever resets them takes them from
+// whoever measures.
 void ResetPeak(at::Device device);
 
-// Gives memory back that allocators keep for later. What follows pays for getting it again.
+// Gives memory back that allocators keep for later; tensors stay. What follows pays for getting it again.
 void ReleaseCachedMemory(at::Device device);
 
 // Whether bytes that a failed draw left behind are somebody's mistake. On the CPU each one is; on a GPU
 // libraries keep workspaces from where they are first used.
 bool IsLeak(std::int64_t bytes, at::Device device);
 
-// The bytes of one step, and of each of its draws: an allocator has one peak, so it is reset at each draw.
+// The bytes of one step, and of each of its draws: an allocator has one peak, so it is reset at each draw. To
+// be used on the trainer's thread. A step that failed has no end: another BeginStep forgets it.
 class StepMeter {
  public:
-  // `known`: how many of the bytes in use belong to gradients and constants, which are nobody's leak.
-  // `gradients`: tells those of the peak apart; null: nobody does. Kept.
+  // `known` says how many of the bytes in use belong to gradients and constants, which are nobody's leak; it
+  // is asked at every call. `gradients`: tells those of the peak apart; null: nobody does. Outlives the
+  // meter.
   StepMeter(at::Device device, std::function<std::int64_t()> known, GradientsAtPeak* gradients = nullptr)
       : device_(device), known_(std::move(known)), gradients_(gradients) {}
 
   void BeginStep();
   // The step's tasks are loaded: what they hold is theirs to keep.
   void BeginDraws();
-  // To be told by the executor; a draw that throws has no end, and is forgotten.
+  // Told by who watches the executor; a draw that throws has no end, and is forgotten.
   void BeginDraw();
   void EndDraw(const std::string& task);
   StepMemory EndStep();

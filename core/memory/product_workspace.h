@@ -20,9 +20,10 @@ struct ProductWorkspace {
   std::int64_t Backward(std::int64_t results) const { return backward + result_bytes * results; }
 };
 
-// Of products with the matrices among these parameters, by the threads in use: found by running small ones,
-// each once in a process. All 0 for other than half types, and where InstallCpuAllocator was not called.
-// Resets the peak.
+// Finds what products with the matrices among these parameters take, by the threads in use, by running small
+// ones, each once in a process. All 0 for other than half types, and where InstallCpuAllocator was not
+// called. Resets the peak, so it is to be called where nobody measures. Of a product that threw nothing is
+// remembered.
 ProductWorkspace WorkspaceOf(const std::vector<Parameter>& parameters);
 
 }  // namespace medley

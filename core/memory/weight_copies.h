@@ -14,7 +14,8 @@ namespace medley {
 // update and kept. It looks for live blocks of the parameters' sizes, beyond those that lived when it was
 // made.
 //
-// Make it between two steps, when the optimizer has its state and no gradient lives; ask it then too.
+// Make it between two steps, when the optimizer has its state and no gradient lives; ask it then too. It
+// keeps sizes, not the model.
 class WeightCopies {
  public:
   // `weights`: how many storages of the parameters are how large. `floor`: bytes in use now. Without `blocks`
@@ -23,9 +24,10 @@ class WeightCopies {
 
   std::int64_t bytes() const { return bytes_; }  // of the model's weights
   bool watching() const { return blocks_ != nullptr; }
-  // How often nine tenths of the weights live more than before, with so many bytes in use. To be asked after
-  // every step; it looks at the blocks where the floor has room for a copy, and then again when the floor
-  // moved by a tenth of the weights, or after 100 steps: on a GPU a look costs more than a few additions.
+  // Counts how often nine tenths of the weights live more than before, with so many bytes in use. To be asked
+  // after every step; it looks at the blocks where the floor has room for a copy, and then again when the
+  // floor moved by a tenth of the weights, or after 100 steps: on a GPU a look costs more than a few
+  // additions.
   std::int64_t Count(std::int64_t floor);
 
  private:
@@ -41,7 +43,8 @@ class WeightCopies {
 // Says that copies are not watched, and why; "" where they are.
 std::string BlindnessOf(const WeightCopies& copies);
 
-// Of a model on a device. There is one on the CPU at a time: a new one takes over.
+// Watches the weights of a model on a device from now on. There is one watch on the CPU at a time: a new one
+// takes over.
 WeightCopies WatchWeights(const Model& model, at::Device device);
 
 }  // namespace medley
