@@ -6,12 +6,12 @@
 
 namespace medley {
 
-// What an exception inside a step leaves behind: gradients, graphs in the engine's queues, work that the
-// device has not done yet, memory that its allocator keeps. Lets go of all of it, in the order in which that
-// is possible when memory ran out. To be called after the exception was caught and everything else of the
-// step is gone. Where the device itself failed it throws what that throws.
+// Lets go of what an exception inside a step leaves behind (gradients, graphs in the engine's queues, work
+// that the device has not done yet, memory that its allocator keeps), in the order in which that is possible
+// when memory ran out. To be called on the step's thread, after the exception was caught and everything else
+// of the step is gone. Where the device itself failed it throws what that throws.
 void AbandonStep(const Model& model, at::Device device);
-// The same where no backward was under way: an evaluation.
+// Does the same where no backward was under way: after an evaluation.
 void AbandonForward(at::Device device);
 
 // Frees the graphs that an exception inside a backward left in this thread's queue of the engine, and in that

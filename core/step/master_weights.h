@@ -11,19 +11,21 @@ namespace medley {
 
 // What training updates: the trained weights in float at least. A model that computes in a half type gets
 // them rounded, for a small update would be lost in such a weight. Where a parameter is in float or double it
-// is its own master, and nothing is kept twice; so is one that is not trained.
+// is its own master, and nothing is kept twice; so is one that is not trained. Shares its tensors with the
+// model, which may be moved no more from then on.
 class MasterWeights {
  public:
-  // Of parameters whose requires_grad says whether they are trained. `start`: by name, what masters begin
-  // with instead of the rounded values; taken over where it lies on the parameter's device.
+  // Makes the masters of parameters whose requires_grad says whether they are trained. `start`: by name, what
+  // masters begin with instead of the rounded values; taken over where it lies on the parameter's device.
   MasterWeights(const std::vector<Parameter>& parameters, const std::vector<Parameter>& start);
 
-  // Of each parameter, under its name: what a checkpoint keeps. After writing to them call Round.
+  // The master of each parameter, under its name and in the parameters' order: what a checkpoint keeps. After
+  // writing to them call Round.
   const std::vector<Parameter>& list() const { return masters_; }
   // Bytes beside the parameters.
   std::int64_t bytes() const;
 
-  // The masters' values into their parameters. Allocates nothing.
+  // Writes the masters' values into their parameters. Allocates nothing.
   void Round() const;
 
  private:

@@ -18,15 +18,16 @@ namespace medley {
 //
 // A parameter without a gradient in a step is left alone (no decay, its moments and its count of updates
 // stay): the tasks of that step did not use it. Without a group's word, tensors of at most one dimension
-// (norms, biases) do not decay. Frozen parameters get no gradient and have no state.
+// (norms, biases) do not decay. Frozen parameters get no gradient and have no state. Shares the parameters
+// with the model; to be used on the trainer's thread.
 class AdamW {
  public:
   // Sets requires_grad and the type of the gradient of every parameter. InputError for a group that matches
   // no parameter. Make it after the model is on its device and in its dtype; `start`: see MasterWeights.
   AdamW(const Model& model, const OptimizerConfig& config, const std::vector<Parameter>& start = {});
 
-  // A GPU waits for launches, so there one kernel goes over all parameters: other sums, with other rounding.
-  // Its norms take a few bytes for each parameter, before anything is updated.
+  // How launches are made. A GPU waits for them, so there one kernel goes over all parameters: other sums,
+  // with other rounding. Its norms take a few bytes for each parameter, before anything is updated.
   enum class Launches { kOneByOne, kTogether };
   AdamW(const Model& model, const OptimizerConfig& config, Launches launches,
         const std::vector<Parameter>& start = {});
@@ -34,15 +35,17 @@ class AdamW {
 
   // Clips the gradients to the norm, updates in place and drops the gradients. The learning rate is that of a
   // parameter without a scale of its own. Returns the norm of the whole gradient before clipping; one that is
-  // not finite is an Error that names the parameters, and nothing is updated.
+  // not finite is a NotFiniteError that names the parameters. It comes, as memory that runs out does, before
+  // anything is updated: parameters and state are then as they were.
   double Step(double learning_rate);
 
-  // Moments and counts of updates as if no step had been made.
+  // Sets moments and counts of updates to what they were before the first step. The weights stay.
   void Reset();
 
   const MasterWeights& weights() const { return weights_; }
-  // "<parameter>.exp_avg", "<parameter>.exp_avg_sq" (shapes of the parameter) and "<parameter>.step" (updates
-  // so far, float32 scalar); the tensors themselves.
+  // The state of each trained parameter: "<parameter>.exp_avg", "<parameter>.exp_avg_sq" (shapes of the
+  // parameter) and "<parameter>.step" (updates so far, float32 scalar); the tensors themselves, so writing to
+  // them loads it.
   std::vector<Parameter> State() const;
   // Bytes of it and of the masters.
   std::int64_t StateBytes() const;

@@ -11,9 +11,9 @@ namespace medley {
 
 // The first group that the parameter's name matches; null where there is none.
 const ParameterGroup* GroupOf(const OptimizerConfig& config, const Parameter& parameter);
-// Neither its group nor the model itself freezes it.
+// Whether neither its group nor the model itself freezes it.
 bool IsTrained(const OptimizerConfig& config, const Parameter& parameter);
-// InputError for a group that matches no parameter.
+// Refuses a group that matches no parameter, with an InputError.
 void CheckGroups(const Model& model, const OptimizerConfig& config);
 
 // Bytes that training keeps beside a parameter: its gradient, the moments of its updates, and the master of a

@@ -13,13 +13,14 @@
 
 namespace medley {
 
-// What a step adds up, on the device: reading a value earlier would wait for the device.
+// The sums of a step's terms in double, on the device: reading a value earlier than at the end would wait for
+// the device.
 class TermSums {
  public:
   explicit TermSums(at::Device device) : device_(device) {}
 
   void Add(const std::string& task, const std::string& term, const at::Tensor& sum);
-  // Waits for the device.
+  // Fills in the sums; waits for the device.
   void Read(StepLosses& losses) const;
 
  private:
@@ -28,7 +29,8 @@ class TermSums {
 };
 
 // The roots of an autograd graph, as the engine calls what a backward starts from: sums of a task's terms,
-// and carries, each with the gradient that it starts with. Keeps references.
+// and carries, each with the gradient that it starts with. Keeps references, and the graphs of what was added
+// until Backward has gone through them or the object ends.
 class Roots {
  public:
   // `losses`: weights, and counts of the whole step.
@@ -39,6 +41,8 @@ class Roots {
   void Add(const Sums& sums);
   // A tensor without a graph, or an undefined gradient, adds nothing.
   void Add(const at::Tensor& carry, const at::Tensor& gradient);
+  // Adds the gradients to what the parameters hold; on this thread, and on a GPU's of the engine. After an
+  // exception they are undefined.
   void Backward();
 
  private:

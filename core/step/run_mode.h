@@ -7,7 +7,8 @@
 
 namespace medley {
 
-// All passes of a micro-batch, forward and backward, in the order of the mode.
+// Runs all passes of a micro-batch, forward and backward, in the order of the mode. Adds to the parameters'
+// gradients; an exception leaves them undefined, and AbandonStep to let go of the rest.
 void RunMode(Mode mode, MicroBatch& micro, const VariantInfo& variant, Roots& roots);
 
 }  // namespace medley

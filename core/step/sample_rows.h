@@ -6,14 +6,14 @@
 
 namespace medley {
 
-// The rows on the CPU, page-locked where a GPU will copy them; on the account of the data side. On any
-// thread, whose operations stay on it meanwhile: a data thread must not take the trainer's cores, and what is
-// sampled must not depend on whose thread it is.
+// Samples the rows on the CPU, page-locked where a GPU will copy them; on the account of the data side. On
+// any thread, several at once; operations stay on it meanwhile: a data thread must not take the trainer's
+// cores, and what is sampled must not depend on whose thread it is.
 Batch SampleRows(const LoadedTask& task, const RowRange& rows, at::Device device);
-// The same rows on the account of whoever calls, and not locked: to be looked at at once.
+// Samples the same rows on the account of whoever calls, and not locked: to be looked at at once.
 Batch SampleAlone(const LoadedTask& task, const RowRange& rows);
 
-// Rows that were made some other way, page-locked where a GPU will copy them.
+// Makes rows that came some other way page-locked where a GPU will copy them; else they are handed back.
 Batch ReadyFor(at::Device device, Batch rows);
 
 }  // namespace medley

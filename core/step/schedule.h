@@ -14,9 +14,9 @@ struct Decay {
   std::int64_t end() const { return start + steps; }  // so many steps does the run have
 };
 
-// Over the last decay_fraction of `total` steps.
+// The decay over the last decay_fraction of `total` steps.
 Decay DecayOf(const OptimizerConfig& config, std::int64_t total);
-// That of the run whose decay starts at this step: decay_fraction / (1 - decay_fraction) times the steps
+// The decay of the run in which it starts at this step: decay_fraction / (1 - decay_fraction) times the steps
 // before it. decay_fraction is above 0 and below 1.
 Decay DecayFrom(const OptimizerConfig& config, std::int64_t start);
 

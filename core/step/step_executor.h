@@ -16,11 +16,16 @@ namespace medley {
 //   sum over tasks and terms of weight * (sum of the term) / (its items in the whole step)
 // in the parameters. Every legal mode, any micro-rows and any recomputation give the same gradient, but for
 // rounding: two equal steps give equal bits on the CPU, and on a GPU where the run is deterministic.
+//
+// To be used on the trainer's thread. An exception leaves undefined gradients, and memory that AbandonStep
+// lets go of; then the executor can be used again. Nothing of a step stays in it but what ContractCheck
+// remembers.
 class StepExecutor {
  public:
-  // Keeps references.
+  // Keeps references. Puts the engine with hooks in the place of libtorch's: see InstallSavedVariableHooks.
   StepExecutor(const Model& model, at::Device device);
 
+  // A draw, its rows and how it runs; what it points to outlives the step.
   struct Piece {
     LoadedTask* task = nullptr;
     const Batch* batch = nullptr;  // on the CPU
@@ -43,7 +48,7 @@ class StepExecutor {
   // Waits for the device. An Error names a term that is not finite, or that has a sum and no items.
   StepLosses Finish(Totals totals);
 
-  // The three in a row: a step of one process.
+  // Does the three in a row: a step of one process.
   StepLosses Run(const std::vector<Piece>& step, StepObserver& observer);
   StepLosses Run(const std::vector<Piece>& step);
 

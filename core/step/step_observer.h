@@ -16,14 +16,15 @@ struct PassRun {
   std::optional<std::int64_t> saved;
 };
 
-// Is told what a step does while it runs, on its thread; overrides what it wants to hear.
+// Listener that is told what a step does while it runs, on the step's thread; overrides what it wants to
+// hear. What it throws ends the step.
 class StepObserver {
  public:
   virtual ~StepObserver();
 
-  // Before the draw's rows move to the device.
+  // A draw begins; its rows have not moved to the device yet.
   virtual void DrawBegins(const std::string& /*task*/) {}
-  // After its last backward, when of it only gradients are left; not where it throws.
+  // The draw had its last backward, and only gradients are left of it. Not called where it throws.
   virtual void DrawEnds(const std::string& /*task*/) {}
   virtual void PassRan(const PassRun& /*run*/) {}
   // A backward; it does not end where it throws.
