@@ -10,7 +10,8 @@
 namespace medley {
 
 // What a model sees of the executor during the forward of one pass. A layer may run again when this object is
-// long gone, so its function may call nothing of it: an Error names the layer that does.
+// long gone, so its function may call nothing of it: an Error names the layer that does. To be used on the
+// thread of its pass.
 class PassForward final : public ForwardContext {
  public:
   // Every `recompute_every`-th layer of a stack, beginning with its first, is run again instead of kept; 0:

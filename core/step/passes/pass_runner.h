@@ -30,13 +30,14 @@ struct PassRecord {
   ForwardSizes sizes{};     // the most that a forward had
   std::int64_t tokens = 0;  // handed in, pads among them
   int forwards = 0;
-  // Where it is asked for before the pass runs: what the model gave, with its graph.
+  // What the model gave, with its graph, where it is asked for before the pass runs.
   bool keeps_outputs = false;
   std::map<std::string, at::Tensor> made{};
 };
 
 // One micro-batch of a draw while its passes run: the rows on the device, and what lives between passes
-// (carries, shared encodings). Nothing of it outlives the object.
+// (carries, shared encodings). Nothing of it outlives the object. Its task and model outlive it. To be used
+// on one thread; after an exception it can only be let go of.
 class MicroBatch {
  public:
   struct Setting {
@@ -61,11 +62,12 @@ class MicroBatch {
   // All passes have run, and none has gone back.
   void ReleaseEncodings() { encodings_.Release(); }
 
-  // From here on these passes run, each once: encodings are shared among them and with none before.
+  // Begins a stretch in which these passes run, each once: encodings are shared among them and with none
+  // before.
   void BeginStage(const std::vector<const PassInfo*>& passes);
-  // What later passes get as the carry.
+  // Hands later passes this as the carry.
   void HandCarry(const std::string& name, at::Tensor value) { images_.Carry(name, std::move(value)); }
-  // The carry, which its pass may then make again.
+  // Takes the carry away, so that its pass may make it again; undefined where there is none.
   at::Tensor TakeCarry(const std::string& name) { return images_.TakeCarry(name); }
 
   const PassImages::Tensors& carries() const { return images_.carries(); }

@@ -12,7 +12,7 @@ namespace medley {
 // Runs a pass up to its forward and keeps what it hands to the model: a look at a task without a model.
 class RecordingPass : public PassContext {
  public:
-  // On the CPU. Keeps references.
+  // Runs on the CPU. Keeps references.
   RecordingPass(LoadedTask& task, const Batch& batch)
       : task_(task), batch_(batch), images_(batch, at::kFloat) {}
 

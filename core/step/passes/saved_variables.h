@@ -33,7 +33,8 @@ class SavedTensorKeeper {
   virtual std::unique_ptr<KeptTensor> Keep(const at::Tensor& tensor) = 0;
 };
 
-// Everything that this thread saves goes to the keeper while the object lives.
+// Sends everything that this thread saves to the keeper while the object lives, which ends on the same
+// thread, in the opposite order of scopes. The keeper outlives it.
 class KeepSavedTensors {
  public:
   explicit KeepSavedTensors(SavedTensorKeeper& keeper);
@@ -72,7 +73,7 @@ class CountSavedBytes {
   std::unique_ptr<State> state_;
 };
 
-// For keepers, before their scope opens: the scopes that count take this tensor for saved.
+// Lets the scopes that count take this tensor for saved; for keepers, before their scope opens.
 void CountAsSaved(const at::Tensor& tensor);
 
 // The key of a tensor's storage.

@@ -26,12 +26,12 @@ enum class Sharing {
 Sharing SharingOf(Mode mode);
 
 // Encodings of pictures that several passes of a micro-batch look at. Lives as long as the micro-batch, and
-// never across two runs of the same pass.
+// never across two runs of the same pass. To be used on the thread of the passes.
 class SharedEncodings {
  public:
   // `observer` hears of the backwards of encodings; null: nobody does.
   SharedEncodings(const VariantInfo& variant, Sharing sharing, StepObserver* observer = nullptr);
-  // For those passes of the variant that run.
+  // Shares among those passes of the variant that run.
   SharedEncodings(const VariantInfo& variant, const std::vector<const PassInfo*>& passes, Sharing sharing,
                   StepObserver* observer = nullptr);
 
