@@ -10,7 +10,7 @@
 
 namespace medley {
 
-// Where a checkpoint points into a log: so many bytes, and their sum.
+// The place that a checkpoint points to in a log: so many bytes, and their sum.
 struct LogMark {
   std::int64_t bytes = 0;
   std::string xxh3_128{};  // hex; "": not known, of a checkpoint of before there were sums

@@ -12,7 +12,7 @@ std::string TimeForName();
 
 // Seconds since some moment; it never goes back, and a machine that sleeps does not count.
 double SteadySeconds();
-// Where a class must be told the time: SteadySeconds, or a test's.
+// The clock of a class that must be told the time: SteadySeconds, or a test's.
 using SecondsSource = std::function<double()>;
 
 }  // namespace medley

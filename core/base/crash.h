@@ -4,9 +4,9 @@
 
 namespace medley {
 
-// From here on a crash (SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT) first writes to stderr whose code ran and
-// what to do, and then ends the process as it would have without. A signal that somebody else handles already
-// is left to them.
+// Makes a crash (SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT) first write to stderr whose code ran and what to
+// do, and then end the process as it would have without. A signal that somebody else handles already is left
+// to them.
 void InstallCrashWords();
 
 // What this thread does while the scope lives: "plugin 'zoom' (task zoom_gold, while sampling rows 0..8)".

@@ -7,7 +7,7 @@
 
 namespace medley {
 
-// For open(2): follow no link, and never wait for the other end of a pipe.
+// Flags of open(2): follow no link, and never wait for the other end of a pipe.
 inline constexpr int kPlainOnly = O_NOFOLLOW | O_NONBLOCK;
 
 // A file descriptor that is closed at the end of its scope; < 0: none, and errno says why.

@@ -64,7 +64,7 @@ std::filesystem::path RenameAside(const std::filesystem::path& path, const std::
 std::filesystem::path LinkAside(const std::filesystem::path& path, const std::string& name);
 // What lies there itself, not what a link points to; `not_found` where nothing does.
 std::filesystem::file_type TypeOf(const std::filesystem::path& path);
-// With all that is below; nothing where it is not there.
+// Removes it with all that is below; does nothing where it is not there.
 void RemoveAll(const std::filesystem::path& path);
 // What lies in it, sorted.
 std::vector<std::filesystem::path> ListDirectory(const std::filesystem::path& directory);

@@ -49,8 +49,8 @@ class Digester {
 };
 
 std::string HashText(std::string_view text);  // XXH3-128 in hex
-// Of a plain file; an Error where it is none, or has not `expected_bytes` (looked at before anything is
-// read).
+// The digest of a plain file; an Error where it is none, or has not `expected_bytes` (looked at before
+// anything is read).
 FileDigest DigestFile(const std::filesystem::path& path, std::int64_t expected_bytes);
 // The sum of a whole input file in one number, "" where there is none; a FileError where it cannot be read.
 std::string HashFile(const std::filesystem::path& path);

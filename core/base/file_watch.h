@@ -16,7 +16,7 @@ class FileWatch {
   enum class Method { kInotify, kPolling };
   explicit FileWatch(std::filesystem::path file, Method method = Method::kInotify);
 
-  // Since the last call, or since the watch was made. Costs a few microseconds.
+  // Whether it may have, since the last call or since the watch was made. Costs a few microseconds.
   bool Changed();
   Method method() const { return inotify_.ok() ? Method::kInotify : Method::kPolling; }
 

@@ -8,7 +8,7 @@
 
 namespace medley {
 
-// Where something stands in a file; counted from 1, columns in characters. Line 0: not from a file.
+// The place where something stands in a file; counted from 1, columns in characters. Line 0: not from a file.
 struct SourcePosition {
   int line = 0;
   int column = 0;

@@ -14,7 +14,7 @@ namespace medley {
 template <typename Json = nlohmann::ordered_json>
 Json ReadJson(std::string_view text, const std::string& file, const JsonLimits& limits = {});
 
-// Of a file of lines, which are counted from 1.
+// Reads a line of a file of lines, which are counted from 1.
 template <typename Json = nlohmann::ordered_json>
 Json ReadJsonLine(std::string_view text, const std::string& file, int line);
 

@@ -9,7 +9,7 @@
 // What users of PCRE2 share. For sources alone: the library is no dependency of medley's headers.
 namespace medley::pcre2 {
 
-// For a unique_ptr of what the function frees.
+// Deleter for a unique_ptr of what the function frees.
 template <auto kFree>
 struct FreedBy {
   template <typename T>

@@ -8,8 +8,8 @@ namespace medley {
 // How the loaded libtorch was built, in its own words (several lines).
 std::string TorchConfiguration();
 
-// Where the loaded libtorch_cpu.so lies: an installed medley may run with another wheel than it was built
-// with.
+// The directory of the loaded libtorch_cpu.so: an installed medley may run with another wheel than it was
+// built with.
 std::filesystem::path LoadedTorchDirectory();
 
 // Makes CUDA available in this process: opens libtorch_cuda.so of the libtorch that is loaded.

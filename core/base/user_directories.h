@@ -10,8 +10,9 @@ namespace medley {
 // other rights than who started it (AT_SECURE).
 std::optional<std::string> Environment(const char* name);
 
-// Where medley keeps what is a user's, by the XDG Base Directory Specification: $XDG_DATA_HOME/medley, or
-// ~/.local/share/medley where that is not set. None without a home. Nothing is created.
+// The directory in which medley keeps what is a user's, by the XDG Base Directory Specification:
+// $XDG_DATA_HOME/medley, or ~/.local/share/medley where that is not set. None without a home. Nothing is
+// created.
 enum class UserFiles { kData, kCache, kState };
 std::optional<std::filesystem::path> UserDirectory(UserFiles kind);
 

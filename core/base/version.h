@@ -23,7 +23,7 @@ const TorchBuild& Torch();
 
 std::filesystem::path TorchRoot();
 std::filesystem::path TorchLibraryDirectory();  // with libtorch_cpu.so
-// Where libmedley_base.so was loaded from; beside it, in medley/, are the verbs and the plugins.
+// The directory that libmedley_base.so was loaded from; beside it, in medley/, are the verbs and the plugins.
 std::filesystem::path LibraryDirectory();
 // The configs that medley brings along, and what `medley new` makes folders of.
 std::filesystem::path ConfigDirectory();
