@@ -34,8 +34,8 @@ struct MeanEvaluation {
   std::vector<std::string> tasks;
   std::string stage = {};
 };
-// As a checkpoint keeps it: null where nothing was evaluated. Reading throws nlohmann's exception where it is
-// something else.
+// What a checkpoint keeps of it: null where nothing was evaluated. Reading throws nlohmann's exception where
+// it is something else.
 nlohmann::ordered_json ToJson(const std::optional<MeanEvaluation>& evaluated);
 std::optional<MeanEvaluation> ReadMeanEvaluation(const nlohmann::ordered_json& json);
 
@@ -78,8 +78,8 @@ void LoadCheckpoint(const std::filesystem::path& checkpoint, const TrainingState
 nlohmann::json ReadSection(const std::filesystem::path& checkpoint, const std::string& name);
 // The same; nothing where there is none.
 std::optional<nlohmann::json> FindSection(const std::filesystem::path& checkpoint, const std::string& name);
-// Only the weights whose names match one of the patterns (* and ?); every parameter that matches must be
-// there. Adapters that the checkpoint has and the model has not are merged into its weights, on the CPU in
+// Loads only the weights whose names match one of the patterns (* and ?); every parameter that matches must
+// be there. Adapters that the checkpoint has and the model has not are merged into its weights, on the CPU in
 // float; those that the model alone has are left as they are; where both have some, they must be the same.
 struct TakenWeights {
   std::size_t count = 0;

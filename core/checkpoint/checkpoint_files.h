@@ -20,7 +20,7 @@ namespace medley {
 
 inline constexpr const char* kManifestFile = "manifest.json";
 inline constexpr const char* kSealFile = "seal";
-// In the run's directory: the name of the newest checkpoint, a hint for people.
+// File in the run's directory with the name of the newest checkpoint, a hint for people.
 inline constexpr const char* kLatestFile = "LATEST";
 
 struct Manifest {
@@ -51,7 +51,7 @@ std::vector<std::filesystem::path> ListSetAside(const std::filesystem::path& run
 // Sizes, sums and the file list of a committed checkpoint. Throws an Error with path and reason; reads at
 // most a few MiB at a time and allocates nothing of the sizes that the files claim.
 Manifest VerifyCheckpoint(const std::filesystem::path& checkpoint);
-// Only the manifest, checked against its seal.
+// Reads only the manifest, checked against its seal.
 Manifest ReadManifest(const std::filesystem::path& checkpoint);
 
 using Sink = std::function<void(const void*, std::size_t)>;

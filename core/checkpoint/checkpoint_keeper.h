@@ -30,12 +30,12 @@ class CheckpointKeeper {
   // The same, but it lacks the step's evaluation: it is saved again where it would be saved.
   void SetUnreported(std::int64_t step) { unreported_step_ = step; }
   void SaveIfDue(std::int64_t step, const std::optional<MeanEvaluation>& evaluated);
-  // Now, and it is never rotated away.
+  // Saves now what is never rotated away.
   void SaveAndKeep(std::int64_t step, const std::optional<MeanEvaluation>& evaluated);
-  // Now, for this reason. A save that fails is treated as one that was due.
+  // Saves now, for this reason. A save that fails is treated as one that was due.
   void SaveEarly(std::int64_t step, const std::optional<MeanEvaluation>& evaluated,
                  const std::string& reason);
-  // At the end of a run: the third failure in a row is an Error.
+  // Saves at the end of a run: the third failure in a row is an Error.
   void SaveNow(std::int64_t step, const std::optional<MeanEvaluation>& evaluated);
 
  private:

@@ -18,9 +18,9 @@ class RunDirectory {
  public:
   // Whether a new run can lie there, before anything is made: the InputError that Create would throw.
   static void CheckFree(const std::filesystem::path& path);
-  // For a new run: makes the directory where needed and locks it. InputError where it holds a run already.
+  // Makes the directory of a new run where needed and locks it. InputError where it holds a run already.
   static RunDirectory Create(const std::filesystem::path& path);
-  // To go on with a run: locks it, and removes what a killed process left half-written.
+  // Locks the directory of a run that goes on, and removes what a killed process left half-written.
   static RunDirectory Open(const std::filesystem::path& path);
 
   const std::filesystem::path& path() const { return path_; }
