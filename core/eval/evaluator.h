@@ -22,9 +22,9 @@ struct EvalSetting {
   std::int64_t rows_at_once = kEvalRows;  // of one forward, at most; halved until they fit
 };
 
-// Rows 0 .. rows-1 of the task's evaluation. No gradient, and libtorch's generators are left where they were.
-// The scores are those of an evaluation that began with the rows at once that fitted
-// (TaskScore::rows_at_once). An Error with kDoesNotFit where not one row does.
+// Scores rows 0 .. rows-1 of the task's evaluation, on the trainer's thread. No gradient, and libtorch's
+// generators are left where they were. The scores are those of an evaluation that began with the rows at once
+// that fitted (TaskScore::rows_at_once). An Error with kDoesNotFit where not one row does.
 TaskScore ScoreTask(LoadedTask& task, const Execution& plan, const EvalSetting& setting);
 
 }  // namespace medley

@@ -10,7 +10,7 @@
 
 namespace medley {
 
-// Of everything that the task put into a row of the batch.
+// A hash of everything that the task put into a row of the batch.
 std::string HashOfRow(const Batch& batch, std::int64_t row);
 
 // Which item each row of an evaluation shows: by the task's ItemStream. Of a task that names none, rows that
@@ -19,7 +19,7 @@ class ItemsOfRows {
  public:
   explicit ItemsOfRows(const LoadedTask& task) : task_(task), stream_(task.Items()) {}
 
-  // In their order.
+  // Adds rows in their order.
   void Add(const Batch& rows);
   const RowItems& items() const { return items_; }
 

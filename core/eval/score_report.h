@@ -22,7 +22,7 @@ std::optional<Picture> SheetOf(const TaskScore& score);
 // sheet-<task>.txt for each task with answers, under the numbers of these rows. Returns the files.
 std::vector<std::filesystem::path> WriteSheets(const Scores& scores, const std::filesystem::path& directory);
 
-// Of a task whose score is NaN, with the task's name.
+// Words about a task whose score is NaN, with the task's name.
 std::string NoScoreWords(const std::string& task, const ScoreRecord& score);
 
 // "0.063 .. 0.091"
