@@ -35,13 +35,13 @@ class Console {
   void LogTo(const std::filesystem::path& file);
 
   void Say(const std::string& line);
-  // For trouble that the run survives.
+  // Says trouble that the run survives.
   void Warn(const std::string& line);
-  // Into the log file alone: what the command will say itself.
+  // Writes into the log file alone what the command will say itself.
   void Log(const std::string& line);
   // A terminal shows `on_terminal` where it is given.
   void Status(const std::string& line, const std::string& on_terminal = "");
-  // Of the terminal; 80 where it does not tell.
+  // The terminal's width; 80 where it does not tell.
   std::size_t columns() const;
 
  private:

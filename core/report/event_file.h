@@ -29,7 +29,7 @@ class EventFile {
   void Scalar(std::string_view tag, std::int64_t step, double value);
   void Image(std::string_view tag, std::int64_t step, const Picture& picture);
 
-  // As AppendFile's.
+  // Does what AppendFile's does, and likewise the next two.
   void Sync() { file_.Sync(); }
   std::int64_t offset() const { return file_.offset(); }
   const AppendFile& log() const { return file_; }

@@ -12,7 +12,7 @@ struct Interval {
   double high = 0;
 };
 
-// Where the values of a figure can be; an infinite end is none.
+// The range that the values of a figure can be in; an infinite end is none.
 struct ScoreRange {
   double low = -std::numeric_limits<double>::infinity();
   double high = std::numeric_limits<double>::infinity();

@@ -13,7 +13,7 @@ class LogWatch {
   // `costs`: what the trouble means, as the end of a sentence. Keeps the reference.
   LogWatch(Console& console, std::string costs) : console_(console), costs_(std::move(costs)) {}
 
-  // After every append.
+  // To be called after every append.
   void Look(const AppendFile& log);
   // A sync failed that a save goes on without; said once, until one did not.
   void Failed(const std::string& reason);

@@ -28,7 +28,7 @@ struct MemoryLedger {
   std::string Words() const;
 };
 
-// Of what a run measures; `constants`: by task, those that have any.
+// The lines that a run measures; `constants`: by task, those that have any.
 nlohmann::ordered_json ToJson(const MemoryLedger& ledger,
                               const std::map<std::string, std::int64_t>& constants);
 

@@ -13,7 +13,7 @@
 
 namespace medley {
 
-// Of the logs that a checkpoint points into, by their path below the run's directory.
+// Marks of the logs that a checkpoint points into, by their path below the run's directory.
 using LogMarks = std::map<std::string, LogMark>;
 // An empty one for a log that is not there.
 LogMark MarkOf(const LogMarks& marks, const std::string& log);
@@ -27,7 +27,7 @@ class RecordSink {
  public:
   virtual ~RecordSink();
 
-  // After every step; an evaluation comes with its step.
+  // Called after every step; an evaluation comes with its step.
   virtual void Take(const StepRecord& /*record*/) {}
   virtual void Take(const PlanRecord& /*record*/) {}
   // The run names these tasks from now on.

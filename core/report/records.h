@@ -95,8 +95,8 @@ struct PlanRecord {
   std::int64_t step = 0;  // that was under way, or the last one
   std::string task;
   std::int64_t from = 0, to = 0;  // rows at once; equal where they could not be fewer
-  // Of the draw that ran out of memory, as it was planned; nothing where the task grew back. measured: what
-  // was in use then, a lower bound of its peak.
+  // The draw that ran out of memory, as it was planned; nothing where the task grew back. measured: what was
+  // in use then, a lower bound of its peak.
   std::optional<DrawReceipt> overflowed{};
   std::int64_t left_bytes = 0;  // see Overflow
 };

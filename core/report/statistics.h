@@ -12,8 +12,8 @@ namespace medley {
 // every row is an item of its own.
 using RowItems = std::vector<std::int64_t>;
 
-// Where a score with this direction and chance is, when its spec does not say: of one of which less is better
-// at least 0; with a chance from 0 to 1 from 0 to 1. Nothing: the rows tell.
+// The range of a score with this direction and chance, when its spec does not say: of one of which less is
+// better at least 0; with a chance from 0 to 1 from 0 to 1. Nothing: the rows tell.
 std::optional<ScoreRange> RangeOfScore(bool higher_is_better, const std::optional<double>& chance);
 
 // The range that is meant: the one given, as far as the rows keep to it. Where nobody says, rows that are all
@@ -29,9 +29,9 @@ ScoreRange RangeOf(const std::vector<double>& rows, const std::optional<ScoreRan
 Interval MeanInterval(const std::vector<double>& rows, const std::optional<ScoreRange>& said = std::nullopt,
                       const RowItems& items = {});
 
-// Of a - b on the same rows, which is narrower than what two intervals tell wherever easy rows are easy for
-// both. Rows where either is NaN are left out. Answers that are right or wrong get TangoInterval, others
-// Student's, inside what the range allows.
+// The interval of a - b on the same rows, which is narrower than what two intervals tell wherever easy rows
+// are easy for both. Rows where either is NaN are left out. Answers that are right or wrong get
+// TangoInterval, others Student's, inside what the range allows.
 Interval PairedInterval(const std::vector<double>& a, const std::vector<double>& b,
                         const std::optional<ScoreRange>& said = std::nullopt, const RowItems& items = {});
 

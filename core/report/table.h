@@ -10,7 +10,7 @@ namespace medley {
 class Table {
  public:
   explicit Table(std::vector<std::string> header, std::size_t words = 1);
-  // As many cells as the header has.
+  // Adds a row with as many cells as the header has.
   void Add(std::vector<std::string> row);
   std::string ToText() const;
 
