@@ -23,7 +23,7 @@ class AddedTokens {
     std::string_view text;
     std::int64_t id = -1;  // -1: none of them, to be cut further
   };
-  // In order; none is empty.
+  // The pieces of a text, in order; none is empty.
   std::vector<Piece> Cut(std::string_view text) const;
 
  private:

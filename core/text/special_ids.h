@@ -10,7 +10,7 @@
 
 namespace medley {
 
-// Where a vocabulary has medley's special tokens.
+// The ids of medley's special tokens in a vocabulary.
 struct SpecialIds {
   std::array<std::int64_t, kSpecialTokens.size()> ids{};  // in the order of kSpecialTokens
   // Those that the vocabulary lacks: their ids are the next after its own.

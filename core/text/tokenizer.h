@@ -22,7 +22,7 @@ class Tokenizer {
   virtual std::int64_t size() const = 0;
   // Those of special tokens that the vocabulary's file has not: no published weights know them.
   virtual std::vector<std::int64_t> AddedIds() const { return {}; }
-  // Of the vocabulary file; runs record it.
+  // The hash of the vocabulary file; runs record it.
   virtual std::string hash() const = 0;
 
   std::int64_t pad() const { return Id("<pad>"); }
