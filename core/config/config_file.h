@@ -59,9 +59,9 @@ class ConfigFile {
   std::filesystem::path Resolve(const JsonNode& node) const;
 
   void Fail(SourcePosition at, const std::string& path, const std::string& message);
-  // At the value of the path, or at the nearest one above it that is written down.
+  // Reports at the value of the path, or at the nearest one above it that is written down.
   void FailAt(const std::vector<std::string>& path, const std::string& message);
-  // At the last key of the path rather than its value.
+  // Reports at the last key of the path rather than its value.
   void FailAtKey(const std::vector<std::string>& path, const std::string& message);
 
  private:

@@ -145,7 +145,7 @@ class SchemaWriter {
     AddPatterns(std::string(field.name), Object<T>());
   }
 
-  // Of a struct whose fields depend on its value: those of this one.
+  // The schema of a struct; where its fields depend on its value, of those of this one.
   template <typename T>
   static nlohmann::ordered_json Object(T value = {}) {
     SchemaWriter writer;

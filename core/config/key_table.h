@@ -58,10 +58,10 @@ class KeyReader {
   KeyReader(ConfigFile& file, std::vector<std::string> path, const KeyTable& table,
             const std::vector<std::string>& ignored = {}, KeysOf whose = KeysOf::kUser);
 
-  // Of a key that is read. Null where it is not there, null or wrong.
+  // The value of a key that is read. Null where it is not there, null or wrong.
   const JsonNode* Find(std::string_view key) const;
   bool Has(std::string_view key) const { return Find(key) != nullptr; }
-  // Whatever it says.
+  // Whether it is there, whatever it says.
   bool IsThere(std::string_view key) const { return file_.Find(PathOf(key)) != nullptr; }
   bool IsNull(std::string_view key) const;
   std::optional<std::int64_t> Integer(std::string_view key) const;

@@ -30,7 +30,7 @@ struct ModeTraits {
   KeepsGraphs keeps;
   bool repeats_makers;  // passes that make carries run a second time
 };
-// In the order of the enum: what is tried first among equals.
+// The modes in the order of the enum: what is tried first among equals.
 inline constexpr std::array<ModeTraits, 3> kModes = {{
     {Mode::kJoint, "joint", LegalWhere::kAlways, KeepsGraphs::kOfAllPasses, false},
     {Mode::kSequential, "sequential", LegalWhere::kNothingIsCarried, KeepsGraphs::kOfOnePass, false},
@@ -48,7 +48,7 @@ struct Way {
   Mode mode = Mode::kSequential;
   int recompute_every = 0;
 
-  // For tables: "sequential", "joint + recompute 2".
+  // Words for tables: "sequential", "joint + recompute 2".
   std::string Words() const;
   bool operator==(const Way&) const = default;
   bool operator<(const Way& other) const {

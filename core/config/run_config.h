@@ -42,7 +42,7 @@ struct TaskChange {
 struct TaskChanges {
   std::map<std::string, TaskChange> tasks;
 };
-// For FieldReader, FieldDumper and SchemaWriter.
+// Lists the fields to a FieldReader, FieldDumper or SchemaWriter.
 template <typename Visitor>
 void Fields(Visitor& visit, TaskChanges& changes);
 TaskConfig Changed(TaskConfig config, const TaskChange& change);
@@ -146,7 +146,8 @@ const TaskConfig& ConfigOf(const RunConfig& config, const std::string& form);
 // else the task's, "@" and a hash of the settings.
 std::string FormOf(const RunConfig& config, const TaskChanges& changes, const std::string& task);
 std::string_view TaskOfForm(std::string_view form);
-// Where its settings are changed: "tasks.zoom.", or "stage set tasks.zoom." where a stage makes them.
+// The key below which its settings are changed: "tasks.zoom.", or "stage set tasks.zoom." where a stage makes
+// them.
 std::string KeyOfForm(const std::string& form);
 // What rows and micro_rows of a task contradict, with the key: {"micro_rows", "expected at most ..."}.
 struct RowsProblem {
