@@ -34,9 +34,9 @@ class ConfirmedPaths {
   std::set<std::filesystem::path> known_;
 };
 
-// Where a run searches first: what was named, then what the config names. An InputError where the config
-// names what nobody confirmed: a run directory or config from somebody else must not bring code. What is
-// searched anyway needs no word. What does not exist brings no code, and is reported by who searches.
+// The paths where a run searches first: what was named, then what the config names. An InputError where the
+// config names what nobody confirmed: a run directory or config from somebody else must not bring code. What
+// is searched anyway needs no word. What does not exist brings no code, and is reported by who searches.
 std::vector<std::filesystem::path> ConfirmPlugins(const NamedPlugins& named,
                                                   const std::filesystem::path& config,
                                                   const std::vector<std::filesystem::path>& of_config);

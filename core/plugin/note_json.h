@@ -25,7 +25,7 @@ double Number(const Json& object, const char* key);
 const Json& List(const Json& object, const char* key);
 std::vector<std::string> Texts(const Json& object, const char* key);
 
-// With names that differ.
+// A list of objects with names that differ, each read by `read`.
 template <typename T, typename Fn>
 std::vector<T> Items(const Json& object, const char* key, Fn read) {
   std::vector<T> items;

@@ -9,7 +9,7 @@
 
 namespace medley {
 
-// Where a task's code comes from.
+// The origin of a task's code.
 struct TaskOrigin {
   std::string version;   // the task's
   std::string build_id;  // its plugin's
