@@ -18,7 +18,7 @@ struct RaggedColumn {
   at::Tensor item_row;                // [items] int64: the row of each item, counted from the slice's first
 };
 
-// From the host to where the model is; from page-locked memory while a GPU computes on.
+// Copies a tensor from the host to where the model is; from page-locked memory while a GPU computes on.
 at::Tensor ToDevice(const at::Tensor& on_host, at::Device device);
 
 // The examples of a draw. Made by a task on the CPU, sliced there, then moved.

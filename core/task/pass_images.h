@@ -37,9 +37,9 @@ class PassImages {
     std::erase_if(pixels_, [&](const auto& column) { return is_over(column.first); });
   }
 
-  // In the place of the one that was there.
+  // Keeps a carry, in the place of the one that was there.
   void Carry(std::string_view name, at::Tensor value);
-  // Undefined where there is none, as TakeCarry, after which there is none.
+  // The carry of this name; undefined where there is none. After TakeCarry there is none.
   at::Tensor Carried(std::string_view name) const;
   at::Tensor TakeCarry(std::string_view name);
   const Tensors& carries() const { return carries_; }

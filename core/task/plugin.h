@@ -34,7 +34,7 @@ Types<A..., B...> operator+(Types<A...>, Types<B...>);
 
 template <typename T>
 concept IsModel = std::derived_from<T, Model>;
-// Of the classes that MEDLEY_PLUGIN names.
+// The tasks among the classes that MEDLEY_PLUGIN names, and the models.
 template <typename... Classes>
 using TasksOf = decltype((Types<>{} + ... + std::conditional_t<IsModel<Classes>, Types<>, Types<Classes>>{}));
 template <typename... Classes>
@@ -188,7 +188,7 @@ using TextsFn = std::vector<std::string> (*)(const TextsContext&);
 template <typename Tasks, typename Models>
 struct PluginCode;
 
-// Behind each table stands a null, as no table may be empty.
+// The tables of the entry. Behind each stands a null, as no table may be empty.
 template <typename... Tasks, typename... Models>
 struct PluginCode<Types<Tasks...>, Types<Models...>> {
   static constexpr std::uint32_t kTasks = sizeof...(Tasks), kModels = sizeof...(Models);
@@ -220,7 +220,7 @@ consteval bool SpecIsGood() {
   }
 }
 
-// After a mistake in a spec, nothing but the lines about it.
+// The note; after a mistake in a spec nothing, so that the compiler says nothing but the lines about it.
 template <typename... Classes>
 consteval auto CheckedNote() {
   if constexpr ((SpecIsGood<Classes>() && ...)) {
@@ -232,8 +232,8 @@ consteval auto CheckedNote() {
 
 }  // namespace medley::detail
 
-// Once in a plugin, after its task and model classes: writes their specs where medley can read them without
-// loading the plugin, and the entry by which it makes them.
+// Stands once in a plugin, after its task and model classes: writes their specs where medley can read them
+// without loading the plugin, and the entry by which it makes them.
 #define MEDLEY_PLUGIN(...)                                                                                  \
   enum MEDLEY_PLUGIN_may_stand_only_once_in_a_plugin {};                                                    \
   [[gnu::section(".note.medley"), gnu::used, gnu::retain,                                                   \

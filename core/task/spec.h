@@ -82,8 +82,8 @@ struct ScoreSpec {
   std::string_view name{};
   bool higher_is_better = true;
   std::optional<double> chance{};  // what guessing gives
-  // Where a row's score can be, for its interval, which never leaves that. Not given: from 0 to 1 where more
-  // is better than a chance in that range, at least 0 where less is better; else the rows tell.
+  // The range that a row's score can be in, for its interval, which never leaves that. Not given: from 0 to 1
+  // where more is better than a chance in that range, at least 0 where less is better; else the rows tell.
   std::optional<double> low{}, high{};
 };
 

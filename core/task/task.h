@@ -36,7 +36,7 @@ struct TaskSurroundings {
 struct TaskOptions {
   OptionValues options;  // every option of the spec, with its value
 
-  // Of an option of that kind; an Error names the spec's options where it has none such.
+  // The value of an option of that kind; an Error names the spec's options where it has none such.
   double Option(std::string_view name) const;
   bool Switch(std::string_view name) const;
   const std::string& Word(std::string_view name) const;
@@ -71,7 +71,7 @@ class TaskContext : public TaskOptions {
 // The sums of the terms that one pass adds to, each a scalar with its graph. A pass may lack a term.
 using Sums = std::map<std::string, at::Tensor, std::less<>>;
 
-// As many rows as a sheet shows.
+// Rows that a sheet shows.
 inline constexpr std::size_t kSheetRows = 8;
 
 // What an evaluation found, row by row; the host makes means and intervals.
@@ -80,8 +80,9 @@ struct Outcomes {
   std::map<std::string, std::vector<double>> trivial{};  // the same figure for answers that need no learning
   // Further figures to show beside the score, [rows] each; NaN: the row does not count in this one.
   std::map<std::string, std::vector<double>> figures{};
-  // For the sheet, of the first kSheetRows rows: pictures as bytes [n, 3, height, width], undefined where
-  // there is none (a task that only looks has its input alone), and [n] lists of what was asked in words.
+  // What the sheet shows of the first kSheetRows rows: pictures as bytes [n, 3, height, width], undefined
+  // where there is none (a task that only looks has its input alone), and [n] lists of what was asked in
+  // words.
   at::Tensor input{};
   at::Tensor target{};
   at::Tensor output{};
@@ -105,7 +106,7 @@ class Task {
   // A constant of the spec, on the CPU; called once, when it is first asked for. Without it an Error names
   // the constant: for a task whose spec declares none.
   virtual at::Tensor Constant(std::string_view name) const;
-  // Of a task over finite data: the stream whose items its rows show. Evaluations then show each item once,
+  // The stream whose items the rows of a task over finite data show. Evaluations then show each item once,
   // and where they have more rows, the rows of an item count as one piece of evidence. Null: rows are made up
   // without end.
   virtual const ItemStream* Items() const;

@@ -38,8 +38,8 @@ constexpr TaskSpec ClassifySpec(std::string_view name, std::string_view summary,
   return spec;
 }
 
-// Of one row: a tensor for each input of the spec, in its order, without the dimension of rows and of the
-// same shape in every row; and its class.
+// One row: a tensor for each input of the spec, in its order, without the dimension of rows and of the same
+// shape in every row; and its class.
 struct Classified {
   std::vector<at::Tensor> inputs;
   std::int64_t label = 0;
@@ -66,7 +66,7 @@ class ClassifyTask : public Task {
   virtual std::map<std::string, double> Marks(std::int64_t /*said*/, std::int64_t /*right*/) const {
     return {};
   }
-  // For people to read.
+  // The name of a class, for people to read.
   virtual std::string NameOf(std::int64_t label) const { return std::to_string(label); }
   // What the sheet shows of some rows, on the CPU: bytes [rows, 3, height, width]; undefined: nothing. Here
   // the first input that can be drawn (task/drawings.h).

@@ -92,7 +92,7 @@ class PictureTask : public Task {
   virtual at::Tensor Region(const at::Tensor& target, const at::Tensor& input) const;
   virtual void Refine(PictureExam&) const {}
 
-  // Of each row, [rows]; targets and input as in PictureErrors.
+  // The error of each row, [rows]; targets and input as in PictureErrors.
   at::Tensor Errors(const at::Tensor& picture, const at::Tensor& target, const at::Tensor& input) const;
 
   // The variants.

@@ -24,7 +24,7 @@ class Prompts {
   void Add(Batch& batch, const std::vector<std::int64_t>& texts) const;
   void AddDrawn(Batch& batch) const;
 
-  // Behind the pictures: what the model is given to reply to.
+  // The inputs of a forward: the pictures, and behind them what the model is given to reply to.
   ModelInputs Inputs(ModelInputs pictures, PassContext& context) const;
   TextPart Part(PassContext& context) const;
   at::Tensor Constant() const { return table_.Tokens(); }

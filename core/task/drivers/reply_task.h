@@ -47,7 +47,7 @@ class ReplyTask : public Task {
   Batch Sample(const RowRange& rows) const final;
   Sums Run(std::string_view pass, PassContext& context) const final;
   Outcomes Evaluate(EvalContext& context, const RowRange& rows) const final;
-  // Of some thousand rows of training.
+  // The texts of some thousand rows of training.
   std::vector<std::string> ShownTexts() const;
 
  protected:

@@ -18,7 +18,7 @@ struct Row {
   std::int64_t index() const { return number - range.begin; }  // its place in the batch
   Split split() const { return range.split; }
   bool is_held_out() const { return range.split == Split::kHeldOut; }
-  // As long as it can be; the drivers see to it themselves where it is about words.
+  // Whether the row is to be as long as it can be; the drivers see to it themselves where it is about words.
   bool longest() const { return range.longest; }
 };
 

@@ -19,7 +19,7 @@ inline constexpr int kPromptWidth = 16;
 inline constexpr int kReplyWidth = 12;  // with its eos
 inline constexpr int kQuestionWidth = 24;
 inline constexpr int kControlWidth = 24;
-// Of a forward whose rows make different passes.
+// The width of a forward whose rows make different passes.
 inline constexpr int kMixedWidth = std::max({kPromptWidth, kQuestionWidth, kControlWidth});
 
 // A constant: texts of one kind, one of which a row shows.

@@ -50,7 +50,7 @@ class TextQuestion {
 
   // All of the text, padded to `width`.
   TextPart Part(PassContext& context, std::int64_t width) const;
-  // With the pictures, what the model is given to learn from, and to reply to.
+  // Inputs with the pictures: what the model is given to learn from, and to reply to.
   ModelInputs LearnedInputs(ModelInputs pictures, PassContext& context) const;
   ModelInputs PromptInputs(ModelInputs pictures, PassContext& context) const;
 
