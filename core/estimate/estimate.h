@@ -23,7 +23,8 @@ struct EstimatedTask {
   std::int64_t waiting_row = 0;      // bytes of a sampled row, with what sampling takes for a moment
   PeakLines evaluation{};            // bytes above the floor; none: nobody asks
   std::int64_t evaluation_rows = 0;  // at once, where they fit
-  // Of a profile, bytes that were measured without those of the rows (on the CPU) or with them.
+  // The task's part of a profile; its bytes were measured without those of the rows (on the CPU) or with
+  // them.
   std::optional<TaskProfile> measured{};
   bool measured_without_rows = true;
 };
@@ -45,12 +46,14 @@ class Estimate {
   const MemoryLedger& floor() const { return floor_; }  // with the tables of all tasks
   bool on_gpu() const { return setting_.on_gpu; }
 
-  // At the widest moment of a step with so many rows, micro_rows in a forward, in the mode of the setting.
+  // Bytes at the widest moment of a step with so many rows, micro_rows in a forward, in the mode of the
+  // setting.
   MemoryLedger Training(const EstimatedTask& task, std::int64_t rows, std::int64_t micro_rows) const;
-  // Its total; by the profile where that has the mode.
+  // The total of that; by the profile where that has the mode.
   std::int64_t Peak(const EstimatedTask& task, std::int64_t rows, std::int64_t micro_rows) const;
   bool IsMeasured(const EstimatedTask& task) const;
-  // At the widest moment of an evaluation with so many rows at once; gradients are gone, the optimizer stays.
+  // Bytes at the widest moment of an evaluation with so many rows at once; gradients are gone, the optimizer
+  // stays.
   std::int64_t Evaluation(const EstimatedTask& task, std::int64_t rows) const;
   // Bytes of the other rows that lie on the CPU while a step runs, at most; rows that the config leaves open
   // count as one.

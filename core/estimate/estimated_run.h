@@ -16,7 +16,7 @@ namespace medley {
 // A run to be estimated: its model has shapes and no values, its tasks are loaded, nothing is trained.
 class EstimatedRun {
  public:
-  // Whatever the config's device is, nothing runs there.
+  // Puts the run together; whatever the config's device is, nothing runs there.
   explicit EstimatedRun(RunInputs inputs);
 
   const Run& run() const { return *run_; }

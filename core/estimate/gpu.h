@@ -39,7 +39,8 @@ struct Gpu {
 Gpu ReadGpu(const std::filesystem::path& file);
 // Those of a directory, the smallest first.
 std::vector<Gpu> ReadGpus(const std::filesystem::path& directory);
-// By name; case, spaces, '-' and '_' do not count. InputError with the known names and the nearest.
+// Finds a GPU by its name; case, spaces, '-' and '_' do not count. InputError with the known names and the
+// nearest.
 const Gpu& FindGpu(const std::vector<Gpu>& gpus, std::string_view name);
 
 }  // namespace medley

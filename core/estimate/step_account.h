@@ -30,9 +30,9 @@ class StepAccount {
 
   // A part of a forward that keeps its graph, or with_graph false its output.
   Live Forward(ForwardPart part, bool with_graph);
-  // From the last part to the first. Gradients of one set of parameters come together in a buffer, from the
-  // first part of this backward that uses it to the last; then they are the gradient, or are added to the one
-  // that is there.
+  // Goes through the graph from the last part to the first. Gradients of one set of parameters come together
+  // in a buffer, from the first part of this backward that uses it to the last; then they are the gradient,
+  // or are added to the one that is there.
   void Backward(Graph graph);
   // A graph that nobody goes back through.
   void Drop(const Graph& graph);
@@ -40,7 +40,7 @@ class StepAccount {
   // Bytes that are there from now on; below 0: no longer.
   void AddInputs(std::int64_t bytes) { now_.inputs += bytes; }
   void AddActivations(std::int64_t bytes) { now_.activations += bytes; }
-  // So much more is alive for a moment.
+  // Counts that so much more is alive for a moment.
   void Touch(std::int64_t working);
 
   const MemoryLedger& peak() const { return peak_; }

@@ -21,7 +21,7 @@ struct StepSetting {
 // and backwards come. `floor`: what lives between steps.
 MemoryLedger TrainingBytes(const Model& model, const TaskShape& task, const StepSetting& setting,
                            const MemoryLedger& floor);
-// Of the gradients that a step of the task leaves.
+// Bytes of the gradients that a step of the task leaves.
 std::int64_t GradientBytes(const Model& model, const TaskShape& task);
 // Forwards of passes that a micro-batch makes.
 std::int64_t ForwardsOf(const TaskShape& task, Mode mode);

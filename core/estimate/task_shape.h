@@ -38,8 +38,8 @@ struct TaskShape {
   std::int64_t constants = 0;
 };
 
-// By rows of the largest lengths, of the model and its values: their columns, what each pass hands to the
-// model, and its losses, which are measured over outputs that no model made. For fp32.
+// The shape that rows of the largest lengths show, with the model and its values: their columns, what each
+// pass hands to the model, and its losses, which are measured over outputs that no model made. For fp32.
 TaskShape ShapeOf(LoadedTask& task, const Batch& rows, const Model& model, const ModelConfig& config);
 // The larger of each figure, for rows of several kinds.
 TaskShape Widest(TaskShape a, const TaskShape& b);
