@@ -15,10 +15,10 @@ struct Vocabulary {
   std::vector<std::string> tokens{};
   std::int64_t added = 0;  // how many those are
 };
-// As far as it can be known without the tokenizer's own code. A SentencePiece vocabulary is a protobuf
-// message of length-delimited fields, of which the pieces are number 1. Looks at their frame alone: a file of
-// another kind or a cut one is found, a wrong vocabulary is not. A tokenizer.json is read whole, but for the
-// regular expressions in it. Throws InputError for a file that is no vocabulary.
+// Reads a vocabulary as far as it can be known without the tokenizer's own code. A SentencePiece vocabulary
+// is a protobuf message of length-delimited fields, of which the pieces are number 1. Looks at their frame
+// alone: a file of another kind or a cut one is found, a wrong vocabulary is not. A tokenizer.json is read
+// whole, but for the regular expressions in it. Throws InputError for a file that is no vocabulary.
 Vocabulary ReadVocabulary(const std::filesystem::path& file, const SpecialTokenNames& special_tokens = {});
 
 // The pieces of a SentencePiece vocabulary, special tokens among them; none of a file that is no vocabulary.

@@ -10,7 +10,7 @@
 
 namespace medley {
 
-// Of a run that begins with a Hugging Face folder: what lies in it beside config.json and weights, and
+// Checks the Hugging Face folder that a run begins with: what lies in it beside config.json and weights, and
 // whether its token table fits the vocabulary. Reports at the run config's keys. Returns words about the
 // table; "" where no weights are published, or the model reads no text.
 std::string CheckPretrained(ConfigFile& file, const RunConfig& run, const ModelFile& model,

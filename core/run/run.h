@@ -57,11 +57,11 @@ struct Run {
   // How the draws of a form run where nothing was planned, and of all named ones.
   Execution Configured(const std::string& form) const;
   std::map<std::string, Execution> Configured() const;
-  // Of the plugin that brings the model, "" for one of medley's own.
+  // The build of the plugin that brings the model, "" for one of medley's own.
   std::string ModelBuild() const;
-  // Of its model.
+  // The adapters of its model.
   Adapters Adapted() const;
-  // Of its file, with fresh weights, but for those that are given (see ModelContext).
+  // Makes the model of its file, with fresh weights, but for those that are given (see ModelContext).
   std::unique_ptr<Model> MakeModel(std::uint64_t seed, at::Device device,
                                    const std::set<std::string>* given = nullptr) const;
 };
@@ -77,8 +77,8 @@ struct RunInputs {
 RunInputs CheckInputs(const std::filesystem::path& config, const std::vector<std::string>& overrides = {},
                       const NamedPlugins& plugins = {}, RunState state = RunState::kBegins,
                       const std::optional<WeightsText>& weights = std::nullopt);
-// Of the run that lies in a directory, with its own weights file where it has one; `config`: "" for its
-// newest.
+// Checks the files of the run that lies in a directory, with its own weights file where it has one; `config`:
+// "" for its newest.
 RunInputs CheckInputsOf(const std::filesystem::path& directory, std::vector<std::string> overrides = {},
                         const std::optional<WeightsText>& weights = std::nullopt,
                         std::filesystem::path config = {}, const NamedPlugins& plugins = {});
@@ -117,8 +117,8 @@ TrainedRun OpenForExport(const std::filesystem::path& directory, Console& consol
 // where none is named.
 std::string InitializeFrom(const InitFrom& from, const MasterWeights& weights, Console& console,
                            const Adapters& adapters = {});
-// Then: adapters that begin with those of a folder of PEFT's (config.lora.pretrained). Returns words
-// likewise.
+// Lets the adapters begin with those of a folder of PEFT's (config.lora.pretrained), after InitializeFrom.
+// Returns words likewise.
 std::string BeginAdapters(const Run& run);
 
 }  // namespace medley

@@ -56,7 +56,7 @@ std::vector<std::filesystem::path> PluginPaths(const std::filesystem::path& conf
 
 // What the mixer needs of a task whose draws have so many rows; 0: "auto".
 TaskSize SizeOf(const VariantInfo& variant, std::int64_t rows);
-// Of every task of the curriculum, by its settings in the run config.
+// The size of every task of the curriculum, by its settings in the run config.
 std::map<std::string, TaskSize> TaskSizes(const CheckedRun& checked, const Registry& registry);
 
 }  // namespace medley
