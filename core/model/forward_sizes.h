@@ -17,7 +17,7 @@ struct SeenSizes {
   ForwardSizes sizes{};
 };
 SeenSizes SizesOf(const ModelSpec& spec, const ModelInputs& inputs);
-// With sizes whose spec names an input with lengths as the longest row's. Looks at values.
+// The same, but sizes whose spec names an input with lengths are those of the longest row. Looks at values.
 SeenSizes LongestSizesOf(const ModelSpec& spec, const ModelInputs& inputs);
 
 // What a tensor of the spec is made of, where the model computes in `float_type`.

@@ -20,8 +20,8 @@ class LoraTargets {
 
   // A map `in` to `out` wide.
   bool Take(const std::string& name, std::int64_t in, std::int64_t out);
-  // Once all maps were asked for, by key of the config: a rank above the smaller side of one, targets that
-  // name none.
+  // What is wrong, once all maps were asked for, by key of the config: a rank above the smaller side of one,
+  // targets that name none.
   std::map<std::string, std::string> Problems() const;
   // Throws them as one InputError.
   void Check() const;

@@ -131,12 +131,12 @@ class Model {
   virtual Generated Generate(const ModelInputs& prompt, const GenerateOptions& options,
                              ForwardContext& context) const;
 
-  // In a fixed order, names unique.
+  // The parameters in a fixed order, names unique.
   virtual const std::vector<Parameter>& parameters() const = 0;
   // Ids of tokens are below it; 0 where a model has none. Looking up another one ends a GPU's context, so ids
   // are checked on the host before.
   virtual std::int64_t vocabulary() const;
-  // Only an estimate asks for it; an InputError where a model has none.
+  // The bytes of a forward, in parts. Only an estimate asks for it; an InputError where a model has none.
   virtual std::vector<ForwardPart> Footprint(const ForwardShape& shape) const;
   // Bytes of the tensors that it keeps beside its parameters.
   virtual std::int64_t TableBytes() const;

@@ -26,13 +26,13 @@ class ModelConfig {
   explicit ModelConfig(const ModelInfo& info);
 
   const std::string& kind() const { return kind_; }
-  // Of a field of that kind. An Error names the field and what the model has.
+  // The value of a field of that kind. An Error names the field and what the model has.
   std::int64_t Integer(std::string_view field) const;
   double Number(std::string_view field) const;
   bool Switch(std::string_view field) const;
   const std::string& Word(std::string_view field) const;
 
-  // Of a field of any kind: an integer counts as a number. The field must be there.
+  // The value of a field of any kind: an integer counts as a number. The field must be there.
   const OptionValue& At(std::string_view field) const;
   void Set(std::string_view field, OptionValue value);
 

@@ -14,7 +14,7 @@ namespace medley {
 std::string KindOfModel(const ConfigFile& file);
 // Reports every mistake to the file's diagnostics. `whose`: the keys of a pretrained folder.
 ModelConfig ReadModelConfig(ConfigFile& file, const ModelInfo& info, KeysOf whose = KeysOf::kUser);
-// With every default filled in. Reading it again gives the same.
+// The config with every default filled in. Reading it again gives the same.
 nlohmann::ordered_json ToJson(const ModelConfig& config, const ModelInfo& info);
 // The JSON Schema of its files.
 nlohmann::ordered_json ModelSchema(const ModelInfo& info);

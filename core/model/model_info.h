@@ -68,7 +68,7 @@ struct ModelInfo {
   std::vector<std::string> OutputNames() const;
 };
 
-// For a model that is part of medley.
+// The info of a model that is part of medley.
 ModelInfo InfoOf(const ModelSpec& spec);
 
 }  // namespace medley

@@ -70,7 +70,7 @@ constexpr bool FieldsAreGood(const Spec& spec) {
   return true;
 }
 
-// Of a rule: what is divided by must not be 0.
+// Whether the field is a count from 1 on: what a rule divides by must not be 0.
 template <typename Spec>
 constexpr bool IsCountField(const Spec& spec, std::string_view name) {
   for (const auto& field : spec.fields) {

@@ -11,13 +11,13 @@ namespace medley {
 
 // Bytes of a model's parameters, or of an optimizer's state.
 std::int64_t ParameterBytes(const std::vector<Parameter>& parameters);
-// Of those that lie on a device.
+// Bytes of those that lie on a device.
 std::int64_t ParameterBytes(const std::vector<Parameter>& parameters, at::Device device);
-// Of the gradients of those that are trained.
+// Bytes of the gradients of those that are trained.
 std::int64_t TrainedBytes(const std::vector<Parameter>& parameters);
-// Of the gradients that are there.
+// Bytes of the gradients that are there.
 std::int64_t GradientBytes(const std::vector<Parameter>& parameters);
-// Of a model's parameters and tables.
+// Bytes of a model's parameters and tables.
 std::int64_t WeightBytes(const Model& model);
 
 }  // namespace medley

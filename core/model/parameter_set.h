@@ -51,7 +51,7 @@ class ParameterSet {
   // adapters are for other maps.
   void BeginBase(const std::string& root);
   void EndBase();
-  // For a linear map; undefined outside of a base, and where it gets none.
+  // The adapter of a linear map; undefined outside of a base, and where it gets none.
   struct Adapter {
     at::Tensor a, b;  // [rank, in], [out, rank]
     double scale = 0;
@@ -94,7 +94,7 @@ class Linear {
   at::Tensor operator()(const at::Tensor& x, const at::Tensor& dropped) const;
 
   bool trains_weight() const { return weight_.requires_grad(); }
-  // Of its adapter; 0 without one.
+  // The rank of its adapter; 0 without one.
   std::int64_t rank() const { return adapter_.a.defined() ? adapter_.a.size(0) : 0; }
 
  private:
@@ -104,7 +104,7 @@ class Linear {
   ParameterSet::Adapter adapter_;
 };
 
-// With float statistics at least, over the last dimension; epsilon 1e-5.
+// LayerNorm over the last dimension, with float statistics at least; epsilon 1e-5.
 class LayerNorm {
  public:
   LayerNorm() = default;

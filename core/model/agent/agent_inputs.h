@@ -26,7 +26,7 @@ struct AgentInputs {
   at::Tensor selected;  // [items] flat positions (row * width + position) whose hidden states give the logits
   bool wants_logits = false, wants_image = false;
 
-  // Of the tokens. On the CPU columns that nothing wanted can depend on are cut off.
+  // The size of the tokens. On the CPU columns that nothing wanted can depend on are cut off.
   std::int64_t rows() const { return tokens.size(0); }
   std::int64_t width() const { return tokens.size(1); }
 

@@ -33,11 +33,11 @@ class SeenDropout {
   std::vector<std::int64_t> lengths_;  // all but the text's
   Dropout text_;
 };
-// Of one such piece alone.
+// The dropout of one such piece alone.
 Dropout PieceDropout(double p, const std::string& site, const PrefixPiece& piece, std::int64_t begin,
                      ForwardContext& context);
 
-// Of what goes into the adapters of one layer of a Language. Made in front of Layer.
+// The dropout of what goes into the adapters of one layer of a Language. Made in front of Layer.
 struct AdapterDrops {
   Dropout q, o, gate, up, down;
   SeenDropout k, v;

@@ -36,18 +36,19 @@ class Keeps {
 
   bool Input(const Map& map) const { return map.weight || (map.rank > 0 && !drops_); }
   bool Input(const Map& a, const Map& b) const { return Input(a) || Input(b); }
-  // Of an adapter: what is between its two products; its input, where some of it is dropped, and a mask where
-  // that has a gradient.
+  // Numbers of an adapter: what is between its two products; its input, where some of it is dropped, and a
+  // mask where that has a gradient.
   std::int64_t Adapter(const Map& map, std::int64_t width, bool has_gradient) const {
     if (map.rank == 0) return 0;
     const std::int64_t mask = has_gradient ? (width + number_bytes_ - 1) / number_bytes_ : 0;
     return map.rank + (drops_ ? width + mask : 0);
   }
-  // Of adapters with these numbers: what they keep together; without a graph what the widest of them takes,
-  // as each ends before the next begins.
+  // What adapters with these numbers keep together; without a graph what the widest of them takes, as each
+  // ends before the next begins.
   std::int64_t Adapters(std::initializer_list<std::int64_t> numbers) const;
-  // Of an RmsNorm, beside its output, and its input where that has a gradient: the product before the weight,
-  // and `scales` of them. Of a half type no product, but scales, in float, and the input for either gradient.
+  // Numbers of an RmsNorm, beside its output, and its input where that has a gradient: the product before the
+  // weight, and `scales` of them. Of a half type no product, but scales, in float, and the input for either
+  // gradient.
   std::int64_t Norm(bool input, bool weight, std::int64_t width, std::int64_t scales) const;
 
  private:
@@ -58,11 +59,11 @@ class Keeps {
 // `numbers` where they are kept.
 constexpr std::int64_t If(bool kept, std::int64_t numbers) { return kept ? numbers : 0; }
 
-// Of a position that is a key only: what adapters keep of it, and what the norm of the keys does.
+// Numbers of a position that is a key only: what adapters keep of it, and what the norm of the keys does.
 std::int64_t KeyNumbers(const LanguageConfig& config, const LanguageTraining::Layer& layer,
                         const Keeps& keeps, const HasGradient& has);
 
-// Without a graph everything is there for a moment only, trained or not.
+// The same with all of it trained: without a graph everything is there for a moment only, trained or not.
 LanguageTraining AllTrained(const LanguageTraining& training);
 
 }  // namespace medley

@@ -25,7 +25,7 @@ class Dropout {
   Dropout() = default;
   // `site`: once in a forward ("encoder 3 ffn"). p in [0, 1), else an Error.
   Dropout(double p, std::string_view site, ForwardContext& context);
-  // At a site of the encoding with that key: one mask for all passes that see it.
+  // The same at a site of the encoding with that key: one mask for all passes that see it.
   Dropout(double p, const std::string& key, std::string_view site, ForwardContext& context);
 
   bool drops() const { return rows_ > 0; }

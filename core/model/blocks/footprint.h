@@ -19,7 +19,7 @@ ForwardPart WithoutGraph(ForwardPart part, std::int64_t output);
 std::int64_t InNumbers(std::int64_t bytes, std::int64_t number_bytes);
 // Whether numbers of so many bytes are of a half type.
 constexpr bool IsHalf(std::int64_t number_bytes) { return number_bytes < 4; }
-// As many numbers in float at least, in numbers of so many bytes: two of a half type for each.
+// Counts numbers in float at least in numbers of so many bytes: two of a half type for each.
 std::int64_t Floats(std::int64_t count, std::int64_t number_bytes);
 // Numbers become bytes, and each part gets the gradients of the parameters that it names: those that begin
 // so.
@@ -32,7 +32,7 @@ struct LayerShape {
   std::int64_t number_bytes = 4;  // of the parameters' type
   bool with_graph = true, on_gpu = false;
 };
-// Of TransformerLayer(set, name, setting): its parts, of layer `index` of a stack that ForwardContext::Layer
+// The parts of TransformerLayer(set, name, setting), of layer `index` of a stack that ForwardContext::Layer
 // runs. A context's own bytes are not counted.
 std::vector<ForwardPart> Footprint(const TransformerLayer::Setting& setting, const std::string& name,
                                    int index, const LayerShape& shape);
@@ -48,7 +48,7 @@ struct TextShape {
   bool embeds_more = false;             // the table is also looked up elsewhere
   bool with_graph = true, on_gpu = false;
 };
-// Of a Language: words, layers ("text"), final norm, and logits where there are items.
+// The parts of a Language: words, layers ("text"), final norm, and logits where there are items.
 std::vector<ForwardPart> Footprint(const LanguageConfig& config, std::int64_t vocabulary,
                                    const std::string& root, const TextShape& shape,
                                    const LanguageTraining& training);

@@ -79,12 +79,12 @@ class Language {
     Linear q, k, v, o, gate, up, down;
   };
 
-  // Where queries and keys stand, and which of them see each other; the same for all layers.
+  // The places of queries and keys, and which of them see each other; the same for all layers.
   struct Places {
     at::Tensor mask;  // [text length, prefix length + text length] additive
     RopeTables query_turns, key_turns;
   };
-  // Of each row's next token: it sees the slots [0, end) under the mask [rows, 1, 1, end].
+  // The next token of each row: it sees the slots [0, end) under the mask [rows, 1, 1, end].
   struct NextToken {
     at::Tensor positions;
     std::int64_t end;

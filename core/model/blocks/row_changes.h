@@ -12,15 +12,15 @@ namespace medley {
 // table is never copied.
 class RowChanges {
  public:
-  // Of no rows.
+  // Changes no rows.
   RowChanges() = default;
-  // Of the tokens of the set's adapters, `table` [words, hidden] being called `name`. InputError for a token
-  // that it has no row for.
+  // Changes the rows of the tokens of the set's adapters, `table` [words, hidden] being called `name`.
+  // InputError for a token that it has no row for.
   RowChanges(ParameterSet& set, const std::string& name, const at::Tensor& table);
 
   bool any() const { return ids_.defined(); }
   std::int64_t count() const { return any() ? ids_.size(0) : 0; }
-  // Of the rows that are looked up, 0 for other ids: [...] -> [..., hidden].
+  // The changes of the rows that are looked up, 0 for other ids: [...] -> [..., hidden].
   at::Tensor Of(const at::Tensor& ids) const;
   // Adds to the products of `hidden` [..., hidden] with all rows [..., words] those with the changes.
   void AddTo(at::Tensor& products, const at::Tensor& hidden) const;

@@ -46,7 +46,7 @@ class TransformerLayer {
   };
   Drops DropsOf(const std::string& site, ForwardContext& context) const;
 
-  // Besides x; masks as in Attend.
+  // What a layer sees besides x; masks as in Attend.
   struct Seen {
     at::Tensor mask{};                     // of x for x
     at::Tensor context{}, context_mask{};  // where it crosses: [rows, m, width]
