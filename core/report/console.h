@@ -35,7 +35,7 @@ class Console {
   void LogTo(const std::filesystem::path& file);
 
   void Say(const std::string& line);
-  // Says trouble that the run survives.
+  // Warns of trouble that the run survives.
   void Warn(const std::string& line);
   // Writes into the log file alone what the command will say itself.
   void Log(const std::string& line);

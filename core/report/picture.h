@@ -15,7 +15,7 @@ struct Picture {
 
   Picture() = default;
   Picture(std::int64_t width, std::int64_t height, std::uint8_t fill = 0);
-  // Makes one of planes: bytes [3, height, width], as tensors hold them.
+  // Makes a picture of planes: bytes [3, height, width], as tensors hold them.
   static Picture FromPlanes(const std::uint8_t* planes, std::int64_t width, std::int64_t height);
   std::vector<std::uint8_t> ToPlanes() const;
 

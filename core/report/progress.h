@@ -60,7 +60,8 @@ class Progress {
   // Recent steps weigh more: the mixture, and so the speed, may change.
   double step_seconds_ = 0, step_rows_ = 0, weight_ = 0;
   std::map<std::string, double> waits_;  // seconds for data, by task
-  // By task and term, weighted and smoothed: a step whose rows have no item of a term does not move it.
+  // Losses by task and term, weighted and smoothed: a step whose rows have no item of a term does not move
+  // it.
   std::map<std::string, std::map<std::string, double>> losses_;
   std::vector<std::string> drawn_;        // the tasks of losses_, the one that was drawn last first
   std::map<std::string, double> scores_;  // of the last evaluations

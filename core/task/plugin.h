@@ -188,7 +188,8 @@ using TextsFn = std::vector<std::string> (*)(const TextsContext&);
 template <typename Tasks, typename Models>
 struct PluginCode;
 
-// The tables of the entry. Behind each stands a null, as no table may be empty.
+// What the entry calls, by the number of a task or model. Behind each table stands a null, as none may be
+// empty.
 template <typename... Tasks, typename... Models>
 struct PluginCode<Types<Tasks...>, Types<Models...>> {
   static constexpr std::uint32_t kTasks = sizeof...(Tasks), kModels = sizeof...(Models);
