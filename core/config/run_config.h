@@ -64,9 +64,9 @@ struct OptimizerConfig {
   double weight_decay = 0.01;
   double clip_norm = 1.0;        // 0: no clipping
   std::string schedule = "wsd";  // or "one_cycle"
-  // Of "one_cycle":
+  // Settings of "one_cycle":
   double rise_fraction = 0.3;  // of the steps
-  // Of "wsd":
+  // Settings of "wsd":
   std::int64_t warmup_steps = 100;
   double decay_fraction = 0.3;  // of the steps, at the end; linear to final_scale
   double final_scale = 0.0;
