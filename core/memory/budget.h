@@ -46,6 +46,8 @@ std::string AllocatorSettings(const std::string& environment, double fraction);
 
 // What becomes of the budget of a run whose GPU allocator has the limit of an earlier one.
 enum class LaterBudget { kTheSame, kTheFirst, kMoved };
+// `in_force`: bytes of the earlier one, 0 for none. A budget that nobody asked for moves none that is in
+// force.
 LaterBudget DecideLaterBudget(std::int64_t in_force, const Budget& budget);
 
 // Refuses a budget below what training needs before the first row, `fixed`: weights with the model's tables,

@@ -42,6 +42,7 @@ void ResetCpuPeak();
 // Bytes that CPU tensors of all owners may use together; beyond it an allocation throws c10::OutOfMemoryError
 // and is counted nowhere but in `ooms`. What lives stays. 0: no limit.
 void SetCpuBudget(std::int64_t bytes);
+// The budget in force; 0: no limit.
 std::int64_t CpuBudget();
 // Makes the n-th allocation from now (1: the next) throw c10::OutOfMemoryError, once, for tests. 0: none.
 void FailCpuAllocation(std::int64_t nth);

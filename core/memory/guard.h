@@ -36,6 +36,7 @@ inline constexpr GuardLimits kWithoutPlan = {
 // small.
 inline constexpr GuardLimits kSlack = {.warn = 0.1, .clean_up = 0.1, .critical = 1};
 
+// What the guard has to say after a step.
 struct GuardVerdict {
   std::vector<GuardFinding> findings;  // only news
   bool clean_up = false;               // give cached memory back

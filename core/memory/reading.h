@@ -18,12 +18,14 @@ struct MemoryReading {
   std::int64_t ooms = 0;     // how many allocations were refused, ever
 };
 
+// The bytes of one draw of a step.
 struct DrawMemory {
   std::string task;
   std::int64_t peak = 0;  // bytes in use in all while the draw was computed
   std::int64_t kept = 0;  // of what it allocated, gradients and constants left out
 };
 
+// The bytes of one step, as a StepMeter found them.
 struct StepMemory {
   MemoryReading before, after;  // after: the peaks are the whole step's, data the most seen
   std::int64_t gradients = 0;   // of the bytes in use at after.peak
