@@ -21,6 +21,7 @@ struct Execution {
 };
 // What the config alone says: what it pins, and the defaults. An unknown mode counts as not given.
 Execution ExecutionOf(const TaskConfig& config, const VariantInfo& variant);
+// The weight of a term: the execution's, where it has one, else the spec's.
 double TermWeight(const Execution& execution, const TermInfo& term);
 
 // Modes that the spec allows, in the order of kModes: joint always, sequential where nothing is carried,

@@ -24,6 +24,7 @@ struct KeptBytes {
   std::int64_t state() const { return moments + masters; }
   KeptBytes& operator+=(const KeptBytes& other);
 };
+// These bytes of one parameter, 0 where it is frozen; and of all of a model.
 KeptBytes KeptBytesOf(const OptimizerConfig& config, const Parameter& parameter);
 KeptBytes KeptBytesOf(const OptimizerConfig& config, const Model& model);
 // The values of the parameters that would be trained; handles.
