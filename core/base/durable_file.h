@@ -51,6 +51,8 @@ class FileError : public Error {
 
 // Writes all of it or throws; returns only then.
 void WriteAll(int fd, const void* data, std::size_t size, const std::filesystem::path& path);
+// Sets the length of an open file; syncs one, or the entries of a directory. Each is done when it returns, or
+// throws a FileError.
 void SetLength(int fd, std::int64_t bytes, const std::filesystem::path& path);
 void SyncFile(int fd, const std::filesystem::path& path);
 void SyncDirectory(const std::filesystem::path& directory);

@@ -31,18 +31,21 @@ struct JsonNode {
   JsonNode* Find(std::string_view key);
 };
 
+// A key of an object and its value.
 struct JsonMember {
   std::string key;
   SourcePosition at;  // of the key
   JsonNode value;
 };
 
+// Something wrong with a text, and where.
 struct JsonProblem {
   SourcePosition at;
   std::string path;  // "tasks.control.rows"; "" where it is the text itself
   std::string message;
 };
 
+// A text that was read, whose values know where they stand.
 struct JsonDocument {
   bool parsed = false;  // false: no root, the last problem says why
   JsonNode root;

@@ -39,6 +39,7 @@ struct MeanEvaluation {
 nlohmann::ordered_json ToJson(const std::optional<MeanEvaluation>& evaluated);
 std::optional<MeanEvaluation> ReadMeanEvaluation(const nlohmann::ordered_json& json);
 
+// What a checkpoint knows beside its tensors and sections.
 struct CheckpointFacts {
   std::int64_t step = 0;
   LogMarks logs;                            // of what is durable

@@ -23,6 +23,7 @@ inline constexpr const char* kSealFile = "seal";
 // File in the run's directory with the name of the newest checkpoint, a hint for people.
 inline constexpr const char* kLatestFile = "LATEST";
 
+// What a checkpoint's manifest.json says.
 struct Manifest {
   std::int64_t step = 0;
   std::map<std::string, FileDigest> files;  // all but the manifest and the seal
@@ -34,6 +35,7 @@ std::string CheckpointName(std::int64_t step);
 // -1 where it is no such name.
 std::int64_t StepOfName(const std::string& name);
 
+// A committed checkpoint of a run, by its name.
 struct CheckpointEntry {
   std::int64_t step = 0;
   std::filesystem::path path;

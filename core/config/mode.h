@@ -40,6 +40,7 @@ inline constexpr std::array<ModeTraits, 3> kModes = {{
 constexpr const ModeTraits& TraitsOf(Mode mode) { return kModes.at(static_cast<std::size_t>(mode)); }
 constexpr std::string_view ModeName(Mode mode) { return TraitsOf(mode).name; }
 std::vector<std::string_view> ModeNames();
+// The mode of that name; nothing where there is none.
 std::optional<Mode> ParseMode(std::string_view name);
 
 // A mode, and activation checkpointing of the model's layers: 0 none, 1 every layer, k every k-th. Their

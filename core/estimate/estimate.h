@@ -90,6 +90,7 @@ class Estimate {
 std::string StepTable(const Estimate& estimate, const Gpu* gpu);
 std::string RowsTable(const Estimate& estimate, const std::vector<std::int64_t>& rows);
 std::string EvaluationTable(const Estimate& estimate, const std::vector<std::int64_t>& rows);
+// Which GPUs the run fits on, for people, and whether it fits on any.
 struct GpuVerdicts {
   std::string table;
   bool any_fits = false;

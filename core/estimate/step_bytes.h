@@ -9,6 +9,7 @@
 
 namespace medley {
 
+// How a step of a task would run.
 struct StepSetting {
   Way way{};
   std::int64_t rows = 1;

@@ -26,6 +26,7 @@ struct ScoreDifference {
       ScoreVerdict::kNoDifference;  // of this run: a difference counts where its interval is clear of 0
 };
 
+// Two runs, task by task.
 struct Comparison {
   std::map<std::string, ScoreDifference> tasks;
   std::map<std::string, std::string> skipped;  // task: why it cannot be compared
@@ -37,6 +38,7 @@ Comparison CompareScores(const Scores& scores, const Scores& other);
 // {"tasks": {name: {metric, better, value, other, difference, low, high, rows, items, verdict}}, "skipped":
 // {name: why}}
 nlohmann::ordered_json ComparisonJson(const Comparison& comparison);
+// The same for people.
 std::string ComparisonTable(const Comparison& comparison);
 
 }  // namespace medley

@@ -34,6 +34,7 @@ void Synchronize(at::Device device);
 void SeedGenerators(std::uint64_t seed, at::Device device);
 // The states of libtorch's own generators: the CPU's and the device's.
 nlohmann::json SaveGenerators(at::Device device);
+// Puts them back.
 void LoadGenerators(const nlohmann::json& state, at::Device device);
 
 // Puts the generators back where they were, whatever is done in between: without allocating, so also where

@@ -56,6 +56,7 @@ class ForwardContext {
 // How much of each size a forward has, by its name: of the widest row, of a ragged size that of all rows.
 using ForwardSizes = std::map<std::string, std::int64_t, std::less<>>;
 
+// A tensor of a model, or of an optimizer, by its name; a handle.
 struct Parameter {
   std::string name;
   at::Tensor tensor;  // a leaf
@@ -65,6 +66,7 @@ struct Parameter {
   bool frozen = false;  // by the model: no group trains it
 };
 
+// How a reply is made, token by token.
 struct GenerateOptions {
   std::int64_t max_new_tokens = 16;
   double temperature = 0;  // 0: greedy
@@ -72,6 +74,7 @@ struct GenerateOptions {
   bool decode_image = false;
 };
 
+// What a model wrote and drew.
 struct Generated {
   std::vector<std::vector<std::int64_t>> tokens;  // of each row, without prompt, eos and pads
   at::Tensor image;                               // [rows, 3, size, size] where asked for

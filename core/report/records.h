@@ -47,6 +47,7 @@ struct Overflow {
   std::int64_t left_bytes = 0;    // that stayed when everything was let go
 };
 
+// What an evaluation found.
 struct EvaluationRecord {
   std::map<std::string, ScoreRecord> tasks;
   std::map<std::string, Picture> sheets;  // of the tasks that have pictures to show

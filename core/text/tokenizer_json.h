@@ -23,6 +23,7 @@ struct AddedToken {
 // What becomes of the places that a pattern finds.
 enum class SplitBehavior { kRemoved, kIsolated, kMergedWithPrevious, kMergedWithNext, kContiguous };
 
+// A step in which texts are cut.
 struct SplitStep {
   std::string pattern;
   bool has_pattern = true;
@@ -32,10 +33,12 @@ struct SplitStep {
   bool prefix_space = false;  // first, each piece gets a space in front where it has none
 };
 
+// Two tokens, by their ids, that become one.
 struct Merge {
   std::int32_t left = 0, right = 0, made = 0;
 };
 
+// What the file says, checked.
 struct TokenizerJson {
   std::vector<std::string> tokens;  // by id, as the file spells them
   std::vector<bool> in_model;       // by id; false: an added token only

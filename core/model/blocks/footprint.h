@@ -25,6 +25,7 @@ std::int64_t Floats(std::int64_t count, std::int64_t number_bytes);
 // so.
 void InBytes(std::vector<ForwardPart>& parts, const std::vector<Parameter>& parameters);
 
+// The shape of a forward of a TransformerLayer.
 struct LayerShape {
   std::int64_t rows = 1, positions = 0;
   std::int64_t context = 0;       // positions of it, where the layer crosses
@@ -37,6 +38,7 @@ struct LayerShape {
 std::vector<ForwardPart> Footprint(const TransformerLayer::Setting& setting, const std::string& name,
                                    int index, const LayerShape& shape);
 
+// The shape of a forward of a Language.
 struct TextShape {
   std::int64_t rows = 1, width = 0;
   std::int64_t number_bytes = 4;  // of the parameters' type
