@@ -14,7 +14,8 @@
 namespace medley {
 
 // A task whose library is loaded. Calls into it go through here, so that an exception names plugin, task and
-// phase (out-of-memory errors pass unchanged).
+// phase (out-of-memory errors pass unchanged). Sample may be called on any thread, several at once; all else
+// on the trainer's.
 class LoadedTask {
  public:
   LoadedTask(const TaskInfo& info, const VariantInfo& variant, std::string plugin,
@@ -30,7 +31,7 @@ class LoadedTask {
   const ItemStream* Items() const;  // see Task::Items
 
   // A table of the spec on a device: built when it is first asked for, moved on demand. An error where the
-  // spec has no such constant, or where what the task built differs from it.
+  // spec has no such constant, or where what the task built differs from it; then nothing of it is kept.
   at::Tensor Constant(std::string_view name, at::Device device);
   std::int64_t ConstantBytes(at::Device device) const;
   void DropConstants(at::Device device);

@@ -28,7 +28,8 @@ struct TextsRun {
   std::vector<std::string> tasks{};  // whose texts; none: all
 };
 
-// Loads a plugin when one of its tasks is first asked for.
+// Loads a plugin when one of its tasks is first asked for. Where that throws nothing is kept of the task, and
+// the next call tries again.
 class PluginHost final : public TaskHost {
  public:
   // Everything is kept by reference and must outlive the host. `settings`: of a form, asked when it is first

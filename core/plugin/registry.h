@@ -51,7 +51,8 @@ struct PluginSearch {
 };
 
 // Every task that can be trained and every model that can be, from files that were read and not loaded; and
-// medley's own models. Scanning never runs a plugin's code.
+// medley's own models. Scanning never runs a plugin's code. Nothing changes once it was made: any thread may
+// ask, and what it hands out lives as long as it.
 class Registry {
  public:
   Registry();  // medley's own models alone
