@@ -20,7 +20,7 @@ namespace medley {
 // On a terminal the status line is repainted in place, at most ten times a second. Elsewhere (a pipe, a file,
 // a batch system, a terminal that knows no escape codes: TERM=dumb) it becomes one plain line every ten
 // seconds: no escape code and no carriage return ever goes into a log. Lines that cannot be written are lost,
-// and no error.
+// and no error. For one thread, the trainer's. The stream outlives it.
 class Console {
  public:
   // `log_file`: a copy of every line with its time; "" for none.

@@ -22,7 +22,8 @@ nlohmann::ordered_json ToJson(const LogMarks& marks);
 LogMarks LogMarksFromJson(const nlohmann::ordered_json& json);
 
 // Writes down what a run leaves, each in its own form: a log, a line on the screen, a table. Takes what it
-// wants and ignores the rest.
+// wants and ignores the rest. Called on the trainer's thread, between steps; what it throws ends the run, or
+// from Sync fails the save.
 class RecordSink {
  public:
   virtual ~RecordSink();
@@ -36,7 +37,7 @@ class RecordSink {
   virtual void Sync(LogMarks& /*marks*/) {}
 };
 
-// All sinks of a run, in the order in which they are told.
+// All sinks of a run, in the order in which they are told. Where one throws, those behind it are not told.
 class RecordSinks final : public RecordSink {
  public:
   void Add(std::unique_ptr<RecordSink> sink) {
