@@ -20,7 +20,7 @@
 namespace medley {
 
 // Everything that must be the same again after a resume. The tensors are the live ones: saving reads them,
-// loading writes into them.
+// loading writes into them, and nobody trains meanwhile.
 struct TrainingState {
   std::vector<Parameter> weights;
   std::vector<Parameter> optimizer;

@@ -14,7 +14,8 @@
 namespace medley {
 
 // Decides when a run is saved, and what a failed save means: the old checkpoint and the training go on, until
-// the third failure in a row ends the run.
+// the third failure in a row ends the run, with an Error. A device that failed is no failed save: it is
+// thrown on. To be used on the trainer's thread, between steps.
 class CheckpointKeeper {
  public:
   struct Setting {

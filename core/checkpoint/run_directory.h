@@ -13,7 +13,8 @@ namespace medley {
 inline constexpr const char* kConsoleLog = "log.txt";
 
 // The files of a run: run.lock, config.resolved.json (and .1, .2 ... at resumes), run.json, the logs and the
-// checkpoints step-<8 digits>.
+// checkpoints step-<8 digits>. Holds the lock as long as it lives; what it writes is durable, and whole or
+// not there.
 class RunDirectory {
  public:
   // Whether a new run can lie there, before anything is made: the InputError that Create would throw.

@@ -8,7 +8,7 @@
 namespace medley {
 
 // The part of a checkpoint's state.json that one collaborator owns. The checkpoint knows none of them: it
-// keeps name and version, and hands the rest back.
+// keeps name and version, and hands the rest back. What the functions refer to outlives the section.
 struct Section {
   std::string name;
   int version = 1;
@@ -21,7 +21,8 @@ struct Section {
 nlohmann::ordered_json SaveSections(const std::vector<Section>& sections);
 // An Error names the section that is missing, unknown or of another version.
 void CheckSections(const std::vector<Section>& sections, const nlohmann::ordered_json& state);
-// Checks them all before any is loaded.
+// Checks them all before any is loaded; a load that throws leaves those before it loaded. What it throws
+// passes where it is an Error, else it becomes an InputError with the section's name.
 void LoadSections(const std::vector<Section>& sections, const nlohmann::ordered_json& state);
 
 }  // namespace medley
