@@ -23,7 +23,7 @@ class KeptEncodings : public ForwardContext {
 };
 
 // One piece of an evaluation: what a pass may ask for, without an executor around it. A picture is encoded
-// once, however often the model looks at it. Call without grad mode.
+// once, however often the model looks at it. Call without grad mode, on the trainer's thread.
 class EvalPiece : public EvalPass {
  public:
   // Keeps references to task and model; the batch is moved to the device.

@@ -24,7 +24,8 @@ struct EvalSetting {
 
 // Scores rows 0 .. rows-1 of the task's evaluation, on the trainer's thread. No gradient, and libtorch's
 // generators are left where they were. The scores are those of an evaluation that began with the rows at once
-// that fitted (TaskScore::rows_at_once). An Error with kDoesNotFit where not one row does.
+// that fitted (TaskScore::rows_at_once). An Error with kDoesNotFit where not one row does. What a task
+// throws, and an interrupt, pass; the generators are put back then too.
 TaskScore ScoreTask(LoadedTask& task, const Execution& plan, const EvalSetting& setting);
 
 }  // namespace medley
