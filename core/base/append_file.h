@@ -25,7 +25,8 @@ std::string MarkProblem(const std::filesystem::path& path, const LogMark& mark);
 // committed offset at a resume.
 //
 // A full disk does not end a run: lines that cannot be written wait in memory and are tried again with the
-// next one. Only Sync insists, so it is the save that fails then, not the step.
+// next one. Only Sync insists, so it is the save that fails then, not the step. For one thread; nobody else
+// writes to the file.
 class AppendFile {
  public:
   // Opens or creates; bytes beyond `keep_bytes` are cut off. An Error where the file is shorter than that, or
