@@ -29,7 +29,8 @@
 namespace medley {
 
 // The collaborators of a run, put together. Who starts the run owns them, and hands to each what it needs:
-// none of them sees the others through this. Members stand in the order in which they need each other.
+// none of them sees the others through this. Members stand in the order in which they need each other, so the
+// last ends first. For the trainer's thread.
 struct Run {
   RunConfig config;
   at::Device device = at::kCPU;
