@@ -17,7 +17,6 @@ set(_medley_public
   model/language_fields.h
   model/parameter_model.h
   model/parameter_set.h
-  model/safetensors.h
   task/drawings.h
   task/drivers/classify_task.h
   task/drivers/labels.h
@@ -31,7 +30,8 @@ set(_medley_public
   testing/checks.h
   testing/gradients.h
   testing/made_model.h
-  testing/training_context.h)
+  testing/training_context.h
+  weights/safetensors.h)
 
 set(_medley_embedding base/interrupt.h session/session.h train/stop_signal.h)
 

@@ -15,10 +15,10 @@
 #include <medley/base/json_text.h>
 #include <medley/base/version.h>
 #include <medley/checkpoint/adapters_section.h>
-#include <medley/model/adapter_merge.h>
 #include <medley/model/float_type.h>
 #include <medley/model/parameter_names.h>
-#include <medley/model/safetensors.h>
+#include <medley/weights/adapter_merge.h>
+#include <medley/weights/safetensors.h>
 
 namespace medley {
 namespace {

@@ -4,7 +4,7 @@
 
 #include <medley/base/error.h>
 #include <medley/base/files.h>
-#include <medley/model/mapped_tensor.h>
+#include <medley/weights/mapped_tensor.h>
 
 namespace medley {
 

@@ -3,7 +3,7 @@
 #include <utility>
 
 #include <medley/base/suggest.h>
-#include <medley/model/model_config_file.h>
+#include <medley/weights/model_config_file.h>
 
 namespace medley {
 

@@ -13,14 +13,14 @@
 #include <medley/base/files.h>
 #include <medley/base/json_reader.h>
 #include <medley/base/json_text.h>
-#include <medley/model/adapter_merge.h>
 #include <medley/model/agent/agent.h>
 #include <medley/model/float_type.h>
 #include <medley/model/language_fields.h>
 #include <medley/model/parameter_names.h>
-#include <medley/model/peft_weights.h>
-#include <medley/model/pretrained_config.h>
-#include <medley/model/pretrained_files.h>
+#include <medley/weights/adapter_merge.h>
+#include <medley/weights/peft_weights.h>
+#include <medley/weights/pretrained_config.h>
+#include <medley/weights/pretrained_files.h>
 
 namespace medley {
 namespace {

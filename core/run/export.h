@@ -3,8 +3,8 @@
 #include <cstdint>
 #include <filesystem>
 
-#include <medley/model/pretrained_writer.h>
 #include <medley/run/run.h>
+#include <medley/weights/pretrained_writer.h>
 
 namespace medley {
 

@@ -16,7 +16,7 @@
 #include <medley/base/error.h>
 #include <medley/base/file_digest.h>
 #include <medley/base/input_file.h>
-#include <medley/model/pretrained_config.h>
+#include <medley/weights/pretrained_config.h>
 
 namespace medley {
 namespace {

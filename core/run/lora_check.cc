@@ -11,7 +11,7 @@
 #include <medley/model/language_fields.h>
 #include <medley/model/language_maps.h>
 #include <medley/model/lora_targets.h>
-#include <medley/model/peft_config.h>
+#include <medley/weights/peft_config.h>
 
 namespace medley {
 namespace {

@@ -1,8 +1,8 @@
 #include <medley/run/pretrained_check.h>
 
 #include <medley/base/files.h>
-#include <medley/model/pretrained_folder.h>
 #include <medley/run/token_rows.h>
+#include <medley/weights/pretrained_folder.h>
 
 namespace medley {
 

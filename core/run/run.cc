@@ -23,9 +23,6 @@
 #include <medley/model/device.h>
 #include <medley/model/float_type.h>
 #include <medley/model/parameter_bytes.h>
-#include <medley/model/peft_weights.h>
-#include <medley/model/pretrained_folder.h>
-#include <medley/model/pretrained_weights.h>
 #include <medley/plugin/model_maker.h>
 #include <medley/plugin/plugin_host.h>
 #include <medley/plugin/rejection.h>
@@ -35,6 +32,9 @@
 #include <medley/run/weight_log_check.h>
 #include <medley/step/parameter_groups.h>
 #include <medley/text/load_tokenizer.h>
+#include <medley/weights/peft_weights.h>
+#include <medley/weights/pretrained_folder.h>
+#include <medley/weights/pretrained_weights.h>
 
 namespace medley {
 namespace {

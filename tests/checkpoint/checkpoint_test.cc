@@ -8,8 +8,8 @@
 #include <thread>
 
 #include <medley/checkpoint/checkpoint_keeper.h>
-#include <medley/model/safetensors.h>
 #include <medley/report/metrics.h>
+#include <medley/weights/safetensors.h>
 
 #include "tests/step/renamed_model.h"
 #include "tests/tools/run_command.h"

@@ -15,8 +15,8 @@
 #include <medley/curriculum/curriculum.h>
 #include <medley/estimate/gpu.h>
 #include <medley/model/agent/agent_spec.h>
-#include <medley/model/model_config_file.h>
 #include <medley/model/model_info.h>
+#include <medley/weights/model_config_file.h>
 
 #include "config/config_testing.h"
 

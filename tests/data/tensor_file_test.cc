@@ -2,7 +2,7 @@
 
 #include <ATen/ATen.h>
 
-#include <medley/model/safetensors.h>
+#include <medley/weights/safetensors.h>
 
 #include "data_files.h"
 

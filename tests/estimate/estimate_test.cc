@@ -14,6 +14,7 @@
 #include <string>
 #include <vector>
 
+#include "tests/model/agent_file.h"
 #include "tests/model/letter_tokenizer.h"
 #include "tests/step/executor_fixture.h"
 
@@ -24,7 +25,7 @@ const std::string kModels = std::string(MEDLEY_SOURCE_DIR) + "/configs/models/";
 
 // Shapes and no values.
 std::unique_ptr<Model> Meta(const std::string& name) {
-  return std::make_unique<Agent>(ReadAgentConfig(kModels + name + ".json"), test::LetterTokenizer(), 1,
+  return std::make_unique<Agent>(test::ReadAgentConfig(kModels + name + ".json"), test::LetterTokenizer(), 1,
                                  at::kMeta);
 }
 

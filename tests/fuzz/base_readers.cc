@@ -21,15 +21,15 @@
 #include <medley/estimate/gpu.h>
 #include <medley/model/language_fields.h>
 #include <medley/model/lora_targets.h>
-#include <medley/model/model_config_file.h>
-#include <medley/model/peft_config.h>
-#include <medley/model/pretrained_config.h>
 #include <medley/plan/plan.h>
 #include <medley/plan/profile.h>
 #include <medley/plan/receipt.h>
 #include <medley/plugin/model_file.h>
 #include <medley/run/input_files.h>
 #include <medley/text/load_tokenizer.h>
+#include <medley/weights/model_config_file.h>
+#include <medley/weights/peft_config.h>
+#include <medley/weights/pretrained_config.h>
 
 #include "core/plugin/elf_file.h"
 #include "core/plugin/rejection.h"

@@ -6,10 +6,10 @@
 #include <medley/checkpoint/checkpoint.h>
 #include <medley/config/run_config.h>
 #include <medley/model/device.h>
-#include <medley/model/pretrained_files.h>
-#include <medley/model/safetensors.h>
 #include <medley/run/config_change.h>
 #include <medley/run/run_record.h>
+#include <medley/weights/pretrained_files.h>
+#include <medley/weights/safetensors.h>
 
 #include "tests/fuzz/framing.h"
 #include "tests/fuzz/readers.h"

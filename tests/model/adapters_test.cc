@@ -4,13 +4,14 @@
 
 #include <ATen/CPUGeneratorImpl.h>
 #include <medley/base/error.h>
-#include <medley/model/adapter_merge.h>
 #include <medley/model/language_maps.h>
 #include <medley/model/parameter_names.h>
 #include <medley/testing/training_context.h>
+#include <medley/weights/adapter_merge.h>
 
 #include <set>
 
+#include "tests/model/agent_file.h"
 #include "tests/model/agent_fixture.h"
 
 namespace medley {
@@ -95,8 +96,9 @@ TEST(Adapters, BeginAsPeftsDo) {
 
 TEST(Adapters, OfTheAgentWithQwen3HaveThePublishedNumberOfParameters) {
   const test::LetterTokenizer tokenizer;
-  const Agent agent(ReadAgentConfig(std::string(MEDLEY_SOURCE_DIR) + "/configs/models/agent-qwen3-0.6b.json"),
-                    tokenizer, 1, at::kMeta, nullptr, AdaptersOf(Lora(4), &tokenizer));
+  const Agent agent(
+      test::ReadAgentConfig(std::string(MEDLEY_SOURCE_DIR) + "/configs/models/agent-qwen3-0.6b.json"),
+      tokenizer, 1, at::kMeta, nullptr, AdaptersOf(Lora(4), &tokenizer));
   std::int64_t adapters = 0;
   for (const Parameter& parameter : agent.parameters())
     adapters += IsAdapter(parameter.name) ? parameter.tensor.numel() : 0;

@@ -1,11 +1,12 @@
 #include <gtest/gtest.h>
 
 #include <medley/model/agent/agent_config.h>
-#include <medley/model/model_config_file.h>
 #include <medley/plugin/model_file.h>
+#include <medley/weights/model_config_file.h>
 
 #include "config/config_testing.h"
-#include "tests/model/pretrained_folder.h"
+#include "tests/model/agent_file.h"
+#include "tests/weights/pretrained_folder.h"
 
 namespace medley::testing {
 namespace {
@@ -14,7 +15,7 @@ std::string ModelMistakes(const Workspace& work, const std::string& language, co
                           const std::string& encoder = "") {
   work.Write("model.json", "{\"kind\": \"agent\", \"language\": {" + language + "}, \"image\": {" + image +
                                "}, \"encoder\": {" + encoder + "}, \"decoder\": {}}");
-  return MistakesOf([&] { ReadAgentConfig(work / "model.json"); });
+  return MistakesOf([&] { test::ReadAgentConfig(work / "model.json"); });
 }
 
 TEST(AgentConfig, ReadsBackTheSame) {

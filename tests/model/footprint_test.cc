@@ -10,6 +10,7 @@
 #include <filesystem>
 #include <ostream>
 
+#include "tests/model/agent_file.h"
 #include "tests/model/agent_fixture.h"
 
 namespace medley {
@@ -173,7 +174,7 @@ TEST(Footprint, OfOneTo64MiBIsNeverBelowAndNear) {
 // Of agent-qwen3-0.6b, which no test could run: as it has it on the "meta" device.
 TEST(Footprint, OfBf16IsAtMost65PercentOfFloatsAtFullSize) {
   const auto path = std::filesystem::path(MEDLEY_SOURCE_DIR) / "configs/models/agent-qwen3-0.6b.json";
-  Agent agent(ReadAgentConfig(path), test::LetterTokenizer(), /*seed=*/1, at::kMeta);
+  Agent agent(test::ReadAgentConfig(path), test::LetterTokenizer(), /*seed=*/1, at::kMeta);
   for (const AgentShape& shape :
        {AgentShape{.rows = 2, .images = 1, .text_width = 32, .supervised = 12},
         AgentShape{.rows = 2, .images = 1, .text_width = 32, .supervised = 62, .decodes_image = true},

@@ -2,6 +2,7 @@
 
 #include <set>
 
+#include "tests/model/agent_file.h"
 #include "tests/model/agent_fixture.h"
 
 namespace medley {
@@ -25,7 +26,7 @@ const std::string kModels = std::string(MEDLEY_SOURCE_DIR) + "/configs/models/";
 
 // On the meta device: 685 million parameters take no memory.
 TEST(ParameterCount, OfTheAgentWithQwen3IsThePublishedOne) {
-  const Agent agent(ReadAgentConfig(kModels + "agent-qwen3-0.6b.json"), test::LetterTokenizer(), 1,
+  const Agent agent(test::ReadAgentConfig(kModels + "agent-qwen3-0.6b.json"), test::LetterTokenizer(), 1,
                     at::kMeta);
   const Model* model = &agent;
   const Count language = CountOf(*model, "model.");
@@ -51,7 +52,7 @@ TEST(ParameterCount, OfTheAgentWithQwen3IsThePublishedOne) {
 }
 
 TEST(ParameterCount, NamesAreUnique) {
-  const Agent agent(ReadAgentConfig(kModels + "agent-tiny.json"), test::LetterTokenizer(), 1);
+  const Agent agent(test::ReadAgentConfig(kModels + "agent-tiny.json"), test::LetterTokenizer(), 1);
   const Model* model = &agent;
   std::set<std::string> names;
   for (const Parameter& parameter : model->parameters()) {
@@ -61,10 +62,10 @@ TEST(ParameterCount, NamesAreUnique) {
 }
 
 TEST(ParameterCount, AnEncodingHasTheNormOfItsWidth) {
-  const AgentConfig::Image geometry = ReadAgentConfig(kModels + "agent-qwen3-0.6b.json").image;
+  const AgentConfig::Image geometry = test::ReadAgentConfig(kModels + "agent-qwen3-0.6b.json").image;
   EXPECT_EQ(geometry.size, 224);
   EXPECT_EQ(geometry.patch, 14);
-  AgentConfig config = ReadAgentConfig(kModels + "agent-tiny.json");
+  AgentConfig config = test::ReadAgentConfig(kModels + "agent-tiny.json");
   config.language.hidden = 1024;  // the published width: vectors of norm 32
   ParameterSet set(3, at::kCPU);
   const ImageEncoder encoder(set, config);

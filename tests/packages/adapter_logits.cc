@@ -15,13 +15,13 @@
 #include <vector>
 
 #include <medley/base/error.h>
-#include <medley/model/adapter_merge.h>
 #include <medley/model/adapters.h>
 #include <medley/model/blocks/language.h>
-#include <medley/model/peft_weights.h>
-#include <medley/model/pretrained_config.h>
-#include <medley/model/pretrained_weights.h>
-#include <medley/model/safetensors.h>
+#include <medley/weights/adapter_merge.h>
+#include <medley/weights/peft_weights.h>
+#include <medley/weights/pretrained_config.h>
+#include <medley/weights/pretrained_weights.h>
+#include <medley/weights/safetensors.h>
 
 namespace medley {
 namespace {

@@ -12,10 +12,10 @@
 
 #include <medley/base/files.h>
 #include <medley/base/random.h>
-#include <medley/model/safetensors.h>
 #include <medley/text/load_tokenizer.h>
+#include <medley/weights/safetensors.h>
 
-#include "tests/model/published_language.h"
+#include "tests/weights/published_language.h"
 
 namespace medley {
 namespace {

@@ -1,10 +1,10 @@
 // Models of plugins' notes and their files, known without loading anything.
 #include <gtest/gtest.h>
 #include <medley/base/error.h>
-#include <medley/model/model_config_file.h>
 #include <medley/model/model_spec_check.h>
 #include <medley/plugin/model_file.h>
 #include <medley/plugin/model_json.h>
+#include <medley/weights/model_config_file.h>
 
 #include <nlohmann/json.hpp>
 

@@ -17,6 +17,7 @@
 #include <string>
 #include <vector>
 
+#include "tests/model/agent_file.h"
 #include "tests/step/executor_fixture.h"
 
 namespace medley::testing_fixture {
@@ -85,7 +86,7 @@ inline std::string NameOf(const TaskVariant& v) {
 // `qwen2`: with biases in the place of norms.
 inline std::unique_ptr<Model> MakeAgent(double dropout, at::ScalarType dtype, bool qwen2,
                                         const LoraConfig& lora) {
-  AgentConfig config = ReadAgentConfig(TinyAgent());
+  AgentConfig config = test::ReadAgentConfig(TinyAgent());
   if (qwen2) config.language.qk_norm = false, config.language.attention_bias = AttentionBias::kQkv;
   config.encoder.dropout = config.decoder.dropout = dropout;
   auto agent = std::make_unique<Agent>(config, SharedTokenizer(), /*seed=*/3, at::kCPU, nullptr,

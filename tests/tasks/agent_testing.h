@@ -4,9 +4,10 @@
 
 #include <medley/model/agent/agent.h>
 #include <medley/model/agent/agent_spec.h>
-#include <medley/model/model_config_file.h>
 #include <medley/text/load_tokenizer.h>
+#include <medley/weights/model_config_file.h>
 
+#include "tests/model/agent_file.h"
 #include "tests/tasks/task_testing.h"
 
 namespace medley::tasks {
@@ -21,7 +22,7 @@ inline const Tokenizer& Words() {
 
 inline Model& Agent() {
   static Model* model = [] {
-    Model* made = new medley::Agent(ReadAgentConfig(AgentConfigFile()), Words(), /*seed=*/5);
+    Model* made = new medley::Agent(test::ReadAgentConfig(AgentConfigFile()), Words(), /*seed=*/5);
     made->To(at::kCPU, at::kDouble);
     return made;
   }();

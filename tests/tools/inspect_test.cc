@@ -18,7 +18,7 @@ using test::Medley;
 using test::Shell;
 
 const std::string kSource = MEDLEY_SOURCE_DIR;
-const std::string kCase = kSource + "/tests/model/hf_cases/qwen3-kv4-group2-sharded";
+const std::string kCase = kSource + "/tests/weights/hf_cases/qwen3-kv4-group2-sharded";
 
 CommandResult Inspect(const std::string& arguments) {
   return Shell(Medley() + "inspect " + arguments + " 2>&1");

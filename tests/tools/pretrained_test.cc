@@ -4,8 +4,8 @@
 #include <medley/checkpoint/checkpoint_files.h>
 #include <medley/model/adapters.h>
 
-#include "tests/model/pretrained_folder.h"
 #include "tests/tools/run_command.h"
+#include "tests/weights/pretrained_folder.h"
 
 namespace medley::test {
 namespace {

@@ -8,7 +8,6 @@
 #include <medley/curriculum/weight_log.h>
 #include <medley/model/device.h>
 #include <medley/model/float_type.h>
-#include <medley/model/safetensors.h>
 #include <medley/plan/run_planner.h>
 #include <medley/run/run.h>
 #include <medley/step/parameter_groups.h>
@@ -16,6 +15,7 @@
 #include <medley/train/resumed_weights.h>
 #include <medley/train/stop_signal.h>
 #include <medley/train/trainer.h>
+#include <medley/weights/safetensors.h>
 
 #include <cstdio>
 #include <functional>

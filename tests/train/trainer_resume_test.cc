@@ -1,6 +1,6 @@
 #include <medley/memory/cpu_allocator.h>
-#include <medley/model/safetensors.h>
 #include <medley/train/stop_signal.h>
+#include <medley/weights/safetensors.h>
 
 #include <csignal>
 #include <set>

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include <medley/memory/cpu_allocator.h>
-#include <medley/model/safetensors.h>
+#include <medley/weights/safetensors.h>
 
 #include "tools/bench/bench.h"
 #include "tools/bench/published_language.h"

@@ -8,9 +8,9 @@
 
 #include <medley/model/blocks/language.h>
 #include <medley/model/parameter_set.h>
-#include <medley/model/pretrained_config.h>
-#include <medley/model/pretrained_weights.h>
-#include <medley/model/pretrained_writer.h>
+#include <medley/weights/pretrained_config.h>
+#include <medley/weights/pretrained_weights.h>
+#include <medley/weights/pretrained_writer.h>
 
 namespace medley::bench {
 

@@ -15,12 +15,12 @@
 #include <medley/checkpoint/checkpoint.h>
 #include <medley/checkpoint/run_directory.h>
 #include <medley/model/agent/agent_inputs.h>
-#include <medley/model/model_config_file.h>
-#include <medley/model/safetensors.h>
 #include <medley/run/run.h>
 #include <medley/step/passes/pass_runner.h>
 #include <medley/task/pass_images.h>
 #include <medley/text/special_tokens.h>
+#include <medley/weights/model_config_file.h>
+#include <medley/weights/safetensors.h>
 
 #include "tools/bench/bench.h"
 

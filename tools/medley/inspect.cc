@@ -13,16 +13,16 @@
 #include <medley/base/files.h>
 #include <medley/checkpoint/checkpoint_files.h>
 #include <medley/memory/cpu_allocator.h>
-#include <medley/model/pretrained_config.h>
-#include <medley/model/pretrained_folder.h>
-#include <medley/model/pretrained_weights.h>
-#include <medley/model/safetensors_file.h>
-#include <medley/model/safetensors_types.h>
 #include <medley/plugin/model_maker.h>
 #include <medley/plugin/rejection.h>
 #include <medley/report/table.h>
 #include <medley/run/token_rows.h>
 #include <medley/text/load_tokenizer.h>
+#include <medley/weights/pretrained_config.h>
+#include <medley/weights/pretrained_folder.h>
+#include <medley/weights/pretrained_weights.h>
+#include <medley/weights/safetensors_file.h>
+#include <medley/weights/safetensors_types.h>
 
 #include "tools/medley/arguments.h"
 #include "tools/medley/verbs.h"

@@ -5,11 +5,11 @@
 
 #include <medley/base/json_text.h>
 #include <medley/base/suggest.h>
-#include <medley/model/model_config_file.h>
 #include <medley/plugin/model_json.h>
 #include <medley/plugin/registry.h>
 #include <medley/plugin/rejection.h>
 #include <medley/report/table.h>
+#include <medley/weights/model_config_file.h>
 
 #include "tools/medley/arguments.h"
 #include "tools/medley/describe.h"

@@ -15,11 +15,11 @@
 #include <medley/config/threads.h>
 #include <medley/curriculum/forecast.h>
 #include <medley/estimate/gpu.h>
-#include <medley/model/model_config_file.h>
 #include <medley/plugin/model_file.h>
 #include <medley/plugin/rejection.h>
 #include <medley/run/validate.h>
 #include <medley/step/execution.h>
+#include <medley/weights/model_config_file.h>
 
 #include "tools/medley/arguments.h"
 #include "tools/medley/verbs.h"

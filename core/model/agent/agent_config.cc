@@ -4,7 +4,7 @@
 
 #include <medley/model/agent/agent_spec.h>
 #include <medley/model/language_fields.h>
-#include <medley/model/model_config_file.h>
+#include <medley/model/model_info.h>
 
 namespace medley {
 namespace {
@@ -29,13 +29,5 @@ AgentConfig::AgentConfig(const ModelConfig& config)
             .scale = config.Number("image.scale")},
       encoder(StackOf(config, "encoder")),
       decoder(StackOf(config, "decoder")) {}
-
-AgentConfig ReadAgentConfig(const std::filesystem::path& path) {
-  Diagnostics diagnostics;
-  ConfigFile file(path, diagnostics);
-  const ModelConfig config = ReadModelConfig(file, InfoOf(kAgentSpec));
-  diagnostics.Throw();
-  return AgentConfig(config);
-}
 
 }  // namespace medley

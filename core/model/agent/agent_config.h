@@ -1,7 +1,6 @@
 #pragma once
 
 #include <cstdint>
-#include <filesystem>
 
 #include <medley/model/blocks/language_config.h>
 #include <medley/model/model_config.h>
@@ -27,8 +26,5 @@ struct AgentConfig {
   AgentConfig();  // the defaults
   explicit AgentConfig(const ModelConfig& config);
 };
-
-// Throws InputError with every mistake of the file.
-AgentConfig ReadAgentConfig(const std::filesystem::path& file);
 
 }  // namespace medley

@@ -1,4 +1,4 @@
-#include <medley/model/pretrained_files.h>
+#include <medley/weights/pretrained_files.h>
 
 #include <algorithm>
 #include <nlohmann/json.hpp>

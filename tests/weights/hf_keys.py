@@ -81,7 +81,7 @@ def main():
     if arguments.check:
         new = sorted(keys_in(known) - before)
         sys.exit(f"{file} lacks {', '.join(new)} of transformers {transformers.__version__}: run this without --check, and say "
-                 "in core/model/pretrained_keys.cc what each means" if new else 0)
+                 "in core/weights/pretrained_keys.cc what each means" if new else 0)
     file.write_text(json.dumps(known, indent=1) + "\n")
     print(f"{file}: {len(keys_in(known))} keys")
 

@@ -3,7 +3,7 @@
 #include <ATen/CPUGeneratorImpl.h>
 #include <medley/memory/cpu_allocator.h>
 
-#include "tests/model/pretrained_folder.h"
+#include "tests/weights/pretrained_folder.h"
 #include "tests/words.h"
 
 namespace medley::test {

@@ -1,4 +1,4 @@
-#include <medley/model/pretrained_writer.h>
+#include <medley/weights/pretrained_writer.h>
 
 #include <array>
 #include <cstdio>
@@ -7,8 +7,8 @@
 
 #include <medley/base/durable_file.h>
 #include <medley/model/adapters.h>
-#include <medley/model/pretrained_files.h>
-#include <medley/model/safetensors.h>
+#include <medley/weights/pretrained_files.h>
+#include <medley/weights/safetensors.h>
 
 namespace medley {
 namespace {

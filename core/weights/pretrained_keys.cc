@@ -1,4 +1,4 @@
-#include <medley/model/pretrained_keys.h>
+#include <medley/weights/pretrained_keys.h>
 
 #include <array>
 

@@ -1,4 +1,4 @@
-#include <medley/model/mapped_tensor.h>
+#include <medley/weights/mapped_tensor.h>
 
 #include <ATen/Functions.h>
 

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include <medley/model/safetensors_file.h>
+#include <medley/weights/safetensors_file.h>
 
 namespace medley {
 

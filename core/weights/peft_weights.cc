@@ -1,4 +1,4 @@
-#include <medley/model/peft_weights.h>
+#include <medley/weights/peft_weights.h>
 
 #include <ATen/Functions.h>
 #include <ATen/core/grad_mode.h>
@@ -11,8 +11,8 @@
 #include <medley/base/files.h>
 #include <medley/base/utf8.h>
 #include <medley/model/parameter_names.h>
-#include <medley/model/pretrained_files.h>
-#include <medley/model/safetensors_types.h>
+#include <medley/weights/pretrained_files.h>
+#include <medley/weights/safetensors_types.h>
 
 namespace medley {
 namespace {

@@ -4,8 +4,8 @@
 #include <vector>
 
 #include <medley/model/blocks/language.h>
-#include <medley/model/pretrained_config.h>
-#include <medley/model/pretrained_weights.h>
+#include <medley/weights/pretrained_config.h>
+#include <medley/weights/pretrained_weights.h>
 
 namespace medley::test {
 

@@ -9,10 +9,10 @@
 #include <medley/base/error.h>
 #include <medley/base/files.h>
 #include <medley/base/json_reader.h>
-#include <medley/model/mapped_tensor.h>
-#include <medley/model/safetensors.h>
-#include <medley/model/safetensors_file.h>
-#include <medley/model/safetensors_types.h>
+#include <medley/weights/mapped_tensor.h>
+#include <medley/weights/safetensors.h>
+#include <medley/weights/safetensors_file.h>
+#include <medley/weights/safetensors_types.h>
 
 namespace medley {
 namespace {

@@ -1,4 +1,4 @@
-#include <medley/model/adapter_merge.h>
+#include <medley/weights/adapter_merge.h>
 
 #include <ATen/Functions.h>
 #include <ATen/core/grad_mode.h>

@@ -2,19 +2,19 @@
 
 #include <medley/base/files.h>
 #include <medley/model/language_fields.h>
-#include <medley/model/pretrained_folder.h>
-#include <medley/model/pretrained_keys.h>
+#include <medley/weights/pretrained_folder.h>
+#include <medley/weights/pretrained_keys.h>
 
 #include <set>
 
-#include "tests/model/pretrained_folder.h"
+#include "tests/weights/pretrained_folder.h"
 #include "tests/words.h"
 
 namespace medley::test {
 namespace {
 
 // What transformers takes, writes and looks at, by class: hf_keys.py collected it from versions 4 and 5.
-Json KeysOfTransformers() { return Json::parse(ReadFile(MEDLEY_SOURCE_DIR "/tests/model/hf_keys.json")); }
+Json KeysOfTransformers() { return Json::parse(ReadFile(MEDLEY_SOURCE_DIR "/tests/weights/hf_keys.json")); }
 
 // The config with a value at a key, also with null.
 Json With(const std::string& key, const Json& value) {

@@ -4,8 +4,8 @@
 #include <medley/base/error.h>
 #include <medley/base/json_reader.h>
 #include <medley/model/parameter_names.h>
-#include <medley/model/peft_weights.h>
-#include <medley/model/safetensors.h>
+#include <medley/weights/peft_weights.h>
+#include <medley/weights/safetensors.h>
 
 #include <fstream>
 

@@ -1,11 +1,11 @@
-#include <medley/model/pretrained_folder.h>
+#include <medley/weights/pretrained_folder.h>
 
 #include <algorithm>
 #include <system_error>
 
 #include <medley/base/durable_file.h>
 #include <medley/base/files.h>
-#include <medley/model/peft_config.h>
+#include <medley/weights/peft_config.h>
 
 namespace medley {
 namespace {

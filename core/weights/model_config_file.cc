@@ -1,4 +1,4 @@
-#include <medley/model/model_config_file.h>
+#include <medley/weights/model_config_file.h>
 
 #include <cmath>
 #include <nlohmann/json.hpp>
@@ -11,8 +11,8 @@
 #include <medley/config/field_reader.h>
 #include <medley/config/field_writer.h>
 #include <medley/model/language_fields.h>
-#include <medley/model/pretrained_config.h>
-#include <medley/model/pretrained_keys.h>
+#include <medley/weights/pretrained_config.h>
+#include <medley/weights/pretrained_keys.h>
 
 namespace medley {
 namespace {

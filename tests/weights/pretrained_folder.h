@@ -7,9 +7,9 @@
 #include <ATen/ATen.h>
 #include <medley/base/error.h>
 #include <medley/model/blocks/language.h>
-#include <medley/model/pretrained_config.h>
-#include <medley/model/pretrained_weights.h>
-#include <medley/model/safetensors.h>
+#include <medley/weights/pretrained_config.h>
+#include <medley/weights/pretrained_weights.h>
+#include <medley/weights/safetensors.h>
 
 #include <filesystem>
 #include <fstream>

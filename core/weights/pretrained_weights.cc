@@ -1,4 +1,4 @@
-#include <medley/model/pretrained_weights.h>
+#include <medley/weights/pretrained_weights.h>
 
 #include <ATen/Functions.h>
 #include <ATen/core/grad_mode.h>
@@ -13,7 +13,7 @@
 #include <medley/base/utf8.h>
 #include <medley/model/adapters.h>
 #include <medley/model/parameter_names.h>
-#include <medley/model/safetensors_types.h>
+#include <medley/weights/safetensors_types.h>
 
 namespace medley {
 namespace {

@@ -1,7 +1,7 @@
 #include <nlohmann/json.hpp>
 
 #include <medley/base/error.h>
-#include <medley/model/pretrained_config.h>
+#include <medley/weights/pretrained_config.h>
 
 namespace medley {
 namespace {

@@ -9,8 +9,8 @@
 
 #include <medley/model/adapters.h>
 #include <medley/model/model.h>
-#include <medley/model/peft_config.h>
-#include <medley/model/safetensors_file.h>
+#include <medley/weights/peft_config.h>
+#include <medley/weights/safetensors_file.h>
 
 namespace medley {
 

@@ -9,8 +9,8 @@
 #include <medley/base/durable_file.h>
 #include <medley/base/json_text.h>
 #include <medley/model/parameter_names.h>
-#include <medley/model/peft_weights.h>
-#include <medley/model/safetensors.h>
+#include <medley/weights/peft_weights.h>
+#include <medley/weights/safetensors.h>
 
 namespace medley {
 namespace {

@@ -2,7 +2,7 @@
 
 #include <medley/model/language_fields.h>
 
-#include "tests/model/pretrained_folder.h"
+#include "tests/weights/pretrained_folder.h"
 #include "tests/words.h"
 
 namespace medley::test {

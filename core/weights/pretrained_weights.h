@@ -11,7 +11,7 @@
 #include <vector>
 
 #include <medley/model/model.h>
-#include <medley/model/pretrained_files.h>
+#include <medley/weights/pretrained_files.h>
 
 namespace medley {
 

@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <ATen/ATen.h>
-#include <medley/model/safetensors.h>
+#include <medley/weights/safetensors.h>
 
 #include <cstdlib>
 #include <filesystem>
@@ -14,7 +14,7 @@
 #include <string>
 #include <vector>
 
-#include "tests/model/published_language.h"
+#include "tests/weights/published_language.h"
 
 namespace medley {
 namespace {
@@ -28,7 +28,7 @@ constexpr double kTolerance = 1e-4;
 std::vector<fs::path> Cases() {
   const char* elsewhere = std::getenv("MEDLEY_PARITY_CASES");
   const fs::path directory =
-      elsewhere != nullptr ? fs::path(elsewhere) : fs::path(MEDLEY_SOURCE_DIR) / "tests/model/hf_cases";
+      elsewhere != nullptr ? fs::path(elsewhere) : fs::path(MEDLEY_SOURCE_DIR) / "tests/weights/hf_cases";
   std::vector<fs::path> cases;
   for (const fs::directory_entry& entry : fs::directory_iterator(directory)) {
     if (fs::exists(entry.path() / "expect.safetensors")) cases.push_back(entry.path());

@@ -1,4 +1,4 @@
-#include <medley/model/pretrained_config.h>
+#include <medley/weights/pretrained_config.h>
 
 #include <algorithm>
 #include <array>
@@ -8,7 +8,7 @@
 #include <medley/base/error.h>
 #include <medley/base/suggest.h>
 #include <medley/base/utf8.h>
-#include <medley/model/pretrained_keys.h>
+#include <medley/weights/pretrained_keys.h>
 
 namespace medley {
 namespace {

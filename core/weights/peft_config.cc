@@ -1,4 +1,4 @@
-#include <medley/model/peft_config.h>
+#include <medley/weights/peft_config.h>
 
 #include <algorithm>
 #include <array>

@@ -1,4 +1,4 @@
-#include <medley/model/safetensors.h>
+#include <medley/weights/safetensors.h>
 
 #include <ATen/Functions.h>
 
@@ -9,7 +9,7 @@
 #include <utility>
 
 #include <medley/base/error.h>
-#include <medley/model/safetensors_types.h>
+#include <medley/weights/safetensors_types.h>
 
 namespace medley {
 namespace {

@@ -8,7 +8,7 @@
 #include <fstream>
 
 #include <medley/base/error.h>
-#include <medley/model/safetensors.h>
+#include <medley/weights/safetensors.h>
 
 namespace medley {
 namespace {

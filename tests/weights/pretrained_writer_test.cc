@@ -1,9 +1,9 @@
 #include <gtest/gtest.h>
 
 #include <medley/model/language_fields.h>
-#include <medley/model/pretrained_writer.h>
+#include <medley/weights/pretrained_writer.h>
 
-#include "tests/model/pretrained_folder.h"
+#include "tests/weights/pretrained_folder.h"
 
 namespace medley::test {
 namespace {

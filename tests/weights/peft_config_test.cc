@@ -1,7 +1,7 @@
 #include <gtest/gtest.h>
 #include <medley/base/error.h>
 #include <medley/model/lora_targets.h>
-#include <medley/model/peft_config.h>
+#include <medley/weights/peft_config.h>
 
 #include <string>
 #include <vector>
