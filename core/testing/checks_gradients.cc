@@ -4,7 +4,7 @@
 #include <utility>
 
 #include <medley/base/error.h>
-#include <medley/step/contract/contract_change.h>
+#include <medley/step/contract/contract_losses.h>
 #include <medley/step/step_executor.h>
 #include <medley/testing/caught.h>
 #include <medley/testing/checks.h>

@@ -15,9 +15,8 @@
 #include <medley/base/error.h>
 #include <medley/model/device.h>
 #include <medley/step/contract/contract_comparison.h>
-#include <medley/step/contract/contract_repeat.h>
+#include <medley/step/contract/contract_reruns.h>
 #include <medley/step/contract/contract_sample.h>
-#include <medley/step/contract/contract_sums.h>
 #include <medley/step/sample_rows.h>
 
 namespace medley {

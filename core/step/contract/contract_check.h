@@ -9,17 +9,9 @@
 
 #include <medley/model/model.h>
 #include <medley/plugin/loaded_task.h>
-#include <medley/step/contract/contract_longest.h>
+#include <medley/step/contract/contract_sample.h>
 
 namespace medley {
-
-// Every term of the variant has its items in the batch, and none more than the spec allows. Else an Error
-// with both.
-void CheckItems(const LoadedTask& task, const Batch& batch);
-
-// The integer columns "tokens" and "NAME.tokens" hold ids of the vocabulary (0: of none that is known). Else
-// an Error with the column, row and id. A model on the CPU checks its ids itself.
-void CheckTokens(const LoadedTask& task, const Batch& batch, std::int64_t vocabulary);
 
 // Holds tasks against their specs, each once in a run, and remembers which.
 //
@@ -32,6 +24,9 @@ void CheckTokens(const LoadedTask& task, const Batch& batch, std::int64_t vocabu
 // the model's outputs, is what each gives, and is how it changes with them (LossCheck); their items are as
 // many as are learned; and none is longer than the longest. Computes no gradient of a parameter, and leaves
 // no trace: a resumed run makes the check at another step than one that never stopped.
+//
+// Trainer's thread. After a throw (an Error, out of memory, an interrupt) the
+// task counts as not checked, and nothing of it is kept.
 class ContractCheck {
  public:
   // Keeps the reference.
@@ -44,7 +39,7 @@ class ContractCheck {
   // and ragged column, with few and with many. Throws one Error with all differences; an InputError where
   // none of its terms leads to a parameter that is trained. `thorough`: what a plugin's test has time for.
   void Check(LoadedTask& task, const RowRange& from, bool thorough = false);
-  // Of the first draws of a checked task: an Error where a row is longer than the task's longest.
+  // Looks at the first draws of a checked task: an Error where a row is longer than the task's longest.
   void Watch(const LoadedTask& task, const Batch& drawn);
 
  private:

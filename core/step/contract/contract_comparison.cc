@@ -10,7 +10,7 @@
 
 #include <medley/base/error.h>
 #include <medley/base/suggest.h>
-#include <medley/step/contract/contract_learned.h>
+#include <medley/step/contract/contract_items.h>
 #include <medley/task/pass_images.h>
 
 namespace medley {

@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include <medley/step/contract/contract_repeat.h>
+#include <medley/step/contract/contract_reruns.h>
 #include <medley/step/passes/pass_runner.h>
 
 namespace medley {
@@ -58,7 +58,7 @@ class ContractComparison {
   const MicroBatch::Setting& setting_;
   std::vector<std::string> differences_;
   bool items_differ_ = false;  // of one row: said once
-  // Of all rows:
+  // Seen in any row:
   std::set<std::string> returned_, trained_;  // terms
   std::set<std::string> constants_;           // asked for
   std::set<std::string> inputs_;              // handed to the model

@@ -2,12 +2,20 @@
 
 #include <ATen/core/Tensor.h>
 
+#include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include <medley/step/contract/loss_runs.h>
 
 namespace medley {
+
+// How fast a value changes with a step, where that is clearly not what its gradient says: `along`, which is
+// added up of parts of the norm `size`. Nothing where the two agree to a ten-thousandth; nor where there is a
+// kink (a ReLU of 0), where no step changes anything, or where steps of three sizes do not agree what the
+// change is, which a kink or a rounding in between may do.
+std::optional<double> OtherChange(const std::function<double(double step)>& value, double along, double size);
 
 // Holds what a task makes of a model's outputs against what micro-batches, ranks and draws rely on. The model
 // has no say in it (RecordedModel): sums are in float64, so that what differs by more than a
@@ -40,8 +48,8 @@ class LossCheck {
   // there are more than two rows.
   std::vector<std::string> Compare();
 
-  // Of an output of the first two rows together: which numbers count for a term, undefined where none is
-  // known to; and the order of items. Both as RecordedModel has them.
+  // What is known of an output of the first two rows together: which numbers count for a term, undefined
+  // where none is known to; and the order of items. Both as RecordedModel has them.
   at::Tensor Counts(std::size_t pass, const std::string& output) const;
   at::Tensor OrderOf(std::size_t pass, const std::string& output) const;
 

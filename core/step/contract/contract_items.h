@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include <medley/step/contract/loss_runs.h>
 #include <medley/step/passes/pass_runner.h>
 
 namespace medley {
@@ -15,7 +16,7 @@ namespace medley {
 // of frozen models and of pictures nothing is said.
 class LearnedItems {
  public:
-  // Of one pass over the row. Its graph lives on.
+  // Notes what one pass over the row learns from. Its graph lives on.
   void Add(const Sums& sums, const std::map<std::string, at::Tensor>& outputs);
   // What differs, in words. A term is right where as many items are counted as are learned, or as their
   // weights add up to (the tokens of a reply may be one item together), or where it says counts_otherwise.
@@ -32,5 +33,15 @@ class LearnedItems {
 
   std::map<std::string, Learned> terms_;
 };
+
+// Whether rows of unlike length count their items as they add them up; what differs, in words. Of terms with
+// a weight that learn from one output alone, unless they say counts_otherwise. Hands a task outputs of a size
+// that no model gives, which on a GPU may end in an assert of the device: for the CPU.
+//
+// Far from its targets every usual loss (squares, absolute values, Huber's, cross-entropies) rises as steeply
+// as its weight says. So two mistakes show: numbers of one weight that are added up, of which a row counts as
+// many items however many numbers it has; and rows of one weight, which count as many items as they have
+// numbers. Of other weights nothing is said, nor of rows that are all alike. Looks at so many rows.
+std::vector<std::string> CompareCounts(LossRuns& runs, std::int64_t rows);
 
 }  // namespace medley
