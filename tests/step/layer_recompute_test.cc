@@ -1,7 +1,7 @@
 #include <gtest/gtest.h>
 #include <medley/memory/cpu_allocator.h>
 #include <medley/step/abandon.h>
-#include <medley/step/passes/layer_recompute.h>
+#include <medley/step/passes/pass_forward.h>
 #include <medley/step/passes/saved_variables.h>
 #include <torch/csrc/autograd/autograd.h>
 

@@ -8,12 +8,15 @@
 #include <string>
 #include <vector>
 
+#include <ATen/Functions.h>
 #include <medley/base/error.h>
 #include <medley/eval/pictures.h>
+#include <medley/plugin/loaded_task.h>
 #include <medley/report/picture.h>
 #include <medley/run/run.h>
-#include <medley/step/passes/recording_pass.h>
 #include <medley/task/drawings.h>
+#include <medley/task/pass_context.h>
+#include <medley/task/pass_images.h>
 
 #include "tools/medley/arguments.h"
 #include "tools/medley/scratch.h"
@@ -22,6 +25,71 @@
 
 namespace medley {
 namespace {
+
+// Leaves the pass from inside its forward.
+struct Recorded {};
+
+// Runs a pass up to its forward and keeps what it hands to the model: a look at a task without a model.
+class RecordingPass : public PassContext {
+ public:
+  // On the CPU. Keeps references.
+  RecordingPass(LoadedTask& task, const Batch& batch)
+      : task_(task), batch_(batch), images_(batch, at::kFloat) {}
+
+  // The inputs of the pass's forward: keys are the names of pictures, carries of earlier passes are black.
+  ModelInputs Record(const std::string& pass);
+
+  const Batch& batch() const override { return batch_; }
+  at::Tensor Constant(std::string_view name) override;
+  at::Tensor Pixels(std::string_view column) override { return images_.Pixels(column); }
+  ModelInput Image(std::string_view name) override;
+  ModelOutputs Forward(const ModelInputs& inputs, const WantedOutputs& wanted) override;
+  void Carry(std::string_view, at::Tensor) override {}
+  at::Tensor Carried(std::string_view name) override;
+
+ private:
+  LoadedTask& task_;
+  const Batch& batch_;
+  PassImages images_;
+  ModelInputs inputs_;
+  bool recorded_ = false;
+};
+
+ModelInputs RecordingPass::Record(const std::string& pass) {
+  recorded_ = false;
+  try {
+    task_.Run(pass, *this);
+  } catch (...) {
+    // The host wraps what leaves a task's code, so it is not the type that says whether this was ours.
+    if (!recorded_) throw;
+  }
+  if (!recorded_)
+    throw Error("task '" + task_.info().name + "', pass '" + pass + "' made no forward of the model");
+  return inputs_;
+}
+
+at::Tensor RecordingPass::Constant(std::string_view name) { return task_.Constant(name, at::kCPU); }
+
+ModelInput RecordingPass::Image(std::string_view name) {
+  if (!batch_.HasColumn(name)) images_.Carry(name, Carried(name));
+  ModelInput image = images_.Image(name);
+  image.key = name;
+  return image;
+}
+
+ModelOutputs RecordingPass::Forward(const ModelInputs& inputs, const WantedOutputs&) {
+  inputs_ = inputs;
+  recorded_ = true;
+  throw Recorded{};
+}
+
+at::Tensor RecordingPass::Carried(std::string_view) {
+  for (const auto& [column, tensor] : batch_.columns()) {
+    if (tensor.scalar_type() == at::kByte && tensor.dim() == 4) return at::zeros(tensor.sizes(), at::kFloat);
+  }
+  throw Error("task '" + task_.info().name +
+              "' carries something into a pass and has no picture that shows its shape");
+}
 
 namespace fs = std::filesystem;
 

@@ -1,6 +1,9 @@
 #pragma once
 
+#include <ATen/core/Tensor.h>
+
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <string_view>
 
@@ -9,9 +12,9 @@
 
 namespace medley {
 
-// What a model sees of the executor during the forward of one pass. A layer may run again when this object is
-// long gone, so its function may call nothing of it: an Error names the layer that does. To be used on the
-// thread of its pass.
+// What a model sees of the executor during the forward of one pass, on the thread that runs it. A layer may
+// run again when this object is long gone, so its function may call nothing of it: an Error names the layer
+// that does.
 class PassForward final : public ForwardContext {
  public:
   // Every `recompute_every`-th layer of a stack, beginning with its first, is run again instead of kept; 0:
@@ -38,5 +41,15 @@ class PassForward final : public ForwardContext {
   SharedEncodings& encodings_;
   int recompute_every_;
 };
+
+// Activation checkpointing: fn(x), but what autograd would save inside is dropped. The first time that the
+// backward asks for any of it, fn(x) runs again and everything is there, bit for bit (on a
+// GPU: where the run is deterministic), until its node is done.
+// Not reentrant: x needs no gradient, and the backward is one backward.
+//
+// fn must own what it uses, must not write to x, and must do the same each time: an Error names the layer
+// where the second run saves other tensors than the first. Without a graph it is fn(x).
+at::Tensor RunRecomputed(const std::string& layer, const at::Tensor& x,
+                         const std::function<at::Tensor(const at::Tensor&)>& fn);
 
 }  // namespace medley
