@@ -7,8 +7,9 @@
 
 namespace medley {
 
-// Runs all passes of a micro-batch, forward and backward, in the order of the mode. Adds to the parameters'
-// gradients; an exception leaves them undefined, and AbandonStep to let go of the rest.
+// Runs all passes of a micro-batch, forward and backward, in the order of the mode. Trainer's thread. A throw
+// may come between two backwards: gradients then hold a part of the micro-batch, and the engine what was left
+// to do (AbandonStep lets go of both).
 void RunMode(Mode mode, MicroBatch& micro, const VariantInfo& variant, Roots& roots);
 
 }  // namespace medley
