@@ -1,19 +1,79 @@
+#include <medley/testing/checks.h>
+
+#include <ATen/CPUGeneratorImpl.h>
+#include <ATen/core/Tensor.h>
+#include <ATen/ops/empty_like.h>
 #include <c10/core/ScalarType.h>
 
+#include <cmath>
 #include <sstream>
 #include <utility>
+#include <vector>
 
 #include <medley/base/error.h>
+#include <medley/model/model.h>
 #include <medley/step/contract/contract_losses.h>
 #include <medley/step/step_executor.h>
 #include <medley/testing/caught.h>
-#include <medley/testing/checks.h>
 #include <medley/testing/gradients.h>
-#include <medley/testing/parameter_direction.h>
 #include <medley/testing/positive_relus.h>
 
 namespace medley::check {
 namespace {
+
+// A direction in the space of a model's trained parameters, always the same, of about their own size. Puts
+// the parameters back, bit for bit, when it goes.
+class ParameterDirection {
+ public:
+  explicit ParameterDirection(const Model& model);
+  ~ParameterDirection() { Move(0); }
+  ParameterDirection(const ParameterDirection&) = delete;
+  ParameterDirection& operator=(const ParameterDirection&) = delete;
+
+  // The parameters are where they were, and so far along the direction.
+  void Move(double step);
+  // How fast a sum with this gradient grows along the direction, and the norm of what that is added up of.
+  std::pair<double, double> Along(const Gradient& gradient) const;
+
+ private:
+  struct One {
+    at::Tensor tensor, value, direction;
+  };
+  std::vector<One> all_;  // as the model's list; a frozen one has no direction
+};
+
+ParameterDirection::ParameterDirection(const Model& model) {
+  constexpr std::uint64_t kSeed = 3;
+  constexpr double kLeast = 0.01;  // of a parameter that is 0
+  at::Generator generator = at::detail::createCPUGenerator(kSeed);
+  for (const Parameter& parameter : model.parameters()) {
+    const at::Tensor value = parameter.tensor.detach();
+    One& one = all_.emplace_back(One{parameter.tensor, {}, {}});
+    if (!parameter.tensor.requires_grad() || value.numel() == 0) continue;
+    one.value = value.clone();
+    const double size = std::max(kLeast, value.square().mean().sqrt().item<double>());
+    one.direction = at::empty_like(value).normal_(0, size, generator);
+  }
+}
+
+void ParameterDirection::Move(double step) {
+  for (const One& one : all_) {
+    if (!one.value.defined()) continue;
+    at::Tensor tensor = one.tensor.detach();
+    tensor.copy_(one.value);
+    if (step != 0) tensor.add_(one.direction, step);
+  }
+}
+
+std::pair<double, double> ParameterDirection::Along(const Gradient& gradient) const {
+  double along = 0, size = 0;
+  for (std::size_t i = 0; i < all_.size(); ++i) {
+    if (!all_[i].value.defined()) continue;
+    const at::Tensor parts = gradient[i].mul(all_[i].direction);
+    along += parts.sum().item<double>(), size += parts.square().sum().item<double>();
+  }
+  return {along, std::sqrt(size)};
+}
 
 constexpr std::uint64_t kGradientSeed = 3;
 constexpr std::int64_t kFirstRow = 100;
