@@ -5,7 +5,7 @@
 
 #include <medley/base/rows.h>
 #include <medley/plugin/loaded_task.h>
-#include <medley/report/interval.h>
+#include <medley/report/statistics.h>
 
 namespace medley {
 

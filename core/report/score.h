@@ -6,7 +6,7 @@
 #include <optional>
 #include <string>
 
-#include <medley/report/interval.h>
+#include <medley/report/statistics.h>
 
 namespace medley {
 

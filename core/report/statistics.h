@@ -1,12 +1,25 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <vector>
 
-#include <medley/report/interval.h>
-
 namespace medley {
+
+// A mean and where the true one lies with 95 % confidence. Fewer than two independent values tell nothing of
+// that: the ends are NaN, and so is the mean of no value.
+struct Interval {
+  double value = 0;
+  double low = 0;
+  double high = 0;
+};
+
+// Where the values of a figure can be; an infinite end is none.
+struct ScoreRange {
+  double low = -std::numeric_limits<double>::infinity();
+  double high = std::numeric_limits<double>::infinity();
+};
 
 // The item that each row of a figure shows, by any number: rows of one item are one piece of evidence. Empty:
 // every row is an item of its own.
@@ -29,9 +42,9 @@ ScoreRange RangeOf(const std::vector<double>& rows, const std::optional<ScoreRan
 Interval MeanInterval(const std::vector<double>& rows, const std::optional<ScoreRange>& said = std::nullopt,
                       const RowItems& items = {});
 
-// The interval of a - b on the same rows, which is narrower than what two intervals tell wherever easy rows
-// are easy for both. Rows where either is NaN are left out. Answers that are right or wrong get
-// TangoInterval, others Student's, inside what the range allows.
+// The mean of a - b on the same rows and its interval, which is narrower than what two intervals tell
+// wherever easy rows are easy for both. Rows where either is NaN are left out. Answers that are right or
+// wrong get TangoInterval, others Student's, inside what the range allows.
 Interval PairedInterval(const std::vector<double>& a, const std::vector<double>& b,
                         const std::optional<ScoreRange>& said = std::nullopt, const RowItems& items = {});
 
@@ -39,5 +52,18 @@ Interval PairedInterval(const std::vector<double>& a, const std::vector<double>&
 std::int64_t ItemCount(const std::vector<double>& rows, const RowItems& items);
 // NaN where no row is a number.
 double MeanOf(const std::vector<double>& rows);
+
+// The 95 % interval of a share: Wilson's score interval (Wilson 1927), which stays inside [0, 1] and is
+// honest at 0 % and 100 %, with the end next to them as in Brown, Cai and DasGupta 2001 (4.1.2), without
+// which a share very near to an end is held 84 times in a hundred. Successes and trials need not be whole:
+// see MeanInterval.
+Interval WilsonInterval(double successes, double trials);
+// The same formula for a mean of values in [0, 1] that are as much evidence as `trials` answers that are
+// right or wrong; `quantile` is how many standard errors it reaches.
+Interval WilsonInterval(double mean, double trials, double quantile);
+
+// The 95 % interval of the difference of two shares on the same trials: Tango's score interval (Tango 1998).
+// `more` of the trials went to the first alone, `less` to the second alone. Stays inside [-1, 1].
+Interval TangoInterval(double more, double less, double trials);
 
 }  // namespace medley

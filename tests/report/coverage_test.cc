@@ -10,7 +10,6 @@
 #include <utility>
 #include <vector>
 
-#include <medley/report/share_interval.h>
 #include <medley/report/statistics.h>
 
 namespace medley {

@@ -1,4 +1,4 @@
-#include <medley/report/event_file.h>
+#include <medley/report/tensorboard.h>
 
 #include <gtest/gtest.h>
 #include <sys/resource.h>

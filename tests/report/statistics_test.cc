@@ -7,7 +7,6 @@
 #include <random>
 
 #include <medley/base/error.h>
-#include <medley/report/share_interval.h>
 
 namespace medley {
 namespace {
