@@ -3,9 +3,15 @@
 #include <ATen/core/Tensor.h>
 
 #include <algorithm>
+#include <cstdio>
+#include <unordered_set>
+#include <vector>
 
 #include <medley/base/file_digest.h>
+#include <medley/base/interrupt.h>
 #include <medley/data/item_stream.h>
+#include <medley/eval/eval_pass.h>
+#include <medley/step/sample_rows.h>
 
 namespace medley {
 namespace {
@@ -13,6 +19,17 @@ namespace {
 void Append(std::string& bytes, const at::Tensor& values, std::int64_t begin, std::int64_t end) {
   const at::Tensor rows = values.narrow(0, begin, end - begin).contiguous();
   bytes.append(static_cast<const char*>(rows.const_data_ptr()), rows.nbytes());
+}
+
+constexpr std::int64_t kPiece = 16;  // no more memory than an evaluation takes
+
+template <typename Fn>
+void ForEachHash(const LoadedTask& task, const RowRange& rows, const Fn& fn) {
+  for (const RowRange& piece : EvalPieces(rows, kPiece)) {
+    HeedInterrupt();
+    const Batch batch = SampleAlone(task, piece);
+    for (std::int64_t row = 0; row < batch.size(); ++row) fn(HashOfRow(batch, row));
+  }
 }
 
 }  // namespace
@@ -46,6 +63,30 @@ std::int64_t RowsOnce(const LoadedTask& task, std::int64_t rows) {
   const ItemStream* stream = task.Items();
   if (stream == nullptr || stream->shows() == ItemStream::Shows::kPartOfItem) return rows;
   return std::min(rows, stream->size(Split::kHeldOut));
+}
+
+double SeenInTraining(const LoadedTask& task, std::uint64_t seed, std::int64_t held_out_rows) {
+  std::unordered_set<std::string> trained;
+  ForEachHash(task, {.seed = TaskSeed(seed, task.info().name), .count = kComparedRows},
+              [&](std::string hash) { trained.insert(std::move(hash)); });
+  std::int64_t seen = 0;
+  ForEachHash(task,
+              {.seed = EvalSeed(seed, task.info().name), .count = held_out_rows, .split = Split::kHeldOut},
+              [&](const std::string& hash) { seen += trained.count(hash) > 0 ? 1 : 0; });
+  return static_cast<double>(seen) / static_cast<double>(held_out_rows);
+}
+
+std::string OverlapWarning(const LoadedTask& task, std::uint64_t seed, std::int64_t held_out_rows) {
+  if (task.info().rows_repeat) return "";
+  const double share = SeenInTraining(task, seed, held_out_rows);
+  if (share == 0) return "";
+  char percent[16];
+  std::snprintf(percent, sizeof percent, "%.1f", 100 * share);
+  return std::string(percent) + " % of the evaluated rows of " + task.info().name +
+         " are also among training's first " + std::to_string(kComparedRows) +
+         ": its score is not that of rows which were never seen. Keep finite data apart by RowRange::split; "
+         "or, "
+         "where it is meant so, the spec can say .rows_repeat = true";
 }
 
 }  // namespace medley

@@ -10,7 +10,7 @@
 
 namespace medley {
 
-// A hash of everything that the task put into a row of the batch.
+// The hash of everything that the task put into a row of the batch.
 std::string HashOfRow(const Batch& batch, std::int64_t row);
 
 // Which item each row of an evaluation shows: by the task's ItemStream. Of a task that names none, rows that
@@ -32,5 +32,14 @@ class ItemsOfRows {
 
 // How many rows an evaluation has where `rows` are wanted: of finite data at most one for each held-out item.
 std::int64_t RowsOnce(const LoadedTask& task, std::int64_t rows);
+
+inline constexpr std::int64_t kComparedRows = 4096;
+
+// The share of the task's first held-out rows that are, in every byte of their columns, also among the first
+// kComparedRows of training. `seed` is the run's.
+double SeenInTraining(const LoadedTask& task, std::uint64_t seed, std::int64_t held_out_rows);
+
+// What to tell the user of a task's evaluation; "" where no row was seen, or the spec says that rows repeat.
+std::string OverlapWarning(const LoadedTask& task, std::uint64_t seed, std::int64_t held_out_rows);
 
 }  // namespace medley

@@ -12,7 +12,6 @@
 #include <medley/config/run_config.h>
 #include <medley/eval/evaluator.h>
 #include <medley/eval/row_items.h>
-#include <medley/eval/row_overlap.h>
 #include <medley/eval/score_report.h>
 #include <medley/report/table.h>
 #include <medley/step/abandon.h>

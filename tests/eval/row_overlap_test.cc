@@ -1,4 +1,4 @@
-#include <medley/eval/row_overlap.h>
+#include <medley/eval/row_items.h>
 
 #include <gtest/gtest.h>
 

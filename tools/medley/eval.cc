@@ -19,7 +19,6 @@
 #include <medley/base/version.h>
 #include <medley/eval/evaluator.h>
 #include <medley/eval/row_items.h>
-#include <medley/eval/row_overlap.h>
 #include <medley/eval/score_comparison.h>
 #include <medley/run/run.h>
 #include <medley/train/failure.h>
