@@ -1,17 +1,45 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <map>
 #include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include <medley/memory/floor_watch.h>
 #include <medley/memory/reading.h>
 #include <medley/report/guard_finding.h>
 
 namespace medley {
+
+// Watches what the steps of one task leave behind. Nothing should stay: what does, step after step, is a
+// leak.
+class FloorWatch {
+ public:
+  // Bytes that may stay, for a run with this budget; a slope in bytes a step.
+  static double LeastSlope(std::int64_t budget);   // max(1 KiB, 1e-5 of the budget)
+  static double LeastAtOnce(std::int64_t budget);  // 0.5 % of the budget
+
+  explicit FloorWatch(std::int64_t budget) : budget_(budget) {}
+
+  struct Leak {
+    double bytes_per_step = 0;  // the least-squares slope, or what one step kept
+    std::int64_t kept = 0;      // over the steps that were looked at
+    std::int64_t steps = 0;     // how many these are
+  };
+  // `kept`: what this step left behind, below 0 where it freed more. A slope is judged over the last 50 steps
+  // and where at least three of them grew: a cache that is built once is no leak. The first two steps, which
+  // warm things up, do not count.
+  std::optional<Leak> Add(std::int64_t kept);
+
+ private:
+  double Slope() const;
+
+  std::int64_t budget_;
+  std::int64_t seen_ = 0, sum_ = 0;
+  std::deque<std::int64_t> sums_;  // of all that was kept, after each of the last steps
+};
 
 // Bytes in use in all at a draw's peak, and what is kept free beside them.
 struct PeakPrediction {
@@ -26,13 +54,13 @@ struct GuardLimits {
   // the next step would not fetch again.
   std::int64_t clean_up_every = 0;
 };
-// Limits of what is in use beyond the plan.
+// Limits for what is in use beyond the plan.
 inline constexpr GuardLimits kBeyondPlan = {.warn = 0.005, .clean_up = 0.01, .critical = 0.05};
-// Limits of all that is in use, where nothing was planned: 10, 12 and 14 GB of a 16 GB card.
+// Limits for all that is in use, where nothing was planned: 10, 12 and 14 GB of a 16 GB card.
 inline constexpr GuardLimits kWithoutPlan = {
     .warn = 10. / 16, .clean_up = 12. / 16, .critical = 14. / 16, .clean_up_every = 10};
 
-// Limits of what a caching allocator holds beyond the highest peak so far: it lies in pieces that are too
+// Limits for what a caching allocator holds beyond the highest peak so far, which lies in pieces that are too
 // small.
 inline constexpr GuardLimits kSlack = {.warn = 0.1, .clean_up = 0.1, .critical = 1};
 
@@ -43,8 +71,7 @@ struct GuardVerdict {
 };
 
 // Judges after every step what was not planned. Says a thing once, and again when it gets worse or when it
-// comes back after 100 quiet steps. Looks at nothing but the figures that it is given, and frees nothing: the
-// verdict says what is to be done. To be called on one thread.
+// comes back after 100 quiet steps. One a run, on the trainer's thread; it reads figures and frees nothing.
 class Guard {
  public:
   // What a plan lets one expect, in bytes in use in all.

@@ -6,7 +6,6 @@
 #include <utility>
 
 #include <medley/base/version.h>
-#include <medley/memory/block_snapshot.h>
 #include <medley/memory/cpu_allocator.h>
 
 namespace medley {

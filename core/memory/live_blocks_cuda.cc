@@ -1,6 +1,6 @@
 // The one source that needs CUDA's headers. Opened at run time; see live_blocks.cc.
 #include <c10/cuda/CUDACachingAllocator.h>
-#include <medley/memory/block_snapshot.h>
+#include <medley/memory/live_blocks.h>
 
 namespace {
 

@@ -1,7 +1,7 @@
 #include <ATen/Functions.h>
 #include <gtest/gtest.h>
-#include <medley/memory/block_snapshot.h>
 #include <medley/memory/cpu_allocator.h>
+#include <medley/memory/live_blocks.h>
 #include <medley/memory/weight_copies.h>
 
 #include <memory>
