@@ -1,5 +1,8 @@
 #pragma once
 
+#include <filesystem>
+#include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -7,8 +10,34 @@
 #include <medley/config/run_config.h>
 #include <medley/curriculum/curriculum.h>
 #include <medley/plugin/registry.h>
+#include <medley/plugin/task_info.h>
 
 namespace medley {
+
+// Reports mistakes in a task's settings where they stand.
+class TaskReport {
+ public:
+  using Path = std::vector<std::string>;
+  // `place`: of a key below the task, such as {"options", "moves"}, in the file.
+  TaskReport(ConfigFile& file, std::function<Path(const Path& key)> place)
+      : file_(file), place_(std::move(place)) {}
+
+  void FailAt(const Path& key, const std::string& message) const { file_.FailAt(place_(key), message); }
+  void FailAtKey(const Path& key, const std::string& message) const { file_.FailAtKey(place_(key), message); }
+  // The path that stands there, absolute; none where the file does not set it.
+  std::optional<std::filesystem::path> PathAt(const Path& key) const {
+    const JsonNode* node = file_.Find(place_(key));
+    return node != nullptr && node->IsString() ? std::optional(file_.Resolve(*node)) : std::nullopt;
+  }
+
+ private:
+  ConfigFile& file_;
+  std::function<Path(const Path& key)> place_;
+};
+
+// Variant, options, terms and mode against the task's spec: what making or executing it would refuse. Makes
+// the paths among the options absolute.
+void CheckTask(const TaskInfo& task, TaskConfig& config, const TaskReport& report);
 
 // The task that the path's last key names; null, and reported, where there is none.
 const TaskInfo* RequireTask(ConfigFile& file, const std::vector<std::string>& path, const Registry& registry);

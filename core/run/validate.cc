@@ -11,10 +11,8 @@
 #include <medley/curriculum/forms.h>
 #include <medley/run/curriculum_check.h>
 #include <medley/run/input_files.h>
-#include <medley/run/lora_check.h>
+#include <medley/run/model_check.h>
 #include <medley/run/plugin_lock.h>
-#include <medley/run/pretrained_check.h>
-#include <medley/run/task_check.h>
 
 namespace medley {
 namespace {

@@ -1,4 +1,4 @@
-#include <medley/run/lora_check.h>
+#include <medley/run/model_check.h>
 
 #include <algorithm>
 #include <cstdint>
@@ -11,7 +11,9 @@
 #include <medley/model/language_fields.h>
 #include <medley/model/language_maps.h>
 #include <medley/model/lora_targets.h>
+#include <medley/run/token_rows.h>
 #include <medley/weights/peft_config.h>
+#include <medley/weights/pretrained_folder.h>
 
 namespace medley {
 namespace {
@@ -64,6 +66,26 @@ void CheckLoraFits(ConfigFile& file, const LoraConfig& lora, const ModelFile& mo
   for (const LinearMap& map : LinearMapsOf(LanguageOf(model.config, group)))
     targets.Take(map.name, map.in, map.out);
   for (const auto& [key, problem] : targets.Problems()) file.FailAt({"lora", key}, problem);
+}
+
+std::string CheckPretrained(ConfigFile& file, const RunConfig& run, const ModelFile& model,
+                            const std::optional<Vocabulary>& vocabulary) {
+  const std::filesystem::path& folder = model.config.pretrained();
+  if (folder.empty()) {
+    if (run.allow_new_rows > 0)
+      file.FailAt({"allow_new_rows"}, "the model's file " + DisplayPath(run.model) +
+                                          " names no pretrained weights, whose table could get new rows; "
+                                          "leave it out");
+    return "";
+  }
+  for (const std::string& problem : FolderProblems(folder, run.lora.pretrained))
+    file.FailAt({"model"}, problem);
+  if (!vocabulary) return "";
+  const TokenRows rows = CompareTokens(*vocabulary, run.tokenizer, folder,
+                                       model.config.Integer(model.info.pretrained_group + ".vocabulary"));
+  if (const std::string problem = rows.Problem(run.allow_new_rows); !problem.empty())
+    file.FailAt({"tokenizer"}, problem);
+  return rows.Words();
 }
 
 }  // namespace medley
