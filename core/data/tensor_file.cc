@@ -4,7 +4,7 @@
 
 #include <medley/base/error.h>
 #include <medley/base/files.h>
-#include <medley/weights/mapped_tensor.h>
+#include <medley/weights/safetensors_file.h>
 
 namespace medley {
 

@@ -13,7 +13,7 @@
 #include <medley/model/lora_targets.h>
 #include <medley/run/token_rows.h>
 #include <medley/weights/peft_config.h>
-#include <medley/weights/pretrained_folder.h>
+#include <medley/weights/pretrained_config.h>
 
 namespace medley {
 namespace {

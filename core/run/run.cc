@@ -33,7 +33,7 @@
 #include <medley/step/parameter_groups.h>
 #include <medley/text/load_tokenizer.h>
 #include <medley/weights/peft_weights.h>
-#include <medley/weights/pretrained_folder.h>
+#include <medley/weights/pretrained_config.h>
 #include <medley/weights/pretrained_weights.h>
 
 namespace medley {

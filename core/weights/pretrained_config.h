@@ -1,8 +1,9 @@
 #pragma once
 
+#include <nlohmann/json_fwd.hpp>
+
 #include <cstdint>
 #include <filesystem>
-#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 #include <vector>
@@ -37,5 +38,11 @@ std::string ArchitectureOf(const LanguageConfig& language);
 // `dtype`: of the weights, as torch calls it ("float32"); `eos`: the token that ends a text.
 nlohmann::ordered_json ToJson(const PretrainedConfig& config, const std::string& dtype,
                               std::optional<std::int64_t> eos);
+
+// What lies in a Hugging Face folder beside config.json and the weights, and makes them mean something else
+// to other software: adapters and notes of quantization. One line each, with what to do; none where there is
+// nothing. `adapters`: the folder whose adapters are applied, "" for none.
+std::vector<std::string> FolderProblems(const std::filesystem::path& directory,
+                                        const std::filesystem::path& adapters = {});
 
 }  // namespace medley

@@ -13,7 +13,7 @@
 #include <medley/base/utf8.h>
 #include <medley/model/adapters.h>
 #include <medley/model/parameter_names.h>
-#include <medley/weights/safetensors_types.h>
+#include <medley/weights/safetensors_file.h>
 
 namespace medley {
 namespace {

@@ -9,7 +9,7 @@
 #include <utility>
 
 #include <medley/base/error.h>
-#include <medley/weights/safetensors_types.h>
+#include <medley/weights/safetensors_file.h>
 
 namespace medley {
 namespace {

@@ -1,12 +1,16 @@
 #pragma once
 
 #include <ATen/core/Tensor.h>
+#include <c10/core/ScalarType.h>
+#include <c10/util/ArrayRef.h>
 
 #include <cstdint>
 #include <filesystem>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <medley/base/input_file.h>
@@ -44,5 +48,19 @@ class SafetensorsFile {
   std::map<std::string, Entry> entries_;
   mutable std::shared_ptr<const MappedFile> mapped_;  // from the first Map on
 };
+
+// The name of an element type in a safetensors header; an Error for a type that the format lacks.
+std::string SafetensorsTypeName(at::ScalarType type);
+// nullopt for a name that we do not know.
+std::optional<at::ScalarType> SafetensorsType(std::string_view name);
+// "BF16 [64, 32]".
+std::string TypeAndShape(at::ScalarType type, c10::IntArrayRef shape);
+// Whether published weights and adapters may be of it: fp32, fp16, bf16.
+bool IsWeightType(at::ScalarType type);
+
+// The values in a mapped file from byte `offset` on; the file stays mapped as long as the tensor lives.
+// Copied where they do not lie as the type needs it.
+at::Tensor MappedTensor(std::shared_ptr<const MappedFile> file, std::int64_t offset, at::IntArrayRef shape,
+                        at::ScalarType type);
 
 }  // namespace medley

@@ -1,18 +1,17 @@
 #include <ATen/Functions.h>
+#include <nlohmann/json.hpp>
 
 #include <algorithm>
 #include <array>
+#include <cstring>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <utility>
 
 #include <medley/base/error.h>
 #include <medley/base/files.h>
 #include <medley/base/json_reader.h>
-#include <medley/weights/mapped_tensor.h>
 #include <medley/weights/safetensors.h>
 #include <medley/weights/safetensors_file.h>
-#include <medley/weights/safetensors_types.h>
 
 namespace medley {
 namespace {
@@ -180,6 +179,18 @@ InputFile Open(const std::filesystem::path& path) {
 }
 
 }  // namespace
+
+at::Tensor MappedTensor(std::shared_ptr<const MappedFile> file, std::int64_t offset, at::IntArrayRef shape,
+                        at::ScalarType type) {
+  std::byte* const values = file->data() == nullptr ? nullptr : file->data() + offset;
+  const bool aligned = offset % static_cast<std::int64_t>(c10::elementSize(type)) == 0;
+  if (values != nullptr && aligned)
+    return at::from_blob(
+        values, shape, [file = std::move(file)](void*) {}, at::dtype(type));
+  at::Tensor copy = at::empty(shape, at::dtype(type));
+  if (copy.nbytes() > 0) std::memcpy(copy.mutable_data_ptr(), values, copy.nbytes());
+  return copy;
+}
 
 SafetensorsFile::SafetensorsFile(const std::filesystem::path& file) : path_(file), file_(Open(file)) {
   HeaderReader reader(path_, file_);

@@ -2,7 +2,7 @@
 
 #include <medley/base/files.h>
 #include <medley/model/language_fields.h>
-#include <medley/weights/pretrained_folder.h>
+#include <medley/weights/pretrained_config.h>
 #include <medley/weights/pretrained_keys.h>
 
 #include <set>

@@ -19,10 +19,8 @@
 #include <medley/run/token_rows.h>
 #include <medley/text/load_tokenizer.h>
 #include <medley/weights/pretrained_config.h>
-#include <medley/weights/pretrained_folder.h>
 #include <medley/weights/pretrained_weights.h>
 #include <medley/weights/safetensors_file.h>
-#include <medley/weights/safetensors_types.h>
 
 #include "tools/medley/arguments.h"
 #include "tools/medley/verbs.h"
