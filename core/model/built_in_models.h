@@ -6,7 +6,7 @@
 
 namespace medley {
 
-// The models that no plugin brings. libmedley makes them (see model_factory.h).
+// The models that no plugin brings. MakeModel makes them (plugin/model_maker.h).
 std::span<const ModelSpec* const> BuiltInModels();
 
 }  // namespace medley

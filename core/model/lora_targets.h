@@ -5,11 +5,20 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <vector>
 
 #include <medley/base/full_match.h>
 #include <medley/config/lora_config.h>
+#include <medley/model/blocks/language_config.h>
 
 namespace medley {
+
+// A linear map of a Language by its published name. No tensors here, so that configs can be checked without.
+struct LinearMap {
+  std::string name;
+  std::int64_t in = 0, out = 0;
+};
+std::vector<LinearMap> LinearMapsOf(const LanguageConfig& config);
 
 // Which of a language's linear maps get an adapter, as PEFT's target_modules says: names or the ends of names
 // behind a dot, a regular expression for whole names, or kAllLinear. Names are the published ones

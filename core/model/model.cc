@@ -2,6 +2,7 @@
 
 #include <medley/base/error.h>
 #include <medley/base/suggest.h>
+#include <medley/model/model_context.h>
 
 namespace medley {
 
@@ -67,6 +68,12 @@ at::ScalarType FloatTypeOf(const Model& model) {
 
 void ClearGradients(const Model& model) {
   for (const Parameter& parameter : model.parameters()) parameter.tensor.mutable_grad().reset();
+}
+
+const Tokenizer& ModelContext::tokenizer() const {
+  if (tokenizer_ != nullptr) return *tokenizer_;
+  throw Error("the model '" + config.kind() +
+              "' asks for the tokenizer, which its spec does not declare; add .tokenizer = true to kSpec");
 }
 
 }  // namespace medley

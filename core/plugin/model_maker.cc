@@ -1,12 +1,15 @@
 #include <medley/plugin/model_maker.h>
 
+#include <memory>
 #include <set>
 #include <string>
 
 #include <medley/base/error.h>
 #include <medley/base/random.h>
+#include <medley/model/agent/agent.h>
+#include <medley/model/agent/agent_spec.h>
+#include <medley/model/model.h>
 #include <medley/model/model_context.h>
-#include <medley/model/model_factory.h>
 
 #include "global_state_guard.h"
 #include "plugin_call.h"
@@ -14,6 +17,12 @@
 
 namespace medley {
 namespace {
+
+// One of BuiltInModels(), by the kind of its config.
+std::unique_ptr<Model> MakeBuiltInModel(const ModelContext& context) {
+  if (context.config.kind() == kAgentSpec.name) return std::make_unique<Agent>(context);
+  throw Error("medley has no model '" + context.config.kind() + "' of its own");
+}
 
 std::size_t ModelIndex(const PluginFile& file, const std::string& model) {
   std::size_t index = 0;

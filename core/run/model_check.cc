@@ -9,7 +9,6 @@
 #include <medley/base/json_text.h>
 #include <medley/config/field_writer.h>
 #include <medley/model/language_fields.h>
-#include <medley/model/language_maps.h>
 #include <medley/model/lora_targets.h>
 #include <medley/run/token_rows.h>
 #include <medley/weights/peft_config.h>

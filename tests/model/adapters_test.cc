@@ -4,7 +4,7 @@
 
 #include <ATen/CPUGeneratorImpl.h>
 #include <medley/base/error.h>
-#include <medley/model/language_maps.h>
+#include <medley/model/lora_targets.h>
 #include <medley/model/parameter_names.h>
 #include <medley/testing/training_context.h>
 #include <medley/weights/adapter_merge.h>

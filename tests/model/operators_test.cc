@@ -2,7 +2,7 @@
 
 #include <cmath>
 
-#include <medley/model/agent/patches.h>
+#include <medley/model/agent/vision.h>
 #include <medley/model/blocks/attention.h>
 #include <medley/model/blocks/operators.h>
 

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include <medley/model/agent/agent_config.h>
-#include <medley/model/agent/patches.h>
+#include <medley/model/agent/vision.h>
 #include <medley/model/blocks/operators.h>
 
 #include "tools/bench/bench.h"
