@@ -6,7 +6,6 @@
 
 #include <utility>
 
-#include "global_state_guard.h"
 #include "plugin_call.h"
 
 namespace medley {

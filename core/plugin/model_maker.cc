@@ -11,7 +11,6 @@
 #include <medley/model/model.h>
 #include <medley/model/model_context.h>
 
-#include "global_state_guard.h"
 #include "plugin_call.h"
 #include "plugin_library.h"
 

@@ -5,7 +5,6 @@
 #include <medley/base/suggest.h>
 #include <medley/config/run_config.h>
 
-#include "global_state_guard.h"
 #include "plugin_call.h"
 #include "plugin_library.h"
 
@@ -65,6 +64,8 @@ std::size_t TaskIndex(const PluginFile& file, std::string_view task) {
 }
 
 }  // namespace
+
+TaskHost::~TaskHost() = default;
 
 PluginHost::PluginHost(Context context) : context_(std::move(context)) {}
 PluginHost::~PluginHost() = default;

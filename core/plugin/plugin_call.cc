@@ -1,4 +1,4 @@
-#include "global_state_guard.h"
+#include "plugin_call.h"
 
 #include <ATen/CPUGeneratorImpl.h>
 #include <ATen/Context.h>

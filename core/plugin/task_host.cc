@@ -1,7 +1,0 @@
-#include <medley/plugin/task_host.h>
-
-namespace medley {
-
-TaskHost::~TaskHost() = default;
-
-}  // namespace medley
