@@ -8,8 +8,6 @@
 #include <medley/base/file_digest.h>
 #include <medley/base/suggest.h>
 #include <medley/base/utf8.h>
-#include <medley/text/added_tokens.h>
-#include <medley/text/byte_alphabet.h>
 #include <medley/text/byte_pairs.h>
 #include <medley/text/normal_form.h>
 #include <medley/text/special_ids.h>

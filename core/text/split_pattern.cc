@@ -1,15 +1,132 @@
 #include <medley/text/split_pattern.h>
 
+#include <algorithm>
+#include <array>
 #include <cstdint>
 #include <utility>
 
 #include <medley/base/error.h>
 #include <medley/base/pcre2.h>
 #include <medley/base/utf8.h>
-#include <medley/text/onig_pattern.h>
 
 namespace medley {
 namespace {
+
+// Unicode's White_Space. PCRE2's \s has U+180E too, which is none since Unicode 6.3.
+constexpr std::string_view kSpaceClass =
+    R"(\x{9}-\x{d}\x{20}\x{85}\x{a0}\x{1680}\x{2000}-\x{200a}\x{2028}\x{2029}\x{202f}\x{205f}\x{3000})";
+constexpr std::string_view kNoSpaceClass =
+    R"(\x{0}-\x{8}\x{e}-\x{1f}\x{21}-\x{84}\x{86}-\x{9f}\x{a1}-\x{167f}\x{1681}-\x{1fff}\x{200b}-\x{2027})"
+    R"(\x{202a}-\x{202e}\x{2030}-\x{205e}\x{2060}-\x{2fff}\x{3001}-\x{10ffff})";
+
+// Letters that follow a backslash and mean the same to both.
+constexpr std::string_view kSame = "dDrntf";
+constexpr std::string_view kLetters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789";
+// Properties of both that are no script.
+constexpr std::array<std::string_view, 5> kProperties = {"Alphabetic", "Any", "Lowercase", "Uppercase",
+                                                         "White_Space"};
+constexpr std::array<std::string_view, 10> kGroups = {"(?:", "(?=",  "(?!",   "(?<=", "(?<!",
+                                                      "(?>", "(?i:", "(?-i:", "(?i)", "(?-i)"};
+
+class Translation {
+ public:
+  Translation(std::string_view pattern, const std::string& where) : rest_(pattern), where_(where) {}
+
+  std::string Run() {
+    while (!rest_.empty()) Step();
+    return out_;
+  }
+
+ private:
+  void Step() {
+    switch (rest_.front()) {
+      case '\\':
+        return Escape();
+      case '[':
+        return OpenClass();
+      case ']':
+        in_class_ = false;
+        return Copy(1);
+      case '&':
+        if (in_class_ && rest_.starts_with("&&")) Refuse("an intersection of classes (&&)");
+        return Copy(1);
+      case '(':
+        return in_class_ ? Copy(1) : Group();
+      case '{':
+        if (!in_class_ && rest_.starts_with("{,")) Refuse("a repetition without a least number ({,n})");
+        return Copy(1);
+      case '}':
+        if (!in_class_ && rest_.starts_with("}+")) Refuse("a repetition of a repetition ({n}+)");
+        return Copy(1);
+      default:
+        return Copy(1);
+    }
+  }
+
+  void Copy(std::size_t length) {
+    out_ += rest_.substr(0, length);
+    rest_.remove_prefix(length);
+  }
+
+  void OpenClass() {
+    if (in_class_) Refuse("a class in a class");
+    in_class_ = true;
+    Copy(rest_.starts_with("[^") ? 2 : 1);
+    if (rest_.starts_with("]")) Refuse("a class that begins with ]");
+  }
+
+  void Group() {
+    if (rest_.starts_with("(*")) Refuse("a verb ((*...))");
+    if (!rest_.starts_with("(?")) return Copy(1);
+    const auto* group = std::find_if(kGroups.begin(), kGroups.end(),
+                                     [&](std::string_view known) { return rest_.starts_with(known); });
+    if (group == kGroups.end()) Refuse("the group " + std::string(rest_.substr(0, 4)));
+    Copy(group->size());
+  }
+
+  void Escape() {
+    const std::string_view letter = rest_.substr(1, 1);
+    if (letter.empty()) Refuse("a backslash at the end");
+    if (letter == "s" || letter == "S") return Spaces(letter == "s");
+    if (letter == "p" || letter == "P") return Property();
+    if (rest_.starts_with("\\x{")) return Copy(3);
+    const bool has_meaning = kLetters.find(letter) != std::string_view::npos;
+    if (has_meaning && kSame.find(letter) == std::string_view::npos) Refuse("\\" + std::string(letter));
+    Copy(2);
+  }
+
+  void Spaces(bool are) {
+    out_ += in_class_ ? "" : "[";
+    out_ += are ? kSpaceClass : kNoSpaceClass;
+    out_ += in_class_ ? "" : "]";
+    rest_.remove_prefix(2);
+  }
+
+  // PCRE2 takes the bare name of a script for its extensions.
+  void Property() {
+    const std::size_t end = rest_.find('}');
+    if (rest_.substr(2, 1) != "{" || end == std::string_view::npos) Refuse("\\p without {NAME}");
+    const bool is_not = rest_.substr(3, 1) == "^";
+    const std::string_view name = rest_.substr(is_not ? 4 : 3, end - (is_not ? 4 : 3));
+    out_ += rest_.substr(0, is_not ? 4 : 3);
+    const bool is_category = name.size() <= 2;  // L, Lu
+    if (!is_category && std::find(kProperties.begin(), kProperties.end(), name) == kProperties.end())
+      out_ += "sc:";
+    out_.append(name).append("}");
+    rest_.remove_prefix(end + 1);
+  }
+
+  [[noreturn]] void Refuse(const std::string& what) const {
+    throw InputError(
+        where_ + ": " + what +
+        " in the pattern does not mean the same to PCRE2 as to Oniguruma, which the vocabulary was "
+        "made with; medley has no equivalent");
+  }
+
+  std::string_view rest_;
+  std::string where_, out_;
+  bool in_class_ = false;
+};
 
 using CompileContext = std::unique_ptr<pcre2_compile_context, pcre2::FreedBy<pcre2_compile_context_free>>;
 
@@ -27,6 +144,10 @@ Scratch& ThreadScratch() {
 }
 
 }  // namespace
+
+std::string TranslateOnig(std::string_view pattern, const std::string& where) {
+  return Translation(pattern, where).Run();
+}
 
 struct SplitPattern::Code {
   std::unique_ptr<pcre2_code, pcre2::FreedBy<pcre2_code_free>> code;

@@ -5,7 +5,6 @@
 
 #include <medley/base/json_text.h>
 #include <medley/base/utf8.h>
-#include <medley/text/json_value.h>
 #include <medley/text/tokenizer_steps.h>
 
 namespace medley {

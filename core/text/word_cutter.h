@@ -1,5 +1,8 @@
 #pragma once
 
+#include <array>
+#include <cstdint>
+#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -8,6 +11,37 @@
 #include <medley/text/tokenizer_json.h>
 
 namespace medley {
+
+// Finds added tokens in texts: the leftmost, of those that begin at one place the longest.
+class AddedTokens {
+ public:
+  AddedTokens();
+
+  // The first of several with one content stays.
+  void Add(const AddedToken& token);
+
+  struct Piece {
+    std::string_view text;
+    std::int64_t id = -1;  // -1: none of them, to be cut further
+  };
+  // In order; none is empty.
+  std::vector<Piece> Cut(std::string_view text) const;
+
+ private:
+  struct Node {
+    std::map<char, std::size_t> next;
+    int token = -1;
+  };
+
+  // The longest that begins at the front of the text; -1 where none does.
+  int Longest(std::string_view text) const;
+  bool StandsAlone(std::string_view before, std::string_view behind) const;
+
+  std::vector<AddedToken> tokens_;
+  std::vector<Node> nodes_{1};
+  std::array<bool, 256> begins_{};  // by a token's first byte
+  SplitPattern word_;
+};
 
 // Cuts texts into the words that byte pairs are joined in. Safe to use from several threads.
 class WordCutter {

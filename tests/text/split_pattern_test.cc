@@ -5,8 +5,6 @@
 #include <string>
 #include <vector>
 
-#include <medley/text/onig_pattern.h>
-
 #include "tokenizer_cases.h"
 
 #include "tests/words.h"
