@@ -1,16 +1,35 @@
 #pragma once
 
+#include <nlohmann/json.hpp>
+
 #include <filesystem>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <string>
 
-#include <medley/checkpoint/run_lock.h>
+#include <medley/base/descriptor.h>
 
 namespace medley {
 
-// The console's lines of a run, with their times.
-inline constexpr const char* kConsoleLog = "log.txt";
+// One process a run directory: flock on run.lock, held for the life of the object. The kernel lets go at
+// death, so a lock can be stale only in its words; `took_over` then says whose it was.
+class RunLock {
+ public:
+  // InputError with the holder's process, host and start where another one holds it.
+  explicit RunLock(const std::filesystem::path& directory);
+  ~RunLock();
+  // The same refusal, without a trace in the directory; nothing where there is no lock file.
+  static void Check(const std::filesystem::path& directory);
+  RunLock(const RunLock&) = delete;
+  RunLock& operator=(const RunLock&) = delete;
+
+  // "": the last holder left in good order.
+  const std::string& took_over() const { return took_over_; }
+
+ private:
+  std::filesystem::path path_;
+  Descriptor file_;
+  std::string took_over_;
+};
 
 // The files of a run: run.lock, config.resolved.json (and .1, .2 ... at resumes), run.json, the logs and the
 // checkpoints step-<8 digits>. Holds the lock as long as it lives; what it writes is durable, and whole or

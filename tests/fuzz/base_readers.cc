@@ -8,7 +8,6 @@
 #include <medley/base/json_reader.h>
 #include <medley/checkpoint/checkpoint_files.h>
 #include <medley/checkpoint/run_directory.h>
-#include <medley/checkpoint/run_lock.h>
 #include <medley/checkpoint/section.h>
 #include <medley/config/run_config.h>
 #include <medley/curriculum/curriculum.h>
