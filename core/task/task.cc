@@ -4,6 +4,10 @@
 
 namespace medley {
 
+// Out of line: one vtable and one type_info for libmedley and every plugin.
+PassContext::~PassContext() = default;
+EvalPass::~EvalPass() = default;
+EvalContext::~EvalContext() = default;
 Task::~Task() = default;
 
 at::Tensor Task::Constant(std::string_view name) const {
