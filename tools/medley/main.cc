@@ -23,14 +23,34 @@
 #include <medley/base/bytes.h>
 #include <medley/base/crash.h>
 #include <medley/base/error.h>
-#include <medley/base/named_torch.h>
 #include <medley/base/suggest.h>
+#include <medley/base/user_directories.h>
 #include <medley/base/version.h>
 
 #include "tools/medley/verbs.h"
 
 namespace medley {
 namespace {
+
+// Opens the libtorch that MEDLEY_TORCH_ROOT names, a folder with lib/libtorch_cpu.so: what is opened later
+// and needs a libtorch gets that one, wherever the one lies that medley was built with. Without the variable
+// nothing happens. An InputError where there is none, or where it does not open.
+void OpenNamedTorch() {
+  namespace fs = std::filesystem;
+  const auto named = Environment("MEDLEY_TORCH_ROOT");
+  if (!named) return;
+  for (const char* below : {"lib", "lib64", "lib/x86_64-linux-gnu", "."}) {
+    const fs::path library = fs::path(*named) / below / "libtorch_cpu.so";
+    std::error_code ignored;
+    if (!fs::exists(library, ignored)) continue;
+    // By its absolute path: the linker then knows it by its name, and looks for no other.
+    if (dlopen(fs::absolute(library).c_str(), RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE) != nullptr) return;
+    throw InputError("MEDLEY_TORCH_ROOT: cannot open " + library.string() + ": " + dlerror());
+  }
+  throw InputError("MEDLEY_TORCH_ROOT is " + *named +
+                   ", and there is no lib/libtorch_cpu.so below it; name the folder of a libtorch " +
+                   std::string(Torch().version) + " (of a Python package: site-packages/torch)");
+}
 
 struct Help {
   std::string_view verb;
