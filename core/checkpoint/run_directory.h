@@ -10,6 +10,9 @@
 
 namespace medley {
 
+// The console's lines of a run, with their times.
+inline constexpr const char* kConsoleLog = "log.txt";
+
 // One process a run directory: flock on run.lock, held for the life of the object. The kernel lets go at
 // death, so a lock can be stale only in its words; `took_over` then says whose it was.
 class RunLock {
