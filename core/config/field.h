@@ -19,7 +19,8 @@ inline constexpr double kLargestInteger =
 //   "rows", ...}); }
 // and the reader, the JSON Schema and the dump come from that list. Defaults are the struct's. A member that
 // may be missing is a std::optional. Where one of several keys decides which fields there are, the first line
-// is visit.Choose(config.kind), of an enum with those keys' names.
+// is visit.Choose(config.kind), of an enum with those keys' names or a variant of structs with a kKey. Of
+// optional fields one of which must be there, visit.OneOf({"low", "high"}) names them.
 //
 // Every object may have a "comment" beside its fields, a text that nobody reads.
 struct Field {

@@ -106,19 +106,23 @@ bool FieldReader::IsComment(const JsonMember& member, const std::string& path) {
   return true;
 }
 
-int FieldReader::ReadChoice(const std::vector<std::string_view>& keys) {
-  int found = -1, count = 0;
+std::vector<int> FieldReader::FindOneOf(const std::vector<std::string_view>& keys) {
+  std::vector<int> found;
   for (std::size_t i = 0; i < keys.size(); ++i) {
-    if (object_.Find(keys[i]) == nullptr) continue;
-    found = static_cast<int>(i);
-    ++count;
+    if (object_.Find(keys[i]) != nullptr) found.push_back(static_cast<int>(i));
   }
-  if (count == 1) return found;
-  file_.Fail(object_.at, path_,
-             "expected one of the keys " + Quoted(keys) + ", found " +
-                 (count == 0 ? "none of them" : std::to_string(count) + " of them"));
+  if (found.size() != 1)
+    file_.Fail(object_.at, path_,
+               "expected one of the keys " + Quoted(keys) + ", found " +
+                   (found.empty() ? "none of them" : std::to_string(found.size()) + " of them"));
+  return found;
+}
+
+int FieldReader::ReadChoice(const std::vector<std::string_view>& keys) {
+  const std::vector<int> found = FindOneOf(keys);
+  if (found.size() == 1) return found.front();
   known_.insert(known_.end(), keys.begin(), keys.end());
-  one_of_ = count == 0;
+  one_of_ = found.empty();
   return -1;
 }
 

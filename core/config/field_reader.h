@@ -7,6 +7,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include <medley/config/config_file.h>
@@ -35,6 +36,16 @@ class FieldReader {
     if (number >= 0) kind = static_cast<Enum>(number);
     return number >= 0;
   }
+  // The same of the alternatives of a variant, each with a kKey.
+  template <typename... Kinds>
+  bool Choose(std::variant<Kinds...>& kind) {
+    const int number = ReadChoice({Kinds::kKey...});
+    int tried = 0;
+    ((tried++ == number ? static_cast<void>(kind.template emplace<Kinds>()) : static_cast<void>(0)), ...);
+    return number >= 0;
+  }
+  // Of these fields one must be there, and no other.
+  void OneOf(const std::vector<std::string_view>& keys) { FindOneOf(keys); }
   // A map of structs whose values stand alone, each under a dotted key: "tasks.NAME.rows", and
   // "tasks.NAME.options.NAME" of a map in them. All keys of the object are such.
   template <typename T>
@@ -63,6 +74,8 @@ class FieldReader {
             std::vector<std::pair<std::string, double>>& value);
   // What the object's dotted keys mean, below their first word.
   JsonNode Nest(std::string_view first);
+  // The numbers of these keys that are there; reported where it is not one.
+  std::vector<int> FindOneOf(const std::vector<std::string_view>& keys);
   // The number of the only one of these keys that is there, or -1.
   int ReadChoice(const std::vector<std::string_view>& keys);
   // The word's number, or -1.

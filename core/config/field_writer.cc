@@ -49,12 +49,17 @@ void SchemaWriter::AddPatterns(const std::string& first, const nlohmann::ordered
   }
 }
 
+void SchemaWriter::OneOf(const std::vector<std::string_view>& keys) {
+  for (const std::string_view key : keys) one_of_.push_back({{"required", {std::string(key)}}});
+}
+
 nlohmann::ordered_json SchemaWriter::Finish() {
   properties_[std::string(kComment)] = {{"type", "string"}};
   nlohmann::ordered_json schema = {
       {"type", "object"}, {"additionalProperties", false}, {"properties", std::move(properties_)}};
   if (!patterns_.empty()) schema["patternProperties"] = std::move(patterns_);
   if (!required_.empty()) schema["required"] = std::move(required_);
+  if (!one_of_.empty()) schema["oneOf"] = std::move(one_of_);
   return schema;
 }
 

@@ -56,6 +56,7 @@ class FieldDumper {
   bool Choose(Enum&) {
     return true;
   }
+  void OneOf(const std::vector<std::string_view>&) {}
   template <typename T>
   void Dotted(std::map<std::string, T>& member, const Field& field) {
     Flatten(std::string(field.name), Dump(member));
@@ -140,6 +141,7 @@ class SchemaWriter {
   bool Choose(Enum&) {
     return true;
   }
+  void OneOf(const std::vector<std::string_view>& keys);
   template <typename T>
   void Dotted(std::map<std::string, T>&, const Field& field) {
     AddPatterns(std::string(field.name), Object<T>());
@@ -218,6 +220,7 @@ class SchemaWriter {
 
   nlohmann::ordered_json properties_ = nlohmann::ordered_json::object();
   nlohmann::ordered_json required_ = nlohmann::ordered_json::array();
+  nlohmann::ordered_json one_of_ = nlohmann::ordered_json::array();
   nlohmann::ordered_json patterns_ = nlohmann::ordered_json::object();  // of keys, by regular expression
 };
 

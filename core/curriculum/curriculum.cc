@@ -12,28 +12,13 @@ void AddOnce(std::vector<std::string>& tasks, const std::string& task) {
 
 }  // namespace
 
-std::vector<const Condition*> Leaves(const Condition& condition) {
-  if (condition.kind != Condition::Kind::kAll && condition.kind != Condition::Kind::kAny) return {&condition};
-  std::vector<const Condition*> leaves;
-  for (const Condition& part : condition.kind == Condition::Kind::kAll ? condition.all : condition.any) {
-    for (const Condition* leaf : Leaves(part)) leaves.push_back(leaf);
-  }
-  return leaves;
-}
-
-std::string TaskOf(const Condition& leaf) {
-  return leaf.kind == Condition::Kind::kLoss    ? leaf.loss
-         : leaf.kind == Condition::Kind::kScore ? leaf.score
-                                                : leaf.of.value_or("");
-}
-
 std::vector<std::string> Stage::Active() const { return ActiveOf(weights); }
 
 std::vector<std::string> Stage::Scored() const {
   std::vector<std::string> tasks;
   if (!until) return tasks;
-  for (const Condition* leaf : Leaves(*until)) {
-    if (leaf->kind == Condition::Kind::kScore) AddOnce(tasks, leaf->score);
+  for (const auto& subject : SubjectsOf(*until)) {
+    if (subject.is_scored) AddOnce(tasks, subject.task);
   }
   return tasks;
 }

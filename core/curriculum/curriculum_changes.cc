@@ -7,7 +7,7 @@
 #include <vector>
 
 #include <medley/base/suggest.h>
-#include <medley/curriculum/stage_counts.h>
+#include <medley/curriculum/condition.h>
 
 namespace medley {
 namespace {

@@ -33,37 +33,6 @@ template <>
 inline constexpr std::string_view kDefinitionOf<Condition> = "condition";
 
 template <typename Visitor>
-void Fields(Visitor& visit, Condition& c) {
-  if (!visit.Choose(c.kind)) return;
-  switch (c.kind) {
-    case Condition::Kind::kSteps:
-      return visit(c.steps, {.name = "steps", .help = "Of the stage", .required = true, .low = 1});
-    case Condition::Kind::kRows:
-      visit(c.rows, {.name = "rows", .help = "Trained in the stage", .required = true, .low = 1});
-      return visit(c.of, {.name = "of", .help = "Of this task. Not given: of all tasks"});
-    case Condition::Kind::kLoss:
-      visit(c.loss, {.name = "loss",
-                     .help = "A task of the stage: its loss, smoothed over some fifty of its steps",
-                     .required = true});
-      return visit(c.below, {.name = "below", .help = "Holds below this", .required = true});
-    case Condition::Kind::kScore:
-      visit(c.score, {.name = "score",
-                      .help = "A task: its score on eval.rows held-out rows, under the stage's settings",
-                      .required = true});
-      visit(c.at_least, {.name = "at_least", .help = "Holds from this upwards"});
-      visit(c.at_most, {.name = "at_most", .help = "Holds from this downwards"});
-      return visit(c.evaluations, {.name = "evaluations",
-                                   .help = "How many in a row must say so",
-                                   .low = 1,
-                                   .high = kMostEvaluations});
-    case Condition::Kind::kAll:
-      return visit(c.all, {.name = "all", .help = "Holds where all of these do", .required = true});
-    case Condition::Kind::kAny:
-      return visit(c.any, {.name = "any", .help = "Holds where one of these does", .required = true});
-  }
-}
-
-template <typename Visitor>
 void Fields(Visitor& visit, Ramp& c) {
   visit(c.draws,
         {.name = "draws", .help = "How many it takes", .required = true, .low = 1, .high = kLongestRamp});
@@ -139,16 +108,9 @@ void Fields(Visitor& visit, WeightsFile& c) {
 namespace {
 
 // Of every kind, as it is written.
-ordered_json ConditionSchema() {
-  ordered_json kinds = ordered_json::array();
-  for (std::size_t kind = 0; kind < EnumNames<Condition::Kind>::kNames.size(); ++kind) {
-    Condition condition;
-    condition.kind = static_cast<Condition::Kind>(kind);
-    kinds.push_back(SchemaWriter::Object(condition));
-    if (condition.kind != Condition::Kind::kScore) continue;
-    kinds.back()["oneOf"] = {{{"required", {"at_least"}}}, {{"required", {"at_most"}}}};
-  }
-  return {{"oneOf", std::move(kinds)}};
+template <typename... Kinds>
+ordered_json ConditionSchema(const std::variant<Kinds...>&) {
+  return {{"oneOf", {SchemaWriter::Object(Condition{Kinds()})...}}};
 }
 
 // A card is a draw, whatever its rows: an urn can keep no other share.
@@ -223,7 +185,7 @@ ordered_json CurriculumSchema() {
   schema["not"] = {
       {"required", {"unit", "order"}},
       {"properties", {{"unit", {{"not", {{"const", "steps"}}}}}, {"order", {{"const", "urn"}}}}}};
-  schema["definitions"] = {{std::string(kDefinitionOf<Condition>), ConditionSchema()}};
+  schema["definitions"] = {{std::string(kDefinitionOf<Condition>), ConditionSchema(Condition().kind)}};
   return schema;
 }
 

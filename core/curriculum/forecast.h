@@ -5,9 +5,9 @@
 #include <string>
 #include <vector>
 
+#include <medley/curriculum/condition.h>
 #include <medley/curriculum/curriculum.h>
 #include <medley/curriculum/mixer.h>
-#include <medley/curriculum/stage_counts.h>
 
 namespace medley {
 

@@ -88,22 +88,13 @@ class CurriculumCheck {
   }
 
   void CheckCondition(const Condition& condition, const Stage& stage, const Path& path) {
-    const auto check_list = [&](const std::vector<Condition>& list, const char* key) {
-      for (std::size_t i = 0; i < list.size(); ++i)
-        CheckCondition(list[i], stage, Below(path, {key, std::to_string(i)}));
-    };
-    check_list(condition.all, "all");
-    check_list(condition.any, "any");
-    if (condition.kind == Condition::Kind::kScore) {
-      if (condition.at_least.has_value() == condition.at_most.has_value())
-        file_.FailAt(path, "a score needs one of the keys \"at_least\" and \"at_most\"");
-      RequireTask(condition.score, curriculum_.Named(), Below(path, {"score"}), "no stage draws this task");
-    }
-    constexpr const char* kNotDrawn = "the stage does not draw this task";
-    if (condition.kind == Condition::Kind::kLoss)
-      RequireTask(condition.loss, stage.Active(), Below(path, {"loss"}), kNotDrawn);
-    if (condition.kind == Condition::Kind::kRows && condition.of)
-      RequireTask(*condition.of, stage.Active(), Below(path, {"of"}), kNotDrawn);
+    const std::span<const Condition> parts = PartsOf(condition);
+    for (std::size_t i = 0; i < parts.size(); ++i)
+      CheckCondition(parts[i], stage, Below(path, {std::string(KeyOf(condition)), std::to_string(i)}));
+    if (!parts.empty()) return;
+    for (const auto& [task, field, is_scored] : SubjectsOf(condition))
+      RequireTask(task, is_scored ? curriculum_.Named() : stage.Active(), Below(path, {std::string(field)}),
+                  is_scored ? "no stage draws this task" : "the stage does not draw this task");
   }
 
   void CheckSet(const Stage& stage, const Path& path) {

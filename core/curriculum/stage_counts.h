@@ -6,11 +6,9 @@
 #include <string>
 #include <vector>
 
-#include <medley/curriculum/condition.h>
-
 namespace medley {
 
-// What happened since a stage began: all that its conditions are judged by.
+// What happened since a stage began: all that its condition is judged by.
 class StageCounts {
  public:
   // Of one step, by task.
@@ -30,6 +28,7 @@ class StageCounts {
   static constexpr std::int64_t kLossWindow = 50, kFewestLosses = 10;
   Smoothed loss(const std::string& task) const;
   // The last kMostEvaluations, oldest first.
+  static constexpr std::int64_t kMostEvaluations = 100;
   std::vector<double> scores(const std::string& task) const;
 
   nlohmann::json Save() const;
@@ -42,18 +41,5 @@ class StageCounts {
   std::map<std::string, Smoothed> losses_;
   std::map<std::string, std::vector<double>> scores_;
 };
-
-// kGone: it was about tasks that the run dropped.
-enum class Verdict { kWaits, kHolds, kGone };
-using GoneTasks = std::map<std::string, std::string>;  // the reason, by task
-// What losses and scores are taken to say; the last two for asking how long a stage may be.
-enum class Measured { kAsCounted, kAlwaysGood, kNeverGood };
-Verdict Judge(const Condition& condition, const StageCounts& counts, const GoneTasks& gone = {},
-              Measured measured = Measured::kAsCounted);
-
-// How far it is, for a status line: "gold_direction_qa 0.62 of 0.8 or step 120 of 3000".
-std::string WaitsFor(const Condition& condition, const StageCounts& counts, const GoneTasks& gone);
-// "gold_direction_qa scores at least 0.8 in 2 evaluations or after 3000 steps"
-std::string InWords(const Condition& condition);
 
 }  // namespace medley

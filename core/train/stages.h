@@ -9,6 +9,7 @@
 #include <vector>
 
 #include <medley/config/run_config.h>
+#include <medley/curriculum/condition.h>
 #include <medley/curriculum/curriculum.h>
 #include <medley/curriculum/curriculum_edit.h>
 #include <medley/curriculum/mixer.h>

@@ -9,49 +9,23 @@
 // Conditions in few words.
 namespace medley::conditions {
 
-inline Condition Steps(std::int64_t steps) {
-  Condition condition;
-  condition.steps = steps;
-  return condition;
-}
+inline Condition Steps(std::int64_t steps) { return {until::Steps{.steps = steps}}; }
 
-inline Condition Rows(std::int64_t rows, const std::string& of = "") {
-  Condition condition;
-  condition.kind = Condition::Kind::kRows;
-  condition.rows = rows;
-  if (!of.empty()) condition.of = of;
-  return condition;
+inline Condition Rows(std::int64_t rows) { return {until::Rows{.rows = rows}}; }
+inline Condition Rows(std::int64_t rows, const std::string& of) {
+  return {until::Rows{.rows = rows, .of = of}};
 }
 
 inline Condition LossBelow(const std::string& task, double below) {
-  Condition condition;
-  condition.kind = Condition::Kind::kLoss;
-  condition.loss = task;
-  condition.below = below;
-  return condition;
+  return {until::Loss{.loss = task, .below = below}};
 }
 
 inline Condition ScoreOf(const std::string& task, std::int64_t evaluations, double at_least) {
-  Condition condition;
-  condition.kind = Condition::Kind::kScore;
-  condition.score = task;
-  condition.evaluations = evaluations;
-  condition.at_least = at_least;
-  return condition;
+  return {until::Score{.score = task, .at_least = at_least, .evaluations = evaluations}};
 }
 
-inline Condition All(std::vector<Condition> parts) {
-  Condition condition;
-  condition.kind = Condition::Kind::kAll;
-  condition.all = std::move(parts);
-  return condition;
-}
+inline Condition All(std::vector<Condition> parts) { return {until::All{.parts = std::move(parts)}}; }
 
-inline Condition Any(std::vector<Condition> parts) {
-  Condition condition;
-  condition.kind = Condition::Kind::kAny;
-  condition.any = std::move(parts);
-  return condition;
-}
+inline Condition Any(std::vector<Condition> parts) { return {until::Any{.parts = std::move(parts)}}; }
 
 }  // namespace medley::conditions

@@ -1,8 +1,8 @@
 #include <gtest/gtest.h>
 
 #include <medley/base/files.h>
+#include <medley/curriculum/condition.h>
 #include <medley/curriculum/curriculum.h>
-#include <medley/curriculum/stage_counts.h>
 
 #include "config/config_testing.h"
 
@@ -108,7 +108,7 @@ TEST(WeightsFile, HasStages) {
   const Stage& pictures = curriculum.stages[0];
   EXPECT_EQ(pictures.name, "pictures");
   EXPECT_EQ(pictures.weights, (Weights{{"control", 1}, {"zoom", 2}}));
-  EXPECT_EQ(pictures.until->steps, 15000);
+  EXPECT_EQ(std::get<until::Steps>(pictures.until->kind).steps, 15000);
   EXPECT_EQ(pictures.cooldown_steps, 1500);
   EXPECT_EQ(pictures.cooldown_to, 0.1);
   EXPECT_TRUE(pictures.keep);
@@ -116,10 +116,12 @@ TEST(WeightsFile, HasStages) {
   const Stage& direction = curriculum.stages[1];
   EXPECT_EQ(direction.moments, Moments::kReset);
   EXPECT_EQ(direction.cooldown_to, 0);
-  ASSERT_EQ(direction.until->any.size(), 2u);
-  EXPECT_EQ(direction.until->any[0].at_least, 0.8);
-  EXPECT_FALSE(direction.until->any[0].at_most.has_value());
-  EXPECT_EQ(direction.until->any[0].evaluations, 2);
+  const auto& either = std::get<until::Any>(direction.until->kind).parts;
+  ASSERT_EQ(either.size(), 2u);
+  const auto& score = std::get<until::Score>(either[0].kind);
+  EXPECT_EQ(score.at_least, 0.8);
+  EXPECT_FALSE(score.at_most.has_value());
+  EXPECT_EQ(score.evaluations, 2);
   const Stage& turn = curriculum.stages[2];
   EXPECT_EQ(turn.ramp.draws, 200);
   EXPECT_EQ(turn.ramp.shape, RampShape::kCosine);
@@ -179,9 +181,12 @@ TEST(WeightsFile, ImpossibleStagesAreRefusedWhereTheyStand) {
   says(Two(", \"until\": {\"score\": \"z\", \"at_least\": 1}"),
        "stages.0.until.score: no stage draws this task");
   EXPECT_EQ(WeightMistakes(work, Two(", \"until\": {\"score\": \"y\", \"at_least\": 1}")), "");
-  says(Two(", \"until\": {\"score\": \"y\"}"), "a score needs one of the keys \"at_least\" and \"at_most\"");
+  says(Two(", \"until\": {\"score\": \"y\"}"),
+       ":1:65: stages.0.until: expected one of the keys \"at_least\" or \"at_most\", found none of them");
   says(Two(", \"until\": {\"score\": \"y\", \"at_least\": 1, \"at_most\": 2}"),
-       "a score needs one of the keys");
+       "stages.0.until: expected one of the keys \"at_least\" or \"at_most\", found 2 of them");
+  says(Two(", \"until\": {\"score\": \"y\", \"at_lest\": 1}"),
+       "stages.0.until.at_lest: unknown key; did you mean 'at_least'?");
   says(Two(", \"until\": {}"),
        "expected one of the keys \"steps\", \"rows\", \"loss\", \"score\", \"all\" or \"any\"");
   says(Two(", \"until\": {\"steps\": 1, \"rows\": 2}"), "found 2 of them");

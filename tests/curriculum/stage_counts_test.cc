@@ -3,8 +3,8 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include <medley/curriculum/condition.h>
 #include <medley/curriculum/forecast.h>
-#include <medley/curriculum/stage_counts.h>
 
 #include "curriculum/conditions.h"
 #include "curriculum/mixer_fixtures.h"
@@ -58,9 +58,7 @@ TEST(StageCounts, ScoresMustHoldInARow) {
   EXPECT_EQ(Judge(twice, counts), Verdict::kHolds);
   counts.AddScore("a", std::nan(""));
   EXPECT_EQ(Judge(twice, counts), Verdict::kWaits);
-  Condition low = ScoreOf("b", 1, 0);
-  low.at_least.reset();
-  low.at_most = 0.1;
+  const Condition low{until::Score{.score = "b", .at_most = 0.1}};
   EXPECT_EQ(Judge(low, counts), Verdict::kHolds);
 }
 
