@@ -38,6 +38,9 @@ struct Field {
   bool or_number = false;                      // a string that may be written as a number above 0
   bool is_label = false;                       // a string of up to 64 letters, digits and "_-."
   PathKind path = PathKind::kFile;
+  // A run that was trained cannot change it, nor what stands below it; of a task's settings, one that was
+  // trained on the task.
+  bool fixed = false;
 };
 
 // The words for an enum, in the order of its values, which count from 0; specialized beside the enum, with an

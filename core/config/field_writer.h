@@ -113,6 +113,40 @@ class FieldDumper {
   nlohmann::ordered_json defaults_;  // null while the defaults themselves are dumped
 };
 
+// The keys of a struct's fixed fields, "seed" and "tasks.zoom.rows": of a map those of the entries that it
+// has.
+class FixedFields {
+ public:
+  template <typename T>
+  static std::vector<std::string> Of(T config) {
+    FixedFields visitor;
+    Fields(visitor, config);
+    return std::move(visitor.keys_);
+  }
+
+  template <typename T>
+  void operator()(T& member, const Field& field) {
+    Visit(member, (path_.empty() ? "" : path_ + ".") + std::string(field.name), field.fixed);
+  }
+
+ private:
+  template <typename T>
+  void Visit(T& member, const std::string& path, bool fixed) {
+    if (fixed) {
+      keys_.push_back(path);
+    } else if constexpr (config_detail::IsMap<T>::value) {
+      for (auto& [key, item] : member) Visit(item, path + "." + key, false);
+    } else if constexpr (requires(FixedFields & visitor) { Fields(visitor, member); }) {
+      const std::string above = std::exchange(path_, path);
+      Fields(*this, member);
+      path_ = above;
+    }
+  }
+
+  std::vector<std::string> keys_;
+  std::string path_;  // of the struct that is visited
+};
+
 // The draft 7 schema of a struct: what the reader accepts, as far as one file's structure can say.
 class SchemaWriter {
  public:

@@ -17,7 +17,8 @@ void FieldsOfExecution(Visitor& visit, Settings& c) {
                  .help = "Rows of a draw of this task; \"auto\": as many as fill the budget",
                  .low = 1,
                  .high = 1 << 20,
-                 .zero = "auto"});
+                 .zero = "auto",
+                 .fixed = true});
   visit(c.micro_rows,
         {.name = "micro_rows",
          .help = "Rows of one forward; the gradients add up to the same step. As many as \"rows\": all at "
@@ -40,14 +41,15 @@ void FieldsOfExecution(Visitor& visit, Settings& c) {
 
 template <typename Visitor, typename Settings>
 void FieldsOfItself(Visitor& visit, Settings& c) {
-  visit(c.options, {.name = "options", .help = "Values of the task's options; see medley tasks"});
+  visit(c.options,
+        {.name = "options", .help = "Values of the task's options; see medley tasks", .fixed = true});
   visit(c.terms, {.name = "terms", .help = "Weights of the task's loss terms", .low = 0, .high = 1e6});
 }
 
 template <typename Visitor>
 void Fields(Visitor& visit, TaskConfig& c) {
   FieldsOfExecution(visit, c);
-  visit(c.variant, {.name = "variant", .help = "One of the task's variants"});
+  visit(c.variant, {.name = "variant", .help = "One of the task's variants", .fixed = true});
   FieldsOfItself(visit, c);
 }
 
@@ -162,32 +164,38 @@ void Fields(Visitor& visit, LoraConfig& c) {
                  .help = "Of every adapter. Needed where \"pretrained\" is not given",
                  .omit_default = true,
                  .low = 1,
-                 .high = 1 << 16});
+                 .high = 1 << 16,
+                 .fixed = true});
   visit(c.alpha, {.name = "alpha",
                   .help = "What an adapter gives counts alpha / rank. Not given: 16",
                   .omit_default = true,
                   .low = 0,
                   .high = 1e6,
-                  .above_low = true});
+                  .above_low = true,
+                  .fixed = true});
   visit(c.dropout, {.name = "dropout",
                     .help = "Of what goes into the adapters, while training",
                     .low = 0,
                     .high = 1,
                     .below_high = true});
-  visit(c.rslora, {.name = "rslora", .help = "What an adapter gives counts alpha / sqrt(rank)"});
+  visit(c.rslora,
+        {.name = "rslora", .help = "What an adapter gives counts alpha / sqrt(rank)", .fixed = true});
   visit(c.targets, {.name = "targets",
                     .help = "Which linear maps get an adapter: their names, or the ends of names behind a "
                             "dot (\"q_proj\"); or one regular expression for whole names; or "
                             "\"all-linear\". Not given: q_proj, k_proj, v_proj, o_proj, gate_proj, "
                             "up_proj, down_proj",
-                    .omit_default = true});
+                    .omit_default = true,
+                    .fixed = true});
   visit(c.new_tokens, {.name = "new_tokens",
-                       .help = "Also train the rows of tokens that medley added to a published vocabulary"});
+                       .help = "Also train the rows of tokens that medley added to a published vocabulary",
+                       .fixed = true});
   visit(c.tokens, {.name = "tokens",
                    .help = "Ids of further tokens whose rows are trained",
                    .omit_default = true,
                    .low = 0,
-                   .high = 1 << 24});
+                   .high = 1 << 24,
+                   .fixed = true});
   visit(c.pretrained,
         {.name = "pretrained",
          .help = "A folder of PEFT's (adapter_config.json, adapter_model.safetensors) whose "
@@ -237,7 +245,10 @@ void Fields(Visitor& visit, RunConfig& c) {
                     .help = "Threads of an operation; 0: OMP_NUM_THREADS, else one a core",
                     .low = 0,
                     .high = 4096});
-  visit(c.seed, {.name = "seed", .help = "Of weights, rows and everything else that is drawn", .low = 0});
+  visit(c.seed, {.name = "seed",
+                 .help = "Of weights, rows and everything else that is drawn",
+                 .low = 0,
+                 .fixed = true});
   visit(c.steps, {.name = "steps",
                   .help = "Optimizer steps; the learning rate's schedule is a function of it",
                   .low = 1});
@@ -259,13 +270,16 @@ void Fields(Visitor& visit, RunConfig& c) {
   visit(c.draws_per_step, {.name = "draws_per_step",
                            .help = "Draws whose gradients add up to one step",
                            .low = 1,
-                           .high = 1 << 16});
+                           .high = 1 << 16,
+                           .fixed = true});
   visit(c.on_task_error, {.name = "on_task_error",
                           .help = "A task that fails ends the run, saved, or is dropped",
                           .allowed = {"stop", "drop"}});
   visit(c.data, {.name = "data", .help = "Sampling ahead of the training"});
-  visit(c.init_from,
-        {.name = "init_from", .help = "Another run's weights to start from", .omit_default = true});
+  visit(c.init_from, {.name = "init_from",
+                      .help = "Another run's weights to start from",
+                      .omit_default = true,
+                      .fixed = true});
   visit(c.allow_missing,
         {.name = "allow_missing",
          .help = "Parameters, with * and ?, that the weights of a pretrained model may lack; they begin anew",
@@ -429,6 +443,12 @@ std::string_view TaskOfForm(std::string_view form) { return form.substr(0, form.
 std::string KeyOfForm(const std::string& form) {
   const std::string_view task = TaskOfForm(form);
   return (task == form ? "tasks." : "stage set tasks.") + std::string(task) + ".";
+}
+
+std::vector<std::string> FixedKeys(const std::set<std::string>& trained) {
+  RunConfig config;
+  for (const std::string& task : trained) config.tasks[task] = {};
+  return FixedFields::Of(std::move(config));
 }
 
 nlohmann::ordered_json ToJson(const RunConfig& config) { return FieldDumper::Dump(config); }

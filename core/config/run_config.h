@@ -5,6 +5,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -156,6 +157,9 @@ struct RowsProblem {
 std::optional<RowsProblem> CheckRows(const TaskConfig& task, bool plan);
 // The config with every default filled in, as saved with a run. Reading it again gives the same.
 nlohmann::ordered_json ToJson(const RunConfig& config);
+// The keys that a run which was trained on these tasks cannot change, nor those below them: "seed",
+// "init_from", "tasks.zoom.rows".
+std::vector<std::string> FixedKeys(const std::set<std::string>& trained);
 nlohmann::ordered_json RunConfigSchema();
 
 }  // namespace medley

@@ -1,5 +1,6 @@
 #include <medley/run/config_change.h>
 
+#include <algorithm>
 #include <map>
 
 #include <medley/base/durable_file.h>
@@ -51,18 +52,9 @@ std::string ValueOf(const Values& values, const std::string& key, const Values& 
   return found == defaults.end() ? kNotGiven : found->second;
 }
 
-bool Decides(const std::string& key, const std::set<std::string>& trained) {
-  static const std::set<std::string> kOfAdapters = {"lora.rank",    "lora.alpha",      "lora.rslora",
-                                                    "lora.targets", "lora.new_tokens", "lora.tokens"};
-  if (kOfAdapters.count(key) > 0) return true;
-  if (key == "seed" || key == "draws_per_step" || key.starts_with("init_from.")) return true;
-  for (const std::string& task : trained) {
-    const std::string settings = "tasks." + task + ".";
-    if (!key.starts_with(settings)) continue;
-    const std::string setting = key.substr(settings.size());
-    return setting == "rows" || setting == "variant" || setting.starts_with("options.");
-  }
-  return false;
+bool IsAmong(const std::vector<std::string>& keys, const std::string& key) {
+  return std::any_of(keys.begin(), keys.end(),
+                     [&](const std::string& fixed) { return key == fixed || key.starts_with(fixed + "."); });
 }
 
 }  // namespace
@@ -116,9 +108,10 @@ std::vector<std::string> CompareConfigs(const ordered_json& before, const ordere
                                         const std::set<std::string>& trained) {
   std::vector<std::string> keys;
   std::vector<std::string> changes = ConfigDifferences(before, now, &keys);
+  const std::vector<std::string> fixed = FixedKeys(trained);
   std::string refused;
   for (std::size_t i = 0; i < keys.size(); ++i) {
-    if (Decides(keys[i], trained)) refused += (refused.empty() ? "" : ", ") + changes[i];
+    if (IsAmong(fixed, keys[i])) refused += (refused.empty() ? "" : ", ") + changes[i];
   }
   if (refused.empty()) return changes;
   throw InputError(

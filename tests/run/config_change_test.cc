@@ -102,8 +102,16 @@ TEST(ConfigChange, WhatAdaptersAreCannotChangeAndTheirDropoutCan) {
   ordered_json before = now;
   before["lora"]["dropout"] = 0.2;
   EXPECT_EQ(CompareConfigs(before, now, {}), (Changes{"lora.dropout: 0.2 -> 0.1"}));
-  before["lora"]["targets"] = {"q_proj"};
-  EXPECT_THROW(CompareConfigs(before, now, {}), InputError);
+  const std::map<std::string, ordered_json> changes = {{"rank", 8},      {"alpha", 3.5},
+                                                       {"rslora", true}, {"targets", {"q_proj"}},
+                                                       {"tokens", {7}},  {"new_tokens", true}};
+  for (const auto& [key, value] : changes) {
+    ordered_json other = now;
+    other["lora"][key] = value;
+    EXPECT_THROW(CompareConfigs(other, now, {}), InputError) << key;
+  }
+  before["lora"]["pretrained"] = "elsewhere";
+  EXPECT_EQ(CompareConfigs(before, now, {}).size(), 2u) << "where they came from";
 }
 
 }  // namespace
