@@ -5,8 +5,6 @@
 #include <cstdint>
 #include <string_view>
 
-#include <medley/base/spec_list.h>
-
 // Writes JSON while the compiler runs: the text is made twice, once to count and once to fill.
 namespace medley::detail {
 
@@ -74,10 +72,6 @@ class ConstexprJson {
   }
 
   constexpr void Boolean(bool value) { Raw(value ? "true" : "false"); }
-
-  constexpr void Names(const NameList& names) {
-    List(names, [this](std::string_view name) { String(name); });
-  }
 
   template <typename Items, typename Fn>
   constexpr void List(const Items& items, Fn write) {

@@ -11,7 +11,7 @@ namespace medley {
 template <typename T, std::size_t N>
 class SpecList {
  public:
-  constexpr SpecList() = default;
+  constexpr SpecList() noexcept {}  // a defaulted one ends GCC 12 where a template has such a member
   // A longer list is cut, and the compiler says so where the plugin is declared: an exception here would only
   // make it say that kSpec is no constant.
   constexpr SpecList(std::initializer_list<T> items) : fits_(items.size() <= N) {

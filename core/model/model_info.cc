@@ -1,6 +1,7 @@
 #include <medley/model/model_info.h>
 
 #include <algorithm>
+#include <type_traits>
 
 namespace medley {
 namespace {
@@ -17,15 +18,26 @@ std::vector<std::string> NamesOf(const std::vector<TensorInfo>& tensors) {
   return names;
 }
 
-std::vector<std::string> Texts(const NameList& names) { return {names.begin(), names.end()}; }
-
-std::vector<TensorInfo> InfosOf(const SpecList<TensorSpec, 12>& tensors) {
-  std::vector<TensorInfo> infos;
-  for (const TensorSpec& tensor : tensors) {
-    infos.push_back({std::string(tensor.name), std::string(tensor.dtype), Texts(tensor.dimensions),
-                     std::string(tensor.times), std::string(tensor.help)});
-  }
-  return infos;
+template <typename Spec, typename Info>
+void Copy(const Spec& spec, Info& info) {
+  const auto visit = [](const facts::Fact&, const auto& value, auto& copy) {
+    using Value = std::remove_cvref_t<decltype(value)>;
+    if constexpr (facts::HasFields<Value>) {
+      Copy(value, copy);
+    } else if constexpr (requires { value.fits(); }) {
+      for (const auto& item : value) {
+        auto& place = copy.emplace_back();
+        if constexpr (facts::HasFields<std::remove_cvref_t<decltype(item)>>) {
+          Copy(item, place);
+        } else {
+          place = item;
+        }
+      }
+    } else {
+      copy = value;
+    }
+  };
+  Info::Fields(visit, spec, info);
 }
 
 }  // namespace
@@ -37,25 +49,7 @@ std::vector<std::string> ModelInfo::OutputNames() const { return NamesOf(outputs
 
 ModelInfo InfoOf(const ModelSpec& spec) {
   ModelInfo info;
-  info.name = spec.name, info.version = spec.version, info.summary = spec.summary;
-  for (const ModelGroup& group : spec.groups)
-    info.groups.push_back({std::string(group.name), std::string(group.help)});
-  for (const ModelField& field : spec.fields) {
-    info.fields.push_back({std::string(field.name), field.kind, field.value, field.low, field.high,
-                           field.above_low, Texts(field.words), std::string(field.help)});
-  }
-  for (const ModelRule& rule : spec.rules) {
-    info.rules.push_back({std::string(rule.field), std::string(rule.divides), std::string(rule.multiple_of),
-                          rule.multiple, std::string(rule.why)});
-  }
-  for (const ModelSize& size : spec.sizes) {
-    info.sizes.push_back(
-        {std::string(size.name), std::string(size.help), size.ragged, std::string(size.lengths)});
-  }
-  info.inputs = InfosOf(spec.inputs), info.outputs = InfosOf(spec.outputs);
-  info.tokenizer = spec.tokenizer, info.control_text = spec.control_text;
-  info.picture_size = spec.pictures.size, info.picture_patch = spec.pictures.patch;
-  info.pretrained_group = spec.pretrained.group, info.pretrained_root = spec.pretrained.root;
+  Copy(spec, info);
   return info;
 }
 

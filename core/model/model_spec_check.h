@@ -18,15 +18,6 @@ constexpr bool IsNumberName(std::string_view name) {
   return true;
 }
 
-constexpr bool ListsFit(const ModelSpec& spec) {
-  bool good = spec.groups.fits() && spec.fields.fits() && spec.rules.fits() && spec.sizes.fits() &&
-              spec.inputs.fits() && spec.outputs.fits();
-  for (const ModelField& field : spec.fields) good = good && field.words.fits();
-  for (const TensorSpec& tensor : spec.inputs) good = good && tensor.dimensions.fits();
-  for (const TensorSpec& tensor : spec.outputs) good = good && tensor.dimensions.fits();
-  return good;
-}
-
 // What every model's file has.
 constexpr bool IsReserved(std::string_view name) { return name == "kind" || name == "comment"; }
 
@@ -133,7 +124,8 @@ constexpr bool TensorsAreGood(const Spec& spec, const Tensors& tensors) {
 }
 
 template <typename Spec>
-constexpr bool PicturesAreGood(const Spec& spec, std::string_view size, std::string_view patch) {
+constexpr bool PicturesAreGood(const Spec& spec) {
+  const auto& [size, patch] = spec.pictures;
   return size.empty() ? patch.empty() : IsIntegerField(spec, size) && IsIntegerField(spec, patch);
 }
 
@@ -149,7 +141,8 @@ constexpr bool HasFieldIn(const Spec& spec, std::string_view group, std::string_
 }
 
 template <typename Spec>
-constexpr bool PretrainedIsGood(const Spec& spec, std::string_view group) {
+constexpr bool PretrainedIsGood(const Spec& spec) {
+  const std::string_view group = spec.pretrained.group;
   if (group.empty()) return true;
   for (const std::string_view name : kPretrainedFields) {
     if (!HasFieldIn(spec, group, name)) return false;
@@ -180,7 +173,7 @@ struct CheckedModelSpec {
 template <typename T>
 struct CheckedModelSpec<T, true> {
   static constexpr const ModelSpec& kSpec = T::kSpec;
-  static_assert(ListsFit(kSpec), "medley: a list of a model spec is longer than the format allows");
+  static_assert(facts::ListsFit(kSpec), "medley: a list of a model spec is longer than the format allows");
   static_assert(IsName(kSpec.name),
                 "medley: a model's name must be 1 to 64 characters of a-z, 0-9, _ and -, the first a letter");
   static_assert(
@@ -204,10 +197,9 @@ struct CheckedModelSpec<T, true> {
       TensorsAreGood(kSpec, kSpec.inputs) && TensorsAreGood(kSpec, kSpec.outputs),
       "medley: a model needs inputs and outputs with different names; a dtype is \"float\", \"int64\", "
       "\"bool\" or \"byte\", a dimension \"rows\", \"vocabulary\", a size, an integer field or a number");
-  static_assert(PicturesAreGood(kSpec, kSpec.pictures.size, kSpec.pictures.patch),
-                "medley: pictures need the integer fields of their size and patch");
+  static_assert(PicturesAreGood(kSpec), "medley: pictures need the integer fields of their size and patch");
   static_assert(
-      PretrainedIsGood(kSpec, kSpec.pretrained.group),
+      PretrainedIsGood(kSpec),
       "medley: what may be pretrained must be one of the spec's groups, with the fields of a language: "
       "kPretrainedFields");
   static constexpr bool kGood = FieldsAreGood(kSpec);  // can be written as JSON

@@ -8,9 +8,9 @@
 namespace medley {
 
 std::optional<ImageGeometry> ModelFile::Pictures() const {
-  if (info.picture_size.empty()) return std::nullopt;
-  return ImageGeometry{.size = config.Integer(info.picture_size),
-                       .patch = config.Integer(info.picture_patch)};
+  if (info.pictures.size.empty()) return std::nullopt;
+  return ImageGeometry{.size = config.Integer(info.pictures.size),
+                       .patch = config.Integer(info.pictures.patch)};
 }
 
 std::optional<ModelFile> ReadModelFile(ConfigFile& file, const Registry& registry, KeysOf whose) {

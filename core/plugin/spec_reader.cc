@@ -1,105 +1,116 @@
 #include "spec_reader.h"
 
+#include <optional>
+#include <type_traits>
 #include <utility>
 
+#include <medley/base/spec_names.h>
+#include <medley/model/model_spec_check.h>
 #include <medley/task/abi.h>
 #include <medley/task/spec_check.h>
 
-#include "model_reader.h"
 #include "note_json.h"
 
 namespace medley {
 namespace {
 
-using note::Bad, note::Boolean, note::Field, note::Integer, note::Items, note::Json, note::List, note::Name,
-    note::Number, note::Text, note::Texts;
+using note::Bad, note::Boolean, note::Integer, note::Json, note::Text;
 
-std::map<std::string, int> ReadSizes(const Json& pass) {
-  std::map<std::string, int> sizes;
-  for (const Json& size : List(pass, "sizes")) {
-    if (!sizes.emplace(Name(size), Integer(size, "most", 1)).second) Bad("has one name twice in 'sizes'");
+template <typename Info>
+Info ReadFacts(const Json& object);
+
+// Fills in the fields of one object, each by its type.
+class FactsReader {
+ public:
+  explicit FactsReader(const Json& object) : object_(object) {}
+
+  template <typename T>
+  void operator()(const facts::Fact& fact, T& value) const {
+    const std::string key(fact.key);
+    if constexpr (facts::HasFields<T>) {
+      value = ReadFacts<T>(note::Field(object_, key));
+    } else if constexpr (std::is_same_v<T, std::string>) {
+      value = fact.is_name ? note::Name(object_, key) : Text(object_, key);
+    } else if constexpr (std::is_same_v<T, bool>) {
+      if (!fact.only_true || object_.contains(key)) value = Boolean(object_, key);
+    } else if constexpr (std::is_same_v<T, double>) {
+      value = note::Number(object_, key, fact.low);
+    } else if constexpr (std::is_same_v<T, std::optional<double>>) {
+      const auto found = object_.find(key);
+      if (found != object_.end() && !found->is_null()) value = note::Number(object_, key, fact.low);
+    } else if constexpr (std::is_same_v<T, std::vector<std::string>>) {
+      value = note::Texts(object_, key);
+    } else if constexpr (std::is_integral_v<T> || std::is_enum_v<T>) {
+      value = static_cast<T>(Integer(object_, key, fact.low));
+    } else {
+      ReadItems(key, value);
+    }
   }
-  return sizes;
-}
 
-VariantInfo ReadVariant(const Json& object, std::string name) {
-  VariantInfo variant{.name = std::move(name), .passes = {}, .terms = {}};
-  variant.passes = Items<PassInfo>(object, "passes", [](const Json& pass) {
-    return PassInfo{Name(pass),
-                    Integer(pass, "text_width", 0),
-                    Texts(pass, "images"),
-                    Boolean(pass, "decodes_image"),
-                    Texts(pass, "carries"),
-                    ReadSizes(pass)};
-  });
-  variant.terms = Items<TermInfo>(object, "terms", [](const Json& term) {
-    const double weight = Number(term, "weight");
-    if (weight < 0) Bad("has a negative weight");
-    const auto says = [&](const char* key) { return term.contains(key) && Boolean(term, key); };
-    return TermInfo{Name(term), weight, Integer(term, "max_items", 1), says("stops_gradient"),
-                    says("counts_otherwise")};
-  });
-  if (variant.passes.empty() || variant.terms.empty()) Bad("has no pass or no term");
-  return variant;
-}
+ private:
+  // Names differ.
+  template <typename Info>
+  void ReadItems(const std::string& key, std::vector<Info>& items) const {
+    for (const Json& item : note::List(object_, key)) items.push_back(ReadFacts<Info>(item));
+    if constexpr (requires(const Info& info) { info.name; }) {
+      if (!detail::NamesDiffer(items)) Bad("has one name twice in '" + key + "'");
+    }
+  }
 
-std::vector<VariantInfo> ReadVariants(const Json& task) {
-  std::vector<VariantInfo> variants = {ReadVariant(task, "default")};
-  for (const Json& variant : List(task, "variants")) variants.push_back(ReadVariant(variant, Name(variant)));
-  if (!detail::NamesDiffer(variants)) Bad("has one name twice in 'variants'");
-  return variants;
-}
+  const Json& object_;
+};
 
-ConstantInfo ReadConstant(const Json& constant) {
-  ConstantInfo info{Name(constant), Integer(constant, "rows", 1), Integer(constant, "width", 1),
-                    Text(constant, "dtype")};
-  if (info.dtype != "int64" && info.dtype != "float32")
-    Bad("has a constant that is neither int64 nor float32");
+template <typename Info>
+Info ReadFacts(const Json& object) {
+  Info info;
+  const FactsReader reader(object);
+  Info::Fields(reader, info);
   return info;
 }
 
-OptionInfo ReadOption(const Json& option) {
-  OptionInfo info{
-      Name(option),           Number(option, "value"),    Number(option, "low"),
-      Number(option, "high"), Text(option, "summary"),    static_cast<OptionKind>(Integer(option, "kind", 0)),
-      Texts(option, "words"), Boolean(option, "required")};
-  if (!(info.low <= info.value && info.value <= info.high))
-    Bad("has an option whose value is out of its range");
-  if (info.kind > OptionKind::kPath || (info.kind == OptionKind::kWord) == info.words.empty())
-    Bad("has an option of a kind that is not known, or a word without words");
-  return info;
+void Require(bool good, const char* what) {
+  if (!good) Bad(std::string("has ") + what);
 }
 
-ScoreInfo ReadScore(const Json& task) {
-  const Json& score = Field(task, "score");
-  // Older notes lack low and high: who wrote them is told to rebuild, by what else they say.
-  const auto number = [&](const char* key) {
-    return score.value(key, Json()).is_null() ? std::nullopt : std::optional(Number(score, key));
-  };
-  ScoreInfo info{Text(score, "name"), Boolean(score, "higher_is_better"), number("chance"), number("low"),
-                 number("high")};
-  if (info.low && info.high && !(*info.low < *info.high)) Bad("has a score whose low is not below its high");
-  return info;
+TaskInfo ReadTask(const Json& json) {
+  auto task = ReadFacts<facts::Task<facts::Read>>(json);
+  Require(detail::EveryVariant(task, [](const auto& p, const auto& t) { return !p.empty() && !t.empty(); }),
+          "no pass or no term");
+  Require(detail::VariantNamesAreGood(task), "a further variant called 'default'");
+  Require(detail::WidthsAreGood(task), "a size with the name of one that stands for itself");
+  Require(detail::ConstantsAreGood(task), "a constant that is neither int64 nor float32");
+  Require(
+      detail::OptionsAreGood(task),
+      "an option whose value is out of its range, or of a kind that is not known, or a word without words");
+  Require(detail::ScoreIsGood(task.score),
+          "a score whose low is not below its high, or whose chance is not between them");
+  return TaskInfo(std::move(task));
 }
 
-TaskInfo ReadTask(const Json& task) {
-  TaskInfo info;
-  info.name = Name(task);
-  info.version = Text(task, "version");
-  info.summary = Text(task, "summary");
-  info.variants = ReadVariants(task);
-  info.constants = Items<ConstantInfo>(task, "constants", ReadConstant);
-  info.options = Items<OptionInfo>(task, "options", ReadOption);
-  info.inputs = Texts(task, "inputs");
-  info.outputs = Texts(task, "outputs");
-  info.special_tokens = Texts(task, "special_tokens");
-  info.score = ReadScore(task);
-  info.rows_repeat = Boolean(task, "rows_repeat");
-  return info;
+ModelInfo ReadModel(const Json& json) {
+  auto model = ReadFacts<ModelInfo>(json);
+  Require(detail::FieldNamesAreGood(model), "a model with a bad name of a field or group");
+  Require(detail::FieldsAreGood(model), "a model with a field whose default is not one of its values");
+  Require(detail::RulesAreGood(model), "a model with a rule of fields that do not exist");
+  Require(detail::SizesAreGood(model), "a model with a bad size");
+  Require(detail::TensorsAreGood(model, model.inputs), "a model with a bad input");
+  Require(detail::TensorsAreGood(model, model.outputs), "a model with a bad output");
+  Require(detail::PicturesAreGood(model), "a model with pictures of no size");
+  Require(detail::PretrainedIsGood(model), "a model whose pretrained group has not the fields of a language");
+  return model;
+}
+
+// With names that differ.
+template <typename Read>
+auto ReadAll(const Json& note, const std::string& key, Read read) {
+  std::vector<decltype(read(note))> infos;
+  for (const Json& item : note::List(note, key)) infos.push_back(read(item));
+  if (!detail::NamesDiffer(infos)) Bad("has one name twice in '" + key + "'");
+  return infos;
 }
 
 AbiInfo ReadAbi(const Json& note) {
-  const Json& abi = Field(note, "abi");
+  const Json& abi = note::Field(note, "abi");
   AbiInfo info;
   info.kind = Text(abi, "kind");
   info.api = Integer(abi, "api", 0);
@@ -122,8 +133,8 @@ PluginNote ReadPluginNote(std::string_view json) {
   const Json note = note::Parse(json);
   PluginNote read{ReadAbi(note), {}, {}};
   if (read.abi.api != kPluginApi) return read;
-  read.tasks = Items<TaskInfo>(note, "tasks", ReadTask);
-  read.models = Items<ModelInfo>(note, "models", ReadModel);
+  read.tasks = ReadAll(note, "tasks", ReadTask);
+  read.models = ReadAll(note, "models", ReadModel);
   if (read.tasks.empty() && read.models.empty()) Bad("has no task and no model");
   return read;
 }

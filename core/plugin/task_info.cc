@@ -1,30 +1,13 @@
 #include <medley/plugin/task_info.h>
 
 #include <algorithm>
+#include <utility>
 
 #include <medley/base/error.h>
 #include <medley/base/json_text.h>
 #include <medley/base/suggest.h>
 
 namespace medley {
-
-std::int64_t PassInfo::Size(std::string_view size) const {
-  if (size == "text_width") return text_width;
-  if (size == "images") return static_cast<std::int64_t>(images.size());
-  const auto found = sizes.find(std::string(size));
-  return found == sizes.end() ? 0 : found->second;
-}
-
-bool VariantInfo::Carries() const {
-  return std::any_of(passes.begin(), passes.end(),
-                     [](const PassInfo& pass) { return !pass.carries.empty(); });
-}
-
-std::int64_t VariantInfo::TokensPerRow() const {
-  std::int64_t tokens = 0;
-  for (const PassInfo& pass : passes) tokens += pass.text_width;
-  return tokens;
-}
 
 OptionValue OptionInfo::Default() const {
   switch (kind) {
@@ -65,6 +48,20 @@ std::string OptionInfo::Problem(const OptionValue& found) const {
   if (good) return "";
   return "expected " + Allowed() + (summary.empty() ? "" : " (" + summary + ")") + ", found " +
          std::visit([](const auto& held) { return JsonText(nlohmann::json(held)); }, found);
+}
+
+TaskInfo::TaskInfo(facts::Task<facts::Read> read) : facts::Task<facts::Read>(std::move(read)) {
+  variants.insert(variants.begin(),
+                  {.name = "default", .passes = std::move(passes), .terms = std::move(terms)});
+  passes.clear(), terms.clear();
+}
+
+facts::Task<facts::Read> TaskInfo::AsDeclared() const {
+  facts::Task<facts::Read> declared = *this;
+  declared.passes = variants.front().passes;
+  declared.terms = variants.front().terms;
+  declared.variants.erase(declared.variants.begin());
+  return declared;
 }
 
 const OptionInfo* TaskInfo::FindOption(std::string_view option) const {

@@ -73,7 +73,7 @@ void CheckFree(const fs::path& folder) {
 
 // Of the longest text: as the folder said that it came from, or as the model has it.
 std::int64_t PositionsOf(const ModelFile& file) {
-  const std::string field = file.info.pretrained_group + ".positions";
+  const std::string field = file.info.pretrained.group + ".positions";
   if (!file.config.pretrained().empty())
     return ReadPretrainedConfig(file.config.pretrained(), file.config.ignored_keys(), KeysOf::kBegunRun)
         .positions;
@@ -82,12 +82,12 @@ std::int64_t PositionsOf(const ModelFile& file) {
 
 PretrainedConfig ConfigOf(const Run& run) {
   const ModelFile& file = *run.model_file;
-  if (file.info.pretrained_group.empty())
+  if (file.info.pretrained.group.empty())
     throw InputError(
         "no part of the model '" + file.info.name +
         "' is a language of other software; its weights are in the checkpoints' model.safetensors");
   PretrainedConfig config{.architecture = "",
-                          .language = LanguageOf(file.config, file.info.pretrained_group),
+                          .language = LanguageOf(file.config, file.info.pretrained.group),
                           .positions = PositionsOf(file)};
   config.language.vocabulary = run.model->vocabulary();
   config.architecture = ArchitectureOf(config.language);
@@ -153,7 +153,7 @@ void RequireBase(const Run& run, const fs::path& base, const Adapters& adapters)
   const std::vector<Parameter>& parameters = run.model->parameters();
   const at::ScalarType type = FloatTypeNamed(run.config.dtype);
   for (const Parameter& parameter : parameters) {
-    const std::string name = PublishedName(parameter.name, run.model_file->info.pretrained_root);
+    const std::string name = PublishedName(parameter.name, run.model_file->info.pretrained.root);
     if (name.empty() || IsAdapter(parameter.name)) continue;
     const bool has_changes = TensorNamed(parameters, AdapterOf(parameter.name, kRowChanges)).defined();
     const std::vector<std::int64_t> none;
@@ -183,7 +183,7 @@ void ExportRun(const Run& run, const fs::path& folder, std::int64_t shard_bytes)
             ToJson(config, half ? "bfloat16" : "float32",
                    tokenizer != nullptr ? std::optional(tokenizer->eos()) : std::nullopt));
   WritePretrainedWeights(scaffold.path(), MergeAdapters(run.model->parameters(), run.Adapted()),
-                         run.model_file->info.pretrained_root, half ? at::kBFloat16 : at::kFloat,
+                         run.model_file->info.pretrained.root, half ? at::kBFloat16 : at::kFloat,
                          shard_bytes);
   if (tokenizer != nullptr) {
     WriteGenerationConfig(scaffold.path(), *tokenizer);
@@ -198,7 +198,7 @@ void ExportAdapters(const Run& run, const fs::path& folder) {
   CheckFree(folder);
   const fs::path& base = run.model_file->config.pretrained();
   if (!base.empty()) RequireBase(run, base, adapters);
-  const std::string& root = run.model_file->info.pretrained_root;
+  const std::string& root = run.model_file->info.pretrained.root;
   const Scaffold scaffold(folder);
   WritePeft(scaffold.path(), run.model->parameters(), adapters, root, base.string());
   WriteImageWeights(scaffold.path(), run.model->parameters(), root);

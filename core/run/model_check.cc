@@ -59,7 +59,7 @@ void TakePretrainedLora(ConfigFile& file, LoraConfig& lora) {
 }
 
 void CheckLoraFits(ConfigFile& file, const LoraConfig& lora, const ModelFile& model) {
-  const std::string& group = model.info.pretrained_group;
+  const std::string& group = model.info.pretrained.group;
   if (lora.rank == 0 || group.empty()) return;  // of another language only who makes it knows
   LoraTargets targets(lora);
   for (const LinearMap& map : LinearMapsOf(LanguageOf(model.config, group)))
@@ -81,7 +81,7 @@ std::string CheckPretrained(ConfigFile& file, const RunConfig& run, const ModelF
     file.FailAt({"model"}, problem);
   if (!vocabulary) return "";
   const TokenRows rows = CompareTokens(*vocabulary, run.tokenizer, folder,
-                                       model.config.Integer(model.info.pretrained_group + ".vocabulary"));
+                                       model.config.Integer(model.info.pretrained.group + ".vocabulary"));
   if (const std::string problem = rows.Problem(run.allow_new_rows); !problem.empty())
     file.FailAt({"tokenizer"}, problem);
   return rows.Words();

@@ -99,8 +99,8 @@ std::optional<PretrainedWeights> OpenPretrained(const Run& run, const Model& sha
                      " names no pretrained weights, of which any could be missing; leave it out");
   }
   return PretrainedWeights({.directory = config.pretrained(),
-                            .root = info.pretrained_root,
-                            .rows = config.Integer(info.pretrained_group + ".vocabulary"),
+                            .root = info.pretrained.root,
+                            .rows = config.Integer(info.pretrained.group + ".vocabulary"),
                             .allow_missing = run.config.allow_missing},
                            shapes.parameters());
 }
@@ -115,14 +115,14 @@ TokenRows RowsOf(const Run& run) {
     vocabulary.tokens.push_back(run.tokenizer->Piece(id));
   TokenRows rows =
       CompareTokens(vocabulary, run.config.tokenizer, folder,
-                    run.model_file->config.Integer(run.model_file->info.pretrained_group + ".vocabulary"));
+                    run.model_file->config.Integer(run.model_file->info.pretrained.group + ".vocabulary"));
   if (const std::string problem = rows.Problem(run.config.allow_new_rows); !problem.empty())
     throw InputError(DisplayPath(run.config.tokenizer) + ": " + problem);
   return rows;
 }
 
 PeftWeights OpenAdapters(const Run& run, const Model& model) {
-  return PeftWeights(run.config.lora.pretrained, run.model_file->info.pretrained_root, run.Adapted(),
+  return PeftWeights(run.config.lora.pretrained, run.model_file->info.pretrained.root, run.Adapted(),
                      model.parameters());
 }
 

@@ -14,14 +14,13 @@
 #include <c10/util/Exception.h>
 
 #include <medley/base/error.h>
+#include <medley/base/facts_writer.h>
 #include <medley/model/model.h>
 #include <medley/model/model_context.h>
 #include <medley/model/model_spec_check.h>
-#include <medley/model/model_spec_json.h>
 #include <medley/task/abi.h>
 #include <medley/task/plugin_entry.h>
 #include <medley/task/spec_check.h>
-#include <medley/task/spec_json.h>
 #include <medley/task/stand_in.h>
 #include <medley/task/task.h>
 
@@ -52,7 +51,7 @@ constexpr bool NamesOfClassesDiffer(Types<Classes...>) {
 
 template <typename Sink, typename... Tasks, typename... Models>
 constexpr void WriteNote(Sink& sink, Types<Tasks...>, Types<Models...>) {
-  SpecWriter<Sink> writer(sink);
+  FactsWriter<Sink> writer(sink);
   writer.Raw("{\"abi\":{\"kind\":\"c++\",\"api\":"), writer.Integer(kPluginApi);
   writer.Raw(",\"medley\":"), writer.String(MEDLEY_HEADERS_VERSION);
   writer.Raw(",\"headers\":"), writer.String(MEDLEY_HEADERS_DIGEST);
@@ -65,11 +64,10 @@ constexpr void WriteNote(Sink& sink, Types<Tasks...>, Types<Models...>) {
   writer.Raw(",\"compiler\":"), writer.String(kCompiler);
   writer.Raw("},\"tasks\":[");
   bool first = true;
-  ((first ? void() : writer.Raw(","), first = false, writer.Task(Tasks::kSpec)), ...);
+  ((first ? void() : writer.Raw(","), first = false, writer.Object(Tasks::kSpec)), ...);
   writer.Raw("],\"models\":[");
   first = true;
-  ModelSpecWriter<Sink> model_writer(sink);
-  ((first ? void() : writer.Raw(","), first = false, model_writer.Model(Models::kSpec)), ...);
+  ((first ? void() : writer.Raw(","), first = false, writer.Object(Models::kSpec)), ...);
   writer.Raw("]}");
 }
 

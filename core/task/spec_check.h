@@ -7,67 +7,58 @@
 #include <medley/base/spec_names.h>
 #include <medley/task/spec.h>
 
-// The rules of a spec, checked by the compiler; the reader of notes checks them again
-// (plugin/spec_reader.cc).
+// The rules of a spec, for a TaskSpec (checked by the compiler) and for what is read from a note.
 namespace medley::detail {
 
 // Applies a check of (passes, terms) to the default variant and to each further one.
-template <typename Fn>
-constexpr bool EveryVariant(const TaskSpec& spec, Fn check) {
+template <typename Spec, typename Fn>
+constexpr bool EveryVariant(const Spec& spec, Fn check) {
   if (!check(spec.passes, spec.terms)) return false;
-  for (const VariantSpec& variant : spec.variants) {
+  for (const auto& variant : spec.variants) {
     if (!check(variant.passes, variant.terms)) return false;
   }
   return true;
 }
 
-constexpr bool ListsFit(const TaskSpec& spec) {
-  const auto fit = [](const auto&... lists) { return (lists.fits() && ...); };
-  bool good =
-      fit(spec.variants, spec.constants, spec.options, spec.inputs, spec.outputs, spec.special_tokens);
-  EveryVariant(spec, [&](const auto& passes, const auto& terms) {
-    good = good && fit(passes, terms);
-    for (const PassSpec& pass : passes) good = good && fit(pass.images, pass.carries, pass.sizes);
-    return true;
-  });
-  for (const OptionSpec& option : spec.options) good = good && fit(option.words);
-  return good;
-}
-
-constexpr bool WidthsAreGood(const TaskSpec& spec) {
+template <typename Spec>
+constexpr bool WidthsAreGood(const Spec& spec) {
   return EveryVariant(spec, [](const auto& passes, const auto& terms) {
-    for (const PassSpec& pass : passes) {
+    for (const auto& pass : passes) {
       if (pass.text_width < 0) return false;
-      for (const SizeSpec& size : pass.sizes) {
+      for (const auto& size : pass.sizes) {
         if (size.most < 1 || size.name == "text_width" || size.name == "images") return false;
       }
     }
-    for (const TermSpec& term : terms) {
+    for (const auto& term : terms) {
       if (term.max_items < 1 || !IsFinite(term.weight) || term.weight < 0) return false;
     }
     return true;
   });
 }
 
-constexpr bool ConstantsAreGood(const TaskSpec& spec) {
-  for (const ConstantSpec& constant : spec.constants) {
+template <typename Spec>
+constexpr bool ConstantsAreGood(const Spec& spec) {
+  for (const auto& constant : spec.constants) {
     if (constant.rows < 1 || constant.width < 1) return false;
     if (constant.dtype != "int64" && constant.dtype != "float32") return false;
   }
   return true;
 }
 
-constexpr bool OptionsAreGood(const TaskSpec& spec) {
-  for (const OptionSpec& option : spec.options) {
+template <typename Spec>
+constexpr bool OptionsAreGood(const Spec& spec) {
+  for (const auto& option : spec.options) {
     if (!IsFinite(option.low) || !IsFinite(option.high)) return false;
     if (!(option.low <= option.value && option.value <= option.high)) return false;
+    if (option.kind > OptionKind::kPath) return false;
     if ((option.kind == OptionKind::kWord) == option.words.empty()) return false;
     if (option.required && option.kind != OptionKind::kPath) return false;
   }
   return true;
 }
 
-constexpr bool ScoreIsGood(const ScoreSpec& score) {
+template <typename Score>
+constexpr bool ScoreIsGood(const Score& score) {
   const auto below = [](const std::optional<double>& low, const std::optional<double>& high, bool or_equal) {
     return !low || !high || *low < *high || (or_equal && *low == *high);
   };
@@ -78,8 +69,9 @@ constexpr bool ScoreIsGood(const ScoreSpec& score) {
          below(score.chance, score.high, true);
 }
 
-constexpr bool VariantNamesAreGood(const TaskSpec& spec) {
-  for (const VariantSpec& variant : spec.variants) {
+template <typename Spec>
+constexpr bool VariantNamesAreGood(const Spec& spec) {
+  for (const auto& variant : spec.variants) {
     if (!IsName(variant.name) || variant.name == "default") return false;
   }
   return NamesDiffer(spec.variants);
@@ -107,7 +99,7 @@ struct CheckedSpec {
 template <typename T>
 struct CheckedSpec<T, true> {
   static constexpr const TaskSpec& kSpec = T::kSpec;
-  static_assert(ListsFit(kSpec), "medley: a list of a task spec is longer than the format allows");
+  static_assert(facts::ListsFit(kSpec), "medley: a list of a task spec is longer than the format allows");
   static_assert(IsName(kSpec.name),
                 "medley: a task's name must be 1 to 64 characters of a-z, 0-9, _ and -, the first a letter");
   static_assert(EveryVariant(kSpec, [](const auto& passes, const auto&) { return !passes.empty(); }),

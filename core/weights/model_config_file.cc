@@ -82,7 +82,7 @@ void VisitPretrained(Visitor& visit, ModelConfig& config) {
 template <typename Visitor>
 void Fields(Visitor& visit, GroupValues& values) {
   if (values.info == nullptr) return;  // nobody's defaults
-  if (!values.group.empty() && values.group == values.info->pretrained_group)
+  if (!values.group.empty() && values.group == values.info->pretrained.group)
     VisitPretrained(visit, *values.config);
   for (const FieldInfo& field : values.info->fields) {
     if (const std::string_view name = NameIn(values.group, field.name); !name.empty())
@@ -143,13 +143,13 @@ void CheckIgnoredKeys(ConfigFile& file, const ModelInfo& info, const ModelConfig
                                     ? ""
                                     : "medley knows what '" + key + "' means, and cannot leave it aside";
     if (!problem.empty())
-      file.FailAt({info.pretrained_group, std::string(kIgnoredKeys), std::to_string(i)}, problem);
+      file.FailAt({info.pretrained.group, std::string(kIgnoredKeys), std::to_string(i)}, problem);
   }
 }
 
 // A value that stands in the file, too, must be the folder's.
 void TakePretrained(ConfigFile& file, const ModelInfo& info, KeysOf whose, ModelConfig& config) try {
-  const std::string& group = info.pretrained_group;
+  const std::string& group = info.pretrained.group;
   const std::string source = DisplayPath(config.pretrained() / kPretrainedConfigFile);
   for (const auto& [name, value] :
        FieldsOf(ReadPretrainedConfig(config.pretrained(), config.ignored_keys(), whose).language)) {
@@ -164,7 +164,7 @@ void TakePretrained(ConfigFile& file, const ModelInfo& info, KeysOf whose, Model
     config.Set(field, value);
   }
 } catch (const InputError& error) {
-  file.FailAt({info.pretrained_group, "pretrained"}, error.what());
+  file.FailAt({info.pretrained.group, "pretrained"}, error.what());
 }
 
 }  // namespace

@@ -130,7 +130,7 @@ TEST(ElfFile, BadNotesHaveAReason) {
   EXPECT_TRUE(Begins(VerdictOn(Patched(Tiny(), "\"max_items\":1", "\"max_items\":0")), "bad note: "));
   EXPECT_TRUE(Begins(VerdictOn(Patched(Tiny(), "\"weight\":0.001", "\"weight\":1e999")), "bad note: "));
   EXPECT_TRUE(Begins(VerdictOn(Patched(Tiny(), "\"weight\":0.001", "\"weight\":-1.01")),
-                     "bad note: its spec has a negative weight"));
+                     "bad note: its spec has -1.01 in 'weight'; build it again with this medley"));
   EXPECT_TRUE(Begins(VerdictOn(Patched(Tiny(), "\"weight\":0.001", "\"weight\":\"1.0\"")),
                      "bad note: its spec has no number in 'weight'"));
   EXPECT_TRUE(Begins(VerdictOn(Patched(Tiny(), "\"carries\":[]", "\"images\":[] ")),

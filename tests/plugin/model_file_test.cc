@@ -2,8 +2,8 @@
 #include <gtest/gtest.h>
 #include <medley/base/error.h>
 #include <medley/model/model_spec_check.h>
+#include <medley/plugin/info_json.h>
 #include <medley/plugin/model_file.h>
-#include <medley/plugin/model_json.h>
 #include <medley/weights/model_config_file.h>
 
 #include <nlohmann/json.hpp>

@@ -1,12 +1,21 @@
 #include <gtest/gtest.h>
+#include <medley/base/facts_writer.h>
+#include <medley/model/model_spec.h>
+#include <medley/plugin/elf_file.h>
+#include <medley/plugin/info_json.h>
+#include <medley/plugin/rejection.h>
+#include <medley/plugin/spec_reader.h>
 #include <medley/task/spec_check.h>
-#include <medley/task/spec_json.h>
 
+#include <array>
 #include <bit>
 #include <cmath>
 #include <nlohmann/json.hpp>
 #include <random>
 #include <string>
+#include <utility>
+
+#include "tests/plugin/test_files.h"
 
 namespace medley::detail {
 namespace {
@@ -18,13 +27,13 @@ struct StringSink {
 
 std::string Decimal(double value) {
   StringSink sink;
-  SpecWriter<StringSink>(sink).Number(value);
+  FactsWriter<StringSink>(sink).Number(value);
   return sink.text;
 }
 
 std::string Quoted(std::string_view text) {
   StringSink sink;
-  SpecWriter<StringSink>(sink).String(text);
+  FactsWriter<StringSink>(sink).String(text);
   return sink.text;
 }
 
@@ -67,6 +76,195 @@ TEST(SpecJson, TextsAreQuoted) {
   for (const std::string text : {"plain", "a \"quote\" and \\", "line\nfeed\ttab\x01", "\u00e4\u20ac"}) {
     EXPECT_EQ(nlohmann::json::parse(Quoted(text)).get<std::string>(), text);
   }
+}
+
+template <typename Spec>
+std::size_t FieldsOf(const Spec& spec) {
+  std::size_t count = 0;
+  const auto visit = [&](const facts::Fact&, const auto&) { ++count; };
+  Spec::Fields(visit, spec);
+  return count;
+}
+
+// A member that is in no list compiles: so this test names as many as there are.
+TEST(SpecJson, EveryMemberOfASpecIsInItsList) {
+  {
+    [[maybe_unused]] const auto& [a, b] = SizeSpec();
+    EXPECT_EQ(FieldsOf(SizeSpec()), 2u);
+  }
+  {
+    [[maybe_unused]] const auto& [a, b, c, d, e, f] = PassSpec();
+    EXPECT_EQ(FieldsOf(PassSpec()), 6u);
+  }
+  {
+    [[maybe_unused]] const auto& [a, b, c, d, e] = TermSpec();
+    EXPECT_EQ(FieldsOf(TermSpec()), 5u);
+  }
+  {
+    [[maybe_unused]] const auto& [a, b, c] = VariantSpec();
+    EXPECT_EQ(FieldsOf(VariantSpec()), 3u);
+  }
+  {
+    [[maybe_unused]] const auto& [a, b, c, d] = ConstantSpec();
+    EXPECT_EQ(FieldsOf(ConstantSpec()), 4u);
+  }
+  {
+    [[maybe_unused]] const auto& [a, b, c, d, e, f, g, h] = OptionSpec();
+    EXPECT_EQ(FieldsOf(OptionSpec()), 8u);
+  }
+  {
+    [[maybe_unused]] const auto& [a, b, c, d, e] = ScoreSpec();
+    EXPECT_EQ(FieldsOf(ScoreSpec()), 5u);
+  }
+  {
+    [[maybe_unused]] const auto& [a, b, c, d, e, f, g, h, i, j, k, l, m] = TaskSpec();
+    EXPECT_EQ(FieldsOf(TaskSpec()), 13u);
+  }
+  {
+    [[maybe_unused]] const auto& [a, b, c, d, e, f, g, h] = ModelField();
+    EXPECT_EQ(FieldsOf(ModelField()), 8u);
+  }
+  {
+    [[maybe_unused]] const auto& [a, b] = ModelGroup();
+    EXPECT_EQ(FieldsOf(ModelGroup()), 2u);
+  }
+  {
+    [[maybe_unused]] const auto& [a, b, c, d, e] = ModelRule();
+    EXPECT_EQ(FieldsOf(ModelRule()), 5u);
+  }
+  {
+    [[maybe_unused]] const auto& [a, b, c, d] = ModelSize();
+    EXPECT_EQ(FieldsOf(ModelSize()), 4u);
+  }
+  {
+    [[maybe_unused]] const auto& [a, b, c, d, e] = TensorSpec();
+    EXPECT_EQ(FieldsOf(TensorSpec()), 5u);
+  }
+  {
+    [[maybe_unused]] const auto& [a, b] = PictureFields();
+    EXPECT_EQ(FieldsOf(PictureFields()), 2u);
+  }
+  {
+    [[maybe_unused]] const auto& [a, b] = PretrainedGroup();
+    EXPECT_EQ(FieldsOf(PretrainedGroup()), 2u);
+  }
+  {
+    [[maybe_unused]] const auto& [a, b, c, d, e, f, g, h, i, j, k, l, m] = ModelSpec();
+    EXPECT_EQ(FieldsOf(ModelSpec()), 13u);
+  }
+}
+
+constexpr TaskSpec kUnusual{
+    .name = "unusual",
+    .version = "7",
+    .summary = "has \"everything\"",
+    .passes = {{.name = "look",
+                .text_width = 9,
+                .images = {"frame", "state"},
+                .decodes_image = true,
+                .carries = {"next"},
+                .sizes = {{.name = "series", .most = 4}, {.name = "frames", .most = 150}}}},
+    .terms = {{.name = "shape", .weight = 0.25, .max_items = 3, .stops_gradient = true},
+              {.name = "place", .counts_otherwise = true}},
+    .variants = {{.name = "short", .passes = {{.name = "glance"}}, .terms = {{.name = "shape"}}}},
+    .constants = {{.name = "table", .rows = 5, .width = 2, .dtype = "float32"}},
+    .options = {{.name = "share", .value = 0.5, .low = -1, .high = 2, .summary = "how much"},
+                WordOption("side", {"left", "right"}, "which"),
+                SwitchOption("loud", true, "or not"),
+                PathOption("where", "a file"),
+                PathOption("other", "a folder", false)},
+    .inputs = {"images"},
+    .outputs = {"logits", "image"},
+    .special_tokens = {"<pad>"},
+    .score = {.name = "error", .higher_is_better = false, .chance = 3, .low = 0.5},
+    .rows_repeat = true};
+
+// A note of this spec, with the plugin's ABI that a fixture has.
+std::string NoteOf(const TaskSpec& spec) {
+  const std::string tiny = ReadElfFile(testing::Fixture("tiny")).note;
+  StringSink sink{tiny.substr(0, tiny.find("\"tasks\":["))};
+  FactsWriter<StringSink> writer(sink);
+  writer.Raw("\"tasks\":["), writer.Object(spec), writer.Raw("],\"models\":[]}");
+  return sink.text;
+}
+
+TEST(SpecJson, ANoteIsReadAsItWasDeclared) {
+  const TaskInfo task = ReadPluginNote(NoteOf(kUnusual)).tasks.at(0);
+  EXPECT_EQ(task.variants.at(0).name, "default");
+  EXPECT_EQ(task.variants.at(0).passes.at(0).Size("frames"), 150);
+  EXPECT_EQ(task.variants.at(1).name, "short");
+  EXPECT_EQ(task.variants.at(1).passes.at(0).name, "glance");
+  EXPECT_EQ(task.FindOption("side")->Default(), OptionValue("left"));
+  PluginFile file;
+  file.path = "p.so", file.build_id = "12";
+  EXPECT_EQ(TaskToJson(task, file).dump(), nlohmann::ordered_json::parse(R"({
+    "name": "unusual", "version": "7", "summary": "has \"everything\"",
+    "passes": [{"name": "look", "text_width": 9, "images": ["frame", "state"], "decodes_image": true,
+                "carries": ["next"], "sizes": {"frames": 150, "series": 4}}],
+    "terms": [{"name": "shape", "weight": 0.25, "max_items": 3, "stops_gradient": true},
+              {"name": "place", "weight": 1.0, "max_items": 1, "counts_otherwise": true}],
+    "variants": [{"name": "short",
+                  "passes": [{"name": "glance", "text_width": 0, "images": [], "decodes_image": false,
+                              "carries": [], "sizes": {}}],
+                  "terms": [{"name": "shape", "weight": 1.0, "max_items": 1}]}],
+    "constants": [{"name": "table", "rows": 5, "width": 2, "dtype": "float32"}],
+    "options": [{"name": "share", "value": 0.5, "low": -1.0, "high": 2.0, "summary": "how much"},
+                {"name": "side", "value": "left", "words": ["left", "right"], "summary": "which"},
+                {"name": "loud", "value": true, "summary": "or not"},
+                {"name": "where", "value": "", "path": "required", "summary": "a file"},
+                {"name": "other", "value": "", "path": "optional", "summary": "a folder"}],
+    "inputs": ["images"], "outputs": ["logits", "image"], "special_tokens": ["<pad>"],
+    "score": {"name": "error", "higher_is_better": false, "chance": 3.0, "low": 0.5, "high": null},
+    "rows_repeat": true, "plugin": "p.so", "build_id": "12"})")
+                                               .dump());
+}
+
+// What a note may lack, which older ones do: switches that are off, and what a score need not say.
+TEST(SpecJson, AnOlderNoteIsReadAsBefore) {
+  constexpr std::string_view kNewer = ",\"low\":0.5,\"high\":null";
+  std::string note = NoteOf(kUnusual);
+  note.erase(note.find(kNewer), kNewer.size());
+  const TaskInfo task = ReadPluginNote(note).tasks.at(0);
+  EXPECT_EQ(task.score.chance, 3);
+  EXPECT_FALSE(task.score.low.has_value());
+  EXPECT_FALSE(task.variants.at(0).terms.at(0).counts_otherwise);
+}
+
+TEST(SpecJson, WhatAnAuthorCannotWriteIsABadNote) {
+  const std::string note = NoteOf(kUnusual);
+  const auto reason = [&](std::string_view from, std::string_view to) {
+    std::string bad = note;
+    bad.replace(bad.find(from), from.size(), to);
+    try {
+      ReadPluginNote(bad);
+      return std::string("none");
+    } catch (const Rejection& rejection) {
+      return rejection.state + ": " + rejection.reason;
+    }
+  };
+  constexpr std::string_view kAgain = "; build it again with this medley";
+  const std::pair<std::array<std::string_view, 2>, std::string> cases[] = {
+      {{"\"most\":4", "\"most\":0"}, "0 in 'most'"},
+      {{"\"name\":\"frames\"", "\"name\":\"series\""}, "one name twice in 'sizes'"},
+      {{"\"name\":\"place\"", "\"name\":\"shape\""}, "one name twice in 'terms'"},
+      {{"\"text_width\":9", "\"text_width\":-9223372036854775808"}, "-9223372036854775808 in 'text_width'"},
+      {{"\"text_width\":9", "\"text_width\":16777217"}, "16777217 in 'text_width'"},
+      {{"\"name\":\"short\"", "\"name\":\"default\""}, "a further variant called 'default'"},
+      {{"\"stops_gradient\":true", "\"stops_gradient\":1"}, "no true or false in 'stops_gradient'"},
+      {{"\"images\":[\"frame\"", "\"images\":[5"}, "something else than texts in 'images'"},
+      {{"\"float32\"", "\"float16\""}, "a constant that is neither int64 nor float32"},
+      {{"\"value\":0.5", "\"value\":2.5"},
+       "an option whose value is out of its range, or of a kind that is not known, or a word without words"},
+      {{"\"kind\":3", "\"kind\":4"},
+       "an option whose value is out of its range, or of a kind that is not known, or a word without words"},
+      {{"\"high\":null", "\"high\":0.5"},
+       "a score whose low is not below its high, or whose chance is not between them"},
+      {{"\"chance\":3", "\"chance\":\"3\""}, "no number in 'chance'"}};
+  for (const auto& [change, what] : cases)
+    EXPECT_EQ(reason(change[0], change[1]), "bad note: its spec has " + what + std::string(kAgain))
+        << change[1];
+  EXPECT_EQ(reason("\"rows_repeat\"", "\"rows_rebeat\""),
+            "bad note: its spec lacks 'rows_repeat'" + std::string(kAgain));
 }
 
 TEST(SpecCheck, NamesFollowTheRule) {

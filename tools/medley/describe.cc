@@ -95,9 +95,9 @@ void PrintModel(const ModelInfo& model, const std::string& origin) {
   for (const FieldInfo& field : model.fields)
     fields.Add({field.name, Printable(ValueOf(field)), Printable(Allowed(field)), Printable(field.help)});
   std::cout << '\n' << fields.ToText();
-  if (!model.pretrained_group.empty())
+  if (!model.pretrained.group.empty())
     std::cout << '\n'
-              << model.pretrained_group << ".pretrained: a Hugging Face folder may give the fields and "
+              << model.pretrained.group << ".pretrained: a Hugging Face folder may give the fields and "
               << "weights of this group\n";
   Table sizes({"size", ""}, 2);
   for (const SizeInfo& size : model.sizes) sizes.Add({size.name, Printable(size.help)});

@@ -152,7 +152,7 @@ void CheckFolder(const ModelFile& file, const fs::path& vocabulary, const fs::pa
                  const std::vector<Parameter>& parameters) {
   const std::int64_t rows = ReadPretrainedConfig(folder, file.config.ignored_keys()).language.vocabulary;
   ThrowProblems(folder, FolderProblems(folder));
-  PretrainedWeights({.directory = folder, .root = file.info.pretrained_root, .rows = rows}, parameters);
+  PretrainedWeights({.directory = folder, .root = file.info.pretrained.root, .rows = rows}, parameters);
   if (vocabulary.empty()) return;
   const TokenRows tokens = CompareTokens(ReadVocabulary(vocabulary), vocabulary, folder, rows);
   std::cout << tokens.Words() << '\n';

@@ -5,7 +5,7 @@
 
 #include <medley/base/json_text.h>
 #include <medley/base/suggest.h>
-#include <medley/plugin/model_json.h>
+#include <medley/plugin/info_json.h>
 #include <medley/plugin/registry.h>
 #include <medley/plugin/rejection.h>
 #include <medley/report/table.h>

@@ -7,10 +7,9 @@
 #include <medley/base/error.h>
 #include <medley/base/json_text.h>
 #include <medley/base/suggest.h>
-#include <medley/plugin/model_json.h>
+#include <medley/plugin/info_json.h>
 #include <medley/plugin/plugin_list.h>
 #include <medley/plugin/rejection.h>
-#include <medley/plugin/task_json.h>
 #include <medley/report/table.h>
 
 #include "tools/medley/describe.h"

@@ -4,9 +4,9 @@
 #include <vector>
 
 #include <medley/base/json_text.h>
+#include <medley/plugin/info_json.h>
 #include <medley/plugin/registry.h>
 #include <medley/plugin/rejection.h>
-#include <medley/plugin/task_json.h>
 #include <medley/report/table.h>
 
 #include "tools/medley/arguments.h"

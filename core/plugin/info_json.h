@@ -10,4 +10,7 @@ namespace medley {
 // others stand under "variants".
 nlohmann::ordered_json TaskToJson(const TaskInfo& task, const PluginFile& file);
 
+// A model for tools: its spec, and the plugin that brings it (null: medley itself).
+nlohmann::ordered_json ModelToJson(const ModelInfo& model, const Registry& registry);
+
 }  // namespace medley
