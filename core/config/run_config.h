@@ -11,68 +11,16 @@
 #include <vector>
 
 #include <medley/config/config_file.h>
+#include <medley/config/field.h>
 #include <medley/config/lora_config.h>
+#include <medley/config/optimizer_config.h>
 #include <medley/config/option_value.h>
+#include <medley/config/task_config.h>
 
 namespace medley {
 
-// Each field is listed once more in run_config.cc, with its default, bounds and help text; the JSON Schema
-// and the reader come from there. Paths are absolute after reading: in the file they are relative to it.
-
-struct TaskConfig {
-  std::int64_t rows = 16;  // effective rows of a draw; 0: "auto", as many as fill the budget
-  // Not given: the planner's choice. Without a plan: all rows; sequential, joint where something is carried;
-  // none.
-  std::int64_t micro_rows = 0;        // rows of one forward; 0: not given
-  std::string mode;                   // a ModeName; "": not given
-  std::int64_t recompute_every = -1;  // activation checkpointing: 0 none, k every k-th layer; < 0: not given
-  std::string variant = "default";
-  OptionValues options;                              // paths are absolute once the spec was asked (CheckTask)
-  std::map<std::string, double, std::less<>> terms;  // weights of loss terms
-};
-
-// What a stage changes of a task's settings; what it does not name stays.
-struct TaskChange {
-  std::optional<std::int64_t> rows, micro_rows;
-  std::optional<std::string> mode;
-  std::optional<std::int64_t> recompute_every;
-  OptionValues options;
-  std::map<std::string, double, std::less<>> terms;
-};
-// Written with dotted keys, "tasks.NAME.rows".
-struct TaskChanges {
-  std::map<std::string, TaskChange> tasks;
-};
-// Lists the fields to a FieldReader, FieldDumper or SchemaWriter.
-template <typename Visitor>
-void Fields(Visitor& visit, TaskChanges& changes);
-TaskConfig Changed(TaskConfig config, const TaskChange& change);
-
-// Settings of the parameters whose name matches the pattern (shell-style, * and ?); the first that matches
-// wins.
-struct ParameterGroup {
-  std::string match;
-  double learning_rate_scale = 1;
-  double weight_decay = -1;  // < 0: the optimizer's
-  bool frozen = false;
-};
-
-struct OptimizerConfig {
-  double learning_rate = 1e-3;
-  double beta1 = 0.9;
-  double beta2 = 0.95;
-  double epsilon = 1e-8;
-  double weight_decay = 0.01;
-  double clip_norm = 1.0;        // 0: no clipping
-  std::string schedule = "wsd";  // or "one_cycle"
-  // Settings of "one_cycle":
-  double rise_fraction = 0.3;  // of the steps
-  // Settings of "wsd":
-  std::int64_t warmup_steps = 100;
-  double decay_fraction = 0.3;  // of the steps, at the end; linear to final_scale
-  double final_scale = 0.0;
-  std::vector<ParameterGroup> groups;
-};
+// A new key is its member, with its default, and its line in the list below the structs: the JSON Schema, the
+// reader and the dump come from there. Paths are absolute after reading: in the file they are relative to it.
 
 struct EvalConfig {
   std::int64_t every = 0;   // steps; 0: only when asked
@@ -131,6 +79,153 @@ struct RunConfig {
   // Settings that stages give to tasks, by form. They come from the weights file, and are not dumped.
   std::map<std::string, TaskConfig> forms;
 };
+
+template <typename Visitor>
+void Fields(Visitor& visit, EvalConfig& c) {
+  visit(c.every, {.name = "every", .help = "Steps between two evaluations; 0: only when asked", .low = 0});
+  visit(c.rows, {.name = "rows",
+                 .help = "Rows a task; of finite data each held-out item once at most",
+                 .low = 1,
+                 .high = 1 << 20});
+}
+
+template <typename Visitor>
+void Fields(Visitor& visit, CheckpointConfig& c) {
+  visit(c.every, {.name = "every", .help = "Steps between two checkpoints; 0: only at the end", .low = 0});
+  visit(c.keep,
+        {.name = "keep", .help = "How many of the newest are kept, beside the best", .low = 1, .high = 1000});
+}
+
+template <typename Visitor>
+void Fields(Visitor& visit, DataConfig& c) {
+  visit(c.threads, {.name = "threads",
+                    .help = "Threads that sample rows ahead; 0: the trainer samples them when it needs them. "
+                            "Changes no loss. Not given: 1, on a GPU 4",
+                    .low = 0,
+                    .high = 256});
+  visit(c.ahead,
+        {.name = "ahead",
+         .help = "How many draws after those of this step may be sampled ahead, and then wait in memory. Not "
+                 "given: 4, on a GPU 16",
+         .low = 1,
+         .high = 1024});
+}
+
+template <typename Visitor>
+void Fields(Visitor& visit, InitFrom& c) {
+  visit(c.run,
+        {.name = "run",
+         .help = "The directory of the run whose newest weights are taken, or of one of its checkpoints",
+         .required = true,
+         .path = PathKind::kLater});
+  visit(c.match, {.name = "match", .help = "Names of the parameters to take, with * and ?"});
+}
+
+template <typename Visitor>
+void Fields(Visitor& visit, RunConfig& c) {
+  visit(c.model, {.name = "model", .help = "The model's config", .required = true});
+  visit(c.tokenizer,
+        {.name = "tokenizer", .help = "The vocabulary; for a model that needs one", .omit_default = true});
+  visit(c.special_tokens,
+        {.name = "special_tokens",
+         .help =
+             "What medley's special tokens are called in a tokenizer.json. Not given: medley's own name, or "
+             "that of Qwen or Llama 3; what the vocabulary lacks gets the next free id",
+         .omit_default = true});
+  visit(c.weights, {.name = "weights", .help = "The weights file: the mixture of tasks", .required = true});
+  visit(c.control_text, {.name = "control_text",
+                         .help = "A text file with one item a line; for a model that needs one",
+                         .omit_default = true});
+  visit(c.plugin_path, {.name = "plugin_path",
+                        .help = "Plugins, or directories with plugins, searched first",
+                        .path = PathKind::kEither});
+  visit(c.plugin_lock, {.name = "plugin_lock",
+                        .help = "A file of medley plugins lock: plugins that differ are refused",
+                        .omit_default = true,
+                        .path = PathKind::kLater});
+  visit(c.device, {.name = "device", .help = "Where the model lives", .allowed = {"cpu", "cuda"}});
+  visit(c.dtype, {.name = "dtype",
+                  .help = "Of weights and activations: fp32, or bf16, half as large and faster where the "
+                          "machine multiplies it; training then keeps fp32 masters of what it trains, and "
+                          "sums, norms and losses are in fp32 too",
+                  .allowed = {"fp32", "bf16"}});
+  visit(c.deterministic,
+        {.name = "deterministic",
+         .help = "On a GPU, the same bits at every run of the same plan, for some speed; the "
+                 "CPU always computes so"});
+  visit(
+      c.matmul_precision,
+      {.name = "matmul_precision",
+       .help = "On a GPU, of products of float matrices: float, or tf32, faster and with 10 bits of mantissa",
+       .allowed = {"float", "tf32"}});
+  visit(c.threads, {.name = "threads",
+                    .help = "Threads of an operation; 0: OMP_NUM_THREADS, else one a core",
+                    .low = 0,
+                    .high = 4096});
+  visit(c.seed, {.name = "seed",
+                 .help = "Of weights, rows and everything else that is drawn",
+                 .low = 0,
+                 .fixed = true});
+  visit(c.steps, {.name = "steps",
+                  .help = "Optimizer steps; the learning rate's schedule is a function of it",
+                  .low = 1});
+  visit(c.hours, {.name = "hours",
+                  .help = "How long the run may take; a resume counts anew. Where the steps take longer, the "
+                          "learning rate's decay begins early, so that the run ends decayed and in time; a "
+                          "decay that has begun is finished. With decay_fraction 0 or 1, or one_cycle, the "
+                          "run stops, saved. 0: no limit",
+                  .low = 0,
+                  .high = 1e6});
+  visit(c.plan, {.name = "plan",
+                 .help = "Measure what tasks take before the first step, and choose modes and micro-batches "
+                         "that fit the budget"});
+  visit(c.budget, {.name = "budget",
+                   .help = "Memory that training may use on its device: bytes (\"6GiB\"), or a fraction of "
+                           "what the device has (0.5, \"50%\"). Not given: what is free",
+                   .omit_default = true,
+                   .or_number = true});
+  visit(c.draws_per_step, {.name = "draws_per_step",
+                           .help = "Draws whose gradients add up to one step",
+                           .low = 1,
+                           .high = 1 << 16,
+                           .fixed = true});
+  visit(c.on_task_error, {.name = "on_task_error",
+                          .help = "A task that fails ends the run, saved, or is dropped",
+                          .allowed = {"stop", "drop"}});
+  visit(c.data, {.name = "data", .help = "Sampling ahead of the training"});
+  visit(c.init_from, {.name = "init_from",
+                      .help = "Another run's weights to start from",
+                      .omit_default = true,
+                      .fixed = true});
+  visit(c.allow_missing,
+        {.name = "allow_missing",
+         .help = "Parameters, with * and ?, that the weights of a pretrained model may lack; they begin anew",
+         .omit_default = true});
+  visit(
+      c.allow_new_rows,
+      {.name = "allow_new_rows",
+       .help = "How many tokens of the vocabulary a pretrained model may not know, beside those that medley "
+               "adds: its token table has no row for them, or one that its own tokenizer.json gives to "
+               "another token",
+       .omit_default = true,
+       .low = 0,
+       .high = 1 << 24});
+  visit(c.lora, {.name = "lora",
+                 .help = "Low-rank adapters of the language, which is frozen beside them; no adapters "
+                         "where it is not given",
+                 .omit_default = true});
+  visit(c.tensorboard,
+        {.name = "tensorboard",
+         .help = "Also write losses, shares, memory, speed, scores and sheets for TensorBoard, into "
+                 "tensorboard/ of the run's directory"});
+  visit(c.eval, {.name = "eval", .help = "Scores: during the run, and of medley eval"});
+  visit(c.checkpoint, {.name = "checkpoint", .help = "When to save"});
+  visit(c.optimizer, {.name = "optimizer", .help = "AdamW and its schedule"});
+  visit(c.tasks, {.name = "tasks", .help = "Settings by task; tasks that are not named get the defaults"});
+}
+
+// What a stage makes of a task's settings.
+TaskConfig Changed(TaskConfig config, const TaskChange& change);
 
 // Reads a run config; `overrides` are "key.path=value" with the value in JSON or as a bare word. Throws an
 // InputError that lists every mistake as file:line:column: path: what is wrong, with the allowed values and a

@@ -1,0 +1,87 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include <medley/config/field.h>
+
+namespace medley {
+
+// Settings of the parameters whose name matches the pattern (shell-style, * and ?); the first that matches
+// wins.
+struct ParameterGroup {
+  std::string match;
+  double learning_rate_scale = 1;
+  double weight_decay = -1;  // < 0: the optimizer's
+  bool frozen = false;
+};
+
+struct OptimizerConfig {
+  double learning_rate = 1e-3;
+  double beta1 = 0.9;
+  double beta2 = 0.95;
+  double epsilon = 1e-8;
+  double weight_decay = 0.01;
+  double clip_norm = 1.0;        // 0: no clipping
+  std::string schedule = "wsd";  // or "one_cycle"
+  // Of "one_cycle":
+  double rise_fraction = 0.3;  // of the steps
+  // Of "wsd":
+  std::int64_t warmup_steps = 100;
+  double decay_fraction = 0.3;  // of the steps, at the end; linear to final_scale
+  double final_scale = 0.0;
+  std::vector<ParameterGroup> groups;
+};
+
+template <typename Visitor>
+void Fields(Visitor& visit, ParameterGroup& c) {
+  visit(c.match, {.name = "match",
+                  .help = "Names of parameters, with * and ?; the first group that matches wins",
+                  .required = true});
+  visit(
+      c.learning_rate_scale,
+      {.name = "learning_rate_scale", .help = "Times the optimizer's learning rate", .low = 0, .high = 1e6});
+  visit(c.weight_decay, {.name = "weight_decay",
+                         .help = "Not given: the optimizer's",
+                         .omit_default = true,
+                         .low = 0,
+                         .high = 1});
+  visit(c.frozen, {.name = "frozen", .help = "Not trained; needs no optimizer state"});
+}
+
+template <typename Visitor>
+void Fields(Visitor& visit, OptimizerConfig& c) {
+  visit(c.learning_rate,
+        {.name = "learning_rate", .help = "After the warm-up", .low = 0, .high = 100, .above_low = true});
+  visit(c.beta1,
+        {.name = "beta1", .help = "AdamW's decay of the mean", .low = 0, .high = 1, .below_high = true});
+  visit(c.beta2,
+        {.name = "beta2", .help = "AdamW's decay of the squares", .low = 0, .high = 1, .below_high = true});
+  visit(c.epsilon, {.name = "epsilon", .help = "AdamW's epsilon", .low = 0, .high = 1, .above_low = true});
+  visit(c.weight_decay,
+        {.name = "weight_decay", .help = "AdamW's decoupled weight decay", .low = 0, .high = 1});
+  visit(c.clip_norm,
+        {.name = "clip_norm", .help = "The gradient's largest norm; 0: no clipping", .low = 0, .high = 1e12});
+  visit(c.schedule,
+        {.name = "schedule",
+         .help = "The learning rate's way: wsd (warmup, stable, decay), or one_cycle (a cosine up from "
+                 "1/25 and a longer one down to 1/250,000, over all steps)",
+         .allowed = {"wsd", "one_cycle"}});
+  visit(c.rise_fraction, {.name = "rise_fraction",
+                          .help = "Part of the steps in which one_cycle rises",
+                          .low = 0,
+                          .high = 1,
+                          .above_low = true,
+                          .below_high = true});
+  visit(c.warmup_steps, {.name = "warmup_steps", .help = "Steps of linear warm-up", .low = 0});
+  visit(c.decay_fraction, {.name = "decay_fraction",
+                           .help = "Part of the steps, at the end, of linear decay",
+                           .low = 0,
+                           .high = 1});
+  visit(c.final_scale,
+        {.name = "final_scale", .help = "Times the learning rate at the last step", .low = 0, .high = 1});
+  visit(c.groups, {.name = "groups", .help = "Settings of some parameters"});
+}
+
+}  // namespace medley

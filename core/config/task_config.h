@@ -1,0 +1,93 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+
+#include <medley/config/field.h>
+#include <medley/config/mode.h>
+#include <medley/config/option_value.h>
+
+namespace medley {
+
+struct TaskConfig {
+  std::int64_t rows = 16;  // effective rows of a draw; 0: "auto", as many as fill the budget
+  // Not given: the planner's choice. Without a plan: all rows; sequential, joint where something is carried;
+  // none.
+  std::int64_t micro_rows = 0;        // rows of one forward; 0: not given
+  std::string mode;                   // a ModeName; "": not given
+  std::int64_t recompute_every = -1;  // activation checkpointing: 0 none, k every k-th layer; < 0: not given
+  std::string variant = "default";
+  OptionValues options;                              // paths are absolute once the spec was asked (CheckTask)
+  std::map<std::string, double, std::less<>> terms;  // weights of loss terms
+};
+
+// What a stage changes of a task's settings; what it does not name stays.
+struct TaskChange {
+  std::optional<std::int64_t> rows, micro_rows;
+  std::optional<std::string> mode;
+  std::optional<std::int64_t> recompute_every;
+  OptionValues options;
+  std::map<std::string, double, std::less<>> terms;
+};
+// Written with dotted keys, "tasks.NAME.rows".
+struct TaskChanges {
+  std::map<std::string, TaskChange> tasks;
+};
+
+// Of a TaskConfig or a TaskChange.
+template <typename Visitor, typename Settings>
+void FieldsOfExecution(Visitor& visit, Settings& c) {
+  visit(c.rows, {.name = "rows",
+                 .help = "Rows of a draw of this task; \"auto\": as many as fill the budget",
+                 .low = 1,
+                 .high = 1 << 20,
+                 .zero = "auto",
+                 .fixed = true});
+  visit(c.micro_rows,
+        {.name = "micro_rows",
+         .help = "Rows of one forward; the gradients add up to the same step. As many as \"rows\": all at "
+                 "once. Not given or 0: the planner chooses, without a plan all at once",
+         .low = 0,
+         .high = 1 << 20});
+  visit(c.mode, {.name = "mode",
+                 .help = "How a draw is executed. Not given: the planner chooses, without a plan sequential, "
+                         "or joint where something is carried",
+                 .omit_default = true,
+                 .allowed = ModeNames()});
+  visit(c.recompute_every,
+        {.name = "recompute_every",
+         .help = "Layers whose insides are computed again instead of kept for the backward: every layer (1), "
+                 "every k-th (k), none (0). Not given: the planner chooses, without a plan none",
+         .omit_default = true,
+         .low = 0,
+         .high = 1 << 10});
+}
+
+template <typename Visitor, typename Settings>
+void FieldsOfItself(Visitor& visit, Settings& c) {
+  visit(c.options,
+        {.name = "options", .help = "Values of the task's options; see medley tasks", .fixed = true});
+  visit(c.terms, {.name = "terms", .help = "Weights of the task's loss terms", .low = 0, .high = 1e6});
+}
+
+template <typename Visitor>
+void Fields(Visitor& visit, TaskConfig& c) {
+  FieldsOfExecution(visit, c);
+  visit(c.variant, {.name = "variant", .help = "One of the task's variants", .fixed = true});
+  FieldsOfItself(visit, c);
+}
+
+template <typename Visitor>
+void Fields(Visitor& visit, TaskChange& c) {
+  FieldsOfExecution(visit, c);
+  FieldsOfItself(visit, c);
+}
+
+template <typename Visitor>
+void Fields(Visitor& visit, TaskChanges& c) {
+  visit.Dotted(c.tasks, {.name = "tasks"});
+}
+
+}  // namespace medley
