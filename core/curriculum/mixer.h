@@ -71,8 +71,8 @@ class Mixer {
   nlohmann::json Save() const;
   // Goes on where Save was called. Where this mixer was made with other weights than those that were saved,
   // they take effect as if SetMixture had been called. Throws Error for a state that Save cannot have
-  // written.
-  void Load(const nlohmann::json& state);
+  // written. Returns what a user must know of it, in words; "": nothing.
+  std::string Load(const nlohmann::json& state);
 
  private:
   void RefreshBatches();

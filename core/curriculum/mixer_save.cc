@@ -130,7 +130,7 @@ json Mixer::Save() const {
           {"tasks", std::move(tasks)}};
 }
 
-void Mixer::Load(const json& saved) {
+std::string Mixer::Load(const json& saved) {
   Expect(saved.is_object(), "it is no object");
   const std::int64_t version = Count(saved, "version");
   Expect(version == kVersion || version == kWithoutRamps,
@@ -150,15 +150,19 @@ void Mixer::Load(const json& saved) {
 
   // An urn draws the same whatever the unit; older medleys let it have any, and counted in it.
   const bool is_urn = order == DrawOrder::kUrn && mixture_.order == DrawOrder::kUrn;
+  std::string anew;
   if (is_urn && unit != mixture_.unit) {
     for (MixerTask& task : state.tasks) task.charged = 0, task.asked = 0;
+    anew = "the shares delivered count from here on, in " + std::string(NameOf(mixture_.unit)) +
+           ": until now this run's urn counted them in " + std::string(NameOf(unit)) +
+           "; what is drawn does not change";
   }
   const bool same =
       (unit == mixture_.unit || is_urn) && order == mixture_.order && SameMixture(state.tasks, state_.tasks);
   if (same) {
     state_ = std::move(state);
     RefreshBatches();
-    return;
+    return anew;
   }
   // Judge by the weights that were saved, then bring in the ones that this mixer was made with.
   Mixer before = *this;
@@ -167,6 +171,7 @@ void Mixer::Load(const json& saved) {
   before.state_ = std::move(state);
   before.SetMixture(mixture_);
   *this = std::move(before);
+  return anew;
 }
 
 }  // namespace medley

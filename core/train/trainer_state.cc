@@ -18,8 +18,11 @@ TrainingState Trainer::State() {
   // without dropped tasks.
   state.sections.push_back(
       {"progress", 1, [this] { return SaveProgress(); }, [this](const json& s) { LoadProgress(s); }});
-  state.sections.push_back(
-      {"mixer", 1, [&mixer] { return mixer.Save(); }, [&mixer](const json& s) { mixer.Load(s); }});
+  state.sections.push_back({"mixer", 1, [&mixer] { return mixer.Save(); },
+                            [this, &mixer](const json& s) {
+                              if (const std::string words = mixer.Load(s); !words.empty())
+                                setting_.console.Say(words);
+                            }});
   state.sections.push_back({"generators", 1, [device] { return SaveGenerators(device); },
                             [device](const json& s) { LoadGenerators(s, device); }});
   state.sections.push_back({"receipt", 1, [this] { return receipts_.ToJson(); },
