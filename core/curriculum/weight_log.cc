@@ -27,6 +27,20 @@ Numbers SharesOf(const Mixer& mixer, const Value& value) {
   return shares;
 }
 
+// Of what was refused a run never needs the text again: as much of it as shows which it was.
+void CutRefused(WeightEntry& entry) {
+  constexpr std::size_t kMost = 4096;  // bytes
+  for (std::string* text : {&entry.text, &entry.words}) {
+    if (text->size() <= kMost) continue;
+    std::size_t size = kMost;
+    while (size > 0 && (static_cast<unsigned char>((*text)[size]) & 0xc0) == 0x80)
+      --size;  // no half character
+    const std::size_t left = text->size() - size;
+    text->resize(size);
+    *text += "... (and " + std::to_string(left) + " bytes)";
+  }
+}
+
 }  // namespace
 
 Numbers SharesNow(const Mixer& mixer) {
@@ -113,6 +127,7 @@ void WeightLog::GoBackTo(std::int64_t number) {
 
 void WeightLog::Add(WeightEntry entry) {
   const bool edit = entry.cause == Cause::kEdit;
+  if (entry.cause == Cause::kRefusedEdit) CutRefused(entry);
   // What was refused is no part of what a checkpoint holds.
   entry.number = number() + (entry.cause == Cause::kRefusedEdit ? 0 : 1);
   lines_.push_back(LineOf(entry, lines_.empty() ? "" : lines_.back()));
