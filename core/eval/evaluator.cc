@@ -176,7 +176,9 @@ TaskScore ScoreInPieces(LoadedTask& task, const Execution& plan, const EvalSetti
   for (const auto& [name, values] : outcomes.trivial) score.trivial[name] = MeanOf(values);
   score.figures = Figures(outcomes, score.row_items);
   score.rows = setting.rows;
-  score.items = ItemCount(std::vector<double>(outcomes.score.size()), score.row_items);
+  score.unscored =
+      std::count_if(outcomes.score.begin(), outcomes.score.end(), [](double one) { return std::isnan(one); });
+  score.items = ItemCount(outcomes.score, score.row_items);
   score.rows_at_once = setting.rows_at_once;
   score.loss = loss.Value(plan);
   score.examples = Examples(outcomes);

@@ -1,5 +1,9 @@
 #include <medley/eval/score_comparison.h>
 
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
 #include <medley/eval/score_report.h>
 #include <medley/report/table.h>
 
@@ -19,14 +23,17 @@ std::string WhyNotComparable(const TaskScore& score, const TaskScore& other) {
 }
 
 ScoreDifference Compare(const TaskScore& score, const TaskScore& other) {
+  std::vector<double> differences;  // NaN where a run has no score, which does not count
+  for (std::size_t row = 0; row < score.row_scores.size(); ++row)
+    differences.push_back(score.row_scores[row] - other.row_scores[row]);
   ScoreDifference compared{
       .metric = score.metric,
       .higher_is_better = score.higher_is_better,
       .value = score.score.value,
       .other = other.score.value,
       .difference = PairedInterval(score.row_scores, other.row_scores, score.range, score.row_items),
-      .rows = score.rows,
-      .items = score.items};
+      .rows = std::count_if(differences.begin(), differences.end(), [](double x) { return !std::isnan(x); }),
+      .items = ItemCount(differences, score.row_items)};
   const Interval& difference = compared.difference;
   if (difference.low > 0 || difference.high < 0) {  // false where an end is NaN
     compared.verdict =

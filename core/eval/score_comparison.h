@@ -17,11 +17,11 @@ const char* VerdictName(ScoreVerdict verdict);  // "better", "worse", "no differ
 struct ScoreDifference {
   std::string metric;
   bool higher_is_better = true;
-  double value = 0;     // this run's
-  double other = 0;     // the other run's
-  Interval difference;  // this less the other, item by item; see PairedInterval
-  std::int64_t rows = 0;
-  std::int64_t items = 0;  // see ScoreRecord
+  double value = 0;        // this run's
+  double other = 0;        // the other run's
+  Interval difference;     // this less the other, item by item; see PairedInterval
+  std::int64_t rows = 0;   // that have a score in both
+  std::int64_t items = 0;  // that these rows show, see ScoreRecord
   ScoreVerdict verdict =
       ScoreVerdict::kNoDifference;  // of this run: a difference counts where its interval is clear of 0
 };

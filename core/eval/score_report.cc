@@ -74,7 +74,7 @@ std::string ScoresTable(const Scores& scores) {
     table.Add({name, score.metric, score.higher_is_better ? "higher" : "lower",
                FormatNumber(score.score.value), FormatInterval(score.score),
                score.chance ? FormatNumber(*score.chance) : "-", FormatNumber(score.loss),
-               FormatRows(score.rows, score.items), TrivialText(score.trivial)});
+               FormatRows(score.rows - score.unscored, score.items), TrivialText(score.trivial)});
     for (const auto& [figure_name, figure] : score.figures) {
       table.Add({"", figure_name, "", FormatNumber(figure.value.value), FormatInterval(figure.value), "", "",
                  FormatRows(figure.rows, figure.items), ""});

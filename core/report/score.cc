@@ -20,13 +20,15 @@ ordered_json FiguresJson(const std::map<std::string, Figure>& figures) {
 }  // namespace
 
 ordered_json ToJson(const ScoreRecord& score) {
-  return {
+  ordered_json json = {
       {"metric", score.metric},     {"better", score.higher_is_better ? "higher" : "lower"},
       {"value", score.score.value}, {"low", score.score.low},
       {"high", score.score.high},   {"chance", score.chance ? ordered_json(*score.chance) : ordered_json()},
       {"trivial", score.trivial},   {"rows", score.rows},
       {"items", score.items},       {"figures", FiguresJson(score.figures)},
       {"loss", score.loss}};
+  if (score.unscored > 0) json["unscored"] = score.unscored;
+  return json;
 }
 
 }  // namespace medley

@@ -26,13 +26,14 @@ struct ScoreRecord {
   std::map<std::string, double> trivial;  // mean of answers that need no learning
   std::map<std::string, Figure> figures;
   std::int64_t rows = 0;
-  // That the rows show, and the interval is of: fewer where rows show an item again, else as many as rows.
+  std::int64_t unscored = 0;  // of the rows: their score is NaN
+  // That the other rows show, and the interval is of: fewer where rows show an item again, else as many.
   std::int64_t items = 0;
   double loss = 0;  // weighted terms, as in training
 };
 
 // {metric, better, value, low, high, chance, trivial, rows, items, figures: {name: {value, low, high, rows,
-// items}}, loss}.
+// items}}, loss, unscored where there are any}.
 // JSON has no NaN: a figure in which no row counts is null.
 nlohmann::ordered_json ToJson(const ScoreRecord& score);
 
