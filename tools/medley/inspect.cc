@@ -1,5 +1,6 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <cstdint>
 #include <filesystem>
 #include <iostream>
 #include <memory>
@@ -89,18 +90,20 @@ void Print(const SafetensorsFile& file) {
             << table.ToText();
 }
 
-void PrintFolder(const fs::path& folder, const std::vector<std::string>& ignored_keys) {
+void PrintFolder(const fs::path& folder, const std::vector<std::string>& ignored_keys,
+                 const fs::path& adapters) {
   const PretrainedConfig config = ReadPretrainedConfig(folder, ignored_keys);
   const LanguageConfig& language = config.language;
   std::cout << config.architecture << ": width " << language.hidden << ", " << language.layers << " layers, "
             << language.heads << " query heads, " << language.kv_heads << " key heads of "
             << language.head_dim << ", ffn " << language.ffn << ", " << language.vocabulary << " words"
             << (language.tied ? ", tied" : "") << ", texts of up to " << config.positions << '\n';
-  for (const std::string& problem : FolderProblems(folder)) std::cout << problem << '\n';
+  for (const std::string& problem : FolderProblems(folder, adapters)) std::cout << problem << '\n';
 }
 
 struct Asked {
-  fs::path path, model, tokenizer;
+  fs::path path, model, tokenizer, adapters;
+  std::int64_t new_rows = 0;  // that a run allows
   PluginSearch plugins;
 };
 
@@ -148,15 +151,16 @@ void CheckParameters(const SafetensorsFile& file, const std::vector<Parameter>& 
   ThrowProblems(file.path(), problems);
 }
 
-void CheckFolder(const ModelFile& file, const fs::path& vocabulary, const fs::path& folder,
-                 const std::vector<Parameter>& parameters) {
+// As a run that begins with the folder does.
+void CheckFolder(const Asked& asked, const ModelFile& file, const fs::path& vocabulary,
+                 const fs::path& folder, const std::vector<Parameter>& parameters) {
   const std::int64_t rows = ReadPretrainedConfig(folder, file.config.ignored_keys()).language.vocabulary;
-  ThrowProblems(folder, FolderProblems(folder));
+  ThrowProblems(folder, FolderProblems(folder, asked.adapters));
   PretrainedWeights({.directory = folder, .root = file.info.pretrained.root, .rows = rows}, parameters);
   if (vocabulary.empty()) return;
   const TokenRows tokens = CompareTokens(ReadVocabulary(vocabulary), vocabulary, folder, rows);
   std::cout << tokens.Words() << '\n';
-  if (const std::string problem = tokens.Problem(0); !problem.empty())
+  if (const std::string problem = tokens.Problem(asked.new_rows); !problem.empty())
     throw InputError(DisplayPath(vocabulary) + ": " + problem);
 }
 
@@ -171,7 +175,7 @@ void CheckFits(const Asked& asked, const Subject& subject, const AskedModel& mod
   }
   const auto model = MakeModel(file, model_file.registry, tokenizer.get(), 0, at::kMeta);
   if (subject.kind == Kind::kPretrained) {
-    CheckFolder(file, vocabulary, subject.path, model->parameters());
+    CheckFolder(asked, file, vocabulary, subject.path, model->parameters());
   } else {
     CheckParameters(SafetensorsFile(subject.files.front()), model->parameters());
   }
@@ -191,6 +195,15 @@ int RunInspect(int argc, char** argv) {
   auto* model =
       app.add_option("--model", asked.model, "a model file: exit code 2 where the tensors do not fit it");
   app.add_option("--tokenizer", asked.tokenizer, "the vocabulary that the model is made with")->needs(model);
+  app.add_option(
+         "--allow-new-rows", asked.new_rows,
+         "how many of the vocabulary's tokens may be new to a folder's tables, beside medley's own: a "
+         "run's allow_new_rows")
+      ->needs(model)
+      ->check(CLI::NonNegativeNumber);
+  app.add_option(
+      "--adapters", asked.adapters,
+      "the folder of PEFT's that a run applies, which may be the model's own: its lora.pretrained");
   AddPluginPath(app, asked.plugins.paths);
   if (!ParseArguments(app, argc, argv)) return 0;
 
@@ -200,7 +213,8 @@ int RunInspect(int argc, char** argv) {
   if (!asked.model.empty()) model_file = ReadModelOf(asked);
   if (subject.kind == Kind::kPretrained)
     PrintFolder(subject.path,
-                model_file ? model_file->file.config.ignored_keys() : std::vector<std::string>());
+                model_file ? model_file->file.config.ignored_keys() : std::vector<std::string>(),
+                asked.adapters);
   if (subject.path != asked.path) std::cout << "the newest checkpoint, " << DisplayPath(subject.path) << '\n';
   for (const fs::path& file : subject.files) Print(SafetensorsFile(file));
   if (!model_file) return 0;
