@@ -1,7 +1,6 @@
 #include <medley/config/run_config.h>
 
 #include <medley/base/error.h>
-#include <medley/base/file_digest.h>
 #include <medley/base/full_match.h>
 #include <medley/config/budget_request.h>
 #include <medley/config/field_reader.h>
@@ -121,31 +120,6 @@ TaskConfig Changed(TaskConfig config, const TaskChange& change) {
   return config;
 }
 
-const TaskConfig& ConfigOf(const RunConfig& config, const std::string& form) {
-  static const TaskConfig kDefaults;
-  for (const auto* settings : {&config.tasks, &config.forms}) {
-    if (const auto found = settings->find(form); found != settings->end()) return found->second;
-  }
-  if (TaskOfForm(form) != form) throw Error("nobody knows the settings of the form " + form);
-  return kDefaults;
-}
-
-std::string FormOf(const RunConfig& config, const TaskChanges& changes, const std::string& task) {
-  const auto change = changes.tasks.find(task);
-  if (change == changes.tasks.end()) return task;
-  const TaskConfig& own = ConfigOf(config, task);
-  const auto settings = FieldDumper::Dump(Changed(own, change->second));
-  constexpr std::size_t kShown = 6;
-  return settings == FieldDumper::Dump(own) ? task : task + "@" + HashText(settings.dump()).substr(0, kShown);
-}
-
-std::string_view TaskOfForm(std::string_view form) { return form.substr(0, form.find('@')); }
-
-std::string KeyOfForm(const std::string& form) {
-  const std::string_view task = TaskOfForm(form);
-  return (task == form ? "tasks." : "stage set tasks.") + std::string(task) + ".";
-}
-
 std::vector<std::string> FixedKeys(const std::set<std::string>& trained) {
   RunConfig config;
   for (const std::string& task : trained) config.tasks[task] = {};
@@ -153,6 +127,8 @@ std::vector<std::string> FixedKeys(const std::set<std::string>& trained) {
 }
 
 nlohmann::ordered_json ToJson(const RunConfig& config) { return FieldDumper::Dump(config); }
+
+nlohmann::ordered_json ToJson(const TaskConfig& settings) { return FieldDumper::Dump(settings); }
 
 nlohmann::ordered_json RunConfigSchema() {
   return SchemaWriter::File<RunConfig>("medley run config",

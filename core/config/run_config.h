@@ -7,7 +7,6 @@
 #include <optional>
 #include <set>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include <medley/config/config_file.h>
@@ -76,8 +75,6 @@ struct RunConfig {
   CheckpointConfig checkpoint;
   OptimizerConfig optimizer;
   std::map<std::string, TaskConfig> tasks;
-  // Settings that stages give to tasks, by form. They come from the weights file, and are not dumped.
-  std::map<std::string, TaskConfig> forms;
 };
 
 template <typename Visitor>
@@ -235,16 +232,6 @@ RunConfig ReadRunConfig(const std::filesystem::path& file, const std::vector<std
 void ReadConfig(ConfigFile& file, RunConfig& config);
 // Reports settings without effect, of a run that begins: older medleys accepted them.
 void CheckEffects(ConfigFile& file, const RunConfig& config);
-// A task's settings, or those of one of its forms; the defaults where the config does not name it.
-const TaskConfig& ConfigOf(const RunConfig& config, const std::string& form);
-
-// A form of a task is how one set of settings makes it: its name is the task's where they are the config's,
-// else the task's, "@" and a hash of the settings.
-std::string FormOf(const RunConfig& config, const TaskChanges& changes, const std::string& task);
-std::string_view TaskOfForm(std::string_view form);
-// The key below which its settings are changed: "tasks.zoom.", or "stage set tasks.zoom." where a stage makes
-// them.
-std::string KeyOfForm(const std::string& form);
 // What rows and micro_rows of a task contradict, with the key: {"micro_rows", "expected at most ..."}.
 struct RowsProblem {
   std::string key, message;
@@ -255,6 +242,7 @@ nlohmann::ordered_json ToJson(const RunConfig& config);
 // The keys that a run which was trained on these tasks cannot change, nor those below them: "seed",
 // "init_from", "tasks.zoom.rows".
 std::vector<std::string> FixedKeys(const std::set<std::string>& trained);
+nlohmann::ordered_json ToJson(const TaskConfig& settings);
 nlohmann::ordered_json RunConfigSchema();
 
 }  // namespace medley

@@ -21,6 +21,8 @@ struct TaskConfig {
   std::string variant = "default";
   OptionValues options;                              // paths are absolute once the spec was asked (CheckTask)
   std::map<std::string, double, std::less<>> terms;  // weights of loss terms
+
+  friend bool operator==(const TaskConfig&, const TaskConfig&) = default;
 };
 
 // What a stage changes of a task's settings; what it does not name stays.

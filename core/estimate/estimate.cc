@@ -27,7 +27,7 @@ Estimate::Estimate(const Model& model, const MemoryLedger& floor, std::vector<Es
   profile_.floor = floor;
   profile_.gradients = TrainedBytes(model.parameters());
   for (const EstimatedTask& task : tasks_) floor_.constants += task.shape.constants;
-  for (const EstimatedTask& task : tasks_) profile_.tasks[task.request.task] = ProfileOf(task);
+  for (const EstimatedTask& task : tasks_) profile_.tasks[task.request.form.id] = ProfileOf(task);
 }
 
 // On the CPU without the rows, which the planner counts among those that wait.
@@ -90,7 +90,7 @@ bool Estimate::IsMeasured(const EstimatedTask& task) const {
 
 std::int64_t Estimate::Peak(const EstimatedTask& task, std::int64_t rows, std::int64_t micro_rows) const {
   if (!IsMeasured(task)) return Training(task, rows, micro_rows).total();
-  const TaskProfile& profile = profile_.tasks.at(task.request.task);
+  const TaskProfile& profile = profile_.tasks.at(task.request.form.id);
   const ModeProfile& mode = *profile.Find(task.setting.way);
   const std::int64_t micro = RowsAtOnce(micro_rows, rows);
   const bool has_others = setting_.draws_per_step > 1;
@@ -125,10 +125,10 @@ void Estimate::CheckEvaluation(const Plan& plan) const {
   for (const EstimatedTask& task : tasks_) {
     if (task.evaluation_rows == 0 || Recommend(task, plan).evaluation_rows > 0) continue;
     const std::int64_t missing = Evaluation(task, 1, plan) + plan.data_bytes - plan.budget;
-    refusals.push_back({.task = task.request.task,
+    refusals.push_back({.form = task.request.form.id,
                         .missing = missing,
                         .change = "eval.every=0",
-                        .words = "task " + task.request.task + ": " + FormatBytes(missing) + " (" +
+                        .words = "task " + task.request.form.id.text() + ": " + FormatBytes(missing) + " (" +
                                  std::to_string(missing) + " bytes) are missing",
                         .of_evaluation = true});
     message += "\n  " + refusals.back().words;
@@ -155,7 +155,7 @@ Plan Estimate::PlanFor(std::int64_t budget) const {
 }
 
 Estimate::Recommendation Estimate::Recommend(const EstimatedTask& task, const Plan& plan) const {
-  const PlannedTask& entry = *plan.Find(task.request.task);
+  const PlannedTask& entry = *plan.Find(task.request.form.id);
   Recommendation best{.rows = {.rows = entry.micro_rows, .steps = 1}, .peak = entry.predicted_peak};
   if (entry.micro_rows < entry.rows && task.request.micro_rows == 0) {
     best.rows = Accumulate(entry.rows, entry.micro_rows);
@@ -163,7 +163,7 @@ Estimate::Recommendation Estimate::Recommend(const EstimatedTask& task, const Pl
     best.rows.steps = (entry.rows + entry.micro_rows - 1) / entry.micro_rows;
   }
   if (best.rows.rows < entry.micro_rows) {
-    const TaskProfile& profile = profile_.tasks.at(entry.task);
+    const TaskProfile& profile = profile_.tasks.at(entry.form);
     const PeakLines lines(profile.Find(entry.way)->pieces);
     best.peak -= lines.At(entry.micro_rows) - lines.At(best.rows.rows);
   }

@@ -12,7 +12,8 @@ std::string Bytes(std::int64_t bytes) { return medley::FormatBytes(bytes); }
 std::int64_t RowsOf(const EstimatedTask& task) { return std::max<std::int64_t>(task.request.rows, 1); }
 
 std::string Label(const EstimatedTask& task) {
-  return task.request.task + (task.request.variant == "default" ? "" : " (" + task.request.variant + ")");
+  return task.request.form.id.text() +
+         (task.request.variant == "default" ? "" : " (" + task.request.variant + ")");
 }
 
 std::string RowsWords(const Accumulation& rows) {
@@ -31,7 +32,7 @@ std::string WordsOf(const DoesNotFit& refusal) {
       std::max_element(refusal.refusals().begin(), refusal.refusals().end(),
                        [](const Refusal& a, const Refusal& b) { return a.missing < b.missing; });
   const std::string row = worst->of_evaluation ? "evaluating a row of " : "one row of ";
-  return "no: " + (worst->task.empty() ? "weights and optimizer need " : row + worst->task + " needs ") +
+  return "no: " + (!worst->form ? "weights and optimizer need " : row + worst->form->text() + " needs ") +
          Bytes(worst->missing) + " more";
 }
 
@@ -46,13 +47,13 @@ GpuVerdict VerdictOn(const Estimate& estimate, const Gpu& gpu) {
   std::string changed;
   int count = 0;
   for (const EstimatedTask& task : estimate.tasks()) {
-    const PlannedTask& entry = *verdict.plan->Find(task.request.task);
+    const PlannedTask& entry = *verdict.plan->Find(task.request.form.id);
     const Accumulation rows = estimate.Recommend(task, *verdict.plan).rows;
     const bool has_mode =
         !TraitsOf(entry.way.mode).repeats_makers || TraitsOf(task.setting.way.mode).repeats_makers;
     const bool as_asked = has_mode && entry.way.recompute_every <= task.setting.way.recompute_every;
     if ((rows.steps == 1 && as_asked) || ++count > 3) continue;
-    changed += (changed.empty() ? "" : ", ") + task.request.task + " " + RowsWords(rows);
+    changed += (changed.empty() ? "" : ", ") + task.request.form.id.text() + " " + RowsWords(rows);
     if (!as_asked) changed += " (" + entry.way.Words() + ")";
   }
   verdict.as_configured = count == 0;
@@ -145,7 +146,7 @@ GpuVerdicts JudgeGpus(const Estimate& estimate, const std::vector<Gpu>& gpus) {
 std::string RecommendationTable(const Estimate& estimate, const Plan& plan) {
   Table table({"task", "mode", "rows", "accumulation", "peak", "of the memory", "rows of an evaluation"});
   for (const EstimatedTask& task : estimate.tasks()) {
-    const PlannedTask& entry = *plan.Find(task.request.task);
+    const PlannedTask& entry = *plan.Find(task.request.form.id);
     const Estimate::Recommendation best = estimate.Recommend(task, plan);
     const auto taken = static_cast<double>(best.peak + plan.data_bytes);
     table.Add({Label(task), entry.way.Words(), std::to_string(best.rows.rows),

@@ -50,12 +50,12 @@ std::int64_t EstimatedRun::element() const {
 
 void EstimatedRun::Load() {
   const std::int64_t before = ReadCpuMemory().now;
-  for (const std::string& form : run_->NamedForms()) run_->host->Get(form);
+  for (const Form& form : run_->NamedForms()) run_->host->Get(form);
   kept_ = ReadCpuMemory().now - before;
-  for (const std::string& form : run_->NamedForms()) Measure(form);
+  for (const Form& form : run_->NamedForms()) Measure(form);
 }
 
-void EstimatedRun::Measure(const std::string& form) {
+void EstimatedRun::Measure(const Form& form) {
   LoadedTask& task = run_->host->Get(form);
   const ProbeRows probe(task, TaskSeed(static_cast<std::uint64_t>(run_->config.seed), task.info().name));
   const std::vector<std::int64_t> same(kShapeRows, 0);  // rows of one kind: it may be all of a micro-batch
@@ -64,14 +64,14 @@ void EstimatedRun::Measure(const std::string& form) {
     shape = Widest(std::move(shape),
                    ShapeOf(task, probe.Make(kind, 1).Take(same), model(), run_->model_file->config));
   task.DropConstants(at::kCPU);
-  shapes_[form] = std::move(shape);
-  waiting_rows_[form] = probe.bytes_per_row();
+  shapes_[form.id] = std::move(shape);
+  waiting_rows_[form.id] = probe.bytes_per_row();
 }
 
 void EstimatedRun::AddEvaluation(std::vector<EstimatedTask>& tasks, bool on_gpu) const {
   const auto hollow = MakeHollow(model(), run_->model_file->config, on_gpu);
   for (EstimatedTask& estimated : tasks) {
-    LoadedTask& task = run_->host->Get(estimated.request.task);
+    LoadedTask& task = run_->host->Get(estimated.request.form);
     const auto seed = EvalSeed(static_cast<std::uint64_t>(run_->config.seed), task.info().name);
     estimated.evaluation = EvaluationLines(task, *hollow, seed);
     estimated.evaluation_rows = std::min(kEvalRows, run_->config.eval.rows);
@@ -81,20 +81,20 @@ void EstimatedRun::AddEvaluation(std::vector<EstimatedTask>& tasks, bool on_gpu)
 
 std::vector<EstimatedTask> EstimatedRun::Tasks(bool on_gpu) const {
   std::vector<EstimatedTask> tasks;
-  for (const std::string& form : run_->NamedForms()) {
+  for (const Form& form : run_->NamedForms()) {
     const Execution configured = run_->Configured(form);
     const VariantInfo& variant = run_->host->Variant(form);
-    TaskRequest request = RequestOf(run_->config, form, variant);
+    TaskRequest request = RequestOf(form, variant);
     const std::int64_t rows = request.rows;
     auto ways = AllWays(request, variant);
     tasks.push_back({.request = std::move(request),
-                     .shape = shapes_.at(form),
+                     .shape = shapes_.at(form.id),
                      .setting = {.way = configured.way,
                                  .rows = rows,
                                  .micro_rows = configured.micro_rows,
                                  .on_gpu = on_gpu},
                      .ways = std::move(ways),
-                     .waiting_row = waiting_rows_.at(form)});
+                     .waiting_row = waiting_rows_.at(form.id)});
   }
   return tasks;
 }
@@ -121,9 +121,8 @@ void EstimatedRun::UseProfile(const std::filesystem::path& file, std::vector<Est
                      ". Leave --profile out, or measure this run: medley plan");
   }
   for (EstimatedTask& task : tasks) {
-    const std::string& name = task.request.task;
-    const auto known = profile.tasks.find(name);
-    if (known == profile.tasks.end() || known->second.key != TaskProfileKey(run_->config, *run_->host, name))
+    const auto known = profile.tasks.find(task.request.form.id);
+    if (known == profile.tasks.end() || known->second.key != TaskProfileKey(*run_->host, task.request.form))
       continue;
     task.measured = known->second;
     task.measured_without_rows = profile.key.value("device", "cpu") == "cpu";

@@ -37,11 +37,11 @@ class EstimatedRun {
 
  private:
   void Load();
-  void Measure(const std::string& form);
+  void Measure(const Form& form);
 
   std::unique_ptr<Run> run_;
-  std::map<std::string, TaskShape> shapes_;           // by form, as the rows
-  std::map<std::string, std::int64_t> waiting_rows_;  // bytes of one
+  std::map<FormId, TaskShape> shapes_;
+  std::map<FormId, std::int64_t> waiting_rows_;  // bytes of one
   std::int64_t parameters_ = 0, trained_ = 0, optimizer_ = 0;
   std::int64_t kept_ = 0;  // bytes that the tasks keep on the CPU from their first draw on
 };

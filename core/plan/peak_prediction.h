@@ -9,10 +9,10 @@
 
 namespace medley {
 
-// What a task's draws take in the mode of the plan and as many rows, but in other micro-batches. Nothing
-// where the plan has no such task, or the profile no lines of that mode.
+// What a form's draws take in the mode of the plan and as many rows, but in other micro-batches. Nothing
+// where the plan has no such form, or the profile no lines of that mode.
 std::optional<PeakPrediction> PredictPeak(const Plan& plan, const Profile& profile,
-                                          const PlanSetting& setting, const std::string& task,
+                                          const PlanSetting& setting, const FormId& form,
                                           std::int64_t micro_rows);
 
 }  // namespace medley

@@ -6,7 +6,6 @@
 #include <utility>
 
 #include <medley/base/bytes.h>
-#include <medley/config/run_config.h>
 #include <medley/plan/plan_refusal.h>
 #include <medley/plan/task_plan.h>
 
@@ -65,7 +64,7 @@ std::string FewerDraws(const PlanSetting& setting, const Fits& fits) {
 std::vector<TaskRequest> Capped(const Profile& profile, std::vector<TaskRequest> requests,
                                 std::int64_t bytes) {
   for (TaskRequest& request : requests) {
-    const std::int64_t row = std::max<std::int64_t>(1, profile.tasks.at(request.task).batch_per_row);
+    const std::int64_t row = std::max<std::int64_t>(1, profile.tasks.at(request.form.id).batch_per_row);
     if (request.rows > 0) request.rows = std::min(request.rows, std::max<std::int64_t>(1, bytes / row));
   }
   return requests;
@@ -77,14 +76,14 @@ std::string FewerRows(const Profile& profile, const std::vector<TaskRequest>& re
   if (!fits(Capped(profile, requests, 0))) return "";
   std::int64_t most = 0;
   for (const TaskRequest& request : requests)
-    most = std::max(most, request.rows * profile.tasks.at(request.task).batch_per_row);
+    most = std::max(most, request.rows * profile.tasks.at(request.form.id).batch_per_row);
   const std::int64_t enough =
       LargestThat(most, [&](std::int64_t bytes) { return fits(Capped(profile, requests, bytes)); });
   const std::vector<TaskRequest> capped = Capped(profile, requests, enough);
   std::string overrides;
   for (std::size_t i = 0; i < requests.size(); ++i) {
     if (capped[i].rows == requests[i].rows) continue;
-    overrides += (overrides.empty() ? "" : " ") + KeyOfForm(requests[i].task) +
+    overrides += (overrides.empty() ? "" : " ") + requests[i].form.KeyPrefix() +
                  "rows=" + std::to_string(capped[i].rows);
   }
   return overrides;
@@ -96,8 +95,9 @@ class Planning {
   Planning(const Profile& profile, const std::vector<TaskRequest>& requests, const PlanSetting& setting)
       : profile_(profile), requests_(requests), setting_(setting) {
     for (const TaskRequest& request : requests) {
-      const auto found = profile.tasks.find(request.task);
-      if (found == profile.tasks.end()) throw Error("task " + request.task + " has no profile to plan from");
+      const auto found = profile.tasks.find(request.form.id);
+      if (found == profile.tasks.end())
+        throw Error("task " + request.form.id.text() + " has no profile to plan from");
       constants_ += found->second.held + (setting.drops_tables ? 0 : found->second.constants);
       planners_.emplace_back(found->second, request, setting,
                              std::max<std::int64_t>(0, profile.gradients - found->second.gradients));
@@ -112,7 +112,7 @@ class Planning {
   std::int64_t RoomFor(std::size_t task, std::int64_t data) const { return Room(data) - OwnTables(task); }
 
   std::int64_t OwnTables(std::size_t task) const {
-    return setting_.drops_tables ? profile_.tasks.at(requests_[task].task).constants : 0;
+    return setting_.drops_tables ? profile_.tasks.at(requests_[task].form.id).constants : 0;
   }
 
   // Bytes of the rows that wait where the tasks get what fits beside `data` such bytes.
@@ -121,7 +121,7 @@ class Planning {
     for (std::size_t i = 0; i < requests_.size(); ++i) {
       const auto choice = planners_[i].Choose(RoomFor(i, data));
       const std::int64_t rows = requests_[i].rows > 0 ? requests_[i].rows : choice ? choice->rows : 1;
-      largest = std::max(largest, rows * profile_.tasks.at(requests_[i].task).batch_per_row);
+      largest = std::max(largest, rows * profile_.tasks.at(requests_[i].form.id).batch_per_row);
     }
     return setting_.waiting_draws * std::min(largest, kMostWaiting);
   }
@@ -152,7 +152,7 @@ class Planning {
   PlannedTask Entry(std::size_t task, const Choice& choice, const Plan& plan) const {
     const TaskRequest& request = requests_[task];
     const std::int64_t peak = plan.floor_bytes() + OwnTables(task) + choice.bytes;
-    return {.task = request.task,
+    return {.form = request.form.id,
             .variant = request.variant,
             .passes = request.passes,
             .way = choice.mode->way,
@@ -225,9 +225,9 @@ std::int64_t Missing(const DoesNotFit& refusal) {
 
 }  // namespace
 
-const PlannedTask* Plan::Find(const std::string& task) const {
+const PlannedTask* Plan::Find(const FormId& form) const {
   const auto found =
-      std::find_if(entries.begin(), entries.end(), [&](const PlannedTask& e) { return e.task == task; });
+      std::find_if(entries.begin(), entries.end(), [&](const PlannedTask& e) { return e.form == form; });
   return found == entries.end() ? nullptr : &*found;
 }
 

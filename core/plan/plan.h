@@ -8,15 +8,16 @@
 #include <vector>
 
 #include <medley/base/error.h>
+#include <medley/curriculum/form.h>
 #include <medley/plan/profile.h>
 
 namespace medley {
 
 inline constexpr std::int64_t kMostDrawRows = std::int64_t{1} << 20;  // the mixer's bound
 
-// What a run asks of the planner for one task.
+// What a run asks of the planner for one form of a task.
 struct TaskRequest {
-  std::string task;
+  Form form{};
   std::string variant = "default";
   std::int64_t passes = 1;
   Mode preferred = Mode::kSequential;  // where it fits and repeats nothing
@@ -48,9 +49,9 @@ struct PeakLedger {
   std::int64_t margin = 0;
 };
 
-// How the draws of one task are to run.
+// How the draws of one form of a task are to run.
 struct PlannedTask {
-  std::string task;
+  FormId form;
   std::string variant;
   std::int64_t passes = 1;
   Way way{};
@@ -75,13 +76,13 @@ struct Plan {
   std::vector<PlannedTask> entries;
 
   std::int64_t floor_bytes() const { return floor.total(); }
-  const PlannedTask* Find(const std::string& task) const;
+  const PlannedTask* Find(const FormId& form) const;
 };
 
 // A task that cannot be planned, and the smallest change that lets it fit.
 struct Refusal {
-  std::string task;          // "": the floor alone is too large
-  std::int64_t missing = 0;  // bytes
+  std::optional<FormId> form;  // nothing: the floor alone is too large
+  std::int64_t missing = 0;    // bytes
   // Overrides of the run config: "data.ahead=1", "tasks.zoom.micro_rows=4", "budget=123456"; "" where nothing
   // helps on this machine.
   std::string change;

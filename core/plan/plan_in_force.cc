@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include <medley/base/json_count.h>
-#include <medley/config/run_config.h>
 #include <medley/plan/peak_prediction.h>
 #include <medley/step/accumulation.h>
 
@@ -15,14 +14,18 @@ constexpr std::int64_t kMostPatience = 4096;
 
 }  // namespace
 
-const std::string& PlanInForce::FormOf(const std::string& task) const {
-  const auto form = forms_.find(task);
-  return form == forms_.end() ? task : form->second;
+FormId PlanInForce::IdOf(const std::string& task) const {
+  const auto form = changed_.find(task);
+  return form == changed_.end() ? FormId(task) : form->second;
 }
 
-bool PlanInForce::SetForms(std::map<std::string, std::string> forms) {
-  if (forms == forms_) return false;
-  forms_ = std::move(forms);
+bool PlanInForce::TakeForms(const Stage& stage) {
+  std::map<std::string, FormId> changed;
+  for (const auto& [task, change] : stage.set.tasks) {
+    if (const Form& form = forms_.Of(stage, task); !form.IsOwn()) changed[task] = form.id;
+  }
+  if (changed == changed_) return false;
+  changed_ = std::move(changed);
   if (source_) Expect();
   return true;
 }
@@ -30,15 +33,15 @@ bool PlanInForce::SetForms(std::map<std::string, std::string> forms) {
 void PlanInForce::Adopt(const Plan& plan, const Profile& profile, const PlanSetting& setting) {
   source_ = {plan, profile, setting};
   for (const PlannedTask& planned : plan.entries) {
-    if (!Knows(planned.task)) continue;
-    Execution& execution = executions_.at(planned.task);
+    if (!Knows(planned.form)) continue;
+    Execution& execution = executions_.at(planned.form);
     const std::int64_t micro_rows = planned.micro_rows < planned.rows ? planned.micro_rows : 0;
-    const auto cut = cuts_.find(planned.task);
+    const auto cut = cuts_.find(planned.form);
     const bool stays_cut =
         cut != cuts_.end() && cut->second.planned == micro_rows && execution.way == planned.way;
     execution.way = planned.way;
     execution.micro_rows = stays_cut ? cut->second.micro_rows : micro_rows;
-    if (!stays_cut) cuts_.erase(planned.task);
+    if (!stays_cut) cuts_.erase(planned.form);
   }
   Expect();
 }
@@ -48,17 +51,17 @@ void PlanInForce::Expect() {
   Guard::Expectation& expected = expected_.emplace(Guard::Expectation{});
   expected.floor = source_->plan.floor_bytes();
   for (const PlannedTask& planned : source_->plan.entries) {
-    if (!Knows(planned.task)) continue;
+    if (!Knows(planned.form)) continue;
     expected.floor += planned.tables;
-    const std::string task(TaskOfForm(planned.task));
-    if (FormOf(task) != planned.task) continue;
+    const std::string& task = forms_.At(planned.form).task;
+    if (IdOf(task) != planned.form) continue;
     expected.peaks[task] = planned.predicted_peak + (source_->plan.drops_tables ? RoomBeside(planned) : 0);
     expected.margins[task] = planned.ledger.margin;
   }
 }
 
 const PlannedTask* PlanInForce::Planned(const std::string& task) const {
-  return source_ ? source_->plan.Find(FormOf(task)) : nullptr;
+  return source_ ? source_->plan.Find(IdOf(task)) : nullptr;
 }
 
 std::optional<std::int64_t> PlanInForce::RowsOf(const std::string& task) const {
@@ -83,15 +86,16 @@ PeakPrediction PlanInForce::Predict(const std::string& task, std::int64_t micro_
     return planned == nullptr ? PeakPrediction{}
                               : PeakPrediction{planned->predicted_peak, planned->ledger.margin};
   }
-  return PredictPeak(source_->plan, source_->profile, source_->setting, FormOf(task), micro_rows)
+  return PredictPeak(source_->plan, source_->profile, source_->setting, IdOf(task), micro_rows)
       .value_or(PeakPrediction{});
 }
 
 std::optional<PlanInForce::Change> PlanInForce::Cut(const std::string& task, std::int64_t draw_rows) {
-  Execution& execution = executions_.at(FormOf(task));
+  const FormId form = IdOf(task);
+  Execution& execution = executions_.at(form);
   const std::int64_t from = RowsAtOnce(execution.micro_rows, draw_rows);
   if (from <= 1) return std::nullopt;
-  const auto [found, is_first] = cuts_.try_emplace(FormOf(task));
+  const auto [found, is_first] = cuts_.try_emplace(form);
   TaskCut& cut = found->second;
   if (is_first) {
     cut.planned = execution.micro_rows;
@@ -109,7 +113,7 @@ std::optional<PlanInForce::Change> PlanInForce::Cut(const std::string& task, std
 std::vector<PlanInForce::Change> PlanInForce::Fitted(const std::vector<Draw>& draws) {
   std::vector<Change> changes;
   for (const Draw& draw : draws) {
-    const std::string& form = FormOf(draw.task);
+    const FormId form = IdOf(draw.task);
     const auto found = cuts_.find(form);
     if (found == cuts_.end()) continue;
     TaskCut& cut = found->second;
@@ -126,25 +130,26 @@ std::vector<PlanInForce::Change> PlanInForce::Fitted(const std::vector<Draw>& dr
 }
 
 bool PlanInForce::IsCut(const std::string& task) const {
-  const auto found = cuts_.find(FormOf(task));
+  const auto found = cuts_.find(IdOf(task));
   return found != cuts_.end() && found->second.micro_rows != found->second.planned;
 }
 
 nlohmann::json PlanInForce::Save() const {
   nlohmann::json state = nlohmann::json::object();
   for (const auto& [form, cut] : cuts_) {
-    state[form] = {{"planned", cut.planned},
-                   {"micro_rows", cut.micro_rows},
-                   {"fitted", cut.fitted},
-                   {"patience", cut.patience},
-                   {"grew", cut.grew}};
+    state[form.text()] = {{"planned", cut.planned},
+                          {"micro_rows", cut.micro_rows},
+                          {"fitted", cut.fitted},
+                          {"patience", cut.patience},
+                          {"grew", cut.grew}};
   }
   return state;
 }
 
 void PlanInForce::Load(const nlohmann::json& state) {
   cuts_.clear();
-  for (const auto& [form, saved] : state.items()) {
+  for (const auto& [name, saved] : state.items()) {
+    const FormId form(name);
     const auto execution = executions_.find(form);
     const std::int64_t planned = CountOf(saved, "planned", 0, kMostDrawRows);
     // A form that is gone, or that has another plan now, starts anew.

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include <medley/curriculum/form_table.h>
 #include <medley/curriculum/mixer.h>
 #include <medley/memory/guard.h>
 #include <medley/plan/plan.h>
@@ -15,25 +16,28 @@
 
 namespace medley {
 
-// How every task's draws run just now, and what they are expected to take: what the config says, what was
-// planned since, and the cuts after an overflow. Its one owner: nobody else keeps or changes any of it.
+// How every task's draws run just now, and what they are expected to take: in which form, what the config
+// says of it, what was planned since, and the cuts after an overflow. Its one owner: nobody else keeps or
+// changes any of it.
 class PlanInForce {
  public:
-  // `configured`: of every form of a task that the run may draw.
-  explicit PlanInForce(std::map<std::string, Execution> configured) : executions_(std::move(configured)) {}
+  // `forms`: the run's, which outlives it. `configured`: of every form that the run may draw.
+  PlanInForce(const FormTable& forms, std::map<FormId, Execution> configured)
+      : forms_(forms), executions_(std::move(configured)) {}
 
-  // The form in which the task's draws run.
-  const std::string& FormOf(const std::string& task) const;
-  // From here on tasks run in these forms, the others in the config's own; those that are drawn are known.
-  // False where they did so already.
-  bool SetForms(std::map<std::string, std::string> forms);
+  // In which the task's draws run: the config's own, until a stage's are taken. The id is one of any task,
+  // also of one that the run names no more.
+  FormId IdOf(const std::string& task) const;
+  const Form& FormOf(const std::string& task) const { return forms_.At(IdOf(task)); }
+  // From here on tasks run in the stage's forms. False where they did so already.
+  bool TakeForms(const Stage& stage);
 
-  const Execution& Of(const std::string& task) const { return executions_.at(FormOf(task)); }
-  const std::map<std::string, Execution>& executions() const { return executions_; }  // by form
+  const Execution& Of(const std::string& task) const { return executions_.at(IdOf(task)); }
+  const std::map<FormId, Execution>& executions() const { return executions_; }
 
-  bool Knows(const std::string& form) const { return executions_.count(form) > 0; }
+  bool Knows(const FormId& form) const { return executions_.count(form) > 0; }
   // Of a form that came later; one that is known stays as it is.
-  void Add(const std::string& form, const Execution& configured) { executions_.emplace(form, configured); }
+  void Add(const FormId& form, const Execution& configured) { executions_.emplace(form, configured); }
   // From here on the forms of the plan that are known run by it; others, and weights of terms, stay. A form
   // whose micro-rows are what they were stays cut. The profile is the one that the plan was made from.
   void Adopt(const Plan& plan, const Profile& profile, const PlanSetting& setting);
@@ -86,9 +90,10 @@ class PlanInForce {
   std::int64_t RoomBeside(const PlannedTask& planned) const;
   void Expect();
 
-  std::map<std::string, std::string> forms_;     // by task, that are not the config's own
-  std::map<std::string, Execution> executions_;  // by form, as the cuts
-  std::map<std::string, TaskCut> cuts_;
+  const FormTable& forms_;
+  std::map<std::string, FormId> changed_;  // by task, that are not the config's own
+  std::map<FormId, Execution> executions_;
+  std::map<FormId, TaskCut> cuts_;
   std::optional<Source> source_;
   std::optional<Guard::Expectation> expected_;
 };

@@ -4,7 +4,6 @@
 #include <string>
 
 #include <medley/base/bytes.h>
-#include <medley/config/run_config.h>
 
 namespace medley {
 namespace {
@@ -17,7 +16,7 @@ class Change {
 
   // Fewer rows in a forward change the least; then another mode; "" where the config pins nothing that helps.
   std::string Smallest() const {
-    const std::string key = KeyOfForm(request_.task);
+    const std::string key = request_.form.KeyPrefix();
     if (request_.micro_rows > 0) {
       TaskRequest other = request_;
       other.micro_rows = planner_.LargestMicroRows(room_);
@@ -85,7 +84,8 @@ std::string Pins(const TaskRequest& request) {
 // more memory.
 Refusal Words(const Refused& refused, std::int64_t room, const Remedies& remedies) {
   const TaskRequest& request = refused.request;
-  Refusal refusal{.task = request.task, .missing = 0, .change = {}, .words = "task " + request.task};
+  Refusal refusal{
+      .form = request.form.id, .missing = 0, .change = {}, .words = "task " + request.form.id.text()};
   const std::optional<std::int64_t> needed = refused.planner.SmallestRoom();
   if (!needed) {
     refusal.words += ": not one row of it could be measured" + Pins(request) +
@@ -109,7 +109,7 @@ Refusal Words(const Refused& refused, std::int64_t room, const Remedies& remedie
 
 Refusal FloorWords(const Plan& plan, const Remedies& remedies) {
   const std::int64_t missing = plan.floor_bytes() + plan.data_bytes - plan.budget;
-  return {.task = "",
+  return {.form = std::nullopt,
           .missing = missing,
           .change = remedies.fewer_waiting.empty() ? LastResort(remedies) : remedies.fewer_waiting,
           .words = "that alone is " + FormatBytes(missing) + " (" + std::to_string(missing) +
@@ -130,7 +130,7 @@ DoesNotFit MakeRefusal(const std::vector<Refused>& refused, const Plan& plan, co
   std::vector<Refusal> refusals;
   if (room < 0) {
     refusals.push_back(FloorWords(plan, remedies));
-    refusals.back().words += refused.front().request.task + " fits beside it";
+    refusals.back().words += refused.front().request.form.id.text() + " fits beside it";
   } else {
     for (const Refused& one : refused) refusals.push_back(Words(one, room - one.tables, remedies));
   }

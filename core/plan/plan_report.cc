@@ -15,7 +15,7 @@ using nlohmann::ordered_json;
 constexpr int kPlanFormat = 1;
 
 ordered_json ToJson(const PlannedTask& entry) {
-  ordered_json json = {{"task", entry.task},
+  ordered_json json = {{"task", entry.form.text()},
                        {"variant", entry.variant},
                        {"passes", entry.passes},
                        {"mode", ModeName(entry.way.mode)},
@@ -38,7 +38,7 @@ ordered_json ToJson(const PlannedTask& entry) {
 PlannedTask EntryOf(const ordered_json& json) {
   const auto mode = ParseMode(json.at("mode").get<std::string>());
   if (!mode) throw std::out_of_range("mode is " + json.at("mode").dump());
-  PlannedTask entry{.task = json.at("task").get<std::string>(),
+  PlannedTask entry{.form = FormId(json.at("task").get<std::string>()),
                     .variant = json.at("variant").get<std::string>(),
                     .passes = CountOf(json, "passes", 1),
                     .way = {*mode, static_cast<int>(CountOf(json, "recompute_every", 0, 1 << 10))},
@@ -58,7 +58,7 @@ PlannedTask EntryOf(const ordered_json& json) {
     for (const auto& [pass, bytes] : saved) entry.saved_by_pass[pass] = CheckedCount(bytes, pass);
   }
   if (entry.micro_rows > entry.rows)
-    throw std::out_of_range("task " + entry.task + " has " + std::to_string(entry.rows) + " rows in " +
+    throw std::out_of_range("task " + entry.form.text() + " has " + std::to_string(entry.rows) + " rows in " +
                             std::to_string(entry.micro_rows));
   return entry;
 }
@@ -106,7 +106,7 @@ std::string PlanTable(const Plan& plan) {
   std::int64_t margin = 0;
   bool all_confirmed = true;
   for (const PlannedTask& entry : plan.entries) {
-    table.Add({entry.task, entry.variant, std::to_string(entry.passes), entry.way.Words(),
+    table.Add({entry.form.text(), entry.variant, std::to_string(entry.passes), entry.way.Words(),
                std::to_string(entry.rows), std::to_string(entry.micro_rows),
                FormatBytes(entry.predicted_peak), FormatShare(entry.share_of_budget),
                entry.ms_per_step > 0 ? FormatNumber(entry.ms_per_step) : "-"});
@@ -131,7 +131,7 @@ std::string PlanTable(const Plan& plan) {
            margin > 0 ? "for what the allocator rounds up and keeps" : "bytes are counted exactly");
   for (const PlannedTask& entry : plan.entries) {
     const PeakLedger& ledger = entry.ledger;
-    text += line(entry.task, ledger.gradients + ledger.saved + ledger.transient,
+    text += line(entry.form.text(), ledger.gradients + ledger.saved + ledger.transient,
                  "gradients " + FormatBytes(ledger.gradients) + ", saved for the backward " +
                      FormatBytes(ledger.saved) + ", for a moment " + FormatBytes(ledger.transient));
   }

@@ -17,18 +17,18 @@ std::vector<Mode> ModesOf(const TaskRequest& request, const VariantInfo& variant
 
 }  // namespace
 
-TaskRequest RequestOf(const RunConfig& run, const std::string& task, const VariantInfo& variant) {
-  const TaskConfig& config = ConfigOf(run, task);
-  return {.task = task,
+TaskRequest RequestOf(const Form& form, const VariantInfo& variant) {
+  const TaskConfig& settings = form.settings;
+  return {.form = form,
           .variant = variant.name,
           .passes = static_cast<std::int64_t>(variant.passes.size()),
           .preferred = DefaultMode(variant),
-          .rows = config.rows,
-          .micro_rows = config.micro_rows,
-          .mode = ParseMode(config.mode),
-          .recompute_every = config.recompute_every < 0
+          .rows = settings.rows,
+          .micro_rows = settings.micro_rows,
+          .mode = ParseMode(settings.mode),
+          .recompute_every = settings.recompute_every < 0
                                  ? std::nullopt
-                                 : std::optional(static_cast<int>(config.recompute_every))};
+                                 : std::optional(static_cast<int>(settings.recompute_every))};
 }
 
 PlanSetting PlanSettingOf(const RunConfig& config, at::Device device, std::int64_t budget) {
@@ -47,11 +47,11 @@ nlohmann::ordered_json AskedJson(const RunConfig& config, const TaskHost& host, 
   const PlanSetting setting = PlanSettingOf(config, device, 0);
   nlohmann::ordered_json tasks = nlohmann::ordered_json::object();
   for (const TaskRequest& request : requests) {
-    tasks[request.task] = {{"rows", request.rows},
-                           {"micro_rows", request.micro_rows},
-                           {"mode", request.mode ? ModeName(*request.mode) : ""},
-                           {"recompute_every", request.recompute_every.value_or(-1)},
-                           {"key", TaskProfileKey(config, host, request.task)}};
+    tasks[request.form.id.text()] = {{"rows", request.rows},
+                                     {"micro_rows", request.micro_rows},
+                                     {"mode", request.mode ? ModeName(*request.mode) : ""},
+                                     {"recompute_every", request.recompute_every.value_or(-1)},
+                                     {"key", TaskProfileKey(host, request.form)}};
   }
   return {{"budget", budget},
           {"draws_per_step", setting.draws_per_step},

@@ -14,8 +14,8 @@
 
 namespace medley {
 
-// What a run's config asks of the planner.
-TaskRequest RequestOf(const RunConfig& config, const std::string& task, const VariantInfo& variant);
+// What a form's settings ask of the planner.
+TaskRequest RequestOf(const Form& form, const VariantInfo& variant);
 PlanSetting PlanSettingOf(const RunConfig& config, at::Device device, std::int64_t budget);
 // All that a plan follows from beside measured bytes: while it is the same, the plan holds. `budget`: as it
 // was asked for; `key`: the run's profile key.

@@ -135,7 +135,7 @@ Profile ProfileOf(const ordered_json& json) {
                             .workspace = CountOf(floor, "other")},
                   .gradients = CountOf(json, "gradients"),
                   .tasks = {}};
-  for (const auto& [name, task] : json.at("tasks").items()) profile.tasks[name] = TaskOf(task);
+  for (const auto& [name, task] : json.at("tasks").items()) profile.tasks[FormId(name)] = TaskOf(task);
   return profile;
 }
 
@@ -171,17 +171,17 @@ const ModeProfile* TaskProfile::Find(const Way& way) const {
 
 ordered_json ToJson(const Profile& profile) {
   ordered_json tasks = ordered_json::object();
-  for (const auto& [name, task] : profile.tasks) {
+  for (const auto& [form, task] : profile.tasks) {
     ordered_json modes = ordered_json::array();
     for (const ModeProfile& mode : task.modes) modes.push_back(ToJson(mode));
-    tasks[name] = {{"key", task.key},
-                   {"gradients", task.gradients},
-                   {"constants", task.constants},
-                   {"rebuilding", task.rebuilding},
-                   {"held", task.held},
-                   {"batch_per_row", task.batch_per_row},
-                   {"contract", task.contract},
-                   {"modes", modes}};
+    tasks[form.text()] = {{"key", task.key},
+                          {"gradients", task.gradients},
+                          {"constants", task.constants},
+                          {"rebuilding", task.rebuilding},
+                          {"held", task.held},
+                          {"batch_per_row", task.batch_per_row},
+                          {"contract", task.contract},
+                          {"modes", modes}};
   }
   return {{"format", kProfileFormat},
           {"key", profile.key},

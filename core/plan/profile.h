@@ -8,6 +8,7 @@
 #include <vector>
 
 #include <medley/config/mode.h>
+#include <medley/curriculum/form_id.h>
 #include <medley/plan/peak_lines.h>
 #include <medley/report/memory_ledger.h>
 
@@ -54,10 +55,10 @@ struct TaskProfile {
 
 // Measured bytes. Knows no limit: the same profile serves every budget.
 struct Profile {
-  nlohmann::ordered_json key;  // model, tokenizer, versions, device: a plain object
-  MemoryLedger floor;          // what lives between steps, without the constants of tasks
-  std::int64_t gradients = 0;  // of all trained parameters
-  std::map<std::string, TaskProfile> tasks;
+  nlohmann::ordered_json key;           // model, tokenizer, versions, device: a plain object
+  MemoryLedger floor;                   // what lives between steps, without the constants of tasks
+  std::int64_t gradients = 0;           // of all trained parameters
+  std::map<FormId, TaskProfile> tasks;  // by form
 };
 
 // profile.json. Reading throws an InputError that names the file where it is no profile.

@@ -78,11 +78,12 @@ ordered_json RunProfileKey(const RunConfig& config, const Model& model, const st
   return key;
 }
 
-ordered_json TaskProfileKey(const RunConfig& run, const TaskHost& host, const std::string& task) {
-  const TaskConfig& config = ConfigOf(run, task);
-  ordered_json key = {
-      {"variant", config.variant}, {"options", FieldDumper::Dump(config.options)}, {"terms", config.terms}};
-  if (const auto origin = host.OriginOf(task)) {
+ordered_json TaskProfileKey(const TaskHost& host, const Form& form) {
+  const TaskConfig& settings = form.settings;
+  ordered_json key = {{"variant", settings.variant},
+                      {"options", FieldDumper::Dump(settings.options)},
+                      {"terms", settings.terms}};
+  if (const auto origin = host.OriginOf(form.task)) {
     key["version"] = origin->version;
     key["plugin"] = origin->build_id;
   }

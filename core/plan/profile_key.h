@@ -18,7 +18,8 @@ namespace medley {
 // `build`: of the plugin that brings the model, "" for one of medley's own.
 nlohmann::ordered_json RunProfileKey(const RunConfig& config, const Model& model, const std::string& build,
                                      const Tokenizer* tokenizer, at::Device device);
-// And what they depend on in the task: its version, its plugin's build, variant, options, weights of terms.
-nlohmann::ordered_json TaskProfileKey(const RunConfig& config, const TaskHost& host, const std::string& task);
+// And what they depend on in a form of a task: its version, its plugin's build, variant, options, weights of
+// terms.
+nlohmann::ordered_json TaskProfileKey(const TaskHost& host, const Form& form);
 
 }  // namespace medley

@@ -135,7 +135,7 @@ void PlanEpoch::AddOverflow(const DrawReceipt& draw, std::int64_t left_bytes) {
 }
 
 PlanEpoch& Receipt::EpochFor(const DrawReceipt& draw) {
-  std::vector<PlanEpoch>& epochs = tasks_[draw.task];
+  std::vector<PlanEpoch>& epochs = forms_[draw.form];
   if (epochs.empty() || !epochs.back().IsSame(draw)) {
     epochs.push_back({.mode = draw.mode,
                       .micro_rows = draw.micro_rows,
@@ -154,7 +154,7 @@ void Receipt::RecordOverflow(const DrawReceipt& draw, std::int64_t left) {
 
 std::int64_t Receipt::under() const {
   std::int64_t count = 0;
-  for (const auto& [task, epochs] : tasks_) {
+  for (const auto& [form, epochs] : forms_) {
     for (const PlanEpoch& epoch : epochs) count += epoch.under;
   }
   return count;
@@ -162,7 +162,7 @@ std::int64_t Receipt::under() const {
 
 std::int64_t Receipt::overflows() const {
   std::int64_t count = 0;
-  for (const auto& [task, epochs] : tasks_) {
+  for (const auto& [form, epochs] : forms_) {
     for (const PlanEpoch& epoch : epochs) count += epoch.overflows;
   }
   return count;
@@ -170,10 +170,10 @@ std::int64_t Receipt::overflows() const {
 
 ordered_json Receipt::ToJson() const {
   ordered_json tasks = ordered_json::object();
-  for (const auto& [task, epochs] : tasks_) {
+  for (const auto& [form, epochs] : forms_) {
     ordered_json list = ordered_json::array();
     for (const PlanEpoch& epoch : epochs) list.push_back(EpochJson(epoch));
-    tasks[task] = list;
+    tasks[form.text()] = list;
   }
   return {{"format", kReceiptFormat},
           {"under_estimates", under()},
@@ -187,7 +187,7 @@ Receipt Receipt::FromJson(const ordered_json& json) {
     if (json.at("format") != kReceiptFormat) throw std::out_of_range("format is " + json.at("format").dump());
     Receipt receipt;
     for (const auto& [task, epochs] : json.at("tasks").items()) {
-      for (const ordered_json& epoch : epochs) receipt.tasks_[task].push_back(EpochOf(epoch));
+      for (const ordered_json& epoch : epochs) receipt.forms_[FormId(task)].push_back(EpochOf(epoch));
     }
     receipt.stages_ = StageAccounts::FromJson(json.value("stages", ordered_json::array()));
     return receipt;

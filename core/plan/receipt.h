@@ -22,7 +22,7 @@ enum class Grade {
 };
 Grade GradeOf(std::int64_t predicted, std::int64_t margin, std::int64_t measured);
 
-// Draws of one task under one plan. The median is that of at most 512 draws, evenly spread.
+// Draws of one form of a task under one plan. The median is that of at most 512 draws, evenly spread.
 struct PlanEpoch {
   std::string mode;
   std::int64_t micro_rows = 0;
@@ -55,7 +55,7 @@ class Receipt {
   void RecordOverflow(const DrawReceipt& draw, std::int64_t left);
   // What its stage's tasks got by it.
   void RecordStep(const StepRecord& record) { stages_.Add(record); }
-  const std::map<std::string, std::vector<PlanEpoch>>& tasks() const { return tasks_; }
+  const std::map<FormId, std::vector<PlanEpoch>>& forms() const { return forms_; }
   const StageAccounts& stages() const { return stages_; }
   std::int64_t under() const;  // of draws and overflows
   std::int64_t overflows() const;
@@ -68,7 +68,7 @@ class Receipt {
  private:
   PlanEpoch& EpochFor(const DrawReceipt& draw);
 
-  std::map<std::string, std::vector<PlanEpoch>> tasks_;
+  std::map<FormId, std::vector<PlanEpoch>> forms_;
   StageAccounts stages_;
 };
 

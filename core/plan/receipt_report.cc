@@ -23,9 +23,9 @@ std::string ModeAndRows(const PlanEpoch& epoch) {
 Table EpochTable(const Receipt& receipt) {
   Table table({"task", "mode", "micro rows", "predicted", "measured, most", "median", "error", "at most",
                "under", "overflows", "draws", "rows", "tokens run", "forwards"});
-  for (const auto& [task, epochs] : receipt.tasks()) {
+  for (const auto& [form, epochs] : receipt.forms()) {
     for (const PlanEpoch& epoch : epochs) {
-      table.Add({task, epoch.mode, std::to_string(epoch.micro_rows) + (epoch.cut ? " (cut)" : ""),
+      table.Add({form.text(), epoch.mode, std::to_string(epoch.micro_rows) + (epoch.cut ? " (cut)" : ""),
                  Bytes(epoch.predicted), Bytes(epoch.largest), Bytes(epoch.median()),
                  ErrorOf(epoch, epoch.largest), ErrorOf(epoch, epoch.smallest), std::to_string(epoch.under),
                  std::to_string(epoch.overflows), std::to_string(epoch.draws), std::to_string(epoch.rows),
@@ -42,7 +42,7 @@ struct Grades {
 
 Grades GradesOf(const Receipt& receipt, bool cut) {
   Grades grades;
-  for (const auto& [task, epochs] : receipt.tasks()) {
+  for (const auto& [form, epochs] : receipt.forms()) {
     for (const PlanEpoch& epoch : epochs) {
       if (epoch.cut != cut) continue;
       grades.draws += epoch.draws;
@@ -70,18 +70,18 @@ std::string GradeWords(const Receipt& receipt, bool cut) {
   return text + "\n";
 }
 
-std::string UnderWords(const std::string& task, const PlanEpoch& epoch) {
+std::string UnderWords(const FormId& form, const PlanEpoch& epoch) {
   if (epoch.under_in_draws() == 0) return "";
-  return "UNDER-ESTIMATED: task " + task + " took " + FormatBytes(epoch.largest) + ", " +
+  return "UNDER-ESTIMATED: task " + form.text() + " took " + FormatBytes(epoch.largest) + ", " +
          FormatBytes(epoch.largest - epoch.predicted - epoch.margin) + " more than was planned (" +
          ModeAndRows(epoch) + ")\n";
 }
 
-std::string OverflowWords(const std::string& task, const PlanEpoch& epoch) {
+std::string OverflowWords(const FormId& form, const PlanEpoch& epoch) {
   if (epoch.overflows == 0) return "";
-  std::string text = "OVERFLOWED: task " + task + " ran out of memory " + std::to_string(epoch.overflows) +
-                     (epoch.overflows == 1 ? " time" : " times") + " (" + ModeAndRows(epoch) + "), with " +
-                     FormatBytes(epoch.reached) + " in use";
+  std::string text = "OVERFLOWED: task " + form.text() + " ran out of memory " +
+                     std::to_string(epoch.overflows) + (epoch.overflows == 1 ? " time" : " times") + " (" +
+                     ModeAndRows(epoch) + "), with " + FormatBytes(epoch.reached) + " in use";
   text += epoch.predicted > 0 ? " and " + FormatBytes(epoch.predicted) + " predicted" : "";
   if (epoch.left > 0) text += "; it left " + FormatBytes(epoch.left) + " behind, which is a bug";
   return text + "\n";
@@ -95,8 +95,8 @@ std::string ReceiptTable(const Receipt& receipt) {
   if (receipt.overflows() > 0)
     text += std::to_string(receipt.overflows()) +
             " overflows: each is an under-estimate where there was a prediction\n";
-  for (const auto& [task, epochs] : receipt.tasks()) {
-    for (const PlanEpoch& epoch : epochs) text += UnderWords(task, epoch) + OverflowWords(task, epoch);
+  for (const auto& [form, epochs] : receipt.forms()) {
+    for (const PlanEpoch& epoch : epochs) text += UnderWords(form, epoch) + OverflowWords(form, epoch);
   }
   return text;
 }

@@ -105,22 +105,22 @@ void RunPlanner::TakeUp(const fs::path& directory, fs::path file) {
 }
 
 // A task may keep tensors of its own, which a plan made before it is loaded must know.
-LoadedTask& RunPlanner::Loaded(const std::string& task, TaskProfile& profile) {
-  if (subject_.host.IsLoaded(task)) return subject_.host.Get(task);
+LoadedTask& RunPlanner::Loaded(const Form& form, TaskProfile& profile) {
+  if (LoadedTask* loaded = subject_.host.Find(form.id)) return *loaded;
   const std::int64_t before = ReadMemory(subject_.device).now;
-  LoadedTask& loaded = subject_.host.Get(task);
+  LoadedTask& loaded = subject_.host.Get(form);
   profile.held = ReadMemory(subject_.device).now - before;
   return loaded;
 }
 
-// Where it throws it is known whose fault that is, and nothing of the task's profile is kept.
+// Where it throws it is known whose fault that is, and nothing of the form's profile is kept.
 template <typename Measure>
-auto RunPlanner::Blaming(const std::string& task, const Measure& measure) {
+auto RunPlanner::Blaming(const FormId& form, const Measure& measure) {
   try {
     return measure();
   } catch (...) {
-    failed_ = task;
-    profile_.tasks.erase(task);
+    failed_ = form;
+    profile_.tasks.erase(form);
     throw;
   }
 }
@@ -135,40 +135,40 @@ void RunPlanner::CheckContract(LoadedTask& task, TaskProfile* profile) {
 
 // Measures the ways that the profile lacks. False where it has them all.
 bool RunPlanner::MeasureTask(const TaskRequest& request, const std::vector<Way>& ways) {
-  return Blaming(request.task, [&] { return MeasureLacking(request, ways); });
+  return Blaming(request.form.id, [&] { return MeasureLacking(request, ways); });
 }
 
 bool RunPlanner::MeasureLacking(const TaskRequest& request, const std::vector<Way>& ways) {
-  TaskProfile& profile = profile_.tasks[request.task];
-  ordered_json key = TaskProfileKey(subject_.config, subject_.host, request.task);
+  TaskProfile& profile = profile_.tasks[request.form.id];
+  ordered_json key = TaskProfileKey(subject_.host, request.form);
   if (profile.key != key) profile = {};
   const std::size_t before = profile.modes.size();
   for (const Way& way : ways) {
     if (profile.Find(way) != nullptr) continue;
     if (measured_.empty())
       console_.Say("measuring what the tasks take: a few steps of each, whose gradients are dropped");
-    measured_.insert(request.task);
-    LoadedTask& task = Loaded(request.task, profile);
+    measured_.insert(request.form.id);
+    LoadedTask& task = Loaded(request.form, profile);
     if (profile.modes.empty()) CheckContract(task, &profile);
     // Where a step has several draws, also all rows together may find gradients.
     const std::int64_t most_rows = subject_.config.draws_per_step > 1 ? 0 : request.rows;
-    prober_.Measure(task, ExecutionIn(way, request.task), profile, most_rows);
+    prober_.Measure(task, ExecutionIn(way, request.form), profile, most_rows);
   }
   profile.key = std::move(key);
   return profile.modes.size() > before;
 }
 
 void RunPlanner::MeasureFirst(const TaskRequest& request) {
-  const VariantInfo& variant = subject_.host.Variant(request.task);
+  const VariantInfo& variant = subject_.host.Variant(request.form);
   MeasureTask(request, setting_.all_ways ? AllWays(request, variant) : FirstWays(request, variant));
 }
 
 void RunPlanner::MeasureFloor() {
   MemoryLedger& floor = profile_.floor;
   std::int64_t constants = 0;
-  for (const auto& [task, profile] : profile_.tasks) {
-    if (subject_.host.IsLoaded(task))
-      constants += subject_.host.Get(task).ConstantBytes(subject_.device) + profile.held;
+  for (const auto& [form, profile] : profile_.tasks) {
+    if (const LoadedTask* task = subject_.host.Find(form))
+      constants += task->ConstantBytes(subject_.device) + profile.held;
   }
   floor.weights = ParameterBytes(subject_.model.parameters(), subject_.device);
   floor.optimizer = subject_.optimizer.StateBytes();
@@ -183,8 +183,8 @@ bool RunPlanner::MeasureRefused(const DoesNotFit& refusal, const Requests& reque
   bool measured = false;
   for (const TaskRequest& request : requests) {
     for (const Refusal& refused : refusal.refusals()) {
-      if (!refused.task.empty() && refused.task != request.task) continue;
-      measured = MeasureTask(request, AllWays(request, subject_.host.Variant(request.task))) || measured;
+      if (refused.form && *refused.form != request.form.id) continue;
+      measured = MeasureTask(request, AllWays(request, subject_.host.Variant(request.form))) || measured;
     }
   }
   return measured;
@@ -194,9 +194,9 @@ bool RunPlanner::MeasureRefused(const DoesNotFit& refusal, const Requests& reque
 bool RunPlanner::MeasurePieces(const Plan& plan, const Requests& requests) {
   bool measured = false;
   for (const TaskRequest& request : requests) {
-    const PlannedTask& entry = *plan.Find(request.task);
+    const PlannedTask& entry = *plan.Find(request.form.id);
     if (entry.micro_rows == entry.rows || request.micro_rows > 0) continue;
-    measured = MeasureTask(request, CheapestWays(request, subject_.host.Variant(request.task))) || measured;
+    measured = MeasureTask(request, CheapestWays(request, subject_.host.Variant(request.form))) || measured;
   }
   return measured;
 }
@@ -231,7 +231,7 @@ Plan RunPlanner::Solve(const Requests& requests, bool beside_others) {
 }
 
 std::int64_t RunPlanner::LargestProbe(const PlannedTask& entry) const {
-  const ModeProfile& mode = *profile_.tasks.at(entry.task).Find(entry.way);
+  const ModeProfile& mode = *profile_.tasks.at(entry.form).Find(entry.way);
   return PeakLines(entry.micro_rows < entry.rows ? mode.pieces : mode.whole).largest_probe();
 }
 
@@ -243,22 +243,22 @@ bool RunPlanner::Confirm(const Plan& plan) {
   bool ran = false;
   for (const PlannedTask& entry : plan.entries) {
     // A task of a stored profile is confirmed by training itself, unless it was measured for far fewer rows.
-    const bool stored = measured_.count(entry.task) == 0;
+    const bool stored = measured_.count(entry.form) == 0;
     if (entry.confirmed || (stored && entry.micro_rows <= kFarAbove * LargestProbe(entry))) continue;
-    if (!confirmed_.emplace(entry.task, entry.way).second) continue;
-    Execution execution = ExecutionIn(entry.way, entry.task);
+    if (!confirmed_.emplace(entry.form, entry.way).second) continue;
+    const Form& form = subject_.forms.At(entry.form);
+    Execution execution = ExecutionIn(entry.way, form);
     execution.micro_rows = entry.micro_rows < entry.rows ? entry.micro_rows : 0;
-    Blaming(entry.task, [&] {
-      prober_.Confirm(subject_.host.Get(entry.task), execution, entry.micro_rows,
-                      profile_.tasks.at(entry.task));
+    Blaming(form.id, [&] {
+      prober_.Confirm(subject_.host.Get(form), execution, entry.micro_rows, profile_.tasks.at(form.id));
     });
     ran = true;
   }
   return ran;
 }
 
-Execution RunPlanner::ExecutionIn(const Way& way, const std::string& task) const {
-  return {.way = way, .micro_rows = 0, .term_weights = ConfigOf(subject_.config, task).terms};
+Execution RunPlanner::ExecutionIn(const Way& way, const Form& form) {
+  return {.way = way, .micro_rows = 0, .term_weights = form.settings.terms};
 }
 
 Plan RunPlanner::PlanMeasured(const Requests& requests, bool beside_others) {
@@ -272,7 +272,7 @@ Plan RunPlanner::PlanMeasured(const Requests& requests, bool beside_others) {
 // then.
 Plan RunPlanner::PlanWhatCanBeMeasured(Requests requests) {
   while (true) {
-    failed_.clear();
+    failed_.reset();
     try {
       for (const TaskRequest& request : requests) MeasureFirst(request);
       return PlanMeasured(requests, /*beside_others=*/false);
@@ -281,9 +281,9 @@ Plan RunPlanner::PlanWhatCanBeMeasured(Requests requests) {
     } catch (const c10::AcceleratorError&) {
       throw;  // no task's fault
     } catch (const std::exception& error) {
-      if (failed_.empty() || subject_.config.on_task_error != "drop") throw;
-      console_.Warn("the task " + failed_ + " has no plan: " + error.what());
-      std::erase_if(requests, [&](const TaskRequest& request) { return request.task == failed_; });
+      if (!failed_ || subject_.config.on_task_error != "drop") throw;
+      console_.Warn("the task " + failed_->text() + " has no plan: " + error.what());
+      std::erase_if(requests, [&](const TaskRequest& request) { return request.form.id == *failed_; });
     }
   }
 }
@@ -297,10 +297,10 @@ bool RunPlanner::StillHolds() const {
   return true;
 }
 
-const Plan& RunPlanner::PlanRun(const std::vector<std::string>& tasks) {
+const Plan& RunPlanner::PlanRun(const std::vector<Form>& forms) {
   const auto start = std::chrono::steady_clock::now();
   requests_.clear();
-  for (const std::string& task : tasks) requests_.push_back(RequestFor(task));
+  for (const Form& form : forms) requests_.push_back(RequestFor(form));
   if (StillHolds()) return plan_;
   plan_ = PlanWhatCanBeMeasured(requests_);
   planned_for_ = Asked();
@@ -311,19 +311,20 @@ const Plan& RunPlanner::PlanRun(const std::vector<std::string>& tasks) {
   return plan_;
 }
 
-TaskRequest RunPlanner::RequestFor(const std::string& task) const {
-  return RequestOf(subject_.config, task, subject_.host.Variant(task));
+TaskRequest RunPlanner::RequestFor(const Form& form) const {
+  return RequestOf(form, subject_.host.Variant(form));
 }
 
-const Plan& RunPlanner::PlanTask(const std::string& task) {
-  const TaskRequest request = RequestFor(task);
-  if (plan_.Find(task) != nullptr) {
+const Plan& RunPlanner::PlanForm(const Form& form) {
+  const TaskRequest request = RequestFor(form);
+  const std::string& name = form.id.text();
+  if (plan_.Find(form.id) != nullptr) {
     const ordered_json asked = AskedJson(subject_.config, subject_.host, subject_.device, {request},
                                          setting_.budget_words, profile_.key);
     if (planned_for_.is_object() &&
-        planned_for_.at("tasks").value(task, ordered_json()) == asked.at("tasks").at(task))
+        planned_for_.at("tasks").value(name, ordered_json()) == asked.at("tasks").at(name))
       return plan_;
-    std::erase_if(plan_.entries, [&](const PlannedTask& entry) { return entry.task == task; });
+    std::erase_if(plan_.entries, [&](const PlannedTask& entry) { return entry.form == form.id; });
   }
   try {
     MeasureFirst(request);
@@ -348,7 +349,7 @@ const Plan& RunPlanner::PlanTask(const std::string& task) {
 // As many as have room where the others' rows wait: those fill the rest of the budget.
 TaskRequest RunPlanner::WithRowsThatMayWait(TaskRequest request) const {
   const PlanSetting setting = SettingForPlan();
-  const std::int64_t row = setting.waiting_draws * profile_.tasks.at(request.task).batch_per_row;
+  const std::int64_t row = setting.waiting_draws * profile_.tasks.at(request.form.id).batch_per_row;
   request.rows = std::max<std::int64_t>(1, plan_.data_bytes / std::max<std::int64_t>(1, row));
   return request;
 }
@@ -365,11 +366,12 @@ void RunPlanner::Join(const Plan& added) {
     other.share_of_budget = static_cast<double>(taken) / static_cast<double>(setting_.budget);
     const std::int64_t missing = taken - setting_.budget;
     if (missing <= 0) continue;
-    refusals.push_back({.task = other.task,
+    refusals.push_back({.form = other.form,
                         .missing = missing,
                         .change = "budget=" + std::to_string(setting_.budget + missing),
-                        .words = "task " + other.task + ", as it is planned, would no longer fit beside " +
-                                 added.entries.front().task + ": " + FormatBytes(missing) + " (" +
+                        .words = "task " + other.form.text() +
+                                 ", as it is planned, would no longer fit beside " +
+                                 added.entries.front().form.text() + ": " + FormatBytes(missing) + " (" +
                                  std::to_string(missing) + " bytes) are missing"});
   }
   if (!refusals.empty()) throw DoesNotFit(refusals.front().words, refusals);
@@ -383,16 +385,16 @@ void RunPlanner::Apply(PlanInForce& in_force, Mixer& mixer) {
   setting.drops_tables = plan_.drops_tables;
   in_force.Adopt(plan_, profile_, setting);
   for (const PlannedTask& entry : plan_.entries) {
-    if (!in_force.Knows(entry.task)) continue;
-    const std::string task(TaskOfForm(entry.task));
-    if (in_force.FormOf(task) == entry.task)
-      mixer.SetSize(task, SizeOf(subject_.host.Variant(entry.task), entry.rows));
-    if (plan_.drops_tables && subject_.host.IsLoaded(entry.task))
-      subject_.host.Get(entry.task).DropConstants(subject_.device);
-    const auto profile = profile_.tasks.find(entry.task);
+    if (!in_force.Knows(entry.form)) continue;
+    const Form& form = subject_.forms.At(entry.form);
+    if (in_force.IdOf(form.task) == form.id)
+      mixer.SetSize(form.task, SizeOf(subject_.host.Variant(form), entry.rows));
+    if (LoadedTask* loaded = subject_.host.Find(form.id); plan_.drops_tables && loaded != nullptr)
+      loaded->DropConstants(subject_.device);
+    const auto profile = profile_.tasks.find(form.id);
     // The check of a first draw runs all passes at once, and would not fit.
     if (profile == profile_.tasks.end() || profile->second.contract <= room - entry.tables) continue;
-    LoadedTask& loaded = subject_.host.Get(entry.task);
+    LoadedTask& loaded = subject_.host.Get(form);
     if (!subject_.executor.contract().Knows(loaded)) CheckContract(loaded, nullptr);
   }
 }

@@ -5,12 +5,14 @@
 #include <cstdint>
 #include <filesystem>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <set>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include <medley/config/run_config.h>
+#include <medley/curriculum/form_table.h>
 #include <medley/curriculum/mixer.h>
 #include <medley/memory/budget.h>
 #include <medley/plan/plan.h>
@@ -39,6 +41,7 @@ class RunPlanner {
   // What is measured, and with what; references outlive the planner.
   struct Subject {
     const RunConfig& config;
+    const FormTable& forms;  // those that are planned are in it
     at::Device device;
     TaskHost& host;
     const Model& model;
@@ -67,15 +70,15 @@ class RunPlanner {
   // one. What is stale is measured anew, and said.
   void TakeUp(const std::filesystem::path& directory, std::filesystem::path plan = {});
 
-  // Plans these tasks, all that the run names; only those are measured that the profile lacks. A plan that
+  // Plans these forms, all that the run names; only those are measured that the profile lacks. A plan that
   // was taken up stays as long as nothing that it follows from has changed. Throws DoesNotFit. A task that
   // fails, in whatever way of running it, is an Error; under on_task_error "drop" a warning: it stays
   // unplanned, and the first of its draws that fails drops it.
-  const Plan& PlanRun(const std::vector<std::string>& tasks);
-  // A task that came later: measures and plans it alone. What the plan says of the others stays as it is.
+  const Plan& PlanRun(const std::vector<Form>& forms);
+  // A form that came later: measures and plans it alone. What the plan says of the others stays as it is.
   // Throws DoesNotFit, also where the others would no longer fit beside its tables, or the task's own Error;
   // then the plan is as it was, and what was measured stays known.
-  const Plan& PlanTask(const std::string& task);
+  const Plan& PlanForm(const Form& form);
   // The run then draws and executes by the plan.
   void Apply(PlanInForce& in_force, Mixer& mixer);
   // A table of the plan, and what it cost to make.
@@ -92,12 +95,12 @@ class RunPlanner {
  private:
   using Requests = std::vector<TaskRequest>;
 
-  TaskRequest RequestFor(const std::string& task) const;
+  TaskRequest RequestFor(const Form& form) const;
   PlanSetting SettingForPlan() const;
-  Execution ExecutionIn(const Way& way, const std::string& task) const;
+  static Execution ExecutionIn(const Way& way, const Form& form);
   nlohmann::ordered_json Asked() const;
   bool StillHolds() const;
-  LoadedTask& Loaded(const std::string& task, TaskProfile& profile);
+  LoadedTask& Loaded(const Form& form, TaskProfile& profile);
   bool MeasureTask(const TaskRequest& request, const std::vector<Way>& ways);
   bool MeasureLacking(const TaskRequest& request, const std::vector<Way>& ways);
   void MeasureFirst(const TaskRequest& request);
@@ -109,7 +112,7 @@ class RunPlanner {
   std::int64_t LargestProbe(const PlannedTask& entry) const;
   bool Confirm(const Plan& plan);
   template <typename Measure>
-  auto Blaming(const std::string& task, const Measure& measure);
+  auto Blaming(const FormId& form, const Measure& measure);
   Plan PlanMeasured(const Requests& requests, bool beside_others);
   Plan PlanWhatCanBeMeasured(Requests requests);
   Profile BesideThePlanned() const;
@@ -122,13 +125,13 @@ class RunPlanner {
   Prober prober_;
   Profile profile_;
   Plan plan_;
-  Requests requests_;                                // all that were asked for
-  std::string failed_;                               // the task that threw while it was measured
-  std::set<std::string> measured_;                   // tasks, by this object
-  std::set<std::pair<std::string, Way>> confirmed_;  // by a step of the planned size
-  nlohmann::ordered_json planned_for_;               // of the plan; null: there is none
-  nlohmann::ordered_json planning_;                  // what making the plan took; null: nobody knows
-  bool taken_up_ = true;                             // the plan is an earlier start's
+  Requests requests_;                           // all that were asked for
+  std::optional<FormId> failed_;                // that threw while it was measured
+  std::set<FormId> measured_;                   // by this object
+  std::set<std::pair<FormId, Way>> confirmed_;  // by a step of the planned size
+  nlohmann::ordered_json planned_for_;          // of the plan; null: there is none
+  nlohmann::ordered_json planning_;             // what making the plan took; null: nobody knows
+  bool taken_up_ = true;                        // the plan is an earlier start's
 };
 
 }  // namespace medley

@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include <medley/base/json_count.h>
-#include <medley/config/run_config.h>
 #include <medley/report/table.h>
 
 namespace medley {
@@ -95,11 +94,12 @@ void StageAccounts::Add(const StepRecord& record) {
     ++task.steps;
     task.seconds += record.seconds / static_cast<double>(record.draws.size());
   }
-  for (const DrawReceipt& draw : record.receipts) {
-    TaskAccount& task = tasks[std::string(TaskOfForm(draw.task))];
-    task.tokens_run += draw.tokens_run;
-    task.forwards += draw.forwards;
-    task.peak = std::max(task.peak, draw.measured);
+  for (std::size_t i = 0; i < std::min(record.draws.size(), record.receipts.size()); ++i) {
+    const DrawReceipt& receipt = record.receipts[i];
+    TaskAccount& task = tasks[record.draws[i].task];
+    task.tokens_run += receipt.tokens_run;
+    task.forwards += receipt.forwards;
+    task.peak = std::max(task.peak, receipt.measured);
   }
 }
 

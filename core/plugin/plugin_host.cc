@@ -3,7 +3,6 @@
 #include <utility>
 
 #include <medley/base/suggest.h>
-#include <medley/config/run_config.h>
 
 #include "plugin_call.h"
 #include "plugin_library.h"
@@ -24,14 +23,14 @@ std::vector<std::string> NamesOf(const Items& items) {
                    " (it has: " + (names.empty() ? "none" : JoinNames(names)) + ")");
 }
 
-const OptionInfo* MissingOption(const TaskInfo& info, const TaskSettings& settings) {
+const OptionInfo* MissingOption(const TaskInfo& info, const TaskConfig& settings) {
   for (const OptionInfo& option : info.options) {
     if (option.required && settings.options.count(option.name) == 0) return &option;
   }
   return nullptr;
 }
 
-OptionValues MergeOptions(const TaskInfo& info, const TaskSettings& settings) {
+OptionValues MergeOptions(const TaskInfo& info, const TaskConfig& settings) {
   OptionValues options;
   for (const OptionInfo& option : info.options) options[option.name] = option.Default();
   for (const auto& [name, value] : settings.options) {
@@ -70,30 +69,29 @@ TaskHost::~TaskHost() = default;
 PluginHost::PluginHost(Context context) : context_(std::move(context)) {}
 PluginHost::~PluginHost() = default;
 
-LoadedTask& PluginHost::Get(std::string_view form) {
-  auto found = tasks_.find(form);
-  if (found == tasks_.end()) found = tasks_.emplace(form, Load(form)).first;
+LoadedTask& PluginHost::Get(const Form& form) {
+  auto found = tasks_.find(form.id);
+  if (found == tasks_.end()) found = tasks_.emplace(form.id, Load(form)).first;
   return *found->second.task;
 }
 
-TaskSettings PluginHost::SettingsOf(std::string_view form) const {
-  return context_.settings ? context_.settings(form) : TaskSettings{};
+LoadedTask* PluginHost::Find(const FormId& form) const {
+  const auto found = tasks_.find(form);
+  return found == tasks_.end() ? nullptr : found->second.task.get();
 }
 
-const VariantInfo& PluginHost::Variant(std::string_view form) {
-  return context_.registry.Require(TaskOfForm(form)).RequireVariant(SettingsOf(form).variant);
+const VariantInfo& PluginHost::Variant(const Form& form) {
+  return context_.registry.Require(form.task).RequireVariant(form.settings.variant);
 }
 
-std::optional<TaskOrigin> PluginHost::OriginOf(std::string_view form) const {
-  const std::string_view task = TaskOfForm(form);
+std::optional<TaskOrigin> PluginHost::OriginOf(const std::string& task) const {
   return TaskOrigin{context_.registry.Require(task).version, context_.registry.FileOf(task).build_id};
 }
 
-PluginHost::Entry PluginHost::Load(std::string_view form) const {
-  const std::string_view task = TaskOfForm(form);
-  const TaskInfo& info = context_.registry.Require(task);
-  const PluginFile& file = context_.registry.FileOf(task);
-  const TaskSettings settings = SettingsOf(form);
+PluginHost::Entry PluginHost::Load(const Form& form) const {
+  const TaskInfo& info = context_.registry.Require(form.task);
+  const PluginFile& file = context_.registry.FileOf(form.task);
+  const TaskConfig& settings = form.settings;
   const VariantInfo* variant = info.FindVariant(settings.variant);
   if (variant == nullptr) NoSuch(info.name, "variant", settings.variant, NamesOf(info.variants));
   CheckSpecialTokens(info, context_.tokenizer);
@@ -113,18 +111,16 @@ PluginHost::Entry PluginHost::Load(std::string_view form) const {
   });
   const GlobalStateGuard guard(HashName(info.name));
   std::unique_ptr<Task> made = CallPlugin(plugin, info.name, "making the task", [&] {
-    return library.Make(TaskIndex(file, task), *entry.context);
+    return library.Make(TaskIndex(file, form.task), *entry.context);
   });
   entry.task = std::make_unique<LoadedTask>(info, *variant, plugin, std::move(made));
   return entry;
 }
 
-bool PluginHost::IsLoaded(std::string_view form) const { return tasks_.find(form) != tasks_.end(); }
-
-std::vector<std::string> PluginHost::loaded() const {
-  std::vector<std::string> names;
-  for (const auto& [name, entry] : tasks_) names.push_back(name);
-  return names;
+std::vector<FormId> PluginHost::loaded() const {
+  std::vector<FormId> forms;
+  for (const auto& [form, entry] : tasks_) forms.push_back(form);
+  return forms;
 }
 
 std::vector<std::string> PluginHost::Texts(const Registry& registry, const TextsRun& run,
@@ -134,7 +130,7 @@ std::vector<std::string> PluginHost::Texts(const Registry& registry, const Texts
   if (!run.tasks.empty()) tasks.clear();
   for (const std::string& name : run.tasks) tasks.push_back(&registry.Require(name));
   for (const TaskInfo* info : tasks) {
-    const TaskSettings settings = run.settings ? run.settings(info->name) : TaskSettings{};
+    const TaskConfig settings = run.forms.Own(info->name).settings;
     if (left_out != nullptr && MissingOption(*info, settings) != nullptr) {
       left_out->push_back(info->name);
       continue;

@@ -1,12 +1,11 @@
 #pragma once
 
-#include <functional>
 #include <map>
 #include <memory>
 #include <string>
-#include <string_view>
 #include <vector>
 
+#include <medley/curriculum/form_table.h>
 #include <medley/plugin/loaded_task.h>
 #include <medley/plugin/model_file.h>
 #include <medley/plugin/registry.h>
@@ -15,15 +14,9 @@
 
 namespace medley {
 
-// How the run wants a task to be made.
-struct TaskSettings {
-  std::string variant = "default";
-  OptionValues options{};  // overrides of the spec's defaults
-};
-
 // What of a run the texts of its tasks may depend on.
 struct TextsRun {
-  std::function<TaskSettings(std::string_view task)> settings{};  // none: all have the defaults
+  FormTable forms{};  // whose own are asked
   std::vector<std::string> control_text{};
   std::vector<std::string> tasks{};  // whose texts; none: all
 };
@@ -32,23 +25,21 @@ struct TextsRun {
 // the next call tries again.
 class PluginHost final : public TaskHost {
  public:
-  // Everything is kept by reference and must outlive the host. `settings`: of a form, asked when it is first
-  // used; none: all have the defaults.
+  // Everything is kept by reference and must outlive the host.
   struct Context {
     const Registry& registry;
     const ModelFile& model;
     const Tokenizer* tokenizer;  // null, and no control text, where the model declares none
     const std::vector<std::string>& control_text;
-    std::function<TaskSettings(std::string_view form)> settings{};
   };
   explicit PluginHost(Context context);
   ~PluginHost() override;
 
-  LoadedTask& Get(std::string_view form) override;
-  bool IsLoaded(std::string_view form) const override;
-  const VariantInfo& Variant(std::string_view form) override;
-  std::optional<TaskOrigin> OriginOf(std::string_view form) const override;
-  std::vector<std::string> loaded() const;
+  LoadedTask& Get(const Form& form) override;
+  LoadedTask* Find(const FormId& form) const override;
+  const VariantInfo& Variant(const Form& form) override;
+  std::optional<TaskOrigin> OriginOf(const std::string& task) const override;
+  std::vector<FormId> loaded() const;
 
   // What tasks may show, for the tokenizer; loads their plugins. A task that needs an option which it is
   // not given is named in `left_out`; without that, it is an InputError.
@@ -60,11 +51,10 @@ class PluginHost final : public TaskHost {
     std::unique_ptr<TaskContext> context;
     std::unique_ptr<LoadedTask> task;
   };
-  TaskSettings SettingsOf(std::string_view form) const;
-  Entry Load(std::string_view form) const;
+  Entry Load(const Form& form) const;
 
   Context context_;
-  std::map<std::string, Entry, std::less<>> tasks_;
+  std::map<FormId, Entry> tasks_;
 };
 
 }  // namespace medley

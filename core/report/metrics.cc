@@ -100,7 +100,7 @@ ordered_json TimingLine(const StepRecord& record) {
     task["constant_bytes"] = bytes == record.constant_bytes.end() ? 0 : bytes->second;
   }
   for (const DrawReceipt& receipt : record.receipts) {
-    ordered_json& task = tasks[receipt.task];
+    ordered_json& task = tasks[receipt.form.text()];
     if (task.is_null()) task = ordered_json::object();
     task["memory_peak"] = std::max(task.value("memory_peak", std::int64_t{0}), receipt.measured);
   }

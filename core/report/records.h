@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include <medley/curriculum/form_id.h>
 #include <medley/curriculum/mixer.h>
 #include <medley/report/guard_finding.h>
 #include <medley/report/memory_ledger.h>
@@ -19,7 +20,7 @@ namespace medley {
 
 // A draw as it was planned and as it went. Bytes in all, floor included.
 struct DrawReceipt {
-  std::string task;
+  FormId form;       // of its task
   std::string mode;  // in words: "sequential", "joint + recompute 1"
   std::int64_t micro_rows = 0;
   bool cut = false;            // after an overflow, to fewer micro-rows than planned

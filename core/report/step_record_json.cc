@@ -10,8 +10,24 @@ namespace medley {
 // What nlohmann looks for, in the namespace of the types.
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Draw, task, begin, rows)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(TermLoss, sum, count, weight)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(DrawReceipt, task, mode, micro_rows, cut, predicted, margin, measured,
-                                   rows, tokens_run, forwards)
+static void to_json(nlohmann::json& json, const DrawReceipt& draw) {
+  json = {{"task", draw.form.text()},  {"mode", draw.mode},           {"micro_rows", draw.micro_rows},
+          {"cut", draw.cut},           {"predicted", draw.predicted}, {"margin", draw.margin},
+          {"measured", draw.measured}, {"rows", draw.rows},           {"tokens_run", draw.tokens_run},
+          {"forwards", draw.forwards}};
+}
+static void from_json(const nlohmann::json& json, DrawReceipt& draw) {
+  draw.form = FormId(json.at("task").get<std::string>());
+  json.at("mode").get_to(draw.mode);
+  json.at("micro_rows").get_to(draw.micro_rows);
+  json.at("cut").get_to(draw.cut);
+  json.at("predicted").get_to(draw.predicted);
+  json.at("margin").get_to(draw.margin);
+  json.at("measured").get_to(draw.measured);
+  json.at("rows").get_to(draw.rows);
+  json.at("tokens_run").get_to(draw.tokens_run);
+  json.at("forwards").get_to(draw.forwards);
+}
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(StageRecord::Share, asked, delivered, charged)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(StageRecord, number, name, unit, shares)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(StepRecord, step, draws, delivered, stage, losses, gradient_norm,

@@ -7,6 +7,7 @@
 
 #include <medley/base/files.h>
 #include <medley/base/suggest.h>
+#include <medley/curriculum/form_table.h>
 #include <medley/run/input_files.h>
 #include <medley/step/execution.h>
 
@@ -99,8 +100,8 @@ void CheckEvaluations(ConfigFile& weights, const Curriculum& curriculum, const R
 }
 
 // The settings that a stage gives to a task, as the config's own are checked.
-void CheckSet(ConfigFile& weights, const Curriculum& curriculum, std::size_t number, const RunConfig& run,
-              const Registry& registry) {
+void CheckSet(ConfigFile& weights, const Curriculum& curriculum, std::size_t number, const FormTable& forms,
+              bool plan, const Registry& registry) {
   for (const auto& [name, change] : curriculum.stages[number].set.tasks) {
     const TaskInfo* task = registry.Find(name);
     if (task == nullptr) continue;  // reported
@@ -117,9 +118,9 @@ void CheckSet(ConfigFile& weights, const Curriculum& curriculum, std::size_t num
       if (info != nullptr && info->kind == OptionKind::kPath)
         report.FailAtKey({"options", option}, "a stage cannot change a path; set it in the run config");
     }
-    TaskConfig changed = Changed(ConfigOf(run, name), change);
+    TaskConfig changed = Changed(forms.Own(name).settings, change);
     CheckTask(*task, changed, report);
-    if (const auto problem = CheckRows(changed, run.plan)) report.FailAt({problem->key}, problem->message);
+    if (const auto problem = CheckRows(changed, plan)) report.FailAt({problem->key}, problem->message);
   }
 }
 
@@ -182,13 +183,14 @@ const TaskInfo* RequireTask(ConfigFile& file, const Path& path, const Registry& 
 
 void CheckCurriculumFits(ConfigFile& weights, const Curriculum& curriculum, const RunConfig& run,
                          const ModelInfo* model, const Registry& registry, ConfigFile* config) {
+  const FormTable forms(run);
   for (std::size_t stage = 0; stage < curriculum.stages.size(); ++stage) {
     for (const auto& [name, weight] : curriculum.stages[stage].weights) {
       Path path = curriculum.PathOf(stage);
       path.insert(path.end(), {"weights", name});
       RequireTask(weights, path, registry);
     }
-    CheckSet(weights, curriculum, stage, run, registry);
+    CheckSet(weights, curriculum, stage, forms, run.plan, registry);
   }
   CheckEvaluations(weights, curriculum, run);
   const bool needs_tokenizer = model == nullptr || model->tokenizer;
@@ -205,7 +207,7 @@ void CheckCurriculumFits(ConfigFile& weights, const Curriculum& curriculum, cons
       for (const std::string& problem : ModelProblems(*task, *model)) report("model", problem);
     }
     for (const OptionInfo& option : task->options) {
-      if (option.required && ConfigOf(run, name).options.count(option.name) == 0)
+      if (option.required && forms.Own(name).settings.options.count(option.name) == 0)
         report("tasks", "task " + name + " needs tasks." + name + ".options." + option.name + ", " +
                             option.Allowed() + " (" + option.summary + ")");
     }

@@ -50,16 +50,10 @@ void SetThreads(std::int64_t threads, Purpose purpose) {
 }
 
 void MakeHost(Run& run) {
-  run.host =
-      std::make_unique<PluginHost>(PluginHost::Context{.registry = *run.registry,
-                                                       .model = *run.model_file,
-                                                       .tokenizer = run.tokenizer.get(),
-                                                       .control_text = run.control_text,
-                                                       .settings = [&run](std::string_view form) {
-                                                         const TaskConfig& config =
-                                                             ConfigOf(run.config, std::string(form));
-                                                         return TaskSettings{config.variant, config.options};
-                                                       }});
+  run.host = std::make_unique<PluginHost>(PluginHost::Context{.registry = *run.registry,
+                                                              .model = *run.model_file,
+                                                              .tokenizer = run.tokenizer.get(),
+                                                              .control_text = run.control_text});
 }
 
 // Before the device's first tensor: the allocator of a GPU reads its limit once. The CPU's holds from the
@@ -224,15 +218,13 @@ bool IsTaskOption(const std::string& override) {
 
 }  // namespace
 
-std::map<std::string, Execution> Run::Configured() const {
-  std::map<std::string, Execution> executions;
-  for (const std::string& form : NamedForms()) executions[form] = Configured(form);
+std::map<FormId, Execution> Run::Configured() const {
+  std::map<FormId, Execution> executions;
+  for (const Form& form : NamedForms()) executions[form.id] = Configured(form);
   return executions;
 }
 
-Execution Run::Configured(const std::string& form) const {
-  return ExecutionOf(ConfigOf(config, form), host->Variant(form));
-}
+Execution Run::Configured(const Form& form) const { return ExecutionOf(form.settings, host->Variant(form)); }
 
 std::string Run::ModelBuild() const {
   const PluginFile* plugin = registry->FileOfModel(model_file->info.name);
@@ -276,9 +268,7 @@ RunInputs CheckInputsOf(const fs::path& directory, std::vector<std::string> over
 
 std::unique_ptr<Run> BuildRun(RunInputs inputs, Purpose purpose, StartingWeights weights) {
   InstallCpuAllocator();
-  auto run = std::make_unique<Run>();
-  run->config = inputs.checked.run;
-  run->curriculum = inputs.checked.curriculum;
+  auto run = std::make_unique<Run>(inputs.checked.run, inputs.checked.curriculum);
   run->weights_text = inputs.checked.weights_text;
   run->model_file = inputs.checked.model;
   run->registry = std::make_unique<Registry>(std::move(inputs.registry));

@@ -8,11 +8,12 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <medley/config/run_config.h>
 #include <medley/curriculum/curriculum.h>
-#include <medley/curriculum/forms.h>
+#include <medley/curriculum/form_table.h>
 #include <medley/curriculum/mixer.h>
 #include <medley/memory/budget.h>
 #include <medley/model/adapters.h>
@@ -32,10 +33,14 @@ namespace medley {
 // none of them sees the others through this. Members stand in the order in which they need each other, so the
 // last ends first. For the trainer's thread.
 struct Run {
-  RunConfig config;
+  explicit Run(RunConfig from = {}, Curriculum weights = {})
+      : config(std::move(from)), curriculum(std::move(weights)), forms(config, curriculum) {}
+
+  const RunConfig config;
   at::Device device = at::kCPU;
   Budget budget;             // of a run that trains; 0 bytes: no limit
   Curriculum curriculum;     // the weights file; what is in force is the mixer's
+  FormTable forms;           // of its tasks, and of edits of its weights
   std::string weights_text;  // of that file
   std::unique_ptr<Registry> registry;
   std::optional<ModelFile> model_file;   // always there
@@ -54,10 +59,10 @@ struct Run {
   // knows them.
   std::vector<std::string> NamedTasks() const { return curriculum.Named(); }
   // The forms in which its stages run them.
-  std::vector<std::string> NamedForms() const { return medley::NamedForms(config, curriculum); }
+  std::vector<Form> NamedForms() const { return forms.Named(curriculum); }
   // How the draws of a form run where nothing was planned, and of all named ones.
-  Execution Configured(const std::string& form) const;
-  std::map<std::string, Execution> Configured() const;
+  Execution Configured(const Form& form) const;
+  std::map<FormId, Execution> Configured() const;
   // The build of the plugin that brings the model, "" for one of medley's own.
   std::string ModelBuild() const;
   // The adapters of its model.

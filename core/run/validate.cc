@@ -8,7 +8,7 @@
 #include <medley/base/error.h>
 #include <medley/base/files.h>
 #include <medley/base/suggest.h>
-#include <medley/curriculum/forms.h>
+#include <medley/curriculum/form_table.h>
 #include <medley/run/curriculum_check.h>
 #include <medley/run/input_files.h>
 #include <medley/run/model_check.h>
@@ -151,7 +151,6 @@ CheckedRun CheckRun(const std::filesystem::path& config, const std::vector<std::
     }
   }
   diagnostics.Throw();
-  AddForms(checked.run, checked.curriculum);
   CheckMixtures(DisplayPath(checked.run.weights), checked, registry);
   if (locks == Locks::kHold) CheckLock(checked, &checked.model->info, registry);
   return checked;
@@ -175,8 +174,9 @@ TaskSize SizeOf(const VariantInfo& variant, std::int64_t rows) {
 
 std::map<std::string, TaskSize> TaskSizes(const CheckedRun& checked, const Registry& registry) {
   std::map<std::string, TaskSize> sizes;
+  const FormTable forms(checked.run);
   for (const std::string& name : checked.curriculum.All()) {
-    const TaskConfig& settings = ConfigOf(checked.run, name);
+    const TaskConfig settings = forms.Own(name).settings;
     sizes[name] = SizeOf(registry.Require(name).RequireVariant(settings.variant), settings.rows);
   }
   return sizes;

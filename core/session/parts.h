@@ -23,7 +23,7 @@ namespace medley {
 // A run and its plan: what a session makes before it writes anything.
 struct PlannedRun {
   PlannedRun(std::unique_ptr<Run> made, Console& console)
-      : run(std::move(made)), plan(run->Configured()), admission(*run, plan, console) {}
+      : run(std::move(made)), plan(run->forms, run->Configured()), admission(*run, plan, console) {}
   PlannedRun(const PlannedRun&) = delete;
   PlannedRun& operator=(const PlannedRun&) = delete;
 

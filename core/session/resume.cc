@@ -91,7 +91,7 @@ void PlanWithEdit(Admission& admission, const fs::path& directory, const std::op
                   Console& console) {
   try {
     admission.PlanNamed("", {.directory = directory});
-    if (edit && admission.HasNew(*edit)) admission.Admit(*edit);
+    if (edit && admission.Learn(*edit)) admission.Admit(*edit);
   } catch (const Interrupted&) {
     console.Say("interrupted while planning; the run is as it was, medley resume " + directory.string() +
                 " goes on");

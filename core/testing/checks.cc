@@ -51,7 +51,10 @@ Bench::Bench(const std::filesystem::path& run_config, const std::vector<std::fil
 
 Bench::~Bench() = default;
 
-LoadedTask& Bench::Task(std::string_view name) const { return parts_->run->host->Get(name); }
+LoadedTask& Bench::Task(std::string_view name) const {
+  const Run& run = *parts_->run;
+  return run.host->Get(run.forms.Own(std::string(name)));
+}
 
 Model& Bench::model() const { return *parts_->run->model; }
 

@@ -6,7 +6,6 @@
 #include <medley/base/durable_file.h>
 #include <medley/base/files.h>
 #include <medley/checkpoint/run_directory.h>
-#include <medley/curriculum/forms.h>
 #include <medley/plan/plan_stages.h>
 #include <medley/run/validate.h>
 
@@ -14,6 +13,7 @@ namespace medley {
 
 RunPlanner::Subject PlannerSubject(const Run& run) {
   return {.config = run.config,
+          .forms = run.forms,
           .device = run.device,
           .host = *run.host,
           .model = *run.model,
@@ -37,8 +37,7 @@ void KeepPlan(const std::filesystem::path& directory, const std::string& next) {
 
 Admission::Admission(Run& run, PlanInForce& plan, Console& console)
     : run_(run), plan_(plan), console_(console) {
-  const std::vector<std::string> forms = run.NamedForms();
-  admitted_.insert(forms.begin(), forms.end());
+  for (const Form& form : run.NamedForms()) admitted_.insert(form.id);
 }
 
 void Admission::PlanNamed(const std::filesystem::path& profile, const EarlierPlan& earlier) {
@@ -54,38 +53,39 @@ void Admission::PlanNamed(const std::filesystem::path& profile, const EarlierPla
 void Admission::SaveIn(const std::filesystem::path& directory) {
   if (!planner_) return;
   directory_ = directory;
-  console_.Say(StagesOfPlan(run_.config, run_.curriculum, planner_->plan()) + planner_->Words());
+  console_.Say(StagesOfPlan(run_.forms, run_.curriculum, planner_->plan()) + planner_->Words());
   planner_->Save(directory_);
 }
 
-bool Admission::HasNew(const Curriculum& curriculum) const {
-  const std::vector<std::string> forms = NamedForms(run_.config, curriculum);
-  return std::any_of(forms.begin(), forms.end(),
-                     [&](const std::string& form) { return admitted_.count(form) == 0; });
+bool Admission::Learn(const Curriculum& curriculum) {
+  run_.forms.Add(curriculum);
+  const std::vector<Form> named = run_.forms.Named(curriculum);
+  return std::any_of(named.begin(), named.end(),
+                     [&](const Form& form) { return admitted_.count(form.id) == 0; });
 }
 
 void Admission::Admit(const Curriculum& curriculum) {
-  AddForms(run_.config, curriculum);
-  std::vector<std::string> added = NamedForms(run_.config, curriculum);
-  std::erase_if(added, [&](const std::string& form) { return admitted_.count(form) > 0; });
-  for (const std::string& form : added) {
-    plan_.Add(form, run_.Configured(form));
+  std::vector<Form> added = run_.forms.Named(curriculum);
+  std::erase_if(added, [&](const Form& form) { return admitted_.count(form.id) > 0; });
+  for (const Form& form : added) {
+    plan_.Add(form.id, run_.Configured(form));
     if (planner_) {
-      planner_->PlanTask(form);
+      planner_->PlanForm(form);
     } else {
       run_.host->Get(form);
     }
   }
   for (const std::string& task : curriculum.Named()) {
-    const std::string& form = plan_.FormOf(task);
-    if (added.end() == std::find(added.begin(), added.end(), form)) continue;
-    run_.mixer->SetSize(task, SizeOf(run_.host->Variant(form), ConfigOf(run_.config, form).rows));
+    const Form& form = plan_.FormOf(task);
+    const auto is_same = [&](const Form& other) { return other.id == form.id; };
+    if (std::none_of(added.begin(), added.end(), is_same)) continue;
+    run_.mixer->SetSize(task, SizeOf(run_.host->Variant(form), form.settings.rows));
   }
   if (planner_) {
     planner_->Apply(plan_, *run_.mixer);
     if (!directory_.empty()) planner_->Save(directory_);
   }
-  admitted_.insert(added.begin(), added.end());
+  for (const Form& form : added) admitted_.insert(form.id);
 }
 
 }  // namespace medley

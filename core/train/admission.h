@@ -42,8 +42,8 @@ class Admission {
   // What plan.json is to hold; "" where nothing is planned.
   std::string PlanText() const { return planner_ ? planner_->PlanText() : ""; }
 
-  // Has the curriculum any that the run does not know?
-  bool HasNew(const Curriculum& curriculum) const;
+  // Adds the curriculum's forms to the run's table. True where some of them must be admitted too.
+  bool Learn(const Curriculum& curriculum);
   // Loads and plans them alone. Throws what is wrong with one; then the run goes on without it.
   void Admit(const Curriculum& curriculum);
 
@@ -53,7 +53,7 @@ class Admission {
   Console& console_;
   std::unique_ptr<RunPlanner> planner_;  // null where the config says "plan": false
   std::filesystem::path directory_;      // "": nothing is saved so far
-  std::set<std::string> admitted_;       // forms
+  std::set<FormId> admitted_
 };
 
 }  // namespace medley

@@ -72,7 +72,7 @@ void Blame::AddMemoryHint(Failure& failure, const std::string& culprit, const st
   for (const Draw& draw : draws) {
     if (draw.task == culprit && draw.rows > largest.rows) largest = draw;
   }
-  const bool is_known = !culprit.empty() && run_.host->IsLoaded(plan_.FormOf(culprit));
+  const bool is_known = !culprit.empty() && run_.host->Find(plan_.IdOf(culprit)) != nullptr;
   failure.reason += is_known ? AdviceFor(largest) : AdviceFor(draws);
 }
 
@@ -87,10 +87,11 @@ std::string Blame::AdviceFor(const std::vector<Draw>& draws) {
 
 std::string Blame::AdviceFor(const Draw& draw) {
   const DataConfig& data = run_.config.data;
-  return MemoryAdvice({.task = plan_.FormOf(draw.task),
+  const Form& form = plan_.FormOf(draw.task);
+  return MemoryAdvice({.form = form,
                        .rows = draw.rows,
                        .execution = plan_.Of(draw.task),
-                       .variant = run_.host->Variant(plan_.FormOf(draw.task)),
+                       .variant = run_.host->Variant(form),
                        .draws_per_step = run_.config.draws_per_step,
                        .draws_ahead = data.threads > 0 ? data.ahead : 0,
                        .budget = run_.budget.bytes,

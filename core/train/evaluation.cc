@@ -28,7 +28,7 @@ TaskScore Evaluation::ScoreOf(const std::string& task, std::int64_t step) {
   setting_.tables.MakeAllRoom(task);
   LoadedTask& loaded = setting_.tasks.Checked(task);
   const std::int64_t rows = RowsOnce(loaded, setting_.config.rows);
-  if (compared_.insert(std::string(TaskOfForm(task))).second) {
+  if (compared_.insert(task).second) {
     const std::string warning = OverlapWarning(loaded, setting_.seed, rows);
     if (!warning.empty()) setting_.console.Warn(warning);
   }

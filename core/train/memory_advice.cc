@@ -20,7 +20,7 @@ class Search {
   Search(const CrowdedDraw& draw, const TryDraw& fits)
       : draw_(draw),
         fits_(fits),
-        key_(KeyOfForm(draw.task)),
+        key_(draw.form.KeyPrefix()),
         least_{.execution = draw.execution,
                .rows = draw.rows,
                .waiting = draw.draws_per_step + draw.draws_ahead} {}

@@ -4,6 +4,7 @@
 #include <functional>
 #include <string>
 
+#include <medley/curriculum/form.h>
 #include <medley/plugin/task_info.h>
 #include <medley/step/execution.h>
 
@@ -11,7 +12,7 @@ namespace medley {
 
 // A draw that found no room.
 struct CrowdedDraw {
-  std::string task;  // its form
+  Form form{};
   std::int64_t rows = 0;
   Execution execution{};
   VariantInfo variant{};

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <utility>
 
-#include <medley/config/run_config.h>
 #include <medley/memory/batch_bytes.h>
 #include <medley/memory/cpu_allocator.h>
 #include <medley/model/parameter_bytes.h>
@@ -37,9 +36,10 @@ std::string MemoryWatch::Blindness() const { return BlindnessOf(copies_); }
 template <typename Fn>
 void MemoryWatch::ForEachTable(const Fn& fn) const {
   for (const auto& [form, execution] : setting_.plan.executions()) {
-    if (!setting_.host.IsLoaded(form)) continue;
-    const std::int64_t bytes = setting_.host.Get(form).ConstantBytes(setting_.device);
-    if (bytes > 0) fn(form, bytes);
+    const LoadedTask* loaded = setting_.host.Find(form);
+    if (loaded == nullptr) continue;
+    const std::int64_t bytes = loaded->ConstantBytes(setting_.device);
+    if (bytes > 0) fn(loaded->info().name, bytes);
   }
 }
 
@@ -51,9 +51,7 @@ std::int64_t MemoryWatch::ConstantBytes() const {
 
 std::map<std::string, std::int64_t> MemoryWatch::ConstantsByTask() const {
   std::map<std::string, std::int64_t> constants;
-  ForEachTable([&](const std::string& form, std::int64_t bytes) {
-    constants[std::string(TaskOfForm(form))] += bytes;
-  });
+  ForEachTable([&](const std::string& task, std::int64_t bytes) { constants[task] += bytes; });
   return constants;
 }
 
@@ -104,7 +102,7 @@ DrawReceipt MemoryWatch::ReceiptOf(const Draw& draw, std::int64_t peak, std::int
   const std::int64_t micro_rows = RowsAtOnce(execution.micro_rows, draw.rows);
   const PeakPrediction predicted = setting_.plan.Predict(draw.task, micro_rows);
   const Ran ran = std::exchange(ran_[draw.task], {});
-  return {.task = setting_.plan.FormOf(draw.task),
+  return {.form = setting_.plan.IdOf(draw.task),
           .mode = execution.way.Words(),
           .micro_rows = micro_rows,
           .cut = setting_.plan.IsCut(draw.task),

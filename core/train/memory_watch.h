@@ -82,7 +82,7 @@ class MemoryWatch final : public StepObserver {
   };
 
   template <typename Fn>
-  void ForEachTable(const Fn& fn) const;  // of the loaded tasks: the task, bytes of its tables
+  void ForEachTable(const Fn& fn) const;  // of the loaded forms: the task's name, bytes of its tables
   std::int64_t ConstantBytes() const;
   std::map<std::string, std::int64_t> ConstantsByTask() const;
   MemoryLedger Ledger() const;

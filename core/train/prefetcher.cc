@@ -139,11 +139,9 @@ RowRange Prefetcher::RangeOf(const Draw& draw) const {
 }
 
 LoadedTask& Prefetcher::Checked(const std::string& name) {
-  const std::string& form = setting_.plan.FormOf(name);
-  if (setting_.host.IsLoaded(form)) {
-    LoadedTask& task = setting_.host.Get(form);
-    if (setting_.contract.Knows(task)) return task;
-  }
+  const Form& form = setting_.plan.FormOf(name);
+  if (LoadedTask* task = setting_.host.Find(form.id); task != nullptr && setting_.contract.Knows(*task))
+    return *task;
   const Pause pause(*this);
   LoadedTask& task = setting_.host.Get(form);
   // A planner checks before there is a budget to keep: all passes at once may not fit into it.

@@ -4,25 +4,26 @@
 
 namespace medley {
 
-std::int64_t TableRoom::BytesOf(const std::string& form) const {
-  return host_.IsLoaded(form) ? host_.Get(form).ConstantBytes(device_) : 0;
+std::int64_t TableRoom::BytesOf(const FormId& form) const {
+  const LoadedTask* task = host_.Find(form);
+  return task == nullptr ? 0 : task->ConstantBytes(device_);
 }
 
 // Of others than the task's form, until they take no more than the room. Returns what they take.
 std::int64_t TableRoom::Drop(const std::string& task, std::int64_t room) {
-  const std::string& form = plan_.FormOf(task);
+  const FormId form = plan_.IdOf(task);
   // Who was planned and never used since has tables too.
-  for (const auto& [name, execution] : plan_.executions()) {
-    if (std::find(used_.begin(), used_.end(), name) == used_.end()) used_.insert(used_.begin(), name);
+  for (const auto& [known, execution] : plan_.executions()) {
+    if (std::find(used_.begin(), used_.end(), known) == used_.end()) used_.insert(used_.begin(), known);
   }
   std::erase(used_, form);
   std::int64_t taken = 0;
-  for (const std::string& other : used_) taken += BytesOf(other);
-  for (const std::string& other : used_) {
+  for (const FormId& other : used_) taken += BytesOf(other);
+  for (const FormId& other : used_) {
     if (taken <= room) break;
     const std::int64_t bytes = BytesOf(other);
     if (bytes == 0) continue;
-    host_.Get(other).DropConstants(device_);
+    host_.Find(other)->DropConstants(device_);
     taken -= bytes;
   }
   used_.push_back(form);

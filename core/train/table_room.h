@@ -28,13 +28,13 @@ class TableRoom {
   void MakeAllRoom(const std::string& task);
 
  private:
-  std::int64_t BytesOf(const std::string& form) const;
+  std::int64_t BytesOf(const FormId& form) const;
   std::int64_t Drop(const std::string& task, std::int64_t room);
 
   at::Device device_;
   TaskHost& host_;
   const PlanInForce& plan_;
-  std::vector<std::string> used_;  // forms, the least recently used first
+  std::vector<FormId> used_;  // the least recently used first
 };
 
 }  // namespace medley

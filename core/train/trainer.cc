@@ -10,7 +10,6 @@
 #include <medley/base/crash.h>
 #include <medley/base/interrupt.h>
 #include <medley/base/suggest.h>
-#include <medley/curriculum/forms.h>
 #include <medley/report/table.h>
 #include <medley/run/validate.h>
 #include <medley/train/run_sinks.h>
@@ -234,11 +233,11 @@ bool Trainer::GoOnInStages() {
 
 // Rows that were sampled ahead may be of other forms.
 void Trainer::TakeForms(const Stage& stage) {
-  if (!plan_.SetForms(FormsOf(run_.config, stage))) return;
+  if (!plan_.TakeForms(stage)) return;
   prefetcher_.WhileIdle([&] {
     for (const std::string& task : stages_.curriculum().Named()) {
-      const std::string& form = plan_.FormOf(task);
-      const std::int64_t rows = plan_.RowsOf(task).value_or(ConfigOf(run_.config, form).rows);
+      const Form& form = plan_.FormOf(task);
+      const std::int64_t rows = plan_.RowsOf(task).value_or(form.settings.rows);
       run_.mixer->SetSize(task, SizeOf(run_.host->Variant(form), rows));
     }
   });

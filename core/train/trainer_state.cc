@@ -72,9 +72,8 @@ std::string Trainer::Summary() const {
   Table table({"task", "rows", "draws", "share asked", "delivered", "last loss", "constants"});
   for (const auto& [task, share] : run_.mixer->Shares()) {
     const auto loss = last_losses_.find(task);
-    const std::string& form = plan_.FormOf(task);
-    const std::int64_t constants =
-        run_.host->IsLoaded(form) ? run_.host->Get(form).ConstantBytes(run_.device) : 0;
+    const LoadedTask* loaded = run_.host->Find(plan_.IdOf(task));
+    const std::int64_t constants = loaded == nullptr ? 0 : loaded->ConstantBytes(run_.device);
     table.Add({task, std::to_string(share.rows), std::to_string(share.draws), FormatShare(share.asked),
                FormatShare(share.delivered), loss == last_losses_.end() ? "-" : FormatNumber(loss->second),
                FormatBytes(static_cast<double>(constants))});

@@ -125,7 +125,7 @@ void WeightEdits::Apply(const std::string& text, std::int64_t step, WeightsOf wh
   Curriculum next =
       CheckEdit({file_, text}, run_.config, run_.model_file->info, *run_.registry, whose,
                 [&](ConfigFile& file, const Curriculum& read) { stages_.CheckEdit(file, read); });
-  if (admission_.HasNew(next)) prefetcher_.WhileIdle([&] { admission_.Admit(next); });
+  if (admission_.Learn(next)) prefetcher_.WhileIdle([&] { admission_.Admit(next); });
   stages_.Edit(std::move(next), text, step);
   sinks_.AddTasks(stages_.curriculum().Named());  // in the order that a resume would give them
 }

@@ -91,7 +91,7 @@ TEST(Footprints, AreOptionalAndAnEstimateWithoutOneSaysWhatMeasures) {
     }
     return "nothing was thrown";
   };
-  const EstimatedTask task{.request = {.task = "questions", .rows = 4},
+  const EstimatedTask task{.request = {.form = OwnForm("questions"), .rows = 4},
                            .shape = Questions(1),
                            .setting = {.way = {}, .rows = 4},
                            .ways = {{Mode::kSequential, 0}}};
@@ -185,7 +185,7 @@ class RecommendationTest : public ::testing::Test {
   RecommendationTest() : model_(Meta("agent-tiny")) {}
 
   EstimatedTask Task(std::int64_t rows) const {
-    return {.request = {.task = "questions", .passes = 3, .rows = rows},
+    return {.request = {.form = OwnForm("questions"), .passes = 3, .rows = rows},
             .shape = Questions(3),
             .setting = {.way = {Mode::kSequential}, .rows = rows},
             .ways = {{Mode::kSequential, 0}, {Mode::kJoint, 0}, {Mode::kSequential, 1}, {Mode::kJoint, 1}},
@@ -339,10 +339,10 @@ TEST_F(RecommendationTest, AShortfallSaysWhatIsMissing) {
   const std::int64_t single = estimate.Peak(task, 48, 1);
   EXPECT_TRUE(refused(single).empty());
   ASSERT_EQ(refused(single - 1000).size(), 1U);
-  EXPECT_EQ(refused(single - 1000)[0].task, "questions");
+  EXPECT_EQ(refused(single - 1000)[0].form, FormId("questions"));
   EXPECT_EQ(refused(single - 1000)[0].missing, 1000);
   ASSERT_EQ(refused(1'000'000).size(), 1U);
-  EXPECT_EQ(refused(1'000'000)[0].task, "");
+  EXPECT_EQ(refused(1'000'000)[0].form, std::nullopt);
   EXPECT_EQ(refused(1'000'000)[0].missing, estimate.floor().total() - 1'000'000);
 }
 
@@ -374,7 +374,7 @@ TEST_F(RecommendationTest, AnEvaluationOfWhichNotOneRowFitsIsRefusedWhereTheRunE
   } catch (const DoesNotFit& refusal) {
     EXPECT_EQ(refusal.code(), ExitCode::kDoesNotFit);
     ASSERT_EQ(refusal.refusals().size(), 1U);
-    EXPECT_EQ(refusal.refusals()[0].task, "questions");
+    EXPECT_EQ(refusal.refusals()[0].form, FormId("questions"));
     EXPECT_EQ(refusal.refusals()[0].missing, 1000);
     EXPECT_EQ(refusal.refusals()[0].change, "eval.every=0");
   }
@@ -392,7 +392,7 @@ TEST_F(RecommendationTest, TablesThatDoNotAllFitAreDropped) {
   std::vector<EstimatedTask> tasks;
   for (const char* name : {"a", "b", "c"}) {
     tasks.push_back(Task(1));
-    tasks.back().request.task = name;
+    tasks.back().request.form = OwnForm(name);
     tasks.back().shape.constants = kTable;
   }
   const Estimate estimate = Of(tasks, {.on_gpu = false});

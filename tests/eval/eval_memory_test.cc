@@ -243,7 +243,7 @@ TEST_F(EvalMemory, TheAgentsScoresAreTheSameUnderATightBudget) {
 // Not as one initializer: GCC 12 takes its map for uninitialized then.
 CrowdedDraw EightRows(const VariantInfo& variant) {
   CrowdedDraw draw;
-  draw.task = "qa";
+  draw.form = OwnForm("qa");
   draw.rows = 8;
   draw.variant = variant;
   return draw;

@@ -73,7 +73,8 @@ void ReadProgress(const std::string& bytes) {
   RunConfig config;
   config.steps = 100;
   config.hours = 1;
-  PlanInForce plan({{"a", {}}, {"b", {.way = {}, .micro_rows = 4}}});
+  const FormTable forms(config, OneStage({{"a", 1}, {"b", 1}}));
+  PlanInForce plan(forms, {{FormId("a"), {}}, {FormId("b"), {.way = {}, .micro_rows = 4}}});
   RunHours hours(config, Quiet(), [] { return 0.0; });
   std::int64_t step = 0;
   std::optional<StepRecord> unreported;

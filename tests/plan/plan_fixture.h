@@ -78,13 +78,14 @@ inline Profile TwoTasks() {
   profile.key = {{"model", "tiny.json (12ab)"}, {"libtorch", "2.11.0"}};
   profile.floor = {.weights = 1000, .optimizer = 2000, .workspace = 100};
   profile.gradients = 1000;
-  profile.tasks["qa"] = {.key = {{"version", "1"}},
-                         .gradients = 1000,
-                         .constants = 40,
-                         .batch_per_row = 10,
-                         .modes = {ModeOf(Mode::kJoint, 3000, 1000), ModeOf(Mode::kSequential, 1000, 1000),
-                                   ModeOf(Mode::kSequential, 400, 1000, 1, 1.3)}};
-  profile.tasks["canvas"] = {
+  profile.tasks[FormId("qa")] = {
+      .key = {{"version", "1"}},
+      .gradients = 1000,
+      .constants = 40,
+      .batch_per_row = 10,
+      .modes = {ModeOf(Mode::kJoint, 3000, 1000), ModeOf(Mode::kSequential, 1000, 1000),
+                ModeOf(Mode::kSequential, 400, 1000, 1, 1.3)}};
+  profile.tasks[FormId("canvas")] = {
       .key = {{"version", "1"}},
       .gradients = 800,
       .constants = 60,
@@ -95,7 +96,7 @@ inline Profile TwoTasks() {
 }
 
 inline TaskRequest Ask(const std::string& task, std::int64_t rows) {
-  return {.task = task,
+  return {.form = OwnForm(task),
           .variant = "default",
           .passes = 3,
           .preferred = task == "qa" ? Mode::kSequential : Mode::kJoint,

@@ -1,4 +1,3 @@
-#include <medley/base/suggest.h>
 #include <medley/plan/plan_in_force.h>
 
 #include "tests/plan/plan_fixture.h"
@@ -10,6 +9,20 @@ using namespace plan_fixture;
 
 constexpr std::int64_t kFloor = 3100 + 40;  // of TwoTasks, with the tables of qa
 constexpr std::int64_t kPlenty = 1000000;
+
+// A stage in which the task's draws have other rows.
+Stage OtherRows(const std::string& task, std::int64_t rows) {
+  Stage stage;
+  stage.weights = {{"qa", 1}, {"canvas", 1}};
+  stage.set.tasks[task].rows = rows;
+  return stage;
+}
+
+FormTable FormsOf(std::vector<Stage> stages) {
+  Curriculum curriculum;
+  curriculum.stages = std::move(stages);
+  return {RunConfig(), curriculum};
+}
 
 // What TwoTasks gives a run of 16 rows a draw.
 class PlanInForceTest : public ::testing::Test {
@@ -28,12 +41,18 @@ class PlanInForceTest : public ::testing::Test {
 
   Profile profile_ = TwoTasks();
   PlanSetting setting_{.budget = kPlenty};
-  PlanInForce in_force_{{{"canvas", {.way = {Mode::kJoint}, .micro_rows = 3}},
-                         {"qa", {.way = {Mode::kJoint, 1}, .term_weights = {{"size", 0.5}}}}}};
+  Stage second_ = OtherRows("qa", 8);
+  FormTable forms_ = FormsOf({second_});
+  const Form& changed_ = forms_.Of(second_, "qa");
+  PlanInForce in_force_{forms_,
+                        {{FormId("canvas"), {.way = {Mode::kJoint}, .micro_rows = 3}},
+                         {FormId("qa"), {.way = {Mode::kJoint, 1}, .term_weights = {{"size", 0.5}}}},
+                         {changed_.id, {.way = {Mode::kJoint}, .micro_rows = 8}}}};
 };
 
 TEST_F(PlanInForceTest, IsWhatWasConfiguredUntilSomethingIsPlanned) {
-  EXPECT_EQ(Listed(in_force_.executions()), "canvas, qa");
+  EXPECT_EQ(in_force_.executions().size(), 3u);
+  EXPECT_EQ(in_force_.FormOf("qa").id, FormId("qa"));
   EXPECT_EQ(qa().way, (Way{Mode::kJoint, 1}));
   EXPECT_EQ(qa().micro_rows, 0);
   EXPECT_FALSE(in_force_.expected());
@@ -145,6 +164,38 @@ TEST_F(PlanInForceTest, ATaskThatGrewBackIsPredictedByThePlanAgain) {
   EXPECT_EQ(qa().micro_rows, 0);
   EXPECT_FALSE(in_force_.IsCut("qa"));
   EXPECT_EQ(in_force_.Predict("qa", 16).peak, kFloor + 1000 + 16 * 1000);
+}
+
+TEST_F(PlanInForceTest, TasksRunInTheFormsOfTheStageThatWasTaken) {
+  EXPECT_TRUE(in_force_.TakeForms(second_));
+  EXPECT_FALSE(in_force_.TakeForms(second_)) << "they did already";
+  EXPECT_EQ(in_force_.FormOf("qa").id, changed_.id);
+  EXPECT_EQ(in_force_.FormOf("qa").settings.rows, 8);
+  EXPECT_EQ(in_force_.FormOf("canvas").id, FormId("canvas"));
+  EXPECT_EQ(qa().micro_rows, 8);
+  EXPECT_TRUE(in_force_.TakeForms(Stage()));
+  EXPECT_EQ(in_force_.FormOf("qa").id, FormId("qa"));
+  EXPECT_EQ(qa().micro_rows, 0);
+  EXPECT_EQ(in_force_.IdOf("gone"), FormId("gone"));
+  EXPECT_THROW(in_force_.FormOf("gone"), Error);
+}
+
+TEST_F(PlanInForceTest, EachFormHasAPlanAndCutsOfItsOwn) {
+  Adopt(8);
+  TaskRequest request = Ask("qa", 8);
+  request.form = changed_;
+  profile_.tasks[changed_.id] = profile_.tasks.at(FormId("qa"));
+  const Plan plan = MakePlan(profile_, {Ask("qa", 16), request}, setting_);
+  in_force_.Adopt(plan, profile_, setting_);
+  ASSERT_TRUE(in_force_.Cut("qa", 16));
+  EXPECT_EQ(in_force_.RowsOf("qa"), 16);
+  in_force_.TakeForms(second_);
+  EXPECT_FALSE(in_force_.IsCut("qa"));
+  EXPECT_EQ(in_force_.RowsOf("qa"), 8);
+  EXPECT_EQ(in_force_.expected()->peaks,
+            (std::map<std::string, std::int64_t>{{"qa", plan.Find(changed_.id)->predicted_peak}}));
+  const nlohmann::json cuts = in_force_.Save();
+  EXPECT_TRUE(cuts.contains("qa") && cuts.size() == 1) << cuts;
 }
 
 TEST_F(PlanInForceTest, OneRowIsNotCut) {

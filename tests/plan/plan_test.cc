@@ -74,7 +74,7 @@ TEST(Plan, NoMicroBatchIsLargerThanWhatFitsAndTheirNumberIsTheLeast) {
     const std::int64_t rows = 1 + static_cast<std::int64_t>(random() % 200);
     const std::int64_t most = 1 + static_cast<std::int64_t>(random() % 60);
     Profile profile = TwoTasks();
-    profile.tasks["qa"].modes.pop_back();  // the one that repeats forwards
+    profile.tasks[FormId("qa")].modes.pop_back();  // the one that repeats forwards
     const PlanSetting setting{.budget = kQaFloor + 2000 + most * 1000};
     const PlannedTask qa = MakePlan(profile, {Ask("qa", rows)}, setting).entries.at(0);
     const std::int64_t pieces = (rows + qa.micro_rows - 1) / qa.micro_rows;
@@ -88,7 +88,7 @@ TEST(Plan, NoMicroBatchIsLargerThanWhatFitsAndTheirNumberIsTheLeast) {
 TEST(Plan, FixedRowsRepeatForwardsOnlyWhereNothingElseFits) {
   const std::int64_t floor = kFloor + 60;
   Profile profile = TwoTasks();
-  for (StepTime& time : profile.tasks["canvas"].modes[0].times) time.milliseconds *= 1000;
+  for (StepTime& time : profile.tasks[FormId("canvas")].modes[0].times) time.milliseconds *= 1000;
   const auto plan = [&](std::int64_t room) {
     return MakePlan(profile, {Ask("canvas", 12)}, {.budget = floor + 1600 + room}).entries.at(0);
   };
@@ -155,9 +155,10 @@ TEST(Plan, PinsAreRespected) {
 TEST(Plan, EveryTaskHasTheBudgetToItself) {
   const Plan both = MakePlan(TwoTasks(), {Ask("qa", 0), Ask("canvas", 0)}, {.budget = 200000});
   const Plan alone = MakePlan(TwoTasks(), {Ask("qa", 0)}, {.budget = 200000 - 60});
-  EXPECT_EQ(both.Find("qa")->rows, alone.Find("qa")->rows);  // another task costs no more than its tables
+  EXPECT_EQ(both.Find(FormId("qa"))->rows,
+            alone.Find(FormId("qa"))->rows);  // another task costs no more than its tables
   EXPECT_EQ(both.floor.constants, 100);
-  EXPECT_EQ(both.Find("nobody"), nullptr);
+  EXPECT_EQ(both.Find(FormId("nobody")), nullptr);
 }
 
 TEST(Plan, RowsThatWaitArePlannedToo) {
@@ -165,7 +166,7 @@ TEST(Plan, RowsThatWaitArePlannedToo) {
   const Plan plan = MakePlan(TwoTasks(), {Ask("qa", 0), Ask("canvas", 0)}, setting);
   std::int64_t largest = 0;
   for (const PlannedTask& entry : plan.entries) {
-    const std::int64_t bytes = entry.rows * (entry.task == "qa" ? 10 : 20);
+    const std::int64_t bytes = entry.rows * (entry.form == FormId("qa") ? 10 : 20);
     largest = std::max(largest, bytes);
     EXPECT_LE(entry.predicted_peak + plan.data_bytes, setting.budget);
   }
@@ -185,7 +186,7 @@ TEST(Plan, DrawsOfOneStepFindTheGradientsOfOthers) {
 
 TEST(Plan, APeakIsToldApartByWhatWasMeasuredAtIt) {
   Profile profile = TwoTasks();
-  ModeProfile& joint = profile.tasks["qa"].modes[0];  // rows of 3000 bytes
+  ModeProfile& joint = profile.tasks[FormId("qa")].modes[0];  // rows of 3000 bytes
   joint.saved_per_row = 2990;
   joint.saved_by_pass = {{"q0", 1000}, {"q1", 990}, {"q2", 1000}};
   joint.gradients_whole = 50;
@@ -217,7 +218,7 @@ TEST(Plan, APeakIsToldApartByWhatWasMeasuredAtIt) {
 TEST(Plan, AMarginOnADeviceThatRoundsMovesThePlan) {
   const std::int64_t gib = std::int64_t{1} << 30;
   Profile profile;
-  profile.tasks["qa"].modes = {ModeOf(Mode::kSequential, gib / 64, gib / 4)};
+  profile.tasks[FormId("qa")].modes = {ModeOf(Mode::kSequential, gib / 64, gib / 4)};
   const auto plan = [&](bool exactly) {
     return MakePlan(profile, {Ask("qa", 0)}, {.budget = 4 * gib, .counts_exactly = exactly}).entries.at(0);
   };
@@ -245,7 +246,7 @@ void ApplyOne(const std::string& change, std::vector<TaskRequest>& requests, Pla
     setting.waiting_draws -= std::exchange(setting.draws_per_step, draws) - draws;
   }
   for (TaskRequest& request : requests) {
-    const std::string prefix = "tasks." + request.task + ".";
+    const std::string prefix = request.form.KeyPrefix();
     if (key == prefix + "rows") request.rows = std::atoll(value.c_str());
     if (key == prefix + "micro_rows") request.micro_rows = std::atoll(value.c_str());
     if (key == prefix + "mode") request.mode = ParseMode(value);
@@ -299,7 +300,7 @@ TEST(Plan, FewerDrawsAheadAreTheSmallestChangeWhereTheySuffice) {
   PlanSetting tiny = setting(2);
   tiny.waiting_draws = 1001, tiny.draws_ahead = 1000;
   RefusesAndMends({Ask("qa", 16)}, tiny, "data.ahead=1");
-  EXPECT_EQ(RefusalsOf(TwoTasks(), {Ask("qa", 16)}, tiny).at(0).task, "");
+  EXPECT_EQ(RefusalsOf(TwoTasks(), {Ask("qa", 16)}, tiny).at(0).form, std::nullopt);
 }
 
 // A budget that the machine does not have is no advice: fewer draws or rows are, the most that fit.
@@ -335,7 +336,7 @@ TEST(Plan, TheSmallestBudgetFitsAndOneByteLessDoesNot) {
   std::string words;
   const auto refusals = RefusalsOf(TwoTasks(), requests, setting, &words);
   ASSERT_EQ(refusals.size(), 1U);
-  EXPECT_EQ(refusals.front().task, "");
+  EXPECT_EQ(refusals.front().form, std::nullopt);
   EXPECT_EQ(refusals.front().change, "budget=" + std::to_string(kFloor + 100 + 2 * 80 + 1600 + 700));
   EXPECT_NE(words.find("weights"), std::string::npos) << words;
   setting.budget = kFloor + 100 + 2 * 80 + 1600 + 700;
@@ -343,7 +344,7 @@ TEST(Plan, TheSmallestBudgetFitsAndOneByteLessDoesNot) {
   --setting.budget;
   const auto byte = RefusalsOf(TwoTasks(), requests, setting, &words);
   ASSERT_EQ(byte.size(), 1U);
-  EXPECT_EQ(byte.front().task, "canvas");
+  EXPECT_EQ(byte.front().form, FormId("canvas"));
   EXPECT_EQ(byte.front().missing, 1);
   EXPECT_NE(words.find("task canvas"), std::string::npos) << words;
   EXPECT_NE(words.find("(1 bytes)"), std::string::npos) << words;
@@ -364,14 +365,14 @@ TEST(Plan, WhereTablesAreDroppedATaskHasItsOwnAlone) {
   Profile profile = TwoTasks();
   const std::vector<TaskRequest> requests{Ask("qa", 4), Ask("canvas", 4)};
   const Plan whole = MakePlan(profile, requests, {.budget = 1000000});
-  PlanSetting setting{.budget = whole.Find("canvas")->predicted_peak, .drops_tables = true};
+  PlanSetting setting{.budget = whole.Find(FormId("canvas"))->predicted_peak, .drops_tables = true};
   EXPECT_EQ(ToJson(MakePlan(profile, requests, setting)),
             ToJson(MakePlan(profile, requests, {.budget = setting.budget})))
       << "only where not all fit";
   std::vector<TaskRequest> pinned = requests;  // to what it was, which does not fit with all tables
   for (TaskRequest& request : pinned) {
-    request.mode = whole.Find(request.task)->way.mode;
-    request.recompute_every = whole.Find(request.task)->way.recompute_every;
+    request.mode = whole.Find(request.form.id)->way.mode;
+    request.recompute_every = whole.Find(request.form.id)->way.recompute_every;
     request.micro_rows = request.rows;
   }
   --setting.budget;
@@ -380,13 +381,13 @@ TEST(Plan, WhereTablesAreDroppedATaskHasItsOwnAlone) {
   EXPECT_TRUE(plan.drops_tables);
   EXPECT_EQ(whole.floor_bytes(), kFloor + 40 + 60);
   EXPECT_EQ(plan.floor_bytes(), kFloor);
-  EXPECT_EQ(plan.Find("qa")->predicted_peak, whole.Find("qa")->predicted_peak - 60);
-  EXPECT_EQ(plan.Find("canvas")->predicted_peak, whole.Find("canvas")->predicted_peak - 40);
-  const std::int64_t step = plan.Find("qa")->predicted_peak - kFloor - 40;
-  profile.tasks["qa"].rebuilding = step + 7;
-  EXPECT_EQ(MakePlan(profile, pinned, setting).Find("qa")->predicted_peak, kFloor + 40 + step + 7);
-  EXPECT_EQ(MakePlan(profile, requests, {.budget = 1000000}).Find("qa")->predicted_peak,
-            whole.Find("qa")->predicted_peak);
+  EXPECT_EQ(plan.Find(FormId("qa"))->predicted_peak, whole.Find(FormId("qa"))->predicted_peak - 60);
+  EXPECT_EQ(plan.Find(FormId("canvas"))->predicted_peak, whole.Find(FormId("canvas"))->predicted_peak - 40);
+  const std::int64_t step = plan.Find(FormId("qa"))->predicted_peak - kFloor - 40;
+  profile.tasks[FormId("qa")].rebuilding = step + 7;
+  EXPECT_EQ(MakePlan(profile, pinned, setting).Find(FormId("qa"))->predicted_peak, kFloor + 40 + step + 7);
+  EXPECT_EQ(MakePlan(profile, requests, {.budget = 1000000}).Find(FormId("qa"))->predicted_peak,
+            whole.Find(FormId("qa"))->predicted_peak);
   EXPECT_EQ(ToJson(PlanFromJson(ToJson(plan), "plan.json")), ToJson(plan));
   EXPECT_TRUE(PlanFromJson(ToJson(plan), "plan.json").drops_tables);
   // The smallest budget that a refusal names is one in which tables are dropped.
@@ -424,7 +425,7 @@ TEST(Plan, ATaskThatOverflowedTheMachineIsRefusedWithoutAGuess) {
   Profile profile = TwoTasks();
   ModeProfile overflowed;
   overflowed.more_than = 5000;
-  profile.tasks["qa"].modes = {overflowed};
+  profile.tasks[FormId("qa")].modes = {overflowed};
   const auto refusals = RefusalsOf(profile, {Ask("qa", 4)}, {.budget = 100000});
   ASSERT_EQ(refusals.size(), 1U);
   EXPECT_EQ(refusals.front().change, "");

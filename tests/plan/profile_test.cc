@@ -12,10 +12,10 @@ using namespace plan_fixture;
 
 TEST(Profile, ReadsWhatItWrote) {
   Profile profile = TwoTasks();
-  profile.tasks["qa"].modes[1].more_than = 77;
-  profile.tasks["qa"].modes[0].saved_by_pass = {{"q0", 1200}, {"q1", 300}};
-  profile.tasks["qa"].modes[0].gradients_whole = 5;
-  profile.tasks["qa"].modes[0].gradients_pieces = 1000;
+  profile.tasks[FormId("qa")].modes[1].more_than = 77;
+  profile.tasks[FormId("qa")].modes[0].saved_by_pass = {{"q0", 1200}, {"q1", 300}};
+  profile.tasks[FormId("qa")].modes[0].gradients_whole = 5;
+  profile.tasks[FormId("qa")].modes[0].gradients_pieces = 1000;
   const auto json = ToJson(profile);
   EXPECT_EQ(ToJson(ProfileFromJson(json, "profile.json")), json);
 }

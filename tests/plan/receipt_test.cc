@@ -9,7 +9,7 @@ namespace medley {
 namespace {
 
 DrawReceipt Draw(std::int64_t measured, std::int64_t predicted = 1000, std::int64_t margin = 0) {
-  return {.task = "zoom",
+  return {.form = FormId("zoom"),
           .mode = "sequential",
           .micro_rows = 8,
           .predicted = predicted,
@@ -55,7 +55,7 @@ TEST(Receipt, AnOverflowIsAnUnderEstimateOfTheUncutDraws) {
   receipt.Record(cut);
   EXPECT_EQ(receipt.under(), 1);
   EXPECT_EQ(receipt.overflows(), 1);
-  const auto& epochs = receipt.tasks().at("zoom");
+  const auto& epochs = receipt.forms().at(FormId("zoom"));
   ASSERT_EQ(epochs.size(), 3U);
   EXPECT_EQ(epochs[0].draws, 1);
   EXPECT_EQ(epochs[0].largest, 700);
@@ -96,7 +96,7 @@ TEST(Receipt, ReceiptsOfBeforeOverflowsWereCountedCanBeRead) {
 TEST(Receipt, AddsUpWhatReallyRan) {
   Receipt receipt;
   for (int i = 0; i < 5; ++i) receipt.Record(Draw(900 + i));
-  const PlanEpoch& epoch = receipt.tasks().at("zoom").at(0);
+  const PlanEpoch& epoch = receipt.forms().at(FormId("zoom")).at(0);
   EXPECT_EQ(epoch.draws, 5);
   EXPECT_EQ(epoch.rows, 40);
   EXPECT_EQ(epoch.tokens_run, 500);
@@ -111,7 +111,7 @@ TEST(Receipt, AnotherPlanBeginsAnotherLine) {
   receipt.Record(Draw(900));
   receipt.Record(Draw(400, 500));
   receipt.Record(Draw(450, 500));
-  const auto& epochs = receipt.tasks().at("zoom");
+  const auto& epochs = receipt.forms().at(FormId("zoom"));
   ASSERT_EQ(epochs.size(), 2U);
   EXPECT_EQ(epochs[0].draws, 1);
   EXPECT_EQ(epochs[1].draws, 2);
@@ -121,7 +121,7 @@ TEST(Receipt, WithoutAPlanOnlyTheMeasuredPeakCounts) {
   Receipt receipt;
   receipt.Record(Draw(12345, 0));
   EXPECT_EQ(receipt.under(), 0);
-  EXPECT_EQ(receipt.tasks().at("zoom").at(0).largest, 12345);
+  EXPECT_EQ(receipt.forms().at(FormId("zoom")).at(0).largest, 12345);
 }
 
 TEST(Receipt, TheMedianOfALongRunIsThatOfEvenlySpreadDraws) {

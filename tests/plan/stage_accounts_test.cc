@@ -14,7 +14,7 @@ StepRecord Step(std::int64_t stage, const std::string& name, const std::string& 
   record.draws = {{.task = task, .begin = 0, .rows = rows}};
   record.seconds = 2;
   DrawReceipt draw;
-  draw.task = task;
+  draw.form = FormId(task + "@1f3a9c");
   draw.rows = rows;
   draw.tokens_run = 10 * rows;
   draw.forwards = 3;

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
+#include <map>
 #include <set>
 #include <string>
 #include <utility>
@@ -29,19 +30,21 @@ inline ModelFile AgentFile() {
 // A registry of the named files and a host over it.
 struct HostFixture {
   explicit HostFixture(std::vector<std::filesystem::path> paths,
-                       std::map<std::string, TaskSettings, std::less<>> settings = {})
+                       std::map<std::string, TaskConfig> settings = {})
       : registry(ScanOnly(std::move(paths))),
-        host({registry, model, &tokenizer, control_text,
-              [settings = std::move(settings)](std::string_view form) {
-                const auto found = settings.find(form);
-                return found == settings.end() ? TaskSettings{} : found->second;
-              }}) {}
+        host({registry, model, &tokenizer, control_text}),
+        settings_(std::move(settings)) {}
+
+  LoadedTask& Get(const std::string& task) { return host.Get(OwnForm(task, settings_[task])); }
 
   Registry registry;
   ModelFile model = AgentFile();
   FakeTokenizer tokenizer;
   std::vector<std::string> control_text = {"one"};
   PluginHost host;
+
+ private:
+  std::map<std::string, TaskConfig> settings_;  // where they are not the defaults
 };
 
 // The files under a directory whose code is in this process.

@@ -10,7 +10,7 @@ namespace {
 class FailingTask : public ::testing::Test {
  protected:
   HostFixture run_{{Fixture("fails_to_run"), Fixture("tiny")}};
-  LoadedTask& task_ = run_.host.Get("fails_to_run");
+  LoadedTask& task_ = run_.Get("fails_to_run");
   std::string Prefix(const std::string& phase) const {
     return "plugin 'fails_to_run' (task fails_to_run, while " + phase + "): ";
   }
@@ -91,7 +91,7 @@ TEST_F(FailingTask, AConstantKeepsNoMoreThanIsCounted) {
 }
 
 TEST_F(FailingTask, ConstantsAreBuiltOnceAndCanBeDropped) {
-  LoadedTask& tiny = run_.host.Get("tiny");
+  LoadedTask& tiny = run_.Get("tiny");
   const at::Tensor first = tiny.Constant("table", at::kCPU);
   EXPECT_EQ(tiny.Constant("table", at::kCPU).data_ptr(), first.data_ptr());
   EXPECT_FALSE(first.requires_grad());

@@ -37,20 +37,21 @@ TEST(PluginHost, OfThirtyPluginsOnlyTheThreeDrawnAreLoadedAndHaveConstants) {
   ASSERT_EQ(run.registry.tasks().size(), 30u);
   EXPECT_TRUE(MappedBelow(directory.path()).empty());
   for (const int i : {3, 14, 28}) {
-    LoadedTask& task = run.host.Get(TaskName(i));
+    LoadedTask& task = run.Get(TaskName(i));
     EXPECT_EQ(task.ConstantBytes(at::kCPU), 0);
     task.Constant("table", at::kCPU);
     EXPECT_EQ(task.ConstantBytes(at::kCPU), 2 * 4 * 8);
   }
   EXPECT_EQ(MappedBelow(directory.path()).size(), 3u);
-  EXPECT_EQ(run.host.loaded(), (std::vector<std::string>{TaskName(3), TaskName(14), TaskName(28)}));
-  EXPECT_FALSE(run.host.IsLoaded(TaskName(4)));
+  EXPECT_EQ(run.host.loaded(),
+            (std::vector<FormId>{FormId(TaskName(3)), FormId(TaskName(14)), FormId(TaskName(28))}));
+  EXPECT_EQ(run.host.Find(FormId(TaskName(4))), nullptr);
 }
 
 TEST(PluginHost, ATaskIsMadeOnceAndWorks) {
   HostFixture run({Fixture("tiny")});
-  LoadedTask& task = run.host.Get("tiny");
-  EXPECT_EQ(&task, &run.host.Get("tiny"));
+  LoadedTask& task = run.Get("tiny");
+  EXPECT_EQ(&task, &run.Get("tiny"));
   EXPECT_EQ(task.plugin(), "tiny");
   const Batch batch = task.Sample({1, 5, 3});
   EXPECT_TRUE(batch.Column("number").equal(at::arange(5, 8)));
@@ -59,15 +60,15 @@ TEST(PluginHost, ATaskIsMadeOnceAndWorks) {
 
 TEST(PluginHost, AStrippedPluginWorks) {
   HostFixture run({Fixture("stripped")});
-  EXPECT_EQ(run.host.Get("tiny").Constant("table", at::kCPU).numel(), 8);
+  EXPECT_EQ(run.Get("tiny").Constant("table", at::kCPU).numel(), 8);
 }
 
 TEST(PluginHost, APluginThatIsNotDrawnDoesNotHurtTheRunThoughItWouldAbort) {
   HostFixture run({Fixture("aborts_at_load"), Fixture("tiny")});
   EXPECT_NE(run.registry.Find("aborts_at_load"), nullptr);
-  run.host.Get("tiny").Sample({1, 0, 2});
+  run.Get("tiny").Sample({1, 0, 2});
   GTEST_FLAG_SET(death_test_style, "threadsafe");
-  EXPECT_DEATH(run.host.Get("aborts_at_load"), "");
+  EXPECT_DEATH(run.Get("aborts_at_load"), "");
 }
 
 void SeedDefaultGenerator() {
@@ -85,7 +86,7 @@ TEST(PluginHost, LoadingAndMakingLeaveTheGlobalStateAlone) {
   at::rand({2});
   const int threads = at::get_num_threads();
   HostFixture run({Copy(directory, "moves_state", "moves_state")});
-  run.host.Get("moves_state").Constant("table", at::kCPU);
+  run.Get("moves_state").Constant("table", at::kCPU);
   PluginHost::Texts(run.registry);
   EXPECT_TRUE(at::rand({4}).equal(without));
   EXPECT_EQ(at::get_num_threads(), threads);
@@ -98,10 +99,10 @@ at::Tensor DrawnTable(bool first) {
   const TempDirectory directory;
   HostFixture run({Copy(directory, "moves_state", "moves_state"), Copy(directory, "tiny", "tiny")});
   if (!first) {
-    run.host.Get("tiny").Constant("table", at::kCPU);
+    run.Get("tiny").Constant("table", at::kCPU);
     at::rand({17});
   }
-  return run.host.Get("moves_state").Constant("table", at::kCPU);
+  return run.Get("moves_state").Constant("table", at::kCPU);
 }
 
 TEST(PluginHost, WhatATaskDrawsDoesNotDependOnWhenItWasLoaded) {
@@ -112,14 +113,14 @@ TEST(PluginHost, WhatATaskDrawsDoesNotDependOnWhenItWasLoaded) {
 
 TEST(PluginHost, AnUndefinedSymbolIsFoundWhenLoading) {
   HostFixture run({Fixture("undefined_symbol"), Fixture("tiny")});
-  const std::string message = MessageOf([&] { run.host.Get("undefined_symbol"); });
+  const std::string message = MessageOf([&] { run.Get("undefined_symbol"); });
   EXPECT_TRUE(Has(message, "plugin 'undefined_symbol'") && Has(message, "DefinedNowhere")) << message;
-  EXPECT_NO_THROW(run.host.Get("tiny"));
+  EXPECT_NO_THROW(run.Get("tiny"));
 }
 
 TEST(PluginHost, ANoteThatLiesAboutLibtorchIsCaughtByTheLinker) {
   HostFixture run({Fixture("other_torch")});
-  const std::string message = MessageOf([&] { run.host.Get("other_torch"); });
+  const std::string message = MessageOf([&] { run.Get("other_torch"); });
   EXPECT_TRUE(Has(message, "_999_") && Has(message, "built for another medley or libtorch")) << message;
 }
 
@@ -129,7 +130,7 @@ std::string LoadingSays(const std::string& fixture, const std::string& task, std
   const TempDirectory directory;
   WriteBytes(directory / "changed.so", Patched(ReadBytes(Fixture(fixture)), from, to));
   HostFixture run({directory / "changed.so"});
-  return MessageOf([&] { run.host.Get(task); });
+  return MessageOf([&] { run.Get(task); });
 }
 
 // Of libtorch or of medley it would abort in static initialisers, where nobody can catch.
@@ -154,32 +155,32 @@ TEST(PluginHost, AMissingEntryIsNamed) {
 }
 
 TEST(PluginHost, AnOlderEntryIsRefusedAndANewerOneServes) {
-  const std::string message = MessageOf([] { HostFixture({Fixture("older_entry")}).host.Get("entry"); });
+  const std::string message = MessageOf([] { HostFixture({Fixture("older_entry")}).Get("entry"); });
   EXPECT_TRUE(Has(message, "its entry is of an older medley. Rebuild it")) << message;
   HostFixture newer({Fixture("newer_entry")});
-  EXPECT_EQ(newer.host.Get("entry").Constant("table", at::kCPU).numel(), 8);
+  EXPECT_EQ(newer.Get("entry").Constant("table", at::kCPU).numel(), 8);
 }
 
 TEST(PluginHost, ANoteInMemoryThatIsNotTheFilesIsNoticed) {
-  const std::string message = MessageOf([] { HostFixture({Fixture("other_note")}).host.Get("entry"); });
+  const std::string message = MessageOf([] { HostFixture({Fixture("other_note")}).Get("entry"); });
   EXPECT_TRUE(Has(message, "what was loaded differs from the file that was read")) << message;
 }
 
 TEST(PluginHost, APluginBuiltForDebuggingWorks) {
   HostFixture run({Fixture("debug_build")});
-  EXPECT_EQ(run.host.Get("tiny").Constant("table", at::kCPU).numel(), 8);
+  EXPECT_EQ(run.Get("tiny").Constant("table", at::kCPU).numel(), 8);
 }
 
 TEST(PluginHost, EqualStaticsOfTwoPluginsAreTwo) {
   HostFixture run({Fixture("equal_statics_a"), Fixture("equal_statics_b")});
   for (const char* name : {"equal_statics_a", "equal_statics_b"})
-    EXPECT_EQ(run.host.Get(name).Constant("table", at::kCPU)[0][0].item<int>(), 2) << name;
+    EXPECT_EQ(run.Get(name).Constant("table", at::kCPU)[0][0].item<int>(), 2) << name;
 }
 
 TEST(PluginHost, ExceptionsOfAPluginAreOfTheHostsTypes) {
   HostFixture run({Fixture("fails_to_make")});
   try {
-    run.host.Get("throws_input");
+    run.Get("throws_input");
     FAIL();
   } catch (const std::exception& error) {
     EXPECT_NE(dynamic_cast<const InputError*>(&error), nullptr);
@@ -190,9 +191,9 @@ TEST(PluginHost, ExceptionsOfAPluginAreOfTheHostsTypes) {
 TEST(PluginHost, WhatWasToStopWhileATaskWasMadeIsNoFailureOfIt) {
   HostFixture run({Fixture("fails_to_make")});
   RequestInterrupt();
-  EXPECT_THROW(run.host.Get("throws_std"), Interrupted);
+  EXPECT_THROW(run.Get("throws_std"), Interrupted);
   ForgetInterrupt();
-  EXPECT_FALSE(run.host.IsLoaded("throws_std"));
+  EXPECT_EQ(run.host.Find(FormId("throws_std")), nullptr);
 }
 
 TEST(PluginHost, WhateverMakingThrowsNamesPluginTaskAndPhase) {
@@ -203,14 +204,14 @@ TEST(PluginHost, WhateverMakingThrowsNamesPluginTaskAndPhase) {
                                                        {"throws_input", "images too small"},
                                                        {"is_null", "it made no task"}};
   for (const auto& [task, what] : cases) {
-    const std::string message = MessageOf([&, &task = task] { run.host.Get(task); });
+    const std::string message = MessageOf([&, &task = task] { run.Get(task); });
     EXPECT_EQ(message.find("plugin 'fails_to_make' (task " + task + ", while making the task): "), 0u)
         << message;
     EXPECT_TRUE(Has(message, what)) << message;
-    EXPECT_FALSE(run.host.IsLoaded(task));
+    EXPECT_EQ(run.host.Find(FormId(task)), nullptr);
   }
-  EXPECT_THROW(run.host.Get("throws_input"), InputError);
-  EXPECT_THROW(run.host.Get("runs_out"), c10::OutOfMemoryError);
+  EXPECT_THROW(run.Get("throws_input"), InputError);
+  EXPECT_THROW(run.Get("runs_out"), c10::OutOfMemoryError);
 }
 
 TEST(PluginHost, AFileThatIsReplacedBetweenScanAndLoadIsNoticed) {
@@ -223,7 +224,7 @@ TEST(PluginHost, AFileThatIsReplacedBetweenScanAndLoadIsNoticed) {
     } else {
       WriteBytes(path, ReadBytes(Fixture("fails_to_make")));
     }
-    const std::string message = MessageOf([&] { run.host.Get("tiny"); });
+    const std::string message = MessageOf([&] { run.Get("tiny"); });
     EXPECT_TRUE(Has(message, "has changed since")) << message;
     EXPECT_TRUE(MappedBelow(directory.path()).empty());
   }
@@ -232,7 +233,7 @@ TEST(PluginHost, AFileThatIsReplacedBetweenScanAndLoadIsNoticed) {
 TEST(PluginHost, AFileThatIsReplacedWhileItIsLoadedIsNoticed) {
   const TempDirectory directory;
   HostFixture run({Copy(directory, "replaces_itself", "plugin")});
-  const std::string message = MessageOf([&] { run.host.Get("replaces_itself"); });
+  const std::string message = MessageOf([&] { run.Get("replaces_itself"); });
   EXPECT_TRUE(Has(message, "has changed since")) << message;
 }
 
@@ -241,22 +242,41 @@ TEST(PluginHost, AFileThatIsGoneOrOpenToStrangersByTheFirstDrawIsRefused) {
   const fs::path path = Copy(directory, "tiny", "plugin");
   HostFixture run({path});
   ASSERT_EQ(chmod(path.c_str(), 0666), 0);
-  EXPECT_TRUE(Has(MessageOf([&] { run.host.Get("tiny"); }), "may be written by everybody"));
+  EXPECT_TRUE(Has(MessageOf([&] { run.Get("tiny"); }), "may be written by everybody"));
   fs::remove(path);
-  EXPECT_FALSE(MessageOf([&] { run.host.Get("tiny"); }).empty());
+  EXPECT_FALSE(MessageOf([&] { run.Get("tiny"); }).empty());
 }
 
 TEST(PluginHost, SettingsAreCheckedAgainstTheSpecBeforeLoading) {
   const TempDirectory directory;
   const fs::path path = Copy(directory, "fails_to_run", "plugin");
-  const auto get = [&](TaskSettings settings) {
-    return MessageOf([&] { HostFixture({path}, {{"fails_to_run", settings}}).host.Get("fails_to_run"); });
+  const auto get = [&](const std::string& variant, const OptionValues& options) {
+    TaskConfig settings;
+    settings.variant = variant;
+    settings.options = options;
+    return MessageOf([&] { HostFixture({path}, {{"fails_to_run", settings}}).Get("fails_to_run"); });
   };
-  EXPECT_TRUE(Has(get({.variant = "othr"}), "no variant 'othr'; did you mean 'other'?"));
-  EXPECT_TRUE(Has(get({"default", {{"shar", 0.1}}}), "no option 'shar'; did you mean 'share'?"));
-  EXPECT_TRUE(Has(get({"default", {{"share", 1.5}}}), "expected 0.0 to 1.0, found 1.5"));
+  EXPECT_TRUE(Has(get("othr", {}), "no variant 'othr'; did you mean 'other'?"));
+  EXPECT_TRUE(Has(get("default", {{"shar", 0.1}}), "no option 'shar'; did you mean 'share'?"));
+  EXPECT_TRUE(Has(get("default", {{"share", 1.5}}), "expected 0.0 to 1.0, found 1.5"));
   EXPECT_TRUE(MappedBelow(directory.path()).empty());
-  EXPECT_EQ(get({.variant = "other", .options = {{"share", 0.1}}}), "");
+  EXPECT_EQ(get("other", {{"share", 0.1}}), "");
+}
+
+TEST(PluginHost, EachFormOfATaskIsATaskOfItsOwn) {
+  HostFixture run({Fixture("fails_to_run")});
+  LoadedTask& own = run.Get("fails_to_run");
+  Form other = OwnForm("fails_to_run");
+  other.settings.variant = "other";
+  other.id = FormId("fails_to_run@1f3a9c");
+  EXPECT_EQ(run.host.Find(other.id), nullptr);
+  EXPECT_EQ(run.host.Variant(other).name, "other");
+  LoadedTask& changed = run.host.Get(other);
+  EXPECT_NE(&changed, &own);
+  EXPECT_EQ(changed.info().name, "fails_to_run");
+  EXPECT_EQ(changed.variant().name, "other");
+  EXPECT_EQ(own.variant().name, "default");
+  EXPECT_EQ(run.host.Find(other.id), &changed);
 }
 
 TEST(PluginHost, ATokenizerWithoutTheTasksSpecialTokensIsRefused) {
@@ -264,8 +284,8 @@ TEST(PluginHost, ATokenizerWithoutTheTasksSpecialTokensIsRefused) {
   const FakeTokenizer tokenizer({"<eos>"});
   const std::vector<std::string> text = {"one"};
   const ModelFile model = AgentFile();
-  PluginHost host({registry, model, &tokenizer, text, {}});
-  const std::string message = MessageOf([&] { host.Get("fails_to_run"); });
+  PluginHost host({registry, model, &tokenizer, text});
+  const std::string message = MessageOf([&] { host.Get(OwnForm("fails_to_run")); });
   EXPECT_TRUE(Has(message, "<pad>") && Has(message, "medley tokenizer train")) << message;
 }
 

@@ -159,7 +159,7 @@ TEST(Metrics, TheTimesTellPeaksLedgerGuardAndOverflowsWhereThereAreAny) {
   record.draws.push_back({"zoom", 14, 6});
   record.constant_bytes = {{"zoom", 77}};
   for (const std::int64_t peak : {300, 500, 400})
-    record.receipts.push_back({.task = "zoom", .mode = "joint", .measured = peak});
+    record.receipts.push_back({.form = FormId("zoom"), .mode = "joint", .measured = peak});
   record.memory = PeakMemory{.ledger = {.weights = 10, .constants = 77}, .constants = {{"zoom", 77}}};
   record.guard = {{.level = GuardLevel::kCritical, .kind = "leak", .task = "zoom", .words = "it keeps"},
                   {.level = GuardLevel::kWarning, .kind = "floor", .task = "", .words = "it rose"}};
@@ -238,7 +238,8 @@ TEST(StepRecordJson, GivesTheSameLineInTheLogAsTheRecord) {
   record.draws.push_back({"control", 3, 2});
   record.losses["control"]["none"] = {.sum = 0, .count = 0, .weight = 0.3};
   record.delivered = {{"zoom", 1.0 / 3}};
-  record.receipts = {{.task = "zoom", .mode = "joint", .micro_rows = 2, .measured = 5}};
+  record.receipts = {{.form = FormId("zoom@1f3a9c"), .mode = "joint", .micro_rows = 2, .measured = 5}};
+  EXPECT_EQ(ToJson(record).at("receipts").at(0).at("task"), "zoom@1f3a9c") << "as older medleys wrote it";
   const StepRecord again = StepRecordFromJson(nlohmann::json::parse(ToJson(record).dump()));
   Console console(stdout);
   MetricsLog log(scratch.path(), {}, console);
@@ -246,6 +247,7 @@ TEST(StepRecordJson, GivesTheSameLineInTheLogAsTheRecord) {
   log.Take(again);
   const std::string text = ReadText(scratch / "metrics.jsonl");
   EXPECT_EQ(text.substr(0, text.size() / 2), text.substr(text.size() / 2));
+  EXPECT_EQ(again.receipts.at(0).form, FormId("zoom@1f3a9c"));
   EXPECT_EQ(again.receipts.at(0).measured, 5);
   EXPECT_EQ(again.delivered, record.delivered);
 }

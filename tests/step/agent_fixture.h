@@ -104,10 +104,9 @@ struct AgentWithTask {
         host({.registry = SharedRegistry(),
               .model = TinyAgentFile(),
               .tokenizer = &SharedTokenizer(),
-              .control_text = control_text,
-              .settings =
-                  [what](std::string_view) { return TaskSettings{.variant = what.variant, .options = {}}; }}),
-        task(host.Get(what.task)) {
+              .control_text = control_text}),
+        task(
+            host.Get(OwnForm(what.task, {.mode = {}, .variant = what.variant, .options = {}, .terms = {}}))) {
     at::set_num_threads(1);
   }
 

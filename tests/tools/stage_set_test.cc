@@ -103,6 +103,22 @@ TEST_F(StageSet, EveryFormIsPlannedBeforeTheFirstStepAndHasAReceipt) {
   EXPECT_EQ(eval.code, 0) << eval.out;
 }
 
+// Nothing of it is drawn, and it must be known all the same when its stage begins.
+TEST_F(StageSet, AnEditMaySetATaskInAStageThatDrawsItNoMore) {
+  const CommandResult begun = Train("run", "plan=false steps=6");
+  ASSERT_EQ(begun.code, 0) << begun.out;
+  const fs::path own = scratch_ / "run" / "weights.json";
+  std::string text = ReadText(own);
+  const std::string last = R"("until": {"steps": 3}})";
+  ASSERT_NE(text.find(last), std::string::npos) << text;
+  text.replace(text.find(last), last.size(), R"("until": {"steps": 3}, "set": {"tasks.control.rows": 5}})");
+  WriteText(own, text);
+  const CommandResult resumed =
+      Shell(Medley() + "resume " + (scratch_ / "run").string() + " --steps 12 2>&1");
+  EXPECT_EQ(resumed.code, 0) << resumed.out;
+  EXPECT_TRUE(Has(resumed.out, "stage c begins")) << resumed.out;
+}
+
 TEST_F(StageSet, ThatDoesNotFitIsRefusedBeforeTheFirstStep) {
   std::string text = kStagedWeights;
   text.replace(text.find("\"tasks.arrow_to_gold.rows\": 3"), 29,

@@ -73,8 +73,8 @@ struct Subject {
   Subject(const Case& c, std::int64_t micro_rows)
       : name(c.task),
         run(Build(c, micro_rows, scratch.path())),
-        task(run->host->Get(name)),
-        execution(run->Configured(name)) {}
+        task(run->host->Get(run->forms.Own(name))),
+        execution(run->Configured(run->forms.Own(name))) {}
 
   static std::unique_ptr<Run> Build(const Case& c, std::int64_t micro_rows,
                                     const std::filesystem::path& scratch) {
@@ -101,10 +101,10 @@ struct Subject {
 class OneTask final : public TaskHost {
  public:
   explicit OneTask(LoadedTask& task) : task_(task) {}
-  LoadedTask& Get(std::string_view) override { return task_; }
-  bool IsLoaded(std::string_view) const override { return true; }
-  const VariantInfo& Variant(std::string_view) override { return task_.variant(); }
-  std::optional<TaskOrigin> OriginOf(std::string_view) const override { return std::nullopt; }
+  LoadedTask& Get(const Form&) override { return task_; }
+  LoadedTask* Find(const FormId&) const override { return &task_; }
+  const VariantInfo& Variant(const Form&) override { return task_.variant(); }
+  std::optional<TaskOrigin> OriginOf(const std::string&) const override { return std::nullopt; }
 
  private:
   LoadedTask& task_;
@@ -116,7 +116,7 @@ Outcome Train(const Case& c, std::int64_t micro_rows, const Hook& hook) {
   LoadedTask hooked(subject.task.info(), subject.task.variant(), "test",
                     std::make_unique<Hooked>(subject.task, hook));
   const auto plugins = std::exchange(run.host, std::make_unique<OneTask>(hooked));
-  PlanInForce plan({{subject.name, subject.execution}});
+  PlanInForce plan(run.forms, {{FormId(subject.name), subject.execution}});
   SilentConsole console;
   const std::filesystem::path directory = subject.scratch.path() / "run";
   std::filesystem::create_directory(directory);

@@ -82,7 +82,7 @@ GuardedOutcome TrainGuarded(const fs::path& directory, const RunSetting& setting
   SetPass(*tiny, "two", hook);
   Run& run = tiny->run;
   run.executor->contract().Waive(tiny->task("two"));  // so that the hook sees draws alone
-  if (setting.forward_only) tiny->executions.at("two").term_weights = {{"answer", 0.0}, {"size", 0.0}};
+  if (setting.forward_only) tiny->execution("two").term_weights = {{"answer", 0.0}, {"size", 0.0}};
   const MemoryReading now = ReadMemory(at::kCPU);
   run.budget.bytes = now.now + now.data + setting.room;
   if (!setting.peaks.empty()) {
@@ -91,8 +91,8 @@ GuardedOutcome TrainGuarded(const fs::path& directory, const RunSetting& setting
     plan.floor.workspace = now.now + 1000;
     for (const auto& [task, peak] : setting.peaks) {
       PlannedTask& planned = plan.entries.emplace_back();
-      planned.task = task;
-      planned.way = tiny->executions.at(task).way;
+      planned.form = FormId(task);
+      planned.way = tiny->execution(task).way;
       planned.rows = planned.micro_rows = run.config.tasks.at(task).rows;
       planned.predicted_peak = plan.floor_bytes() + peak;
     }

@@ -34,7 +34,7 @@ std::unique_ptr<TinyRun> RunWith(const RunConfig& config, Mode mode, std::int64_
                                  const ContextHook& hook) {
   auto tiny = MakeTinyRun(config);
   for (auto& [name, execution] : tiny->executions) execution.way.mode = mode;
-  tiny->executions.at("two").micro_rows = micro_rows;
+  tiny->execution("two").micro_rows = micro_rows;
   FixtureTask& two = tiny->tasks().at("two");
   Script script{.sample = [](const RowRange& rows) { return QaRows(rows, 2); },
                 .run =
@@ -143,7 +143,7 @@ std::unique_ptr<TinyRun> RunWith(const Case& c, std::int64_t micro_rows, const C
   const bool carries = c.mode == Mode::kTwoStage;
   auto tiny = RunWith(config, carries ? Mode::kSequential : c.mode, micro_rows, hook);
   if (carries) tiny->tasks().at("two") = HookedCanvas("two", hook);
-  tiny->executions.at("two").way.mode = c.mode;
+  tiny->execution("two").way.mode = c.mode;
   for (auto& [name, execution] : tiny->executions) execution.way.recompute_every = c.recompute_every;
   if (c.second_draw) {
     EXPECT_EQ(tiny->run.mixer->Peek(2).at(0).task, "one");
@@ -377,7 +377,7 @@ TEST(OomRecovery, ASqueezeThatPassesIsForgotten) {
   EXPECT_TRUE(Says(outcome.words, {"task two tries 4 rows at once again, after 2"}));
   // The draw after which it grows was still a cut one.
   const Receipt receipt = Receipt::FromJson(nlohmann::ordered_json::parse(ReadText(scratch / kReceiptFile)));
-  const std::vector<PlanEpoch>& epochs = receipt.tasks().at("two");
+  const std::vector<PlanEpoch>& epochs = receipt.forms().at(FormId("two"));
   ASSERT_EQ(epochs.size(), 3u);
   EXPECT_EQ(epochs[1].draws, 32);
   EXPECT_EQ(epochs[1].micro_rows, 2);
@@ -403,8 +403,11 @@ TEST(OomRecovery, OtherTasksAndTheMixtureAreLeftAlone) {
       TrainTiny(*RunWith(config, Mode::kSequential, 2, nullptr), plain.path()).state.at("metrics.jsonl"));
 }
 
+FormTable TasksAAndB() { return {RunConfig(), OneStage({{"a", 1}, {"b", 1}})}; }
+
 TEST(OomRecovery, GrowsInDoublesAndWaitsLongerAfterEachTryThatWasTooEarly) {
-  PlanInForce plan({{"a", {.micro_rows = 12}}, {"b", {}}});
+  const FormTable forms = TasksAAndB();
+  PlanInForce plan(forms, {{FormId("a"), {.micro_rows = 12}}, {FormId("b"), {}}});
   const std::vector<Draw> draws = {{"a", 0, 48}};
   const auto fits_until_it_grows = [&] {
     for (int draw = 1; draw < 10000; ++draw) {
@@ -426,8 +429,10 @@ TEST(OomRecovery, GrowsInDoublesAndWaitsLongerAfterEachTryThatWasTooEarly) {
 }
 
 TEST(OomRecovery, AResumeGoesOnWithTheSameCuts) {
-  const std::map<std::string, Execution> all_rows = {{"a", {.micro_rows = 0}}};
-  PlanInForce plan(all_rows), resumed(all_rows), replanned({{"a", {.micro_rows = 7}}});
+  const FormTable forms = TasksAAndB();
+  const std::map<FormId, Execution> all_rows = {{FormId("a"), {.micro_rows = 0}}};
+  PlanInForce plan(forms, all_rows), resumed(forms, all_rows),
+      replanned(forms, {{FormId("a"), {.micro_rows = 7}}});
   plan.Cut("a", 48);
   plan.Fitted({{"a", 0, 48}});
   resumed.Load(plan.Save());

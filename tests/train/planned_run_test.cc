@@ -34,10 +34,7 @@ using RowsHook = std::function<void(std::int64_t rows)>;
 // pass, at its beginning.
 std::unique_ptr<TinyRun> MakeRun(const RunConfig& config, const std::map<std::string, RowHook>& hooks = {},
                                  const RowsHook& in_pass = {}) {
-  RunConfig numbers = config;  // the mixer learns from the plan how many "auto" is
-  for (auto& [name, task] : numbers.tasks) task.rows = std::max<std::int64_t>(1, task.rows);
-  auto tiny = MakeTinyRun(numbers);
-  tiny->run.config = config;
+  auto tiny = MakeTinyRun(config);
   int passes = 0;
   for (const char* name : {"one", "two", "three"}) {
     FixtureTask& task = tiny->tasks()[name];
@@ -80,6 +77,11 @@ class PlannedRun : public ::testing::Test {
     return RunPlanner(tiny.Planned(), {.budget = budget, .budget_words = words, .probe_bytes = kPlenty},
                       *console_);
   }
+  // By another config than the run's, of the same tasks.
+  RunPlanner Planner(TinyRun& tiny, std::int64_t budget, const RunConfig& config) {
+    return RunPlanner(tiny.Planned(config),
+                      {.budget = budget, .budget_words = "asked", .probe_bytes = kPlenty}, *console_);
+  }
 
   SilentConsole console_;
   ScratchDirectory scratch_;
@@ -96,14 +98,15 @@ Batch Longest(const LoadedTask& task, std::int64_t rows) {
 // aside?
 bool Runs(TinyRun& tiny, const Plan& plan, const PlannedTask& entry, std::int64_t rows,
           std::optional<std::int64_t> micro_rows = std::nullopt) {
-  LoadedTask& task = tiny.task(entry.task);
+  const std::string& name = tiny.run.forms.At(entry.form).task;
+  LoadedTask& task = tiny.task(name);
   const Batch batch = Longest(task, rows);
-  Execution execution = tiny.plan().Of(entry.task);
+  Execution execution = tiny.plan().Of(name);
   execution.micro_rows = micro_rows.value_or(execution.micro_rows);
   TableRoom tables(at::kCPU, *tiny.host, tiny.plan());
-  tables.MakeRoom(entry.task);
+  tables.MakeRoom(name);
   SetCpuBudget(plan.budget - plan.data_bytes + ReadCpuMemory().data_now);
-  tables.Restore(entry.task);
+  tables.Restore(name);
   bool fits = true;
   try {
     tiny.run.executor->Run({{.task = &task, .batch = &batch, .execution = &execution}});
@@ -121,19 +124,19 @@ bool Runs(TinyRun& tiny, const Plan& plan, const PlannedTask& entry, std::int64_
 TEST_F(PlannedRun, TheRowsOfThePlanRunAndOneMoreOverflowsUnderTwentyBudgets) {
   auto tiny = MakeRun(PlannedConfig(1));
   RunPlanner first = Planner(*tiny, InUse() + 3000000);
-  first.PlanRun(tiny->run.NamedTasks());
+  first.PlanRun(tiny->run.NamedForms());
   first.Save(scratch_.path());
   for (int i = 0; i < 20; ++i) {
     // Above the second probe's rows: below, a chord is safe but not exact.
     RunPlanner planner = Planner(*tiny, InUse() + 250000 + i * i * 9000 + i * 777);
     planner.UseProfile(scratch_ / kProfileFile);
-    const Plan& plan = planner.PlanRun(tiny->run.NamedTasks());
+    const Plan& plan = planner.PlanRun(tiny->run.NamedForms());
     planner.Apply(tiny->plan(), *tiny->run.mixer);
     EXPECT_EQ(planner.prober().steps(), 0) << "a new budget plans without probing";
     for (const PlannedTask& entry : plan.entries) {
-      EXPECT_EQ(tiny->plan().Of(entry.task).micro_rows, 0);
-      EXPECT_TRUE(Runs(*tiny, plan, entry, entry.rows)) << entry.task << " " << entry.rows;
-      EXPECT_FALSE(Runs(*tiny, plan, entry, entry.rows + 1)) << entry.task << " " << entry.rows;
+      EXPECT_EQ(tiny->plan().executions().at(entry.form).micro_rows, 0);
+      EXPECT_TRUE(Runs(*tiny, plan, entry, entry.rows)) << entry.form.text() << " " << entry.rows;
+      EXPECT_FALSE(Runs(*tiny, plan, entry, entry.rows + 1)) << entry.form.text() << " " << entry.rows;
     }
   }
 }
@@ -143,16 +146,16 @@ TEST_F(PlannedRun, FixedRowsRunInTheLargestPiecesThatFit) {
   for (int i = 0; i < 8; ++i) {
     const std::int64_t budget = InUse() + 75000 + i * 15000;
     RunPlanner planner = Planner(*tiny, budget);
-    const Plan& plan = planner.PlanRun(tiny->run.NamedTasks());
+    const Plan& plan = planner.PlanRun(tiny->run.NamedForms());
     planner.Apply(tiny->plan(), *tiny->run.mixer);
     for (const PlannedTask& entry : plan.entries) {
       EXPECT_EQ(entry.rows, 60);
-      EXPECT_TRUE(Runs(*tiny, plan, entry, 60)) << entry.task << " in " << entry.micro_rows;
+      EXPECT_TRUE(Runs(*tiny, plan, entry, 60)) << entry.form.text() << " in " << entry.micro_rows;
       if (entry.micro_rows == 60) continue;
       // Fewer pieces do not fit.
       const std::int64_t pieces = (60 + entry.micro_rows - 1) / entry.micro_rows;
       EXPECT_FALSE(Runs(*tiny, plan, entry, 60, (60 + pieces - 2) / (pieces - 1)))
-          << entry.task << " in " << entry.micro_rows;
+          << entry.form.text() << " in " << entry.micro_rows;
     }
   }
 }
@@ -163,25 +166,26 @@ TEST_F(PlannedRun, ATaskThatComesLaterIsPlannedWithoutMovingTheOthers) {
   auto tiny = MakeRun(config);
   const std::int64_t budget = InUse() + 400000;
   RunPlanner planner = Planner(*tiny, budget);
-  const Plan before = planner.PlanRun({"one", "two"});
+  const Plan before = planner.PlanRun(tiny->Own({"one", "two"}));
   planner.Apply(tiny->plan(), *tiny->run.mixer);
-  ASSERT_EQ(before.Find("three"), nullptr);
+  ASSERT_EQ(before.Find(FormId("three")), nullptr);
   const std::int64_t steps = planner.prober().steps();
-  const Plan& after = planner.PlanTask("three");
+  const Plan& after = planner.PlanForm(tiny->run.forms.Own("three"));
   EXPECT_GT(planner.prober().steps(), steps);
   const std::int64_t tables = after.floor.constants - before.floor.constants;
   for (const char* task : {"one", "two"}) {
-    EXPECT_EQ(after.Find(task)->rows, before.Find(task)->rows) << task;
-    EXPECT_EQ(after.Find(task)->micro_rows, before.Find(task)->micro_rows) << task;
-    EXPECT_EQ(after.Find(task)->way, before.Find(task)->way) << task;
-    EXPECT_EQ(after.Find(task)->predicted_peak, before.Find(task)->predicted_peak + tables) << task;
+    EXPECT_EQ(after.Find(FormId(task))->rows, before.Find(FormId(task))->rows) << task;
+    EXPECT_EQ(after.Find(FormId(task))->micro_rows, before.Find(FormId(task))->micro_rows) << task;
+    EXPECT_EQ(after.Find(FormId(task))->way, before.Find(FormId(task))->way) << task;
+    EXPECT_EQ(after.Find(FormId(task))->predicted_peak, before.Find(FormId(task))->predicted_peak + tables)
+        << task;
   }
-  EXPECT_GT(after.Find("three")->rows, 0);
+  EXPECT_GT(after.Find(FormId("three"))->rows, 0);
   planner.Apply(tiny->plan(), *tiny->run.mixer);
-  EXPECT_TRUE(Runs(*tiny, after, *after.Find("three"), after.Find("three")->rows));
+  EXPECT_TRUE(Runs(*tiny, after, *after.Find(FormId("three")), after.Find(FormId("three"))->rows));
   // It knows it now, and nobody is measured again.
   const std::int64_t enough = planner.prober().steps();
-  EXPECT_EQ(planner.PlanTask("three").entries.size(), 3u);
+  EXPECT_EQ(planner.PlanForm(tiny->run.forms.Own("three")).entries.size(), 3u);
   EXPECT_EQ(planner.prober().steps(), enough);
 }
 
@@ -189,18 +193,18 @@ TEST_F(PlannedRun, ATaskThatComesLaterAndDoesNotFitLeavesThePlanAsItIs) {
   auto tiny = MakeRun(PlannedConfig(1));
   const std::int64_t in_use = InUse();
   RunPlanner roomy = Planner(*tiny, kPlenty);
-  roomy.PlanRun({"one"});
+  roomy.PlanRun(tiny->Own({"one"}));
   // Just what task one needs for a single row, and less than three's passes need.
   const Profile& profile = roomy.profile();
-  const std::int64_t single = PeakLines(profile.tasks.at("one").modes.at(0).whole).At(1);
-  tiny->run.config.tasks["three"].rows = 4000;
-  tiny->run.config.tasks["three"].micro_rows = 4000;
+  const std::int64_t single = PeakLines(profile.tasks.at(FormId("one")).modes.at(0).whole).At(1);
+  Form large = tiny->run.forms.Own("three");
+  large.settings.rows = large.settings.micro_rows = 4000;
   RunPlanner planner = Planner(*tiny, in_use + 20 * single);
-  const Plan before = planner.PlanRun({"one"});
-  EXPECT_THROW(planner.PlanTask("three"), DoesNotFit);
+  const Plan before = planner.PlanRun(tiny->Own({"one"}));
+  EXPECT_THROW(planner.PlanForm(large), DoesNotFit);
   EXPECT_EQ(ToJson(planner.plan()), ToJson(before));
   const std::int64_t steps = planner.prober().steps();
-  EXPECT_THROW(planner.PlanTask("three"), DoesNotFit);
+  EXPECT_THROW(planner.PlanForm(large), DoesNotFit);
   EXPECT_EQ(planner.prober().steps(), steps) << "what was measured stays known";
 }
 
@@ -211,7 +215,7 @@ TEST_F(PlannedRun, ProbingLeavesTheRunBitForBitAsItWas) {
     const auto tiny = MakeRun(config);
     if (planned) {
       RunPlanner planner = Planner(*tiny, kPlenty);
-      planner.PlanRun(tiny->run.NamedTasks());
+      planner.PlanRun(tiny->run.NamedForms());
       planner.Apply(tiny->plan(), *tiny->run.mixer);
       EXPECT_GT(planner.prober().steps(), 0);
     }
@@ -231,10 +235,10 @@ TEST_F(PlannedRun, ATightlyPlannedRunStaysWithinItsBudgetAndItsPrediction) {
   const auto tiny = MakeRun(config);
   const std::int64_t budget = InUse() + 120000;
   RunPlanner planner = Planner(*tiny, budget);
-  const Plan& plan = planner.PlanRun(tiny->run.NamedTasks());
+  const Plan& plan = planner.PlanRun(tiny->run.NamedForms());
   planner.Apply(tiny->plan(), *tiny->run.mixer);
-  EXPECT_LT(plan.Find("two")->micro_rows, 70);
-  EXPECT_GT(plan.Find("one")->rows, plan.Find("three")->rows);
+  EXPECT_LT(plan.Find(FormId("two"))->micro_rows, 70);
+  EXPECT_GT(plan.Find(FormId("one"))->rows, plan.Find(FormId("three"))->rows);
   SetCpuBudget(budget);
   TestTrainer trainer(*tiny, scratch_.path(), *console_);
   EXPECT_EQ(trainer.Train(), ExitCode::kDone);
@@ -243,9 +247,9 @@ TEST_F(PlannedRun, ATightlyPlannedRunStaysWithinItsBudgetAndItsPrediction) {
   const Receipt receipt = Receipt::FromJson(json);
   EXPECT_EQ(receipt.under(), 0);
   for (const char* task : {"one", "two", "three"}) {
-    const PlanEpoch& epoch = receipt.tasks().at(task).at(0);
-    EXPECT_EQ(epoch.predicted, plan.Find(task)->predicted_peak);
-    EXPECT_EQ(epoch.rows, epoch.draws * plan.Find(task)->rows);
+    const PlanEpoch& epoch = receipt.forms().at(FormId(task)).at(0);
+    EXPECT_EQ(epoch.predicted, plan.Find(FormId(task))->predicted_peak);
+    EXPECT_EQ(epoch.rows, epoch.draws * plan.Find(FormId(task))->rows);
     EXPECT_GT(epoch.tokens_run, 0);
   }
 }
@@ -263,7 +267,7 @@ TEST_F(PlannedRun, AnOverflowIsAnUnderEstimateInTheReceiptAndTheCutDrawsHaveAPre
   two.task = std::make_unique<LoadedTask>(*two.info, two.info->variants.front(), "fixture",
                                           std::make_unique<ScoredTask>(std::move(script), "q0"));
   RunPlanner planner = Planner(*tiny, kPlenty);
-  const Plan& plan = planner.PlanRun(tiny->run.NamedTasks());
+  const Plan& plan = planner.PlanRun(tiny->run.NamedForms());
   planner.Apply(tiny->plan(), *tiny->run.mixer);
   ASSERT_EQ(tiny->plan().Of("two").micro_rows, 0) << "all rows at once";
   left = 5;
@@ -272,10 +276,10 @@ TEST_F(PlannedRun, AnOverflowIsAnUnderEstimateInTheReceiptAndTheCutDrawsHaveAPre
   FailCpuAllocation(0);
   const Receipt receipt = Receipt::FromJson(nlohmann::ordered_json::parse(ReadText(scratch_ / kReceiptFile)));
   EXPECT_EQ(receipt.under(), 1);
-  const std::vector<PlanEpoch>& epochs = receipt.tasks().at("two");
+  const std::vector<PlanEpoch>& epochs = receipt.forms().at(FormId("two"));
   ASSERT_EQ(epochs.size(), 2U);
   EXPECT_FALSE(epochs[0].cut);
-  EXPECT_EQ(epochs[0].predicted, plan.Find("two")->predicted_peak);
+  EXPECT_EQ(epochs[0].predicted, plan.Find(FormId("two"))->predicted_peak);
   EXPECT_EQ(epochs[0].draws, 2);
   EXPECT_EQ(epochs[0].overflows, 1);
   EXPECT_EQ(epochs[0].under, 1);
@@ -297,7 +301,7 @@ TEST_F(PlannedRun, DrawsThatFindTheGradientsOfOthersArePlannedWithThem) {
   const auto tiny = MakeRun(config);
   const std::int64_t budget = InUse() + 150000;
   RunPlanner planner = Planner(*tiny, budget);
-  planner.PlanRun(tiny->run.NamedTasks());
+  planner.PlanRun(tiny->run.NamedForms());
   planner.Apply(tiny->plan(), *tiny->run.mixer);
   SetCpuBudget(budget);
   TestTrainer trainer(*tiny, scratch_.path(), *console_);
@@ -305,7 +309,7 @@ TEST_F(PlannedRun, DrawsThatFindTheGradientsOfOthersArePlannedWithThem) {
   SetCpuBudget(0);
   const Receipt receipt = Receipt::FromJson(nlohmann::ordered_json::parse(ReadText(scratch_ / kReceiptFile)));
   EXPECT_EQ(receipt.under(), 0);
-  EXPECT_EQ(receipt.tasks().size(), 3U);
+  EXPECT_EQ(receipt.forms().size(), 3U);
 }
 
 TEST_F(PlannedRun, TheChangeThatARefusalNamesLetsTheRunFit) {
@@ -316,7 +320,7 @@ TEST_F(PlannedRun, TheChangeThatARefusalNamesLetsTheRunFit) {
   RunPlanner roomy(tiny->Planned(),
                    {.budget = kPlenty, .budget_words = "", .probe_bytes = kPlenty, .all_ways = true},
                    *console_);
-  roomy.PlanRun(tiny->run.NamedTasks());
+  roomy.PlanRun(tiny->run.NamedForms());
   roomy.Save(scratch_.path());
   const auto planner_for = [&](std::int64_t budget) {
     RunPlanner planner = Planner(*tiny, budget);
@@ -327,7 +331,7 @@ TEST_F(PlannedRun, TheChangeThatARefusalNamesLetsTheRunFit) {
     const std::int64_t budget = InUse() + extra;
     std::vector<Refusal> refusals;
     try {
-      planner_for(budget).PlanRun(tiny->run.NamedTasks());
+      planner_for(budget).PlanRun(tiny->run.NamedForms());
     } catch (const DoesNotFit& refusal) {
       EXPECT_EQ(refusal.code(), ExitCode::kDoesNotFit);
       refusals = refusal.refusals();
@@ -341,13 +345,11 @@ TEST_F(PlannedRun, TheChangeThatARefusalNamesLetsTheRunFit) {
         mended.tasks["two"].micro_rows = std::atoll(value.c_str());
       if (refusal.change.starts_with("tasks.three.mode=")) mended.tasks["three"].mode = value;
     }
-    tiny->run.config = mended;
     RunPlanner planner = planner_for(mended_budget);
-    ASSERT_NO_THROW(planner.PlanRun(tiny->run.NamedTasks())) << extra;
+    ASSERT_NO_THROW(planner.PlanRun(FormTable(mended).Named(tiny->run.curriculum))) << extra;
     planner.Apply(tiny->plan(), *tiny->run.mixer);
     for (const PlannedTask& entry : planner.plan().entries)
-      EXPECT_TRUE(Runs(*tiny, planner.plan(), entry, entry.rows)) << entry.task << " with " << extra;
-    tiny->run.config = config;
+      EXPECT_TRUE(Runs(*tiny, planner.plan(), entry, entry.rows)) << entry.form.text() << " with " << extra;
   }
 }
 
@@ -356,24 +358,25 @@ TEST_F(PlannedRun, AResumedRunTakesItsPlanUpWithoutMeasuring) {
   auto tiny = MakeRun(config);
   const std::int64_t budget = InUse() + 200000;
   RunPlanner first = Planner(*tiny, budget, "200kB more");
-  first.PlanRun(tiny->run.NamedTasks());
+  first.PlanRun(tiny->run.NamedForms());
   first.Save(scratch_.path());
 
   RunPlanner second = Planner(*tiny, budget + 5000, "200kB more");
   second.TakeUp(scratch_.path());
-  second.PlanRun(tiny->run.NamedTasks());
+  second.PlanRun(tiny->run.NamedForms());
   EXPECT_EQ(second.prober().steps(), 0);
   EXPECT_EQ(ToJson(second.plan()), ToJson(first.plan()));
 
   RunPlanner other_budget = Planner(*tiny, budget + 50000, "250kB more");
   other_budget.TakeUp(scratch_.path());
-  other_budget.PlanRun(tiny->run.NamedTasks());
+  other_budget.PlanRun(tiny->run.NamedForms());
   EXPECT_EQ(other_budget.prober().steps(), 0);
-  EXPECT_GT(other_budget.plan().Find("one")->rows, first.plan().Find("one")->rows);
+  EXPECT_GT(other_budget.plan().Find(FormId("one"))->rows, first.plan().Find(FormId("one"))->rows);
 
   RunPlanner less_is_free = Planner(*tiny, budget - 50000, "200kB more");
   less_is_free.TakeUp(scratch_.path());
-  EXPECT_LT(less_is_free.PlanRun(tiny->run.NamedTasks()).Find("one")->rows, first.plan().Find("one")->rows);
+  EXPECT_LT(less_is_free.PlanRun(tiny->run.NamedForms()).Find(FormId("one"))->rows,
+            first.plan().Find(FormId("one"))->rows);
 }
 
 // As when the weights file of a run is edited before it is resumed.
@@ -382,21 +385,21 @@ TEST_F(PlannedRun, ANewTaskMeasuresOnlyItselfAndCostsTheOthersNothing) {
   tiny->run.curriculum = OneStage({{"one", 5}, {"two", 3}, {"three", 0}});
   const std::int64_t budget = InUse() + 300000;
   RunPlanner first = Planner(*tiny, budget);
-  const Plan before = first.PlanRun(tiny->run.NamedTasks());
-  EXPECT_EQ(before.Find("three"), nullptr);
+  const Plan before = first.PlanRun(tiny->run.NamedForms());
+  EXPECT_EQ(before.Find(FormId("three")), nullptr);
   first.Save(scratch_.path());
   const auto profile = ToJson(first.profile())["tasks"];
 
   tiny->run.curriculum = OneStage({{"one", 5}, {"two", 3}, {"three", 2}});
   RunPlanner second = Planner(*tiny, budget);
   second.TakeUp(scratch_.path());
-  const Plan& after = second.PlanRun(tiny->run.NamedTasks());
+  const Plan& after = second.PlanRun(tiny->run.NamedForms());
   EXPECT_GT(second.prober().steps(), 0);
-  EXPECT_NE(after.Find("three"), nullptr);
+  EXPECT_NE(after.Find(FormId("three")), nullptr);
   for (const char* task : {"one", "two"}) {
     EXPECT_EQ(ToJson(second.profile())["tasks"][task], profile[task]);
     // Its rows wait too, and they are larger.
-    const PlannedTask &now = *after.Find(task), &then = *before.Find(task);
+    const PlannedTask &now = *after.Find(FormId(task)), &then = *before.Find(FormId(task));
     EXPECT_LE(now.rows, then.rows);
     EXPECT_GT(4 * now.rows, 3 * then.rows);
   }
@@ -419,7 +422,7 @@ TEST_F(PlannedRun, MeasuringTwiceGivesTheSamePlan) {
           if ((passes++ < 40) == (turn == 0)) std::this_thread::sleep_for(std::chrono::milliseconds(1));
         });
         RunPlanner planner = Planner(*tiny, InUse() + extra);
-        plans[turn] = Untimed(planner.PlanRun(tiny->run.NamedTasks()));
+        plans[turn] = Untimed(planner.PlanRun(tiny->run.NamedForms()));
       }
       EXPECT_EQ(plans[0], plans[1]) << rows << " rows, " << extra << " bytes";
     }
@@ -439,7 +442,7 @@ TEST_F(PlannedRun, TrainPlansAsPlanDoesThatMeasuresEveryWay) {
                             .all_ways = all_ways},
                            *console_);
         try {
-          plans[all_ways] = Untimed(planner.PlanRun(tiny->run.NamedTasks()));
+          plans[all_ways] = Untimed(planner.PlanRun(tiny->run.NamedForms()));
         } catch (const DoesNotFit& refusal) {
           for (const Refusal& one : refusal.refusals()) plans[all_ways].push_back(one.change);
         }
@@ -459,14 +462,14 @@ TEST_F(PlannedRun, EveryModeIsMeasuredInThreeSizesAndItsPlannedOneOnceEvenWhereT
           MakeRun(PlannedConfig(1, rows), {}, [](std::int64_t n) { at::empty({60 * n * n}, at::kByte); });
       const std::int64_t in_use = InUse();
       RunPlanner planner = Planner(*tiny, in_use + extra);
-      const Plan& plan = planner.PlanRun(tiny->run.NamedTasks());
+      const Plan& plan = planner.PlanRun(tiny->run.NamedForms());
       planner.Apply(tiny->plan(), *tiny->run.mixer);
       std::int64_t modes = 0, confirmed = 0;
-      for (const auto& [name, task] : planner.profile().tasks) {
+      for (const auto& [form, task] : planner.profile().tasks) {
         for (const ModeProfile& mode : task.modes) {
           ++modes;
-          EXPECT_LE(mode.whole.size(), 4U) << name;
-          EXPECT_LE(mode.pieces.size(), 4U) << name;
+          EXPECT_LE(mode.whole.size(), 4U) << form.text();
+          EXPECT_LE(mode.pieces.size(), 4U) << form.text();
           confirmed += mode.whole.size() > 3 || mode.pieces.size() > 3;
         }
       }
@@ -474,7 +477,7 @@ TEST_F(PlannedRun, EveryModeIsMeasuredInThreeSizesAndItsPlannedOneOnceEvenWhereT
       EXPECT_LE(planner.prober().steps(), 7 * modes + 2 * confirmed);
       for (const PlannedTask& entry : plan.entries) {
         surprises += !entry.confirmed;
-        EXPECT_TRUE(Runs(*tiny, plan, entry, entry.rows)) << entry.task << " with " << extra;
+        EXPECT_TRUE(Runs(*tiny, plan, entry, entry.rows)) << entry.form.text() << " with " << extra;
       }
     }
   }
@@ -539,10 +542,10 @@ TEST_F(PlannedRun, OfTablesThatDoNotAllFitTheLeastRecentlyUsedGoAndPredictionsSt
     std::vector<Drawn> drawn;
     const auto tiny = RunWithTables(config, drawn);
     RunPlanner roomy = Planner(*tiny, kPlenty);
-    const std::int64_t budget = RoomForSomeTables(roomy.PlanRun(tiny->run.NamedTasks()));
+    const std::int64_t budget = RoomForSomeTables(roomy.PlanRun(tiny->run.NamedForms()));
     EXPECT_FALSE(roomy.plan().drops_tables);
     RunPlanner planner = Planner(*tiny, budget);
-    const Plan& plan = planner.PlanRun(tiny->run.NamedTasks());
+    const Plan& plan = planner.PlanRun(tiny->run.NamedForms());
     EXPECT_TRUE(plan.drops_tables);
     planner.Apply(tiny->plan(), *tiny->run.mixer);
     for (const auto& [name, task] : tiny->tasks()) EXPECT_EQ(task.task->ConstantBytes(at::kCPU), 0) << name;
@@ -560,11 +563,11 @@ TEST_F(PlannedRun, OfTablesThatDoNotAllFitTheLeastRecentlyUsedGoAndPredictionsSt
     EXPECT_EQ(receipt.overflows(), 0);
     for (const PlannedTask& entry : plan.entries) {
       EXPECT_EQ(entry.tables, kTable);
-      const std::vector<PlanEpoch>& epochs = receipt.tasks().at(entry.task);
-      ASSERT_EQ(epochs.size(), 1U) << entry.task;
-      EXPECT_EQ(epochs[0].predicted, entry.predicted_peak) << entry.task;
-      EXPECT_EQ(epochs[0].smallest, entry.predicted_peak) << entry.task;
-      EXPECT_EQ(epochs[0].largest, entry.predicted_peak) << entry.task;
+      const std::vector<PlanEpoch>& epochs = receipt.forms().at(entry.form);
+      ASSERT_EQ(epochs.size(), 1U) << entry.form.text();
+      EXPECT_EQ(epochs[0].predicted, entry.predicted_peak) << entry.form.text();
+      EXPECT_EQ(epochs[0].smallest, entry.predicted_peak) << entry.form.text();
+      EXPECT_EQ(epochs[0].largest, entry.predicted_peak) << entry.form.text();
     }
     if (eval_every > 0) continue;  // the order of an evaluation is its own
     ASSERT_EQ(drawn.size(), 40U);
@@ -585,13 +588,13 @@ TEST_F(PlannedRun, APlanThatDropsTablesIsTakenUpAsSuch) {
   std::vector<Drawn> drawn;
   const auto tiny = RunWithTables(PlannedConfig(1, kDrawRows), drawn);
   RunPlanner roomy = Planner(*tiny, kPlenty);
-  const std::int64_t budget = RoomForSomeTables(roomy.PlanRun(tiny->run.NamedTasks()));
+  const std::int64_t budget = RoomForSomeTables(roomy.PlanRun(tiny->run.NamedForms()));
   RunPlanner first = Planner(*tiny, budget);
-  first.PlanRun(tiny->run.NamedTasks());
+  first.PlanRun(tiny->run.NamedForms());
   first.Save(scratch_.path());
   RunPlanner second = Planner(*tiny, budget);
   second.TakeUp(scratch_.path());
-  second.PlanRun(tiny->run.NamedTasks());
+  second.PlanRun(tiny->run.NamedForms());
   EXPECT_EQ(second.prober().steps(), 0);
   EXPECT_TRUE(second.plan().drops_tables);
   EXPECT_EQ(ToJson(second.plan()), ToJson(first.plan()));
@@ -601,7 +604,7 @@ TEST_F(PlannedRun, APlanThatDropsTablesIsTakenUpAsSuch) {
 TEST_F(PlannedRun, AProfileOfAnotherModelIsRefusedWithWhatDiffers) {
   auto tiny = MakeRun(PlannedConfig(1));
   RunPlanner planner = Planner(*tiny, InUse() + 300000);
-  planner.PlanRun(tiny->run.NamedTasks());
+  planner.PlanRun(tiny->run.NamedForms());
   planner.Save(scratch_.path());
   std::filesystem::remove(scratch_ / kPlanFile);  // it would still hold
   auto json = nlohmann::ordered_json::parse(ReadText(scratch_ / kProfileFile));
@@ -614,7 +617,7 @@ TEST_F(PlannedRun, AProfileOfAnotherModelIsRefusedWithWhatDiffers) {
   EXPECT_TRUE(Says(words, {kProfileFile, "model other.json (0123) -> ", "threads 77 -> ", "--profile"}));
   other.TakeUp(scratch_.path());  // the run's own is only said to be stale
   EXPECT_TRUE(Says(console_.words(), {"no longer holds", "other.json"}));
-  other.PlanRun(tiny->run.NamedTasks());
+  other.PlanRun(tiny->run.NamedForms());
   EXPECT_GT(other.prober().steps(), 0);
 }
 
@@ -624,21 +627,20 @@ TEST_F(PlannedRun, ADamagedProfileOfTheRunsOwnIsMeasuredAnew) {
   RunPlanner planner = Planner(*tiny, InUse() + 300000);
   planner.TakeUp(scratch_.path());
   EXPECT_TRUE(Says(console_.words(), {"planned anew"}));
-  EXPECT_NO_THROW(planner.PlanRun(tiny->run.NamedTasks()));
+  EXPECT_NO_THROW(planner.PlanRun(tiny->run.NamedForms()));
 }
 
 TEST_F(PlannedRun, ATaskThatFailsIsNamedOrLeftForItsFirstDraw) {
   const RowHook fails = [](const RowRange&) { throw Error("no such scene"); };
   RunConfig config = PlannedConfig(1, 5);
   auto tiny = MakeRun(config, {{"two", fails}});
-  EXPECT_TRUE(Says(MessageOf([&] { Planner(*tiny, InUse() + 300000).PlanRun(tiny->run.NamedTasks()); }),
+  EXPECT_TRUE(Says(MessageOf([&] { Planner(*tiny, InUse() + 300000).PlanRun(tiny->run.NamedForms()); }),
                    {"two", "no such scene"}));
   config.on_task_error = "drop";
-  tiny->run.config = config;
-  RunPlanner planner = Planner(*tiny, InUse() + 300000);
-  const Plan& plan = planner.PlanRun(tiny->run.NamedTasks());
-  EXPECT_EQ(plan.Find("two"), nullptr);
-  EXPECT_NE(plan.Find("three"), nullptr);
+  RunPlanner planner = Planner(*tiny, InUse() + 300000, config);
+  const Plan& plan = planner.PlanRun(tiny->run.NamedForms());
+  EXPECT_EQ(plan.Find(FormId("two")), nullptr);
+  EXPECT_NE(plan.Find(FormId("three")), nullptr);
   EXPECT_TRUE(Says(console_.words(), {"two has no plan", "no such scene"}));
 }
 
@@ -650,7 +652,7 @@ TEST_F(PlannedRun, ADeviceThatFailedIsNoTasksFault) {
   config.on_task_error = "drop";
   auto tiny = MakeRun(config, {{"two", fails}});
   RunPlanner planner = Planner(*tiny, InUse() + 300000);
-  EXPECT_THROW(planner.PlanRun(tiny->run.NamedTasks()), c10::AcceleratorError);
+  EXPECT_THROW(planner.PlanRun(tiny->run.NamedForms()), c10::AcceleratorError);
   EXPECT_EQ(console_.words().find("has no plan"), std::string::npos);
 }
 
@@ -668,27 +670,27 @@ TEST_F(PlannedRun, ATaskThatFailsInAModeThatIsMeasuredLaterIsNamedOrLeftTooAndAR
   FixtureTask& two = tiny->tasks().at("two");
   two.task = std::make_unique<LoadedTask>(*two.info, two.info->variants.front(), "fixture",
                                           std::make_unique<ScoredTask>(std::move(script), "q0"));
-  Planner(*tiny, kPlenty).PlanRun(tiny->run.NamedTasks());
+  Planner(*tiny, kPlenty).PlanRun(tiny->run.NamedForms());
   most = std::exchange(passes, 0);  // in the first mode
   const std::int64_t budget = InUse() + 45000;
-  EXPECT_TRUE(Says(MessageOf([&] { Planner(*tiny, budget).PlanRun(tiny->run.NamedTasks()); }),
+  EXPECT_TRUE(Says(MessageOf([&] { Planner(*tiny, budget).PlanRun(tiny->run.NamedForms()); }),
                    {"measuring task 'two'", "mode joint", "no such scene"}));
 
   passes = 0;
-  tiny->run.config.on_task_error = "drop";
-  RunPlanner planner = Planner(*tiny, budget);
-  const Plan& plan = planner.PlanRun(tiny->run.NamedTasks());
-  EXPECT_EQ(plan.Find("two"), nullptr);
-  EXPECT_NE(plan.Find("one"), nullptr);
-  EXPECT_NE(plan.Find("three"), nullptr);
+  config.on_task_error = "drop";
+  RunPlanner planner = Planner(*tiny, budget, config);
+  const Plan& plan = planner.PlanRun(tiny->run.NamedForms());
+  EXPECT_EQ(plan.Find(FormId("two")), nullptr);
+  EXPECT_NE(plan.Find(FormId("one")), nullptr);
+  EXPECT_NE(plan.Find(FormId("three")), nullptr);
   EXPECT_TRUE(Says(console_.words(), {"two has no plan", "no such scene"}));
   planner.Save(scratch_.path());
   const std::string saved = ReadText(scratch_ / kPlanFile);
   EXPECT_GT(nlohmann::json::parse(saved).at("planning").at("steps"), 0);
 
-  RunPlanner resumed = Planner(*tiny, budget);
+  RunPlanner resumed = Planner(*tiny, budget, config);
   resumed.TakeUp(scratch_.path());
-  resumed.PlanRun(tiny->run.NamedTasks());
+  resumed.PlanRun(tiny->run.NamedForms());
   EXPECT_EQ(resumed.prober().steps(), 0);
   EXPECT_TRUE(Says(resumed.Words(), {"which still holds"}));
   resumed.Save(scratch_.path());
@@ -700,7 +702,7 @@ TEST_F(PlannedRun, ABudgetBelowTheWeightsIsRefusedWithWhatIsNeeded) {
   std::vector<Refusal> refusals;
   std::string words;
   try {
-    Planner(*tiny, 100).PlanRun(tiny->run.NamedTasks());
+    Planner(*tiny, 100).PlanRun(tiny->run.NamedForms());
   } catch (const DoesNotFit& refusal) {
     words = refusal.what();
     refusals = refusal.refusals();
@@ -708,9 +710,9 @@ TEST_F(PlannedRun, ABudgetBelowTheWeightsIsRefusedWithWhatIsNeeded) {
   EXPECT_TRUE(Says(words, {"weights", "optimizer", "more than the budget", "budget="}));
   ASSERT_EQ(refusals.size(), 1U);
   const std::int64_t enough = std::atoll(refusals[0].change.substr(std::string("budget=").size()).c_str());
-  EXPECT_NO_THROW(Planner(*tiny, enough).PlanRun(tiny->run.NamedTasks()));
+  EXPECT_NO_THROW(Planner(*tiny, enough).PlanRun(tiny->run.NamedForms()));
   // Also in the ways that were not asked for first.
-  EXPECT_THROW(Planner(*tiny, enough - 1).PlanRun(tiny->run.NamedTasks()), DoesNotFit);
+  EXPECT_THROW(Planner(*tiny, enough - 1).PlanRun(tiny->run.NamedForms()), DoesNotFit);
 }
 
 }  // namespace

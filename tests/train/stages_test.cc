@@ -34,10 +34,11 @@ std::unique_ptr<TinyRun> MakeStagedRun(const RunConfig& config, const Curriculum
                                        std::map<std::string, RowHook> hooks = {}) {
   auto tiny = MakeTinyRun(config, std::move(hooks));
   tiny->run.curriculum = curriculum;
-  AddForms(tiny->run.config, curriculum);
-  for (const std::string& form : tiny->run.NamedForms()) tiny->executions[form] = tiny->run.Configured(form);
+  tiny->run.forms = FormTable(config, curriculum);
+  for (const Form& form : tiny->run.NamedForms()) tiny->executions[form.id] = tiny->run.Configured(form);
   std::map<std::string, TaskSize> sizes;
-  for (const auto& [name, task] : tiny->tasks()) sizes[name] = {.rows = config.tasks.at(name).rows};
+  for (const auto& [name, task] : tiny->tasks())
+    sizes[name] = {.rows = tiny->run.forms.Own(name).settings.rows};
   tiny->run.mixer =
       std::make_unique<Mixer>(curriculum.MixtureOf(0), sizes, static_cast<std::uint64_t>(config.seed));
   return tiny;
@@ -225,7 +226,8 @@ TEST(Stages, SetWhatATasksSettingsAreWhileTheyLast) {
     if (first.empty()) first = state;
     EXPECT_EQ(state, first) << threads << " data threads";
     const std::string receipt = ReadText(run / "receipt.json");
-    EXPECT_TRUE(Says(receipt, {"\"one\": [", FormOf(config, second.set, "one")})) << receipt;
+    EXPECT_TRUE(Says(receipt, {"\"one\": [", FormTable(config, curriculum).Of(second, "one").id.text()}))
+        << receipt;
   }
 }
 
@@ -317,6 +319,19 @@ TEST(Stages, WithoutAnyTaskLeftTheRunFails) {
                   {{"two", FailsFrom(6)}});
   EXPECT_EQ(ended.code, ExitCode::kFailed);
   EXPECT_TRUE(Says(ended.error, {"no task is left", "the camera is gone"}));
+}
+
+// The mixer still knows what it drew, which the summary tells.
+TEST(Stages, ATaskThatTheRunNamesNoMoreStaysInItsSummary) {
+  const ScratchDirectory scratch;
+  RunConfig config = TinyConfig(4);
+  TrainStages(scratch / "run", config, CurriculumOf({StageOf("", {{"one", 1}, {"two", 1}})}));
+  config.steps = 6;
+  config.tasks.erase("two");
+  const Ended ended = TrainStages(scratch / "run", config, CurriculumOf({StageOf("", {{"one", 1}})}));
+  EXPECT_EQ(ended.code, ExitCode::kDone) << ended.error;
+  EXPECT_EQ(ended.step, 6);
+  EXPECT_TRUE(Says(ended.words, {"\none", "\ntwo"})) << ended.words;
 }
 
 TEST(Stages, ThatWereBegunKeepTheirPlaces) {

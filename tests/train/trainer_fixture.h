@@ -17,6 +17,7 @@
 #include <medley/train/trainer.h>
 #include <medley/weights/safetensors.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <functional>
 #include <memory>
@@ -93,15 +94,16 @@ inline FixtureTask ScoredQa(const std::string& name, int passes, RowHook hook) {
 // Tasks of no plugin. A test may hear when one is asked for, and say which count as loaded.
 class FixtureHost final : public TaskHost {
  public:
-  LoadedTask& Get(std::string_view task) override {
-    if (on_get) on_get(std::string(task));
-    return *tasks.at(std::string(TaskOfForm(task))).task;
+  LoadedTask& Get(const Form& form) override {
+    if (on_get) on_get(form.id.text());
+    return *tasks.at(form.task).task;
   }
-  bool IsLoaded(std::string_view task) const override { return !is_loaded || is_loaded(std::string(task)); }
-  const VariantInfo& Variant(std::string_view task) override {
-    return tasks.at(std::string(TaskOfForm(task))).info->variants.front();
+  LoadedTask* Find(const FormId& form) const override {
+    const std::string& name = form.text();
+    return is_loaded && !is_loaded(name) ? nullptr : tasks.at(name.substr(0, name.find('@'))).task.get();
   }
-  std::optional<TaskOrigin> OriginOf(std::string_view) const override { return std::nullopt; }
+  const VariantInfo& Variant(const Form& form) override { return tasks.at(form.task).info->variants.front(); }
+  std::optional<TaskOrigin> OriginOf(const std::string&) const override { return std::nullopt; }
 
   std::map<std::string, FixtureTask> tasks;
   std::function<void(const std::string&)> on_get;
@@ -109,14 +111,22 @@ class FixtureHost final : public TaskHost {
 };
 
 struct TinyRun {
+  TinyRun(const RunConfig& config, const Curriculum& curriculum) : run(config, curriculum) {}
+
   FixtureHost* host = nullptr;  // the run's
   Run run;
-  std::map<std::string, Execution> executions;  // what the plan in force begins with
+  std::map<FormId, Execution> executions;  // what the plan in force begins with
 
   std::map<std::string, FixtureTask>& tasks() { return host->tasks; }
-  LoadedTask& task(const std::string& name) { return host->Get(name); }
+  LoadedTask& task(const std::string& name) { return host->Get(run.forms.Own(name)); }
+  Execution& execution(const std::string& task) { return executions.at(FormId(task)); }
+  std::vector<Form> Own(const std::vector<std::string>& names) const {
+    std::vector<Form> forms;
+    for (const std::string& name : names) forms.push_back(run.forms.Own(name));
+    return forms;
+  }
   PlanInForce& plan() {
-    if (!in_force_) in_force_.emplace(executions);
+    if (!in_force_) in_force_.emplace(run.forms, executions);
     return *in_force_;
   }
   Prefetcher::Setting Sampling() {
@@ -127,8 +137,10 @@ struct TinyRun {
             .contract = run.executor->contract(),
             .plan = plan()};
   }
-  RunPlanner::Subject Planned() {
-    return {.config = run.config,
+  RunPlanner::Subject Planned() { return Planned(run.config); }
+  RunPlanner::Subject Planned(const RunConfig& config) {
+    return {.config = config,
+            .forms = run.forms,
             .device = run.device,
             .host = *host,
             .model = *run.model,
@@ -186,7 +198,7 @@ inline RunConfig TinyConfig(std::int64_t steps) {
 
 inline std::unique_ptr<TinyRun> MakeTinyRun(const RunConfig& config,
                                             std::map<std::string, RowHook> hooks = {}) {
-  auto tiny = std::make_unique<TinyRun>();
+  auto tiny = std::make_unique<TinyRun>(config, OneStage({{"one", 5}, {"two", 3}, {"three", 2}}));
   Run& run = tiny->run;
   auto host = std::make_unique<FixtureHost>();
   tiny->host = host.get();
@@ -194,8 +206,6 @@ inline std::unique_ptr<TinyRun> MakeTinyRun(const RunConfig& config,
   int passes = 0;
   for (const char* name : {"one", "two", "three"})
     tiny->tasks()[name] = ScoredQa(name, ++passes, hooks[name]);
-  run.config = config;
-  run.curriculum = OneStage({{"one", 5}, {"two", 3}, {"three", 2}});
   auto model = std::make_unique<FixtureModel>();
   model->To(at::kCPU, at::kFloat);
   const std::vector<Parameter> start = TrainedOf(config.optimizer, *model);
@@ -203,8 +213,11 @@ inline std::unique_ptr<TinyRun> MakeTinyRun(const RunConfig& config,
   run.model = std::move(model);
   std::map<std::string, TaskSize> sizes;
   for (const auto& [name, task] : tiny->tasks()) {
-    tiny->executions[name].way.mode = Mode::kSequential;
-    sizes[name] = {.rows = config.tasks.at(name).rows, .passes = 1, .tokens_per_row = 1};
+    tiny->executions[FormId(name)].way.mode = Mode::kSequential;
+    // The mixer learns from a plan how many "auto" is.
+    sizes[name] = {.rows = std::max<std::int64_t>(1, run.forms.Own(name).settings.rows),
+                   .passes = 1,
+                   .tokens_per_row = 1};
   }
   const auto seed = static_cast<std::uint64_t>(config.seed);
   SeedGenerators(seed, at::kCPU);

@@ -298,11 +298,11 @@ struct Ran {
   bool operator==(const Ran&) const = default;
 };
 
-std::map<std::string, Ran> WhatRan(const Receipt& receipt) {
-  std::map<std::string, Ran> ran;
-  for (const auto& [task, epochs] : receipt.tasks()) {
+std::map<FormId, Ran> WhatRan(const Receipt& receipt) {
+  std::map<FormId, Ran> ran;
+  for (const auto& [form, epochs] : receipt.forms()) {
     for (const PlanEpoch& epoch : epochs) {
-      Ran& sum = ran[task];
+      Ran& sum = ran[form];
       sum = {sum.draws + epoch.draws, sum.rows + epoch.rows, sum.tokens_run + epoch.tokens_run,
              sum.forwards + epoch.forwards};
     }
@@ -312,7 +312,7 @@ std::map<std::string, Ran> WhatRan(const Receipt& receipt) {
 
 std::int64_t Draws(const Receipt& receipt) {
   std::int64_t draws = 0;
-  for (const auto& [task, ran] : WhatRan(receipt)) draws += ran.draws;
+  for (const auto& [form, ran] : WhatRan(receipt)) draws += ran.draws;
   return draws;
 }
 
@@ -333,8 +333,8 @@ TEST(ResumeChecks, TheReceiptGoesOnFromTheCheckpointWhateverTheFileSays) {
     const auto tiny = MakeTinyRun(config);
     TestTrainer trainer(*tiny, part, *console, found);
     EXPECT_EQ(Draws(ReceiptIn(part)), 8) << "the file, too, is back at the checkpoint";
-    for (const auto& [task, ran] : WhatRan(ReceiptIn(part)))
-      EXPECT_EQ(ran.rows, tiny->run.mixer->Shares().at(task).rows);
+    for (const auto& [form, ran] : WhatRan(ReceiptIn(part)))
+      EXPECT_EQ(ran.rows, tiny->run.mixer->Shares().at(form.text()).rows);
     WriteText(part / kReceiptFile, "{");
   }
   EXPECT_EQ(TrainOn(part, config), ExitCode::kDone);

@@ -19,7 +19,7 @@
 namespace medley::bench {
 
 // As long as nothing was planned.
-inline PlanInForce ConfiguredPlan(const Run& run) { return PlanInForce(run.Configured()); }
+inline PlanInForce ConfiguredPlan(const Run& run) { return {run.forms, run.Configured()}; }
 
 // Another model's forward in other clothes; all else is that model's.
 class ModelView : public Model {

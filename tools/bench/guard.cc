@@ -37,10 +37,9 @@ std::vector<Drawn> DrawOfEach(Run& run, const PlanInForce& plan) {
   std::vector<Drawn> drawn;
   const auto seed = static_cast<std::uint64_t>(run.config.seed);
   for (const std::string& name : run.NamedTasks()) {
-    LoadedTask& task = run.host->Get(name);
-    const auto settings = run.config.tasks.find(name);
-    const std::int64_t rows = settings == run.config.tasks.end() ? 16 : settings->second.rows;
-    drawn.push_back({&task, task.Sample({TaskSeed(seed, name), 0, rows}), &plan.Of(name)});
+    const Form form = run.forms.Own(name);
+    LoadedTask& task = run.host->Get(form);
+    drawn.push_back({&task, task.Sample({TaskSeed(seed, name), 0, form.settings.rows}), &plan.Of(name)});
   }
   return drawn;
 }

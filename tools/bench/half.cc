@@ -72,10 +72,11 @@ void TimeSteps(const std::string& config, const std::string& name, int steps,
                std::vector<std::string> overrides) {
   overrides.emplace_back("plan=false");
   const auto run = BuildRun(CheckInputs(config, overrides, {}), Purpose::kTrain);
-  LoadedTask& task = run->host->Get(name);
-  const Execution execution = run->Configured(name);
+  const Form form = run->forms.Own(name);
+  LoadedTask& task = run->host->Get(form);
+  const Execution execution = run->Configured(form);
   const std::uint64_t seed = TaskSeed(static_cast<std::uint64_t>(run->config.seed), name);
-  const std::int64_t rows = ConfigOf(run->config, name).rows;
+  const std::int64_t rows = form.settings.rows;
   for (std::int64_t step = -1; step < steps; ++step) {  // one to warm up
     const Batch batch = task.Sample({.seed = seed, .begin = (step + 1) * rows, .count = rows});
     const StepExecutor::Piece draw{.task = &task, .batch = &batch, .execution = &execution};

@@ -28,7 +28,6 @@ RunInputs Inputs(const Asked& asked, const std::string& budget) {
 RunInputs AutoInputs(const Asked& asked) {
   RunInputs inputs = Inputs(asked, kSmallBudget);
   for (const std::string& task : inputs.checked.curriculum.All()) inputs.checked.run.tasks[task].rows = 0;
-  AddForms(inputs.checked.run, inputs.checked.curriculum);
   return inputs;
 }
 
@@ -43,6 +42,7 @@ AutoRun::AutoRun(const Asked& asked)
       in_force_(ConfiguredPlan(*run_)),
       console_(stderr),
       planner_({.config = run_->config,
+                .forms = run_->forms,
                 .device = run_->device,
                 .host = *run_->host,
                 .model = *run_->model,

@@ -34,9 +34,9 @@ class AutoRun {
   explicit AutoRun(const Asked& asked);
 
   Run& run() { return *run_; }
-  LoadedTask& task(const std::string& name) { return run_->host->Get(name); }
-  // As the task was planned.
-  const Execution& execution(const std::string& task) const { return in_force_.Of(task); }
+  LoadedTask& task(const FormId& form) { return run_->host->Get(run_->forms.At(form)); }
+  // As the form was planned.
+  const Execution& execution(const FormId& form) const { return in_force_.executions().at(form); }
   const Profile& profile() const { return planner_.profile(); }
   const Plan& plan() const { return planner_.plan(); }
   const Prober& prober() const { return planner_.prober(); }

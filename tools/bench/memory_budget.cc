@@ -27,7 +27,7 @@ struct Extremes {
 std::vector<Batch> FullQueue(AutoRun& planned) {
   const Plan& plan = planned.plan();
   const auto bytes = [&](const PlannedTask& entry) {
-    return entry.rows * planned.profile().tasks.at(entry.task).batch_per_row;
+    return entry.rows * planned.profile().tasks.at(entry.form).batch_per_row;
   };
   const PlannedTask& largest =
       *std::max_element(plan.entries.begin(), plan.entries.end(),
@@ -36,17 +36,17 @@ std::vector<Batch> FullQueue(AutoRun& planned) {
   const std::int64_t waiting = PlanSettingOf(run.config, run.device, plan.budget).waiting_draws;
   std::vector<Batch> queue;
   for (std::int64_t i = 1; i < waiting; ++i)
-    queue.push_back(SampleRows(run, planned.task(largest.task), i * largest.rows, largest.rows, false));
+    queue.push_back(SampleRows(run, planned.task(largest.form), i * largest.rows, largest.rows, false));
   return queue;
 }
 
 // Nothing overflows: the budget holds.
 double ShareInUse(AutoRun& planned, const PlannedTask& entry, bool longest) {
   Run& run = planned.run();
-  LoadedTask& task = planned.task(entry.task);
+  LoadedTask& task = planned.task(entry.form);
   const Batch rows = SampleRows(run, task, 0, entry.rows, longest);
   const LimitedCpu limited(run.device, planned.plan().budget);
-  const MeasuredStep step = MeasureStep(run, task, rows, planned.execution(entry.task));
+  const MeasuredStep step = MeasureStep(run, task, rows, planned.execution(entry.form));
   if (step.overflowed) return 0;
   const std::int64_t waiting = run.device.is_cpu() ? ReadCpuMemory().data_now : 0;
   return static_cast<double>(step.peak + waiting) / static_cast<double>(planned.plan().budget);
@@ -62,13 +62,13 @@ void BenchBudget(Session& session) {
   Extremes longest, drawn;
   Table table({"task", "passes", "mode", "rows", "one row is", "planned", "longest rows", "drawn rows"});
   for (const PlannedTask& entry : plan.entries) {
-    const ModeProfile& mode = *planned.profile().tasks.at(entry.task).Find(entry.way);
+    const ModeProfile& mode = *planned.profile().tasks.at(entry.form).Find(entry.way);
     const PeakLines lines(mode.whole);
     const auto next_row = static_cast<double>(lines.At(entry.rows + 1) - lines.At(entry.rows));
     const double at_most = ShareInUse(planned, entry, true), usual = ShareInUse(planned, entry, false);
     longest.Add(at_most);
     drawn.Add(usual);
-    table.Add({entry.task, std::to_string(entry.passes), std::string(ModeName(entry.way.mode)),
+    table.Add({entry.form.text(), std::to_string(entry.passes), std::string(ModeName(entry.way.mode)),
                std::to_string(entry.rows), Percent(next_row / budget, 2), Percent(entry.share_of_budget),
                Percent(at_most), Percent(usual)});
   }

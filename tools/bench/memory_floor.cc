@@ -30,7 +30,7 @@ std::vector<std::string> MixOf(const Run& run) {
 }
 
 void Train(Run& run, LoadedTask& task, const Batch& rows) {
-  Execution execution = run.Configured(task.info().name);
+  Execution execution = run.Configured(run.forms.Own(task.info().name));
   execution.micro_rows = kMicroRows;
   run.executor->Run({{.task = &task, .batch = &rows, .execution = &execution}});
   run.optimizer->Step(0);
@@ -56,13 +56,13 @@ struct Growth {
 Growth Grow(Run& run, std::int64_t steps, std::int64_t forward_only_of_5, std::vector<Sums>* keep) {
   const std::vector<std::string> mix = MixOf(run);
   for (const std::string& name : mix) {
-    LoadedTask& task = run.host->Get(name);
+    LoadedTask& task = run.host->Get(run.forms.Own(name));
     Train(run, task, SampleRows(run, task, 0, kRows, false));
   }
   const std::int64_t floor = InUse(run.device);
   Growth growth;
   for (std::int64_t i = 0; i < steps; ++i) {
-    LoadedTask& task = run.host->Get(mix[static_cast<std::size_t>(i) % mix.size()]);
+    LoadedTask& task = run.host->Get(run.forms.Own(mix[static_cast<std::size_t>(i) % mix.size()]));
     {
       const Batch rows = SampleRows(run, task, i * kRows, kRows, false);
       if (i % 5 >= forward_only_of_5) {

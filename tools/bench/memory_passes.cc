@@ -94,22 +94,22 @@ class EqualHost final : public TaskHost {
       infos_.push_back(std::make_unique<TaskInfo>(InfoOf(passes)));
       const TaskInfo& info = *infos_.back();
       names_.push_back(info.name);
-      tasks_[info.name] = std::make_unique<LoadedTask>(
+      tasks_[FormId(info.name)] = std::make_unique<LoadedTask>(
           info, info.variants.front(), "bench", std::make_unique<EqualPasses>(passes, size, vocabulary));
     }
   }
 
-  LoadedTask& Get(std::string_view task) override { return *tasks_.find(task)->second; }
-  bool IsLoaded(std::string_view) const override { return true; }
-  const VariantInfo& Variant(std::string_view task) override { return Get(task).variant(); }
-  std::optional<TaskOrigin> OriginOf(std::string_view) const override { return std::nullopt; }
+  LoadedTask& Get(const Form& form) override { return *Find(form.id); }
+  LoadedTask* Find(const FormId& form) const override { return tasks_.at(form).get(); }
+  const VariantInfo& Variant(const Form& form) override { return Get(form).variant(); }
+  std::optional<TaskOrigin> OriginOf(const std::string&) const override { return std::nullopt; }
 
   const std::vector<std::string>& names() const { return names_; }
 
  private:
   std::vector<std::string> names_;
   std::vector<std::unique_ptr<TaskInfo>> infos_;
-  std::map<std::string, std::unique_ptr<LoadedTask>, std::less<>> tasks_;
+  std::map<FormId, std::unique_ptr<LoadedTask>> tasks_;
 };
 
 // The config's model with these tasks, "rows": "auto".
@@ -129,7 +129,11 @@ class EqualRun {
       config_.tasks[name].rows = 0;
       config_.tasks[name].mode = mode;
     }
+    const FormTable table(config_);
+    std::vector<Form> forms;
+    for (const std::string& name : host_.names()) forms.push_back(table.Own(name));
     RunPlanner planner({.config = config_,
+                        .forms = table,
                         .device = run_->device,
                         .host = host_,
                         .model = *run_->model,
@@ -137,7 +141,7 @@ class EqualRun {
                         .executor = *run_->executor,
                         .tokenizer = run_->tokenizer.get()},
                        RunPlanner::SettingOf(config_, run_->budget, run_->device), console_);
-    return planner.PlanRun(host_.names());
+    return planner.PlanRun(forms);
   }
 
  private:
@@ -186,7 +190,8 @@ std::vector<const PassShape*> LiveTogether(AutoRun& planned, LoadedTask& task, c
                                            Mode mode) {
   Run& run = planned.run();
   SavedByPass meter;
-  MeasureStep(run, task, SampleRows(run, task, 0, 1, true), planned.execution(task.info().name), meter);
+  MeasureStep(run, task, SampleRows(run, task, 0, 1, true), planned.execution(FormId(task.info().name)),
+              meter);
   std::map<std::string, std::int64_t> saved = meter.bytes();
   std::vector<const PassShape*> passes;
   for (const PassShape& pass : shape.passes) {
@@ -222,10 +227,10 @@ void ExplainRows(AutoRun& planned) {
   Table table({"task", "passes", "mode", "micro rows", "a row's peak", "kept for backward", "by losses",
                "passes, pictures and text"});
   for (const PlannedTask& entry : planned.plan().entries) {
-    const ModeProfile& mode = *planned.profile().tasks.at(entry.task).Find(entry.way);
+    const ModeProfile& mode = *planned.profile().tasks.at(entry.form).Find(entry.way);
     const PeakLines lines(mode.whole);
-    const Cause cause = CauseOf(planned, planned.task(entry.task), entry.way.mode);
-    table.Add({entry.task, std::to_string(entry.passes), std::string(ModeName(entry.way.mode)),
+    const Cause cause = CauseOf(planned, planned.task(entry.form), entry.way.mode);
+    table.Add({entry.form.text(), std::to_string(entry.passes), std::string(ModeName(entry.way.mode)),
                std::to_string(entry.micro_rows), Megabytes(lines.At(entry.rows + 1) - lines.At(entry.rows)),
                Megabytes(mode.saved_per_row), Megabytes(cause.by_losses), cause.words});
   }

@@ -184,13 +184,13 @@ void BenchPrediction(Session& session) {
   std::map<std::string, Errors> by_mode;
   Table table(Row({"task", "modes", "rows"}, Errors::Heads()));
   for (const std::string& name : run.NamedTasks()) {
-    LoadedTask& task = run.host->Get(name);
+    const Form form = run.forms.Own(name);
+    LoadedTask& task = run.host->Get(form);
     prober.CheckContract(task);
     Errors of_task;
     std::int64_t fewest = std::int64_t{1} << 20, most = 0;
-    for (const Way& way : AllWays(RequestOf(run.config, name, task.variant()), task.variant())) {
-      CheckedWay checked(run, prober, task, {.way = way, .term_weights = ConfigOf(run.config, name).terms},
-                         room);
+    for (const Way& way : AllWays(RequestOf(form, task.variant()), task.variant())) {
+      CheckedWay checked(run, prober, task, {.way = way, .term_weights = form.settings.terms}, room);
       const Errors errors = checked.Check();
       of_task.Add(errors);
       by_mode[WayName(way)].Add(errors);

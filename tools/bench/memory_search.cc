@@ -32,8 +32,8 @@ class Trials {
  public:
   Trials(AutoRun& planned, const PlannedTask& entry)
       : run_(planned.run()),
-        task_(planned.task(entry.task)),
-        execution_(planned.execution(entry.task)),
+        task_(planned.task(entry.form)),
+        execution_(planned.execution(entry.form)),
         bytes_(planned.plan().budget - planned.plan().data_bytes),
         row_(SampleRows(run_, task_, 0, 1, /*longest=*/true)) {}
 
@@ -106,14 +106,14 @@ void BenchSearch(Session& session) {
     const auto cell = [](const Found& found) {
       return std::to_string(found.steps) + " (" + std::to_string(found.overflows) + " OOM)";
     };
-    table.Add({entry.task, std::to_string(entry.rows), std::to_string(by_bisection.rows),
+    table.Add({entry.form.text(), std::to_string(entry.rows), std::to_string(by_bisection.rows),
                std::to_string(by_tenth.rows), std::to_string(by_half.rows), cell(by_bisection),
                cell(by_tenth), cell(by_half)});
     bisected.Add(by_bisection);
     tenth.Add(by_tenth);
     half.Add(by_half);
     rows += entry.rows;
-    for (const ModeProfile& mode : planned.profile().tasks.at(entry.task).modes) {
+    for (const ModeProfile& mode : planned.profile().tasks.at(entry.form).modes) {
       ++modes;
       sizes = std::max(sizes, mode.whole.size());
     }

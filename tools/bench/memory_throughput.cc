@@ -20,7 +20,8 @@ Plan JointPlan(AutoRun& planned) {
   Run& run = planned.run();
   std::vector<TaskRequest> requests;
   for (const std::string& task : run.NamedTasks()) {
-    requests.push_back(RequestOf(run.config, task, run.host->Variant(task)));
+    const Form form = run.forms.Own(task);
+    requests.push_back(RequestOf(form, run.host->Variant(form)));
     if (requests.back().passes > 1) requests.back().mode = Mode::kJoint;  // one pass is joint in any mode
   }
   return MakePlan(planned.profile(), requests, PlanSettingOf(run.config, run.device, planned.plan().budget));
@@ -40,10 +41,10 @@ struct PerRowTimes {
 
 PerRowTimes Compare(AutoRun& auto_run, const PlannedTask& entry, std::int64_t uniform_rows) {
   Run& run = auto_run.run();
-  LoadedTask& task = auto_run.task(entry.task);
+  LoadedTask& task = auto_run.task(entry.form);
   const Batch rows = SampleRows(run, task, 0, entry.rows, false);
   const Batch few = SampleRows(run, task, 0, uniform_rows, false);
-  const Execution& execution = auto_run.execution(entry.task);
+  const Execution& execution = auto_run.execution(entry.form);
   Execution joint = execution;
   joint.way.mode = Mode::kJoint;
   std::vector<double> planned, uniform;
@@ -72,14 +73,14 @@ void BenchThroughput(Session& session) {
     sum.planned += times.planned;
     sum.uniform += times.uniform;
     most = std::max(most, entry.rows);
-    table.Add({entry.task, std::to_string(entry.rows),
+    table.Add({entry.form.text(), std::to_string(entry.rows),
                Ratio(static_cast<double>(entry.rows) / static_cast<double>(heaviest.rows)),
                FormatNumber(times.planned), FormatNumber(times.uniform),
                Ratio(times.uniform / times.planned)});
   }
   const auto tasks = static_cast<double>(planned.plan().entries.size());
   Say(table.ToText());
-  Say("uniform: " + std::to_string(heaviest.rows) + " rows, those of " + heaviest.task +
+  Say("uniform: " + std::to_string(heaviest.rows) + " rows, those of " + heaviest.form.text() +
       " in joint mode; the lightest task is planned with " +
       Ratio(static_cast<double>(most) / static_cast<double>(heaviest.rows)) + " times as many");
   Say("rows a second, as many of each task: planned " + FormatNumber(1000 * tasks / sum.planned) +

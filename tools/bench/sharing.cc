@@ -62,8 +62,8 @@ struct Way {
 
 void Compare(Run& run, const std::string& name, Mode mode, int steps) {
   const auto seed = static_cast<std::uint64_t>(run.config.seed);
-  LoadedTask& task = run.host->Get(name);
-  Execution execution = run.Configured(name);
+  LoadedTask& task = run.host->Get(run.forms.Own(name));
+  Execution execution = run.Configured(run.forms.Own(name));
   execution.way.mode = mode;
   const Batch batch = task.Sample({TaskSeed(seed, name), 0, run.config.tasks.at(name).rows});
   std::array ways{Way(run, Sharing::kAll), Way(run, Sharing::kEncodings), Way(run, Sharing::kNothing)};

@@ -119,7 +119,7 @@ void AddStep(Run& run, const Draw& draw, Files& files) {
   const StepLosses losses = run.executor->Run({{&draw.task, &draw.batch, &draw.execution}});
   for (const TermInfo& term : draw.task.variant().terms) {
     files.facts["terms"][term.name] =
-        TermFacts(draw, term, losses.at(name).at(term.name), ConfigOf(run.config, name));
+        TermFacts(draw, term, losses.at(name).at(term.name), run.forms.Own(name).settings);
   }
   for (const Parameter& parameter : run.model->parameters()) {
     if (parameter.tensor.grad().defined())
@@ -158,9 +158,10 @@ void Serve(const std::string& from, const std::string& name, const fs::path& fol
       BuildRun(CheckInputs(NewestConfig(directory), overrides, {}, RunState::kBegun), Purpose::kTrain);
   const fs::path checkpoint = LoadNewest(given, directory, *run);
 
-  LoadedTask& task = run->host->Get(name);
+  const Form form = run->forms.Own(name);
+  LoadedTask& task = run->host->Get(form);
   const std::uint64_t seed = TaskSeed(static_cast<std::uint64_t>(run->config.seed), name);
-  const Draw draw{task, task.Sample({seed, 0, ConfigOf(run->config, name).rows}), run->Configured(name)};
+  const Draw draw{task, task.Sample({seed, 0, form.settings.rows}), run->Configured(form)};
   Files files{.tensors = {},
               .facts = {{"torch", TORCH_VERSION},
                         {"model", ToJson(run->model_file->config, run->model_file->info)},

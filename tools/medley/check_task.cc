@@ -22,39 +22,37 @@ namespace medley {
 namespace {
 
 // One way to make the task: a variant of its spec, and settings of the config or of one of its stages.
-struct Form {
+struct CheckedForm {
   const VariantInfo* variant = nullptr;
-  TaskConfig config;
+  TaskConfig settings;
   std::string name;  // the variant's, and a number where settings differ; "": there is no other form
 
   std::string Words() const { return name.empty() ? "" : " (" + name + ")"; }
 };
 
 // Those of the run's stages; and each variant that none of them has, with the config's options.
-std::vector<Form> FormsToCheck(const Run& run, const TaskInfo& task) {
-  std::vector<Form> forms;
-  const auto add = [&](const TaskConfig& config, const VariantInfo& variant) {
-    const auto same = [&](const Form& form) {
-      return form.variant == &variant && form.config.options == config.options &&
-             form.config.terms == config.terms;
+std::vector<CheckedForm> FormsToCheck(const Run& run, const TaskInfo& task) {
+  std::vector<CheckedForm> forms;
+  const auto add = [&](const TaskConfig& settings, const VariantInfo& variant) {
+    const auto same = [&](const CheckedForm& form) {
+      return form.variant == &variant && form.settings.options == settings.options &&
+             form.settings.terms == settings.terms;
     };
     if (std::any_of(forms.begin(), forms.end(), same)) return;  // another mode, or other rows
-    const auto of_variant = [&](const Form& form) { return form.variant == &variant; };
+    const auto of_variant = [&](const CheckedForm& form) { return form.variant == &variant; };
     const auto before = std::count_if(forms.begin(), forms.end(), of_variant);
     forms.push_back(
-        {&variant, config, variant.name + (before > 0 ? ", settings " + std::to_string(before + 1) : "")});
-    forms.back().config.variant = variant.name;
+        {&variant, settings, variant.name + (before > 0 ? ", settings " + std::to_string(before + 1) : "")});
+    forms.back().settings.variant = variant.name;
   };
-  for (const std::string& form : run.NamedForms()) {
-    if (TaskOfForm(form) != task.name) continue;
-    const TaskConfig& config = ConfigOf(run.config, form);
-    add(config, task.RequireVariant(config.variant));
+  for (const Form& form : run.NamedForms()) {
+    if (form.task == task.name) add(form.settings, task.RequireVariant(form.settings.variant));
   }
-  TaskConfig config = ConfigOf(run.config, task.name);
-  config.terms.clear();  // of the config's variant
+  TaskConfig own = run.forms.Own(task.name).settings;
+  own.terms.clear();  // of the config's variant
   for (const VariantInfo& variant : task.variants) {
-    const auto has = [&](const Form& form) { return form.variant == &variant; };
-    if (!std::any_of(forms.begin(), forms.end(), has)) add(config, variant);
+    const auto has = [&](const CheckedForm& form) { return form.variant == &variant; };
+    if (!std::any_of(forms.begin(), forms.end(), has)) add(own, variant);
   }
   if (forms.size() == 1) forms.front().name.clear();
   return forms;
@@ -62,14 +60,14 @@ std::vector<Form> FormsToCheck(const Run& run, const TaskInfo& task) {
 
 // A step of one row, whole and in two pieces, for every legal mode, as a plan would measure it; and once with
 // layers that run again.
-void MeasureWays(Prober& prober, LoadedTask& loaded, const Form& form, const CheckReport& report) {
+void MeasureWays(Prober& prober, LoadedTask& loaded, const CheckedForm& form, const CheckReport& report) {
   std::vector<Way> ways;
   for (const Mode mode : LegalModes(*form.variant)) ways.push_back({mode, 0});
   ways.push_back({ways.back().mode, 1});
   TaskProfile profile;
   for (const Way& way : ways) {
     report.Phase("a step, " + way.Words() + form.Words());
-    prober.Measure(loaded, {.way = way, .term_weights = form.config.terms}, profile, 1);
+    prober.Measure(loaded, {.way = way, .term_weights = form.settings.terms}, profile, 1);
     const std::vector<Probe>& measured = profile.Find(way)->whole;
     if (measured.empty()) throw Error("one row of it does not fit into this machine's memory");
     report.Measured(form.name, way.Words(), measured.front().bytes);
@@ -93,19 +91,16 @@ void Refuse(const check::Findings& findings) {
   if (!words.empty()) throw Error(words);
 }
 
-void CheckForm(const Run& run, const TaskInfo& task, const Form& form, const CheckReport& report) {
+void CheckForm(const Run& run, const TaskInfo& task, const CheckedForm& form, const CheckReport& report) {
   constexpr std::int64_t kPlenty = std::int64_t{1} << 40, kRows = 16;
   // In float64 alone, where nothing but a mistake differs: the test of a plugin has time for more.
   const check::GradientSetting few{.rows = 2, .micro_rows = {0, 1}, .recompute_every = {}, .in_float = false};
   PluginHost host({.registry = *run.registry,
                    .model = *run.model_file,
                    .tokenizer = run.tokenizer.get(),
-                   .control_text = run.control_text,
-                   .settings = [&](std::string_view) {
-                     return TaskSettings{form.config.variant, form.config.options};
-                   }});
+                   .control_text = run.control_text});
   report.Phase("making the task" + form.Words());
-  LoadedTask& loaded = host.Get(task.name);
+  LoadedTask& loaded = host.Get(OwnForm(task.name, form.settings));
   StepExecutor executor(*run.model, run.device);
   const auto seed = static_cast<std::uint64_t>(run.config.seed);
   Prober prober(*run.model, executor, run.device, seed, kPlenty);
@@ -115,7 +110,7 @@ void CheckForm(const Run& run, const TaskInfo& task, const Form& form, const Che
   MeasureWays(prober, loaded, form, report);
   report.Phase("gradients" + form.Words());
   Refuse(check::Gradients(loaded, *run.model, few));
-  const Execution execution{.way = {DefaultMode(*form.variant), 0}, .term_weights = form.config.terms};
+  const Execution execution{.way = {DefaultMode(*form.variant), 0}, .term_weights = form.settings.terms};
   report.Phase("a training step" + form.Words());
   TrainAStep(run, loaded, execution, executor);
   report.Phase("evaluation" + form.Words());
@@ -132,7 +127,7 @@ void CheckReport::Send(const nlohmann::ordered_json& json) const {
 }
 
 void CheckForms(const Run& run, const TaskInfo& task, const CheckReport& report) {
-  for (const Form& form : FormsToCheck(run, task)) CheckForm(run, task, form, report);
+  for (const CheckedForm& form : FormsToCheck(run, task)) CheckForm(run, task, form, report);
 }
 
 }  // namespace medley

@@ -93,10 +93,10 @@ std::int64_t MeasuredPeak(const Run& run, LoadedTask& task, const Execution& pla
 // As they are in a run that goes on: every task is loaded, has its tables, and is known to keep its contract.
 void WarmUp(const Run& run, const std::vector<EstimatedTask>& tasks) {
   for (const EstimatedTask& estimated : tasks) {
-    LoadedTask& task = run.host->Get(estimated.request.task);
+    LoadedTask& task = run.host->Get(estimated.request.form);
     const ProbeRows probe(task, TaskSeed(static_cast<std::uint64_t>(run.config.seed), task.info().name));
     const Batch batch = probe.Make(0, 1);
-    const Execution execution = run.Configured(estimated.request.task);
+    const Execution execution = run.Configured(estimated.request.form);
     run.executor->Run({{.task = &task, .batch = &batch, .execution = &execution}});
     run.optimizer->Step(0);
   }
@@ -110,18 +110,18 @@ void PrintCheck(const Arguments& arguments, const Estimate& estimate) {
   Table table({"task", "rows", "estimated", "measured", "error"});
   WarmUp(*run, estimate.tasks());
   for (const EstimatedTask& task : estimate.tasks()) {
-    const std::string& name = task.request.task;
-    const Execution plan = run->Configured(name);
+    const Form& form = task.request.form;
+    const Execution plan = run->Configured(form);
     // Whole forwards of so many rows.
     std::int64_t rows = std::max<std::int64_t>(task.request.rows, 1);
     rows -= rows % RowsAtOnce(plan.micro_rows, rows);
     const std::int64_t estimated = estimate.Peak(task, rows, plan.micro_rows);
     const std::int64_t measured =
-        MeasuredPeak(*run, run->host->Get(name), plan, rows) - (run->device.is_cpu() ? estimates_own : 0);
+        MeasuredPeak(*run, run->host->Get(form), plan, rows) - (run->device.is_cpu() ? estimates_own : 0);
     char error[32];
     std::snprintf(error, sizeof error, "%+.1f %%",
                   100 * (static_cast<double>(estimated) / static_cast<double>(measured) - 1));
-    table.Add({name, std::to_string(rows), FormatBytes(estimated), FormatBytes(measured), error});
+    table.Add({form.id.text(), std::to_string(rows), FormatBytes(estimated), FormatBytes(measured), error});
   }
   std::cout << "\nOne step of each task, run on " << run->device.str() << " beside the estimate for it:\n"
             << table.ToText();

@@ -47,11 +47,12 @@ struct HeldOut {
 
 TaskScore Score(const Run& run, const std::string& name, const HeldOut& held_out, Console& console) {
   console.Status("scoring " + name);
-  LoadedTask& task = run.host->Get(name);
+  const Form form = run.forms.Own(name);
+  LoadedTask& task = run.host->Get(form);
   const std::int64_t rows = held_out.Of(name, task);
   const std::string overlap = OverlapWarning(task, held_out.seed, rows);
   if (!overlap.empty()) console.Warn(overlap);
-  TaskScore score = ScoreTask(task, run.Configured(name), {*run.model, run.device, held_out.seed, rows});
+  TaskScore score = ScoreTask(task, run.Configured(form), {*run.model, run.device, held_out.seed, rows});
   if (score.rows_at_once < kEvalRows)
     console.Warn(name + " ran out of memory; it was scored " + std::to_string(score.rows_at_once) +
                  " rows at a time");

@@ -65,7 +65,7 @@ int RunPlan(int argc, char** argv) {
   RunPlanner planner(PlannerSubject(*run), setting, console);
   if (!profile.empty()) planner.UseProfile(profile);
   planner.PlanRun(run->NamedForms());
-  std::cout << StagesOfPlan(run->config, run->curriculum, planner.plan()) << planner.Words() << '\n';
+  std::cout << StagesOfPlan(run->forms, run->curriculum, planner.plan()) << planner.Words() << '\n';
   if (!out.empty()) Save(planner, out);
   return 0;
 }

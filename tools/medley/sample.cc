@@ -228,7 +228,7 @@ int RunSample(int argc, char** argv) {
   inputs.registry.Require(task_name);
   for (const std::string& line : inputs.registry.Choices({task_name})) std::cerr << line << '\n';
   const auto run = BuildRun(std::move(inputs), Purpose::kSample);
-  LoadedTask& task = run->host->Get(task_name);
+  LoadedTask& task = run->host->Get(run->forms.Own(task_name));
   const auto seed = TaskSeed(static_cast<std::uint64_t>(run->config.seed), task_name);
   const Batch batch = task.Sample({seed, 0, rows});
   RecordingPass pass(task, batch);

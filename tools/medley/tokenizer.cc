@@ -50,13 +50,11 @@ void AddTrain(CLI::App& app, TrainArguments& arguments) {
 // looked at in its place, whatever weights the run begins with.
 TextsRun ReadRun(const fs::path& config, const Registry& registry) {
   const fs::path vocabulary = ConfigDirectory() / "tokenizers" / "small.model";
-  CheckedRun checked = CheckRun(config, {"tokenizer=" + vocabulary.string()}, registry, RunState::kBegun);
+  const CheckedRun checked =
+      CheckRun(config, {"tokenizer=" + vocabulary.string()}, registry, RunState::kBegun);
   TextsRun run;
   if (!checked.run.control_text.empty()) run.control_text = ReadControlText(checked.run.control_text);
-  run.settings = [config = std::move(checked.run)](std::string_view task) {
-    const TaskConfig& settings = ConfigOf(config, std::string(task));
-    return TaskSettings{settings.variant, settings.options};
-  };
+  run.forms = FormTable(checked.run);
   return run;
 }
 

@@ -14,6 +14,7 @@
 #include <medley/config/config_file.h>
 #include <medley/config/threads.h>
 #include <medley/curriculum/forecast.h>
+#include <medley/curriculum/form_table.h>
 #include <medley/estimate/gpu.h>
 #include <medley/plugin/model_file.h>
 #include <medley/plugin/rejection.h>
@@ -27,14 +28,12 @@
 namespace medley {
 namespace {
 
-void PrintTask(const CheckedRun& checked, const Registry& registry, const std::string& form,
-               const Mixer::Share& share, double scale) {
-  const TaskConfig& settings = ConfigOf(checked.run, form);
-  const std::string name(TaskOfForm(form));
-  const VariantInfo& variant = *registry.Require(name).FindVariant(settings.variant);
+void PrintTask(const Registry& registry, const Form& form, const Mixer::Share& share, double scale) {
+  const TaskConfig& settings = form.settings;
+  const VariantInfo& variant = *registry.Require(form.task).FindVariant(settings.variant);
   const std::string mode =
       settings.mode.empty() ? std::string(ModeName(DefaultMode(variant))) : settings.mode;
-  std::printf("  %-24s %6.1f %% %6s %10.0f %12.0f  %zu, %s%s\n", name.c_str(), 100 * share.asked,
+  std::printf("  %-24s %6.1f %% %6s %10.0f %12.0f  %zu, %s%s\n", form.task.c_str(), 100 * share.asked,
               settings.rows == 0 ? "auto" : std::to_string(settings.rows).c_str(),
               static_cast<double>(share.draws) * scale, static_cast<double>(share.rows) * scale,
               variant.passes.size(), mode.c_str(),
@@ -42,14 +41,14 @@ void PrintTask(const CheckedRun& checked, const Registry& registry, const std::s
 }
 
 // The tasks of a stage in the longest run, with what they would get.
-void PrintStage(const CheckedRun& checked, const Registry& registry, const Stage& stage,
+void PrintStage(const FormTable& forms, const Registry& registry, const Stage& stage,
                 const StageForecast& forecast, double scale) {
   std::vector<std::string> paused;
   for (const auto& [name, weight] : stage.weights) {
     if (weight == 0)
       paused.push_back(name);
     else
-      PrintTask(checked, registry, FormOf(checked.run, stage.set, name), forecast.shares.at(name), scale);
+      PrintTask(registry, forms.Of(stage, name), forecast.shares.at(name), scale);
   }
   if (!paused.empty()) std::printf("  paused: %s\n", JoinNames(paused).c_str());
 }
@@ -68,10 +67,11 @@ void PrintSummary(const CheckedRun& checked, const Registry& registry) {
               std::string(NameOf(curriculum.unit)).c_str(), std::string(NameOf(curriculum.order)).c_str());
   std::printf("  %-24s %8s %6s %10s %12s  %s\n", "task", "share", "rows", "draws", "rows in all",
               "passes, mode");
+  const FormTable forms(run, curriculum);
   for (std::size_t i = 0; i < curriculum.stages.size(); ++i) {
     if (drawing.has_stages()) std::printf("  -- %s\n", drawing.HeadOf(i).c_str());
     if (i < drawing.longest().stages.size())
-      PrintStage(checked, registry, curriculum.stages[i], drawing.longest().stages[i], drawing.scale());
+      PrintStage(forms, registry, curriculum.stages[i], drawing.longest().stages[i], drawing.scale());
   }
   if (drawing.has_stages()) std::printf("\n  %s\n", drawing.LengthOfRun().c_str());
   for (const std::string& line : registry.Choices(curriculum.Named())) std::printf("  %s\n", line.c_str());

@@ -1,0 +1,40 @@
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include <medley/config/run_config.h>
+#include <medley/curriculum/curriculum.h>
+#include <medley/curriculum/form.h>
+
+namespace medley {
+
+// The forms of a run's tasks: the config's own, and those that the stages of its curriculum make of them. An
+// edit of the weights adds its own; none is ever changed or forgotten, so that references and ids stay good.
+class FormTable {
+ public:
+  FormTable() = default;
+  explicit FormTable(const RunConfig& config);
+  FormTable(const RunConfig& config, const Curriculum& curriculum);
+
+  void Add(const Curriculum& curriculum);
+
+  // Of an id that it gave; an Error for another one.
+  const Form& At(const FormId& form) const;
+  // As the config has it, by the defaults where it does not name the task.
+  Form Own(const std::string& task) const;
+  // In which a stage draws or scores the task; an Error where the stage's curriculum was not added.
+  const Form& Of(const Stage& stage, const std::string& task) const;
+  // All that the stages draw or score, in the order in which they come, each once.
+  std::vector<Form> Named(const Curriculum& curriculum) const;
+
+ private:
+  const Form* Find(const std::string& task, const TaskConfig& settings) const;
+  void AddOwn(const std::string& task);
+  void AddChanged(const std::string& task, const TaskConfig& settings);
+
+  std::map<FormId, Form> forms_;
+};
+
+}  // namespace medley
