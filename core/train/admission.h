@@ -53,7 +53,7 @@ class Admission {
   Console& console_;
   std::unique_ptr<RunPlanner> planner_;  // null where the config says "plan": false
   std::filesystem::path directory_;      // "": nothing is saved so far
-  std::set<FormId> admitted_
+  std::set<FormId> admitted_;
 };
 
 }  // namespace medley

@@ -21,7 +21,7 @@ TrainingState Trainer::State() {
   state.sections.push_back({"mixer", 1, [&mixer] { return mixer.Save(); },
                             [this, &mixer](const json& s) {
                               if (const std::string words = mixer.Load(s); !words.empty())
-                                setting_.console.Say(words);
+                                console_.Say(words);
                             }});
   state.sections.push_back({"generators", 1, [device] { return SaveGenerators(device); },
                             [device](const json& s) { LoadGenerators(s, device); }});
