@@ -197,6 +197,20 @@ TEST(Mixer, CountersOfAVeryLongRunDoNotOverflow) {
   EXPECT_NEAR(jumped.ShareError(), 1000.0 / 1315 - 0.2, 1e-9);
 }
 
+// Older medleys let an urn have any unit.
+TEST(Mixer, SaysThatAnUrnsAccountsBeginAnewInAnotherUnit) {
+  const Sizes sizes = SizesOf({10, 20});
+  const auto urn = [&](ShareUnit unit) { return Mixer(MixtureOf({2, 1}, unit, DrawOrder::kUrn), sizes, 3); };
+  Mixer old = urn(ShareUnit::kTokens);
+  for (int i = 0; i < 4; ++i) DrawOne(old);
+  Mixer same = urn(ShareUnit::kTokens), other = urn(ShareUnit::kSteps);
+  EXPECT_EQ(same.Load(old.Save()), "");
+  EXPECT_EQ(other.Load(old.Save()),
+            "the shares delivered count from here on, in steps: until now this run's urn counted them in "
+            "tokens; what is drawn does not change");
+  for (int i = 0; i < 9; ++i) EXPECT_EQ(DrawOne(other).task, DrawOne(old).task) << i;
+}
+
 TEST(Mixer, TheLargestChargesStayInsideTheArithmetic) {
   // 2^20 rows of 2^20 tokens, at the extreme of what is accepted.
   Sizes sizes;

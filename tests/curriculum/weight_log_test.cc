@@ -28,6 +28,26 @@ std::vector<std::int64_t> StepsOf(const WeightLog& log) {
   return steps;
 }
 
+// A checkpoint keeps every line of the log, and an edit that is refused may be as large as a file may be.
+TEST(WeightLog, OfARefusedEditKeepsWhatShowsWhichItWas) {
+  const Workspace work;
+  WeightLog log(work.path());
+  log.Add(Entry(0, Cause::kStart, std::string(100'000, 'a')));
+  const std::size_t before = log.Kept().size();
+  std::string text = "{\"comment\": \"";
+  while (text.size() < (1 << 20)) text += "\u00e4\u00f6";
+  log.Add(Entry(3, Cause::kRefusedEdit, text));
+  EXPECT_LT(log.Kept().size(), before + 10'000);
+  const WeightLog again(work.path());
+  EXPECT_EQ(again.problem(), "");
+  EXPECT_EQ(again.Text()->size(), 100'000U) << "of others nothing is cut";
+  const std::string& kept = again.entries()[1].text;
+  EXPECT_TRUE(kept.starts_with("{\"comment\": \"\u00e4\u00f6")) << kept;
+  EXPECT_TRUE(kept.ends_with("\u00e4... (and " + std::to_string(text.size() - 4095) + " bytes)") ||
+              kept.ends_with("\u00f6... (and " + std::to_string(text.size() - 4096) + " bytes)"))
+      << kept.substr(4000);
+}
+
 TEST(WeightLog, IsReadAsItWasWritten) {
   const Workspace work;
   WeightLog log(work.path());

@@ -265,6 +265,20 @@ class OfItems : public ScriptedScore {
   const ItemStream* items_;
 };
 
+TEST(Evaluator, RowsWithoutAScoreShowNoItem) {
+  const Scored scored([](EvalContext&, const RowRange& rows) {
+    Outcomes outcomes;
+    for (std::int64_t row = 0; row < rows.count; ++row) outcomes.score.push_back(row % 4 == 0 ? NAN : 1);
+    return outcomes;
+  });
+  const TaskScore score = scored.Score(FloatModel(), 40);
+  EXPECT_EQ(score.rows, 40);
+  EXPECT_EQ(score.unscored, 10);
+  EXPECT_EQ(score.items, 30);
+  EXPECT_EQ(ToJson(score)["unscored"], 10);
+  EXPECT_TRUE(ScoresTable({{"qa", score}}).find(" 30 ") != std::string::npos) << ScoresTable({{"qa", score}});
+}
+
 // Right of every other item. Rows that `says` names are told apart by their stream, others by their bytes.
 TaskScore ScoreOfItems(const ItemStream& stream, bool says, bool rows_repeat, std::int64_t rows) {
   TaskInfo info = QaInfo("qa", 1);

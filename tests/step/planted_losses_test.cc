@@ -4,7 +4,10 @@
 #include <medley/step/contract/contract_losses.h>
 
 #include <algorithm>
+#include <cmath>
+#include <functional>
 #include <random>
+#include <string>
 
 #include "tests/step/planted_tasks.h"
 
@@ -217,6 +220,41 @@ TEST(PlantedLosses, ACountThatIsMeantIsSaidInTheSpec) {
 }
 
 // Of outputs that stay above 0 a task may take the logarithm: it is judged as others are.
+// What the check of the losses could not look at in a task that is made so.
+std::string NotJudged(const std::function<at::Tensor(const Parts&)>& loss) {
+  const Net model(1);
+  const Fixture fixture = TaskOf(Kind::kRegression, {.name = "not judged", .loss = loss});
+  ContractCheck check(model, at::kCPU);
+  check.Check(*fixture.task, {.seed = 1, .begin = 1, .count = 1});
+  std::string words;
+  for (const std::string& what : check.not_judged()) words += what + "\n";
+  return words;
+}
+
+TEST(PlantedLosses, WhatCannotBeJudgedIsNamed) {
+  const auto is_made_up = [](const Parts& p) { return p.output.requires_grad() && !p.output.grad_fn(); };
+  EXPECT_EQ(NotJudged([](const Parts& p) { return p.Losses().sum(); }), "");
+  EXPECT_EQ(NotJudged([&](const Parts& p) { return p.Losses().sum() * (is_made_up(p) ? NAN : 1); }),
+            "the term 'loss' in pass 'main': of outputs that were made up it is not finite\n");
+  const std::string in_float = NotJudged([](const Parts& p) {
+    if (p.output.scalar_type() == at::kDouble) throw Error("it wants floats");
+    return p.Losses().sum();
+  });
+  EXPECT_TRUE(
+      in_float.starts_with("how its terms change against their gradients: in float64 its passes do "
+                           "not run ("))
+      << in_float;
+  EXPECT_TRUE(in_float.find("it wants floats") != std::string::npos) << in_float;
+  const std::string nowhere = NotJudged([&](const Parts& p) {
+    if (is_made_up(p)) throw Error("it wants a real model");
+    return p.Losses().sum();
+  });
+  EXPECT_TRUE(
+      nowhere.starts_with("what it makes of the model's outputs: on outputs that were made up its "
+                          "passes do not run ("))
+      << nowhere;
+}
+
 TEST(PlantedLosses, RatesAreJudgedAsRates) {
   const auto losses = [](const Parts& p) {
     return (p.output - (p.Target().abs() + 1) * p.output.log()).sum();

@@ -65,6 +65,14 @@ TEST(InspectCommand, WhatChangesAFoldersMeaningIsSaid) {
   EXPECT_EQ(grown.code, 2) << grown.out;
   EXPECT_TRUE(Has(grown.out, "110 rows, 658 rows are new: of 658 other tokens")) << grown.out;
   EXPECT_TRUE(Has(grown.out, "small.model: the weights do not know 658 tokens")) << grown.out;
+  EXPECT_EQ(Inspect(asked + " --allow-new-rows 657").code, 2);
+  const CommandResult allowed = Inspect(asked + " --allow-new-rows 658");
+  EXPECT_EQ(allowed.code, 0) << allowed.out;
+  EXPECT_TRUE(Has(allowed.out, "fits ")) << allowed.out;
+  std::ofstream(folder / "adapter_config.json") << "{}";
+  EXPECT_EQ(Inspect(asked + " --allow-new-rows 658").code, 2) << "adapters that nobody applies";
+  const CommandResult applied = Inspect(asked + " --allow-new-rows 658 --adapters " + folder.string());
+  EXPECT_EQ(applied.code, 0) << applied.out;
 }
 
 TEST(InspectCommand, ACheckpointFitsItsOwnModelAndNoOther) {
