@@ -8,40 +8,35 @@
 // Writes JSON while the compiler runs: the text is made twice, once to count and once to fill.
 namespace medley::detail {
 
-struct JsonCounter {
-  std::size_t size = 0;
-  constexpr void Put(char) { ++size; }
-};
-
-struct JsonFiller {
-  char* out;
-  constexpr void Put(char c) { *out++ = c; }
-};
-
-template <typename Sink>
 class ConstexprJson {
  public:
-  constexpr explicit ConstexprJson(Sink& sink) : sink_(sink) {}
+  // Null: to count.
+  constexpr explicit ConstexprJson(char* out) : out_(out) {}
+
+  constexpr std::size_t size() const { return size_; }
 
   constexpr void Raw(std::string_view text) {
-    for (const char c : text) sink_.Put(c);
+    for (std::size_t i = 0; out_ != nullptr && i < text.size(); ++i) out_[size_ + i] = text[i];
+    size_ += text.size();
   }
 
   constexpr void String(std::string_view text) {
     constexpr std::string_view kHex = "0123456789abcdef";
-    sink_.Put('"');
-    for (const char c : text) {
-      const auto byte = static_cast<unsigned char>(c);
-      if (c == '"' || c == '\\') sink_.Put('\\');
+    Put('"');
+    // What needs no escape is put at once: the compiler takes its time for each call.
+    std::size_t begin = 0;
+    for (std::size_t i = 0; i < text.size(); ++i) {
+      const auto byte = static_cast<unsigned char>(text[i]);
+      if (byte >= 0x20 && text[i] != '"' && text[i] != '\\') continue;
+      Raw(text.substr(begin, i - begin));
+      begin = i + 1;
       if (byte >= 0x20) {
-        sink_.Put(c);
+        Put('\\'), Put(text[i]);
       } else {
-        Raw("\\u00");
-        sink_.Put(kHex[byte >> 4]);
-        sink_.Put(kHex[byte & 15]);
+        Raw("\\u00"), Put(kHex[byte >> 4]), Put(kHex[byte & 15]);
       }
     }
-    sink_.Put('"');
+    Raw(text.substr(begin)), Put('"');
   }
 
   constexpr void Integer(std::int64_t value) {
@@ -51,15 +46,15 @@ class ConstexprJson {
         value < 0 ? 0 - static_cast<std::uint64_t>(value) : static_cast<std::uint64_t>(value);
     do digits[count++] = static_cast<char>('0' + rest % 10);
     while ((rest /= 10) != 0);
-    if (value < 0) sink_.Put('-');
-    while (count > 0) sink_.Put(digits[--count]);
+    if (value < 0) Put('-');
+    while (count > 0) Put(digits[--count]);
   }
 
   // The shortest decimal that is the same double, so that 0.001 stays "0.001".
   constexpr void Number(double value) {
-    if (value < 0) sink_.Put('-');
+    if (value < 0) Put('-');
     const long double size = value < 0 ? -static_cast<long double>(value) : static_cast<long double>(value);
-    if (size == 0) return sink_.Put('0');
+    if (size == 0) return Put('0');
     int exponent = 0;  // of the leading digit
     for (long double x = size; x >= 10; x /= 10) ++exponent;
     while (size < Power(exponent)) --exponent;
@@ -75,12 +70,12 @@ class ConstexprJson {
 
   template <typename Items, typename Fn>
   constexpr void List(const Items& items, Fn write) {
-    sink_.Put('[');
+    Put('[');
     for (std::size_t i = 0; i < items.size(); ++i) {
-      if (i > 0) sink_.Put(',');
+      if (i > 0) Put(',');
       write(items[i]);
     }
-    sink_.Put(']');
+    Put(']');
   }
 
  private:
@@ -110,21 +105,27 @@ class ConstexprJson {
     for (size = 0; value != 0; value /= 10) text[size++] = static_cast<char>('0' + value % 10);
     const auto digit = [&](int i) { return i < size ? text[size - 1 - i] : '0'; };
     if (exponent < -7 || exponent > 17) {
-      sink_.Put(digit(0));
-      if (size > 1) sink_.Put('.');
-      for (int i = 1; i < size; ++i) sink_.Put(digit(i));
-      sink_.Put('e');
+      Put(digit(0));
+      if (size > 1) Put('.');
+      for (int i = 1; i < size; ++i) Put(digit(i));
+      Put('e');
       return Integer(exponent);
     }
     if (exponent < 0) Raw("0.");
-    for (int i = exponent + 1; i < 0; ++i) sink_.Put('0');
+    for (int i = exponent + 1; i < 0; ++i) Put('0');
     for (int i = 0; i < size || i <= exponent; ++i) {
-      if (i == exponent + 1 && exponent >= 0) sink_.Put('.');
-      sink_.Put(digit(i));
+      if (i == exponent + 1 && exponent >= 0) Put('.');
+      Put(digit(i));
     }
   }
 
-  Sink& sink_;
+  constexpr void Put(char c) {
+    if (out_ != nullptr) out_[size_] = c;
+    ++size_;
+  }
+
+  char* out_;
+  std::size_t size_ = 0;
 };
 
 }  // namespace medley::detail

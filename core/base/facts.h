@@ -2,10 +2,8 @@
 
 #include <cstddef>
 #include <limits>
-#include <string>
 #include <string_view>
 #include <type_traits>
-#include <vector>
 
 #include <medley/base/spec_list.h>
 
@@ -33,13 +31,6 @@ struct Declared {
   using List = SpecList<Item<Declared>, kMost>;
 };
 
-struct Read {
-  using Text = std::string;
-  using Names = std::vector<std::string>;
-  template <template <typename> class Item, std::size_t>
-  using List = std::vector<typename InfoOf<Item>::Type>;
-};
-
 template <typename In>
 using Text = typename In::Text;
 template <typename In>
@@ -59,6 +50,7 @@ template <typename T>
 concept HasFields = requires(int& visit, T& item) {
   T::Fields(visit, item);
 };
+
 // No list of a spec is longer than it may be.
 template <typename Spec>
 constexpr bool ListsFit(const Spec& spec) {
@@ -66,7 +58,7 @@ constexpr bool ListsFit(const Spec& spec) {
   const auto visit = [&fit](const Fact&, const auto& value) {
     if constexpr (requires { value.fits(); }) {
       fit = fit && value.fits();
-      if constexpr (HasFields<std::remove_cvref_t<decltype(value[0])>>) {
+      if constexpr (!std::is_same_v<decltype(value[0]), const std::string_view&>) {
         for (const auto& item : value) fit = fit && ListsFit(item);
       }
     }

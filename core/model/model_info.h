@@ -4,6 +4,7 @@
 #include <string_view>
 #include <vector>
 
+#include <medley/base/facts_read.h>
 #include <medley/model/model_spec.h>
 
 namespace medley {

@@ -4,6 +4,7 @@
 #include <string_view>
 #include <vector>
 
+#include <medley/base/facts_read.h>
 #include <medley/config/option_value.h>
 #include <medley/task/spec.h>
 

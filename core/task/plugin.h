@@ -49,9 +49,8 @@ constexpr bool NamesOfClassesDiffer(Types<Classes...>) {
   return true;
 }
 
-template <typename Sink, typename... Tasks, typename... Models>
-constexpr void WriteNote(Sink& sink, Types<Tasks...>, Types<Models...>) {
-  FactsWriter<Sink> writer(sink);
+template <typename... Tasks, typename... Models>
+constexpr void WriteNote(FactsWriter& writer, Types<Tasks...>, Types<Models...>) {
   writer.Raw("{\"abi\":{\"kind\":\"c++\",\"api\":"), writer.Integer(kPluginApi);
   writer.Raw(",\"medley\":"), writer.String(MEDLEY_HEADERS_VERSION);
   writer.Raw(",\"headers\":"), writer.String(MEDLEY_HEADERS_DIGEST);
@@ -73,9 +72,9 @@ constexpr void WriteNote(Sink& sink, Types<Tasks...>, Types<Models...>) {
 
 template <typename... Classes>
 consteval std::size_t NoteSize() {
-  JsonCounter counter;
+  FactsWriter counter(nullptr);
   WriteNote(counter, TasksOf<Classes...>{}, ModelsOf<Classes...>{});
-  return counter.size;
+  return counter.size();
 }
 
 // An ELF note: owner, type, JSON padded with spaces.
@@ -101,8 +100,8 @@ consteval auto MakeNote() {
                 "medley: two models of a plugin have the same name");
   Note<kSize> note;
   std::fill(std::begin(note.json), std::end(note.json), ' ');
-  JsonFiller filler{note.json};
-  WriteNote(filler, TasksOf<Classes...>{}, ModelsOf<Classes...>{});
+  FactsWriter writer(note.json);
+  WriteNote(writer, TasksOf<Classes...>{}, ModelsOf<Classes...>{});
   return note;
 }
 

@@ -20,21 +20,23 @@
 namespace medley::detail {
 namespace {
 
-struct StringSink {
-  std::string text;
-  void Put(char c) { text += c; }
-};
+// As the compiler does it: counted, then filled in.
+template <typename Write>
+std::string Written(Write write) {
+  FactsWriter counter(nullptr);
+  write(counter);
+  std::string text(counter.size(), '?');
+  FactsWriter writer(text.data());
+  write(writer);
+  return text;
+}
 
 std::string Decimal(double value) {
-  StringSink sink;
-  FactsWriter<StringSink>(sink).Number(value);
-  return sink.text;
+  return Written([&](FactsWriter& writer) { writer.Number(value); });
 }
 
 std::string Quoted(std::string_view text) {
-  StringSink sink;
-  FactsWriter<StringSink>(sink).String(text);
-  return sink.text;
+  return Written([&](FactsWriter& writer) { writer.String(text); });
 }
 
 TEST(SpecJson, NumbersAreTheDecimalsThatTheAuthorWrote) {
@@ -182,10 +184,9 @@ constexpr TaskSpec kUnusual{
 // A note of this spec, with the plugin's ABI that a fixture has.
 std::string NoteOf(const TaskSpec& spec) {
   const std::string tiny = ReadElfFile(testing::Fixture("tiny")).note;
-  StringSink sink{tiny.substr(0, tiny.find("\"tasks\":["))};
-  FactsWriter<StringSink> writer(sink);
-  writer.Raw("\"tasks\":["), writer.Object(spec), writer.Raw("],\"models\":[]}");
-  return sink.text;
+  return tiny.substr(0, tiny.find("\"tasks\":[")) + Written([&](FactsWriter& writer) {
+           writer.Raw("\"tasks\":["), writer.Object(spec), writer.Raw("],\"models\":[]}");
+         });
 }
 
 TEST(SpecJson, ANoteIsReadAsItWasDeclared) {
