@@ -249,6 +249,12 @@ void Prober::Measure(LoadedTask& task, Execution plan, TaskProfile& profile, std
   known != nullptr ? void(*known = std::move(mode)) : profile.modes.push_back(std::move(mode));
 }
 
+std::optional<std::int64_t> Prober::MeasureRow(LoadedTask& task, const Execution& plan) {
+  const LiftedBudget lifted(machine_bytes_);
+  const auto measured = Heaviest(task, plan, 1, /*in_pieces=*/false);
+  return measured ? std::optional(measured->bytes) : std::nullopt;
+}
+
 // Where tables are dropped, a draw begins with its own.
 std::int64_t Prober::BytesOfRebuilding(LoadedTask& task) const {
   const std::int64_t floor = ReadMemory(device_).now;

@@ -42,6 +42,10 @@ class Prober {
   // many where it overflowed. Where rows of one forward take more than predicted, also as a piece.
   void Confirm(LoadedTask& task, const Execution& plan, std::int64_t rows, TaskProfile& profile);
 
+  // Bytes of a step of one row, of the kind that takes the most, without warming up; nothing where it
+  // overflowed.
+  std::optional<std::int64_t> MeasureRow(LoadedTask& task, const Execution& plan);
+
   // Frees the rows that it measured with.
   void ForgetRows() { rows_.clear(); }
 

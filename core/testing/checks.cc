@@ -67,11 +67,12 @@ ModelConfig ConfigOf(const ModelSpec& spec, const std::vector<std::pair<std::str
 
 Batch Sample(const LoadedTask& task, const RowRange& rows) { return task.Sample(rows); }
 
-Findings Contract(LoadedTask& task, const Model& model) {
+Findings Contract(LoadedTask& task, const Model& model, std::vector<std::string>* not_judged) {
   return Caught([&](Findings&) {
-    ContractCheck(model, at::kCPU)
-        .Check(task, {.seed = TaskSeed(kRunSeed, task.info().name), .begin = 100, .count = 1},
-               /*thorough=*/true);
+    ContractCheck check(model, at::kCPU);
+    check.Check(task, {.seed = TaskSeed(kRunSeed, task.info().name), .begin = 100, .count = 1},
+                /*thorough=*/true);
+    if (not_judged != nullptr) not_judged->assign(check.not_judged().begin(), check.not_judged().end());
   });
 }
 

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include <medley/config/mode.h>
 #include <medley/model/model.h>
 #include <medley/model/model_config.h>
 #include <medley/task/batch.h>
@@ -64,11 +65,13 @@ Batch Sample(const LoadedTask& task, const RowRange& rows);
 // The task does what its spec says: passes, terms, items, constants, pictures, carries; what it does depends
 // on its rows alone; and what it makes of several rows is the sum of what it makes of each, to a
 // hundred-thousandth, and changes with the model's outputs as its gradient says. As a run's first draw checks
-// it, with more rows.
-Findings Contract(LoadedTask& task, const Model& model);
+// it, with more rows. `not_judged`: gets what of the losses could not be looked at (a term that is not finite
+// of outputs that were made up, passes that do not run on them), a sentence's part each; null: nobody asks.
+Findings Contract(LoadedTask& task, const Model& model, std::vector<std::string>* not_judged = nullptr);
 
 struct GradientSetting {
   std::int64_t rows = 5;                          // of a draw
+  std::vector<Mode> modes{};                      // none: all that are legal
   std::vector<std::int64_t> micro_rows{0, 1, 2};  // of a forward; 0: all
   std::vector<int> recompute_every{1, 2};         // beside 0: no layer is run again
   bool in_float = true;                           // beside float64

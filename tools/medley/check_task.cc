@@ -21,6 +21,8 @@
 namespace medley {
 namespace {
 
+constexpr std::int64_t kEvaluated = 16, kEvaluatedAgain = 4;  // rows
+
 // One way to make the task: a variant of its spec, and settings of the config or of one of its stages.
 struct CheckedForm {
   const VariantInfo* variant = nullptr;
@@ -58,19 +60,16 @@ std::vector<CheckedForm> FormsToCheck(const Run& run, const TaskInfo& task) {
   return forms;
 }
 
-// A step of one row, whole and in two pieces, for every legal mode, as a plan would measure it; and once with
-// layers that run again.
+// A step of one row for every legal mode; and once with layers that run again.
 void MeasureWays(Prober& prober, LoadedTask& loaded, const CheckedForm& form, const CheckReport& report) {
   std::vector<Way> ways;
   for (const Mode mode : LegalModes(*form.variant)) ways.push_back({mode, 0});
   ways.push_back({ways.back().mode, 1});
-  TaskProfile profile;
   for (const Way& way : ways) {
     report.Phase("a step, " + way.Words() + form.Words());
-    prober.Measure(loaded, {.way = way, .term_weights = form.settings.terms}, profile, 1);
-    const std::vector<Probe>& measured = profile.Find(way)->whole;
-    if (measured.empty()) throw Error("one row of it does not fit into this machine's memory");
-    report.Measured(form.name, way.Words(), measured.front().bytes);
+    const auto bytes = prober.MeasureRow(loaded, {.way = way, .term_weights = form.settings.terms});
+    if (!bytes) throw Error("one row of it does not fit into this machine's memory");
+    report.Measured(form.name, way.Words(), *bytes);
   }
 }
 
@@ -91,10 +90,28 @@ void Refuse(const check::Findings& findings) {
   if (!words.empty()) throw Error(words);
 }
 
-void CheckForm(const Run& run, const TaskInfo& task, const CheckedForm& form, const CheckReport& report) {
-  constexpr std::int64_t kPlenty = std::int64_t{1} << 40, kRows = 16;
-  // In float64 alone, where nothing but a mistake differs: the test of a plugin has time for more.
-  const check::GradientSetting few{.rows = 2, .micro_rows = {0, 1}, .recompute_every = {}, .in_float = false};
+// Of more rows where these have no score: a task may score some of its rows alone.
+void Evaluate(LoadedTask& loaded, const Execution& execution, EvalSetting setting) {
+  TaskScore score = ScoreTask(loaded, execution, setting);
+  if (std::isnan(score.score.value) && setting.rows < kEvaluated) {
+    setting.rows = kEvaluated;
+    score = ScoreTask(loaded, execution, setting);
+  }
+  if (std::isnan(score.score.value)) throw Error(NoScoreWords(loaded.info().name, score));
+  if (!std::isfinite(score.loss)) throw Error("the held-out loss is " + std::to_string(score.loss));
+}
+
+// `is_first`: of the task's forms, which score the same rows.
+void CheckForm(const Run& run, const TaskInfo& task, const CheckedForm& form, bool is_first,
+               const CheckReport& report) {
+  constexpr std::int64_t kPlenty = std::int64_t{1} << 40;
+  // In float64 alone, where nothing but a mistake differs, and the other mode row by row against joint over
+  // all, so that what is wrong with modes shows, and with pieces: the test of a plugin has time for more.
+  const check::GradientSetting few{.rows = 2,
+                                   .modes = {LegalModes(*form.variant).back()},
+                                   .micro_rows = {1},
+                                   .recompute_every = {},
+                                   .in_float = false};
   PluginHost host({.registry = *run.registry,
                    .model = *run.model_file,
                    .tokenizer = run.tokenizer.get(),
@@ -105,7 +122,9 @@ void CheckForm(const Run& run, const TaskInfo& task, const CheckedForm& form, co
   const auto seed = static_cast<std::uint64_t>(run.config.seed);
   Prober prober(*run.model, executor, run.device, seed, kPlenty);
   report.Phase("contract" + form.Words());
-  Refuse(check::Contract(loaded, *run.model));
+  std::vector<std::string> not_judged;
+  Refuse(check::Contract(loaded, *run.model, &not_judged));
+  for (const std::string& what : not_judged) report.NotJudged(what + form.Words());
   executor.contract().Waive(loaded);  // it was just checked
   MeasureWays(prober, loaded, form, report);
   report.Phase("gradients" + form.Words());
@@ -114,9 +133,7 @@ void CheckForm(const Run& run, const TaskInfo& task, const CheckedForm& form, co
   report.Phase("a training step" + form.Words());
   TrainAStep(run, loaded, execution, executor);
   report.Phase("evaluation" + form.Words());
-  const TaskScore score = ScoreTask(loaded, execution, {*run.model, run.device, seed, kRows});
-  if (std::isnan(score.score.value)) throw Error(NoScoreWords(task.name, score));
-  if (!std::isfinite(score.loss)) throw Error("the held-out loss is " + std::to_string(score.loss));
+  Evaluate(loaded, execution, {*run.model, run.device, seed, is_first ? kEvaluated : kEvaluatedAgain});
 }
 
 }  // namespace
@@ -127,7 +144,11 @@ void CheckReport::Send(const nlohmann::ordered_json& json) const {
 }
 
 void CheckForms(const Run& run, const TaskInfo& task, const CheckReport& report) {
-  for (const CheckedForm& form : FormsToCheck(run, task)) CheckForm(run, task, form, report);
+  bool is_first = true;
+  for (const CheckedForm& form : FormsToCheck(run, task)) {
+    CheckForm(run, task, form, is_first, report);
+    is_first = false;
+  }
 }
 
 }  // namespace medley

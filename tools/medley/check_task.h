@@ -18,6 +18,7 @@ class CheckReport {
     Send({{"state", state}, {"message", message}});
   }
   void Model(const std::string& kind) const { Send({{"model", kind}}); }
+  void NotJudged(const std::string& what) const { Send({{"not_judged", what}}); }
   // Of a step of one row.
   void Measured(const std::string& form, const std::string& way, std::int64_t bytes) const {
     Send({{"measured", {{"form", form}, {"way", way}, {"bytes", bytes}}}});

@@ -29,6 +29,9 @@ void TakeLine(const std::string& line, CheckResult& result) {
   take("state", result.state);
   take("message", result.message);
   take("model", result.model);
+  std::string not_judged;
+  take("not_judged", not_judged);
+  if (!not_judged.empty()) result.not_judged.push_back(not_judged);
   if (said.is_object() && said.contains("measured") && said["measured"].is_object())
     result.measured.push_back(said["measured"]);
 }
@@ -119,12 +122,13 @@ std::string CheckResult::Words() const {
   if (state != "ok") return words + " while in phase '" + Printable(phase) + "': " + PrintableLines(message);
   if (!model.empty()) words += " with " + Printable(model);
   if (const std::string bytes = MeasuredWords(measured); !bytes.empty()) words += "; " + bytes;
+  for (const std::string& what : not_judged) words += "; not judged: " + Printable(what);
   return words;
 }
 
 Json CheckResult::ToJson() const {
-  return {{"path", file.string()}, {"subject", subject}, {"state", state},      {"phase", phase},
-          {"message", message},    {"model", model},     {"measured", measured}};
+  return {{"path", file.string()}, {"subject", subject}, {"state", state},       {"phase", phase},
+          {"message", message},    {"model", model},     {"measured", measured}, {"not_judged", not_judged}};
 }
 
 void CheckPlugins(const PluginCheck& check, const std::function<void(const CheckResult&)>& on_result) {

@@ -32,6 +32,7 @@ struct CheckResult {
   std::string message;
   std::string model{};                                                // the kind that the task ran with
   nlohmann::ordered_json measured = nlohmann::ordered_json::array();  // {"form", "way", "bytes"} of a row
+  std::vector<std::string> not_judged{};  // what of the losses could not be looked at
 
   std::string Words() const;
   nlohmann::ordered_json ToJson() const;

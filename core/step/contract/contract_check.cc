@@ -121,7 +121,9 @@ std::vector<std::string> ContractCheck::CompareRows(LoadedTask& task, const RowR
   };
   ContractComparison comparison(setting);
   std::vector<std::string> differences;
+  AloneRuns alone;  // beside the last of these rows, of which none follows that has graphs beside it
   for (const std::int64_t row : rows.shown) {
+    alone.clear();
     const Batch batch = sample(row, 1);
     const Batch before = batch.Take({0});
     PassValues values;
@@ -136,7 +138,7 @@ std::vector<std::string> ContractCheck::CompareRows(LoadedTask& task, const RowR
     for (std::int64_t other = 0; other < rows.sampled && others.size() < 2; ++other) {
       if (other != row) others.push_back(sample(other, 1));
     }
-    differences = CompareRepeat(setting, batch, others, values);
+    differences = CompareRepeat(setting, batch, others, values, alone);
   }
   std::vector<std::string> of_spec = comparison.Finish(SaveGenerators(device_) == generators);
   if (!of_spec.empty()) return of_spec;
@@ -146,7 +148,7 @@ std::vector<std::string> ContractCheck::CompareRows(LoadedTask& task, const RowR
       count = std::min(count, rows.sampled - first);
       if (!differences.empty()) return differences;
       try {
-        differences = CompareTogether(setting, sample(first, count), thorough);
+        differences = CompareTogether(setting, sample(first, count), alone, thorough, not_judged_);
         break;
       } catch (const c10::OutOfMemoryError&) {
         // Two may fit; and a run that has room for one row at a time never has two together.
@@ -159,6 +161,7 @@ std::vector<std::string> ContractCheck::CompareRows(LoadedTask& task, const RowR
 void ContractCheck::Check(LoadedTask& task, const RowRange& from, bool thorough) {
   const KeepGenerators keep(device_);
   const nlohmann::json generators = SaveGenerators(device_);
+  not_judged_.clear();
   const Rows rows = RowsToCheck(task, from);
   if (SaveGenerators(device_) != generators) {
     throw Error("plugin '" + task.plugin() + "' (task " + task.info().name +

@@ -39,6 +39,8 @@ class ContractCheck {
   // and ragged column, with few and with many. Throws one Error with all differences; an InputError where
   // none of its terms leads to a parameter that is trained. `thorough`: what a plugin's test has time for.
   void Check(LoadedTask& task, const RowRange& from, bool thorough = false);
+  // Says of the last one what of the task's losses could not be looked at, in words.
+  const std::set<std::string>& not_judged() const { return not_judged_; }
   // Looks at the first draws of a checked task: an Error where a row is longer than the task's longest.
   void Watch(const LoadedTask& task, const Batch& drawn);
 
@@ -61,6 +63,7 @@ class ContractCheck {
   const Model& model_;
   at::Device device_;
   std::set<const LoadedTask*> checked_;
+  std::set<std::string> not_judged_;
   std::map<const LoadedTask*, Watched> watched_;  // not those of whom the check was waived
 };
 

@@ -31,6 +31,8 @@ bool IsOfRows(const ModelSpec& model, std::string_view input) {
 
 double MaxOf(const at::Tensor& tensor) { return tensor.numel() == 0 ? 0 : tensor.abs().max().item<double>(); }
 
+std::string FirstLine(std::string_view text) { return std::string(text.substr(0, text.find('\n'))); }
+
 std::string UpTo(double apart, double most) {
   return "by up to " + ListedNumbers({apart}) + ", of at most " + ListedNumbers({most});
 }
@@ -67,8 +69,13 @@ std::optional<double> OtherChange(const std::function<double(double step)>& valu
 }
 
 std::vector<std::string> LossCheck::Compare() {
+  std::string failed;
   for (const at::ScalarType type : {at::kDouble, at::kFloat}) {
     differences_.clear();
+    not_judged_.clear();
+    if (type == at::kFloat)
+      not_judged_.insert("how its terms change against their gradients: in float64 its passes do not run (" +
+                         failed + ")");
     try {
       CompareIn(type);
       return differences_;
@@ -77,21 +84,27 @@ std::vector<std::string> LossCheck::Compare() {
     } catch (const c10::OutOfMemoryError&) {
       LetGo();
       if (alone_.size() > 2) throw;  // for who can take fewer rows
-      return {};                     // a run that has room for a row at a time never has several together
+      not_judged_ = {"what it makes of several rows: there is no room for two"};
+      return {};  // a run that has room for a row at a time never has several together
     } catch (const c10::AcceleratorError&) {
       throw;
-    } catch (const c10::Error&) {
+    } catch (const c10::Error& error) {
       LetGo();
-    } catch (const Error&) {
+      failed = FirstLine(error.what_without_backtrace());
+    } catch (const Error& error) {
+      failed = FirstLine(error.what());
     }
   }
+  not_judged_ = {
+      "what it makes of the model's outputs: on outputs that were made up its passes do not run (" + failed +
+      ")"};
   return {};
 }
 
 // Of what a backward that threw left, too.
 void LossCheck::LetGo() {
   single_.clear();
-  pair_ = {};
+  pair_ = widest_ = {};
   DrainEngine(setting_.device);
 }
 
@@ -124,6 +137,7 @@ void LossCheck::CompareRange(LossRuns& runs, const RowsOf& range) {
   if (!differences_.empty()) return;
   const LossRun together = runs.Run(range, /*with_gradients=*/true);
   if (range.first == 0 && range.count == 2) pair_ = together;
+  if (range.first == 0) widest_ = together;
   CompareInputs(runs, range, together);
   if (differences_.empty()) CompareSums(runs, range, together);
   if (differences_.empty() && thorough_) CompareGradients(runs, range, together);
@@ -177,7 +191,11 @@ void LossCheck::CompareSums(const LossRuns& runs, const RowsOf& range, const Los
         each.push_back(single_[static_cast<std::size_t>(row)].Sum(pass, term.name));
         added += each.back(), bound += Rounding() * std::abs(each.back());
       }
-      if (!std::isfinite(found) || !std::isfinite(added)) continue;  // its step says so
+      if (!std::isfinite(found) || !std::isfinite(added)) {  // where a model gives such, its step says so
+        not_judged_.insert("the term '" + term.name + "' in pass '" + runs.variant().passes[pass].name +
+                           "': of outputs that were made up it is not finite");
+        continue;
+      }
       if (std::abs(found - added) <= bound) continue;
       const bool is_mean = std::abs(found * static_cast<double>(range.count) - added) <= bound;
       differences_.push_back(
@@ -242,7 +260,7 @@ void LossCheck::CompareAgain(LossRuns& runs) {
 }
 
 void LossCheck::CompareChanges(LossRuns& runs, const RowsOf& range) {
-  const LossRun together = range.count == 2 ? pair_ : runs.Run(range, /*with_gradients=*/true);
+  const LossRun& together = widest_;
   std::map<double, LossRun> moved{{0, together}};
   for (const TermInfo& term : runs.variant().terms) {
     const OutputGradients& gradients = together.GradientsOf(term.name);

@@ -4,6 +4,7 @@
 
 #include <functional>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -47,6 +48,8 @@ class LossCheck {
   // first two rows, and their gradient is compared with how the sum changes alone. Out of memory passes where
   // there are more than two rows.
   std::vector<std::string> Compare();
+  // What could not be looked at, in words, in what Compare found nothing in.
+  const std::set<std::string>& not_judged() const { return not_judged_; }
 
   // What is known of an output of the first two rows together: which numbers count for a term, undefined
   // where none is known to; and the order of items. Both as RecordedModel has them.
@@ -75,8 +78,9 @@ class LossCheck {
   bool thorough_;  // or cheap, or gradients that nothing else looks at
   at::ScalarType type_ = at::kDouble;
   std::vector<LossRun> single_;
-  LossRun pair_;  // of the first two rows
+  LossRun pair_, widest_;  // of the first two rows, and of all
   std::vector<std::string> differences_;
+  std::set<std::string> not_judged_;
 };
 
 }  // namespace medley

@@ -8,6 +8,8 @@
 #include <cmath>
 #include <map>
 #include <numeric>
+#include <set>
+#include <utility>
 
 #include <medley/model/float_type.h>
 #include <medley/step/contract/contract_losses.h>
@@ -31,21 +33,42 @@ Rounding RoundingOf(at::ScalarType type) {
   return IsHalf(type) ? Rounding{0.05, 0.05} : Rounding{1e-4, 1e-6};
 }
 
-PassValues RunAfter(const MicroBatch::Setting& setting, const Batch& one_row, const Batch* other_row,
-                    const PassValues& first) {
+// Runs a pass, and adds to the run, as the pass of that number, what it gave.
+Sums RunPass(MicroBatch& micro, const PassInfo& pass, std::size_t number, RowsRun& run) {
+  PassRecord record;
+  record.keeps_outputs = true;
+  Sums sums = micro.RunPass(pass, &record);
+  for (const auto& [term, sum] : sums) run.sums[number][term] = sum.item<double>();
+  run.outputs[number] = {record.made.begin(), record.made.end()};
+  return sums;
+}
+
+RowsRun EmptyRun(std::size_t passes) {
+  return {.sums = std::vector<std::map<std::string, double>>(passes), .outputs = RowOutputs(passes)};
+}
+
+RowsRun RunRows(const MicroBatch::Setting& setting, const Batch& rows) {
   const std::vector<PassInfo>& passes = setting.task.variant().passes;
-  if (other_row != nullptr) {
-    MicroBatch other(setting, *other_row);
-    for (const PassInfo& pass : passes) other.RunPass(pass);
-  }
+  MicroBatch micro(setting, rows);
+  RowsRun run = EmptyRun(passes.size());
+  for (std::size_t i = 0; i < passes.size(); ++i) RunPass(micro, passes[i], i, run);
+  return run;
+}
+
+PassValues RunAfter(const MicroBatch::Setting& setting, const Batch& one_row, const Batch* other_row,
+                    const PassValues& first, AloneRuns& alone) {
+  const std::vector<PassInfo>& passes = setting.task.variant().passes;
+  if (other_row != nullptr) alone.insert_or_assign(other_row->rows().begin, RunRows(setting, *other_row));
   MicroBatch again(setting, one_row);
   for (const auto& [carry, value] : first.carries) again.HandCarry(carry, value);
   PassValues values{.sums = std::vector<Sums>(passes.size()), .carries = {}};
+  RowsRun run = EmptyRun(passes.size());
   for (std::size_t i = passes.size(); i-- > 0;) {
     for (const std::string& carry : passes[i].carries) again.TakeCarry(carry);
-    values.sums[i] = again.RunPass(passes[i]);
+    values.sums[i] = RunPass(again, passes[i], i, run);
     for (const std::string& carry : passes[i].carries) values.carries[carry] = again.carries().at(carry);
   }
+  alone.insert_or_assign(one_row.rows().begin, std::move(run));
   return values;
 }
 
@@ -70,24 +93,6 @@ std::vector<std::string> Differences(const std::vector<PassInfo>& passes, const 
 
 constexpr double kSumShare = 0.02, kRounding = 1e-6;          // of an item
 constexpr std::int64_t kMostOutputs = std::int64_t{1} << 22;  // that the model gives all rows
-
-struct RowsRun {
-  std::vector<std::map<std::string, double>> sums;  // by pass; by term
-  RowOutputs outputs{};
-};
-
-RowsRun Run(const MicroBatch::Setting& setting, const Batch& rows) {
-  MicroBatch micro(setting, rows);
-  RowsRun run;
-  for (const PassInfo& pass : setting.task.variant().passes) {
-    PassRecord record;
-    record.keeps_outputs = true;
-    auto& sums = run.sums.emplace_back();
-    for (const auto& [term, sum] : micro.RunPass(pass, &record)) sums[term] = sum.item<double>();
-    run.outputs.emplace_back(record.made.begin(), record.made.end());
-  }
-  return run;
-}
 
 double Of(const std::map<std::string, double>& sums, const std::string& term) {
   const auto found = sums.find(term);
@@ -194,11 +199,12 @@ std::vector<std::string> CompareOutputs(const MicroBatch::Setting& setting, cons
 }  // namespace
 
 std::vector<std::string> CompareRepeat(const MicroBatch::Setting& setting, const Batch& one_row,
-                                       const std::vector<Batch>& other_rows, const PassValues& first) {
+                                       const std::vector<Batch>& other_rows, const PassValues& first,
+                                       AloneRuns& alone) {
   const at::NoGradGuard no_graph;
   const std::vector<PassInfo>& passes = setting.task.variant().passes;
   const Batch* other = other_rows.empty() ? nullptr : other_rows.data();
-  const PassValues second = RunAfter(setting, one_row, other, first);
+  const PassValues second = RunAfter(setting, one_row, other, first, alone);
   const Rounding rounding = RoundingOf(FloatTypeOf(setting.model));
   std::vector<std::string> differences =
       Differences(passes, first, second, [&](const at::Tensor& a, const at::Tensor& b) {
@@ -206,11 +212,11 @@ std::vector<std::string> CompareRepeat(const MicroBatch::Setting& setting, const
       });
   if (!differences.empty() || !setting.device.is_cpu() || other_rows.size() < 2) return differences;
   if (Differences(passes, first, second, SameBytes).empty()) return {};
-  return Differences(passes, second, RunAfter(setting, one_row, &other_rows[1], first), SameBytes);
+  return Differences(passes, second, RunAfter(setting, one_row, &other_rows[1], first, alone), SameBytes);
 }
 
 std::vector<std::string> CompareTogether(const MicroBatch::Setting& setting, const Batch& few_rows,
-                                         bool thorough) {
+                                         AloneRuns& known, bool thorough, std::set<std::string>& not_judged) {
   const at::NoGradGuard no_graph;
   std::vector<std::int64_t> all(static_cast<std::size_t>(few_rows.size()));
   std::iota(all.begin(), all.end(), 0);
@@ -219,18 +225,21 @@ std::vector<std::string> CompareTogether(const MicroBatch::Setting& setting, con
   std::vector<RowsRun> alone;
   std::vector<RowOutputs> outputs;
   for (std::int64_t row = 0; row < rows.size(); ++row) {
-    alone.push_back(Run(setting, rows.Slice(row, 1)));
+    auto run = known.extract(rows.rows().begin + row);
+    alone.push_back(run ? std::move(run.mapped()) : RunRows(setting, rows.Slice(row, 1)));
     outputs.push_back(alone.back().outputs);
     if (row > 0 && NumbersOf(outputs[0]) * (row + 2) > kMostOutputs) break;
     if (row > 0 && !thorough && !LossCheck::IsCheap(outputs[0])) break;
   }
+  known.clear();
   const Batch pair = rows.Slice(0, 2);
-  const RowsRun together = Run(setting, pair);
+  const RowsRun together = RunRows(setting, pair);
   if (const std::string written = WrittenTo(before, rows); !written.empty()) return {written};
   if (Versions(setting) != versions)
     return {"Run changed a constant in place, which every row reads; make a new tensor (sub() for sub_())"};
   LossCheck losses(setting, rows, outputs, IsRowByRow(setting, alone, together), thorough);
   std::vector<std::string> differences = losses.Compare();
+  not_judged.insert(losses.not_judged().begin(), losses.not_judged().end());
   if (differences.empty()) differences = CompareOutputs(setting, pair, alone, together, losses);
   if (differences.empty()) differences = CompareSums(setting, pair, alone, together);
   return differences;
