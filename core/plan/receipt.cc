@@ -186,8 +186,8 @@ Receipt Receipt::FromJson(const ordered_json& json) {
   try {
     if (json.at("format") != kReceiptFormat) throw std::out_of_range("format is " + json.at("format").dump());
     Receipt receipt;
-    for (const auto& [task, epochs] : json.at("tasks").items()) {
-      for (const ordered_json& epoch : epochs) receipt.forms_[FormId(task)].push_back(EpochOf(epoch));
+    for (const auto& [form, epochs] : json.at("tasks").items()) {
+      for (const ordered_json& epoch : epochs) receipt.forms_[FormId(form)].push_back(EpochOf(epoch));
     }
     receipt.stages_ = StageAccounts::FromJson(json.value("stages", ordered_json::array()));
     return receipt;

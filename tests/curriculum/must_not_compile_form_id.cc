@@ -4,33 +4,32 @@
 #include <map>
 #include <string>
 
-#include <medley/curriculum/form_table.h>
-#include <medley/curriculum/mixer.h>
+#include <medley/curriculum/form_id.h>
 
 namespace medley {
 
-void Use(const FormTable& forms, Mixer& mixer, const std::string& task, const FormId& form) {
+void OfForm(const FormId& form);
+void OfTask(const std::string& task);
+
+bool Use(const std::string& task, const FormId& form) {
   std::map<FormId, int> by_form{{form, 1}};
+  std::string name;
 #if defined(TASK_AS_FORM)
-  forms.At(task);
+  OfForm(task);
+#elif defined(LITERAL_AS_FORM)
+  OfForm("one");
 #elif defined(FORM_AS_TASK)
-  forms.Own(form);
-#elif defined(FORM_AS_TASK_OF_THE_MIXER)
-  mixer.SetSize(form, {});
+  OfTask(form);
+#elif defined(FORM_ASSIGNED)
+  name = form;
 #elif defined(TASK_AS_KEY)
   by_form.count(task);
 #elif defined(TASK_COMPARED)
-  by_form.clear(), by_form[form] = form == task;
-#elif defined(FORM_ASSIGNED)
-  std::string name;
-  name = form;
-#elif defined(LITERAL_AS_FORM)
-  forms.At("one");
+  return form == task;
 #else
-  forms.At(form);
-  forms.Own(task);
-  mixer.SetSize(task, {});
+  OfForm(form), OfTask(task), name = task, by_form.count(form);
 #endif
+  return form == form;
 }
 
 }  // namespace medley
