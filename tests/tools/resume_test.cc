@@ -1,13 +1,10 @@
-// What a run says and does about files that are not as it left them, as its user meets it.
+// Resumes that need a process of their own: for its limits, its environment, or the command that they name.
+// The others are in tests/session/resume_test.cc.
 #include <gtest/gtest.h>
-#include <sys/stat.h>
 
-#include <algorithm>
+#include <cstdint>
 #include <filesystem>
-#include <nlohmann/json.hpp>
 #include <string>
-
-#include <medley/checkpoint/checkpoint_files.h>
 
 #include "tests/report/scratch_directory.h"
 #include "tests/tools/run_command.h"
@@ -26,145 +23,18 @@ class SmallRun : public ::testing::Test {
  protected:
   SmallRun() { WriteText(scratch_ / "weights.json", R"({"unit": "rows", "weights": {"control": 1}})"); }
 
-  std::string TrainLine(const fs::path& out, const std::string& more) const {
-    return Medley() + "train " MEDLEY_SOURCE_DIR "/configs/runs/quickstart.json --out " + out.string() +
-           " threads=1 plan=false hours=0 draws_per_step=1 seed=5 tensorboard=false eval.every=0 "
-           "tasks.control.rows=2 weights=" +
-           (scratch_ / "weights.json").string() + " " + more + " 2>&1";
-  }
   CommandResult Train(const fs::path& out, const std::string& more) const {
-    return Shell(TrainLine(out, more));
+    return Shell(Medley() + "train " MEDLEY_SOURCE_DIR "/configs/runs/quickstart.json --out " + out.string() +
+                 " threads=1 plan=false hours=0 draws_per_step=1 seed=5 tensorboard=false eval.every=0 "
+                 "tasks.control.rows=2 weights=" +
+                 (scratch_ / "weights.json").string() + " " + more + " 2>&1");
   }
   CommandResult Resume(const fs::path& run, const std::string& more = "") const {
     return Shell(Medley() + "resume " + run.string() + " " + more + " 2>&1");
   }
-  // Everything that a resume must give back.
-  std::map<std::string, std::string> EndState(const fs::path& run) const {
-    const fs::path checkpoint = ListCheckpoints(run).at(0).path;
-    auto sections = nlohmann::ordered_json::parse(ReadText(checkpoint / "state.json"));
-    sections.erase("receipt");  // measured
-    return {{"step", checkpoint.filename()},
-            {"model", HashText(ReadText(checkpoint / "model.safetensors"))},
-            {"optimizer", HashText(ReadText(checkpoint / "optim.safetensors"))},
-            {"state", sections.dump()},
-            {"metrics", ReadText(run / "metrics.jsonl")},
-            {"losses", ReadText(run / "losses.csv")}};
-  }
-  // The run as if it had been killed after step k.
-  void ForgetAfter(const fs::path& run, std::int64_t k) const {
-    for (const CheckpointEntry& entry : ListCheckpoints(run)) {
-      if (entry.step > k) fs::remove_all(entry.path);
-    }
-    WriteText(run / "LATEST", CheckpointName(k) + "\n");
-  }
 
   ScratchDirectory scratch_;
 };
-
-TEST_F(SmallRun, ALatestThatCannotBeWrittenCostsNothing) {
-  const fs::path run = scratch_ / "run";
-  fs::create_directories(run / "LATEST");
-  const CommandResult trained = Train(run, "steps=8 checkpoint.every=2 checkpoint.keep=2");
-  EXPECT_EQ(trained.code, 0) << trained.out;
-  EXPECT_TRUE(Has(trained.out, "saved step 8")) << trained.out;
-  EXPECT_TRUE(Has(trained.out, "step 8 is saved, but LATEST still names an older one")) << trained.out;
-  EXPECT_FALSE(Has(trained.out, "not saved")) << trained.out;
-  EXPECT_EQ(ListCheckpoints(run).size(), 2u) << "rotation goes on";
-}
-
-TEST_F(SmallRun, ADamagedLogIsNamedAndKeptAndTheRunGoesOn) {
-  const fs::path whole = scratch_ / "whole";
-  ASSERT_EQ(Train(whole, "steps=6 checkpoint.every=2 checkpoint.keep=9").code, 0);
-  const auto expected = EndState(whole);
-  const std::string metrics = ReadText(whole / "metrics.jsonl");
-  const auto digit = metrics.find('.', metrics.find("\"loss\":")) + 1;
-  std::map<std::string, std::string> damaged = {
-      {"a digit", metrics}, {"a brace", metrics}, {"a line", metrics}};
-  damaged["a digit"][digit] = metrics[digit] == '1' ? '2' : '1';
-  damaged["a brace"][0] = '[';
-  damaged["a line"].erase(0, metrics.find('\n') + 1);
-  damaged["the end"] = metrics.substr(0, metrics.size() / 3);
-  for (const auto& [what, text] : damaged) {
-    const fs::path run = scratch_ / "run";
-    fs::copy(whole, run, fs::copy_options::recursive);
-    ForgetAfter(run, 4);
-    WriteText(run / "metrics.jsonl", text);
-    const CommandResult resumed = Resume(run);
-    EXPECT_EQ(resumed.code, 0) << what << resumed.out;
-    EXPECT_TRUE(Has(resumed.out, "restored step 4")) << what << resumed.out;
-    EXPECT_TRUE(Has(resumed.out, "metrics.jsonl.damaged-1")) << what << resumed.out;
-    EXPECT_EQ(ReadText(run / "metrics.jsonl.damaged-1"), text) << what;
-    auto state = EndState(run);
-    for (const char* name : {"step", "model", "optimizer", "state"})
-      EXPECT_EQ(state.at(name), expected.at(name)) << what;
-    const std::string end = state.at("metrics");
-    EXPECT_TRUE(Has(end, "{\"step\":5,") && Has(end, "{\"step\":6,")) << what << end;
-    const std::string losses = state.at("losses");
-    EXPECT_EQ(std::count(losses.begin(), losses.end(), '\n'), std::count(end.begin(), end.end(), '\n') + 1)
-        << what;
-    fs::remove_all(run);
-  }
-}
-
-// The one that was kept first stays as it is.
-TEST_F(SmallRun, ALogThatIsDamagedTwiceIsKeptTwice) {
-  const fs::path run = scratch_ / "run";
-  ASSERT_EQ(Train(run, "steps=4 checkpoint.every=2 checkpoint.keep=9").code, 0);
-  ForgetAfter(run, 2);
-  for (const std::string n : {"1", "2"}) {
-    const std::string damaged = "[" + ReadText(run / "metrics.jsonl").substr(1);
-    WriteText(run / "metrics.jsonl", damaged);
-    const CommandResult resumed = Resume(run, "checkpoint.every=0 steps=4");
-    EXPECT_EQ(resumed.code, 0) << resumed.out;
-    EXPECT_EQ(ReadText(run / ("metrics.jsonl.damaged-" + n)), damaged) << resumed.out;
-    ForgetAfter(run, 2);
-  }
-}
-
-TEST_F(SmallRun, MissingLogsAndPipesInTheirPlaceDoNotStopIt) {
-  const fs::path run = scratch_ / "run";
-  ASSERT_EQ(Train(run, "steps=2 checkpoint.every=2").code, 0);
-  for (const char* log : {"metrics.jsonl", "losses.csv", "timing.jsonl"}) fs::remove(run / log);
-  ASSERT_EQ(::mkfifo((run / "timing.jsonl").c_str(), 0600), 0);
-  ASSERT_EQ(::mkfifo((run / "losses.csv").c_str(), 0600), 0);
-  const CommandResult resumed = Resume(run, "--steps 4");
-  EXPECT_EQ(resumed.code, 0) << resumed.out;
-  EXPECT_TRUE(Has(resumed.out, "metrics.jsonl is missing; a new one begins here")) << resumed.out;
-  EXPECT_TRUE(Has(resumed.out, "timing.jsonl is no plain file; it is now timing.jsonl.damaged-1"))
-      << resumed.out;
-  EXPECT_TRUE(fs::is_fifo(run / "losses.csv.damaged-1"));
-  EXPECT_EQ(ListCheckpoints(run).at(0).step, 4);
-}
-
-// Checkpoints of before the logs had sums.
-TEST_F(SmallRun, AnOlderManifestStillResumes) {
-  const fs::path run = scratch_ / "run";
-  ASSERT_EQ(Train(run, "steps=4 checkpoint.every=2 checkpoint.keep=9").code, 0);
-  const auto expected = EndState(run);
-  ForgetAfter(run, 2);
-  const fs::path checkpoint = run / CheckpointName(2);
-  auto manifest = nlohmann::ordered_json::parse(ReadText(checkpoint / kManifestFile));
-  for (auto& [log, mark] : manifest.at("facts").at("logs").items())
-    mark = nlohmann::ordered_json(mark.at("bytes"));
-  manifest.at("facts").erase("config");
-  const std::string text = manifest.dump(1) + "\n";
-  const nlohmann::ordered_json seal = {
-      {"format", 1}, {"step", 2}, {"manifest_bytes", text.size()}, {"manifest_xxh3_128", HashText(text)}};
-  WriteText(checkpoint / kManifestFile, text);
-  WriteText(checkpoint / kSealFile, seal.dump() + "\n");
-  const CommandResult resumed = Resume(run);
-  EXPECT_EQ(resumed.code, 0) << resumed.out;
-  EXPECT_FALSE(Has(resumed.out, "damaged")) << resumed.out;
-  EXPECT_EQ(EndState(run), expected);
-}
-
-TEST_F(SmallRun, LatestIsMendedWhenTheNewestIsSetAside) {
-  const fs::path run = scratch_ / "run";
-  ASSERT_EQ(Train(run, "steps=4 checkpoint.every=2 checkpoint.keep=9").code, 0);
-  fs::remove(run / CheckpointName(4) / "seal");
-  ASSERT_EQ(Resume(run, "--steps 2").code, 0);  // nothing is left to do
-  EXPECT_EQ(ReadText(run / "LATEST"), "step-00000002\n");
-}
 
 // ulimit -f stands in for a full disk: blocks of 1 KiB.
 TEST_F(SmallRun, AFullDiskIsSaidWhereTheLogIsWrittenAndSignalsDoNotKill) {
@@ -183,59 +53,6 @@ TEST_F(SmallRun, AFullDiskIsSaidWhereTheLogIsWrittenAndSignalsDoNotKill) {
   EXPECT_EQ(Resume(run, "--steps 4").code, 0);
 }
 
-TEST_F(SmallRun, AForeignLockFileIsNoObstacle) {
-  const fs::path run = scratch_ / "run";
-  ASSERT_EQ(Train(run, "steps=2").code, 0);
-  for (const char* text : {R"({"host":1})", R"({"pid":{},"started":[],"boot_id":7})", "[", "7"}) {
-    WriteText(run / "run.lock", text);
-    const CommandResult resumed = Resume(run);
-    EXPECT_EQ(resumed.code, 0) << text << resumed.out;
-    EXPECT_TRUE(Has(resumed.out, "took over the stale lock of ")) << text << resumed.out;
-  }
-  fs::remove(run / "run.lock");
-  ASSERT_EQ(::mkfifo((run / "run.lock").c_str(), 0600), 0);
-  const CommandResult fifo = Shell("timeout 20 " + Medley() + "resume " + run.string() + " 2>&1");
-  EXPECT_EQ(fifo.code, 2) << fifo.out;
-  EXPECT_TRUE(Has(fifo.out, "run.lock is no plain file")) << fifo.out;
-  fs::create_directory(scratch_ / "new");
-  ASSERT_EQ(::mkfifo((scratch_ / "new/run.lock").c_str(), 0600), 0);
-  const CommandResult start = Shell("timeout 20 " + TrainLine(scratch_ / "new", "steps=1"));
-  EXPECT_EQ(start.code, 2) << start.out;
-  EXPECT_TRUE(Has(start.out, "run.lock is no plain file")) << start.out;
-}
-
-TEST_F(SmallRun, APipeInPlaceOfTheConsolesLogIsRefused) {
-  const fs::path run = scratch_ / "run";
-  ASSERT_EQ(Train(run, "steps=2").code, 0);
-  fs::remove(run / "log.txt");
-  ASSERT_EQ(::mkfifo((run / "log.txt").c_str(), 0600), 0);
-  const CommandResult resumed = Shell("timeout 20 " + Medley() + "resume " + run.string() + " 2>&1");
-  EXPECT_EQ(resumed.code, 2) << resumed.out;
-  EXPECT_TRUE(Has(resumed.out, "log.txt is a FIFO; expected a file")) << resumed.out;
-}
-
-TEST_F(SmallRun, ARunThatBeganWithAnotherOneOutlivesIt) {
-  const fs::path first = scratch_ / "first", run = scratch_ / "run";
-  ASSERT_EQ(Train(first, "steps=1").code, 0);
-  const CommandResult begun = Train(run, "steps=2 init_from.run=" + first.string());
-  ASSERT_EQ(begun.code, 0) << begun.out;
-  EXPECT_TRUE(Has(begun.out, "parameters from " + first.string())) << begun.out;
-  fs::remove_all(first);
-  const CommandResult resumed = Resume(run, "--steps 3");
-  EXPECT_EQ(resumed.code, 0) << resumed.out;
-  const CommandResult scored = Shell(Medley() + "eval " + run.string() + " --rows 2 2>&1");
-  EXPECT_EQ(scored.code, 0) << scored.out;
-  const CommandResult next = Train(scratch_ / "next", "steps=1 init_from.run=" + run.string());
-  EXPECT_EQ(next.code, 0) << next.out;
-  const fs::path checkpoint = run / CheckpointName(2);
-  const CommandResult from_one = Train(scratch_ / "one", "steps=1 init_from.run=" + checkpoint.string());
-  EXPECT_EQ(from_one.code, 0) << from_one.out;
-  EXPECT_TRUE(Has(from_one.out, "parameters from " + checkpoint.string())) << from_one.out;
-  const CommandResult gone = Train(scratch_ / "none", "steps=1 init_from.run=" + first.string());
-  EXPECT_EQ(gone.code, 2) << gone.out;
-  EXPECT_TRUE(Has(gone.out, "init_from.run: no such directory")) << gone.out;
-}
-
 TEST_F(SmallRun, ResumeOnAnotherCpuSaysThatBitsMayDiffer) {
   const fs::path run = scratch_ / "run";
   ASSERT_EQ(Train(run, "steps=1").code, 0);
@@ -248,88 +65,6 @@ TEST_F(SmallRun, ResumeOnAnotherCpuSaysThatBitsMayDiffer) {
   EXPECT_TRUE(
       Has(other.out, "ATEN_CPU_CAPABILITY=default): other kernels round otherwise, so bits may differ"))
       << other.out;
-}
-
-TEST_F(SmallRun, ResumeTakesWhatMayChangeAndSaysIt) {
-  const fs::path run = scratch_ / "run";
-  ASSERT_EQ(Train(run, "steps=2 optimizer.learning_rate=0.001 optimizer.clip_norm=1 data.threads=1").code, 0);
-  const CommandResult resumed =
-      Resume(run, "optimizer.learning_rate=0.000125 steps=4 checkpoint.every=1 data.threads=0 eval.rows=3");
-  ASSERT_EQ(resumed.code, 0) << resumed.out;
-  EXPECT_TRUE(Has(resumed.out, "optimizer.learning_rate: 0.001 -> 0.000125")) << resumed.out;
-  EXPECT_TRUE(Has(resumed.out, "steps: 2 -> 4")) << resumed.out;
-  EXPECT_TRUE(Has(resumed.out, "data.threads: 1 -> 0")) << resumed.out;
-  const auto config = nlohmann::json::parse(ReadText(run / "config.resolved.1.json"));
-  EXPECT_EQ(config.at("optimizer").at("learning_rate"), 0.000125);
-  const CommandResult again = Resume(run, "--steps 5");
-  EXPECT_EQ(again.code, 0) << again.out;
-  EXPECT_FALSE(Has(again.out, "optimizer.learning_rate")) << "what the checkpoint was trained with already";
-
-  // The file, too, may be edited.
-  const fs::path newest = run / "config.resolved.2.json";
-  auto edited = nlohmann::ordered_json::parse(ReadText(newest));
-  edited["optimizer"]["clip_norm"] = 0.25;
-  WriteText(newest, edited.dump(2));
-  const CommandResult after = Resume(run, "--steps 6");
-  EXPECT_EQ(after.code, 0) << after.out;
-  EXPECT_TRUE(Has(after.out, "optimizer.clip_norm: 1.0 -> 0.25")) << after.out;
-}
-
-TEST_F(SmallRun, WhatDecidesRowsOrTheModelIsRefusedAtAResume) {
-  const fs::path run = scratch_ / "run";
-  ASSERT_EQ(Train(run, "steps=2").code, 0);
-  const std::string config = ReadText(run / "config.resolved.json");
-  const std::string checkpoint = ReadText(run / "step-00000002/manifest.json");
-  for (const char* change : {"seed=6", "draws_per_step=2", "tasks.control.rows=4",
-                             "model=" MEDLEY_SOURCE_DIR "/configs/models/agent-qwen3-0.6b.json"}) {
-    const CommandResult resumed = Resume(run, std::string("--steps 4 ") + change);
-    EXPECT_EQ(resumed.code, 2) << change << resumed.out;
-    const std::string key = std::string(change).substr(0, std::string(change).find('='));
-    EXPECT_TRUE(Has(resumed.out, key == "model" ? "(model) is not what the run began with" : key + ": "))
-        << resumed.out;
-    EXPECT_TRUE(Has(resumed.out, "start a new run")) << change << resumed.out;
-  }
-  auto edited = nlohmann::ordered_json::parse(config);
-  edited["seed"] = 6;
-  edited["steps"] = 4;
-  WriteText(run / "config.resolved.json", edited.dump(2));
-  const CommandResult resumed = Resume(run);
-  EXPECT_EQ(resumed.code, 2) << resumed.out;
-  EXPECT_TRUE(Has(resumed.out, "seed: 5 -> 6")) << resumed.out;
-  EXPECT_FALSE(fs::exists(run / "config.resolved.1.json"));
-  EXPECT_EQ(ReadText(run / "step-00000002/manifest.json"), checkpoint);
-  WriteText(run / "config.resolved.json", config);
-  EXPECT_EQ(Resume(run, "--steps 3").code, 0);
-}
-
-// Also where there is nothing left to do.
-TEST_F(SmallRun, AFinishedRunRefusesThemToo) {
-  const fs::path run = scratch_ / "run";
-  ASSERT_EQ(Train(run, "steps=1").code, 0);
-  const CommandResult refused = Resume(run, "seed=6");
-  EXPECT_EQ(refused.code, 2) << refused.out;
-  EXPECT_TRUE(Has(refused.out, "seed: 5 -> 6")) << refused.out;
-  EXPECT_TRUE(Has(Resume(run).out, "all 1 steps are done"));
-}
-
-TEST_F(SmallRun, ThreadsThatWouldStopTheMachineAreRefusedAtAResume) {
-  const fs::path run = scratch_ / "run";
-  ASSERT_EQ(Train(run, "steps=1").code, 0);
-  const CommandResult refused = Resume(run, "steps=2 threads=4096");
-  EXPECT_EQ(refused.code, 2) << refused.out;
-  EXPECT_TRUE(Has(refused.out, "threads: 4096 on ")) << refused.out;
-  EXPECT_FALSE(fs::exists(run / "step-00000002"));
-}
-
-TEST_F(SmallRun, ARecordOfOtherTypesIsNamed) {
-  const fs::path run = scratch_ / "run";
-  ASSERT_EQ(Train(run, "steps=1").code, 0);
-  auto record = nlohmann::ordered_json::parse(ReadText(run / "run.json"));
-  record["inputs"]["model"]["xxh3_128"] = 5;
-  WriteText(run / "run.json", record.dump());
-  const CommandResult refused = Resume(run, "steps=2");
-  EXPECT_EQ(refused.code, 2) << refused.out;
-  EXPECT_TRUE(Has(refused.out, "the run's run.json is damaged")) << refused.out;
 }
 
 TEST_F(SmallRun, AnExplodingLossNamesTheCommandThatWorks) {
