@@ -1,11 +1,8 @@
-// Stages that change the settings of tasks, as a person runs them.
+// Stages that change the settings of tasks, to the verbs that a person uses. tests/session/stage_set_test.cc
+// has the runs.
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
-
-#include <medley/base/file_digest.h>
-#include <medley/base/files.h>
-#include <medley/checkpoint/checkpoint_files.h>
 
 #include "tests/report/scratch_directory.h"
 #include "tests/tools/run_command.h"
@@ -43,40 +40,9 @@ class StageSet : public ::testing::Test {
   CommandResult Train(const std::string& name, const std::string& more) const {
     return Run("train", "--out " + (scratch_ / name).string() + " tensorboard=false " + more);
   }
-  std::map<std::string, std::string> EndState(const std::string& name) const {
-    const fs::path run = scratch_ / name, checkpoint = ListCheckpoints(run).at(0).path;
-    auto sections = nlohmann::ordered_json::parse(ReadText(checkpoint / "state.json"));
-    sections.erase("receipt");  // measured
-    return {{"step", checkpoint.filename()},
-            {"model", HashText(ReadText(checkpoint / "model.safetensors"))},
-            {"state", sections.dump()},
-            {"metrics", ReadText(run / "metrics.jsonl")}};
-  }
 
   ScratchDirectory scratch_;
 };
-
-TEST_F(StageSet, GivesEqualBytesWithAnyDataThreadsAndAfterAnyResume) {
-  const std::string plain = "plan=false data.threads=0";
-  const CommandResult whole = Train("whole", plain);
-  ASSERT_EQ(whole.code, 0) << whole.out;
-  EXPECT_TRUE(Has(whole.out, "stage b begins")) << whole.out;
-  const auto expected = EndState("whole");
-  const CommandResult ahead = Train("ahead", "plan=false data.threads=4 data.ahead=16");
-  ASSERT_EQ(ahead.code, 0) << ahead.out;
-  EXPECT_EQ(EndState("ahead"), expected);
-  for (const std::int64_t step : {3, 4, 5, 8, 9, 10}) {
-    const fs::path part = scratch_ / "part";
-    fs::copy(scratch_ / "whole", part, fs::copy_options::recursive);
-    for (const CheckpointEntry& entry : ListCheckpoints(part)) {
-      if (entry.step > step) fs::remove_all(entry.path);
-    }
-    const CommandResult resumed = Shell(Medley() + "resume " + part.string() + " 2>&1");
-    ASSERT_EQ(resumed.code, 0) << resumed.out;
-    EXPECT_EQ(EndState("part"), expected) << "resumed after step " << step;
-    fs::remove_all(part);
-  }
-}
 
 TEST_F(StageSet, EveryFormIsPlannedBeforeTheFirstStepAndHasAReceipt) {
   const CommandResult trained = Train("run", "budget=2GiB");
@@ -117,18 +83,6 @@ TEST_F(StageSet, AnEditMaySetATaskInAStageThatDrawsItNoMore) {
       Shell(Medley() + "resume " + (scratch_ / "run").string() + " --steps 12 2>&1");
   EXPECT_EQ(resumed.code, 0) << resumed.out;
   EXPECT_TRUE(Has(resumed.out, "stage c begins")) << resumed.out;
-}
-
-TEST_F(StageSet, ThatDoesNotFitIsRefusedBeforeTheFirstStep) {
-  std::string text = kStagedWeights;
-  text.replace(text.find("\"tasks.arrow_to_gold.rows\": 3"), 29,
-               "\"tasks.arrow_to_gold.rows\": 512, \"tasks.arrow_to_gold.micro_rows\": 512");
-  WriteText(weights(), text);
-  const CommandResult trained = Train("run", "budget=600MiB");
-  EXPECT_EQ(trained.code, 5) << trained.out;
-  EXPECT_TRUE(Has(trained.out, "task arrow_to_gold@")) << trained.out;
-  EXPECT_TRUE(Has(trained.out, "stage set tasks.arrow_to_gold.micro_rows=")) << trained.out;
-  EXPECT_FALSE(fs::exists(scratch_ / "run"));
 }
 
 TEST_F(StageSet, MistakesAreNamedWhereTheyStand) {
