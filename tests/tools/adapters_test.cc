@@ -1,12 +1,9 @@
-// Runs with adapters, as a user has them: trained, resumed, taken by other runs, planned.
+// Runs with adapters, planned by the command. tests/session/adapters_test.cc has the runs.
 #include <gtest/gtest.h>
 
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <string>
-
-#include <medley/base/file_digest.h>
-#include <medley/checkpoint/checkpoint_files.h>
 
 #include "tests/report/scratch_directory.h"
 #include "tests/tools/run_command.h"
@@ -17,83 +14,13 @@ namespace {
 namespace fs = std::filesystem;
 using nlohmann::json;
 using test::CommandResult;
-using test::Has;
 using test::Medley;
 using test::Shell;
 
 class AdapterRuns : public ::testing::Test {
  protected:
-  CommandResult Train(const std::string& run, const std::string& more) const {
-    return Shell(Medley() + "train " MEDLEY_SOURCE_DIR "/configs/runs/control.json --out " +
-                 (scratch_ / run).string() +
-                 " threads=1 plan=false hours=0 steps=4 checkpoint.every=2 tasks.control.rows=2 "
-                 "optimizer.warmup_steps=0 optimizer.decay_fraction=0 " +
-                 more + " 2>&1");
-  }
-  std::string From(const std::string& run) const {
-    return "init_from.run=" + (scratch_ / run).string() + " ";
-  }
-  CommandResult Resume(const std::string& run, const std::string& more = "") const {
-    return Shell(Medley() + "resume " + (scratch_ / run).string() + " " + more + " 2>&1");
-  }
-  std::string Digest(const std::string& run) const {
-    const fs::path newest = ListCheckpoints(scratch_ / run).at(0).path;
-    return newest.filename().string() + HashFile(newest / "model.safetensors") +
-           HashFile(newest / "optim.safetensors") + ReadText(scratch_ / run / "metrics.jsonl");
-  }
-
-  static constexpr const char* kLora = "lora.rank=2 lora.dropout=0.1 lora.tokens=[40] ";
   ScratchDirectory scratch_;
 };
-
-TEST_F(AdapterRuns, GoOnAtEveryCheckpointAndAreTakenByRunsWithAndWithout) {
-  ASSERT_EQ(Train("base", "").code, 0);
-  const CommandResult adapted = Train("adapted", From("base") + kLora);
-  ASSERT_EQ(adapted.code, 0) << adapted.out;
-  EXPECT_TRUE(Has(adapted.out, "; the adapters begin anew")) << adapted.out;
-  const json first = json::parse(ReadText(scratch_ / "adapted/step-00000004/state.json"));
-  EXPECT_EQ(first.at("/adapters/state/rank"_json_pointer), 2);
-  EXPECT_EQ(first.at("/adapters/state/tokens"_json_pointer), json({40}));
-
-  const std::string whole = Digest("adapted");
-  fs::remove_all(scratch_ / "adapted/step-00000004");
-  const CommandResult resumed = Resume("adapted");
-  EXPECT_EQ(resumed.code, 0) << resumed.out;
-  EXPECT_EQ(Digest("adapted"), whole);
-  const CommandResult other = Resume("adapted", "lora.alpha=8 steps=5");
-  EXPECT_EQ(other.code, 2);
-  EXPECT_TRUE(Has(other.out, "cannot change lora.alpha: 16.0 -> 8.0")) << other.out;
-
-  const CommandResult both = Train("both", From("adapted") + kLora);
-  EXPECT_EQ(both.code, 0) << both.out;
-  const CommandResult differs = Train("differs", From("adapted") + "lora.rank=3");
-  EXPECT_EQ(differs.code, 2);
-  EXPECT_TRUE(Has(differs.out, "have rank 2") || Has(differs.out, "rank 2, ")) << differs.out;
-  EXPECT_TRUE(Has(differs.out, "rank 3, ")) << differs.out;
-  const CommandResult merged = Train("merged", From("adapted"));
-  EXPECT_EQ(merged.code, 0) << merged.out;
-  EXPECT_TRUE(Has(merged.out, "; merged its adapters into them")) << merged.out;
-
-  const CommandResult scores = Shell(Medley() + "eval " + (scratch_ / "adapted").string() + " --rows 2 2>&1");
-  EXPECT_EQ(scores.code, 0) << scores.out;
-}
-
-TEST_F(AdapterRuns, AreRefusedBeforeAnythingIsMadeWhereTheyCannotBe) {
-  for (const auto& [lora, words] :
-       {std::pair{"lora.rank=0", "lora.rank: expected an integer of at least 1"},
-        {"lora.rank=65",
-         "lora.rank: expected at most 64, the smaller side of model.layers.0.self_attn.q_proj"},
-        {"lora.rank=33", "the smaller side of model.layers.0.self_attn.k_proj"},
-        {"lora.rank=2 lora.targets=[\\\"qproj\\\"]",
-         "'qproj' is no linear map of the model's language; it has"},
-        {"lora.rank=2 lora.tokens=[70000]", "lora.tokens: expected ids below"},
-        {"lora.pretrained=nowhere", "lora.pretrained: "}}) {
-    const CommandResult refused = Train("refused", lora);
-    EXPECT_EQ(refused.code, 2) << refused.out;
-    EXPECT_TRUE(Has(refused.out, words)) << refused.out;
-    EXPECT_FALSE(fs::exists(scratch_ / "refused"));
-  }
-}
 
 // Of one budget: what frozen weights save of gradients, moments and inputs becomes rows.
 TEST_F(AdapterRuns, HaveMoreRowsThanFullTraining) {
