@@ -1,4 +1,5 @@
-// Ctrl-C and crashes of a run whose task is slow, or breaks.
+// Ctrl-C and crashes of the command whose task is slow, or breaks. tests/session/interrupt_test.cc has what
+// else becomes of such a run.
 #include <gtest/gtest.h>
 #include <signal.h>
 
@@ -66,30 +67,6 @@ TEST(Interrupt, AStepIsGivenUpAtOnceAndDoneAgainAfterAResume) {
   EXPECT_EQ(EndState(trouble.run()), EndState(whole.run()));
 }
 
-// Also where it is that of the last step, after which nothing else is to be done.
-TEST(Interrupt, AnEvaluationIsGivenUpAtOnceAndDoneAgainAfterAResume) {
-  for (const std::string steps : {"2", "4"}) {
-    const std::string settings = "steps=" + steps + " eval.every=2 eval.rows=96";
-    const TroubleRun whole, trouble;
-    ASSERT_EQ(Shell(whole.Train(settings)).code, 0);
-    Background train(trouble.Command("train", "--out " + trouble.run().string() + " plan=false " + settings +
-                                                  " tasks.trouble.options.piece_ms=800"),
-                     trouble / "words");
-    ASSERT_TRUE(train.WaitUntil([&] { return Lines(trouble.run() / "timing.jsonl") == 1; })) << train.words();
-    std::this_thread::sleep_for(milliseconds(1200));
-    train.Interrupt();
-    EXPECT_EQ(train.Wait(), 130) << train.words();
-    EXPECT_LT(train.seconds_to_end(), kSoon) << train.words();
-    EXPECT_TRUE(Has(train.words(), "saved step 2\n")) << train.words();
-    EXPECT_EQ(Lines(trouble.run() / "metrics.jsonl"), 1) << "the second step is not evaluated so far";
-    const CommandResult resumed = Shell(Resume(trouble) + " 2>&1");
-    EXPECT_EQ(resumed.code, 0) << resumed.out;
-    EXPECT_EQ(EndState(trouble.run()), EndState(whole.run())) << resumed.out;
-    const CommandResult done = Shell(Resume(trouble) + " 2>&1");
-    EXPECT_TRUE(Has(done.out, "all " + steps + " steps are done")) << done.out;
-  }
-}
-
 TEST(Interrupt, PlanningIsGivenUpAtOnceAndSaysThatNothingIsSaved) {
   const TroubleRun trouble;
   Background train(trouble.Command("train", "--out " + trouble.run().string() +
@@ -105,25 +82,6 @@ TEST(Interrupt, PlanningIsGivenUpAtOnceAndSaysThatNothingIsSaved) {
       Has(train.words(), "interrupted before the first step; nothing was trained and nothing is saved"))
       << train.words();
   EXPECT_FALSE(fs::exists(trouble.run()));
-}
-
-// The checkpoint is there all the time.
-TEST(Interrupt, PlanningOfAResumeLeavesTheRunAsItWas) {
-  const TroubleRun trouble;
-  ASSERT_EQ(Shell(trouble.Train("steps=1 plan=true tasks.trouble.options.pass_ms=60")).code, 0);
-  const std::string state = EndState(trouble.run());
-  fs::remove(trouble.run() / "plan.json");
-  fs::remove(trouble.run() / "profile.json");
-  Background resume(Resume(trouble) + " --steps 2", trouble / "words");
-  ASSERT_TRUE(resume.WaitUntil([&] { return Has(resume.words(), "measuring what the tasks take"); }))
-      << resume.words();
-  std::this_thread::sleep_for(milliseconds(200));
-  resume.Interrupt();
-  EXPECT_EQ(resume.Wait(), 130) << resume.words();
-  EXPECT_LT(resume.seconds_to_end(), kSoon) << resume.words();
-  EXPECT_TRUE(Has(resume.words(), "the run is as it was")) << resume.words();
-  EXPECT_EQ(EndState(trouble.run()), state);
-  EXPECT_EQ(Shell(Resume(trouble) + " --steps 2 2>&1").code, 0);
 }
 
 TEST(Crash, SaysWhoseCodeRanAndEndsAsItWouldHave) {
@@ -146,38 +104,6 @@ TEST(Crash, SaysWhoseCodeRanAndEndsAsItWouldHave) {
       }
     }
   }
-}
-
-std::int64_t Count(const std::string& text, const std::string& words) {
-  std::int64_t count = 0;
-  for (std::size_t at = 0; (at = text.find(words, at)) != std::string::npos; at += words.size()) ++count;
-  return count;
-}
-
-TEST(Failure, ThatEndsARunIsSaidOnceAndStandsInTheLog) {
-  const TroubleRun trouble;
-  const CommandResult failed = Shell(trouble.Train("steps=6 tasks.trouble.options.fails_at=2"));
-  EXPECT_EQ(failed.code, 1) << failed.out;
-  EXPECT_EQ(Count(failed.out, "these rows are meant to fail"), 1) << failed.out;
-  EXPECT_TRUE(Has(ReadText(trouble.run() / "log.txt"), "the run ends: "));
-}
-
-// Not one that says to lower a rate that was never used.
-TEST(Failure, ALossThatIsNanFromTheStartIsNotTheLearningRates) {
-  const TroubleRun trouble;
-  const CommandResult failed =
-      Shell(trouble.Train("steps=2 draws_per_step=4 tasks.trouble.options.scores=4"));
-  EXPECT_EQ(failed.code, 1) << failed.out;
-  EXPECT_TRUE(Has(failed.out, "is nan")) << failed.out;
-  EXPECT_FALSE(Has(failed.out, "optimizer.learning_rate=")) << failed.out;
-}
-
-TEST(Waiting, IsSaidWithTheTaskAndTheCure) {
-  const TroubleRun trouble;
-  const CommandResult trained =
-      Shell(trouble.Train("steps=8 data.threads=0 tasks.trouble.options.sample_ms=300"));
-  EXPECT_EQ(trained.code, 0) << trained.out;
-  EXPECT_TRUE(Has(trained.out, " % waiting for data (trouble): data.threads=")) << trained.out;
 }
 
 }  // namespace

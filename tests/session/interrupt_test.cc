@@ -1,0 +1,126 @@
+// Interrupts and failures of a run whose task is slow, or breaks.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "tests/session/session_runs.h"
+
+namespace medley {
+namespace {
+
+namespace fs = std::filesystem;
+using std::chrono::milliseconds;
+using test::Ended;
+using test::EndState;
+using test::Has;
+using test::InterruptsWhen;
+
+std::int64_t Lines(const fs::path& file) {
+  if (!fs::exists(file)) return 0;
+  const std::string text = ReadText(file);
+  return std::count(text.begin(), text.end(), '\n');
+}
+
+// A small run of a shipped task and of tests/bad_plugins/trouble.cc.
+class TroubleSession {
+ public:
+  TroubleSession() {
+    WriteText(scratch_ / "weights.json", R"({"unit": "rows", "weights": {"control": 1, "trouble": 1}})");
+  }
+  BeginRequest Request(const std::string& more) const {
+    BeginRequest request =
+        test::RequestOf("quickstart.json",
+                        "threads=1 hours=0 tensorboard=false eval.every=0 checkpoint.every=0 "
+                        "tasks.control.rows=2 tasks.trouble.rows=2 weights=" +
+                            (scratch_ / "weights.json").string() + " " + more);
+    request.plugins.paths = {MEDLEY_PLUGIN_FIXTURES "/trouble/trouble.so"};
+    return request;
+  }
+  Ended Train(const std::string& more) const {
+    return test::TrainToTheEnd(Request("plan=false " + more), run());
+  }
+  Ended Resume(const std::string& more = "") const { return test::ResumeToTheEnd(run(), more); }
+  fs::path run() const { return scratch_ / "run"; }
+
+ private:
+  ScratchDirectory scratch_;
+};
+
+// Nothing that is done between two pieces of work takes as long.
+constexpr double kSoon = 2.0;
+
+// Also where it is that of the last step, after which nothing else is to be done.
+TEST(Interrupt, AnEvaluationIsGivenUpAtOnceAndDoneAgainAfterAResume) {
+  for (const std::string steps : {"2", "4"}) {
+    const std::string settings = "steps=" + steps + " eval.every=2 eval.rows=96";
+    const TroubleSession whole, trouble;
+    ASSERT_EQ(whole.Train(settings).code, ExitCode::kDone);
+    InterruptsWhen interrupt([&] { return Lines(trouble.run() / "timing.jsonl") == 1; }, milliseconds(1200));
+    const Ended train = trouble.Train(settings + " tasks.trouble.options.piece_ms=800");
+    EXPECT_LT(interrupt.SecondsToEnd(), kSoon) << train.out;
+    EXPECT_EQ(train.code, ExitCode::kInterrupted) << train.out;
+    EXPECT_TRUE(Has(train.out, "saved step 2\n")) << train.out;
+    EXPECT_EQ(Lines(trouble.run() / "metrics.jsonl"), 1) << "the second step is not evaluated so far";
+    const Ended resumed = trouble.Resume();
+    EXPECT_EQ(resumed.code, ExitCode::kDone) << resumed.out;
+    EXPECT_EQ(EndState(trouble.run()), EndState(whole.run())) << resumed.out;
+    const Ended done = trouble.Resume();
+    EXPECT_TRUE(Has(done.out, "all " + steps + " steps are done")) << done.out;
+  }
+}
+
+// The checkpoint is there all the time.
+TEST(Interrupt, PlanningOfAResumeLeavesTheRunAsItWas) {
+  const TroubleSession trouble;
+  const Ended begun = test::TrainToTheEnd(
+      trouble.Request("steps=1 plan=true tasks.trouble.options.pass_ms=60"), trouble.run());
+  ASSERT_EQ(begun.code, ExitCode::kDone) << begun.out;
+  const auto state = EndState(trouble.run());
+  fs::remove(trouble.run() / "plan.json");
+  fs::remove(trouble.run() / "profile.json");
+  const std::string log = ReadText(trouble.run() / "log.txt");
+  InterruptsWhen interrupt(
+      [&] {
+        return Has(ReadText(trouble.run() / "log.txt").substr(log.size()), "measuring what the tasks take");
+      },
+      milliseconds(200));
+  const Ended resumed = trouble.Resume("steps=2");
+  EXPECT_LT(interrupt.SecondsToEnd(), kSoon) << resumed.out;
+  EXPECT_EQ(resumed.code, ExitCode::kInterrupted) << resumed.out;
+  EXPECT_TRUE(Has(resumed.out, "the run is as it was")) << resumed.out;
+  EXPECT_EQ(EndState(trouble.run()), state);
+  EXPECT_EQ(trouble.Resume("steps=2").code, ExitCode::kDone);
+}
+
+std::int64_t Count(const std::string& text, const std::string& words) {
+  std::int64_t count = 0;
+  for (std::size_t at = 0; (at = text.find(words, at)) != std::string::npos; at += words.size()) ++count;
+  return count;
+}
+
+TEST(Failure, ThatEndsARunIsSaidOnceAndStandsInTheLog) {
+  const TroubleSession trouble;
+  const Ended failed = trouble.Train("steps=6 tasks.trouble.options.fails_at=2");
+  EXPECT_EQ(failed.code, ExitCode::kFailed) << failed.out;
+  EXPECT_EQ(Count(failed.out, "these rows are meant to fail"), 1) << failed.out;
+  EXPECT_TRUE(Has(ReadText(trouble.run() / "log.txt"), "the run ends: "));
+}
+
+// Not one that says to lower a rate that was never used.
+TEST(Failure, ALossThatIsNanFromTheStartIsNotTheLearningRates) {
+  const TroubleSession trouble;
+  const Ended failed = trouble.Train("steps=2 draws_per_step=4 tasks.trouble.options.scores=4");
+  EXPECT_EQ(failed.code, ExitCode::kFailed) << failed.out;
+  EXPECT_TRUE(Has(failed.out, "is nan")) << failed.out;
+  EXPECT_FALSE(Has(failed.out, "optimizer.learning_rate=")) << failed.out;
+}
+
+TEST(Waiting, IsSaidWithTheTaskAndTheCure) {
+  const TroubleSession trouble;
+  const Ended trained = trouble.Train("steps=8 data.threads=0 tasks.trouble.options.sample_ms=300");
+  EXPECT_EQ(trained.code, ExitCode::kDone) << trained.out;
+  EXPECT_TRUE(Has(trained.out, " % waiting for data (trouble): data.threads=")) << trained.out;
+}
+
+}  // namespace
+}  // namespace medley
