@@ -1,0 +1,153 @@
+// A session as a program uses it: begun, trained in parts, edited, resumed.
+#include <gtest/gtest.h>
+
+#include <medley/curriculum/weight_log.h>
+
+#include "tests/session/session_runs.h"
+
+namespace medley {
+namespace {
+
+namespace fs = std::filesystem;
+using test::Ended;
+using test::EndState;
+using test::Has;
+
+constexpr const char* kOnlyControl = R"({"unit": "steps", "weights": {"control": 1, "zoom_gold": 0}})";
+constexpr const char* kMoreZoom = R"({"unit": "steps", "weights": {"control": 1, "zoom_gold": 5}})";
+
+class Sessions : public ::testing::Test {
+ protected:
+  Sessions() { WriteText(scratch_ / "weights.json", kOnlyControl); }
+
+  BeginRequest Request() const {
+    return test::RequestOf(
+        "quickstart.json",
+        "plan=false threads=1 hours=0 seed=5 steps=12 tensorboard=false eval.every=5 eval.rows=4 "
+        "checkpoint.every=4 tasks.control.rows=2 tasks.zoom_gold.rows=2 weights=" +
+            (scratch_ / "weights.json").string());
+  }
+  Session Begin(const std::string& name) {
+    return Session::Begin(Request(), scratch_ / name, words_.console());
+  }
+  // Of a run that is trained without a break, and edited after so many steps.
+  std::map<std::string, std::string> Edited(const std::string& name, std::int64_t after) {
+    Session session = Begin(name);
+    if (after > 0) session.Train(after);
+    session.Edit(kMoreZoom);
+    EXPECT_EQ(session.Train(), ExitCode::kDone);
+    return EndState(scratch_ / name);
+  }
+  std::map<std::string, std::string> Straight(const std::string& name) {
+    EXPECT_EQ(Begin(name).Train(), ExitCode::kDone);
+    return EndState(scratch_ / name);
+  }
+  std::vector<WeightEntry> Edits(const std::string& name) const {
+    std::vector<WeightEntry> found;
+    const WeightLog log(scratch_ / name);
+    for (const WeightEntry& entry : log.entries()) {
+      if (entry.cause == WeightEntry::Cause::kEdit) found.push_back(entry);
+    }
+    return found;
+  }
+
+  ScratchDirectory scratch_;
+  test::Words words_;
+};
+
+TEST_F(Sessions, OneThatTrainsInPartsIsTheOneThatTrainsAtOnce) {
+  const auto straight = Straight("straight");
+  {
+    Session session = Begin("parts");
+    EXPECT_EQ(session.step(), 0);
+    for (const std::int64_t until : {1, 5, 5, 7, 2}) EXPECT_EQ(session.Train(until), ExitCode::kDone);
+    EXPECT_EQ(session.step(), 7);
+    EXPECT_EQ(ListCheckpoints(scratch_ / "parts").at(0).step, 7) << "saved when it returns";
+    EXPECT_EQ(session.Train(), ExitCode::kDone);
+    EXPECT_EQ(session.step(), 12);
+  }
+  EXPECT_EQ(EndState(scratch_ / "parts"), straight);
+}
+
+TEST_F(Sessions, OneThatBeginsWhereARunLiesLeavesItAsItWas) {
+  const auto straight = Straight("run");
+  const std::string words = ReadText(scratch_ / "run/log.txt");
+  const Ended begun = test::TrainToTheEnd(Request(), scratch_ / "run");
+  EXPECT_EQ(begun.code, ExitCode::kBadInput) << begun.out;
+  EXPECT_TRUE(Has(begun.out, (scratch_ / "run").string())) << begun.out;
+  EXPECT_EQ(EndState(scratch_ / "run"), straight);
+  EXPECT_EQ(ReadText(scratch_ / "run/log.txt"), words);
+}
+
+TEST_F(Sessions, HoldsItsRunAsLongAsItLives) {
+  {
+    Session session = Begin("run");
+    session.Train(3);
+    const Ended second = test::ResumeToTheEnd(scratch_ / "run");
+    EXPECT_EQ(second.code, ExitCode::kBadInput) << second.out;
+    EXPECT_TRUE(Has(second.out, (scratch_ / "run").string())) << second.out;
+    EXPECT_EQ(session.Train(4), ExitCode::kDone) << "the first one goes on";
+  }
+  const Ended resumed = test::ResumeToTheEnd(scratch_ / "run");
+  EXPECT_EQ(resumed.code, ExitCode::kDone) << resumed.out;
+  EXPECT_TRUE(Has(resumed.out, "restored step 4")) << resumed.out;
+  EXPECT_EQ(EndState(scratch_ / "run"), Straight("straight"));
+}
+
+TEST_F(Sessions, AnEditThatIsWrongIsThrownWithItsPlaceAndCostsNothing) {
+  const auto straight = Straight("straight");
+  {
+    Session session = Begin("run");
+    session.Train(6);
+    const fs::path file = scratch_ / "run" / kRunWeights, log = scratch_ / "run" / kWeightLog;
+    const std::string before = ReadText(file), logged = ReadText(log);
+    const std::string wrong = "{\"unit\": \"steps\",\n \"weights\": {\"control\": 1, \"zoom_glod\": 1}}";
+    const std::string words = test::MessageOf<InputError>([&] { session.Edit(wrong); });
+    EXPECT_TRUE(Has(words, "weights.json:2:28: weights.zoom_glod: no such task; did you mean 'zoom_gold'?"))
+        << words;
+    EXPECT_EQ(ReadText(file), before);
+    EXPECT_EQ(ReadText(log), logged);
+    EXPECT_EQ(session.Train(), ExitCode::kDone);
+  }
+  EXPECT_EQ(EndState(scratch_ / "run"), straight);
+  EXPECT_TRUE(Edits("run").empty());
+}
+
+TEST_F(Sessions, AnEditBeforeTheFirstStepHoldsFromItOn) {
+  EXPECT_NE(Edited("run", 0).at("metrics"), Straight("straight").at("metrics"));
+  const auto edits = Edits("run");
+  ASSERT_EQ(edits.size(), 1U);
+  EXPECT_EQ(edits[0].step, 0);
+  EXPECT_EQ(ReadText(scratch_ / "run" / kRunWeights), kMoreZoom);
+}
+
+TEST_F(Sessions, AnEditIsAnEditOfTheRunsFile) {
+  const auto edited = Edited("call", 6);
+  {
+    Session session = Begin("file");
+    session.Train(5);
+    WriteText(scratch_ / "file" / kRunWeights, kMoreZoom);  // looked at after the next step
+    EXPECT_EQ(session.Train(), ExitCode::kDone);
+  }
+  ASSERT_EQ(Edits("file").size(), 1U);
+  ASSERT_EQ(Edits("file")[0].step, 6);
+  EXPECT_EQ(EndState(scratch_ / "file"), edited);
+  EXPECT_EQ(ReadText(scratch_ / "file" / kWeightLog), ReadText(scratch_ / "call" / kWeightLog));
+  EXPECT_NE(Straight("straight").at("metrics"), edited.at("metrics"));
+}
+
+TEST_F(Sessions, OfARunWhoseStepsAreDoneThereIsNothingToTrain) {
+  const auto straight = Straight("run");
+  test::Words words;
+  Session session = Session::Resume(scratch_ / "run", {}, words.console());
+  EXPECT_TRUE(Has(words.text(), "all 12 steps are done")) << words.text();
+  EXPECT_EQ(session.step(), 12);
+  EXPECT_EQ(session.Train(), ExitCode::kDone);
+  const std::string refused = test::MessageOf<InputError>([&] { session.Edit(kMoreZoom); });
+  EXPECT_TRUE(Has(refused, "Resume it with more steps first")) << refused;
+  EXPECT_EQ(EndState(scratch_ / "run"), straight);
+  EXPECT_TRUE(Edits("run").empty());
+}
+
+}  // namespace
+}  // namespace medley
