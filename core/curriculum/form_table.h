@@ -20,11 +20,11 @@ class FormTable {
 
   void Add(const Curriculum& curriculum);
 
-  // Of an id that it gave; an Error for another one.
+  // The form of an id that it gave; an Error for another one.
   const Form& At(const FormId& form) const;
-  // As the config has it, by the defaults where it does not name the task.
+  // The task as the config has it, by the defaults where it does not name the task.
   Form Own(const std::string& task) const;
-  // In which a stage draws or scores the task; an Error where the stage's curriculum was not added.
+  // The form in which a stage draws or scores the task; an Error where the stage's curriculum was not added.
   const Form& Of(const Stage& stage, const std::string& task) const;
   // All that the stages draw or score, in the order in which they come, each once.
   std::vector<Form> Named(const Curriculum& curriculum) const;

@@ -63,7 +63,7 @@ class Mixer {
     std::int64_t rows = 0, draws = 0;  // since the run began
     std::int64_t charged = 0;          // in the mixture's unit, since the accounts were opened
   };
-  // Of every task that has a size or a counter, paused ones with asked = 0.
+  // The share of every task that has a size or a counter, paused ones with asked = 0.
   std::map<std::string, Share> Shares() const;
   // The largest |error| of a task.
   double ShareError() const;

@@ -24,7 +24,7 @@ struct MixerTask {
   std::int64_t rows = 0;          // since the run began: the task's next row
   std::int64_t draws = 0;         // since the run began
 
-  // Of the next draw, from its TaskSize; not saved.
+  // What the next draw costs, from its TaskSize; not saved.
   std::int64_t batch_rows = 0;
   std::int64_t batch_charge = 0;
 };

@@ -31,7 +31,7 @@ struct EnumNames<RampShape> {
   static constexpr std::array<std::string_view, 2> kNames = {"linear", "cosine"};
 };
 
-// From the shares in force to others, over so many draws; the last of them has the others.
+// A way from the shares in force to others, over so many draws; the last of them has the others.
 struct Ramp {
   std::int64_t draws = 0;  // 0: at once
   RampShape shape = RampShape::kLinear;

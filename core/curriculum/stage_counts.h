@@ -11,13 +11,13 @@ namespace medley {
 // What happened since a stage began: all that its condition is judged by.
 class StageCounts {
  public:
-  // Of one step, by task.
+  // Adds one step, by task.
   void AddStep(const std::map<std::string, std::int64_t>& rows, const std::map<std::string, double>& losses);
-  // Of one evaluation. One that is no number ends the row of evaluations that held.
+  // Adds one evaluation. One that is no number ends the row of evaluations that held.
   void AddScore(const std::string& task, double score);
 
   std::int64_t steps() const { return steps_; }
-  // Of a task, or of all where it is "".
+  // Rows of a task, or of all where it is "".
   std::int64_t rows(const std::string& task) const;
   // A task's losses, smoothed: the mean of the first kLossWindow, then each new one has a weight of
   // 1 / kLossWindow.

@@ -29,9 +29,9 @@ WeightEntry EntryOf(const Mixer& mixer, std::int64_t step, WeightEntry::Cause ca
 // entries are there, or all but the last.
 class WeightLog {
  public:
-  // Of the file in the directory; empty where there is none.
+  // Reads the file in the directory; empty where there is none.
   explicit WeightLog(const std::filesystem::path& directory);
-  // Of these lines, whatever lies there; the next entry replaces it.
+  // Has these lines, whatever lies there; the next entry replaces it.
   WeightLog(const std::filesystem::path& directory, WeightLines lines);
 
   const std::vector<WeightEntry>& entries() const { return entries_; }
@@ -39,11 +39,11 @@ class WeightLog {
   const std::string& problem() const { return problem_; }
   // False of one that an older medley wrote: of its lines only texts were compared with their sums.
   bool has_sums() const { return has_sums_; }
-  // Of the newest entry, 0 without any. A checkpoint has it, and a run goes back to it.
+  // The number of the newest entry, 0 without any. A checkpoint has it, and a run goes back to it.
   std::int64_t number() const { return entries_.empty() ? 0 : entries_.back().number; }
-  // Of the newest entry of a step up to this one, for a checkpoint that does not tell.
+  // That of the newest entry of a step up to this one, for a checkpoint that does not tell.
   std::int64_t NumberAt(std::int64_t step) const;
-  // Of the newest start or edit that holds; nothing where there is none.
+  // The text of the newest start or edit that holds; nothing where there is none.
   std::optional<std::string> Text() const;
   // The same, with those that are due.
   std::optional<std::string> LastText() const;
@@ -59,8 +59,8 @@ class WeightLog {
   // waits for the next one, or for Sync, unless it is an edit.
   void Add(WeightEntry entry);
 
-  // Of a checkpoint. Once it returns, what waited is on the disk; the mark is of the entries, which a run
-  // that goes on from there never changes. Kept is them and the edits that are due.
+  // Makes a checkpoint durable. Once it returns, what waited is on the disk; the mark is of the entries,
+  // which a run that goes on from there never changes. Kept is them and the edits that are due.
   void Sync();
   LogMark mark() const;
   std::string Kept() const { return TextOf(lines_, due_, LogEnd::kOpen); }

@@ -36,7 +36,7 @@ class PlanInForce {
   const std::map<FormId, Execution>& executions() const { return executions_; }
 
   bool Knows(const FormId& form) const { return executions_.count(form) > 0; }
-  // Of a form that came later; one that is known stays as it is.
+  // Adds a form that came later; one that is known stays as it is.
   void Add(const FormId& form, const Execution& configured) { executions_.emplace(form, configured); }
   // From here on the forms of the plan that are known run by it; others, and weights of terms, stay. A form
   // whose micro-rows are what they were stays cut. The profile is the one that the plan was made from.
@@ -45,8 +45,9 @@ class PlanInForce {
   std::optional<std::int64_t> RowsOf(const std::string& task) const;
   // What the guard may expect; nothing where nothing was planned.
   const std::optional<Guard::Expectation>& expected() const { return expected_; }
-  // Of a draw in `micro_rows` rows at once, by the plan where the task is not cut, else by the lines that the
-  // plan was made from; zeros where there are none. Where tables are dropped, without those of other tasks.
+  // What a draw in `micro_rows` rows at once takes, by the plan where the task is not cut, else by the lines
+  // that the plan was made from; zeros where there are none. Where tables are dropped, without those of other
+  // tasks.
   PeakPrediction Predict(const std::string& task, std::int64_t micro_rows) const;
 
   // Bytes that other tasks' tables may take beside a draw of the task; nothing where all may stay.

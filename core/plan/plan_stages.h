@@ -8,8 +8,8 @@
 
 namespace medley {
 
-// For people: what each stage's largest step takes, and which tasks run in another form there, with rows,
-// mode and peak. "" of a run of one stage without end.
+// A table for people: what each stage's largest step takes, and which tasks run in another form there, with
+// rows, mode and peak. "" of a run of one stage without end.
 std::string StagesOfPlan(const FormTable& forms, const Curriculum& curriculum, const Plan& plan);
 
 }  // namespace medley

@@ -31,7 +31,7 @@ struct ModeProfile {
   // One row was tried and overflowed: it needs more than this. 0: it was not so.
   std::int64_t more_than = 0;
   std::map<std::string, std::int64_t> saved_by_pass{};  // bytes a row that each keeps for its backward
-  // Of the bytes at the peak, gradients; of the largest size.
+  // How many of the bytes at the peak are gradients; of the largest size.
   std::int64_t gradients_whole = 0, gradients_pieces = 0;
 
   bool measured() const { return !whole.empty() && !pieces.empty(); }

@@ -72,7 +72,7 @@ class Receipt {
   StageAccounts stages_;
 };
 
-// For people: a table, the grades, and words about every under-estimate and overflow.
+// What people read of it: a table, the grades, and words about every under-estimate and overflow.
 std::string ReceiptTable(const Receipt& receipt);
 
 }  // namespace medley

@@ -28,7 +28,7 @@ struct StageAccount {
   std::map<std::string, TaskAccount> tasks;
 };
 
-// Of every stage that a run has begun, its resumes included.
+// The accounts of every stage that a run has begun, its resumes included.
 class StageAccounts {
  public:
   void Add(const StepRecord& record);
@@ -42,9 +42,9 @@ class StageAccounts {
   std::vector<StageAccount> stages_;
 };
 
-// For people: a line a task, with its shares of what the stage had in all; "" where there is nothing. What
-// the unit counts has a column: rows, steps, or the tokens or passes that tasks declare. What ran is another
-// count.
+// A table for people: a line a task, with its shares of what the stage had in all; "" where there is nothing.
+// What the unit counts has a column: rows, steps, or the tokens or passes that tasks declare. What ran is
+// another count.
 std::string StagesTable(const StageAccounts& accounts);
 
 }  // namespace medley

@@ -29,9 +29,9 @@
 
 namespace medley {
 
-// The collaborators of a run, put together. Who starts the run owns them, and hands to each what it needs:
-// none of them sees the others through this. Members stand in the order in which they need each other, so the
-// last ends first. For the trainer's thread.
+// The collaborators of a run, put together. Who starts the run owns them; those who watch over the whole, the
+// trainer and what it is made of, keep a reference to this, the others to what they need. Members stand in
+// the order in which they need each other, so the last ends first. For the trainer's thread.
 struct Run {
   explicit Run(RunConfig from = {}, Curriculum weights = {})
       : config(std::move(from)), curriculum(std::move(weights)), forms(config, curriculum) {}

@@ -8,7 +8,7 @@
 
 namespace medley::check {
 
-// Of all parameters in their order; zeros where one has none.
+// The gradients of all parameters in their order; zeros where one has none.
 using Gradient = std::vector<at::Tensor>;
 
 // Takes the gradients out of the model.

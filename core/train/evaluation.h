@@ -50,7 +50,7 @@ class Evaluation {
   // it. Throws Interrupted; then nothing has changed.
   std::variant<EvaluationRecord, Failure> Run(std::int64_t step, const Wanted& wanted, Blame& blame);
 
-  // Of the last one of all active tasks; nothing where its loss was not finite, or it was forgotten.
+  // The last one of all active tasks; nothing where its loss was not finite, or it was forgotten.
   const std::optional<MeanEvaluation>& evaluated() const { return evaluated_; }
   // Another stage begins.
   void Forget() { evaluated_.reset(); }

@@ -64,9 +64,9 @@ class MemoryWatch final : public StepObserver {
   const std::string& running() const { return running_; }
   bool in_backward() const { return in_backward_; }
 
-  // Of the last step.
+  // The guard's word on the last step.
   const GuardVerdict& verdict() const { return verdict_; }
-  // Of the step with the highest peak so far.
+  // The bytes of the step with the highest peak so far.
   const MemoryLedger& largest() const { return largest_; }
 
   void DrawBegins(const std::string& task) override;

@@ -13,7 +13,7 @@
 
 namespace medley {
 
-// Of a run that repeats another one: what a clock or a person decided there.
+// What a clock or a person decided in the run that another one repeats.
 struct RunScript {
   std::int64_t last_step = 0;                // after which it ends
   bool unevaluated = false;                  // it ends before that step is evaluated and written down

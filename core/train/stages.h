@@ -50,7 +50,7 @@ class Stages {
   // stage without end.
   std::string Words() const;
 
-  // Of the present stage, before anything of a run is loaded.
+  // Takes those of the present stage, before anything of a run is loaded.
   void TakeForms() const;
 
   // A step was trained; its mixer's draws were committed. Adds to the record which stage it was of.
@@ -86,7 +86,7 @@ class Stages {
   // weights file.
   void Save(nlohmann::json& progress) const;
   void Load(const nlohmann::json& progress);
-  // Of a saved progress section; throws as Load does.
+  // Reads a saved progress section; throws as Load does.
   static StagePlace PlaceIn(const nlohmann::json& progress);
 
  private:

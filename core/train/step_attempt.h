@@ -33,7 +33,7 @@ class StepAttempt {
   StepAttempt(const Run& run, std::filesystem::path directory, PlanInForce& plan, Prefetcher& prefetcher,
               MemoryWatch& memory, RecordSinks& sinks, Console& console);
 
-  // Of step `step`, counted from 1. A failure is that of the last try.
+  // Computes those of step `step`, counted from 1. A failure is that of the last try.
   using Outcome = std::variant<StepLosses, InterruptedStep, Failure>;
   Outcome Gradients(std::int64_t step, const std::vector<Draw>& draws);
   // What it computed is not taken: the generators are as before it.

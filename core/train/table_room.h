@@ -19,12 +19,12 @@ class TableRoom {
   TableRoom(at::Device device, TaskHost& host, const PlanInForce& plan)
       : device_(device), host_(host), plan_(plan) {}
 
-  // For a draw of the task: others' tables go as far as it needs. Returns the bytes of those that stay, 0
-  // where nothing ever goes.
+  // Makes room for a draw of the task: others' tables go as far as it needs. Returns the bytes of those that
+  // stay, 0 where nothing ever goes.
   std::int64_t MakeRoom(const std::string& task);
   // Builds the task's own anew where they were dropped.
   void Restore(const std::string& task);
-  // For the task's evaluation, of which no plan says how much it needs: all others' tables go.
+  // Drops all others' tables for the task's evaluation, of which no plan says how much it needs.
   void MakeAllRoom(const std::string& task);
 
  private:

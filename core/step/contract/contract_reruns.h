@@ -23,7 +23,7 @@ struct RowsRun {
   RowOutputs outputs{};
 };
 
-// Of rows that ran alone, by their numbers.
+// What rows that ran alone gave, by their numbers.
 using AloneRuns = std::map<std::int64_t, RowsRun>;
 
 // Runs the passes again without graphs, from the last to the first and after another row (or none): every
