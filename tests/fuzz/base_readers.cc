@@ -160,7 +160,8 @@ void ReadAProfile(const std::string& bytes) {
   const Profile profile = ReadProfile(Written("profile.json", bytes));
   if (ToJson(ProfileFromJson(ToJson(profile), "")) != ToJson(profile)) std::abort();
   std::vector<TaskRequest> requests;
-  for (const auto& [task, modes] : profile.tasks) requests.push_back({.task = task, .rows = 8});
+  for (const auto& [form, modes] : profile.tasks)
+    requests.push_back({.form = {.task = form.text(), .settings = {}, .id = form}, .rows = 8});
   try {
     PlanTable(MakePlan(profile, requests, {.budget = std::int64_t{1} << 30}));
   } catch (const DoesNotFit&) {  // as it should be said
