@@ -49,7 +49,10 @@ TEST_F(Embedding, AProgramBeginsARunEditsItsWeightsAndResumesIt) {
   ASSERT_EQ(steps.size(), 20U);
   for (std::size_t step = 0; step < steps.size(); ++step)
     EXPECT_EQ(steps[step].at("draws").at(0).at("task"), step < 10 ? "control" : "zoom_gold") << step;
-  EXPECT_EQ(LinesOf(directory_ / "run/weights.jsonl").back().at("step"), 10);
+  const std::vector<json> changes = LinesOf(directory_ / "run/weights.jsonl");
+  ASSERT_EQ(changes.size(), 3U);  // the start, the edit, and the line that ends it
+  EXPECT_EQ(changes[1].at("cause"), "edit");
+  EXPECT_EQ(changes[1].at("step"), 10);
 }
 
 }  // namespace
