@@ -63,9 +63,10 @@ Interval WilsonInterval(double successes, double trials);
 Interval WilsonInterval(double mean, double trials, double quantile);
 
 // The 95 % interval of the difference of two shares on the same trials: Tango's score interval (Tango 1998).
-// `more` of the trials went to the first alone, `less` to the second alone. Stays inside [-1, 1]. Where two or three
-// trials differ, or none, it errs on the wide side (of 64 it holds a difference of 0 up to 99.9 times in a
-// hundred), as any must that holds 0 often enough where four do: what is told apart is told by whole trials.
+// `more` of the trials went to the first alone, `less` to the second alone. Stays inside [-1, 1]. Where two
+// or three trials differ, or none, it errs on the wide side (of 64 it holds a difference of 0 up to 99.9
+// times in a hundred), as any must that holds 0 often enough where four do: what is told apart is told by
+// whole trials.
 Interval TangoInterval(double more, double less, double trials);
 
 }  // namespace medley
