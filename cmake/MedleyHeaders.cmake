@@ -3,7 +3,7 @@
 #   MEDLEY_INSTALLED_HEADERS  their paths below core/
 #   MEDLEY_PLUGIN_API         the number of the contract
 # and makes include/medley_headers.h in the build tree: medley's version, and a digest of the bytes of the plugins' headers,
-# which every plugin carries.
+# which every plugin carries; and medley_headers.sha256, of which that is the sum.
 set(_medley_public
   base/version.h
   data/csv_file.h
@@ -66,6 +66,7 @@ foreach(_header ${_medley_of_plugins})
   file(SHA256 ${PROJECT_SOURCE_DIR}/core/${_header} _sum)
   string(APPEND _medley_sums "${_sum}  ${_header}\n")  # as sha256sum writes it
 endforeach()
+file(CONFIGURE OUTPUT ${CMAKE_BINARY_DIR}/include/medley_headers.sha256 CONTENT "${_medley_sums}" @ONLY)
 string(SHA256 MEDLEY_HEADERS_DIGEST "${_medley_sums}")
 string(SUBSTRING ${MEDLEY_HEADERS_DIGEST} 0 16 MEDLEY_HEADERS_DIGEST)
 file(CONFIGURE OUTPUT ${CMAKE_BINARY_DIR}/include/medley_headers.h @ONLY CONTENT "#pragma once

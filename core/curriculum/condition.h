@@ -157,7 +157,7 @@ struct Score {
 
 struct All {
   static constexpr std::string_view kKey = "all", kBetween = " and ";
-  std::vector<Condition> parts{};
+  std::vector<Condition> parts;
 
   template <typename Visitor>
   void Fields(Visitor& visit) {
@@ -168,7 +168,7 @@ struct All {
 
 struct Any {
   static constexpr std::string_view kKey = "any", kBetween = " or ";
-  std::vector<Condition> parts{};
+  std::vector<Condition> parts;
 
   template <typename Visitor>
   void Fields(Visitor& visit) {
