@@ -44,7 +44,7 @@ class Simulation : public ::testing::TestWithParam<std::size_t> {
     int held = 0;
     for (int evaluation = 0; evaluation < kAll; ++evaluation) {
       if (evaluation % kEvaluations == 0) {
-        random_.seed(static_cast<std::uint64_t>(1 + evaluation / kEvaluations));
+        random_.seed(1 + static_cast<std::uint64_t>(evaluation / kEvaluations));
         normal_.reset();
       }
       const Interval interval = evaluate();
