@@ -13,29 +13,13 @@
 #include <medley/report/metrics.h>
 
 #include "tests/report/scratch_directory.h"
+#include "tests/report/silent_console.h"
 
 namespace medley {
 namespace {
 
 namespace fs = std::filesystem;
-
-// A console, and what it said.
-class Listener {
- public:
-  Listener() : file_(std::tmpfile()), console_(file_) {}
-  ~Listener() { std::fclose(file_); }
-  Console& console() { return console_; }
-  std::string words() const {
-    std::rewind(file_);
-    std::string text(1 << 16, '\0');
-    text.resize(std::fread(text.data(), 1, text.size(), file_));
-    return text;
-  }
-
- private:
-  std::FILE* file_;
-  Console console_;
-};
+using test::SilentConsole;
 
 std::string Line(int step) {
   return R"({"step":)" + std::to_string(step) + R"(,"terms":{"one":{"a":{"weighted":0.5}}}})" + "\n";
@@ -51,16 +35,16 @@ LogMarks MarksOf(const std::string& text) {
   return {{kMetricsLog, {static_cast<std::int64_t>(text.size()), HashText(text)}}};
 }
 
-LogMarks Repair(const ScratchDirectory& scratch, const LogMarks& marks, Listener& listener,
+LogMarks Repair(const ScratchDirectory& scratch, const LogMarks& marks, SilentConsole& listener,
                 std::int64_t step = 4) {
-  return RepairLogs(scratch.path(), {kMetricsLog, kTimingLog}, marks, step, listener.console());
+  return RepairLogs(scratch.path(), {kMetricsLog, kTimingLog}, marks, step, *listener);
 }
 
 TEST(LogRepair, LeavesAWholeLogAlone) {
   const ScratchDirectory scratch;
   const std::string saved = Lines(1, 4), text = saved + Lines(5, 6);
   WriteText(scratch / kMetricsLog, text);
-  Listener listener;
+  SilentConsole listener;
   EXPECT_EQ(Repair(scratch, MarksOf(saved), listener), MarksOf(saved));
   EXPECT_EQ(Repair(scratch, {{kMetricsLog, {static_cast<std::int64_t>(saved.size()), ""}}}, listener).size(),
             1u);
@@ -75,7 +59,7 @@ TEST(LogRepair, EveryFlippedBitIsFoundAndTheOldLogIsKeptUnderAName) {
     std::string damaged = text;
     damaged[bit / 8] = static_cast<char>(damaged[bit / 8] ^ (1 << (bit % 8)));
     WriteText(scratch / kMetricsLog, damaged);
-    Listener listener;
+    SilentConsole listener;
     const LogMark mark = MarkOf(Repair(scratch, MarksOf(saved), listener), kMetricsLog);
     const std::string anew = ReadText(scratch / kMetricsLog);
     ASSERT_EQ(mark, MarkOf(MarksOf(anew), kMetricsLog)) << bit;
@@ -89,7 +73,7 @@ TEST(LogRepair, EveryFlippedBitIsFoundAndTheOldLogIsKeptUnderAName) {
 TEST(LogRepair, ShortMissingAndNoFileAtAll) {
   const ScratchDirectory scratch;
   const std::string saved = Lines(1, 4);
-  Listener listener;
+  SilentConsole listener;
   WriteText(scratch / kMetricsLog, saved.substr(0, saved.size() - 3));
   EXPECT_EQ(Repair(scratch, MarksOf(saved), listener), MarksOf(Lines(1, 3)));
   EXPECT_EQ(ReadText(scratch / kMetricsLog), Lines(1, 3));
@@ -114,7 +98,7 @@ TEST(LogRepair, WithoutASumABrokenLineIsDamage) {
   const auto bytes = static_cast<std::int64_t>(text.size());
   text[text.size() / 2] = '\n';
   WriteText(scratch / kMetricsLog, text);
-  Listener listener;
+  SilentConsole listener;
   const LogMark mark = MarkOf(Repair(scratch, {{kMetricsLog, {bytes, ""}}}, listener), kMetricsLog);
   EXPECT_LT(mark.bytes, bytes);
   EXPECT_GT(mark.bytes, 0);
@@ -127,7 +111,7 @@ TEST(LogRepair, TroubleOfTheMachineChangesNoLog) {
   const std::string saved = Lines(1, 4);
   WriteText(scratch / kMetricsLog, "damaged");
   WriteText(scratch / kTimingLog, saved);
-  Listener listener;
+  SilentConsole listener;
   rlimit old_limit{};
   ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &old_limit), 0);
   const rlimit none{0, old_limit.rlim_max};
@@ -147,8 +131,8 @@ TEST(LogRepair, TroubleOfTheMachineChangesNoLog) {
 // RLIMIT_FSIZE stands in for a full disk.
 TEST(LogWatch, SaysAtOnceWhatCannotBeWrittenAndWhenItIs) {
   const ScratchDirectory scratch;
-  Listener listener;
-  MetricsLog log(scratch.path(), {}, listener.console());
+  SilentConsole listener;
+  MetricsLog log(scratch.path(), {}, *listener);
   StepRecord record;
   record.step = 1;
   for (int i = 0; i < 100; ++i) log.Take(record);  // longer than all that is said, which goes to a file too

@@ -3,16 +3,12 @@
 // Runs in this process, as medley train and medley resume make them.
 
 #include <gtest/gtest.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include <chrono>
 #include <cstdint>
-#include <cstdio>
 #include <filesystem>
 #include <functional>
 #include <map>
-#include <memory>
 #include <nlohmann/json.hpp>
 #include <sstream>
 #include <stop_token>
@@ -29,35 +25,10 @@
 #include <medley/session/session.h>
 
 #include "tests/report/scratch_directory.h"
+#include "tests/report/silent_console.h"
 #include "tests/words.h"
 
 namespace medley::test {
-
-// A console whose words can be read.
-class Words {
- public:
-  Words() = default;
-  ~Words() {
-    console_.reset();  // it writes until then
-    std::fclose(file_);
-  }
-  Words(const Words&) = delete;
-  Words& operator=(const Words&) = delete;
-
-  Console& console() { return *console_; }
-  std::string text() const {
-    struct stat status {};
-    ::fstat(::fileno(file_), &status);
-    std::string text(static_cast<std::size_t>(status.st_size), '\0');
-    const ssize_t read = ::pread(::fileno(file_), text.data(), text.size(), 0);
-    text.resize(read > 0 ? static_cast<std::size_t>(read) : 0);
-    return text;
-  }
-
- private:
-  std::FILE* file_ = std::tmpfile();
-  std::unique_ptr<Console> console_ = std::make_unique<Console>(file_);
-};
 
 // What the command would exit with and say.
 struct Ended {
@@ -67,14 +38,14 @@ struct Ended {
 
 template <typename Fn>
 Ended EndOf(const Fn& fn) {
-  Words words;
+  SilentConsole console;
   try {
-    const ExitCode code = fn(words.console());
-    return {code, words.text()};
+    const ExitCode code = fn(*console);
+    return {code, console.words()};
   } catch (const Interrupted&) {
-    return {ExitCode::kInterrupted, words.text()};
+    return {ExitCode::kInterrupted, console.words()};
   } catch (const Error& error) {
-    return {error.code(), words.text() + "medley: " + error.what() + "\n"};
+    return {error.code(), console.words() + "medley: " + error.what() + "\n"};
   }
 }
 

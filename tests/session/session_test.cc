@@ -27,9 +27,7 @@ class Sessions : public ::testing::Test {
         "checkpoint.every=4 tasks.control.rows=2 tasks.zoom_gold.rows=2 weights=" +
             (scratch_ / "weights.json").string());
   }
-  Session Begin(const std::string& name) {
-    return Session::Begin(Request(), scratch_ / name, words_.console());
-  }
+  Session Begin(const std::string& name) { return Session::Begin(Request(), scratch_ / name, *console_); }
   // Of a run that is trained without a break, and edited after so many steps.
   std::map<std::string, std::string> Edited(const std::string& name, std::int64_t after) {
     Session session = Begin(name);
@@ -52,7 +50,7 @@ class Sessions : public ::testing::Test {
   }
 
   ScratchDirectory scratch_;
-  test::Words words_;
+  test::SilentConsole console_;
 };
 
 TEST_F(Sessions, OneThatTrainsInPartsIsTheOneThatTrainsAtOnce) {
@@ -138,9 +136,9 @@ TEST_F(Sessions, AnEditIsAnEditOfTheRunsFile) {
 
 TEST_F(Sessions, OfARunWhoseStepsAreDoneThereIsNothingToTrain) {
   const auto straight = Straight("run");
-  test::Words words;
-  Session session = Session::Resume(scratch_ / "run", {}, words.console());
-  EXPECT_TRUE(Has(words.text(), "all 12 steps are done")) << words.text();
+  test::SilentConsole console;
+  Session session = Session::Resume(scratch_ / "run", {}, *console);
+  EXPECT_TRUE(Has(console.words(), "all 12 steps are done")) << console.words();
   EXPECT_EQ(session.step(), 12);
   EXPECT_EQ(session.Train(), ExitCode::kDone);
   const std::string refused = test::MessageOf<InputError>([&] { session.Edit(kMoreZoom); });

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "tests/report/scratch_directory.h"
+#include "tests/report/silent_console.h"
 #include "tests/words.h"
 
 namespace medley::testing_fixture {
@@ -23,19 +24,6 @@ inline constexpr const char* kSecond = "{\"weights\": {\"one\": 2, \"two\": 3}}\
 inline constexpr const char* kThird = "{\"weights\": {\"one\": 4, \"two\": 3}}\n";
 inline constexpr const char* kFourth = "{\"weights\": {\"one\": 8, \"two\": 3}}\n";
 inline constexpr const char* kByHand = "{\"weights\": {\"one\": 9, \"two\": 3}}\n";
-
-// A console, and what it said.
-struct Ear {
-  std::FILE* file = std::tmpfile();
-  Console console{file};
-  ~Ear() { std::fclose(file); }
-  std::string words() const {
-    std::rewind(file);
-    std::string text(1 << 16, '\0');
-    text.resize(std::fread(text.data(), 1, text.size(), file));
-    return text;
-  }
-};
 
 // Began with the first text, was edited after steps 9, 15 and 18, and killed after 19. Its checkpoints: one
 // before all edits, one after the first and one after the last.

@@ -42,15 +42,15 @@ TEST(ResumedWeights, AWholeLogIsGoneOnWithWithoutAWord) {
   for (const auto age : {RestingRun::Age::kNew, RestingRun::Age::kOld}) {
     const RestingRun run(age);
     for (const auto& [step, then] : kThen) {
-      Ear ear;
-      const ResumedWeights weights = ResumeWeights(run.path(), run.At(step), ear.console);
+      SilentConsole ear;
+      const ResumedWeights weights = ResumeWeights(run.path(), run.At(step), *ear);
       EXPECT_FALSE(weights.damaged) << step;
       EXPECT_FALSE(weights.edited) << step;
       EXPECT_EQ(weights.then->text, then) << step;
       EXPECT_EQ(DueOf(weights), DueAfter(step)) << step;
       EXPECT_EQ(Has(ear.words(), "is of an older medley"), age == RestingRun::Age::kOld) << ear.words();
       EXPECT_FALSE(Has(ear.words(), "warning")) << ear.words();
-      ReplaceDamagedLog(run.path(), weights, ear.console);
+      ReplaceDamagedLog(run.path(), weights, *ear);
       EXPECT_EQ(ReadText(run.file()), run.text());
     }
   }
@@ -59,8 +59,8 @@ TEST(ResumedWeights, AWholeLogIsGoneOnWithWithoutAWord) {
 TEST(ResumedWeights, AnEditedFileIsNoDamage) {
   const RestingRun run;
   WriteText(run.own(), kByHand);
-  Ear ear;
-  const ResumedWeights weights = ResumeWeights(run.path(), run.At(10), ear.console);
+  SilentConsole ear;
+  const ResumedWeights weights = ResumeWeights(run.path(), run.At(10), *ear);
   EXPECT_TRUE(weights.edited);
   EXPECT_FALSE(weights.damaged);
   EXPECT_EQ(weights.text_of_file, kByHand);
@@ -71,8 +71,8 @@ TEST(ResumedWeights, AnEditedFileIsNoDamage) {
 // not.
 void ExpectNothingSilent(const RestingRun& run, std::int64_t step, bool is_edited, const std::string& what) {
   SCOPED_TRACE(what + ", checkpoint of step " + std::to_string(step) + (is_edited ? ", edited" : ""));
-  Ear ear;
-  const ResumedWeights weights = ResumeWeights(run.path(), run.At(step), ear.console);
+  SilentConsole ear;
+  const ResumedWeights weights = ResumeWeights(run.path(), run.At(step), *ear);
   const std::string words = ear.words();
   EXPECT_TRUE(weights.damaged);
   EXPECT_TRUE(Has(words, "warning: " + run.file().string() + " ")) << words;
@@ -226,16 +226,16 @@ TEST(ResumedWeights, TheDamagedLogIsSetAsideAndAWholeOneLiesInItsPlace) {
     damage.make(run.file(), PiecesOf(run.text()));
     const auto read = [](const fs::path& file) { return fs::is_directory(file) ? "" : ReadText(file); };
     const std::string found = read(run.file());
-    Ear ear;
-    const ResumedWeights first = ResumeWeights(run.path(), run.At(10), ear.console);
+    SilentConsole ear;
+    const ResumedWeights first = ResumeWeights(run.path(), run.At(10), *ear);
     EXPECT_EQ(read(run.file()), found) << "all else of the resume may yet be wrong";
-    ReplaceDamagedLog(run.path(), first, ear.console);
+    ReplaceDamagedLog(run.path(), first, *ear);
     const fs::path aside = run.path() / "weights.jsonl.damaged-1";
     EXPECT_EQ(fs::exists(fs::symlink_status(aside)), damage.name != "missing");
     EXPECT_EQ(Has(ear.words(), "weights.jsonl.damaged-1"), damage.name != "missing") << ear.words();
     EXPECT_EQ(read(aside), found);
-    Ear again;
-    const ResumedWeights second = ResumeWeights(run.path(), run.At(10), again.console);
+    SilentConsole again;
+    const ResumedWeights second = ResumeWeights(run.path(), run.At(10), *again);
     EXPECT_FALSE(second.damaged) << again.words();
     EXPECT_EQ(again.words(), "");
     EXPECT_EQ(second.then->text, kSecond);
@@ -250,8 +250,8 @@ TEST(ResumedWeights, ADueTextThatTheOwnFileStillHasComesAgain) {
   std::vector<std::string> lines = PiecesOf(run.text());
   Change(lines[6], ": 8,", ": 0,");
   WriteText(run.file(), Together(lines));
-  Ear ear;
-  const ResumedWeights weights = ResumeWeights(run.path(), run.At(10), ear.console);
+  SilentConsole ear;
+  const ResumedWeights weights = ResumeWeights(run.path(), run.At(10), *ear);
   EXPECT_TRUE(weights.damaged);
   EXPECT_EQ(DueOf(weights), DueAfter(10));
   EXPECT_TRUE(Has(ear.words(), "nothing is lost")) << ear.words();
@@ -267,8 +267,8 @@ TEST(ResumedWeights, AStartWhoseTextTheOwnFileStillHasIsMended) {
   WriteText(scratch / kWeightLog, damaged);
   for (const std::string own : {kFirst, kByHand}) {
     WriteText(scratch / kRunWeights, own);
-    Ear ear;
-    const ResumedWeights weights = ResumeWeights(scratch.path(), std::nullopt, ear.console);
+    SilentConsole ear;
+    const ResumedWeights weights = ResumeWeights(scratch.path(), std::nullopt, *ear);
     EXPECT_TRUE(weights.damaged);
     EXPECT_EQ(weights.then.has_value(), own == kFirst) << "the sum is of another text";
     EXPECT_TRUE(Has(ear.words(), own == kFirst ? "nothing is lost" : "were is not known")) << ear.words();
@@ -280,8 +280,8 @@ TEST(ResumedWeights, AFileThatIsGoneIsWrittenAnewAndNoEdit) {
     for (const auto& [step, then] : kThen) {
       const RestingRun run(age);
       fs::remove(run.own());
-      Ear ear;
-      const ResumedWeights weights = ResumeWeights(run.path(), run.At(step), ear.console);
+      SilentConsole ear;
+      const ResumedWeights weights = ResumeWeights(run.path(), run.At(step), *ear);
       EXPECT_EQ(ReadText(run.own()), kFourth);
       EXPECT_TRUE(Has(ear.words(), "weights.json is missing; it is written anew, as it was taken over last"))
           << ear.words();
@@ -296,8 +296,8 @@ TEST(ResumedWeights, BothGoneTheCheckpointTells) {
   const RestingRun run;
   fs::remove(run.own());
   fs::remove(run.file());
-  Ear ear;
-  const ResumedWeights weights = ResumeWeights(run.path(), run.At(10), ear.console);
+  SilentConsole ear;
+  const ResumedWeights weights = ResumeWeights(run.path(), run.At(10), *ear);
   EXPECT_EQ(ReadText(run.own()), kSecond);
   EXPECT_EQ(weights.then->text, kSecond);
   EXPECT_TRUE(Has(ear.words(), "weights.jsonl is missing; ")) << ear.words();
@@ -310,8 +310,8 @@ TEST(ResumedWeights, OfAnOlderRunWhatCanBeCheckedIs) {
       SCOPED_TRACE(damage.name + ", step " + std::to_string(step));
       const RestingRun run(RestingRun::Age::kOld);
       damage.make(run.file(), PiecesOf(run.text()));
-      Ear ear;
-      const ResumedWeights weights = ResumeWeights(run.path(), run.At(step), ear.console);
+      SilentConsole ear;
+      const ResumedWeights weights = ResumeWeights(run.path(), run.At(step), *ear);
       EXPECT_NE(ear.words(), "") << "be it that it cannot be told";
       if (!weights.then) {
         EXPECT_TRUE(Has(ear.words(), "is not known: from there on the run has those of weights.json"));
@@ -331,9 +331,8 @@ TEST(ResumedWeights, OfAnOlderRunWithoutEitherNothingIsGuessed) {
   const RestingRun run(RestingRun::Age::kOld);
   fs::remove(run.own());
   fs::remove(run.file());
-  Ear ear;
-  const std::string words =
-      MessageOf<InputError>([&] { ResumeWeights(run.path(), run.At(10), ear.console); });
+  SilentConsole ear;
+  const std::string words = MessageOf<InputError>([&] { ResumeWeights(run.path(), run.At(10), *ear); });
   EXPECT_TRUE(Has(words, "does not tell what the weights of step 10 were either")) << words;
   EXPECT_FALSE(fs::exists(run.own()));
 }
@@ -345,9 +344,9 @@ TEST(ResumedWeights, ACheckpointThatKeptOtherLinesThanItsOwnIsUnusable) {
   const nlohmann::json progress = {{"step", 3}, {"weight_log", 1}, {"weight_lines", "{}\n"}};
   RestingRun::SaveProgress(other, 3, progress, {});
   WriteText(other / kRunWeights, kFirst);
-  Ear ear;
+  SilentConsole ear;
   const FoundCheckpoint from{other / CheckpointName(3), RestingRun::Facts(3, {})};
-  EXPECT_TRUE(Has(MessageOf<InputError>([&] { ResumeWeights(other, from, ear.console); }),
+  EXPECT_TRUE(Has(MessageOf<InputError>([&] { ResumeWeights(other, from, *ear); }),
                   "does not say where the run is: what it kept of weights.jsonl was damaged"));
 }
 

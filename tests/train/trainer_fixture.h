@@ -18,7 +18,6 @@
 #include <medley/weights/safetensors.h>
 
 #include <algorithm>
-#include <cstdio>
 #include <functional>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -27,6 +26,7 @@
 #include <vector>
 
 #include "tests/report/scratch_directory.h"
+#include "tests/report/silent_console.h"
 #include "tests/step/executor_fixture.h"
 
 namespace medley::testing_fixture {
@@ -227,25 +227,7 @@ inline std::unique_ptr<TinyRun> MakeTinyRun(const RunConfig& config,
   return tiny;
 }
 
-// A console that nobody reads, and its words.
-class SilentConsole {
- public:
-  SilentConsole() : file_(std::tmpfile()), console_(file_) {}
-  ~SilentConsole() { std::fclose(file_); }
-  Console& operator*() { return console_; }
-  std::string words() const {
-    std::fflush(file_);
-    std::string text(static_cast<std::size_t>(std::ftell(file_)), '\0');
-    std::rewind(file_);
-    text.resize(std::fread(text.data(), 1, text.size(), file_));
-    std::fseek(file_, 0, SEEK_END);
-    return text;
-  }
-
- private:
-  std::FILE* file_;
-  Console console_;
-};
+using test::SilentConsole;
 
 // How a training ended: finished, or with an error.
 struct Ended {
