@@ -1,9 +1,9 @@
 // Interrupts and failures of a run whose task is slow, or breaks.
 #include <gtest/gtest.h>
 
-#include <algorithm>
-
 #include "tests/session/session_runs.h"
+#include "tests/tools/small_runs.h"
+#include "tests/tools/trouble_run.h"
 
 namespace medley {
 namespace {
@@ -14,36 +14,24 @@ using test::Ended;
 using test::EndState;
 using test::Has;
 using test::InterruptsWhen;
+using test::LineCount;
 
-std::int64_t Lines(const fs::path& file) {
-  if (!fs::exists(file)) return 0;
-  const std::string text = ReadText(file);
-  return std::count(text.begin(), text.end(), '\n');
-}
-
-// A small run of a shipped task and of tests/bad_plugins/trouble.cc.
+// That run, in this process.
 class TroubleSession {
  public:
-  TroubleSession() {
-    WriteText(scratch_ / "weights.json", R"({"unit": "rows", "weights": {"control": 1, "trouble": 1}})");
-  }
   BeginRequest Request(const std::string& more) const {
-    BeginRequest request =
-        test::RequestOf("quickstart.json",
-                        "threads=1 hours=0 tensorboard=false eval.every=0 checkpoint.every=0 "
-                        "tasks.control.rows=2 tasks.trouble.rows=2 weights=" +
-                            (scratch_ / "weights.json").string() + " " + more);
-    request.plugins.paths = {MEDLEY_PLUGIN_FIXTURES "/trouble/trouble.so"};
+    BeginRequest request = test::RequestOf("quickstart.json", trouble_.Overrides() + " " + more);
+    request.plugins.paths = {test::TroubleRun::Plugin()};
     return request;
   }
   Ended Train(const std::string& more) const {
     return test::TrainToTheEnd(Request("plan=false " + more), run());
   }
   Ended Resume(const std::string& more = "") const { return test::ResumeToTheEnd(run(), more); }
-  fs::path run() const { return scratch_ / "run"; }
+  fs::path run() const { return trouble_.run(); }
 
  private:
-  ScratchDirectory scratch_;
+  test::TroubleRun trouble_;
 };
 
 // Nothing that is done between two pieces of work takes as long.
@@ -55,12 +43,13 @@ TEST(Interrupt, AnEvaluationIsGivenUpAtOnceAndDoneAgainAfterAResume) {
     const std::string settings = "steps=" + steps + " eval.every=2 eval.rows=96";
     const TroubleSession whole, trouble;
     ASSERT_EQ(whole.Train(settings).code, ExitCode::kDone);
-    InterruptsWhen interrupt([&] { return Lines(trouble.run() / "timing.jsonl") == 1; }, milliseconds(1200));
+    InterruptsWhen interrupt([&] { return LineCount(trouble.run() / "timing.jsonl") == 1; },
+                             milliseconds(1200));
     const Ended train = trouble.Train(settings + " tasks.trouble.options.piece_ms=800");
     EXPECT_LT(interrupt.SecondsToEnd(), kSoon) << train.out;
     EXPECT_EQ(train.code, ExitCode::kInterrupted) << train.out;
     EXPECT_TRUE(Has(train.out, "saved step 2\n")) << train.out;
-    EXPECT_EQ(Lines(trouble.run() / "metrics.jsonl"), 1) << "the second step is not evaluated so far";
+    EXPECT_EQ(LineCount(trouble.run() / "metrics.jsonl"), 1) << "the second step is not evaluated so far";
     const Ended resumed = trouble.Resume();
     EXPECT_EQ(resumed.code, ExitCode::kDone) << resumed.out;
     EXPECT_EQ(EndState(trouble.run()), EndState(whole.run())) << resumed.out;

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/session/session_runs.h"
+#include "tests/tools/small_runs.h"
 
 namespace medley {
 namespace {
@@ -14,27 +15,17 @@ using test::Has;
 class ResumeChanges : public ::testing::Test {
  protected:
   void SetUp() override {
-    const fs::path configs = MEDLEY_SOURCE_DIR "/configs";
-    fs::copy(configs / "tokenizers/small.model", tokenizer_);
-    fs::copy(configs / "texts/control.txt", control_text_);
-    fs::copy(configs / "weights/control.json", weights_);
-    fs::create_directory(plugin_.parent_path());
-    fs::copy(MEDLEY_BUILD_DIR "/lib/medley/" MEDLEY_PLUGIN_FOLDER "/control.so", plugin_);
-    BeginRequest request = test::RequestOf(
-        "control.json", "threads=1 plan=false tasks.control.rows=2 steps=1 tokenizer=" + tokenizer_.string() +
-                            " control_text=" + control_text_.string() + " weights=" + weights_.string());
-    request.plugins.paths = {plugin_.parent_path()};
-    const Ended trained = test::TrainToTheEnd(request, run_);
+    BeginRequest request = test::RequestOf("control.json", files_.Overrides());
+    request.plugins.paths = {files_.plugin.parent_path()};
+    const Ended trained = test::TrainToTheEnd(request, files_.run);
     ASSERT_EQ(trained.code, ExitCode::kDone) << trained.out;
   }
-  Ended Resume() const { return test::ResumeToTheEnd(run_, "steps=2"); }
+  Ended Resume() const { return test::ResumeToTheEnd(files_.run, "steps=2"); }
   static void Append(const fs::path& file, const std::string& text) {
     WriteText(file, ReadText(file) + text);
   }
 
-  ScratchDirectory scratch_;
-  fs::path run_ = scratch_ / "run", tokenizer_ = scratch_ / "own.model", control_text_ = scratch_ / "own.txt",
-           weights_ = scratch_ / "own.json", plugin_ = scratch_ / "plugins/control.so";
+  const test::CopiedFiles files_;
 };
 
 TEST_F(ResumeChanges, SaysTheNewNumberOfStepsAndNothingElse) {
@@ -45,8 +36,8 @@ TEST_F(ResumeChanges, SaysTheNewNumberOfStepsAndNothingElse) {
 }
 
 TEST_F(ResumeChanges, SaysThatTheWeightsFileWasEdited) {
-  fs::remove(weights_);  // the run has one of its own
-  Append(run_ / "weights.json", "\n");
+  fs::remove(files_.weights);  // the run has one of its own
+  Append(files_.run / "weights.json", "\n");
   const Ended resumed = Resume();
   EXPECT_EQ(resumed.code, ExitCode::kDone) << resumed.out;
   EXPECT_TRUE(Has(resumed.out, "step 1: the weights were edited: no weight changed")) << resumed.out;
@@ -54,10 +45,10 @@ TEST_F(ResumeChanges, SaysThatTheWeightsFileWasEdited) {
 
 // Both files stay good ones.
 TEST_F(ResumeChanges, RefusesAnotherTokenizerAndAnotherControlText) {
-  const std::string metrics = ReadText(run_ / "metrics.jsonl");
+  const std::string metrics = ReadText(files_.run / "metrics.jsonl");
   const std::string unknown_field("\xc2\x3e\x00", 3);  // of protobuf, with number 1000, empty
   for (const auto& [file, more] :
-       {std::pair(tokenizer_, unknown_field), std::pair(control_text_, std::string("more\n"))}) {
+       {std::pair(files_.tokenizer, unknown_field), std::pair(files_.control_text, std::string("more\n"))}) {
     const std::string before = ReadText(file);
     Append(file, more);
     const Ended resumed = Resume();
@@ -66,7 +57,7 @@ TEST_F(ResumeChanges, RefusesAnotherTokenizerAndAnotherControlText) {
     EXPECT_TRUE(Has(resumed.out, "is not what the run began with")) << resumed.out;
     WriteText(file, before);
   }
-  EXPECT_EQ(ReadText(run_ / "metrics.jsonl"), metrics);
+  EXPECT_EQ(ReadText(files_.run / "metrics.jsonl"), metrics);
   EXPECT_EQ(Resume().code, ExitCode::kDone);
 }
 

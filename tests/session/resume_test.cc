@@ -6,6 +6,7 @@
 
 #include "tests/session/session_runs.h"
 #include "tests/tools/run_command.h"
+#include "tests/tools/small_runs.h"
 
 namespace medley {
 namespace {
@@ -21,14 +22,12 @@ using test::Shell;
 // A run of one task, as small as they come.
 class SmallRun : public ::testing::Test {
  protected:
-  SmallRun() { WriteText(scratch_ / "weights.json", R"({"unit": "rows", "weights": {"control": 1}})"); }
+  SmallRun() { WriteText(scratch_ / "weights.json", test::kOneTaskWeights); }
 
   Ended Train(const fs::path& out, const std::string& more) const {
     return test::TrainToTheEnd(
         test::RequestOf("quickstart.json",
-                        "threads=1 plan=false hours=0 draws_per_step=1 seed=5 tensorboard=false eval.every=0 "
-                        "tasks.control.rows=2 weights=" +
-                            (scratch_ / "weights.json").string() + " " + more),
+                        test::kOneTask + (scratch_ / "weights.json").string() + " " + more),
         out);
   }
   static Ended Resume(const fs::path& run, const std::string& more = "") {

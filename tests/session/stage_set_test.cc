@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/session/session_runs.h"
+#include "tests/tools/small_runs.h"
 
 namespace medley {
 namespace {
@@ -10,25 +11,15 @@ namespace fs = std::filesystem;
 using test::Ended;
 using test::Has;
 
-// The second stage gives the arrow another loss, which makes its task anew, more rows, and weights of terms.
-constexpr const char* kStagedWeights = R"({"stages": [
-  {"name": "a", "weights": {"control": 1, "arrow_to_gold": 1}, "until": {"steps": 4}},
-  {"name": "b", "weights": {"control": 1, "arrow_to_gold": 2}, "until": {"steps": 5}, "ramp": {"draws": 3},
-   "set": {"tasks.arrow_to_gold.rows": 3, "tasks.arrow_to_gold.options.region_share": 0.9,
-           "tasks.arrow_to_gold.terms.control_text": 0}},
-  {"name": "c", "weights": {"arrow_to_gold": 1}, "until": {"steps": 3}}]})";
-
 class StageSet : public ::testing::Test {
  protected:
-  StageSet() { WriteText(weights(), kStagedWeights); }
+  StageSet() { WriteText(weights(), test::kStagedWeights); }
 
   fs::path weights() const { return scratch_ / "weights.json"; }
   Ended Train(const std::string& name, const std::string& more) const {
     return test::TrainToTheEnd(
         test::RequestOf("quickstart.json",
-                        "threads=1 hours=0 seed=5 tensorboard=false eval.every=0 checkpoint.every=1 "
-                        "checkpoint.keep=1000 tasks.control.rows=2 tasks.arrow_to_gold.rows=2 weights=" +
-                            weights().string() + " " + more),
+                        "tensorboard=false " + (test::kStaged + weights().string()) + " " + more),
         scratch_ / name);
   }
   std::map<std::string, std::string> EndState(const std::string& name) const {
@@ -61,7 +52,7 @@ TEST_F(StageSet, GivesEqualBytesWithAnyDataThreadsAndAfterAnyResume) {
 }
 
 TEST_F(StageSet, ThatDoesNotFitIsRefusedBeforeTheFirstStep) {
-  std::string text = kStagedWeights;
+  std::string text = test::kStagedWeights;
   text.replace(text.find("\"tasks.arrow_to_gold.rows\": 3"), 29,
                "\"tasks.arrow_to_gold.rows\": 512, \"tasks.arrow_to_gold.micro_rows\": 512");
   WriteText(weights(), text);

@@ -13,7 +13,7 @@
 #include <thread>
 #include <utility>
 
-#include "tests/report/scratch_directory.h"
+#include "tests/tools/small_runs.h"
 
 namespace medley::test {
 
@@ -62,10 +62,6 @@ class Background {
 };
 
 // That the run has written down.
-inline std::int64_t StepsOf(const std::filesystem::path& run) {
-  if (!std::filesystem::exists(run / "metrics.jsonl")) return 0;
-  const std::string text = ReadText(run / "metrics.jsonl");
-  return std::count(text.begin(), text.end(), '\n');
-}
+inline std::int64_t StepsOf(const std::filesystem::path& run) { return LineCount(run / "metrics.jsonl"); }
 
 }  // namespace medley::test

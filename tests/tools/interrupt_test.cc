@@ -22,15 +22,10 @@ using std::chrono::milliseconds;
 using test::Background;
 using test::CommandResult;
 using test::Has;
+using test::LineCount;
 using test::Medley;
 using test::Shell;
 using test::TroubleRun;
-
-std::int64_t Lines(const fs::path& file) {
-  if (!fs::exists(file)) return 0;
-  const std::string text = ReadText(file);
-  return std::count(text.begin(), text.end(), '\n');
-}
 
 // What must be the same again, however a run came to its end.
 std::string EndState(const fs::path& run) {
@@ -56,7 +51,8 @@ TEST(Interrupt, AStepIsGivenUpAtOnceAndDoneAgainAfterAResume) {
   Background train(trouble.Command("train", "--out " + trouble.run().string() + " plan=false " + settings +
                                                 " tasks.trouble.options.pass_ms=400"),
                    trouble / "words");
-  ASSERT_TRUE(train.WaitUntil([&] { return Lines(trouble.run() / "timing.jsonl") == 1; })) << train.words();
+  ASSERT_TRUE(train.WaitUntil([&] { return LineCount(trouble.run() / "timing.jsonl") == 1; }))
+      << train.words();
   std::this_thread::sleep_for(milliseconds(300));
   train.Interrupt();
   EXPECT_EQ(train.Wait(), 130) << train.words();

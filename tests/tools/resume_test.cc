@@ -8,6 +8,7 @@
 
 #include "tests/report/scratch_directory.h"
 #include "tests/tools/run_command.h"
+#include "tests/tools/small_runs.h"
 
 namespace medley {
 namespace {
@@ -21,13 +22,11 @@ using test::Shell;
 // A run of one task, as small as they come.
 class SmallRun : public ::testing::Test {
  protected:
-  SmallRun() { WriteText(scratch_ / "weights.json", R"({"unit": "rows", "weights": {"control": 1}})"); }
+  SmallRun() { WriteText(scratch_ / "weights.json", test::kOneTaskWeights); }
 
   CommandResult Train(const fs::path& out, const std::string& more) const {
     return Shell(Medley() + "train " MEDLEY_SOURCE_DIR "/configs/runs/quickstart.json --out " + out.string() +
-                 " threads=1 plan=false hours=0 draws_per_step=1 seed=5 tensorboard=false eval.every=0 "
-                 "tasks.control.rows=2 weights=" +
-                 (scratch_ / "weights.json").string() + " " + more + " 2>&1");
+                 " " + test::kOneTask + (scratch_ / "weights.json").string() + " " + more + " 2>&1");
   }
   CommandResult Resume(const fs::path& run, const std::string& more = "") const {
     return Shell(Medley() + "resume " + run.string() + " " + more + " 2>&1");

@@ -6,6 +6,7 @@
 
 #include "tests/report/scratch_directory.h"
 #include "tests/tools/run_command.h"
+#include "tests/tools/small_runs.h"
 
 namespace medley {
 namespace {
@@ -16,25 +17,13 @@ using test::Has;
 using test::Medley;
 using test::Shell;
 
-// The second stage gives the arrow another loss, which makes its task anew, more rows, and weights of terms.
-constexpr const char* kStagedWeights = R"({"stages": [
-  {"name": "a", "weights": {"control": 1, "arrow_to_gold": 1}, "until": {"steps": 4}},
-  {"name": "b", "weights": {"control": 1, "arrow_to_gold": 2}, "until": {"steps": 5}, "ramp": {"draws": 3},
-   "set": {"tasks.arrow_to_gold.rows": 3, "tasks.arrow_to_gold.options.region_share": 0.9,
-           "tasks.arrow_to_gold.terms.control_text": 0}},
-  {"name": "c", "weights": {"arrow_to_gold": 1}, "until": {"steps": 3}}]})";
-
 class StageSet : public ::testing::Test {
  protected:
-  StageSet() { WriteText(weights(), kStagedWeights); }
+  StageSet() { WriteText(weights(), test::kStagedWeights); }
 
   fs::path weights() const { return scratch_ / "weights.json"; }
   CommandResult Run(const std::string& verb, const std::string& more) const {
-    return Shell(Medley() + verb +
-                 " " MEDLEY_SOURCE_DIR
-                 "/configs/runs/quickstart.json threads=1 hours=0 seed=5 "
-                 "eval.every=0 checkpoint.every=1 checkpoint.keep=1000 tasks.control.rows=2 "
-                 "tasks.arrow_to_gold.rows=2 weights=" +
+    return Shell(Medley() + verb + " " MEDLEY_SOURCE_DIR "/configs/runs/quickstart.json " + test::kStaged +
                  weights().string() + " " + more + " 2>&1");
   }
   CommandResult Train(const std::string& name, const std::string& more) const {

@@ -10,17 +10,20 @@
 
 namespace medley::test {
 
-// Command lines for a small run of a shipped task and of tests/bad_plugins/trouble.cc.
+// A small run of a shipped task and of tests/bad_plugins/trouble.cc, as KEY=VALUEs for quickstart.json and as
+// command lines.
 class TroubleRun {
  public:
   TroubleRun() { WriteText(weights_, R"({"unit": "rows", "weights": {"control": 1, "trouble": 1}})"); }
   // "medley VERB quickstart.json ..." without --out; `more`: further overrides.
   std::string Command(const std::string& verb, const std::string& more) const {
     return Medley() + verb + " " MEDLEY_SOURCE_DIR "/configs/runs/quickstart.json --plugin-path " +
-           Plugin().string() + " weights=" + weights_.string() +
-           " threads=1 hours=0 tensorboard=false eval.every=0 checkpoint.every=0 tasks.control.rows=2"
-           " tasks.trouble.rows=2 " +
-           more;
+           Plugin().string() + " " + Overrides() + " " + more;
+  }
+  std::string Overrides() const {
+    return "threads=1 hours=0 tensorboard=false eval.every=0 checkpoint.every=0 tasks.control.rows=2 "
+           "tasks.trouble.rows=2 weights=" +
+           weights_.string();
   }
   std::string Train(const std::string& more) const {
     return Command("train", "--out " + run().string() + " plan=false " + more) + " 2>&1";
