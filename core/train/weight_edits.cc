@@ -41,11 +41,9 @@ void WeightEdits::Start(std::int64_t step) {
     if (!log_.due().empty())
       console_.Say("edits of the weights that were made after step " + std::to_string(step) +
                    " do not come again: the file was edited since");
-    std::vector<DueEdit> due = log_.SwapDue({});
     try {
-      Apply(found_.text_of_file, step, WeightsOf::kUser);
+      Apply(found_.text_of_file, step, {}, WeightsOf::kUser);
     } catch (const Interrupted&) {
-      log_.SwapDue(std::move(due));
       return;  // the next resume finds the file edited, as this one did
     }
   }
@@ -100,17 +98,15 @@ bool WeightEdits::FollowFile(std::int64_t step) {
   return false;
 }
 
-// "" where the text is in force now. `due`: the edits of the log that are then still to come.
+// "" where the text is in force now.
 std::string WeightEdits::WhyNot(const std::string& text, std::int64_t step, std::vector<DueEdit> due,
                                 WeightsOf whose) {
-  std::vector<DueEdit> before = log_.SwapDue(std::move(due));
   try {
-    Apply(text, step, whose);
+    Apply(text, step, std::move(due), whose);
     return "";
   } catch (const c10::AcceleratorError&) {
     throw;
   } catch (const std::exception& error) {
-    log_.SwapDue(std::move(before));
     const std::string reason = Failure::Of(error).reason;
     // Trouble of the machine is no fault of an edit that was good once, and must not cost it.
     if (whose == WeightsOf::kBegunRun && dynamic_cast<const FileError*>(&error) != nullptr)
@@ -121,13 +117,21 @@ std::string WeightEdits::WhyNot(const std::string& text, std::int64_t step, std:
   }
 }
 
-void WeightEdits::Apply(const std::string& text, std::int64_t step, WeightsOf whose) {
-  Curriculum next =
-      CheckEdit({file_, text}, run_.config, run_.model_file->info, *run_.registry, whose,
-                [&](ConfigFile& file, const Curriculum& read) { stages_.CheckEdit(file, read); });
-  if (admission_.Learn(next)) prefetcher_.WhileIdle([&] { admission_.Admit(next); });
-  stages_.Edit(std::move(next), text, step);
-  sinks_.AddTasks(stages_.curriculum().Named());  // in the order that a resume would give them
+// `due`: the edits of the log that are then still to come; those that were stay so where it throws.
+void WeightEdits::Apply(const std::string& text, std::int64_t step, std::vector<DueEdit> due,
+                        WeightsOf whose) {
+  std::vector<DueEdit> before = log_.SwapDue(std::move(due));
+  try {
+    Curriculum next =
+        CheckEdit({file_, text}, run_.config, run_.model_file->info, *run_.registry, whose,
+                  [&](ConfigFile& file, const Curriculum& read) { stages_.CheckEdit(file, read); });
+    if (admission_.Learn(next)) prefetcher_.WhileIdle([&] { admission_.Admit(next); });
+    stages_.Edit(std::move(next), text, step);
+    sinks_.AddTasks(stages_.curriculum().Named());  // in the order that a resume would give them
+  } catch (...) {
+    log_.SwapDue(std::move(before));
+    throw;
+  }
 }
 
 // The file first: where the process ends between the two, a resume finds the edit there.
@@ -135,11 +139,9 @@ void WeightEdits::Take(const std::string& text, std::int64_t step) {
   const std::optional<std::string> before = Read();
   if (text == seen_ && before == text) return;
   ReplaceFile(file_, text);
-  std::vector<DueEdit> due = log_.SwapDue({});
   try {
-    Apply(text, step, WeightsOf::kUser);
+    Apply(text, step, {}, WeightsOf::kUser);
   } catch (...) {
-    log_.SwapDue(std::move(due));
     ReplaceFile(file_, before.value_or(seen_));
     throw;
   }

@@ -45,7 +45,7 @@ class WeightEdits {
  private:
   bool FollowLog(std::int64_t step);
   bool FollowFile(std::int64_t step);
-  void Apply(const std::string& text, std::int64_t step, WeightsOf whose);
+  void Apply(const std::string& text, std::int64_t step, std::vector<DueEdit> due, WeightsOf whose);
   std::string WhyNot(const std::string& text, std::int64_t step, std::vector<DueEdit> due, WeightsOf whose);
   void Refuse(const std::string& text, const std::string& why, std::int64_t step);
   std::optional<std::string> Read() const;
