@@ -11,7 +11,6 @@
 #include <medley/memory/batch_bytes.h>
 #include <medley/memory/meter.h>
 #include <medley/step/sample_rows.h>
-#include <medley/train/memory_advice.h>
 
 namespace medley {
 

@@ -60,6 +60,4 @@ StopSignal::~StopSignal() {
   ForgetInterrupt();
 }
 
-bool StopSignal::requested() const { return InterruptRequested(); }
-
 }  // namespace medley

@@ -82,7 +82,8 @@ Trainer::Trainer(Run& run, PlanInForce& plan, WeightLog& log, Admission& admissi
                .tables = tables_}),
       attempt_(run, start_.directory, plan, prefetcher_, memory_, sinks_, console),
       blame_(run, attempt_, stages_, plan, prefetcher_, memory_, console),
-      edits_(run, start_.directory, start_.weights, log, admission, stages_, prefetcher_, sinks_, console) {
+      edits_(run, start_.directory, std::move(start_.weights), log, admission, stages_, prefetcher_, sinks_,
+             console) {
   if (unreported_) {
     checkpoints_.SetUnreported(step_);
   } else if (start_.from) {

@@ -11,6 +11,7 @@
 #include <medley/model/device.h>
 #include <medley/step/abandon.h>
 #include <medley/step/sample_rows.h>
+#include <medley/train/admission.h>
 
 #include "tools/bench/bench.h"
 
@@ -41,15 +42,8 @@ AutoRun::AutoRun(const Asked& asked)
     : run_(BuildRun(AutoInputs(asked), Purpose::kTrain)),
       in_force_(ConfiguredPlan(*run_)),
       console_(stderr),
-      planner_({.config = run_->config,
-                .forms = run_->forms,
-                .device = run_->device,
-                .host = *run_->host,
-                .model = *run_->model,
-                .optimizer = *run_->optimizer,
-                .executor = *run_->executor,
-                .tokenizer = run_->tokenizer.get()},
-               RunPlanner::SettingOf(run_->config, run_->budget, run_->device), console_) {
+      planner_(PlannerSubject(*run_), RunPlanner::SettingOf(run_->config, run_->budget, run_->device),
+               console_) {
   const Stopwatch watch(run_->device);
   planner_.PlanRun(run_->NamedForms());
   planning_seconds_ = watch.seconds();
