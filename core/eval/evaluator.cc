@@ -29,40 +29,53 @@ namespace {
 
 constexpr double kRounding = 1e-6;  // of the end, or of 1
 
-[[noreturn]] void Refuse(const LoadedTask& task, std::int64_t row, double value, const std::string& expected,
-                         const char* field) {
-  throw Error("task '" + task.info().name + "' of " + task.plugin() + ": the score of row " +
-              std::to_string(row) + " is " + FormatNumber(value) + ", and the spec declares " +
-              task.info().score.name + " to be " + expected + " (ScoreSpec::" + field + ")");
-}
+// The score or a figure, and where its author says that a row's value is.
+struct Declared {
+  std::string rows;  // "the score"
+  std::string said;  // "the spec declares distance": what goes before the range
+  std::string type;  // whose `low` and `high` these are
+  std::optional<double> low, high;
+};
 
-// What a spec says of where a score is; nothing: the rows tell.
-std::optional<ScoreRange> RangeOf(const ScoreInfo& score) {
-  if (!score.low && !score.high) return RangeOfScore(score.higher_is_better, score.chance);
+std::optional<ScoreRange> RangeOf(const std::optional<double>& low, const std::optional<double>& high) {
+  if (!low && !high) return std::nullopt;
   const ScoreRange endless;
-  return ScoreRange{.low = score.low.value_or(endless.low), .high = score.high.value_or(endless.high)};
+  return ScoreRange{.low = low.value_or(endless.low), .high = high.value_or(endless.high)};
 }
 
-// Rounding beyond an end that the spec declares is taken back; what is further outside is an Error that names
-// the task and the row.
-void KeepToRange(const LoadedTask& task, const RowRange& rows, std::vector<double>& scores) {
-  const ScoreInfo& score = task.info().score;
+// Rounding beyond a declared end is taken back; what is further outside is an Error that names the task and
+// the row.
+void KeepToRange(const LoadedTask& task, const RowRange& rows, const Declared& declared,
+                 std::vector<double>& values) {
   const auto is_rounding = [](double off, double end) {
     return off <= kRounding * std::max(1.0, std::abs(end));
   };
   std::int64_t row = rows.begin;
-  for (double& value : scores) {
-    if (score.low && value < *score.low) {
-      if (!is_rounding(*score.low - value, *score.low))
-        Refuse(task, row, value, "at least " + FormatNumber(*score.low), "low");
-      value = *score.low;
+  const auto keep = [&](double& value, double end, double off, const char* bound, const char* field) {
+    if (!(off > 0)) return;
+    if (!is_rounding(off, end)) {
+      throw Error("task '" + task.info().name + "' of " + task.plugin() + ": " + declared.rows + " of row " +
+                  std::to_string(row) + " is " + FormatNumber(value) + ", and " + declared.said + " to be " +
+                  bound + " " + FormatNumber(end) + " (" + declared.type + "::" + field + ")");
     }
-    if (score.high && value > *score.high) {
-      if (!is_rounding(value - *score.high, *score.high))
-        Refuse(task, row, value, "at most " + FormatNumber(*score.high), "high");
-      value = *score.high;
-    }
+    value = end;
+  };
+  for (double& value : values) {
+    if (declared.low) keep(value, *declared.low, *declared.low - value, "at least", "low");
+    if (declared.high) keep(value, *declared.high, value - *declared.high, "at most", "high");
     ++row;
+  }
+}
+
+void KeepToRanges(const LoadedTask& task, const RowRange& rows, Outcomes& outcomes) {
+  const ScoreInfo& score = task.info().score;
+  KeepToRange(task, rows,
+              {"the score", "the spec declares " + score.name, "ScoreSpec", score.low, score.high},
+              outcomes.score);
+  for (auto& [name, figure] : outcomes.figures) {
+    KeepToRange(task, rows,
+                {"the figure '" + name + "'", "the task declares it", "FigureRows", figure.low, figure.high},
+                figure.rows);
   }
 }
 
@@ -140,11 +153,11 @@ std::vector<Example> Examples(const Outcomes& outcomes) {
 
 std::map<std::string, Figure> Figures(const Outcomes& outcomes, const RowItems& items) {
   std::map<std::string, Figure> figures;
-  for (const auto& [name, values] : outcomes.figures) {
-    const auto counted = std::count_if(values.begin(), values.end(), [](double x) { return !std::isnan(x); });
-    figures[name] = {.value = MeanInterval(values, std::nullopt, items),
-                     .rows = counted,
-                     .items = ItemCount(values, items)};
+  for (const auto& [name, figure] : outcomes.figures) {
+    const std::vector<double>& rows = figure.rows;
+    figures[name] = {.value = MeanInterval(rows, RangeOf(figure.low, figure.high), items),
+                     .rows = std::count_if(rows.begin(), rows.end(), [](double x) { return !std::isnan(x); }),
+                     .items = ItemCount(rows, items)};
   }
   return figures;
 }
@@ -164,13 +177,15 @@ TaskScore ScoreInPieces(LoadedTask& task, const Execution& plan, const EvalSetti
                           items.Add(batch);
                         });
   Outcomes outcomes = task.Evaluate(context, rows);
-  KeepToRange(task, rows, outcomes.score);
+  KeepToRanges(task, rows, outcomes);
   context.Finish();
   TaskScore score;
   score.metric = task.info().score.name;
   score.higher_is_better = task.info().score.higher_is_better;
   score.chance = task.info().score.chance;
-  score.range = RangeOf(task.info().score);
+  const ScoreInfo& declared = task.info().score;
+  score.range = RangeOf(declared.low, declared.high);
+  if (!score.range) score.range = RangeOfScore(declared.higher_is_better, declared.chance);
   score.row_items = items.items();
   score.score = MeanInterval(outcomes.score, score.range, score.row_items);
   for (const auto& [name, values] : outcomes.trivial) score.trivial[name] = MeanOf(values);

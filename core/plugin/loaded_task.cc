@@ -59,7 +59,7 @@ void CheckOutcomes(const Outcomes& outcomes, std::int64_t rows) {
   };
   check("the score", outcomes.score);
   for (const auto& [name, values] : outcomes.trivial) check("the trivial answer '" + name + "'", values);
-  for (const auto& [name, values] : outcomes.figures) check("the figure '" + name + "'", values);
+  for (const auto& [name, figure] : outcomes.figures) check("the figure '" + name + "'", figure.rows);
 }
 
 }  // namespace

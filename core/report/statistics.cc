@@ -201,8 +201,9 @@ std::optional<ScoreRange> RangeOfScore(bool higher_is_better, const std::optiona
 }
 
 ScoreRange RangeOf(const std::vector<double>& rows, const std::optional<ScoreRange>& said) {
-  constexpr ScoreRange kShare{.low = 0, .high = 1};
-  ScoreRange range = said.value_or(AllWithin(rows, kShare) ? kShare : ScoreRange{.low = 0});
+  const auto is_answer = [](double x) { return std::isnan(x) || x == 0 || x == 1; };
+  const bool are_answers = !said && std::all_of(rows.begin(), rows.end(), is_answer);
+  ScoreRange range = are_answers ? ScoreRange{.low = 0, .high = 1} : said.value_or(ScoreRange());
   if (!AllWithin(rows, {.low = range.low})) range.low = ScoreRange().low;
   if (!AllWithin(rows, {.high = range.high})) range.high = ScoreRange().high;
   return range;

@@ -26,11 +26,11 @@ struct ScoreRange {
 using RowItems = std::vector<std::int64_t>;
 
 // The range of a score with this direction and chance, when its spec does not say: of one of which less is
-// better at least 0; with a chance from 0 to 1 from 0 to 1. Nothing: the rows tell.
+// better at least 0; with a chance from 0 to 1 from 0 to 1. Nothing: nobody says.
 std::optional<ScoreRange> RangeOfScore(bool higher_is_better, const std::optional<double>& chance);
 
-// The range that is meant: the one given, as far as the rows keep to it. Where nobody says, rows that are all
-// from 0 to 1 are in that range, others that are all at least 0 are amounts.
+// The range that is meant: the one given, as far as the rows keep to it. Where nobody says it has no ends,
+// unless every row is 0 or 1: those are answers, wrong or right.
 ScoreRange RangeOf(const std::vector<double>& rows, const std::optional<ScoreRange>& said);
 
 // The mean of the rows and its interval, which never leaves the range. Rows that are NaN are left out.

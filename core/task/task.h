@@ -74,12 +74,17 @@ using Sums = std::map<std::string, at::Tensor, std::less<>>;
 // Rows that a sheet shows.
 inline constexpr std::size_t kSheetRows = 8;
 
+// A further figure to show beside a score.
+struct FigureRows {
+  std::vector<double> rows{};           // [rows]; NaN: the row does not count in this one
+  std::optional<double> low{}, high{};  // where a row's value can be: see ScoreSpec
+};
+
 // What an evaluation found, row by row; the host makes means and intervals.
 struct Outcomes {
   std::vector<double> score;                             // [rows]
   std::map<std::string, std::vector<double>> trivial{};  // the same figure for answers that need no learning
-  // Further figures to show beside the score, [rows] each; NaN: the row does not count in this one.
-  std::map<std::string, std::vector<double>> figures{};
+  std::map<std::string, FigureRows> figures{};
   // What the sheet shows of the first kSheetRows rows: pictures as bytes [n, 3, height, width], undefined
   // where there is none (a task that only looks has its input alone), and [n] lists of what was asked in
   // words.
@@ -87,6 +92,15 @@ struct Outcomes {
   at::Tensor target{};
   at::Tensor output{};
   std::vector<std::vector<Answer>> answers{};
+
+  // The rows of a figure to append to: of a share, which is from 0 to 1, and of an amount, which is at least
+  // 0.
+  std::vector<double>& Share(const std::string& figure) {
+    return figures.insert({figure, {{}, 0, 1}}).first->second.rows;
+  }
+  std::vector<double>& Amount(const std::string& figure) {
+    return figures.insert({figure, {{}, 0, {}}}).first->second.rows;
+  }
 };
 
 // Something to learn: an endless stream of rows, the passes that a step over them makes, a score.

@@ -146,16 +146,16 @@ Outcomes ComplexLoss::Evaluate(EvalContext& context, const RowRange& rows) const
     Estimate middle = before;
     middle.agent = at::full_like(before.agent, 0.5);
     AppendRows(outcomes.trivial["agent in the middle"], DistanceLeft(middle, before));
-    AppendRows(outcomes.figures["detected"], found);
-    AppendRows(outcomes.figures["distance_left_of_detected"], at::where(found, left, kNotCounted));
-    AppendRows(outcomes.figures["gold_moved_of_detected"],
+    AppendRows(outcomes.Share("detected"), found);
+    AppendRows(outcomes.Amount("distance_left_of_detected"), at::where(found, left, kNotCounted));
+    AppendRows(outcomes.Amount("gold_moved_of_detected"),
                at::where(found, Distance(drawn.gold, before.gold), kNotCounted));
     // The agent belongs halfway to the gold, all else where it was.
     Estimate wanted = before;
     wanted.agent = before.agent.add(before.gold).div(2);
     const at::Tensor zooms = at::ones({picture.size(0)}, picture.options());
-    AppendRows(outcomes.figures["found"], ShareFound(drawn, wanted, before, zooms));
-    AppendRows(outcomes.figures["found_by_input"], ShareFound(before, wanted, before, zooms));
+    AppendRows(outcomes.Share("found"), ShareFound(drawn, wanted, before, zooms));
+    AppendRows(outcomes.Share("found_by_input"), ShareFound(before, wanted, before, zooms));
     sheet.Add(input, AsTheGameDraws(drawn, piece.batch().rows()).to(at::kFloat).div_(255), picture);
   });
   sheet.MoveTo(outcomes);

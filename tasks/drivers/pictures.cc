@@ -42,7 +42,7 @@ std::function<void(const JudgedPictures&, Outcomes&)> FoundFigures(
     zooms = ToDevice(zooms, judged.target.device());
     const Estimate shown = EstimateObjects(judged.target), before = EstimateObjects(judged.input);
     const auto add = [&](const char* figure, const Estimate& answer) {
-      AppendRows(outcomes.figures[figure], ShareFound(answer, shown, before, zooms));
+      AppendRows(outcomes.Share(figure), ShareFound(answer, shown, before, zooms));
     };
     add("found", EstimateObjects(judged.output));
     add("found_by_mean", EstimateObjects(judged.mean));

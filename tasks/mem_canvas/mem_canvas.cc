@@ -233,13 +233,13 @@ Outcomes MemCanvas::Evaluate(EvalContext& context, const RowRange& rows) const {
     // in half of the rows that ask for the past.
     AppendRows(outcomes.trivial["anything but the present"], back.eq(0).to(at::kDouble).add(1).div(2));
     for (int steps = 0; steps < kSteps; ++steps) {
-      AppendRows(outcomes.figures[kRecalls[steps]],
+      AppendRows(outcomes.Share(kRecalls[steps]),
                  at::where(back.eq(steps), right.to(at::kDouble), kNotCounted));
     }
     const Estimate asked = EstimateObjects(Asked(seen, back));
     const at::Tensor zooms = at::ones({picture.size(0)}, picture.options());
-    AppendRows(outcomes.figures["found"], ShareFound(EstimateObjects(picture), asked, asked, zooms));
-    AppendRows(outcomes.figures["found_by_input"],
+    AppendRows(outcomes.Share("found"), ShareFound(EstimateObjects(picture), asked, asked, zooms));
+    AppendRows(outcomes.Share("found_by_input"),
                ShareFound(EstimateObjects(piece.Pixels("image3")), asked, asked, zooms));
     sheet.Add(SideBySide({piece.Pixels("image1"), piece.Pixels("image2"), piece.Pixels("image3")}),
               Asked(seen, back), picture);

@@ -37,7 +37,7 @@ class Asking final : public ScriptedTask {
         const at::Tensor size = y.pow(2).sum(1).to(at::kDouble);
         const double* first = size.const_data_ptr<double>();
         std::vector<double>& figure =
-            std::string(question) == "q0" ? outcomes.score : outcomes.figures[question];
+            std::string(question) == "q0" ? outcomes.score : outcomes.Amount(question);
         figure.insert(figure.end(), first, first + size.numel());
       }
       pictures.push_back(pass.batch().Column("picture"));

@@ -241,8 +241,8 @@ TEST(Evaluator, AFigureIsTheMeanOfTheRowsThatCountInIt) {
   const Scored scored([](EvalContext&, const RowRange& rows) {
     Outcomes outcomes = Zeros(rows);
     for (std::int64_t row = 0; row < rows.count; ++row) {
-      outcomes.figures["found"].push_back(row % 4 == 0);
-      outcomes.figures["distance"].push_back(row % 4 == 0 ? static_cast<double>(row) : NAN);
+      outcomes.Share("found").push_back(row % 4 == 0);
+      outcomes.Amount("distance").push_back(row % 4 == 0 ? static_cast<double>(row) : NAN);
     }
     return outcomes;
   });
@@ -252,6 +252,30 @@ TEST(Evaluator, AFigureIsTheMeanOfTheRowsThatCountInIt) {
   EXPECT_EQ(score.figures.at("distance").rows, 10);
   EXPECT_DOUBLE_EQ(score.figures.at("distance").value.value, 18);
   EXPECT_LT(score.figures.at("distance").value.low, 18);
+}
+
+// Nobody but the task knows whether a row of 0.5 is half of all there is, or half a metre.
+TEST(Evaluator, AFigureIsWhereTheTaskSaysAndNotWhereItsRowsHappenToBe) {
+  const auto figure = [](std::optional<double> low, std::optional<double> high) {
+    const Scored scored([=](EvalContext&, const RowRange& rows) {
+      Outcomes outcomes = Zeros(rows);
+      FigureRows& figure = outcomes.figures["figure"];
+      figure = {.rows = {0.25, 0.875, 0.875, NAN}, .low = low, .high = high};
+      return outcomes;
+    });
+    return scored.Score(FloatModel(), 4).figures.at("figure").value;
+  };
+  EXPECT_LT(figure({}, {}).low, 0);
+  EXPECT_GT(figure({}, {}).high, 1);
+  EXPECT_EQ(figure(0, {}).low, 0);
+  EXPECT_GT(figure(0, {}).high, 1);
+  EXPECT_GT(figure(0, 1).low, 0);
+  EXPECT_LT(figure(0, 1).high, 1);
+  EXPECT_LE(figure(-1, 0.875).high, 0.875);
+  EXPECT_TRUE(Says(MessageOf([&] { figure(0.5, {}); }),
+                   {"fixture", "qa", "figure 'figure' of row 0 is 0.25", "at least 0.5", "FigureRows::low"}));
+  EXPECT_TRUE(
+      Says(MessageOf([&] { figure(0, 0.5); }), {"row 1 is 0.875", "at most 0.5", "FigureRows::high"}));
 }
 
 // A task over finite data: six items in all, of which the rows show one each.
@@ -309,7 +333,7 @@ TaskScore ScoreOfItems(const ItemStream& stream, bool says, bool rows_repeat, st
     Outcomes outcomes;
     for (std::int64_t row = 0; row < range.count; ++row) {
       outcomes.score.push_back(static_cast<double>(item(range, row) % 2));
-      outcomes.figures["half"].push_back(row < range.count / 2 ? 1 : NAN);
+      outcomes.Share("half").push_back(row < range.count / 2 ? 1 : NAN);
     }
     return outcomes;
   };
@@ -377,7 +401,7 @@ TEST(Evaluator, AListOfOutcomesWithTooFewRowsIsRefusedByName) {
     return MessageOf([&] { scored.Score(model, 5); });
   };
   EXPECT_TRUE(Says(message([](Outcomes& o) {
-                     o.figures["detection"] = {1, 2};
+                     o.Amount("detection") = {1, 2};
                    }),
                    {"fixture", "qa", "5 rows", "2", "figure 'detection'"}));
   EXPECT_TRUE(Says(message([](Outcomes& o) { o.trivial["input"] = {}; }), {"5 rows", "answer 'input'"}));

@@ -105,7 +105,7 @@ TEST(ClassifyTask, ScoresEachRowNamesClassesAndShowsWhatItShows) {
   const Outcomes outcomes = task.Evaluate(context, {1, 0, 10});
   EXPECT_EQ(outcomes.score, (std::vector<double>{1, 1, 1, 0, 1, 1, 1, 0, 1, 1}));
   EXPECT_EQ(outcomes.trivial.at("most frequent class"), (std::vector<double>{1, 0, 0, 0, 1, 0, 0, 0, 1, 0}));
-  EXPECT_EQ(outcomes.figures.at("both low"), (std::vector<double>{1, 1, 0, 0, 1, 1, 0, 0, 1, 1}));
+  EXPECT_EQ(outcomes.figures.at("both low").rows, (std::vector<double>{1, 1, 0, 0, 1, 1, 0, 0, 1, 1}));
   ASSERT_EQ(outcomes.answers.size(), kSheetRows);
   EXPECT_EQ(outcomes.answers[3][0].reply, "class 0");
   EXPECT_EQ(outcomes.answers[3][0].right, "class 3");

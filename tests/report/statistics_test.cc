@@ -119,9 +119,9 @@ TEST(Statistics, TheRangeIsTheOneThatIsSaidAsFarAsTheRowsKeepToIt) {
     EXPECT_EQ(range.high, high);
   };
   constexpr double kEndless = std::numeric_limits<double>::infinity();
-  expect({0.5, NAN, 1}, std::nullopt, 0, 1);
-  expect({0.5, 7}, std::nullopt, 0, kEndless);
-  expect({-0.5, 1}, std::nullopt, -kEndless, kEndless);
+  expect({0, NAN, 1}, std::nullopt, 0, 1);
+  expect({0.5, NAN, 1}, std::nullopt, -kEndless, kEndless);
+  expect({0, 2}, std::nullopt, -kEndless, kEndless);
   expect({0.5, 1}, ScoreRange{.low = -1, .high = 1}, -1, 1);
   expect({0.5, 1}, kAmount, 0, kEndless);
   expect({0.5, 7}, kShare, 0, kEndless);

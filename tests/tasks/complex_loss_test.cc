@@ -223,9 +223,9 @@ TEST(ComplexLoss, ScoresTheDistanceThatIsLeft) {
                   world::Distance(state.gold[0], {0.5, 0.5}) / world::GoldDistance(state), 0.05);
     }
     for (std::size_t row = 0; row < 12; ++row) {
-      const double left = outcomes.figures.at("distance_left_of_detected")[row];
-      const double gold = outcomes.figures.at("gold_moved_of_detected")[row];
-      EXPECT_EQ(outcomes.figures.at("detected")[row], along > 2 ? 0 : 1);
+      const double left = outcomes.figures.at("distance_left_of_detected").rows[row];
+      const double gold = outcomes.figures.at("gold_moved_of_detected").rows[row];
+      EXPECT_EQ(outcomes.figures.at("detected").rows[row], along > 2 ? 0 : 1);
       if (along > 2) {
         EXPECT_TRUE(std::isnan(left) && std::isnan(gold)) << "such a row has no distance";
       } else {

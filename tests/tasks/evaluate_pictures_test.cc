@@ -85,16 +85,16 @@ TEST(EvaluatePictures, LeavingOutIsAlsoJudgedByWhatStays) {
 
     const Outcomes input = outcomes_of([](FakePass& pass) { return pass.Pixels("image"); });
     EXPECT_EQ(input.score, input.trivial.at("input"));
-    EXPECT_GT(MeanOfNumbers(input.figures.at("error_of_what_goes")), 0.3);
-    EXPECT_EQ(MeanOfNumbers(input.figures.at("error_of_what_stays")), 0);
+    EXPECT_GT(MeanOfNumbers(input.figures.at("error_of_what_goes").rows), 0.3);
+    EXPECT_EQ(MeanOfNumbers(input.figures.at("error_of_what_stays").rows), 0);
     const Outcomes white = outcomes_of([](FakePass& pass) { return at::ones_like(pass.Pixels("image")); });
-    EXPECT_EQ(MeanOfNumbers(white.figures.at("error_of_what_goes")), 0);
+    EXPECT_EQ(MeanOfNumbers(white.figures.at("error_of_what_goes").rows), 0);
     if (std::string(name) == "imagine_walls_only") {  // a gap stays, which is white
-      EXPECT_EQ(MeanOfNumbers(white.figures.at("error_of_what_stays")), 0);
+      EXPECT_EQ(MeanOfNumbers(white.figures.at("error_of_what_stays").rows), 0);
     } else {
-      EXPECT_GT(MeanOfNumbers(white.figures.at("error_of_what_stays")), 0.05);
+      EXPECT_GT(MeanOfNumbers(white.figures.at("error_of_what_stays").rows), 0.05);
     }
-    const double elsewhere = MeanOfNumbers(white.figures.at("error_elsewhere"));
+    const double elsewhere = MeanOfNumbers(white.figures.at("error_elsewhere").rows);
     if (std::string(name) == "imagine_without_walls") {
       EXPECT_EQ(elsewhere, 0) << "white";
     } else {
@@ -103,7 +103,7 @@ TEST(EvaluatePictures, LeavingOutIsAlsoJudgedByWhatStays) {
     for (std::size_t row = 0; row < white.score.size(); ++row) {
       double sum = 0, parts = 0;
       for (const char* part : {"error_of_what_goes", "error_of_what_stays", "error_elsewhere"}) {
-        const double error = white.figures.at(part)[row];
+        const double error = white.figures.at(part).rows[row];
         if (!std::isnan(error)) sum += error, ++parts;
       }
       EXPECT_NEAR(white.score[row], sum / parts, 1e-6);
@@ -123,7 +123,7 @@ TEST(EvaluatePictures, FloodingARegionShowsElsewhere) {
   };
   const Outcomes flooded = test.task->Evaluate(eval, {3, 0, 12});
   EXPECT_LT(Mean(flooded.score), 0.01);
-  EXPECT_GT(MeanOfNumbers(flooded.figures.at("error_elsewhere")), 0.3);
+  EXPECT_GT(MeanOfNumbers(flooded.figures.at("error_elsewhere").rows), 0.3);
 }
 
 TEST(EvaluatePictures, ControlIsJudgedOnTheWholePictureAgainstTheMeanImage) {
@@ -135,7 +135,7 @@ TEST(EvaluatePictures, ControlIsJudgedOnTheWholePictureAgainstTheMeanImage) {
   const at::Tensor white = (image - 1).square().mean({1, 2, 3});
   ASSERT_EQ(outcomes.trivial.size(), 1U);
   EXPECT_EQ(outcomes.figures.size(), 2U) << "what is found, of what was drawn and of the mean";
-  EXPECT_EQ(MeanOfNumbers(outcomes.figures.at("found")), 0) << "white shows nothing";
+  EXPECT_EQ(MeanOfNumbers(outcomes.figures.at("found").rows), 0) << "white shows nothing";
   for (std::int64_t row = 0; row < 10; ++row) {
     const auto i = static_cast<std::size_t>(row);
     EXPECT_NEAR(outcomes.score[i], white[row].item<double>(), 1e-5);
@@ -155,7 +155,7 @@ TEST(EvaluatePictures, OnlyWhatIsDrawnWhereItBelongsIsFound) {
     const auto found = [&](const std::function<at::Tensor(const at::Tensor&)>& draw,
                            const char* figure = "found") {
       eval.draw = [&](FakePass& pass) { return draw(pass.Pixels(target)); };
-      return MeanOfNumbers(test.task->Evaluate(eval, {3, 0, 24}).figures.at(figure));
+      return MeanOfNumbers(test.task->Evaluate(eval, {3, 0, 24}).figures.at(figure).rows);
     };
     EXPECT_EQ(found([](const at::Tensor& picture) { return picture; }), 1);
     EXPECT_EQ(found([](const at::Tensor& picture) { return picture.mul(0.5).add(0.5); }),
@@ -214,7 +214,7 @@ TEST(EvaluatePictures, MemCanvasCountsTheRightPictures) {
     const Outcomes one = Recall(back);
     EXPECT_NEAR(Mean(one.score), 1.0 / 3, 1e-12);
     for (std::int64_t asked = 0; asked < 3; ++asked) {
-      const auto& recall = one.figures.at(kRecalls[asked]);
+      const auto& recall = one.figures.at(kRecalls[asked]).rows;
       EXPECT_EQ(MeanOfNumbers(recall), asked == back ? 1 : 0);
       EXPECT_EQ(std::count_if(recall.begin(), recall.end(), [](double x) { return std::isnan(x); }), 8)
           << "asked for in 4 of 12 rows";
@@ -235,9 +235,9 @@ TEST(EvaluatePictures, WhoRemembersNothingGetsTheTrivialRecall) {
     return at::where(now, present, (1 - present).mul(0.9).add(at::rand_like(present), 0.1));
   };
   const Outcomes outcomes = test.task->Evaluate(eval, {8, 0, 300});
-  EXPECT_EQ(MeanOfNumbers(outcomes.figures.at("recall_now")), 1);
+  EXPECT_EQ(MeanOfNumbers(outcomes.figures.at("recall_now").rows), 1);
   for (const char* past : {"recall_last", "recall_two_ago"})
-    EXPECT_NEAR(MeanOfNumbers(outcomes.figures.at(past)), 0.5, 0.15) << past;
+    EXPECT_NEAR(MeanOfNumbers(outcomes.figures.at(past).rows), 0.5, 0.15) << past;
   EXPECT_NEAR(Mean(outcomes.score), Mean(outcomes.trivial.at("anything but the present")), 0.08);
 }
 

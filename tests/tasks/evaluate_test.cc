@@ -74,7 +74,8 @@ TEST(Evaluate, EachOfSeveralQuestionsHasAFigure) {
   const auto figures = figures_of("relposition_qa");
   ASSERT_EQ(figures.size(), 3U);
   const auto times = [&](const char* question, double value) {
-    return std::count(figures.at(question).begin(), figures.at(question).end(), value);
+    const std::vector<double>& rows = figures.at(question).rows;
+    return std::count(rows.begin(), rows.end(), value);
   };
   EXPECT_EQ(times("will_hit", 1), 8) << "asked in four rows of six";
   EXPECT_EQ(times("will_hit", 0), 0);

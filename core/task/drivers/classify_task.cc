@@ -78,7 +78,7 @@ Outcomes ClassifyTask::Evaluate(EvalContext& context, const RowRange& rows) cons
                                 .is_right = said[i] == right[i]});
       labels.push_back(right[i]);
       outcomes.score.push_back(said[i] == right[i] ? 1 : 0);
-      for (const auto& [name, mark] : Marks(said[i], right[i])) outcomes.figures[name].push_back(mark);
+      for (const auto& [name, mark] : Marks(said[i], right[i])) outcomes.Share(name).push_back(mark);
     }
   });
   outcomes.trivial["most frequent class"] = MostFrequentIsRight(labels);

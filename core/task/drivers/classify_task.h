@@ -61,8 +61,8 @@ class ClassifyTask : public Task {
   // The row, a function of what `row` holds; called on data threads. `row.longest()` asks for the most of
   // every size.
   virtual Classified Draw(Row& row) const = 0;
-  // Further figures of an evaluated row, by their names: what of the answer is right, where a class has
-  // parts.
+  // Further figures of an evaluated row, by their names, from 0 to 1: what of the answer is right, where a
+  // class has parts.
   virtual std::map<std::string, double> Marks(std::int64_t /*said*/, std::int64_t /*right*/) const {
     return {};
   }

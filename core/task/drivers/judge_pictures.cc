@@ -67,11 +67,11 @@ Outcomes JudgePictures(EvalContext& context, const RowRange& rows, const Picture
     AppendRows(outcomes.trivial[exam.mean_answer], judge(mean));
     if (exam.input_is_an_answer) AppendRows(outcomes.trivial["input"], judge(input));
     if (unusual.defined()) {
-      AppendRows(outcomes.figures["error_of_what_goes"], ErrorsIn(changes, output, target));
-      AppendRows(outcomes.figures["error_of_what_stays"], ErrorsIn(unusual, output, target));
+      AppendRows(outcomes.Amount("error_of_what_goes"), ErrorsIn(changes, output, target));
+      AppendRows(outcomes.Amount("error_of_what_stays"), ErrorsIn(unusual, output, target));
     }
     if (exam.input_is_an_answer) {  // else nothing should change, and the score is the error of it all
-      AppendRows(outcomes.figures["error_elsewhere"], ErrorsIn(elsewhere, output, target));
+      AppendRows(outcomes.Amount("error_elsewhere"), ErrorsIn(elsewhere, output, target));
     }
     if (exam.more) exam.more({piece.batch().rows(), input, target, mean, output}, outcomes);
     sheet.Add(input, target, output);

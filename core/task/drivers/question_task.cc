@@ -137,7 +137,7 @@ Outcomes QuestionTask::Evaluate(EvalContext& context, const RowRange& rows) cons
                     .trivial = {{"most frequent reply", share_of_asked(one_reply)}}};
   if (asked_.size() > 1) {
     for (std::size_t q = 0; q < asked_.size(); ++q) {
-      outcomes.figures[asked_[q].name()] = RightWhereAsked(judged[q]);
+      outcomes.Share(asked_[q].name()) = RightWhereAsked(judged[q]);
     }
   }
   sheet.MoveTo(outcomes);

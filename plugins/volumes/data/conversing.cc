@@ -177,7 +177,7 @@ class Conversing::Judge {
 
   // The score of these rows alone.
   void AddToFigure(const std::string& name, const std::vector<std::size_t>& rows) {
-    std::vector<double>& figure = outcomes_.figures[name];
+    std::vector<double>& figure = outcomes_.Share(name);
     figure.resize(outcomes_.score.size(), std::numeric_limits<double>::quiet_NaN());
     for (const std::size_t row : rows) figure[row] = outcomes_.score[row];
   }
