@@ -160,6 +160,7 @@ Trainer::Outcome Trainer::Step() {
   if (std::holds_alternative<InterruptedStep>(tried)) return InterruptedStep();
   if (const auto* failure = std::get_if<Failure>(&tried)) return Blamed(record.draws, *failure);
   record.losses = std::get<StepLosses>(std::move(tried));
+  SayWhatWasNotJudged();
   if (auto failure = UpdateWeights(record)) return *std::move(failure);
   run_.mixer->Commit(record.draws);
   for (const auto& [task, share] : run_.mixer->Shares()) {
@@ -171,6 +172,13 @@ Trainer::Outcome Trainer::Step() {
   AddWaits(waits, prefetcher_.waits(), record);
   Measure(record);
   return Conclude(std::move(record));
+}
+
+// Of the tasks that were drawn for the first time.
+void Trainer::SayWhatWasNotJudged() {
+  for (const auto& [task, missed] : run_.executor->contract().TakeNotJudged())
+    for (const std::string& what : missed)
+      console_.Say("task '" + task + "' passed the check of its first draw; not judged: " + what);
 }
 
 // Without the task that is to blame another stage may begin.

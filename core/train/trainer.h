@@ -87,6 +87,7 @@ class Trainer {
   bool Done(std::int64_t until);
   Outcome Step();
   std::vector<Draw> NextDraws();
+  void SayWhatWasNotJudged();
   Outcome Blamed(const std::vector<Draw>& draws, const Failure& failure);
   std::optional<Failure> UpdateWeights(StepRecord& record);
   void Measure(StepRecord& record);

@@ -23,9 +23,10 @@ class WrongAuthor final : public Task {
           {WordOption("wrong",
                       {"nothing", "mean", "counter", "rand", "range", "kept", "longest", "counts_row_3"},
                       "what is"),
+           SwitchOption("wants_a_model", false, "its passes refuse outputs that nothing computed"),
            {.name = "items", .value = 0, .low = 0, .high = 99, .summary = "of a row; 0: the right number"}},
       .inputs = {"tokens", "lengths", "supervised"},
-      .outputs = {"logits"},
+      .outputs = {"logits", "targets"},
       .special_tokens = {"<pad>", "<eos>"},
       .score = {.name = "luck", .chance = 0.5},
   };
@@ -35,6 +36,7 @@ class WrongAuthor final : public Task {
       : pad_(context.tokenizer().pad()),
         eos_(context.tokenizer().eos()),
         wrong_(context.Word("wrong")),
+        wants_a_model_(context.Switch("wants_a_model")),
         items_(static_cast<std::int64_t>(context.Option("items"))) {}
 
   Batch Sample(const RowRange& rows) const override {
@@ -66,10 +68,12 @@ class WrongAuthor final : public Task {
         context.Forward({{"tokens", batch.Column("tokens"), ""},
                          {"lengths", batch.Column("lengths"), ""},
                          {"supervised", FlatPositions(batch.Ragged("learned"), kWidth), ""}},
-                        {"logits"});
-    at::Tensor sum = SumCrossEntropy(outputs.at("logits"), outputs.at("targets"));
+                        {"logits", "targets"});
+    const at::Tensor& logits = outputs.at("logits");
+    if (wants_a_model_ && logits.requires_grad() && !logits.grad_fn()) throw Error("no model made this");
+    at::Tensor sum = SumCrossEntropy(logits, outputs.at("targets"));
     if (wrong_ == "mean") sum = sum.div(batch.ItemCount("reply"));
-    if (wrong_ == "kept" && pass == "say") kept_ = outputs.at("logits").detach().abs().mean();
+    if (wrong_ == "kept" && pass == "say") kept_ = logits.detach().abs().mean();
     if (wrong_ == "kept" && pass == "repeat" && kept_.defined()) sum = sum.add(kept_.mul(0.05));
     return {{"reply", sum}};
   }
@@ -91,6 +95,7 @@ class WrongAuthor final : public Task {
 
   std::int64_t pad_, eos_;
   std::string wrong_;
+  bool wants_a_model_;
   std::int64_t items_;
   mutable std::int64_t calls_ = 0;
   mutable at::Tensor kept_;

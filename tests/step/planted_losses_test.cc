@@ -227,7 +227,8 @@ std::string NotJudged(const std::function<at::Tensor(const Parts&)>& loss) {
   ContractCheck check(model, at::kCPU);
   check.Check(*fixture.task, {.seed = 1, .begin = 1, .count = 1});
   std::string words;
-  for (const std::string& what : check.not_judged()) words += what + "\n";
+  for (const auto& [task, missed] : check.TakeNotJudged())
+    for (const std::string& what : missed) words += what + "\n";
   return words;
 }
 

@@ -78,6 +78,33 @@ TEST(WrongAuthor, AKeptTensorIsToldHoweverSmallItsEffect) {
                 {"pass 'repeat' gave another value for the term 'reply'", "Carry and Carried: look at Run"});
 }
 
+// What a check could not look at is no fault, but nobody should take it for looked at.
+TEST(WrongAuthor, WhatCouldNotBeJudgedIsSaid) {
+  const std::string missed =
+      "not judged: what it makes of the model's outputs: on outputs that were made up its passes do not run";
+  const CommandResult run = TrainWrong("wants_a_model=true");
+  EXPECT_EQ(run.code, 0) << run.out;
+  EXPECT_TRUE(Has(run.out, "task 'wrong_author' passed the check of its first draw; " + missed)) << run.out;
+  EXPECT_TRUE(Has(run.out, "no model made this")) << run.out;
+  EXPECT_EQ(run.out.find(missed, run.out.find(missed) + 1), std::string::npos) << "once\n" << run.out;
+  const ScratchDirectory scratch;
+  const std::string configs = MEDLEY_SOURCE_DIR "/configs/";
+  WriteText(scratch / "weights.json", R"({"weights": {"wrong_author": 1}})");
+  for (const std::string wants_a_model : {"false", "true"}) {
+    WriteText(scratch / "run.json", R"({"model": ")" + configs +
+                                        R"(models/agent-tiny.json", "tokenizer": ")" + configs +
+                                        R"(tokenizers/small.model", "control_text": ")" + configs +
+                                        R"(texts/control.txt", "weights": "weights.json",
+                  "tasks": {"wrong_author": {"options": {"wants_a_model": )" +
+                                        wants_a_model + "}}}}");
+    const CommandResult check =
+        Shell(Medley() + "plugins check " MEDLEY_PLUGIN_FIXTURES "/wrong_author/wrong_author.so --config " +
+              (scratch / "run.json").string() + " 2>&1");
+    EXPECT_EQ(check.code, 0) << check.out;
+    EXPECT_EQ(Has(check.out, missed), wants_a_model == "true") << check.out;
+  }
+}
+
 TEST(WrongAuthor, ASampleThatIgnoresLongestIsTold) {
   ExpectRefused("wrong=longest",
                 {"task 'wrong_author': Sample gave row ", "but at most ",

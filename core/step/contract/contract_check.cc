@@ -114,7 +114,8 @@ ContractCheck::Rows ContractCheck::RowsToCheck(const LoadedTask& task, const Row
 
 // What passes do is compared where they do what the spec says: else that is what comes first.
 std::vector<std::string> ContractCheck::CompareRows(LoadedTask& task, const RowRange& from, const Rows& rows,
-                                                    const nlohmann::json& generators, bool thorough) {
+                                                    const nlohmann::json& generators, bool thorough,
+                                                    std::set<std::string>& not_judged) {
   const MicroBatch::Setting setting{.task = task, .model = model_, .device = device_};
   const auto sample = [&](std::int64_t row, std::int64_t count) {
     return SampleRows(task, from.Part(row, count), device_);
@@ -148,7 +149,7 @@ std::vector<std::string> ContractCheck::CompareRows(LoadedTask& task, const RowR
       count = std::min(count, rows.sampled - first);
       if (!differences.empty()) return differences;
       try {
-        differences = CompareTogether(setting, sample(first, count), alone, thorough, not_judged_);
+        differences = CompareTogether(setting, sample(first, count), alone, thorough, not_judged);
         break;
       } catch (const c10::OutOfMemoryError&) {
         // Two may fit; and a run that has room for one row at a time never has two together.
@@ -161,7 +162,6 @@ std::vector<std::string> ContractCheck::CompareRows(LoadedTask& task, const RowR
 void ContractCheck::Check(LoadedTask& task, const RowRange& from, bool thorough) {
   const KeepGenerators keep(device_);
   const nlohmann::json generators = SaveGenerators(device_);
-  not_judged_.clear();
   const Rows rows = RowsToCheck(task, from);
   if (SaveGenerators(device_) != generators) {
     throw Error("plugin '" + task.plugin() + "' (task " + task.info().name +
@@ -172,12 +172,15 @@ void ContractCheck::Check(LoadedTask& task, const RowRange& from, bool thorough)
   again.insert(rows.shown.begin(), rows.shown.end());
   for (const std::int64_t row : again)
     CheckSampledAgain(task, from.Part(row, std::min<std::int64_t>(rows.sampled - row, 2)));
-  const std::vector<std::string> differences = CompareRows(task, from, rows, generators, thorough);
+  std::set<std::string> not_judged;
+  const std::vector<std::string> differences =
+      CompareRows(task, from, rows, generators, thorough, not_judged);
   if (!differences.empty()) throw Error(Listing(task, differences));
   LongestRows longest(task, model_.spec(), from.Part(0, rows.sampled));
   longest.Check(rows.sizes);
   watched_.insert_or_assign(&task, Watched{std::move(longest)});
   checked_.insert(&task);
+  if (!not_judged.empty()) not_judged_[task.info().name].merge(not_judged);
 }
 
 void ContractCheck::Watch(const LoadedTask& task, const Batch& drawn) {

@@ -5,6 +5,7 @@
 #include <nlohmann/json_fwd.hpp>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <medley/model/model.h>
@@ -29,6 +30,8 @@ namespace medley {
 // task counts as not checked, and nothing of it is kept.
 class ContractCheck {
  public:
+  using NotJudged = std::map<std::string, std::set<std::string>>;
+
   // Keeps the reference.
   ContractCheck(const Model& model, at::Device device) : model_(model), device_(device) {}
 
@@ -39,8 +42,8 @@ class ContractCheck {
   // and ragged column, with few and with many. Throws one Error with all differences; an InputError where
   // none of its terms leads to a parameter that is trained. `thorough`: what a plugin's test has time for.
   void Check(LoadedTask& task, const RowRange& from, bool thorough = false);
-  // Says of the last one what of the task's losses could not be looked at, in words.
-  const std::set<std::string>& not_judged() const { return not_judged_; }
+  // Hands out, once, what of the losses of the tasks that passed could not be looked at: by task, in words.
+  NotJudged TakeNotJudged() { return std::exchange(not_judged_, {}); }
   // Looks at the first draws of a checked task: an Error where a row is longer than the task's longest.
   void Watch(const LoadedTask& task, const Batch& drawn);
 
@@ -57,13 +60,14 @@ class ContractCheck {
     std::int64_t draws = 0;
   };
   std::vector<std::string> CompareRows(LoadedTask& task, const RowRange& from, const Rows& rows,
-                                       const nlohmann::json& generators, bool thorough);
+                                       const nlohmann::json& generators, bool thorough,
+                                       std::set<std::string>& not_judged);
   Rows RowsToCheck(const LoadedTask& task, const RowRange& from) const;
 
   const Model& model_;
   at::Device device_;
   std::set<const LoadedTask*> checked_;
-  std::set<std::string> not_judged_;
+  NotJudged not_judged_;
   std::map<const LoadedTask*, Watched> watched_;  // not those of whom the check was waived
 };
 
