@@ -111,10 +111,11 @@ class DoesNotFit : public Error {
 //   3. The preferred mode; then the modes' order.
 //
 // Every task is planned as if it had the device to itself, which it has: tasks run one after another.
-// Throws DoesNotFit for all tasks that cannot be planned. Needs a profile of every task.
+// Throws DoesNotFit for all tasks that cannot be planned. Needs a profile of every task: an Error where one
+// has none.
 Plan MakePlan(const Profile& profile, const std::vector<TaskRequest>& requests, const PlanSetting& setting);
 
-// plan.json. Reading throws an InputError that names the file.
+// plan.json. Reading throws an InputError that names the file; `file` is for these words alone.
 nlohmann::ordered_json ToJson(const Plan& plan);
 Plan PlanFromJson(const nlohmann::ordered_json& json, const std::string& file);
 

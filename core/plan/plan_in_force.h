@@ -18,7 +18,7 @@ namespace medley {
 
 // How every task's draws run just now, and what they are expected to take: in which form, what the config
 // says of it, what was planned since, and the cuts after an overflow. Its one owner: nobody else keeps or
-// changes any of it.
+// changes any of it. To be used on the trainer's thread.
 class PlanInForce {
  public:
   // `forms`: the run's, which outlives it. `configured`: of every form that the run may draw.
@@ -32,6 +32,8 @@ class PlanInForce {
   // From here on tasks run in the stage's forms. False where they did so already.
   bool TakeForms(const Stage& stage);
 
+  // Needs the task's form to be known. The reference stays good while this lives, and shows what Adopt, Cut
+  // and Fitted change.
   const Execution& Of(const std::string& task) const { return executions_.at(IdOf(task)); }
   const std::map<FormId, Execution>& executions() const { return executions_; }
 
@@ -50,7 +52,8 @@ class PlanInForce {
   // tasks.
   PeakPrediction Predict(const std::string& task, std::int64_t micro_rows) const;
 
-  // Bytes that other tasks' tables may take beside a draw of the task; nothing where all may stay.
+  // Bytes that other tasks' tables may take beside a draw of the task, 0 where that has no plan; nothing
+  // where all may stay.
   std::optional<std::int64_t> RoomForOthersTables(const std::string& task) const;
 
   // Micro-rows of a task, before and after.
@@ -63,14 +66,16 @@ class PlanInForce {
   // row is too much.
   std::optional<Change> Cut(const std::string& task, std::int64_t draw_rows);
   // A whole step fitted. A task that was cut doubles its micro-rows after 32 of its draws, at most to the
-  // plan's; each time that this was too early, it waits twice as long before it tries again.
+  // plan's; each time that this was too early, it waits twice as long before it tries again, up to 4096
+  // draws.
   std::vector<Change> Fitted(const std::vector<Draw>& draws);
   // Does the task take fewer rows at once than its plan says?
   bool IsCut(const std::string& task) const;
 
   // The cuts.
   nlohmann::json Save() const;
-  // After the tasks were planned: those that were cut are cut again.
+  // After the tasks were planned: those that were cut are cut again, but where the plan has other micro-rows
+  // now. Throws what JSON or counts throw; some cuts are then loaded and others not.
   void Load(const nlohmann::json& state);
 
  private:

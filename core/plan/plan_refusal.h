@@ -9,7 +9,7 @@
 
 namespace medley {
 
-// A task for which the planner found nothing.
+// A task for which the planner found nothing. The references are good while it is being planned.
 struct Refused {
   const TaskRequest& request;
   const TaskPlanner& planner;
@@ -25,7 +25,7 @@ struct Remedies {
   std::string fewer_draws{}, fewer_rows{};
 };
 
-// `plan` holds what the others get.
+// Words the refusal of at least one task; it throws nothing itself. `plan` holds what the others get.
 DoesNotFit MakeRefusal(const std::vector<Refused>& refused, const Plan& plan, const Remedies& remedies);
 
 }  // namespace medley

@@ -16,6 +16,7 @@ namespace medley {
 
 // What a form's settings ask of the planner.
 TaskRequest RequestOf(const Form& form, const VariantInfo& variant);
+// `budget` in bytes. What the device has (machine) and whether tables are dropped is left to the caller.
 PlanSetting PlanSettingOf(const RunConfig& config, at::Device device, std::int64_t budget);
 // All that a plan follows from beside measured bytes: while it is the same, the plan holds. `budget`: as it
 // was asked for; `key`: the run's profile key.

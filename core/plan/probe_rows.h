@@ -19,11 +19,14 @@ namespace medley {
 // RowRange::longest) the one with the most items of a few hundred is repeated.
 class ProbeRows {
  public:
-  // Samples. Errors name plugin, task and phase.
+  // Samples 32 rows, or 256 where those are of more than 8 kinds, on the trainer's thread and as its memory,
+  // whose peak it resets. Keeps no reference. Errors name plugin, task and phase; c10::OutOfMemoryError
+  // passes.
   ProbeRows(const LoadedTask& task, std::uint64_t task_seed);
 
   std::int64_t kinds() const { return rows_->size(); }
-  // For so many forwards of so many rows each. On the CPU, owned by the data side as in training.
+  // Makes rows for so many forwards of so many rows each. On the CPU, owned by the data side as in training.
+  // `kind`: below kinds().
   Batch Make(std::int64_t kind, std::int64_t rows, std::int64_t forwards = 1) const;
   // Bytes of a sampled row, with what sampling takes for a moment.
   std::int64_t bytes_per_row() const { return bytes_per_row_; }

@@ -17,12 +17,16 @@ namespace medley {
 
 // Measures what a step of a task takes: runs it for a few sizes, with gradients that are dropped. Leaves no
 // trace: weights, optimizer, generators, counters and bytes in use are afterwards as before, but for the
-// tasks' tables, which the first draw would have built. To be called between steps.
+// tasks' tables, which the first draw would have built. To be called between steps, on the trainer's thread:
+// it resets the device's peak, and on the CPU lifts the process's budget while it measures.
 //
 // At most three sizes a task and mode, a single row among them: one row to warm up, then a step in one
 // forward and a step of two micro-batches a size, for each kind of rows. No size is tried that could be too
 // large: the bytes of a step grow at most in proportion to its rows. Only a single row may overflow; that is
 // noted, and no error.
+//
+// An exception that passes leaves no gradients behind, and the prober can be used again; after a
+// c10::AcceleratorError nothing on the device can.
 class Prober {
  public:
   // `most_bytes`: what probes may use above what is in use now. `machine_bytes`: what CPU tensors may take in
@@ -32,21 +36,23 @@ class Prober {
 
   // Holds the task against its spec, as its first draw would, and notes what that takes; the executor does
   // not ask again. On the CPU the machine bounds it, the budget does not; a GPU's budget does, and where
-  // memory ran out the task stays unchecked: false.
+  // memory ran out the task stays unchecked: false. Throws what ContractCheck::Check throws.
   bool CheckContract(LoadedTask& task, TaskProfile* profile = nullptr);
   // Adds the mode to the profile. `plan` says how; its micro rows do not count. Errors name the task, what
-  // was measured and what the task said.
+  // was measured and what the task said; the profile then has no new mode. An Error with
+  // ExitCode::kDoesNotFit where already sampling some rows ran out of memory.
   // Draws never have more than `most_rows` (0: no bound), so no larger size is tried.
   void Measure(LoadedTask& task, Execution plan, TaskProfile& profile, std::int64_t most_rows = 0);
   // Runs a step as it is planned, with `rows` in a forward, and adds what was measured; that they are too
-  // many where it overflowed. Where rows of one forward take more than predicted, also as a piece.
+  // many where it overflowed. Where rows of one forward take more than predicted, also as a piece. The
+  // profile has the mode already.
   void Confirm(LoadedTask& task, const Execution& plan, std::int64_t rows, TaskProfile& profile);
 
   // Bytes of a step of one row, of the kind that takes the most, without warming up; nothing where it
   // overflowed.
   std::optional<std::int64_t> MeasureRow(LoadedTask& task, const Execution& plan);
 
-  // Frees the rows that it measured with.
+  // Frees the rows that it measured with. They are kept by task until then, so the tasks live as long.
   void ForgetRows() { rows_.clear(); }
 
   std::int64_t steps() const { return steps_; }  // that were run

@@ -20,9 +20,11 @@ enum class Grade {
   kCovered,  // at most a tenth below
   kLoose,    // further below
 };
+// In bytes in use in all.
 Grade GradeOf(std::int64_t predicted, std::int64_t margin, std::int64_t measured);
 
-// Draws of one form of a task under one plan. The median is that of at most 512 draws, evenly spread.
+// Draws of one form of a task under one plan. The median is that of at most 512 draws, evenly spread. Peaks
+// are bytes in use in all. Where nothing was predicted (0) no draw has a grade.
 struct PlanEpoch {
   std::string mode;
   std::int64_t micro_rows = 0;
@@ -46,7 +48,8 @@ struct PlanEpoch {
   void AddOverflow(const DrawReceipt& draw, std::int64_t left_bytes);
 };
 
-// Predicted against measured, of a whole run, its resumes included.
+// Predicted against measured, of a whole run, its resumes included. Draws come in the order in which they
+// ran: whenever the plan of a form's differs from the last one's, a new epoch begins.
 class Receipt {
  public:
   void Record(const DrawReceipt& draw);

@@ -14,6 +14,7 @@ namespace medley {
 // on with that of its checkpoint; receipt.json is the same for people, written with every save.
 class ReceiptBook final : public RecordSink {
  public:
+  // Keeps the reference. Writes nothing yet.
   ReceiptBook(std::filesystem::path directory, Console& console)
       : directory_(std::move(directory)), console_(console) {}
 
@@ -24,6 +25,7 @@ class ReceiptBook final : public RecordSink {
 
   // A checkpoint's section.
   nlohmann::json ToJson() const { return receipt_.ToJson(); }
+  // Throws an Error where it is no receipt, and then keeps what it had.
   void Load(const nlohmann::json& state) { receipt_ = Receipt::FromJson(state); }
   // receipt.json. What it loses is no reason not to train: why it could not be written is a warning.
   void Save() const;

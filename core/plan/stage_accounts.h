@@ -31,6 +31,7 @@ struct StageAccount {
 // The accounts of every stage that a run has begun, its resumes included.
 class StageAccounts {
  public:
+  // Steps come in their order: one of another stage than the last begins a new account.
   void Add(const StepRecord& record);
   const std::vector<StageAccount>& stages() const { return stages_; }
 

@@ -11,7 +11,7 @@ namespace medley {
 
 // One way to run the draws of a task.
 struct Choice {
-  const ModeProfile* mode = nullptr;
+  const ModeProfile* mode = nullptr;  // of the profile that the planner was given
   std::int64_t rows = 0;
   std::int64_t micro_rows = 0;
   std::int64_t bytes = 0;   // above the floor, at the peak
@@ -25,7 +25,7 @@ struct Choice {
 class TaskPlanner {
  public:
   // `other_gradients`: bytes of the gradients that other tasks' draws of the same step may leave. Keeps
-  // references.
+  // references, all three of which outlive it.
   TaskPlanner(const TaskProfile& profile, const TaskRequest& request, const PlanSetting& setting,
               std::int64_t other_gradients);
 
@@ -39,6 +39,7 @@ class TaskPlanner {
   // The most rows that a micro-batch can have whatever the request's are; 0 where not even one fits.
   std::int64_t LargestMicroRows(std::int64_t room) const;
 
+  // The lines of a choice of this planner; they add up to its bytes and margin.
   PeakLedger Ledger(const Choice& choice) const;
 
  private:

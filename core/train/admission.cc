@@ -11,18 +11,6 @@
 
 namespace medley {
 
-RunPlanner::Subject PlannerSubject(const Run& run) {
-  return {.config = run.config,
-          .forms = run.forms,
-          .device = run.device,
-          .host = *run.host,
-          .model = *run.model,
-          .optimizer = *run.optimizer,
-          .executor = *run.executor,
-          .model_build = run.ModelBuild(),
-          .tokenizer = run.tokenizer.get()};
-}
-
 std::filesystem::path KeptPlanOf(const std::filesystem::path& config) {
   const std::string name = config.filename().string();
   return config.parent_path() / ("plan" + name.substr(name.find('.')));
@@ -42,8 +30,7 @@ Admission::Admission(Run& run, PlanInForce& plan, Console& console)
 
 void Admission::PlanNamed(const std::filesystem::path& profile, const EarlierPlan& earlier) {
   if (!run_.config.plan) return;
-  planner_ = std::make_unique<RunPlanner>(
-      PlannerSubject(run_), RunPlanner::SettingOf(run_.config, run_.budget, run_.device), console_);
+  planner_ = std::make_unique<RunPlanner>(run_, RunPlanner::SettingOf(run_), console_);
   if (!profile.empty()) planner_->UseProfile(profile);
   if (!earlier.directory.empty()) planner_->TakeUp(earlier.directory, earlier.plan);
   planner_->PlanRun(run_.NamedForms());

@@ -18,24 +18,26 @@ struct EarlierPlan {
   std::filesystem::path directory = {}, plan = {};
 };
 
-// A training run's, of whose parts it keeps references.
-RunPlanner::Subject PlannerSubject(const Run& run);
-
-// The file that keeps the plan of the start with this config, once a later start has another one.
+// The file that keeps the plan of the start with this config, once a later start has another one. It need not
+// be there.
 std::filesystem::path KeptPlanOf(const std::filesystem::path& config);
 // Before another plan.json is written into a run's directory: where it differs from the one that lies there,
-// that one stays as KeptPlanOf the newest config.
+// that one stays as KeptPlanOf the newest config. A FileError where it cannot be written.
 void KeepPlan(const std::filesystem::path& directory, const std::string& next);
 
 // Lets tasks, and forms of tasks, into a run: those that it names when it begins, and those that an edit of
 // its weights brings. Each is planned where the config asks for that, the plan in force and the mixer are
 // told, and the plan is written down.
+//
+// On the trainer's thread, between steps, while no data thread samples. Order: PlanNamed, then SaveIn; for
+// each later curriculum Learn, and Admit where that asks for it.
 class Admission {
  public:
   // Keeps references. The plan has what the config says of all named forms.
   Admission(Run& run, PlanInForce& plan, Console& console);
 
-  // Measures and plans the named tasks. `profile`: one of another run, or "". Throws DoesNotFit.
+  // Measures and plans the named tasks; does nothing where the config says "plan": false. `profile`: one of
+  // another run, or "". Throws what RunPlanner::UseProfile and PlanRun throw.
   void PlanNamed(const std::filesystem::path& profile, const EarlierPlan& earlier);
   // Says the plan, and saves it in the run's directory, as later ones.
   void SaveIn(const std::filesystem::path& directory);
@@ -44,7 +46,8 @@ class Admission {
 
   // Adds the curriculum's forms to the run's table. True where some of them must be admitted too.
   bool Learn(const Curriculum& curriculum);
-  // Loads and plans them alone. Throws what is wrong with one; then the run goes on without it.
+  // Loads and plans them alone. Throws what is wrong with one; then the run goes on without it. Those before
+  // it stay loaded and planned, as the next Admit finds them.
   void Admit(const Curriculum& curriculum);
 
  private:

@@ -74,13 +74,7 @@ class PlannedRun : public ::testing::Test {
   void TearDown() override { SetCpuBudget(0); }
 
   RunPlanner Planner(TinyRun& tiny, std::int64_t budget, const std::string& words = "asked") {
-    return RunPlanner(tiny.Planned(), {.budget = budget, .budget_words = words, .probe_bytes = kPlenty},
-                      *console_);
-  }
-  // By another config than the run's, of the same tasks.
-  RunPlanner Planner(TinyRun& tiny, std::int64_t budget, const RunConfig& config) {
-    return RunPlanner(tiny.Planned(config),
-                      {.budget = budget, .budget_words = "asked", .probe_bytes = kPlenty}, *console_);
+    return RunPlanner(tiny.run, {.budget = budget, .budget_words = words, .probe_bytes = kPlenty}, *console_);
   }
 
   SilentConsole console_;
@@ -317,7 +311,7 @@ TEST_F(PlannedRun, TheChangeThatARefusalNamesLetsTheRunFit) {
   config.tasks["two"].micro_rows = 50;
   config.tasks["three"].mode = "joint";
   auto tiny = MakeRun(config);
-  RunPlanner roomy(tiny->Planned(),
+  RunPlanner roomy(tiny->run,
                    {.budget = kPlenty, .budget_words = "", .probe_bytes = kPlenty, .all_ways = true},
                    *console_);
   roomy.PlanRun(tiny->run.NamedForms());
@@ -435,7 +429,7 @@ TEST_F(PlannedRun, TrainPlansAsPlanDoesThatMeasuresEveryWay) {
       nlohmann::ordered_json plans[2];
       for (const bool all_ways : {false, true}) {
         const auto tiny = MakeRun(PlannedConfig(1, rows));
-        RunPlanner planner(tiny->Planned(),
+        RunPlanner planner(tiny->run,
                            {.budget = InUse() + extra,
                             .budget_words = "asked",
                             .probe_bytes = kPlenty,
@@ -637,7 +631,8 @@ TEST_F(PlannedRun, ATaskThatFailsIsNamedOrLeftForItsFirstDraw) {
   EXPECT_TRUE(Says(MessageOf([&] { Planner(*tiny, InUse() + 300000).PlanRun(tiny->run.NamedForms()); }),
                    {"two", "no such scene"}));
   config.on_task_error = "drop";
-  RunPlanner planner = Planner(*tiny, InUse() + 300000, config);
+  tiny = MakeRun(config, {{"two", fails}});
+  RunPlanner planner = Planner(*tiny, InUse() + 300000);
   const Plan& plan = planner.PlanRun(tiny->run.NamedForms());
   EXPECT_EQ(plan.Find(FormId("two")), nullptr);
   EXPECT_NE(plan.Find(FormId("three")), nullptr);
@@ -658,18 +653,22 @@ TEST_F(PlannedRun, ADeviceThatFailedIsNoTasksFault) {
 
 // Where its rows are cut, also other modes are measured.
 TEST_F(PlannedRun, ATaskThatFailsInAModeThatIsMeasuredLaterIsNamedOrLeftTooAndAResumeKeepsThePlan) {
-  RunConfig config = PlannedConfig(1, 60);
-  auto tiny = MakeRun(config);
   std::int64_t passes = 0, most = kPlenty;
-  Script script{.sample = [](const RowRange& rows) { return LongQaRows(rows, 2); },
-                .run =
-                    [&](const std::string& pass, PassContext& context) {
-                      if (++passes > most) throw Error("no such scene");
-                      return QaPass(pass, context);
-                    }};
-  FixtureTask& two = tiny->tasks().at("two");
-  two.task = std::make_unique<LoadedTask>(*two.info, two.info->variants.front(), "fixture",
-                                          std::make_unique<ScoredTask>(std::move(script), "q0"));
+  const auto make = [&](const RunConfig& config) {
+    auto made = MakeRun(config);
+    Script script{.sample = [](const RowRange& rows) { return LongQaRows(rows, 2); },
+                  .run =
+                      [&](const std::string& pass, PassContext& context) {
+                        if (++passes > most) throw Error("no such scene");
+                        return QaPass(pass, context);
+                      }};
+    FixtureTask& two = made->tasks().at("two");
+    two.task = std::make_unique<LoadedTask>(*two.info, two.info->variants.front(), "fixture",
+                                            std::make_unique<ScoredTask>(std::move(script), "q0"));
+    return made;
+  };
+  RunConfig config = PlannedConfig(1, 60);
+  auto tiny = make(config);
   Planner(*tiny, kPlenty).PlanRun(tiny->run.NamedForms());
   most = std::exchange(passes, 0);  // in the first mode
   const std::int64_t budget = InUse() + 45000;
@@ -678,7 +677,8 @@ TEST_F(PlannedRun, ATaskThatFailsInAModeThatIsMeasuredLaterIsNamedOrLeftTooAndAR
 
   passes = 0;
   config.on_task_error = "drop";
-  RunPlanner planner = Planner(*tiny, budget, config);
+  tiny = make(config);
+  RunPlanner planner = Planner(*tiny, budget);
   const Plan& plan = planner.PlanRun(tiny->run.NamedForms());
   EXPECT_EQ(plan.Find(FormId("two")), nullptr);
   EXPECT_NE(plan.Find(FormId("one")), nullptr);
@@ -688,7 +688,7 @@ TEST_F(PlannedRun, ATaskThatFailsInAModeThatIsMeasuredLaterIsNamedOrLeftTooAndAR
   const std::string saved = ReadText(scratch_ / kPlanFile);
   EXPECT_GT(nlohmann::json::parse(saved).at("planning").at("steps"), 0);
 
-  RunPlanner resumed = Planner(*tiny, budget, config);
+  RunPlanner resumed = Planner(*tiny, budget);
   resumed.TakeUp(scratch_.path());
   resumed.PlanRun(tiny->run.NamedForms());
   EXPECT_EQ(resumed.prober().steps(), 0);

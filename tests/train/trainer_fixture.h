@@ -137,16 +137,6 @@ struct TinyRun {
             .contract = run.executor->contract(),
             .plan = plan()};
   }
-  RunPlanner::Subject Planned() { return Planned(run.config); }
-  RunPlanner::Subject Planned(const RunConfig& config) {
-    return {.config = config,
-            .forms = run.forms,
-            .device = run.device,
-            .host = *host,
-            .model = *run.model,
-            .optimizer = *run.optimizer,
-            .executor = *run.executor};
-  }
 
  private:
   std::optional<PlanInForce> in_force_;
@@ -200,6 +190,9 @@ inline std::unique_ptr<TinyRun> MakeTinyRun(const RunConfig& config,
                                             std::map<std::string, RowHook> hooks = {}) {
   auto tiny = std::make_unique<TinyRun>(config, OneStage({{"one", 5}, {"two", 3}, {"three", 2}}));
   Run& run = tiny->run;
+  run.registry = std::make_unique<Registry>();
+  const ModelInfo info;
+  run.model_file = ModelFile{info, ModelConfig(info)};
   auto host = std::make_unique<FixtureHost>();
   tiny->host = host.get();
   run.host = std::move(host);

@@ -112,48 +112,34 @@ class EqualHost final : public TaskHost {
   std::map<FormId, std::unique_ptr<LoadedTask>> tasks_;
 };
 
-// The config's model with these tasks, "rows": "auto".
-class EqualRun {
- public:
-  explicit EqualRun(const Asked& asked)
-      : run_(MakeRun(asked)),
-        config_(run_->config),
-        host_(run_->model_file->Pictures()->size, run_->tokenizer->size()),
-        console_(stderr) {
-    config_.tasks.clear();
+// Of the config's model with these tasks, "rows": "auto", in this mode, or in the planner's where it is "".
+Plan PlanOfEqualPasses(const Asked& asked, const std::string& mode) {
+  std::unique_ptr<Run> made = MakeRun(asked);
+  auto host = std::make_unique<EqualHost>(made->model_file->Pictures()->size, made->tokenizer->size());
+  RunConfig config = made->config;
+  config.tasks.clear();
+  for (const std::string& name : host->names()) {
+    config.tasks[name].rows = 0;
+    config.tasks[name].mode = mode;
   }
-
-  // In this mode, or in the planner's where it is "".
-  Plan PlanFor(const std::string& mode) {
-    for (const std::string& name : host_.names()) {
-      config_.tasks[name].rows = 0;
-      config_.tasks[name].mode = mode;
-    }
-    const FormTable table(config_);
-    std::vector<Form> forms;
-    for (const std::string& name : host_.names()) forms.push_back(table.Own(name));
-    RunPlanner planner({.config = config_,
-                        .forms = table,
-                        .device = run_->device,
-                        .host = host_,
-                        .model = *run_->model,
-                        .optimizer = *run_->optimizer,
-                        .executor = *run_->executor,
-                        .tokenizer = run_->tokenizer.get()},
-                       RunPlanner::SettingOf(config_, run_->budget, run_->device), console_);
-    return planner.PlanRun(forms);
-  }
-
- private:
-  std::unique_ptr<Run> run_;
-  RunConfig config_;
-  EqualHost host_;
-  Console console_;
-};
+  Run run(std::move(config));
+  run.device = made->device;
+  run.budget = made->budget;
+  run.registry = std::move(made->registry);
+  run.model_file = std::move(made->model_file);
+  run.tokenizer = std::move(made->tokenizer);
+  run.model = std::move(made->model);
+  run.executor = std::move(made->executor);
+  run.optimizer = std::move(made->optimizer);
+  std::vector<Form> forms;
+  for (const std::string& name : host->names()) forms.push_back(run.forms.Own(name));
+  run.host = std::move(host);
+  Console console(stderr);
+  return RunPlanner(run, RunPlanner::SettingOf(run), console).PlanRun(forms);
+}
 
 void CompareEqualPasses(const Asked& asked) {
-  EqualRun run(asked);
-  const Plan planned = run.PlanFor(""), joint = run.PlanFor("joint");
+  const Plan planned = PlanOfEqualPasses(asked, ""), joint = PlanOfEqualPasses(asked, "joint");
   Table table({"passes", "micro rows", "over one pass", "joint: micro rows", "over one pass"});
   const auto over = [](std::int64_t rows, const Plan& plan) {
     return Ratio(static_cast<double>(rows) / static_cast<double>(plan.entries.front().rows));

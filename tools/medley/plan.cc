@@ -60,9 +60,9 @@ int RunPlan(int argc, char** argv) {
   const auto run = BuildRun(std::move(inputs), Purpose::kTrain);
   for (const std::string& line : run->registry->Choices(run->NamedTasks())) console.Say(line);
   std::cout << run->budget.Words() << std::endl;
-  RunPlanner::Setting setting = RunPlanner::SettingOf(run->config, run->budget, run->device);
+  RunPlanner::Setting setting = RunPlanner::SettingOf(*run);
   setting.all_ways = true;
-  RunPlanner planner(PlannerSubject(*run), setting, console);
+  RunPlanner planner(*run, setting, console);
   if (!profile.empty()) planner.UseProfile(profile);
   planner.PlanRun(run->NamedForms());
   std::cout << StagesOfPlan(run->forms, run->curriculum, planner.plan()) << planner.Words() << '\n';

@@ -1,0 +1,151 @@
+#include <medley/plan/form_measurer.h>
+
+#include <algorithm>
+
+#include <medley/memory/meter.h>
+#include <medley/model/parameter_bytes.h>
+#include <medley/plan/peak_lines.h>
+#include <medley/plan/plan_request.h>
+#include <medley/plan/profile_key.h>
+
+namespace medley {
+namespace {
+
+using nlohmann::ordered_json;
+
+constexpr std::int64_t kFarAbove = 16;  // times the largest probe
+
+Execution ExecutionIn(const Way& way, const Form& form) {
+  return {.way = way, .micro_rows = 0, .term_weights = form.settings.terms};
+}
+
+}  // namespace
+
+FormMeasurer::FormMeasurer(const Run& run, std::int64_t probe_bytes, std::int64_t probe_limit, bool all_ways,
+                           Console& console)
+    : run_(run),
+      all_ways_(all_ways),
+      console_(console),
+      prober_(*run.model, *run.executor, run.device, static_cast<std::uint64_t>(run.config.seed), probe_bytes,
+              probe_limit) {
+  profile_.key = RunProfileKey(run.config, *run.model, run.ModelBuild(), run.tokenizer.get(), run.device);
+}
+
+// A task may keep tensors of its own, which a plan made before it is loaded must know.
+LoadedTask& FormMeasurer::Loaded(const Form& form, TaskProfile& profile) {
+  if (LoadedTask* loaded = run_.host->Find(form.id)) return *loaded;
+  const std::int64_t before = ReadMemory(run_.device).now;
+  LoadedTask& loaded = run_.host->Get(form);
+  profile.held = ReadMemory(run_.device).now - before;
+  return loaded;
+}
+
+// Where it throws it is known whose fault that is, and nothing of the form's profile is kept.
+template <typename Measure>
+auto FormMeasurer::Blaming(const FormId& form, const Measure& measure) {
+  try {
+    return measure();
+  } catch (...) {
+    failed_ = form;
+    profile_.tasks.erase(form);
+    throw;
+  }
+}
+
+void FormMeasurer::CheckContract(LoadedTask& task, TaskProfile* profile) {
+  if (prober_.CheckContract(task, profile)) return;
+  console_.Warn(
+      "task " + task.info().name +
+      " is not held against its spec: that runs all its passes at once, for which there is no room on " +
+      run_.device.str() + ". A larger budget checks it");
+}
+
+// Measures the ways that the profile lacks. False where it has them all.
+bool FormMeasurer::MeasureTask(const TaskRequest& request, const std::vector<Way>& ways) {
+  return Blaming(request.form.id, [&] { return MeasureLacking(request, ways); });
+}
+
+bool FormMeasurer::MeasureLacking(const TaskRequest& request, const std::vector<Way>& ways) {
+  TaskProfile& profile = profile_.tasks[request.form.id];
+  ordered_json key = TaskProfileKey(*run_.host, request.form);
+  if (profile.key != key) profile = {};
+  const std::size_t before = profile.modes.size();
+  for (const Way& way : ways) {
+    if (profile.Find(way) != nullptr) continue;
+    if (measured_.empty())
+      console_.Say("measuring what the tasks take: a few steps of each, whose gradients are dropped");
+    measured_.insert(request.form.id);
+    LoadedTask& task = Loaded(request.form, profile);
+    if (profile.modes.empty()) CheckContract(task, &profile);
+    // Where a step has several draws, also all rows together may find gradients.
+    const std::int64_t most_rows = run_.config.draws_per_step > 1 ? 0 : request.rows;
+    prober_.Measure(task, ExecutionIn(way, request.form), profile, most_rows);
+  }
+  profile.key = std::move(key);
+  return profile.modes.size() > before;
+}
+
+void FormMeasurer::MeasureFirst(const TaskRequest& request) {
+  const VariantInfo& variant = run_.host->Variant(request.form);
+  MeasureTask(request, all_ways_ ? AllWays(request, variant) : FirstWays(request, variant));
+}
+
+void FormMeasurer::MeasureFloor() {
+  MemoryLedger& floor = profile_.floor;
+  std::int64_t constants = 0;
+  for (const auto& [form, profile] : profile_.tasks) {
+    if (const LoadedTask* task = run_.host->Find(form))
+      constants += task->ConstantBytes(run_.device) + profile.held;
+  }
+  floor.weights = ParameterBytes(run_.model->parameters(), run_.device);
+  floor.optimizer = run_.optimizer->StateBytes();
+  floor.workspace =
+      std::max<std::int64_t>(0, ReadMemory(run_.device).now - constants - floor.weights - floor.optimizer);
+  profile_.gradients = TrainedBytes(run_.model->parameters());
+}
+
+bool FormMeasurer::MeasureRefused(const DoesNotFit& refusal, const Requests& requests) {
+  bool measured = false;
+  for (const TaskRequest& request : requests) {
+    for (const Refusal& refused : refusal.refusals()) {
+      if (refused.form && *refused.form != request.form.id) continue;
+      measured = MeasureTask(request, AllWays(request, run_.host->Variant(request.form))) || measured;
+    }
+  }
+  return measured;
+}
+
+bool FormMeasurer::MeasurePieces(const Plan& plan, const Requests& requests) {
+  bool measured = false;
+  for (const TaskRequest& request : requests) {
+    const PlannedTask& entry = *plan.Find(request.form.id);
+    if (entry.micro_rows == entry.rows || request.micro_rows > 0) continue;
+    measured = MeasureTask(request, CheapestWays(request, run_.host->Variant(request.form))) || measured;
+  }
+  return measured;
+}
+
+std::int64_t FormMeasurer::LargestProbe(const PlannedTask& entry) const {
+  const ModeProfile& mode = *profile_.tasks.at(entry.form).Find(entry.way);
+  return PeakLines(entry.micro_rows < entry.rows ? mode.pieces : mode.whole).largest_probe();
+}
+
+bool FormMeasurer::Confirm(const Plan& plan) {
+  bool ran = false;
+  for (const PlannedTask& entry : plan.entries) {
+    // A task of a stored profile is confirmed by training itself, unless it was measured for far fewer rows.
+    const bool stored = measured_.count(entry.form) == 0;
+    if (entry.confirmed || (stored && entry.micro_rows <= kFarAbove * LargestProbe(entry))) continue;
+    if (!confirmed_.emplace(entry.form, entry.way).second) continue;
+    const Form& form = run_.forms.At(entry.form);
+    Execution execution = ExecutionIn(entry.way, form);
+    execution.micro_rows = entry.micro_rows < entry.rows ? entry.micro_rows : 0;
+    Blaming(form.id, [&] {
+      prober_.Confirm(run_.host->Get(form), execution, entry.micro_rows, profile_.tasks.at(form.id));
+    });
+    ran = true;
+  }
+  return ran;
+}
+
+}  // namespace medley

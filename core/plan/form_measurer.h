@@ -1,0 +1,77 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <set>
+#include <utility>
+#include <vector>
+
+#include <medley/plan/plan.h>
+#include <medley/plan/prober.h>
+#include <medley/plan/profile.h>
+#include <medley/report/console.h>
+#include <medley/run/run.h>
+
+namespace medley {
+
+// Measures what steps of a run's forms take, as far as its profile does not say it, and loads the tasks for
+// that. Says on the console when it begins. To be called between steps, on the trainer's thread.
+class FormMeasurer {
+ public:
+  using Requests = std::vector<TaskRequest>;
+
+  // Keeps the references. `probe_bytes`, `probe_limit`: see RunPlanner::Setting; `all_ways`: every legal way
+  // to run a task, else those that the plan needs.
+  FormMeasurer(const Run& run, std::int64_t probe_bytes, std::int64_t probe_limit, bool all_ways,
+               Console& console);
+
+  const Profile& profile() const { return profile_; }
+  // What an earlier planning measured, under this run's key.
+  void Use(Profile profile) { profile_ = std::move(profile); }
+  const Prober& prober() const { return prober_; }
+  // Frees the rows that were measured with; whoever measures next samples them anew.
+  void ForgetRows() { prober_.ForgetRows(); }
+
+  // The ways of a form that no plan can do without. As the functions below it throws what the task throws;
+  // then TakeFailed() tells whose fault it was, and of that form nothing is known.
+  void MeasureFirst(const TaskRequest& request);
+  // What is there between steps: weights, optimizer, what else is in use beside the tasks' tables.
+  void MeasureFloor();
+  // Ways that nobody asked for may be what fits, or what a refusal should name. Where not even the floor
+  // fits, it names no task, and the budget to name is one for all of them. True where something was measured.
+  bool MeasureRefused(const DoesNotFit& refusal, const Requests& requests);
+  // Where rows are cut, another way with as little work may need fewer pieces. True where something was
+  // measured.
+  bool MeasurePieces(const Plan& plan, const Requests& requests);
+  // Runs a step of the planned size where that was not measured. False where nothing was to be done.
+  //
+  // Once a task and mode: what such a step takes above its line becomes a probe, and the rows that fit then
+  // lie below it, where the chord is safe.
+  bool Confirm(const Plan& plan);
+  // Holds the task against its spec now; warns where there is no room for that. Throws what the check throws,
+  // and TakeFailed() does not tell of it.
+  void CheckContract(LoadedTask& task) { CheckContract(task, nullptr); }
+
+  // The form that threw since it was last asked.
+  std::optional<FormId> TakeFailed() { return std::exchange(failed_, std::nullopt); }
+
+ private:
+  LoadedTask& Loaded(const Form& form, TaskProfile& profile);
+  template <typename Measure>
+  auto Blaming(const FormId& form, const Measure& measure);
+  bool MeasureTask(const TaskRequest& request, const std::vector<Way>& ways);
+  bool MeasureLacking(const TaskRequest& request, const std::vector<Way>& ways);
+  void CheckContract(LoadedTask& task, TaskProfile* profile);
+  std::int64_t LargestProbe(const PlannedTask& entry) const;
+
+  const Run& run_;
+  bool all_ways_;
+  Console& console_;
+  Prober prober_;
+  Profile profile_;
+  std::optional<FormId> failed_;
+  std::set<FormId> measured_;                   // by this object
+  std::set<std::pair<FormId, Way>> confirmed_;  // by a step of the planned size
+};
+
+}  // namespace medley
