@@ -1,13 +1,10 @@
-// What happens to a run whose weights file is edited, while it goes on and while it rests.
+// That the weights file of a run that goes on may be edited with anything: tests/session/live_edit_test.cc
+// has what becomes of the run.
 #include <gtest/gtest.h>
 
-#include <algorithm>
 #include <fstream>
-#include <nlohmann/json.hpp>
 
-#include <medley/base/file_digest.h>
 #include <medley/base/files.h>
-#include <medley/checkpoint/checkpoint_files.h>
 #include <medley/curriculum/weight_log.h>
 
 #include "tests/tools/background.h"
@@ -45,40 +42,6 @@ class LiveEdit : public ::testing::Test {
   Background Train(const std::string& more = "plan=false steps=1000000") const {
     return Background(TrainLine(more), scratch_ / "words.txt");
   }
-  CommandResult Resume(const fs::path& run, const std::string& more = "") const {
-    return Shell(Medley() + "resume " + run.string() + " " + more + " 2>&1");
-  }
-  // A run of 80 steps with stages, edited at some step, and resumed about it and at others.
-  struct EditedStages {
-    std::string stages, edited;
-    std::int64_t after = 0, before = 0;  // steps, between which the edit must come
-    std::vector<std::int64_t> resumes;
-  };
-  void ExpectResumes(const EditedStages& what) const {
-    WriteText(scratch_ / "template.json", what.stages);
-    Background train = Train("plan=false steps=80 checkpoint.every=1");
-    ASSERT_TRUE(train.WaitUntil([&] { return StepsOf(run()) > what.after; })) << train.words();
-    WriteText(weights(), what.edited);
-    ASSERT_EQ(train.Wait(), 0) << train.words();
-    const auto edits = Entries(Cause::kEdit);
-    ASSERT_EQ(edits.size(), 1u) << "the run was too fast for its edit";
-    const std::int64_t at = edits.front().step;
-    ASSERT_LT(at, what.before);
-    const auto expected = EndState(run());
-    const std::string log = ReadText(run() / kWeightLog);
-    std::vector<std::int64_t> resumes = what.resumes;
-    resumes.insert(resumes.end(), {at - 1, at, at + 1});
-    for (const std::int64_t k : resumes) {
-      const fs::path part = CopyWithCheckpoint(k);
-      const CommandResult resumed = Resume(part, "checkpoint.every=0");
-      EXPECT_EQ(resumed.code, 0) << resumed.out;
-      EXPECT_EQ(EndState(part), expected)
-          << "resumed after step " << k << ", the edit came after " << at << resumed.out;
-      EXPECT_EQ(ReadText(part / kWeightLog), log) << k;
-      EXPECT_EQ(Has(resumed.out, "an edit of the weights comes again"), k < at) << resumed.out;
-      fs::remove_all(part);
-    }
-  }
   fs::path run() const { return scratch_ / "run"; }
   fs::path weights() const { return run() / kRunWeights; }
   std::vector<WeightEntry> Entries(Cause cause) const {
@@ -104,30 +67,9 @@ class LiveEdit : public ::testing::Test {
   bool HasBegun(const Background& train) const {
     return train.WaitUntil([&] { return StepsOf(run()) > 3; });
   }
-  // The run as if it had been killed after a step.
-  fs::path CopyWithCheckpoint(std::int64_t step) const {
-    const fs::path copy = scratch_ / "part";
-    fs::create_directory(copy);
-    for (const fs::directory_entry& entry : fs::directory_iterator(run())) {
-      const std::int64_t saved = StepOfName(entry.path().filename().string());
-      if (saved < 0 || saved == step)
-        fs::copy(entry.path(), copy / entry.path().filename(), fs::copy_options::recursive);
-    }
-    return copy;
-  }
   static std::string With(const std::string& control) {
     std::string text = kEditedWeights;
     return text.replace(text.find("\"control\": 1"), 12, "\"control\": " + control);
-  }
-  static std::map<std::string, std::string> EndState(const fs::path& run) {
-    const fs::path checkpoint = ListCheckpoints(run).at(0).path;
-    auto sections = nlohmann::ordered_json::parse(ReadText(checkpoint / "state.json"));
-    sections.erase("receipt");  // measured
-    return {{"step", checkpoint.filename()},
-            {"model", HashText(ReadText(checkpoint / "model.safetensors"))},
-            {"state", sections.dump()},
-            {"metrics", ReadText(run / "metrics.jsonl")},
-            {"losses", ReadText(run / "losses.csv")}};
   }
 
   ScratchDirectory scratch_;
@@ -179,173 +121,6 @@ TEST_F(LiveEdit, EveryWayToSaveAFileWorks) {
   EXPECT_TRUE(Entries(Cause::kRefusedEdit).empty());
   train.Interrupt();
   EXPECT_EQ(train.Wait(), 130) << train.words();
-}
-
-TEST_F(LiveEdit, ABadOneIsRefusedWithItsPlaceAndTheOldWeightsStay) {
-  Background train = Train();
-  ASSERT_TRUE(HasBegun(train)) << train.words();
-  const auto refused = [&](const std::string& text, const std::string& words) {
-    const std::size_t before = Entries(Cause::kRefusedEdit).size();
-    WriteText(weights(), text);
-    EXPECT_TRUE(train.WaitUntil([&] { return Entries(Cause::kRefusedEdit).size() > before; })) << text;
-    EXPECT_TRUE(Has(train.words(), words)) << text << "\n" << train.words();
-    EXPECT_TRUE(GoesOn(train));
-  };
-  refused("{\"unit\": \"steps\", \"weights\": {\"control\": 1,\n  \"zoom_glod\": 2}}",
-          "weights.json:2:3: weights.zoom_glod: no such task; did you mean 'zoom_gold'?");
-  refused("{\"unit\": \"steps\", \"weights\": {\"control\": 1", "not valid JSON");
-  refused("{\"unit\": \"rows\", \"weights\": {\"control\": 1}}",
-          "weights.json:1:10: unit: is the run's and stays \"steps\"");
-  refused("{\"unit\": \"steps\", \"weights\": {\"control\": 0}}",
-          "weights.json:1:30: weights: every weight is 0");
-  refused("{\"unit\": \"steps\", \"weights\": {\"control\": 1}, \"comment\": \"" +
-              std::string(10'000'000, 'x') + "\"}",
-          "above 1 MiB");
-  const WeightEntry last = Entries(Cause::kRefusedEdit).back();
-  EXPECT_EQ(last.after, (std::map<std::string, double>{{"control", 0.25}, {"zoom_gold", 0.75}}));
-  WriteText(weights(), With("3"));
-  EXPECT_TRUE(TookOver(train, "\"control\": 3"));
-  train.Interrupt();
-  EXPECT_EQ(train.Wait(), 130) << train.words();
-}
-
-// Its own rows and columns; nobody else's rows move.
-TEST_F(LiveEdit, ATaskThatWasNotNamedIsPlannedWhileTheRunPauses) {
-  Background train =
-      Train("budget=100MiB steps=1000000 tasks.zoom_gold.rows=auto tasks.arrow_to_gold.rows=auto");
-  ASSERT_TRUE(train.WaitUntil([&] { return StepsOf(run()) > 3; })) << train.words();
-  const auto planned = nlohmann::json::parse(ReadText(run() / "plan.json"));
-  WriteText(weights(),
-            "{\"unit\": \"steps\", \"weights\": {\"arrow_to_gold\": 1, \"zoom_gold\": 1, \"control\": 1}}");
-  ASSERT_TRUE(TookOver(train, "arrow_to_gold")) << train.words();
-  const auto more = nlohmann::json::parse(ReadText(run() / "plan.json"));
-  for (const auto& entry : planned.at("tasks")) {
-    const auto same = std::find_if(more.at("tasks").begin(), more.at("tasks").end(),
-                                   [&](const auto& other) { return other.at("task") == entry.at("task"); });
-    ASSERT_NE(same, more.at("tasks").end());
-    EXPECT_EQ(same->at("rows"), entry.at("rows"));
-  }
-  EXPECT_EQ(more.at("tasks").size(), planned.at("tasks").size() + 1);
-  EXPECT_TRUE(train.WaitUntil([&] { return Has(ReadText(run() / "metrics.jsonl"), "arrow_to_gold"); }));
-  EXPECT_TRUE(ReadText(run() / "losses.csv").starts_with("step,arrow_to_gold,zoom_gold,control\n"));
-  train.Interrupt();
-  EXPECT_EQ(train.Wait(), 130) << train.words();
-  const std::int64_t step = ListCheckpoints(run()).at(0).step;
-  const CommandResult resumed = Resume(run(), "--steps " + std::to_string(step + 2));
-  EXPECT_EQ(resumed.code, 0) << resumed.out;
-  EXPECT_TRUE(Has(resumed.out, "the plan of an earlier start, which still holds")) << resumed.out;
-}
-
-TEST_F(LiveEdit, ATaskThatDoesNotFitIsRefusedWithTheMissingBytes) {
-  Background train =
-      Train("budget=300MiB steps=1000000 tasks.arrow_to_gold.rows=4096 tasks.arrow_to_gold.micro_rows=4096");
-  ASSERT_TRUE(HasBegun(train)) << train.words();
-  WriteText(weights(), "{\"unit\": \"steps\", \"weights\": {\"arrow_to_gold\": 1, \"control\": 1}}");
-  EXPECT_TRUE(train.WaitUntil([&] { return !Entries(Cause::kRefusedEdit).empty(); })) << train.words();
-  EXPECT_TRUE(Has(Entries(Cause::kRefusedEdit).back().words, "not one row of task arrow_to_gold fits"))
-      << train.words();
-  EXPECT_TRUE(Has(Entries(Cause::kRefusedEdit).back().words, " bytes) more than the budget"))
-      << train.words();
-  EXPECT_TRUE(GoesOn(train));
-  train.Interrupt();
-  EXPECT_EQ(train.Wait(), 130) << train.words();
-}
-
-TEST_F(LiveEdit, ATaskWhosePluginDoesNotLoadIsRefused) {
-  Background train =
-      Train("plan=false steps=1000000 --plugin-path " MEDLEY_PLUGIN_FIXTURES "/undefined_symbol");
-  ASSERT_TRUE(HasBegun(train)) << train.words();
-  WriteText(weights(), "{\"unit\": \"steps\", \"weights\": {\"control\": 1, \"undefined_symbol\": 1}}");
-  EXPECT_TRUE(train.WaitUntil([&] { return !Entries(Cause::kRefusedEdit).empty(); })) << train.words();
-  EXPECT_TRUE(Has(Entries(Cause::kRefusedEdit).back().words, "DefinedNowhere")) << train.words();
-  EXPECT_TRUE(GoesOn(train));
-  train.Interrupt();
-  EXPECT_EQ(train.Wait(), 130) << train.words();
-}
-
-TEST_F(LiveEdit, AResumeBeforeAtAndAfterAnEditIsTheUninterruptedRun) {
-  const std::string stages =
-      "{\"unit\": \"steps\", \"stages\": [{\"name\": \"a\", \"weights\": {\"control\": 1}, \"until\": "
-      "{\"steps\": 50}},"
-      "{\"name\": \"b\", \"weights\": {\"zoom_gold\": 1}, \"ramp\": {\"draws\": 15}}]}";
-  std::string edited = stages;
-  edited.replace(edited.find("\"control\": 1"), 12, "\"control\": 1, \"arrow_to_gold\": 2");
-  ExpectResumes({.stages = stages, .edited = edited, .after = 3, .before = 48, .resumes = {1, 49, 50, 57}});
-}
-
-// Every task that the file no longer draws is one that no later resume knows.
-TEST_F(LiveEdit, AResumeInARampThatAnEditTookATaskOutOfIsTheUninterruptedRun) {
-  const std::string stages =
-      "{\"unit\": \"steps\", \"stages\": [{\"name\": \"a\", \"weights\": {\"control\": 1}, \"until\": "
-      "{\"steps\": 5}},"
-      "{\"name\": \"b\", \"weights\": {\"zoom_gold\": 3, \"arrow_to_gold\": 1}, \"ramp\": {\"draws\": 60}}]}";
-  std::string edited = stages;
-  edited.replace(edited.find("\"zoom_gold\": 3, "), 16, "");
-  ExpectResumes({.stages = stages, .edited = edited, .after = 10, .before = 50, .resumes = {4, 52, 70}});
-}
-
-TEST_F(LiveEdit, AnEditOfARestingRunHoldsFromItsFirstStep) {
-  ASSERT_EQ(Shell(TrainLine("plan=false steps=5 2>&1")).code, 0);
-  const std::string log = ReadText(run() / kWeightLog), metrics = ReadText(run() / "metrics.jsonl");
-  WriteText(weights(), "{\"unit\": \"steps\", \"weights\": {\"control\": 1, \"zoom_glod\": 1}}");
-  const CommandResult bad = Resume(run(), "--steps 10");
-  EXPECT_EQ(bad.code, 2) << bad.out;
-  EXPECT_TRUE(Has(bad.out, "weights.zoom_glod: no such task")) << bad.out;
-  EXPECT_EQ(ReadText(run() / kWeightLog), log);
-  EXPECT_EQ(ReadText(run() / "metrics.jsonl"), metrics);
-
-  WriteText(weights(), "{\"unit\": \"rows\", \"weights\": {\"control\": 1}}");
-  const CommandResult other_unit = Resume(run(), "--steps 10");
-  EXPECT_EQ(other_unit.code, 2) << other_unit.out;
-  EXPECT_TRUE(Has(other_unit.out, "unit: is the run's and stays \"steps\"")) << other_unit.out;
-  EXPECT_FALSE(fs::exists(run() / "config.resolved.1.json")) << "nothing has changed";
-
-  WriteText(weights(), "{\"unit\": \"steps\", \"weights\": {\"control\": 1, \"zoom_gold\": 0}}");
-  const CommandResult diff = Shell(Medley() + "weights diff " + run().string() + " 2>&1");
-  EXPECT_EQ(diff.out, "zoom_gold 3 -> 0 (75 % -> 0 %)\n");
-  const CommandResult good = Resume(run(), "--steps 10");
-  EXPECT_EQ(good.code, 0) << good.out;
-  EXPECT_TRUE(Has(good.out, "step 5: the weights were edited: zoom_gold 3 -> 0 (75 % -> 0 %)")) << good.out;
-  const auto edits = Entries(Cause::kEdit);
-  ASSERT_EQ(edits.size(), 1u);
-  EXPECT_EQ(edits[0].step, 5);
-  // The checkpoint of step 5 lacks it: from there it comes again.
-  const fs::path killed = CopyWithCheckpoint(5);
-  const CommandResult again = Resume(killed);
-  EXPECT_EQ(again.code, 0) << again.out;
-  EXPECT_TRUE(Has(again.out, "step 5: an edit of the weights comes again")) << again.out;
-  EXPECT_EQ(EndState(killed), EndState(run()));
-  EXPECT_EQ(Shell(Medley() + "weights diff " + run().string()).out, "no weight changed\n");
-  const CommandResult history = Shell(Medley() + "weights history " + run().string() + " 2>&1");
-  EXPECT_TRUE(Has(history.out, "step 0, draw 0: start\n    control 25 %, zoom_gold 75 %\n")) << history.out;
-  EXPECT_TRUE(Has(
-      history.out,
-      "step 5, draw 5: edit: zoom_gold 3 -> 0 (75 % -> 0 %)\n    control 25 -> 100 %, zoom_gold 75 -> 0 %\n"))
-      << history.out;
-  EXPECT_EQ(Shell(Medley() + "weights history " + scratch_.path().string() + " 2>&1").code, 2);
-  EXPECT_TRUE(
-      Has(Resume(run(), "weights=" + weights().string()).out, "this run has a weights file of its own"));
-}
-
-TEST_F(LiveEdit, StagesThatAreOverMayNotChangeAndThoseAheadMay) {
-  const auto text = [](const std::string& a, const std::string& b, const std::string& c) {
-    return "{\"unit\": \"steps\", \"stages\": [\n{\"name\": \"a\", \"weights\": {\"control\": " + a +
-           "}, \"until\": {\"steps\": 2}},\n{\"name\": \"b\", \"weights\": {\"zoom_gold\": 1}, \"until\": "
-           "{\"steps\": " +
-           b + "}},\n{\"name\": \"c\", \"weights\": {\"control\": " + c + ", \"zoom_gold\": 1}}]}";
-  };
-  WriteText(scratch_ / "template.json", text("1", "4", "1"));
-  ASSERT_EQ(Shell(TrainLine("plan=false steps=4 2>&1")).code, 0);
-  WriteText(weights(), text("2", "4", "1"));
-  const CommandResult past = Resume(run(), "--steps 8");
-  EXPECT_EQ(past.code, 2) << past.out;
-  EXPECT_TRUE(Has(past.out, "weights.json:2:1: stages.0: stage a is over; what is over stays as it was"))
-      << past.out;
-  WriteText(weights(), text("1", "3", "3"));
-  const CommandResult ahead = Resume(run(), "--steps 8");
-  EXPECT_EQ(ahead.code, 0) << ahead.out;
-  EXPECT_TRUE(Has(ahead.out, "until 4 steps -> 3 steps, stage c is another")) << ahead.out;
-  EXPECT_TRUE(Has(ahead.out, "step 5: stage c begins")) << ahead.out;
 }
 
 }  // namespace

@@ -1,0 +1,117 @@
+// A run with edits, resumes and an early decay, repeated.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include <medley/curriculum/weight_log.h>
+
+#include "tests/session/session_runs.h"
+
+namespace medley {
+namespace {
+
+namespace fs = std::filesystem;
+using test::Ended;
+using test::Has;
+
+constexpr const char* kReplayedWeights =
+    "{\"unit\": \"steps\", \"stages\": [\n"
+    "{\"name\": \"a\", \"weights\": {\"control\": 1, \"zoom_gold\": 3}, \"until\": {\"steps\": 30}},\n"
+    "{\"name\": \"b\", \"weights\": {\"zoom_gold\": 1}, \"ramp\": {\"draws\": 10}, "
+    "\"set\": {\"tasks.zoom_gold.rows\": 2}}]}\n";
+
+class Replays : public ::testing::Test {
+ protected:
+  Replays() { WriteText(scratch_ / "template.json", kReplayedWeights); }
+
+  BeginRequest Request(const std::string& more) const {
+    return test::RequestOf(
+        "quickstart.json",
+        "threads=1 seed=5 tensorboard=false eval.every=20 eval.rows=4 checkpoint.every=10 data.threads=1 "
+        "tasks.control.rows=1 tasks.zoom_gold.rows=1 tasks.arrow_to_gold.rows=1 weights=" +
+            (scratch_ / "template.json").string() + " " + more);
+  }
+  Ended Train(const std::string& more) const { return test::TrainToTheEnd(Request(more), run()); }
+  Ended Replay(const std::string& name, const std::string& more, const std::string& old = "run") const {
+    return test::ReplayToTheEnd(scratch_ / old, Request(more), scratch_ / name);
+  }
+  Ended Resume(const std::string& more) const { return test::ResumeToTheEnd(run(), more); }
+  fs::path run() const { return scratch_ / "run"; }
+  std::string Metrics(const std::string& name) const { return ReadText(scratch_ / name / "metrics.jsonl"); }
+  void Edit(const std::string& from, const std::string& to) const {
+    std::string text = ReadText(run() / kRunWeights);
+    const std::size_t at = text.find(from);
+    ASSERT_NE(at, std::string::npos) << text;
+    WriteText(run() / kRunWeights, text.replace(at, from.size(), to));
+  }
+
+  ScratchDirectory scratch_;
+  test::SilentConsole console_;
+};
+
+// Edited while it ran and while it rested, interrupted, and resumed with other settings.
+TEST_F(Replays, RepeatAllThatAPersonDid) {
+  const std::string first = "plan=false hours=0 steps=100";
+  {
+    Session train = Session::Begin(Request(first), run(), *console_);
+    train.Train(5);
+    Edit("\"control\": 1", "\"control\": 2, \"arrow_to_gold\": 1");
+    ASSERT_TRUE(test::TrainUntil(train, [&] { return Has(console_.words(), "the weights were edited"); }))
+        << console_.words();
+    train.Train(41);
+    EXPECT_EQ(test::TrainInterrupted(train), ExitCode::kInterrupted) << console_.words();
+  }
+  Edit("\"draws\": 10", "\"draws\": 12");  // of the present stage: it begins anew
+  const Ended resumed = Resume("optimizer.learning_rate=1e-4 steps=120");
+  ASSERT_EQ(resumed.code, ExitCode::kDone) << resumed.out;
+  const Ended replayed = Replay("again", first);
+  EXPECT_EQ(replayed.code, ExitCode::kDone) << replayed.out;
+  EXPECT_EQ(Metrics("again"), Metrics("run"));
+  EXPECT_TRUE(Has(replayed.out, "the run that is repeated was resumed after step ")) << replayed.out;
+  EXPECT_EQ(ReadText(scratch_ / "again" / kRunWeights), ReadText(run() / kRunWeights));
+  // And it can be repeated itself.
+  const Ended third = Replay("third", first, "again");
+  EXPECT_EQ(third.code, ExitCode::kDone) << third.out;
+  EXPECT_EQ(Metrics("third"), Metrics("run"));
+}
+
+TEST_F(Replays, RepeatAnEarlyDecayAndWhereARunWasLeft) {
+  const std::string first = "plan=true budget=2GiB steps=1000000 hours=0.001";
+  const Ended trained = Train(first);
+  ASSERT_EQ(trained.code, ExitCode::kDone) << trained.out;
+  ASSERT_TRUE(Has(trained.out, "from here on the learning rate falls")) << trained.out;
+  const Ended replayed = Replay("again", first);
+  EXPECT_EQ(replayed.code, ExitCode::kDone) << replayed.out;
+  EXPECT_EQ(Metrics("again"), Metrics("run"));
+  EXPECT_FALSE(Metrics("run").empty());
+}
+
+TEST_F(Replays, RepeatAnEvaluationThatWasInterruptedAndResumedWithOtherRows) {
+  const std::string first = "plan=false hours=0 steps=24 eval.rows=50000";
+  {
+    Session train = Session::Begin(Request(first), run(), *console_);
+    train.Train(19);
+    const test::InterruptsWhen interrupt([] { return true; }, std::chrono::milliseconds(1500));
+    ASSERT_EQ(train.Train(), ExitCode::kInterrupted) << console_.words();
+    ASSERT_EQ(train.step(), 20) << "before the evaluation";
+  }
+  const std::string metrics = Metrics("run");
+  ASSERT_EQ(std::count(metrics.begin(), metrics.end(), '\n'), 19) << "in the evaluation";
+  const Ended resumed = Resume("eval.rows=6");
+  ASSERT_EQ(resumed.code, ExitCode::kDone) << resumed.out;
+  const Ended replayed = Replay("again", first);
+  EXPECT_EQ(replayed.code, ExitCode::kDone) << replayed.out;
+  EXPECT_EQ(Metrics("again"), Metrics("run"));
+}
+
+TEST_F(Replays, AnotherConfigIsRefusedWithWhatDiffers) {
+  ASSERT_EQ(Train("plan=false hours=0 steps=12").code, ExitCode::kDone);
+  const Ended other = Replay("again", "plan=false hours=0 steps=13 optimizer.clip_norm=2");
+  EXPECT_EQ(other.code, ExitCode::kBadInput) << other.out;
+  EXPECT_TRUE(Has(other.out, "\n  optimizer.clip_norm: 1.0 -> 2.0\n  steps: 12 -> 13")) << other.out;
+  EXPECT_FALSE(fs::exists(scratch_ / "again"));
+  EXPECT_EQ(Replay("again", "", "nothing").code, ExitCode::kBadInput);
+}
+
+}  // namespace
+}  // namespace medley
