@@ -178,6 +178,17 @@ TaskRequest RunPlanner::RequestFor(const Form& form) const {
   return RequestOf(form, run_.host->Variant(form));
 }
 
+// A form that is planned, with what it keeps between steps.
+void RunPlanner::Leave(const FormId& form) {
+  if (plan_.Find(form) == nullptr) return;
+  std::erase_if(plan_.entries, [&](const PlannedTask& entry) { return entry.form == form; });
+  const auto known = profile().tasks.find(form);
+  if (known == profile().tasks.end()) return;
+  const std::int64_t kept = known->second.held + (plan_.drops_tables ? 0 : known->second.constants);
+  plan_.floor.constants -= kept;
+  for (PlannedTask& other : plan_.entries) other.predicted_peak -= kept;
+}
+
 const Plan& RunPlanner::PlanForm(const Form& form) {
   const TaskRequest request = RequestFor(form);
   const std::string& name = form.id.text();
@@ -187,22 +198,25 @@ const Plan& RunPlanner::PlanForm(const Form& form) {
     if (planned_for_.is_object() &&
         planned_for_.at("tasks").value(name, ordered_json()) == asked.at("tasks").at(name))
       return plan_;
-    std::erase_if(plan_.entries, [&](const PlannedTask& entry) { return entry.form == form.id; });
   }
+  const Plan before = plan_;
   try {
+    Leave(form.id);
     measurer_.MeasureFirst(request);
     Plan alone = PlanMeasured({request}, /*beside_others=*/true);
     if (request.rows == 0 && alone.data_bytes > plan_.data_bytes)
       alone = PlanMeasured({WithRowsThatMayWait(request)}, /*beside_others=*/true);
     Join(alone);
   } catch (...) {
+    plan_ = before;
     measurer_.ForgetRows();
     throw;
   }
+  std::erase_if(requests_, [&](const TaskRequest& earlier) { return earlier.form.id == form.id; });
   requests_.push_back(request);
   ordered_json asked = Asked();
-  const ordered_json before = planned_for_.is_object() ? planned_for_.at("tasks") : ordered_json::object();
-  for (const auto& [other, was] : before.items()) {
+  const ordered_json earlier = planned_for_.is_object() ? planned_for_.at("tasks") : ordered_json::object();
+  for (const auto& [other, was] : earlier.items()) {
     if (!asked["tasks"].contains(other)) asked["tasks"][other] = was;
   }
   planned_for_ = std::move(asked);

@@ -60,8 +60,8 @@ class RunPlanner {
   const Plan& PlanRun(const std::vector<Form>& forms);
   // A form that came later: measures and plans it alone. What the plan says of the others stays as it is.
   // Throws DoesNotFit, also where the others would no longer fit beside its tables, or the task's own Error;
-  // then the plan is as it was, but for an entry of the form that was planned under other settings, which is
-  // gone; and what was measured stays known.
+  // then the plan is as it was, and what was measured stays known. One that was planned under other settings
+  // takes its own place.
   const Plan& PlanForm(const Form& form);
   // The run then draws and executes by the plan. Drops tables where the plan does, and holds against their
   // spec the tasks whose first draw would have no room for that: throws what these throw.
@@ -89,6 +89,7 @@ class RunPlanner {
   Plan PlanWhatCanBeMeasured(Requests requests);
   Profile BesideThePlanned() const;
   TaskRequest WithRowsThatMayWait(TaskRequest request) const;
+  void Leave(const FormId& form);
   void Join(const Plan& added);
 
   const Run& run_;

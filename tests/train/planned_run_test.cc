@@ -183,6 +183,28 @@ TEST_F(PlannedRun, ATaskThatComesLaterIsPlannedWithoutMovingTheOthers) {
   EXPECT_EQ(planner.prober().steps(), enough);
 }
 
+// As where a resume's config has other rows for a form that an edit brought.
+TEST_F(PlannedRun, AFormThatComesAgainWithOtherSettingsTakesItsOwnPlace) {
+  RunConfig config = PlannedConfig(1);
+  for (const char* task : {"one", "two", "three"}) config.tasks[task].rows = 20;
+  auto tiny = MakeRun(config);
+  RunPlanner planner = Planner(*tiny, InUse() + 400000);
+  const std::int64_t alone = planner.PlanRun(tiny->Own({"one", "two"})).floor.constants;
+  const Plan before = planner.PlanForm(tiny->run.forms.Own("three"));
+  ASSERT_GT(before.floor.constants, alone);
+  Form other = tiny->run.forms.Own("three");
+  other.settings.rows = 3;
+  const Plan after = planner.PlanForm(other);
+  EXPECT_EQ(after.Find(FormId("three"))->rows, 3);
+  EXPECT_EQ(after.entries.size(), 3u);
+  EXPECT_EQ(after.floor.constants, before.floor.constants) << "its tables are there once";
+  for (const char* task : {"one", "two"})
+    EXPECT_EQ(after.Find(FormId(task))->predicted_peak, before.Find(FormId(task))->predicted_peak) << task;
+  other.settings.rows = other.settings.micro_rows = 400000;
+  EXPECT_THROW(planner.PlanForm(other), DoesNotFit);
+  EXPECT_EQ(ToJson(planner.plan()), ToJson(after)) << "it keeps what it had";
+}
+
 TEST_F(PlannedRun, ATaskThatComesLaterAndDoesNotFitLeavesThePlanAsItIs) {
   auto tiny = MakeRun(PlannedConfig(1));
   const std::int64_t in_use = InUse();
