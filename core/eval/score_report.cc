@@ -86,7 +86,7 @@ std::string ScoresTable(const Scores& scores) {
 double MeanLoss(const Scores& scores) {
   double sum = 0;
   for (const auto& [name, score] : scores) sum += score.loss;
-  return scores.empty() ? 0 : sum / static_cast<double>(scores.size());
+  return sum / static_cast<double>(scores.size());
 }
 
 std::optional<Picture> SheetOf(const TaskScore& score) {

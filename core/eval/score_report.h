@@ -14,7 +14,7 @@ namespace medley {
 nlohmann::ordered_json ScoresJson(const Scores& scores);
 // The same for people; a figure has a line of its own.
 std::string ScoresTable(const Scores& scores);
-// Weighted loss, averaged over tasks.
+// Weighted loss, averaged over tasks; NaN where there is none.
 double MeanLoss(const Scores& scores);
 // A row for each example with pictures: input, target, output. Nothing where no example has one.
 std::optional<Picture> SheetOf(const TaskScore& score);

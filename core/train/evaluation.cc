@@ -86,7 +86,10 @@ std::variant<EvaluationRecord, Failure> Evaluation::Run(std::int64_t step, const
     if (setting_.with_sheets) AddSheet(task, score, record);
     line += "  " + task + " " + FormatNumber(score.score.value);
   }
-  if (wanted.whole) line += "  mean loss " + FormatNumber(Compare(scores, wanted.stage));
+  if (wanted.whole) {
+    const double mean = Compare(scores, wanted.stage);
+    line += scores.empty() ? " no task is left" : "  mean loss " + FormatNumber(mean);
+  }
   setting_.console.Say(line);
   return record;
 }

@@ -9,6 +9,7 @@
 #include <medley/eval/eval_pass.h>
 #include <medley/eval/row_items.h>
 #include <medley/eval/score_comparison.h>
+#include <medley/eval/score_report.h>
 
 #include <cmath>
 #include <functional>
@@ -253,6 +254,9 @@ TEST(Evaluator, AFigureIsTheMeanOfTheRowsThatCountInIt) {
   EXPECT_DOUBLE_EQ(score.figures.at("distance").value.value, 18);
   EXPECT_LT(score.figures.at("distance").value.low, 18);
 }
+
+// A mean of 0 would be the best of all checkpoints.
+TEST(Evaluator, TheMeanLossOfNoTaskIsNoNumber) { EXPECT_TRUE(std::isnan(MeanLoss({}))); }
 
 // Nobody but the task knows whether a row of 0.5 is half of all there is, or half a metre.
 TEST(Evaluator, AFigureIsWhereTheTaskSaysAndNotWhereItsRowsHappenToBe) {
