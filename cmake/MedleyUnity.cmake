@@ -1,13 +1,16 @@
-# medley_unity(TARGET [ALONE SOURCES...])
+# medley_unity(TARGET [BATCH n] [ALONE SOURCES...])
 #
 # With MEDLEY_UNITY, the target's sources are compiled in batches of one folder each: most of a source's time is its headers, which
-# a batch reads once. ALONE: these stay by themselves, for a reason that stands beside the call. The presets `release` and `asan`
-# build so; `dev`, and the commands that tools/lint reads, have each source alone.
+# a batch reads once. BATCH: at most so many in one, where ten take more than 1.5 GB to compile. ALONE: these stay by themselves, for a
+# reason that stands beside the call. The presets `release` and `asan` build so; `dev`, and the commands that tools/lint reads, have each
+# source alone.
 option(MEDLEY_UNITY "Compile the sources of a folder in batches" OFF)
-set(medley_unity_batch 10)
 
 function(medley_unity target)
-  cmake_parse_arguments(arg "" "" "ALONE" ${ARGN})
+  cmake_parse_arguments(arg "" "BATCH" "ALONE" ${ARGN})
+  if(NOT arg_BATCH)
+    set(arg_BATCH 10)
+  endif()
   get_target_property(sources ${target} SOURCES)
   list(TRANSFORM arg_ALONE PREPEND ${CMAKE_CURRENT_SOURCE_DIR}/)
   set(folders "")
@@ -25,7 +28,7 @@ function(medley_unity target)
   list(REMOVE_DUPLICATES folders)
   foreach(folder ${folders})
     list(LENGTH of_${folder} count)
-    math(EXPR batches "(${count} + ${medley_unity_batch} - 1) / ${medley_unity_batch}")
+    math(EXPR batches "(${count} + ${arg_BATCH} - 1) / ${arg_BATCH}")
     set(index 0)
     foreach(source ${of_${folder}})
       math(EXPR batch "${index} * ${batches} / ${count}")

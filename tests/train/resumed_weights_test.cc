@@ -14,6 +14,7 @@ namespace fs = std::filesystem;
 using Cause = WeightEntry::Cause;
 using test::Has;
 using test::MessageOf;
+using test::SilentConsole;
 
 // What a checkpoint of this step goes on with, and what then comes again.
 const std::map<std::int64_t, std::string> kThen = {{0, kFirst}, {5, kFirst}, {10, kSecond}, {18, kFourth}};
