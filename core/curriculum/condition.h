@@ -39,6 +39,7 @@ struct Subject {
   bool is_scored = false;
 };
 
+// As JSON has it, so that reading it gives the same number.
 std::string Exact(double value);
 std::string InThreeDigits(double value);
 
@@ -194,12 +195,12 @@ void Fields(Visitor& visit, Condition& condition) {
 
 // Its key in the file.
 std::string_view KeyOf(const Condition& condition);
-// Those that it joins; none where it joins no others.
+// Those that it joins; none where it joins no others. Good as long as the condition.
 std::span<const Condition> PartsOf(const Condition& condition);
 // What it and its parts are about, in the order in which they stand.
 std::vector<until::Subject> SubjectsOf(const Condition& condition);
 
-// kGone: it was about tasks that the run dropped.
+// kGone: it was about tasks that the run dropped; of conditions that are joined, all of them.
 enum class Verdict { kWaits, kHolds, kGone };
 using GoneTasks = std::map<std::string, std::string>;  // the reason, by task
 Verdict Judge(const Condition& condition, const StageCounts& counts, const GoneTasks& gone = {},

@@ -65,7 +65,7 @@ Curriculum OneStage(Weights weights, ShareUnit unit = ShareUnit::kRows,
 inline constexpr std::int64_t kLargestWeightsFile = std::int64_t{1} << 20;  // bytes
 // Throws an InputError with every mistake of the file.
 Curriculum ReadCurriculum(const std::filesystem::path& file);
-// The same of a text that a run wrote down; the file is for the words.
+// The same of a text that a run wrote down, as kBegunRun; the file is for the words, and is not read.
 Curriculum ParseCurriculum(const std::filesystem::path& file, const std::string& text);
 // kBegunRun: of a run that goes on. An older medley accepted what had no effect, such as another unit of an
 // urn.

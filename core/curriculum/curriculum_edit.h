@@ -13,9 +13,9 @@ struct StagePlace {
   bool cools = false;
 };
 
-// Reports, where it stands in the file, what of a changed curriculum a run that goes on cannot take over:
-// another unit or order, other stages in the past, and of the present one anything but its weights, ramp,
-// until, cooldown, keep and eval_every; those of its end not once it cools.
+// Reports, where it stands in the file of `next`, what of it a run that goes on from `before` cannot take
+// over: another unit or order, other stages in the past, and of the present one anything but its weights,
+// ramp, until, cooldown, keep and eval_every; those of its end not once it cools.
 void CheckWhatStays(ConfigFile& file, const Curriculum& before, const Curriculum& next,
                     const StagePlace& place);
 

@@ -34,7 +34,8 @@ struct Forecast {
   std::int64_t steps = 0;
 };
 
-// Draws as the run would. `steps` times `draws_per_step` is how long it takes.
+// Draws as the run would. `steps` times `draws_per_step` is how long it takes. InputError as the mixer's: for
+// weights or sizes that nothing can be drawn from.
 Forecast ForecastRun(const Curriculum& curriculum, const ForecastSetting& setting);
 
 // Draws beyond which shares no longer move, and stages are only said to be longer.
@@ -47,7 +48,7 @@ class CurriculumDrawing {
   // drawn.
   CurriculumDrawing(const Curriculum& curriculum, ForecastSetting setting);
 
-  bool has_stages() const;
+  bool has_stages() const;  // false of a weights file without any: the other words are of stages
   const Forecast& longest() const { return longest_; }
   // Times the counts of `longest` are those of the whole run: above 1 for a long run of one stage.
   double scale() const { return scale_; }

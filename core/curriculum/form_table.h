@@ -18,6 +18,7 @@ class FormTable {
   explicit FormTable(const RunConfig& config);
   FormTable(const RunConfig& config, const Curriculum& curriculum);
 
+  // What is there already stays; other forms of its tasks join it.
   void Add(const Curriculum& curriculum);
 
   // The form of an id that it gave; an Error for another one.
@@ -26,7 +27,8 @@ class FormTable {
   Form Own(const std::string& task) const;
   // The form in which a stage draws or scores the task; an Error where the stage's curriculum was not added.
   const Form& Of(const Stage& stage, const std::string& task) const;
-  // All that the stages draw or score, in the order in which they come, each once.
+  // All that the stages draw or score, in the order in which they come, each once; of a stage with a ramp
+  // also what the earlier ones draw, which still runs there. An Error where the curriculum was not added.
   std::vector<Form> Named(const Curriculum& curriculum) const;
 
  private:

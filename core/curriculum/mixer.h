@@ -26,13 +26,14 @@ struct Draw {
 };
 
 // Hands out draws so that the shares of what was trained follow the weights: at every draw no task is further
-// behind its share than one largest batch, whatever the batch sizes. Deterministic; its state is integers.
+// behind its share than one largest batch, whatever the batch sizes. Deterministic; its state is integers. A
+// copy goes its own way. Not for two threads at once: a run's is the trainer's.
 class Mixer {
  public:
   // Throws InputError for weights without a positive sum, or a task without a size.
   Mixer(Mixture mixture, std::map<std::string, TaskSize> sizes, std::uint64_t seed);
 
-  // The next k draws. Changes nothing: asking again gives the same.
+  // The next k draws. Changes nothing: asking again gives the same. Takes time by k and the number of tasks.
   std::vector<Draw> Peek(std::int64_t k) const;
   // These draws (the first ones of Peek) were trained; only now are they charged and their rows consumed. Any
   // other draw is an Error, and then none of them is charged. Without Commit, Peek gives the same draws
@@ -49,7 +50,8 @@ class Mixer {
   void Drop(const std::string& task);
   // Draws until the mixture's own shares hold.
   std::int64_t RampLeft() const { return state_.ramp.draws - state_.ramped; }
-  // From the next draw on. Draws that were peeked before may no longer be committed.
+  // From the next draw on. Draws that were peeked before may no longer be committed. InputError for a size
+  // that cannot be, or a draw that counts nothing in the mixture's unit, and then nothing has changed.
   void SetSize(const std::string& task, TaskSize size);
   const Mixture& mixture() const { return mixture_; }
 
@@ -71,7 +73,7 @@ class Mixer {
   nlohmann::json Save() const;
   // Goes on where Save was called. Where this mixer was made with other weights than those that were saved,
   // they take effect as if SetMixture had been called. Throws Error for a state that Save cannot have
-  // written. Returns what a user must know of it, in words; "": nothing.
+  // written, and then nothing has changed. Returns what a user must know of it, in words; "": nothing.
   std::string Load(const nlohmann::json& state);
 
  private:

@@ -32,7 +32,7 @@ class StageCounts {
   std::vector<double> scores(const std::string& task) const;
 
   nlohmann::json Save() const;
-  // Error for what Save cannot have written.
+  // Throws what JSON or counts throw for what Save cannot have written.
   static StageCounts Load(const nlohmann::json& saved);
 
  private:

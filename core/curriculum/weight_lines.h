@@ -51,6 +51,7 @@ enum class LogEnd { kOpen, kClosed };
 std::string TextOf(const std::vector<std::string>& lines, const std::vector<DueEdit>& due, LogEnd end);
 
 // What lies before the first line that is not as it was written; of a log without sums, all that can be read.
+// Throws for no text: what is wrong with it is the problem.
 WeightLines ReadWeightLines(std::string_view text, LogEnd end = LogEnd::kClosed);
 
 // What a checkpoint kept of a log, and of the log's file, which is damaged, all that continues it: what came

@@ -26,10 +26,11 @@ WeightEntry EntryOf(const Mixer& mixer, std::int64_t step, WeightEntry::Cause ca
                     std::map<std::string, double> before);
 
 // weights.jsonl: every change of the weights, a line each. Written as a whole, as one act: after a crash all
-// entries are there, or all but the last.
+// entries are there, or all but the last. Not for two threads at once.
 class WeightLog {
  public:
-  // Reads the file in the directory; empty where there is none.
+  // Reads the file in the directory; empty where there is none. What is damaged is the problem, a file that
+  // cannot be read a FileError. Writes nothing.
   explicit WeightLog(const std::filesystem::path& directory);
   // Has these lines, whatever lies there; the next entry replaces it.
   WeightLog(const std::filesystem::path& directory, WeightLines lines);
@@ -49,18 +50,20 @@ class WeightLog {
   std::optional<std::string> LastText() const;
 
   // The run goes on from a checkpoint with the entries up to this number: what came after them is no longer
-  // true, and its edits are due again at their steps.
+  // true, and its edits are due again at their steps. The file follows with the next entry or Sync.
   void GoBackTo(std::int64_t number);
   const std::vector<DueEdit>& due() const { return due_; }
   // Other edits are due from the next entry on; returns those that were.
   std::vector<DueEdit> SwapDue(std::vector<DueEdit> due) { return std::exchange(due_, std::move(due)); }
 
   // On the disk when it returns, with the edits that are due. An Error where it cannot be written; then it
-  // waits for the next one, or for Sync, unless it is an edit.
+  // waits for the next one, or for Sync, unless it is an edit: that one is then forgotten. Of a refused edit
+  // only the first 4096 bytes are kept.
   void Add(WeightEntry entry);
 
-  // Makes a checkpoint durable. Once it returns, what waited is on the disk; the mark is of the entries,
-  // which a run that goes on from there never changes. Kept is them and the edits that are due.
+  // Makes a checkpoint durable. Once it returns, what waited is on the disk, else an Error is thrown and it
+  // still waits; the mark is of the entries, which a run that goes on from there never changes. Kept is them
+  // and the edits that are due.
   void Sync();
   LogMark mark() const;
   std::string Kept() const { return TextOf(lines_, due_, LogEnd::kOpen); }

@@ -29,7 +29,8 @@ struct EstimatedTask {
   bool measured_without_rows = true;
 };
 
-// What a run's steps would take. Runs nothing: the model's parameters may be on the meta device.
+// What a run's steps would take, in bytes. Runs nothing of the model: its parameters may be on the meta
+// device. To be used on one thread, where nobody measures: see WorkspaceOf.
 class Estimate {
  public:
   struct Setting {
@@ -38,7 +39,8 @@ class Estimate {
     std::int64_t draws_ahead = 0;  // that data threads sample
     bool evaluates = false;        // now and then, while it trains
   };
-  // `floor`: what lives between steps, but for the tasks' tables. Keeps a reference to the model.
+  // `floor`: what lives between steps, but for the tasks' tables. Keeps a reference to the model. An
+  // InputError where that has no footprint.
   Estimate(const Model& model, const MemoryLedger& floor, std::vector<EstimatedTask> tasks,
            const Setting& setting);
 
@@ -51,9 +53,9 @@ class Estimate {
   MemoryLedger Training(const EstimatedTask& task, std::int64_t rows, std::int64_t micro_rows) const;
   // The total of that; by the profile where that has the mode.
   std::int64_t Peak(const EstimatedTask& task, std::int64_t rows, std::int64_t micro_rows) const;
-  bool IsMeasured(const EstimatedTask& task) const;
+  bool IsMeasured(const EstimatedTask& task) const;  // does the profile have that mode?
   // Bytes at the widest moment of an evaluation with so many rows at once; gradients are gone, the optimizer
-  // stays.
+  // stays. Needs the task's lines of it: see EstimatedRun::AddEvaluation.
   std::int64_t Evaluation(const EstimatedTask& task, std::int64_t rows) const;
   // Bytes of the other rows that lie on the CPU while a step runs, at most; rows that the config leaves open
   // count as one.

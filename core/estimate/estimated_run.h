@@ -13,10 +13,12 @@
 
 namespace medley {
 
-// A run to be estimated: its model has shapes and no values, its tasks are loaded, nothing is trained.
+// A run to be estimated: its model has shapes and no values, its tasks are loaded, nothing is trained. To be
+// used on one thread, where nobody else measures the CPU's memory.
 class EstimatedRun {
  public:
-  // Puts the run together; whatever the config's device is, nothing runs there.
+  // Puts the run together, and runs every task's passes without the model for its shape; whatever the
+  // config's device is, nothing runs there. Throws what loading, sampling and a task's passes throw.
   explicit EstimatedRun(RunInputs inputs);
 
   const Run& run() const { return *run_; }
@@ -28,11 +30,12 @@ class EstimatedRun {
 
   // Every named task, as configured; by rows of the largest lengths, which are sampled once.
   std::vector<EstimatedTask> Tasks(bool on_gpu) const;
-  // What their evaluation takes.
+  // What their evaluation takes; runs it without the model. Throws what the tasks throw.
   void AddEvaluation(std::vector<EstimatedTask>& tasks, bool on_gpu) const;
+  // The estimate refers to this run's model, and must not outlive it.
   Estimate Of(std::vector<EstimatedTask> tasks, bool on_gpu) const;
   // Takes the bytes of a profile for the tasks and modes that it has. InputError where it was measured for
-  // another model; where it was measured does not matter.
+  // another model, and then the tasks are as they were; where it was measured does not matter. Before Of.
   void UseProfile(const std::filesystem::path& file, std::vector<EstimatedTask>& tasks) const;
 
  private:

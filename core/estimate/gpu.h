@@ -29,18 +29,19 @@ struct Gpu {
   std::string name;
   std::int64_t memory = 0;
   std::int64_t context = 0;
-  std::int64_t workspace = 0;  // of all threads together
-  std::int64_t margin = 0;     // for what the allocator rounds up and cannot join again
+  std::int64_t workspace = 0;  // of all threads together: two, the forward's and autograd's
+  std::int64_t margin = 0;     // for what the allocator rounds up and cannot join again: 5 % of the memory
 
   std::int64_t usable() const { return memory - context - workspace - margin; }  // by tensors
 };
 
 // Throws an InputError with every mistake of the file.
 Gpu ReadGpu(const std::filesystem::path& file);
-// Those of a directory, the smallest first.
+// Those of a directory's *.json, the least usable first. InputError where there is no such directory, or for
+// the first file with a mistake.
 std::vector<Gpu> ReadGpus(const std::filesystem::path& directory);
 // Finds a GPU by its name; case, spaces, '-' and '_' do not count. InputError with the known names and the
-// nearest.
+// nearest. The reference is into `gpus`.
 const Gpu& FindGpu(const std::vector<Gpu>& gpus, std::string_view name);
 
 }  // namespace medley

@@ -11,7 +11,8 @@
 
 namespace medley {
 
-// Keeps count of a step's bytes, part by part, as the executor and the engine would.
+// Keeps count of a step's bytes, part by part, as the executor and the engine would. One step each; the calls
+// come in the order of its moments.
 class StepAccount {
  public:
   // A part whose backward is still to come.
@@ -43,6 +44,7 @@ class StepAccount {
   // Counts that so much more is alive for a moment.
   void Touch(std::int64_t working);
 
+  // The widest moment so far, with what worked in it.
   const MemoryLedger& peak() const { return peak_; }
 
  private:

@@ -39,9 +39,11 @@ struct TaskShape {
 };
 
 // The shape that rows of the largest lengths show, with the model and its values: their columns, what each
-// pass hands to the model, and its losses, which are measured over outputs that no model made. For fp32.
+// pass hands to the model, and its losses, which are measured over outputs that no model made. For fp32. Runs
+// the passes with their backward on the CPU, whose peak it resets, and leaves the task's tables there. Throws
+// what a pass throws.
 TaskShape ShapeOf(LoadedTask& task, const Batch& rows, const Model& model, const ModelConfig& config);
-// The larger of each figure, for rows of several kinds.
+// The larger of each figure, for rows of several kinds of one task: both have the same passes.
 TaskShape Widest(TaskShape a, const TaskShape& b);
 
 }  // namespace medley

@@ -20,7 +20,7 @@
 
 namespace medley {
 
-// A run and its plan: what a session makes before it writes anything.
+// A run and its plan: what a session makes before it writes anything. Keeps a reference to the console.
 struct PlannedRun {
   PlannedRun(std::unique_ptr<Run> made, Console& console)
       : run(std::move(made)), plan(run->forms, run->Configured()), admission(*run, plan, console) {}
@@ -49,7 +49,7 @@ struct SessionParts {
   Trainer trainer;
 };
 
-// As Session::Begin says; `repeated`: the run whose first start it repeats, or null.
+// As Session::Begin says; `repeated`: the run whose first start it repeats, or null; it is not kept.
 std::unique_ptr<SessionParts> BeginRun(const BeginRequest& request, const std::filesystem::path& directory,
                                        const RepeatedRun* repeated, Console& console);
 
@@ -68,7 +68,8 @@ ResumedRun ResumeRun(std::shared_ptr<const RunDirectory> directory, const Resume
 
 // What both say of a run that was put together.
 void SayWhatRuns(const Run& run, Console& console);
-// Gives a run that begins the weights that its config names; returns words about each kind.
+// Gives a run that begins the weights that its config names; returns words about each kind. Where it throws
+// some parameters may have theirs and others not.
 std::vector<std::string> TakeStartingWeights(const Run& run, Console& console);
 // run.json and the resolved config, of a start that goes on after so many steps; `unevaluated`: before the
 // last of them is evaluated.

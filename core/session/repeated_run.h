@@ -17,7 +17,8 @@
 namespace medley {
 
 // A run that is to be repeated: its starts that still count, for a start that went back behind another one
-// takes its place, and all that a clock or a person decided meanwhile.
+// takes its place, and all that a clock or a person decided meanwhile. Its logs are read when this is made,
+// its configs and plans when they are asked for; none of it is written, and no lock is taken.
 class RepeatedRun {
  public:
   // InputError where the directory holds no run, too little is known of it, or its log of the weights is not
@@ -28,7 +29,8 @@ class RepeatedRun {
   const WeightsText& weights() const { return weights_; }
   // Throws an InputError with all differences where it did not begin with this config.
   void RequireSame(const RunConfig& config) const;
-  // A run that begins gets the edits that are to come.
+  // A run that begins gets the edits that are to come: replaces the weights file and the log of them in its
+  // directory. A FileError where they cannot be written.
   void GiveEditsTo(const std::filesystem::path& run, Console& console) const;
 
   // Its starts, counted from 0: `config` is the file of one, and `step` was done before it.
@@ -38,7 +40,8 @@ class RepeatedRun {
     std::filesystem::path config;
   };
   const std::vector<Start>& starts() const { return starts_; }
-  // What it planned; of the first start, what holds where no budget was named.
+  // `start`: its place in starts(). What it planned; of the first start, what holds where no budget was
+  // named.
   EarlierPlan PlanOf(std::size_t start) const;
   RunScript ScriptOf(std::size_t start) const;
 

@@ -42,16 +42,19 @@ struct ResumeRequest {
 class Session {
  public:
   // Checks every file, plans and makes the directory; nothing is trained so far. Where it throws nothing is
-  // left behind. Keeps the reference to the console.
+  // left behind, but where a file of the new directory could not be written: that stays. An interrupt while
+  // it plans is an Error too, and not Interrupted: there is no run to go on with. Keeps the reference to the
+  // console.
   static Session Begin(const BeginRequest& request, const std::filesystem::path& directory, Console& console);
   // From its newest whole checkpoint, with the edits of its weights file. Of a run whose steps are all done
-  // it says so: Train then has nothing to do. Where it throws, the run is as it was; so it is where it was
-  // interrupted while it planned (Interrupted).
+  // it says so: Train then has nothing to do. Where it throws, the run can be resumed as before: what was
+  // trained is as it was; so it is where it was interrupted while it planned (Interrupted). Keeps the
+  // reference to the console.
   static Session Resume(const std::filesystem::path& directory, const ResumeRequest& request,
                         Console& console);
   // Begins a run and trains it to the end as the one in `old` was, with its edits, its early decay and what
   // its resumes changed: to the same metrics.jsonl. The request must be that of `old`, else an InputError
-  // says what differs.
+  // says what differs, before anything is written. Returns what Train does; `old` is only read.
   static ExitCode Replay(const std::filesystem::path& old, const BeginRequest& request,
                          const std::filesystem::path& directory, Console& console);
   Session(Session&& other) noexcept;
@@ -61,7 +64,8 @@ class Session {
   // kSomethingDropped where tasks were dropped, or kInterrupted.
   ExitCode Train(std::int64_t until = std::numeric_limits<std::int64_t>::max());
   // The text of a weights file, which holds from the next step on: tasks that it brings are loaded and
-  // planned now. The run's own weights file is then this text. Where it throws, what was in force stays.
+  // planned now. The run's own weights file is then this text. Where it throws, what was in force stays. An
+  // InputError where all steps of the run are done.
   void Edit(const std::string& text);
 
   std::int64_t step() const;  // steps done

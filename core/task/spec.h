@@ -157,8 +157,8 @@ struct Score {
   bool higher_is_better = true;
   std::optional<double> chance{};  // what guessing gives
   // Where a row's score can be, for its interval, which never leaves that. Not given: from 0 to 1 where more
-  // is better than a chance in that range, at least 0 where less is better; else anywhere, unless every row is
-  // 0 or 1, which is taken for wrong and right.
+  // is better than a chance in that range, at least 0 where less is better; else anywhere, unless every row
+  // is 0 or 1, which is taken for wrong and right.
   std::optional<double> low{}, high{};
 
   template <typename Visitor, typename... Scores>

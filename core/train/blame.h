@@ -21,7 +21,7 @@ namespace medley {
 struct DroppedTask {};
 
 // Finds out which task a failure is the fault of, and what follows from that: the task is dropped where the
-// run's on_task_error asks for it, or the run must end, and what to change is said.
+// run's on_task_error asks for it, or the run must end, and what to change is said. On the trainer's thread.
 class Blame {
  public:
   // Keeps references.
@@ -29,7 +29,8 @@ class Blame {
         MemoryWatch& memory, Console& console);
 
   // A step failed, all tries of it. A Failure: the run must end. May run parts of the step to find out; the
-  // generators are then as before it.
+  // generators are then as before it. A device that fails meanwhile passes, as an Error or a
+  // c10::AcceleratorError.
   using Verdict = std::variant<DroppedTask, InterruptedStep, Failure>;
   Verdict Judge(const std::vector<Draw>& draws, Failure failure);
   // This task failed; nobody is to blame for "". Nothing where it was dropped, else why the run must end.

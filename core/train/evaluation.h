@@ -22,7 +22,8 @@
 
 namespace medley {
 
-// A run's own evaluations: when they are due, of its active tasks, and how the last one ended.
+// A run's own evaluations: when they are due, of its active tasks, and how the last one ended. On the
+// trainer's thread, between steps, when no gradient lives.
 class Evaluation {
  public:
   // References outlive it.
@@ -40,14 +41,15 @@ class Evaluation {
   };
   explicit Evaluation(const Setting& setting) : setting_(setting) {}
 
-  bool IsDue(std::int64_t step) const;
+  bool IsDue(std::int64_t step) const;  // of all active tasks, after so many steps of the run
   struct Wanted {
     bool whole = true;               // of all active tasks; only such evaluations compare
     std::vector<std::string> asked;  // tasks besides
     std::string stage;               // that is present
   };
   // Scores tasks after a step. A task that fails is `blame`'s to judge: a Failure where the run must end for
-  // it. Throws Interrupted; then nothing has changed.
+  // it. Throws Interrupted; then evaluated() is as it was, but a task that was dropped by then stays dropped.
+  // A device that fails (c10::AcceleratorError) passes. `blame` is not kept.
   std::variant<EvaluationRecord, Failure> Run(std::int64_t step, const Wanted& wanted, Blame& blame);
 
   // The last one of all active tasks; nothing where its loss was not finite, or it was forgotten.
@@ -57,7 +59,7 @@ class Evaluation {
   // Rows at once that fitted, by task.
   const std::map<std::string, std::int64_t>& rows_at_once() const { return rows_at_once_; }
 
-  // Its keys of the progress section.
+  // Its keys of the progress section. Loading throws what counts and JSON throw; it is then half loaded.
   void Save(nlohmann::json& progress) const;
   void Load(const nlohmann::json& progress);
 

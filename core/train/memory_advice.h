@@ -30,7 +30,8 @@ struct Attempt {
 using TryDraw = std::function<bool(const Attempt&)>;
 
 // What of the run's config to change, what costs the least first, and nothing that does not help: "It fits
-// with tasks.zoom.micro_rows=4". `fits` tries.
+// with tasks.zoom.micro_rows=4". `fits` tries, many times, one after the other; what it throws passes.
+// Where nothing helps the words say so.
 std::string MemoryAdvice(const CrowdedDraw& draw, const TryDraw& fits);
 
 }  // namespace medley

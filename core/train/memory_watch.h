@@ -23,6 +23,10 @@ namespace medley {
 
 // A training run's memory: holds it to its budget, measures every step and draw, and asks the guard. Observes
 // the steps.
+//
+// On the trainer's thread. A step is BeginStep, BeginDraws, what the executor tells an observer, EndStep; one
+// that failed has no end: Failed and LeftBehind tell of it until another BeginStep forgets it. On the CPU the
+// process has this budget while the object lives, and none once it is gone: one of them at a time.
 class MemoryWatch final : public StepObserver {
  public:
   // References outlive it.
@@ -41,7 +45,7 @@ class MemoryWatch final : public StepObserver {
   MemoryWatch(const MemoryWatch&) = delete;
   MemoryWatch& operator=(const MemoryWatch&) = delete;
 
-  // What it cannot see here, "" where it sees everything.
+  // What it cannot see here, in words for people; "" where it sees everything.
   std::string Blindness() const;
 
   // A step, or another try of it.

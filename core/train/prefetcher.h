@@ -39,7 +39,7 @@ class Prefetcher {
     const PlanInForce& plan;
   };
   explicit Prefetcher(const Setting& setting);
-  ~Prefetcher();  // waits for the draws that are being sampled now
+  ~Prefetcher();  // waits for the draws that are being sampled now; those that only wait are dropped
 
   // The draws that will be taken next, in this order; they are all that is kept: what was expected before and
   // is not among them is forgotten. A task's errors surface when its draw is taken.
@@ -50,17 +50,21 @@ class Prefetcher {
     std::deque<Batch> batches;
     std::vector<StepExecutor::Piece> pieces;
   };
-  // Draws that were not expected are sampled at once. Errors name plugin, task and phase.
+  // Draws that were not expected are sampled at once. Errors name plugin, task and phase;
+  // c10::OutOfMemoryError passes; a draw that was sampled ahead is first tried once more with nothing else
+  // waiting. Throws Interrupted. After any of them the same draws can be taken again. The tasks and
+  // executions that the pieces point to are the host's and the plan's.
   Rows Take(const std::vector<Draw>& draws);
 
   // The task, held against its spec; where it was not yet, while no data thread samples: loading moves, for a
   // moment, what other plugins' code may read. Errors as Take's.
   LoadedTask& Checked(const std::string& task);
 
-  // Calls it while no row waits and no data thread samples.
+  // Calls it while no row waits and no data thread samples. It calls nothing of this object; what it throws
+  // passes, and the data threads go on.
   void WhileIdle(const std::function<void()>& work);
 
-  // How long Take waited for rows or sampled them itself, in all. Loading and checking of tasks does not
+  // Seconds that Take waited for rows or sampled them itself, in all. Loading and checking of tasks does not
   // count.
   double seconds_waited() const { return seconds_waited_; }
   // The same by task.

@@ -27,12 +27,13 @@ struct ResumedWeights {
 // not as it was written is never among it.
 //
 // A weights file that is gone is written anew, as it was taken over last, and a run of an older medley gets
-// its first. An InputError where neither the file nor the log tells what the run's weights were.
+// its first. An InputError where neither the file nor the log tells what the run's weights were, or the
+// checkpoint does not tell where the run was. It writes no other file than that, and none where it throws.
 ResumedWeights ResumeWeights(const std::filesystem::path& directory,
                              const std::optional<FoundCheckpoint>& from, Console& console);
 
 // Once all else of the resume is right: a log that is damaged is set aside, and another one lies in its
-// place.
+// place. Does nothing where it is whole.
 void ReplaceDamagedLog(const std::filesystem::path& directory, const ResumedWeights& weights,
                        Console& console);
 

@@ -25,9 +25,11 @@ struct RunScript {
 // in time, at the pace of the last steps. A decay that has begun is finished, be it early or not.
 // With decay_fraction 0 or 1, or another schedule, there is none to begin, and the run stops when its hours
 // are over.
+//
+// On the trainer's thread: Load, if at all, before Start, and Start before the first Watch.
 class RunHours {
  public:
-  // Keeps a reference to the console. With a script no clock is asked.
+  // Keeps a reference to the console. With a script no clock decides anything.
   RunHours(const RunConfig& config, Console& console, SecondsSource now = SteadySeconds,
            std::optional<RunScript> script = std::nullopt);
 
@@ -46,7 +48,8 @@ class RunHours {
   bool ends_within(std::int64_t step) const {
     return script_ && (step > script_->last_step || (step == script_->last_step && script_->unevaluated));
   }
-  // Until the run or its decay should be over; infinity where the hours do not count, or no longer.
+  // Until the run or its decay should be over, 0 where it should be by now; infinity where the hours do not
+  // count, or no longer.
   double SecondsLeft() const;
 
   // Its key of the progress section, which stands there only where the decay began early. It holds for runs

@@ -22,7 +22,9 @@
 namespace medley {
 
 // Which stage of its curriculum a run is in, and which tasks it gave up, for ever: what the mixer draws from
-// follows from both. Says what it does.
+// follows from both. Says what it does. A change that the log cannot take is a warning, but for an edit.
+//
+// On the trainer's thread, between steps. After each step: Trained, Scored where it was evaluated, GoOn.
 class Stages {
  public:
   // References outlive it. The mixer has the first stage's mixture.
@@ -64,8 +66,8 @@ class Stages {
   enum class Going { kPresent, kEnded };
   Going GoOn(std::int64_t step);
 
-  // The task leaves every mixture and condition. False where no stage that is left has another task; then the
-  // mixer's mixture stays as it is.
+  // The task leaves every mixture and condition. False where no stage that is left has another task. Where
+  // the present stage has none the mixer's mixture stays as it is: GoOn passes through it, or the run ends.
   bool Drop(const std::string& task, const std::string& reason);
   const std::map<std::string, std::string>& dropped() const { return dropped_; }
 
@@ -73,7 +75,8 @@ class Stages {
   void CheckEdit(ConfigFile& file, const Curriculum& next) const;
   // It was checked, and the mixer knows its tasks: from the next step on it holds. A task that it takes out
   // of the present stage stops at once, and a ramp is of the others. First it is in the log, with its text;
-  // an Error where that cannot be written, and then nothing has changed.
+  // an Error where that cannot be written, or an InputError where the mixer refuses, and then nothing has
+  // changed.
   void Edit(Curriculum next, const std::string& text, std::int64_t step);
   // The run begins with this text of its weights file, or an edit of it was refused.
   void LogStart(const std::string& text);
@@ -83,7 +86,7 @@ class Stages {
 
   // Its keys of the progress section. To be loaded before the mixer, which compares its mixture with the
   // saved one. Throws what JSON or counts throw, or an InputError where the present stage is no longer in the
-  // weights file.
+  // weights file; it is then half loaded.
   void Save(nlohmann::json& progress) const;
   void Load(const nlohmann::json& progress);
   // Reads a saved progress section; throws as Load does.

@@ -26,14 +26,16 @@ struct InterruptedStep {};
 
 // Computes a step's gradients. Memory that ran out costs smaller micro-batches of a task and another try. A
 // step that failed leaves no trace but that: no gradient, no row that waits for it, and the generators as
-// before it. A device that failed (c10::AcceleratorError) passes: it answers nothing from then on.
+// before it. A device that failed (c10::AcceleratorError, or an Error where it failed while the step was let
+// go) passes: it answers nothing from then on. On the trainer's thread.
 class StepAttempt {
  public:
   // Keeps references, but for the directory, the run's.
   StepAttempt(const Run& run, std::filesystem::path directory, PlanInForce& plan, Prefetcher& prefetcher,
               MemoryWatch& memory, RecordSinks& sinks, Console& console);
 
-  // Computes those of step `step`, counted from 1. A failure is that of the last try.
+  // Computes those of step `step`, counted from 1, after MemoryWatch::BeginStep. They are then in the
+  // parameters; where they are not taken, the caller clears them. A failure is that of the last try.
   using Outcome = std::variant<StepLosses, InterruptedStep, Failure>;
   Outcome Gradients(std::int64_t step, const std::vector<Draw>& draws);
   // What it computed is not taken: the generators are as before it.
@@ -45,7 +47,8 @@ class StepAttempt {
 
   // To find out why a step failed: some of its draws, once and as they are. Throws what they throw.
   StepLosses RunDraws(const std::vector<Draw>& draws);
-  // How such work failed, if it did; whatever it computed is gone then. Throws Interrupted.
+  // How such work failed, if it did; whatever it computed is gone then, the generators stay where it left
+  // them. Throws Interrupted, also where the work was done but an interrupt was asked for.
   std::optional<Failure> FailureOf(const std::function<void()>& work) const;
   // "step 3"
   std::string Words() const { return "step " + std::to_string(step_); }

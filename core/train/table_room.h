@@ -12,7 +12,8 @@
 namespace medley {
 
 // The tables of tasks on the run's device, where the plan has no room for all of them at once: those of tasks
-// that were not used for the longest time make room for a draw. Elsewhere it drops nothing.
+// that were not used for the longest time make room for a draw. Elsewhere it drops nothing. On the trainer's
+// thread; before a draw MakeRoom, then Restore.
 class TableRoom {
  public:
   // Keeps references.

@@ -26,7 +26,7 @@ struct FoundWeights {
 
 // Brings edits of a run's own weights file into force between two steps: a person's, once the file can be
 // read as a whole, a program's, and those that the log has to come. A file that is wrong, and stays so for a
-// second, is refused, and what is in force stays.
+// second, is refused, and what is in force stays. On the trainer's thread.
 class WeightEdits {
  public:
   // Keeps references. The file lies in the run's directory.
@@ -34,12 +34,16 @@ class WeightEdits {
               Admission& admission, Stages& stages, Prefetcher& prefetcher, RecordSinks& sinks,
               Console& console);
 
-  // Before the first step. Throws where an edit that was made since cannot be taken over.
+  // Before the first step. Throws where an edit that was made since cannot be taken over; where it was
+  // interrupted the edit is left to the next resume.
   void Start(std::int64_t step);
-  // After a step; true where something changed.
+  // After a step; true where something changed. A refusal is no exception. An Error where trouble with a file
+  // keeps an edit of the log from coming again: it stays due.
   bool Follow(std::int64_t step);
   // This text holds from the next step on, and is what the file holds. Throws what is wrong with it, an
-  // InputError with every mistake or what Admission throws; then nothing has changed.
+  // InputError with every mistake or what Admission throws; then what is in force and the file are as they
+  // were, and only tasks that were loaded for it stay loaded. The file is written first: where the process
+  // ends meanwhile, a resume finds the edit there.
   void Take(const std::string& text, std::int64_t step);
 
  private:
