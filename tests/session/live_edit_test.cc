@@ -53,8 +53,7 @@ class LiveEdit : public ::testing::Test {
   void ExpectResumes(const EditedStages& what) {
     WriteText(scratch_ / "template.json", what.stages);
     {
-      Session session =
-          Session::Begin(Request("plan=false steps=80 checkpoint.every=1"), run(), *console_);
+      Session session = Session::Begin(Request("plan=false steps=80 checkpoint.every=1"), run(), *console_);
       ASSERT_EQ(session.Train(what.after + 1), ExitCode::kDone);
       WriteText(weights(), what.edited);
       ASSERT_EQ(session.Train(), ExitCode::kDone) << console_.words();
