@@ -21,7 +21,7 @@ class FactsWriter : public ConstexprJson {
     Raw("}");
   }
 
-  // Of Fields.
+  // What Fields calls.
   template <typename T>
   constexpr void operator()(const facts::Fact& fact, const T& value) {
     if constexpr (std::is_same_v<T, bool>) {

@@ -44,7 +44,7 @@ class FieldReader {
     ((tried++ == number ? static_cast<void>(kind.template emplace<Kinds>()) : static_cast<void>(0)), ...);
     return number >= 0;
   }
-  // Of these fields one must be there, and no other.
+  // One of these fields must be there, and no other.
   void OneOf(const std::vector<std::string_view>& keys) { FindOneOf(keys); }
   // A map of structs whose values stand alone, each under a dotted key: "tasks.NAME.rows", and
   // "tasks.NAME.options.NAME" of a map in them. All keys of the object are such.

@@ -38,7 +38,7 @@ struct TaskChanges {
   std::map<std::string, TaskChange> tasks;
 };
 
-// Of a TaskConfig or a TaskChange.
+// The fields that a TaskConfig and a TaskChange share.
 template <typename Visitor, typename Settings>
 void FieldsOfExecution(Visitor& visit, Settings& c) {
   visit(c.rows, {.name = "rows",

@@ -187,7 +187,7 @@ struct Condition {
   until::Kind kind{};
 };
 
-// For FieldReader, FieldDumper and SchemaWriter.
+// The fields for FieldReader, FieldDumper and SchemaWriter.
 template <typename Visitor>
 void Fields(Visitor& visit, Condition& condition) {
   if (visit.Choose(condition.kind)) std::visit([&](auto& kind) { kind.Fields(visit); }, condition.kind);

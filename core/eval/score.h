@@ -23,7 +23,7 @@ struct Example {
 struct TaskScore : ScoreRecord {
   std::int64_t rows_at_once = 0;  // of one forward: what fitted
   std::vector<Example> examples;  // the first rows
-  // For the comparison with another run:
+  // What a comparison with another run needs:
   std::vector<double> row_scores;
   std::optional<ScoreRange> range;  // that the spec says
   RowItems row_items;               // see MeanInterval

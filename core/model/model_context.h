@@ -27,13 +27,13 @@ class ModelContext {
 
   // The values of its config file.
   const ModelConfig& config;
-  // For a ParameterSet: the same seed, the same start.
+  // A ParameterSet draws from it: the same seed, the same start.
   std::uint64_t seed;
   // On "meta" parameters have shapes and no values.
   at::Device device;
-  // For a ParameterSet: parameters whose values come from a file and are not drawn; null: none.
+  // Parameters whose values come from a file and that a ParameterSet does not draw; null: none.
   const std::set<std::string>* given;
-  // For a ParameterSet: of the language of the model, if any.
+  // What a ParameterSet adds to the language of the model, if anything.
   Adapters adapters;
   // An Error where the model's spec does not declare it.
   const Tokenizer& tokenizer() const;

@@ -14,8 +14,8 @@
 #include <medley/model/model_config.h>
 #include <medley/task/batch.h>
 
-// For the tests of a plugin: its tasks and models against what they promise. Link medley::testing. Each check
-// returns what it found as sentences, so that any test framework, or none, can use them:
+// Checks for the tests of a plugin: its tasks and models against what they promise. Link medley::testing.
+// Each check returns what it found as sentences, so that any test framework, or none, can use them:
 //
 //   #include <medley/testing/checks.h>
 //

@@ -13,7 +13,7 @@ namespace medley {
 at::Tensor RowKeys(std::uint64_t seed, std::int64_t begin, std::int64_t rows, at::Device device = at::kCPU);
 // CombineSeeds(keys, numbers), element by element; int64, broadcast.
 at::Tensor CombineKeys(const at::Tensor& keys, const at::Tensor& numbers);
-// For each index with its row [n] int64, ascending, how many of the same row stand before it.
+// Says of each index with its row [n] int64, ascending, how many of the same row stand before it.
 at::Tensor ItemsInRows(const at::Tensor& row);
 
 // bool of the sizes [n, ...], on the device of keys [n]; each is true with probability `kept`.
