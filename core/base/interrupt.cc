@@ -5,7 +5,7 @@
 namespace medley {
 namespace {
 
-std::atomic<bool> g_requested = false;
+std::atomic<bool> g_requested = false, g_save_requested = false;
 static_assert(std::atomic<bool>::is_always_lock_free);  // a signal handler writes it
 
 }  // namespace
@@ -16,6 +16,9 @@ Interrupted::~Interrupted() = default;
 void RequestInterrupt() noexcept { g_requested = true; }
 void ForgetInterrupt() noexcept { g_requested = false; }
 bool InterruptRequested() noexcept { return g_requested; }
+
+void RequestSave() noexcept { g_save_requested = true; }
+bool TakeSaveRequest() noexcept { return g_save_requested.exchange(false); }
 
 void HeedInterrupt() {
   if (InterruptRequested()) throw Interrupted();

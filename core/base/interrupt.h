@@ -19,4 +19,8 @@ bool InterruptRequested() noexcept;
 // Throws Interrupted where it was asked for.
 void HeedInterrupt();
 
+// That somebody wants what is done so far to be saved, and the work to go on; the process's too.
+void RequestSave() noexcept;      // also in a signal handler
+bool TakeSaveRequest() noexcept;  // true once for each, or for several
+
 }  // namespace medley

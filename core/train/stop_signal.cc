@@ -4,7 +4,7 @@
 
 #include <cerrno>
 #include <csignal>
-#include <cstring>
+#include <cstddef>
 
 #include <medley/base/error.h>
 #include <medley/base/interrupt.h>
@@ -13,51 +13,67 @@ namespace medley {
 namespace {
 
 int g_depth = 0;  // of the trainer's thread
-struct sigaction g_old_interrupt, g_old_terminate, g_old_hangup, g_old_pipe, g_old_file_size;
 
-void OnSignal(int) {
-  // Not 130: that number promises a saved run.
-  if (InterruptRequested()) ::_exit(static_cast<int>(ExitCode::kFailed));
-  RequestInterrupt();
-  constexpr char kWords[] = "\nstopping: what is under way is given up; once more leaves at once, unsaved\n";
+template <std::size_t kSize>
+void Write(const char (&words)[kSize]) {
   const int error_number = errno;
-  [[maybe_unused]] const auto written = ::write(STDERR_FILENO, kWords, std::strlen(kWords));
+  [[maybe_unused]] const auto written = ::write(STDERR_FILENO, words, kSize - 1);
   errno = error_number;
 }
 
-void Install(int signal, void (*handler)(int), struct sigaction& old) {
-  struct sigaction action {};
-  action.sa_handler = handler;
-  action.sa_flags = SA_RESTART;
-  ::sigemptyset(&action.sa_mask);
-  ::sigaction(signal, &action, &old);
+void OnStop(int) {
+  // Not 130: that number promises a saved run.
+  if (InterruptRequested()) ::_exit(static_cast<int>(ExitCode::kFailed));
+  RequestInterrupt();
+  Write("\nstopping: what is under way is given up; once more leaves at once, unsaved\n");
 }
 
-void InstallUnlessIgnored(int signal, struct sigaction& old) {
-  Install(signal, OnSignal, old);
-  if (old.sa_handler == SIG_IGN) ::sigaction(signal, &old, nullptr);
+void OnWarning(int) {
+  if (InterruptRequested()) return;
+  RequestInterrupt();
+  Write("\nstopping: what is under way is given up, and what was done before it is saved\n");
+}
+
+void OnSaveRequest(int) {
+  RequestSave();
+  Write("\nthe step that is under way is saved when it is done\n");
+}
+
+struct Handled {
+  int signal;
+  void (*handler)(int);
+  bool stays_ignored;  // where it was
+  struct sigaction before {};
+};
+Handled g_handled[] = {{SIGINT, OnStop, true},         {SIGTERM, OnStop, false},   {SIGHUP, OnStop, true},
+                       {SIGUSR1, OnSaveRequest, true}, {SIGUSR2, OnWarning, true}, {SIGPIPE, SIG_IGN, false},
+                       {SIGXFSZ, SIG_IGN, false}};
+
+void Forget() {
+  ForgetInterrupt();
+  TakeSaveRequest();
 }
 
 }  // namespace
 
 StopSignal::StopSignal() {
   if (g_depth++ > 0) return;
-  ForgetInterrupt();
-  InstallUnlessIgnored(SIGINT, g_old_interrupt);  // a script's `&`
-  Install(SIGTERM, OnSignal, g_old_terminate);
-  InstallUnlessIgnored(SIGHUP, g_old_hangup);  // nohup
-  Install(SIGPIPE, SIG_IGN, g_old_pipe);
-  Install(SIGXFSZ, SIG_IGN, g_old_file_size);
+  Forget();
+  for (Handled& handled : g_handled) {
+    struct sigaction action {};
+    action.sa_handler = handled.handler;
+    action.sa_flags = SA_RESTART;
+    ::sigemptyset(&action.sa_mask);
+    ::sigaction(handled.signal, &action, &handled.before);
+    if (handled.stays_ignored && handled.before.sa_handler == SIG_IGN)
+      ::sigaction(handled.signal, &handled.before, nullptr);
+  }
 }
 
 StopSignal::~StopSignal() {
   if (--g_depth > 0) return;
-  ::sigaction(SIGINT, &g_old_interrupt, nullptr);
-  ::sigaction(SIGTERM, &g_old_terminate, nullptr);
-  ::sigaction(SIGHUP, &g_old_hangup, nullptr);
-  ::sigaction(SIGPIPE, &g_old_pipe, nullptr);
-  ::sigaction(SIGXFSZ, &g_old_file_size, nullptr);
-  ForgetInterrupt();
+  for (const Handled& handled : g_handled) ::sigaction(handled.signal, &handled.before, nullptr);
+  Forget();
 }
 
 }  // namespace medley

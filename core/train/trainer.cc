@@ -218,6 +218,7 @@ Trainer::Outcome Trainer::Conclude(StepRecord record) {
   if (edits_.Follow(step_)) memory_.PhaseChanges();
   if (keep) checkpoints_.SaveAndKeep(step_, evaluated);
   checkpoints_.SaveIfDue(step_, evaluated);
+  if (TakeSaveRequest()) checkpoints_.SaveEarly(step_, evaluated, "a signal asked for it");
   // What is about to end the run must not take with it what was trained.
   if (WarnOfGuard()) checkpoints_.SaveEarly(step_, evaluation_.evaluated(), "the next step may be the last");
   return Trained();

@@ -41,8 +41,9 @@ class Background {
   }
   void Interrupt() {
     interrupted_ = Clock::now();
-    ::kill(child_, SIGINT);
+    Signal(SIGINT);
   }
+  void Signal(int signal) const { ::kill(child_, signal); }
   int Wait() {
     int status = 0;
     ::waitpid(std::exchange(child_, -1), &status, 0);
