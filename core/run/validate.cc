@@ -59,6 +59,25 @@ void CheckNeeds(ConfigFile& file, const RunConfig& run, const ModelInfo& model) 
   if (model.control_text) require("control_text", run.control_text);
 }
 
+// Ids that the model's table will have no row of, or that stand twice.
+void CheckLoraTokens(ConfigFile& file, const LoraConfig& lora, std::int64_t rows) {
+  std::set<std::int64_t> seen;
+  for (const std::int64_t token : lora.tokens) {
+    if (token >= rows)
+      file.FailAt({"lora", "tokens"}, "expected ids below " + std::to_string(rows) +
+                                          ", the rows of the model's table, found " + std::to_string(token));
+    else if (!seen.insert(token).second)
+      file.FailAt({"lora", "tokens"}, std::to_string(token) + " stands twice");
+  }
+}
+
+// A table has a row for every token, and those that a published one has.
+std::int64_t RowsOfTable(const ModelFile& model, const Vocabulary& vocabulary) {
+  const std::int64_t own = std::ssize(vocabulary.tokens);
+  if (model.config.pretrained().empty()) return own;
+  return std::max(own, model.config.Integer(model.info.pretrained.group + ".vocabulary"));
+}
+
 // Last, as it needs a mixture without mistakes: sizes that the mixer refuses, such as tokens of a task
 // without text.
 void CheckMixtures(const std::string& file, const CheckedRun& checked, const Registry& registry) {
@@ -140,6 +159,8 @@ CheckedRun CheckRun(const std::filesystem::path& config, const std::vector<std::
     const ModelInfo* model = checked.model ? &checked.model->info : nullptr;
     if (model != nullptr) CheckNeeds(file, checked.run, *model);
     if (model != nullptr && diagnostics.empty()) CheckLoraFits(file, checked.run.lora, *checked.model);
+    if (model != nullptr && vocabulary && diagnostics.empty() && !is_known)
+      CheckLoraTokens(file, checked.run.lora, RowsOfTable(*checked.model, *vocabulary));
     if (model != nullptr && diagnostics.empty() && state == RunState::kBegins)
       checked.token_table = CheckPretrained(file, checked.run, *checked.model, vocabulary);
     if (IsReadable(file, {"weights"}, checked.run.weights, diagnostics)) {

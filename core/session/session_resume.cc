@@ -1,16 +1,38 @@
 #include <utility>
 
 #include <medley/base/interrupt.h>
+#include <medley/base/json_text.h>
+#include <medley/config/config_file.h>
 #include <medley/config/threads.h>
+#include <medley/report/table.h>
 #include <medley/run/config_change.h>
 #include <medley/run/run_record.h>
 #include <medley/session/parts.h>
+#include <medley/step/schedule.h>
 #include <medley/train/resumed_weights.h>
 
 namespace medley {
 namespace {
 
 namespace fs = std::filesystem;
+
+double ScheduledRate(const RunConfig& config, std::int64_t step) {
+  const OptimizerConfig& optimizer = config.optimizer;
+  return optimizer.learning_rate * ScheduleScale(optimizer, DecayOf(optimizer, config.steps), step - 1);
+}
+
+// What another number of steps does to the rate, which is a function of them. Hours decide otherwise.
+std::string RateWords(const nlohmann::ordered_json& before, const RunConfig& now, std::int64_t step) {
+  RunConfig then;
+  Diagnostics ignored;
+  ConfigFile file("the config of the last start", JsonText(before), ignored);
+  ReadConfig(file, then);
+  const double last = ScheduledRate(then, step), next = ScheduledRate(now, step + 1);
+  const std::string words = "; the learning rate is a function of them";
+  if (step == 0 || then.hours > 0 || now.hours > 0 || !(last > 0)) return words;
+  return words + ": that of step " + std::to_string(step + 1) + " is " + FormatNumber(next / last) +
+         " times that of step " + std::to_string(step);
+}
 
 // Of the config, against what the checkpoint was trained with, or the file where there is none. Throws for
 // what must not change.
@@ -23,7 +45,13 @@ std::vector<std::string> ConfigChanges(const fs::path& directory, const std::opt
     return CompareConfigs(ToJson(ReadRunConfig(file, {"weights=" + (directory / kRunWeights).string()})),
                           resolved, {});
   const nlohmann::ordered_json before = TrainedConfig(directory, found->facts);
-  if (before.is_object()) return CompareConfigs(before, resolved, TrainedTasks(found->path));
+  if (before.is_object()) {
+    std::vector<std::string> changes = CompareConfigs(before, resolved, TrainedTasks(found->path));
+    for (std::string& change : changes) {
+      if (change.starts_with("steps: ")) change += RateWords(before, now, found->facts.step);
+    }
+    return changes;
+  }
   if (record.is_object() && record.value("seed", now.seed) != now.seed)
     return CompareConfigs({{"seed", record.at("seed")}}, {{"seed", now.seed}}, {});
   return {"the config, in keys that an older checkpoint does not tell"};
@@ -31,10 +59,6 @@ std::vector<std::string> ConfigChanges(const fs::path& directory, const std::opt
 
 void SayWhatChanged(Console& console, std::vector<std::string> changes, const Run& run,
                     const nlohmann::ordered_json& old_record) {
-  for (std::string& change : changes) {
-    if (change.starts_with("steps: "))
-      change += "; the learning rate is a function of them, from here on that of the new number";
-  }
   for (const std::string& change : CompareRecord(old_record, RunRecord(run), run.NamedTasks()))
     changes.push_back(change);
   for (const std::string& change : changes) console.Say("changed: " + change);

@@ -1,6 +1,8 @@
 // What a resume says of what is no longer as it was, and what it refuses.
 #include <gtest/gtest.h>
 
+#include <medley/report/table.h>
+
 #include "tests/session/session_runs.h"
 #include "tests/tools/small_runs.h"
 
@@ -15,7 +17,7 @@ using test::Has;
 class ResumeChanges : public ::testing::Test {
  protected:
   void SetUp() override {
-    BeginRequest request = test::RequestOf("control.json", files_.Overrides());
+    BeginRequest request = test::RequestOf("control.json", files_.Overrides() + " hours=0");
     request.plugins.paths = {files_.plugin.parent_path()};
     const Ended trained = test::TrainToTheEnd(request, files_.run);
     ASSERT_EQ(trained.code, ExitCode::kDone) << trained.out;
@@ -31,7 +33,14 @@ class ResumeChanges : public ::testing::Test {
 TEST_F(ResumeChanges, SaysTheNewNumberOfStepsAndNothingElse) {
   const Ended resumed = Resume();
   EXPECT_EQ(resumed.code, ExitCode::kDone) << resumed.out;
-  EXPECT_TRUE(Has(resumed.out, "steps: 1 -> 2; the learning rate")) << resumed.out;
+  std::vector<double> rates;
+  std::istringstream lines(ReadText(files_.run / "metrics.jsonl"));
+  for (std::string line; std::getline(lines, line);)
+    rates.push_back(nlohmann::json::parse(line).at("lr"));
+  ASSERT_EQ(rates.size(), 2U);
+  EXPECT_TRUE(Has(resumed.out, "steps: 1 -> 2; the learning rate is a function of them: that of step 2 is " +
+                                   FormatNumber(rates[1] / rates[0]) + " times that of step 1\n"))
+      << resumed.out;
   EXPECT_FALSE(Has(resumed.out, "edited") || Has(resumed.out, "anew")) << resumed.out;
 }
 

@@ -27,11 +27,10 @@ using test::CommandResult;
 using test::Medley;
 using test::Shell;
 
-const char* const kQuickstart = MEDLEY_SOURCE_DIR "/configs/runs/quickstart.json ";
-
 std::string TrainOneCommand(const fs::path& out, const std::string& more,
                             const std::string& output = "2>&1") {
-  std::string command = Medley() + "train " + kQuickstart + "--out " + out.string() + " threads=1 seed=5";
+  std::string command = Medley() + "train " MEDLEY_SOURCE_DIR "/configs/runs/quickstart.json --out " +
+                        out.string() + " threads=1 seed=5";
   for (const char* task :
        {"control", "arrow_to_gold", "position_qa", "zoom_agent", "zoom_gold", "zoom_halfway"}) {
     command += " tasks." + std::string(task) + ".rows=2";
@@ -166,6 +165,9 @@ TEST(RunCommand, ASampleMarksWhatIsLearned) {
   const CommandResult sample =
       Shell(Medley() + "sample position_qa --rows 3 --out " + (scratch / "s.png").string());
   ASSERT_EQ(sample.code, 0);
+  EXPECT_TRUE(fs::exists(scratch / "s.png"));
+  EXPECT_EQ(Shell(Medley() + "sample position_qa --rows 1 --out " + (scratch / "sheet.2").string()).code, 0);
+  EXPECT_TRUE(fs::exists(scratch / "sheet.2.png"));
   EXPECT_NE(sample.out.find("pass gold_side"), std::string::npos);
   EXPECT_NE(sample.out.find("<eos>]"), std::string::npos) << sample.out;
   EXPECT_EQ(Shell(Medley() + "sample nosuch 2>&1").code, 2);

@@ -57,6 +57,35 @@ TEST(Validate, DrawsStagesWithTheShortestAndTheLongestRun) {
       << run.out;
 }
 
+TEST(Validate, AWeightsFileNeedsNoSchemaToBeKnown) {
+  const ScratchDirectory scratch;
+  const std::string file = (scratch / "weights.json").string();
+  for (const char* text :
+       {R"({"weights": {"control": 1}})", R"({"stages": [{"name": "a", "weights": {"control": 1}}]})"}) {
+    WriteText(file, text);
+    const CommandResult result = Validate(file);
+    EXPECT_EQ(result.code, 0) << result.out;
+    EXPECT_TRUE(result.out.starts_with("ok: weights of 1 tasks")) << result.out;
+  }
+  WriteText(file, R"({"weights": {"control": -1}})");
+  const CommandResult wrong = Validate(file);
+  EXPECT_EQ(wrong.code, 2);
+  EXPECT_NE(wrong.out.find(file + ":1:25: weights.control: "), std::string::npos) << wrong.out;
+}
+
+TEST(Validate, KnowsTheIdsThatTrainRefuses) {
+  const auto ids = [](const std::string& list) {
+    return Validate(kConfigs + "runs/quickstart.json lora.rank=4 'lora.tokens=" + list + "'");
+  };
+  EXPECT_EQ(ids("[7,5]").code, 0);
+  for (const auto& [list, words] : {std::pair{"[5,9999999]", "lora.tokens: expected ids below "},
+                                    {"[5,9,5]", "lora.tokens: 5 stands twice"}}) {
+    const CommandResult refused = ids(list);
+    EXPECT_EQ(refused.code, 2) << refused.out;
+    EXPECT_NE(refused.out.find(words), std::string::npos) << refused.out;
+  }
+}
+
 TEST(Validate, SaysWhatAGpuHasForTensors) {
   const CommandResult result = Validate(kConfigs + "gpus/rtx-3090.json");
   EXPECT_EQ(result.code, 0);

@@ -211,13 +211,14 @@ int RunSample(int argc, char** argv) {
                  "the run config with model, tokenizer and options (default: a model that the task fits)");
   app.add_option("--rows", rows, "examples")->check(WholeNumber(1, 1000))->capture_default_str();
   app.add_option("--variant", variant, "of the task (default: the config's)");
-  app.add_option("--out", out, "the picture sheet (default: sample-TASK.png)");
+  app.add_option("--out", out, "the picture sheet, a .png (default: sample-TASK.png)");
   app.add_option("--pictures", pictures,
                  "a directory for the pictures one by one, as medley generate takes them");
   AddPlugins(app, plugins);
   if (!ParseArguments(app, argc, argv)) return 0;
 
-  if (out.empty()) out = "sample-" + task_name + ".png";
+  if (out.empty()) out = "sample-" + task_name;
+  if (!fs::is_directory(out) && out.extension() != ".png") out += ".png";
   CheckOutFile(out);
   if (!pictures.empty()) CheckOutDirectory(pictures, "--pictures");
   std::vector<std::string> overrides;

@@ -83,14 +83,19 @@ void PrintSummary(const CheckedRun& checked, const Registry& registry) {
 
 const std::vector<std::string> kKinds = {"run", "weights", "model", "gpu"};
 
-// By the name of its schema; without one a model says its kind. Else a run config, whose reader says what is
-// wrong.
+// By the name of its schema; without one a model says its kind, and a weights file has weights or stages
+// where a run config names a file. Else a run config, whose reader says what is wrong.
 std::string KindOf(const std::filesystem::path& path) {
   Diagnostics ignored;
   const ConfigFile file(path, ignored);
   if (file.root() == nullptr) return "run";
   const JsonNode* schema = file.root()->Find("$schema");
-  if (schema == nullptr || !schema->IsString()) return file.root()->Find("kind") != nullptr ? "model" : "run";
+  if (schema == nullptr || !schema->IsString()) {
+    const JsonNode* weights = file.root()->Find("weights");
+    if (file.root()->Find("stages") != nullptr || (weights != nullptr && weights->IsObject()))
+      return "weights";
+    return file.root()->Find("kind") != nullptr ? "model" : "run";
+  }
   const std::string name = std::filesystem::path(schema->scalar.get<std::string>()).filename().string();
   for (const std::string& kind : kKinds) {
     if (name == kind + ".schema.json") return kind;
