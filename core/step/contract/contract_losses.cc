@@ -23,6 +23,8 @@ constexpr double kNothing = 1e-9;  // a sum or a gradient that ought to be 0
 // A column of the batch is of its rows alone, and not to be compared where it is a picture.
 bool IsColumn(const std::string& key) { return !key.empty() && key == ColumnKey(NameOfKey(key)); }
 
+constexpr double kFirstStep = 1e-7;  // of outputs that are about 1
+
 bool IsOfRows(const ModelSpec& model, std::string_view input) {
   return std::any_of(model.inputs.begin(), model.inputs.end(), [&](const TensorSpec& declared) {
     return declared.name == input && !declared.dimensions.empty() && declared.dimensions[0] == "rows";
@@ -41,14 +43,14 @@ std::string UpTo(double apart, double most) {
 
 std::optional<double> OtherChange(const std::function<double(double step)>& value, double along,
                                   double size) {
-  constexpr double kFirst = 1e-7, kSteps[] = {1e-6, 1e-5, 1e-4};
+  constexpr double kSteps[] = {1e-6, 1e-5, 1e-4};
   constexpr double kShare = 1e-4, kAgreement = 0.1, kNothing = 1e-9;
   const double tolerance = kShare * (size + std::abs(along)) + kNothing, here = value(0);
   const auto is_right = [&](double change) {
     const double apart = std::abs(change - along);
     return !std::isfinite(apart) || apart <= tolerance;
   };
-  if (is_right((value(kFirst) - here) / kFirst)) return std::nullopt;  // mostly: one value, not two
+  if (is_right((value(kFirstStep) - here) / kFirstStep)) return std::nullopt;  // mostly: one value, not two
   std::vector<double> changes, bends;  // how far the slopes above and below are apart
   for (const double step : kSteps) {
     const double above = value(step), below = value(-step);
@@ -122,15 +124,27 @@ void LossCheck::CompareIn(at::ScalarType type) {
   type_ = type;
   LossRuns runs(setting_, rows_, alone_, row_by_row_, type);
   const std::int64_t rows = thorough_ ? runs.rows() : 2;
-  single_.clear();
-  for (std::int64_t row = 0; row < rows; ++row) single_.push_back(runs.Run({row, 1}, thorough_));
-  for (std::int64_t first = 0; first + 1 < rows; ++first) CompareRange(runs, {first, 2});
-  if (rows > 3) CompareRange(runs, {0, 3});
-  if (rows > 2) CompareRange(runs, {0, rows});
+  // Where every run counts, rows alone are run a first step away: if their sum is what the rows together and
+  // their gradient say, it tells of both.
+  CompareRanges(runs, rows, thorough_ || type == at::kFloat ? 0 : kFirstStep);
+  if (moved_ != 0 && !differences_.empty()) {  // it may be the step
+    differences_.clear();
+    CompareRanges(runs, rows, 0);
+  }
   if (differences_.empty() && thorough_) CompareAgain(runs);
   if (differences_.empty() && type == at::kDouble) CompareChanges(runs, {0, rows});
   if (differences_.empty() && setting_.device.is_cpu() && (thorough_ || MayMiscount(runs)))
     differences_ = CompareCounts(runs, rows);
+}
+
+void LossCheck::CompareRanges(LossRuns& runs, std::int64_t rows, double moved) {
+  moved_ = moved;
+  single_.clear();
+  for (std::int64_t row = 0; row < rows; ++row)
+    single_.push_back(moved == 0 ? runs.Run({row, 1}, thorough_) : runs.RunMoved({row, 1}, moved));
+  for (std::int64_t first = 0; first + 1 < rows; ++first) CompareRange(runs, {first, 2});
+  if (rows > 3) CompareRange(runs, {0, 3});
+  if (rows > 2) CompareRange(runs, {0, rows});
 }
 
 void LossCheck::CompareRange(LossRuns& runs, const RowsOf& range) {
@@ -259,6 +273,12 @@ void LossCheck::CompareAgain(LossRuns& runs) {
   }
 }
 
+double LossCheck::SumAlone(const std::string& term) const {
+  double sum = 0;
+  for (const LossRun& row : single_) sum += row.Sum(term);
+  return sum;
+}
+
 void LossCheck::CompareChanges(LossRuns& runs, const RowsOf& range) {
   const LossRun& together = widest_;
   std::map<double, LossRun> moved{{0, together}};
@@ -266,8 +286,12 @@ void LossCheck::CompareChanges(LossRuns& runs, const RowsOf& range) {
     const OutputGradients& gradients = together.GradientsOf(term.name);
     if (term.weight == 0 || term.stops_gradient || gradients.empty()) continue;
     const auto value = [&](double step) {
+      if (step == moved_ && step != 0) return SumAlone(term.name);
       auto known = moved.find(step);
-      if (known == moved.end()) known = moved.emplace(step, runs.RunMoved(range, step)).first;
+      if (known == moved.end()) {
+        known = moved.emplace(step, runs.RunMoved(range, step)).first;
+        known->second.handed.clear();  // many are kept, and pictures are large
+      }
       return known->second.Sum(term.name);
     };
     const auto [along, size] = runs.Along(range, gradients);

@@ -58,6 +58,8 @@ class LossCheck {
 
  private:
   void CompareIn(at::ScalarType type);
+  // `moved`: how far the outputs of the rows alone are, along the direction.
+  void CompareRanges(LossRuns& runs, std::int64_t rows, double moved);
   void CompareRange(LossRuns& runs, const RowsOf& range);
   void CompareInputs(const LossRuns& runs, const RowsOf& range, const LossRun& together);
   void CompareSums(const LossRuns& runs, const RowsOf& range, const LossRun& together);
@@ -65,6 +67,7 @@ class LossCheck {
   void CompareAgain(LossRuns& runs);
   void CompareChanges(LossRuns& runs, const RowsOf& range);
   bool MayMiscount(const LossRuns& runs) const;
+  double SumAlone(const std::string& term) const;  // of the rows that were run alone
   void LetGo();
   at::Tensor Alone(const OutputPlace& place, const std::string& term, const RowsOf& range) const;
   // What is off by more than this share of what was added up is no rounding, also where a task casts to float
@@ -78,6 +81,7 @@ class LossCheck {
   bool thorough_;  // or cheap, or gradients that nothing else looks at
   at::ScalarType type_ = at::kDouble;
   std::vector<LossRun> single_;
+  double moved_ = 0;       // see CompareRanges
   LossRun pair_, widest_;  // of the first two rows, and of all
   std::vector<std::string> differences_;
   std::set<std::string> not_judged_;

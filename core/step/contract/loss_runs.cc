@@ -72,7 +72,6 @@ LossRun LossRuns::Run(const RowsOf& range, bool with_gradients) {
 LossRun LossRuns::RunMoved(const RowsOf& range, double step) {
   model_.Move(step);
   LossRun run = Run(range, /*with_gradients=*/false);
-  run.handed.clear();  // many are kept, and pictures are large
   model_.Move(0);
   return run;
 }

@@ -43,7 +43,8 @@ class LossRuns {
            bool row_by_row, at::ScalarType type);
 
   LossRun Run(const RowsOf& range, bool with_gradients);
-  // The sums where outputs are moved along the model's direction; gradients where they are all this number.
+  // Where outputs are moved along the model's direction, without gradients; and, with them, where outputs are
+  // all this number.
   LossRun RunMoved(const RowsOf& range, double step);
   LossRun RunAtLevel(const RowsOf& range, double level);
 
