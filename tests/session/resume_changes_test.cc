@@ -35,8 +35,7 @@ TEST_F(ResumeChanges, SaysTheNewNumberOfStepsAndNothingElse) {
   EXPECT_EQ(resumed.code, ExitCode::kDone) << resumed.out;
   std::vector<double> rates;
   std::istringstream lines(ReadText(files_.run / "metrics.jsonl"));
-  for (std::string line; std::getline(lines, line);)
-    rates.push_back(nlohmann::json::parse(line).at("lr"));
+  for (std::string line; std::getline(lines, line);) rates.push_back(nlohmann::json::parse(line).at("lr"));
   ASSERT_EQ(rates.size(), 2U);
   EXPECT_TRUE(Has(resumed.out, "steps: 1 -> 2; the learning rate is a function of them: that of step 2 is " +
                                    FormatNumber(rates[1] / rates[0]) + " times that of step 1\n"))
