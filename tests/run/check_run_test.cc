@@ -286,8 +286,8 @@ TEST(CheckRun, AdaptersOfAFolderAreItsOwn) {
              R"({"peft_type": "LORA", "r": 4, "lora_alpha": 12, "use_rslora": true,
     "target_modules": ["q_proj", "up_proj"], "trainable_token_indices": [9, 2]})");
   const auto check = [&](const std::string& more) {
-    return CheckRun(work.WriteRun(R"("lora": {"pretrained": "adapter", "dropout": 0.1)" + more + "}"), {},
-                    Tasks())
+    return CheckRun(work.WriteRun(R"("lora": {"pretrained": "adapter", "dropout": 0.1)" + more + "}"),
+                    {"tokenizer=" MEDLEY_SOURCE_DIR "/configs/tokenizers/small.model"}, Tasks())
         .run.lora;
   };
   const LoraConfig lora = check("");
