@@ -1,12 +1,22 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <medley/config/field.h>
 
 namespace medley {
+
+// How a parameter is updated.
+enum class UpdateRule { kAdamW, kMuon };
+template <>
+struct EnumNames<UpdateRule> {
+  static constexpr std::array<std::string_view, 2> kNames = {"adamw", "muon"};
+};
 
 // Settings of the parameters whose name matches the pattern (shell-style, * and ?); the first that matches
 // wins.
@@ -14,14 +24,17 @@ struct ParameterGroup {
   std::string match;
   double learning_rate_scale = 1;
   double weight_decay = -1;  // < 0: the optimizer's
+  std::optional<UpdateRule> rule{};
   bool frozen = false;
 };
 
 struct OptimizerConfig {
+  UpdateRule name = UpdateRule::kAdamW;  // kMuon: of hidden matrices; all else has AdamW
   double learning_rate = 1e-3;
   double beta1 = 0.9;
   double beta2 = 0.95;
   double epsilon = 1e-8;
+  double momentum = 0.95;  // Muon's
   double weight_decay = 0.01;
   double clip_norm = 1.0;        // 0: no clipping
   std::string schedule = "wsd";  // or "one_cycle"
@@ -47,11 +60,19 @@ void Fields(Visitor& visit, ParameterGroup& c) {
                          .omit_default = true,
                          .low = 0,
                          .high = 1});
+  visit(c.rule,
+        {.name = "rule",
+         .help = "adamw, or muon, also of matrices that the model does not call hidden. Not given: the "
+                 "optimizer's name"});
   visit(c.frozen, {.name = "frozen", .help = "Not trained; needs no optimizer state"});
 }
 
 template <typename Visitor>
 void Fields(Visitor& visit, OptimizerConfig& c) {
+  visit(c.name, {.name = "name",
+                 .help = "adamw, or muon: the hidden matrices that the model names have Muon, and all else "
+                         "(embeddings, heads, norms, biases, adapters) has AdamW, at one learning rate",
+                 .fixed = true});
   visit(c.learning_rate,
         {.name = "learning_rate", .help = "After the warm-up", .low = 0, .high = 100, .above_low = true});
   visit(c.beta1,
@@ -59,8 +80,9 @@ void Fields(Visitor& visit, OptimizerConfig& c) {
   visit(c.beta2,
         {.name = "beta2", .help = "AdamW's decay of the squares", .low = 0, .high = 1, .below_high = true});
   visit(c.epsilon, {.name = "epsilon", .help = "AdamW's epsilon", .low = 0, .high = 1, .above_low = true});
-  visit(c.weight_decay,
-        {.name = "weight_decay", .help = "AdamW's decoupled weight decay", .low = 0, .high = 1});
+  visit(c.momentum,
+        {.name = "momentum", .help = "Muon's decay of the mean", .low = 0, .high = 1, .below_high = true});
+  visit(c.weight_decay, {.name = "weight_decay", .help = "Decoupled weight decay", .low = 0, .high = 1});
   visit(c.clip_norm,
         {.name = "clip_norm", .help = "The gradient's largest norm; 0: no clipping", .low = 0, .high = 1e12});
   visit(c.schedule,

@@ -1,5 +1,7 @@
 #include <medley/config/run_config.h>
 
+#include <algorithm>
+
 #include <medley/base/error.h>
 #include <medley/base/full_match.h>
 #include <medley/config/budget_request.h>
@@ -31,6 +33,17 @@ void CheckSchedule(ConfigFile& file, const OptimizerConfig& config) {
   check("rise_fraction", config.rise_fraction == defaults.rise_fraction, "one_cycle");
 }
 
+bool NamesMuon(const OptimizerConfig& config) {
+  return config.name == UpdateRule::kMuon ||
+         std::any_of(config.groups.begin(), config.groups.end(),
+                     [](const ParameterGroup& group) { return group.rule == UpdateRule::kMuon; });
+}
+
+void CheckRules(ConfigFile& file, const OptimizerConfig& config) {
+  if (config.momentum != OptimizerConfig().momentum && !NamesMuon(config))
+    file.FailAtKey({"optimizer", "momentum"}, "is Muon's, and nothing has Muon here; leave it out");
+}
+
 void CheckLora(ConfigFile& file, const LoraConfig& config) {
   if (file.Find({"lora"}) == nullptr) return;
   if (config.rank == 0 && config.pretrained.empty() && file.Find({"lora", "rank"}) == nullptr)
@@ -57,6 +70,7 @@ void CheckTogether(ConfigFile& file, const RunConfig& config) {
     file.FailAt({"budget"}, error.what());
   }
   CheckSchedule(file, config.optimizer);
+  CheckRules(file, config.optimizer);
   CheckLora(file, config.lora);
   for (const auto& [name, task] : config.tasks) {
     if (const auto problem = CheckRows(task, config.plan))
@@ -85,6 +99,7 @@ void CheckEffects(ConfigFile& file, const RunConfig& config) {
     };
     check("learning_rate_scale", groups[i].learning_rate_scale == defaults.learning_rate_scale);
     check("weight_decay", groups[i].weight_decay == defaults.weight_decay);
+    check("rule", groups[i].rule == defaults.rule);
   }
 }
 

@@ -217,7 +217,7 @@ void Fields(Visitor& visit, RunConfig& c) {
                  "tensorboard/ of the run's directory"});
   visit(c.eval, {.name = "eval", .help = "Scores: during the run, and of medley eval"});
   visit(c.checkpoint, {.name = "checkpoint", .help = "When to save"});
-  visit(c.optimizer, {.name = "optimizer", .help = "AdamW and its schedule"});
+  visit(c.optimizer, {.name = "optimizer", .help = "How weights are updated, and the schedule"});
   visit(c.tasks, {.name = "tasks", .help = "Settings by task; tasks that are not named get the defaults"});
 }
 

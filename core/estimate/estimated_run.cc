@@ -35,7 +35,7 @@ std::unique_ptr<Run> Open(RunInputs inputs) {
 }  // namespace
 
 EstimatedRun::EstimatedRun(RunInputs inputs) : run_(Open(std::move(inputs))) {
-  const AdamW optimizer(model(), run_->config.optimizer);  // sets what is trained
+  const Optimizer optimizer(model(), run_->config.optimizer);  // sets what is trained
   optimizer_ = optimizer.StateBytes();
   for (const Parameter& parameter : model().parameters()) {
     parameters_ += parameter.tensor.numel();

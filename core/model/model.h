@@ -64,6 +64,9 @@ struct Parameter {
   // what is drawn for it depends on that name.
   std::string former_name{};
   bool frozen = false;  // by the model: no group trains it
+  // The matrix of a hidden layer, or a kernel that is one as [out, the rest]: what Muon is for. Not a map of
+  // the model's inputs or outputs, an embedding, a norm, a bias or an adapter.
+  bool hidden = false;
 };
 
 // How a reply is made, token by token.

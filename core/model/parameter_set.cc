@@ -76,6 +76,16 @@ void ParameterSet::CopyStart(const std::string& from, const std::string& to) {
   if (!any) throw Error("no parameter's name begins with '" + to + "', to start as those of '" + from + "'");
 }
 
+void ParameterSet::Hidden(const std::string& begin) {
+  bool any = false;
+  for (Parameter& parameter : list_) {
+    if (!parameter.name.starts_with(begin) || parameter.tensor.dim() < 2 || IsAdapter(parameter.name))
+      continue;
+    any = parameter.hidden = true;
+  }
+  if (!any) throw Error("no matrix's name begins with '" + begin + "', to be one of a hidden layer");
+}
+
 void ParameterSet::BeginBase(const std::string& root) {
   if (!adapters_.any()) return;
   targets_ = std::make_shared<LoraTargets>(adapters_.lora);

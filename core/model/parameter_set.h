@@ -46,6 +46,10 @@ class ParameterSet {
   // counterpart of its shape, or where there is none at all.
   void CopyStart(const std::string& from, const std::string& to);
 
+  // Says that the matrices and kernels whose names begin so are of hidden layers (Parameter::hidden);
+  // adapters of them are not. An Error where there is none. The blocks say it of theirs.
+  void Hidden(const std::string& begin);
+
   // What is made between the two is a base: where there are adapters its parameters are frozen, and they may
   // be of its linear maps. `root` is in front of the published names. EndBase throws InputError where the
   // adapters are for other maps.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <utility>
 
 #include <medley/base/durable_file.h>
 #include <medley/base/error.h>
@@ -50,6 +51,31 @@ std::string ValueOf(const Values& values, const std::string& key, const Values& 
   if (const auto found = values.find(key); found != values.end()) return found->second;
   const auto found = defaults.find(key);
   return found == defaults.end() ? kNotGiven : found->second;
+}
+
+// What a group says of its parameters' rule. Groups behind the last that says something decide nothing.
+std::vector<std::pair<std::string, std::string>> RulesOf(const ordered_json& optimizer) {
+  const std::string name = optimizer.value("name", "adamw");
+  std::vector<std::pair<std::string, std::string>> rules;
+  std::size_t decisive = 0;
+  for (const ordered_json& group : optimizer.value("groups", ordered_json::array())) {
+    std::string rule = group.value("rule", "");
+    if (rule == "adamw" && name == rule) rule.clear();
+    rules.emplace_back(group.value("match", ""), rule);
+    if (!rule.empty()) decisive = rules.size();
+  }
+  rules.resize(decisive);
+  return rules;
+}
+
+// Of the keys of the optimizer those that decide, as they differ, which tensors it keeps: a checkpoint has
+// others.
+std::vector<std::string> KeysOfKept(const ordered_json& before, const ordered_json& now) {
+  const ordered_json was = before.value("optimizer", ordered_json::object()),
+                     is = now.value("optimizer", ordered_json::object());
+  std::vector<std::string> keys;
+  if (RulesOf(was) != RulesOf(is)) keys.emplace_back("optimizer.groups");
+  return keys;
 }
 
 bool IsAmong(const std::vector<std::string>& keys, const std::string& key) {
@@ -108,7 +134,8 @@ std::vector<std::string> CompareConfigs(const ordered_json& before, const ordere
                                         const std::set<std::string>& trained) {
   std::vector<std::string> keys;
   std::vector<std::string> changes = ConfigDifferences(before, now, &keys);
-  const std::vector<std::string> fixed = FixedKeys(trained);
+  std::vector<std::string> fixed = FixedKeys(trained);
+  for (std::string& key : KeysOfKept(before, now)) fixed.push_back(std::move(key));
   std::string refused;
   for (std::size_t i = 0; i < keys.size(); ++i) {
     if (IsAmong(fixed, keys[i])) refused += (refused.empty() ? "" : ", ") + changes[i];

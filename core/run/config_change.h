@@ -24,8 +24,8 @@ std::vector<std::string> ConfigDifferences(const nlohmann::ordered_json& before,
                                            const nlohmann::ordered_json& now,
                                            std::vector<std::string>* keys = nullptr);
 // The same of a run that goes on. An InputError names all that cannot change: the seed, how many draws a step
-// has, what the run began with, and of tasks that were trained the rows, the variant and the options. A key
-// that one of the two lacks has its default there.
+// has, what the run began with, what decides which tensors the optimizer keeps, and of tasks that were
+// trained the rows, the variant and the options. A key that one of the two lacks has its default there.
 std::vector<std::string> CompareConfigs(const nlohmann::ordered_json& before,
                                         const nlohmann::ordered_json& now,
                                         const std::set<std::string>& trained);

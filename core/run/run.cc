@@ -151,7 +151,7 @@ void BuildModel(Run& run, Purpose purpose, StartingWeights weights) {
   if (purpose == Purpose::kTrain) start = TrainedOf(run.config.optimizer, *run.model);
   if (!run.device.is_cpu() || dtype != at::kFloat) run.model->To(run.device, dtype);
   if (purpose == Purpose::kTrain)
-    run.optimizer = std::make_unique<AdamW>(*run.model, run.config.optimizer, start);
+    run.optimizer = std::make_unique<Optimizer>(*run.model, run.config.optimizer, start);
 }
 
 // Reads of the newest whole checkpoint. A run that goes on meanwhile may remove it: then there is a newer

@@ -52,7 +52,7 @@ struct Run {
   // Only for training:
   std::unique_ptr<Mixer> mixer;
   std::unique_ptr<StepExecutor> executor;
-  std::unique_ptr<AdamW> optimizer;
+  std::unique_ptr<Optimizer> optimizer;
 
   // The named tasks: those with a weight above 0 in some stage, in the file's order. Others of the file are
   // checked only: not loaded, planned or given a column. Active are those with a weight now, and the mixer

@@ -44,6 +44,16 @@ FoundWeights BeginWeights(const Run& run, const fs::path& directory, Console& co
   return {.text = text, .text_of_file = text};
 }
 
+// Published weights stay as they are beside adapters.
+void WarnOfMuon(const Run& run, Console& console) {
+  const bool published = !run.taken.empty() && !run.Adapted().any();
+  if (!published && run.config.init_from.run.empty()) return;
+  if (LargestOfMuon(run.config.optimizer, *run.model) == 0) return;
+  console.Warn(std::string("optimizer: Muon begins with ") + (published ? "published" : "another run's") +
+               " weights. If AdamW trained them, that came out worse than AdamW in every public test of full "
+               "fine-tuning");
+}
+
 }  // namespace
 
 void SayWhatRuns(const Run& run, Console& console) {
@@ -59,6 +69,7 @@ std::vector<std::string> TakeStartingWeights(const Run& run, Console& console) {
       BeginAdapters(run),
   };
   std::erase(words, "");
+  WarnOfMuon(run, console);
   return words;
 }
 

@@ -3,7 +3,6 @@
 #include <ATen/core/Tensor.h>
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/_foreach_add.h>
-#include <ATen/ops/_foreach_copy.h>
 #include <ATen/ops/_foreach_mul.h>
 #include <ATen/ops/_foreach_norm.h>
 #include <ATen/ops/_fused_adamw.h>
@@ -16,6 +15,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include <medley/base/error.h>
 #include <medley/model/float_type.h>
@@ -39,113 +39,99 @@ const std::vector<Parameter>& SetTrained(const Model& model, const OptimizerConf
 
 }  // namespace
 
-MasterWeights::MasterWeights(const std::vector<Parameter>& parameters, const std::vector<Parameter>& start)
-    : masters_(parameters) {
-  for (Parameter& master : masters_) {
-    const at::Tensor parameter = master.tensor;
-    const at::ScalarType wide = AtLeastFloat(parameter.scalar_type());
-    if (!parameter.requires_grad() || wide == parameter.scalar_type()) continue;
-    const auto given = std::find_if(start.begin(), start.end(),
-                                    [&](const Parameter& value) { return value.name == master.name; });
-    const at::Tensor& value = given == start.end() ? parameter : given->tensor;
-    master.tensor = value.detach().to(parameter.device(), wide);
-    rounded_.push_back(parameter);
-    wide_.push_back(master.tensor);
-  }
-}
+Optimizer::Optimizer(const Model& model, const OptimizerConfig& config, const std::vector<Parameter>& start)
+    : Optimizer(model, config, LaunchesFor(model), start) {}
 
-std::int64_t MasterWeights::bytes() const {
-  std::int64_t bytes = 0;
-  for (const at::Tensor& master : wide_) bytes += static_cast<std::int64_t>(master.nbytes());
-  return bytes;
-}
-
-void MasterWeights::Round() const {
-  if (rounded_.empty()) return;
-  const at::NoGradGuard no_gradients;
-  at::_foreach_copy_(rounded_, wide_);
-}
-
-AdamW::AdamW(const Model& model, const OptimizerConfig& config, const std::vector<Parameter>& start)
-    : AdamW(model, config, LaunchesFor(model), start) {}
-
-AdamW::AdamW(const Model& model, const OptimizerConfig& config, Launches launches,
-             const std::vector<Parameter>& start)
+Optimizer::Optimizer(const Model& model, const OptimizerConfig& config, Launches launches,
+                     const std::vector<Parameter>& start)
     : config_(config),
       together_(launches == Launches::kTogether),
       weights_(SetTrained(model, config), start) {
   for (std::size_t i = 0; i < model.parameters().size(); ++i) {
     const Parameter& parameter = model.parameters()[i];
-    if (!IsTrained(config, parameter)) continue;
-    const ParameterGroup* group = GroupOf(config, parameter);
-    const double default_decay = parameter.tensor.dim() <= 1 ? 0.0 : config.weight_decay;
-    AddSlot(parameter, weights_.list()[i].tensor, group != nullptr ? group->learning_rate_scale : 1.0,
-            group != nullptr && group->weight_decay >= 0 ? group->weight_decay : default_decay);
+    if (IsTrained(config, parameter)) AddSlot(parameter, weights_.list()[i].tensor);
   }
   if (slots_.empty())
     throw InputError("optimizer.groups: every parameter is frozen; nothing would be trained");
-
-  const at::Tensor& first = slots_.front().master;
-  norms_ = at::zeros({static_cast<std::int64_t>(slots_.size())}, first.options().requires_grad(false));
-  norms_on_host_ = at::empty_like(norms_, at::TensorOptions().device(at::kCPU));
-  clip_factor_ = at::zeros({}, norms_.options());
-  one_ = at::ones({}, norms_.options().dtype(at::kFloat));
+  MakeScratch(model);
   for (std::size_t i = 0; i < slots_.size(); ++i)
     slots_[i].norm = norms_.select(0, static_cast<std::int64_t>(i));
 }
 
-AdamW::Launches AdamW::LaunchesFor(const Model& model) {
+void Optimizer::MakeScratch(const Model& model) {
+  const at::TensorOptions options = slots_.front().master.options().requires_grad(false);
+  norms_ = at::zeros({static_cast<std::int64_t>(slots_.size())}, options);
+  norms_on_host_ = at::empty_like(norms_, at::TensorOptions().device(at::kCPU));
+  clip_factor_ = at::zeros({}, options);
+  one_ = at::ones({}, options.dtype(at::kFloat));
+  const std::int64_t largest = LargestOfMuon(config_, model);
+  if (largest == 0) return;
+  muon_.emplace(largest, options);
+  scratch_bytes_ = Muon::BytesFor(largest, norms_.scalar_type());
+}
+
+Optimizer::Launches Optimizer::LaunchesFor(const Model& model) {
   const auto& parameters = model.parameters();
   const bool on_gpu = !parameters.empty() && parameters.front().tensor.is_cuda();
   return on_gpu ? Launches::kTogether : Launches::kOneByOne;
 }
 
-void AdamW::AddSlot(const Parameter& parameter, const at::Tensor& master, double learning_rate_scale,
-                    double weight_decay) {
-  std::size_t group = 0;
-  while (group < groups_.size() && (groups_[group].learning_rate_scale != learning_rate_scale ||
-                                    groups_[group].weight_decay != weight_decay)) {
-    ++group;
-  }
-  if (group == groups_.size()) groups_.push_back({learning_rate_scale, weight_decay});
-  const at::Tensor detached = master.detach();
-  slots_.push_back({.name = parameter.name,
-                    .former_name = parameter.former_name,
-                    .parameter = parameter.tensor,
-                    .master = master,
-                    .exp_avg = at::zeros_like(detached),
-                    .exp_avg_sq = at::zeros_like(detached),
-                    .updates = at::zeros({}, detached.options().dtype(at::kFloat)),
-                    .norm = {},
-                    .group = group});
+Optimizer::Group Optimizer::GroupFor(const Parameter& parameter) const {
+  const ParameterGroup* group = GroupOf(config_, parameter);
+  const double default_decay = parameter.tensor.dim() <= 1 ? 0.0 : config_.weight_decay;
+  return {.rule = RuleOf(config_, parameter),
+          .learning_rate_scale = group != nullptr ? group->learning_rate_scale : 1.0,
+          .weight_decay = group != nullptr && group->weight_decay >= 0 ? group->weight_decay : default_decay};
 }
 
-double AdamW::Step(double learning_rate) {
+void Optimizer::AddSlot(const Parameter& parameter, const at::Tensor& master) {
+  const Group group = GroupFor(parameter);
+  auto found = std::find(groups_.begin(), groups_.end(), group);
+  if (found == groups_.end()) found = groups_.insert(found, group);
+  const at::Tensor detached = master.detach();
+  Slot slot{.name = parameter.name,
+            .former_name = parameter.former_name,
+            .parameter = parameter.tensor,
+            .master = master,
+            .group = static_cast<std::size_t>(found - groups_.begin())};
+  if (group.rule == UpdateRule::kMuon) {
+    slot.momentum = at::zeros_like(detached);
+  } else {
+    slot.exp_avg = at::zeros_like(detached);
+    slot.exp_avg_sq = at::zeros_like(detached);
+    slot.updates = at::zeros({}, detached.options().dtype(at::kFloat));
+  }
+  slots_.push_back(std::move(slot));
+}
+
+double Optimizer::Step(double learning_rate) {
   const at::NoGradGuard no_gradients;
   const double norm = GradientNorm();
   if (!std::isfinite(norm)) FailNotFinite();
   Clip(norm);
-  for (std::size_t group = 0; group < groups_.size(); ++group) Update(groups_[group], group, learning_rate);
+  for (std::size_t group = 0; group < groups_.size(); ++group) Update(group, learning_rate);
   weights_.Round();
   for (Slot& slot : slots_) slot.parameter.mutable_grad().reset();
   return norm;
 }
 
-void AdamW::Reset() {
+void Optimizer::Reset() {
   const at::NoGradGuard no_gradients;
   for (Slot& slot : slots_) {
-    for (at::Tensor* state : {&slot.exp_avg, &slot.exp_avg_sq, &slot.updates}) state->zero_();
+    for (at::Tensor* state : {&slot.exp_avg, &slot.exp_avg_sq, &slot.updates, &slot.momentum}) {
+      if (state->defined()) state->zero_();
+    }
   }
 }
 
-double AdamW::GradientNorm() {
+double Optimizer::GradientNorm() {
   together_ ? ReadNormsTogether() : ReadNormsOneByOne();
   double squares = 0;
   for (std::size_t i = 0; i < slots_.size(); ++i) squares += NormOf(i) * NormOf(i);
   return std::sqrt(squares);
 }
 
-void AdamW::ReadNormsOneByOne() {
+void Optimizer::ReadNormsOneByOne() {
   norms_.zero_();
   for (Slot& slot : slots_) {
     const at::Tensor& gradient = slot.parameter.grad();
@@ -154,7 +140,7 @@ void AdamW::ReadNormsOneByOne() {
   norms_on_host_.copy_(norms_);  // the one wait for the device
 }
 
-void AdamW::ReadNormsTogether() {
+void Optimizer::ReadNormsTogether() {
   norms_on_host_.zero_();
   std::vector<at::Tensor> gradients, places;
   for (std::size_t i = 0; i < slots_.size(); ++i) {
@@ -168,12 +154,12 @@ void AdamW::ReadNormsTogether() {
     places[i].copy_(norms.select(0, static_cast<std::int64_t>(i)));
 }
 
-double AdamW::NormOf(std::size_t slot) const {
+double Optimizer::NormOf(std::size_t slot) const {
   return norms_on_host_.scalar_type() == at::kDouble ? norms_on_host_.const_data_ptr<double>()[slot]
                                                      : norms_on_host_.const_data_ptr<float>()[slot];
 }
 
-void AdamW::Clip(double norm) {
+void Optimizer::Clip(double norm) {
   if (config_.clip_norm <= 0 || norm <= config_.clip_norm) return;
   clip_factor_.fill_(config_.clip_norm / norm);
   // A tensor, not a number: mul_ would allocate one for it.
@@ -185,10 +171,25 @@ void AdamW::Clip(double norm) {
   for (at::Tensor& gradient : gradients) gradient.mul_(clip_factor_);
 }
 
-void AdamW::Update(const Group& group, std::size_t number, double learning_rate) {
+void Optimizer::Update(std::size_t group, double learning_rate) {
+  groups_[group].rule == UpdateRule::kMuon ? UpdateByMuon(group, learning_rate)
+                                           : UpdateByAdamW(group, learning_rate);
+}
+
+void Optimizer::UpdateByMuon(std::size_t group, double learning_rate) {
+  const Muon::Rates rates{.learning_rate = learning_rate * groups_[group].learning_rate_scale,
+                          .weight_decay = groups_[group].weight_decay,
+                          .momentum = config_.momentum};
+  for (const Slot& slot : slots_) {
+    if (slot.group == group && slot.parameter.grad().defined())
+      muon_->Update(slot.master, slot.parameter.grad(), slot.momentum, rates);
+  }
+}
+
+void Optimizer::UpdateByAdamW(std::size_t group, double learning_rate) {
   std::vector<at::Tensor> masters, gradients, exp_avgs, exp_avg_sqs, updates;
   for (Slot& slot : slots_) {
-    if (slot.group != number || !slot.parameter.grad().defined()) continue;
+    if (slot.group != group || !slot.parameter.grad().defined()) continue;
     masters.push_back(slot.master);
     gradients.push_back(slot.parameter.grad());
     exp_avgs.push_back(slot.exp_avg);
@@ -203,11 +204,11 @@ void AdamW::Update(const Group& group, std::size_t number, double learning_rate)
     for (at::Tensor& update : updates) update.add_(one_);
   }
   at::_fused_adamw_(masters, gradients, exp_avgs, exp_avg_sqs, /*max_exp_avg_sqs=*/{}, updates,
-                    learning_rate * group.learning_rate_scale, config_.beta1, config_.beta2,
-                    group.weight_decay, config_.epsilon, /*amsgrad=*/false, /*maximize=*/false);
+                    learning_rate * groups_[group].learning_rate_scale, config_.beta1, config_.beta2,
+                    groups_[group].weight_decay, config_.epsilon, /*amsgrad=*/false, /*maximize=*/false);
 }
 
-void AdamW::FailNotFinite() const {
+void Optimizer::FailNotFinite() const {
   std::string names;
   int more = 0;
   for (std::size_t i = 0; i < slots_.size(); ++i) {
@@ -224,17 +225,21 @@ void AdamW::FailNotFinite() const {
                        " is not finite; nothing was updated. Lower optimizer.learning_rate");
 }
 
-std::vector<Parameter> AdamW::State() const {
+std::vector<Parameter> Optimizer::State() const {
   std::vector<Parameter> state;
   for (const Slot& slot : slots_) {
     const auto add = [&](const std::string& part, const at::Tensor& tensor) {
+      if (!tensor.defined()) return;
       state.push_back({slot.name + part, tensor, slot.former_name.empty() ? "" : slot.former_name + part});
     };
     add(".exp_avg", slot.exp_avg), add(".exp_avg_sq", slot.exp_avg_sq), add(".step", slot.updates);
+    add(".momentum", slot.momentum);
   }
   return state;
 }
 
-std::int64_t AdamW::StateBytes() const { return weights_.bytes() + ParameterBytes(State()); }
+std::int64_t Optimizer::StateBytes() const {
+  return weights_.bytes() + ParameterBytes(State()) + scratch_bytes_;
+}
 
 }  // namespace medley

@@ -8,6 +8,7 @@
 #include <medley/model/float_type.h>
 #include <medley/model/parameter_names.h>
 #include <medley/report/table.h>
+#include <medley/step/muon.h>
 
 namespace medley {
 namespace {
@@ -19,10 +20,90 @@ struct Account {
   KeptBytes training{};
 };
 
+bool HasMuon(const OptimizerConfig& config, const Parameter& parameter) {
+  return IsTrained(config, parameter) && RuleOf(config, parameter) == UpdateRule::kMuon;
+}
+
+void CheckUsed(const Model& model, const OptimizerConfig& config) {
+  const std::vector<Parameter>& parameters = model.parameters();
+  for (const ParameterGroup& group : config.groups) {
+    const bool used = std::any_of(parameters.begin(), parameters.end(), [&](const Parameter& parameter) {
+      return Matches(parameter, group.match);
+    });
+    if (used) continue;
+    throw InputError(
+        "optimizer.groups: no parameter matches '" + group.match + "'; the model has " +
+        std::to_string(parameters.size()) + " parameters, such as " +
+        (parameters.empty() ? "none" : parameters.front().name + " and " + parameters.back().name));
+  }
+}
+
+void CheckRules(const Model& model, const OptimizerConfig& config) {
+  const std::vector<Parameter>& parameters = model.parameters();
+  for (const Parameter& parameter : parameters) {
+    if (!HasMuon(config, parameter) || parameter.tensor.dim() >= 2) continue;
+    throw InputError("optimizer.groups: '" + GroupOf(config, parameter)->match + "' matches " +
+                     parameter.name +
+                     ", which is no matrix, and Muon updates matrices. Let the pattern match matrices "
+                     "only, or name " +
+                     parameter.name + " in a group of \"rule\": \"adamw\" before it");
+  }
+  if (config.name != UpdateRule::kMuon || LargestOfMuon(config, model) > 0) return;
+  const bool names_some = std::any_of(parameters.begin(), parameters.end(),
+                                      [](const Parameter& parameter) { return parameter.hidden; });
+  const std::string kind(model.spec().name);
+  throw InputError(
+      names_some
+          ? "optimizer.name: muon updates hidden matrices, and all of " + kind +
+                " are frozen or have another rule, as where adapters alone are trained. Leave the name out"
+          : "optimizer.name: muon updates hidden matrices, and the model " + kind +
+                " names none (ParameterSet::Hidden, Parameter::hidden). Leave the name out, or give a group "
+                "of "
+                "optimizer.groups \"rule\": \"muon\"");
+}
+
 void Add(const OptimizerConfig& config, const Parameter& parameter, Account& account) {
   account.parameters += parameter.tensor.numel();
   account.weights += static_cast<std::int64_t>(parameter.tensor.nbytes());
   account.training += KeptBytesOf(config, parameter);
+}
+
+// Each group, behind it what has Muon of it, and at the end what all that has Muon shares.
+std::vector<Account> Merged(std::vector<Account> groups, std::vector<Account> muon, std::int64_t scratch) {
+  std::vector<Account> lines;
+  for (std::size_t i = 0; i < groups.size(); ++i) {
+    const bool has_muon = muon[i].parameters > 0;
+    if (has_muon) groups[i].name += " (adamw)", muon[i].name += " (muon)";
+    if (groups[i].parameters > 0 || !has_muon) lines.push_back(std::move(groups[i]));
+    if (has_muon) lines.push_back(std::move(muon[i]));
+  }
+  if (scratch > 0) lines.push_back({.name = "muon's scratch", .training = {.scratch = scratch}});
+  return lines;
+}
+
+// Columns of which there is nothing are left out.
+Table TableOf(const std::vector<Account>& accounts) {
+  struct Column {
+    const char* name;
+    std::int64_t KeptBytes::*bytes;
+  };
+  std::vector<Column> columns = {{"gradients", &KeptBytes::gradients}, {"moments", &KeptBytes::moments}};
+  for (const Column& column :
+       {Column{"masters", &KeptBytes::masters}, Column{"scratch", &KeptBytes::scratch}}) {
+    const bool any = std::any_of(accounts.begin(), accounts.end(),
+                                 [&](const Account& account) { return account.training.*column.bytes > 0; });
+    if (any) columns.push_back(column);
+  }
+  std::vector<std::string> header = {"group", "parameters", "weights"};
+  for (const Column& column : columns) header.emplace_back(column.name);
+  Table table(header);
+  const auto bytes = [](std::int64_t count) { return FormatBytes(static_cast<double>(count)); };
+  for (const Account& account : accounts) {
+    std::vector<std::string> row = {account.name, std::to_string(account.parameters), bytes(account.weights)};
+    for (const Column& column : columns) row.push_back(bytes(account.training.*column.bytes));
+    table.Add(std::move(row));
+  }
+  return table;
 }
 
 }  // namespace
@@ -31,6 +112,7 @@ KeptBytes& KeptBytes::operator+=(const KeptBytes& other) {
   gradients += other.gradients;
   moments += other.moments;
   masters += other.masters;
+  scratch += other.scratch;
   return *this;
 }
 
@@ -46,30 +128,38 @@ bool IsTrained(const OptimizerConfig& config, const Parameter& parameter) {
   return !parameter.frozen && (group == nullptr || !group->frozen);
 }
 
-void CheckGroups(const Model& model, const OptimizerConfig& config) {
-  const std::vector<Parameter>& parameters = model.parameters();
-  for (const ParameterGroup& group : config.groups) {
-    const bool used = std::any_of(parameters.begin(), parameters.end(), [&](const Parameter& parameter) {
-      return Matches(parameter, group.match);
-    });
-    if (used) continue;
-    throw InputError(
-        "optimizer.groups: no parameter matches '" + group.match + "'; the model has " +
-        std::to_string(parameters.size()) + " parameters, such as " +
-        (parameters.empty() ? "none" : parameters.front().name + " and " + parameters.back().name));
+UpdateRule RuleOf(const OptimizerConfig& config, const Parameter& parameter) {
+  const ParameterGroup* group = GroupOf(config, parameter);
+  if (group != nullptr && group->rule) return *group->rule;
+  return parameter.hidden && parameter.tensor.dim() >= 2 ? config.name : UpdateRule::kAdamW;
+}
+
+std::int64_t LargestOfMuon(const OptimizerConfig& config, const Model& model) {
+  std::int64_t largest = 0;
+  for (const Parameter& parameter : model.parameters()) {
+    if (HasMuon(config, parameter)) largest = std::max(largest, parameter.tensor.numel());
   }
+  return largest;
+}
+
+void CheckGroups(const Model& model, const OptimizerConfig& config) {
+  CheckUsed(model, config);
+  CheckRules(model, config);
 }
 
 KeptBytes KeptBytesOf(const OptimizerConfig& config, const Parameter& parameter) {
   if (!IsTrained(config, parameter)) return {};
   const at::ScalarType type = parameter.tensor.scalar_type(), wide = AtLeastFloat(type);
   const std::int64_t bytes = parameter.tensor.numel() * static_cast<std::int64_t>(c10::elementSize(wide));
-  return {.gradients = bytes, .moments = 2 * bytes, .masters = wide == type ? 0 : bytes};
+  return {.gradients = bytes,
+          .moments = HasMuon(config, parameter) ? bytes : 2 * bytes,
+          .masters = wide == type ? 0 : bytes};
 }
 
 KeptBytes KeptBytesOf(const OptimizerConfig& config, const Model& model) {
   KeptBytes kept;
   for (const Parameter& parameter : model.parameters()) kept += KeptBytesOf(config, parameter);
+  kept.scratch = Muon::BytesFor(LargestOfMuon(config, model), AtLeastFloat(FloatTypeOf(model)));
   return kept;
 }
 
@@ -88,23 +178,13 @@ std::string GroupsTable(const Model& model, const OptimizerConfig& config) {
   for (const ParameterGroup& group : config.groups)
     accounts.push_back({.name = group.match + (group.frozen ? " (frozen)" : "")});
   accounts.push_back({.name = config.groups.empty() ? "all" : "all others"});
+  std::vector<Account> muon = accounts;  // what has it of each
   for (const Parameter& parameter : model.parameters()) {
     const ParameterGroup* group = GroupOf(config, parameter);
-    Add(config, parameter, group == nullptr ? accounts.back() : accounts[group - config.groups.data()]);
+    const std::size_t place = group == nullptr ? config.groups.size() : group - config.groups.data();
+    Add(config, parameter, HasMuon(config, parameter) ? muon[place] : accounts[place]);
   }
-  const bool has_masters = std::any_of(accounts.begin(), accounts.end(),
-                                       [](const Account& account) { return account.training.masters > 0; });
-  std::vector<std::string> header = {"group", "parameters", "weights", "gradients", "moments"};
-  if (has_masters) header.push_back("masters");
-  Table table(header);
-  const auto bytes = [](std::int64_t count) { return FormatBytes(static_cast<double>(count)); };
-  for (const Account& account : accounts) {
-    std::vector<std::string> row = {account.name, std::to_string(account.parameters), bytes(account.weights),
-                                    bytes(account.training.gradients), bytes(account.training.moments)};
-    if (has_masters) row.push_back(bytes(account.training.masters));
-    table.Add(std::move(row));
-  }
-  return table.ToText();
+  return TableOf(Merged(std::move(accounts), std::move(muon), KeptBytesOf(config, model).scratch)).ToText();
 }
 
 }  // namespace medley

@@ -13,15 +13,20 @@ namespace medley {
 const ParameterGroup* GroupOf(const OptimizerConfig& config, const Parameter& parameter);
 // Whether neither its group nor the model itself freezes it.
 bool IsTrained(const OptimizerConfig& config, const Parameter& parameter);
-// Refuses a group that matches no parameter, with an InputError.
+// How it is updated: as its group says, else as the optimizer does, which takes Muon for what is hidden only.
+UpdateRule RuleOf(const OptimizerConfig& config, const Parameter& parameter);
+// Numbers of the largest matrix that is trained with Muon; 0: none is.
+std::int64_t LargestOfMuon(const OptimizerConfig& config, const Model& model);
+// Refuses with an InputError: a group that matches no parameter, Muon of what is no matrix, and an optimizer
+// of that name for a model that trains nothing with it.
 void CheckGroups(const Model& model, const OptimizerConfig& config);
 
 // Bytes that training keeps beside a parameter: its gradient, the moments of its updates, and the master of a
-// half type.
+// half type; and for all of them, the matrices that Muon computes in.
 struct KeptBytes {
-  std::int64_t gradients = 0, moments = 0, masters = 0;
+  std::int64_t gradients = 0, moments = 0, masters = 0, scratch = 0;
 
-  std::int64_t state() const { return moments + masters; }
+  std::int64_t state() const { return moments + masters + scratch; }
   KeptBytes& operator+=(const KeptBytes& other);
 };
 // These bytes of one parameter, 0 where it is frozen; and of all of a model.
@@ -30,8 +35,8 @@ KeptBytes KeptBytesOf(const OptimizerConfig& config, const Model& model);
 // The values of the parameters that would be trained; handles.
 std::vector<Parameter> TrainedOf(const OptimizerConfig& config, const Model& model);
 
-// A line for each group in the config's order, and for what none of them matches: parameters, and bytes of
-// weights, gradients and moments.
+// A line for each group in the config's order, and for what none of them matches, and apart of each what has
+// Muon: parameters, and bytes of weights, gradients, moments and what else there is.
 std::string GroupsTable(const Model& model, const OptimizerConfig& config);
 
 }  // namespace medley

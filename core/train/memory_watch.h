@@ -34,7 +34,7 @@ class MemoryWatch final : public StepObserver {
     at::Device device;
     Budget budget;  // 0 bytes: no limit
     const Model& model;
-    const AdamW& optimizer;
+    const Optimizer& optimizer;
     TaskHost& host;
     const PlanInForce& plan;
     TableRoom& tables;

@@ -32,7 +32,7 @@ class Stages {
     const Curriculum& curriculum;  // that the run starts or goes on with
     std::int64_t eval_every = 0;   // the run's
     Mixer& mixer;
-    AdamW& optimizer;
+    Optimizer& optimizer;
     WeightLog& log;
     Console& console;
     // Lets every task run in its form of the stage that is about to begin, and the mixer know its rows. None:

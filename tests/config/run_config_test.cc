@@ -60,8 +60,9 @@ TEST(RunConfig, TheResolvedConfigReadsBackTheSame) {
     "device": "cuda", "threads": 3, "seed": 9, "steps": 12, "hours": 0.25, "draws_per_step": 2,
     "on_task_error": "drop", "init_from": {"run": "other_run", "match": ["img_*"]},
     "plugin_path": ["."], "eval": {"every": 5, "rows": 9}, "checkpoint": {"every": 1, "keep": 3},
-    "optimizer": {"learning_rate": 0.1, "groups": [{"match": "a*", "frozen": true},
-                                                   {"match": "b", "weight_decay": 0, "learning_rate_scale": 0.5}]},
+    "optimizer": {"name": "muon", "learning_rate": 0.1,
+                  "groups": [{"match": "a*", "frozen": true},
+                             {"match": "b", "weight_decay": 0, "learning_rate_scale": 0.5, "rule": "adamw"}]},
     "tasks": {"alpha": {"rows": 64, "micro_rows": 16, "mode": "joint", "variant": "fused",
                         "options": {"x": 0.1}, "terms": {"t": 2}}})"));
   const std::string dumped = ToJson(config).dump(2);
@@ -205,6 +206,18 @@ TEST(RunConfig, NumbersThatNoRunCanHaveAreRefused) {
         "\"$schema\": \"x\"", "\"tasks\": {}"}) {
     EXPECT_EQ(RunMistakes(work, good), "") << good;
   }
+}
+
+TEST(RunConfig, MistakesOfTheOptimizersRulesAreNamed) {
+  const Workspace work;
+  const auto mistake = [&](const std::string& optimizer) {
+    return RunMistakes(work, "\"optimizer\": {" + optimizer + "}");
+  };
+  EXPECT_TRUE(Has(mistake(R"("name": "muno")"), "did you mean 'muon'?")) << mistake(R"("name": "muno")");
+  EXPECT_TRUE(Has(mistake(R"("groups": [{"match": "a", "rule": "sgd"}])"), "optimizer.groups.0.rule: "));
+  EXPECT_TRUE(Has(mistake(R"("momentum": 0.9)"), "optimizer.momentum: is Muon's"));
+  EXPECT_EQ(mistake(R"("momentum": 0.9, "groups": [{"match": "a", "rule": "muon"}])"), "");
+  EXPECT_EQ(mistake(R"("name": "muon", "momentum": 0)"), "");
 }
 
 TEST(RunConfig, RowsThatFillTheBudgetAreAWord) {

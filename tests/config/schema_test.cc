@@ -119,7 +119,8 @@ std::vector<json> Examples(const SchemaKind& kind, const Workspace& work) {
   const auto file =
       work.WriteRun(R"("init_from": {"run": ".", "match": ["a"]}, "plugin_path": ["."], "budget": "6GiB",
     "lora": {"rank": 4, "targets": ["q_proj"], "tokens": [7], "pretrained": "adapter"},
-    "optimizer": {"groups": [{"match": "a*", "frozen": true}, {"match": "b", "weight_decay": 0}]},
+    "optimizer": {"name": "muon",
+                  "groups": [{"match": "a*", "frozen": true}, {"match": "b", "weight_decay": 0, "rule": "adamw"}]},
     "tasks": {"alpha": {"rows": 64, "micro_rows": 16, "mode": "joint", "options": {"x": 0.1}, "terms": {"t": 2}},
               "beta": {"rows": "auto"}})");
   return {json::parse(ToJson(ReadRunConfig(file)).dump()), json::parse(ReadFile(work.WriteRun()))};
@@ -158,6 +159,7 @@ bool OnlyTogether(const std::string& mistakes) {
                               "waits for no score",
                               "leave it out of the first stage",
                               "the group is frozen",
+                              "nothing has Muon here",
                               "a ramp needs the order",
                               "no stage draws this task",
                               "the stage does not draw this task",

@@ -3,6 +3,7 @@
 #include <ATen/ATen.h>
 
 #include <medley/base/error.h>
+#include <medley/model/blocks/transformer_layer.h>
 #include <medley/model/parameter_set.h>
 
 namespace medley {
@@ -50,6 +51,28 @@ TEST(ParameterSet, ACopyOfNothingIsAnError) {
   EXPECT_THROW(set.CopyStart("a.", "b."), Error);
   EXPECT_THROW(set.CopyStart("a.", "c."), Error);
   EXPECT_THROW(set.CopyStart("a.", "d."), Error);
+}
+
+TEST(ParameterSet, KnowsWhatIsHiddenOfItsBlocksAndOfWhoSaysSo) {
+  ParameterSet set(1, at::kMeta, {}, nullptr,
+                   {.lora = {.rank = 2, .alpha = 4, .targets = {.names = {"map"}}}});
+  set.Normal("table", {9, 4}, 1);
+  const TransformerLayer layer(set, "body.0", {.width = 4, .heads = 2, .ffn = 8, .cross = true});
+  set.BeginBase("");
+  const Linear map(set, "base.map", 6, 5, true);
+  set.EndBase();
+  set.Normal("base.kernels", {6, 3, 2, 2}, 1);
+  set.Hidden("base.");
+  const Linear out(set, "out", 4, 3, true);
+  std::string hidden;
+  for (const Parameter& parameter : set.list()) hidden += parameter.hidden ? parameter.name + " " : "";
+  EXPECT_EQ(
+      hidden,
+      "body.0.self_attn.in_proj.weight body.0.self_attn.out_proj.weight body.0.cross_attn.q_proj.weight "
+      "body.0.cross_attn.kv_proj.weight body.0.cross_attn.out_proj.weight body.0.ffn.up.weight "
+      "body.0.ffn.down.weight base.map.weight base.kernels ");
+  EXPECT_THROW(set.Hidden("bose."), Error);
+  EXPECT_THROW(set.Hidden("body.0.ffn_norm."), Error) << "of vectors alone";
 }
 
 TEST(ParameterSet, OnTheMetaDeviceAllOfItHasShapesOnly) {

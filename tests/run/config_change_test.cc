@@ -114,5 +114,34 @@ TEST(ConfigChange, WhatAdaptersAreCannotChangeAndTheirDropoutCan) {
   EXPECT_EQ(CompareConfigs(before, now, {}).size(), 2u) << "where they came from";
 }
 
+// A checkpoint has other tensors then.
+TEST(ConfigChange, WhatDecidesTheOptimizersTensorsIsRefusedInWords) {
+  const auto refusal = [](const ordered_json& was, const ordered_json& is) {
+    ordered_json before = Config(), now = Config();
+    before["optimizer"].update(was), now["optimizer"].update(is);
+    try {
+      CompareConfigs(before, now, {"zoom"});
+      return std::string();
+    } catch (const InputError& error) {
+      return std::string(error.what());
+    }
+  };
+  const auto has = [](const std::string& text, const std::string& words) {
+    return text.find(words) != std::string::npos;
+  };
+  const ordered_json plain = ordered_json::object();
+  EXPECT_TRUE(
+      has(refusal(plain, {{"name", "muon"}}), R"(cannot change optimizer.name: "adamw" -> "muon". Put)"));
+  // Of the first group's parameters, of some of them, of none.
+  const auto groups = [](const char* text) { return ordered_json{{"groups", ordered_json::parse(text)}}; };
+  const ordered_json muon = groups(R"([{"match": "a*", "rule": "muon"}])");
+  EXPECT_TRUE(has(refusal(plain, muon), "optimizer.groups: [] -> "));
+  EXPECT_TRUE(has(refusal(muon, groups(R"([{"match": "ab*"}, {"match": "a*", "rule": "muon"}])")),
+                  "optimizer.groups"));
+  EXPECT_EQ(refusal(muon, groups(R"([{"match": "a*", "rule": "muon", "weight_decay": 0}, {"match": "b"}])")),
+            "");
+  EXPECT_EQ(refusal(plain, groups(R"([{"match": "a*", "rule": "adamw"}])")), "") << "as all else";
+}
+
 }  // namespace
 }  // namespace medley

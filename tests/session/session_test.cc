@@ -147,5 +147,28 @@ TEST_F(Sessions, OfARunWhoseStepsAreDoneThereIsNothingToTrain) {
   EXPECT_TRUE(Edits("run").empty());
 }
 
+// Once, where it begins; what decides the optimizer's tensors is then refused before anything is read.
+TEST_F(Sessions, MuonOnAnotherRunsWeightsIsWarnedOfAndStaysTheRunsOptimizer) {
+  Straight("first");
+  BeginRequest request = Request();
+  for (const std::string& more : {"init_from.run=" + (scratch_ / "first").string(), std::string("steps=2"),
+                                  std::string("optimizer.name=muon")})
+    request.overrides.push_back(more);
+  const Ended begun = test::TrainToTheEnd(request, scratch_ / "next");
+  EXPECT_EQ(begun.code, ExitCode::kDone) << begun.out;
+  EXPECT_TRUE(Has(begun.out, "Muon begins with another run's weights")) << begun.out;
+  EXPECT_TRUE(Has(begun.out, "all (adamw)") && Has(begun.out, "all (muon)") &&
+              Has(begun.out, "muon's scratch"))
+      << begun.out;
+  const Ended resumed = test::ResumeToTheEnd(scratch_ / "next", "steps=3");
+  EXPECT_EQ(resumed.code, ExitCode::kDone) << resumed.out;
+  EXPECT_FALSE(Has(resumed.out, "Muon begins with")) << resumed.out;
+  {
+    const Ended refused = test::ResumeToTheEnd(scratch_ / "next", "steps=4 optimizer.name=adamw");
+    EXPECT_EQ(refused.code, ExitCode::kBadInput) << refused.out;
+    EXPECT_TRUE(Has(refused.out, "a run that was trained cannot change optimizer.")) << refused.out;
+  }
+}
+
 }  // namespace
 }  // namespace medley

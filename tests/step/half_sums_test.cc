@@ -32,7 +32,7 @@ TEST(HalfSums, AreThoseOfManyBackwardsWhereTheyAreInFloat) {
 TEST(HalfSums, AreInFloatForAModelThatIsTrained) {
   FixtureModel model;
   model.To(at::kCPU, at::kBFloat16);
-  const AdamW optimizer(model, {});
+  const Optimizer optimizer(model, {});
   Fixture task = Qa("qa", 3);
   const Batch rows = task.Rows(0, kSummedRows);
   StepExecutor executor(model, at::kCPU);
@@ -49,7 +49,7 @@ TEST(HalfSums, AreInFloatForAModelThatIsTrained) {
 TEST(HalfSums, OfTwoDrawsAreTheSumOfTheirs) {
   FixtureModel model;
   model.To(at::kCPU, at::kBFloat16);
-  const AdamW optimizer(model, {});
+  const Optimizer optimizer(model, {});
   Fixture one = Qa("one", 1), two = Qa("two", 2);
   const Batch first = one.Rows(0, 8), second = two.Rows(0, 5);
   const Execution plan{.way = {Mode::kSequential, 0}, .micro_rows = 2};

@@ -2,11 +2,11 @@
 #include <medley/memory/cpu_allocator.h>
 #include <medley/model/parameter_bytes.h>
 #include <medley/model/parameter_set.h>
-#include <medley/step/optimizer.h>
 #include <medley/step/parameter_groups.h>
 
 #include <set>
 
+#include "tests/step/optimizer_fixture.h"
 #include "tests/step/renamed_model.h"
 
 namespace medley {
@@ -14,40 +14,11 @@ namespace {
 
 using namespace testing_fixture;
 
-constexpr double kRate = 1e-3;
-
-OptimizerConfig Plain() {
-  OptimizerConfig config;
-  config.warmup_steps = 0;
-  config.decay_fraction = 0;
-  config.clip_norm = 0;
-  return config;
-}
-
-// Parameters and nothing else.
-class ListedModel : public FixtureModel {
- public:
-  explicit ListedModel(std::vector<Parameter> list) : list_(std::move(list)) {}
-  const std::vector<Parameter>& parameters() const override { return list_; }
-
- private:
-  std::vector<Parameter> list_;
-};
-
-// Gradients that look random, set on every parameter.
-void SetGradients(const Model& model, int step, double scale = 1) {
-  for (const Parameter& parameter : model.parameters()) {
-    at::Tensor tensor = parameter.tensor;
-    tensor.mutable_grad() = Numbers(parameter.name + std::to_string(step), tensor.sizes(), scale)
-                                .to(AtLeastFloat(tensor.scalar_type()));
-  }
-}
-
-TEST(AdamW, FollowsTheFormula) {
+TEST(Optimizer, FollowsTheFormula) {
   FixtureModel model;
   OptimizerConfig config = Plain();
   config.weight_decay = 0.1;
-  AdamW optimizer(model, config);
+  Optimizer optimizer(model, config);
   std::map<std::string, at::Tensor> value, m, v;
   for (const Parameter& parameter : model.parameters()) {
     value[parameter.name] = parameter.tensor.detach().clone();
@@ -76,12 +47,12 @@ TEST(AdamW, FollowsTheFormula) {
 }
 
 // On a GPU one kernel goes over all parameters; here libtorch does it one by one.
-TEST(AdamW, AllParametersTogetherGiveTheSameStep) {
+TEST(Optimizer, AllParametersTogetherGiveTheSameStep) {
   OptimizerConfig config = Plain();
   config.clip_norm = 0.5;
   FixtureModel one, all;
-  AdamW one_by_one(one, config, AdamW::Launches::kOneByOne),
-      together(all, config, AdamW::Launches::kTogether);
+  Optimizer one_by_one(one, config, Optimizer::Launches::kOneByOne),
+      together(all, config, Optimizer::Launches::kTogether);
   for (int step = 0; step < 4; ++step) {
     SetGradients(one, step), SetGradients(all, step);
     if (step == 2) {  // a parameter that the step does not touch
@@ -94,12 +65,12 @@ TEST(AdamW, AllParametersTogetherGiveTheSameStep) {
   }
   for (std::size_t i = 0; i < one.parameters().size(); ++i)
     EXPECT_TRUE(at::allclose(one.parameters()[i].tensor, all.parameters()[i].tensor, 1e-12, 1e-14));
-  EXPECT_EQ(AdamW::LaunchesFor(one), AdamW::Launches::kOneByOne);
+  EXPECT_EQ(Optimizer::LaunchesFor(one), Optimizer::Launches::kOneByOne);
 }
 
-TEST(AdamW, TogetherTooAGradientThatIsNotFiniteIsNamedAndUpdatesNothing) {
+TEST(Optimizer, TogetherTooAGradientThatIsNotFiniteIsNamedAndUpdatesNothing) {
   FixtureModel model;
-  AdamW optimizer(model, Plain(), AdamW::Launches::kTogether);
+  Optimizer optimizer(model, Plain(), Optimizer::Launches::kTogether);
   SetGradients(model, 0);
   const at::Tensor before = model.parameters()[0].tensor.detach().clone();
   const at::Tensor bad = model.parameters()[4].tensor;
@@ -110,18 +81,18 @@ TEST(AdamW, TogetherTooAGradientThatIsNotFiniteIsNamedAndUpdatesNothing) {
   EXPECT_TRUE(at::equal(model.parameters()[0].tensor, before));
 }
 
-TEST(AdamW, AGroupFindsParametersByTheirFormerNamesToo) {
+TEST(Optimizer, AGroupFindsParametersByTheirFormerNamesToo) {
   for (const char* match : {"model.head.*", "head.*"}) {
     RenamedModel model;
     OptimizerConfig config = Plain();
     config.groups = {{.match = match, .frozen = true}};
-    const AdamW optimizer(model, config);
+    const Optimizer optimizer(model, config);
     for (const Parameter& parameter : model.parameters())
       EXPECT_EQ(parameter.tensor.requires_grad(), !parameter.name.starts_with("model.head.")) << match;
   }
 }
 
-TEST(AdamW, AStepAllocatesNoTensor) {
+TEST(Optimizer, AStepAllocatesNoTensor) {
   InstallCpuAllocator();
   for (const at::ScalarType dtype : {at::kFloat, at::kDouble, at::kBFloat16}) {
     FixtureModel model;
@@ -129,7 +100,7 @@ TEST(AdamW, AStepAllocatesNoTensor) {
     OptimizerConfig config = Plain();
     config.clip_norm = 0.01;
     config.groups = {{.match = "head.*", .learning_rate_scale = 0.5}};
-    AdamW optimizer(model, config);
+    Optimizer optimizer(model, config);
     for (int step = 0; step < 3; ++step) {
       SetGradients(model, step);
       const CpuMemory before = ReadCpuMemory();
@@ -140,14 +111,14 @@ TEST(AdamW, AStepAllocatesNoTensor) {
   }
 }
 
-TEST(AdamW, ClipsTheWholeGradientToTheNorm) {
+TEST(Optimizer, ClipsTheWholeGradientToTheNorm) {
   // With a tiny epsilon Adam forgets the scale of all gradients; a large one shows it.
   FixtureModel clipped, scaled;
   OptimizerConfig config = Plain();
   config.epsilon = 1;
-  AdamW plain(scaled, config);
+  Optimizer plain(scaled, config);
   config.clip_norm = 0.5;
-  AdamW clipping(clipped, config);
+  Optimizer clipping(clipped, config);
   SetGradients(clipped, 0);
   const double norm = clipping.Step(kRate);
   EXPECT_GT(norm, 0.5);
@@ -160,14 +131,14 @@ TEST(AdamW, ClipsTheWholeGradientToTheNorm) {
   }
 }
 
-TEST(AdamW, GroupsAreByTheFirstPatternThatMatches) {
+TEST(Optimizer, GroupsAreByTheFirstPatternThatMatches) {
   FixtureModel model, before;
   OptimizerConfig config = Plain();
   config.weight_decay = 0;
   config.groups = {{.match = "encoder.*", .frozen = true},
                    {.match = "*.bias", .learning_rate_scale = 0, .weight_decay = 0},
                    {.match = "head.*", .learning_rate_scale = 0.5}};
-  AdamW optimizer(model, config);
+  Optimizer optimizer(model, config);
   SetGradients(model, 0);
   for (const Parameter& parameter : model.parameters()) {
     if (parameter.name.starts_with("encoder")) at::Tensor(parameter.tensor).mutable_grad().reset();
@@ -186,18 +157,18 @@ TEST(AdamW, GroupsAreByTheFirstPatternThatMatches) {
   for (const Parameter& state : optimizer.State()) EXPECT_FALSE(state.name.starts_with("encoder"));
 }
 
-TEST(AdamW, APatternWithoutAParameterIsAnInputError) {
+TEST(Optimizer, APatternWithoutAParameterIsAnInputError) {
   FixtureModel model;
   OptimizerConfig config = Plain();
   config.groups = {{.match = "decodr.*", .frozen = true}};
-  EXPECT_TRUE(Says(MessageOf<InputError>([&] { AdamW(model, config); }), {"'decodr.*'"}));
+  EXPECT_TRUE(Says(MessageOf<InputError>([&] { Optimizer(model, config); }), {"'decodr.*'"}));
   config.groups = {{.match = "*", .frozen = true}};
-  EXPECT_TRUE(Says(MessageOf<InputError>([&] { AdamW(model, config); }), {"frozen"}));
+  EXPECT_TRUE(Says(MessageOf<InputError>([&] { Optimizer(model, config); }), {"frozen"}));
 }
 
-TEST(AdamW, AParameterWithoutAGradientIsLeftAlone) {
+TEST(Optimizer, AParameterWithoutAGradientIsLeftAlone) {
   FixtureModel model, skipping;
-  AdamW all(model, Plain()), some(skipping, Plain());
+  Optimizer all(model, Plain()), some(skipping, Plain());
   const auto head = [](const Model& m) { return m.parameters()[6].tensor; };
   const at::Tensor before = head(skipping).detach().clone();
   for (int step = 0; step < 4; ++step) {
@@ -214,9 +185,9 @@ TEST(AdamW, AParameterWithoutAGradientIsLeftAlone) {
   EXPECT_TRUE(at::equal(head(skipping), head(model)));
 }
 
-TEST(AdamW, AGradientThatIsNotFiniteChangesNothing) {
+TEST(Optimizer, AGradientThatIsNotFiniteChangesNothing) {
   FixtureModel model, before;
-  AdamW optimizer(model, Plain());
+  Optimizer optimizer(model, Plain());
   SetGradients(model, 0);
   model.parameters()[4].tensor.grad().view(-1)[2] = std::nan("");
   EXPECT_TRUE(Says(MessageOf([&] { optimizer.Step(kRate); }), {"mid.weight"}));
@@ -226,8 +197,8 @@ TEST(AdamW, AGradientThatIsNotFiniteChangesNothing) {
 }
 
 // Whose parameters are what its masters are, rounded.
-TEST(AdamW, UpdatesTheMastersOfAHalfModelAsAFloatModel) {
-  for (const auto launches : {AdamW::Launches::kOneByOne, AdamW::Launches::kTogether}) {
+TEST(Optimizer, UpdatesTheMastersOfAHalfModelAsAFloatModel) {
+  for (const auto launches : {Optimizer::Launches::kOneByOne, Optimizer::Launches::kTogether}) {
     FixtureModel exact, half;
     exact.To(at::kCPU, at::kFloat);
     half.To(at::kCPU, at::kFloat);
@@ -236,7 +207,7 @@ TEST(AdamW, UpdatesTheMastersOfAHalfModelAsAFloatModel) {
     config.groups = {{.match = "encoder.*", .frozen = true}};
     const std::vector<Parameter> start = TrainedOf(config, half);
     half.To(at::kCPU, at::kBFloat16);
-    AdamW of_exact(exact, config, launches), of_half(half, config, launches, start);
+    Optimizer of_exact(exact, config, launches), of_half(half, config, launches, start);
     for (int step = 0; step < 5; ++step) {
       SetGradients(exact, step), SetGradients(half, step);
       EXPECT_EQ(of_exact.Step(kRate), of_half.Step(kRate));
@@ -253,12 +224,12 @@ TEST(AdamW, UpdatesTheMastersOfAHalfModelAsAFloatModel) {
 }
 
 // An update of a millionth of a weight: bf16 knows it to one part in 256.
-TEST(AdamW, SmallUpdatesOfAHalfModelAddUp) {
+TEST(Optimizer, SmallUpdatesOfAHalfModelAddUp) {
   FixtureModel model;
   model.To(at::kCPU, at::kBFloat16);
   OptimizerConfig config = Plain();
   config.weight_decay = 0;
-  AdamW optimizer(model, config);
+  Optimizer optimizer(model, config);
   const auto weight = [&] { return model.parameters()[4].tensor.detach(); };
   const at::Tensor before = weight().clone();
   at::Tensor without_master = before.clone();
@@ -276,12 +247,12 @@ TEST(AdamW, SmallUpdatesOfAHalfModelAddUp) {
                         before.masked_select(before.abs().gt(0.1))));
 }
 
-TEST(AdamW, WhatIsFrozenHasNoMasterBesideItsWeight) {
+TEST(Optimizer, WhatIsFrozenHasNoMasterBesideItsWeight) {
   FixtureModel model;
   model.To(at::kCPU, at::kBFloat16);
   OptimizerConfig config = Plain();
   config.groups = {{.match = "encoder.*", .frozen = true}};
-  const AdamW optimizer(model, config);
+  const Optimizer optimizer(model, config);
   std::int64_t trained = 0;
   for (std::size_t i = 0; i < model.parameters().size(); ++i) {
     const Parameter &parameter = model.parameters()[i], &master = optimizer.weights().list()[i];
@@ -299,7 +270,7 @@ TEST(AdamW, WhatIsFrozenHasNoMasterBesideItsWeight) {
   EXPECT_EQ(TrainedBytes(model.parameters()), needs.gradients);
 }
 
-TEST(AdamW, TheTableOfGroupsSaysWhatEachKeeps) {
+TEST(Optimizer, TheTableOfGroupsSaysWhatEachKeeps) {
   FixtureModel model;
   model.To(at::kCPU, at::kFloat);
   OptimizerConfig config = Plain();
@@ -317,18 +288,18 @@ TEST(AdamW, TheTableOfGroupsSaysWhatEachKeeps) {
       << table;
 }
 
-TEST(AdamW, OfAFloatModelKeepsNothingTwice) {
+TEST(Optimizer, OfAFloatModelKeepsNothingTwice) {
   FixtureModel model;
   model.To(at::kCPU, at::kFloat);
-  const AdamW optimizer(model, Plain());
+  const Optimizer optimizer(model, Plain());
   EXPECT_EQ(optimizer.weights().bytes(), 0);
   for (std::size_t i = 0; i < model.parameters().size(); ++i)
     EXPECT_TRUE(optimizer.weights().list()[i].tensor.is_same(model.parameters()[i].tensor));
 }
 
-TEST(AdamW, ASavedStateGoesOnBitForBit) {
+TEST(Optimizer, ASavedStateGoesOnBitForBit) {
   FixtureModel model, other;
-  AdamW optimizer(model, Plain()), resumed(other, Plain());
+  Optimizer optimizer(model, Plain()), resumed(other, Plain());
   for (int step = 0; step < 3; ++step) {
     SetGradients(model, step);
     optimizer.Step(kRate);
@@ -353,7 +324,7 @@ TEST(AdamW, ASavedStateGoesOnBitForBit) {
 }
 
 // Whatever groups say.
-TEST(AdamW, WhatTheModelFreezesHasNoGradientAndNoMoments) {
+TEST(Optimizer, WhatTheModelFreezesHasNoGradientAndNoMoments) {
   ParameterSet set(3, at::kCPU, {}, nullptr,
                    {.lora = {.rank = 2, .alpha = 4, .targets = {.names = {"map"}}}});
   set.BeginBase("");
@@ -362,7 +333,7 @@ TEST(AdamW, WhatTheModelFreezesHasNoGradientAndNoMoments) {
   const ListedModel model(set.list());
   OptimizerConfig config = Plain();
   config.groups = {{.match = "*", .learning_rate_scale = 2}};
-  AdamW optimizer(model, config);
+  Optimizer optimizer(model, config);
   std::set<std::string> state;
   for (const Parameter& parameter : optimizer.State()) state.insert(parameter.name);
   EXPECT_EQ(state, (std::set<std::string>{"map.lora_A.weight.exp_avg", "map.lora_A.weight.exp_avg_sq",

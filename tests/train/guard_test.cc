@@ -26,6 +26,7 @@ struct RunSetting {
   bool forward_only = false;                    // of task two: its terms weigh nothing
   std::map<std::string, std::int64_t> peaks{};  // planned, above the floor; with any there is a plan
   bool drop = false;                            // drop the task that fails
+  OptimizerConfig optimizer = TinyConfig(1).optimizer;
 };
 
 struct GuardedOutcome {
@@ -44,6 +45,7 @@ RunConfig QuietConfig(const RunSetting& setting) {
   config.eval.every = 0;
   config.data.threads = 0;
   config.draws_per_step = setting.draws_per_step;
+  config.optimizer = setting.optimizer;
   for (auto& [name, task] : config.tasks) task.rows *= setting.times_rows;
   if (setting.drop) config.on_task_error = "drop";
   return config;
@@ -138,6 +140,32 @@ TEST(GuardedRun, AHealthyRunIsNoNewsAndItsFloorDoesNotMove) {
     ASSERT_EQ(outcome.lines.size(), 200u);
     for (std::size_t i = 10; i < outcome.lines.size(); ++i)
       ASSERT_EQ(outcome.lines[i].at("memory_now"), outcome.lines[10].at("memory_now")) << "step " << i + 1;
+  }
+}
+
+// Buffers of the weights' sizes, and no copy of them: all are there before the first step, and counted.
+TEST(GuardedRun, WhatAnOptimizerKeepsIsNoCopyOfTheWeights) {
+  const ScratchDirectory scratch;
+  RunSetting setting;
+  setting.optimizer.groups = {{.match = "mid.weight", .rule = UpdateRule::kMuon}};
+  const GuardedOutcome outcome = TrainGuarded(scratch.path(), setting, {});
+  EXPECT_EQ(outcome.code, ExitCode::kDone) << outcome.error;
+  EXPECT_TRUE(outcome.findings.empty()) << json(outcome.findings).dump(1);
+  ASSERT_EQ(outcome.lines.size(), 200u);
+  const auto optimizer = [](const json& line) {
+    return line.at("memory").at("optimizer").get<std::int64_t>();
+  };
+  const FixtureModel model;
+  std::int64_t weights = 0, largest = 0, counts = 0;
+  for (const Parameter& parameter : model.parameters()) {
+    weights += 4 * parameter.tensor.numel();
+    if (parameter.name == "mid.weight") largest = 4 * parameter.tensor.numel();
+    counts += parameter.name == "mid.weight" ? 0 : 4;
+  }
+  for (std::size_t i = 0; i < outcome.lines.size(); ++i) {
+    ASSERT_EQ(optimizer(outcome.lines[i]), 2 * weights - largest + 3 * largest + counts);
+    if (i < 10) continue;
+    ASSERT_EQ(outcome.lines[i].at("memory_now"), outcome.lines[10].at("memory_now")) << "step " << i + 1;
   }
 }
 

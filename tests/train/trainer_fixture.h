@@ -216,7 +216,7 @@ inline std::unique_ptr<TinyRun> MakeTinyRun(const RunConfig& config,
   SeedGenerators(seed, at::kCPU);
   run.mixer = std::make_unique<Mixer>(run.curriculum.MixtureOf(0), sizes, seed);
   run.executor = std::make_unique<StepExecutor>(*run.model, at::kCPU);
-  run.optimizer = std::make_unique<AdamW>(*run.model, config.optimizer, start);
+  run.optimizer = std::make_unique<Optimizer>(*run.model, config.optimizer, start);
   return tiny;
 }
 

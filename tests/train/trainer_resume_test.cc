@@ -38,7 +38,14 @@ void CopyUpTo(const fs::path& from, const fs::path& to, std::int64_t k) {
   }
 }
 
-class Resume : public ::testing::TestWithParam<std::tuple<int, const char*>> {};
+// Both rules of an optimizer.
+RunConfig WithBothRules(std::int64_t steps) {
+  RunConfig config = TinyConfig(steps);
+  config.optimizer.groups = {{.match = "mid.weight", .rule = UpdateRule::kMuon}};
+  return config;
+}
+
+class Resume : public ::testing::TestWithParam<std::tuple<int, const char*, bool>> {};
 
 // Its model draws from the default generator in every forward. Joint: other modes must give the same twice.
 std::unique_ptr<TinyRun> MakeNoisyRun(const RunConfig& config) {
@@ -51,7 +58,7 @@ std::unique_ptr<TinyRun> MakeNoisyRun(const RunConfig& config) {
 }
 
 TEST_P(Resume, AtEveryStepGivesTheUninterruptedRunBitForBit) {
-  RunConfig config = TinyConfig(kSteps);
+  RunConfig config = std::get<2>(GetParam()) ? WithBothRules(kSteps) : TinyConfig(kSteps);
   config.draws_per_step = std::get<0>(GetParam());
   config.dtype = std::get<1>(GetParam());
   const ScratchDirectory scratch;
@@ -68,7 +75,8 @@ TEST_P(Resume, AtEveryStepGivesTheUninterruptedRunBitForBit) {
 }
 
 INSTANTIATE_TEST_SUITE_P(DrawsPerStep, Resume,
-                         ::testing::Combine(::testing::Values(1, 2, 3), ::testing::Values("fp32", "bf16")));
+                         ::testing::Combine(::testing::Values(1, 2, 3), ::testing::Values("fp32", "bf16"),
+                                            ::testing::Bool()));
 
 std::map<std::string, at::Tensor> SavedWeights(const fs::path& run) {
   return ReadSafetensors(ListCheckpoints(run).at(0).path / "model.safetensors");
@@ -133,7 +141,7 @@ TEST(ResumeChecks, ACheckpointWithFormerNamesGoesOnBitForBitUnderTheNewOnes) {
   const auto tiny = MakeTinyRun(config);
   tiny->run.model = std::make_unique<RenamedModel>();
   tiny->run.executor = std::make_unique<StepExecutor>(*tiny->run.model, at::kCPU);
-  tiny->run.optimizer = std::make_unique<AdamW>(*tiny->run.model, config.optimizer);
+  tiny->run.optimizer = std::make_unique<Optimizer>(*tiny->run.model, config.optimizer);
   EXPECT_EQ(TrainOn(scratch / "part", *tiny), ExitCode::kDone);
   EXPECT_EQ(ReadText(scratch / "part" / "metrics.jsonl"), ReadText(scratch / "whole" / "metrics.jsonl"));
   for (const char* file : {"model.safetensors", "optim.safetensors"}) {
@@ -180,6 +188,7 @@ TEST(ResumeChecks, AForgedNumberInTheStateIsRefusedInWords) {
 struct Damage {
   const char* name;
   std::function<void(TinyRun&)> Do;
+  RunConfig (*config)(std::int64_t steps) = TinyConfig;
 };
 void PrintTo(const Damage& damage, std::ostream* out) { *out << damage.name; }
 
@@ -200,7 +209,7 @@ std::map<std::string, std::string> EndAfter(const fs::path& part, const RunConfi
 
 TEST_P(ResumeWith, OnePartNotRestoredIsAnotherRun) {
   const ScratchDirectory scratch;
-  const RunConfig config = TinyConfig(kSteps);
+  const RunConfig config = GetParam().config(kSteps);
   fs::create_directory(scratch / "whole");
   {
     SilentConsole console;
@@ -235,6 +244,7 @@ INSTANTIATE_TEST_SUITE_P(
                       Damage{"means", [](TinyRun& run) { Forget(run, ".exp_avg"); }},
                       Damage{"squares", [](TinyRun& run) { Forget(run, ".exp_avg_sq"); }},
                       Damage{"updates", [](TinyRun& run) { Forget(run, ".step"); }},
+                      Damage{"momentum", [](TinyRun& run) { Forget(run, ".momentum"); }, WithBothRules},
                       Damage{"mixer", [](TinyRun& run) { run.run.mixer->Commit(run.run.mixer->Peek(1)); }},
                       Damage{"generators", [](TinyRun&) { at::rand({1}); }}),
     [](const auto& info) { return std::string(info.param.name); });

@@ -78,7 +78,7 @@ void TrainAStep(const Run& run, LoadedTask& loaded, const Execution& execution, 
   constexpr std::int64_t kRows = 2;
   const std::uint64_t seed = TaskSeed(static_cast<std::uint64_t>(run.config.seed), loaded.info().name);
   const Batch rows = SampleRows(loaded, {.seed = seed, .begin = 0, .count = kRows}, run.device);
-  AdamW optimizer(*run.model, run.config.optimizer);
+  Optimizer optimizer(*run.model, run.config.optimizer);
   executor.Run({{.task = &loaded, .batch = &rows, .execution = &execution}});
   optimizer.Step(run.config.optimizer.learning_rate);
 }

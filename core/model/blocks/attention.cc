@@ -88,6 +88,7 @@ Attention::Attention(ParameterSet& set, const std::string& name, const Setting& 
     qkv_ = Linear(set, name + ".in_proj", width, 3 * width, true);
   }
   out_ = Linear(set, name + ".out_proj", width, width, true, setting.out_gain);
+  set.Hidden(name + ".");
 }
 
 at::Tensor Attention::Self(const at::Tensor& x, const at::Tensor& mask, const Dropout& on_weights) const {

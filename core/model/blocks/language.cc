@@ -66,6 +66,7 @@ Language::Language(ParameterSet& set, const LanguageConfig& config, std::int64_t
     layer.down = linear("mlp.down_proj", config.ffn, hidden, residual);
     layers_.push_back(std::move(layer));
   }
+  set.Hidden(body + "layers.");
   final_norm_ = set.Constant(body + "norm.weight", {hidden}, 1);
   if (!config.tied) head_ = set.Normal(root + "lm_head.weight", {vocabulary, hidden}, embedding);
   set.EndBase();

@@ -9,7 +9,9 @@ FeedForward::FeedForward(ParameterSet& set, const std::string& name, std::int64_
                          Activation activation, double out_gain)
     : activation_(activation),
       up_(set, name + ".up", width, inner, true),
-      down_(set, name + ".down", inner, width, true, out_gain) {}
+      down_(set, name + ".down", inner, width, true, out_gain) {
+  set.Hidden(name + ".");
+}
 
 at::Tensor FeedForward::operator()(const at::Tensor& x, const Dropout& drop) const {
   at::Tensor inner = up_(x);

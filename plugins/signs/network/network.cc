@@ -102,6 +102,7 @@ Network::Network(ParameterSet& set, const NetworkSetting& setting) : setting_(se
     head_norm_ = LayerNorm(set, "head_norm", width);
     head_.emplace_back(set, "head.0", width, width, true);
     head_.emplace_back(set, "head.1", width, width / 2, true);
+    set.Hidden("head.");  // the last map, which gives the classes, comes behind
     head_.emplace_back(set, "head.2", width / 2, setting.classes, true);
   } else {
     encoder_norm_ = LayerNorm(set, "encoder_norm", width);

@@ -97,6 +97,7 @@ Volumes::Volumes(const medley::ModelContext& context)
                    FeatureGain(context.config)),
       language_(set(), language_config_, vocabulary_, context.config.Integer("language.positions"),
                 "language.") {
+  set().Hidden("projector.");
   if (!context.device.is_cpu()) To(context.device, at::kFloat);
 }
 
