@@ -17,6 +17,7 @@
 #include <medley/checkpoint/adapters_section.h>
 #include <medley/model/float_type.h>
 #include <medley/model/parameter_names.h>
+#include <medley/step/weight_average.h>
 #include <medley/weights/adapter_merge.h>
 #include <medley/weights/safetensors.h>
 
@@ -221,6 +222,17 @@ std::vector<Parameter> Matching(const std::vector<Parameter>& weights,
   return wanted;
 }
 
+// Each average in the place of its weight. Whether there is any; of the rest of the file nothing is read.
+bool PutAverages(const fs::path& checkpoint, Tensors& weights) {
+  bool any = false;
+  for (const auto& [name, tensor] : MapSafetensors(checkpoint / kOptimizerFile)) {
+    if (!name.ends_with(kAverageOf)) continue;
+    weights[name.substr(0, name.size() - std::string_view(kAverageOf).size())] = tensor;
+    any = true;
+  }
+  return any;
+}
+
 // Each weight with what its adapters add in its place; without the adapters. Whether any is wanted.
 bool Merge(Tensors& saved, const Adapters& adapters, const std::vector<Parameter>& wanted) {
   bool any = false;
@@ -340,10 +352,12 @@ std::optional<nlohmann::json> FindSection(const fs::path& checkpoint, const std:
 }
 
 TakenWeights LoadWeights(const fs::path& checkpoint, const std::vector<Parameter>& weights,
-                         const std::vector<std::string>& patterns, const Adapters& adapters) {
+                         const std::vector<std::string>& patterns, const Adapters& adapters,
+                         SavedWeights kind) {
   Tensors saved = ReadSafetensors(checkpoint / kModelFile);
   const std::optional<Adapters> saved_adapters = ReadAdapters(checkpoint);
   TakenWeights taken;
+  if (kind == SavedWeights::kAveraged) taken.averaged = PutAverages(checkpoint, saved);
   std::vector<Parameter> wanted = Matching(weights, patterns);
   const auto of_adapter = [](const Parameter& parameter) { return IsAdapter(parameter.name); };
   const bool wants_adapters = std::any_of(wanted.begin(), wanted.end(), of_adapter);

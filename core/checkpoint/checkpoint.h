@@ -79,15 +79,19 @@ void LoadCheckpoint(const std::filesystem::path& checkpoint, const TrainingState
 nlohmann::json ReadSection(const std::filesystem::path& checkpoint, const std::string& name);
 // The same; nothing where there is none.
 std::optional<nlohmann::json> FindSection(const std::filesystem::path& checkpoint, const std::string& name);
+// Which weights of a checkpoint: those that training goes on with, or their average where it has one.
+enum class SavedWeights { kTrained, kAveraged };
 // Loads only the weights whose names match one of the patterns (* and ?); every parameter that matches must
 // be there. Adapters that the checkpoint has and the model has not are merged into its weights, on the CPU in
 // float; those that the model alone has are left as they are; where both have some, they must be the same.
 struct TakenWeights {
   std::size_t count = 0;
   std::string adapters{};  // what became of them, in words; "": neither has any, or they were taken
+  bool averaged = false;
 };
 TakenWeights LoadWeights(const std::filesystem::path& checkpoint, const std::vector<Parameter>& weights,
-                         const std::vector<std::string>& patterns = {"*"}, const Adapters& adapters = {});
+                         const std::vector<std::string>& patterns = {"*"}, const Adapters& adapters = {},
+                         SavedWeights kind = SavedWeights::kTrained);
 
 // Removes committed checkpoints: all but the newest `keep`, those that are marked to be kept and, of those
 // whose evaluation was over the same tasks in the same stage as the newest one's, the one with the lowest

@@ -44,6 +44,7 @@ struct OptimizerConfig {
   std::int64_t warmup_steps = 100;
   double decay_fraction = 0.3;  // of the steps, at the end; linear to final_scale
   double final_scale = 0.0;
+  double average = 0;  // decay of the weights' moving average; 0: none is kept
   std::vector<ParameterGroup> groups;
 };
 
@@ -103,6 +104,13 @@ void Fields(Visitor& visit, OptimizerConfig& c) {
                            .high = 1});
   visit(c.final_scale,
         {.name = "final_scale", .help = "Times the learning rate at the last step", .low = 0, .high = 1});
+  visit(c.average,
+        {.name = "average",
+         .help = "Decay of a moving average of the weights, such as 0.99. Evaluations, sheets and exports "
+                 "then read the average. 0: none",
+         .low = 0,
+         .high = 1,
+         .below_high = true});
   visit(c.groups, {.name = "groups", .help = "Settings of some parameters"});
 }
 

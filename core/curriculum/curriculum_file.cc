@@ -70,8 +70,9 @@ void Fields(Visitor& visit, Stage& c) {
                         .help = "Times the learning rate, towards which it falls in the cooldown",
                         .low = 0,
                         .high = 1});
-  visit(c.moments, {.name = "moments",
-                    .help = "reset: AdamW's moments and counts of updates begin anew with the stage"});
+  visit(c.moments,
+        {.name = "moments",
+         .help = "reset: the optimizer's moments and counts of updates begin anew with the stage"});
   visit(c.set, {.name = "set",
                 .help = "Of the run config, while the stage lasts: tasks.NAME. and rows, micro_rows, mode, "
                         "recompute_every, terms.NAME or options.NAME",

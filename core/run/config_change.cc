@@ -74,6 +74,8 @@ std::vector<std::string> KeysOfKept(const ordered_json& before, const ordered_js
   const ordered_json was = before.value("optimizer", ordered_json::object()),
                      is = now.value("optimizer", ordered_json::object());
   std::vector<std::string> keys;
+  if ((was.value("average", 0.0) > 0) != (is.value("average", 0.0) > 0))
+    keys.emplace_back("optimizer.average");
   if (RulesOf(was) != RulesOf(is)) keys.emplace_back("optimizer.groups");
   return keys;
 }

@@ -14,7 +14,6 @@
 #include <medley/base/durable_file.h>
 #include <medley/base/error.h>
 #include <medley/base/files.h>
-#include <medley/checkpoint/checkpoint.h>
 #include <medley/checkpoint/checkpoint_files.h>
 #include <medley/checkpoint/run_directory.h>
 #include <medley/config/threads.h>
@@ -196,18 +195,20 @@ TrainedRun OpenUntrained(const fs::path& directory, Console& console, const std:
   return trained;
 }
 
-void Take(TrainedRun& trained, const fs::path& checkpoint) {
-  LoadWeights(checkpoint, trained.run->model->parameters(), {"*"}, trained.run->Adapted());
+void Take(TrainedRun& trained, const fs::path& checkpoint, SavedWeights kind) {
+  trained.averaged =
+      LoadWeights(checkpoint, trained.run->model->parameters(), {"*"}, trained.run->Adapted(), kind).averaged;
   trained.dropped = DroppedIn(checkpoint);
 }
 
-void TakeNewest(TrainedRun& trained, const fs::path& directory, Console& console) {
+void TakeNewest(TrainedRun& trained, const fs::path& directory, Console& console, SavedWeights kind) {
   const auto found =
-      ReadNewest(directory, console, [&](const fs::path& checkpoint) { Take(trained, checkpoint); });
+      ReadNewest(directory, console, [&](const fs::path& checkpoint) { Take(trained, checkpoint, kind); });
   if (!found)
     throw InputError(directory.string() + " holds no checkpoint yet. Train it first: medley resume " +
                      directory.string());
-  console.Say("weights of step " + std::to_string(found->facts.step) + " from " + found->path.string());
+  console.Say((trained.averaged ? "averaged weights of step " : "weights of step ") +
+              std::to_string(found->facts.step) + " from " + found->path.string());
   trained.step = found->facts.step;
 }
 
@@ -293,7 +294,8 @@ std::unique_ptr<Run> BuildRun(RunInputs inputs, Purpose purpose, StartingWeights
 }
 
 TrainedRun OpenTrainedRun(const fs::path& directory, Console& console, const std::string& device,
-                          const NamedPlugins& plugins, std::vector<std::string> overrides) {
+                          const NamedPlugins& plugins, std::vector<std::string> overrides,
+                          SavedWeights kind) {
   for (const std::string& override : overrides) {
     if (!IsTaskOption(override))
       throw InputError(
@@ -301,20 +303,21 @@ TrainedRun OpenTrainedRun(const fs::path& directory, Console& console, const std
           "' is not what a trained run can be asked with; expected tasks.NAME.options.OPTION=VALUE");
   }
   TrainedRun trained = OpenUntrained(directory, console, device, plugins, std::move(overrides));
-  TakeNewest(trained, directory, console);
+  TakeNewest(trained, directory, console, kind);
   return trained;
 }
 
-TrainedRun OpenForExport(const fs::path& directory, Console& console, const NamedPlugins& plugins) {
+TrainedRun OpenForExport(const fs::path& directory, Console& console, const NamedPlugins& plugins,
+                         SavedWeights kind) {
   const std::int64_t step = StepOfName(directory.filename().string());
   const bool is_run = step < 0;
   if (!is_run) VerifyCheckpoint(directory);
   TrainedRun trained = OpenUntrained(is_run ? directory : directory.parent_path(), console, "cpu", plugins,
                                      {}, Purpose::kExport);
   if (is_run) {
-    TakeNewest(trained, directory, console);
+    TakeNewest(trained, directory, console, kind);
   } else {
-    Take(trained, directory);
+    Take(trained, directory, kind);
     trained.step = step;
   }
   return trained;

@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include <medley/checkpoint/checkpoint.h>
 #include <medley/config/run_config.h>
 #include <medley/curriculum/curriculum.h>
 #include <medley/curriculum/form_table.h>
@@ -105,22 +106,24 @@ std::unique_ptr<Run> BuildRun(RunInputs inputs, Purpose purpose,
 // The run that lies in a directory, with the weights of its newest whole checkpoint. For eval and generate:
 // changes nothing in the directory, and says where plugins or programs are not those that trained it.
 // `device`: instead of the run's own, "" for that. `overrides` ("tasks.NAME.options.OPTION=VALUE"): other
-// rows than the run's own; of all else an InputError.
+// rows than the run's own; of all else an InputError. `kind`: which weights, where the run keeps an average.
 struct TrainedRun {
   std::unique_ptr<Run> run;
   std::int64_t step = 0;                       // of the weights
+  bool averaged = false;                       // they are the average of the last steps' (optimizer.average)
   std::map<std::string, std::string> dropped;  // tasks that the run dropped while it was trained, and why
 };
 TrainedRun OpenTrainedRun(const std::filesystem::path& directory, Console& console,
                           const std::string& device = "", const NamedPlugins& plugins = {},
-                          std::vector<std::string> overrides = {});
+                          std::vector<std::string> overrides = {},
+                          SavedWeights kind = SavedWeights::kAveraged);
 
 // The same with a run's directory or a checkpoint's, whose weights it then has, on the CPU and for kExport.
 TrainedRun OpenForExport(const std::filesystem::path& directory, Console& console,
-                         const NamedPlugins& plugins = {});
+                         const NamedPlugins& plugins = {}, SavedWeights kind = SavedWeights::kAveraged);
 
-// Takes weights of another run (config.init_from), in whatever type it computed. Returns words about it, ""
-// where none is named.
+// Takes weights of another run (config.init_from), not their average, in whatever type it computed. Returns
+// words about it, "" where none is named.
 std::string InitializeFrom(const InitFrom& from, const MasterWeights& weights, Console& console,
                            const Adapters& adapters = {});
 // Lets the adapters begin with those of a folder of PEFT's (config.lora.pretrained), after InitializeFrom.

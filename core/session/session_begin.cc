@@ -59,7 +59,10 @@ void WarnOfMuon(const Run& run, Console& console) {
 void SayWhatRuns(const Run& run, Console& console) {
   for (const std::string& line : run.registry->Choices(run.NamedTasks())) console.Say(line);
   console.Say(run.budget.Words());
-  console.Say(GroupsTable(*run.model, run.config.optimizer));
+  const OptimizerConfig& optimizer = run.config.optimizer;
+  console.Say(GroupsTable(*run.model, optimizer));
+  if (optimizer.average > 0)
+    console.Say("evaluations, sheets and exports read the average of the weights (optimizer.average)");
 }
 
 std::vector<std::string> TakeStartingWeights(const Run& run, Console& console) {

@@ -3,6 +3,7 @@
 #include <ATen/core/Tensor.h>
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/_foreach_add.h>
+#include <ATen/ops/_foreach_lerp.h>
 #include <ATen/ops/_foreach_mul.h>
 #include <ATen/ops/_foreach_norm.h>
 #include <ATen/ops/_fused_adamw.h>
@@ -101,7 +102,15 @@ void Optimizer::AddSlot(const Parameter& parameter, const at::Tensor& master) {
     slot.exp_avg_sq = at::zeros_like(detached);
     slot.updates = at::zeros({}, detached.options().dtype(at::kFloat));
   }
+  if (config_.average > 0) slot.average = detached.clone();
   slots_.push_back(std::move(slot));
+}
+
+void Optimizer::Begin() {
+  const at::NoGradGuard no_gradients;
+  for (Slot& slot : slots_) {
+    if (slot.average.defined()) slot.average.copy_(slot.master);
+  }
 }
 
 double Optimizer::Step(double learning_rate) {
@@ -109,10 +118,22 @@ double Optimizer::Step(double learning_rate) {
   const double norm = GradientNorm();
   if (!std::isfinite(norm)) FailNotFinite();
   Clip(norm);
+  const Touched touched = TouchedNow();
   for (std::size_t group = 0; group < groups_.size(); ++group) Update(group, learning_rate);
+  if (!touched.averages.empty()) at::_foreach_lerp_(touched.averages, touched.masters, 1 - config_.average);
   weights_.Round();
   for (Slot& slot : slots_) slot.parameter.mutable_grad().reset();
   return norm;
+}
+
+Optimizer::Touched Optimizer::TouchedNow() const {
+  Touched touched;
+  for (const Slot& slot : slots_) {
+    if (!slot.parameter.grad().defined() || !slot.average.defined()) continue;
+    touched.masters.push_back(slot.master);
+    touched.averages.push_back(slot.average);
+  }
+  return touched;
 }
 
 void Optimizer::Reset() {
@@ -122,6 +143,16 @@ void Optimizer::Reset() {
       if (state->defined()) state->zero_();
     }
   }
+}
+
+AveragedWeights Optimizer::ReadAverages() const {
+  std::vector<at::Tensor> parameters, averages;
+  for (const Slot& slot : slots_) {
+    if (!slot.average.defined()) continue;
+    parameters.push_back(slot.parameter);
+    averages.push_back(slot.average);
+  }
+  return {std::move(parameters), averages, weights_};
 }
 
 double Optimizer::GradientNorm() {
@@ -233,7 +264,7 @@ std::vector<Parameter> Optimizer::State() const {
       state.push_back({slot.name + part, tensor, slot.former_name.empty() ? "" : slot.former_name + part});
     };
     add(".exp_avg", slot.exp_avg), add(".exp_avg_sq", slot.exp_avg_sq), add(".step", slot.updates);
-    add(".momentum", slot.momentum);
+    add(".momentum", slot.momentum), add(kAverageOf, slot.average);
   }
   return state;
 }

@@ -11,6 +11,7 @@
 #include <medley/model/model.h>
 #include <medley/step/master_weights.h>
 #include <medley/step/muon.h>
+#include <medley/step/weight_average.h>
 
 namespace medley {
 
@@ -18,10 +19,10 @@ namespace medley {
 // 2019) or Muon. All its memory is allocated when it is made: a step allocates no tensor on the CPU, so that
 // running out of memory can never leave a half-updated model.
 //
-// A parameter without a gradient in a step is left alone (no decay; its moments and its count of updates
-// stay): the tasks of that step did not use it. Without a group's word, tensors of at most one dimension
-// (norms, biases) do not decay. Frozen parameters get no gradient and have no state. Shares the parameters
-// with the model; to be used on the trainer's thread.
+// A parameter without a gradient in a step is left alone (no decay; its moments, its count of updates and its
+// average stay): the tasks of that step did not use it. Without a group's word, tensors of at most one
+// dimension (norms, biases) do not decay. Frozen parameters get no gradient and have no state. Shares the
+// parameters with the model; to be used on the trainer's thread.
 class Optimizer {
  public:
   // Sets requires_grad and the type of the gradient of every parameter. InputError for groups and rules that
@@ -36,19 +37,24 @@ class Optimizer {
             const std::vector<Parameter>& start = {});
   static Launches LaunchesFor(const Model& model);
 
+  // Training begins with the weights as they are now, and so does their average.
+  void Begin();
   // Clips the gradients to the norm, updates in place and drops the gradients. The learning rate is that of a
   // parameter without a scale of its own. Returns the norm of the whole
   // gradient before clipping; one that is not finite is a NotFiniteError that names the parameters. It comes,
   // as memory that runs out does, before anything is updated: parameters and state are then as they were.
   double Step(double learning_rate);
-  // Sets moments and counts of updates to what they were before the first step. The weights stay.
+  // Sets moments and counts of updates to what they were before the first step. The weights stay, and so does
+  // their average.
   void Reset();
 
   const MasterWeights& weights() const { return weights_; }
+  // As long as that lives, the model has the averages of its weights; without an average nothing changes.
+  AveragedWeights ReadAverages() const;
   // The state of each trained parameter. Of AdamW "<parameter>.exp_avg", "<parameter>.exp_avg_sq" and
-  // "<parameter>.step" (updates so far, float32 scalar), of Muon "<parameter>.momentum";
-  // in the shape of the parameter, all others than ".step". The tensors themselves, so writing to them loads
-  // it.
+  // "<parameter>.step" (updates so far, float32 scalar), of Muon "<parameter>.momentum",
+  // and where it is kept "<parameter>.average"; in the shape of the parameter, all others than ".step". The
+  // tensors themselves, so writing to them loads it.
   std::vector<Parameter> State() const;
   // Bytes of it, of the masters and of Muon's scratch matrices.
   std::int64_t StateBytes() const;
@@ -59,6 +65,7 @@ class Optimizer {
     at::Tensor parameter, master;
     at::Tensor exp_avg{}, exp_avg_sq{}, updates{};  // of AdamW
     at::Tensor momentum{};                          // of Muon
+    at::Tensor average{};                           // undefined where none is kept
     at::Tensor norm{};                              // a place in norms_
     std::size_t group = 0;
   };
@@ -69,6 +76,10 @@ class Optimizer {
 
     bool operator==(const Group&) const = default;
   };
+  // Of the slots with a gradient.
+  struct Touched {
+    std::vector<at::Tensor> masters, averages;
+  };
   Group GroupFor(const Parameter& parameter) const;
   void AddSlot(const Parameter& parameter, const at::Tensor& master);
   void MakeScratch(const Model& model);
@@ -77,6 +88,7 @@ class Optimizer {
   void ReadNormsTogether();
   double NormOf(std::size_t slot) const;  // of this step's gradient, 0 without one
   void Clip(double norm);
+  Touched TouchedNow() const;
   void Update(std::size_t group, double learning_rate);
   void UpdateByAdamW(std::size_t group, double learning_rate);
   void UpdateByMuon(std::size_t group, double learning_rate);

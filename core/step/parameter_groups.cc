@@ -89,7 +89,8 @@ Table TableOf(const std::vector<Account>& accounts) {
   };
   std::vector<Column> columns = {{"gradients", &KeptBytes::gradients}, {"moments", &KeptBytes::moments}};
   for (const Column& column :
-       {Column{"masters", &KeptBytes::masters}, Column{"scratch", &KeptBytes::scratch}}) {
+       {Column{"masters", &KeptBytes::masters}, Column{"average", &KeptBytes::averages},
+        Column{"scratch", &KeptBytes::scratch}}) {
     const bool any = std::any_of(accounts.begin(), accounts.end(),
                                  [&](const Account& account) { return account.training.*column.bytes > 0; });
     if (any) columns.push_back(column);
@@ -112,6 +113,7 @@ KeptBytes& KeptBytes::operator+=(const KeptBytes& other) {
   gradients += other.gradients;
   moments += other.moments;
   masters += other.masters;
+  averages += other.averages;
   scratch += other.scratch;
   return *this;
 }
@@ -153,7 +155,8 @@ KeptBytes KeptBytesOf(const OptimizerConfig& config, const Parameter& parameter)
   const std::int64_t bytes = parameter.tensor.numel() * static_cast<std::int64_t>(c10::elementSize(wide));
   return {.gradients = bytes,
           .moments = HasMuon(config, parameter) ? bytes : 2 * bytes,
-          .masters = wide == type ? 0 : bytes};
+          .masters = wide == type ? 0 : bytes,
+          .averages = config.average > 0 ? bytes : 0};
 }
 
 KeptBytes KeptBytesOf(const OptimizerConfig& config, const Model& model) {

@@ -21,12 +21,12 @@ std::int64_t LargestOfMuon(const OptimizerConfig& config, const Model& model);
 // of that name for a model that trains nothing with it.
 void CheckGroups(const Model& model, const OptimizerConfig& config);
 
-// Bytes that training keeps beside a parameter: its gradient, the moments of its updates, and the master of a
-// half type; and for all of them, the matrices that Muon computes in.
+// Bytes that training keeps beside a parameter: its gradient, the moments of its updates, the master of a
+// half type and its average; and for all of them, the matrices that Muon computes in.
 struct KeptBytes {
-  std::int64_t gradients = 0, moments = 0, masters = 0, scratch = 0;
+  std::int64_t gradients = 0, moments = 0, masters = 0, averages = 0, scratch = 0;
 
-  std::int64_t state() const { return moments + masters + scratch; }
+  std::int64_t state() const { return moments + masters + averages + scratch; }
   KeptBytes& operator+=(const KeptBytes& other);
 };
 // These bytes of one parameter, 0 where it is frozen; and of all of a model.

@@ -16,6 +16,7 @@
 #include <medley/plan/plan_in_force.h>
 #include <medley/report/console.h>
 #include <medley/report/records.h>
+#include <medley/step/optimizer.h>
 #include <medley/train/blame.h>
 #include <medley/train/prefetcher.h>
 #include <medley/train/table_room.h>
@@ -33,7 +34,8 @@ class Evaluation {
     bool with_sheets = false;
     at::Device device;
     const Model& model;
-    Prefetcher& tasks;  // which loads them
+    const Optimizer& optimizer;  // whose average is scored, where it keeps one
+    Prefetcher& tasks;           // which loads them
     const PlanInForce& plan;
     const Mixer& mixer;
     TableRoom& tables;

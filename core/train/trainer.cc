@@ -62,6 +62,7 @@ Trainer::Trainer(Run& run, PlanInForce& plan, WeightLog& log, Admission& admissi
                    .with_sheets = run.config.tensorboard,
                    .device = run.device,
                    .model = *run.model,
+                   .optimizer = *run.optimizer,
                    .tasks = prefetcher_,
                    .plan = plan,
                    .mixer = *run.mixer,

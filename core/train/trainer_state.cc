@@ -38,6 +38,8 @@ TrainingState Trainer::LoadState() {
   if (start_.from) {
     LoadCheckpoint(start_.from->path, state);
     run_.optimizer->weights().Round();
+  } else {
+    run_.optimizer->Begin();
   }
   return state;
 }

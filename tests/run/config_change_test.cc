@@ -132,6 +132,9 @@ TEST(ConfigChange, WhatDecidesTheOptimizersTensorsIsRefusedInWords) {
   const ordered_json plain = ordered_json::object();
   EXPECT_TRUE(
       has(refusal(plain, {{"name", "muon"}}), R"(cannot change optimizer.name: "adamw" -> "muon". Put)"));
+  EXPECT_TRUE(has(refusal(plain, {{"average", 0.9}}), "optimizer.average: 0.0 -> 0.9"));
+  EXPECT_TRUE(has(refusal({{"average", 0.9}}, plain), "optimizer.average: 0.9 -> 0.0"));
+  EXPECT_EQ(refusal({{"average", 0.9}}, {{"average", 0.99}}), "");
   // Of the first group's parameters, of some of them, of none.
   const auto groups = [](const char* text) { return ordered_json{{"groups", ordered_json::parse(text)}}; };
   const ordered_json muon = groups(R"([{"match": "a*", "rule": "muon"}])");

@@ -152,7 +152,7 @@ TEST_F(Sessions, MuonOnAnotherRunsWeightsIsWarnedOfAndStaysTheRunsOptimizer) {
   Straight("first");
   BeginRequest request = Request();
   for (const std::string& more : {"init_from.run=" + (scratch_ / "first").string(), std::string("steps=2"),
-                                  std::string("optimizer.name=muon")})
+                                  std::string("optimizer.average=0.9"), std::string("optimizer.name=muon")})
     request.overrides.push_back(more);
   const Ended begun = test::TrainToTheEnd(request, scratch_ / "next");
   EXPECT_EQ(begun.code, ExitCode::kDone) << begun.out;
@@ -160,11 +160,12 @@ TEST_F(Sessions, MuonOnAnotherRunsWeightsIsWarnedOfAndStaysTheRunsOptimizer) {
   EXPECT_TRUE(Has(begun.out, "all (adamw)") && Has(begun.out, "all (muon)") &&
               Has(begun.out, "muon's scratch"))
       << begun.out;
+  EXPECT_TRUE(Has(begun.out, "read the average of the weights")) << begun.out;
   const Ended resumed = test::ResumeToTheEnd(scratch_ / "next", "steps=3");
   EXPECT_EQ(resumed.code, ExitCode::kDone) << resumed.out;
   EXPECT_FALSE(Has(resumed.out, "Muon begins with")) << resumed.out;
-  {
-    const Ended refused = test::ResumeToTheEnd(scratch_ / "next", "steps=4 optimizer.name=adamw");
+  for (const char* other : {"optimizer.name=adamw", "optimizer.average=0"}) {
+    const Ended refused = test::ResumeToTheEnd(scratch_ / "next", std::string("steps=4 ") + other);
     EXPECT_EQ(refused.code, ExitCode::kBadInput) << refused.out;
     EXPECT_TRUE(Has(refused.out, "a run that was trained cannot change optimizer.")) << refused.out;
   }

@@ -180,6 +180,7 @@ TEST(Muon, TheTableOfGroupsSaysWhatHasIt) {
   EXPECT_TRUE(Says(table, {"\nt* (adamw) ", "\nt* (muon) ", "\nkernels (frozen) ", "\nall others (muon) ",
                            " 220 B ", "muon's scratch ", " 660 B"}))
       << table;
+  EXPECT_FALSE(Says(table, {"average"})) << table;
   config.name = UpdateRule::kAdamW;
   EXPECT_FALSE(Says(GroupsTable(model, config), {"muon"}));
 }

@@ -135,5 +135,30 @@ TEST(EvalCommand, ARunOfAPluginFileIsScoredAndGoesOn) {
   EXPECT_EQ(resumed.code, 0) << resumed.out;
 }
 
+TEST(EvalCommand, ARunThatKeepsAnAverageIsScoredAndExportedByItUnlessAsked) {
+  const TroubleRun trouble;
+  const CommandResult trained = Shell(trouble.Train("steps=3 optimizer.average=0.5"));
+  ASSERT_EQ(trained.code, 0) << trained.out;
+  const CommandResult averaged = Eval(trouble);
+  EXPECT_EQ(averaged.code, 0) << averaged.out;
+  EXPECT_TRUE(Has(averaged.out, "averaged weights of step 3 from ")) << averaged.out;
+  const auto scores = trouble.Json("eval.json");
+  EXPECT_TRUE(scores.at("averaged"));
+  const CommandResult raw = Eval(trouble, "--raw-weights");
+  EXPECT_TRUE(Has(raw.out, "weights of step 3 from ") && !Has(raw.out, "averaged")) << raw.out;
+  EXPECT_FALSE(trouble.Json("eval.json").contains("averaged"));
+  EXPECT_NE(trouble.Json("eval.json").at("tasks").at("control").at("loss"),
+            scores.at("tasks").at("control").at("loss"));
+  for (const std::string more : {"", " --raw-weights"}) {
+    const fs::path folder = trouble / ("folder" + more.substr(0, more.empty() ? 0 : 1));
+    const CommandResult exported = Shell(Medley() + "export " + trouble.run().string() + " --out '" +
+                                         folder.string() + "'" + more + " 2>&1");
+    EXPECT_EQ(exported.code, 0) << exported.out;
+    EXPECT_EQ(Has(exported.out, "wrote the averaged weights of step 3 to "), more.empty()) << exported.out;
+  }
+  EXPECT_NE(ReadText(trouble / "folder" / "model.safetensors"),
+            ReadText(trouble / "folder " / "model.safetensors"));
+}
+
 }  // namespace
 }  // namespace medley

@@ -38,9 +38,10 @@ void CopyUpTo(const fs::path& from, const fs::path& to, std::int64_t k) {
   }
 }
 
-// Both rules of an optimizer.
-RunConfig WithBothRules(std::int64_t steps) {
+// Every rule and buffer that an optimizer has.
+RunConfig WithAllThatIsKept(std::int64_t steps) {
   RunConfig config = TinyConfig(steps);
+  config.optimizer.average = 0.9;
   config.optimizer.groups = {{.match = "mid.weight", .rule = UpdateRule::kMuon}};
   return config;
 }
@@ -58,7 +59,7 @@ std::unique_ptr<TinyRun> MakeNoisyRun(const RunConfig& config) {
 }
 
 TEST_P(Resume, AtEveryStepGivesTheUninterruptedRunBitForBit) {
-  RunConfig config = std::get<2>(GetParam()) ? WithBothRules(kSteps) : TinyConfig(kSteps);
+  RunConfig config = std::get<2>(GetParam()) ? WithAllThatIsKept(kSteps) : TinyConfig(kSteps);
   config.draws_per_step = std::get<0>(GetParam());
   config.dtype = std::get<1>(GetParam());
   const ScratchDirectory scratch;
@@ -78,8 +79,54 @@ INSTANTIATE_TEST_SUITE_P(DrawsPerStep, Resume,
                          ::testing::Combine(::testing::Values(1, 2, 3), ::testing::Values("fp32", "bf16"),
                                             ::testing::Bool()));
 
-std::map<std::string, at::Tensor> SavedWeights(const fs::path& run) {
+std::map<std::string, at::Tensor> WeightsIn(const fs::path& run) {
   return ReadSafetensors(ListCheckpoints(run).at(0).path / "model.safetensors");
+}
+
+// The evaluations of such a run are of the average: they are another run's where it is forgotten, and the
+// weights are not. A checkpoint has both.
+TEST(ResumeChecks, AnAverageIsScoredAndNeverSavedAsTheWeights) {
+  const ScratchDirectory scratch;
+  std::map<std::string, std::map<std::string, std::string>> ends;
+  for (const std::string name : {"averaged", "plain", "forgotten"}) {
+    RunConfig config = TinyConfig(kSteps);
+    config.eval.every = 4;
+    if (name != "plain") config.optimizer.average = 0.9;
+    fs::create_directory(scratch / name);
+    const auto tiny = MakeTinyRun(config);
+    SilentConsole console;
+    TestTrainer trainer(*tiny, scratch / name, *console);
+    EXPECT_EQ(trainer.Train(name == "forgotten" ? 3 : kSteps), ExitCode::kDone);
+    for (const Parameter& state : tiny->run.optimizer->State()) {
+      if (name == "forgotten" && state.name.ends_with(".average")) at::Tensor(state.tensor).mul_(0.5);
+    }
+    EXPECT_EQ(trainer.Train(), ExitCode::kDone);
+    ends[name] = EndState(scratch / name);
+  }
+  EXPECT_EQ(ends["averaged"].at("losses.csv"), ends["plain"].at("losses.csv"));
+  EXPECT_EQ(ends["averaged"].at("model.safetensors"), ends["plain"].at("model.safetensors"));
+  EXPECT_EQ(ends["averaged"].at("model.safetensors"), ends["forgotten"].at("model.safetensors"));
+  EXPECT_NE(ends["averaged"].at("metrics.jsonl"), ends["plain"].at("metrics.jsonl"));
+  EXPECT_NE(ends["averaged"].at("metrics.jsonl"), ends["forgotten"].at("metrics.jsonl"));
+
+  const fs::path checkpoint = ListCheckpoints(scratch / "averaged").at(0).path;
+  const auto weights = WeightsIn(scratch / "averaged"),
+             state = ReadSafetensors(checkpoint / "optim.safetensors");
+  for (const auto kind : {SavedWeights::kTrained, SavedWeights::kAveraged}) {
+    const bool average = kind == SavedWeights::kAveraged;
+    FixtureModel model;
+    model.To(at::kCPU, at::kFloat);
+    EXPECT_EQ(LoadWeights(checkpoint, model.parameters(), {"*"}, {}, kind).averaged, average);
+    for (const Parameter& own : model.parameters())
+      EXPECT_TRUE(at::equal(own.tensor, average ? state.at(own.name + ".average") : weights.at(own.name)))
+          << own.name;
+    EXPECT_EQ(at::equal(model.parameters()[0].tensor, weights.at(model.parameters()[0].name)), !average);
+  }
+  FixtureModel model;
+  model.To(at::kCPU, at::kFloat);
+  EXPECT_FALSE(LoadWeights(ListCheckpoints(scratch / "plain").at(0).path, model.parameters(), {"*"}, {},
+                           SavedWeights::kAveraged)
+                   .averaged);
 }
 
 TEST(ResumeChecks, ARunMayGoOnInAnotherTypeFromTheSameMasters) {
@@ -88,7 +135,7 @@ TEST(ResumeChecks, ARunMayGoOnInAnotherTypeFromTheSameMasters) {
   config.dtype = "bf16";
   fs::create_directory(scratch / "half");
   ASSERT_EQ(TrainOn(scratch / "half", config), ExitCode::kDone);
-  const auto masters = SavedWeights(scratch / "half");
+  const auto masters = WeightsIn(scratch / "half");
   for (const auto& [name, master] : masters) {
     EXPECT_EQ(master.scalar_type(), at::kFloat) << name;
     EXPECT_FALSE(at::equal(master, master.to(at::kBFloat16).to(at::kFloat))) << name;
@@ -109,7 +156,7 @@ TEST(ResumeChecks, AHalfRunTakesUpMastersAndRoundsThem) {
   config.dtype = "bf16";
   fs::create_directory(scratch / "half");
   ASSERT_EQ(TrainOn(scratch / "half", config), ExitCode::kDone);
-  const auto masters = SavedWeights(scratch / "half");
+  const auto masters = WeightsIn(scratch / "half");
   const auto tiny = MakeTinyRun(config);
   SilentConsole console;
   const TestTrainer trainer(*tiny, scratch / "half", *console,
@@ -244,7 +291,7 @@ INSTANTIATE_TEST_SUITE_P(
                       Damage{"means", [](TinyRun& run) { Forget(run, ".exp_avg"); }},
                       Damage{"squares", [](TinyRun& run) { Forget(run, ".exp_avg_sq"); }},
                       Damage{"updates", [](TinyRun& run) { Forget(run, ".step"); }},
-                      Damage{"momentum", [](TinyRun& run) { Forget(run, ".momentum"); }, WithBothRules},
+                      Damage{"momentum", [](TinyRun& run) { Forget(run, ".momentum"); }, WithAllThatIsKept},
                       Damage{"mixer", [](TinyRun& run) { run.run.mixer->Commit(run.run.mixer->Peek(1)); }},
                       Damage{"generators", [](TinyRun&) { at::rand({1}); }}),
     [](const auto& info) { return std::string(info.param.name); });

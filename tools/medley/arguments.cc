@@ -107,6 +107,12 @@ CLI::Option* AddDevice(CLI::App& app, std::string& device) {
       ->check(CLI::IsMember({"cpu", "cuda"}));
 }
 
+CLI::Option* AddRawWeights(CLI::App& app, bool& raw) {
+  return app.add_flag(
+      "--raw-weights", raw,
+      "the weights that training goes on with, of a run that keeps their average (optimizer.average)");
+}
+
 CLI::Option* AddPluginPath(CLI::App& app, std::vector<fs::path>& paths) {
   const auto absolute = [](const std::string& path) {
     if (path.empty()) throw CLI::ValidationError("it is empty; give a directory or a plugin");

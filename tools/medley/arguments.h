@@ -23,6 +23,8 @@ CLI::Validator WholeNumber(std::int64_t low, std::int64_t high);
 CLI::Option* AddBudget(CLI::App& app, std::string& budget);
 // Of a verb that uses a run's weights: "" for the device that it was trained on.
 CLI::Option* AddDevice(CLI::App& app, std::string& device);
+// Of the same: whether to take the weights rather than their average.
+CLI::Option* AddRawWeights(CLI::App& app, bool& raw);
 // Makes the paths absolute. Repeated rather than a list: a list would swallow the arguments behind it.
 CLI::Option* AddPluginPath(CLI::App& app, std::vector<std::filesystem::path>& paths);
 // Of a verb that may run what a config names: also --allow-config-plugins.

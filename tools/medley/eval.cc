@@ -121,9 +121,10 @@ std::vector<std::string> TasksToScore(const TrainedRun& trained, bool all, Conso
 }
 
 TrainedRun OpenOther(const fs::path& directory, Console& console, const std::string& device,
-                     const NamedPlugins& plugins, const std::vector<std::string>& overrides) {
+                     const NamedPlugins& plugins, const std::vector<std::string>& overrides,
+                     SavedWeights kind) {
   try {
-    return OpenTrainedRun(directory, console, device, plugins, overrides);
+    return OpenTrainedRun(directory, console, device, plugins, overrides, kind);
   } catch (const Error& error) {
     throw Error(std::string("--against: ") + error.what(), error.code());
   }
@@ -199,6 +200,8 @@ int RunEval(int argc, char** argv) {
       "another run's directory: scores it on the same examples and says, task by task, whether DIR "
       "is better; nothing is written there");
   AddDevice(app, device);
+  bool raw = false;
+  AddRawWeights(app, raw);
   NamedPlugins plugins;
   AddPlugins(app, plugins);
   fs::path out;
@@ -209,12 +212,13 @@ int RunEval(int argc, char** argv) {
       "other rows than the run's own: tasks.NAME.options.OPTION=VALUE; what is found is written with "
       "--out only");
   if (!ParseArguments(app, argc, argv)) return 0;
+  const SavedWeights kind = raw ? SavedWeights::kTrained : SavedWeights::kAveraged;
 
   Console console(stderr);
   // First, so that this run's threads count for both.
   const TrainedRun other =
-      against.empty() ? TrainedRun() : OpenOther(against, console, device, plugins, overrides);
-  const TrainedRun trained = OpenTrainedRun(directory, console, device, plugins, overrides);
+      against.empty() ? TrainedRun() : OpenOther(against, console, device, plugins, overrides, kind);
+  const TrainedRun trained = OpenTrainedRun(directory, console, device, plugins, overrides, kind);
   const Run& run = *trained.run;
   rows.seed = static_cast<std::uint64_t>(run.config.seed);
   if (asked->empty()) rows.rows = run.config.eval.rows;
@@ -226,6 +230,7 @@ int RunEval(int argc, char** argv) {
   for (const auto& [task, why] : scored.failed) std::cout << "failed: " << task << " (" << why << ")\n";
   bool whole = AllHaveScores(scored.scores, console) && scored.failed.empty();
   ordered_json json = ResultsJson(directory, trained.step, rows, scored);
+  if (trained.averaged) json["averaged"] = true;
   if (!overrides.empty()) json["overrides"] = overrides;
   if (other.run) {
     Scored theirs;

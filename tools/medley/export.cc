@@ -29,15 +29,19 @@ int RunExport(int argc, char** argv) {
       "--adapter", adapter,
       "the run's adapters alone, as a folder of PEFT's for the one that its language came from; without "
       "it they are merged into the model");
+  bool raw = false;
+  AddRawWeights(app, raw);
   NamedPlugins plugins;
   AddPlugins(app, plugins);
   if (!ParseArguments(app, argc, argv)) return 0;
+  const SavedWeights kind = raw ? SavedWeights::kTrained : SavedWeights::kAveraged;
 
   Console console(stderr);
   directory = std::filesystem::weakly_canonical(directory);
-  const TrainedRun trained = OpenForExport(directory, console, plugins);
+  const TrainedRun trained = OpenForExport(directory, console, plugins, kind);
   adapter ? ExportAdapters(*trained.run, out) : ExportRun(*trained.run, out);
-  console.Say("wrote step " + std::to_string(trained.step) + " to " + DisplayPath(out));
+  console.Say((trained.averaged ? "wrote the averaged weights of step " : "wrote step ") +
+              std::to_string(trained.step) + " to " + DisplayPath(out));
   return 0;
 }
 

@@ -54,13 +54,16 @@ int RunGenerate(int argc, char** argv) {
       ->check(WholeNumber(1, 1 << 20))
       ->capture_default_str();
   AddDevice(app, device);
+  bool raw = false;
+  AddRawWeights(app, raw);
   NamedPlugins plugins;
   AddPlugins(app, plugins);
   if (!ParseArguments(app, argc, argv)) return 0;
+  const SavedWeights kind = raw ? SavedWeights::kTrained : SavedWeights::kAveraged;
 
   if (!out.empty()) CheckOutFile(out);
   Console console(stderr);
-  const auto run = OpenTrainedRun(directory, console, device, plugins).run;
+  const auto run = OpenTrainedRun(directory, console, device, plugins, {}, kind).run;
   const std::optional<ImageGeometry> pictures = run->model_file->Pictures();
   if (!pictures || !run->tokenizer)
     throw InputError("the model '" + run->model_file->info.name +
