@@ -28,6 +28,12 @@ struct ParameterGroup {
   bool frozen = false;
 };
 
+// What EMA-Nesterov adds to every update: beta times the weights' mean displacement, of decay gamma.
+struct TrendConfig {
+  double beta = 0.5;
+  double gamma = 0.99;
+};
+
 struct OptimizerConfig {
   UpdateRule name = UpdateRule::kAdamW;  // kMuon: of hidden matrices; all else has AdamW
   double learning_rate = 1e-3;
@@ -45,6 +51,7 @@ struct OptimizerConfig {
   double decay_fraction = 0.3;  // of the steps, at the end; linear to final_scale
   double final_scale = 0.0;
   double average = 0;  // decay of the weights' moving average; 0: none is kept
+  std::optional<TrendConfig> trend{};
   std::vector<ParameterGroup> groups;
 };
 
@@ -66,6 +73,21 @@ void Fields(Visitor& visit, ParameterGroup& c) {
          .help = "adamw, or muon, also of matrices that the model does not call hidden. Not given: the "
                  "optimizer's name"});
   visit(c.frozen, {.name = "frozen", .help = "Not trained; needs no optimizer state"});
+}
+
+template <typename Visitor>
+void Fields(Visitor& visit, TrendConfig& c) {
+  visit(c.beta, {.name = "beta",
+                 .help = "Times the mean displacement",
+                 .low = 0,
+                 .high = 1,
+                 .above_low = true,
+                 .below_high = true});
+  visit(c.gamma, {.name = "gamma",
+                  .help = "Decay of the mean displacement of a step",
+                  .low = 0,
+                  .high = 1,
+                  .below_high = true});
 }
 
 template <typename Visitor>
@@ -111,6 +133,9 @@ void Fields(Visitor& visit, OptimizerConfig& c) {
          .low = 0,
          .high = 1,
          .below_high = true});
+  visit(c.trend, {.name = "trend",
+                  .help = "EMA-Nesterov: every update also moves the weights by beta times their mean "
+                          "displacement. Off in the warm-up and while the learning rate falls"});
   visit(c.groups, {.name = "groups", .help = "Settings of some parameters"});
 }
 

@@ -42,6 +42,13 @@ bool NamesMuon(const OptimizerConfig& config) {
 void CheckRules(ConfigFile& file, const OptimizerConfig& config) {
   if (config.momentum != OptimizerConfig().momentum && !NamesMuon(config))
     file.FailAtKey({"optimizer", "momentum"}, "is Muon's, and nothing has Muon here; leave it out");
+  if (!config.trend) return;
+  const char* const why = config.schedule == "one_cycle" ? "the rate of one_cycle always rises or falls"
+                          : config.warmup_steps == 0 ? "warmup_steps is 0, so the first steps would set it"
+                                                     : nullptr;
+  if (why != nullptr)
+    file.FailAtKey({"optimizer", "trend"}, std::string("needs a warm-up and a learning rate that stays: ") +
+                                               why + ". Leave it out, or change the schedule");
 }
 
 void CheckLora(ConfigFile& file, const LoraConfig& config) {

@@ -72,7 +72,7 @@ void Fields(Visitor& visit, Stage& c) {
                         .high = 1});
   visit(c.moments,
         {.name = "moments",
-         .help = "reset: the optimizer's moments and counts of updates begin anew with the stage"});
+         .help = "reset: the optimizer's moments, counts of updates and trend begin anew with the stage"});
   visit(c.set, {.name = "set",
                 .help = "Of the run config, while the stage lasts: tasks.NAME. and rows, micro_rows, mode, "
                         "recompute_every, terms.NAME or options.NAME",

@@ -76,6 +76,7 @@ std::vector<std::string> KeysOfKept(const ordered_json& before, const ordered_js
   std::vector<std::string> keys;
   if ((was.value("average", 0.0) > 0) != (is.value("average", 0.0) > 0))
     keys.emplace_back("optimizer.average");
+  if (was.contains("trend") != is.contains("trend")) keys.emplace_back("optimizer.trend");
   if (RulesOf(was) != RulesOf(is)) keys.emplace_back("optimizer.groups");
   return keys;
 }

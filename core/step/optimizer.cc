@@ -65,6 +65,7 @@ void Optimizer::MakeScratch(const Model& model) {
   norms_on_host_ = at::empty_like(norms_, at::TensorOptions().device(at::kCPU));
   clip_factor_ = at::zeros({}, options);
   one_ = at::ones({}, options.dtype(at::kFloat));
+  if (config_.trend) trend_.emplace(*config_.trend, options);
   const std::int64_t largest = LargestOfMuon(config_, model);
   if (largest == 0) return;
   muon_.emplace(largest, options);
@@ -103,6 +104,7 @@ void Optimizer::AddSlot(const Parameter& parameter, const at::Tensor& master) {
     slot.updates = at::zeros({}, detached.options().dtype(at::kFloat));
   }
   if (config_.average > 0) slot.average = detached.clone();
+  if (config_.trend) slot.trend = at::zeros_like(detached);
   slots_.push_back(std::move(slot));
 }
 
@@ -119,8 +121,12 @@ double Optimizer::Step(double learning_rate) {
   if (!std::isfinite(norm)) FailNotFinite();
   Clip(norm);
   const Touched touched = TouchedNow();
+  const bool follows = !touched.masters.empty(), shifts = learning_rate >= config_.learning_rate;
+  if (follows && trend_) trend_->Leave(touched.masters, touched.trends, shifts);
   for (std::size_t group = 0; group < groups_.size(); ++group) Update(group, learning_rate);
-  if (!touched.averages.empty()) at::_foreach_lerp_(touched.averages, touched.masters, 1 - config_.average);
+  if (follows && trend_) trend_->Arrive(touched.masters, touched.trends, shifts);
+  if (follows && config_.average > 0)
+    at::_foreach_lerp_(touched.averages, touched.masters, 1 - config_.average);
   weights_.Round();
   for (Slot& slot : slots_) slot.parameter.mutable_grad().reset();
   return norm;
@@ -128,10 +134,12 @@ double Optimizer::Step(double learning_rate) {
 
 Optimizer::Touched Optimizer::TouchedNow() const {
   Touched touched;
+  if (!trend_ && config_.average <= 0) return touched;  // nobody follows
   for (const Slot& slot : slots_) {
-    if (!slot.parameter.grad().defined() || !slot.average.defined()) continue;
+    if (!slot.parameter.grad().defined()) continue;
     touched.masters.push_back(slot.master);
-    touched.averages.push_back(slot.average);
+    if (slot.average.defined()) touched.averages.push_back(slot.average);
+    if (slot.trend.defined()) touched.trends.push_back(slot.trend);
   }
   return touched;
 }
@@ -139,7 +147,7 @@ Optimizer::Touched Optimizer::TouchedNow() const {
 void Optimizer::Reset() {
   const at::NoGradGuard no_gradients;
   for (Slot& slot : slots_) {
-    for (at::Tensor* state : {&slot.exp_avg, &slot.exp_avg_sq, &slot.updates, &slot.momentum}) {
+    for (at::Tensor* state : {&slot.exp_avg, &slot.exp_avg_sq, &slot.updates, &slot.momentum, &slot.trend}) {
       if (state->defined()) state->zero_();
     }
   }
@@ -264,7 +272,7 @@ std::vector<Parameter> Optimizer::State() const {
       state.push_back({slot.name + part, tensor, slot.former_name.empty() ? "" : slot.former_name + part});
     };
     add(".exp_avg", slot.exp_avg), add(".exp_avg_sq", slot.exp_avg_sq), add(".step", slot.updates);
-    add(".momentum", slot.momentum), add(kAverageOf, slot.average);
+    add(".momentum", slot.momentum), add(kAverageOf, slot.average), add(".trend", slot.trend);
   }
   return state;
 }

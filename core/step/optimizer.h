@@ -12,6 +12,7 @@
 #include <medley/step/master_weights.h>
 #include <medley/step/muon.h>
 #include <medley/step/weight_average.h>
+#include <medley/step/weight_trend.h>
 
 namespace medley {
 
@@ -19,10 +20,10 @@ namespace medley {
 // 2019) or Muon. All its memory is allocated when it is made: a step allocates no tensor on the CPU, so that
 // running out of memory can never leave a half-updated model.
 //
-// A parameter without a gradient in a step is left alone (no decay; its moments, its count of updates and its
-// average stay): the tasks of that step did not use it. Without a group's word, tensors of at most one
-// dimension (norms, biases) do not decay. Frozen parameters get no gradient and have no state. Shares the
-// parameters with the model; to be used on the trainer's thread.
+// A parameter without a gradient in a step is left alone (no decay; its moments, its count of updates, its
+// average and its trend stay): the tasks of that step did not use it. Without a group's word, tensors of at
+// most one dimension (norms, biases) do not decay. Frozen parameters get no gradient and have no state.
+// Shares the parameters with the model; to be used on the trainer's thread.
 class Optimizer {
  public:
   // Sets requires_grad and the type of the gradient of every parameter. InputError for groups and rules that
@@ -40,21 +41,21 @@ class Optimizer {
   // Training begins with the weights as they are now, and so does their average.
   void Begin();
   // Clips the gradients to the norm, updates in place and drops the gradients. The learning rate is that of a
-  // parameter without a scale of its own. Returns the norm of the whole
+  // parameter without a scale of its own; below the config's the trend is off. Returns the norm of the whole
   // gradient before clipping; one that is not finite is a NotFiniteError that names the parameters. It comes,
   // as memory that runs out does, before anything is updated: parameters and state are then as they were.
   double Step(double learning_rate);
-  // Sets moments and counts of updates to what they were before the first step. The weights stay, and so does
-  // their average.
+  // Sets moments, counts of updates and trends to what they were before the first step. The weights stay, and
+  // so does their average.
   void Reset();
 
   const MasterWeights& weights() const { return weights_; }
   // As long as that lives, the model has the averages of its weights; without an average nothing changes.
   AveragedWeights ReadAverages() const;
   // The state of each trained parameter. Of AdamW "<parameter>.exp_avg", "<parameter>.exp_avg_sq" and
-  // "<parameter>.step" (updates so far, float32 scalar), of Muon "<parameter>.momentum",
-  // and where it is kept "<parameter>.average"; in the shape of the parameter, all others than ".step". The
-  // tensors themselves, so writing to them loads it.
+  // "<parameter>.step" (updates so far, float32 scalar), of Muon "<parameter>.momentum", and where they are
+  // kept "<parameter>.average" and "<parameter>.trend"; in the shape of the parameter, all others than
+  // ".step". The tensors themselves, so writing to them loads it.
   std::vector<Parameter> State() const;
   // Bytes of it, of the masters and of Muon's scratch matrices.
   std::int64_t StateBytes() const;
@@ -65,7 +66,7 @@ class Optimizer {
     at::Tensor parameter, master;
     at::Tensor exp_avg{}, exp_avg_sq{}, updates{};  // of AdamW
     at::Tensor momentum{};                          // of Muon
-    at::Tensor average{};                           // undefined where none is kept
+    at::Tensor average{}, trend{};                  // undefined where none is kept
     at::Tensor norm{};                              // a place in norms_
     std::size_t group = 0;
   };
@@ -78,7 +79,7 @@ class Optimizer {
   };
   // Of the slots with a gradient.
   struct Touched {
-    std::vector<at::Tensor> masters, averages;
+    std::vector<at::Tensor> masters, averages, trends;
   };
   Group GroupFor(const Parameter& parameter) const;
   void AddSlot(const Parameter& parameter, const at::Tensor& master);
@@ -100,6 +101,7 @@ class Optimizer {
   std::vector<Slot> slots_;
   std::vector<Group> groups_;
   std::optional<Muon> muon_;
+  std::optional<WeightTrend> trend_;
   std::int64_t scratch_bytes_ = 0;
   at::Tensor norms_;  // [slots], on the device
   at::Tensor norms_on_host_;

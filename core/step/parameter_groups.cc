@@ -90,7 +90,7 @@ Table TableOf(const std::vector<Account>& accounts) {
   std::vector<Column> columns = {{"gradients", &KeptBytes::gradients}, {"moments", &KeptBytes::moments}};
   for (const Column& column :
        {Column{"masters", &KeptBytes::masters}, Column{"average", &KeptBytes::averages},
-        Column{"scratch", &KeptBytes::scratch}}) {
+        Column{"trend", &KeptBytes::trends}, Column{"scratch", &KeptBytes::scratch}}) {
     const bool any = std::any_of(accounts.begin(), accounts.end(),
                                  [&](const Account& account) { return account.training.*column.bytes > 0; });
     if (any) columns.push_back(column);
@@ -114,6 +114,7 @@ KeptBytes& KeptBytes::operator+=(const KeptBytes& other) {
   moments += other.moments;
   masters += other.masters;
   averages += other.averages;
+  trends += other.trends;
   scratch += other.scratch;
   return *this;
 }
@@ -156,7 +157,8 @@ KeptBytes KeptBytesOf(const OptimizerConfig& config, const Parameter& parameter)
   return {.gradients = bytes,
           .moments = HasMuon(config, parameter) ? bytes : 2 * bytes,
           .masters = wide == type ? 0 : bytes,
-          .averages = config.average > 0 ? bytes : 0};
+          .averages = config.average > 0 ? bytes : 0,
+          .trends = config.trend ? bytes : 0};
 }
 
 KeptBytes KeptBytesOf(const OptimizerConfig& config, const Model& model) {

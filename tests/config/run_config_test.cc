@@ -60,7 +60,7 @@ TEST(RunConfig, TheResolvedConfigReadsBackTheSame) {
     "device": "cuda", "threads": 3, "seed": 9, "steps": 12, "hours": 0.25, "draws_per_step": 2,
     "on_task_error": "drop", "init_from": {"run": "other_run", "match": ["img_*"]},
     "plugin_path": ["."], "eval": {"every": 5, "rows": 9}, "checkpoint": {"every": 1, "keep": 3},
-    "optimizer": {"name": "muon", "learning_rate": 0.1, "average": 0.9,
+    "optimizer": {"name": "muon", "learning_rate": 0.1, "average": 0.9, "trend": {"beta": 0.25},
                   "groups": [{"match": "a*", "frozen": true},
                              {"match": "b", "weight_decay": 0, "learning_rate_scale": 0.5, "rule": "adamw"}]},
     "tasks": {"alpha": {"rows": 64, "micro_rows": 16, "mode": "joint", "variant": "fused",
@@ -218,7 +218,12 @@ TEST(RunConfig, MistakesOfTheOptimizersRulesAreNamed) {
   EXPECT_TRUE(Has(mistake(R"("momentum": 0.9)"), "optimizer.momentum: is Muon's"));
   EXPECT_EQ(mistake(R"("momentum": 0.9, "groups": [{"match": "a", "rule": "muon"}])"), "");
   EXPECT_TRUE(Has(mistake(R"("average": 1)"), "optimizer.average: "));
-  EXPECT_EQ(mistake(R"("name": "muon", "momentum": 0, "average": 0)"), "");
+  EXPECT_TRUE(Has(mistake(R"("trend": {"beta": 0})"), "optimizer.trend.beta: "));
+  EXPECT_TRUE(Has(mistake(R"("trend": {"gamma": 1})"), "optimizer.trend.gamma: "));
+  EXPECT_TRUE(Has(mistake(R"("trend": {}, "warmup_steps": 0)"), "optimizer.trend: needs a warm-up"));
+  EXPECT_TRUE(
+      Has(mistake(R"("trend": {}, "schedule": "one_cycle")"), "the rate of one_cycle always rises or falls"));
+  EXPECT_EQ(mistake(R"("name": "muon", "momentum": 0, "average": 0, "trend": {})"), "");
 }
 
 TEST(RunConfig, RowsThatFillTheBudgetAreAWord) {

@@ -119,7 +119,7 @@ std::vector<json> Examples(const SchemaKind& kind, const Workspace& work) {
   const auto file =
       work.WriteRun(R"("init_from": {"run": ".", "match": ["a"]}, "plugin_path": ["."], "budget": "6GiB",
     "lora": {"rank": 4, "targets": ["q_proj"], "tokens": [7], "pretrained": "adapter"},
-    "optimizer": {"name": "muon",
+    "optimizer": {"name": "muon", "trend": {"gamma": 0},
                   "groups": [{"match": "a*", "frozen": true}, {"match": "b", "weight_decay": 0, "rule": "adamw"}]},
     "tasks": {"alpha": {"rows": 64, "micro_rows": 16, "mode": "joint", "options": {"x": 0.1}, "terms": {"t": 2}},
               "beta": {"rows": "auto"}})");
@@ -160,6 +160,7 @@ bool OnlyTogether(const std::string& mistakes) {
                               "leave it out of the first stage",
                               "the group is frozen",
                               "nothing has Muon here",
+                              "needs a warm-up and a learning rate that stays",
                               "a ramp needs the order",
                               "no stage draws this task",
                               "the stage does not draw this task",

@@ -135,6 +135,10 @@ TEST(ConfigChange, WhatDecidesTheOptimizersTensorsIsRefusedInWords) {
   EXPECT_TRUE(has(refusal(plain, {{"average", 0.9}}), "optimizer.average: 0.0 -> 0.9"));
   EXPECT_TRUE(has(refusal({{"average", 0.9}}, plain), "optimizer.average: 0.9 -> 0.0"));
   EXPECT_EQ(refusal({{"average", 0.9}}, {{"average", 0.99}}), "");
+  const ordered_json trend = {{"trend", {{"beta", 0.5}, {"gamma", 0.9}}}};
+  EXPECT_TRUE(has(refusal(plain, trend), "optimizer.trend.beta: not given -> 0.5"));
+  EXPECT_TRUE(has(refusal(trend, plain), "optimizer.trend.beta: 0.5 -> not given"));
+  EXPECT_EQ(refusal(trend, {{"trend", {{"beta", 0.25}, {"gamma", 0.9}}}}), "");
   // Of the first group's parameters, of some of them, of none.
   const auto groups = [](const char* text) { return ordered_json{{"groups", ordered_json::parse(text)}}; };
   const ordered_json muon = groups(R"([{"match": "a*", "rule": "muon"}])");

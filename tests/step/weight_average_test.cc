@@ -101,17 +101,19 @@ TEST(WeightAverage, WhereNoneIsKeptReadingItChangesNothing) {
     EXPECT_TRUE(at::equal(parameter.tensor, weights.at(parameter.name)));
 }
 
-TEST(WeightAverage, IsCountedAndAllocatesNothing) {
+TEST(WeightAverage, ItAndTheTrendAreCountedAndAllocateNothing) {
   InstallCpuAllocator();
   for (const at::ScalarType dtype : {at::kFloat, at::kDouble, at::kBFloat16}) {
     const ListedModel model(Matrices(dtype));
     OptimizerConfig config = Averaging();
+    config.trend = TrendConfig();
     Optimizer optimizer(model, config);
     const KeptBytes kept = KeptBytesOf(config, model), without = KeptBytesOf(WithMuon(), model);
     EXPECT_EQ(kept.averages, kept.gradients);
-    EXPECT_EQ(kept.state(), without.state() + kept.gradients);
+    EXPECT_EQ(kept.trends, kept.gradients);
+    EXPECT_EQ(kept.state(), without.state() + 2 * kept.gradients);
     EXPECT_EQ(optimizer.StateBytes(), kept.state() + 2 * 4);  // the counts of updates of what has AdamW
-    EXPECT_TRUE(Says(GroupsTable(model, config), {"average"}));
+    EXPECT_TRUE(Says(GroupsTable(model, config), {"average", "trend"}));
     for (int step = 0; step < 3; ++step) {
       SetGradients(model, step);
       const CpuMemory before = ReadCpuMemory();

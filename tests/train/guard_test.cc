@@ -143,11 +143,12 @@ TEST(GuardedRun, AHealthyRunIsNoNewsAndItsFloorDoesNotMove) {
   }
 }
 
-// Three buffers of the weights' sizes, and no copy of them: all are there before the first step, and counted.
+// Four buffers of the weights' sizes, and no copy of them: all are there before the first step, and counted.
 TEST(GuardedRun, WhatAnOptimizerKeepsIsNoCopyOfTheWeights) {
   const ScratchDirectory scratch;
   RunSetting setting;
   setting.optimizer.average = 0.9;
+  setting.optimizer.trend = TrendConfig();
   setting.optimizer.groups = {{.match = "mid.weight", .rule = UpdateRule::kMuon}};
   const GuardedOutcome outcome = TrainGuarded(scratch.path(), setting, {});
   EXPECT_EQ(outcome.code, ExitCode::kDone) << outcome.error;
@@ -164,7 +165,7 @@ TEST(GuardedRun, WhatAnOptimizerKeepsIsNoCopyOfTheWeights) {
     counts += parameter.name == "mid.weight" ? 0 : 4;
   }
   for (std::size_t i = 0; i < outcome.lines.size(); ++i) {
-    ASSERT_EQ(optimizer(outcome.lines[i]), 3 * weights - largest + 3 * largest + counts);
+    ASSERT_EQ(optimizer(outcome.lines[i]), 4 * weights - largest + 3 * largest + counts);
     if (i < 10) continue;
     ASSERT_EQ(outcome.lines[i].at("memory_now"), outcome.lines[10].at("memory_now")) << "step " << i + 1;
   }

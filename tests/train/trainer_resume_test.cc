@@ -38,10 +38,11 @@ void CopyUpTo(const fs::path& from, const fs::path& to, std::int64_t k) {
   }
 }
 
-// Every rule and buffer that an optimizer has.
+// Every rule and buffer that an optimizer has. The trend moves weights from the fourth step to the ninth.
 RunConfig WithAllThatIsKept(std::int64_t steps) {
   RunConfig config = TinyConfig(steps);
   config.optimizer.average = 0.9;
+  config.optimizer.trend = {.beta = 0.5, .gamma = 0.8};
   config.optimizer.groups = {{.match = "mid.weight", .rule = UpdateRule::kMuon}};
   return config;
 }
@@ -292,6 +293,7 @@ INSTANTIATE_TEST_SUITE_P(
                       Damage{"squares", [](TinyRun& run) { Forget(run, ".exp_avg_sq"); }},
                       Damage{"updates", [](TinyRun& run) { Forget(run, ".step"); }},
                       Damage{"momentum", [](TinyRun& run) { Forget(run, ".momentum"); }, WithAllThatIsKept},
+                      Damage{"trend", [](TinyRun& run) { Forget(run, ".trend"); }, WithAllThatIsKept},
                       Damage{"mixer", [](TinyRun& run) { run.run.mixer->Commit(run.run.mixer->Peek(1)); }},
                       Damage{"generators", [](TinyRun&) { at::rand({1}); }}),
     [](const auto& info) { return std::string(info.param.name); });
