@@ -53,30 +53,46 @@ std::string ValueOf(const Values& values, const std::string& key, const Values& 
   return found == defaults.end() ? kNotGiven : found->second;
 }
 
+// Of a config that may be damaged: null where there is no such member.
+const ordered_json& MemberOf(const ordered_json& json, const char* key) {
+  static const ordered_json none;
+  const auto found = json.is_object() ? json.find(key) : json.end();
+  return found == json.end() ? none : *found;
+}
+
+std::string WordOf(const ordered_json& json, const char* key, const std::string& otherwise) {
+  const ordered_json& member = MemberOf(json, key);
+  return member.is_string() ? member.get<std::string>() : otherwise;
+}
+
 // What a group says of its parameters' rule. Groups behind the last that says something decide nothing.
 std::vector<std::pair<std::string, std::string>> RulesOf(const ordered_json& optimizer) {
-  const std::string name = optimizer.value("name", "adamw");
+  const std::string name = WordOf(optimizer, "name", "adamw");
   std::vector<std::pair<std::string, std::string>> rules;
   std::size_t decisive = 0;
-  for (const ordered_json& group : optimizer.value("groups", ordered_json::array())) {
-    std::string rule = group.value("rule", "");
+  for (const ordered_json& group : MemberOf(optimizer, "groups")) {
+    std::string rule = WordOf(group, "rule", "");
     if (rule == "adamw" && name == rule) rule.clear();
-    rules.emplace_back(group.value("match", ""), rule);
+    rules.emplace_back(WordOf(group, "match", ""), rule);
     if (!rule.empty()) decisive = rules.size();
   }
   rules.resize(decisive);
   return rules;
 }
 
+bool HasAverage(const ordered_json& optimizer) {
+  const ordered_json& average = MemberOf(optimizer, "average");
+  return average.is_number() && average.get<double>() > 0;
+}
+
 // Of the keys of the optimizer those that decide, as they differ, which tensors it keeps: a checkpoint has
 // others.
 std::vector<std::string> KeysOfKept(const ordered_json& before, const ordered_json& now) {
-  const ordered_json was = before.value("optimizer", ordered_json::object()),
-                     is = now.value("optimizer", ordered_json::object());
+  const ordered_json &was = MemberOf(before, "optimizer"), &is = MemberOf(now, "optimizer");
   std::vector<std::string> keys;
-  if ((was.value("average", 0.0) > 0) != (is.value("average", 0.0) > 0))
-    keys.emplace_back("optimizer.average");
-  if (was.contains("trend") != is.contains("trend")) keys.emplace_back("optimizer.trend");
+  if (HasAverage(was) != HasAverage(is)) keys.emplace_back("optimizer.average");
+  if (MemberOf(was, "trend").is_null() != MemberOf(is, "trend").is_null())
+    keys.emplace_back("optimizer.trend");
   if (RulesOf(was) != RulesOf(is)) keys.emplace_back("optimizer.groups");
   return keys;
 }
