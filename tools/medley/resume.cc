@@ -6,6 +6,7 @@
 #include <string>
 
 #include <medley/base/interrupt.h>
+#include <medley/config/field.h>
 #include <medley/session/session.h>
 #include <medley/train/stop_signal.h>
 
