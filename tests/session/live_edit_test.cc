@@ -4,9 +4,9 @@
 #include <algorithm>
 
 #include <medley/base/files.h>
-#include <medley/curriculum/weight_log.h>
 
 #include "tests/session/session_runs.h"
+#include "tests/tools/edited_runs.h"
 #include "tests/tools/run_command.h"
 
 namespace medley {
@@ -22,20 +22,13 @@ using test::Shell;
 using test::TrainUntil;
 using Cause = WeightEntry::Cause;
 
-constexpr const char* kEditedWeights =
-    "{\n  \"$schema\": \"schema/weights.schema.json\",\n  \"unit\": \"steps\",\n  \"weights\": {\"control\": "
-    "1, \"zoom_gold\": 3}\n}\n";
-
 class LiveEdit : public ::testing::Test {
  protected:
-  LiveEdit() { WriteText(scratch_ / "template.json", kEditedWeights); }
+  LiveEdit() { WriteText(scratch_ / "template.json", test::kEditedWeights); }
 
   BeginRequest Request(const std::string& more) const {
-    return test::RequestOf(
-        "quickstart.json",
-        "threads=1 hours=0 seed=5 tensorboard=false eval.every=0 checkpoint.every=20 checkpoint.keep=1000 "
-        "data.threads=1 tasks.control.rows=1 tasks.zoom_gold.rows=1 tasks.arrow_to_gold.rows=1 weights=" +
-            (scratch_ / "template.json").string() + " " + more);
+    return test::RequestOf("quickstart.json",
+                           test::kEdited + (scratch_ / "template.json").string() + " " + more);
   }
   // Goes on until it is told to end. Four steps are done.
   Session Begin(BeginRequest request) {
@@ -58,7 +51,7 @@ class LiveEdit : public ::testing::Test {
       WriteText(weights(), what.edited);
       ASSERT_EQ(session.Train(), ExitCode::kDone) << console_.words();
     }
-    const auto edits = Entries(Cause::kEdit);
+    const auto edits = test::EntriesOf(run(), Cause::kEdit);
     ASSERT_EQ(edits.size(), 1u);
     const std::int64_t at = edits.front().step;
     ASSERT_LT(at, what.before);
@@ -79,23 +72,15 @@ class LiveEdit : public ::testing::Test {
   }
   fs::path run() const { return scratch_ / "run"; }
   fs::path weights() const { return run() / kRunWeights; }
-  std::vector<WeightEntry> Entries(Cause cause) const {
-    std::vector<WeightEntry> found;
-    const WeightLog log(run());
-    for (const WeightEntry& entry : log.entries()) {
-      if (entry.cause == cause) found.push_back(entry);
-    }
-    return found;
-  }
   bool IsRefused(Session& session) const {
-    const std::size_t before = Entries(Cause::kRefusedEdit).size();
-    return TrainUntil(session, [&] { return Entries(Cause::kRefusedEdit).size() > before; });
+    const std::size_t before = test::EntriesOf(run(), Cause::kRefusedEdit).size();
+    return TrainUntil(session, [&] { return test::EntriesOf(run(), Cause::kRefusedEdit).size() > before; });
   }
   // The newest edit has this in its text, and the run went on with it.
   bool TookOver(Session& session, const std::string& part) const {
     return TrainUntil(session,
                       [&] {
-                        const auto edits = Entries(Cause::kEdit);
+                        const auto edits = test::EntriesOf(run(), Cause::kEdit);
                         return !edits.empty() && Has(edits.back().text, part);
                       }) &&
            GoesOn(session);
@@ -114,10 +99,6 @@ class LiveEdit : public ::testing::Test {
         fs::copy(entry.path(), copy / entry.path().filename(), fs::copy_options::recursive);
     }
     return copy;
-  }
-  static std::string With(const std::string& control) {
-    std::string text = kEditedWeights;
-    return text.replace(text.find("\"control\": 1"), 12, "\"control\": " + control);
   }
 
   ScratchDirectory scratch_;
@@ -142,9 +123,9 @@ TEST_F(LiveEdit, ABadOneIsRefusedWithItsPlaceAndTheOldWeightsStay) {
   refused("{\"unit\": \"steps\", \"weights\": {\"control\": 1}, \"comment\": \"" +
               std::string(10'000'000, 'x') + "\"}",
           "above 1 MiB");
-  const WeightEntry last = Entries(Cause::kRefusedEdit).back();
+  const WeightEntry last = test::EntriesOf(run(), Cause::kRefusedEdit).back();
   EXPECT_EQ(last.after, (std::map<std::string, double>{{"control", 0.25}, {"zoom_gold", 0.75}}));
-  WriteText(weights(), With("3"));
+  WriteText(weights(), test::EditedWeights("3"));
   EXPECT_TRUE(TookOver(train, "\"control\": 3"));
   EXPECT_EQ(test::TrainInterrupted(train), ExitCode::kInterrupted) << console_.words();
 }
@@ -180,9 +161,10 @@ TEST_F(LiveEdit, ATaskThatDoesNotFitIsRefusedWithTheMissingBytes) {
       "budget=300MiB steps=1000000 tasks.arrow_to_gold.rows=4096 tasks.arrow_to_gold.micro_rows=4096"));
   WriteText(weights(), "{\"unit\": \"steps\", \"weights\": {\"arrow_to_gold\": 1, \"control\": 1}}");
   EXPECT_TRUE(IsRefused(train)) << console_.words();
-  EXPECT_TRUE(Has(Entries(Cause::kRefusedEdit).back().words, "not one row of task arrow_to_gold fits"))
+  EXPECT_TRUE(
+      Has(test::EntriesOf(run(), Cause::kRefusedEdit).back().words, "not one row of task arrow_to_gold fits"))
       << console_.words();
-  EXPECT_TRUE(Has(Entries(Cause::kRefusedEdit).back().words, " bytes) more than the budget"))
+  EXPECT_TRUE(Has(test::EntriesOf(run(), Cause::kRefusedEdit).back().words, " bytes) more than the budget"))
       << console_.words();
   EXPECT_TRUE(GoesOn(train));
   EXPECT_EQ(test::TrainInterrupted(train), ExitCode::kInterrupted) << console_.words();
@@ -194,7 +176,8 @@ TEST_F(LiveEdit, ATaskWhosePluginDoesNotLoadIsRefused) {
   Session train = Begin(request);
   WriteText(weights(), "{\"unit\": \"steps\", \"weights\": {\"control\": 1, \"undefined_symbol\": 1}}");
   EXPECT_TRUE(IsRefused(train)) << console_.words();
-  EXPECT_TRUE(Has(Entries(Cause::kRefusedEdit).back().words, "DefinedNowhere")) << console_.words();
+  EXPECT_TRUE(Has(test::EntriesOf(run(), Cause::kRefusedEdit).back().words, "DefinedNowhere"))
+      << console_.words();
   EXPECT_TRUE(GoesOn(train));
   EXPECT_EQ(test::TrainInterrupted(train), ExitCode::kInterrupted) << console_.words();
 }
@@ -242,7 +225,7 @@ TEST_F(LiveEdit, AnEditOfARestingRunHoldsFromItsFirstStep) {
   const Ended good = test::ResumeToTheEnd(run(), "steps=10");
   EXPECT_EQ(good.code, ExitCode::kDone) << good.out;
   EXPECT_TRUE(Has(good.out, "step 5: the weights were edited: zoom_gold 3 -> 0 (75 % -> 0 %)")) << good.out;
-  const auto edits = Entries(Cause::kEdit);
+  const auto edits = test::EntriesOf(run(), Cause::kEdit);
   ASSERT_EQ(edits.size(), 1u);
   EXPECT_EQ(edits[0].step, 5);
   // The checkpoint of step 5 lacks it: from there it comes again.

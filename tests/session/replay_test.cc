@@ -3,9 +3,8 @@
 
 #include <algorithm>
 
-#include <medley/curriculum/weight_log.h>
-
 #include "tests/session/session_runs.h"
+#include "tests/tools/edited_runs.h"
 
 namespace medley {
 namespace {
@@ -14,22 +13,13 @@ namespace fs = std::filesystem;
 using test::Ended;
 using test::Has;
 
-constexpr const char* kReplayedWeights =
-    "{\"unit\": \"steps\", \"stages\": [\n"
-    "{\"name\": \"a\", \"weights\": {\"control\": 1, \"zoom_gold\": 3}, \"until\": {\"steps\": 30}},\n"
-    "{\"name\": \"b\", \"weights\": {\"zoom_gold\": 1}, \"ramp\": {\"draws\": 10}, "
-    "\"set\": {\"tasks.zoom_gold.rows\": 2}}]}\n";
-
 class Replays : public ::testing::Test {
  protected:
-  Replays() { WriteText(scratch_ / "template.json", kReplayedWeights); }
+  Replays() { WriteText(scratch_ / "template.json", test::kReplayedWeights); }
 
   BeginRequest Request(const std::string& more) const {
-    return test::RequestOf(
-        "quickstart.json",
-        "threads=1 seed=5 tensorboard=false eval.every=20 eval.rows=4 checkpoint.every=10 data.threads=1 "
-        "tasks.control.rows=1 tasks.zoom_gold.rows=1 tasks.arrow_to_gold.rows=1 weights=" +
-            (scratch_ / "template.json").string() + " " + more);
+    return test::RequestOf("quickstart.json",
+                           test::kReplayed + (scratch_ / "template.json").string() + " " + more);
   }
   Ended Train(const std::string& more) const { return test::TrainToTheEnd(Request(more), run()); }
   Ended Replay(const std::string& name, const std::string& more, const std::string& old = "run") const {

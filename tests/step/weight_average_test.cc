@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 #include <medley/memory/cpu_allocator.h>
+#include <medley/model/parameter_names.h>
 #include <medley/step/parameter_groups.h>
 
 #include <stdexcept>
@@ -20,10 +21,7 @@ OptimizerConfig Averaging() {
 }
 
 at::Tensor AverageOf(const Optimizer& optimizer, const std::string& name) {
-  for (const Parameter& state : optimizer.State()) {
-    if (state.name == name + ".average") return state.tensor;
-  }
-  return {};
+  return TensorNamed(optimizer.State(), name + ".average");
 }
 
 TEST(WeightAverage, FollowsTheWeightsThatAStepTouches) {

@@ -1,4 +1,5 @@
 #include <gtest/gtest.h>
+#include <medley/model/parameter_names.h>
 #include <medley/step/weight_trend.h>
 
 #include "tests/step/optimizer_fixture.h"
@@ -16,10 +17,7 @@ OptimizerConfig Drifting(double beta, double gamma) {
 }
 
 at::Tensor TrendOf(const Optimizer& optimizer, const std::string& name) {
-  for (const Parameter& state : optimizer.State()) {
-    if (state.name == name + ".trend") return state.tensor;
-  }
-  return {};
+  return TensorNamed(optimizer.State(), name + ".trend");
 }
 
 // Beside it an optimizer without a trend makes the updates: its weights and moments are put where the trend's

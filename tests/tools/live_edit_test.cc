@@ -5,9 +5,9 @@
 #include <fstream>
 
 #include <medley/base/files.h>
-#include <medley/curriculum/weight_log.h>
 
 #include "tests/tools/background.h"
+#include "tests/tools/edited_runs.h"
 #include "tests/tools/run_command.h"
 
 namespace medley {
@@ -23,20 +23,13 @@ using test::Shell;
 using test::StepsOf;
 using Cause = WeightEntry::Cause;
 
-constexpr const char* kEditedWeights =
-    "{\n  \"$schema\": \"schema/weights.schema.json\",\n  \"unit\": \"steps\",\n  \"weights\": {\"control\": "
-    "1, \"zoom_gold\": 3}\n}\n";
-
 class LiveEdit : public ::testing::Test {
  protected:
-  LiveEdit() { WriteText(scratch_ / "template.json", kEditedWeights); }
+  LiveEdit() { WriteText(scratch_ / "template.json", test::kEditedWeights); }
 
   std::string TrainLine(const std::string& more) const {
     return Medley() + "train " MEDLEY_SOURCE_DIR "/configs/runs/quickstart.json --out " + run().string() +
-           " threads=1 hours=0 seed=5 tensorboard=false eval.every=0 checkpoint.every=20 "
-           "checkpoint.keep=1000 "
-           "data.threads=1 tasks.control.rows=1 tasks.zoom_gold.rows=1 tasks.arrow_to_gold.rows=1 weights=" +
-           (scratch_ / "template.json").string() + " " + more;
+           " " + test::kEdited + (scratch_ / "template.json").string() + " " + more;
   }
   // Goes on until it is interrupted.
   Background Train(const std::string& more = "plan=false steps=1000000") const {
@@ -44,18 +37,10 @@ class LiveEdit : public ::testing::Test {
   }
   fs::path run() const { return scratch_ / "run"; }
   fs::path weights() const { return run() / kRunWeights; }
-  std::vector<WeightEntry> Entries(Cause cause) const {
-    std::vector<WeightEntry> found;
-    const WeightLog log(run());
-    for (const WeightEntry& entry : log.entries()) {
-      if (entry.cause == cause) found.push_back(entry);
-    }
-    return found;
-  }
   // The newest edit has this in its text, and the run went on with it.
   bool TookOver(const Background& train, const std::string& part) const {
     const bool logged = train.WaitUntil([&] {
-      const auto edits = Entries(Cause::kEdit);
+      const auto edits = test::EntriesOf(run(), Cause::kEdit);
       return !edits.empty() && Has(edits.back().text, part);
     });
     return logged && GoesOn(train);
@@ -67,10 +52,6 @@ class LiveEdit : public ::testing::Test {
   bool HasBegun(const Background& train) const {
     return train.WaitUntil([&] { return StepsOf(run()) > 3; });
   }
-  static std::string With(const std::string& control) {
-    std::string text = kEditedWeights;
-    return text.replace(text.find("\"control\": 1"), 12, "\"control\": " + control);
-  }
 
   ScratchDirectory scratch_;
 };
@@ -79,9 +60,9 @@ TEST_F(LiveEdit, EveryWayToSaveAFileWorks) {
   Background train = Train();
   ASSERT_TRUE(HasBegun(train)) << train.words();
   EXPECT_TRUE(Has(train.words(), "its weights are a copy, " + weights().string())) << train.words();
-  EXPECT_EQ(ReadText(weights()),
-            std::string(kEditedWeights)
-                .replace(std::string(kEditedWeights).find("schema/"), 7, (scratch_ / "schema/").string()));
+  EXPECT_EQ(ReadText(weights()), std::string(test::kEditedWeights)
+                                     .replace(std::string(test::kEditedWeights).find("schema/"), 7,
+                                              (scratch_ / "schema/").string()));
   const std::string file = weights().string();
 
   ASSERT_EQ(Shell("sed -i 's/\"control\": 1/\"control\": 2/' " + file).code, 0);
@@ -95,7 +76,7 @@ TEST_F(LiveEdit, EveryWayToSaveAFileWorks) {
   ASSERT_EQ(vim.code, 0) << vim.out;
   EXPECT_TRUE(TookOver(train, "\"control\": 4"));
 
-  const std::string text = With("5");
+  const std::string text = test::EditedWeights("5");
   for (const std::size_t written : {std::size_t{0}, text.size() / 2, text.size()}) {  // cut, half and whole
     std::ofstream(weights(), written == 0 ? std::ios::trunc : std::ios::app) << text.substr(
         written == text.size() ? text.size() / 2 : 0, written == text.size() ? std::string::npos : written);
@@ -103,22 +84,22 @@ TEST_F(LiveEdit, EveryWayToSaveAFileWorks) {
   }
   EXPECT_TRUE(TookOver(train, "\"control\": 5"));
 
-  WriteText(scratch_ / "other.json", With("6"));
+  WriteText(scratch_ / "other.json", test::EditedWeights("6"));
   fs::rename(scratch_ / "other.json", weights());
   EXPECT_TRUE(TookOver(train, "\"control\": 6"));
 
   for (const char* control : {"7", "8", "9", "10", "11"}) {
-    WriteText(weights(), With(control));
+    WriteText(weights(), test::EditedWeights(control));
     std::this_thread::sleep_for(milliseconds(150));
   }
   EXPECT_TRUE(TookOver(train, "\"control\": 11"));
 
   fs::remove(weights());
   std::this_thread::sleep_for(milliseconds(300));
-  WriteText(weights(), With("12"));
+  WriteText(weights(), test::EditedWeights("12"));
   EXPECT_TRUE(TookOver(train, "\"control\": 12"));
 
-  EXPECT_TRUE(Entries(Cause::kRefusedEdit).empty());
+  EXPECT_TRUE(test::EntriesOf(run(), Cause::kRefusedEdit).empty());
   train.Interrupt();
   EXPECT_EQ(train.Wait(), 130) << train.words();
 }

@@ -2,9 +2,8 @@
 // to it.
 #include <gtest/gtest.h>
 
-#include <medley/curriculum/weight_log.h>
-
 #include "tests/report/scratch_directory.h"
+#include "tests/tools/edited_runs.h"
 #include "tests/tools/run_command.h"
 
 namespace medley {
@@ -16,23 +15,14 @@ using test::Has;
 using test::Medley;
 using test::Shell;
 
-constexpr const char* kReplayedWeights =
-    "{\"unit\": \"steps\", \"stages\": [\n"
-    "{\"name\": \"a\", \"weights\": {\"control\": 1, \"zoom_gold\": 3}, \"until\": {\"steps\": 30}},\n"
-    "{\"name\": \"b\", \"weights\": {\"zoom_gold\": 1}, \"ramp\": {\"draws\": 10}, "
-    "\"set\": {\"tasks.zoom_gold.rows\": 2}}]}\n";
-
 class Replays : public ::testing::Test {
  protected:
-  Replays() { WriteText(scratch_ / "template.json", kReplayedWeights); }
+  Replays() { WriteText(scratch_ / "template.json", test::kReplayedWeights); }
 
   CommandResult Train(const std::string& name, const std::string& more) const {
-    return Shell(
-        Medley() + "train " MEDLEY_SOURCE_DIR "/configs/runs/quickstart.json --out " +
-        (scratch_ / name).string() +
-        " threads=1 seed=5 tensorboard=false eval.every=20 eval.rows=4 checkpoint.every=10 data.threads=1 "
-        "tasks.control.rows=1 tasks.zoom_gold.rows=1 tasks.arrow_to_gold.rows=1 weights=" +
-        (scratch_ / "template.json").string() + " " + more + " 2>&1");
+    return Shell(Medley() + "train " MEDLEY_SOURCE_DIR "/configs/runs/quickstart.json --out " +
+                 (scratch_ / name).string() + " " + test::kReplayed + (scratch_ / "template.json").string() +
+                 " " + more + " 2>&1");
   }
   CommandResult Resume(const std::string& more) const {
     return Shell(Medley() + "resume " + run().string() + " " + more + " 2>&1");
@@ -45,7 +35,7 @@ class Replays : public ::testing::Test {
 
 // The shares that a stage which was added afterwards ramps from are those of the last one.
 TEST_F(Replays, RepeatAStageThatWasAddedAfterTheEnd) {
-  const std::string all = kReplayedWeights;
+  const std::string all = test::kReplayedWeights;
   std::string first_stage = all.substr(0, all.find(",\n{\"name\": \"b\"")) + "]}\n";
   first_stage.replace(first_stage.find("30"), 2, "8");
   WriteText(scratch_ / "template.json", first_stage);
