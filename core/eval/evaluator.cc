@@ -14,6 +14,7 @@
 #include <medley/base/file_digest.h>
 #include <medley/base/rows.h>
 #include <medley/eval/eval_pass.h>
+#include <medley/eval/held_out_loss.h>
 #include <medley/eval/pictures.h>
 #include <medley/eval/row_items.h>
 #include <medley/memory/meter.h>
@@ -22,7 +23,6 @@
 #include <medley/report/statistics.h>
 #include <medley/report/table.h>
 #include <medley/step/abandon.h>
-#include <medley/step/passes/pass_runner.h>
 
 namespace medley {
 namespace {
@@ -78,36 +78,6 @@ void KeepToRanges(const LoadedTask& task, const RowRange& rows, Outcomes& outcom
                 figure.rows);
   }
 }
-
-// The loss that training would see on the rows.
-class HeldOutLoss {
- public:
-  HeldOutLoss(LoadedTask& task, const EvalSetting& setting) : task_(task), setting_(setting) {}
-
-  void Add(const Batch& rows) {
-    MicroBatch micro({.task = task_, .model = setting_.model, .device = setting_.device}, rows);
-    for (const PassInfo& pass : task_.variant().passes) {
-      for (const auto& [term, sum] : micro.RunPass(pass)) sums_[term] += sum.item<double>();
-      micro.PassDone(pass);
-    }
-    for (const TermInfo& term : task_.variant().terms) counts_[term.name] += rows.ItemCount(term.name);
-  }
-
-  double Value(const Execution& plan) {
-    double loss = 0;
-    for (const TermInfo& term : task_.variant().terms) {
-      const auto count = static_cast<double>(counts_[term.name]);
-      if (count > 0) loss += TermWeight(plan, term) * sums_[term.name] / count;
-    }
-    return loss;
-  }
-
- private:
-  LoadedTask& task_;
-  const EvalSetting& setting_;
-  std::map<std::string, double> sums_;
-  std::map<std::string, std::int64_t> counts_;
-};
 
 // Tells whether two runs are scored on the same examples, whatever pieces they come in. By their pictures
 // alone: tokens are others with another tokenizer, and a variant may add columns of its own; pictures of a
@@ -167,7 +137,7 @@ TaskScore ScoreInPieces(LoadedTask& task, const Execution& plan, const EvalSetti
   const KeepGenerators keep(setting.device);
   const RowRange rows{
       .seed = EvalSeed(setting.seed, task.info().name), .count = setting.rows, .split = Split::kHeldOut};
-  HeldOutLoss loss(task, setting);
+  HeldOutLoss loss(task, setting.model, setting.device);
   RowsDigest digest;
   ItemsOfRows items(task);
   PiecewiseEval context({task, setting.model, setting.device, setting.rows_at_once}, rows,
