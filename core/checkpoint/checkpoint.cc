@@ -17,7 +17,7 @@
 #include <medley/checkpoint/adapters_section.h>
 #include <medley/model/float_type.h>
 #include <medley/model/parameter_names.h>
-#include <medley/step/weight_average.h>
+#include <medley/step/lent_weights.h>
 #include <medley/weights/adapter_merge.h>
 #include <medley/weights/safetensors.h>
 

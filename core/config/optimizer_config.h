@@ -53,6 +53,9 @@ struct OptimizerConfig {
   double average = 0;  // decay of the weights' moving average; 0: none is kept
   std::optional<TrendConfig> trend{};
   std::vector<ParameterGroup> groups;
+  // No keys: what a run's phases need (see Directions). Buffers of a line through snapshots, and of the last
+  // step's displacement.
+  bool keeps_line = false, keeps_last_step = false;
 };
 
 template <typename Visitor>

@@ -57,6 +57,7 @@ Optimizer::Optimizer(const Model& model, const OptimizerConfig& config, Launches
   MakeScratch(model);
   for (std::size_t i = 0; i < slots_.size(); ++i)
     slots_[i].norm = norms_.select(0, static_cast<std::int64_t>(i));
+  if (config_.keeps_line) MakeDirections();
 }
 
 void Optimizer::MakeScratch(const Model& model) {
@@ -70,6 +71,15 @@ void Optimizer::MakeScratch(const Model& model) {
   if (largest == 0) return;
   muon_.emplace(largest, options);
   scratch_bytes_ = Muon::BytesFor(largest, norms_.scalar_type());
+}
+
+void Optimizer::MakeDirections() {
+  if (config_.average <= 0) throw Error("directions need an average of the weights");
+  std::vector<Directions::Weight> weights;
+  for (const Slot& slot : slots_)
+    weights.push_back({slot.parameter, slot.master, slot.average, slot.line, slot.last_step});
+  directions_.emplace(std::move(weights), weights_);
+  scratch_bytes_ += directions_->scratch_bytes();
 }
 
 Optimizer::Launches Optimizer::LaunchesFor(const Model& model) {
@@ -105,6 +115,8 @@ void Optimizer::AddSlot(const Parameter& parameter, const at::Tensor& master) {
   }
   if (config_.average > 0) slot.average = detached.clone();
   if (config_.trend) slot.trend = at::zeros_like(detached);
+  if (config_.keeps_line) slot.line = at::zeros_like(detached);
+  if (config_.keeps_last_step) slot.last_step = at::zeros_like(detached);
   slots_.push_back(std::move(slot));
 }
 
@@ -120,6 +132,7 @@ double Optimizer::Step(double learning_rate) {
   const double norm = GradientNorm();
   if (!std::isfinite(norm)) FailNotFinite();
   Clip(norm);
+  if (directions_) directions_->Leave();
   const Touched touched = TouchedNow();
   const bool follows = !touched.masters.empty(), shifts = learning_rate >= config_.learning_rate;
   if (follows && trend_) trend_->Leave(touched.masters, touched.trends, shifts);
@@ -127,6 +140,7 @@ double Optimizer::Step(double learning_rate) {
   if (follows && trend_) trend_->Arrive(touched.masters, touched.trends, shifts);
   if (follows && config_.average > 0)
     at::_foreach_lerp_(touched.averages, touched.masters, 1 - config_.average);
+  if (directions_) directions_->Arrive();
   weights_.Round();
   for (Slot& slot : slots_) slot.parameter.mutable_grad().reset();
   return norm;
@@ -147,20 +161,24 @@ Optimizer::Touched Optimizer::TouchedNow() const {
 void Optimizer::Reset() {
   const at::NoGradGuard no_gradients;
   for (Slot& slot : slots_) {
-    for (at::Tensor* state : {&slot.exp_avg, &slot.exp_avg_sq, &slot.updates, &slot.momentum, &slot.trend}) {
+    for (at::Tensor* state : {&slot.exp_avg, &slot.exp_avg_sq, &slot.updates, &slot.momentum, &slot.trend,
+                              &slot.line, &slot.last_step}) {
       if (state->defined()) state->zero_();
     }
   }
 }
 
-AveragedWeights Optimizer::ReadAverages() const {
-  std::vector<at::Tensor> parameters, averages;
+LentWeights Optimizer::ReadAverages() const {
+  LentWeights lent(weights_);
   for (const Slot& slot : slots_) {
-    if (!slot.average.defined()) continue;
-    parameters.push_back(slot.parameter);
-    averages.push_back(slot.average);
+    if (slot.average.defined()) lent.Lend(slot.parameter, slot.average);
   }
-  return {std::move(parameters), averages, weights_};
+  return lent;
+}
+
+bool Optimizer::GradientIsFinite() {
+  const at::NoGradGuard no_gradients;
+  return std::isfinite(GradientNorm());
 }
 
 double Optimizer::GradientNorm() {
@@ -273,6 +291,7 @@ std::vector<Parameter> Optimizer::State() const {
     };
     add(".exp_avg", slot.exp_avg), add(".exp_avg_sq", slot.exp_avg_sq), add(".step", slot.updates);
     add(".momentum", slot.momentum), add(kAverageOf, slot.average), add(".trend", slot.trend);
+    add(".line", slot.line), add(".last_step", slot.last_step);
   }
   return state;
 }

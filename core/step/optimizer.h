@@ -9,9 +9,10 @@
 
 #include <medley/config/run_config.h>
 #include <medley/model/model.h>
+#include <medley/step/directions.h>
+#include <medley/step/lent_weights.h>
 #include <medley/step/master_weights.h>
 #include <medley/step/muon.h>
-#include <medley/step/weight_average.h>
 #include <medley/step/weight_trend.h>
 
 namespace medley {
@@ -48,16 +49,20 @@ class Optimizer {
   // Sets moments, counts of updates and trends to what they were before the first step. The weights stay, and
   // so does their average.
   void Reset();
+  // Whether an update would not fail for the gradients as they are now.
+  bool GradientIsFinite();
 
   const MasterWeights& weights() const { return weights_; }
   // As long as that lives, the model has the averages of its weights; without an average nothing changes.
-  AveragedWeights ReadAverages() const;
+  LentWeights ReadAverages() const;
+  // Where the weights may be going; null where the config asks for no such buffers.
+  Directions* directions() { return directions_ ? &*directions_ : nullptr; }
   // The state of each trained parameter. Of AdamW "<parameter>.exp_avg", "<parameter>.exp_avg_sq" and
   // "<parameter>.step" (updates so far, float32 scalar), of Muon "<parameter>.momentum", and where they are
-  // kept "<parameter>.average" and "<parameter>.trend"; in the shape of the parameter, all others than
-  // ".step". The tensors themselves, so writing to them loads it.
+  // kept "<parameter>.average", "<parameter>.trend", "<parameter>.line" and "<parameter>.last_step"; in the
+  // shape of the parameter, all others than ".step". The tensors themselves, so writing to them loads it.
   std::vector<Parameter> State() const;
-  // Bytes of it, of the masters and of Muon's scratch matrices.
+  // Bytes of it, of the masters and of what Muon and directions compute in.
   std::int64_t StateBytes() const;
 
  private:
@@ -66,7 +71,8 @@ class Optimizer {
     at::Tensor parameter, master;
     at::Tensor exp_avg{}, exp_avg_sq{}, updates{};  // of AdamW
     at::Tensor momentum{};                          // of Muon
-    at::Tensor average{}, trend{};                  // undefined where none is kept
+    at::Tensor average{}, trend{};                  // undefined where none is kept, as
+    at::Tensor line{}, last_step{};                 // of directions
     at::Tensor norm{};                              // a place in norms_
     std::size_t group = 0;
   };
@@ -84,6 +90,7 @@ class Optimizer {
   Group GroupFor(const Parameter& parameter) const;
   void AddSlot(const Parameter& parameter, const at::Tensor& master);
   void MakeScratch(const Model& model);
+  void MakeDirections();
   double GradientNorm();
   void ReadNormsOneByOne();
   void ReadNormsTogether();
@@ -102,6 +109,7 @@ class Optimizer {
   std::vector<Group> groups_;
   std::optional<Muon> muon_;
   std::optional<WeightTrend> trend_;
+  std::optional<Directions> directions_;
   std::int64_t scratch_bytes_ = 0;
   at::Tensor norms_;  // [slots], on the device
   at::Tensor norms_on_host_;

@@ -68,7 +68,7 @@ void Add(const OptimizerConfig& config, const Parameter& parameter, Account& acc
   account.training += KeptBytesOf(config, parameter);
 }
 
-// Each group, behind it what has Muon of it, and at the end what all that has Muon shares.
+// Each group, behind it what has Muon of it, and at the end what all share.
 std::vector<Account> Merged(std::vector<Account> groups, std::vector<Account> muon, std::int64_t scratch) {
   std::vector<Account> lines;
   for (std::size_t i = 0; i < groups.size(); ++i) {
@@ -77,7 +77,7 @@ std::vector<Account> Merged(std::vector<Account> groups, std::vector<Account> mu
     if (groups[i].parameters > 0 || !has_muon) lines.push_back(std::move(groups[i]));
     if (has_muon) lines.push_back(std::move(muon[i]));
   }
-  if (scratch > 0) lines.push_back({.name = "muon's scratch", .training = {.scratch = scratch}});
+  if (scratch > 0) lines.push_back({.name = "scratch", .training = {.scratch = scratch}});
   return lines;
 }
 
@@ -90,7 +90,8 @@ Table TableOf(const std::vector<Account>& accounts) {
   std::vector<Column> columns = {{"gradients", &KeptBytes::gradients}, {"moments", &KeptBytes::moments}};
   for (const Column& column :
        {Column{"masters", &KeptBytes::masters}, Column{"average", &KeptBytes::averages},
-        Column{"trend", &KeptBytes::trends}, Column{"scratch", &KeptBytes::scratch}}) {
+        Column{"trend", &KeptBytes::trends}, Column{"directions", &KeptBytes::directions},
+        Column{"scratch", &KeptBytes::scratch}}) {
     const bool any = std::any_of(accounts.begin(), accounts.end(),
                                  [&](const Account& account) { return account.training.*column.bytes > 0; });
     if (any) columns.push_back(column);
@@ -107,6 +108,21 @@ Table TableOf(const std::vector<Account>& accounts) {
   return table;
 }
 
+// The line, the last step, and where the parameter is its own master, what is lent to the model.
+std::int64_t DirectionBuffers(const OptimizerConfig& config, bool is_its_own_master) {
+  if (!config.keeps_line) return 0;
+  return 1 + (config.keeps_last_step ? 1 : 0) + (is_its_own_master ? 1 : 0);
+}
+
+// Bytes of the largest master of a half type, in which what such parameters are lent is computed.
+std::int64_t LargestToRound(const OptimizerConfig& config, const Model& model) {
+  std::int64_t largest = 0;
+  for (const Parameter& parameter : model.parameters()) {
+    if (config.keeps_line) largest = std::max(largest, KeptBytesOf(config, parameter).masters);
+  }
+  return largest;
+}
+
 }  // namespace
 
 KeptBytes& KeptBytes::operator+=(const KeptBytes& other) {
@@ -115,6 +131,7 @@ KeptBytes& KeptBytes::operator+=(const KeptBytes& other) {
   masters += other.masters;
   averages += other.averages;
   trends += other.trends;
+  directions += other.directions;
   scratch += other.scratch;
   return *this;
 }
@@ -158,13 +175,15 @@ KeptBytes KeptBytesOf(const OptimizerConfig& config, const Parameter& parameter)
           .moments = HasMuon(config, parameter) ? bytes : 2 * bytes,
           .masters = wide == type ? 0 : bytes,
           .averages = config.average > 0 ? bytes : 0,
-          .trends = config.trend ? bytes : 0};
+          .trends = config.trend ? bytes : 0,
+          .directions = DirectionBuffers(config, wide == type) * bytes};
 }
 
 KeptBytes KeptBytesOf(const OptimizerConfig& config, const Model& model) {
   KeptBytes kept;
   for (const Parameter& parameter : model.parameters()) kept += KeptBytesOf(config, parameter);
-  kept.scratch = Muon::BytesFor(LargestOfMuon(config, model), AtLeastFloat(FloatTypeOf(model)));
+  kept.scratch = Muon::BytesFor(LargestOfMuon(config, model), AtLeastFloat(FloatTypeOf(model))) +
+                 LargestToRound(config, model);
   return kept;
 }
 

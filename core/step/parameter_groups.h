@@ -22,11 +22,12 @@ std::int64_t LargestOfMuon(const OptimizerConfig& config, const Model& model);
 void CheckGroups(const Model& model, const OptimizerConfig& config);
 
 // Bytes that training keeps beside a parameter: its gradient, the moments of its updates, the master of a
-// half type, its average and its trend; and for all of them, the matrices that Muon computes in.
+// half type, its average, its trend and the buffers of its directions; and for all of them, what Muon and
+// directions compute in.
 struct KeptBytes {
-  std::int64_t gradients = 0, moments = 0, masters = 0, averages = 0, trends = 0, scratch = 0;
+  std::int64_t gradients = 0, moments = 0, masters = 0, averages = 0, trends = 0, directions = 0, scratch = 0;
 
-  std::int64_t state() const { return moments + masters + averages + trends + scratch; }
+  std::int64_t state() const { return moments + masters + averages + trends + directions + scratch; }
   KeptBytes& operator+=(const KeptBytes& other);
 };
 // These bytes of one parameter, 0 where it is frozen; and of all of a model.

@@ -33,7 +33,7 @@ TaskScore Evaluation::ScoreOf(const std::string& task, std::int64_t step) {
     if (!warning.empty()) setting_.console.Warn(warning);
   }
   std::int64_t& rows_at_once = rows_at_once_.try_emplace(task, kEvalRows).first->second;
-  const AveragedWeights averaged = setting_.optimizer.ReadAverages();
+  const LentWeights averaged = setting_.optimizer.ReadAverages();
   TaskScore score = ScoreTask(loaded, setting_.plan.Of(task),
                               {.model = setting_.model,
                                .device = setting_.device,

@@ -178,7 +178,7 @@ TEST(Muon, TheTableOfGroupsSaysWhatHasIt) {
   config.groups = {{.match = "t*"}, {.match = "kernels", .frozen = true}};
   const std::string table = GroupsTable(model, config);
   EXPECT_TRUE(Says(table, {"\nt* (adamw) ", "\nt* (muon) ", "\nkernels (frozen) ", "\nall others (muon) ",
-                           " 220 B ", "muon's scratch ", " 660 B"}))
+                           " 220 B ", "scratch ", " 660 B"}))
       << table;
   EXPECT_FALSE(Says(table, {"average"})) << table;
   config.name = UpdateRule::kAdamW;

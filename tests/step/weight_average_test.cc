@@ -63,7 +63,7 @@ TEST(WeightAverage, IsWhatTheModelHasWhileItIsReadAndNoBitLonger) {
                state = Copies(optimizer.State());
     const void* const place = model.parameters()[1].tensor.const_data_ptr();
     const auto read = [&] {
-      const AveragedWeights averaged = optimizer.ReadAverages();
+      const LentWeights averaged = optimizer.ReadAverages();
       for (const Parameter& parameter : model.parameters()) {
         const bool trained = parameter.name != "bias";
         const at::Tensor expected =
@@ -94,7 +94,7 @@ TEST(WeightAverage, WhereNoneIsKeptReadingItChangesNothing) {
   SetGradients(model, 0);
   optimizer.Step(0.02);
   const auto weights = Copies(model.parameters());
-  const AveragedWeights averaged = optimizer.ReadAverages();
+  const LentWeights averaged = optimizer.ReadAverages();
   for (const Parameter& parameter : model.parameters())
     EXPECT_TRUE(at::equal(parameter.tensor, weights.at(parameter.name)));
 }
