@@ -6,6 +6,7 @@
 #include <medley/base/durable_file.h>
 #include <medley/base/json_reader.h>
 #include <medley/base/line_reader.h>
+#include <medley/report/metrics.h>
 
 namespace medley {
 namespace {
@@ -23,8 +24,10 @@ Readable ReadLines(const fs::path& path, std::int64_t step) {
   LineReader file(path);
   std::int64_t last = 0;
   for (std::string line; file.Next(line);) {
-    const std::int64_t at = file.whole() ? ReadLogLine(line).step : -1;
-    if (at <= last || at > step) continue;  // those after it are done again
+    const LogLine read = file.whole() ? ReadLogLine(line) : LogLine();
+    const std::int64_t at = read.step;
+    const bool is_in_order = at > last || (at == last && at > 0 && read.json.contains(kTransition));
+    if (!is_in_order || at > step) continue;  // those after it are done again
     last = at;
     found.text += line + "\n";
     ++found.lines;

@@ -51,11 +51,29 @@ ordered_json MetricsLine(const StepRecord& record) {
   line["terms"] = TermsJson(record.losses);
   line["grad_norm"] = record.gradient_norm;
   line["lr"] = record.learning_rate;
+  if (!record.phase.empty()) line["phase"] = record.phase;
   if (record.evaluation) {
     ordered_json& scores = line["eval"] = ordered_json::object();
     for (const auto& [task, score] : record.evaluation->tasks) scores[task] = ToJson(score);
   }
   return line;
+}
+
+ordered_json TransitionJson(const PhaseRecord& record) {
+  ordered_json json = {{"from", record.from}, {"to", record.to}};
+  if (!record.why.empty()) json["why"] = record.why;
+  return json;
+}
+
+ordered_json ToJson(const JumpRecord& jump) {
+  ordered_json json = {
+      {"direction", jump.direction},           {"steps", jump.steps},           {"gain", jump.gain},
+      {"standard_error", jump.standard_error}, {"row_forwards", jump.forwards}, {"taken", jump.taken}};
+  if (!jump.taken) json["why"] = jump.why;
+  json["tasks"] = ordered_json::object();
+  for (const auto& [task, change] : jump.tasks)
+    json["tasks"][task] = {{"from", change.from}, {"to", change.to}};
+  return json;
 }
 
 ordered_json ToJson(const std::vector<GuardFinding>& findings) {
@@ -88,6 +106,7 @@ ordered_json ToJson(const std::vector<Overflow>& overflows) {
 ordered_json TimingLine(const StepRecord& record) {
   ordered_json line = {{"step", record.step}, {"seconds", record.seconds}};
   line["rows_per_second"] = record.seconds > 0 ? static_cast<double>(record.rows()) / record.seconds : 0.0;
+  if (!record.phase.empty()) line["phase"] = record.phase;
   line["data_wait_ms"] = record.data_wait_ms;
   line["memory_now"] = record.memory_now;
   line["memory_peak"] = record.memory_peak;
@@ -161,7 +180,8 @@ std::vector<PastStep> ReadPast(const fs::path& metrics) {
   LineReader file(metrics);
   for (std::string line; file.Next(line);) {
     const LogLine read = ReadLogLine(line);
-    if (read.step >= 0) past.push_back({read.step, PastLosses(read.json)});
+    if (read.step >= 0 && !read.json.contains(kTransition))
+      past.push_back({read.step, PastLosses(read.json)});
   }
   return past;
 }
@@ -203,6 +223,14 @@ void MetricsLog::Take(const StepRecord& record) {
   watch_.Look(file_);
 }
 
+void MetricsLog::Take(const PhaseRecord& record) {
+  if (!record.jump) return;
+  ordered_json line = {{"step", record.step}, {kTransition, TransitionJson(record)}};
+  line["jump"] = ToJson(*record.jump);
+  file_.Append(JsonText(line) + "\n");
+  watch_.Look(file_);
+}
+
 void MetricsLog::Sync(LogMarks& marks) {
   file_.Sync();
   marks[kMetricsLog] = file_.mark();
@@ -215,6 +243,18 @@ TimingLog::TimingLog(const fs::path& directory, const LogMarks& marks, Console& 
 
 void TimingLog::Take(const StepRecord& record) {
   file_.Append(JsonText(TimingLine(record)) + "\n");
+  watch_.Look(file_);
+}
+
+void TimingLog::Take(const PhaseRecord& record) {
+  ordered_json line = {{"step", record.step}, {kTransition, TransitionJson(record)}};
+  if (record.jump) line["seconds"] = record.seconds;
+  line["memory_before"] = record.memory.before;
+  line["memory_after"] = record.memory.after;
+  line["memory_peak"] = record.memory.peak;
+  line["memory_held"] = record.memory.held;
+  line["weight_copies"] = record.memory.copies;
+  file_.Append(JsonText(line) + "\n");
   watch_.Look(file_);
 }
 

@@ -15,7 +15,11 @@ inline constexpr const char* kMetricsLog = "metrics.jsonl";
 inline constexpr const char* kTimingLog = "timing.jsonl";  // for people alone: not needed to go on
 inline constexpr const char* kLossesTable = "losses.csv";
 
-// metrics.jsonl: what is deterministic, a line a step. What has no value in a step is null.
+// What a line of both logs has instead of a step's keys, where weights were predicted or a phase changed.
+inline constexpr const char* kTransition = "transition";
+
+// metrics.jsonl: what is deterministic, a line a step and one for every prediction. What has no value in a
+// step is null.
 class MetricsLog final : public RecordSink {
  public:
   // Cut back to its mark, empty without one; see RepairLogs. Keeps the console.
@@ -23,6 +27,7 @@ class MetricsLog final : public RecordSink {
 
   using RecordSink::Take;
   void Take(const StepRecord& record) override;
+  void Take(const PhaseRecord& record) override;
   void Sync(LogMarks& marks) override;
 
  private:
@@ -30,13 +35,15 @@ class MetricsLog final : public RecordSink {
   LogWatch watch_;
 };
 
-// timing.jsonl: times, bytes and all else, a line a step. A save goes on without it.
+// timing.jsonl: times, bytes and all else, a line a step and one for every change of phase. A save goes on
+// without it.
 class TimingLog final : public RecordSink {
  public:
   TimingLog(const std::filesystem::path& directory, const LogMarks& marks, Console& console);
 
   using RecordSink::Take;
   void Take(const StepRecord& record) override;
+  void Take(const PhaseRecord& record) override;
   void Sync(LogMarks& marks) override;
 
  private:

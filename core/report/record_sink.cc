@@ -47,6 +47,10 @@ void RecordSinks::Take(const PlanRecord& record) {
   for (const auto& sink : sinks_) sink->Take(record);
 }
 
+void RecordSinks::Take(const PhaseRecord& record) {
+  for (const auto& sink : sinks_) sink->Take(record);
+}
+
 void RecordSinks::AddTasks(const std::vector<std::string>& named) {
   for (const auto& sink : sinks_) sink->AddTasks(named);
 }

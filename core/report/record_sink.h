@@ -31,6 +31,7 @@ class RecordSink {
   // Called after every step; an evaluation comes with its step.
   virtual void Take(const StepRecord& /*record*/) {}
   virtual void Take(const PlanRecord& /*record*/) {}
+  virtual void Take(const PhaseRecord& /*record*/) {}
   // The run names these tasks from now on.
   virtual void AddTasks(const std::vector<std::string>& /*named*/) {}
   // Makes durable what a checkpoint is to point into, and adds where that ends.
@@ -49,6 +50,7 @@ class RecordSinks final : public RecordSink {
 
   void Take(const StepRecord& record) override;
   void Take(const PlanRecord& record) override;
+  void Take(const PhaseRecord& record) override;
   void AddTasks(const std::vector<std::string>& named) override;
   void Sync(LogMarks& marks) override;
 

@@ -76,6 +76,7 @@ struct StepRecord {
   StepLosses losses;
   double gradient_norm = 0;
   double learning_rate = 0;
+  std::string phase{};                         // "" of a run without phases
   std::optional<EvaluationRecord> evaluation;  // where one was due
   // ---
   double seconds = 0;
@@ -101,6 +102,37 @@ struct PlanRecord {
   // in use then, a lower bound of its peak.
   std::optional<DrawReceipt> overflowed{};
   std::int64_t left_bytes = 0;  // see Overflow
+};
+
+// A prediction of weights between two steps: what it was, and what became of it.
+struct JumpRecord {
+  struct Change {
+    double from = 0, to = 0;  // mean loss of the probe rows: of what it was compared with, and of the jump
+  };
+  std::string direction;
+  double steps = 0;  // how far: what it moves in so many steps
+  std::map<std::string, Change> tasks;
+  double gain = 0, standard_error = 0;  // in loss, of all tasks by their shares
+  std::int64_t forwards = 0;            // row-forwards that it cost, with those of a step that was undone
+  bool taken = false;
+  std::string why;  // it was not taken; "" where it was
+};
+
+// Bytes at a change of phase: in use before and after it, at most meanwhile, and held from the system; whole
+// copies of the model's weights beside the model.
+struct PhaseMemory {
+  std::int64_t before = 0, after = 0, peak = 0, held = 0, copies = 0;
+};
+
+// A run's next step is of another phase than the last one, or weights were predicted between them.
+struct PhaseRecord {
+  std::int64_t step = 0;  // the last one before it
+  std::string from, to;   // "full", "predict"
+  std::string why;
+  std::optional<JumpRecord> jump{};  // of a prediction
+  // ---
+  PhaseMemory memory{};
+  double seconds = 0;  // of a prediction
 };
 
 }  // namespace medley

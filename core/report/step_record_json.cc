@@ -82,6 +82,7 @@ void TakeOlder(nlohmann::json& record) {
 nlohmann::json ToJson(const StepRecord& record) {
   nlohmann::json json;
   to_json(json, record);
+  if (!record.phase.empty()) json["phase"] = record.phase;
   return json;
 }
 
@@ -91,6 +92,7 @@ StepRecord StepRecordFromJson(const nlohmann::json& json) {
   CheckCounts(whole);
   StepRecord record;
   from_json(whole, record);
+  if (const auto phase = whole.find("phase"); phase != whole.end()) phase->get_to(record.phase);
   return record;
 }
 

@@ -254,6 +254,19 @@ void TensorBoard::Take(const PlanRecord& record) {
   file_.Scalar("rows_at_once/" + record.task, record.step, static_cast<double>(record.to));
 }
 
+void TensorBoard::Take(const PhaseRecord& record) {
+  const auto add = [&](const char* tag, double value) { file_.Scalar(tag, record.step, value); };
+  add("phase/memory_before", static_cast<double>(record.memory.before) / kMiB);
+  add("phase/memory_after", static_cast<double>(record.memory.after) / kMiB);
+  add("phase/memory_peak", static_cast<double>(record.memory.peak) / kMiB);
+  add("phase/memory_held", static_cast<double>(record.memory.held) / kMiB);
+  add("phase/weight_copies", static_cast<double>(record.memory.copies));
+  if (!record.jump) return;
+  add("jump/gain", record.jump->gain);
+  add("jump/taken", record.jump->taken ? 1 : 0);
+  add("jump/row_forwards", static_cast<double>(record.jump->forwards));
+}
+
 void TensorBoard::Sync(LogMarks& marks) {
   try {
     file_.Sync();

@@ -53,6 +53,8 @@ inline constexpr const char* kTensorBoardLog = "tensorboard/events.out.tfevents.
 //   speed/rows_per_second, optimizer/{learning_rate,gradient_norm}
 //   rows_at_once/TASK                     where the plan in force changes
 //   score/TASK, score/TASK/FIGURE, sheet/TASK   with evaluations
+//   phase/memory_{before,after,peak,held}, phase/weight_copies   at changes of phase; MiB
+//   jump/{gain,taken,row_forwards}        at predictions
 // Nothing that goes wrong with it stops a run or a save: it is said, once.
 class TensorBoard final : public RecordSink {
  public:
@@ -61,6 +63,7 @@ class TensorBoard final : public RecordSink {
 
   void Take(const StepRecord& record) override;
   void Take(const PlanRecord& record) override;
+  void Take(const PhaseRecord& record) override;
   void Sync(LogMarks& marks) override;
 
  private:

@@ -52,6 +52,16 @@ TEST(LogRepair, LeavesAWholeLogAlone) {
   EXPECT_EQ(listener.words(), "");
 }
 
+TEST(LogRepair, PredictionsBetweenStepsAreTakenOver) {
+  const ScratchDirectory scratch;
+  const std::string jump = "{\"step\":2,\"transition\":{\"from\":\"predict\",\"to\":\"full\"}}\n";
+  const std::string saved = Lines(1, 2) + jump + Lines(3, 4);
+  WriteText(scratch / kMetricsLog, "[" + saved.substr(1));
+  SilentConsole listener;
+  Repair(scratch, MarksOf(saved), listener);
+  EXPECT_EQ(ReadText(scratch / kMetricsLog), saved.substr(saved.find('\n') + 1));
+}
+
 TEST(LogRepair, EveryFlippedBitIsFoundAndTheOldLogIsKeptUnderAName) {
   const std::string saved = Lines(1, 4), text = saved + Line(5);
   for (std::size_t bit = 0; bit < 8 * saved.size(); ++bit) {

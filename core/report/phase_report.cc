@@ -1,0 +1,109 @@
+#include <medley/report/phase_report.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <map>
+#include <nlohmann/json.hpp>
+
+#include <medley/base/bytes.h>
+#include <medley/base/durable_file.h>
+#include <medley/base/line_reader.h>
+#include <medley/report/log_repair.h>
+#include <medley/report/metrics.h>
+#include <medley/report/table.h>
+
+namespace medley {
+namespace {
+
+using nlohmann::json;
+
+// What was seen of one phase.
+struct Seen {
+  std::int64_t count = 0;            // steps, or predictions
+  std::int64_t first = 0, last = 0;  // bytes in use after them
+  std::int64_t grown = 0;            // of each over the line before it, in all
+  std::int64_t peak = 0;
+  double rows = 0, seconds = 0;
+};
+
+double NumberOf(const json& line, const char* key) {
+  const auto found = line.find(key);
+  return found != line.end() && found->is_number() ? found->get<double>() : 0;
+}
+
+std::int64_t BytesIn(const json& line, const char* key) {
+  return static_cast<std::int64_t>(std::clamp(NumberOf(line, key), 0.0, 1e18));
+}
+
+std::string WordIn(const json& line, const char* key) {
+  const auto found = line.is_object() ? line.find(key) : line.end();
+  return found != line.end() && found->is_string() ? found->get<std::string>() : "";
+}
+
+std::string Words(std::int64_t bytes) { return FormatBytes(static_cast<double>(bytes)); }
+
+class PhasesSeen {
+ public:
+  void Add(const json& line) {
+    if (const auto transition = line.find(kTransition); transition != line.end()) {
+      if (WordIn(*transition, "from") == "predict") Add("predict", line, BytesIn(line, "memory_after"));
+      return;
+    }
+    const std::string phase = WordIn(line, "phase");
+    if (phase.empty()) return;
+    Seen& seen = Add(phase, line, BytesIn(line, "memory_now"));
+    seen.rows += NumberOf(line, "rows_per_second") * NumberOf(line, "seconds");
+  }
+
+  std::string Table() const {
+    if (seen_.empty()) return "";
+    medley::Table table({"phase", "steps", "bytes at first", "at last", "grown a step", "peak", "rows/s"});
+    double rows = 0, in_steps = 0, in_all = 0;
+    for (const char* phase : {"warmup", "full", "predict", "correct"}) {
+      const auto found = seen_.find(phase);
+      if (found == seen_.end()) continue;
+      const Seen& seen = found->second;
+      const bool is_steps = found->first != "predict";
+      table.Add({phase, std::to_string(seen.count), Words(seen.first), Words(seen.last),
+                 Words(seen.grown / seen.count), Words(seen.peak),
+                 is_steps && seen.seconds > 0 ? FormatNumber(seen.rows / seen.seconds) : "-"});
+      rows += seen.rows;
+      in_steps += is_steps ? seen.seconds : 0;
+      in_all += seen.seconds;
+    }
+    std::string text = table.ToText();
+    if (in_steps > 0)
+      text += FormatNumber(rows / in_all) + " rows/s with predictions, " + FormatNumber(rows / in_steps) +
+              " without: " + FormatNumber(in_steps / in_all) + "\n";
+    return text;
+  }
+
+ private:
+  Seen& Add(const std::string& phase, const json& line, std::int64_t now) {
+    Seen& seen = seen_[phase];
+    if (seen.count++ == 0) seen.first = now;
+    if (before_ > 0) seen.grown += now - before_;
+    seen.last = before_ = now;
+    seen.peak = std::max(seen.peak, BytesIn(line, "memory_peak"));
+    seen.seconds += NumberOf(line, "seconds");
+    return seen;
+  }
+
+  std::map<std::string, Seen> seen_;
+  std::int64_t before_ = 0;  // bytes after the line before
+};
+
+}  // namespace
+
+std::string PhasesTable(const std::filesystem::path& timing) {
+  if (TypeOf(timing) != std::filesystem::file_type::regular) return "";
+  PhasesSeen seen;
+  LineReader file(timing);
+  for (std::string line; file.Next(line);) {
+    const LogLine read = ReadLogLine(line);
+    if (read.step >= 0) seen.Add(read.json);
+  }
+  return seen.Table();
+}
+
+}  // namespace medley
