@@ -70,6 +70,20 @@ void FillInLora(LoraConfig& config) {
   if (config.targets.empty()) config.targets.names.assign(kLoraTargets.begin(), kLoraTargets.end());
 }
 
+// What phases predict with.
+void FillInPhases(RunConfig& config) {
+  config.optimizer.keeps_line = config.phases.has_value();
+  config.optimizer.keeps_last_step =
+      config.phases && (config.lora.rank > 0 || !config.lora.pretrained.empty());
+}
+
+void CheckPhases(ConfigFile& file, const RunConfig& config) {
+  if (config.phases && config.optimizer.average <= 0)
+    file.FailAtKey({"phases"},
+                   "needs an average of the weights, from which it predicts: give optimizer.average, such as "
+                   "0.99, or leave phases out");
+}
+
 void CheckTogether(ConfigFile& file, const RunConfig& config) {
   try {
     ParseBudget(config.budget);
@@ -78,6 +92,7 @@ void CheckTogether(ConfigFile& file, const RunConfig& config) {
   }
   CheckSchedule(file, config.optimizer);
   CheckRules(file, config.optimizer);
+  CheckPhases(file, config);
   CheckLora(file, config.lora);
   for (const auto& [name, task] : config.tasks) {
     if (const auto problem = CheckRows(task, config.plan))
@@ -92,6 +107,7 @@ void ReadConfig(ConfigFile& file, RunConfig& config) {
   FillInByDevice(file, config);
   CheckTogether(file, config);
   FillInLora(config.lora);
+  FillInPhases(config);
 }
 
 void CheckEffects(ConfigFile& file, const RunConfig& config) {

@@ -14,6 +14,7 @@
 #include <medley/config/lora_config.h>
 #include <medley/config/optimizer_config.h>
 #include <medley/config/option_value.h>
+#include <medley/config/phases_config.h>
 #include <medley/config/task_config.h>
 
 namespace medley {
@@ -74,6 +75,7 @@ struct RunConfig {
   EvalConfig eval;
   CheckpointConfig checkpoint;
   OptimizerConfig optimizer;
+  std::optional<PhasesConfig> phases{};  // nothing: no weights are predicted
   std::map<std::string, TaskConfig> tasks;
 };
 
@@ -218,6 +220,10 @@ void Fields(Visitor& visit, RunConfig& c) {
   visit(c.eval, {.name = "eval", .help = "Scores: during the run, and of medley eval"});
   visit(c.checkpoint, {.name = "checkpoint", .help = "When to save"});
   visit(c.optimizer, {.name = "optimizer", .help = "How weights are updated, and the schedule"});
+  visit(c.phases,
+        {.name = "phases",
+         .help = "Predict weights between steps, and jump where that gains more than the steps that "
+                 "its cost would buy. Needs optimizer.average"});
   visit(c.tasks, {.name = "tasks", .help = "Settings by task; tasks that are not named get the defaults"});
 }
 

@@ -85,7 +85,7 @@ bool HasAverage(const ordered_json& optimizer) {
   return average.is_number() && average.get<double>() > 0;
 }
 
-// Of the keys of the optimizer those that decide, as they differ, which tensors it keeps: a checkpoint has
+// The keys that decide, as they differ, which tensors a run keeps beside its weights: a checkpoint has
 // others.
 std::vector<std::string> KeysOfKept(const ordered_json& before, const ordered_json& now) {
   const ordered_json &was = MemberOf(before, "optimizer"), &is = MemberOf(now, "optimizer");
@@ -94,6 +94,7 @@ std::vector<std::string> KeysOfKept(const ordered_json& before, const ordered_js
   if (MemberOf(was, "trend").is_null() != MemberOf(is, "trend").is_null())
     keys.emplace_back("optimizer.trend");
   if (RulesOf(was) != RulesOf(is)) keys.emplace_back("optimizer.groups");
+  if (MemberOf(before, "phases").is_null() != MemberOf(now, "phases").is_null()) keys.emplace_back("phases");
   return keys;
 }
 

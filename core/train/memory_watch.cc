@@ -143,6 +143,18 @@ void MemoryWatch::PhaseChanges() {
   if (guard_.PhaseChanges().clean_up) ReleaseCachedMemory(setting_.device);
 }
 
+PhaseMemory MemoryWatch::Transition() {
+  const MemoryReading before = ReadMemory(setting_.device);
+  PhaseChanges();
+  const MemoryReading after = ReadMemory(setting_.device);
+  ResetPeak(setting_.device);
+  return {.before = before.now,
+          .after = after.now,
+          .peak = before.peak,
+          .held = after.reserved,
+          .copies = copies_.Count(after.now)};
+}
+
 MemoryLedger MemoryWatch::Ledger() const {
   MemoryLedger ledger{.weights = ParameterBytes(setting_.model.parameters(), setting_.device),
                       .gradients = step_.gradients,

@@ -59,6 +59,10 @@ class MemoryWatch final : public StepObserver {
   // What comes next differs from what was: an evaluation begins or ends, the mixture changes, the plan does.
   void PhaseChanges();
 
+  // The same, with the bytes that it found and left; the peak is that of what ran since the last step, or
+  // since the last of these calls.
+  PhaseMemory Transition();
+
   // A draw that failed, as it was planned and as far as it went; everything of the step was let go.
   DrawReceipt Failed(const Draw& draw);
   // Bytes that are in use all the same: 0, but for a leak.

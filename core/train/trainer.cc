@@ -34,6 +34,11 @@ void AddWaits(const std::map<std::string, double>& before, const std::map<std::s
   }
 }
 
+std::optional<PhaseState> PhasesOf(const RunConfig& config) {
+  if (!config.phases) return std::nullopt;
+  return PhaseState(*config.phases, static_cast<std::uint64_t>(config.seed));
+}
+
 }  // namespace
 
 Trainer::Trainer(Run& run, PlanInForce& plan, WeightLog& log, Admission& admission, Console& console,
@@ -69,6 +74,7 @@ Trainer::Trainer(Run& run, PlanInForce& plan, WeightLog& log, Admission& admissi
                    .tables = tables_,
                    .console = console}),
       receipts_(start_.directory, console),
+      phases_(PhasesOf(run.config)),
       state_(LoadState()),
       progress_(step_, hours_.decay().end(), run.config.data.threads),
       sinks_(MakeRunSinks(start_.directory, run.curriculum.Named(), start_.from, run.config.tensorboard,
@@ -85,6 +91,17 @@ Trainer::Trainer(Run& run, PlanInForce& plan, WeightLog& log, Admission& admissi
       blame_(run, attempt_, stages_, plan, prefetcher_, memory_, console),
       edits_(run, start_.directory, std::move(start_.weights), log, admission, stages_, prefetcher_, sinks_,
              console) {
+  if (phases_)
+    predictor_.emplace(Predictor::Setting{.run = run,
+                                          .state = *phases_,
+                                          .attempt = attempt_,
+                                          .memory = memory_,
+                                          .tasks = prefetcher_,
+                                          .plan = plan,
+                                          .tables = tables_,
+                                          .sinks = sinks_,
+                                          .console = console,
+                                          .hooks = start_.hooks});
   if (unreported_) {
     checkpoints_.SetUnreported(step_);
   } else if (start_.from) {
@@ -151,13 +168,14 @@ bool Trainer::Done(std::int64_t until) {
 
 Trainer::Outcome Trainer::Step() {
   if (InterruptRequested()) return InterruptedStep();
+  if (auto ended = Predict()) return *std::move(ended);
   step_started_ = Clock::now();
   memory_.BeginStep();
   StepRecord record;
   record.step = step_ + 1;
   const std::map<std::string, double> waits = prefetcher_.waits();
   record.draws = NextDraws();
-  StepAttempt::Outcome tried = attempt_.Gradients(record.step, record.draws);
+  StepAttempt::Outcome tried = Gradients(record);
   if (std::holds_alternative<InterruptedStep>(tried)) return InterruptedStep();
   if (const auto* failure = std::get_if<Failure>(&tried)) return Blamed(record.draws, *failure);
   record.losses = std::get<StepLosses>(std::move(tried));
@@ -172,7 +190,27 @@ Trainer::Outcome Trainer::Step() {
   record.overflows = attempt_.overflows();
   AddWaits(waits, prefetcher_.waits(), record);
   Measure(record);
+  if (predictor_) predictor_->Trained(record);
   return Conclude(std::move(record));
+}
+
+// Nothing where the step goes on.
+std::optional<Trainer::Outcome> Trainer::Predict() {
+  if (!predictor_) return std::nullopt;
+  std::optional<Predictor::FailedTask> failed;
+  try {
+    failed = predictor_->Predict(step_, run_.config.optimizer.learning_rate * stages_.LearningRateScale());
+  } catch (const Interrupted&) {
+    return InterruptedStep();
+  }
+  if (!failed) return std::nullopt;
+  if (auto end = blame_.TaskFailed(failed->task, failed->failure)) return *std::move(end);
+  return GoOnWithoutTask();
+}
+
+StepAttempt::Outcome Trainer::Gradients(const StepRecord& record) {
+  return predictor_ ? predictor_->Gradients(record.step, record.draws)
+                    : attempt_.Gradients(record.step, record.draws);
 }
 
 // Of the tasks that were drawn for the first time.
@@ -182,14 +220,18 @@ void Trainer::SayWhatWasNotJudged() {
       console_.Say("task '" + task + "' passed the check of its first draw; not judged: " + what);
 }
 
-// Without the task that is to blame another stage may begin.
+// Another stage may begin.
+Trainer::Outcome Trainer::GoOnWithoutTask() {
+  const std::optional<MeanEvaluation> evaluated = evaluation_.evaluated();
+  if (GoOnInStages()) checkpoints_.SaveAndKeep(step_, evaluated);
+  return DroppedTask();
+}
+
 Trainer::Outcome Trainer::Blamed(const std::vector<Draw>& draws, const Failure& failure) {
   const Blame::Verdict verdict = blame_.Judge(draws, failure);
   if (std::holds_alternative<InterruptedStep>(verdict)) return InterruptedStep();
   if (const auto* end = std::get_if<Failure>(&verdict)) return *end;
-  const std::optional<MeanEvaluation> evaluated = evaluation_.evaluated();
-  if (GoOnInStages()) checkpoints_.SaveAndKeep(step_, evaluated);
-  return DroppedTask();
+  return GoOnWithoutTask();
 }
 
 // Evaluates where that is due, writes the step down, and saves where that is due.
@@ -216,7 +258,7 @@ Trainer::Outcome Trainer::Conclude(StepRecord record) {
   }
   const std::optional<MeanEvaluation> evaluated = evaluation_.evaluated();
   const bool keep = GoOnInStages();
-  if (edits_.Follow(step_)) memory_.PhaseChanges();
+  if (edits_.Follow(step_)) Edited();
   if (keep) checkpoints_.SaveAndKeep(step_, evaluated);
   checkpoints_.SaveIfDue(step_, evaluated);
   if (TakeSaveRequest()) checkpoints_.SaveEarly(step_, evaluated, "a signal asked for it");
@@ -230,7 +272,12 @@ void Trainer::Edit(const std::string& text) {
     throw Error("step " + std::to_string(step_) +
                 " is not yet evaluated, so its weights cannot be edited. Train on first");
   edits_.Take(text, step_);
+  Edited();
+}
+
+void Trainer::Edited() {
   memory_.PhaseChanges();
+  if (predictor_) predictor_->Settle(step_, "the weights were edited");
 }
 
 // True where a stage ended whose last checkpoint is to be kept.
@@ -238,6 +285,7 @@ bool Trainer::GoOnInStages() {
   const bool keep = stages_.now().keep;
   if (stages_.GoOn(step_) == Stages::Going::kPresent) return false;
   memory_.PhaseChanges();
+  if (predictor_) predictor_->Settle(step_, "another stage begins");
   evaluation_.Forget();
   return keep;
 }

@@ -28,6 +28,7 @@
 #include <medley/train/evaluation.h>
 #include <medley/train/failure.h>
 #include <medley/train/memory_watch.h>
+#include <medley/train/phases/predictor.h>
 #include <medley/train/prefetcher.h>
 #include <medley/train/run_hours.h>
 #include <medley/train/stages.h>
@@ -44,6 +45,7 @@ struct TrainerStart {
   FoundWeights weights = {};
   std::optional<RunScript> script = {};  // of a run that repeats another one
   SecondsSource now = SteadySeconds;     // what the run's hours are measured by
+  PredictorHooks hooks = {};             // of tests
 };
 
 // The loop. Every step is a handful of calls to its collaborators.
@@ -87,11 +89,15 @@ class Trainer {
   bool Done(std::int64_t until);
   Outcome Step();
   std::vector<Draw> NextDraws();
+  std::optional<Outcome> Predict();
+  StepAttempt::Outcome Gradients(const StepRecord& record);
   void SayWhatWasNotJudged();
+  Outcome GoOnWithoutTask();
   Outcome Blamed(const std::vector<Draw>& draws, const Failure& failure);
   std::optional<Failure> UpdateWeights(StepRecord& record);
   void Measure(StepRecord& record);
   Outcome Conclude(StepRecord record);
+  void Edited();
   bool GoOnInStages();
   void TakeForms(const Stage& stage);
   void WatchHours();
@@ -119,6 +125,7 @@ class Trainer {
   TableRoom tables_;
   Evaluation evaluation_;
   ReceiptBook receipts_;
+  std::optional<PhaseState> phases_;  // of a run that has any
   // All above is as the checkpoint has it from here on.
   TrainingState state_;
   Progress progress_;
@@ -128,6 +135,7 @@ class Trainer {
   StepAttempt attempt_;
   Blame blame_;
   WeightEdits edits_;
+  std::optional<Predictor> predictor_;
   bool started_ = false;
   double seconds_in_steps_ = 0;  // since the run was started or resumed
   std::chrono::steady_clock::time_point step_started_;

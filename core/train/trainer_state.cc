@@ -27,6 +27,10 @@ TrainingState Trainer::State() {
                             [device](const json& s) { LoadGenerators(s, device); }});
   state.sections.push_back({"receipt", 1, [this] { return receipts_.ToJson(); },
                             [this](const json& s) { receipts_.Load(s); }, /*optional=*/true});
+  if (phases_)
+    state.sections.push_back({"phases", 1,
+                              [this] { return predictor_ ? predictor_->Save() : phases_->Save(); },
+                              [this](const json& s) { phases_->Load(s); }});
   if (const Adapters adapters = run_.Adapted(); adapters.any())
     state.sections.push_back(AdaptersSection(adapters));
   return state;

@@ -226,6 +226,24 @@ TEST(RunConfig, MistakesOfTheOptimizersRulesAreNamed) {
   EXPECT_EQ(mistake(R"("name": "muon", "momentum": 0, "average": 0, "trend": {})"), "");
 }
 
+TEST(RunConfig, PhasesNeedAnAverageAndThresholdsInTheirRange) {
+  const Workspace work;
+  const auto mistake = [&](const std::string& phases, const std::string& optimizer = R"("average": 0.9)") {
+    return RunMistakes(work, "\"optimizer\": {" + optimizer + "}, \"phases\": {" + phases + "}");
+  };
+  EXPECT_EQ(mistake(""), "");
+  EXPECT_EQ(mistake(R"("warmup_steps": 0, "full_steps": 5, "correct_steps": 1, "allowance": 0.5)"), "");
+  EXPECT_TRUE(Has(mistake("", ""), "phases: needs an average of the weights")) << mistake("", "");
+  EXPECT_TRUE(Has(mistake("", R"("average": 0.9, "trend": {}, "warmup_steps": 0)"), "needs a warm-up"));
+  for (const char* bad : {R"("allowance": 0)", R"("allowance": 1)", R"("full_steps": 4)",
+                          R"("warmup_steps": -1)", R"("correct_steps": 0)", R"("predict": 5)"})
+    EXPECT_TRUE(Has(mistake(bad), "phases.")) << bad << ": " << mistake(bad);
+  const RunConfig config = ReadRunConfig(work.WriteRun(R"("optimizer": {"average": 0.9}, "phases": {})"));
+  EXPECT_TRUE(config.optimizer.keeps_line && !config.optimizer.keeps_last_step);
+  EXPECT_EQ(config.phases->full_steps, 20);
+  EXPECT_FALSE(ReadRunConfig(work.WriteRun(R"("optimizer": {"average": 0.9})")).optimizer.keeps_line);
+}
+
 TEST(RunConfig, RowsThatFillTheBudgetAreAWord) {
   const Workspace work;
   const RunConfig config = ReadRunConfig(work.WriteRun("\"tasks\": {\"a\": {\"rows\": \"auto\"}}"));

@@ -114,6 +114,23 @@ TEST(ConfigChange, WhatAdaptersAreCannotChangeAndTheirDropoutCan) {
   EXPECT_EQ(CompareConfigs(before, now, {}).size(), 2u) << "where they came from";
 }
 
+TEST(ConfigChange, PhasesAreThereFromTheStartOrNever) {
+  const ordered_json phases = {
+      {"warmup_steps", 100}, {"full_steps", 20}, {"correct_steps", 5}, {"allowance", 0.03}};
+  ordered_json with = Config(), longer = Config();
+  with["phases"] = phases;
+  longer["phases"] = phases, longer["phases"]["full_steps"] = 30;
+  EXPECT_EQ(CompareConfigs(with, longer, {"zoom"}).size(), 1u) << "a number of theirs";
+  for (const auto& [before, now] : {std::pair(Config(), with), std::pair(with, Config())}) {
+    try {
+      CompareConfigs(before, now, {"zoom"});
+      ADD_FAILURE() << "not refused";
+    } catch (const InputError& error) {
+      EXPECT_NE(std::string(error.what()).find("cannot change phases."), std::string::npos) << error.what();
+    }
+  }
+}
+
 // A checkpoint has other tensors then.
 TEST(ConfigChange, WhatDecidesTheOptimizersTensorsIsRefusedInWords) {
   const auto refusal = [](const ordered_json& was, const ordered_json& is) {

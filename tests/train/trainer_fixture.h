@@ -160,16 +160,19 @@ struct TrainerCompany {
 class TestTrainer final : private TrainerCompany, public Trainer {
  public:
   TestTrainer(Run& run, PlanInForce& plan, const std::filesystem::path& directory, Console& console,
-              const std::optional<FoundCheckpoint>& from = std::nullopt, SecondsSource now = SteadySeconds)
+              const std::optional<FoundCheckpoint>& from = std::nullopt, SecondsSource now = SteadySeconds,
+              PredictorHooks hooks = {})
       : TrainerCompany(run, plan, directory, console, from),
         Trainer(run, plan, log, admission, console,
                 {.directory = directory,
                  .from = from,
                  .weights = {.text = kText, .text_of_file = kText},
-                 .now = std::move(now)}) {}
+                 .now = std::move(now),
+                 .hooks = std::move(hooks)}) {}
   TestTrainer(TinyRun& tiny, const std::filesystem::path& directory, Console& console,
-              const std::optional<FoundCheckpoint>& from = std::nullopt, SecondsSource now = SteadySeconds)
-      : TestTrainer(tiny.run, tiny.plan(), directory, console, from, std::move(now)) {}
+              const std::optional<FoundCheckpoint>& from = std::nullopt, SecondsSource now = SteadySeconds,
+              PredictorHooks hooks = {})
+      : TestTrainer(tiny.run, tiny.plan(), directory, console, from, std::move(now), std::move(hooks)) {}
 };
 
 inline RunConfig TinyConfig(std::int64_t steps) {

@@ -1,0 +1,358 @@
+#include <medley/train/phases/predictor.h>
+
+#include <c10/util/Exception.h>
+
+#include <algorithm>
+#include <chrono>
+#include <limits>
+#include <utility>
+
+#include <medley/base/bytes.h>
+#include <medley/base/error.h>
+#include <medley/base/interrupt.h>
+#include <medley/report/table.h>
+#include <medley/step/abandon.h>
+#include <medley/step/not_finite.h>
+#include <medley/step/optimizer.h>
+
+namespace medley {
+namespace {
+
+constexpr double kAheadByItself = 25;  // steps
+constexpr int kMostRepeats = 16;
+
+std::int64_t RowsOf(const std::vector<Draw>& draws) {
+  std::int64_t rows = 0;
+  for (const Draw& draw : draws) rows += draw.rows;
+  return rows;
+}
+
+LossWatch::Losses TotalsOf(const StepLosses& losses) {
+  LossWatch::Losses totals;
+  for (const auto& [task, terms] : losses) {
+    if (const auto loss = TotalLoss(terms)) totals[task] = *loss;
+  }
+  return totals;
+}
+
+std::string Words(const JumpRecord& jump) {
+  return jump.direction + " of " + FormatNumber(jump.steps) + " steps, gain " + FormatNumber(jump.gain) +
+         " (standard error " + FormatNumber(jump.standard_error) + ")";
+}
+
+}  // namespace
+
+Predictor::Predictor(const Setting& setting)
+    : setting_(setting),
+      directions_(*setting.run.optimizer->directions()),
+      trial_({.seed = static_cast<std::uint64_t>(setting.run.config.seed),
+              .device = setting.run.device,
+              .model = *setting.run.model,
+              .directions = directions_,
+              .tasks = setting.tasks,
+              .plan = setting.plan,
+              .tables = setting.tables,
+              .rows_at_once = setting.state.rows_at_once}) {
+  directions_.SetMeddler(setting.hooks.meddle);
+}
+
+// A step that was not done takes its prediction with it.
+void Predictor::Forget() {
+  if (before_) setting_.state = *std::exchange(before_, std::nullopt);
+  jump_.reset();
+  changes_.clear();
+}
+
+std::map<std::string, double> Predictor::SharesInForce() const {
+  const Mixer& mixer = *setting_.run.mixer;
+  const auto all = mixer.Shares();
+  std::map<std::string, double> shares;
+  double sum = 0;
+  for (const std::string& task : mixer.mixture().Active()) sum += shares[task] = all.at(task).asked;
+  for (auto& [task, share] : shares) share = sum > 0 ? share / sum : 1 / static_cast<double>(shares.size());
+  return shares;
+}
+
+bool Predictor::IsDue(std::int64_t step, std::int64_t price) const {
+  if (setting_.hooks.is_due) return setting_.hooks.is_due(step);
+  const PhaseState& state = setting_.state;
+  const bool repeats = setting_.run.config.optimizer.keeps_last_step && state.clock.FastForwards();
+  return (state.clock.Predicts() || repeats) && state.account.Pays(price);
+}
+
+// In steps' worth of what it moves.
+double Predictor::StepsOf(const Jump& jump, double size) const {
+  const auto full = static_cast<double>(setting_.run.config.phases->full_steps);
+  return jump.direction == Direction::kLastStep ? size : size * full;
+}
+
+// The average's displacement in a step is (1 - decay) / decay of its way to the weights.
+Displacement Predictor::Of(const Candidate& candidate, double size) const {
+  const double steps = candidate.stretch * StepsOf(candidate.jump, size);
+  const double decay = setting_.run.config.optimizer.average;
+  switch (candidate.jump.direction) {
+    case Direction::kTrend:
+      return {Direction::kTrend, steps * (1 - decay) / decay};
+    case Direction::kLine:
+      return {Direction::kLine, steps / (10 * static_cast<double>(setting_.state.clock.spacing()))};
+    case Direction::kLastStep:
+      return {Direction::kLastStep, steps};
+  }
+  return {};
+}
+
+// Where the average gets in the next steps for nothing: never beyond the weights.
+Displacement Predictor::ByItself() const {
+  const double decay = setting_.run.config.optimizer.average;
+  return {Direction::kTrend, std::min(1.0, kAheadByItself * (1 - decay) / decay)};
+}
+
+std::optional<Predictor::FailedTask> Predictor::Predict(std::int64_t step, double rate) {
+  Forget();
+  PhaseState& state = setting_.state;
+  const std::map<std::string, double> shares = SharesInForce();
+  std::vector<std::string> tasks;
+  for (const auto& [task, share] : shares) tasks.push_back(task);
+  if (state.rate != 0 && rate != state.rate) Settle(step, "the learning rate is another one");
+  if (!state.tasks.empty() && tasks != state.tasks) Settle(step, "other tasks are drawn");
+  state.rate = rate;
+  state.tasks = tasks;
+  if (!IsDue(step, 2 * JumpTrial::kRows * static_cast<std::int64_t>(tasks.size()))) return std::nullopt;
+  before_ = state;
+  const auto begun = std::chrono::steady_clock::now();
+  changes_.push_back(Changed(step, NameOf(state.clock.now()), "predict"));
+  Candidate candidate;
+  if (setting_.hooks.stretch) candidate.stretch = setting_.hooks.stretch(step);
+  if (auto failed = Look(shares, candidate)) {
+    Forget();
+    return failed;
+  }
+  Conclude(step, std::move(candidate),
+           std::chrono::duration<double>(std::chrono::steady_clock::now() - begun).count());
+  return std::nullopt;
+}
+
+// No task's fault.
+std::string Predictor::WhyImpossible(const Displacement& displacement) {
+  try {
+    directions_.MovedAverages(displacement);
+    return "";
+  } catch (const Error& error) {
+    return error.what();
+  }
+}
+
+// The next candidate, against what comes by itself.
+std::optional<Predictor::FailedTask> Predictor::Look(const std::map<std::string, double>& shares,
+                                                     Candidate& candidate) {
+  PhaseState& state = setting_.state;
+  const bool repeats = setting_.run.config.optimizer.keeps_last_step && !state.clock.Predicts();
+  candidate.jump = repeats ? state.repeats.Next() : state.jumps.Next();
+  candidate.size = candidate.jump.size;
+  const std::int64_t since = state.account.SinceMark();
+  if (since > 0)
+    candidate.fall = std::max(0.0, state.losses.FallSinceMark(shares)) / static_cast<double>(since);
+  candidate.verdict.refused = WhyImpossible(Of(candidate, candidate.size));
+  if (!candidate.verdict.refused.empty()) return std::nullopt;
+  try {
+    std::map<std::string, TrialLosses> losses;
+    if (auto failed = Round(shares, {ByItself(), Of(candidate, candidate.size)}, candidate, losses))
+      return failed;
+    const double least = candidate.fall * static_cast<double>(candidate.forwards);
+    candidate.verdict = JudgeJump(losses, 0, 1, shares, least);
+    if (repeats && candidate.verdict.refused.empty()) {
+      if (auto failed = Repeat(shares, candidate)) return failed;
+    }
+  } catch (const c10::OutOfMemoryError&) {
+    AbandonForward(setting_.run.device);
+    candidate.verdict.refused = "not one probe row fits into the memory that is left";
+  }
+  ++state.events;
+  return std::nullopt;
+}
+
+std::optional<Predictor::FailedTask> Predictor::Round(const std::map<std::string, double>& shares,
+                                                      const std::vector<Displacement>& displacements,
+                                                      Candidate& candidate,
+                                                      std::map<std::string, TrialLosses>& losses) {
+  for (const auto& [task, share] : shares) {
+    try {
+      losses[task] = trial_.Losses(task, setting_.state.events, displacements);
+    } catch (const c10::AcceleratorError&) {
+      throw;
+    } catch (const c10::OutOfMemoryError&) {
+      throw;
+    } catch (const Interrupted&) {
+      throw;
+    } catch (const std::exception& error) {
+      AbandonForward(setting_.run.device);
+      return FailedTask{task, Failure::Of(error, "a prediction, rows of task " + task + ": ")};
+    }
+    candidate.forwards += JumpTrial::kRows * static_cast<std::int64_t>(displacements.size());
+  }
+  return std::nullopt;
+}
+
+// The same step once more, as long as each gains over the one before.
+std::optional<Predictor::FailedTask> Predictor::Repeat(const std::map<std::string, double>& shares,
+                                                       Candidate& candidate) {
+  const std::int64_t price = 2 * JumpTrial::kRows * static_cast<std::int64_t>(shares.size());
+  for (int repeat = 0; repeat < kMostRepeats && setting_.state.account.Pays(candidate.forwards + price);
+       ++repeat) {
+    const double further = candidate.size + candidate.jump.size;
+    std::map<std::string, TrialLosses> losses;
+    const std::int64_t before = candidate.forwards;
+    if (auto failed =
+            Round(shares, {Of(candidate, candidate.size), Of(candidate, further)}, candidate, losses))
+      return failed;
+    const JumpVerdict verdict =
+        JudgeJump(losses, 0, 1, shares, candidate.fall * static_cast<double>(candidate.forwards - before));
+    if (!verdict.refused.empty()) break;
+    candidate.size = further;
+    candidate.verdict.gain += verdict.gain;
+    for (const auto& [task, change] : verdict.tasks) candidate.verdict.tasks[task].to = change.to;
+  }
+  return std::nullopt;
+}
+
+void Predictor::Conclude(std::int64_t step, Candidate candidate, double seconds) {
+  PhaseState& state = setting_.state;
+  state.account.Spent(candidate.forwards);
+  bool taken = candidate.verdict.refused.empty();
+  if (setting_.hooks.verdict) taken = setting_.hooks.verdict(step, taken);
+  JumpRecord jump{.direction = NameOf(candidate.jump.direction),
+                  .steps = StepsOf(candidate.jump, candidate.size),
+                  .tasks = candidate.verdict.tasks,
+                  .gain = candidate.verdict.gain,
+                  .standard_error = candidate.verdict.standard_error,
+                  .forwards = candidate.forwards,
+                  .taken = taken,
+                  .why = candidate.verdict.refused};
+  PhaseRecord record = Changed(step, "predict", taken ? "correct" : NameOf(state.clock.now()));
+  record.jump = std::move(jump);
+  record.seconds = seconds;
+  changes_.push_back(std::move(record));
+  state.losses.Mark();
+  state.account.Mark();
+  if (taken) {
+    jump_ = std::move(candidate);
+  } else {
+    ChoiceOf(candidate.jump).Refused();
+  }
+}
+
+JumpChoice& Predictor::ChoiceOf(const Jump& jump) {
+  return jump.direction == Direction::kLastStep ? setting_.state.repeats : setting_.state.jumps;
+}
+
+StepAttempt::Outcome Predictor::Gradients(std::int64_t step, const std::vector<Draw>& draws) {
+  if (!jump_) return setting_.attempt.Gradients(step, draws);
+  StepAttempt::Outcome outcome;
+  {
+    const LentWeights jumped = directions_.MovedWeights(Of(*jump_, jump_->size));
+    outcome = setting_.attempt.Gradients(step, draws);
+  }
+  if (std::holds_alternative<InterruptedStep>(outcome)) return outcome;
+  const std::string why = WhyUndone(outcome);
+  if (why.empty()) {
+    Take();
+    return outcome;
+  }
+  Undo(why, draws);
+  return setting_.attempt.Gradients(step, draws);
+}
+
+// Training without the jump may not fail.
+std::string Predictor::WhyUndone(const StepAttempt::Outcome& outcome) const {
+  if (const auto* failure = std::get_if<Failure>(&outcome)) return failure->reason;
+  const std::string beyond = setting_.state.losses.Beyond(TotalsOf(std::get<StepLosses>(outcome)));
+  if (!beyond.empty()) return beyond;
+  return setting_.run.optimizer->GradientIsFinite() ? "" : "the gradient is not finite";
+}
+
+void Predictor::Take() {
+  PhaseState& state = setting_.state;
+  directions_.Move(Of(*jump_, jump_->size));
+  ChoiceOf(jump_->jump).Taken();
+  state.clock.Jumped();
+  const double worth =
+      jump_->fall > 0 ? jump_->verdict.gain / jump_->fall : std::numeric_limits<double>::infinity();
+  state.account.Earned(worth);
+}
+
+// As if the trial had refused it.
+void Predictor::Undo(const std::string& why, const std::vector<Draw>& draws) {
+  PhaseState& state = setting_.state;
+  ClearGradients(*setting_.run.model);
+  setting_.attempt.TakeBack();
+  setting_.memory.BeginStep();
+  ChoiceOf(jump_->jump).Refused();
+  state.account.Undone(RowsOf(draws));
+  PhaseRecord& record = changes_.back();
+  record.to = NameOf(state.clock.now());
+  record.jump->taken = false;
+  record.jump->why = "undone: " + why;
+  record.jump->forwards += ForwardAccount::kTrainedRow * RowsOf(draws);
+}
+
+void Predictor::Trained(StepRecord& record) {
+  PhaseState& state = setting_.state;
+  const bool is_first = jump_ && changes_.back().jump->taken;
+  const std::string beyond =
+      !is_first && state.clock.now() == Phase::kCorrect ? state.losses.Beyond(TotalsOf(record.losses)) : "";
+  for (const PhaseRecord& change : changes_) Write(change);
+  changes_.clear();
+  jump_.reset();
+  before_.reset();
+  const Phase phase = state.clock.now();
+  record.phase = NameOf(phase);
+  state.losses.Add(TotalsOf(record.losses));
+  state.account.Trained(record.rows());
+  state.clock.Trained();
+  if (!beyond.empty()) {
+    Settle(record.step, beyond);
+  } else if (state.clock.now() != phase) {
+    Write(Changed(record.step, NameOf(phase), NameOf(state.clock.now())));
+  }
+  if (phase == Phase::kWarmup && state.clock.now() == Phase::kFull) {
+    state.losses.Mark();
+    state.account.Mark();
+  }
+  if (const auto snapshot = state.clock.Snapshot()) directions_.Snapshot(*snapshot);
+}
+
+void Predictor::Settle(std::int64_t step, const std::string& why) {
+  Forget();
+  PhaseState& state = setting_.state;
+  const Phase phase = state.clock.now();
+  if (phase == Phase::kWarmup) return;
+  state.clock.Settle();
+  state.losses.Mark();
+  state.account.Mark();
+  setting_.console.Log("step " + std::to_string(step) + ": nothing is predicted for " +
+                       std::to_string(setting_.run.config.phases->full_steps) + " steps: " + why);
+  if (phase != Phase::kFull) Write(Changed(step, NameOf(phase), NameOf(Phase::kFull), why));
+}
+
+PhaseRecord Predictor::Changed(std::int64_t step, const std::string& from, const std::string& to,
+                               const std::string& why) {
+  return {.step = step, .from = from, .to = to, .why = why, .memory = setting_.memory.Transition()};
+}
+
+void Predictor::Write(const PhaseRecord& record) {
+  setting_.sinks.Take(record);
+  const auto bytes = [](std::int64_t count) { return FormatBytes(static_cast<double>(count)); };
+  const PhaseMemory& memory = record.memory;
+  const std::string at = "step " + std::to_string(record.step) + ": ";
+  if (record.jump) {
+    const JumpRecord& jump = *record.jump;
+    const std::string words =
+        at + (jump.taken ? "jumped: " : "no jump: ") + Words(jump) + (jump.taken ? "" : ": " + jump.why);
+    jump.taken ? setting_.console.Say(words) : setting_.console.Log(words);
+  }
+  setting_.console.Log(at + record.from + " -> " + record.to + ": in use " + bytes(memory.before) +
+                       " before, " + bytes(memory.after) + " after, peak " + bytes(memory.peak) + ", held " +
+                       bytes(memory.held) + ", copies of the weights " + std::to_string(memory.copies));
+}
+
+}  // namespace medley
