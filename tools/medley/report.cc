@@ -7,6 +7,8 @@
 #include <medley/base/files.h>
 #include <medley/base/json_reader.h>
 #include <medley/plan/receipt.h>
+#include <medley/report/metrics.h>
+#include <medley/report/phase_report.h>
 
 #include "tools/medley/arguments.h"
 #include "tools/medley/verbs.h"
@@ -39,7 +41,7 @@ int RunReport(int argc, char** argv) {
   if (const std::string problem = DirectoryProblem(directory); !problem.empty())
     throw InputError(problem + "; a run directory is expected");
   const Receipt receipt = ReadReceipt(directory);
-  std::cout << StagesTable(receipt.stages()) << ReceiptTable(receipt);
+  std::cout << StagesTable(receipt.stages()) << ReceiptTable(receipt) << PhasesTable(directory / kTimingLog);
   return 0;
 }
 
