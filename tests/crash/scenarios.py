@@ -55,6 +55,15 @@ def calls_on_weights(calls):
     return [c for i, c in enumerate(calls) if "weights.json" in c[2] + c[3] or named - 12 <= i <= named + 5]
 
 
+PHASES = ("steps=15", "optimizer.average=0.9", "phases.warmup_steps=1", "phases.full_steps=5", "phases.correct_steps=2",
+          "phases.allowance=0.99", "eval.every=0")
+
+
+def calls_on_predictions(calls):
+    """A few of each step's: those on the logs, and the rename that announces a checkpoint."""
+    return [c for c in calls if c[2].endswith(("/metrics.jsonl", "/timing.jsonl")) or "/step-" in c[3]]
+
+
 def edit(file):
     file.write_text(file.read_text().replace('"control": 1', '"control": 3'))
 
@@ -109,12 +118,20 @@ def make_scenarios(server, work):
     (server.run / "weights.json").unlink()
     weights.template = keep(server, work, "damaged-weights")
 
+    # Steps of all phases, with two predictions between them.
+    phases = Scenario("phases", lambda s: s.train(*PHASES))
+    server.clear()
+    must(server.call(phases.arguments(server)))
+    phases.expected = trial.end_of(server.run)
+    if (server.run / "metrics.jsonl").read_text().count("\"jump\"") != 2:
+        sys.exit("the run with phases has not two predictions")
+
     evaluation = Evaluation("eval", lambda s: s.evaluate())
     evaluation.template = finished
     evaluation.prepare(server)
     must(server.call(server.evaluate()))
     evaluation.expected = trial.tree(server.run)
-    scenarios = [train, resume, damaged, logs, weights, evaluation]
+    scenarios = [train, resume, damaged, logs, weights, phases, evaluation]
     for scenario in scenarios:
         scenario.prepare(server)
         answer = must(server.call(scenario.arguments(server), trace=work / (scenario.name + ".trace")))
@@ -126,6 +143,8 @@ def make_scenarios(server, work):
             scenario.calls = calls_on_logs(scenario.calls)
         if scenario is weights:
             scenario.calls = calls_on_weights(scenario.calls)
+        if scenario is phases:
+            scenario.calls = calls_on_predictions(scenario.calls)
         scenario.go_on(server, answer, verdict := trial.Verdict())
         if verdict.problems:
             sys.exit(f"{scenario.name}, without a fault: {verdict.problems}")

@@ -228,7 +228,7 @@ class Scenario:
                                     "no such directory" in again.text):
                 if said:
                     verdict.problems.append(f"step {said} was announced, but there is no run")
-                again = server.call(server.train(), watched=False)
+                again = server.call(server.train() if self.template else self.arguments(server), watched=False)
             elif restored(again.text) < said:
                 verdict.problems.append(f"step {said} was announced, {restored(again.text)} was restored")
             verdict.seconds += again.seconds
