@@ -6,6 +6,7 @@
 #include <utility>
 
 #include <medley/base/error.h>
+#include <medley/base/interrupt.h>
 #include <medley/base/pcre2.h>
 #include <medley/base/utf8.h>
 
@@ -130,6 +131,14 @@ class Translation {
 
 using CompileContext = std::unique_ptr<pcre2_compile_context, pcre2::FreedBy<pcre2_compile_context_free>>;
 
+// Steps of a search that are not counted, and those that all searches of a text may take beside them. A run
+// of white space is gone through backwards in a few steps a character; a pattern that doubles them with each
+// takes more.
+constexpr std::int64_t kFreeSteps = 256;
+std::int64_t StepsFor(std::string_view text) {
+  return 10'000 + 64 * static_cast<std::int64_t>(std::min<std::size_t>(text.size(), 1 << 25));
+}
+
 // What a search writes to: one for each thread.
 struct Scratch {
   std::unique_ptr<pcre2_match_data, pcre2::FreedBy<pcre2_match_data_free>> data{
@@ -173,18 +182,26 @@ SplitPattern::SplitPattern(const std::string& pattern, bool literal, std::string
 SplitPattern::~SplitPattern() = default;
 SplitPattern::SplitPattern(SplitPattern&&) noexcept = default;
 
-bool SplitPattern::Search(std::string_view text, std::size_t from, Span& found) const {
+bool SplitPattern::Search(std::string_view text, std::size_t from, std::int64_t& steps, Span& found) const {
   Scratch& scratch = ThreadScratch();
-  // A run of white space is gone through backwards in a step a character, so a fair search of a long text
-  // takes many steps; a pattern that doubles them with each character takes more.
-  const auto steps = static_cast<std::uint32_t>(1'000'000 + std::min<std::size_t>(text.size(), 1 << 26) * 16);
-  pcre2_set_match_limit(scratch.context.get(), steps);
   const auto match = [&](std::uint32_t options) {
     return pcre2_match(code_->code.get(), reinterpret_cast<PCRE2_SPTR>(text.data()), text.size(), from,
                        options | PCRE2_NO_UTF_CHECK, scratch.data.get(), scratch.context.get());
   };
-  int result = match(0);
-  if (result == PCRE2_ERROR_JIT_STACKLIMIT) result = match(PCRE2_NO_JIT);  // has the heap for a stack
+  const auto match_within = [&](std::int64_t most) {
+    pcre2_set_match_limit(scratch.context.get(), static_cast<std::uint32_t>(most));
+    const int result = match(0);
+    return result == PCRE2_ERROR_JIT_STACKLIMIT ? match(PCRE2_NO_JIT) : result;  // has the heap for a stack
+  };
+  // PCRE2 does not tell how many steps a search took: one that needs more begins anew with more.
+  std::int64_t most = kFreeSteps;
+  int result = match_within(most);
+  while (result == PCRE2_ERROR_MATCHLIMIT && steps > 0) {
+    HeedInterrupt();
+    most = std::min(4 * most, steps);
+    steps -= most;
+    result = match_within(most);
+  }
   if (result == PCRE2_ERROR_NOMATCH) return false;
   if (result < 0)
     throw Error(where_ + ": the pattern cannot cut a text of " + std::to_string(text.size()) +
@@ -196,9 +213,10 @@ bool SplitPattern::Search(std::string_view text, std::size_t from, Span& found) 
 
 std::vector<Span> SplitPattern::Spans(std::string_view text) const {
   std::vector<Span> spans;
+  std::int64_t steps = StepsFor(text);
   std::size_t done = 0;
   Span found;
-  for (std::size_t from = 0; from <= text.size() && Search(text, from, found);) {
+  for (std::size_t from = 0; from <= text.size() && Search(text, from, steps, found);) {
     // An empty place where the last one ended is none: from there on it would be found for ever.
     if (found.begin == found.end && !spans.empty() && spans.back().end == found.end) {
       from = found.end < text.size() ? found.end + Utf8Length(text.substr(found.end)) : text.size() + 1;
@@ -214,7 +232,8 @@ std::vector<Span> SplitPattern::Spans(std::string_view text) const {
 
 bool SplitPattern::Matches(std::string_view text) const {
   Span found;
-  return Search(text, 0, found) && found.begin == 0;
+  std::int64_t steps = StepsFor(text);
+  return Search(text, 0, steps, found) && found.begin == 0;
 }
 
 }  // namespace medley

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -24,14 +25,17 @@ class SplitPattern {
   ~SplitPattern();
   SplitPattern(SplitPattern&&) noexcept;
 
-  // All of a text of valid UTF-8, in order. Throws Error where the search takes too much time or memory.
+  // All of a text of valid UTF-8, in order. Throws Error where its searches together take more time or memory
+  // than a fair pattern does, which is in proportion to its length, and Interrupted where one takes long and
+  // an interrupt was asked for.
   std::vector<Span> Spans(std::string_view text) const;
   // Whether it begins there.
   bool Matches(std::string_view text) const;
 
  private:
-  // The next place at `from` or behind; false where there is none.
-  bool Search(std::string_view text, std::size_t from, Span& found) const;
+  // The next place at `from` or behind; false where there is none. `steps`: that are left, of those that are
+  // counted.
+  bool Search(std::string_view text, std::size_t from, std::int64_t& steps, Span& found) const;
 
   struct Code;
   std::unique_ptr<Code> code_;

@@ -7,6 +7,9 @@
 
 #include "tokenizer_cases.h"
 
+#include <medley/base/error.h>
+#include <medley/base/interrupt.h>
+
 #include "tests/words.h"
 
 namespace medley {
@@ -78,6 +81,36 @@ TEST(SplitPattern, APatternThatTakesForEverIsGivenUp) {
   } catch (const Error& error) {
     EXPECT_TRUE(Has(error.what(), "t.json: the pattern cannot cut a text of 5000 bytes")) << error.what();
   }
+}
+
+// Each search of it is short enough; there is one for every character.
+TEST(SplitPattern, APatternThatTakesLongAtEveryPlaceIsGivenUp) {
+  const SplitPattern pattern("(?:(?:a?){15}a{15}x)|.", /*literal=*/false, "t.json");
+  const std::string text(100'000, 'a');
+  try {
+    pattern.Spans(text);
+    ADD_FAILURE() << "it ended";
+  } catch (const Error& error) {
+    EXPECT_TRUE(Has(error.what(), "t.json: the pattern cannot cut a text of 100000 bytes")) << error.what();
+  }
+  EXPECT_EQ(pattern.Spans("bcd").size(), 3);
+}
+
+TEST(SplitPattern, ASearchThatTakesLongHeedsAnInterrupt) {
+  const SplitPattern pattern("(?:(?:a?){15}a{15}x)|.", /*literal=*/false, "t.json");
+  RequestInterrupt();
+  EXPECT_THROW(pattern.Spans(std::string(100'000, 'a')), Interrupted);
+  EXPECT_EQ(pattern.Spans("bcd").size(), 3);
+  ForgetInterrupt();
+}
+
+// Quadratic in no run of white space that a text of code or of a table has.
+TEST(SplitPattern, LongRunsOfWhiteSpaceAreFair) {
+  const SplitPattern pattern("\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+|[^\\s]+", /*literal=*/false, "t.json");
+  std::string text;
+  for (int i = 0; i < 200; ++i) text += std::string(static_cast<std::size_t>(50 * i), ' ') + "word";
+  EXPECT_EQ(pattern.Spans(text).size(), 200 + 199 * 2);
+  EXPECT_EQ(pattern.Spans(std::string(2'000'000, ' ')).size(), 1);
 }
 
 }  // namespace
