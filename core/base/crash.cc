@@ -10,6 +10,9 @@
 #include <memory>
 #include <new>
 
+#include <medley/base/error.h>
+#include <medley/base/mapped_file.h>
+
 namespace medley {
 namespace {
 
@@ -63,8 +66,23 @@ void Write(std::string_view text) {
   }
 }
 
+void WriteAdvice() {
+  if (const std::size_t size = g_advice_size; size > 0) {
+    Write(" ");
+    Write({g_advice.data(), size});
+  }
+  Write("\n");
+}
+
 // Only what is safe in a handler. It was taken off when it was called, so the second time is the default.
-void OnCrash(int signal) {
+void OnCrash(int signal, siginfo_t* info, void*) {
+  if (const std::string_view path = signal == SIGBUS ? MappedPathAt(info->si_addr) : ""; !path.empty()) {
+    Write("\nmedley: ");
+    Write(path);
+    Write(" cannot be read any more: it got shorter while it was in use, or its disk failed. Restore it.");
+    WriteAdvice();
+    ::_exit(static_cast<int>(ExitCode::kFailed));
+  }
   Write("\nmedley: crashed (");
   for (const Deadly& deadly : kDeadly) {
     if (deadly.signal == signal) Write(deadly.name);
@@ -72,11 +90,7 @@ void OnCrash(int signal) {
   Write(t_doing.empty() ? ")" : ") in ");
   Write(t_doing);
   Write(".");
-  if (const std::size_t size = g_advice_size; size > 0) {
-    Write(" ");
-    Write({g_advice.data(), size});
-  }
-  Write("\n");
+  WriteAdvice();
   ::raise(signal);
 }
 
@@ -89,8 +103,8 @@ void InstallCrashWords() {
     if (::sigaction(deadly.signal, nullptr, &now) != 0) continue;
     if ((now.sa_flags & SA_SIGINFO) != 0 || now.sa_handler != SIG_DFL) continue;
     struct sigaction action {};
-    action.sa_handler = OnCrash;
-    action.sa_flags = SA_ONSTACK | static_cast<int>(SA_RESETHAND);
+    action.sa_sigaction = OnCrash;
+    action.sa_flags = SA_SIGINFO | SA_ONSTACK | static_cast<int>(SA_RESETHAND);
     ::sigemptyset(&action.sa_mask);
     ::sigaction(deadly.signal, &action, nullptr);
   }

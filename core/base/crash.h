@@ -5,8 +5,8 @@
 namespace medley {
 
 // Makes a crash (SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT) first write to stderr whose code ran and what to
-// do, and then end the process as it would have without. A signal that somebody else handles already is left
-// to them.
+// do, and then end the process as it would have without. A SIGBUS in a mapped file, which got shorter, names
+// the file instead, and ends with exit code 1. A signal that somebody else handles already is left to them.
 void InstallCrashWords();
 
 // What this thread does while the scope lives: "plugin 'zoom' (task zoom_gold, while sampling rows 0..8)".
