@@ -82,14 +82,11 @@ void Stages::Scored(const EvaluationRecord& record, std::int64_t step) {
 }
 
 Stages::Going Stages::GoOn(std::int64_t step) {
-  const std::size_t before = number_;
-  std::string why;
-  while (!over() && MustPass(why)) {
-    setting_.console.Warn("step " + std::to_string(step) + ": " + Named(now()) +
-                          " is passed through: " + why);
+  if (over()) return Going::kPresent;
+  if (PassesThrough(step)) {
     Begin(number_ + 1, step);
+    return Going::kEnded;
   }
-  if (over() || number_ != before) return number_ == before ? Going::kPresent : Going::kEnded;
   const Stage& stage = now();
   if (!stage.until) return Going::kPresent;
   if (!IsCooling()) {
@@ -103,13 +100,13 @@ Stages::Going Stages::GoOn(std::int64_t step) {
   }
   if (cooled_ < stage.cooldown_steps) return Going::kPresent;
   Begin(number_ + 1, step);
-  GoOn(step);  // what begins may be over already
   return Going::kEnded;
 }
 
-// Nothing is left of the stage, or nothing that it could wait for.
-bool Stages::MustPass(std::string& why) const {
+// Nothing is left of the present stage, or nothing that it could wait for: then says so.
+bool Stages::PassesThrough(std::int64_t step) const {
   const Stage& stage = now();
+  std::string why;
   if (IsEmpty(number_)) {
     why = "all of its tasks were dropped";
   } else if (stage.until && !IsCooling() && Judge(*stage.until, counts_, dropped_) == Verdict::kGone) {
@@ -117,16 +114,20 @@ bool Stages::MustPass(std::string& why) const {
   } else {
     return false;
   }
+  setting_.console.Warn("step " + std::to_string(step) + ": " + Named(stage) + " is passed through: " + why);
   return true;
 }
 
+// The next stage from this one on that has something to draw and to wait for. What is passed through leaves
+// no trace: the mixer, the optimizer and the log know only what was drawn.
 void Stages::Begin(std::size_t number, std::int64_t step) {
   number_ = number;
   counts_ = {};
   cooled_ = -1;
   const std::string at = "step " + std::to_string(step) + ": ";
   if (over()) return setting_.console.Say(at + "the last stage is over");
-  if (IsEmpty(number_)) return;  // it will be passed through
+  if (PassesThrough(step)) return Begin(number_ + 1, step);
+  begun_ = number_;
   const Stage& stage = now();
   std::map<std::string, double> before = SharesNow(setting_.mixer);
   TakeForms();
@@ -173,11 +174,8 @@ void Stages::Save(json& progress) const {
   progress["dropped"] = dropped_;
   progress["weight_log"] = setting_.log.number();
   progress["weight_lines"] = setting_.log.Kept();
-  progress["stage"] = {{"number", number_},
-                       {"name", over() ? "" : now().name},
-                       {"cooled", cooled_},
-                       {"ramping", ramping_},
-                       {"counts", counts_.Save()}};
+  progress["stage"] = {{"number", number_}, {"begun", begun_},     {"name", over() ? "" : now().name},
+                       {"cooled", cooled_}, {"ramping", ramping_}, {"counts", counts_.Save()}};
 }
 
 StagePlace Stages::PlaceIn(const json& progress) {
@@ -205,12 +203,13 @@ void Stages::Load(const json& progress) {
     cooled_ = CountOf(*saved, "cooled", -1);
     ramping_ = saved->at("ramping").get<bool>();
     counts_ = StageCounts::Load(saved->at("counts"));
+    begun_ = std::min(number_, stages.size() - 1);  // all that older medleys tell
+    if (saved->contains("begun"))
+      begun_ = std::min(begun_, static_cast<std::size_t>(CountOf(*saved, "begun")));
   }
-  const std::size_t number =
-      std::min(number_, stages.size() - 1);  // over: the last one's shares are in force
-  if (IsEmpty(number)) return;
+  if (IsEmpty(begun_)) return;
   TakeForms();
-  setting_.mixer.SetMixture(MixtureOf(curriculum_, number));
+  setting_.mixer.SetMixture(MixtureOf(curriculum_, begun_));
 }
 
 }  // namespace medley

@@ -102,7 +102,7 @@ class Stages {
   // it; where no other has a share, nothing can ramp.
   static void SetMixtureWithout(const std::set<std::string>& stopped, Mixture mixture, const Ramp& ramp,
                                 Mixer::Accounts accounts, Mixer& mixer);
-  bool MustPass(std::string& why) const;
+  bool PassesThrough(std::int64_t step) const;
   void Begin(std::size_t number, std::int64_t step);
   WeightEntry EntryNow(WeightEntry::Cause cause) const;
   void Log(WeightEntry entry);
@@ -112,7 +112,8 @@ class Stages {
   Curriculum curriculum_;
   std::int64_t step_ = 0;  // of the run
   bool ramping_ = false;
-  std::size_t number_ = 0;
+  std::size_t number_ = 0,
+              begun_ = 0;  // of the present stage, and of the last one that began: the mixer has its
   StageCounts counts_;
   std::int64_t cooled_ = -1;  // steps since `until` held; -1: it has not yet
   std::map<std::string, std::string> dropped_;

@@ -311,6 +311,54 @@ TEST(Stages, AConditionThatADropEmptiedIsPassedThrough) {
   EXPECT_LT(ended.step, 10);
 }
 
+// What follows is as if the stage had never stood there: weights, moments, draws, and the ramp's beginning.
+TEST(Stages, WhatIsPassedThroughLeavesNoTrace) {
+  const ScratchDirectory scratch;
+  RunConfig config = DroppingConfig();
+  config.data.threads = 0;
+  const Stage first = StageOf("a", {{"one", 1}, {"two", 1}}, Rows(1000, "two"));
+  Stage passed = StageOf("b", {{"three", 1}}, ScoreOf("two", 2, -1));
+  passed.moments = Moments::kReset;
+  passed.warmup_steps = 9;
+  passed.set.tasks["three"].rows = 7;
+  Stage last = StageOf("c", {{"one", 1}, {"three", 1}}, Steps(30));
+  last.ramp = {.draws = 20};
+  last.set.tasks["one"].rows = 4;
+  const std::map<std::string, RowHook> hooks = {{"two", FailsFrom(6)}};
+  const Ended with =
+      TrainStages(scratch / "with", config, CurriculumOf({first, passed, passed, last}), hooks);
+  const Ended without = TrainStages(scratch / "without", config, CurriculumOf({first, last}), hooks);
+  EXPECT_EQ(with.code, ExitCode::kSomethingDropped) << with.error;
+  EXPECT_TRUE(Says(with.words, {"stage b is passed through: it waits for tasks that were dropped (two"}))
+      << with.words;
+  EXPECT_FALSE(Says(with.words, {"stage b begins"}));
+  EXPECT_EQ(with.step, without.step);
+  EXPECT_EQ(RowsOf(MetricsOf(scratch / "with")), RowsOf(MetricsOf(scratch / "without")));
+  const std::string end = ListCheckpoints(scratch / "with").at(0).path.filename();
+  for (const char* name : {"model.safetensors", "optim.safetensors"})
+    EXPECT_EQ(ReadText(scratch / "with" / end / name), ReadText(scratch / "without" / end / name)) << name;
+  const WeightLog log(scratch / "with");
+  for (const WeightEntry& entry : log.entries()) EXPECT_NE(entry.name, "b");
+}
+
+TEST(Stages, ARunThatAPassedStageEndedStillHasTheSharesThatWereDrawn) {
+  const ScratchDirectory scratch;
+  const Curriculum curriculum =
+      CurriculumOf({StageOf("a", {{"one", 1}, {"two", 1}}, Any({Rows(1000, "two"), Steps(9)})),
+                    StageOf("b", {{"three", 1}}, ScoreOf("two", 2, -1))});
+  const Ended first = TrainStages(scratch / "run", DroppingConfig(), curriculum, {{"two", FailsFrom(6)}});
+  EXPECT_TRUE(Says(first.words, {"the last stage is over"})) << first.words;
+  SilentConsole console;
+  const auto tiny = MakeStagedRun(DroppingConfig(), curriculum);
+  const auto found = FindCheckpoint(scratch / "run", OnDamage::kSetAside, *console);
+  TestTrainer trainer(*tiny, scratch / "run", *console, found);
+  const Ended ended = TrainToTheEnd(trainer, console);
+  EXPECT_EQ(ended.code, ExitCode::kSomethingDropped) << ended.error;
+  EXPECT_EQ(ended.step, first.step);
+  EXPECT_EQ(tiny->run.mixer->Shares().at("one").asked, 1);
+  EXPECT_EQ(tiny->run.mixer->Shares().at("three").asked, 0);
+}
+
 TEST(Stages, WithoutAnyTaskLeftTheRunFails) {
   const ScratchDirectory scratch;
   const Ended ended =
