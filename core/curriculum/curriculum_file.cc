@@ -94,10 +94,12 @@ void Fields(Visitor& visit, WeightsFile& c) {
        .help = "What the weights are shares of: rows; steps, which are draws; tokens, which are rows times "
                "the text widths that the passes of a task declare; or passes, rows times the passes that it "
                "declares. Not given: rows, and with the order urn, which draws nothing else, steps"});
-  visit(c.order,
-        {.name = "order",
-         .help = "deficit: no task is ever further behind its share than one largest batch; urn: weight is "
-                 "the number of cards in an urn that is drawn empty and filled again"});
+  visit(
+      c.order,
+      {.name = "order",
+       .help =
+           "deficit: until weights change, no task is ever a largest batch behind its share; urn: weight is "
+           "the number of cards in an urn that is drawn empty and filled again"});
   if (!chosen) return;
   if (c.kind == WeightsFile::Kind::kWeights) {
     VisitWeights(visit, c.weights);

@@ -6,6 +6,7 @@
 
 #include <medley/base/error.h>
 #include <medley/base/random.h>
+#include <medley/curriculum/draw_rule.h>
 #include <medley/curriculum/shares.h>
 
 namespace medley {
@@ -103,27 +104,6 @@ void SetShares(MixerState& state, std::int64_t position) {
   for (std::size_t i = 0; i < shares.size(); ++i) state.tasks[i].share = shares[i];
 }
 
-// Makes the residuals of the tasks with a share add up to 0 again, so that one of them is always eligible:
-// what the others were owed (paused tasks, rounding of a change of unit) goes to them by share.
-void HandOver(std::vector<MixerTask>& tasks) {
-  Owed rest = 0;
-  for (MixerTask& task : tasks) {
-    if (task.share == 0) task.owed = 0;
-    rest -= task.owed;
-  }
-  Owed given = 0;
-  const auto portion = [&](const MixerTask& task) {  // rounded down, also below 0
-    return (rest * task.share) >> 32;
-  };
-  for (const MixerTask& task : tasks) given += portion(task);
-  Owed left = rest - given;
-  for (MixerTask& task : tasks) {
-    if (task.share == 0) continue;
-    task.owed += portion(task) + (left > 0 ? 1 : 0);
-    if (left > 0) --left;
-  }
-}
-
 // The task of the next card; a new filling of the urn is shuffled when the last one is empty.
 std::size_t NextCard(MixerState& state) {
   std::vector<std::int64_t> cards;
@@ -141,24 +121,6 @@ std::size_t NextCard(MixerState& state) {
     state.urn_filling = filling;
   }
   return (*state.urn)[static_cast<std::size_t>(state.urn_drawn % total)];
-}
-
-// Among the tasks that are not ahead, the one that would first be a whole largest batch behind: smallest
-// (largest - owed) / share. Choosing the worst deficit, or the smallest worst deviation after the draw, looks
-// simpler and starves tasks when batches differ.
-std::size_t NextDue(const MixerState& state) {
-  std::int64_t largest = 0;
-  for (const MixerTask& task : state.tasks) {
-    if (task.share > 0) largest = std::max(largest, task.batch_charge);
-  }
-  const Owed limit = static_cast<Owed>(largest) << 32;
-  const MixerTask* best = nullptr;
-  for (const MixerTask& task : state.tasks) {
-    if (task.share == 0 || task.owed < 0) continue;
-    if (!best || (limit - task.owed) * best->share < (limit - best->owed) * task.share) best = &task;
-  }
-  if (!best) throw Error("the mixer found every task ahead of its share; this is a mistake in medley");
-  return static_cast<std::size_t>(best - state.tasks.data());
 }
 
 }  // namespace
@@ -187,12 +149,12 @@ void Mixer::GoOnRamping(MixerState& state) {
   ++state.ramped;
   if (state.ramped == state.ramp.draws) return;  // the draw that was just made had the mixture's own
   SetShares(state, RampPosition(state.ramp, state.ramped + 1));
-  if (state.ramped + 1 == state.ramp.draws) HandOver(state.tasks);
+  if (state.ramped + 1 == state.ramp.draws) Settle(state.tasks);
 }
 
 Draw Mixer::Advance(MixerState& state) const {
   const bool urn = mixture_.order == DrawOrder::kUrn;
-  MixerTask& drawn = state.tasks[urn ? NextCard(state) : NextDue(state)];
+  MixerTask& drawn = state.tasks[urn ? NextCard(state) : NextDue(state.tasks)];
   if (urn) {
     ++state.urn_drawn;
   } else {
@@ -235,19 +197,13 @@ void Mixer::SetMixture(Mixture mixture, const Ramp& ramp, Accounts accounts) {
   if (ramp.draws > 0 && mixture.order == DrawOrder::kUrn) throw InputError(kNoRampOfUrns);
   MixerState next = state_;
   next.tasks = Arrange(mixture, std::move(next.tasks));
-  const bool starts_afresh = mixture.order == DrawOrder::kUrn || mixture_.order == DrawOrder::kUrn;
+  const bool starts_afresh =
+      mixture.order == DrawOrder::kUrn || mixture_.order == DrawOrder::kUrn || mixture.unit != mixture_.unit;
   const bool opens_anew = accounts == Accounts::kOpenAnew || mixture.unit != mixture_.unit;
   for (MixerTask& task : next.tasks) {
-    const auto size = sizes_.find(task.name);
     task.from = task.share;
     if (opens_anew) task.charged = 0, task.asked = 0;
-    if (starts_afresh || size == sizes_.end()) {
-      task.owed = 0;
-    } else if (mixture.unit != mixture_.unit) {  // the same number of draws, in the new unit
-      const TaskSize& s = size->second;
-      const std::int64_t before = ChargeOf(s, s.rows, mixture_.unit);
-      task.owed = before < 1 ? 0 : task.owed * ChargeOf(s, s.rows, mixture.unit) / before;
-    }
+    if (starts_afresh) task.owed = 0;
   }
   next.ramp = ramp;
   next.ramped = 0;
@@ -275,7 +231,7 @@ void Mixer::Drop(const std::string& task) {
 // With the tasks and the ramp that `next` has; an urn is filled anew.
 void Mixer::BringIn(Mixture mixture, MixerState next) {
   SetShares(next, RampPosition(next.ramp, next.ramped + 1));
-  HandOver(next.tasks);
+  Settle(next.tasks);
   ++next.urn_epoch;
   next.urn_drawn = 0;
   next.urn_filling = -1;

@@ -25,9 +25,22 @@ struct Draw {
   std::int64_t rows = 0;
 };
 
-// Hands out draws so that the shares of what was trained follow the weights: at every draw no task is further
-// behind its share than one largest batch, whatever the batch sizes. Deterministic; its state is integers. A
-// copy goes its own way. Not for two threads at once: a run's is the trainer's.
+// Hands out draws so that the shares of what was trained follow the weights, whatever the batch sizes.
+// Deterministic; its state is integers. A copy goes its own way. Not for two threads at once: a run's is the
+// trainer's.
+//
+// With the order "deficit", in any unit, this holds after every draw; DECISIONS.md has the proof. B is the
+// largest batch of a task with a share. A change is one of shares or of B: each draw of a ramp is one.
+//
+// - No task is further ahead of its share than (1 - share) times its batch, as they were at its last draw.
+// - Before the first change every task is less than B behind.
+// - After a change that is still so, or all who are behind are together behind by no more than is left of the
+//   leads that tasks had at the change: a lead falls by the task's share of all that is drawn.
+// - Whatever the changes, no task is further behind than 1 + H(ceil(n / 2) - 1) times the largest B so far;
+//   n is the most tasks that had a share at once, and H(k) = 1 + 1/2 + ... + 1/k.
+//
+// An urn promises only that every filling has its cards, in an order of chance; a change throws away what is
+// left of one.
 class Mixer {
  public:
   // Throws InputError for weights without a positive sum, or a task without a size.
@@ -42,8 +55,10 @@ class Mixer {
 
   enum class Accounts { kGoOn, kOpenAnew };  // of what Shares tells
   // New weights from the next draw on, or over a ramp that begins with it. What tasks were owed is carried
-  // over, never judged anew; a paused task hands it to the others by share. Throws InputError as the
-  // constructor does, and for a ramp with an urn, and then nothing has changed.
+  // over, never judged anew; but with another unit, or an urn, nobody is owed anything. What a task that
+  // loses its share was owed is settled with those that are furthest ahead, what it had too much with those
+  // furthest behind. Throws InputError as the constructor does, and for a ramp with an urn, and then nothing
+  // has changed.
   void SetMixture(Mixture mixture, const Ramp& ramp = {}, Accounts accounts = Accounts::kGoOn);
   // The task is paused from the next draw on, as if the mixture, and a ramp that goes on, had never had it.
   // Throws InputError where no other task is left, and then nothing has changed.

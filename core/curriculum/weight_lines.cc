@@ -45,6 +45,7 @@ ordered_json ToJson(const WeightEntry& entry) {
   line["before"] = entry.before;
   line["after"] = entry.after;
   line["owed"] = entry.owed;
+  if (entry.draw_rule > 1) line["draw_rule"] = entry.draw_rule;
   if (!entry.text.empty()) AddText(line, entry.text);
   return line;
 }
@@ -111,7 +112,8 @@ WeightEntry EntryFrom(const ordered_json& line, Cause cause) {
           .before = line.at("before").get<Numbers>(),
           .after = line.at("after").get<Numbers>(),
           .owed = line.at("owed").get<Numbers>(),
-          .text = TextOfEntry(line, cause)};
+          .text = TextOfEntry(line, cause),
+          .draw_rule = line.contains("draw_rule") ? CountOf(line, "draw_rule") : 1};
 }
 
 // Takes lines one after the other.

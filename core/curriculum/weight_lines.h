@@ -21,6 +21,7 @@ struct WeightEntry {
   std::map<std::string, double> before, after;  // shares by task; where a ramp leads, of its stage
   std::map<std::string, double> owed;           // residuals by task, in the mixture's unit
   std::string text;                             // of the file: of a start and of edits
+  std::int64_t draw_rule = 1;  // kDrawRule of the medley that made it; 1 of those that did not tell
 };
 
 std::string_view WordOf(WeightEntry::Cause cause);

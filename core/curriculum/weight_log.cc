@@ -8,6 +8,7 @@
 #include <medley/base/json_document.h>
 #include <medley/base/json_text.h>
 #include <medley/base/line_reader.h>
+#include <medley/curriculum/draw_rule.h>
 
 namespace medley {
 namespace {
@@ -61,7 +62,8 @@ WeightEntry EntryOf(const Mixer& mixer, std::int64_t step, Cause cause, std::str
                     .before = std::move(before),
                     .after = SharesAimedAt(mixer),
                     .owed = {},
-                    .text = {}};
+                    .text = {},
+                    .draw_rule = kDrawRule};
   for (const auto& [task, share] : mixer.Shares()) {
     entry.draw += share.draws;
     if (share.asked > 0) entry.owed[task] = share.owed;

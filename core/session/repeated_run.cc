@@ -11,6 +11,7 @@
 #include <medley/base/json_count.h>
 #include <medley/base/json_reader.h>
 #include <medley/base/line_reader.h>
+#include <medley/curriculum/draw_rule.h>
 #include <medley/curriculum/weight_log.h>
 #include <medley/run/config_change.h>
 #include <medley/run/weight_log_check.h>
@@ -46,6 +47,22 @@ WeightLog WholeLog(const fs::path& directory) {
       ". Restore it from a copy; medley resume goes on without what is lost, but no run can repeat it");
 }
 
+// Mixers of all medleys draw the same up to the first change of the weights, not behind it.
+void RequireThisDrawRule(const fs::path& directory, const WeightLog& log) {
+  using Cause = WeightEntry::Cause;
+  for (const WeightEntry& entry : log.entries()) {
+    const bool changes_draws =
+        entry.cause == Cause::kStage || entry.cause == Cause::kEdit || entry.cause == Cause::kDroppedTask;
+    if (!changes_draws || entry.draw_rule == kDrawRule) continue;
+    throw InputError(
+        DisplayPath(directory) + " cannot be repeated: its weights changed at step " +
+        std::to_string(entry.step) + " (" + std::string(WordOf(entry.cause)) +
+        (entry.name.empty() ? "" : " " + entry.name) +
+        "), and the medley that trained it draws otherwise after a change than this one. Repeat it "
+        "with that medley; medley resume goes on with it as before");
+  }
+}
+
 }  // namespace
 
 RepeatedRun::RepeatedRun(fs::path directory) : directory_(std::move(directory)) {
@@ -53,6 +70,7 @@ RepeatedRun::RepeatedRun(fs::path directory) : directory_(std::move(directory)) 
   RequireOwnWeights(directory_);
   const ordered_json record = ReadRunRecord(directory_);
   const WeightLog log = WholeLog(directory_);
+  RequireThisDrawRule(directory_, log);
   const std::string unknown =
       DisplayPath(directory_) + " cannot be repeated: it was trained by a medley that did not write down ";
   try {

@@ -94,6 +94,38 @@ TEST_F(Replays, RepeatAnEvaluationThatWasInterruptedAndResumedWithOtherRows) {
   EXPECT_EQ(Metrics("again"), Metrics("run"));
 }
 
+// Up to the first change of its weights one draws as ever; behind it the mixer draws otherwise than older
+// ones.
+TEST_F(Replays, RunsThatAnOlderMixerDrewAreRefusedWhereTheirWeightsChanged) {
+  const std::string first = "plan=false hours=0 steps=34";
+  ASSERT_EQ(Train(first).code, ExitCode::kDone);
+  for (const CheckpointEntry& entry : ListCheckpoints(run()))
+    fs::remove_all(entry.path);  // they know the log
+  const std::vector<WeightEntry> entries = WeightLog(run()).entries();
+  ASSERT_EQ(entries.size(), 2u);
+  const auto rewrite = [&](std::size_t lines) {
+    std::vector<std::string> old;
+    for (std::size_t i = 0; i < lines; ++i) {
+      WeightEntry entry = entries[i];
+      EXPECT_EQ(std::exchange(entry.draw_rule, 1), 2);
+      old.push_back(LineOf(entry, old.empty() ? "" : old.back()));
+    }
+    WriteText(run() / kWeightLog, TextOf(old, {}, LogEnd::kClosed));
+  };
+  rewrite(2);
+  const Ended refused = Replay("again", first);
+  EXPECT_EQ(refused.code, ExitCode::kBadInput) << refused.out;
+  EXPECT_TRUE(Has(refused.out,
+                  "cannot be repeated: its weights changed at step 30 (stage b), and the medley that "
+                  "trained it draws otherwise after a change"))
+      << refused.out;
+  EXPECT_FALSE(fs::exists(scratch_ / "again"));
+  rewrite(1);
+  const Ended replayed = Replay("again", first);
+  EXPECT_EQ(replayed.code, ExitCode::kDone) << replayed.out;
+  EXPECT_EQ(Metrics("again"), Metrics("run"));
+}
+
 TEST_F(Replays, AnotherConfigIsRefusedWithWhatDiffers) {
   ASSERT_EQ(Train("plan=false hours=0 steps=12").code, ExitCode::kDone);
   const Ended other = Replay("again", "plan=false hours=0 steps=13 optimizer.clip_norm=2");
