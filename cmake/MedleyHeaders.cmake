@@ -9,6 +9,7 @@ set(_medley_public
   data/csv_file.h
   data/item_stream.h
   data/jsonl_file.h
+  data/splits.h
   data/tensor_file.h
   model/blocks/footprint.h
   model/blocks/language.h

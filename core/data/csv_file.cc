@@ -5,6 +5,7 @@
 #include <medley/base/error.h>
 #include <medley/base/files.h>
 #include <medley/base/suggest.h>
+#include <medley/data/last_read.h>
 
 namespace medley {
 namespace {
@@ -39,8 +40,8 @@ std::string TakeField(std::string_view& text, char separator, std::string& field
 }  // namespace
 
 CsvFile::CsvFile(const std::filesystem::path& file, char separator)
-    : records_(file, RecordIndex::Format::kCsv), separator_(separator) {
-  if (records_.size() == 0)
+    : records_(std::make_shared<const RecordIndex>(file, RecordIndex::Format::kCsv)), separator_(separator) {
+  if (records_->size() == 0)
     throw InputError(DisplayPath(file) + " is empty; expected a first line with the names of the columns");
   columns_ = Fields(0);
   for (auto column = columns_.begin(); column != columns_.end(); ++column) {
@@ -64,7 +65,8 @@ std::vector<std::string> CsvFile::Read(std::int64_t item) const {
 }
 
 std::vector<std::string> CsvFile::Fields(std::int64_t record) const {
-  const std::string text = records_.Read(record);
+  NoteRead(records_, record);
+  const std::string text = records_->Read(record);
   std::vector<std::string> fields;
   std::string_view rest = text;
   for (bool more = true; more;) {
@@ -74,11 +76,5 @@ std::vector<std::string> CsvFile::Fields(std::int64_t record) const {
   }
   return fields;
 }
-
-std::string CsvFile::Place(std::int64_t record) const {
-  return DisplayPath(records_.path()) + ":" + std::to_string(records_.LineOf(record));
-}
-
-std::string CsvFile::PlaceOf(std::int64_t item) const { return Place(item + 1); }
 
 }  // namespace medley

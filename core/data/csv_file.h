@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -18,7 +19,7 @@ class CsvFile {
   // InputError where the file cannot be read, has no record, or names a column twice.
   explicit CsvFile(const std::filesystem::path& file, char separator = ',');
 
-  std::int64_t size() const { return records_.size() - 1; }
+  std::int64_t size() const { return records_->size() - 1; }
   const std::vector<std::string>& columns() const { return columns_; }
   // The place of a column in a record; an InputError names those that are there.
   std::size_t Column(std::string_view name) const;
@@ -26,13 +27,13 @@ class CsvFile {
   // another number of them, or quotes that are not those of a field.
   std::vector<std::string> Read(std::int64_t item) const;
   // "FILE:LINE", for what is wrong with an item's contents.
-  std::string PlaceOf(std::int64_t item) const;
+  std::string PlaceOf(std::int64_t item) const { return Place(item + 1); }
 
  private:
   std::vector<std::string> Fields(std::int64_t record) const;
-  std::string Place(std::int64_t record) const;
+  std::string Place(std::int64_t record) const { return records_->PlaceOf(record); }
 
-  RecordIndex records_;
+  std::shared_ptr<const RecordIndex> records_;
   char separator_;
   std::vector<std::string> columns_;
 };

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <string>
+#include <utility>
 
 #include <medley/base/error.h>
 #include <medley/base/random.h>
@@ -37,8 +38,15 @@ std::int64_t ShuffledOrder::operator[](std::int64_t place) const {
 ItemStream::ItemStream(std::int64_t items, std::int64_t held_out, std::string_view name, Shows shows)
     : items_(Checked(items, held_out, name)),
       held_out_(held_out),
-      splits_(items, HashName(name)),
+      splits_(std::in_place, items, HashName(name)),
       shows_(shows) {}
+
+ItemStream::ItemStream(const SplitSizes& sizes, Shows shows)
+    : items_(sizes.training + sizes.held_out), held_out_(sizes.held_out), shows_(shows) {
+  if (sizes.training < 1 || sizes.held_out < 1)
+    throw InputError("there are " + std::to_string(sizes.training) + " items for training and " +
+                     std::to_string(sizes.held_out) + " for evaluations; expected at least one of each");
+}
 
 std::int64_t ItemStream::size(Split split) const {
   if (held_out_ == 0) return items_;
@@ -48,8 +56,10 @@ std::int64_t ItemStream::size(Split split) const {
 std::int64_t ItemStream::ItemOf(const RowRange& rows, std::int64_t row) const {
   const std::int64_t count = size(rows.split), epoch = row / count;
   const ShuffledOrder order(count, CombineSeeds(rows.seed, static_cast<std::uint64_t>(epoch)));
-  const std::int64_t first = rows.split == Split::kHeldOut ? 0 : held_out_;
-  return splits_[first + order[row % count]];
+  const bool is_held_out = rows.split == Split::kHeldOut;
+  const std::int64_t place = order[row % count];
+  if (!splits_) return is_held_out ? items_ - held_out_ + place : place;
+  return (*splits_)[is_held_out ? place : held_out_ + place];
 }
 
 }  // namespace medley

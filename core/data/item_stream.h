@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string_view>
 
 #include <medley/base/rows.h>
@@ -20,6 +21,11 @@ class ShuffledOrder {
   std::uint64_t key_;
 };
 
+// How many items there are for training and for evaluations, where the files say it.
+struct SplitSizes {
+  std::int64_t training = 0, held_out = 0;
+};
+
 // Finite data (subjects, files, lines of a file) as a task's endless stream: every epoch shows each item of
 // the split once, in an order of its own. Row r is found without the rows before it.
 class ItemStream {
@@ -34,6 +40,9 @@ class ItemStream {
   // training.
   ItemStream(std::int64_t items, std::int64_t held_out, std::string_view name,
              Shows shows = Shows::kWholeItem);
+  // Items [0, training) are for training, [training, training + held_out) for evaluations. InputError where
+  // there is none of either.
+  explicit ItemStream(const SplitSizes& sizes, Shows shows = Shows::kWholeItem);
 
   std::int64_t size(Split split) const;
   Shows shows() const { return shows_; }
@@ -42,7 +51,7 @@ class ItemStream {
 
  private:
   std::int64_t items_, held_out_;
-  ShuffledOrder splits_;  // those held out come first
+  std::optional<ShuffledOrder> splits_;  // those held out come first; none: they stand behind the others
   Shows shows_;
 };
 

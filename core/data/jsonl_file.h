@@ -2,8 +2,10 @@
 
 #include <cstdint>
 #include <filesystem>
-#include <nlohmann/json_fwd.hpp>
+#include <memory>
+#include <string>
 
+#include <medley/data/json_item.h>
 #include <medley/data/record_index.h>
 
 namespace medley {
@@ -11,16 +13,17 @@ namespace medley {
 // A file of JSON values, one a line (JSON Lines); blank lines do not count. Many threads may read at once.
 class JsonlFile {
  public:
-  explicit JsonlFile(const std::filesystem::path& file) : records_(file, RecordIndex::Format::kLines) {}
+  explicit JsonlFile(const std::filesystem::path& file)
+      : records_(std::make_shared<const RecordIndex>(file, RecordIndex::Format::kLines)) {}
 
-  std::int64_t size() const { return records_.size(); }
+  std::int64_t size() const { return records_->size(); }
   // 0 <= item < size(). InputError "FILE:LINE:COLUMN: ..." where it is not good JSON, or has a key twice.
-  nlohmann::json Read(std::int64_t item) const;
+  JsonItem Read(std::int64_t item) const;
   // "FILE:LINE", for what is wrong with an item's contents.
-  std::string PlaceOf(std::int64_t item) const;
+  std::string PlaceOf(std::int64_t item) const { return records_->PlaceOf(item); }
 
  private:
-  RecordIndex records_;
+  std::shared_ptr<const RecordIndex> records_;
 };
 
 }  // namespace medley

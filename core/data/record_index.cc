@@ -227,4 +227,8 @@ std::int64_t RecordIndex::LineOf(std::int64_t record) const {
   return line;
 }
 
+std::string RecordIndex::PlaceOf(std::int64_t record) const {
+  return DisplayPath(path_) + ":" + std::to_string(LineOf(record));
+}
+
 }  // namespace medley

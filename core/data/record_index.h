@@ -27,8 +27,9 @@ class RecordIndex {
   std::int64_t size() const { return static_cast<std::int64_t>(begins_.size()) - 1; }
   // The record, without the end of its line. 0 <= record < size().
   std::string Read(std::int64_t record) const;
-  // The line, from 1, in which it begins. For messages: it counts the lines before it.
+  // The line, from 1, in which it begins; "FILE:LINE". For messages: both count the lines before it.
   std::int64_t LineOf(std::int64_t record) const;
+  std::string PlaceOf(std::int64_t record) const;
   const std::filesystem::path& path() const { return path_; }
 
  private:

@@ -6,6 +6,8 @@
 
 #include <utility>
 
+#include <medley/data/last_read.h>
+
 #include "plugin_call.h"
 
 namespace medley {
@@ -51,6 +53,21 @@ at::Tensor WithItsOwnMemory(at::Tensor& built) {
   return is_ours ? std::move(built) : built.detach().clone(at::MemoryFormat::Contiguous);
 }
 
+// What others than medley throw over a line of a data file names no file.
+template <typename Fn>
+auto WithPlaceOfData(const Fn& fn) {
+  ForgetRead();
+  try {
+    return fn();
+  } catch (const Error&) {
+    throw;
+  } catch (const c10::Error&) {
+    throw;
+  } catch (const std::exception& error) {
+    ThrowOfLastRead(error.what());
+  }
+}
+
 void CheckOutcomes(const Outcomes& outcomes, std::int64_t rows) {
   const auto check = [&](const std::string& what, const std::vector<double>& values) {
     if (static_cast<std::int64_t>(values.size()) == rows) return;
@@ -70,7 +87,7 @@ LoadedTask::LoadedTask(const TaskInfo& info, const VariantInfo& variant, std::st
 
 Batch LoadedTask::Sample(const RowRange& rows) const {
   return CallPlugin(plugin_, info_.name, "sampling " + Span(rows), [&] {
-    Batch batch = task_->Sample(rows);
+    Batch batch = WithPlaceOfData([&] { return task_->Sample(rows); });
     const RowRange& got = batch.rows();
     if (got.seed != rows.seed || got.begin != rows.begin || got.count != rows.count) {
       throw Error("the batch says that it holds " + Span(got));

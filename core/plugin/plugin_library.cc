@@ -15,6 +15,7 @@
 #include <system_error>
 
 #include <medley/base/interrupt.h>
+#include <medley/data/last_read.h>
 
 #include "elf_file.h"
 #include "rejection.h"
@@ -89,7 +90,17 @@ void Rethrow(int code, const PluginFailure& failure) {
       break;
   }
   HeedInterrupt();  // what a plugin was doing when it was asked to stop comes as a failure like others
-  throw Error(failure.message);
+  const std::string words = failure.message;
+  if (words.starts_with("[json.exception.")) ThrowOfLastRead(words);
+  throw Error(words);
+}
+
+template <typename Fn>
+void Call(const Fn& entry) {
+  PluginFailure failure{};
+  ForgetRead();
+  const int code = entry(&failure);
+  Rethrow(code, failure);
 }
 
 }  // namespace
@@ -140,16 +151,18 @@ PluginLibrary PluginLibrary::Open(const PluginFile& file) {
 
 std::unique_ptr<Task> PluginLibrary::Make(std::size_t index, const TaskContext& context) const {
   Task* task = nullptr;
-  PluginFailure failure{};
-  Rethrow(entry_.make(static_cast<std::uint32_t>(index), &context, &task, &failure), failure);
+  Call([&](PluginFailure* failure) {
+    return entry_.make(static_cast<std::uint32_t>(index), &context, &task, failure);
+  });
   if (task == nullptr) throw Error("it made no task");
   return std::unique_ptr<Task>(task);
 }
 
 std::unique_ptr<Model> PluginLibrary::MakeModel(std::size_t index, const ModelContext& context) const {
   Model* model = nullptr;
-  PluginFailure failure{};
-  Rethrow(entry_.make_model(static_cast<std::uint32_t>(index), &context, &model, &failure), failure);
+  Call([&](PluginFailure* failure) {
+    return entry_.make_model(static_cast<std::uint32_t>(index), &context, &model, failure);
+  });
   if (model == nullptr) throw Error("it made no model");
   return std::unique_ptr<Model>(model);
 }
@@ -159,8 +172,9 @@ std::vector<std::string> PluginLibrary::Texts(std::size_t index, const TextsCont
   const auto add = [](void* sink, const char* text, std::size_t size) {
     static_cast<std::vector<std::string>*>(sink)->emplace_back(text, size);
   };
-  PluginFailure failure{};
-  Rethrow(entry_.texts(static_cast<std::uint32_t>(index), &context, &texts, add, &failure), failure);
+  Call([&](PluginFailure* failure) {
+    return entry_.texts(static_cast<std::uint32_t>(index), &context, &texts, add, failure);
+  });
   return texts;
 }
 

@@ -110,6 +110,21 @@ TEST(ItemStream, FindsARowFarAway) {
   EXPECT_GE(items.size(), 999U);  // an epoch may end in between
 }
 
+TEST(ItemStream, KeepsTheSplitsThatFilesMake) {
+  const ItemStream stream(SplitSizes{7, 3});
+  ASSERT_EQ(stream.size(Split::kTraining), 7);
+  ASSERT_EQ(stream.size(Split::kHeldOut), 3);
+  const auto epoch = [&](Split split, std::int64_t from, std::int64_t count) {
+    std::multiset<std::int64_t> items;
+    for (std::int64_t row = from; row < from + count; ++row) items.insert(stream.ItemOf(Rows(2, split), row));
+    return items;
+  };
+  EXPECT_EQ(epoch(Split::kTraining, 14, 7), (std::multiset<std::int64_t>{0, 1, 2, 3, 4, 5, 6}));
+  EXPECT_EQ(epoch(Split::kHeldOut, 3, 3), (std::multiset<std::int64_t>{7, 8, 9}));
+  EXPECT_THROW(ItemStream(SplitSizes{0, 3}), InputError);
+  EXPECT_THROW(ItemStream(SplitSizes{3, 0}), InputError);
+}
+
 TEST(ItemStream, LeavesSomethingForTraining) {
   EXPECT_THROW(ItemStream(0, 0, "clips"), InputError);
   EXPECT_THROW(ItemStream(5, 5, "clips"), InputError);

@@ -1,6 +1,16 @@
 #include <medley/data/jsonl_file.h>
 
+#include <functional>
+#include <limits>
+#include <map>
+#include <memory>
 #include <nlohmann/json.hpp>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <medley/data/csv_file.h>
+#include <medley/data/last_read.h>
 
 #include "data_files.h"
 
@@ -12,15 +22,112 @@ class Jsonl : public DataFiles {};
 TEST_F(Jsonl, AnItemIsALine) {
   const JsonlFile file(Write("a.jsonl", "{\"x\": 1}\n\n[2, 3]\n"));
   ASSERT_EQ(file.size(), 2);
-  EXPECT_EQ(file.Read(0).at("x"), 1);
-  EXPECT_EQ(file.Read(1), nlohmann::json({2, 3}));
+  EXPECT_EQ(file.Read(0).json().at("x"), 1);
+  EXPECT_EQ(file.Read(1).json(), nlohmann::json({2, 3}));
 }
 
 TEST_F(Jsonl, AMistakeIsToldWithItsPlaceAndTheOthersAreRead) {
   const JsonlFile file(Write("a.jsonl", "{\"x\": 1}\n\n{\"x\": nul}\n{\"x\": 1, \"x\": 2}\n4\n"));
   EXPECT_TRUE(Refusal([&] { file.Read(1); }).starts_with("a.jsonl:3:7: ")) << Refusal([&] { file.Read(1); });
   EXPECT_TRUE(Refusal([&] { file.Read(2); }).starts_with("a.jsonl:4:10: ")) << Refusal([&] { file.Read(2); });
-  EXPECT_EQ(file.Read(3), 4);
+  EXPECT_EQ(file.Read(3).json(), 4);
+}
+
+TEST_F(Jsonl, ValuesAreReadByTheirKinds) {
+  const JsonlFile file(Write("a.jsonl",
+                             R"({"t": "é", "n": -2.5, "i": 7, "s": true, "none": null, "ts": ["a", "b"],)"
+                             R"( "ns": [1, 2.5], "is": [], "o": {"x": 1}, "os": [{"x": 2}, {"x": 3}]})"
+                             "\n"));
+  const JsonItem item = file.Read(0);
+  EXPECT_EQ(item.Text("t"), "é");
+  EXPECT_EQ(item.Word("t", {"a", "é"}), "é");
+  EXPECT_EQ(item.Number("n"), -2.5);
+  EXPECT_EQ(item.Number("i", 7, 7), 7);
+  EXPECT_EQ(item.Integer("i", 0), 7);
+  EXPECT_TRUE(item.Switch("s"));
+  EXPECT_EQ(item.Texts("ts"), (std::vector<std::string>{"a", "b"}));
+  EXPECT_EQ(item.Numbers("ns"), (std::vector<double>{1, 2.5}));
+  EXPECT_TRUE(item.Integers("is").empty());
+  EXPECT_EQ(item.Object("o").Integer("x"), 1);
+  EXPECT_EQ(item.Objects("os").at(1).Integer("x"), 3);
+  EXPECT_TRUE(item.Has("i"));
+  EXPECT_FALSE(item.Has("none"));
+  EXPECT_FALSE(item.Has("x"));
+}
+
+// What another kind of value, or another value, is told as.
+TEST_F(Jsonl, AValueOfAnotherKindIsToldWithFileLineKeyAndWhatWasFound) {
+  const JsonlFile file(Write(
+      "a.jsonl",
+      "{}\n\n"
+      R"({"iso": 5, "i": 3.0, "large": 18446744073709551615, "ns": [1, "x"], "os": [{"x": 1}, {"even": 2}]})"
+      "\n[4]\n"));
+  const JsonItem item = file.Read(1);
+  const std::map<std::string, std::function<void()>> wrong{
+      {"iso: expected a text, found 5", [&] { item.Text("iso"); }},
+      {"\"iSO\" is missing; did you mean 'iso'? (there are: i, iso, large, ns, os)",
+       [&] { item.Text("iSO"); }},
+      {"iso: expected \"a\" or \"b\", found \"c\"",
+       [&] {
+         JsonlFile(Write("c.jsonl", "\n\n{\"iso\": \"c\"}\n")).Read(0).Word("iso", {"a", "b"});
+       }},
+      {"iso: expected true or false, found 5", [&] { item.Switch("iso"); }},
+      {"iso: expected a number from 0 to 1, found 5", [&] { item.Number("iso", 0, 1); }},
+      {"ns: expected a number, found an array", [&] { item.Number("ns"); }},
+      {"iso: expected a whole number from 6 on, found 5", [&] { item.Integer("iso", 6); }},
+      {"iso: expected a whole number up to 4, found 5",
+       [&] { item.Integer("iso", std::numeric_limits<std::int64_t>::min(), 4); }},
+      {"i: expected a whole number, found 3.0", [&] { item.Integer("i"); }},
+      {"large: expected a whole number, found 18446744073709551615", [&] { item.Integer("large"); }},
+      {"iso: expected a list, found 5", [&] { item.Texts("iso"); }},
+      {"ns[0]: expected a text, found 1", [&] { item.Texts("ns"); }},
+      {"ns[1]: expected a number, found \"x\"", [&] { item.Numbers("ns"); }},
+      {"ns[1]: expected a whole number from 0 to 1, found \"x\"", [&] { item.Integers("ns", 0, 1); }},
+      {"ns[0]: expected an object, found 1", [&] { item.Objects("ns"); }},
+      {"iso: expected an object, found 5", [&] { item.Object("iso"); }},
+      {"os[1]: \"x\" is missing (there are: even)", [&] { item.Objects("os").at(1).Number("x"); }},
+      {"os[1].even: too even", [&] { item.Objects("os").at(1).Fail("even", "too even"); }},
+      {"os[0]: too odd", [&] { item.Objects("os").at(0).Fail("too odd"); }}};
+  for (const auto& [words, read] : wrong) {
+    const std::string refusal = Refusal(read);
+    EXPECT_EQ(refusal.substr(refusal.find(':')), ":3: " + words);
+  }
+  EXPECT_EQ(Refusal([&] { file.Read(2).Text("x"); }), "a.jsonl:4: expected an object, found an array");
+  EXPECT_EQ(Refusal([&] { file.Read(2).Has("x"); }), "a.jsonl:4: expected an object, found an array");
+}
+
+TEST_F(Jsonl, AnItemOutlivesItsFile) {
+  const auto item = std::make_unique<JsonlFile>(Write("a.jsonl", "{\"x\": 1}\n"))->Read(0);
+  EXPECT_EQ(item.Integer("x"), 1);
+  EXPECT_EQ(Refusal([&] { item.Text("x"); }), "a.jsonl:1: x: expected a text, found 1");
+}
+
+// Of strangers who know no file.
+TEST_F(Jsonl, WhatOthersThrowIsToldWithTheRecordThatThisThreadReadLast) {
+  const auto words = [&] {
+    return Refusal([] { ThrowOfLastRead("[json.exception.type_error.302] number"); });
+  };
+  const auto error = [] {
+    try {
+      ThrowOfLastRead("stod");
+    } catch (const Error& thrown) {
+      return std::string(thrown.what());
+    }
+  };
+  ForgetRead();
+  EXPECT_EQ(error(), "stod");
+  {
+    const JsonlFile file(Write("a.jsonl", "1\n2\n\n3\n"));
+    file.Read(2);
+    EXPECT_EQ(words(), "a.jsonl:4: [json.exception.type_error.302] number");
+    const CsvFile table(Write("a.csv", "x,y\n1,2\n3,4\n"));
+    table.Read(1);
+    EXPECT_EQ(words(), "a.csv:3: [json.exception.type_error.302] number");
+    EXPECT_TRUE(error().ends_with("a.csv:3)")) << error();
+    std::thread([&] { file.Read(0); }).join();
+    EXPECT_EQ(words(), "a.csv:3: [json.exception.type_error.302] number") << "another thread's";
+  }
+  EXPECT_EQ(error(), "stod") << "its file is gone";
 }
 
 }  // namespace

@@ -63,7 +63,7 @@ TEST_F(Guide, ATaskOverAFileTrainsAndIsNotToldOfTheSameRowsInBothSplits) {
                                            " --out bad tasks.riddles.options.data=riddles.jsonl "
                                            "tasks.riddles.options.held_out=0");
   EXPECT_EQ(bad.code, 2) << bad.out;
-  EXPECT_TRUE(Has(bad.out, "riddles.jsonl:1: expected \"ask\" and \"say\"")) << bad.out;
+  EXPECT_TRUE(Has(bad.out, "riddles.jsonl:1: \"say\" is missing (there are: ask)")) << bad.out;
 }
 
 TEST_F(Guide, AModelOfOnesOwnIsValidatedTrainsAndPassesItsCheck) {

@@ -1,7 +1,10 @@
 // The readers that need no libtorch, but for those of logs.
 #include <cstdlib>
 #include <filesystem>
+#include <functional>
+#include <stdexcept>
 #include <utility>
+#include <vector>
 
 #include <medley/base/error.h>
 #include <medley/base/file_digest.h>
@@ -230,7 +233,22 @@ void ReadItems(const std::string& name, const std::string& bytes) {
   const File file(Written(name, bytes));
   for (std::int64_t item = 0; item < file.size(); ++item) file.Read(item);
 }
-void ReadJsonl(const std::string& bytes) { ReadItems<JsonlFile>("items.jsonl", bytes); }
+// Whatever is asked of a line, nothing but an InputError comes.
+void ReadJsonl(const std::string& bytes) {
+  ReadItems<JsonlFile>("items.jsonl", bytes);
+  const JsonlFile file(Written("items.jsonl", bytes));
+  const JsonItem item = file.size() > 0 ? file.Read(0) : throw InputError("no line");
+  const std::vector<std::function<void()>> reads = {
+      [&] { item.Text("a"); },     [&] { item.Integer("a"); }, [&] { item.Numbers("b"); },
+      [&] { item.Integers("b"); }, [&] { item.Texts("b"); },   [&] { item.Objects("b").at(0).Switch("a"); }};
+  for (const auto& read : reads) {
+    try {
+      read();
+    } catch (const InputError&) {
+    } catch (const std::out_of_range&) {  // at(0)
+    }
+  }
+}
 void ReadCsv(const std::string& bytes) { ReadItems<CsvFile>("items.csv", bytes); }
 
 }  // namespace

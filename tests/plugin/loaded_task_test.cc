@@ -1,6 +1,13 @@
 #include <c10/util/Exception.h>
 #include <gtest/gtest.h>
+#include <medley/data/jsonl_file.h>
 #include <medley/plugin/plugin_call.h>
+
+#include <filesystem>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <stdexcept>
+#include <string>
 
 #include "tests/plugin/host_fixture.h"
 
@@ -51,6 +58,42 @@ TEST(CallPlugin, ACallInsideACallNamesPluginAndTaskOnce) {
     EXPECT_STREQ(error.what(),
                  "plugin 'words' (task count, while evaluating rows 0..2, while running pass look): no");
   }
+}
+
+// Takes its lines apart by itself.
+class ReadsByItself final : public Task {
+ public:
+  explicit ReadsByItself(const std::filesystem::path& file) : file_(file) {}
+  Batch Sample(const RowRange& rows) const override {
+    if (rows.begin < file_.size()) {
+      const nlohmann::json line = file_.Read(rows.begin).json();
+      number_ = std::stod(line.at("iso").get<std::string>());
+    }
+    throw std::runtime_error("no line");
+  }
+  Sums Run(std::string_view, PassContext&) const override { return {}; }
+  Outcomes Evaluate(EvalContext&, const RowRange&) const override { return {}; }
+
+ private:
+  JsonlFile file_;
+  mutable double number_ = 0;
+};
+
+TEST(LoadedTask, WhatOthersThrowOverALineHasTheLinesPlace) {
+  const TempDirectory folder;
+  const std::filesystem::path file = folder / "dates.jsonl";
+  WriteBytes(file, "\n{\"iso\": 5}\n{\"iso\": \"five\"}\n");
+  TaskInfo info;
+  info.name = "dates";
+  const VariantInfo variant;
+  const LoadedTask task(info, variant, "words", std::make_unique<ReadsByItself>(file));
+  const auto sampling = [&](std::int64_t row) { return MessageOf([&] { task.Sample({1, row, 1}); }); };
+  EXPECT_THROW(task.Sample({1, 0, 1}), InputError);
+  EXPECT_TRUE(Has(sampling(0), "(task dates, while sampling rows 0..1): ")) << sampling(0);
+  EXPECT_TRUE(Has(sampling(0), "dates.jsonl:2: [json.exception.type_error.302]")) << sampling(0);
+  EXPECT_TRUE(Has(sampling(1), "stod (the record that was read last: ")) << sampling(1);
+  EXPECT_TRUE(Has(sampling(1), "dates.jsonl:3)")) << sampling(1);
+  EXPECT_TRUE(sampling(2).ends_with(": no line")) << sampling(2) << ": read before, by another call";
 }
 
 TEST_F(FailingTask, OutOfMemoryPassesUnchanged) {

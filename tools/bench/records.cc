@@ -50,7 +50,7 @@ double PerItem(const JsonlFile& file, const ItemStream& stream, std::int64_t fir
   std::int64_t sum = 0;
   const double seconds = Seconds([&] {
     for (std::int64_t row = first; row < first + count; ++row)
-      sum += file.Read(stream.ItemOf(rows, row)).at("id").get<std::int64_t>();
+      sum += file.Read(stream.ItemOf(rows, row)).Integer("id");
   });
   if (sum < 0) std::abort();  // so that reading is not optimized away
   return seconds / static_cast<double>(count) * 1e6;

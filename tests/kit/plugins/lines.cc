@@ -2,10 +2,8 @@
 #include <medley/task/drivers/reply_task.h>
 #include <medley/task/plugin.h>
 
-#include <nlohmann/json.hpp>
-
-#include <medley/data/item_stream.h>
 #include <medley/data/jsonl_file.h>
+#include <medley/data/splits.h>
 
 using namespace medley;
 
@@ -19,22 +17,17 @@ class Lines final : public ReplyTask {
                    {.name = "held_out", .value = 0, .high = 1e6, .summary = "lines for evaluations"}}});
   explicit Lines(const TaskContext& context)
       : ReplyTask(context, kSpec),
-        file_(context.Path("data")),
-        stream_(file_.size(), static_cast<std::int64_t>(context.Option("held_out")), kSpec.name) {}
+        lines_(context.Path("data"), static_cast<std::int64_t>(context.Option("held_out")), kSpec.name) {}
 
-  const ItemStream* Items() const override { return &stream_; }
+  const ItemStream* Items() const override { return &lines_.stream(); }
 
  private:
   Exchange Draw(Row& row) const override {
-    const std::int64_t item = stream_.ItemOf(row.range, row.number);
-    const nlohmann::json line = file_.Read(item);
-    if (!line.contains("ask") || !line.contains("say"))
-      throw InputError(file_.PlaceOf(item) + ": expected \"ask\" and \"say\"");
-    return {line["ask"].get<std::string>() + " ", line["say"]};
+    const JsonItem line = lines_.Read(row);
+    return {line.Text("ask") + " ", line.Text("say")};
   }
 
-  JsonlFile file_;
-  ItemStream stream_;
+  Splits<JsonlFile> lines_;
 };
 
 MEDLEY_PLUGIN(Lines)

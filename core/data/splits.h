@@ -1,0 +1,57 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string_view>
+#include <utility>
+
+#include <medley/base/error.h>
+#include <medley/base/files.h>
+#include <medley/base/rows.h>
+#include <medley/data/item_stream.h>
+
+namespace medley {
+
+// The items of files as a task's endless stream: of one file for training and one for evaluations,
+//   Splits<JsonlFile> lines_{context.Path("train"), context.Path("validation")};
+// or of one file, of which some items are held out. `File` is JsonlFile, CsvFile or a class like them, with
+// size() and Read(item). As many threads may read at once as may read a File.
+template <typename File>
+class Splits {
+ public:
+  // InputErrors as those of File and ItemStream.
+  Splits(const std::filesystem::path& training, const std::filesystem::path& held_out)
+      : training_(training),
+        held_out_(std::in_place, held_out),
+        stream_(SplitSizes{SizeOf(training_, training), SizeOf(*held_out_, held_out)}) {}
+  Splits(const std::filesystem::path& file, std::int64_t held_out, std::string_view name)
+      : training_(file), stream_(training_.size(), held_out, name) {}
+
+  // What Task::Items hands out.
+  const ItemStream& stream() const { return stream_; }
+
+  // The item that row `row` of the range shows, as File::Read gives it.
+  auto Read(const RowRange& rows, std::int64_t row) const {
+    const std::int64_t item = stream_.ItemOf(rows, row);
+    const bool is_behind = held_out_ && item >= training_.size();
+    return is_behind ? held_out_->Read(item - training_.size()) : training_.Read(item);
+  }
+  // Of the row that a driver asks for (task/drivers/row.h).
+  template <typename Row>
+  auto Read(const Row& row) const {
+    return Read(row.range, row.number);
+  }
+
+ private:
+  static std::int64_t SizeOf(const File& file, const std::filesystem::path& path) {
+    if (file.size() > 0) return file.size();
+    throw InputError(DisplayPath(path) + " has no items; expected one at least");
+  }
+
+  File training_;
+  std::optional<File> held_out_;
+  ItemStream stream_;
+};
+
+}  // namespace medley
