@@ -16,13 +16,16 @@ set(_medley_public
   model/blocks/language_spec.h
   model/blocks/transformer_layer.h
   model/language_fields.h
+  model/mlp_model.h
   model/parameter_model.h
   model/parameter_set.h
   task/drawings.h
+  task/drivers/carry_task.h
   task/drivers/classify_task.h
   task/drivers/labels.h
   task/drivers/picture_task.h
   task/drivers/question_task.h
+  task/drivers/regress_task.h
   task/drivers/reply_task.h
   task/losses.h
   task/plugin.h

@@ -38,7 +38,8 @@ std::string AnswersText(const std::vector<Example>& examples) {
     text += (text.empty() ? "row " : "\nrow ") + std::to_string(row + 1) + "\n";
     for (const Answer& answer : examples[row].answers) {
       text += "  question  " + Quoted(answer.question) + "\n";
-      text += "  model     " + Quoted(answer.reply) + (answer.is_right ? "  (right)\n" : "  (wrong)\n");
+      const std::string verdict = answer.is_measured ? "" : answer.is_right ? "  (right)" : "  (wrong)";
+      text += "  model     " + Quoted(answer.reply) + verdict + "\n";
       text += "  right     " + Quoted(answer.right) + "\n";
     }
   }

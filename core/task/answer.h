@@ -10,6 +10,7 @@ struct Answer {
   std::string reply;  // the model's
   std::string right;  // a reply that counts as right
   bool is_right = false;
+  bool is_measured = false;  // it is neither right nor wrong: a number, that is near or far
 };
 
 }  // namespace medley

@@ -3,8 +3,12 @@
 #include <ATen/core/Reduction.h>
 #include <ATen/core/Tensor.h>
 #include <ATen/ops/cross_entropy_loss.h>
+#include <ATen/ops/huber_loss.h>
+#include <ATen/ops/l1_loss.h>
 #include <ATen/ops/mse_loss.h>
 #include <ATen/ops/where.h>
+
+#include <medley/base/error.h>
 
 namespace medley {
 namespace {
@@ -35,6 +39,19 @@ at::Tensor SumCrossEntropy(const at::Tensor& logits, const at::Tensor& targets, 
   constexpr std::int64_t kNoTargetIsIgnored = -100;
   return at::cross_entropy_loss(AtLeastFloat(logits), targets, {}, at::Reduction::Sum, kNoTargetIsIgnored,
                                 smoothing);
+}
+
+at::Tensor NumberErrors(const at::Tensor& output, const at::Tensor& target, NumberError error) {
+  if (output.dim() == 0 || output.sizes() != target.sizes())
+    throw Error("the output has the shape " + c10::str(output.sizes()) + ", its targets " +
+                c10::str(target.sizes()) + "; expected the same, rows first");
+  const at::Tensor numbers = AtLeastFloat(output), aims = target.to(numbers.scalar_type());
+  const auto of_each = [&] {
+    if (error == NumberError::kSquared) return at::mse_loss(numbers, aims, at::Reduction::None);
+    if (error == NumberError::kAbsolute) return at::l1_loss(numbers, aims, at::Reduction::None);
+    return at::huber_loss(numbers, aims, at::Reduction::None, /*delta=*/1);
+  };
+  return of_each().reshape({output.size(0), -1}).mean(1);
 }
 
 at::Tensor RegionErrors(const at::Tensor& output, const at::Tensor& target, const at::Tensor& region,

@@ -10,6 +10,15 @@ namespace medley {
 // give 0. `smoothing` in [0, 1]: so much of the target is spread evenly over all classes (label smoothing).
 at::Tensor SumCrossEntropy(const at::Tensor& logits, const at::Tensor& targets, double smoothing = 0);
 
+// How far a number is from its target, by d = output - target: d^2, |d|, or Huber's: d^2 / 2 up to |d| = 1,
+// and |d| - 1/2 beyond.
+enum class NumberError { kSquared, kAbsolute, kHuber };
+
+// Of each row the mean over its numbers, [rows]: a row is one item. `output` and `target` [rows, ...] have
+// one shape: an Error names both where they have not, for [rows] against [rows, 1] would make [rows, rows].
+at::Tensor NumberErrors(const at::Tensor& output, const at::Tensor& target,
+                        NumberError error = NumberError::kSquared);
+
 // Squared error of each picture, [rows]: (1 - s) * mean over all pixels + s * mean over the region, with s =
 // region_share in [0, 1]. A row whose region is empty takes the mean over all pixels. `output`, `target`
 // [rows, 3, size, size] floats in [0, 1]; `region` [rows, 1, size, size] bool, which may be undefined where s

@@ -15,9 +15,25 @@
 #include <ATen/ops/arange.h>
 #include <ATen/ops/cat.h>
 #include <ATen/ops/empty.h>
+#include <ATen/ops/empty_like.h>
 #include <ATen/ops/full.h>
+#include <ATen/ops/full_like.h>
+#include <ATen/ops/linspace.h>
 #include <ATen/ops/ones.h>
+#include <ATen/ops/ones_like.h>
+#include <ATen/ops/scalar_tensor.h>
 #include <ATen/ops/stack.h>
 #include <ATen/ops/tensor.h>
 #include <ATen/ops/where.h>
 #include <ATen/ops/zeros.h>
+#include <ATen/ops/zeros_like.h>
+
+#include <medley/base/random.h>
+
+namespace medley {
+
+// Numbers from low to high, float on the CPU, drawn one after the other from a row's own numbers
+// (Row::random). at::rand and the like draw from libtorch's generator, which a task must not.
+at::Tensor RandomNumbers(RowRandom& random, at::IntArrayRef shape, double low = 0, double high = 1);
+
+}  // namespace medley

@@ -64,7 +64,7 @@ TEST_P(NewTest, BuildsPassesTrainsAndIsAboveChance) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Kinds, NewTest,
-                         ::testing::Values("reply", "question", "picture", "classify", "model"),
+                         ::testing::Values("reply", "question", "picture", "classify", "regress", "model"),
                          [](const auto& kind) { return std::string(kind.param); });
 
 using NewMistakesTest = NewTest;

@@ -73,8 +73,9 @@ void RequireName(const std::string& name) {
         "'" + name +
         "' is no name of a task: expected 1 to 60 characters of a-z, 0-9 and _, the first a letter");
   static const std::set<std::string> kTaken = {
-      "all",  "clean",      "help",          "install",      "medley",        "package",
-      "test", "reply_task", "question_task", "picture_task", "classify_task", "rebuild_cache"};
+      "all",           "carry_task",    "classify_task", "clean",      "help",
+      "install",       "medley",        "mlp_model",     "package",    "picture_task",
+      "question_task", "rebuild_cache", "regress_task",  "reply_task", "test"};
   if (kTaken.count(name) > 0)
     throw InputError("'" + name + "' is taken by CMake or medley; choose another name, such as my_" + name);
 }
@@ -105,8 +106,8 @@ int RunNew(int argc, char** argv) {
   app.add_option("NAME", name, "of the task and the folder: a-z, 0-9 and _, the first a letter")->required();
   app.add_option(
          "--kind", kind,
-         "reply: a reply to a prompt; question: about a picture; picture: draws one; classify: a tensor, "
-         "with a model of its own; model: a model of your own")
+         "reply: a reply to a prompt; question: about a picture; picture: draws one; classify, regress: a "
+         "class, or numbers, of a tensor, with a model of its own; model: a model of your own")
       ->check(CLI::IsMember(kinds))
       ->capture_default_str();
   app.add_option("--dir", directory, "the folder to make (default: NAME here)");

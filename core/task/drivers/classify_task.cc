@@ -1,11 +1,11 @@
 #include <medley/task/drivers/classify_task.h>
 
 #include <ATen/core/Tensor.h>
-#include <ATen/ops/stack.h>
 
 #include <cmath>
+#include <utility>
 
-#include <medley/task/drawings.h>
+#include <medley/task/drivers/input_columns.h>
 #include <medley/task/drivers/labels.h>
 #include <medley/task/drivers/sheet.h>
 #include <medley/task/losses.h>
@@ -18,46 +18,27 @@ ClassifyTask::ClassifyTask(const TaskContext& context, const TaskSpec& spec)
       classes_(std::llround(1 / *spec.score.chance)),  // as ClassifySpec writes it
       label_smoothing_(context.Option("label_smoothing")) {}
 
-at::Tensor ClassifyTask::Show(const Batch& rows) const {
-  at::Tensor shown;
-  for (std::size_t i = 0; i < spec_.inputs.size() && !shown.defined(); ++i)
-    shown = DrawColumn(rows, rows.Column(spec_.inputs[i]));
-  return shown;
-}
+at::Tensor ClassifyTask::Show(const Batch& rows) const { return ShownColumn(spec_.inputs, rows); }
 
 Batch ClassifyTask::Sample(const RowRange& rows) const {
-  std::vector<std::vector<at::Tensor>> inputs(spec_.inputs.size());
+  InputColumns inputs(spec_.inputs);
   std::vector<std::int64_t> labels;
   ForEachRow(rows, [&](Row& row) {
     Classified drawn = Draw(row);
-    if (drawn.inputs.size() != inputs.size())
-      throw Error("row " + std::to_string(row.number) + " has " + std::to_string(drawn.inputs.size()) +
-                  " inputs, the spec " + std::to_string(inputs.size()));
-    for (std::size_t i = 0; i < inputs.size(); ++i) inputs[i].push_back(std::move(drawn.inputs[i]));
+    inputs.Add(row, std::move(drawn.inputs));
     CheckDrawn(row.number, "label", drawn.label, classes_);
     labels.push_back(drawn.label);
   });
   Batch batch(rows);
-  for (std::size_t i = 0; i < inputs.size(); ++i)
-    batch.Add(std::string(spec_.inputs[i]), at::stack(inputs[i]));
+  inputs.MoveTo(batch);
   batch.Add("label", IntColumn(labels));
   batch.CountEach("class");
   return batch;
 }
 
-at::Tensor ClassifyTask::Logits(PassContext& context) const {
-  ModelInputs inputs;
-  for (const std::string_view name : spec_.inputs) {
-    const at::Tensor& column = context.batch().Column(name);
-    const bool is_picture = column.scalar_type() == at::kByte;
-    inputs.push_back({std::string(name), is_picture ? context.Pixels(name) : column, ""});
-  }
-  const std::string_view output = spec_.outputs[0];
-  return context.Forward(inputs, {output}).find(output)->second;
-}
-
 Sums ClassifyTask::Run(std::string_view, PassContext& context) const {
-  return {{"class", SumCrossEntropy(Logits(context), context.batch().Column("label"), label_smoothing_)}};
+  return {{"class", SumCrossEntropy(OutputOfColumns(spec_, context), context.batch().Column("label"),
+                                    label_smoothing_)}};
 }
 
 Outcomes ClassifyTask::Evaluate(EvalContext& context, const RowRange& rows) const {
@@ -65,7 +46,7 @@ Outcomes ClassifyTask::Evaluate(EvalContext& context, const RowRange& rows) cons
   Sheet sheet;
   std::vector<std::int64_t> labels;
   context.ForEachPiece(rows, [&](EvalPass& piece) {
-    const std::vector<std::int64_t> said = HostValues(Logits(piece).argmax(1)),
+    const std::vector<std::int64_t> said = HostValues(OutputOfColumns(spec_, piece).argmax(1)),
                                     right = HostValues(piece.batch().Column("label"));
     if (Sheet::Shows(labels.size())) {
       if (const at::Tensor shown = Show(piece.batch().To(at::kCPU)); shown.defined())

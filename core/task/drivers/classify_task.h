@@ -72,8 +72,6 @@ class ClassifyTask : public Task {
   // the first input that can be drawn (task/drawings.h).
   virtual at::Tensor Show(const Batch& rows) const;
 
-  at::Tensor Logits(PassContext& context) const;  // [rows, classes]
-
   const TaskSpec& spec_;
   std::int64_t classes_;
   double label_smoothing_;

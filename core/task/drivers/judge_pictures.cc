@@ -13,21 +13,6 @@
 namespace medley {
 namespace {
 
-at::Tensor SumOfTargets(EvalContext& context, const RowRange& rows, const std::string& column) {
-  at::Tensor sum;
-  context.ForEachPiece(rows, [&](EvalPass& piece) {
-    const at::Tensor part = piece.Pixels(column).to(at::kDouble).sum(0, /*keepdim=*/true);
-    sum = sum.defined() ? sum.add_(part) : part;
-  });
-  return sum;  // [1, 3, size, size]
-}
-
-// For each row the mean of the targets of the others: its own, in it, would be an answer that nobody has.
-at::Tensor MeanOfOthers(const at::Tensor& sum, std::int64_t count, const at::Tensor& target) {
-  if (count < 2) return at::full_like(target, kNotCounted);
-  return sum.sub(target.to(at::kDouble)).div_(static_cast<double>(count - 1)).to(target.scalar_type());
-}
-
 // [rows, 1, size, size] bool
 at::Tensor FarPixels(const at::Tensor& target, const at::Tensor& answer) {
   return target.sub(answer).abs().amax(1, /*keepdim=*/true).gt(0.5);
@@ -40,10 +25,24 @@ at::Tensor ErrorsIn(const at::Tensor& region, const at::Tensor& output, const at
 
 }  // namespace
 
+at::Tensor SumOfPictures(EvalContext& context, const RowRange& rows, const std::string& column) {
+  at::Tensor sum;
+  context.ForEachPiece(rows, [&](EvalPass& piece) {
+    const at::Tensor part = piece.Pixels(column).to(at::kDouble).sum(0, /*keepdim=*/true);
+    sum = sum.defined() ? sum.add_(part) : part;
+  });
+  return sum;
+}
+
+at::Tensor MeanOfOthers(const at::Tensor& sum, std::int64_t count, const at::Tensor& pictures) {
+  if (count < 2) return at::full_like(pictures, kNotCounted);
+  return sum.sub(pictures.to(at::kDouble)).div_(static_cast<double>(count - 1)).to(pictures.scalar_type());
+}
+
 Outcomes JudgePictures(EvalContext& context, const RowRange& rows, const PictureExam& exam) {
   Outcomes outcomes;
   if (rows.count == 0) return outcomes;
-  const at::Tensor sum_of_targets = SumOfTargets(context, rows, exam.target);
+  const at::Tensor sum_of_targets = SumOfPictures(context, rows, exam.target);
   Sheet sheet;
   context.ForEachPiece(rows, [&](EvalPass& piece) {
     const at::Tensor input = piece.Pixels(exam.input);

@@ -2,6 +2,7 @@
 
 #include <ATen/core/Tensor.h>
 
+#include <cstdint>
 #include <functional>
 #include <limits>
 #include <string>
@@ -38,6 +39,12 @@ struct PictureExam {
 };
 // Looks at the rows twice: the mean must be known before the first of them is judged.
 Outcomes JudgePictures(EvalContext& context, const RowRange& rows, const PictureExam& exam);
+
+// The sum of a byte column of pictures over the rows, [1, 3, size, size] double.
+at::Tensor SumOfPictures(EvalContext& context, const RowRange& rows, const std::string& column);
+// For each picture, [rows, 3, size, size], the mean of the others of those that were added up to `sum`, which
+// are so many: its own, in it, would be an answer that nobody has. NaN where there is no other.
+at::Tensor MeanOfOthers(const at::Tensor& sum, std::int64_t count, const at::Tensor& pictures);
 
 // Pictures of the same rows beside each other, as one wide picture each.
 at::Tensor SideBySide(const std::vector<at::Tensor>& pictures);

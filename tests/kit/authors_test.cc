@@ -1,0 +1,118 @@
+// What an author outside wrote (tests/kit/plugins): their tasks keep their promises, are learned, and say
+// where their data are wrong.
+#include <medley/testing/checks.h>
+
+#include <gtest/gtest.h>
+#include <medley/memory/cpu_allocator.h>
+
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "tests/plugin/test_files.h"
+#include "tests/tools/run_command.h"
+
+namespace medley {
+namespace {
+
+using nlohmann::json;
+using test::CommandResult;
+using test::Has;
+using testing::WriteBytes;
+
+// Before the first tensor of the program.
+const bool kInstalled = (InstallCpuAllocator(), true);
+
+class Authors : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    ASSERT_TRUE(kInstalled);
+    setenv("XDG_CACHE_HOME", (work_ / "cache").c_str(), 1);
+  }
+  // A run of the task alone; on the tiny agent, or on the model of that kind.
+  std::filesystem::path Config(const std::string& task, json of_task, const std::string& kind = "") const {
+    const std::string configs = MEDLEY_SOURCE_DIR "/configs/";
+    WriteBytes(work_ / "weights.json", json{{"weights", {{task, 1}}}}.dump());
+    json run{{"weights", "weights.json"},
+             {"steps", 200},
+             {"threads", 1},
+             {"budget", "1GiB"},
+             {"eval", {{"rows", 200}}},
+             {"tasks", {{task, std::move(of_task)}}},
+             {"optimizer", {{"learning_rate", 3e-3}, {"warmup_steps", 10}}}};
+    if (kind.empty()) {
+      run["model"] = configs + "models/agent-tiny.json";
+      run["tokenizer"] = configs + "tokenizers/small.model";
+      run["control_text"] = configs + "texts/control.txt";
+    } else {
+      WriteBytes(work_ / "model.json", json{{"kind", kind}}.dump());
+      run["model"] = "model.json";
+    }
+    WriteBytes(work_ / "run.json", run.dump());
+    return work_ / "run.json";
+  }
+  check::Findings FindingsOf(const std::filesystem::path& config, const std::string& task) const {
+    const check::Bench bench(config, {MEDLEY_AUTHORS_PLUGINS});
+    return check::All(bench.Task(task), bench.model());
+  }
+  CommandResult Run(const std::string& words) const {
+    return test::Shell(test::Medley() + words + " --plugin-path " MEDLEY_AUTHORS_PLUGINS " 2>&1");
+  }
+  // Trains and scores.
+  json Score(const std::filesystem::path& config, const std::string& task) const {
+    const std::string run = (work_ / "run").string();
+    const CommandResult trained = Run("train " + config.string() + " --out " + run);
+    EXPECT_EQ(trained.code, 0) << trained.out;
+    const CommandResult scored = Run("eval " + run);
+    EXPECT_EQ(scored.code, 0) << scored.out;
+    return json::parse(testing::ReadBytes(work_ / "run/eval.json")).at("tasks").at(task);
+  }
+  json DateFiles() const {
+    std::string train, validation;
+    for (int day = 1; day <= 12; ++day) {
+      const std::string two = (day < 10 ? "0" : "") + std::to_string(day);
+      (day % 4 == 0 ? validation : train) +=
+          json{{"text", std::to_string(day) + " March 2024"}, {"iso", "2024-03-" + two}}.dump() + "\n";
+    }
+    WriteBytes(work_ / "train.jsonl", train);
+    WriteBytes(work_ / "validation.jsonl", validation);
+    return {{"rows", 4}, {"options", {{"train", "train.jsonl"}, {"validation", "validation.jsonl"}}}};
+  }
+
+  testing::TempDirectory work_;
+};
+
+TEST_F(Authors, DatesOfTwoFilesKeepWhatTheyPromise) {
+  EXPECT_EQ(FindingsOf(Config("datenorm", DateFiles()), "datenorm"), check::Findings());
+}
+
+TEST_F(Authors, ALineOfAnotherKindIsToldWithFileLineAndKey) {
+  const auto config = Config("datenorm", DateFiles());
+  WriteBytes(work_ / "train.jsonl", "\n{\"text\": \"one\", \"iso\": 1}\n");
+  const CommandResult trained =
+      Run("train " + config.string() + " plan=false steps=2 --out " + (work_ / "run").string());
+  EXPECT_EQ(trained.code, 2) << trained.out;
+  EXPECT_TRUE(Has(trained.out, "train.jsonl:2: iso: expected a text, found 1")) << trained.out;
+}
+
+TEST_F(Authors, DiscsOfAnyNumberKeepWhatTheyPromise) {
+  EXPECT_EQ(FindingsOf(Config("recallboxes", {{"rows", 4}}), "recallboxes"), check::Findings());
+}
+
+TEST_F(Authors, NumbersAndClassesOfASeriesKeepWhatTheyPromise) {
+  for (const char* task : {"spring", "spring_class"})
+    EXPECT_EQ(FindingsOf(Config(task, {{"rows", 16}}, "spring_net"), task), check::Findings()) << task;
+}
+
+TEST_F(Authors, NumbersOfASeriesAreLearned) {
+  const auto config = Config("spring", {{"rows", 64}}, "spring_net");
+  const json score = Score(config, "spring");
+  EXPECT_GT(score.at("low"), 0.5) << score.dump(2);
+  EXPECT_LE(score.at("high"), 1) << score.dump(2);
+  EXPECT_EQ(score.at("chance"), 0);
+  EXPECT_LT(score.at("figures").at("absolute error of frequency").at("value"), 0.1) << score.dump(2);
+  const CommandResult estimate = Run("estimate " + config.string());
+  EXPECT_EQ(estimate.code, 0) << estimate.out;
+}
+
+}  // namespace
+}  // namespace medley
