@@ -126,10 +126,14 @@ Findings Score(LoadedTask& task, const Model& model, std::int64_t rows) {
 
 Findings All(LoadedTask& task, Model& model) {
   Findings findings = Contract(task, model);
-  if (!findings.empty()) return findings;  // what follows would only say it again
-  for (Findings& more :
-       std::vector<Findings>{Gradients(task, model), Footprint(task, model), Score(task, model)})
-    findings.insert(findings.end(), more.begin(), more.end());
+  const auto add = [&](const Findings& more) {
+    for (const std::string& one : more) {
+      if (std::find(findings.begin(), findings.end(), one) == findings.end()) findings.push_back(one);
+    }
+  };
+  if (findings.empty()) add(Gradients(task, model));  // which would only say it again
+  add(Footprint(task, model));
+  add(Score(task, model));
   return findings;
 }
 

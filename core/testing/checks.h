@@ -91,7 +91,8 @@ Findings Gradients(LoadedTask& task, Model& model, const GradientSetting& settin
 // others (each parameter's values in another order).
 Findings Score(LoadedTask& task, const Model& model, std::int64_t rows = 64);
 
-// Contract, Gradients, Footprint where the model has one, and Score. What one of them throws is a finding.
+// Contract, Gradients where that finds nothing, Footprint where the model has one, and Score. What one of
+// them throws is a finding, and the others go on.
 Findings All(LoadedTask& task, Model& model);
 
 // The most bytes that tensors take while fn runs, beyond those that are there when it begins; counted where a
