@@ -9,6 +9,7 @@
 #include <medley/base/error.h>
 #include <medley/base/interrupt.h>
 #include <medley/model/float_type.h>
+#include <medley/plugin/with_tensors.h>
 #include <medley/step/sample_rows.h>
 
 namespace medley {
@@ -47,7 +48,11 @@ EvalPiece::EvalPiece(LoadedTask& task, const Model& model, at::Device device, co
       images_(batch_, AtLeastFloat(FloatTypeOf(model))) {}
 
 ModelOutputs EvalPiece::Forward(const ModelInputs& inputs, const WantedOutputs& wanted) {
-  return model_.Forward(inputs, wanted, encodings_);
+  shapes_ = {};  // of the last forward: a piece may make many
+  shapes_.HandedIn(inputs);
+  ModelOutputs outputs = model_.Forward(inputs, wanted, encodings_);
+  for (const auto& [name, output] : outputs) shapes_.Made(name, output);
+  return outputs;
 }
 
 void EvalPiece::Carry(std::string_view name, at::Tensor value) {
@@ -94,7 +99,8 @@ void PiecewiseEval::ForEachPiece(const RowRange& rows, const std::function<void(
     {
       const InPiece in_piece(in_piece_);
       EvalPiece pass(setting_.task, setting_.model, setting_.device, batch);
-      fn(pass);
+      WithTensors(
+          setting_.task.plugin(), [&] { return pass.Tensors(); }, [&] { fn(pass); });
     }
     Tell(batch);
   }

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include <medley/plugin/loaded_task.h>
+#include <medley/step/passes/pass_shapes.h>
 #include <medley/task/pass_context.h>
 #include <medley/task/pass_images.h>
 
@@ -38,6 +39,9 @@ class EvalPiece : public EvalPass {
   at::Tensor Carried(std::string_view name) override;
   Generated Generate(const ModelInputs& prompt, const GenerateOptions& options) override;
 
+  // See PassShapes; of the last forward.
+  std::string Tensors() const { return shapes_.Words(batch_, images_.carries()); }
+
  private:
   LoadedTask& task_;
   const Model& model_;
@@ -45,6 +49,7 @@ class EvalPiece : public EvalPass {
   Batch batch_;
   KeptEncodings encodings_;
   PassImages images_;
+  PassShapes shapes_;
 };
 
 // Hands a task its rows in pieces.

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include <medley/data/last_read.h>
+#include <medley/plugin/with_tensors.h>
 
 #include "plugin_call.h"
 
@@ -96,9 +97,9 @@ Batch LoadedTask::Sample(const RowRange& rows) const {
   });
 }
 
-Sums LoadedTask::Run(std::string_view pass, PassContext& context) const {
+Sums LoadedTask::Run(std::string_view pass, PassContext& context, const TensorWords& tensors) const {
   return CallPlugin(plugin_, info_.name, "running pass " + std::string(pass),
-                    [&] { return task_->Run(pass, context); });
+                    [&] { return WithTensors(plugin_, tensors, [&] { return task_->Run(pass, context); }); });
 }
 
 Outcomes LoadedTask::Evaluate(EvalContext& context, const RowRange& rows) const {

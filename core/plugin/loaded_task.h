@@ -2,6 +2,7 @@
 
 #include <ATen/core/Tensor.h>
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -12,6 +13,8 @@
 #include <medley/task/task.h>
 
 namespace medley {
+
+using TensorWords = std::function<std::string()>;
 
 // A task whose library is loaded. Calls into it go through here, so that an exception names plugin, task and
 // phase (out-of-memory errors pass unchanged). Sample may be called on any thread, several at once; all else
@@ -26,7 +29,9 @@ class LoadedTask {
   const std::string& plugin() const { return plugin_; }
 
   Batch Sample(const RowRange& rows) const;
-  Sums Run(std::string_view pass, PassContext& context) const;
+  // `tensors`: asked, where libtorch fails in it, for lines that its words get ("\n  columns: ..."); its own
+  // name no tensor. Beside them stands where in the plugin it was (author_frame.h).
+  Sums Run(std::string_view pass, PassContext& context, const TensorWords& tensors = {}) const;
   Outcomes Evaluate(EvalContext& context, const RowRange& rows) const;
   const ItemStream* Items() const;  // see Task::Items
 

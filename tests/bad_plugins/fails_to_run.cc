@@ -14,7 +14,7 @@ struct FailsToRun final : TinyTask {
   using TinyTask::TinyTask;
   static constexpr TaskSpec kSpec{
       .name = "fails_to_run",
-      .passes = {{.name = "throws_int"}, {.name = "runs_out"}, {.name = "throws_input"}},
+      .passes = {{.name = "throws_int"}, {.name = "runs_out"}, {.name = "throws_input"}, {.name = "misfits"}},
       .terms = {{.name = "sum"}},
       .variants = {{.name = "other", .passes = {{.name = "only"}}, .terms = {{.name = "sum", .weight = 2}}}},
       .constants = {{.name = "shape", .rows = 2, .width = 4},
@@ -32,6 +32,7 @@ struct FailsToRun final : TinyTask {
   }
   Sums Run(std::string_view pass, PassContext&) const override {
     if (pass == "runs_out") C10_THROW_ERROR(OutOfMemoryError, "the device is full");
+    if (pass == "misfits") return {{"sum", at::zeros({2, 3}).mm(at::zeros({2, 3})).sum()}};
     if (pass == "throws_input") throw InputError("a file is missing");
     throw 7;
   }

@@ -91,6 +91,21 @@ TEST(Evaluator, APictureIsEncodedOnceAPieceHoweverOftenTheModelLooksAtIt) {
   EXPECT_EQ(model.encodings_made, 2 * 3) << "once for the score, once for the loss";
 }
 
+TEST(Evaluator, AnErrorOfLibtorchsNamesTheTensorsOfThePiece) {
+  const Scored scored([](EvalContext& context, const RowRange& rows) {
+    context.ForEachPiece(rows, [](EvalPass& pass) {
+      QaPass("q0", pass);
+      pass.Carry("seen", pass.Pixels("picture"));
+      at::mm(pass.batch().Column("picture"), at::ones({2, 2}));
+    });
+    return Zeros(rows);
+  });
+  const FixtureModel model = FloatModel();
+  EXPECT_TRUE(Says(MessageOf([&] { scored.Score(model, 3); }),
+                   {"(task qa, while evaluating rows 0..3): ", "\n  columns: picture [3, 3, 2, 2] Byte, ",
+                    "\n  carries: seen [3, 3, 2, 2] Float", "\n  outputs: y [3, 5] Float"}));
+}
+
 TEST(Evaluator, ScoresRowsThatTrainingNeverDraws) {
   std::set<std::uint64_t> trained, scored_seeds;
   const Scored scored([&](EvalContext&, const RowRange& rows) {

@@ -46,6 +46,18 @@ TEST_F(FailingTask, AnExceptionNamesPluginTaskAndPhase) {
   EXPECT_THROW(task_.Run("throws_input", context), InputError);
 }
 
+// A plugin's functions are hidden, so libtorch's own trace names none of them.
+TEST_F(FailingTask, AnErrorOfLibtorchsNamesTheFunctionOfThePluginAndTheTensors) {
+  NoContext context;
+  const std::string words =
+      MessageOf([&] { task_.Run("misfits", context, [] { return std::string("\n  columns: none"); }); });
+  EXPECT_TRUE(words.starts_with(Prefix("running pass misfits") + "mat1 and mat2 shapes cannot be multiplied"))
+      << words;
+  EXPECT_TRUE(Has(words, "\n  in medley::testing::FailsToRun::Run")) << words;
+  EXPECT_TRUE(words.ends_with("\n  columns: none")) << words;
+  EXPECT_FALSE(Has(MessageOf([&] { task_.Run("throws_input", context); }), "\n"));
+}
+
 // An evaluation runs passes.
 TEST(CallPlugin, ACallInsideACallNamesPluginAndTaskOnce) {
   const auto inner = [] {

@@ -15,6 +15,7 @@
 #include <medley/model/float_type.h>
 #include <medley/model/forward_sizes.h>
 #include <medley/step/passes/pass_forward.h>
+#include <medley/step/passes/pass_shapes.h>
 
 namespace medley {
 namespace {
@@ -50,6 +51,7 @@ class RunningPass final : public PassContext {
 
   void CheckSums(const Sums& sums) const;
   PassRecord& record() { return record_; }
+  std::string Tensors() const { return shapes_.Words(batch(), micro_.carries()); }
 
  private:
   [[noreturn]] void Fail(const std::string& what) const {
@@ -66,6 +68,7 @@ class RunningPass final : public PassContext {
   const PassInfo& pass_;
   CountSavedBytes* saved_;
   PassRecord record_;
+  PassShapes shapes_;
 };
 
 at::Tensor RunningPass::Constant(std::string_view name) {
@@ -145,6 +148,7 @@ ModelOutputs RunningPass::Forward(const ModelInputs& inputs, const WantedOutputs
          "for each forward (the variant '" + variant().name + "' declares " +
          std::to_string(variant().passes.size()) + ")");
   }
+  shapes_.HandedIn(inputs);
   CheckTensors(inputs, wanted);
   Record(inputs, wanted);
   PassForward context(info().name, pass_.name, batch().rows(), micro_.encodings_,
@@ -153,6 +157,7 @@ ModelOutputs RunningPass::Forward(const ModelInputs& inputs, const WantedOutputs
   for (const std::string_view output : wanted) {
     const auto found = outputs.find(output);
     if (found == outputs.end()) Fail("got no '" + std::string(output) + "' from the model");
+    shapes_.Made(output, found->second);
     CheckOutput(output, found->second);
     if (record_.keeps_outputs) record_.made.emplace(output, found->second);
   }
@@ -224,7 +229,7 @@ Sums MicroBatch::RunPass(const PassInfo& pass, PassRecord* record) {
   RunningPass running(*this, pass, saved ? &*saved : nullptr);
   running.record().keeps_outputs = record != nullptr && record->keeps_outputs;
   running.record().first_node = at::sequence_number::peek();
-  Sums sums = setting_.task.Run(pass.name, running);
+  Sums sums = setting_.task.Run(pass.name, running, [&] { return running.Tensors(); });
   running.record().end_node = at::sequence_number::peek();
   running.CheckSums(sums);
   if (observer != nullptr) {
