@@ -48,11 +48,10 @@ Generated Model::Generate(const ModelInputs&, const GenerateOptions&, ForwardCon
 std::vector<ForwardPart> Model::Footprint(const ForwardShape&) const {
   throw InputError(
       "the model '" + std::string(spec_.name) +
-      "' has no footprint: an estimate needs the bytes of every part of its forward "
-      "(Model::Footprint "
-      "in medley/model/model.h). Give it one, or measure instead: medley plan CONFIG runs a few steps of "
-      "each "
-      "task");
+      "' has no footprint, which an estimate is made of: the bytes of every part of its forward. Measure "
+      "instead: medley plan CONFIG runs a few steps of each task here, and medley train does so by itself. "
+      "Or write the model's Footprint: GestureNet in docs/writing-a-task.md has one, an MlpModel brings "
+      "its own, and check::Footprint holds it against what is allocated");
 }
 
 std::int64_t Model::vocabulary() const { return 0; }

@@ -256,6 +256,27 @@ TEST(PlantedLosses, WhatCannotBeJudgedIsNamed) {
       << nowhere;
 }
 
+// [rows, 3] summed, and a row counted as one item: a loss that people use, or a forgotten mean.
+TEST(PlantedLosses, ASumOverTheNumbersOfAnItemIsDoubtedAndNotRefused) {
+  const auto squared = [](const Parts& p) { return (p.output - p.Target()).square(); };
+  EXPECT_TRUE(testing_fixture::Says(
+      NotJudged([&](const Parts& p) { return squared(p).sum(); }),
+      {"whether the term 'loss' is meant to count one item for 3 numbers of the model's 'values'",
+       "the squared error", ".counts_otherwise = true"}));
+  EXPECT_TRUE(testing_fixture::Says(
+      NotJudged([](const Parts& p) { return (p.output - p.Target()).abs().sum(); }), {"the absolute error"}));
+  EXPECT_EQ(NotJudged([&](const Parts& p) { return squared(p).mean(1).sum(); }), "");
+  EXPECT_EQ(NotJudged([&](const Parts& p) { return squared(p).select(1, 0).sum(); }), "") << "one number";
+  EXPECT_EQ(NotJudged([](const Parts& p) { return at::softplus(p.output).sum(); }), "") << "no such error";
+  const Net model(1);
+  const Fixture meant =
+      TaskOf(Kind::kRegression, {.name = "meant", .loss = [&](const Parts& p) { return squared(p).sum(); }});
+  meant.info->variants[0].terms[0].counts_otherwise = true;
+  ContractCheck check(model, at::kCPU);
+  check.Check(*meant.task, {.seed = 1, .begin = 1, .count = 1});
+  EXPECT_TRUE(check.TakeNotJudged().empty());
+}
+
 TEST(PlantedLosses, RatesAreJudgedAsRates) {
   const auto losses = [](const Parts& p) {
     return (p.output - (p.Target().abs() + 1) * p.output.log()).sum();

@@ -110,7 +110,7 @@ struct Parts {
   at::Tensor Losses(const at::Tensor& output, const at::Tensor& target) const {
     switch (kind) {
       case Kind::kRegression:
-        return (output - target).square().sum(1);
+        return (output - target).square().mean(1);
       case Kind::kClasses:
         return at::log_softmax(output, 1).gather(1, target.unsqueeze(1)).squeeze(1).neg();
       case Kind::kText:

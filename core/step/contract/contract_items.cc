@@ -42,7 +42,7 @@ std::optional<at::Tensor> CrossEntropyWeights(const at::Tensor& p, const at::Ten
 
 std::string Number(double value) { return c10::str(std::round(value * 100) / 100); }
 
-constexpr double kAlike = 1e-6, kUnlike = 0.01;
+constexpr double kAlike = 1e-6, kUnlike = 0.01, kFar = 1e4;
 constexpr char kOrSay[] = "; or, where that is meant, say .counts_otherwise = true in the spec's term";
 
 // How a term weighs what it is made of in one row.
@@ -60,7 +60,6 @@ struct TermWeights {
 };
 
 void AddRow(LossRuns& runs, std::int64_t row, std::map<std::string, TermWeights>& terms) {
-  constexpr double kFar = 1e4;
   std::map<std::string, RowWeights> weights;
   std::map<std::string, std::map<OutputPlace, at::Tensor>> counted;
   for (const double level : {kFar, -kFar}) {
@@ -100,12 +99,18 @@ std::string Each(const std::vector<RowWeights>& rows, const Figure& figure) {
   return ListedNumbers(numbers);
 }
 
-std::string DifferenceOf(const std::string& term, const TermWeights& weights) {
+// Those that tell something; none where one of them is beyond numbers.
+std::vector<RowWeights> Telling(const std::vector<RowWeights>& all) {
   std::vector<RowWeights> rows;
-  for (const RowWeights& row : weights.rows) {
-    if (!std::isfinite(row.slope)) return "";
+  for (const RowWeights& row : all) {
+    if (!std::isfinite(row.slope)) return {};
     if (row.items > 0 && row.slope > 0) rows.push_back(row);
   }
+  return rows;
+}
+
+std::string DifferenceOf(const std::string& term, const TermWeights& weights) {
+  const std::vector<RowWeights> rows = Telling(weights.rows);
   if (rows.size() < 2) return "";
   const Figure items = [](const RowWeights& row) { return row.items; };
   const Figure numbers = [](const RowWeights& row) { return row.numbers; };
@@ -128,6 +133,24 @@ std::string DifferenceOf(const std::string& term, const TermWeights& weights) {
            kOrSay;
   }
   return "";
+}
+
+// Several numbers that are one item, each with the weight of a whole error: their sum, where their mean may
+// be meant. Both are losses that people use, so it is no difference.
+std::string DoubtOf(const std::string& term, const TermWeights& weights) {
+  const std::vector<RowWeights> rows = Telling(weights.rows);
+  const Figure each = [](const RowWeights& row) { return row.slope / row.numbers; };
+  const Figure of_item = [](const RowWeights& row) { return row.numbers / row.items; };
+  if (rows.empty() || Spread(rows, each) > kAlike || Spread(rows, of_item) > kAlike) return "";
+  const double steep = each(rows.front()), numbers = of_item(rows.front());
+  const auto is = [&](double whole) { return std::abs(steep - whole) <= kAlike * whole; };
+  const char* kind = is(4 * kFar) ? "squared" : is(2) ? "absolute" : nullptr;  // (x - t)^2, |x - t|
+  if (numbers < 1.5 || kind == nullptr) return "";
+  return "whether the term '" + term + "' is meant to count one item for " + Number(numbers) +
+         " numbers of the model's '" + weights.places.begin()->second +
+         "', of each of which it adds up the " + kind +
+         " error; else take their mean in Run, or count them in Sample (SetItems); " +
+         "where it is meant, .counts_otherwise = true in the spec's term says so";
 }
 
 }  // namespace
@@ -197,7 +220,7 @@ std::vector<std::string> LearnedItems::Compare(const LoadedTask& task, const Bat
   return differences;
 }
 
-std::vector<std::string> CompareCounts(LossRuns& runs, std::int64_t rows) {
+std::vector<std::string> CompareCounts(LossRuns& runs, std::int64_t rows, std::set<std::string>& doubts) {
   std::map<std::string, TermWeights> terms;
   for (std::int64_t row = 0; row < rows; ++row) AddRow(runs, row, terms);
   std::vector<std::string> differences;
@@ -206,6 +229,7 @@ std::vector<std::string> CompareCounts(LossRuns& runs, std::int64_t rows) {
     if (term.weight == 0 || term.counts_otherwise || weights.places.size() != 1) continue;
     const std::string difference = DifferenceOf(term.name, weights);
     if (!difference.empty()) differences.push_back(difference);
+    if (const std::string doubt = DoubtOf(term.name, weights); !doubt.empty()) doubts.insert(doubt);
   }
   return differences;
 }

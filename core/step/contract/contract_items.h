@@ -1,6 +1,7 @@
 #pragma once
 
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -41,7 +42,9 @@ class LearnedItems {
 // Far from its targets every usual loss (squares, absolute values, Huber's, cross-entropies) rises as steeply
 // as its weight says. So two mistakes show: numbers of one weight that are added up, of which a row counts as
 // many items however many numbers it has; and rows of one weight, which count as many items as they have
-// numbers. Of other weights nothing is said, nor of rows that are all alike. Looks at so many rows.
-std::vector<std::string> CompareCounts(LossRuns& runs, std::int64_t rows);
+// numbers. Of other weights nothing is said, nor of rows that are all alike, but for one thing that gets into
+// `doubts`: an item of several numbers, of which whole squared or absolute errors are added up. Looks at so
+// many rows.
+std::vector<std::string> CompareCounts(LossRuns& runs, std::int64_t rows, std::set<std::string>& doubts);
 
 }  // namespace medley

@@ -134,7 +134,7 @@ void LossCheck::CompareIn(at::ScalarType type) {
   if (differences_.empty() && thorough_) CompareAgain(runs);
   if (differences_.empty() && type == at::kDouble) CompareChanges(runs, {0, rows});
   if (differences_.empty() && setting_.device.is_cpu() && (thorough_ || MayMiscount(runs)))
-    differences_ = CompareCounts(runs, rows);
+    differences_ = CompareCounts(runs, rows, not_judged_);
 }
 
 void LossCheck::CompareRanges(LossRuns& runs, std::int64_t rows, double moved) {
