@@ -1,5 +1,7 @@
 #include <medley/base/json_reader.h>
 
+#include <algorithm>
+#include <cstddef>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -34,6 +36,52 @@ struct PlainTree {
   static void Open(Node& node, nlohmann::json::value_t type, SourcePosition) { node = Json(type); }
 };
 
+// Follows nlohmann's events as JsonBuilder does, and keeps nothing but the keys of what is open.
+class JsonJudge {
+ public:
+  using Json = nlohmann::json;
+
+  explicit JsonJudge(std::size_t values) : values_left_(values) {}
+
+  bool null() { return Count(); }
+  bool boolean(bool) { return Count(); }
+  bool number_integer(Json::number_integer_t) { return Count(); }
+  bool number_unsigned(Json::number_unsigned_t) { return Count(); }
+  bool number_float(Json::number_float_t, const std::string&) { return Count(); }
+  bool string(const std::string&) { return Count(); }
+  bool binary(const Json::binary_t&) { return false; }
+  bool start_object(std::size_t) { return Open(); }
+  bool start_array(std::size_t) { return Open(); }
+  bool end_object() { return Close(); }
+  bool end_array() { return Close(); }
+  bool key(const std::string& name) {
+    keys_.push_back(name);
+    return true;
+  }
+  bool parse_error(std::size_t, const std::string&, const nlohmann::detail::exception&) { return false; }
+
+ private:
+  bool Count() { return values_left_-- > 0; }
+  bool Open() {
+    if (first_keys_.size() >= kDeepestJson) return false;
+    first_keys_.push_back(keys_.size());
+    return Count();
+  }
+  // Sorted only now: whoever chose the keys cannot make a search among them slow.
+  bool Close() {
+    const auto begin = keys_.begin() + static_cast<std::ptrdiff_t>(first_keys_.back());
+    std::sort(begin, keys_.end());
+    const bool twice = std::adjacent_find(begin, keys_.end()) != keys_.end();
+    keys_.erase(begin, keys_.end());
+    first_keys_.pop_back();
+    return !twice;
+  }
+
+  std::size_t values_left_;
+  std::vector<std::size_t> first_keys_;  // among the keys, of each array and object that is open
+  std::vector<std::string> keys_;
+};
+
 template <typename Json>
 Json Read(std::string_view text, const std::string& file, int first_line, const JsonLimits& limits) {
   Json root;
@@ -55,6 +103,11 @@ Json ReadJson(std::string_view text, const std::string& file, const JsonLimits& 
 template <typename Json>
 Json ReadJsonLine(std::string_view text, const std::string& file, int line) {
   return Read<Json>(text, file, line, {});
+}
+
+bool IsJson(std::string_view text, const JsonLimits& limits) {
+  JsonJudge judge(limits.values);
+  return text.size() <= limits.bytes && nlohmann::json::sax_parse(text.begin(), text.end(), &judge);
 }
 
 template nlohmann::json ReadJson(std::string_view, const std::string&, const JsonLimits&);

@@ -5,7 +5,6 @@
 namespace medley {
 namespace {
 
-constexpr std::size_t kDeepest = 64;
 constexpr std::size_t kMostProblems = 100;
 constexpr std::size_t kMostWords = 300;  // bytes of what is repeated from the text
 
@@ -63,7 +62,7 @@ bool JsonWalk::Scalar() {
 
 bool JsonWalk::Open(bool array) {
   at_ = cursor_.Begin();
-  if (levels_.size() >= kDeepest) return Fail("nested more than 64 levels deep");
+  if (levels_.size() >= kDeepestJson) return Fail("nested more than 64 levels deep");
   if (!Count()) return false;
   cursor_.Step();
   levels_.push_back({.array = array, .elements = 0, .key = {}, .keys = {}});

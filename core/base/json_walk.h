@@ -13,6 +13,9 @@
 
 namespace medley {
 
+// How many containers may stand one in the other.
+inline constexpr std::size_t kDeepestJson = 64;
+
 // nlohmann's parser tells no positions of valid values. Between two of its events stand only blanks, commas
 // and colons, so a cursor that follows the events finds where each token begins.
 class JsonCursor {

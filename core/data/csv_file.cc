@@ -1,11 +1,14 @@
 #include <medley/data/csv_file.h>
 
 #include <algorithm>
+#include <utility>
 
 #include <medley/base/error.h>
 #include <medley/base/files.h>
 #include <medley/base/suggest.h>
 #include <medley/data/last_read.h>
+
+#include "record_scanner.h"
 
 namespace medley {
 namespace {
@@ -37,10 +40,53 @@ std::string TakeField(std::string_view& text, char separator, std::string& field
   return "";
 }
 
+// "" or what is wrong.
+std::string SplitRecord(std::string_view text, char separator, std::vector<std::string>& fields) {
+  fields.clear();
+  for (bool more = true; more;) {
+    const std::string problem = TakeField(text, separator, fields.emplace_back(), more);
+    if (!problem.empty()) return "field " + std::to_string(fields.size()) + ": " + problem;
+  }
+  return "";
+}
+
+std::string CountProblem(std::size_t fields, std::size_t columns) {
+  if (fields == columns) return "";
+  return "expected " + std::to_string(columns) + " fields, as there are columns; found " +
+         std::to_string(fields);
+}
+
+// The first record says how many columns there are; where it is wrong itself nobody knows.
+class CsvJudge {
+ public:
+  CsvJudge(std::string file, char separator) : file_(std::move(file)), separator_(separator) {}
+
+  std::string operator()(std::string_view record, std::int64_t line) {
+    std::string problem = SplitRecord(record, separator_, fields_);
+    const bool is_good = problem.empty();
+    if (is_first_) columns_ = is_good ? fields_.size() : 0;
+    is_first_ = false;
+    if (is_good && columns_ > 0) problem = CountProblem(fields_.size(), columns_);
+    return problem.empty() ? "" : file_ + ":" + std::to_string(line) + ": " + problem;
+  }
+
+ private:
+  std::string file_;
+  char separator_;
+  bool is_first_ = true;
+  std::size_t columns_ = 0;
+  std::vector<std::string> fields_;
+};
+
+RecordCheck CsvCheck(const std::filesystem::path& file, char separator) {
+  return {.name = std::string("csv ") + separator, .problem = CsvJudge(DisplayPath(file), separator)};
+}
+
 }  // namespace
 
 CsvFile::CsvFile(const std::filesystem::path& file, char separator)
-    : records_(std::make_shared<const RecordIndex>(file, RecordIndex::Format::kCsv)), separator_(separator) {
+    : records_(std::make_shared<const RecordIndex>(file, RecordIndex::Format::kCsv, CsvCheck(file, separator))),
+      separator_(separator) {
   if (records_->size() == 0)
     throw InputError(DisplayPath(file) + " is empty; expected a first line with the names of the columns");
   columns_ = Fields(0);
@@ -59,22 +105,17 @@ std::size_t CsvFile::Column(std::string_view name) const {
 
 std::vector<std::string> CsvFile::Read(std::int64_t item) const {
   std::vector<std::string> fields = Fields(item + 1);
-  if (fields.size() == columns_.size()) return fields;
-  throw InputError(PlaceOf(item) + ": expected " + std::to_string(columns_.size()) +
-                   " fields, as there are columns; found " + std::to_string(fields.size()));
+  const std::string problem = CountProblem(fields.size(), columns_.size());
+  if (problem.empty()) return fields;
+  throw InputError(PlaceOf(item) + ": " + problem);
 }
 
 std::vector<std::string> CsvFile::Fields(std::int64_t record) const {
   NoteRead(records_, record);
-  const std::string text = records_->Read(record);
   std::vector<std::string> fields;
-  std::string_view rest = text;
-  for (bool more = true; more;) {
-    const std::string problem = TakeField(rest, separator_, fields.emplace_back(), more);
-    if (problem.empty()) continue;
-    throw InputError(Place(record) + ": field " + std::to_string(fields.size()) + ": " + problem);
-  }
-  return fields;
+  const std::string problem = SplitRecord(records_->Read(record), separator_, fields);
+  if (problem.empty()) return fields;
+  throw InputError(Place(record) + ": " + problem);
 }
 
 }  // namespace medley

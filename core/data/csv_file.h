@@ -16,15 +16,17 @@ namespace medley {
 // ends and, doubled, quotes. The first record names the columns. Many threads may read at once.
 class CsvFile {
  public:
-  // InputError where the file cannot be read, has no record, or names a column twice.
+  // InputError where the file cannot be read, has no record, or names a column twice; where records have
+  // another number of fields than there are columns, or quotes that are not those of a field, one with all of
+  // them, "FILE:LINE: ...", the first twenty shown.
   explicit CsvFile(const std::filesystem::path& file, char separator = ',');
 
   std::int64_t size() const { return records_->size() - 1; }
   const std::vector<std::string>& columns() const { return columns_; }
   // The place of a column in a record; an InputError names those that are there.
   std::size_t Column(std::string_view name) const;
-  // The fields of an item, as many as there are columns. 0 <= item < size(). InputError "FILE:LINE: ..." for
-  // another number of them, or quotes that are not those of a field.
+  // The fields of an item, as many as there are columns. 0 <= item < size(). InputError "FILE:LINE: ..."
+  // where the file was changed since.
   std::vector<std::string> Read(std::int64_t item) const;
   // "FILE:LINE", for what is wrong with an item's contents.
   std::string PlaceOf(std::int64_t item) const { return Place(item + 1); }

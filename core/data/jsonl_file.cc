@@ -7,8 +7,27 @@
 #include <medley/base/json_reader.h>
 #include <medley/data/last_read.h>
 
+#include "record_scanner.h"
+
 namespace medley {
 namespace {
+
+nlohmann::json ReadLine(std::string_view text, const std::string& file, std::int64_t line) {
+  return ReadJsonLine<nlohmann::json>(text, file, static_cast<int>(line));
+}
+
+RecordCheck JsonCheck(const std::filesystem::path& path) {
+  return {.name = "json",
+          .problem = [file = DisplayPath(path)](std::string_view record, std::int64_t line) -> std::string {
+            if (IsJson(record)) return "";
+            try {
+              ReadLine(record, file, line);
+              return "";
+            } catch (const InputError& error) {
+              return error.what();
+            }
+          }};
+}
 
 // The line is counted for a message only: it is not known without those before it.
 nlohmann::json ReadRecord(const RecordIndex& records, std::int64_t record) {
@@ -16,11 +35,14 @@ nlohmann::json ReadRecord(const RecordIndex& records, std::int64_t record) {
   try {
     return ReadJson<nlohmann::json>(text, file);
   } catch (const InputError&) {
-    return ReadJsonLine<nlohmann::json>(text, file, static_cast<int>(records.LineOf(record)));
+    return ReadLine(text, file, records.LineOf(record));
   }
 }
 
 }  // namespace
+
+JsonlFile::JsonlFile(const std::filesystem::path& file)
+    : records_(std::make_shared<const RecordIndex>(file, RecordIndex::Format::kLines, JsonCheck(file))) {}
 
 JsonItem JsonlFile::Read(std::int64_t item) const {
   NoteRead(records_, item);

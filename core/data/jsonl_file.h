@@ -13,11 +13,12 @@ namespace medley {
 // A file of JSON values, one a line (JSON Lines); blank lines do not count. Many threads may read at once.
 class JsonlFile {
  public:
-  explicit JsonlFile(const std::filesystem::path& file)
-      : records_(std::make_shared<const RecordIndex>(file, RecordIndex::Format::kLines)) {}
+  // InputError where the file cannot be read; where lines are not good JSON or have a key twice, one with all
+  // of them, "FILE:LINE:COLUMN: ...", the first twenty shown.
+  explicit JsonlFile(const std::filesystem::path& file);
 
   std::int64_t size() const { return records_->size(); }
-  // 0 <= item < size(). InputError "FILE:LINE:COLUMN: ..." where it is not good JSON, or has a key twice.
+  // 0 <= item < size(). InputError "FILE:LINE:COLUMN: ..." where the file was changed since.
   JsonItem Read(std::int64_t item) const;
   // "FILE:LINE", for what is wrong with an item's contents.
   std::string PlaceOf(std::int64_t item) const { return records_->PlaceOf(item); }

@@ -12,16 +12,21 @@
 
 namespace medley {
 
+struct RecordCheck;
+
 // The places where the records of a text file begin, so that any of them is read without those before it. A
-// file is read through once, with its progress on stderr where that takes long; the result lies in the user's
-// cache ($XDG_CACHE_HOME/medley/records) and holds as long as the file has the same size and times. Many
-// threads may read at once.
+// file is read through once, with its progress on stderr where that takes long, and each record is checked
+// meanwhile; the result lies in the user's cache ($XDG_CACHE_HOME/medley/records) and holds as long as the
+// file has the same size and times. Many threads may read at once.
 class RecordIndex {
  public:
   // A record is a line that is not blank; of kCsv, one whose quotes are closed.
   enum class Format : std::uint32_t { kLines = 1, kCsv = 2 };
 
-  // InputError where the file cannot be read. A run that is to stop does not wait for the end of a long file.
+  // InputError where the file cannot be read; BadRecords, with all of them, where some are not well formed,
+  // and then no index is kept. A run that is to stop does not wait for the end of a long file.
+  RecordIndex(const std::filesystem::path& file, Format format, const RecordCheck& check);
+  // Takes the records as they are.
   RecordIndex(const std::filesystem::path& file, Format format);
 
   std::int64_t size() const { return static_cast<std::int64_t>(begins_.size()) - 1; }
@@ -35,7 +40,6 @@ class RecordIndex {
  private:
   bool Load(const std::filesystem::path& cached);
   void Save(const std::filesystem::path& cached) const;
-  void Scan();
 
   std::filesystem::path path_;
   Format format_;

@@ -4,6 +4,7 @@
 #include <medley/base/files.h>
 #include <medley/base/interrupt.h>
 #include <medley/config/threads.h>
+#include <medley/run/data_files.h>
 #include <medley/run/run_record.h>
 #include <medley/session/parts.h>
 #include <medley/step/parameter_groups.h>
@@ -30,6 +31,16 @@ RunInputs InputsOf(const BeginRequest& request, const RepeatedRun* repeated) {
     throw InputError("--profile " + request.profile.string() +
                      ": nothing is planned, because \"plan\" is false. Leave one of them out");
   return inputs;
+}
+
+// Not 130: that number promises a saved run.
+template <typename Work>
+void BeforeTheFirstStep(const Work& work) {
+  try {
+    work();
+  } catch (const Interrupted&) {
+    throw Error("interrupted before the first step; nothing was trained and nothing is saved");
+  }
 }
 
 // A new run's own weights file. Whatever log of its changes lies there is another run's.
@@ -88,17 +99,16 @@ std::unique_ptr<SessionParts> BeginRun(const BeginRequest& request, const fs::pa
                                        const RepeatedRun* repeated, Console& console) {
   RunInputs inputs = InputsOf(request, repeated);
   RunDirectory::CheckFree(at);
+  BeforeTheFirstStep([&] { CheckDataFiles(inputs.checked.run, inputs.checked.curriculum, inputs.registry); });
   const std::string threads = ThreadsWarning(inputs.checked.run.threads, Cores());
   auto planned = std::make_unique<PlannedRun>(
       BuildRun(std::move(inputs), Purpose::kTrain, StartingWeights::kPretrained), console);
   const Run& run = *planned->run;
   if (!threads.empty()) console.Warn(threads);
   const std::vector<std::string> taken = TakeStartingWeights(run, console);
-  try {
+  BeforeTheFirstStep([&] {
     planned->admission.PlanNamed(request.profile, repeated != nullptr ? repeated->PlanOf(0) : EarlierPlan());
-  } catch (const Interrupted&) {  // not 130: that number promises a saved run
-    throw Error("interrupted before the first step; nothing was trained and nothing is saved");
-  }
+  });
   const auto directory = std::make_shared<const RunDirectory>(RunDirectory::Create(at));
   const fs::path& path = directory->path();
   console.LogTo(path / kConsoleLog);

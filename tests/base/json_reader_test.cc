@@ -67,11 +67,49 @@ TEST(JsonReader, DepthSizeAndValuesAreBounded) {
   EXPECT_NE(Refusal("[1, {\"a\": 2}]", {.values = 3}).find("more than 3 values"), std::string::npos);
 }
 
+// A byte is changed, left out or doubled; numbers are made large, and keys stand twice.
+TEST(JsonReader, IsJsonKnowsWhatWouldBeRead) {
+  std::int64_t good = 0, bad = 0;
+  const auto compare = [&](const std::string& text, const JsonLimits& limits = {}) {
+    const bool is_read = Refusal<json>(text, limits).empty();
+    EXPECT_EQ(IsJson(text, limits), is_read) << text.substr(0, 200);
+    ++(is_read ? good : bad);
+  };
+  for (std::uint64_t seed = 0; seed < 3000; ++seed) {
+    RowRandom random(seed);
+    std::string text = test::RandomJson(random, 0).dump();
+    compare(text);
+    const auto at = static_cast<std::size_t>(random.Below(std::ssize(text)));
+    const std::string bytes = "\"\\{}[],:0-e. \t\n\x01\x80";
+    switch (random.Below(3)) {
+      case 0:
+        text[at] = bytes[static_cast<std::size_t>(random.Below(std::ssize(bytes)))];
+        break;
+      case 1:
+        text.erase(at, 1);
+        break;
+      default:
+        text.insert(at, text.substr(at, 1));
+    }
+    compare(text);
+  }
+  for (const char* text :
+       {"", " ", "1e999", "-", "nul", "{\"a\":1,\"b\":{\"a\":1}}", "{\"a\":1,\"b\":2,\"a\":3}",
+        "[{\"a\":1},{\"a\":1}]", "[{\"b\":0,\"a\":1,\"b\":1}]", "\"\xc3\"", "\xef\xbb\xbf[1]", "1 2"})
+    compare(text);
+  for (const std::size_t depth : {63, 64, 65}) compare(std::string(depth, '[') + std::string(depth, ']'));
+  for (const std::size_t limit : {11, 12, 13}) compare("[1, {\"a\": 2}]", {.bytes = limit});
+  for (const std::size_t limit : {3, 4, 5}) compare("[1, {\"a\": 2}]", {.values = limit});
+  EXPECT_GT(good, 3000);
+  EXPECT_GT(bad, 1000);
+}
+
 // Both kinds of tree; a quadratic one takes minutes.
 TEST(JsonReader, TimeIsLinearInTheKeys) {
   const std::string text = ObjectOf(450'000);
   EXPECT_LT(Seconds([&] { EXPECT_EQ(ReadJson(text, "").size(), 450'000u); }), 10);
   EXPECT_LT(Seconds([&] { EXPECT_EQ(ReadJson<json>(text, "").size(), 450'000u); }), 10);
+  EXPECT_LT(Seconds([&] { EXPECT_TRUE(IsJson(text)); }), 10);
   EXPECT_LT(Seconds([&] { EXPECT_EQ(ParseJson(text).root.members.size(), 450'000u); }), 10);
 }
 

@@ -13,9 +13,12 @@
 #include <medley/data/last_read.h>
 
 #include "data_files.h"
+#include "tests/words.h"
 
 namespace medley {
 namespace {
+
+using test::Has;
 
 class Jsonl : public DataFiles {};
 
@@ -24,13 +27,6 @@ TEST_F(Jsonl, AnItemIsALine) {
   ASSERT_EQ(file.size(), 2);
   EXPECT_EQ(file.Read(0).json().at("x"), 1);
   EXPECT_EQ(file.Read(1).json(), nlohmann::json({2, 3}));
-}
-
-TEST_F(Jsonl, AMistakeIsToldWithItsPlaceAndTheOthersAreRead) {
-  const JsonlFile file(Write("a.jsonl", "{\"x\": 1}\n\n{\"x\": nul}\n{\"x\": 1, \"x\": 2}\n4\n"));
-  EXPECT_TRUE(Refusal([&] { file.Read(1); }).starts_with("a.jsonl:3:7: ")) << Refusal([&] { file.Read(1); });
-  EXPECT_TRUE(Refusal([&] { file.Read(2); }).starts_with("a.jsonl:4:10: ")) << Refusal([&] { file.Read(2); });
-  EXPECT_EQ(file.Read(3).json(), 4);
 }
 
 TEST_F(Jsonl, ValuesAreReadByTheirKinds) {
@@ -128,6 +124,46 @@ TEST_F(Jsonl, WhatOthersThrowIsToldWithTheRecordThatThisThreadReadLast) {
     EXPECT_EQ(words(), "a.csv:3: [json.exception.type_error.302] number") << "another thread's";
   }
   EXPECT_EQ(error(), "stod") << "its file is gone";
+}
+
+TEST_F(Jsonl, TheMistakesOfAllLinesAreToldAtOnceWithTheirPlaces) {
+  const std::string words = Refusal(
+      [&] { JsonlFile(Write("a.jsonl", "{\"x\": 1}\n\n{\"x\": nul}\n {\"x\": 1, \"x\": 2}\r\n4\n[")); });
+  EXPECT_TRUE(words.starts_with("3 records are not well formed\n  a.jsonl:3:7: not valid JSON: ")) << words;
+  EXPECT_TRUE(Has(words, "\n  a.jsonl:4:11: x: the key stands twice")) << words;
+  EXPECT_TRUE(Has(words, "\n  a.jsonl:6:2: not valid JSON: ")) << words;
+  EXPECT_FALSE(Has(words, "more\n") || words.ends_with(" more")) << words;
+  EXPECT_TRUE(
+      Refusal([&] { JsonlFile(Write("b.jsonl", "1\n2 3\n")); }).starts_with("b.jsonl:2:3: not valid"));
+}
+
+TEST_F(Jsonl, OfManyMistakesTheFirstTwentyAreShown) {
+  std::string text;
+  for (int line = 1; line <= 120; ++line) text += line % 2 == 0 ? "{\n" : "{}\n";
+  const std::string words = Refusal([&] { JsonlFile(Write("a.jsonl", text)); });
+  EXPECT_TRUE(words.starts_with("60 records are not well formed\n  a.jsonl:2:2: ")) << words;
+  EXPECT_TRUE(Has(words, "\n  a.jsonl:40:2: ")) << words;
+  EXPECT_FALSE(Has(words, "a.jsonl:42:")) << words;
+  EXPECT_TRUE(words.ends_with("\n  and 40 more")) << words;
+}
+
+// A file of another kind, or of another encoding.
+TEST_F(Jsonl, WhatIsNoTextIsRefusedToo) {
+  EXPECT_TRUE(Has(Refusal([&] { JsonlFile(Write("a.jsonl", "{\"x\": \"caf\xe9\"}\n")); }), "a.jsonl:1:7: "));
+  EXPECT_TRUE(
+      Has(Refusal([&] { JsonlFile(Write("b.jsonl", std::string("\0\1\2\n", 4))); }), "b.jsonl:1:1: "));
+}
+
+TEST_F(Jsonl, AFileThatWasMendedIsRead) {
+  EXPECT_NE(Refusal([&] { JsonlFile(Write("a.jsonl", "[1]\n[2\n")); }), "");
+  EXPECT_EQ(JsonlFile(Write("a.jsonl", "[1]\n[2]\n")).Read(1).json(), nlohmann::json({2}));
+}
+
+// What was read is not what the index was made of.
+TEST_F(Jsonl, AChangeWhileItIsInUseIsToldWithItsPlace) {
+  const JsonlFile file(Write("a.jsonl", "{\"x\": 1}\n\n{\"x\": 22}\n"));
+  Write("a.jsonl", "{\"x\": 1}\n\n{\"x\": 2,}\n");
+  EXPECT_TRUE(Refusal([&] { file.Read(1); }).starts_with("a.jsonl:3:9: ")) << Refusal([&] { file.Read(1); });
 }
 
 }  // namespace

@@ -4,6 +4,8 @@
 #include <vector>
 
 #include <medley/base/interrupt.h>
+#include <medley/data/bad_records.h>
+#include <medley/data/record_scanner.h>
 
 #include "data_files.h"
 
@@ -122,6 +124,101 @@ TEST_F(Records, ACacheThatCannotBeWrittenCostsOnlyTime) {
   EXPECT_EQ(All(RecordIndex(file, Format::kLines)), (std::vector<std::string>{"one"}));
   EXPECT_NE(::testing::internal::GetCapturedStderr().find("are looked for again at the next start"),
             std::string::npos);
+}
+
+// What a check was asked, and in which lines.
+struct Asked {
+  std::vector<std::string> records;
+  std::vector<std::int64_t> lines;
+
+  RecordCheck Check(const std::string& bad = "none") {
+    return {.name = "asked", .problem = [this, bad](std::string_view record, std::int64_t line) {
+              records.emplace_back(record);
+              lines.push_back(line);
+              return record == bad ? "line " + std::to_string(line) + " is bad" : std::string();
+            }};
+  }
+};
+
+void ExpectEachOnce(const RecordIndex& index, const Asked& asked) {
+  ASSERT_EQ(std::ssize(asked.records), index.size());
+  for (std::int64_t record = 0; record < index.size(); ++record) {
+    const auto at = static_cast<std::size_t>(record);
+    EXPECT_TRUE(asked.records[at] == index.Read(record)) << record;
+    EXPECT_EQ(asked.lines[at], index.LineOf(record)) << record;
+  }
+}
+
+TEST_F(Records, AreCheckedEachOnceAsTheyAreRead) {
+  for (const Format format : {Format::kLines, Format::kCsv}) {
+    const fs::path file = Write("a", "\xef\xbb\xbfone\n\n \t\n  two \r\n\"a\n\nb\"\"\n\",1\n\r\nlast");
+    Asked asked, again;
+    const RecordIndex index(file, format, asked.Check());
+    ExpectEachOnce(index, asked);
+    EXPECT_EQ(asked.records.size(), format == Format::kCsv ? 4U : 6U);
+    const RecordIndex cached(file, format, again.Check());
+    EXPECT_EQ(cached.size(), index.size());
+    EXPECT_TRUE(again.records.empty()) << "the file was read through";
+  }
+}
+
+// Ends of pieces come to lie everywhere in a blank line, in the blanks before a record, and in a record.
+TEST_F(Records, AreCheckedAsAWholeAlsoWhereAPieceEnds) {
+  for (std::size_t shift = 0; shift < 14; ++shift) {
+    const fs::path file = Write("a", "one\n" + std::string(kScanPiece - 12 + shift, ' ') +
+                                         "\n  two \"x\ny\"\r\n" + std::string(2 * kScanPiece, 'z') + "\n4");
+    for (const Format format : {Format::kLines, Format::kCsv}) {
+      Asked asked;
+      ExpectEachOnce(RecordIndex(file, format, asked.Check()), asked);
+    }
+  }
+}
+
+TEST_F(Records, OfWhichSomeAreBadAreNotKeptAndAllAreTold) {
+  const fs::path file = Write("a", "bad\ngood\nbad\n");
+  for (int time = 0; time < 2; ++time) {
+    Asked asked;
+    EXPECT_EQ(Refusal([&] { RecordIndex(file, Format::kLines, asked.Check("bad")); }),
+              "2 records are not well formed\n  line 1 is bad\n  line 3 is bad");
+    EXPECT_EQ(asked.records.size(), 3U);
+    EXPECT_TRUE(Cached().empty());
+  }
+}
+
+TEST_F(Records, AreNotCheckedWhereTheyAreEndless) {
+  const fs::path file = Write("a", "x\n\"" + std::string(kMostRecordBytes, 'y') + "\nz\n");
+  Asked lines;
+  EXPECT_EQ(Refusal([&] { RecordIndex(file, Format::kLines, lines.Check()); }), "a:2: longer than 64 MiB");
+  EXPECT_EQ(lines.records, (std::vector<std::string>{"x", "z"}));
+  Asked csv;
+  EXPECT_EQ(Refusal([&] { RecordIndex(file, Format::kCsv, csv.Check()); }),
+            "a:2: longer than 64 MiB; is a quote not closed?");
+}
+
+TEST_F(Records, AreNotCheckedByARunThatIsToStop) {
+  Asked asked;
+  RequestInterrupt();
+  EXPECT_THROW(RecordIndex(Write("a", "one\n"), Format::kLines, asked.Check()), Interrupted);
+  ForgetInterrupt();
+  EXPECT_TRUE(asked.records.empty());
+}
+
+TEST_F(Records, OfSeveralFilesAreToldTogether) {
+  RecordProblems problems;
+  problems.Throw();
+  for (const std::string file : {"a", "b"}) {
+    RecordProblems of_file;
+    for (int line = 1; line <= 15; ++line) of_file.Add(file + ":" + std::to_string(line));
+    try {
+      of_file.Throw();
+      ADD_FAILURE();
+    } catch (const BadRecords& bad) {
+      problems.Add(bad);
+    }
+  }
+  const std::string words = Refusal([&] { problems.Throw(); });
+  EXPECT_TRUE(words.starts_with("30 records are not well formed\n  a:1\n")) << words;
+  EXPECT_TRUE(words.ends_with("\n  b:5\n  and 10 more")) << words;
 }
 
 TEST_F(Records, AFileThatIsNotThereIsNamed) {

@@ -11,6 +11,7 @@
 #include <medley/config/threads.h>
 #include <medley/plan/plan_stages.h>
 #include <medley/plan/run_planner.h>
+#include <medley/run/data_files.h>
 #include <medley/run/run.h>
 #include <medley/train/admission.h>
 
@@ -53,6 +54,7 @@ int RunPlan(int argc, char** argv) {
   if (!budget.empty()) overrides.push_back("budget=" + budget);
   overrides.emplace_back("plan=true");  // whatever training would do
   RunInputs inputs = CheckInputs(config, overrides, plugins);
+  CheckDataFiles(inputs.checked.run, inputs.checked.curriculum, inputs.registry);
   Console console(stderr);
   const std::string threads = ThreadsWarning(inputs.checked.run.threads, Cores());
   if (!threads.empty()) console.Warn(threads);

@@ -18,6 +18,7 @@
 #include <medley/estimate/gpu.h>
 #include <medley/plugin/model_file.h>
 #include <medley/plugin/rejection.h>
+#include <medley/run/data_files.h>
 #include <medley/run/validate.h>
 #include <medley/step/execution.h>
 #include <medley/weights/model_config_file.h>
@@ -192,6 +193,7 @@ int RunValidate(int argc, char** argv) {
       Registry::Scan({.paths = ConfirmPlugins(plugins, config, PluginPaths(config, overrides))});
   registry.RequireNamed();
   const CheckedRun checked = CheckRun(config, overrides, registry);
+  CheckDataFiles(checked.run, checked.curriculum, registry);
   const std::string threads = ThreadsWarning(checked.run.threads, Cores());
   if (!threads.empty()) std::cerr << "warning: " << threads << '\n';
   PrintSummary(checked, registry);
