@@ -72,12 +72,12 @@ std::string Addr2line(const std::vector<CallPlace>& places) {
   return text;
 }
 
-// "(anonymous namespace)::Recall::Errors(at::Tensor const&) const" -> "Recall::Errors"
+// "(anonymous namespace)::Recall::Run[abi:cxx11](at::Tensor const&) const" -> "Recall::Run"
 std::string ShortName(std::string function) {
   constexpr std::string_view kAnonymous = "(anonymous namespace)::";
   for (std::size_t at; (at = function.find(kAnonymous)) != std::string::npos;)
     function.erase(at, kAnonymous.size());
-  return function.substr(0, function.find('('));
+  return function.substr(0, function.find_first_of("(["));
 }
 
 bool IsOfALibrary(std::string_view function, std::string_view file) {
