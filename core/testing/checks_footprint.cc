@@ -113,7 +113,8 @@ Findings FootprintOfPasses(LoadedTask& task, const Model& model) {
   TakeGradient(listener);
   Findings findings;
   for (const Listener::Asked& asked : listener.asked()) {
-    const SeenSizes seen = SizesOf(model.spec(), asked.inputs);
+    // A model computes no more than the longest row, which may be shorter than what it was handed.
+    const SeenSizes seen = LongestSizesOf(model.spec(), asked.inputs);
     const ForwardShape shape{
         .rows = seen.rows, .sizes = seen.sizes, .outputs = {asked.outputs.begin(), asked.outputs.end()}};
     if (!HasFootprint(model, shape)) return {};
