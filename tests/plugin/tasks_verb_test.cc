@@ -35,7 +35,7 @@ TEST(TasksVerb, JsonHasTheDefaultVariantAtTopLevelAndTheOthersBelow) {
   ASSERT_EQ(result.code, 0);
   const nlohmann::json tasks = nlohmann::json::parse(result.out);
   const nlohmann::json task = FindTask(tasks, "fails_to_run");
-  EXPECT_EQ(task.at("passes").size(), 3u);
+  EXPECT_EQ(task.at("passes").size(), 4u);
   EXPECT_EQ(task.at("passes")[0].at("name"), "throws_int");
   EXPECT_EQ(task.at("terms").size(), 1u);
   EXPECT_EQ(task.at("constants").size(), 5u);
