@@ -9,6 +9,7 @@
 #include <medley/base/error.h>
 
 #include "json_walk.h"
+#include "plain_json.h"
 
 namespace medley {
 namespace {
@@ -106,8 +107,10 @@ Json ReadJsonLine(std::string_view text, const std::string& file, int line) {
 }
 
 bool IsJson(std::string_view text, const JsonLimits& limits) {
+  if (text.size() > limits.bytes) return false;
+  if (IsPlainJson(text, limits.values)) return true;
   JsonJudge judge(limits.values);
-  return text.size() <= limits.bytes && nlohmann::json::sax_parse(text.begin(), text.end(), &judge);
+  return nlohmann::json::sax_parse(text.begin(), text.end(), &judge);
 }
 
 template nlohmann::json ReadJson(std::string_view, const std::string&, const JsonLimits&);

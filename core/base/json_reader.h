@@ -14,7 +14,7 @@ namespace medley {
 template <typename Json = nlohmann::ordered_json>
 Json ReadJson(std::string_view text, const std::string& file, const JsonLimits& limits = {});
 
-// Whether ReadJson would read it: several times faster, as nothing is built and no place is known.
+// Whether ReadJson would read it: many times faster, as nothing is built and no place is known.
 bool IsJson(std::string_view text, const JsonLimits& limits = {});
 
 // Reads a line of a file of lines, which are counted from 1.

@@ -108,7 +108,7 @@ bool WasRemoved(const CheckpointEntry& entry) {
 // Nothing, and a line about it, where the checkpoint is damaged.
 std::optional<FoundCheckpoint> VerifyOrWarn(const CheckpointEntry& entry, Console& console) {
   try {
-    return Understand(entry.path, VerifyCheckpoint(entry.path));
+    return ReadCheckpoint(entry.path);
   } catch (const FileError& error) {
     if (!IsDamage(error)) {
       throw FileError(std::string(error.what()) + ". That says nothing about the checkpoint " +
@@ -301,6 +301,10 @@ Committed SaveCheckpoint(const fs::path& run, const TrainingState& state, const 
   };
   return place == Place::kReplaces ? writer.Replace(FactsJson(facts, state), check)
                                    : writer.Commit(FactsJson(facts, state), check);
+}
+
+FoundCheckpoint ReadCheckpoint(const fs::path& checkpoint) {
+  return Understand(checkpoint, VerifyCheckpoint(checkpoint));
 }
 
 std::optional<FoundCheckpoint> FindCheckpoint(const fs::path& run, OnDamage on_damage, Console& console) {

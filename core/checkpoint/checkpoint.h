@@ -64,6 +64,8 @@ struct FoundCheckpoint {
   std::filesystem::path path;
   CheckpointFacts facts;
 };
+// Verifies this one; an Error with path and reason where it is damaged.
+FoundCheckpoint ReadCheckpoint(const std::filesystem::path& checkpoint);
 // The newest whole checkpoint; each damaged one is printed with its path and reason, and set aside only once
 // a whole one was found. Nothing where the run never had one. An InputError where all are damaged, be it now
 // or when they were set aside, or gone: the run must not begin anew by itself. kSetAside also sees to it that

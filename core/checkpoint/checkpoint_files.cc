@@ -280,13 +280,17 @@ void RemoveCheckpoint(const fs::path& run, const CheckpointEntry& entry) {
   RemoveAll(doomed);
 }
 
-fs::path SetCheckpointAside(const fs::path& run, const CheckpointEntry& entry) {
-  const std::string name = kBadPrefix + std::to_string(entry.step);
-  fs::path bad = run / name;
-  for (int n = 2; TypeOf(bad) != fs::file_type::not_found; ++n) bad = run / (name + "-" + std::to_string(n));
-  RenameNoReplace(entry.path, bad);
+fs::path RenameCheckpoint(const fs::path& run, const CheckpointEntry& entry, const std::string& name) {
+  fs::path free = run / name;
+  for (int n = 2; TypeOf(free) != fs::file_type::not_found; ++n)
+    free = run / (name + "-" + std::to_string(n));
+  RenameNoReplace(entry.path, free);
   SyncDirectory(run);
-  return bad;
+  return free;
+}
+
+fs::path SetCheckpointAside(const fs::path& run, const CheckpointEntry& entry) {
+  return RenameCheckpoint(run, entry, kBadPrefix + std::to_string(entry.step));
 }
 
 }  // namespace medley

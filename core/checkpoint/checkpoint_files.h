@@ -103,6 +103,9 @@ class CheckpointWriter {
 void RemoveCheckpoint(const std::filesystem::path& run, const CheckpointEntry& entry);
 // LATEST, the hint for people and scripts, names it from now on.
 void NameLatest(const std::filesystem::path& run, const std::filesystem::path& checkpoint);
+// It is then no committed one: the first free of NAME, NAME-2 and so on, which is returned.
+std::filesystem::path RenameCheckpoint(const std::filesystem::path& run, const CheckpointEntry& entry,
+                                       const std::string& name);
 // Keeps a damaged one for a look at it, under a name that is never loaded, and frees its step.
 std::filesystem::path SetCheckpointAside(const std::filesystem::path& run, const CheckpointEntry& entry);
 

@@ -53,10 +53,11 @@ void CheckpointKeeper::TrySave(std::int64_t step, const std::optional<MeanEvalua
   }
 }
 
-void CheckpointKeeper::SaveNow(std::int64_t step, const std::optional<MeanEvaluation>& evaluated) {
+void CheckpointKeeper::SaveNow(std::int64_t step, const std::optional<MeanEvaluation>& evaluated,
+                               Older older) {
   for (int failures = 1; saved_step_ != step; ++failures) {
     try {
-      Save(step, evaluated);
+      Save(step, evaluated, older == Older::kStay ? Rotation::kLater : Rotation::kTakesPart);
     } catch (const c10::AcceleratorError&) {
       throw;
     } catch (const std::exception& error) {
@@ -83,7 +84,7 @@ void CheckpointKeeper::Save(std::int64_t step, const std::optional<MeanEvaluatio
   console_.Say("saved step " + std::to_string(step));
   for (const std::string& trouble : saved.trouble)
     console_.Warn("step " + std::to_string(step) + " is saved, but " + trouble);
-  if (!saved.proven) return;
+  if (!saved.proven || rotation == Rotation::kLater) return;
   try {
     RotateCheckpoints(setting_.run, setting_.config.keep);
   } catch (const std::exception& error) {

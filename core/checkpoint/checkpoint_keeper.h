@@ -36,11 +36,13 @@ class CheckpointKeeper {
   // Saves now, for this reason. A save that fails is treated as one that was due.
   void SaveEarly(std::int64_t step, const std::optional<MeanEvaluation>& evaluated,
                  const std::string& reason);
-  // Saves at the end of a run: the third failure in a row is an Error.
-  void SaveNow(std::int64_t step, const std::optional<MeanEvaluation>& evaluated);
+  // Saves at the end of a run: the third failure in a row is an Error. kStay: no older one is removed for it.
+  enum class Older { kRotate, kStay };
+  void SaveNow(std::int64_t step, const std::optional<MeanEvaluation>& evaluated,
+               Older older = Older::kRotate);
 
  private:
-  enum class Rotation { kTakesPart, kNever };
+  enum class Rotation { kTakesPart, kNever, kLater };
   void TrySave(std::int64_t step, const std::optional<MeanEvaluation>& evaluated,
                Rotation rotation = Rotation::kTakesPart);
   void Save(std::int64_t step, const std::optional<MeanEvaluation>& evaluated,

@@ -20,8 +20,8 @@ using nlohmann::ordered_json;
 using Cause = WeightEntry::Cause;
 using Numbers = std::map<std::string, double>;
 
-constexpr std::array<std::string_view, 7> kCauses = {"start",        "stage",        "ramp",       "edit",
-                                                     "dropped task", "refused edit", "early decay"};
+constexpr std::array<std::string_view, 8> kCauses = {
+    "start", "stage", "ramp", "edit", "dropped task", "refused edit", "early decay", "changed file"};
 constexpr const char* kDue = "due edit";
 constexpr const char* kEnd = "end";
 // The last key of a line. Inside a JSON string its quotes would have backslashes.

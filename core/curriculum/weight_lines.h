@@ -10,13 +10,22 @@ namespace medley {
 
 // A change of what a run draws from.
 struct WeightEntry {
-  enum class Cause { kStart, kStage, kRamp, kEdit, kDroppedTask, kRefusedEdit, kEarlyDecay };
+  enum class Cause {
+    kStart,
+    kStage,
+    kRamp,
+    kEdit,
+    kDroppedTask,
+    kRefusedEdit,
+    kEarlyDecay,
+    kChangedFile,  // of the run's inputs, as a resume allowed
+  };
 
   std::int64_t number = 0;  // of the entry, from 1; the log gives it
   std::int64_t step = 0;    // after which it holds
   std::int64_t draw = 0;    // draws so far
   Cause cause = Cause::kStart;
-  std::string name;                             // of the stage, or of the dropped task
+  std::string name;                             // of the stage or the dropped task, or the file's key
   std::string words;                            // what changed, or why it was refused
   std::map<std::string, double> before, after;  // shares by task; where a ramp leads, of its stage
   std::map<std::string, double> owed;           // residuals by task, in the mixture's unit

@@ -8,6 +8,7 @@
 #include <cstring>
 #include <filesystem>
 #include <map>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -15,7 +16,9 @@
 #include <medley/base/durable_file.h>
 #include <medley/base/error.h>
 #include <medley/base/file_digest.h>
+#include <medley/base/files.h>
 #include <medley/base/input_file.h>
+#include <medley/base/suggest.h>
 #include <medley/weights/pretrained_config.h>
 
 namespace medley {
@@ -90,6 +93,12 @@ ordered_json PretrainedWeights(const fs::path& directory) {
   return {{"path", directory.string()}, {kHeaders, HashText(text)}};
 }
 
+fs::path RealPath(const fs::path& path) {
+  std::error_code error;
+  fs::path real = fs::weakly_canonical(path, error);
+  return error ? path : real;
+}
+
 // Of what must stay; "" where the record does not say.
 std::string SumOf(const ordered_json& input) {
   return input.value(kContents, "") + input.value(kListing, "");
@@ -118,15 +127,52 @@ ordered_json InputRecord(const RunConfig& config, const Registry& registry, cons
   return inputs;
 }
 
-void RequireSameInputs(const ordered_json& before, const ordered_json& now) {
+std::string InputChange::Words() const { return path + " (" + name + "): XXH3-128 " + before + " -> " + now; }
+
+std::vector<InputChange> CompareInputs(const ordered_json& before, const ordered_json& now) {
+  std::vector<InputChange> inputs;
   for (const auto& [name, input] : now.items()) {
     const auto known = before.find(name);
-    if (name == "weights" || known == before.end() || SumOf(*known).empty() || SumOf(*known) == SumOf(input))
-      continue;
-    throw InputError(input.value("path", "") + " (" + name + ") is not what the run began with (XXH3-128 " +
-                     SumOf(*known) + ", now " + SumOf(input) +
-                     "). Restore it, or start a new run with init_from");
+    if (name == "weights" || known == before.end() || SumOf(*known).empty()) continue;
+    inputs.push_back({name, input.value("path", ""), SumOf(*known), SumOf(input)});
   }
+  return inputs;
+}
+
+void RequireSameInputs(const ordered_json& before, const ordered_json& now, const fs::path& run) {
+  std::string words, command = "medley resume " + run.string();
+  for (const InputChange& input : CompareInputs(before, now)) {
+    if (!input.any()) continue;
+    words += input.path + " (" + input.name + ") is not what the run began with (XXH3-128 " + input.before +
+             ", now " + input.now + "). ";
+    command += " --allow-changed " + input.path;
+  }
+  if (!words.empty())
+    throw InputError(words + "Restore it; where it was mended, " + command +
+                     " goes on with it; or start a new run with init_from");
+}
+
+std::vector<InputChange> AllowChanged(ordered_json& before, const ordered_json& now,
+                                      const std::vector<fs::path>& files, const fs::path& run) {
+  const std::vector<InputChange> inputs = CompareInputs(before, now);
+  std::vector<InputChange> allowed;
+  for (const fs::path& file : files) {
+    const auto is_named = [&](const InputChange& input) { return RealPath(file) == RealPath(input.path); };
+    if (std::none_of(inputs.begin(), inputs.end(), is_named)) {
+      std::set<std::string> paths;
+      for (const InputChange& input : inputs) paths.insert(DisplayPath(input.path));
+      throw InputError("--allow-changed " + file.string() + ": " + run.string() +
+                       " is not made from it. Expected one of: " + Listed(paths));
+    }
+    for (const InputChange& input : inputs) {
+      const bool is_known = std::any_of(allowed.begin(), allowed.end(),
+                                        [&](const InputChange& other) { return other.name == input.name; });
+      if (is_named(input) && !is_known) allowed.push_back(input);
+    }
+  }
+  for (const InputChange& input : allowed) before[input.name] = now.at(input.name);
+  RequireSameInputs(before, now, run);
+  return allowed;
 }
 
 }  // namespace medley

@@ -2,6 +2,8 @@
 
 #include <filesystem>
 #include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
 
 #include <medley/config/run_config.h>
 #include <medley/plugin/registry.h>
@@ -9,15 +11,34 @@
 namespace medley {
 
 // The files that a run is made from, with their sums, by the key that names them: "model", "tokenizer",
-// "tasks.NAME.options.OPTION". Of a file above 64 MiB, and of a folder with all below it, the sum is that of
-// names, sizes and times. `pretrained`, the Hugging Face folder of the model ("": none), has two:
-// "pretrained" is its config.json, and "pretrained_weights" what its index and the headers of its weights
-// say.
+// "tasks.NAME.options.OPTION". Of a file above 64
+// MiB, and of a folder with all below it, the sum is that of names, sizes and times. `pretrained`, the
+// Hugging Face folder of the model ("": none), has two: "pretrained" is its config.json, and
+// "pretrained_weights" what its index and the headers of its weights say.
 nlohmann::ordered_json InputRecord(const RunConfig& config, const Registry& registry,
                                    const std::filesystem::path& pretrained = {});
 
-// InputError where one of them is not what `before` says; what `before` does not name is left alone, and so
-// are the weights file and pretrained weights: a run that has begun has its own.
-void RequireSameInputs(const nlohmann::ordered_json& before, const nlohmann::ordered_json& now);
+// One of them, beside what a record says of it.
+struct InputChange {
+  std::string name;               // the key
+  std::string path, before, now;  // sums: equal where nothing changed
+
+  bool any() const { return before != now; }
+  // "PATH (KEY): XXH3-128 BEFORE -> NOW"
+  std::string Words() const;
+};
+// All that `before` knows too, but for the weights file and pretrained weights: a run that has begun has its
+// own.
+std::vector<InputChange> CompareInputs(const nlohmann::ordered_json& before,
+                                       const nlohmann::ordered_json& now);
+// InputError where one of them is not what `before` says, that names all and says what to do; `run`: the
+// directory of the run whose record it is.
+void RequireSameInputs(const nlohmann::ordered_json& before, const nlohmann::ordered_json& now,
+                       const std::filesystem::path& run);
+// The same of a run that goes on with other contents of these files or folders: of what they name, what
+// became of it, and `before` then knows the new sums. InputError for one that it is not made from.
+std::vector<InputChange> AllowChanged(nlohmann::ordered_json& before, const nlohmann::ordered_json& now,
+                                      const std::vector<std::filesystem::path>& files,
+                                      const std::filesystem::path& run);
 
 }  // namespace medley

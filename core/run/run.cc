@@ -189,7 +189,8 @@ TrainedRun OpenUntrained(const fs::path& directory, Console& console, const std:
   nlohmann::ordered_json record = RunRecord(run);
   for (const std::string& given : overrides)  // other rows than those it began with are what was asked for
     record.at("inputs").erase(given.substr(0, given.find('=')));
-  for (const std::string& change : CompareRecord(ReadRunRecord(directory), record, run.NamedTasks()))
+  for (const std::string& change :
+       CompareRecord(ReadRunRecord(directory), record, run.NamedTasks(), directory))
     console.Warn("changed since " + directory.string() + " was trained: " + change);
   for (const std::string& line : run.registry->Choices(run.NamedTasks())) console.Say(line);
   return trained;

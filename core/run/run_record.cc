@@ -2,13 +2,13 @@
 
 #include <map>
 #include <system_error>
+#include <utility>
 
 #include <medley/base/cpu.h>
 #include <medley/base/error.h>
 #include <medley/base/json_text.h>
 #include <medley/base/version.h>
 #include <medley/plugin/trust.h>
-#include <medley/run/input_record.h>
 #include <medley/run/run_record.h>
 
 namespace medley {
@@ -89,8 +89,8 @@ std::map<std::string, std::string> BuildIds(const ordered_json& record) {
 }
 
 std::vector<std::string> Changes(const ordered_json& old_record, const ordered_json& now,
-                                 const std::vector<std::string>& tasks) {
-  RequireSameInputs(InputsOf(old_record), InputsOf(now));
+                                 const std::vector<std::string>& tasks, const std::filesystem::path& run) {
+  RequireSameInputs(InputsOf(old_record), InputsOf(now), run);
   const auto plugins_before = PluginsOf(old_record), plugins_now = PluginsOf(now);
   std::vector<std::string> used = {"model " + now.value("model", "")};
   for (const std::string& task : tasks) used.push_back("task " + task);
@@ -135,16 +135,25 @@ ordered_json RunRecord(const Run& run) {
           {"plugins", PluginFiles(*run.registry)}};
 }
 
-void RequireRecordedInputs(const ordered_json& old_record, const RunConfig& now, const Registry& registry,
-                           const std::filesystem::path& pretrained) {
-  if (!old_record.is_object()) return;
-  ReadingRecord([&] { RequireSameInputs(InputsOf(old_record), InputRecord(now, registry, pretrained)); });
+std::vector<InputChange> RequireRecordedInputs(ordered_json& old_record, const CheckedRun& now,
+                                               const Registry& registry, const std::filesystem::path& run,
+                                               const std::vector<std::filesystem::path>& changed) {
+  if (!old_record.is_object()) return {};
+  return ReadingRecord([&] {
+    const ordered_json found =
+        InputRecord(now.run, registry, now.model ? now.model->config.pretrained() : std::filesystem::path());
+    ordered_json inputs = InputsOf(old_record);
+    std::vector<InputChange> allowed = AllowChanged(inputs, found, changed, run);
+    old_record["inputs"] = std::move(inputs);
+    return allowed;
+  });
 }
 
 std::vector<std::string> CompareRecord(const ordered_json& old_record, const ordered_json& now,
-                                       const std::vector<std::string>& tasks) {
+                                       const std::vector<std::string>& tasks,
+                                       const std::filesystem::path& run) {
   if (!old_record.is_object()) return {};
-  return ReadingRecord([&] { return Changes(old_record, now, tasks); });
+  return ReadingRecord([&] { return Changes(old_record, now, tasks, run); });
 }
 
 }  // namespace medley

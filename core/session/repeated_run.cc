@@ -96,6 +96,10 @@ RepeatedRun::RepeatedRun(fs::path directory) : directory_(std::move(directory)) 
   log_has_sums_ = log.has_sums();
   for (const WeightEntry& entry : log.entries()) {
     if (entry.cause == WeightEntry::Cause::kEarlyDecay) early_decays_.insert(entry.step);
+    if (entry.cause == WeightEntry::Cause::kChangedFile && entry.step > 0)
+      throw InputError(
+          DisplayPath(directory_) + " cannot be repeated: a file that it is made from changed after step " +
+          std::to_string(entry.step) + ", and what it was until then is not there: " + entry.words);
   }
 }
 

@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <limits>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -29,6 +30,10 @@ struct BeginRequest {
 struct ResumeRequest {
   std::vector<std::string> overrides = {};  // of what may change, as "optimizer.learning_rate=1e-4"
   NamedPlugins plugins = {};
+  // Files and folders that the run is made from (a task's data, say) and that may have other contents now.
+  std::vector<std::filesystem::path> allow_changed = {};
+  // The step of an older checkpoint to go on from; newer ones are renamed, and no longer the run's.
+  std::optional<std::int64_t> from = {};
 };
 
 // A training run that is under way: what `medley train` and `medley resume` are commands of. It owns all that
@@ -46,10 +51,10 @@ class Session {
   // it plans is an Error too, and not Interrupted: there is no run to go on with. Keeps the reference to the
   // console.
   static Session Begin(const BeginRequest& request, const std::filesystem::path& directory, Console& console);
-  // From its newest whole checkpoint, with the edits of its weights file. Of a run whose steps are all done
-  // it says so: Train then has nothing to do. Where it throws, the run can be resumed as before: what was
-  // trained is as it was; so it is where it was interrupted while it planned (Interrupted). Keeps the
-  // reference to the console.
+  // From its newest whole checkpoint, or an older one, with the edits of its weights file. Of a run whose
+  // steps are all done it says so: Train then has nothing to do. Where it throws, the run can be resumed as
+  // before: what was trained is as it was; so it is where it was interrupted while it planned (Interrupted).
+  // Keeps the reference to the console.
   static Session Resume(const std::filesystem::path& directory, const ResumeRequest& request,
                         Console& console);
   // Begins a run and trains it to the end as the one in `old` was, with its edits, its early decay and what

@@ -1,11 +1,14 @@
+#include <algorithm>
 #include <utility>
 
 #include <medley/base/interrupt.h>
 #include <medley/base/json_text.h>
+#include <medley/checkpoint/go_back.h>
 #include <medley/config/config_file.h>
 #include <medley/config/threads.h>
 #include <medley/report/table.h>
 #include <medley/run/config_change.h>
+#include <medley/run/data_files.h>
 #include <medley/run/run_record.h>
 #include <medley/session/parts.h>
 #include <medley/step/schedule.h>
@@ -37,10 +40,10 @@ std::string RateWords(const nlohmann::ordered_json& before, const RunConfig& now
 // Of the config, against what the checkpoint was trained with, or the file where there is none. Throws for
 // what must not change.
 std::vector<std::string> ConfigChanges(const fs::path& directory, const std::optional<FoundCheckpoint>& found,
-                                       const fs::path& file, const RunInputs& inputs) {
+                                       const fs::path& file, const RunInputs& inputs,
+                                       const nlohmann::ordered_json& record) {
   const RunConfig& now = inputs.checked.run;
-  const nlohmann::ordered_json resolved = ToJson(now), record = ReadRunRecord(directory);
-  RequireRecordedInputs(record, now, inputs.registry, inputs.checked.model->config.pretrained());
+  const nlohmann::ordered_json resolved = ToJson(now);
   if (!found)  // whatever became of the file that its weights were copied from
     return CompareConfigs(ToJson(ReadRunConfig(file, {"weights=" + (directory / kRunWeights).string()})),
                           resolved, {});
@@ -58,8 +61,8 @@ std::vector<std::string> ConfigChanges(const fs::path& directory, const std::opt
 }
 
 void SayWhatChanged(Console& console, std::vector<std::string> changes, const Run& run,
-                    const nlohmann::ordered_json& old_record) {
-  for (const std::string& change : CompareRecord(old_record, RunRecord(run), run.NamedTasks()))
+                    const nlohmann::ordered_json& old_record, const fs::path& directory) {
+  for (const std::string& change : CompareRecord(old_record, RunRecord(run), run.NamedTasks(), directory))
     changes.push_back(change);
   for (const std::string& change : changes) console.Say("changed: " + change);
 }
@@ -82,6 +85,8 @@ struct ReadRun {
   ResumedWeights weights;
   RunInputs inputs;
   std::optional<Curriculum> edit;  // of the weights, since they were written down last
+  nlohmann::ordered_json record;   // of the last start, with what it was told changed since
+  std::vector<InputChange> files;  // what became of those that may change
   std::vector<std::string> changes;
 
   bool IsDone() const { return found && found->facts.step >= inputs.checked.run.steps && reported; }
@@ -89,7 +94,8 @@ struct ReadRun {
 
 ReadRun Read(const fs::path& directory, const ResumeStart& start, Console& console) {
   const fs::path config = start.config.empty() ? NewestConfig(directory) : start.config;
-  const auto found = FindCheckpoint(directory, OnDamage::kSetAside, console);
+  const auto found = start.request.from ? CheckpointOf(directory, *start.request.from)
+                                        : FindCheckpoint(directory, OnDamage::kSetAside, console);
   ResumedWeights weights = ResumeWeights(directory, found, console);
   RunInputs inputs =
       CheckInputsOf(directory, start.request.overrides, weights.then, config, start.request.plugins);
@@ -101,26 +107,68 @@ ReadRun Read(const fs::path& directory, const ResumeStart& start, Console& conso
         inputs.registry, WeightsOf::kUser,
         [&](ConfigFile& file, const Curriculum& next) { CheckWhatStays(file, before, next, weights.place); });
   }
-  auto changes = ConfigChanges(directory, found, config, inputs);
+  nlohmann::ordered_json record = ReadRunRecord(directory);
+  auto files =
+      RequireRecordedInputs(record, inputs.checked, inputs.registry, directory, start.request.allow_changed);
+  auto changes = ConfigChanges(directory, found, config, inputs, record);
   return {.found = found,
           .reported = !found || Trainer::IsReported(found->path),
           .weights = std::move(weights),
           .inputs = std::move(inputs),
           .edit = std::move(edit),
+          .record = std::move(record),
+          .files = std::move(files),
           .changes = std::move(changes)};
 }
 
-// The tasks that the edit brings are planned with the others: where one does not fit, nothing has changed.
-void PlanWithEdit(Admission& admission, const fs::path& directory, const std::optional<Curriculum>& edit,
-                  Console& console) {
+// Work that changes nothing of the run.
+template <typename Work>
+void Prepare(const fs::path& directory, Console& console, const Work& work) {
   try {
-    admission.PlanNamed("", {.directory = directory});
-    if (edit && admission.Learn(*edit)) admission.Admit(*edit);
+    work();
   } catch (const Interrupted&) {
-    console.Say("interrupted while planning; the run is as it was, medley resume " + directory.string() +
-                " goes on");
+    console.Say("interrupted before the first step; the run is as it was, medley resume " +
+                directory.string() + " goes on");
     throw;
   }
+}
+
+void SayWhatBecameOf(const std::vector<InputChange>& files, Console& console) {
+  for (const InputChange& file : files)
+    console.Say(file.any() ? "changed, as --allow-changed allows: " + file.Words()
+                           : file.path + " is what the run knows already; --allow-changed is not needed");
+}
+
+// Behind those of before the checkpoint. `now`: an entry with what is so now. A run without a log has no
+// history so far: its first entry is of its first step.
+void LogChangedFiles(const std::vector<WeightEntry>& earlier, const std::vector<InputChange>& files,
+                     WeightEntry now, WeightLog& log) {
+  if (log.entries().empty()) return;
+  const auto add = [&](const std::string& name, const std::string& words) {
+    now.name = name;
+    now.words = words;
+    log.Add(now);
+  };
+  for (const WeightEntry& entry : earlier) add(entry.name, entry.words);
+  for (const InputChange& file : files) {
+    if (file.any()) add(file.name, file.Words());
+  }
+}
+
+// Of a run whose steps are done: evaluations compare with its record.
+void RecordChangedFiles(const RunDirectory& directory, ReadRun& read, std::int64_t step, Console& console) {
+  SayWhatBecameOf(read.files, console);
+  if (std::none_of(read.files.begin(), read.files.end(), [](const auto& file) { return file.any(); })) return;
+  WeightLog& log = read.weights.log;
+  WeightEntry now = log.entries().empty() ? WeightEntry() : log.entries().back();
+  now.step = step;
+  now.cause = WeightEntry::Cause::kChangedFile;
+  now.before = now.after;
+  now.text.clear();
+  LogChangedFiles(read.weights.changed_files, read.files, now, log);
+  read.record["step"] = step;
+  read.record["unevaluated"] = false;
+  directory.WriteRecord(read.record);
 }
 
 }  // namespace
@@ -133,10 +181,15 @@ ResumedRun ResumeRun(std::shared_ptr<const RunDirectory> directory, const Resume
   const std::int64_t step = found ? found->facts.step : 0;
   if (read.IsDone()) {
     ReplaceDamagedLog(path, read.weights, console);
+    RecordChangedFiles(*directory, read, step, console);
     console.Say("all " + std::to_string(step) + " steps are done; to go on: medley resume " + path.string() +
                 " --steps N (N in all)");
     return {nullptr, step};
   }
+  Prepare(path, console, [&] {
+    const CheckedRun& checked = read.inputs.checked;
+    CheckDataFiles(checked.run, checked.curriculum, read.inputs.registry);
+  });
   const std::string threads = ThreadsWarning(read.inputs.checked.run.threads, Cores());
   if (!threads.empty()) console.Warn(threads);
   auto planned =
@@ -144,22 +197,31 @@ ResumedRun ResumeRun(std::shared_ptr<const RunDirectory> directory, const Resume
                                             found ? StartingWeights::kFresh : StartingWeights::kPretrained),
                                    console);
   const Run& run = *planned->run;
-  SayWhatChanged(console, read.changes, run, ReadRunRecord(path));
+  SayWhatBecameOf(read.files, console);
+  SayWhatChanged(console, read.changes, run, read.record, path);
   SayWhatRuns(run, console);
   if (!found) {
     for (const std::string& words : TakeStartingWeights(run, console)) console.Say(words);
   }
   Admission& admission = planned->admission;
-  PlanWithEdit(admission, path, read.edit, console);
+  // The tasks that an edit brings are planned with the others: where one does not fit, nothing has changed.
+  Prepare(path, console, [&] {
+    admission.PlanNamed("", {.directory = path});
+    if (read.edit && admission.Learn(*read.edit)) admission.Admit(*read.edit);
+  });
   if (const std::string plan = admission.PlanText(); !plan.empty()) KeepPlan(path, plan);
   admission.SaveIn(path);
   ReplaceDamagedLog(path, read.weights, console);
+  if (start.request.from) SetNewerAside(path, *found, console);
   TrainerStart begin{.directory = path,
                      .from = found,
                      .weights = {run.weights_text, read.weights.text_of_file, read.weights.edited},
                      .script = start.script};
   auto parts = std::make_unique<SessionParts>(directory, std::move(planned), std::move(read.weights.log),
                                               std::move(begin), console);
+  LogChangedFiles(read.weights.changed_files, read.files,
+                  EntryOf(*run.mixer, step, WeightEntry::Cause::kChangedFile, "", SharesNow(*run.mixer)),
+                  parts->log);
   if (found) SayWhatWasRestored(console, run, *found);
   if (!found) console.Say("no checkpoint was saved so far; starting at step 0");
   RecordStart(run, *directory, step, !read.reported);

@@ -278,8 +278,7 @@ void Optimizer::FailNotFinite() const {
     }
   }
   if (more > 0) names += " and " + std::to_string(more) + " more";
-  throw NotFiniteError("the gradient of " + names +
-                       " is not finite; nothing was updated. Lower optimizer.learning_rate");
+  throw NotFiniteError("the gradient of " + names + " is not finite; nothing was updated");
 }
 
 std::vector<Parameter> Optimizer::State() const {

@@ -170,6 +170,9 @@ ResumedWeights ResumeWeights(const fs::path& directory, const std::optional<Foun
   bool lost = false;
   std::string words;
   if (weights.damaged) words = Mend(directory, known, number, weights.text_of_file, log, lost);
+  for (const WeightEntry& entry : log.entries()) {
+    if (entry.number > number && entry.cause == Cause::kChangedFile) weights.changed_files.push_back(entry);
+  }
   log.GoBackTo(number);
   const std::optional<std::string> last = log.LastText();
   weights.edited = has_own && last && *last != weights.text_of_file;

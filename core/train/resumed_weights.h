@@ -3,6 +3,7 @@
 #include <filesystem>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include <medley/checkpoint/checkpoint.h>
 #include <medley/curriculum/curriculum_edit.h>
@@ -20,6 +21,8 @@ struct ResumedWeights {
   std::string text_of_file;
   bool edited = false;   // the file, since it was written down last
   bool damaged = false;  // the log, whose file is still as it was found
+  // Of files that changed behind the checkpoint: what they are now, they stay. No longer in the log.
+  std::vector<WeightEntry> changed_files{};
 };
 
 // The log, held against what the checkpoint knows of it; without one, against itself. What is wrong is said,

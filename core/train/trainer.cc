@@ -10,8 +10,8 @@
 #include <medley/base/crash.h>
 #include <medley/base/interrupt.h>
 #include <medley/base/suggest.h>
-#include <medley/report/table.h>
 #include <medley/run/validate.h>
+#include <medley/train/remedy.h>
 #include <medley/train/run_sinks.h>
 
 namespace medley {
@@ -370,21 +370,17 @@ std::optional<Failure> Trainer::EvaluateIfDue(StepRecord& record) {
   return std::nullopt;
 }
 
-// What was trained is saved; a save that fails too must not hide why the run ends.
+// What was trained is saved; a save that fails too must not hide why the run ends. A model that diverged must
+// not cost the checkpoints that are better.
 void Trainer::SaveAndFail(const Failure& failure) {
   std::string words = failure.reason;
   try {
-    checkpoints_.SaveNow(step_, evaluation_.evaluated());
+    checkpoints_.SaveNow(
+        step_, evaluation_.evaluated(),
+        failure.diverged ? CheckpointKeeper::Older::kStay : CheckpointKeeper::Older::kRotate);
     receipts_.Save();
-    words += ". Step " + std::to_string(step_) + " is saved; ";
-    if (failure.code == ExitCode::kBadInput) words += "mend what is wrong, then ";
-    words += "medley resume " + start_.directory.string();
-    if (failure.diverged && step_ > 0)
-      words += " optimizer.learning_rate=" + FormatNumber(run_.config.optimizer.learning_rate / 10);
-    words += " goes on from there";
-    // A resume refuses what the weights depend on.
-    if (failure.code == ExitCode::kBadInput)
-      words += "; another model config, tokenizer or control text needs a new run (medley train)";
+    words += ". Step " + std::to_string(step_) + " is saved; " +
+             RemedyFor(failure, run_.config.optimizer.learning_rate, start_.directory, step_);
   } catch (const std::exception& error) {
     words += ". Besides, " + Failure::Of(error).reason + ". " + NewestCheckpointWords(start_.directory);
   }

@@ -80,19 +80,23 @@ bool WeightEdits::FollowFile(std::int64_t step) {
   }
   if (!unsettled_) return false;
   const bool still = SteadySeconds() - since_ >= kStillFor;
-  const std::optional<std::string> text = Read();
-  if (text && *text == seen_) {
+  std::string why;
+  const std::optional<std::string> text = Read(why);
+  // What was refused may be good now: it was written again, for a disk that has room, a plugin that was
+  // mended.
+  if (text && *text == seen_ && !refused_) {
     unsettled_ = !still;
     return false;
   }
-  const std::string why = text ? WhyNot(*text, step, {}, WeightsOf::kUser)
-                               : DisplayPath(file_) + " is gone, cannot be read or is above 1 MiB";
+  if (text) why = WhyNot(*text, step, {}, WeightsOf::kUser);
   if (why.empty()) {
     seen_ = *text;
+    refused_ = false;
     return true;
   }
   if (!still || InterruptRequested()) return false;  // somebody may be writing
   unsettled_ = false;
+  refused_ = true;
   seen_ = text.value_or("");
   Refuse(seen_, why, step);
   return false;
@@ -136,8 +140,9 @@ void WeightEdits::Apply(const std::string& text, std::int64_t step, std::vector<
 
 // The file first: where the process ends between the two, a resume finds the edit there.
 void WeightEdits::Take(const std::string& text, std::int64_t step) {
-  const std::optional<std::string> before = Read();
-  if (text == seen_ && before == text) return;
+  std::string ignored;
+  const std::optional<std::string> before = Read(ignored);
+  if (text == seen_ && before == text && !refused_) return;
   ReplaceFile(file_, text);
   try {
     Apply(text, step, {}, WeightsOf::kUser);
@@ -146,6 +151,7 @@ void WeightEdits::Take(const std::string& text, std::int64_t step) {
     throw;
   }
   seen_ = text;
+  refused_ = false;
 }
 
 void WeightEdits::Refuse(const std::string& text, const std::string& why, std::int64_t step) {
@@ -154,10 +160,11 @@ void WeightEdits::Refuse(const std::string& text, const std::string& why, std::i
   stages_.LogRefused(text, why);
 }
 
-std::optional<std::string> WeightEdits::Read() const {
+std::optional<std::string> WeightEdits::Read(std::string& problem) const {
   try {
     return ReadFile(file_, kLargestWeightsFile);
-  } catch (const InputError&) {
+  } catch (const InputError& error) {
+    problem = error.what();
     return std::nullopt;
   }
 }

@@ -26,7 +26,8 @@ struct FoundWeights {
 
 // Brings edits of a run's own weights file into force between two steps: a person's, once the file can be
 // read as a whole, a program's, and those that the log has to come. A file that is wrong, and stays so for a
-// second, is refused, and what is in force stays. On the trainer's thread.
+// second, is refused, and what is in force stays; written again, it is looked at again, though it be the
+// same. On the trainer's thread.
 class WeightEdits {
  public:
   // Keeps references. The file lies in the run's directory.
@@ -52,7 +53,7 @@ class WeightEdits {
   void Apply(const std::string& text, std::int64_t step, std::vector<DueEdit> due, WeightsOf whose);
   std::string WhyNot(const std::string& text, std::int64_t step, std::vector<DueEdit> due, WeightsOf whose);
   void Refuse(const std::string& text, const std::string& why, std::int64_t step);
-  std::optional<std::string> Read() const;
+  std::optional<std::string> Read(std::string& problem) const;
 
   const Run& run_;
   std::filesystem::path file_;
@@ -65,6 +66,7 @@ class WeightEdits {
   Console& console_;
   FileWatch watch_;
   std::string seen_;       // of the file, that was last taken over or refused
+  bool refused_ = false;   // that was refused
   bool unsettled_ = true;  // the file may be another than that
   double since_ = 0;       // so long
 };

@@ -105,12 +105,13 @@ void ReadComparedRecord(const std::string& bytes) {
       {"medley", "0.1.0"},
       {"inputs", {{"weights", {{"path", "w.json"}, {"xxh3_128", "00"}}}}},
       {"plugins", {{{"path", "/p/a.so"}, {"build_id", "12"}, {"own", true}, {"tasks", {"control"}}}}}};
-  const ordered_json before = ReadJson(bytes, "run.json");
-  RunConfig config;
+  ordered_json before = ReadJson(bytes, "run.json");
+  CheckedRun checked;
+  RunConfig& config = checked.run;
   for (fs::path* input : {&config.model, &config.tokenizer, &config.weights, &config.control_text})
     *input = Written("input", "x");
-  CompareRecord(before, now, {"control"});
-  RequireRecordedInputs(before, config, Registry());
+  CompareRecord(before, now, {"control"}, "run");
+  RequireRecordedInputs(before, checked, Registry(), "run", {config.model});
 }
 
 }  // namespace

@@ -24,7 +24,7 @@ class InputRecordTest : public ::testing::Test {
   }
   // What refuses the second record, "" where nothing does.
   static std::string Refusal(const nlohmann::ordered_json& before, const nlohmann::ordered_json& now) {
-    return MistakesOf([&] { RequireSameInputs(before, now); });
+    return MistakesOf([&] { RequireSameInputs(before, now, "runs/a"); });
   }
 
   const Workspace work_;
@@ -38,6 +38,55 @@ TEST_F(InputRecordTest, AFileOfATaskIsKnownByItsContents) {
   work_.Write("a.csv", "x\n2\n");
   const std::string words = Refusal(before, Record("a.csv"));
   EXPECT_TRUE(Has(words, "a.csv (tasks.alpha.options.clips) is not what the run began with")) << words;
+  EXPECT_TRUE(Has(words, "medley resume runs/a --allow-changed " + (work_ / "a.csv").string() + " goes on"))
+      << words;
+}
+
+TEST_F(InputRecordTest, AllThatChangedIsRefusedTogether) {
+  work_.Write("a.csv", "x\n1\n");
+  auto before = Record("a.csv");
+  before["tokenizer"]["xxh3_128"] = "00";
+  before["model"]["xxh3_128"] = "11";
+  const auto now = Record("a.csv");
+  const std::string words = Refusal(before, now);
+  EXPECT_TRUE(Has(words, "(model) is not what the run began with (XXH3-128 11, now ")) << words;
+  EXPECT_TRUE(Has(words, "(tokenizer) is not what the run began with (XXH3-128 00, now ")) << words;
+  EXPECT_TRUE(Has(words, " --allow-changed " + now.at("model").at("path").get<std::string>() +
+                             " --allow-changed " + now.at("tokenizer").at("path").get<std::string>() +
+                             " goes"))
+      << words;
+}
+
+TEST_F(InputRecordTest, WhatIsNamedMayChangeAndIsKnownFromThenOn) {
+  work_.Write("a.csv", "x\n1\n");
+  const auto began = Record("a.csv");
+  work_.Write("a.csv", "x\n2\n");
+  work_.Write("other.csv", "x\n2\n");
+  const auto now = Record("a.csv");
+  const auto allow = [&](nlohmann::ordered_json& before, const fs::path& file) {
+    return AllowChanged(before, now, {file}, "runs/a");
+  };
+  auto before = began;
+  const auto changed = allow(before, work_ / "clips" / ".." / "a.csv");  // a folder that need not be there
+  ASSERT_EQ(changed.size(), 1U);
+  EXPECT_TRUE(changed[0].any());
+  EXPECT_EQ(changed[0].name, "tasks.alpha.options.clips");
+  const std::string key = "tasks.alpha.options.clips", sum = "xxh3_128";
+  EXPECT_EQ(changed[0].Words(), (work_ / "a.csv").string() + " (" + key + "): XXH3-128 " +
+                                    began.at(key).at(sum).get<std::string>() + " -> " +
+                                    now.at(key).at(sum).get<std::string>());
+  EXPECT_EQ(Refusal(before, now), "");
+  const auto again = allow(before, work_ / "a.csv");
+  ASSERT_EQ(again.size(), 1U);
+  EXPECT_FALSE(again[0].any());
+  before = began;
+  const std::string stranger = MistakesOf([&] { allow(before, work_ / "other.csv"); });
+  EXPECT_TRUE(Has(stranger, "other.csv: runs/a is not made from it. Expected one of: ")) << stranger;
+  EXPECT_TRUE(Has(stranger, "a.csv")) << stranger;
+  EXPECT_FALSE(Has(stranger, now.at("weights").at("path").get<std::string>())) << "it may be edited anyway";
+  // One that is not named is refused beside one that is.
+  EXPECT_NE(MistakesOf([&] { allow(before, now.at("model").at("path").get<std::string>()); }), "");
+  EXPECT_EQ(before.at(key), began.at(key));
 }
 
 TEST_F(InputRecordTest, AFolderByNamesSizesAndTimes) {

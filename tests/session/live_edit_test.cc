@@ -122,11 +122,46 @@ TEST_F(LiveEdit, ABadOneIsRefusedWithItsPlaceAndTheOldWeightsStay) {
           "weights.json:1:30: weights: every weight is 0");
   refused("{\"unit\": \"steps\", \"weights\": {\"control\": 1}, \"comment\": \"" +
               std::string(10'000'000, 'x') + "\"}",
-          "above 1 MiB");
+          "weights.json is longer than 1 MiB");
   const WeightEntry last = test::EntriesOf(run(), Cause::kRefusedEdit).back();
   EXPECT_EQ(last.after, (std::map<std::string, double>{{"control", 0.25}, {"zoom_gold", 0.75}}));
   WriteText(weights(), test::EditedWeights("3"));
   EXPECT_TRUE(TookOver(train, "\"control\": 3"));
+  EXPECT_EQ(test::TrainInterrupted(train), ExitCode::kInterrupted) << console_.words();
+}
+
+TEST_F(LiveEdit, AFileThatCannotBeReadIsRefusedWithTheReason) {
+  Session train = Begin(Request("plan=false steps=1000000"));
+  const std::string before = ReadText(weights());
+  fs::remove(weights());
+  EXPECT_TRUE(IsRefused(train));
+  EXPECT_TRUE(Has(console_.words(), "no such file: ")) << console_.words();
+  fs::create_directory(weights());
+  EXPECT_TRUE(IsRefused(train));
+  EXPECT_TRUE(Has(console_.words(), "weights.json is a directory; expected a file")) << console_.words();
+  fs::remove(weights());
+  WriteText(weights(), test::EditedWeights("3"));
+  EXPECT_TRUE(TookOver(train, "\"control\": 3"));
+  EXPECT_EQ(test::TrainInterrupted(train), ExitCode::kInterrupted) << console_.words();
+}
+
+// The plugin may be written by others when the edit comes.
+TEST_F(LiveEdit, OneThatWasRefusedForAnOutsideCauseIsTakenWhenItIsWrittenAgain) {
+  const fs::path plugin = scratch_ / "plugins/arrow_to_gold.so";
+  fs::create_directory(plugin.parent_path());
+  fs::copy_file(MEDLEY_BUILD_DIR "/lib/medley/" MEDLEY_PLUGIN_FOLDER "/arrow_to_gold.so", plugin);
+  BeginRequest request = Request("plan=false steps=1000000");
+  request.plugins.paths = {plugin.parent_path()};
+  Session train = Begin(request);
+  fs::permissions(plugin, fs::perms::all);
+  const std::string text = R"({"unit": "steps", "weights": {"control": 1, "arrow_to_gold": 1}})";
+  WriteText(weights(), text);
+  ASSERT_TRUE(IsRefused(train)) << console_.words();
+  fs::permissions(plugin, fs::perms::owner_all);
+  EXPECT_TRUE(GoesOn(train) && GoesOn(train));
+  EXPECT_FALSE(Has(console_.words(), "the weights were edited")) << console_.words();
+  WriteText(weights(), text);
+  EXPECT_TRUE(TookOver(train, "arrow_to_gold")) << console_.words();
   EXPECT_EQ(test::TrainInterrupted(train), ExitCode::kInterrupted) << console_.words();
 }
 

@@ -4,6 +4,7 @@
 #include <medley/report/table.h>
 
 #include "tests/session/session_runs.h"
+#include "tests/tools/edited_runs.h"
 #include "tests/tools/small_runs.h"
 
 namespace medley {
@@ -67,6 +68,66 @@ TEST_F(ResumeChanges, RefusesAnotherTokenizerAndAnotherControlText) {
   }
   EXPECT_EQ(ReadText(files_.run / "metrics.jsonl"), metrics);
   EXPECT_EQ(Resume().code, ExitCode::kDone);
+}
+
+TEST_F(ResumeChanges, TakesAFileThatIsNamedAsChangedAndWritesItDown) {
+  const auto resume = [&](const std::vector<fs::path>& allowed, const std::string& steps) {
+    return test::ResumeToTheEnd(
+        files_.run, {.overrides = {"steps=" + steps, "checkpoint.keep=9"}, .allow_changed = allowed});
+  };
+  const auto changed = [&] { return test::EntriesOf(files_.run, WeightEntry::Cause::kChangedFile); };
+  const auto sum = [&] {
+    return nlohmann::json::parse(ReadText(files_.run / "run.json"))
+        .at("inputs")
+        .at("control_text")
+        .at("xxh3_128")
+        .get<std::string>();
+  };
+  const std::string before = sum();
+  Append(files_.control_text, "more\n");
+  const std::string record = ReadText(files_.run / "run.json");
+  EXPECT_EQ(resume({}, "2").code, ExitCode::kBadInput);
+  EXPECT_EQ(resume({files_.tokenizer}, "2").code, ExitCode::kBadInput) << "another one is named";
+  const Ended stranger = resume({files_.control_text, files_.scratch / "other.txt"}, "2");
+  EXPECT_EQ(stranger.code, ExitCode::kBadInput) << stranger.out;
+  EXPECT_TRUE(Has(stranger.out, "other.txt: ") &&
+              Has(stranger.out, " is not made from it. Expected one of: "))
+      << stranger.out;
+  EXPECT_EQ(ReadText(files_.run / "run.json"), record) << "nothing happened so far";
+  EXPECT_TRUE(changed().empty());
+
+  const Ended taken = resume({files_.control_text}, "2");
+  ASSERT_EQ(taken.code, ExitCode::kDone) << taken.out;
+  EXPECT_NE(sum(), before);
+  const std::string words =
+      files_.control_text.string() + " (control_text): XXH3-128 " + before + " -> " + sum();
+  EXPECT_TRUE(Has(taken.out, "changed, as --allow-changed allows: " + words)) << taken.out;
+  ASSERT_EQ(changed().size(), 1U);
+  EXPECT_EQ(changed()[0].step, 1);
+  EXPECT_EQ(changed()[0].name, "control_text");
+  EXPECT_EQ(changed()[0].words, words);
+
+  const Ended next = resume({}, "3");
+  EXPECT_EQ(next.code, ExitCode::kDone) << next.out;
+  // As a job does that is started again with the same words.
+  const Ended again = resume({files_.control_text}, "4");
+  EXPECT_EQ(again.code, ExitCode::kDone) << again.out;
+  EXPECT_TRUE(Has(again.out, files_.control_text.string() + " is what the run knows already")) << again.out;
+  EXPECT_EQ(changed().size(), 1U);
+
+  // What the log had behind the checkpoint is still so.
+  for (const CheckpointEntry& entry : ListCheckpoints(files_.run)) {
+    if (entry.step > 1) fs::remove_all(entry.path);
+  }
+  const Ended older = resume({}, "5");
+  EXPECT_EQ(older.code, ExitCode::kDone) << older.out;
+  ASSERT_EQ(changed().size(), 1U);
+  EXPECT_EQ(changed()[0].words, words);
+  const Ended repeated = test::ReplayToTheEnd(
+      files_.run, test::RequestOf("control.json", files_.Overrides() + " hours=0"), files_.scratch / "again");
+  EXPECT_EQ(repeated.code, ExitCode::kBadInput) << repeated.out;
+  EXPECT_TRUE(Has(repeated.out, "cannot be repeated: a file that it is made from changed after step 1"))
+      << repeated.out;
 }
 
 }  // namespace

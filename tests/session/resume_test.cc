@@ -285,5 +285,60 @@ TEST_F(SmallRun, ARecordOfOtherTypesIsNamed) {
   EXPECT_TRUE(Has(refused.out, "the run's run.json is damaged")) << refused.out;
 }
 
+TEST_F(SmallRun, GoesOnFromAnOlderCheckpointAndKeepsTheNewerOnesAside) {
+  const fs::path run = scratch_ / "run";
+  ASSERT_EQ(Train(run, "steps=8 checkpoint.every=2 checkpoint.keep=9").code, ExitCode::kDone);
+  const auto expected = EndState(run);
+  const std::string newest = ReadText(run / CheckpointName(8) / "model.safetensors");
+  const auto from = [&](std::int64_t step) {
+    return test::ResumeToTheEnd(run, ResumeRequest{.from = step});
+  };
+  const Ended missing = from(5);
+  EXPECT_EQ(missing.code, ExitCode::kBadInput);
+  EXPECT_TRUE(Has(missing.out, "has no checkpoint of step 5; it has those of 2, 4, 6, 8")) << missing.out;
+  const std::string weights = ReadText(run / CheckpointName(6) / "model.safetensors");
+  WriteText(run / CheckpointName(6) / "model.safetensors", "x" + weights.substr(1));
+  const Ended damaged = from(6);
+  EXPECT_EQ(damaged.code, ExitCode::kBadInput);
+  EXPECT_TRUE(Has(damaged.out, "the checkpoint of step 6 cannot be used: ")) << damaged.out;
+  EXPECT_EQ(ListCheckpoints(run).size(), 4U) << "nothing was set aside";
+  EXPECT_EQ(EndState(run), expected);
+
+  const Ended older = from(4);  // a damaged one that is newer does not matter
+  EXPECT_EQ(older.code, ExitCode::kDone) << older.out;
+  EXPECT_TRUE(Has(older.out, "restored step 4 ")) << older.out;
+  EXPECT_TRUE(
+      Has(older.out, "step-00000008 is of a later step; it is now newer-step-00000008, which no resume"))
+      << older.out;
+  EXPECT_EQ(EndState(run), expected) << "the same steps again";
+  EXPECT_EQ(ReadText(run / "newer-step-00000008/model.safetensors"), newest);
+  const Ended again = from(2);
+  EXPECT_EQ(again.code, ExitCode::kDone) << again.out;
+  EXPECT_EQ(EndState(run), expected);
+  EXPECT_EQ(ReadText(run / "newer-step-00000008-2/model.safetensors"), newest);
+  const Ended last = from(8);
+  EXPECT_EQ(last.code, ExitCode::kDone) << last.out;
+  EXPECT_TRUE(Has(last.out, "all 8 steps are done")) << last.out;
+}
+
+// As after a power failure: some of the newer ones are aside, and the run was not begun again.
+TEST_F(SmallRun, AGoingBackThatWasCutGoesOnFromOneOrTheOther) {
+  const fs::path whole = scratch_ / "whole";
+  ASSERT_EQ(Train(whole, "steps=8 checkpoint.every=2 checkpoint.keep=9").code, ExitCode::kDone);
+  const auto expected = EndState(whole);
+  for (const auto& [moved, restored] :
+       {std::pair(6, "all 8 steps are done"), std::pair(8, "restored step 4 ")}) {
+    const fs::path run = scratch_ / "run";
+    fs::copy(whole, run, fs::copy_options::recursive);
+    for (std::int64_t step = 6; step <= moved; step += 2)
+      fs::rename(run / CheckpointName(step), run / ("newer-" + CheckpointName(step)));
+    const Ended resumed = Resume(run);
+    EXPECT_EQ(resumed.code, ExitCode::kDone) << resumed.out;
+    EXPECT_TRUE(Has(resumed.out, restored)) << resumed.out;
+    EXPECT_EQ(EndState(run), expected);
+    fs::remove_all(run);
+  }
+}
+
 }  // namespace
 }  // namespace medley

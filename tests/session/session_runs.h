@@ -67,10 +67,11 @@ inline Ended TrainToTheEnd(const BeginRequest& request, const std::filesystem::p
   return EndOf([&](Console& console) { return Session::Begin(request, run, console).Train(); });
 }
 
+inline Ended ResumeToTheEnd(const std::filesystem::path& run, const ResumeRequest& request) {
+  return EndOf([&](Console& console) { return Session::Resume(run, request, console).Train(); });
+}
 inline Ended ResumeToTheEnd(const std::filesystem::path& run, const std::string& overrides = "") {
-  return EndOf([&](Console& console) {
-    return Session::Resume(run, {.overrides = Overrides(overrides)}, console).Train();
-  });
+  return ResumeToTheEnd(run, {.overrides = Overrides(overrides)});
 }
 
 inline Ended ReplayToTheEnd(const std::filesystem::path& old, const BeginRequest& request,

@@ -66,19 +66,40 @@ TEST_F(SmallRun, ResumeOnAnotherCpuSaysThatBitsMayDiffer) {
       << other.out;
 }
 
-TEST_F(SmallRun, AnExplodingLossNamesTheCommandThatWorks) {
+// From a checkpoint that is sound, with ever smaller steps.
+TEST_F(SmallRun, WhatAnExplodedRunAdvisesLeadsToItsEnd) {
   const fs::path run = scratch_ / "run";
-  const CommandResult exploded =
-      Train(run, "steps=60 optimizer.learning_rate=100 optimizer.weight_decay=1 optimizer.warmup_steps=0");
-  ASSERT_EQ(exploded.code, 1) << exploded.out;
-  const std::string advice = "medley resume " + run.string() + " optimizer.learning_rate=";
-  const auto at = exploded.out.find(advice);
-  ASSERT_NE(at, std::string::npos) << exploded.out;
-  const std::string line =
-      exploded.out.substr(at, exploded.out.find_first_of(" \n", at + advice.size()) - at);
-  const CommandResult resumed = Shell("exec " MEDLEY_BUILD_DIR "/bin/" + line + " 2>&1");
-  EXPECT_NE(resumed.code, 2) << resumed.out;
-  EXPECT_TRUE(Has(resumed.out, "optimizer.learning_rate: 100.0 -> 10.0")) << resumed.out;
+  ASSERT_EQ(Train(run, "steps=6 checkpoint.every=2 checkpoint.keep=1000 optimizer.warmup_steps=0").code, 0);
+  CommandResult last = Resume(run, "steps=60 optimizer.learning_rate=300 optimizer.weight_decay=1");
+  int exploded = 0;
+  for (; last.code == 1 && exploded < 8; ++exploded) {
+    const std::string command =
+        test::CommandBefore(last.out, " goes on from the newest checkpoint before the losses rose");
+    ASSERT_TRUE(Has(command, "medley resume " + run.string() + " --from ")) << last.out;
+    last = test::Printed(command);
+    EXPECT_TRUE(Has(last.out, "restored step ")) << last.out;
+  }
+  EXPECT_EQ(last.code, 0) << last.out;
+  EXPECT_GT(exploded, 0);
+  EXPECT_EQ(test::LineCount(run / "metrics.jsonl"), 60);
+}
+
+// It was never sound: another run begins.
+TEST_F(SmallRun, WhatARunAdvisesThatExplodedAtOnceIsANewOne) {
+  const fs::path run = scratch_ / "run";
+  fs::create_directory(scratch_ / "run-2");
+  CommandResult last = Train(run,
+                             "steps=60 optimizer.learning_rate=300 optimizer.weight_decay=1 "
+                             "optimizer.warmup_steps=0 checkpoint.every=5");
+  int exploded = 0;
+  for (; last.code == 1 && exploded < 8; ++exploded) {
+    const std::string command = test::CommandBefore(last.out, " begins anew");
+    ASSERT_TRUE(Has(command, "medley train ")) << last.out;
+    last = test::Printed(command);
+  }
+  EXPECT_EQ(last.code, 0) << last.out;
+  EXPECT_GT(exploded, 0);
+  EXPECT_TRUE(fs::exists(scratch_ / "run-3/metrics.jsonl")) << "run-2 was not free";
 }
 
 }  // namespace

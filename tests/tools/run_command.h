@@ -30,4 +30,15 @@ inline CommandResult Shell(const std::string& command) {
 
 inline std::string Medley() { return MEDLEY_BUILD_DIR "/bin/medley "; }
 
+// The command "medley ..." that was printed last in front of these words; "" where there is none.
+inline std::string CommandBefore(const std::string& out, const std::string& words) {
+  const std::size_t end = out.rfind(words);
+  const std::size_t begin = end == std::string::npos ? end : out.rfind("medley ", end);
+  return begin == std::string::npos ? "" : out.substr(begin, end - begin);
+}
+// Runs what was printed.
+inline CommandResult Printed(const std::string& command) {
+  return Shell("exec " MEDLEY_BUILD_DIR "/bin/" + command + " 2>&1");
+}
+
 }  // namespace medley::test

@@ -2,6 +2,7 @@
 #include <medley/eval/evaluator.h>
 #include <medley/memory/cpu_allocator.h>
 #include <medley/report/metrics.h>
+#include <medley/train/sound_checkpoint.h>
 
 #include <atomic>
 
@@ -82,7 +83,7 @@ TEST(TaskErrors, BadInputThatATaskFindsKeepsItsCodeAndIsToBeMended) {
     EXPECT_EQ(outcome.code, code) << on_error;
     EXPECT_TRUE(Says(outcome.error + outcome.words, {"fixture", "two", "the map has no north"}));
     if (code == ExitCode::kBadInput) {
-      EXPECT_TRUE(Says(outcome.error, {"mend what is wrong, then medley resume", "needs a new run"}));
+      EXPECT_TRUE(Says(outcome.error, {"mend what is wrong, then medley resume", "--allow-changed FILE"}));
     }
   }
   const ScratchDirectory scratch;
@@ -234,7 +235,8 @@ TEST(TaskErrors, AGradientThatIsNotFiniteLeavesTheGeneratorsAsTheyWere) {
     const Ended ended = TrainToTheEnd(trainer, console);
     EXPECT_EQ(ended.code, explode ? ExitCode::kFailed : ExitCode::kDone);
     if (explode) {
-      EXPECT_TRUE(Says(ended.error, {"the gradient of", "medley resume", " optimizer.learning_rate=0.001 "}));
+      EXPECT_TRUE(Says(ended.error, {"the gradient of", "no checkpoint from before", "medley train",
+                                     " optimizer.learning_rate=0.001 "}));
     }
     const fs::path checkpoint = ListCheckpoints(scratch.path()).at(0).path;
     const auto state = nlohmann::json::parse(ReadText(checkpoint / "state.json"));
@@ -324,6 +326,35 @@ TEST(TaskErrors, AGradientThatIsNotFiniteNamesTheTasksOfTheStep) {
   TestTrainer trainer(*tiny, scratch.path(), *console);
   EXPECT_TRUE(
       Says(MessageOf([&] { trainer.Train(); }), {"step ", ", whose draws are of two: ", "not finite"}));
+}
+
+// Losses by step, of runs that were gone on with; the checkpoint of the step itself is never one.
+TEST(TaskErrors, ASoundCheckpointIsOneBeforeTheLossesRose) {
+  const ScratchDirectory scratch;
+  RunConfig config = TinyConfig(12);
+  config.checkpoint = {.every = 3, .keep = 9};
+  ASSERT_EQ(TrainWithHooks(scratch.path(), config, {}).error, "");
+  const auto sound = [&](const std::vector<std::vector<double>>& by_task) {
+    std::string lines;
+    for (std::size_t step = 0; step < 12; ++step) {
+      nlohmann::json terms;
+      for (std::size_t task = 0; task < by_task.size(); ++task)
+        terms["t" + std::to_string(task)]["a"]["weighted"] = by_task[task][step];
+      lines += nlohmann::json({{"step", step + 1}, {"terms", terms}}).dump() + "\n";
+    }
+    WriteText(scratch / "metrics.jsonl", lines);
+    return SoundCheckpoint(scratch.path(), 12);
+  };
+  const std::vector<double> falls = {6, 5, 4, 4, 3, 3, 2, 2, 1, 1, 1, 1};
+  EXPECT_EQ(sound({falls}), 9);
+  EXPECT_EQ(sound({{6, 5, 4, 4, 3, 3, 2, 2, 1, 8, 9, 99}}), 6) << "two draws rose";
+  EXPECT_EQ(sound({falls, {6, 5, 4, 30, 40, 50, 60, 70, 80, 90, 99, 99}}), std::nullopt) << "one task did";
+  EXPECT_EQ(sound({{6, 5, 4, 4, 30, 40, 50, 60, 70, 80, 90, 99}}), 3);
+  EXPECT_EQ(sound({{6, 600, 6e4, 6e6, 6e8, 6e9, 6e9, 6e9, 6e9, 6e9, 6e9, 6e9}}), std::nullopt);
+  EXPECT_EQ(sound({{6, .01, .2, .01, .3, .02, .2, .1, .02, .3, .2, .4}}), 9) << "noise of what is learned";
+  EXPECT_EQ(sound({{11, 9, 7, 5, 4, 3, 3, 3, 3, 11, 10, 11}}), 6) << "no higher than it began";
+  fs::resize_file(scratch / "step-00000009/optim.safetensors", 100);
+  EXPECT_EQ(sound({falls}), 6) << "a damaged one is none";
 }
 
 // A run of either type gives the other its masters.

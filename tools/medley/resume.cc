@@ -17,7 +17,8 @@ namespace medley {
 
 int RunResume(int argc, char** argv) {
   CLI::App app(
-      "Goes on with a run from its newest whole checkpoint. KEY=VALUE replaces what may change: steps, "
+      "Goes on with a run from its newest whole checkpoint, or from an older one. KEY=VALUE replaces what "
+      "may change: steps, "
       "hours, optimizer, checkpoint, eval, data, threads, budget and the like; the seed and what decides "
       "rows may not.",
       "medley resume");
@@ -29,6 +30,16 @@ int RunResume(int argc, char** argv) {
   ResumeRequest request;
   app.add_option("KEY=VALUE", request.overrides,
                  "values that replace the run's, such as optimizer.learning_rate=1e-4");
+  app.add_option(
+         "--allow-changed", request.allow_changed,
+         "a file or folder that the run is made from, such as a task's data, that was mended: the run goes "
+         "on with what it is now, and writes that down")
+      ->type_name("FILE")
+      ->allow_extra_args(false);  // the arguments behind it are the config's
+  app.add_option("--from", request.from,
+                 "the step of an older checkpoint to go on from; newer ones are renamed")
+      ->type_name("STEP")
+      ->check(WholeNumber(0, static_cast<std::int64_t>(kLargestInteger)));
   std::string budget;
   AddBudget(app, budget);
   AddPlugins(app, request.plugins);

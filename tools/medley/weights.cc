@@ -60,7 +60,9 @@ void PrintHistory(const fs::path& directory) {
     std::printf("step %lld, draw %lld: %s%s%s\n", static_cast<long long>(entry.step),
                 static_cast<long long>(entry.draw), std::string(WordOf(entry.cause)).c_str(), name.c_str(),
                 words.c_str());
-    if (entry.cause == Cause::kRefusedEdit || entry.cause == Cause::kEarlyDecay) continue;
+    if (entry.cause == Cause::kRefusedEdit || entry.cause == Cause::kEarlyDecay ||
+        entry.cause == Cause::kChangedFile)
+      continue;
     std::printf("    %s\n", SharesInWords(entry).c_str());
   }
   for (const DueEdit& edit : log.due())

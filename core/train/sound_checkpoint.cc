@@ -1,0 +1,85 @@
+#include <medley/train/sound_checkpoint.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <medley/base/error.h>
+#include <medley/base/line_reader.h>
+#include <medley/checkpoint/checkpoint.h>
+#include <medley/report/log_repair.h>
+#include <medley/report/metrics.h>
+
+namespace medley {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::ptrdiff_t kDraws = 3;  // a loss of one draw alone says little
+
+struct StepLossOfTask {
+  std::int64_t step = 0;
+  double loss = 0;
+};
+using LossesOfTask = std::vector<StepLossOfTask>;
+
+double WeightedSum(const nlohmann::json& terms) {
+  double sum = 0;
+  for (const auto& [name, term] : terms.items()) {
+    const nlohmann::json weighted = term.value("weighted", nlohmann::json());
+    if (weighted.is_number()) sum += weighted.get<double>();
+  }
+  return sum;
+}
+
+std::map<std::string, LossesOfTask> ReadLosses(const fs::path& run) {
+  std::map<std::string, LossesOfTask> losses;
+  LineReader lines(run / kMetricsLog);
+  for (std::string line; lines.Next(line);) {
+    const LogLine read = ReadLogLine(line);
+    if (read.step < 0) continue;
+    for (const auto& [task, terms] : read.json.value("terms", nlohmann::json::object()).items())
+      losses[task].push_back({read.step, WeightedSum(terms)});
+  }
+  return losses;
+}
+
+// Behind this step the task's losses are another model's than before it.
+bool HasRisen(const LossesOfTask& losses, std::int64_t step) {
+  const auto next = std::partition_point(losses.begin(), losses.end(),
+                                         [&](const StepLossOfTask& loss) { return loss.step <= step; });
+  if (next == losses.begin() || next == losses.end()) return false;
+  const auto less = [](const StepLossOfTask& a, const StepLossOfTask& b) { return a.loss < b.loss; };
+  const double first = losses.front().loss;
+  double best = first;
+  for (auto end = losses.begin() + std::min(kDraws, next - losses.begin()); end <= next; ++end)
+    best = std::min(best, std::max_element(end - std::min(kDraws, end - losses.begin()), end, less)->loss);
+  const double lowest = std::min_element(next, next + std::min(kDraws, losses.end() - next), less)->loss;
+  return lowest > std::max(best + std::abs(best), first / 2);
+}
+
+bool IsWhole(const fs::path& checkpoint) {
+  try {
+    ReadCheckpoint(checkpoint);
+    return true;
+  } catch (const Error&) {
+    return false;
+  }
+}
+
+}  // namespace
+
+std::optional<std::int64_t> SoundCheckpoint(const fs::path& run, std::int64_t step) {
+  const std::map<std::string, LossesOfTask> losses = ReadLosses(run);
+  for (const CheckpointEntry& entry : ListCheckpoints(run)) {
+    const bool has_risen = std::any_of(losses.begin(), losses.end(),
+                                       [&](const auto& of) { return HasRisen(of.second, entry.step); });
+    if (entry.step < step && !has_risen && IsWhole(entry.path)) return entry.step;
+  }
+  return std::nullopt;
+}
+
+}  // namespace medley
