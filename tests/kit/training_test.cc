@@ -97,7 +97,7 @@ TEST_F(LinesOfFiles, ThatAreNotGoodJsonAreFoundBeforeTheFirstStep) {
     EXPECT_EQ(refused.code, 2) << verb << refused.out;
     EXPECT_TRUE(test::Has(refused.out, "3 records are not well formed\n")) << verb << refused.out;
     for (const std::string& place :
-         {data_.string() + ":3:9: ", data_.string() + ":5:7: ", data_.string() + ":7:1: "})
+         {data_.string() + ":3:9: ", data_.string() + ":5:6: ", data_.string() + ":7:1: "})
       EXPECT_TRUE(test::Has(refused.out, place + "not valid JSON: ")) << verb << refused.out;
     EXPECT_FALSE(std::filesystem::exists(work_ / "run")) << verb;
   }
