@@ -41,8 +41,9 @@ std::map<std::string, LossesOfTask> ReadLosses(const fs::path& run) {
   for (std::string line; lines.Next(line);) {
     const LogLine read = ReadLogLine(line);
     if (read.step < 0) continue;
-    for (const auto& [task, terms] : read.json.value("terms", nlohmann::json::object()).items())
-      losses[task].push_back({read.step, WeightedSum(terms)});
+    const nlohmann::json terms = read.json.value("terms", nlohmann::json::object());
+    for (const auto& [task, of_task] : terms.items())
+      losses[task].push_back({read.step, WeightedSum(of_task)});
   }
   return losses;
 }
