@@ -70,7 +70,7 @@ TEST_F(SmallRun, ResumeOnAnotherCpuSaysThatBitsMayDiffer) {
 TEST_F(SmallRun, WhatAnExplodedRunAdvisesLeadsToItsEnd) {
   const fs::path run = scratch_ / "run";
   ASSERT_EQ(Train(run, "steps=6 checkpoint.every=2 checkpoint.keep=1000 optimizer.warmup_steps=0").code, 0);
-  CommandResult last = Resume(run, "steps=60 optimizer.learning_rate=300 optimizer.weight_decay=1");
+  CommandResult last = Resume(run, "steps=60 optimizer.learning_rate=100 optimizer.weight_decay=1");
   int exploded = 0;
   for (; last.code == 1 && exploded < 8; ++exploded) {
     const std::string command =
@@ -89,7 +89,7 @@ TEST_F(SmallRun, WhatARunAdvisesThatExplodedAtOnceIsANewOne) {
   const fs::path run = scratch_ / "run";
   fs::create_directory(scratch_ / "run-2");
   CommandResult last = Train(run,
-                             "steps=60 optimizer.learning_rate=300 optimizer.weight_decay=1 "
+                             "steps=60 optimizer.learning_rate=100 optimizer.weight_decay=1 "
                              "optimizer.warmup_steps=0 checkpoint.every=5");
   int exploded = 0;
   for (; last.code == 1 && exploded < 8; ++exploded) {
