@@ -99,7 +99,7 @@ TEST(Footprints, AreOptionalAndAnEstimateWithoutOneSaysWhatMeasures) {
                                      MakeHollow(model, ModelConfig(InfoOf(kAgentSpec)), /*on_gpu=*/false);
                                    })}) {
     EXPECT_EQ(error.rfind("the model 'fixture' has no footprint", 0), 0U) << error;
-    EXPECT_NE(error.find("Model::Footprint"), std::string::npos) << error;
+    EXPECT_NE(error.find("the model's Footprint"), std::string::npos) << error;
     EXPECT_NE(error.find("medley plan CONFIG"), std::string::npos) << error;
   }
 }

@@ -20,9 +20,9 @@ TEST(Gpus, ThePresetsAreThereTheSmallestFirst) {
     before = gpu.usable();
   }
   EXPECT_EQ(std::count(names.begin(), names.end(), "RTX 3090"), 1);
-  EXPECT_EQ(names.front(), "RTX 3090");
+  EXPECT_EQ(names.front(), "RTX 4060 8 GB");
   EXPECT_EQ(names.back(), "H200");
-  EXPECT_EQ(names.size(), 5U);
+  EXPECT_EQ(names.size(), 7U);
 }
 
 TEST(Gpus, AnAmpereHoldsTwoWorkspacesOfEightMiBAndAnEighthAHopperTwoOf32) {
