@@ -15,24 +15,24 @@
 namespace medley {
 
 // Of a list that only grows, as a handler may be reading it: one that is free has no beginning.
-struct MappedFile::Place {
+struct MappedFile::Mapping {
   std::atomic<const std::byte*> begin = nullptr;
   std::int64_t size = 0;
   std::string path;
-  Place* next = nullptr;
+  Mapping* next = nullptr;
 };
 
 namespace {
 
-std::atomic<MappedFile::Place*> g_places = nullptr;
+std::atomic<MappedFile::Mapping*> g_places = nullptr;
 std::mutex g_places_change;
 
-MappedFile::Place* KeepPlace(const std::byte* begin, std::int64_t size, const std::string& path) {
+MappedFile::Mapping* KeepPlace(const std::byte* begin, std::int64_t size, const std::string& path) {
   const std::lock_guard lock(g_places_change);
-  MappedFile::Place* place = g_places;
+  MappedFile::Mapping* place = g_places;
   while (place != nullptr && place->begin != nullptr) place = place->next;
   const bool is_new = place == nullptr;
-  if (is_new) place = new MappedFile::Place;
+  if (is_new) place = new MappedFile::Mapping;
   place->size = size;
   place->path = path;
   place->begin = begin;
@@ -67,7 +67,7 @@ MappedFile::~MappedFile() {
 
 std::string_view MappedPathAt(const void* address) noexcept {
   const auto* at = static_cast<const std::byte*>(address);
-  for (const MappedFile::Place* place = g_places; place != nullptr; place = place->next) {
+  for (const MappedFile::Mapping* place = g_places; place != nullptr; place = place->next) {
     const std::byte* begin = place->begin;
     if (begin != nullptr && at >= begin && at < begin + place->size) return place->path;
   }

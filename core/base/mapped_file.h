@@ -21,12 +21,12 @@ class MappedFile {
   std::byte* data() const { return data_; }  // at the beginning of a page; null for an empty file
   std::int64_t size() const { return size_; }
 
-  struct Place;  // where it lies, which the process keeps
+  struct Mapping;  // where it lies, which the process keeps
 
  private:
   std::byte* data_ = nullptr;
   std::int64_t size_ = 0;
-  Place* place_ = nullptr;
+  Mapping* place_ = nullptr;
 };
 
 // The path of the mapped file that has this address; "" where none has. Safe in a signal handler.
