@@ -290,9 +290,7 @@ TEST_F(SmallRun, GoesOnFromAnOlderCheckpointAndKeepsTheNewerOnesAside) {
   ASSERT_EQ(Train(run, "steps=8 checkpoint.every=2 checkpoint.keep=9").code, ExitCode::kDone);
   const auto expected = EndState(run);
   const std::string newest = ReadText(run / CheckpointName(8) / "model.safetensors");
-  const auto from = [&](std::int64_t step) {
-    return test::ResumeToTheEnd(run, ResumeRequest{.from = step});
-  };
+  const auto from = [&](std::int64_t step) { return test::ResumeToTheEnd(run, ResumeRequest{.from = step}); };
   const Ended missing = from(5);
   EXPECT_EQ(missing.code, ExitCode::kBadInput);
   EXPECT_TRUE(Has(missing.out, "has no checkpoint of step 5; it has those of 2, 4, 6, 8")) << missing.out;

@@ -157,8 +157,7 @@ TEST_F(Sessions, MuonOnAnotherRunsWeightsIsWarnedOfAndStaysTheRunsOptimizer) {
   const Ended begun = test::TrainToTheEnd(request, scratch_ / "next");
   EXPECT_EQ(begun.code, ExitCode::kDone) << begun.out;
   EXPECT_TRUE(Has(begun.out, "Muon begins with another run's weights")) << begun.out;
-  EXPECT_TRUE(Has(begun.out, "all (adamw)") && Has(begun.out, "all (muon)") &&
-              Has(begun.out, "scratch"))
+  EXPECT_TRUE(Has(begun.out, "all (adamw)") && Has(begun.out, "all (muon)") && Has(begun.out, "scratch"))
       << begun.out;
   EXPECT_TRUE(Has(begun.out, "read the average of the weights")) << begun.out;
   const Ended resumed = test::ResumeToTheEnd(scratch_ / "next", "steps=3");
