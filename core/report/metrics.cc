@@ -287,11 +287,7 @@ void LossesTable::AddTasks(const std::vector<std::string>& named) {
 }
 
 void LossesTable::Take(const StepRecord& record) {
-  std::map<std::string, double> losses;
-  for (const auto& [task, terms] : record.losses) {
-    if (const auto total = TotalLoss(terms)) losses[task] = *total;
-  }
-  file_->Append(CsvRow(record.step, tasks_, losses));
+  file_->Append(CsvRow(record.step, tasks_, TotalLosses(record.losses)));
   watch_.Look(*file_);
 }
 

@@ -12,4 +12,12 @@ std::optional<double> TotalLoss(const TaskLosses& terms) {
   return total;
 }
 
+std::map<std::string, double> TotalLosses(const StepLosses& losses) {
+  std::map<std::string, double> totals;
+  for (const auto& [task, terms] : losses) {
+    if (const auto total = TotalLoss(terms)) totals[task] = *total;
+  }
+  return totals;
+}
+
 }  // namespace medley

@@ -27,5 +27,7 @@ using StepLosses = std::map<std::string, TaskLosses>;  // task
 // The weighted loss of one task. Nothing where a term had no item: a total without it does not compare with
 // those of other steps.
 std::optional<double> TotalLoss(const TaskLosses& terms);
+// Those of the tasks that have one.
+std::map<std::string, double> TotalLosses(const StepLosses& losses);
 
 }  // namespace medley

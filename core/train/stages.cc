@@ -44,11 +44,7 @@ void Stages::TakeForms() const {
 void Stages::Trained(StepRecord& record) {
   std::map<std::string, std::int64_t> rows;
   for (const Draw& draw : record.draws) rows[draw.task] += draw.rows;
-  std::map<std::string, double> losses;
-  for (const auto& [task, terms] : record.losses) {
-    if (const auto loss = TotalLoss(terms)) losses[task] = *loss;
-  }
-  counts_.AddStep(rows, losses);
+  counts_.AddStep(rows, TotalLosses(record.losses));
   if (IsCooling()) ++cooled_;
   step_ = record.step;
   const bool ramped = std::exchange(ramping_, setting_.mixer.RampLeft() > 0);

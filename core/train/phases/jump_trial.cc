@@ -88,19 +88,20 @@ TrialLosses JumpTrial::Run(LoadedTask& task, std::int64_t event,
   return losses;
 }
 
-JumpVerdict JudgeJump(const std::map<std::string, TrialLosses>& losses, std::size_t before, std::size_t after,
+JumpVerdict JudgeJump(const std::map<std::string, TrialLosses>& losses,
                       const std::map<std::string, double>& shares, double least_gain) {
   JumpVerdict verdict;
   std::vector<double> all(static_cast<std::size_t>(JumpTrial::kPieces));
   std::string worse;
   for (const auto& [task, found] : losses) {
+    const std::vector<double>&before = found.at(0), &after = found.at(1);
     std::vector<double> gains(all.size());
     for (std::size_t piece = 0; piece < gains.size(); ++piece) {
-      gains[piece] = found[before][piece] - found[after][piece];
+      gains[piece] = before[piece] - after[piece];
       all[piece] += shares.at(task) * gains[piece];
     }
     const PieceMean gain = MeanOfPieces(gains);
-    verdict.tasks[task] = {.from = MeanOfPieces(found[before]).mean, .to = MeanOfPieces(found[after]).mean};
+    verdict.tasks[task] = {.from = MeanOfPieces(before).mean, .to = MeanOfPieces(after).mean};
     if (worse.empty() && gain.mean < -2 * gain.standard_error) worse = task;
   }
   const PieceMean gain = MeanOfPieces(all);

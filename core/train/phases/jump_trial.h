@@ -58,9 +58,9 @@ struct JumpVerdict {
   std::map<std::string, JumpRecord::Change> tasks;
   std::string refused;  // why, in words; "": taken
 };
-// `losses`: by task, of the pieces, those with what is compared at `before`, and the candidate's at `after`.
-// `least_gain`: what training gains for the same cost. `shares` of these tasks sum to 1.
-JumpVerdict JudgeJump(const std::map<std::string, TrialLosses>& losses, std::size_t before, std::size_t after,
+// `losses`: by task, of the pieces: of what is compared, and the candidate's. `least_gain`: what training
+// gains for the same cost. `shares` of these tasks sum to 1.
+JumpVerdict JudgeJump(const std::map<std::string, TrialLosses>& losses,
                       const std::map<std::string, double>& shares, double least_gain);
 
 }  // namespace medley

@@ -27,14 +27,6 @@ std::int64_t RowsOf(const std::vector<Draw>& draws) {
   return rows;
 }
 
-LossWatch::Losses TotalsOf(const StepLosses& losses) {
-  LossWatch::Losses totals;
-  for (const auto& [task, terms] : losses) {
-    if (const auto loss = TotalLoss(terms)) totals[task] = *loss;
-  }
-  return totals;
-}
-
 std::string Words(const JumpRecord& jump) {
   return jump.direction + " of " + FormatNumber(jump.steps) + " steps, gain " + FormatNumber(jump.gain) +
          " (standard error " + FormatNumber(jump.standard_error) + ")";
@@ -159,7 +151,7 @@ std::optional<Predictor::FailedTask> Predictor::Look(const std::map<std::string,
     if (auto failed = Round(shares, {ByItself(), Of(candidate, candidate.size)}, candidate, losses))
       return failed;
     const double least = candidate.fall * static_cast<double>(candidate.forwards);
-    candidate.verdict = JudgeJump(losses, 0, 1, shares, least);
+    candidate.verdict = JudgeJump(losses, shares, least);
     if (repeats && candidate.verdict.refused.empty()) {
       if (auto failed = Repeat(shares, candidate)) return failed;
     }
@@ -206,7 +198,7 @@ std::optional<Predictor::FailedTask> Predictor::Repeat(const std::map<std::strin
             Round(shares, {Of(candidate, candidate.size), Of(candidate, further)}, candidate, losses))
       return failed;
     const JumpVerdict verdict =
-        JudgeJump(losses, 0, 1, shares, candidate.fall * static_cast<double>(candidate.forwards - before));
+        JudgeJump(losses, shares, candidate.fall * static_cast<double>(candidate.forwards - before));
     if (!verdict.refused.empty()) break;
     candidate.size = further;
     candidate.verdict.gain += verdict.gain;
@@ -265,7 +257,7 @@ StepAttempt::Outcome Predictor::Gradients(std::int64_t step, const std::vector<D
 // Training without the jump may not fail.
 std::string Predictor::WhyUndone(const StepAttempt::Outcome& outcome) const {
   if (const auto* failure = std::get_if<Failure>(&outcome)) return failure->reason;
-  const std::string beyond = setting_.state.losses.Beyond(TotalsOf(std::get<StepLosses>(outcome)));
+  const std::string beyond = setting_.state.losses.Beyond(TotalLosses(std::get<StepLosses>(outcome)));
   if (!beyond.empty()) return beyond;
   return setting_.run.optimizer->GradientIsFinite() ? "" : "the gradient is not finite";
 }
@@ -298,15 +290,16 @@ void Predictor::Undo(const std::string& why, const std::vector<Draw>& draws) {
 void Predictor::Trained(StepRecord& record) {
   PhaseState& state = setting_.state;
   const bool is_first = jump_ && changes_.back().jump->taken;
-  const std::string beyond =
-      !is_first && state.clock.now() == Phase::kCorrect ? state.losses.Beyond(TotalsOf(record.losses)) : "";
+  const std::string beyond = !is_first && state.clock.now() == Phase::kCorrect
+                                 ? state.losses.Beyond(TotalLosses(record.losses))
+                                 : "";
   for (const PhaseRecord& change : changes_) Write(change);
   changes_.clear();
   jump_.reset();
   before_.reset();
   const Phase phase = state.clock.now();
   record.phase = NameOf(phase);
-  state.losses.Add(TotalsOf(record.losses));
+  state.losses.Add(TotalLosses(record.losses));
   state.account.Trained(record.rows());
   state.clock.Trained();
   if (!beyond.empty()) {

@@ -200,7 +200,7 @@ std::map<std::string, TrialLosses> Trials(double gain_a, double gain_b, double n
 TEST(JudgeJump, TakesWhatGainsMoreThanItsErrorAndThanTrainingAndHarmsNobody) {
   const std::map<std::string, double> shares = {{"a", 0.75}, {"b", 0.25}};
   const auto judged = [&](double a, double b, double of_gain, double least = 0) {
-    return JudgeJump(Trials(a, b, 1, of_gain), 0, 1, shares, least);
+    return JudgeJump(Trials(a, b, 1, of_gain), shares, least);
   };
   const JumpVerdict taken = judged(0.1, 0.3, 0.01);
   EXPECT_EQ(taken.refused, "");
@@ -214,7 +214,7 @@ TEST(JudgeJump, TakesWhatGainsMoreThanItsErrorAndThanTrainingAndHarmsNobody) {
   EXPECT_EQ(judged(0.5, -0.2, 0.01).refused.find("b gets worse"), 0u);
   auto losses = Trials(0.1, 0.3, 1);
   losses["b"][1][3] = std::numeric_limits<double>::quiet_NaN();
-  EXPECT_NE(JudgeJump(losses, 0, 1, shares, 0).refused.find("not finite"), std::string::npos);
+  EXPECT_NE(JudgeJump(losses, shares, 0).refused.find("not finite"), std::string::npos);
 }
 
 TEST(PhaseState, IsSavedWholeAndRefusesWhatItCannotHaveSaved) {
