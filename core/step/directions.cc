@@ -85,25 +85,22 @@ void Directions::Write(const Weight& weight, Direction direction, const at::Tens
 }
 
 LentWeights Directions::MovedAverages(const Displacement& displacement) {
-  const at::NoGradGuard no_gradients;
-  LentWeights lent(masters_);
-  for (std::size_t i = 0; i < weights_.size(); ++i) {
-    at::Tensor room = RoomFor(weights_[i], i);
-    Write(weights_[i], displacement.direction, room);
-    at::add_out(room, weights_[i].average, room, displacement.times);
-    if (meddle_) meddle_(room);
-    lent.Lend(weights_[i].parameter, room);
-  }
-  return lent;
+  return Moved(&Weight::average, displacement, meddle_);
 }
 
 LentWeights Directions::MovedWeights(const Displacement& displacement) {
+  return Moved(&Weight::master, displacement, {});
+}
+
+LentWeights Directions::Moved(at::Tensor Weight::*from, const Displacement& displacement,
+                              const std::function<void(at::Tensor&)>& meddle) const {
   const at::NoGradGuard no_gradients;
   LentWeights lent(masters_);
   for (std::size_t i = 0; i < weights_.size(); ++i) {
     at::Tensor room = RoomFor(weights_[i], i);
     Write(weights_[i], displacement.direction, room);
-    at::add_out(room, weights_[i].master, room, displacement.times);
+    at::add_out(room, weights_[i].*from, room, displacement.times);
+    if (meddle) meddle(room);
     lent.Lend(weights_[i].parameter, room);
   }
   return lent;

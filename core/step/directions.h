@@ -57,6 +57,8 @@ class Directions {
   void SetMeddler(std::function<void(at::Tensor&)> meddle) { meddle_ = std::move(meddle); }
 
  private:
+  LentWeights Moved(at::Tensor Weight::*from, const Displacement& displacement,
+                    const std::function<void(at::Tensor&)>& meddle) const;
   at::Tensor RoomFor(const Weight& weight, std::size_t index) const;
   static void Write(const Weight& weight, Direction direction, const at::Tensor& out);
 
