@@ -11,10 +11,10 @@
 namespace medley {
 
 // The files that a run is made from, with their sums, by the key that names them: "model", "tokenizer",
-// "tasks.NAME.options.OPTION". Of a file above 64
-// MiB, and of a folder with all below it, the sum is that of names, sizes and times. `pretrained`, the
-// Hugging Face folder of the model ("": none), has two: "pretrained" is its config.json, and
-// "pretrained_weights" what its index and the headers of its weights say.
+// "tasks.NAME.options.OPTION". Of a file above 64 MiB, and of a folder with all below it, the sum is that of
+// names, sizes and times. `pretrained`, the Hugging Face folder of the model ("": none), has two:
+// "pretrained" is its config.json, and "pretrained_weights" what its index and the headers of its weights
+// say.
 nlohmann::ordered_json InputRecord(const RunConfig& config, const Registry& registry,
                                    const std::filesystem::path& pretrained = {});
 
