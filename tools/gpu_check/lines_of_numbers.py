@@ -114,6 +114,44 @@ def tf32(session):
     return f"losses within {apart['loss']:.1e}", apart
 
 
+MUON = ["optimizer.name=muon", "optimizer.average=0.98", "optimizer.trend.beta=0.5", "optimizer.trend.gamma=0.98"]
+
+
+@line(60)
+def muon(session):
+    """Muon with an average and a trend, on the CPU and on the device: the same but for rounding."""
+    cpu = session.train("muon-cpu", many_ids(session, "cpu"), ["plan=false", "steps=5", *MUON])
+    run = session.train("muon", many_ids(session), ["plan=false", "steps=5", *MUON])
+    apart = expect_near(cpu, run, 1e-3)
+    return f"losses within {apart['loss']:.1e}, norms within {apart['grad_norm']:.1e}", apart
+
+
+@line(90)
+def phases(session):
+    """deterministic, with predictions: interrupted and resumed, the same bits; no byte and no copy more after any of them."""
+    steps = 40 if session.tiny else 200
+    words = session.settings(["position_qa", "arrow_to_gold"], 2 if session.tiny else 16)
+    more = ["plan=false", "deterministic=true", f"steps={steps}", f"checkpoint.every={steps // 4}", "checkpoint.keep=9",
+            "optimizer.warmup_steps=5", "phases.warmup_steps=10", "phases.full_steps=10", "phases.correct_steps=3",
+            "phases.allowance=0.5", *MUON]
+    whole, cut = session.train("phases", words, more), session.out / "phases-cut"
+    interrupted = session.start("train", *words, *more, "--out", cut)
+    interrupted.wait(session.line_end, until=lambda: any(cut.glob("step-*[0-9]"))).interrupt()
+    interrupted.wait(session.line_end).expect(130)
+    session.medley("resume", cut)
+    same_bits(whole, Run(cut))
+    jumps = [line["jump"] for line in whole.transitions("metrics.jsonl") if "jump" in line]
+    if not jumps:
+        raise Failed("nothing was predicted")
+    after = whole.transitions("timing.jsonl")
+    grown = after[-1]["memory_after"] - after[1]["memory_after"]
+    if grown > 0 or any(line["weight_copies"] for line in after):
+        raise Failed(f"{grown} bytes more after the last prediction than before the first, "
+                     f"{max(line['weight_copies'] for line in after)} copies of weights")
+    taken = sum(jump["taken"] for jump in jumps)
+    return f"{len(jumps)} predictions, {taken} taken, same bits, 0 bytes more", {"jumps": jumps, "memory": after}
+
+
 @line(90)
 def modes(session):
     """One step of each task in every mode: the same but for rounding, and each in fewer bytes than with all graphs."""

@@ -23,9 +23,16 @@ class Run:
     def read(self, name):
         return json.loads((self.path / name).read_text())
 
+    def lines(self, name):
+        return [json.loads(line) for line in (self.path / name).read_text().splitlines()]
+
+    def transitions(self, name):
+        """A log's lines about a change of phase, which come between those of the steps."""
+        return [line for line in self.lines(name) if "transition" in line]
+
     def log(self, name):
         """A log's lines: one for each step of the run."""
-        lines = [json.loads(line) for line in (self.path / name).read_text().splitlines()]
+        lines = [line for line in self.lines(name) if "transition" not in line]
         if [line["step"] for line in lines] != list(range(1, self.steps + 1)):
             raise Failed(f"{self.path.name}/{name} has {len(lines)} lines, expected one for each of {self.steps} steps")
         return lines
