@@ -30,6 +30,7 @@
 #include <medley/run/token_rows.h>
 #include <medley/run/weight_log_check.h>
 #include <medley/step/parameter_groups.h>
+#include <medley/step/passes/saved_variables.h>
 #include <medley/text/load_tokenizer.h>
 #include <medley/weights/peft_weights.h>
 #include <medley/weights/pretrained_config.h>
@@ -270,6 +271,7 @@ RunInputs CheckInputsOf(const fs::path& directory, std::vector<std::string> over
 
 std::unique_ptr<Run> BuildRun(RunInputs inputs, Purpose purpose, StartingWeights weights) {
   InstallCpuAllocator();
+  InstallSavedVariableHooks();  // WarmUp has the first backward, and a process one set of threads for a GPU's
   auto run = std::make_unique<Run>(inputs.checked.run, inputs.checked.curriculum);
   run->weights_text = inputs.checked.weights_text;
   run->model_file = inputs.checked.model;

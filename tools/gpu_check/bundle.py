@@ -37,7 +37,10 @@ def make_bundle(build, folder):
         subprocess.run(["cmake", "--build", build, "--target", "medley_bench_memory"], check=True, stdout=subprocess.DEVNULL)
     shutil.copy2(build / "bin/medley_bench_memory", folder / "bin")
     carry_libraries(folder)
-    shutil.copy2(TOOLS.parent / "core/memory/live_blocks_cuda.cc", folder)
+    memory, headers = TOOLS.parent / "core/memory", folder / "cuda/medley/memory"
+    headers.mkdir(parents=True)
+    shutil.copy2(memory / "live_blocks.h", headers)  # no part of an installation either
+    shutil.copy2(memory / "live_blocks_cuda.cc", folder / "cuda")
     shutil.copy2(TOOLS / "gpu-check", folder)
     shutil.copytree(TOOLS / "gpu_check", folder / "gpu_check", ignore=shutil.ignore_patterns("__pycache__"))
 

@@ -19,7 +19,8 @@ from gpu_check.session import Session
 # Cheap ones that tell most first, for the seconds may not be enough for all.
 LINES = {function.__name__: function for function in (
     numbers.version, numbers.library, numbers.start, numbers.resume, numbers.numbers, numbers.repeat, numbers.tf32,
-    numbers.muon, numbers.phases, numbers.modes, memory.attention, memory.overflow, memory.unchecked, memory.allocator, memory.prediction, memory.waits,
+    numbers.muon, numbers.phases, numbers.modes, memory.attention, memory.overflow, memory.unchecked, memory.allocator,
+    memory.prediction, memory.waits,
     numbers.scores, numbers.generate, memory.floor, memory.second, memory.plan, numbers.large)}
 
 
