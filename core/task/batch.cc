@@ -26,7 +26,7 @@ at::Tensor IntTensor(const std::vector<std::int64_t>& values) {
 // would wait.
 at::Tensor RoomBeside(const at::Tensor& column, std::int64_t items) {
   at::Allocator* const allocator = column.storage().allocator();
-  if (allocator == nullptr) return at::empty({items}, column.options());
+  if (allocator == nullptr || !column.is_cpu()) return at::empty({items}, column.options());
   return at::detail::empty_generic({items}, allocator, c10::DispatchKeySet(c10::DispatchKey::CPU),
                                    column.scalar_type(), std::nullopt);
 }
@@ -54,8 +54,8 @@ RaggedColumn TakeRagged(const RaggedColumn& column, const std::vector<std::int64
     item_row.resize(items.size(), static_cast<std::int64_t>(i));
     taken.offsets.push_back(static_cast<std::int64_t>(items.size()));
   }
-  taken.values = column.values.index_select(0, IntTensor(items));
-  taken.item_row = IntTensor(item_row);
+  taken.values = column.values.index_select(0, IntTensor(items).to(column.values.device()));
+  taken.item_row = IntTensor(item_row).to(column.item_row.device());
   return taken;
 }
 
@@ -207,7 +207,8 @@ Batch Batch::Take(const std::vector<std::int64_t>& rows) const {
   }
   Batch taken(rows_.Part(0, static_cast<std::int64_t>(rows.size())));
   const at::Tensor index = IntTensor(rows);
-  for (const auto& [name, column] : columns_) taken.columns_.emplace(name, column.index_select(0, index));
+  for (const auto& [name, column] : columns_)
+    taken.columns_.emplace(name, column.index_select(0, index.to(column.device())));
   for (const auto& [name, column] : ragged_) taken.ragged_.emplace(name, TakeRagged(column, rows));
   for (const auto& [term, items] : items_) taken.items_.emplace(term, items.index_select(0, index));
   return taken;

@@ -94,7 +94,7 @@ def arguments(words):
     parser.add_argument("bundle", nargs="?", help="the bundle's file, or for run its folder")
     parser.add_argument("--build", type=Path, default=Path("build/release"), help="where medley was built")
     parser.add_argument("--device", choices=["cuda", "cpu"], default="cuda")
-    parser.add_argument("--full", action="store_true", help="on the CPU too as large as on a GPU")
+    parser.add_argument("--size", choices=["tiny", "full"], help="of rows and steps (default: full, on the CPU tiny)")
     parser.add_argument("--torch", help="torch's folder (default: python3's, then the one medley was built for)")
     parser.add_argument("--out", type=Path, help="where runs, log and JSON go (default: a new folder)")
     parser.add_argument("--seconds", type=float, default=560, help="of all together, unpacking included (default: 560)")

@@ -69,7 +69,7 @@ class Session:
         self.bundle, self.out, self.log = bundle, out, out / "gpu-check.log"
         self.device = args.device
         self.on_gpu = args.device != "cpu"
-        self.tiny = not self.on_gpu and not args.full
+        self.tiny = args.size == "tiny" or (args.size is None and not self.on_gpu)
         self.line_end = 0.0
         self.runs = {}
         self.configs = bundle / "share/medley/configs"

@@ -1,0 +1,320 @@
+// A GPU for tests, on machines that have none: put in the place of libtorch_cuda.so, it gives the process one
+// device "cuda" whose memory is the host's and whose operators are the CPU's. Stricter than a GPU in one thing:
+// an operator that is handed tensors of both devices fails at once, where some kernels of a GPU read the host's
+// memory as theirs. It has a limit that is kept (per_process_memory_fraction of 4 GiB), libtorch's own thread
+// for the backward of a device, a generator and page-locked memory of its own, and nothing asynchronous.
+
+#include <ATen/CPUGeneratorImpl.h>
+#include <ATen/EmptyTensor.h>
+#include <ATen/core/LegacyTypeDispatch.h>
+#include <ATen/detail/CUDAHooksInterface.h>
+#include <ATen/native/CPUFallback.h>
+#include <ATen/ops/_reshape_alias_native.h>
+#include <ATen/ops/_scaled_dot_product_attention_math.h>
+#include <ATen/ops/as_strided_native.h>
+#include <ATen/ops/from_blob.h>
+#include <ATen/ops/resize_native.h>
+#include <ATen/ops/set_native.h>
+#include <ATen/ops/unfold_native.h>
+#include <ATen/ops/view_native.h>
+#include <c10/core/AllocatorConfig.h>
+#include <c10/core/CachingDeviceAllocator.h>
+#include <c10/core/impl/DeviceGuardImplInterface.h>
+#include <torch/library.h>
+
+#include <cstdlib>
+#include <map>
+#include <mutex>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace {
+
+const at::Device kDevice(at::kCUDA, 0);
+constexpr std::int64_t kTotal = std::int64_t{4} << 30;
+
+// Memory of the device: the host's, counted and limited.
+class Allocator final : public c10::DeviceAllocator {
+ public:
+  c10::DataPtr allocate(std::size_t size) override {
+    const std::scoped_lock lock(mutex_);
+    initialized_ = true;
+    const auto bytes = static_cast<std::int64_t>(size);
+    if (stats_.requested_bytes[0].current + bytes > limit_) {
+      ++stats_.num_ooms;
+      TORCH_CHECK_WITH(OutOfMemoryError, false, "the fake GPU is out of memory: ", size, " bytes of ", limit_,
+                       ", of which ", stats_.requested_bytes[0].current, " are in use");
+    }
+    void* const memory = std::aligned_alloc(512, (size + 511) / 512 * 512);
+    if (size > 0) TORCH_CHECK(memory != nullptr, "the host is out of memory");
+    Count(bytes);
+    sizes_[memory] = bytes;
+    return {memory, memory, &Free, kDevice};
+  }
+  c10::DeleterFnPtr raw_deleter() const override { return &Free; }
+  void copy_data(void* to, const void* from, std::size_t count) const override {
+    default_copy_data(to, from, count);
+  }
+
+  bool initialized() override { return initialized_; }
+  void emptyCache(c10::MempoolId_t) override {}
+  void recordStream(const c10::DataPtr&, c10::Stream) override {}
+  c10::CachingDeviceAllocator::DeviceStats getDeviceStats(c10::DeviceIndex) override {
+    const std::scoped_lock lock(mutex_);
+    return stats_;
+  }
+  void resetAccumulatedStats(c10::DeviceIndex) override {}
+  void resetPeakStats(c10::DeviceIndex) override {
+    const std::scoped_lock lock(mutex_);
+    for (auto* bytes : {&stats_.requested_bytes, &stats_.reserved_bytes, &stats_.allocated_bytes})
+      (*bytes)[0].reset_peak();
+  }
+  std::pair<std::size_t, std::size_t> getMemoryInfo(c10::DeviceIndex) override {
+    const std::scoped_lock lock(mutex_);
+    return {static_cast<std::size_t>(kTotal - stats_.reserved_bytes[0].current), kTotal};
+  }
+
+  void Limit(double fraction) {
+    const std::scoped_lock lock(mutex_);
+    limit_ = static_cast<std::int64_t>(fraction * static_cast<double>(kTotal));
+  }
+  static Allocator& Get() {
+    static auto* const allocator = new Allocator;  // tensors of other libraries outlive this one's statics
+    return *allocator;
+  }
+
+ private:
+  void Count(std::int64_t bytes) {
+    for (auto* of : {&stats_.requested_bytes, &stats_.reserved_bytes, &stats_.allocated_bytes}) {
+      if (bytes > 0) (*of)[0].increase(static_cast<std::size_t>(bytes));
+      if (bytes < 0) (*of)[0].decrease(static_cast<std::size_t>(-bytes));
+    }
+  }
+  static void Free(void* memory) {
+    if (memory == nullptr) return;
+    Allocator& self = Get();
+    const std::scoped_lock lock(self.mutex_);
+    const auto found = self.sizes_.find(memory);
+    self.Count(-found->second);
+    self.sizes_.erase(found);
+    std::free(memory);
+  }
+
+  std::mutex mutex_;
+  std::map<void*, std::int64_t> sizes_;
+  c10::CachingDeviceAllocator::DeviceStats stats_;
+  std::int64_t limit_ = kTotal;
+  bool initialized_ = false;
+};
+
+// One stream, on which everything is done when it is asked for.
+class Guard final : public c10::impl::DeviceGuardImplInterface {
+ public:
+  Guard() = default;
+  explicit Guard(c10::DeviceType) {}
+  c10::DeviceType type() const override { return at::kCUDA; }
+  c10::Device exchangeDevice(c10::Device) const override { return kDevice; }
+  c10::Device getDevice() const override { return kDevice; }
+  void setDevice(c10::Device device) const override {
+    TORCH_CHECK(device.index() <= 0, "the fake GPU is the only one");
+  }
+  void uncheckedSetDevice(c10::Device) const noexcept override {}
+  c10::Stream getStream(c10::Device) const override { return c10::Stream(c10::Stream::DEFAULT, kDevice); }
+  c10::Stream getDefaultStream(c10::Device device) const override { return getStream(device); }
+  c10::Stream getStreamFromGlobalPool(c10::Device device, bool) const override { return getStream(device); }
+  c10::Stream exchangeStream(c10::Stream stream) const override { return stream; }
+  c10::DeviceIndex deviceCount() const noexcept override { return 1; }
+  bool queryStream(const c10::Stream&) const override { return true; }
+  void synchronizeStream(const c10::Stream&) const override {}
+  void synchronizeDevice(c10::DeviceIndex) const override {}
+  void record(void**, const c10::Stream&, c10::DeviceIndex, c10::EventFlag) const override {}
+  void block(void*, const c10::Stream&) const override {}
+  bool queryEvent(void*) const override { return true; }
+  void synchronizeEvent(void*) const override {}
+  void destroyEvent(void*, c10::DeviceIndex) const noexcept override {}
+  void recordDataPtrOnStream(const c10::DataPtr&, const c10::Stream&) const override {}
+};
+
+// Page-locked memory: the host's, known by its place.
+class PinnedAllocator final : public c10::Allocator {
+ public:
+  c10::DataPtr allocate(std::size_t size) override {
+    const std::scoped_lock lock(mutex_);
+    void* const memory = std::malloc(size > 0 ? size : 1);
+    sizes_[memory] = size;
+    return {memory, memory, &Free, at::kCPU};
+  }
+  c10::DeleterFnPtr raw_deleter() const override { return &Free; }
+  void copy_data(void* to, const void* from, std::size_t count) const override {
+    default_copy_data(to, from, count);
+  }
+  bool Has(const void* place) {
+    const std::scoped_lock lock(mutex_);
+    auto found = sizes_.upper_bound(const_cast<void*>(place));
+    if (found == sizes_.begin()) return false;
+    --found;
+    return static_cast<const char*>(place) <= static_cast<const char*>(found->first) + found->second;
+  }
+  static PinnedAllocator& Get() {
+    static auto* const allocator = new PinnedAllocator;
+    return *allocator;
+  }
+
+ private:
+  static void Free(void* memory) {
+    const std::scoped_lock lock(Get().mutex_);
+    Get().sizes_.erase(memory);
+    std::free(memory);
+  }
+
+  std::mutex mutex_;
+  std::map<void*, std::size_t> sizes_;
+};
+
+struct CUDAHooks final : at::CUDAHooksInterface {
+  explicit CUDAHooks(at::CUDAHooksArgs) {}
+  void init() const override {}
+  bool hasCUDA() const override { return true; }
+  bool isBuilt() const override { return true; }
+  bool isAvailable() const override { return true; }
+  bool hasPrimaryContext(at::DeviceIndex) const override { return true; }
+  at::DeviceIndex deviceCount() const override { return 1; }
+  int getNumGPUs() const override { return 1; }
+  at::DeviceIndex current_device() const override { return 0; }
+  at::DeviceIndex getCurrentDevice() const override { return 0; }
+  const at::Generator& getDefaultGenerator(at::DeviceIndex) const override {
+    static const at::Generator generator = at::detail::createCPUGenerator();
+    return generator;
+  }
+  at::Generator getNewGenerator(at::DeviceIndex) const override { return at::detail::createCPUGenerator(); }
+  bool isPinnedPtr(const void* place) const override { return PinnedAllocator::Get().Has(place); }
+  at::Allocator* getPinnedMemoryAllocator() const override { return &PinnedAllocator::Get(); }
+  at::Allocator* getCUDADeviceAllocator() const override { return &Allocator::Get(); }
+  at::Device getDeviceFromPtr(void*) const override { return kDevice; }
+  std::string showConfig() const override { return "a fake GPU"; }
+  void deviceSynchronize(at::DeviceIndex) const override {}
+};
+
+
+// Operators that take indices of the host for a tensor of the device.
+bool TakesBoth(const std::string& name) {
+  return name == "aten::index" || name == "aten::index_put_" || name == "aten::_index_put_impl_";
+}
+
+bool IsOnHost(const at::Tensor& tensor) { return tensor.defined() && tensor.is_cpu() && tensor.dim() > 0; }
+bool IsOnDevice(const at::Tensor& tensor) { return tensor.defined() && tensor.is_cuda(); }
+
+void Compute(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
+  const std::size_t count = op.schema().arguments().size();
+  bool host = false, device = false;
+  for (std::size_t i = stack->size() - count; i < stack->size(); ++i) {
+    const c10::IValue& value = (*stack)[i];
+    std::vector<at::Tensor> tensors;
+    if (value.isTensor()) tensors.push_back(value.toTensor());
+    if (value.isTensorList()) tensors = value.toTensorVector();
+    for (const at::Tensor& tensor : tensors) {
+      host = host || IsOnHost(tensor);
+      device = device || IsOnDevice(tensor);
+    }
+  }
+  TORCH_CHECK(!host || !device || TakesBoth(op.schema().name()),
+              "Expected all tensors to be on the same device, but found at least two devices, cuda:0 and cpu! (",
+              op.schema().name(), ")");
+  at::native::cpu_fallback(op, stack, /*error_on_views=*/true);
+}
+
+at::Tensor OnHost(const at::Tensor& tensor) {
+  if (!tensor.is_cuda()) return tensor;
+  return at::from_blob(tensor.data_ptr(), tensor.sizes(), tensor.strides(), at::TensorOptions(tensor.dtype()));
+}
+
+at::Tensor& Copy(at::Tensor& to, const at::Tensor& from, bool) {
+  const at::AutoDispatchBelowADInplaceOrView below;
+  at::Tensor host = OnHost(to);
+  host.copy_(OnHost(from));
+  return to;
+}
+
+at::Tensor CopyFrom(const at::Tensor& from, const at::Tensor& to, bool) {
+  at::Tensor target = to;
+  Copy(target, from, false);
+  return to;
+}
+
+at::Tensor CopyFromAndResize(const at::Tensor& from, const at::Tensor& to) {
+  if (to.sizes() != from.sizes()) to.resize_(from.sizes());
+  return CopyFrom(from, to, false);
+}
+
+at::Tensor Empty(at::IntArrayRef sizes, std::optional<at::ScalarType> type, std::optional<at::Layout>,
+                 std::optional<at::Device>, std::optional<bool>, std::optional<at::MemoryFormat> format) {
+  return at::detail::empty_generic(sizes, &Allocator::Get(), c10::DispatchKeySet(c10::DispatchKey::CUDA),
+                                   c10::dtype_or_default(type), format);
+}
+
+at::Tensor EmptyStrided(at::IntArrayRef sizes, at::IntArrayRef strides, std::optional<at::ScalarType> type,
+                        std::optional<at::Layout>, std::optional<at::Device>, std::optional<bool>) {
+  return at::detail::empty_strided_generic(sizes, strides, &Allocator::Get(),
+                                           c10::DispatchKeySet(c10::DispatchKey::CUDA),
+                                           c10::dtype_or_default(type));
+}
+
+const at::Tensor& Resize(const at::Tensor& self, at::IntArrayRef sizes, std::optional<at::MemoryFormat>) {
+  at::TensorImpl* const tensor = self.unsafeGetTensorImpl();
+  tensor->set_sizes_contiguous(sizes);
+  const std::size_t bytes = tensor->dtype().itemsize() *
+                            (static_cast<std::size_t>(tensor->numel()) + static_cast<std::size_t>(tensor->storage_offset()));
+  at::StorageImpl* const storage = tensor->unsafe_storage().unsafeGetStorageImpl();
+  if (bytes <= storage->nbytes()) return self;
+  c10::DataPtr memory = Allocator::Get().allocate(bytes);
+  if (storage->nbytes() > 0) Allocator::Get().copy_data(memory.get(), storage->data(), storage->nbytes());
+  storage->set_data_ptr_noswap(std::move(memory));
+  storage->set_nbytes(bytes);
+  return self;
+}
+
+// Which kernel of attention libtorch would take is asked of CUDA itself.
+at::Tensor Attend(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v, const std::optional<at::Tensor>& mask,
+                  double dropout, bool causal, std::optional<double> scale, bool grouped) {
+  return std::get<0>(at::_scaled_dot_product_attention_math(q, k, v, mask, dropout, causal, std::nullopt, scale, grouped));
+}
+
+TORCH_LIBRARY_IMPL(_, CUDA, library) { library.fallback(torch::CppFunction::makeFromBoxedFunction<&Compute>()); }
+
+TORCH_LIBRARY_IMPL(aten, CUDA, library) {
+  library.impl("empty.memory_format", &Empty);
+  library.impl("empty_strided", &EmptyStrided);
+  library.impl("copy_", &Copy);
+  library.impl("_copy_from", &CopyFrom);
+  library.impl("_copy_from_and_resize", &CopyFromAndResize);
+  library.impl("resize_", &Resize);
+  library.impl("as_strided", &at::native::as_strided_tensorimpl);
+  library.impl("view", &at::native::view);
+  library.impl("view.dtype", &at::native::view_dtype);
+  library.impl("_reshape_alias", &at::native::_reshape_alias);
+  library.impl("unfold", &at::native::unfold);
+  library.impl("set_.source_Storage_storage_offset", &at::native::set_storage_cpu_);
+  library.impl("scaled_dot_product_attention", &Attend);
+}
+
+TORCH_LIBRARY_IMPL(aten, AutogradCUDA, library) { library.impl("scaled_dot_product_attention", &Attend); }
+
+const bool registered = [] {
+  c10::SetAllocator(at::kCUDA, &Allocator::Get());
+  c10::CachingAllocator::AcceleratorAllocatorConfig::registerDeviceConfigParserHook(
+      [](const std::string& settings) {
+        const std::string key = "per_process_memory_fraction:";
+        const auto at = settings.find(key);
+        if (at != std::string::npos) Allocator::Get().Limit(std::stod(settings.substr(at + key.size())));
+      },
+      {"per_process_memory_fraction"});
+  return true;
+}();
+
+}  // namespace
+
+namespace at {
+REGISTER_CUDA_HOOKS(CUDAHooks);
+}
+C10_REGISTER_GUARD_IMPL(CUDA, Guard)
