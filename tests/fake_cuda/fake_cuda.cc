@@ -1,14 +1,14 @@
 // A GPU for tests, on machines that have none: put in the place of libtorch_cuda.so, it gives the process one
-// device "cuda" whose memory is the host's and whose operators are the CPU's. Stricter than a GPU in one thing:
-// an operator that is handed tensors of both devices fails at once, where some kernels of a GPU read the host's
-// memory as theirs. It has a limit that is kept (per_process_memory_fraction of 4 GiB), libtorch's own thread
-// for the backward of a device, a generator and page-locked memory of its own, and nothing asynchronous.
+// device "cuda" whose memory is the host's and whose operators are the CPU's. Stricter than a GPU in one
+// thing: an operator that is handed tensors of both devices fails at once, where some kernels of a GPU read
+// the host's memory as theirs. It has a limit that is kept (per_process_memory_fraction of 4 GiB), libtorch's
+// own thread for the backward of a device, a generator and page-locked memory of its own, and nothing
+// asynchronous.
 
 #include <ATen/CPUGeneratorImpl.h>
 #include <ATen/EmptyTensor.h>
 #include <ATen/core/LegacyTypeDispatch.h>
 #include <ATen/detail/CUDAHooksInterface.h>
-#include <ATen/native/CPUFallback.h>
 #include <ATen/ops/_reshape_alias_native.h>
 #include <ATen/ops/_scaled_dot_product_attention_math.h>
 #include <ATen/ops/as_strided_native.h>
@@ -23,6 +23,7 @@
 #include <torch/library.h>
 
 #include <cstdlib>
+#include <cstring>
 #include <map>
 #include <mutex>
 #include <string>
@@ -196,37 +197,100 @@ struct CUDAHooks final : at::CUDAHooksInterface {
   void deviceSynchronize(at::DeviceIndex) const override {}
 };
 
-
 // Operators that take indices of the host for a tensor of the device.
 bool TakesBoth(const std::string& name) {
   return name == "aten::index" || name == "aten::index_put_" || name == "aten::_index_put_impl_";
 }
 
-bool IsOnHost(const at::Tensor& tensor) { return tensor.defined() && tensor.is_cpu() && tensor.dim() > 0; }
-bool IsOnDevice(const at::Tensor& tensor) { return tensor.defined() && tensor.is_cuda(); }
-
-void Compute(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
-  const std::size_t count = op.schema().arguments().size();
-  bool host = false, device = false;
-  for (std::size_t i = stack->size() - count; i < stack->size(); ++i) {
-    const c10::IValue& value = (*stack)[i];
-    std::vector<at::Tensor> tensors;
-    if (value.isTensor()) tensors.push_back(value.toTensor());
-    if (value.isTensorList()) tensors = value.toTensorVector();
-    for (const at::Tensor& tensor : tensors) {
-      host = host || IsOnHost(tensor);
-      device = device || IsOnDevice(tensor);
-    }
-  }
-  TORCH_CHECK(!host || !device || TakesBoth(op.schema().name()),
-              "Expected all tensors to be on the same device, but found at least two devices, cuda:0 and cpu! (",
-              op.schema().name(), ")");
-  at::native::cpu_fallback(op, stack, /*error_on_views=*/true);
+// The host's view of the same memory. Another one where an operator makes its result larger.
+at::Tensor OnHost(const at::Tensor& tensor) {
+  if (!tensor.defined() || !tensor.is_cuda()) return tensor;
+  return at::for_blob(tensor.data_ptr(), tensor.sizes())
+      .strides(tensor.strides())
+      .options(at::TensorOptions(tensor.dtype()))
+      .resizeable_storage()
+      .allocator(c10::GetAllocator(at::kCPU))
+      .make_tensor();
 }
 
-at::Tensor OnHost(const at::Tensor& tensor) {
-  if (!tensor.is_cuda()) return tensor;
-  return at::from_blob(tensor.data_ptr(), tensor.sizes(), tensor.strides(), at::TensorOptions(tensor.dtype()));
+// The arguments of one call of an operator, lent to the host's, and what that gives back.
+class Call {
+ public:
+  // Throws c10::Error where tensors of both devices meet.
+  void Lend(const c10::OperatorHandle& op, torch::jit::Stack& stack) {
+    for (std::size_t i = stack.size() - op.schema().arguments().size(); i < stack.size(); ++i) {
+      c10::IValue& value = stack[i];
+      if (value.isTensor()) value = Lend(value.toTensor());
+      if (value.isDevice()) value = at::Device(at::kCPU), device_ = true;
+      if (value.isTensorList()) value = Lend(value.toTensorVector());
+      if (value.isOptionalTensorList()) {
+        c10::List<std::optional<at::Tensor>> lent;
+        for (const std::optional<at::Tensor>& one : value.toOptionalTensorVector())
+          lent.push_back(one ? std::optional(Lend(*one)) : std::nullopt);
+        value = lent;
+      }
+    }
+    TORCH_CHECK(
+        !host_ || !device_ || TakesBoth(op.schema().name()),
+        "Expected all tensors to be on the same device, but found at least two devices, cuda:0 and cpu! (",
+        op.schema().name(), ")");
+  }
+
+  void GiveBack(const c10::OperatorHandle& op, torch::jit::Stack& stack) const {
+    for (const auto& [theirs, ours] : lent_) {
+      if (theirs.data_ptr() == ours.data_ptr()) continue;
+      ours.resize_(theirs.sizes());
+      std::memcpy(ours.data_ptr(), theirs.contiguous().data_ptr(), theirs.nbytes());
+    }
+    for (std::size_t i = stack.size() - op.schema().returns().size(); i < stack.size(); ++i) {
+      c10::IValue& value = stack[i];
+      if (value.isTensor()) value = Own(value.toTensor());
+      if (!value.isTensorList()) continue;
+      std::vector<at::Tensor> owned = value.toTensorVector();
+      for (at::Tensor& one : owned) one = Own(one);
+      value = owned;
+    }
+  }
+
+ private:
+  at::Tensor Lend(const at::Tensor& ours) {
+    if (!ours.defined()) return ours;
+    device_ = device_ || ours.is_cuda();
+    host_ = host_ || (ours.is_cpu() && ours.dim() > 0);
+    if (!ours.is_cuda()) return ours;
+    return lent_.emplace_back(OnHost(ours), ours).first;
+  }
+  std::vector<at::Tensor> Lend(std::vector<at::Tensor> tensors) {
+    for (at::Tensor& one : tensors) one = Lend(one);
+    return tensors;
+  }
+
+  at::Tensor Own(const at::Tensor& theirs) const {
+    if (!theirs.defined()) return theirs;
+    for (const auto& [lent, ours] : lent_) {
+      if (lent.is_same(theirs)) return ours;
+      TORCH_CHECK(!lent.is_alias_of(theirs), "the fake GPU knows no such view");
+    }
+    return theirs.to(kDevice);
+  }
+
+  std::vector<std::pair<at::Tensor, at::Tensor>> lent_;
+  bool host_ = false, device_ = false;
+};
+
+// Some operators hand others a result that is too small, of which libtorch warns wherever that is.
+class Silent final : public c10::WarningHandler {
+  void process(const c10::Warning&) override {}
+};
+
+void Compute(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
+  static Silent silent;
+  const c10::WarningUtils::WarningHandlerGuard nothing_said(&silent);
+  const at::AutoDispatchBelowADInplaceOrView below;
+  Call call;
+  call.Lend(op, *stack);
+  op.callBoxed(stack);
+  call.GiveBack(op, *stack);
 }
 
 at::Tensor& Copy(at::Tensor& to, const at::Tensor& from, bool) {
@@ -263,8 +327,8 @@ at::Tensor EmptyStrided(at::IntArrayRef sizes, at::IntArrayRef strides, std::opt
 const at::Tensor& Resize(const at::Tensor& self, at::IntArrayRef sizes, std::optional<at::MemoryFormat>) {
   at::TensorImpl* const tensor = self.unsafeGetTensorImpl();
   tensor->set_sizes_contiguous(sizes);
-  const std::size_t bytes = tensor->dtype().itemsize() *
-                            (static_cast<std::size_t>(tensor->numel()) + static_cast<std::size_t>(tensor->storage_offset()));
+  const std::size_t bytes = tensor->dtype().itemsize() * (static_cast<std::size_t>(tensor->numel()) +
+                                                          static_cast<std::size_t>(tensor->storage_offset()));
   at::StorageImpl* const storage = tensor->unsafe_storage().unsafeGetStorageImpl();
   if (bytes <= storage->nbytes()) return self;
   c10::DataPtr memory = Allocator::Get().allocate(bytes);
@@ -275,12 +339,16 @@ const at::Tensor& Resize(const at::Tensor& self, at::IntArrayRef sizes, std::opt
 }
 
 // Which kernel of attention libtorch would take is asked of CUDA itself.
-at::Tensor Attend(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v, const std::optional<at::Tensor>& mask,
-                  double dropout, bool causal, std::optional<double> scale, bool grouped) {
-  return std::get<0>(at::_scaled_dot_product_attention_math(q, k, v, mask, dropout, causal, std::nullopt, scale, grouped));
+at::Tensor Attend(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
+                  const std::optional<at::Tensor>& mask, double dropout, bool causal,
+                  std::optional<double> scale, bool grouped) {
+  return std::get<0>(
+      at::_scaled_dot_product_attention_math(q, k, v, mask, dropout, causal, std::nullopt, scale, grouped));
 }
 
-TORCH_LIBRARY_IMPL(_, CUDA, library) { library.fallback(torch::CppFunction::makeFromBoxedFunction<&Compute>()); }
+TORCH_LIBRARY_IMPL(_, CUDA, library) {
+  library.fallback(torch::CppFunction::makeFromBoxedFunction<&Compute>());
+}
 
 TORCH_LIBRARY_IMPL(aten, CUDA, library) {
   library.impl("empty.memory_format", &Empty);

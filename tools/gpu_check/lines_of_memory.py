@@ -55,9 +55,11 @@ def unchecked(session):
     floor, check = sum(profile["floor"].values()), profile["tasks"]["mem_canvas"]["contract"]
     run = session.train("unchecked", words, ["plan=true", "steps=2", f"budget={floor + check * 8 // 10}"])
     run.metrics()
-    waived = "is not held against its spec" in run.text  # never on the CPU, where the check may take all that there is
-    done = "waived" if waived else "made"
-    if waived != session.on_gpu:
+    # Never on the CPU, where the check may take all that there is.
+    waived = next((done for done, said in (("waived", "is not held against its spec"),
+                                           ("made of single rows", "there is no room for two")) if said in run.text), None)
+    done = waived or "made"
+    if bool(waived) != session.on_gpu:
         raise Failed(f"the check takes {check} bytes, of which 8 tenths were free, and was {done}")
     if run.receipt()["overflows"] > 0:
         raise Failed(f"{run.receipt()['overflows']} overflows under a plan")
@@ -79,9 +81,9 @@ def allocator(session):
                          "flushes": len(run.findings("retries")), "slack": len(run.findings("slack")),
                          "overflows": run.receipt()["overflows"]}
     own, off = figures.values()
-    for what in ("overflows", "flushes", "slack"):
-        if own[what] > off[what]:
-            raise Failed(f"more {what} than with segments that do not grow: {figures}")
+    worse = [[of[what] for what in ("overflows", "flushes", "slack")] for of in (own, off)]
+    if worse[0] > worse[1]:  # an overflow is the worst of them, and comes after a flush that did not help
+        raise Failed(f"more overflows, or as many and more flushes, than with segments that do not grow: {figures}")
     if session.on_gpu and own["milliseconds"] > 1.25 * off["milliseconds"]:
         raise Failed(f"slower than with segments that do not grow: {figures}")
     return (f"{own['milliseconds']:.1f} ms a step, not growing {off['milliseconds']:.1f}; unused "

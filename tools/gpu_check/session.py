@@ -71,6 +71,7 @@ class Session:
         self.on_gpu = args.device != "cpu"
         self.tiny = args.size == "tiny" or (args.size is None and not self.on_gpu)
         self.line_end = 0.0
+        self.watches_copies = False  # medley_cuda.so was built here
         self.runs = {}
         self.configs = bundle / "share/medley/configs"
         self.torch = find_torch(args.torch)
