@@ -41,6 +41,24 @@ class AdapterRuns : public ::testing::Test {
   ScratchDirectory scratch_;
 };
 
+// Which are tried for adapters alone.
+TEST_F(AdapterRuns, PredictByTheirLastStepAndGoOn) {
+  const std::string more =
+      std::string(kLora) +
+      "steps=40 checkpoint.every=8 checkpoint.keep=5 optimizer.average=0.9 "
+      "phases.warmup_steps=4 phases.full_steps=8 phases.correct_steps=2 phases.allowance=0.9";
+  const Ended whole = Train("whole", more);
+  ASSERT_EQ(whole.code, ExitCode::kDone) << whole.out;
+  const std::string metrics = ReadText(scratch_ / "whole/metrics.jsonl");
+  EXPECT_TRUE(Has(metrics, "\"direction\":\"last_step\"")) << metrics;
+  const std::string end = Digest("whole");
+  for (const char* later : {"step-00000040", "step-00000032", "step-00000024"})
+    fs::remove_all(scratch_ / "whole" / later);
+  const Ended resumed = Resume("whole");
+  EXPECT_EQ(resumed.code, ExitCode::kDone) << resumed.out;
+  EXPECT_EQ(Digest("whole"), end);
+}
+
 TEST_F(AdapterRuns, GoOnAtEveryCheckpointAndAreTakenByRunsWithAndWithout) {
   ASSERT_EQ(Train("base", "").code, ExitCode::kDone);
   const Ended adapted = Train("adapted", From("base") + kLora);

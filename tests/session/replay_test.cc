@@ -94,6 +94,23 @@ TEST_F(Replays, RepeatAnEvaluationThatWasInterruptedAndResumedWithOtherRows) {
   EXPECT_EQ(Metrics("again"), Metrics("run"));
 }
 
+TEST_F(Replays, RepeatPredictionsOfARunThatWasResumed) {
+  const std::string first =
+      "plan=false hours=0 steps=40 optimizer.warmup_steps=2 optimizer.average=0.9 phases.warmup_steps=5 "
+      "phases.full_steps=5 phases.correct_steps=2 phases.allowance=0.9";
+  {
+    Session train = Session::Begin(Request(first), run(), *console_);
+    train.Train(23);
+    EXPECT_EQ(test::TrainInterrupted(train), ExitCode::kInterrupted) << console_.words();
+  }
+  const Ended resumed = Resume("");
+  ASSERT_EQ(resumed.code, ExitCode::kDone) << resumed.out;
+  const Ended replayed = Replay("again", first);
+  EXPECT_EQ(replayed.code, ExitCode::kDone) << replayed.out;
+  EXPECT_EQ(Metrics("again"), Metrics("run"));
+  EXPECT_TRUE(Has(Metrics("run"), "\"jump\"")) << "nothing was predicted";
+}
+
 // Up to the first change of its weights one draws as ever; behind it the mixer draws otherwise than older
 // ones.
 TEST_F(Replays, RunsThatAnOlderMixerDrewAreRefusedWhereTheirWeightsChanged) {

@@ -47,6 +47,25 @@ TEST(BudgetOption, OneThatCannotBeIsRefusedAndLeavesNothingBehind) {
   }
 }
 
+// Beside 1.6 MiB of weights: gradients, two moments and the average as much each; a line and what is lent as
+// much again.
+TEST(BudgetOption, WhatPredictionsKeepIsRefusedBeforeTheFirstRow) {
+  const ScratchDirectory scratch;
+  const std::string average = "steps=1 plan=false budget=9MiB optimizer.average=0.9 ";
+  const CommandResult without = TrainWithin(scratch / "run", average);
+  EXPECT_FALSE(Has(without.out, "before the first row")) << without.out;
+  for (const char* verb : {"train", "plan"}) {
+    const CommandResult with =
+        Shell(Medley() + verb + " " MEDLEY_SOURCE_DIR "/configs/runs/quickstart.json --out " +
+              (scratch / verb).string() + " threads=1 " + average + "phases.warmup_steps=5 2>&1");
+    EXPECT_EQ(with.code, 5) << with.out;
+    EXPECT_TRUE(
+        Has(with.out, "the budget of 9 MiB is below the 11.3 MiB that this model needs before the first row"))
+        << with.out;
+    EXPECT_TRUE(Has(with.out, "are missing")) << with.out;
+  }
+}
+
 TEST(BudgetOption, IsSaidSavedAndChangedByAResume) {
   const ScratchDirectory scratch;
   const fs::path run = scratch / "run";
