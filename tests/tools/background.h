@@ -50,6 +50,11 @@ class Background {
     took_ = std::chrono::duration<double>(Clock::now() - interrupted_).count();
     return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
   }
+  bool HasEnded() const {
+    siginfo_t info{};
+    ::waitid(P_PID, static_cast<id_t>(child_), &info, WEXITED | WNOHANG | WNOWAIT);
+    return info.si_pid == child_;
+  }
   double seconds_to_end() const { return took_; }
   std::string words() const { return std::filesystem::exists(log_) ? ReadText(log_) : ""; }
 

@@ -63,6 +63,18 @@ TEST_F(Signals, Usr1SavesAndGoesOnAndUsr2SavesAndEnds) {
   EXPECT_TRUE(Has(ReadText(run() / "log.txt"), "saving early: a signal asked for it"));
 }
 
+// Which a process without a handler does not survive.
+TEST_F(Signals, OnesThatComeBeforeTheFirstStepOrBehindTheLastEndNothing) {
+  Background train(Train("steps=3"), scratch_ / "words");
+  ASSERT_TRUE(train.WaitUntil([&] { return Has(train.words(), "the run lies in"); })) << train.words();
+  while (!train.HasEnded()) {
+    train.Signal(SIGUSR1);
+    ::usleep(2000);
+  }
+  EXPECT_EQ(train.Wait(), 0) << train.words();
+  EXPECT_EQ(ListCheckpoints(run()).front().step, 3);
+}
+
 TEST_F(Signals, ASecondTermLeavesAtOnce) {
   Background train(Train("steps=1000000"), scratch_ / "words");
   ASSERT_TRUE(train.WaitUntil([&] { return StepsOf(run()) > 2; })) << train.words();

@@ -163,6 +163,15 @@ int PrintHelp(std::ostream& out) {
                    "; medley --help says what they do)");
 }
 
+// A scheduler's warnings (see StopSignal) would end the process where no run is under way, with nothing to
+// save: while it begins, and when it is over. They stay ignored where they were.
+void OutliveWarnings(const std::string& verb) {
+  if (verb != "train" && verb != "resume") return;
+  for (const int warning : {SIGUSR1, SIGUSR2}) {
+    if (std::signal(warning, [](int) {}) == SIG_IGN) std::signal(warning, SIG_IGN);
+  }
+}
+
 int RunVerb(int argc, char** argv) {
   const std::string verb = argc > 1 ? argv[1] : "";
   if (verb == "--help" || verb == "-h" || verb == "help") return PrintHelp(std::cout);
@@ -171,6 +180,7 @@ int RunVerb(int argc, char** argv) {
     return 0;
   }
   if (!IsVerb(verb)) RefuseVerb(verb);
+  OutliveWarnings(verb);
   const VerbFunction plain = FindPlainVerb(verb);
   return plain != nullptr ? plain(argc - 1, argv + 1) : RunTensorVerb(verb, argc - 1, argv + 1);
 }
