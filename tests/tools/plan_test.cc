@@ -157,6 +157,14 @@ TEST_F(PlanCommand, ATrainedRunLeavesAReceipt) {
   const CommandResult resumed = Shell(Medley() + "resume " + run.string() + " --steps 6 2>&1");
   EXPECT_EQ(resumed.code, 0) << resumed.out;
   EXPECT_NE(resumed.out.find("which still holds"), std::string::npos) << resumed.out;
+  const fs::path page = scratch_ / "page.html";
+  const CommandResult drawn = Shell(Medley() + "report " + run.string() + " --html " + page.string() +
+                                    " --against " + run.string() + " 2>&1");
+  EXPECT_EQ(drawn.code, 0) << drawn.out;
+  EXPECT_TRUE(Has(ReadText(page), "\"predicted\":")) << drawn.out;
+  const CommandResult alone = Shell(Medley() + "report " + run.string() + " --live 5 2>&1");
+  EXPECT_EQ(alone.code, 2) << alone.out;
+  EXPECT_TRUE(Has(alone.out, "--html")) << alone.out;
   const CommandResult both = Shell(Medley() + "report " + run.string());
   EXPECT_NE(both.out.find("6 draws: 0 above the prediction"), std::string::npos) << both.out;
 }

@@ -1,11 +1,17 @@
 #include <CLI/CLI.hpp>
+#include <chrono>
 #include <filesystem>
 #include <iostream>
 #include <nlohmann/json.hpp>
+#include <string>
+#include <thread>
+#include <vector>
 
+#include <medley/base/durable_file.h>
 #include <medley/base/error.h>
 #include <medley/base/files.h>
 #include <medley/base/json_reader.h>
+#include <medley/page/run_page.h>
 #include <medley/plan/receipt.h>
 #include <medley/report/metrics.h>
 #include <medley/report/phase_report.h>
@@ -33,13 +39,36 @@ Receipt ReadReceipt(const std::filesystem::path& run) {
 }  // namespace
 
 int RunReport(int argc, char** argv) {
-  CLI::App app("Prints what a run's tasks asked for and got, and what they took, against what was planned.",
-               "medley report");
-  std::filesystem::path directory;
+  CLI::App app(
+      "Prints what a run's tasks asked for and got, and what they took, against what was planned; or makes a "
+      "page of it.",
+      "medley report");
+  std::filesystem::path directory, page;
+  std::vector<std::filesystem::path> against;
+  int live = 0;
   app.add_option("DIR", directory, "the run's directory")->required();
+  auto* html = app.add_option(
+      "--html", page, "write a page with curves, memory, scores, what happened and sheets to this file");
+  app.add_option("--against", against, "other runs, on the same axes; may be repeated")->needs(html);
+  app.add_option("--live", live, "write the page anew every so many seconds, until Ctrl-C; open, it follows")
+      ->needs(html)
+      ->check(CLI::Range(1, 3600));
   if (!ParseArguments(app, argc, argv)) return 0;
-  if (const std::string problem = DirectoryProblem(directory); !problem.empty())
-    throw InputError(problem + "; a run directory is expected");
+  PageRequest request{.runs = {directory}, .refresh_seconds = live};
+  request.runs.insert(request.runs.end(), against.begin(), against.end());
+  for (const std::filesystem::path& run : request.runs) {
+    if (const std::string problem = DirectoryProblem(run); !problem.empty())
+      throw InputError(problem + "; a run directory is expected");
+  }
+  if (!page.empty()) {
+    ReplaceFile(page, RunPage(request));
+    std::cout << "wrote " << DisplayPath(page) << std::endl;
+    while (live > 0) {
+      std::this_thread::sleep_for(std::chrono::seconds(live));
+      ReplaceFile(page, RunPage(request));
+    }
+    return 0;
+  }
   const Receipt receipt = ReadReceipt(directory);
   std::cout << StagesTable(receipt.stages()) << ReceiptTable(receipt) << PhasesTable(directory / kTimingLog);
   return 0;

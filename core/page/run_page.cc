@@ -1,0 +1,37 @@
+#include <medley/page/run_page.h>
+
+#include <nlohmann/json.hpp>
+
+#include <medley/page/run_data.h>
+
+namespace medley {
+namespace {
+
+constexpr char kPage[] =
+#include "page.inc"
+    ;
+
+void Put(std::string& page, const std::string& place, const std::string& text) {
+  page.replace(page.find(place), place.size(), text);
+}
+
+// As a script may hold it: no "</script>" ends it early.
+std::string InScript(const nlohmann::ordered_json& json) {
+  std::string text = json.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+  for (std::size_t at = text.find("</"); at != std::string::npos; at = text.find("</", at + 3))
+    text.replace(at, 2, "<\\/");
+  return text;
+}
+
+}  // namespace
+
+std::string RunPage(const PageRequest& request) {
+  nlohmann::ordered_json runs = nlohmann::ordered_json::array();
+  for (const std::filesystem::path& run : request.runs) runs.push_back(RunData(run));
+  std::string page = kPage;
+  Put(page, "REFRESH_SECONDS", std::to_string(request.refresh_seconds));
+  Put(page, "[/* runs */]", InScript(runs));
+  return page;
+}
+
+}  // namespace medley

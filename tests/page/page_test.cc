@@ -1,0 +1,162 @@
+// A run as a page: what it has of the logs, and what it makes of them.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <nlohmann/json.hpp>
+
+#include <medley/base/error.h>
+#include <medley/page/curve.h>
+#include <medley/page/run_data.h>
+#include <medley/page/run_page.h>
+
+#include "tests/report/scratch_directory.h"
+#include "tests/words.h"
+
+namespace medley {
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::ordered_json;
+using test::Has;
+
+Curve Waves(std::int64_t steps) {
+  Curve curve;
+  for (std::int64_t step = 1; step <= steps; ++step)
+    curve.push_back({step, std::sin(0.37 * static_cast<double>(step))});
+  return curve;
+}
+
+TEST(Curve, ThinnedKeepsItsEndsAndEveryPeak) {
+  Curve curve = Waves(45000);
+  curve[31007].value = 9;
+  curve[31008].value = -7;
+  const Curve thin = Thinned(curve, 100);
+  EXPECT_LE(thin.size(), 400u);
+  EXPECT_EQ(thin.front().step, 1);
+  EXPECT_EQ(thin.back().step, 45000);
+  const auto has = [&](std::int64_t step, double value) {
+    return std::any_of(thin.begin(), thin.end(),
+                       [&](const CurvePoint& point) { return point.step == step && point.value == value; });
+  };
+  EXPECT_TRUE(has(31008, 9));
+  EXPECT_TRUE(has(31009, -7));
+  EXPECT_TRUE(std::is_sorted(thin.begin(), thin.end(),
+                             [](const CurvePoint& a, const CurvePoint& b) { return a.step < b.step; }));
+  EXPECT_EQ(Thinned(Waves(400), 100).size(), 400u) << "that fit";
+  EXPECT_TRUE(Thinned({}, 100).empty());
+}
+
+TEST(Curve, NumbersHaveFiveDigitsAndWhatIsNoNumberIsNull) {
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  EXPECT_EQ(JsonOf({{1, 0.123456789}, {2, nan}, {3, -1234567}}).dump(),
+            "[[1,0.12346],[2,null],[3,-1234600.0]]");
+}
+
+// Three steps of two tasks, an evaluation, an edit and a prediction.
+class Pages : public ::testing::Test {
+ protected:
+  Pages() {
+    Write("run.json", R"({"medley": "0.1.0", "seed": 7, "device": "cpu"})");
+    Write("config.resolved.json", R"({"steps": 9, "note": "</script><b>"})");
+    Write("metrics.jsonl", kSteps);
+    Write("timing.jsonl", R"({"step": 1, "rows_per_second": 5, "memory_now": 1000, "memory_peak": 4000})"
+                          "\n");
+    Write("weights.jsonl",
+          R"({"step": 2, "cause": "edit", "name": "", "words": "a 1 -> 2", "after": {"a": 0.6, "b": 0.4}})"
+          "\n");
+    Write("receipt.json",
+          R"({"tasks": {"a": [{"mode": "joint", "micro_rows": 2, "measured_peak": {"largest": 4000},
+              "overflows": {"count": 3}}]},
+              "stages": [{"tasks": {"a": {"asked": 0.5, "delivered": 0.4, "rows": 6, "steps": 2, "seconds": 1.5}}},
+                         {"tasks": {"a": {"asked": 0.6, "delivered": 0.7, "rows": 4, "steps": 1, "seconds": 0.5}}}]})");
+    Write("plan.json", R"({"budget": 9000, "floor": {"weights": 100}, "tasks":
+                          [{"task": "a", "mode": "joint", "rows": 4, "saved": 2000, "predicted_peak": 3900}]})");
+  }
+  void Write(const std::string& name, const std::string& text) const { WriteText(run_ / name, text); }
+  ordered_json Data() const { return RunData(run_.path()); }
+  const ordered_json& TaskOf(const ordered_json& data, const std::string& name) const {
+    return *std::find_if(data["tasks"].begin(), data["tasks"].end(),
+                         [&](const ordered_json& task) { return task["name"] == name; });
+  }
+
+  static constexpr const char* kSteps =
+      R"({"step": 1, "draws": [{"task": "a", "begin": 0, "rows": 4}], "terms": {"a": {"t": {"mean": 3, "weighted": 6}}}, "grad_norm": 1, "lr": 0.1})"
+      "\n"
+      R"({"step": 2, "draws": [{"task": "a", "begin": 4, "rows": 6}], "terms": {"a": {"t": {"mean": null, "weighted": null}}}, "grad_norm": 2, "lr": 0.1})"
+      "\n"
+      R"({"step": 2, "transition": {"from": "predict", "to": "full"}, "jump": {"direction": "line", "gain": -1, "taken": false, "why": "it gains nothing"}})"
+      "\n"
+      R"({"step": 3, "draws": [{"task": "b", "begin": 0, "rows": 5}], "terms": {"b": {"t": {"mean": 2, "weighted": 2}}}, "grad_norm": 3, "lr": 0.1, "eval": {"a": {"metric": "error", "better": "lower", "value": 0.2, "low": 0.1, "high": 0.3, "chance": null, "trivial": {"input": 0.4}, "rows": 8, "loss": 1.5}, "b": {"metric": "accuracy", "better": "higher", "value": 0.6, "low": 0.5, "high": 0.7, "chance": 0.5, "trivial": {}, "rows": 8, "loss": 2.5}}})"
+      "\n";
+  ScratchDirectory run_;
+};
+
+TEST_F(Pages, HaveTasksWithScoresSharesAndVerdicts) {
+  const ordered_json data = Data();
+  EXPECT_EQ(data["step"], 3);
+  EXPECT_EQ(data["steps"], 9);
+  const ordered_json& a = TaskOf(data, "a");
+  EXPECT_EQ(a["rows"], 10) << "of both stages";
+  EXPECT_EQ(a["asked"], 0.6) << "of the last";
+  EXPECT_EQ(a["loss"], 6) << "the last that has a value";
+  EXPECT_EQ(a["score"]["clear"], true) << "0.3 at most, below 0.4";
+  EXPECT_EQ(TaskOf(data, "b")["score"]["clear"], false) << "0.5 at least, which is chance";
+  EXPECT_EQ(data["losses"]["a"]["t"].dump(), "[[1,3.0],[2,null]]");
+  EXPECT_EQ(data["scores"]["a"].dump(), "[[3,0.2,0.1,0.3,1.5]]");
+  EXPECT_EQ(data["rows"]["a"].dump(), "[[1,4.0],[2,10.0]]");
+}
+
+TEST_F(Pages, HaveMemoryPlannedBesideMeasuredAndMarksInOrder) {
+  const ordered_json data = Data();
+  const ordered_json& form = data["memory"]["forms"][0];
+  EXPECT_EQ(form["predicted"], 3900);
+  EXPECT_EQ(form["measured"], 4000);
+  EXPECT_EQ(form["overflows"], 3);
+  EXPECT_EQ(data["memory"]["budget"], 9000);
+  EXPECT_EQ(data["peak"].dump(), "[[1,4000.0]]");
+  ASSERT_EQ(data["marks"].size(), 2u);
+  EXPECT_EQ(data["marks"][0]["words"], "line: not taken, it gains nothing");
+  EXPECT_EQ(data["marks"][1]["kind"], "edit");
+  EXPECT_EQ(data["marks"][1]["shares"]["a"], 0.6);
+}
+
+TEST_F(Pages, LeaveOutALineThatIsBeingWrittenAndRefuseOneThatIsDamaged) {
+  Write("metrics.jsonl", std::string(kSteps) + R"({"step": 4, "dra)");
+  EXPECT_EQ(Data()["step"], 3);
+  Write("metrics.jsonl", std::string(kSteps) + "{\"step\": 4, \"dra\n" + kSteps);
+  try {
+    Data();
+    FAIL();
+  } catch (const InputError& error) {
+    EXPECT_TRUE(Has(error.what(), "metrics.jsonl:5: expected an object of JSON")) << error.what();
+  }
+}
+
+TEST_F(Pages, AreMadeOfWhateverIsThereButARunItMustBe) {
+  for (const char* name : {"metrics.jsonl", "timing.jsonl", "weights.jsonl", "receipt.json", "plan.json"}) {
+    fs::remove(run_ / name);
+    EXPECT_NO_THROW(Data()) << name;
+  }
+  fs::remove(run_ / "config.resolved.json");
+  EXPECT_THROW(Data(), InputError);
+}
+
+TEST_F(Pages, AreOneFileThatNothingInItEndsEarly) {
+  Write("sheet-a.png", std::string("\x89PNG\r\n\x1a\n\0\xff", 10));
+  Write("sheet-a.txt", "<b>row 1</b> </script>");
+  const std::string page = RunPage({.runs = {run_.path(), run_.path()}, .refresh_seconds = 5});
+  EXPECT_FALSE(Has(page, "[/* runs */]"));
+  EXPECT_FALSE(Has(page, "REFRESH_SECONDS"));
+  EXPECT_TRUE(Has(page, "iVBORw0KGgoA/w==")) << "the picture";
+  std::size_t ends = 0;
+  for (std::size_t at = page.find("</script"); at != std::string::npos; at = page.find("</script", at + 1))
+    ++ends;
+  EXPECT_EQ(ends, 1u);
+  for (const char* fetched : {"src=\"http", "<link", "fetch(", "@import", "url("})
+    EXPECT_FALSE(Has(page, fetched)) << fetched << ": nothing of the network";
+}
+
+}  // namespace
+}  // namespace medley
