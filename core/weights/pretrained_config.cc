@@ -92,6 +92,7 @@ class PretrainedConfigReader {
       config.language.attention_bias = AttentionBias::kQkv;
     else if (keys_.Switch("attention_bias"))
       config.language.attention_bias = AttentionBias::kQkvo;
+    CheckHeads(architecture, config.language);
     ReadRope(config);
     CheckLayers(config.language.layers);
     CheckActivation();
@@ -114,6 +115,15 @@ class PretrainedConfigReader {
       keys_.Fail("head_dim",
                  "expected a whole number, found null; " + std::string(architecture.name) + " needs it");
     return architecture.head_dim;
+  }
+
+  void CheckHeads(const Architecture& architecture, const LanguageConfig& language) {
+    if (language.heads % language.kv_heads == 0) return;
+    const char* key = "num_key_value_heads";
+    const std::string source =
+        keys_.Has(key) ? "" : ", which " + std::string(architecture.name) + " has where nothing is said";
+    keys_.Fail(key, "expected a divisor of num_attention_heads (" + std::to_string(language.heads) +
+                        "), found " + std::to_string(language.kv_heads) + source);
   }
 
   // transformers 5 calls it rope_parameters; where the older name is there, too, that one counts.

@@ -29,6 +29,13 @@ bool IsFileName(const std::string& name) {
          name.find('\0') == std::string::npos;
 }
 
+// The name of a tensor of the language that a file calls `name`.
+std::string LongName(const std::string& name) {
+  const bool is_short =
+      name.starts_with("embed_tokens.") || name.starts_with("layers.") || name.starts_with("norm.");
+  return is_short ? "model." + name : name;
+}
+
 }  // namespace
 
 PretrainedFiles::PretrainedFiles(fs::path directory) : directory_(std::move(directory)) {
@@ -50,7 +57,12 @@ PretrainedFiles::PretrainedFiles(fs::path directory) : directory_(std::move(dire
 
 const SafetensorsFile::Entry* PretrainedFiles::Find(const std::string& name) const {
   const auto found = tensors_.find(name);
-  return found == tensors_.end() ? nullptr : &found->second->entries().at(name);
+  return found == tensors_.end() ? nullptr : &found->second.file->entries().at(found->second.name);
+}
+
+at::Tensor PretrainedFiles::Map(const std::string& name) const {
+  const Place& place = tensors_.at(name);
+  return place.file->Map(place.name);
 }
 
 PretrainedFiles::Index PretrainedFiles::ReadIndex(const fs::path& file) const {
@@ -73,26 +85,31 @@ void PretrainedFiles::OpenShards(const Index& index, Problems& problems) {
   for (const auto& [name, shard] : index) shards.insert(shard);
   for (const std::string& shard : shards) Open(shard, problems);
   for (const auto& [name, shard] : index) {
-    const auto found = tensors_.find(name);
-    const bool is_in = found != tensors_.end() && found->second->path().filename() == shard;
+    const auto found = tensors_.find(LongName(name));
+    const bool is_in = found != tensors_.end() && found->second.name == name &&
+                       found->second.file->path().filename() == shard;
     if (!is_in && IsThere(directory_ / shard))
       problems.push_back(CutText(name, kLongestName) + ": the index says that it is in " + shard +
                          ", which has no such tensor");
   }
-  for (const auto& [name, file] : tensors_) {
-    if (index.count(name) == 0)
-      problems.push_back(CutText(name, kLongestName) + ": it is in " + file->path().filename().string() +
-                         ", and not in the index");
+  for (const auto& [name, place] : tensors_) {
+    if (index.count(place.name) == 0)
+      problems.push_back(CutText(place.name, kLongestName) + ": it is in " +
+                         place.file->path().filename().string() + ", and not in the index");
   }
 }
 
 void PretrainedFiles::Open(const std::string& file, Problems& problems) try {
   const SafetensorsFile& opened = files_.emplace_back(directory_ / file);
   for (const auto& [name, entry] : opened.entries()) {
-    const auto [place, is_new] = tensors_.emplace(name, &opened);
-    if (!is_new)
-      problems.push_back(CutText(name, kLongestName) + ": it is in " +
-                         place->second->path().filename().string() + " and in " + file);
+    const bool is_image = file == kImageWeightsFile;
+    const auto [place, is_new] =
+        tensors_.emplace(is_image ? name : LongName(name), Place{.file = &opened, .name = name});
+    if (is_new) continue;
+    const Place& other = place->second;
+    problems.push_back(CutText(name, kLongestName) + ": it is in " + other.file->path().filename().string() +
+                       (other.name == name ? "" : " as " + CutText(other.name, kLongestName)) + " and in " +
+                       file);
   }
 } catch (const InputError& error) {
   problems.emplace_back(error.what());

@@ -18,18 +18,24 @@ inline constexpr const char* kPretrainedIndexFile = "model.safetensors.index.jso
 inline constexpr const char* kImageWeightsFile = "medley_image.safetensors";
 
 // The tensors of a Hugging Face folder by name, in model.safetensors, or in the shards of its index where
-// that file is not there; and in kImageWeightsFile where it is.
+// that file is not there; and in kImageWeightsFile where it is. As in transformers, a folder of the model
+// without its head (Qwen3-Embedding) may call them "layers.0..." for "model.layers.0...": here they have the
+// long names.
 class PretrainedFiles {
  public:
+  struct Place {
+    const SafetensorsFile* file;
+    std::string name;  // in the file
+  };
   // Reads headers alone. Throws one InputError with every file that is missing and everything in which index
   // and shards disagree.
   explicit PretrainedFiles(std::filesystem::path directory);
 
   bool has_image() const { return has_image_; }
-  const std::map<std::string, const SafetensorsFile*>& tensors() const { return tensors_; }
+  const std::map<std::string, Place>& tensors() const { return tensors_; }
   // Null where there is none of that name.
   const SafetensorsFile::Entry* Find(const std::string& name) const;
-  at::Tensor Map(const std::string& name) const { return tensors_.at(name)->Map(name); }
+  at::Tensor Map(const std::string& name) const;
 
  private:
   using Problems = std::vector<std::string>;
@@ -41,7 +47,7 @@ class PretrainedFiles {
 
   std::filesystem::path directory_;
   std::list<SafetensorsFile> files_;
-  std::map<std::string, const SafetensorsFile*> tensors_;
+  std::map<std::string, Place> tensors_;
   bool has_image_ = false;
 };
 

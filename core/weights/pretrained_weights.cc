@@ -22,6 +22,10 @@ constexpr const char* kEmbedding = "model.embed_tokens.weight";
 constexpr const char* kHead = "lm_head.weight";
 constexpr std::int64_t kRowsAtOnce = 64;
 
+// Of older Llama folders: each layer's angles, which are computed from config.json. transformers passes over
+// them by this name, too.
+bool IsRotaryBuffer(const std::string& name) { return name.find("rotary_emb.inv_freq") != std::string::npos; }
+
 bool IsTable(const std::string& name) { return name == kEmbedding || name == kHead; }
 
 // "12 parameters (a, b, c and 9 more)"
@@ -65,7 +69,11 @@ void PretrainedWeights::Take(const std::vector<Parameter>& parameters, Problems&
       fresh_.insert(parameter.name);
     } else {
       problems.push_back(name + ": missing; expected " + TypeAndShape(at::kFloat, parameter.tensor.sizes()) +
-                         (published.empty() ? std::string(" in ") + kImageWeightsFile : ""));
+                         (published.empty() ? std::string(" in ") + kImageWeightsFile : "") +
+                         (name == kHead
+                              ? "; \"allow_missing\": [\"lm_head.*\"] begins it anew, as transformers "
+                                "does of a folder without"
+                              : ""));
     }
   }
 }
@@ -85,12 +93,13 @@ void PretrainedWeights::Compare(const Parameter& parameter, const std::string& n
 }
 
 void PretrainedWeights::CheckRest(Problems& problems) const {
-  for (const auto& [name, file] : files_.tensors()) {
-    if (used_.count(name) > 0) continue;
+  for (const auto& [name, place] : files_.tensors()) {
+    if (used_.count(name) > 0 || IsRotaryBuffer(name)) continue;
     const bool is_tied = name == kHead && used_.count(kEmbedding) > 0;
     const std::string problem = is_tied ? HeadProblem() : "unexpected: the model has no such parameter";
     if (!problem.empty())
-      problems.push_back(CutText(name, 256) + ": " + problem + " (" + file->path().filename().string() + ")");
+      problems.push_back(CutText(place.name, 256) + ": " + problem + " (" +
+                         place.file->path().filename().string() + ")");
   }
 }
 

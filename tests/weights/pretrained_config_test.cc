@@ -34,7 +34,7 @@ TEST(PretrainedConfig, ReadsBothSpellingsAlike) {
 
 TEST(PretrainedConfig, AbsentFieldsHaveTheDefaultsOfTheirClass) {
   const PretrainedConfig qwen3 =
-      Read({{"model_type", "qwen3"}, {"hidden_size", 64}, {"num_attention_heads", 4}});
+      Read({{"model_type", "qwen3"}, {"hidden_size", 1024}, {"num_attention_heads", 64}});
   EXPECT_EQ(qwen3.language.head_dim, 128);
   EXPECT_EQ(qwen3.language.kv_heads, 32);
   EXPECT_EQ(qwen3.language.vocabulary, 151936);
@@ -48,7 +48,7 @@ TEST(PretrainedConfig, AbsentFieldsHaveTheDefaultsOfTheirClass) {
   EXPECT_EQ(qwen3.language.attention_bias, AttentionBias::kNone);
 
   const PretrainedConfig qwen2 =
-      Read({{"model_type", "qwen2"}, {"hidden_size", 64}, {"num_attention_heads", 4}});
+      Read({{"model_type", "qwen2"}, {"hidden_size", 1024}, {"num_attention_heads", 64}});
   EXPECT_EQ(qwen2.language.head_dim, 16);
   EXPECT_EQ(qwen2.language.kv_heads, 32);
   EXPECT_FALSE(qwen2.language.qk_norm);
@@ -62,6 +62,22 @@ TEST(PretrainedConfig, AbsentFieldsHaveTheDefaultsOfTheirClass) {
   EXPECT_EQ(llama.language.ffn, 11008);
   EXPECT_EQ(llama.positions, 2048);
   EXPECT_EQ(llama.language.attention_bias, AttentionBias::kNone);
+}
+
+// Of the class that is not said to have as many as it has heads.
+TEST(PretrainedConfig, KeyHeadsThatDoNotDivideTheHeadsAreRefusedByName) {
+  const std::string given = RefusalOf({{"num_key_value_heads", 3}});
+  EXPECT_TRUE(Has(given, "num_key_value_heads: expected a divisor of num_attention_heads (4), found 3"))
+      << given;
+  EXPECT_TRUE(Has(given, "config.json:9:")) << given;
+  for (const auto& [type, name] : {std::pair{"qwen3", "Qwen3ForCausalLM"}, {"qwen2", "Qwen2ForCausalLM"}}) {
+    const std::string absent = Refusal([&, of = type] {
+      Read({{"model_type", of}, {"num_attention_heads", 16}});
+    });
+    EXPECT_TRUE(Has(absent, std::string("(16), found 32, which ") + name + " has where nothing is said"))
+        << absent;
+  }
+  EXPECT_EQ(Refusal([] { Read({{"model_type", "llama"}, {"num_attention_heads", 16}}); }), "");
 }
 
 TEST(PretrainedConfig, ANullOfKeyHeadsIsTheNumberOfHeadsInEveryClass) {
@@ -118,7 +134,7 @@ TEST(PretrainedConfig, ASlidingWindowThatNoLayerUsesIsNone) {
 // Where a class has a number of its own as its default, null is none.
 TEST(PretrainedConfig, ANullIsTheDefaultOnlyWhereItIsTheClassesOwn) {
   const auto read = [](const char* type, const char* more) {
-    return Read(Json::parse(std::string(R"({"hidden_size": 96, "num_attention_heads": 6, "model_type": ")") +
+    return Read(Json::parse(std::string(R"({"hidden_size": 512, "num_attention_heads": 32, "model_type": ")") +
                             type + "\", " + more + "}"));
   };
   const char* null_width = R"("head_dim": null, "layer_types": null, "rope_scaling": null)";

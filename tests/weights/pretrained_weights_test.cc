@@ -89,6 +89,66 @@ TEST(PretrainedWeights, ARepeatedHeadMustBeTheEmbedding) {
                   "lm_head.weight: differs from model.embed_tokens.weight"));
 }
 
+// What names are where the body was saved without its head.
+std::string OfTheBody(const std::string& name) {
+  return name.starts_with("model.") ? name.substr(std::string("model.").size()) : name;
+}
+
+// As Qwen3-Embedding is published.
+TEST(PretrainedWeights, NamesOfAFolderOfTheBodyAlone) {
+  for (const bool sharded : {false, true}) {
+    PublishedFolder folder;
+    const Tensors expected = folder.tensors;
+    folder.tensors.clear();
+    for (const auto& [name, tensor] : expected) folder.tensors[OfTheBody(name)] = tensor;
+    sharded ? folder.WriteShards() : folder.Write();
+    ExpectIn(Filled(folder.path()), expected);
+  }
+}
+
+TEST(PretrainedWeights, WhatIsWrongInSuchAFolderHasTheNameInItsFile) {
+  PublishedFolder folder;
+  const at::Tensor norm = folder.tensors.at("model.norm.weight");
+  folder.tensors["norm.weight"] = norm + 1;  // and the other, too
+  folder.Write();
+  EXPECT_TRUE(Has(Refusal([&] { OpenWeights(folder.path()); }),
+                  "norm.weight: it is in model.safetensors as model.norm.weight and in model.safetensors"));
+  folder.tensors.erase("model.norm.weight");
+  folder.tensors["layers.5.mlp.up_proj.weight"] = at::zeros({24, 16});
+  folder.tensors["score.weight"] = at::zeros({2, 16});
+  folder.Write();
+  const std::string refusal = Refusal([&] { OpenWeights(folder.path()); });
+  EXPECT_TRUE(Has(refusal, "2 problems") && Has(refusal, "\n  layers.5.mlp.up_proj.weight: unexpected") &&
+              Has(refusal, "\n  score.weight: unexpected"))
+      << refusal;
+}
+
+TEST(PretrainedWeights, AHeadThatSuchAFolderLacksIsNamedWithItsRemedy) {
+  PublishedFolder folder(Json{{"tie_word_embeddings", false}});
+  folder.tensors.erase("lm_head.weight");
+  folder.Write();
+  const std::string refusal = Refusal([&] { OpenWeights(folder.path()); });
+  EXPECT_TRUE(
+      Has(refusal, "lm_head.weight: missing; expected F32 [40, 16]; \"allow_missing\": [\"lm_head.*\"]"))
+      << refusal;
+  EXPECT_EQ(Refusal([&] { OpenWeights(folder.path(), kTableRows, {"lm_head.*"}); }), "");
+}
+
+TEST(PretrainedWeights, AnglesThatOlderFoldersStoreAreLeftAside) {
+  PublishedFolder folder;
+  const Tensors expected = folder.tensors;
+  for (const char* name : {"model.layers.0.self_attn.rotary_emb.inv_freq",
+                           "layers.1.self_attn.rotary_emb.inv_freq", "model.rotary_emb.inv_freq"})
+    folder.tensors[name] = at::full({3}, 7, at::kDouble);
+  folder.Write();
+  ExpectIn(Filled(folder.path()), expected);
+  folder.WriteShards();
+  ExpectIn(Filled(folder.path()), expected);
+  folder.tensors["model.layers.0.self_attn.rotary_emb.cos_cached"] = at::zeros({3});
+  folder.Write();
+  EXPECT_TRUE(Has(Refusal([&] { OpenWeights(folder.path()); }), "rotary_emb.cos_cached: unexpected"));
+}
+
 TEST(PretrainedWeights, WhatMayBeMissingBeginsAnewAndIsNamed) {
   PublishedFolder folder;
   folder.tensors.erase("model.layers.1.mlp.up_proj.weight");
