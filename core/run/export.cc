@@ -13,13 +13,11 @@
 #include <medley/base/files.h>
 #include <medley/base/json_reader.h>
 #include <medley/base/json_text.h>
-#include <medley/model/agent/agent.h>
 #include <medley/model/float_type.h>
-#include <medley/model/language_fields.h>
 #include <medley/model/parameter_names.h>
+#include <medley/run/export_config.h>
 #include <medley/weights/adapter_merge.h>
 #include <medley/weights/peft_weights.h>
-#include <medley/weights/pretrained_config.h>
 #include <medley/weights/pretrained_files.h>
 
 namespace medley {
@@ -71,38 +69,6 @@ void CheckFree(const fs::path& folder) {
                      " is there already and not empty; give another folder, or remove it");
 }
 
-// Of the longest text: as the folder said that it came from, or as the model has it.
-std::int64_t PositionsOf(const ModelFile& file) {
-  const std::string field = file.info.pretrained.group + ".positions";
-  if (!file.config.pretrained().empty())
-    return ReadPretrainedConfig(file.config.pretrained(), file.config.ignored_keys(), KeysOf::kBegunRun)
-        .positions;
-  return file.info.FindField(field) != nullptr ? file.config.Integer(field) : Agent::kLongestText;
-}
-
-PretrainedConfig ConfigOf(const Run& run) {
-  const ModelFile& file = *run.model_file;
-  if (file.info.pretrained.group.empty())
-    throw InputError(
-        "no part of the model '" + file.info.name +
-        "' is a language of other software; its weights are in the checkpoints' model.safetensors");
-  PretrainedConfig config{.architecture = "",
-                          .language = LanguageOf(file.config, file.info.pretrained.group),
-                          .positions = PositionsOf(file)};
-  config.language.vocabulary = run.model->vocabulary();
-  config.architecture = ArchitectureOf(config.language);
-  return config;
-}
-
-void WriteJson(const fs::path& file, const ordered_json& json) {
-  ReplaceFile(file, JsonText(json, 2) + "\n");
-}
-
-void WriteGenerationConfig(const fs::path& folder, const Tokenizer& tokenizer) {
-  WriteJson(folder / "generation_config.json",
-            {{"do_sample", false}, {"eos_token_id", tokenizer.eos()}, {"pad_token_id", tokenizer.pad()}});
-}
-
 bool IsJson(const std::string& text) {
   const std::size_t first = text.find_first_not_of(" \t\r\n");
   return first != std::string::npos && text[first] == '{';
@@ -148,17 +114,16 @@ bool IsSame(const at::Tensor& trained, const at::Tensor& published, at::ScalarTy
 }
 
 // Other software adds the adapters to what is there.
-void RequireBase(const Run& run, const fs::path& base, const Adapters& adapters) {
+void RequireBase(const Run& run, const fs::path& base, const std::vector<std::int64_t>& tokens) {
   const PretrainedFiles files(base);
   const std::vector<Parameter>& parameters = run.model->parameters();
   const at::ScalarType type = FloatTypeNamed(run.config.dtype);
   for (const Parameter& parameter : parameters) {
     const std::string name = PublishedName(parameter.name, run.model_file->info.pretrained.root);
     if (name.empty() || IsAdapter(parameter.name)) continue;
-    const bool has_changes = TensorNamed(parameters, AdapterOf(parameter.name, kRowChanges)).defined();
     const std::vector<std::int64_t> none;
     if (files.Find(name) != nullptr &&
-        IsSame(parameter.tensor, files.Map(name), type, has_changes ? adapters.tokens : none))
+        IsSame(parameter.tensor, files.Map(name), type, IsTokenTable(name) ? tokens : none))
       continue;
     if (files.Find(name) != nullptr && files.Map(name).sizes() != parameter.tensor.sizes())
       throw InputError(DisplayPath(base) + " has fewer rows of " + name +
@@ -175,20 +140,13 @@ void RequireBase(const Run& run, const fs::path& base, const Adapters& adapters)
 
 void ExportRun(const Run& run, const fs::path& folder, std::int64_t shard_bytes) {
   CheckFree(folder);
-  const PretrainedConfig config = ConfigOf(run);
   const bool half = run.config.dtype == "bf16";
   const Scaffold scaffold(folder);
-  const Tokenizer* tokenizer = run.tokenizer.get();
-  WriteJson(scaffold.path() / kPretrainedConfigFile,
-            ToJson(config, half ? "bfloat16" : "float32",
-                   tokenizer != nullptr ? std::optional(tokenizer->eos()) : std::nullopt));
+  WriteExportedConfigs(run, scaffold.path(), half ? "bfloat16" : "float32");
   WritePretrainedWeights(scaffold.path(), MergeAdapters(run.model->parameters(), run.Adapted()),
                          run.model_file->info.pretrained.root, half ? at::kBFloat16 : at::kFloat,
                          shard_bytes);
-  if (tokenizer != nullptr) {
-    WriteGenerationConfig(scaffold.path(), *tokenizer);
-    WriteTokenizer(scaffold.path(), run.config.tokenizer, *tokenizer);
-  }
+  if (run.tokenizer) WriteTokenizer(scaffold.path(), run.config.tokenizer, *run.tokenizer);
   scaffold.Commit();
 }
 
@@ -197,10 +155,18 @@ void ExportAdapters(const Run& run, const fs::path& folder) {
   if (!adapters.any()) throw InputError("the run has no adapters (lora in its config); export its model");
   CheckFree(folder);
   const fs::path& base = run.model_file->config.pretrained();
-  if (!base.empty()) RequireBase(run, base, adapters);
+  // Their rows go along, trained or not: the folder's are others.
+  const bool has_new_rows = !base.empty() && run.tokenizer != nullptr;
+  const std::vector<std::int64_t> filled =
+      has_new_rows ? run.tokenizer->AddedIds() : std::vector<std::int64_t>();
+  if (!base.empty()) {
+    std::vector<std::int64_t> tokens = adapters.tokens;
+    tokens.insert(tokens.end(), filled.begin(), filled.end());
+    RequireBase(run, base, tokens);
+  }
   const std::string& root = run.model_file->info.pretrained.root;
   const Scaffold scaffold(folder);
-  WritePeft(scaffold.path(), run.model->parameters(), adapters, root, base.string());
+  WritePeft(scaffold.path(), run.model->parameters(), adapters, root, base.string(), filled);
   WriteImageWeights(scaffold.path(), run.model->parameters(), root);
   if (run.tokenizer) WriteTokenizer(scaffold.path(), run.config.tokenizer, *run.tokenizer);
   scaffold.Commit();

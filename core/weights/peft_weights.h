@@ -45,8 +45,10 @@ class PeftWeights {
 std::string PeftName(const std::string& parameter, const std::string& root);
 
 // Writes adapters as such a folder, in float. `base`: where PEFT finds the model that they belong to; "": not
-// said. `directory` is there and has neither file.
+// said. `filled`: tokens whose rows are not trained, and yet other ones than there. `directory` is there and
+// has neither file.
 void WritePeft(const std::filesystem::path& directory, const std::vector<Parameter>& parameters,
-               const Adapters& adapters, const std::string& root, const std::string& base);
+               const Adapters& adapters, const std::string& root, const std::string& base,
+               const std::vector<std::int64_t>& filled = {});
 
 }  // namespace medley

@@ -10,6 +10,7 @@
 #include <medley/base/json_text.h>
 #include <medley/model/parameter_names.h>
 #include <medley/weights/peft_weights.h>
+#include <medley/weights/pretrained_files.h>
 #include <medley/weights/safetensors.h>
 
 namespace medley {
@@ -51,11 +52,10 @@ ordered_json Whole(double value) {
 }
 
 ordered_json ConfigJson(const std::vector<Parameter>& parameters, const Adapters& adapters,
-                        const std::string& root, const std::string& base) {
+                        const std::string& root, const std::string& base,
+                        const std::vector<std::int64_t>& tokens) {
   const LoraConfig& lora = adapters.lora;
-  const bool has_head = std::any_of(parameters.begin(), parameters.end(), [&](const Parameter& parameter) {
-    return parameter.name == root + "lm_head" + kRowChanges;
-  });
+  const bool has_head = TensorNamed(parameters, root + "lm_head.weight").defined();
   return {{"peft_type", "LORA"},
           {"task_type", "CAUSAL_LM"},
           {"base_model_name_or_path", base.empty() ? ordered_json() : ordered_json(base)},
@@ -66,32 +66,52 @@ ordered_json ConfigJson(const std::vector<Parameter>& parameters, const Adapters
           {"use_rslora", lora.rslora},
           {"bias", "none"},
           {"target_modules", TargetsJson(lora.targets, AdaptedMaps(parameters, root))},
-          {"trainable_token_indices", TokensJson(adapters.tokens, has_head)}};
+          {"trainable_token_indices", TokensJson(tokens, has_head)}};
+}
+
+// Those that are trained and those that are filled, in order.
+std::vector<std::int64_t> TokensOf(const Adapters& adapters, const std::vector<std::int64_t>& filled) {
+  std::set<std::int64_t> tokens(adapters.tokens.begin(), adapters.tokens.end());
+  tokens.insert(filled.begin(), filled.end());
+  return {tokens.begin(), tokens.end()};
+}
+
+// A table's rows of the tokens, with their changes where there are any.
+at::Tensor RowsOf(const at::Tensor& table, const std::vector<std::int64_t>& tokens, const at::Tensor& changes,
+                  const std::vector<std::int64_t>& changed) {
+  const at::Tensor ids = at::tensor(tokens, at::kLong).to(table.device());
+  at::Tensor rows = table.detach().index_select(0, ids).to(at::kFloat);
+  if (!changes.defined()) return rows;
+  std::vector<std::int64_t> places;
+  for (const std::int64_t token : changed)
+    places.push_back(std::lower_bound(tokens.begin(), tokens.end(), token) - tokens.begin());
+  return rows.index_add_(0, at::tensor(places, at::kLong).to(table.device()),
+                         changes.detach().to(at::kFloat));
 }
 
 }  // namespace
 
 void WritePeft(const std::filesystem::path& directory, const std::vector<Parameter>& parameters,
-               const Adapters& adapters, const std::string& root, const std::string& base) {
+               const Adapters& adapters, const std::string& root, const std::string& base,
+               const std::vector<std::int64_t>& filled) {
   const at::NoGradGuard no_grad;
+  const std::vector<std::int64_t> tokens = TokensOf(adapters, filled);
   std::vector<Parameter> tensors;
   for (const Parameter& parameter : parameters) {
-    if (!IsAdapter(parameter.name)) continue;
-    at::Tensor values = parameter.tensor.detach().to(at::kFloat);
-    if (parameter.name.ends_with(kRowChanges)) {
-      const std::string_view table = std::string_view(parameter.name);
-      const std::string weight =
-          std::string(table.substr(0, table.size() - std::string_view(kRowChanges).size())) + ".weight";
-      const at::Tensor ids = at::tensor(adapters.tokens, at::kLong).to(values.device());
-      values = values + TensorNamed(parameters, weight).detach().index_select(0, ids).to(at::kFloat);
-    }
-    tensors.push_back({PeftName(parameter.name, root), values});
+    const std::string& name = parameter.name;
+    const std::string changes = AdapterOf(name, kRowChanges);
+    if (!tokens.empty() && IsTokenTable(PublishedName(name, root)))
+      tensors.push_back({PeftName(changes, root), RowsOf(parameter.tensor, tokens,
+                                                         TensorNamed(parameters, changes), adapters.tokens)});
+    else if (IsAdapter(name) && !name.ends_with(kRowChanges))
+      tensors.push_back({PeftName(name, root), parameter.tensor.detach().to(at::kFloat)});
   }
   const std::map<std::string, std::string> metadata = {{"format", "pt"}};
   NewFile file(directory / kPeftWeightsFile, SafetensorsSize(tensors, metadata));
   WriteSafetensors(tensors, metadata, [&](const void* data, std::size_t size) { file.Write(data, size); });
   file.Commit();
-  ReplaceFile(directory / kPeftConfigFile, JsonText(ConfigJson(parameters, adapters, root, base), 2) + "\n");
+  ReplaceFile(directory / kPeftConfigFile,
+              JsonText(ConfigJson(parameters, adapters, root, base, tokens), 2) + "\n");
 }
 
 }  // namespace medley

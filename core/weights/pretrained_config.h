@@ -4,7 +4,6 @@
 
 #include <cstdint>
 #include <filesystem>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -35,9 +34,8 @@ PretrainedConfig ReadPretrainedConfig(const std::filesystem::path& directory,
 // The class of transformers that computes the same; an InputError where there is none.
 std::string ArchitectureOf(const LanguageConfig& language);
 // A config.json that transformers reads, old and new, and that ReadPretrainedConfig reads to the same.
-// `dtype`: of the weights, as torch calls it ("float32"); `eos`: the token that ends a text.
-nlohmann::ordered_json ToJson(const PretrainedConfig& config, const std::string& dtype,
-                              std::optional<std::int64_t> eos);
+// `dtype`: of the weights, as torch calls it ("float32"). No token is named.
+nlohmann::ordered_json ToJson(const PretrainedConfig& config, const std::string& dtype);
 
 // What lies in a Hugging Face folder beside config.json and the weights, and makes them mean something else
 // to other software: adapters and notes of quantization. One line each, with what to do; none where there is

@@ -40,8 +40,7 @@ std::string ArchitectureOf(const LanguageConfig& language) {
                 std::to_string(language.hidden) + ", language.heads " + std::to_string(language.heads));
 }
 
-ordered_json ToJson(const PretrainedConfig& config, const std::string& dtype,
-                    std::optional<std::int64_t> eos) {
+ordered_json ToJson(const PretrainedConfig& config, const std::string& dtype) {
   const LanguageConfig& language = config.language;
   const bool is_llama = config.architecture == "LlamaForCausalLM",
              is_qwen3 = config.architecture == "Qwen3ForCausalLM";
@@ -67,7 +66,6 @@ ordered_json ToJson(const PretrainedConfig& config, const std::string& dtype,
                        {"eos_token_id", nullptr},
                        {"dtype", dtype},
                        {"torch_dtype", dtype}};
-  if (eos) json["eos_token_id"] = *eos;
   if (config.architecture != "Qwen2ForCausalLM")
     json["attention_bias"] = language.attention_bias == AttentionBias::kQkvo;
   if (is_llama)

@@ -121,6 +121,10 @@ std::string PublishedName(const std::string& parameter, const std::string& root)
   return name.starts_with("model.") || name == "lm_head.weight" ? name : "";
 }
 
+bool IsTokenTable(const std::string& published) {
+  return published == "model.embed_tokens.weight" || published == "lm_head.weight";
+}
+
 void ThrowProblems(const fs::path& directory, const std::vector<std::string>& problems) {
   if (problems.empty()) return;
   std::string text = "the weights in " + DisplayPath(directory) + " cannot be used: ";

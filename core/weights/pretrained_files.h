@@ -55,6 +55,9 @@ class PretrainedFiles {
 // model.
 std::string PublishedName(const std::string& parameter, const std::string& root);
 
+// Whether that is a table with a row for every token.
+bool IsTokenTable(const std::string& published);
+
 // "2 problems" and a line each, as an InputError about the folder; nothing where there are none.
 void ThrowProblems(const std::filesystem::path& directory, const std::vector<std::string>& problems);
 

@@ -26,8 +26,6 @@ constexpr std::int64_t kRowsAtOnce = 64;
 // them by this name, too.
 bool IsRotaryBuffer(const std::string& name) { return name.find("rotary_emb.inv_freq") != std::string::npos; }
 
-bool IsTable(const std::string& name) { return name == kEmbedding || name == kHead; }
-
 // "12 parameters (a, b, c and 9 more)"
 std::string Some(const std::set<std::string>& names) {
   constexpr std::size_t kShown = 3;
@@ -82,7 +80,7 @@ void PretrainedWeights::Compare(const Parameter& parameter, const std::string& n
   const SafetensorsFile::Entry& found = *files_.Find(name);
   used_.insert(name);
   std::vector<std::int64_t> expected = parameter.tensor.sizes().vec();
-  if (IsTable(name)) expected.front() = setting_.rows;
+  if (IsTokenTable(name)) expected.front() = setting_.rows;
   if (found.shape != expected || !IsWeightType(found.type)) {
     problems.push_back(name + ": expected " + TypeAndShape(at::kFloat, expected) + " (or BF16, F16), found " +
                        TypeAndShape(found.type, found.shape));
@@ -119,7 +117,7 @@ void PretrainedWeights::Fill(const std::vector<Parameter>& parameters, const Tok
     if (source == sources_.end()) continue;
     const at::Tensor values = files_.Map(source->second);
     const at::Tensor own = at::empty(parameter.tensor.sizes(), type(parameter));
-    if (IsTable(source->second)) {
+    if (IsTokenTable(source->second)) {
       own.narrow(0, 0, setting_.rows).copy_(values);
       FillNewRows(own, tokens);
     } else {

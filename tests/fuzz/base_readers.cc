@@ -99,7 +99,7 @@ void ReadModel(const std::string& bytes) {
 // What is read is written so that it is read again.
 void ReadPublishedConfig(const std::string& bytes) {
   const PretrainedConfig config = ReadPretrainedConfig(Written("published/config.json", bytes).parent_path());
-  const std::string again = ToJson(config, "float32", std::nullopt).dump();
+  const std::string again = ToJson(config, "float32").dump();
   const PretrainedConfig same = ReadPretrainedConfig(Written("published/config.json", again).parent_path());
   if (FieldsOf(same.language) != FieldsOf(config.language) || same.architecture != config.architecture)
     std::abort();

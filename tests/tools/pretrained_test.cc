@@ -3,6 +3,9 @@
 
 #include <medley/checkpoint/checkpoint_files.h>
 #include <medley/model/adapters.h>
+#include <medley/run/input_files.h>
+
+#include <algorithm>
 
 #include "tests/tools/run_command.h"
 #include "tests/weights/pretrained_folder.h"
@@ -124,6 +127,66 @@ TEST_F(PretrainedRun, BecomesAFolderThatIsReadBackBitForBit) {
   EXPECT_TRUE(Has(next.out, "took " + std::to_string(parameters.size()) + " parameters from ")) << next.out;
 }
 
+// Only what the run changed is another: the type, one more token that ends a text, and the table's rows;
+// where these are of another vocabulary, the ids of the folder's tokens.
+TEST_F(PretrainedRun, AnExportKeepsWhatTheFolderSaid) {
+  const auto& tokens = ReadVocabulary(MEDLEY_SOURCE_DIR "/configs/tokenizers/small.model").tokens;
+  const auto id = [&](const char* token) {
+    return std::find(tokens.begin(), tokens.end(), token) - tokens.begin();
+  };
+  const auto exported = [&](const PublishedFolder& folder, const Json& config, const Json& generation) {
+    const Json written = SmallPublishedConfig(config);
+    WriteText(folder / "config.json", written.dump(1));
+    fs::remove(folder / "generation_config.json");
+    if (!generation.is_null()) WriteText(folder / "generation_config.json", generation.dump(1));
+    for (const char* made : {"run", "out"}) fs::remove_all(scratch_ / made);
+    WriteModel(folder.path());
+    EXPECT_EQ(Train(scratch_ / "run", "--allow-new-rows 68 steps=1").code, 0);
+    const CommandResult done = Shell(Medley() + "export " + (scratch_ / "run").string() + " --out " +
+                                     (scratch_ / "out").string() + " 2>&1");
+    EXPECT_EQ(done.code, 0) << done.out;
+    return written;
+  };
+  const auto out = [&](const char* name) { return Json::parse(ReadText(scratch_ / "out" / name)); };
+
+  const Json told = {{"vocab_size", kRows},
+                     {"torch_dtype", "bfloat16"},
+                     {"initializer_range", 0.07},
+                     {"bos_token_id", 11},
+                     {"eos_token_id", {12, 13}},
+                     {"use_cache", false},
+                     {"transformers_version", "4.51.0"},
+                     {"rope_theta", 1000000}};
+  const Json generation = {{"do_sample", true},  {"temperature", 0.6}, {"top_p", 0.95},
+                           {"bos_token_id", 11}, {"pad_token_id", 14}, {"eos_token_id", {12, id("<eos>")}}};
+  Json expected = exported(folder_, told, generation);
+  expected["torch_dtype"] = "float32";
+  expected["eos_token_id"].push_back(id("<eos>"));
+  EXPECT_EQ(out("config.json"), expected);
+  EXPECT_EQ(out("generation_config.json"), generation);
+
+  expected = exported(folder_, {{"vocab_size", kRows}, {"eos_token_id", 12}}, nullptr);
+  expected["dtype"] = "float32", expected["torch_dtype"] = "float32";
+  expected["eos_token_id"] = {12, id("<eos>")};
+  EXPECT_EQ(out("config.json"), expected);
+  const Json ends = {12, id("<eos>")};
+  EXPECT_EQ(out("generation_config.json"),
+            (Json{{"do_sample", false}, {"eos_token_id", ends}, {"pad_token_id", id("<pad>")}}));
+
+  const PublishedFolder narrow(Json{{"vocab_size", 700}});
+  Json fewer = told;
+  fewer["vocab_size"] = 700;
+  expected = exported(narrow, fewer, generation);
+  expected["torch_dtype"] = "float32", expected["vocab_size"] = 768, expected["eos_token_id"] = id("<eos>");
+  expected.erase("bos_token_id");
+  EXPECT_EQ(nlohmann::json(out("config.json")), nlohmann::json(expected));
+  EXPECT_EQ(nlohmann::json(out("generation_config.json")), (nlohmann::json{{"do_sample", true},
+                                                                           {"temperature", 0.6},
+                                                                           {"top_p", 0.95},
+                                                                           {"eos_token_id", id("<eos>")},
+                                                                           {"pad_token_id", id("<pad>")}}));
+}
+
 TEST_F(PretrainedRun, AdaptersGoOutAndComeInAgain) {
   const fs::path run = scratch_ / "run", adapter = scratch_ / "adapter", merged = scratch_ / "merged";
   const CommandResult trained =
@@ -162,6 +225,27 @@ TEST_F(PretrainedRun, AdaptersGoOutAndComeInAgain) {
   EXPECT_TRUE(at::allclose(whole.at(map + ".weight"), first.at(map + ".weight") + added, 0, 1e-6));
   EXPECT_EQ(whole.size(), folder_.tensors.size());
   EXPECT_EQ(exported(scratch_ / "again", scratch_ / "none", " --adapter").code, 0);
+}
+
+// Elsewhere the rows of medley's own tokens are what lies in the folder's spare rows.
+TEST_F(PretrainedRun, AdaptersWithoutNewTokensTakeTheFilledRowsAlong) {
+  fs::copy_file(MEDLEY_SOURCE_DIR "/tests/text/cases/qwen.json", folder_ / "tokenizer.json");
+  const std::string own = " tokenizer=" + (folder_ / "tokenizer.json").string();
+  const CommandResult trained =
+      Train(scratch_ / "run", "steps=2 optimizer.learning_rate=0.01 lora.rank=2 lora.new_tokens=false" + own);
+  ASSERT_EQ(trained.code, 0) << trained.out;
+  const CommandResult done = Shell(Medley() + "export " + (scratch_ / "run").string() + " --adapter --out " +
+                                   (scratch_ / "adapter").string() + " 2>&1");
+  ASSERT_EQ(done.code, 0) << done.out;
+  const Json config = Json::parse(ReadText(scratch_ / "adapter/adapter_config.json"));
+  EXPECT_EQ(config.at("trainable_token_indices"), Json({276, 277, 278}));
+  const std::string rows = "base_model.model.model.embed_tokens.token_adapter.trainable_tokens_delta";
+  const at::Tensor mean = folder_.tensors.at("model.embed_tokens.weight").narrow(0, 0, 276).mean(0);
+  const at::Tensor written = ReadSafetensors(scratch_ / "adapter/adapter_model.safetensors").at(rows);
+  EXPECT_TRUE(at::allclose(written, mean.expand({3, 16}), 1e-5, 1e-6));
+  const CommandResult again =
+      Train(scratch_ / "again", "steps=1 lora.pretrained=" + (scratch_ / "adapter").string() + own);
+  EXPECT_EQ(again.code, 0) << again.out;
 }
 
 // The number is the run's own from there on: a resume that begins anew grows the table again.

@@ -96,6 +96,38 @@ TEST(PeftWeights, WhatIsWrittenIsReadBack) {
   }
 }
 
+// Elsewhere a token that the run filled, and did not train, has another row.
+TEST(PeftWeights, RowsThatAreOnlyFilledGoAlong) {
+  for (const bool trained : {true, false}) {
+    for (const bool tied : {true, false}) {
+      const ScratchDirectory scratch;
+      LoraConfig lora = LanguageLora();
+      if (!trained) lora.tokens = {}, lora.new_tokens = false;
+      const AdaptedLanguage adapted(lora, tied);
+      adapted.Randomize();
+      WritePeft(scratch.path(), adapted.parameters(), adapted.adapters, "", "", {40, 7});
+      const std::vector<std::int64_t> tokens =
+          trained ? std::vector<std::int64_t>{5, 7, 40} : std::vector<std::int64_t>{7, 40};
+      const PeftConfig config = ReadPeftConfig(scratch.path());
+      EXPECT_EQ(config.embedding_tokens, tokens);
+      EXPECT_EQ(config.head_tokens, tied ? std::vector<std::int64_t>{} : tokens);
+      const Tensors tensors = ReadSafetensors(scratch / kPeftWeightsFile);
+      for (const char* table : {"model.embed_tokens", "lm_head"}) {
+        const auto rows =
+            tensors.find("base_model.model." + std::string(table) + ".token_adapter.trainable_tokens_delta");
+        ASSERT_EQ(rows != tensors.end(), !tied || std::string(table) != "lm_head");
+        if (rows == tensors.end()) continue;
+        at::Tensor whole = adapted.Named(std::string(table) + ".weight").detach().clone();
+        const at::Tensor changes = adapted.Named(std::string(table) + ".row_changes");
+        for (std::size_t i = 0; i < adapted.adapters.tokens.size(); ++i)
+          whole[adapted.adapters.tokens[i]] += changes[static_cast<std::int64_t>(i)].detach();
+        EXPECT_LT(test::LargestDifference(rows->second, whole.index_select(0, at::tensor(tokens))), 1e-6)
+            << table;
+      }
+    }
+  }
+}
+
 TEST(PeftWeights, AreWrittenUnderPeftsNamesInFloat) {
   const ScratchDirectory scratch;
   AdaptedLanguage adapted;

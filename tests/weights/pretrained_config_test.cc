@@ -134,8 +134,9 @@ TEST(PretrainedConfig, ASlidingWindowThatNoLayerUsesIsNone) {
 // Where a class has a number of its own as its default, null is none.
 TEST(PretrainedConfig, ANullIsTheDefaultOnlyWhereItIsTheClassesOwn) {
   const auto read = [](const char* type, const char* more) {
-    return Read(Json::parse(std::string(R"({"hidden_size": 512, "num_attention_heads": 32, "model_type": ")") +
-                            type + "\", " + more + "}"));
+    return Read(
+        Json::parse(std::string(R"({"hidden_size": 512, "num_attention_heads": 32, "model_type": ")") + type +
+                    "\", " + more + "}"));
   };
   const char* null_width = R"("head_dim": null, "layer_types": null, "rope_scaling": null)";
   EXPECT_EQ(read("llama", null_width).language.head_dim, 16);

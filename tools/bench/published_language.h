@@ -32,7 +32,7 @@ inline void MakeFolder(const std::filesystem::path& folder) {
   ParameterSet set(1, at::kCPU);
   const Language language(set, config.language, config.language.vocabulary, kPositions);
   WritePretrainedWeights(folder, set.list(), "", at::kBFloat16);
-  std::ofstream(folder / kPretrainedConfigFile) << ToJson(config, "bfloat16", std::nullopt).dump(1);
+  std::ofstream(folder / kPretrainedConfigFile) << ToJson(config, "bfloat16").dump(1);
 }
 
 // The language of a Hugging Face folder, in float.

@@ -1,0 +1,144 @@
+#include <medley/run/export_config.h>
+
+#include <algorithm>
+#include <array>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string_view>
+
+#include <medley/base/durable_file.h>
+#include <medley/base/error.h>
+#include <medley/base/files.h>
+#include <medley/base/json_reader.h>
+#include <medley/base/json_text.h>
+#include <medley/model/agent/agent.h>
+#include <medley/model/language_fields.h>
+#include <medley/run/input_files.h>
+#include <medley/run/token_rows.h>
+#include <medley/weights/pretrained_config.h>
+#include <medley/weights/pretrained_keys.h>
+
+namespace medley {
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::ordered_json;
+
+constexpr const char* kGenerationConfigFile = "generation_config.json";
+constexpr const char *kEos = "eos_token_id", *kPad = "pad_token_id";
+
+std::optional<PretrainedConfig> PublishedConfig(const ModelFile& file, KeysOf whose) try {
+  return ReadPretrainedConfig(file.config.pretrained(), file.config.ignored_keys(), whose);
+} catch (const InputError&) {
+  if (whose == KeysOf::kBegunRun) throw;
+  return std::nullopt;
+}
+
+// Of the longest text: as the folder said that it came from, or as the model has it.
+std::int64_t PositionsOf(const ModelFile& file) {
+  if (!file.config.pretrained().empty()) return PublishedConfig(file, KeysOf::kBegunRun)->positions;
+  const std::string field = file.info.pretrained.group + ".positions";
+  return file.info.FindField(field) != nullptr ? file.config.Integer(field) : Agent::kLongestText;
+}
+
+PretrainedConfig ConfigOf(const Run& run) {
+  const ModelFile& file = *run.model_file;
+  if (file.info.pretrained.group.empty())
+    throw InputError(
+        "no part of the model '" + file.info.name +
+        "' is a language of other software; its weights are in the checkpoints' model.safetensors");
+  PretrainedConfig config{.architecture = "",
+                          .language = LanguageOf(file.config, file.info.pretrained.group),
+                          .positions = PositionsOf(file)};
+  config.language.vocabulary = run.model->vocabulary();
+  config.architecture = ArchitectureOf(config.language);
+  return config;
+}
+
+ordered_json ReadObject(const fs::path& file) {
+  ordered_json json = ReadJson(ReadFile(file), DisplayPath(file));
+  if (!json.is_object()) throw InputError(DisplayPath(file) + ": expected an object");
+  return json;
+}
+
+void WriteJson(const fs::path& file, const ordered_json& json) {
+  ReplaceFile(file, JsonText(json, 2) + "\n");
+}
+
+// Ids of the folder's tokens, which are others' where the run has another vocabulary.
+void EraseTokens(ordered_json& json) {
+  constexpr std::array<std::string_view, 5> kLists = {"suppress_tokens", "begin_suppress_tokens",
+                                                      "bad_words_ids", "force_words_ids", "sequence_bias"};
+  for (auto item = json.begin(); item != json.end();) {
+    const bool is_of_ids = item.key().ends_with("_token_id") ||
+                           std::find(kLists.begin(), kLists.end(), item.key()) != kLists.end();
+    item = is_of_ids ? json.erase(item) : std::next(item);
+  }
+}
+
+bool HasFoldersTokens(const Run& run, const fs::path& folder, std::int64_t rows) {
+  const fs::path& file = run.config.tokenizer;
+  return CompareTokens(ReadVocabulary(file, run.config.special_tokens), file, folder, rows).strange() == 0;
+}
+
+// An id, or a list of them, to which one more belongs.
+void AddEnd(ordered_json& json, std::int64_t id) {
+  ordered_json& ends = json[kEos];
+  if (ends.is_null() || ends == id) {
+    ends = id;
+    return;
+  }
+  if (!ends.is_array()) ends = ordered_json::array({ends});
+  if (std::find(ends.begin(), ends.end(), ordered_json(id)) == ends.end()) ends.push_back(id);
+}
+
+// In the spelling that is there, or in both.
+void SetType(ordered_json& json, const std::string& dtype) {
+  const bool has_any = json.contains("dtype") || json.contains("torch_dtype");
+  for (const char* key : {"dtype", "torch_dtype"}) {
+    if (!has_any || json.contains(key)) json[key] = dtype;
+  }
+}
+
+// What the folder says, but for code that does not go with the weights. Of one that says what medley has
+// refused since the run began, what is harmless: the rest is as the run had it.
+ordered_json KeptConfig(const ModelFile& file, ordered_json own) {
+  const bool is_good = PublishedConfig(file, KeysOf::kUser).has_value();
+  ordered_json published = ReadObject(file.config.pretrained() / kPretrainedConfigFile);
+  published.erase("auto_map");
+  if (is_good) return published;
+  const KeyTable keys = PretrainedKeys();
+  for (const auto& [key, value] : published.items()) {
+    if (keys.UseOf(key) == KeyUse::kHarmless) own[key] = value;
+  }
+  return own;
+}
+
+}  // namespace
+
+void WriteExportedConfigs(const Run& run, const fs::path& folder, const std::string& dtype) {
+  const PretrainedConfig config = ConfigOf(run);
+  const fs::path& base = run.model_file->config.pretrained();
+  const Tokenizer* tokenizer = run.tokenizer.get();
+  ordered_json json = ToJson(config, dtype), generation = {{"do_sample", false}};
+  if (!base.empty()) {
+    const std::int64_t rows = PublishedConfig(*run.model_file, KeysOf::kBegunRun)->language.vocabulary;
+    json = KeptConfig(*run.model_file, std::move(json));
+    if (config.language.vocabulary != rows) json["vocab_size"] = config.language.vocabulary;
+    SetType(json, dtype);
+    if (FileProblem(base / kGenerationConfigFile).empty())
+      generation = ReadObject(base / kGenerationConfigFile);
+    else if (json.contains(kEos))
+      generation[kEos] = json.at(kEos);
+    if (tokenizer != nullptr && !HasFoldersTokens(run, base, rows))
+      EraseTokens(json), EraseTokens(generation);
+  }
+  if (tokenizer != nullptr) {
+    AddEnd(json, tokenizer->eos()), AddEnd(generation, tokenizer->eos());
+    if (generation.value(kPad, ordered_json()).is_null()) generation[kPad] = tokenizer->pad();
+    WriteJson(folder / kGenerationConfigFile, generation);
+  }
+  WriteJson(folder / kPretrainedConfigFile, json);
+}
+
+}  // namespace medley
