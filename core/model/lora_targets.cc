@@ -48,6 +48,7 @@ bool LoraTargets::Matches(const std::string& name) {
     unused_.erase(target);
     any = true;
   }
+  any_ = any_ || any;
   return any;
 }
 
@@ -64,7 +65,7 @@ bool LoraTargets::Take(const std::string& name, std::int64_t in, std::int64_t ou
 std::map<std::string, std::string> LoraTargets::Problems() const {
   std::map<std::string, std::string> problems;
   if (!too_narrow_.empty()) problems["rank"] = too_narrow_;
-  if (unused_.empty()) return problems;
+  if (unused_.empty() || (any_ && !lora_.pretrained.empty())) return problems;
   std::vector<std::string> unused;
   for (const std::string& target : unused_) unused.push_back("'" + CutText(target, 64) + "'");
   std::set<std::string> ends;

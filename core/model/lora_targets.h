@@ -30,7 +30,7 @@ class LoraTargets {
   // A map `in` to `out` wide.
   bool Take(const std::string& name, std::int64_t in, std::int64_t out);
   // What is wrong, once all maps were asked for, by key of the config: a rank above the smaller side of one,
-  // targets that name none.
+  // targets that name none; where adapters are PEFT's, which takes such names beside others, if all do.
   std::map<std::string, std::string> Problems() const;
   // Throws them as one InputError.
   void Check() const;
@@ -42,6 +42,7 @@ class LoraTargets {
   std::optional<FullMatch> pattern_;
   std::set<std::string> unused_, maps_;
   std::string too_narrow_;
+  bool any_ = false;  // of the names was of a map
 };
 
 }  // namespace medley

@@ -82,7 +82,9 @@ Vocabulary ReadVocabulary(const fs::path& file, const SpecialTokenNames& special
     TokenizerJson json = ReadTokenizerJson(bytes, name);
     const SpecialIds special = FindSpecialTokens(json, special_tokens, name);
     json.tokens.insert(json.tokens.end(), special.added.begin(), special.added.end());
-    return {.tokens = std::move(json.tokens), .added = std::ssize(special.added)};
+    return {.tokens = std::move(json.tokens),
+            .added = std::ssize(special.added),
+            .other_id = std::move(json.other_id)};
   }
   RequireOwnNames(special_tokens, name);
   Vocabulary vocabulary{.tokens = PiecesOf(bytes)};

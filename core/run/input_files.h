@@ -14,6 +14,7 @@ namespace medley {
 struct Vocabulary {
   std::vector<std::string> tokens{};
   std::int64_t added = 0;  // how many those are
+  std::string other_id{};  // see TokenizerJson
 };
 // Reads a vocabulary as far as it can be known without the tokenizer's own code. A SentencePiece vocabulary
 // is a protobuf message of length-delimited fields, of which the pieces are number 1. Looks at their frame

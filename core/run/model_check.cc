@@ -80,6 +80,12 @@ std::string CheckPretrained(ConfigFile& file, const RunConfig& run, const ModelF
   for (const std::string& problem : FolderProblems(folder, run.lora.pretrained))
     file.FailAt({"model"}, problem);
   if (!vocabulary) return "";
+  if (!vocabulary->other_id.empty())
+    file.FailAt({"tokenizer"},
+                DisplayPath(run.tokenizer) + ": " + vocabulary->other_id +
+                    ", with which published weights are trained: those count them in the order of "
+                    "added_tokens. Where the ids are right, sort the list by id; else write the ids "
+                    "as they are counted");
   const TokenRows rows = CompareTokens(*vocabulary, run.tokenizer, folder,
                                        model.config.Integer(model.info.pretrained.group + ".vocabulary"));
   if (const std::string problem = rows.Problem(run.allow_new_rows); !problem.empty())

@@ -110,13 +110,25 @@ class Reader {
       if (content.Text().empty() || content.Text().size() > kLongestAdded)
         content.Fail("expected a text of 1 to " + std::to_string(kLongestAdded) + " bytes");
       if (!added_.insert(content.Text()).second) content.Fail("stands twice; remove one");
+      const std::int32_t id = AddedId(token.Require("id"), content.Text());
+      CompareId(content.Text(), id);
       out_.added.push_back({.content = content.Text(),
-                            .id = AddedId(token.Require("id"), content.Text()),
+                            .id = id,
                             .single_word = flag("single_word"),
                             .lstrip = flag("lstrip"),
                             .rstrip = flag("rstrip"),
                             .normalized = flag("normalized")});
     }
+  }
+
+  // That package reads no ids of tokens that model.vocab has not, but counts on in the order of the list.
+  void CompareId(const std::string& content, std::int32_t id) {
+    const auto size = static_cast<std::int32_t>(ids_.size());
+    const std::int32_t counted = ids_.contains(content) ? id : std::max(size, last_counted_ + 1);
+    last_counted_ = std::max(last_counted_, counted);
+    if (id == counted || !out_.other_id.empty()) return;
+    out_.other_id = "the added token " + Quoted(content) + " has the id " + std::to_string(id) +
+                    " in the file and " + std::to_string(counted) + " in Hugging Face's tokenizers";
   }
 
   std::int32_t AddedId(const JsonValue& id, const std::string& content) {
@@ -184,6 +196,7 @@ class Reader {
   TokenizerJson& out_;
   std::vector<bool> taken_;  // by id
   Ids ids_;                  // of model.vocab
+  std::int32_t last_counted_ = -1;
   std::unordered_set<std::string_view> added_;
 };
 

@@ -49,6 +49,8 @@ struct TokenizerJson {
   bool fuse_unknown = false;            // one for several such bytes
   bool ignore_merges = false;           // a word that is a token is that token
   bool nfc = false;
+  // Where the tokenizers package gives an added token another id than the file states: about the first.
+  std::string other_id;
 };
 
 // Ids are 0, 1, 2, ... without a hole, and every merge has its tokens. Throws InputError "FILE:LINE:COLUMN:

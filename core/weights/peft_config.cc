@@ -74,6 +74,8 @@ class PeftConfigReader {
     config.lora.rank = static_cast<std::int64_t>(Number("r", kPeftRank, kMostRank, /*whole=*/true));
     config.lora.alpha = Number("lora_alpha", kPeftAlpha, kMostAlpha, /*whole=*/false);
     config.lora.rslora = Switch("use_rslora");
+    CheckPattern("rank_pattern", "r", static_cast<double>(config.lora.rank));
+    CheckPattern("alpha_pattern", "lora_alpha", config.lora.alpha);
     config.lora.targets = Targets();
     ReadTokens(config);
     CheckRest();
@@ -147,6 +149,19 @@ class PeftConfigReader {
              "true, false, \"gaussian\", \"orthogonal\", \"eva\" or \"mica\"; with others the adapters "
              "belong to "
              "a changed base");
+  }
+
+  // Of some modules another number, unless it is the same.
+  void CheckPattern(const char* key, const char* of_all, double number) {
+    const JsonNode* node = Find(key);
+    if (node == nullptr) return;
+    const auto is_same = [&](const JsonMember& member) { return member.value.scalar == number; };
+    if (!node->IsObject() || !std::all_of(node->members.begin(), node->members.end(), is_same))
+      file_.Fail(
+          node->at, key,
+          std::string("is not supported: all of medley's adapters have the same; expected null, {}, or "
+                      "what ") +
+              of_all + " says");
   }
 
   NamesOrPattern Targets() {
@@ -245,6 +260,8 @@ class PeftConfigReader {
                                                      "layers_pattern",
                                                      "exclude_modules",
                                                      "trainable_token_indices",
+                                                     "rank_pattern",
+                                                     "alpha_pattern",
                                                      "r",
                                                      "lora_alpha",
                                                      "use_rslora"};

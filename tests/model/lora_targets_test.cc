@@ -63,6 +63,15 @@ TEST(LoraTargets, OneThatNamesNothingIsRefusedWithTheNamesThatThereAre) {
             std::string::npos);
 }
 
+// As PEFT takes them.
+TEST(LoraTargets, OfAFolderMayNameModulesThatTheModelLacksBesideOthers) {
+  LoraConfig lora = With({.names = {"query_key_value", "up_proj", "fc1"}});
+  lora.pretrained = "/some/adapter";
+  LoraTargets targets(lora);
+  EXPECT_EQ(Taken(targets), "0101");
+  EXPECT_TRUE(targets.Problems().empty());
+}
+
 TEST(LoraTargets, OfAFolderAreForAnotherModel) {
   LoraConfig lora = With({.names = {"fc1"}});
   lora.pretrained = "/some/adapter";

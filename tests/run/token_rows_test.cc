@@ -173,6 +173,18 @@ TEST_F(PretrainedRunCheck, ATokenizerThatIsNotTheFoldersIsRefusedBeforeAnythingI
   EXPECT_EQ(Mistakes({}, RunState::kBegun), "") << "it has weights of its own";
 }
 
+TEST_F(PretrainedRunCheck, AddedTokensThatAreCountedOtherwiseElsewhereAreRefused) {
+  Json vocabulary = VocabularyCase();
+  std::swap(vocabulary["added_tokens"][0], vocabulary["added_tokens"][4]);
+  Folder(vocabulary);
+  const std::string text = Mistakes({OwnTokenizer()});
+  EXPECT_TRUE(
+      Has(text, "tokenizer.json: the added token \"<|vision_end|>\" has the id 275 in the file and 271") &&
+      Has(text, "sort the list by id"))
+      << text;
+  EXPECT_EQ(Mistakes({OwnTokenizer()}, RunState::kBegun), "");
+}
+
 TEST_F(PretrainedRunCheck, AnAdapterInTheFolderIsRefusedUnlessItIsAskedFor) {
   work_.Write("folder/adapter_config.json",
               R"({"peft_type": "LORA", "r": 2, "lora_alpha": 4, "target_modules": ["q_proj"]})");

@@ -49,6 +49,30 @@ TEST(TokenizerJson, BothSpellingsOfMergesAreTheSame) {
   }
 }
 
+// What the tokenizers package 0.23.3 made of each: it counts added tokens, whatever ids the file has.
+TEST(TokenizerJson, AnAddedTokenThatIsCountedOtherwiseElsewhereIsTold) {
+  const auto told = [](const std::function<void(Json&)>& change) {
+    Json json = CaseJson("qwen");
+    change(json["added_tokens"]);
+    return ReadTokenizerJson(json.dump(), "t.json").other_id;
+  };
+  EXPECT_EQ(told([](Json&) {}), "");
+  EXPECT_EQ(told([](Json& added) { added.push_back({{"id", 276}, {"content", "<x>"}}); }), "");
+  EXPECT_EQ(told([](Json& added) {
+              added.insert(
+                  added.begin() + 2,
+                  Json{{"id", 7}, {"content", ReadTokenizerJson(CaseText("qwen"), "t.json").tokens[7]}});
+            }),
+            "")
+      << "a token of the model";
+  EXPECT_EQ(
+      told([](Json& added) { std::swap(added[1]["id"], added[3]["id"]); }),
+      "the added token \"<|im_start|>\" has the id 274 in the file and 272 in Hugging Face's tokenizers");
+  EXPECT_EQ(
+      told([](Json& added) { std::reverse(added.begin(), added.end()); }),
+      "the added token \"<|vision_end|>\" has the id 275 in the file and 271 in Hugging Face's tokenizers");
+}
+
 TEST(TokenizerJson, WhatMedleyDoesNotReadIsRefusedByName) {
   const std::vector<std::tuple<std::string, Json, std::string>> refused = {
       {"/model/byte_fallback", true, "model.byte_fallback: byte_fallback is for"},

@@ -102,8 +102,8 @@ TEST_F(PeftConfigOf, WhatMedleysAdaptersCannotDoIsRefusedByName) {
   for (const Case& c : {Case{"use_dora", "true"},
                         {"bias", "\"all\""},
                         {"lora_bias", "true"},
-                        {"rank_pattern", R"({"q_proj": 8})"},
-                        {"alpha_pattern", R"({"q_proj": 8})"},
+                        {"rank_pattern", R"({"q_proj": 9})"},
+                        {"alpha_pattern", R"({"q_proj": 9})"},
                         {"modules_to_save", R"(["lm_head"])"},
                         {"layer_replication", "[[0, 1]]"},
                         {"target_parameters", R"(["w"])"},
@@ -124,6 +124,21 @@ TEST_F(PeftConfigOf, WhatMedleysAdaptersCannotDoIsRefusedByName) {
     "trainable_token_indices": {"embed_tokens": [1], "lm_head": [2]})"))
                 .find("other tokens for lm_head"),
             std::string::npos);
+}
+
+TEST_F(PeftConfigOf, PatternsThatSayWhatAllAdaptersHaveAreRead) {
+  const std::string written = Written(R"("r": 4, "lora_alpha": 12.5, "target_modules": ["q_proj"])");
+  const auto patterned = [&](const std::string& rank, const std::string& alpha) {
+    std::string json = written;
+    json.replace(json.find(R"("rank_pattern": {})"), 18, R"("rank_pattern": )" + rank);
+    json.replace(json.find(R"("alpha_pattern": {})"), 19, R"("alpha_pattern": )" + alpha);
+    return Mistake(json);
+  };
+  EXPECT_EQ(patterned(R"({"q_proj": 4, "^model.layers.1": 4})", R"({"q_proj": 12.5})"), "");
+  EXPECT_EQ(patterned("null", "{}"), "");
+  for (const char* rank : {R"({"q_proj": 4, "v_proj": 2})", R"({"q_proj": "4"})", R"([4])", "4"})
+    EXPECT_NE(patterned(rank, "{}").find("rank_pattern: is not supported"), std::string::npos) << rank;
+  EXPECT_NE(patterned("{}", R"({"q_proj": 12})").find("or what lora_alpha says"), std::string::npos);
 }
 
 TEST_F(PeftConfigOf, AllMistakesComeAtOnce) {
