@@ -10,16 +10,18 @@ namespace medley_signs {
 
 using medley::ForwardPart;
 
-std::vector<ForwardPart> Network::Footprint(const medley::ForwardShape& shape) const {
+std::vector<ForwardPart> Network::Footprint(const medley::ForwardShape& shape,
+                                            std::int64_t number_bytes) const {
   const std::int64_t frames = shape.Size("frames"), positions = frames + (has_token() ? 1 : 0);
   std::vector<ForwardPart> parts;
-  AddInputParts(parts, shape.rows, frames);
+  AddInputParts(parts, shape.rows, frames, number_bytes);
   for (std::int64_t i = 0; i < setting_.encoder_layers; ++i) {
     for (ForwardPart& part :
          medley::Footprint(LayerSetting(), "encoder." + std::to_string(i), static_cast<int>(i),
                            {.rows = shape.rows,
                            .positions = positions,
                            .masked = true,
+                           .number_bytes = number_bytes,
                            .with_graph = shape.with_graph,
                            .on_gpu = shape.on_gpu}))
       parts.push_back(part);
@@ -27,29 +29,39 @@ std::vector<ForwardPart> Network::Footprint(const medley::ForwardShape& shape) c
   if (has_token()) {
     AddHeadParts(parts, shape.rows, positions);
   } else {
-    AddQueryParts(parts, shape.rows, frames);
+    AddQueryParts(parts, shape.rows, frames, number_bytes);
   }
   if (shape.with_graph) return parts;
   for (ForwardPart& part : parts) {
     if (part.layer < 0) part = medley::WithoutGraph(part, 0);
   }
-  parts.front() = medley::WithoutGraph(parts.front(), shape.rows * positions * (setting_.width + 1));
+  const std::int64_t clips = medley::IsHalf(number_bytes) ? frames * kFeatures : 0;
+  parts.front() =
+      medley::WithoutGraph(parts.front(), shape.rows * (positions * (setting_.width + 1) + clips));
   parts.back() = medley::WithoutGraph(parts.back(), shape.rows * setting_.classes);
   return parts;
 }
 
-// The norm's input and statistics and what is dropped; the mask, and what says which frames are inside.
-void Network::AddInputParts(std::vector<ForwardPart>& parts, std::int64_t rows, std::int64_t frames) const {
-  const std::int64_t all = rows * frames * setting_.width, mask = rows * (frames + 1) * 2;
+// Of a norm; beside a half type its weights in float too.
+std::int64_t Network::Statistics(std::int64_t lines, std::int64_t number_bytes) const {
+  return medley::Floats(2 * lines + (medley::IsHalf(number_bytes) ? 2 * setting_.width : 0), number_bytes);
+}
+
+// The norm's input and statistics and what is dropped; the mask, and what says which frames are inside; in a
+// half type the clips in it.
+void Network::AddInputParts(std::vector<ForwardPart>& parts, std::int64_t rows, std::int64_t frames,
+                            std::int64_t number_bytes) const {
+  const std::int64_t all = rows * frames * setting_.width,
+                     mask = medley::InNumbers(rows * (frames + 1) * 8, number_bytes),
+                     clips = medley::IsHalf(number_bytes) ? rows * frames * kFeatures : 0;
   const bool copies = !has_token() && setting_.positions == Positions::kNone;
-  ForwardPart part{.kept = mask + (copies ? all : 0), .forward = all, .backward = all};
+  ForwardPart part{.kept = clips + mask + (copies ? all : 0), .forward = all, .backward = all};
   if (has_token()) {
     const bool drops = setting_.dropout > 0;
-    part = {.kept = mask + all + 2 * rows * frames + (drops ? medley::InNumbers(all, 4) : 0),
-            .forward = 2 * all +
-                       (drops ? medley::InNumbers(
-                                    medley::Dropout::WorkspaceBytes(rows * frames, setting_.width, false), 4)
-                              : 0),
+    const std::int64_t workspace = medley::Dropout::WorkspaceBytes(rows * frames, setting_.width, false);
+    part = {.kept = clips + mask + all + Statistics(rows * frames, number_bytes) +
+                    (drops ? medley::InNumbers(all, number_bytes) : 0),
+            .forward = 2 * all + (drops ? medley::InNumbers(workspace, number_bytes) : 0),
             .backward = 3 * all};
   }
   part.parameters = "in";
@@ -57,10 +69,12 @@ void Network::AddInputParts(std::vector<ForwardPart>& parts, std::int64_t rows, 
 }
 
 // Once the frames and their norm; of each layer its keys, values and weights, and what the query becomes.
-void Network::AddQueryParts(std::vector<ForwardPart>& parts, std::int64_t rows, std::int64_t frames) const {
+void Network::AddQueryParts(std::vector<ForwardPart>& parts, std::int64_t rows, std::int64_t frames,
+                            std::int64_t number_bytes) const {
   const std::int64_t all = rows * frames * setting_.width, weights = rows * setting_.heads * frames;
   const bool eager = setting_.attention == medley::AttentionKind::kEager, drops = setting_.dropout > 0;
-  ForwardPart norm{.kept = 2 * all + 2 * rows * frames, .forward = all, .backward = 2 * all};
+  ForwardPart norm{
+      .kept = 2 * all + Statistics(rows * frames, number_bytes), .forward = all, .backward = 2 * all};
   norm.parameters = "encoder_norm";
   parts.push_back(norm);
   for (std::int64_t i = 0; i < setting_.decoder_layers; ++i) {

@@ -1,6 +1,7 @@
 #include "network/models.h"
 
 #include <ATen/core/Tensor.h>
+#include <c10/core/ScalarType.h>
 
 #include <string>
 
@@ -51,7 +52,8 @@ medley::ModelOutputs SignModel::Forward(const medley::ModelInputs& inputs, const
 }
 
 std::vector<medley::ForwardPart> SignModel::Footprint(const medley::ForwardShape& shape) const {
-  std::vector<medley::ForwardPart> parts = network_.Footprint(shape);
+  std::vector<medley::ForwardPart> parts =
+      network_.Footprint(shape, static_cast<std::int64_t>(c10::elementSize(medley::FloatTypeOf(*this))));
   medley::InBytes(parts, parameters());
   return parts;
 }

@@ -63,15 +63,19 @@ class Network {
   at::Tensor operator()(const at::Tensor& poses, const at::Tensor& lengths,
                         medley::ForwardContext& context) const;
 
-  // As Model::Footprint, in numbers of the parameters' type.
-  std::vector<medley::ForwardPart> Footprint(const medley::ForwardShape& shape) const;
+  // As Model::Footprint, in numbers of the parameters' type, which has so many bytes.
+  std::vector<medley::ForwardPart> Footprint(const medley::ForwardShape& shape,
+                                             std::int64_t number_bytes) const;
 
  private:
   at::Tensor Embedded(const at::Tensor& poses, std::int64_t frames, medley::ForwardContext& context) const;
   at::Tensor Asked(const at::Tensor& frames, const at::Tensor& mask, medley::ForwardContext& context) const;
   at::Tensor Judged(const at::Tensor& clip, medley::ForwardContext& context) const;
-  void AddInputParts(std::vector<medley::ForwardPart>& parts, std::int64_t rows, std::int64_t frames) const;
-  void AddQueryParts(std::vector<medley::ForwardPart>& parts, std::int64_t rows, std::int64_t frames) const;
+  void AddInputParts(std::vector<medley::ForwardPart>& parts, std::int64_t rows, std::int64_t frames,
+                     std::int64_t number_bytes) const;
+  void AddQueryParts(std::vector<medley::ForwardPart>& parts, std::int64_t rows, std::int64_t frames,
+                     std::int64_t number_bytes) const;
+  std::int64_t Statistics(std::int64_t lines, std::int64_t number_bytes) const;
   void AddHeadParts(std::vector<medley::ForwardPart>& parts, std::int64_t rows, std::int64_t frames) const;
 
   bool has_token() const { return setting_.decoder_layers == 0; }

@@ -133,11 +133,13 @@ TEST_F(Memory, HalvesOfAWindowTakeLittleMoreThanHalfAndAnInferenceLessThanATenth
 }
 
 template <typename Net>
-void ExpectFootprint(const std::vector<std::pair<std::string, medley::OptionValue>>& changes) {
+void ExpectFootprint(const std::vector<std::pair<std::string, medley::OptionValue>>& changes,
+                     at::ScalarType type) {
   const Made<Net> made(changes);
+  made->To(at::kCPU, type);
   const at::Tensor poses = at::rand({3, 60, kFeatures}), lengths = at::full({3}, 60, at::kLong);
   for (const bool with_graph : {true, false}) {
-    SCOPED_TRACE(std::string(Net::kSpec.name));
+    SCOPED_TRACE(std::string(Net::kSpec.name) + " in " + c10::toString(type));
     const medley::ForwardShape shape{.rows = 3, .sizes = {{"frames", 60}}, .with_graph = with_graph};
     for (const std::string& finding :
          medley::check::Footprint(*made, Inputs(poses, lengths), {"logits"}, shape))
@@ -149,8 +151,10 @@ TEST(Footprint, IsNeverBelowWhatAForwardTakesAndHardlyAbove) {
   for (const char* attention : {"fused", "eager"}) {
     for (const double dropout : {0.0, 0.1}) {
       SCOPED_TRACE(std::string(attention) + ", dropout " + std::to_string(dropout));
-      ExpectFootprint<Bdslw>({{"attention", std::string(attention)}, {"dropout", dropout}});
-      ExpectFootprint<Spoter>({{"attention", std::string(attention)}, {"dropout", dropout}});
+      for (const at::ScalarType type : {at::kFloat, at::kBFloat16}) {
+        ExpectFootprint<Bdslw>({{"attention", std::string(attention)}, {"dropout", dropout}}, type);
+        ExpectFootprint<Spoter>({{"attention", std::string(attention)}, {"dropout", dropout}}, type);
+      }
     }
   }
 }

@@ -15,6 +15,7 @@ void Volumes::AddScanParts(std::vector<ForwardPart>& parts, const Patches& patch
                            std::int64_t scans, const medley::ForwardShape& shape) const {
   if (scans == 0) return;
   const Patches::Setting& setting = patches.setting();
+  const std::int64_t number_bytes = NumberBytes();
   const std::int64_t tokens = scans * setting.tokens(), width = tower_setting_.width,
                      hidden = language_config_.hidden;
   const auto add = [&](ForwardPart part, const std::string& parameters, std::int64_t output) {
@@ -29,13 +30,20 @@ void Volumes::AddScanParts(std::vector<ForwardPart>& parts, const Patches& patch
          medley::Footprint(tower_setting_, "tower." + std::to_string(i), static_cast<int>(i),
                            {.rows = scans,
                            .positions = setting.tokens(),
+                           .number_bytes = number_bytes,
                            .with_graph = shape.with_graph,
                            .on_gpu = shape.on_gpu}))
       parts.push_back(std::move(part));
   }
-  add({.kept = tokens * (2 * width + 2), .backward = tokens * width}, "tower_norm", tokens * width);
+  const std::int64_t statistics =
+      medley::Floats(2 * tokens + (medley::IsHalf(number_bytes) ? 2 * width : 0), number_bytes);
+  add({.kept = tokens * 2 * width + statistics, .backward = tokens * width}, "tower_norm", tokens * width);
   add({.kept = tokens * 2 * hidden, .forward = tokens * hidden, .backward = tokens * 2 * hidden},
       "projector.", tokens * hidden);
+}
+
+std::int64_t Volumes::NumberBytes() const {
+  return static_cast<std::int64_t>(c10::elementSize(medley::FloatTypeOf(*this)));
 }
 
 std::vector<ForwardPart> Volumes::Footprint(const medley::ForwardShape& shape) const {
@@ -46,7 +54,8 @@ std::vector<ForwardPart> Volumes::Footprint(const medley::ForwardShape& shape) c
   AddScanParts(parts, series_, "patches.series", series, shape);
   // The words, and their copy that has the scans in it; places.
   const std::int64_t scan_tokens = volumes * volume_.setting().tokens() + series * series_.setting().tokens();
-  parts.push_back({.kept = 2 * (scan_tokens + shape.rows * width + shape.Size("supervised")),
+  parts.push_back({.kept = medley::InNumbers(
+                       8 * (scan_tokens + shape.rows * width + shape.Size("supervised")), NumberBytes()),
                    .forward = 2 * shape.rows * width * hidden + scan_tokens * hidden,
                    .backward = 2 * shape.rows * width * hidden + scan_tokens * hidden});
   if (!shape.with_graph) {  // what the first layer is given waits for the last one
@@ -57,6 +66,7 @@ std::vector<ForwardPart> Volumes::Footprint(const medley::ForwardShape& shape) c
   for (ForwardPart& part : medley::Footprint(language_config_, vocabulary_, "language.",
                                              {.rows = shape.rows,
                                              .width = width,
+                                             .number_bytes = NumberBytes(),
                                              .mixed = scan_tokens > 0,
                                              .supervised = shape.Size("supervised"),
                                              .with_graph = shape.with_graph,

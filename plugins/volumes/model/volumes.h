@@ -147,6 +147,7 @@ class Volumes final : public medley::ParameterModel {
   at::Tensor Encode(const Patches& patches, const at::Tensor& scans, medley::ForwardContext& context) const;
   // Words with the scans in their places: [rows, width, hidden].
   at::Tensor Spliced(const Reading& in, medley::ForwardContext& context) const;
+  std::int64_t NumberBytes() const;  // of the parameters' type
   void AddScanParts(std::vector<medley::ForwardPart>& parts, const Patches& patches, const std::string& name,
                     std::int64_t scans, const medley::ForwardShape& shape) const;
 

@@ -217,9 +217,13 @@ TEST(Volumes, FusedAndEagerAttentionAreOne) {
 }
 
 TEST(Footprint, IsNeverBelowWhatAForwardTakesAndHardlyAbove) {
-  for (const char* attention : {"fused", "eager"}) {
+  for (const auto& [attention, type] : {std::pair{"fused", at::kFloat},
+                                        {"eager", at::kFloat},
+                                        {"fused", at::kBFloat16},
+                                        {"eager", at::kBFloat16}}) {
     for (const bool series : {false, true}) {
       const Made made({{"attention", std::string(attention)}, {"language.positions", 2048.0}});
+      made->To(at::kCPU, type);
       const Geometry geometry = made.geometry();
       const medley::Batch batch = made.BatchOf(Rows(4, [&](medley::Row& row) {
         return series ? MultimodalExample(row, geometry, 1) : CompareExample(row, geometry, 2, false);
@@ -236,7 +240,7 @@ TEST(Footprint, IsNeverBelowWhatAForwardTakesAndHardlyAbove) {
                                          .with_graph = with_graph};
         for (const std::string& finding :
              medley::check::Footprint(*made, inputs, {"logits", "targets"}, shape, 1.06))
-          ADD_FAILURE() << finding << ", " << attention << (series ? ", series" : "")
+          ADD_FAILURE() << finding << ", " << attention << ", " << type << (series ? ", series" : "")
                         << (with_graph ? "" : ", no graph");
       }
     }
