@@ -23,7 +23,7 @@ constexpr std::uint64_t kMaxFileBytes = std::uint64_t{1} << 30;
 constexpr std::size_t kMaxHeaders = 256;
 constexpr std::size_t kMaxSegmentBytes = 2 * kMaxNoteBytes;  // of notes, or of the dynamic section
 constexpr std::size_t kMaxNameBytes = 256;
-constexpr std::size_t kMaxNeeded = 512;
+constexpr std::size_t kMaxNeeded = 512, kMaxRunPathBytes = 4096;
 
 #if defined(__x86_64__)
 constexpr Elf64_Half kMachine = EM_X86_64;
@@ -191,21 +191,39 @@ void ReadNeeded(const File& file, const std::vector<Elf64_Phdr>& headers, const 
   const std::string data = file.Read(segment.p_offset, segment.p_filesz);
   std::vector<std::uint64_t> names;
   std::uint64_t strings = 0;
+  std::optional<std::uint64_t> run_path;
   for (std::size_t at = 0; at + sizeof(Elf64_Dyn) <= data.size(); at += sizeof(Elf64_Dyn)) {
     const auto entry = Load<Elf64_Dyn>(data, at);
     if (entry.d_tag == DT_NULL) break;
     if (entry.d_tag == DT_STRTAB) strings = entry.d_un.d_ptr;
     if (entry.d_tag == DT_NEEDED && names.size() < kMaxNeeded) names.push_back(entry.d_un.d_val);
+    if (entry.d_tag == DT_RUNPATH || entry.d_tag == DT_RPATH) run_path = entry.d_un.d_val;
   }
   const std::optional<std::uint64_t> table = FileOffset(headers, strings);
-  for (const std::uint64_t name : names) {
-    if (!table || !file.Contains(*table, name)) NotAPlugin("its table of names makes no sense");
-    const std::string text = file.ReadSome(*table + name, kMaxNameBytes);
-    elf.needed.emplace_back(text.c_str());
-  }
+  const auto text = [&](std::uint64_t at, std::size_t most) {
+    if (!table || !file.Contains(*table, at)) NotAPlugin("its table of names makes no sense");
+    return std::string(file.ReadSome(*table + at, most).c_str());
+  };
+  for (const std::uint64_t name : names) elf.needed.push_back(text(name, kMaxNameBytes));
+  if (run_path) elf.run_path = text(*run_path, kMaxRunPathBytes);
 }
 
 }  // namespace
+
+ElfFile ReadNeeds(const std::filesystem::path& path) {
+  ElfFile elf;
+  try {
+    File file(path);
+    file.Identify();
+    const std::vector<Elf64_Phdr> headers = ReadProgramHeaders(file);
+    for (const Elf64_Phdr& segment : headers) {
+      if (segment.p_type == PT_DYNAMIC) ReadNeeded(file, headers, segment, elf);
+    }
+  } catch (const Rejection&) {
+    return {};
+  }
+  return elf;
+}
 
 std::string ReadBuildId(const std::filesystem::path& path) {
   try {

@@ -1,6 +1,7 @@
 #include <elf.h>
 #include <gtest/gtest.h>
 #include <medley/plugin/elf_file.h>
+#include <medley/plugin/libraries_beside.h>
 #include <medley/plugin/rejection.h>
 #include <medley/plugin/spec_reader.h>
 #include <sys/stat.h>
@@ -47,6 +48,19 @@ TEST(ElfFile, ReadsNoteBuildIdAndNeededLibraries) {
   ASSERT_EQ(note.tasks.size(), 1u);
   EXPECT_EQ(note.tasks[0].variants[0].terms[0].weight, 0.001);
   EXPECT_NE(elf.note.find("\"weight\":0.001,"), std::string::npos);
+}
+
+TEST(ElfFile, TheLibrariesBesideAPluginAreFoundWhereverItLies) {
+  const auto of = [](const fs::path& plugin) { return LibrariesBeside(plugin); };
+  const fs::path plugin = Fixture("needs_a_library"), library = plugin.parent_path() / "libbeside.so";
+  EXPECT_EQ(of(plugin), (std::vector<fs::path>{fs::canonical(library)}));
+  const TempDirectory directory;
+  fs::copy_file(plugin, directory / "copy.so");
+  EXPECT_TRUE(of(directory / "copy.so").empty());
+  fs::copy_file(library, directory / "libbeside.so");
+  EXPECT_EQ(of(directory / "copy.so"), (std::vector<fs::path>{fs::canonical(directory / "libbeside.so")}));
+  EXPECT_TRUE(of(Fixture("tiny")).empty()) << "libtorch and medley lie elsewhere";
+  EXPECT_TRUE(of(directory / "nowhere.so").empty());
 }
 
 TEST(ElfFile, FilesThatAreNoLibrariesHaveAReason) {

@@ -5,6 +5,10 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <vector>
+
+#include <medley/base/error.h>
+#include <medley/run/plugin_lock.h>
 
 #include "tests/plugin/test_files.h"
 #include "tests/tools/run_command.h"
@@ -56,6 +60,30 @@ TEST(PluginsList, EveryFileHasItsStateAndOneNeverHidesAnother) {
   EXPECT_EQ(list.at("searched").at(0), directory.path().string());
   for (const nlohmann::json& plugin : list.at("plugins"))
     EXPECT_EQ(plugin.at("reason").get<std::string>().empty(), plugin.at("state") == "ok") << plugin;
+}
+
+TEST(PluginsLock, HoldsTheLibrariesBesideAPluginToo) {
+  const TempDirectory directory;
+  const fs::path plugin = directory / "needs_a_library.so", library = directory / "libbeside.so";
+  fs::copy_file(Fixture("needs_a_library"), plugin);
+  fs::copy_file(Fixture("needs_a_library").parent_path() / "libbeside.so", library);
+  const Registry registry = ScanOnly({directory.path()});
+  const std::vector<const PluginFile*> files = PluginsInUse({"needs_a_library"}, nullptr, registry);
+  ASSERT_EQ(files.size(), 1U);
+  const fs::path lock = directory / "plugins.lock";
+  nlohmann::ordered_json locked = LockOf(files);
+  EXPECT_EQ(locked.at("plugins").at(0).at("libraries").at("libbeside.so").get<std::string>().size(), 64U);
+  const auto refusal = [&] {
+    WriteBytes(lock, locked.dump());
+    return test::MessageOf<InputError>([&] { RequireLocked(lock, files); });
+  };
+  EXPECT_EQ(refusal(), "");
+  WriteBytes(library, ReadBytes(library) + "more");
+  EXPECT_TRUE(Has(refusal(), "libbeside.so, which needs_a_library.so loads: expected SHA-256 ")) << refusal();
+  fs::remove(library);
+  EXPECT_TRUE(Has(refusal(), ", found none")) << refusal();
+  locked["plugins"][0].erase("libraries");
+  EXPECT_EQ(refusal(), "") << "a lock of an older medley";
 }
 
 TEST(PluginsList, AnEarlierDirectoryShadowsALaterOne) {
