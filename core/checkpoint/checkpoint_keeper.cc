@@ -6,11 +6,17 @@
 
 #include <medley/base/error.h>
 #include <medley/base/json_text.h>
+#include <medley/checkpoint/checkpoint_files.h>
 
 namespace medley {
 namespace {
 
 constexpr int kMostFailures = 3;  // in a row
+
+// What a run has whose newest step was not saved.
+std::string WhatIsLeft(const std::filesystem::path& run) {
+  return ListCheckpoints(run).empty() ? "There is no checkpoint yet" : "The last checkpoint is intact";
+}
 
 }  // namespace
 
@@ -45,11 +51,10 @@ void CheckpointKeeper::TrySave(std::int64_t step, const std::optional<MeanEvalua
     const std::string line = "step " + std::to_string(step) + " was not saved: " + error.what();
     if (failures_ >= kMostFailures) {
       throw Error(line + ". That was the " + std::to_string(failures_) +
-                  "rd time in a row; the run ends here. The last checkpoint is intact: mend what is wrong, "
-                  "then medley resume " +
-                  setting_.run.string());
+                  "rd time in a row; the run ends here. " + WhatIsLeft(setting_.run) +
+                  ": mend what is wrong, then medley resume " + setting_.run.string());
     }
-    console_.Warn(line + ". The last checkpoint is intact; training goes on");
+    console_.Warn(line + ". " + WhatIsLeft(setting_.run) + "; training goes on");
   }
 }
 

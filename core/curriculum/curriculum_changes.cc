@@ -70,7 +70,7 @@ std::string ChangesInWords(const Curriculum& before, const Curriculum& now, std:
     AddChanges(before.stages[present], now.stages[present], dropped, words);
   for (std::size_t i = 0; i < std::max(before.stages.size(), now.stages.size()); ++i) {
     const bool was = i < before.stages.size(), is = i < now.stages.size();
-    if (i == present || (was && is && ToJson(before.stages[i]) == ToJson(now.stages[i]))) continue;
+    if (was && is && (i == present || ToJson(before.stages[i]) == ToJson(now.stages[i]))) continue;
     words.push_back("stage " + (is ? now.stages[i].name + (was ? " is another" : " is new")
                                    : before.stages[i].name + " is gone"));
   }

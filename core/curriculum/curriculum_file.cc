@@ -21,6 +21,7 @@ struct WeightsFile {
   ShareUnit unit = ShareUnit::kRows;
   DrawOrder order = DrawOrder::kDeficit;
   Weights weights;
+  Ramp ramp;
   std::vector<Stage> stages;
 };
 
@@ -49,16 +50,19 @@ void VisitWeights(Visitor& visit, Weights& weights) {
 }
 
 template <typename Visitor>
+void VisitRamp(Visitor& visit, Ramp& ramp, std::string_view help) {
+  visit(ramp, {.name = "ramp", .help = help, .omit_default = true});
+}
+
+template <typename Visitor>
 void Fields(Visitor& visit, Stage& c) {
   visit(c.name,
         {.name = "name", .help = "What logs and reports call it", .required = true, .is_label = true});
   VisitWeights(visit, c.weights);
   visit(c.until, {.name = "until",
                   .help = "When it ends. Not given: with the run; only the last stage may leave it out"});
-  visit(c.ramp,
-        {.name = "ramp",
-         .help = "From the shares that are in force when the stage begins to its own. Not given: at once",
-         .omit_default = true});
+  VisitRamp(visit, c.ramp,
+            "From the shares that are in force when the stage begins to its own. Not given: at once");
   visit(
       c.warmup_steps,
       {.name = "warmup", .help = "Steps from its start in which the learning rate rises linearly", .low = 0});
@@ -103,6 +107,9 @@ void Fields(Visitor& visit, WeightsFile& c) {
   if (!chosen) return;
   if (c.kind == WeightsFile::Kind::kWeights) {
     VisitWeights(visit, c.weights);
+    VisitRamp(
+        visit, c.ramp,
+        "Of an edit while the run goes on: from the shares that are in force to these. Not given: at once");
   } else {
     visit(c.stages, {.name = "stages", .help = "One after the other", .required = true});
   }
@@ -143,6 +150,7 @@ void ReadConfig(ConfigFile& file, Curriculum& curriculum, WeightsOf whose) {
   ReadFields(file, read);
   TakeUnitOfUrn(file, read, whose);
   curriculum = OneStage(std::move(read.weights), read.unit, read.order);
+  curriculum.stages.front().ramp = read.ramp;
   if (read.kind == WeightsFile::Kind::kStages && !read.stages.empty())
     curriculum.stages = std::move(read.stages);
   CheckCurriculum(file, curriculum, whose);
@@ -166,6 +174,7 @@ ordered_json ToJson(const Curriculum& curriculum) {
   file.order = curriculum.order;
   if (curriculum.stages.size() == 1 && curriculum.stages.front().name.empty()) {
     file.weights = curriculum.stages.front().weights;
+    file.ramp = curriculum.stages.front().ramp;
   } else {
     file.kind = WeightsFile::Kind::kStages;
     file.stages = curriculum.stages;
@@ -185,6 +194,7 @@ ordered_json CurriculumSchema() {
   properties["stages"] = stages["properties"]["stages"];
   schema.erase("required");
   schema["oneOf"] = {{{"required", {"weights"}}}, {{"required", {"stages"}}}};
+  schema["dependencies"] = {{"ramp", {"weights"}}};
   schema["not"] = {
       {"required", {"unit", "order"}},
       {"properties", {{"unit", {{"not", {{"const", "steps"}}}}}, {"order", {{"const", "urn"}}}}}};

@@ -67,8 +67,6 @@ class CurriculumCheck {
                    "{\"steps\": 1000}");
     if (!stage.until && stage.cooldown_steps > 0)
       file_.FailAt(Below(path, {"cooldown"}), "begins once \"until\" holds, and the stage has none");
-    if (stage.ramp.draws > 0 && number == 0)
-      file_.FailAt(Below(path, {"ramp"}), "the first stage has none: there are no shares before it");
     if (stage.ramp.draws > 0 && curriculum_.order == DrawOrder::kUrn)
       file_.FailAt(Below(path, {"ramp"}), kNoRampOfUrns);
     if (stage.until) CheckCondition(*stage.until, stage, Below(path, {"until"}));
@@ -117,6 +115,13 @@ class CurriculumCheck {
 
 void CheckCurriculum(ConfigFile& file, const Curriculum& curriculum, WeightsOf whose) {
   CurriculumCheck(file, curriculum, whose).Check();
+}
+
+void CheckBeginning(ConfigFile& file, const Curriculum& curriculum) {
+  if (curriculum.stages.front().ramp.draws > 0)
+    file.FailAt(
+        Below(curriculum.PathOf(0), {"ramp"}),
+        "the first stage has none: there are no shares before it. One is for an edit while the run goes on");
 }
 
 }  // namespace medley

@@ -9,6 +9,7 @@
 #include <medley/base/files.h>
 #include <medley/base/suggest.h>
 #include <medley/curriculum/form_table.h>
+#include <medley/curriculum/stage_check.h>
 #include <medley/run/curriculum_check.h>
 #include <medley/run/input_files.h>
 #include <medley/run/model_check.h>
@@ -167,6 +168,7 @@ CheckedRun CheckRun(const std::filesystem::path& config, const std::vector<std::
       ConfigFile file_now = weights ? ConfigFile(weights->file, weights->text, diagnostics)
                                     : ConfigFile(checked.run.weights, diagnostics, kLargestWeightsFile);
       ReadConfig(file_now, checked.curriculum, is_known ? WeightsOf::kBegunRun : WeightsOf::kUser);
+      if (!is_known) CheckBeginning(file_now, checked.curriculum);
       checked.weights_text = file_now.text();
       CheckCurriculumFits(file_now, checked.curriculum, checked.run, model, registry, &file);
     }

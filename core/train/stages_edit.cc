@@ -3,6 +3,7 @@
 #include <utility>
 
 #include <medley/base/error.h>
+#include <medley/base/suggest.h>
 #include <medley/curriculum/curriculum_changes.h>
 #include <medley/train/stages.h>
 
@@ -41,6 +42,15 @@ void Stages::LogEarlyDecay(const std::string& words) {
 
 void Stages::CheckEdit(ConfigFile& file, const Curriculum& next) const {
   CheckWhatStays(file, curriculum_, next, {.number = number_, .cools = IsCooling()});
+  if (over() || number_ >= next.stages.size() || !MixtureOf(next, number_).Active().empty()) return;
+  std::vector<std::string> words;
+  for (const std::string& task : next.stages[number_].Active())
+    words.push_back(task + " (" + dropped_.at(task) + ")");
+  if (words.empty()) return;  // which was said
+  std::vector<std::string> path = next.PathOf(number_);
+  path.emplace_back("weights");
+  file.FailAt(path, "the tasks with a weight above 0 were all dropped, and stay so: " + JoinNames(words) +
+                        ". Give one that is left a weight");
 }
 
 bool Stages::MixtureDiffers(const Curriculum& next) const {

@@ -16,7 +16,10 @@
 namespace medley {
 namespace {
 
-constexpr double kStillFor = 1;  // seconds, after which a file is as it was meant
+// Seconds.
+constexpr double kStillFor = 1;                      // after which a file is as it was meant
+constexpr double kFirstWait = 2, kLongestWait = 60;  // until what was refused is tried again
+constexpr double kTriesShare = 100;                  // and at least so many times what a try took
 
 }  // namespace
 
@@ -42,7 +45,7 @@ void WeightEdits::Start(std::int64_t step) {
       console_.Say("edits of the weights that were made after step " + std::to_string(step) +
                    " do not come again: the file was edited since");
     try {
-      Apply(found_.text_of_file, step, {}, WeightsOf::kUser);
+      Apply(found_.text_of_file, Checked(found_.text_of_file, WeightsOf::kUser), step, {});
     } catch (const Interrupted&) {
       return;  // the next resume finds the file edited, as this one did
     }
@@ -63,7 +66,7 @@ bool WeightEdits::FollowLog(std::int64_t step) {
     console_.Say("step " + std::to_string(step) +
                  ": an edit of the weights comes again, as before the resume");
     const std::string why =
-        WhyNot(text, step, {log_.due().begin() + 1, log_.due().end()}, WeightsOf::kBegunRun);
+        Try(text, step, {log_.due().begin() + 1, log_.due().end()}, WeightsOf::kBegunRun).why;
     if (InterruptRequested() && !why.empty()) return changed;  // it stays due
     changed = changed || why.empty();
     if (why.empty()) continue;
@@ -78,80 +81,110 @@ bool WeightEdits::FollowFile(std::int64_t step) {
     unsettled_ = true;
     since_ = SteadySeconds();
   }
-  if (!unsettled_) return false;
-  const bool still = SteadySeconds() - since_ >= kStillFor;
-  std::string why;
-  const std::optional<std::string> text = Read(why);
-  // What was refused may be good now: it was written again, for a disk that has room, a plugin that was
-  // mended.
-  if (text && *text == seen_ && !refused_) {
-    unsettled_ = !still;
-    return false;
-  }
-  if (text) why = WhyNot(*text, step, {}, WeightsOf::kUser);
-  if (why.empty()) {
-    seen_ = *text;
-    refused_ = false;
+  const double now = SteadySeconds();
+  if (!unsettled_ && !(again_ && now >= *again_)) return false;
+  const bool still = now - since_ >= kStillFor, written = std::exchange(unsettled_, unsettled_ && !still);
+  std::optional<std::string> text;
+  const Refusal refusal = TryFile(text, step);
+  if (!text && refusal.why.empty()) return false;  // as it was
+  if (refusal.why.empty()) {
+    if (!written)
+      console_.Say("step " + std::to_string(step) + ": what an edit of the weights was refused for is gone");
+    TakenOver(*text);
     return true;
   }
-  if (!still || InterruptRequested()) return false;  // somebody may be writing
-  unsettled_ = false;
-  refused_ = true;
+  if (!still || InterruptRequested()) {  // somebody may be writing
+    unsettled_ = unsettled_ || written;
+    return false;
+  }
+  TryLater(refusal, SteadySeconds() - now);
+  if (!written && refusal.why == why_) return false;
+  why_ = refusal.why;
   seen_ = text.value_or("");
-  Refuse(seen_, why, step);
+  Refuse(seen_, why_, step);
   return false;
 }
 
-// "" where the text is in force now.
-std::string WeightEdits::WhyNot(const std::string& text, std::int64_t step, std::vector<DueEdit> due,
-                                WeightsOf whose) {
+// The text that the file has; nothing, and no refusal, where that was taken over last.
+WeightEdits::Refusal WeightEdits::TryFile(std::optional<std::string>& text, std::int64_t step) {
+  Refusal refusal{.why = "", .may_pass = true};
+  text = Read(refusal.why);
+  if (!text) return refusal;
+  // What was refused may be good now: it was written again, for a disk that has room, a plugin that was
+  // mended.
+  if (*text != seen_ || !why_.empty()) return Try(*text, step, {}, WeightsOf::kUser);
+  text.reset();
+  return {};
+}
+
+void WeightEdits::TakenOver(const std::string& text) {
+  seen_ = text;
+  why_.clear();
+  wait_ = 0;
+  again_.reset();
+}
+
+// The longer, the more a try costs and the more of them were in vain.
+void WeightEdits::TryLater(const Refusal& refusal, double took) {
+  again_.reset();
+  if (!refusal.may_pass) return;
+  wait_ = std::max(std::clamp(2 * wait_, kFirstWait, kLongestWait), kTriesShare * took);
+  again_ = SteadySeconds() + wait_;
+}
+
+WeightEdits::Refusal WeightEdits::Try(const std::string& text, std::int64_t step, std::vector<DueEdit> due,
+                                      WeightsOf whose) {
+  bool is_good = false;
   try {
-    Apply(text, step, std::move(due), whose);
-    return "";
+    Curriculum next = Checked(text, whose);
+    is_good = true;
+    Apply(text, std::move(next), step, std::move(due));
+    return {};
   } catch (const c10::AcceleratorError&) {
     throw;
   } catch (const std::exception& error) {
-    const std::string reason = Failure::Of(error).reason;
+    const Failure failure = Failure::Of(error);
     // Trouble of the machine is no fault of an edit that was good once, and must not cost it.
     if (whose == WeightsOf::kBegunRun && dynamic_cast<const FileError*>(&error) != nullptr)
       throw Error("step " + std::to_string(step) +
-                  ": an edit of the weights could not come again: " + reason +
+                  ": an edit of the weights could not come again: " + failure.reason +
                   ". It stays due: mend what is wrong, then medley resume " + file_.parent_path().string());
-    return reason;
+    return {.why = failure.reason, .may_pass = is_good && failure.code != ExitCode::kDoesNotFit};
   }
 }
 
+Curriculum WeightEdits::Checked(const std::string& text, WeightsOf whose) const {
+  return CheckEdit({file_, text}, run_.config, run_.model_file->info, *run_.registry, whose,
+                   [&](ConfigFile& file, const Curriculum& read) { stages_.CheckEdit(file, read); });
+}
+
 // `due`: the edits of the log that are then still to come; those that were stay so where it throws.
-void WeightEdits::Apply(const std::string& text, std::int64_t step, std::vector<DueEdit> due,
-                        WeightsOf whose) {
+void WeightEdits::Apply(const std::string& text, Curriculum next, std::int64_t step,
+                        std::vector<DueEdit> due) {
   std::vector<DueEdit> before = log_.SwapDue(std::move(due));
   try {
-    Curriculum next =
-        CheckEdit({file_, text}, run_.config, run_.model_file->info, *run_.registry, whose,
-                  [&](ConfigFile& file, const Curriculum& read) { stages_.CheckEdit(file, read); });
     if (admission_.Learn(next)) prefetcher_.WhileIdle([&] { admission_.Admit(next); });
     stages_.Edit(std::move(next), text, step);
-    sinks_.AddTasks(stages_.curriculum().Named());  // in the order that a resume would give them
   } catch (...) {
     log_.SwapDue(std::move(before));
     throw;
   }
+  sinks_.AddTasks(stages_.curriculum().Named());  // in the order that a resume would give them
 }
 
 // The file first: where the process ends between the two, a resume finds the edit there.
 void WeightEdits::Take(const std::string& text, std::int64_t step) {
   std::string ignored;
   const std::optional<std::string> before = Read(ignored);
-  if (text == seen_ && before == text && !refused_) return;
+  if (text == seen_ && before == text && why_.empty()) return;
   ReplaceFile(file_, text);
   try {
-    Apply(text, step, {}, WeightsOf::kUser);
+    Apply(text, Checked(text, WeightsOf::kUser), step, {});
   } catch (...) {
     ReplaceFile(file_, before.value_or(seen_));
     throw;
   }
-  seen_ = text;
-  refused_ = false;
+  TakenOver(text);
 }
 
 void WeightEdits::Refuse(const std::string& text, const std::string& why, std::int64_t step) {

@@ -27,7 +27,8 @@ struct FoundWeights {
 // Brings edits of a run's own weights file into force between two steps: a person's, once the file can be
 // read as a whole, a program's, and those that the log has to come. A file that is wrong, and stays so for a
 // second, is refused, and what is in force stays; written again, it is looked at again, though it be the
-// same. On the trainer's thread.
+// same. One that was refused for what is not in its text (a full disk, a plugin that does not load) is tried
+// again by itself, ever more rarely, for less than a hundredth of the time. On the trainer's thread.
 class WeightEdits {
  public:
   // Keeps references. The file lies in the run's directory.
@@ -50,8 +51,17 @@ class WeightEdits {
  private:
   bool FollowLog(std::int64_t step);
   bool FollowFile(std::int64_t step);
-  void Apply(const std::string& text, std::int64_t step, std::vector<DueEdit> due, WeightsOf whose);
-  std::string WhyNot(const std::string& text, std::int64_t step, std::vector<DueEdit> due, WeightsOf whose);
+  struct Refusal {
+    std::string why;        // "": the text is in force
+    bool may_pass = false;  // for a cause outside the text
+  };
+
+  Curriculum Checked(const std::string& text, WeightsOf whose) const;
+  void Apply(const std::string& text, Curriculum next, std::int64_t step, std::vector<DueEdit> due);
+  Refusal Try(const std::string& text, std::int64_t step, std::vector<DueEdit> due, WeightsOf whose);
+  Refusal TryFile(std::optional<std::string>& text, std::int64_t step);
+  void TakenOver(const std::string& text);
+  void TryLater(const Refusal& refusal, double took);
   void Refuse(const std::string& text, const std::string& why, std::int64_t step);
   std::optional<std::string> Read(std::string& problem) const;
 
@@ -65,10 +75,12 @@ class WeightEdits {
   RecordSinks& sinks_;
   Console& console_;
   FileWatch watch_;
-  std::string seen_;       // of the file, that was last taken over or refused
-  bool refused_ = false;   // that was refused
-  bool unsettled_ = true;  // the file may be another than that
-  double since_ = 0;       // so long
+  std::string seen_;             // of the file, that was last taken over or refused
+  std::string why_;              // that was refused; "": it was not
+  bool unsettled_ = true;        // the file may be another than that
+  double since_ = 0;             // so long
+  double wait_ = 0;              // seconds until what was refused is tried again
+  std::optional<double> again_;  // when that is
 };
 
 }  // namespace medley

@@ -96,10 +96,10 @@ std::vector<fs::path> Shipped(const SchemaKind& kind) {
 // Documents of a kind whose paths exist in the workspace.
 std::vector<json> Examples(const SchemaKind& kind, const Workspace& work) {
   if (kind.name == std::string("weights")) {
-    return {
-        json::parse(
-            R"({"$schema": "s", "unit": "rows", "order": "deficit", "weights": {"alpha": 3, "beta": 0.5}})"),
-        json::parse(R"({"comment": "two", "unit": "steps", "stages": [
+    return {json::parse(
+                R"({"$schema": "s", "unit": "rows", "order": "deficit", "weights": {"alpha": 3, "beta": 0.5},
+                "ramp": {"draws": 4}})"),
+            json::parse(R"({"comment": "two", "unit": "steps", "stages": [
             {"name": "first", "comment": "one", "weights": {"alpha": 3, "comment": "c", "beta": 0.5}, "warmup": 3,
              "until": {"any": [{"score": "alpha", "at_least": 0.8, "evaluations": 2}, {"steps": 30}, {"rows": 9},
                                {"all": [{"loss": "beta", "below": 2}, {"rows": 8, "of": "alpha", "comment": "r"}]}]},
@@ -154,7 +154,6 @@ bool OnlyTogether(const std::string& mistakes) {
                               "more than 1000000 cards",
                               "the stages behind it would never begin",
                               "the stage has none",
-                              "the first stage has none",
                               "and the stage has none",
                               "waits for no score",
                               "leave it out of the first stage",

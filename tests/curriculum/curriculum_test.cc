@@ -3,6 +3,7 @@
 #include <medley/base/files.h>
 #include <medley/curriculum/condition.h>
 #include <medley/curriculum/curriculum.h>
+#include <medley/curriculum/stage_check.h>
 
 #include "config/config_testing.h"
 
@@ -161,6 +162,36 @@ std::string Two(const std::string& first, const std::string& second = "") {
          "},\n {\"name\": \"b\", \"weights\": {\"y\": 1}" + second + "}]}";
 }
 
+// It is for an edit of a run that goes on.
+TEST(WeightsFile, ARampOfTheFirstStageIsReadAndNoRunBeginsWithIt) {
+  const Workspace work;
+  const auto beginning = [&](const std::string& text) {
+    const auto path = work.Write("weights.json", text);
+    return MistakesOf([&] {
+      const Curriculum curriculum = ReadCurriculum(path);
+      EXPECT_EQ(ToJson(ReadCurriculum(work.Write("again.json", ToJson(curriculum).dump()))).dump(),
+                ToJson(curriculum).dump());
+      Diagnostics diagnostics;
+      ConfigFile file(path, diagnostics);
+      CheckBeginning(file, curriculum);
+      diagnostics.Throw();
+    });
+  };
+  const std::string until = ", \"until\": {\"steps\": 5}",
+                    ramp = ", \"ramp\": {\"draws\": 5, \"shape\": \"cosine\"}";
+  EXPECT_TRUE(Has(beginning(Two(until + ramp)),
+                  "weights.json:1:87: stages.0.ramp: the first stage has none: there are"))
+      << beginning(Two(until + ramp));
+  EXPECT_TRUE(Has(beginning("{\"weights\": {\"x\": 1}" + ramp + "}"),
+                  "weights.json:1:31: ramp: the first stage has none"));
+  EXPECT_EQ(beginning(Two(until, ramp)), "");
+  EXPECT_EQ(
+      ReadCurriculum(work.Write("one.json", "{\"weights\": {\"x\": 1}" + ramp + "}")).stages[0].ramp.draws,
+      5);
+  EXPECT_TRUE(Has(WeightMistakes(work, "{\"order\": \"urn\", \"weights\": {\"x\": 1}" + ramp + "}"),
+                  "ramp: a ramp needs the order \"deficit\""));
+}
+
 TEST(WeightsFile, ImpossibleStagesAreRefusedWhereTheyStand) {
   const Workspace work;
   const std::string until = ", \"until\": {\"steps\": 5}";
@@ -193,7 +224,6 @@ TEST(WeightsFile, ImpossibleStagesAreRefusedWhereTheyStand) {
   says(Two(", \"until\": {\"step\": 1}"), "stages.0.until.step: unknown key; did you mean 'steps'?");
   says(Two(", \"until\": {\"any\": []}"), "stages.0.until.any: expected at least one element");
   says(Two(", \"until\": {\"steps\": 0}"), "stages.0.until.steps: expected an integer of at least 1");
-  says(Two(until + ", \"ramp\": {\"draws\": 5}"), "stages.0.ramp: the first stage has none");
   says("{\"order\": \"urn\", " + Two(until, ", \"ramp\": {\"draws\": 5}").substr(1),
        "stages.1.ramp: a ramp needs the order \"deficit\"");
   says(Two(until, ", \"cooldown\": 5"),

@@ -359,6 +359,21 @@ TEST(CheckRun, AnEditThatTheRunHadTakenIsTakenAgain) {
   EXPECT_EQ(MistakesOf(repeat), "") << "a replay begins with the weights of a run that had begun";
 }
 
+TEST(CheckRun, ARampOfTheFirstStageIsForARunThatGoesOn) {
+  const Workspace work;
+  const std::string ramp = R"({"weights": {"alpha": 1, "beta": 1}, "ramp": {"draws": 4}})";
+  const auto file = work.WriteRun();
+  const CheckedRun checked = CheckRun(file, {}, Tasks());
+  const WeightsText edit{work / "weights.json", ramp};
+  EXPECT_EQ(
+      MistakesOf([&] { CheckEdit(edit, checked.run, checked.model->info, Tasks(), WeightsOf::kUser, {}); }),
+      "");
+  work.Write("weights.json", ramp);
+  EXPECT_TRUE(Has(MistakesOf([&] { CheckRun(file, {}, Tasks()); }),
+                  "weights.json:1:46: ramp: the first stage has none"));
+  EXPECT_EQ(MistakesOf([&] { CheckRun(file, {}, Tasks(), RunState::kBegun); }), "");
+}
+
 // The saved config holds what they are; the folder may be gone by then.
 TEST(CheckRun, AdaptersOfABegunRunNeedNoFolder) {
   const Workspace work;

@@ -2,10 +2,13 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <chrono>
+#include <optional>
 
 #include <medley/base/files.h>
 
 #include "tests/session/session_runs.h"
+#include "tests/tools/background.h"
 #include "tests/tools/edited_runs.h"
 #include "tests/tools/run_command.h"
 
@@ -221,6 +224,57 @@ TEST_F(LiveEdit, AResumeInARampThatAnEditTookATaskOutOfIsTheUninterruptedRun) {
   ExpectResumes({.stages = stages, .edited = edited, .after = 10, .before = 50, .resumes = {4, 52, 70}});
 }
 
+// There are shares by then that it can begin with.
+TEST_F(LiveEdit, AResumeAboutARampInARunOfOneStageIsTheUninterruptedRun) {
+  ExpectResumes({.stages = "{\"unit\": \"steps\", \"weights\": {\"control\": 1, \"zoom_gold\": 9}}",
+                 .edited = "{\"unit\": \"steps\", \"weights\": {\"control\": 9, \"zoom_gold\": 1}, \"ramp\": "
+                           "{\"draws\": 40}}",
+                 .after = 5,
+                 .before = 30,
+                 .resumes = {2, 35, 78}});
+  const WeightEntry edit = test::EntriesOf(run(), Cause::kEdit).at(0);
+  EXPECT_TRUE(Has(edit.words, "control 1 -> 9 (10 % -> 90 %)") &&
+              Has(edit.words, "a ramp of 40 draws begins"))
+      << edit.words;
+  EXPECT_EQ(test::EntriesOf(run(), Cause::kRamp).at(0).step, edit.step + 40);
+}
+
+// Without a touch of the weights file: the disk has room again.
+TEST_F(LiveEdit, WhatWasRefusedForTheMachineIsTriedAgainByItself) {
+  using Clock = std::chrono::steady_clock;
+  Session train = Begin(Request("plan=false steps=1000000 checkpoint.every=0"));
+  const fs::path log = run() / kWeightLog, kept = scratch_ / "kept";
+  fs::rename(log, kept);
+  fs::create_directories(log / "in the way");
+  WriteText(weights(), test::EditedWeights("2"));
+  const auto refusals = [&] {
+    std::size_t found = 0, at = 0;
+    const std::string text = console_.words(), words = "an edit of the weights is refused";
+    while ((at = text.find(words, at)) != std::string::npos) ++found, ++at;
+    return found;
+  };
+  std::optional<Clock::time_point> refused;
+  std::size_t said = 0;
+  const auto mend = [&] {
+    if (!refused && refusals() > 0) refused = Clock::now();
+    const bool tried = refused && Clock::now() - *refused > std::chrono::milliseconds(2500);
+    if (tried && fs::exists(kept)) {
+      said = refusals();
+      fs::remove_all(log);
+      fs::rename(kept, log);
+    }
+    return Has(console_.words(), "what an edit of the weights was refused for is gone");
+  };
+  const auto end = Clock::now() + std::chrono::minutes(2);
+  const test::InterruptsWhen interrupts([&] { return mend() || Clock::now() > end; },
+                                        std::chrono::milliseconds(100));
+  EXPECT_EQ(train.Train(), ExitCode::kInterrupted) << console_.words();
+  EXPECT_EQ(said, 1U) << "it was tried, and said before: " << console_.words();
+  const auto edits = test::EntriesOf(run(), Cause::kEdit);
+  ASSERT_EQ(edits.size(), 1U) << console_.words();
+  EXPECT_TRUE(Has(edits[0].text, "\"control\": 2"));
+}
+
 TEST_F(LiveEdit, AnEditOfARestingRunHoldsFromItsFirstStep) {
   ASSERT_EQ(Train("plan=false steps=5").code, ExitCode::kDone);
   const std::string log = ReadText(run() / kWeightLog), metrics = ReadText(run() / "metrics.jsonl");
@@ -231,15 +285,20 @@ TEST_F(LiveEdit, AnEditOfARestingRunHoldsFromItsFirstStep) {
   EXPECT_EQ(ReadText(run() / kWeightLog), log);
   EXPECT_EQ(ReadText(run() / "metrics.jsonl"), metrics);
 
+  const auto diff = [&] { return Shell(Medley() + "weights diff " + run().string() + " 2>&1"); };
+  EXPECT_EQ(diff().code, 2);
+  EXPECT_TRUE(Has(diff().out, "weights.zoom_glod: no such task")) << diff().out;
   WriteText(weights(), "{\"unit\": \"rows\", \"weights\": {\"control\": 1}}");
+  EXPECT_EQ(diff().code, 2);
+  EXPECT_TRUE(Has(diff().out, "unit: is the run's and stays \"steps\"")) << diff().out;
   const Ended other_unit = test::ResumeToTheEnd(run(), "steps=10");
   EXPECT_EQ(other_unit.code, ExitCode::kBadInput) << other_unit.out;
   EXPECT_TRUE(Has(other_unit.out, "unit: is the run's and stays \"steps\"")) << other_unit.out;
   EXPECT_FALSE(fs::exists(run() / "config.resolved.1.json")) << "nothing has changed";
 
   WriteText(weights(), "{\"unit\": \"steps\", \"weights\": {\"control\": 1, \"zoom_gold\": 0}}");
-  const CommandResult diff = Shell(Medley() + "weights diff " + run().string() + " 2>&1");
-  EXPECT_EQ(diff.out, "zoom_gold 3 -> 0 (75 % -> 0 %)\n");
+  EXPECT_EQ(diff().out, "zoom_gold 3 -> 0 (75 % -> 0 %)\n");
+  EXPECT_EQ(diff().code, 0);
   const Ended good = test::ResumeToTheEnd(run(), "steps=10");
   EXPECT_EQ(good.code, ExitCode::kDone) << good.out;
   EXPECT_TRUE(Has(good.out, "step 5: the weights were edited: zoom_gold 3 -> 0 (75 % -> 0 %)")) << good.out;
@@ -252,7 +311,7 @@ TEST_F(LiveEdit, AnEditOfARestingRunHoldsFromItsFirstStep) {
   EXPECT_EQ(again.code, ExitCode::kDone) << again.out;
   EXPECT_TRUE(Has(again.out, "step 5: an edit of the weights comes again")) << again.out;
   EXPECT_EQ(EndState(killed), EndState(run()));
-  EXPECT_EQ(Shell(Medley() + "weights diff " + run().string()).out, "no weight changed\n");
+  EXPECT_EQ(diff().out, "no weight changed\n");
   const CommandResult history = Shell(Medley() + "weights history " + run().string() + " 2>&1");
   EXPECT_TRUE(Has(history.out, "step 0, draw 0: start\n    control 25 %, zoom_gold 75 %\n")) << history.out;
   EXPECT_TRUE(Has(
@@ -283,6 +342,30 @@ TEST_F(LiveEdit, StagesThatAreOverMayNotChangeAndThoseAheadMay) {
   EXPECT_EQ(ahead.code, ExitCode::kDone) << ahead.out;
   EXPECT_TRUE(Has(ahead.out, "until 4 steps -> 3 steps, stage c is another")) << ahead.out;
   EXPECT_TRUE(Has(ahead.out, "step 5: stage c begins")) << ahead.out;
+}
+
+TEST_F(LiveEdit, AStageThatFollowsTheLastOneIsSaid) {
+  const std::string two =
+      "{\"unit\": \"steps\", \"stages\": [{\"name\": \"a\", \"weights\": {\"control\": 1}, \"until\": "
+      "{\"steps\": 2}}, "
+      "{\"name\": \"b\", \"weights\": {\"zoom_gold\": 1}, \"until\": {\"steps\": 1}}]}";
+  WriteText(scratch_ / "template.json", two);
+  ASSERT_EQ(Train("plan=false steps=9").code, ExitCode::kDone);
+  EXPECT_EQ(test::StepsOf(run()), 3);
+  std::string over = two;
+  over.replace(over.find("\"zoom_gold\": 1"), 14, "\"zoom_gold\": 2");
+  WriteText(weights(), over);
+  const CommandResult refused = Shell(Medley() + "weights diff " + run().string() + " 2>&1");
+  EXPECT_EQ(refused.code, 2) << refused.out;
+  EXPECT_TRUE(Has(refused.out, "stage b is over; what is over stays as it was")) << refused.out;
+  WriteText(weights(),
+            two.substr(0, two.size() - 2) + ", {\"name\": \"tail\", \"weights\": {\"control\": 1}}]}");
+  EXPECT_EQ(Shell(Medley() + "weights diff " + run().string()).out, "stage tail is new\n");
+  const Ended more = test::ResumeToTheEnd(run(), "steps=9");
+  EXPECT_EQ(more.code, ExitCode::kDone) << more.out;
+  EXPECT_TRUE(Has(more.out, "step 3: the weights were edited: stage tail is new")) << more.out;
+  EXPECT_TRUE(Has(more.out, "step 3: stage tail begins")) << more.out;
+  EXPECT_EQ(test::StepsOf(run()), 9);
 }
 
 }  // namespace

@@ -243,6 +243,8 @@ TEST_F(Remedied, AfterThreeSavesThatFailed) {
       Shell("bash -c 'ulimit -f 100; " + TrainLine("steps=9 checkpoint.every=1") + "' 2>&1");
   EXPECT_EQ(full.code, 1) << full.out;
   EXPECT_TRUE(Has(full.out, "That was the 3rd time in a row")) << full.out;
+  EXPECT_TRUE(Has(full.out, "was not saved") && Has(full.out, "There is no checkpoint yet")) << full.out;
+  EXPECT_FALSE(Has(full.out, "is intact")) << full.out;
   ExpectWorks(full, "\n");
   EXPECT_EQ(Newest(), 9);
 }

@@ -66,6 +66,17 @@ TEST(TrainCommand, ARunThatDroppedATaskFinishesWithExitCode3) {
   EXPECT_TRUE(Has(dropped.out, "dropped: fails_to_run (")) << dropped.out;
   EXPECT_EQ(ListCheckpoints(run).at(0).step, 4);
   EXPECT_EQ(TrainMixture(scratch / "stopped", mixture + "stop").code, 1);
+
+  // What an edit leaves must be more than that.
+  WriteText(run / "weights.json", "{\n \"weights\": {\"control\": 0, \"fails_to_run\": 1}}");
+  const CommandResult edited = Shell(Medley() + "resume " + run.string() + " --steps 6 2>&1");
+  EXPECT_EQ(edited.code, 2) << edited.out;
+  EXPECT_TRUE(Has(edited.out,
+                  "weights.json:2:13: weights: the tasks with a weight above 0 were all dropped, and stay "
+                  "so: fails_to_run ("))
+      << edited.out;
+  WriteText(run / "weights.json", "{\n \"weights\": {\"control\": 2, \"fails_to_run\": 1}}");
+  EXPECT_EQ(Shell(Medley() + "resume " + run.string() + " --steps 6 2>&1").code, 3);
 }
 
 }  // namespace

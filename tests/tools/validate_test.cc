@@ -57,6 +57,19 @@ TEST(Validate, DrawsStagesWithTheShortestAndTheLongestRun) {
       << run.out;
 }
 
+// What train would refuse, unless it is the file of a run that goes on.
+TEST(Validate, ARampOfTheFirstStageIsARunsOwn) {
+  const ScratchDirectory scratch;
+  const std::string file = (scratch / "weights.json").string();
+  WriteText(file, R"({"weights": {"control": 1}, "ramp": {"draws": 7}})");
+  const CommandResult refused = Validate(file);
+  EXPECT_EQ(refused.code, 2) << refused.out;
+  EXPECT_NE(refused.out.find("weights.json:1:37: ramp: the first stage has none"), std::string::npos)
+      << refused.out;
+  WriteText(scratch / "weights.jsonl", "");
+  EXPECT_EQ(Validate(file).code, 0);
+}
+
 TEST(Validate, AWeightsFileNeedsNoSchemaToBeKnown) {
   const ScratchDirectory scratch;
   const std::string file = (scratch / "weights.json").string();

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include <medley/base/bytes.h>
+#include <medley/base/durable_file.h>
 #include <medley/base/files.h>
 #include <medley/base/json_text.h>
 #include <medley/base/suggest.h>
@@ -15,6 +16,8 @@
 #include <medley/config/threads.h>
 #include <medley/curriculum/forecast.h>
 #include <medley/curriculum/form_table.h>
+#include <medley/curriculum/stage_check.h>
+#include <medley/curriculum/weight_log.h>
 #include <medley/estimate/gpu.h>
 #include <medley/plugin/model_file.h>
 #include <medley/plugin/rejection.h>
@@ -147,13 +150,25 @@ void PrintGpu(const Gpu& gpu) {
               FormatBytes(gpu.memory).c_str(), FormatBytes(gpu.usable()).c_str());
 }
 
+// A run's own may say what only an edit can.
+void ValidateWeights(const std::filesystem::path& file) {
+  const Curriculum curriculum = ReadCurriculum(file);
+  Diagnostics diagnostics;
+  ConfigFile read(file, diagnostics, kLargestWeightsFile);
+  const bool is_runs_own = file.filename() == kRunWeights &&
+                           TypeOf(file.parent_path() / kWeightLog) != std::filesystem::file_type::not_found;
+  if (!is_runs_own) CheckBeginning(read, curriculum);
+  diagnostics.Throw();
+  PrintWeights(curriculum);
+}
+
 void ValidateOther(const std::string& kind, const std::filesystem::path& file,
                    const std::vector<std::string>& overrides, const PluginSearch& search) {
   if (!overrides.empty()) {
     throw InputError("'" + overrides.front() + "' replaces a value of a run config, and " +
                      DisplayPath(file) + " is a " + kind + " file; leave it out");
   }
-  if (kind == "weights") PrintWeights(ReadCurriculum(file));
+  if (kind == "weights") ValidateWeights(file);
   if (kind == "model") PrintModel(ReadModelFile(file, Registry::Scan(search)));
   if (kind == "gpu") PrintGpu(ReadGpu(file));
 }

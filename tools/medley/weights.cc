@@ -7,8 +7,13 @@
 
 #include <medley/base/error.h>
 #include <medley/base/files.h>
+#include <medley/base/json_reader.h>
+#include <medley/checkpoint/checkpoint_files.h>
+#include <medley/checkpoint/run_directory.h>
 #include <medley/curriculum/curriculum_changes.h>
+#include <medley/curriculum/curriculum_edit.h>
 #include <medley/curriculum/weight_log.h>
+#include <medley/run/validate.h>
 #include <medley/run/weight_log_check.h>
 
 #include "tools/medley/arguments.h"
@@ -19,6 +24,8 @@ namespace {
 
 namespace fs = std::filesystem;
 using Cause = WeightEntry::Cause;
+
+constexpr std::size_t kLargestState = std::size_t{1} << 28;  // bytes, and values
 
 void RequireWhole(const fs::path& directory, const WeightLog& log) {
   if (const std::string words = WeightLogProblemWords(directory, log); !words.empty())
@@ -83,13 +90,44 @@ std::size_t PresentStage(const WeightLog& log, const Curriculum& curriculum) {
   return static_cast<std::size_t>(found - curriculum.stages.begin());
 }
 
+// The log has when the present stage began; the newest checkpoint, whether it cools or was the last and is
+// over.
+StagePlace PlaceOf(const fs::path& directory, std::size_t present) try {
+  const std::vector<CheckpointEntry> saved = ListCheckpoints(directory);
+  if (saved.empty()) return {.number = present};
+  const fs::path file = saved.front().path / "state.json";
+  const auto state =
+      ReadJson(ReadFile(file), DisplayPath(file), {.bytes = kLargestState, .values = kLargestState});
+  const auto& stage = state.at("progress").at("state").at("stage");
+  const auto number = stage.at("number").get<std::size_t>();
+  if (number < present) return {.number = present};
+  return {.number = number, .cools = stage.at("cooled") >= 0};
+} catch (const std::exception&) {
+  return {.number = present};  // a resume says what is wrong with it
+}
+
+// As a resume does.
+void CheckDiff(const fs::path& directory, const Curriculum& before, const std::string& then,
+               const StagePlace& place) {
+  const fs::path file = fs::absolute(directory) / kRunWeights, config = NewestConfig(directory);
+  const Registry registry = Registry::Scan({.paths = ConfirmPlugins({}, config, PluginPaths(config, {}))});
+  const CheckedRun run =
+      CheckRun(config, {"weights=" + file.string()}, registry, RunState::kBegun, WeightsText{file, then});
+  CheckEdit({file, ReadFile(file, kLargestWeightsFile)}, run.run, run.model->info, registry, WeightsOf::kUser,
+            [&](ConfigFile& edited, const Curriculum& next) { CheckWhatStays(edited, before, next, place); });
+}
+
 void PrintDiff(const fs::path& directory) {
   const WeightLog log = LogOf(directory);
   RequireWhole(directory, log);
   const fs::path file = directory / kRunWeights;
   const Curriculum before = ParseCurriculum(directory / kWeightLog, log.Text().value_or(""));
   const Curriculum now = ReadCurriculum(file);
-  std::printf("%s\n", ChangesInWords(before, now, PresentStage(log, before)).c_str());
+  const StagePlace place = PlaceOf(directory, PresentStage(log, before));
+  std::printf("%s\n", ChangesInWords(before, now, place.number).c_str());
+  std::fflush(stdout);  // what it would be comes first
+  if (log.LastText() != ReadFile(file, kLargestWeightsFile))
+    CheckDiff(directory, before, log.Text().value_or(""), place);
 }
 
 }  // namespace
@@ -99,7 +137,8 @@ int RunWeights(int argc, char** argv) {
   fs::path directory;
   CLI::App* history = app.add_subcommand("history", "every change so far: when, why, and the shares");
   history->add_option("DIR", directory, "the run's directory")->required();
-  CLI::App* diff = app.add_subcommand("diff", "what the weights file changes of what is in force");
+  CLI::App* diff = app.add_subcommand(
+      "diff", "what the weights file changes of what is in force; exit code 2 where the run would refuse it");
   diff->add_option("DIR", directory, "the run's directory")->required();
   app.require_subcommand(1);
   if (!ParseArguments(app, argc, argv)) return 0;
