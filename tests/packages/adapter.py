@@ -8,16 +8,13 @@ import shutil
 import subprocess
 import sys
 
-HERE = pathlib.Path(__file__).parent
-TEXT = HERE.parents[1] / "README.md"
+import in_process
+
+TEXT = pathlib.Path(__file__).parents[2] / "README.md"
 
 
 def run(*command):
     subprocess.run([str(part) for part in command], check=True)
-
-
-def python(script, *arguments):
-    run(sys.executable, HERE / script, *arguments)
 
 
 # Of medley's, by name: options of adapter_logits.
@@ -42,19 +39,19 @@ def main():
     scratch.mkdir(parents=True)
     for kind, options in {"tied": [], "untied": ["--untied"]}.items():
         base = scratch / kind
-        python("make_folder.py", base, TEXT, "--dtype", "fp32", *options)
+        in_process.run("make_folder.py", base, TEXT, "--dtype", "fp32", *options)
         of_tokens = kind == "untied"  # which differ there
         for name, options in WRITTEN.items():
             if of_tokens and "--tokens" not in options:
                 continue
             adapter = scratch / f"{kind}-written-{name}"
             run(program, base, adapter, *options)
-            python("open_adapter.py", base, adapter, adapter / "expect.safetensors")
+            in_process.run("open_adapter.py", base, adapter, adapter / "expect.safetensors")
         for name, options in READ.items():
             if of_tokens and "--new-tokens" not in options:
                 continue
             adapter = scratch / f"{kind}-read-{name}"
-            python("make_adapter.py", base, adapter, *options)
+            in_process.run("make_adapter.py", base, adapter, *options)
             run(program, base, adapter, "--compare")
 
 

@@ -15,22 +15,19 @@ import shutil
 import subprocess
 import sys
 
-HERE = pathlib.Path(__file__).resolve().parent
-SOURCE = HERE.parent.parent
+import in_process
+
+SOURCE = pathlib.Path(__file__).resolve().parents[2]
 CORPUS = SOURCE / "configs" / "texts" / "corpus.txt"
 STACK = {"layers": 1, "heads": 4, "ffn": 64}
 
 
 def run(*command):
     words = [str(word) for word in command]
-    done = subprocess.run(words, env={**os.environ, "OMP_NUM_THREADS": "1", "HF_HUB_OFFLINE": "1"}, capture_output=True, text=True)
+    done = subprocess.run(words, capture_output=True, text=True)
     if done.returncode != 0:
         sys.exit(f"{' '.join(words)}\n{done.stdout}{done.stderr}\nexit code {done.returncode}")
     return done.stdout
-
-
-def python(program, *arguments):
-    print(run(sys.executable, "-B", HERE / program, *arguments), end="")
 
 
 def write_configs(base, out):
@@ -65,13 +62,14 @@ def main():
     parser.add_argument("--adapters", action="store_true")
     parser.add_argument("settings", nargs="*", metavar="KEY=VALUE")
     arguments = parser.parse_args()
+    os.environ.update(OMP_NUM_THREADS="1", HF_HUB_OFFLINE="1")
     out = arguments.out.resolve()
     shutil.rmtree(out, ignore_errors=True)
     out.mkdir(parents=True)
     base, trained, exported, expected = out / "base", out / "run", out / "exported", out / "expect.safetensors"
     settings = ["dtype=bf16", "lora.rank=4"] * arguments.adapters + arguments.settings
 
-    python("make_folder.py", base, CORPUS, "--vocabulary", "1200", "--dtype", "bf16" if arguments.adapters else "fp32")
+    in_process.run("make_folder.py", base, CORPUS, "--vocabulary", "1200", "--dtype", "bf16" if arguments.adapters else "fp32")
     tasks = write_configs(base, out)
     run(arguments.medley, "train", out / "run.json", "--out", trained, f"steps={arguments.steps // 2}", *settings)
     run(arguments.medley, "resume", trained, "--steps", arguments.steps)
@@ -79,10 +77,10 @@ def main():
     steps = [json.loads(line) for line in (trained / "metrics.jsonl").read_text().splitlines()]
     print(f"{len(steps)} steps of {tasks} tasks, exported to {exported}")
     run(arguments.write_logits, language_of(exported, out / "language"), CORPUS, expected)
-    python("open_export.py", exported, expected, "--text")
+    in_process.run("open_export.py", exported, expected, "--text")
     if arguments.adapters:
         run(arguments.medley, "export", trained, "--adapter", "--out", out / "adapter")
-        python("open_adapter.py", base, out / "adapter", expected, "--dtype", "bf16")
+        in_process.run("open_adapter.py", base, out / "adapter", expected, "--dtype", "bf16")
     before, after = (base / "model.safetensors").read_bytes(), (exported / "model.safetensors").read_bytes()
     if before == after:
         sys.exit("the exported weights are those that the run began with")
