@@ -14,7 +14,8 @@ namespace medley {
 // becomes of a tensor that an operator saves. Without a scope nothing changes.
 
 // Puts an engine with the slot in the place of libtorch's. Call before the first backward: whichever engine
-// makes that one has the process's threads for a GPU, and no other ever has any. Calling again changes nothing.
+// makes that one has the process's threads for a GPU, and no other ever has any. Calling again changes
+// nothing.
 void InstallSavedVariableHooks();
 
 // Stands in a graph for a saved tensor. Lives and dies with the node that saved it; on CUDA the engine's own
