@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <fstream>
 #include <string>
+#include <vector>
 
 #include "tests/report/scratch_directory.h"
 #include "tests/tools/run_command.h"
@@ -43,6 +44,24 @@ class InstalledTest : public ::testing::Test {
         Shell(std::string(MEDLEY_CMAKE) + " --build " + (directory_ / "project/build").string() + " 2>&1");
     ASSERT_EQ(built.code, 0) << built.out;
   }
+
+  // CMakeLists.txt of one project of these folders, each with the plugin of its name: one configuration for
+  // all, and the header that plugins begin with is read once.
+  static std::string ProjectOf(const std::vector<std::string>& folders) {
+    std::string project =
+        "cmake_minimum_required(VERSION 3.24)\nproject(all LANGUAGES CXX)\nenable_testing()\n";
+    for (const std::string& folder : folders) {
+      const std::string header =
+          folder == folders[0] ? "PRIVATE <medley/task/plugin.h>" : "REUSE_FROM " + folders[0];
+      project += "add_subdirectory(" + folder + ")\nset_target_properties(" + folder +
+                 " PROPERTIES DEFINE_SYMBOL \"\")\ntarget_precompile_headers(" + folder + " " + header +
+                 ")\n";
+    }
+    return project;
+  }
+  // Such a project is built so: none of its plugins is waited for.
+  static constexpr const char* kUnoptimized =
+      " -G Ninja -DCMAKE_BUILD_TYPE=Debug -DCMAKE_CXX_FLAGS_DEBUG=-O0 ";
 
   std::filesystem::path directory_;
 };
