@@ -3,6 +3,7 @@
 
 #include <filesystem>
 #include <string>
+#include <vector>
 
 #include "tests/plugin/test_files.h"
 #include "tests/tools/installed.h"
@@ -46,14 +47,11 @@ class Guide : public test::InstalledTest {
 // Every folder of the guide is built, by CMake's own commands and as one project, for that is cheaper; passes
 // its own tests; and does what its commands say.
 TEST_F(Guide, EveryFolderIsBuiltPassesItsOwnTestsAndTrains) {
-  std::string project =
-      "cmake_minimum_required(VERSION 3.24)\nproject(guide LANGUAGES CXX)\nenable_testing()\n";
-  for (const char* name : {"recall", "boxes", "riddles", "gesture"}) {
-    ASSERT_NO_FATAL_FAILURE(Make(name));
-    project += "add_subdirectory(" + std::string(name) + ")\n";
-  }
-  Write("CMakeLists.txt", project);
-  const CommandResult built = Run(".", "cmake -S . -B build -G Ninja && cmake --build build");
+  const std::vector<std::string> folders = {"recall", "boxes", "riddles", "gesture"};
+  for (const std::string& name : folders) ASSERT_NO_FATAL_FAILURE(Make(name));
+  Write("CMakeLists.txt", ProjectOf(folders));
+  const CommandResult built =
+      Run(".", "cmake -S . -B build" + std::string(kUnoptimized) + "&& cmake --build build");
   ASSERT_EQ(built.code, 0) << built.out;
   const CommandResult tested = Run(".", "ctest --test-dir build --output-on-failure -j 2");
   EXPECT_EQ(tested.code, 0) << tested.out;
