@@ -143,7 +143,7 @@ medley_add_plugin(forgotten forgotten.cc)
 }
 
 // The commands of its README.md, in a copy of a folder of plugins/, with few steps: that both are learned is
-// KitTraining's.
+// KitLearns'.
 class PluginOutside : public InstallTest {
  protected:
   // Its `task` in an evaluation.
