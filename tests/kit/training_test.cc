@@ -42,7 +42,7 @@ class KitTraining : public ::testing::Test {
 class KitLearns : public KitTraining, public ::testing::WithParamInterface<std::string> {};
 
 TEST_P(KitLearns, AnswersAboveChanceOrAPictureBetterThanTheBestWithoutLearning) {
-  const std::string task = GetParam();
+  const std::string& task = GetParam();
   const nlohmann::json score = Score(task);
   if (task == "count_on") {
     EXPECT_GT(score.at("value"), 0.5);

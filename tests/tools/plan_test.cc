@@ -15,6 +15,7 @@ namespace {
 namespace fs = std::filesystem;
 using nlohmann::json;
 using test::CommandResult;
+using test::Has;
 using test::Medley;
 using test::Shell;
 

@@ -63,8 +63,8 @@ int RunReport(int argc, char** argv) {
   if (!page.empty()) {
     ReplaceFile(page, RunPage(request));
     std::cout << "wrote " << DisplayPath(page) << std::endl;
-    while (live > 0) {
-      std::this_thread::sleep_for(std::chrono::seconds(live));
+    while (request.refresh_seconds > 0) {  // until Ctrl-C
+      std::this_thread::sleep_for(std::chrono::seconds(request.refresh_seconds));
       ReplaceFile(page, RunPage(request));
     }
     return 0;
