@@ -70,7 +70,7 @@ void ForEachLine(const fs::path& file, const Take& take) {
     const json read = json::parse(line, nullptr, /*allow_exceptions=*/false);
     if (!read.is_object())
       throw InputError(DisplayPath(file) + ":" + std::to_string(number) +
-                       ": expected an object of JSON; medley resume repairs a log");
+                       ": expected an object of JSON: the log is damaged");
     if (At(read, "step").is_number_integer()) take(read);
   }
 }
@@ -295,7 +295,7 @@ ordered_json RunData(const fs::path& run) {
   const json record = ReadIfThere(run / "run.json"), config = ReadIfThere(NewestConfig(run));
   if (!record.is_object() || !config.is_object())
     throw InputError(DisplayPath(run) +
-                     " has no run.json and config.resolved.json: a directory of medley train is expected");
+                     " has no run.json and config.resolved.json: the directory of a run is expected");
   const json plan = ReadIfThere(run / "plan.json"), receipt = ReadIfThere(run / "receipt.json");
   const Logs logs(run);
   ordered_json page = {{"name", fs::absolute(run).lexically_normal().filename().string()},

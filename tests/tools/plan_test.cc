@@ -1,6 +1,7 @@
 // medley plan and medley report, as a user calls them.
 #include <gtest/gtest.h>
 
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
@@ -18,6 +19,13 @@ using test::CommandResult;
 using test::Has;
 using test::Medley;
 using test::Shell;
+
+// The command of a page that makes its run again.
+std::string RepeatOf(const std::string& page) {
+  const std::string key = "\"repeat\":\"";
+  const std::size_t begin = page.find(key) + key.size();
+  return page.substr(begin, page.find('"', begin) - begin);
+}
 
 const std::string kQuickstart = MEDLEY_SOURCE_DIR "/configs/runs/quickstart.json ";
 
@@ -163,6 +171,13 @@ TEST_F(PlanCommand, ATrainedRunLeavesAReceipt) {
                                     " --against " + run.string() + " 2>&1");
   EXPECT_EQ(drawn.code, 0) << drawn.out;
   EXPECT_TRUE(Has(ReadText(page), "\"predicted\":")) << drawn.out;
+  const std::string again = (scratch_ / "again").string();
+  std::string repeat = RepeatOf(ReadText(page));
+  ASSERT_TRUE(Has(repeat, " --out AGAIN")) << repeat;
+  const CommandResult repeated = Shell(
+      Medley() + repeat.replace(repeat.find("AGAIN"), 5, again).substr(std::strlen("medley ")) + " 2>&1");
+  EXPECT_EQ(repeated.code, 0) << repeated.out;
+  EXPECT_EQ(ReadText(run / "metrics.jsonl"), ReadText(fs::path(again) / "metrics.jsonl"));
   const CommandResult alone = Shell(Medley() + "report " + run.string() + " --live 5 2>&1");
   EXPECT_EQ(alone.code, 2) << alone.out;
   EXPECT_TRUE(Has(alone.out, "--html")) << alone.out;

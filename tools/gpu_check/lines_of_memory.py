@@ -84,7 +84,7 @@ def allocator(session):
     worse = [[of[what] for what in ("overflows", "flushes", "slack")] for of in (own, off)]
     if worse[0] > worse[1]:  # an overflow is the worst of them, and comes after a flush that did not help
         raise Failed(f"more overflows, or as many and more flushes, than with segments that do not grow: {figures}")
-    if session.on_gpu and own["milliseconds"] > 1.25 * off["milliseconds"]:
+    if session.on_gpu and not session.tiny and own["milliseconds"] > 1.25 * off["milliseconds"]:
         raise Failed(f"slower than with segments that do not grow: {figures}")
     return (f"{own['milliseconds']:.1f} ms a step, not growing {off['milliseconds']:.1f}; unused "
             f"{mebibytes(own['unused'])}, {mebibytes(off['unused'])}; flushes {own['flushes']}, {off['flushes']}; "
