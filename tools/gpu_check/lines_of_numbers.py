@@ -60,19 +60,25 @@ def start(session):
     return f"losses {losses[0]:.4f} to {losses[-1]:.4f}", {"seconds": run.seconds, "losses": losses}
 
 
-@line(90)
-def resume(session):
-    """deterministic: a run that was interrupted and resumed ends in the same bits as one that was not."""
-    steps = 40 if session.tiny else 200
-    words = session.settings(["position_qa", "arrow_to_gold"], 2 if session.tiny else 16)
-    more = ["plan=false", "deterministic=true", f"steps={steps}", f"checkpoint.every={steps // 4}", "checkpoint.keep=9"]
-    whole, cut = session.train("whole", words, more), session.out / "cut"
+def survives_an_interrupt(session, name, words, more, steps):
+    """A deterministic run that ends in the bits of one that was interrupted behind its first checkpoint, and where that was."""
+    more = ["plan=false", "deterministic=true", f"steps={steps}", f"checkpoint.every={steps // 4}", "checkpoint.keep=9", *more]
+    whole, cut = session.train(name, words, more), session.out / f"{name}-cut"
     interrupted = session.start("train", *words, *more, "--out", cut)
     interrupted.wait(session.line_end, until=lambda: any(cut.glob("step-*[0-9]"))).interrupt()
     interrupted.wait(session.line_end).expect(130)
     at = max(cut.glob("step-*[0-9]")).name
     session.medley("resume", cut)
     same_bits(whole, Run(cut))
+    return whole, at
+
+
+@line(90)
+def resume(session):
+    """deterministic: a run that was interrupted and resumed ends in the same bits as one that was not."""
+    steps = 40 if session.tiny else 200
+    words = session.settings(["position_qa", "arrow_to_gold"], 2 if session.tiny else 16)
+    _, at = survives_an_interrupt(session, "resume", words, [], steps)
     return f"interrupted at {at}, same bits at step {steps}", {"interrupted": at, "steps": steps}
 
 
@@ -128,17 +134,10 @@ def muon(session):
 @line(90)
 def phases(session):
     """deterministic, with predictions: interrupted and resumed, the same bits; no byte and no copy more after any of them."""
-    steps = 40 if session.tiny else 200
     words = session.settings(["position_qa", "arrow_to_gold"], 2 if session.tiny else 16)
-    more = ["plan=false", "deterministic=true", f"steps={steps}", f"checkpoint.every={steps // 4}", "checkpoint.keep=9",
-            "optimizer.warmup_steps=5", "phases.warmup_steps=10", "phases.full_steps=10", "phases.correct_steps=3",
+    more = ["optimizer.warmup_steps=5", "phases.warmup_steps=10", "phases.full_steps=10", "phases.correct_steps=3",
             "phases.allowance=0.5", *MUON]
-    whole, cut = session.train("phases", words, more), session.out / "phases-cut"
-    interrupted = session.start("train", *words, *more, "--out", cut)
-    interrupted.wait(session.line_end, until=lambda: any(cut.glob("step-*[0-9]"))).interrupt()
-    interrupted.wait(session.line_end).expect(130)
-    session.medley("resume", cut)
-    same_bits(whole, Run(cut))
+    whole, _ = survives_an_interrupt(session, "phases", words, more, 40 if session.tiny else 200)
     jumps = [line["jump"] for line in whole.transitions("metrics.jsonl") if "jump" in line]
     if not jumps:
         raise Failed("nothing was predicted")
