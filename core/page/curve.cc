@@ -36,11 +36,7 @@ double Rounded(double value) {
 
 nlohmann::ordered_json JsonOf(const Curve& curve) {
   nlohmann::ordered_json json = nlohmann::ordered_json::array();
-  for (const auto& [step, value] : curve) {
-    nlohmann::ordered_json number = nullptr;
-    if (std::isfinite(value)) number = Rounded(value);
-    json.push_back({step, number});
-  }
+  for (const auto& [step, value] : curve) json.push_back({step, Rounded(value)});
   return json;
 }
 

@@ -19,7 +19,7 @@ using Curve = std::vector<CurvePoint>;
 // stretches.
 Curve Thinned(const Curve& curve, std::size_t stretches);
 
-// [[step, value], ...], values to five digits; what is not finite is null.
+// [[step, value], ...], values to five digits; what is not finite is written as null.
 nlohmann::ordered_json JsonOf(const Curve& curve);
 
 // To five digits.

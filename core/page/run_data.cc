@@ -15,7 +15,9 @@
 #include <medley/base/json_reader.h>
 #include <medley/base/line_reader.h>
 #include <medley/checkpoint/run_directory.h>
+#include <medley/curriculum/weight_log.h>
 #include <medley/page/curve.h>
+#include <medley/plan/receipt.h>
 #include <medley/report/metrics.h>
 
 namespace medley {
@@ -152,10 +154,7 @@ class Logs {
   void TakeScores(std::int64_t step, const json& scores) {
     for (const auto& [task, score] : scores.items()) {
       ordered_json point = {step};
-      for (const char* key : {"value", "low", "high", "loss"}) {
-        const double number = NumberAt(score, key);
-        point.push_back(std::isfinite(number) ? ordered_json(Rounded(number)) : ordered_json(nullptr));
-      }
+      for (const char* key : {"value", "low", "high", "loss"}) point.push_back(Rounded(NumberAt(score, key)));
       scores_[task].push_back(std::move(point));
       last_scores_[task] = score;
     }
@@ -193,6 +192,13 @@ std::optional<bool> IsClear(const json& score) {
                      [&](double other) { return lower ? worst < other : worst > other; });
 }
 
+// A list of what is there by name, each with its name first.
+ordered_json Listed(const char* key, const std::map<std::string, ordered_json>& by_name) {
+  ordered_json list = ordered_json::array();
+  for (const auto& [name, one] : by_name) list.emplace_back(ordered_json{{key, name}}).update(one);
+  return list;
+}
+
 // The last account of a task is that of the stage that it was in last.
 ordered_json TasksOf(const json& receipt, const Logs& logs) {
   std::map<std::string, ordered_json> tasks;
@@ -212,19 +218,11 @@ ordered_json TasksOf(const json& receipt, const Logs& logs) {
       one[key] = At(score, key);
     if (const std::optional<bool> clear = IsClear(score)) one["clear"] = *clear;
   }
-  ordered_json list = ordered_json::array();
-  for (auto& [name, task] : tasks) {
-    ordered_json named = {{"name", name}};
-    named.update(task);
-    list.push_back(std::move(named));
-  }
-  return list;
+  return Listed("name", tasks);
 }
 
 // By form of a task: what the plan says, and what was measured under it.
 ordered_json MemoryOf(const json& plan, const json& receipt) {
-  ordered_json memory = {
-      {"budget", At(plan, "budget")}, {"floor", At(plan, "floor")}, {"forms", ordered_json::array()}};
   std::map<std::string, ordered_json> forms;
   for (const json& form : ListAt(plan, "tasks")) {
     ordered_json& one = forms[form.value("task", "")];
@@ -244,17 +242,12 @@ ordered_json MemoryOf(const json& plan, const json& receipt) {
         overflows += count.get<std::int64_t>();
     one["overflows"] = overflows;
   }
-  for (auto& [name, form] : forms) {
-    ordered_json named = {{"task", name}};
-    named.update(form);
-    memory["forms"].push_back(std::move(named));
-  }
-  return memory;
+  return {{"budget", At(plan, "budget")}, {"floor", At(plan, "floor")}, {"forms", Listed("task", forms)}};
 }
 
 // Changes of the weights, and with them their asked shares from then on.
 void AddWeightMarks(const fs::path& run, std::vector<ordered_json>& marks) {
-  ForEachLine(run / "weights.jsonl", [&](const json& line) {
+  ForEachLine(run / kWeightLog, [&](const json& line) {
     if (!line.contains("cause")) return;
     marks.push_back({{"step", line["step"]},
                      {"kind", line["cause"]},
@@ -292,11 +285,11 @@ ordered_json SheetsOf(const fs::path& run) {
 }  // namespace
 
 ordered_json RunData(const fs::path& run) {
-  const json record = ReadIfThere(run / "run.json"), config = ReadIfThere(NewestConfig(run));
+  const json config = ReadIfThere(NewestConfig(run)), record = ReadRunRecord(run);
   if (!record.is_object() || !config.is_object())
     throw InputError(DisplayPath(run) +
-                     " has no run.json and config.resolved.json: the directory of a run is expected");
-  const json plan = ReadIfThere(run / "plan.json"), receipt = ReadIfThere(run / "receipt.json");
+                     " has no run.json, or its config is no object: a run's directory is expected");
+  const json plan = ReadIfThere(run / "plan.json"), receipt = ReadIfThere(run / kReceiptFile);
   const Logs logs(run);
   ordered_json page = {{"name", fs::absolute(run).lexically_normal().filename().string()},
                        {"folder", DisplayPath(run)},

@@ -27,29 +27,37 @@ using nlohmann::ordered_json;
 constexpr const char* kGenerationConfigFile = "generation_config.json";
 constexpr const char *kEos = "eos_token_id", *kPad = "pad_token_id";
 
-std::optional<PretrainedConfig> PublishedConfig(const ModelFile& file, KeysOf whose) try {
+PretrainedConfig ReadPublished(const ModelFile& file, KeysOf whose) {
   return ReadPretrainedConfig(file.config.pretrained(), file.config.ignored_keys(), whose);
+}
+
+// Whether a run could begin with the folder as it is now.
+bool IsGood(const ModelFile& file) try {
+  ReadPublished(file, KeysOf::kUser);
+  return true;
 } catch (const InputError&) {
-  if (whose == KeysOf::kBegunRun) throw;
-  return std::nullopt;
+  return false;
 }
 
-// Of the longest text: as the folder said that it came from, or as the model has it.
-std::int64_t PositionsOf(const ModelFile& file) {
-  if (!file.config.pretrained().empty()) return PublishedConfig(file, KeysOf::kBegunRun)->positions;
-  const std::string field = file.info.pretrained.group + ".positions";
-  return file.info.FindField(field) != nullptr ? file.config.Integer(field) : Agent::kLongestText;
-}
-
-PretrainedConfig ConfigOf(const Run& run) {
-  const ModelFile& file = *run.model_file;
+void RequireLanguage(const ModelFile& file) {
   if (file.info.pretrained.group.empty())
     throw InputError(
         "no part of the model '" + file.info.name +
         "' is a language of other software; its weights are in the checkpoints' model.safetensors");
+}
+
+// Of the longest text: as the folder said that it came from, or as the model has it.
+std::int64_t PositionsOf(const ModelFile& file, const std::optional<PretrainedConfig>& published) {
+  if (published) return published->positions;
+  const std::string field = file.info.pretrained.group + ".positions";
+  return file.info.FindField(field) != nullptr ? file.config.Integer(field) : Agent::kLongestText;
+}
+
+PretrainedConfig ConfigOf(const Run& run, const std::optional<PretrainedConfig>& published) {
+  const ModelFile& file = *run.model_file;
   PretrainedConfig config{.architecture = "",
                           .language = LanguageOf(file.config, file.info.pretrained.group),
-                          .positions = PositionsOf(file)};
+                          .positions = PositionsOf(file, published)};
   config.language.vocabulary = run.model->vocabulary();
   config.architecture = ArchitectureOf(config.language);
   return config;
@@ -103,10 +111,9 @@ void SetType(ordered_json& json, const std::string& dtype) {
 // What the folder says, but for code that does not go with the weights. Of one that says what medley has
 // refused since the run began, what is harmless: the rest is as the run had it.
 ordered_json KeptConfig(const ModelFile& file, ordered_json own) {
-  const bool is_good = PublishedConfig(file, KeysOf::kUser).has_value();
   ordered_json published = ReadObject(file.config.pretrained() / kPretrainedConfigFile);
   published.erase("auto_map");
-  if (is_good) return published;
+  if (IsGood(file)) return published;
   const KeyTable keys = PretrainedKeys();
   for (const auto& [key, value] : published.items()) {
     if (keys.UseOf(key) == KeyUse::kHarmless) own[key] = value;
@@ -117,12 +124,15 @@ ordered_json KeptConfig(const ModelFile& file, ordered_json own) {
 }  // namespace
 
 void WriteExportedConfigs(const Run& run, const fs::path& folder, const std::string& dtype) {
-  const PretrainedConfig config = ConfigOf(run);
+  RequireLanguage(*run.model_file);
   const fs::path& base = run.model_file->config.pretrained();
+  std::optional<PretrainedConfig> published;
+  if (!base.empty()) published = ReadPublished(*run.model_file, KeysOf::kBegunRun);
+  const PretrainedConfig config = ConfigOf(run, published);
   const Tokenizer* tokenizer = run.tokenizer.get();
   ordered_json json = ToJson(config, dtype), generation = {{"do_sample", false}};
-  if (!base.empty()) {
-    const std::int64_t rows = PublishedConfig(*run.model_file, KeysOf::kBegunRun)->language.vocabulary;
+  if (published) {
+    const std::int64_t rows = published->language.vocabulary;
     json = KeptConfig(*run.model_file, std::move(json));
     if (config.language.vocabulary != rows) json["vocab_size"] = config.language.vocabulary;
     SetType(json, dtype);
