@@ -148,4 +148,23 @@ bool FormMeasurer::Confirm(const Plan& plan) {
   return ran;
 }
 
+void FormMeasurer::CheckTight(const Plan& plan, const Requests& requests, std::int64_t budget) {
+  const std::int64_t room = budget - plan.floor_bytes() - plan.data_bytes;
+  for (const TaskRequest& request : requests) {
+    LoadedTask* loaded = run_.host->Find(request.form.id);
+    if (plan.drops_tables && loaded != nullptr) loaded->DropConstants(run_.device);
+  }
+  for (const TaskRequest& request : requests) {
+    const FormId& form = request.form.id;
+    const PlannedTask* entry = plan.Find(form);
+    const auto measured = profile_.tasks.find(form);
+    if (entry == nullptr || measured == profile_.tasks.end()) continue;
+    if (measured->second.contract <= room - entry->tables) continue;
+    Blaming(form, [&] {
+      LoadedTask& task = run_.host->Get(request.form);
+      if (!run_.executor->contract().Knows(task)) CheckContract(task, nullptr);
+    });
+  }
+}
+
 }  // namespace medley

@@ -48,9 +48,9 @@ class FormMeasurer {
   // Once a task and mode: what such a step takes above its line becomes a probe, and the rows that fit then
   // lie below it, where the chord is safe.
   bool Confirm(const Plan& plan);
-  // Holds the task against its spec now; warns where there is no room for that. Throws what the check throws,
-  // and TakeFailed() does not tell of it.
-  void CheckContract(LoadedTask& task) { CheckContract(task, nullptr); }
+  // Holds those of the planned forms against their spec whose first draw will have no room for that: the
+  // check runs all passes at once. Warns where there is no room now either. Drops tables where the plan does.
+  void CheckTight(const Plan& plan, const Requests& requests, std::int64_t budget);
 
   // The form that threw since it was last asked.
   std::optional<FormId> TakeFailed() { return std::exchange(failed_, std::nullopt); }

@@ -131,23 +131,36 @@ Plan RunPlanner::PlanMeasured(const Requests& requests, bool beside_others) {
   return plan;
 }
 
+// The task that failed in it and that the run may go on without.
+template <typename Work>
+std::optional<RunPlanner::FailedForm> RunPlanner::FailsIn(const Work& work) {
+  try {
+    work();
+    return std::nullopt;
+  } catch (const Interrupted&) {
+    throw;
+  } catch (const c10::AcceleratorError&) {
+    throw;  // no task's fault
+  } catch (const std::exception& error) {
+    const std::optional<FormId> failed = measurer_.TakeFailed();
+    if (!failed || run_.config.on_task_error != "drop") throw;
+    return FailedForm{*failed, error.what()};
+  }
+}
+
 // Tasks may fail at any time while they are measured: without them it begins again, with what is known by
 // then.
 Plan RunPlanner::PlanWhatCanBeMeasured(Requests requests) {
   while (true) {
-    try {
+    Plan plan;
+    const std::optional<FailedForm> failed = FailsIn([&] {
       for (const TaskRequest& request : requests) measurer_.MeasureFirst(request);
-      return PlanMeasured(requests, /*beside_others=*/false);
-    } catch (const Interrupted&) {
-      throw;
-    } catch (const c10::AcceleratorError&) {
-      throw;  // no task's fault
-    } catch (const std::exception& error) {
-      const std::optional<FormId> failed = measurer_.TakeFailed();
-      if (!failed || run_.config.on_task_error != "drop") throw;
-      console_.Warn("the task " + failed->text() + " has no plan: " + error.what());
-      std::erase_if(requests, [&](const TaskRequest& request) { return request.form.id == *failed; });
-    }
+      plan = PlanMeasured(requests, /*beside_others=*/false);
+      measurer_.CheckTight(plan, requests, setting_.budget);
+    });
+    if (!failed) return plan;
+    console_.Warn("the task " + failed->form.text() + " has no plan: " + failed->words);
+    std::erase_if(requests, [&](const TaskRequest& request) { return request.form.id == failed->form; });
   }
 }
 
@@ -164,7 +177,8 @@ const Plan& RunPlanner::PlanRun(const std::vector<Form>& forms) {
   const auto start = std::chrono::steady_clock::now();
   requests_.clear();
   for (const Form& form : forms) requests_.push_back(RequestFor(form));
-  if (StillHolds()) return plan_;
+  if (StillHolds() && !FailsIn([&] { measurer_.CheckTight(plan_, requests_, setting_.budget); }))
+    return plan_;
   plan_ = PlanWhatCanBeMeasured(requests_);
   planned_for_ = Asked();
   planning_ = {{"seconds", std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count()},
@@ -199,6 +213,9 @@ const Plan& RunPlanner::PlanForm(const Form& form) {
         planned_for_.at("tasks").value(name, ordered_json()) == asked.at("tasks").at(name))
       return plan_;
   }
+  Requests requests = requests_;
+  std::erase_if(requests, [&](const TaskRequest& earlier) { return earlier.form.id == form.id; });
+  requests.push_back(request);
   const Plan before = plan_;
   try {
     Leave(form.id);
@@ -207,13 +224,13 @@ const Plan& RunPlanner::PlanForm(const Form& form) {
     if (request.rows == 0 && alone.data_bytes > plan_.data_bytes)
       alone = PlanMeasured({WithRowsThatMayWait(request)}, /*beside_others=*/true);
     Join(alone);
+    measurer_.CheckTight(plan_, requests, setting_.budget);
   } catch (...) {
     plan_ = before;
     measurer_.ForgetRows();
     throw;
   }
-  std::erase_if(requests_, [&](const TaskRequest& earlier) { return earlier.form.id == form.id; });
-  requests_.push_back(request);
+  requests_ = std::move(requests);
   ordered_json asked = Asked();
   const ordered_json earlier = planned_for_.is_object() ? planned_for_.at("tasks") : ordered_json::object();
   for (const auto& [other, was] : earlier.items()) {
@@ -257,7 +274,6 @@ void RunPlanner::Join(const Plan& added) {
 }
 
 void RunPlanner::Apply(PlanInForce& in_force, Mixer& mixer) {
-  const std::int64_t room = setting_.budget - plan_.floor_bytes() - plan_.data_bytes;
   PlanSetting setting = SettingForPlan();
   setting.drops_tables = plan_.drops_tables;
   in_force.Adopt(plan_, profile(), setting);
@@ -268,11 +284,6 @@ void RunPlanner::Apply(PlanInForce& in_force, Mixer& mixer) {
       mixer.SetSize(form.task, SizeOf(run_.host->Variant(form), entry.rows));
     if (LoadedTask* loaded = run_.host->Find(form.id); plan_.drops_tables && loaded != nullptr)
       loaded->DropConstants(run_.device);
-    const auto measured = profile().tasks.find(form.id);
-    // The check of a first draw runs all passes at once, and would not fit.
-    if (measured == profile().tasks.end() || measured->second.contract <= room - entry.tables) continue;
-    LoadedTask& loaded = run_.host->Get(form);
-    if (!run_.executor->contract().Knows(loaded)) measurer_.CheckContract(loaded);
   }
 }
 

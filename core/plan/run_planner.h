@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -53,7 +54,8 @@ class RunPlanner {
   void TakeUp(const std::filesystem::path& directory, std::filesystem::path plan = {});
 
   // Plans these forms, all that the run names; only those are measured that the profile lacks. A plan that
-  // was taken up stays as long as nothing that it follows from has changed. Throws DoesNotFit. A task that
+  // was taken up stays as long as nothing that it follows from has changed. Tasks whose first draw would have
+  // no room for it are held against their spec here. Throws DoesNotFit. A task that
   // fails, in whatever way of running it, is an Error; under on_task_error "drop" a warning: it stays
   // unplanned, and the first of its draws that fails drops it. Interrupted passes. Where it throws the plan
   // is as it was, and what was measured stays known. The reference is that of plan().
@@ -63,8 +65,7 @@ class RunPlanner {
   // then the plan is as it was, and what was measured stays known. One that was planned under other settings
   // takes its own place.
   const Plan& PlanForm(const Form& form);
-  // The run then draws and executes by the plan. Drops tables where the plan does, and holds against their
-  // spec the tasks whose first draw would have no room for that: throws what these throw.
+  // The run then draws and executes by the plan. Drops tables where the plan does.
   void Apply(PlanInForce& in_force, Mixer& mixer);
   // A table of the plan, and what it cost to make. After PlanRun.
   std::string Words() const;
@@ -87,6 +88,12 @@ class RunPlanner {
   Plan Solve(const Requests& requests, bool beside_others);
   Plan PlanMeasured(const Requests& requests, bool beside_others);
   Plan PlanWhatCanBeMeasured(Requests requests);
+  struct FailedForm {
+    FormId form;
+    std::string words;
+  };
+  template <typename Work>
+  std::optional<FailedForm> FailsIn(const Work& work);
   Profile BesideThePlanned() const;
   TaskRequest WithRowsThatMayWait(TaskRequest request) const;
   void Leave(const FormId& form);

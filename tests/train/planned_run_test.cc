@@ -673,6 +673,45 @@ TEST_F(PlannedRun, ADeviceThatFailedIsNoTasksFault) {
   EXPECT_EQ(console_.words().find("has no plan"), std::string::npos);
 }
 
+// What was measured by an earlier start says that the first draw of one task has no room for its check.
+TEST_F(PlannedRun, ATaskThatBreaksItsSpecWhereNothingIsMeasuredIsNamedOrLeftToo) {
+  bool fails = false;
+  RunConfig config = PlannedConfig(1, 5);
+  const auto make = [&] {
+    return MakeRun(config, {{"two", [&](const RowRange&) {
+                               if (fails) throw Error("no such scene");
+                             }}});
+  };
+  auto tiny = make();
+  const std::int64_t budget = InUse() + 300000;
+  RunPlanner first = Planner(*tiny, budget);
+  first.PlanRun(tiny->run.NamedForms());
+  first.Save(scratch_.path());
+  auto json = nlohmann::ordered_json::parse(ReadText(scratch_ / kProfileFile));
+  ASSERT_LT(json["tasks"]["two"]["contract"], 300000);
+  json["tasks"]["two"]["contract"] = kPlenty;
+  std::ofstream(scratch_ / kProfileFile) << json.dump();
+
+  fails = true;
+  for (const bool plan_is_kept : {true, false}) {
+    if (!plan_is_kept) std::filesystem::remove(scratch_ / kPlanFile);
+    config.on_task_error = "stop";
+    tiny = make();
+    RunPlanner stopped = Planner(*tiny, budget);
+    stopped.TakeUp(scratch_.path());
+    EXPECT_TRUE(Says(MessageOf([&] { stopped.PlanRun(tiny->run.NamedForms()); }), {"no such scene"}));
+
+    config.on_task_error = "drop";
+    tiny = make();
+    RunPlanner planner = Planner(*tiny, budget);
+    planner.TakeUp(scratch_.path());
+    const Plan& plan = planner.PlanRun(tiny->run.NamedForms());
+    EXPECT_EQ(plan.Find(FormId("two")), nullptr);
+    EXPECT_NE(plan.Find(FormId("one")), nullptr);
+    EXPECT_TRUE(Says(console_.words(), {"two has no plan", "no such scene"}));
+  }
+}
+
 // Where its rows are cut, also other modes are measured.
 TEST_F(PlannedRun, ATaskThatFailsInAModeThatIsMeasuredLaterIsNamedOrLeftTooAndAResumeKeepsThePlan) {
   std::int64_t passes = 0, most = kPlenty;
