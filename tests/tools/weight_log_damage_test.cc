@@ -159,10 +159,13 @@ TEST_F(DamagedWeights, AMissingLogAndAMissingFileAreRestored) {
   const fs::path killed = KilledAfter(20);
   fs::remove(killed / kRunWeights);
   const std::string eval = Medley() + "eval " + killed.string() + " --rows 2 2>&1";
-  const CommandResult evaluated = Shell(eval);
-  EXPECT_EQ(evaluated.code, 2) << evaluated.out;
-  EXPECT_TRUE(Has(evaluated.out, "weights.json is missing. Restore it from a copy; or medley resume"))
-      << evaluated.out;
+  for (const std::string& asked : {eval, Medley() + "weights diff " + killed.string() + " 2>&1",
+                                   Medley() + "validate " + (killed / kRunWeights).string() + " 2>&1"}) {
+    const CommandResult refused = Shell(asked);
+    EXPECT_EQ(refused.code, 2) << refused.out;
+    EXPECT_TRUE(Has(refused.out, "weights.json is missing. Restore it from a copy; or medley resume"))
+        << refused.out;
+  }
   EXPECT_EQ(Resume(killed).code, 0) << "which has nothing else to do";
   EXPECT_EQ(ReadText(killed / kRunWeights), With("5"));
   EXPECT_EQ(Shell(eval).code, 0);

@@ -23,6 +23,7 @@
 #include <medley/plugin/rejection.h>
 #include <medley/run/data_files.h>
 #include <medley/run/validate.h>
+#include <medley/run/weight_log_check.h>
 #include <medley/step/execution.h>
 #include <medley/weights/model_config_file.h>
 
@@ -200,6 +201,8 @@ int RunValidate(int argc, char** argv) {
   }
   if (config_option->empty())
     throw InputError("medley validate: CONFIG is required (medley validate --help)");
+  if (const std::filesystem::path file = config; file.filename() == kRunWeights)
+    RequireOwnWeights(file.parent_path());
   if (const std::string kind = KindOf(config); kind != "run") {
     ValidateOther(kind, config, overrides, {.paths = plugins.paths});
     return 0;

@@ -120,6 +120,7 @@ void CheckDiff(const fs::path& directory, const Curriculum& before, const std::s
 void PrintDiff(const fs::path& directory) {
   const WeightLog log = LogOf(directory);
   RequireWhole(directory, log);
+  RequireOwnWeights(directory);
   const fs::path file = directory / kRunWeights;
   const Curriculum before = ParseCurriculum(directory / kWeightLog, log.Text().value_or(""));
   const Curriculum now = ReadCurriculum(file);
