@@ -55,8 +55,9 @@ struct RunConfig {
   std::string device = "cpu";         // "cpu" or "cuda"
   // Names of special tokens in the vocabulary, by medley's; those that are not here have defaults.
   std::map<std::string, std::string, std::less<>> special_tokens;
-  std::vector<std::string> allow_missing;  // patterns of parameters that published weights may lack
-  std::int64_t allow_new_rows = 0;         // how many tokens may be new to them, beside medley's own
+  std::vector<std::string> allow_missing;     // patterns of parameters that published weights may lack
+  std::vector<std::string> allow_unexpected;  // patterns of tensors that they may have beside
+  std::int64_t allow_new_rows = 0;            // how many tokens may be new to them, beside medley's own
   LoraConfig lora;
   std::string dtype = "fp32";              // or "bf16": of weights and activations
   bool deterministic = false;              // on a GPU; the CPU always is
@@ -199,6 +200,12 @@ void Fields(Visitor& visit, RunConfig& c) {
   visit(c.allow_missing,
         {.name = "allow_missing",
          .help = "Parameters, with * and ?, that the weights of a pretrained model may lack; they begin anew",
+         .omit_default = true});
+  visit(c.allow_unexpected,
+        {.name = "allow_unexpected",
+         .help =
+             "Tensors, with * and ?, that the weights of a pretrained model may have and the model has not; "
+             "they are left aside",
          .omit_default = true});
   visit(
       c.allow_new_rows,

@@ -4,11 +4,12 @@
 
 namespace medley {
 
+bool Matches(const std::string& name, const std::string& pattern) {
+  return !name.empty() && fnmatch(pattern.c_str(), name.c_str(), 0) == 0;
+}
+
 bool Matches(const Parameter& parameter, const std::string& pattern) {
-  const auto matches = [&](const std::string& name) {
-    return !name.empty() && fnmatch(pattern.c_str(), name.c_str(), 0) == 0;
-  };
-  return matches(parameter.name) || matches(parameter.former_name);
+  return Matches(parameter.name, pattern) || Matches(parameter.former_name, pattern);
 }
 
 at::Tensor TensorNamed(const std::vector<Parameter>& parameters, const std::string& name) {

@@ -88,14 +88,19 @@ std::optional<PretrainedWeights> OpenPretrained(const Run& run, const Model& sha
   const ModelInfo& info = run.model_file->info;
   const ModelConfig& config = run.model_file->config;
   if (config.pretrained().empty()) {
-    if (run.config.allow_missing.empty()) return std::nullopt;
-    throw InputError("allow_missing: the model's file " + DisplayPath(run.config.model) +
-                     " names no pretrained weights, of which any could be missing; leave it out");
+    for (const auto& [key, patterns] : {std::pair{"allow_missing", &run.config.allow_missing},
+                                        {"allow_unexpected", &run.config.allow_unexpected}}) {
+      if (!patterns->empty())
+        throw InputError(std::string(key) + ": the model's file " + DisplayPath(run.config.model) +
+                         " names no pretrained weights, which it could be about; leave it out");
+    }
+    return std::nullopt;
   }
   return PretrainedWeights({.directory = config.pretrained(),
                             .root = info.pretrained.root,
                             .rows = config.Integer(info.pretrained.group + ".vocabulary"),
-                            .allow_missing = run.config.allow_missing},
+                            .allow_missing = run.config.allow_missing,
+                            .allow_unexpected = run.config.allow_unexpected},
                            shapes.parameters());
 }
 

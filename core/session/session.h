@@ -23,6 +23,8 @@ struct BeginRequest {
   NamedPlugins plugins = {};                // searched before those that the config names
   // Patterns of parameters that the weights of a pretrained model may lack, beside those of the config.
   std::vector<std::string> allow_missing = {};
+  // The same of tensors that those weights may have and the model has not.
+  std::vector<std::string> allow_unexpected = {};
   std::filesystem::path profile = {};  // profile.json of another run: what it holds is not measured again
 };
 

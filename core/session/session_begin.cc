@@ -15,6 +15,10 @@ namespace {
 
 namespace fs = std::filesystem;
 
+void Append(const std::vector<std::string>& more, std::vector<std::string>& patterns) {
+  patterns.insert(patterns.end(), more.begin(), more.end());
+}
+
 RunInputs InputsOf(const BeginRequest& request, const RepeatedRun* repeated) {
   std::vector<std::string> overrides = request.overrides;
   std::optional<WeightsText> weights;
@@ -24,8 +28,8 @@ RunInputs InputsOf(const BeginRequest& request, const RepeatedRun* repeated) {
   }
   RunInputs inputs = CheckInputs(request.config, overrides, request.plugins, RunState::kBegins, weights);
   RunConfig& config = inputs.checked.run;
-  config.allow_missing.insert(config.allow_missing.end(), request.allow_missing.begin(),
-                              request.allow_missing.end());
+  Append(request.allow_missing, config.allow_missing);
+  Append(request.allow_unexpected, config.allow_unexpected);
   if (repeated != nullptr) repeated->RequireSame(config);
   if (!request.profile.empty() && !config.plan)
     throw InputError("--profile " + request.profile.string() +

@@ -26,16 +26,16 @@ constexpr std::int64_t kRowsAtOnce = 64;
 // them by this name, too.
 bool IsRotaryBuffer(const std::string& name) { return name.find("rotary_emb.inv_freq") != std::string::npos; }
 
-// "12 parameters (a, b, c and 9 more)"
-std::string Some(const std::set<std::string>& names) {
+// "12 parameters (a, b, c and 9 more)" of "parameter".
+std::string Some(const std::set<std::string>& names, const std::string& what) {
   constexpr std::size_t kShown = 3;
   std::vector<std::string> shown;
   for (const std::string& name : names) {
     if (shown.size() < kShown) shown.push_back(name);
   }
   const std::size_t more = names.size() - shown.size();
-  return std::to_string(names.size()) + (names.size() == 1 ? " parameter (" : " parameters (") +
-         JoinNames(shown) + (more > 0 ? " and " + std::to_string(more) + " more)" : ")");
+  return std::to_string(names.size()) + " " + what + (names.size() == 1 ? " (" : "s (") + JoinNames(shown) +
+         (more > 0 ? " and " + std::to_string(more) + " more)" : ")");
 }
 
 }  // namespace
@@ -90,15 +90,34 @@ void PretrainedWeights::Compare(const Parameter& parameter, const std::string& n
   sources_[parameter.name] = name;
 }
 
-void PretrainedWeights::CheckRest(Problems& problems) const {
+void PretrainedWeights::CheckRest(Problems& problems) {
+  std::set<std::string> needless(setting_.allow_unexpected.begin(), setting_.allow_unexpected.end());
+  const auto is_allowed = [&](const std::string& name, const std::string& name_there) {
+    bool found = false;
+    for (const std::string& pattern : setting_.allow_unexpected) {
+      if (!Matches(name, pattern) && !Matches(name_there, pattern)) continue;
+      needless.erase(pattern);
+      found = true;
+    }
+    return found;
+  };
   for (const auto& [name, place] : files_.tensors()) {
     if (used_.count(name) > 0 || IsRotaryBuffer(name)) continue;
     const bool is_tied = name == kHead && used_.count(kEmbedding) > 0;
-    const std::string problem = is_tied ? HeadProblem() : "unexpected: the model has no such parameter";
+    if (!is_tied && is_allowed(name, place.name)) {
+      aside_.insert(place.name);
+      continue;
+    }
+    const std::string problem =
+        is_tied ? HeadProblem()
+                : "unexpected: the model has no such parameter; \"allow_unexpected\" with a pattern of its "
+                  "name leaves it aside";
     if (!problem.empty())
       problems.push_back(CutText(place.name, 256) + ": " + problem + " (" +
                          place.file->path().filename().string() + ")");
   }
+  for (const std::string& pattern : needless)
+    problems.push_back("allow_unexpected: no tensor that the model lacks matches '" + pattern + "'");
 }
 
 // Of a model that ties it to the embedding.
@@ -149,7 +168,10 @@ void PretrainedWeights::FillNewRows(const at::Tensor& table, const Tokens& token
 std::string PretrainedWeights::Words() const {
   std::string words =
       "took " + std::to_string(given_.size()) + " parameters from " + DisplayPath(setting_.directory);
-  return fresh_.empty() ? words : words + "; " + Some(fresh_) + " begin anew";
+  if (!fresh_.empty())
+    words += "; " + Some(fresh_, "parameter") + (fresh_.size() == 1 ? " begins" : " begin") + " anew";
+  if (!aside_.empty()) words += "; left aside: " + Some(aside_, "tensor");
+  return words;
 }
 
 }  // namespace medley

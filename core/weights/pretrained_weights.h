@@ -25,6 +25,9 @@ class PretrainedWeights {
     std::string root;                          // of the spec's pretrained group
     std::int64_t rows = 0;                     // of the folder's tables; the model's may have more
     std::vector<std::string> allow_missing{};  // patterns of parameters that may be missing
+    // Patterns of the folder's tensors (by their names there, or with "model." in front) that the model has
+    // no parameter for, and that are left aside.
+    std::vector<std::string> allow_unexpected{};
   };
   // Reads headers, and of an output table that the model ties to the embedding the values. The parameters may
   // be on "meta". Throws one InputError with every tensor that is missing, unexpected or does not fit.
@@ -44,7 +47,7 @@ class PretrainedWeights {
   void Fill(
       const std::vector<Parameter>& parameters, const Tokens& tokens,
       const TypeOf& type = [](const Parameter&) { return at::kFloat; }) const;
-  // What was taken from where, and what begins anew.
+  // What was taken from where, what begins anew, and what was left aside.
   std::string Words() const;
 
  private:
@@ -52,14 +55,14 @@ class PretrainedWeights {
 
   void Take(const std::vector<Parameter>& parameters, Problems& problems);
   void Compare(const Parameter& parameter, const std::string& name, Problems& problems);
-  void CheckRest(Problems& problems) const;
+  void CheckRest(Problems& problems);
   std::string HeadProblem() const;
   void FillNewRows(const at::Tensor& table, const Tokens& tokens) const;
 
   Setting setting_;
   PretrainedFiles files_;
   std::map<std::string, std::string> sources_;  // names in the files, by parameter
-  std::set<std::string> given_, fresh_, used_;
+  std::set<std::string> given_, fresh_, used_, aside_;
 };
 
 }  // namespace medley

@@ -89,6 +89,21 @@ TEST_F(PretrainedRun, WhatDoesNotFitEndsItBeforeThereIsARun) {
   EXPECT_TRUE(Has(needless.out, "names no pretrained weights")) << needless.out;
 }
 
+TEST_F(PretrainedRun, TensorsThatTheModelLacksAreLeftAsideWhereTheyAreNamed) {
+  folder_.tensors["score.weight"] = at::zeros({2, 16});
+  folder_.Write();
+  const CommandResult refused = Train(scratch_ / "run", "steps=1");
+  EXPECT_EQ(refused.code, 2) << refused.out;
+  EXPECT_TRUE(Has(refused.out, "score.weight: unexpected")) << refused.out;
+  const CommandResult allowed = Train(scratch_ / "run", "--allow-unexpected 'score.*' steps=1");
+  EXPECT_EQ(allowed.code, 0) << allowed.out;
+  EXPECT_TRUE(Has(allowed.out, "left aside: 1 tensor (score.weight)")) << allowed.out;
+  EXPECT_EQ(Json::parse(ReadText(scratch_ / "run/config.resolved.json")).at("allow_unexpected"),
+            Json({"score.*"}));
+  const CommandResult resumed = Shell(Medley() + "resume " + (scratch_ / "run").string() + " --steps 2 2>&1");
+  EXPECT_EQ(resumed.code, 0) << resumed.out;
+}
+
 TEST_F(PretrainedRun, BecomesAFolderThatIsReadBackBitForBit) {
   const fs::path run = scratch_ / "run", out = scratch_ / "exported";
   ASSERT_EQ(Train(run, "steps=2 checkpoint.every=1 optimizer.learning_rate=0.01").code, 0);

@@ -105,12 +105,14 @@ struct PublishedModel {
 };
 
 inline PretrainedWeights OpenWeights(const std::filesystem::path& folder, std::int64_t rows = kTableRows,
-                                     std::vector<std::string> allow_missing = {}) {
+                                     std::vector<std::string> allow_missing = {},
+                                     std::vector<std::string> allow_unexpected = {}) {
   const PublishedModel shapes(folder, rows, at::kMeta);
   return PretrainedWeights({.directory = folder,
                             .root = "",
                             .rows = ReadPretrainedConfig(folder).language.vocabulary,
-                            .allow_missing = std::move(allow_missing)},
+                            .allow_missing = std::move(allow_missing),
+                            .allow_unexpected = std::move(allow_unexpected)},
                            shapes.set.list());
 }
 

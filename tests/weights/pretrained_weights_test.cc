@@ -123,6 +123,43 @@ TEST(PretrainedWeights, WhatIsWrongInSuchAFolderHasTheNameInItsFile) {
       << refusal;
 }
 
+TEST(PretrainedWeights, WhatMayBeUnexpectedIsLeftAsideAndNamed) {
+  PublishedFolder folder;
+  const Tensors expected = folder.tensors;
+  folder.tensors.clear();
+  for (const auto& [name, tensor] : expected) folder.tensors[OfTheBody(name)] = tensor;
+  folder.tensors["score.weight"] = at::zeros({2, 16});
+  folder.tensors["layers.5.mlp.up_proj.weight"] = at::zeros({24, 16}, at::kDouble);
+  folder.Write();
+  const auto open = [&](std::vector<std::string> patterns) {
+    return OpenWeights(folder.path(), kTableRows, {}, std::move(patterns));
+  };
+  EXPECT_TRUE(Has(Refusal([&] { open({"score.*"}); }), "layers.5.mlp.up_proj.weight: unexpected"));
+  EXPECT_TRUE(Has(Refusal([&] {
+                    open({"score.*", "*layers.5.*", "*.q_proj.*"});
+                  }),
+                  "allow_unexpected: no tensor that the model lacks matches '*.q_proj.*'"));
+  const PretrainedWeights weights = open({"score.*", "model.layers.5.*"});
+  EXPECT_TRUE(Has(weights.Words(), "; left aside: 2 tensors (layers.5.mlp.up_proj.weight, score.weight)"))
+      << weights.Words();
+  const PublishedModel model(folder.path(), kTableRows, at::kCPU, &weights.given());
+  weights.Fill(model.set.list(), {.count = kTableRows});
+  for (const Parameter& parameter : model.set.list()) {
+    if (const auto found = expected.find(parameter.name); found != expected.end()) {
+      EXPECT_TRUE(parameter.tensor.equal(found->second.to(at::kFloat))) << parameter.name;
+    }
+  }
+}
+
+// Its values are the embedding's or they are not: no pattern makes that one's of no matter.
+TEST(PretrainedWeights, ATiedHeadThatDiffersIsNotOneOfThose) {
+  PublishedFolder folder;
+  folder.tensors["lm_head.weight"] = folder.tensors.at("model.embed_tokens.weight") + 1;
+  folder.Write();
+  EXPECT_TRUE(Has(Refusal([&] { OpenWeights(folder.path(), kTableRows, {}, {"lm_head.*"}); }),
+                  "lm_head.weight: differs from model.embed_tokens.weight"));
+}
+
 TEST(PretrainedWeights, AHeadThatSuchAFolderLacksIsNamedWithItsRemedy) {
   PublishedFolder folder(Json{{"tie_word_embeddings", false}});
   folder.tensors.erase("lm_head.weight");

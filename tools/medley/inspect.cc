@@ -103,7 +103,8 @@ void PrintFolder(const fs::path& folder, const std::vector<std::string>& ignored
 
 struct Asked {
   fs::path path, model, tokenizer, adapters;
-  std::int64_t new_rows = 0;  // that a run allows
+  std::int64_t new_rows = 0;                     // that a run allows
+  std::vector<std::string> missing, unexpected;  // the same, patterns
   PluginSearch plugins;
 };
 
@@ -156,7 +157,12 @@ void CheckFolder(const Asked& asked, const ModelFile& file, const fs::path& voca
                  const fs::path& folder, const std::vector<Parameter>& parameters) {
   const std::int64_t rows = ReadPretrainedConfig(folder, file.config.ignored_keys()).language.vocabulary;
   ThrowProblems(folder, FolderProblems(folder, asked.adapters));
-  PretrainedWeights({.directory = folder, .root = file.info.pretrained.root, .rows = rows}, parameters);
+  PretrainedWeights({.directory = folder,
+                     .root = file.info.pretrained.root,
+                     .rows = rows,
+                     .allow_missing = asked.missing,
+                     .allow_unexpected = asked.unexpected},
+                    parameters);
   if (vocabulary.empty()) return;
   const TokenRows tokens = CompareTokens(ReadVocabulary(vocabulary), vocabulary, folder, rows);
   std::cout << tokens.Words() << '\n';
@@ -201,6 +207,16 @@ int RunInspect(int argc, char** argv) {
          "run's allow_new_rows")
       ->needs(model)
       ->check(CLI::NonNegativeNumber);
+  app.add_option("--allow-missing", asked.missing,
+                 "patterns of parameters that a folder may lack: a run's allow_missing")
+      ->type_name("PATTERN")
+      ->needs(model)
+      ->allow_extra_args(false);
+  app.add_option("--allow-unexpected", asked.unexpected,
+                 "patterns of tensors that a folder may have and the model has not: a run's allow_unexpected")
+      ->type_name("PATTERN")
+      ->needs(model)
+      ->allow_extra_args(false);
   app.add_option(
       "--adapters", asked.adapters,
       "the folder of PEFT's that a run applies, which may be the model's own: its lora.pretrained");

@@ -35,6 +35,12 @@ int RunTrain(int argc, char** argv) {
          "config's allow_missing")
       ->type_name("PATTERN")
       ->allow_extra_args(false);  // the arguments behind it are the config's
+  app.add_option("--allow-unexpected", request.allow_unexpected,
+                 "patterns of tensors that the weights of a pretrained model may have and the model has not: "
+                 "they are "
+                 "left aside; beside those of the config's allow_unexpected")
+      ->type_name("PATTERN")
+      ->allow_extra_args(false);
   std::int64_t allow_new_rows = -1;
   app.add_option(
          "--allow-new-rows", allow_new_rows,
