@@ -11,7 +11,7 @@
 #include <medley/report/metrics.h>
 #include <medley/report/progress.h>
 #include <medley/report/step_record_json.h>
-#include <medley/report/tensorboard.h>
+#include <medley/report/event_file.h>
 #include <medley/train/run_hours.h>
 
 #include "tests/fuzz/framing.h"

@@ -1,4 +1,5 @@
-#include <medley/report/tensorboard.h>
+#include <medley/report/event_file.h>
+#include <medley/report/event_images.h>
 
 #include <gtest/gtest.h>
 #include <sys/resource.h>
@@ -119,6 +120,10 @@ void ReadValue(protozero::pbf_reader value, Event& event) {
         break;
       case 4:
         ReadImage(value.get_message(), event);
+        break;
+      case 8:  // TensorBoard's own package reads these two below
+      case 9:
+        value.skip();
         break;
       default:
         throw std::runtime_error("an unknown field of a value");
@@ -419,6 +424,54 @@ TEST_F(EventFileTest, ALongRecordIsCheckedInLittleMemory) {
   EXPECT_LT(after.ru_maxrss - before.ru_maxrss, 8 << 10) << "KiB";
 }
 
+// Nothing that a PNG could make shorter.
+Picture Noise(std::int64_t width, std::int64_t height) {
+  Picture picture(width, height);
+  std::uint32_t state = 1;
+  for (std::uint8_t& byte : picture.pixels)
+    byte = static_cast<std::uint8_t>((state = state * 1664525 + 1013904223) >> 24);
+  return picture;
+}
+
+TEST_F(EventFileTest, ItsPicturesAreFoundWhereverARecordIsCut) {
+  const std::string small = EncodePng(MadePicture(3, 3)), large = EncodePng(Noise(900, 700));
+  ASSERT_GT(large.size(), std::size_t{1} << 20) << "more than is read at once";
+  std::int64_t first = 0;
+  {
+    EventFile file(Path(), 0);
+    file.Layout({});
+    file.Scalar("sheet/no", 1, 2, "no picture");
+    file.Image("other", 1, MadePicture(3, 3));
+    file.Image("sheet/a", 1, MadePicture(3, 3));
+    file.Sync();
+    first = file.offset();
+    file.Image("sheet/b", std::int64_t{1} << 40, Noise(900, 700));
+    file.Image("sheet/a", 7, MadePicture(3, 3));
+    file.Sync();
+  }
+  const std::string whole = ReadText(Path());
+  const std::vector<EventImage> images = FindEventImages(Path(), "sheet/");
+  ASSERT_EQ(images.size(), 3u);
+  const std::string expected[] = {small, large, small};
+  for (std::size_t i = 0; i < 3; ++i) {
+    const auto at = static_cast<std::size_t>(images[i].at), bytes = static_cast<std::size_t>(images[i].bytes);
+    EXPECT_EQ(whole.substr(at, bytes), expected[i]) << i;
+  }
+  EXPECT_EQ(images[1].tag, "sheet/b");
+  EXPECT_EQ(images[1].step, std::int64_t{1} << 40);
+  EXPECT_EQ(images[2].step, 7);
+  for (const std::int64_t bytes : {first, first + 1, first + 12, first + 40, std::ssize(whole) - 1}) {
+    WriteText(Path(), whole.substr(0, static_cast<std::size_t>(bytes)));
+    EXPECT_EQ(FindEventImages(Path(), "sheet/").size(), bytes == std::ssize(whole) - 1 ? 2u : 1u) << bytes;
+  }
+  std::string damaged = whole;
+  damaged[static_cast<std::size_t>(first) + 3] = '\x7f';  // a length that no file has
+  WriteText(Path(), damaged);
+  EXPECT_EQ(FindEventImages(Path(), "sheet/").size(), 1u);
+  fs::remove(Path());
+  EXPECT_TRUE(FindEventImages(Path(), "sheet/").empty());
+}
+
 // Both readers of the package: the one for programs, and the one behind its pages, which knows what each page
 // shows.
 constexpr const char* kReadWithTensorBoard = R"(
@@ -427,9 +480,16 @@ from tensorboard.backend.event_processing.event_accumulator import EventAccumula
 from tensorboard.backend.event_processing.plugin_event_accumulator import EventAccumulator as Pages
 events = EventAccumulator(sys.argv[1], size_guidance={'scalars': 0, 'images': 0}).Reload()
 pages = Pages(sys.argv[1]).Reload()
+from tensorboard.plugins.custom_scalar import layout_pb2
+from tensorboard.util import tensor_util
 tags = events.Tags()
+layout = layout_pb2.Layout()
+layout.ParseFromString(tensor_util.make_ndarray(pages.Tensors('custom_scalars__config__')[-1].tensor_proto).item())
 print(json.dumps({
     'version': events.file_version,
+    'help': {tag: pages.SummaryMetadata(tag).summary_description for tag in tags['scalars']},
+    'layout': [[category.title, category.closed, [[chart.title, *chart.multiline.tag] for chart in category.chart]]
+               for category in layout.category],
     'scalars': {tag: [[e.step, repr(e.value), e.wall_time] for e in events.Scalars(tag)] for tag in tags['scalars']},
     'images': {tag: [[e.step, e.width, e.height, e.encoded_image_string.hex(), e.wall_time]
                      for e in events.Images(tag)] for tag in tags['images']},
@@ -449,15 +509,17 @@ std::string Hex(const std::string& bytes) {
 TEST_F(EventFileTest, TensorBoardReadsWhatWasWrittenAndNotWhatWasSetAside) {
   const fs::path python = MEDLEY_SOURCE_DIR "/.venv/bin/python";
   if (test::Shell(python.string() + " -c 'import tensorboard' 2>&1").code != 0)
-    GTEST_SKIP() << "the Python package tensorboard is not in .venv: tools/setup";
+    GTEST_SKIP() << "the Python package tensorboard is not in .venv: tools/setup --tests";
   const double before = Now();
   WriteTwoScalars();
   std::int64_t committed = 0;
   {
     EventFile file(Path(), 1);  // within a record: set aside
     EXPECT_NE(file.trouble(), "");
-    file.Scalar("zoom_gold/loss", 1, 0.25);
-    file.Scalar("zoom_gold/loss", 2, std::nan(""));
+    file.Layout({{.title = "first", .charts = {{"losses, MiB", "loss/[^/]+$"}, {"größe", "b"}}},
+                 {.title = "closed", .charts = {{"c", "d|e"}}, .is_closed = true}});
+    file.Scalar("zoom_gold/loss", 1, 0.25, "in MiB");
+    file.Scalar("zoom_gold/loss", 2, std::nan(""), "in MiB");
     file.Image("board", 2, MadePicture(13, 7));
     file.Sync();
     committed = file.offset();
@@ -492,8 +554,13 @@ TEST_F(EventFileTest, TensorBoardReadsWhatWasWrittenAndNotWhatWasSetAside) {
   EXPECT_EQ(theirs.at("version"), 2);
   EXPECT_EQ(theirs.at("scalars"), scalars);
   EXPECT_EQ(theirs.at("images"), images);
-  EXPECT_EQ(theirs.at("pages"), nlohmann::json({{"scalars", {"control/loss", "zoom_gold/loss"}},
-                                                {"images", nlohmann::json::array({"board"})}}));
+  using nlohmann::json;
+  EXPECT_EQ(theirs.at("pages"), json({{"scalars", {"control/loss", "zoom_gold/loss"}},
+                                      {"images", json::array({"board"})},
+                                      {"custom_scalars", json::array({"custom_scalars__config__"})}}));
+  EXPECT_EQ(theirs.at("help"), json({{"zoom_gold/loss", "in MiB"}, {"control/loss", ""}}));
+  EXPECT_EQ(theirs.at("layout").dump(),
+            R"([["first",false,[["losses, MiB","loss/[^/]+$"],["größe","b"]]],["closed",true,[["c","d|e"]]]])");
 }
 
 }  // namespace

@@ -64,7 +64,7 @@ class TensorBoardRun : public ::testing::Test {
  protected:
   void SetUp() override {
     if (test::Shell(Python() + "-c 'import tensorboard' 2>&1").code != 0)
-      GTEST_SKIP() << "the Python package tensorboard is not in .venv: tools/setup";
+      GTEST_SKIP() << "the Python package tensorboard is not in .venv: tools/setup --tests";
   }
   ScratchDirectory scratch_;
 };
