@@ -7,6 +7,7 @@
 #include <cmath>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <medley/base/bytes.h>
@@ -109,12 +110,19 @@ class RowsDigest {
   std::map<std::string, Digester> columns_;
 };
 
+// Those that a task gave, in the order of a sheet.
+std::vector<std::pair<std::string, at::Tensor>> PicturesIn(const Outcomes& outcomes) {
+  std::vector<std::pair<std::string, at::Tensor>> pictures = {
+      {"input", outcomes.input}, {"target", outcomes.target}, {"output", outcomes.output}};
+  std::erase_if(pictures, [](const auto& column) { return !column.second.defined(); });
+  return pictures;
+}
+
 std::vector<Example> Examples(const Outcomes& outcomes) {
   std::vector<Example> rows(std::min(outcomes.answers.size(), kSheetRows));
   for (std::size_t i = 0; i < rows.size(); ++i) rows[i].answers = outcomes.answers[i];
-  for (const at::Tensor* column : {&outcomes.input, &outcomes.target, &outcomes.output}) {
-    if (!column->defined()) continue;
-    const std::vector<Picture> pictures = PicturesOf(*column, static_cast<std::int64_t>(kSheetRows));
+  for (const auto& [name, column] : PicturesIn(outcomes)) {
+    const std::vector<Picture> pictures = PicturesOf(column, static_cast<std::int64_t>(kSheetRows));
     rows.resize(std::max(rows.size(), pictures.size()));
     for (std::size_t i = 0; i < pictures.size(); ++i) rows[i].pictures.push_back(pictures[i]);
   }
@@ -145,6 +153,7 @@ TaskScore ScoreInPieces(LoadedTask& task, const Execution& plan, const EvalSetti
                           loss.Add(batch);
                           digest.Add(batch);
                           items.Add(batch);
+                          if (setting.progress) setting.progress(batch.rows().begin + batch.size());
                         });
   Outcomes outcomes = task.Evaluate(context, rows);
   KeepToRanges(task, rows, outcomes);
@@ -167,6 +176,7 @@ TaskScore ScoreInPieces(LoadedTask& task, const Execution& plan, const EvalSetti
   score.rows_at_once = setting.rows_at_once;
   score.loss = loss.Value(plan);
   score.examples = Examples(outcomes);
+  for (const auto& [name, column] : PicturesIn(outcomes)) score.pictures.push_back(name);
   score.row_scores = outcomes.score;
   score.rows_digest = digest.Value();
   return score;

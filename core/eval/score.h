@@ -21,8 +21,9 @@ struct Example {
 
 // A score with all that an evaluation found.
 struct TaskScore : ScoreRecord {
-  std::int64_t rows_at_once = 0;  // of one forward: what fitted
-  std::vector<Example> examples;  // the first rows
+  std::int64_t rows_at_once = 0;      // of one forward: what fitted
+  std::vector<Example> examples;      // the first rows
+  std::vector<std::string> pictures;  // what theirs are
   // What a comparison with another run needs:
   std::vector<double> row_scores;
   std::optional<ScoreRange> range;  // that the spec says

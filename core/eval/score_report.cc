@@ -2,6 +2,7 @@
 
 #include <medley/base/durable_file.h>
 #include <medley/base/json_text.h>
+#include <medley/report/sheet.h>
 #include <medley/report/table.h>
 
 namespace medley {
@@ -92,7 +93,7 @@ double MeanLoss(const Scores& scores) {
 
 std::optional<Picture> SheetOf(const TaskScore& score) {
   const auto cells = SheetCells(score.examples);
-  return cells.empty() ? std::nullopt : std::optional(MakeSheet(cells));
+  return cells.empty() ? std::nullopt : std::optional(MakeSheet(cells, score.pictures));
 }
 
 std::vector<std::filesystem::path> WriteSheets(const Scores& scores, const std::filesystem::path& directory) {

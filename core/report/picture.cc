@@ -2,7 +2,6 @@
 
 #include <png.h>
 
-#include <algorithm>
 #include <cstring>
 
 #include <medley/base/durable_file.h>
@@ -13,8 +12,6 @@ namespace {
 
 constexpr std::int64_t kLargestSide = 8192;
 constexpr std::int64_t kLargestFile = 256LL << 20;
-constexpr std::int64_t kGap = 6;
-constexpr std::uint8_t kGround = 96;
 
 }  // namespace
 
@@ -94,29 +91,6 @@ std::string EncodePng(const Picture& picture) {
 
 void WritePng(const Picture& picture, const std::filesystem::path& path) {
   ReplaceFile(path, EncodePng(picture));
-}
-
-Picture MakeSheet(const std::vector<std::vector<Picture>>& cells) {
-  std::vector<std::int64_t> widths;  // of the columns
-  std::int64_t height = 0;
-  for (const auto& row : cells) {
-    widths.resize(std::max(widths.size(), row.size()));
-    for (std::size_t c = 0; c < row.size(); ++c) {
-      widths[c] = std::max(widths[c], row[c].width);
-      height = std::max(height, row[c].height);
-    }
-  }
-  if (height == 0) throw Error("a picture sheet needs at least one picture");
-  std::int64_t width = kGap;
-  for (const std::int64_t column : widths) width += column + kGap;
-  Picture sheet(width, static_cast<std::int64_t>(cells.size()) * (height + kGap) + kGap, kGround);
-  for (std::size_t r = 0; r < cells.size(); ++r) {
-    std::int64_t left = kGap;
-    for (std::size_t c = 0; c < cells[r].size(); left += widths[c++] + kGap) {
-      sheet.Paste(cells[r][c], left, kGap + static_cast<std::int64_t>(r) * (height + kGap));
-    }
-  }
-  return sheet;
 }
 
 }  // namespace medley

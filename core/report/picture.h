@@ -31,7 +31,6 @@ std::string EncodePng(const Picture& picture);
 // Writes aside and renames, so that a viewer never sees half a picture.
 void WritePng(const Picture& picture, const std::filesystem::path& path);
 
-// A sheet: cells[row][column] on a grey ground. A column is as wide as its widest cell; empty ones are none.
-Picture MakeSheet(const std::vector<std::vector<Picture>>& cells);
+inline constexpr std::uint8_t kSheetGround = 96;  // of each colour
 
 }  // namespace medley

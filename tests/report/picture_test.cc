@@ -43,28 +43,5 @@ TEST(Picture, WhatIsNoPngIsRefusedWithItsPath) {
   }
 }
 
-TEST(Picture, ASheetHoldsEveryCellInItsPlace) {
-  const Picture cell = MadePicture(8, 8);
-  const Picture sheet = MakeSheet({{cell, cell, cell}, {cell}});
-  EXPECT_EQ(sheet.width, 3 * 8 + 4 * 6);
-  EXPECT_EQ(sheet.height, 2 * 8 + 3 * 6);
-  const auto pixel = [&](std::int64_t x, std::int64_t y) { return sheet.pixels[3 * (y * sheet.width + x)]; };
-  EXPECT_EQ(pixel(6 + 14 + 3, 6 + 2), cell.pixels[3 * (2 * 8 + 3)]);
-  EXPECT_EQ(pixel(0, 0), 96);
-  EXPECT_THROW(MakeSheet({}), Error);
-}
-
-TEST(Picture, AColumnOfASheetIsAsWideAsItsWidestCell) {
-  const Picture wide = MadePicture(24, 8), cell = MadePicture(8, 8);
-  const Picture sheet = MakeSheet({{cell, cell}, {wide, cell, cell}});
-  EXPECT_EQ(sheet.width, 24 + 2 * 8 + 4 * 6);
-  EXPECT_EQ(sheet.height, 2 * 8 + 3 * 6);
-  const auto pixel = [&](std::int64_t x, std::int64_t y) { return sheet.pixels[3 * (y * sheet.width + x)]; };
-  for (const std::int64_t top : {6, 6 + 14}) {
-    EXPECT_EQ(pixel(6 + 24 + 6 + 3, top + 2), cell.pixels[3 * (2 * 8 + 3)]) << "the second column";
-  }
-  EXPECT_EQ(pixel(6 + 20, 6 + 14 + 5), wide.pixels[3 * (5 * 24 + 20)]);
-}
-
 }  // namespace
 }  // namespace medley

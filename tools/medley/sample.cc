@@ -10,9 +10,10 @@
 
 #include <ATen/Functions.h>
 #include <medley/base/error.h>
+#include <medley/base/suggest.h>
 #include <medley/eval/pictures.h>
 #include <medley/plugin/loaded_task.h>
-#include <medley/report/picture.h>
+#include <medley/report/sheet.h>
 #include <medley/run/run.h>
 #include <medley/task/drawings.h>
 #include <medley/task/pass_context.h>
@@ -164,13 +165,13 @@ std::map<std::string, std::vector<Picture>> PictureColumns(const Batch& batch) {
 void WriteSheet(const std::map<std::string, std::vector<Picture>>& columns, std::int64_t rows,
                 const fs::path& out) {
   std::vector<std::vector<Picture>> cells(static_cast<std::size_t>(rows));
-  std::string names;
+  std::vector<std::string> names;
   for (const auto& [name, pictures] : columns) {
-    names += (names.empty() ? "" : ", ") + name;
+    names.push_back(name);
     for (std::size_t row = 0; row < pictures.size(); ++row) cells[row].push_back(pictures[row]);
   }
-  WritePng(MakeSheet(cells), out);
-  std::cout << "wrote " << out.string() << " (columns: " << names << ")\n";
+  WritePng(MakeSheet(cells, names), out);
+  std::cout << "wrote " << out.string() << " (columns: " << JoinNames(names) << ")\n";
 }
 
 // Each by itself, as `medley generate --image` takes them.
