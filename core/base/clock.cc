@@ -2,6 +2,8 @@
 
 #include <array>
 #include <chrono>
+#include <cmath>
+#include <cstdio>
 #include <ctime>
 
 namespace medley {
@@ -24,6 +26,19 @@ std::string Format(const char* format, bool utc) {
 
 std::string TimeStamp() { return Format("%Y-%m-%dT%H:%M:%SZ", true); }
 std::string TimeForName() { return Format("%Y%m%d-%H%M%S", false); }
+
+std::string FormatSeconds(double seconds) {
+  if (!(seconds >= 0) || seconds > 1e9) return "-";
+  const auto whole = static_cast<long long>(std::llround(seconds));
+  const long long h = whole / 3600, m = whole / 60 % 60, s = whole % 60;
+  std::array<char, 32> text{};
+  if (h > 0) {
+    std::snprintf(text.data(), text.size(), "%lld:%02lld:%02lld", h, m, s);
+  } else {
+    std::snprintf(text.data(), text.size(), "%lld:%02lld", m, s);
+  }
+  return text.data();
+}
 
 double SteadySeconds() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();

@@ -9,6 +9,8 @@ namespace medley {
 std::string TimeStamp();
 // "20260301-123456", local time, for names of directories.
 std::string TimeForName();
+// "1:02:03" or "4:05"; "-" where that is no time to wait.
+std::string FormatSeconds(double seconds);
 
 // Seconds since some moment; it never goes back, and a machine that sleeps does not count.
 double SteadySeconds();

@@ -8,7 +8,9 @@
 
 #include <medley/base/durable_file.h>
 #include <medley/base/error.h>
+#include <medley/base/files.h>
 #include <medley/base/input_file.h>
+#include <medley/base/work_progress.h>
 
 namespace medley {
 namespace {
@@ -26,12 +28,14 @@ std::string Hex(XXH128_hash_t hash) {
 }
 
 template <typename Sum>
-void AddAll(const InputFile& file, Sum& sum) {
+void AddAll(const std::filesystem::path& path, const InputFile& file, Sum& sum) {
+  WorkProgress progress;
   std::vector<char> piece(static_cast<std::size_t>(std::clamp<std::int64_t>(file.size(), 1, 1 << 20)));
   std::int64_t at = 0;
   while (const std::size_t got = file.Read(at, piece.data(), piece.size())) {
     sum.Add(piece.data(), got);
     at += static_cast<std::int64_t>(got);
+    progress.Say("checking " + DisplayPath(path), static_cast<double>(at), static_cast<double>(file.size()));
   }
 }
 
@@ -83,7 +87,7 @@ FileDigest DigestFile(const std::filesystem::path& path, std::int64_t expected_b
                 std::to_string(expected_bytes) + " were saved");
   }
   Digester digester;
-  AddAll(file, digester);
+  AddAll(path, file, digester);
   return digester.Finish();
 }
 
@@ -93,7 +97,7 @@ std::string HashFile(const std::filesystem::path& path) {
   if (status.type() == std::filesystem::file_type::none) ThrowFileError("look at", path, error.value());
   if (!std::filesystem::is_regular_file(status)) return "";
   RunningSum sum;
-  AddAll(InputFile(path), sum);
+  AddAll(path, InputFile(path), sum);
   return sum.Hex();
 }
 

@@ -14,6 +14,7 @@
 #include <medley/base/json_reader.h>
 #include <medley/base/json_text.h>
 #include <medley/base/version.h>
+#include <medley/base/work_progress.h>
 #include <medley/checkpoint/adapters_section.h>
 #include <medley/model/float_type.h>
 #include <medley/model/parameter_names.h>
@@ -199,9 +200,16 @@ void CheckAll(const fs::path& file, const std::vector<Parameter>& wanted, const 
   }
 }
 
-void Copy(const std::vector<Parameter>& wanted, const Tensors& saved) {
+void Copy(const fs::path& file, const std::vector<Parameter>& wanted, const Tensors& saved) {
   const at::NoGradGuard no_grad;
-  for (const Parameter& parameter : wanted) parameter.tensor.copy_(Find(saved, parameter)->second);
+  WorkProgress progress;
+  double done = 0, all = 0;
+  for (const Parameter& parameter : wanted) all += static_cast<double>(parameter.tensor.numel());
+  for (const Parameter& parameter : wanted) {
+    progress.Say("reading " + DisplayPath(file), done, all);
+    parameter.tensor.copy_(Find(saved, parameter)->second);
+    done += static_cast<double>(parameter.tensor.numel());
+  }
 }
 
 // Those whose names match one of the patterns, each of which must match some.
@@ -339,8 +347,8 @@ void LoadCheckpoint(const fs::path& checkpoint, const TrainingState& state) {
   CheckAll(checkpoint / kModelFile, state.weights, weights);
   CheckAll(checkpoint / kOptimizerFile, state.optimizer, optimizer);
   LoadSections(state.sections, ReadState(checkpoint));
-  Copy(state.weights, weights);
-  Copy(state.optimizer, optimizer);
+  Copy(checkpoint / kModelFile, state.weights, weights);
+  Copy(checkpoint / kOptimizerFile, state.optimizer, optimizer);
 }
 
 nlohmann::json ReadSection(const fs::path& checkpoint, const std::string& name) {
@@ -376,7 +384,7 @@ TakenWeights LoadWeights(const fs::path& checkpoint, const std::vector<Parameter
                        " has no adapters, and nothing else was asked for");
   }
   for (const Parameter& parameter : wanted) CheckFits(checkpoint / kModelFile, parameter, saved);
-  Copy(wanted, saved);
+  Copy(checkpoint / kModelFile, wanted, saved);
   taken.count = wanted.size();
   return taken;
 }

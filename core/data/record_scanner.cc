@@ -1,13 +1,12 @@
 #include "record_scanner.h"
 
 #include <algorithm>
-#include <chrono>
-#include <cstdio>
 #include <utility>
 
 #include <medley/base/bytes.h>
 #include <medley/base/files.h>
 #include <medley/base/interrupt.h>
+#include <medley/base/work_progress.h>
 #include <medley/data/bad_records.h>
 
 namespace medley {
@@ -16,26 +15,6 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
-
-// A line on stderr every few seconds; none for a file that is through in less.
-class ScanProgress {
- public:
-  ScanProgress(const fs::path& file, std::int64_t bytes) : file_(file), bytes_(bytes) {}
-
-  void Say(std::int64_t done) {
-    const auto now = std::chrono::steady_clock::now();
-    if (now - said_ < std::chrono::seconds(3)) return;
-    said_ = now;
-    std::fprintf(stderr, "reading %s through: %d %% of %s\n", DisplayPath(file_).c_str(),
-                 static_cast<int>(100.0 * static_cast<double>(done) / static_cast<double>(bytes_)),
-                 FormatBytes(bytes_).c_str());
-  }
-
- private:
-  const fs::path& file_;
-  std::int64_t bytes_;
-  std::chrono::steady_clock::time_point said_ = std::chrono::steady_clock::now();
-};
 
 // Puts the records of a file together that lie in several pieces, and asks the check about each.
 class RecordChecker {
@@ -153,7 +132,8 @@ class Scanner {
 
 std::vector<std::uint64_t> FindRecords(const InputFile& file, const fs::path& path,
                                        RecordIndex::Format format, const RecordCheck& check) {
-  ScanProgress progress(path, file.size());
+  WorkProgress progress;
+  const std::string words = "reading " + DisplayPath(path);
   RecordChecker checker(DisplayPath(path), format, check);
   Scanner scanner(format, checker);
   std::string piece(kScanPiece, '\0');
@@ -163,7 +143,7 @@ std::vector<std::uint64_t> FindRecords(const InputFile& file, const fs::path& pa
     scanner.Add(std::string_view(piece).substr(0, got));
     offset += static_cast<std::int64_t>(got);
     if (got < piece.size()) break;
-    progress.Say(offset);
+    progress.Say(words, static_cast<double>(offset), static_cast<double>(file.size()));
   }
   std::vector<std::uint64_t> begins = scanner.Finish();
   checker.problems().Throw();

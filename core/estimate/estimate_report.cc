@@ -62,10 +62,16 @@ GpuVerdict VerdictOn(const Estimate& estimate, const Gpu& gpu) {
   return verdict;
 }
 
-std::vector<std::string> RowsHeader(const std::vector<std::int64_t>& rows) {
-  std::vector<std::string> header = {"task"};
+// A column for each; where there is no room for all, every second one goes first.
+Table TableByRows(const std::vector<std::int64_t>& rows) {
+  std::vector<std::string> header = {"task"}, spares;
   for (const std::int64_t n : rows) header.push_back(std::to_string(n));
-  return header;
+  for (const std::size_t first : {2, 3}) {
+    for (std::size_t i = first; i < header.size(); i += 2) spares.push_back(header[i]);
+  }
+  Table table(header);
+  table.Spares(spares);
+  return table;
 }
 
 }  // namespace
@@ -76,6 +82,8 @@ std::string StepTable(const Estimate& estimate, const Gpu* gpu) {
                                      "kv prefix", "logits", "working",   "peak",   "evaluation"};
   if (gpu != nullptr) header.insert(header.end(), {"workspace", "context", "on the device"});
   Table table(header);
+  table.Spares({"kv prefix", "logits", "working", "inputs", "tables", "micro", "gradients", "mode",
+                "optimizer", "weights", "activations"});
   for (const EstimatedTask& task : estimate.tasks()) {
     const std::int64_t rows = RowsOf(task), micro = RowsAtOnce(task.setting.micro_rows, rows);
     const MemoryLedger step = estimate.Training(task, rows, micro);
@@ -106,7 +114,7 @@ std::string StepTable(const Estimate& estimate, const Gpu* gpu) {
 }
 
 std::string RowsTable(const Estimate& estimate, const std::vector<std::int64_t>& rows) {
-  Table table(RowsHeader(rows));
+  Table table = TableByRows(rows);
   for (const EstimatedTask& task : estimate.tasks()) {
     std::vector<std::string> line = {Label(task)};
     for (const std::int64_t n : rows) line.push_back(Bytes(estimate.Peak(task, n, n)));
@@ -116,7 +124,7 @@ std::string RowsTable(const Estimate& estimate, const std::vector<std::int64_t>&
 }
 
 std::string EvaluationTable(const Estimate& estimate, const std::vector<std::int64_t>& rows) {
-  Table table(RowsHeader(rows));
+  Table table = TableByRows(rows);
   for (const EstimatedTask& task : estimate.tasks()) {
     std::vector<std::string> line = {Label(task)};
     for (const std::int64_t n : rows) line.push_back(Bytes(estimate.Evaluation(task, n)));
@@ -127,6 +135,7 @@ std::string EvaluationTable(const Estimate& estimate, const std::vector<std::int
 
 GpuVerdicts JudgeGpus(const Estimate& estimate, const std::vector<Gpu>& gpus) {
   Table table({"GPU", "memory", "context", "workspace", "margin", "for tensors", "fits"});
+  table.Spares({"workspace", "context", "margin", "memory"}).Breaks("fits");
   std::string whole, pieces;
   for (const Gpu& gpu : gpus) {  // the smallest first
     const GpuVerdict verdict = VerdictOn(estimate, gpu);
@@ -140,11 +149,12 @@ GpuVerdicts JudgeGpus(const Estimate& estimate, const std::vector<Gpu>& gpus) {
   text += "Recommended: " + (whole.empty() ? pieces : whole) + ", the smallest that takes " +
           (whole.empty() ? "a row of every task" : "every task as configured") + ".";
   if (!whole.empty() && whole != pieces) text += " " + pieces + " takes them in pieces.";
-  return {.table = text + "\n", .any_fits = true};
+  return {.table = Wrapped(text + "\n", ScreenColumns(), 0), .any_fits = true};
 }
 
 std::string RecommendationTable(const Estimate& estimate, const Plan& plan) {
   Table table({"task", "mode", "rows", "accumulation", "peak", "of the memory", "rows of an evaluation"});
+  table.Spares({"of the memory", "rows of an evaluation"});
   for (const EstimatedTask& task : estimate.tasks()) {
     const PlannedTask& entry = *plan.Find(task.request.form.id);
     const Estimate::Recommendation best = estimate.Recommend(task, plan);

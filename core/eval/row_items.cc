@@ -84,9 +84,9 @@ std::string OverlapWarning(const LoadedTask& task, std::uint64_t seed, std::int6
   std::snprintf(percent, sizeof percent, "%.1f", 100 * share);
   return std::string(percent) + " % of the evaluated rows of " + task.info().name +
          " are also among training's first " + std::to_string(kComparedRows) +
-         ": its score is not that of rows which were never seen. Keep finite data apart by RowRange::split; "
-         "or, "
-         "where it is meant so, the spec can say .rows_repeat = true";
+         ": its score is not that of rows which were never seen. Its author can keep them apart, or declare "
+         "it "
+         "(docs/writing-a-task.md)";
 }
 
 }  // namespace medley

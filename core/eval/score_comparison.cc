@@ -94,6 +94,7 @@ ordered_json ComparisonJson(const Comparison& comparison) {
 std::string ComparisonTable(const Comparison& comparison) {
   Table table(
       {"task", "score", "better", "this run", "other run", "difference", "95 % interval", "rows", "verdict"});
+  table.Spares({"rows", "better", "score", "other run"});
   for (const auto& [name, task] : comparison.tasks) {
     table.Add({name, task.metric, task.higher_is_better ? "higher" : "lower", FormatNumber(task.value),
                FormatNumber(task.other), FormatNumber(task.difference.value), FormatInterval(task.difference),

@@ -10,12 +10,21 @@ namespace {
 
 using nlohmann::ordered_json;
 
+std::string Joined(std::string words) {
+  for (std::size_t at; (at = words.find(' ')) != std::string::npos;) words.replace(at, 1, kNoBreak);
+  return words;
+}
+
 std::string TrivialText(const std::map<std::string, double>& trivial) {
   std::string text;
   for (const auto& [name, value] : trivial)
-    text += (text.empty() ? "" : ", ") + name + " " + FormatNumber(value);
+    text += (text.empty() ? "" : ", ") + Joined(name) + kNoBreak + FormatNumber(value);
   return text.empty() ? "-" : text;
 }
+
+std::string Direction(const ScoreRecord& score) { return score.higher_is_better ? "higher" : "lower"; }
+
+std::string ChanceText(const ScoreRecord& score) { return score.chance ? FormatNumber(*score.chance) : "-"; }
 
 // [rows][pictures]; empty where no row has one.
 std::vector<std::vector<Picture>> SheetCells(const std::vector<Example>& examples) {
@@ -72,10 +81,10 @@ ordered_json ScoresJson(const Scores& scores) {
 std::string ScoresTable(const Scores& scores) {
   Table table(
       {"task", "score", "better", "value", "95 % interval", "chance", "loss", "rows", "trivial answers"});
+  table.Spares({"loss", "rows", "better"}).Breaks("trivial answers");
   for (const auto& [name, score] : scores) {
-    table.Add({name, score.metric, score.higher_is_better ? "higher" : "lower",
-               FormatNumber(score.score.value), FormatInterval(score.score),
-               score.chance ? FormatNumber(*score.chance) : "-", FormatNumber(score.loss),
+    table.Add({name, score.metric, Direction(score), FormatNumber(score.score.value),
+               FormatInterval(score.score), ChanceText(score), FormatNumber(score.loss),
                FormatRows(score.rows - score.unscored, score.items), TrivialText(score.trivial)});
     for (const auto& [figure_name, figure] : score.figures) {
       table.Add({"", figure_name, "", FormatNumber(figure.value.value), FormatInterval(figure.value), "", "",
@@ -83,6 +92,17 @@ std::string ScoresTable(const Scores& scores) {
     }
   }
   return table.ToText();
+}
+
+std::string LiveScoresTable(const std::map<std::string, ScoreRecord>& scores) {
+  Table table({"task", "score", "value", "better", "chance"});
+  table.Spares({"better", "score"});
+  for (const auto& [name, score] : scores) {
+    table.Add({name, score.metric, FormatNumber(score.score.value), Direction(score), ChanceText(score)});
+  }
+  std::string text = table.ToText();
+  text.pop_back();  // the console ends its line
+  return text;
 }
 
 double MeanLoss(const Scores& scores) {

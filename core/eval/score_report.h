@@ -1,6 +1,7 @@
 #pragma once
 
 #include <filesystem>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
@@ -14,6 +15,8 @@ namespace medley {
 nlohmann::ordered_json ScoresJson(const Scores& scores);
 // The same for people; a figure has a line of its own.
 std::string ScoresTable(const Scores& scores);
+// What a person wants to know of them while the run goes on: name, value, direction, chance.
+std::string LiveScoresTable(const std::map<std::string, ScoreRecord>& scores);
 // Weighted loss, averaged over tasks; NaN where there is none.
 double MeanLoss(const Scores& scores);
 // A row for each example with pictures: input, target, output. Nothing where no example has one.

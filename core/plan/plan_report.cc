@@ -63,6 +63,18 @@ PlannedTask EntryOf(const ordered_json& json) {
   return entry;
 }
 
+// What a step of each task adds to what lives between steps.
+std::string PeaksTable(const Plan& plan) {
+  Table table({"task", "gradients", "saved for the backward", "for a moment", "together"});
+  for (const PlannedTask& entry : plan.entries) {
+    const PeakLedger& ledger = entry.ledger;
+    table.Add({entry.form.text(), FormatBytes(ledger.gradients), FormatBytes(ledger.saved),
+               FormatBytes(ledger.transient),
+               FormatBytes(ledger.gradients + ledger.saved + ledger.transient)});
+  }
+  return table.ToText();
+}
+
 }  // namespace
 
 ordered_json ToJson(const Plan& plan) {
@@ -103,6 +115,7 @@ Plan PlanFromJson(const ordered_json& json, const std::string& file) {
 std::string PlanTable(const Plan& plan) {
   Table table({"task", "variant", "passes", "mode", "rows", "micro rows", "predicted peak", "of the budget",
                "ms a step"});
+  table.Spares({"ms a step", "passes", "variant", "of the budget"});
   std::int64_t margin = 0;
   bool all_confirmed = true;
   for (const PlannedTask& entry : plan.entries) {
@@ -129,12 +142,7 @@ std::string PlanTable(const Plan& plan) {
       line("rows that wait", plan.data_bytes, "data.ahead draws and the step's own, at most") +
       line("margin", margin,
            margin > 0 ? "for what the allocator rounds up and keeps" : "bytes are counted exactly");
-  for (const PlannedTask& entry : plan.entries) {
-    const PeakLedger& ledger = entry.ledger;
-    text += line(entry.form.text(), ledger.gradients + ledger.saved + ledger.transient,
-                 "gradients " + FormatBytes(ledger.gradients) + ", saved for the backward " +
-                     FormatBytes(ledger.saved) + ", for a moment " + FormatBytes(ledger.transient));
-  }
+  text += "and at the peak of a step of\n" + PeaksTable(plan);
   if (!all_confirmed) {
     text += "Not all of these sizes were measured: where not, a line through the measured ones predicts.\n";
   }

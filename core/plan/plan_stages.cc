@@ -17,6 +17,7 @@ std::string FormWords(const std::string& task, const PlannedTask& planned) {
 std::string StagesOfPlan(const FormTable& forms, const Curriculum& curriculum, const Plan& plan) {
   if (curriculum.stages.front().name.empty()) return "";
   Table table({"stage", "tasks", "largest peak", "of", "other than the config's"});
+  table.Spares({"tasks", "of"}).Breaks("other than the config's");
   for (const Stage& stage : curriculum.stages) {
     const PlannedTask* largest = nullptr;
     std::string others;

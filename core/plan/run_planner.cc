@@ -13,8 +13,10 @@
 #include <medley/base/interrupt.h>
 #include <medley/base/json_reader.h>
 #include <medley/base/json_text.h>
+#include <medley/base/work_progress.h>
 #include <medley/memory/meter.h>
 #include <medley/plan/plan_request.h>
+#include <medley/plan/plan_stages.h>
 #include <medley/report/table.h>
 #include <medley/run/validate.h>
 
@@ -154,7 +156,12 @@ Plan RunPlanner::PlanWhatCanBeMeasured(Requests requests) {
   while (true) {
     Plan plan;
     const std::optional<FailedForm> failed = FailsIn([&] {
-      for (const TaskRequest& request : requests) measurer_.MeasureFirst(request);
+      WorkProgress progress;
+      double done = 0;
+      for (const TaskRequest& request : requests) {
+        progress.Say("measuring " + request.form.id.text(), done++, static_cast<double>(requests.size()));
+        measurer_.MeasureFirst(request);
+      }
       plan = PlanMeasured(requests, /*beside_others=*/false);
       measurer_.CheckTight(plan, requests, setting_.budget);
     });
@@ -288,9 +295,10 @@ void RunPlanner::Apply(PlanInForce& in_force, Mixer& mixer) {
 }
 
 std::string RunPlanner::Words() const {
-  if (taken_up_) return PlanTable(plan_) + "the plan of an earlier start, which still holds";
-  return PlanTable(plan_) + "planned in " + FormatNumber(planning_.at("seconds").get<double>()) +
-         " s, with " + std::to_string(measurer_.prober().steps()) + " measured steps";
+  if (taken_up_) return std::string("the plan of an earlier start, which still holds: ") + kPlanFile;
+  return StagesOfPlan(run_.forms, run_.curriculum, plan_) + PlanTable(plan_) + "planned in " +
+         FormatNumber(planning_.at("seconds").get<double>()) + " s, with " +
+         std::to_string(measurer_.prober().steps()) + " measured steps";
 }
 
 std::string RunPlanner::PlanText() const {

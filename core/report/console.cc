@@ -3,7 +3,6 @@
 #include <spdlog/sinks/basic_file_sink.h>
 #include <spdlog/spdlog.h>
 #include <stdio_ext.h>
-#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <cstdlib>
@@ -12,12 +11,12 @@
 
 #include <medley/base/error.h>
 #include <medley/base/files.h>
+#include <medley/report/screen.h>
 
 namespace medley {
 namespace {
 
 constexpr double kRepaint = 0.1, kPlainLine = 10;  // seconds
-constexpr std::size_t kDefaultColumns = 80;
 
 std::shared_ptr<spdlog::logger> OpenLog(const std::filesystem::path& file, std::FILE* out) {
   if (file.empty()) return nullptr;
@@ -93,11 +92,7 @@ void Console::Log(const std::string& line) {
   if (log_) log_->warn(line);
 }
 
-std::size_t Console::columns() const {
-  winsize size{};
-  if (::ioctl(::fileno(out_), TIOCGWINSZ, &size) != 0 || size.ws_col == 0) return kDefaultColumns;
-  return size.ws_col;
-}
+std::size_t Console::columns() const { return ColumnsOf(out_); }
 
 void Console::Paint(const std::string& line) {
   const std::size_t width = columns();
@@ -107,16 +102,17 @@ void Console::Paint(const std::string& line) {
   status_shown_ = true;
 }
 
-void Console::Status(const std::string& line, const std::string& on_terminal) {
+void Console::Status(const std::string& line, const std::string& on_screen) {
+  const std::string& shown = on_screen.empty() ? line : on_screen;
   const double now = now_();
   if (terminal_ && now - last_paint_ >= kRepaint) {
-    Paint(on_terminal.empty() ? line : on_terminal);
+    Paint(shown);
     last_paint_ = now;
   }
   if (now - last_line_ < kPlainLine) return;
   last_line_ = now;
   if (log_) log_->info(line);
-  if (!terminal_) Put(line + "\n");
+  if (!terminal_) Put(shown + "\n");
 }
 
 }  // namespace medley

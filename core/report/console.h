@@ -39,9 +39,9 @@ class Console {
   void Warn(const std::string& line);
   // Writes into the log file alone what the command will say itself.
   void Log(const std::string& line);
-  // A terminal shows `on_terminal` where it is given.
-  void Status(const std::string& line, const std::string& on_terminal = "");
-  // The terminal's width; 80 where it does not tell.
+  // What is no log file shows `on_screen` where it is given.
+  void Status(const std::string& line, const std::string& on_screen = "");
+  // ColumnsOf its stream.
   std::size_t columns() const;
 
  private:

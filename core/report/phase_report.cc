@@ -58,6 +58,7 @@ class PhasesSeen {
   std::string Table() const {
     if (seen_.empty()) return "";
     medley::Table table({"phase", "steps", "bytes at first", "at last", "grown a step", "peak", "rows/s"});
+    table.Spares({"grown a step", "rows/s"});
     double rows = 0, in_steps = 0, in_all = 0;
     for (const char* phase : {"warmup", "full", "predict", "correct"}) {
       const auto found = seen_.find(phase);

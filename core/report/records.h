@@ -85,6 +85,7 @@ struct StepRecord {
   std::int64_t memory_now = 0;                         // bytes
   std::int64_t memory_peak = 0;                        // bytes, within the step
   std::map<std::string, std::int64_t> constant_bytes;  // by task, of those that were drawn
+  std::map<std::string, std::int64_t> items{};         // for training, of drawn tasks whose data is finite
   std::vector<DrawReceipt> receipts;                   // of the draws, in their order
   std::optional<PeakMemory> memory;
   std::vector<GuardFinding> guard;

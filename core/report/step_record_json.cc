@@ -50,7 +50,8 @@ bool IsCount(const std::string& key) {
 // get<std::int64_t>() would take what no count can be: see CheckedCount.
 void CheckCounts(const nlohmann::json& json, const std::string& key = "", bool are_counts = false) {
   if (json.is_structured()) {
-    for (const auto& item : json.items()) CheckCounts(item.value(), item.key(), key == "constant_bytes");
+    for (const auto& item : json.items())
+      CheckCounts(item.value(), item.key(), key == "constant_bytes" || key == "items");
   } else if (are_counts || IsCount(key)) {
     CheckedCount(json, key, 0, kMostOfACount);
   }
@@ -83,6 +84,7 @@ nlohmann::json ToJson(const StepRecord& record) {
   nlohmann::json json;
   to_json(json, record);
   if (!record.phase.empty()) json["phase"] = record.phase;
+  if (!record.items.empty()) json["items"] = record.items;
   return json;
 }
 
@@ -93,6 +95,7 @@ StepRecord StepRecordFromJson(const nlohmann::json& json) {
   StepRecord record;
   from_json(whole, record);
   if (const auto phase = whole.find("phase"); phase != whole.end()) phase->get_to(record.phase);
+  if (const auto items = whole.find("items"); items != whole.end()) items->get_to(record.items);
   return record;
 }
 

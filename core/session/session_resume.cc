@@ -6,6 +6,7 @@
 #include <medley/checkpoint/go_back.h>
 #include <medley/config/config_file.h>
 #include <medley/config/threads.h>
+#include <medley/report/screen.h>
 #include <medley/report/table.h>
 #include <medley/run/config_change.h>
 #include <medley/run/data_files.h>
@@ -75,7 +76,7 @@ void SayWhatWasRestored(Console& console, const Run& run, const FoundCheckpoint&
   std::string rows;
   for (const auto& [task, share] : run.mixer->Shares())
     rows += "  " + task + " " + std::to_string(share.rows);
-  console.Say("rows so far:" + rows);
+  console.Say(Wrapped("rows so far:" + rows, ScreenColumns()));
 }
 
 // All that can be known of a run before anything changes.

@@ -6,7 +6,7 @@
 #include <medley/base/durable_file.h>
 #include <medley/base/files.h>
 #include <medley/checkpoint/run_directory.h>
-#include <medley/plan/plan_stages.h>
+#include <medley/report/screen.h>
 #include <medley/run/validate.h>
 
 namespace medley {
@@ -40,7 +40,7 @@ void Admission::PlanNamed(const std::filesystem::path& profile, const EarlierPla
 void Admission::SaveIn(const std::filesystem::path& directory) {
   if (!planner_) return;
   directory_ = directory;
-  console_.Say(StagesOfPlan(run_.forms, run_.curriculum, planner_->plan()) + planner_->Words());
+  console_.Say(Wrapped(planner_->Words(), ScreenColumns()));
   planner_->Save(directory_);
 }
 

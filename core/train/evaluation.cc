@@ -9,6 +9,7 @@
 
 #include <medley/base/interrupt.h>
 #include <medley/base/json_count.h>
+#include <medley/base/work_progress.h>
 #include <medley/config/run_config.h>
 #include <medley/eval/evaluator.h>
 #include <medley/eval/row_items.h>
@@ -24,7 +25,8 @@ bool Evaluation::IsDue(std::int64_t step) const {
   return setting_.config.every > 0 && step % setting_.config.every == 0;
 }
 
-TaskScore Evaluation::ScoreOf(const std::string& task, std::int64_t step) {
+TaskScore Evaluation::ScoreOf(const std::string& task, std::int64_t step,
+                              const std::function<void(double share)>& progress) {
   setting_.tables.MakeAllRoom(task);
   LoadedTask& loaded = setting_.tasks.Checked(task);
   const std::int64_t rows = RowsOnce(loaded, setting_.config.rows);
@@ -39,7 +41,10 @@ TaskScore Evaluation::ScoreOf(const std::string& task, std::int64_t step) {
                                .device = setting_.device,
                                .seed = setting_.seed,
                                .rows = rows,
-                               .rows_at_once = rows_at_once});
+                               .rows_at_once = rows_at_once,
+                               .progress = [&](std::int64_t done) {
+                                 progress(static_cast<double>(done) / static_cast<double>(rows));
+                               }});
   if (score.rows_at_once < rows_at_once) {
     rows_at_once = score.rows_at_once;
     setting_.console.Warn("evaluation of " + task + " after step " + std::to_string(step) +
@@ -66,9 +71,14 @@ std::variant<EvaluationRecord, Failure> Evaluation::Run(std::int64_t step, const
     if (std::find(tasks.begin(), tasks.end(), task) == tasks.end()) tasks.push_back(task);
   }
   Scores scores;
+  WorkProgress progress;
+  double begun = 0;
   for (const std::string& task : tasks) {
+    const auto tell = [&](double share) {
+      progress.Say("evaluating " + task, begun + share, static_cast<double>(tasks.size()));
+    };
     try {
-      scores[task] = ScoreOf(task, step);
+      scores[task] = ScoreOf(task, step, tell);
     } catch (const c10::AcceleratorError&) {
       throw;  // the device, not the task
     } catch (const Interrupted&) {
@@ -78,20 +88,20 @@ std::variant<EvaluationRecord, Failure> Evaluation::Run(std::int64_t step, const
       const std::string where = "evaluation of " + task + " after step " + std::to_string(step) + ": ";
       if (const auto end = blame.TaskFailed(task, Failure::Of(error, where))) return *end;
     }
+    ++begun;
   }
   EvaluationRecord record;
-  std::string line = "step " + std::to_string(step) + " evaluated:";
+  std::string line = "step " + std::to_string(step) + " evaluated";
   for (const auto& [task, score] : scores) {
     record.tasks[task] = score;
     WarnOfNoNumber(task, score, step);
     if (setting_.with_sheets) AddSheet(task, score, record);
-    line += "  " + task + " " + FormatNumber(score.score.value);
   }
   if (wanted.whole) {
     const double mean = Compare(scores, wanted.stage);
-    line += scores.empty() ? " no task is left" : "  mean loss " + FormatNumber(mean);
+    line += scores.empty() ? ": no task is left" : ", mean loss " + FormatNumber(mean);
   }
-  setting_.console.Say(line);
+  setting_.console.Say(line + (scores.empty() ? "" : "\n" + LiveScoresTable(record.tasks)));
   return record;
 }
 

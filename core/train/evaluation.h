@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -66,7 +67,8 @@ class Evaluation {
   void Load(const nlohmann::json& progress);
 
  private:
-  TaskScore ScoreOf(const std::string& task, std::int64_t step);
+  TaskScore ScoreOf(const std::string& task, std::int64_t step,
+                    const std::function<void(double share)>& progress);
   void WarnOfNoNumber(const std::string& task, const TaskScore& score, std::int64_t step);
   double Compare(Scores scores, const std::string& stage);
   void AddSheet(const std::string& task, const TaskScore& score, EvaluationRecord& record);

@@ -10,6 +10,7 @@
 #include <medley/base/crash.h>
 #include <medley/base/interrupt.h>
 #include <medley/base/suggest.h>
+#include <medley/report/screen.h>
 #include <medley/run/validate.h>
 #include <medley/train/remedy.h>
 #include <medley/train/run_sinks.h>
@@ -137,7 +138,7 @@ ExitCode Trainer::TrainOn(std::int64_t until) {
   if (const auto* failure = std::get_if<Failure>(&last)) SaveAndFail(*failure);
   checkpoints_.SaveNow(step_, evaluation_.evaluated());
   receipts_.Save();
-  console_.Say(Summary());
+  console_.Say(Wrapped(Summary(), ScreenColumns()));
   if (std::holds_alternative<InterruptedStep>(last)) return ExitCode::kInterrupted;
   return stages_.dropped().empty() ? ExitCode::kDone : ExitCode::kSomethingDropped;
 }
@@ -384,7 +385,7 @@ void Trainer::SaveAndFail(const Failure& failure) {
   } catch (const std::exception& error) {
     words += ". Besides, " + Failure::Of(error).reason + ". " + NewestCheckpointWords(start_.directory);
   }
-  console_.Say(Summary());
+  console_.Say(Wrapped(Summary(), ScreenColumns()));
   throw Error(words, failure.code);
 }
 

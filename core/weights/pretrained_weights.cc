@@ -11,6 +11,7 @@
 #include <medley/base/files.h>
 #include <medley/base/suggest.h>
 #include <medley/base/utf8.h>
+#include <medley/base/work_progress.h>
 #include <medley/model/adapters.h>
 #include <medley/model/parameter_names.h>
 #include <medley/weights/safetensors_file.h>
@@ -131,7 +132,12 @@ std::string PretrainedWeights::HeadProblem() const {
 void PretrainedWeights::Fill(const std::vector<Parameter>& parameters, const Tokens& tokens,
                              const TypeOf& type) const {
   const at::NoGradGuard no_grad;
+  WorkProgress progress;
+  double done = 0, all = 0;
+  for (const Parameter& parameter : parameters) all += static_cast<double>(parameter.tensor.numel());
   for (const Parameter& parameter : parameters) {
+    progress.Say("reading " + DisplayPath(setting_.directory), done, all);
+    done += static_cast<double>(parameter.tensor.numel());
     const auto source = sources_.find(parameter.name);
     if (source == sources_.end()) continue;
     const at::Tensor values = files_.Map(source->second);

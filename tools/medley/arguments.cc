@@ -12,6 +12,7 @@
 #include <medley/base/files.h>
 #include <medley/base/suggest.h>
 #include <medley/base/utf8.h>
+#include <medley/report/screen.h>
 
 namespace medley {
 namespace {
@@ -71,7 +72,7 @@ bool ParseArguments(CLI::App& app, int argc, char** argv) {
   try {
     app.parse(argc, argv);
   } catch (const CLI::CallForHelp&) {
-    std::cout << app.help();
+    std::cout << Wrapped(app.help(), ScreenColumns());
     return false;
   } catch (const CLI::ExtrasError&) {
     Refuse(app, UnexpectedWords(app, app.remaining(/*recurse=*/true)));
@@ -111,6 +112,10 @@ CLI::Option* AddRawWeights(CLI::App& app, bool& raw) {
   return app.add_flag(
       "--raw-weights", raw,
       "the weights that training goes on with, of a run that keeps their average (optimizer.average)");
+}
+
+CLI::Option* AddWide(CLI::App& app) {
+  return app.add_flag_callback("--wide", ShowWide, "show all columns of tables, however wide the screen is");
 }
 
 CLI::Option* AddPluginPath(CLI::App& app, std::vector<fs::path>& paths) {

@@ -30,6 +30,9 @@ CLI::Option* AddPluginPath(CLI::App& app, std::vector<std::filesystem::path>& pa
 // Of a verb that may run what a config names: also --allow-config-plugins.
 CLI::Option* AddPlugins(CLI::App& app, NamedPlugins& plugins);
 
+// Of a verb that prints tables: show all their columns, wider than the screen.
+CLI::Option* AddWide(CLI::App& app);
+
 // To be asked before the work whose result is to be written: an InputError where a file cannot be made there,
 // or replaced ("--out: ...").
 void CheckOutFile(const std::filesystem::path& file, const std::string& option = "--out");

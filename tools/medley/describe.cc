@@ -47,6 +47,7 @@ std::string Shape(const TensorInfo& tensor) {
 
 void PrintTensors(const char* what, const std::vector<TensorInfo>& tensors) {
   Table table({what, "shape", ""}, 3);
+  table.Breaks("");
   for (const TensorInfo& tensor : tensors)
     table.Add({tensor.name, Printable(Shape(tensor)), Printable(tensor.help)});
   std::cout << '\n' << table.ToText();
@@ -92,6 +93,7 @@ void PrintModel(const ModelInfo& model, const std::string& origin) {
   std::cout << model.name << " " << Printable(model.version) << ": " << Printable(model.summary) << " ("
             << origin << ")\n";
   Table fields({"field", "default", "allowed", ""}, 4);
+  fields.Spares({"default"}).Breaks("");
   for (const FieldInfo& field : model.fields)
     fields.Add({field.name, Printable(ValueOf(field)), Printable(Allowed(field)), Printable(field.help)});
   std::cout << '\n' << fields.ToText();
@@ -100,6 +102,7 @@ void PrintModel(const ModelInfo& model, const std::string& origin) {
               << model.pretrained.group << ".pretrained: a Hugging Face folder may give the fields and "
               << "weights of this group\n";
   Table sizes({"size", ""}, 2);
+  sizes.Breaks("");
   for (const SizeInfo& size : model.sizes) sizes.Add({size.name, Printable(size.help)});
   if (!model.sizes.empty()) std::cout << '\n' << sizes.ToText();
   PrintTensors("input", model.inputs);

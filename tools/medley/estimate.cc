@@ -50,27 +50,28 @@ std::string Count(std::int64_t n) {
 }
 
 void PrintModel(const EstimatedRun& subject) {
-  std::cout << "model " << DisplayPath(subject.run().config.model) << ": " << Count(subject.parameters())
-            << " parameters of " << subject.element() << " bytes";
-  if (subject.trained() < subject.parameters())
-    std::cout << ", " << Count(subject.trained()) << " of them trained";
-  std::cout << "\n  weights " << FormatBytes(WeightBytes(subject.model())) << ", gradients "
-            << FormatBytes(TrainedBytes(subject.model().parameters())) << ", optimizer "
-            << FormatBytes(subject.optimizer()) << "; weights and optimizer are in every peak below\n";
+  std::string words = "model " + DisplayPath(subject.run().config.model) + ": " +
+                      Count(subject.parameters()) + " parameters of " + std::to_string(subject.element()) +
+                      " bytes";
+  if (subject.trained() < subject.parameters()) words += ", " + Count(subject.trained()) + " of them trained";
+  words += "\n  weights " + FormatBytes(WeightBytes(subject.model())) + ", gradients " +
+           FormatBytes(TrainedBytes(subject.model().parameters())) + ", optimizer " +
+           FormatBytes(subject.optimizer()) + "; weights and optimizer are in every peak below\n";
+  std::cout << Wrapped(words, ScreenColumns());
 }
 
 void PrintAssumptions(bool on_gpu, bool has_profile) {
-  std::cout << "\nAssumed: rows of the largest declared lengths";
+  std::string words = "\nAssumed: rows of the largest declared lengths";
   if (on_gpu) {
-    std::cout
-        << "; what a GPU's libraries take as in configs/gpus (a context, a cuBLAS workspace for each of two "
-           "threads, and 5 % that the allocator cannot use); scores kept where query heads share key heads, "
-           "as CUDA has no fused attention for them in fp32. No figure was measured on a GPU";
+    words +=
+        "; what a GPU's libraries take as in configs/gpus (a context, a cuBLAS workspace for each of two "
+        "threads, and 5 % that the allocator cannot use); scores kept where query heads share key heads, "
+        "as CUDA has no fused attention for them in fp32. No figure was measured on a GPU";
   } else {
-    std::cout << "; bytes of tensors as the counting allocator has them, not those of code and libraries";
+    words += "; bytes of tensors as the counting allocator has them, not those of code and libraries";
   }
-  if (has_profile) std::cout << "; * measured";
-  std::cout << ".\n";
+  if (has_profile) words += "; * measured";
+  std::cout << Wrapped(words + ".\n", ScreenColumns(), 0);
 }
 
 // The peak of one real step with rows of the largest lengths: the trainer's bytes, and on the CPU the rows.
@@ -229,6 +230,7 @@ int RunEstimate(int argc, char** argv) {
                  "a profile.json whose measured bytes go before the estimate");
   app.add_flag("--check", arguments.check, "also run one step of each task and compare");
   AddPlugins(app, arguments.plugins);
+  AddWide(app);
   if (!ParseArguments(app, argc, argv)) return 0;
 
   std::optional<Gpu> gpu;

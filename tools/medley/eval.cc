@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <exception>
 #include <filesystem>
+#include <functional>
 #include <iostream>
 #include <iterator>
 #include <map>
@@ -17,6 +18,7 @@
 #include <medley/base/error.h>
 #include <medley/base/json_text.h>
 #include <medley/base/version.h>
+#include <medley/base/work_progress.h>
 #include <medley/eval/evaluator.h>
 #include <medley/eval/row_items.h>
 #include <medley/eval/score_comparison.h>
@@ -45,14 +47,22 @@ struct HeldOut {
   }
 };
 
-TaskScore Score(const Run& run, const std::string& name, const HeldOut& held_out, Console& console) {
-  console.Status("scoring " + name);
+// `progress` is told the share of its rows.
+TaskScore Score(const Run& run, const std::string& name, const HeldOut& held_out, Console& console,
+                const std::function<void(double share)>& progress) {
   const Form form = run.forms.Own(name);
   LoadedTask& task = run.host->Get(form);
   const std::int64_t rows = held_out.Of(name, task);
   const std::string overlap = OverlapWarning(task, held_out.seed, rows);
   if (!overlap.empty()) console.Warn(overlap);
-  TaskScore score = ScoreTask(task, run.Configured(form), {*run.model, run.device, held_out.seed, rows});
+  TaskScore score = ScoreTask(task, run.Configured(form),
+                              {.model = *run.model,
+                               .device = run.device,
+                               .seed = held_out.seed,
+                               .rows = rows,
+                               .progress = [&](std::int64_t done) {
+                                 progress(static_cast<double>(done) / static_cast<double>(rows));
+                               }});
   if (score.rows_at_once < kEvalRows)
     console.Warn(name + " ran out of memory; it was scored " + std::to_string(score.rows_at_once) +
                  " rows at a time");
@@ -81,14 +91,20 @@ struct Scored {
 Scored ScoreAll(const Run& run, const std::vector<std::string>& tasks, const HeldOut& rows,
                 Console& console) {
   Scored scored;
+  WorkProgress progress;
+  double begun = 0;
   for (const std::string& task : tasks) {
+    const auto tell = [&](double share) {
+      progress.Say("scoring " + task, begun + share, static_cast<double>(tasks.size()));
+    };
     try {
-      scored.scores[task] = Score(run, task, rows, console);
+      scored.scores[task] = Score(run, task, rows, console, tell);
     } catch (const c10::AcceleratorError&) {
       throw;  // what is asked of the device from now on fails too: no task is to blame
     } catch (const std::exception& error) {
       scored.Fail(task, Failure::Of(error), console);
     }
+    ++begun;
   }
   return scored;
 }
@@ -211,6 +227,7 @@ int RunEval(int argc, char** argv) {
       "KEY=VALUE", overrides,
       "other rows than the run's own: tasks.NAME.options.OPTION=VALUE; what is found is written with "
       "--out only");
+  AddWide(app);
   if (!ParseArguments(app, argc, argv)) return 0;
   const SavedWeights kind = raw ? SavedWeights::kTrained : SavedWeights::kAveraged;
 

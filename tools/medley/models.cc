@@ -25,6 +25,7 @@ std::string OriginOf(const ModelInfo& model, const Registry& registry) {
 
 void PrintAll(const Registry& registry) {
   Table table({"model", "from", ""}, 3);
+  table.Breaks("");
   for (const ModelInfo* model : registry.models())
     table.Add({model->name, OriginOf(*model, registry), Printable(model->summary)});
   std::cout << table.ToText();
@@ -51,6 +52,7 @@ int RunModels(int argc, char** argv) {
   app.add_flag("--json", json, "as a JSON array of specs, or as the one spec");
   app.add_flag("--schema", schema, "the JSON Schema of the files of KIND")->needs(kind_option);
   AddPluginPath(app, search.paths);
+  AddWide(app);
   if (!ParseArguments(app, argc, argv)) return 0;
 
   const Registry registry = Registry::Scan(search);

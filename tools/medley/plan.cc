@@ -9,8 +9,8 @@
 
 #include <medley/base/error.h>
 #include <medley/config/threads.h>
-#include <medley/plan/plan_stages.h>
 #include <medley/plan/run_planner.h>
+#include <medley/report/screen.h>
 #include <medley/run/data_files.h>
 #include <medley/run/run.h>
 #include <medley/train/admission.h>
@@ -48,6 +48,7 @@ int RunPlan(int argc, char** argv) {
   app.add_option("--profile", profile,
                  "measured bytes of an earlier plan or run; only what it lacks is measured");
   AddPlugins(app, plugins);
+  AddWide(app);
   if (!ParseArguments(app, argc, argv)) return 0;
 
   if (!out.empty()) CheckOutDirectory(out);  // before seconds of measuring
@@ -67,7 +68,7 @@ int RunPlan(int argc, char** argv) {
   RunPlanner planner(*run, setting, console);
   if (!profile.empty()) planner.UseProfile(profile);
   planner.PlanRun(run->NamedForms());
-  std::cout << StagesOfPlan(run->forms, run->curriculum, planner.plan()) << planner.Words() << '\n';
+  std::cout << Wrapped(planner.Words(), ScreenColumns()) << '\n';
   if (!out.empty()) Save(planner, out);
   return 0;
 }

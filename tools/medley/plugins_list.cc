@@ -2,6 +2,7 @@
 
 #include <iostream>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <medley/base/error.h>
@@ -43,15 +44,20 @@ void PrintAsJson(const PluginList& list) {
   std::cout << JsonText(json, 2) << '\n';
 }
 
+// A table for each directory: paths are long.
 void PrintForPeople(const PluginList& list) {
-  Table table({"plugin", "state", "gives"}, 3);
+  std::vector<std::pair<fs::path, Table>> tables;
   std::string reasons;
   for (const PluginCandidate& plugin : list.candidates) {
-    const std::string path = Printable(plugin.path.string());
-    table.Add({path, plugin.state, Gives(plugin)});
-    if (!plugin.reason.empty()) reasons += path + " (" + plugin.state + "): " + plugin.reason + '\n';
+    const fs::path directory = plugin.path.parent_path();
+    if (tables.empty() || tables.back().first != directory)
+      tables.emplace_back(directory, Table({"plugin", "state", "gives"}, 3)).second.Breaks("gives");
+    tables.back().second.Add({Printable(plugin.path.filename().string()), plugin.state, Gives(plugin)});
+    if (!plugin.reason.empty())
+      reasons += Printable(plugin.path.string()) + " (" + plugin.state + "): " + plugin.reason + '\n';
   }
-  if (!list.candidates.empty()) std::cout << table.ToText() << '\n';
+  for (const auto& [directory, table] : tables)
+    std::cout << Printable(directory.string()) << ":\n" << table.ToText() << '\n';
   if (!reasons.empty()) std::cout << reasons << '\n';
   std::cout << "Searched; the first that has a name gives it:\n";
   for (const fs::path& path : list.searched) std::cout << "  " << Printable(path.string()) << '\n';

@@ -15,6 +15,7 @@
 #include <medley/plan/receipt.h>
 #include <medley/report/metrics.h>
 #include <medley/report/phase_report.h>
+#include <medley/report/screen.h>
 
 #include "tools/medley/arguments.h"
 #include "tools/medley/verbs.h"
@@ -53,6 +54,7 @@ int RunReport(int argc, char** argv) {
   app.add_option("--live", live, "write the page anew every so many seconds, until Ctrl-C; open, it follows")
       ->needs(html)
       ->check(CLI::Range(1, 3600));
+  AddWide(app);
   if (!ParseArguments(app, argc, argv)) return 0;
   PageRequest request{.runs = {directory}, .refresh_seconds = live};
   request.runs.insert(request.runs.end(), against.begin(), against.end());
@@ -70,7 +72,9 @@ int RunReport(int argc, char** argv) {
     return 0;
   }
   const Receipt receipt = ReadReceipt(directory);
-  std::cout << StagesTable(receipt.stages()) << ReceiptTable(receipt) << PhasesTable(directory / kTimingLog);
+  std::cout << Wrapped(
+      StagesTable(receipt.stages()) + ReceiptTable(receipt) + PhasesTable(directory / kTimingLog),
+      ScreenColumns());
   return 0;
 }
 

@@ -43,6 +43,7 @@ int RunResume(int argc, char** argv) {
   std::string budget;
   AddBudget(app, budget);
   AddPlugins(app, request.plugins);
+  AddWide(app);
   if (!ParseArguments(app, argc, argv)) return 0;
   std::signal(SIGPIPE, SIG_IGN);  // a run outlives whoever reads its lines
   const StopSignal stop;

@@ -18,6 +18,7 @@ namespace {
 
 void PrintSummary(const Registry& registry) {
   Table table({"task", "passes", "terms", "constants", "options", "plugin"});
+  table.Spares({"constants", "terms", "options"});
   for (const TaskInfo* task : registry.tasks()) {
     const VariantInfo& variant = task->variants.front();
     table.Add({task->name, std::to_string(variant.passes.size()), std::to_string(variant.terms.size()),
@@ -77,6 +78,7 @@ int RunTasks(int argc, char** argv) {
   app.add_option("NAME", name, "a task: everything that its plugin says of it");
   app.add_flag("--json", json, "as a JSON array of specs, or as the one spec");
   AddPluginPath(app, search.paths);
+  AddWide(app);
   if (!ParseArguments(app, argc, argv)) return 0;
 
   const Registry registry = Registry::Scan(search);

@@ -49,6 +49,7 @@ int RunTrain(int argc, char** argv) {
       ->type_name("N")
       ->check(WholeNumber(0, 1 << 24));
   AddPlugins(app, request.plugins);
+  AddWide(app);
   if (!ParseArguments(app, argc, argv)) return 0;
   std::signal(SIGPIPE, SIG_IGN);  // a run outlives whoever reads its lines
   const StopSignal stop;
