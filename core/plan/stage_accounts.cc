@@ -11,9 +11,12 @@ namespace {
 using nlohmann::ordered_json;
 
 ordered_json AccountJson(const TaskAccount& task) {
-  return {{"asked", task.asked},       {"delivered", task.delivered}, {"charged", task.charged},
-          {"rows", task.rows},         {"steps", task.steps},         {"tokens_run", task.tokens_run},
-          {"forwards", task.forwards}, {"seconds", task.seconds},     {"peak", task.peak}};
+  ordered_json json = {
+      {"asked", task.asked},       {"delivered", task.delivered}, {"charged", task.charged},
+      {"rows", task.rows},         {"steps", task.steps},         {"tokens_run", task.tokens_run},
+      {"forwards", task.forwards}, {"seconds", task.seconds},     {"peak", task.peak}};
+  if (task.items > 0) json["items"] = task.items;
+  return json;
 }
 
 TaskAccount AccountOf(const ordered_json& json) {
@@ -25,7 +28,8 @@ TaskAccount AccountOf(const ordered_json& json) {
           .tokens_run = CountOf(json, json.contains("tokens") ? "tokens" : "tokens_run"),
           .forwards = CountOf(json, json.contains("passes") ? "passes" : "forwards"),
           .seconds = json.at("seconds").get<double>(),
-          .peak = CountOf(json, "peak")};
+          .peak = CountOf(json, "peak"),
+          .items = json.contains("items") ? CountOf(json, "items") : 0};
 }
 
 // "1200 (33.3 %)"
@@ -51,6 +55,13 @@ TaskAccount Sum(const StageAccount& stage) {
 // Of rows and steps there is a column anyway.
 bool HasOwnColumn(const std::string& unit) { return unit == "tokens" || unit == "passes"; }
 
+// How often the stage's rows showed all its items.
+std::string TimesThrough(const TaskAccount& task) {
+  if (task.items == 0) return "-";
+  return FormatNumber(static_cast<double>(task.rows) / static_cast<double>(task.items)) + " of " +
+         std::to_string(task.items);
+}
+
 Table TableOf(const StageAccount& stage) {
   const TaskAccount all = Sum(stage);
   std::vector<std::string> header = {"task",       "asked",    "delivered", "rows", "steps",
@@ -58,7 +69,11 @@ Table TableOf(const StageAccount& stage) {
   constexpr std::ptrdiff_t kPlace = 3;  // of what the unit counts
   const bool has_own = HasOwnColumn(stage.unit);
   if (has_own) header.insert(header.begin() + kPlace, "declared " + stage.unit);
+  const bool has_items = std::any_of(stage.tasks.begin(), stage.tasks.end(),
+                                     [](const auto& task) { return task.second.items > 0; });
+  if (has_items) header.emplace_back("times through");
   Table table(std::move(header));
+  table.Spares({"tokens run", "forwards", "steps", "seconds", "rows"});
   for (const auto& [name, task] : stage.tasks) {
     std::vector<std::string> row = {name,
                                     FormatShare(task.asked),
@@ -71,6 +86,7 @@ Table TableOf(const StageAccount& stage) {
                                     task.peak > 0 ? FormatBytes(static_cast<double>(task.peak)) : "-"};
     if (has_own)
       row.insert(row.begin() + kPlace, Part(task.charged, all.charged, std::to_string(task.charged)));
+    if (has_items) row.push_back(TimesThrough(task));
     table.Add(std::move(row));
   }
   return table;
@@ -88,6 +104,7 @@ void StageAccounts::Add(const StepRecord& record) {
     tasks[task].delivered = share.delivered;
     tasks[task].charged = share.charged;
   }
+  for (const auto& [task, items] : record.items) tasks[task].items = items;
   for (const Draw& draw : record.draws) {
     TaskAccount& task = tasks[draw.task];
     task.rows += draw.rows;

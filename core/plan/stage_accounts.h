@@ -18,6 +18,7 @@ struct TaskAccount {
                forwards = 0;  // steps: draws; the last two: see DrawReceipt
   double seconds = 0;         // of steps; those of a step's draws are equal parts
   std::int64_t peak = 0;      // bytes, the largest of its draws
+  std::int64_t items = 0;     // for training; 0: they do not end
 };
 
 struct StageAccount {

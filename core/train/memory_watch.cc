@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include <medley/data/item_stream.h>
 #include <medley/memory/batch_bytes.h>
 #include <medley/memory/cpu_allocator.h>
 #include <medley/model/parameter_bytes.h>
@@ -133,8 +134,9 @@ void MemoryWatch::EndStep(StepRecord& record) {
   for (std::size_t i = 0; i < std::min(record.draws.size(), step_.draws.size()); ++i) {
     const Draw& draw = record.draws[i];
     record.receipts.push_back(ReceiptOf(draw, step_.draws[i].peak, others_tables_[i]));
-    record.constant_bytes[draw.task] =
-        setting_.host.Get(setting_.plan.FormOf(draw.task)).ConstantBytes(setting_.device);
+    const LoadedTask& task = setting_.host.Get(setting_.plan.FormOf(draw.task));
+    record.constant_bytes[draw.task] = task.ConstantBytes(setting_.device);
+    if (task.Items() != nullptr) record.items[draw.task] = task.Items()->size(Split::kTraining);
   }
 }
 

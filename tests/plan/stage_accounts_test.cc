@@ -46,7 +46,23 @@ TEST(StageAccounts, AddUpByStageAndTask) {
   EXPECT_NE(table.find("8 (40.0 %)"), std::string::npos) << table;
   EXPECT_NE(table.find("4 (66.7 %)"), std::string::npos) << table;  // seconds
   EXPECT_EQ(again.ToJson(), receipt.ToJson());
+  EXPECT_EQ(table.find("times through"), std::string::npos) << "no data that ends";
   EXPECT_EQ(StagesTable(Receipt().stages()), "");
+}
+
+TEST(StageAccounts, OfFiniteDataSayHowOftenItWasGoneThrough) {
+  Receipt receipt;
+  for (const char* task : {"one", "two"}) {
+    StepRecord record = Step(0, "", task, 30);
+    if (record.draws.front().task == "one") record.items["one"] = 12;
+    receipt.RecordStep(record);
+  }
+  const Receipt again = Receipt::FromJson(receipt.ToJson());
+  EXPECT_EQ(again.stages().stages()[0].tasks.at("one").items, 12);
+  const std::string table = StagesTable(again.stages());
+  EXPECT_NE(table.find("times through\n"), std::string::npos) << table;
+  EXPECT_NE(table.find("2.5 of 12\n"), std::string::npos) << table;
+  EXPECT_EQ(again.ToJson(), receipt.ToJson());
 }
 
 // Declared tokens are what the weights ask shares of; those that ran are another number under another name.
