@@ -20,7 +20,9 @@ class Control final : public Task {
                                   .inputs = {"images", "tokens", "lengths", "supervised"},
                                   .outputs = {"logits", "targets", "image"},
                                   .special_tokens = {"<pad>", "<eos>"},
-                                  .score = {.name = "image_error", .higher_is_better = false}};
+                                  .score = {.name = "image_error", .higher_is_better = false},
+                                  // Some kinds of scenes are few: to show one again is no mistake.
+                                  .rows_repeat = true};
 
   explicit Control(const TaskContext& context) : size_(ImageSize(context)), pass_(context) {}
 

@@ -1,5 +1,6 @@
 // What an agent that has learned nothing makes of every task. (Contract and gradients: tests/step.)
 
+#include <medley/eval/row_items.h>
 #include <medley/plugin/loaded_task.h>
 #include <medley/testing/checks.h>
 
@@ -22,6 +23,14 @@ TEST(TasksWithTheAgent, AreAtChanceWhereNothingWasLearned) {
   for (const TaskClass& any : AllTasks()) {
     Loaded loaded(any.spec->name, "default");
     EXPECT_EQ(check::Score(loaded.task, agent, /*rows=*/16), check::Findings()) << any.spec->name;
+  }
+}
+
+// What that says only a task's author can mend, or declare.
+TEST(TasksWithTheAgent, WarnNobodyOfRowsThatAreSeenAgain) {
+  for (const TaskClass& any : AllTasks()) {
+    Loaded loaded(any.spec->name, "default");
+    EXPECT_EQ(OverlapWarning(loaded.task, /*seed=*/7, /*held_out_rows=*/128), "");
   }
 }
 
