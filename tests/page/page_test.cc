@@ -10,7 +10,10 @@
 #include <medley/page/curve.h>
 #include <medley/page/run_data.h>
 #include <medley/page/run_page.h>
+#include <medley/report/event_file.h>
+#include <medley/report/tensorboard.h>
 
+#include "tests/report/made_picture.h"
 #include "tests/report/scratch_directory.h"
 #include "tests/words.h"
 
@@ -120,6 +123,51 @@ TEST_F(Pages, HaveMemoryPlannedBesideMeasuredAndMarksInOrder) {
   EXPECT_EQ(data["marks"][0]["words"], "line: not taken, it gains nothing");
   EXPECT_EQ(data["marks"][1]["kind"], "edit");
   EXPECT_EQ(data["marks"][1]["shares"]["a"], 0.6);
+}
+
+TEST_F(Pages, HavePredictionsAndChangesOfPhase) {
+  const ordered_json jumps = Data()["phases"]["jumps"];
+  ASSERT_EQ(jumps.size(), 1u);
+  EXPECT_EQ(jumps[0]["direction"], "line");
+  EXPECT_EQ(jumps[0]["gain"], -1);
+  EXPECT_EQ(jumps[0]["taken"], false);
+  Write(
+      "timing.jsonl",
+      R"({"step": 2, "transition": {"from": "full", "to": "predict"}, "memory_before": 5, "memory_after": 7})"
+      "\n");
+  const ordered_json changes = Data()["phases"]["transitions"];
+  ASSERT_EQ(changes.size(), 1u);
+  EXPECT_EQ(changes[0]["to"], "predict");
+  EXPECT_EQ(changes[0]["memory_after"], 7);
+  fs::remove(run_ / "timing.jsonl");
+  fs::remove(run_ / "metrics.jsonl");
+  EXPECT_TRUE(Data()["phases"].is_null()) << "a run without";
+}
+
+TEST_F(Pages, HaveTheSheetsOfEvaluationsAndBehindThemTheLastScoring) {
+  fs::create_directory(run_ / "tensorboard");
+  {
+    EventFile events(run_ / kTensorBoardLog, 0);
+    for (int step = 100; step <= 9000; step += 100) events.Image("sheet/a", step, MadePicture(30, 20));
+    events.Image("sheet/b", 9000, MadePicture(30, 20));
+    events.Sync();
+  }
+  WritePng(MadePicture(4, 4), run_ / "sheet-a.png");
+  WriteText(run_ / "sheet-c.txt", "row 1\n");
+  Write("eval.json", R"({"step": 9500})");
+  const ordered_json sheets = Data()["sheets"];
+  ASSERT_EQ(sheets.size(), 3u);
+  const ordered_json& pictures = sheets[0]["pictures"];
+  ASSERT_EQ(pictures.size(), 41u) << "forty of ninety, and the last scoring";
+  EXPECT_EQ(pictures[39][0], 9000);
+  EXPECT_EQ(pictures[40][0], 9500);
+  EXPECT_LE(pictures[0][0], 300);
+  for (std::size_t i = 1; i < 40; ++i) {
+    const auto gap = pictures[i][0].get<int>() - pictures[i - 1][0].get<int>();
+    EXPECT_TRUE(gap == 200 || gap == 300) << gap << " steps: evenly";
+  }
+  EXPECT_EQ(sheets[1]["pictures"].size(), 1u);
+  EXPECT_EQ(sheets[2]["words"], "row 1\n");
 }
 
 TEST_F(Pages, LeaveOutALineThatIsBeingWrittenAndRefuseOneThatIsDamaged) {

@@ -1,0 +1,106 @@
+#include <medley/page/run_logs.h>
+
+#include <cmath>
+
+#include <medley/page/log_lines.h>
+#include <medley/report/metrics.h>
+
+namespace medley {
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+using nlohmann::ordered_json;
+
+constexpr std::size_t kStretches = 120;  // of a panel's curve
+
+}  // namespace
+
+RunLogs::RunLogs(const fs::path& run) {
+  ForEachLine(run / kMetricsLog, [&](const json& line) { TakeMetrics(line); });
+  ForEachLine(run / kTimingLog, [&](const json& line) { TakeTiming(line); });
+}
+
+void RunLogs::PutCurves(ordered_json& page) const {
+  ordered_json& losses = page["losses"] = ordered_json::object();
+  for (const auto& [task, terms] : terms_) {
+    for (const auto& [term, curve] : terms) losses[task][term] = JsonOf(Thinned(curve, kStretches));
+  }
+  ordered_json& scores = page["scores"] = ordered_json::object();
+  for (const auto& [task, points] : scores_) scores[task] = points;
+  page["rate"] = JsonOf(Thinned(rate_, kStretches));
+  page["norm"] = JsonOf(Thinned(norm_, kStretches));
+  page["speed"] = JsonOf(Thinned(speed_, kStretches));
+  page["floor"] = JsonOf(Thinned(floor_, kStretches));
+  page["peak"] = JsonOf(Thinned(peak_, kStretches));
+  ordered_json& rows = page["rows"] = ordered_json::object();
+  for (const auto& [task, curve] : rows_) rows[task] = JsonOf(Thinned(curve, kStretches / 3));
+}
+void RunLogs::TakeMetrics(const json& line) {
+  const auto step = line["step"].get<std::int64_t>();
+  if (line.contains(kTransition)) {
+    if (const json& jump = At(line, "jump"); jump.is_object()) TakeJump(step, jump);
+    return;
+  }
+  step_ = step;
+  for (const auto& [task, terms] : At(line, "terms").items()) {
+    double sum = 0;
+    for (const auto& [term, loss] : terms.items()) {
+      terms_[task][term].push_back({step, NumberAt(loss, "mean")});
+      sum += NumberAt(loss, "weighted");
+    }
+    if (std::isfinite(sum)) last_loss_[task] = sum;
+  }
+  for (const json& draw : ListAt(line, "draws")) {
+    const std::string task = draw.value("task", "");
+    rows_[task].push_back({step, total_[task] += NumberAt(draw, "rows")});
+  }
+  rate_.push_back({step, NumberAt(line, "lr")});
+  norm_.push_back({step, NumberAt(line, "grad_norm")});
+  if (const json& scores = At(line, "eval"); scores.is_object()) TakeScores(step, scores);
+}
+void RunLogs::TakeJump(std::int64_t step, const json& jump) {
+  ordered_json one = {{"step", step}};
+  for (const char* key : {"direction", "steps", "gain", "standard_error", "row_forwards", "taken", "why"})
+    one[key] = At(jump, key);
+  for (const char* key : {"steps", "gain", "standard_error"}) one[key] = Rounded(NumberAt(jump, key));
+  const bool taken = jump.value("taken", false);
+  marks_.push_back({{"step", step},
+                    {"kind", "prediction"},
+                    {"words", jump.value("direction", "") + ": " +
+                                  (taken ? "taken" : "not taken, " + jump.value("why", ""))}});
+  jumps_.push_back(std::move(one));
+}
+
+void RunLogs::TakeScores(std::int64_t step, const json& scores) {
+  for (const auto& [task, score] : scores.items()) {
+    ordered_json point = {step};
+    for (const char* key : {"value", "low", "high", "loss"}) point.push_back(Rounded(NumberAt(score, key)));
+    scores_[task].push_back(std::move(point));
+    last_scores_[task] = score;
+  }
+}
+void RunLogs::TakeTiming(const json& line) {
+  const auto step = line["step"].get<std::int64_t>();
+  if (line.contains(kTransition)) return TakeTransition(step, line);
+  floor_.push_back({step, NumberAt(line, "memory_now")});
+  peak_.push_back({step, NumberAt(line, "memory_peak")});
+  speed_.push_back({step, NumberAt(line, "rows_per_second")});
+  for (const json& finding : ListAt(line, "guard"))
+    marks_.push_back({{"step", step}, {"kind", "memory"}, {"words", finding.value("words", "")}});
+}
+void RunLogs::TakeTransition(std::int64_t step, const json& line) {
+  const json& change = line[kTransition];
+  ordered_json one = {
+      {"step", step}, {"from", At(change, "from")}, {"to", At(change, "to")}, {"why", At(change, "why")}};
+  for (const char* key : {"memory_before", "memory_after", "memory_peak", "memory_held", "weight_copies"})
+    one[key] = At(line, key);
+  transitions_.push_back(std::move(one));
+}
+
+ordered_json RunLogs::Phases() const {
+  if (transitions_.empty() && jumps_.empty()) return nullptr;
+  return {{"transitions", transitions_}, {"jumps", jumps_}};
+}
+
+}  // namespace medley

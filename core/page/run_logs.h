@@ -1,0 +1,48 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include <medley/page/curve.h>
+
+namespace medley {
+
+// What metrics.jsonl and timing.jsonl of a run tell, step by step.
+class RunLogs {
+ public:
+  // Either may be missing. An InputError where one is damaged.
+  explicit RunLogs(const std::filesystem::path& run);
+
+  std::int64_t step() const { return step_; }                    // the last one; 0: none
+  const nlohmann::json& scores() const { return last_scores_; }  // by task, of its last evaluation
+  const std::map<std::string, double>& losses() const { return last_loss_; }  // likewise, of its last draw
+  // Events that are no weights', by step: {"step", "kind", "words"}.
+  const std::vector<nlohmann::ordered_json>& marks() const { return marks_; }
+  // Adds the curves, thinned so that peaks stay: "losses", "scores", "rate", "norm", "speed", "floor",
+  // "peak", "rows".
+  void PutCurves(nlohmann::ordered_json& page) const;
+  // What phases did: their changes with memory, and predictions with verdicts. Null where there are none.
+  nlohmann::ordered_json Phases() const;
+
+ private:
+  void TakeMetrics(const nlohmann::json& line);
+  void TakeJump(std::int64_t step, const nlohmann::json& jump);
+  void TakeScores(std::int64_t step, const nlohmann::json& scores);
+  void TakeTiming(const nlohmann::json& line);
+  void TakeTransition(std::int64_t step, const nlohmann::json& line);
+
+  std::int64_t step_ = 0;
+  std::map<std::string, std::map<std::string, Curve>> terms_;
+  std::map<std::string, std::vector<nlohmann::ordered_json>> scores_;
+  std::map<std::string, double> last_loss_, total_;
+  std::map<std::string, Curve> rows_;
+  nlohmann::json last_scores_ = nlohmann::json::object();
+  Curve rate_, norm_, speed_, floor_, peak_;
+  std::vector<nlohmann::ordered_json> marks_, transitions_, jumps_;
+};
+
+}  // namespace medley

@@ -1,0 +1,67 @@
+// A run's report: as text, as a page, and as the picture that README shows.
+#include <gtest/gtest.h>
+
+#include <filesystem>
+
+#include <medley/report/picture.h>
+#include <medley/report/screen.h>
+
+#include "tests/report/scratch_directory.h"
+#include "tests/tools/run_command.h"
+#include "tests/tools/small_runs.h"
+
+namespace medley::test {
+namespace {
+
+namespace fs = std::filesystem;
+
+class ReportCommand : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    WriteText(scratch_ / "weights.json", kStagedWeights);
+    const CommandResult trained =
+        Shell(Medley() + "train " MEDLEY_SOURCE_DIR "/configs/runs/quickstart.json --out " + run_.string() +
+              " steps=12 " + kStaged + (scratch_ / "weights.json").string() + " 2>&1");
+    ASSERT_EQ(trained.code, 0) << trained.out;
+  }
+  ScratchDirectory scratch_;
+  fs::path run_ = scratch_ / "run";
+};
+
+TEST_F(ReportCommand, FitsAnyScreenAndWideShowsAllColumns) {
+  const auto report = [&](const std::string& columns, const std::string& more = "") {
+    return Shell("COLUMNS=" + columns + " " + Medley() + "report " + run_.string() + more + " 2>&1");
+  };
+  for (const char* columns : {"", "80", "120"}) {
+    const CommandResult shown = report(columns);
+    EXPECT_EQ(shown.code, 0) << shown.out;
+    const std::size_t most = *columns == '\0' ? 100 : std::stoul(columns);
+    std::istringstream lines(shown.out);
+    for (std::string line; std::getline(lines, line);) EXPECT_LE(TextWidth(line), most) << line;
+    for (const char* words : {"task", "asked", "delivered", "predicted", "arrow_to_gold", "stage 2, b"})
+      EXPECT_TRUE(Has(shown.out, words)) << words << "\n" << shown.out;
+  }
+  EXPECT_TRUE(Has(report("80").out, "--wide shows all)"));
+  const CommandResult wide = report("80", " --wide");
+  EXPECT_FALSE(Has(wide.out, "--wide")) << wide.out;
+  EXPECT_TRUE(Has(wide.out, "tokens run") && Has(wide.out, "forwards")) << wide.out;
+}
+
+TEST_F(ReportCommand, IsDrawnAsAPicture) {
+  if (Shell("command -v chromium-headless-shell || command -v chromium").code != 0)
+    GTEST_SKIP() << "no Chromium is here: tools/setup --tests";
+  const std::string script = MEDLEY_SOURCE_DIR "/tools/report-picture ";
+  const CommandResult drawn =
+      Shell(script + run_.string() + " " + (scratch_ / "page.png").string() + " 700 2>&1");
+  ASSERT_EQ(drawn.code, 0) << drawn.out;
+  const Picture picture = ReadPng(scratch_ / "page.png");
+  EXPECT_EQ(picture.width, 1280);
+  EXPECT_EQ(picture.height, 700);
+  const auto dark = std::count_if(picture.pixels.begin(), picture.pixels.end(),
+                                  [](std::uint8_t byte) { return byte < 100; });
+  EXPECT_GT(dark, 3000) << "words and curves";
+  EXPECT_EQ(Shell(script + (scratch_ / "nothing").string() + " a.png 2>&1").code, 2);
+}
+
+}  // namespace
+}  // namespace medley::test
