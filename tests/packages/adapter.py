@@ -10,7 +10,7 @@ import sys
 
 import in_process
 
-TEXT = pathlib.Path(__file__).parents[2] / "README.md"
+TEXT = pathlib.Path(__file__).parents[2] / "docs" / "curriculum.md"
 
 
 def run(*command):
