@@ -54,14 +54,18 @@ Picture ReadPng(const std::filesystem::path& path) {
   } catch (const std::exception& error) {
     throw InputError("cannot read the picture " + path.string() + ": " + error.what());
   }
+  return DecodePng(file, path.string());
+}
+
+Picture DecodePng(const std::string& bytes, const std::string& name) {
   png_image image{};
   image.version = PNG_IMAGE_VERSION;
   const auto fail = [&]() -> InputError {
     const std::string reason = image.message;
     png_image_free(&image);
-    return InputError(path.string() + " cannot be read as a PNG picture: " + reason);
+    return InputError(name + " cannot be read as a PNG picture: " + reason);
   };
-  if (!png_image_begin_read_from_memory(&image, file.data(), file.size())) throw fail();
+  if (!png_image_begin_read_from_memory(&image, bytes.data(), bytes.size())) throw fail();
   if (image.width > kLargestSide || image.height > kLargestSide) {
     std::strcpy(image.message, "larger than 8192 pixels a side");
     throw fail();

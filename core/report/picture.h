@@ -26,6 +26,8 @@ struct Picture {
 // Reads any PNG as 8-bit RGB (palette and grey are expanded, transparency is dropped). InputError where the
 // file is not one, or is larger than 8192 pixels a side.
 Picture ReadPng(const std::filesystem::path& path);
+// The same of a file's bytes, which come from `name`.
+Picture DecodePng(const std::string& bytes, const std::string& name);
 // The bytes of a PNG file. An Error for a picture without pixels.
 std::string EncodePng(const Picture& picture);
 // Writes aside and renames, so that a viewer never sees half a picture.
