@@ -614,7 +614,7 @@ TEST_F(PlannedRun, APlanThatDropsTablesIsTakenUpAsSuch) {
   EXPECT_EQ(second.prober().steps(), 0);
   EXPECT_TRUE(second.plan().drops_tables);
   EXPECT_EQ(ToJson(second.plan()), ToJson(first.plan()));
-  EXPECT_TRUE(Says(second.Words(), {"dropped where others need room"}));
+  EXPECT_TRUE(Says(PlanTable(second.plan()), {"dropped where others need room"}));
 }
 
 TEST_F(PlannedRun, AProfileOfAnotherModelIsRefusedWithWhatDiffers) {
