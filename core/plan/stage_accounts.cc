@@ -143,11 +143,11 @@ StageAccounts StageAccounts::FromJson(const ordered_json& json) {
   return accounts;
 }
 
-std::string StagesTable(const StageAccounts& accounts) {
+std::string StagesTable(const StageAccounts& accounts, std::size_t columns) {
   std::string text;
   for (const StageAccount& stage : accounts.stages()) {
     if (!stage.name.empty()) text += "stage " + std::to_string(stage.number + 1) + ", " + stage.name + "\n";
-    text += TableOf(stage).ToText() + "\n";
+    text += TableOf(stage).ToText(columns) + "\n";
   }
   return text;
 }

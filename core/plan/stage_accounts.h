@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <nlohmann/json.hpp>
@@ -7,6 +8,7 @@
 #include <vector>
 
 #include <medley/report/records.h>
+#include <medley/report/screen.h>
 
 namespace medley {
 
@@ -47,6 +49,6 @@ class StageAccounts {
 // A table for people: a line a task, with its shares of what the stage had in all; "" where there is nothing.
 // What the unit counts has a column: rows, steps, or the tokens or passes that tasks declare. What ran is
 // another count.
-std::string StagesTable(const StageAccounts& accounts);
+std::string StagesTable(const StageAccounts& accounts, std::size_t columns = ScreenColumns());
 
 }  // namespace medley

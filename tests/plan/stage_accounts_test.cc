@@ -5,6 +5,8 @@
 namespace medley {
 namespace {
 
+constexpr std::size_t kWide = 200;
+
 StepRecord Step(std::int64_t stage, const std::string& name, const std::string& task, std::int64_t rows,
                 const std::string& unit = "rows") {
   StepRecord record;
@@ -41,13 +43,13 @@ TEST(StageAccounts, AddUpByStageAndTask) {
   EXPECT_EQ(one.seconds, 4);
   EXPECT_EQ(one.peak, 4000);
   EXPECT_EQ(one.asked, 0.5);
-  const std::string table = StagesTable(again.stages());
+  const std::string table = StagesTable(again.stages(), kWide);
   EXPECT_NE(table.find("stage 1, a\n"), std::string::npos) << table;
   EXPECT_NE(table.find("8 (40.0 %)"), std::string::npos) << table;
   EXPECT_NE(table.find("4 (66.7 %)"), std::string::npos) << table;  // seconds
   EXPECT_EQ(again.ToJson(), receipt.ToJson());
   EXPECT_EQ(table.find("times through"), std::string::npos) << "no data that ends";
-  EXPECT_EQ(StagesTable(Receipt().stages()), "");
+  EXPECT_EQ(StagesTable(Receipt().stages(), kWide), "");
 }
 
 TEST(StageAccounts, OfFiniteDataSayHowOftenItWasGoneThrough) {
@@ -59,7 +61,7 @@ TEST(StageAccounts, OfFiniteDataSayHowOftenItWasGoneThrough) {
   }
   const Receipt again = Receipt::FromJson(receipt.ToJson());
   EXPECT_EQ(again.stages().stages()[0].tasks.at("one").items, 12);
-  const std::string table = StagesTable(again.stages());
+  const std::string table = StagesTable(again.stages(), kWide);
   EXPECT_NE(table.find("times through\n"), std::string::npos) << table;
   EXPECT_NE(table.find("2.5 of 12\n"), std::string::npos) << table;
   EXPECT_EQ(again.ToJson(), receipt.ToJson());
@@ -73,7 +75,7 @@ TEST(StageAccounts, WhatTheUnitCountsHasAColumnOfItsOwn) {
     receipt.RecordStep(Step(0, "", "two", 10, unit));
     const Receipt again = Receipt::FromJson(receipt.ToJson());
     EXPECT_EQ(again.stages().stages().at(0).unit, unit);
-    const std::string table = StagesTable(again.stages());
+    const std::string table = StagesTable(again.stages(), kWide);
     const std::string head = table.substr(0, table.find('\n'));
     EXPECT_NE(head.find("declared " + unit), std::string::npos) << table;
     EXPECT_NE(head.find("tokens run"), std::string::npos) << table;
@@ -82,7 +84,7 @@ TEST(StageAccounts, WhatTheUnitCountsHasAColumnOfItsOwn) {
   }
   Receipt rows;
   rows.RecordStep(Step(0, "", "one", 30));
-  EXPECT_EQ(StagesTable(rows.stages()).find("declared"), std::string::npos);
+  EXPECT_EQ(StagesTable(rows.stages(), kWide).find("declared"), std::string::npos);
 }
 
 TEST(StageAccounts, OfAnOlderMedleyAreRead) {
