@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cctype>
+#include <iterator>
+#include <set>
 #include <utility>
 
 #include <medley/base/bytes.h>
@@ -45,12 +47,44 @@ std::int64_t Size(ConfigFile& file, const char* key, const std::string& text) {
   }
 }
 
+// Without what does not tell GPUs apart.
 std::string Plain(std::string_view name) {
   std::string plain;
   for (const unsigned char c : name) {
     if (std::isalnum(c)) plain += static_cast<char>(std::tolower(c));
   }
+  for (const std::string_view word : {"nvidia", "geforce", "tesla", "quadro", "rtx", "gtx"}) {
+    if (plain.starts_with(word)) plain.erase(0, word.size());
+  }
   return plain;
+}
+
+std::vector<std::string> NamesOf(const std::vector<Gpu>& gpus) {
+  std::vector<std::string> names;
+  for (const Gpu& gpu : gpus) names.push_back(gpu.name);
+  return names;
+}
+
+const Gpu* FindNamed(const std::vector<Gpu>& gpus, std::string_view name) {
+  const auto found =
+      std::find_if(gpus.begin(), gpus.end(), [&](const Gpu& gpu) { return Plain(gpu.name) == Plain(name); });
+  return found == gpus.end() ? nullptr : &*found;
+}
+
+// "no such GPU: 'a100'; did you mean 'A100 40 GB' or 'A100 80 GB'?"
+std::string NoSuchGpu(const std::vector<Gpu>& gpus, std::string_view name) {
+  const std::string plain = Plain(name);
+  std::vector<std::string> longer;
+  for (const Gpu& gpu : gpus) {
+    if (!plain.empty() && Plain(gpu.name).starts_with(plain)) longer.push_back("'" + gpu.name + "'");
+  }
+  const std::string near =
+      longer.empty() ? DidYouMean(name, NamesOf(gpus)) : "; did you mean " + JoinNames(longer, " or ") + "?";
+  return "no such GPU: '" + std::string(name) + "'" + near;
+}
+
+[[noreturn]] void RefuseGpus(const std::string& unknown, const std::vector<Gpu>& gpus) {
+  throw InputError(unknown + " (known: " + Listed(NamesOf(gpus)) + "; --memory takes any size)");
 }
 
 Gpu Sized(ConfigFile& file, const GpuConfig& config) {
@@ -100,13 +134,42 @@ std::vector<Gpu> ReadGpus(const std::filesystem::path& directory) {
 }
 
 const Gpu& FindGpu(const std::vector<Gpu>& gpus, std::string_view name) {
-  std::vector<std::string> known;
-  for (const Gpu& gpu : gpus) {
-    if (Plain(gpu.name) == Plain(name)) return gpu;
-    known.push_back(gpu.name);
+  const Gpu* gpu = FindNamed(gpus, name);
+  if (gpu == nullptr) RefuseGpus(NoSuchGpu(gpus, name), gpus);
+  return *gpu;
+}
+
+std::vector<Gpu> FindGpus(const std::vector<Gpu>& gpus, const std::vector<std::string>& names) {
+  std::set<std::string> wanted;
+  std::string unknown;
+  for (const std::string& name : names) {
+    const Gpu* gpu = FindNamed(gpus, name);
+    if (Plain(name) == "all") {
+      for (const std::string& each : NamesOf(gpus)) wanted.insert(each);
+    } else if (gpu != nullptr) {
+      wanted.insert(gpu->name);
+    } else {
+      unknown += (unknown.empty() ? "" : "\n") + NoSuchGpu(gpus, name);
+    }
   }
-  throw InputError("no such GPU: '" + std::string(name) + "'" + DidYouMean(name, known) +
-                   " (known: " + Listed(known) + "; --memory takes any size)");
+  if (!unknown.empty()) RefuseGpus(unknown, gpus);
+  std::vector<Gpu> found;
+  std::copy_if(gpus.begin(), gpus.end(), std::back_inserter(found),
+               [&](const Gpu& gpu) { return wanted.count(gpu.name) > 0; });
+  return found;
+}
+
+Gpu Within(Gpu gpu, const BudgetRequest& budget) {
+  std::int64_t bytes = gpu.memory;
+  if (budget.kind == BudgetRequest::Kind::kBytes) bytes = budget.bytes;
+  if (budget.kind == BudgetRequest::Kind::kFraction)
+    bytes = static_cast<std::int64_t>(budget.fraction * static_cast<double>(gpu.memory));
+  gpu.memory = std::min(gpu.memory - gpu.context, bytes) + gpu.context;
+  gpu.margin = gpu.memory / kMarginPart;
+  if (gpu.usable() > 0) return gpu;
+  throw Error("the budget of " + FormatBytes(bytes) + " is below the " +
+                  FormatBytes(gpu.workspace + gpu.margin) + " that cuBLAS and the margin take on " + gpu.name,
+              ExitCode::kDoesNotFit);
 }
 
 }  // namespace medley

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include <medley/config/budget_request.h>
 #include <medley/config/config_file.h>
 
 namespace medley {
@@ -40,8 +41,15 @@ Gpu ReadGpu(const std::filesystem::path& file);
 // Those of a directory's *.json, the least usable first. InputError where there is no such directory, or for
 // the first file with a mistake.
 std::vector<Gpu> ReadGpus(const std::filesystem::path& directory);
-// Finds a GPU by its name; case, spaces, '-' and '_' do not count. InputError with the known names and the
-// nearest. The reference is into `gpus`.
+// Finds a GPU by its name; case, spaces, '-', '_' and words in front such as "NVIDIA GeForce RTX" do not
+// count. InputError with the known names and the nearest. The reference is into `gpus`.
 const Gpu& FindGpu(const std::vector<Gpu>& gpus, std::string_view name);
+// The same for several names; "all" stands for every one. Each once, in the order of `gpus`. One InputError
+// for all unknown ones.
+std::vector<Gpu> FindGpus(const std::vector<Gpu>& gpus, const std::vector<std::string>& names);
+
+// The GPU where a run may have so much of its memory beside the context: at most all there is. An Error with
+// kDoesNotFit where nothing is left for tensors.
+Gpu Within(Gpu gpu, const BudgetRequest& budget);
 
 }  // namespace medley
