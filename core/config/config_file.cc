@@ -4,10 +4,12 @@
 #include <charconv>
 #include <system_error>
 #include <tuple>
+#include <utility>
 
 #include <medley/base/error.h>
 #include <medley/base/files.h>
 #include <medley/base/utf8.h>
+#include <medley/config/mistakes.h>
 
 namespace medley {
 namespace {
@@ -72,6 +74,15 @@ JsonNode* Step(JsonNode& node, const std::string& key) {
   return &node.members.back().value;
 }
 
+// File by file.
+template <typename Entries>
+Entries FromTopToBottom(Entries entries) {
+  std::stable_sort(entries.begin(), entries.end(), [](const auto& a, const auto& b) {
+    return std::tie(a.file_rank, a.at.line, a.at.column) < std::tie(b.file_rank, b.at.line, b.at.column);
+  });
+  return entries;
+}
+
 }  // namespace
 
 std::vector<std::string> SplitPath(const std::string& path) {
@@ -98,12 +109,8 @@ void Diagnostics::Add(const std::string& file, SourcePosition at, const std::str
 }
 
 std::string Diagnostics::Text() const {
-  std::vector<Entry> sorted = entries_;
-  std::stable_sort(sorted.begin(), sorted.end(), [](const Entry& a, const Entry& b) {
-    return std::tie(a.file_rank, a.at.line, a.at.column) < std::tie(b.file_rank, b.at.line, b.at.column);
-  });
   std::string text;
-  for (const Entry& entry : sorted) {
+  for (const Entry& entry : FromTopToBottom(entries_)) {
     if (!text.empty()) text += '\n';
     if (!entry.file.empty()) {
       text += entry.file;
@@ -119,9 +126,17 @@ std::string Diagnostics::Text() const {
 
 void Diagnostics::Throw() const {
   if (entries_.empty()) return;
-  if (entries_.size() == 1) throw InputError(Text());
-  throw InputError(std::to_string(entries_.size()) + " mistakes in the input\n" + Text());
+  std::vector<Mistake> mistakes;
+  for (const Entry& entry : FromTopToBottom(entries_))
+    mistakes.push_back({entry.file, entry.at, entry.message});
+  const std::string count =
+      entries_.size() == 1 ? "" : std::to_string(entries_.size()) + " mistakes in the input\n";
+  throw Mistakes(count + Text(), std::move(mistakes));
 }
+
+Mistakes::Mistakes(const std::string& message, std::vector<Mistake> mistakes)
+    : InputError(message), mistakes_(std::move(mistakes)) {}
+Mistakes::~Mistakes() = default;
 
 ConfigFile::ConfigFile(const fs::path& file, Diagnostics& diagnostics, std::int64_t most_bytes)
     : name_(DisplayPath(file)), diagnostics_(diagnostics) {

@@ -32,49 +32,88 @@ std::string InSixDigits(double weight) {
   return text.data();
 }
 
-std::string EndOf(const Stage& stage) { return stage.until ? InWords(*stage.until) : "the run's end"; }
+using nlohmann::ordered_json;
+using Changes = std::vector<CurriculumChange>;
+
+ordered_json EndOf(const Stage& stage) {
+  return stage.until ? ordered_json(InWords(*stage.until)) : ordered_json();
+}
+
+std::string EndInWords(const Stage& stage) { return stage.until ? InWords(*stage.until) : "the run's end"; }
+
+void AddWeight(const Stage& before, const Stage& now, const std::string& task,
+               const std::set<std::string>& dropped, Changes& changes) {
+  const double was = WeightOf(before.weights, task), is = WeightOf(now.weights, task);
+  if (was == is) return;
+  changes.push_back({"weights." + task, was, is,
+                     task + " " + InSixDigits(was) + " -> " + InSixDigits(is) + " (" +
+                         Percent(before.weights, task, dropped) + " -> " +
+                         Percent(now.weights, task, dropped) + ")"});
+  if (dropped.count(task) > 0) changes.back().words += ", and it stays dropped";
+}
+
+template <typename Number>
+void AddNumber(const char* key, Number was, Number is, Changes& changes) {
+  if (was == is) return;
+  changes.push_back({key, was, is,
+                     std::string(key) + " " + InSixDigits(static_cast<double>(was)) + " -> " +
+                         InSixDigits(static_cast<double>(is))});
+}
 
 void AddChanges(const Stage& before, const Stage& now, const std::set<std::string>& dropped,
-                std::vector<std::string>& words) {
+                Changes& changes) {
   std::vector<std::string> tasks = ActiveOf(now.weights);
   for (const std::string& task : ActiveOf(before.weights)) {
     if (std::find(tasks.begin(), tasks.end(), task) == tasks.end()) tasks.push_back(task);
   }
-  for (const std::string& task : tasks) {
-    const double was = WeightOf(before.weights, task), is = WeightOf(now.weights, task);
-    if (was == is) continue;
-    words.push_back(task + " " + InSixDigits(was) + " -> " + InSixDigits(is) + " (" +
-                    Percent(before.weights, task, dropped) + " -> " + Percent(now.weights, task, dropped) +
-                    ")");
-    if (dropped.count(task) > 0) words.back() += ", and it stays dropped";
-  }
-  if (EndOf(before) != EndOf(now)) words.push_back("until " + EndOf(before) + " -> " + EndOf(now));
-  const auto other = [&](const char* key, double was, double is) {
-    if (was != is) words.push_back(std::string(key) + " " + InSixDigits(was) + " -> " + InSixDigits(is));
-  };
-  other("cooldown", static_cast<double>(before.cooldown_steps), static_cast<double>(now.cooldown_steps));
-  other("cooldown_to", before.cooldown_to, now.cooldown_to);
-  other("eval_every", static_cast<double>(before.eval_every), static_cast<double>(now.eval_every));
-  if (before.keep != now.keep) words.emplace_back(now.keep ? "it is kept" : "it is not kept");
+  for (const std::string& task : tasks) AddWeight(before, now, task, dropped, changes);
+  if (EndInWords(before) != EndInWords(now))
+    changes.push_back(
+        {"until", EndOf(before), EndOf(now), "until " + EndInWords(before) + " -> " + EndInWords(now)});
+  AddNumber("cooldown", before.cooldown_steps, now.cooldown_steps, changes);
+  AddNumber("cooldown_to", before.cooldown_to, now.cooldown_to, changes);
+  AddNumber("eval_every", before.eval_every, now.eval_every, changes);
+  if (before.keep != now.keep)
+    changes.push_back({"keep", before.keep, now.keep, now.keep ? "it is kept" : "it is not kept"});
   if (before.ramp.draws == now.ramp.draws && before.ramp.shape == now.ramp.shape) return;
-  words.push_back(now.ramp.draws > 0 ? "a ramp of " + std::to_string(now.ramp.draws) + " draws begins"
-                                     : "the ramp ends");
+  changes.push_back({"ramp", before.ramp.draws, now.ramp.draws,
+                     now.ramp.draws > 0 ? "a ramp of " + std::to_string(now.ramp.draws) + " draws begins"
+                                        : "the ramp ends"});
 }
 
 }  // namespace
 
-std::string ChangesInWords(const Curriculum& before, const Curriculum& now, std::size_t present,
-                           const std::set<std::string>& dropped) {
-  std::vector<std::string> words;
+Changes ChangesOf(const Curriculum& before, const Curriculum& now, std::size_t present,
+                  const std::set<std::string>& dropped) {
+  Changes changes;
   if (present < before.stages.size() && present < now.stages.size())
-    AddChanges(before.stages[present], now.stages[present], dropped, words);
+    AddChanges(before.stages[present], now.stages[present], dropped, changes);
   for (std::size_t i = 0; i < std::max(before.stages.size(), now.stages.size()); ++i) {
-    const bool was = i < before.stages.size(), is = i < now.stages.size();
-    if (was && is && (i == present || ToJson(before.stages[i]) == ToJson(now.stages[i]))) continue;
-    words.push_back("stage " + (is ? now.stages[i].name + (was ? " is another" : " is new")
-                                   : before.stages[i].name + " is gone"));
+    const ordered_json was = i < before.stages.size() ? ToJson(before.stages[i]) : ordered_json();
+    const ordered_json is = i < now.stages.size() ? ToJson(now.stages[i]) : ordered_json();
+    if ((i == present && !was.is_null() && !is.is_null()) || was == is) continue;
+    const std::string& name = is.is_null() ? before.stages[i].name : now.stages[i].name;
+    changes.push_back({"stages." + name, was, is,
+                       "stage " + name +
+                           (is.is_null()    ? " is gone"
+                            : was.is_null() ? " is new"
+                                            : " is another")});
   }
+  return changes;
+}
+
+std::string InWords(const Changes& changes) {
+  std::vector<std::string> words;
+  for (const CurriculumChange& change : changes) words.push_back(change.words);
   return words.empty() ? "no weight changed" : JoinNames(words);
+}
+
+ordered_json ToJson(const Changes& changes) {
+  ordered_json json = ordered_json::array();
+  for (const CurriculumChange& change : changes)
+    json.push_back(
+        {{"key", change.key}, {"before", change.before}, {"after", change.after}, {"words", change.words}});
+  return json;
 }
 
 }  // namespace medley

@@ -138,4 +138,17 @@ DoesNotFit MakeRefusal(const std::vector<Refused>& refused, const Plan& plan, co
   return {message + RemedyWords(remedies), std::move(refusals)};
 }
 
+nlohmann::ordered_json RefusalsJson(const Error& refused) {
+  nlohmann::ordered_json json = nlohmann::ordered_json::array();
+  const auto* listed = dynamic_cast<const DoesNotFit*>(&refused);
+  if (listed == nullptr) json.push_back({{"words", refused.what()}});
+  for (const Refusal& refusal : listed == nullptr ? std::vector<Refusal>() : listed->refusals()) {
+    json.push_back(
+        {{"words", refusal.words}, {"missing", refusal.missing}, {"of_evaluation", refusal.of_evaluation}});
+    if (refusal.form) json.back()["task"] = refusal.form->text();
+    if (!refusal.change.empty()) json.back()["change"] = refusal.change;
+  }
+  return json;
+}
+
 }  // namespace medley

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
@@ -27,5 +28,9 @@ struct Remedies {
 
 // Words the refusal of at least one task; it throws nothing itself. `plan` holds what the others get.
 DoesNotFit MakeRefusal(const std::vector<Refused>& refused, const Plan& plan, const Remedies& remedies);
+
+// An array: of what does not fit, what is missing, and the change that helps. Of an error that is no
+// DoesNotFit the words alone.
+nlohmann::ordered_json RefusalsJson(const Error& refused);
 
 }  // namespace medley

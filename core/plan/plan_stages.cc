@@ -14,25 +14,53 @@ std::string FormWords(const std::string& task, const PlannedTask& planned) {
 
 }  // namespace
 
-std::string StagesOfPlan(const FormTable& forms, const Curriculum& curriculum, const Plan& plan) {
-  if (curriculum.stages.front().name.empty()) return "";
-  Table table({"stage", "tasks", "largest peak", "of", "other than the config's"});
-  table.Spares({"tasks", "of"}).Breaks("other than the config's");
+std::vector<PlannedStage> PlannedStages(const FormTable& forms, const Curriculum& curriculum,
+                                        const Plan& plan) {
+  if (curriculum.stages.front().name.empty()) return {};
+  std::vector<PlannedStage> stages;
   for (const Stage& stage : curriculum.stages) {
-    const PlannedTask* largest = nullptr;
-    std::string others;
+    PlannedStage& planned = stages.emplace_back();
+    planned.name = stage.name;
+    planned.tasks = stage.Active().size();
     for (const std::string& task : stage.Active()) {
       const Form& form = forms.Of(stage, task);
-      const PlannedTask* planned = plan.Find(form.id);
-      if (planned == nullptr) continue;  // it could not be measured
-      if (largest == nullptr || planned->predicted_peak > largest->predicted_peak) largest = planned;
-      if (!form.IsOwn()) others += (others.empty() ? "" : "; ") + FormWords(task, *planned);
+      const PlannedTask* entry = plan.Find(form.id);
+      if (entry == nullptr) continue;  // it could not be measured
+      if (planned.largest == nullptr || entry->predicted_peak > planned.largest->predicted_peak)
+        planned.largest = entry;
+      if (!form.IsOwn()) planned.others.emplace_back(task, entry);
     }
-    table.Add({stage.name, std::to_string(stage.Active().size()),
-               largest == nullptr ? "-" : FormatBytes(largest->predicted_peak),
-               largest == nullptr ? "-" : largest->form.text(), others.empty() ? "-" : others});
+  }
+  return stages;
+}
+
+std::string StagesOfPlan(const FormTable& forms, const Curriculum& curriculum, const Plan& plan) {
+  const std::vector<PlannedStage> stages = PlannedStages(forms, curriculum, plan);
+  if (stages.empty()) return "";
+  Table table({"stage", "tasks", "largest peak", "of", "other than the config's"});
+  table.Spares({"tasks", "of"}).Breaks("other than the config's");
+  for (const PlannedStage& stage : stages) {
+    std::string others;
+    for (const auto& [task, entry] : stage.others)
+      others += (others.empty() ? "" : "; ") + FormWords(task, *entry);
+    table.Add({stage.name, std::to_string(stage.tasks),
+               stage.largest == nullptr ? "-" : FormatBytes(stage.largest->predicted_peak),
+               stage.largest == nullptr ? "-" : stage.largest->form.text(), others.empty() ? "-" : others});
   }
   return table.ToText();
+}
+
+nlohmann::ordered_json ToJson(const std::vector<PlannedStage>& stages) {
+  nlohmann::ordered_json json = nlohmann::ordered_json::array();
+  for (const PlannedStage& stage : stages) {
+    nlohmann::ordered_json others = nlohmann::ordered_json::object();
+    for (const auto& [task, entry] : stage.others) others[task] = entry->form.text();
+    json.push_back({{"name", stage.name}, {"tasks", stage.tasks}, {"other_forms", std::move(others)}});
+    if (stage.largest == nullptr) continue;
+    json.back()["largest_peak"] = stage.largest->predicted_peak;
+    json.back()["largest_task"] = stage.largest->form.text();
+  }
+  return json;
 }
 
 }  // namespace medley

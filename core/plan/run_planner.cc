@@ -301,12 +301,14 @@ std::string RunPlanner::Words() const {
          std::to_string(measurer_.prober().steps()) + " measured steps";
 }
 
-std::string RunPlanner::PlanText() const {
+ordered_json RunPlanner::PlanJson() const {
   ordered_json plan = ToJson(plan_);
   plan["asked"] = planned_for_;
   if (!planning_.is_null()) plan["planning"] = planning_;
-  return JsonText(plan, 2) + "\n";
+  return plan;
 }
+
+std::string RunPlanner::PlanText() const { return JsonText(PlanJson(), 2) + "\n"; }
 
 void RunPlanner::Save(const fs::path& directory) const {
   ReplaceFile(directory / kProfileFile, JsonText(ToJson(profile()), 2) + "\n");

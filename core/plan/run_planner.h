@@ -70,7 +70,8 @@ class RunPlanner {
   // Tables of stages and tasks, and what the plan cost to make; of one that was taken up, that it holds. After
   // PlanRun.
   std::string Words() const;
-  // What plan.json holds.
+  // What plan.json holds, and its text.
+  nlohmann::ordered_json PlanJson() const;
   std::string PlanText() const;
   // Writes profile.json, then plan.json, each whole and durable; a FileError where that fails.
   void Save(const std::filesystem::path& directory) const;

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <map>
-#include <nlohmann/json.hpp>
+#include <utility>
 
 #include <medley/base/bytes.h>
 #include <medley/base/durable_file.h>
@@ -55,28 +55,30 @@ class PhasesSeen {
     seen.rows += NumberOf(line, "rows_per_second") * NumberOf(line, "seconds");
   }
 
-  std::string Table() const {
-    if (seen_.empty()) return "";
-    medley::Table table({"phase", "steps", "bytes at first", "at last", "grown a step", "peak", "rows/s"});
-    table.Spares({"grown a step", "rows/s"});
+  PhaseAccounts Accounts() const {
+    PhaseAccounts accounts;
     double rows = 0, in_steps = 0, in_all = 0;
     for (const char* phase : {"warmup", "full", "predict", "correct"}) {
       const auto found = seen_.find(phase);
       if (found == seen_.end()) continue;
       const Seen& seen = found->second;
       const bool is_steps = found->first != "predict";
-      table.Add({phase, std::to_string(seen.count), Words(seen.first), Words(seen.last),
-                 Words(seen.grown / seen.count), Words(seen.peak),
-                 is_steps && seen.seconds > 0 ? FormatNumber(seen.rows / seen.seconds) : "-"});
+      accounts.phases.push_back({.name = phase,
+                                 .count = seen.count,
+                                 .first = seen.first,
+                                 .last = seen.last,
+                                 .grown = seen.grown / seen.count,
+                                 .peak = seen.peak,
+                                 .rows_per_second = is_steps && seen.seconds > 0
+                                                        ? std::optional(seen.rows / seen.seconds)
+                                                        : std::nullopt});
       rows += seen.rows;
       in_steps += is_steps ? seen.seconds : 0;
       in_all += seen.seconds;
     }
-    std::string text = table.ToText();
     if (in_steps > 0)
-      text += FormatNumber(rows / in_all) + " rows/s with predictions, " + FormatNumber(rows / in_steps) +
-              " without: " + FormatNumber(in_steps / in_all) + "\n";
-    return text;
+      accounts.with_predictions = rows / in_all, accounts.without_predictions = rows / in_steps;
+    return accounts;
   }
 
  private:
@@ -96,15 +98,51 @@ class PhasesSeen {
 
 }  // namespace
 
-std::string PhasesTable(const std::filesystem::path& timing) {
-  if (TypeOf(timing) != std::filesystem::file_type::regular) return "";
+PhaseAccounts ReadPhases(const std::filesystem::path& timing) {
+  if (TypeOf(timing) != std::filesystem::file_type::regular) return {};
   PhasesSeen seen;
   LineReader file(timing);
   for (std::string line; file.Next(line);) {
     const LogLine read = ReadLogLine(line);
     if (read.step >= 0) seen.Add(read.json);
   }
-  return seen.Table();
+  return seen.Accounts();
+}
+
+std::string PhasesTable(const PhaseAccounts& accounts) {
+  if (accounts.phases.empty()) return "";
+  Table table({"phase", "steps", "bytes at first", "at last", "grown a step", "peak", "rows/s"});
+  table.Spares({"grown a step", "rows/s"});
+  for (const PhaseAccount& phase : accounts.phases) {
+    table.Add({phase.name, std::to_string(phase.count), Words(phase.first), Words(phase.last),
+               Words(phase.grown), Words(phase.peak),
+               phase.rows_per_second ? FormatNumber(*phase.rows_per_second) : "-"});
+  }
+  std::string text = table.ToText();
+  if (accounts.with_predictions)
+    text += FormatNumber(*accounts.with_predictions) + " rows/s with predictions, " +
+            FormatNumber(*accounts.without_predictions) +
+            " without: " + FormatNumber(*accounts.with_predictions / *accounts.without_predictions) + "\n";
+  return text;
+}
+
+nlohmann::ordered_json ToJson(const PhaseAccounts& accounts) {
+  const auto or_null = [](const std::optional<double>& number) {
+    return number ? nlohmann::ordered_json(*number) : nlohmann::ordered_json();
+  };
+  nlohmann::ordered_json phases = nlohmann::ordered_json::array();
+  for (const PhaseAccount& phase : accounts.phases) {
+    phases.push_back({{"name", phase.name},
+                      {"count", phase.count},
+                      {"first_bytes", phase.first},
+                      {"last_bytes", phase.last},
+                      {"grown_bytes", phase.grown},
+                      {"peak_bytes", phase.peak},
+                      {"rows_per_second", or_null(phase.rows_per_second)}});
+  }
+  return {{"phases", std::move(phases)},
+          {"with_predictions", or_null(accounts.with_predictions)},
+          {"without_predictions", or_null(accounts.without_predictions)}};
 }
 
 }  // namespace medley

@@ -93,7 +93,7 @@ void Stages::Edit(Curriculum next, const std::string& text, std::int64_t step) {
   Mixer after = Edited(next);
   WeightEntry entry = EntryOf(after, step, WeightEntry::Cause::kEdit, now().name, SharesNow(setting_.mixer));
   entry.text = text;
-  const std::string words = ChangesInWords(curriculum_, next, number_, Gone());
+  const std::string words = InWords(ChangesOf(curriculum_, next, number_, Gone()));
   entry.words = words;
   setting_.log.Add(std::move(entry));
   setting_.mixer = std::move(after);

@@ -1,13 +1,8 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <cmath>
 #include <sstream>
 #include <tuple>
-#include <valijson/adapters/nlohmann_json_adapter.hpp>
-#include <valijson/schema.hpp>
-#include <valijson/schema_parser.hpp>
-#include <valijson/validator.hpp>
 
 #include <medley/base/files.h>
 #include <medley/base/random.h>
@@ -19,6 +14,7 @@
 #include <medley/weights/model_config_file.h>
 
 #include "config/config_testing.h"
+#include "tests/follows_schema.h"
 
 namespace medley::testing {
 namespace {
@@ -63,25 +59,8 @@ const std::vector<SchemaKind>& Kinds() {
 
 fs::path Source(const std::string& path) { return fs::path(MEDLEY_SOURCE_DIR) / path; }
 
-// 4.0 is an integer in draft 7; valijson does not know.
-json WithPlainIntegers(json value) {
-  if (value.is_structured()) {
-    for (json& item : value) item = WithPlainIntegers(item);
-  } else if (value.is_number_float()) {
-    const double number = value.get<double>();
-    if (number == std::floor(number) && std::abs(number) < 9e15) return static_cast<std::int64_t>(number);
-  }
-  return value;
-}
-
-bool FollowsSchema(const ordered_json& schema_json, const json& exact) {
-  const json document = WithPlainIntegers(exact);
-  const json plain = json::parse(schema_json.dump());
-  valijson::Schema schema;
-  valijson::SchemaParser parser(valijson::SchemaParser::kDraft7);
-  parser.populateSchema(valijson::adapters::NlohmannJsonAdapter(plain), schema);
-  valijson::Validator validator;
-  return validator.validate(schema, valijson::adapters::NlohmannJsonAdapter(document), nullptr);
+bool FollowsSchema(const ordered_json& schema, const json& document) {
+  return test::FollowsSchema(json::parse(schema.dump()), document);
 }
 
 std::vector<fs::path> Shipped(const SchemaKind& kind) {

@@ -75,7 +75,7 @@ void ReadWeights(const std::string& bytes) {
   WithAbsoluteSchema(bytes, "/somewhere");
   const Curriculum curriculum = ReadCurriculum(Written("weights.json", bytes));
   ToJson(curriculum);
-  ChangesInWords(curriculum, OneStage({{"control", 1.0}}), 0);
+  ChangesOf(curriculum, OneStage({{"control", 1.0}}), 0);
   std::map<std::string, TaskSize> sizes;
   for (const std::string& task : curriculum.All()) sizes[task] = {};
   ForecastRun(curriculum, {.sizes = sizes, .steps = 20, .eval_every = 5});

@@ -23,7 +23,7 @@ TEST(PhaseReport, SaysWhatEachPhaseGrewByAndWhatPredictionsCost) {
   WriteText(scratch / "timing.jsonl",
             Step(1, "warmup", 1000, 1) + Step(2, "full", 1000, 1) + Change(2, "full", 1000, 0) + "damaged\n" +
                 Change(2, "predict", 1000, 1) + Step(3, "correct", 1512, 1) + Step(4, "full", 2024, 1));
-  const std::string table = PhasesTable(scratch / "timing.jsonl");
+  const std::string table = PhasesTable(ReadPhases(scratch / "timing.jsonl"));
   for (const char* words : {"warmup       1          1000 B   1000 B           0 B  2.0 KiB       8",
                             "predict      1          1000 B   1000 B           0 B  8.8 KiB       -",
                             "correct      1         1.5 KiB  1.5 KiB         512 B ",
@@ -34,9 +34,9 @@ TEST(PhaseReport, SaysWhatEachPhaseGrewByAndWhatPredictionsCost) {
 
 TEST(PhaseReport, SaysNothingOfARunWithoutPhases) {
   const ScratchDirectory scratch;
-  EXPECT_EQ(PhasesTable(scratch / "timing.jsonl"), "");
+  EXPECT_EQ(PhasesTable(ReadPhases(scratch / "timing.jsonl")), "");
   WriteText(scratch / "timing.jsonl", "{\"step\":1,\"seconds\":1,\"memory_now\":5}\n[]\n7\n");
-  EXPECT_EQ(PhasesTable(scratch / "timing.jsonl"), "");
+  EXPECT_EQ(PhasesTable(ReadPhases(scratch / "timing.jsonl")), "");
 }
 
 }  // namespace

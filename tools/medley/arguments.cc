@@ -102,6 +102,10 @@ CLI::Option* AddBudget(CLI::App& app, std::string& budget) {
       "free (the default)");
 }
 
+CLI::Option* AddJson(CLI::App& app, bool& as_json) {
+  return app.add_flag("--json", as_json, "as a JSON object on stdout; bytes are numbers");
+}
+
 CLI::Option* AddDevice(CLI::App& app, std::string& device) {
   return app
       .add_option("--device", device, "cpu or cuda, rather than the device that the run was trained on")

@@ -21,6 +21,9 @@ CLI::Validator WholeNumber(std::int64_t low, std::int64_t high);
 
 // Stands for the override budget=VALUE.
 CLI::Option* AddBudget(CLI::App& app, std::string& budget);
+// Whether the verb prints its result as JSON, by configs/schema/VERB-output.schema.json, rather than as
+// words.
+CLI::Option* AddJson(CLI::App& app, bool& as_json);
 // Of a verb that uses a run's weights: "" for the device that it was trained on.
 CLI::Option* AddDevice(CLI::App& app, std::string& device);
 // Of the same: whether to take the weights rather than their average.

@@ -159,6 +159,11 @@ ordered_json ResultsJson(const fs::path& directory, std::int64_t step, const Hel
   return json;
 }
 
+void PrintScores(const Scored& scored) {
+  std::cout << ScoresTable(scored.scores);
+  for (const auto& [task, why] : scored.failed) std::cout << "failed: " << task << " (" << why << ")\n";
+}
+
 Comparison CompareWith(const Run& other, const std::vector<std::string>& asked, const Scores& scores,
                        const HeldOut& rows, Scored& theirs, Console& console) {
   std::vector<std::string> shared;
@@ -228,6 +233,8 @@ int RunEval(int argc, char** argv) {
       "other rows than the run's own: tasks.NAME.options.OPTION=VALUE; what is found is written with "
       "--out only");
   AddWide(app);
+  bool as_json = false;
+  AddJson(app, as_json);
   if (!ParseArguments(app, argc, argv)) return 0;
   const SavedWeights kind = raw ? SavedWeights::kTrained : SavedWeights::kAveraged;
 
@@ -242,25 +249,30 @@ int RunEval(int argc, char** argv) {
   rows.once = asked->empty();
 
   const Scored scored = ScoreAll(run, TasksToScore(trained, all, console), rows, console);
-  if (scored.scores.empty()) throw Error(scored.Words(), scored.first_code);
-  std::cout << ScoresTable(scored.scores);
-  for (const auto& [task, why] : scored.failed) std::cout << "failed: " << task << " (" << why << ")\n";
-  bool whole = AllHaveScores(scored.scores, console) && scored.failed.empty();
   ordered_json json = ResultsJson(directory, trained.step, rows, scored);
   if (trained.averaged) json["averaged"] = true;
   if (!overrides.empty()) json["overrides"] = overrides;
+  if (scored.scores.empty()) {
+    if (as_json) std::cout << JsonText(json, 2) << '\n';
+    throw Error(scored.Words(), scored.first_code);
+  }
+  if (!as_json) PrintScores(scored);
+  bool whole = AllHaveScores(scored.scores, console) && scored.failed.empty();
   if (other.run) {
     Scored theirs;
     const Comparison comparison =
         CompareWith(*other.run, TasksToScore(other, all, console), scored.scores, rows, theirs, console);
     whole = AllHaveScores(theirs.scores, console) && theirs.failed.empty() && whole;
-    std::cout << "\n"
-              << directory.string() << " (step " << trained.step << ") against " << against.string()
-              << " (step " << other.step << "), on the same held-out rows, seed " << rows.seed << ":\n"
-              << ComparisonTable(comparison);
+    if (!as_json) {
+      std::cout << "\n"
+                << directory.string() << " (step " << trained.step << ") against " << against.string()
+                << " (step " << other.step << "), on the same held-out rows, seed " << rows.seed << ":\n"
+                << ComparisonTable(comparison);
+    }
     json["against"] = {{"run", fs::absolute(against).string()}, {"step", other.step}, {"seed", rows.seed}};
     json["against"].update(ComparisonJson(comparison));
   }
+  if (as_json) std::cout << JsonText(json, 2) << std::endl;
   if (out.empty() && overrides.empty()) out = directory;
   if (!out.empty()) WriteResults(out, json, scored.scores, console);
   return static_cast<int>(whole ? ExitCode::kDone : ExitCode::kSomethingDropped);

@@ -8,7 +8,10 @@
 #include <vector>
 
 #include <medley/base/error.h>
+#include <medley/base/json_text.h>
 #include <medley/config/threads.h>
+#include <medley/plan/plan_refusal.h>
+#include <medley/plan/plan_stages.h>
 #include <medley/plan/run_planner.h>
 #include <medley/report/screen.h>
 #include <medley/run/data_files.h>
@@ -23,12 +26,52 @@ namespace medley {
 namespace {
 
 namespace fs = std::filesystem;
+using nlohmann::ordered_json;
 
 void Save(const RunPlanner& planner, const fs::path& out) {
   std::error_code error;
   fs::create_directories(out, error);
   if (error) throw InputError("cannot make the directory " + out.string() + ": " + error.message());
   planner.Save(out);
+}
+
+ordered_json PlanJson(const RunPlanner& planner, const Run& run) {
+  ordered_json json = planner.PlanJson();
+  json.erase("asked");  // for whoever takes the plan up again
+  json["stages"] = ToJson(PlannedStages(run.forms, run.curriculum, planner.plan()));
+  return json;
+}
+
+struct PlanArguments {
+  std::string config, budget, out, profile;
+  std::vector<std::string> overrides;
+  NamedPlugins plugins;
+  bool as_json = false;
+};
+
+void PlanRun(const PlanArguments& arguments) {
+  std::vector<std::string> overrides = arguments.overrides;
+  if (!arguments.budget.empty()) overrides.push_back("budget=" + arguments.budget);
+  overrides.emplace_back("plan=true");  // whatever training would do
+  RunInputs inputs = CheckInputs(arguments.config, overrides, arguments.plugins);
+  CheckDataFiles(inputs.checked.run, inputs.checked.curriculum, inputs.registry);
+  Console console(stderr);
+  const std::string threads = ThreadsWarning(inputs.checked.run.threads, Cores());
+  if (!threads.empty()) console.Warn(threads);
+  if (!inputs.checked.token_table.empty()) console.Say(inputs.checked.token_table);
+  const auto run = BuildRun(std::move(inputs), Purpose::kTrain);
+  for (const std::string& line : run->registry->Choices(run->NamedTasks())) console.Say(line);
+  (arguments.as_json ? std::cerr : std::cout) << run->budget.Words() << std::endl;
+  RunPlanner::Setting setting = RunPlanner::SettingOf(*run);
+  setting.all_ways = true;
+  RunPlanner planner(*run, setting, console);
+  if (!arguments.profile.empty()) planner.UseProfile(arguments.profile);
+  planner.PlanRun(run->NamedForms());
+  if (arguments.as_json)
+    std::cout << JsonText(PlanJson(planner, *run), 2) << '\n';
+  else
+    std::cout << Wrapped(planner.Words(), ScreenColumns()) << '\n';
+  if (!arguments.out.empty()) Save(planner, arguments.out);
 }
 
 }  // namespace
@@ -38,38 +81,27 @@ int RunPlan(int argc, char** argv) {
       "Measures what every task of a run takes, and says how each would be run: rows, mode, micro-batches, "
       "peak. Trains nothing.",
       "medley plan");
-  std::string config, budget, out, profile;
-  std::vector<std::string> overrides;
-  NamedPlugins plugins;
-  app.add_option("CONFIG", config, "the run config")->required();
-  app.add_option("KEY=VALUE", overrides, "values that replace the config's, such as tasks.zoom.rows=auto");
-  AddBudget(app, budget);
-  app.add_option("--out", out, "a directory for profile.json and plan.json");
-  app.add_option("--profile", profile,
+  PlanArguments arguments;
+  app.add_option("CONFIG", arguments.config, "the run config")->required();
+  app.add_option("KEY=VALUE", arguments.overrides,
+                 "values that replace the config's, such as tasks.zoom.rows=auto");
+  AddBudget(app, arguments.budget);
+  app.add_option("--out", arguments.out, "a directory for profile.json and plan.json");
+  app.add_option("--profile", arguments.profile,
                  "measured bytes of an earlier plan or run; only what it lacks is measured");
-  AddPlugins(app, plugins);
   AddWide(app);
+  AddJson(app, arguments.as_json);
+  AddPlugins(app, arguments.plugins);
   if (!ParseArguments(app, argc, argv)) return 0;
-
-  if (!out.empty()) CheckOutDirectory(out);  // before seconds of measuring
-  if (!budget.empty()) overrides.push_back("budget=" + budget);
-  overrides.emplace_back("plan=true");  // whatever training would do
-  RunInputs inputs = CheckInputs(config, overrides, plugins);
-  CheckDataFiles(inputs.checked.run, inputs.checked.curriculum, inputs.registry);
-  Console console(stderr);
-  const std::string threads = ThreadsWarning(inputs.checked.run.threads, Cores());
-  if (!threads.empty()) console.Warn(threads);
-  if (!inputs.checked.token_table.empty()) console.Say(inputs.checked.token_table);
-  const auto run = BuildRun(std::move(inputs), Purpose::kTrain);
-  for (const std::string& line : run->registry->Choices(run->NamedTasks())) console.Say(line);
-  std::cout << run->budget.Words() << std::endl;
-  RunPlanner::Setting setting = RunPlanner::SettingOf(*run);
-  setting.all_ways = true;
-  RunPlanner planner(*run, setting, console);
-  if (!profile.empty()) planner.UseProfile(profile);
-  planner.PlanRun(run->NamedForms());
-  std::cout << Wrapped(planner.Words(), ScreenColumns()) << '\n';
-  if (!out.empty()) Save(planner, out);
+  if (!arguments.out.empty()) CheckOutDirectory(arguments.out);  // before seconds of measuring
+  try {
+    PlanRun(arguments);
+  } catch (const Error& refusal) {
+    const ordered_json json = {{"refusals", RefusalsJson(refusal)}};
+    if (arguments.as_json && refusal.code() == ExitCode::kDoesNotFit)  // which is an answer too
+      std::cout << JsonText(json, 2) << '\n';
+    throw;
+  }
   return 0;
 }
 

@@ -11,6 +11,7 @@
 #include <medley/base/error.h>
 #include <medley/base/files.h>
 #include <medley/base/json_reader.h>
+#include <medley/base/json_text.h>
 #include <medley/page/run_page.h>
 #include <medley/plan/receipt.h>
 #include <medley/report/metrics.h>
@@ -37,6 +38,20 @@ Receipt ReadReceipt(const std::filesystem::path& run) {
   }
 }
 
+void PrintReport(const std::filesystem::path& run, bool as_json) {
+  const Receipt receipt = ReadReceipt(run);
+  const PhaseAccounts phases = ReadPhases(run / kTimingLog);
+  if (!as_json) {
+    std::cout << Wrapped(StagesTable(receipt.stages()) + ReceiptTable(receipt) + PhasesTable(phases),
+                         ScreenColumns());
+    return;
+  }
+  nlohmann::ordered_json json = {{"run", std::filesystem::absolute(run).string()}};
+  json.update(receipt.ToJson());
+  json["phases"] = ToJson(phases);
+  std::cout << JsonText(json, 2) << '\n';
+}
+
 }  // namespace
 
 int RunReport(int argc, char** argv) {
@@ -55,6 +70,8 @@ int RunReport(int argc, char** argv) {
       ->needs(html)
       ->check(CLI::Range(1, 3600));
   AddWide(app);
+  bool as_json = false;
+  AddJson(app, as_json)->excludes(html);
   if (!ParseArguments(app, argc, argv)) return 0;
   PageRequest request{.runs = {directory}, .refresh_seconds = live};
   request.runs.insert(request.runs.end(), against.begin(), against.end());
@@ -71,10 +88,7 @@ int RunReport(int argc, char** argv) {
     }
     return 0;
   }
-  const Receipt receipt = ReadReceipt(directory);
-  std::cout << Wrapped(
-      StagesTable(receipt.stages()) + ReceiptTable(receipt) + PhasesTable(directory / kTimingLog),
-      ScreenColumns());
+  PrintReport(directory, as_json);
   return 0;
 }
 

@@ -45,7 +45,7 @@ void PrintShadowed(const Registry& registry, std::ostream& out) {
   }
 }
 
-void PrintAll(const Registry& registry) {
+void PrintAllTasks(const Registry& registry) {
   PrintSummary(registry);
   if (registry.tasks().empty()) {
     std::cout << "\nNo task was found. Searched:\n";
@@ -93,7 +93,7 @@ int RunTasks(int argc, char** argv) {
       specs.push_back(TaskToJson(*task, registry.FileOf(task->name)));
     std::cout << JsonText(specs, 2) << '\n';
   } else {
-    PrintAll(registry);
+    PrintAllTasks(registry);
   }
   PrintRejected(registry, json ? std::cerr : std::cout);
   PrintShadowed(registry, json ? std::cerr : std::cout);

@@ -3,11 +3,14 @@
 #include <cmath>
 #include <cstdio>
 #include <filesystem>
+#include <iostream>
+#include <nlohmann/json.hpp>
 #include <string>
 
 #include <medley/base/error.h>
 #include <medley/base/files.h>
 #include <medley/base/json_reader.h>
+#include <medley/base/json_text.h>
 #include <medley/checkpoint/checkpoint_files.h>
 #include <medley/checkpoint/run_directory.h>
 #include <medley/curriculum/curriculum_changes.h>
@@ -24,6 +27,7 @@ namespace {
 
 namespace fs = std::filesystem;
 using Cause = WeightEntry::Cause;
+using nlohmann::ordered_json;
 
 constexpr std::size_t kLargestState = std::size_t{1} << 28;  // bytes, and values
 
@@ -59,8 +63,24 @@ std::string SharesInWords(const WeightEntry& entry) {
   return words;
 }
 
-void PrintHistory(const fs::path& directory) {
-  const WeightLog log = LogOf(directory);
+ordered_json HistoryJson(const fs::path& directory, const WeightLog& log) {
+  ordered_json entries = ordered_json::array(), due = ordered_json::array();
+  for (const WeightEntry& entry : log.entries()) {
+    entries.push_back({{"number", entry.number},
+                       {"step", entry.step},
+                       {"draw", entry.draw},
+                       {"cause", WordOf(entry.cause)},
+                       {"name", entry.name},
+                       {"words", entry.words},
+                       {"before", entry.before},
+                       {"after", entry.after}});
+  }
+  for (const DueEdit& edit : log.due()) due.push_back({{"step", edit.step}});
+  return {
+      {"run", fs::absolute(directory).string()}, {"entries", std::move(entries)}, {"due", std::move(due)}};
+}
+
+void PrintHistory(const WeightLog& log) {
   for (const WeightEntry& entry : log.entries()) {
     const std::string name = entry.name.empty() ? "" : " " + entry.name;
     const std::string words = entry.words.empty() ? "" : ": " + entry.words;
@@ -75,6 +95,14 @@ void PrintHistory(const fs::path& directory) {
   for (const DueEdit& edit : log.due())
     std::printf("step %lld: an edit that comes again when the run comes there\n",
                 static_cast<long long>(edit.step));
+}
+
+void ShowHistory(const fs::path& directory, bool as_json) {
+  const WeightLog log = LogOf(directory);
+  if (as_json)
+    std::cout << JsonText(HistoryJson(directory, log), 2) << std::endl;
+  else
+    PrintHistory(log);
   std::fflush(stdout);  // what can be trusted of it comes first
   RequireWhole(directory, log);
 }
@@ -117,7 +145,16 @@ void CheckDiff(const fs::path& directory, const Curriculum& before, const std::s
             [&](ConfigFile& edited, const Curriculum& next) { CheckWhatStays(edited, before, next, place); });
 }
 
-void PrintDiff(const fs::path& directory) {
+// An edit that the run would refuse is an answer too.
+std::string WhyRefused(const fs::path& directory, const Curriculum& before, const std::string& then,
+                       const StagePlace& place) try {
+  CheckDiff(directory, before, then, place);
+  return "";
+} catch (const InputError& error) {
+  return error.what();
+}
+
+void ShowDiff(const fs::path& directory, bool as_json) {
   const WeightLog log = LogOf(directory);
   RequireWhole(directory, log);
   RequireOwnWeights(directory);
@@ -125,10 +162,17 @@ void PrintDiff(const fs::path& directory) {
   const Curriculum before = ParseCurriculum(directory / kWeightLog, log.Text().value_or(""));
   const Curriculum now = ReadCurriculum(file);
   const StagePlace place = PlaceOf(directory, PresentStage(log, before));
-  std::printf("%s\n", ChangesInWords(before, now, place.number).c_str());
-  std::fflush(stdout);  // what it would be comes first
-  if (log.LastText() != ReadFile(file, kLargestWeightsFile))
-    CheckDiff(directory, before, log.Text().value_or(""), place);
+  const std::vector<CurriculumChange> changes = ChangesOf(before, now, place.number);
+  if (!as_json) std::cout << InWords(changes) << std::endl;  // what it would be comes first
+  const std::string refused = log.LastText() == ReadFile(file, kLargestWeightsFile)
+                                  ? ""
+                                  : WhyRefused(directory, before, log.Text().value_or(""), place);
+  if (as_json) {
+    ordered_json json = {{"run", fs::absolute(directory).string()}, {"changes", ToJson(changes)}};
+    if (!refused.empty()) json["refused"] = refused;
+    std::cout << JsonText(json, 2) << std::endl;
+  }
+  if (!refused.empty()) throw InputError(refused);
 }
 
 }  // namespace
@@ -141,10 +185,12 @@ int RunWeights(int argc, char** argv) {
   CLI::App* diff = app.add_subcommand(
       "diff", "what the weights file changes of what is in force; exit code 2 where the run would refuse it");
   diff->add_option("DIR", directory, "the run's directory")->required();
+  bool as_json = false;
+  for (CLI::App* verb : {history, diff}) AddJson(*verb, as_json);
   app.require_subcommand(1);
   if (!ParseArguments(app, argc, argv)) return 0;
-  if (history->parsed()) PrintHistory(directory);
-  if (diff->parsed()) PrintDiff(directory);
+  if (history->parsed()) ShowHistory(directory, as_json);
+  if (diff->parsed()) ShowDiff(directory, as_json);
   return 0;
 }
 

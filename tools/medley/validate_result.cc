@@ -1,0 +1,234 @@
+#include "tools/medley/validate_result.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <iostream>
+#include <map>
+#include <string>
+
+#include <medley/base/bytes.h>
+#include <medley/base/files.h>
+#include <medley/base/json_text.h>
+#include <medley/base/suggest.h>
+#include <medley/curriculum/forecast.h>
+#include <medley/curriculum/form_table.h>
+#include <medley/plugin/rejection.h>
+#include <medley/report/screen.h>
+#include <medley/step/execution.h>
+#include <medley/weights/model_config_file.h>
+
+namespace medley {
+namespace {
+
+using nlohmann::ordered_json;
+
+// How long a bar of all of a stage is.
+constexpr int kBar = 40;
+
+// A line or more, as printf's.
+template <typename... Args>
+void Say(const char* format, Args... args) {
+  std::string text(static_cast<std::size_t>(std::snprintf(nullptr, 0, format, args...)) + 1, '\0');
+  std::snprintf(text.data(), text.size(), format, args...);
+  text.pop_back();
+  std::cout << Wrapped(text, ScreenColumns());
+}
+
+TaskOutlook TaskOf(const Registry& registry, const Form& form, const Mixer::Share& share, double scale) {
+  const TaskConfig& settings = form.settings;
+  const VariantInfo& variant = *registry.Require(form.task).FindVariant(settings.variant);
+  return {.task = form.task,
+          .variant = settings.variant,
+          .mode = settings.mode.empty() ? std::string(ModeName(DefaultMode(variant))) : settings.mode,
+          .share = share.asked,
+          .rows = settings.rows,
+          .draws = static_cast<double>(share.draws) * scale,
+          .rows_in_all = static_cast<double>(share.rows) * scale,
+          .passes = std::ssize(variant.passes)};
+}
+
+StageOutlook StageOf(const CurriculumDrawing& drawing, const Stage& stage, std::size_t number) {
+  return {.name = stage.name,
+          .words = drawing.has_stages() ? drawing.HeadOf(number) : "",
+          .tasks = {},
+          .paused = {}};
+}
+
+void Print(const TaskOutlook& task) {
+  Say("  %-24s %6.1f %% %5s %8.0f %11.0f  %lld, %s%s\n", task.task.c_str(), 100 * task.share,
+      task.rows == 0 ? "auto" : std::to_string(task.rows).c_str(), task.draws, task.rows_in_all,
+      static_cast<long long>(task.passes), task.mode.c_str(),
+      task.variant == "default" ? "" : (", " + task.variant).c_str());
+}
+
+ordered_json ToJson(const TaskOutlook& task) {
+  return {{"task", task.task},
+          {"variant", task.variant},
+          {"passes", task.passes},
+          {"mode", task.mode},
+          {"share", task.share},
+          {"rows", task.rows == 0 ? ordered_json("auto") : ordered_json(task.rows)},
+          {"draws", std::llround(task.draws)},
+          {"rows_in_all", std::llround(task.rows_in_all)}};
+}
+
+// `task_json`: what is known of its tasks.
+template <typename TaskJson>
+ordered_json StagesJson(const std::vector<StageOutlook>& stages, const TaskJson& task_json) {
+  ordered_json json = ordered_json::array();
+  for (const StageOutlook& stage : stages) {
+    ordered_json tasks = ordered_json::array();
+    for (const TaskOutlook& task : stage.tasks) tasks.push_back(task_json(task));
+    json.push_back(
+        {{"name", stage.name}, {"words", stage.words}, {"tasks", tasks}, {"paused", stage.paused}});
+  }
+  return json;
+}
+
+}  // namespace
+
+RunOutlook OutlookOf(const CheckedRun& checked, const Registry& registry) {
+  const RunConfig& run = checked.run;
+  const Curriculum& curriculum = checked.curriculum;
+  const CurriculumDrawing drawing(curriculum, {.sizes = TaskSizes(checked, registry),
+                                               .seed = static_cast<std::uint64_t>(run.seed),
+                                               .steps = run.steps,
+                                               .draws_per_step = run.draws_per_step,
+                                               .eval_every = run.eval.every});
+  RunOutlook outlook{.run = run,
+                     .unit = curriculum.unit,
+                     .order = curriculum.order,
+                     .model = checked.model->info.name,
+                     .stages = {},
+                     .length = drawing.has_stages() ? drawing.LengthOfRun() : "",
+                     .choices = registry.Choices(curriculum.Named()),
+                     .token_table = checked.token_table};
+  const FormTable forms(run, curriculum);
+  for (std::size_t i = 0; i < curriculum.stages.size(); ++i) {
+    const Stage& stage = curriculum.stages[i];
+    StageOutlook& made = outlook.stages.emplace_back(StageOf(drawing, stage, i));
+    if (i >= drawing.longest().stages.size()) continue;
+    const std::map<std::string, Mixer::Share>& shares = drawing.longest().stages[i].shares;
+    for (const auto& [name, weight] : stage.weights) {
+      if (weight == 0)
+        made.paused.push_back(name);
+      else
+        made.tasks.push_back(TaskOf(registry, forms.Of(stage, name), shares.at(name), drawing.scale()));
+    }
+  }
+  return outlook;
+}
+
+WeightsOutlook OutlookOf(const Curriculum& curriculum) {
+  std::map<std::string, TaskSize> sizes;
+  for (const std::string& task : curriculum.All()) sizes[task] = {.rows = TaskConfig().rows};
+  const CurriculumDrawing drawing(
+      curriculum, {.sizes = sizes, .steps = static_cast<std::int64_t>(kLargestInteger), .eval_every = 1});
+  WeightsOutlook outlook{.unit = curriculum.unit,
+                         .tasks = sizes.size(),
+                         .stages = {},
+                         .length = drawing.has_stages() ? drawing.LengthOfRun() : ""};
+  for (std::size_t i = 0; i < curriculum.stages.size(); ++i) {
+    const Stage& stage = curriculum.stages[i];
+    StageOutlook& made = outlook.stages.emplace_back(StageOf(drawing, stage, i));
+    double sum = 0;
+    for (const auto& [task, weight] : stage.weights) sum += weight;
+    for (const auto& [task, weight] : stage.weights) {
+      made.tasks.push_back({.task = task, .variant = {}, .mode = {}, .share = weight / sum});
+      if (weight == 0) made.paused.push_back(task);
+    }
+  }
+  return outlook;
+}
+
+void Print(const RunOutlook& outlook) {
+  const RunConfig& run = outlook.run;
+  Say("ok: %lld steps of %lld draw%s on %s, weights in %s (%s)\n\n", static_cast<long long>(run.steps),
+      static_cast<long long>(run.draws_per_step), run.draws_per_step == 1 ? "" : "s", run.device.c_str(),
+      std::string(NameOf(outlook.unit)).c_str(), std::string(NameOf(outlook.order)).c_str());
+  Say("  %-24s %8s %5s %8s %11s  %s\n", "task", "share", "rows", "draws", "rows in all", "passes, mode");
+  for (const StageOutlook& stage : outlook.stages) {
+    if (!stage.words.empty()) Say("  -- %s\n", stage.words.c_str());
+    for (const TaskOutlook& task : stage.tasks) Print(task);
+    if (!stage.paused.empty()) Say("  paused: %s\n", JoinNames(stage.paused).c_str());
+  }
+  if (!outlook.length.empty()) Say("\n  %s\n", outlook.length.c_str());
+  for (const std::string& line : outlook.choices) Say("  %s\n", line.c_str());
+  const std::string tokenizer = run.tokenizer.empty() ? "" : ", tokenizer " + DisplayPath(run.tokenizer);
+  Say("\n  model %s (%s)%s, seed %lld\n", DisplayPath(run.model).c_str(), outlook.model.c_str(),
+      tokenizer.c_str(), static_cast<long long>(run.seed));
+  if (!outlook.token_table.empty()) Say("  %s\n", outlook.token_table.c_str());
+}
+
+// Stages one below the other, a bar for every share.
+void Print(const WeightsOutlook& outlook) {
+  Say("ok: weights of %zu tasks, in %s; medley validate of a run says whether the tasks are there\n",
+      outlook.tasks, std::string(NameOf(outlook.unit)).c_str());
+  std::size_t longest_name = 0;
+  for (const StageOutlook& stage : outlook.stages) {
+    for (const TaskOutlook& task : stage.tasks) longest_name = std::max(longest_name, task.task.size());
+  }
+  for (const StageOutlook& stage : outlook.stages) {
+    if (!stage.words.empty()) Say("\n  %s\n", stage.words.c_str());
+    for (const TaskOutlook& task : stage.tasks) {
+      const std::string bar(static_cast<std::size_t>(std::ceil(kBar * task.share)), '#');
+      Say("    %-*s %5.1f %%  %s\n", static_cast<int>(longest_name), task.task.c_str(), 100 * task.share,
+          bar.c_str());
+    }
+  }
+  if (outlook.length.empty()) return;
+  Say("\n  %s. Counted with %lld rows a draw and one draw a step; medley validate of a run counts with "
+      "the run's\n",
+      outlook.length.c_str(), static_cast<long long>(TaskConfig().rows));
+}
+
+void Print(const ModelFile& model) {
+  Say("ok: a model '%s', %s\n", model.info.name.c_str(), Printable(model.info.summary).c_str());
+  std::cout << JsonText(ToJson(model.config, model.info), 2) << '\n';
+}
+
+void Print(const Gpu& gpu) {
+  Say("ok: a GPU '%s', %s, of them %s for tensors\n", gpu.name.c_str(), FormatBytes(gpu.memory).c_str(),
+      FormatBytes(gpu.usable()).c_str());
+}
+
+ordered_json ToJson(const RunOutlook& outlook) {
+  const RunConfig& run = outlook.run;
+  ordered_json json = {
+      {"steps", run.steps},
+      {"draws_per_step", run.draws_per_step},
+      {"device", run.device},
+      {"seed", run.seed},
+      {"unit", NameOf(outlook.unit)},
+      {"order", NameOf(outlook.order)},
+      {"stages", StagesJson(outlook.stages, [](const TaskOutlook& task) { return ToJson(task); })},
+      {"length", outlook.length},
+      {"choices", outlook.choices},
+      {"model", {{"file", run.model.string()}, {"kind", outlook.model}}}};
+  if (!run.tokenizer.empty()) json["tokenizer"] = run.tokenizer.string();
+  if (!outlook.token_table.empty()) json["token_table"] = outlook.token_table;
+  return json;
+}
+
+ordered_json ToJson(const WeightsOutlook& outlook) {
+  const auto share = [](const TaskOutlook& task) -> ordered_json {
+    return {{"task", task.task}, {"share", task.share}};
+  };
+  return {{"unit", NameOf(outlook.unit)},
+          {"stages", StagesJson(outlook.stages, share)},
+          {"length", outlook.length}};
+}
+
+ordered_json ToJson(const ModelFile& model) {
+  return {{"name", model.info.name},
+          {"summary", Printable(model.info.summary)},
+          {"config", ToJson(model.config, model.info)}};
+}
+
+ordered_json ToJson(const Gpu& gpu) {
+  return {{"name", gpu.name},           {"memory", gpu.memory}, {"context", gpu.context},
+          {"workspace", gpu.workspace}, {"margin", gpu.margin}, {"usable", gpu.usable()}};
+}
+
+}  // namespace medley
