@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <charconv>
 #include <cstring>
@@ -10,9 +11,12 @@
 #include <system_error>
 
 #include <medley/base/files.h>
+#include <medley/base/json_text.h>
 #include <medley/base/suggest.h>
 #include <medley/base/utf8.h>
 #include <medley/report/screen.h>
+
+#include "tools/medley/command_line.h"
 
 namespace medley {
 namespace {
@@ -72,7 +76,8 @@ bool ParseArguments(CLI::App& app, int argc, char** argv) {
   try {
     app.parse(argc, argv);
   } catch (const CLI::CallForHelp&) {
-    std::cout << Wrapped(app.help(), ScreenColumns());
+    const bool as_json = std::find(argv, argv + argc, std::string_view("--json")) != argv + argc;
+    std::cout << (as_json ? JsonText(CommandLineJson(app), 2) + "\n" : Wrapped(app.help(), ScreenColumns()));
     return false;
   } catch (const CLI::ExtrasError&) {
     Refuse(app, UnexpectedWords(app, app.remaining(/*recurse=*/true)));

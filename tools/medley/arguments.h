@@ -11,7 +11,8 @@
 
 namespace medley {
 
-// Parses a verb's arguments. False where only help was asked for (and is printed): the verb then returns 0.
+// Parses a verb's arguments. False where only help was asked for (and is printed, as CommandLineJson beside
+// --json): the verb then returns 0.
 // An InputError names the verb and what is wrong: also a value that is empty, or that is not UTF-8, as a run
 // writes what it was given into JSON.
 bool ParseArguments(CLI::App& app, int argc, char** argv);

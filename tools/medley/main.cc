@@ -23,10 +23,12 @@
 #include <medley/base/bytes.h>
 #include <medley/base/crash.h>
 #include <medley/base/error.h>
+#include <medley/base/json_text.h>
 #include <medley/base/suggest.h>
 #include <medley/base/user_directories.h>
 #include <medley/base/version.h>
 
+#include "tools/medley/command.h"
 #include "tools/medley/verbs.h"
 
 namespace medley {
@@ -73,7 +75,7 @@ constexpr std::array kHelp = {
     Help{"generate", "DIR --image FILE --prompt TEXT [--out P]", "ask a trained model"},
     Help{"inspect", "FILE|DIR [--model FILE]",
          "say what tensors a file, a checkpoint or a Hugging Face folder holds"},
-    Help{"tasks", "[NAME] [--json] [--plugin-path P]",
+    Help{"tasks", "[TASK] [--json] [--plugin-path P]",
          "list every task that can be trained, or say all of one"},
     Help{"models", "[KIND] [--json] [--schema] [--plugin-path P]", "list every model, or say what one takes"},
     Help{"new", "NAME [--kind reply|question|picture|classify|model]",
@@ -86,6 +88,7 @@ constexpr std::array kHelp = {
     Help{"weights", "history DIR | diff DIR [--json]",
          "what became of a run's weights; what an edit would change"},
     Help{"tokenizer", "train --out FILE [--corpus FILE] [--task NAME ...]", "make a tokenizer"},
+    Help{"completion", "bash|zsh|fish", "make your shell complete what you type"},
     Help{"version", "[--json]", "what this medley was built from"},
 };
 
@@ -149,7 +152,9 @@ int PrintHelp(std::ostream& out) {
     const std::size_t used = line.ends_with('\n') ? 0 : line.size();
     out << line << std::string(kSummaryColumn - used, ' ') << help.summary << '\n';
   }
-  out << "\nmedley VERB --help says more about each.\n";
+  out << "\nmedley VERB --help says more about each.\n\nExit codes:\n";
+  for (const ExitMeaning& exit : ExitMeanings())
+    out << "  " << static_cast<int>(exit.code) << "  " << exit.words << '\n';
   return 0;
 }
 
@@ -158,8 +163,7 @@ int PrintHelp(std::ostream& out) {
     PrintHelp(std::cerr);
     throw InputError("say what to do: one of the verbs above");
   }
-  std::vector<std::string> verbs;
-  for (const Help& help : kHelp) verbs.emplace_back(help.verb);
+  const std::vector<std::string> verbs = VerbNames();
   throw InputError("no such verb: '" + verb + "'" + DidYouMean(verb, verbs) + " (" + JoinNames(verbs) +
                    "; medley --help says what they do)");
 }
@@ -173,17 +177,20 @@ void OutliveWarnings(const std::string& verb) {
   }
 }
 
-int RunVerb(int argc, char** argv) {
+int RunAsked(int argc, char** argv) {
   const std::string verb = argc > 1 ? argv[1] : "";
-  if (verb == "--help" || verb == "-h" || verb == "help") return PrintHelp(std::cout);
+  if (verb == "--help" || verb == "-h" || verb == "help") {
+    if (argc == 2 || std::string_view(argv[2]) != "--json") return PrintHelp(std::cout);
+    std::cout << JsonText(CommandJson(), 2) << '\n';
+    return 0;
+  }
   if (verb == "--version") {
     std::cout << "medley " << Version() << '\n';
     return 0;
   }
   if (!IsVerb(verb)) RefuseVerb(verb);
   OutliveWarnings(verb);
-  const VerbFunction plain = FindPlainVerb(verb);
-  return plain != nullptr ? plain(argc - 1, argv + 1) : RunTensorVerb(verb, argc - 1, argv + 1);
+  return RunVerb(verb, argc - 1, argv + 1);
 }
 
 // Where 0, 1 or 2 were closed, the next file that is opened would take the number, and the words of a run.
@@ -197,7 +204,7 @@ void OpenStandardStreams() {
 
 // What a verb prints is its result: where that did not get through, the command has failed.
 int RunCommand(int argc, char** argv) {
-  const int code = RunVerb(argc, argv);
+  const int code = RunAsked(argc, argv);
   std::cout.flush();
   errno = 0;
   if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0 && std::cout.good()) return code;
@@ -261,6 +268,18 @@ int Report(const std::exception_ptr& caught) {
 }
 
 }  // namespace
+
+std::vector<std::string> VerbNames() {
+  std::vector<std::string> verbs;
+  for (const Help& help : kHelp) verbs.emplace_back(help.verb);
+  return verbs;
+}
+
+int RunVerb(const std::string& verb, int argc, char** argv) {
+  const VerbFunction plain = FindPlainVerb(verb);
+  return plain != nullptr ? plain(argc, argv) : RunTensorVerb(verb, argc, argv);
+}
+
 }  // namespace medley
 
 int main(int argc, char** argv) {

@@ -52,7 +52,7 @@ void PrintAllTasks(const Registry& registry) {
     for (const std::filesystem::path& path : registry.searched())
       std::cout << "  " << Printable(path.string()) << '\n';
   } else {
-    std::cout << "\nmedley tasks NAME says all of one.\n";
+    std::cout << "\nmedley tasks TASK says all of one.\n";
   }
 }
 
@@ -75,7 +75,7 @@ int RunTasks(int argc, char** argv) {
   std::string name;
   bool json = false;
   PluginSearch search;
-  app.add_option("NAME", name, "a task: everything that its plugin says of it");
+  app.add_option("TASK", name, "a task: everything that its plugin says of it");
   app.add_flag("--json", json, "as a JSON array of specs, or as the one spec");
   AddPluginPath(app, search.paths);
   AddWide(app);

@@ -1,11 +1,19 @@
 #pragma once
 
+#include <string>
+#include <vector>
+
 namespace medley {
 
 // One function a verb. argv[0] is the verb's name, argv[argc] is null. Returns the exit code; throws
 // medley::Error. What it prints on stdout is its result; everything else goes to stderr.
 
+// The verbs, in the order of the command's help; and any of them by its name. In the command alone.
+std::vector<std::string> VerbNames();
+int RunVerb(const std::string& verb, int argc, char** argv);
+
 // Compiled into the command, without libtorch.
+int RunCompletion(int argc, char** argv);
 int RunModels(int argc, char** argv);
 int RunNew(int argc, char** argv);
 int RunPlugins(int argc, char** argv);

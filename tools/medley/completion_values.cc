@@ -1,0 +1,131 @@
+#include "tools/medley/completion_values.h"
+
+#include <algorithm>
+#include <exception>
+#include <filesystem>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <system_error>
+
+#include <medley/base/version.h>
+#include <medley/checkpoint/run_directory.h>
+#include <medley/config/field.h>
+#include <medley/config/run_config.h>
+#include <medley/estimate/gpu.h>
+#include <medley/plugin/registry.h>
+
+namespace medley {
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::ordered_json;
+using Words = std::vector<std::string>;
+
+bool HoldsRun(const fs::path& directory) try {
+  NewestConfig(directory);
+  return true;
+} catch (const std::exception&) {
+  return false;
+}
+
+// Below the directory that the word names so far.
+void AddRuns(const std::string& above, Words& words) {
+  std::error_code error;
+  const fs::path directory = above.empty() ? fs::path(".") : fs::path(above);
+  for (const fs::directory_entry& entry : fs::directory_iterator(directory, error)) {
+    if (!entry.is_directory(error)) continue;
+    const std::string path = above + entry.path().filename().string();
+    words.push_back(HoldsRun(entry.path()) ? path : path + "/");
+  }
+}
+
+// Where runs lie unless somebody says otherwise, they are offered at once.
+Words Runs(const std::string& word) {
+  Words words;
+  const std::size_t slash = word.rfind('/');
+  AddRuns(slash == std::string::npos ? "" : word.substr(0, slash + 1), words);
+  if (slash == std::string::npos) AddRuns("runs/", words);
+  return words;
+}
+
+// The keys of a run config by its schema, "optimizer.name="; and with a value where they have a few,
+// "device=cpu".
+class Keys {
+ public:
+  explicit Keys(const Registry& registry) : registry_(registry) { AddBelow(RunConfigSchema(), ""); }
+
+  // A key with its values, once the word has the "="; else keys.
+  Words For(const std::string& word) const {
+    const auto found = values_.find(word.substr(0, word.find('=') + 1));
+    return word.find('=') == std::string::npos ? keys_ : found == values_.end() ? Words() : found->second;
+  }
+
+ private:
+  void Add(const ordered_json& schema, const std::string& path) {
+    if (path == "tasks") return AddTasks(schema.at("additionalProperties"));
+    if (schema.value("type", ordered_json()) == "object") {
+      if (schema.at("additionalProperties") == false) return AddBelow(schema, path + ".");
+      return keys_.push_back(path + ".");  // whose keys are the user's
+    }
+    keys_.push_back(path + "=");
+    Words& values = values_[keys_.back()];
+    if (schema.value("type", ordered_json()) == "boolean") values = {path + "=true", path + "=false"};
+    for (const auto& word : schema.value("enum", ordered_json::array()))
+      values.push_back(path + "=" + word.get<std::string>());
+  }
+
+  void AddBelow(const ordered_json& schema, const std::string& above) {
+    for (const auto& [key, below] : schema.at("properties").items()) {
+      if (key != kComment && key != "$schema") Add(below, above + key);
+    }
+  }
+
+  void AddTasks(const ordered_json& schema) {
+    for (const TaskInfo* task : registry_.tasks()) {
+      const std::string above = "tasks." + task->name + ".";
+      AddBelow(schema, above);
+      for (const OptionInfo& option : task->options) keys_.push_back(above + "options." + option.name + "=");
+      for (const TermInfo& term : task->variants.front().terms)
+        keys_.push_back(above + "terms." + term.name + "=");
+    }
+  }
+
+  const Registry& registry_;
+  Words keys_;
+  std::map<std::string, Words> values_;  // by key and "="
+};
+
+Words GpuNames() {
+  Words names;
+  for (const Gpu& gpu : ReadGpus(ConfigDirectory() / "gpus")) {
+    names.push_back(gpu.name);
+    std::replace(names.back().begin(), names.back().end(), ' ', '-');  // which FindGpu takes for the same
+  }
+  return names;
+}
+
+}  // namespace
+
+std::string_view CompletedKind(std::string_view name) {
+  static const std::map<std::string_view, std::string_view> kKinds = {
+      {"TASK", "task"},     {"--task", "task"},  {"KIND", "model"}, {"DIR", "run"},
+      {"--against", "run"}, {"--replay", "run"}, {"--gpu", "gpu"},  {"KEY=VALUE", "key"}};
+  const auto found = kKinds.find(name);
+  return found == kKinds.end() ? "file" : found->second;
+}
+
+Words CompletedValues(std::string_view kind, const std::string& word) {
+  if (kind == "run") return Runs(word);
+  if (kind == "gpu") return GpuNames();
+  const Registry registry = Registry::Scan({});
+  if (kind == "key") return Keys(registry).For(word);
+  Words names;
+  if (kind == "task") {
+    for (const TaskInfo* task : registry.tasks()) names.push_back(task->name);
+  } else {
+    for (const ModelInfo* model : registry.models()) names.push_back(model->name);
+  }
+  return names;
+}
+
+}  // namespace medley
