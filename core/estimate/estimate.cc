@@ -123,7 +123,8 @@ void Estimate::CheckEvaluation(const Plan& plan) const {
   std::string message = "not one row of an evaluation fits " + FormatBytes(plan.budget) + ":";
   std::vector<Refusal> refusals;
   for (const EstimatedTask& task : tasks_) {
-    if (task.evaluation_rows == 0 || Recommend(task, plan).evaluation_rows > 0) continue;
+    const bool is_planned = plan.Find(task.request.form.id) != nullptr;
+    if (!is_planned || task.evaluation_rows == 0 || Recommend(task, plan).evaluation_rows > 0) continue;
     const std::int64_t missing = Evaluation(task, 1, plan) + plan.data_bytes - plan.budget;
     refusals.push_back({.form = task.request.form.id,
                         .missing = missing,
@@ -139,8 +140,16 @@ void Estimate::CheckEvaluation(const Plan& plan) const {
 }
 
 Plan Estimate::PlanFor(std::int64_t budget) const {
+  std::set<FormId> all;
+  for (const EstimatedTask& task : tasks_) all.insert(task.request.form.id);
+  return PlanFor(budget, all);
+}
+
+Plan Estimate::PlanFor(std::int64_t budget, const std::set<FormId>& forms) const {
   std::vector<TaskRequest> requests;
-  for (const EstimatedTask& task : tasks_) requests.push_back(task.request);
+  for (const EstimatedTask& task : tasks_) {
+    if (forms.count(task.request.form.id) > 0) requests.push_back(task.request);
+  }
   const std::int64_t ahead = setting_.on_gpu ? 0 : setting_.draws_ahead;
   // What a GPU's allocator rounds up and keeps is in its own margin; see Gpu.
   const Plan plan = MakePlan(profile_, requests,
@@ -149,7 +158,7 @@ Plan Estimate::PlanFor(std::int64_t budget) const {
                               .draws_per_step = setting_.draws_per_step,
                               .waiting_draws = setting_.on_gpu ? 0 : setting_.draws_per_step + ahead,
                               .draws_ahead = ahead,
-                              .drops_tables = requests.size() > 1});
+                              .drops_tables = tasks_.size() > 1});
   if (setting_.evaluates) CheckEvaluation(plan);
   return plan;
 }

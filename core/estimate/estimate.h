@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -64,6 +65,8 @@ class Estimate {
   // What the planner would do with so many bytes: every legal mode, in its order. Throws DoesNotFit, also
   // where the run evaluates and not one row of that fits.
   Plan PlanFor(std::int64_t budget) const;
+  // The same for some of the tasks alone.
+  Plan PlanFor(std::int64_t budget, const std::set<FormId>& forms) const;
   // The rows of one forward and how many forwards make a step, for a task of such a plan, and what that
   // takes.
   struct Recommendation {

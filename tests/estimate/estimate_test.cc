@@ -4,6 +4,7 @@
 #include <medley/base/error.h>
 #include <medley/estimate/estimate.h>
 #include <medley/estimate/estimated_evaluation.h>
+#include <medley/estimate/gpu_fit.h>
 #include <medley/model/agent/agent.h>
 #include <medley/model/agent/agent_shape.h>
 #include <medley/model/agent/agent_spec.h>
@@ -11,6 +12,7 @@
 #include <medley/model/parameter_bytes.h>
 
 #include <memory>
+#include <regex>
 #include <string>
 #include <vector>
 
@@ -344,6 +346,93 @@ TEST_F(RecommendationTest, AShortfallSaysWhatIsMissing) {
   ASSERT_EQ(refused(1'000'000).size(), 1U);
   EXPECT_EQ(refused(1'000'000)[0].form, std::nullopt);
   EXPECT_EQ(refused(1'000'000)[0].missing, estimate.floor().total() - 1'000'000);
+}
+
+// As rows get scarcer; the last GPU has not even the weights.
+TEST_F(RecommendationTest, AGpuTakesWhatThePlannerWouldOrLacksBytes) {
+  EstimatedTask narrow = Task(8), wide = Task(32);
+  narrow.request.form = OwnForm("narrow");
+  wide.shape = Questions(40);
+  const Estimate estimate = Of({narrow, wide});
+  const std::int64_t single = estimate.Peak(wide, 32, 1);
+  const auto fit = [&](std::int64_t bytes) {
+    return FitOn(estimate,
+                 {.name = "card", .memory = bytes + 30, .context = 10, .workspace = 10, .margin = 10});
+  };
+  const GpuFit ample = fit(1'000'000'000'000);
+  EXPECT_TRUE(ample.fits());
+  ASSERT_EQ(ample.tasks.size(), 2U);
+  EXPECT_EQ(ample.tasks[0].form, FormId("narrow"));
+  EXPECT_EQ(ample.tasks[1].rows, 32);
+  EXPECT_EQ(ample.tasks[1].forwards, (Accumulation{32, 1}));
+  EXPECT_EQ(ample.tasks[1].room, 1'000'000'000'000 - estimate.Peak(wide, 32, 32));
+  for (const GpuFit& some : {fit(2 * single), fit(single)}) {
+    EXPECT_TRUE(some.fits());
+    const Plan plan = estimate.PlanFor(some.gpu.usable());
+    for (std::size_t i = 0; i < 2; ++i) {
+      const Estimate::Recommendation best = estimate.Recommend(estimate.tasks()[i], plan);
+      EXPECT_EQ(some.tasks[i].forwards, best.rows);
+      EXPECT_EQ(some.tasks[i].room, some.gpu.usable() - best.peak);
+      EXPECT_GE(some.tasks[i].room, 0);
+    }
+  }
+  EXPECT_EQ(fit(estimate.floor().total() - 1).room, -1);
+  EXPECT_FALSE(fit(estimate.floor().total() - 1).fits());
+}
+
+// Of two tasks one, and of that as many rows as where it is alone.
+TEST_F(RecommendationTest, OnAGpuThatTakesSomeTasksTheOthersSayWhatTheyLack) {
+  EstimatedTask narrow = Task(8), wide = Task(8);
+  narrow.request.form = OwnForm("narrow");
+  wide.shape = Apart(1);
+  wide.shape.passes[0].sizes["text_width"] = wide.shape.passes[0].longest["text_width"] = 4096;
+  for (EstimatedTask* task : {&narrow, &wide}) task->ways = {{Mode::kSequential, 0}};
+  const Estimate estimate = Of({narrow, wide});
+  const std::int64_t few = estimate.Peak(narrow, 8, 8), many = estimate.Peak(wide, 8, 1);
+  ASSERT_LT(few, many);
+  const GpuFit fit = FitOn(estimate, {.name = "card", .memory = few});
+  EXPECT_FALSE(fit.fits());
+  EXPECT_EQ(fit.room, 0);
+  EXPECT_EQ(fit.tasks[0].forwards, (Accumulation{8, 1}));
+  EXPECT_EQ(fit.tasks[0].room, 0);
+  EXPECT_EQ(fit.tasks[1].forwards, (Accumulation{0, 0}));
+  EXPECT_EQ(fit.tasks[1].room, few - many);
+  const std::string table = GpuTable({fit}, {{FormId("narrow"), "short questions"}});
+  EXPECT_TRUE(std::regex_search(table, std::regex("\ncard +short questions +sequential +8 +8 x 1 +0 B\n"
+                                                  " +questions +does not fit +- +- +-[0-9.]+ .iB\n")))
+      << table;
+  EXPECT_NE(table.find("None of them takes every task."), std::string::npos) << table;
+}
+
+TEST_F(RecommendationTest, AGpuThatTakesTheSameAsTheOneAboveHasOneLineOfSeveralTasks) {
+  EstimatedTask narrow = Task(8);
+  narrow.request.form = OwnForm("narrow");
+  const Estimate two = Of({narrow, Task(32)}), one = Of({Task(32)});
+  const auto table = [](const Estimate& estimate) {
+    const std::int64_t all = estimate.Peak(estimate.tasks().back(), 32, 32);
+    std::vector<GpuFit> fits;
+    for (const std::int64_t memory : {all - 1, all + 1'048'576, all + 2'097'152})
+      fits.push_back(FitOn(estimate, {.name = "card" + std::to_string(fits.size()), .memory = memory}));
+    return GpuTable(fits, {});
+  };
+  const std::string of_two = table(two), of_one = table(one);
+  EXPECT_TRUE(std::regex_search(of_two, std::regex("card0 +narrow .*\n +questions .* 16 x 2 .*\n"
+                                                   "card1 +narrow .*\n +questions .* 32 x 1 +1 MiB\n"
+                                                   "card2 +as above +2 MiB\n")))
+      << of_two;
+  EXPECT_TRUE(std::regex_search(of_one, std::regex("card2 +questions .* 32 x 1 +2 MiB\n"))) << of_one;
+}
+
+TEST_F(RecommendationTest, AnEvaluationThatDoesNotFitIsMissingOnAGpuToo) {
+  EstimatedTask small = Task(1), large = Task(1);
+  small.request.form = OwnForm("small");
+  large.evaluation = PeakLines({{.rows = 1, .bytes = 100'000'000}});
+  const Estimate estimate = Of({small, large}, {.on_gpu = true, .evaluates = true});
+  const std::int64_t enough = estimate.Evaluation(large, 1);
+  EXPECT_TRUE(FitOn(estimate, {.name = "card", .memory = enough}).fits());
+  const GpuFit fit = FitOn(estimate, {.name = "card", .memory = enough - 1000});
+  EXPECT_GE(fit.tasks[0].room, 0);
+  EXPECT_EQ(fit.tasks[1].room, -1000);
 }
 
 TEST_F(RecommendationTest, MeasuredBytesGoBeforeTheEstimate) {

@@ -1,8 +1,11 @@
 // medley estimate, as a user calls it.
 #include <gtest/gtest.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
 #include <cstdlib>
+#include <filesystem>
+#include <fstream>
 #include <regex>
 #include <sstream>
 #include <string>
@@ -152,6 +155,124 @@ TEST(EstimateVerb, ChecksTheDeviceOfTheRunWhateverGpuIsAskedAbout) {
   std::smatch error;
   ASSERT_TRUE(std::regex_search(text, error, std::regex("control +8 .* ([+-][0-9.]+) %"))) << text;
   EXPECT_NEAR(std::atof(error[1].str().c_str()), 2, 2.5) << text;
+}
+
+// The lines of the table of several GPUs: the cells of each, the GPU's name in front.
+std::vector<std::vector<std::string>> GpuLines(const CommandResult& result) {
+  std::vector<std::vector<std::string>> lines;
+  const std::size_t at = result.out.find("\nGPU  ");
+  if (at == std::string::npos) return lines;
+  std::istringstream text(result.out.substr(at + 1));
+  std::string line, gpu;
+  const std::regex gap(" {2,}");
+  for (std::getline(text, line); std::getline(text, line) && !line.starts_with("rows: ");) {
+    std::vector<std::string> cells(std::sregex_token_iterator(line.begin(), line.end(), gap, -1),
+                                   std::sregex_token_iterator());
+    if (cells[0].empty()) cells[0] = gpu;
+    gpu = cells[0];
+    lines.push_back(cells);
+  }
+  return lines;
+}
+
+TEST(EstimateVerb, OfSeveralGpusEachHasWhatItAloneIsToldToTake) {
+  const std::string scarce = "--budget 160MiB tasks.control.rows=1024";
+  const CommandResult table = Estimate("--gpus 'h100,rtx 3090' " + scarce);
+  EXPECT_EQ(table.code, 0) << table.out;
+  const auto lines = GpuLines(table);
+  ASSERT_EQ(lines.size(), 12U) << table.out;
+  int cut = 0;
+  for (const std::string gpu : {"RTX 3090", "H100"}) {
+    const CommandResult alone = Estimate("--gpu '" + gpu + "' " + scarce);
+    EXPECT_EQ(alone.code, 0) << alone.out;
+    for (const auto& line : lines) {
+      ASSERT_EQ(line.size(), 6U) << table.out;
+      if (line[0] != gpu) continue;
+      const std::vector<std::string> cells = LineOf(alone, line[1]);
+      ASSERT_GE(cells.size(), 4U) << alone.out;
+      EXPECT_EQ(line[2], cells[1]);
+      EXPECT_EQ(line[4], cells[2] + " x " + cells[3]) << line[1];
+      EXPECT_EQ(std::stoi(line[3]), std::stoi(cells[2]) * std::stoi(cells[3])) << line[1];
+      cut += std::stoi(cells[3]) > 1 ? 1 : 0;
+    }
+  }
+  EXPECT_GT(cut, 0) << table.out;
+  EXPECT_TRUE(Has(table, "The smallest that takes every task: RTX 3090.")) << table.out;
+}
+
+TEST(EstimateVerb, AllGpusAreThereOnceTheSmallestFirst) {
+  const CommandResult result = Estimate("--gpus all");
+  EXPECT_EQ(result.code, 0) << result.out;
+  const auto lines = GpuLines(result);
+  std::vector<std::string> gpus;
+  for (const auto& line : lines) {
+    if (gpus.empty() || gpus.back() != line[0]) gpus.push_back(line[0]);
+  }
+  EXPECT_EQ(gpus.size(), 23U) << result.out;
+  EXPECT_EQ(lines.size(), 6U + 22) << result.out;  // the smallest takes them as they are
+  EXPECT_EQ(lines.back()[1], "as above");
+  EXPECT_EQ(gpus.front(), "GTX 1650");
+  EXPECT_EQ(gpus.back(), "B200");
+  std::istringstream text(result.out.substr(result.out.find("\nGPU  ")));
+  for (std::string line; std::getline(text, line);) EXPECT_LE(line.size(), 80U) << line;
+}
+
+TEST(EstimateVerb, OnSeveralGpusAFormHasTheNameOfItsStage) {
+  const auto file = std::filesystem::temp_directory_path() / ("stages-" + std::to_string(getpid()) + ".json");
+  std::ofstream(file) << R"({"stages": [{"name": "few", "weights": {"control": 1}, "until": {"steps": 5}},
+                             {"name": "many", "weights": {"control": 1}, "set": {"tasks.control.rows": 96}}]})";
+  const CommandResult result = Estimate("--gpus h100 weights=" + file.string());
+  std::filesystem::remove(file);
+  EXPECT_EQ(result.code, 0) << result.out;
+  const auto lines = GpuLines(result);
+  ASSERT_EQ(lines.size(), 2U) << result.out;
+  EXPECT_EQ(lines[0][1], "control");
+  EXPECT_EQ(lines[1][1], "control (many)");
+  EXPECT_EQ(lines[1][4], "96 x 1");
+}
+
+TEST(EstimateVerb, SaysWhatEachOfSeveralGpusLacks) {
+  const std::string model = "model=" MEDLEY_SOURCE_DIR "/configs/models/agent-qwen3-0.6b.json ";
+  const CommandResult none = Estimate(model + "--gpus 'gtx 1650,t4' --budget 25%");
+  EXPECT_EQ(none.code, 5) << none.out;
+  EXPECT_TRUE(std::regex_search(
+      none.out, std::regex("GTX 1650 +weights, optimizer +does not fit +- +- +-[0-9.]+ GiB\n")))
+      << none.out;
+  EXPECT_TRUE(Has(none, "the run fits none of the GPUs above")) << none.out;
+  const CommandResult one = Estimate(model + "--gpus 'gtx 1650,b200'");
+  EXPECT_EQ(one.code, 0) << one.out;
+  EXPECT_TRUE(Has(one, "The smallest that takes every task: B200.")) << one.out;
+}
+
+TEST(EstimateVerb, RefusesAListOfGpusWithAllThatIsWrong) {
+  const CommandResult unknown = Estimate("--gpus 'rtx 3091,H100,V100'");
+  EXPECT_EQ(unknown.code, 2);
+  EXPECT_TRUE(Has(unknown, "no such GPU: 'rtx 3091'; did you mean 'RTX 3090'?\n")) << unknown.out;
+  EXPECT_TRUE(Has(unknown, "no such GPU: 'V100'; did you mean 'V100 16 GB' or 'V100 32 GB'?")) << unknown.out;
+  for (const char* wrong : {"--gpus T4 --gpu H100", "--gpus T4 --memory 8GiB", "--gpus T4 --check",
+                            "--gpus ''", "--gpus T4 --budget half", "--budget 8GiB --memory 8GiB"}) {
+    const CommandResult refused = Estimate(wrong);
+    EXPECT_EQ(refused.code, 2) << wrong << refused.out;
+    EXPECT_TRUE(Has(refused, "medley estimate: ")) << wrong << refused.out;
+  }
+}
+
+// As plan has it: bytes, a part of what there is, or what is free.
+TEST(EstimateVerb, ABudgetIsTheConfigsOrThatOfTheNamedGpu) {
+  EXPECT_EQ(Estimate("--budget 40MiB").out, Estimate("budget=40MiB").out);
+  EXPECT_EQ(Estimate("--budget 1MiB").code, 5);
+  EXPECT_TRUE(std::regex_search(Estimate("--budget 50%").out, std::regex("\nOn [0-9.]+ GiB: the mode")));
+  const CommandResult half = Estimate("--gpu 'rtx 3090' --budget 50%"), whole = Estimate("--gpu 'rtx 3090'");
+  EXPECT_EQ(half.code, 0) << half.out;
+  EXPECT_TRUE(Has(half, "On RTX 3090 (12.1 GiB; ")) << half.out;
+  EXPECT_EQ(Estimate("--gpu 'rtx 3090' --budget free").out, whole.out);
+  const CommandResult more = Estimate("--gpu t4 --budget 16GiB");
+  EXPECT_EQ(more.code, 2);
+  EXPECT_TRUE(Has(more, "--budget: 16 GiB are more than T4 has: 14.5 GiB")) << more.out;
+  const CommandResult of_none = Estimate("device=cuda --budget 50%");
+  EXPECT_EQ(of_none.code, 2);
+  EXPECT_TRUE(Has(of_none, "of which GPU? Name it")) << of_none.out;
+  EXPECT_TRUE(Has(Estimate("device=cuda --budget 1GiB"), "\nOn 1 GiB: the mode"));
 }
 
 }  // namespace

@@ -27,6 +27,7 @@
 #include <medley/run/run.h>
 
 #include "tools/medley/arguments.h"
+#include "tools/medley/estimate_gpus.h"
 #include "tools/medley/verbs.h"
 
 namespace medley {
@@ -36,8 +37,8 @@ const std::vector<std::int64_t> kRows = {1, 2, 4, 8, 16, 32, 64, 128},
                                 kEvaluated = {1, 2, 4, 8, 16, kEvalRows};
 
 struct Arguments {
-  std::string config, gpu, memory, profile;
-  std::vector<std::string> overrides;
+  std::string config, gpu, memory, budget, profile;
+  std::vector<std::string> gpus, overrides;
   NamedPlugins plugins;
   bool check = false;
 };
@@ -145,11 +146,13 @@ std::string Describe(const Gpu& gpu) {
          FormatBytes(gpu.workspace) + " and a margin of " + FormatBytes(gpu.margin) + ")";
 }
 
-// What the run would have on the CPU of this machine, where the config says it.
-std::optional<std::int64_t> ConfiguredBudget(const std::string& words) {
+// What the run would have, where the config says it: on the CPU of this machine, or on a GPU that nobody
+// named.
+std::optional<std::int64_t> ConfiguredBudget(const std::string& words, bool on_gpu) {
   const BudgetRequest request = ParseBudget(words);
   if (request.kind == BudgetRequest::Kind::kBytes) return request.bytes;  // also of a larger machine
   if (request.kind == BudgetRequest::Kind::kFree) return std::nullopt;
+  if (on_gpu) return std::nullopt;  // a part of nobody knows what
   return ResolveBudget(request, at::kCPU).bytes;
 }
 
@@ -167,12 +170,22 @@ void RequireThisMachine(const Estimate& estimate) {
               ExitCode::kDoesNotFit);
 }
 
-int Report(const Arguments& arguments, const std::optional<Gpu>& gpu, std::optional<std::int64_t> memory) {
+// What the run is to have.
+struct Limits {
+  std::vector<Gpu> gpus{};   // of --gpus
+  std::optional<Gpu> gpu{};  // of --gpu
+  std::optional<std::int64_t> memory{};
+
+  bool names_gpus() const { return gpu || !gpus.empty(); }
+};
+
+int Report(const Arguments& arguments, Limits limits) {
   RunInputs inputs = CheckInputs(arguments.config, arguments.overrides, arguments.plugins);
   for (const std::string& line : inputs.registry.Choices(inputs.checked.curriculum.Named()))
     std::cerr << line << '\n';
   if (!inputs.checked.token_table.empty()) std::cerr << inputs.checked.token_table << '\n';
-  const bool runs_on_gpu = inputs.checked.run.device != "cpu", on_gpu = gpu.has_value() || runs_on_gpu;
+  const bool runs_on_gpu = inputs.checked.run.device != "cpu", on_gpu = limits.names_gpus() || runs_on_gpu;
+  if (on_gpu && !limits.names_gpus()) RequireBytes(arguments.budget);
   const EstimatedRun subject(std::move(inputs));
   const auto estimate_on = [&](bool a_gpu) {
     std::vector<EstimatedTask> tasks = subject.Tasks(a_gpu);
@@ -180,14 +193,22 @@ int Report(const Arguments& arguments, const std::optional<Gpu>& gpu, std::optio
     if (!arguments.profile.empty()) subject.UseProfile(arguments.profile, tasks);
     return subject.Of(std::move(tasks), a_gpu);
   };
-  const Estimate estimate = estimate_on(on_gpu), other = estimate_on(!on_gpu);
-  const GpuVerdicts gpus = JudgeGpus(on_gpu ? estimate : other, ReadGpus(ConfigDirectory() / "gpus"));
-  if (!memory && !on_gpu) memory = ConfiguredBudget(subject.run().config.budget);
+  const Estimate estimate = estimate_on(on_gpu);
+  if (!limits.gpus.empty()) {
+    PrintModel(subject);
+    PrintAssumptions(on_gpu, !arguments.profile.empty());
+    PrintGpus(subject, estimate, limits.gpus);
+    return static_cast<int>(ExitCode::kDone);
+  }
+  const Estimate other = estimate_on(!on_gpu);
+  const GpuVerdicts gpus = JudgeGpus(on_gpu ? estimate : other, KnownGpus());
+  if (!limits.memory && !limits.gpu)
+    limits.memory = ConfiguredBudget(subject.run().config.budget, runs_on_gpu);
 
   PrintModel(subject);
   std::cout << "\nThe widest moment of a step as configured, " << (on_gpu ? "on a GPU" : "on the CPU")
             << "; and of an evaluation, with its rows at once:\n"
-            << StepTable(estimate, gpu ? &*gpu : nullptr)
+            << StepTable(estimate, limits.gpu ? &*limits.gpu : nullptr)
             << "Beside it, rows that wait on the CPU: " << FormatBytes(estimate.WaitingBytes()) << "\n"
             << "\nPeak by the rows of one forward:\n"
             << RowsTable(estimate, kRows) << "\nPeak of an evaluation by the rows at once:\n"
@@ -195,8 +216,8 @@ int Report(const Arguments& arguments, const std::optional<Gpu>& gpu, std::optio
             << gpus.table;
   PrintAssumptions(on_gpu, !arguments.profile.empty());
   if (arguments.check) PrintCheck(arguments, runs_on_gpu == on_gpu ? estimate : other);
-  if (gpu) return PrintBudget(estimate, gpu->usable(), Describe(*gpu));
-  if (memory) return PrintBudget(estimate, *memory, FormatBytes(*memory));
+  if (limits.gpu) return PrintBudget(estimate, limits.gpu->usable(), Describe(*limits.gpu));
+  if (limits.memory) return PrintBudget(estimate, *limits.memory, FormatBytes(*limits.memory));
   if (!gpus.any_fits) RequireThisMachine(estimate);
   return static_cast<int>(ExitCode::kDone);
 }
@@ -223,21 +244,32 @@ int RunEstimate(int argc, char** argv) {
   app.add_option("KEY=VALUE", arguments.overrides,
                  "values that replace the config's, such as tasks.control.rows=8");
   auto* gpu_name = app.add_option("--gpu", arguments.gpu, "a GPU of configs/gpus, such as \"RTX 3090\"");
-  app.add_option("--memory", arguments.memory,
-                 "bytes for tensors, such as 24GiB; on the CPU by default the config's budget")
-      ->excludes(gpu_name);
+  auto* gpu_names =
+      app.add_option("--gpus", arguments.gpus,
+                     "a table of several, such as \"RTX 3090,H100\", or of all: what the planner "
+                     "would take on each")
+          ->delimiter(',')
+          ->allow_extra_args(false)
+          ->excludes(gpu_name);
+  auto* memory = app.add_option("--memory", arguments.memory,
+                                "bytes for tensors, such as 24GiB; on the CPU by default the config's budget")
+                     ->excludes(gpu_name)
+                     ->excludes(gpu_names);
+  AddBudget(app, arguments.budget)->excludes(memory);
   app.add_option("--profile", arguments.profile,
                  "a profile.json whose measured bytes go before the estimate");
-  app.add_flag("--check", arguments.check, "also run one step of each task and compare");
+  app.add_flag("--check", arguments.check, "also run one step of each task and compare")->excludes(gpu_names);
   AddPlugins(app, arguments.plugins);
   AddWide(app);
   if (!ParseArguments(app, argc, argv)) return 0;
 
-  std::optional<Gpu> gpu;
-  std::optional<std::int64_t> memory;
-  if (!arguments.gpu.empty()) gpu = FindGpu(ReadGpus(ConfigDirectory() / "gpus"), arguments.gpu);
-  if (!arguments.memory.empty()) memory = MemoryOf(arguments.memory);
-  return Report(arguments, gpu, memory);
+  Limits limits;
+  const BudgetRequest budget = BudgetOf(arguments.budget);
+  if (!arguments.gpus.empty()) limits.gpus = GpusNamed(arguments.gpus, budget);
+  if (!arguments.gpu.empty()) limits.gpu = GpuNamed(arguments.gpu, budget);
+  if (!arguments.memory.empty()) limits.memory = MemoryOf(arguments.memory);
+  if (!arguments.budget.empty()) arguments.overrides.push_back("budget=" + arguments.budget);
+  return Report(arguments, std::move(limits));
 }
 
 }  // namespace medley

@@ -1,0 +1,131 @@
+#include <medley/estimate/gpu_fit.h>
+
+#include <algorithm>
+#include <optional>
+#include <set>
+#include <utility>
+
+#include <medley/base/bytes.h>
+#include <medley/report/table.h>
+
+namespace medley {
+namespace {
+
+// Of those that were refused, the bytes that each lacks; of no form: what weights and optimizer alone lack.
+using Missing = std::map<std::optional<FormId>, std::int64_t>;
+
+// Plans the tasks that fit. Each refusal names a task or, at last, none.
+std::optional<Plan> PlanWhatFits(const Estimate& estimate, std::int64_t budget, Missing& missing) {
+  std::set<FormId> left;
+  for (const EstimatedTask& task : estimate.tasks()) left.insert(task.request.form.id);
+  while (!left.empty() && missing.count(std::nullopt) == 0) {
+    try {
+      return estimate.PlanFor(budget, left);
+    } catch (const DoesNotFit& refused) {
+      for (const Refusal& refusal : refused.refusals()) {
+        missing[refusal.form] = refusal.missing;
+        if (refusal.form) left.erase(*refusal.form);
+      }
+    }
+  }
+  return std::nullopt;
+}
+
+std::vector<std::string> LineOf(const TaskOnGpu& task, const std::string& name) {
+  if (task.room < 0) return {name, "does not fit", "-", "-", FormatBytes(task.room)};
+  return {name, task.way.Words(), std::to_string(task.rows),
+          std::to_string(task.forwards.rows) + " x " + std::to_string(task.forwards.steps),
+          FormatBytes(task.room)};
+}
+
+std::vector<std::vector<std::string>> LinesOf(const GpuFit& fit, const std::map<FormId, std::string>& names) {
+  if (fit.room < 0) return {LineOf({.room = fit.room}, "weights, optimizer")};
+  std::vector<std::vector<std::string>> lines;
+  for (const TaskOnGpu& task : fit.tasks) {
+    const auto name = names.find(task.form);
+    lines.push_back(LineOf(task, name == names.end() ? task.form.text() : name->second));
+  }
+  return lines;
+}
+
+// Whether the larger GPU takes the same of several tasks.
+bool TakesNoMore(const GpuFit& larger, const GpuFit& smaller) {
+  const auto same = [](const TaskOnGpu& a, const TaskOnGpu& b) {
+    return a.rows == b.rows && a.forwards == b.forwards && a.way == b.way;
+  };
+  return smaller.fits() && smaller.tasks.size() > 1 &&
+         std::equal(smaller.tasks.begin(), smaller.tasks.end(), larger.tasks.begin(), larger.tasks.end(),
+                    same);
+}
+
+std::vector<std::string> AsAbove(const GpuFit& fit) {
+  std::int64_t least = fit.tasks.front().room;
+  for (const TaskOnGpu& task : fit.tasks) least = std::min(least, task.room);
+  return {"as above", "", "", "", FormatBytes(least)};
+}
+
+}  // namespace
+
+bool GpuFit::fits() const {
+  return room >= 0 &&
+         std::all_of(tasks.begin(), tasks.end(), [](const TaskOnGpu& task) { return task.room >= 0; });
+}
+
+GpuFit FitOn(const Estimate& estimate, const Gpu& gpu) {
+  GpuFit fit{.gpu = gpu};
+  Missing missing;
+  const std::optional<Plan> plan = PlanWhatFits(estimate, gpu.usable(), missing);
+  if (const auto floor = missing.find(std::nullopt); floor != missing.end()) {
+    fit.room = -floor->second;
+    return fit;
+  }
+  for (const EstimatedTask& task : estimate.tasks()) {
+    TaskOnGpu& line = fit.tasks.emplace_back(TaskOnGpu{.form = task.request.form.id});
+    if (const auto lacks = missing.find(line.form); lacks != missing.end()) {
+      line.room = -lacks->second;
+      continue;
+    }
+    const PlannedTask& planned = *plan->Find(line.form);
+    const Estimate::Recommendation best = estimate.Recommend(task, *plan);
+    line.rows = planned.rows;
+    line.forwards = best.rows;
+    line.way = planned.way;
+    line.room = plan->budget - plan->data_bytes - best.peak;
+  }
+  return fit;
+}
+
+std::map<FormId, std::string> FormNames(const FormTable& forms, const Curriculum& curriculum) {
+  std::map<FormId, std::string> names;
+  for (const Stage& stage : curriculum.stages) {
+    for (const std::string& task : stage.Active()) {
+      const Form& form = forms.Of(stage, task);
+      names.try_emplace(form.id, form.IsOwn() ? task : task + " (" + stage.name + ")");
+    }
+  }
+  return names;
+}
+
+std::string GpuTable(const std::vector<GpuFit>& fits, const std::map<FormId, std::string>& names) {
+  Table table({"GPU", "task", "mode", "rows", "forwards", "room"}, 3);
+  const GpuFit *smallest = nullptr, *above = nullptr;
+  for (const GpuFit& fit : fits) {  // the smallest first
+    auto lines = LinesOf(fit, names);
+    if (above != nullptr && TakesNoMore(fit, *above)) lines = {AsAbove(fit)};
+    std::string gpu = fit.gpu.name;
+    for (std::vector<std::string>& line : lines) {
+      line.insert(line.begin(), std::exchange(gpu, ""));
+      table.Add(std::move(line));
+    }
+    if (smallest == nullptr && fit.fits()) smallest = &fit;
+    above = &fit;
+  }
+  return table.ToText() +
+         "rows: of a step; forwards: the rows of one x how many; room: bytes for tensors\n"
+         "that the widest moment leaves, the least of them where all is as above; below 0\n"
+         "what one row lacks.\n" +
+         (smallest == nullptr ? "None of them takes every task.\n"
+                              : "The smallest that takes every task: " + smallest->gpu.name + ".\n");
+}
+
+}  // namespace medley
