@@ -101,7 +101,10 @@ TEST(JsonOutput, ReportFollowsItsSchema) {
   // A run that had just begun, and one with phases.
   fs::create_directory(scratch / "empty");
   WriteText(scratch / "empty/receipt.json",
-            R"({"format": 1, "under_estimates": 0, "overflows": 0, "tasks": {}, "stages": []})");
+            R"({"format": 1, "under_estimates": 0, "overflows": 0, "tasks": {}, "stages": [
+                {"number": 0, "name": "", "unit": "rows", "tasks": {"lines": {"asked": 1.0, "delivered": 1.0,
+                 "charged": 8, "rows": 8, "steps": 2, "tokens_run": 80, "forwards": 2, "seconds": 0.5, "peak": 9,
+                 "items": 5}}}]})");
   const std::string empty = "report " + (scratch / "empty").string();
   EXPECT_EQ(outputs.Of(empty, 0).at("phases").at("phases"), json::array());
   WriteText(
