@@ -11,11 +11,10 @@ namespace medley_volumes {
 class Single final : public Conversing {
  public:
   static constexpr medley::TaskSpec kSpec =
-      ConversationSpec("single", "answer a question about one scan", kSingleChance);
+      ConversationSpec("single", "answer a question about one head", kSingleChance);
   explicit Single(const medley::TaskContext& context)
-      : Conversing(context, [geometry = GeometryOf(context)](medley::Row& row) {
-          return SingleExample(row, geometry);
-        }) {}
+      : Conversing(context, [geometry = GeometryOf(context), images = ImagesOf(context, 1)](
+                                medley::Row& row) { return SingleExample(row, geometry, images); }) {}
 };
 
 class Multimodal final : public Conversing {
@@ -28,8 +27,10 @@ class Multimodal final : public Conversing {
                          .high = 1,
                          .summary = "share of rows with a scan over time"}});
   explicit Multimodal(const medley::TaskContext& context)
-      : Conversing(context, [geometry = GeometryOf(context), series = context.Option("series")](
-                                medley::Row& row) { return MultimodalExample(row, geometry, series); }) {}
+      : Conversing(context, [geometry = GeometryOf(context), images = ImagesOf(context, 2),
+                             series = context.Option("series")](medley::Row& row) {
+          return MultimodalExample(row, geometry, series, images);
+        }) {}
 };
 
 class Compare final : public Conversing {
@@ -40,13 +41,13 @@ class Compare final : public Conversing {
                          .value = 3,
                          .low = 1,
                          .high = kMostScans - 1,
-                         .summary = "most earlier scans of a row"},
+                         .summary = "most earlier scans of a row, without images"},
                         medley::SwitchOption("blank", false, "earlier scans show nothing: a control")});
   explicit Compare(const medley::TaskContext& context)
-      : Conversing(context, [geometry = GeometryOf(context),
+      : Conversing(context, [geometry = GeometryOf(context), images = ImagesOf(context, 2),
                              references = static_cast<std::int64_t>(context.Option("references")),
                              blank = context.Switch("blank")](medley::Row& row) {
-          return CompareExample(row, geometry, references, blank);
+          return CompareExample(row, geometry, references, blank, images);
         }) {}
 };
 

@@ -40,10 +40,13 @@ std::unique_ptr<ConversationSource> SourceOf(const medley::TaskContext& context,
                                              static_cast<std::int64_t>(context.Option("held_out")), limits);
 }
 
+// Rows as long as can be are of two kinds at most, which take turns: see MultimodalExample.
 std::int64_t WidthOf(const ConversationSource& source, const Limits& limits) {
-  const medley::RowRange range{.count = 1, .longest = true};
-  medley::Row row(range, 0);
-  return limits.Tokens(CountScans(source.Draw(row))) + limits.text;
+  std::int64_t of_scans = 0;
+  medley::ForEachRow({.count = 2, .longest = true}, [&](medley::Row& row) {
+    of_scans = std::max(of_scans, limits.Tokens(CountScans(source.Draw(row))));
+  });
+  return of_scans + limits.text;
 }
 
 // Of the first volume of each row, the slice in its middle; nothing where one has none.
@@ -81,6 +84,15 @@ Geometry Conversing::GeometryOf(const medley::TaskContext& context) {
   return {.volume_side = model.Integer("volume.size"),
           .series_side = model.Integer("series.size"),
           .frames = model.Integer("series.frames")};
+}
+
+std::int64_t Conversing::ImagesOf(const medley::TaskContext& context, std::int64_t least) {
+  const double images = context.Option("images");
+  if (images == std::floor(images) && (images == 0 || images >= static_cast<double>(least)))
+    return static_cast<std::int64_t>(images);
+  throw medley::InputError("the option images: rows of this task have " + std::to_string(least) + " to " +
+                           std::to_string(kMostScans) +
+                           " scans; give one of these, or 0 for as many as a question needs");
 }
 
 Conversing::Conversing(const medley::TaskContext& context, MakeExample make)

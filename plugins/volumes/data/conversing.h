@@ -25,6 +25,11 @@ constexpr medley::TaskSpec ConversationSpec(std::string_view name, std::string_v
         .low = 0,
         .high = 1e6,
         .summary = "subjects of the file, for evaluations"},
+        medley::OptionSpec{.name = "images",
+        .value = 0,
+        .low = 0,
+        .high = kMostScans,
+        .summary = "scans of every made-up row; 0: as many as its question needs"},
         medley::OptionSpec{.name = "text",
         .value = 64,
         .low = 8,
@@ -64,6 +69,8 @@ class Conversing : public medley::Task {
   // `make`: for rows without a file.
   Conversing(const medley::TaskContext& context, MakeExample make);
   static Geometry GeometryOf(const medley::TaskContext& context);
+  // The option "images"; an InputError where that is fewer than a question needs, and no 0.
+  static std::int64_t ImagesOf(const medley::TaskContext& context, std::int64_t least);
 
  private:
   class Judge;

@@ -2,6 +2,7 @@
 
 #include <ATen/ops/zeros.h>
 
+#include <algorithm>
 #include <array>
 #include <utility>
 
@@ -83,25 +84,38 @@ Conversation AboutSubject(const Brain& brain) {
   return conversation;
 }
 
-Conversation Agreement(Row& row, const Geometry& geometry) {
+const char* RememberWords(std::int64_t scans) { return scans == 1 ? kReference : kReferences; }
+
+// Further scans of the first brain go before the two.
+Conversation Agreement(Row& row, const Geometry& geometry, std::int64_t images) {
   const Pair pair = DrawAgreement(row);
+  Turn asked{Role::kUser, {}};
+  const auto show = [&](const Brain& brain, Contrast contrast) {
+    asked.items.emplace_back(VolumeOf(brain, contrast, row.random, geometry));
+  };
+  for (std::int64_t i = 2; i < images; ++i) show(pair.first, Contrast::kFluidDark);
+  if (images > 2) asked.items.emplace_back(RememberWords(images - 2));
+  show(pair.first, Contrast::kFluidDark);
+  show(pair.second, Contrast::kFluidBright);
+  asked.items.emplace_back(kAgree);
   Conversation conversation = AboutSubject(pair.first);
   conversation.turns = {
-      {Role::kUser,
-       {VolumeOf(pair.first, Contrast::kFluidDark, row.random, geometry),
-        VolumeOf(pair.second, Contrast::kFluidBright, row.random, geometry), kAgree}},
+      std::move(asked),
       Says(Role::kAssistant, std::string(" ") + kAgreement[static_cast<std::size_t>(pair.label)])};
   conversation.one_scan = kMultimodalChance;
   return conversation;
 }
 
-Conversation Rhythm(Row& row, const Geometry& geometry) {
+Conversation Rhythm(Row& row, const Geometry& geometry, std::int64_t images) {
   const auto [brain, label] = DrawRhythm(row);
+  Turn asked{Role::kUser, {}};
+  for (std::int64_t i = 1; i < images; ++i)
+    asked.items.emplace_back(
+        VolumeOf(brain, i % 2 == 1 ? Contrast::kFluidDark : Contrast::kFluidBright, row.random, geometry));
+  asked.items.emplace_back(SeriesOf(brain, row.random, geometry));
+  asked.items.emplace_back(kWhichRhythm);
   Conversation conversation = AboutSubject(brain);
-  conversation.turns = {{Role::kUser,
-                         {VolumeOf(brain, Contrast::kFluidDark, row.random, geometry),
-                          VolumeOf(brain, Contrast::kFluidBright, row.random, geometry),
-                          SeriesOf(brain, row.random, geometry), kWhichRhythm}},
+  conversation.turns = {std::move(asked),
                         Says(Role::kAssistant, std::string(" ") + kSpeeds[static_cast<std::size_t>(label)])};
   conversation.one_scan = 0.5;
   return conversation;
@@ -113,7 +127,7 @@ Scan Blank(const Geometry& geometry) {
 
 }  // namespace
 
-Conversation SingleExample(Row& row, const Geometry& geometry) {
+Conversation SingleExample(Row& row, const Geometry& geometry, std::int64_t images) {
   Brain brain = DrawBrain(row);
   const auto question = static_cast<std::size_t>(row.number % std::ssize(kSingleQuestions));
   const int label = BalancedLabel(row.number / std::ssize(kSingleQuestions), kSingleAnswers[question]);
@@ -121,11 +135,14 @@ Conversation SingleExample(Row& row, const Geometry& geometry) {
   if (question == 1) brain.cortex = label;
   if (question == 2) brain.lesion = label == kOctants ? kNoLesion : label;
   if (question == 3) brain.asymmetry = label - 1;
-  const Contrast contrast = row.random.Coin() ? Contrast::kFluidDark : Contrast::kFluidBright;
+  Turn asked{Role::kUser, {}};
+  for (std::int64_t i = 0; i < std::max<std::int64_t>(images, 1); ++i) {
+    const Contrast contrast = row.random.Coin() ? Contrast::kFluidDark : Contrast::kFluidBright;
+    asked.items.emplace_back(VolumeOf(brain, contrast, row.random, geometry));
+  }
+  asked.items.emplace_back(kSingleQuestions[question]);
   Conversation conversation = AboutSubject(brain);
-  conversation.turns = {
-      {Role::kUser, {VolumeOf(brain, contrast, row.random, geometry), kSingleQuestions[question]}},
-      Says(Role::kAssistant, SingleAnswer(question, label))};
+  conversation.turns = {std::move(asked), Says(Role::kAssistant, SingleAnswer(question, label))};
   conversation.one_scan = 1;
   return conversation;
 }
@@ -150,9 +167,12 @@ Rhythmic DrawRhythm(Row& row) {
   return drawn;
 }
 
-Conversation MultimodalExample(Row& row, const Geometry& geometry, double series) {
-  const bool has_series = row.longest() ? series > 0 : row.random.Uniform() < series;
-  return has_series ? Rhythm(row, geometry) : Agreement(row, geometry);
+Conversation MultimodalExample(Row& row, const Geometry& geometry, double series, std::int64_t images) {
+  const bool is_either = images > 0 && series > 0 && series < 1;
+  const bool is_longest_with_series = is_either ? row.number % 2 == 0 : series > 0;
+  const bool has_series = row.longest() ? is_longest_with_series : row.random.Uniform() < series;
+  if (has_series) return Rhythm(row, geometry, images == 0 ? 3 : images);
+  return Agreement(row, geometry, images == 0 ? 2 : images);
 }
 
 // The levels after the change are 1 to 3, whatever the answer; those before it differ from them. Of the 45
@@ -168,15 +188,18 @@ Pair DrawChange(Row& row) {
   return pair;
 }
 
-Conversation CompareExample(Row& row, const Geometry& geometry, std::int64_t references, bool blank) {
+Conversation CompareExample(Row& row, const Geometry& geometry, std::int64_t references, bool blank,
+                            std::int64_t images) {
   const Pair pair = DrawChange(row);
-  const std::int64_t count = row.longest() ? references : 1 + row.random.Below(references);
+  const bool is_given = images > 0 || row.longest();
+  const std::int64_t most = images > 0 ? images - 1 : references;
+  const std::int64_t count = is_given ? most : 1 + row.random.Below(most);
   Turn shown{Role::kUser, {}};
   for (std::int64_t i = 0; i < count; ++i) {
     const Scan scan = VolumeOf(pair.first, Contrast::kFluidDark, row.random, geometry);
     shown.items.emplace_back(blank ? Blank(geometry) : scan);
   }
-  shown.items.emplace_back(count == 1 ? kReference : kReferences);
+  shown.items.emplace_back(RememberWords(count));
   Conversation conversation = AboutSubject(pair.second);
   conversation.turns = {
       std::move(shown),

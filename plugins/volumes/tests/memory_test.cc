@@ -23,8 +23,7 @@ medley::check::ForwardBytes Measured(const Made& made, std::int64_t rows, std::i
   std::vector<Conversation> conversations;
   for (std::int64_t i = 0; i < rows; ++i) {
     medley::Row row(range, 0);  // the same for all: rows of one length
-    conversations.push_back(scans == 1 ? SingleExample(row, geometry)
-                                       : CompareExample(row, geometry, scans - 1, false));
+    conversations.push_back(SingleExample(row, geometry, scans));
   }
   const medley::Batch batch = made.BatchOf(conversations);
   return medley::check::MeasuredBytes(*made, InputsOf(batch, "learned"), {"logits", "targets"},
@@ -53,15 +52,14 @@ TEST(Memory, GrowsWithTheScansOfARowAndFasterThanTheirNumberWhereWeightsAreKept)
     EXPECT_GT(fused.held[i], fused.held[i - 1]);
     EXPECT_GT(eager.held[i], fused.held[i]);
   }
-  {  // from two scans on, whose words are the same
-    const std::size_t i = 3;
-    const auto step = [&](const Table& table, std::size_t n) { return table.held[n] - table.held[n - 1]; };
+  const auto step = [](const Table& table, std::size_t n) { return table.held[n] - table.held[n - 1]; };
+  for (const std::size_t i : {2, 3}) {
     EXPECT_GT(step(eager, i), 1.1 * step(eager, i - 1));
     EXPECT_NEAR(step(fused, i) / step(fused, i - 1), 1, 0.05);
   }
   // Seed 003 has 1.87, 2.62, 3.25 for two to four scans: increments that fall, which neither kind has.
   EXPECT_GT(eager.held[3] / eager.held[0], 5);
-  EXPECT_GT(fused.held[3] / fused.held[0], 3.5);
+  EXPECT_GT(fused.held[3] / fused.held[0], 3.3);
 }
 
 TEST(Memory, GrowsByTheSameBytesWithEveryRow) {

@@ -4,7 +4,9 @@
 
 #include <cstdlib>
 #include <filesystem>
+#include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <medley/base/error.h>
@@ -47,6 +49,68 @@ TEST_P(EachTask, HasOneGradientInEveryModeAndMicroBatch) {
             "");
 }
 
+// Of each task every number of scans that it can have.
+class EachNumberOfScans : public ::testing::TestWithParam<std::pair<std::string, std::int64_t>> {
+ protected:
+  std::string task() const { return GetParam().first; }
+  std::int64_t images() const { return GetParam().second; }
+  std::string option() const { return "tasks." + task() + ".options.images=" + std::to_string(images()); }
+};
+INSTANTIATE_TEST_SUITE_P(Tasks, EachNumberOfScans,
+                         ::testing::Values(std::pair("single", 1), std::pair("single", 2),
+                                           std::pair("single", 3), std::pair("single", 4),
+                                           std::pair("multimodal", 2), std::pair("multimodal", 3),
+                                           std::pair("multimodal", 4), std::pair("compare", 2),
+                                           std::pair("compare", 3), std::pair("compare", 4)));
+
+TEST_P(EachNumberOfScans, IsThatOfEveryRow) {
+  const auto bench = MakeBench({option()});
+  std::set<std::string> kinds;
+  for (const bool longest : {false, true}) {
+    const medley::RowRange range{.seed = 5, .begin = 40, .count = 24, .longest = longest};
+    const medley::Batch rows = medley::check::Sample(bench.Task(task()), range);
+    for (std::size_t row = 0; row < 24; ++row) {
+      const auto count = [&](const char* kind) {
+        const std::vector<std::int64_t>& offsets = rows.Ragged(kind).offsets;
+        return offsets[row + 1] - offsets[row];
+      };
+      EXPECT_EQ(count("volumes") + count("series"), images()) << row;
+      kinds.insert((longest ? "longest, " : "") + std::to_string(count("series")) + " series");
+    }
+  }
+  EXPECT_EQ(kinds.size(), task() == "multimodal" ? 4U : 2U);
+}
+
+TEST_P(EachNumberOfScans, KeepsItsContract) {
+  const auto bench = MakeBench({option()});
+  medley::LoadedTask& loaded = bench.Task(task());
+  EXPECT_EQ(Text(medley::check::Contract(loaded, bench.model())), "");
+  EXPECT_EQ(Text(medley::check::Footprint(loaded, bench.model())), "");
+  EXPECT_EQ(Text(medley::check::Score(loaded, bench.model())), "");
+  EXPECT_EQ(Text(medley::check::Gradients(loaded, bench.model(), {.rows = 6, .micro_rows = {0, 4}})), "");
+}
+
+// Nobody's rows change because there is such an option.
+TEST(Task, RowsWithoutANumberOfScansAreThoseWithTheNumberThatTheyNeed) {
+  const auto values = [](const char* task, const Overrides& overrides) {
+    const auto bench = MakeBench(overrides);
+    const medley::Batch rows =
+        medley::check::Sample(bench.Task(task), {.seed = 5, .begin = 40, .count = 12, .longest = false});
+    return std::pair(rows.Column("tokens").clone(), rows.Ragged("volumes").values.clone());
+  };
+  for (const auto& [task, alike] :
+       {std::pair<const char*, Overrides>{"single", {"tasks.single.options.images=1"}},
+        {"multimodal", {"tasks.multimodal.options.images=3", "tasks.multimodal.options.series=1"}},
+        {"multimodal", {"tasks.multimodal.options.images=2", "tasks.multimodal.options.series=0"}}}) {
+    Overrides open = alike;
+    open[0].back() = '0';
+    const auto [tokens, volumes] = values(task, alike);
+    const auto [open_tokens, open_volumes] = values(task, open);
+    EXPECT_TRUE(tokens.equal(open_tokens)) << alike[0];
+    EXPECT_TRUE(volumes.equal(open_volumes)) << alike[0];
+  }
+}
+
 void ExpectRefused(const char* task, const Overrides& overrides, const std::string& what) {
   try {
     const auto bench = MakeBench(overrides);
@@ -59,6 +123,18 @@ void ExpectRefused(const char* task, const Overrides& overrides, const std::stri
 
 TEST(Task, RefusesMoreScansThanTheModelHasRoomFor) {
   ExpectRefused("compare", {"model=" VOLUMES_CONFIGS "test-short.json"},
+                "the model has 64; raise its language.positions, or show fewer scans");
+}
+
+TEST(Task, RefusesFewerScansThanItsQuestionsNeed) {
+  for (const char* task : {"multimodal", "compare"})
+    ExpectRefused(task, {"tasks." + std::string(task) + ".options.images=1"},
+                  "the option images: rows of this task have 2 to 4 scans");
+  ExpectRefused("single", {"tasks.single.options.images=1.5"}, "rows of this task have 1 to 4 scans");
+  ExpectRefused("single", {"tasks.single.options.images=5"}, "images");
+  ExpectRefused("single",
+                {"model=" VOLUMES_CONFIGS "test-short.json", "tasks.single.options.text=32",
+                 "tasks.single.options.images=4"},
                 "the model has 64; raise its language.positions, or show fewer scans");
 }
 
