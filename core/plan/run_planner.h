@@ -67,8 +67,8 @@ class RunPlanner {
   const Plan& PlanForm(const Form& form);
   // The run then draws and executes by the plan. Drops tables where the plan does.
   void Apply(PlanInForce& in_force, Mixer& mixer);
-  // Tables of stages and tasks, and what the plan cost to make; of one that was taken up, that it holds. After
-  // PlanRun.
+  // Tables of stages and tasks, and what the plan cost to make; of one that was taken up, that it holds.
+  // After PlanRun.
   std::string Words() const;
   // What plan.json holds, and its text.
   nlohmann::ordered_json PlanJson() const;

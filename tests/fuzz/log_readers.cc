@@ -7,11 +7,11 @@
 #include <medley/plan/plan_in_force.h>
 #include <medley/plan/receipt.h>
 #include <medley/report/console.h>
+#include <medley/report/event_file.h>
 #include <medley/report/log_repair.h>
 #include <medley/report/metrics.h>
 #include <medley/report/progress.h>
 #include <medley/report/step_record_json.h>
-#include <medley/report/event_file.h>
 #include <medley/train/run_hours.h>
 
 #include "tests/fuzz/framing.h"

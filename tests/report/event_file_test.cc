@@ -559,8 +559,9 @@ TEST_F(EventFileTest, TensorBoardReadsWhatWasWrittenAndNotWhatWasSetAside) {
                                       {"images", json::array({"board"})},
                                       {"custom_scalars", json::array({"custom_scalars__config__"})}}));
   EXPECT_EQ(theirs.at("help"), json({{"zoom_gold/loss", "in MiB"}, {"control/loss", ""}}));
-  EXPECT_EQ(theirs.at("layout").dump(),
-            R"([["first",false,[["losses, MiB","loss/[^/]+$"],["größe","b"]]],["closed",true,[["c","d|e"]]]])");
+  EXPECT_EQ(
+      theirs.at("layout").dump(),
+      R"([["first",false,[["losses, MiB","loss/[^/]+$"],["größe","b"]]],["closed",true,[["c","d|e"]]]])");
 }
 
 }  // namespace

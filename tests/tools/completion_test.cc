@@ -70,7 +70,8 @@ class Completion : public ::testing::TestWithParam<std::string> {
            "_tell() { [[ $1 == \"${words[CURRENT]}\"* && $1 != -- && -n $1 ]] && print -r -- \"$1\"; true }\n"
            "source " +
            script_ + "\nline=\"$(cat " + line +
-           "; echo .)\"; line=\"${line%.}\"\nwords=(\"${(@s: :)line}\")\nCURRENT=${#words}\n_medley || true\n";
+           "; echo .)\"; line=\"${line%.}\"\nwords=(\"${(@s: :)line}\")\nCURRENT=${#words}\n_medley || "
+           "true\n";
   }
 
   std::string script_;
