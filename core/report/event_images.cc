@@ -5,7 +5,7 @@
 #include <protozero/exception.hpp>
 #include <protozero/pbf_reader.hpp>
 
-#include <medley/base/files.h>
+#include <medley/base/durable_file.h>
 #include <medley/base/input_file.h>
 
 namespace medley {
@@ -69,7 +69,7 @@ std::optional<EventImage> ImageIn(std::string_view record, std::int64_t at, std:
     }
   }
   image.tag = std::string(tag.data(), tag.size());
-  if (found.size() == 0 || !image.tag.starts_with(prefix)) return std::nullopt;
+  if (found.empty() || !image.tag.starts_with(prefix)) return std::nullopt;
   image.at = at + (found.data() - record.data());
   image.bytes = static_cast<std::int64_t>(found.size());
   return image;
