@@ -91,17 +91,4 @@ class Estimate {
   Profile profile_;
 };
 
-// The tables for people. `gpu`: what it takes beside the tensors is shown too; null: nothing is known of it.
-std::string StepTable(const Estimate& estimate, const Gpu* gpu);
-std::string RowsTable(const Estimate& estimate, const std::vector<std::int64_t>& rows);
-std::string EvaluationTable(const Estimate& estimate, const std::vector<std::int64_t>& rows);
-// Which GPUs the run fits on, for people, and whether it fits on any.
-struct GpuVerdicts {
-  std::string table;
-  bool any_fits = false;
-};
-GpuVerdicts JudgeGpus(const Estimate& estimate, const std::vector<Gpu>& gpus);
-// Mode, rows and accumulation of every task.
-std::string RecommendationTable(const Estimate& estimate, const Plan& plan);
-
 }  // namespace medley

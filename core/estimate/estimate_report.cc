@@ -1,31 +1,24 @@
+#include <medley/estimate/estimate_report.h>
+
 #include <algorithm>
 
 #include <medley/base/bytes.h>
-#include <medley/estimate/estimate.h>
 #include <medley/report/table.h>
 
 namespace medley {
 namespace {
 
+using nlohmann::ordered_json;
+
 std::string Bytes(std::int64_t bytes) { return medley::FormatBytes(bytes); }
 
-std::int64_t RowsOf(const EstimatedTask& task) { return std::max<std::int64_t>(task.request.rows, 1); }
-
-std::string Label(const EstimatedTask& task) {
-  return task.request.form.id.text() +
-         (task.request.variant == "default" ? "" : " (" + task.request.variant + ")");
+std::string Label(const std::string& task, const std::string& variant) {
+  return task + (variant == "default" ? "" : " (" + variant + ")");
 }
 
 std::string RowsWords(const Accumulation& rows) {
   return std::to_string(rows.rows) + " x " + std::to_string(rows.steps);
 }
-
-// A plan for a GPU, or why there is none.
-struct GpuVerdict {
-  std::optional<Plan> plan;
-  std::string words;
-  bool as_configured = false;  // all rows in one forward, and none is repeated that was not asked for
-};
 
 std::string WordsOf(const DoesNotFit& refusal) {
   const auto worst =
@@ -36,19 +29,13 @@ std::string WordsOf(const DoesNotFit& refusal) {
          Bytes(worst->missing) + " more";
 }
 
-GpuVerdict VerdictOn(const Estimate& estimate, const Gpu& gpu) {
-  GpuVerdict verdict;
-  try {
-    verdict.plan = estimate.PlanFor(gpu.usable());
-  } catch (const DoesNotFit& refusal) {
-    verdict.words = WordsOf(refusal);
-    return verdict;
-  }
+GpuVerdict VerdictOn(const Estimate& estimate, const Gpu& gpu) try {
+  const Plan plan = estimate.PlanFor(gpu.usable());
   std::string changed;
   int count = 0;
   for (const EstimatedTask& task : estimate.tasks()) {
-    const PlannedTask& entry = *verdict.plan->Find(task.request.form.id);
-    const Accumulation rows = estimate.Recommend(task, *verdict.plan).rows;
+    const PlannedTask& entry = *plan.Find(task.request.form.id);
+    const Accumulation rows = estimate.Recommend(task, plan).rows;
     const bool has_mode =
         !TraitsOf(entry.way.mode).repeats_makers || TraitsOf(task.setting.way.mode).repeats_makers;
     const bool as_asked = has_mode && entry.way.recompute_every <= task.setting.way.recompute_every;
@@ -56,27 +43,73 @@ GpuVerdict VerdictOn(const Estimate& estimate, const Gpu& gpu) {
     changed += (changed.empty() ? "" : ", ") + task.request.form.id.text() + " " + RowsWords(rows);
     if (!as_asked) changed += " (" + entry.way.Words() + ")";
   }
-  verdict.as_configured = count == 0;
-  verdict.words = count == 0 ? "yes" : "in pieces: " + changed;
+  GpuVerdict verdict{.gpu = gpu,
+                     .fits = true,
+                     .as_configured = count == 0,
+                     .words = count == 0 ? "yes" : "in pieces: " + changed};
   if (count > 3) verdict.words += " and " + std::to_string(count - 3) + " more";
   return verdict;
+} catch (const DoesNotFit& refusal) {
+  return {.gpu = gpu, .words = WordsOf(refusal)};
 }
 
-// A column for each; where there is no room for all, every second one goes first.
-Table TableByRows(const std::vector<std::int64_t>& rows) {
-  std::vector<std::string> header = {"task"}, spares;
-  for (const std::int64_t n : rows) header.push_back(std::to_string(n));
+std::string ByRowsTable(const std::vector<TaskFigures>& tasks,
+                        std::map<std::int64_t, std::int64_t> TaskFigures::*by_rows) {
+  std::vector<std::string> header = {"task"};
+  if (!tasks.empty()) {
+    for (const auto& [rows, bytes] : tasks.front().*by_rows) header.push_back(std::to_string(rows));
+  }
+  std::vector<std::string> spares;  // where there is no room for all, every second column goes first
   for (const std::size_t first : {2, 3}) {
     for (std::size_t i = first; i < header.size(); i += 2) spares.push_back(header[i]);
   }
-  Table table(header);
+  Table table(std::move(header));
   table.Spares(spares);
-  return table;
+  for (const TaskFigures& task : tasks) {
+    std::vector<std::string> line = {Label(task.task, task.variant)};
+    for (const auto& [rows, bytes] : task.*by_rows) line.push_back(Bytes(bytes));
+    table.Add(std::move(line));
+  }
+  return table.ToText();
+}
+
+ordered_json ByRowsJson(const std::map<std::int64_t, std::int64_t>& by_rows) {
+  ordered_json json = ordered_json::array();
+  for (const auto& [rows, bytes] : by_rows) json.push_back({{"rows", rows}, {"peak", bytes}});
+  return json;
+}
+
+ordered_json LedgerJson(const MemoryLedger& step) {
+  return {{"weights", step.weights},     {"optimizer", step.optimizer}, {"constants", step.constants},
+          {"gradients", step.gradients}, {"inputs", step.inputs},       {"activations", step.activations},
+          {"prefix", step.prefix},       {"logits", step.logits},       {"working", step.working}};
 }
 
 }  // namespace
 
-std::string StepTable(const Estimate& estimate, const Gpu* gpu) {
+std::vector<TaskFigures> FiguresOf(const Estimate& estimate, const std::vector<std::int64_t>& rows,
+                                   const std::vector<std::int64_t>& evaluated) {
+  std::vector<TaskFigures> all;
+  for (const EstimatedTask& task : estimate.tasks()) {
+    TaskFigures& figures = all.emplace_back();
+    figures.task = task.request.form.id.text();
+    figures.variant = task.request.variant;
+    figures.way = task.setting.way;
+    figures.is_auto = task.request.rows == 0;
+    figures.rows = std::max<std::int64_t>(task.request.rows, 1);
+    figures.micro_rows = RowsAtOnce(task.setting.micro_rows, figures.rows);
+    figures.step = estimate.Training(task, figures.rows, figures.micro_rows);
+    figures.peak = estimate.Peak(task, figures.rows, figures.micro_rows);
+    figures.is_measured = estimate.IsMeasured(task);
+    figures.evaluation_rows = task.evaluation_rows;
+    figures.evaluation = estimate.Evaluation(task, task.evaluation_rows);
+    for (const std::int64_t n : rows) figures.peaks[n] = estimate.Peak(task, n, n);
+    for (const std::int64_t n : evaluated) figures.evaluations[n] = estimate.Evaluation(task, n);
+  }
+  return all;
+}
+
+std::string StepTable(const std::vector<TaskFigures>& tasks, const Gpu* gpu) {
   std::vector<std::string> header = {"task",      "mode",   "rows",      "micro",  "weights",
                                      "optimizer", "tables", "gradients", "inputs", "activations",
                                      "kv prefix", "logits", "working",   "peak",   "evaluation"};
@@ -84,89 +117,148 @@ std::string StepTable(const Estimate& estimate, const Gpu* gpu) {
   Table table(header);
   table.Spares({"kv prefix", "logits", "working", "inputs", "tables", "micro", "gradients", "mode",
                 "optimizer", "weights", "activations"});
-  for (const EstimatedTask& task : estimate.tasks()) {
-    const std::int64_t rows = RowsOf(task), micro = RowsAtOnce(task.setting.micro_rows, rows);
-    const MemoryLedger step = estimate.Training(task, rows, micro);
-    const std::int64_t peak = estimate.Peak(task, rows, micro);
-    const std::int64_t evaluation = estimate.Evaluation(task, task.evaluation_rows);
-    std::vector<std::string> line = {Label(task),
-                                     task.setting.way.Words(),
-                                     task.request.rows > 0 ? std::to_string(rows) : "1 (auto)",
-                                     std::to_string(micro),
-                                     Bytes(step.weights),
-                                     Bytes(step.optimizer),
-                                     Bytes(step.constants),
-                                     Bytes(step.gradients),
-                                     Bytes(step.inputs),
-                                     Bytes(step.activations),
-                                     Bytes(step.prefix),
-                                     Bytes(step.logits),
-                                     Bytes(step.working),
-                                     Bytes(peak) + (estimate.IsMeasured(task) ? " *" : ""),
-                                     Bytes(evaluation) + " (" + std::to_string(task.evaluation_rows) + ")"};
+  for (const TaskFigures& task : tasks) {
+    const MemoryLedger& step = task.step;
+    std::vector<std::string> line = {
+        Label(task.task, task.variant),
+        task.way.Words(),
+        task.is_auto ? "1 (auto)" : std::to_string(task.rows),
+        std::to_string(task.micro_rows),
+        Bytes(step.weights),
+        Bytes(step.optimizer),
+        Bytes(step.constants),
+        Bytes(step.gradients),
+        Bytes(step.inputs),
+        Bytes(step.activations),
+        Bytes(step.prefix),
+        Bytes(step.logits),
+        Bytes(step.working),
+        Bytes(task.peak) + (task.is_measured ? " *" : ""),
+        Bytes(task.evaluation) + " (" + std::to_string(task.evaluation_rows) + ")"};
     if (gpu != nullptr) {
       line.insert(line.end(), {Bytes(gpu->workspace), Bytes(gpu->context),
-                               Bytes(std::max(peak, evaluation) + gpu->workspace + gpu->context)});
+                               Bytes(std::max(task.peak, task.evaluation) + gpu->workspace + gpu->context)});
     }
     table.Add(line);
   }
   return table.ToText();
 }
 
-std::string RowsTable(const Estimate& estimate, const std::vector<std::int64_t>& rows) {
-  Table table = TableByRows(rows);
-  for (const EstimatedTask& task : estimate.tasks()) {
-    std::vector<std::string> line = {Label(task)};
-    for (const std::int64_t n : rows) line.push_back(Bytes(estimate.Peak(task, n, n)));
-    table.Add(line);
-  }
-  return table.ToText();
+std::string RowsTable(const std::vector<TaskFigures>& tasks) {
+  return ByRowsTable(tasks, &TaskFigures::peaks);
 }
 
-std::string EvaluationTable(const Estimate& estimate, const std::vector<std::int64_t>& rows) {
-  Table table = TableByRows(rows);
-  for (const EstimatedTask& task : estimate.tasks()) {
-    std::vector<std::string> line = {Label(task)};
-    for (const std::int64_t n : rows) line.push_back(Bytes(estimate.Evaluation(task, n)));
-    table.Add(line);
+std::string EvaluationTable(const std::vector<TaskFigures>& tasks) {
+  return ByRowsTable(tasks, &TaskFigures::evaluations);
+}
+
+ordered_json ToJson(const std::vector<TaskFigures>& tasks) {
+  ordered_json json = ordered_json::array();
+  for (const TaskFigures& task : tasks) {
+    json.push_back({{"task", task.task},
+                    {"variant", task.variant},
+                    {"mode", ModeName(task.way.mode)},
+                    {"recompute_every", task.way.recompute_every},
+                    {"rows", task.rows},
+                    {"rows_are_auto", task.is_auto},
+                    {"micro_rows", task.micro_rows},
+                    {"step", LedgerJson(task.step)},
+                    {"peak", task.peak},
+                    {"measured", task.is_measured},
+                    {"evaluation", {{"rows", task.evaluation_rows}, {"peak", task.evaluation}}},
+                    {"peak_by_rows", ByRowsJson(task.peaks)},
+                    {"evaluation_by_rows", ByRowsJson(task.evaluations)}});
   }
-  return table.ToText();
+  return json;
 }
 
 GpuVerdicts JudgeGpus(const Estimate& estimate, const std::vector<Gpu>& gpus) {
+  GpuVerdicts verdicts;
+  for (const Gpu& gpu : gpus) {  // the smallest first
+    const GpuVerdict& verdict = verdicts.gpus.emplace_back(VerdictOn(estimate, gpu));
+    if (verdicts.as_configured.empty() && verdict.as_configured) verdicts.as_configured = gpu.name;
+    if (verdicts.in_pieces.empty() && verdict.fits) verdicts.in_pieces = gpu.name;
+  }
+  return verdicts;
+}
+
+std::string VerdictTable(const GpuVerdicts& verdicts) {
   Table table({"GPU", "memory", "context", "workspace", "margin", "for tensors", "fits"});
   table.Spares({"workspace", "context", "margin", "memory"}).Breaks("fits");
-  std::string whole, pieces;
-  for (const Gpu& gpu : gpus) {  // the smallest first
-    const GpuVerdict verdict = VerdictOn(estimate, gpu);
+  for (const GpuVerdict& verdict : verdicts.gpus) {
+    const Gpu& gpu = verdict.gpu;
     table.Add({gpu.name, Bytes(gpu.memory), Bytes(gpu.context), Bytes(gpu.workspace), Bytes(gpu.margin),
                Bytes(gpu.usable()), verdict.words});
-    if (whole.empty() && verdict.as_configured) whole = gpu.name;
-    if (pieces.empty() && verdict.plan) pieces = gpu.name;
   }
   std::string text = table.ToText();
-  if (pieces.empty()) return {.table = text + "None of them is large enough.\n", .any_fits = false};
+  const std::string &whole = verdicts.as_configured, &pieces = verdicts.in_pieces;
+  if (pieces.empty()) return text + "None of them is large enough.\n";
   text += "Recommended: " + (whole.empty() ? pieces : whole) + ", the smallest that takes " +
           (whole.empty() ? "a row of every task" : "every task as configured") + ".";
   if (!whole.empty() && whole != pieces) text += " " + pieces + " takes them in pieces.";
-  return {.table = Wrapped(text + "\n", ScreenColumns(), 0), .any_fits = true};
+  return Wrapped(text + "\n", ScreenColumns(), 0);
 }
 
-std::string RecommendationTable(const Estimate& estimate, const Plan& plan) {
-  Table table({"task", "mode", "rows", "accumulation", "peak", "of the memory", "rows of an evaluation"});
-  table.Spares({"of the memory", "rows of an evaluation"});
+ordered_json ToJson(const GpuVerdicts& verdicts) {
+  ordered_json json = ordered_json::array();
+  for (const GpuVerdict& verdict : verdicts.gpus) {
+    const Gpu& gpu = verdict.gpu;
+    json.push_back({{"name", gpu.name},
+                    {"memory", gpu.memory},
+                    {"context", gpu.context},
+                    {"workspace", gpu.workspace},
+                    {"margin", gpu.margin},
+                    {"usable", gpu.usable()},
+                    {"fits", verdict.as_configured ? "as configured"
+                             : verdict.fits        ? "in pieces"
+                                                   : "no"},
+                    {"words", verdict.words}});
+  }
+  return json;
+}
+
+Advice AdviceOf(const Estimate& estimate, const Plan& plan) {
+  Advice advice{.budget = plan.budget, .waiting = plan.data_bytes, .tasks = {}};
   for (const EstimatedTask& task : estimate.tasks()) {
-    const PlannedTask& entry = *plan.Find(task.request.form.id);
     const Estimate::Recommendation best = estimate.Recommend(task, plan);
     const auto taken = static_cast<double>(best.peak + plan.data_bytes);
-    table.Add({Label(task), entry.way.Words(), std::to_string(best.rows.rows),
-               std::to_string(best.rows.steps), Bytes(best.peak),
-               FormatShare(taken / static_cast<double>(plan.budget)),
+    advice.tasks.push_back({.task = task.request.form.id.text(),
+                            .variant = task.request.variant,
+                            .way = plan.Find(task.request.form.id)->way,
+                            .best = best,
+                            .share = taken / static_cast<double>(plan.budget)});
+  }
+  return advice;
+}
+
+std::string AdviceTable(const Advice& advice) {
+  Table table({"task", "mode", "rows", "accumulation", "peak", "of the memory", "rows of an evaluation"});
+  table.Spares({"of the memory", "rows of an evaluation"});
+  for (const TaskAdvice& task : advice.tasks) {
+    const Estimate::Recommendation& best = task.best;
+    table.Add({Label(task.task, task.variant), task.way.Words(), std::to_string(best.rows.rows),
+               std::to_string(best.rows.steps), Bytes(best.peak), FormatShare(task.share),
                best.evaluation_rows > 0 ? std::to_string(best.evaluation_rows) : "none fits"});
   }
   std::string text = table.ToText();
-  if (plan.data_bytes > 0) text += "Beside the peaks " + Bytes(plan.data_bytes) + " of rows wait.\n";
+  if (advice.waiting > 0) text += "Beside the peaks " + Bytes(advice.waiting) + " of rows wait.\n";
   return text;
+}
+
+ordered_json ToJson(const Advice& advice) {
+  ordered_json tasks = ordered_json::array();
+  for (const TaskAdvice& task : advice.tasks) {
+    tasks.push_back({{"task", task.task},
+                     {"variant", task.variant},
+                     {"mode", ModeName(task.way.mode)},
+                     {"recompute_every", task.way.recompute_every},
+                     {"rows", task.best.rows.rows},
+                     {"accumulation", task.best.rows.steps},
+                     {"peak", task.best.peak},
+                     {"share_of_budget", task.share},
+                     {"evaluation_rows", task.best.evaluation_rows}});
+  }
+  return {{"budget", advice.budget}, {"waiting", advice.waiting}, {"tasks", std::move(tasks)}};
 }
 
 }  // namespace medley

@@ -108,6 +108,7 @@ std::map<FormId, std::string> FormNames(const FormTable& forms, const Curriculum
 
 std::string GpuTable(const std::vector<GpuFit>& fits, const std::map<FormId, std::string>& names) {
   Table table({"GPU", "task", "mode", "rows", "forwards", "room"}, 3);
+  table.Spares({"rows"});
   const GpuFit *smallest = nullptr, *above = nullptr;
   for (const GpuFit& fit : fits) {  // the smallest first
     auto lines = LinesOf(fit, names);
@@ -126,6 +127,28 @@ std::string GpuTable(const std::vector<GpuFit>& fits, const std::map<FormId, std
          "what one row lacks.\n" +
          (smallest == nullptr ? "None of them takes every task.\n"
                               : "The smallest that takes every task: " + smallest->gpu.name + ".\n");
+}
+
+nlohmann::ordered_json ToJson(const std::vector<GpuFit>& fits) {
+  nlohmann::ordered_json json = nlohmann::ordered_json::array();
+  for (const GpuFit& fit : fits) {
+    nlohmann::ordered_json tasks = nlohmann::ordered_json::array();
+    for (const TaskOnGpu& task : fit.tasks) {
+      tasks.push_back({{"task", task.form.text()}, {"room", task.room}});
+      if (task.room < 0) continue;  // not one row fits
+      tasks.back().update({{"mode", ModeName(task.way.mode)},
+                           {"recompute_every", task.way.recompute_every},
+                           {"rows", task.rows},
+                           {"rows_of_a_forward", task.forwards.rows},
+                           {"forwards", task.forwards.steps}});
+    }
+    json.push_back({{"gpu", fit.gpu.name},
+                    {"usable", fit.gpu.usable()},
+                    {"fits", fit.fits()},
+                    {"room", fit.room},
+                    {"tasks", std::move(tasks)}});
+  }
+  return json;
 }
 
 }  // namespace medley

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <map>
+#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
@@ -36,5 +37,8 @@ std::map<FormId, std::string> FormNames(const FormTable& forms, const Curriculum
 
 // A line for each GPU and task, for people; of several tasks one line where the GPU above takes the same.
 std::string GpuTable(const std::vector<GpuFit>& fits, const std::map<FormId, std::string>& names);
+
+// An array, a GPU each.
+nlohmann::ordered_json ToJson(const std::vector<GpuFit>& fits);
 
 }  // namespace medley

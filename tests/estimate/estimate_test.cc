@@ -3,6 +3,7 @@
 #include <ATen/core/Tensor.h>
 #include <medley/base/error.h>
 #include <medley/estimate/estimate.h>
+#include <medley/estimate/estimate_report.h>
 #include <medley/estimate/estimated_evaluation.h>
 #include <medley/estimate/gpu_fit.h>
 #include <medley/model/agent/agent.h>
@@ -469,10 +470,9 @@ TEST_F(RecommendationTest, AnEvaluationOfWhichNotOneRowFitsIsRefusedWhereTheRunE
   }
   const Gpu small{.name = "small", .memory = enough - 1000};
   const GpuVerdicts verdicts = JudgeGpus(estimate, {small});
-  EXPECT_FALSE(verdicts.any_fits);
-  EXPECT_NE(verdicts.table.find("no: evaluating a row of questions needs 1000"), std::string::npos)
-      << verdicts.table;
-  EXPECT_TRUE(JudgeGpus(silent, {small}).any_fits);
+  EXPECT_FALSE(verdicts.any_fits());
+  EXPECT_EQ(verdicts.gpus.front().words, "no: evaluating a row of questions needs 1000 B more");
+  EXPECT_TRUE(JudgeGpus(silent, {small}).any_fits());
 }
 
 // As the planner does: three tables, and room for two and a half.

@@ -270,5 +270,38 @@ TEST(JsonOutput, WeightsFollowTheirSchemas) {
   history.Refuses("weights history " + (scratch / "nowhere").string());
 }
 
+TEST(JsonOutput, EstimateFollowsItsSchema) {
+  const std::string estimate = "estimate " + kQuickstartFile + "threads=1 ";
+  Outputs outputs("estimate");
+  const json open = outputs.Of(estimate + "tasks.control.rows=auto", 0);
+  EXPECT_EQ(open.at("tasks").at(0).at("rows_are_auto"), true);
+  EXPECT_EQ(open.at("tasks").at(0).at("peak_by_rows").at(2).at("rows"), 4);
+  EXPECT_FALSE(open.contains("advice"));
+  const json gpu = outputs.Of(estimate + "--gpu 'RTX 3090'", 0);
+  EXPECT_EQ(gpu.at("on_gpu"), true);
+  EXPECT_GT(gpu.at("advice").at("budget"), 1LL << 34);
+  const json checked = outputs.Of(estimate + "--check --memory 200MiB tasks.control.rows=2", 0);
+  EXPECT_GT(checked.at("check").at(0).at("measured"), 1 << 20);
+  const json refused = outputs.Of(
+      estimate + "--memory 9MiB data.threads=0 tasks.control.mode=joint tasks.control.recompute_every=0", 5);
+  EXPECT_EQ(refused.at("refusals").at(0).at("task"), "control");
+  EXPECT_GT(refused.at("refusals").at(0).at("missing"), 0);
+  EXPECT_EQ(outputs.Of(estimate + "budget=1MiB", 5).at("gpus").back().at("fits"), "as configured");
+  const json fits = outputs.Of(estimate + "--gpus 'RTX 3090,H100'", 0).at("fits");
+  EXPECT_EQ(fits.at(0).at("gpu"), "RTX 3090");
+  EXPECT_EQ(fits.at(0).at("tasks").size(), open.at("tasks").size());
+  EXPECT_GT(fits.at(1).at("tasks").at(0).at("rows_of_a_forward"), 0);
+  const json none = outputs
+                        .Of(estimate + "--gpus 'gtx 1650,t4' --budget 25% model=" + kConfigFolder +
+                                "models/agent-qwen3-0.6b.json",
+                            5)
+                        .at("fits");
+  EXPECT_EQ(none.at(0).at("fits"), false);
+  outputs.ExpectAllKeysSeen();
+
+  outputs.Refuses(estimate + "--gpu 'RTX 3091'");
+  outputs.Refuses(estimate + "tasks.contrl.rows=4");
+}
+
 }  // namespace
 }  // namespace medley

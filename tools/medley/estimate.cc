@@ -12,16 +12,19 @@
 
 #include <medley/base/bytes.h>
 #include <medley/base/files.h>
+#include <medley/base/json_text.h>
 #include <medley/base/random.h>
 #include <medley/base/suggest.h>
 #include <medley/base/version.h>
 #include <medley/estimate/estimate.h>
+#include <medley/estimate/estimate_report.h>
 #include <medley/estimate/estimated_run.h>
 #include <medley/eval/evaluator.h>
 #include <medley/memory/budget.h>
 #include <medley/memory/host_memory.h>
 #include <medley/memory/meter.h>
 #include <medley/model/parameter_bytes.h>
+#include <medley/plan/plan_refusal.h>
 #include <medley/plan/probe_rows.h>
 #include <medley/report/table.h>
 #include <medley/run/run.h>
@@ -33,6 +36,8 @@
 namespace medley {
 namespace {
 
+using nlohmann::ordered_json;
+
 const std::vector<std::int64_t> kRows = {1, 2, 4, 8, 16, 32, 64, 128},
                                 kEvaluated = {1, 2, 4, 8, 16, kEvalRows};
 
@@ -40,7 +45,7 @@ struct Arguments {
   std::string config, gpu, memory, budget, profile;
   std::vector<std::string> gpus, overrides;
   NamedPlugins plugins;
-  bool check = false;
+  bool check = false, as_json = false;
 };
 
 std::string Count(std::int64_t n) {
@@ -59,6 +64,16 @@ void PrintModel(const EstimatedRun& subject) {
            FormatBytes(TrainedBytes(subject.model().parameters())) + ", optimizer " +
            FormatBytes(subject.optimizer()) + "; weights and optimizer are in every peak below\n";
   std::cout << Wrapped(words, ScreenColumns());
+}
+
+ordered_json ModelJson(const EstimatedRun& subject) {
+  return {{"file", DisplayPath(subject.run().config.model)},
+          {"parameters", subject.parameters()},
+          {"trained_parameters", subject.trained()},
+          {"bytes_of_a_parameter", subject.element()},
+          {"weights", WeightBytes(subject.model())},
+          {"gradients", TrainedBytes(subject.model().parameters())},
+          {"optimizer", subject.optimizer()}};
 }
 
 void PrintAssumptions(bool on_gpu, bool has_profile) {
@@ -104,40 +119,72 @@ void WarmUp(const Run& run, const std::vector<EstimatedTask>& tasks) {
   }
 }
 
+// One step of a task that was really run, beside the estimate for it.
+struct CheckedStep {
+  std::string task;
+  std::int64_t rows = 0, estimated = 0, measured = 0;  // the latter two: bytes at the peak
+};
+
 // `estimate` is for the device of the run, whatever GPU was asked about.
-void PrintCheck(const Arguments& arguments, const Estimate& estimate) {
-  const std::int64_t estimates_own = ReadMemory(at::kCPU).now;
-  const auto run =
-      BuildRun(CheckInputs(arguments.config, arguments.overrides, arguments.plugins), Purpose::kTrain);
-  Table table({"task", "rows", "estimated", "measured", "error"});
-  WarmUp(*run, estimate.tasks());
+std::vector<CheckedStep> CheckSteps(const Run& run, const Estimate& estimate, std::int64_t estimates_own) {
+  std::vector<CheckedStep> steps;
+  WarmUp(run, estimate.tasks());
   for (const EstimatedTask& task : estimate.tasks()) {
     const Form& form = task.request.form;
-    const Execution plan = run->Configured(form);
+    const Execution plan = run.Configured(form);
     // Whole forwards of so many rows.
     std::int64_t rows = std::max<std::int64_t>(task.request.rows, 1);
     rows -= rows % RowsAtOnce(plan.micro_rows, rows);
-    const std::int64_t estimated = estimate.Peak(task, rows, plan.micro_rows);
     const std::int64_t measured =
-        MeasuredPeak(*run, run->host->Get(form), plan, rows) - (run->device.is_cpu() ? estimates_own : 0);
+        MeasuredPeak(run, run.host->Get(form), plan, rows) - (run.device.is_cpu() ? estimates_own : 0);
+    steps.push_back({form.id.text(), rows, estimate.Peak(task, rows, plan.micro_rows), measured});
+  }
+  return steps;
+}
+
+void PrintSteps(const std::vector<CheckedStep>& steps, const std::string& device) {
+  Table table({"task", "rows", "estimated", "measured", "error"});
+  for (const CheckedStep& step : steps) {
     char error[32];
     std::snprintf(error, sizeof error, "%+.1f %%",
-                  100 * (static_cast<double>(estimated) / static_cast<double>(measured) - 1));
-    table.Add({form.id.text(), std::to_string(rows), FormatBytes(estimated), FormatBytes(measured), error});
+                  100 * (static_cast<double>(step.estimated) / static_cast<double>(step.measured) - 1));
+    table.Add({step.task, std::to_string(step.rows), FormatBytes(step.estimated), FormatBytes(step.measured),
+               error});
   }
-  std::cout << "\nOne step of each task, run on " << run->device.str() << " beside the estimate for it:\n"
+  std::cout << "\nOne step of each task, run on " << device << " beside the estimate for it:\n"
             << table.ToText();
 }
 
-int PrintBudget(const Estimate& estimate, std::int64_t budget, const std::string& what) {
-  try {
-    const Plan plan = estimate.PlanFor(budget);
-    std::cout << "\nOn " << what << ": the mode, the rows of one forward, and how many forwards make a step\n"
-              << RecommendationTable(estimate, plan);
-  } catch (const DoesNotFit& refusal) {
-    throw Error("on " + what + ": " + refusal.what(), ExitCode::kDoesNotFit);
-  }
-  return static_cast<int>(ExitCode::kDone);
+ordered_json CheckJson(const std::vector<CheckedStep>& steps) {
+  ordered_json json = ordered_json::array();
+  for (const CheckedStep& step : steps)
+    json.push_back({{"task", step.task},
+                    {"rows", step.rows},
+                    {"estimated", step.estimated},
+                    {"measured", step.measured}});
+  return json;
+}
+
+void Check(const Arguments& arguments, const Estimate& estimate, ordered_json& json) {
+  const std::int64_t estimates_own = ReadMemory(at::kCPU).now;
+  const auto run =
+      BuildRun(CheckInputs(arguments.config, arguments.overrides, arguments.plugins), Purpose::kTrain);
+  const std::vector<CheckedStep> steps = CheckSteps(*run, estimate, estimates_own);
+  json["check"] = CheckJson(steps);
+  if (!arguments.as_json) PrintSteps(steps, run->device.str());
+}
+
+// What the planner would do with so many bytes, or what does not fit.
+void Advise(const Arguments& arguments, const Estimate& estimate, std::int64_t budget,
+            const std::string& what, ordered_json& json) try {
+  const Advice advice = AdviceOf(estimate, estimate.PlanFor(budget));
+  json["advice"] = ToJson(advice);
+  if (arguments.as_json) return;
+  std::cout << "\nOn " << what << ": the mode, the rows of one forward, and how many forwards make a step\n"
+            << AdviceTable(advice);
+} catch (const DoesNotFit& refusal) {
+  json["refusals"] = RefusalsJson(refusal);
+  throw Error("on " + what + ": " + refusal.what(), ExitCode::kDoesNotFit);
 }
 
 std::string Describe(const Gpu& gpu) {
@@ -179,7 +226,8 @@ struct Limits {
   bool names_gpus() const { return gpu || !gpus.empty(); }
 };
 
-int Report(const Arguments& arguments, Limits limits) {
+// Prints words, or gathers the JSON: what is known of it where it throws.
+void Report(const Arguments& arguments, Limits limits, ordered_json& json) {
   RunInputs inputs = CheckInputs(arguments.config, arguments.overrides, arguments.plugins);
   for (const std::string& line : inputs.registry.Choices(inputs.checked.curriculum.Named()))
     std::cerr << line << '\n';
@@ -195,31 +243,42 @@ int Report(const Arguments& arguments, Limits limits) {
   };
   const Estimate estimate = estimate_on(on_gpu);
   if (!limits.gpus.empty()) {
-    PrintModel(subject);
-    PrintAssumptions(on_gpu, !arguments.profile.empty());
-    PrintGpus(subject, estimate, limits.gpus);
-    return static_cast<int>(ExitCode::kDone);
+    const std::vector<GpuFit> fits = FitsOn(estimate, limits.gpus);
+    json = {{"model", ModelJson(subject)}, {"fits", ToJson(fits)}};
+    if (!arguments.as_json) {
+      PrintModel(subject);
+      PrintAssumptions(on_gpu, !arguments.profile.empty());
+      PrintFits(subject, fits);
+    }
+    return RequireAny(fits);
   }
   const Estimate other = estimate_on(!on_gpu);
   const GpuVerdicts gpus = JudgeGpus(on_gpu ? estimate : other, KnownGpus());
   if (!limits.memory && !limits.gpu)
     limits.memory = ConfiguredBudget(subject.run().config.budget, runs_on_gpu);
 
-  PrintModel(subject);
-  std::cout << "\nThe widest moment of a step as configured, " << (on_gpu ? "on a GPU" : "on the CPU")
-            << "; and of an evaluation, with its rows at once:\n"
-            << StepTable(estimate, limits.gpu ? &*limits.gpu : nullptr)
-            << "Beside it, rows that wait on the CPU: " << FormatBytes(estimate.WaitingBytes()) << "\n"
-            << "\nPeak by the rows of one forward:\n"
-            << RowsTable(estimate, kRows) << "\nPeak of an evaluation by the rows at once:\n"
-            << EvaluationTable(estimate, kEvaluated) << "\n"
-            << gpus.table;
-  PrintAssumptions(on_gpu, !arguments.profile.empty());
-  if (arguments.check) PrintCheck(arguments, runs_on_gpu == on_gpu ? estimate : other);
-  if (limits.gpu) return PrintBudget(estimate, limits.gpu->usable(), Describe(*limits.gpu));
-  if (limits.memory) return PrintBudget(estimate, *limits.memory, FormatBytes(*limits.memory));
-  if (!gpus.any_fits) RequireThisMachine(estimate);
-  return static_cast<int>(ExitCode::kDone);
+  const std::vector<TaskFigures> tasks = FiguresOf(estimate, kRows, kEvaluated);
+  json = {{"model", ModelJson(subject)},
+          {"on_gpu", on_gpu},
+          {"tasks", ToJson(tasks)},
+          {"waiting", estimate.WaitingBytes()},
+          {"gpus", ToJson(gpus)}};
+  if (!arguments.as_json) {
+    PrintModel(subject);
+    std::cout << "\nThe widest moment of a step as configured, " << (on_gpu ? "on a GPU" : "on the CPU")
+              << "; and of an evaluation, with its rows at once:\n"
+              << StepTable(tasks, limits.gpu ? &*limits.gpu : nullptr)
+              << "Beside it, rows that wait on the CPU: " << FormatBytes(estimate.WaitingBytes()) << "\n"
+              << "\nPeak by the rows of one forward:\n"
+              << RowsTable(tasks) << "\nPeak of an evaluation by the rows at once:\n"
+              << EvaluationTable(tasks) << "\n"
+              << VerdictTable(gpus);
+    PrintAssumptions(on_gpu, !arguments.profile.empty());
+  }
+  if (arguments.check) Check(arguments, runs_on_gpu == on_gpu ? estimate : other, json);
+  if (limits.gpu) return Advise(arguments, estimate, limits.gpu->usable(), Describe(*limits.gpu), json);
+  if (limits.memory) return Advise(arguments, estimate, *limits.memory, FormatBytes(*limits.memory), json);
+  if (!gpus.any_fits()) RequireThisMachine(estimate);
 }
 
 std::int64_t MemoryOf(const std::string& words) {
@@ -259,6 +318,7 @@ int RunEstimate(int argc, char** argv) {
   app.add_option("--profile", arguments.profile,
                  "a profile.json whose measured bytes go before the estimate");
   app.add_flag("--check", arguments.check, "also run one step of each task and compare")->excludes(gpu_names);
+  AddJson(app, arguments.as_json);
   AddPlugins(app, arguments.plugins);
   AddWide(app);
   if (!ParseArguments(app, argc, argv)) return 0;
@@ -269,7 +329,18 @@ int RunEstimate(int argc, char** argv) {
   if (!arguments.gpu.empty()) limits.gpu = GpuNamed(arguments.gpu, budget);
   if (!arguments.memory.empty()) limits.memory = MemoryOf(arguments.memory);
   if (!arguments.budget.empty()) arguments.overrides.push_back("budget=" + arguments.budget);
-  return Report(arguments, std::move(limits));
+  ordered_json json;
+  const auto print = [&] {
+    if (arguments.as_json) std::cout << JsonText(json, 2) << '\n';
+  };
+  try {
+    Report(arguments, std::move(limits), json);
+  } catch (const Error& refusal) {
+    if (refusal.code() == ExitCode::kDoesNotFit && !json.is_null()) print();  // which is an answer too
+    throw;
+  }
+  print();
+  return static_cast<int>(ExitCode::kDone);
 }
 
 }  // namespace medley

@@ -40,10 +40,17 @@ void RequireBytes(const std::string& budget) {
                      ": of which GPU? Name it (--gpu \"RTX 3090\"), or give bytes: --budget 12GiB");
 }
 
-void PrintGpus(const EstimatedRun& subject, const Estimate& on_gpu, const std::vector<Gpu>& gpus) {
+std::vector<GpuFit> FitsOn(const Estimate& on_gpu, const std::vector<Gpu>& gpus) {
   std::vector<GpuFit> fits;
   for (const Gpu& gpu : gpus) fits.push_back(FitOn(on_gpu, gpu));
+  return fits;
+}
+
+void PrintFits(const EstimatedRun& subject, const std::vector<GpuFit>& fits) {
   std::cout << "\n" << GpuTable(fits, FormNames(subject.run().forms, subject.run().curriculum));
+}
+
+void RequireAny(const std::vector<GpuFit>& fits) {
   if (std::any_of(fits.begin(), fits.end(), [](const GpuFit& fit) { return fit.fits(); })) return;
   throw Error(
       "the run fits none of the GPUs above. Take a smaller model or fewer tasks, freeze parameters "

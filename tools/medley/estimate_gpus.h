@@ -5,6 +5,7 @@
 
 #include <medley/config/budget_request.h>
 #include <medley/estimate/estimated_run.h>
+#include <medley/estimate/gpu_fit.h>
 
 namespace medley {
 
@@ -20,8 +21,10 @@ Gpu GpuNamed(const std::string& name, const BudgetRequest& budget);
 // An InputError where the budget is a part of a GPU that nobody named.
 void RequireBytes(const std::string& budget);
 
-// Prints what the run would take on each, `on_gpu` being its estimate on a GPU. An Error with kDoesNotFit
-// where none of them takes every task.
-void PrintGpus(const EstimatedRun& subject, const Estimate& on_gpu, const std::vector<Gpu>& gpus);
+// What the run would take on each, `on_gpu` being its estimate on a GPU; and the same for people.
+std::vector<GpuFit> FitsOn(const Estimate& on_gpu, const std::vector<Gpu>& gpus);
+void PrintFits(const EstimatedRun& subject, const std::vector<GpuFit>& fits);
+// An Error with kDoesNotFit where none of them takes every task.
+void RequireAny(const std::vector<GpuFit>& fits);
 
 }  // namespace medley

@@ -67,7 +67,7 @@ constexpr std::array kHelp = {
     Help{"plan", "CONFIG [--budget B] [--out DIR] [--profile FILE] [--json] [KEY=VALUE ...]",
          "measure what every task takes, and fit it into the budget"},
     Help{"report", "DIR [--html FILE | --json]", "what a run's tasks took, against the plan"},
-    Help{"estimate", "CONFIG [--gpu NAME | --memory SIZE] [--check]",
+    Help{"estimate", "CONFIG [--gpu NAME | --memory SIZE] [--check] [--json]",
          "say what a run would take, and where it fits"},
     Help{"eval", "DIR [--rows N] [--against DIR] [--json] [KEY=VALUE ...]",
          "score a run on rows that it never trained on"},
