@@ -28,6 +28,7 @@ class Completion : public ::testing::TestWithParam<std::string> {
     fs::create_directories(scratch_ / "work/runs/one");
     fs::create_directories(scratch_ / "work/runs/two");
     fs::create_directories(scratch_ / "work/notes");
+    fs::create_directories(scratch_ / "work/.hidden");
     for (const char* run : {"work/runs/one", "work/runs/two"})
       WriteText(scratch_ / run / "config.resolved.json", "{}");
     WriteText(scratch_ / "work/my.json", "{}");

@@ -33,8 +33,8 @@ void AddRuns(const std::string& above, Words& words) {
   std::error_code error;
   const fs::path directory = above.empty() ? fs::path(".") : fs::path(above);
   for (const fs::directory_entry& entry : fs::directory_iterator(directory, error)) {
-    if (!entry.is_directory(error)) continue;
-    const std::string path = above + entry.path().filename().string();
+    const std::string name = entry.path().filename().string(), path = above + name;
+    if (name.starts_with('.') || !entry.is_directory(error)) continue;
     words.push_back(HoldsRun(entry.path()) ? path : path + "/");
   }
 }
@@ -108,8 +108,8 @@ Words GpuNames() {
 
 std::string_view CompletedKind(std::string_view name) {
   static const std::map<std::string_view, std::string_view> kKinds = {
-      {"TASK", "task"},     {"--task", "task"},  {"KIND", "model"}, {"DIR", "run"},
-      {"--against", "run"}, {"--replay", "run"}, {"--gpu", "gpu"},  {"KEY=VALUE", "key"}};
+      {"TASK", "task"},    {"--task", "task"}, {"KIND", "model"}, {"DIR", "run"},      {"--against", "run"},
+      {"--replay", "run"}, {"--gpu", "gpu"},   {"--gpus", "gpu"}, {"KEY=VALUE", "key"}};
   const auto found = kKinds.find(name);
   return found == kKinds.end() ? "file" : found->second;
 }
