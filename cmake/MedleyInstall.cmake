@@ -11,6 +11,7 @@ install(FILES ${CMAKE_BINARY_DIR}/medleyConfig.cmake ${CMAKE_BINARY_DIR}/medleyC
         DESTINATION ${_package})
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/configs ${PROJECT_SOURCE_DIR}/tools/templates
         DESTINATION ${CMAKE_INSTALL_DATADIR}/medley)
+install(FILES ${PROJECT_SOURCE_DIR}/docs/man/medley.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
 
 # A Debian package, by `cpack --config build/release/CPackConfig.cmake` or tools/package. libtorch is no package of Debian's:
 # the one that medley was built with is used where it still lies there, else what MEDLEY_TORCH_ROOT names.

@@ -39,6 +39,12 @@ TEST_F(InstallTest, TheInstalledCommandAnswersWithItsOwnLibraries) {
       << "it opened the build tree's libraries";
 }
 
+TEST_F(InstallTest, TheManPageAndTheSchemasComeAlong) {
+  for (const char* file :
+       {"/share/man/man1/medley.1", "/share/medley/configs/schema/plan-output.schema.json"})
+    EXPECT_TRUE(fs::is_regular_file(Prefix() + file)) << file;
+}
+
 TEST_F(InstallTest, TheTensorVerbsOpen) {
   const auto result = Shell(Prefix() + "/bin/medley train --help 2>&1");
   EXPECT_EQ(result.code, 0) << result.out;
