@@ -59,6 +59,8 @@ ordered_json TasksOf(const json& receipt, const RunLogs& logs) {
   for (const json& stage : ListAt(receipt, "stages")) {
     for (const auto& [task, account] : At(stage, "tasks").items()) {
       ordered_json& one = tasks[task];
+      if (NumberAt(account, "rows") > 0 && NumberAt(account, "charged") > 0)  // of what the weights count
+        one["charge"] = NumberAt(account, "charged") / NumberAt(account, "rows");
       one["asked"] = At(account, "asked");
       one["delivered"] = At(account, "delivered");
       for (const char* sum : {"rows", "steps", "seconds"})
@@ -100,6 +102,17 @@ ordered_json MemoryOf(const json& plan, const json& receipt) {
   return {{"budget", At(plan, "budget")}, {"floor", At(plan, "floor")}, {"forms", Listed("task", forms)}};
 }
 
+// Starts of the run but its first.
+void AddResumes(const json& record, std::vector<ordered_json>& marks) {
+  const json& starts = ListAt(record, "starts");
+  for (std::size_t i = 1; i < starts.size(); ++i) {
+    if (!At(starts[i], "step").is_number_integer()) continue;
+    marks.push_back({{"step", starts[i]["step"]},
+                     {"kind", "resume"},
+                     {"words", starts[i].value("time", "") + " " + starts[i].value("config", "")}});
+  }
+}
+
 // Changes of the weights, and with them their asked shares from then on.
 void AddWeightMarks(const fs::path& run, std::vector<ordered_json>& marks) {
   ForEachLine(run / kWeightLog, [&](const json& line) {
@@ -130,11 +143,14 @@ ordered_json RunData(const fs::path& run) {
     page["about"][key] = At(record, key);
   page["config"] = config;
   page["tasks"] = TasksOf(receipt, logs);
+  const json& stages = ListAt(receipt, "stages");
+  page["unit"] = stages.empty() ? json() : At(stages.back(), "unit");
   page["memory"] = MemoryOf(plan, receipt);
   logs.PutCurves(page);
   page["phases"] = logs.Phases();
   std::vector<ordered_json> marks = logs.marks();
   AddWeightMarks(run, marks);
+  AddResumes(record, marks);
   std::stable_sort(marks.begin(), marks.end(),
                    [](const auto& a, const auto& b) { return a["step"] < b["step"]; });
   page["marks_left_out"] = marks.size() > kMostMarks ? marks.size() - kMostMarks : 0;

@@ -1,6 +1,7 @@
 #include <medley/page/run_logs.h>
 
 #include <cmath>
+#include <utility>
 
 #include <medley/page/log_lines.h>
 #include <medley/report/metrics.h>
@@ -33,8 +34,10 @@ void RunLogs::PutCurves(ordered_json& page) const {
   page["speed"] = JsonOf(Thinned(speed_, kStretches));
   page["floor"] = JsonOf(Thinned(floor_, kStretches));
   page["peak"] = JsonOf(Thinned(peak_, kStretches));
-  ordered_json& rows = page["rows"] = ordered_json::object();
-  for (const auto& [task, curve] : rows_) rows[task] = JsonOf(Thinned(curve, kStretches / 3));
+  for (const auto& [name, sums] : {std::pair{"rows", &rows_}, {"draws", &draws_}}) {
+    ordered_json& curves = page[name] = ordered_json::object();
+    for (const auto& [task, curve] : *sums) curves[task] = JsonOf(Thinned(curve, kStretches / 3));
+  }
 }
 void RunLogs::TakeMetrics(const json& line) {
   const auto step = line["step"].get<std::int64_t>();
@@ -54,6 +57,7 @@ void RunLogs::TakeMetrics(const json& line) {
   for (const json& draw : ListAt(line, "draws")) {
     const std::string task = draw.value("task", "");
     rows_[task].push_back({step, total_[task] += NumberAt(draw, "rows")});
+    draws_[task].push_back({step, static_cast<double>(draws_[task].size() + 1)});
   }
   rate_.push_back({step, NumberAt(line, "lr")});
   norm_.push_back({step, NumberAt(line, "grad_norm")});
@@ -86,6 +90,13 @@ void RunLogs::TakeTiming(const json& line) {
   floor_.push_back({step, NumberAt(line, "memory_now")});
   peak_.push_back({step, NumberAt(line, "memory_peak")});
   speed_.push_back({step, NumberAt(line, "rows_per_second")});
+  for (const json& overflow : ListAt(line, "out_of_memory")) {
+    const json &task = At(overflow, "task"), &to = At(overflow, "to");
+    std::string words = task.is_string() ? task.get<std::string>() : "";
+    if (to.is_number_integer())
+      words += " goes on with " + std::to_string(to.get<std::int64_t>()) + " rows at once";
+    marks_.push_back({{"step", step}, {"kind", "out of memory"}, {"words", words}});
+  }
   for (const json& finding : ListAt(line, "guard"))
     marks_.push_back({{"step", step}, {"kind", "memory"}, {"words", finding.value("words", "")}});
 }

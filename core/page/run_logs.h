@@ -23,7 +23,7 @@ class RunLogs {
   // Events that are no weights', by step: {"step", "kind", "words"}.
   const std::vector<nlohmann::ordered_json>& marks() const { return marks_; }
   // Adds the curves, thinned so that peaks stay: "losses", "scores", "rate", "norm", "speed", "floor",
-  // "peak", "rows".
+  // "peak", "rows", "draws".
   void PutCurves(nlohmann::ordered_json& page) const;
   // What phases did: their changes with memory, and predictions with verdicts. Null where there are none.
   nlohmann::ordered_json Phases() const;
@@ -39,7 +39,7 @@ class RunLogs {
   std::map<std::string, std::map<std::string, Curve>> terms_;
   std::map<std::string, std::vector<nlohmann::ordered_json>> scores_;
   std::map<std::string, double> last_loss_, total_;
-  std::map<std::string, Curve> rows_;
+  std::map<std::string, Curve> rows_, draws_;  // so far
   nlohmann::json last_scores_ = nlohmann::json::object();
   Curve rate_, norm_, speed_, floor_, peak_;
   std::vector<nlohmann::ordered_json> marks_, transitions_, jumps_;

@@ -123,6 +123,7 @@ TEST_F(Pages, HaveTasksWithScoresSharesAndVerdicts) {
   EXPECT_EQ(data["losses"]["a"]["t"].dump(), "[[1,3.0],[2,null]]");
   EXPECT_EQ(data["scores"]["a"].dump(), "[[3,0.2,0.1,0.3,1.5]]");
   EXPECT_EQ(data["rows"]["a"].dump(), "[[1,4.0],[2,10.0]]");
+  EXPECT_EQ(data["draws"]["a"].dump(), "[[1,1.0],[2,2.0]]");
 }
 
 TEST_F(Pages, HaveMemoryPlannedBesideMeasuredAndMarksInOrder) {
@@ -137,6 +138,22 @@ TEST_F(Pages, HaveMemoryPlannedBesideMeasuredAndMarksInOrder) {
   EXPECT_EQ(data["marks"][0]["words"], "line: not taken, it gains nothing");
   EXPECT_EQ(data["marks"][1]["kind"], "edit");
   EXPECT_EQ(data["marks"][1]["shares"]["a"], 0.6);
+}
+
+TEST_F(Pages, MarkResumesAndWhereMemoryRanOut) {
+  Write("run.json",
+        R"({"starts": [{"step": 0}, {"step": 2, "time": "noon", "config": "config.resolved.2.json"}]})");
+  Write(
+      "timing.jsonl",
+      R"({"step": 3, "memory_now": 1, "memory_peak": 2, "out_of_memory": [{"task": "a", "phase": "forward", "from": 4, "to": 2, "left_bytes": 0}]})"
+      "\n");
+  std::set<std::string> said;
+  const ordered_json data = Data();
+  for (const ordered_json& mark : data["marks"])
+    said.insert(mark["step"].dump() + " " + mark["kind"].get<std::string>() + ": " +
+                mark["words"].get<std::string>());
+  EXPECT_TRUE(said.count("2 resume: noon config.resolved.2.json")) << ::testing::PrintToString(said);
+  EXPECT_TRUE(said.count("3 out of memory: a goes on with 2 rows at once")) << ::testing::PrintToString(said);
 }
 
 TEST_F(Pages, HavePredictionsAndChangesOfPhase) {
