@@ -271,7 +271,10 @@ TEST(JsonOutput, WeightsFollowTheirSchemas) {
 }
 
 TEST(JsonOutput, EstimateFollowsItsSchema) {
-  const std::string estimate = "estimate " + kQuickstartFile + "threads=1 ";
+  const ScratchDirectory scratch;
+  WriteText(scratch / "two.json", R"({"weights": {"control": 1, "zoom_gold": 1}})");  // each more is a second
+  const std::string estimate =
+      "estimate " + kQuickstartFile + "threads=1 weights=" + (scratch / "two.json").string() + " ";
   Outputs outputs("estimate");
   const json open = outputs.Of(estimate + "tasks.control.rows=auto", 0);
   EXPECT_EQ(open.at("tasks").at(0).at("rows_are_auto"), true);
