@@ -1,10 +1,10 @@
 #include <medley/base/work_progress.h>
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <cmath>
 #include <utility>
+
+#include <medley/base/terminal.h>
 
 namespace medley {
 namespace {
@@ -15,7 +15,7 @@ constexpr double kSilence = 2, kRepaint = 0.2, kPlainLine = 10;  // seconds
 
 WorkProgress::WorkProgress(std::FILE* out, SecondsSource now)
     : out_(out),
-      terminal_(::isatty(::fileno(out)) == 1),
+      terminal_(IsTerminal(out)),
       now_(std::move(now)),
       begin_(now_()),
       last_(begin_ + kSilence - (terminal_ ? kRepaint : kPlainLine)) {}

@@ -3,14 +3,12 @@
 #include <spdlog/sinks/basic_file_sink.h>
 #include <spdlog/spdlog.h>
 #include <stdio_ext.h>
-#include <unistd.h>
 
-#include <cstdlib>
-#include <string_view>
 #include <utility>
 
 #include <medley/base/error.h>
 #include <medley/base/files.h>
+#include <medley/base/terminal.h>
 #include <medley/report/screen.h>
 
 namespace medley {
@@ -39,13 +37,6 @@ std::shared_ptr<spdlog::logger> OpenLog(const std::filesystem::path& file, std::
   } catch (const spdlog::spdlog_ex& error) {
     throw Error("cannot open the log file " + file.string() + ": " + error.what());
   }
-}
-
-// Where a line can be repainted.
-bool IsTerminal(std::FILE* out) {
-  if (::isatty(::fileno(out)) != 1) return false;
-  const char* kind = std::getenv("TERM");
-  return kind == nullptr || std::string_view(kind) != "dumb";
 }
 
 }  // namespace
