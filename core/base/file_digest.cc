@@ -30,12 +30,13 @@ std::string Hex(XXH128_hash_t hash) {
 template <typename Sum>
 void AddAll(const std::filesystem::path& path, const InputFile& file, Sum& sum) {
   WorkProgress progress;
+  const std::string words = "checking " + DisplayPath(path);
   std::vector<char> piece(static_cast<std::size_t>(std::clamp<std::int64_t>(file.size(), 1, 1 << 20)));
   std::int64_t at = 0;
   while (const std::size_t got = file.Read(at, piece.data(), piece.size())) {
     sum.Add(piece.data(), got);
     at += static_cast<std::int64_t>(got);
-    progress.Say("checking " + DisplayPath(path), static_cast<double>(at), static_cast<double>(file.size()));
+    progress.Say(words, static_cast<double>(at), static_cast<double>(file.size()));
   }
 }
 

@@ -203,10 +203,11 @@ void CheckAll(const fs::path& file, const std::vector<Parameter>& wanted, const 
 void Copy(const fs::path& file, const std::vector<Parameter>& wanted, const Tensors& saved) {
   const at::NoGradGuard no_grad;
   WorkProgress progress;
+  const std::string words = "reading " + DisplayPath(file);
   double done = 0, all = 0;
   for (const Parameter& parameter : wanted) all += static_cast<double>(parameter.tensor.numel());
   for (const Parameter& parameter : wanted) {
-    progress.Say("reading " + DisplayPath(file), done, all);
+    progress.Say(words, done, all);
     parameter.tensor.copy_(Find(saved, parameter)->second);
     done += static_cast<double>(parameter.tensor.numel());
   }

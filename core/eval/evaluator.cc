@@ -153,7 +153,9 @@ TaskScore ScoreInPieces(LoadedTask& task, const Execution& plan, const EvalSetti
                           loss.Add(batch);
                           digest.Add(batch);
                           items.Add(batch);
-                          if (setting.progress) setting.progress(batch.rows().begin + batch.size());
+                          if (!setting.progress) return;
+                          setting.progress(static_cast<double>(batch.rows().begin + batch.size()) /
+                                           static_cast<double>(setting.rows));
                         });
   Outcomes outcomes = task.Evaluate(context, rows);
   KeepToRanges(task, rows, outcomes);

@@ -20,8 +20,8 @@ struct EvalSetting {
   at::Device device;
   std::uint64_t seed = 0;  // of a run; the rows are those of EvalSeed(seed, task)
   std::int64_t rows = 0;
-  std::int64_t rows_at_once = kEvalRows;                 // of one forward, at most; halved until they fit
-  std::function<void(std::int64_t rows)> progress = {};  // told how many rows are scored
+  std::int64_t rows_at_once = kEvalRows;            // of one forward, at most; halved until they fit
+  std::function<void(double share)> progress = {};  // told which share of the rows is scored
 };
 
 // Scores rows 0 .. rows-1 of the task's evaluation, on the trainer's thread. No gradient, and libtorch's

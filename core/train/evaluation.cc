@@ -42,9 +42,7 @@ TaskScore Evaluation::ScoreOf(const std::string& task, std::int64_t step,
                                .seed = setting_.seed,
                                .rows = rows,
                                .rows_at_once = rows_at_once,
-                               .progress = [&](std::int64_t done) {
-                                 progress(static_cast<double>(done) / static_cast<double>(rows));
-                               }});
+                               .progress = progress});
   if (score.rows_at_once < rows_at_once) {
     rows_at_once = score.rows_at_once;
     setting_.console.Warn("evaluation of " + task + " after step " + std::to_string(step) +

@@ -133,10 +133,11 @@ void PretrainedWeights::Fill(const std::vector<Parameter>& parameters, const Tok
                              const TypeOf& type) const {
   const at::NoGradGuard no_grad;
   WorkProgress progress;
+  const std::string words = "reading " + DisplayPath(setting_.directory);
   double done = 0, all = 0;
   for (const Parameter& parameter : parameters) all += static_cast<double>(parameter.tensor.numel());
   for (const Parameter& parameter : parameters) {
-    progress.Say("reading " + DisplayPath(setting_.directory), done, all);
+    progress.Say(words, done, all);
     done += static_cast<double>(parameter.tensor.numel());
     const auto source = sources_.find(parameter.name);
     if (source == sources_.end()) continue;

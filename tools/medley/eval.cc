@@ -55,14 +55,9 @@ TaskScore Score(const Run& run, const std::string& name, const HeldOut& held_out
   const std::int64_t rows = held_out.Of(name, task);
   const std::string overlap = OverlapWarning(task, held_out.seed, rows);
   if (!overlap.empty()) console.Warn(overlap);
-  TaskScore score = ScoreTask(task, run.Configured(form),
-                              {.model = *run.model,
-                               .device = run.device,
-                               .seed = held_out.seed,
-                               .rows = rows,
-                               .progress = [&](std::int64_t done) {
-                                 progress(static_cast<double>(done) / static_cast<double>(rows));
-                               }});
+  TaskScore score = ScoreTask(
+      task, run.Configured(form),
+      {.model = *run.model, .device = run.device, .seed = held_out.seed, .rows = rows, .progress = progress});
   if (score.rows_at_once < kEvalRows)
     console.Warn(name + " ran out of memory; it was scored " + std::to_string(score.rows_at_once) +
                  " rows at a time");
