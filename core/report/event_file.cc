@@ -14,26 +14,17 @@
 #include <medley/base/durable_file.h>
 #include <medley/base/error.h>
 #include <medley/base/input_file.h>
+#include <medley/report/event_record.h>
 
 namespace medley {
 namespace {
 
 namespace fs = std::filesystem;
 
-// The messages of TensorFlow's event.proto and summary.proto: their numbers, of the fields that are written.
-enum class EventField : protozero::pbf_tag_type { kWallTime = 1, kStep = 2, kFileVersion = 3, kSummary = 5 };
-enum class SummaryField : protozero::pbf_tag_type { kValue = 1 };
-enum class ValueField : protozero::pbf_tag_type {
-  kTag = 1,
-  kSimpleValue = 2,
-  kImage = 4,
-  kTensor = 8,
-  kMetadata = 9
-};
+// What only a writer needs.
 enum class MetadataField : protozero::pbf_tag_type { kPlugin = 1, kDescription = 3 };
 enum class PluginField : protozero::pbf_tag_type { kName = 1 };
 enum class TensorField : protozero::pbf_tag_type { kType = 1, kShape = 2, kStrings = 8 };
-enum class ImageField : protozero::pbf_tag_type { kHeight = 1, kWidth = 2, kColorspace = 3, kEncoded = 4 };
 constexpr std::int32_t kRgb = 3, kStringType = 7;
 // Of layout.proto of TensorBoard's page of custom scalars, and where it looks for one.
 enum class LayoutField : protozero::pbf_tag_type { kCategory = 2 };
@@ -42,11 +33,6 @@ enum class ChartField : protozero::pbf_tag_type { kTitle = 1, kLines = 2 };
 enum class LinesField : protozero::pbf_tag_type { kTag = 1 };
 constexpr const char *kLayoutTag = "custom_scalars__config__", *kLayoutPlugin = "custom_scalars";
 constexpr const char* kFileVersion = "brain.Event:2";
-
-// A record is its length (8 bytes), the length's checksum (4), the bytes and their checksum (4); numbers are
-// little-endian. This is TensorFlow's TFRecord.
-constexpr std::int64_t kHeaderBytes = 12;
-constexpr std::int64_t kFooterBytes = 4;
 
 // CRC-32C, rotated and shifted as the format wants it: of bytes that hold checksums themselves a plain one
 // says little.
@@ -72,12 +58,6 @@ std::string LittleEndian(std::uint64_t value, int bytes) {
   std::string text;
   for (int i = 0; i < bytes; ++i) text += static_cast<char>(value >> (8 * i));
   return text;
-}
-
-std::uint64_t FromLittleEndian(std::string_view bytes) {
-  std::uint64_t value = 0;
-  for (std::size_t i = bytes.size(); i-- > 0;) value = value << 8 | static_cast<unsigned char>(bytes[i]);
-  return value;
 }
 
 // In pieces: a record may be as long as the file.

@@ -3,16 +3,15 @@
 #include <algorithm>
 #include <optional>
 #include <protozero/exception.hpp>
-#include <protozero/pbf_reader.hpp>
+#include <protozero/pbf_message.hpp>
 
 #include <medley/base/durable_file.h>
 #include <medley/base/input_file.h>
+#include <medley/report/event_record.h>
 
 namespace medley {
 namespace {
 
-// See event_file.cc.
-constexpr std::int64_t kRecordHeader = 12, kRecordFooter = 4, kLengthBytes = 8;
 constexpr std::int64_t kLargestRecord = 64 << 20;
 constexpr std::size_t kPiece = 1 << 20;
 
@@ -37,41 +36,40 @@ class Window {
   std::int64_t begin_ = 0;
 };
 
-std::uint64_t LengthIn(std::string_view header) {
-  std::uint64_t length = 0;
-  for (std::size_t i = kLengthBytes; i-- > 0;) length = length << 8 | static_cast<unsigned char>(header[i]);
-  return length;
+// What a value of a summary says.
+void TakeValue(protozero::pbf_message<ValueField> value, protozero::data_view& tag,
+               protozero::data_view& png) {
+  while (value.next()) {
+    if (value.tag() == ValueField::kTag) {
+      tag = value.get_view();
+    } else if (value.tag() == ValueField::kImage) {
+      protozero::pbf_message<ImageField> image = value.get_message();
+      if (image.next(ImageField::kEncoded)) png = image.get_view();
+    } else {
+      value.skip();
+    }
+  }
 }
 
 // `at`: of the record in the file. Nothing where it has none, or one of another tag.
 std::optional<EventImage> ImageIn(std::string_view record, std::int64_t at, std::string_view prefix) {
   EventImage image;
-  protozero::data_view found, tag;
-  protozero::pbf_reader event(record.data(), record.size());
+  protozero::data_view png, tag;
+  protozero::pbf_message<EventField> event(record.data(), record.size());
   while (event.next()) {
-    if (event.tag() == 2) {
+    if (event.tag() == EventField::kStep) {
       image.step = event.get_int64();
-    } else if (event.tag() == 5) {
-      protozero::pbf_reader summary = event.get_message();
-      if (!summary.next(1)) return std::nullopt;
-      for (protozero::pbf_reader value = summary.get_message(); value.next();) {
-        if (value.tag() == 1) {
-          tag = value.get_view();
-        } else if (value.tag() == 4) {
-          for (protozero::pbf_reader picture = value.get_message(); picture.next();)
-            picture.tag() == 4 ? void(found = picture.get_view()) : picture.skip();
-        } else {
-          value.skip();
-        }
-      }
+    } else if (event.tag() == EventField::kSummary) {
+      protozero::pbf_message<SummaryField> summary = event.get_message();
+      if (summary.next(SummaryField::kValue)) TakeValue(summary.get_message(), tag, png);
     } else {
       event.skip();
     }
   }
   image.tag = std::string(tag.data(), tag.size());
-  if (found.empty() || !image.tag.starts_with(prefix)) return std::nullopt;
-  image.at = at + (found.data() - record.data());
-  image.bytes = static_cast<std::int64_t>(found.size());
+  if (png.empty() || !image.tag.starts_with(prefix)) return std::nullopt;
+  image.at = at + (png.data() - record.data());
+  image.bytes = static_cast<std::int64_t>(png.size());
   return image;
 }
 
@@ -84,17 +82,17 @@ std::vector<EventImage> FindEventImages(const std::filesystem::path& path, std::
   const std::int64_t size = file.size();
   Window window(file);
   try {
-    for (std::int64_t at = 0; size - at >= kRecordHeader + kRecordFooter;) {
-      const std::string_view header = window.Bytes(at, kRecordHeader);
-      if (std::ssize(header) < kRecordHeader) break;
-      const std::uint64_t length = LengthIn(header);
+    for (std::int64_t at = 0; size - at >= kHeaderBytes + kFooterBytes;) {
+      const std::string_view header = window.Bytes(at, kHeaderBytes);
+      if (std::ssize(header) < kHeaderBytes) break;
+      const std::uint64_t length = FromLittleEndian(header.substr(0, kLengthBytes));
       if (length >
-          static_cast<std::uint64_t>(std::min(kLargestRecord, size - at - kRecordHeader - kRecordFooter)))
+          static_cast<std::uint64_t>(std::min(kLargestRecord, size - at - kHeaderBytes - kFooterBytes)))
         break;
-      const std::string_view record = window.Bytes(at + kRecordHeader, static_cast<std::int64_t>(length));
+      const std::string_view record = window.Bytes(at + kHeaderBytes, static_cast<std::int64_t>(length));
       if (record.size() < length) break;
-      if (auto image = ImageIn(record, at + kRecordHeader, prefix)) images.push_back(std::move(*image));
-      at += kRecordHeader + static_cast<std::int64_t>(length) + kRecordFooter;
+      if (auto image = ImageIn(record, at + kHeaderBytes, prefix)) images.push_back(std::move(*image));
+      at += kHeaderBytes + static_cast<std::int64_t>(length) + kFooterBytes;
     }
   } catch (const protozero::exception&) {  // damaged from here on
   }
