@@ -78,7 +78,7 @@ ordered_json ComparisonJson(const Comparison& comparison) {
   ordered_json tasks = ordered_json::object();
   for (const auto& [name, task] : comparison.tasks) {
     tasks[name] = {{"metric", task.metric},
-                   {"better", task.higher_is_better ? "higher" : "lower"},
+                   {"better", DirectionName(task.higher_is_better)},
                    {"value", task.value},
                    {"other", task.other},
                    {"difference", task.difference.value},
@@ -96,7 +96,7 @@ std::string ComparisonTable(const Comparison& comparison) {
       {"task", "score", "better", "this run", "other run", "difference", "95 % interval", "rows", "verdict"});
   table.Spares({"rows", "better", "score", "other run"});
   for (const auto& [name, task] : comparison.tasks) {
-    table.Add({name, task.metric, task.higher_is_better ? "higher" : "lower", FormatNumber(task.value),
+    table.Add({name, task.metric, DirectionName(task.higher_is_better), FormatNumber(task.value),
                FormatNumber(task.other), FormatNumber(task.difference.value), FormatInterval(task.difference),
                FormatRows(task.rows, task.items), VerdictName(task.verdict)});
   }

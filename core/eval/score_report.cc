@@ -22,8 +22,6 @@ std::string TrivialText(const std::map<std::string, double>& trivial) {
   return text.empty() ? "-" : text;
 }
 
-std::string Direction(const ScoreRecord& score) { return score.higher_is_better ? "higher" : "lower"; }
-
 std::string ChanceText(const ScoreRecord& score) { return score.chance ? FormatNumber(*score.chance) : "-"; }
 
 // [rows][pictures]; empty where no row has one.
@@ -83,7 +81,7 @@ std::string ScoresTable(const Scores& scores) {
       {"task", "score", "better", "value", "95 % interval", "chance", "loss", "rows", "trivial answers"});
   table.Spares({"loss", "rows", "better"}).Breaks("trivial answers");
   for (const auto& [name, score] : scores) {
-    table.Add({name, score.metric, Direction(score), FormatNumber(score.score.value),
+    table.Add({name, score.metric, DirectionName(score.higher_is_better), FormatNumber(score.score.value),
                FormatInterval(score.score), ChanceText(score), FormatNumber(score.loss),
                FormatRows(score.rows - score.unscored, score.items), TrivialText(score.trivial)});
     for (const auto& [figure_name, figure] : score.figures) {
@@ -98,7 +96,8 @@ std::string LiveScoresTable(const std::map<std::string, ScoreRecord>& scores) {
   Table table({"task", "score", "value", "better", "chance"});
   table.Spares({"better", "score"});
   for (const auto& [name, score] : scores) {
-    table.Add({name, score.metric, FormatNumber(score.score.value), Direction(score), ChanceText(score)});
+    table.Add({name, score.metric, FormatNumber(score.score.value), DirectionName(score.higher_is_better),
+               ChanceText(score)});
   }
   std::string text = table.ToText();
   text.pop_back();  // the console ends its line

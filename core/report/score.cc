@@ -19,9 +19,11 @@ ordered_json FiguresJson(const std::map<std::string, Figure>& figures) {
 
 }  // namespace
 
+const char* DirectionName(bool higher_is_better) { return higher_is_better ? "higher" : "lower"; }
+
 ordered_json ToJson(const ScoreRecord& score) {
   ordered_json json = {
-      {"metric", score.metric},     {"better", score.higher_is_better ? "higher" : "lower"},
+      {"metric", score.metric},     {"better", DirectionName(score.higher_is_better)},
       {"value", score.score.value}, {"low", score.score.low},
       {"high", score.score.high},   {"chance", score.chance ? ordered_json(*score.chance) : ordered_json()},
       {"trivial", score.trivial},   {"rows", score.rows},

@@ -32,6 +32,9 @@ struct ScoreRecord {
   double loss = 0;  // weighted terms, as in training
 };
 
+// Which scores are better: "higher" or "lower".
+const char* DirectionName(bool higher_is_better);
+
 // {metric, better, value, low, high, chance, trivial, rows, items, figures: {name: {value, low, high, rows,
 // items}}, loss, unscored where there are any}.
 // JSON has no NaN: a figure in which no row counts is null.

@@ -14,7 +14,7 @@ constexpr double kMiB = 1 << 20;
 constexpr const char* kBytes = "MiB";
 
 std::string ScoreHelp(const ScoreRecord& score) {
-  return score.metric + ", " + (score.higher_is_better ? "higher" : "lower") + " is better" +
+  return score.metric + ", " + DirectionName(score.higher_is_better) + " is better" +
          (score.chance ? "; chance " + FormatNumber(*score.chance) : "");
 }
 
