@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <cstdio>
+#include <cstdlib>
 #include <string>
 
 namespace medley {
@@ -36,19 +37,33 @@ TEST(WorkProgress, IsALineEveryTenSecondsWithTheTimeLeft) {
             "reading rows.jsonl: 70 %, 0:10 left\n");
 }
 
-TEST(WorkProgress, OnATerminalOneLineIsPaintedAgainAndIsGoneAtTheEnd) {
+// What is said on a terminal of the kind `term`, which a machine of tests may lack or call dumb.
+std::string OnATerminal(const char* term, double seconds) {
+  const char* before = std::getenv("TERM");
+  const std::string kept = before == nullptr ? "" : before;
+  ::setenv("TERM", term, 1);
   int master = 0, slave = 0;
-  ASSERT_EQ(openpty(&master, &slave, nullptr, nullptr, nullptr), 0);
+  EXPECT_EQ(openpty(&master, &slave, nullptr, nullptr, nullptr), 0);
   std::FILE* out = fdopen(slave, "w");
-  Told(out, 4);
+  Told(out, seconds);
   std::fflush(out);
   std::string said(1 << 14, '\0');
   said.resize(static_cast<std::size_t>(::read(master, said.data(), said.size())));
+  std::fclose(out);
+  ::close(master);
+  before == nullptr ? ::unsetenv("TERM") : ::setenv("TERM", kept.c_str(), 1);
+  return said;
+}
+
+TEST(WorkProgress, OnATerminalOneLineIsPaintedAgainAndIsGoneAtTheEnd) {
+  const std::string said = OnATerminal("xterm", 4);
   EXPECT_EQ(said.find('\n'), std::string::npos) << said;
   EXPECT_NE(said.find("\rreading rows.jsonl: 60 %, 0:02 left\x1b[K"), std::string::npos) << said;
   EXPECT_TRUE(said.ends_with("\r\x1b[K")) << said;
-  std::fclose(out);
-  ::close(master);
+}
+
+TEST(WorkProgress, OnADumbTerminalItIsALineEveryTenSeconds) {
+  EXPECT_EQ(OnATerminal("dumb", 12), "reading rows.jsonl: 18 %, 0:10 left\r\n");
 }
 
 }  // namespace
