@@ -19,6 +19,22 @@ bool InterruptRequested() noexcept;
 // Throws Interrupted where it was asked for.
 void HeedInterrupt();
 
+// Whether it was asked for, also where nobody looks: for who hears of it, and not for who works.
+bool InterruptAsked() noexcept;
+
+// While one lives, work goes on though an interrupt was asked for: processes that share a step can only stop
+// together. One at a time.
+class HeldInterrupts {
+ public:
+  HeldInterrupts();
+  ~HeldInterrupts();
+  HeldInterrupts(const HeldInterrupts&) = delete;
+  HeldInterrupts& operator=(const HeldInterrupts&) = delete;
+
+  // They stop now: as if it had been asked for in each, and nothing is held any more.
+  static void Release() noexcept;
+};
+
 // That somebody wants what is done so far to be saved, and the work to go on; the process's too.
 void RequestSave() noexcept;      // also in a signal handler
 bool TakeSaveRequest() noexcept;  // true once for each, or for several

@@ -9,6 +9,8 @@
 namespace medley {
 namespace {
 
+bool g_silent = false;
+
 constexpr double kSilence = 2, kRepaint = 0.2, kPlainLine = 10;  // seconds
 
 }  // namespace
@@ -20,11 +22,14 @@ WorkProgress::WorkProgress(std::FILE* out, SecondsSource now)
       begin_(now_()),
       last_(begin_ + kSilence - (terminal_ ? kRepaint : kPlainLine)) {}
 
+void WorkProgress::Silence() noexcept { g_silent = true; }
+
 WorkProgress::~WorkProgress() {
   if (painted_) std::fputs("\r\x1b[K", out_);
 }
 
 void WorkProgress::Say(const std::string& what, double done, double all) {
+  if (g_silent) return;
   const double now = now_();
   if (now - last_ < (terminal_ ? kRepaint : kPlainLine)) return;
   last_ = now;

@@ -17,6 +17,9 @@ class WorkProgress {
   WorkProgress(const WorkProgress&) = delete;
   WorkProgress& operator=(const WorkProgress&) = delete;
 
+  // From here on this process tells nothing: another one tells the same.
+  static void Silence() noexcept;
+
   // `what` is under way; so much of all the work is done, in any unit.
   void Say(const std::string& what, double done, double all);
 

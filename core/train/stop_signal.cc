@@ -23,13 +23,13 @@ void Write(const char (&words)[kSize]) {
 
 void OnStop(int) {
   // Not 130: that number promises a saved run.
-  if (InterruptRequested()) ::_exit(static_cast<int>(ExitCode::kFailed));
+  if (InterruptAsked()) ::_exit(static_cast<int>(ExitCode::kFailed));
   RequestInterrupt();
   Write("\nstopping: what is under way is given up; once more leaves at once, unsaved\n");
 }
 
 void OnWarning(int) {
-  if (InterruptRequested()) return;
+  if (InterruptAsked()) return;
   RequestInterrupt();
   Write("\nstopping: what is under way is given up, and what was done before it is saved\n");
 }
