@@ -1,0 +1,46 @@
+#include <medley/cluster/assignment.h>
+
+#include <algorithm>
+#include <numeric>
+
+namespace medley {
+namespace {
+
+// How many rows begin below the bound, where the first begins at `begin` and each takes `cost`: those are of
+// the processes up to that bound. Rounded to the nearest, so that a cut never leaves a sliver.
+std::int64_t RowsBelow(std::int64_t bound, std::int64_t begin, std::int64_t cost, std::int64_t rows) {
+  return std::clamp<std::int64_t>((bound - begin + cost / 2) / cost, 0, rows);
+}
+
+}  // namespace
+
+// The draws lie behind each other on a line, the longest first, each as long as its cost; the line is cut
+// into even parts, each cut moved to the nearest border of two rows.
+std::vector<std::vector<Draw>> AssignRows(const std::vector<CostedDraw>& draws, std::int64_t ranks) {
+  std::vector<std::vector<Draw>> pieces(static_cast<std::size_t>(ranks));
+  const auto cost_of = [](const CostedDraw& draw) { return draw.draw.rows * draw.cost_per_row; };
+  std::vector<const CostedDraw*> longest;
+  for (const CostedDraw& draw : draws) longest.push_back(&draw);
+  std::stable_sort(longest.begin(), longest.end(),
+                   [&](const CostedDraw* a, const CostedDraw* b) { return cost_of(*a) > cost_of(*b); });
+  const std::int64_t total =
+      std::accumulate(draws.begin(), draws.end(), std::int64_t{0},
+                      [&](std::int64_t sum, const CostedDraw& draw) { return sum + cost_of(draw); });
+  std::int64_t begin = 0;
+  for (const CostedDraw* draw : longest) {
+    std::int64_t taken = 0;
+    for (std::int64_t rank = 0; rank < ranks; ++rank) {
+      const std::int64_t bound = total / ranks * (rank + 1) + total % ranks * (rank + 1) / ranks;
+      const std::int64_t until =
+          rank + 1 == ranks ? draw->draw.rows : RowsBelow(bound, begin, draw->cost_per_row, draw->draw.rows);
+      if (until > taken)
+        pieces[static_cast<std::size_t>(rank)].push_back(
+            {.task = draw->draw.task, .begin = draw->draw.begin + taken, .rows = until - taken});
+      taken = std::max(taken, until);
+    }
+    begin += cost_of(*draw);
+  }
+  return pieces;
+}
+
+}  // namespace medley

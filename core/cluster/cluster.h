@@ -1,0 +1,47 @@
+#pragma once
+
+#include <torch/csrc/distributed/c10d/Store.hpp>
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include <medley/cluster/group.h>
+#include <medley/cluster/rank_place.h>
+
+namespace medley {
+
+// The processes that train one run together, as one of them sees them. On the trainer's thread.
+class Cluster {
+ public:
+  // How long others are waited for until training begins: one may have to plan meanwhile.
+  static constexpr std::chrono::minutes kStartTimeout{30};
+
+  // A process alone.
+  Cluster();
+  // Finds the others; waits for them. Errors as those of OpenStore and JoinGloo.
+  explicit Cluster(const RankPlace& place);
+  ~Cluster();
+  Cluster(const Cluster&) = delete;
+  Cluster& operator=(const Cluster&) = delete;
+
+  bool alone() const { return place_.size == 1; }
+  bool is_first() const { return place_.rank == 0; }
+  const RankPlace& place() const { return place_; }
+  // "rank 1 of 4"
+  std::string Words() const;
+  // What lies on the CPU.
+  Group& group() { return *group_; }
+
+  // Calls it on the first, and then on the others.
+  void FirstAlone(const std::function<void()>& work);
+
+ private:
+  RankPlace place_;
+  c10::intrusive_ptr<c10d::Store> store_;
+  std::unique_ptr<Group> group_;
+};
+
+}  // namespace medley

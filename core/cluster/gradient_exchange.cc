@@ -1,0 +1,97 @@
+#include <medley/cluster/gradient_exchange.h>
+
+#include <ATen/core/grad_mode.h>
+#include <ATen/ops/empty.h>
+#include <ATen/ops/zeros.h>
+
+#include <algorithm>
+#include <utility>
+
+#include <medley/model/float_type.h>
+
+namespace medley {
+namespace {
+
+constexpr std::size_t kBits = 62;  // of a number that is not negative
+
+at::ScalarType GradientType(const at::Tensor& parameter) { return AtLeastFloat(parameter.scalar_type()); }
+
+bool IsSet(const std::vector<std::int64_t>& bits, std::size_t index) {
+  return (bits[index / kBits] >> (index % kBits) & 1) != 0;
+}
+
+}  // namespace
+
+GradientExchange::GradientExchange(Group& group, std::vector<at::Tensor> parameters,
+                                   std::int64_t bucket_bytes)
+    : group_(group), parameters_(std::move(parameters)) {
+  for (const at::ScalarType type : {at::kFloat, at::kDouble}) {
+    std::int64_t numbers = 0;
+    for (const at::Tensor& parameter : parameters_)
+      numbers += GradientType(parameter) == type ? parameter.numel() : 0;
+    if (numbers == 0) continue;
+    const auto most = bucket_bytes / static_cast<std::int64_t>(c10::elementSize(type));
+    buffers_.push_back(at::empty({std::min(numbers, std::max<std::int64_t>(1, most))}, type));
+  }
+}
+
+std::vector<std::int64_t> GradientExchange::Used() const {
+  std::vector<std::int64_t> bits((parameters_.size() + kBits - 1) / kBits);
+  for (std::size_t i = 0; i < parameters_.size(); ++i) {
+    if (parameters_[i].grad().defined()) bits[i / kBits] |= std::int64_t{1} << (i % kBits);
+  }
+  return bits;
+}
+
+void GradientExchange::Sum(const std::vector<std::int64_t>& used) {
+  const at::NoGradGuard no_gradients;
+  for (std::size_t i = 0; i < parameters_.size(); ++i) {
+    at::Tensor& parameter = parameters_[i];
+    if (!IsSet(used, i)) continue;
+    at::Tensor& gradient = parameter.mutable_grad();
+    if (!gradient.defined())
+      gradient = at::zeros(parameter.sizes(), parameter.options().dtype(GradientType(parameter)));
+    if (!gradient.is_contiguous()) gradient = gradient.contiguous();
+  }
+  for (const at::Tensor& buffer : buffers_) SumOf(buffer.scalar_type(), used);
+}
+
+// The gradients as one line of numbers, a buffer's length at a time.
+void GradientExchange::SumOf(at::ScalarType type, const std::vector<std::int64_t>& used) {
+  at::Tensor& buffer = *std::find_if(buffers_.begin(), buffers_.end(),
+                                     [&](const at::Tensor& b) { return b.scalar_type() == type; });
+  std::vector<Span> spans;
+  std::int64_t filled = 0;
+  for (std::size_t i = 0; i < parameters_.size(); ++i) {
+    if (!IsSet(used, i) || GradientType(parameters_[i]) != type) continue;
+    const at::Tensor flat = parameters_[i].grad().view({-1});
+    for (std::int64_t done = 0; done < flat.numel();) {
+      const std::int64_t count = std::min(flat.numel() - done, buffer.numel() - filled);
+      spans.push_back({flat.narrow(0, done, count), filled});
+      done += count;
+      filled += count;
+      if (filled < buffer.numel()) continue;
+      Flush(spans, buffer, filled);
+      filled = 0;
+    }
+  }
+  if (filled > 0) Flush(spans, buffer, filled);
+}
+
+void GradientExchange::Flush(std::vector<Span>& spans, at::Tensor& buffer, std::int64_t filled) {
+  const auto place_of = [&](const Span& span) { return buffer.narrow(0, span.begin, span.part.numel()); };
+  for (const Span& span : spans) place_of(span).copy_(span.part);
+  at::Tensor sums = buffer.narrow(0, 0, filled);
+  group_.AllReduce(sums);
+  for (Span& span : spans) span.part.copy_(place_of(span));
+  summed_bytes_ += filled * static_cast<std::int64_t>(buffer.element_size());
+  spans.clear();
+}
+
+std::int64_t GradientExchange::buffer_bytes() const {
+  std::int64_t bytes = 0;
+  for (const at::Tensor& buffer : buffers_) bytes += static_cast<std::int64_t>(buffer.nbytes());
+  return bytes;
+}
+
+}  // namespace medley

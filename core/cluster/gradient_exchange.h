@@ -1,0 +1,47 @@
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+#include <vector>
+
+#include <medley/cluster/group.h>
+
+namespace medley {
+
+// Sums the gradients of the processes of a run. Each has them of what its own rows used; a parameter that no
+// process used has none afterwards either, on any: it is not exchanged, and the optimizer leaves it alone.
+// One buffer, made at the start, is all the memory that it takes, beside gradients of zeros for what only
+// others used. On the trainer's thread.
+class GradientExchange {
+ public:
+  static constexpr std::int64_t kBucketBytes = std::int64_t{25} << 20;
+
+  // `parameters`: those that are trained, in an order that is the same on all. The group outlives it.
+  GradientExchange(Group& group, std::vector<at::Tensor> parameters,
+                   std::int64_t bucket_bytes = kBucketBytes);
+
+  // Which parameters have a gradient here, one bit for each; as many numbers on all.
+  std::vector<std::int64_t> Used() const;
+  // `used`: of all processes together. Afterwards each of these parameters has the sum.
+  void Sum(const std::vector<std::int64_t>& used);
+
+  std::int64_t buffer_bytes() const;
+  // Bytes of gradients that were summed so far.
+  std::int64_t summed_bytes() const { return summed_bytes_; }
+
+ private:
+  struct Span {
+    at::Tensor part;  // of a gradient, flat
+    std::int64_t begin = 0;
+  };
+  void SumOf(at::ScalarType type, const std::vector<std::int64_t>& used);
+  void Flush(std::vector<Span>& spans, at::Tensor& buffer, std::int64_t filled);
+
+  Group& group_;
+  std::vector<at::Tensor> parameters_;
+  std::vector<at::Tensor> buffers_;  // one of each type
+  std::int64_t summed_bytes_ = 0;
+};
+
+}  // namespace medley

@@ -1,0 +1,79 @@
+#include <medley/cluster/group.h>
+
+#include <ATen/ops/empty.h>
+#include <ATen/ops/zeros.h>
+
+#include <algorithm>
+#include <cstring>
+
+namespace medley {
+namespace {
+
+class One final : public Group {
+ public:
+  std::int64_t rank() const override { return 0; }
+  std::int64_t size() const override { return 1; }
+  void AllReduce(at::Tensor&) override {}
+  void Broadcast(at::Tensor&, std::int64_t) override {}
+  void AllGather(at::Tensor& all, const at::Tensor& own) override { all.copy_(own); }
+  void ReduceScatter(at::Tensor& own, const at::Tensor& all) override { own.copy_(all); }
+  void SetTimeout(std::chrono::milliseconds) override {}
+};
+
+std::vector<std::int64_t> GatherNumbers(Group& group, std::int64_t number) {
+  at::Tensor own = at::empty({1}, at::kLong), all = at::empty({group.size()}, at::kLong);
+  own.mutable_data_ptr<std::int64_t>()[0] = number;
+  group.AllGather(all, own);
+  const std::int64_t* numbers = all.const_data_ptr<std::int64_t>();
+  return {numbers, numbers + group.size()};
+}
+
+at::Tensor BytesOfText(const std::string& text, std::int64_t size) {
+  at::Tensor bytes = at::zeros({size}, at::kByte);
+  std::memcpy(bytes.mutable_data_ptr<std::uint8_t>(), text.data(), text.size());
+  return bytes;
+}
+
+std::string TextOfBytes(const at::Tensor& bytes, std::int64_t begin, std::int64_t size) {
+  return {reinterpret_cast<const char*>(bytes.const_data_ptr<std::uint8_t>()) + begin,
+          static_cast<std::size_t>(size)};
+}
+
+}  // namespace
+
+PeerError::PeerError(const std::string& message) : Error(message, ExitCode::kPeerFailed) {}
+PeerError::~PeerError() = default;
+
+Group::~Group() = default;
+
+std::unique_ptr<Group> GroupOfOne() { return std::make_unique<One>(); }
+
+void Barrier(Group& group) { GatherNumbers(group, 0); }
+
+std::string Share(Group& group, const std::string& text, std::int64_t from) {
+  const auto sizes = GatherNumbers(group, static_cast<std::int64_t>(text.size()));
+  const std::int64_t size = sizes[static_cast<std::size_t>(from)];
+  if (size == 0) return "";
+  at::Tensor bytes = BytesOfText(group.rank() == from ? text : "", size);
+  group.Broadcast(bytes, from);
+  return TextOfBytes(bytes, 0, size);
+}
+
+std::vector<std::string> Gather(Group& group, const std::string& text) {
+  const auto sizes = GatherNumbers(group, static_cast<std::int64_t>(text.size()));
+  const std::int64_t longest = *std::max_element(sizes.begin(), sizes.end());
+  std::vector<std::string> texts(sizes.size());
+  if (longest == 0) return texts;
+  at::Tensor all = at::empty({longest * group.size()}, at::kByte);
+  group.AllGather(all, BytesOfText(text, longest));
+  for (std::size_t rank = 0; rank < sizes.size(); ++rank)
+    texts[rank] = TextOfBytes(all, static_cast<std::int64_t>(rank) * longest, sizes[rank]);
+  return texts;
+}
+
+std::int64_t Least(Group& group, std::int64_t number) {
+  const auto numbers = GatherNumbers(group, number);
+  return *std::min_element(numbers.begin(), numbers.end());
+}
+
+}  // namespace medley

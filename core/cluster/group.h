@@ -1,0 +1,57 @@
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <medley/base/error.h>
+
+namespace medley {
+
+// Another process of the run ended, hangs or cannot be reached. Nothing can be exchanged from then on.
+class PeerError final : public Error {
+ public:
+  explicit PeerError(const std::string& message);
+  ~PeerError() override;
+};
+
+// Processes that call the same functions in the same order, with tensors of the same sizes and types: each
+// call waits until all have made it. Where they differ a process may be ended by the library below, so what
+// they are about to exchange is agreed upon first (RollCall). A PeerError where one of them is gone or does
+// not come in time. Tensors are contiguous, and on the group's device. On the trainer's thread.
+class Group {
+ public:
+  virtual ~Group();
+
+  virtual std::int64_t rank() const = 0;
+  virtual std::int64_t size() const = 0;
+
+  // Of every process's values the sum, element by element, the same bits on each.
+  virtual void AllReduce(at::Tensor& values) = 0;
+  // Those of one process.
+  virtual void Broadcast(at::Tensor& values, std::int64_t from) = 0;
+  // Every process's, one behind the other: `all` is size() times as large as `own`.
+  virtual void AllGather(at::Tensor& all, const at::Tensor& own) = 0;
+  // Of the sums the part of this process: `all` is size() times as large as `own`.
+  virtual void ReduceScatter(at::Tensor& own, const at::Tensor& all) = 0;
+  // How long a call waits for the others.
+  virtual void SetTimeout(std::chrono::milliseconds timeout) = 0;
+};
+
+// A process by itself: every call gives back what it was given.
+std::unique_ptr<Group> GroupOfOne();
+
+// Waits until all are here.
+void Barrier(Group& group);
+// The text of one process, on all.
+std::string Share(Group& group, const std::string& text, std::int64_t from = 0);
+// Every process's, in the order of ranks.
+std::vector<std::string> Gather(Group& group, const std::string& text);
+// The least of every process's.
+std::int64_t Least(Group& group, std::int64_t number);
+
+}  // namespace medley
