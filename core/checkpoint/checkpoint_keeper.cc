@@ -75,6 +75,10 @@ void CheckpointKeeper::SaveNow(std::int64_t step, const std::optional<MeanEvalua
 
 void CheckpointKeeper::Save(std::int64_t step, const std::optional<MeanEvaluation>& evaluated,
                             Rotation rotation) {
+  if (!setting_.writes) {
+    saved_step_ = step;
+    return;
+  }
   LogMarks logs;
   sinks_.Sync(logs);
   const CheckpointFacts facts{.step = step,

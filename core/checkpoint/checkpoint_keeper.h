@@ -22,6 +22,7 @@ class CheckpointKeeper {
     std::filesystem::path run;
     CheckpointConfig config;
     nlohmann::ordered_json resolved;  // the run's config
+    bool writes = true;               // false: another process of the run saves for all
   };
   // Keeps references to the sinks and the console.
   CheckpointKeeper(Setting setting, TrainingState state, RecordSinks& sinks, Console& console);

@@ -43,7 +43,7 @@ std::vector<std::int64_t> GradientExchange::Used() const {
   return bits;
 }
 
-void GradientExchange::Sum(const std::vector<std::int64_t>& used) {
+void GradientExchange::Prepare(const std::vector<std::int64_t>& used) {
   const at::NoGradGuard no_gradients;
   for (std::size_t i = 0; i < parameters_.size(); ++i) {
     at::Tensor& parameter = parameters_[i];
@@ -53,6 +53,10 @@ void GradientExchange::Sum(const std::vector<std::int64_t>& used) {
       gradient = at::zeros(parameter.sizes(), parameter.options().dtype(GradientType(parameter)));
     if (!gradient.is_contiguous()) gradient = gradient.contiguous();
   }
+}
+
+void GradientExchange::Sum(const std::vector<std::int64_t>& used) {
+  const at::NoGradGuard no_gradients;
   for (const at::Tensor& buffer : buffers_) SumOf(buffer.scalar_type(), used);
 }
 

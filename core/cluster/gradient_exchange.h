@@ -23,7 +23,10 @@ class GradientExchange {
 
   // Which parameters have a gradient here, one bit for each; as many numbers on all.
   std::vector<std::int64_t> Used() const;
-  // `used`: of all processes together. Afterwards each of these parameters has the sum.
+  // Makes room for what others used. c10::OutOfMemoryError where there is none; Sum then needs no memory.
+  void Prepare(const std::vector<std::int64_t>& used);
+  // `used`: of all processes together, which was prepared for. Afterwards each of these parameters has the
+  // sum.
   void Sum(const std::vector<std::int64_t>& used);
 
   std::int64_t buffer_bytes() const;

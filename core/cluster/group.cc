@@ -20,12 +20,11 @@ class One final : public Group {
   void SetTimeout(std::chrono::milliseconds) override {}
 };
 
-std::vector<std::int64_t> GatherNumbers(Group& group, std::int64_t number) {
-  at::Tensor own = at::empty({1}, at::kLong), all = at::empty({group.size()}, at::kLong);
-  own.mutable_data_ptr<std::int64_t>()[0] = number;
-  group.AllGather(all, own);
-  const std::int64_t* numbers = all.const_data_ptr<std::int64_t>();
-  return {numbers, numbers + group.size()};
+// One number of each.
+std::vector<std::int64_t> GatherOne(Group& group, std::int64_t number) {
+  std::vector<std::int64_t> numbers;
+  for (const auto& list : GatherNumbers(group, {number})) numbers.push_back(list.front());
+  return numbers;
 }
 
 at::Tensor BytesOfText(const std::string& text, std::int64_t size) {
@@ -43,15 +42,28 @@ std::string TextOfBytes(const at::Tensor& bytes, std::int64_t begin, std::int64_
 
 PeerError::PeerError(const std::string& message) : Error(message, ExitCode::kPeerFailed) {}
 PeerError::~PeerError() = default;
+ExchangeError::~ExchangeError() = default;
 
 Group::~Group() = default;
 
 std::unique_ptr<Group> GroupOfOne() { return std::make_unique<One>(); }
 
-void Barrier(Group& group) { GatherNumbers(group, 0); }
+std::vector<std::vector<std::int64_t>> GatherNumbers(Group& group, const std::vector<std::int64_t>& own) {
+  const auto count = static_cast<std::int64_t>(own.size());
+  at::Tensor numbers = at::empty({count}, at::kLong), all = at::empty({count * group.size()}, at::kLong);
+  std::copy(own.begin(), own.end(), numbers.mutable_data_ptr<std::int64_t>());
+  group.AllGather(all, numbers);
+  const std::int64_t* first = all.const_data_ptr<std::int64_t>();
+  std::vector<std::vector<std::int64_t>> lists;
+  for (std::int64_t rank = 0; rank < group.size(); ++rank, first += count)
+    lists.emplace_back(first, first + count);
+  return lists;
+}
+
+void Barrier(Group& group) { GatherNumbers(group, {0}); }
 
 std::string Share(Group& group, const std::string& text, std::int64_t from) {
-  const auto sizes = GatherNumbers(group, static_cast<std::int64_t>(text.size()));
+  const auto sizes = GatherOne(group, static_cast<std::int64_t>(text.size()));
   const std::int64_t size = sizes[static_cast<std::size_t>(from)];
   if (size == 0) return "";
   at::Tensor bytes = BytesOfText(group.rank() == from ? text : "", size);
@@ -60,7 +72,7 @@ std::string Share(Group& group, const std::string& text, std::int64_t from) {
 }
 
 std::vector<std::string> Gather(Group& group, const std::string& text) {
-  const auto sizes = GatherNumbers(group, static_cast<std::int64_t>(text.size()));
+  const auto sizes = GatherOne(group, static_cast<std::int64_t>(text.size()));
   const std::int64_t longest = *std::max_element(sizes.begin(), sizes.end());
   std::vector<std::string> texts(sizes.size());
   if (longest == 0) return texts;
@@ -72,7 +84,7 @@ std::vector<std::string> Gather(Group& group, const std::string& text) {
 }
 
 std::int64_t Least(Group& group, std::int64_t number) {
-  const auto numbers = GatherNumbers(group, number);
+  const auto numbers = GatherOne(group, number);
   return *std::min_element(numbers.begin(), numbers.end());
 }
 

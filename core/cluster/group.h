@@ -19,6 +19,14 @@ class PeerError final : public Error {
   ~PeerError() override;
 };
 
+// What the processes of a run exchange went wrong in this one, after others may have had their part of it: it
+// can only end.
+class ExchangeError final : public Error {
+ public:
+  using Error::Error;
+  ~ExchangeError() override;
+};
+
 // Processes that call the same functions in the same order, with tensors of the same sizes and types: each
 // call waits until all have made it. Where they differ a process may be ended by the library below, so what
 // they are about to exchange is agreed upon first (RollCall). A PeerError where one of them is gone or does
@@ -45,6 +53,8 @@ class Group {
 // A process by itself: every call gives back what it was given.
 std::unique_ptr<Group> GroupOfOne();
 
+// Every process's numbers, in the order of ranks; as many of each.
+std::vector<std::vector<std::int64_t>> GatherNumbers(Group& group, const std::vector<std::int64_t>& own);
 // Waits until all are here.
 void Barrier(Group& group);
 // The text of one process, on all.

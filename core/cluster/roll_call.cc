@@ -65,6 +65,9 @@ std::string Difference(const std::vector<RollCall>& calls) {
       {&RollCall::weights, "has other weights after the last step"},
   };
   const RollCall& first = calls.front();
+  const auto counts = [](const RollCall& call) { return call.failed ? 0 : call.items.size(); };
+  const RollCall& counted = *std::max_element(
+      calls.begin(), calls.end(), [&](const auto& a, const auto& b) { return counts(a) < counts(b); });
   for (std::size_t rank = 1; rank < calls.size(); ++rank) {
     for (const Part& part : kParts) {
       const std::int64_t here = calls[rank].*part.number, there = first.*part.number;
@@ -74,6 +77,8 @@ std::string Difference(const std::vector<RollCall>& calls) {
         words += " (" + std::to_string(here) + ", not " + std::to_string(there) + ")";
       return words;
     }
+    if (!calls[rank].failed && counts(calls[rank]) != counts(counted))
+      return "rank " + std::to_string(rank) + " counts other terms than another one";
   }
   return "";
 }

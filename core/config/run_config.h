@@ -69,6 +69,7 @@ struct RunConfig {
   bool plan = true;    // measure what tasks take before the first step, and choose modes and rows by it
   std::string budget;  // as ParseBudget reads it
   std::int64_t draws_per_step = 1;
+  std::int64_t peer_timeout = 600;     // seconds that a process of the run waits for the others
   std::string on_task_error = "stop";  // or "drop"
   DataConfig data;
   InitFrom init_from;
@@ -189,6 +190,12 @@ void Fields(Visitor& visit, RunConfig& c) {
                            .low = 1,
                            .high = 1 << 16,
                            .fixed = true});
+  visit(c.peer_timeout, {.name = "peer_timeout",
+                         .help = "Where several processes train the run: seconds that one waits for the "
+                                 "others, longer than the longest step, evaluation or save",
+                         .omit_default = true,
+                         .low = 1,
+                         .high = 1 << 20});
   visit(c.on_task_error, {.name = "on_task_error",
                           .help = "A task that fails ends the run, saved, or is dropped",
                           .allowed = {"stop", "drop"}});

@@ -9,6 +9,9 @@
 
 #include <cstdlib>
 #include <cstring>
+#include <sstream>
+#include <string>
+#include <vector>
 
 #include <medley/base/error.h>
 #include <medley/base/torch_runtime.h>
@@ -71,6 +74,15 @@ at::Device OpenDevice(const std::string& name, const Numerics& numerics) {
   LoadCuda();
   ApplyNumerics(at::kCUDA, numerics);
   return {at::kCUDA, 0};
+}
+
+std::string OneOfTheGpus(const char* environment, std::int64_t number) {
+  if (environment == nullptr || *environment == '\0') return std::to_string(number);
+  std::istringstream list(environment);
+  std::vector<std::string> names;
+  for (std::string name; std::getline(list, name, ',');) names.push_back(name);
+  if (names.size() == 1) return names.front();
+  return number < std::ssize(names) ? names[static_cast<std::size_t>(number)] : "";  // "": it sees none
 }
 
 std::string WorkspaceConfig(const char* environment) {

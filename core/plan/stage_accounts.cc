@@ -111,9 +111,10 @@ void StageAccounts::Add(const StepRecord& record) {
     ++task.steps;
     task.seconds += record.seconds / static_cast<double>(record.draws.size());
   }
-  for (std::size_t i = 0; i < std::min(record.draws.size(), record.receipts.size()); ++i) {
+  const std::vector<Draw>& computed = record.Computed();
+  for (std::size_t i = 0; i < std::min(computed.size(), record.receipts.size()); ++i) {
     const DrawReceipt& receipt = record.receipts[i];
-    TaskAccount& task = tasks[record.draws[i].task];
+    TaskAccount& task = tasks[computed[i].task];
     task.tokens_run += receipt.tokens_run;
     task.forwards += receipt.forwards;
     task.peak = std::max(task.peak, receipt.measured);

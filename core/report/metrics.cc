@@ -108,6 +108,7 @@ ordered_json TimingLine(const StepRecord& record) {
   line["rows_per_second"] = record.seconds > 0 ? static_cast<double>(record.rows()) / record.seconds : 0.0;
   if (!record.phase.empty()) line["phase"] = record.phase;
   line["data_wait_ms"] = record.data_wait_ms;
+  if (record.own) line["peer_wait_ms"] = record.peer_wait_ms;
   line["memory_now"] = record.memory_now;
   line["memory_peak"] = record.memory_peak;
   ordered_json& tasks = line["tasks"] = ordered_json::object();

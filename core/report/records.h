@@ -71,6 +71,7 @@ struct StageRecord {
 struct StepRecord {
   std::int64_t step = 0;  // counted from 1
   std::vector<Draw> draws;
+  std::optional<std::vector<Draw>> own{};  // of them, what this process computed, where others had a part
   std::map<std::string, double> delivered;  // by task, in the mixture's unit: see Mixer::Share
   StageRecord stage;
   StepLosses losses;
@@ -82,15 +83,17 @@ struct StepRecord {
   double seconds = 0;
   double data_wait_ms = 0;                             // of these, waiting for rows, or sampling them
   std::map<std::string, double> data_waits;            // the same by task, ms
+  double peer_wait_ms = 0;                             // of the seconds, in exchanges with other processes
   std::int64_t memory_now = 0;                         // bytes
   std::int64_t memory_peak = 0;                        // bytes, within the step
   std::map<std::string, std::int64_t> constant_bytes;  // by task, of those that were drawn
   std::map<std::string, std::int64_t> items{};         // for training, of drawn tasks whose data is finite
-  std::vector<DrawReceipt> receipts;                   // of the draws, in their order
+  std::vector<DrawReceipt> receipts;                   // of what was computed here, in its order
   std::optional<PeakMemory> memory;
   std::vector<GuardFinding> guard;
   std::vector<Overflow> overflows;
 
+  const std::vector<Draw>& Computed() const { return own ? *own : draws; }
   std::int64_t rows() const;
 };
 

@@ -83,6 +83,7 @@ void TakeOlder(nlohmann::json& record) {
 nlohmann::json ToJson(const StepRecord& record) {
   nlohmann::json json;
   to_json(json, record);
+  if (record.own) json["own"] = *record.own;
   if (!record.phase.empty()) json["phase"] = record.phase;
   if (!record.items.empty()) json["items"] = record.items;
   return json;
@@ -95,6 +96,8 @@ StepRecord StepRecordFromJson(const nlohmann::json& json) {
   StepRecord record;
   from_json(whole, record);
   if (const auto phase = whole.find("phase"); phase != whole.end()) phase->get_to(record.phase);
+  if (const auto own = whole.find("own"); own != whole.end())
+    record.own = own->get<std::vector<Draw>>();
   if (const auto items = whole.find("items"); items != whole.end()) items->get_to(record.items);
   return record;
 }

@@ -4,6 +4,7 @@
 #include <c10/util/Exception.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <map>
 #include <optional>
 #include <string_view>
@@ -42,11 +43,14 @@ namespace {
 namespace fs = std::filesystem;
 
 // A run that is only used may have been trained on a larger machine.
-void SetThreads(std::int64_t threads, Purpose purpose) {
+void SetThreads(std::int64_t threads, Purpose purpose, const RankPlace& place) {
   const std::int64_t cores = Cores();
   if (purpose == Purpose::kTrain) ThreadsWarning(threads, cores);
-  at::set_num_threads(
-      static_cast<int>(threads > 0 ? std::min(threads, kMostThreadsACore * cores) : DefaultThreads()));
+  // What nobody chose is shared by the processes of a machine.
+  const std::int64_t own = std::max<std::int64_t>(1, std::min(DefaultThreads(), cores / place.local_size));
+  at::set_num_threads(static_cast<int>(threads > 0            ? std::min(threads, kMostThreadsACore * cores)
+                                       : place.local_size > 1 ? own
+                                                              : DefaultThreads()));
 }
 
 void MakeHost(Run& run) {
@@ -60,6 +64,12 @@ void MakeHost(Run& run) {
 // trainer on, for reading another run's weights may take more than training does.
 void TakeBudget(Run& run) {
   run.budget = ResolveBudget(ParseBudget(run.config.budget), run.device);
+  if (!run.cluster->alone()) {
+    // Of a machine's memory that nobody divided each of its processes has a part; and all have what the least
+    // has.
+    if (run.device.is_cpu() && !run.budget.asked) run.budget.bytes /= run.cluster->place().local_size;
+    run.budget.bytes = Least(run.cluster->group(), run.budget.bytes);
+  }
   if (run.device.is_cpu()) return;
   run.budget.bytes = EnforceBudget(run.budget, run.device);
 }
@@ -81,6 +91,16 @@ void CheckBudget(const Run& run, const Model& shapes) {
   const KeptBytes needs = KeptBytesOf(run.config.optimizer, shapes);
   CheckFixedBytes(run.budget,
                   {.weights = WeightBytes(shapes), .gradients = needs.gradients, .optimizer = needs.state()});
+}
+
+// Before anything is planned, which then counts its buffer.
+void MakeExchange(Run& run) {
+  if (run.cluster->alone()) return;
+  std::vector<at::Tensor> trained;
+  for (const Parameter& parameter : run.model->parameters()) {
+    if (IsTrained(run.config.optimizer, parameter)) trained.push_back(parameter.tensor);
+  }
+  run.exchange = std::make_unique<GradientExchange>(run.cluster->group(), std::move(trained));
 }
 
 // Nothing where the model's file names none.
@@ -274,18 +294,27 @@ RunInputs CheckInputsOf(const fs::path& directory, std::vector<std::string> over
   return CheckInputs(config, overrides, plugins, RunState::kBegun, weights);
 }
 
-std::unique_ptr<Run> BuildRun(RunInputs inputs, Purpose purpose, StartingWeights weights) {
+std::unique_ptr<Run> BuildRun(RunInputs inputs, Purpose purpose, StartingWeights weights,
+                              std::shared_ptr<Cluster> cluster) {
   InstallCpuAllocator();
   InstallSavedVariableHooks();  // WarmUp has the first backward, and a process one set of threads for a GPU's
   auto run = std::make_unique<Run>(inputs.checked.run, inputs.checked.curriculum);
+  run->cluster = std::move(cluster);
   run->weights_text = inputs.checked.weights_text;
   run->model_file = inputs.checked.model;
   run->registry = std::make_unique<Registry>(std::move(inputs.registry));
+  if (!run->cluster->alone() && run->config.phases)
+    throw InputError("phases: weights are predicted in a run of one process only, and this is " +
+                     run->cluster->Words() + ". Leave \"phases\" out, or train with one");
+  if (const RankPlace& place = run->cluster->place(); place.size > 1 && run->config.device == "cuda") {
+    const std::string gpu = OneOfTheGpus(std::getenv("CUDA_VISIBLE_DEVICES"), place.local_rank);
+    ::setenv("CUDA_VISIBLE_DEVICES", gpu.c_str(), /*overwrite=*/1);
+  }
   run->device = OpenDevice(run->config.device, {.deterministic = run->config.deterministic,
                                                 .matmul_precision = run->config.matmul_precision});
   if (purpose == Purpose::kTrain) TakeBudget(*run);
   WarmUp(*run);
-  SetThreads(run->config.threads, purpose);
+  SetThreads(run->config.threads, purpose, run->cluster->place());
   const auto seed = static_cast<std::uint64_t>(run->config.seed);
   SeedGenerators(seed, run->device);
   if (run->model_file->info.tokenizer)
@@ -298,6 +327,7 @@ std::unique_ptr<Run> BuildRun(RunInputs inputs, Purpose purpose, StartingWeights
   run->mixer =
       std::make_unique<Mixer>(run->curriculum.MixtureOf(0), TaskSizes(inputs.checked, *run->registry), seed);
   run->executor = std::make_unique<StepExecutor>(*run->model, run->device);
+  MakeExchange(*run);
   return run;
 }
 

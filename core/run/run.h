@@ -12,6 +12,8 @@
 #include <vector>
 
 #include <medley/checkpoint/checkpoint.h>
+#include <medley/cluster/cluster.h>
+#include <medley/cluster/gradient_exchange.h>
 #include <medley/config/run_config.h>
 #include <medley/curriculum/curriculum.h>
 #include <medley/curriculum/form_table.h>
@@ -38,6 +40,7 @@ struct Run {
       : config(std::move(from)), curriculum(std::move(weights)), forms(config, curriculum) {}
 
   const RunConfig config;
+  std::shared_ptr<Cluster> cluster = std::make_shared<Cluster>();  // who trains it; a process alone
   at::Device device = at::kCPU;
   Budget budget;             // of a run that trains; 0 bytes: no limit
   Curriculum curriculum;     // the weights file; what is in force is the mixer's
@@ -54,6 +57,7 @@ struct Run {
   std::unique_ptr<Mixer> mixer;
   std::unique_ptr<StepExecutor> executor;
   std::unique_ptr<Optimizer> optimizer;
+  std::unique_ptr<GradientExchange> exchange;  // null: a process alone
 
   // The named tasks: those with a weight above 0 in some stage, in the file's order. Others of the file are
   // checked only: not loaded, planned or given a column. Active are those with a weight now, and the mixer
@@ -101,7 +105,8 @@ enum class StartingWeights { kFresh, kPretrained };
 // for a budget below what the model's shapes alone need, and an InputError for a folder whose weights do not
 // fit the model.
 std::unique_ptr<Run> BuildRun(RunInputs inputs, Purpose purpose,
-                              StartingWeights weights = StartingWeights::kFresh);
+                              StartingWeights weights = StartingWeights::kFresh,
+                              std::shared_ptr<Cluster> cluster = std::make_shared<Cluster>());
 
 // The run that lies in a directory, with the weights of its newest whole checkpoint. For eval and generate:
 // changes nothing in the directory, and says where plugins or programs are not those that trained it.

@@ -49,15 +49,22 @@ struct SessionParts {
   Trainer trainer;
 };
 
+// Those that were asked for; null: a process alone.
+std::shared_ptr<Cluster> ClusterOf(const std::shared_ptr<Cluster>& asked);
+
+// Of a run that goes on, this process's own: the run's, locked, or what the first one made of it for another.
+std::shared_ptr<const RunDirectory> OpenRunDirectory(Cluster& cluster, const std::filesystem::path& run);
 // As Session::Begin says; `repeated`: the run whose first start it repeats, or null; it is not kept.
 std::unique_ptr<SessionParts> BeginRun(const BeginRequest& request, const std::filesystem::path& directory,
                                        const RepeatedRun* repeated, Console& console);
 
-// As Session::Resume says. `config`: a file, "" for the run's newest; `script`: of the start that it repeats.
+// As Session::Resume says. `config`: a file, "" for the run's newest; `script`: of the start that it repeats;
+// `run`: where the checkpoints lie, "" where the run's directory is this process's.
 struct ResumeStart {
   ResumeRequest request = {};
   std::filesystem::path config = {};
   std::optional<RunScript> script = {};
+  std::filesystem::path run = {};
 };
 struct ResumedRun {
   std::unique_ptr<SessionParts> parts;  // null: all steps are done, which was said
@@ -65,6 +72,9 @@ struct ResumedRun {
 };
 ResumedRun ResumeRun(std::shared_ptr<const RunDirectory> directory, const ResumeStart& start,
                      Console& console);
+// The same with a directory that OpenRunDirectory gave, of the run at `run`.
+ResumedRun ResumeTogether(std::shared_ptr<const RunDirectory> directory, const std::filesystem::path& run,
+                          const ResumeRequest& request, Console& console);
 
 // What both say of a run that was put together.
 void SayWhatRuns(const Run& run, Console& console);

@@ -7,6 +7,7 @@
 #include <medley/base/interrupt.h>
 #include <medley/plan/run_planner.h>
 #include <medley/session/parts.h>
+#include <medley/session/rank_directory.h>
 
 namespace medley {
 namespace {
@@ -33,6 +34,23 @@ ResumedRun Repeat(const RepeatedRun& repeated, std::size_t number,
 
 }  // namespace
 
+std::shared_ptr<const RunDirectory> OpenRunDirectory(Cluster& cluster, const fs::path& run) {
+  std::shared_ptr<const RunDirectory> directory;
+  cluster.FirstAlone([&] {
+    directory = std::make_shared<const RunDirectory>(RunDirectory::Open(RankDirectory(cluster, run)));
+    if (cluster.is_first()) MakeRankDirectories(cluster, run);
+  });
+  return directory;
+}
+
+ResumedRun ResumeTogether(std::shared_ptr<const RunDirectory> directory, const fs::path& run,
+                          const ResumeRequest& request, Console& console) {
+  console.LogTo(directory->path() / kConsoleLog);
+  if (!directory->took_over().empty()) console.Say("took over the stale lock of " + directory->took_over());
+  const bool is_own = directory->path() == fs::canonical(run);
+  return ResumeRun(std::move(directory), {.request = request, .run = is_own ? fs::path() : run}, console);
+}
+
 Session::Session(std::filesystem::path directory, std::unique_ptr<SessionParts> parts, std::int64_t step)
     : directory_(std::move(directory)), parts_(std::move(parts)), last_step_(step) {}
 Session::Session(Session&& other) noexcept = default;
@@ -43,10 +61,8 @@ Session Session::Begin(const BeginRequest& request, const fs::path& directory, C
 }
 
 Session Session::Resume(const fs::path& path, const ResumeRequest& request, Console& console) {
-  auto directory = std::make_shared<const RunDirectory>(RunDirectory::Open(path));
-  console.LogTo(directory->path() / kConsoleLog);
-  if (!directory->took_over().empty()) console.Say("took over the stale lock of " + directory->took_over());
-  ResumedRun resumed = ResumeRun(std::move(directory), {.request = request}, console);
+  const auto directory = OpenRunDirectory(*ClusterOf(request.cluster), path);
+  ResumedRun resumed = ResumeTogether(directory, path, request, console);
   return {path, std::move(resumed.parts), resumed.step};
 }
 

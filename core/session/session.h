@@ -14,6 +14,7 @@
 
 namespace medley {
 
+class Cluster;
 struct SessionParts;
 
 // How a new run begins.
@@ -25,7 +26,8 @@ struct BeginRequest {
   std::vector<std::string> allow_missing = {};
   // The same of tensors that those weights may have and the model has not.
   std::vector<std::string> allow_unexpected = {};
-  std::filesystem::path profile = {};  // profile.json of another run: what it holds is not measured again
+  std::filesystem::path profile = {};     // profile.json of another run: what it holds is not measured again
+  std::shared_ptr<Cluster> cluster = {};  // the processes that train it together; null: this one alone
 };
 
 // How a run goes on.
@@ -36,11 +38,16 @@ struct ResumeRequest {
   std::vector<std::filesystem::path> allow_changed = {};
   // The step of an older checkpoint to go on from; newer ones are renamed, and no longer the run's.
   std::optional<std::int64_t> from = {};
+  std::shared_ptr<Cluster> cluster = {};  // as at the begin; another number of them may go on
 };
 
 // A training run that is under way: what `medley train` and `medley resume` are commands of. It owns all that
 // trains, holds the lock of the run's directory while it lives, and says what it does on the console, whose
 // lines go to the directory's log.txt too.
+//
+// Where several processes train it, each has a session of the same request, and all call the same functions
+// in the same order. The first one's is the run; another's directory is a folder of the run's, rank-1 and so
+// on, with what that process says, and nothing that anybody needs.
 //
 // To be used on one thread. It installs no signal handler: whoever wants one asks for an interrupt in it
 // (base/interrupt.h), which Train heeds. One session of a process at a time: a budget is the process's.

@@ -7,6 +7,8 @@
 #include <medley/run/data_files.h>
 #include <medley/run/run_record.h>
 #include <medley/session/parts.h>
+#include <medley/session/rank_directory.h>
+#include <medley/session/same_start.h>
 #include <medley/step/parameter_groups.h>
 #include <medley/train/resumed_weights.h>
 
@@ -99,21 +101,37 @@ void RecordStart(const Run& run, const RunDirectory& directory, std::int64_t ste
   directory.WriteRecord(std::move(record));
 }
 
+std::shared_ptr<Cluster> ClusterOf(const std::shared_ptr<Cluster>& asked) {
+  return asked ? asked : std::make_shared<Cluster>();
+}
+
 std::unique_ptr<SessionParts> BeginRun(const BeginRequest& request, const fs::path& at,
                                        const RepeatedRun* repeated, Console& console) {
+  const std::shared_ptr<Cluster> cluster = ClusterOf(request.cluster);
+  if (repeated != nullptr && !cluster->alone())
+    throw InputError("--replay repeats a run in one process; this is " + cluster->Words());
   RunInputs inputs = InputsOf(request, repeated);
-  RunDirectory::CheckFree(at);
-  BeforeTheFirstStep([&] { CheckDataFiles(inputs.checked.run, inputs.checked.curriculum, inputs.registry); });
-  const std::string threads = ThreadsWarning(inputs.checked.run.threads, Cores());
+  if (cluster->is_first()) RunDirectory::CheckFree(at);
+  BeforeTheFirstStep([&] {
+    cluster->FirstAlone(
+        [&] { CheckDataFiles(inputs.checked.run, inputs.checked.curriculum, inputs.registry); });
+  });
+  const std::string threads =
+      ThreadsWarning(cluster->place().local_size * inputs.checked.run.threads, Cores());
   auto planned = std::make_unique<PlannedRun>(
-      BuildRun(std::move(inputs), Purpose::kTrain, StartingWeights::kPretrained), console);
+      BuildRun(std::move(inputs), Purpose::kTrain, StartingWeights::kPretrained, cluster), console);
   const Run& run = *planned->run;
+  RequireSameStart(run);
   if (!threads.empty()) console.Warn(threads);
   const std::vector<std::string> taken = TakeStartingWeights(run, console);
   BeforeTheFirstStep([&] {
     planned->admission.PlanNamed(request.profile, repeated != nullptr ? repeated->PlanOf(0) : EarlierPlan());
   });
-  const auto directory = std::make_shared<const RunDirectory>(RunDirectory::Create(at));
+  std::shared_ptr<const RunDirectory> directory;
+  cluster->FirstAlone([&] {
+    ClearRankDirectory(*cluster, at);
+    directory = std::make_shared<const RunDirectory>(RunDirectory::Create(RankDirectory(*cluster, at)));
+  });
   const fs::path& path = directory->path();
   console.LogTo(path / kConsoleLog);
   console.Say("the run lies in " + path.string());

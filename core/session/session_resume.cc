@@ -12,6 +12,7 @@
 #include <medley/run/data_files.h>
 #include <medley/run/run_record.h>
 #include <medley/session/parts.h>
+#include <medley/session/same_start.h>
 #include <medley/step/schedule.h>
 #include <medley/train/resumed_weights.h>
 
@@ -95,8 +96,11 @@ struct ReadRun {
 
 ReadRun Read(const fs::path& directory, const ResumeStart& start, Console& console) {
   const fs::path config = start.config.empty() ? NewestConfig(directory) : start.config;
-  const auto found = start.request.from ? CheckpointOf(directory, *start.request.from)
-                                        : FindCheckpoint(directory, OnDamage::kSetAside, console);
+  const fs::path& run = start.run.empty() ? directory : start.run;
+  const auto found =
+      start.request.from
+          ? CheckpointOf(run, *start.request.from)
+          : FindCheckpoint(run, start.run.empty() ? OnDamage::kSetAside : OnDamage::kSkip, console);
   ResumedWeights weights = ResumeWeights(directory, found, console);
   RunInputs inputs =
       CheckInputsOf(directory, start.request.overrides, weights.then, config, start.request.plugins);
@@ -177,6 +181,7 @@ void RecordChangedFiles(const RunDirectory& directory, ReadRun& read, std::int64
 ResumedRun ResumeRun(std::shared_ptr<const RunDirectory> directory, const ResumeStart& start,
                      Console& console) {
   const fs::path& path = directory->path();
+  const std::shared_ptr<Cluster> cluster = ClusterOf(start.request.cluster);
   ReadRun read = Read(path, start, console);
   const std::optional<FoundCheckpoint> found = read.found;
   const std::int64_t step = found ? found->facts.step : 0;
@@ -189,15 +194,17 @@ ResumedRun ResumeRun(std::shared_ptr<const RunDirectory> directory, const Resume
   }
   Prepare(path, console, [&] {
     const CheckedRun& checked = read.inputs.checked;
-    CheckDataFiles(checked.run, checked.curriculum, read.inputs.registry);
+    cluster->FirstAlone([&] { CheckDataFiles(checked.run, checked.curriculum, read.inputs.registry); });
   });
-  const std::string threads = ThreadsWarning(read.inputs.checked.run.threads, Cores());
+  const std::string threads =
+      ThreadsWarning(cluster->place().local_size * read.inputs.checked.run.threads, Cores());
   if (!threads.empty()) console.Warn(threads);
-  auto planned =
-      std::make_unique<PlannedRun>(BuildRun(std::move(read.inputs), Purpose::kTrain,
-                                            found ? StartingWeights::kFresh : StartingWeights::kPretrained),
-                                   console);
+  auto planned = std::make_unique<PlannedRun>(
+      BuildRun(std::move(read.inputs), Purpose::kTrain,
+               found ? StartingWeights::kFresh : StartingWeights::kPretrained, cluster),
+      console);
   const Run& run = *planned->run;
+  RequireSameStart(run, found ? found->path.filename().string() : "");
   SayWhatBecameOf(read.files, console);
   SayWhatChanged(console, read.changes, run, read.record, path);
   SayWhatRuns(run, console);
@@ -213,7 +220,7 @@ ResumedRun ResumeRun(std::shared_ptr<const RunDirectory> directory, const Resume
   if (const std::string plan = admission.PlanText(); !plan.empty()) KeepPlan(path, plan);
   admission.SaveIn(path);
   ReplaceDamagedLog(path, read.weights, console);
-  if (start.request.from) SetNewerAside(path, *found, console);
+  if (start.request.from && start.run.empty()) SetNewerAside(path, *found, console);
   TrainerStart begin{.directory = path,
                      .from = found,
                      .weights = {run.weights_text, read.weights.text_of_file, read.weights.edited},

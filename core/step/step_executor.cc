@@ -36,10 +36,10 @@ void CheckPiece(const Piece& piece) {
 }
 
 void CountItems(const Piece& piece, TaskLosses& losses) {
-  CheckItems(*piece.task, *piece.batch);
+  if (piece.batch != nullptr) CheckItems(*piece.task, *piece.batch);
   for (const TermInfo& term : piece.task->variant().terms) {
     TermLoss& loss = losses[term.name];
-    loss.count += piece.batch->ItemCount(term.name);
+    if (piece.batch != nullptr) loss.count += piece.batch->ItemCount(term.name);
     loss.weight = TermWeight(*piece.execution, term);
   }
 }
@@ -57,7 +57,9 @@ void RunPiece(const Piece& piece, const MicroBatch::Setting& setting, Roots& roo
     run(piece.batch->Slice(begin, std::min(micro_rows, rows - begin)));
 }
 
-void CheckLosses(const StepLosses& losses) {
+}  // namespace
+
+void StepExecutor::Check(const StepLosses& losses) {
   for (const auto& [task, terms] : losses) {
     for (const auto& [term, loss] : terms) {
       if (!std::isfinite(loss.sum)) {
@@ -74,8 +76,6 @@ void CheckLosses(const StepLosses& losses) {
   }
 }
 
-}  // namespace
-
 StepExecutor::StepExecutor(const Model& model, at::Device device)
     : model_(model), device_(device), contract_(model, device) {
   InstallSavedVariableHooks();
@@ -85,21 +85,26 @@ StepExecutor::Totals StepExecutor::Begin(const std::vector<Piece>& step) {
   Totals totals{.losses = {}, .sums = TermSums(device_)};
   for (const Piece& piece : step) {
     CheckPiece(piece);
-    if (!device_.is_cpu()) CheckTokens(*piece.task, *piece.batch, model_.vocabulary());
+    if (!device_.is_cpu() && piece.batch != nullptr)
+      CheckTokens(*piece.task, *piece.batch, model_.vocabulary());
     CountItems(piece, totals.losses[piece.task->info().name]);
   }
   // Declarations alone do not make a mode legal: a task may hide a tensor from one pass to the next.
   for (const Piece& piece : step) {
+    if (piece.batch == nullptr) continue;
     const bool split = piece.execution->way.mode != Mode::kJoint && piece.batch->size() > 0;
     if (split && !contract_.Knows(*piece.task)) contract_.Check(*piece.task, piece.batch->rows());
   }
-  for (const Piece& piece : step) contract_.Watch(*piece.task, *piece.batch);
+  for (const Piece& piece : step) {
+    if (piece.batch != nullptr) contract_.Watch(*piece.task, *piece.batch);
+  }
   return totals;
 }
 
 void StepExecutor::Accumulate(const std::vector<Piece>& pieces, Totals& totals, StepObserver& observer) {
   const at::AutoGradMode with_gradients(true);
   for (const Piece& piece : pieces) {
+    if (piece.batch == nullptr) continue;
     const std::string& task = piece.task->info().name;
     observer.DrawBegins(task);
     Roots roots(totals.losses.at(task), task, totals.sums, observer);
@@ -114,10 +119,15 @@ void StepExecutor::Accumulate(const std::vector<Piece>& pieces, Totals& totals, 
   }
 }
 
-StepLosses StepExecutor::Finish(Totals totals) {
+StepLosses StepExecutor::Read(Totals totals) {
   totals.sums.Read(totals.losses);
-  CheckLosses(totals.losses);
   return std::move(totals.losses);
+}
+
+StepLosses StepExecutor::Finish(Totals totals) {
+  StepLosses losses = Read(std::move(totals));
+  Check(losses);
+  return losses;
 }
 
 StepLosses StepExecutor::Run(const std::vector<Piece>& step, StepObserver& observer) {

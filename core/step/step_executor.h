@@ -28,11 +28,11 @@ class StepExecutor {
   // A draw, its rows and how it runs; what it points to outlives the step.
   struct Piece {
     LoadedTask* task = nullptr;
-    const Batch* batch = nullptr;  // on the CPU
+    const Batch* batch = nullptr;  // on the CPU; null: another process has all rows of the task
     const Execution* execution = nullptr;
   };
   // A step under way. Where several processes share one, they add up the counts of `losses` between Begin and
-  // Accumulate, and gradients and sums between Accumulate and Finish.
+  // Accumulate, and gradients and sums between Read and Check.
   struct Totals {
     StepLosses losses;  // weights and counts; the sums come with Finish
     TermSums sums;
@@ -45,8 +45,12 @@ class StepExecutor {
   Totals Begin(const std::vector<Piece>& step);
   // Adds gradients to what the parameters hold; an exception leaves them undefined.
   void Accumulate(const std::vector<Piece>& pieces, Totals& totals, StepObserver& observer);
-  // Waits for the device. An Error names a term that is not finite, or that has a sum and no items.
-  StepLosses Finish(Totals totals);
+  // Waits for the device: what it computed.
+  static StepLosses Read(Totals totals);
+  // An Error names a term that is not finite, or that has a sum and no items.
+  static void Check(const StepLosses& losses);
+  // Both.
+  static StepLosses Finish(Totals totals);
 
   // Does the three in a row: a step of one process.
   StepLosses Run(const std::vector<Piece>& step, StepObserver& observer);

@@ -27,6 +27,12 @@ Blame::Blame(const Run& run, StepAttempt& attempt, Stages& stages, const PlanInF
 bool Blame::Drops() const { return run_.config.on_task_error == "drop"; }
 
 Blame::Verdict Blame::Judge(const std::vector<Draw>& draws, Failure failure) {
+  // What several processes agreed on is the same on all; what each would find out by itself may not be.
+  if (!run_.cluster->alone()) {
+    attempt_.TakeBack();
+    const std::optional<Failure> end = TaskFailed(TaskOf(failure, draws), failure);
+    return end ? Verdict(*end) : DroppedTask();
+  }
   // Other failures name their task, and where the run ends nobody else asks.
   const bool asked = failure.out_of_memory || Drops();
   std::string culprit;
@@ -40,6 +46,12 @@ Blame::Verdict Blame::Judge(const std::vector<Draw>& draws, Failure failure) {
   attempt_.TakeBack();
   const std::optional<Failure> end = TaskFailed(culprit, failure);
   return end ? Verdict(*end) : DroppedTask();
+}
+
+std::string Blame::TaskOf(const Failure& failure, const std::vector<Draw>& draws) {
+  std::set<std::string> tasks;
+  for (const Draw& draw : draws) tasks.insert(draw.task);
+  return failure.task.empty() && tasks.size() == 1 ? *tasks.begin() : failure.task;
 }
 
 // One task of the step's failed: the one that was being computed. Where none was, that is found by running
@@ -118,6 +130,7 @@ bool Blame::Fits(const Draw& draw, const Attempt& attempt) {
 std::optional<Failure> Blame::TaskFailed(const std::string& task, const Failure& failure) {
   if (task.empty() || !Drops()) return failure;
   if (!stages_.Drop(task, failure.reason)) return Failure{"no task is left: " + failure.reason, failure.code};
+  dropped_.emplace_back(task, failure);
   memory_.PhaseChanges();
   console_.Warn("the task " + task + " is dropped from here on (on_task_error: drop): " + failure.reason);
   return std::nullopt;

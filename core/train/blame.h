@@ -2,6 +2,7 @@
 
 #include <optional>
 #include <string>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -35,9 +36,12 @@ class Blame {
   Verdict Judge(const std::vector<Draw>& draws, Failure failure);
   // This task failed; nobody is to blame for "". Nothing where it was dropped, else why the run must end.
   std::optional<Failure> TaskFailed(const std::string& task, const Failure& failure);
+  // The tasks that were dropped since the last call, in their order.
+  std::vector<std::pair<std::string, Failure>> TakeDropped() { return std::exchange(dropped_, {}); }
 
  private:
   bool Drops() const;
+  static std::string TaskOf(const Failure& failure, const std::vector<Draw>& draws);
   std::string FindCulprit(const std::vector<Draw>& draws);
   void AddMemoryHint(Failure& failure, const std::string& culprit, const std::vector<Draw>& draws);
   std::string AdviceFor(const std::vector<Draw>& draws);
@@ -52,6 +56,7 @@ class Blame {
   Prefetcher& prefetcher_;
   MemoryWatch& memory_;
   Console& console_;
+  std::vector<std::pair<std::string, Failure>> dropped_;
 };
 
 }  // namespace medley

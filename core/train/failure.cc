@@ -2,6 +2,8 @@
 
 #include <c10/util/Exception.h>
 
+#include <nlohmann/json.hpp>
+
 #include <medley/base/utf8.h>
 #include <medley/step/not_finite.h>
 
@@ -17,6 +19,22 @@ Failure Failure::Of(const std::exception& error, const std::string& where) {
   const bool out_of_memory = dynamic_cast<const c10::OutOfMemoryError*>(torch) != nullptr;
   return {where + ValidUtf8(torch->what_without_backtrace()),
           out_of_memory ? ExitCode::kDoesNotFit : ExitCode::kFailed, out_of_memory};
+}
+
+nlohmann::json ToJson(const Failure& failure) {
+  return {{"reason", failure.reason},
+          {"code", static_cast<int>(failure.code)},
+          {"out_of_memory", failure.out_of_memory},
+          {"diverged", failure.diverged},
+          {"task", failure.task}};
+}
+
+Failure FailureFrom(const nlohmann::json& json) {
+  return {.reason = json.at("reason").get<std::string>(),
+          .code = static_cast<ExitCode>(json.at("code").get<int>()),
+          .out_of_memory = json.at("out_of_memory").get<bool>(),
+          .diverged = json.at("diverged").get<bool>(),
+          .task = json.at("task").get<std::string>()};
 }
 
 }  // namespace medley

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <exception>
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 
 #include <medley/base/error.h>
@@ -13,9 +14,14 @@ struct Failure {
   ExitCode code = ExitCode::kFailed;
   bool out_of_memory = false;  // libtorch's: smaller micro-batches may help
   bool diverged = false;       // a loss or gradient that is not finite
+  std::string task{};          // whose it is, where that is known
 
   // libtorch's words go without its stack trace. `where`: begins the reason, "step 3: ".
   static Failure Of(const std::exception& error, const std::string& where = "");
 };
+
+// For another process.
+nlohmann::json ToJson(const Failure& failure);
+Failure FailureFrom(const nlohmann::json& json);
 
 }  // namespace medley

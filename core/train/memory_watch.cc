@@ -131,9 +131,10 @@ void MemoryWatch::EndStep(StepRecord& record) {
   record.memory_now = step_.after.now;
   record.memory_peak = step_.after.peak;
   record.guard = verdict_.findings;
-  for (std::size_t i = 0; i < std::min(record.draws.size(), step_.draws.size()); ++i) {
-    const Draw& draw = record.draws[i];
-    record.receipts.push_back(ReceiptOf(draw, step_.draws[i].peak, others_tables_[i]));
+  const std::vector<Draw>& computed = record.Computed();
+  for (std::size_t i = 0; i < std::min(computed.size(), step_.draws.size()); ++i)
+    record.receipts.push_back(ReceiptOf(computed[i], step_.draws[i].peak, others_tables_[i]));
+  for (const Draw& draw : record.draws) {
     const LoadedTask& task = setting_.host.Get(setting_.plan.FormOf(draw.task));
     record.constant_bytes[draw.task] = task.ConstantBytes(setting_.device);
     if (task.Items() != nullptr) record.items[draw.task] = task.Items()->size(Split::kTraining);

@@ -126,11 +126,13 @@ Prefetcher::Rows Prefetcher::Take(const std::vector<Draw>& draws) {
   Rows rows;
   for (const Draw& draw : draws) {
     HeedInterrupt();
+    taking_ = draw.task;
     const JobPtr job = Collect(draw);
     if (job->error) std::rethrow_exception(job->error);
     rows.batches.push_back(std::move(*job->batch));
     rows.pieces.push_back({job->task, &rows.batches.back(), &setting_.plan.Of(draw.task)});
   }
+  taking_.clear();
   return rows;
 }
 

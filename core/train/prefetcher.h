@@ -60,6 +60,9 @@ class Prefetcher {
   // moment, what other plugins' code may read. Errors as Take's.
   LoadedTask& Checked(const std::string& task);
 
+  // The task whose rows the last Take did not get; "" where all came.
+  const std::string& taking() const { return taking_; }
+
   // Calls it while no row waits and no data thread samples. It calls nothing of this object; what it throws
   // passes, and the data threads go on.
   void WhileIdle(const std::function<void()>& work);
@@ -87,6 +90,7 @@ class Prefetcher {
   JobPtr NextWaiting() const;
 
   Setting setting_;
+  std::string taking_;
   double seconds_waited_ = 0;
   std::map<std::string, double> waits_;
 

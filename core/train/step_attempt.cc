@@ -3,6 +3,7 @@
 #include <c10/util/Exception.h>
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 #include <medley/base/bytes.h>
@@ -15,11 +16,13 @@
 namespace medley {
 
 StepAttempt::StepAttempt(const Run& run, std::filesystem::path directory, PlanInForce& plan,
-                         Prefetcher& prefetcher, MemoryWatch& memory, RecordSinks& sinks, Console& console)
+                         Prefetcher& prefetcher, StepAgreement& agreement, MemoryWatch& memory,
+                         RecordSinks& sinks, Console& console)
     : run_(run),
       directory_(std::move(directory)),
       plan_(plan),
       prefetcher_(prefetcher),
+      agreement_(agreement),
       memory_(memory),
       sinks_(sinks),
       console_(console) {}
@@ -30,30 +33,73 @@ StepAttempt::Outcome StepAttempt::Gradients(std::int64_t step, const std::vector
   step_ = step;
   overflows_.clear();
   generators_ = SaveGenerators(run_.device);
+  agreement_.Begin(step);
   StepLosses losses;
   try {
-    while (true) {
-      TakeBack();
-      const std::optional<Failure> failure = Try([&] { losses = RunDraws(draws); });
-      if (!failure) return losses;
-      if (!failure->out_of_memory || !MakeRoom(draws)) return *failure;
-    }
+    const std::optional<Failure> own = TryUntilItFits(draws, losses);
+    std::optional<Failure> failure = agreement_.Close(own, Running(), losses);
+    if (failure && !own) Abandon(*failure);
+    if (!failure) failure = Checked(losses);
+    if (failure) return *failure;
+    return losses;
   } catch (const Interrupted&) {
     TakeBack();
     return InterruptedStep();
   }
 }
 
+// Whose draw, or else whose rows; "" for nobody's.
+const std::string& StepAttempt::Running() const {
+  return !memory_.running().empty() ? memory_.running()
+         : !checking_.empty()       ? checking_
+                                    : prefetcher_.taking();
+}
+
+// A loss that is not finite is an error too.
+std::optional<Failure> StepAttempt::Checked(const StepLosses& losses) const {
+  std::optional<Failure> failure = Try([&] { StepExecutor::Check(losses); });
+  for (const auto& [task, terms] : losses) {
+    const auto is_bad = [](const auto& term) { return !std::isfinite(term.second.sum); };
+    if (failure && failure->task.empty() && std::any_of(terms.begin(), terms.end(), is_bad))
+      failure->task = task;
+  }
+  return failure;
+}
+
+std::optional<Failure> StepAttempt::TryUntilItFits(const std::vector<Draw>& draws, StepLosses& losses) {
+  while (true) {
+    TakeBack();
+    std::optional<Failure> failure = Try([&] { losses = Compute(draws); });
+    if (!failure || !failure->out_of_memory || !MakeRoom(computed_)) return failure;
+  }
+}
+
 void StepAttempt::TakeBack() const { LoadGenerators(generators_, run_.device); }
 
-// Between these calls stands what several processes that share a step must agree on.
+StepLosses StepAttempt::Compute(const std::vector<Draw>& draws) {
+  std::vector<StepExecutor::Piece> elsewhere;
+  for (const Draw& draw : draws) {
+    if (agreement_.alone()) break;
+    checking_ = draw.task;
+    elsewhere.push_back({&prefetcher_.Checked(draw.task), nullptr, &plan_.Of(draw.task)});
+  }
+  checking_.clear();
+  computed_ = agreement_.OwnPart(draws);
+  const Prefetcher::Rows rows = prefetcher_.Take(computed_);
+  memory_.BeginDraws(rows.pieces);
+  std::vector<StepExecutor::Piece> pieces = rows.pieces;
+  pieces.insert(pieces.end(), elsewhere.begin(), elsewhere.end());
+  StepExecutor& executor = *run_.executor;
+  StepExecutor::Totals totals = executor.Begin(pieces);
+  agreement_.Count(totals.losses);
+  executor.Accumulate(pieces, totals, memory_);
+  return StepExecutor::Read(std::move(totals));
+}
+
 StepLosses StepAttempt::RunDraws(const std::vector<Draw>& draws) {
   const Prefetcher::Rows rows = prefetcher_.Take(draws);
   memory_.BeginDraws(rows.pieces);
-  StepExecutor& executor = *run_.executor;
-  StepExecutor::Totals totals = executor.Begin(rows.pieces);
-  executor.Accumulate(rows.pieces, totals, memory_);
-  return executor.Finish(std::move(totals));  // losses that are not finite are errors too
+  return run_.executor->Run(rows.pieces, memory_);
 }
 
 // What was computed until then is gone, also where it passes an interrupt on.
@@ -64,6 +110,10 @@ std::optional<Failure> StepAttempt::Try(const std::function<void()>& work) const
     work();
     return std::nullopt;
   } catch (const c10::AcceleratorError&) {
+    throw;
+  } catch (const PeerError&) {
+    throw;
+  } catch (const ExchangeError&) {
     throw;
   } catch (const Interrupted&) {
     interrupted = true;

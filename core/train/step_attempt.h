@@ -18,6 +18,7 @@
 #include <medley/train/failure.h>
 #include <medley/train/memory_watch.h>
 #include <medley/train/prefetcher.h>
+#include <medley/train/step_agreement.h>
 
 namespace medley {
 
@@ -32,20 +33,24 @@ class StepAttempt {
  public:
   // Keeps references, but for the directory, the run's.
   StepAttempt(const Run& run, std::filesystem::path directory, PlanInForce& plan, Prefetcher& prefetcher,
-              MemoryWatch& memory, RecordSinks& sinks, Console& console);
+              StepAgreement& agreement, MemoryWatch& memory, RecordSinks& sinks, Console& console);
 
-  // Computes those of step `step`, counted from 1, after MemoryWatch::BeginStep. They are then in the
-  // parameters; where they are not taken, the caller clears them. A failure is that of the last try.
+  // Computes those of step `step`, counted from 1, after MemoryWatch::BeginStep: of the rows that are this
+  // process's, and adds those of the others. They are then in the parameters; where they are not taken, the
+  // caller clears them. A failure is that of the last try, and the same in all processes.
   using Outcome = std::variant<StepLosses, InterruptedStep, Failure>;
   Outcome Gradients(std::int64_t step, const std::vector<Draw>& draws);
   // What it computed is not taken: the generators are as before it.
   void TakeBack() const;
+  // What of the last call's draws this process computed.
+  const std::vector<Draw>& computed() const { return computed_; }
   // What the last call overcame.
   const std::vector<Overflow>& overflows() const { return overflows_; }
   // The whole step fitted: tasks that were cut may grow back.
   void Fitted(std::int64_t step, const std::vector<Draw>& draws);
 
-  // To find out why a step failed: some of its draws, once and as they are. Throws what they throw.
+  // To find out why a step failed: some of its draws, once and as they are, in this process alone. Throws
+  // what they throw.
   StepLosses RunDraws(const std::vector<Draw>& draws);
   // How such work failed, if it did; whatever it computed is gone then, the generators stay where it left
   // them. Throws Interrupted, also where the work was done but an interrupt was asked for.
@@ -54,6 +59,10 @@ class StepAttempt {
   std::string Words() const { return "step " + std::to_string(step_); }
 
  private:
+  const std::string& Running() const;
+  std::optional<Failure> Checked(const StepLosses& losses) const;
+  StepLosses Compute(const std::vector<Draw>& draws);
+  std::optional<Failure> TryUntilItFits(const std::vector<Draw>& draws, StepLosses& losses);
   std::optional<Failure> Try(const std::function<void()>& work) const;
   void Abandon(const Failure& failure) const;
   bool MakeRoom(const std::vector<Draw>& draws);
@@ -64,11 +73,14 @@ class StepAttempt {
   std::filesystem::path directory_;
   PlanInForce& plan_;
   Prefetcher& prefetcher_;
+  StepAgreement& agreement_;
   MemoryWatch& memory_;
   RecordSinks& sinks_;
   Console& console_;
   std::int64_t step_ = 0;      // that is under way
   nlohmann::json generators_;  // as it began
+  std::vector<Draw> computed_;
+  std::string checking_;  // the task that is held against its spec
   std::vector<Overflow> overflows_;
 };
 

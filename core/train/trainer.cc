@@ -3,6 +3,7 @@
 #include <c10/util/Exception.h>
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <set>
 #include <utility>
@@ -48,7 +49,9 @@ Trainer::Trainer(Run& run, PlanInForce& plan, WeightLog& log, Admission& admissi
       plan_(plan),
       console_(console),
       start_(std::move(start)),
-      hours_(run.config, console, start_.now, start_.script),
+      hours_(
+          run.config, console, run.cluster->alone() ? start_.now : [this] { return agreement_.clock(); },
+          start_.script),
       stages_({.curriculum = run.curriculum,
                .eval_every = run.config.eval.every,
                .mixer = *run.mixer,
@@ -77,10 +80,16 @@ Trainer::Trainer(Run& run, PlanInForce& plan, WeightLog& log, Admission& admissi
       receipts_(start_.directory, console),
       phases_(PhasesOf(run.config)),
       state_(LoadState()),
+      agreement_(run, plan, start_.directory / kRunWeights),
       progress_(step_, hours_.decay().end(), run.config.data.threads),
-      sinks_(MakeRunSinks(start_.directory, run.curriculum.Named(), start_.from, run.config.tensorboard,
-                          receipts_, log, progress_, console)),
-      checkpoints_({start_.directory, run.config.checkpoint, ToJson(run.config)}, state_, sinks_, console),
+      sinks_(MakeRunSinks(start_.directory, run.curriculum.Named(), start_.from,
+                          run.config.tensorboard && run.cluster->is_first(), receipts_, log, progress_,
+                          console)),
+      checkpoints_({.run = start_.directory,
+                    .config = run.config.checkpoint,
+                    .resolved = ToJson(run.config),
+                    .writes = run.cluster->is_first()},
+                   state_, sinks_, console),
       memory_({.device = run.device,
                .budget = run.budget,
                .model = *run.model,
@@ -88,10 +97,10 @@ Trainer::Trainer(Run& run, PlanInForce& plan, WeightLog& log, Admission& admissi
                .host = *run.host,
                .plan = plan,
                .tables = tables_}),
-      attempt_(run, start_.directory, plan, prefetcher_, memory_, sinks_, console),
+      attempt_(run, start_.directory, plan, prefetcher_, agreement_, memory_, sinks_, console),
       blame_(run, attempt_, stages_, plan, prefetcher_, memory_, console),
-      edits_(run, start_.directory, std::move(start_.weights), log, admission, stages_, prefetcher_, sinks_,
-             console) {
+      edits_(run, start_.directory, std::move(start_.weights), log, admission, stages_, agreement_,
+             prefetcher_, sinks_, console) {
   if (phases_)
     predictor_.emplace(Predictor::Setting{.run = run,
                                           .state = *phases_,
@@ -138,6 +147,7 @@ ExitCode Trainer::TrainOn(std::int64_t until) {
   if (const auto* failure = std::get_if<Failure>(&last)) SaveAndFail(*failure);
   checkpoints_.SaveNow(step_, evaluation_.evaluated());
   receipts_.Save();
+  agreement_.WaitForAll();
   console_.Say(Wrapped(Summary(), ScreenColumns()));
   if (std::holds_alternative<InterruptedStep>(last)) return ExitCode::kInterrupted;
   return stages_.dropped().empty() ? ExitCode::kDone : ExitCode::kSomethingDropped;
@@ -252,7 +262,7 @@ Trainer::Outcome Trainer::Conclude(StepRecord record) {
   progress_.EndsAt(hours_.decay().end(), hours_.SecondsLeft());
   progress_.SetStage(stages_.Words());
   sinks_.Take(record);
-  attempt_.Fitted(step_, record.draws);  // in the forms that it had
+  attempt_.Fitted(step_, record.Computed());  // in the forms that it had
   if (failure) {
     WarnOfGuard();
     return *std::move(failure);
@@ -262,9 +272,12 @@ Trainer::Outcome Trainer::Conclude(StepRecord record) {
   if (edits_.Follow(step_)) Edited();
   if (keep) checkpoints_.SaveAndKeep(step_, evaluated);
   checkpoints_.SaveIfDue(step_, evaluated);
-  if (TakeSaveRequest()) checkpoints_.SaveEarly(step_, evaluated, "a signal asked for it");
+  if (agreement_.TakeSaveRequest()) checkpoints_.SaveEarly(step_, evaluated, "a signal asked for it");
   // What is about to end the run must not take with it what was trained.
-  if (WarnOfGuard()) checkpoints_.SaveEarly(step_, evaluation_.evaluated(), "the next step may be the last");
+  const bool warned = WarnOfGuard();
+  if (warned && !run_.cluster->is_first()) agreement_.Warn();
+  if ((warned && run_.cluster->is_first()) || agreement_.TakeWarning())
+    checkpoints_.SaveEarly(step_, evaluation_.evaluated(), "the next step may be the last");
   return Trained();
 }
 
@@ -326,9 +339,23 @@ std::vector<Draw> Trainer::NextDraws() {
   const std::int64_t per_step = run_.config.draws_per_step, ahead = run_.config.data.ahead;
   const std::int64_t steps_later = std::min(ahead, hours_.decay().end() - step_ - 1);
   std::vector<Draw> draws = run_.mixer->Peek(per_step + std::min(ahead, steps_later * per_step));
-  prefetcher_.Expect(draws);
+  prefetcher_.Expect(OwnPartOf(draws));
   draws.resize(static_cast<std::size_t>(per_step));
   return draws;
+}
+
+// Of steps that come one after the other: which rows this process will compute.
+std::vector<Draw> Trainer::OwnPartOf(const std::vector<Draw>& draws) const {
+  if (agreement_.alone()) return draws;
+  std::vector<Draw> own;
+  const auto per_step = static_cast<std::size_t>(run_.config.draws_per_step);
+  for (std::size_t first = 0; first < draws.size(); first += per_step) {
+    const auto begin = draws.begin() + static_cast<std::ptrdiff_t>(first);
+    const auto count = std::min(per_step, draws.size() - first);
+    const auto part = agreement_.OwnPart({begin, begin + static_cast<std::ptrdiff_t>(count)});
+    own.insert(own.end(), part.begin(), part.end());
+  }
+  return own;
 }
 
 // Fails where the gradient is not finite, and then nothing was updated. After any other exception some
@@ -339,6 +366,7 @@ std::optional<Failure> Trainer::UpdateWeights(StepRecord& record) {
       optimizer.learning_rate * ScheduleScale(optimizer, hours_.decay(), step_) * stages_.LearningRateScale();
   try {
     record.gradient_norm = run_.optimizer->Step(record.learning_rate);
+    agreement_.Updated();
     return std::nullopt;
   } catch (const Error& error) {
     std::set<std::string> tasks;
@@ -353,6 +381,9 @@ std::optional<Failure> Trainer::UpdateWeights(StepRecord& record) {
 void Trainer::Measure(StepRecord& record) {
   record.seconds = SecondsSince(step_started_);
   seconds_in_steps_ += record.seconds;
+  if (!agreement_.alone()) record.own = attempt_.computed();
+  record.peer_wait_ms = 1000 * (agreement_.seconds_in_exchanges() -
+                                std::exchange(exchanged_, agreement_.seconds_in_exchanges()));
   memory_.EndStep(record);
   for (const auto& [task, terms] : record.losses) {
     if (const auto loss = TotalLoss(terms)) last_losses_[task] = *loss;
@@ -364,10 +395,45 @@ std::optional<Failure> Trainer::EvaluateIfDue(StepRecord& record) {
       .whole = evaluation_.IsDue(step_), .asked = stages_.Asked(step_), .stage = stages_.now().name};
   if (!wanted.whole && wanted.asked.empty()) return std::nullopt;
   memory_.PhaseChanges();
-  auto evaluated = evaluation_.Run(step_, wanted, blame_);
-  if (auto* failure = std::get_if<Failure>(&evaluated)) return std::move(*failure);
-  record.evaluation = std::get<EvaluationRecord>(std::move(evaluated));
-  memory_.PhaseChanges();
+  std::optional<Failure> failure;
+  blame_.TakeDropped();  // all know of those
+  if (run_.cluster->is_first()) {
+    auto evaluated = evaluation_.Run(step_, wanted, blame_);
+    if (auto* failed = std::get_if<Failure>(&evaluated)) {
+      failure = std::move(*failed);
+    } else {
+      record.evaluation = std::get<EvaluationRecord>(std::move(evaluated));
+    }
+  }
+  if (!agreement_.alone()) failure = TakeFirstsEvaluation(record, std::move(failure));
+  if (!failure) memory_.PhaseChanges();
+  return failure;
+}
+
+// The first process evaluates for all, so that stages and drops are the same on each: scores, which tasks
+// failed, and why the run must end.
+std::optional<Failure> Trainer::TakeFirstsEvaluation(const StepRecord& record,
+                                                     std::optional<Failure> failure) {
+  const std::string said = agreement_.FirstsWords([&] {
+    nlohmann::json words = {{"failure", failure ? ToJson(*failure) : nlohmann::json()},
+                            {"dropped", nlohmann::json::array()},
+                            {"scores", nlohmann::json::object()}};
+    for (const auto& [task, why] : blame_.TakeDropped())
+      words["dropped"].push_back({{"task", task}, {"failure", ToJson(why)}});
+    if (record.evaluation) {
+      for (const auto& [task, score] : record.evaluation->tasks) words["scores"][task] = score.score.value;
+    }
+    return words.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+  });
+  if (run_.cluster->is_first()) return failure;
+  const auto words = nlohmann::json::parse(said);
+  for (const auto& dropped : words.at("dropped"))
+    blame_.TaskFailed(dropped.at("task").get<std::string>(), FailureFrom(dropped.at("failure")));
+  EvaluationRecord scores;
+  for (const auto& [task, value] : words.at("scores").items())
+    scores.tasks[task].score.value = value.is_number() ? value.get<double>() : std::nan("");
+  if (words.at("failure").is_object()) return FailureFrom(words.at("failure"));
+  stages_.Scored(scores, step_);
   return std::nullopt;
 }
 
@@ -386,6 +452,10 @@ void Trainer::SaveAndFail(const Failure& failure) {
     words += ". Besides, " + Failure::Of(error).reason + ". " + NewestCheckpointWords(start_.directory);
   }
   console_.Say(Wrapped(Summary(), ScreenColumns()));
+  try {
+    agreement_.WaitForAll();
+  } catch (const PeerError&) {  // why this run ends is known
+  }
   throw Error(words, failure.code);
 }
 

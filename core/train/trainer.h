@@ -32,6 +32,7 @@
 #include <medley/train/prefetcher.h>
 #include <medley/train/run_hours.h>
 #include <medley/train/stages.h>
+#include <medley/train/step_agreement.h>
 #include <medley/train/step_attempt.h>
 #include <medley/train/table_room.h>
 #include <medley/train/weight_edits.h>
@@ -89,6 +90,7 @@ class Trainer {
   bool Done(std::int64_t until);
   Outcome Step();
   std::vector<Draw> NextDraws();
+  std::vector<Draw> OwnPartOf(const std::vector<Draw>& draws) const;
   std::optional<Outcome> Predict();
   StepAttempt::Outcome Gradients(const StepRecord& record);
   void SayWhatWasNotJudged();
@@ -102,6 +104,7 @@ class Trainer {
   void TakeForms(const Stage& stage);
   void WatchHours();
   std::optional<Failure> EvaluateIfDue(StepRecord& record);
+  std::optional<Failure> TakeFirstsEvaluation(const StepRecord& record, std::optional<Failure> failure);
   bool WarnOfGuard();
   [[noreturn]] void SaveAndFail(const Failure& failure);
 
@@ -128,6 +131,7 @@ class Trainer {
   std::optional<PhaseState> phases_;  // of a run that has any
   // All above is as the checkpoint has it from here on.
   TrainingState state_;
+  StepAgreement agreement_;
   Progress progress_;
   RecordSinks sinks_;
   CheckpointKeeper checkpoints_;
@@ -138,6 +142,7 @@ class Trainer {
   std::optional<Predictor> predictor_;
   bool started_ = false;
   double seconds_in_steps_ = 0;  // since the run was started or resumed
+  double exchanged_ = 0;         // of the agreement's seconds in exchanges, those of earlier steps
   std::chrono::steady_clock::time_point step_started_;
 };
 

@@ -100,6 +100,9 @@ std::string Trainer::Summary() const {
   text += "waited for data " + FormatShare(waited) + " of the steps' time";
   const std::string advice = DataWaitWords(waited, prefetcher_.waits(), run_.config.data.threads);
   text += (advice.empty() ? "" : ": " + advice) + "\n";
+  if (!agreement_.alone() && seconds_in_steps_ > 0)
+    text += "as " + run_.cluster->Words() + ", " + FormatShare(exchanged_ / seconds_in_steps_) +
+            " of the steps' time went into waiting for the other processes and adding up with them\n";
   if (const std::int64_t under = receipts_.receipt().under(); under > 0)
     text += std::to_string(under) + " draws took more memory than was planned: medley report " +
             start_.directory.string() + "\n";

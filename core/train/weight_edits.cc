@@ -3,12 +3,11 @@
 #include <c10/util/Exception.h>
 
 #include <algorithm>
+#include <exception>
 #include <utility>
 
-#include <medley/base/clock.h>
 #include <medley/base/durable_file.h>
 #include <medley/base/error.h>
-#include <medley/base/files.h>
 #include <medley/base/interrupt.h>
 #include <medley/run/validate.h>
 #include <medley/train/failure.h>
@@ -24,18 +23,18 @@ constexpr double kTriesShare = 100;                  // and at least so many tim
 }  // namespace
 
 WeightEdits::WeightEdits(const Run& run, const std::filesystem::path& directory, FoundWeights found,
-                         WeightLog& log, Admission& admission, Stages& stages, Prefetcher& prefetcher,
-                         RecordSinks& sinks, Console& console)
+                         WeightLog& log, Admission& admission, Stages& stages, StepAgreement& agreement,
+                         Prefetcher& prefetcher, RecordSinks& sinks, Console& console)
     : run_(run),
       file_(directory / kRunWeights),
       found_(std::move(found)),
       log_(log),
       admission_(admission),
       stages_(stages),
+      agreement_(agreement),
       prefetcher_(prefetcher),
       sinks_(sinks),
       console_(console),
-      watch_(file_),
       seen_(found_.text_of_file) {}
 
 void WeightEdits::Start(std::int64_t step) {
@@ -45,7 +44,7 @@ void WeightEdits::Start(std::int64_t step) {
       console_.Say("edits of the weights that were made after step " + std::to_string(step) +
                    " do not come again: the file was edited since");
     try {
-      Apply(found_.text_of_file, Checked(found_.text_of_file, WeightsOf::kUser), step, {});
+      Apply(found_.text_of_file, Admitted(found_.text_of_file, WeightsOf::kUser), step, {});
     } catch (const Interrupted&) {
       return;  // the next resume finds the file edited, as this one did
     }
@@ -77,11 +76,11 @@ bool WeightEdits::FollowLog(std::int64_t step) {
 }
 
 bool WeightEdits::FollowFile(std::int64_t step) {
-  if (watch_.Changed()) {
+  if (agreement_.WeightsMayHaveChanged()) {
     unsettled_ = true;
-    since_ = SteadySeconds();
+    since_ = agreement_.clock();
   }
-  const double now = SteadySeconds();
+  const double now = agreement_.clock();
   if (!unsettled_ && !(again_ && now >= *again_)) return false;
   const bool still = now - since_ >= kStillFor, written = std::exchange(unsettled_, unsettled_ && !still);
   std::optional<std::string> text;
@@ -97,7 +96,7 @@ bool WeightEdits::FollowFile(std::int64_t step) {
     unsettled_ = unsettled_ || written;
     return false;
   }
-  TryLater(refusal, SteadySeconds() - now);
+  TryLater(refusal, agreement_.clock() - now);
   if (!written && refusal.why == why_) return false;
   why_ = refusal.why;
   seen_ = text.value_or("");
@@ -107,8 +106,9 @@ bool WeightEdits::FollowFile(std::int64_t step) {
 
 // The text that the file has; nothing, and no refusal, where that was taken over last.
 WeightEdits::Refusal WeightEdits::TryFile(std::optional<std::string>& text, std::int64_t step) {
-  Refusal refusal{.why = "", .may_pass = true};
-  text = Read(refusal.why);
+  const WeightsFileLook look = agreement_.ReadWeights();
+  const Refusal refusal{.why = look.problem, .may_pass = true};
+  text = look.text;
   if (!text) return refusal;
   // What was refused may be good now: it was written again, for a disk that has room, a plugin that was
   // mended.
@@ -129,15 +129,14 @@ void WeightEdits::TryLater(const Refusal& refusal, double took) {
   again_.reset();
   if (!refusal.may_pass) return;
   wait_ = std::max(std::clamp(2 * wait_, kFirstWait, kLongestWait), kTriesShare * took);
-  again_ = SteadySeconds() + wait_;
+  again_ = agreement_.clock() + wait_;
 }
 
 WeightEdits::Refusal WeightEdits::Try(const std::string& text, std::int64_t step, std::vector<DueEdit> due,
                                       WeightsOf whose) {
   bool is_good = false;
   try {
-    Curriculum next = Checked(text, whose);
-    is_good = true;
+    Curriculum next = Admitted(text, whose, is_good);
     Apply(text, std::move(next), step, std::move(due));
     return {};
   } catch (const c10::AcceleratorError&) {
@@ -158,12 +157,32 @@ Curriculum WeightEdits::Checked(const std::string& text, WeightsOf whose) const 
                    [&](ConfigFile& file, const Curriculum& read) { stages_.CheckEdit(file, read); });
 }
 
+Curriculum WeightEdits::Admitted(const std::string& text, WeightsOf whose) {
+  bool ignored = false;
+  return Admitted(text, whose, ignored);
+}
+
+// Checked, and the tasks that it brings loaded and planned: by all processes, or it is refused by all.
+// `is_good`: the text alone is.
+Curriculum WeightEdits::Admitted(const std::string& text, WeightsOf whose, bool& is_good) {
+  std::optional<Curriculum> next;
+  std::exception_ptr error;
+  try {
+    next = Checked(text, whose);
+    is_good = true;
+    if (admission_.Learn(*next)) prefetcher_.WhileIdle([&] { admission_.Admit(*next); });
+  } catch (...) {
+    error = std::current_exception();
+  }
+  agreement_.AllOrNone(error);
+  return *std::move(next);
+}
+
 // `due`: the edits of the log that are then still to come; those that were stay so where it throws.
 void WeightEdits::Apply(const std::string& text, Curriculum next, std::int64_t step,
                         std::vector<DueEdit> due) {
   std::vector<DueEdit> before = log_.SwapDue(std::move(due));
   try {
-    if (admission_.Learn(next)) prefetcher_.WhileIdle([&] { admission_.Admit(next); });
     stages_.Edit(std::move(next), text, step);
   } catch (...) {
     log_.SwapDue(std::move(before));
@@ -174,12 +193,11 @@ void WeightEdits::Apply(const std::string& text, Curriculum next, std::int64_t s
 
 // The file first: where the process ends between the two, a resume finds the edit there.
 void WeightEdits::Take(const std::string& text, std::int64_t step) {
-  std::string ignored;
-  const std::optional<std::string> before = Read(ignored);
+  const std::optional<std::string> before = StepAgreement::Look(file_).text;
   if (text == seen_ && before == text && why_.empty()) return;
   ReplaceFile(file_, text);
   try {
-    Apply(text, Checked(text, WeightsOf::kUser), step, {});
+    Apply(text, Admitted(text, WeightsOf::kUser), step, {});
   } catch (...) {
     ReplaceFile(file_, before.value_or(seen_));
     throw;
@@ -191,15 +209,6 @@ void WeightEdits::Refuse(const std::string& text, const std::string& why, std::i
   console_.Warn("step " + std::to_string(step) +
                 ": an edit of the weights is refused, and those in force stay: " + why);
   stages_.LogRefused(text, why);
-}
-
-std::optional<std::string> WeightEdits::Read(std::string& problem) const {
-  try {
-    return ReadFile(file_, kLargestWeightsFile);
-  } catch (const InputError& error) {
-    problem = error.what();
-    return std::nullopt;
-  }
 }
 
 }  // namespace medley

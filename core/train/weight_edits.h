@@ -6,7 +6,6 @@
 #include <string>
 #include <vector>
 
-#include <medley/base/file_watch.h>
 #include <medley/curriculum/weight_log.h>
 #include <medley/report/console.h>
 #include <medley/report/record_sink.h>
@@ -14,6 +13,7 @@
 #include <medley/train/admission.h>
 #include <medley/train/prefetcher.h>
 #include <medley/train/stages.h>
+#include <medley/train/step_agreement.h>
 
 namespace medley {
 
@@ -33,8 +33,8 @@ class WeightEdits {
  public:
   // Keeps references. The file lies in the run's directory.
   WeightEdits(const Run& run, const std::filesystem::path& directory, FoundWeights found, WeightLog& log,
-              Admission& admission, Stages& stages, Prefetcher& prefetcher, RecordSinks& sinks,
-              Console& console);
+              Admission& admission, Stages& stages, StepAgreement& agreement, Prefetcher& prefetcher,
+              RecordSinks& sinks, Console& console);
 
   // Before the first step. Throws where an edit that was made since cannot be taken over; where it was
   // interrupted the edit is left to the next resume.
@@ -57,13 +57,14 @@ class WeightEdits {
   };
 
   Curriculum Checked(const std::string& text, WeightsOf whose) const;
+  Curriculum Admitted(const std::string& text, WeightsOf whose);
+  Curriculum Admitted(const std::string& text, WeightsOf whose, bool& is_good);
   void Apply(const std::string& text, Curriculum next, std::int64_t step, std::vector<DueEdit> due);
   Refusal Try(const std::string& text, std::int64_t step, std::vector<DueEdit> due, WeightsOf whose);
   Refusal TryFile(std::optional<std::string>& text, std::int64_t step);
   void TakenOver(const std::string& text);
   void TryLater(const Refusal& refusal, double took);
   void Refuse(const std::string& text, const std::string& why, std::int64_t step);
-  std::optional<std::string> Read(std::string& problem) const;
 
   const Run& run_;
   std::filesystem::path file_;
@@ -71,10 +72,10 @@ class WeightEdits {
   WeightLog& log_;
   Admission& admission_;
   Stages& stages_;
+  StepAgreement& agreement_;
   Prefetcher& prefetcher_;
   RecordSinks& sinks_;
   Console& console_;
-  FileWatch watch_;
   std::string seen_;             // of the file, that was last taken over or refused
   std::string why_;              // that was refused; "": it was not
   bool unsettled_ = true;        // the file may be another than that

@@ -33,7 +33,9 @@ TEST(GradientExchange, AGradientOfOneProcessIsNotDividedByTheirNumber) {
     parameters[0].mutable_grad() = at::full({3}, 1.0 + static_cast<double>(group.rank()));
     parameters[own].mutable_grad() = at::ones({1});
     GradientExchange exchange(group, parameters);
-    exchange.Sum(Union(group, exchange.Used()));
+    const auto used = Union(group, exchange.Used());
+    exchange.Prepare(used);
+    exchange.Sum(used);
     EXPECT_TRUE(at::equal(parameters[0].grad(), at::full({3}, 3.0)));
     for (const std::size_t head : {1, 2}) EXPECT_TRUE(at::equal(parameters[head].grad(), at::ones({1})));
     EXPECT_FALSE(parameters[3].grad().defined()) << "nobody used it";
@@ -55,6 +57,7 @@ TEST(GradientExchange, ABufferSmallerThanATensorGivesTheSame) {
       parameters.back().mutable_grad() = at::arange(20).to(at::kDouble).reshape({5, 4}).t();
       GradientExchange exchange(group, parameters, bytes);
       EXPECT_LE(exchange.buffer_bytes(), std::max<std::int64_t>(12, 2 * bytes));
+      exchange.Prepare(exchange.Used());
       exchange.Sum(exchange.Used());
       for (std::size_t i = 0; i + 1 < parameters.size(); ++i)
         EXPECT_TRUE(at::equal(parameters[i].grad(), at::arange(parameters[i].numel()).to(at::kFloat) * 6));
@@ -72,7 +75,9 @@ TEST(GradientExchange, KnowsMoreParametersThanANumberHasBits) {
       if (i % 3 == group.rank()) parameters.back().mutable_grad() = at::full({1}, static_cast<double>(i));
     }
     GradientExchange exchange(group, parameters);
-    exchange.Sum(Union(group, exchange.Used()));
+    const auto used = Union(group, exchange.Used());
+    exchange.Prepare(used);
+    exchange.Sum(used);
     for (std::int64_t i = 0; i < 200; ++i) {
       const at::Tensor& gradient = parameters[static_cast<std::size_t>(i)].grad();
       ASSERT_EQ(gradient.defined(), i % 3 != 2) << i;

@@ -41,10 +41,15 @@ TEST(RollCall, HasAsManyNumbersWhateverTheStep) {
 
 TEST(RollCall, NamesTheFirstWhoIsNotWhereTheOthersAre) {
   std::vector<RollCall> calls(4, Full());
-  calls[1].items = {9};
+  calls[1].items = {9, 8, 7};
   calls[2].stops = false;
   calls[3].clock = 0;
   EXPECT_EQ(Difference(calls), "") << "each its own";
+  calls[1].items = {9};
+  EXPECT_EQ(Difference(calls), "rank 1 counts other terms than another one");
+  calls[1].failed = true;
+  EXPECT_EQ(Difference(calls), "") << "it has counted nothing";
+  calls[1] = calls[0];
   calls[2].plan = 0;
   calls[3].step = 8;
   EXPECT_EQ(Difference(calls), "rank 2 runs its tasks by another plan than rank 0");

@@ -46,6 +46,14 @@ TEST_F(NumericsTest, TheWorkspacesOfCublasAreThoseOfDeterministicProducts) {
   EXPECT_EQ(WorkspaceConfig(":4096:2:16:8"), ":4096:8") << "which libtorch would refuse at the first product";
 }
 
+TEST(OneOfTheGpus, IsThatOfTheProcesssPlaceAmongThoseThatItMaySee) {
+  EXPECT_EQ(OneOfTheGpus(nullptr, 2), "2");
+  EXPECT_EQ(OneOfTheGpus("", 0), "0");
+  EXPECT_EQ(OneOfTheGpus("4,7,GPU-8a", 2), "GPU-8a");
+  EXPECT_EQ(OneOfTheGpus("5", 3), "5") << "a scheduler gave each process its own";
+  EXPECT_EQ(OneOfTheGpus("4,7", 2), "") << "none is left, which shows when it is opened";
+}
+
 // The forward's thread and the backward's each get a workspace.
 TEST(WarmUp, MultipliesInAForwardAndInABackward) {
   static std::atomic<int> products;

@@ -11,10 +11,13 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <ctime>
 #include <exception>
 #include <filesystem>
+#include <fstream>
 #include <iostream>
 #include <new>
+#include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
 #include <system_error>
@@ -64,6 +67,7 @@ constexpr std::array kHelp = {
     Help{"train", "CONFIG [--out DIR] [--plugin-path P] [KEY=VALUE ...]",
          "train a model; a run is a directory"},
     Help{"resume", "DIR [--steps N] [KEY=VALUE ...]", "go on with a run that was stopped"},
+    Help{"launch", "-n N -- medley train CONFIG ...", "train one run with several processes of this machine"},
     Help{"plan", "CONFIG [--budget B] [--out DIR] [--profile FILE] [--json] [KEY=VALUE ...]",
          "measure what every task takes, and fit it into the budget"},
     Help{"report", "DIR [--html FILE | --json]", "what a run's tasks took, against the plan"},
@@ -225,6 +229,14 @@ constexpr const char* kNoMemory =
     "out of memory: the system gives this process no more. Look at its limits (ulimit -v, a container's), or "
     "give it less to do";
 
+// For torchrun and medley launch: why this process ended, and when. Nothing where they ask for none.
+void WriteErrorFile(const std::string& words) {
+  const auto file = Environment("TORCHELASTIC_ERROR_FILE");
+  if (!file) return;
+  const nlohmann::json error = {{"message", words}, {"timestamp", std::time(nullptr)}};
+  std::ofstream(*file) << error.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) << '\n';
+}
+
 // What was caught, in words and as a number.
 int Report(const std::exception_ptr& caught) {
   ExitCode code = ExitCode::kFailed;
@@ -248,7 +260,10 @@ int Report(const std::exception_ptr& caught) {
   } catch (...) {
     words = "an exception of an unknown type";
   }
-  std::cerr << "medley: " << words << '\n';
+  const auto launched = Environment("MEDLEY_LAUNCH"), rank = Environment("RANK");
+  WriteErrorFile(words);
+  // medley launch says what another process than the first failed of, and it alone.
+  if (!launched || rank.value_or("0") == "0") std::cerr << "medley: " << words << '\n';
   return static_cast<int>(code);
 }
 

@@ -11,6 +11,7 @@
 #include <medley/train/stop_signal.h>
 
 #include "tools/medley/arguments.h"
+#include "tools/medley/join.h"
 #include "tools/medley/verbs.h"
 
 namespace medley {
@@ -46,11 +47,11 @@ int RunResume(int argc, char** argv) {
   AddWide(app);
   if (!ParseArguments(app, argc, argv)) return 0;
   std::signal(SIGPIPE, SIG_IGN);  // a run outlives whoever reads its lines
-  const StopSignal stop;
-
   if (!budget.empty()) request.overrides.push_back("budget=" + budget);
   if (steps > 0) request.overrides.push_back("steps=" + std::to_string(steps));
-  Console console(stdout);
+  request.cluster = JoinCluster();
+  const StopSignal stop;  // whoever waits for the others is ended by a signal as any command
+  Console console(OutputOf(*request.cluster));
   try {
     return static_cast<int>(Session::Resume(path, request, console).Train());
   } catch (const Interrupted&) {  // while it planned, which was said

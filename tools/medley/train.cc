@@ -10,6 +10,7 @@
 #include <medley/train/stop_signal.h>
 
 #include "tools/medley/arguments.h"
+#include "tools/medley/join.h"
 #include "tools/medley/verbs.h"
 
 namespace medley {
@@ -52,14 +53,16 @@ int RunTrain(int argc, char** argv) {
   AddWide(app);
   if (!ParseArguments(app, argc, argv)) return 0;
   std::signal(SIGPIPE, SIG_IGN);  // a run outlives whoever reads its lines
-  const StopSignal stop;
   if (!budget.empty()) request.overrides.push_back("budget=" + budget);
   if (allow_new_rows >= 0) request.overrides.push_back("allow_new_rows=" + std::to_string(allow_new_rows));
 
+  request.cluster = JoinCluster();
+  const StopSignal stop;  // whoever waits for the others is ended by a signal as any command
+  Cluster& cluster = *request.cluster;
   const std::filesystem::path path =
-      out.empty() ? DefaultRunPath(request.config) : std::filesystem::path(out);
-  CheckOutDirectory(path);
-  Console console(stdout);
+      SharedPath(cluster, out.empty() ? DefaultRunPath(request.config) : std::filesystem::path(out));
+  if (cluster.is_first()) CheckOutDirectory(path);
+  Console console(OutputOf(cluster));
   if (!replayed.empty()) return static_cast<int>(Session::Replay(replayed, request, path, console));
   return static_cast<int>(Session::Begin(request, path, console).Train());
 }

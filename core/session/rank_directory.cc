@@ -1,0 +1,59 @@
+#include <medley/session/rank_directory.h>
+
+#include <string>
+#include <system_error>
+
+#include <medley/base/error.h>
+#include <medley/checkpoint/run_directory.h>
+
+namespace medley {
+namespace {
+
+namespace fs = std::filesystem;
+
+fs::path DirectoryOf(const fs::path& run, std::int64_t rank) {
+  return rank == 0 ? run : run / ("rank-" + std::to_string(rank));
+}
+
+// What a start reads of the run: its configs, records, weights, plans. The logs of steps are the run's.
+bool IsRead(const fs::directory_entry& entry) {
+  const std::string name = entry.path().filename().string();
+  const bool is_log = name.starts_with("metrics") || name.starts_with("timing") || name == kConsoleLog;
+  return entry.is_regular_file() && !is_log && name != "run.lock" &&
+         (name.ends_with(".json") || name.ends_with(".jsonl"));
+}
+
+void Fill(const fs::path& own, const fs::path& run) {
+  fs::remove_all(own);
+  fs::create_directories(own);
+  for (const fs::directory_entry& entry : fs::directory_iterator(run)) {
+    const fs::path name = entry.path().filename();
+    if (IsRead(entry)) fs::copy_file(entry.path(), own / name);
+  }
+}
+
+}  // namespace
+
+fs::path RankDirectory(const Cluster& cluster, const fs::path& run) {
+  return DirectoryOf(run, cluster.place().rank);
+}
+
+void ClearRankDirectory(const Cluster& cluster, const fs::path& run) {
+  if (!cluster.is_first()) fs::remove_all(RankDirectory(cluster, run));
+}
+
+void MakeRankDirectories(const Cluster& cluster, const fs::path& run) {
+  for (std::int64_t rank = cluster.place().size; fs::exists(DirectoryOf(run, rank)); ++rank)
+    fs::remove_all(DirectoryOf(run, rank));  // of more processes than there are now
+  for (std::int64_t rank = 1; rank < cluster.place().size; ++rank) {
+    const fs::path own = DirectoryOf(run, rank);
+    try {
+      Fill(own, run);
+    } catch (const fs::filesystem_error& error) {
+      throw InputError("the folder of the run's process " + std::to_string(rank) + ", " + own.string() +
+                       ", cannot be made: " + error.code().message());
+    }
+  }
+}
+
+}  // namespace medley

@@ -1,0 +1,108 @@
+#pragma once
+
+#include <cstdint>
+#include <exception>
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <medley/base/file_watch.h>
+#include <medley/base/interrupt.h>
+#include <medley/cluster/cluster.h>
+#include <medley/cluster/roll_call.h>
+#include <medley/curriculum/mixer.h>
+#include <medley/plan/plan_in_force.h>
+#include <medley/report/term_loss.h>
+#include <medley/run/run.h>
+#include <medley/train/failure.h>
+
+namespace medley {
+
+// What is read of a run's weights file: by its first process alone.
+struct WeightsFileLook {
+  std::optional<std::string> text;
+  std::string problem;  // why there is none
+};
+
+// What the processes of a run agree upon in each step, so that all of them do the same: who computes which
+// rows, how many items the step has, whether it stops, failed or goes on, and what its gradients are. For a
+// process alone it says what that knows itself, and costs nothing.
+//
+// On the trainer's thread. A step is Begin, Count as often as it is tried, Close. Between Count and Close,
+// and between two steps, nothing else is exchanged. While it lives, an interrupt is heeded where Count says
+// so, and nowhere else.
+class StepAgreement {
+ public:
+  // Keeps references. Everything that training changes is from here on the first process's. `weights`: the
+  // file that people edit.
+  StepAgreement(const Run& run, const PlanInForce& plan, const std::filesystem::path& weights);
+
+  bool alone() const { return cluster_.alone(); }
+
+  // What this process computes of a step's draws.
+  std::vector<Draw> OwnPart(const std::vector<Draw>& draws) const;
+
+  // Before the rows of a step, counted from 1.
+  void Begin(std::int64_t step);
+  // Adds up the items of all processes: `losses` has every task of the step, with its own items. The first
+  // call of a step waits for the others. Throws Interrupted where one of them was asked to stop, an Error
+  // where one cannot compute its part (Close says why) or is not where the others are.
+  void Count(StepLosses& losses);
+  // After the last backward of all rows, or where this process failed: adds up the sums, and in the
+  // parameters the gradients. What it returns is the same on all; gradients are undefined then. `running`:
+  // whose draw was being computed. Throws as Count does.
+  std::optional<Failure> Close(std::optional<Failure> own, const std::string& running, StepLosses& losses);
+  // Until all are here: whoever ends before the run is saved would take the others with it.
+  void WaitForAll();
+  // The optimizer took a step: the next roll call compares what came out.
+  void Updated();
+  // Between two steps, by all: what the first process says; the others' function is not called.
+  std::string FirstsWords(const std::function<std::string()>& words);
+  // Between two steps, by all: whether each could do something. Throws `error`, or where another process has
+  // one an Error with its words; else nothing.
+  void AllOrNone(const std::exception_ptr& error);
+
+  // Seconds that Count and Close took so far: the others were waited for, and gradients added up.
+  double seconds_in_exchanges() const { return seconds_in_exchanges_; }
+
+  // Seconds, the same on all; as of the last step.
+  double clock() const;
+  // A save was asked for, of any of them: true once.
+  bool TakeSaveRequest();
+  // The guard says that this process's next step may be the last. True where any said so.
+  bool TakeWarning();
+  void Warn() { warned_ = true; }
+  // Whether the weights file may have changed since the last call, and what it holds; as of the last step.
+  bool WeightsMayHaveChanged();
+  WeightsFileLook ReadWeights() const;
+  // The same of any file, now and by this process.
+  static WeightsFileLook Look(const std::filesystem::path& file);
+
+ private:
+  RollCall Present(const StepLosses& losses);
+  void Call(const StepLosses& own);
+  void ShareWeights();
+  std::vector<RollCall> GatherCalls(const RollCall& own);
+  void GatherItems(std::vector<RollCall>& calls, const std::vector<std::int64_t>& own);
+  std::optional<Failure> AddUp(std::optional<Failure> own, const std::string& running, StepLosses& losses);
+  Failure FirstOf(const std::optional<Failure>& own, const std::string& running);
+  std::int64_t PlanSum() const;
+
+  const Run& run_;
+  const PlanInForce& plan_;
+  Cluster& cluster_;
+  std::filesystem::path weights_;
+  FileWatch watch_;
+  std::optional<HeldInterrupts> held_;
+  std::int64_t step_ = 0, exchanges_ = 0, last_update_ = 0;
+  double clock_ = 0, seconds_in_exchanges_ = 0;
+  bool saves_ = false, warned_ = false, warning_ = false, failed_elsewhere_ = false;
+  bool edit_is_new_ = false;
+  bool watch_saw_ = true;              // the first look is at what was written before there was a watch
+  std::optional<StepLosses> counted_;  // of all; nothing before the roll call
+  WeightsFileLook look_;
+};
+
+}  // namespace medley

@@ -1,0 +1,293 @@
+// Runs of several processes against the same run of one, as `medley launch` starts them.
+#include <gtest/gtest.h>
+
+#include <ATen/ATen.h>
+#include <medley/checkpoint/checkpoint_files.h>
+#include <medley/weights/safetensors.h>
+
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "tests/report/scratch_directory.h"
+#include "tests/tools/background.h"
+#include "tests/tools/run_command.h"
+#include "tests/tools/trouble_run.h"
+
+namespace medley {
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+using test::CommandResult;
+using test::Has;
+using test::Medley;
+using test::Shell;
+
+// Tasks that are unlike: text alone, questions with ragged answers, pictures that are carried.
+constexpr const char* kWeights =
+    R"({"unit": "steps", "weights": {"control": 1, "position_qa": 2, "arrow_to_gold": 1, "zoom_halfway": 1}})";
+constexpr const char* kSmall =
+    " threads=1 plan=false hours=0 seed=5 tensorboard=false eval.every=4 eval.rows=4 checkpoint.every=2 "
+    "checkpoint.keep=9 peer_timeout=120 tasks.control.rows=3 tasks.position_qa.rows=5 "
+    "tasks.arrow_to_gold.rows=2 "
+    "tasks.zoom_halfway.rows=3 tasks.position_qa.mode=joint ";
+
+class Ranks : public ::testing::Test {
+ protected:
+  Ranks() { WriteText(scratch_ / "weights.json", kWeights); }
+
+  std::string Quickstart() const { return MEDLEY_SOURCE_DIR "/configs/runs/quickstart.json"; }
+  fs::path At(const std::string& run) const { return scratch_ / run; }
+  std::string Settings(const std::string& more) const {
+    return kSmall + ("weights=" + (scratch_ / "weights.json").string()) + " " + more;
+  }
+  // Trains by the program, with this many processes; its words are behind RUN.words.RANK.
+  std::string Command(int ranks, const std::string& config, const std::string& run,
+                      const std::string& more) const {
+    return Medley() + "launch -n " + std::to_string(ranks) +
+           " -- " MEDLEY_BUILD_DIR "/bin/medley_ranks_program " + config + " " + At(run).string() + " " +
+           At(run + ".words").string() + " " + more;
+  }
+  CommandResult Train(int ranks, const std::string& run, const std::string& more,
+                      const std::string& environment = "") const {
+    return Shell(environment + " " + Command(ranks, Quickstart(), run, Settings(more)) + " 2>&1");
+  }
+  CommandResult Resume(int ranks, const std::string& run, const std::string& more = "") const {
+    return Shell(Command(ranks, "RESUME", run, more) + " 2>&1");
+  }
+  std::string Sums(const std::string& run, int rank) const {
+    return ReadText(At(run + ".words." + std::to_string(rank)));
+  }
+  void ExpectTheSameSumsOnAll(const std::string& run, int ranks) const {
+    EXPECT_FALSE(Sums(run, 0).empty());
+    for (int rank = 1; rank < ranks; ++rank) EXPECT_EQ(Sums(run, rank), Sums(run, 0)) << run << " " << rank;
+  }
+
+  std::vector<json> Metrics(const std::string& run) const {
+    std::vector<json> lines;
+    std::istringstream text(ReadText(At(run) / "metrics.jsonl"));
+    for (std::string line; std::getline(text, line);) lines.push_back(json::parse(line));
+    return lines;
+  }
+  // The same draws and counts, and losses but for rounding.
+  void ExpectTheSameRun(const std::string& run, const std::string& whole) const {
+    const auto got = Metrics(run), expected = Metrics(whole);
+    ASSERT_EQ(got.size(), expected.size());
+    for (std::size_t i = 0; i < got.size(); ++i)
+      ExpectNear(got[i], expected[i], run + ": " + std::to_string(i));
+  }
+  static void ExpectNear(const json& got, const json& expected, const std::string& where) {
+    if (expected.is_number_float()) {
+      const double a = got.get<double>(), b = expected.get<double>();
+      EXPECT_NEAR(a, b, 2e-3 * std::abs(b) + 1e-6) << where;
+    } else if (expected.is_structured()) {
+      ASSERT_EQ(got.size(), expected.size()) << where << "\n" << got << "\n" << expected;
+      for (const auto& [key, value] : expected.items()) {
+        const bool is_list = expected.is_array();
+        ASSERT_TRUE(is_list || got.contains(key)) << where << "." << key;
+        ExpectNear(is_list ? got.at(static_cast<std::size_t>(std::stoul(key))) : got.at(key), value,
+                   where + "." + key);
+      }
+    } else {
+      EXPECT_EQ(got, expected) << where;
+    }
+  }
+
+  ScratchDirectory scratch_;
+};
+
+TEST_F(Ranks, TrainWhatOneTrains) {
+  for (const std::string draws : {"draws_per_step=1 steps=6", "draws_per_step=5 steps=4"}) {
+    ASSERT_EQ(Train(1, "one" + draws.substr(15, 1), draws).code, 0);
+    for (const int ranks : {2, 3}) {
+      const std::string run = std::to_string(ranks) + "of" + draws.substr(15, 1);
+      const CommandResult done = Train(ranks, run, draws);
+      ASSERT_EQ(done.code, 0) << done.out;
+      ExpectTheSameRun(run, "one" + draws.substr(15, 1));
+      ExpectTheSameSumsOnAll(run, ranks);
+    }
+  }
+}
+
+TEST_F(Ranks, OneOfThemIsTodaysRun) {
+  ASSERT_EQ(Train(1, "launched", "steps=3").code, 0);
+  const CommandResult plain = Shell(Medley() + "train " + Quickstart() + " --out " + At("plain").string() +
+                                    Settings("steps=3") + " 2>&1");
+  ASSERT_EQ(plain.code, 0) << plain.out;
+  EXPECT_EQ(ReadText(At("launched") / "metrics.jsonl"), ReadText(At("plain") / "metrics.jsonl"));
+}
+
+TEST_F(Ranks, GoOnWithAnotherNumberOfThem) {
+  const std::string constant = " optimizer.warmup_steps=0 optimizer.decay_fraction=0";  // whatever the steps
+  ASSERT_EQ(Train(1, "straight", "steps=6" + constant).code, 0);
+  ASSERT_EQ(Train(3, "run", "steps=2" + constant).code, 0);
+  for (const auto& [ranks, steps] : {std::pair{2, 4}, {1, 5}, {3, 6}}) {
+    const CommandResult done = Resume(ranks, "run", "steps=" + std::to_string(steps));
+    ASSERT_EQ(done.code, 0) << done.out;
+    ExpectTheSameSumsOnAll("run", ranks);
+  }
+  ExpectTheSameRun("run", "straight");
+}
+
+TEST_F(Ranks, AnInterruptOfOneSavesAllAndTheyGoOn) {
+  ASSERT_EQ(Train(2, "straight", "steps=5").code, 0);
+  const CommandResult stopped = Train(2, "run", "steps=5", "ON_RANK=1 AT=4 FAULT=interrupt");
+  EXPECT_EQ(stopped.code, 130) << stopped.out;
+  EXPECT_EQ(ListCheckpoints(At("run")).front().step, 3);
+  EXPECT_EQ(Sums("run", 0), Sums("run", 1));
+  const CommandResult done = Resume(2, "run");
+  EXPECT_EQ(done.code, 0) << done.out;
+  EXPECT_EQ(ReadText(At("run") / "metrics.jsonl"), ReadText(At("straight") / "metrics.jsonl"));
+}
+
+TEST_F(Ranks, OneThatIsKilledEndsTheOthersAndIsBlamed) {
+  const CommandResult ended = Train(3, "run", "steps=5", "ON_RANK=1 AT=3 FAULT=kill");
+  EXPECT_EQ(ended.code, 4) << ended.out;
+  EXPECT_TRUE(Has(ended.out, "rank 1 (process")) << ended.out;
+  EXPECT_TRUE(Has(ended.out, "was ended by signal 9")) << ended.out;
+  EXPECT_EQ(ListCheckpoints(At("run")).front().step, 2);
+  EXPECT_EQ(Resume(2, "run").code, 0);
+}
+
+TEST_F(Ranks, OneThatHangsIsWaitedForNoLongerThanItsTimeout) {
+  const CommandResult ended = Train(2, "run", "steps=5 peer_timeout=6", "ON_RANK=1 AT=3 FAULT=stop");
+  EXPECT_EQ(ended.code, 4) << ended.out;
+  EXPECT_TRUE(Has(ended.out, "did not answer within 6 s (")) << ended.out;
+  EXPECT_TRUE(Has(ended.out, "Timed out")) << ended.out;
+  EXPECT_EQ(ListCheckpoints(At("run")).front().step, 2);
+}
+
+TEST_F(Ranks, OneWhoseMemoryRunsOutCutsItsOwnRows) {
+  int cuts = 0;
+  for (const int allocation : {40, 150, 400}) {
+    const std::string run = "run" + std::to_string(allocation);
+    const CommandResult done =
+        Train(2, run,
+              "steps=4 tasks.control.rows=8 tasks.position_qa.rows=8 tasks.arrow_to_gold.rows=8 "
+              "tasks.zoom_halfway.rows=8",
+              "ON_RANK=1 AT=2 FAULT=memory:" + std::to_string(allocation));
+    EXPECT_EQ(done.code, 0) << done.out;
+    ExpectTheSameSumsOnAll(run, 2);
+    cuts += Has(ReadText(At(run) / "rank-1/log.txt"), "ran out of memory") ? 1 : 0;
+  }
+  EXPECT_GT(cuts, 0) << "none of the faults happened";
+}
+
+TEST_F(Ranks, AnEditOfTheRunsWeightsIsInForceOnAllAtOnce) {
+  test::Background run(Command(2, Quickstart(), "run", Settings("steps=1000000 eval.every=0")), At("log"));
+  ASSERT_TRUE(run.WaitUntil([&] { return test::StepsOf(At("run")) >= 3; })) << run.words();
+  WriteText(At("run") / "weights.json", R"({"unit": "steps", "weights": {"control": 1, "zoom_gold": 3}})");
+  ASSERT_TRUE(run.WaitUntil([&] { return Has(ReadText(At("run") / "metrics.jsonl"), "zoom_gold"); }))
+      << run.words();
+  run.Signal(SIGTERM);
+  EXPECT_EQ(run.Wait(), 130) << run.words();
+  ExpectTheSameSumsOnAll("run", 2);
+  EXPECT_TRUE(Has(ReadText(At("run") / "weights.jsonl"), "zoom_gold"));
+}
+
+// Each measures for itself and comes to the same rows and ways, else the roll call would say so; the hours
+// are the first's.
+TEST_F(Ranks, PlanAlikeAndEndWithTheirHours) {
+  const CommandResult done = Train(2, "run", "plan=true budget=1GiB steps=1000000 hours=0.001 eval.every=0");
+  EXPECT_EQ(done.code, 0) << done.out;
+  ExpectTheSameSumsOnAll("run", 2);
+  EXPECT_EQ(ReadText(At("run") / "metrics.jsonl"), ReadText(At("run") / "rank-1/metrics.jsonl"));
+}
+
+TEST_F(Ranks, DoNotPredictWeights) {
+  const CommandResult refused = Train(2, "run", "steps=2 optimizer.average=0.99 phases.warmup_steps=1");
+  EXPECT_EQ(refused.code, 2) << refused.out;
+  EXPECT_TRUE(Has(refused.out, "phases: weights are predicted in a run of one process only")) << refused.out;
+}
+
+// What goes wrong on the second process alone: all end with one reason and one code, or go on with the same.
+class TroubledRanks : public ::testing::Test {
+ protected:
+  static CommandResult Train(const test::TroubleRun& trouble, const std::string& more) {
+    return Shell(Medley() + "launch -n 2 -- " + trouble.Train("peer_timeout=120 seed=5 " + more));
+  }
+  CommandResult Train(const std::string& more) const { return Train(trouble_, more); }
+  void ExpectTheSameStepsOnBoth() const {
+    EXPECT_EQ(ReadText(trouble_.run() / "rank-1/metrics.jsonl"), ReadText(trouble_.run() / "metrics.jsonl"));
+  }
+  std::string Newest() const { return ListCheckpoints(trouble_.run()).front().path.filename().string(); }
+
+  test::TroubleRun trouble_;
+};
+
+TEST_F(TroubledRanks, RowsThatFailOnOneEndAll) {
+  const CommandResult ended = Train("steps=6 tasks.trouble.rows=4 tasks.trouble.options.fails_at=6");
+  EXPECT_EQ(ended.code, 1) << ended.out;
+  EXPECT_TRUE(Has(ended.out, "rank 1: step")) << ended.out;
+  EXPECT_TRUE(Has(ended.out, "these rows are meant to fail")) << ended.out;
+  EXPECT_TRUE(Has(ended.out, "is saved; ")) << ended.out;
+  ExpectTheSameStepsOnBoth();
+  EXPECT_FALSE(ReadText(trouble_.run() / "metrics.jsonl").empty());
+}
+
+TEST_F(TroubledRanks, ATaskThatFailsOnOneIsDroppedOnAll) {
+  const CommandResult ended =
+      Train("steps=6 on_task_error=drop tasks.trouble.rows=4 tasks.trouble.options.fails_at=6");
+  EXPECT_EQ(ended.code, 3) << ended.out;
+  EXPECT_TRUE(Has(ended.out, "the task trouble is dropped from here on")) << ended.out;
+  ExpectTheSameStepsOnBoth();
+  EXPECT_EQ(Newest(), "step-00000006");
+}
+
+TEST_F(TroubledRanks, WithSeveralDrawsAStepTheOneToBlameIsDropped) {
+  const CommandResult ended = Train(
+      "steps=3 draws_per_step=3 on_task_error=drop tasks.trouble.rows=4 tasks.trouble.options.scores=4");
+  EXPECT_EQ(ended.code, 3) << ended.out;
+  EXPECT_TRUE(Has(ended.out, "the task trouble is dropped from here on")) << ended.out;
+  ExpectTheSameStepsOnBoth();
+}
+
+TEST_F(TroubledRanks, ALossThatIsNoNumberOnOneEndsAllAsItWouldEndOne) {
+  const CommandResult ended = Train("steps=6 tasks.trouble.rows=17 tasks.trouble.options.scores=3");
+  EXPECT_EQ(ended.code, 1) << ended.out;
+  EXPECT_TRUE(Has(ended.out, "task 'trouble': the term 'answer' is nan")) << ended.out;
+  EXPECT_FALSE(Has(ended.out, "did not answer")) << ended.out;
+  ExpectTheSameStepsOnBoth();
+}
+
+TEST_F(TroubledRanks, ATaskWhoseEvaluationFailsIsDroppedOnAll) {
+  const std::string fails = "steps=6 eval.every=2 eval.rows=2 tasks.trouble.options.scores=2 ";
+  const CommandResult ended = Train(fails + "on_task_error=drop");
+  EXPECT_EQ(ended.code, 3) << ended.out;
+  EXPECT_EQ(Newest(), "step-00000006");
+  const test::TroubleRun fresh;
+  const CommandResult stopped = Train(fresh, fails);
+  EXPECT_EQ(stopped.code, 1) << stopped.out;
+  EXPECT_TRUE(Has(stopped.out, "there is no score")) << stopped.out;
+}
+
+TEST_F(TroubledRanks, OneThatCrashesInItsRowsEndsTheOther) {
+  const CommandResult ended = Train("steps=6 tasks.trouble.rows=4 tasks.trouble.options.dies_at=6");
+  EXPECT_EQ(ended.code, 4) << ended.out;
+  EXPECT_TRUE(Has(ended.out, "rank 1 (process")) << ended.out;
+}
+
+TEST_F(Ranks, StartedWithAnotherConfigTheyAreRefusedBeforeTheFirstStep) {
+  WriteText(At("other.sh"), "#!/bin/sh\nexec " MEDLEY_BUILD_DIR "/bin/medley train " + Quickstart() +
+                                " --out " + At("run").string() + Settings("steps=2") +
+                                " seed=$((7 + RANK))\n");
+  fs::permissions(At("other.sh"), fs::perms::owner_all);
+  const CommandResult refused = Shell(Medley() + "launch -n 2 -- " + At("other.sh").string() + " 2>&1");
+  EXPECT_EQ(refused.code, 2) << refused.out;
+  EXPECT_TRUE(
+      Has(refused.out, "rank 1 was started with something else than rank 0: its config's seed is 8, not 7"))
+      << refused.out;
+  EXPECT_FALSE(fs::exists(At("run")));
+}
+
+TEST_F(Ranks, LaunchSaysWhatItCannotStart) {
+  const CommandResult none = Shell(Medley() + "launch -n 2 -- /no/such/program 2>&1");
+  EXPECT_EQ(none.code, 2);
+  EXPECT_TRUE(Has(none.out, "/no/such/program cannot be started")) << none.out;
+  EXPECT_EQ(Shell(Medley() + "launch -n 0 -- true 2>&1").code, 2);
+  EXPECT_EQ(Shell(Medley() + "launch -n 2 -- true 2>&1").code, 0);
+}
+
+}  // namespace
+}  // namespace medley

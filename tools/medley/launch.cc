@@ -1,0 +1,219 @@
+#include <arpa/inet.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <medley/base/clock.h>
+#include <medley/base/descriptor.h>
+#include <medley/base/error.h>
+#include <medley/base/files.h>
+
+#include "tools/medley/arguments.h"
+#include "tools/medley/scratch.h"
+#include "tools/medley/verbs.h"
+
+namespace medley {
+namespace {
+
+namespace fs = std::filesystem;
+
+// Seconds that processes have to end by themselves once one of them failed, and then once they were asked to.
+constexpr double kGrace = 5, kLastGrace = 5;
+constexpr std::array kForwarded = {SIGINT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2};
+
+struct Process {
+  pid_t pid = -1;
+  std::optional<int> status;  // of waitpid, once it ended
+  bool killed = false;        // by the launcher, as it did not end
+  fs::path error_file;
+
+  bool Failed() const {
+    if (!status) return false;
+    if (!WIFEXITED(*status)) return true;
+    const auto code = static_cast<ExitCode>(WEXITSTATUS(*status));
+    return code != ExitCode::kDone && code != ExitCode::kSomethingDropped && code != ExitCode::kInterrupted;
+  }
+  // It is not alone in it: it lost another one.
+  bool LostAPeer() const {
+    return WIFEXITED(*status) && WEXITSTATUS(*status) == static_cast<int>(ExitCode::kPeerFailed);
+  }
+};
+
+// Of this machine, that nobody listens on now.
+int FreePort() {
+  const Descriptor socket(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  socklen_t size = sizeof address;
+  auto* general = reinterpret_cast<sockaddr*>(&address);
+  if (!socket.ok() || ::bind(socket.get(), general, size) != 0 ||
+      ::getsockname(socket.get(), general, &size) != 0)
+    throw Error(std::string("no port of this machine can be had: ") + std::strerror(errno));
+  return ntohs(address.sin_port);
+}
+
+// Runs in the child, and never returns.
+[[noreturn]] void Become(const std::vector<std::string>& command, const sigset_t& signals) {
+  ::setpgid(0, 0);  // a terminal's Ctrl-C goes to the launcher alone, which hands it on
+  ::prctl(PR_SET_PDEATHSIG, SIGTERM);
+  ::sigprocmask(SIG_SETMASK, &signals, nullptr);
+  std::vector<char*> argv;
+  for (const std::string& argument : command) argv.push_back(const_cast<char*>(argument.c_str()));
+  argv.push_back(nullptr);
+  if (command.front() == "medley") ::execv("/proc/self/exe", argv.data());
+  ::execvp(argv.front(), argv.data());
+  std::fprintf(stderr, "medley launch: %s cannot be started: %s\n", argv.front(), std::strerror(errno));
+  ::_exit(static_cast<int>(ExitCode::kBadInput));
+}
+
+class Processes {
+ public:
+  Processes(std::vector<std::string> command, std::int64_t count, int port, const fs::path& scratch)
+      : command_(std::move(command)) {
+    sigset_t watched;
+    ::sigemptyset(&watched);
+    ::sigaddset(&watched, SIGCHLD);
+    for (const int signal : kForwarded) ::sigaddset(&watched, signal);
+    ::sigprocmask(SIG_BLOCK, &watched, &before_);
+    watched_ = watched;
+    const std::string launch = std::to_string(::getpid()) + "." + std::to_string(port);
+    for (std::int64_t rank = 0; rank < count; ++rank) Start(rank, count, port, launch, scratch);
+  }
+
+  // Until all ended. Returns who is to blame: the first that failed, and not for want of another; nothing
+  // where none did.
+  std::optional<std::size_t> Wait() {
+    std::optional<std::size_t> blamed;
+    double deadline = 0;
+    int next = SIGTERM;
+    while (std::any_of(list_.begin(), list_.end(), [](const Process& p) { return !p.status; })) {
+      constexpr timespec kSlice{.tv_sec = 0, .tv_nsec = 200'000'000};
+      siginfo_t info;
+      const int signal = ::sigtimedwait(&watched_, &info, &kSlice);
+      if (signal > 0 && signal != SIGCHLD) Signal(signal);
+      for (std::size_t rank = 0; rank < list_.size(); ++rank) {
+        if (!Reap(list_[rank])) continue;
+        if (!list_[rank].Failed()) continue;
+        if (!blamed) deadline = SteadySeconds() + kGrace;
+        if (!blamed || (list_[*blamed].LostAPeer() && !list_[rank].LostAPeer())) blamed = rank;
+      }
+      if (!blamed || SteadySeconds() < deadline) continue;
+      Signal(next);
+      for (Process& process : list_) process.killed = process.killed || (!process.status && next == SIGKILL);
+      next = SIGKILL;
+      deadline = SteadySeconds() + kLastGrace;
+    }
+    return blamed;
+  }
+
+  const Process& at(std::size_t rank) const { return list_[rank]; }
+
+ private:
+  void Start(std::int64_t rank, std::int64_t count, int port, const std::string& launch,
+             const fs::path& scratch) {
+    Process process;
+    process.error_file = scratch / ("rank-" + std::to_string(rank) + ".json");
+    process.pid = ::fork();
+    if (process.pid < 0) throw Error(std::string("a process cannot be started: ") + std::strerror(errno));
+    if (process.pid == 0) {
+      const auto set = [](const char* name, const std::string& value) { ::setenv(name, value.c_str(), 1); };
+      set("RANK", std::to_string(rank));
+      set("LOCAL_RANK", std::to_string(rank));
+      set("WORLD_SIZE", std::to_string(count));
+      set("LOCAL_WORLD_SIZE", std::to_string(count));
+      set("MASTER_ADDR", "127.0.0.1");
+      set("MASTER_PORT", std::to_string(port));
+      set("MEDLEY_LAUNCH", launch);
+      set("TORCHELASTIC_ERROR_FILE", process.error_file.string());
+      Become(command_, before_);
+    }
+    ::setpgid(process.pid, process.pid);  // whoever of both is first
+    list_.push_back(std::move(process));
+  }
+
+  void Signal(int signal) const {
+    for (const Process& process : list_) {
+      if (!process.status) ::kill(-process.pid, signal);  // with what it started
+    }
+  }
+
+  static bool Reap(Process& process) {
+    int status = 0;
+    if (process.status || ::waitpid(process.pid, &status, WNOHANG) != process.pid) return false;
+    process.status = status;
+    return true;
+  }
+
+  std::vector<std::string> command_;
+  std::vector<Process> list_;
+  sigset_t watched_{}, before_{};
+};
+
+// What the process itself said.
+std::string OwnWords(const Process& process) {
+  try {
+    return nlohmann::json::parse(ReadFile(process.error_file)).at("message").get<std::string>();
+  } catch (const std::exception&) {
+    return "";
+  }
+}
+
+int Conclude(const Processes& processes, std::optional<std::size_t> blamed) {
+  if (!blamed) return WEXITSTATUS(*processes.at(0).status);
+  const Process& process = processes.at(*blamed);
+  const int status = *process.status;
+  const std::string who =
+      "medley launch: rank " + std::to_string(*blamed) + " (process " + std::to_string(process.pid) + ") ";
+  if (process.killed) {
+    std::fprintf(stderr, "%sdid not end with the others, and was killed\n", who.c_str());
+    return static_cast<int>(ExitCode::kPeerFailed);
+  }
+  if (WIFSIGNALED(status)) {
+    std::fprintf(stderr, "%swas ended by signal %d (%s); the others ended with it\n", who.c_str(),
+                 WTERMSIG(status), ::strsignal(WTERMSIG(status)));
+    return static_cast<int>(ExitCode::kPeerFailed);
+  }
+  if (*blamed > 0)  // the first one's words are on the screen
+    std::fprintf(stderr, "%sfailed: %s\n", who.c_str(), OwnWords(process).c_str());
+  return WEXITSTATUS(status);
+}
+
+}  // namespace
+
+int RunLaunch(int argc, char** argv) {
+  CLI::App app(
+      "Trains one run with several processes of this machine, as torchrun does for who has Python. Signals "
+      "go "
+      "to all of them; where one fails the others are ended.",
+      "medley launch");
+  std::int64_t count = 0, port = 0;
+  std::vector<std::string> command;
+  app.add_option("-n,--processes", count, "how many")->required()->check(WholeNumber(1, 1024));
+  app.add_option("--port", port, "of this machine, by which they find each other (default: one that is free)")
+      ->check(WholeNumber(1, 65535));
+  app.add_option("COMMAND", command, "what each of them runs, behind --: medley train run.json")->required();
+  if (!ParseArguments(app, argc, argv)) return 0;
+  const Scratch scratch;
+  Processes processes(command, count, port > 0 ? static_cast<int>(port) : FreePort(), scratch.path());
+  return Conclude(processes, processes.Wait());
+}
+
+}  // namespace medley
