@@ -263,7 +263,7 @@ TEST_F(TroubledRanks, ATaskWhoseEvaluationFailsIsDroppedOnAll) {
 }
 
 TEST_F(TroubledRanks, OneThatCrashesInItsRowsEndsTheOther) {
-  const CommandResult ended = Train("steps=6 tasks.trouble.rows=4 tasks.trouble.options.dies_at=6");
+  const CommandResult ended = Train("steps=60 tasks.trouble.rows=4 tasks.trouble.options.dies_at=42");
   EXPECT_EQ(ended.code, 4) << ended.out;
   EXPECT_TRUE(Has(ended.out, "rank 1 (process")) << ended.out;
 }
