@@ -17,8 +17,9 @@ struct Numerics {
 // "cpu" or "cuda"; opens libtorch's CUDA library on demand. InputError where there is no such device.
 at::Device OpenDevice(const std::string& name, const Numerics& numerics = {});
 
-// CUDA_VISIBLE_DEVICES of a process that is to see one GPU of its machine, the one with this number among those
-// that `environment` (null: none) lets it see. Where that is a single one, it stays: a scheduler gave it.
+// CUDA_VISIBLE_DEVICES of a process that is to see one GPU of its machine, the one with this number among
+// those that `environment` (null: none) lets it see. Where that is a single one, it stays: a scheduler gave
+// it.
 std::string OneOfTheGpus(const char* environment, std::int64_t number);
 
 // What CUBLAS_WORKSPACE_CONFIG must be for products that are the same at every run: the environment's value

@@ -71,7 +71,7 @@ struct StageRecord {
 struct StepRecord {
   std::int64_t step = 0;  // counted from 1
   std::vector<Draw> draws;
-  std::optional<std::vector<Draw>> own{};  // of them, what this process computed, where others had a part
+  std::optional<std::vector<Draw>> own{};   // of them, what this process computed, where others had a part
   std::map<std::string, double> delivered;  // by task, in the mixture's unit: see Mixer::Share
   StageRecord stage;
   StepLosses losses;

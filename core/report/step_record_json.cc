@@ -96,8 +96,7 @@ StepRecord StepRecordFromJson(const nlohmann::json& json) {
   StepRecord record;
   from_json(whole, record);
   if (const auto phase = whole.find("phase"); phase != whole.end()) phase->get_to(record.phase);
-  if (const auto own = whole.find("own"); own != whole.end())
-    record.own = own->get<std::vector<Draw>>();
+  if (const auto own = whole.find("own"); own != whole.end()) record.own = own->get<std::vector<Draw>>();
   if (const auto items = whole.find("items"); items != whole.end()) items->get_to(record.items);
   return record;
 }
