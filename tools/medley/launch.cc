@@ -209,7 +209,8 @@ int RunLaunch(int argc, char** argv) {
   app.add_option("-n,--processes", count, "how many")->required()->check(WholeNumber(1, 1024));
   app.add_option("--port", port, "of this machine, by which they find each other (default: one that is free)")
       ->check(WholeNumber(1, 65535));
-  app.add_option("COMMAND", command, "what each of them runs, behind --: medley train run.json")->required();
+  app.add_option("COMMAND", command, "what each of them runs, behind --: medley and its arguments")
+      ->required();
   if (!ParseArguments(app, argc, argv)) return 0;
   const Scratch scratch;
   Processes processes(command, count, port > 0 ? static_cast<int>(port) : FreePort(), scratch.path());

@@ -67,7 +67,7 @@ constexpr std::array kHelp = {
     Help{"train", "CONFIG [--out DIR] [--plugin-path P] [KEY=VALUE ...]",
          "train a model; a run is a directory"},
     Help{"resume", "DIR [--steps N] [KEY=VALUE ...]", "go on with a run that was stopped"},
-    Help{"launch", "-n N -- medley train CONFIG ...", "train one run with several processes of this machine"},
+    Help{"launch", "-n N -- medley VERB ...", "train one run with several processes of this machine"},
     Help{"plan", "CONFIG [--budget B] [--out DIR] [--profile FILE] [--json] [KEY=VALUE ...]",
          "measure what every task takes, and fit it into the budget"},
     Help{"report", "DIR [--html FILE | --json]", "what a run's tasks took, against the plan"},
