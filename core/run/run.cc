@@ -46,11 +46,11 @@ namespace fs = std::filesystem;
 void SetThreads(std::int64_t threads, Purpose purpose, const RankPlace& place) {
   const std::int64_t cores = Cores();
   if (purpose == Purpose::kTrain) ThreadsWarning(threads, cores);
+  const std::int64_t chosen = DefaultThreads();
   // What nobody chose is shared by the processes of a machine.
-  const std::int64_t own = std::max<std::int64_t>(1, std::min(DefaultThreads(), cores / place.local_size));
-  at::set_num_threads(static_cast<int>(threads > 0            ? std::min(threads, kMostThreadsACore * cores)
-                                       : place.local_size > 1 ? own
-                                                              : DefaultThreads()));
+  const std::int64_t fair =
+      place.local_size > 1 ? std::max<std::int64_t>(1, std::min(chosen, cores / place.local_size)) : chosen;
+  at::set_num_threads(static_cast<int>(threads > 0 ? std::min(threads, kMostThreadsACore * cores) : fair));
 }
 
 void MakeHost(Run& run) {
