@@ -27,7 +27,7 @@ std::string Cluster::Words() const {
 }
 
 void Cluster::FirstAlone(const std::function<void()>& work) {
-  if (alone() || is_first()) work();
+  if (is_first()) work();
   if (alone()) return;
   Barrier(*group_);
   if (!is_first()) work();

@@ -10,9 +10,8 @@ namespace medley {
 
 constexpr unsigned kThreads = 2;  // that run collectives; libtorch's own default
 
-const std::array<std::size_t, 3> kGlooSizes = {sizeof(c10d::ProcessGroupGloo),
-                                               sizeof(c10d::ProcessGroupGloo::Options),
-                                               sizeof(c10d::ProcessGroupGloo::GlooStore)};
+const std::array<std::size_t, 2> kGlooSizes = {sizeof(c10d::ProcessGroupGloo),
+                                               sizeof(c10d::ProcessGroupGloo::Options)};
 
 c10::intrusive_ptr<c10d::Backend> MakeGlooBackend(const c10::intrusive_ptr<c10d::Store>& store, int rank,
                                                   int size, const std::string& host,

@@ -57,17 +57,15 @@ void GradientExchange::Prepare(const std::vector<std::int64_t>& used) {
 
 void GradientExchange::Sum(const std::vector<std::int64_t>& used) {
   const at::NoGradGuard no_gradients;
-  for (const at::Tensor& buffer : buffers_) SumOf(buffer.scalar_type(), used);
+  for (at::Tensor& buffer : buffers_) SumThrough(buffer, used);
 }
 
-// The gradients as one line of numbers, a buffer's length at a time.
-void GradientExchange::SumOf(at::ScalarType type, const std::vector<std::int64_t>& used) {
-  at::Tensor& buffer = *std::find_if(buffers_.begin(), buffers_.end(),
-                                     [&](const at::Tensor& b) { return b.scalar_type() == type; });
+// The gradients of the buffer's type as one line of numbers, a buffer's length at a time.
+void GradientExchange::SumThrough(at::Tensor& buffer, const std::vector<std::int64_t>& used) {
   std::vector<Span> spans;
   std::int64_t filled = 0;
   for (std::size_t i = 0; i < parameters_.size(); ++i) {
-    if (!IsSet(used, i) || GradientType(parameters_[i]) != type) continue;
+    if (!IsSet(used, i) || GradientType(parameters_[i]) != buffer.scalar_type()) continue;
     const at::Tensor flat = parameters_[i].grad().view({-1});
     for (std::int64_t done = 0; done < flat.numel();) {
       const std::int64_t count = std::min(flat.numel() - done, buffer.numel() - filled);

@@ -38,7 +38,7 @@ class GradientExchange {
     at::Tensor part;  // of a gradient, flat
     std::int64_t begin = 0;
   };
-  void SumOf(at::ScalarType type, const std::vector<std::int64_t>& used);
+  void SumThrough(at::Tensor& buffer, const std::vector<std::int64_t>& used);
   void Flush(std::vector<Span>& spans, at::Tensor& buffer, std::int64_t filled);
 
   Group& group_;

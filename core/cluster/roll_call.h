@@ -13,7 +13,7 @@ struct RollCall {
   std::int64_t step = 0;       // that is about to be computed
   std::int64_t mixer = 0;      // a sum of its state
   std::int64_t plan = 0;       // of the forms, modes and rows in force
-  std::int64_t weights = 0;    // of what the last step did to them
+  std::int64_t weights = 0;    // a sum of a piece of them
   std::int64_t exchanges = 0;  // so far: how often the others were waited for
   // Each its own.
   bool stops = false;   // it was asked to stop
@@ -23,8 +23,8 @@ struct RollCall {
   // Of the first process, what all do.
   double clock = 0;     // seconds, of whatever begin
   bool edited = false;  // the weights file may have changed: its text follows
-  // Of the rows that it computes: for each task of the step, in the order of its draws, and each of the
-  // task's terms, in the spec's order.
+  // Of the rows that it computes: for each task of the step and each of the task's terms, by their
+  // names.
   std::vector<std::int64_t> items;
 
   bool operator==(const RollCall&) const = default;

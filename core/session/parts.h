@@ -54,6 +54,7 @@ std::shared_ptr<Cluster> ClusterOf(const std::shared_ptr<Cluster>& asked);
 
 // Of a run that goes on, this process's own: the run's, locked, or what the first one made of it for another.
 std::shared_ptr<const RunDirectory> OpenRunDirectory(Cluster& cluster, const std::filesystem::path& run);
+
 // As Session::Begin says; `repeated`: the run whose first start it repeats, or null; it is not kept.
 std::unique_ptr<SessionParts> BeginRun(const BeginRequest& request, const std::filesystem::path& directory,
                                        const RepeatedRun* repeated, Console& console);

@@ -4,7 +4,6 @@
 #include <system_error>
 
 #include <medley/base/error.h>
-#include <medley/checkpoint/run_directory.h>
 
 namespace medley {
 namespace {
@@ -18,9 +17,8 @@ fs::path DirectoryOf(const fs::path& run, std::int64_t rank) {
 // What a start reads of the run: its configs, records, weights, plans. The logs of steps are the run's.
 bool IsRead(const fs::directory_entry& entry) {
   const std::string name = entry.path().filename().string();
-  const bool is_log = name.starts_with("metrics") || name.starts_with("timing") || name == kConsoleLog;
-  return entry.is_regular_file() && !is_log && name != "run.lock" &&
-         (name.ends_with(".json") || name.ends_with(".jsonl"));
+  const bool is_log = name.starts_with("metrics") || name.starts_with("timing");
+  return entry.is_regular_file() && !is_log && (name.ends_with(".json") || name.ends_with(".jsonl"));
 }
 
 void Fill(const fs::path& own, const fs::path& run) {

@@ -47,7 +47,7 @@ ResumedRun ResumeTogether(std::shared_ptr<const RunDirectory> directory, const f
                           const ResumeRequest& request, Console& console) {
   console.LogTo(directory->path() / kConsoleLog);
   if (!directory->took_over().empty()) console.Say("took over the stale lock of " + directory->took_over());
-  const bool is_own = directory->path() == fs::canonical(run);
+  const bool is_own = ClusterOf(request.cluster)->is_first();
   return ResumeRun(std::move(directory), {.request = request, .run = is_own ? fs::path() : run}, console);
 }
 

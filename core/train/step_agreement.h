@@ -30,9 +30,9 @@ struct WeightsFileLook {
 // rows, how many items the step has, whether it stops, failed or goes on, and what its gradients are. For a
 // process alone it says what that knows itself, and costs nothing.
 //
-// On the trainer's thread. A step is Begin, Count as often as it is tried, Close. Between Count and Close,
-// and between two steps, nothing else is exchanged. While it lives, an interrupt is heeded where Count says
-// so, and nowhere else.
+// On the trainer's thread. A step is Begin, Count as often as it is tried, Close. Between two steps all of
+// them call WaitForAll, FirstsWords and AllOrNone at the same places, or none does. While it lives, an
+// interrupt is heeded where Count says so, and nowhere else.
 class StepAgreement {
  public:
   // Keeps references. Everything that training changes is from here on the first process's. `weights`: the
