@@ -55,6 +55,7 @@ struct ModelGroup {
 template <typename In>
 struct ModelRule {
   Text<In> field{};
+  Text<In> where{};        // an integer field: the rule holds where that is not 0; "": always
   Text<In> divides{};      // another field
   Text<In> multiple_of{};  // another field
   int multiple = 0;        // of this number
@@ -63,6 +64,7 @@ struct ModelRule {
   template <typename Visitor, typename... Rules>
   static constexpr void Fields(Visitor& visit, Rules&... c) {
     visit({.key = "field"}, c.field...);
+    visit({.key = "where"}, c.where...);
     visit({.key = "divides"}, c.divides...);
     visit({.key = "multiple_of"}, c.multiple_of...);
     visit({.key = "multiple", .low = 0}, c.multiple...);

@@ -84,6 +84,7 @@ constexpr bool RulesAreGood(const Spec& spec) {
     const int given =
         (rule.divides.empty() ? 0 : 1) + (rule.multiple_of.empty() ? 0 : 1) + (rule.multiple == 0 ? 0 : 1);
     if (given != 1 || rule.multiple < 0 || !IsCountField(spec, rule.field)) return false;
+    if (!rule.where.empty() && !IsIntegerField(spec, rule.where)) return false;
     if (!rule.divides.empty() && !IsCountField(spec, rule.divides)) return false;
     if (!rule.multiple_of.empty() && !IsCountField(spec, rule.multiple_of)) return false;
   }
@@ -188,7 +189,7 @@ struct CheckedModelSpec<T, true> {
   static_assert(
       RulesAreGood(kSpec),
       "medley: a rule of a model needs an integer field and one of divides, multiple_of (an integer "
-      "field) and multiple; such a field's low is 1 or more");
+      "field) and multiple; such a field's low is 1 or more; where is an integer field, too");
   static_assert(
       SizesAreGood(kSpec),
       "medley: a model's sizes need different names like a task's (not \"rows\" or \"vocabulary\"), "

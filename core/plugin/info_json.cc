@@ -100,6 +100,7 @@ ordered_json Shown(const FieldInfo& field) {
 
 ordered_json Shown(const RuleInfo& rule) {
   ordered_json json = Plain(rule);
+  if (rule.where.empty()) json.erase("where");
   if (rule.divides.empty()) json.erase("divides");
   if (rule.multiple_of.empty()) json.erase("multiple_of");
   if (rule.multiple > 0) json["multiple_of"] = rule.multiple;

@@ -32,7 +32,7 @@ struct Pass {
   Text<In> name{};
   int text_width = 0;             // most tokens of a row, 0: no text: the size "text_width"
   Names<In> images{};             // what it reads, oldest first, the current one last: columns or carries
-  bool decodes_image = false;     // asks the model for a picture
+  bool decodes_image = false;     // asks the model for a picture: its "image" or "drawing"
   Names<In> carries{};            // the carries that it makes
   List<In, PassSize, 4> sizes{};  // further ones
 

@@ -106,6 +106,7 @@ std::string Text(std::int64_t number) { return std::to_string(number); }
 
 // "" where the rule holds.
 std::string ProblemOf(const RuleInfo& rule, const ModelConfig& config) {
+  if (!rule.where.empty() && config.Integer(rule.where) == 0) return "";
   const std::int64_t value = config.Integer(rule.field);
   const std::string found = (rule.why.empty() ? "" : ", as " + rule.why) + "; found " + Text(value);
   if (!rule.divides.empty()) {

@@ -61,7 +61,7 @@ class Comparison final : public Task {
                 {.name = "answer", .weight = 1, .max_items = kReplyWidth}},
       .constants = {kTables[0].Spec(), kTables[1].Spec(), kTables[2].Spec(), kTables[3].Spec()},
       .inputs = {"images", "tokens", "lengths", "supervised"},
-      .outputs = {"logits", "targets", "image"},
+      .outputs = {"logits", "targets", "drawing"},
       .special_tokens = {"<pad>", "<eos>"},
       .score = {.name = "accuracy", .higher_is_better = true, .chance = 0.5}};
   static std::vector<std::string> Texts() { return TextsOf(kTables); }
@@ -134,16 +134,16 @@ void Comparison::SampleTexts(Batch& batch, const std::vector<std::int64_t>& labe
 }
 
 at::Tensor Comparison::Wait(PassContext& context) const {
-  return context.Forward(wait_.Inputs({context.Image("image1")}, context), {"image"}).at("image");
+  return context.Forward(wait_.Inputs({context.Image("image1")}, context), {"drawing"}).at("drawing");
 }
 
 Sums Comparison::RunQuestion(PassContext& context) const {
   const ModelOutputs outputs =
       context.Forward(question_.LearnedInputs({context.Image("c1"), context.Image("image2")}, context),
-                      {"logits", "targets", "image"});
+                      {"logits", "targets", "drawing"});
   const at::Tensor seen = context.Pixels("image2");
   return {{"answer", SumCrossEntropy(outputs.at("logits"), outputs.at("targets"))},
-          {"image2", SumPictureError(outputs.at("image"), seen, seen, 0)}};
+          {"image2", SumPictureError(outputs.at("drawing"), seen, seen, 0)}};
 }
 
 Sums Comparison::Run(std::string_view pass, PassContext& context) const {

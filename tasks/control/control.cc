@@ -18,7 +18,7 @@ class Control final : public Task {
                                   .passes = {ControlPassSpec(/*decodes_image=*/true)},
                                   .terms = {ControlImageTerm(), ControlTextTerm()},
                                   .inputs = {"images", "tokens", "lengths", "supervised"},
-                                  .outputs = {"logits", "targets", "image"},
+                                  .outputs = {"logits", "targets", "drawing"},
                                   .special_tokens = {"<pad>", "<eos>"},
                                   .score = {.name = "image_error", .higher_is_better = false},
                                   // Some kinds of scenes are few: to show one again is no mistake.
@@ -48,6 +48,7 @@ class Control final : public Task {
     return JudgePictures(context, rows,
                          {.target = "image",
                           .mean_answer = "mean image",
+                          .output = "drawing",
                           .inputs = [this](EvalPass& piece) { return pass_.Inputs(piece); },
                           .more = FoundFigures(zoom, /*input_is_an_answer=*/false)});
   }

@@ -86,7 +86,7 @@ class MemCanvas final : public Task {
                    .high = 1,
                    .summary = "share of rows whose second picture is the first once more, a first lesson"}},
       .inputs = {"images", "tokens", "lengths", "supervised"},
-      .outputs = {"logits", "targets", "image"},
+      .outputs = {"logits", "targets", "image", "drawing"},
       .special_tokens = {"<pad>", "<eos>"},
       .score = {.name = "recall", .higher_is_better = true, .chance = 1.0 / kSteps}};
   static std::vector<std::string> Texts() { return TextsOf(kTables); }
@@ -209,7 +209,7 @@ Sums MemCanvas::Run(std::string_view pass, PassContext& context) const {
   if (pass == "recall") return Losses(context, Recall(context));
   const ControlPass& step = pass == "step1" ? step1_ : step2_;
   const ModelOutputs outputs = step.Forward(context, /*decodes_image=*/true);
-  context.Carry(pass == "step1" ? "c1" : "c2", outputs.at("image"));
+  context.Carry(pass == "step1" ? "c1" : "c2", outputs.at("drawing"));
   return step.Losses(context, outputs);
 }
 
@@ -217,8 +217,8 @@ Outcomes MemCanvas::Evaluate(EvalContext& context, const RowRange& rows) const {
   Outcomes outcomes;
   Sheet sheet;
   context.ForEachPiece(rows, [&](EvalPass& piece) {
-    piece.Carry("c1", piece.Forward(step1_.Inputs(piece), {"image"}).at("image"));
-    piece.Carry("c2", piece.Forward(step2_.Inputs(piece), {"image"}).at("image"));
+    piece.Carry("c1", piece.Forward(step1_.Inputs(piece), {"drawing"}).at("drawing"));
+    piece.Carry("c2", piece.Forward(step2_.Inputs(piece), {"drawing"}).at("drawing"));
     const at::Tensor picture = Recall(piece).clamp(0, 1);
     const at::Tensor seen = Seen(piece);
     const at::Tensor& back = piece.batch().Column("recall.back");

@@ -42,6 +42,15 @@ TEST(AgentConfig, ThePublishedSizesAreLegal) {
       "");
 }
 
+TEST(AgentConfig, ACellDividesThePatchWhereThereIsAStem) {
+  const Workspace work;
+  const std::string odd = "\"size\": 126, \"patch\": 14";
+  EXPECT_EQ(ModelMistakes(work, "", odd, "\"stem_cell\": 4"), "");
+  EXPECT_EQ(ModelMistakes(work, "", odd, "\"stem\": 32, \"stem_cell\": 7"), "");
+  EXPECT_TRUE(Has(ModelMistakes(work, "", odd, "\"stem\": 32, \"stem_cell\": 4"),
+                  "encoder.stem_cell: expected a divisor of image.patch (14); found 4"));
+}
+
 // How small a picture may be is for the tasks to say.
 TEST(AgentConfig, AnyMultipleOfThePatchIsAnImageSize) {
   const Workspace work;

@@ -32,10 +32,22 @@ inline AgentConfig SmallConfig(bool pre_norm = true) {
   return config;
 }
 
-inline Agent SmallAgent(at::ScalarType dtype = at::kDouble, bool pre_norm = true) {
-  Agent agent(SmallConfig(pre_norm), LetterTokenizer(), /*seed=*/7);
+// The same with a convolutional stem, and drawing over what was seen.
+inline AgentConfig ConfigWithAlpha(bool pre_norm = true) {
+  AgentConfig config = SmallConfig(pre_norm);
+  config.stem = {.channels = 5, .cell = 2};
+  config.alpha = true;
+  return config;
+}
+
+inline Agent AgentOf(const AgentConfig& config, at::ScalarType dtype = at::kDouble) {
+  Agent agent(config, LetterTokenizer(), /*seed=*/7);
   agent.To(at::kCPU, dtype);
   return agent;
+}
+
+inline Agent SmallAgent(at::ScalarType dtype = at::kDouble, bool pre_norm = true) {
+  return AgentOf(SmallConfig(pre_norm), dtype);
 }
 
 // Random inputs of one forward; copies may be changed before they are used.

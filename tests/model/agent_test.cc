@@ -15,8 +15,9 @@ using test::RandomExample;
 using test::SmallAgent;
 
 TEST(Agent, GradientsEqualFiniteDifferences) {
-  for (const bool pre_norm : {true, false}) {
-    const Agent agent = SmallAgent(at::kDouble, pre_norm);
+  for (const AgentConfig& config :
+       {test::SmallConfig(true), test::SmallConfig(false), test::ConfigWithAlpha()}) {
+    const Agent agent = test::AgentOf(config);
     const test::Example example = RandomExample(2, 2, 8, 3);
     torch::autograd::backward({Loss(agent, example)}, {});
     constexpr double kStep = 1e-5;
@@ -40,12 +41,14 @@ TEST(Agent, GradientsEqualFiniteDifferences) {
 }
 
 TEST(Agent, ARowDoesNotDependOnOtherRows) {
-  const Agent agent = SmallAgent();
-  test::Example all = RandomExample(5, 2, 9, 4);
-  const at::Tensor logits = Logits(agent, all), picture = Picture(agent, all);
-  for (std::int64_t row = 0; row < 5; ++row) {
-    EXPECT_LT(LargestDifference(Logits(agent, all.Rows(row, 1)), logits.narrow(0, 3 * row, 3)), 1e-12);
-    EXPECT_LT(LargestDifference(Picture(agent, all.Rows(row, 1)), picture.narrow(0, row, 1)), 1e-12);
+  for (const AgentConfig& config : {test::SmallConfig(), test::ConfigWithAlpha()}) {
+    const Agent agent = test::AgentOf(config);
+    test::Example all = RandomExample(5, 2, 9, 4);
+    const at::Tensor logits = Logits(agent, all), picture = Picture(agent, all);
+    for (std::int64_t row = 0; row < 5; ++row) {
+      EXPECT_LT(LargestDifference(Logits(agent, all.Rows(row, 1)), logits.narrow(0, 3 * row, 3)), 1e-12);
+      EXPECT_LT(LargestDifference(Picture(agent, all.Rows(row, 1)), picture.narrow(0, row, 1)), 1e-12);
+    }
   }
 }
 
@@ -114,6 +117,73 @@ TEST(Agent, ThePictureSeesItsContextOnly) {
   const at::Tensor change = (Picture(agent, later) - before).abs().amax({1, 2, 3});
   EXPECT_LT(change[0].item<double>(), 1e-12);
   EXPECT_GT(change[1].item<double>(), 1e-9);
+}
+
+at::Tensor ParameterOf(const Agent& agent, const std::string& name) {
+  for (const Parameter& parameter : agent.parameters()) {
+    if (parameter.name == name) return parameter.tensor;
+  }
+  return {};
+}
+
+ModelOutputs BothPictures(const Agent& agent, const test::Example& example) {
+  ForwardContext context;
+  return agent.Forward(example.Inputs(), {"image", "drawing"}, context);
+}
+
+TEST(Agent, WithoutAlphaTheImageIsTheDrawing) {
+  const ModelOutputs both = BothPictures(SmallAgent(), RandomExample(2, 2, 8, 3));
+  EXPECT_TRUE(both.at("image").is_same(both.at("drawing")));
+}
+
+TEST(Agent, AlphaLiesOverTheLastImage) {
+  for (const at::ScalarType dtype : {at::kDouble, at::kFloat, at::kBFloat16}) {
+    const Agent agent = test::AgentOf(test::ConfigWithAlpha(), dtype);
+    const at::ScalarType wide = dtype == at::kDouble ? at::kDouble : at::kFloat;
+    const test::Example example = RandomExample(2, 3, 8, 3, wide);
+    const at::Tensor bias = ParameterOf(agent, "img_dec.alpha.bias").detach();
+    const ModelOutputs half = BothPictures(agent, example);
+    EXPECT_EQ(half.at("image").scalar_type(), wide);
+    const at::Tensor &seen = example.images.back(), &drawing = half.at("drawing");
+    // Between the two, and near the middle where the weights are fresh.
+    const at::Tensor share = (half.at("image") - seen) / (drawing - seen);
+    EXPECT_GT(share.min().item<double>(), 0) << dtype;
+    EXPECT_LT(share.max().item<double>(), 1) << dtype;
+    EXPECT_NEAR(share.mean().item<double>(), 0.5, 0.1) << dtype;
+    bias.fill_(-1e3);
+    EXPECT_TRUE(at::equal(BothPictures(agent, example).at("image"), seen)) << dtype << ": not bit for bit";
+    bias.fill_(1e3);
+    const ModelOutputs covered = BothPictures(agent, example);
+    EXPECT_TRUE(at::equal(covered.at("image"), covered.at("drawing"))) << dtype;
+    EXPECT_TRUE(at::equal(covered.at("drawing"), drawing)) << dtype << ": whatever the opacity";
+  }
+}
+
+TEST(Agent, ADrawingLeavesAlphaAlone) {
+  const Agent agent = test::AgentOf(test::ConfigWithAlpha());
+  ForwardContext context;
+  const auto outputs = agent.Forward(RandomExample(2, 2, 8, 3).Inputs(), {"drawing"}, context);
+  EXPECT_EQ(outputs.count("image"), 0U);
+  torch::autograd::backward({outputs.at("drawing").square().sum()}, {});
+  for (const Parameter& parameter : agent.parameters()) {
+    EXPECT_EQ(parameter.tensor.grad().defined(), !parameter.name.starts_with("img_dec.alpha."))
+        << parameter.name;
+  }
+}
+
+// A canvas that an earlier pass drew may be anything.
+TEST(Agent, ACarriedCanvasIsClampedAndHasItsGradientThroughTheMixing) {
+  const Agent agent = test::AgentOf(test::ConfigWithAlpha());
+  test::Example example = RandomExample(1, 1, 8, 3);
+  ParameterOf(agent, "img_dec.alpha.bias").detach().fill_(-1e3);
+  at::Tensor& canvas = example.images.front();
+  canvas = (canvas * 3 - 1).requires_grad_(true);
+  const at::Tensor picture = Picture(agent, example);
+  EXPECT_TRUE(at::equal(picture, canvas.clamp(0, 1)));
+  torch::autograd::backward({picture.sum()}, {});
+  const at::Tensor inside = canvas.gt(0).logical_and(canvas.lt(1));
+  ASSERT_TRUE(inside.any().item<bool>() && !inside.all().item<bool>());
+  EXPECT_TRUE(at::equal(canvas.grad(), inside.to(at::kDouble)));
 }
 
 TEST(Agent, LogitsAreTheSameWhetherAPictureIsWantedOrNot) {

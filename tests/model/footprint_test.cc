@@ -17,7 +17,8 @@ namespace medley {
 
 std::ostream& operator<<(std::ostream& out, const AgentShape& shape) {
   return out << shape.rows << " rows, " << shape.images << " images, width " << shape.text_width << ", "
-             << shape.supervised << " items, picture " << shape.decodes_image;
+             << shape.supervised << " items, picture " << shape.decodes_image << ", drawing "
+             << shape.decodes_drawing;
 }
 
 namespace {
@@ -28,6 +29,7 @@ struct Form {
   bool qk_norm = true;
   AttentionBias bias = AttentionBias::kNone;
   LoraConfig lora{};
+  bool draws_over = false;  // with a stem and alpha
 };
 
 // Sizes of which no part hides another.
@@ -45,6 +47,10 @@ AgentConfig Config(const Form& form) {
   config.image.size = 24;
   config.image.patch = 6;
   config.encoder.ffn = config.decoder.ffn = 96;
+  if (form.draws_over) {
+    config.stem = {.channels = 20, .cell = 2};
+    config.alpha = true;
+  }
   return config;
 }
 
@@ -74,6 +80,7 @@ check::ForwardBytes BytesOf(const Agent& agent, const AgentShape& shape) {
   WantedOutputs wanted;
   if (shape.supervised > 0) wanted.push_back("logits");
   if (shape.decodes_image) wanted.push_back("image");
+  if (shape.decodes_drawing) wanted.push_back("drawing");
   return check::MeasuredBytes(agent, InputsOf(shape), wanted, shape.ToForward());
 }
 
@@ -86,6 +93,7 @@ void ForManyShapes(bool with_graph, const Check& check) {
                            {true},
                            {false, 0.1},
                            {true, 0.1},
+                           {.pre_norm = true, .draws_over = true},
                            {true, 0, false, AttentionBias::kQkv},
                            {true, 0, true, AttentionBias::kQkvo},
                            {.pre_norm = true, .lora = Lora(kAllLinear)},
@@ -102,6 +110,8 @@ void ForManyShapes(bool with_graph, const Check& check) {
                AgentShape{.rows = 1, .images = 1, .text_width = 10, .decodes_image = true},
                AgentShape{.rows = 4, .images = 1, .text_width = 24, .supervised = 92, .decodes_image = true},
                AgentShape{.rows = 3, .images = 3, .text_width = 12, .supervised = 6, .decodes_image = true},
+               AgentShape{
+                   .rows = 4, .images = 1, .text_width = 24, .supervised = 92, .decodes_drawing = true},
                AgentShape{.rows = 5, .images = 0, .text_width = 40, .supervised = 60},
            }) {
         shape.with_graph = with_graph;
@@ -139,33 +149,35 @@ TEST(Footprint, WithoutAGraphIsNeverBelowThePeak) {
 // As wide as steps that are planned. Beside these what is no count of tensors weighs little, but for what a
 // product packs or sums.
 TEST(Footprint, OfOneTo64MiBIsNeverBelowAndNear) {
-  AgentConfig config = Config({.pre_norm = true});
-  config.language.hidden = 256;
-  config.language.heads = 8;
-  config.language.kv_heads = 4;
-  config.language.head_dim = 32;
-  config.language.ffn = 768;
-  config.encoder.ffn = config.decoder.ffn = 512;
   InstallCpuAllocator();
-  Agent agent(config, test::LetterTokenizer(), /*seed=*/7, at::kCPU);
-  for (const at::ScalarType dtype : {at::kFloat, at::kBFloat16}) {
-    agent.To(at::kCPU, dtype);
-    for (AgentShape shape :
-         {AgentShape{.rows = 2, .images = 1, .text_width = 24, .supervised = 46},
-          AgentShape{.rows = 8, .images = 1, .text_width = 48, .supervised = 64},
-          AgentShape{.rows = 16, .images = 2, .text_width = 24, .supervised = 32, .decodes_image = true},
-          AgentShape{.rows = 16, .images = 0, .text_width = 64, .supervised = 160}}) {
-      for (const bool with_graph : {true, false}) {
-        shape.with_graph = with_graph;
-        SCOPED_TRACE(::testing::Message()
-                     << shape << (with_graph ? ", with" : ", without") << " a graph, " << dtype);
-        const std::int64_t estimated = check::FootprintBytes(agent, shape.ToForward()).peak;
-        const std::int64_t measured = BytesOf(agent, shape).peak;
-        EXPECT_GE(Ratio(estimated, measured), 1);
-        if (measured < (std::int64_t{1} << 20)) continue;
-        // Without a graph a layer's tensors are counted as if all lived until its end, which weighs most
-        // where it is handed pictures.
-        EXPECT_LE(Ratio(estimated, measured), !with_graph && shape.images > 1 ? 1.3 : 1.15);
+  for (const bool draws_over : {false, true}) {
+    AgentConfig config = Config({.pre_norm = true, .draws_over = draws_over});
+    config.language.hidden = 256;
+    config.language.heads = 8;
+    config.language.kv_heads = 4;
+    config.language.head_dim = 32;
+    config.language.ffn = 768;
+    config.encoder.ffn = config.decoder.ffn = 512;
+    Agent agent(config, test::LetterTokenizer(), /*seed=*/7, at::kCPU);
+    for (const at::ScalarType dtype : {at::kFloat, at::kBFloat16}) {
+      agent.To(at::kCPU, dtype);
+      for (AgentShape shape :
+           {AgentShape{.rows = 2, .images = 1, .text_width = 24, .supervised = 46},
+            AgentShape{.rows = 8, .images = 1, .text_width = 48, .supervised = 64},
+            AgentShape{.rows = 16, .images = 2, .text_width = 24, .supervised = 32, .decodes_image = true},
+            AgentShape{.rows = 16, .images = 0, .text_width = 64, .supervised = 160}}) {
+        for (const bool with_graph : {true, false}) {
+          shape.with_graph = with_graph;
+          SCOPED_TRACE(::testing::Message()
+                       << shape << (with_graph ? ", with" : ", without") << " a graph, " << dtype);
+          const std::int64_t estimated = check::FootprintBytes(agent, shape.ToForward()).peak;
+          const std::int64_t measured = BytesOf(agent, shape).peak;
+          EXPECT_GE(Ratio(estimated, measured), 1);
+          if (measured < (std::int64_t{1} << 20)) continue;
+          // Without a graph a layer's tensors are counted as if all lived until its end, which weighs most
+          // where it is handed pictures.
+          EXPECT_LE(Ratio(estimated, measured), !with_graph && shape.images > 1 ? 1.3 : 1.15);
+        }
       }
     }
   }

@@ -72,6 +72,20 @@ TEST(Operators, PatchesAreEmbeddedAsAConvolutionOfTheScaledImageDoes) {
                            expected.flatten(2).transpose(1, 2) + positions));
 }
 
+TEST(Operators, CellsAreEmbeddedAsTwoConvolutionsDo) {
+  const std::int64_t cell = 2, cells = 3, grid = 2, channels = 7, width = 5;
+  const at::Tensor image = at::rand({2, 3, grid * cells * cell, grid * cells * cell}, at::kDouble);
+  const StemWeights stem{.weight = at::randn({channels, 3, cell, cell}, at::kDouble),
+                         .bias = at::randn({channels}, at::kDouble)};
+  const at::Tensor weight = at::randn({width, channels, cells, cells}, at::kDouble);
+  const at::Tensor bias = at::randn({width}, at::kDouble);
+  const at::Tensor positions = at::randn({grid * grid, width}, at::kDouble);
+  const at::Tensor seen = at::gelu(at::conv2d((image - 0.7) * 3, stem.weight, stem.bias, /*stride=*/cell));
+  const at::Tensor expected = at::conv2d(seen, weight, bias, /*stride=*/cells);
+  EXPECT_TRUE(at::allclose(EmbedCells(image, stem, weight, bias, positions, 0.7, 3),
+                           expected.flatten(2).transpose(1, 2) + positions));
+}
+
 TEST(Operators, IdsArePaddedPastTheKernelThatLosesSums) {
   for (const std::int64_t right : {1, 1024, 4097, 100000}) EXPECT_EQ(PaddedIds(right), right);
   for (const std::int64_t wrong : {1025, 3072, 4096}) EXPECT_EQ(PaddedIds(wrong), 4097);

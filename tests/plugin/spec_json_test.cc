@@ -131,8 +131,8 @@ TEST(SpecJson, EveryMemberOfASpecIsInItsList) {
     EXPECT_EQ(FieldsOf(ModelGroup()), 2u);
   }
   {
-    [[maybe_unused]] const auto& [a, b, c, d, e] = ModelRule();
-    EXPECT_EQ(FieldsOf(ModelRule()), 5u);
+    [[maybe_unused]] const auto& [a, b, c, d, e, f] = ModelRule();
+    EXPECT_EQ(FieldsOf(ModelRule()), 6u);
   }
   {
     [[maybe_unused]] const auto& [a, b, c, d] = ModelSize();

@@ -31,7 +31,7 @@ inline void ExpectPassesAsDeclared(const TaskInfo& spec, const VariantInfo& vari
     }
     EXPECT_EQ(images, declared.images) << "in this order";
     EXPECT_EQ(pass.made, std::set<std::string>(declared.carries.begin(), declared.carries.end()));
-    EXPECT_EQ(pass.wanted.count("image") == 1, declared.decodes_image);
+    EXPECT_EQ(pass.draws(), declared.decodes_image);
     EXPECT_LE(pass.Input("tokens").size(1), declared.text_width);
     EXPECT_EQ(pass.Input("lengths").sizes(), at::IntArrayRef({kContractRows.count}));
     EXPECT_TRUE(pass.Input("lengths").le(pass.Input("tokens").size(1)).all().item<bool>());

@@ -22,6 +22,32 @@ TEST(Tasks, PassesDoWhatTheSpecDeclares) {
   }
 }
 
+// A model that lays what it draws over what it saw would copy it, and learn nothing by that.
+TEST(Tasks, AskForTheDrawingWhereWhatIsSeenIsTheTarget) {
+  std::set<std::string> drawings;
+  for (const TaskClass& any : AllTasks()) {
+    const TaskUnderTest test(any.spec->name);
+    const Batch batch = test.task->Sample(kContractRows);
+    Carries carries;
+    for (const PassInfo& declared : any.spec->variants[0].passes) {
+      FakePass pass(test, batch, &carries);
+      pass.draw = [](FakePass& drawing) { return drawing.LastImage(); };
+      const Sums sums = test.task->Run(declared.name, pass);
+      if (!pass.draws()) continue;
+      const bool copies = std::any_of(sums.begin(), sums.end(), [](const auto& sum) {
+        return sum.first.find("image") != std::string::npos && sum.second.template item<double>() < 1e-9;
+      });
+      const std::string name = any.spec->name + "/" + declared.name;
+      EXPECT_EQ(pass.wanted.count("drawing") > 0, copies) << name;
+      EXPECT_EQ(pass.wanted.count("image") > 0, !copies) << name;
+      if (copies) drawings.insert(name);
+    }
+  }
+  for (const char* name : {"control/control", "zoom_gold/control", "mem_canvas/step1", "mem_canvas/step2",
+                           "comparison/wait", "comparison/question"})
+    EXPECT_EQ(drawings.count(name), 1U) << name;
+}
+
 TEST(Tasks, DeclareTheSpecialTokensOfTheirTexts) {
   for (const TaskClass& any : AllTasks()) {
     std::set<std::string> used{"<pad>", "<eos>"};

@@ -115,7 +115,8 @@ class FakePass final : public EvalPass {
     wanted.clear();
     for (const auto output : asked) wanted.emplace(output);
     ModelOutputs outputs;
-    if (wanted.count("image")) outputs["image"] = draw ? draw(*this) : at::rand_like(LastImage());
+    // One picture for both, as a model without alpha draws it.
+    if (draws()) outputs["image"] = outputs["drawing"] = draw ? draw(*this) : at::rand_like(LastImage());
     if (wanted.count("logits")) {
       const at::Tensor targets = Input("tokens").flatten().index_select(0, Input("supervised"));
       outputs["targets"] = targets;
@@ -140,6 +141,7 @@ class FakePass final : public EvalPass {
     throw Error("no input " + std::string(name));
   }
 
+  bool draws() const { return wanted.count("image") + wanted.count("drawing") > 0; }
   at::Tensor LastImage() const {
     at::Tensor image;
     for (const ModelInput& input : inputs) {

@@ -12,6 +12,7 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
+ALPHA_GAIN = 4
 POSITIONS = 2048  # of the longest prefix and text together, at least
 
 
@@ -53,14 +54,23 @@ class Plain:
         return F.relu(x)
 
     @staticmethod
-    def patchify(image, conv, positions, mean, scale):
-        return conv((image - mean) * scale).flatten(2).transpose(1, 2) + positions
+    def patchify(image, stem, conv, positions, mean, scale):
+        x = (image - mean) * scale
+        return conv(x if stem is None else F.gelu(stem(x))).flatten(2).transpose(1, 2) + positions
 
     @staticmethod
     def unpatchify(x, conv, grid, mean, scale):
         """conv(x), whose kernel on the CPU would take a fifth of a step."""
-        pixels = (x @ conv.weight.flatten(1)).transpose(1, 2).unflatten(2, (grid, grid))
-        return (F.pixel_shuffle(pixels, conv.kernel_size[0]) + conv.bias[:, None, None]) / scale + mean
+        return (F.pixel_shuffle(Plain.planes(x, conv, grid), conv.kernel_size[0]) + conv.bias[:, None, None]) / scale + mean
+
+    @classmethod
+    def composite(cls, seen, drawn, x, conv, grid):
+        opacity = torch.sigmoid(ALPHA_GAIN * F.pixel_shuffle(cls.planes(x, conv, grid), conv.kernel_size[0]) + conv.bias)
+        return torch.lerp(seen.clamp(0, 1), drawn, opacity)
+
+    @staticmethod
+    def planes(x, conv, grid):
+        return (x @ conv.weight.flatten(1)).transpose(1, 2).unflatten(2, (grid, grid))
 
     @staticmethod
     def mean_error(output, target):
@@ -114,8 +124,10 @@ class Same(Plain):
     def relu(x):
         return x.relu_()
 
-    @staticmethod
-    def patchify(image, conv, positions, mean, scale):
+    @classmethod
+    def patchify(cls, image, stem, conv, positions, mean, scale):
+        if stem is not None:
+            return cls.cells(image, stem, conv, positions, mean, scale)
         rows, channels, size, _ = image.shape
         patch = conv.kernel_size[0]
         grid = size // patch
@@ -124,12 +136,32 @@ class Same(Plain):
         return torch.add(positions + conv.bias, F.linear(cut, conv.weight.flatten(1)), alpha=scale)
 
     @staticmethod
+    def cells(image, stem, conv, positions, mean, scale):
+        rows, channels, size, _ = image.shape
+        cells, cell = conv.kernel_size[0], stem.kernel_size[0]
+        grid = size // (cells * cell)
+        cut = image.view(rows, channels, grid, cells, cell, grid, cells, cell).permute(0, 2, 5, 3, 6, 1, 4, 7)
+        cut = cut.contiguous().view(rows, grid * grid, cells * cells, channels * cell * cell).sub_(mean)
+        seen = F.gelu(torch.add(stem.bias, F.linear(cut, stem.weight.flatten(1)), alpha=scale))
+        weight = conv.weight.permute(0, 2, 3, 1).flatten(1)
+        return positions + conv.bias + F.linear(seen.flatten(2), weight)
+
+    @staticmethod
     def unpatchify(x, conv, grid, mean, scale):
         patch, rows = conv.kernel_size[0], x.size(0)
         bias = (conv.bias / scale + mean).view(3, 1).expand(3, patch * patch).reshape(-1)
         pixels = torch.addmm(bias, x.flatten(0, 1) / scale, conv.weight.flatten(1))
-        cut = pixels.view(rows, grid, grid, 3, patch, patch).permute(0, 3, 1, 4, 2, 5)
-        return cut.reshape(rows, 3, grid * patch, grid * patch)
+        return Same.together(pixels, rows, grid, patch)
+
+    @staticmethod
+    def together(pixels, rows, grid, patch):
+        cut = pixels.view(rows, grid, grid, -1, patch, patch).permute(0, 3, 1, 4, 2, 5)
+        return cut.reshape(rows, -1, grid * patch, grid * patch)
+
+    @classmethod
+    def composite(cls, seen, drawn, x, conv, grid):
+        pixels = (x.flatten(0, 1) @ conv.weight.flatten(1)).mul_(ALPHA_GAIN).add_(conv.bias)
+        return torch.lerp(seen.clamp(0, 1), drawn, cls.together(pixels, x.size(0), grid, conv.kernel_size[0]).sigmoid_())
 
     @staticmethod
     def mean_error(output, target):
@@ -321,14 +353,18 @@ class ImageEncoder(nn.Module):
         super().__init__()
         width, image = c["language"]["hidden"], c["image"]
         self.form, self.mean, self.scale = form, image["mean"], image["scale"]
-        self.patch = nn.Conv2d(3, width, image["patch"], stride=image["patch"])
+        self.stem, channels, side = None, 3, image["patch"]
+        if c["encoder"].get("stem", 0) > 0:
+            channels, cell = c["encoder"]["stem"], c["encoder"]["stem_cell"]
+            self.stem, side = nn.Conv2d(3, channels, cell, stride=cell), side // cell
+        self.patch = nn.Conv2d(channels, width, side, stride=side)
         self.norm_in = nn.LayerNorm(width)
         self.layers = nn.ModuleList(VisionLayer(width, c["encoder"], form, False) for _ in range(c["encoder"]["layers"]))
         self.norm_out = nn.LayerNorm(width)
         self.positions = sinusoid(image["size"] // image["patch"], width)
 
     def forward(self, image):
-        x = self.norm_in(self.form.patchify(image, self.patch, self.positions, self.mean, self.scale))
+        x = self.norm_in(self.form.patchify(image, self.stem, self.patch, self.positions, self.mean, self.scale))
         for layer in self.layers:
             x = layer(x)
         return self.norm_out(x)
@@ -353,11 +389,22 @@ class PictureDecoder(nn.Module):
         self.layers = nn.ModuleList(VisionLayer(width, c["decoder"], form, True) for _ in range(c["decoder"]["layers"]))
         self.norm_out = nn.LayerNorm(width)
         self.patch = nn.ConvTranspose2d(width, 3, image["patch"], stride=image["patch"])
+        self.alpha = None
+        if c["decoder"].get("alpha", False):
+            self.alpha = nn.ConvTranspose2d(width, 1, image["patch"], stride=image["patch"])
 
-    def forward(self, x, text, mask):
+    def forward(self, x, text, mask, seen, wanted):
+        """The drawing, and it over what was seen, as wanted."""
         for layer in self.layers:
             x = layer(x, text, mask)
-        return self.form.unpatchify(self.norm_out(x), self.patch, self.grid, self.mean, self.scale)
+        x = self.norm_out(x)
+        drawn = self.form.unpatchify(x, self.patch, self.grid, self.mean, self.scale)
+        pictures = {}
+        if "image" in wanted:
+            pictures["image"] = drawn if self.alpha is None else self.form.composite(seen, drawn, x, self.alpha, self.grid)
+        if "drawing" in wanted:
+            pictures["drawing"] = drawn
+        return pictures
 
 
 class Agent(QwenModel):
@@ -382,12 +429,12 @@ class Agent(QwenModel):
         behind = sum(label.numel() + encodings[0].size(1) + self.closing.numel() for label in self.labels[:index])
         return self.model.keys_and_values(self.prefix(encodings, index, index + 1), behind)
 
-    def forward(self, encodings, shared, wanted, tokens, lengths, supervised=None, context_lengths=None):
-        """encodings [rows, patches, width] of each picture, the current one last; `shared` are keys and values of the first
-        ones, by picture and layer; supervised [items] are row * width + position of the tokens to predict. Columns that
-        nothing wanted depends on are cut off."""
+    def forward(self, encodings, seen_last, shared, wanted, tokens, lengths, supervised=None, context_lengths=None):
+        """encodings [rows, patches, width] of each picture, the current one last, whose pixels are `seen_last`; `shared` are keys
+        and values of the first ones, by picture and layer; supervised [items] are row * width + position of the tokens to
+        predict. Columns that nothing wanted depends on are cut off."""
         width, outputs, selected = tokens.size(1), {}, None
-        draws, seen = "image" in wanted, lengths if context_lengths is None else context_lengths
+        draws, seen = "image" in wanted or "drawing" in wanted, lengths if context_lengths is None else context_lengths
         kept = int(seen.max()) if draws else 1
         if "logits" in wanted:
             outputs["targets"] = tokens.flatten().index_select(0, supervised)
@@ -401,7 +448,7 @@ class Agent(QwenModel):
             outputs["logits"] = self.logits(self.form.take(hidden, selected) if draws else hidden)
         if draws:
             query = encodings[-1]
-            outputs["image"] = self.img_dec(query, hidden, self.form.key_mask(seen, kept, query.size(1)))
+            outputs |= self.img_dec(query, hidden, self.form.key_mask(seen, kept, query.size(1)), seen_last, wanted)
         return outputs
 
 
@@ -428,10 +475,11 @@ class Step:
                 sums[name] = F.cross_entropy(outputs["logits"], outputs["targets"], reduction="sum")
                 continue
             target, share = pictures[term["target"]], term["region_share"]
+            output = outputs[term["output"]]
             if share == 0:
-                sums[name] = self.form.mean_error(outputs["image"], target)
+                sums[name] = self.form.mean_error(output, target)
             else:
-                sums[name] = self.form.region_error(outputs["image"], target, pictures["image"], share)
+                sums[name] = self.form.region_error(output, target, pictures["image"], share)
         return sums
 
     def factor(self, term):
@@ -443,7 +491,8 @@ class Step:
         if share is not None:
             alone = [self.readers(name) < 2 for name in a_pass["images"]] + [True]
             shared = [share(i, a_pass["images"][i], encodings) for i in range(alone.index(True))]
-        return self.agent(encodings, shared, a_pass["wanted"], **self.draw.inputs[a_pass["name"]])
+        last = self.draw.pictures[a_pass["images"][-1]]
+        return self.agent(encodings, last, shared, a_pass["wanted"], **self.draw.inputs[a_pass["name"]])
 
     def readers(self, name):
         return sum(name in a_pass["images"] for a_pass in self.draw.facts["passes"])

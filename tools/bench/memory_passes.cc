@@ -202,7 +202,7 @@ Cause CauseOf(AutoRun& planned, LoadedTask& task, Mode mode) {
     cause.by_losses += pass->loss.kept;
     pictures += pass->images.size();
     tokens += pass->sizes.at("text_width");
-    drawn += pass->outputs.count("image") > 0 ? 1 : 0;
+    drawn += pass->outputs.count("image") + pass->outputs.count("drawing") > 0 ? 1 : 0;
   }
   cause.words = std::to_string(passes.size()) + " at once: reads " + std::to_string(pictures) + ", draws " +
                 std::to_string(drawn) + ", " + std::to_string(tokens) + " tokens";

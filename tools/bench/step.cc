@@ -66,9 +66,9 @@ struct Files {
 Json TermFacts(const Draw& draw, const TermInfo& term, const TermLoss& loss, const TaskConfig& config) {
   Json facts{{"weight", loss.weight}, {"count", loss.count}, {"sum", loss.sum}};
   if (term.name == "control_image") {
-    facts["target"] = "image", facts["region_share"] = 0;
+    facts["target"] = "image", facts["output"] = "drawing", facts["region_share"] = 0;
   } else if (term.name == "image") {
-    facts["target"] = "target";
+    facts["target"] = "target", facts["output"] = "image";
     for (const OptionInfo& option : draw.task.info().options) {
       if (option.name != "region_share") continue;
       const auto given = config.options.find(option.name);

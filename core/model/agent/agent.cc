@@ -35,6 +35,9 @@ const AgentConfig& Checked(const AgentConfig& config, const Tokenizer& tokenizer
   Require(config.image.patch > 0 && config.image.size % config.image.patch == 0,
           "image.size must be a multiple of image.patch");
   Require(config.image.scale != 0, "image.scale must not be 0");
+  Require(config.stem.channels >= 0 && (config.stem.channels == 0 ||
+                                        (config.stem.cell > 0 && config.image.patch % config.stem.cell == 0)),
+          "encoder.stem_cell must divide image.patch where there is a stem");
   CheckStack("encoder", config.encoder, language.hidden);
   CheckStack("decoder", config.decoder, language.hidden);
   return config;
@@ -54,6 +57,15 @@ std::int64_t Positions(const std::vector<at::Tensor>& labels, const at::Tensor& 
   std::int64_t count = Agent::kLongestText;
   for (const at::Tensor& label : labels) count += label.numel() + grid * grid + closing.numel();
   return count;
+}
+
+// What of the text a picture sees, additive: [rows, 1, 1, width].
+at::Tensor ContextMask(const AgentInputs& in, const at::TensorOptions& options) {
+  const at::Tensor position = at::arange(in.width(), in.tokens.options());
+  const at::Tensor hides = position.unsqueeze(0).ge(in.context_lengths.unsqueeze(1));  // [rows, width]
+  return at::zeros(hides.sizes(), options)
+      .masked_fill_(hides, -std::numeric_limits<double>::infinity())
+      .view({in.rows(), 1, 1, in.width()});
 }
 
 }  // namespace
@@ -144,7 +156,7 @@ ModelOutputs Agent::Forward(const ModelInputs& inputs, const WantedOutputs& want
                 std::to_string(kLongestText));
   }
   ModelOutputs outputs;
-  if (in.wants_logits || in.wants_image) {
+  if (in.wants_logits || in.draws()) {
     outputs = ForwardEncoded(in, Encodings(in, context), context);
   }
   if (in.targets.defined()) outputs["targets"] = in.targets;
@@ -155,7 +167,7 @@ ModelOutputs Agent::ForwardEncoded(const AgentInputs& in, const std::vector<at::
                                    ForwardContext& context) const {
   const at::Tensor x = language_.Embed(in.tokens);
   TextInput text = Seen(in, encodings, context);
-  if (!in.wants_image) text.selected = in.selected;
+  if (!in.draws()) text.selected = in.selected;
   const at::Tensor hidden = language_.Hidden(x, text, context);
 
   ModelOutputs outputs;
@@ -163,15 +175,18 @@ ModelOutputs Agent::ForwardEncoded(const AgentInputs& in, const std::vector<at::
     const bool all = !text.selected.defined();
     outputs["logits"] = language_.Logits(all ? hidden.flatten(0, 1).index_select(0, in.selected) : hidden);
   }
-  if (in.wants_image) {
-    const at::Tensor position = at::arange(in.width(), in.tokens.options());
-    const at::Tensor hides = position.unsqueeze(0).ge(in.context_lengths.unsqueeze(1));  // [rows, width]
-    const at::Tensor mask = at::zeros(hides.sizes(), x.options().requires_grad(false))
-                                .masked_fill_(hides, -std::numeric_limits<double>::infinity())
-                                .view({in.rows(), 1, 1, in.width()});
-    outputs["image"] = decoder_(encodings.back(), hidden, mask, context);
-  }
+  if (in.draws()) Draw(in, encodings.back(), hidden, outputs, context);
   return outputs;
+}
+
+void Agent::Draw(const AgentInputs& in, const at::Tensor& query, const at::Tensor& hidden,
+                 ModelOutputs& outputs, ForwardContext& context) const {
+  const at::Tensor mask = ContextMask(in, hidden.options().requires_grad(false));
+  const Drawn drawn = decoder_(query, hidden, mask, /*with_opacity=*/in.wants_image, context);
+  if (in.wants_image) {
+    outputs["image"] = drawn.opacity.defined() ? Composite(drawn, in.images.back()->tensor) : drawn.picture;
+  }
+  if (in.wants_drawing) outputs["drawing"] = drawn.picture;
 }
 
 void Agent::To(at::Device device, at::ScalarType dtype) {

@@ -22,7 +22,9 @@ namespace medley {
 // Outputs (as kAgentSpec says):
 //   logits   [items, vocabulary], at least in float, for the supervised tokens only
 //   targets  [items] int64, those tokens
-//   image    [rows, 3, size, size], not clamped
+//   image    [rows, 3, size, size], not clamped; where the decoder has alpha, what is drawn over the last
+//            image
+//   drawing  the same as it is drawn, whatever lies behind it
 // A row's outputs depend on that row alone, and not on pads.
 class Agent : public Model {
  public:
@@ -59,6 +61,9 @@ class Agent : public Model {
   std::vector<at::Tensor> Encodings(const AgentInputs& in, ForwardContext& context) const;
   ModelOutputs ForwardEncoded(const AgentInputs& in, const std::vector<at::Tensor>& encodings,
                               ForwardContext& context) const;
+  // Adds the pictures that are wanted.
+  void Draw(const AgentInputs& in, const at::Tensor& query, const at::Tensor& hidden, ModelOutputs& outputs,
+            ForwardContext& context) const;
   // What the text sees besides itself.
   TextInput Seen(const AgentInputs& in, const std::vector<at::Tensor>& encodings,
                  ForwardContext& context) const;

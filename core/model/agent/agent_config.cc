@@ -28,6 +28,8 @@ AgentConfig::AgentConfig(const ModelConfig& config)
             .mean = config.Number("image.mean"),
             .scale = config.Number("image.scale")},
       encoder(StackOf(config, "encoder")),
-      decoder(StackOf(config, "decoder")) {}
+      decoder(StackOf(config, "decoder")),
+      stem{.channels = config.Integer("encoder.stem"), .cell = config.Integer("encoder.stem_cell")},
+      alpha(config.Switch("decoder.alpha")) {}
 
 }  // namespace medley

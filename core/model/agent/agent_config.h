@@ -22,6 +22,11 @@ struct AgentConfig {
     bool pre_norm;   // false: post-norm, as published
     double dropout;  // of hidden states, never of attention's weights
   } encoder, decoder;
+  // What each cell of a patch goes through before the patch is mapped; without channels there is none.
+  struct Stem {
+    std::int64_t channels, cell;  // cell: pixels a side
+  } stem;
+  bool alpha;  // what is drawn has an opacity, and lies over what was seen
 
   AgentConfig();  // the defaults
   explicit AgentConfig(const ModelConfig& config);

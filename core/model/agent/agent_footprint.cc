@@ -20,6 +20,8 @@ class Elements {
         grid_(config.image.size / config.image.patch),
         patches_(grid_ * grid_),
         pixels_(3 * config.image.size * config.image.size),
+        stem_(config.stem),
+        cells_(config.stem.channels > 0 ? pixels_ / 3 / (stem_.cell * stem_.cell) * stem_.channels : 0),
         number_bytes_(number_bytes),
         shape_(shape) {}
 
@@ -31,8 +33,29 @@ class Elements {
             .backward = 3 * out,
             .product = out / 2};
   }
+  // With a stem: the cut cells, what they are mapped to, and its GELU; the gradients of both.
+  ForwardPart Stem() const {
+    const std::int64_t in_float = is_half() ? InFloat(pixels_) : 0;
+    return {.kept = pixels_ + 2 * cells_,
+            .forward = std::max<std::int64_t>(0, in_float - 2 * cells_) +
+                       InNumbers(8 * shape_.text_width, number_bytes_),
+            .backward = 2 * cells_,
+            .product = cells_};
+  }
+  // Behind it: patches with their positions.
+  ForwardPart CutOfCells() const {
+    const std::int64_t out = patches_ * hidden_;
+    return {
+        .kept = out,
+        .forward = out + (shape_.with_graph ? 0 : cells_) + InNumbers(8 * shape_.text_width, number_bytes_),
+        .backward = 3 * out + cells_,
+        .product = out / 2};
+  }
+  bool has_stem() const { return cells_ > 0; }
   // Of all rows: positions and bias.
   std::int64_t Offsets() const { return patches_ * hidden_; }
+  // Of all rows: the weight of a patch's cells, turned.
+  std::int64_t TurnedWeight() const { return cells_ / patches_ * hidden_; }
   // `dropout`: of what goes in or comes out.
   ForwardPart PatchNorm(double dropout = 0) const {
     const bool drops = dropout > 0;
@@ -69,6 +92,19 @@ class Elements {
             .backward = made + 2 * patches_ * hidden_};
   }
 
+  // How much of what was seen is covered, beside the lines that both products read.
+  ForwardPart Opacity() const {
+    const std::int64_t plane = InFloat(pixels_ / 3);
+    return {.kept = plane + (is_half() ? 0 : encoding()),
+            .forward = plane,
+            .backward = 2 * plane + 2 * encoding()};
+  }
+  // What was seen, and the picture over it.
+  ForwardPart Composite() const {
+    const std::int64_t made = InFloat(pixels_);
+    return {.kept = 2 * made, .backward = 3 * made + made / 3};
+  }
+
   // The bias, one for each pixel of a patch, and what the mask is made from.
   std::int64_t Small() const {
     return InFloat(pixels_ / patches_) + InNumbers(12 * shape_.text_width, number_bytes_);
@@ -91,7 +127,10 @@ class Elements {
   std::int64_t InFloat(std::int64_t count) const { return Floats(count, number_bytes_); }
 
   const AgentConfig::Language& language_;
-  std::int64_t hidden_, keys_, grid_, patches_, pixels_, number_bytes_;
+  std::int64_t hidden_, keys_, grid_, patches_, pixels_;
+  AgentConfig::Stem stem_;
+  std::int64_t cells_;  // numbers that a stem makes of a picture
+  std::int64_t number_bytes_;
   const AgentShape& shape_;
 };
 
@@ -144,7 +183,10 @@ std::vector<ForwardPart> Agent::Footprint(const ForwardShape& forward) const {
   };
 
   for (int image = 0; image < shape.images; ++image) {
-    ForwardPart cut = OfRows(elements.Cut(), shape.rows);
+    if (elements.has_stem()) add(OfRows(elements.Stem(), shape.rows), "img_enc.stem.", 0, image);
+    ForwardPart cut = OfRows(elements.has_stem() ? elements.CutOfCells() : elements.Cut(), shape.rows);
+    cut.kept += elements.TurnedWeight();
+    cut.backward += elements.TurnedWeight();
     cut.forward += elements.Offsets();
     add(cut, "img_enc.patch.", 0, image);
     add_norm("img_enc.norm_in.", config_.encoder.dropout, 0, image);
@@ -173,19 +215,24 @@ std::vector<ForwardPart> Agent::Footprint(const ForwardShape& forward) const {
                                              .prefix = PrefixLength(shape.images),
                                              .shared = PrefixLength(shape.shared_images),
                                              .supervised = shape.supervised,
-                                             .selects = !shape.decodes_image,
+                                             .selects = !shape.draws(),
                                              .cached = shape.cached,
                                              .embeds_more = shape.images > 0,
                                              .with_graph = shape.with_graph,
                                              .on_gpu = shape.on_gpu},
                                              training))
     parts.push_back(std::move(part));
-  if (shape.decodes_image) {
+  if (shape.draws()) {
+    const bool composites = config_.alpha && shape.decodes_image;
     add_stack("img_dec", config_.decoder, true, -1);
     add_norm("img_dec.norm_out.", config_.decoder.dropout, shape.rows * elements.encoding(), -1);
     if (!IsHalf(number_bytes))  // before it is scaled
       parts.back().forward += shape.rows * (elements.encoding() + elements.Small());
+    if (composites)
+      add(OfRows(elements.Opacity(), shape.rows), "img_dec.alpha.", shape.rows * elements.picture() / 3);
     add(OfRows(elements.Picture(), shape.rows), "img_dec.patch.", shape.rows * elements.picture());
+    if (composites)
+      add(OfRows(elements.Composite(), shape.rows), "img_dec.composite", shape.rows * elements.picture());
   }
   InBytes(parts, parameters_.list());
   return parts;

@@ -66,13 +66,17 @@ void ReadWanted(AgentInputs& in, const WantedOutputs& wanted) {
       in.wants_logits = true;
     } else if (name == "image") {
       in.wants_image = true;
+    } else if (name == "drawing") {
+      in.wants_drawing = true;
     } else if (name != "targets") {
-      throw Error("the agent has no output '" + std::string(name) + "'; it has logits, targets and image");
+      throw Error("the agent has no output '" + std::string(name) +
+                  "'; it has logits, targets, image and drawing");
     }
   }
-  if (in.wants_image && in.images.empty()) {
+  if (in.draws() && in.images.empty()) {
     throw Error(
-        "the agent cannot decode a picture without an image; hand in 'images' or do not ask for 'image'");
+        "the agent cannot decode a picture without an image; hand in 'images' or ask for neither 'image' nor "
+        "'drawing'");
   }
 }
 
@@ -132,7 +136,7 @@ AgentInputs AgentInputs::Read(const ModelInputs& inputs, const WantedOutputs& wa
   RequireWithin(in.context_lengths, in.lengths);
 
   const bool on_host = in.tokens.device().is_cpu();
-  std::int64_t kept = in.wants_image && on_host ? Largest(in.context_lengths) : on_host ? 1 : width;
+  std::int64_t kept = in.draws() && on_host ? Largest(in.context_lengths) : on_host ? 1 : width;
   if (in.wants_logits) {
     RequireInt64("supervised", supervised, 1);
     RequireRange("supervised", supervised, 1, rows * width - 1);

@@ -24,7 +24,9 @@ struct AgentInputs {
   at::Tensor tokens, lengths, context_lengths;
   at::Tensor targets;   // [items], where logits are wanted
   at::Tensor selected;  // [items] flat positions (row * width + position) whose hidden states give the logits
-  bool wants_logits = false, wants_image = false;
+  bool wants_logits = false, wants_image = false, wants_drawing = false;
+
+  bool draws() const { return wants_image || wants_drawing; }
 
   // The size of the tokens. On the CPU columns that nothing wanted can depend on are cut off.
   std::int64_t rows() const { return tokens.size(0); }

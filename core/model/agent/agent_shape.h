@@ -13,7 +13,8 @@ struct AgentShape {
   std::int64_t shared_images = 0;  // the first so many, whose keys and values are shared beside the layers
   std::int64_t text_width = 0;
   std::int64_t supervised = 0;  // items of "logits"
-  bool decodes_image = false;
+  bool decodes_image = false;   // the output "image"
+  bool decodes_drawing = false;
   bool with_graph = true;
   bool on_gpu = false;
   std::int64_t cached = 0;  // positions of text whose keys and values, with those of the images, are kept
@@ -25,6 +26,7 @@ struct AgentShape {
             .text_width = forward.Size("text_width"),
             .supervised = forward.Size("supervised"),
             .decodes_image = forward.outputs.count("image") > 0,
+            .decodes_drawing = forward.outputs.count("drawing") > 0,
             .with_graph = forward.with_graph,
             .on_gpu = forward.on_gpu,
             .cached = forward.cached};
@@ -38,8 +40,10 @@ struct AgentShape {
         .on_gpu = on_gpu,
         .cached = cached};
     if (decodes_image) forward.outputs.insert("image");
+    if (decodes_drawing) forward.outputs.insert("drawing");
     return forward;
   }
+  bool draws() const { return decodes_image || decodes_drawing; }
 };
 
 }  // namespace medley

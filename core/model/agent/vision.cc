@@ -3,6 +3,7 @@
 #include <ATen/Functions.h>
 
 #include <cmath>
+#include <utility>
 
 #include <medley/model/float_type.h>
 
@@ -23,6 +24,20 @@ at::Tensor Sinusoid(std::int64_t grid, std::int64_t width, const at::TensorOptio
   return at::cat({row, column}, -1).view({grid * grid, width}).to(options);
 }
 
+// Opacity is the sigmoid of so many times what the weights give, so that it learns to copy as soon as the
+// pixels learn to be drawn.
+constexpr double kAlphaGain = 4;
+
+// Cut into patches and these into cells, both row by row, each as [channels, cell, cell]: [rows, patches,
+// cells, channels * cell * cell].
+at::Tensor ToCells(const at::Tensor& image, std::int64_t cells, std::int64_t cell) {
+  const std::int64_t rows = image.size(0), channels = image.size(1), grid = image.size(2) / (cells * cell);
+  const at::Tensor cut =
+      image.view({rows, channels, grid, cells, cell, grid, cells, cell}).permute({0, 2, 5, 3, 6, 1, 4, 7});
+  return cut.clone(at::MemoryFormat::Contiguous)
+      .view({rows, grid * grid, cells * cells, channels * cell * cell});
+}
+
 }  // namespace
 
 at::Tensor ToPatches(const at::Tensor& image, std::int64_t patch) {
@@ -38,6 +53,15 @@ at::Tensor EmbedPatches(const at::Tensor& image, const at::Tensor& weight, const
   // numbers.
   const at::Tensor patches = ToPatches(image, weight.size(2)).sub_(mean).to(weight.scalar_type());
   return at::add(positions + bias, at::linear(patches, weight.flatten(1)), scale);
+}
+
+at::Tensor EmbedCells(const at::Tensor& image, const StemWeights& stem, const at::Tensor& weight,
+                      const at::Tensor& bias, const at::Tensor& positions, double mean, double scale) {
+  const at::Tensor cells =
+      ToCells(image, weight.size(2), stem.weight.size(2)).sub_(mean).to(weight.scalar_type());
+  // The weight is turned and not the cells, which are many more.
+  const at::Tensor seen = at::gelu(at::add(stem.bias, at::linear(cells, stem.weight.flatten(1)), scale));
+  return at::add(positions + bias, at::linear(seen.flatten(2), weight.permute({0, 2, 3, 1}).flatten(1)));
 }
 
 at::Tensor FromPatches(const at::Tensor& patches, std::int64_t size, std::int64_t patch) {
@@ -62,8 +86,17 @@ TransformerLayer::Setting LayerSetting(const AgentConfig& config, const AgentCon
 
 ImageEncoder::ImageEncoder(ParameterSet& set, const AgentConfig& config)
     : image_(config.image), dropout_(config.encoder.dropout), width_(config.language.hidden) {
-  const std::int64_t patch = image_.patch;
-  weight_ = set.Normal("img_enc.patch.weight", {width_, 3, patch, patch}, 1 / std::sqrt(3.0 * patch * patch));
+  const AgentConfig::Stem& stem = config.stem;
+  const bool has_stem = stem.channels > 0;
+  const auto kernel = [&](const std::string& name, std::int64_t out, std::int64_t in, std::int64_t side) {
+    return set.Normal(name, {out, in, side, side}, 1 / std::sqrt(static_cast<double>(in * side * side)));
+  };
+  if (has_stem) {
+    stem_ = {.weight = kernel("img_enc.stem.weight", stem.channels, 3, stem.cell),
+             .bias = set.Constant("img_enc.stem.bias", {stem.channels}, 0)};
+  }
+  weight_ = has_stem ? kernel("img_enc.patch.weight", width_, stem.channels, image_.patch / stem.cell)
+                     : kernel("img_enc.patch.weight", width_, 3, image_.patch);
   bias_ = set.Constant("img_enc.patch.bias", {width_}, 0);
   norm_in_ = LayerNorm(set, "img_enc.norm_in", width_);
   for (std::int64_t i = 0; i < config.encoder.layers; ++i) {
@@ -74,8 +107,14 @@ ImageEncoder::ImageEncoder(ParameterSet& set, const AgentConfig& config)
   To(weight_.device(), weight_.scalar_type());
 }
 
+at::Tensor ImageEncoder::Embedded(const at::Tensor& image) const {
+  const double mean = image_.mean, scale = image_.scale;
+  return stem_.weight.defined() ? EmbedCells(image, stem_, weight_, bias_, positions_, mean, scale)
+                                : EmbedPatches(image, weight_, bias_, positions_, mean, scale);
+}
+
 at::Tensor ImageEncoder::operator()(const at::Tensor& image, ForwardContext& context) const {
-  at::Tensor x = norm_in_(EmbedPatches(image, weight_, bias_, positions_, image_.mean, image_.scale));
+  at::Tensor x = norm_in_(Embedded(image));
   x = Dropout(dropout_, "encoder", context)(x);
   for (std::size_t i = 0; i < layers_.size(); ++i) {
     const TransformerLayer::Drops drops = layers_[i].DropsOf("encoder " + std::to_string(i), context);
@@ -97,13 +136,16 @@ PictureDecoder::PictureDecoder(ParameterSet& set, const AgentConfig& config)
                          LayerSetting(config, config.decoder, true));
   }
   norm_out_ = LayerNorm(set, "img_dec.norm_out", width);
-  weight_ = set.Normal("img_dec.patch.weight", {width, 3, patch, patch},
-                       0.25 / std::sqrt(static_cast<double>(width)));
+  const double deviation = 0.25 / std::sqrt(static_cast<double>(width));
+  weight_ = set.Normal("img_dec.patch.weight", {width, 3, patch, patch}, deviation);
   bias_ = set.Constant("img_dec.patch.bias", {3}, 0);
+  if (!config.alpha) return;
+  alpha_weight_ = set.Normal("img_dec.alpha.weight", {width, 1, patch, patch}, deviation);
+  alpha_bias_ = set.Constant("img_dec.alpha.bias", {1}, 0);
 }
 
-at::Tensor PictureDecoder::operator()(const at::Tensor& query, const at::Tensor& text, const at::Tensor& mask,
-                                      ForwardContext& context) const {
+Drawn PictureDecoder::operator()(const at::Tensor& query, const at::Tensor& text, const at::Tensor& mask,
+                                 bool with_opacity, ForwardContext& context) const {
   at::Tensor x = query;
   const TransformerLayer::Seen seen{.mask = {}, .context = text, .context_mask = mask};
   for (std::size_t i = 0; i < layers_.size(); ++i) {
@@ -112,18 +154,41 @@ at::Tensor PictureDecoder::operator()(const at::Tensor& query, const at::Tensor&
                       [this, i, drops, seen](const at::Tensor& in) { return layers_[i](in, drops, seen); });
   }
   x = Dropout(dropout_, "decoder", context)(x);
+  at::Tensor lines = norm_out_(x).flatten(0, 1);
+  Drawn drawn;
+  if (with_opacity && alpha_weight_.defined()) drawn.opacity = Opacity(lines);
+  drawn.picture = Pixels(std::move(lines));
+  return drawn;
+}
+
+at::Tensor PictureDecoder::Pixels(at::Tensor lines) const {
   const std::int64_t patch = image_.patch;
   // pixel / scale + mean, in the product for the same reason; of a half type behind it, for a sum near the
   // mean would lose most of the pixel's bits.
-  const at::ScalarType type = x.scalar_type(), wide = AtLeastFloat(type);
+  const at::ScalarType type = lines.scalar_type(), wide = AtLeastFloat(type);
   const at::Tensor bias =
       (bias_.to(wide) / image_.scale + image_.mean).view({3, 1}).expand({3, patch * patch}).reshape({-1});
   const at::Tensor weight = weight_.flatten(1);
-  at::Tensor lines = norm_out_(x).flatten(0, 1);
   if (wide == type) lines = lines / image_.scale;  // in place of what came out of the norm
   const at::Tensor pixels = wide == type ? at::addmm(bias, lines, weight)
                                          : at::mm(lines, weight).to(wide).div_(image_.scale).add_(bias);
-  return FromPatches(pixels.view({x.size(0), x.size(1), -1}), image_.size, patch);
+  return Together(pixels);
+}
+
+at::Tensor PictureDecoder::Opacity(const at::Tensor& lines) const {
+  const at::ScalarType wide = AtLeastFloat(lines.scalar_type());
+  return Together(at::mm(lines, alpha_weight_.flatten(1)).to(wide).mul_(kAlphaGain).add_(alpha_bias_))
+      .sigmoid_();
+}
+
+at::Tensor PictureDecoder::Together(const at::Tensor& lines) const {
+  const std::int64_t grid = image_.size / image_.patch;
+  return FromPatches(lines.view({-1, grid * grid, lines.size(1)}), image_.size, image_.patch);
+}
+
+at::Tensor Composite(const Drawn& drawn, const at::Tensor& seen) {
+  const at::Tensor under = seen.to(drawn.picture.options().requires_grad(false)).clamp(0, 1);
+  return at::lerp(under, drawn.picture, drawn.opacity);
 }
 
 }  // namespace medley

@@ -110,7 +110,7 @@ void ContractComparison::ComparePass(const PassTrace& trace) {
       Differ(name + "the model's size '" + std::string(size.name) + "'", "at most " + std::to_string(most),
              std::to_string(found->second));
   }
-  const bool decodes = trace.record.outputs.count("image") > 0;
+  const bool decodes = trace.record.outputs.count("image") + trace.record.outputs.count("drawing") > 0;
   if (decodes != trace.pass->decodes_image) {
     Differ(name + "asks the model for a picture", trace.pass->decodes_image ? "yes" : "no",
            decodes ? "yes" : "no");

@@ -59,15 +59,15 @@ ModelOutputs ControlPass::Forward(PassContext& context, bool decodes_image) cons
   const RaggedColumn& learned = context.batch().Ragged(Column("learned"));
   inputs.push_back({.name = "supervised", .tensor = FlatPositions(learned, kControlWidth), .key = ""});
   WantedOutputs wanted{"logits", "targets"};
-  if (decodes_image) wanted.push_back("image");
+  if (decodes_image) wanted.push_back("drawing");
   return context.Forward(inputs, wanted);
 }
 
 Sums ControlPass::Losses(PassContext& context, const ModelOutputs& outputs) const {
   Sums sums{{names_.name + "_text", SumCrossEntropy(outputs.at("logits"), outputs.at("targets"))}};
-  if (outputs.count("image") > 0) {
+  if (outputs.count("drawing") > 0) {
     const at::Tensor picture = context.Pixels(names_.images[names_.images.size() - 1]);
-    sums[names_.name + "_image"] = SumPictureError(outputs.at("image"), picture, picture, 0);
+    sums[names_.name + "_image"] = SumPictureError(outputs.at("drawing"), picture, picture, 0);
   }
   return sums;
 }

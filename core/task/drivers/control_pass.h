@@ -30,7 +30,8 @@ struct ControlNames {
 };
 
 // The pass that keeps language and drawing alive: a picture beside a line of the control text, all of which
-// is learned; where it decodes, the picture itself comes back.
+// is learned; where it decodes, the picture itself comes back. It is drawn, never copied: the pass asks for
+// the model's "drawing".
 class ControlPass {
  public:
   explicit ControlPass(const TaskContext& context, ControlNames names = {});

@@ -49,7 +49,7 @@ Outcomes JudgePictures(EvalContext& context, const RowRange& rows, const Picture
     const at::Tensor target = piece.Pixels(exam.target);
     const at::Tensor mean = MeanOfOthers(sum_of_targets, rows.count, target);
     // Judged as it is saved: a picture has no value outside [0, 1].
-    const at::Tensor output = piece.Forward(exam.inputs(piece), {"image"}).at("image").clamp(0, 1);
+    const at::Tensor output = piece.Forward(exam.inputs(piece), {exam.output}).at(exam.output).clamp(0, 1);
 
     const at::Tensor changes = DifferentPixels(target, input);
     const at::Tensor unusual =

@@ -34,6 +34,7 @@ struct PictureExam {
   // So the error is the mean of three: of that region, of the pixels outside of it that the mean answer has
   // wrong (what must stay), and of all others; a row that lacks one has the mean of the rest.
   bool judge_what_stays = false;
+  std::string output = "image";  // of the model
   std::function<ModelInputs(EvalPass&)> inputs;
   std::function<void(const JudgedPictures&, Outcomes&)> more = {};  // adds figures of its own
 };

@@ -54,7 +54,7 @@ constexpr TaskSpec PictureSpec(std::string_view name, std::string_view summary, 
   spec.passes = {ControlPassSpec(/*decodes_image=*/true), pass};
   spec.terms = {ControlImageTerm(), ControlTextTerm(), image};
   spec.inputs = {"images", "tokens", "lengths", "supervised"};
-  spec.outputs = {"logits", "targets", "image"};
+  spec.outputs = {"logits", "targets", "image", "drawing"};
   PassSpec mixed = pass;
   mixed.name = "fused", mixed.text_width = std::max(prompts.Width(), kControlWidth);
   PassSpec first = mixed, second = mixed;
@@ -99,6 +99,7 @@ class PictureTask : public Task {
   static constexpr std::int64_t kControl = 0, kTask = 1;  // kinds of rows
   static void AddKinds(Batch& batch, const std::string& pass, at::Tensor kinds);
   void SampleOrder(Batch& batch) const;
+  static at::Tensor PicturesOfKinds(const ModelOutputs& outputs, const at::Tensor& kind);
   Sums RunMixed(const std::string& pass, PassContext& context) const;
 
   std::string variant_;
