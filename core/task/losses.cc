@@ -22,6 +22,9 @@ double EvenWeight(const at::Tensor& target) {
   return 1.0 / static_cast<double>(target.size(1) * target.size(2) * target.size(3));
 }
 
+// Keeps an empty region from 0/0.
+constexpr double kLeastWeight = 1e-6;
+
 // What each pixel counts for, [rows, 1, size, size]; the weights of a row's values add up to 1.
 at::Tensor PixelWeights(const at::Tensor& target, const at::Tensor& region, double share,
                         at::ScalarType dtype) {
@@ -29,7 +32,7 @@ at::Tensor PixelWeights(const at::Tensor& target, const at::Tensor& region, doub
   const at::Tensor pixels = inside.sum({2, 3}, /*keepdim=*/true);
   const double all = EvenWeight(target);
   const at::Tensor in_region =
-      inside.mul(share / static_cast<double>(target.size(1))).div_(pixels.clamp_min(1));
+      inside.mul(share / static_cast<double>(target.size(1))).div_(pixels.clamp_min(kLeastWeight));
   return at::where(pixels.gt(0), in_region.add_((1 - share) * all), all).to(dtype);
 }
 

@@ -21,8 +21,9 @@ at::Tensor NumberErrors(const at::Tensor& output, const at::Tensor& target,
 
 // Squared error of each picture, [rows]: (1 - s) * mean over all pixels + s * mean over the region, with s =
 // region_share in [0, 1]. A row whose region is empty takes the mean over all pixels. `output`, `target`
-// [rows, 3, size, size] floats in [0, 1]; `region` [rows, 1, size, size] bool, which may be undefined where s
-// is 0. Why a region: an object is 24 to 370 of 50,176 pixels, so that the plain mean hardly sees it.
+// [rows, 3, size, size] floats in [0, 1]; `region` [rows, 1, size, size] bool, or floats that say how much a
+// pixel counts there; it may be undefined where s is 0. Why a region: an object is 24 to 370 of 50,176
+// pixels, so that the plain mean hardly sees it.
 at::Tensor RegionErrors(const at::Tensor& output, const at::Tensor& target, const at::Tensor& region,
                         double region_share);
 

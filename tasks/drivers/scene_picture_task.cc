@@ -10,7 +10,7 @@ namespace medley::tasks {
 
 ScenePictureTask::ScenePictureTask(const TaskContext& context, const TaskSpec& spec, const TextList& prompts,
                                    const Judging& judging)
-    : PictureTask(context, spec, prompts), with_objects_(context.Option("objects") > 0), judging_(judging) {
+    : PictureTask(context, spec, prompts), objects_(context.Option("objects")), judging_(judging) {
   ImageSize(context);
 }
 
@@ -21,10 +21,13 @@ PictureTask::Prompt ScenePictureTask::Draw(Row& row, PictureBytes input, Picture
   return example.prompt;
 }
 
-// An object that stays is a dozen pixels of thousands, which nobody would learn to keep.
+// An object that stays is a dozen pixels of thousands, which nobody would learn to keep; so is one in a
+// close-up, where all changes.
 at::Tensor ScenePictureTask::Region(const at::Tensor& target, const at::Tensor& input) const {
   const at::Tensor changes = DifferentPixels(target, input);
-  return with_objects_ ? changes.logical_or(Coloured(target)) : changes;
+  if (objects_ == 0) return changes;
+  if (objects_ == 1) return changes.logical_or(Coloured(target));
+  return changes.to(target.scalar_type()).maximum(Coloured(target).to(target.scalar_type()).mul_(objects_));
 }
 
 void ScenePictureTask::Refine(PictureExam& exam) const {

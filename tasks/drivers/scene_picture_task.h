@@ -21,11 +21,12 @@ constexpr TaskSpec ScenePictureSpec(std::string_view name, std::string_view summ
   return PictureSpec(
       name, summary, prompts,
       {.control = true,
-       .options = {{.name = "objects",
-                    .value = 0,
-                    .low = 0,
-                    .high = 1,
-                    .summary = "1: agent and gold are among these pixels where they stay, too"}}});
+       .options = {
+           {.name = "objects",
+            .value = 0,
+            .low = 0,
+            .high = 100,
+            .summary = "how much a pixel of agent or gold counts there, where it stays, too; others: 1"}}});
 }
 
 // A scene of the game that is asked for in words, beside the control pass.
@@ -46,7 +47,7 @@ class ScenePictureTask : public PictureTask {
   at::Tensor Region(const at::Tensor& target, const at::Tensor& input) const final;
   void Refine(PictureExam& exam) const final;
 
-  bool with_objects_;
+  double objects_;
   Judging judging_;
 };
 

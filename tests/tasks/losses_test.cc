@@ -37,6 +37,23 @@ TEST(PictureErrors, ShareTheWeightBetweenAllAndTheRegion) {
   }
 }
 
+TEST(PictureErrors, ARegionMayWeighItsPixels) {
+  const Pictures p = MakePictures(at::kDouble);
+  const at::Tensor squares = (p.output - p.target).square();
+  at::Tensor weights = at::zeros({3, 1, 8, 8}, at::kDouble);
+  weights[0][0][1][2] = 0.25;
+  weights[0][0][3][4] = 0.5;
+  weights[1].fill_(7);
+  const at::Tensor errors = RegionErrors(p.output, p.target, weights, 0.3);
+  const auto pixel = [&](int row, int column) {
+    return squares[0].select(1, row).select(1, column).mean().item<double>();
+  };
+  EXPECT_NEAR(errors[0].item<double>(),
+              0.7 * squares[0].mean().item<double>() + 0.3 * (pixel(1, 2) + 2 * pixel(3, 4)) / 3, 1e-12);
+  for (const int row : {1, 2})
+    EXPECT_NEAR(errors[row].item<double>(), squares[row].mean().item<double>(), 1e-12) << "all alike, or none";
+}
+
 // The way that does not look at the region, against the general one.
 TEST(PictureErrors, WithoutAShareAreThePlainMeanBitForBit) {
   for (const auto dtype : {at::kFloat, at::kDouble}) {
