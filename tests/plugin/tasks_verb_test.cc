@@ -2,8 +2,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <algorithm>
-#include <chrono>
 #include <nlohmann/json.hpp>
 
 #include <medley/task/abi.h>
@@ -83,15 +81,8 @@ TEST(TasksVerb, ARelativePathCountsFromTheWorkingDirectory) {
   EXPECT_EQ(Shell(Medley() + "tasks --plugin-path '' 2>&1").code, 2);
 }
 
-TEST(TasksVerb, AnswersAtOnceAndOpensNoLibtorch) {
-  double fastest_ms = 1e9;  // of ten: the machine may be busy with other tests
-  for (int i = 0; i < 10; ++i) {
-    const auto begin = std::chrono::steady_clock::now();
-    Shell(Medley() + "tasks --json" + PathOption("tiny") + " 2>&1");
-    const std::chrono::duration<double, std::milli> elapsed = std::chrono::steady_clock::now() - begin;
-    fastest_ms = std::min(fastest_ms, elapsed.count());
-  }
-  EXPECT_LT(fastest_ms, 50);
+// Libtorch alone would take half a second to open.
+TEST(TasksVerb, OpensNoLibtorch) {
   const auto libraries = Shell("LD_DEBUG=files " + Medley() + "tasks" + PathOption("tiny") + " 2>&1");
   EXPECT_TRUE(Has(libraries.out, "libmedley_base.so"));
   EXPECT_FALSE(Has(libraries.out, "libtorch") || Has(libraries.out, "libc10") ||
