@@ -154,8 +154,7 @@ Outcomes ComplexLoss::Evaluate(EvalContext& context, const RowRange& rows) const
     Estimate wanted = before;
     wanted.agent = before.agent.add(before.gold).div(2);
     const at::Tensor zooms = at::ones({picture.size(0)}, picture.options());
-    AppendRows(outcomes.Share("found"), ShareFound(drawn, wanted, before, zooms));
-    AppendRows(outcomes.Share("found_by_input"), ShareFound(before, wanted, before, zooms));
+    AddFound({.target = wanted, .input = before}, drawn, zooms, outcomes);
     sheet.Add(input, AsTheGameDraws(drawn, piece.batch().rows()).to(at::kFloat).div_(255), picture);
   });
   sheet.MoveTo(outcomes);

@@ -9,6 +9,8 @@
 #include <ATen/ops/where.h>
 #include <ATen/ops/zeros_like.h>
 
+#include <cmath>
+
 #include "tasks/world/canvas.h"
 #include "tasks/world/state.h"
 
@@ -50,6 +52,37 @@ Blob BlobOf(const at::Tensor& mask) {
 Blob AgentOf(const Estimate& e) { return {e.agent, e.agent_radius, e.agent_found}; }
 Blob GoldOf(const Estimate& e) { return {e.gold, e.gold_radius, e.gold_found}; }
 
+// Less than a pixel of 128; what covers the rim of an object that stays, as an arrow does, moves it by less.
+constexpr double kSamePlace = 0.4 / 128, kSameDirection = 0.15;
+
+// Whether an object is shown by both in one place and size, [rows] bool.
+at::Tensor IsSame(const Blob& a, const Blob& b) {
+  return a.found.logical_and(b.found)
+      .logical_and(Distance(a.centre, b.centre).le(kSamePlace))
+      .logical_and(a.radius.sub(b.radius).abs().le(kSamePlace));
+}
+
+at::Tensor LooksTheSameWay(const Estimate& a, const Estimate& b) {
+  const at::Tensor turn = a.direction.sub(b.direction);
+  return turn.cos()
+      .ge(std::cos(kSameDirection))
+      .logical_or(a.eye_found.logical_or(b.eye_found).logical_not());
+}
+
+// Adds up objects of rows.
+class Share {
+ public:
+  explicit Share(const at::Tensor& like) : counted_(at::zeros_like(like, at::kDouble)), right_(counted_) {}
+  void Add(const at::Tensor& counts, const at::Tensor& is_right) {
+    counted_ = counted_.add(counts);
+    right_ = right_.add(counts.logical_and(is_right));
+  }
+  at::Tensor value() const { return right_.div(counted_); }  // 0/0 where there are none
+
+ private:
+  at::Tensor counted_, right_;
+};
+
 }  // namespace
 
 Estimate EstimateObjects(const at::Tensor& picture) {
@@ -74,22 +107,24 @@ Estimate EstimateObjects(const at::Tensor& picture) {
 
 at::Tensor Distance(const at::Tensor& a, const at::Tensor& b) { return a.sub(b).square().sum(1).sqrt(); }
 
-at::Tensor ShareFound(const Estimate& drawn, const Estimate& target, const Estimate& input,
-                      const at::Tensor& zoom) {
+Found ShareFound(const Estimate& drawn, const Expected& expected, const at::Tensor& zoom) {
   const at::NoGradGuard no_grad;
+  const auto& [target, input] = expected;
   const at::Tensor reach = zoom.to(target.agent.options()).mul(kReach);
-  at::Tensor counted = at::zeros_like(reach, at::kDouble), right = counted;
-  for (const auto& of : {AgentOf, GoldOf}) {
-    const Blob blob = of(drawn), wanted = of(target);
+  Share changed(reach), kept(reach);
+  const auto add = [&](const Blob& blob, const Blob& wanted, const Blob& before, const at::Tensor& stays) {
     const at::Tensor area = blob.radius.div(wanted.radius).square();
     const at::Tensor fits = blob.found.logical_and(Distance(blob.centre, wanted.centre).le(reach))
                                 .logical_and(area.ge(1 / kAreas))
                                 .logical_and(area.le(kAreas));
-    const at::Tensor was_shown = of(input).found;
-    counted = counted.add(wanted.found.logical_or(was_shown));
-    right = right.add(at::where(wanted.found, fits, was_shown.logical_and(blob.found.logical_not())));
-  }
-  return right.div(counted);  // 0/0 where there are none
+    const at::Tensor is_right = at::where(wanted.found, fits, blob.found.logical_not());
+    changed.Add(wanted.found.logical_or(before.found).logical_and(stays.logical_not()), is_right);
+    kept.Add(stays, is_right);
+  };
+  add(AgentOf(drawn), AgentOf(target), AgentOf(input),
+      IsSame(AgentOf(target), AgentOf(input)).logical_and(LooksTheSameWay(target, input)));
+  add(GoldOf(drawn), GoldOf(target), GoldOf(input), IsSame(GoldOf(target), GoldOf(input)));
+  return {.changed = changed.value(), .kept = kept.value()};
 }
 
 }  // namespace medley::tasks

@@ -22,11 +22,20 @@ Estimate EstimateObjects(const at::Tensor& picture);
 
 at::Tensor Distance(const at::Tensor& a, const at::Tensor& b);  // of points, [rows]
 
+// What a picture should show, and what the model saw before it drew it.
+struct Expected {
+  Estimate target;
+  Estimate input;
+};
+
 // How many of a picture's objects, agent and gold, are where they belong, [rows] from 0 to 1, NaN in rows
 // without any: those that the target shows, within 6/128 of the picture's side times `zoom` (a number a row,
 // [rows]) and with an area between half and twice theirs; and those that the input shows and the target does
 // not, which shall not be found. No gradient.
-at::Tensor ShareFound(const Estimate& drawn, const Estimate& target, const Estimate& input,
-                      const at::Tensor& zoom);
+struct Found {
+  at::Tensor changed;  // of those that moved, turned, grew, appeared or went
+  at::Tensor kept;     // of those that the input shows just so, which can be copied
+};
+Found ShareFound(const Estimate& drawn, const Expected& expected, const at::Tensor& zoom);
 
 }  // namespace medley::tasks

@@ -2,10 +2,9 @@
 
 #include <ATen/core/Tensor.h>
 #include <ATen/ops/empty.h>
+#include <ATen/ops/ones_like.h>
 
 #include <utility>
-
-#include "tasks/drivers/finder.h"
 
 namespace medley::tasks {
 
@@ -33,6 +32,13 @@ at::Tensor Coloured(const at::Tensor& pictures) {
   return pictures.ne(pictures.narrow(1, 0, 1)).any(1, /*keepdim=*/true);
 }
 
+void AddFound(const Expected& expected, const Estimate& drawn, const at::Tensor& zoom, Outcomes& outcomes) {
+  const Found found = ShareFound(drawn, expected, zoom);
+  AppendRows(outcomes.Share("found"), found.changed);
+  AppendRows(outcomes.Share("found_kept"), found.kept);
+  AppendRows(outcomes.Share("found_by_input"), ShareFound(expected.input, expected, zoom).changed);
+}
+
 std::function<void(const JudgedPictures&, Outcomes&)> FoundFigures(
     std::function<double(std::int64_t row)> zoom, bool input_is_an_answer) {
   return [zoom = std::move(zoom), input_is_an_answer](const JudgedPictures& judged, Outcomes& outcomes) {
@@ -40,13 +46,16 @@ std::function<void(const JudgedPictures&, Outcomes&)> FoundFigures(
     for (std::int64_t i = 0; i < judged.rows.count; ++i)
       zooms.mutable_data_ptr<double>()[i] = zoom(judged.rows.begin + i);
     zooms = ToDevice(zooms, judged.target.device());
-    const Estimate shown = EstimateObjects(judged.target), before = EstimateObjects(judged.input);
-    const auto add = [&](const char* figure, const Estimate& answer) {
-      AppendRows(outcomes.Share(figure), ShareFound(answer, shown, before, zooms));
-    };
-    add("found", EstimateObjects(judged.output));
-    add("found_by_mean", EstimateObjects(judged.mean));
-    if (input_is_an_answer) add("found_by_input", before);
+    const Estimate drawn = EstimateObjects(judged.output);
+    Expected expected{
+        .target = EstimateObjects(judged.target),
+        .input = EstimateObjects(input_is_an_answer ? judged.input : at::ones_like(judged.input))};
+    if (input_is_an_answer)
+      AddFound(expected, drawn, zooms, outcomes);
+    else
+      AppendRows(outcomes.Share("found"), ShareFound(drawn, expected, zooms).changed);
+    AppendRows(outcomes.Share("found_by_mean"),
+               ShareFound(EstimateObjects(judged.mean), expected, zooms).changed);
   };
 }
 

@@ -9,6 +9,7 @@
 #include <medley/task/drivers/picture_bytes.h>
 #include <medley/task/task.h>
 
+#include "tasks/drivers/finder.h"
 #include "tasks/world/render.h"
 
 namespace medley::tasks {
@@ -23,9 +24,13 @@ at::Tensor RenderScenes(std::span<const world::Scene> scenes, int size);  // [sc
 // [pictures, 1, size, size] bool.
 at::Tensor Coloured(const at::Tensor& pictures);
 
-// For PictureExam::more: the share of objects that are where they belong (ShareFound), which a smear has none
-// of, in what was drawn, in the mean and, where that is an answer, in the input. `zoom`: how large the target
-// of a row shows the game.
+// Appends the shares of objects that are where they belong (ShareFound), which a smear has none of: "found"
+// of those that changed, "found_kept" of the others; and "found_by_input" of the changed ones.
+void AddFound(const Expected& expected, const Estimate& drawn, const at::Tensor& zoom, Outcomes& outcomes);
+
+// For PictureExam::more: AddFound of what was drawn, and "found_by_mean". Where the input is no answer,
+// because it is the target, all of it has to be drawn: there nothing is kept. `zoom`: how large the target of
+// a row shows the game.
 std::function<void(const JudgedPictures&, Outcomes&)> FoundFigures(
     std::function<double(std::int64_t row)> zoom, bool input_is_an_answer);
 

@@ -236,11 +236,9 @@ Outcomes MemCanvas::Evaluate(EvalContext& context, const RowRange& rows) const {
       AppendRows(outcomes.Share(kRecalls[steps]),
                  at::where(back.eq(steps), right.to(at::kDouble), kNotCounted));
     }
-    const Estimate asked = EstimateObjects(Asked(seen, back));
     const at::Tensor zooms = at::ones({picture.size(0)}, picture.options());
-    AppendRows(outcomes.Share("found"), ShareFound(EstimateObjects(picture), asked, asked, zooms));
-    AppendRows(outcomes.Share("found_by_input"),
-               ShareFound(EstimateObjects(piece.Pixels("image3")), asked, asked, zooms));
+    AddFound({.target = EstimateObjects(Asked(seen, back)), .input = EstimateObjects(piece.Pixels("image3"))},
+             EstimateObjects(picture), zooms, outcomes);
     sheet.Add(SideBySide({piece.Pixels("image1"), piece.Pixels("image2"), piece.Pixels("image3")}),
               Asked(seen, back), picture);
   });

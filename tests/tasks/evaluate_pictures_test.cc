@@ -145,27 +145,47 @@ TEST(EvaluatePictures, ControlIsJudgedOnTheWholePictureAgainstTheMeanImage) {
 }
 
 TEST(EvaluatePictures, OnlyWhatIsDrawnWhereItBelongsIsFound) {
-  for (const char* name : {"control", "arrow_to_gold", "zoom_agent", "zoom_gold", "zoom_halfway",
-                           "imagine_after_move", "imagine_closer_to_gold", "imagine_facing_gold",
-                           "imagine_without_gold", "imagine_without_you", "imagine_without_walls"}) {
+  const std::set<std::string> nothing_changes = {"arrow_to_gold", "imagine_without_walls"},
+                              changes_to_nothing = {"imagine_without_gold", "imagine_without_you"},
+                              always_the_same = {"zoom_agent", "zoom_gold"};  // a disc in the middle
+  for (const std::string name : {"control", "arrow_to_gold", "zoom_agent", "zoom_gold", "zoom_halfway",
+                                 "imagine_after_move", "imagine_closer_to_gold", "imagine_facing_gold",
+                                 "imagine_without_gold", "imagine_without_you", "imagine_without_walls"}) {
     SCOPED_TRACE(name);
     const TaskUnderTest test(name);
     FakeEval eval(test);
-    const char* target = std::string(name) == "control" ? "image" : "target";
-    const auto found = [&](const std::function<at::Tensor(const at::Tensor&)>& draw,
-                           const char* figure = "found") {
-      eval.draw = [&](FakePass& pass) { return draw(pass.Pixels(target)); };
-      return MeanOfNumbers(test.task->Evaluate(eval, {3, 0, 24}).figures.at(figure).rows);
+    const bool is_control = name == "control", zooms = name.starts_with("zoom");
+    const auto figures = [&](const std::function<at::Tensor(const at::Tensor&)>& draw) {
+      eval.draw = [&](FakePass& pass) { return draw(pass.Pixels(is_control ? "image" : "target")); };
+      std::map<std::string, double> means;
+      for (const auto& [figure, rows] : test.task->Evaluate(eval, {3, 0, 24}).figures)
+        means[figure] = MeanOfNumbers(rows.rows);
+      return means;
     };
-    EXPECT_EQ(found([](const at::Tensor& picture) { return picture; }), 1);
-    EXPECT_EQ(found([](const at::Tensor& picture) { return picture.mul(0.5).add(0.5); }),
-              found([](const at::Tensor& picture) { return at::ones_like(picture); }))
-        << "pale is not found";
-    EXPECT_LT(found([](const at::Tensor& picture) { return at::ones_like(picture); }), 0.6)
-        << "only what shall be gone";
-    const std::set<std::string> always_the_same = {"zoom_agent", "zoom_gold"};  // a disc in the middle
-    if (always_the_same.count(name) == 0) {
-      EXPECT_LT(found([](const at::Tensor& picture) { return picture; }, "found_by_mean"), 0.6);
+    const auto perfect = figures([](const at::Tensor&picture) { return picture; }),
+               pale = figures([](const at::Tensor&picture) { return picture.mul(0.5).add(0.5); }),
+               white = figures([](const at::Tensor&picture) { return at::ones_like(picture); });
+    EXPECT_EQ(perfect.count("found_kept"), is_control ? 0U : 1U) << "control draws all of it";
+    if (nothing_changes.count(name) > 0) {
+      EXPECT_TRUE(std::isnan(perfect.at("found")));
+    } else {
+      EXPECT_EQ(perfect.at("found"), 1);
+      EXPECT_EQ(pale.at("found"), white.at("found")) << "pale is not found";
+      if (changes_to_nothing.count(name) > 0) {
+        EXPECT_EQ(white.at("found"), 1) << "only what shall be gone";
+      } else {
+        EXPECT_LT(white.at("found"), zooms ? 0.6 : 0.1) << "what the close-up does not show shall be gone";
+      }
+      if (always_the_same.count(name) + changes_to_nothing.count(name) == 0) {
+        EXPECT_LT(perfect.at("found_by_mean"), 0.6);
+      }
+    }
+    if (is_control) continue;
+    if (zooms) {
+      EXPECT_TRUE(std::isnan(perfect.at("found_kept"))) << "all is magnified";
+    } else {
+      EXPECT_EQ(perfect.at("found_kept"), 1);
+      EXPECT_EQ(white.at("found_kept"), 0);
     }
   }
 }
@@ -333,6 +353,12 @@ TEST(PictureLoss, CanSeeObjectsThatStay) {
   EXPECT_EQ(image_of(1, target), 0);
   EXPECT_LT(image_of(0, without_what_stays), 0.01) << "some 140 of 16,384 pixels";
   EXPECT_GT(image_of(1, without_what_stays), 0.15);
+  double less = 0;
+  for (const double objects : {0.1, 0.3, 1.0, 3.0}) {
+    const double more = image_of(objects, without_what_stays);
+    EXPECT_GT(more, 1.1 * less) << objects;
+    less = more;
+  }
 }
 
 }  // namespace

@@ -28,10 +28,22 @@ world::State Board() {
   return state;
 }
 
-double Found(const world::Scene& drawn, const world::Scene& target, const world::Scene& input,
-             double zoom = 1) {
-  return ShareFound(Shown(drawn), Shown(target), Shown(input), at::full({1}, zoom, at::kDouble))
-      .item<double>();
+tasks::Found Shares(const world::Scene& drawn, const world::Scene& target, const world::Scene& input,
+                    double zoom = 1) {
+  return ShareFound(Shown(drawn), {.target = Shown(target), .input = Shown(input)},
+                    at::full({1}, zoom, at::kDouble));
+}
+double Changed(const world::Scene& drawn, const world::Scene& target, const world::Scene& input) {
+  return Shares(drawn, target, input).changed.item<double>();
+}
+double Kept(const world::Scene& drawn, const world::Scene& target, const world::Scene& input) {
+  return Shares(drawn, target, input).kept.item<double>();
+}
+
+// Of a board of which the model saw nothing, so that all of it has to be drawn.
+double FoundOfAll(const world::Scene& drawn, const world::Scene& target, double zoom = 1) {
+  const world::Scene nothing{Board(), {.agent = false, .gold = false}};
+  return Shares(drawn, target, nothing, zoom).changed.item<double>();
 }
 
 world::Scene Moved(double pixels) {
@@ -42,10 +54,10 @@ world::Scene Moved(double pixels) {
 
 TEST(ShareFound, NeedsThePlace) {
   const world::Scene board{Board()};
-  EXPECT_EQ(Found(board, board, board), 1);
-  EXPECT_EQ(Found(Moved(5), board, board), 1);
-  EXPECT_EQ(Found(Moved(8), board, board), 0.5) << "the gold is where it was";
-  EXPECT_EQ(Found(Moved(8), board, board, /*zoom=*/2), 1);
+  EXPECT_EQ(FoundOfAll(board, board), 1);
+  EXPECT_EQ(FoundOfAll(Moved(5), board), 1);
+  EXPECT_EQ(FoundOfAll(Moved(8), board), 0.5) << "the gold is where it was";
+  EXPECT_EQ(FoundOfAll(Moved(8), board, /*zoom=*/2), 1);
 }
 
 TEST(ShareFound, NeedsTheSize) {
@@ -53,19 +65,41 @@ TEST(ShareFound, NeedsTheSize) {
   for (const auto& [times, share] : {std::pair{1.3, 1.0}, {1.6, 0.5}, {0.8, 1.0}, {0.6, 0.5}}) {
     world::State state = Board();
     state.agent_radius *= times;
-    EXPECT_EQ(Found({state}, board, board), share) << times << " times the radius";
+    EXPECT_EQ(FoundOfAll({state}, board), share) << times << " times the radius";
   }
 }
 
 TEST(ShareFound, CountsWhatIsShownAndWhatShallBeGone) {
   const world::Scene board{Board()}, no_gold{Board(), {.gold = false}},
       nothing{Board(), {.agent = false, .gold = false}};
-  EXPECT_EQ(Found(nothing, board, board), 0);
-  EXPECT_EQ(Found(no_gold, no_gold, board), 1);
-  EXPECT_EQ(Found(board, no_gold, board), 0.5) << "the gold is still there";
-  EXPECT_EQ(Found(nothing, no_gold, board), 0.5) << "the gold is gone, and so is the agent";
-  EXPECT_EQ(Found(board, no_gold, no_gold), 1) << "only what the input showed can be gone";
-  EXPECT_TRUE(std::isnan(Found(board, nothing, nothing)));
+  EXPECT_EQ(FoundOfAll(nothing, board), 0);
+  EXPECT_EQ(Changed(no_gold, no_gold, board), 1);
+  EXPECT_EQ(Changed(board, no_gold, board), 0) << "the gold is still there";
+  EXPECT_EQ(Changed(nothing, no_gold, board), 1) << "the gold is gone";
+  EXPECT_EQ(Kept(nothing, no_gold, board), 0) << "and so is the agent";
+  EXPECT_TRUE(std::isnan(Changed(board, no_gold, no_gold))) << "only what the input showed can be gone";
+  EXPECT_TRUE(std::isnan(FoundOfAll(board, nothing)));
+}
+
+// What can be copied does not count as drawn.
+TEST(ShareFound, TellsWhatChangedFromWhatStays) {
+  const world::Scene board{Board()}, moved = Moved(20);
+  EXPECT_EQ(Changed(board, moved, board), 0) << "the agent did not move";
+  EXPECT_EQ(Kept(board, moved, board), 1) << "the gold stayed";
+  EXPECT_EQ(Changed(moved, moved, board), 1);
+  EXPECT_TRUE(std::isnan(Changed(board, board, board))) << "nothing changes";
+  EXPECT_EQ(Kept(board, board, board), 1);
+  for (const double pixels : {1.0, 2.0}) EXPECT_EQ(Changed(Moved(pixels), Moved(pixels), board), 1);
+  // A turn is a change of the agent alone, though it stands where it stood.
+  for (const double angle : {0.5, 1.5, 3.1}) {
+    world::State turned = Board();
+    turned.direction += angle;
+    EXPECT_EQ(Changed({turned}, {turned}, board), 1) << angle;
+    EXPECT_EQ(Kept({turned}, {turned}, board), 1) << angle;
+  }
+  // What is magnified changes, also where it stays in the middle.
+  const world::Scene large{Board(), {.zoom = world::Zoom{6, Board().agent}}};
+  EXPECT_TRUE(std::isnan(Kept(large, large, board)));
 }
 
 }  // namespace
