@@ -13,6 +13,7 @@
 #include <medley/base/files.h>
 #include <medley/base/json_reader.h>
 #include <medley/base/json_text.h>
+#include <medley/base/suggest.h>
 #include <medley/base/version.h>
 #include <medley/base/work_progress.h>
 #include <medley/checkpoint/adapters_section.h>
@@ -231,6 +232,23 @@ std::vector<Parameter> Matching(const std::vector<Parameter>& weights,
   return wanted;
 }
 
+// A part that the model lacks is nothing to lose without a word.
+void RequireRoom(const fs::path& file, const std::vector<Parameter>& weights,
+                 const std::vector<std::string>& patterns, const Tensors& saved) {
+  std::set<std::string> known;
+  for (const Parameter& parameter : weights) known.insert({parameter.name, parameter.former_name});
+  std::vector<std::string> left;
+  for (const auto& [name, tensor] : saved) {
+    const bool asked =
+        std::any_of(patterns.begin(), patterns.end(),
+                    [&name = name](const std::string& pattern) { return Matches(name, pattern); });
+    if (asked && known.count(name) == 0 && !IsAdapter(name)) left.push_back(name);
+  }
+  if (left.empty()) return;
+  throw InputError("init_from: " + file.string() + " has what this run's model lacks: " + Listed(left) +
+                   ". Was the model's config changed? Else name in init_from.match what is to be taken");
+}
+
 // Each average in the place of its weight. Whether there is any; of the rest of the file nothing is read.
 bool PutAverages(const fs::path& checkpoint, Tensors& weights) {
   bool any = false;
@@ -385,6 +403,7 @@ TakenWeights LoadWeights(const fs::path& checkpoint, const std::vector<Parameter
                        " has no adapters, and nothing else was asked for");
   }
   for (const Parameter& parameter : wanted) CheckFits(checkpoint / kModelFile, parameter, saved);
+  RequireRoom(checkpoint / kModelFile, weights, patterns, saved);
   Copy(checkpoint / kModelFile, wanted, saved);
   taken.count = wanted.size();
   return taken;

@@ -401,6 +401,15 @@ TEST(InitFrom, TakesMatchingWeightsAndRefusesOthersByName) {
   EXPECT_TRUE(Says(
       MessageOf([&] { InitializeFrom({.run = scratch / "run", .match = {"nose.*"}}, weights, *console); }),
       {"nose.*", "matches no parameter"}));
+  std::vector<Parameter> fewer = model.parameters();
+  const std::string lacking = fewer.back().name;
+  fewer.pop_back();
+  const MasterWeights smaller(fewer, {});
+  EXPECT_TRUE(
+      Says(MessageOf([&] { InitializeFrom({.run = scratch / "run", .match = {"*"}}, smaller, *console); }),
+           {"has what this run's model lacks: " + lacking + ". ", "init_from.match"}));
+  EXPECT_TRUE(
+      Says(InitializeFrom({.run = scratch / "run", .match = {"mid.*"}}, smaller, *console), {"took "}));
   FixtureModel of_wide;  // float64
   const MasterWeights wide(of_wide.parameters(), {});
   EXPECT_TRUE(
