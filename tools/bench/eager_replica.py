@@ -1,7 +1,8 @@
 """Compares medley's steps with the same steps in eager PyTorch: first that they give the same, then how long they take.
 
 Run by tools/bench/eager, which sets PyTorch up. Steps are timed in rounds: one of medley's, one of the replica as one writes
-it (plain), one of the replica with medley's operators (same), each while the others wait; ratios are taken within a round.
+it (plain), one of that under torch.compile (compiled), one of the replica with medley's operators (same), each while the others
+wait; ratios are taken within a round.
 """
 
 import argparse
@@ -9,6 +10,7 @@ import ctypes
 import functools
 import itertools
 import json
+import logging
 import os
 import pathlib
 import platform
@@ -80,10 +82,13 @@ class Medley:
 
 
 class Replica:
-    def __init__(self, draw, form, run):
+    def __init__(self, draw, form, run, compiled=False):
         weights = safetensors.torch.load_file(pathlib.Path(draw.facts["checkpoint"]) / "model.safetensors")
         self.agent = load_agent(draw.facts, weights, form)
         self.picture_bytes = sum(picture.nbytes for picture in draw.pictures.values())
+        if compiled:  # what a step calls; passes of unlike shapes are compiled each
+            self.agent.compile()
+            self.agent.img_enc.compile()
         self.work = Step(self.agent, draw)
         self.run = functools.partial(run, self.work)
 
@@ -172,7 +177,11 @@ def compare(args, task, mode, threads):
         )
         draw = Draw(pathlib.Path(folder))
     how = Step.sequential if mode == "sequential" else Step.joint
-    replicas = {name: Replica(draw, form, how) for name, form in (("plain", Plain), ("same", Same))}
+    replicas = {
+        "plain": Replica(draw, Plain, how),
+        "compiled": Replica(draw, Plain, how, compiled=True),
+        "same": Replica(draw, Same, how),
+    }
     if draw.facts["torch"] != torch.__version__.partition("+")[0]:
         print(f"medley has libtorch {draw.facts['torch']}: the comparison is of two versions")
     holds = [parity(f"{task}, {mode}, threads {threads}, {name}", r, draw) for name, r in replicas.items()]
@@ -180,7 +189,7 @@ def compare(args, task, mode, threads):
     peaks = [medley.cost()[1], *(replica.peak() for replica in replicas.values())]
     medley.close()
     medians = [f"{statistics.median(times[name]):.1f}" for name in ("medley", *replicas)]
-    cells = [task, draw.facts["rows"], mode, threads, *medians, ratio(times, "plain"), ratio(times, "same")]
+    cells = [task, draw.facts["rows"], mode, threads, *medians, *(ratio(times, name) for name in replicas)]
     return [*cells, *(f"{peak / 1e6:.1f}" for peak in peaks)], all(holds)
 
 
@@ -211,6 +220,7 @@ def parse():
 
 def main():
     args = parse()
+    torch._logging.set_logs(dynamo=logging.ERROR)  # that the length of a text is read from its tensor is meant
     if args.keep_freed:
         keep_freed_memory()
     print(f"torch {torch.__version__}, Python {platform.python_version()}; {os.cpu_count()} cores, {cpu()}")
@@ -223,8 +233,9 @@ def main():
         line, holds = compare(args, task, mode, threads)
         lines.append(line)
         all_hold &= holds
-    head = ["task", "rows", "mode", "threads", "medley, ms", "eager plain, ms", "eager same operators, ms"]
-    head += ["medley / plain", "medley / same operators", "peak: medley, MB", "plain, MB", "same operators, MB"]
+    others = ["plain", "compiled", "same operators"]
+    head = ["task", "rows", "mode", "threads", "medley, ms", *(f"{name}, ms" for name in others)]
+    head += [*(f"medley / {name}" for name in others), "peak: medley, MB", *(f"{name}, MB" for name in others)]
     print()
     for line in [head, ["---"] * len(head), *lines]:
         print("| " + " | ".join(map(str, line)) + " |")
