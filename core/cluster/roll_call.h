@@ -12,7 +12,7 @@ struct RollCall {
   // Alike on all, or nothing may be exchanged.
   std::int64_t step = 0;       // that is about to be computed
   std::int64_t mixer = 0;      // a sum of its state
-  std::int64_t plan = 0;       // of the forms, modes and rows in force
+  std::int64_t plan = 0;       // of the forms and rows in force
   std::int64_t weights = 0;    // a sum of a piece of them
   std::int64_t exchanges = 0;  // so far: how often the others were waited for
   // Each its own.

@@ -84,7 +84,7 @@ std::string FewerRows(const Profile& profile, const std::vector<TaskRequest>& re
   for (std::size_t i = 0; i < requests.size(); ++i) {
     if (capped[i].rows == requests[i].rows) continue;
     overrides += (overrides.empty() ? "" : " ") + requests[i].form.KeyPrefix() +
-                 "rows=" + std::to_string(capped[i].rows);
+                 "rows=" + std::to_string(capped[i].parts * capped[i].rows);
   }
   return overrides;
 }

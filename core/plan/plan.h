@@ -26,6 +26,7 @@ struct TaskRequest {
   std::int64_t micro_rows = 0;
   std::optional<Mode> mode{};
   std::optional<int> recompute_every{};
+  std::int64_t parts = 1;  // that a draw's rows are divided into, of which this is one: see PartsOf
 };
 
 struct PlanSetting {
@@ -55,7 +56,7 @@ struct PlannedTask {
   std::string variant;
   std::int64_t passes = 1;
   Way way{};
-  std::int64_t rows = 0;
+  std::int64_t rows = 0;            // of a draw, by all processes
   std::int64_t micro_rows = 0;      // of one forward; as many as rows where they run together
   std::int64_t predicted_peak = 0;  // bytes in all, without the waiting rows and the margin
   std::int64_t tables = 0;          // of these, the task's own, where tables are dropped
@@ -67,6 +68,7 @@ struct PlannedTask {
 };
 
 struct Plan {
+  std::int64_t ranks = 1;  // processes that divide a draw's rows; bytes are those of one
   std::int64_t budget = 0;
   // What lives between steps, with the tables of the planned tasks unless those are dropped: then a draw has
   // its own, and others stay as far as there is room.

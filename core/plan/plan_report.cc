@@ -90,6 +90,7 @@ ordered_json ToJson(const Plan& plan) {
                        {"data_bytes", plan.data_bytes},
                        {"tasks", entries}};
   if (plan.drops_tables) json["drops_tables"] = true;
+  if (plan.ranks > 1) json["ranks"] = plan.ranks;
   return json;
 }
 
@@ -105,6 +106,7 @@ Plan PlanFromJson(const ordered_json& json, const std::string& file) {
     plan.floor.constants = CountOf(floor, "constants");
     plan.data_bytes = CountOf(json, "data_bytes");
     plan.drops_tables = json.value("drops_tables", false);
+    if (json.contains("ranks")) plan.ranks = CountOf(json, "ranks", 2);
     for (const ordered_json& entry : json.at("tasks")) plan.entries.push_back(EntryOf(entry));
     return plan;
   } catch (const std::exception& error) {
@@ -131,8 +133,12 @@ std::string PlanTable(const Plan& plan) {
     text.resize(std::max<std::size_t>(text.size(), 13), ' ');
     return text + " " + name + (words.empty() ? "" : " (" + words + ")") + "\n";
   };
-  std::string text = table.ToText() + "\nThe budget of " + FormatBytes(plan.budget) + " (" +
-                     std::to_string(plan.budget) + " bytes) holds\n";
+  std::string text = table.ToText();
+  if (plan.ranks > 1)
+    text += "Rows are those of a draw, which " + std::to_string(plan.ranks) +
+            " processes divide; micro rows, peaks and the budget are each one's.\n";
+  text +=
+      "\nThe budget of " + FormatBytes(plan.budget) + " (" + std::to_string(plan.budget) + " bytes) holds\n";
   text +=
       line("weights", plan.floor.weights) + line("optimizer", plan.floor.optimizer) +
       line("tables of the model and other", plan.floor.workspace) +

@@ -17,6 +17,7 @@
 #include <medley/memory/meter.h>
 #include <medley/plan/plan_request.h>
 #include <medley/plan/plan_stages.h>
+#include <medley/plan/rank_plan.h>
 #include <medley/report/table.h>
 #include <medley/run/validate.h>
 
@@ -173,7 +174,7 @@ Plan RunPlanner::PlanWhatCanBeMeasured(Requests requests) {
 
 // Free memory changes from start to start: a plan for what was free holds while it fits.
 bool RunPlanner::StillHolds() const {
-  if (!Covers(planned_for_, Asked())) return false;
+  if (plan_.ranks != run_.cluster->place().size || !Covers(planned_for_, Asked())) return false;
   for (const PlannedTask& entry : plan_.entries) {
     if (entry.predicted_peak + plan_.data_bytes + entry.ledger.margin > setting_.budget) return false;
   }
@@ -186,13 +187,29 @@ const Plan& RunPlanner::PlanRun(const std::vector<Form>& forms) {
   for (const Form& form : forms) requests_.push_back(RequestFor(form));
   if (StillHolds() && !FailsIn([&] { measurer_.CheckTight(plan_, requests_, setting_.budget); }))
     return plan_;
-  plan_ = PlanWhatCanBeMeasured(requests_);
+  const Requests asked = WithKeptRows();
+  plan_ = OfWholeDraws(PlanWhatCanBeMeasured(PartsOf(asked)), asked, run_.cluster->place().size);
   planned_for_ = Asked();
   planning_ = {{"seconds", std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count()},
                {"steps", measurer_.prober().steps()},
                {"overflows", measurer_.prober().overflows()}};
   taken_up_ = false;
   return plan_;
+}
+
+// What is asked for; where another number of processes planned the run, with the rows that it chose: they are
+// the run's, as its learning rate is.
+RunPlanner::Requests RunPlanner::WithKeptRows() const {
+  Requests asked = requests_;
+  if (plan_.ranks == run_.cluster->place().size || !Covers(planned_for_, Asked())) return asked;
+  for (TaskRequest& request : asked) {
+    if (const PlannedTask* planned = plan_.Find(request.form.id)) request.rows = planned->rows;
+  }
+  return asked;
+}
+
+RunPlanner::Requests RunPlanner::PartsOf(const Requests& asked) const {
+  return medley::PartsOf(asked, run_.cluster->place().size, run_.config.draws_per_step);
 }
 
 TaskRequest RunPlanner::RequestFor(const Form& form) const {
@@ -226,11 +243,12 @@ const Plan& RunPlanner::PlanForm(const Form& form) {
   const Plan before = plan_;
   try {
     Leave(form.id);
-    measurer_.MeasureFirst(request);
-    Plan alone = PlanMeasured({request}, /*beside_others=*/true);
+    const TaskRequest part = PartsOf({request}).front();
+    measurer_.MeasureFirst(part);
+    Plan alone = PlanMeasured({part}, /*beside_others=*/true);
     if (request.rows == 0 && alone.data_bytes > plan_.data_bytes)
-      alone = PlanMeasured({WithRowsThatMayWait(request)}, /*beside_others=*/true);
-    Join(alone);
+      alone = PlanMeasured({WithRowsThatMayWait(part)}, /*beside_others=*/true);
+    Join(OfWholeDraws(std::move(alone), {request}, run_.cluster->place().size));
     measurer_.CheckTight(plan_, requests, setting_.budget);
   } catch (...) {
     plan_ = before;
@@ -278,6 +296,20 @@ void RunPlanner::Join(const Plan& added) {
   if (!refusals.empty()) throw DoesNotFit(refusals.front().words, refusals);
   joined.entries.insert(joined.entries.end(), added.entries.begin(), added.entries.end());
   plan_ = std::move(joined);
+}
+
+std::map<FormId, std::int64_t> RunPlanner::rows() const {
+  std::map<FormId, std::int64_t> rows;
+  for (const PlannedTask& entry : plan_.entries) rows[entry.form] = entry.rows;
+  return rows;
+}
+
+void RunPlanner::TakeRows(const std::map<FormId, std::int64_t>& rows) {
+  std::erase_if(plan_.entries, [&](const PlannedTask& entry) { return rows.count(entry.form) == 0; });
+  for (PlannedTask& entry : plan_.entries) {
+    entry.rows = rows.at(entry.form);
+    entry.micro_rows = std::min(entry.micro_rows, entry.rows);
+  }
 }
 
 void RunPlanner::Apply(PlanInForce& in_force, Mixer& mixer) {

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
@@ -28,6 +29,9 @@ inline constexpr const char* kPlanFile = "plan.json";
 // the budget, and confirms. To be called between steps, on the trainer's thread, while no data thread
 // samples. Order: UseProfile or TakeUp, PlanRun, Apply; and for each form that comes later PlanForm and
 // Apply.
+//
+// Where several processes train the run, each plans its part of the draws for itself: see rank_plan.h. Rows
+// that are open are chosen once: a start with another number of processes keeps them.
 //
 // What is measured is at most three sizes for every task and mode that is tried, and the planned size of
 // every mode that is planned. Two plannings of one config, seed and budget give one plan.
@@ -65,6 +69,10 @@ class RunPlanner {
   // then the plan is as it was, and what was measured stays known. One that was planned under other settings
   // takes its own place.
   const Plan& PlanForm(const Form& form);
+  // Rows of a draw by the plan, and others for it: those that all processes of the run agreed on, at most its
+  // own; forms without any have no plan from here on.
+  std::map<FormId, std::int64_t> rows() const;
+  void TakeRows(const std::map<FormId, std::int64_t>& rows);
   // The run then draws and executes by the plan. Drops tables where the plan does.
   void Apply(PlanInForce& in_force, Mixer& mixer);
   // Tables of stages and tasks, and what the plan cost to make; of one that was taken up, that it holds.
@@ -87,6 +95,8 @@ class RunPlanner {
   PlanSetting SettingForPlan() const;
   nlohmann::ordered_json Asked() const;
   bool StillHolds() const;
+  Requests WithKeptRows() const;
+  Requests PartsOf(const Requests& asked) const;
   Plan Solve(const Requests& requests, bool beside_others);
   Plan PlanMeasured(const Requests& requests, bool beside_others);
   Plan PlanWhatCanBeMeasured(Requests requests);

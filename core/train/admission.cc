@@ -1,15 +1,65 @@
 #include <medley/train/admission.h>
 
 #include <algorithm>
+#include <cstdint>
+#include <exception>
+#include <map>
+#include <nlohmann/json.hpp>
 #include <vector>
 
 #include <medley/base/durable_file.h>
 #include <medley/base/files.h>
+#include <medley/base/interrupt.h>
 #include <medley/checkpoint/run_directory.h>
 #include <medley/report/screen.h>
 #include <medley/run/validate.h>
+#include <medley/train/failure.h>
 
 namespace medley {
+namespace {
+
+using nlohmann::json;
+
+std::vector<json> SaidByAll(Cluster& cluster, const json& own) {
+  std::vector<json> all;
+  for (const std::string& words :
+       Gather(cluster.group(), own.dump(-1, ' ', false, json::error_handler_t::replace)))
+    all.push_back(json::parse(words));
+  return all;
+}
+
+void RequireThatAllGoOn(const std::vector<json>& all) {
+  for (const json& one : all) {
+    if (one.at("stops").get<bool>()) throw Interrupted();
+  }
+  for (std::size_t rank = 0; rank < all.size(); ++rank) {
+    if (!all[rank].contains("failure")) continue;
+    const Failure failure = FailureFrom(all[rank].at("failure"));
+    throw Error("rank " + std::to_string(rank) + ": " + failure.reason, failure.code);
+  }
+}
+
+// Of the forms that each of them has planned.
+std::map<FormId, std::int64_t> FewestRows(const std::vector<json>& all, std::map<FormId, std::int64_t> rows,
+                                          Console& console) {
+  for (std::size_t rank = 0; rank < all.size(); ++rank) {
+    const json planned = all[rank].value("rows", json::object());
+    for (auto form = rows.begin(); form != rows.end();) {
+      const auto there = planned.find(form->first.text());
+      if (there == planned.end()) {
+        console.Warn("the task " + form->first.text() + " has no plan, as rank " + std::to_string(rank) +
+                     " has none");
+        form = rows.erase(form);
+      } else {
+        form->second = std::min(form->second, there->get<std::int64_t>());
+        ++form;
+      }
+    }
+  }
+  return rows;
+}
+
+}  // namespace
 
 std::filesystem::path KeptPlanOf(const std::filesystem::path& config) {
   const std::string name = config.filename().string();
@@ -31,10 +81,31 @@ Admission::Admission(Run& run, PlanInForce& plan, Console& console)
 void Admission::PlanNamed(const std::filesystem::path& profile, const EarlierPlan& earlier) {
   if (!run_.config.plan) return;
   planner_ = std::make_unique<RunPlanner>(run_, RunPlanner::SettingOf(run_), console_);
-  if (!profile.empty()) planner_->UseProfile(profile);
-  if (!earlier.directory.empty()) planner_->TakeUp(earlier.directory, earlier.plan);
-  planner_->PlanRun(run_.NamedForms());
+  PlanTogether([&] {
+    if (!profile.empty()) planner_->UseProfile(profile);
+    if (!earlier.directory.empty()) planner_->TakeUp(earlier.directory, earlier.plan);
+    planner_->PlanRun(run_.NamedForms());
+  });
   planner_->Apply(plan_, *run_.mixer);
+}
+
+void Admission::PlanTogether(const std::function<void()>& plan) {
+  Cluster& cluster = *run_.cluster;
+  if (cluster.alone()) return plan();
+  json said;
+  std::exception_ptr own;
+  try {
+    plan();
+    for (const auto& [form, rows] : planner_->rows()) said["rows"][form.text()] = rows;
+  } catch (const std::exception& error) {
+    own = std::current_exception();
+    said["failure"] = ToJson(Failure::Of(error));
+  }
+  said["stops"] = InterruptRequested();
+  const std::vector<json> all = SaidByAll(cluster, said);
+  if (own) std::rethrow_exception(own);
+  RequireThatAllGoOn(all);
+  planner_->TakeRows(FewestRows(all, planner_->rows(), console_));
 }
 
 void Admission::SaveIn(const std::filesystem::path& directory) {
@@ -54,13 +125,20 @@ bool Admission::Learn(const Curriculum& curriculum) {
 void Admission::Admit(const Curriculum& curriculum) {
   std::vector<Form> added = run_.forms.Named(curriculum);
   std::erase_if(added, [&](const Form& form) { return admitted_.count(form.id) > 0; });
-  for (const Form& form : added) {
-    plan_.Add(form.id, run_.Configured(form));
-    if (planner_) {
-      planner_->PlanForm(form);
-    } else {
-      run_.host->Get(form);
+  const auto take_all = [&] {
+    for (const Form& form : added) {
+      plan_.Add(form.id, run_.Configured(form));
+      if (planner_) {
+        planner_->PlanForm(form);
+      } else {
+        run_.host->Get(form);
+      }
     }
+  };
+  if (planner_) {
+    PlanTogether(take_all);
+  } else {
+    take_all();
   }
   for (const std::string& task : curriculum.Named()) {
     const Form& form = plan_.FormOf(task);

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <set>
 #include <string>
@@ -29,6 +30,9 @@ void KeepPlan(const std::filesystem::path& directory, const std::string& next);
 // its weights brings. Each is planned where the config asks for that, the plan in force and the mixer are
 // told, and the plan is written down.
 //
+// Where several processes train the run all call the same functions. Each plans for itself; a draw then has
+// the fewest rows that any of them found, and what one throws (an interrupt too) all throw.
+//
 // On the trainer's thread, between steps, while no data thread samples. Order: PlanNamed, then SaveIn; for
 // each later curriculum Learn, and Admit where that asks for it.
 class Admission {
@@ -51,6 +55,8 @@ class Admission {
   void Admit(const Curriculum& curriculum);
 
  private:
+  void PlanTogether(const std::function<void()>& plan);
+
   Run& run_;
   PlanInForce& plan_;
   Console& console_;

@@ -313,9 +313,7 @@ std::int64_t StepAgreement::PlanSum() const {
   std::string words;
   for (const std::string& task : run_.mixer->mixture().Active()) {
     const FormId form = plan_.IdOf(task);
-    words += task + " ";
-    if (plan_.Knows(form)) words += plan_.Of(task).way.Words();
-    words += " " + std::to_string(plan_.RowsOf(task).value_or(0)) + "\n";
+    words += form.text() + " " + std::to_string(plan_.RowsOf(task).value_or(0)) + "\n";
   }
   return NumberOf(words);
 }
