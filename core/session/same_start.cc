@@ -1,13 +1,14 @@
 #include <medley/session/same_start.h>
 
-#include <nlohmann/json.hpp>
+#include <ATen/Parallel.h>
 
+#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
 #include <medley/base/file_digest.h>
 #include <medley/base/json_text.h>
-#include <medley/run/run_record.h>
+#include <medley/base/version.h>
 
 namespace medley {
 namespace {
@@ -16,17 +17,20 @@ using nlohmann::ordered_json;
 
 // By what a person would call each.
 ordered_json WhatStarts(const Run& run, const std::string& checkpoint) {
-  const ordered_json record = RunRecord(run), config = ToJson(run.config);
-  ordered_json start;
-  for (const char* key : {"medley", "revision", "libtorch", "model", "tokenizer_hash", "threads"})
-    start[key] = record.at(key);
-  start["checkpoint"] = checkpoint;
+  const ordered_json config = ToJson(run.config);
+  ordered_json start = {{"medley", std::string(Version())},
+                        {"revision", std::string(GitRevision())},
+                        {"libtorch", std::string(Torch().version)},
+                        {"model", run.model_file->info.name},
+                        {"tokenizer_hash", run.tokenizer ? run.tokenizer->hash() : ""},
+                        {"threads", at::get_num_threads()},
+                        {"checkpoint", checkpoint}};
   start["weights file"] = HashText(run.weights_text);
   for (const auto& [key, value] : config.items()) {
     if (key != "weights") start["config's " + key] = value;  // a copy of each one's own
   }
-  for (const auto& plugin : record.at("plugins"))
-    start["build of " + plugin.at("path").get<std::string>()] = plugin.at("build_id");
+  for (const PluginFile& plugin : run.registry->files())
+    start["build of " + plugin.path.string()] = plugin.build_id;
   return start;
 }
 

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <exception>
 #include <string_view>
 #include <utility>
 
@@ -279,10 +280,12 @@ std::string StepAgreement::FirstsWords(const std::function<std::string()>& words
   return Share(cluster_.group(), cluster_.is_first() ? words() : "");
 }
 
-void StepAgreement::AllOrNone(const std::exception_ptr& error) {
+void StepAgreement::AllOrNone(const std::function<void()>& work) {
+  const double begin = SteadySeconds();
+  std::exception_ptr error;
   std::optional<Failure> own, first;
   try {
-    if (error) std::rethrow_exception(error);
+    work();
   } catch (const PeerError&) {
     throw;
   } catch (const std::exception& caught) {
@@ -290,14 +293,21 @@ void StepAgreement::AllOrNone(const std::exception_ptr& error) {
   }
   if (!alone()) {
     Exchanging([&] {
-      if (AnyFailed(GatherNumbers(cluster_.group(), {own ? 1 : 0}))) first = FirstOf(own, "");
+  } catch (const ExchangeError&) {
+    throw;
+      const auto all = GatherNumbers(cluster_.group(), {own ? 1 : 0, std::bit_cast<std::int64_t>(seconds)});
+      seconds = std::bit_cast<double>(all.front()[1]);
+      if (AnyFailed(all)) first = FirstOf(own, "");
+    error = std::current_exception();
     });
   }
+  double seconds = SteadySeconds() - begin;
   if (error) std::rethrow_exception(error);
   if (first) throw Error(first->reason, first->code);
 }
 
 // A piece of one parameter, another one at each step: a process whose weights differ is found in time.
+  seconds_together_ += seconds;
 void StepAgreement::Updated() {
   if (alone()) return;
   constexpr std::int64_t kPiece = 1 << 14;  // numbers

@@ -1,11 +1,11 @@
 #pragma once
 
 #include <cstdint>
-#include <exception>
 #include <functional>
 #include <map>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <medley/base/file_watch.h>
@@ -60,9 +60,11 @@ class StepAgreement {
   void Updated();
   // Between two steps, by all: what the first process says; the others' function is not called.
   std::string FirstsWords(const std::function<std::string()>& words);
-  // Between two steps, by all: whether each could do something. Throws `error`, or where another process has
-  // one an Error with its words; else nothing.
-  void AllOrNone(const std::exception_ptr& error);
+  // Between two steps, by all: does it. Throws what it throws, or where it fails in another process only an
+  // Error with its words.
+  void AllOrNone(const std::function<void()>& work);
+  // Seconds that AllOrNone's work took since this was last called: the first process's, on all.
+  double TakeSecondsTogether() { return std::exchange(seconds_together_, 0); }
 
   // Seconds that Count and Close took so far: the others were waited for, and gradients added up.
   double seconds_in_exchanges() const { return seconds_in_exchanges_; }
@@ -97,7 +99,7 @@ class StepAgreement {
   FileWatch watch_;
   std::optional<HeldInterrupts> held_;
   std::int64_t step_ = 0, exchanges_ = 0, last_update_ = 0;
-  double clock_ = 0, seconds_in_exchanges_ = 0;
+  double clock_ = 0, seconds_in_exchanges_ = 0, seconds_together_ = 0;
   bool saves_ = false, warned_ = false, warning_ = false, failed_elsewhere_ = false;
   bool edit_is_new_ = false;
   bool watch_saw_ = true;              // the first look is at what was written before there was a watch

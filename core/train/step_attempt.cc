@@ -27,12 +27,10 @@ StepAttempt::StepAttempt(const Run& run, std::filesystem::path directory, PlanIn
       sinks_(sinks),
       console_(console) {}
 
-// The state that is saved is the one after the last whole step, so a try begins with its generators, and they
-// are put back when all tries failed.
 StepAttempt::Outcome StepAttempt::Gradients(std::int64_t step, const std::vector<Draw>& draws) {
   step_ = step;
   overflows_.clear();
-  generators_ = SaveGenerators(run_.device);
+  generators_ = nullptr;
   agreement_.Begin(step);
   StepLosses losses;
   try {
@@ -68,13 +66,24 @@ std::optional<Failure> StepAttempt::Checked(const StepLosses& losses) const {
 
 std::optional<Failure> StepAttempt::TryUntilItFits(const std::vector<Draw>& draws, StepLosses& losses) {
   while (true) {
-    TakeBack();
-    std::optional<Failure> failure = Try([&] { losses = Compute(draws); });
+    std::optional<Failure> failure = Try([&] {
+      BeginWithTheStepsGenerators();
+      losses = Compute(draws);
+    });
     if (!failure || !failure->out_of_memory || !MakeRoom(computed_)) return failure;
   }
 }
 
-void StepAttempt::TakeBack() const { LoadGenerators(generators_, run_.device); }
+// The state that is saved is the one after the last whole step, so a try begins with its generators, and they
+// are put back when all tries failed.
+void StepAttempt::BeginWithTheStepsGenerators() {
+  if (generators_.is_null()) generators_ = SaveGenerators(run_.device);
+  TakeBack();
+}
+
+void StepAttempt::TakeBack() const {
+  if (!generators_.is_null()) LoadGenerators(generators_, run_.device);  // else no try began
+}
 
 StepLosses StepAttempt::Compute(const std::vector<Draw>& draws) {
   std::vector<StepExecutor::Piece> elsewhere;

@@ -62,6 +62,7 @@ class StepAttempt {
   const std::string& Running() const;
   std::optional<Failure> Checked(const StepLosses& losses) const;
   StepLosses Compute(const std::vector<Draw>& draws);
+  void BeginWithTheStepsGenerators();
   std::optional<Failure> TryUntilItFits(const std::vector<Draw>& draws, StepLosses& losses);
   std::optional<Failure> Try(const std::function<void()>& work) const;
   void Abandon(const Failure& failure) const;
@@ -78,7 +79,7 @@ class StepAttempt {
   RecordSinks& sinks_;
   Console& console_;
   std::int64_t step_ = 0;      // that is under way
-  nlohmann::json generators_;  // as it began
+  nlohmann::json generators_;  // as it began; null: no try began so far
   std::vector<Draw> computed_;
   std::string checking_;  // the task that is held against its spec
   std::vector<Overflow> overflows_;

@@ -44,7 +44,7 @@ void WeightEdits::Start(std::int64_t step) {
       console_.Say("edits of the weights that were made after step " + std::to_string(step) +
                    " do not come again: the file was edited since");
     try {
-      Apply(found_.text_of_file, Admitted(found_.text_of_file, WeightsOf::kUser), step, {});
+      Apply(found_.text_of_file, Checked(found_.text_of_file, WeightsOf::kUser), step, {});
     } catch (const Interrupted&) {
       return;  // the next resume finds the file edited, as this one did
     }
@@ -84,6 +84,7 @@ bool WeightEdits::FollowFile(std::int64_t step) {
   if (!unsettled_ && !(again_ && now >= *again_)) return false;
   const bool still = now - since_ >= kStillFor, written = std::exchange(unsettled_, unsettled_ && !still);
   std::optional<std::string> text;
+  agreement_.TakeSecondsTogether();
   const Refusal refusal = TryFile(text, step);
   if (!text && refusal.why.empty()) return false;  // as it was
   if (refusal.why.empty()) {
@@ -96,7 +97,7 @@ bool WeightEdits::FollowFile(std::int64_t step) {
     unsettled_ = unsettled_ || written;
     return false;
   }
-  TryLater(refusal, agreement_.clock() - now);
+  TryLater(refusal, agreement_.TakeSecondsTogether());
   if (!written && refusal.why == why_) return false;
   why_ = refusal.why;
   seen_ = text.value_or("");
@@ -136,10 +137,15 @@ WeightEdits::Refusal WeightEdits::Try(const std::string& text, std::int64_t step
                                       WeightsOf whose) {
   bool is_good = false;
   try {
-    Curriculum next = Admitted(text, whose, is_good);
+    Curriculum next = Checked(text, whose);
+    is_good = true;
     Apply(text, std::move(next), step, std::move(due));
     return {};
   } catch (const c10::AcceleratorError&) {
+    throw;
+  } catch (const PeerError&) {
+    throw;
+  } catch (const ExchangeError&) {
     throw;
   } catch (const std::exception& error) {
     const Failure failure = Failure::Of(error);
@@ -152,35 +158,23 @@ WeightEdits::Refusal WeightEdits::Try(const std::string& text, std::int64_t step
   }
 }
 
-Curriculum WeightEdits::Checked(const std::string& text, WeightsOf whose) const {
-  return CheckEdit({file_, text}, run_.config, run_.model_file->info, *run_.registry, whose,
-                   [&](ConfigFile& file, const Curriculum& read) { stages_.CheckEdit(file, read); });
-}
-
-Curriculum WeightEdits::Admitted(const std::string& text, WeightsOf whose) {
-  bool ignored = false;
-  return Admitted(text, whose, ignored);
-}
-
-// Checked, and the tasks that it brings loaded and planned: by all processes, or it is refused by all.
-// `is_good`: the text alone is.
-Curriculum WeightEdits::Admitted(const std::string& text, WeightsOf whose, bool& is_good) {
+// By all processes, or it is refused by all; so is what Apply brings.
+Curriculum WeightEdits::Checked(const std::string& text, WeightsOf whose) {
   std::optional<Curriculum> next;
-  std::exception_ptr error;
-  try {
-    next = Checked(text, whose);
-    is_good = true;
-    if (admission_.Learn(*next)) prefetcher_.WhileIdle([&] { admission_.Admit(*next); });
-  } catch (...) {
-    error = std::current_exception();
-  }
-  agreement_.AllOrNone(error);
+  agreement_.AllOrNone([&] {
+    next = CheckEdit({file_, text}, run_.config, run_.model_file->info, *run_.registry, whose,
+                     [&](ConfigFile& file, const Curriculum& read) { stages_.CheckEdit(file, read); });
+  });
   return *std::move(next);
 }
 
-// `due`: the edits of the log that are then still to come; those that were stay so where it throws.
+// The tasks that it brings are loaded and planned. `due`: the edits of the log that are then still to come;
+// those that were stay so where it throws.
 void WeightEdits::Apply(const std::string& text, Curriculum next, std::int64_t step,
                         std::vector<DueEdit> due) {
+  agreement_.AllOrNone([&] {
+    if (admission_.Learn(next)) prefetcher_.WhileIdle([&] { admission_.Admit(next); });
+  });
   std::vector<DueEdit> before = log_.SwapDue(std::move(due));
   try {
     stages_.Edit(std::move(next), text, step);
@@ -197,7 +191,7 @@ void WeightEdits::Take(const std::string& text, std::int64_t step) {
   if (text == seen_ && before == text && why_.empty()) return;
   ReplaceFile(file_, text);
   try {
-    Apply(text, Admitted(text, WeightsOf::kUser), step, {});
+    Apply(text, Checked(text, WeightsOf::kUser), step, {});
   } catch (...) {
     ReplaceFile(file_, before.value_or(seen_));
     throw;

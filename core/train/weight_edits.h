@@ -56,9 +56,7 @@ class WeightEdits {
     bool may_pass = false;  // for a cause outside the text
   };
 
-  Curriculum Checked(const std::string& text, WeightsOf whose) const;
-  Curriculum Admitted(const std::string& text, WeightsOf whose);
-  Curriculum Admitted(const std::string& text, WeightsOf whose, bool& is_good);
+  Curriculum Checked(const std::string& text, WeightsOf whose);
   void Apply(const std::string& text, Curriculum next, std::int64_t step, std::vector<DueEdit> due);
   Refusal Try(const std::string& text, std::int64_t step, std::vector<DueEdit> due, WeightsOf whose);
   Refusal TryFile(std::optional<std::string>& text, std::int64_t step);

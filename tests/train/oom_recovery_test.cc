@@ -152,6 +152,29 @@ std::unique_ptr<TinyRun> RunWith(const Case& c, std::int64_t micro_rows, const C
   return tiny;
 }
 
+// The generators are kept before anything is computed, and there is no room for them.
+TEST(OomRecovery, MemoryThatRunsOutBeforeAStepsFirstDrawCostsAnotherTry) {
+  InstallCpuAllocator();
+  const Case whole{.mode = Mode::kJoint, .recompute_every = 0, .second_draw = false};
+  const ScratchDirectory scratch;
+  const RecoveredOutcome usual = TrainTiny(*RunWith(whole, 0, nullptr), scratch.path());
+  for (const std::int64_t nth : {1, 2}) {
+    const ScratchDirectory own;
+    SilentConsole console;
+    const auto tiny = RunWith(whole, 0, nullptr);
+    TestTrainer trainer(*tiny, own.path(), *console);
+    EXPECT_EQ(trainer.Train(2), ExitCode::kDone);
+    FailCpuAllocation(nth);
+    EXPECT_EQ(trainer.Train(), ExitCode::kDone);
+    FailCpuAllocation(0);
+    EXPECT_TRUE(Says(console.words(), {"step 3 ran out of memory between its draws; it runs again as it is"}))
+        << nth;
+    auto state = EndState(own.path());
+    state["state.json"] = WhatWasTrained(own.path());
+    EXPECT_EQ(state, usual.state);
+  }
+}
+
 class OomAtEveryAllocation : public ::testing::TestWithParam<Case> {};
 
 // Forward and backward, one allocation after the other, until the draw is through before the fault comes.
