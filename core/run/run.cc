@@ -303,9 +303,6 @@ std::unique_ptr<Run> BuildRun(RunInputs inputs, Purpose purpose, StartingWeights
   run->weights_text = inputs.checked.weights_text;
   run->model_file = inputs.checked.model;
   run->registry = std::make_unique<Registry>(std::move(inputs.registry));
-  if (!run->cluster->alone() && run->config.phases)
-    throw InputError("phases: weights are predicted in a run of one process only, and this is " +
-                     run->cluster->Words() + ". Leave \"phases\" out, or train with one");
   if (const RankPlace& place = run->cluster->place(); place.size > 1 && run->config.device == "cuda") {
     const std::string gpu = OneOfTheGpus(std::getenv("CUDA_VISIBLE_DEVICES"), place.local_rank);
     ::setenv("CUDA_VISIBLE_DEVICES", gpu.c_str(), /*overwrite=*/1);

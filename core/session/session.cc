@@ -14,10 +14,15 @@ namespace {
 
 namespace fs = std::filesystem;
 
+// Those of a run at this path: see ResumeStart.
+fs::path CheckpointsOf(const std::shared_ptr<Cluster>& cluster, const fs::path& run) {
+  return ClusterOf(cluster)->is_first() ? fs::path() : run;
+}
+
 // A start of the repeated run but its first one, with the plan that it had.
 ResumedRun Repeat(const RepeatedRun& repeated, std::size_t number,
-                  std::shared_ptr<const RunDirectory> directory, const NamedPlugins& plugins,
-                  Console& console) {
+                  std::shared_ptr<const RunDirectory> directory, const fs::path& run,
+                  const BeginRequest& begun, Console& console) {
   const RepeatedRun::Start& start = repeated.starts()[number];
   console.Say("the run that is repeated was resumed after step " + std::to_string(start.step) + ", with " +
               start.config.filename().string());
@@ -26,10 +31,12 @@ ResumedRun Repeat(const RepeatedRun& repeated, std::size_t number,
     KeepPlan(directory->path(), text);
     ReplaceFile(directory->path() / kPlanFile, text);
   }
-  return ResumeRun(
-      std::move(directory),
-      {.request = {.plugins = plugins}, .config = start.config, .script = repeated.ScriptOf(number)},
-      console);
+  return ResumeRun(std::move(directory),
+                   {.request = {.plugins = begun.plugins, .cluster = begun.cluster},
+                    .config = start.config,
+                    .script = repeated.ScriptOf(number),
+                    .run = CheckpointsOf(begun.cluster, run)},
+                   console);
 }
 
 }  // namespace
@@ -47,8 +54,8 @@ ResumedRun ResumeTogether(std::shared_ptr<const RunDirectory> directory, const f
                           const ResumeRequest& request, Console& console) {
   console.LogTo(directory->path() / kConsoleLog);
   if (!directory->took_over().empty()) console.Say("took over the stale lock of " + directory->took_over());
-  const bool is_own = ClusterOf(request.cluster)->is_first();
-  return ResumeRun(std::move(directory), {.request = request, .run = is_own ? fs::path() : run}, console);
+  return ResumeRun(std::move(directory), {.request = request, .run = CheckpointsOf(request.cluster, run)},
+                   console);
 }
 
 Session::Session(std::filesystem::path directory, std::unique_ptr<SessionParts> parts, std::int64_t step)
@@ -76,7 +83,7 @@ ExitCode Session::Replay(const fs::path& old, const BeginRequest& request, const
   for (std::size_t start = 1; start < repeated.starts().size() && goes_on(); ++start) {
     parts.reset();  // two models may not fit
     try {
-      parts = Repeat(repeated, start, directory, request.plugins, console).parts;
+      parts = Repeat(repeated, start, directory, path, request, console).parts;
       code = parts ? parts->trainer.Train() : ExitCode::kDone;
     } catch (const Interrupted&) {
       code = ExitCode::kInterrupted;

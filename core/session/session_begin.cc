@@ -108,8 +108,6 @@ std::shared_ptr<Cluster> ClusterOf(const std::shared_ptr<Cluster>& asked) {
 std::unique_ptr<SessionParts> BeginRun(const BeginRequest& request, const fs::path& at,
                                        const RepeatedRun* repeated, Console& console) {
   const std::shared_ptr<Cluster> cluster = ClusterOf(request.cluster);
-  if (repeated != nullptr && !cluster->alone())
-    throw InputError("--replay repeats a run in one process; this is " + cluster->Words());
   RunInputs inputs = InputsOf(request, repeated);
   if (cluster->is_first()) RunDirectory::CheckFree(at);
   BeforeTheFirstStep([&] {

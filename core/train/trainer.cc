@@ -111,6 +111,7 @@ Trainer::Trainer(Run& run, PlanInForce& plan, WeightLog& log, Admission& admissi
                                           .tables = tables_,
                                           .sinks = sinks_,
                                           .console = console,
+                                          .agreement = agreement_,
                                           .hooks = start_.hooks});
   if (unreported_) {
     checkpoints_.SetUnreported(step_);

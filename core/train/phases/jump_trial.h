@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <map>
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
 
@@ -58,6 +59,9 @@ struct JumpVerdict {
   std::map<std::string, JumpRecord::Change> tasks;
   std::string refused;  // why, in words; "": taken
 };
+// For another process: what is no number stays so.
+nlohmann::json ToJson(const JumpVerdict& verdict);
+JumpVerdict VerdictFrom(const nlohmann::json& json);
 // `losses`: by task, of the pieces: of what is compared, and the candidate's. `least_gain`: what training
 // gains for the same cost. `shares` of these tasks sum to 1.
 JumpVerdict JudgeJump(const std::map<std::string, TrialLosses>& losses,

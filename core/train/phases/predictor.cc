@@ -18,6 +18,8 @@
 namespace medley {
 namespace {
 
+using nlohmann::json;
+
 constexpr double kAheadByItself = 25;  // steps
 constexpr int kMostRepeats = 16;
 
@@ -115,7 +117,7 @@ std::optional<Predictor::FailedTask> Predictor::Predict(std::int64_t step, doubl
   changes_.push_back(Changed(step, NameOf(state.clock.now()), "predict"));
   Candidate candidate;
   if (setting_.hooks.stretch) candidate.stretch = setting_.hooks.stretch(step);
-  if (auto failed = Look(shares, candidate)) {
+  if (auto failed = FirstsLook(shares, candidate)) {
     Forget();
     return failed;
   }
@@ -134,16 +136,56 @@ std::string Predictor::WhyImpossible(const Displacement& displacement) {
   }
 }
 
+// On all processes. What a forward gives differs from machine to machine, and what follows from it may not.
+std::optional<Predictor::FailedTask> Predictor::FirstsLook(const std::map<std::string, double>& shares,
+                                                           Candidate& candidate) {
+  if (setting_.agreement.alone()) return Look(shares, candidate);
+  std::optional<FailedTask> failed;
+  const std::string said = setting_.agreement.FirstsWords([&] {
+    failed = Look(shares, candidate);
+    json words = {{"verdict", ToJson(candidate.verdict)},
+                  {"size", candidate.size},
+                  {"forwards", candidate.forwards},
+                  {"events", setting_.state.events}};
+    if (failed) words["failed"] = {{"task", failed->task}, {"failure", ToJson(failed->failure)}};
+    return words.dump(-1, ' ', false, json::error_handler_t::replace);
+  });
+  if (setting_.run.cluster->is_first()) return failed;
+  const json words = json::parse(said);
+  PhaseState& state = setting_.state;
+  candidate.jump = NextJump();
+  candidate.fall = FallSinceMark(shares);
+  candidate.size = words.at("size").get<double>();
+  candidate.forwards = words.at("forwards").get<std::int64_t>();
+  candidate.verdict = VerdictFrom(words.at("verdict"));
+  state.events = words.at("events").get<std::int64_t>();
+  if (!words.contains("failed")) return std::nullopt;
+  return FailedTask{words.at("failed").at("task").get<std::string>(),
+                    FailureFrom(words.at("failed").at("failure"))};
+}
+
+bool Predictor::Repeats() const {
+  return setting_.run.config.optimizer.keeps_last_step && !setting_.state.clock.Predicts();
+}
+
+const Jump& Predictor::NextJump() const {
+  return Repeats() ? setting_.state.repeats.Next() : setting_.state.jumps.Next();
+}
+
+// Of the training loss, for one row-forward.
+double Predictor::FallSinceMark(const std::map<std::string, double>& shares) const {
+  const PhaseState& state = setting_.state;
+  const std::int64_t since = state.account.SinceMark();
+  return since > 0 ? std::max(0.0, state.losses.FallSinceMark(shares)) / static_cast<double>(since) : 0;
+}
+
 // The next candidate, against what comes by itself.
 std::optional<Predictor::FailedTask> Predictor::Look(const std::map<std::string, double>& shares,
                                                      Candidate& candidate) {
   PhaseState& state = setting_.state;
-  const bool repeats = setting_.run.config.optimizer.keeps_last_step && !state.clock.Predicts();
-  candidate.jump = repeats ? state.repeats.Next() : state.jumps.Next();
+  candidate.jump = NextJump();
   candidate.size = candidate.jump.size;
-  const std::int64_t since = state.account.SinceMark();
-  if (since > 0)
-    candidate.fall = std::max(0.0, state.losses.FallSinceMark(shares)) / static_cast<double>(since);
+  candidate.fall = FallSinceMark(shares);
   candidate.verdict.refused = WhyImpossible(Of(candidate, candidate.size));
   if (!candidate.verdict.refused.empty()) return std::nullopt;
   try {
@@ -152,7 +194,7 @@ std::optional<Predictor::FailedTask> Predictor::Look(const std::map<std::string,
       return failed;
     const double least = candidate.fall * static_cast<double>(candidate.forwards);
     candidate.verdict = JudgeJump(losses, shares, least);
-    if (repeats && candidate.verdict.refused.empty()) {
+    if (Repeats() && candidate.verdict.refused.empty()) {
       if (auto failed = Repeat(shares, candidate)) return failed;
     }
   } catch (const c10::OutOfMemoryError&) {

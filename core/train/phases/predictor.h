@@ -19,6 +19,7 @@
 #include <medley/train/phases/jump_trial.h>
 #include <medley/train/phases/phase_state.h>
 #include <medley/train/prefetcher.h>
+#include <medley/train/step_agreement.h>
 #include <medley/train/step_attempt.h>
 #include <medley/train/table_room.h>
 
@@ -36,6 +37,9 @@ struct PredictorHooks {
 // and watches the steps after a jump. A prediction and the step behind it are one: as long as that step is
 // not done nothing was predicted, and whoever goes on predicts the same again.
 //
+// Where several processes train the run each has one, in the same state: the first one's looks at rows, and
+// what it found holds for all.
+//
 // On the trainer's thread. A step is Predict, Gradients, Trained.
 class Predictor {
  public:
@@ -50,6 +54,7 @@ class Predictor {
     TableRoom& tables;
     RecordSinks& sinks;
     Console& console;
+    StepAgreement& agreement;
     PredictorHooks hooks{};
   };
   explicit Predictor(const Setting& setting);
@@ -86,6 +91,9 @@ class Predictor {
   };
 
   void Forget();
+  bool Repeats() const;
+  const Jump& NextJump() const;
+  double FallSinceMark(const std::map<std::string, double>& shares) const;
   std::map<std::string, double> SharesInForce() const;
   bool IsDue(std::int64_t step, std::int64_t price) const;
   Displacement Of(const Candidate& candidate, double size) const;
@@ -93,6 +101,7 @@ class Predictor {
   Displacement ByItself() const;
   std::string WhyImpossible(const Displacement& displacement);
   std::optional<FailedTask> Look(const std::map<std::string, double>& shares, Candidate& candidate);
+  std::optional<FailedTask> FirstsLook(const std::map<std::string, double>& shares, Candidate& candidate);
   std::optional<FailedTask> Round(const std::map<std::string, double>& shares,
                                   const std::vector<Displacement>& displacements, Candidate& candidate,
                                   std::map<std::string, TrialLosses>& losses);
