@@ -16,6 +16,16 @@ constexpr std::size_t kBits = 62;  // of a number that is not negative
 
 at::ScalarType GradientType(const at::Tensor& parameter) { return AtLeastFloat(parameter.scalar_type()); }
 
+// How many numbers of this type are summed at once.
+std::int64_t BufferSize(const std::vector<at::Tensor>& parameters, at::ScalarType type,
+                        std::int64_t bucket_bytes) {
+  std::int64_t numbers = 0;
+  for (const at::Tensor& parameter : parameters)
+    numbers += GradientType(parameter) == type ? parameter.numel() : 0;
+  const auto most = bucket_bytes / static_cast<std::int64_t>(c10::elementSize(type));
+  return std::min(numbers, std::max<std::int64_t>(1, most));
+}
+
 bool IsSet(const std::vector<std::int64_t>& bits, std::size_t index) {
   return (bits[index / kBits] >> (index % kBits) & 1) != 0;
 }
@@ -26,12 +36,8 @@ GradientExchange::GradientExchange(Group& group, std::vector<at::Tensor> paramet
                                    std::int64_t bucket_bytes)
     : group_(group), parameters_(std::move(parameters)) {
   for (const at::ScalarType type : {at::kFloat, at::kDouble}) {
-    std::int64_t numbers = 0;
-    for (const at::Tensor& parameter : parameters_)
-      numbers += GradientType(parameter) == type ? parameter.numel() : 0;
-    if (numbers == 0) continue;
-    const auto most = bucket_bytes / static_cast<std::int64_t>(c10::elementSize(type));
-    buffers_.push_back(at::empty({std::min(numbers, std::max<std::int64_t>(1, most))}, type));
+    if (const std::int64_t size = BufferSize(parameters_, type, bucket_bytes); size > 0)
+      buffers_.push_back(at::empty({size}, type));
   }
 }
 
@@ -88,6 +94,13 @@ void GradientExchange::Flush(std::vector<Span>& spans, at::Tensor& buffer, std::
   for (Span& span : spans) span.part.copy_(place_of(span));
   summed_bytes_ += filled * static_cast<std::int64_t>(buffer.element_size());
   spans.clear();
+}
+
+std::int64_t GradientExchange::BufferBytes(const std::vector<at::Tensor>& parameters) {
+  std::int64_t bytes = 0;
+  for (const at::ScalarType type : {at::kFloat, at::kDouble})
+    bytes += BufferSize(parameters, type, kBucketBytes) * static_cast<std::int64_t>(c10::elementSize(type));
+  return bytes;
 }
 
 std::int64_t GradientExchange::buffer_bytes() const {

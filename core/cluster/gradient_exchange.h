@@ -30,6 +30,8 @@ class GradientExchange {
   void Sum(const std::vector<std::int64_t>& used);
 
   std::int64_t buffer_bytes() const;
+  // What that will be.
+  static std::int64_t BufferBytes(const std::vector<at::Tensor>& parameters);
   // Bytes of gradients that were summed so far.
   std::int64_t summed_bytes() const { return summed_bytes_; }
 

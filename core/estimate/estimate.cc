@@ -6,6 +6,7 @@
 
 #include <medley/base/bytes.h>
 #include <medley/model/parameter_bytes.h>
+#include <medley/plan/rank_plan.h>
 
 namespace medley {
 namespace {
@@ -24,10 +25,17 @@ std::vector<Probe> WithRows(std::vector<Probe> probes, std::int64_t row_bytes) {
 Estimate::Estimate(const Model& model, const MemoryLedger& floor, std::vector<EstimatedTask> tasks,
                    const Setting& setting)
     : model_(model), floor_(floor), tasks_(std::move(tasks)), setting_(setting) {
+  TakeParts();
   profile_.floor = floor;
   profile_.gradients = TrainedBytes(model.parameters());
   for (const EstimatedTask& task : tasks_) floor_.constants += task.shape.constants;
   for (const EstimatedTask& task : tasks_) profile_.tasks[task.request.form.id] = ProfileOf(task);
+}
+
+void Estimate::TakeParts() {
+  for (const EstimatedTask& task : tasks_) asked_.push_back(task.request);
+  const std::vector<TaskRequest> parts = PartsOf(asked_, setting_.ranks, setting_.draws_per_step);
+  for (std::size_t i = 0; i < tasks_.size(); ++i) tasks_[i].request = parts[i];
 }
 
 // On the CPU without the rows, which the planner counts among those that wait.
@@ -176,6 +184,7 @@ Estimate::Recommendation Estimate::Recommend(const EstimatedTask& task, const Pl
     const PeakLines lines(profile.Find(entry.way)->pieces);
     best.peak -= lines.At(entry.micro_rows) - lines.At(best.rows.rows);
   }
+  best.draw_rows = OfWholeDraws(plan, asked_, setting_.ranks).Find(entry.form)->rows;
   best.evaluation_rows = task.evaluation_rows;
   while (best.evaluation_rows > 0 &&
          Evaluation(task, best.evaluation_rows, plan) + plan.data_bytes > plan.budget)

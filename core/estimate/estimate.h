@@ -39,15 +39,18 @@ class Estimate {
     std::int64_t draws_per_step = 1;
     std::int64_t draws_ahead = 0;  // that data threads sample
     bool evaluates = false;        // now and then, while it trains
+    std::int64_t ranks = 1;        // processes that divide the rows of a draw
   };
-  // `floor`: what lives between steps, but for the tasks' tables. Keeps a reference to the model. An
-  // InputError where that has no footprint.
+  // Of several processes it is one's: the tasks then ask for its part of the rows. `floor`: what lives
+  // between steps, but for the tasks' tables. Keeps a reference to the model. An InputError where that has no
+  // footprint.
   Estimate(const Model& model, const MemoryLedger& floor, std::vector<EstimatedTask> tasks,
            const Setting& setting);
 
   const std::vector<EstimatedTask>& tasks() const { return tasks_; }
   const MemoryLedger& floor() const { return floor_; }  // with the tables of all tasks
   bool on_gpu() const { return setting_.on_gpu; }
+  std::int64_t ranks() const { return setting_.ranks; }
 
   // Bytes at the widest moment of a step with so many rows, micro_rows in a forward, in the mode of the
   // setting.
@@ -73,10 +76,12 @@ class Estimate {
     Accumulation rows;
     std::int64_t peak = 0;
     std::int64_t evaluation_rows = 0;  // at once; 0: not one fits
+    std::int64_t draw_rows = 0;        // of all processes together
   };
   Recommendation Recommend(const EstimatedTask& task, const Plan& plan) const;
 
  private:
+  void TakeParts();
   ModeProfile ProfileOf(const EstimatedTask& task, const Way& way) const;
   TaskProfile ProfileOf(const EstimatedTask& task) const;
   ModeProfile Measured(const EstimatedTask& task, ModeProfile mode) const;
@@ -87,6 +92,7 @@ class Estimate {
   const Model& model_;
   MemoryLedger floor_;
   std::vector<EstimatedTask> tasks_;
+  std::vector<TaskRequest> asked_;  // of whole draws
   Setting setting_;
   Profile profile_;
 };

@@ -218,7 +218,7 @@ ordered_json ToJson(const GpuVerdicts& verdicts) {
 }
 
 Advice AdviceOf(const Estimate& estimate, const Plan& plan) {
-  Advice advice{.budget = plan.budget, .waiting = plan.data_bytes, .tasks = {}};
+  Advice advice{.budget = plan.budget, .waiting = plan.data_bytes, .ranks = estimate.ranks(), .tasks = {}};
   for (const EstimatedTask& task : estimate.tasks()) {
     const Estimate::Recommendation best = estimate.Recommend(task, plan);
     const auto taken = static_cast<double>(best.peak + plan.data_bytes);
@@ -232,15 +232,27 @@ Advice AdviceOf(const Estimate& estimate, const Plan& plan) {
 }
 
 std::string AdviceTable(const Advice& advice) {
-  Table table({"task", "mode", "rows", "accumulation", "peak", "of the memory", "rows of an evaluation"});
+  std::vector<std::string> header = {
+      "task", "mode", "rows", "accumulation", "peak", "of the memory", "rows of an evaluation"};
+  if (advice.ranks > 1) header.emplace_back("rows of a draw");
+  Table table(std::move(header));
   table.Spares({"of the memory", "rows of an evaluation"});
   for (const TaskAdvice& task : advice.tasks) {
     const Estimate::Recommendation& best = task.best;
-    table.Add({Label(task.task, task.variant), task.way.Words(), std::to_string(best.rows.rows),
-               std::to_string(best.rows.steps), Bytes(best.peak), FormatShare(task.share),
-               best.evaluation_rows > 0 ? std::to_string(best.evaluation_rows) : "none fits"});
+    std::vector<std::string> line = {
+        Label(task.task, task.variant),
+        task.way.Words(),
+        std::to_string(best.rows.rows),
+        std::to_string(best.rows.steps),
+        Bytes(best.peak),
+        FormatShare(task.share),
+        best.evaluation_rows > 0 ? std::to_string(best.evaluation_rows) : "none fits"};
+    if (advice.ranks > 1) line.push_back(std::to_string(best.draw_rows));
+    table.Add(std::move(line));
   }
   std::string text = table.ToText();
+  if (advice.ranks > 1)
+    text += "Of one of " + std::to_string(advice.ranks) + " processes; a draw has the rows of all.\n";
   if (advice.waiting > 0) text += "Beside the peaks " + Bytes(advice.waiting) + " of rows wait.\n";
   return text;
 }
@@ -257,6 +269,7 @@ ordered_json ToJson(const Advice& advice) {
                      {"peak", task.best.peak},
                      {"share_of_budget", task.share},
                      {"evaluation_rows", task.best.evaluation_rows}});
+    if (advice.ranks > 1) tasks.back()["draw_rows"] = task.best.draw_rows;
   }
   return {{"budget", advice.budget}, {"waiting", advice.waiting}, {"tasks", std::move(tasks)}};
 }

@@ -60,6 +60,7 @@ struct TaskAdvice {
 };
 struct Advice {
   std::int64_t budget = 0, waiting = 0;  // bytes; the latter beside the peaks
+  std::int64_t ranks = 1;                // of one of so many processes
   std::vector<TaskAdvice> tasks;
 };
 Advice AdviceOf(const Estimate& estimate, const Plan& plan);

@@ -8,6 +8,7 @@
 #include <medley/base/error.h>
 #include <medley/base/files.h>
 #include <medley/base/random.h>
+#include <medley/cluster/gradient_exchange.h>
 #include <medley/estimate/estimated_evaluation.h>
 #include <medley/eval/evaluator.h>
 #include <medley/memory/cpu_allocator.h>
@@ -99,15 +100,23 @@ std::vector<EstimatedTask> EstimatedRun::Tasks(bool on_gpu) const {
   return tasks;
 }
 
-Estimate EstimatedRun::Of(std::vector<EstimatedTask> tasks, bool on_gpu) const {
-  const MemoryLedger floor{
+Estimate EstimatedRun::Of(std::vector<EstimatedTask> tasks, bool on_gpu, std::int64_t ranks) const {
+  MemoryLedger floor{
       .weights = WeightBytes(model()), .optimizer = optimizer_, .constants = on_gpu ? 0 : kept_};
+  if (ranks > 1 && !on_gpu) {  // what adds up gradients lies on the CPU
+    std::vector<at::Tensor> trained;
+    for (const Parameter& parameter : model().parameters()) {
+      if (parameter.tensor.requires_grad()) trained.push_back(parameter.tensor);
+    }
+    floor.workspace += GradientExchange::BufferBytes(trained);
+  }
   const DataConfig& data = run_->config.data;
   return Estimate(model(), floor, std::move(tasks),
                   {.on_gpu = on_gpu,
                    .draws_per_step = run_->config.draws_per_step,
                    .draws_ahead = data.threads > 0 ? data.ahead : 0,
-                   .evaluates = run_->config.eval.every > 0});
+                   .evaluates = run_->config.eval.every > 0,
+                   .ranks = ranks});
 }
 
 void EstimatedRun::UseProfile(const std::filesystem::path& file, std::vector<EstimatedTask>& tasks) const {

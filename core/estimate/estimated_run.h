@@ -32,8 +32,9 @@ class EstimatedRun {
   std::vector<EstimatedTask> Tasks(bool on_gpu) const;
   // What their evaluation takes; runs it without the model. Throws what the tasks throw.
   void AddEvaluation(std::vector<EstimatedTask>& tasks, bool on_gpu) const;
-  // The estimate refers to this run's model, and must not outlive it.
-  Estimate Of(std::vector<EstimatedTask> tasks, bool on_gpu) const;
+  // Of one of so many processes that train it together. The estimate refers to this run's model, and must not
+  // outlive it.
+  Estimate Of(std::vector<EstimatedTask> tasks, bool on_gpu, std::int64_t ranks = 1) const;
   // Takes the bytes of a profile for the tasks and modes that it has. InputError where it was measured for
   // another model, and then the tasks are as they were; where it was measured does not matter. Before Of.
   void UseProfile(const std::filesystem::path& file, std::vector<EstimatedTask>& tasks) const;

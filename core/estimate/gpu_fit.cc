@@ -87,7 +87,7 @@ GpuFit FitOn(const Estimate& estimate, const Gpu& gpu) {
     }
     const PlannedTask& planned = *plan->Find(line.form);
     const Estimate::Recommendation best = estimate.Recommend(task, *plan);
-    line.rows = planned.rows;
+    line.rows = best.draw_rows;
     line.forwards = best.rows;
     line.way = planned.way;
     line.room = plan->budget - plan->data_bytes - best.peak;

@@ -11,6 +11,7 @@
 #include <medley/base/error.h>
 #include <medley/base/files.h>
 #include <medley/base/json_reader.h>
+#include <medley/checkpoint/rank_directories.h>
 #include <medley/checkpoint/run_directory.h>
 #include <medley/curriculum/weight_log.h>
 #include <medley/page/curve.h>
@@ -102,6 +103,22 @@ ordered_json MemoryOf(const json& plan, const json& receipt) {
   return {{"budget", At(plan, "budget")}, {"floor", At(plan, "floor")}, {"forms", Listed("task", forms)}};
 }
 
+// Of a run of several processes what each one took; null of another. The others' receipts are of the last
+// start.
+ordered_json RanksOf(const fs::path& run, const json& plan, const json& receipt, const RunLogs& logs) {
+  const std::vector<fs::path> others = DirectoriesOfOthers(run);
+  if (others.empty()) return nullptr;
+  ordered_json ranks = ordered_json::array();
+  const auto add = [&](const json& planned, const json& took) {
+    const std::size_t rank = ranks.size();
+    ranks.push_back({{"rank", rank}, {"worked", logs.WorkOf(rank)}, {"memory", MemoryOf(planned, took)}});
+  };
+  add(plan, receipt);
+  for (const fs::path& other : others)
+    add(ReadIfThere(other / "plan.json"), ReadIfThere(other / kReceiptFile));
+  return ranks;
+}
+
 // Starts of the run but its first.
 void AddResumes(const json& record, std::vector<ordered_json>& marks) {
   const json& starts = ListAt(record, "starts");
@@ -146,6 +163,7 @@ ordered_json RunData(const fs::path& run) {
   const json& stages = ListAt(receipt, "stages");
   page["unit"] = stages.empty() ? json() : At(stages.back(), "unit");
   page["memory"] = MemoryOf(plan, receipt);
+  page["ranks"] = RanksOf(run, plan, receipt, logs);
   logs.PutCurves(page);
   page["phases"] = logs.Phases();
   std::vector<ordered_json> marks = logs.marks();

@@ -1,5 +1,6 @@
 #include <medley/page/run_logs.h>
 
+#include <algorithm>
 #include <cmath>
 #include <utility>
 
@@ -90,6 +91,12 @@ void RunLogs::TakeTiming(const json& line) {
   floor_.push_back({step, NumberAt(line, "memory_now")});
   peak_.push_back({step, NumberAt(line, "memory_peak")});
   speed_.push_back({step, NumberAt(line, "rows_per_second")});
+  if (const json& ranks = ListAt(line, "rank_work_ms"); !ranks.empty()) {
+    shared_ += 1000 * NumberAt(line, "seconds");
+    worked_.resize(std::max(worked_.size(), ranks.size()));
+    for (std::size_t rank = 0; rank < ranks.size(); ++rank)
+      worked_[rank] += ranks[rank].is_number() ? ranks[rank].get<double>() : 0;
+  }
   for (const json& overflow : ListAt(line, "out_of_memory")) {
     const json &task = At(overflow, "task"), &to = At(overflow, "to");
     std::string words = task.is_string() ? task.get<std::string>() : "";
@@ -107,6 +114,11 @@ void RunLogs::TakeTransition(std::int64_t step, const json& line) {
   for (const char* key : {"memory_before", "memory_after", "memory_peak", "memory_held", "weight_copies"})
     one[key] = At(line, key);
   transitions_.push_back(std::move(one));
+}
+
+ordered_json RunLogs::WorkOf(std::size_t rank) const {
+  if (rank >= worked_.size()) return nullptr;
+  return Rounded(worked_[rank] / shared_);
 }
 
 ordered_json RunLogs::Phases() const {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <filesystem>
 #include <map>
@@ -25,6 +26,8 @@ class RunLogs {
   // Adds the curves, thinned so that peaks stay: "losses", "scores", "rate", "norm", "speed", "floor",
   // "peak", "rows", "draws".
   void PutCurves(nlohmann::ordered_json& page) const;
+  // Of the time of the steps that say so, the share that this process of the run worked; null: none does.
+  nlohmann::ordered_json WorkOf(std::size_t rank) const;
   // What phases did: their changes with memory, and predictions with verdicts. Null where there are none.
   nlohmann::ordered_json Phases() const;
 
@@ -42,6 +45,8 @@ class RunLogs {
   std::map<std::string, Curve> rows_, draws_;  // so far
   nlohmann::json last_scores_ = nlohmann::json::object();
   Curve rate_, norm_, speed_, floor_, peak_;
+  std::vector<double> worked_;  // ms, by rank
+  double shared_ = 0;           // of the steps that several processes shared
   std::vector<nlohmann::ordered_json> marks_, transitions_, jumps_;
 };
 

@@ -109,6 +109,7 @@ ordered_json TimingLine(const StepRecord& record) {
   if (!record.phase.empty()) line["phase"] = record.phase;
   line["data_wait_ms"] = record.data_wait_ms;
   if (record.own) line["peer_wait_ms"] = record.peer_wait_ms;
+  if (!record.rank_work_ms.empty()) line["rank_work_ms"] = record.rank_work_ms;
   line["memory_now"] = record.memory_now;
   line["memory_peak"] = record.memory_peak;
   ordered_json& tasks = line["tasks"] = ordered_json::object();

@@ -67,6 +67,8 @@ void Progress::Add(const StepRecord& record) {
   weight_ = kForget * weight_ + 1;
   for (auto& [task, seconds] : waits_) seconds *= kForget;
   for (const auto& [task, milliseconds] : record.data_waits) waits_[task] += milliseconds / 1000;
+  recent_work_.Add(record.rank_work_ms, kForget);
+  rank_work_.Add(record.rank_work_ms);
   AddLosses(record);
   if (record.evaluation) {
     for (const auto& [task, score] : record.evaluation->tasks) scores_[task] = score.score.value;
@@ -122,6 +124,10 @@ std::string Progress::WaitWords() const {
   return DataWaitWords(step_seconds_ > 0 ? waited / step_seconds_ : 0, waits_, data_threads_);
 }
 
+std::string Progress::RankWords() const {
+  return weight_ < kTellingSteps ? "" : recent_work_.Words(1000 * step_seconds_);
+}
+
 std::string Progress::LongLosses() const {
   std::string line = "step " + std::to_string(step_) + "/" + std::to_string(total_) + ":";
   for (const auto& [task, terms] : losses_) {
@@ -166,9 +172,10 @@ std::string Progress::Line(std::size_t columns) const {
     line = ShortLosses(name);
   if (line.size() >= columns) line = LastDrawn(columns - std::min(columns, time_left.size() + 2));
   const char* separator = "; ";
-  for (const std::string& piece : {stage_, WaitWords(), time_left, FormatNumber(RowsPerSecond()) + " rows/s",
-                                   "memory " + FormatBytes(static_cast<double>(memory_now_)) + " (peak " +
-                                       FormatBytes(static_cast<double>(memory_peak_)) + ")"}) {
+  for (const std::string& piece :
+       {stage_, WaitWords(), time_left, FormatNumber(RowsPerSecond()) + " rows/s", RankWords(),
+        "memory " + FormatBytes(static_cast<double>(memory_now_)) + " (peak " +
+            FormatBytes(static_cast<double>(memory_peak_)) + ")"}) {
     if (piece.empty()) continue;
     if (columns - std::min(columns, line.size()) <= piece.size() + 2) break;
     line += separator + piece;

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include <medley/report/console.h>
+#include <medley/report/rank_work.h>
 #include <medley/report/record_sink.h>
 
 namespace medley {
@@ -37,16 +38,20 @@ class Progress {
   // columns losses and scores and then the names become shorter ("120/1000 control .12/.034 zgold
   // .045/.026"), and of the rest stays what fits. Where the tasks do not all fit, those that were drawn last
   // are shown, newest first, and how many others there are: "120/1000 zgold .045/.026 control .12/.034 +20".
-  // Where steps wait for data, DataWaitWords stand before the time that is left.
+  // Where steps wait for data, DataWaitWords stand before the time that is left; where several processes
+  // train, RankWork's words.
   std::string Line(std::size_t columns = SIZE_MAX) const;
 
   std::int64_t memory_peak() const { return memory_peak_; }
+  // Since the run was started or resumed.
+  const RankWork& rank_work() const { return rank_work_; }
 
  private:
   double RowsPerSecond() const;
   double SecondsLeft() const;
   void AddLosses(const StepRecord& record);
   std::string WaitWords() const;
+  std::string RankWords() const;
   double LossOf(const std::string& task) const;
   std::string LongLosses() const;
   std::string ShortLosses(std::size_t longest_name) const;
@@ -60,6 +65,7 @@ class Progress {
   // Recent steps weigh more: the mixture, and so the speed, may change.
   double step_seconds_ = 0, step_rows_ = 0, weight_ = 0;
   std::map<std::string, double> waits_;  // seconds for data, by task
+  RankWork recent_work_, rank_work_;     // ms
   // Losses by task and term, weighted and smoothed: a step whose rows have no item of a term does not move
   // it.
   std::map<std::string, std::map<std::string, double>> losses_;

@@ -84,6 +84,7 @@ struct StepRecord {
   double data_wait_ms = 0;                             // of these, waiting for rows, or sampling them
   std::map<std::string, double> data_waits;            // the same by task, ms
   double peer_wait_ms = 0;                             // of the seconds, in exchanges with other processes
+  std::vector<double> rank_work_ms{};                  // by rank, until it waited for others; none: one alone
   std::int64_t memory_now = 0;                         // bytes
   std::int64_t memory_peak = 0;                        // bytes, within the step
   std::map<std::string, std::int64_t> constant_bytes;  // by task, of those that were drawn

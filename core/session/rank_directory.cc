@@ -4,15 +4,12 @@
 #include <system_error>
 
 #include <medley/base/error.h>
+#include <medley/checkpoint/rank_directories.h>
 
 namespace medley {
 namespace {
 
 namespace fs = std::filesystem;
-
-fs::path DirectoryOf(const fs::path& run, std::int64_t rank) {
-  return rank == 0 ? run : run / ("rank-" + std::to_string(rank));
-}
 
 // What a start reads of the run: its configs, records, weights, plans. The logs of steps are the run's.
 bool IsRead(const fs::directory_entry& entry) {
@@ -33,7 +30,7 @@ void Fill(const fs::path& own, const fs::path& run) {
 }  // namespace
 
 fs::path RankDirectory(const Cluster& cluster, const fs::path& run) {
-  return DirectoryOf(run, cluster.place().rank);
+  return DirectoryOfRank(run, cluster.place().rank);
 }
 
 void ClearRankDirectory(const Cluster& cluster, const fs::path& run) {
@@ -41,10 +38,10 @@ void ClearRankDirectory(const Cluster& cluster, const fs::path& run) {
 }
 
 void MakeRankDirectories(const Cluster& cluster, const fs::path& run) {
-  for (std::int64_t rank = cluster.place().size; fs::exists(DirectoryOf(run, rank)); ++rank)
-    fs::remove_all(DirectoryOf(run, rank));  // of more processes than there are now
+  for (std::int64_t rank = cluster.place().size; fs::exists(DirectoryOfRank(run, rank)); ++rank)
+    fs::remove_all(DirectoryOfRank(run, rank));  // of more processes than there are now
   for (std::int64_t rank = 1; rank < cluster.place().size; ++rank) {
-    const fs::path own = DirectoryOf(run, rank);
+    const fs::path own = DirectoryOfRank(run, rank);
     try {
       Fill(own, run);
     } catch (const fs::filesystem_error& error) {

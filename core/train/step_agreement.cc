@@ -98,6 +98,7 @@ void StepAgreement::Begin(std::int64_t step) {
   if (held_ && !InterruptAsked()) held_.emplace();  // the last one was heeded, and forgotten since
   counted_.reset();
   failed_elsewhere_ = false;
+  began_ = SteadySeconds() - seconds_in_exchanges_;
 }
 
 void StepAgreement::Count(StepLosses& losses) {
@@ -203,12 +204,14 @@ std::optional<Failure> StepAgreement::Close(std::optional<Failure> own, const st
   return failure;
 }
 
-// Each one's numbers are [failed, gradients that exist, sums], as many on all.
+// Each one's numbers are [failed, seconds that it worked, gradients that exist, sums], as many on all.
 std::optional<Failure> StepAgreement::AddUp(std::optional<Failure> own, const std::string& running,
                                             StepLosses& losses) {
+  constexpr std::size_t kHead = 2;
   Group& group = cluster_.group();
   GradientExchange& exchange = *run_.exchange;
-  std::vector<std::int64_t> numbers = {own ? 1 : 0};
+  const double worked = SteadySeconds() - seconds_in_exchanges_ - began_;
+  std::vector<std::int64_t> numbers = {own ? 1 : 0, std::bit_cast<std::int64_t>(worked)};
   const std::vector<std::int64_t> here = exchange.Used();
   numbers.insert(numbers.end(), here.begin(), here.end());
   for (const auto& [task, terms] : *counted_) {
@@ -220,12 +223,14 @@ std::optional<Failure> StepAgreement::AddUp(std::optional<Failure> own, const st
   const auto all = GatherNumbers(group, numbers);
   ++exchanges_;
   if (AnyFailed(all)) return FirstOf(own, running);
+  seconds_of_ranks_.clear();
   std::vector<std::int64_t> used(here.size());
   for (const auto& list : all) {
-    for (std::size_t i = 0; i < used.size(); ++i) used[i] |= list[1 + i];
+    seconds_of_ranks_.push_back(std::bit_cast<double>(list[1]));
+    for (std::size_t i = 0; i < used.size(); ++i) used[i] |= list[kHead + i];
   }
   const auto lacks = [&](const auto& list) {
-    return !std::equal(used.begin(), used.end(), list.begin() + 1);
+    return !std::equal(used.begin(), used.end(), list.begin() + kHead);
   };
   if (std::any_of(all.begin(), all.end(), lacks)) {  // some make room for what others used
     try {
@@ -237,7 +242,7 @@ std::optional<Failure> StepAgreement::AddUp(std::optional<Failure> own, const st
   } else {
     exchange.Prepare(used);
   }
-  std::size_t index = 1 + here.size();
+  std::size_t index = kHead + here.size();
   for (auto& [task, terms] : losses) {
     for (auto& [term, loss] : terms) {
       loss.sum = 0;
@@ -288,26 +293,26 @@ void StepAgreement::AllOrNone(const std::function<void()>& work) {
     work();
   } catch (const PeerError&) {
     throw;
-  } catch (const std::exception& caught) {
-    own = Failure::Of(caught);
-  }
-  if (!alone()) {
-    Exchanging([&] {
   } catch (const ExchangeError&) {
     throw;
+  } catch (const std::exception& caught) {
+    error = std::current_exception();
+    own = Failure::Of(caught);
+  }
+  double seconds = SteadySeconds() - begin;
+  if (!alone()) {
+    Exchanging([&] {
       const auto all = GatherNumbers(cluster_.group(), {own ? 1 : 0, std::bit_cast<std::int64_t>(seconds)});
       seconds = std::bit_cast<double>(all.front()[1]);
       if (AnyFailed(all)) first = FirstOf(own, "");
-    error = std::current_exception();
     });
   }
-  double seconds = SteadySeconds() - begin;
+  seconds_together_ += seconds;
   if (error) std::rethrow_exception(error);
   if (first) throw Error(first->reason, first->code);
 }
 
 // A piece of one parameter, another one at each step: a process whose weights differ is found in time.
-  seconds_together_ += seconds;
 void StepAgreement::Updated() {
   if (alone()) return;
   constexpr std::int64_t kPiece = 1 << 14;  // numbers

@@ -69,6 +69,9 @@ class StepAgreement {
   // Seconds that Count and Close took so far: the others were waited for, and gradients added up.
   double seconds_in_exchanges() const { return seconds_in_exchanges_; }
 
+  // Seconds that each process computed for the last step, by rank; none: of a process alone.
+  const std::vector<double>& seconds_of_ranks() const { return seconds_of_ranks_; }
+
   // Seconds, the same on all; as of the last step.
   double clock() const;
   // A save was asked for, of any of them: true once.
@@ -98,6 +101,8 @@ class StepAgreement {
   std::filesystem::path weights_;
   FileWatch watch_;
   std::optional<HeldInterrupts> held_;
+  std::vector<double> seconds_of_ranks_;
+  double began_ = 0;  // the step, in seconds that are not of exchanges
   std::int64_t step_ = 0, exchanges_ = 0, last_update_ = 0;
   double clock_ = 0, seconds_in_exchanges_ = 0, seconds_together_ = 0;
   bool saves_ = false, warned_ = false, warning_ = false, failed_elsewhere_ = false;

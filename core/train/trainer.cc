@@ -385,6 +385,7 @@ void Trainer::Measure(StepRecord& record) {
   if (!agreement_.alone()) record.own = attempt_.computed();
   record.peer_wait_ms = 1000 * (agreement_.seconds_in_exchanges() -
                                 std::exchange(exchanged_, agreement_.seconds_in_exchanges()));
+  for (const double seconds : agreement_.seconds_of_ranks()) record.rank_work_ms.push_back(1000 * seconds);
   memory_.EndStep(record);
   for (const auto& [task, terms] : record.losses) {
     if (const auto loss = TotalLoss(terms)) last_losses_[task] = *loss;

@@ -26,7 +26,10 @@ TrainingState Trainer::State() {
   state.sections.push_back({"generators", 1, [device] { return SaveGenerators(device); },
                             [device](const json& s) { LoadGenerators(s, device); }});
   state.sections.push_back({"receipt", 1, [this] { return receipts_.ToJson(); },
-                            [this](const json& s) { receipts_.Load(s); }, /*optional=*/true});
+                            [this](const json& s) {
+                              if (run_.cluster->is_first()) receipts_.Load(s);  // that is the first one's
+                            },
+                            /*optional=*/true});
   if (phases_)
     state.sections.push_back({"phases", 1,
                               [this] { return predictor_ ? predictor_->Save() : phases_->Save(); },
@@ -102,7 +105,9 @@ std::string Trainer::Summary() const {
   text += (advice.empty() ? "" : ": " + advice) + "\n";
   if (!agreement_.alone() && seconds_in_steps_ > 0)
     text += "as " + run_.cluster->Words() + ", " + FormatShare(exchanged_ / seconds_in_steps_) +
-            " of the steps' time went into waiting for the other processes and adding up with them\n";
+            " of the steps' time went into waiting for the other processes and adding up with them; all "
+            "processes: " +
+            progress_.rank_work().Words(1000 * seconds_in_steps_) + "\n";
   if (const std::int64_t under = receipts_.receipt().under(); under > 0)
     text += std::to_string(under) + " draws took more memory than was planned: medley report " +
             start_.directory.string() + "\n";

@@ -156,6 +156,23 @@ TEST_F(Pages, MarkResumesAndWhereMemoryRanOut) {
   EXPECT_TRUE(said.count("3 out of memory: a goes on with 2 rows at once")) << ::testing::PrintToString(said);
 }
 
+TEST_F(Pages, HaveWhatEachProcessTookWhereThereAreSeveral) {
+  EXPECT_TRUE(Data()["ranks"].is_null());
+  fs::create_directory(run_ / "rank-1");
+  Write("rank-1/plan.json", R"({"tasks": [{"task": "a", "predicted_peak": 3900}]})");
+  Write("rank-1/receipt.json", R"({"tasks": {"a": [{"measured_peak": {"largest": 5000}}]}})");
+  Write("timing.jsonl", R"({"step": 1, "seconds": 2, "rank_work_ms": [1500, 2000]})"
+                        "\n"
+                        R"({"step": 2, "seconds": 2, "rank_work_ms": [500, 1000]})"
+                        "\n");
+  const ordered_json ranks = Data()["ranks"];
+  ASSERT_EQ(ranks.size(), 2u);
+  EXPECT_EQ(ranks[0]["worked"], 0.5);
+  EXPECT_EQ(ranks[1]["worked"], 0.75);
+  EXPECT_EQ(ranks[0]["memory"]["forms"][0]["measured"], 4000);
+  EXPECT_EQ(ranks[1]["memory"]["forms"][0]["measured"], 5000);
+}
+
 TEST_F(Pages, HavePredictionsAndChangesOfPhase) {
   const ordered_json jumps = Data()["phases"]["jumps"];
   ASSERT_EQ(jumps.size(), 1u);

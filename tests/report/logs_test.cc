@@ -252,6 +252,21 @@ TEST(StepRecordJson, GivesTheSameLineInTheLogAsTheRecord) {
   EXPECT_EQ(again.delivered, record.delivered);
 }
 
+// Each step waits for another one, so that all together wait for a quarter of the time.
+TEST(Progress, SaysHowMuchProcessesWaitForEachOtherAndMostlyForWhom) {
+  Progress progress(0, 101);
+  StepRecord record;
+  record.seconds = 1;
+  for (record.step = 1; record.step <= 60; ++record.step) {
+    record.rank_work_ms = record.step % 3 == 0 ? std::vector<double>{1000, 500} : std::vector{500., 1000.};
+    progress.Add(record);
+  }
+  EXPECT_NE(progress.Line().find("25 % waiting for processes (rank 1)"), std::string::npos)
+      << progress.Line();
+  EXPECT_EQ(progress.rank_work().Words(60 * 1000), "25 % waiting for processes (rank 1)");
+  EXPECT_EQ(RankWork().Words(1), "");
+}
+
 TEST(Progress, EightyColumnsShowTheLossOfEachOfSixTasks) {
   Progress progress(0, 8500);
   StepRecord record = Record(4321, "control", 0.00123);

@@ -6,6 +6,8 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <map>
+#include <nlohmann/json.hpp>
 #include <regex>
 #include <sstream>
 #include <string>
@@ -69,6 +71,27 @@ TEST(EstimateVerb, TheCheckFindsTheEstimateNear) {
     EXPECT_LE(percent, 4) << text;
   }
   EXPECT_EQ(tasks, 6) << text;
+}
+
+// Rows that fit in one process are its part; those that are asked for are divided.
+TEST(EstimateVerb, OfSeveralProcessesSaysWhatOneTakesAndTheRowsOfAll) {
+  const std::string rows = " --json --memory 1GiB tasks.control.rows=auto tasks.position_qa.rows=24";
+  const auto advice = [&](const std::string& ranks) {
+    const CommandResult result = Estimate(ranks + rows);
+    EXPECT_EQ(result.code, 0) << result.out;
+    const auto json = nlohmann::json::parse(result.out.substr(result.out.find('{')));
+    std::map<std::string, nlohmann::json> tasks;
+    for (const auto& task : json.at("advice").at("tasks")) tasks[task.at("task").get<std::string>()] = task;
+    return tasks;
+  };
+  const auto one = advice(""), eight = advice("--ranks 8");
+  EXPECT_FALSE(one.at("control").contains("draw_rows"));
+  const auto part = eight.at("control").at("rows").get<std::int64_t>();
+  EXPECT_LE(part, one.at("control").at("rows").get<std::int64_t>()) << "gradients are added up in a buffer";
+  EXPECT_GT(part, one.at("control").at("rows").get<std::int64_t>() * 9 / 10);
+  EXPECT_EQ(eight.at("control").at("draw_rows"), 8 * part);
+  EXPECT_EQ(eight.at("position_qa").at("rows"), 3);
+  EXPECT_EQ(eight.at("position_qa").at("draw_rows"), 24);
 }
 
 TEST(EstimateVerb, RefusesAnUnknownGpuAndTwoLimits) {

@@ -45,6 +45,7 @@ struct Arguments {
   std::string config, gpu, memory, budget, profile;
   std::vector<std::string> gpus, overrides;
   NamedPlugins plugins;
+  std::int64_t ranks = 1;
   bool check = false, as_json = false;
 };
 
@@ -55,7 +56,7 @@ std::string Count(std::int64_t n) {
   return text;
 }
 
-void PrintModel(const EstimatedRun& subject) {
+void PrintModel(const EstimatedRun& subject, std::int64_t ranks) {
   std::string words = "model " + DisplayPath(subject.run().config.model) + ": " +
                       Count(subject.parameters()) + " parameters of " + std::to_string(subject.element()) +
                       " bytes";
@@ -63,6 +64,9 @@ void PrintModel(const EstimatedRun& subject) {
   words += "\n  weights " + FormatBytes(WeightBytes(subject.model())) + ", gradients " +
            FormatBytes(TrainedBytes(subject.model().parameters())) + ", optimizer " +
            FormatBytes(subject.optimizer()) + "; weights and optimizer are in every peak below\n";
+  if (ranks > 1)
+    words += "Figures are those of one of " + std::to_string(ranks) +
+             " processes, which has its part of a draw's rows, and a device for itself.\n";
   std::cout << Wrapped(words, ScreenColumns());
 }
 
@@ -239,14 +243,15 @@ void Report(const Arguments& arguments, Limits limits, ordered_json& json) {
     std::vector<EstimatedTask> tasks = subject.Tasks(a_gpu);
     if (a_gpu == on_gpu) subject.AddEvaluation(tasks, on_gpu);
     if (!arguments.profile.empty()) subject.UseProfile(arguments.profile, tasks);
-    return subject.Of(std::move(tasks), a_gpu);
+    return subject.Of(std::move(tasks), a_gpu, arguments.ranks);
   };
   const Estimate estimate = estimate_on(on_gpu);
   if (!limits.gpus.empty()) {
     const std::vector<GpuFit> fits = FitsOn(estimate, limits.gpus);
     json = {{"model", ModelJson(subject)}, {"fits", ToJson(fits)}};
+    if (arguments.ranks > 1) json["ranks"] = arguments.ranks;
     if (!arguments.as_json) {
-      PrintModel(subject);
+      PrintModel(subject, arguments.ranks);
       PrintAssumptions(on_gpu, !arguments.profile.empty());
       PrintFits(subject, fits);
     }
@@ -263,8 +268,9 @@ void Report(const Arguments& arguments, Limits limits, ordered_json& json) {
           {"tasks", ToJson(tasks)},
           {"waiting", estimate.WaitingBytes()},
           {"gpus", ToJson(gpus)}};
+  if (arguments.ranks > 1) json["ranks"] = arguments.ranks;
   if (!arguments.as_json) {
-    PrintModel(subject);
+    PrintModel(subject, arguments.ranks);
     std::cout << "\nThe widest moment of a step as configured, " << (on_gpu ? "on a GPU" : "on the CPU")
               << "; and of an evaluation, with its rows at once:\n"
               << StepTable(tasks, limits.gpu ? &*limits.gpu : nullptr)
@@ -315,6 +321,11 @@ int RunEstimate(int argc, char** argv) {
                      ->excludes(gpu_name)
                      ->excludes(gpu_names);
   AddBudget(app, arguments.budget)->excludes(memory);
+  app.add_option("--ranks", arguments.ranks,
+                 "how many processes train it together: the figures are those of one, with its part of the "
+                 "rows")
+      ->type_name("N")
+      ->check(WholeNumber(1, 1024));
   app.add_option("--profile", arguments.profile,
                  "a profile.json whose measured bytes go before the estimate");
   app.add_flag("--check", arguments.check, "also run one step of each task and compare")->excludes(gpu_names);

@@ -2,6 +2,7 @@
 #include <chrono>
 #include <filesystem>
 #include <iostream>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <thread>
@@ -12,6 +13,7 @@
 #include <medley/base/files.h>
 #include <medley/base/json_reader.h>
 #include <medley/base/json_text.h>
+#include <medley/checkpoint/rank_directories.h>
 #include <medley/page/run_page.h>
 #include <medley/plan/receipt.h>
 #include <medley/report/metrics.h>
@@ -38,17 +40,38 @@ Receipt ReadReceipt(const std::filesystem::path& run) {
   }
 }
 
+// Of the run's other processes that have one, by rank: since they were started last.
+std::map<std::int64_t, Receipt> ReceiptsOfOthers(const std::filesystem::path& run) {
+  std::map<std::int64_t, Receipt> receipts;
+  std::int64_t rank = 0;
+  for (const std::filesystem::path& other : DirectoriesOfOthers(run)) {
+    ++rank;
+    if (std::filesystem::exists(other / kReceiptFile)) receipts.emplace(rank, ReadReceipt(other));
+  }
+  return receipts;
+}
+
 void PrintReport(const std::filesystem::path& run, bool as_json) {
   const Receipt receipt = ReadReceipt(run);
+  const std::map<std::int64_t, Receipt> others = ReceiptsOfOthers(run);
   const PhaseAccounts phases = ReadPhases(run / kTimingLog);
   if (!as_json) {
-    std::cout << Wrapped(StagesTable(receipt.stages()) + ReceiptTable(receipt) + PhasesTable(phases),
-                         ScreenColumns());
+    std::string text = StagesTable(receipt.stages()) + ReceiptTable(receipt) + PhasesTable(phases);
+    if (!others.empty())
+      text += "These were the draws of rank 0; of the others since they were started last:\n";
+    for (const auto& [rank, theirs] : others)
+      text += "\nrank " + std::to_string(rank) + "\n" + ReceiptTable(theirs);
+    std::cout << Wrapped(text, ScreenColumns());
     return;
   }
   nlohmann::ordered_json json = {{"run", std::filesystem::absolute(run).string()}};
   json.update(receipt.ToJson());
   json["phases"] = ToJson(phases);
+  for (const auto& [rank, theirs] : others) {
+    nlohmann::ordered_json one = {{"rank", rank}};
+    one.update(theirs.ToJson());
+    json["other_ranks"].push_back(std::move(one));
+  }
   std::cout << JsonText(json, 2) << '\n';
 }
 

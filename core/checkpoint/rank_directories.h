@@ -1,0 +1,15 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <vector>
+
+namespace medley {
+
+// Where the process of a run with this rank keeps what is its own: the first one's is the run's directory,
+// another's lies in it.
+std::filesystem::path DirectoryOfRank(const std::filesystem::path& run, std::int64_t rank);
+// Those of the others that are there, in the order of ranks, which begin with 1.
+std::vector<std::filesystem::path> DirectoriesOfOthers(const std::filesystem::path& run);
+
+}  // namespace medley
