@@ -55,6 +55,8 @@ void LoadGenerator(const nlohmann::json& state, at::Device device) {
   at::Generator generator = at::globalContext().defaultGenerator(device);
   try {
     generator.set_state(FromHex(hex));
+  } catch (const c10::OutOfMemoryError&) {
+    throw;  // no fault of the state's
   } catch (const c10::Error& error) {
     throw Error("the saved state of a random generator is damaged: " +
                 std::string(error.what_without_backtrace()));
