@@ -1,21 +1,32 @@
 // ranks_program CONFIG RUN WORDS [KEY=VALUE...]: trains a run as `medley train` does, with the other
 // processes that it was started with, step by step, and writes after each a line into WORDS.<rank>: the step
 // and the sums of weights and optimizer. With RESUME for CONFIG the run goes on. ON_RANK=R, a fault for the
-// process with this rank: AT=S with FAULT=kill|stop|interrupt|save|memory:N, before step S.
+// process with this rank: before step AT, and with AT=0 before anything, FAULT is kill|stop|interrupt|save,
+// kill:MS|stop:MS so many milliseconds later, or memory:N for the N-th allocation from then on. With
+// FAULT=memory:each:N it is the N-th of the first step, the next one of the next step, and so on.
 #include <medley/base/file_digest.h>
 #include <medley/base/interrupt.h>
 #include <medley/memory/cpu_allocator.h>
 #include <medley/session/parts.h>
+#include <medley/train/failure.h>
 #include <medley/train/stop_signal.h>
 
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
 #include <iostream>
+#include <string_view>
+#include <thread>
 
 namespace medley {
 namespace {
+
+constexpr std::string_view kEach = "memory:each:";
 
 std::string SumOf(const std::vector<Parameter>& tensors) {
   std::string text;
@@ -32,7 +43,23 @@ std::string Variable(const char* name) {
   return value == nullptr ? "" : value;
 }
 
+// Wherever the trainer is by then.
+void SignalIn(const std::string& milliseconds, int signal) {
+  std::thread([ms = std::stol(milliseconds), signal] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(ms));
+    ::kill(::getpid(), signal);
+  }).detach();
+}
+
+// Every task takes as many rows at once again as its plan says.
+void GrowBack(PlanInForce& plan, const Mixer& mixer) {
+  for (const auto& [task, share] : mixer.Shares())
+    plan.Fitted(std::vector<Draw>(1 << 14, Draw{.task = task, .begin = 0, .rows = 1 << 10}));
+}
+
 void Fail(const std::string& fault) {
+  if (fault.starts_with("kill:")) return SignalIn(fault.substr(5), SIGKILL);
+  if (fault.starts_with("stop:")) return SignalIn(fault.substr(5), SIGSTOP);
   if (fault == "kill") std::raise(SIGKILL);
   if (fault == "stop") std::raise(SIGSTOP);
   if (fault == "interrupt") std::raise(SIGTERM);
@@ -49,6 +76,8 @@ int Main(int argc, char** argv) {
   const StopSignal stop;
   Console console(rank == 0 ? stdout : std::fopen("/dev/null", "we"));
   std::ofstream out(words + "." + std::to_string(rank));
+  const bool fails = Variable("ON_RANK") == std::to_string(rank);
+  if (fails && Variable("AT") == "0") Fail(Variable("FAULT"));
   std::unique_ptr<SessionParts> parts;
   if (config == "RESUME") {
     parts = ResumeTogether(OpenRunDirectory(*cluster, path), path,
@@ -59,10 +88,16 @@ int Main(int argc, char** argv) {
   }
   const medley::Run& run = *parts->planned->run;
   ExitCode code = ExitCode::kDone;
+  std::int64_t each =
+      Variable("FAULT").starts_with(kEach) ? std::stol(Variable("FAULT").substr(kEach.size())) : 0;
   while (parts->trainer.step() < run.config.steps && code == ExitCode::kDone) {
     const std::int64_t step = parts->trainer.step() + 1;
-    if (Variable("ON_RANK") == std::to_string(rank) && Variable("AT") == std::to_string(step))
+    if (fails && Variable("FAULT").starts_with(kEach)) {
+      GrowBack(parts->planned->plan, *run.mixer);
+      FailCpuAllocation(each++);
+    } else if (fails && Variable("AT") == std::to_string(step)) {
       Fail(Variable("FAULT"));
+    }
     code = parts->trainer.Train(step);
     out << step << ' ' << SumOf(run.optimizer->weights().list()) << ' ' << SumOf(run.optimizer->State())
         << '\n'
@@ -78,8 +113,9 @@ int Main(int argc, char** argv) {
 int main(int argc, char** argv) {
   try {
     return medley::Main(argc, argv);
-  } catch (const medley::Error& error) {
-    std::cerr << "medley: " << error.what() << '\n';
-    return static_cast<int>(error.code());
+  } catch (const std::exception& error) {
+    const medley::Failure failure = medley::Failure::Of(error);
+    std::cerr << "medley: " << failure.reason << '\n';
+    return static_cast<int>(failure.code);
   }
 }

@@ -1,17 +1,10 @@
 // Runs of several processes against the same run of one, as `medley launch` starts them.
-#include <gtest/gtest.h>
+#include <medley/page/run_data.h>
 
-#include <ATen/ATen.h>
-#include <medley/checkpoint/checkpoint_files.h>
-#include <medley/weights/safetensors.h>
+#include <map>
+#include <utility>
 
-#include <cmath>
-#include <nlohmann/json.hpp>
-#include <sstream>
-
-#include "tests/report/scratch_directory.h"
-#include "tests/tools/background.h"
-#include "tests/tools/run_command.h"
+#include "tests/cluster/ranks_fixture.h"
 #include "tests/tools/trouble_run.h"
 
 namespace medley {
@@ -22,80 +15,23 @@ using nlohmann::json;
 using test::CommandResult;
 using test::Has;
 using test::Medley;
+using test::Ranks;
 using test::Shell;
 
-// Tasks that are unlike: text alone, questions with ragged answers, pictures that are carried.
-constexpr const char* kWeights =
-    R"({"unit": "steps", "weights": {"control": 1, "position_qa": 2, "arrow_to_gold": 1, "zoom_halfway": 1}})";
-constexpr const char* kSmall =
-    " threads=1 plan=false hours=0 seed=5 tensorboard=false eval.every=4 eval.rows=4 checkpoint.every=2 "
-    "checkpoint.keep=9 peer_timeout=120 tasks.control.rows=3 tasks.position_qa.rows=5 "
-    "tasks.arrow_to_gold.rows=2 "
-    "tasks.zoom_halfway.rows=3 tasks.position_qa.mode=joint ";
-
-class Ranks : public ::testing::Test {
- protected:
-  Ranks() { WriteText(scratch_ / "weights.json", kWeights); }
-
-  std::string Quickstart() const { return MEDLEY_SOURCE_DIR "/configs/runs/quickstart.json"; }
-  fs::path At(const std::string& run) const { return scratch_ / run; }
-  std::string Settings(const std::string& more) const {
-    return kSmall + ("weights=" + (scratch_ / "weights.json").string()) + " " + more;
+// In the log of times, the report and the page.
+void ExpectThatAllSayWhatTheyTook(const fs::path& run, int ranks) {
+  const std::string timing = ReadText(run / "timing.jsonl");
+  const json last = json::parse(timing.substr(timing.rfind('\n', timing.size() - 2) + 1));
+  EXPECT_EQ(last.at("rank_work_ms").size(), static_cast<std::size_t>(ranks)) << last;
+  const CommandResult report = Shell(Medley() + "report " + run.string() + " 2>&1");
+  EXPECT_TRUE(Has(report.out, "rank " + std::to_string(ranks - 1) + "\n")) << report.out;
+  const auto page = RunData(run).at("ranks");
+  ASSERT_EQ(page.size(), static_cast<std::size_t>(ranks));
+  for (const auto& rank : page) {
+    EXPECT_GT(rank.at("worked").get<double>(), 0);
+    EXPECT_FALSE(rank.at("memory").at("forms").empty()) << rank;
   }
-  // Trains by the program, with this many processes; its words are behind RUN.words.RANK.
-  std::string Command(int ranks, const std::string& config, const std::string& run,
-                      const std::string& more) const {
-    return Medley() + "launch -n " + std::to_string(ranks) +
-           " -- " MEDLEY_BUILD_DIR "/bin/medley_ranks_program " + config + " " + At(run).string() + " " +
-           At(run + ".words").string() + " " + more;
-  }
-  CommandResult Train(int ranks, const std::string& run, const std::string& more,
-                      const std::string& environment = "") const {
-    return Shell(environment + " " + Command(ranks, Quickstart(), run, Settings(more)) + " 2>&1");
-  }
-  CommandResult Resume(int ranks, const std::string& run, const std::string& more = "") const {
-    return Shell(Command(ranks, "RESUME", run, more) + " 2>&1");
-  }
-  std::string Sums(const std::string& run, int rank) const {
-    return ReadText(At(run + ".words." + std::to_string(rank)));
-  }
-  void ExpectTheSameSumsOnAll(const std::string& run, int ranks) const {
-    EXPECT_FALSE(Sums(run, 0).empty());
-    for (int rank = 1; rank < ranks; ++rank) EXPECT_EQ(Sums(run, rank), Sums(run, 0)) << run << " " << rank;
-  }
-
-  std::vector<json> Metrics(const std::string& run) const {
-    std::vector<json> lines;
-    std::istringstream text(ReadText(At(run) / "metrics.jsonl"));
-    for (std::string line; std::getline(text, line);) lines.push_back(json::parse(line));
-    return lines;
-  }
-  // The same draws and counts, and losses but for rounding.
-  void ExpectTheSameRun(const std::string& run, const std::string& whole) const {
-    const auto got = Metrics(run), expected = Metrics(whole);
-    ASSERT_EQ(got.size(), expected.size());
-    for (std::size_t i = 0; i < got.size(); ++i)
-      ExpectNear(got[i], expected[i], run + ": " + std::to_string(i));
-  }
-  static void ExpectNear(const json& got, const json& expected, const std::string& where) {
-    if (expected.is_number_float()) {
-      const double a = got.get<double>(), b = expected.get<double>();
-      EXPECT_NEAR(a, b, 2e-3 * std::abs(b) + 1e-6) << where;
-    } else if (expected.is_structured()) {
-      ASSERT_EQ(got.size(), expected.size()) << where << "\n" << got << "\n" << expected;
-      for (const auto& [key, value] : expected.items()) {
-        const bool is_list = expected.is_array();
-        ASSERT_TRUE(is_list || got.contains(key)) << where << "." << key;
-        ExpectNear(is_list ? got.at(static_cast<std::size_t>(std::stoul(key))) : got.at(key), value,
-                   where + "." + key);
-      }
-    } else {
-      EXPECT_EQ(got, expected) << where;
-    }
-  }
-
-  ScratchDirectory scratch_;
-};
+}
 
 TEST_F(Ranks, TrainWhatOneTrains) {
   for (const std::string draws : {"draws_per_step=1 steps=6", "draws_per_step=5 steps=4"}) {
@@ -106,6 +42,8 @@ TEST_F(Ranks, TrainWhatOneTrains) {
       ASSERT_EQ(done.code, 0) << done.out;
       ExpectTheSameRun(run, "one" + draws.substr(15, 1));
       ExpectTheSameSumsOnAll(run, ranks);
+      EXPECT_TRUE(Has(done.out, " % waiting for processes (rank ")) << done.out;
+      ExpectThatAllSayWhatTheyTook(At(run), ranks);
     }
   }
 }
@@ -186,7 +124,7 @@ TEST_F(Ranks, AnEditOfTheRunsWeightsIsInForceOnAllAtOnce) {
   EXPECT_TRUE(Has(ReadText(At("run") / "weights.jsonl"), "zoom_gold"));
 }
 
-// Each measures for itself and comes to the same rows and ways, else the roll call would say so; the hours
+// Each measures for itself, and all have the same rows, else the roll call would say so; the hours
 // are the first's.
 TEST_F(Ranks, PlanAlikeAndEndWithTheirHours) {
   const CommandResult done = Train(2, "run", "plan=true budget=1GiB steps=1000000 hours=0.001 eval.every=0");
@@ -195,10 +133,71 @@ TEST_F(Ranks, PlanAlikeAndEndWithTheirHours) {
   EXPECT_EQ(ReadText(At("run") / "metrics.jsonl"), ReadText(At("run") / "rank-1/metrics.jsonl"));
 }
 
-TEST_F(Ranks, DoNotPredictWeights) {
-  const CommandResult refused = Train(2, "run", "steps=2 optimizer.average=0.99 phases.warmup_steps=1");
-  EXPECT_EQ(refused.code, 2) << refused.out;
-  EXPECT_TRUE(Has(refused.out, "phases: weights are predicted in a run of one process only")) << refused.out;
+// Of an earlier number of processes the rows stay, and how many of them run at once follows the number.
+TEST_F(Ranks, OpenRowsAreThoseOfAllAndStayWhateverTheirNumberIsLater) {
+  WriteText(scratch_ / "weights.json", R"({"unit": "steps", "weights": {"control": 1, "position_qa": 1}})");
+  const std::string planned =
+      " plan=true budget=20MiB draws_per_step=1 data.threads=0 eval.every=0 optimizer.warmup_steps=0 "
+      "optimizer.decay_fraction=0 tasks.control.rows=auto tasks.position_qa.rows=5";
+  const auto plan = [&](const std::string& run) { return json::parse(ReadText(At(run) / "plan.json")); };
+  const CommandResult done = Train(2, "run", "steps=2" + planned);
+  ASSERT_EQ(done.code, 0) << done.out;
+  EXPECT_TRUE(Has(done.out, "which 2 processes divide")) << done.out;
+  const json two = plan("run"), open = two.at("tasks").at(0), asked = two.at("tasks").at(1);
+  EXPECT_EQ(two.at("ranks"), 2);
+  EXPECT_EQ(open.at("task"), "control");
+  EXPECT_GT(open.at("micro_rows"), 2);
+  EXPECT_EQ(open.at("rows"), 2 * open.at("micro_rows").get<std::int64_t>());
+  EXPECT_EQ(asked.at("rows"), 5);
+  EXPECT_EQ(asked.at("micro_rows"), 3) << "of its part";
+  for (const auto& [ranks, steps] : {std::pair{1, 3}, {3, 4}}) {
+    const CommandResult resumed = Resume(ranks, "run", "steps=" + std::to_string(steps));
+    ASSERT_EQ(resumed.code, 0) << resumed.out;
+    ExpectTheSameSumsOnAll("run", ranks);
+    const json now = plan("run");
+    EXPECT_EQ(now.value("ranks", 1), ranks);
+    EXPECT_EQ(now.at("tasks").at(0).at("rows"), open.at("rows"));
+    EXPECT_LE(now.at("tasks").at(0).at("micro_rows"), open.at("micro_rows"));
+  }
+  ASSERT_EQ(Train(2, "straight", "steps=4" + planned).code, 0);
+  ExpectTheSameRun("run", "straight");
+}
+
+TEST_F(Ranks, AnInterruptOfOneThatPlansEndsAll) {
+  const CommandResult ended = Train(2, "run", "plan=true budget=1GiB", "ON_RANK=1 AT=0 FAULT=interrupt");
+  EXPECT_EQ(ended.code, 1) << ended.out;
+  const std::string words = "interrupted before the first step";
+  EXPECT_NE(ended.out.find(words), ended.out.rfind(words)) << "both say so: " << ended.out;
+  EXPECT_FALSE(fs::exists(At("run")));
+}
+
+TEST_F(Ranks, RepeatARunOfSeveralAlsoWithAnotherNumber) {
+  const std::string train =
+      " -- " + Medley() + "train " + Quickstart() + Settings("steps=2 eval.every=0") + " --out ";
+  const auto with = [&](int ranks, const std::string& run, const std::string& more = "") {
+    return Shell(Medley() + "launch -n " + std::to_string(ranks) + train + At(run).string() + more + " 2>&1");
+  };
+  ASSERT_EQ(with(2, "run").code, 0);
+  ASSERT_EQ(Resume(3, "run", "steps=3").code, 0);
+  for (const int ranks : {1, 2}) {
+    const std::string again = "again" + std::to_string(ranks);
+    const CommandResult repeated = with(ranks, again, " --replay " + At("run").string());
+    ASSERT_EQ(repeated.code, 0) << repeated.out;
+    ExpectTheSameRun(again, "run");
+  }
+}
+
+TEST_F(Ranks, PredictWeightsByOneVerdict) {
+  WriteText(scratch_ / "weights.json", test::kOneTaskWeights);
+  const CommandResult done =
+      Train(2, "run",
+            "steps=16 draws_per_step=1 eval.every=0 tasks.control.rows=16 optimizer.average=0.9 "
+            "phases.warmup_steps=2 phases.full_steps=5 phases.allowance=0.9");
+  ASSERT_EQ(done.code, 0) << done.out;
+  ExpectTheSameSumsOnAll("run", 2);
+  const std::string metrics = ReadText(At("run") / "metrics.jsonl");
+  EXPECT_EQ(metrics, ReadText(At("run") / "rank-1/metrics.jsonl"));
+  EXPECT_TRUE(Has(metrics, "\"jump\"")) << metrics;
 }
 
 // What goes wrong on the second process alone: all end with one reason and one code, or go on with the same.
