@@ -34,6 +34,13 @@ class Cluster {
   std::string Words() const;
   // What lies on the CPU.
   Group& group() { return *group_; }
+  // Called by all where each has a GPU of its own, before that has a budget: from here on gradients are added
+  // up there, where all of them have NCCL.
+  void JoinDevice(at::Device device);
+  // In which gradients are added up: on the device, or what they go through.
+  Group& gradients() { return device_group_ ? *device_group_ : *group_; }
+  // About that, a sentence for people; "" where no device was joined.
+  const std::string& device_words() const { return device_words_; }
 
   // Calls it on the first, and then on the others.
   void FirstAlone(const std::function<void()>& work);
@@ -41,7 +48,8 @@ class Cluster {
  private:
   RankPlace place_;
   c10::intrusive_ptr<c10d::Store> store_;
-  std::unique_ptr<Group> group_;
+  std::unique_ptr<Group> group_, device_group_;
+  std::string device_words_;
 };
 
 }  // namespace medley

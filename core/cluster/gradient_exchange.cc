@@ -37,7 +37,7 @@ GradientExchange::GradientExchange(Group& group, std::vector<at::Tensor> paramet
     : group_(group), parameters_(std::move(parameters)) {
   for (const at::ScalarType type : {at::kFloat, at::kDouble}) {
     if (const std::int64_t size = BufferSize(parameters_, type, bucket_bytes); size > 0)
-      buffers_.push_back(at::empty({size}, type));
+      buffers_.push_back(at::empty({size}, at::TensorOptions(type).device(group.device())));
   }
 }
 
@@ -64,6 +64,7 @@ void GradientExchange::Prepare(const std::vector<std::int64_t>& used) {
 void GradientExchange::Sum(const std::vector<std::int64_t>& used) {
   const at::NoGradGuard no_gradients;
   for (at::Tensor& buffer : buffers_) SumThrough(buffer, used);
+  group_.Settle();
 }
 
 // The gradients of the buffer's type as one line of numbers, a buffer's length at a time.

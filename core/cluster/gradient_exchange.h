@@ -11,8 +11,8 @@ namespace medley {
 
 // Sums the gradients of the processes of a run. Each has them of what its own rows used; a parameter that no
 // process used has none afterwards either, on any: it is not exchanged, and the optimizer leaves it alone.
-// One buffer, made at the start, is all the memory that it takes, beside gradients of zeros for what only
-// others used. On the trainer's thread.
+// One buffer on the group's device, made at the start, is all the memory that it takes, beside gradients of
+// zeros for what only others used. On the trainer's thread.
 class GradientExchange {
  public:
   static constexpr std::int64_t kBucketBytes = std::int64_t{25} << 20;

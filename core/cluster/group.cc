@@ -13,10 +13,12 @@ class One final : public Group {
  public:
   std::int64_t rank() const override { return 0; }
   std::int64_t size() const override { return 1; }
+  at::Device device() const override { return at::kCPU; }
   void AllReduce(at::Tensor&) override {}
   void Broadcast(at::Tensor&, std::int64_t) override {}
   void AllGather(at::Tensor& all, const at::Tensor& own) override { all.copy_(own); }
   void ReduceScatter(at::Tensor& own, const at::Tensor& all) override { own.copy_(all); }
+  void Settle() override {}
   void SetTimeout(std::chrono::milliseconds) override {}
 };
 

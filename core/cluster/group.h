@@ -28,15 +28,17 @@ class ExchangeError final : public Error {
 };
 
 // Processes that call the same functions in the same order, with tensors of the same sizes and types: each
-// call waits until all have made it. Where they differ a process may be ended by the library below, so what
-// they are about to exchange is agreed upon first (RollCall). A PeerError where one of them is gone or does
-// not come in time. Tensors are contiguous, and on the group's device. On the trainer's thread.
+// call waits until all have made it; on a GPU it is what is asked of the GPU afterwards that waits. Where
+// they differ a process may be ended by the library below, so what they are about to exchange is agreed upon
+// first (RollCall). A PeerError where one of them is gone or does not come in time. Tensors are contiguous,
+// and on the group's device. On the trainer's thread.
 class Group {
  public:
   virtual ~Group();
 
   virtual std::int64_t rank() const = 0;
   virtual std::int64_t size() const = 0;
+  virtual at::Device device() const = 0;
 
   // Of every process's values the sum, element by element, the same bits on each.
   virtual void AllReduce(at::Tensor& values) = 0;
@@ -46,6 +48,8 @@ class Group {
   virtual void AllGather(at::Tensor& all, const at::Tensor& own) = 0;
   // Of the sums the part of this process: `all` is size() times as large as `own`.
   virtual void ReduceScatter(at::Tensor& own, const at::Tensor& all) = 0;
+  // Waits until all that was called is done, also on a GPU.
+  virtual void Settle() = 0;
   // How long a call waits for the others.
   virtual void SetTimeout(std::chrono::milliseconds timeout) = 0;
 };

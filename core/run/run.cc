@@ -100,7 +100,7 @@ void MakeExchange(Run& run) {
   for (const Parameter& parameter : run.model->parameters()) {
     if (IsTrained(run.config.optimizer, parameter)) trained.push_back(parameter.tensor);
   }
-  run.exchange = std::make_unique<GradientExchange>(run.cluster->group(), std::move(trained));
+  run.exchange = std::make_unique<GradientExchange>(run.cluster->gradients(), std::move(trained));
 }
 
 // Nothing where the model's file names none.
@@ -309,7 +309,10 @@ std::unique_ptr<Run> BuildRun(RunInputs inputs, Purpose purpose, StartingWeights
   }
   run->device = OpenDevice(run->config.device, {.deterministic = run->config.deterministic,
                                                 .matmul_precision = run->config.matmul_precision});
-  if (purpose == Purpose::kTrain) TakeBudget(*run);
+  if (purpose == Purpose::kTrain) {
+    run->cluster->JoinDevice(run->device);
+    TakeBudget(*run);
+  }
   WarmUp(*run);
   SetThreads(run->config.threads, purpose, run->cluster->place());
   const auto seed = static_cast<std::uint64_t>(run->config.seed);

@@ -76,6 +76,7 @@ void WarnOfMuon(const Run& run, Console& console) {
 void SayWhatRuns(const Run& run, Console& console) {
   for (const std::string& line : run.registry->Choices(run.NamedTasks())) console.Say(line);
   console.Say(run.budget.Words());
+  if (!run.cluster->device_words().empty()) console.Say(run.cluster->device_words());
   const OptimizerConfig& optimizer = run.config.optimizer;
   console.Say(GroupsTable(*run.model, optimizer));
   if (optimizer.average > 0)

@@ -79,7 +79,8 @@ StepAgreement::StepAgreement(const Run& run, const PlanInForce& plan, const std:
     }
   }
   run.optimizer->weights().Round();
-  cluster_.group().SetTimeout(std::chrono::seconds(run.config.peer_timeout));
+  for (Group* group : {&cluster_.group(), &cluster_.gradients()})
+    group->SetTimeout(std::chrono::seconds(run.config.peer_timeout));
 }
 
 std::vector<Draw> StepAgreement::OwnPart(const std::vector<Draw>& draws) const {

@@ -3,6 +3,10 @@
 #include <ATen/ATen.h>
 #include <medley/cluster/cluster.h>
 #include <medley/cluster/local_address.h>
+#include <medley/cluster/nccl_group.h>
+
+#include <cstdlib>
+#include <filesystem>
 
 #include "tests/cluster/threads_as_ranks.h"
 #include "tests/words.h"
@@ -81,6 +85,19 @@ TEST(Group, AProcessAloneGetsBackWhatItGave) {
   int calls = 0;
   cluster.FirstAlone([&] { ++calls; });
   EXPECT_EQ(calls, 1);
+}
+
+// This process has not opened libtorch_cuda.so, in which NCCL's part of c10d lies.
+TEST(Nccl, SaysInASentenceWhyItIsNotThere) {
+  const bool built = std::filesystem::exists(MEDLEY_BUILD_DIR "/lib/medley/medley_nccl.so");
+  const std::string words = NcclProblem();
+  EXPECT_TRUE(test::Has(words, built ? "medley_nccl.so cannot be opened" : "medley_nccl.so is not there"))
+      << words;
+  EXPECT_EQ(built, test::Has(words, "undefined symbol: _ZN4c10d16ProcessGroupNCCL")) << words;
+  EXPECT_FALSE(test::Has(words, "\n")) << words;
+  ::setenv("MEDLEY_NCCL", "0", 1);
+  EXPECT_EQ(NcclProblem(), "MEDLEY_NCCL is 0");
+  ::unsetenv("MEDLEY_NCCL");
 }
 
 TEST(LocalAddress, IsOneOfThisMachinesInNumbers) {

@@ -133,6 +133,28 @@ TEST_F(Ranks, PlanAlikeAndEndWithTheirHours) {
   EXPECT_EQ(ReadText(At("run") / "metrics.jsonl"), ReadText(At("run") / "rank-1/metrics.jsonl"));
 }
 
+// On a GPU that computes on the CPU, whose NCCL does so too (tests/fake_cuda). Two numbers have one sum,
+// whoever adds them.
+TEST_F(Ranks, OnGpusAddUpThereOrSayWhyNot) {
+  if (!fs::exists(MEDLEY_BUILD_DIR "/lib/medley/medley_nccl.so"))
+    GTEST_SKIP() << "medley_nccl.so was not built here";
+  const std::string gpu = "LD_LIBRARY_PATH=" MEDLEY_BUILD_DIR "/tests/fake_cuda/lib ";
+  const std::string settings = "device=cuda steps=3 eval.every=0 ";
+  const auto expect = [&](const std::string& run, const std::string& fault, int code,
+                          const std::string& words, const std::string& more = "") {
+    const CommandResult done = Train(2, run, settings + more, gpu + fault);
+    EXPECT_EQ(done.code, code) << done.out;
+    EXPECT_TRUE(Has(done.out, words)) << done.out;
+    if (code == 0) ExpectTheSameSumsOnAll(run, 2);
+  };
+  const std::string through = "gradients go through the CPU, as not all have NCCL: rank ";
+  expect("nccl", "", 0, "gradients are added up on the GPUs, by NCCL");
+  expect("cpu", "MEDLEY_NCCL=0", 0, through + "0: MEDLEY_NCCL is 0");
+  expect("refused", "FAKE_NCCL=refuses", 0, through + "1: NCCL does not come up (the fake NCCL refuses)");
+  for (const char* run : {"cpu", "refused"}) EXPECT_EQ(Sums(run, 0), Sums("nccl", 0));
+  expect("hung", "FAKE_NCCL=hangs", 4, "did not answer within 3 s (the fake NCCL hangs)", "peer_timeout=3");
+}
+
 // Of an earlier number of processes the rows stay, and how many of them run at once follows the number.
 TEST_F(Ranks, OpenRowsAreThoseOfAllAndStayWhateverTheirNumberIsLater) {
   WriteText(scratch_ / "weights.json", R"({"unit": "steps", "weights": {"control": 1, "position_qa": 1}})");
