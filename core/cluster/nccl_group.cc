@@ -91,6 +91,8 @@ std::string NcclProblem() {
 
 std::unique_ptr<Group> JoinNccl(const c10::intrusive_ptr<c10d::Store>& store, std::int64_t rank,
                                 std::int64_t size, at::Device device, std::chrono::milliseconds timeout) {
+  const std::string problem = NcclProblem();
+  if (!problem.empty()) throw Error("there is no NCCL: " + problem);
   const auto own = c10::make_intrusive<c10d::PrefixStore>("nccl", store);
   c10::intrusive_ptr<c10d::Backend> backend;
   FindMakeNccl()(backend, own, static_cast<int>(rank), static_cast<int>(size), timeout);

@@ -32,10 +32,11 @@ def carry_libraries(folder):
 
 def make_bundle(build, folder):
     subprocess.run(["cmake", "--install", build, "--prefix", folder, "--strip"], check=True, stdout=subprocess.DEVNULL)
-    # No part of an installation; it is the one program that makes several runs in one process.
-    if not (build / "bin/medley_bench_memory").exists():  # tools/build leaves it out
-        subprocess.run(["cmake", "--build", build, "--target", "medley_bench_memory"], check=True, stdout=subprocess.DEVNULL)
-    shutil.copy2(build / "bin/medley_bench_memory", folder / "bin")
+    # No parts of an installation: the one program that makes several runs in one process, and one that asks NCCL alone.
+    for name in ("medley_bench_memory", "medley_bench_exchange"):
+        if not (build / "bin" / name).exists():  # tools/build leaves them out
+            subprocess.run(["cmake", "--build", build, "--target", name], check=True, stdout=subprocess.DEVNULL)
+        shutil.copy2(build / "bin" / name, folder / "bin")
     carry_libraries(folder)
     memory, headers = TOOLS.parent / "core/memory", folder / "cuda/medley/memory"
     headers.mkdir(parents=True)
