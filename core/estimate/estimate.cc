@@ -49,6 +49,7 @@ ModeProfile Estimate::ProfileOf(const EstimatedTask& task, const Way& way) const
   ModeProfile profile;
   profile.way = way;
   profile.forwards = ForwardsOf(task.shape, way.mode);
+  profile.makes_once = MakesOnce(task, way);
   for (const std::int64_t rows : kSizes) {
     StepSetting setting{.way = way, .rows = rows, .micro_rows = rows, .on_gpu = setting_.on_gpu};
     profile.whole.push_back({rows, StepAboveFloor(task, setting)});
@@ -58,8 +59,13 @@ ModeProfile Estimate::ProfileOf(const EstimatedTask& task, const Way& way) const
   return profile;
 }
 
+bool Estimate::MakesOnce(const EstimatedTask& task, const Way& way) const {
+  return TraitsOf(way.mode).keeps == KeepsGraphs::kOfAllPasses && SharesBeyondEncodings(model_, task.shape);
+}
+
 // A GPU has the rows of a forward among the bytes of the step, the CPU has not.
 ModeProfile Estimate::Measured(const EstimatedTask& task, ModeProfile mode) const {
+  mode.makes_once = MakesOnce(task, mode.way);
   if (task.measured_without_rows == !setting_.on_gpu) return mode;
   const std::int64_t row = setting_.on_gpu ? task.shape.row_bytes : -task.shape.row_bytes;
   mode.whole = WithRows(std::move(mode.whole), row);

@@ -85,6 +85,7 @@ class Estimate {
   ModeProfile ProfileOf(const EstimatedTask& task, const Way& way) const;
   TaskProfile ProfileOf(const EstimatedTask& task) const;
   ModeProfile Measured(const EstimatedTask& task, ModeProfile mode) const;
+  bool MakesOnce(const EstimatedTask& task, const Way& way) const;
   std::int64_t Evaluation(const EstimatedTask& task, std::int64_t rows, const Plan& plan) const;
   void CheckEvaluation(const Plan& plan) const;
   std::int64_t StepAboveFloor(const EstimatedTask& task, StepSetting setting) const;

@@ -56,6 +56,21 @@ class Walk {
     return account_.peak();
   }
 
+  // See SharesBeyondEncodings.
+  bool MeetsAgain() const {
+    std::set<std::string> made;
+    for (const PassShape& pass : task_.passes) {
+      std::set<std::string> here;
+      for (const ForwardPart& part : model_.Footprint(ShapeOf(pass, /*with_graph=*/true))) {
+        if (part.image >= 0 && part.in_place) here.insert(PlaceOf(pass, part));
+      }
+      for (const std::string& place : here) {
+        if (!made.insert(place).second) return true;
+      }
+    }
+    return false;
+  }
+
  private:
   // Encodings that several passes read: their graphs, and the gradient that waits in the leaf.
   struct Shared {
@@ -186,8 +201,7 @@ class Walk {
     std::set<std::string> encoded;
     for (ForwardPart& part : model_.Footprint(ShapeOf(pass, with_graph))) {
       if (part.image >= 0) {
-        std::string image = pass.images[static_cast<std::size_t>(part.image)];
-        if (part.in_place) image += " at " + std::to_string(part.image);
+        std::string image = PlaceOf(pass, part);
         if (encoded_.count(image) > 0) continue;
         encoded.insert(std::move(image));
       }
@@ -201,6 +215,12 @@ class Walk {
     encoded_.merge(encoded);
     graph.push_back(account_.Forward(LossOf(pass, with_graph), with_graph));
     return graph;
+  }
+
+  // Of which image a part is, and where that stands, if that matters.
+  static std::string PlaceOf(const PassShape& pass, const ForwardPart& part) {
+    const std::string& image = pass.images[static_cast<std::size_t>(part.image)];
+    return part.in_place ? image + " at " + std::to_string(part.image) : image;
   }
 
   // The gradient of a matrix is a result too, which is counted in float already.
@@ -271,6 +291,10 @@ class Walk {
 MemoryLedger TrainingBytes(const Model& model, const TaskShape& task, const StepSetting& setting,
                            const MemoryLedger& floor) {
   return Walk(model, task, setting, floor).Training();
+}
+
+bool SharesBeyondEncodings(const Model& model, const TaskShape& task) {
+  return Walk(model, task, {.way = {Mode::kJoint}}, {}).MeetsAgain();
 }
 
 std::int64_t GradientBytes(const Model& model, const TaskShape& task) {

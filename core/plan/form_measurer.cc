@@ -87,7 +87,7 @@ bool FormMeasurer::MeasureLacking(const TaskRequest& request, const std::vector<
 
 void FormMeasurer::MeasureFirst(const TaskRequest& request) {
   const VariantInfo& variant = run_.host->Variant(request.form);
-  MeasureTask(request, all_ways_ ? AllWays(request, variant) : FirstWays(request, variant));
+  MeasureTask(request, all_ways_ ? AllWays(request, variant) : CheapestWays(request, variant));
 }
 
 void FormMeasurer::MeasureFloor() {
@@ -111,16 +111,6 @@ bool FormMeasurer::MeasureRefused(const DoesNotFit& refusal, const Requests& req
       if (refused.form && *refused.form != request.form.id) continue;
       measured = MeasureTask(request, AllWays(request, run_.host->Variant(request.form))) || measured;
     }
-  }
-  return measured;
-}
-
-bool FormMeasurer::MeasurePieces(const Plan& plan, const Requests& requests) {
-  bool measured = false;
-  for (const TaskRequest& request : requests) {
-    const PlannedTask& entry = *plan.Find(request.form.id);
-    if (entry.micro_rows == entry.rows || request.micro_rows > 0) continue;
-    measured = MeasureTask(request, CheapestWays(request, run_.host->Variant(request.form))) || measured;
   }
   return measured;
 }

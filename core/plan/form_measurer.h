@@ -40,9 +40,6 @@ class FormMeasurer {
   // Ways that nobody asked for may be what fits, or what a refusal should name. Where not even the floor
   // fits, it names no task, and the budget to name is one for all of them. True where something was measured.
   bool MeasureRefused(const DoesNotFit& refusal, const Requests& requests);
-  // Where rows are cut, another way with as little work may need fewer pieces. True where something was
-  // measured.
-  bool MeasurePieces(const Plan& plan, const Requests& requests);
   // Runs a step of the planned size where that was not measured. False where nothing was to be done.
   //
   // Once a task and mode: what such a step takes above its line becomes a probe, and the rows that fit then

@@ -1,6 +1,7 @@
 #include <medley/plan/plan.h>
 
 #include <algorithm>
+#include <cmath>
 #include <optional>
 #include <string>
 #include <utility>
@@ -13,6 +14,7 @@ namespace medley {
 namespace {
 
 constexpr std::int64_t kMostWaiting = std::int64_t{1} << 45;  // bytes of one draw's rows
+constexpr double kMostOperationsOfAStep = std::int64_t{1} << 62;
 
 // The smallest budget above this one that fits; 0 where none does.
 template <typename Fits>
@@ -163,6 +165,8 @@ class Planning {
             .share_of_budget = static_cast<double>(peak + plan.data_bytes + choice.margin) /
                                static_cast<double>(std::max<std::int64_t>(1, plan.budget)),
             .ms_per_step = choice.Milliseconds(),
+            .operations = std::llround(std::min(choice.Operations(), kMostOperationsOfAStep)),
+            .why = planners_[task].Why(choice, RoomFor(task, plan.data_bytes)),
             .confirmed = Confirmed(choice),
             .ledger = planners_[task].Ledger(choice),
             .saved_by_pass = choice.mode->saved_by_pass};
@@ -229,6 +233,11 @@ const PlannedTask* Plan::Find(const FormId& form) const {
   const auto found =
       std::find_if(entries.begin(), entries.end(), [&](const PlannedTask& e) { return e.form == form; });
   return found == entries.end() ? nullptr : &*found;
+}
+
+std::optional<std::int64_t> OperationsOfARow(const PlannedTask& planned) {
+  if (planned.operations == 0) return std::nullopt;
+  return std::max<std::int64_t>(1, planned.operations / planned.rows);
 }
 
 DoesNotFit::DoesNotFit(const std::string& message, std::vector<Refusal> refusals)

@@ -62,7 +62,9 @@ struct PlannedTask {
   std::int64_t tables = 0;          // of these, the task's own, where tables are dropped
   double share_of_budget = 0;       // with waiting rows and margin
   double ms_per_step = 0;           // by the probes; not the optimizer
-  bool confirmed = false;           // was a step of so many rows measured?
+  std::int64_t operations = 0;  // floating-point, of a step with rows of the largest lengths; 0: not known
+  std::string why{};            // this mode, where counted work decided: see TaskPlanner::Why
+  bool confirmed = false;       // was a step of so many rows measured?
   PeakLedger ledger{};
   std::map<std::string, std::int64_t> saved_by_pass{};  // bytes a row that each keeps for its backward
 };
@@ -80,6 +82,8 @@ struct Plan {
   std::int64_t floor_bytes() const { return floor.total(); }
   const PlannedTask* Find(const FormId& form) const;
 };
+// Floating-point operations of a row, at least 1; nothing where nobody counted them.
+std::optional<std::int64_t> OperationsOfARow(const PlannedTask& planned);
 
 // A task that cannot be planned, and the smallest change that lets it fit.
 struct Refusal {
@@ -103,14 +107,15 @@ class DoesNotFit : public Error {
   std::vector<Refusal> refusals_;
 };
 
-// Mode, rows and micro-batches of every task, from measured bytes and counted forwards: deterministic, runs
+// Mode, rows and micro-batches of every task, from measured bytes and counted work: deterministic, runs
 // nothing. No measured time decides anything, so that a run that is planned again gets the same plan.
 //
-//   1. The mode with the least work in which something fits: forwards of passes, with those that two-stage
+//   1. The mode with the fewest forwards in which something fits: of passes, with those that two-stage
 //      repeats, and the share of the layers that are recomputed. So what repeats forwards is taken only where
 //      nothing else fits.
 //   2. rows 0 ("auto"): the most rows, all in one forward. rows n: the fewest micro-batches, of equal size.
-//   3. The preferred mode; then the modes' order.
+//   3. The least floating-point operations: joint passes make once what they share of a picture.
+//   4. The preferred mode; then the modes' order.
 //
 // Every task is planned as if it had the device to itself, which it has: tasks run one after another.
 // Throws DoesNotFit for all tasks that cannot be planned. Needs a profile of every task: an Error where one

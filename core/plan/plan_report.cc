@@ -25,6 +25,7 @@ ordered_json ToJson(const PlannedTask& entry) {
                        {"predicted_peak", entry.predicted_peak},
                        {"share_of_budget", entry.share_of_budget},
                        {"ms_per_step", entry.ms_per_step},
+                       {"operations", entry.operations},
                        {"confirmed", entry.confirmed},
                        {"gradients", entry.ledger.gradients},
                        {"saved", entry.ledger.saved},
@@ -32,6 +33,7 @@ ordered_json ToJson(const PlannedTask& entry) {
                        {"margin", entry.ledger.margin},
                        {"saved_by_pass", entry.saved_by_pass}};
   if (entry.tables > 0) json["tables"] = entry.tables;
+  if (!entry.why.empty()) json["why"] = entry.why;
   return json;
 }
 
@@ -53,6 +55,9 @@ PlannedTask EntryOf(const ordered_json& json) {
                                .transient = CountOf(json, "transient"),
                                .margin = CountOf(json, "margin")}};
   if (json.contains("tables")) entry.tables = CountOf(json, "tables");
+  if (json.contains("operations"))  // the first plans had none
+    entry.operations = CountOf(json, "operations", 0, std::int64_t{1} << 62);
+  entry.why = json.value("why", "");
   if (json.contains("saved_by_pass")) {
     const auto saved = json.at("saved_by_pass").get<std::map<std::string, ordered_json>>();
     for (const auto& [pass, bytes] : saved) entry.saved_by_pass[pass] = CheckedCount(bytes, pass);
@@ -61,6 +66,15 @@ PlannedTask EntryOf(const ordered_json& json) {
     throw std::out_of_range("task " + entry.form.text() + " has " + std::to_string(entry.rows) + " rows in " +
                             std::to_string(entry.micro_rows));
   return entry;
+}
+
+// Where a mode was taken for its counted work.
+std::string Reasons(const Plan& plan) {
+  std::string text;
+  for (const PlannedTask& entry : plan.entries) {
+    if (!entry.why.empty()) text += "  " + entry.form.text() + " " + entry.why + "\n";
+  }
+  return text;
 }
 
 // What a step of each task adds to what lives between steps.
@@ -133,10 +147,12 @@ std::string PlanTable(const Plan& plan) {
     text.resize(std::max<std::size_t>(text.size(), 13), ' ');
     return text + " " + name + (words.empty() ? "" : " (" + words + ")") + "\n";
   };
+  const std::string reasons = Reasons(plan);
   std::string text = table.ToText();
   if (plan.ranks > 1)
     text += "Rows are those of a draw, which " + std::to_string(plan.ranks) +
             " processes divide; micro rows, peaks and the budget are each one's.\n";
+  if (!reasons.empty()) text += "\nOf modes that fit alike:\n" + reasons;
   text +=
       "\nThe budget of " + FormatBytes(plan.budget) + " (" + std::to_string(plan.budget) + " bytes) holds\n";
   text +=

@@ -79,10 +79,4 @@ std::vector<Way> CheapestWays(const TaskRequest& request, const VariantInfo& var
   return ways;
 }
 
-std::vector<Way> FirstWays(const TaskRequest& request, const VariantInfo& variant) {
-  std::vector<Way> ways = CheapestWays(request, variant);
-  if (request.rows > 0 && !request.mode) ways.resize(1);  // the preferred one comes first
-  return ways;
-}
-
 }  // namespace medley

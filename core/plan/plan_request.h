@@ -26,10 +26,7 @@ nlohmann::ordered_json AskedJson(const RunConfig& config, const TaskHost& host, 
 
 // All legal ways to run the task; with one pass joint is sequential.
 std::vector<Way> AllWays(const TaskRequest& request, const VariantInfo& variant);
-// Those with the least work: no other is taken where something fits in one of them.
+// Those with the fewest forwards: no other is taken where something fits in one of them.
 std::vector<Way> CheapestWays(const TaskRequest& request, const VariantInfo& variant);
-// Those that a plan cannot do without: fixed rows mostly fit in the preferred mode, and then no other is
-// asked.
-std::vector<Way> FirstWays(const TaskRequest& request, const VariantInfo& variant);
 
 }  // namespace medley

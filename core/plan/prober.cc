@@ -14,6 +14,7 @@
 #include <medley/model/device.h>
 #include <medley/step/abandon.h>
 #include <medley/step/sample_rows.h>
+#include <medley/step/work_counter.h>
 
 namespace medley {
 namespace {
@@ -106,7 +107,7 @@ const ProbeRows& Prober::RowsOf(LoadedTask& task) {
 
 // Nothing where memory ran out.
 std::optional<Prober::Measured> Prober::Try(LoadedTask& task, const Batch& rows, const Execution& plan,
-                                            StepObserver& observer) {
+                                            StepObserver& observer, Watch watch) {
   using Clock = std::chrono::steady_clock;
   const KeepGenerators keep(device_);
   const std::int64_t floor = ReadMemory(device_).now;
@@ -114,6 +115,8 @@ std::optional<Prober::Measured> Prober::Try(LoadedTask& task, const Batch& rows,
   ResetPeak(device_);
   GradientsAtPeak gradients(model_.parameters(), device_);
   ++steps_;
+  std::optional<WorkCounter> work;
+  if (watch == Watch::kWork) work.emplace();
   const auto start = Clock::now();
   try {
     executor_.Run({{.task = &task, .batch = &rows, .execution = &plan}}, observer);
@@ -138,27 +141,33 @@ std::optional<Prober::Measured> Prober::Try(LoadedTask& task, const Batch& rows,
     return Measured{.bytes = after.peak - floor,
                     .gradients = after.now - floor,
                     .at_peak = at_peak,
-                    .milliseconds = 1000 * seconds};
+                    .milliseconds = 1000 * seconds,
+                    .operations = work ? work->operations() : 0};
   ++overflows_;
   return std::nullopt;
 }
 
-// Of the kinds of rows the one that takes the most.
+// Of the kinds of rows the one that takes the most, but of the work their mean. Work is counted in pieces,
+// whose times are the second look at what a forward takes.
 std::optional<Prober::Measured> Prober::Heaviest(LoadedTask& task, Execution plan, std::int64_t rows,
                                                  bool in_pieces) {
   const ProbeRows& source = RowsOf(task);
+  const std::int64_t pieces = in_pieces ? 2 : 1;
   plan.micro_rows = in_pieces ? rows : 0;
   Measured heaviest;
   StepObserver nobody;
   for (std::int64_t kind = 0; kind < source.kinds(); ++kind) {
-    const auto measured =
-        Try(task, ReadyFor(device_, source.Make(kind, rows, in_pieces ? 2 : 1)), plan, nobody);
+    const auto measured = Try(task, ReadyFor(device_, source.Make(kind, rows, pieces)), plan, nobody,
+                              in_pieces ? Watch::kWork : Watch::kTime);
     if (!measured) return std::nullopt;
     if (measured->bytes > heaviest.bytes) heaviest.at_peak = measured->at_peak;
     heaviest.bytes = std::max(heaviest.bytes, measured->bytes);
     heaviest.gradients = std::max(heaviest.gradients, measured->gradients);
-    heaviest.milliseconds = std::max(heaviest.milliseconds, measured->milliseconds / (in_pieces ? 2 : 1));
+    heaviest.milliseconds =
+        std::max(heaviest.milliseconds, measured->milliseconds / static_cast<double>(pieces));
+    heaviest.operations += measured->operations;
   }
+  heaviest.operations /= pieces * source.kinds();
   return heaviest;
 }
 
@@ -194,6 +203,7 @@ bool Prober::AddSize(LoadedTask& task, const Execution& plan, std::int64_t rows,
     mode.pieces.push_back({rows, std::max(pieces->bytes, whole->bytes)});
     mode.gradients_pieces = pieces->at_peak;
     milliseconds = std::min(milliseconds, pieces->milliseconds);
+    mode.work.push_back({rows, pieces->operations});
   }
   mode.whole.push_back({rows, whole->bytes});
   mode.gradients_whole = whole->at_peak;

@@ -64,11 +64,13 @@ class Prober {
     std::int64_t gradients = 0;  // bytes that stayed
     std::int64_t at_peak = 0;    // of the gradients, bytes that were there then
     double milliseconds = 0;
+    std::int64_t operations = 0;  // where they were to be counted
   };
+  enum class Watch { kTime, kWork };  // counting takes time
 
   const ProbeRows& RowsOf(LoadedTask& task);
   std::optional<Measured> Try(LoadedTask& task, const Batch& rows, const Execution& plan,
-                              StepObserver& observer);
+                              StepObserver& observer, Watch watch = Watch::kTime);
   std::optional<Measured> Heaviest(LoadedTask& task, Execution plan, std::int64_t rows, bool in_pieces);
   bool WarmUp(LoadedTask& task, const Execution& plan, ModeProfile& mode);
   bool AddSize(LoadedTask& task, const Execution& plan, std::int64_t rows, bool in_pieces,

@@ -17,7 +17,8 @@ using nlohmann::ordered_json;
 constexpr int kProfileFormat = 1;
 constexpr std::int64_t kMostProbedRows = std::int64_t{1} << 40;  // as Prober's
 constexpr std::int64_t kMostOfARow = std::int64_t{1} << 40;
-constexpr std::int64_t kMostLayers = 1 << 10;  // of recompute_every, as the run config's
+constexpr std::int64_t kMostLayers = 1 << 10;                    // of recompute_every, as the run config's
+constexpr std::int64_t kMostOperations = std::int64_t{1} << 53;  // which a double tells apart
 
 ordered_json ToJson(const std::vector<Probe>& probes) {
   ordered_json list = ordered_json::array();
@@ -28,11 +29,15 @@ ordered_json ToJson(const std::vector<Probe>& probes) {
 ordered_json ToJson(const ModeProfile& mode) {
   ordered_json times = ordered_json::array();
   for (const StepTime& time : mode.times) times.push_back({{"rows", time.rows}, {"ms", time.milliseconds}});
+  ordered_json work = ordered_json::array();
+  for (const CountedWork& one : mode.work)
+    work.push_back({{"rows", one.rows}, {"operations", one.operations}});
   return {{"mode", ModeName(mode.way.mode)},
           {"recompute_every", mode.way.recompute_every},
           {"whole", ToJson(mode.whole)},
           {"pieces", ToJson(mode.pieces)},
           {"times", times},
+          {"work", work},
           {"saved_per_row", mode.saved_per_row},
           {"forwards", mode.forwards},
           {"more_than", mode.more_than},
@@ -70,6 +75,17 @@ std::vector<StepTime> TimesOf(const ordered_json& mode) {
   return times;
 }
 
+// The first profiles had none.
+std::vector<CountedWork> WorkOf(const ordered_json& mode) {
+  std::vector<CountedWork> work;
+  if (!mode.contains("work")) return work;
+  for (const ordered_json& one : mode.at("work"))
+    work.push_back(
+        {CountOf(one, "rows", 1, kMostProbedRows), CountOf(one, "operations", 0, kMostOperations)});
+  RequireRising(work, "work");
+  return work;
+}
+
 // A mode that was measured in part would be no mode, and nobody would know.
 void RequireMeasured(const ModeProfile& mode) {
   const bool nothing = mode.whole.empty() && mode.pieces.empty();
@@ -101,6 +117,7 @@ ModeProfile ModeOf(const ordered_json& json) {
                       .saved_per_row = CountOf(json, "saved_per_row", 0, kMostOfARow),
                       .forwards = CountOf(json, "forwards"),
                       .more_than = CountOf(json, "more_than")};
+  profile.work = WorkOf(json);
   AddDetails(json, profile);
   RequireMeasured(profile);
   return profile;
@@ -139,6 +156,20 @@ Profile ProfileOf(const ordered_json& json) {
   return profile;
 }
 
+// What rows of this number take, through what was found for some: below the first in proportion to them.
+template <typename Found, typename Take>
+double ByLines(const std::vector<Found>& found, std::int64_t rows, const Take& take) {
+  if (found.empty()) return 0;
+  if (found.size() == 1 || rows <= found.front().rows)
+    return take(found.front()) * static_cast<double>(rows) / static_cast<double>(found.front().rows);
+  auto right =
+      std::find_if(found.begin() + 1, found.end(), [&](const Found& one) { return one.rows >= rows; });
+  if (right == found.end()) --right;
+  const Found &a = *(right - 1), &b = *right;
+  const double slope = (take(b) - take(a)) / static_cast<double>(b.rows - a.rows);
+  return take(a) + std::max(slope, 0.0) * static_cast<double>(rows - a.rows);
+}
+
 std::string Value(const ordered_json& key, const std::string& name) {
   if (!key.is_object() || !key.contains(name)) return "nothing";
   const ordered_json& value = key.at(name);
@@ -148,15 +179,11 @@ std::string Value(const ordered_json& key, const std::string& name) {
 }  // namespace
 
 double ModeProfile::Milliseconds(std::int64_t rows) const {
-  if (times.empty()) return 0;
-  if (times.size() == 1 || rows <= times.front().rows)
-    return times.front().milliseconds * static_cast<double>(rows) / static_cast<double>(times.front().rows);
-  auto right =
-      std::find_if(times.begin() + 1, times.end(), [&](const StepTime& t) { return t.rows >= rows; });
-  if (right == times.end()) --right;
-  const StepTime &a = *(right - 1), &b = *right;
-  const double slope = (b.milliseconds - a.milliseconds) / static_cast<double>(b.rows - a.rows);
-  return a.milliseconds + std::max(slope, 0.0) * static_cast<double>(rows - a.rows);
+  return ByLines(times, rows, [](const StepTime& time) { return time.milliseconds; });
+}
+
+double ModeProfile::Operations(std::int64_t rows) const {
+  return ByLines(work, rows, [](const CountedWork& one) { return static_cast<double>(one.operations); });
 }
 
 ModeProfile* TaskProfile::Find(const Way& way) {

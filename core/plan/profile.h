@@ -20,6 +20,12 @@ struct StepTime {
   double milliseconds = 0;
 };
 
+// The floating-point operations of one forward and backward of all passes with so many rows: see WorkCounter.
+struct CountedWork {
+  std::int64_t rows = 0;
+  std::int64_t operations = 0;
+};
+
 // What was measured of a task in one way. Bytes are above the floor, for rows of the task's largest lengths.
 struct ModeProfile {
   Way way{};
@@ -33,10 +39,14 @@ struct ModeProfile {
   std::map<std::string, std::int64_t> saved_by_pass{};  // bytes a row that each keeps for its backward
   // How many of the bytes at the peak are gradients; of the largest size.
   std::int64_t gradients_whole = 0, gradients_pieces = 0;
+  std::vector<CountedWork> work{};  // none: nobody counted it
+  // Where nobody did: that it makes something once which other modes make in several passes.
+  bool makes_once = false;
 
   bool measured() const { return !whole.empty() && !pieces.empty(); }
   // One micro-batch; between the measured sizes by lines, 0 where nothing was measured.
   double Milliseconds(std::int64_t rows) const;
+  double Operations(std::int64_t rows) const;
 };
 
 struct TaskProfile {

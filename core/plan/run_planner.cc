@@ -117,8 +117,7 @@ Plan RunPlanner::Solve(const Requests& requests, bool beside_others) {
   while (true) {
     measurer_.MeasureFloor();
     try {
-      Plan plan = MakePlan(beside_others ? BesideThePlanned() : profile(), requests, setting);
-      if (!measurer_.MeasurePieces(plan, requests)) return plan;
+      return MakePlan(beside_others ? BesideThePlanned() : profile(), requests, setting);
     } catch (const DoesNotFit& refusal) {
       if (measurer_.MeasureRefused(refusal, requests)) continue;
       if (setting.drops_tables || requests.size() < 2) throw;

@@ -1,6 +1,7 @@
 #include <medley/plan/task_plan.h>
 
 #include <algorithm>
+#include <cmath>
 #include <tuple>
 
 namespace medley {
@@ -11,6 +12,12 @@ bool Within(const Choice& choice, std::int64_t room) { return choice.bytes + cho
 }  // namespace
 
 double Choice::Milliseconds() const { return static_cast<double>(pieces()) * mode->Milliseconds(micro_rows); }
+
+double Choice::Operations() const {
+  const std::int64_t before = pieces() - 1;
+  return static_cast<double>(before) * mode->Operations(micro_rows) +
+         mode->Operations(rows - before * micro_rows);
+}
 
 TaskPlanner::TaskPlanner(const TaskProfile& profile, const TaskRequest& request, const PlanSetting& setting,
                          std::int64_t other_gradients)
@@ -85,21 +92,42 @@ std::optional<Choice> TaskPlanner::In(const ModeProfile& mode, std::int64_t room
 
 // Forwards for each that a joint step makes. Counted: what a stopwatch says differs from run to run, and with
 // it would the plan and the bits of the result.
-double TaskPlanner::Work(const ModeProfile& mode) const {
+double TaskPlanner::Forwards(const ModeProfile& mode) const {
   const double passes = static_cast<double>(std::max<std::int64_t>(1, request_.passes));
   return static_cast<double>(mode.forwards) / passes +
          (mode.way.recompute_every > 0 ? 1.0 / mode.way.recompute_every : 0.0);
 }
 
-bool TaskPlanner::IsBetter(const Choice& a, const Choice& b) const {
-  const double work_a = Work(*a.mode), work_b = Work(*b.mode);
-  if (work_a != work_b) return work_a < work_b;
-  if (request_.rows == 0 && a.rows != b.rows) return a.rows > b.rows;
-  if (a.pieces() != b.pieces()) return a.pieces() < b.pieces();
+bool TaskPlanner::IsPreferred(const ModeProfile& a, const ModeProfile& b) const {
   const auto rank = [&](const ModeProfile& mode) {
     return std::tuple(mode.way.mode != request_.preferred, mode.way);
   };
-  return rank(*a.mode) < rank(*b.mode);
+  return rank(a) < rank(b);
+}
+
+// Less is better; equal ones may differ in their work.
+std::partial_ordering TaskPlanner::Compare(const Choice& a, const Choice& b) const {
+  const double forwards_a = Forwards(*a.mode), forwards_b = Forwards(*b.mode);
+  if (forwards_a != forwards_b) return forwards_a <=> forwards_b;
+  if (request_.rows == 0 && a.rows != b.rows) return b.rows <=> a.rows;
+  return a.pieces() <=> b.pieces();
+}
+
+bool TaskPlanner::AllAreCounted() const {
+  return std::all_of(profile_.modes.begin(), profile_.modes.end(),
+                     [&](const ModeProfile& mode) { return !Admits(mode) || !mode.work.empty(); });
+}
+
+// Less is less work. Where not all were counted no count is compared: the order of the modes would decide.
+std::partial_ordering TaskPlanner::CompareWork(const Choice& a, const Choice& b) const {
+  if (AllAreCounted()) return a.Operations() <=> b.Operations();
+  return b.mode->makes_once <=> a.mode->makes_once;
+}
+
+bool TaskPlanner::IsBetter(const Choice& a, const Choice& b) const {
+  if (const auto order = Compare(a, b); order != 0) return order < 0;
+  if (const auto work = CompareWork(a, b); work != 0) return work < 0;
+  return IsPreferred(*a.mode, *b.mode);
 }
 
 std::optional<Choice> TaskPlanner::Choose(std::int64_t room) const {
@@ -110,6 +138,21 @@ std::optional<Choice> TaskPlanner::Choose(std::int64_t room) const {
     if (choice && (!best || IsBetter(*choice, *best))) best = choice;
   }
   return best;
+}
+
+std::string TaskPlanner::Why(const Choice& choice, std::int64_t room) const {
+  std::optional<Choice> other;
+  for (const ModeProfile& mode : profile_.modes) {
+    if (!Admits(mode) || !IsPreferred(mode, other ? *other->mode : *choice.mode)) continue;
+    const std::optional<Choice> one = In(mode, room);
+    if (one && Compare(*one, choice) == 0 && CompareWork(choice, *one) < 0) other = one;
+  }
+  if (!other) return "";
+  const std::string begin = choice.mode->way.Words() + ": ", end = " than " + other->mode->way.Words();
+  if (!AllAreCounted()) return begin + "makes more of a picture only once" + end;
+  const double percent = 100 * (1 - choice.Operations() / other->Operations());
+  const std::string much = percent < 1 ? "less than 1" : std::to_string(std::lround(percent));
+  return begin + much + " % less work" + end;
 }
 
 std::optional<std::int64_t> TaskPlanner::SmallestRoom() const {

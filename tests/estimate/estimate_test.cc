@@ -191,7 +191,7 @@ class RecommendationTest : public ::testing::Test {
     return {.request = {.form = OwnForm("questions"), .passes = 3, .rows = rows},
             .shape = Questions(3),
             .setting = {.way = {Mode::kSequential}, .rows = rows},
-            .ways = {{Mode::kSequential, 0}, {Mode::kJoint, 0}, {Mode::kSequential, 1}, {Mode::kJoint, 1}},
+            .ways = {{Mode::kSequential, 0}, {Mode::kSequential, 1}},
             .waiting_row = 60'000,
             .evaluation = PeakLines({{.rows = 1, .bytes = 1'000'000}, {.rows = 2, .bytes = 2'000'000}}),
             .evaluation_rows = 32};
@@ -325,6 +325,26 @@ TEST_F(RecommendationTest, AnotherModeIsTakenWhereTheFirstDoesNotFit) {
   const Plan plan = estimate.PlanFor(single - 1);
   EXPECT_EQ(plan.entries[0].way.recompute_every, 1);
   EXPECT_EQ(estimate.PlanFor(single).entries[0].way.recompute_every, 0);
+}
+
+// As the planner, which has counted it: joint passes make keys and values of what they share once.
+TEST_F(RecommendationTest, JointIsTakenWherePassesShareAPictureAndItFits) {
+  for (const bool shares : {true, false}) {
+    EstimatedTask task = Task(16);
+    task.shape = shares ? Questions(3) : Apart(3);
+    task.ways = {{Mode::kSequential, 0}, {Mode::kJoint, 0}, {Mode::kSequential, 1}, {Mode::kJoint, 1}};
+    EXPECT_EQ(SharesBeyondEncodings(*model_, task.shape), shares);
+    const Estimate estimate = Of({task});
+    task.setting.way.mode = Mode::kJoint;
+    const std::int64_t joint = estimate.Peak(task, 16, 16);
+    const auto plan = [&](std::int64_t budget) { return estimate.PlanFor(budget).entries.at(0); };
+    EXPECT_EQ(plan(joint).way.mode, shares ? Mode::kJoint : Mode::kSequential);
+    EXPECT_EQ(plan(joint).why.empty(), !shares) << plan(joint).why;
+    EXPECT_EQ(plan(joint - 1).way.mode, Mode::kSequential);
+    EXPECT_EQ(plan(joint - 1).micro_rows, 16);
+    task.request.rows = 0;  // as many as fit
+    EXPECT_EQ(Of({task}).PlanFor(joint).entries.at(0).way.mode, Mode::kSequential);
+  }
 }
 
 TEST_F(RecommendationTest, AShortfallSaysWhatIsMissing) {

@@ -101,6 +101,75 @@ TEST(Plan, FixedRowsRepeatForwardsOnlyWhereNothingElseFits) {
   EXPECT_EQ(plan(1999).way.recompute_every, 1);
 }
 
+TEST(Plan, OfModesThatFitAlikeFixedRowsTakeTheOneWithLessWork) {
+  const auto plan = [](std::int64_t rows, std::int64_t room, const Profile& profile = CountedTasks()) {
+    return MakePlan(profile, {Ask("qa", rows)}, {.budget = kQaFloor + room}).entries.at(0);
+  };
+  const PlannedTask roomy = plan(16, 1000 + 16 * 3000);
+  EXPECT_EQ(roomy.way.mode, Mode::kJoint);
+  EXPECT_EQ(roomy.micro_rows, 16);
+  EXPECT_EQ(roomy.operations, 16 * 90);
+  EXPECT_EQ(roomy.why, "joint: 10 % less work than sequential");
+  EXPECT_EQ(OperationsOfARow(roomy), 90);
+  // In fewer pieces, whatever they compute.
+  const PlannedTask tight = plan(16, 1000 + 16 * 3000 - 1);
+  EXPECT_EQ(tight.way.mode, Mode::kSequential);
+  EXPECT_EQ(tight.micro_rows, 16);
+  EXPECT_EQ(tight.operations, 16 * 100);
+  EXPECT_EQ(tight.why, "");
+  // Where both are cut alike it counts again; "auto" takes the most rows.
+  TaskRequest pinned = Ask("qa", 16);
+  pinned.micro_rows = 3;
+  EXPECT_EQ(MakePlan(CountedTasks(), {pinned}, {.budget = kQaFloor + 2000 + 9000}).entries.at(0).way.mode,
+            Mode::kJoint);
+  EXPECT_EQ(plan(0, 100000).way.mode, Mode::kSequential);
+  // As much work, and a count that lacks one: the preferred mode.
+  Profile other = CountedTasks();
+  std::vector<ModeProfile>& qa = other.tasks[FormId("qa")].modes;
+  qa[0].work = qa[1].work;
+  EXPECT_EQ(plan(16, 100000, other).way.mode, Mode::kSequential);
+  EXPECT_EQ(plan(16, 100000, other).why, "");
+  qa[0].work = WorkOf(90);
+  qa[2].work.clear();
+  EXPECT_EQ(plan(16, 100000, other).way.mode, Mode::kSequential);
+  // A tenth is written as such, a thousandth is not nothing.
+  qa = CountedTasks().tasks[FormId("qa")].modes;
+  qa[0].work = WorkOf(999), qa[1].work = WorkOf(1000);
+  EXPECT_EQ(plan(16, 100000, other).why, "joint: less than 1 % less work than sequential");
+}
+
+// Forwards that are repeated come first: what they take would be found in the counts as well.
+TEST(Plan, LessWorkIsNoReasonToRepeatForwards) {
+  Profile profile = CountedTasks();
+  std::vector<ModeProfile>& qa = profile.tasks[FormId("qa")].modes;
+  qa[2].work = WorkOf(1);  // a count that cannot be
+  EXPECT_EQ(MakePlan(profile, {Ask("qa", 16)}, {.budget = 100000000}).entries.at(0).way.recompute_every, 0);
+}
+
+TEST(Plan, WhatTakesNoRowsCountsOnceAForward) {
+  Profile profile = CountedTasks();
+  profile.tasks[FormId("qa")].modes[1].work = WorkOf(100, 7);
+  TaskRequest request = Ask("qa", 16);
+  request.mode = Mode::kSequential;
+  request.micro_rows = 5;  // 5, 5, 5 and 1
+  const PlannedTask qa = MakePlan(profile, {request}, {.budget = 1000000}).entries.at(0);
+  EXPECT_EQ(qa.operations, 16 * 100 + 4 * 7);
+  EXPECT_EQ(OperationsOfARow(PlanOf(Ask("qa", 16), 1000000)), std::nullopt) << "nobody counted";
+}
+
+// As the estimate has it, which runs nothing.
+TEST(Plan, WhereNobodyCountedTheModeThatMakesThingsOnceIsTaken) {
+  Profile profile = TwoTasks();
+  std::vector<ModeProfile>& qa = profile.tasks[FormId("qa")].modes;
+  qa[0].makes_once = true;
+  const auto plan = [&] { return MakePlan(profile, {Ask("qa", 16)}, {.budget = 1000000}).entries.at(0); };
+  EXPECT_EQ(plan().way.mode, Mode::kJoint);
+  EXPECT_EQ(plan().why, "joint: makes more of a picture only once than sequential");
+  EXPECT_EQ(plan().operations, 0);
+  qa[1].work = WorkOf(1);  // measured, the others not
+  EXPECT_EQ(plan().way.mode, Mode::kJoint);
+}
+
 // A plan without what a stopwatch said.
 nlohmann::ordered_json Untimed(const Plan& plan) {
   nlohmann::ordered_json json = ToJson(plan);
@@ -114,7 +183,7 @@ TEST(Plan, NeitherMeasuredTimesNorTheOrderOfMeasuringDecideAnything) {
     const PlanSetting setting{.budget = kFloor + 100 + 2000 + room, .waiting_draws = 2};
     for (const std::int64_t rows : {0, 1, 16, 61}) {
       const std::vector<TaskRequest> requests{Ask("qa", rows), Ask("canvas", rows)};
-      Profile profile = TwoTasks();
+      Profile profile = room % 2 == 0 ? TwoTasks() : CountedTasks();
       const auto plan = [&]() -> nlohmann::ordered_json {
         try {
           return Untimed(MakePlan(profile, requests, setting));
@@ -404,6 +473,12 @@ TEST(Plan, ReadsWhatItWrote) {
       MakePlan(TwoTasks(), {Ask("qa", 0), Ask("canvas", 5)}, {.budget = 90000, .waiting_draws = 3});
   const auto json = ToJson(plan);
   EXPECT_EQ(ToJson(PlanFromJson(json, "plan.json")), json);
+  const Plan counted = MakePlan(CountedTasks(), {Ask("qa", 16)}, {.budget = 1000000});
+  EXPECT_EQ(ToJson(PlanFromJson(ToJson(counted), "plan.json")), ToJson(counted));
+  EXPECT_EQ(PlanFromJson(ToJson(counted), "plan.json").entries.at(0).why, counted.entries.at(0).why);
+  auto older = json;  // which counted nothing
+  for (auto& task : older["tasks"]) task.erase("operations");
+  EXPECT_EQ(ToJson(PlanFromJson(older, "plan.json")), json);
   auto bad = json;
   bad["tasks"][0]["micro_rows"] = 0;
   EXPECT_THROW(PlanFromJson(bad, "plan.json"), InputError);
@@ -419,6 +494,10 @@ TEST(Plan, TheTableNamesEveryTaskAndTheMargin) {
   for (const char* words : {"qa", "canvas", "sequential", "joint", "micro rows", "of the budget", "margin",
                             "weights", "optimizer", "rows that wait", "a line through the measured ones"})
     EXPECT_NE(text.find(words), std::string::npos) << words << " is not in\n" << text;
+  EXPECT_EQ(text.find("less work"), std::string::npos) << text;
+  const std::string counted =
+      PlanTable(MakePlan(CountedTasks(), {Ask("qa", 16), Ask("canvas", 5)}, {.budget = 1000000}));
+  EXPECT_NE(counted.find("\n  qa joint: 10 % less work than sequential\n"), std::string::npos) << counted;
 }
 
 TEST(Plan, ATaskThatOverflowedTheMachineIsRefusedWithoutAGuess) {

@@ -3,6 +3,7 @@
 #include <medley/memory/cpu_allocator.h>
 #include <medley/model/device.h>
 #include <medley/plan/prober.h>
+#include <medley/step/work_counter.h>
 
 #include "tests/plan/long_rows.h"
 
@@ -269,6 +270,27 @@ TEST_F(ProberTest, ATaskWhoseCheckOverflowsStaysUncheckedAndIsNotAskedAgain) {
   EXPECT_EQ(profile.contract, 5000) << "more than there is, so that a plan does not count on it";
   EXPECT_TRUE(executor_.contract().Knows(*task.task));
   EXPECT_TRUE(prober.CheckContract(*task.task, &profile));
+}
+
+TEST_F(ProberTest, TheLineThroughCountedWorkIsExactForAnyRows) {
+  Fixture qa = LongQa("qa", 3), canvas = Canvas();
+  for (Fixture* task : {&qa, &canvas}) {
+    TaskProfile profile;
+    Prober prober = Make();
+    prober.CheckContract(*task->task);
+    for (const Execution& plan : PlansOf(*task)) {
+      prober.Measure(*task->task, plan, profile);
+      for (const std::int64_t rows : {1, 2, 5, 40, 300}) {
+        const Batch batch = Longest(*task, rows);
+        const WorkCounter counter;
+        executor_.Run({{.task = task->task.get(), .batch = &batch, .execution = &plan}});
+        EXPECT_EQ(profile.Find(plan.way)->Operations(rows), static_cast<double>(counter.operations()))
+            << task->info->name << " " << plan.way.Words() << ", " << rows << " rows";
+        ClearGradients(model_);
+      }
+    }
+    EXPECT_GT(profile.modes.back().Operations(1), profile.modes.front().Operations(1)) << "it is recomputed";
+  }
 }
 
 TEST_F(ProberTest, SavedBytesAndForwardsAreThoseOfTheMode) {

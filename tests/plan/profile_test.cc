@@ -16,6 +16,7 @@ TEST(Profile, ReadsWhatItWrote) {
   profile.tasks[FormId("qa")].modes[0].saved_by_pass = {{"q0", 1200}, {"q1", 300}};
   profile.tasks[FormId("qa")].modes[0].gradients_whole = 5;
   profile.tasks[FormId("qa")].modes[0].gradients_pieces = 1000;
+  profile.tasks[FormId("qa")].modes[0].work = WorkOf(90, 5);
   const auto json = ToJson(profile);
   EXPECT_EQ(ToJson(ProfileFromJson(json, "profile.json")), json);
 }
@@ -26,6 +27,7 @@ TEST(Profile, FiguresThatDecideNothingMayBeMissing) {
   const auto before = json;
   mode.erase("saved_by_pass");
   mode.erase("gradients_at_peak");
+  mode.erase("work");
   EXPECT_EQ(ToJson(ProfileFromJson(json, "profile.json")), before);
 }
 
@@ -81,6 +83,9 @@ TEST(Profile, NumbersThatNothingCanBePlannedFromAreRefused) {
   refuses("0/times/1/ms", 1e300, "ms is 1e+300");
   refuses("0/times/1/rows", 1, "times has 1 rows after 1");
   refuses("0/times/2/rows", 4, "times has 4 rows after 4");
+  refuses("0/work", nlohmann::ordered_json::array({{{"rows", 1}, {"operations", -1}}}), "operations is -1");
+  refuses("0/work", nlohmann::ordered_json::array({{{"rows", 1}, {"operations", 1e30}}}),
+          "operations is 1e+30");
   refuses("0/whole/2/rows", 3, "whole has 3 rows after 4");
   refuses("0/pieces/1/rows", 1e300, "rows is 1e+300");
   refuses("0/pieces/1/bytes", 18446744073709551615U, "bytes is 18446744073709551615");
@@ -101,6 +106,7 @@ TEST(Profile, TheLargestNumbersThatAreReadOverflowNothing) {
   const std::int64_t most = std::int64_t{1} << 50, most_of_a_row = std::int64_t{1} << 40;
   for (auto& mode : json["tasks"]["qa"]["modes"]) {
     mode["saved_per_row"] = most_of_a_row;
+    mode["work"] = {{{"rows", 1}, {"operations", 0}}, {{"rows", 2}, {"operations", std::int64_t{1} << 53}}};
     for (const char* name : {"whole", "pieces"}) mode[name][2]["bytes"] = most;
   }
   json["tasks"]["qa"]["batch_per_row"] = most_of_a_row;
@@ -133,6 +139,15 @@ TEST(Profile, WhatDiffersBetweenKeysIsSaid) {
   now.erase("device");
   EXPECT_EQ(KeyDifferences(before, now),
             "model a.json (1) -> b.json (2); threads 2 -> 4; device cpu -> nothing");
+}
+
+TEST(Profile, WorkIsInterpolated) {
+  ModeProfile mode = ModeOf(Mode::kJoint, 100, 10);
+  EXPECT_EQ(mode.Operations(8), 0) << "nobody counted";
+  mode.work = WorkOf(90, 5);
+  for (const std::int64_t rows : {1, 3, 4, 100}) EXPECT_EQ(mode.Operations(rows), 90.0 * rows + 5) << rows;
+  mode.work = {{1, 90}};
+  EXPECT_EQ(mode.Operations(7), 7 * 90);
 }
 
 TEST(Profile, TimesAreInterpolated) {
