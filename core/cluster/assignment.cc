@@ -12,11 +12,22 @@ std::int64_t RowsBelow(std::int64_t bound, std::int64_t begin, std::int64_t cost
   return std::clamp<std::int64_t>((bound - begin + cost / 2) / cost, 0, rows);
 }
 
+// Of costs in a fine unit the last digits go, so that no sum overflows.
+std::vector<CostedDraw> InCoarserUnits(std::vector<CostedDraw> draws) {
+  constexpr std::int64_t kMost = std::int64_t{1} << 30;
+  std::int64_t dearest = 1, unit = 1;
+  for (const CostedDraw& draw : draws) dearest = std::max(dearest, draw.cost_per_row);
+  while (dearest / unit > kMost) unit *= 2;
+  for (CostedDraw& draw : draws) draw.cost_per_row = std::max<std::int64_t>(1, draw.cost_per_row / unit);
+  return draws;
+}
+
 }  // namespace
 
 // The draws lie behind each other on a line, the longest first, each as long as its cost; the line is cut
 // into even parts, each cut moved to the nearest border of two rows.
-std::vector<std::vector<Draw>> AssignRows(const std::vector<CostedDraw>& draws, std::int64_t ranks) {
+std::vector<std::vector<Draw>> AssignRows(const std::vector<CostedDraw>& costed, std::int64_t ranks) {
+  const std::vector<CostedDraw> draws = InCoarserUnits(costed);
   std::vector<std::vector<Draw>> pieces(static_cast<std::size_t>(ranks));
   const auto cost_of = [](const CostedDraw& draw) { return draw.draw.rows * draw.cost_per_row; };
   std::vector<const CostedDraw*> longest;

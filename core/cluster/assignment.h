@@ -17,6 +17,6 @@ struct CostedDraw {
 // they are the draws' rows, each once; the pieces of a draw lie one behind the other, and a process has at
 // most one of each. A process may have none. No process has more than its even part of the cost and one row
 // more. A function of the arguments alone, in whole numbers: every process finds the same.
-std::vector<std::vector<Draw>> AssignRows(const std::vector<CostedDraw>& draws, std::int64_t ranks);
+std::vector<std::vector<Draw>> AssignRows(const std::vector<CostedDraw>& costed, std::int64_t ranks);
 
 }  // namespace medley

@@ -69,6 +69,11 @@ std::optional<std::int64_t> PlanInForce::RowsOf(const std::string& task) const {
   return planned == nullptr ? std::nullopt : std::optional(planned->rows);
 }
 
+std::optional<std::int64_t> PlanInForce::OperationsOf(const std::string& task) const {
+  const PlannedTask* planned = Planned(task);
+  return planned == nullptr ? std::nullopt : OperationsOfARow(*planned);
+}
+
 std::int64_t PlanInForce::RoomBeside(const PlannedTask& planned) const {
   return source_->plan.budget - source_->plan.data_bytes - planned.predicted_peak - planned.ledger.margin;
 }

@@ -45,6 +45,8 @@ class PlanInForce {
   void Adopt(const Plan& plan, const Profile& profile, const PlanSetting& setting);
   // Rows of a draw by the plan; nothing where there is none of the task.
   std::optional<std::int64_t> RowsOf(const std::string& task) const;
+  // Floating-point operations of a row, by the plan; nothing where nobody counted them.
+  std::optional<std::int64_t> OperationsOf(const std::string& task) const;
   // What the guard may expect; nothing where nothing was planned.
   const std::optional<Guard::Expectation>& expected() const { return expected_; }
   // What a draw in `micro_rows` rows at once takes, by the plan where the task is not cut, else by the lines

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <vector>
 
 #include <medley/plan/plan.h>
@@ -15,6 +16,17 @@ namespace medley {
 // process alone the requests are as they were.
 std::vector<TaskRequest> PartsOf(std::vector<TaskRequest> asked, std::int64_t ranks,
                                  std::int64_t draws_per_step);
+// What all processes must hold alike of a draw, by its form: its rows, and what one of them costs when they
+// are divided.
+struct PlannedDraw {
+  std::int64_t rows = 0;
+  std::int64_t operations = 0;  // floating-point, of a row; 0: not known
+};
+using PlannedDraws = std::map<FormId, PlannedDraw>;
+PlannedDraws DrawsOf(const Plan& plan);
+// Puts others in their place: rows are at most the plan's, and forms without any leave it.
+void TakeDraws(const PlannedDraws& draws, Plan& plan);
+
 // A plan of parts as one of whole draws. `asked`: what PartsOf was given. Rows that were open are then those
 // of all processes together.
 Plan OfWholeDraws(Plan parts, const std::vector<TaskRequest>& asked, std::int64_t ranks);

@@ -297,20 +297,6 @@ void RunPlanner::Join(const Plan& added) {
   plan_ = std::move(joined);
 }
 
-std::map<FormId, std::int64_t> RunPlanner::rows() const {
-  std::map<FormId, std::int64_t> rows;
-  for (const PlannedTask& entry : plan_.entries) rows[entry.form] = entry.rows;
-  return rows;
-}
-
-void RunPlanner::TakeRows(const std::map<FormId, std::int64_t>& rows) {
-  std::erase_if(plan_.entries, [&](const PlannedTask& entry) { return rows.count(entry.form) == 0; });
-  for (PlannedTask& entry : plan_.entries) {
-    entry.rows = rows.at(entry.form);
-    entry.micro_rows = std::min(entry.micro_rows, entry.rows);
-  }
-}
-
 void RunPlanner::Apply(PlanInForce& in_force, Mixer& mixer) {
   PlanSetting setting = SettingForPlan();
   setting.drops_tables = plan_.drops_tables;

@@ -17,6 +17,7 @@
 #include <medley/plan/plan.h>
 #include <medley/plan/plan_in_force.h>
 #include <medley/plan/profile.h>
+#include <medley/plan/rank_plan.h>
 #include <medley/report/console.h>
 #include <medley/run/run.h>
 
@@ -69,10 +70,8 @@ class RunPlanner {
   // then the plan is as it was, and what was measured stays known. One that was planned under other settings
   // takes its own place.
   const Plan& PlanForm(const Form& form);
-  // Rows of a draw by the plan, and others for it: those that all processes of the run agreed on, at most its
-  // own; forms without any have no plan from here on.
-  std::map<FormId, std::int64_t> rows() const;
-  void TakeRows(const std::map<FormId, std::int64_t>& rows);
+  // Draws that all processes of the run agreed on, in the place of the plan's.
+  void TakeDraws(const PlannedDraws& draws) { medley::TakeDraws(draws, plan_); }
   // The run then draws and executes by the plan. Drops tables where the plan does.
   void Apply(PlanInForce& in_force, Mixer& mixer);
   // Tables of stages and tasks, and what the plan cost to make; of one that was taken up, that it holds.

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cstdint>
 #include <exception>
-#include <map>
 #include <nlohmann/json.hpp>
 #include <vector>
 
@@ -39,24 +38,25 @@ void RequireThatAllGoOn(const std::vector<json>& all) {
   }
 }
 
-// Of the forms that each of them has planned.
-std::map<FormId, std::int64_t> FewestRows(const std::vector<json>& all, std::map<FormId, std::int64_t> rows,
-                                          Console& console) {
+// Of the forms that each of them has planned: the fewest rows of any, and what the first counted of one.
+PlannedDraws Agreed(const std::vector<json>& all, PlannedDraws draws, Console& console) {
   for (std::size_t rank = 0; rank < all.size(); ++rank) {
-    const json planned = all[rank].value("rows", json::object());
-    for (auto form = rows.begin(); form != rows.end();) {
+    const json planned = all[rank].value("draws", json::object());
+    for (auto form = draws.begin(); form != draws.end();) {
       const auto there = planned.find(form->first.text());
       if (there == planned.end()) {
         console.Warn("the task " + form->first.text() + " has no plan, as rank " + std::to_string(rank) +
                      " has none");
-        form = rows.erase(form);
+        form = draws.erase(form);
       } else {
-        form->second = std::min(form->second, there->get<std::int64_t>());
+        PlannedDraw& draw = form->second;
+        draw.rows = std::min(draw.rows, there->at("rows").get<std::int64_t>());
+        if (rank == 0) draw.operations = there->at("operations").get<std::int64_t>();
         ++form;
       }
     }
   }
-  return rows;
+  return draws;
 }
 
 }  // namespace
@@ -96,7 +96,8 @@ void Admission::PlanTogether(const std::function<void()>& plan) {
   std::exception_ptr own;
   try {
     plan();
-    for (const auto& [form, rows] : planner_->rows()) said["rows"][form.text()] = rows;
+    for (const auto& [form, draw] : DrawsOf(planner_->plan()))
+      said["draws"][form.text()] = {{"rows", draw.rows}, {"operations", draw.operations}};
   } catch (const std::exception& error) {
     own = std::current_exception();
     said["failure"] = ToJson(Failure::Of(error));
@@ -105,7 +106,7 @@ void Admission::PlanTogether(const std::function<void()>& plan) {
   const std::vector<json> all = SaidByAll(cluster, said);
   if (own) std::rethrow_exception(own);
   RequireThatAllGoOn(all);
-  planner_->TakeRows(FewestRows(all, planner_->rows(), console_));
+  planner_->TakeDraws(Agreed(all, DrawsOf(planner_->plan()), console_));
 }
 
 void Admission::SaveIn(const std::filesystem::path& directory) {

@@ -11,7 +11,6 @@
 #include <medley/base/clock.h>
 #include <medley/base/file_digest.h>
 #include <medley/base/files.h>
-#include <medley/cluster/assignment.h>
 #include <medley/run/validate.h>
 
 namespace medley {
@@ -85,13 +84,19 @@ StepAgreement::StepAgreement(const Run& run, const PlanInForce& plan, const std:
 
 std::vector<Draw> StepAgreement::OwnPart(const std::vector<Draw>& draws) const {
   if (alone()) return draws;
-  std::vector<CostedDraw> costed;
+  const auto parts = AssignRows(Costed(draws), cluster_.place().size);
+  return parts[static_cast<std::size_t>(cluster_.place().rank)];
+}
+
+// All draws of a step in one unit: counted work where the plan has that of each, else declared tokens.
+std::vector<CostedDraw> StepAgreement::Costed(const std::vector<Draw>& draws) const {
+  std::vector<CostedDraw> by_work, by_tokens;
   for (const Draw& draw : draws) {
     const TaskSize size = SizeOf(run_.host->Variant(plan_.FormOf(draw.task)), 1);
-    costed.push_back({draw, std::max<std::int64_t>(1, size.tokens_per_row)});
+    by_tokens.push_back({draw, std::max<std::int64_t>(1, size.tokens_per_row)});
+    if (const auto operations = plan_.OperationsOf(draw.task)) by_work.push_back({draw, *operations});
   }
-  const auto parts = AssignRows(costed, cluster_.place().size);
-  return parts[static_cast<std::size_t>(cluster_.place().rank)];
+  return by_work.size() == draws.size() ? by_work : by_tokens;
 }
 
 void StepAgreement::Begin(std::int64_t step) {
@@ -329,7 +334,8 @@ std::int64_t StepAgreement::PlanSum() const {
   std::string words;
   for (const std::string& task : run_.mixer->mixture().Active()) {
     const FormId form = plan_.IdOf(task);
-    words += form.text() + " " + std::to_string(plan_.RowsOf(task).value_or(0)) + "\n";
+    words += form.text() + " " + std::to_string(plan_.RowsOf(task).value_or(0)) + " " +
+             std::to_string(plan_.OperationsOf(task).value_or(0)) + "\n";
   }
   return NumberOf(words);
 }

@@ -10,6 +10,7 @@
 
 #include <medley/base/file_watch.h>
 #include <medley/base/interrupt.h>
+#include <medley/cluster/assignment.h>
 #include <medley/cluster/cluster.h>
 #include <medley/cluster/roll_call.h>
 #include <medley/curriculum/mixer.h>
@@ -86,6 +87,7 @@ class StepAgreement {
   static WeightsFileLook Look(const std::filesystem::path& file);
 
  private:
+  std::vector<CostedDraw> Costed(const std::vector<Draw>& draws) const;
   RollCall Present(const StepLosses& losses);
   void Call(const StepLosses& own);
   void ShareWeights();

@@ -45,6 +45,17 @@ TEST(AssignRows, WithOneEveryDrawIsItsOwn) {
   EXPECT_EQ(Parts({{{"a", 0, 4}, 1}, {{"b", 3, 9}, 2}}, 1), (Expected{"b 3+9; a 0+4; "}));
 }
 
+// Floating-point operations are many.
+TEST(AssignRows, AFineUnitDividesAsACoarseOne) {
+  const std::int64_t unit = std::int64_t{1} << 52;
+  const auto draws = [](std::int64_t of) -> std::vector<CostedDraw> {
+    return {{{"a", 0, 1 << 19}, 3 * of}, {{"b", 0, 1 << 20}, of}, {{"c", 0, 40}, 200 * of}};
+  };
+  for (const std::int64_t ranks : {1, 2, 7})
+    EXPECT_EQ(Parts(draws(unit), ranks), Parts(draws(1 << 20), ranks));
+  EXPECT_EQ(Parts({{{"a", 0, 8}, unit}, {{"b", 0, 8}, 1}}, 2), (Expected{"a 0+4; ", "a 4+4; b 0+8; "}));
+}
+
 // Any draws: each row once, one piece of a draw at most, and nobody above the even part by more than a row.
 TEST(AssignRows, WhateverTheDrawsEveryRowIsSomebodysAndNobodyHasMuchMore) {
   RowRandom random(17);

@@ -127,10 +127,12 @@ TEST_F(Ranks, AnEditOfTheRunsWeightsIsInForceOnAllAtOnce) {
 // Each measures for itself, and all have the same rows, else the roll call would say so; the hours
 // are the first's.
 TEST_F(Ranks, PlanAlikeAndEndWithTheirHours) {
-  const CommandResult done = Train(2, "run", "plan=true budget=1GiB steps=1000000 hours=0.001 eval.every=0");
+  const CommandResult done =
+      Train(2, "run", "plan=true budget=1GiB steps=1000000 hours=0.001 eval.every=0 draws_per_step=3");
   EXPECT_EQ(done.code, 0) << done.out;
   ExpectTheSameSumsOnAll("run", 2);
   EXPECT_EQ(ReadText(At("run") / "metrics.jsonl"), ReadText(At("run") / "rank-1/metrics.jsonl"));
+  ExpectRowsByCountedWork("run");
 }
 
 // On a GPU that computes on the CPU, whose NCCL does so too (tests/fake_cuda). Two numbers have one sum,

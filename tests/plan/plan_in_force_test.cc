@@ -72,6 +72,18 @@ TEST_F(PlanInForceTest, AnAdoptedPlanRulesItsTasksAndLeavesOthersAndWeightsAlone
   EXPECT_EQ(qa().micro_rows, 0) << "all rows of a draw, however many a later draw has";
 }
 
+TEST_F(PlanInForceTest, SaysWhatARowTakesWhereThatWasCounted) {
+  EXPECT_EQ(in_force_.OperationsOf("qa"), std::nullopt) << "nothing is planned";
+  in_force_.Adopt(Planned(Ask("qa", 16)), profile_, setting_);
+  EXPECT_EQ(in_force_.OperationsOf("qa"), std::nullopt) << "nobody counted";
+  profile_ = CountedTasks();
+  in_force_.Adopt(Planned(Ask("qa", 16)), profile_, setting_);
+  EXPECT_EQ(in_force_.OperationsOf("qa"), 90);
+  in_force_.Adopt(Planned(Ask("qa", 16), kFloor + 1000 + 16 * 1000), profile_, setting_);
+  EXPECT_EQ(in_force_.OperationsOf("qa"), 100);
+  EXPECT_EQ(in_force_.OperationsOf("canvas"), std::nullopt);
+}
+
 TEST_F(PlanInForceTest, TheGuardMayExpectWhatThePlanSays) {
   setting_.counts_exactly = false;
   const Plan plan = Planned(Ask("qa", 16), std::int64_t{1} << 40);

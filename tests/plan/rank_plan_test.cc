@@ -46,6 +46,25 @@ TEST(RankPlan, OpenRowsAreThoseOfAllProcessesAndOthersAsAskedFor) {
   EXPECT_FALSE(ToJson(one).contains("ranks"));
 }
 
+// Processes of unlike machines find unlike rows and modes, and all divide a draw by the same numbers.
+TEST(RankPlan, AgreedDrawsTakeThePlaceOfThePlans) {
+  Plan plan = MakePlan(TwoTasks(), {}, {.budget = 60000});
+  for (const auto& [form, measured] : TwoTasks().tasks)
+    plan.entries.push_back({.form = form, .rows = 12, .micro_rows = 6, .operations = 12 * 50});
+  PlannedDraws draws = DrawsOf(plan);
+  ASSERT_EQ(draws.size(), 2U);
+  const FormId first = draws.begin()->first;
+  EXPECT_EQ(draws.at(first).rows, 12);
+  EXPECT_EQ(draws.at(first).operations, 50);
+  draws.at(first) = {.rows = 4, .operations = 70};
+  draws.erase(std::next(draws.begin()));
+  TakeDraws(draws, plan);
+  ASSERT_EQ(plan.entries.size(), 1U);
+  EXPECT_EQ(plan.entries[0].rows, 4);
+  EXPECT_EQ(plan.entries[0].micro_rows, 4);
+  EXPECT_EQ(OperationsOfARow(plan.entries[0]), 70);
+}
+
 // Fewer rows are told as the run's, whose config they are for.
 TEST(RankPlan, ARefusalNamesRowsOfWholeDraws) {
   Profile profile = TwoTasks();
