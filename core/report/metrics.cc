@@ -8,6 +8,7 @@
 #include <medley/base/json_text.h>
 #include <medley/base/line_reader.h>
 #include <medley/report/log_repair.h>
+#include <medley/report/speeds.h>
 
 namespace medley {
 namespace {
@@ -124,6 +125,11 @@ ordered_json TimingLine(const StepRecord& record) {
     ordered_json& task = tasks[receipt.form.text()];
     if (task.is_null()) task = ordered_json::object();
     task["memory_peak"] = std::max(task.value("memory_peak", std::int64_t{0}), receipt.measured);
+  }
+  for (const auto& [task, speed] : SpeedsOf(record)) {
+    tasks[task]["operations"] = speed.operations;
+    tasks[task]["compute_seconds"] = speed.seconds;
+    tasks[task]["operations_per_second"] = speed.per_second();
   }
   if (record.memory) line["memory"] = ToJson(record.memory->ledger, record.memory->constants);
   if (!record.guard.empty()) line["guard"] = ToJson(record.guard);

@@ -31,6 +31,8 @@ struct DrawReceipt {
   std::int64_t rows = 0;
   std::int64_t tokens_run = 0;  // handed to the model, pads and repeated forwards among them
   std::int64_t forwards = 0;    // of micro-batches
+  std::int64_t operations = 0;  // floating-point, as the plan counted for its rows; 0: nobody did
+  double seconds = 0;           // of forward and backward; 0: not known
 };
 
 // What the bytes of a step's peak were for.

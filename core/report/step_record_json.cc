@@ -7,14 +7,18 @@
 
 namespace medley {
 
+static constexpr std::int64_t kMostOperations = std::int64_t{1} << 62;
+
 // What nlohmann looks for, in the namespace of the types.
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Draw, task, begin, rows)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(TermLoss, sum, count, weight)
 static void to_json(nlohmann::json& json, const DrawReceipt& draw) {
-  json = {{"task", draw.form.text()},  {"mode", draw.mode},           {"micro_rows", draw.micro_rows},
-          {"cut", draw.cut},           {"predicted", draw.predicted}, {"margin", draw.margin},
-          {"measured", draw.measured}, {"rows", draw.rows},           {"tokens_run", draw.tokens_run},
-          {"forwards", draw.forwards}};
+  json = {{"task", draw.form.text()},      {"mode", draw.mode},
+          {"micro_rows", draw.micro_rows}, {"cut", draw.cut},
+          {"predicted", draw.predicted},   {"margin", draw.margin},
+          {"measured", draw.measured},     {"rows", draw.rows},
+          {"tokens_run", draw.tokens_run}, {"forwards", draw.forwards},
+          {"operations", draw.operations}, {"seconds", draw.seconds}};
 }
 static void from_json(const nlohmann::json& json, DrawReceipt& draw) {
   draw.form = FormId(json.at("task").get<std::string>());
@@ -27,6 +31,9 @@ static void from_json(const nlohmann::json& json, DrawReceipt& draw) {
   json.at("rows").get_to(draw.rows);
   json.at("tokens_run").get_to(draw.tokens_run);
   json.at("forwards").get_to(draw.forwards);
+  if (!json.contains("operations")) return;  // older medleys counted none
+  draw.operations = CountOf(json, "operations", 0, kMostOperations);
+  json.at("seconds").get_to(draw.seconds);
 }
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(StageRecord::Share, asked, delivered, charged)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(StageRecord, number, name, unit, shares)

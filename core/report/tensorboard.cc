@@ -5,6 +5,7 @@
 #include <vector>
 
 #include <medley/base/error.h>
+#include <medley/report/speeds.h>
 #include <medley/report/table.h>
 
 namespace medley {
@@ -33,7 +34,8 @@ std::vector<ChartCategory> Layout() {
           {.title = "training",
            .charts = {{"learning rate", "optimizer/learning_rate"},
                       {"norm of the gradient", "optimizer/gradient_norm"},
-                      {"rows a second", "speed/"},
+                      {"rows a second", "speed/rows"},
+                      {"floating-point operations a second", "speed/operations"},
                       {"rows at once", "rows_at_once/"}}},
           {.title = "phases",
            .charts = {{"memory, MiB", "phase/memory_"}, {"jumps", "jump/"}},
@@ -68,6 +70,8 @@ void TensorBoard::Take(const StepRecord& record) {
     add("memory/planned", static_cast<double>(planned) / kMiB, kBytes);
   if (record.seconds > 0)
     add("speed/rows_per_second", static_cast<double>(record.rows()) / record.seconds, "rows/s");
+  for (const auto& [task, speed] : SpeedsOf(record))
+    add("speed/operations_per_second/" + task, speed.per_second(), "floating-point, by the plan's counts");
   add("optimizer/learning_rate", record.learning_rate);
   add("optimizer/gradient_norm", record.gradient_norm, "before clipping");
   if (record.evaluation) Add(*record.evaluation, record.step);

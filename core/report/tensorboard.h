@@ -16,7 +16,7 @@ inline constexpr const char* kTensorBoardLog = "tensorboard/events.out.tfevents.
 //   loss/TASK, loss/TASK/TERM             weighted and in all; the mean over items
 //   share/TASK                            of what was delivered since the stage began
 //   memory/{now,peak,planned}             MiB; the step's, of planned the largest of its draws
-//   speed/rows_per_second, optimizer/{learning_rate,gradient_norm}
+//   speed/rows_per_second, speed/operations_per_second/TASK, optimizer/{learning_rate,gradient_norm}
 //   rows_at_once/TASK                     where the plan in force changes
 //   score/TASK, score/TASK/FIGURE, sheet/TASK   with evaluations
 //   phase/memory_{before,after,peak,held}, phase/weight_copies   at changes of phase; MiB

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include <medley/base/clock.h>
 #include <medley/data/item_stream.h>
 #include <medley/memory/batch_bytes.h>
 #include <medley/memory/cpu_allocator.h>
@@ -60,6 +61,7 @@ void MemoryWatch::BeginStep() {
   running_.clear();
   in_backward_ = false;
   others_tables_.clear();
+  draw_seconds_.clear();
   meter_.BeginStep();
 }
 
@@ -69,9 +71,11 @@ void MemoryWatch::DrawBegins(const std::string& task) {
   others_tables_.push_back(setting_.tables.MakeRoom(task));
   meter_.BeginDraw();
   setting_.tables.Restore(task);
+  draw_began_ = SteadySeconds();
 }
 
 void MemoryWatch::DrawEnds(const std::string& task) {
+  draw_seconds_.push_back(SteadySeconds() - draw_began_);
   meter_.EndDraw(task);
   running_.clear();
 }
@@ -112,7 +116,15 @@ DrawReceipt MemoryWatch::ReceiptOf(const Draw& draw, std::int64_t peak, std::int
           .measured = peak - others,
           .rows = draw.rows,
           .tokens_run = ran.tokens,
-          .forwards = ran.forwards};
+          .forwards = ran.forwards,
+          .operations = draw.rows * setting_.plan.OperationsOf(draw.task).value_or(0)};
+}
+
+// A GPU is still at it when a draw ends for the host: only a step of a single draw tells what that took.
+double MemoryWatch::SecondsOf(std::size_t draw, const StepRecord& record) const {
+  if (setting_.device.is_cpu()) return draw_seconds_.at(draw);
+  constexpr double kMilli = 1e-3;
+  return step_.draws.size() > 1 ? 0 : record.seconds - kMilli * (record.data_wait_ms + record.peer_wait_ms);
 }
 
 DrawReceipt MemoryWatch::Failed(const Draw& draw) {
@@ -132,8 +144,10 @@ void MemoryWatch::EndStep(StepRecord& record) {
   record.memory_peak = step_.after.peak;
   record.guard = verdict_.findings;
   const std::vector<Draw>& computed = record.Computed();
-  for (std::size_t i = 0; i < std::min(computed.size(), step_.draws.size()); ++i)
+  for (std::size_t i = 0; i < std::min(computed.size(), step_.draws.size()); ++i) {
     record.receipts.push_back(ReceiptOf(computed[i], step_.draws[i].peak, others_tables_[i]));
+    record.receipts.back().seconds = SecondsOf(i, record);
+  }
   for (const Draw& draw : record.draws) {
     const LoadedTask& task = setting_.host.Get(setting_.plan.FormOf(draw.task));
     record.constant_bytes[draw.task] = task.ConstantBytes(setting_.device);

@@ -94,6 +94,7 @@ class MemoryWatch final : public StepObserver {
   std::int64_t ConstantBytes() const;
   std::map<std::string, std::int64_t> ConstantsByTask() const;
   MemoryLedger Ledger() const;
+  double SecondsOf(std::size_t draw, const StepRecord& record) const;
   // `others`: of the peak, tables of other tasks that no prediction counts.
   DrawReceipt ReceiptOf(const Draw& draw, std::int64_t peak, std::int64_t others);
 
@@ -109,6 +110,8 @@ class MemoryWatch final : public StepObserver {
   std::string running_;
   bool in_backward_ = false;
   std::vector<std::int64_t> others_tables_;  // bytes beside each draw of the step
+  std::vector<double> draw_seconds_;         // of those that ended
+  double draw_began_ = 0;
   std::map<std::string, Ran> ran_;
   StepMemory step_;
   GuardVerdict verdict_;

@@ -238,7 +238,12 @@ TEST(StepRecordJson, GivesTheSameLineInTheLogAsTheRecord) {
   record.draws.push_back({"control", 3, 2});
   record.losses["control"]["none"] = {.sum = 0, .count = 0, .weight = 0.3};
   record.delivered = {{"zoom", 1.0 / 3}};
-  record.receipts = {{.form = FormId("zoom@1f3a9c"), .mode = "joint", .micro_rows = 2, .measured = 5}};
+  record.receipts = {{.form = FormId("zoom@1f3a9c"),
+                      .mode = "joint",
+                      .micro_rows = 2,
+                      .measured = 5,
+                      .operations = std::int64_t{1} << 50,
+                      .seconds = 0.5}};
   EXPECT_EQ(ToJson(record).at("receipts").at(0).at("task"), "zoom@1f3a9c") << "as older medleys wrote it";
   const StepRecord again = StepRecordFromJson(nlohmann::json::parse(ToJson(record).dump()));
   Console console(stdout);
@@ -249,7 +254,13 @@ TEST(StepRecordJson, GivesTheSameLineInTheLogAsTheRecord) {
   EXPECT_EQ(text.substr(0, text.size() / 2), text.substr(text.size() / 2));
   EXPECT_EQ(again.receipts.at(0).form, FormId("zoom@1f3a9c"));
   EXPECT_EQ(again.receipts.at(0).measured, 5);
+  EXPECT_EQ(again.receipts.at(0).operations, std::int64_t{1} << 50);
+  EXPECT_EQ(again.receipts.at(0).seconds, 0.5);
   EXPECT_EQ(again.delivered, record.delivered);
+  nlohmann::json older = ToJson(record);
+  older["receipts"][0].erase("operations");
+  older["receipts"][0].erase("seconds");
+  EXPECT_EQ(StepRecordFromJson(older).receipts.at(0).measured, 5);
 }
 
 // Each step waits for another one, so that all together wait for a quarter of the time.

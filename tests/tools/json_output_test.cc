@@ -109,7 +109,8 @@ TEST(JsonOutput, ReportFollowsItsSchema) {
   EXPECT_EQ(outputs.Of(empty, 0).at("phases").at("phases"), json::array());
   WriteText(
       scratch / "empty/timing.jsonl",
-      R"({"step":1,"seconds":2,"rows_per_second":4,"phase":"warmup","memory_now":1000,"memory_peak":1500})"
+      R"({"step":1,"seconds":2,"rows_per_second":4,"phase":"warmup","memory_now":1000,"memory_peak":1500,)"
+      R"("tasks":{"lines":{"operations":60.0,"compute_seconds":1.5,"operations_per_second":40.0}}})"
       "\n"
       R"({"step":2,"seconds":0,"rows_per_second":4,"phase":"full","memory_now":900,"memory_peak":1500})"
       "\n");
@@ -117,6 +118,7 @@ TEST(JsonOutput, ReportFollowsItsSchema) {
   EXPECT_EQ(phases.at("phases").at(1).at("grown_bytes"), -100);
   EXPECT_EQ(phases.at("phases").at(1).at("rows_per_second"), nullptr);
   EXPECT_EQ(phases.at("without_predictions"), 4);
+  EXPECT_EQ(outputs.Of(empty, 0).at("speeds").at("lines").at("operations_per_second"), 40);
   outputs.ExpectAllKeysSeen();
 
   outputs.Refuses("report " + (scratch / "nowhere").string());

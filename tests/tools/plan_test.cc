@@ -163,6 +163,8 @@ TEST_F(PlanCommand, ATrainedRunLeavesAReceipt) {
   const CommandResult report = Shell(Medley() + "report " + run.string() + " 2>&1");
   EXPECT_EQ(report.code, 0) << report.out;
   EXPECT_NE(report.out.find("4 draws: 0 above the prediction"), std::string::npos) << report.out;
+  EXPECT_TRUE(Has(report.out, "Gflop/s")) << report.out;
+  EXPECT_TRUE(Has(ReadText(run / "timing.jsonl"), "\"operations_per_second\":"));
   const CommandResult resumed = Shell(Medley() + "resume " + run.string() + " --steps 6 2>&1");
   EXPECT_EQ(resumed.code, 0) << resumed.out;
   EXPECT_NE(resumed.out.find("which still holds"), std::string::npos) << resumed.out;

@@ -19,6 +19,7 @@
 #include <medley/report/metrics.h>
 #include <medley/report/phase_report.h>
 #include <medley/report/screen.h>
+#include <medley/report/speeds.h>
 
 #include "tools/medley/arguments.h"
 #include "tools/medley/verbs.h"
@@ -55,8 +56,9 @@ void PrintReport(const std::filesystem::path& run, bool as_json) {
   const Receipt receipt = ReadReceipt(run);
   const std::map<std::int64_t, Receipt> others = ReceiptsOfOthers(run);
   const PhaseAccounts phases = ReadPhases(run / kTimingLog);
+  const Speeds speeds = ReadSpeeds(run / kTimingLog);
   if (!as_json) {
-    std::string text = StagesTable(receipt.stages()) + ReceiptTable(receipt) + PhasesTable(phases);
+    std::string text = StagesTable(receipt.stages()) + ReceiptTable(receipt) + PhasesTable(phases) + SpeedsTable(speeds);
     if (!others.empty())
       text += "These were the draws of rank 0; of the others since they were started last:\n";
     for (const auto& [rank, theirs] : others)
@@ -67,6 +69,7 @@ void PrintReport(const std::filesystem::path& run, bool as_json) {
   nlohmann::ordered_json json = {{"run", std::filesystem::absolute(run).string()}};
   json.update(receipt.ToJson());
   json["phases"] = ToJson(phases);
+  json["speeds"] = ToJson(speeds);
   for (const auto& [rank, theirs] : others) {
     nlohmann::ordered_json one = {{"rank", rank}};
     one.update(theirs.ToJson());
