@@ -51,7 +51,8 @@ TEST(PictureErrors, ARegionMayWeighItsPixels) {
   EXPECT_NEAR(errors[0].item<double>(),
               0.7 * squares[0].mean().item<double>() + 0.3 * (pixel(1, 2) + 2 * pixel(3, 4)) / 3, 1e-12);
   for (const int row : {1, 2})
-    EXPECT_NEAR(errors[row].item<double>(), squares[row].mean().item<double>(), 1e-12) << "all alike, or none";
+    EXPECT_NEAR(errors[row].item<double>(), squares[row].mean().item<double>(), 1e-12)
+        << "all alike, or none";
 }
 
 // The way that does not look at the region, against the general one.

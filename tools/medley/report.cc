@@ -58,7 +58,8 @@ void PrintReport(const std::filesystem::path& run, bool as_json) {
   const PhaseAccounts phases = ReadPhases(run / kTimingLog);
   const Speeds speeds = ReadSpeeds(run / kTimingLog);
   if (!as_json) {
-    std::string text = StagesTable(receipt.stages()) + ReceiptTable(receipt) + PhasesTable(phases) + SpeedsTable(speeds);
+    std::string text =
+        StagesTable(receipt.stages()) + ReceiptTable(receipt) + PhasesTable(phases) + SpeedsTable(speeds);
     if (!others.empty())
       text += "These were the draws of rank 0; of the others since they were started last:\n";
     for (const auto& [rank, theirs] : others)
