@@ -94,14 +94,14 @@ class Ranks : public ::testing::Test {
   // What both computed of each task is what the plan's counts gave them.
   void ExpectRowsByCountedWork(const std::string& run) const {
     std::map<std::string, std::int64_t> costs;
-    const json plan = json::parse(ReadText(At(run) / "plan.json"));
-    for (const json& task : plan.at("tasks"))
+    const nlohmann::json plan = nlohmann::json::parse(ReadText(At(run) / "plan.json"));
+    for (const nlohmann::json& task : plan.at("tasks"))
       costs[task.at("task")] =
           task.at("operations").get<std::int64_t>() / task.at("rows").get<std::int64_t>();
     std::array<std::map<std::string, std::int64_t>, 2> expected;
-    for (const json& line : Metrics(run)) {
+    for (const nlohmann::json& line : Metrics(run)) {
       std::vector<CostedDraw> draws;
-      for (const json& draw : line.at("draws"))
+      for (const nlohmann::json& draw : line.at("draws"))
         draws.push_back({{draw.at("task"), draw.at("begin"), draw.at("rows")}, costs.at(draw.at("task"))});
       const auto parts = AssignRows(draws, 2);
       for (std::size_t rank = 0; rank < 2; ++rank) {
@@ -109,10 +109,11 @@ class Ranks : public ::testing::Test {
       }
     }
     for (std::size_t rank = 0; rank < 2; ++rank) {
-      const json receipt = json::parse(ReadText(At(run) / (rank == 0 ? "" : "rank-1") / "receipt.json"));
+      const nlohmann::json receipt =
+          nlohmann::json::parse(ReadText(At(run) / (rank == 0 ? "" : "rank-1") / "receipt.json"));
       std::map<std::string, std::int64_t> computed;
       for (const auto& [task, epochs] : receipt.at("tasks").items()) {
-        for (const json& epoch : epochs) computed[task] += epoch.at("rows").get<std::int64_t>();
+        for (const nlohmann::json& epoch : epochs) computed[task] += epoch.at("rows").get<std::int64_t>();
       }
       EXPECT_EQ(computed, expected[rank]) << rank;
     }
