@@ -49,8 +49,13 @@ TEST(RankPlan, OpenRowsAreThoseOfAllProcessesAndOthersAsAskedFor) {
 // Processes of unlike machines find unlike rows and modes, and all divide a draw by the same numbers.
 TEST(RankPlan, AgreedDrawsTakeThePlaceOfThePlans) {
   Plan plan = MakePlan(TwoTasks(), {}, {.budget = 60000});
-  for (const auto& [form, measured] : TwoTasks().tasks)
-    plan.entries.push_back({.form = form, .rows = 12, .micro_rows = 6, .operations = 12 * 50});
+  for (const auto& [form, measured] : TwoTasks().tasks) {
+    PlannedTask& entry = plan.entries.emplace_back();
+    entry.form = form;
+    entry.rows = 12;
+    entry.micro_rows = 6;
+    entry.operations = 12 * 50;
+  }
   PlannedDraws draws = DrawsOf(plan);
   ASSERT_EQ(draws.size(), 2U);
   const FormId first = draws.begin()->first;
