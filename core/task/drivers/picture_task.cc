@@ -99,12 +99,6 @@ at::Tensor PictureTask::Errors(const at::Tensor& picture, const at::Tensor& targ
   return RegionErrors(picture, target, region, region_share_);
 }
 
-// Control's rows draw, a task's may copy.
-at::Tensor PictureTask::PicturesOfKinds(const ModelOutputs& outputs, const at::Tensor& kind) {
-  const at::Tensor &drawing = outputs.at("drawing"), &image = outputs.at("image");
-  return image.is_same(drawing) ? image : RowsOfKinds(std::array{drawing, image}, kind);
-}
-
 Sums PictureTask::RunMixed(const std::string& pass, PassContext& context) const {
   const Batch& batch = context.batch();
   const at::Tensor& kind = batch.Column(pass + ".kind");
@@ -114,10 +108,9 @@ Sums PictureTask::RunMixed(const std::string& pass, PassContext& context) const 
   ModelInputs pictures;
   if (pass == "second") pictures.push_back(context.Image("c1"));
   pictures.push_back(context.Image("image"));
-  const ModelOutputs outputs =
-      context.Forward(MixedInputs(std::move(pictures), parts, kind, mixed_width_, pad_),
-                      {"logits", "targets", "image", "drawing"});
-  const at::Tensor picture = PicturesOfKinds(outputs, kind);
+  const ModelOutputs outputs = context.Forward(
+      MixedInputs(std::move(pictures), parts, kind, mixed_width_, pad_), {"logits", "targets", "image"});
+  const at::Tensor& picture = outputs.at("image");
   if (pass == "first") context.Carry("c1", picture);
 
   // Where control's picture is its own target there is no region that changes.

@@ -29,7 +29,7 @@ struct PictureSetting {
 
 // Variants, where there is a control pass: "fused", one forward in which row r makes pass r mod 2; "carry",
 // in which the second pass also sees what the first one drew, and each row says which of task and control
-// comes first.
+// comes first. One picture is asked for in both, so a model that can copy does so in control's rows, too.
 constexpr TaskSpec PictureSpec(std::string_view name, std::string_view summary, const TextList& prompts,
                                const PictureSetting& setting = {}) {
   TaskSpec spec{
@@ -99,7 +99,6 @@ class PictureTask : public Task {
   static constexpr std::int64_t kControl = 0, kTask = 1;  // kinds of rows
   static void AddKinds(Batch& batch, const std::string& pass, at::Tensor kinds);
   void SampleOrder(Batch& batch) const;
-  static at::Tensor PicturesOfKinds(const ModelOutputs& outputs, const at::Tensor& kind);
   Sums RunMixed(const std::string& pass, PassContext& context) const;
 
   std::string variant_;
