@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <utility>
 
 namespace medley {
 namespace {
@@ -13,12 +14,20 @@ std::int64_t RowsBelow(std::int64_t bound, std::int64_t begin, std::int64_t cost
 }
 
 // Of costs in a fine unit the last digits go, so that no sum overflows.
-std::vector<CostedDraw> InCoarserUnits(std::vector<CostedDraw> draws) {
+std::vector<std::int64_t> InCoarserUnits(std::vector<std::int64_t> costs) {
   constexpr std::int64_t kMost = std::int64_t{1} << 30;
   std::int64_t dearest = 1, unit = 1;
-  for (const CostedDraw& draw : draws) dearest = std::max(dearest, draw.cost_per_row);
+  for (const std::int64_t cost : costs) dearest = std::max(dearest, cost);
   while (dearest / unit > kMost) unit *= 2;
-  for (CostedDraw& draw : draws) draw.cost_per_row = std::max<std::int64_t>(1, draw.cost_per_row / unit);
+  for (std::int64_t& cost : costs) cost = std::max<std::int64_t>(1, cost / unit);
+  return costs;
+}
+
+std::vector<CostedDraw> InCoarserUnits(std::vector<CostedDraw> draws) {
+  std::vector<std::int64_t> costs;
+  for (const CostedDraw& draw : draws) costs.push_back(draw.cost_per_row);
+  costs = InCoarserUnits(std::move(costs));
+  for (std::size_t i = 0; i < draws.size(); ++i) draws[i].cost_per_row = costs[i];
   return draws;
 }
 
@@ -52,6 +61,21 @@ std::vector<std::vector<Draw>> AssignRows(const std::vector<CostedDraw>& costed,
     begin += cost_of(*draw);
   }
   return pieces;
+}
+
+std::vector<std::int64_t> AssignWhole(const std::vector<std::int64_t>& costs, std::int64_t ranks) {
+  const std::vector<std::int64_t> coarse = InCoarserUnits(costs);
+  std::vector<std::size_t> dearest(coarse.size());
+  std::iota(dearest.begin(), dearest.end(), std::size_t{0});
+  std::stable_sort(dearest.begin(), dearest.end(),
+                   [&](std::size_t a, std::size_t b) { return coarse[a] > coarse[b]; });
+  std::vector<std::int64_t> load(static_cast<std::size_t>(ranks)), owner(coarse.size());
+  for (const std::size_t piece : dearest) {
+    const auto least = std::min_element(load.begin(), load.end());
+    *least += coarse[piece];
+    owner[piece] = least - load.begin();
+  }
+  return owner;
 }
 
 }  // namespace medley

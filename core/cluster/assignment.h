@@ -19,4 +19,8 @@ struct CostedDraw {
 // more. A function of the arguments alone, in whole numbers: every process finds the same.
 std::vector<std::vector<Draw>> AssignRows(const std::vector<CostedDraw>& costed, std::int64_t ranks);
 
+// The same of what is not divided: for each piece of work the rank whose it is. The dearest goes first, to
+// who has the least so far, of those the lowest. Costs are at least 1.
+std::vector<std::int64_t> AssignWhole(const std::vector<std::int64_t>& costs, std::int64_t ranks);
+
 }  // namespace medley

@@ -104,7 +104,7 @@ std::string LiveScoresTable(const std::map<std::string, ScoreRecord>& scores) {
   return text;
 }
 
-double MeanLoss(const Scores& scores) {
+double MeanLoss(const std::map<std::string, ScoreRecord>& scores) {
   double sum = 0;
   for (const auto& [name, score] : scores) sum += score.loss;
   return sum / static_cast<double>(scores.size());

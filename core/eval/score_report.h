@@ -18,7 +18,7 @@ std::string ScoresTable(const Scores& scores);
 // What a person wants to know of them while the run goes on: name, value, direction, chance.
 std::string LiveScoresTable(const std::map<std::string, ScoreRecord>& scores);
 // Weighted loss, averaged over tasks; NaN where there is none.
-double MeanLoss(const Scores& scores);
+double MeanLoss(const std::map<std::string, ScoreRecord>& scores);
 // A row for each example with pictures: input, target, output. Nothing where no example has one.
 std::optional<Picture> SheetOf(const TaskScore& score);
 // What the examples show: sheet-<task>.png for each task with pictures, a row each of input, target, output;

@@ -39,5 +39,7 @@ const char* DirectionName(bool higher_is_better);
 // items}}, loss, unscored where there are any}.
 // JSON has no NaN: a figure in which no row counts is null.
 nlohmann::ordered_json ToJson(const ScoreRecord& score);
+// What that wrote, before it was dumped. Throws what JSON throws.
+ScoreRecord ScoreRecordFrom(const nlohmann::json& json);
 
 }  // namespace medley

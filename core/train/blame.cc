@@ -130,7 +130,6 @@ bool Blame::Fits(const Draw& draw, const Attempt& attempt) {
 std::optional<Failure> Blame::TaskFailed(const std::string& task, const Failure& failure) {
   if (task.empty() || !Drops()) return failure;
   if (!stages_.Drop(task, failure.reason)) return Failure{"no task is left: " + failure.reason, failure.code};
-  dropped_.emplace_back(task, failure);
   memory_.PhaseChanges();
   console_.Warn("the task " + task + " is dropped from here on (on_task_error: drop): " + failure.reason);
   return std::nullopt;

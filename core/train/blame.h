@@ -36,8 +36,6 @@ class Blame {
   Verdict Judge(const std::vector<Draw>& draws, Failure failure);
   // This task failed; nobody is to blame for "". Nothing where it was dropped, else why the run must end.
   std::optional<Failure> TaskFailed(const std::string& task, const Failure& failure);
-  // The tasks that were dropped since the last call, in their order.
-  std::vector<std::pair<std::string, Failure>> TakeDropped() { return std::exchange(dropped_, {}); }
 
  private:
   bool Drops() const;
@@ -56,7 +54,6 @@ class Blame {
   Prefetcher& prefetcher_;
   MemoryWatch& memory_;
   Console& console_;
-  std::vector<std::pair<std::string, Failure>> dropped_;
 };
 
 }  // namespace medley

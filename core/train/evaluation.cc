@@ -25,40 +25,66 @@ bool Evaluation::IsDue(std::int64_t step) const {
   return setting_.config.every > 0 && step % setting_.config.every == 0;
 }
 
-TaskScore Evaluation::ScoreOf(const std::string& task, std::int64_t step,
-                              const std::function<void(double share)>& progress) {
+void Evaluation::Score(TaskEvaluation& evaluation, std::int64_t step, const Progress& progress) {
+  const std::string& task = evaluation.task;
   setting_.tables.MakeAllRoom(task);
   LoadedTask& loaded = setting_.tasks.Checked(task);
   const std::int64_t rows = RowsOnce(loaded, setting_.config.rows);
   if (compared_.insert(task).second) {
     const std::string warning = OverlapWarning(loaded, setting_.seed, rows);
-    if (!warning.empty()) setting_.console.Warn(warning);
+    if (!warning.empty()) evaluation.warnings.push_back(warning);
   }
-  std::int64_t& rows_at_once = rows_at_once_.try_emplace(task, kEvalRows).first->second;
+  const auto known = rows_at_once_.find(task);
+  const std::int64_t rows_at_once = known == rows_at_once_.end() ? kEvalRows : known->second;
   const LentWeights averaged = setting_.optimizer.ReadAverages();
-  TaskScore score = ScoreTask(loaded, setting_.plan.Of(task),
-                              {.model = setting_.model,
-                               .device = setting_.device,
-                               .seed = setting_.seed,
-                               .rows = rows,
-                               .rows_at_once = rows_at_once,
-                               .progress = progress});
-  if (score.rows_at_once < rows_at_once) {
-    rows_at_once = score.rows_at_once;
-    setting_.console.Warn("evaluation of " + task + " after step " + std::to_string(step) +
-                          " ran out of memory; from now on it takes " + std::to_string(rows_at_once) +
-                          " rows at once");
+  const TaskScore score = ScoreTask(loaded, setting_.plan.Of(task),
+                                    {.model = setting_.model,
+                                     .device = setting_.device,
+                                     .seed = setting_.seed,
+                                     .rows = rows,
+                                     .rows_at_once = rows_at_once,
+                                     .progress = progress});
+  if (score.rows_at_once < rows_at_once)
+    evaluation.warnings.push_back("evaluation of " + task + " after step " + std::to_string(step) +
+                                  " ran out of memory; from now on it takes " +
+                                  std::to_string(score.rows_at_once) + " rows at once");
+  evaluation.rows_at_once = score.rows_at_once;
+  evaluation.score = score;
+  if (!setting_.with_sheets) return;
+  try {
+    evaluation.sheet = SheetOf(score);
+  } catch (const std::exception& error) {  // for people alone: it must not end a run
+    evaluation.warnings.push_back("no sheet of " + task + ": " + error.what());
   }
-  return score;
 }
 
-// For people alone: a picture that cannot be shown must not end a run.
-void Evaluation::AddSheet(const std::string& task, const TaskScore& score, EvaluationRecord& record) {
+TaskEvaluation Evaluation::Evaluate(const std::string& task, std::int64_t step, const Progress& progress) {
+  TaskEvaluation evaluation{
+      .task = task, .failure = std::nullopt, .score = {}, .sheet = std::nullopt, .warnings = {}};
   try {
-    if (auto sheet = SheetOf(score)) record.sheets[task] = std::move(*sheet);
+    Score(evaluation, step, progress);
+  } catch (const c10::AcceleratorError&) {
+    throw;  // the device, not the task
+  } catch (const Interrupted&) {
+    AbandonForward(setting_.device);
+    throw;
   } catch (const std::exception& error) {
-    setting_.console.Warn("no sheet of " + task + ": " + error.what());
+    evaluation.failure =
+        Failure::Of(error, "evaluation of " + task + " after step " + std::to_string(step) + ": ");
   }
+  return evaluation;
+}
+
+// A Failure: the run must end.
+std::optional<Failure> Evaluation::Take(TaskEvaluation evaluation, std::int64_t step, Blame& blame,
+                                        EvaluationRecord& record) {
+  for (const std::string& warning : evaluation.warnings) setting_.console.Warn(warning);
+  if (evaluation.failure) return blame.TaskFailed(evaluation.task, *evaluation.failure);
+  WarnOfNoNumber(evaluation.task, evaluation.score, step);
+  rows_at_once_[evaluation.task] = evaluation.rows_at_once;
+  record.tasks[evaluation.task] = std::move(evaluation.score);
+  if (evaluation.sheet) record.sheets[evaluation.task] = *std::move(evaluation.sheet);
+  return std::nullopt;
 }
 
 std::variant<EvaluationRecord, Failure> Evaluation::Run(std::int64_t step, const Wanted& wanted,
@@ -68,42 +94,35 @@ std::variant<EvaluationRecord, Failure> Evaluation::Run(std::int64_t step, const
   for (const std::string& task : wanted.asked) {
     if (std::find(tasks.begin(), tasks.end(), task) == tasks.end()) tasks.push_back(task);
   }
-  Scores scores;
-  WorkProgress progress;
-  double begun = 0;
-  for (const std::string& task : tasks) {
-    const auto tell = [&](double share) {
-      progress.Say("evaluating " + task, begun + share, static_cast<double>(tasks.size()));
-    };
-    try {
-      scores[task] = ScoreOf(task, step, tell);
-    } catch (const c10::AcceleratorError&) {
-      throw;  // the device, not the task
-    } catch (const Interrupted&) {
-      AbandonForward(setting_.device);
-      throw;
-    } catch (const std::exception& error) {
-      const std::string where = "evaluation of " + task + " after step " + std::to_string(step) + ": ";
-      if (const auto end = blame.TaskFailed(task, Failure::Of(error, where))) return *end;
-    }
-    ++begun;
-  }
+  const std::vector<std::string> own = setting_.agreement.OwnTasks(tasks);
   EvaluationRecord record;
+  std::vector<TaskEvaluation> evaluations;
+  WorkProgress progress;
+  for (std::size_t i = 0; i < own.size(); ++i) {
+    const auto tell = [&](double share) {
+      progress.Say("evaluating " + own[i], static_cast<double>(i) + share, static_cast<double>(own.size()));
+    };
+    evaluations.push_back(Evaluate(own[i], step, tell));
+    if (!setting_.agreement.alone()) continue;
+    if (const auto end = Take(std::move(evaluations.back()), step, blame, record)) return *end;
+  }
+  if (!setting_.agreement.alone()) {
+    for (const std::string& bytes : setting_.agreement.Everyones(ToBytes(evaluations))) {
+      for (TaskEvaluation& one : TaskEvaluationsOf(bytes)) {
+        if (const auto end = Take(std::move(one), step, blame, record)) return *end;
+      }
+    }
+  }
   std::string line = "step " + std::to_string(step) + " evaluated";
-  for (const auto& [task, score] : scores) {
-    record.tasks[task] = score;
-    WarnOfNoNumber(task, score, step);
-    if (setting_.with_sheets) AddSheet(task, score, record);
-  }
   if (wanted.whole) {
-    const double mean = Compare(scores, wanted.stage);
-    line += scores.empty() ? ": no task is left" : ", mean loss " + FormatNumber(mean);
+    const double mean = Compare(record.tasks, wanted.stage);
+    line += record.tasks.empty() ? ": no task is left" : ", mean loss " + FormatNumber(mean);
   }
-  setting_.console.Say(line + (scores.empty() ? "" : "\n" + LiveScoresTable(record.tasks)));
+  setting_.console.Say(line + (record.tasks.empty() ? "" : "\n" + LiveScoresTable(record.tasks)));
   return record;
 }
 
-void Evaluation::WarnOfNoNumber(const std::string& task, const TaskScore& score, std::int64_t step) {
+void Evaluation::WarnOfNoNumber(const std::string& task, const ScoreRecord& score, std::int64_t step) {
   if (!std::isfinite(score.loss))
     setting_.console.Warn("step " + std::to_string(step) + ": the held-out loss of " + task +
                           " is not finite; the evaluation counts for no best checkpoint");
@@ -112,7 +131,7 @@ void Evaluation::WarnOfNoNumber(const std::string& task, const TaskScore& score,
 }
 
 // The mean loss of the active tasks, by which checkpoints compare.
-double Evaluation::Compare(Scores scores, const std::string& stage) {
+double Evaluation::Compare(std::map<std::string, ScoreRecord> scores, const std::string& stage) {
   const std::vector<std::string> active = setting_.mixer.mixture().Active();
   std::erase_if(scores, [&](const auto& score) {
     return std::find(active.begin(), active.end(), score.first) == active.end();

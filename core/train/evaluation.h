@@ -12,7 +12,6 @@
 #include <medley/checkpoint/checkpoint.h>
 #include <medley/config/run_config.h>
 #include <medley/curriculum/mixer.h>
-#include <medley/eval/score.h>
 #include <medley/model/model.h>
 #include <medley/plan/plan_in_force.h>
 #include <medley/report/console.h>
@@ -20,12 +19,15 @@
 #include <medley/step/optimizer.h>
 #include <medley/train/blame.h>
 #include <medley/train/prefetcher.h>
+#include <medley/train/step_agreement.h>
 #include <medley/train/table_room.h>
+#include <medley/train/task_evaluation.h>
 
 namespace medley {
 
-// A run's own evaluations: when they are due, of its active tasks, and how the last one ended. On the
-// trainer's thread, between steps, when no gradient lives.
+// A run's own evaluations: when they are due, of its active tasks, and how the last one ended. Several
+// processes divide the tasks among them, and each knows all of what came out. On the trainer's thread,
+// between steps, when no gradient lives.
 class Evaluation {
  public:
   // References outlive it.
@@ -40,6 +42,7 @@ class Evaluation {
     const PlanInForce& plan;
     const Mixer& mixer;
     TableRoom& tables;
+    StepAgreement& agreement;
     Console& console;
   };
   explicit Evaluation(const Setting& setting) : setting_(setting) {}
@@ -52,7 +55,8 @@ class Evaluation {
   };
   // Scores tasks after a step. A task that fails is `blame`'s to judge: a Failure where the run must end for
   // it. Throws Interrupted; then evaluated() is as it was, but a task that was dropped by then stays dropped.
-  // A device that fails (c10::AcceleratorError) passes. `blame` is not kept.
+  // A device that fails (c10::AcceleratorError) passes. `blame` is not kept. Of several processes all call
+  // it.
   std::variant<EvaluationRecord, Failure> Run(std::int64_t step, const Wanted& wanted, Blame& blame);
 
   // The last one of all active tasks; nothing where its loss was not finite, or it was forgotten.
@@ -67,11 +71,13 @@ class Evaluation {
   void Load(const nlohmann::json& progress);
 
  private:
-  TaskScore ScoreOf(const std::string& task, std::int64_t step,
-                    const std::function<void(double share)>& progress);
-  void WarnOfNoNumber(const std::string& task, const TaskScore& score, std::int64_t step);
-  double Compare(Scores scores, const std::string& stage);
-  void AddSheet(const std::string& task, const TaskScore& score, EvaluationRecord& record);
+  using Progress = std::function<void(double share)>;
+  TaskEvaluation Evaluate(const std::string& task, std::int64_t step, const Progress& progress);
+  void Score(TaskEvaluation& evaluation, std::int64_t step, const Progress& progress);
+  std::optional<Failure> Take(TaskEvaluation evaluation, std::int64_t step, Blame& blame,
+                              EvaluationRecord& record);
+  void WarnOfNoNumber(const std::string& task, const ScoreRecord& score, std::int64_t step);
+  double Compare(std::map<std::string, ScoreRecord> scores, const std::string& stage);
 
   Setting setting_;
   std::optional<MeanEvaluation> evaluated_;

@@ -84,19 +84,34 @@ StepAgreement::StepAgreement(const Run& run, const PlanInForce& plan, const std:
 
 std::vector<Draw> StepAgreement::OwnPart(const std::vector<Draw>& draws) const {
   if (alone()) return draws;
-  const auto parts = AssignRows(Costed(draws), cluster_.place().size);
+  std::vector<std::string> tasks;
+  for (const Draw& draw : draws) tasks.push_back(draw.task);
+  const std::vector<std::int64_t> costs = RowCosts(tasks);
+  std::vector<CostedDraw> costed;
+  for (std::size_t i = 0; i < draws.size(); ++i) costed.push_back({draws[i], costs[i]});
+  const auto parts = AssignRows(costed, cluster_.place().size);
   return parts[static_cast<std::size_t>(cluster_.place().rank)];
 }
 
-// All draws of a step in one unit: counted work where the plan has that of each, else declared tokens.
-std::vector<CostedDraw> StepAgreement::Costed(const std::vector<Draw>& draws) const {
-  std::vector<CostedDraw> by_work, by_tokens;
-  for (const Draw& draw : draws) {
-    const TaskSize size = SizeOf(run_.host->Variant(plan_.FormOf(draw.task)), 1);
-    by_tokens.push_back({draw, std::max<std::int64_t>(1, size.tokens_per_row)});
-    if (const auto operations = plan_.OperationsOf(draw.task)) by_work.push_back({draw, *operations});
+std::vector<std::string> StepAgreement::OwnTasks(const std::vector<std::string>& tasks) const {
+  if (alone()) return tasks;
+  const std::vector<std::int64_t> owners = AssignWhole(RowCosts(tasks), cluster_.place().size);
+  std::vector<std::string> own;
+  for (std::size_t i = 0; i < tasks.size(); ++i) {
+    if (owners[i] == cluster_.place().rank) own.push_back(tasks[i]);
   }
-  return by_work.size() == draws.size() ? by_work : by_tokens;
+  return own;
+}
+
+// What a row of each costs, in one unit: counted work where the plan has that of all, else declared tokens.
+std::vector<std::int64_t> StepAgreement::RowCosts(const std::vector<std::string>& tasks) const {
+  std::vector<std::int64_t> work, tokens;
+  for (const std::string& task : tasks) {
+    const TaskSize size = SizeOf(run_.host->Variant(plan_.FormOf(task)), 1);
+    tokens.push_back(std::max<std::int64_t>(1, size.tokens_per_row));
+    if (const auto operations = plan_.OperationsOf(task)) work.push_back(*operations);
+  }
+  return work.size() == tasks.size() ? work : tokens;
 }
 
 void StepAgreement::Begin(std::int64_t step) {
@@ -289,6 +304,13 @@ void StepAgreement::WaitForAll() {
 
 std::string StepAgreement::FirstsWords(const std::function<std::string()>& words) {
   return Share(cluster_.group(), cluster_.is_first() ? words() : "");
+}
+
+std::vector<std::string> StepAgreement::Everyones(const std::string& own) {
+  if (alone()) return {own};
+  std::vector<std::string> all;
+  Exchanging([&] { all = Gather(cluster_.group(), own); });
+  return all;
 }
 
 void StepAgreement::AllOrNone(const std::function<void()>& work) {

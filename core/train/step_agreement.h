@@ -32,8 +32,8 @@ struct WeightsFileLook {
 // process alone it says what that knows itself, and costs nothing.
 //
 // On the trainer's thread. A step is Begin, Count as often as it is tried, Close. Between two steps all of
-// them call WaitForAll, FirstsWords and AllOrNone at the same places, or none does. While it lives, an
-// interrupt is heeded where Count says so, and nowhere else.
+// them call WaitForAll, FirstsWords, Everyones and AllOrNone at the same places, or none does. While it
+// lives, an interrupt is heeded where Count says so, and nowhere else.
 class StepAgreement {
  public:
   // Keeps references. Everything that training changes is from here on the first process's. `weights`: the
@@ -44,6 +44,8 @@ class StepAgreement {
 
   // What this process computes of a step's draws.
   std::vector<Draw> OwnPart(const std::vector<Draw>& draws) const;
+  // Which of these tasks this process evaluates, by what as many rows of each cost.
+  std::vector<std::string> OwnTasks(const std::vector<std::string>& tasks) const;
 
   // Before the rows of a step, counted from 1.
   void Begin(std::int64_t step);
@@ -61,6 +63,8 @@ class StepAgreement {
   void Updated();
   // Between two steps, by all: what the first process says; the others' function is not called.
   std::string FirstsWords(const std::function<std::string()>& words);
+  // Between two steps, by all: what each of them says, in the order of ranks.
+  std::vector<std::string> Everyones(const std::string& own);
   // Between two steps, by all: does it. Throws what it throws, or where it fails in another process only an
   // Error with its words.
   void AllOrNone(const std::function<void()>& work);
@@ -87,7 +91,7 @@ class StepAgreement {
   static WeightsFileLook Look(const std::filesystem::path& file);
 
  private:
-  std::vector<CostedDraw> Costed(const std::vector<Draw>& draws) const;
+  std::vector<std::int64_t> RowCosts(const std::vector<std::string>& tasks) const;
   RollCall Present(const StepLosses& losses);
   void Call(const StepLosses& own);
   void ShareWeights();

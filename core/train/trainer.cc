@@ -76,6 +76,7 @@ Trainer::Trainer(Run& run, PlanInForce& plan, WeightLog& log, Admission& admissi
                    .plan = plan,
                    .mixer = *run.mixer,
                    .tables = tables_,
+                   .agreement = agreement_,
                    .console = console}),
       receipts_(start_.directory, console),
       phases_(PhasesOf(run.config)),
@@ -397,45 +398,10 @@ std::optional<Failure> Trainer::EvaluateIfDue(StepRecord& record) {
       .whole = evaluation_.IsDue(step_), .asked = stages_.Asked(step_), .stage = stages_.now().name};
   if (!wanted.whole && wanted.asked.empty()) return std::nullopt;
   memory_.PhaseChanges();
-  std::optional<Failure> failure;
-  blame_.TakeDropped();  // all know of those
-  if (run_.cluster->is_first()) {
-    auto evaluated = evaluation_.Run(step_, wanted, blame_);
-    if (auto* failed = std::get_if<Failure>(&evaluated)) {
-      failure = std::move(*failed);
-    } else {
-      record.evaluation = std::get<EvaluationRecord>(std::move(evaluated));
-    }
-  }
-  if (!agreement_.alone()) failure = TakeFirstsEvaluation(record, std::move(failure));
-  if (!failure) memory_.PhaseChanges();
-  return failure;
-}
-
-// The first process evaluates for all, so that stages and drops are the same on each: scores, which tasks
-// failed, and why the run must end.
-std::optional<Failure> Trainer::TakeFirstsEvaluation(const StepRecord& record,
-                                                     std::optional<Failure> failure) {
-  const std::string said = agreement_.FirstsWords([&] {
-    nlohmann::json words = {{"failure", failure ? ToJson(*failure) : nlohmann::json()},
-                            {"dropped", nlohmann::json::array()},
-                            {"scores", nlohmann::json::object()}};
-    for (const auto& [task, why] : blame_.TakeDropped())
-      words["dropped"].push_back({{"task", task}, {"failure", ToJson(why)}});
-    if (record.evaluation) {
-      for (const auto& [task, score] : record.evaluation->tasks) words["scores"][task] = score.score.value;
-    }
-    return words.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
-  });
-  if (run_.cluster->is_first()) return failure;
-  const auto words = nlohmann::json::parse(said);
-  for (const auto& dropped : words.at("dropped"))
-    blame_.TaskFailed(dropped.at("task").get<std::string>(), FailureFrom(dropped.at("failure")));
-  EvaluationRecord scores;
-  for (const auto& [task, value] : words.at("scores").items())
-    scores.tasks[task].score.value = value.is_number() ? value.get<double>() : std::nan("");
-  if (words.at("failure").is_object()) return FailureFrom(words.at("failure"));
-  stages_.Scored(scores, step_);
+  auto evaluated = evaluation_.Run(step_, wanted, blame_);
+  if (auto* failure = std::get_if<Failure>(&evaluated)) return std::move(*failure);
+  record.evaluation = std::get<EvaluationRecord>(std::move(evaluated));
+  memory_.PhaseChanges();
   return std::nullopt;
 }
 

@@ -104,7 +104,6 @@ class Trainer {
   void TakeForms(const Stage& stage);
   void WatchHours();
   std::optional<Failure> EvaluateIfDue(StepRecord& record);
-  std::optional<Failure> TakeFirstsEvaluation(const StepRecord& record, std::optional<Failure> failure);
   bool WarnOfGuard();
   [[noreturn]] void SaveAndFail(const Failure& failure);
 

@@ -97,5 +97,21 @@ TEST(AssignRows, WhateverTheDrawsEveryRowIsSomebodysAndNobodyHasMuchMore) {
   }
 }
 
+using Owners = std::vector<std::int64_t>;
+
+TEST(AssignWhole, TheDearestGoesFirstToWhoHasTheLeast) {
+  EXPECT_EQ(AssignWhole({3, 8, 4, 2}, 2), (Owners{1, 0, 1, 1}));
+  EXPECT_EQ(AssignWhole({1, 1, 1}, 3), (Owners{0, 1, 2}));
+  EXPECT_EQ(AssignWhole({5}, 4), (Owners{0}));
+  EXPECT_EQ(AssignWhole({5, 2}, 1), (Owners{0, 0}));
+  EXPECT_EQ(AssignWhole({}, 2), Owners{});
+}
+
+TEST(AssignWhole, AFineUnitDividesAsACoarseOne) {
+  const std::int64_t unit = std::int64_t{1} << 58;
+  EXPECT_EQ(AssignWhole({3 * unit, 8 * unit, 4 * unit, 2 * unit, 8 * unit}, 2),
+            AssignWhole({3, 8, 4, 2, 8}, 2));
+}
+
 }  // namespace
 }  // namespace medley

@@ -48,6 +48,18 @@ TEST_F(Ranks, TrainWhatOneTrains) {
   }
 }
 
+// Tasks are divided among them; all know what came out, to the bit, with the sheets.
+TEST_F(Ranks, EvaluateTheirShareAndKnowAllScores) {
+  ASSERT_EQ(Train(1, "one", "steps=4 tensorboard=true").code, 0);
+  const CommandResult done = Train(3, "run", "steps=4 tensorboard=true");
+  ASSERT_EQ(done.code, 0) << done.out;
+  ExpectTheSameRun("run", "one");
+  const json scores = Metrics("run").back().at("eval");
+  EXPECT_EQ(scores.size(), 4U) << scores;
+  for (const std::string rank : {"run/rank-1", "run/rank-2"})
+    EXPECT_EQ(Metrics(rank).back().at("eval").dump(), scores.dump());
+}
+
 TEST_F(Ranks, OneOfThemIsTodaysRun) {
   ASSERT_EQ(Train(1, "launched", "steps=3").code, 0);
   const CommandResult plain = Shell(Medley() + "train " + Quickstart() + " --out " + At("plain").string() +
@@ -278,6 +290,9 @@ TEST_F(TroubledRanks, ATaskWhoseEvaluationFailsIsDroppedOnAll) {
   const std::string fails = "steps=6 eval.every=2 eval.rows=2 tasks.trouble.options.scores=2 ";
   const CommandResult ended = Train(fails + "on_task_error=drop");
   EXPECT_EQ(ended.code, 3) << ended.out;
+  const std::string drops = "is dropped from here on";
+  EXPECT_TRUE(Has(ended.out, drops)) << ended.out;
+  EXPECT_EQ(ended.out.find(drops), ended.out.rfind(drops)) << "one of them evaluates it: " << ended.out;
   EXPECT_EQ(Newest(), "step-00000006");
   const test::TroubleRun fresh;
   const CommandResult stopped = Train(fresh, fails);
