@@ -499,6 +499,12 @@ class Step:
 
     def joint(self):
         """One graph, one backward: what one writes. Gives the outputs of each pass, and the sums of the terms."""
+        loss, outputs, totals = self.forward()
+        loss.backward()
+        return outputs, read(totals)
+
+    def forward(self):
+        """All passes in one graph: the loss, the outputs of each pass, and the sums of the terms."""
         encodings, keys, outputs, loss, totals = {}, {}, {}, 0, collections.defaultdict(float)
 
         def encode(name):
@@ -516,8 +522,7 @@ class Step:
             for term, total in self.sums(a_pass, outputs[a_pass["name"]]).items():
                 totals[term] += total.detach()
                 loss = loss + self.factor(term) * total
-        loss.backward()
-        return outputs, read(totals)
+        return loss, outputs, totals
 
     def sequential(self):
         """A backward after each pass, from the last to the first, as medley's mode of that name. A shared encoding is a
