@@ -185,8 +185,7 @@ std::vector<ForwardPart> Agent::Footprint(const ForwardShape& forward) const {
   for (int image = 0; image < shape.images; ++image) {
     if (elements.has_stem()) add(OfRows(elements.Stem(), shape.rows), "img_enc.stem.", 0, image);
     ForwardPart cut = OfRows(elements.has_stem() ? elements.CutOfCells() : elements.Cut(), shape.rows);
-    cut.kept += elements.TurnedWeight();
-    cut.backward += elements.TurnedWeight();
+    cut.kept += elements.TurnedWeight();  // its gradient is turned back where it lies
     cut.forward += elements.Offsets();
     add(cut, "img_enc.patch.", 0, image);
     add_norm("img_enc.norm_in.", config_.encoder.dropout, 0, image);

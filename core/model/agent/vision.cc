@@ -38,6 +38,16 @@ at::Tensor ToCells(const at::Tensor& image, std::int64_t cells, std::int64_t cel
       .view({rows, grid * grid, cells * cells, channels * cell * cell});
 }
 
+// What the stem makes of each cell: [rows, patches, cells, channels]. A function of its own: without a graph
+// its pieces are gone when it ends.
+at::Tensor SeenCells(const at::Tensor& image, const StemWeights& stem, std::int64_t cells, double mean,
+                     double scale) {
+  const at::Tensor cut = ToCells(image, cells, stem.weight.size(2)).sub_(mean).to(stem.weight.scalar_type());
+  const at::Tensor mapped =
+      at::addmm(stem.bias, cut.flatten(0, 2), stem.weight.flatten(1).t(), /*beta=*/1, /*alpha=*/scale);
+  return at::gelu(mapped).view({cut.size(0), cut.size(1), cut.size(2), -1});
+}
+
 }  // namespace
 
 at::Tensor ToPatches(const at::Tensor& image, std::int64_t patch) {
@@ -57,10 +67,8 @@ at::Tensor EmbedPatches(const at::Tensor& image, const at::Tensor& weight, const
 
 at::Tensor EmbedCells(const at::Tensor& image, const StemWeights& stem, const at::Tensor& weight,
                       const at::Tensor& bias, const at::Tensor& positions, double mean, double scale) {
-  const at::Tensor cells =
-      ToCells(image, weight.size(2), stem.weight.size(2)).sub_(mean).to(weight.scalar_type());
+  const at::Tensor seen = SeenCells(image, stem, weight.size(2), mean, scale);
   // The weight is turned and not the cells, which are many more.
-  const at::Tensor seen = at::gelu(at::add(stem.bias, at::linear(cells, stem.weight.flatten(1)), scale));
   return at::add(positions + bias, at::linear(seen.flatten(2), weight.permute({0, 2, 3, 1}).flatten(1)));
 }
 
