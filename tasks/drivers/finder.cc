@@ -4,12 +4,11 @@
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/arange.h>
 #include <ATen/ops/atan2.h>
+#include <ATen/ops/ones_like.h>
 #include <ATen/ops/stack.h>
 #include <ATen/ops/tensor.h>
 #include <ATen/ops/where.h>
 #include <ATen/ops/zeros_like.h>
-
-#include <cmath>
 
 #include "tasks/world/canvas.h"
 #include "tasks/world/state.h"
@@ -54,6 +53,7 @@ Blob GoldOf(const Estimate& e) { return {e.gold, e.gold_radius, e.gold_found}; }
 
 // Less than a pixel of 128; what covers the rim of an object that stays, as an arrow does, moves it by less.
 constexpr double kSamePlace = 0.4 / 128, kSameDirection = 0.15;
+constexpr double kRightDirection = world::kPi / 6;  // of an agent that turns
 
 // Whether an object is shown by both in one place and size, [rows] bool.
 at::Tensor IsSame(const Blob& a, const Blob& b) {
@@ -62,11 +62,13 @@ at::Tensor IsSame(const Blob& a, const Blob& b) {
       .logical_and(a.radius.sub(b.radius).abs().le(kSamePlace));
 }
 
+// Radians from 0 to pi.
+at::Tensor Turn(const Estimate& a, const Estimate& b) {
+  return a.direction.sub(b.direction).cos().clamp(-1, 1).acos();
+}
+
 at::Tensor LooksTheSameWay(const Estimate& a, const Estimate& b) {
-  const at::Tensor turn = a.direction.sub(b.direction);
-  return turn.cos()
-      .ge(std::cos(kSameDirection))
-      .logical_or(a.eye_found.logical_or(b.eye_found).logical_not());
+  return Turn(a, b).le(kSameDirection).logical_or(a.eye_found.logical_or(b.eye_found).logical_not());
 }
 
 // Adds up objects of rows.
@@ -112,18 +114,25 @@ Found ShareFound(const Estimate& drawn, const Expected& expected, const at::Tens
   const auto& [target, input] = expected;
   const at::Tensor reach = zoom.to(target.agent.options()).mul(kReach);
   Share changed(reach), kept(reach);
-  const auto add = [&](const Blob& blob, const Blob& wanted, const Blob& before, const at::Tensor& stays) {
+  const auto add = [&](const Blob& blob, const Blob& wanted, const Blob& before, const at::Tensor& stays,
+                       const at::Tensor& looks) {
     const at::Tensor area = blob.radius.div(wanted.radius).square();
     const at::Tensor fits = blob.found.logical_and(Distance(blob.centre, wanted.centre).le(reach))
                                 .logical_and(area.ge(1 / kAreas))
-                                .logical_and(area.le(kAreas));
+                                .logical_and(area.le(kAreas))
+                                .logical_and(looks);
     const at::Tensor is_right = at::where(wanted.found, fits, blob.found.logical_not());
     changed.Add(wanted.found.logical_or(before.found).logical_and(stays.logical_not()), is_right);
     kept.Add(stays, is_right);
   };
-  add(AgentOf(drawn), AgentOf(target), AgentOf(input),
-      IsSame(AgentOf(target), AgentOf(input)).logical_and(LooksTheSameWay(target, input)));
-  add(GoldOf(drawn), GoldOf(target), GoldOf(input), IsSame(GoldOf(target), GoldOf(input)));
+  // Of an agent that only turns a copy has the place and the area: there it must look the right way, too.
+  const at::Tensor stands = IsSame(AgentOf(target), AgentOf(input)),
+                   turns = LooksTheSameWay(target, input).logical_not();
+  const at::Tensor looks = Turn(drawn, target).le(kRightDirection).logical_and(drawn.eye_found);
+  add(AgentOf(drawn), AgentOf(target), AgentOf(input), stands.logical_and(turns.logical_not()),
+      stands.logical_and(turns).logical_not().logical_or(looks));
+  add(GoldOf(drawn), GoldOf(target), GoldOf(input), IsSame(GoldOf(target), GoldOf(input)),
+      at::ones_like(turns));
   return {.changed = changed.value(), .kept = kept.value()};
 }
 

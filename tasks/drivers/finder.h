@@ -30,8 +30,9 @@ struct Expected {
 
 // How many of a picture's objects, agent and gold, are where they belong, [rows] from 0 to 1, NaN in rows
 // without any: those that the target shows, within 6/128 of the picture's side times `zoom` (a number a row,
-// [rows]) and with an area between half and twice theirs; and those that the input shows and the target does
-// not, which shall not be found. No gradient.
+// [rows]) and with an area between half and twice theirs, an agent that only turned also looking within 30
+// degrees of where it should; and those that the input shows and the target does not, which shall not be
+// found. No gradient.
 struct Found {
   at::Tensor changed;  // of those that moved, turned, grew, appeared or went
   at::Tensor kept;     // of those that the input shows just so, which can be copied
