@@ -36,6 +36,10 @@ CarryTask::CarryTask(const TaskContext& context, const TaskSpec& spec, const Tex
   CheckLooks(spec);
 }
 
+bool CarryTask::IsLast(std::string_view pass) const {
+  return pass == spec_.passes[spec_.passes.size() - 1].name;
+}
+
 bool CarryTask::HasItems(std::string_view pass) const {
   return std::any_of(spec_.terms.begin(), spec_.terms.end(),
                      [&](const TermSpec& term) { return term.name == pass && term.max_items > 1; });
@@ -63,17 +67,20 @@ Batch CarryTask::Sample(const RowRange& rows) const {
   return batch;
 }
 
+// What a pass before the last is held against by itself is the picture that it may have seen: there a model
+// that can copy has to draw.
 at::Tensor CarryTask::Drawn(const PassSpec& pass, PassContext& context) const {
+  const std::string_view wanted = IsLast(pass.name) ? "image" : "drawing";
   const ModelOutputs outputs =
-      context.Forward(prompts_.Inputs({context.Image(pass.images[0])}, context), {"image"});
-  const at::Tensor& drawn = outputs.at("image");
+      context.Forward(prompts_.Inputs({context.Image(pass.images[0])}, context), {wanted});
+  const at::Tensor& drawn = outputs.find(wanted)->second;
   if (!pass.carries.empty()) context.Carry(pass.name, drawn);
   return drawn;
 }
 
 at::Tensor CarryTask::Errors(std::string_view pass, const at::Tensor& drawn, PassContext& context) const {
-  const bool is_last = pass == spec_.passes[spec_.passes.size() - 1].name;
-  return RegionErrors(drawn, context.Pixels(is_last ? "target" : "image"), /*region=*/{}, /*region_share=*/0);
+  return RegionErrors(drawn, context.Pixels(IsLast(pass) ? "target" : "image"), /*region=*/{},
+                      /*region_share=*/0);
 }
 
 at::Tensor CarryTask::CheckedErrors(std::string_view pass, const at::Tensor& drawn,

@@ -31,7 +31,7 @@ constexpr TaskSpec CarrySpec(std::string_view name, std::string_view summary, co
                 .constants = {prompts.Spec()},
                 .options = options,
                 .inputs = {"images", "tokens", "lengths"},
-                .outputs = {"image"},
+                .outputs = {"image", "drawing"},
                 .special_tokens = {"<pad>", "<eos>"},
                 .score = {.name = "picture_error", .higher_is_better = false}};
   for (const DrawPass& pass : passes) {
@@ -47,9 +47,9 @@ constexpr TaskSpec CarrySpec(std::string_view name, std::string_view summary, co
 }
 
 // Passes that draw, each from the picture of the row or from what an earlier pass drew, as a prompt asks,
-// which all passes of a row read. What is left to a task is one row, and mostly how a drawing is judged. The
-// score is the error of what the last pass draws, beside the errors of a white picture and of the mean of the
-// other rows' targets.
+// which all passes of a row read. The last gives the model's "image", the others its "drawing". What is left
+// to a task is one row, and mostly how a drawing is judged. The score is the error of what the last pass
+// draws, beside the errors of a white picture and of the mean of the other rows' targets.
 class CarryTask : public Task {
  public:
   Batch Sample(const RowRange& rows) const final;
@@ -78,6 +78,7 @@ class CarryTask : public Task {
   // What Errors must give: of each item, or of each row.
   at::Tensor CheckedErrors(std::string_view pass, const at::Tensor& drawn, PassContext& context) const;
   at::Tensor ErrorsOfRows(std::string_view pass, const at::Tensor& drawn, PassContext& context) const;
+  bool IsLast(std::string_view pass) const;
   bool HasItems(std::string_view pass) const;
 
   const TaskSpec& spec_;
