@@ -180,7 +180,9 @@ Tensors::const_iterator Find(const Tensors& saved, const Parameter& parameter) {
 
 void CheckFits(const fs::path& file, const Parameter& parameter, const Tensors& saved) {
   const auto found = Find(saved, parameter);
-  if (found == saved.end()) throw InputError(file.string() + " has no tensor " + parameter.name);
+  if (found == saved.end())
+    throw InputError(file.string() + " has no tensor " + parameter.name +
+                     ". Was the model's config changed?");
   const at::Tensor& tensor = found->second;
   // Whether a weight is a master or rounded differs with what a run computes in, and what it trains.
   const bool fits = AtLeastFloat(tensor.scalar_type()) == AtLeastFloat(parameter.tensor.scalar_type());
@@ -245,8 +247,9 @@ void RequireRoom(const fs::path& file, const std::vector<Parameter>& weights,
     if (asked && known.count(name) == 0 && !IsAdapter(name)) left.push_back(name);
   }
   if (left.empty()) return;
-  throw InputError("init_from: " + file.string() + " has what this run's model lacks: " + Listed(left) +
-                   ". Was the model's config changed? Else name in init_from.match what is to be taken");
+  throw InputError(
+      file.string() + " has what this run's model lacks: " + Listed(left) +
+      ". Was the model's config changed? Of another model's run, init_from.match names what is taken");
 }
 
 // Each average in the place of its weight. Whether there is any; of the rest of the file nothing is read.
