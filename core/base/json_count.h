@@ -8,6 +8,7 @@
 namespace medley {
 
 inline constexpr std::int64_t kMostBytes = std::int64_t{1} << 50;
+inline constexpr std::int64_t kMostOperations = std::int64_t{1} << 62;  // floating-point, of a step
 
 // A number of bytes, rows or the like in a file that anyone may have edited; what is no sensible one is an
 // exception that the caller words. Use these, not get<std::int64_t>(): that casts 1e300 too, which is

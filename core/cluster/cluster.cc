@@ -36,10 +36,14 @@ Cluster::Cluster(const RankPlace& place) : place_(place) {
 
 Cluster::~Cluster() = default;
 
-// All or none, for they exchange with each other.
+// All or none, for they exchange with each other. What is there from an earlier start stays: c10d would find
+// the first one's keys again.
 void Cluster::JoinDevice(at::Device device) {
-  if (alone() || device.is_cpu()) return;
-  std::string problem = ProblemOfAny(*group_, NcclProblem());
+  if (alone()) return;
+  group_->SetTimeout(kStartTimeout);
+  if (device_group_) return device_group_->SetTimeout(kStartTimeout);
+  std::string problem = ProblemOfAny(*group_, device.is_cpu() ? "its device is the CPU" : NcclProblem());
+  if (device.is_cpu()) return;
   if (problem.empty()) {
     std::string own;
     try {

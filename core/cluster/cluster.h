@@ -34,12 +34,12 @@ class Cluster {
   std::string Words() const;
   // What lies on the CPU.
   Group& group() { return *group_; }
-  // Called by all where each has a GPU of its own, before that has a budget: from here on gradients are added
-  // up there, where all of them have NCCL.
+  // Called by all at each start of a run, before the device has a budget: where each has a GPU of its own,
+  // and NCCL, gradients are added up there from here on. Others are waited for as long as a start may take.
   void JoinDevice(at::Device device);
   // In which gradients are added up: on the device, or what they go through.
   Group& gradients() { return device_group_ ? *device_group_ : *group_; }
-  // About that, a sentence for people; "" where no device was joined.
+  // About that, a sentence for people; "" on the CPU.
   const std::string& device_words() const { return device_words_; }
 
   // Calls it on the first, and then on the others.

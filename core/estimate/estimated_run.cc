@@ -103,7 +103,7 @@ std::vector<EstimatedTask> EstimatedRun::Tasks(bool on_gpu) const {
 Estimate EstimatedRun::Of(std::vector<EstimatedTask> tasks, bool on_gpu, std::int64_t ranks) const {
   MemoryLedger floor{
       .weights = WeightBytes(model()), .optimizer = optimizer_, .constants = on_gpu ? 0 : kept_};
-  if (ranks > 1 && !on_gpu) {  // what adds up gradients lies on the CPU
+  if (ranks > 1) {  // in which gradients are added up; on a GPU where all have NCCL
     std::vector<at::Tensor> trained;
     for (const Parameter& parameter : model().parameters()) {
       if (parameter.tensor.requires_grad()) trained.push_back(parameter.tensor);

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include <medley/base/bytes.h>
+#include <medley/base/json_count.h>
 #include <medley/plan/plan_refusal.h>
 #include <medley/plan/task_plan.h>
 
@@ -14,7 +15,6 @@ namespace medley {
 namespace {
 
 constexpr std::int64_t kMostWaiting = std::int64_t{1} << 45;  // bytes of one draw's rows
-constexpr double kMostOperationsOfAStep = std::int64_t{1} << 62;
 
 // The smallest budget above this one that fits; 0 where none does.
 template <typename Fits>
@@ -122,7 +122,8 @@ class Planning {
     std::int64_t largest = 0;
     for (std::size_t i = 0; i < requests_.size(); ++i) {
       const auto choice = planners_[i].Choose(RoomFor(i, data));
-      const std::int64_t rows = requests_[i].rows > 0 ? requests_[i].rows : choice ? choice->rows : 1;
+      const std::int64_t rows =
+          requests_[i].rows > 0 ? requests_[i].rows : requests_[i].whole * (choice ? choice->rows : 1);
       largest = std::max(largest, rows * profile_.tasks.at(requests_[i].form.id).batch_per_row);
     }
     return setting_.waiting_draws * std::min(largest, kMostWaiting);
@@ -165,7 +166,7 @@ class Planning {
             .share_of_budget = static_cast<double>(peak + plan.data_bytes + choice.margin) /
                                static_cast<double>(std::max<std::int64_t>(1, plan.budget)),
             .ms_per_step = choice.Milliseconds(),
-            .operations = std::llround(std::min(choice.Operations(), kMostOperationsOfAStep)),
+            .operations = std::llround(std::min<double>(choice.Operations(), kMostOperations)),
             .why = planners_[task].Why(choice, RoomFor(task, plan.data_bytes)),
             .confirmed = Confirmed(choice),
             .ledger = planners_[task].Ledger(choice),

@@ -27,6 +27,7 @@ struct TaskRequest {
   std::optional<Mode> mode{};
   std::optional<int> recompute_every{};
   std::int64_t parts = 1;  // that a draw's rows are divided into, of which this is one: see PartsOf
+  std::int64_t whole = 1;  // times the rows that are planned a draw has, which may wait here whole
 };
 
 struct PlanSetting {

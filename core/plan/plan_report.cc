@@ -56,7 +56,7 @@ PlannedTask EntryOf(const ordered_json& json) {
                                .margin = CountOf(json, "margin")}};
   if (json.contains("tables")) entry.tables = CountOf(json, "tables");
   if (json.contains("operations"))  // the first plans had none
-    entry.operations = CountOf(json, "operations", 0, std::int64_t{1} << 62);
+    entry.operations = CountOf(json, "operations", 0, kMostOperations);
   entry.why = json.value("why", "");
   if (json.contains("saved_by_pass")) {
     const auto saved = json.at("saved_by_pass").get<std::map<std::string, ordered_json>>();

@@ -17,8 +17,7 @@ using nlohmann::ordered_json;
 constexpr int kProfileFormat = 1;
 constexpr std::int64_t kMostProbedRows = std::int64_t{1} << 40;  // as Prober's
 constexpr std::int64_t kMostOfARow = std::int64_t{1} << 40;
-constexpr std::int64_t kMostLayers = 1 << 10;                    // of recompute_every, as the run config's
-constexpr std::int64_t kMostOperations = std::int64_t{1} << 53;  // which a double tells apart
+constexpr std::int64_t kMostLayers = 1 << 10;  // of recompute_every, as the run config's
 
 ordered_json ToJson(const std::vector<Probe>& probes) {
   ordered_json list = ordered_json::array();

@@ -15,8 +15,12 @@ void SetRows(std::int64_t rows, std::int64_t operations_of_a_row, PlannedTask& e
 
 std::vector<TaskRequest> PartsOf(std::vector<TaskRequest> asked, std::int64_t ranks,
                                  std::int64_t draws_per_step) {
-  if (ranks == 1 || draws_per_step > 1) return asked;
+  if (ranks == 1) return asked;
   for (TaskRequest& request : asked) {
+    if (draws_per_step > 1) {
+      if (request.rows == 0) request.whole = ranks;
+      continue;
+    }
     request.rows = (request.rows + ranks - 1) / ranks;
     request.parts = ranks;
   }

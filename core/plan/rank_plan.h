@@ -12,7 +12,8 @@ namespace medley {
 // one process. So each plans for its part, and the plan that holds for the run has whole draws.
 
 // What a process computes of the draws that are asked for, at most: where a step is one draw, its even part,
-// rounded up; where it is several, all of a draw, as most stay whole. Rows that are open (0) stay so. Of a
+// rounded up; where it is several, all of a draw, as most stay whole. Rows that are open (0) stay so; with
+// several draws a step one process may hold the rows of a draw that all fill together. Of a
 // process alone the requests are as they were.
 std::vector<TaskRequest> PartsOf(std::vector<TaskRequest> asked, std::int64_t ranks,
                                  std::int64_t draws_per_step);

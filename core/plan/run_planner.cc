@@ -226,6 +226,24 @@ void RunPlanner::Leave(const FormId& form) {
   for (PlannedTask& other : plan_.entries) other.predicted_peak -= kept;
 }
 
+RunPlanner::Planned RunPlanner::planned() const {
+  Planned planned;
+  planned.plan_ = plan_;
+  planned.requests_ = requests_;
+  planned.planned_for_ = planned_for_;
+  planned.planning_ = planning_;
+  planned.taken_up_ = taken_up_;
+  return planned;
+}
+
+void RunPlanner::GoBackTo(Planned planned) {
+  plan_ = std::move(planned.plan_);
+  requests_ = std::move(planned.requests_);
+  planned_for_ = std::move(planned.planned_for_);
+  planning_ = std::move(planned.planning_);
+  taken_up_ = planned.taken_up_;
+}
+
 const Plan& RunPlanner::PlanForm(const Form& form) {
   const TaskRequest request = RequestFor(form);
   const std::string& name = form.id.text();
@@ -267,7 +285,8 @@ const Plan& RunPlanner::PlanForm(const Form& form) {
 // As many as have room where the others' rows wait: those fill the rest of the budget.
 TaskRequest RunPlanner::WithRowsThatMayWait(TaskRequest request) const {
   const PlanSetting setting = SettingForPlan();
-  const std::int64_t row = setting.waiting_draws * profile().tasks.at(request.form.id).batch_per_row;
+  const std::int64_t row =
+      setting.waiting_draws * request.whole * profile().tasks.at(request.form.id).batch_per_row;
   request.rows = std::max<std::int64_t>(1, plan_.data_bytes / std::max<std::int64_t>(1, row));
   return request;
 }

@@ -70,6 +70,16 @@ class RunPlanner {
   // then the plan is as it was, and what was measured stays known. One that was planned under other settings
   // takes its own place.
   const Plan& PlanForm(const Form& form);
+  // All that was planned so far, to go back to where other processes of the run refuse what came after.
+  class Planned {
+    friend class RunPlanner;
+    Plan plan_;
+    std::vector<TaskRequest> requests_;
+    nlohmann::ordered_json planned_for_, planning_;
+    bool taken_up_ = true;
+  };
+  Planned planned() const;
+  void GoBackTo(Planned planned);
   // Draws that all processes of the run agreed on, in the place of the plan's.
   void TakeDraws(const PlannedDraws& draws) { medley::TakeDraws(draws, plan_); }
   // The run then draws and executes by the plan. Drops tables where the plan does.

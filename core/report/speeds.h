@@ -11,7 +11,7 @@
 namespace medley {
 
 // Floating-point operations, as the plan counted them, and the seconds of forward and backward that they
-// took.
+// took; on a GPU those of the whole step, with its update, as the host knows no others.
 struct Speed {
   double operations = 0, seconds = 0;
   double per_second() const { return seconds > 0 ? operations / seconds : 0; }

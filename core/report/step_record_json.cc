@@ -7,8 +7,6 @@
 
 namespace medley {
 
-static constexpr std::int64_t kMostOperations = std::int64_t{1} << 62;
-
 // What nlohmann looks for, in the namespace of the types.
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Draw, task, begin, rows)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(TermLoss, sum, count, weight)

@@ -12,6 +12,7 @@
 #include <medley/checkpoint/run_directory.h>
 #include <medley/report/screen.h>
 #include <medley/run/validate.h>
+#include <medley/train/exchanging.h>
 #include <medley/train/failure.h>
 
 namespace medley {
@@ -92,6 +93,7 @@ void Admission::PlanNamed(const std::filesystem::path& profile, const EarlierPla
 void Admission::PlanTogether(const std::function<void()>& plan) {
   Cluster& cluster = *run_.cluster;
   if (cluster.alone()) return plan();
+  RunPlanner::Planned before = planner_->planned();
   json said;
   std::exception_ptr own;
   try {
@@ -103,9 +105,15 @@ void Admission::PlanTogether(const std::function<void()>& plan) {
     said["failure"] = ToJson(Failure::Of(error));
   }
   said["stops"] = InterruptRequested();
-  const std::vector<json> all = SaidByAll(cluster, said);
-  if (own) std::rethrow_exception(own);
-  RequireThatAllGoOn(all);
+  std::vector<json> all;
+  Exchanging([&] { all = SaidByAll(cluster, said); });
+  try {
+    if (own) std::rethrow_exception(own);
+    RequireThatAllGoOn(all);
+  } catch (...) {
+    planner_->GoBackTo(std::move(before));
+    throw;
+  }
   planner_->TakeDraws(Agreed(all, DrawsOf(planner_->plan()), console_));
 }
 

@@ -4,6 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include <medley/base/durable_file.h>
 #include <medley/base/utf8.h>
 #include <medley/step/not_finite.h>
 
@@ -12,7 +13,10 @@ namespace medley {
 Failure Failure::Of(const std::exception& error, const std::string& where) {
   if (const auto* ours = dynamic_cast<const Error*>(&error)) {
     const bool diverged = dynamic_cast<const NotFiniteError*>(ours) != nullptr;
-    return {.reason = where + ours->what(), .code = ours->code(), .diverged = diverged};
+    return {.reason = where + ours->what(),
+            .code = ours->code(),
+            .diverged = diverged,
+            .of_the_machine = dynamic_cast<const FileError*>(ours) != nullptr};
   }
   const auto* torch = dynamic_cast<const c10::Error*>(&error);
   if (torch == nullptr) return {where + ValidUtf8(error.what())};
@@ -26,7 +30,8 @@ nlohmann::json ToJson(const Failure& failure) {
           {"code", static_cast<int>(failure.code)},
           {"out_of_memory", failure.out_of_memory},
           {"diverged", failure.diverged},
-          {"task", failure.task}};
+          {"task", failure.task},
+          {"of_the_machine", failure.of_the_machine}};
 }
 
 Failure FailureFrom(const nlohmann::json& json) {
@@ -34,7 +39,8 @@ Failure FailureFrom(const nlohmann::json& json) {
           .code = static_cast<ExitCode>(json.at("code").get<int>()),
           .out_of_memory = json.at("out_of_memory").get<bool>(),
           .diverged = json.at("diverged").get<bool>(),
-          .task = json.at("task").get<std::string>()};
+          .task = json.at("task").get<std::string>(),
+          .of_the_machine = json.at("of_the_machine").get<bool>()};
 }
 
 }  // namespace medley

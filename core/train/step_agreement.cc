@@ -9,9 +9,11 @@
 #include <utility>
 
 #include <medley/base/clock.h>
+#include <medley/base/durable_file.h>
 #include <medley/base/file_digest.h>
 #include <medley/base/files.h>
 #include <medley/run/validate.h>
+#include <medley/train/exchanging.h>
 
 namespace medley {
 namespace {
@@ -47,22 +49,6 @@ std::vector<std::int64_t> ItemsOf(const StepLosses& losses) {
 }
 
 }  // namespace
-
-// What went wrong while the processes exchanged: no more of it can follow. `failed`: also where another says
-// so.
-template <typename Work>
-void Exchanging(const Work& work) {
-  try {
-    work();
-  } catch (const PeerError&) {
-    throw;
-  } catch (const Interrupted&) {
-    throw;
-  } catch (const std::exception& error) {
-    const Failure failure = Failure::Of(error);
-    throw ExchangeError(failure.reason, failure.code);
-  }
-}
 
 StepAgreement::StepAgreement(const Run& run, const PlanInForce& plan, const std::filesystem::path& weights)
     : run_(run), plan_(plan), cluster_(*run.cluster), weights_(weights), watch_(weights) {
@@ -328,16 +314,29 @@ void StepAgreement::AllOrNone(const std::function<void()>& work) {
     own = Failure::Of(caught);
   }
   double seconds = SteadySeconds() - begin;
+  bool is_mine = alone();
   if (!alone()) {
     Exchanging([&] {
       const auto all = GatherNumbers(cluster_.group(), {own ? 1 : 0, std::bit_cast<std::int64_t>(seconds)});
       seconds = std::bit_cast<double>(all.front()[1]);
-      if (AnyFailed(all)) first = FirstOf(own, "");
+      if (!AnyFailed(all)) return;
+      const auto failed = std::find_if(all.begin(), all.end(), [](const auto& one) { return one[0] != 0; });
+      is_mine = failed - all.begin() == cluster_.place().rank;
+      first = FirstOf(own, "");
     });
   }
   seconds_together_ += seconds;
-  if (error) std::rethrow_exception(error);
-  if (first) throw Error(first->reason, first->code);
+  if (error && is_mine) std::rethrow_exception(error);
+  if (!first) return;
+  if (first->of_the_machine) throw FileError(first->reason, 0);
+  throw Error(first->reason, first->code);
+}
+
+bool StepAgreement::Any(bool own) {
+  if (alone()) return own;
+  bool any = false;
+  Exchanging([&] { any = AnyFailed(GatherNumbers(cluster_.group(), {own ? 1 : 0})); });
+  return any;
 }
 
 // A piece of one parameter, another one at each step: a process whose weights differ is found in time.

@@ -32,7 +32,7 @@ struct WeightsFileLook {
 // process alone it says what that knows itself, and costs nothing.
 //
 // On the trainer's thread. A step is Begin, Count as often as it is tried, Close. Between two steps all of
-// them call WaitForAll, FirstsWords, Everyones and AllOrNone at the same places, or none does. While it
+// them call WaitForAll, FirstsWords, Everyones, Any and AllOrNone at the same places, or none does. While it
 // lives, an interrupt is heeded where Count says so, and nowhere else.
 class StepAgreement {
  public:
@@ -65,8 +65,10 @@ class StepAgreement {
   std::string FirstsWords(const std::function<std::string()>& words);
   // Between two steps, by all: what each of them says, in the order of ranks.
   std::vector<std::string> Everyones(const std::string& own);
-  // Between two steps, by all: does it. Throws what it throws, or where it fails in another process only an
-  // Error with its words.
+  // Between two steps, by all: whether any of them says so.
+  bool Any(bool own);
+  // Between two steps, by all: does it. Where it fails in some, all throw for what the first of those says:
+  // that one what it threw, the others an Error with its words, of files a FileError.
   void AllOrNone(const std::function<void()>& work);
   // Seconds that AllOrNone's work took since this was last called: the first process's, on all.
   double TakeSecondsTogether() { return std::exchange(seconds_together_, 0); }

@@ -150,7 +150,7 @@ WeightEdits::Refusal WeightEdits::Try(const std::string& text, std::int64_t step
   } catch (const std::exception& error) {
     const Failure failure = Failure::Of(error);
     // Trouble of the machine is no fault of an edit that was good once, and must not cost it.
-    if (whose == WeightsOf::kBegunRun && dynamic_cast<const FileError*>(&error) != nullptr)
+    if (whose == WeightsOf::kBegunRun && failure.of_the_machine)
       throw Error("step " + std::to_string(step) +
                   ": an edit of the weights could not come again: " + failure.reason +
                   ". It stays due: mend what is wrong, then medley resume " + file_.parent_path().string());
@@ -172,9 +172,10 @@ Curriculum WeightEdits::Checked(const std::string& text, WeightsOf whose) {
 // those that were stay so where it throws.
 void WeightEdits::Apply(const std::string& text, Curriculum next, std::int64_t step,
                         std::vector<DueEdit> due) {
-  agreement_.AllOrNone([&] {
-    if (admission_.Learn(next)) prefetcher_.WhileIdle([&] { admission_.Admit(next); });
-  });
+  bool learns = false;
+  agreement_.AllOrNone([&] { learns = admission_.Learn(next); });
+  if (agreement_.Any(learns))  // one may lack what the others have, where it could not save it
+    agreement_.AllOrNone([&] { prefetcher_.WhileIdle([&] { admission_.Admit(next); }); });
   std::vector<DueEdit> before = log_.SwapDue(std::move(due));
   try {
     stages_.Edit(std::move(next), text, step);

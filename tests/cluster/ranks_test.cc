@@ -136,6 +136,29 @@ TEST_F(Ranks, AnEditOfTheRunsWeightsIsInForceOnAllAtOnce) {
   EXPECT_TRUE(Has(ReadText(At("run") / "weights.jsonl"), "zoom_gold"));
 }
 
+// The first cannot write its plan, the other can: all refuse the edit, and all look at it again.
+TEST_F(Ranks, AnEditThatOneCannotSaveIsTakenByAllOnceItCan) {
+  WriteText(scratch_ / "weights.json", R"({"unit": "steps", "weights": {"control": 1}})");
+  const std::string settings = Settings("plan=true budget=1GiB steps=1000000 eval.every=0");
+  test::Background run(Command(2, Quickstart(), "run", settings), At("log"));
+  ASSERT_TRUE(run.WaitUntil([&] { return test::StepsOf(At("run")) >= 3; })) << run.words();
+  const fs::path plan = At("run") / "plan.json";
+  fs::rename(plan, At("kept.json"));
+  fs::create_directories(plan / "full");
+  const std::string edit = R"({"unit": "steps", "weights": {"control": 1, "zoom_gold": 3}})";
+  WriteText(At("run") / "weights.json", edit);
+  ASSERT_TRUE(run.WaitUntil([&] { return Has(ReadText(At("run") / "log.txt"), "is refused"); }))
+      << run.words();
+  fs::remove_all(plan);
+  WriteText(At("run") / "weights.json", edit + "\n");
+  ASSERT_TRUE(run.WaitUntil([&] { return Has(ReadText(At("run") / "metrics.jsonl"), "zoom_gold"); }))
+      << run.words();
+  run.Signal(SIGTERM);
+  EXPECT_EQ(run.Wait(), 130) << run.words();
+  ExpectTheSameSumsOnAll("run", 2);
+  EXPECT_TRUE(Has(ReadText(plan), "zoom_gold"));
+}
+
 // Each measures for itself, and all have the same rows, else the roll call would say so; the hours
 // are the first's.
 TEST_F(Ranks, PlanAlikeAndEndWithTheirHours) {
@@ -214,6 +237,10 @@ TEST_F(Ranks, RepeatARunOfSeveralAlsoWithAnotherNumber) {
     return Shell(Medley() + "launch -n " + std::to_string(ranks) + train + At(run).string() + more + " 2>&1");
   };
   ASSERT_EQ(with(2, "run").code, 0);
+  const CommandResult same = with(2, "same", " --replay " + At("run").string());
+  ASSERT_EQ(same.code, 0) << same.out;
+  for (const char* file : {"metrics.jsonl", "step-00000002/model.safetensors"})
+    EXPECT_TRUE(ReadText(At("same") / file) == ReadText(At("run") / file)) << file;
   ASSERT_EQ(Resume(3, "run", "steps=3").code, 0);
   for (const int ranks : {1, 2}) {
     const std::string again = "again" + std::to_string(ranks);

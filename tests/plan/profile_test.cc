@@ -106,7 +106,7 @@ TEST(Profile, TheLargestNumbersThatAreReadOverflowNothing) {
   const std::int64_t most = std::int64_t{1} << 50, most_of_a_row = std::int64_t{1} << 40;
   for (auto& mode : json["tasks"]["qa"]["modes"]) {
     mode["saved_per_row"] = most_of_a_row;
-    mode["work"] = {{{"rows", 1}, {"operations", 0}}, {{"rows", 2}, {"operations", std::int64_t{1} << 53}}};
+    mode["work"] = {{{"rows", 1}, {"operations", 0}}, {{"rows", 2}, {"operations", std::int64_t{1} << 62}}};
     for (const char* name : {"whole", "pieces"}) mode[name][2]["bytes"] = most;
   }
   json["tasks"]["qa"]["batch_per_row"] = most_of_a_row;

@@ -46,6 +46,23 @@ TEST(RankPlan, OpenRowsAreThoseOfAllProcessesAndOthersAsAskedFor) {
   EXPECT_FALSE(ToJson(one).contains("ranks"));
 }
 
+// Of several draws a step most are one process's, with all rows that were made for all of them.
+TEST(RankPlan, OfSeveralDrawsAWholeOneMayWait) {
+  Profile profile = TwoTasks();
+  const PlanSetting setting{.budget = 60000, .waiting_draws = 3};
+  const FormId name = profile.tasks.begin()->first;
+  profile.tasks.at(name).batch_per_row = 20;
+  TaskRequest open;
+  open.form.id = name;
+  open.form.task = name.text();
+  for (const std::int64_t ranks : {1, 2, 4}) {
+    const Plan plan = OfWholeDraws(MakePlan(profile, PartsOf({open}, ranks, 3), setting), {open}, ranks);
+    const PlannedTask& task = plan.entries.at(0);
+    EXPECT_GE(plan.data_bytes, 3 * 20 * task.rows) << ranks;
+    EXPECT_LE(task.predicted_peak + plan.data_bytes, setting.budget) << ranks;
+  }
+}
+
 // Processes of unlike machines find unlike rows and modes, and all divide a draw by the same numbers.
 TEST(RankPlan, AgreedDrawsTakeThePlaceOfThePlans) {
   Plan plan = MakePlan(TwoTasks(), {}, {.budget = 60000});

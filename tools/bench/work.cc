@@ -140,8 +140,9 @@ void Measure(Run& run, const std::string& name, int rounds) {
 }  // namespace medley
 
 int main(int argc, char** argv) {
-  if (argc < 3) {
-    std::fprintf(stderr, "usage: medley_bench_work CONFIG ROUNDS [key=value...]\n");
+  if (argc < 3 || std::atoi(argv[2]) < 2) {
+    std::fprintf(stderr,
+                 "usage: medley_bench_work CONFIG ROUNDS [key=value...]; an interval needs two rounds\n");
     return 2;
   }
   try {

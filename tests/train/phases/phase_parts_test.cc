@@ -241,5 +241,19 @@ TEST(PhaseState, IsSavedWholeAndRefusesWhatItCannotHaveSaved) {
   }
 }
 
+// One process looks, and the others take its word, also of what is no number.
+TEST(JumpVerdict, AnotherProcessReadsTheSame) {
+  const JumpVerdict said{.gain = 1.0 / 3,
+                         .standard_error = std::nan(""),
+                         .tasks = {{"a", {.from = 0.1, .to = std::nan("")}}},
+                         .refused = "a loss is not finite"};
+  const JumpVerdict read = VerdictFrom(nlohmann::json::parse(ToJson(said).dump()));
+  EXPECT_EQ(read.gain, said.gain);
+  EXPECT_TRUE(std::isnan(read.standard_error));
+  EXPECT_EQ(read.tasks.at("a").from, 0.1);
+  EXPECT_TRUE(std::isnan(read.tasks.at("a").to));
+  EXPECT_EQ(read.refused, said.refused);
+}
+
 }  // namespace
 }  // namespace medley
