@@ -61,6 +61,14 @@ TEST(AgentInputs, BadInputsAreErrorsThatNameThem) {
   has(Failure(With("supervised", at::tensor({8, 9}, at::kLong))), "'supervised (position in the row)'");
   has(Failure(With("supervised", at::tensor({24}, at::kLong))), "'supervised' has values from 24");
 
+  const auto alone = [](const at::Tensor& rows) {
+    ModelInputs inputs = With("none", {});
+    inputs.push_back({"drawn_alone", rows, ""});
+    return Failure(inputs);
+  };
+  has(alone(at::zeros({3}, at::kLong)), "'drawn_alone' is [3] Long, expected bool [rows]");
+  has(alone(at::zeros({2}, at::kBool)), "'drawn_alone' has 2 rows");
+
   has(Failure(With("none", {}), {"boxes"}), "no output 'boxes'");
   has(Failure(Without("images"), {"image"}), "without an image");
   ModelInputs many = With("none", {});

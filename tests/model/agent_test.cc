@@ -159,6 +159,25 @@ TEST(Agent, AlphaLiesOverTheLastImage) {
   }
 }
 
+// For a forward whose rows ask for unlike things.
+TEST(Agent, RowsThatAreDrawnAloneAreTheirDrawingAndTeachAlphaNothing) {
+  for (const at::ScalarType dtype : {at::kDouble, at::kFloat, at::kBFloat16}) {
+    const Agent agent = test::AgentOf(test::ConfigWithAlpha(), dtype);
+    const test::Example example = RandomExample(3, 2, 8, 3, dtype == at::kDouble ? at::kDouble : at::kFloat);
+    const ModelOutputs all = BothPictures(agent, example);
+    ModelInputs inputs = example.Inputs();
+    inputs.push_back({"drawn_alone", at::tensor({1, 0, 1}, at::kLong).to(at::kBool), ""});
+    ForwardContext context;
+    const at::Tensor image = agent.Forward(inputs, {"image"}, context).at("image");
+    EXPECT_TRUE(at::equal(image[0], all.at("drawing")[0])) << dtype;
+    EXPECT_TRUE(at::equal(image[1], all.at("image")[1])) << dtype;
+    EXPECT_TRUE(at::equal(image[2], all.at("drawing")[2])) << dtype;
+    torch::autograd::backward({image[0].square().sum() + image[2].square().sum()}, {});
+    EXPECT_EQ(ParameterOf(agent, "img_dec.alpha.weight").grad().abs().max().item<double>(), 0) << dtype;
+    EXPECT_GT(ParameterOf(agent, "img_dec.patch.weight").grad().abs().max().item<double>(), 0) << dtype;
+  }
+}
+
 TEST(Agent, ADrawingLeavesAlphaAlone) {
   const Agent agent = test::AgentOf(test::ConfigWithAlpha());
   ForwardContext context;

@@ -96,7 +96,9 @@ TEST(ShareFound, TellsWhatChangedFromWhatStays) {
     turned.direction += angle;
     EXPECT_EQ(Changed({turned}, {turned}, board), 1) << angle;
     EXPECT_EQ(Kept({turned}, {turned}, board), 1) << angle;
-    if (angle > 1) EXPECT_EQ(Changed(board, {turned}, board), 0) << angle << ": a copy looks the old way";
+    if (angle > 1) {
+      EXPECT_EQ(Changed(board, {turned}, board), 0) << angle << ": a copy looks the old way";
+    }
   }
   // What is magnified changes, also where it stays in the middle.
   const world::Scene large{Board(), {.zoom = world::Zoom{6, Board().agent}}};

@@ -109,7 +109,9 @@ TEST(Variants, FusedHasTheMemoryOfOnePass) {
     for (const PassInfo& pass : plain.passes) heaviest = std::max(heaviest, PeakOf(plain, rows, {pass}));
     const auto peak = static_cast<double>(PeakOf(fused, rows, fused.passes));
     const auto passes = static_cast<double>(plain.passes.size());
-    EXPECT_LE(peak, 1.1 * static_cast<double>(heaviest)) << name;
+    // A forward that lays a picture over what was seen and learns a text has both, as no pass alone has.
+    const double most = plain.passes[0].decodes_image ? 1.2 : 1.1;
+    EXPECT_LE(peak, most * static_cast<double>(heaviest)) << name;
     EXPECT_GE(static_cast<double>(PeakOf(plain, rows, plain.passes)), 0.7 * passes * peak) << name;
   }
 }

@@ -182,7 +182,8 @@ ModelOutputs Agent::ForwardEncoded(const AgentInputs& in, const std::vector<at::
 void Agent::Draw(const AgentInputs& in, const at::Tensor& query, const at::Tensor& hidden,
                  ModelOutputs& outputs, ForwardContext& context) const {
   const at::Tensor mask = ContextMask(in, hidden.options().requires_grad(false));
-  const Drawn drawn = decoder_(query, hidden, mask, /*with_opacity=*/in.wants_image, context);
+  const Drawn drawn =
+      decoder_(query, hidden, mask, {.wanted = in.wants_image, .rows = in.drawn_alone}, context);
   if (in.wants_image) {
     outputs["image"] = drawn.opacity.defined() ? Composite(drawn, in.images.back()->tensor) : drawn.picture;
   }

@@ -102,10 +102,11 @@ AgentInputs AgentInputs::Read(const ModelInputs& inputs, const WantedOutputs& wa
                        : input.name == "lengths"         ? &in.lengths
                        : input.name == "supervised"      ? &supervised
                        : input.name == "context_lengths" ? &in.context_lengths
+                       : input.name == "drawn_alone"     ? &in.drawn_alone
                                                          : nullptr;
     if (slot == nullptr) {
       Fail("'" + input.name +
-           "' is unknown; known are images, tokens, lengths, supervised and context_lengths");
+           "' is unknown; known are images, tokens, lengths, supervised, context_lengths and drawn_alone");
     }
     if (slot->defined()) Fail("'" + input.name + "' is given twice");
     *slot = input.tensor;
@@ -130,6 +131,11 @@ AgentInputs AgentInputs::Read(const ModelInputs& inputs, const WantedOutputs& wa
   require_rows("lengths", in.lengths);
   require_rows("context_lengths", in.context_lengths);
   for (const ModelInput* image : in.images) require_rows("images", image->tensor);
+  if (in.drawn_alone.defined()) {
+    if (in.drawn_alone.scalar_type() != at::kBool || in.drawn_alone.dim() != 1)
+      Fail("'drawn_alone' is " + Shape(in.drawn_alone) + ", expected bool [rows]");
+    require_rows("drawn_alone", in.drawn_alone);
+  }
   RequireRange("tokens", in.tokens, 0, vocabulary - 1);
   RequireRange("lengths", in.lengths, 1, width);
   RequireRange("context_lengths", in.context_lengths, 1, width);

@@ -17,12 +17,15 @@ namespace medley {
 //                    needed where "logits" are wanted
 //   context_lengths  [rows] int64, 1..lengths: as much of the text as the picture sees; optional,
 //                    all of it without
+//   drawn_alone      [rows] bool: whose "image" is the "drawing", without what was seen; optional, none
+//                    without
 // On the CPU values are checked too; elsewhere only shapes are, because looking at values would wait for the
 // device.
 struct AgentInputs {
   std::vector<const ModelInput*> images;
   at::Tensor tokens, lengths, context_lengths;
-  at::Tensor targets;   // [items], where logits are wanted
+  at::Tensor drawn_alone;  // undefined: none
+  at::Tensor targets;      // [items], where logits are wanted
   at::Tensor selected;  // [items] flat positions (row * width + position) whose hidden states give the logits
   bool wants_logits = false, wants_image = false, wants_drawing = false;
 

@@ -87,7 +87,12 @@ inline constexpr ModelSpec kAgentSpec{
                {.name = "context_lengths",
                 .dtype = "int64",
                 .dimensions = {"rows"},
-                .help = "As much of the text as the drawn picture sees; without it all"}},
+                .help = "As much of the text as the drawn picture sees; without it all"},
+               {.name = "drawn_alone",
+                .dtype = "bool",
+                .dimensions = {"rows"},
+                .help = "Rows whose image is the drawing, without the last picture behind it; without it "
+                        "none"}},
     .outputs = {{.name = "logits",
                  .dimensions = {"supervised", "vocabulary"},
                  .help = "Of the supervised tokens only, at least in float"},

@@ -3,6 +3,7 @@
 #include <ATen/Functions.h>
 
 #include <cmath>
+#include <limits>
 #include <utility>
 
 #include <medley/model/float_type.h>
@@ -153,7 +154,7 @@ PictureDecoder::PictureDecoder(ParameterSet& set, const AgentConfig& config)
 }
 
 Drawn PictureDecoder::operator()(const at::Tensor& query, const at::Tensor& text, const at::Tensor& mask,
-                                 bool with_opacity, ForwardContext& context) const {
+                                 const Opaque& opaque, ForwardContext& context) const {
   at::Tensor x = query;
   const TransformerLayer::Seen seen{.mask = {}, .context = text, .context_mask = mask};
   for (std::size_t i = 0; i < layers_.size(); ++i) {
@@ -164,7 +165,7 @@ Drawn PictureDecoder::operator()(const at::Tensor& query, const at::Tensor& text
   x = Dropout(dropout_, "decoder", context)(x);
   at::Tensor lines = norm_out_(x).flatten(0, 1);
   Drawn drawn;
-  if (with_opacity && alpha_weight_.defined()) drawn.opacity = Opacity(lines);
+  if (opaque.wanted && alpha_weight_.defined()) drawn.opacity = Opacity(lines, opaque.rows);
   drawn.picture = Pixels(std::move(lines));
   return drawn;
 }
@@ -183,10 +184,14 @@ at::Tensor PictureDecoder::Pixels(at::Tensor lines) const {
   return Together(pixels);
 }
 
-at::Tensor PictureDecoder::Opacity(const at::Tensor& lines) const {
+at::Tensor PictureDecoder::Opacity(const at::Tensor& lines, const at::Tensor& opaque) const {
   const at::ScalarType wide = AtLeastFloat(lines.scalar_type());
-  return Together(at::mm(lines, alpha_weight_.flatten(1)).to(wide).mul_(kAlphaGain).add_(alpha_bias_))
-      .sigmoid_();
+  at::Tensor opacity =
+      Together(at::mm(lines, alpha_weight_.flatten(1)).to(wide).mul_(kAlphaGain).add_(alpha_bias_));
+  // The sigmoid of infinity is 1, and has no slope.
+  if (opaque.defined())
+    opacity.masked_fill_(opaque.view({-1, 1, 1, 1}), std::numeric_limits<double>::infinity());
+  return opacity.sigmoid_();
 }
 
 at::Tensor PictureDecoder::Together(const at::Tensor& lines) const {

@@ -65,18 +65,25 @@ struct Drawn {
 // opacity is 0 in float, the pixels are those that were seen.
 at::Tensor Composite(const Drawn& drawn, const at::Tensor& seen);
 
+// Whether an opacity is wanted, where the config has it, and of which rows it is 1 (bool [rows]; undefined:
+// of none): what was seen does not show through.
+struct Opaque {
+  bool wanted = false;
+  at::Tensor rows{};
+};
+
 // The current picture's vectors and the text's hidden states to a new picture.
 class PictureDecoder {
  public:
   PictureDecoder(ParameterSet& set, const AgentConfig& config);
-  // query [rows, patches, width], text [rows, m, width], mask [rows, 1, 1, m] additive. `with_opacity`: where
-  // the config has it.
-  Drawn operator()(const at::Tensor& query, const at::Tensor& text, const at::Tensor& mask, bool with_opacity,
-                   ForwardContext& context) const;
+  // query [rows, patches, width], text [rows, m, width], mask [rows, 1, 1, m] additive.
+  Drawn operator()(const at::Tensor& query, const at::Tensor& text, const at::Tensor& mask,
+                   const Opaque& opaque, ForwardContext& context) const;
 
  private:
-  at::Tensor Pixels(at::Tensor lines) const;           // [rows * patches, width] -> [rows, 3, size, size]
-  at::Tensor Opacity(const at::Tensor& lines) const;   // the same -> [rows, 1, size, size]
+  at::Tensor Pixels(at::Tensor lines) const;  // [rows * patches, width] -> [rows, 3, size, size]
+  // The same -> [rows, 1, size, size].
+  at::Tensor Opacity(const at::Tensor& lines, const at::Tensor& opaque) const;
   at::Tensor Together(const at::Tensor& lines) const;  // [rows * patches, channels * patch * patch]
 
   AgentConfig::Image image_;

@@ -108,8 +108,10 @@ Sums PictureTask::RunMixed(const std::string& pass, PassContext& context) const 
   ModelInputs pictures;
   if (pass == "second") pictures.push_back(context.Image("c1"));
   pictures.push_back(context.Image("image"));
-  const ModelOutputs outputs = context.Forward(
-      MixedInputs(std::move(pictures), parts, kind, mixed_width_, pad_), {"logits", "targets", "image"});
+  // Control's rows draw what they see.
+  ModelInputs inputs = MixedInputs(std::move(pictures), parts, kind, mixed_width_, pad_);
+  inputs.push_back({.name = "drawn_alone", .tensor = kind.eq(kControl), .key = ""});
+  const ModelOutputs outputs = context.Forward(inputs, {"logits", "targets", "image"});
   const at::Tensor& picture = outputs.at("image");
   if (pass == "first") context.Carry("c1", picture);
 

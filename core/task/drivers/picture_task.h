@@ -29,7 +29,7 @@ struct PictureSetting {
 
 // Variants, where there is a control pass: "fused", one forward in which row r makes pass r mod 2; "carry",
 // in which the second pass also sees what the first one drew, and each row says which of task and control
-// comes first. One picture is asked for in both, so a model that can copy does so in control's rows, too.
+// comes first. Control's rows are drawn alone in both.
 constexpr TaskSpec PictureSpec(std::string_view name, std::string_view summary, const TextList& prompts,
                                const PictureSetting& setting = {}) {
   TaskSpec spec{
@@ -53,7 +53,7 @@ constexpr TaskSpec PictureSpec(std::string_view name, std::string_view summary, 
   }
   spec.passes = {ControlPassSpec(/*decodes_image=*/true), pass};
   spec.terms = {ControlImageTerm(), ControlTextTerm(), image};
-  spec.inputs = {"images", "tokens", "lengths", "supervised"};
+  spec.inputs = {"images", "tokens", "lengths", "supervised", "drawn_alone"};
   spec.outputs = {"logits", "targets", "image", "drawing"};
   PassSpec mixed = pass;
   mixed.name = "fused", mixed.text_width = std::max(prompts.Width(), kControlWidth);
