@@ -26,9 +26,11 @@ class RowChanges {
   void AddTo(at::Tensor& products, const at::Tensor& hidden) const;
   void To(at::Device device);
 
+  const at::Tensor& ids() const { return ids_; }          // [count] int64, ascending; undefined: none
+  const at::Tensor& changes() const { return changes_; }  // [count, hidden]
+
  private:
-  at::Tensor ids_;      // [count] int64, ascending
-  at::Tensor changes_;  // [count, hidden]
+  at::Tensor ids_, changes_;
 };
 
 }  // namespace medley
