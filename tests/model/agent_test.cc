@@ -317,5 +317,74 @@ TEST(Agent, FloatAndDoubleAgree) {
   EXPECT_LT(LargestDifference(Picture(wide, example), Picture(narrow, example)), 1e-4);
 }
 
+// The words that the language has: LetterTokenizer's.
+AgentConfig WithRoomFor(std::int64_t items, bool tied = true) {
+  AgentConfig config = test::SmallConfig();
+  config.language.tied = tied;
+  config.language.loss_bytes = items * LossPieces::ItemBytes(test::LetterTokenizer().size());
+  return config;
+}
+
+at::Tensor LossesOf(const Agent& agent, const ModelInputs& inputs) {
+  ForwardContext context;
+  return agent.Forward(inputs, {"losses"}, context).at("losses");
+}
+
+TEST(Agent, LossesAreThoseOfItsLogitsToTheBitWhereAllFit) {
+  for (const at::ScalarType dtype : {at::kFloat, at::kBFloat16}) {
+    const Agent agent = test::SmallAgent(dtype);
+    const ModelInputs inputs = test::RandomExample(3, 1, 8, 11, dtype).Inputs();
+    ForwardContext context;
+    const ModelOutputs outputs = agent.Forward(inputs, {"logits", "losses", "targets"}, context);
+    const at::Tensor losses = LossesOf(agent, inputs);
+    EXPECT_TRUE(losses.equal(outputs.at("losses")));
+    EXPECT_TRUE(losses.equal(
+        at::cross_entropy_loss(outputs.at("logits"), outputs.at("targets"), {}, at::Reduction::None)));
+  }
+}
+
+TEST(Agent, LossesThatAreCutHaveTheGradientsOfThoseThatAreNot) {
+  for (const bool tied : {true, false}) {
+    const Agent whole = test::AgentOf(WithRoomFor(1000, tied)), cut = test::AgentOf(WithRoomFor(2, tied));
+    test::Example example = test::RandomExample(3, 2, 9, 12);
+    ModelInputs inputs = example.Inputs();
+    inputs.push_back({"smoothing", at::linspace(0, 1, 9, at::kDouble), ""});
+    const at::Tensor weights = at::linspace(-1, 2, 9, at::kDouble);
+    const at::Tensor expected = LossesOf(whole, inputs), losses = LossesOf(cut, inputs);
+    EXPECT_LT(test::LargestDifference(losses, expected), 1e-12);
+    (expected * weights).sum().backward(), (losses * weights).sum().backward();
+    for (std::size_t i = 0; i < whole.parameters().size(); ++i) {
+      const Parameter &one = cut.parameters()[i], &other = whole.parameters()[i];
+      ASSERT_EQ(one.tensor.grad().defined(), other.tensor.grad().defined()) << one.name;
+      if (!one.tensor.grad().defined()) continue;
+      EXPECT_LT(test::LargestDifference(one.tensor.grad(), other.tensor.grad()), 1e-12) << one.name;
+    }
+  }
+}
+
+TEST(Agent, ALossLimitBelowOneItemsLogitsIsRefusedWithBoth) {
+  AgentConfig config = test::SmallConfig();
+  config.language.loss_bytes = 1000;
+  try {
+    test::AgentOf(config);
+    FAIL() << "nothing was thrown";
+  } catch (const InputError& error) {
+    const std::string least = std::to_string(12 * test::LetterTokenizer().size());
+    EXPECT_NE(std::string(error.what()).find("language.loss_bytes is 1000"), std::string::npos)
+        << error.what();
+    EXPECT_NE(std::string(error.what()).find(least + " bytes"), std::string::npos) << error.what();
+  }
+}
+
+TEST(Agent, SmoothingIsAShareForEachItem) {
+  const Agent agent = test::SmallAgent();
+  const test::Example example = test::RandomExample(2, 1, 8, 11);
+  for (const at::Tensor& wrong : {at::full({6}, 1.5), at::full({5}, 0.5), at::zeros({6}, at::kLong)}) {
+    ModelInputs inputs = example.Inputs();
+    inputs.push_back({"smoothing", wrong, ""});
+    EXPECT_THROW(LossesOf(agent, inputs), Error) << wrong;
+  }
+}
+
 }  // namespace
 }  // namespace medley

@@ -18,7 +18,8 @@ namespace medley {
 std::ostream& operator<<(std::ostream& out, const AgentShape& shape) {
   return out << shape.rows << " rows, " << shape.images << " images, width " << shape.text_width << ", "
              << shape.supervised << " items, picture " << shape.decodes_image << ", drawing "
-             << shape.decodes_drawing;
+             << shape.decodes_drawing
+             << (shape.losses ? shape.logits ? ", logits and losses" : ", losses" : "");
 }
 
 namespace {
@@ -29,7 +30,9 @@ struct Form {
   bool qk_norm = true;
   AttentionBias bias = AttentionBias::kNone;
   LoraConfig lora{};
-  bool draws_over = false;  // with a stem and alpha
+  bool draws_over = false;         // with a stem and alpha
+  std::int64_t loss_items = 1000;  // that the limit of losses has room for
+  bool tied = true;
 };
 
 // Sizes of which no part hides another.
@@ -47,6 +50,8 @@ AgentConfig Config(const Form& form) {
   config.image.size = 24;
   config.image.patch = 6;
   config.encoder.ffn = config.decoder.ffn = 96;
+  config.language.loss_bytes = form.loss_items * LossPieces::ItemBytes(test::LetterTokenizer().size());
+  config.language.tied = form.tied;
   if (form.draws_over) {
     config.stem = {.channels = 20, .cell = 2};
     config.alpha = true;
@@ -56,6 +61,11 @@ AgentConfig Config(const Form& form) {
 
 LoraConfig Lora(const std::string& targets, double dropout = 0) {
   return {.rank = 4, .alpha = 8, .dropout = dropout, .targets = {.names = {}, .pattern = targets}};
+}
+
+LoraConfig WithTokens(LoraConfig lora) {
+  lora.tokens = {30, 31, 50};
+  return lora;
 }
 
 // Full rows whose last tokens are learned.
@@ -78,7 +88,8 @@ ModelInputs InputsOf(const AgentShape& shape) {
 
 check::ForwardBytes BytesOf(const Agent& agent, const AgentShape& shape) {
   WantedOutputs wanted;
-  if (shape.supervised > 0) wanted.push_back("logits");
+  if (shape.supervised > 0 && shape.logits) wanted.push_back("logits");
+  if (shape.losses) wanted.push_back("losses");
   if (shape.decodes_image) wanted.push_back("image");
   if (shape.decodes_drawing) wanted.push_back("drawing");
   return check::MeasuredBytes(agent, InputsOf(shape), wanted, shape.ToForward());
@@ -100,7 +111,11 @@ void ForManyShapes(bool with_graph, const Check& check) {
                            {.pre_norm = true, .lora = Lora(".*[qv]_proj")},
                            {.pre_norm = true, .lora = Lora(".*down_proj")},
                            {.pre_norm = true, .qk_norm = false, .lora = Lora(kAllLinear)},
-                           {.pre_norm = true, .lora = Lora(kAllLinear, 0.1)}}) {
+                           {.pre_norm = true, .lora = Lora(kAllLinear, 0.1)},
+                           {.pre_norm = true, .loss_items = 6},
+                           {.pre_norm = true, .loss_items = 6, .tied = false},
+                           {.pre_norm = true, .lora = Lora(kAllLinear), .loss_items = 6},
+                           {.pre_norm = true, .lora = WithTokens(Lora(kAllLinear)), .loss_items = 6}}) {
     Agent agent(Config(form), tokenizer, /*seed=*/7, at::kCPU, nullptr, AdaptersOf(form.lora, &tokenizer));
     for (const at::ScalarType dtype : {at::kFloat, at::kDouble, at::kBFloat16}) {
       agent.To(at::kCPU, dtype);
@@ -113,11 +128,26 @@ void ForManyShapes(bool with_graph, const Check& check) {
                AgentShape{
                    .rows = 4, .images = 1, .text_width = 24, .supervised = 92, .decodes_drawing = true},
                AgentShape{.rows = 5, .images = 0, .text_width = 40, .supervised = 60},
+               AgentShape{.rows = 5,
+               .images = 0,
+               .text_width = 40,
+               .supervised = 60,
+               .logits = false,
+               .losses = true},
+               AgentShape{.rows = 4, .images = 1, .text_width = 24, .supervised = 92, .losses = true},
+               AgentShape{.rows = 4,
+               .images = 1,
+               .text_width = 24,
+               .supervised = 92,
+               .logits = false,
+               .losses = true,
+               .decodes_image = true},
            }) {
         shape.with_graph = with_graph;
         SCOPED_TRACE(::testing::Message()
                      << shape << ", dropout " << form.dropout << ", norm " << form.qk_norm << ", adapters of "
-                     << form.lora.targets.pattern << ", dropout " << form.lora.dropout << ", " << dtype);
+                     << form.lora.targets.pattern << ", dropout " << form.lora.dropout << ", room for "
+                     << form.loss_items << ", " << dtype);
         check(check::FootprintBytes(agent, shape.ToForward()), BytesOf(agent, shape),
               WorkspaceOf(agent.parameters()).forward);
       }

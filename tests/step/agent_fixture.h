@@ -83,10 +83,13 @@ inline std::string NameOf(const TaskVariant& v) {
   return name;
 }
 
-// `qwen2`: with biases in the place of norms.
+// `qwen2`: with biases in the place of norms. `loss_items`: that the limit of losses has room for; 0: the
+// default's.
 inline std::unique_ptr<Model> MakeAgent(double dropout, at::ScalarType dtype, bool qwen2,
-                                        const LoraConfig& lora) {
+                                        const LoraConfig& lora, std::int64_t loss_items) {
   AgentConfig config = test::ReadAgentConfig(TinyAgent());
+  if (loss_items > 0)
+    config.language.loss_bytes = loss_items * LossPieces::ItemBytes(SharedTokenizer().size());
   if (qwen2) config.language.qk_norm = false, config.language.attention_bias = AttentionBias::kQkv;
   config.encoder.dropout = config.decoder.dropout = dropout;
   auto agent = std::make_unique<Agent>(config, SharedTokenizer(), /*seed=*/3, at::kCPU, nullptr,
@@ -99,8 +102,8 @@ inline std::unique_ptr<Model> MakeAgent(double dropout, at::ScalarType dtype, bo
 struct AgentWithTask {
   // `dropout`: of encoder and picture decoder.
   explicit AgentWithTask(const TaskVariant& what, double dropout = 0, at::ScalarType dtype = at::kFloat,
-                         bool qwen2 = false, const LoraConfig& lora = {})
-      : model(MakeAgent(dropout, dtype, qwen2, lora)),
+                         bool qwen2 = false, const LoraConfig& lora = {}, std::int64_t loss_items = 0)
+      : model(MakeAgent(dropout, dtype, qwen2, lora, loss_items)),
         host({.registry = SharedRegistry(),
               .model = TinyAgentFile(),
               .tokenizer = &SharedTokenizer(),

@@ -156,7 +156,7 @@ ModelOutputs Agent::Forward(const ModelInputs& inputs, const WantedOutputs& want
                 std::to_string(kLongestText));
   }
   ModelOutputs outputs;
-  if (in.wants_logits || in.draws()) {
+  if (in.scores() || in.draws()) {
     outputs = ForwardEncoded(in, Encodings(in, context), context);
   }
   if (in.targets.defined()) outputs["targets"] = in.targets;
@@ -171,12 +171,22 @@ ModelOutputs Agent::ForwardEncoded(const AgentInputs& in, const std::vector<at::
   const at::Tensor hidden = language_.Hidden(x, text, context);
 
   ModelOutputs outputs;
-  if (in.wants_logits) {
+  if (in.scores()) {
     const bool all = !text.selected.defined();
-    outputs["logits"] = language_.Logits(all ? hidden.flatten(0, 1).index_select(0, in.selected) : hidden);
+    Score(in, all ? hidden.flatten(0, 1).index_select(0, in.selected) : hidden, outputs);
   }
   if (in.draws()) Draw(in, encodings.back(), hidden, outputs, context);
   return outputs;
+}
+
+void Agent::Score(const AgentInputs& in, const at::Tensor& hidden, ModelOutputs& outputs) const {
+  LossTargets targets{.words = in.targets, .smoothing = {}};
+  if (in.smoothing.defined()) targets.smoothing = in.smoothing.to(AtLeastFloat(hidden.scalar_type()));
+  if (in.wants_logits) outputs["logits"] = language_.Logits(hidden);
+  if (in.wants_losses) {
+    outputs["losses"] =
+        in.wants_logits ? LossesOfLogits(outputs["logits"], targets) : language_.Losses(hidden, targets);
+  }
 }
 
 void Agent::Draw(const AgentInputs& in, const at::Tensor& query, const at::Tensor& hidden,

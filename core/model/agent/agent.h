@@ -21,8 +21,9 @@ namespace medley {
 // and draws a picture from the current image and the text's last hidden states. Inputs: see AgentInputs.
 // Outputs (as kAgentSpec says):
 //   logits   [items, vocabulary], at least in float, for the supervised tokens only
-//   targets  [items] int64, those tokens
-//   image    [rows, 3, size, size], not clamped; where the decoder has alpha, what is drawn over the last
+//   losses   [items], their cross-entropies; where nobody asks for logits, these need not be there all at
+//   once targets  [items] int64, those tokens image    [rows, 3, size, size], not clamped; where the decoder
+//   has alpha, what is drawn over the last
 //            image
 //   drawing  the same as it is drawn, whatever lies behind it
 // A row's outputs depend on that row alone, and not on pads.
@@ -61,6 +62,8 @@ class Agent : public Model {
   std::vector<at::Tensor> Encodings(const AgentInputs& in, ForwardContext& context) const;
   ModelOutputs ForwardEncoded(const AgentInputs& in, const std::vector<at::Tensor>& encodings,
                               ForwardContext& context) const;
+  // Adds logits and losses of hidden states [items, hidden], where they are wanted.
+  void Score(const AgentInputs& in, const at::Tensor& hidden, ModelOutputs& outputs) const;
   // Adds the pictures that are wanted.
   void Draw(const AgentInputs& in, const at::Tensor& query, const at::Tensor& hidden, ModelOutputs& outputs,
             ForwardContext& context) const;

@@ -30,6 +30,8 @@ AgentConfig::AgentConfig(const ModelConfig& config)
       encoder(StackOf(config, "encoder")),
       decoder(StackOf(config, "decoder")),
       stem{.channels = config.Integer("encoder.stem"), .cell = config.Integer("encoder.stem_cell")},
-      alpha(config.Switch("decoder.alpha")) {}
+      alpha(config.Switch("decoder.alpha")) {
+  language.loss_bytes = config.Integer("language.loss_bytes");
+}
 
 }  // namespace medley

@@ -214,6 +214,8 @@ std::vector<ForwardPart> Agent::Footprint(const ForwardShape& forward) const {
                                              .prefix = PrefixLength(shape.images),
                                              .shared = PrefixLength(shape.shared_images),
                                              .supervised = shape.supervised,
+                                             .logits = shape.logits,
+                                             .losses = shape.losses,
                                              .selects = !shape.draws(),
                                              .cached = shape.cached,
                                              .embeds_more = shape.images > 0,

@@ -58,19 +58,30 @@ void CheckImage(const ModelInput& input, const AgentConfig::Image& config) {
   Fail("'images' is " + Shape(x) + ", expected floats [rows, 3, " + size + ", " + size + "] in [0, 1]");
 }
 
+void CheckSmoothing(const at::Tensor& x, const at::Tensor& supervised) {
+  if (x.sizes() != supervised.sizes() || !x.is_floating_point())
+    Fail("'smoothing' is " + Shape(x) + ", expected a float for each of the " +
+         std::to_string(supervised.size(0)) + " items of 'supervised'");
+  if (!x.device().is_cpu() || x.numel() == 0) return;
+  if (!x.ge(0).logical_and(x.le(1)).all().item<bool>())
+    Fail("'smoothing' has values outside of 0 to 1, of which a share is spread over all words");
+}
+
 std::int64_t Largest(const at::Tensor& x) { return x.numel() > 0 ? x.max().item<std::int64_t>() : 0; }
 
 void ReadWanted(AgentInputs& in, const WantedOutputs& wanted) {
   for (const std::string_view name : wanted) {
     if (name == "logits") {
       in.wants_logits = true;
+    } else if (name == "losses") {
+      in.wants_losses = true;
     } else if (name == "image") {
       in.wants_image = true;
     } else if (name == "drawing") {
       in.wants_drawing = true;
     } else if (name != "targets") {
       throw Error("the agent has no output '" + std::string(name) +
-                  "'; it has logits, targets, image and drawing");
+                  "'; it has logits, losses, targets, image and drawing");
     }
   }
   if (in.draws() && in.images.empty()) {
@@ -101,12 +112,14 @@ AgentInputs AgentInputs::Read(const ModelInputs& inputs, const WantedOutputs& wa
     at::Tensor* slot = input.name == "tokens"            ? &in.tokens
                        : input.name == "lengths"         ? &in.lengths
                        : input.name == "supervised"      ? &supervised
+                       : input.name == "smoothing"       ? &in.smoothing
                        : input.name == "context_lengths" ? &in.context_lengths
                        : input.name == "drawn_alone"     ? &in.drawn_alone
                                                          : nullptr;
     if (slot == nullptr) {
       Fail("'" + input.name +
-           "' is unknown; known are images, tokens, lengths, supervised, context_lengths and drawn_alone");
+           "' is unknown; known are images, tokens, lengths, supervised, smoothing, context_lengths and "
+           "drawn_alone");
     }
     if (slot->defined()) Fail("'" + input.name + "' is given twice");
     *slot = input.tensor;
@@ -143,7 +156,7 @@ AgentInputs AgentInputs::Read(const ModelInputs& inputs, const WantedOutputs& wa
 
   const bool on_host = in.tokens.device().is_cpu();
   std::int64_t kept = in.draws() && on_host ? Largest(in.context_lengths) : on_host ? 1 : width;
-  if (in.wants_logits) {
+  if (in.scores()) {
     RequireInt64("supervised", supervised, 1);
     RequireRange("supervised", supervised, 1, rows * width - 1);
     in.targets = in.tokens.flatten().index_select(0, supervised);
@@ -153,6 +166,7 @@ AgentInputs AgentInputs::Read(const ModelInputs& inputs, const WantedOutputs& wa
       kept = std::max(kept, Largest(position));
     }
     in.selected = Sources(supervised, width, kept);
+    if (in.smoothing.defined()) CheckSmoothing(in.smoothing, supervised);
   }
   in.tokens = in.tokens.narrow(1, 0, kept);
   return in;

@@ -14,7 +14,10 @@ namespace medley {
 //   tokens           [rows, width] int64, padded at the end
 //   lengths          [rows] int64, 1..width
 //   supervised       [items] int64, row * width + position (>= 1) of the tokens that are scored;
-//                    needed where "logits" are wanted
+//                    needed where "logits" or "losses" are wanted
+//   smoothing        [items] floats in [0, 1]: how much of each loss's target is spread evenly over all
+//   words;
+//                    optional, nothing without
 //   context_lengths  [rows] int64, 1..lengths: as much of the text as the picture sees; optional,
 //                    all of it without
 //   drawn_alone      [rows] bool: whose "image" is the "drawing", without what was seen; optional, none
@@ -25,10 +28,12 @@ struct AgentInputs {
   std::vector<const ModelInput*> images;
   at::Tensor tokens, lengths, context_lengths;
   at::Tensor drawn_alone;  // undefined: none
-  at::Tensor targets;      // [items], where logits are wanted
+  at::Tensor targets;      // [items], where logits or losses are wanted
+  at::Tensor smoothing;
   at::Tensor selected;  // [items] flat positions (row * width + position) whose hidden states give the logits
-  bool wants_logits = false, wants_image = false, wants_drawing = false;
+  bool wants_logits = false, wants_losses = false, wants_image = false, wants_drawing = false;
 
+  bool scores() const { return wants_logits || wants_losses; }
   bool draws() const { return wants_image || wants_drawing; }
 
   // The size of the tokens. On the CPU columns that nothing wanted can depend on are cut off.

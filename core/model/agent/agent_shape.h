@@ -12,8 +12,9 @@ struct AgentShape {
   std::int64_t images = 0;
   std::int64_t shared_images = 0;  // the first so many, whose keys and values are shared beside the layers
   std::int64_t text_width = 0;
-  std::int64_t supervised = 0;  // items of "logits"
-  bool decodes_image = false;   // the output "image"
+  std::int64_t supervised = 0;  // items of "logits" or "losses"
+  bool logits = true, losses = false;
+  bool decodes_image = false;  // the output "image"
   bool decodes_drawing = false;
   bool with_graph = true;
   bool on_gpu = false;
@@ -25,6 +26,8 @@ struct AgentShape {
             .shared_images = forward.shared,
             .text_width = forward.Size("text_width"),
             .supervised = forward.Size("supervised"),
+            .logits = forward.outputs.count("logits") > 0 || forward.outputs.count("losses") == 0,
+            .losses = forward.outputs.count("losses") > 0,
             .decodes_image = forward.outputs.count("image") > 0,
             .decodes_drawing = forward.outputs.count("drawing") > 0,
             .with_graph = forward.with_graph,
@@ -39,6 +42,8 @@ struct AgentShape {
         .with_graph = with_graph,
         .on_gpu = on_gpu,
         .cached = cached};
+    if (losses) forward.outputs.insert("losses");
+    if (losses && logits) forward.outputs.insert("logits");
     if (decodes_image) forward.outputs.insert("image");
     if (decodes_drawing) forward.outputs.insert("drawing");
     return forward;

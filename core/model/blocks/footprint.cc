@@ -115,6 +115,7 @@ ForwardPart WithoutGraph(ForwardPart part, std::int64_t output) {
   part.forward += std::max<std::int64_t>(part.kept - output, 0);
   part.kept = output;
   part.prefix = std::min(part.prefix, output);
+  part.logits = std::min(part.logits, output);
   part.backward = part.layer_input = 0;
   return part;
 }
@@ -144,8 +145,10 @@ void InBytes(std::vector<ForwardPart>& parts, const std::vector<Parameter>& para
       const std::int64_t in_float = bytes / size * Floats(1, size) * size;
       part.gradients += in_float;
       part.largest_gradient = std::max(part.largest_gradient, in_float);
-      const bool looks_up = part.parameters.ends_with("embed_tokens.") && part.logits == 0;
-      if (in_float > bytes && !looks_up) in_half = std::max(in_half, bytes);
+      // Without logits at once it is looked up, or its losses are made piece by piece.
+      const bool is_in_float = part.logits == 0 && (part.parameters.ends_with("embed_tokens.") ||
+                                                    part.parameters.ends_with("lm_head."));
+      if (in_float > bytes && !is_in_float) in_half = std::max(in_half, bytes);
     }
     part.backward += in_half;
   }

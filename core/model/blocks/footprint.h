@@ -44,7 +44,8 @@ struct TextShape {
   std::int64_t number_bytes = 4;  // of the parameters' type
   bool mixed = false;  // there is more in the first layer's input than words, and it has a gradient
   std::int64_t prefix = 0, shared = 0;  // positions in front of it; of these, shared beside the layers
-  std::int64_t supervised = 0;          // items of logits, of all rows
+  std::int64_t supervised = 0;          // items of logits or losses, of all rows
+  bool logits = true, losses = false;   // which of them are made; losses of logits where both are
   bool selects = true;                  // TextInput::selected is given: the last layer ends with the items
   std::int64_t cached = 0;              // as in ForwardShape
   bool embeds_more = false;             // the table is also looked up elsewhere

@@ -2,6 +2,7 @@
 #include <medley/model/blocks/dropout.h>
 #include <medley/model/blocks/footprint.h>
 #include <medley/model/blocks/half_operators.h>
+#include <medley/model/blocks/item_losses.h>
 #include <medley/model/blocks/operators.h>
 
 #include <algorithm>
@@ -48,8 +49,9 @@ class TextNumbers {
       part.backward += If(training_.words(), InFloat(words));
     else if (training_.embedding && (shape_.embeds_more || shape_.supervised > 0))
       part.backward += vocabulary_ * hidden_;
-    if (training_.tokens > 0) {  // the words, what changes of them, and both; ids of 8 bytes
-      part.kept += rows * shape_.width * InNumbers(8, shape_.number_bytes) + training_.tokens * hidden_;
+    if (training_.tokens > 0) {  // the words, what changes of them, and both; ids of 8 bytes, a mask
+      part.kept += rows * shape_.width * InNumbers(8, shape_.number_bytes) +
+                   InNumbers(rows * shape_.width, shape_.number_bytes) + (training_.tokens + 1) * hidden_;
       part.forward += 2 * words;
       part.backward += InFloat(3 * training_.tokens * hidden_);
     }
@@ -158,6 +160,19 @@ class TextNumbers {
             .logits = InFloat(items * vocabulary_)};
   }
 
+  // Losses alone: of logits that are there at once, or piece by piece. Beside an item's loss three indices.
+  ForwardPart Losses() const {
+    const LossPieces pieces = Pieces();
+    if (!pieces.Cuts(shape_.supervised)) return PlainLosses();
+    return training_.head ? TrainedLosses(pieces) : FrozenLosses(pieces);
+  }
+  std::int64_t LossNumbers() const { return InFloat(shape_.supervised * 7); }
+  // Of logits that are an output too: their logarithms of shares; two gradients.
+  ForwardPart LossesOfLogits() const {
+    const std::int64_t logits = InFloat(shape_.supervised * vocabulary_);
+    return {.kept = logits + LossNumbers(), .backward = 2 * logits, .logits = logits};
+  }
+
   // One layer's keys and values, where a text goes on after its forward.
   std::int64_t Cache() const {
     return shape_.cached > 0 ? shape_.rows * (shape_.prefix + shape_.cached) * 2 * keys_ : 0;
@@ -165,6 +180,54 @@ class TextNumbers {
   std::int64_t OutputNumbers() const { return shape_.selects ? 0 : Positions(false) * hidden_; }
 
  private:
+  LossPieces Pieces() const { return {vocabulary_, config_.loss_bytes}; }
+  // The logarithms of shares wait, and not the logits. Two gradients of them; then as of logits.
+  ForwardPart PlainLosses() const {
+    const std::int64_t logits = InFloat(shape_.supervised * vocabulary_);
+    ForwardPart part = Logits();
+    part.kept = part.kept - InFloat(shape_.supervised * 4) + LossNumbers();
+    part.forward = std::max(part.forward, logits);
+    part.backward = std::max(part.backward, 2 * logits);
+    return part;
+  }
+  // In float a piece, which is there in a half type too; the gradient of the hidden states, and for a moment
+  // what is added to it; small things of each item.
+  ForwardPart PieceByPiece(const LossPieces& pieces) const {
+    const std::int64_t items = shape_.supervised, states = items * hidden_,
+                       piece = items * pieces.WordsOf(items), picked = shape_.selects ? 0 : states;
+    const bool picked_kept = training_.head || training_.tokens > 0;
+    const std::int64_t work =
+        InFloat(piece + states + 24 * items + 4 * items * training_.tokens) + If(is_half(), piece + states);
+    return {.kept = LossNumbers() + If(picked_kept, picked),
+            .forward = work + If(!picked_kept, picked),
+            .backward = (shape_.selects ? 0 : Positions(false) * hidden_) + InFloat(24 * items),
+            .product = piece};
+  }
+  // The gradient of the hidden states waits, and that of the changed rows' logits. Words of targets are
+  // looked up.
+  ForwardPart FrozenLosses(const LossPieces& pieces) const {
+    const std::int64_t states = shape_.supervised * hidden_, changed = shape_.supervised * training_.tokens;
+    ForwardPart part = PieceByPiece(pieces);
+    part.kept += states + changed;
+    part.forward += If(is_half(), InFloat(states));
+    part.backward += states + InFloat(2 * changed) + If(is_half(), InFloat(states));
+    return AtLeastUncut(part, pieces);
+  }
+  // The gradient of the table is made of some words at a time, and is in float then.
+  ForwardPart TrainedLosses(const LossPieces& pieces) const {
+    const std::int64_t items = shape_.supervised, states = items * hidden_;
+    ForwardPart part = PieceByPiece(pieces);
+    part.kept += InFloat(items);
+    part.backward += part.forward;
+    if (is_half()) part.backward += std::max(states, pieces.WordsOf(items) * hidden_);
+    return AtLeastUncut(part, pieces);
+  }
+  // Rows may have fewer items than the most, which need not be cut and then take more.
+  ForwardPart AtLeastUncut(ForwardPart part, const LossPieces& pieces) const {
+    const std::int64_t uncut = InFloat(3 * pieces.items() * vocabulary_);
+    part.backward = std::max(part.backward, uncut - part.kept);
+    return part;
+  }
   std::int64_t Positions(bool selects) const {
     return selects ? shape_.supervised : shape_.rows * shape_.width;
   }
@@ -237,10 +300,14 @@ std::vector<ForwardPart> Footprint(const LanguageConfig& config, std::int64_t vo
         layer + "mlp.", 0, i);
   }
   add(numbers.Out(), body + "norm.", numbers.OutputNumbers());
-  if (shape.supervised > 0) {
-    add(numbers.Logits(), config.tied ? body + "embed_tokens." : root + "lm_head.",
-        Floats(shape.supervised * (vocabulary + 4), shape.number_bytes));
+  if (shape.supervised == 0) return parts;
+  const std::string head = config.tied ? body + "embed_tokens." : root + "lm_head.";
+  if (!shape.logits) {
+    add(numbers.Losses(), head, numbers.LossNumbers());
+    return parts;
   }
+  add(numbers.Logits(), head, Floats(shape.supervised * (vocabulary + 4), shape.number_bytes));
+  if (shape.losses) add(numbers.LossesOfLogits(), root + "losses", numbers.LossNumbers());
   return parts;
 }
 

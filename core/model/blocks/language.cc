@@ -31,6 +31,11 @@ Language::Language(ParameterSet& set, const LanguageConfig& config, std::int64_t
     : config_(config), dropout_(set.adapters().lora.dropout) {
   if (config.rope_scaling.low_freq_factor >= config.rope_scaling.high_freq_factor)
     throw InputError("model: language.rope_low_freq_factor must be below rope_high_freq_factor");
+  if (const std::int64_t least = LossPieces::ItemBytes(vocabulary); config.loss_bytes < least)
+    throw InputError("model: language.loss_bytes is " + std::to_string(config.loss_bytes) +
+                     ", but the logits of one item and what its loss makes of them take " +
+                     std::to_string(least) + " bytes (12 for each of " + std::to_string(vocabulary) +
+                     " words); set it to that or more");
   const std::string body = root + "model.";
   set.BeginBase(root);
   const std::int64_t hidden = config.hidden, queries = config.heads * config.head_dim,
@@ -263,6 +268,16 @@ at::Tensor Language::Logits(const at::Tensor& hidden) const {
   const RowChanges& changes = head_.defined() ? head_changes_ : embedding_changes_;
   if (changes.any()) changes.AddTo(logits, hidden);
   return logits;
+}
+
+at::Tensor Language::Losses(const at::Tensor& hidden, const LossTargets& targets) const {
+  const at::Tensor& table = head_.defined() ? head_ : embedding_;
+  const LossPieces pieces(table.size(0), config_.loss_bytes);
+  if (!pieces.Cuts(hidden.size(0))) return LossesOfLogits(Logits(hidden), targets);
+  const RowChanges& changes = head_.defined() ? head_changes_ : embedding_changes_;
+  return PiecewiseLosses(
+      hidden, targets,
+      {.table = table, .ids = changes.ids(), .changes = changes.changes(), .bytes = config_.loss_bytes});
 }
 
 LanguageTraining Language::training() const {

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include <medley/model/blocks/adapter_drops.h>
+#include <medley/model/blocks/item_losses.h>
 #include <medley/model/blocks/language_config.h>
 #include <medley/model/blocks/language_training.h>
 #include <medley/model/blocks/operators.h>
@@ -63,6 +64,9 @@ class Language {
                       TextCache& cache) const;
   // [..., hidden] -> [..., vocabulary], at least in float
   at::Tensor Logits(const at::Tensor& hidden) const;
+  // Cross-entropies of [items, hidden], at least in float: [items]. No more logits are there at a time than
+  // LanguageConfig::loss_bytes says, and plain operators make them where those of all items fit.
+  at::Tensor Losses(const at::Tensor& hidden, const LossTargets& targets) const;
 
   // What the backward needs, as it is now.
   LanguageTraining training() const;

@@ -22,6 +22,9 @@ struct RopeScaling {
   std::int64_t original_positions = 8192;
 };
 
+// 73 items of Qwen3's vocabulary.
+inline constexpr std::int64_t kLossBytes = std::int64_t{128} << 20;
+
 // Sizes of a Language. No tensors here, so that configs can be checked without.
 struct LanguageConfig {
   std::int64_t hidden = 64, layers = 2, heads = 4, kv_heads = 2, head_dim = 16, ffn = 192;
@@ -33,6 +36,8 @@ struct LanguageConfig {
   AttentionBias attention_bias = AttentionBias::kNone;
   RopeScaling rope_scaling{};
   AttentionKind attention = AttentionKind::kFused;
+  // The most bytes of logits, and what losses make of them, at a time: see LossPieces. Of float64 twice that.
+  std::int64_t loss_bytes = kLossBytes;
 };
 
 // Rows of the embedding table for a tokenizer of so many tokens; fewer than these where the config says so.

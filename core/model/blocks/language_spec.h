@@ -2,6 +2,7 @@
 
 #include <array>
 
+#include <medley/model/blocks/language_config.h>
 #include <medley/model/model_spec.h>
 
 namespace medley {
@@ -22,5 +23,11 @@ inline constexpr std::array<ModelField, 6> kLanguageForms = {
                 true),
     IntegerField("language.rope_original_positions", 8192, 1, 1 << 24,
                  "Positions of the texts before they were made longer")};
+
+// Of a model that gives the losses of a Language.
+inline constexpr ModelField kLossBytesField = IntegerField(
+    "language.loss_bytes", kLossBytes, 12, 1e15,
+    "The most bytes of logits, and of what losses make of them, at a time; 12 for each word of the "
+    "vocabulary or more");
 
 }  // namespace medley
