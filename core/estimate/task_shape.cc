@@ -13,6 +13,7 @@
 
 #include <medley/memory/batch_bytes.h>
 #include <medley/memory/cpu_allocator.h>
+#include <medley/model/asked_losses.h>
 #include <medley/model/forward_sizes.h>
 #include <medley/task/pass_context.h>
 #include <medley/task/pass_images.h>
@@ -97,7 +98,8 @@ ModelOutputs PassWithoutModel::Forward(const ModelInputs& inputs, const WantedOu
   const SeenSizes seen = SizesOf(spec, inputs);
   pass_->sizes = OfOneRow(spec, seen);
   pass_->longest = OfOneRow(spec, LongestSizesOf(spec, inputs));
-  pass_->outputs.insert(wanted.begin(), wanted.end());
+  const AskedLosses asked(spec, wanted);
+  pass_->outputs.insert(asked.wanted().begin(), asked.wanted().end());
   ModelOutputs outputs;
   for (const TensorSpec& output : spec.outputs) {
     const std::string name(output.name);
@@ -109,6 +111,7 @@ ModelOutputs PassWithoutModel::Forward(const ModelInputs& inputs, const WantedOu
       outputs_ += static_cast<std::int64_t>(outputs[name].nbytes());
     }
   }
+  asked.AddTo(outputs, inputs);
   return outputs;
 }
 

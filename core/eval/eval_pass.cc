@@ -8,6 +8,7 @@
 
 #include <medley/base/error.h>
 #include <medley/base/interrupt.h>
+#include <medley/model/asked_losses.h>
 #include <medley/model/float_type.h>
 #include <medley/plugin/with_tensors.h>
 #include <medley/step/sample_rows.h>
@@ -50,7 +51,9 @@ EvalPiece::EvalPiece(LoadedTask& task, const Model& model, at::Device device, co
 ModelOutputs EvalPiece::Forward(const ModelInputs& inputs, const WantedOutputs& wanted) {
   shapes_ = {};  // of the last forward: a piece may make many
   shapes_.HandedIn(inputs);
-  ModelOutputs outputs = model_.Forward(inputs, wanted, encodings_);
+  const AskedLosses asked(model_.spec(), wanted);
+  ModelOutputs outputs = model_.Forward(inputs, asked.wanted(), encodings_);
+  asked.AddTo(outputs, inputs);
   for (const auto& [name, output] : outputs) shapes_.Made(name, output);
   return outputs;
 }

@@ -6,7 +6,9 @@
 #include <ATen/ops/huber_loss.h>
 #include <ATen/ops/l1_loss.h>
 #include <ATen/ops/mse_loss.h>
+#include <ATen/ops/nll_loss_nd.h>
 #include <ATen/ops/where.h>
+#include <ATen/ops/zeros.h>
 
 #include <medley/base/error.h>
 
@@ -42,6 +44,13 @@ at::Tensor SumCrossEntropy(const at::Tensor& logits, const at::Tensor& targets, 
   constexpr std::int64_t kNoTargetIsIgnored = -100;
   return at::cross_entropy_loss(AtLeastFloat(logits), targets, {}, at::Reduction::Sum, kNoTargetIsIgnored,
                                 smoothing);
+}
+
+at::Tensor SumLosses(const at::Tensor& losses) {
+  // Of a single class with the losses as logarithms of its share, whatever the loss is.
+  return at::nll_loss_nd(losses.neg().unsqueeze(1),
+                         at::zeros(losses.sizes(), losses.options().dtype(at::kLong)), {},
+                         at::Reduction::Sum);
 }
 
 at::Tensor NumberErrors(const at::Tensor& output, const at::Tensor& target, NumberError error) {

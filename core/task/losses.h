@@ -10,6 +10,10 @@ namespace medley {
 // give 0. `smoothing` in [0, 1]: so much of the target is spread evenly over all classes (label smoothing).
 at::Tensor SumCrossEntropy(const at::Tensor& logits, const at::Tensor& targets, double smoothing = 0);
 
+// The losses of items, [items] as a model's output "losses" has them, added up in the order of
+// SumCrossEntropy: a scalar of the same bits.
+at::Tensor SumLosses(const at::Tensor& losses);
+
 // How far a number is from its target, by d = output - target: d^2, |d|, or Huber's: d^2 / 2 up to |d| = 1,
 // and |d| - 1/2 beyond.
 enum class NumberError { kSquared, kAbsolute, kHuber };

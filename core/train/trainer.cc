@@ -11,6 +11,7 @@
 #include <medley/base/crash.h>
 #include <medley/base/interrupt.h>
 #include <medley/base/suggest.h>
+#include <medley/model/asked_losses.h>
 #include <medley/report/screen.h>
 #include <medley/run/validate.h>
 #include <medley/train/remedy.h>
@@ -39,6 +40,21 @@ void AddWaits(const std::map<std::string, double>& before, const std::map<std::s
 std::optional<PhaseState> PhasesOf(const RunConfig& config) {
   if (!config.phases) return std::nullopt;
   return PhaseState(*config.phases, static_cast<std::uint64_t>(config.seed));
+}
+
+// Where a task asks a model for losses that are made of all its logits; else "".
+std::string LossesWords(const Run& run) {
+  if (!MakesLossesOfLogits(run.model->spec())) return "";
+  for (const std::string& name : run.NamedTasks()) {
+    const TaskInfo* task = run.registry->Find(name);
+    if (task == nullptr ||
+        std::find(task->outputs.begin(), task->outputs.end(), kLosses) == task->outputs.end())
+      continue;
+    return "the model '" + std::string(run.model->spec().name) + "' has no \"losses\", for which the task '" +
+           name +
+           "' asks: they are made of its \"logits\", and those of all learned tokens wait for the backward";
+  }
+  return "";
 }
 
 }  // namespace
@@ -120,6 +136,7 @@ Trainer::Trainer(Run& run, PlanInForce& plan, WeightLog& log, Admission& admissi
     checkpoints_.SetSaved(step_);
   }
   if (const std::string blind = memory_.Blindness(); !blind.empty()) console.Say(blind);
+  if (const std::string words = LossesWords(run); !words.empty()) console.Say(words);
   receipts_.Save();  // as the logs: back to the checkpoint
 }
 

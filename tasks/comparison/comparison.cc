@@ -61,7 +61,7 @@ class Comparison final : public Task {
                 {.name = "answer", .weight = 1, .max_items = kReplyWidth}},
       .constants = {kTables[0].Spec(), kTables[1].Spec(), kTables[2].Spec(), kTables[3].Spec()},
       .inputs = {"images", "tokens", "lengths", "supervised"},
-      .outputs = {"logits", "targets", "drawing"},
+      .outputs = {"losses", "drawing"},
       .special_tokens = {"<pad>", "<eos>"},
       .score = {.name = "accuracy", .higher_is_better = true, .chance = 0.5}};
   static std::vector<std::string> Texts() { return TextsOf(kTables); }
@@ -140,9 +140,9 @@ at::Tensor Comparison::Wait(PassContext& context) const {
 Sums Comparison::RunQuestion(PassContext& context) const {
   const ModelOutputs outputs =
       context.Forward(question_.LearnedInputs({context.Image("c1"), context.Image("image2")}, context),
-                      {"logits", "targets", "drawing"});
+                      {"losses", "drawing"});
   const at::Tensor seen = context.Pixels("image2");
-  return {{"answer", SumCrossEntropy(outputs.at("logits"), outputs.at("targets"))},
+  return {{"answer", SumLosses(outputs.at("losses"))},
           {"image2", SumPictureError(outputs.at("drawing"), seen, seen, 0)}};
 }
 

@@ -18,7 +18,7 @@ class Control final : public Task {
                                   .passes = {ControlPassSpec(/*decodes_image=*/true)},
                                   .terms = {ControlImageTerm(), ControlTextTerm()},
                                   .inputs = {"images", "tokens", "lengths", "supervised"},
-                                  .outputs = {"logits", "targets", "drawing"},
+                                  .outputs = {"losses", "drawing"},
                                   .special_tokens = {"<pad>", "<eos>"},
                                   .score = {.name = "image_error", .higher_is_better = false},
                                   // Some kinds of scenes are few: to show one again is no mistake.

@@ -74,7 +74,7 @@ class DirectionNames final : public Task {
                               {.name = "sentence", .weight = 1, .max_items = kPromptWidth - 1}}}},
       .constants = {kTable.Spec()},
       .inputs = {"images", "tokens", "lengths", "supervised"},
-      .outputs = {"logits", "targets"},
+      .outputs = {"losses"},
       .special_tokens = {"<pad>", "<eos>", "<forward>", "<clock>", "<anticlock>"},
       .score = {.name = "accuracy", .higher_is_better = true, .chance = 1.0 / 3}};
   static std::vector<std::string> Texts() { return TextsOf({&kTable, 1}); }
@@ -170,8 +170,8 @@ Sums DirectionNames::Run(std::string_view pass, PassContext& context) const {
                        {.name = "supervised",
                         .tensor = FlatPositions(batch.Ragged("sentence.learned"), table_.longest()),
                         .key = ""}},
-                      {"logits", "targets"});
-  return {{"sentence", SumCrossEntropy(outputs.at("logits"), outputs.at("targets"))}};
+                      {"losses"});
+  return {{"sentence", SumLosses(outputs.at("losses"))}};
 }
 
 Sums DirectionNames::RunFused(PassContext& context) const {
@@ -183,7 +183,7 @@ Sums DirectionNames::RunFused(PassContext& context) const {
                              .learned = &batch.Ragged("sentence.learned")}};
   const ModelInputs inputs =
       MixedInputs({context.Image("image")}, parts, batch.Column("kind"), kMixedWidth, tokenizer_.pad());
-  return MixedCrossEntropy(parts, context.Forward(inputs, {"logits", "targets"}));
+  return MixedCrossEntropy(parts, context.Forward(inputs, {"losses"}));
 }
 
 std::string DirectionNames::WordsOf(std::int64_t sentence) const {

@@ -86,7 +86,7 @@ class MemCanvas final : public Task {
                    .high = 1,
                    .summary = "share of rows whose second picture is the first once more, a first lesson"}},
       .inputs = {"images", "tokens", "lengths", "supervised"},
-      .outputs = {"logits", "targets", "image", "drawing"},
+      .outputs = {"losses", "image", "drawing"},
       .special_tokens = {"<pad>", "<eos>"},
       .score = {.name = "recall", .higher_is_better = true, .chance = 1.0 / kSteps}};
   static std::vector<std::string> Texts() { return TextsOf(kTables); }

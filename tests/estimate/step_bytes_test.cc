@@ -29,11 +29,12 @@ struct Case {
   at::ScalarType dtype = at::kFloat;
   bool qwen2 = false;
   LoraConfig lora{};
+  std::int64_t loss_items = 0;  // that the limit of losses has room for; 0: for all
 };
 std::ostream& operator<<(std::ostream& out, const Case& c) {
   return out << c.what << ", " << ModeName(c.mode) << ", dropout " << c.dropout << ", " << c.dtype
              << (c.qwen2 ? ", as Qwen2" : "") << ", rank " << c.lora.rank << " with dropout "
-             << c.lora.dropout;
+             << c.lora.dropout << ", room for " << c.loss_items;
 }
 
 // Of all maps, of some, with rows of tokens, with dropout.
@@ -62,6 +63,10 @@ std::vector<Case> AllCases() {
       for (const LoraConfig& lora : Adapted())
         all.push_back({what, mode, 0, at::kFloat, /*qwen2=*/false, lora});
       all.push_back({what, mode, 0, at::kBFloat16, /*qwen2=*/false, Adapted().front()});
+      for (const LoraConfig& lora : {LoraConfig(), Adapted()[2]}) {
+        for (const at::ScalarType dtype : {at::kFloat, at::kBFloat16})
+          all.push_back({what, mode, 0, dtype, /*qwen2=*/false, lora, /*loss_items=*/4});
+      }
     }
   }
   for (const TaskVariant& what : DefaultVariants()) {
@@ -90,7 +95,8 @@ class StepBytesOf : public ::testing::TestWithParam<Case> {
 class Subject {
  public:
   explicit Subject(const Case& c)
-      : loaded_(c.what, c.dropout, c.dtype, c.qwen2, c.lora), rows_(loaded_.task, TaskSeed(3, c.what.task)) {
+      : loaded_(c.what, c.dropout, c.dtype, c.qwen2, c.lora, c.loss_items),
+        rows_(loaded_.task, TaskSeed(3, c.what.task)) {
     for (std::int64_t kind = 0; kind < rows_.kinds(); ++kind) {
       const TaskShape shape =
           ShapeOf(loaded_.task, rows_.Make(kind, 1).Take({0, 0}), *loaded_.model, TinyAgentFile().config);
@@ -163,7 +169,8 @@ INSTANTIATE_TEST_SUITE_P(AllTasks, StepBytesOf,
                            return NameOf(info.param.what) + "_" + std::string(ModeName(info.param.mode)) +
                                   (info.param.dropout > 0 ? "_dropout" : "") +
                                   (info.param.dtype == at::kBFloat16 ? "_bf16" : "") +
-                                  (info.param.qwen2 ? "_qwen2" : "") + NameOf(info.param.lora);
+                                  (info.param.qwen2 ? "_qwen2" : "") + NameOf(info.param.lora) +
+                                  (info.param.loss_items > 0 ? "_cut" : "");
                          });
 
 struct Evaluated {

@@ -105,5 +105,19 @@ TEST(CrossEntropy, AddsItsItemsUpAndTakesNone) {
   EXPECT_EQ(SumCrossEntropy(logits.narrow(0, 0, 0), targets.narrow(0, 0, 0)).item<double>(), 0);
 }
 
+TEST(Losses, OfItemsAddUpToTheBitsOfTheirCrossEntropy) {
+  at::manual_seed(5);
+  for (const std::int64_t items : {0, 1, 5, 64, 65, 1000}) {
+    const at::Tensor targets = at::randint(11, {items}, at::kLong);
+    at::Tensor one = at::randn({items, 11}).mul_(3).set_requires_grad(true),
+               other = one.detach().clone().set_requires_grad(true);
+    const at::Tensor at_once = SumCrossEntropy(one, targets),
+                     items_first = SumLosses(at::cross_entropy_loss(other, targets, {}, at::Reduction::None));
+    EXPECT_TRUE(at_once.equal(items_first)) << items;
+    at_once.mul(0.7).backward(), items_first.mul(0.7).backward();
+    EXPECT_TRUE(one.grad().equal(other.grad())) << items;
+  }
+}
+
 }  // namespace
 }  // namespace medley

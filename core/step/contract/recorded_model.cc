@@ -15,6 +15,7 @@
 
 #include <medley/base/error.h>
 #include <medley/base/random.h>
+#include <medley/model/asked_losses.h>
 
 namespace medley {
 namespace {
@@ -212,7 +213,8 @@ ModelOutputs RecordedModel::Forward(const ModelInputs& inputs, const WantedOutpu
   if (count_ == 1) alone_[first_][pass_] = handed.inputs;
   const at::Tensor answer = level_ ? at::Tensor() : Answer(inputs);
   ModelOutputs outputs;
-  for (const std::string_view name : wanted) {
+  const AskedLosses asked(spec(), wanted, /*of_logits=*/true);
+  for (const std::string_view name : asked.wanted()) {
     const std::vector<at::Tensor> of_rows = Of(pass_, name);
     const at::Tensor order = OrderOf(name, of_rows, handed.inputs);
     if (order.defined()) handed.orders[std::string(name)] = order;
@@ -226,6 +228,7 @@ ModelOutputs RecordedModel::Forward(const ModelInputs& inputs, const WantedOutpu
     }
     outputs[std::string(name)] = InOrder(output, order);
   }
+  asked.AddTo(outputs, inputs);
   return outputs;
 }
 

@@ -12,6 +12,7 @@
 #include <medley/base/error.h>
 #include <medley/base/interrupt.h>
 #include <medley/base/suggest.h>
+#include <medley/model/asked_losses.h>
 #include <medley/model/float_type.h>
 #include <medley/model/forward_sizes.h>
 #include <medley/step/passes/pass_forward.h>
@@ -149,18 +150,21 @@ ModelOutputs RunningPass::Forward(const ModelInputs& inputs, const WantedOutputs
          std::to_string(variant().passes.size()) + ")");
   }
   shapes_.HandedIn(inputs);
-  CheckTensors(inputs, wanted);
+  // Who looks at what the model gave looks at logits, not at what became of them.
+  const AskedLosses asked(micro_.setting_.model.spec(), wanted, record_.keeps_outputs);
+  CheckTensors(inputs, asked.wanted());
   Record(inputs, wanted);
   PassForward context(info().name, pass_.name, batch().rows(), micro_.encodings_,
                       micro_.setting_.way.recompute_every);
-  ModelOutputs outputs = micro_.setting_.model.Forward(inputs, wanted, context);
-  for (const std::string_view output : wanted) {
+  ModelOutputs outputs = micro_.setting_.model.Forward(inputs, asked.wanted(), context);
+  for (const std::string_view output : asked.wanted()) {
     const auto found = outputs.find(output);
     if (found == outputs.end()) Fail("got no '" + std::string(output) + "' from the model");
     shapes_.Made(output, found->second);
     CheckOutput(output, found->second);
     if (record_.keeps_outputs) record_.made.emplace(output, found->second);
   }
+  asked.AddTo(outputs, inputs);
   return outputs;
 }
 

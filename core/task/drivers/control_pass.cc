@@ -58,13 +58,13 @@ ModelOutputs ControlPass::Forward(PassContext& context, bool decodes_image) cons
   ModelInputs inputs = Inputs(context);
   const RaggedColumn& learned = context.batch().Ragged(Column("learned"));
   inputs.push_back({.name = "supervised", .tensor = FlatPositions(learned, kControlWidth), .key = ""});
-  WantedOutputs wanted{"logits", "targets"};
+  WantedOutputs wanted{"losses"};
   if (decodes_image) wanted.push_back("drawing");
   return context.Forward(inputs, wanted);
 }
 
 Sums ControlPass::Losses(PassContext& context, const ModelOutputs& outputs) const {
-  Sums sums{{names_.name + "_text", SumCrossEntropy(outputs.at("logits"), outputs.at("targets"))}};
+  Sums sums{{names_.name + "_text", SumLosses(outputs.at("losses"))}};
   if (outputs.count("drawing") > 0) {
     const at::Tensor picture = context.Pixels(names_.images[names_.images.size() - 1]);
     sums[names_.name + "_image"] = SumPictureError(outputs.at("drawing"), picture, picture, 0);

@@ -44,8 +44,7 @@ Sums MixedCrossEntropy(std::span<const TextPart> parts, const ModelOutputs& outp
   for (const TextPart& part : parts) {
     if (part.learned == nullptr) continue;
     const std::int64_t items = part.learned->values.size(0);
-    sums[part.term] = SumCrossEntropy(outputs.at("logits").narrow(0, begin, items),
-                                      outputs.at("targets").narrow(0, begin, items));
+    sums[part.term] = SumLosses(outputs.at("losses").narrow(0, begin, items));
     begin += items;
   }
   return sums;

@@ -111,7 +111,7 @@ Sums PictureTask::RunMixed(const std::string& pass, PassContext& context) const 
   // Control's rows draw what they see.
   ModelInputs inputs = MixedInputs(std::move(pictures), parts, kind, mixed_width_, pad_);
   inputs.push_back({.name = "drawn_alone", .tensor = kind.eq(kControl), .key = ""});
-  const ModelOutputs outputs = context.Forward(inputs, {"logits", "targets", "image"});
+  const ModelOutputs outputs = context.Forward(inputs, {"losses", "image"});
   const at::Tensor& picture = outputs.at("image");
   if (pass == "first") context.Carry("c1", picture);
 

@@ -54,7 +54,7 @@ constexpr TaskSpec PictureSpec(std::string_view name, std::string_view summary, 
   spec.passes = {ControlPassSpec(/*decodes_image=*/true), pass};
   spec.terms = {ControlImageTerm(), ControlTextTerm(), image};
   spec.inputs = {"images", "tokens", "lengths", "supervised", "drawn_alone"};
-  spec.outputs = {"logits", "targets", "image", "drawing"};
+  spec.outputs = {"losses", "image", "drawing"};
   PassSpec mixed = pass;
   mixed.name = "fused", mixed.text_width = std::max(prompts.Width(), kControlWidth);
   PassSpec first = mixed, second = mixed;

@@ -95,8 +95,8 @@ Sums QuestionTask::Run(std::string_view pass, PassContext& context) const {
       std::find_if(asked_.begin(), asked_.end(), [&](const TextQuestion& a) { return a.name() == pass; });
   if (asked == asked_.end()) throw Error("the task has no pass '" + std::string(pass) + "'");
   const ModelOutputs outputs =
-      context.Forward(asked->LearnedInputs({context.Image("image")}, context), {"logits", "targets"});
-  return {{asked->name(), SumCrossEntropy(outputs.at("logits"), outputs.at("targets"))}};
+      context.Forward(asked->LearnedInputs({context.Image("image")}, context), {"losses"});
+  return {{asked->name(), SumLosses(outputs.at("losses"))}};
 }
 
 Sums QuestionTask::RunFused(PassContext& context) const {
@@ -105,7 +105,7 @@ Sums QuestionTask::RunFused(PassContext& context) const {
   for (const TextQuestion& asked : asked_) parts.push_back(asked.Part(context, fused_width_));
   const ModelInputs inputs =
       MixedInputs({context.Image("image")}, parts, context.batch().Column("kind"), fused_width_, pad_);
-  return MixedCrossEntropy(parts, context.Forward(inputs, {"logits", "targets"}));
+  return MixedCrossEntropy(parts, context.Forward(inputs, {"losses"}));
 }
 
 Outcomes QuestionTask::Evaluate(EvalContext& context, const RowRange& rows) const {

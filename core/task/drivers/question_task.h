@@ -58,7 +58,7 @@ constexpr TaskSpec QuestionSpec(std::string_view name, std::string_view summary,
                 .summary = summary,
                 .options = setting.options,
                 .inputs = {"images", "tokens", "lengths", "supervised"},
-                .outputs = {"logits", "targets"},
+                .outputs = {"losses"},
                 .special_tokens = {"<pad>", "<eos>"},
                 .score = {.name = "accuracy", .higher_is_better = true, .chance = 0, .low = 0, .high = 1}};
   if (setting.control) {

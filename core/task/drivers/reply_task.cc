@@ -84,8 +84,8 @@ Sums ReplyTask::Run(std::string_view, PassContext& context) const {
       context.Forward({{"tokens", tokens, ""},
                        {"lengths", batch.Column("lengths"), ""},
                        {"supervised", FlatPositions(batch.Ragged("learned"), tokens.size(1)), ""}},
-                      {"logits", "targets"});
-  return {{"reply", SumCrossEntropy(outputs.at("logits"), outputs.at("targets"))}};
+                      {"losses"});
+  return {{"reply", SumLosses(outputs.at("losses"))}};
 }
 
 // Both sides are decoded: a vocabulary need not give back a text as it was.

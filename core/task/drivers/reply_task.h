@@ -28,7 +28,7 @@ constexpr TaskSpec ReplySpec(std::string_view name, std::string_view summary,
           .terms = {{.name = "reply", .max_items = setting.reply_width}},
           .options = setting.options,
           .inputs = {"tokens", "lengths", "supervised"},
-          .outputs = {"logits", "targets"},
+          .outputs = {"losses"},
           .special_tokens = setting.special_tokens,
           .score = {.name = "accuracy", .chance = setting.chance, .low = 0, .high = 1},
           .rows_repeat = setting.rows_repeat};
