@@ -32,16 +32,45 @@ MEDLEY_BOTH void UpdateOne(float& weight, float gradient, float& mean, float& sq
       weight * rates.keep_weight - rates.step * mean / (std::sqrt(square) * rates.root_scale + rates.epsilon);
 }
 
-// Who shares the work on one block: on the CPU one lane. A CUDA kernel has a lane a thread, whose Max is over
-// all of them; means and squares are then shared memory.
-struct OneLane {
-  static constexpr std::int64_t kFirst = 0, kStride = 1;
-  MEDLEY_BOTH static std::int32_t Max(std::int32_t own) { return own; }
-};
-
 MEDLEY_BOTH float InverseScale(float scale) {
   return scale > 1e-37F ? 1 / scale : 0.0F;  // below it the inverse may be infinite
 }
+
+// Who shares the work on one block: on the CPU one lane. A CUDA kernel has a lane a thread, whose Max is over
+// all of them; means and squares are then shared memory. A lane may have other ways to the same codes.
+template <typename Lanes, Map kMap>
+MEDLEY_BOTH void DecodeBlock(const std::uint8_t* codes, float scale, std::int64_t size, float* values) {
+  MEDLEY_INDEPENDENT
+  for (std::int64_t i = Lanes::First(); i < size; i += Lanes::Stride())
+    values[i] = ValueOf<kMap>(codes[i]) * scale;
+}
+
+// A square above 0 never becomes 0: its mean may be as small and survive, and would be divided by epsilon
+// alone where the next gradient is 0.
+template <typename Lanes, Map kMap>
+MEDLEY_BOTH void EncodeBlock(const float* values, float per_scale, std::int64_t size, std::uint8_t* codes) {
+  MEDLEY_INDEPENDENT
+  for (std::int64_t i = Lanes::First(); i < size; i += Lanes::Stride()) {
+    const std::int32_t code = CodeOf<kMap>(values[i] * per_scale);
+    const std::int32_t least = kMap == Map::kUnsigned && BitsOf(values[i]) > 0 ? 1 : 0;
+    codes[i] = static_cast<std::uint8_t>(code < least ? least : code);
+  }
+}
+
+struct OneLane {
+  MEDLEY_BOTH static constexpr std::int64_t First() { return 0; }
+  MEDLEY_BOTH static constexpr std::int64_t Stride() { return 1; }
+  MEDLEY_BOTH static std::int32_t Max(std::int32_t own) { return own; }
+  template <Map kMap>
+  MEDLEY_BOTH static void Decode(const std::uint8_t* codes, float scale, std::int64_t size, float* values) {
+    DecodeBlock<OneLane, kMap>(codes, scale, size, values);
+  }
+  template <Map kMap>
+  MEDLEY_BOTH static void Encode(const float* values, float per_scale, std::int64_t size,
+                                 std::uint8_t* codes) {
+    EncodeBlock<OneLane, kMap>(values, per_scale, size, codes);
+  }
+};
 
 // Codes and scales of two moments of up to kBlock numbers. A mean is its code's value times the scale, the
 // block's largest magnitude.
@@ -53,36 +82,24 @@ struct EightBitBlock {
   std::int64_t size;
 };
 
-// A square above 0 never becomes 0: its mean may be as small and survive, and would be divided by epsilon
-// alone where the next gradient is 0.
+// `means`, `squares`: room for the block's.
 template <typename Lanes>
 MEDLEY_BOTH void UpdateBlock(const EightBitBlock& block, const AdamWRates& rates, float* means,
                              float* squares) {
-  const float mean_scale = *block.mean_scale, square_scale = *block.square_scale;
+  Lanes::template Decode<Map::kSigned>(block.means, *block.mean_scale, block.size, means);
+  Lanes::template Decode<Map::kUnsigned>(block.squares, *block.square_scale, block.size, squares);
   std::int32_t mean_most = 0, square_most = 0;  // as bits: magnitudes have their order
   MEDLEY_INDEPENDENT
-  for (std::int64_t i = Lanes::kFirst; i < block.size; i += Lanes::kStride) {
-    float mean = ValueOf<Map::kSigned>(block.means[i]) * mean_scale;
-    float square = ValueOf<Map::kUnsigned>(block.squares[i]) * square_scale;
-    UpdateOne(block.weights[i], block.gradients[i], mean, square, rates);
-    means[i] = mean, squares[i] = square;
-    const std::int32_t magnitude = BitsOf(mean) & 0x7fffffff, bits = BitsOf(square);
-    mean_most = magnitude > mean_most ? magnitude : mean_most;
-    square_most = bits > square_most ? bits : square_most;
+  for (std::int64_t i = Lanes::First(); i < block.size; i += Lanes::Stride()) {
+    UpdateOne(block.weights[i], block.gradients[i], means[i], squares[i], rates);
+    const std::int32_t mean = BitsOf(means[i]) & 0x7fffffff, square = BitsOf(squares[i]);
+    mean_most = mean > mean_most ? mean : mean_most;
+    square_most = square > square_most ? square : square_most;
   }
-  const float new_mean_scale = FloatOf(Lanes::Max(mean_most)),
-              new_square_scale = FloatOf(Lanes::Max(square_most));
-  *block.mean_scale = new_mean_scale, *block.square_scale = new_square_scale;
-  const float per_mean = InverseScale(new_mean_scale), per_square = InverseScale(new_square_scale);
-  MEDLEY_INDEPENDENT
-  for (std::int64_t i = Lanes::kFirst; i < block.size; i += Lanes::kStride)
-    block.means[i] = static_cast<std::uint8_t>(CodeOf<Map::kSigned>(means[i] * per_mean));
-  MEDLEY_INDEPENDENT
-  for (std::int64_t i = Lanes::kFirst; i < block.size; i += Lanes::kStride) {
-    const std::int32_t code = CodeOf<Map::kUnsigned>(squares[i] * per_square);
-    const std::int32_t least = BitsOf(squares[i]) > 0 ? 1 : 0;
-    block.squares[i] = static_cast<std::uint8_t>(code < least ? least : code);
-  }
+  const float mean_scale = FloatOf(Lanes::Max(mean_most)), square_scale = FloatOf(Lanes::Max(square_most));
+  *block.mean_scale = mean_scale, *block.square_scale = square_scale;
+  Lanes::template Encode<Map::kSigned>(means, InverseScale(mean_scale), block.size, block.means);
+  Lanes::template Encode<Map::kUnsigned>(squares, InverseScale(square_scale), block.size, block.squares);
 }
 
 // 32 bits for the number of this place in its tensor, other ones in each step.
@@ -117,7 +134,7 @@ struct HalfBlock {
 template <typename Lanes>
 MEDLEY_BOTH void UpdateBlock(const HalfBlock& block, const AdamWRates& rates) {
   MEDLEY_INDEPENDENT
-  for (std::int64_t i = Lanes::kFirst; i < block.size; i += Lanes::kStride) {
+  for (std::int64_t i = Lanes::First(); i < block.size; i += Lanes::Stride()) {
     float mean = WidenedHalf(block.means[i]), square = WidenedHalf(block.squares[i]);
     UpdateOne(block.weights[i], block.gradients[i], mean, square, rates);
     const std::uint32_t random = RandomBits(block.place + static_cast<std::uint32_t>(i), rates);

@@ -52,19 +52,43 @@ MEDLEY_BOTH float MagnitudeOf(std::int32_t code) {
   return code == Shape::kLast ? 1.0F : value;
 }
 
+// Decades are counted from the one below 1. How many parts one has; what a value is multiplied with to get
+// its place among the codes; and where it meets the one above it: half way between their outermost codes.
+inline constexpr int kLowerDecades = 6;
+MEDLEY_BOTH constexpr float HalvingsOf(int decade) { return static_cast<float>(1 << decade); }
+MEDLEY_BOTH constexpr float TopOf(int decade) {
+  constexpr float kTops[] = {1, 1e-1F, 1e-2F, 1e-3F, 1e-4F, 1e-5F, 1e-6F};
+  return kTops[decade];
+}
+template <Map kMap>
+MEDLEY_BOTH constexpr float PartsOf(int decade) {
+  return MapShape<kMap>::kParts / HalvingsOf(decade);
+}
+template <Map kMap>
+MEDLEY_BOTH constexpr float ScaleOf(int decade) {
+  return MapShape<kMap>::kParts / (HalvingsOf(decade) * 0.9F * TopOf(decade));
+}
+template <Map kMap>
+MEDLEY_BOTH constexpr float BoundOf(int decade) {
+  return TopOf(decade) * (1 + 1.8F * (HalvingsOf(decade) / 2) / MapShape<kMap>::kParts);
+}
+
+template <Map kMap, int kDecade>
+MEDLEY_BOTH void TakeLower(float value, float& parts, float& scale) {
+  constexpr float kBound = BoundOf<kMap>(kDecade), kParts = PartsOf<kMap>(kDecade),
+                  kScale = ScaleOf<kMap>(kDecade);
+  const bool is_lower = value < kBound;
+  parts = is_lower ? kParts : parts;
+  scale = is_lower ? kScale : scale;
+  if constexpr (kDecade < kLowerDecades) TakeLower<kMap, kDecade + 1>(value, parts, scale);
+}
+
 // The nearest of a magnitude up to 1, or one as near but for rounding.
 template <Map kMap>
 MEDLEY_BOTH std::int32_t MagnitudeCode(float value) {
   using Shape = MapShape<kMap>;
-  constexpr float kParts = Shape::kParts;
-  float parts = kParts, scale = kParts / 0.9F;
-  // Decades meet half way between their outermost codes, which is above the power of ten.
-  const auto lower = [&](float power, float halvings) __attribute__((always_inline)) {
-    const bool is_lower = value < power * (1 + 1.8F * (halvings / 2) / kParts);
-    parts = is_lower ? kParts / halvings : parts;
-    scale = is_lower ? kParts / (halvings * 0.9F * power) : scale;
-  };
-  lower(1e-1F, 2), lower(1e-2F, 4), lower(1e-3F, 8), lower(1e-4F, 16), lower(1e-5F, 32), lower(1e-6F, 64);
+  float parts = PartsOf<kMap>(0), scale = ScaleOf<kMap>(0);
+  TakeLower<kMap, 1>(value, parts, scale);
   const float at = value * scale + parts * (8 / 9.0F), most = 2 * parts - 1;
   std::int32_t code = static_cast<std::int32_t>(at < most ? at : most) - Shape::kShift;
   code = value < Shape::kLeast ? 0 : code;
