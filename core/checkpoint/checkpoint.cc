@@ -203,6 +203,15 @@ void CheckAll(const fs::path& file, const std::vector<Parameter>& wanted, const 
   }
 }
 
+void Convert(const fs::path& file, const TrainingState& state, Tensors& saved) {
+  if (!state.convert_optimizer) return;
+  try {
+    state.convert_optimizer(saved);
+  } catch (const InputError& error) {
+    throw InputError(file.string() + ": " + error.what());
+  }
+}
+
 void Copy(const fs::path& file, const std::vector<Parameter>& wanted, const Tensors& saved) {
   const at::NoGradGuard no_grad;
   WorkProgress progress;
@@ -365,8 +374,9 @@ std::optional<FoundCheckpoint> FindCheckpoint(const fs::path& run, OnDamage on_d
 
 void LoadCheckpoint(const fs::path& checkpoint, const TrainingState& state) {
   const Tensors weights = ReadSafetensors(checkpoint / kModelFile);
-  const Tensors optimizer = ReadSafetensors(checkpoint / kOptimizerFile);
+  Tensors optimizer = ReadSafetensors(checkpoint / kOptimizerFile);
   CheckAll(checkpoint / kModelFile, state.weights, weights);
+  Convert(checkpoint / kOptimizerFile, state, optimizer);
   CheckAll(checkpoint / kOptimizerFile, state.optimizer, optimizer);
   LoadSections(state.sections, ReadState(checkpoint));
   Copy(checkpoint / kModelFile, state.weights, weights);

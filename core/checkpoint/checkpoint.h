@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -25,6 +26,9 @@ struct TrainingState {
   std::vector<Parameter> weights;
   std::vector<Parameter> optimizer;
   std::vector<Section> sections;
+  // Brings the optimizer's tensors, as a checkpoint's file has them, into the form in which the run keeps
+  // them; none: they are. May throw an InputError that names a tensor.
+  std::function<void(std::map<std::string, at::Tensor>& saved)> convert_optimizer{};
 };
 
 // The mean loss of an evaluation, a finite one: a loss that is not finite counts as not evaluated. It

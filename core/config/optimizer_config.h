@@ -18,6 +18,13 @@ struct EnumNames<UpdateRule> {
   static constexpr std::array<std::string_view, 2> kNames = {"adamw", "muon"};
 };
 
+// What AdamW keeps its two moments in.
+enum class MomentsKind { kFloat, kBf16, k8Bit };
+template <>
+struct EnumNames<MomentsKind> {
+  static constexpr std::array<std::string_view, 3> kNames = {"float", "bf16", "8bit"};
+};
+
 // Settings of the parameters whose name matches the pattern (shell-style, * and ?); the first that matches
 // wins.
 struct ParameterGroup {
@@ -40,6 +47,7 @@ struct OptimizerConfig {
   double beta1 = 0.9;
   double beta2 = 0.95;
   double epsilon = 1e-8;
+  MomentsKind moments = MomentsKind::kFloat;
   double momentum = 0.95;  // Muon's
   double weight_decay = 0.01;
   double clip_norm = 1.0;        // 0: no clipping
@@ -106,6 +114,12 @@ void Fields(Visitor& visit, OptimizerConfig& c) {
   visit(c.beta2,
         {.name = "beta2", .help = "AdamW's decay of the squares", .low = 0, .high = 1, .below_high = true});
   visit(c.epsilon, {.name = "epsilon", .help = "AdamW's epsilon", .low = 0, .high = 1, .above_low = true});
+  visit(
+      c.moments,
+      {.name = "moments",
+       .help = "What AdamW keeps its two moments in: float; bf16, rounded at random, half the bytes; or "
+               "8bit, a quarter, in blocks of 256 numbers with a scale. Tensors of fewer than 4,096 numbers "
+               "keep float. A resume may change it, and converts them"});
   visit(c.momentum,
         {.name = "momentum", .help = "Muon's decay of the mean", .low = 0, .high = 1, .below_high = true});
   visit(c.weight_decay, {.name = "weight_decay", .help = "Decoupled weight decay", .low = 0, .high = 1});

@@ -79,6 +79,7 @@ void SayWhatRuns(const Run& run, Console& console) {
   if (!run.cluster->device_words().empty()) console.Say(run.cluster->device_words());
   const OptimizerConfig& optimizer = run.config.optimizer;
   console.Say(GroupsTable(*run.model, optimizer));
+  if (const std::string words = MomentsWords(*run.model, optimizer); !words.empty()) console.Say(words);
   if (optimizer.average > 0)
     console.Say("evaluations, sheets and exports read the average of the weights (optimizer.average)");
 }

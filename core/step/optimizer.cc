@@ -21,6 +21,7 @@
 #include <medley/base/error.h>
 #include <medley/model/float_type.h>
 #include <medley/model/parameter_bytes.h>
+#include <medley/step/moments_conversion.h>
 #include <medley/step/not_finite.h>
 #include <medley/step/parameter_groups.h>
 
@@ -67,10 +68,16 @@ void Optimizer::MakeScratch(const Model& model) {
   clip_factor_ = at::zeros({}, options);
   one_ = at::ones({}, options.dtype(at::kFloat));
   if (config_.trend) trend_.emplace(*config_.trend, options);
+  const bool is_compact =
+      std::any_of(slots_.begin(), slots_.end(), [](const Slot& slot) { return slot.compact.has_value(); });
+  if (is_compact && CompactOperators::IsFor(options.device())) {
+    operators_.emplace(config_.moments, options.device());
+    scratch_bytes_ += CompactOperators::BytesFor(config_.moments);
+  }
   const std::int64_t largest = LargestOfMuon(config_, model);
   if (largest == 0) return;
   muon_.emplace(largest, options);
-  scratch_bytes_ = Muon::BytesFor(largest, norms_.scalar_type());
+  scratch_bytes_ += Muon::BytesFor(largest, norms_.scalar_type());
 }
 
 void Optimizer::MakeDirections() {
@@ -109,15 +116,26 @@ void Optimizer::AddSlot(const Parameter& parameter, const at::Tensor& master) {
   if (group.rule == UpdateRule::kMuon) {
     slot.momentum = at::zeros_like(detached);
   } else {
-    slot.exp_avg = at::zeros_like(detached);
-    slot.exp_avg_sq = at::zeros_like(detached);
-    slot.updates = at::zeros({}, detached.options().dtype(at::kFloat));
+    AddMoments(parameter, detached, slot);
   }
   if (config_.average > 0) slot.average = detached.clone();
   if (config_.trend) slot.trend = at::zeros_like(detached);
   if (config_.keeps_line) slot.line = at::zeros_like(detached);
   if (config_.keeps_last_step) slot.last_step = at::zeros_like(detached);
   slots_.push_back(std::move(slot));
+}
+
+void Optimizer::AddMoments(const Parameter& parameter, const at::Tensor& master, Slot& slot) const {
+  const MomentsKind kind = MomentsOf(config_, parameter);
+  const at::TensorOptions counts = master.options().dtype(at::kFloat);
+  if (kind == MomentsKind::kFloat) {
+    slot.exp_avg = at::zeros_like(master);
+    slot.exp_avg_sq = at::zeros_like(master);
+    slot.updates = at::zeros({}, counts);
+  } else {
+    slot.compact.emplace(kind, master, parameter.name);
+    slot.updates = at::zeros({}, counts.device(at::kCPU));  // its rates are computed here
+  }
 }
 
 void Optimizer::Begin() {
@@ -131,6 +149,7 @@ double Optimizer::Step(double learning_rate) {
   const at::NoGradGuard no_gradients;
   const double norm = GradientNorm();
   if (!std::isfinite(norm)) FailNotFinite();
+  LineUpGradients();
   Clip(norm);
   if (directions_) directions_->Leave();
   const Touched touched = TouchedNow();
@@ -161,6 +180,7 @@ Optimizer::Touched Optimizer::TouchedNow() const {
 void Optimizer::Reset() {
   const at::NoGradGuard no_gradients;
   for (Slot& slot : slots_) {
+    if (slot.compact) slot.compact->Reset();
     for (at::Tensor* state : {&slot.exp_avg, &slot.exp_avg_sq, &slot.updates, &slot.momentum, &slot.trend,
                               &slot.line, &slot.last_step}) {
       if (state->defined()) state->zero_();
@@ -216,21 +236,50 @@ double Optimizer::NormOf(std::size_t slot) const {
                                                      : norms_on_host_.const_data_ptr<float>()[slot];
 }
 
+// As moments of fewer bits read them: in the order of the weights. They are nearly always.
+void Optimizer::LineUpGradients() {
+  for (Slot& slot : slots_) {
+    at::Tensor& gradient = slot.parameter.mutable_grad();
+    if (slot.compact && gradient.defined() && !gradient.is_contiguous()) gradient = gradient.contiguous();
+  }
+}
+
 void Optimizer::Clip(double norm) {
+  clip_scale_ = 1;
   if (config_.clip_norm <= 0 || norm <= config_.clip_norm) return;
+  clip_scale_ = config_.clip_norm / norm;
   clip_factor_.fill_(config_.clip_norm / norm);
   // A tensor, not a number: mul_ would allocate one for it.
   std::vector<at::Tensor> gradients;
   for (Slot& slot : slots_) {
-    if (slot.parameter.grad().defined()) gradients.push_back(slot.parameter.mutable_grad());
+    if (!slot.compact && slot.parameter.grad().defined()) gradients.push_back(slot.parameter.mutable_grad());
   }
   if (together_ && !gradients.empty()) return at::_foreach_mul_(gradients, clip_factor_);
   for (at::Tensor& gradient : gradients) gradient.mul_(clip_factor_);
 }
 
 void Optimizer::Update(std::size_t group, double learning_rate) {
-  groups_[group].rule == UpdateRule::kMuon ? UpdateByMuon(group, learning_rate)
-                                           : UpdateByAdamW(group, learning_rate);
+  if (groups_[group].rule == UpdateRule::kMuon) return UpdateByMuon(group, learning_rate);
+  UpdateByAdamW(group, learning_rate);
+  UpdateCompact(group, learning_rate);
+}
+
+void Optimizer::UpdateCompact(std::size_t group, double learning_rate) {
+  const CompactRates rates{.learning_rate = learning_rate * groups_[group].learning_rate_scale,
+                           .beta1 = config_.beta1,
+                           .beta2 = config_.beta2,
+                           .epsilon = config_.epsilon,
+                           .weight_decay = groups_[group].weight_decay,
+                           .clip_scale = clip_scale_};
+  std::vector<CompactUpdate> updates;
+  for (Slot& slot : slots_) {
+    if (slot.group != group || !slot.compact || !slot.parameter.grad().defined()) continue;
+    const float count = *slot.updates.mutable_data_ptr<float>() += 1;
+    updates.push_back(
+        {slot.master, slot.parameter.grad(), *slot.compact, slot.compact->RatesFor(rates, count)});
+  }
+  if (!operators_) return UpdateOnCpu(updates);
+  for (const CompactUpdate& update : updates) operators_->Update(update);
 }
 
 void Optimizer::UpdateByMuon(std::size_t group, double learning_rate) {
@@ -246,7 +295,7 @@ void Optimizer::UpdateByMuon(std::size_t group, double learning_rate) {
 void Optimizer::UpdateByAdamW(std::size_t group, double learning_rate) {
   std::vector<at::Tensor> masters, gradients, exp_avgs, exp_avg_sqs, updates;
   for (Slot& slot : slots_) {
-    if (slot.group != group || !slot.parameter.grad().defined()) continue;
+    if (slot.group != group || slot.compact || !slot.parameter.grad().defined()) continue;
     masters.push_back(slot.master);
     gradients.push_back(slot.parameter.grad());
     exp_avgs.push_back(slot.exp_avg);
@@ -288,11 +337,25 @@ std::vector<Parameter> Optimizer::State() const {
       if (!tensor.defined()) return;
       state.push_back({slot.name + part, tensor, slot.former_name.empty() ? "" : slot.former_name + part});
     };
-    add(".exp_avg", slot.exp_avg), add(".exp_avg_sq", slot.exp_avg_sq), add(".step", slot.updates);
+    if (slot.compact) {
+      add(kMeans, slot.compact->means), add(kMeanScales, slot.compact->mean_scales);
+      add(kSquares, slot.compact->squares), add(kSquareScales, slot.compact->square_scales);
+    }
+    add(kMeans, slot.exp_avg), add(kSquares, slot.exp_avg_sq), add(".step", slot.updates);
     add(".momentum", slot.momentum), add(kAverageOf, slot.average), add(".trend", slot.trend);
     add(".line", slot.line), add(".last_step", slot.last_step);
   }
   return state;
+}
+
+std::vector<std::string> Optimizer::ConvertState(std::map<std::string, at::Tensor>& saved) const {
+  std::vector<KeptMoments> kept;
+  for (const Slot& slot : slots_) {
+    if (slot.momentum.defined()) continue;
+    kept.push_back({slot.name, slot.former_name, slot.compact ? slot.compact->kind : MomentsKind::kFloat,
+                    slot.master.sizes()});
+  }
+  return ConvertMoments(kept, saved);
 }
 
 std::int64_t Optimizer::StateBytes() const {

@@ -3,12 +3,15 @@
 #include <ATen/core/Tensor.h>
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include <medley/config/run_config.h>
 #include <medley/model/model.h>
+#include <medley/step/compact_moments.h>
+#include <medley/step/compact_operators.h>
 #include <medley/step/directions.h>
 #include <medley/step/lent_weights.h>
 #include <medley/step/master_weights.h>
@@ -18,8 +21,9 @@
 namespace medley {
 
 // Updates a model's parameters, in groups by name, each by its rule (RuleOf): AdamW (Loshchilov and Hutter
-// 2019) or Muon. All its memory is allocated when it is made: a step allocates no tensor on the CPU, so that
-// running out of memory can never leave a half-updated model.
+// 2019), whose moments may be in fewer bits than float's (MomentsOf), or Muon. All its memory is allocated
+// when it is made: a step allocates no tensor on the CPU, so that running out of memory can never leave a
+// half-updated model.
 //
 // A parameter without a gradient in a step is left alone (no decay; its moments, its count of updates, its
 // average and its trend stay): the tasks of that step did not use it. Without a group's word, tensors of at
@@ -60,9 +64,15 @@ class Optimizer {
   // The state of each trained parameter. Of AdamW "<parameter>.exp_avg", "<parameter>.exp_avg_sq" and
   // "<parameter>.step" (updates so far, float32 scalar), of Muon "<parameter>.momentum", and where they are
   // kept "<parameter>.average", "<parameter>.trend", "<parameter>.line" and "<parameter>.last_step"; in the
-  // shape of the parameter, all others than ".step". The tensors themselves, so writing to them loads it.
+  // shape of the parameter, all others than ".step". Of moments in eight bits the first two are codes, and
+  // "<parameter>.exp_avg_scale" and "<parameter>.exp_avg_sq_scale" their blocks' scales. The tensors
+  // themselves, so writing to them loads it.
   std::vector<Parameter> State() const;
-  // Bytes of it, of the masters and of what Muon and directions compute in.
+  // Of such a state, by name, as a checkpoint has it: brings moments that are kept otherwise there into the
+  // form in which they are kept here. Says in words what was converted. An InputError names a tensor whose
+  // codes and scales do not belong together.
+  std::vector<std::string> ConvertState(std::map<std::string, at::Tensor>& saved) const;
+  // Bytes of it, of the masters and of what Muon, directions and moments of fewer bits compute in.
   std::int64_t StateBytes() const;
 
  private:
@@ -70,6 +80,7 @@ class Optimizer {
     std::string name, former_name;
     at::Tensor parameter, master;
     at::Tensor exp_avg{}, exp_avg_sq{}, updates{};  // of AdamW
+    std::optional<CompactMoments> compact{};        // in place of the first two, and `updates` on the CPU
     at::Tensor momentum{};                          // of Muon
     at::Tensor average{}, trend{};                  // undefined where none is kept, as
     at::Tensor line{}, last_step{};                 // of directions
@@ -96,9 +107,12 @@ class Optimizer {
   void ReadNormsTogether();
   double NormOf(std::size_t slot) const;  // of this step's gradient, 0 without one
   void Clip(double norm);
+  void LineUpGradients();
+  void AddMoments(const Parameter& parameter, const at::Tensor& master, Slot& slot) const;
   Touched TouchedNow() const;
   void Update(std::size_t group, double learning_rate);
   void UpdateByAdamW(std::size_t group, double learning_rate);
+  void UpdateCompact(std::size_t group, double learning_rate);
   void UpdateByMuon(std::size_t group, double learning_rate);
   [[noreturn]] void FailNotFinite() const;
 
@@ -108,6 +122,8 @@ class Optimizer {
   std::vector<Slot> slots_;
   std::vector<Group> groups_;
   std::optional<Muon> muon_;
+  std::optional<CompactOperators> operators_;
+  double clip_scale_ = 1;  // of this step's gradients that are scaled where they are read
   std::optional<WeightTrend> trend_;
   std::optional<Directions> directions_;
   std::int64_t scratch_bytes_ = 0;

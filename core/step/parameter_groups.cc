@@ -8,6 +8,8 @@
 #include <medley/model/float_type.h>
 #include <medley/model/parameter_names.h>
 #include <medley/report/table.h>
+#include <medley/step/compact_moments.h>
+#include <medley/step/compact_operators.h>
 #include <medley/step/muon.h>
 
 namespace medley {
@@ -114,6 +116,22 @@ std::int64_t DirectionBuffers(const OptimizerConfig& config, bool is_its_own_mas
   return 1 + (config.keeps_last_step ? 1 : 0) + (is_its_own_master ? 1 : 0);
 }
 
+// Of AdamW's two; `bytes`: of one in the type of the master.
+std::int64_t BytesOfMoments(const OptimizerConfig& config, const Parameter& parameter, std::int64_t bytes) {
+  const MomentsKind kind = MomentsOf(config, parameter);
+  return kind == MomentsKind::kFloat ? 2 * bytes : CompactMoments::BytesFor(kind, parameter.tensor.numel());
+}
+
+// Whether operators of libtorch update moments of fewer bits of this model.
+bool HasOperators(const OptimizerConfig& config, const Model& model) {
+  const auto& parameters = model.parameters();
+  return std::any_of(parameters.begin(), parameters.end(), [&](const Parameter& parameter) {
+    return IsTrained(config, parameter) && !HasMuon(config, parameter) &&
+           MomentsOf(config, parameter) != MomentsKind::kFloat &&
+           CompactOperators::IsFor(parameter.tensor.device());
+  });
+}
+
 // Bytes of the largest master of a half type, in which what such parameters are lent is computed.
 std::int64_t LargestToRound(const OptimizerConfig& config, const Model& model) {
   std::int64_t largest = 0;
@@ -154,6 +172,13 @@ UpdateRule RuleOf(const OptimizerConfig& config, const Parameter& parameter) {
   return parameter.hidden && parameter.tensor.dim() >= 2 ? config.name : UpdateRule::kAdamW;
 }
 
+MomentsKind MomentsOf(const OptimizerConfig& config, const Parameter& parameter) {
+  const at::Tensor& tensor = parameter.tensor;
+  const bool fits = AtLeastFloat(tensor.scalar_type()) == at::kFloat && tensor.numel() >= kLeastCompact &&
+                    tensor.is_contiguous();
+  return fits ? config.moments : MomentsKind::kFloat;
+}
+
 std::int64_t LargestOfMuon(const OptimizerConfig& config, const Model& model) {
   std::int64_t largest = 0;
   for (const Parameter& parameter : model.parameters()) {
@@ -172,7 +197,7 @@ KeptBytes KeptBytesOf(const OptimizerConfig& config, const Parameter& parameter)
   const at::ScalarType type = parameter.tensor.scalar_type(), wide = AtLeastFloat(type);
   const std::int64_t bytes = parameter.tensor.numel() * static_cast<std::int64_t>(c10::elementSize(wide));
   return {.gradients = bytes,
-          .moments = HasMuon(config, parameter) ? bytes : 2 * bytes,
+          .moments = HasMuon(config, parameter) ? bytes : BytesOfMoments(config, parameter, bytes),
           .masters = wide == type ? 0 : bytes,
           .averages = config.average > 0 ? bytes : 0,
           .trends = config.trend ? bytes : 0,
@@ -184,7 +209,16 @@ KeptBytes KeptBytesOf(const OptimizerConfig& config, const Model& model) {
   for (const Parameter& parameter : model.parameters()) kept += KeptBytesOf(config, parameter);
   kept.scratch = Muon::BytesFor(LargestOfMuon(config, model), AtLeastFloat(FloatTypeOf(model))) +
                  LargestToRound(config, model);
+  if (HasOperators(config, model)) kept.scratch += CompactOperators::BytesFor(config.moments);
   return kept;
+}
+
+std::string MomentsWords(const Model& model, const OptimizerConfig& config) {
+  if (!HasOperators(config, model)) return "";
+  return "optimizer.moments: on " + model.parameters().front().tensor.device().str() +
+         " operators of libtorch update moments of fewer bits, one after the other: the slow way. They save "
+         "the "
+         "bytes all the same";
 }
 
 std::vector<Parameter> TrainedOf(const OptimizerConfig& config, const Model& model) {

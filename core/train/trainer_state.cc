@@ -43,7 +43,11 @@ TrainingState Trainer::LoadState() {
   TrainingState state = State();
   stages_.TakeForms();
   if (start_.from) {
+    state.convert_optimizer = [this](std::map<std::string, at::Tensor>& saved) {
+      for (const std::string& words : run_.optimizer->ConvertState(saved)) console_.Say(words);
+    };
     LoadCheckpoint(start_.from->path, state);
+    state.convert_optimizer = nullptr;
     run_.optimizer->weights().Round();
   } else {
     run_.optimizer->Begin();

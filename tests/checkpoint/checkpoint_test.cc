@@ -178,6 +178,26 @@ TEST(Checkpoint, AnotherModelIsRefusedByTensorNameAndShapeAndNothingIsLoaded) {
   EXPECT_TRUE(Says(MessageOf([&] { LoadCheckpoint(scratch / "step-00000001", more); }), {"moon"}));
 }
 
+// Before they are compared with what the run keeps.
+TEST(Checkpoint, TheOptimizersTensorsAreConvertedAsTheRunAsks) {
+  const ScratchDirectory scratch;
+  State state;
+  TrainingState training = state.Training();
+  training.optimizer = {{.name = "a.codes", .tensor = at::ones({3}, at::kByte)}};
+  SaveCheckpoint(scratch.path(), training, {.step = 1, .logs = {}, .evaluated = {}, .config_hash = "x"});
+  training.optimizer = {{.name = "a", .tensor = at::zeros({3}, at::kFloat)}};
+  const auto load = [&] { LoadCheckpoint(scratch / "step-00000001", training); };
+  EXPECT_TRUE(Says(MessageOf<InputError>(load), {"optimizer.safetensors has no tensor a"}));
+  training.convert_optimizer = [](auto& saved) {
+    saved["a"] = 2 * saved.at("a.codes").to(at::kFloat);
+    saved.erase("a.codes");
+  };
+  load();
+  EXPECT_TRUE(training.optimizer[0].tensor.eq(2).all().item<bool>());
+  training.convert_optimizer = [](auto&) { throw InputError("a.codes is damaged"); };
+  EXPECT_TRUE(Says(MessageOf<InputError>(load), {"optimizer.safetensors: a.codes is damaged"}));
+}
+
 TEST(Checkpoint, RotationKeepsTheNewestAndTheBest) {
   const ScratchDirectory scratch;
   State state;

@@ -152,6 +152,7 @@ TEST(ConfigChange, WhatDecidesTheOptimizersTensorsIsRefusedInWords) {
   EXPECT_TRUE(has(refusal(plain, {{"average", 0.9}}), "optimizer.average: 0.0 -> 0.9"));
   EXPECT_TRUE(has(refusal({{"average", 0.9}}, plain), "optimizer.average: 0.9 -> 0.0"));
   EXPECT_EQ(refusal({{"average", 0.9}}, {{"average", 0.99}}), "");
+  EXPECT_EQ(refusal(plain, {{"moments", "8bit"}}), "") << "which are converted";
   const ordered_json trend = {{"trend", {{"beta", 0.5}, {"gamma", 0.9}}}};
   EXPECT_TRUE(has(refusal(plain, trend), "optimizer.trend.beta: not given -> 0.5"));
   EXPECT_TRUE(has(refusal(trend, plain), "optimizer.trend.beta: 0.5 -> not given"));
