@@ -187,7 +187,7 @@ TEST(Checkpoint, TheOptimizersTensorsAreConvertedAsTheRunAsks) {
   SaveCheckpoint(scratch.path(), training, {.step = 1, .logs = {}, .evaluated = {}, .config_hash = "x"});
   training.optimizer = {{.name = "a", .tensor = at::zeros({3}, at::kFloat)}};
   const auto load = [&] { LoadCheckpoint(scratch / "step-00000001", training); };
-  EXPECT_TRUE(Says(MessageOf<InputError>(load), {"optimizer.safetensors has no tensor a"}));
+  EXPECT_TRUE(Says(MessageOf<InputError>(load), {"optim.safetensors has no tensor a"}));
   training.convert_optimizer = [](auto& saved) {
     saved["a"] = 2 * saved.at("a.codes").to(at::kFloat);
     saved.erase("a.codes");
@@ -195,7 +195,7 @@ TEST(Checkpoint, TheOptimizersTensorsAreConvertedAsTheRunAsks) {
   load();
   EXPECT_TRUE(training.optimizer[0].tensor.eq(2).all().item<bool>());
   training.convert_optimizer = [](auto&) { throw InputError("a.codes is damaged"); };
-  EXPECT_TRUE(Says(MessageOf<InputError>(load), {"optimizer.safetensors: a.codes is damaged"}));
+  EXPECT_TRUE(Says(MessageOf<InputError>(load), {"optim.safetensors: a.codes is damaged"}));
 }
 
 TEST(Checkpoint, RotationKeepsTheNewestAndTheBest) {
