@@ -158,8 +158,9 @@ std::int64_t BytesBeside(std::int64_t items, bool trains_head, at::ScalarType dt
   torch::autograd::backward({PiecewiseLosses(hidden, targets, head).sum()});
   const auto states = static_cast<std::int64_t>(hidden.nbytes());
   const std::int64_t of_head = trains_head ? 4 * kMany * kWide : 0;
-  // What waits, and what it becomes; of a half type in float, and then in its own.
-  const std::int64_t of_states = 2 * states + (dtype == at::kBFloat16 ? 2 * states : 0);
+  // What waits, and what it becomes; of a half type in float, and then in its own. Weighted states.
+  const std::int64_t of_states =
+      2 * states + (dtype == at::kBFloat16 ? 2 * states : 0) + (trains_head ? states : 0);
   return ReadCpuMemory().peak - before - of_head - of_states;
 }
 

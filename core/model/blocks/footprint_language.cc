@@ -49,9 +49,11 @@ class TextNumbers {
       part.backward += If(training_.words(), InFloat(words));
     else if (training_.embedding && (shape_.embeds_more || shape_.supervised > 0))
       part.backward += vocabulary_ * hidden_;
-    if (training_.tokens > 0) {  // the words, what changes of them, and both; ids of 8 bytes, a mask
+    if (training_.tokens >
+        0) {  // the words, what changes of them, and both; ids of 8 bytes, a mask, and small things
       part.kept += rows * shape_.width * InNumbers(8, shape_.number_bytes) +
-                   InNumbers(rows * shape_.width, shape_.number_bytes) + (training_.tokens + 1) * hidden_;
+                   InNumbers(rows * shape_.width + 256, shape_.number_bytes) +
+                   (training_.tokens + 1) * hidden_ + InFloat(training_.tokens * hidden_);
       part.forward += 2 * words;
       part.backward += InFloat(3 * training_.tokens * hidden_);
     }
@@ -218,7 +220,7 @@ class TextNumbers {
     const std::int64_t items = shape_.supervised, states = items * hidden_;
     ForwardPart part = PieceByPiece(pieces);
     part.kept += InFloat(items);
-    part.backward += part.forward;
+    part.backward += part.forward + (is_half() ? InFloat(states) : states);  // weighted states
     if (is_half()) part.backward += std::max(states, pieces.WordsOf(items) * hidden_);
     return AtLeastUncut(part, pieces);
   }

@@ -176,6 +176,8 @@ PieceByPiece::Made PieceByPiece::MadeOf(Seen& seen) const {
 
 PieceByPiece::Gradients PieceByPiece::Backward(const at::Tensor& log_sums, const at::Tensor& gradient,
                                                bool of_hidden) const {
+  // An item's weight goes to its states, which are far fewer numbers than its logits.
+  const at::Tensor weighted = (hidden_ * Column(gradient)).to(hidden_.scalar_type());
   Gradients made{.hidden = of_hidden ? at::zeros(hidden_.sizes(), wide_) : at::Tensor(),
                  .table = at::empty(head_.table.sizes(), wide_)};
   at::Tensor right = at::ones({items(), 1}, wide_);
@@ -186,12 +188,12 @@ PieceByPiece::Gradients PieceByPiece::Backward(const at::Tensor& log_sums, const
     if (smooths()) piece.sub_(Column(targets_.smoothing / static_cast<double>(words())));
     const Places target(Column(targets_.words), first, table.size(0));
     piece.scatter_(1, target.index, piece.gather(1, target.index) - right * target.is_here);
-    const at::Tensor products = InHalf(piece.mul_(Column(gradient)));
+    const at::Tensor products = InHalf(piece);
     at::Tensor of_table = made.table.narrow(0, first, table.size(0));
     if (is_half_) {
-      of_table.copy_(at::mm(products.t(), hidden_));
+      of_table.copy_(at::mm(products.t(), weighted));
     } else {
-      at::mm_out(of_table, products.t(), hidden_);
+      at::mm_out(of_table, products.t(), weighted);
     }
     if (!of_hidden) continue;
     AddProduct(made.hidden, products, table);
@@ -199,7 +201,7 @@ PieceByPiece::Gradients PieceByPiece::Backward(const at::Tensor& log_sums, const
     const Places rows(head_.ids, first, table.size(0));
     AddProduct(made.hidden, products.index_select(1, rows.index).mul_(rows.is_here), head_.changes);
   }
-  if (of_hidden) made.hidden = made.hidden.to(hidden_.scalar_type());
+  if (of_hidden) made.hidden = made.hidden.mul_(Column(gradient)).to(hidden_.scalar_type());
   return made;
 }
 

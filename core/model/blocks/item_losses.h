@@ -27,11 +27,11 @@ class LossPieces {
   static constexpr std::int64_t ItemBytes(std::int64_t words) { return 12 * words; }
 
   constexpr LossPieces(std::int64_t words, std::int64_t bytes)
-      : words_(words), items_(bytes / ItemBytes(words)), numbers_(bytes / 32) {}
+      : words_(words), items_(bytes / ItemBytes(words)), numbers_(bytes / 128) {}
 
   constexpr std::int64_t items() const { return items_; }  // that need not be cut
   constexpr bool Cuts(std::int64_t items) const { return items > items_; }
-  // Words of a piece, which has all of so many items: an eighth of the bytes in float, for small pieces stay
+  // Words of a piece, which has all of so many items: a 32nd of the bytes in float, for small pieces stay
   // in a processor's cache while they are gone over.
   constexpr std::int64_t WordsOf(std::int64_t items) const {
     return std::clamp<std::int64_t>(numbers_ / std::max<std::int64_t>(items, 1), 1, words_);
