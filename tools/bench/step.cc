@@ -15,6 +15,7 @@
 #include <medley/checkpoint/checkpoint.h>
 #include <medley/checkpoint/run_directory.h>
 #include <medley/model/agent/agent_inputs.h>
+#include <medley/model/asked_losses.h>
 #include <medley/run/run.h>
 #include <medley/step/passes/pass_runner.h>
 #include <medley/task/pass_images.h>
@@ -36,15 +37,18 @@ struct Forwarded {
   ModelOutputs outputs;
 };
 
-// The same model; what it was last given and gave is kept.
+// The same model; what it was last given and gave is kept: of losses the logits that they are of.
 class Recorder : public bench::ModelView {
  public:
   Recorder(const Model& model, Forwarded& last) : ModelView(model), last_(last) {}
 
   ModelOutputs Forward(const ModelInputs& inputs, const WantedOutputs& wanted,
                        ForwardContext& context) const override {
-    last_ = {inputs, wanted, model().Forward(inputs, wanted, context)};
-    return last_.outputs;
+    const AskedLosses asked(spec(), wanted, /*of_logits=*/true);
+    last_ = {inputs, asked.wanted(), model().Forward(inputs, asked.wanted(), context)};
+    ModelOutputs outputs = last_.outputs;
+    asked.AddTo(outputs, inputs);
+    return outputs;
   }
 
  private:
