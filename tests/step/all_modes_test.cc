@@ -122,7 +122,8 @@ TEST_F(AgentMemory, TwoStageAndRecomputationLowerThePeak) {
     const std::int64_t both = Peak(loaded, rows, {.way = {Mode::kTwoStage, 1}});
     const std::int64_t layers = Peak(loaded, rows, {.way = {Mode::kJoint, 1}});
     EXPECT_LT(static_cast<double>(two), 0.8 * static_cast<double>(joint)) << name;
-    EXPECT_LT(static_cast<double>(layers), 0.6 * static_cast<double>(joint)) << name;
+    // Beside layers stands a picture over what was seen, which is not made again.
+    EXPECT_LT(static_cast<double>(layers), 0.67 * static_cast<double>(joint)) << name;
     EXPECT_LT(both, two) << name;
   }
 }

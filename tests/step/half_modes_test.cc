@@ -58,14 +58,16 @@ std::int64_t SavedBytes(const TaskVariant& what, at::ScalarType dtype, Mode mode
   return bytes;
 }
 
-TEST(HalfBytes, SavedForTheBackwardAreAtMost65PercentOfFloats) {
-  for (const char* task :
+// A picture that lies over what was seen keeps three planes and an opacity, in float in both.
+TEST(HalfBytes, SavedForTheBackwardAreAtMostTwoThirdsOfFloats) {
+  for (const std::string task :
        {"control", "arrow_to_gold", "position_qa", "zoom_agent", "zoom_gold", "zoom_halfway"}) {
+    const double most = task == "control" || task == "position_qa" ? 0.65 : 0.67;
     for (const Mode mode : {Mode::kJoint, Mode::kSequential}) {
       const TaskVariant what{task, "default"};
       const double ratio = static_cast<double>(SavedBytes(what, at::kBFloat16, mode)) /
                            static_cast<double>(SavedBytes(what, at::kFloat, mode));
-      EXPECT_LE(ratio, 0.65) << task << ", " << ModeName(mode);
+      EXPECT_LE(ratio, most) << task << ", " << ModeName(mode);
     }
   }
 }
