@@ -60,7 +60,7 @@ TEST(BudgetOption, WhatPredictionsKeepIsRefusedBeforeTheFirstRow) {
               (scratch / verb).string() + " threads=1 " + average + "phases.warmup_steps=5 2>&1");
     EXPECT_EQ(with.code, 5) << with.out;
     EXPECT_TRUE(
-        Has(with.out, "the budget of 9 MiB is below the 11.3 MiB that this model needs before the first row"))
+        Has(with.out, "the budget of 9 MiB is below the 11.4 MiB that this model needs before the first row"))
         << with.out;
     EXPECT_TRUE(Has(with.out, "are missing")) << with.out;
   }
