@@ -53,8 +53,9 @@ class Lighter final : public EvalPass {
   at::Tensor Constant(std::string_view) override { return at::zeros({2, kAskedList.Width()}, at::kLong); }
   at::Tensor Pixels(std::string_view column) override { return images_.Pixels(column); }
   ModelInput Image(std::string_view name) override { return images_.Image(name); }
-  ModelOutputs Forward(const ModelInputs& inputs, const WantedOutputs&) override {
-    return {{"image", InputNamed(inputs, "images").add(0.25)}};
+  ModelOutputs Forward(const ModelInputs& inputs, const WantedOutputs& wanted) override {
+    EXPECT_EQ(wanted.size(), 1U);  // the picture, or of a pass before the last the drawing
+    return {{std::string(wanted.at(0)), InputNamed(inputs, "images").add(0.25)}};
   }
   void Carry(std::string_view name, at::Tensor value) override { images_.Carry(name, std::move(value)); }
   at::Tensor Carried(std::string_view name) override { return images_.Carried(name); }

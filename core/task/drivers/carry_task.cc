@@ -73,7 +73,7 @@ at::Tensor CarryTask::Drawn(const PassSpec& pass, PassContext& context) const {
   const std::string_view wanted = IsLast(pass.name) ? "image" : "drawing";
   const ModelOutputs outputs =
       context.Forward(prompts_.Inputs({context.Image(pass.images[0])}, context), {wanted});
-  const at::Tensor& drawn = outputs.find(wanted)->second;
+  const at::Tensor& drawn = outputs.at(std::string(wanted));
   if (!pass.carries.empty()) context.Carry(pass.name, drawn);
   return drawn;
 }
