@@ -213,7 +213,8 @@ class Walk {
       shared_bytes_ += output;
     }
     encoded_.merge(encoded);
-    // Where a carry's gradient meets that of the losses, the sum is there until what made the carry is through.
+    // Where a carry's gradient meets that of the losses, the sum is there until what made the carry is
+    // through.
     if (!graph.empty()) graph.back().part.backward += Carried(pass.carries);
     graph.push_back(account_.Forward(LossOf(pass, with_graph), with_graph));
     return graph;

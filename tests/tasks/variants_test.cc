@@ -109,8 +109,8 @@ TEST(Variants, FusedHasTheMemoryOfOnePass) {
     for (const PassInfo& pass : plain.passes) heaviest = std::max(heaviest, PeakOf(plain, rows, {pass}));
     const auto peak = static_cast<double>(PeakOf(fused, rows, fused.passes));
     const auto passes = static_cast<double>(plain.passes.size());
-    // The heaviest pass keeps one tensor of its logits' size, as the fused one does, which has fewer of them. A
-    // forward that lays a picture over what was seen and learns a text has both, as no pass alone has.
+    // The heaviest pass keeps one tensor of its logits' size, as the fused one does, which has fewer of them.
+    // A forward that lays a picture over what was seen and learns a text has both, as no pass alone has.
     const double most = plain.passes[0].decodes_image ? 1.2 : 1.12;
     EXPECT_LE(peak, most * static_cast<double>(heaviest)) << name;
     EXPECT_GE(static_cast<double>(PeakOf(plain, rows, plain.passes)), 0.7 * passes * peak) << name;
