@@ -149,6 +149,14 @@ TEST(Layers, EveryFolderOfCoreIsInTheOrderAndInTheReadme) {
   EXPECT_EQ(order, folders);
 }
 
+// Elsewhere it would compile, and run on one thread.
+TEST(Layers, OnlyWhatIsCompiledWithOpenMpCallsLibtorchsLoop) {
+  for (const auto& [path, text] : ReadTree("core")) {
+    if (path == "core/model/parallel_for.cc") continue;
+    EXPECT_EQ(text.find("at::parallel_for("), std::string::npos) << path;
+  }
+}
+
 TEST(Layers, EstimateCanBeRemoved) {
   const std::set<std::string> may = {"core/estimate", "tests/estimate"};
   const std::set<std::string> files_may = {

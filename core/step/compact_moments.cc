@@ -1,6 +1,5 @@
 #include <medley/step/compact_moments.h>
 
-#include <ATen/Parallel.h>
 #include <ATen/core/Tensor.h>
 #include <ATen/ops/zeros.h>
 #include <c10/util/BFloat16.h>
@@ -10,6 +9,7 @@
 
 #include <medley/base/random.h>
 #include <medley/kernels/adamw_loop.h>
+#include <medley/model/parallel_for.h>
 
 namespace medley {
 namespace {
@@ -81,7 +81,7 @@ void UpdateOnCpu(const std::vector<CompactUpdate>& updates) {
   std::vector<std::int64_t> first = {0};  // blocks before each tensor, and in all
   for (const CompactUpdate& update : updates)
     first.push_back(first.back() + kernels::BlocksOf(update.weights.numel()));
-  at::parallel_for(0, first.back(), kBlocksOfThread, [&](std::int64_t begin, std::int64_t end) {
+  ParallelFor(0, first.back(), kBlocksOfThread, [&](std::int64_t begin, std::int64_t end) {
     auto tensor =
         static_cast<std::size_t>(std::upper_bound(first.begin(), first.end(), begin) - first.begin()) - 1;
     for (; begin < end; ++tensor) {

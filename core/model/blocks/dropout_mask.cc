@@ -1,7 +1,6 @@
 #include <medley/model/blocks/dropout_mask.h>
 
 #include <ATen/Functions.h>
-#include <ATen/Parallel.h>
 #include <ATen/TensorOperators.h>
 
 #include <algorithm>
@@ -9,6 +8,7 @@
 #include <vector>
 
 #include <medley/base/random.h>
+#include <medley/model/parallel_for.h>
 
 namespace medley {
 namespace {
@@ -122,14 +122,14 @@ at::Tensor RandomMask(const at::Tensor& keys, at::IntArrayRef sizes, double kept
   const std::int64_t* key = keys.const_data_ptr<std::int64_t>();
   bool* out = mask.mutable_data_ptr<bool>();
   constexpr std::int64_t kGrain = 1 << 15;  // numbers
-  at::parallel_for(0, keys.numel() * lines.of_key, kGrain / std::max<std::int64_t>(lines.width, 1) + 1,
-                   [&](std::int64_t begin, std::int64_t end) {
-                     for (std::int64_t line = begin; line < end; ++line) {
-                       const auto seed = static_cast<std::uint64_t>(key[line / lines.of_key]);
-                       FillLine(LineKey(seed, line % lines.of_key, lines.middle), last, lines.width,
-                                out + line * lines.width);
-                     }
-                   });
+  ParallelFor(0, keys.numel() * lines.of_key, kGrain / std::max<std::int64_t>(lines.width, 1) + 1,
+              [&](std::int64_t begin, std::int64_t end) {
+                for (std::int64_t line = begin; line < end; ++line) {
+                  const auto seed = static_cast<std::uint64_t>(key[line / lines.of_key]);
+                  FillLine(LineKey(seed, line % lines.of_key, lines.middle), last, lines.width,
+                           out + line * lines.width);
+                }
+              });
   return mask;
 }
 

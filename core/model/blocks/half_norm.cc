@@ -1,12 +1,13 @@
 #include <medley/model/blocks/half_norm.h>
 
 #include <ATen/Functions.h>
-#include <ATen/Parallel.h>
 #include <c10/util/BFloat16.h>
 
 #include <algorithm>
 #include <cmath>
 #include <vector>
+
+#include <medley/model/parallel_for.h>
 
 // Several numbers at once on machines that can: the distribution's baseline has vectors of four. Sanitizers
 // cannot choose between versions of a function when a library is loaded.
@@ -145,7 +146,7 @@ NormedLines NormLines(const at::Tensor& x, const at::Tensor& weight, const RopeT
   const LinesToNorm lines(x, weight, turns);
   Half* const y = normed.y.mutable_data_ptr<Half>();
   float* const scale = normed.scale.mutable_data_ptr<float>();
-  at::parallel_for(0, lines.count(), kGrain / lines.dim() + 1, [&](std::int64_t begin, std::int64_t end) {
+  ParallelFor(0, lines.count(), kGrain / lines.dim() + 1, [&](std::int64_t begin, std::int64_t end) {
     std::vector<float> buffer(static_cast<std::size_t>(lines.dim()));
     for (std::int64_t i = begin; i < end; ++i)
       scale[i] = NormLine(lines[i], static_cast<float>(epsilon), buffer.data(), y + i * lines.dim());
@@ -166,7 +167,7 @@ NormGradients NormLinesBackward(const at::Tensor& gradient, const at::Tensor& x,
   Half* const to = gradients.x.mutable_data_ptr<Half>();
   const float* const scales = scale.const_data_ptr<float>();
   float* const sum = sums.mutable_data_ptr<float>();
-  at::parallel_for(0, parts, 1, [&](std::int64_t begin, std::int64_t end) {
+  ParallelFor(0, parts, 1, [&](std::int64_t begin, std::int64_t end) {
     std::vector<float> buffer(static_cast<std::size_t>(dim));
     for (std::int64_t part = begin; part < end; ++part) {
       for (std::int64_t i = part * of_part; i < std::min((part + 1) * of_part, lines.count()); ++i)
