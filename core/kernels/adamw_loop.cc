@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include <medley/kernels/wide_codes.h>
+#include <medley/kernels/wide_block.h>
 
 #if defined(__x86_64__)
 #define MEDLEY_AVX2 __attribute__((target("avx2")))
@@ -12,29 +12,30 @@
 namespace medley::kernels {
 namespace {
 
+template <typename Lanes>
+MEDLEY_BOTH void UpdateOf(const EightBitBlock& block, const AdamWRates& rates) {
+  alignas(64) float means[kBlock], squares[kBlock];
+  UpdateBlock<Lanes>(block, rates, means, squares);
+}
+
 #ifdef MEDLEY_AVX2
 // Of whole blocks.
-struct WideLane : OneLane {
-  template <Map kMap>
-  MEDLEY_BOTH static void Decode(const std::uint8_t* codes, float scale, std::int64_t, float* values) {
-    DecodeWide<kMap>(codes, scale, values);
-  }
-  template <Map kMap>
-  MEDLEY_BOTH static void Encode(const float* values, float per_scale, std::int64_t, std::uint8_t* codes) {
-    EncodeWide<kMap>(values, per_scale, codes);
-  }
-};
+struct WideLane : OneLane {};
+
+template <>
+MEDLEY_BOTH void UpdateOf<WideLane>(const EightBitBlock& block, const AdamWRates& rates) {
+  UpdateWide(block, rates);
+}
 #endif
 
 template <typename Lanes>
 MEDLEY_BOTH void UpdateAt(const EightBitTensor& tensor, const AdamWRates& rates, std::int64_t block,
                           std::int64_t size) {
-  alignas(64) float means[kBlock], squares[kBlock];
   const std::int64_t first = block * kBlock;
-  UpdateBlock<Lanes>(
+  UpdateOf<Lanes>(
       EightBitBlock{tensor.weights + first, tensor.gradients + first, tensor.means + first,
                     tensor.squares + first, tensor.mean_scales + block, tensor.square_scales + block, size},
-      rates, means, squares);
+      rates);
 }
 
 template <typename Lanes>

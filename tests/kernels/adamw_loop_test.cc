@@ -18,6 +18,19 @@ std::vector<float> Normal(unsigned seed, double scale) {
   return values;
 }
 
+// Of each block another kind: normal; of all magnitudes; with zeros; zeros alone.
+std::vector<float> Mixed(unsigned seed) {
+  std::vector<float> values = Normal(seed, 1e-3);
+  std::mt19937 engine(seed);
+  std::uniform_real_distribution<double> exponent(-12, 0);
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    const std::size_t kind = i / kBlock % 4;
+    if (kind == 1) values[i] *= static_cast<float>(std::pow(10, exponent(engine)));
+    if ((kind == 2 && i % 3 != 0) || kind == 3) values[i] = 0;
+  }
+  return values;
+}
+
 // Of step `step`, from 1.
 AdamWRates RatesOf(int step, double beta2 = 0.95) {
   const double beta1 = 0.9, rate = 1e-3;
@@ -73,7 +86,7 @@ void ExpectTheSameBits() {
   for (const Instructions instructions : Here()) {
     Moments plain, other;
     for (int step = 1; step <= 5; ++step) {
-      const std::vector<float> gradients = Normal(10 + static_cast<unsigned>(step), 1e-3);
+      const std::vector<float> gradients = Mixed(10 + static_cast<unsigned>(step));
       plain.Step(gradients, RatesOf(step), 0, BlocksOf(kNumbers), Instructions::kBase);
       other.Step(gradients, RatesOf(step), 3, BlocksOf(kNumbers), instructions);
       other.Step(gradients, RatesOf(step), 0, 3, instructions);
