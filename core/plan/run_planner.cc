@@ -63,7 +63,7 @@ RunPlanner::Setting RunPlanner::SettingOf(const Run& run) {
 }
 
 ordered_json RunPlanner::Asked() const {
-  return AskedJson(run_.config, *run_.host, run_.device, requests_, setting_.budget_words, profile().key);
+  return AskedJson(run_.config, *run_.host, run_.device, now_.requests, setting_.budget_words, profile().key);
 }
 
 void RunPlanner::UseProfile(const fs::path& file) {
@@ -90,9 +90,9 @@ void RunPlanner::TakeUp(const fs::path& directory, fs::path file) {
     }
     if (!fs::exists(file)) return;
     const ordered_json json = ReadJson(ReadFile(file), DisplayPath(file));
-    plan_ = PlanFromJson(json, DisplayPath(file));
-    planned_for_ = json.value("asked", ordered_json());
-    planning_ = json.value("planning", ordered_json());
+    now_.plan = PlanFromJson(json, DisplayPath(file));
+    now_.planned_for = json.value("asked", ordered_json());
+    now_.planning = json.value("planning", ordered_json());
   } catch (const InputError& error) {
     console_.Warn(std::string(error.what()) + ". The run is planned anew");
   }
@@ -101,7 +101,7 @@ void RunPlanner::TakeUp(const fs::path& directory, fs::path file) {
 // As if the tables of the planned tasks were the model's.
 Profile RunPlanner::BesideThePlanned() const {
   Profile beside = profile();
-  beside.floor.workspace += plan_.floor.constants;
+  beside.floor.workspace += now_.plan.floor.constants;
   return beside;
 }
 
@@ -113,7 +113,7 @@ PlanSetting RunPlanner::SettingForPlan() const {
 
 Plan RunPlanner::Solve(const Requests& requests, bool beside_others) {
   PlanSetting setting = SettingForPlan();
-  setting.drops_tables = beside_others && plan_.drops_tables;
+  setting.drops_tables = beside_others && now_.plan.drops_tables;
   while (true) {
     measurer_.MeasureFloor();
     try {
@@ -173,36 +173,37 @@ Plan RunPlanner::PlanWhatCanBeMeasured(Requests requests) {
 
 // Free memory changes from start to start: a plan for what was free holds while it fits.
 bool RunPlanner::StillHolds() const {
-  if (plan_.ranks != run_.cluster->place().size || !Covers(planned_for_, Asked())) return false;
-  for (const PlannedTask& entry : plan_.entries) {
-    if (entry.predicted_peak + plan_.data_bytes + entry.ledger.margin > setting_.budget) return false;
+  if (now_.plan.ranks != run_.cluster->place().size || !Covers(now_.planned_for, Asked())) return false;
+  for (const PlannedTask& entry : now_.plan.entries) {
+    if (entry.predicted_peak + now_.plan.data_bytes + entry.ledger.margin > setting_.budget) return false;
   }
   return true;
 }
 
 const Plan& RunPlanner::PlanRun(const std::vector<Form>& forms) {
   const auto start = std::chrono::steady_clock::now();
-  requests_.clear();
-  for (const Form& form : forms) requests_.push_back(RequestFor(form));
-  if (StillHolds() && !FailsIn([&] { measurer_.CheckTight(plan_, requests_, setting_.budget); }))
-    return plan_;
+  now_.requests.clear();
+  for (const Form& form : forms) now_.requests.push_back(RequestFor(form));
+  if (StillHolds() && !FailsIn([&] { measurer_.CheckTight(now_.plan, now_.requests, setting_.budget); }))
+    return now_.plan;
   const Requests asked = WithKeptRows();
-  plan_ = OfWholeDraws(PlanWhatCanBeMeasured(PartsOf(asked)), asked, run_.cluster->place().size);
-  planned_for_ = Asked();
-  planning_ = {{"seconds", std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count()},
-               {"steps", measurer_.prober().steps()},
-               {"overflows", measurer_.prober().overflows()}};
-  taken_up_ = false;
-  return plan_;
+  now_.plan = OfWholeDraws(PlanWhatCanBeMeasured(PartsOf(asked)), asked, run_.cluster->place().size);
+  now_.planned_for = Asked();
+  now_.planning = {
+      {"seconds", std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count()},
+      {"steps", measurer_.prober().steps()},
+      {"overflows", measurer_.prober().overflows()}};
+  now_.taken_up = false;
+  return now_.plan;
 }
 
 // What is asked for; where another number of processes planned the run, with the rows that it chose: they are
 // the run's, as its learning rate is.
 RunPlanner::Requests RunPlanner::WithKeptRows() const {
-  Requests asked = requests_;
-  if (plan_.ranks == run_.cluster->place().size || !Covers(planned_for_, Asked())) return asked;
+  Requests asked = now_.requests;
+  if (now_.plan.ranks == run_.cluster->place().size || !Covers(now_.planned_for, Asked())) return asked;
   for (TaskRequest& request : asked) {
-    if (const PlannedTask* planned = plan_.Find(request.form.id)) request.rows = planned->rows;
+    if (const PlannedTask* planned = now_.plan.Find(request.form.id)) request.rows = planned->rows;
   }
   return asked;
 }
@@ -217,69 +218,52 @@ TaskRequest RunPlanner::RequestFor(const Form& form) const {
 
 // A form that is planned, with what it keeps between steps.
 void RunPlanner::Leave(const FormId& form) {
-  if (plan_.Find(form) == nullptr) return;
-  std::erase_if(plan_.entries, [&](const PlannedTask& entry) { return entry.form == form; });
+  if (now_.plan.Find(form) == nullptr) return;
+  std::erase_if(now_.plan.entries, [&](const PlannedTask& entry) { return entry.form == form; });
   const auto known = profile().tasks.find(form);
   if (known == profile().tasks.end()) return;
-  const std::int64_t kept = known->second.held + (plan_.drops_tables ? 0 : known->second.constants);
-  plan_.floor.constants -= kept;
-  for (PlannedTask& other : plan_.entries) other.predicted_peak -= kept;
-}
-
-RunPlanner::Planned RunPlanner::planned() const {
-  Planned planned;
-  planned.plan_ = plan_;
-  planned.requests_ = requests_;
-  planned.planned_for_ = planned_for_;
-  planned.planning_ = planning_;
-  planned.taken_up_ = taken_up_;
-  return planned;
-}
-
-void RunPlanner::GoBackTo(Planned planned) {
-  plan_ = std::move(planned.plan_);
-  requests_ = std::move(planned.requests_);
-  planned_for_ = std::move(planned.planned_for_);
-  planning_ = std::move(planned.planning_);
-  taken_up_ = planned.taken_up_;
+  const std::int64_t kept = known->second.held + (now_.plan.drops_tables ? 0 : known->second.constants);
+  now_.plan.floor.constants -= kept;
+  for (PlannedTask& other : now_.plan.entries) other.predicted_peak -= kept;
 }
 
 const Plan& RunPlanner::PlanForm(const Form& form) {
   const TaskRequest request = RequestFor(form);
   const std::string& name = form.id.text();
-  if (plan_.Find(form.id) != nullptr) {
+  if (now_.plan.Find(form.id) != nullptr) {
     const ordered_json asked =
         AskedJson(run_.config, *run_.host, run_.device, {request}, setting_.budget_words, profile().key);
-    if (planned_for_.is_object() &&
-        planned_for_.at("tasks").value(name, ordered_json()) == asked.at("tasks").at(name))
-      return plan_;
+    if (now_.planned_for.is_object() &&
+        now_.planned_for.at("tasks").value(name, ordered_json()) == asked.at("tasks").at(name))
+      return now_.plan;
   }
-  Requests requests = requests_;
+  Requests requests = now_.requests;
   std::erase_if(requests, [&](const TaskRequest& earlier) { return earlier.form.id == form.id; });
   requests.push_back(request);
-  const Plan before = plan_;
+  const Plan before = now_.plan;
   try {
     Leave(form.id);
     const TaskRequest part = PartsOf({request}).front();
     measurer_.MeasureFirst(part);
     Plan alone = PlanMeasured({part}, /*beside_others=*/true);
-    if (request.rows == 0 && alone.data_bytes > plan_.data_bytes)
+    if (request.rows == 0 && alone.data_bytes > now_.plan.data_bytes)
       alone = PlanMeasured({WithRowsThatMayWait(part)}, /*beside_others=*/true);
     Join(OfWholeDraws(std::move(alone), {request}, run_.cluster->place().size));
-    measurer_.CheckTight(plan_, requests, setting_.budget);
+    measurer_.CheckTight(now_.plan, requests, setting_.budget);
   } catch (...) {
-    plan_ = before;
+    now_.plan = before;
     measurer_.ForgetRows();
     throw;
   }
-  requests_ = std::move(requests);
+  now_.requests = std::move(requests);
   ordered_json asked = Asked();
-  const ordered_json earlier = planned_for_.is_object() ? planned_for_.at("tasks") : ordered_json::object();
+  const ordered_json earlier =
+      now_.planned_for.is_object() ? now_.planned_for.at("tasks") : ordered_json::object();
   for (const auto& [other, was] : earlier.items()) {
     if (!asked["tasks"].contains(other)) asked["tasks"][other] = was;
   }
-  planned_for_ = std::move(asked);
-  return plan_;
+  now_.planned_for = std::move(asked);
+  return now_.plan;
 }
 
 // As many as have room where the others' rows wait: those fill the rest of the budget.
@@ -287,15 +271,15 @@ TaskRequest RunPlanner::WithRowsThatMayWait(TaskRequest request) const {
   const PlanSetting setting = SettingForPlan();
   const std::int64_t row =
       setting.waiting_draws * request.whole * profile().tasks.at(request.form.id).batch_per_row;
-  request.rows = std::max<std::int64_t>(1, plan_.data_bytes / std::max<std::int64_t>(1, row));
+  request.rows = std::max<std::int64_t>(1, now_.plan.data_bytes / std::max<std::int64_t>(1, row));
   return request;
 }
 
 // The others' rows stay; what lives between steps is more by the tables of the added task.
 void RunPlanner::Join(const Plan& added) {
-  Plan joined = plan_;
+  Plan joined = now_.plan;
   joined.floor.constants += added.floor.constants;
-  joined.data_bytes = std::max(plan_.data_bytes, added.data_bytes);
+  joined.data_bytes = std::max(now_.plan.data_bytes, added.data_bytes);
   std::vector<Refusal> refusals;
   for (PlannedTask& other : joined.entries) {
     other.predicted_peak += added.floor.constants;
@@ -313,34 +297,34 @@ void RunPlanner::Join(const Plan& added) {
   }
   if (!refusals.empty()) throw DoesNotFit(refusals.front().words, refusals);
   joined.entries.insert(joined.entries.end(), added.entries.begin(), added.entries.end());
-  plan_ = std::move(joined);
+  now_.plan = std::move(joined);
 }
 
 void RunPlanner::Apply(PlanInForce& in_force, Mixer& mixer) {
   PlanSetting setting = SettingForPlan();
-  setting.drops_tables = plan_.drops_tables;
-  in_force.Adopt(plan_, profile(), setting);
-  for (const PlannedTask& entry : plan_.entries) {
+  setting.drops_tables = now_.plan.drops_tables;
+  in_force.Adopt(now_.plan, profile(), setting);
+  for (const PlannedTask& entry : now_.plan.entries) {
     if (!in_force.Knows(entry.form)) continue;
     const Form& form = run_.forms.At(entry.form);
     if (in_force.IdOf(form.task) == form.id)
       mixer.SetSize(form.task, SizeOf(run_.host->Variant(form), entry.rows));
-    if (LoadedTask* loaded = run_.host->Find(form.id); plan_.drops_tables && loaded != nullptr)
+    if (LoadedTask* loaded = run_.host->Find(form.id); now_.plan.drops_tables && loaded != nullptr)
       loaded->DropConstants(run_.device);
   }
 }
 
 std::string RunPlanner::Words() const {
-  if (taken_up_) return std::string("the plan of an earlier start, which still holds: ") + kPlanFile;
-  return StagesOfPlan(run_.forms, run_.curriculum, plan_) + PlanTable(plan_) + "planned in " +
-         FormatNumber(planning_.at("seconds").get<double>()) + " s, with " +
+  if (now_.taken_up) return std::string("the plan of an earlier start, which still holds: ") + kPlanFile;
+  return StagesOfPlan(run_.forms, run_.curriculum, now_.plan) + PlanTable(now_.plan) + "planned in " +
+         FormatNumber(now_.planning.at("seconds").get<double>()) + " s, with " +
          std::to_string(measurer_.prober().steps()) + " measured steps";
 }
 
 ordered_json RunPlanner::PlanJson() const {
-  ordered_json plan = ToJson(plan_);
-  plan["asked"] = planned_for_;
-  if (!planning_.is_null()) plan["planning"] = planning_;
+  ordered_json plan = ToJson(now_.plan);
+  plan["asked"] = now_.planned_for;
+  if (!now_.planning.is_null()) plan["planning"] = now_.planning;
   return plan;
 }
 

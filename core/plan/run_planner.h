@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <medley/config/run_config.h>
@@ -71,17 +72,17 @@ class RunPlanner {
   // takes its own place.
   const Plan& PlanForm(const Form& form);
   // All that was planned so far, to go back to where other processes of the run refuse what came after.
-  class Planned {
-    friend class RunPlanner;
-    Plan plan_;
-    std::vector<TaskRequest> requests_;
-    nlohmann::ordered_json planned_for_, planning_;
-    bool taken_up_ = true;
+  struct Planned {
+    Plan plan;
+    std::vector<TaskRequest> requests;   // all that were asked for
+    nlohmann::ordered_json planned_for;  // of the plan; null: there is none
+    nlohmann::ordered_json planning;     // what making the plan took; null: nobody knows
+    bool taken_up = true;                // the plan is an earlier start's
   };
-  Planned planned() const;
-  void GoBackTo(Planned planned);
+  const Planned& planned() const { return now_; }
+  void GoBackTo(Planned planned) { now_ = std::move(planned); }
   // Draws that all processes of the run agreed on, in the place of the plan's.
-  void TakeDraws(const PlannedDraws& draws) { medley::TakeDraws(draws, plan_); }
+  void TakeDraws(const PlannedDraws& draws) { medley::TakeDraws(draws, now_.plan); }
   // The run then draws and executes by the plan. Drops tables where the plan does.
   void Apply(PlanInForce& in_force, Mixer& mixer);
   // Tables of stages and tasks, and what the plan cost to make; of one that was taken up, that it holds.
@@ -94,7 +95,7 @@ class RunPlanner {
   void Save(const std::filesystem::path& directory) const;
 
   const Profile& profile() const { return measurer_.profile(); }
-  const Plan& plan() const { return plan_; }
+  const Plan& plan() const { return now_.plan; }
   const Prober& prober() const { return measurer_.prober(); }
 
  private:
@@ -124,11 +125,7 @@ class RunPlanner {
   Setting setting_;
   Console& console_;
   FormMeasurer measurer_;
-  Plan plan_;
-  Requests requests_;                   // all that were asked for
-  nlohmann::ordered_json planned_for_;  // of the plan; null: there is none
-  nlohmann::ordered_json planning_;     // what making the plan took; null: nobody knows
-  bool taken_up_ = true;                // the plan is an earlier start's
+  Planned now_;
 };
 
 }  // namespace medley

@@ -293,7 +293,6 @@ std::string StepAgreement::FirstsWords(const std::function<std::string()>& words
 }
 
 std::vector<std::string> StepAgreement::Everyones(const std::string& own) {
-  if (alone()) return {own};
   std::vector<std::string> all;
   Exchanging([&] { all = Gather(cluster_.group(), own); });
   return all;
