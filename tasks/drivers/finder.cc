@@ -115,24 +115,26 @@ Found ShareFound(const Estimate& drawn, const Expected& expected, const at::Tens
   const at::Tensor reach = zoom.to(target.agent.options()).mul(kReach);
   Share changed(reach), kept(reach);
   const auto add = [&](const Blob& blob, const Blob& wanted, const Blob& before, const at::Tensor& stays,
-                       const at::Tensor& looks) {
-    const at::Tensor area = blob.radius.div(wanted.radius).square();
-    const at::Tensor fits = blob.found.logical_and(Distance(blob.centre, wanted.centre).le(reach))
-                                .logical_and(area.ge(1 / kAreas))
-                                .logical_and(area.le(kAreas))
-                                .logical_and(looks);
+                       const at::Tensor& fits) {
     const at::Tensor is_right = at::where(wanted.found, fits, blob.found.logical_not());
     changed.Add(wanted.found.logical_or(before.found).logical_and(stays.logical_not()), is_right);
     kept.Add(stays, is_right);
   };
+  const auto fits = [&](const Blob& blob, const Blob& wanted) {
+    const at::Tensor area = blob.radius.div(wanted.radius).square();
+    return blob.found.logical_and(Distance(blob.centre, wanted.centre).le(reach))
+        .logical_and(area.ge(1 / kAreas))
+        .logical_and(area.le(kAreas));
+  };
+  add(GoldOf(drawn), GoldOf(target), GoldOf(input), IsSame(GoldOf(target), GoldOf(input)),
+      fits(GoldOf(drawn), GoldOf(target)));
   // Of an agent that only turns a copy has the place and the area: there it must look the right way, too.
   const at::Tensor stands = IsSame(AgentOf(target), AgentOf(input)),
-                   turns = LooksTheSameWay(target, input).logical_not();
+                   same_way = LooksTheSameWay(target, input);
   const at::Tensor looks = Turn(drawn, target).le(kRightDirection).logical_and(drawn.eye_found);
-  add(AgentOf(drawn), AgentOf(target), AgentOf(input), stands.logical_and(turns.logical_not()),
-      stands.logical_and(turns).logical_not().logical_or(looks));
-  add(GoldOf(drawn), GoldOf(target), GoldOf(input), IsSame(GoldOf(target), GoldOf(input)),
-      at::ones_like(turns));
+  const at::Tensor only_turns = stands.logical_and(same_way.logical_not());
+  add(AgentOf(drawn), AgentOf(target), AgentOf(input), stands.logical_and(same_way),
+      fits(AgentOf(drawn), AgentOf(target)).logical_and(only_turns.logical_not().logical_or(looks)));
   return {.changed = changed.value(), .kept = kept.value()};
 }
 
