@@ -52,7 +52,13 @@ class ComplexLoss final : public Task {
                    .low = 0,
                    .high = 0.99,
                    .summary =
-                       "share of the redrawn picture's loss that lies where agent and gold are or were"}},
+                       "share of the redrawn picture's loss that lies where agent and gold are or were"},
+                  {.name = "shown",
+                   .value = 0,
+                   .low = 0,
+                   .high = 1,
+                   .summary = "a lesson: the share of rows whose redrawn picture has the agent halfway to "
+                              "the gold, wherever it was drawn"}},
       .inputs = {"images", "tokens", "lengths"},
       .outputs = {"image"},
       .special_tokens = {"<pad>", "<eos>"},
@@ -62,6 +68,7 @@ class ComplexLoss final : public Task {
   explicit ComplexLoss(const TaskContext& context)
       : size_(ImageSize(context)),
         region_share_(context.Option("region_share")),
+        shown_(context.Option("shown")),
         prompts_(context, "task", kPrompts) {}
 
   Batch Sample(const RowRange& rows) const override;
@@ -72,10 +79,10 @@ class ComplexLoss final : public Task {
 
  private:
   at::Tensor DrawPicture(PassContext& context) const;
-  at::Tensor AsTheGameDraws(const Estimate& drawn, const RowRange& rows) const;
+  at::Tensor AsTheGameDraws(const Estimate& drawn, const RowRange& rows, double shown = 0) const;
 
   int size_;
-  double region_share_;
+  double region_share_, shown_;
   Prompts prompts_;
 };
 
@@ -98,7 +105,9 @@ at::Tensor ComplexLoss::DrawPicture(PassContext& context) const {
 // The rows' states with what was found in the pictures, drawn by the game, [rows, 3, size, size] bytes on the
 // host. What was not found stays where it was, so that a picture that lacks it learns to show it again. Sizes
 // are the game's: an area drawn in whole pixels is smaller than the disc, and would shrink from step to step.
-at::Tensor ComplexLoss::AsTheGameDraws(const Estimate& drawn, const RowRange& rows) const {
+// Of a share of the rows the state halfway, whatever was found: whoever copies is nowhere near a picture that
+// the other terms like better.
+at::Tensor ComplexLoss::AsTheGameDraws(const Estimate& drawn, const RowRange& rows, double shown) const {
   const at::NoGradGuard no_grad;
   const at::Tensor values = AsNumbers(drawn).to(at::kCPU);  // a GPU is waited for once
   const double* value = values.const_data_ptr<double>();
@@ -108,6 +117,12 @@ at::Tensor ComplexLoss::AsTheGameDraws(const Estimate& drawn, const RowRange& ro
   for (std::int64_t i = 0; i < rows.count; ++i, value += values.size(1)) {
     const bool agent_found = value[5] != 0, eye_found = value[6] != 0, gold_found = value[7] != 0;
     world::State state = StateOf(rows, rows.begin + i);
+    RowRandom lesson = rows.Random(rows.begin + i, kLessonStream);
+    if (lesson.Uniform(0, 1) < shown) {
+      state.agent = {(state.agent.x + state.gold[0].x) / 2, (state.agent.y + state.gold[0].y) / 2};
+      scenes.push_back({state});
+      continue;
+    }
     if (agent_found) state.agent = {value[0] + pixel, value[1] + pixel};
     if (agent_found && eye_found) state.direction = world::WrapAngle(value[4]);
     if (gold_found) state.gold[0] = {value[2] + pixel, value[3] + pixel};
@@ -122,7 +137,7 @@ Sums ComplexLoss::Run(std::string_view, PassContext& context) const {
   // What the same eyes find in the input: the game draws discs of whole pixels, smaller than their radius.
   const at::Tensor input = context.Pixels("image");
   const Estimate before = EstimateObjects(input);
-  const at::Tensor game = ToDevice(AsTheGameDraws(drawn, context.batch().rows()), picture.device())
+  const at::Tensor game = ToDevice(AsTheGameDraws(drawn, context.batch().rows(), shown_), picture.device())
                               .to(drawn.agent.scalar_type())
                               .div_(255);
   const at::Tensor objects = region_share_ == 0 ? at::Tensor() : Coloured(game).logical_or(Coloured(input));

@@ -181,6 +181,28 @@ TEST(ComplexLoss, IsSummedOverRowsWhateverTheirNumber) {
   EXPECT_GT(half.at("game"), 6 * 0.1);
 }
 
+TEST(ComplexLoss, OfAShareOfTheRowsTheGameDrawsTheAgentHalfway) {
+  const auto halfway = [](FakePass& pass) {
+    std::vector<at::Tensor> rows;
+    for (std::int64_t row = 0; row < 12; ++row) {
+      RowRandom random = pass.batch().rows().Random(row, 0);
+      world::State state = world::BareState(random);
+      state.agent = {(state.agent.x + state.gold[0].x) / 2, (state.agent.y + state.gold[0].y) / 2};
+      rows.push_back(PictureOf({state}, 128, at::kFloat));
+    }
+    return at::cat(rows);
+  };
+  const auto input = [](FakePass& pass) { return pass.Pixels("image"); };
+  const auto game = [&](double shown, const auto& draw) {
+    const TaskUnderTest test("complex_loss", 128, "default", {{"shown", shown}});
+    return SumsFor(test, 12, draw).at("game") / 12;
+  };
+  EXPECT_LT(game(1, halfway), 1e-9);
+  EXPECT_GT(game(1, input), 10 * game(0, input)) << "a copy is no longer what the game would draw";
+  EXPECT_GT(game(0.5, input), game(0, input));
+  EXPECT_LT(game(0.5, input), game(1, input));
+}
+
 TEST(ComplexLoss, TheGameRedrawsAgentAndGoldWhereTheyWereFound) {
   const TaskUnderTest test("complex_loss");
   const auto sums = SumsFor(test, 12, [](FakePass& pass) {
