@@ -142,7 +142,8 @@ class Same(Plain):
         grid = size // (cells * cell)
         cut = image.view(rows, channels, grid, cells, cell, grid, cells, cell).permute(0, 2, 5, 3, 6, 1, 4, 7)
         cut = cut.contiguous().view(rows, grid * grid, cells * cells, channels * cell * cell).sub_(mean)
-        seen = F.gelu(torch.add(stem.bias, F.linear(cut, stem.weight.flatten(1)), alpha=scale))
+        seen = torch.addmm(stem.bias, cut.flatten(0, -2), stem.weight.flatten(1).t(), alpha=scale).unflatten(0, cut.shape[:-1])
+        seen = F.gelu(seen)
         weight = conv.weight.permute(0, 2, 3, 1).flatten(1)
         return positions + conv.bias + F.linear(seen.flatten(2), weight)
 
