@@ -63,6 +63,7 @@ ordered_json FactsJson(const CheckpointFacts& facts, const TrainingState& state)
                        {"logs", ToJson(facts.logs)}};
   json["evaluated"] = ToJson(facts.evaluated);
   if (facts.keep) json["keep"] = true;
+  if (facts.parts > 0) json["optimizer_parts"] = facts.parts;
   json["tensors"] = {{kModelFile, DescribeTensors(state.weights)},
                      {kOptimizerFile, DescribeTensors(state.optimizer)}};
   return json;
@@ -79,6 +80,7 @@ CheckpointFacts ReadFacts(const fs::path& path, const Manifest& manifest) {
     facts.config = json.value("config", ordered_json());
     facts.evaluated = ReadMeanEvaluation(json.value("evaluated", ordered_json()));
     facts.keep = json.value("keep", false);
+    facts.parts = json.value("optimizer_parts", std::int64_t{0});
     return facts;
   } catch (const nlohmann::json::exception& error) {
     throw Error((path / kManifestFile).string() + " lacks a fact: " + error.what());
@@ -90,7 +92,13 @@ FoundCheckpoint Understand(const fs::path& checkpoint, const Manifest& manifest)
     if (manifest.files.count(name) == 0)
       throw Error((checkpoint / name).string() + " is not in the manifest");
   }
-  return {checkpoint, ReadFacts(checkpoint, manifest)};
+  FoundCheckpoint found{checkpoint, ReadFacts(checkpoint, manifest)};
+  for (std::int64_t rank = 0; rank < found.facts.parts; ++rank) {
+    const std::string name = PartFile({rank, found.facts.parts});
+    if (manifest.files.count(name) == 0)
+      throw Error((checkpoint / name).string() + " is not in the manifest");
+  }
+  return found;
 }
 
 ordered_json ReadState(const fs::path& checkpoint) {
@@ -300,9 +308,76 @@ CheckpointFacts FactsOf(const CheckpointEntry& entry) {
   }
 }
 
+const std::map<std::string, std::string> kFormatOfTensors = {{"format", "pt"}};
+
 void AddTensors(CheckpointWriter& writer, const char* file, const std::vector<Parameter>& tensors,
                 std::int64_t bytes) {
-  writer.AddFile(file, bytes, [&](const Sink& sink) { WriteSafetensors(tensors, {{"format", "pt"}}, sink); });
+  writer.AddFile(file, bytes, [&](const Sink& sink) { WriteSafetensors(tensors, kFormatOfTensors, sink); });
+}
+
+// A checkpoint that is being written by the process that writes the whole of it, but for parts.
+class WholeFiles {
+ public:
+  WholeFiles(const fs::path& run, const TrainingState& state, const CheckpointFacts& facts,
+             std::int64_t bytes_of_parts = 0)
+      : state_(state),
+        facts_(facts),
+        text_(Text(state)),
+        writer_(run, facts.step, Bytes() + bytes_of_parts) {}
+
+  CheckpointWriter& writer() { return writer_; }
+
+  void Write() {
+    AddTensors(writer_, kModelFile, state_.weights, SafetensorsSize(state_.weights, kFormatOfTensors));
+    AddTensors(writer_, kOptimizerFile, state_.optimizer,
+               SafetensorsSize(state_.optimizer, kFormatOfTensors));
+    writer_.AddFile(kStateFile, static_cast<std::int64_t>(text_.size()),
+                    [&](const Sink& sink) { sink(text_.data(), text_.size()); });
+  }
+
+  Committed Commit(Place place) {
+    const auto check = [&](const fs::path& path, const Manifest& manifest) {
+      Understand(path, manifest);
+      CheckSections(state_.sections, ReadState(path));
+    };
+    return place == Place::kReplaces ? writer_.Replace(FactsJson(facts_, state_), check)
+                                     : writer_.Commit(FactsJson(facts_, state_), check);
+  }
+
+ private:
+  static std::string Text(const TrainingState& state) {
+    CheckFinite(state.weights, "weight");
+    CheckFinite(state.optimizer, "optimizer state");
+    return JsonText(SaveSections(state.sections)) + "\n";
+  }
+  std::int64_t Bytes() const {
+    return SafetensorsSize(state_.weights, kFormatOfTensors) +
+           SafetensorsSize(state_.optimizer, kFormatOfTensors) + static_cast<std::int64_t>(text_.size());
+  }
+
+  const TrainingState& state_;
+  CheckpointFacts facts_;
+  std::string text_;
+  CheckpointWriter writer_;
+};
+
+std::string DigestText(const FileDigest& digest) {
+  return ordered_json({{"bytes", digest.bytes}, {"xxh3_128", digest.chunks}}).dump();
+}
+
+FileDigest DigestFrom(const std::string& text) {
+  const ordered_json json = ordered_json::parse(text);
+  return {json.at("bytes").get<std::int64_t>(), json.at("xxh3_128").get<std::vector<std::string>>()};
+}
+
+// What was saved in parts has the shape that is wanted.
+void TakeShapes(const std::vector<Parameter>& wanted, const std::set<std::string>& joined, Tensors& saved) {
+  for (const Parameter& parameter : wanted) {
+    const auto found = Find(saved, parameter);
+    if (found == saved.end() || joined.count(found->first) == 0) continue;
+    if (found->second.numel() == parameter.tensor.numel())
+      saved.at(found->first) = found->second.reshape(parameter.tensor.sizes());
+  }
 }
 
 }  // namespace
@@ -324,22 +399,46 @@ std::optional<MeanEvaluation> ReadMeanEvaluation(const ordered_json& json) {
 
 Committed SaveCheckpoint(const fs::path& run, const TrainingState& state, const CheckpointFacts& facts,
                          Place place) {
-  CheckFinite(state.weights, "weight");
-  CheckFinite(state.optimizer, "optimizer state");
-  const std::string text = JsonText(SaveSections(state.sections)) + "\n";
-  const std::int64_t model_bytes = SafetensorsSize(state.weights, {{"format", "pt"}});
-  const std::int64_t optimizer_bytes = SafetensorsSize(state.optimizer, {{"format", "pt"}});
-  const auto text_bytes = static_cast<std::int64_t>(text.size());
-  CheckpointWriter writer(run, facts.step, model_bytes + optimizer_bytes + text_bytes);
-  AddTensors(writer, kModelFile, state.weights, model_bytes);
-  AddTensors(writer, kOptimizerFile, state.optimizer, optimizer_bytes);
-  writer.AddFile(kStateFile, text_bytes, [&](const Sink& sink) { sink(text.data(), text.size()); });
-  const auto check = [&](const fs::path& path, const Manifest& manifest) {
-    Understand(path, manifest);
-    CheckSections(state.sections, ReadState(path));
-  };
-  return place == Place::kReplaces ? writer.Replace(FactsJson(facts, state), check)
-                                   : writer.Commit(FactsJson(facts, state), check);
+  WholeFiles files(run, state, facts);
+  files.Write();
+  return files.Commit(place);
+}
+
+std::optional<Committed> SaveTogether(const fs::path& run, const TrainingState& state,
+                                      const std::function<CheckpointFacts()>& facts, Place place,
+                                      const SavingTogether& together) {
+  const bool is_first = together.place.rank == 0;
+  const std::vector<Parameter> parts = WithPlaces(state.parts);
+  const std::int64_t bytes = SafetensorsSize(parts, kFormatOfTensors);
+  std::int64_t bytes_of_parts = 0;
+  for (const std::string& words : together.everyones(std::to_string(bytes)))
+    bytes_of_parts += std::stoll(words);
+  std::optional<WholeFiles> files;
+  together.all_or_none([&] {
+    CheckFinite(parts, "optimizer state");
+    if (!is_first) return;
+    CheckpointFacts whole = facts();
+    whole.parts = together.place.ranks;
+    files.emplace(run, state, whole, bytes_of_parts);
+  });
+  const fs::path aside =
+      together.everyones(files ? fs::absolute(files->writer().aside()).string() : "").front();
+  FileDigest digest;
+  together.all_or_none([&] {
+    digest = WriteDigested(aside / PartFile(together.place), bytes,
+                           [&](const Sink& sink) { WriteSafetensors(parts, kFormatOfTensors, sink); });
+    if (files) files->Write();
+  });
+  const std::vector<std::string> digests = together.everyones(DigestText(digest));
+  std::optional<Committed> saved;
+  together.all_or_none([&] {
+    if (!files) return;
+    for (std::int64_t rank = 0; rank < std::ssize(digests); ++rank)
+      files->writer().AddWritten(PartFile({rank, together.place.ranks}),
+                                 DigestFrom(digests[static_cast<std::size_t>(rank)]));
+    saved = files->Commit(place);
+  });
+  return saved;
 }
 
 FoundCheckpoint ReadCheckpoint(const fs::path& checkpoint) {
@@ -375,12 +474,15 @@ std::optional<FoundCheckpoint> FindCheckpoint(const fs::path& run, OnDamage on_d
 void LoadCheckpoint(const fs::path& checkpoint, const TrainingState& state) {
   const Tensors weights = ReadSafetensors(checkpoint / kModelFile);
   Tensors optimizer = ReadSafetensors(checkpoint / kOptimizerFile);
+  TakeShapes(state.optimizer, JoinParts(checkpoint, optimizer), optimizer);
+  std::vector<Parameter> wanted = state.optimizer;
+  for (const TensorPart& part : state.parts) wanted.push_back(part.tensor);
   CheckAll(checkpoint / kModelFile, state.weights, weights);
   Convert(checkpoint / kOptimizerFile, state, optimizer);
-  CheckAll(checkpoint / kOptimizerFile, state.optimizer, optimizer);
+  CheckAll(checkpoint / kOptimizerFile, wanted, optimizer);
   LoadSections(state.sections, ReadState(checkpoint));
   Copy(checkpoint / kModelFile, state.weights, weights);
-  Copy(checkpoint / kOptimizerFile, state.optimizer, optimizer);
+  Copy(checkpoint / kOptimizerFile, wanted, optimizer);
 }
 
 nlohmann::json ReadSection(const fs::path& checkpoint, const std::string& name) {

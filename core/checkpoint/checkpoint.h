@@ -12,6 +12,7 @@
 #include <vector>
 
 #include <medley/checkpoint/checkpoint_files.h>
+#include <medley/checkpoint/divided_state.h>
 #include <medley/checkpoint/section.h>
 #include <medley/model/adapters.h>
 #include <medley/model/model.h>
@@ -26,8 +27,11 @@ struct TrainingState {
   std::vector<Parameter> weights;
   std::vector<Parameter> optimizer;
   std::vector<Section> sections;
-  // Brings the optimizer's tensors, as a checkpoint's file has them, into the form in which the run keeps
-  // them; none: they are. May throw an InputError that names a tensor.
+  // Of optimizer tensors that are divided among the processes of the run, those that this one has.
+  std::vector<TensorPart> parts{};
+  // Brings the optimizer's tensors, as a checkpoint has them, whole, into the form in which the run keeps
+  // them, and leaves of divided ones the part that is here; none: they are so. May throw an InputError that
+  // names a tensor.
   std::function<void(std::map<std::string, at::Tensor>& saved)> convert_optimizer{};
 };
 
@@ -51,6 +55,7 @@ struct CheckpointFacts {
   std::string config_hash;
   nlohmann::ordered_json config = nullptr;  // resolved; null in older checkpoints
   bool keep = false;                        // never rotated away
+  std::int64_t parts = 0;                   // files of processes, each with its part of the optimizer
 };
 
 // Writes and commits step-<step>, see checkpoint_files.h, and reads it as a resume would. Refuses weights or
@@ -59,6 +64,12 @@ struct CheckpointFacts {
 enum class Place { kNew, kReplaces };
 Committed SaveCheckpoint(const std::filesystem::path& run, const TrainingState& state,
                          const CheckpointFacts& facts, Place place = Place::kNew);
+
+// The same of a state that is divided: called by all processes of the run, each of which writes its parts and
+// the first all else, and the facts. All of it is there, or in all an Error. What it returns is the first's.
+std::optional<Committed> SaveTogether(const std::filesystem::path& run, const TrainingState& state,
+                                      const std::function<CheckpointFacts()>& facts, Place place,
+                                      const SavingTogether& together);
 
 // kSetAside only under the run's lock; without it one that the run itself removed meanwhile is passed over.
 enum class OnDamage { kSetAside, kSkip };

@@ -187,14 +187,19 @@ CheckpointWriter::~CheckpointWriter() {
 
 void CheckpointWriter::AddFile(const std::string& name, std::int64_t expected_bytes,
                                const std::function<void(const Sink&)>& write) {
-  NewFile file(aside_ / name, expected_bytes);
+  manifest_.files[name] = WriteDigested(aside_ / name, expected_bytes, write);
+}
+
+FileDigest WriteDigested(const fs::path& path, std::int64_t expected_bytes,
+                         const std::function<void(const Sink&)>& write) {
+  NewFile file(path, expected_bytes);
   Digester digester;
   write([&](const void* data, std::size_t size) {
     digester.Add(data, size);
     file.Write(data, size);
   });
   file.Commit();
-  manifest_.files[name] = digester.Finish();
+  return digester.Finish();
 }
 
 void CheckpointWriter::WriteText(const std::string& name, const std::string& text) {

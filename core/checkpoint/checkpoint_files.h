@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <medley/base/durable_file.h>
@@ -81,6 +82,10 @@ class CheckpointWriter {
 
   void AddFile(const std::string& name, std::int64_t expected_bytes,
                const std::function<void(const Sink&)>& write);
+  // Where the files lie until then.
+  const std::filesystem::path& aside() const { return aside_; }
+  // A file that another process of the run wrote there, durably.
+  void AddWritten(const std::string& name, FileDigest digest) { manifest_.files[name] = std::move(digest); }
   // The commit point, then verification through the code that loads, then LATEST. `check` looks at what the
   // files mean, and throws. What fails after the commit point is only told, but for a checkpoint that is
   // damaged: that is set aside, and an Error.
@@ -98,6 +103,10 @@ class CheckpointWriter {
   std::filesystem::path run_, aside_;
   Manifest manifest_;
 };
+
+// Writes a durable file. What fails leaves a part of it, for its directory's owner to remove.
+FileDigest WriteDigested(const std::filesystem::path& file, std::int64_t expected_bytes,
+                         const std::function<void(const Sink&)>& write);
 
 // A committed checkpoint leaves the list at once, then its files.
 void RemoveCheckpoint(const std::filesystem::path& run, const CheckpointEntry& entry);

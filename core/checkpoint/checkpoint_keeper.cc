@@ -7,6 +7,7 @@
 #include <medley/base/error.h>
 #include <medley/base/json_text.h>
 #include <medley/checkpoint/checkpoint_files.h>
+#include <medley/cluster/group.h>
 
 namespace medley {
 namespace {
@@ -46,6 +47,10 @@ void CheckpointKeeper::TrySave(std::int64_t step, const std::optional<MeanEvalua
     failures_ = 0;
   } catch (const c10::AcceleratorError&) {
     throw;  // so does every later call
+  } catch (const PeerError&) {
+    throw;
+  } catch (const ExchangeError&) {
+    throw;
   } catch (const std::exception& error) {
     ++failures_;
     const std::string line = "step " + std::to_string(step) + " was not saved: " + error.what();
@@ -65,6 +70,10 @@ void CheckpointKeeper::SaveNow(std::int64_t step, const std::optional<MeanEvalua
       Save(step, evaluated, older == Older::kStay ? Rotation::kLater : Rotation::kTakesPart);
     } catch (const c10::AcceleratorError&) {
       throw;
+    } catch (const PeerError&) {
+      throw;
+    } catch (const ExchangeError&) {
+      throw;
     } catch (const std::exception& error) {
       const std::string line = "step " + std::to_string(step) + " was not saved: " + error.what();
       if (failures >= kMostFailures) throw Error(line);
@@ -73,27 +82,38 @@ void CheckpointKeeper::SaveNow(std::int64_t step, const std::optional<MeanEvalua
   }
 }
 
+CheckpointFacts CheckpointKeeper::FactsNow(std::int64_t step, const std::optional<MeanEvaluation>& evaluated,
+                                           Rotation rotation) {
+  LogMarks logs;
+  sinks_.Sync(logs);
+  return {.step = step,
+          .logs = std::move(logs),
+          .evaluated = evaluated,
+          .config_hash = HashText(JsonText(setting_.resolved)),
+          .config = setting_.resolved,
+          .keep = rotation == Rotation::kNever};
+}
+
 void CheckpointKeeper::Save(std::int64_t step, const std::optional<MeanEvaluation>& evaluated,
                             Rotation rotation) {
-  if (!setting_.writes) {
+  if (!setting_.writes && !setting_.together) {
     saved_step_ = step;
     return;
   }
-  LogMarks logs;
-  sinks_.Sync(logs);
-  const CheckpointFacts facts{.step = step,
-                              .logs = std::move(logs),
-                              .evaluated = evaluated,
-                              .config_hash = HashText(JsonText(setting_.resolved)),
-                              .config = setting_.resolved,
-                              .keep = rotation == Rotation::kNever};
-  const Committed saved =
-      SaveCheckpoint(setting_.run, state_, facts, step == unreported_step_ ? Place::kReplaces : Place::kNew);
+  const Place place = step == unreported_step_ ? Place::kReplaces : Place::kNew;
+  std::optional<Committed> saved;
+  if (setting_.together) {
+    saved = SaveTogether(
+        setting_.run, state_, [&] { return FactsNow(step, evaluated, rotation); }, place, *setting_.together);
+  } else {
+    saved = SaveCheckpoint(setting_.run, state_, FactsNow(step, evaluated, rotation), place);
+  }
   saved_step_ = step;
+  if (!saved) return;  // the first process has it
   console_.Say("saved step " + std::to_string(step));
-  for (const std::string& trouble : saved.trouble)
+  for (const std::string& trouble : saved->trouble)
     console_.Warn("step " + std::to_string(step) + " is saved, but " + trouble);
-  if (!saved.proven || rotation == Rotation::kLater) return;
+  if (!saved->proven || rotation == Rotation::kLater) return;
   try {
     RotateCheckpoints(setting_.run, setting_.config.keep);
   } catch (const std::exception& error) {

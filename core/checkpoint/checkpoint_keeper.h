@@ -15,14 +15,16 @@ namespace medley {
 
 // Decides when a run is saved, and what a failed save means: the old checkpoint and the training go on, until
 // the third failure in a row ends the run, with an Error. A device that failed is no failed save: it is
-// thrown on. To be used on the trainer's thread, between steps.
+// thrown on. So are peers that are gone: where a state is divided, all processes call it at the same places,
+// and a save that fails in one fails in all. To be used on the trainer's thread, between steps.
 class CheckpointKeeper {
  public:
   struct Setting {
     std::filesystem::path run;
     CheckpointConfig config;
-    nlohmann::ordered_json resolved;  // the run's config
-    bool writes = true;               // false: another process of the run saves for all
+    nlohmann::ordered_json resolved;           // the run's config
+    bool writes = true;                        // false: another process of the run saves for all
+    std::optional<SavingTogether> together{};  // where each has a part of the state
   };
   // Keeps references to the sinks and the console.
   CheckpointKeeper(Setting setting, TrainingState state, RecordSinks& sinks, Console& console);
@@ -48,6 +50,8 @@ class CheckpointKeeper {
                Rotation rotation = Rotation::kTakesPart);
   void Save(std::int64_t step, const std::optional<MeanEvaluation>& evaluated,
             Rotation rotation = Rotation::kTakesPart);
+  CheckpointFacts FactsNow(std::int64_t step, const std::optional<MeanEvaluation>& evaluated,
+                           Rotation rotation);
 
   Setting setting_;
   TrainingState state_;

@@ -67,34 +67,68 @@ void GradientExchange::Sum(const std::vector<std::int64_t>& used) {
   group_.Settle();
 }
 
-// The gradients of the buffer's type as one line of numbers, a buffer's length at a time.
-void GradientExchange::SumThrough(at::Tensor& buffer, const std::vector<std::int64_t>& used) {
+// All parts as one line of numbers, a buffer's length at a time.
+void GradientExchange::Through(at::Tensor& buffer, const std::vector<at::Tensor>& parts, const Pass& pass) {
   std::vector<Span> spans;
   std::int64_t filled = 0;
-  for (std::size_t i = 0; i < parameters_.size(); ++i) {
-    if (!IsSet(used, i) || GradientType(parameters_[i]) != buffer.scalar_type()) continue;
-    const at::Tensor flat = parameters_[i].grad().view({-1});
-    for (std::int64_t done = 0; done < flat.numel();) {
-      const std::int64_t count = std::min(flat.numel() - done, buffer.numel() - filled);
-      spans.push_back({flat.narrow(0, done, count), filled});
+  const auto flush = [&] {
+    at::Tensor numbers = buffer.narrow(0, 0, filled);
+    pass(spans, numbers);
+    spans.clear();
+    filled = 0;
+  };
+  for (const at::Tensor& part : parts) {
+    for (std::int64_t done = 0; done < part.numel();) {
+      const std::int64_t count = std::min(part.numel() - done, buffer.numel() - filled);
+      spans.push_back({part.narrow(0, done, count), filled});
       done += count;
       filled += count;
-      if (filled < buffer.numel()) continue;
-      Flush(spans, buffer, filled);
-      filled = 0;
+      if (filled == buffer.numel()) flush();
     }
   }
-  if (filled > 0) Flush(spans, buffer, filled);
+  if (filled > 0) flush();
 }
 
-void GradientExchange::Flush(std::vector<Span>& spans, at::Tensor& buffer, std::int64_t filled) {
-  const auto place_of = [&](const Span& span) { return buffer.narrow(0, span.begin, span.part.numel()); };
-  for (const Span& span : spans) place_of(span).copy_(span.part);
-  at::Tensor sums = buffer.narrow(0, 0, filled);
-  group_.AllReduce(sums);
-  for (Span& span : spans) span.part.copy_(place_of(span));
-  summed_bytes_ += filled * static_cast<std::int64_t>(buffer.element_size());
-  spans.clear();
+void GradientExchange::SumThrough(at::Tensor& buffer, const std::vector<std::int64_t>& used) {
+  std::vector<at::Tensor> gradients;
+  for (std::size_t i = 0; i < parameters_.size(); ++i) {
+    if (IsSet(used, i) && GradientType(parameters_[i]) == buffer.scalar_type())
+      gradients.push_back(parameters_[i].grad().view({-1}));
+  }
+  Through(buffer, gradients, [&](const std::vector<Span>& spans, at::Tensor& numbers) {
+    for (const Span& span : spans) numbers.narrow(0, span.begin, span.part.numel()).copy_(span.part);
+    group_.AllReduce(numbers);
+    for (const Span& span : spans) span.part.copy_(numbers.narrow(0, span.begin, span.part.numel()));
+    summed_bytes_ += static_cast<std::int64_t>(numbers.nbytes());
+  });
+}
+
+// One after the other, each from who has it. c10d's all-gather sends as much, but over Gloo it makes copies
+// of all that it gathers, and wants as much from each.
+void GradientExchange::Spread(const std::vector<Owned>& parts) {
+  const at::NoGradGuard no_gradients;
+  for (at::Tensor& buffer : buffers_) {
+    for (std::int64_t rank = 0; rank < group_.size(); ++rank) {
+      std::vector<at::Tensor> of_rank;
+      for (const Owned& part : parts) {
+        if (part.rank == rank && part.numbers.scalar_type() == buffer.scalar_type())
+          of_rank.push_back(part.numbers);
+      }
+      const bool is_own = rank == group_.rank();
+      Through(buffer, of_rank, [&](const std::vector<Span>& spans, at::Tensor& numbers) {
+        const auto place_of = [&](const Span& span) {
+          return numbers.narrow(0, span.begin, span.part.numel());
+        };
+        if (is_own) {
+          for (const Span& span : spans) place_of(span).copy_(span.part);
+        }
+        group_.Broadcast(numbers, rank);
+        if (is_own) return;
+        for (const Span& span : spans) span.part.copy_(place_of(span));
+      });
+    }
+  }
+  group_.Settle();
 }
 
 std::int64_t GradientExchange::BufferBytes(const std::vector<at::Tensor>& parameters) {

@@ -3,6 +3,7 @@
 #include <ATen/core/Tensor.h>
 
 #include <cstdint>
+#include <functional>
 #include <vector>
 
 #include <medley/cluster/group.h>
@@ -12,7 +13,8 @@ namespace medley {
 // Sums the gradients of the processes of a run. Each has them of what its own rows used; a parameter that no
 // process used has none afterwards either, on any: it is not exchanged, and the optimizer leaves it alone.
 // One buffer on the group's device, made at the start, is all the memory that it takes, beside gradients of
-// zeros for what only others used. On the trainer's thread.
+// zeros for what only others used. Where the update is divided too, what each process updated goes through
+// the same buffer. On the trainer's thread.
 class GradientExchange {
  public:
   static constexpr std::int64_t kBucketBytes = std::int64_t{25} << 20;
@@ -29,6 +31,14 @@ class GradientExchange {
   // sum.
   void Sum(const std::vector<std::int64_t>& used);
 
+  // Numbers that are right on one process: [count], of a type that gradients have.
+  struct Owned {
+    at::Tensor numbers;
+    std::int64_t rank = 0;  // whose they are
+  };
+  // Gives them to all: the same list on all, with their own memory. Takes no memory.
+  void Spread(const std::vector<Owned>& parts);
+
   std::int64_t buffer_bytes() const;
   // What that will be.
   static std::int64_t BufferBytes(const std::vector<at::Tensor>& parameters);
@@ -37,11 +47,13 @@ class GradientExchange {
 
  private:
   struct Span {
-    at::Tensor part;  // of a gradient, flat
+    at::Tensor part;  // of a gradient or of weights, flat
     std::int64_t begin = 0;
   };
+  // Is called with each piece of the buffer's length or less, and where its numbers belong.
+  using Pass = std::function<void(const std::vector<Span>& spans, at::Tensor& numbers)>;
+  static void Through(at::Tensor& buffer, const std::vector<at::Tensor>& parts, const Pass& pass);
   void SumThrough(at::Tensor& buffer, const std::vector<std::int64_t>& used);
-  void Flush(std::vector<Span>& spans, at::Tensor& buffer, std::int64_t filled);
 
   Group& group_;
   std::vector<at::Tensor> parameters_;

@@ -48,6 +48,7 @@ struct OptimizerConfig {
   double beta2 = 0.95;
   double epsilon = 1e-8;
   MomentsKind moments = MomentsKind::kFloat;
+  bool shard = false;
   double momentum = 0.95;  // Muon's
   double weight_decay = 0.01;
   double clip_norm = 1.0;        // 0: no clipping
@@ -120,6 +121,11 @@ void Fields(Visitor& visit, OptimizerConfig& c) {
        .help = "What AdamW keeps its two moments in: float; bf16, rounded at random, half the bytes; or "
                "8bit, a quarter, in blocks of 256 numbers with a scale. Tensors of fewer than 4,096 numbers "
                "keep float. A resume may change it, and converts them"});
+  visit(c.shard,
+        {.name = "shard",
+         .help = "Of several processes each keeps AdamW's moments of its part of the numbers, and updates "
+                 "that part alone. A process by itself keeps all. Not with Muon. A resume may change it",
+         .omit_default = true});
   visit(c.momentum,
         {.name = "momentum", .help = "Muon's decay of the mean", .low = 0, .high = 1, .below_high = true});
   visit(c.weight_decay, {.name = "weight_decay", .help = "Decoupled weight decay", .low = 0, .high = 1});

@@ -18,6 +18,7 @@
 #include <medley/plan/probe_rows.h>
 #include <medley/plan/profile.h>
 #include <medley/plan/profile_key.h>
+#include <medley/step/parameter_groups.h>
 
 namespace medley {
 namespace {
@@ -43,6 +44,11 @@ EstimatedRun::EstimatedRun(RunInputs inputs) : run_(Open(std::move(inputs))) {
     if (parameter.tensor.requires_grad()) trained_ += parameter.tensor.numel();
   }
   Load();
+}
+
+std::int64_t EstimatedRun::OptimizerBytes(std::int64_t ranks) const {
+  const OptimizerConfig& config = run_->config.optimizer;
+  return optimizer_ - KeptBytesOf(config, model()).moments + MostKeptBytesOf(config, model(), ranks).moments;
 }
 
 std::int64_t EstimatedRun::element() const {
@@ -102,7 +108,7 @@ std::vector<EstimatedTask> EstimatedRun::Tasks(bool on_gpu) const {
 
 Estimate EstimatedRun::Of(std::vector<EstimatedTask> tasks, bool on_gpu, std::int64_t ranks) const {
   MemoryLedger floor{
-      .weights = WeightBytes(model()), .optimizer = optimizer_, .constants = on_gpu ? 0 : kept_};
+      .weights = WeightBytes(model()), .optimizer = OptimizerBytes(ranks), .constants = on_gpu ? 0 : kept_};
   if (ranks > 1) {  // in which gradients are added up; on a GPU where all have NCCL
     std::vector<at::Tensor> trained;
     for (const Parameter& parameter : model().parameters()) {

@@ -24,9 +24,10 @@ class EstimatedRun {
   const Run& run() const { return *run_; }
   const Model& model() const { return *run_->model; }
   std::int64_t parameters() const { return parameters_; }
-  std::int64_t trained() const { return trained_; }      // parameters
-  std::int64_t optimizer() const { return optimizer_; }  // bytes of its state
-  std::int64_t element() const;                          // bytes of a parameter
+  std::int64_t trained() const { return trained_; }  // parameters
+  // Bytes of the optimizer's state, in one of so many processes: in the one that has the most.
+  std::int64_t OptimizerBytes(std::int64_t ranks = 1) const;
+  std::int64_t element() const;  // bytes of a parameter
 
   // Every named task, as configured; by rows of the largest lengths, which are sampled once.
   std::vector<EstimatedTask> Tasks(bool on_gpu) const;

@@ -42,9 +42,10 @@ template <typename Lanes>
 MEDLEY_BOTH void UpdateAt(const HalfTensor& tensor, const AdamWRates& rates, std::int64_t block,
                           std::int64_t size) {
   const std::int64_t first = block * kBlock;
-  UpdateBlock<Lanes>(HalfBlock{tensor.weights + first, tensor.gradients + first, tensor.means + first,
-                               tensor.squares + first, static_cast<std::uint32_t>(first), size},
-                     rates);
+  UpdateBlock<Lanes>(
+      HalfBlock{tensor.weights + first, tensor.gradients + first, tensor.means + first,
+                tensor.squares + first, static_cast<std::uint32_t>(tensor.place + first), size},
+      rates);
 }
 
 // Whole blocks have a size that the compiler knows.

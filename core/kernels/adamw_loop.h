@@ -26,6 +26,7 @@ struct HalfTensor {
   const float* gradients;
   std::uint16_t *means, *squares;  // [numbers], bfloat16
   std::int64_t numbers;
+  std::int64_t place = 0;  // of the first, where they are a part of a tensor
 };
 // Of the blocks [begin, end). Allocates nothing.
 void UpdateBlocks(const EightBitTensor& tensor, const AdamWRates& rates, std::int64_t begin, std::int64_t end,

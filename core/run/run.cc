@@ -88,7 +88,7 @@ void WarmUp(const Run& run) {
 
 // By shapes: before anything is allocated.
 void CheckBudget(const Run& run, const Model& shapes) {
-  const KeptBytes needs = KeptBytesOf(run.config.optimizer, shapes);
+  const KeptBytes needs = KeptBytesOf(run.config.optimizer, shapes, run.Shard());
   CheckFixedBytes(run.budget,
                   {.weights = WeightBytes(shapes), .gradients = needs.gradients, .optimizer = needs.state()});
 }
@@ -101,6 +101,7 @@ void MakeExchange(Run& run) {
     if (IsTrained(run.config.optimizer, parameter)) trained.push_back(parameter.tensor);
   }
   run.exchange = std::make_unique<GradientExchange>(run.cluster->gradients(), std::move(trained));
+  run.optimizer->SpreadBy(*run.exchange);
 }
 
 // Nothing where the model's file names none.
@@ -176,7 +177,7 @@ void BuildModel(Run& run, Purpose purpose, StartingWeights weights) {
   if (purpose == Purpose::kTrain) start = TrainedOf(run.config.optimizer, *run.model);
   if (!run.device.is_cpu() || dtype != at::kFloat) run.model->To(run.device, dtype);
   if (purpose == Purpose::kTrain)
-    run.optimizer = std::make_unique<Optimizer>(*run.model, run.config.optimizer, start);
+    run.optimizer = std::make_unique<Optimizer>(*run.model, run.config.optimizer, start, run.Shard());
 }
 
 // Reads of the newest whole checkpoint. A run that goes on meanwhile may remove it: then there is a newer

@@ -70,6 +70,8 @@ struct Run {
   std::map<FormId, Execution> Configured() const;
   // The build of the plugin that brings the model, "" for one of medley's own.
   std::string ModelBuild() const;
+  // Its place where the optimizer is divided among its processes.
+  ShardPlace Shard() const { return {cluster->place().rank, cluster->place().size}; }
   // The adapters of its model.
   Adapters Adapted() const;
   // Makes the model of its file, with fresh weights, but for those that are given (see ModelContext).

@@ -9,6 +9,7 @@
 #include <medley/session/parts.h>
 #include <medley/session/rank_directory.h>
 #include <medley/session/same_start.h>
+#include <medley/step/moment_shards.h>
 #include <medley/step/parameter_groups.h>
 #include <medley/train/resumed_weights.h>
 
@@ -78,8 +79,11 @@ void SayWhatRuns(const Run& run, Console& console) {
   console.Say(run.budget.Words());
   if (!run.cluster->device_words().empty()) console.Say(run.cluster->device_words());
   const OptimizerConfig& optimizer = run.config.optimizer;
-  console.Say(GroupsTable(*run.model, optimizer));
-  if (const std::string words = MomentsWords(*run.model, optimizer); !words.empty()) console.Say(words);
+  console.Say(GroupsTable(*run.model, optimizer, run.Shard()));
+  for (const std::string& words :
+       {MomentsWords(*run.model, optimizer), ShardWords(*run.model, optimizer, run.Shard())}) {
+    if (!words.empty()) console.Say(words);
+  }
   if (optimizer.average > 0)
     console.Say("evaluations, sheets and exports read the average of the weights (optimizer.average)");
 }

@@ -72,7 +72,7 @@ void SayWhatChanged(Console& console, std::vector<std::string> changes, const Ru
 void SayWhatWasRestored(Console& console, const Run& run, const FoundCheckpoint& found) {
   console.Say("restored step " + std::to_string(found.facts.step) + " from " + found.path.string() + ": " +
               std::to_string(run.model->parameters().size()) + " parameters, " +
-              std::to_string(run.optimizer->State().size()) +
+              std::to_string(run.optimizer->State().size() + run.optimizer->Parts().size()) +
               " tensors of the optimizer, the mixer, the generators");
   std::string rows;
   for (const auto& [task, share] : run.mixer->Shares())

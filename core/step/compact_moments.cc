@@ -25,9 +25,9 @@ void UpdatePart(const CompactUpdate& update, std::int64_t begin, std::int64_t en
     const auto bits = [](const at::Tensor& halves) {
       return static_cast<std::uint16_t*>(halves.mutable_data_ptr());
     };
-    return kernels::UpdateBlocks(
-        kernels::HalfTensor{weights, gradients, bits(moments.means), bits(moments.squares), numbers},
-        update.rates, begin, end);
+    return kernels::UpdateBlocks(kernels::HalfTensor{weights, gradients, bits(moments.means),
+                                                     bits(moments.squares), numbers, update.place},
+                                 update.rates, begin, end);
   }
   kernels::UpdateBlocks(
       kernels::EightBitTensor{weights, gradients, moments.means.mutable_data_ptr<std::uint8_t>(),

@@ -43,6 +43,7 @@ struct CompactUpdate {
   at::Tensor weights, gradients;
   const CompactMoments& moments;
   kernels::AdamWRates rates;
+  std::int64_t place = 0;  // of the first number, where they are a part of a tensor: a multiple of a block's
 };
 
 // All of them in one pass over memory, by all threads, whose number changes nothing. Allocates no tensor.

@@ -78,7 +78,7 @@ void CompactOperators::Update(const CompactUpdate& update) {
     };
     const CompactMoments& moments = update.moments;
     UpdatePiece({part(update.weights), part(update.gradients), part(moments.means), part(moments.squares),
-                 scales(moments.mean_scales), scales(moments.square_scales), first},
+                 scales(moments.mean_scales), scales(moments.square_scales), update.place + first},
                 update.rates);
   };
   const std::int64_t whole = numbers - numbers % kernels::kBlock;

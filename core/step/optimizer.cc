@@ -41,17 +41,20 @@ const std::vector<Parameter>& SetTrained(const Model& model, const OptimizerConf
 
 }  // namespace
 
-Optimizer::Optimizer(const Model& model, const OptimizerConfig& config, const std::vector<Parameter>& start)
-    : Optimizer(model, config, LaunchesFor(model), start) {}
+Optimizer::Optimizer(const Model& model, const OptimizerConfig& config, const std::vector<Parameter>& start,
+                     const ShardPlace& place)
+    : Optimizer(model, config, LaunchesFor(model), start, place) {}
 
 Optimizer::Optimizer(const Model& model, const OptimizerConfig& config, Launches launches,
-                     const std::vector<Parameter>& start)
+                     const std::vector<Parameter>& start, const ShardPlace& place)
     : config_(config),
       together_(launches == Launches::kTogether),
+      place_(place),
       weights_(SetTrained(model, config), start) {
+  std::vector<std::vector<NumberRange>> ranges = Divide(model);
   for (std::size_t i = 0; i < model.parameters().size(); ++i) {
     const Parameter& parameter = model.parameters()[i];
-    if (IsTrained(config, parameter)) AddSlot(parameter, weights_.list()[i].tensor);
+    if (IsTrained(config, parameter)) AddSlot(parameter, weights_.list()[i].tensor, std::move(ranges[i]));
   }
   if (slots_.empty())
     throw InputError("optimizer.groups: every parameter is frozen; nothing would be trained");
@@ -103,7 +106,31 @@ Optimizer::Group Optimizer::GroupFor(const Parameter& parameter) const {
           .weight_decay = group != nullptr && group->weight_decay >= 0 ? group->weight_decay : default_decay};
 }
 
-void Optimizer::AddSlot(const Parameter& parameter, const at::Tensor& master) {
+// Of each of the model's parameters every process's numbers; none where they are not divided.
+std::vector<std::vector<NumberRange>> Optimizer::Divide(const Model& model) {
+  std::vector<std::vector<NumberRange>> ranges(model.parameters().size());
+  for (std::int64_t rank = 0; rank < place_.ranks; ++rank) {
+    const auto numbers = DividedNumbers(config_, model.parameters(), {rank, place_.ranks});
+    for (std::size_t i = 0; i < numbers.size(); ++i) {
+      if (numbers[i]) ranges[i].push_back(*numbers[i]);
+      is_divided_ = is_divided_ || numbers[i].has_value();
+    }
+  }
+  return ranges;
+}
+
+// Of a tensor in the shape of the parameter the part whose moments are here.
+at::Tensor Optimizer::OwnOf(const Slot& slot, const at::Tensor& whole) {
+  return slot.own ? whole.view({-1}).narrow(0, slot.own->begin, slot.own->size()) : whole;
+}
+
+// Whether this process updates any of it in this step.
+bool Optimizer::HasWork(const Slot& slot) {
+  return slot.parameter.grad().defined() && (!slot.own || slot.own->size() > 0);
+}
+
+void Optimizer::AddSlot(const Parameter& parameter, const at::Tensor& master,
+                        std::vector<NumberRange> ranges) {
   const Group group = GroupFor(parameter);
   auto found = std::find(groups_.begin(), groups_.end(), group);
   if (found == groups_.end()) found = groups_.insert(found, group);
@@ -112,7 +139,9 @@ void Optimizer::AddSlot(const Parameter& parameter, const at::Tensor& master) {
             .former_name = parameter.former_name,
             .parameter = parameter.tensor,
             .master = master,
-            .group = static_cast<std::size_t>(found - groups_.begin())};
+            .group = static_cast<std::size_t>(found - groups_.begin()),
+            .ranges = std::move(ranges)};
+  if (!slot.ranges.empty()) slot.own = slot.ranges[static_cast<std::size_t>(place_.rank)];
   if (group.rule == UpdateRule::kMuon) {
     slot.momentum = at::zeros_like(detached);
   } else {
@@ -128,12 +157,13 @@ void Optimizer::AddSlot(const Parameter& parameter, const at::Tensor& master) {
 void Optimizer::AddMoments(const Parameter& parameter, const at::Tensor& master, Slot& slot) const {
   const MomentsKind kind = MomentsOf(config_, parameter);
   const at::TensorOptions counts = master.options().dtype(at::kFloat);
+  const at::Tensor own = OwnOf(slot, master);
   if (kind == MomentsKind::kFloat) {
-    slot.exp_avg = at::zeros_like(master);
-    slot.exp_avg_sq = at::zeros_like(master);
+    slot.exp_avg = at::zeros_like(own);
+    slot.exp_avg_sq = at::zeros_like(own);
     slot.updates = at::zeros({}, counts);
   } else {
-    slot.compact.emplace(kind, master, parameter.name);
+    slot.compact.emplace(kind, own, parameter.name);
     slot.updates = at::zeros({}, counts.device(at::kCPU));  // its rates are computed here
   }
 }
@@ -146,6 +176,7 @@ void Optimizer::Begin() {
 }
 
 double Optimizer::Step(double learning_rate) {
+  if (is_divided_ && exchange_ == nullptr) throw Error("a divided optimizer needs an exchange");
   const at::NoGradGuard no_gradients;
   const double norm = GradientNorm();
   if (!std::isfinite(norm)) FailNotFinite();
@@ -156,6 +187,7 @@ double Optimizer::Step(double learning_rate) {
   const bool follows = !touched.masters.empty(), shifts = learning_rate >= config_.learning_rate;
   if (follows && trend_) trend_->Leave(touched.masters, touched.trends, shifts);
   for (std::size_t group = 0; group < groups_.size(); ++group) Update(group, learning_rate);
+  if (is_divided_) Spread();
   if (follows && trend_) trend_->Arrive(touched.masters, touched.trends, shifts);
   if (follows && config_.average > 0)
     at::_foreach_lerp_(touched.averages, touched.masters, 1 - config_.average);
@@ -236,11 +268,12 @@ double Optimizer::NormOf(std::size_t slot) const {
                                                      : norms_on_host_.const_data_ptr<float>()[slot];
 }
 
-// As moments of fewer bits read them: in the order of the weights. They are nearly always.
+// As moments of fewer bits, and of a part, read them: in the order of the weights. They are nearly always.
 void Optimizer::LineUpGradients() {
   for (Slot& slot : slots_) {
     at::Tensor& gradient = slot.parameter.mutable_grad();
-    if (slot.compact && gradient.defined() && !gradient.is_contiguous()) gradient = gradient.contiguous();
+    const bool is_read_so = slot.compact || slot.own;
+    if (is_read_so && gradient.defined() && !gradient.is_contiguous()) gradient = gradient.contiguous();
   }
 }
 
@@ -252,7 +285,7 @@ void Optimizer::Clip(double norm) {
   // A tensor, not a number: mul_ would allocate one for it.
   std::vector<at::Tensor> gradients;
   for (Slot& slot : slots_) {
-    if (!slot.compact && slot.parameter.grad().defined()) gradients.push_back(slot.parameter.mutable_grad());
+    if (!slot.compact && HasWork(slot)) gradients.push_back(OwnOf(slot, slot.parameter.grad()));
   }
   if (together_ && !gradients.empty()) return at::_foreach_mul_(gradients, clip_factor_);
   for (at::Tensor& gradient : gradients) gradient.mul_(clip_factor_);
@@ -275,8 +308,9 @@ void Optimizer::UpdateCompact(std::size_t group, double learning_rate) {
   for (Slot& slot : slots_) {
     if (slot.group != group || !slot.compact || !slot.parameter.grad().defined()) continue;
     const float count = *slot.updates.mutable_data_ptr<float>() += 1;
-    updates.push_back(
-        {slot.master, slot.parameter.grad(), *slot.compact, slot.compact->RatesFor(rates, count)});
+    if (!HasWork(slot)) continue;
+    updates.push_back({OwnOf(slot, slot.master), OwnOf(slot, slot.parameter.grad()), *slot.compact,
+                       slot.compact->RatesFor(rates, count), slot.own ? slot.own->begin : 0});
   }
   if (!operators_) return UpdateOnCpu(updates);
   for (const CompactUpdate& update : updates) operators_->Update(update);
@@ -293,25 +327,42 @@ void Optimizer::UpdateByMuon(std::size_t group, double learning_rate) {
 }
 
 void Optimizer::UpdateByAdamW(std::size_t group, double learning_rate) {
-  std::vector<at::Tensor> masters, gradients, exp_avgs, exp_avg_sqs, updates;
+  std::vector<at::Tensor> masters, gradients, exp_avgs, exp_avg_sqs, updates, counts;
   for (Slot& slot : slots_) {
     if (slot.group != group || slot.compact || !slot.parameter.grad().defined()) continue;
-    masters.push_back(slot.master);
-    gradients.push_back(slot.parameter.grad());
+    counts.push_back(slot.updates);
+    if (!HasWork(slot)) continue;
+    masters.push_back(OwnOf(slot, slot.master));
+    gradients.push_back(OwnOf(slot, slot.parameter.grad()));
     exp_avgs.push_back(slot.exp_avg);
     exp_avg_sqs.push_back(slot.exp_avg_sq);
     updates.push_back(slot.updates);
   }
-  if (masters.empty()) return;
-  // The kernel reads them, it does not count.
+  if (counts.empty()) return;
+  // The kernel reads them, it does not count. All processes count alike.
   if (together_) {
-    at::_foreach_add_(updates, one_);
+    at::_foreach_add_(counts, one_);
   } else {
-    for (at::Tensor& update : updates) update.add_(one_);
+    for (at::Tensor& count : counts) count.add_(one_);
   }
+  if (masters.empty()) return;
   at::_fused_adamw_(masters, gradients, exp_avgs, exp_avg_sqs, /*max_exp_avg_sqs=*/{}, updates,
                     learning_rate * groups_[group].learning_rate_scale, config_.beta1, config_.beta2,
                     groups_[group].weight_decay, config_.epsilon, /*amsgrad=*/false, /*maximize=*/false);
+}
+
+void Optimizer::Spread() {
+  std::vector<GradientExchange::Owned> parts;
+  for (const Slot& slot : slots_) {
+    if (!slot.own || !slot.parameter.grad().defined()) continue;
+    const at::Tensor flat = slot.master.view({-1});
+    for (std::size_t rank = 0; rank < slot.ranges.size(); ++rank) {
+      const NumberRange& range = slot.ranges[rank];
+      if (range.size() > 0)
+        parts.push_back({flat.narrow(0, range.begin, range.size()), static_cast<std::int64_t>(rank)});
+    }
+  }
+  exchange_->Spread(parts);
 }
 
 void Optimizer::FailNotFinite() const {
@@ -337,29 +388,53 @@ std::vector<Parameter> Optimizer::State() const {
       if (!tensor.defined()) return;
       state.push_back({slot.name + part, tensor, slot.former_name.empty() ? "" : slot.former_name + part});
     };
-    if (slot.compact) {
+    if (slot.compact && !slot.own) {
       add(kMeans, slot.compact->means), add(kMeanScales, slot.compact->mean_scales);
       add(kSquares, slot.compact->squares), add(kSquareScales, slot.compact->square_scales);
     }
-    add(kMeans, slot.exp_avg), add(kSquares, slot.exp_avg_sq), add(".step", slot.updates);
+    if (!slot.own) add(kMeans, slot.exp_avg), add(kSquares, slot.exp_avg_sq);
+    add(".step", slot.updates);
     add(".momentum", slot.momentum), add(kAverageOf, slot.average), add(".trend", slot.trend);
     add(".line", slot.line), add(".last_step", slot.last_step);
   }
   return state;
 }
 
+std::vector<TensorPart> Optimizer::Parts() const {
+  std::vector<TensorPart> parts;
+  for (const Slot& slot : slots_) {
+    if (!slot.own || slot.own->size() == 0) continue;
+    const auto add = [&](const std::string& part, const at::Tensor& tensor, std::int64_t begin) {
+      if (!tensor.defined()) return;
+      parts.push_back(
+          {{slot.name + part, tensor, slot.former_name.empty() ? "" : slot.former_name + part}, begin});
+    };
+    const std::int64_t begin = slot.own->begin, block = begin / kernels::kBlock;
+    if (slot.compact) {
+      add(kMeans, slot.compact->means, begin), add(kMeanScales, slot.compact->mean_scales, block);
+      add(kSquares, slot.compact->squares, begin), add(kSquareScales, slot.compact->square_scales, block);
+    }
+    add(kMeans, slot.exp_avg, begin), add(kSquares, slot.exp_avg_sq, begin);
+  }
+  return parts;
+}
+
 std::vector<std::string> Optimizer::ConvertState(std::map<std::string, at::Tensor>& saved) const {
   std::vector<KeptMoments> kept;
   for (const Slot& slot : slots_) {
     if (slot.momentum.defined()) continue;
+    if (slot.own) TakePart({slot.name, slot.parameter, slot.former_name}, *slot.own, saved);
+    if (slot.own && slot.own->size() == 0) continue;
     kept.push_back({slot.name, slot.former_name, slot.compact ? slot.compact->kind : MomentsKind::kFloat,
-                    slot.master.sizes()});
+                    (slot.compact ? slot.compact->means : slot.exp_avg).sizes()});
   }
   return ConvertMoments(kept, saved);
 }
 
 std::int64_t Optimizer::StateBytes() const {
-  return weights_.bytes() + ParameterBytes(State()) + scratch_bytes_;
+  std::vector<Parameter> state = State();
+  for (const TensorPart& part : Parts()) state.push_back(part.tensor);
+  return weights_.bytes() + ParameterBytes(state) + scratch_bytes_;
 }
 
 }  // namespace medley

@@ -8,6 +8,8 @@
 #include <string>
 #include <vector>
 
+#include <medley/cluster/gradient_exchange.h>
+#include <medley/cluster/shard.h>
 #include <medley/config/run_config.h>
 #include <medley/model/model.h>
 #include <medley/step/compact_moments.h>
@@ -15,6 +17,7 @@
 #include <medley/step/directions.h>
 #include <medley/step/lent_weights.h>
 #include <medley/step/master_weights.h>
+#include <medley/step/moment_shards.h>
 #include <medley/step/muon.h>
 #include <medley/step/weight_trend.h>
 
@@ -28,20 +31,31 @@ namespace medley {
 // A parameter without a gradient in a step is left alone (no decay; its moments, its count of updates, its
 // average and its trend stay): the tasks of that step did not use it. Without a group's word, tensors of at
 // most one dimension (norms, biases) do not decay. Frozen parameters get no gradient and have no state.
+//
+// Where the config divides AdamW's moments among the processes of a run, each of them has those of its part
+// of the numbers, updates these, and gives them to the others: bit for bit what each would have updated for
+// itself. All else is whole on each.
+//
 // Shares the parameters with the model; to be used on the trainer's thread.
 class Optimizer {
  public:
   // Sets requires_grad and the type of the gradient of every parameter. InputError for groups and rules that
   // do not fit the model, see CheckGroups. Make it after the model is on its device and in its dtype;
-  // `start`: see MasterWeights.
-  Optimizer(const Model& model, const OptimizerConfig& config, const std::vector<Parameter>& start = {});
+  // `start`: see MasterWeights. `place`: of this process among those of the run.
+  Optimizer(const Model& model, const OptimizerConfig& config, const std::vector<Parameter>& start = {},
+            const ShardPlace& place = {});
 
   // How launches are made. A GPU waits for them, so there one kernel goes over all parameters: other sums,
   // with other rounding. Its norms take a few bytes for each parameter, before anything is updated.
   enum class Launches { kOneByOne, kTogether };
   Optimizer(const Model& model, const OptimizerConfig& config, Launches launches,
-            const std::vector<Parameter>& start = {});
+            const std::vector<Parameter>& start = {}, const ShardPlace& place = {});
   static Launches LaunchesFor(const Model& model);
+
+  // Whether it has a part of the moments. Then Step is called by all processes, with the same gradients, and
+  // what it updated goes through this exchange, which outlives it.
+  bool is_divided() const { return is_divided_; }
+  void SpreadBy(GradientExchange& exchange) { exchange_ = &exchange; }
 
   // Training begins with the weights as they are now, and so does their average.
   void Begin();
@@ -49,6 +63,7 @@ class Optimizer {
   // parameter without a scale of its own; below the config's the trend is off. Returns the norm of the whole
   // gradient before clipping; one that is not finite is a NotFiniteError that names the parameters. It comes,
   // as memory that runs out does, before anything is updated: parameters and state are then as they were.
+  // After a PeerError the model is half updated.
   double Step(double learning_rate);
   // Sets moments, counts of updates and trends to what they were before the first step. The weights stay, and
   // so does their average.
@@ -66,13 +81,16 @@ class Optimizer {
   // kept "<parameter>.average", "<parameter>.trend", "<parameter>.line" and "<parameter>.last_step"; in the
   // shape of the parameter, all others than ".step". Of moments in eight bits the first two are codes, and
   // "<parameter>.exp_avg_scale" and "<parameter>.exp_avg_sq_scale" their blocks' scales. The tensors
-  // themselves, so writing to them loads it.
+  // themselves, so writing to them loads it. Of moments that are divided it has none: Parts are those that
+  // this process has.
   std::vector<Parameter> State() const;
+  std::vector<TensorPart> Parts() const;
   // Of such a state, by name, as a checkpoint has it: brings moments that are kept otherwise there into the
-  // form in which they are kept here. Says in words what was converted. An InputError names a tensor whose
-  // codes and scales do not belong together.
+  // form in which they are kept here, and leaves of those that are divided this process's part. Says in words
+  // what was converted. An InputError names a tensor whose codes and scales do not belong together.
   std::vector<std::string> ConvertState(std::map<std::string, at::Tensor>& saved) const;
-  // Bytes of it, of the masters and of what Muon, directions and moments of fewer bits compute in.
+  // Bytes of all that this process has of it, of the masters and of what Muon, directions and moments of
+  // fewer bits compute in.
   std::int64_t StateBytes() const;
 
  private:
@@ -86,6 +104,9 @@ class Optimizer {
     at::Tensor line{}, last_step{};                 // of directions
     at::Tensor norm{};                              // a place in norms_
     std::size_t group = 0;
+    // Whose numbers are whose, by rank, and this process's; none: of a tensor that is not divided.
+    std::vector<NumberRange> ranges{};
+    std::optional<NumberRange> own{};
   };
   struct Group {
     UpdateRule rule = UpdateRule::kAdamW;
@@ -99,7 +120,11 @@ class Optimizer {
     std::vector<at::Tensor> masters, averages, trends;
   };
   Group GroupFor(const Parameter& parameter) const;
-  void AddSlot(const Parameter& parameter, const at::Tensor& master);
+  void AddSlot(const Parameter& parameter, const at::Tensor& master, std::vector<NumberRange> ranges);
+  std::vector<std::vector<NumberRange>> Divide(const Model& model);
+  static at::Tensor OwnOf(const Slot& slot, const at::Tensor& whole);
+  static bool HasWork(const Slot& slot);
+  void Spread();
   void MakeScratch(const Model& model);
   void MakeDirections();
   double GradientNorm();
@@ -118,6 +143,9 @@ class Optimizer {
 
   OptimizerConfig config_;
   bool together_ = false;
+  ShardPlace place_;
+  bool is_divided_ = false;
+  GradientExchange* exchange_ = nullptr;
   MasterWeights weights_;
   std::vector<Slot> slots_;
   std::vector<Group> groups_;

@@ -10,6 +10,7 @@
 #include <medley/report/table.h>
 #include <medley/step/compact_moments.h>
 #include <medley/step/compact_operators.h>
+#include <medley/step/moment_shards.h>
 #include <medley/step/muon.h>
 
 namespace medley {
@@ -64,10 +65,12 @@ void CheckRules(const Model& model, const OptimizerConfig& config) {
                 "optimizer.groups \"rule\": \"muon\"");
 }
 
-void Add(const OptimizerConfig& config, const Parameter& parameter, Account& account) {
-  account.parameters += parameter.tensor.numel();
-  account.weights += static_cast<std::int64_t>(parameter.tensor.nbytes());
-  account.training += KeptBytesOf(config, parameter);
+void CheckNotDivided(const Model& model, const OptimizerConfig& config) {
+  if (!config.shard || LargestOfMuon(config, model) == 0) return;
+  throw InputError(
+      "optimizer.shard divides the moments of AdamW among processes, and this run updates matrices with "
+      "Muon, "
+      "which makes each of them orthogonal as a whole. Leave optimizer.shard out, or train with adamw alone");
 }
 
 // Each group, behind it what has Muon of it, and at the end what all share.
@@ -116,10 +119,24 @@ std::int64_t DirectionBuffers(const OptimizerConfig& config, bool is_its_own_mas
   return 1 + (config.keeps_last_step ? 1 : 0) + (is_its_own_master ? 1 : 0);
 }
 
-// Of AdamW's two; `bytes`: of one in the type of the master.
-std::int64_t BytesOfMoments(const OptimizerConfig& config, const Parameter& parameter, std::int64_t bytes) {
+// Of AdamW's two, of so many of the parameter's numbers.
+std::int64_t BytesOfMoments(const OptimizerConfig& config, const Parameter& parameter, std::int64_t numbers) {
   const MomentsKind kind = MomentsOf(config, parameter);
-  return kind == MomentsKind::kFloat ? 2 * bytes : CompactMoments::BytesFor(kind, parameter.tensor.numel());
+  const auto wide = static_cast<std::int64_t>(c10::elementSize(AtLeastFloat(parameter.tensor.scalar_type())));
+  return kind == MomentsKind::kFloat ? 2 * wide * numbers : CompactMoments::BytesFor(kind, numbers);
+}
+
+// Each parameter's, in the process with this place.
+std::vector<KeptBytes> KeptBytesOfEach(const OptimizerConfig& config, const Model& model,
+                                       const ShardPlace& place) {
+  const auto divided = DividedNumbers(config, model.parameters(), place);
+  std::vector<KeptBytes> kept;
+  for (std::size_t i = 0; i < divided.size(); ++i) {
+    const Parameter& parameter = model.parameters()[i];
+    kept.push_back(KeptBytesOf(config, parameter));
+    if (divided[i]) kept.back().moments = BytesOfMoments(config, parameter, divided[i]->size());
+  }
+  return kept;
 }
 
 // Whether operators of libtorch update moments of fewer bits of this model.
@@ -190,6 +207,7 @@ std::int64_t LargestOfMuon(const OptimizerConfig& config, const Model& model) {
 void CheckGroups(const Model& model, const OptimizerConfig& config) {
   CheckUsed(model, config);
   CheckRules(model, config);
+  CheckNotDivided(model, config);
 }
 
 KeptBytes KeptBytesOf(const OptimizerConfig& config, const Parameter& parameter) {
@@ -197,20 +215,31 @@ KeptBytes KeptBytesOf(const OptimizerConfig& config, const Parameter& parameter)
   const at::ScalarType type = parameter.tensor.scalar_type(), wide = AtLeastFloat(type);
   const std::int64_t bytes = parameter.tensor.numel() * static_cast<std::int64_t>(c10::elementSize(wide));
   return {.gradients = bytes,
-          .moments = HasMuon(config, parameter) ? bytes : BytesOfMoments(config, parameter, bytes),
+          .moments = HasMuon(config, parameter) ? bytes
+                                                : BytesOfMoments(config, parameter, parameter.tensor.numel()),
           .masters = wide == type ? 0 : bytes,
           .averages = config.average > 0 ? bytes : 0,
           .trends = config.trend ? bytes : 0,
           .directions = DirectionBuffers(config, wide == type) * bytes};
 }
 
-KeptBytes KeptBytesOf(const OptimizerConfig& config, const Model& model) {
+KeptBytes KeptBytesOf(const OptimizerConfig& config, const Model& model, const ShardPlace& place) {
   KeptBytes kept;
-  for (const Parameter& parameter : model.parameters()) kept += KeptBytesOf(config, parameter);
+  for (const KeptBytes& bytes : KeptBytesOfEach(config, model, place)) kept += bytes;
   kept.scratch = Muon::BytesFor(LargestOfMuon(config, model), AtLeastFloat(FloatTypeOf(model))) +
                  LargestToRound(config, model);
   if (HasOperators(config, model)) kept.scratch += CompactOperators::BytesFor(config.moments);
   return kept;
+}
+
+KeptBytes MostKeptBytesOf(const OptimizerConfig& config, const Model& model, std::int64_t ranks) {
+  KeptBytes most;
+  for (std::int64_t rank = 0; rank < ranks; ++rank) {
+    const KeptBytes kept = KeptBytesOf(config, model, {rank, ranks});
+    if (rank == 0 || kept.state() > most.state()) most = kept;
+    if (!config.shard) break;  // all keep the same
+  }
+  return most;
 }
 
 std::string MomentsWords(const Model& model, const OptimizerConfig& config) {
@@ -231,16 +260,21 @@ std::vector<Parameter> TrainedOf(const OptimizerConfig& config, const Model& mod
   return trained;
 }
 
-std::string GroupsTable(const Model& model, const OptimizerConfig& config) {
+std::string GroupsTable(const Model& model, const OptimizerConfig& config, const ShardPlace& place) {
   std::vector<Account> accounts;
   for (const ParameterGroup& group : config.groups)
     accounts.push_back({.name = group.match + (group.frozen ? " (frozen)" : "")});
   accounts.push_back({.name = config.groups.empty() ? "all" : "all others"});
   std::vector<Account> muon = accounts;  // what has it of each
-  for (const Parameter& parameter : model.parameters()) {
+  const std::vector<KeptBytes> kept = KeptBytesOfEach(config, model, place);
+  for (std::size_t i = 0; i < kept.size(); ++i) {
+    const Parameter& parameter = model.parameters()[i];
     const ParameterGroup* group = GroupOf(config, parameter);
-    const std::size_t place = group == nullptr ? config.groups.size() : group - config.groups.data();
-    Add(config, parameter, HasMuon(config, parameter) ? muon[place] : accounts[place]);
+    const std::size_t line = group == nullptr ? config.groups.size() : group - config.groups.data();
+    Account& account = HasMuon(config, parameter) ? muon[line] : accounts[line];
+    account.parameters += parameter.tensor.numel();
+    account.weights += static_cast<std::int64_t>(parameter.tensor.nbytes());
+    account.training += kept[i];
   }
   return TableOf(Merged(std::move(accounts), std::move(muon), KeptBytesOf(config, model).scratch)).ToText();
 }

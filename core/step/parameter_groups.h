@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include <medley/cluster/shard.h>
 #include <medley/config/run_config.h>
 #include <medley/model/model.h>
 
@@ -21,8 +22,8 @@ MomentsKind MomentsOf(const OptimizerConfig& config, const Parameter& parameter)
 inline constexpr std::int64_t kLeastCompact = 4096;
 // Numbers of the largest matrix that is trained with Muon; 0: none is.
 std::int64_t LargestOfMuon(const OptimizerConfig& config, const Model& model);
-// Refuses with an InputError: a group that matches no parameter, Muon of what is no matrix, and an optimizer
-// of that name for a model that trains nothing with it.
+// Refuses with an InputError: a group that matches no parameter, Muon of what is no matrix, an optimizer of
+// that name for a model that trains nothing with it, and Muon where the moments are to be divided.
 void CheckGroups(const Model& model, const OptimizerConfig& config);
 
 // Bytes that training keeps beside a parameter: its gradient, the moments of its updates, the master of a
@@ -34,9 +35,11 @@ struct KeptBytes {
   std::int64_t state() const { return moments + masters + averages + trends + directions + scratch; }
   KeptBytes& operator+=(const KeptBytes& other);
 };
-// These bytes of one parameter, 0 where it is frozen; and of all of a model.
+// These bytes of one parameter, 0 where it is frozen; and of all of a model, in one of so many processes.
 KeptBytes KeptBytesOf(const OptimizerConfig& config, const Parameter& parameter);
-KeptBytes KeptBytesOf(const OptimizerConfig& config, const Model& model);
+KeptBytes KeptBytesOf(const OptimizerConfig& config, const Model& model, const ShardPlace& place = {});
+// The same in the process that keeps the most.
+KeptBytes MostKeptBytesOf(const OptimizerConfig& config, const Model& model, std::int64_t ranks);
 // The values of the parameters that would be trained; handles.
 std::vector<Parameter> TrainedOf(const OptimizerConfig& config, const Model& model);
 
@@ -45,6 +48,6 @@ std::string MomentsWords(const Model& model, const OptimizerConfig& config);
 
 // A line for each group in the config's order, and for what none of them matches, and apart of each what has
 // Muon: parameters, and bytes of weights, gradients, moments and what else there is.
-std::string GroupsTable(const Model& model, const OptimizerConfig& config);
+std::string GroupsTable(const Model& model, const OptimizerConfig& config, const ShardPlace& place = {});
 
 }  // namespace medley

@@ -102,10 +102,11 @@ Trainer::Trainer(Run& run, PlanInForce& plan, WeightLog& log, Admission& admissi
       sinks_(MakeRunSinks(start_.directory, run.curriculum.Named(), start_.from,
                           run.config.tensorboard && run.cluster->is_first(), receipts_, log, progress_,
                           console)),
-      checkpoints_({.run = start_.directory,
+      checkpoints_({.run = run.cluster->is_first() ? start_.directory : start_.directory.parent_path(),
                     .config = run.config.checkpoint,
                     .resolved = ToJson(run.config),
-                    .writes = run.cluster->is_first()},
+                    .writes = run.cluster->is_first(),
+                    .together = SavesTogether()},
                    state_, sinks_, console),
       memory_({.device = run.device,
                .budget = run.budget,
@@ -294,8 +295,9 @@ Trainer::Outcome Trainer::Conclude(StepRecord record) {
   if (agreement_.TakeSaveRequest()) checkpoints_.SaveEarly(step_, evaluated, "a signal asked for it");
   // What is about to end the run must not take with it what was trained.
   const bool warned = WarnOfGuard();
-  if (warned && !run_.cluster->is_first()) agreement_.Warn();
-  if ((warned && run_.cluster->is_first()) || agreement_.TakeWarning())
+  const bool saves_alone = run_.cluster->is_first() && !run_.optimizer->is_divided();
+  if (warned && !saves_alone) agreement_.Warn();
+  if ((warned && saves_alone) || agreement_.TakeWarning())
     checkpoints_.SaveEarly(step_, evaluation_.evaluated(), "the next step may be the last");
   return Trained();
 }
@@ -387,6 +389,8 @@ std::optional<Failure> Trainer::UpdateWeights(StepRecord& record) {
     record.gradient_norm = run_.optimizer->Step(record.learning_rate);
     agreement_.Updated();
     return std::nullopt;
+  } catch (const PeerError&) {
+    throw;  // where weights of the others were to come
   } catch (const Error& error) {
     std::set<std::string> tasks;
     for (const Draw& draw : record.draws) tasks.insert(draw.task);

@@ -109,6 +109,7 @@ class Trainer {
 
   // trainer_state.cc
   TrainingState LoadState();
+  std::optional<SavingTogether> SavesTogether();
   nlohmann::json SaveProgress() const;
   void LoadProgress(const nlohmann::json& state);
   // The table at the end of a run: what every task got, where it stands, and where the run lies.

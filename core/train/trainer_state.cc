@@ -14,6 +14,7 @@ TrainingState Trainer::State() {
   Mixer& mixer = *run_.mixer;
   const at::Device device = run_.device;
   TrainingState state{run_.optimizer->weights().list(), run_.optimizer->State(), {}};
+  state.parts = run_.optimizer->Parts();
   // Progress first: the mixer compares its mixture with the saved one, so it must be the present stage's,
   // without dropped tasks.
   state.sections.push_back(
@@ -53,6 +54,15 @@ TrainingState Trainer::LoadState() {
     run_.optimizer->Begin();
   }
   return state;
+}
+
+// Where each process has a part of what is saved; nothing where the first has all.
+std::optional<SavingTogether> Trainer::SavesTogether() {
+  if (!run_.optimizer->is_divided()) return std::nullopt;
+  return SavingTogether{
+      .place = run_.Shard(),
+      .all_or_none = [this](const std::function<void()>& work) { agreement_.AllOrNone(work); },
+      .everyones = [this](const std::string& own) { return agreement_.Everyones(own); }};
 }
 
 json Trainer::SaveProgress() const {

@@ -2,8 +2,9 @@
 // processes that it was started with, step by step, and writes after each a line into WORDS.<rank>: the step
 // and the sums of weights and optimizer. With RESUME for CONFIG the run goes on. ON_RANK=R, a fault for the
 // process with this rank: before step AT, and with AT=0 before anything, FAULT is kill|stop|interrupt|save,
-// kill:MS|stop:MS so many milliseconds later, or memory:N for the N-th allocation from then on. With
-// FAULT=memory:each:N it is the N-th of the first step, the next one of the next step, and so on.
+// kill:MS|stop:MS so many milliseconds later, disk for one that takes no large file any more, or memory:N for
+// the N-th allocation from then on. With FAULT=memory:each:N it is the N-th of the first step, the next one
+// of the next step, and so on.
 #include <medley/base/file_digest.h>
 #include <medley/base/interrupt.h>
 #include <medley/memory/cpu_allocator.h>
@@ -11,6 +12,7 @@
 #include <medley/train/failure.h>
 #include <medley/train/stop_signal.h>
 
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -57,6 +59,15 @@ void GrowBack(PlanInForce& plan, const Mixer& mixer) {
     plan.Fitted(std::vector<Draw>(1 << 14, Draw{.task = task, .begin = 0, .rows = 1 << 10}));
 }
 
+// For this process: files of more than 16 KiB do not fit.
+void FillDisk() {
+  std::signal(SIGXFSZ, SIG_IGN);
+  rlimit limit{};
+  ::getrlimit(RLIMIT_FSIZE, &limit);
+  limit.rlim_cur = 1 << 14;
+  ::setrlimit(RLIMIT_FSIZE, &limit);
+}
+
 void Fail(const std::string& fault) {
   if (fault.starts_with("kill:")) return SignalIn(fault.substr(5), SIGKILL);
   if (fault.starts_with("stop:")) return SignalIn(fault.substr(5), SIGSTOP);
@@ -64,6 +75,7 @@ void Fail(const std::string& fault) {
   if (fault == "stop") std::raise(SIGSTOP);
   if (fault == "interrupt") std::raise(SIGTERM);
   if (fault == "save") std::raise(SIGUSR1);
+  if (fault == "disk") FillDisk();
   if (fault.starts_with("memory:")) FailCpuAllocation(std::stoll(fault.substr(7)));
 }
 

@@ -189,6 +189,9 @@ TEST_F(Ranks, OnGpusAddUpThereOrSayWhyNot) {
   expect("cpu", "MEDLEY_NCCL=0", 0, through + "0: MEDLEY_NCCL is 0");
   expect("refused", "FAKE_NCCL=refuses", 0, through + "1: NCCL does not come up (the fake NCCL refuses)");
   for (const char* run : {"cpu", "refused"}) EXPECT_EQ(Sums(run, 0), Sums("nccl", 0));
+  expect("divided", "", 0, "each of 2 processes keeps its part of the moments", "optimizer.shard=true");
+  const fs::path weights = fs::path(CheckpointName(3)) / "model.safetensors";
+  EXPECT_TRUE(ReadText(At("divided") / weights) == ReadText(At("nccl") / weights));
   expect("hung", "FAKE_NCCL=hangs", 4, "did not answer within 3 s (the fake NCCL hangs)", "peer_timeout=3");
 }
 

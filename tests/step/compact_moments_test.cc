@@ -199,6 +199,36 @@ TEST(CompactMoments, OperatorsGiveTheSameUpdates) {
   EXPECT_TRUE(CompactOperators::IsFor(at::kCUDA));
 }
 
+// Where a tensor is cut between blocks, each part comes out as in the whole, whoever updates it.
+TEST(CompactMoments, OfPartsAreThoseOfTheWholeBitForBit) {
+  constexpr std::int64_t kCut = 2560;
+  for (const MomentsKind kind : kCompact) {
+    for (const bool by_operators : {false, true}) {
+      CompactOperators operators(kind, at::kCPU);
+      const auto update = [&](const CompactUpdate& one) {
+        by_operators ? operators.Update(one) : UpdateOnCpu({one});
+      };
+      at::Tensor whole = Normal("start", {71 * 170}, 0.3);
+      const at::Tensor cut = whole.clone();
+      const at::Tensor parts[] = {cut.narrow(0, 0, kCut), cut.narrow(0, kCut, cut.numel() - kCut)};
+      CompactMoments moments(kind, whole, "name");
+      CompactMoments of_parts[] = {{kind, parts[0], "name"}, {kind, parts[1], "name"}};
+      for (int step = 1; step <= 3; ++step) {
+        const at::Tensor gradients = Normal("gradient" + std::to_string(step), whole.sizes(), 0.1);
+        const auto rates = moments.RatesFor(
+            {.learning_rate = kRate, .beta1 = 0.9, .beta2 = 0.95, .epsilon = 1e-8, .weight_decay = 0.1},
+            step);
+        update({whole, gradients, moments, rates});
+        update({parts[0], gradients.narrow(0, 0, kCut), of_parts[0], rates});
+        update({parts[1], gradients.narrow(0, kCut, parts[1].numel()), of_parts[1], rates, kCut});
+      }
+      EXPECT_TRUE(at::equal(whole, cut)) << by_operators;
+      EXPECT_TRUE(at::equal(moments.means, at::cat({of_parts[0].means, of_parts[1].means})));
+      EXPECT_TRUE(at::equal(moments.squares, at::cat({of_parts[0].squares, of_parts[1].squares})));
+    }
+  }
+}
+
 void Take(const std::vector<Parameter>& into, const std::map<std::string, at::Tensor>& values) {
   for (const Parameter& own : into) own.tensor.detach().copy_(values.at(own.name));
 }

@@ -94,6 +94,19 @@ TEST(EstimateVerb, OfSeveralProcessesSaysWhatOneTakesAndTheRowsOfAll) {
   EXPECT_EQ(eight.at("position_qa").at("draw_rows"), 24);
 }
 
+TEST(EstimateVerb, OfSeveralProcessesDividesTheMomentsWhereTheRunDoes) {
+  const auto optimizer = [](const std::string& arguments) {
+    const CommandResult result = Estimate(arguments + " --json");
+    EXPECT_EQ(result.code, 0) << result.out;
+    const auto json = nlohmann::json::parse(result.out.substr(result.out.find('{')));
+    return json.at("model").at("optimizer").get<double>();
+  };
+  const double whole = optimizer("");
+  EXPECT_EQ(optimizer("optimizer.shard=true"), whole);
+  EXPECT_EQ(optimizer("--ranks 4"), whole);
+  EXPECT_NEAR(optimizer("--ranks 4 optimizer.shard=true"), whole / 4, whole / 100);
+}
+
 TEST(EstimateVerb, RefusesAnUnknownGpuAndTwoLimits) {
   const CommandResult unknown = Estimate("--gpu 'RTX 3091'");
   EXPECT_EQ(unknown.code, 2);

@@ -63,21 +63,21 @@ void PrintModel(const EstimatedRun& subject, std::int64_t ranks) {
   if (subject.trained() < subject.parameters()) words += ", " + Count(subject.trained()) + " of them trained";
   words += "\n  weights " + FormatBytes(WeightBytes(subject.model())) + ", gradients " +
            FormatBytes(TrainedBytes(subject.model().parameters())) + ", optimizer " +
-           FormatBytes(subject.optimizer()) + "; weights and optimizer are in every peak below\n";
+           FormatBytes(subject.OptimizerBytes(ranks)) + "; weights and optimizer are in every peak below\n";
   if (ranks > 1)
     words += "Figures are those of one of " + std::to_string(ranks) +
              " processes, which has its part of a draw's rows, and a device for itself.\n";
   std::cout << Wrapped(words, ScreenColumns());
 }
 
-ordered_json ModelJson(const EstimatedRun& subject) {
+ordered_json ModelJson(const EstimatedRun& subject, std::int64_t ranks) {
   return {{"file", DisplayPath(subject.run().config.model)},
           {"parameters", subject.parameters()},
           {"trained_parameters", subject.trained()},
           {"bytes_of_a_parameter", subject.element()},
           {"weights", WeightBytes(subject.model())},
           {"gradients", TrainedBytes(subject.model().parameters())},
-          {"optimizer", subject.optimizer()}};
+          {"optimizer", subject.OptimizerBytes(ranks)}};
 }
 
 void PrintAssumptions(bool on_gpu, bool has_profile) {
@@ -248,7 +248,7 @@ void Report(const Arguments& arguments, Limits limits, ordered_json& json) {
   const Estimate estimate = estimate_on(on_gpu);
   if (!limits.gpus.empty()) {
     const std::vector<GpuFit> fits = FitsOn(estimate, limits.gpus);
-    json = {{"model", ModelJson(subject)}, {"fits", ToJson(fits)}};
+    json = {{"model", ModelJson(subject, arguments.ranks)}, {"fits", ToJson(fits)}};
     if (arguments.ranks > 1) json["ranks"] = arguments.ranks;
     if (!arguments.as_json) {
       PrintModel(subject, arguments.ranks);
@@ -263,7 +263,7 @@ void Report(const Arguments& arguments, Limits limits, ordered_json& json) {
     limits.memory = ConfiguredBudget(subject.run().config.budget, runs_on_gpu);
 
   const std::vector<TaskFigures> tasks = FiguresOf(estimate, kRows, kEvaluated);
-  json = {{"model", ModelJson(subject)},
+  json = {{"model", ModelJson(subject, arguments.ranks)},
           {"on_gpu", on_gpu},
           {"tasks", ToJson(tasks)},
           {"waiting", estimate.WaitingBytes()},

@@ -1,0 +1,100 @@
+// Runs of several processes that divide the optimizer's moments.
+#include <medley/base/durable_file.h>
+#include <medley/checkpoint/divided_state.h>
+#include <medley/weights/safetensors.h>
+
+#include <ATen/ATen.h>
+
+#include "tests/cluster/ranks_fixture.h"
+
+namespace medley {
+namespace {
+
+namespace fs = std::filesystem;
+using test::CommandResult;
+using test::Has;
+using test::Shell;
+
+// With rates that are the same however many steps the run has.
+constexpr const char* kSteady = " optimizer.warmup_steps=0 optimizer.decay_fraction=0 eval.every=0 ";
+
+class DividedRuns : public test::Ranks {
+ protected:
+  // Whole, whatever wrote it.
+  static std::map<std::string, at::Tensor> StateIn(const fs::path& checkpoint) {
+    auto state = ReadSafetensors(checkpoint / "optim.safetensors");
+    JoinParts(checkpoint, state);
+    return state;
+  }
+  void ExpectTheSameCheckpoint(const std::string& run, const std::string& other, std::int64_t step) const {
+    const fs::path a = At(run) / CheckpointName(step), b = At(other) / CheckpointName(step);
+    EXPECT_TRUE(ReadText(a / "model.safetensors") == ReadText(b / "model.safetensors")) << "weights";
+    const auto found = StateIn(a), expected = StateIn(b);
+    ASSERT_EQ(found.size(), expected.size());
+    for (const auto& [name, values] : expected)
+      EXPECT_TRUE(at::equal(found.at(name).reshape({-1}), values.reshape({-1}))) << name;
+  }
+  bool HasPart(const std::string& run, std::int64_t step, std::int64_t rank, std::int64_t ranks) const {
+    return fs::exists(At(run) / CheckpointName(step) / PartFile({rank, ranks}));
+  }
+};
+
+TEST_F(DividedRuns, AreThoseOfWholeMomentsToTheBitAlsoWhereThatChanges) {
+  const std::string settings = std::string(kSteady) + "optimizer.moments=8bit ";
+  ASSERT_EQ(Train(2, "whole", "steps=6" + settings).code, 0);
+  const CommandResult done = Train(2, "run", "steps=2 optimizer.shard=true" + settings);
+  ASSERT_EQ(done.code, 0) << done.out;
+  EXPECT_TRUE(Has(done.out, "each of 2 processes keeps its part of the moments")) << done.out;
+  EXPECT_TRUE(HasPart("run", 2, 0, 2) && HasPart("run", 2, 1, 2));
+  for (const std::string more : {"steps=4 optimizer.shard=false", "steps=6 optimizer.shard=true"}) {
+    const CommandResult resumed = Resume(2, "run", more);
+    ASSERT_EQ(resumed.code, 0) << resumed.out;
+    ExpectTheSameSumsOnAll("run", 2);
+  }
+  EXPECT_FALSE(HasPart("run", 4, 0, 2));
+  for (const std::int64_t step : {2, 4, 6}) ExpectTheSameCheckpoint("run", "whole", step);
+}
+
+TEST_F(DividedRuns, GoOnWithAnotherNumberOfThem) {
+  ASSERT_EQ(Train(1, "straight", std::string("steps=6 optimizer.shard=true") + kSteady).code, 0);
+  EXPECT_FALSE(HasPart("straight", 6, 0, 1)) << "a process by itself has all";
+  ASSERT_EQ(Train(2, "run", std::string("steps=2 optimizer.shard=true") + kSteady).code, 0);
+  for (const auto& [ranks, steps] : {std::pair{3, 3}, {1, 4}, {2, 6}}) {
+    const CommandResult done = Resume(ranks, "run", "steps=" + std::to_string(steps));
+    ASSERT_EQ(done.code, 0) << done.out;
+    ExpectTheSameSumsOnAll("run", ranks);
+  }
+  ExpectTheSameRun("run", "straight");
+}
+
+TEST_F(DividedRuns, PlanWithTheBytesThatEachHas) {
+  const CommandResult done =
+      Train(2, "run", "plan=true budget=1GiB steps=1 eval.every=0 optimizer.shard=true");
+  ASSERT_EQ(done.code, 0) << done.out;
+  const auto optimizer = [&](const std::string& run) {
+    return nlohmann::json::parse(ReadText(At(run) / "plan.json")).at("floor").at("optimizer").get<double>();
+  };
+  const CommandResult whole = Shell(test::Medley() + "estimate " + Quickstart() + " --json");
+  const double all =
+      nlohmann::json::parse(whole.out.substr(whole.out.find('{'))).at("model").at("optimizer").get<double>();
+  for (const std::string run : {"run", "run/rank-1"}) EXPECT_NEAR(optimizer(run), all / 2, all / 50) << run;
+}
+
+// A checkpoint has the parts of all or is none.
+TEST_F(DividedRuns, WhereOneCannotWriteItsPartNothingIsSaved) {
+  const std::string settings = std::string("steps=5 optimizer.shard=true") + kSteady;
+  const CommandResult ended = Train(2, "run", settings, "ON_RANK=1 AT=4 FAULT=disk");
+  EXPECT_EQ(ended.code, 1) << ended.out;
+  EXPECT_TRUE(Has(ended.out, "step 4 was not saved: rank 1: cannot")) << ended.out;
+  EXPECT_TRUE(Has(ended.out, PartFile({1, 2}))) << ended.out;
+  EXPECT_FALSE(Has(ended.out, "did not answer")) << ended.out;
+  EXPECT_EQ(ListCheckpoints(At("run")).front().step, 3);
+  for (const fs::path& path : ListDirectory(At("run")))
+    EXPECT_FALSE(path.filename().string().starts_with(".tmp")) << path;
+  EXPECT_EQ(Resume(2, "run").code, 0);
+  ASSERT_EQ(Train(2, "whole", settings).code, 0);
+  ExpectTheSameCheckpoint("run", "whole", 5);
+}
+
+}  // namespace
+}  // namespace medley
