@@ -8,7 +8,6 @@
 #include <cmath>
 
 #include <medley/base/random.h>
-#include <medley/kernels/adamw_loop.h>
 #include <medley/model/parallel_for.h>
 
 namespace medley {
@@ -17,24 +16,9 @@ namespace {
 constexpr std::int64_t kBlocksOfThread = 64;  // fewer are not worth a thread
 
 void UpdatePart(const CompactUpdate& update, std::int64_t begin, std::int64_t end) {
-  const CompactMoments& moments = update.moments;
-  const auto weights = update.weights.mutable_data_ptr<float>();
-  const auto gradients = update.gradients.const_data_ptr<float>();
-  const std::int64_t numbers = update.weights.numel();
-  if (moments.kind == MomentsKind::kBf16) {
-    const auto bits = [](const at::Tensor& halves) {
-      return static_cast<std::uint16_t*>(halves.mutable_data_ptr());
-    };
-    return kernels::UpdateBlocks(kernels::HalfTensor{weights, gradients, bits(moments.means),
-                                                     bits(moments.squares), numbers, update.place},
-                                 update.rates, begin, end);
-  }
-  kernels::UpdateBlocks(
-      kernels::EightBitTensor{weights, gradients, moments.means.mutable_data_ptr<std::uint8_t>(),
-                              moments.squares.mutable_data_ptr<std::uint8_t>(),
-                              moments.mean_scales.mutable_data_ptr<float>(),
-                              moments.square_scales.mutable_data_ptr<float>(), numbers},
-      update.rates, begin, end);
+  if (update.moments.kind == MomentsKind::kBf16)
+    return kernels::UpdateBlocks(HalvesOf(update), update.rates, begin, end);
+  kernels::UpdateBlocks(EightBitsOf(update), update.rates, begin, end);
 }
 
 }  // namespace
@@ -75,6 +59,29 @@ kernels::AdamWRates CompactMoments::RatesFor(const CompactRates& rates, double u
           .epsilon = narrow(rates.epsilon),
           .multiplier = static_cast<std::uint32_t>(random) | 1U,
           .shift = static_cast<std::uint32_t>(random >> 32)};
+}
+
+kernels::EightBitTensor EightBitsOf(const CompactUpdate& update) {
+  const CompactMoments& moments = update.moments;
+  return {update.weights.mutable_data_ptr<float>(),
+          update.gradients.const_data_ptr<float>(),
+          moments.means.mutable_data_ptr<std::uint8_t>(),
+          moments.squares.mutable_data_ptr<std::uint8_t>(),
+          moments.mean_scales.mutable_data_ptr<float>(),
+          moments.square_scales.mutable_data_ptr<float>(),
+          update.weights.numel()};
+}
+
+kernels::HalfTensor HalvesOf(const CompactUpdate& update) {
+  const auto bits = [](const at::Tensor& halves) {
+    return static_cast<std::uint16_t*>(halves.mutable_data_ptr());
+  };
+  return {update.weights.mutable_data_ptr<float>(),
+          update.gradients.const_data_ptr<float>(),
+          bits(update.moments.means),
+          bits(update.moments.squares),
+          update.weights.numel(),
+          update.place};
 }
 
 void UpdateOnCpu(const std::vector<CompactUpdate>& updates) {

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include <medley/config/optimizer_config.h>
-#include <medley/kernels/adamw_block.h>
+#include <medley/kernels/adamw_loop.h>
 
 namespace medley {
 
@@ -45,6 +45,10 @@ struct CompactUpdate {
   kernels::AdamWRates rates;
   std::int64_t place = 0;  // of the first number, where they are a part of a tensor: a multiple of a block's
 };
+
+// Its arrays, as the kernels read them.
+kernels::EightBitTensor EightBitsOf(const CompactUpdate& update);
+kernels::HalfTensor HalvesOf(const CompactUpdate& update);
 
 // All of them in one pass over memory, by all threads, whose number changes nothing. Allocates no tensor.
 void UpdateOnCpu(const std::vector<CompactUpdate>& updates);

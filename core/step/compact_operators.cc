@@ -19,6 +19,8 @@
 #include <algorithm>
 #include <vector>
 
+#include <medley/step/compact_kernels.h>
+
 namespace medley {
 namespace {
 
@@ -47,6 +49,10 @@ struct CompactOperators::Piece {
   at::Tensor mean_scales, square_scales;          // [blocks]
   std::int64_t place = 0;
 };
+
+bool CompactOperators::IsFor(at::Device device) {
+  return !device.is_cpu() && !device.is_meta() && !CompactKernelsProblem(device).empty();
+}
 
 std::int64_t CompactOperators::BytesFor(MomentsKind kind) {
   return kind == MomentsKind::kBf16 ? kPiece * (3 * 4 + 3 * 8)

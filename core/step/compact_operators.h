@@ -10,11 +10,11 @@ namespace medley {
 
 // The updates of UpdateOnCpu, but for rounding, by operators of libtorch on whatever device: piece by piece
 // in scratch tensors that are made once, some thirty launches for each, and as many passes over memory. The
-// slow way, where there is no kernel.
+// slow way, where there is no kernel (step/compact_kernels.h).
 class CompactOperators {
  public:
   // Whether moments on this device are updated so.
-  static bool IsFor(at::Device device) { return !device.is_cpu() && !device.is_meta(); }
+  static bool IsFor(at::Device device);
   static std::int64_t BytesFor(MomentsKind kind);  // of the scratch tensors
 
   CompactOperators(MomentsKind kind, at::Device device);

@@ -21,6 +21,7 @@
 #include <medley/base/error.h>
 #include <medley/model/float_type.h>
 #include <medley/model/parameter_bytes.h>
+#include <medley/step/compact_kernels.h>
 #include <medley/step/moments_conversion.h>
 #include <medley/step/not_finite.h>
 #include <medley/step/parameter_groups.h>
@@ -73,6 +74,7 @@ void Optimizer::MakeScratch(const Model& model) {
   if (config_.trend) trend_.emplace(*config_.trend, options);
   const bool is_compact =
       std::any_of(slots_.begin(), slots_.end(), [](const Slot& slot) { return slot.compact.has_value(); });
+  by_kernels_ = is_compact && CompactKernelsProblem(options.device()).empty();
   if (is_compact && CompactOperators::IsFor(options.device())) {
     operators_.emplace(config_.moments, options.device());
     scratch_bytes_ += CompactOperators::BytesFor(config_.moments);
@@ -312,8 +314,9 @@ void Optimizer::UpdateCompact(std::size_t group, double learning_rate) {
     updates.push_back({OwnOf(slot, slot.master), OwnOf(slot, slot.parameter.grad()), *slot.compact,
                        slot.compact->RatesFor(rates, count), slot.own ? slot.own->begin : 0});
   }
-  if (!operators_) return UpdateOnCpu(updates);
-  for (const CompactUpdate& update : updates) operators_->Update(update);
+  if (!by_kernels_ && !operators_) return UpdateOnCpu(updates);
+  for (const CompactUpdate& update : updates)
+    operators_ ? operators_->Update(update) : UpdateByKernel(update);
 }
 
 void Optimizer::UpdateByMuon(std::size_t group, double learning_rate) {

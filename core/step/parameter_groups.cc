@@ -244,10 +244,11 @@ KeptBytes MostKeptBytesOf(const OptimizerConfig& config, const Model& model, std
 
 std::string MomentsWords(const Model& model, const OptimizerConfig& config) {
   if (!HasOperators(config, model)) return "";
-  return "optimizer.moments: on " + model.parameters().front().tensor.device().str() +
+  const at::Device device = model.parameters().front().tensor.device();
+  return "optimizer.moments: on " + device.str() +
          " operators of libtorch update moments of fewer bits, one after the other: the slow way. They save "
-         "the "
-         "bytes all the same";
+         "the bytes all the same. There is no kernel: " +
+         CompactKernelsProblem(device);
 }
 
 std::vector<Parameter> TrainedOf(const OptimizerConfig& config, const Model& model) {

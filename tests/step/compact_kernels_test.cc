@@ -1,0 +1,44 @@
+#include <c10/core/Device.h>
+#include <gtest/gtest.h>
+#include <medley/step/compact_kernels.h>
+
+#include <filesystem>
+#include <string>
+
+#include <medley/base/files.h>
+
+namespace medley {
+namespace {
+
+namespace fs = std::filesystem;
+
+const fs::path kModule = fs::path(MEDLEY_BUILD_DIR) / "lib/medley/medley_kernels.so";
+
+bool HasWords(const std::string& text, const std::string& words) {
+  return text.find(words) != std::string::npos;
+}
+
+TEST(CompactKernels, AreOfThisBuildOrSayWhyNot) {
+  EXPECT_TRUE(HasWords(CudaModuleProblem("/no/medley_kernels.so"), "tools/setup --cuda"));
+  EXPECT_TRUE(HasWords(CudaModuleProblem(MEDLEY_OTHER_KERNELS), "of another build of medley"));
+  EXPECT_TRUE(HasWords(CudaModuleProblem(MEDLEY_SOURCE_DIR "/README.md"), "cannot be opened"));
+  EXPECT_EQ(CudaModuleProblem(kModule).empty(), fs::exists(kModule));
+}
+
+TEST(CompactKernels, AreNotTheCpus) {
+  EXPECT_TRUE(HasWords(CompactKernelsProblem(c10::Device(c10::kCPU)), "not on a GPU"));
+  EXPECT_TRUE(HasWords(CompactKernelsProblem(c10::Device(c10::kMeta)), "not on a GPU"));
+}
+
+// nvcc leaves the options of each compilation in the file.
+TEST(CompactKernels, AreCompiledForEveryArchitectureWithoutFusedMultiplications) {
+  if (!fs::exists(kModule)) GTEST_SKIP() << "medley_kernels.so was not built here";
+  const std::string code = ReadFile(kModule);
+  for (const char* architecture : {"75", "80", "86", "89", "90", "100", "120"}) {
+    const std::string options = std::string("-arch sm_") + architecture + " -m 64 -fmad false";
+    EXPECT_TRUE(HasWords(code, options)) << options;
+  }
+}
+
+}  // namespace
+}  // namespace medley

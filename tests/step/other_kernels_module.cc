@@ -1,0 +1,1 @@
+extern "C" const int medley_kernels_version = 0;
