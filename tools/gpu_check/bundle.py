@@ -32,8 +32,8 @@ def carry_libraries(folder):
 
 def make_bundle(build, folder):
     subprocess.run(["cmake", "--install", build, "--prefix", folder, "--strip"], check=True, stdout=subprocess.DEVNULL)
-    # No parts of an installation: the one program that makes several runs in one process, and one that asks NCCL alone.
-    for name in ("medley_bench_memory", "medley_bench_exchange"):
+    # No parts of an installation: the one program that makes several runs in one process, and those that ask NCCL and the kernels alone.
+    for name in ("medley_bench_memory", "medley_bench_exchange", "medley_bench_kernels"):
         if not (build / "bin" / name).exists():  # tools/build leaves them out
             subprocess.run(["cmake", "--build", build, "--target", name], check=True, stdout=subprocess.DEVNULL)
         shutil.copy2(build / "bin" / name, folder / "bin")

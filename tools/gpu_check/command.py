@@ -20,14 +20,14 @@ from gpu_check.session import Session
 # Cheap ones that tell most first, for the seconds may not be enough for all.
 LINES = {function.__name__: function for function in (
     numbers.version, numbers.library, numbers.start, numbers.resume, numbers.numbers, numbers.repeat, numbers.tf32,
-    ranks.nccl, ranks.pair, numbers.muon, numbers.phases, numbers.modes, memory.attention, memory.overflow, memory.unchecked, memory.allocator,
+    ranks.nccl, ranks.pair, numbers.kernels, numbers.muon, numbers.phases, numbers.modes, memory.attention, memory.overflow, memory.unchecked, memory.allocator,
     memory.prediction, memory.waits,
     numbers.scores, numbers.generate, memory.floor, memory.second, memory.plan, numbers.large)}
 
 
 def may_skip(name, args):
     """What a line lacks is a failure, or a check could pass that tried nothing."""
-    return name in ("library", "nccl", "pair") or bool(args.only)
+    return name in ("library", "nccl", "pair", "kernels") or bool(args.only)
 
 
 def verdict(session, name, args, end):

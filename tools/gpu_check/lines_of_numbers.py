@@ -82,6 +82,20 @@ def resume(session):
     return f"interrupted at {at}, same bits at step {steps}", {"interrupted": at, "steps": steps}
 
 
+@line(60)
+def kernels(session):
+    """Moments of fewer bits, updated by medley_kernels.so: the CPU's bits."""
+    if not session.on_gpu:
+        raise Skipped("the kernels are for GPUs")
+    if not (session.bundle / "lib/medley/medley_kernels.so").exists():
+        raise Skipped("medley_kernels.so was not built, for want of nvcc")
+    printed = session.medley(100_000_000, program="medley_bench_kernels").text.splitlines()
+    said = [line for line in printed if line.startswith(("the same bits", "bf16:", "8bit:"))]
+    if len(said) != 3:
+        raise Failed("it ended well and does not say so")
+    return "; ".join(said), {"said": said}
+
+
 # 64 rows of 24 tokens are as many ids as libtorch 2.11's faulty kernel takes.
 def many_ids(session, device=None):
     return session.settings(["control", "position_qa"], 4 if session.tiny else 64, device)
