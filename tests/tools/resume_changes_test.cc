@@ -27,8 +27,8 @@ class ResumeChanges : public ::testing::Test {
         " --plugin-path " + files_.plugin.parent_path().string() + " " + files_.Overrides() + " 2>&1");
     ASSERT_EQ(trained.code, 0) << trained.out;
   }
-  CommandResult Resume() const {
-    return Shell(Medley() + "resume " + files_.run.string() + " --steps 2 2>&1");
+  CommandResult Resume(const std::string& more = "--steps 2") const {
+    return Shell(Medley() + "resume " + files_.run.string() + " " + more + " 2>&1");
   }
 
   const test::CopiedFiles files_;
@@ -53,6 +53,27 @@ TEST_F(ResumeChanges, SaysThatAPluginWasBuiltAnew) {
   EXPECT_EQ(resumed.code, 0) << resumed.out;
   EXPECT_TRUE(Has(resumed.out, "changed: the plugin " + files_.plugin.string() + " was built anew"))
       << resumed.out;
+}
+
+// Both ways, and the state that was converted is saved and found again.
+TEST_F(ResumeChanges, ConvertsMomentsOfAnotherKind) {
+  struct Switch {
+    std::string from, to, steps;
+  };
+  for (const Switch& s : {Switch{"float", "8bit", "2"}, Switch{"8bit", "float", "3"}}) {
+    const CommandResult resumed = Resume("optimizer.moments=" + s.to + " --steps " + s.steps);
+    EXPECT_EQ(resumed.code, 0) << resumed.out;
+    EXPECT_TRUE(Has(resumed.out, "changed: optimizer.moments: \"" + s.from + "\" -> \"" + s.to + "\"") &&
+                Has(resumed.out, "36 tensors were " + s.from + ", and are converted into " + s.to) &&
+                Has(resumed.out, "saved step " + s.steps))
+        << resumed.out;
+  }
+  const CommandResult on = Resume("--steps 4");
+  EXPECT_EQ(on.code, 0) << on.out;
+  EXPECT_FALSE(Has(on.out, "converted")) << on.out;
+  const CommandResult refused = Resume("optimizer.moments=4bit --steps 5");
+  EXPECT_EQ(refused.code, 2) << refused.out;
+  EXPECT_TRUE(Has(refused.out, "4bit") && Has(refused.out, "8bit")) << refused.out;
 }
 
 }  // namespace
