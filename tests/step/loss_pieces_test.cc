@@ -75,5 +75,50 @@ INSTANTIATE_TEST_SUITE_P(Tasks, CutLossesOf, ::testing::ValuesIn(AllCuts()), [](
   return NameOf(info.param.what) + (info.param.lora.rank > 0 ? "_lora" : "");
 });
 
+// An agent as a custom model may be that gives logits alone.
+class LogitsAlone final : public Model {
+ public:
+  explicit LogitsAlone(const Model& model) : Model(Spec(model)), model_(model) {}
+
+  ModelOutputs Forward(const ModelInputs& inputs, const WantedOutputs& wanted,
+                       ForwardContext& context) const override {
+    for (const std::string_view output : wanted) EXPECT_NE(output, "losses");
+    return model_.Forward(inputs, wanted, context);
+  }
+  const std::vector<Parameter>& parameters() const override { return model_.parameters(); }
+  std::int64_t vocabulary() const override { return model_.vocabulary(); }
+  void To(at::Device, at::ScalarType) override {}
+
+ private:
+  static const ModelSpec& Spec(const Model& model) {
+    static ModelSpec spec;
+    spec = model.spec();
+    spec.outputs = {};
+    for (const TensorSpec& output : model.spec().outputs) {
+      if (output.name != "losses") spec.outputs.Add(output);
+    }
+    return spec;
+  }
+
+  const Model& model_;
+};
+
+// Where the agent's own would be cut, so that the two are made in other ways.
+TEST(LossesOfAModelThatGivesLogitsAlone, AreMadeOfThemWithTheSameGradient) {
+  for (const TaskVariant& what :
+       {TaskVariant{"position_qa", "default"}, TaskVariant{"position_qa", "fused"}}) {
+    AgentWithTask agent(what, 0, at::kDouble, false, {}, /*loss_items=*/3);
+    const LogitsAlone alone(*agent.model);
+    StepExecutor executor(alone, at::kCPU);
+    const Batch rows = agent.Rows(0, 4);
+    for (const Mode mode : LegalModes(agent.task.variant())) {
+      const Execution plan{.way = {mode, 1}, .micro_rows = 3};
+      executor.Run({{.task = &agent.task, .batch = &rows, .execution = &plan}});
+      const Gradient made = TakeGradient(alone);
+      EXPECT_LT(check::Distance(made, agent.GradientOf(rows, plan)), 1e-12) << ModeName(mode);
+    }
+  }
+}
+
 }  // namespace
 }  // namespace medley
