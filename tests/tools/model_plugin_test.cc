@@ -107,6 +107,33 @@ TEST_F(RunWithAModelOfAPlugin, ShowsItsExamplesByShapeAndAsLines) {
   EXPECT_TRUE(Has(alone.out, "series: [3, 40, 2] Float")) << alone.out;
 }
 
+// As it has no losses: they are made of its logits, and one line of the run says what that costs.
+TEST(RunWithAModelWhoseHeadIsNoMatrix, SaysOnceThatItsLossesAreMadeOfAllLogits) {
+  const testing::TempDirectory work;
+  WriteBytes(work / "model.json", R"({"kind": "logits_alone"})");
+  WriteBytes(work / "weights.json", R"({"unit": "rows", "weights": {"echo": 1}})");
+  WriteBytes(work / "control.txt", "A line.\n");
+  WriteBytes(work / "run.json",
+             R"({"model": "model.json", "weights": "weights.json", "steps": 60, "threads": 1,
+      "tokenizer": ")" MEDLEY_SOURCE_DIR R"(/configs/tokenizers/small.model", "control_text": "control.txt",
+      "budget": "1GiB", "optimizer": {"learning_rate": 0.05, "warmup_steps": 5}, "eval": {"rows": 20},
+      "tasks": {"echo": {"rows": 16}}})");
+  const std::string words = "the model 'logits_alone' has no \"losses\", for which the task 'echo' asks";
+  const CommandResult trained =
+      Shell(Medley() + "train " + (work / "run.json").string() + " --out " + (work / "run").string() +
+            " --wide --plugin-path " + testing::Fixture("logits_alone").string() + " 2>&1");
+  ASSERT_EQ(trained.code, 0) << trained.out;
+  const std::size_t at = trained.out.find(words);
+  ASSERT_NE(at, std::string::npos) << trained.out;
+  EXPECT_EQ(trained.out.find(words, at + 1), std::string::npos) << trained.out;
+  const auto lines = ReadBytes(work / "run/metrics.jsonl");
+  const auto loss = [](const std::string& line) {
+    return nlohmann::json::parse(line).at("loss").get<double>();
+  };
+  const std::size_t last = lines.rfind('\n', lines.size() - 2) + 1;
+  EXPECT_LT(loss(lines.substr(last)), loss(lines.substr(0, lines.find('\n'))) - 1) << "and it learns";
+}
+
 TEST(ModelsVerb, ListsShowsAndWritesSchemas) {
   const std::string path = " --plugin-path " + testing::Fixture("series").string();
   const CommandResult all = Shell(Medley() + "models" + path);
