@@ -78,6 +78,9 @@ void SayWhatRuns(const Run& run, Console& console) {
   for (const std::string& line : run.registry->Choices(run.NamedTasks())) console.Say(line);
   console.Say(run.budget.Words());
   if (!run.cluster->device_words().empty()) console.Say(run.cluster->device_words());
+  if (run.cluster->place().size > 1)
+    console.Say("a process that does not answer for " + std::to_string(run.config.peer_timeout) +
+                " s ends the others (peer_timeout)");
   const OptimizerConfig& optimizer = run.config.optimizer;
   console.Say(GroupsTable(*run.model, optimizer, run.Shard()));
   for (const std::string& words :

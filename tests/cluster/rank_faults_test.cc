@@ -80,7 +80,8 @@ TEST_F(RankFaults, KilledOrStoppedAtAnyTimeTheOthersEndAndTheRunGoesOn) {
     for (int number = 0; number < 2 * parts; ++number) {
       const std::string run = signal + std::to_string(number), rank = std::to_string(number % 2);
       const auto ms = std::to_string(static_cast<int>(all * number / (2 * parts)));
-      const CommandResult done = Train(2, run, few + (signal == "stop" ? "peer_timeout=4" : ""),
+      const std::string moments = number / 2 % 2 == 0 ? "" : "optimizer.shard=true ";
+      const CommandResult done = Train(2, run, few + moments + (signal == "stop" ? "peer_timeout=4" : ""),
                                        "AT=1 ON_RANK=" + rank + " FAULT=" + signal + ":" + ms);
       if (done.code == 0) continue;  // it was done by then
       ++ended;
