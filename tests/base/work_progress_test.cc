@@ -46,10 +46,11 @@ std::string OnATerminal(const char* term, double seconds) {
   EXPECT_EQ(openpty(&master, &slave, nullptr, nullptr, nullptr), 0);
   std::FILE* out = fdopen(slave, "w");
   Told(out, seconds);
-  std::fflush(out);
-  std::string said(1 << 14, '\0');
-  said.resize(static_cast<std::size_t>(::read(master, said.data(), said.size())));
   std::fclose(out);
+  std::string said;
+  char piece[1024];  // what is there by then, which may be less than all
+  for (ssize_t size = 0; (size = ::read(master, piece, sizeof piece)) > 0;)
+    said.append(piece, static_cast<std::size_t>(size));
   ::close(master);
   before == nullptr ? ::unsetenv("TERM") : ::setenv("TERM", kept.c_str(), 1);
   return said;
