@@ -14,6 +14,7 @@
 #include <medley/model/asked_losses.h>
 #include <medley/report/screen.h>
 #include <medley/run/validate.h>
+#include <medley/step/not_finite.h>
 #include <medley/train/remedy.h>
 #include <medley/train/run_sinks.h>
 
@@ -389,9 +390,7 @@ std::optional<Failure> Trainer::UpdateWeights(StepRecord& record) {
     record.gradient_norm = run_.optimizer->Step(record.learning_rate);
     agreement_.Updated();
     return std::nullopt;
-  } catch (const PeerError&) {
-    throw;  // where weights of the others were to come
-  } catch (const Error& error) {
+  } catch (const NotFiniteError& error) {
     std::set<std::string> tasks;
     for (const Draw& draw : record.draws) tasks.insert(draw.task);
     ClearGradients(*run_.model);
