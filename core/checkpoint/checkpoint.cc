@@ -421,8 +421,9 @@ std::optional<Committed> SaveTogether(const fs::path& run, const TrainingState& 
     whole.parts = together.place.ranks;
     files.emplace(run, state, whole, bytes_of_parts);
   });
+  // Each by its own way to the run, which machines may mount in different places.
   const fs::path aside =
-      together.everyones(files ? fs::absolute(files->writer().aside()).string() : "").front();
+      run / together.everyones(files ? files->writer().aside().filename().string() : "").front();
   FileDigest digest;
   together.all_or_none([&] {
     digest = WriteDigested(aside / PartFile(together.place), bytes,
