@@ -9,6 +9,7 @@
 #include <medley/base/file_digest.h>
 #include <medley/base/json_text.h>
 #include <medley/base/version.h>
+#include <medley/step/compact_kernels.h>
 
 namespace medley {
 namespace {
@@ -26,6 +27,9 @@ ordered_json WhatStarts(const Run& run, const std::string& checkpoint) {
                         {"threads", at::get_num_threads()},
                         {"checkpoint", checkpoint}};
   start["weights file"] = HashText(run.weights_text);
+  if (run.config.optimizer.moments !=
+      MomentsKind::kFloat)  // whose bits are those of operators, or of kernels
+    start["kernels for moments of fewer bits"] = CompactKernelsProblem(run.device).empty();
   for (const auto& [key, value] : config.items()) {
     if (key != "weights") start["config's " + key] = value;  // a copy of each one's own
   }
