@@ -1,8 +1,8 @@
 #pragma once
 
-// The update of a whole block with AVX-512, bit for bit as kernels/adamw_block.h computes it: what that
-// selects by comparisons lies here in registers of 16 numbers, from which an instruction picks, and 0 and 1
-// are decades of their own. Compilers do not see this, and it halves the time.
+// The update of a whole block with AVX-512, bit for bit as kernels/adamw_block.h computes it of finite
+// moments: what that selects by comparisons lies here in registers of 16 numbers, from which an instruction
+// picks, and 0 and 1 are decades of their own. Compilers do not see this, and it halves the time.
 #if defined(__x86_64__)
 
 #include <immintrin.h>

@@ -21,6 +21,7 @@ namespace {
 
 constexpr std::int64_t kSizes[] = {1, 255, 256, 4096, 4097, 100'003, 1'000'000};
 constexpr int kSteps = 20;
+constexpr std::int64_t kPlace = 10 * kernels::kBlock;  // as of a part of a tensor
 
 std::string NameOf(MomentsKind kind) {
   return std::string(EnumNames<MomentsKind>::kNames[static_cast<std::size_t>(kind)]);
@@ -39,9 +40,13 @@ struct Contestant {
         update(std::move(update)) {}
 
   void Step(const at::Tensor& gradients, int step) {
-    const CompactRates rates{
-        .learning_rate = 1e-3, .beta1 = 0.9, .beta2 = 0.95, .epsilon = 1e-8, .weight_decay = 0.1};
-    update({weights, gradients.to(weights.device()), moments, moments.RatesFor(rates, step)});
+    const CompactRates rates{.learning_rate = 1e-3,
+                             .beta1 = 0.9,
+                             .beta2 = 0.95,
+                             .epsilon = 1e-8,
+                             .weight_decay = 0.1,
+                             .clip_scale = 0.37};
+    update({weights, gradients.to(weights.device()), moments, moments.RatesFor(rates, step), kPlace});
   }
 };
 
