@@ -370,6 +370,25 @@ FileDigest DigestFrom(const std::string& text) {
   return {json.at("bytes").get<std::int64_t>(), json.at("xxh3_128").get<std::vector<std::string>>()};
 }
 
+// Of what was saved in parts this process's own; and scales of other moments than the run's whole, for who
+// converts them.
+WantedNumbers WantedOf(const TrainingState& state) {
+  std::map<std::string, NumberRange> own;
+  std::set<std::string> whole;
+  for (const Parameter& parameter : state.optimizer) whole.insert({parameter.name, parameter.former_name});
+  for (const TensorPart& part : state.parts) {
+    const NumberRange range{part.begin, part.begin + part.tensor.tensor.numel()};
+    own[part.tensor.name] = range, own[part.tensor.former_name] = range;
+  }
+  return [own, whole](const std::string& name, std::int64_t numbers) -> std::optional<NumberRange> {
+    if (const auto found = own.find(name); found != own.end()) return found->second;
+    const std::string_view scale = "_scale";
+    const std::string codes = name.ends_with(scale) ? name.substr(0, name.size() - scale.size()) : name;
+    if (whole.count(name) + whole.count(codes) + own.count(codes) > 0) return NumberRange{0, numbers};
+    return std::nullopt;
+  };
+}
+
 // What was saved in parts has the shape that is wanted.
 void TakeShapes(const std::vector<Parameter>& wanted, const std::set<std::string>& joined, Tensors& saved) {
   for (const Parameter& parameter : wanted) {
@@ -475,7 +494,7 @@ std::optional<FoundCheckpoint> FindCheckpoint(const fs::path& run, OnDamage on_d
 void LoadCheckpoint(const fs::path& checkpoint, const TrainingState& state) {
   const Tensors weights = ReadSafetensors(checkpoint / kModelFile);
   Tensors optimizer = ReadSafetensors(checkpoint / kOptimizerFile);
-  TakeShapes(state.optimizer, JoinParts(checkpoint, optimizer), optimizer);
+  TakeShapes(state.optimizer, JoinParts(checkpoint, optimizer, WantedOf(state)), optimizer);
   std::vector<Parameter> wanted = state.optimizer;
   for (const TensorPart& part : state.parts) wanted.push_back(part.tensor);
   CheckAll(checkpoint / kModelFile, state.weights, weights);

@@ -55,18 +55,27 @@ void ReadParts(const fs::path& file, std::map<std::string, PartsOfOne>& parts) {
   }
 }
 
-at::Tensor Joined(const std::string& name, const PartsOfOne& parts) {
-  std::vector<at::Tensor> list;
+// How many numbers they are.
+std::int64_t CheckedNumbers(const std::string& name, const PartsOfOne& parts) {
   std::int64_t done = 0;
   for (const auto& [begin, tensor] : parts) {
-    const bool fits = list.empty() || tensor.scalar_type() == list.front().scalar_type();
+    const bool fits = tensor.scalar_type() == parts.begin()->second.scalar_type();
     if (begin != done || !fits)
       throw InputError("the parts of " + name + " do not fit together behind its number " +
                        std::to_string(done) + ": the files of the processes are not of one checkpoint");
-    list.push_back(tensor);
     done += tensor.numel();
   }
-  return at::cat(list);
+  return done;
+}
+
+at::Tensor Joined(const PartsOfOne& parts, const NumberRange& range) {
+  std::vector<at::Tensor> list;
+  for (const auto& [first, tensor] : parts) {
+    const std::int64_t begin = std::max(range.begin, first),
+                       end = std::min(range.end, first + tensor.numel());
+    if (begin < end) list.push_back(tensor.narrow(0, begin - first, end - begin));
+  }
+  return list.empty() ? parts.begin()->second.narrow(0, 0, 0) : at::cat(list);
 }
 
 }  // namespace
@@ -86,14 +95,18 @@ std::vector<Parameter> WithPlaces(const std::vector<TensorPart>& parts) {
   return placed;
 }
 
-std::set<std::string> JoinParts(const fs::path& checkpoint, std::map<std::string, at::Tensor>& saved) {
+std::set<std::string> JoinParts(const fs::path& checkpoint, std::map<std::string, at::Tensor>& saved,
+                                const WantedNumbers& wanted) {
   std::map<std::string, PartsOfOne> parts;
   for (const fs::path& file : ListDirectory(checkpoint)) {
     if (file.filename().string().starts_with(kPartPrefix)) ReadParts(file, parts);
   }
   std::set<std::string> names;
   for (const auto& [name, of_one] : parts) {
-    if (!saved.emplace(name, Joined(name, of_one)).second)
+    const std::int64_t numbers = CheckedNumbers(name, of_one);
+    const auto range = wanted ? wanted(name, numbers) : NumberRange{0, numbers};
+    if (!range) continue;
+    if (!saved.emplace(name, Joined(of_one, *range)).second)
       throw InputError(checkpoint.string() + " has " + name + " as a whole and in parts");
     names.insert(name);
   }

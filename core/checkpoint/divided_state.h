@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <functional>
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -31,9 +32,13 @@ struct SavingTogether {
 std::string PartFile(const ShardPlace& place);
 // Under names with their places.
 std::vector<Parameter> WithPlaces(const std::vector<TensorPart>& parts);
-// Adds the tensors of which a checkpoint's files have parts, each as one line of numbers, and returns their
-// names. An InputError names one whose parts are not the whole, each number once.
+// The numbers that are wanted of a tensor of so many; nothing: none of it. Without it all are, of all.
+using WantedNumbers =
+    std::function<std::optional<NumberRange>(const std::string& name, std::int64_t numbers)>;
+// Adds what is wanted of the tensors of which a checkpoint's files have parts, each as one line of numbers,
+// and returns their names: of what is not wanted nothing takes memory. An InputError names one whose parts
+// are not the whole, each number once.
 std::set<std::string> JoinParts(const std::filesystem::path& checkpoint,
-                                std::map<std::string, at::Tensor>& saved);
+                                std::map<std::string, at::Tensor>& saved, const WantedNumbers& wanted = {});
 
 }  // namespace medley

@@ -42,6 +42,28 @@ TEST(DividedState, IsWholeAgainWhateverTheNamesAreAndHoweverManyWroteIt) {
   for (const std::string& name : {std::string("w"), odd}) EXPECT_TRUE(at::equal(saved.at(name), Whole()));
 }
 
+TEST(DividedState, OfWhatIsNotWantedNothingIsRead) {
+  const ScratchDirectory scratch;
+  Write(scratch.path(), {0, 2}, {PartOf("w", 0, 512), PartOf("other", 0, 512)});
+  Write(scratch.path(), {1, 2}, {PartOf("w", 512, 1000), PartOf("other", 512, 1000)});
+  const auto read = [&](std::int64_t begin, std::int64_t end) {
+    std::map<std::string, at::Tensor> saved;
+    const auto names =
+        JoinParts(scratch.path(), saved,
+                  [&](const std::string& name, std::int64_t numbers) -> std::optional<NumberRange> {
+                    EXPECT_EQ(numbers, 1000);
+                    return name == "w" ? std::optional(NumberRange{begin, end}) : std::nullopt;
+                  });
+    EXPECT_EQ(names, (std::set<std::string>{"w"}));
+    EXPECT_EQ(saved.size(), 1U);
+    return saved.at("w");
+  };
+  EXPECT_TRUE(at::equal(read(256, 768), Whole().narrow(0, 256, 512)));
+  EXPECT_TRUE(at::equal(read(0, 256), Whole().narrow(0, 0, 256)));
+  EXPECT_TRUE(at::equal(read(768, 1000), Whole().narrow(0, 768, 232)));
+  EXPECT_EQ(read(1000, 1256).numel(), 0) << "which its loader then names";
+}
+
 TEST(DividedState, RefusesPartsThatAreNotTheWhole) {
   const auto message = [](const std::vector<TensorPart>& first, const std::vector<TensorPart>& second,
                           std::map<std::string, at::Tensor> saved = {}) {
