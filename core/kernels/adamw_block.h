@@ -37,7 +37,7 @@ MEDLEY_BOTH float InverseScale(float scale) {
 }
 
 // Who shares the work on one block: on the CPU one lane. A CUDA kernel has a lane a thread, whose Max is over
-// all of them; means and squares are then shared memory. A lane may have other ways to the same codes.
+// all of them; means and squares are then shared memory.
 template <typename Lanes, Map kMap>
 MEDLEY_BOTH void DecodeBlock(const std::uint8_t* codes, float scale, std::int64_t size, float* values) {
   MEDLEY_INDEPENDENT
@@ -61,15 +61,6 @@ struct OneLane {
   MEDLEY_BOTH static constexpr std::int64_t First() { return 0; }
   MEDLEY_BOTH static constexpr std::int64_t Stride() { return 1; }
   MEDLEY_BOTH static std::int32_t Max(std::int32_t own) { return own; }
-  template <Map kMap>
-  MEDLEY_BOTH static void Decode(const std::uint8_t* codes, float scale, std::int64_t size, float* values) {
-    DecodeBlock<OneLane, kMap>(codes, scale, size, values);
-  }
-  template <Map kMap>
-  MEDLEY_BOTH static void Encode(const float* values, float per_scale, std::int64_t size,
-                                 std::uint8_t* codes) {
-    EncodeBlock<OneLane, kMap>(values, per_scale, size, codes);
-  }
 };
 
 // Codes and scales of two moments of up to kBlock numbers. A mean is its code's value times the scale, the
@@ -86,8 +77,8 @@ struct EightBitBlock {
 template <typename Lanes>
 MEDLEY_BOTH void UpdateBlock(const EightBitBlock& block, const AdamWRates& rates, float* means,
                              float* squares) {
-  Lanes::template Decode<Map::kSigned>(block.means, *block.mean_scale, block.size, means);
-  Lanes::template Decode<Map::kUnsigned>(block.squares, *block.square_scale, block.size, squares);
+  DecodeBlock<Lanes, Map::kSigned>(block.means, *block.mean_scale, block.size, means);
+  DecodeBlock<Lanes, Map::kUnsigned>(block.squares, *block.square_scale, block.size, squares);
   std::int32_t mean_most = 0, square_most = 0;  // as bits: magnitudes have their order
   MEDLEY_INDEPENDENT
   for (std::int64_t i = Lanes::First(); i < block.size; i += Lanes::Stride()) {
@@ -98,8 +89,8 @@ MEDLEY_BOTH void UpdateBlock(const EightBitBlock& block, const AdamWRates& rates
   }
   const float mean_scale = FloatOf(Lanes::Max(mean_most)), square_scale = FloatOf(Lanes::Max(square_most));
   *block.mean_scale = mean_scale, *block.square_scale = square_scale;
-  Lanes::template Encode<Map::kSigned>(means, InverseScale(mean_scale), block.size, block.means);
-  Lanes::template Encode<Map::kUnsigned>(squares, InverseScale(square_scale), block.size, block.squares);
+  EncodeBlock<Lanes, Map::kSigned>(means, InverseScale(mean_scale), block.size, block.means);
+  EncodeBlock<Lanes, Map::kUnsigned>(squares, InverseScale(square_scale), block.size, block.squares);
 }
 
 // 32 bits for the number of this place in its tensor, other ones in each step.

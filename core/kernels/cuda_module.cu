@@ -30,16 +30,6 @@ struct ThreadLane {
 #endif
     return own;
   }
-
-  template <Map kMap>
-  MEDLEY_BOTH static void Decode(const std::uint8_t* codes, float scale, std::int64_t size, float* values) {
-    DecodeBlock<ThreadLane, kMap>(codes, scale, size, values);
-  }
-  template <Map kMap>
-  MEDLEY_BOTH static void Encode(const float* values, float per_scale, std::int64_t size,
-                                 std::uint8_t* codes) {
-    EncodeBlock<ThreadLane, kMap>(values, per_scale, size, codes);
-  }
 };
 
 __device__ std::int64_t SizeOfBlock(std::int64_t numbers, std::int64_t first) {
