@@ -29,23 +29,8 @@ MEDLEY_BOTH void UpdateOf<WideLane>(const EightBitBlock& block, const AdamWRates
 #endif
 
 template <typename Lanes>
-MEDLEY_BOTH void UpdateAt(const EightBitTensor& tensor, const AdamWRates& rates, std::int64_t block,
-                          std::int64_t size) {
-  const std::int64_t first = block * kBlock;
-  UpdateOf<Lanes>(
-      EightBitBlock{tensor.weights + first, tensor.gradients + first, tensor.means + first,
-                    tensor.squares + first, tensor.mean_scales + block, tensor.square_scales + block, size},
-      rates);
-}
-
-template <typename Lanes>
-MEDLEY_BOTH void UpdateAt(const HalfTensor& tensor, const AdamWRates& rates, std::int64_t block,
-                          std::int64_t size) {
-  const std::int64_t first = block * kBlock;
-  UpdateBlock<Lanes>(
-      HalfBlock{tensor.weights + first, tensor.gradients + first, tensor.means + first,
-                tensor.squares + first, static_cast<std::uint32_t>(tensor.place + first), size},
-      rates);
+MEDLEY_BOTH void UpdateOf(const HalfBlock& block, const AdamWRates& rates) {
+  UpdateBlock<Lanes>(block, rates);
 }
 
 // Whole blocks have a size that the compiler knows.
@@ -53,9 +38,10 @@ template <typename Lanes, typename Tensor>
 MEDLEY_BOTH void UpdateAll(const Tensor& tensor, const AdamWRates& rates, std::int64_t begin,
                            std::int64_t end) {
   const std::int64_t whole = std::min(end, tensor.numbers / kBlock);
-  for (std::int64_t block = begin; block < whole; ++block) UpdateAt<Lanes>(tensor, rates, block, kBlock);
+  for (std::int64_t block = begin; block < whole; ++block)
+    UpdateOf<Lanes>(BlockOf(tensor, block, kBlock), rates);
   for (std::int64_t block = std::max(begin, whole); block < end; ++block)
-    UpdateAt<OneLane>(tensor, rates, block, tensor.numbers - block * kBlock);
+    UpdateOf<OneLane>(BlockOf(tensor, block, tensor.numbers - block * kBlock), rates);
 }
 
 template <typename Tensor>

@@ -28,6 +28,27 @@ struct HalfTensor {
   std::int64_t numbers;
   std::int64_t place = 0;  // of the first, where they are a part of a tensor
 };
+// One of their blocks, which has so many numbers.
+MEDLEY_BOTH EightBitBlock BlockOf(const EightBitTensor& tensor, std::int64_t block, std::int64_t size) {
+  const std::int64_t first = block * kBlock;
+  return {tensor.weights + first,
+          tensor.gradients + first,
+          tensor.means + first,
+          tensor.squares + first,
+          tensor.mean_scales + block,
+          tensor.square_scales + block,
+          size};
+}
+MEDLEY_BOTH HalfBlock BlockOf(const HalfTensor& tensor, std::int64_t block, std::int64_t size) {
+  const std::int64_t first = block * kBlock;
+  return {tensor.weights + first,
+          tensor.gradients + first,
+          tensor.means + first,
+          tensor.squares + first,
+          static_cast<std::uint32_t>(tensor.place + first),
+          size};
+}
+
 // Of the blocks [begin, end). Allocates nothing.
 void UpdateBlocks(const EightBitTensor& tensor, const AdamWRates& rates, std::int64_t begin, std::int64_t end,
                   Instructions instructions = WidestInstructions());

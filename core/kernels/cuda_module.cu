@@ -32,26 +32,18 @@ struct ThreadLane {
   }
 };
 
-__device__ std::int64_t SizeOfBlock(std::int64_t numbers, std::int64_t first) {
-  return numbers - first < kBlock ? numbers - first : kBlock;
+__device__ std::int64_t SizeOfBlock(std::int64_t numbers) {
+  const std::int64_t left = numbers - std::int64_t{blockIdx.x} * kBlock;
+  return left < kBlock ? left : kBlock;
 }
 
 __global__ void __launch_bounds__(kBlock) UpdateEightBits(EightBitTensor tensor, AdamWRates rates) {
   __shared__ float means[kBlock], squares[kBlock];
-  const std::int64_t block = blockIdx.x, first = block * kBlock;
-  UpdateBlock<ThreadLane>(
-      EightBitBlock{tensor.weights + first, tensor.gradients + first, tensor.means + first,
-                    tensor.squares + first, tensor.mean_scales + block, tensor.square_scales + block,
-                    SizeOfBlock(tensor.numbers, first)},
-      rates, means, squares);
+  UpdateBlock<ThreadLane>(BlockOf(tensor, blockIdx.x, SizeOfBlock(tensor.numbers)), rates, means, squares);
 }
 
 __global__ void __launch_bounds__(kBlock) UpdateHalves(HalfTensor tensor, AdamWRates rates) {
-  const std::int64_t first = std::int64_t{blockIdx.x} * kBlock;
-  UpdateBlock<ThreadLane>(HalfBlock{tensor.weights + first, tensor.gradients + first, tensor.means + first,
-                                    tensor.squares + first, static_cast<std::uint32_t>(tensor.place + first),
-                                    SizeOfBlock(tensor.numbers, first)},
-                          rates);
+  UpdateBlock<ThreadLane>(BlockOf(tensor, blockIdx.x, SizeOfBlock(tensor.numbers)), rates);
 }
 
 const char* WordsOf(cudaError_t error) { return error == cudaSuccess ? nullptr : cudaGetErrorString(error); }
