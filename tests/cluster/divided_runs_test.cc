@@ -83,17 +83,41 @@ TEST_F(DividedRuns, PlanWithTheBytesThatEachHas) {
 // A checkpoint has the parts of all or is none.
 TEST_F(DividedRuns, WhereOneCannotWriteItsPartNothingIsSaved) {
   const std::string settings = std::string("steps=5 optimizer.shard=true") + kSteady;
-  const CommandResult ended = Train(2, "run", settings, "ON_RANK=1 AT=4 FAULT=disk");
-  EXPECT_EQ(ended.code, 1) << ended.out;
-  EXPECT_TRUE(Has(ended.out, "step 4 was not saved: rank 1: cannot")) << ended.out;
-  EXPECT_TRUE(Has(ended.out, PartFile({1, 2}))) << ended.out;
-  EXPECT_FALSE(Has(ended.out, "did not answer")) << ended.out;
-  EXPECT_EQ(ListCheckpoints(At("run")).front().step, 3);
-  for (const fs::path& path : ListDirectory(At("run")))
-    EXPECT_FALSE(path.filename().string().starts_with(".tmp")) << path;
-  EXPECT_EQ(Resume(2, "run").code, 0);
   ASSERT_EQ(Train(2, "whole", settings).code, 0);
-  ExpectTheSameCheckpoint("run", "whole", 5);
+  for (const std::string rank : {"0", "1"}) {
+    const std::string run = "run" + rank;
+    const CommandResult ended = Train(2, run, settings, "ON_RANK=" + rank + " AT=4 FAULT=disk");
+    EXPECT_EQ(ended.code, 1) << ended.out;
+    EXPECT_TRUE(Has(ended.out, "step 4 was not saved: ")) << ended.out;
+    EXPECT_EQ(Has(ended.out, "rank 1: cannot"), rank == "1") << ended.out;
+    EXPECT_TRUE(Has(ended.out, ".safetensors")) << "the file is named: " << ended.out;
+    EXPECT_FALSE(Has(ended.out, "did not answer")) << ended.out;
+    EXPECT_EQ(ListCheckpoints(At(run)).front().step, 3);
+    for (const fs::path& path : ListDirectory(At(run)))
+      EXPECT_FALSE(path.filename().string().starts_with(".tmp")) << path;
+    EXPECT_EQ(Resume(2, run).code, 0);
+    ExpectTheSameCheckpoint(run, "whole", 5);
+  }
+}
+
+// That one has a part alone, so all must write. What the guard of one says the others know a step later.
+TEST_F(DividedRuns, SaveAllWhereOneIsAskedToOrMayEndSoon) {
+  const std::string settings = std::string("steps=4 optimizer.shard=true budget=64MiB") + kSteady;
+  ASSERT_EQ(Train(2, "whole", settings).code, 0);
+  struct Case {
+    std::string fault, why;
+    std::int64_t step;
+  };
+  for (const auto& [fault, why, step] :
+       {Case{"save", "a signal asked for it", 2}, Case{"hold", "the next step may be the last", 3}}) {
+    const CommandResult done =
+        Train(2, fault, settings + " checkpoint.every=100", "ON_RANK=1 AT=2 FAULT=" + fault);
+    EXPECT_EQ(done.code, 0) << done.out;
+    EXPECT_TRUE(Has(done.out, why)) << done.out;
+    ExpectTheSameSumsOnAll(fault, 2);
+    EXPECT_TRUE(HasPart(fault, step, 0, 2) && HasPart(fault, step, 1, 2)) << done.out;
+    for (const std::int64_t saved : {step, std::int64_t{4}}) ExpectTheSameCheckpoint(fault, "whole", saved);
+  }
 }
 
 }  // namespace

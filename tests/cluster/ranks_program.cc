@@ -2,9 +2,10 @@
 // processes that it was started with, step by step, and writes after each a line into WORDS.<rank>: the step
 // and the sums of weights and optimizer. With RESUME for CONFIG the run goes on. ON_RANK=R, a fault for the
 // process with this rank: before step AT, and with AT=0 before anything, FAULT is kill|stop|interrupt|save,
-// kill:MS|stop:MS so many milliseconds later, disk for one that takes no large file any more, or memory:N for
-// the N-th allocation from then on. With FAULT=memory:each:N it is the N-th of the first step, the next one
-// of the next step, and so on.
+// kill:MS|stop:MS so many milliseconds later, disk for one that takes no large file any more, hold for
+// kHeldBytes that stay in use, or memory:N for the N-th allocation from then on. With FAULT=memory:each:N it
+// is the N-th of the first step, the next one of the next step, and so on. A step that is trained by itself
+// is saved at its end; with FAULT=save|hold all steps from AT on are trained in one go.
 #include <medley/base/file_digest.h>
 #include <medley/base/interrupt.h>
 #include <medley/memory/cpu_allocator.h>
@@ -29,6 +30,7 @@ namespace medley {
 namespace {
 
 constexpr std::string_view kEach = "memory:each:";
+constexpr std::int64_t kHeldBytes = 51 << 20;
 
 std::string SumOf(const std::vector<Parameter>& tensors) {
   std::string text;
@@ -68,6 +70,12 @@ void FillDisk() {
   ::setrlimit(RLIMIT_FSIZE, &limit);
 }
 
+// As a task would that keeps what it is given.
+void Hold() {
+  static std::vector<at::Tensor> held;
+  held.push_back(at::empty({kHeldBytes}, at::kByte));
+}
+
 void Fail(const std::string& fault) {
   if (fault.starts_with("kill:")) return SignalIn(fault.substr(5), SIGKILL);
   if (fault.starts_with("stop:")) return SignalIn(fault.substr(5), SIGSTOP);
@@ -76,6 +84,7 @@ void Fail(const std::string& fault) {
   if (fault == "interrupt") std::raise(SIGTERM);
   if (fault == "save") std::raise(SIGUSR1);
   if (fault == "disk") FillDisk();
+  if (fault == "hold") Hold();
   if (fault.starts_with("memory:")) FailCpuAllocation(std::stoll(fault.substr(7)));
 }
 
@@ -110,9 +119,11 @@ int Main(int argc, char** argv) {
     } else if (fails && Variable("AT") == std::to_string(step)) {
       Fail(Variable("FAULT"));
     }
-    code = parts->trainer.Train(step);
-    out << step << ' ' << SumOf(run.optimizer->weights().list()) << ' ' << SumOf(run.optimizer->State())
-        << '\n'
+    const bool in_one_go = Variable("AT") == std::to_string(step) &&
+                           (Variable("FAULT") == "save" || Variable("FAULT") == "hold");
+    code = parts->trainer.Train(in_one_go ? run.config.steps : step);
+    out << parts->trainer.step() << ' ' << SumOf(run.optimizer->weights().list()) << ' '
+        << SumOf(run.optimizer->State()) << '\n'
         << std::flush;
     if (parts->trainer.step() < step) break;
   }
