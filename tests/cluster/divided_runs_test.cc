@@ -13,10 +13,8 @@ namespace {
 namespace fs = std::filesystem;
 using test::CommandResult;
 using test::Has;
+using test::kSteady;
 using test::Shell;
-
-// With rates that are the same however many steps the run has.
-constexpr const char* kSteady = " optimizer.warmup_steps=0 optimizer.decay_fraction=0 eval.every=0 ";
 
 class DividedRuns : public test::Ranks {
  protected:
@@ -56,15 +54,8 @@ TEST_F(DividedRuns, AreThoseOfWholeMomentsToTheBitAlsoWhereThatChanges) {
 }
 
 TEST_F(DividedRuns, GoOnWithAnotherNumberOfThem) {
-  ASSERT_EQ(Train(1, "straight", std::string("steps=6 optimizer.shard=true") + kSteady).code, 0);
+  ExpectToGoOnWithAnotherNumber("optimizer.shard=true");
   EXPECT_FALSE(HasPart("straight", 6, 0, 1)) << "a process by itself has all";
-  ASSERT_EQ(Train(2, "run", std::string("steps=2 optimizer.shard=true") + kSteady).code, 0);
-  for (const auto& [ranks, steps] : {std::pair{3, 3}, {1, 4}, {2, 6}}) {
-    const CommandResult done = Resume(ranks, "run", "steps=" + std::to_string(steps));
-    ASSERT_EQ(done.code, 0) << done.out;
-    ExpectTheSameSumsOnAll("run", ranks);
-  }
-  ExpectTheSameRun("run", "straight");
 }
 
 TEST_F(DividedRuns, PlanWithTheBytesThatEachHas) {

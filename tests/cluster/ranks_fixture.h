@@ -19,6 +19,9 @@
 
 namespace medley::test {
 
+// With rates that are the same however many steps the run has.
+inline constexpr const char* kSteady = " optimizer.warmup_steps=0 optimizer.decay_fraction=0 eval.every=0 ";
+
 // Tasks that are unlike: text alone, questions with ragged answers, pictures that are carried.
 inline constexpr const char* kUnlikeTasks =
     R"({"unit": "steps", "weights": {"control": 1, "position_qa": 2, "arrow_to_gold": 1, "zoom_halfway": 1}})";
@@ -72,6 +75,17 @@ class Ranks : public ::testing::Test {
     ASSERT_EQ(got.size(), expected.size());
     for (std::size_t i = 0; i < got.size(); ++i)
       ExpectNear(got[i], expected[i], run + ": " + std::to_string(i));
+  }
+  // A run that three begin and others go on with is that of one.
+  void ExpectToGoOnWithAnotherNumber(const std::string& settings) const {
+    ASSERT_EQ(Train(1, "straight", "steps=6" + (kSteady + settings)).code, 0);
+    ASSERT_EQ(Train(3, "run", "steps=2" + (kSteady + settings)).code, 0);
+    for (const auto& [ranks, steps] : {std::pair{2, 3}, {1, 4}, {3, 6}}) {
+      const CommandResult done = Resume(ranks, "run", "steps=" + std::to_string(steps));
+      ASSERT_EQ(done.code, 0) << done.out;
+      ExpectTheSameSumsOnAll("run", ranks);
+    }
+    ExpectTheSameRun("run", "straight");
   }
   static void ExpectNear(const nlohmann::json& got, const nlohmann::json& expected,
                          const std::string& where) {

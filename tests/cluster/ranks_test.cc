@@ -68,17 +68,7 @@ TEST_F(Ranks, OneOfThemIsTodaysRun) {
   EXPECT_EQ(ReadText(At("launched") / "metrics.jsonl"), ReadText(At("plain") / "metrics.jsonl"));
 }
 
-TEST_F(Ranks, GoOnWithAnotherNumberOfThem) {
-  const std::string constant = " optimizer.warmup_steps=0 optimizer.decay_fraction=0";  // whatever the steps
-  ASSERT_EQ(Train(1, "straight", "steps=6" + constant).code, 0);
-  ASSERT_EQ(Train(3, "run", "steps=2" + constant).code, 0);
-  for (const auto& [ranks, steps] : {std::pair{2, 4}, {1, 5}, {3, 6}}) {
-    const CommandResult done = Resume(ranks, "run", "steps=" + std::to_string(steps));
-    ASSERT_EQ(done.code, 0) << done.out;
-    ExpectTheSameSumsOnAll("run", ranks);
-  }
-  ExpectTheSameRun("run", "straight");
-}
+TEST_F(Ranks, GoOnWithAnotherNumberOfThem) { ExpectToGoOnWithAnotherNumber("eval.every=4"); }
 
 TEST_F(Ranks, AnInterruptOfOneSavesAllAndTheyGoOn) {
   ASSERT_EQ(Train(2, "straight", "steps=5").code, 0);
