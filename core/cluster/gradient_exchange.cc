@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <utility>
 
+#include <medley/base/clock.h>
 #include <medley/model/float_type.h>
 
 namespace medley {
@@ -107,6 +108,7 @@ void GradientExchange::SumThrough(at::Tensor& buffer, const std::vector<std::int
 // of all that it gathers, and wants as much from each.
 void GradientExchange::Spread(const std::vector<Owned>& parts) {
   const at::NoGradGuard no_gradients;
+  const double began = SteadySeconds();
   for (at::Tensor& buffer : buffers_) {
     for (std::int64_t rank = 0; rank < group_.size(); ++rank) {
       std::vector<at::Tensor> of_rank;
@@ -129,6 +131,7 @@ void GradientExchange::Spread(const std::vector<Owned>& parts) {
     }
   }
   group_.Settle();
+  seconds_spreading_ += SteadySeconds() - began;
 }
 
 std::int64_t GradientExchange::BufferBytes(const std::vector<at::Tensor>& parameters) {

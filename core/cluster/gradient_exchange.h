@@ -42,6 +42,8 @@ class GradientExchange {
   std::int64_t buffer_bytes() const;
   // What that will be.
   static std::int64_t BufferBytes(const std::vector<at::Tensor>& parameters);
+  // Seconds that Spread took so far.
+  double seconds_spreading() const { return seconds_spreading_; }
   // Bytes of gradients that were summed so far.
   std::int64_t summed_bytes() const { return summed_bytes_; }
 
@@ -59,6 +61,7 @@ class GradientExchange {
   std::vector<at::Tensor> parameters_;
   std::vector<at::Tensor> buffers_;  // one of each type
   std::int64_t summed_bytes_ = 0;
+  double seconds_spreading_ = 0;
 };
 
 }  // namespace medley

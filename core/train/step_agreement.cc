@@ -108,6 +108,10 @@ void StepAgreement::Begin(std::int64_t step) {
   began_ = SteadySeconds() - seconds_in_exchanges_;
 }
 
+double StepAgreement::seconds_in_exchanges() const {
+  return seconds_in_exchanges_ + (alone() ? 0 : run_.exchange->seconds_spreading());
+}
+
 void StepAgreement::Count(StepLosses& losses) {
   if (alone()) return;
   const ExchangeWatch watch(seconds_in_exchanges_);

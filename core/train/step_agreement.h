@@ -73,8 +73,8 @@ class StepAgreement {
   // Seconds that AllOrNone's work took since this was last called: the first process's, on all.
   double TakeSecondsTogether() { return std::exchange(seconds_together_, 0); }
 
-  // Seconds that Count and Close took so far: the others were waited for, and gradients added up.
-  double seconds_in_exchanges() const { return seconds_in_exchanges_; }
+  // Seconds that went so far into waiting for the others, adding up gradients, and sending updated weights.
+  double seconds_in_exchanges() const;
 
   // Seconds that each process computed for the last step, by rank; none: of a process alone.
   const std::vector<double>& seconds_of_ranks() const { return seconds_of_ranks_; }

@@ -107,6 +107,7 @@ int Main(int argc, char** argv) {
   } else {
     parts = BeginRun({.config = config, .overrides = overrides, .cluster = cluster}, path, nullptr, console);
   }
+  if (parts == nullptr) return static_cast<int>(ExitCode::kDone);  // all of its steps were done
   const medley::Run& run = *parts->planned->run;
   ExitCode code = ExitCode::kDone;
   std::int64_t each =
