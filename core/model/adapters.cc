@@ -12,8 +12,8 @@ std::string AdapterOf(std::string_view weight, std::string_view end) {
   return std::string(weight.substr(0, weight.rfind('.'))).append(end);
 }
 
-Adapters AdaptersOf(const LoraConfig& lora, const Tokenizer* tokenizer) {
-  Adapters adapters{.lora = lora, .tokens = {}};
+Adapters AdaptersOf(const LoraConfig& lora, const Tokenizer* tokenizer, at::ScalarType base) {
+  Adapters adapters{.lora = lora, .tokens = {}, .base = base};
   if (!adapters.any()) return adapters;
   std::vector<std::int64_t>& tokens = adapters.tokens;
   tokens = lora.tokens;

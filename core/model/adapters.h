@@ -1,5 +1,7 @@
 #pragma once
 
+#include <c10/core/ScalarType.h>
+
 #include <cmath>
 #include <cstdint>
 #include <string>
@@ -15,6 +17,7 @@ namespace medley {
 struct Adapters {
   LoraConfig lora{};
   std::vector<std::int64_t> tokens{};  // ids, ascending, whose rows are trained beside them
+  at::ScalarType base = at::kFloat;    // what the parameters that stay frozen are made in
 
   bool any() const { return lora.rank > 0; }
   double scale() const {
@@ -24,7 +27,7 @@ struct Adapters {
 };
 
 // `tokenizer`: the model's; null: it has none.
-Adapters AdaptersOf(const LoraConfig& lora, const Tokenizer* tokenizer);
+Adapters AdaptersOf(const LoraConfig& lora, const Tokenizer* tokenizer, at::ScalarType base = at::kFloat);
 
 // What the names of adapters' parameters end in, behind that of the map or the table.
 inline constexpr const char* kLoraA = ".lora_A.weight";     // [rank, in]

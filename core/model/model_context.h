@@ -17,12 +17,13 @@ class ModelContext {
  public:
   // `tokenizer` null: the model declares none; `given` null: see below.
   ModelContext(const ModelConfig& config, std::uint64_t seed, at::Device device, const Tokenizer* tokenizer,
-               const std::set<std::string>* given = nullptr, const LoraConfig& lora = {})
+               const std::set<std::string>* given = nullptr, const LoraConfig& lora = {},
+               at::ScalarType base = at::kFloat)
       : config(config),
         seed(seed),
         device(device),
         given(given),
-        adapters(AdaptersOf(lora, tokenizer)),
+        adapters(AdaptersOf(lora, tokenizer, base)),
         tokenizer_(tokenizer) {}
 
   // The values of its config file.

@@ -26,9 +26,10 @@ at::Tensor ParameterSet::Add(const std::string& name, at::IntArrayRef shape, con
   // Filled on the CPU whatever the device, so that a run starts from the same weights everywhere.
   const auto options = at::device(device_.is_meta() ? device_ : at::Device(at::kCPU)).dtype(at::kFloat);
   const bool given = given_.count(name) > 0;
-  at::Tensor value = given ? at::zeros({}, options).expand(shape) : at::empty(shape, options);
+  const at::ScalarType type = freezes_ ? adapters_.base : at::kFloat;
+  at::Tensor value = given ? at::zeros({}, options.dtype(type)).expand(shape) : at::empty(shape, options);
   if (!device_.is_meta() && !given) fill(value);
-  value = value.to(device_);
+  value = value.to(device_, type);
   value.set_requires_grad(!freezes_);
   list_.push_back({name, value, FormerName(name), freezes_});
   return value;

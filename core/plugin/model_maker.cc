@@ -70,9 +70,9 @@ void Check(const Model& model, const ModelContext& context) {
 
 std::unique_ptr<Model> MakeModel(const ModelFile& file, const Registry& registry, const Tokenizer* tokenizer,
                                  std::uint64_t seed, at::Device device, const std::set<std::string>* given,
-                                 const LoraConfig& lora) {
+                                 const LoraConfig& lora, at::ScalarType base) {
   const ModelContext context(file.config, seed, device, file.info.tokenizer ? tokenizer : nullptr, given,
-                             lora);
+                             lora, base);
   const PluginFile* plugin = registry.FileOfModel(file.info.name);
   std::unique_ptr<Model> model =
       plugin == nullptr ? MakeBuiltInModel(context) : MakeOfPlugin(*plugin, context);

@@ -17,9 +17,10 @@ namespace medley {
 // Builds the model of a file, with fresh weights: a function of the seed and of each parameter's name. Loads
 // the plugin that brings it. The tokenizer is used here only; null where the model declares none. On the
 // "meta" device parameters have shapes and no values. Throws InputError where file and tokenizer do not fit
-// together. `given`: see ModelContext.
+// together. `given`: see ModelContext. `base`: see Adapters.
 std::unique_ptr<Model> MakeModel(const ModelFile& file, const Registry& registry, const Tokenizer* tokenizer,
                                  std::uint64_t seed, at::Device device = at::kCPU,
-                                 const std::set<std::string>* given = nullptr, const LoraConfig& lora = {});
+                                 const std::set<std::string>* given = nullptr, const LoraConfig& lora = {},
+                                 at::ScalarType base = at::kFloat);
 
 }  // namespace medley

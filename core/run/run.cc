@@ -146,7 +146,7 @@ PeftWeights OpenAdapters(const Run& run, const Model& model) {
                      model.parameters());
 }
 
-// The model is made on the CPU, what is trained in float; only what fits moves to the device. Masters begin
+// The model is made on the CPU, in float but for what adapters freeze; only what fits moves to the device. Masters begin
 // with the values before they were rounded.
 void BuildModel(Run& run, Purpose purpose, StartingWeights weights) {
   const at::ScalarType dtype = purpose == Purpose::kExport ? at::kFloat : FloatTypeNamed(run.config.dtype);
@@ -163,7 +163,7 @@ void BuildModel(Run& run, Purpose purpose, StartingWeights weights) {
     CheckBudget(run, *shapes);
   }
   run.model = run.MakeModel(static_cast<std::uint64_t>(run.config.seed), at::kCPU,
-                            pretrained ? &pretrained->given() : nullptr);
+                            pretrained ? &pretrained->given() : nullptr, dtype);
   if (pretrained) {
     const std::int64_t tokens = run.tokenizer ? run.tokenizer->size() : 0;
     // What is not trained has no master: it is read in the type that the run computes in.
@@ -263,8 +263,8 @@ std::string Run::ModelBuild() const {
 Adapters Run::Adapted() const { return AdaptersOf(config.lora, tokenizer.get()); }
 
 std::unique_ptr<Model> Run::MakeModel(std::uint64_t seed, at::Device device,
-                                      const std::set<std::string>* given) const {
-  return medley::MakeModel(*model_file, *registry, tokenizer.get(), seed, device, given, config.lora);
+                                      const std::set<std::string>* given, at::ScalarType base) const {
+  return medley::MakeModel(*model_file, *registry, tokenizer.get(), seed, device, given, config.lora, base);
 }
 
 RunInputs CheckInputs(const fs::path& config, const std::vector<std::string>& overrides,

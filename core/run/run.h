@@ -75,8 +75,10 @@ struct Run {
   // The adapters of its model.
   Adapters Adapted() const;
   // Makes the model of its file, with fresh weights, but for those that are given (see ModelContext).
+  // `base`: see Adapters.
   std::unique_ptr<Model> MakeModel(std::uint64_t seed, at::Device device,
-                                   const std::set<std::string>* given = nullptr) const;
+                                   const std::set<std::string>* given = nullptr,
+                                   at::ScalarType base = at::kFloat) const;
 };
 
 // The files that a run is made from, read and checked against each other; no tensor and no plugin code so

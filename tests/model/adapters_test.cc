@@ -283,6 +283,26 @@ TEST(Adapters, DropoutLeavesTheMapItselfAlone) {
   EXPECT_LT(LargestDifference(map(x, dropped), expected), 1e-5);
 }
 
+// Its values are those of a float base, rounded; of that no more than one tensor is there at once.
+TEST(Adapters, AFrozenBaseIsMadeInTheTypeThatItKeeps) {
+  LoraConfig lora = Lora();
+  lora.targets = {.names = {"q_proj"}};
+  const auto set_of = [&](at::ScalarType base) {
+    ParameterSet set(3, at::kCPU, {}, nullptr, {.lora = lora, .base = base});
+    set.Normal("image.weight", {4, 4}, 1);
+    set.BeginBase("");
+    const Linear map(set, "q_proj", 6, 5, true);
+    set.EndBase();
+    return set;
+  };
+  const ParameterSet rounded = set_of(at::kBFloat16), whole = set_of(at::kFloat);
+  for (std::size_t i = 0; i < whole.list().size(); ++i) {
+    const auto& [expected, found] = std::pair(whole.list()[i], rounded.list()[i]);
+    EXPECT_EQ(found.tensor.scalar_type(), found.frozen ? at::kBFloat16 : at::kFloat) << found.name;
+    EXPECT_TRUE(found.tensor.equal(expected.tensor.to(found.tensor.scalar_type()))) << found.name;
+  }
+}
+
 TEST(Adapters, AreOfTheMapsThatTargetsName) {
   LoraConfig lora = Lora();
   lora.targets = {.pattern = R"(model\.layers\.1\..*(q|down)_proj)"};
