@@ -492,8 +492,9 @@ std::optional<FoundCheckpoint> FindCheckpoint(const fs::path& run, OnDamage on_d
 }
 
 void LoadCheckpoint(const fs::path& checkpoint, const TrainingState& state) {
-  const Tensors weights = ReadSafetensors(checkpoint / kModelFile);
-  Tensors optimizer = ReadSafetensors(checkpoint / kOptimizerFile);
+  // Mapped, as it may be as much as all that the run itself keeps.
+  const Tensors weights = MapSafetensors(checkpoint / kModelFile);
+  Tensors optimizer = MapSafetensors(checkpoint / kOptimizerFile);
   TakeShapes(state.optimizer, JoinParts(checkpoint, optimizer, WantedOf(state)), optimizer);
   std::vector<Parameter> wanted = state.optimizer;
   for (const TensorPart& part : state.parts) wanted.push_back(part.tensor);
