@@ -15,6 +15,7 @@
 
 #include <medley/base/bytes.h>
 #include <medley/memory/block_counts.h>
+#include <medley/memory/freed_pages.h>
 
 namespace medley {
 namespace {
@@ -46,6 +47,7 @@ thread_local MemoryOwner owner_now = MemoryOwner::kTrainer;
 Count& NowOf(MemoryOwner owner) { return counters.now[static_cast<std::size_t>(owner)]; }
 
 BlockCounts watched;
+FreedPages freed_pages;
 
 [[noreturn]] void ThrowOutOfMemory(std::int64_t bytes, const std::string& reason) {
   counters.ooms.fetch_add(1, std::memory_order_relaxed);
@@ -94,6 +96,8 @@ void* Allocate(std::size_t bytes) {
   const MemoryOwner owner = owner_now;
   if (FailsOnPurpose()) ThrowOutOfMemory(signed_bytes, "a test made this allocation fail");
   Charge(signed_bytes, owner);
+  freed_pages.KeepWithin(counters.budget.load(std::memory_order_relaxed),
+                         counters.total.load(std::memory_order_relaxed) - signed_bytes, signed_bytes);
   // Not aligned_alloc: glibc's cuts the block and leaves splinters that it seldom joins again.
   void* block = std::malloc(bytes + sizeof(Header) + kAlignment);
   if (block == nullptr) {
@@ -122,7 +126,7 @@ class CountingAllocator final : public c10::Allocator {
 };
 
 // By default glibc returns every large block to the kernel at once, and the next step pays for its page
-// faults again. The same activations come back each step: keep them.
+// faults again. The same activations come back each step: keep them, within the budget (FreedPages).
 void KeepFreedMemory() {
   mallopt(M_MMAP_MAX, 0);
   mallopt(M_TRIM_THRESHOLD, -1);  // never

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <medley/memory/block_counts.h>
 #include <medley/memory/cpu_allocator.h>
+#include <medley/memory/freed_pages.h>
 
 #include <algorithm>
 #include <atomic>
@@ -165,6 +166,25 @@ TEST_F(CpuAllocator, TheBudgetBoundsAllOwnersTogether) {
   EXPECT_THROW(at::empty({401}, at::kByte), c10::OutOfMemoryError);
   EXPECT_NO_THROW(at::empty({400}, at::kByte));
   EXPECT_EQ(ReadCpuMemory().ooms - before.ooms, 2);
+}
+
+// Blocks that grow from round to round fit none of the gaps that the ones before left between what stays, as
+// when a planner tries more and more rows.
+TEST_F(CpuAllocator, PagesOfFreedBlocksDoNotComeOnTopOfTheBudget) {
+  constexpr std::int64_t kBudget = 256 << 20, kRound = 200 << 20, kRest = 4 << 10;
+  const std::int64_t outside = ResidentBytes() - ReadCpuMemory().now;
+  SetCpuBudget(ReadCpuMemory().now + ReadCpuMemory().data_now + kBudget);
+  std::vector<at::Tensor> rest;
+  std::int64_t most = 0;
+  for (std::int64_t size = 2 << 20; size <= 14 << 20; size += 1 << 20) {
+    std::vector<at::Tensor> round;
+    for (std::int64_t done = 0; done < kRound; done += size) {
+      round.push_back(at::ones({size}, at::kByte));
+      rest.push_back(at::ones({kRest}, at::kByte));
+    }
+    most = std::max(most, ResidentBytes() - outside);
+  }
+  EXPECT_LT(most, kBudget + kBudget / 16) << "the rounds have " << kRound << " bytes each";
 }
 
 TEST_F(CpuAllocator, ThreadsNeverPassTheBudgetTogetherAndARefusalHurtsNobodyElse) {
