@@ -44,17 +44,21 @@ std::string FractionText(double fraction) {
 std::string Budget::Words() const {
   if (!asked)
     return "budget " + FormatBytes(bytes) + ": what is free of " + FormatBytes(total) +
-           (kept_back > 0 ? ", but " + FormatBytes(kept_back) + " for kernels that are loaded later" : "");
+           (kept_back > 0 ? ", but " + FormatBytes(kept_back) + " for what is no tensor" : "");
   return "budget " + FormatBytes(bytes) + " of " + FormatBytes(total) + " (" + FormatBytes(free) +
          " are free" + (bytes > free ? ": other programs must make room first)" : ")");
 }
 
-std::int64_t KeptBack(std::int64_t total) { return std::max(std::int64_t{1} << 30, total / 100); }
+std::int64_t KeptBack(std::int64_t free, std::int64_t total, at::Device device) {
+  constexpr std::int64_t kLeast = std::int64_t{1} << 30;
+  if (device.is_cpu()) return std::min(free / 8, std::max(kLeast, total / 16));
+  return std::min(free, std::max(kLeast, total / 100));
+}
 
 Budget ResolveBudget(const BudgetRequest& request, at::Device device) {
   Budget budget = Available(device);
   budget.asked = request.kind != BudgetRequest::Kind::kFree;
-  if (!budget.asked && !device.is_cpu()) budget.kept_back = std::min(budget.free, KeptBack(budget.total));
+  if (!budget.asked) budget.kept_back = KeptBack(budget.free, budget.total, device);
   budget.bytes = budget.free - budget.kept_back;
   if (request.kind == BudgetRequest::Kind::kFraction)
     budget.bytes = static_cast<std::int64_t>(request.fraction * static_cast<double>(budget.total));

@@ -34,9 +34,10 @@ Budget ResolveBudget(const BudgetRequest& request, at::Device device);
 // trainer's thread, between steps.
 std::int64_t EnforceBudget(const Budget& budget, at::Device device);
 
-// Bytes of a GPU that stay free where nobody named a budget: kernels are loaded when they are first used,
-// into memory that no allocator of ours counts.
-std::int64_t KeptBack(std::int64_t total);
+// Bytes that stay free where nobody named a budget, for what no allocator of ours counts: a GPU's kernels,
+// which are loaded when they are first used; on the CPU what a program has beside tensors, and gaps between
+// blocks.
+std::int64_t KeptBack(std::int64_t free, std::int64_t total, at::Device device);
 
 // Settings of libtorch's caching allocator that begin with a GPU's first tensor. `environment`: those that
 // are there already. A segment that grows holds blocks of any sizes; without that, memory in use depends on

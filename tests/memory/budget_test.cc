@@ -32,8 +32,8 @@ TEST_F(BudgetTest, WhatIsFreeIsTheDefaultAndIsSaid) {
   const at::Tensor used = at::empty({1 << 20}, at::kByte);
   const Budget budget = ResolveBudget({}, at::kCPU);
   const HostMemory host = ReadHostMemory();
-  EXPECT_NEAR(static_cast<double>(budget.bytes), static_cast<double>(host.available), 1 << 28);
-  EXPECT_EQ(budget.bytes, budget.free);
+  EXPECT_NEAR(static_cast<double>(budget.free), static_cast<double>(host.available), 1 << 28);
+  EXPECT_EQ(budget.bytes, budget.free - KeptBack(budget.free, budget.total, at::kCPU));
   EXPECT_TRUE(Says(budget.Words(), {"budget ", "what is free of "}));
 }
 
@@ -89,12 +89,16 @@ TEST_F(BudgetTest, SegmentsGrowUnlessTheEnvironmentDecides) {
   EXPECT_TRUE(Says(AllocatorSettings("", 1.0 / 3), {"fraction:0.333333333333"})) << "never rounded up";
 }
 
-TEST_F(BudgetTest, WhatIsFreeOfAGpuKeepsRoomForKernels) {
-  EXPECT_EQ(KeptBack(std::int64_t{16} << 30), std::int64_t{1} << 30);
-  EXPECT_EQ(KeptBack(std::int64_t{400} << 30), std::int64_t{4} << 30);
+TEST_F(BudgetTest, OfWhatIsFreeRoomIsKeptForWhatIsNoTensor) {
+  constexpr std::int64_t kGiB = std::int64_t{1} << 30;
+  EXPECT_EQ(KeptBack(15 * kGiB, 16 * kGiB, at::kCUDA), kGiB);
+  EXPECT_EQ(KeptBack(300 * kGiB, 400 * kGiB, at::kCUDA), 4 * kGiB);
+  EXPECT_EQ(KeptBack(kGiB / 2, 16 * kGiB, at::kCUDA), kGiB / 2);
+  EXPECT_EQ(KeptBack(60 * kGiB, 64 * kGiB, at::kCPU), 4 * kGiB);
+  EXPECT_EQ(KeptBack(12 * kGiB, 16 * kGiB, at::kCPU), kGiB);
+  EXPECT_EQ(KeptBack(2 * kGiB, 16 * kGiB, at::kCPU), kGiB / 4);
   const Budget budget{.bytes = 15, .free = 16, .total = 16, .kept_back = std::int64_t{1} << 30};
-  EXPECT_TRUE(Says(budget.Words(), {"what is free of 16 B", "but 1 GiB for kernels"}));
-  EXPECT_EQ(ResolveBudget({}, at::kCPU).kept_back, 0) << "the CPU's are there";
+  EXPECT_TRUE(Says(budget.Words(), {"what is free of 16 B", "but 1 GiB for what is no tensor"}));
 }
 
 TEST_F(BudgetTest, ALaterRunOfAProcessTakesTheFirstOnesLimitUnlessItAsksForAnother) {
