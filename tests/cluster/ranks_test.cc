@@ -182,6 +182,8 @@ TEST_F(Ranks, OnGpusAddUpThereOrSayWhyNot) {
   expect("divided", "", 0, "each of 2 processes keeps its part of the moments", "optimizer.shard=true");
   const fs::path weights = fs::path(CheckpointName(3)) / "model.safetensors";
   EXPECT_TRUE(ReadText(At("divided") / weights) == ReadText(At("nccl") / weights));
+  expect("operators", "MEDLEY_KERNELS=0", 0, "There is no kernel: MEDLEY_KERNELS is 0",
+         "optimizer.moments=8bit");
   expect("hung", "FAKE_NCCL=hangs", 4, "did not answer within 3 s (the fake NCCL hangs)", "peer_timeout=3");
 }
 
