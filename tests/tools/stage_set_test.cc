@@ -48,6 +48,7 @@ TEST_F(StageSet, EveryFormIsPlannedBeforeTheFirstStepAndHasAReceipt) {
   EXPECT_TRUE(Has(trained.out, "arrow_to_gold with 3 rows, ")) << trained.out;
   const auto receipt = nlohmann::json::parse(ReadText(scratch_ / "run" / "receipt.json"));
   EXPECT_TRUE(receipt.at("tasks").contains(form)) << receipt;
+  EXPECT_EQ(receipt.at("under_estimates"), 0) << receipt;
   const CommandResult planned = Run("plan", "budget=2GiB");
   EXPECT_EQ(planned.code, 0) << planned.out;
   EXPECT_TRUE(Has(planned.out, form)) << planned.out;
