@@ -126,12 +126,14 @@ bool FormMeasurer::Confirm(const Plan& plan) {
     // A task of a stored profile is confirmed by training itself, unless it was measured for far fewer rows.
     const bool stored = measured_.count(entry.form) == 0;
     if (entry.confirmed || (stored && entry.micro_rows <= kFarAbove * LargestProbe(entry))) continue;
-    if (!confirmed_.emplace(entry.form, entry.way).second) continue;
+    const auto [confirmed, is_first] = confirmed_.emplace(entry.form, entry.way);
+    if (!is_first) continue;
     const Form& form = run_.forms.At(entry.form);
     Execution execution = ExecutionIn(entry.way, form);
     execution.micro_rows = entry.micro_rows < entry.rows ? entry.micro_rows : 0;
     Blaming(form.id, [&] {
-      prober_.Confirm(run_.host->Get(form), execution, entry.micro_rows, profile_.tasks.at(form.id));
+      if (!prober_.Confirm(run_.host->Get(form), execution, entry.micro_rows, profile_.tasks.at(form.id)))
+        confirmed_.erase(confirmed);
     });
     ran = true;
   }

@@ -284,19 +284,28 @@ std::int64_t Prober::BytesOfPieces(LoadedTask& task, const Execution& plan, std:
   return measured ? std::max(measured->bytes, whole) : most;
 }
 
-void Prober::Confirm(LoadedTask& task, const Execution& plan, std::int64_t rows, TaskProfile& profile) {
+bool Prober::Confirm(LoadedTask& task, const Execution& plan, std::int64_t rows, TaskProfile& profile) {
   const LiftedBudget lifted(machine_bytes_);
   const bool in_pieces = plan.micro_rows > 0;
   ModeProfile& mode = *profile.Find(plan.way);
-  const auto measured = Heaviest(task, plan, rows, in_pieces);
+  std::vector<Probe>& probes = in_pieces ? mode.pieces : mode.whole;
+  const std::int64_t asked = rows, known = PeakLines(probes).largest_probe();
+  auto measured = Heaviest(task, plan, rows, in_pieces);
+  // Too many does not say by how much: a chord to them would lie anywhere. So fewer are tried, until some
+  // fit.
+  while (!measured && rows > known + 1) {
+    rows = known + (rows - known) / 2;
+    measured = Heaviest(task, plan, rows, in_pieces);
+  }
   const std::int64_t bytes = measured ? measured->bytes : most_bytes_ + 1;
   // Rows that do not fit together after all may be cut, and then the line of the pieces is too low as well.
   if (!in_pieces && bytes > PeakLines(mode.whole).At(rows))
     Insert(mode.pieces, {rows, BytesOfPieces(task, plan, rows, bytes, profile)});
-  Insert(in_pieces ? mode.pieces : mode.whole, {rows, bytes});
-  if (!measured) return;
+  Insert(probes, {rows, bytes});
+  if (!measured) return true;
   Insert(mode.times, {rows, measured->milliseconds});
   (in_pieces ? mode.gradients_pieces : mode.gradients_whole) = measured->at_peak;
+  return rows == asked;
 }
 
 }  // namespace medley

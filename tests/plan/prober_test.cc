@@ -180,6 +180,38 @@ TEST_F(ProberTest, LeavesNoTrace) {
   }
 }
 
+// From 200 rows on another moment rules, which no small size shows.
+TEST_F(ProberTest, RowsThatOverflowAreNoPointOfALineAndFewerAreTried) {
+  const auto late = [](std::int64_t rows) { return std::max<std::int64_t>(0, rows - 200) << 20; };
+  Fixture task(QaInfo("late", 2), {.sample = [](const RowRange& rows) { return LongQaRows(rows, 2); },
+                                   .run =
+                                       [&](const std::string& pass, PassContext& context) {
+                                         at::empty({late(context.batch().size())}, at::kByte);
+                                         return QaPass(pass, context);
+                                       }});
+  Make().CheckContract(*task.task);
+  const Execution plan{.way = {Mode::kJoint}};
+  constexpr std::int64_t kRoom = 40 << 20;
+  Prober prober(model_, executor_, at::kCPU, kSeed, kRoom,
+                ReadCpuMemory().now + ReadCpuMemory().data_now + kRoom);
+  TaskProfile profile;
+  prober.Measure(*task.task, plan, profile);
+  const std::vector<Probe>& whole = profile.modes.at(0).whole;
+  ASSERT_LT(whole.back().rows, 150);
+  EXPECT_FALSE(prober.Confirm(*task.task, plan, 300, profile)) << "100 MiB";
+  EXPECT_EQ(prober.overflows(), 1);
+  EXPECT_GT(whole.back().rows, 200);
+  EXPECT_EQ(whole.back().bytes, PeakOf(task, Longest(task, whole.back().rows), plan, 0));
+  const std::int64_t more = whole.back().rows + 5;
+  EXPECT_TRUE(prober.Confirm(*task.task, plan, more, profile));
+  EXPECT_EQ(PeakLines(whole).At(more + 10), PeakOf(task, Longest(task, more + 10), plan, 0));
+  const std::int64_t most = whole.back().rows;
+  FailCpuAllocation(40);
+  EXPECT_TRUE(prober.Confirm(*task.task, plan, most + 1, profile)) << "no row between them is left to try";
+  EXPECT_GT(PeakLines(whole).At(most + 1), kRoom);
+  EXPECT_EQ(PeakLines(whole).LargestRows(kRoom, 1000), most);
+}
+
 TEST_F(ProberTest, AThrowingTaskIsNamedWithWhatWasMeasured) {
   int runs_left = 1 << 20;
   Fixture task(QaInfo("faulty", 2), {.sample = [](const RowRange& rows) { return LongQaRows(rows, 2); },
