@@ -11,6 +11,13 @@ namespace {
 
 constexpr std::int64_t kLooks = 64;  // for a budget's worth of bytes: a look takes some microseconds
 
+// How far beyond is left alone: giving pages back costs a fault for each that is wanted again, in every step
+// of a run that fills its budget.
+std::int64_t Tolerance(std::int64_t budget) {
+  constexpr std::int64_t kLeast = 128 << 20;
+  return std::max(kLeast, budget / 16);
+}
+
 }  // namespace
 
 std::int64_t ResidentBytes() {
@@ -28,8 +35,7 @@ void FreedPages::KeepWithin(std::int64_t budget, std::int64_t in_use, std::int64
   since_look_.store(0, std::memory_order_relaxed);
   const std::int64_t resident = ResidentBytes(),
                      outside = std::min(outside_.load(std::memory_order_relaxed), resident - in_use);
-  const bool is_beyond = resident + bytes > budget + outside;
-  if (!is_beyond || resident - in_use - outside < between) return;
+  if (resident + bytes <= budget + outside + Tolerance(budget)) return;
   malloc_trim(0);
   // What is left is not malloc's to give, or lies in pages that are in use.
   outside_.store(std::max<std::int64_t>(0, ResidentBytes() - in_use), std::memory_order_relaxed);

@@ -13,7 +13,7 @@ std::int64_t ResidentBytes();
 class FreedPages {
  public:
   // Before so many bytes are allocated where tensors have `in_use` of the budget: gives the pages back where
-  // all that are there would be more than the budget and what else the process has.
+  // all that are there would be a sixteenth, and 128 MiB, more than the budget and what else the process has.
   void KeepWithin(std::int64_t budget, std::int64_t in_use, std::int64_t bytes);
 
  private:
