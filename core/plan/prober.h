@@ -43,10 +43,10 @@ class Prober {
   // ExitCode::kDoesNotFit where already sampling some rows ran out of memory.
   // Draws never have more than `most_rows` (0: no bound), so no larger size is tried.
   void Measure(LoadedTask& task, Execution plan, TaskProfile& profile, std::int64_t most_rows = 0);
-  // Runs a step as it is planned, with `rows` in a forward, and adds what was measured: where they overflowed,
-  // of fewer, or that one more than were measured before is too many. Where rows of one forward take more
-  // than predicted, also as a piece. The profile has the mode already. False where of more rows than were
-  // measured now nothing is known but a line.
+  // Runs a step as it is planned, with `rows` in a forward, and adds what was measured: where they
+  // overflowed, of fewer, or that one more than were measured before is too many. Where rows of one forward
+  // take more than predicted, also as a piece. The profile has the mode already. False where of more rows
+  // than were measured now nothing is known but a line.
   bool Confirm(LoadedTask& task, const Execution& plan, std::int64_t rows, TaskProfile& profile);
 
   // Bytes of a step of one row, of the kind that takes the most, without warming up; nothing where it

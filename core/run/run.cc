@@ -146,8 +146,8 @@ PeftWeights OpenAdapters(const Run& run, const Model& model) {
                      model.parameters());
 }
 
-// The model is made on the CPU, in float but for what adapters freeze; only what fits moves to the device. Masters begin
-// with the values before they were rounded.
+// The model is made on the CPU, in float but for what adapters freeze; only what fits moves to the device.
+// Masters begin with the values before they were rounded.
 void BuildModel(Run& run, Purpose purpose, StartingWeights weights) {
   const at::ScalarType dtype = purpose == Purpose::kExport ? at::kFloat : FloatTypeNamed(run.config.dtype);
   std::optional<PretrainedWeights> pretrained;
