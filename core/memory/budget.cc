@@ -58,7 +58,7 @@ std::int64_t KeptBack(std::int64_t free, std::int64_t total, at::Device device) 
 Budget ResolveBudget(const BudgetRequest& request, at::Device device) {
   Budget budget = Available(device);
   budget.asked = request.kind != BudgetRequest::Kind::kFree;
-  if (!budget.asked) budget.kept_back = KeptBack(budget.free, budget.total, device);
+  budget.kept_back = KeptBack(budget.free, budget.total, device);
   budget.bytes = budget.free - budget.kept_back;
   if (request.kind == BudgetRequest::Kind::kFraction)
     budget.bytes = static_cast<std::int64_t>(request.fraction * static_cast<double>(budget.total));

@@ -16,7 +16,7 @@ struct Budget {
   std::int64_t free = 0;       // now, with what this process's tensors use already
   std::int64_t total = 0;      // of the device; on the CPU of the machine or of the control group
   bool asked = false;          // by a person, rather than all that is free
-  std::int64_t kept_back = 0;  // of what is free, where nobody asked
+  std::int64_t kept_back = 0;  // of what is free: no tensors go there where nobody asked, and no probes
 
   // "budget 6 GiB of 24 GiB (23.1 GiB are free)"
   std::string Words() const;

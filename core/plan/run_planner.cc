@@ -57,8 +57,8 @@ RunPlanner::Setting RunPlanner::SettingOf(const Run& run) {
   const Budget& budget = run.budget;
   Setting setting{.budget = budget.bytes, .budget_words = run.config.budget, .machine = budget.total};
   if (!run.device.is_cpu()) return setting;
-  const std::int64_t usable = budget.free - KeptBack(budget.free, budget.total, run.device);
-  setting.probe_limit = std::max(budget.bytes, usable / run.cluster->place().local_size);
+  setting.probe_limit =
+      std::max(budget.bytes, (budget.free - budget.kept_back) / run.cluster->place().local_size);
   setting.probe_bytes = std::max<std::int64_t>(1, setting.probe_limit - ReadMemory(run.device).now);
   return setting;
 }

@@ -74,7 +74,6 @@ void Optimizer::MakeScratch(const Model& model) {
   if (config_.trend) trend_.emplace(*config_.trend, options);
   const bool is_compact =
       std::any_of(slots_.begin(), slots_.end(), [](const Slot& slot) { return slot.compact.has_value(); });
-  by_kernels_ = is_compact && CompactKernelsProblem(options.device()).empty();
   if (is_compact && CompactOperators::IsFor(options.device())) {
     operators_.emplace(config_.moments, options.device());
     scratch_bytes_ += CompactOperators::BytesFor(config_.moments);
@@ -314,7 +313,7 @@ void Optimizer::UpdateCompact(std::size_t group, double learning_rate) {
     updates.push_back({OwnOf(slot, slot.master), OwnOf(slot, slot.parameter.grad()), *slot.compact,
                        slot.compact->RatesFor(rates, count), slot.own ? slot.own->begin : 0});
   }
-  if (!by_kernels_ && !operators_) return UpdateOnCpu(updates);
+  if (norms_.is_cpu()) return UpdateOnCpu(updates);
   for (const CompactUpdate& update : updates)
     operators_ ? operators_->Update(update) : UpdateByKernel(update);
 }

@@ -151,8 +151,7 @@ class Optimizer {
   std::vector<Group> groups_;
   std::optional<Muon> muon_;
   std::optional<CompactOperators> operators_;
-  bool by_kernels_ = false;  // of medley_kernels.so
-  double clip_scale_ = 1;    // of this step's gradients that are scaled where they are read
+  double clip_scale_ = 1;  // of this step's gradients that are scaled where they are read
   std::optional<WeightTrend> trend_;
   std::optional<Directions> directions_;
   std::int64_t scratch_bytes_ = 0;
