@@ -196,7 +196,7 @@ std::string VerdictTable(const GpuVerdicts& verdicts) {
   text += "Recommended: " + (whole.empty() ? pieces : whole) + ", the smallest that takes " +
           (whole.empty() ? "a row of every task" : "every task as configured") + ".";
   if (!whole.empty() && whole != pieces) text += " " + pieces + " takes them in pieces.";
-  return Wrapped(text + "\n", ScreenColumns(), 0);
+  return Prose(text + "\n", 0);
 }
 
 ordered_json ToJson(const GpuVerdicts& verdicts) {

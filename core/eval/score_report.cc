@@ -79,7 +79,7 @@ ordered_json ScoresJson(const Scores& scores) {
 std::string ScoresTable(const Scores& scores) {
   Table table(
       {"task", "score", "better", "value", "95 % interval", "chance", "loss", "rows", "trivial answers"});
-  table.Spares({"loss", "rows", "better"}).Breaks("trivial answers");
+  table.Spares({"loss", "rows", "better", "chance", "score"}).Breaks("trivial answers");
   for (const auto& [name, score] : scores) {
     table.Add({name, score.metric, DirectionName(score.higher_is_better), FormatNumber(score.score.value),
                FormatInterval(score.score), ChanceText(score), FormatNumber(score.loss),

@@ -23,7 +23,8 @@ std::string ModeAndRows(const PlanEpoch& epoch) {
 Table EpochTable(const Receipt& receipt) {
   Table table({"task", "mode", "micro rows", "predicted", "measured, most", "median", "error", "at most",
                "under", "overflows", "draws", "rows", "tokens run", "forwards"});
-  table.Spares({"tokens run", "forwards", "median", "at most", "rows", "under", "overflows"});
+  table.Spares(
+      {"tokens run", "forwards", "median", "at most", "rows", "under", "overflows", "draws", "mode"});
   for (const auto& [form, epochs] : receipt.forms()) {
     for (const PlanEpoch& epoch : epochs) {
       table.Add({form.text(), epoch.mode, std::to_string(epoch.micro_rows) + (epoch.cut ? " (cut)" : ""),

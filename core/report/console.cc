@@ -70,7 +70,8 @@ void Console::ClearStatus() {
 void Console::Say(const std::string& line) {
   ClearStatus();
   Put(line + "\n");
-  if (log_) log_->info(line);
+  // A table begins below the time, so that its columns stand.
+  if (log_) log_->info((line.find('\n') == std::string::npos ? "" : "\n") + line);
 }
 
 void Console::Warn(const std::string& line) {

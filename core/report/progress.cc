@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <iterator>
 #include <optional>
+#include <utility>
 
 #include <medley/config/threads.h>
 #include <medley/report/table.h>
@@ -101,7 +102,10 @@ void Progress::AddLosses(const StepRecord& record) {
 
 void StatusLine::Take(const StepRecord& record) {
   progress_.Add(record);
-  console_.Status(progress_.Line(), progress_.Line(console_.columns()));
+  const std::string line = progress_.Line(), shown = progress_.Line(console_.columns());
+  if (shown != line && !std::exchange(has_told_, true))
+    console_.Say("each line: steps, then tasks by short names with loss, or loss/score");
+  console_.Status(line, shown);
 }
 
 double Progress::LossOf(const std::string& task) const {

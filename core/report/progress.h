@@ -86,6 +86,7 @@ class StatusLine final : public RecordSink {
  private:
   Progress& progress_;
   Console& console_;
+  bool has_told_ = false;  // how short lines are read
 };
 
 }  // namespace medley

@@ -29,6 +29,13 @@ std::size_t BehindTerm(const std::string& line, std::size_t begin) {
   return gap == std::string::npos ? gap : line.find_first_not_of(' ', gap);
 }
 
+bool IsOfATable(const std::string& line) {
+  std::size_t gaps = 0;
+  for (std::size_t at = line.find_first_not_of(' '); (at = line.find("  ", at)) != std::string::npos; ++gaps)
+    at = line.find_first_not_of(' ', at);
+  return gaps > 1;
+}
+
 std::string WrappedLine(const std::string& line, std::size_t columns, std::size_t hang) {
   std::size_t begin = std::min(line.find_first_not_of(' '), line.size());
   std::string indent(begin + hang, ' ');
@@ -72,9 +79,14 @@ std::string Wrapped(const std::string& text, std::size_t columns, std::size_t ha
   std::string wrapped;
   std::istringstream lines(text);
   for (std::string line; std::getline(lines, line);)
-    wrapped += (TextWidth(line) <= columns ? line : WrappedLine(line, columns, hang)) + "\n";
+    wrapped +=
+        (TextWidth(line) <= columns || IsOfATable(line) ? line : WrappedLine(line, columns, hang)) + "\n";
   if (!text.ends_with('\n') && !wrapped.empty()) wrapped.pop_back();
   return wrapped;
+}
+
+std::string Prose(const std::string& text, std::size_t hang) {
+  return Wrapped(text, ColumnsOf(stdout), hang);
 }
 
 }  // namespace medley

@@ -20,6 +20,9 @@ void ShowWide();
 std::size_t TextWidth(const std::string& text);
 // Every line that is longer is broken at spaces, and goes on under its own beginning, further in by `hang`;
 // behind a term and two spaces or more, under the first word behind it. A word stays whole, however long.
+// A line with several gaps of two spaces or more is a table's, and stays.
 std::string Wrapped(const std::string& text, std::size_t columns, std::size_t hang = 2);
+// That, for the process's output: --wide widens tables only.
+std::string Prose(const std::string& text, std::size_t hang = 2);
 
 }  // namespace medley

@@ -144,7 +144,11 @@ std::string FormatBytes(double bytes) {
   return unit == 0 ? Print("%.0f B", bytes) : Print("%.1f %s", bytes, kUnits[unit]);
 }
 
-std::string FormatNumber(double value) { return std::isnan(value) ? "-" : Print("%.4g", value); }
+std::string FormatNumber(double value) {
+  if (std::isnan(value)) return "-";
+  const bool is_whole = std::abs(value) >= 1e4 && std::abs(value) < 1e9;
+  return Print(is_whole ? "%.0f" : "%.4g", value);
+}
 
 std::string FormatShare(double fraction) {
   return std::isnan(fraction) ? "-" : Print("%.1f %%", 100 * fraction);

@@ -44,7 +44,7 @@ class Table {
 
 // "1.5 MiB"
 std::string FormatBytes(double bytes);
-// Four significant digits; "-" for NaN.
+// Four significant digits, and from 10,000 on all before the point; "-" for NaN.
 std::string FormatNumber(double value);
 // "12.3 %"
 std::string FormatShare(double fraction);

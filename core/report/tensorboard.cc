@@ -72,7 +72,7 @@ void TensorBoard::Take(const StepRecord& record) {
     add("speed/rows_per_second", static_cast<double>(record.rows()) / record.seconds, "rows/s");
   for (const auto& [task, speed] : SpeedsOf(record))
     add("speed/operations_per_second/" + task, speed.per_second(), "floating-point, by the plan's counts");
-  add("optimizer/learning_rate", record.learning_rate);
+  add("optimizer/learning_rate", record.learning_rate, "of a parameter without a scale of its own");
   add("optimizer/gradient_norm", record.gradient_norm, "before clipping");
   if (record.evaluation) Add(*record.evaluation, record.step);
   watch_.Look(file_.log());
@@ -100,11 +100,11 @@ void TensorBoard::Take(const PhaseRecord& record) {
   add("phase/memory_after", static_cast<double>(record.memory.after) / kMiB, kBytes);
   add("phase/memory_peak", static_cast<double>(record.memory.peak) / kMiB, kBytes);
   add("phase/memory_held", static_cast<double>(record.memory.held) / kMiB, kBytes);
-  add("phase/weight_copies", static_cast<double>(record.memory.copies));
+  add("phase/weight_copies", static_cast<double>(record.memory.copies), "whole ones beside the model");
   if (!record.jump) return;
-  add("jump/gain", record.jump->gain);
-  add("jump/taken", record.jump->taken ? 1 : 0);
-  add("jump/row_forwards", static_cast<double>(record.jump->forwards));
+  add("jump/gain", record.jump->gain, "of loss, by the predicted weights");
+  add("jump/taken", record.jump->taken ? 1 : 0, "1: the run goes on with them");
+  add("jump/row_forwards", static_cast<double>(record.jump->forwards), "of a row, to look at them");
 }
 
 void TensorBoard::Sync(LogMarks& marks) {

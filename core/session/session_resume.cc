@@ -77,7 +77,7 @@ void SayWhatWasRestored(Console& console, const Run& run, const FoundCheckpoint&
   std::string rows;
   for (const auto& [task, share] : run.mixer->Shares())
     rows += "  " + task + " " + std::to_string(share.rows);
-  console.Say(Wrapped("rows so far:" + rows, ScreenColumns()));
+  console.Say(Prose("rows so far:" + rows));
 }
 
 // All that can be known of a run before anything changes.

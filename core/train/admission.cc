@@ -120,7 +120,7 @@ void Admission::PlanTogether(const std::function<void()>& plan) {
 void Admission::SaveIn(const std::filesystem::path& directory) {
   if (!planner_) return;
   directory_ = directory;
-  console_.Say(Wrapped(planner_->Words(), ScreenColumns()));
+  console_.Say(Prose(planner_->Words()));
   planner_->Save(directory_);
 }
 

@@ -169,7 +169,7 @@ ExitCode Trainer::TrainOn(std::int64_t until) {
   checkpoints_.SaveNow(step_, evaluation_.evaluated());
   receipts_.Save();
   agreement_.WaitForAll();
-  console_.Say(Wrapped(Summary(), ScreenColumns()));
+  console_.Say(Prose(Summary()));
   if (std::holds_alternative<InterruptedStep>(last)) return ExitCode::kInterrupted;
   return stages_.dropped().empty() ? ExitCode::kDone : ExitCode::kSomethingDropped;
 }
@@ -439,7 +439,7 @@ void Trainer::SaveAndFail(const Failure& failure) {
   } catch (const std::exception& error) {
     words += ". Besides, " + Failure::Of(error).reason + ". " + NewestCheckpointWords(start_.directory);
   }
-  console_.Say(Wrapped(Summary(), ScreenColumns()));
+  console_.Say(Prose(Summary()));
   try {
     agreement_.WaitForAll();
   } catch (const PeerError&) {  // why this run ends is known

@@ -77,7 +77,7 @@ bool ParseArguments(CLI::App& app, int argc, char** argv) {
     app.parse(argc, argv);
   } catch (const CLI::CallForHelp&) {
     const bool as_json = std::find(argv, argv + argc, std::string_view("--json")) != argv + argc;
-    std::cout << (as_json ? JsonText(CommandLineJson(app), 2) + "\n" : Wrapped(app.help(), ScreenColumns()));
+    std::cout << (as_json ? JsonText(CommandLineJson(app), 2) + "\n" : Prose(app.help()));
     return false;
   } catch (const CLI::ExtrasError&) {
     Refuse(app, UnexpectedWords(app, app.remaining(/*recurse=*/true)));

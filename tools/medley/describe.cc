@@ -7,6 +7,7 @@
 #include <medley/base/json_text.h>
 #include <medley/base/suggest.h>
 #include <medley/plugin/rejection.h>
+#include <medley/report/screen.h>
 #include <medley/report/table.h>
 
 namespace medley {
@@ -31,13 +32,19 @@ std::string Score(const ScoreInfo& score) {
   return text;
 }
 
+// One of a task's lines.
+void PrintLine(const std::string& what, const std::string& words) {
+  std::cout << Prose("    " + what + std::string(11 - what.size(), ' ') + words) << '\n';
+}
+
 void PrintVariant(const VariantInfo& variant) {
-  std::cout << "    passes    " << Cell(variant.passes, [](const PassInfo& pass) {
-    return pass.name + (pass.carries.empty() ? "" : " (carries " + Printable(JoinNames(pass.carries)) + ")");
-  }) << '\n';
-  std::cout << "    terms     " << Cell(variant.terms, [](const TermInfo& term) {
-    return term.name + " x " + FormatNumber(term.weight);
-  }) << '\n';
+  PrintLine("passes", Cell(variant.passes, [](const PassInfo& pass) {
+              return pass.name +
+                     (pass.carries.empty() ? "" : " (carries " + Printable(JoinNames(pass.carries)) + ")");
+            }));
+  PrintLine("terms", Cell(variant.terms, [](const TermInfo& term) {
+              return term.name + " x " + FormatNumber(term.weight);
+            }));
 }
 
 std::string Shape(const TensorInfo& tensor) {
@@ -47,7 +54,7 @@ std::string Shape(const TensorInfo& tensor) {
 
 void PrintTensors(const char* what, const std::vector<TensorInfo>& tensors) {
   Table table({what, "shape", ""}, 3);
-  table.Breaks("");
+  table.Spares({"shape"}).Breaks("");
   for (const TensorInfo& tensor : tensors)
     table.Add({tensor.name, Printable(Shape(tensor)), Printable(tensor.help)});
   std::cout << '\n' << table.ToText();
@@ -69,20 +76,20 @@ std::string Allowed(const FieldInfo& field) {
 }  // namespace
 
 void PrintTask(const TaskInfo& task) {
-  std::cout << task.name << " " << Printable(task.version)
-            << (task.summary.empty() ? "" : ": " + Printable(task.summary)) << '\n';
+  std::cout << Prose(task.name + " " + Printable(task.version) +
+                     (task.summary.empty() ? "" : ": " + Printable(task.summary)) + "\n");
   PrintVariant(task.variants.front());
-  std::cout << "    constants " << Cell(task.constants, [](const ConstantInfo& constant) {
-    return constant.name + " [" + std::to_string(constant.rows) + ", " + std::to_string(constant.width) +
-           "] " + constant.dtype;
-  }) << '\n';
-  std::cout << "    options   " << Cell(task.options, [](const OptionInfo& option) {
-    const std::string value =
-        std::visit([](const auto& held) { return JsonText(nlohmann::json(held)); }, option.Default());
-    return option.name + (option.kind == OptionKind::kPath ? "" : " = " + value) + " (" +
-           Printable(option.Allowed()) + (option.required ? ", required)" : ")");
-  }) << '\n';
-  std::cout << "    score     " << Score(task.score) << '\n';
+  PrintLine("constants", Cell(task.constants, [](const ConstantInfo& constant) {
+              return constant.name + " [" + std::to_string(constant.rows) + ", " +
+                     std::to_string(constant.width) + "] " + constant.dtype;
+            }));
+  PrintLine("options", Cell(task.options, [](const OptionInfo& option) {
+              const std::string value = std::visit(
+                  [](const auto& held) { return JsonText(nlohmann::json(held)); }, option.Default());
+              return option.name + (option.kind == OptionKind::kPath ? "" : " = " + value) + " (" +
+                     Printable(option.Allowed()) + (option.required ? ", required)" : ")");
+            }));
+  PrintLine("score", Score(task.score));
   for (std::size_t i = 1; i < task.variants.size(); ++i) {
     std::cout << "  variant " << task.variants[i].name << '\n';
     PrintVariant(task.variants[i]);
@@ -90,17 +97,16 @@ void PrintTask(const TaskInfo& task) {
 }
 
 void PrintModel(const ModelInfo& model, const std::string& origin) {
-  std::cout << model.name << " " << Printable(model.version) << ": " << Printable(model.summary) << " ("
-            << origin << ")\n";
+  std::cout << Prose(model.name + " " + Printable(model.version) + ": " + Printable(model.summary) + " (" +
+                     origin + ")\n");
   Table fields({"field", "default", "allowed", ""}, 4);
-  fields.Spares({"default"}).Breaks("");
+  fields.Spares({"default", "allowed"}).Breaks("");
   for (const FieldInfo& field : model.fields)
     fields.Add({field.name, Printable(ValueOf(field)), Printable(Allowed(field)), Printable(field.help)});
   std::cout << '\n' << fields.ToText();
   if (!model.pretrained.group.empty())
-    std::cout << '\n'
-              << model.pretrained.group << ".pretrained: a Hugging Face folder may give the fields and "
-              << "weights of this group\n";
+    std::cout << Prose("\n" + model.pretrained.group +
+                       ".pretrained: a Hugging Face folder may give the fields and weights of this group\n");
   Table sizes({"size", ""}, 2);
   sizes.Breaks("");
   for (const SizeInfo& size : model.sizes) sizes.Add({size.name, Printable(size.help)});

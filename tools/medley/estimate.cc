@@ -67,7 +67,7 @@ void PrintModel(const EstimatedRun& subject, std::int64_t ranks) {
   if (ranks > 1)
     words += "Figures are those of one of " + std::to_string(ranks) +
              " processes, which has its part of a draw's rows, and a device for itself.\n";
-  std::cout << Wrapped(words, ScreenColumns());
+  std::cout << Prose(words);
 }
 
 ordered_json ModelJson(const EstimatedRun& subject, std::int64_t ranks) {
@@ -91,7 +91,7 @@ void PrintAssumptions(bool on_gpu, bool has_profile) {
     words += "; bytes of tensors as the counting allocator has them, not those of code and libraries";
   }
   if (has_profile) words += "; * measured";
-  std::cout << Wrapped(words + ".\n", ScreenColumns(), 0);
+  std::cout << Prose(words + ".\n", 0);
 }
 
 // The peak of one real step with rows of the largest lengths: the trainer's bytes, and on the CPU the rows.
@@ -184,7 +184,9 @@ void Advise(const Arguments& arguments, const Estimate& estimate, std::int64_t b
   const Advice advice = AdviceOf(estimate, estimate.PlanFor(budget));
   json["advice"] = ToJson(advice);
   if (arguments.as_json) return;
-  std::cout << "\nOn " << what << ": the mode, the rows of one forward, and how many forwards make a step\n"
+  std::cout << Prose("\nOn " + what +
+                         ": the mode, the rows of one forward, and how many forwards make a step\n",
+                     0)
             << AdviceTable(advice);
 } catch (const DoesNotFit& refusal) {
   json["refusals"] = RefusalsJson(refusal);
@@ -271,8 +273,10 @@ void Report(const Arguments& arguments, Limits limits, ordered_json& json) {
   if (arguments.ranks > 1) json["ranks"] = arguments.ranks;
   if (!arguments.as_json) {
     PrintModel(subject, arguments.ranks);
-    std::cout << "\nThe widest moment of a step as configured, " << (on_gpu ? "on a GPU" : "on the CPU")
-              << "; and of an evaluation, with its rows at once:\n"
+    std::cout << Prose(std::string("\nThe widest moment of a step as configured, ") +
+                           (on_gpu ? "on a GPU" : "on the CPU") +
+                           "; and of an evaluation, with its rows at once:\n",
+                       0)
               << StepTable(tasks, limits.gpu ? &*limits.gpu : nullptr)
               << "Beside it, rows that wait on the CPU: " << FormatBytes(estimate.WaitingBytes()) << "\n"
               << "\nPeak by the rows of one forward:\n"

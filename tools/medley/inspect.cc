@@ -78,6 +78,7 @@ std::int64_t NumbersOf(const SafetensorsFile::Entry& entry) {
 
 void Print(const SafetensorsFile& file) {
   Table table({"tensor", "shape", "type", "bytes"}, 3);
+  table.Spares({"type", "bytes"});
   std::int64_t numbers = 0, bytes = 0;
   for (const auto& [name, entry] : file.entries()) {
     table.Add({Printable(name), ShapeOf(entry.shape), SafetensorsTypeName(entry.type),

@@ -30,6 +30,7 @@
 #include <medley/base/suggest.h>
 #include <medley/base/user_directories.h>
 #include <medley/base/version.h>
+#include <medley/report/screen.h>
 
 #include "tools/medley/command.h"
 #include "tools/medley/verbs.h"
@@ -263,7 +264,9 @@ int Report(const std::exception_ptr& caught) {
   const auto launched = Environment("MEDLEY_LAUNCH"), rank = Environment("RANK");
   WriteErrorFile(words);
   // medley launch says what another process than the first failed of, and it alone.
-  if (!launched || rank.value_or("0") == "0") std::cerr << "medley: " << words << '\n';
+  if (launched && rank.value_or("0") != "0") return static_cast<int>(code);
+  const std::string line = "medley: " + words;
+  std::cerr << (::isatty(STDERR_FILENO) == 1 ? Wrapped(line, ColumnsOf(stderr), 0) : line) << '\n';
   return static_cast<int>(code);
 }
 

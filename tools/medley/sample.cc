@@ -132,7 +132,7 @@ void PrintTexts(const Tokenizer& tokenizer, const ModelInputs& inputs) {
   }
   for (std::int64_t row = 0; row < tokens.size(0); ++row) {
     const std::int64_t length = lengths == nullptr ? width : lengths->tensor[row].item<std::int64_t>();
-    std::cout << "  " << row << ": "
+    std::cout << "  " << row + 1 << ": "
               << RowText(tokenizer, tokens[row], length, learned[static_cast<std::size_t>(row)]) << '\n';
   }
 }
@@ -179,7 +179,7 @@ void WritePictures(const std::map<std::string, std::vector<Picture>>& columns, c
   fs::create_directories(directory);
   for (const auto& [name, pictures] : columns) {
     for (std::size_t row = 0; row < pictures.size(); ++row) {
-      WritePng(pictures[row], directory / (name + "-" + std::to_string(row) + ".png"));
+      WritePng(pictures[row], directory / (name + "-" + std::to_string(row + 1) + ".png"));
     }
   }
   std::cout << "wrote the pictures one by one into " << directory.string() << '\n';

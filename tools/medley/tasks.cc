@@ -64,7 +64,7 @@ void PrintOne(const Registry& registry, const std::string& name, bool json) {
     return;
   }
   PrintTask(task);
-  std::cout << "    plugin    " << Printable(file.path.string()) << '\n';
+  std::cout << "    plugin     " << Printable(file.path.string()) << '\n';
 }
 
 }  // namespace

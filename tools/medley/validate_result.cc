@@ -32,7 +32,7 @@ void Say(const char* format, Args... args) {
   std::string text(static_cast<std::size_t>(std::snprintf(nullptr, 0, format, args...)) + 1, '\0');
   std::snprintf(text.data(), text.size(), format, args...);
   text.pop_back();
-  std::cout << Wrapped(text, ScreenColumns());
+  std::cout << Prose(text);
 }
 
 TaskOutlook TaskOf(const Registry& registry, const Form& form, const Mixer::Share& share, double scale) {

@@ -39,7 +39,8 @@ int RunVersion(int argc, char** argv) {
     return 0;
   }
   std::cout << "medley " << Version() << " (" << GitRevision() << ", " << Compiler() << ")\n"
-            << "libtorch " << torch.build << " (" << torch.source << ", " << torch.root << ")\n"
+            << "libtorch " << torch.build << " (" << torch.source << ")\n"
+            << "  " << torch.root << "\n"
             << "  C++ ABI " << torch.abi << ", BLAS " << torch.blas << ", "
             << (torch.cuda ? "built with CUDA" : "built without CUDA") << '\n'
             << "CPU " << Describe(cpu) << '\n';

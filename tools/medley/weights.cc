@@ -16,6 +16,7 @@
 #include <medley/curriculum/curriculum_changes.h>
 #include <medley/curriculum/curriculum_edit.h>
 #include <medley/curriculum/weight_log.h>
+#include <medley/report/screen.h>
 #include <medley/run/validate.h>
 #include <medley/run/weight_log_check.h>
 
@@ -90,7 +91,7 @@ void PrintHistory(const WeightLog& log) {
     if (entry.cause == Cause::kRefusedEdit || entry.cause == Cause::kEarlyDecay ||
         entry.cause == Cause::kChangedFile)
       continue;
-    std::printf("    %s\n", SharesInWords(entry).c_str());
+    std::printf("%s\n", Prose("    " + SharesInWords(entry), 0).c_str());
   }
   for (const DueEdit& edit : log.due())
     std::printf("step %lld: an edit that comes again when the run comes there\n",
@@ -163,7 +164,7 @@ void ShowDiff(const fs::path& directory, bool as_json) {
   const Curriculum now = ReadCurriculum(file);
   const StagePlace place = PlaceOf(directory, PresentStage(log, before));
   const std::vector<CurriculumChange> changes = ChangesOf(before, now, place.number);
-  if (!as_json) std::cout << InWords(changes) << std::endl;  // what it would be comes first
+  if (!as_json) std::cout << Prose(InWords(changes)) << std::endl;  // what it would be comes first
   const std::string refused = log.LastText() == ReadFile(file, kLargestWeightsFile)
                                   ? ""
                                   : WhyRefused(directory, before, log.Text().value_or(""), place);
