@@ -133,7 +133,9 @@ nlohmann::ordered_json ToJson(const std::vector<GpuFit>& fits) {
   nlohmann::ordered_json json = nlohmann::ordered_json::array();
   for (const GpuFit& fit : fits) {
     nlohmann::ordered_json tasks = nlohmann::ordered_json::array();
+    std::int64_t room = fit.room;
     for (const TaskOnGpu& task : fit.tasks) {
+      room = tasks.empty() ? task.room : std::min(room, task.room);
       tasks.push_back({{"task", task.form.text()}, {"room", task.room}});
       if (task.room < 0) continue;  // not one row fits
       tasks.back().update({{"mode", ModeName(task.way.mode)},
@@ -145,7 +147,7 @@ nlohmann::ordered_json ToJson(const std::vector<GpuFit>& fits) {
     json.push_back({{"gpu", fit.gpu.name},
                     {"usable", fit.gpu.usable()},
                     {"fits", fit.fits()},
-                    {"room", fit.room},
+                    {"room", room},
                     {"tasks", std::move(tasks)}});
   }
   return json;
