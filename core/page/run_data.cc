@@ -16,9 +16,11 @@
 #include <medley/curriculum/weight_log.h>
 #include <medley/page/curve.h>
 #include <medley/page/log_lines.h>
+#include <medley/page/mixture_curves.h>
 #include <medley/page/page_sheets.h>
 #include <medley/page/run_logs.h>
 #include <medley/plan/receipt.h>
+#include <medley/step/schedule.h>
 
 namespace medley {
 namespace {
@@ -72,11 +74,32 @@ ordered_json TasksOf(const json& receipt, const RunLogs& logs) {
   for (const auto& [task, loss] : logs.losses()) tasks[task]["loss"] = Rounded(loss);
   for (const auto& [task, score] : logs.scores().items()) {
     ordered_json& one = tasks[task]["score"];
-    for (const char* key : {"metric", "better", "value", "low", "high", "chance", "trivial", "rows"})
+    for (const char* key : {"metric", "better", "value", "low", "high", "chance", "trivial", "rows", "step"})
       one[key] = At(score, key);
     if (const std::optional<bool> clear = IsClear(score)) one["clear"] = *clear;
   }
   return Listed("name", tasks);
+}
+
+// The stages that set options of a task; nothing of a task of which they set different ones.
+std::map<std::string, std::vector<std::string>> StagesThatSet(const fs::path& run) {
+  std::map<std::string, std::map<std::string, std::vector<std::string>>> stages;  // by task and options
+  const fs::path file = run / "weights.json";
+  // It may be under work just now.
+  const json weights = fs::exists(file) ? json::parse(ReadFile(file), nullptr, false) : json();
+  for (const json& stage : ListAt(weights, "stages")) {
+    std::map<std::string, std::string> options;
+    for (const auto& [key, value] : At(stage, "set").items()) {
+      const std::string path = key.starts_with("tasks.") ? key.substr(6) : "";
+      if (const std::size_t end = path.find('.'); end != std::string::npos)
+        options[path.substr(0, end)] += path + value.dump();
+    }
+    for (const auto& [task, text] : options) stages[task][text].push_back(stage.value("name", ""));
+  }
+  std::map<std::string, std::vector<std::string>> only;
+  for (auto& [task, by_options] : stages)
+    if (by_options.size() == 1) only[task] = by_options.begin()->second;
+  return only;
 }
 
 // By form of a task: what the plan says, and what was measured under it.
@@ -141,6 +164,39 @@ void AddWeightMarks(const fs::path& run, std::vector<ordered_json>& marks) {
   });
 }
 
+// What a task's rows count for in the unit of the weights, in which shares are asked.
+std::map<std::string, Curve> AmountsOf(const RunLogs& logs, const json& unit, const ordered_json& tasks) {
+  if (unit == "steps") return logs.draws();
+  std::map<std::string, Curve> amounts = logs.rows();
+  if (unit == "rows") return amounts;
+  for (const ordered_json& task : tasks) {
+    const auto found = amounts.find(task["name"].get<std::string>());
+    if (found == amounts.end()) continue;
+    for (CurvePoint& point : found->second) point.value *= task.value("charge", 1.0);
+  }
+  return amounts;
+}
+
+// Where it stands, and how long that took.
+void PutProgress(const RunLogs& logs, const json& config, const json& record,
+                 const std::vector<ordered_json>& marks, ordered_json& page) {
+  page["step"] = logs.step();
+  page["steps"] = At(config, "steps");
+  page["ends"] = page["steps"];
+  for (const ordered_json& mark : marks) {  // with `hours` a run may end before its steps
+    OptimizerConfig optimizer;
+    optimizer.decay_fraction = NumberAt(At(config, "optimizer"), "decay_fraction");
+    if (mark["kind"] != "early decay" || !(optimizer.decay_fraction > 0 && optimizer.decay_fraction < 1))
+      continue;
+    page["ends"] = DecayFrom(optimizer, mark["step"].get<std::int64_t>()).end();
+  }
+  page["is_over"] = page["ends"].is_number() && page["step"] >= page["ends"];
+  page["seconds"] = Rounded(logs.seconds());
+  page["seconds_of_a_step"] = Rounded(logs.SecondsOfAStep());
+  if (const json& starts = ListAt(record, "starts"); !starts.empty())
+    page["began"] = At(starts.front(), "time");
+}
+
 }  // namespace
 
 ordered_json RunData(const fs::path& run) {
@@ -149,11 +205,13 @@ ordered_json RunData(const fs::path& run) {
     throw InputError(DisplayPath(run) +
                      " has no run.json, or its config is no object: a run's directory is expected");
   const json plan = ReadIfThere(run / "plan.json"), receipt = ReadIfThere(run / kReceiptFile);
-  const RunLogs logs(run);
+  const json scored = ReadIfThere(run / "eval.json");
+  RunLogs logs(run);
+  if (At(scored, "step").is_number_integer() && At(scored, "tasks").is_object())
+    logs.TakeScores(scored["step"].get<std::int64_t>(), scored["tasks"]);
   ordered_json page = {{"name", fs::absolute(run).lexically_normal().filename().string()},
                        {"folder", DisplayPath(run)},
-                       {"step", logs.step()},
-                       {"steps", At(config, "steps")},
+                       {"path", fs::absolute(run).lexically_normal().string()},
                        {"repeat", "medley train " + DisplayPath(run / "config.resolved.json") + " --replay " +
                                       DisplayPath(run) + " --out AGAIN"}};
   for (const char* key : {"medley", "revision", "libtorch", "cpu", "device", "threads", "seed", "model"})
@@ -163,6 +221,12 @@ ordered_json RunData(const fs::path& run) {
   const json& stages = ListAt(receipt, "stages");
   page["unit"] = stages.empty() ? json() : At(stages.back(), "unit");
   page["memory"] = MemoryOf(plan, receipt);
+  const auto stages_that_set = StagesThatSet(run);
+  for (ordered_json& form : page["memory"]["forms"]) {
+    const std::string name = form["task"];
+    const auto found = stages_that_set.find(name.substr(0, name.find('@')));
+    if (found != stages_that_set.end() && name.find('@') != std::string::npos) form["stages"] = found->second;
+  }
   page["ranks"] = RanksOf(run, plan, receipt, logs);
   logs.PutCurves(page);
   page["phases"] = logs.Phases();
@@ -171,10 +235,13 @@ ordered_json RunData(const fs::path& run) {
   AddResumes(record, marks);
   std::stable_sort(marks.begin(), marks.end(),
                    [](const auto& a, const auto& b) { return a["step"] < b["step"]; });
+  PutProgress(logs, config, record, marks, page);
+  page["mixture"] = MixtureCurves(AmountsOf(logs, page["unit"], page["tasks"]), marks, logs.step());
   page["marks_left_out"] = marks.size() > kMostMarks ? marks.size() - kMostMarks : 0;
   marks.resize(std::min(marks.size(), kMostMarks));
   page["marks"] = marks;
-  page["sheets"] = SheetsOf(run, At(ReadIfThere(run / "eval.json"), "step"));
+  if (const json& against = At(scored, "against"); against.is_object()) page["against"] = against;
+  page["sheets"] = SheetsOf(run, At(scored, "step"));
   return page;
 }
 

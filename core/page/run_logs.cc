@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <utility>
 
 #include <medley/page/log_lines.h>
@@ -15,6 +16,7 @@ using nlohmann::json;
 using nlohmann::ordered_json;
 
 constexpr std::size_t kStretches = 120;  // of a panel's curve
+constexpr std::size_t kRecent = 100;     // steps
 
 }  // namespace
 
@@ -35,11 +37,15 @@ void RunLogs::PutCurves(ordered_json& page) const {
   page["speed"] = JsonOf(Thinned(speed_, kStretches));
   page["floor"] = JsonOf(Thinned(floor_, kStretches));
   page["peak"] = JsonOf(Thinned(peak_, kStretches));
-  for (const auto& [name, sums] : {std::pair{"rows", &rows_}, {"draws", &draws_}}) {
-    ordered_json& curves = page[name] = ordered_json::object();
-    for (const auto& [task, curve] : *sums) curves[task] = JsonOf(Thinned(curve, kStretches / 3));
-  }
 }
+
+double RunLogs::SecondsOfAStep() const {
+  if (step_seconds_.empty()) return std::numeric_limits<double>::quiet_NaN();
+  std::vector<double> sorted = step_seconds_;
+  std::sort(sorted.begin(), sorted.end());
+  return sorted[sorted.size() / 2];
+}
+
 void RunLogs::TakeMetrics(const json& line) {
   const auto step = line["step"].get<std::int64_t>();
   if (line.contains(kTransition)) {
@@ -64,6 +70,7 @@ void RunLogs::TakeMetrics(const json& line) {
   norm_.push_back({step, NumberAt(line, "grad_norm")});
   if (const json& scores = At(line, "eval"); scores.is_object()) TakeScores(step, scores);
 }
+
 void RunLogs::TakeJump(std::int64_t step, const json& jump) {
   ordered_json one = {{"step", step}};
   for (const char* key : {"direction", "steps", "gain", "standard_error", "row_forwards", "taken", "why"})
@@ -81,16 +88,26 @@ void RunLogs::TakeScores(std::int64_t step, const json& scores) {
   for (const auto& [task, score] : scores.items()) {
     ordered_json point = {step};
     for (const char* key : {"value", "low", "high", "loss"}) point.push_back(Rounded(NumberAt(score, key)));
-    scores_[task].push_back(std::move(point));
+    std::vector<ordered_json>& points = scores_[task];
+    if (!points.empty() && points.back()[0] > step) continue;
+    if (!points.empty() && points.back()[0] == step) points.pop_back();
+    points.push_back(std::move(point));
     last_scores_[task] = score;
+    last_scores_[task]["step"] = step;
   }
 }
+
 void RunLogs::TakeTiming(const json& line) {
   const auto step = line["step"].get<std::int64_t>();
   if (line.contains(kTransition)) return TakeTransition(step, line);
   floor_.push_back({step, NumberAt(line, "memory_now")});
   peak_.push_back({step, NumberAt(line, "memory_peak")});
   speed_.push_back({step, NumberAt(line, "rows_per_second")});
+  if (const double seconds = NumberAt(line, "seconds"); std::isfinite(seconds)) {
+    seconds_ += seconds;
+    step_seconds_.push_back(seconds);
+    if (step_seconds_.size() > kRecent) step_seconds_.erase(step_seconds_.begin());
+  }
   if (const json& ranks = ListAt(line, "rank_work_ms"); !ranks.empty()) {
     shared_ += 1000 * NumberAt(line, "seconds");
     worked_.resize(std::max(worked_.size(), ranks.size()));
@@ -107,6 +124,7 @@ void RunLogs::TakeTiming(const json& line) {
   for (const json& finding : ListAt(line, "guard"))
     marks_.push_back({{"step", step}, {"kind", "memory"}, {"words", finding.value("words", "")}});
 }
+
 void RunLogs::TakeTransition(std::int64_t step, const json& line) {
   const json& change = line[kTransition];
   ordered_json one = {

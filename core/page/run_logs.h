@@ -18,13 +18,23 @@ class RunLogs {
   // Either may be missing. An InputError where one is damaged.
   explicit RunLogs(const std::filesystem::path& run);
 
-  std::int64_t step() const { return step_; }                    // the last one; 0: none
-  const nlohmann::json& scores() const { return last_scores_; }  // by task, of its last evaluation
+  std::int64_t step() const { return step_; }  // the last one; 0: none
+  // By task, of its last evaluation, with its "step".
+  const nlohmann::json& scores() const { return last_scores_; }
   const std::map<std::string, double>& losses() const { return last_loss_; }  // likewise, of its last draw
   // Events that are no weights', by step: {"step", "kind", "words"}.
   const std::vector<nlohmann::ordered_json>& marks() const { return marks_; }
+  // What was drawn so far, by task: rows, and draws.
+  const std::map<std::string, Curve>& rows() const { return rows_; }
+  const std::map<std::string, Curve>& draws() const { return draws_; }
+  double seconds() const { return seconds_; }  // of all steps
+  // Of a step, the median of the last hundred; NaN: none says so.
+  double SecondsOfAStep() const;
+  // Scores of a finished evaluation, by task; those of tasks that were scored after a later step are passed
+  // over.
+  void TakeScores(std::int64_t step, const nlohmann::json& scores);
   // Adds the curves, thinned so that peaks stay: "losses", "scores", "rate", "norm", "speed", "floor",
-  // "peak", "rows", "draws".
+  // "peak".
   void PutCurves(nlohmann::ordered_json& page) const;
   // Of the time of the steps that say so, the share that this process of the run worked; null: none does.
   nlohmann::ordered_json WorkOf(std::size_t rank) const;
@@ -34,7 +44,6 @@ class RunLogs {
  private:
   void TakeMetrics(const nlohmann::json& line);
   void TakeJump(std::int64_t step, const nlohmann::json& jump);
-  void TakeScores(std::int64_t step, const nlohmann::json& scores);
   void TakeTiming(const nlohmann::json& line);
   void TakeTransition(std::int64_t step, const nlohmann::json& line);
 
@@ -45,8 +54,10 @@ class RunLogs {
   std::map<std::string, Curve> rows_, draws_;  // so far
   nlohmann::json last_scores_ = nlohmann::json::object();
   Curve rate_, norm_, speed_, floor_, peak_;
-  std::vector<double> worked_;  // ms, by rank
-  double shared_ = 0;           // of the steps that several processes shared
+  std::vector<double> worked_;        // ms, by rank
+  std::vector<double> step_seconds_;  // of the last hundred
+  double seconds_ = 0;
+  double shared_ = 0;  // of the steps that several processes shared
   std::vector<nlohmann::ordered_json> marks_, transitions_, jumps_;
 };
 

@@ -25,12 +25,12 @@ std::string InScript(const nlohmann::ordered_json& json) {
 
 }  // namespace
 
-std::string RunPage(const PageRequest& request) {
+RunPage MakeRunPage(const PageRequest& request) {
   nlohmann::ordered_json runs = nlohmann::ordered_json::array();
   for (const std::filesystem::path& run : request.runs) runs.push_back(RunData(run));
-  std::string page = kPage;
-  Put(page, "REFRESH_SECONDS", std::to_string(request.refresh_seconds));
-  Put(page, "[/* runs */]", InScript(runs));
+  RunPage page{.text = kPage, .is_over = runs.at(0).at("is_over")};
+  Put(page.text, "REFRESH_SECONDS", std::to_string(page.is_over ? 0 : request.refresh_seconds));
+  Put(page.text, "[/* runs */]", InScript(runs));
   return page;
 }
 

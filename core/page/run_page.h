@@ -8,10 +8,14 @@ namespace medley {
 
 struct PageRequest {
   std::vector<std::filesystem::path> runs{};  // the first is the page's, the others are shown beside it
-  int refresh_seconds = 0;                    // the page loads itself anew; 0: it does not
+  int refresh_seconds = 0;  // the page loads itself anew while its first run is not over; 0: it does not
 };
 
-// One page of HTML with all that it needs in it. Throws what RunData throws.
-std::string RunPage(const PageRequest& request);
+struct RunPage {
+  std::string text;      // one page of HTML with all that it needs in it
+  bool is_over = false;  // the first run's last step is done
+};
+// Throws what RunData throws.
+RunPage MakeRunPage(const PageRequest& request);
 
 }  // namespace medley

@@ -198,7 +198,7 @@ TEST_F(BrowserPage, OfTheGamesLengthIsSmallAndShowsAllItsPartsAtEveryWidthLightA
   const fs::path run = scratch_ / "game";
   fs::create_directory(run);
   WriteRun(run, 45000);
-  const std::string page = RunPage({.runs = {run}, .refresh_seconds = 0});
+  const std::string page = MakeRunPage({.runs = {run}, .refresh_seconds = 0}).text;
   EXPECT_LT(page.size(), 3u << 20);
   WriteText(scratch_ / "page.html", WithProbe(page));
   std::vector<std::string> grounds;
@@ -229,7 +229,7 @@ TEST_F(BrowserPage, OfTwoShortRunsSideBySideHasNoError) {
     fs::create_directory(runs.back());
     WriteRun(runs.back(), 2000);
   }
-  WriteText(scratch_ / "page.html", WithProbe(RunPage({.runs = runs, .refresh_seconds = 0})));
+  WriteText(scratch_ / "page.html", WithProbe(MakeRunPage({.runs = runs, .refresh_seconds = 0}).text));
   const json seen = Look(scratch_ / "page.html", 1280, false);
   ASSERT_TRUE(seen.is_object());
   EXPECT_EQ(seen.at("wrong"), json::array());

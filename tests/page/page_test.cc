@@ -9,6 +9,7 @@
 
 #include <medley/base/error.h>
 #include <medley/page/curve.h>
+#include <medley/page/mixture_curves.h>
 #include <medley/page/run_data.h>
 #include <medley/page/run_page.h>
 #include <medley/report/event_file.h>
@@ -122,8 +123,81 @@ TEST_F(Pages, HaveTasksWithScoresSharesAndVerdicts) {
   EXPECT_EQ(TaskOf(data, "b")["score"]["clear"], false) << "0.5 at least, which is chance";
   EXPECT_EQ(data["losses"]["a"]["t"].dump(), "[[1,3.0],[2,null]]");
   EXPECT_EQ(data["scores"]["a"].dump(), "[[3,0.2,0.1,0.3,1.5]]");
-  EXPECT_EQ(data["rows"]["a"].dump(), "[[1,4.0],[2,10.0]]");
-  EXPECT_EQ(data["draws"]["a"].dump(), "[[1,1.0],[2,2.0]]");
+}
+
+TEST_F(Pages, HaveTheScoresOfMedleyEvalWhereTheyCameLast) {
+  const char* scored =
+      R"({"step": STEP, "tasks": {"a": {"metric": "error", "better": "lower", "value": 0.1, "low": 0.05, "high": 0.15, "chance": null, "trivial": {"input": 0.4}, "rows": 512, "loss": 1}}})";
+  const auto at = [&](const std::string& step) {
+    std::string text = scored;
+    Write("eval.json", text.replace(text.find("STEP"), 4, step));
+    return Data();
+  };
+  for (const char* step : {"3", "7"}) {
+    const ordered_json data = at(step);
+    const ordered_json& score = TaskOf(data, "a")["score"];
+    EXPECT_EQ(score["value"], 0.1) << step;
+    EXPECT_EQ(score["rows"], 512) << step;
+    EXPECT_EQ(score["step"].dump(), step);
+    EXPECT_EQ(data["scores"]["a"].size(), step == std::string("3") ? 1u : 2u);
+    EXPECT_EQ(TaskOf(data, "b")["score"]["step"], 3) << "which medley eval did not score";
+  }
+  EXPECT_EQ(TaskOf(at("2"), "a")["score"]["value"], 0.2) << "the run's own evaluation came later";
+}
+
+TEST_F(Pages, SayWhetherARunIsOver) {
+  EXPECT_EQ(Data()["is_over"], false);
+  EXPECT_TRUE(Has(MakeRunPage({.runs = {run_.path()}, .refresh_seconds = 5}).text, "refresh = +\"5\""));
+  Write("config.resolved.json", R"({"steps": 3})");
+  EXPECT_EQ(Data()["is_over"], true);
+  EXPECT_TRUE(Has(MakeRunPage({.runs = {run_.path()}, .refresh_seconds = 5}).text, "refresh = +\"0\""))
+      << "a page of what stays as it is";
+  Write("config.resolved.json", R"({"steps": 9, "optimizer": {"decay_fraction": 0.5}})");
+  Write("weights.jsonl", R"({"step": 1, "cause": "early decay", "words": "the learning rate falls"})"
+                         "\n");
+  EXPECT_EQ(Data()["ends"], 2) << "one step and as many that decay";
+  EXPECT_EQ(Data()["is_over"], true);
+}
+
+// Draws of a row each, the task of which the letter is.
+std::map<std::string, Curve> DrawsOf(const std::string& letters) {
+  std::map<std::string, Curve> draws;
+  for (std::size_t i = 0; i < letters.size(); ++i) {
+    Curve& curve = draws[letters.substr(i, 1)];
+    curve.push_back({static_cast<std::int64_t>(i) + 1, static_cast<double>(curve.size() + 1)});
+  }
+  return draws;
+}
+
+TEST(Mixture, DeliveredIsWhatWasDrawnSinceTheStageBeganExactlyHoweverManySteps) {
+  const std::string stage = "aabaabaabb";  // 6 of 10
+  std::string letters;
+  for (int i = 0; i < 2000; ++i) letters += stage;
+  for (int i = 0; i < 3000; ++i) letters += "b";
+  const std::vector<ordered_json> marks = {
+      {{"step", 0}, {"kind", "start"}, {"shares", {{"a", .6}, {"b", .4}}}},
+      {{"step", 20000}, {"kind", "stage"}, {"shares", {{"b", 1}}}},
+      {{"step", 21000}, {"kind", "edit"}, {"shares", {{"a", .1}, {"b", .9}}}},
+      {{"step", 21500}, {"kind", "resume"}}};
+  const ordered_json curves = MixtureCurves(DrawsOf(letters), marks, 23000);
+  ASSERT_GE(curves["steps"].size(), 100u);
+  EXPECT_EQ(curves["steps"].back(), 23000);
+  for (std::size_t i = 0; i < curves["steps"].size(); ++i) {
+    const std::int64_t step = curves["steps"][i];
+    const std::int64_t begin = step <= 20000 ? 0 : 20000;
+    const auto count = std::count(letters.begin() + begin, letters.begin() + step, 'a');
+    EXPECT_EQ(curves["delivered"]["a"][i],
+              Rounded(static_cast<double>(count) / static_cast<double>(step - begin)))
+        << step;
+    EXPECT_EQ(curves["asked"]["a"][i], step <= 20000 ? .6 : step <= 21000 ? 0. : .1) << step;
+  }
+}
+
+TEST(Mixture, OfARunWithoutAStepHasNoPoint) {
+  EXPECT_TRUE(MixtureCurves({}, {}, 0)["steps"].empty());
+  const ordered_json one = MixtureCurves(DrawsOf("a"), {}, 1);
+  EXPECT_EQ(one["delivered"]["a"].dump(), "[1.0]");
+  EXPECT_EQ(one["asked"]["a"].dump(), "[null]");
 }
 
 TEST_F(Pages, HaveMemoryPlannedBesideMeasuredAndMarksInOrder) {
@@ -248,7 +322,7 @@ TEST_F(Pages, AreOneFileThatNothingInItEndsEarly) {
   WritePng(two, run_ / "sheet-a.png");
   two.pixels = {255, 0, 17, 34, 204, 0};
   Write("sheet-a.txt", "<b>row 1</b> </script>");
-  const std::string page = RunPage({.runs = {run_.path(), run_.path()}, .refresh_seconds = 5});
+  const std::string page = MakeRunPage({.runs = {run_.path(), run_.path()}, .refresh_seconds = 5}).text;
   EXPECT_FALSE(Has(page, "[/* runs */]"));
   EXPECT_FALSE(Has(page, "REFRESH_SECONDS"));
   const std::string begin = "\"pictures\":[[null,\"";

@@ -1,11 +1,10 @@
 #include <CLI/CLI.hpp>
-#include <chrono>
+#include <csignal>
 #include <filesystem>
 #include <iostream>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include <medley/base/durable_file.h>
@@ -52,19 +51,24 @@ std::map<std::int64_t, Receipt> ReceiptsOfOthers(const std::filesystem::path& ru
   return receipts;
 }
 
+std::string Titled(const std::string& title, const std::string& table) {
+  return table.empty() ? "" : "\n" + title + "\n" + table;
+}
+
 void PrintReport(const std::filesystem::path& run, bool as_json) {
   const Receipt receipt = ReadReceipt(run);
   const std::map<std::int64_t, Receipt> others = ReceiptsOfOthers(run);
   const PhaseAccounts phases = ReadPhases(run / kTimingLog);
   const Speeds speeds = ReadSpeeds(run / kTimingLog);
   if (!as_json) {
-    std::string text =
-        StagesTable(receipt.stages()) + ReceiptTable(receipt) + PhasesTable(phases) + SpeedsTable(speeds);
+    std::string text = StagesTable(receipt.stages()) + "what steps took, and what was planned\n" +
+                       ReceiptTable(receipt) + Titled("phases", PhasesTable(phases)) +
+                       Titled("how fast they were computed", SpeedsTable(speeds));
     if (!others.empty())
-      text += "These were the draws of rank 0; of the others since they were started last:\n";
+      text += "\nThese were the draws of rank 0; of the others since they were started last:\n";
     for (const auto& [rank, theirs] : others)
       text += "\nrank " + std::to_string(rank) + "\n" + ReceiptTable(theirs);
-    std::cout << Wrapped(text, ScreenColumns());
+    std::cout << Prose(text);
     return;
   }
   nlohmann::ordered_json json = {{"run", std::filesystem::absolute(run).string()}};
@@ -77,6 +81,21 @@ void PrintReport(const std::filesystem::path& run, bool as_json) {
     json["other_ranks"].push_back(std::move(one));
   }
   std::cout << JsonText(json, 2) << '\n';
+}
+
+// Until it is over, or somebody wants an end: then the page is written once more, so that it stays as it is.
+void FollowRun(const std::filesystem::path& page, PageRequest request) {
+  sigset_t ends;
+  ::sigemptyset(&ends);
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) ::sigaddset(&ends, signal);
+  ::pthread_sigmask(SIG_BLOCK, &ends, nullptr);
+  const timespec pause{.tv_sec = request.refresh_seconds, .tv_nsec = 0};
+  for (bool is_over = false; !is_over;) {
+    if (::sigtimedwait(&ends, nullptr, &pause) > 0) request.refresh_seconds = 0;
+    const RunPage now = MakeRunPage(request);
+    ReplaceFile(page, now.text);
+    is_over = now.is_over || request.refresh_seconds == 0;
+  }
 }
 
 }  // namespace
@@ -93,7 +112,9 @@ int RunReport(int argc, char** argv) {
   auto* html = app.add_option(
       "--html", page, "write a page with curves, memory, scores, what happened and sheets to this file");
   app.add_option("--against", against, "other runs, on the same axes; may be repeated")->needs(html);
-  app.add_option("--live", live, "write the page anew every so many seconds, until Ctrl-C; open, it follows")
+  app.add_option(
+         "--live", live,
+         "write the page anew every so many seconds, until the run is over or Ctrl-C; open, it follows")
       ->needs(html)
       ->check(CLI::Range(1, 3600));
   AddWide(app);
@@ -107,12 +128,10 @@ int RunReport(int argc, char** argv) {
       throw InputError(problem + "; a run directory is expected");
   }
   if (!page.empty()) {
-    ReplaceFile(page, RunPage(request));
+    const RunPage now = MakeRunPage(request);
+    ReplaceFile(page, now.text);
     std::cout << "wrote " << DisplayPath(page) << std::endl;
-    while (request.refresh_seconds > 0) {  // until Ctrl-C
-      std::this_thread::sleep_for(std::chrono::seconds(request.refresh_seconds));
-      ReplaceFile(page, RunPage(request));
-    }
+    if (live > 0 && !now.is_over) FollowRun(page, request);
     return 0;
   }
   PrintReport(directory, as_json);

@@ -1,0 +1,67 @@
+#include <medley/page/mixture_curves.h>
+
+#include <algorithm>
+#include <set>
+
+#include <medley/page/log_lines.h>
+
+namespace medley {
+namespace {
+
+using nlohmann::ordered_json;
+
+constexpr std::int64_t kPoints = 120;
+
+std::int64_t StepOf(const ordered_json& mark) { return mark["step"].get<std::int64_t>(); }
+
+double SumAt(const Curve& sums, std::int64_t step) {
+  const auto after =
+      std::upper_bound(sums.begin(), sums.end(), step,
+                       [](std::int64_t at, const CurvePoint& point) { return at < point.step; });
+  return after == sums.begin() ? 0 : std::prev(after)->value;
+}
+
+// The last one before a step; null: none.
+const ordered_json* LastBefore(const std::vector<ordered_json>& marks, std::int64_t step) {
+  const auto at = std::partition_point(marks.begin(), marks.end(),
+                                       [&](const ordered_json& mark) { return StepOf(mark) < step; });
+  return at == marks.begin() ? nullptr : &*std::prev(at);
+}
+
+}  // namespace
+
+ordered_json MixtureCurves(const std::map<std::string, Curve>& amounts,
+                           const std::vector<ordered_json>& marks, std::int64_t last_step) {
+  std::vector<ordered_json> changes, stages;
+  for (const ordered_json& mark : marks) {
+    if (!mark.contains("shares") || !mark["shares"].is_object()) continue;
+    changes.push_back(mark);
+    if (mark["kind"] == "start" || mark["kind"] == "stage") stages.push_back(mark);
+  }
+  std::set<std::int64_t> steps;
+  for (std::int64_t i = 1; i <= kPoints; ++i)
+    steps.insert(std::max<std::int64_t>(1, i * last_step / kPoints));
+  for (const ordered_json& stage : stages) steps.insert(StepOf(stage));
+  steps.erase(steps.begin(), steps.lower_bound(1));
+  steps.erase(steps.upper_bound(last_step), steps.end());
+  ordered_json curves = {{"steps", steps}, {"delivered", ordered_json::object()}};
+  curves["asked"] = ordered_json::object();
+  for (const std::int64_t step : steps) {
+    const ordered_json* const stage = LastBefore(stages, step);
+    const ordered_json* const change = LastBefore(changes, step);
+    std::map<std::string, double> parts;
+    double all = 0;
+    for (const auto& [task, sums] : amounts) {
+      parts[task] = SumAt(sums, step) - (stage != nullptr ? SumAt(sums, StepOf(*stage)) : 0);
+      all += parts[task];
+    }
+    for (const auto& [task, part] : parts) {
+      curves["delivered"][task].push_back(all > 0 ? ordered_json(Rounded(part / all)) : ordered_json());
+      const double asked = change != nullptr ? change->at("shares").value(task, 0.0) : 0;
+      curves["asked"][task].push_back(change != nullptr ? ordered_json(Rounded(asked)) : ordered_json());
+    }
+  }
+  return curves;
+}
+
+}  // namespace medley

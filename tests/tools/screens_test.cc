@@ -1,0 +1,97 @@
+// What the command prints for people, at the widths of a terminal and of a pipe.
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include <medley/report/screen.h>
+
+#include "tests/report/scratch_directory.h"
+#include "tests/tools/run_command.h"
+#include "tests/tools/small_runs.h"
+
+namespace medley::test {
+namespace {
+
+namespace fs = std::filesystem;
+
+const std::string kConfig = MEDLEY_SOURCE_DIR "/configs/runs/quickstart.json";
+
+class Screens : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    WriteText(scratch_ / "weights.json", kStagedWeights);
+    const CommandResult trained =
+        Shell(Medley() + "train " + kConfig + " --out " + run_.string() + " steps=12 " + kStaged +
+              (scratch_ / "weights.json").string() + " 2>&1");
+    ASSERT_EQ(trained.code, 0) << trained.out;
+  }
+  ScratchDirectory scratch_;
+  fs::path run_ = scratch_ / "run";
+};
+
+TEST_F(Screens, OfEveryVerbAreNoWiderThanATerminalOrAPage) {
+  const std::vector<std::string> verbs = {
+      "report run",
+      "eval run --rows 4",
+      "estimate " + kConfig + " --gpu L4",
+      "estimate " + kConfig + " --gpus all",
+      "plan " + kConfig + " budget=1GiB threads=1",
+      "validate " + kConfig,
+      "tasks position_qa",
+      "tasks",
+      "models agent",
+      "inspect run",
+      "weights history run",
+      "version",
+      "train --help",
+  };
+  for (const std::string& verb : verbs) {
+    for (const std::string& columns : {std::string(), std::string("80")}) {
+      const CommandResult shown = Shell("cd " + scratch_.path().string() + " && COLUMNS=" + columns + " " +
+                                        Medley() + verb + " 2>/dev/null");
+      EXPECT_EQ(shown.code, 0) << verb << "\n" << shown.out;
+      std::istringstream lines(shown.out);
+      for (std::string line; std::getline(lines, line);) {
+        const bool is_word = line.find_last_of(' ') == line.find_first_not_of(' ') - 1;  // a path
+        EXPECT_TRUE(is_word || TextWidth(line) <= (columns.empty() ? 100u : 80u)) << verb << ": " << line;
+      }
+    }
+  }
+}
+
+// A mistake that is told in more words than a line has.
+TEST_F(Screens, OfATerminalHaveErrorsInLinesAndAPipeHasThemInOne) {
+  const std::string wrong = Medley() + "train " + kConfig + " steps=-7 --out " + (scratch_ / "b").string();
+  const CommandResult piped = Shell(wrong + " 2>&1");
+  EXPECT_EQ(piped.code, 2) << piped.out;
+  const CommandResult shown = Shell("COLUMNS=40 script -qec '" + wrong + "' /dev/null </dev/null");
+  std::istringstream lines(shown.out);
+  for (std::string line; std::getline(lines, line);)
+    EXPECT_TRUE(TextWidth(line) <= 41 || line.find(' ') == std::string::npos) << line;
+  EXPECT_TRUE(Has(piped.out, "steps")) << piped.out;
+}
+
+TEST_F(Screens, APageThatFollowsARunEndsWithItAndIsLeftAsItIs) {
+  const fs::path page = scratch_ / "page.html";
+  const std::string follow = " report " + run_.string() + " --live 1 --html " + page.string() + " 2>&1";
+  const CommandResult over = Shell("timeout 60 " + Medley() + follow);
+  EXPECT_EQ(over.code, 0) << over.out;
+  EXPECT_TRUE(Has(ReadText(page), "refresh = +\"0\"")) << "the run is over";
+
+  std::string config = ReadText(run_ / "config.resolved.json");
+  const std::string steps = "\"steps\": 12";
+  ASSERT_TRUE(Has(config, steps));
+  WriteText(run_ / "config.resolved.json", config.replace(config.find(steps), steps.size(), "\"steps\": 99"));
+  const CommandResult cut =
+      Shell("timeout --preserve-status -s INT 4 " + Medley() + follow + " & sleep 2; cp " + page.string() +
+            " " + (scratch_ / "meanwhile.html").string() + "; wait $!");
+  EXPECT_EQ(cut.code, 0) << cut.out;
+  EXPECT_TRUE(Has(ReadText(scratch_ / "meanwhile.html"), "refresh = +\"1\""));
+  EXPECT_TRUE(Has(ReadText(page), "refresh = +\"0\"")) << "nobody writes it any more";
+}
+
+}  // namespace
+}  // namespace medley::test
