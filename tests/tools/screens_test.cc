@@ -85,9 +85,10 @@ TEST_F(Screens, APageThatFollowsARunEndsWithItAndIsLeftAsItIs) {
   const std::string steps = "\"steps\": 12";
   ASSERT_TRUE(Has(config, steps));
   WriteText(run_ / "config.resolved.json", config.replace(config.find(steps), steps.size(), "\"steps\": 99"));
+  fs::remove(page);
   const CommandResult cut =
-      Shell("timeout --preserve-status -s INT 4 " + Medley() + follow + " & sleep 2; cp " + page.string() +
-            " " + (scratch_ / "meanwhile.html").string() + "; wait $!");
+      Shell(Medley() + follow + " & until [ -s " + page.string() + " ]; do sleep .1; done; cp " +
+            page.string() + " " + (scratch_ / "meanwhile.html").string() + "; kill -TERM $!; wait $!");
   EXPECT_EQ(cut.code, 0) << cut.out;
   EXPECT_TRUE(Has(ReadText(scratch_ / "meanwhile.html"), "refresh = +\"1\""));
   EXPECT_TRUE(Has(ReadText(page), "refresh = +\"0\"")) << "nobody writes it any more";

@@ -83,12 +83,17 @@ void PrintReport(const std::filesystem::path& run, bool as_json) {
   std::cout << JsonText(json, 2) << '\n';
 }
 
-// Until it is over, or somebody wants an end: then the page is written once more, so that it stays as it is.
-void FollowRun(const std::filesystem::path& page, PageRequest request) {
+// Signals that somebody wants an end with, which wait from now on until they are asked for.
+sigset_t HoldEnds() {
   sigset_t ends;
   ::sigemptyset(&ends);
   for (const int signal : {SIGINT, SIGTERM, SIGHUP}) ::sigaddset(&ends, signal);
   ::pthread_sigmask(SIG_BLOCK, &ends, nullptr);
+  return ends;
+}
+
+// Until it is over, or somebody wants an end: then the page is written once more, so that it stays as it is.
+void FollowRun(const std::filesystem::path& page, PageRequest request, const sigset_t& ends) {
   const timespec pause{.tv_sec = request.refresh_seconds, .tv_nsec = 0};
   for (bool is_over = false; !is_over;) {
     if (::sigtimedwait(&ends, nullptr, &pause) > 0) request.refresh_seconds = 0;
@@ -128,10 +133,11 @@ int RunReport(int argc, char** argv) {
       throw InputError(problem + "; a run directory is expected");
   }
   if (!page.empty()) {
+    const sigset_t ends = live > 0 ? HoldEnds() : sigset_t{};
     const RunPage now = MakeRunPage(request);
     ReplaceFile(page, now.text);
     std::cout << "wrote " << DisplayPath(page) << std::endl;
-    if (live > 0 && !now.is_over) FollowRun(page, request);
+    if (live > 0 && !now.is_over) FollowRun(page, request, ends);
     return 0;
   }
   PrintReport(directory, as_json);
