@@ -36,20 +36,22 @@ class Elements {
   // With a stem: the cut cells, what they are mapped to, and its GELU; the gradients of both.
   ForwardPart Stem() const {
     const std::int64_t in_float = is_half() ? InFloat(pixels_) : 0;
+    const std::int64_t cut_in_float = std::max<std::int64_t>(0, in_float - 2 * cells_);
+    // A product's result in float, of two half numbers each, stands where the float cells stood and GELU
+    // will.
     return {.kept = pixels_ + 2 * cells_,
-            .forward = std::max<std::int64_t>(0, in_float - 2 * cells_) +
-                       InNumbers(8 * shape_.text_width, number_bytes_),
+            .forward = cut_in_float + InNumbers(8 * shape_.text_width, number_bytes_),
             .backward = 2 * cells_,
-            .product = cells_};
+            .product = std::max<std::int64_t>(0, cells_ - cut_in_float) / 2};
   }
-  // Behind it: patches with their positions.
+  // Behind it: patches with their positions. The widest product of the backward is the gradient of the cells.
   ForwardPart CutOfCells() const {
     const std::int64_t out = patches_ * hidden_;
     return {
         .kept = out,
         .forward = out + (shape_.with_graph ? 0 : cells_) + InNumbers(8 * shape_.text_width, number_bytes_),
         .backward = 3 * out + cells_,
-        .product = out / 2};
+        .product = shape_.with_graph ? cells_ : out / 2};
   }
   bool has_stem() const { return cells_ > 0; }
   // Of all rows: positions and bias.
