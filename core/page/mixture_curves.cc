@@ -1,9 +1,8 @@
 #include <medley/page/mixture_curves.h>
 
 #include <algorithm>
+#include <iterator>
 #include <set>
-
-#include <medley/page/log_lines.h>
 
 namespace medley {
 namespace {

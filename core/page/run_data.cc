@@ -84,7 +84,7 @@ ordered_json TasksOf(const json& receipt, const RunLogs& logs) {
 // The stages that set options of a task; nothing of a task of which they set different ones.
 std::map<std::string, std::vector<std::string>> StagesThatSet(const fs::path& run) {
   std::map<std::string, std::map<std::string, std::vector<std::string>>> stages;  // by task and options
-  const fs::path file = run / "weights.json";
+  const fs::path file = run / kRunWeights;
   // It may be under work just now.
   const json weights = fs::exists(file) ? json::parse(ReadFile(file), nullptr, false) : json();
   for (const json& stage : ListAt(weights, "stages")) {
@@ -183,12 +183,12 @@ void PutProgress(const RunLogs& logs, const json& config, const json& record,
   page["step"] = logs.step();
   page["steps"] = At(config, "steps");
   page["ends"] = page["steps"];
+  OptimizerConfig optimizer;
+  optimizer.decay_fraction = NumberAt(At(config, "optimizer"), "decay_fraction");
+  const bool decays = optimizer.decay_fraction > 0 && optimizer.decay_fraction < 1;
   for (const ordered_json& mark : marks) {  // with `hours` a run may end before its steps
-    OptimizerConfig optimizer;
-    optimizer.decay_fraction = NumberAt(At(config, "optimizer"), "decay_fraction");
-    if (mark["kind"] != "early decay" || !(optimizer.decay_fraction > 0 && optimizer.decay_fraction < 1))
-      continue;
-    page["ends"] = DecayFrom(optimizer, mark["step"].get<std::int64_t>()).end();
+    if (decays && mark["kind"] == "early decay")
+      page["ends"] = DecayFrom(optimizer, mark["step"].get<std::int64_t>()).end();
   }
   page["is_over"] = page["ends"].is_number() && page["step"] >= page["ends"];
   page["seconds"] = Rounded(logs.seconds());

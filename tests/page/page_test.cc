@@ -125,6 +125,19 @@ TEST_F(Pages, HaveTasksWithScoresSharesAndVerdicts) {
   EXPECT_EQ(data["scores"]["a"].dump(), "[[3,0.2,0.1,0.3,1.5]]");
 }
 
+TEST_F(Pages, HaveDeliveredSharesInTheUnitOfTheWeights) {
+  Write("metrics.jsonl", std::string(kSteps) +
+                             R"({"step": 4, "draws": [{"task": "b", "begin": 5, "rows": 20}], "terms": {}})"
+                             "\n");
+  ordered_json mixture = Data()["mixture"];
+  EXPECT_EQ(mixture["steps"].dump(), "[1,2,3,4]");
+  EXPECT_EQ(mixture["delivered"]["a"].dump(), "[1.0,1.0,0.66667,0.28571]")
+      << "4, 10, 10 of 15 and of 35 rows";
+  EXPECT_EQ(mixture["asked"]["a"].dump(), "[null,null,0.6,0.6]") << "the edit came after step 2";
+  Write("receipt.json", R"({"stages": [{"unit": "steps", "tasks": {}}]})");
+  EXPECT_EQ(Data()["mixture"]["delivered"]["a"].dump(), "[1.0,1.0,0.66667,0.5]") << "two of four draws";
+}
+
 TEST_F(Pages, HaveTheScoresOfMedleyEvalWhereTheyCameLast) {
   const char* scored =
       R"({"step": STEP, "tasks": {"a": {"metric": "error", "better": "lower", "value": 0.1, "low": 0.05, "high": 0.15, "chance": null, "trivial": {"input": 0.4}, "rows": 512, "loss": 1}}})";
