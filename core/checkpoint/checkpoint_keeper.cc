@@ -7,6 +7,7 @@
 #include <medley/base/error.h>
 #include <medley/base/json_text.h>
 #include <medley/checkpoint/checkpoint_files.h>
+#include <medley/checkpoint/checkpoint_search.h>
 #include <medley/cluster/group.h>
 
 namespace medley {

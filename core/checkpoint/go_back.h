@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <filesystem>
 
-#include <medley/checkpoint/checkpoint.h>
+#include <medley/checkpoint/checkpoint_facts.h>
 #include <medley/report/console.h>
 
 namespace medley {

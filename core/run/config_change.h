@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include <medley/checkpoint/checkpoint.h>
+#include <medley/checkpoint/checkpoint_facts.h>
 
 namespace medley {
 

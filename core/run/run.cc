@@ -15,7 +15,9 @@
 #include <medley/base/durable_file.h>
 #include <medley/base/error.h>
 #include <medley/base/files.h>
+#include <medley/checkpoint/checkpoint.h>
 #include <medley/checkpoint/checkpoint_files.h>
+#include <medley/checkpoint/checkpoint_search.h>
 #include <medley/checkpoint/run_directory.h>
 #include <medley/config/threads.h>
 #include <medley/curriculum/weight_log.h>

@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include <medley/checkpoint/checkpoint.h>
+#include <medley/checkpoint/load_weights.h>
 #include <medley/cluster/cluster.h>
 #include <medley/cluster/gradient_exchange.h>
 #include <medley/config/run_config.h>

@@ -3,6 +3,7 @@
 
 #include <medley/base/interrupt.h>
 #include <medley/base/json_text.h>
+#include <medley/checkpoint/checkpoint_search.h>
 #include <medley/checkpoint/go_back.h>
 #include <medley/config/config_file.h>
 #include <medley/config/threads.h>

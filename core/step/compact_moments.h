@@ -11,8 +11,9 @@
 
 namespace medley {
 
-// What the names of a parameter's moments end in, and of their scales.
+// What the names of a parameter's moments end in, and of their scales: these have kScalesOf more.
 inline constexpr const char *kMeans = ".exp_avg", *kSquares = ".exp_avg_sq";
+inline constexpr std::string_view kScalesOf = "_scale";
 inline constexpr const char *kMeanScales = ".exp_avg_scale", *kSquareScales = ".exp_avg_sq_scale";
 
 // AdamW's rates, for all tensors of a group.

@@ -9,7 +9,7 @@
 #include <string>
 #include <variant>
 
-#include <medley/checkpoint/checkpoint.h>
+#include <medley/checkpoint/checkpoint_facts.h>
 #include <medley/config/run_config.h>
 #include <medley/curriculum/mixer.h>
 #include <medley/model/model.h>

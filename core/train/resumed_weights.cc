@@ -8,6 +8,7 @@
 #include <medley/base/error.h>
 #include <medley/base/files.h>
 #include <medley/base/json_count.h>
+#include <medley/checkpoint/checkpoint.h>
 #include <medley/checkpoint/run_directory.h>
 #include <medley/config/run_config.h>
 #include <medley/report/log_repair.h>

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include <medley/checkpoint/checkpoint.h>
+#include <medley/checkpoint/checkpoint_facts.h>
 #include <medley/curriculum/curriculum_edit.h>
 #include <medley/curriculum/weight_log.h>
 #include <medley/report/console.h>

@@ -9,7 +9,7 @@
 
 #include <medley/base/error.h>
 #include <medley/base/line_reader.h>
-#include <medley/checkpoint/checkpoint.h>
+#include <medley/checkpoint/checkpoint_facts.h>
 #include <medley/report/log_repair.h>
 #include <medley/report/metrics.h>
 

@@ -4,6 +4,7 @@
 #include <medley/base/error.h>
 #include <medley/checkpoint/adapters_section.h>
 #include <medley/checkpoint/checkpoint.h>
+#include <medley/checkpoint/load_weights.h>
 #include <medley/model/parameter_names.h>
 
 #include <memory>

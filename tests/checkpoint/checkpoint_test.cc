@@ -1,4 +1,6 @@
 #include <medley/checkpoint/checkpoint.h>
+#include <medley/checkpoint/checkpoint_search.h>
+#include <medley/checkpoint/load_weights.h>
 
 #include <sys/resource.h>
 #include <unistd.h>

@@ -3,7 +3,7 @@
 #include <medley/base/error.h>
 #include <medley/base/file_digest.h>
 #include <medley/base/json_reader.h>
-#include <medley/checkpoint/checkpoint.h>
+#include <medley/checkpoint/checkpoint_search.h>
 #include <medley/config/run_config.h>
 #include <medley/model/device.h>
 #include <medley/run/config_change.h>

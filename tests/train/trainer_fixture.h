@@ -3,7 +3,7 @@
 // A run of three small tasks without plugins or files: what the trainer's tests start from.
 
 #include <medley/base/file_digest.h>
-#include <medley/checkpoint/checkpoint.h>
+#include <medley/checkpoint/checkpoint_search.h>
 #include <medley/checkpoint/run_directory.h>
 #include <medley/curriculum/weight_log.h>
 #include <medley/model/device.h>

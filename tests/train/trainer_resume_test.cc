@@ -1,3 +1,4 @@
+#include <medley/checkpoint/load_weights.h>
 #include <medley/memory/cpu_allocator.h>
 #include <medley/train/stop_signal.h>
 #include <medley/weights/safetensors.h>

@@ -12,7 +12,8 @@
 #include <vector>
 
 #include <medley/base/error.h>
-#include <medley/checkpoint/checkpoint.h>
+#include <medley/checkpoint/checkpoint_search.h>
+#include <medley/checkpoint/load_weights.h>
 #include <medley/checkpoint/run_directory.h>
 #include <medley/model/agent/agent_inputs.h>
 #include <medley/model/asked_losses.h>

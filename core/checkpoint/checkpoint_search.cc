@@ -1,0 +1,143 @@
+#include <medley/checkpoint/checkpoint_search.h>
+
+#include <algorithm>
+#include <set>
+#include <utility>
+
+#include <medley/base/error.h>
+#include <medley/base/files.h>
+#include <medley/checkpoint/checkpoint_files.h>
+
+namespace medley {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::int64_t kLargestHint = 4096;
+
+// By the run that it belongs to, which goes on meanwhile and has newer ones by now.
+bool WasRemoved(const CheckpointEntry& entry) {
+  std::error_code error;
+  return fs::symlink_status(entry.path, error).type() == fs::file_type::not_found;
+}
+
+// Nothing, and a line about it, where the checkpoint is damaged.
+std::optional<FoundCheckpoint> VerifyOrWarn(const CheckpointEntry& entry, Console& console) {
+  try {
+    return ReadCheckpoint(entry.path);
+  } catch (const FileError& error) {
+    if (!IsDamage(error)) {
+      throw FileError(std::string(error.what()) + ". That says nothing about the checkpoint " +
+                          entry.path.filename().string() +
+                          ", and nothing was changed: try again, or move it away to use the one before it",
+                      error.number());
+    }
+    if (!WasRemoved(entry)) console.Warn("refused checkpoint " + entry.path.string() + ": " + error.what());
+    return std::nullopt;
+  } catch (const Error& error) {
+    if (!WasRemoved(entry)) console.Warn("refused checkpoint " + entry.path.string() + ": " + error.what());
+    return std::nullopt;
+  }
+}
+
+[[noreturn]] void FailWithoutWholeOne(const fs::path& run, std::vector<fs::path> damaged) {
+  for (const fs::path& path : ListSetAside(run)) damaged.push_back(path);
+  std::string names;
+  for (const fs::path& path : damaged) names += (names.empty() ? "" : ", ") + path.filename().string();
+  throw InputError("no checkpoint of " + run.string() + " is whole: " + names +
+                   " cannot be used. Nothing was changed. Restore one of them (and the logs) from a copy, or "
+                   "start a new run; to begin this one again at step 0, without its logs, move them away");
+}
+
+// To go on without them would train anew over the logs of what they held.
+void RefuseLostCheckpoints(const fs::path& run) {
+  const fs::path latest = run / kLatestFile;
+  if (TypeOf(latest) == fs::file_type::not_found) return;
+  std::string name = "a checkpoint";
+  try {
+    name = ReadSmallFile(latest, kLargestHint);
+    name.erase(std::find(name.begin(), name.end(), '\n'), name.end());
+  } catch (const Error&) {  // that it is there says enough
+  }
+  throw InputError(
+      run.string() + " has no checkpoint any more, but " + latest.string() + " says that " + name +
+      " was saved. Nothing was changed. Restore the checkpoint from a copy, or start a new run; to "
+      "begin this one again at step 0, without its logs, remove " +
+      latest.string());
+}
+
+// A hint only: nothing here depends on it.
+void MendLatest(const fs::path& run, const fs::path& newest, Console& console) {
+  try {
+    const fs::path latest = run / kLatestFile;
+    const std::string expected = newest.filename().string() + "\n";
+    if (FileProblem(latest).empty() && ReadSmallFile(latest, kLargestHint) == expected) return;
+    NameLatest(run, newest);
+  } catch (const Error& error) {
+    console.Warn(std::string("LATEST names another checkpoint: ") + error.what());
+  }
+}
+
+// Those of none for an older checkpoint that was damaged since: it can then not be the best.
+CheckpointFacts FactsOf(const CheckpointEntry& entry) {
+  try {
+    return ReadCheckpointFacts(entry.path, ReadManifest(entry.path));
+  } catch (const Error& error) {
+    if (!IsDamage(error)) throw;
+    return {};
+  }
+}
+
+}  // namespace
+
+std::optional<FoundCheckpoint> FindCheckpoint(const fs::path& run, OnDamage on_damage, Console& console) {
+  std::vector<CheckpointEntry> damaged;
+  for (const CheckpointEntry& entry : ListCheckpoints(run)) {
+    auto found = VerifyOrWarn(entry, console);
+    if (!found && WasRemoved(entry)) return FindCheckpoint(run, on_damage, console);
+    if (!found) {
+      damaged.push_back(entry);
+      continue;
+    }
+    for (const CheckpointEntry& bad : damaged) {
+      if (on_damage == OnDamage::kSkip) break;
+      console.Warn(bad.path.string() + " is set aside as " +
+                   SetCheckpointAside(run, bad).filename().string());
+    }
+    if (on_damage == OnDamage::kSetAside) MendLatest(run, found->path, console);
+    return found;
+  }
+  if (damaged.empty() && ListSetAside(run).empty()) {
+    RefuseLostCheckpoints(run);
+    return std::nullopt;
+  }
+  std::vector<fs::path> paths;
+  for (const CheckpointEntry& entry : damaged) paths.push_back(entry.path);
+  FailWithoutWholeOne(run, std::move(paths));
+}
+
+void RotateCheckpoints(const fs::path& run, std::int64_t keep) {
+  const std::vector<CheckpointEntry> entries = ListCheckpoints(run);
+  std::optional<std::int64_t> best;
+  std::optional<MeanEvaluation> best_evaluation;
+  std::set<std::int64_t> kept;
+  // From the newest: it sets stage and tasks, and of equals the one nearest to its evaluation wins.
+  for (const CheckpointEntry& entry : entries) {
+    const CheckpointFacts facts = FactsOf(entry);
+    if (facts.keep) kept.insert(entry.step);
+    const std::optional<MeanEvaluation>& evaluation = facts.evaluated;
+    if (!evaluation) continue;
+    if (best_evaluation &&
+        (evaluation->stage != best_evaluation->stage || evaluation->tasks != best_evaluation->tasks))
+      continue;
+    if (best_evaluation && evaluation->loss > best_evaluation->loss) continue;
+    best = entry.step;
+    best_evaluation = evaluation;
+  }
+  const auto newest = static_cast<std::size_t>(std::max<std::int64_t>(keep, 1));
+  for (std::size_t i = newest; i < entries.size(); ++i) {
+    if (entries[i].step != best && kept.count(entries[i].step) == 0) RemoveCheckpoint(run, entries[i]);
+  }
+}
+
+}  // namespace medley

@@ -1,0 +1,28 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+
+#include <medley/checkpoint/checkpoint_facts.h>
+#include <medley/report/console.h>
+
+namespace medley {
+
+// kSetAside only under the run's lock; without it one that the run itself removed meanwhile is passed over.
+enum class OnDamage { kSetAside, kSkip };
+
+// The newest whole checkpoint; each damaged one is printed with its path and reason, and set aside only once
+// a whole one was found. Nothing where the run never had one. An InputError where all are damaged, be it now
+// or when they were set aside, or gone: the run must not begin anew by itself. kSetAside also sees to it that
+// LATEST names it. Trouble of the machine (a read error, no descriptor or memory left) says nothing about a
+// checkpoint and is thrown on.
+std::optional<FoundCheckpoint> FindCheckpoint(const std::filesystem::path& run, OnDamage on_damage,
+                                              Console& console);
+
+// Removes committed checkpoints: all but the newest `keep`, those that are marked to be kept and, of those
+// whose evaluation was over the same tasks in the same stage as the newest one's, the one with the lowest
+// mean loss.
+void RotateCheckpoints(const std::filesystem::path& run, std::int64_t keep);
+
+}  // namespace medley
