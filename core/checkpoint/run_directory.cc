@@ -239,6 +239,14 @@ ordered_json ReadRunRecord(const fs::path& run) {
   return record;
 }
 
+void RecordEnd(const fs::path& run, std::int64_t step, const std::string& why) {
+  ordered_json record = ReadRunRecord(run);
+  const auto starts = record.find("starts");
+  if (starts == record.end() || !starts->is_array() || starts->empty() || !starts->back().is_object()) return;
+  starts->back()["ended"] = {{"step", step}, {"why", why}};
+  ReplaceFile(run / "run.json", JsonText(record, 2) + "\n");
+}
+
 fs::path DefaultRunPath(const fs::path& config) {
   const fs::path base = fs::path("runs") / (config.stem().string() + "-" + TimeForName());
   fs::path path = base;

@@ -92,6 +92,22 @@ std::string ScoresTable(const Scores& scores) {
   return table.ToText();
 }
 
+std::string LastScoresTable(const std::map<std::string, LastScore>& scores) {
+  Table table(
+      {"task", "metric", "score", "95 % interval", "best without learning", "clear", "after step", "rows"});
+  table.Spares({"rows", "metric", "after step", "95 % interval"}).Breaks("best without learning");
+  for (const auto& [name, last] : scores) {
+    const ScoreRecord& score = last.score;
+    const std::optional<Baseline> baseline = BestBaseline(score);
+    const std::optional<bool> clear = IsClear(score);
+    table.Add({name, score.metric, FormatNumber(score.score.value), FormatInterval(score.score),
+               baseline ? baseline->name + " " + FormatNumber(baseline->value) : "-",
+               clear ? (*clear ? "yes" : "no") : "-", std::to_string(last.step),
+               FormatRows(score.rows - score.unscored, score.items)});
+  }
+  return table.ToText();
+}
+
 std::string LiveScoresTable(const std::map<std::string, ScoreRecord>& scores) {
   Table table({"task", "score", "value", "better", "chance"});
   table.Spares({"better", "score"});

@@ -15,6 +15,8 @@ namespace medley {
 nlohmann::ordered_json ScoresJson(const Scores& scores);
 // The same for people; a figure has a line of its own.
 std::string ScoresTable(const Scores& scores);
+// Of a run, by task, a line each: beside the best that is had without learning.
+std::string LastScoresTable(const std::map<std::string, LastScore>& scores);
 // What a person wants to know of them while the run goes on: name, value, direction, chance.
 std::string LiveScoresTable(const std::map<std::string, ScoreRecord>& scores);
 // Weighted loss, averaged over tasks; NaN where there is none.

@@ -21,26 +21,26 @@ double SumAt(const Curve& sums, std::int64_t step) {
 }
 
 // The last one before a step; null: none.
-const ordered_json* LastBefore(const std::vector<ordered_json>& marks, std::int64_t step) {
+const ordered_json* LastBefore(const std::vector<const ordered_json*>& marks, std::int64_t step) {
   const auto at = std::partition_point(marks.begin(), marks.end(),
-                                       [&](const ordered_json& mark) { return StepOf(mark) < step; });
-  return at == marks.begin() ? nullptr : &*std::prev(at);
+                                       [&](const ordered_json* mark) { return StepOf(*mark) < step; });
+  return at == marks.begin() ? nullptr : *std::prev(at);
 }
 
 }  // namespace
 
 ordered_json MixtureCurves(const std::map<std::string, Curve>& amounts,
                            const std::vector<ordered_json>& marks, std::int64_t last_step) {
-  std::vector<ordered_json> changes, stages;
+  std::vector<const ordered_json*> changes, stages;
   for (const ordered_json& mark : marks) {
     if (!mark.contains("shares") || !mark["shares"].is_object()) continue;
-    changes.push_back(mark);
-    if (mark["kind"] == "start" || mark["kind"] == "stage") stages.push_back(mark);
+    changes.push_back(&mark);
+    if (mark["kind"] == "start" || mark["kind"] == "stage") stages.push_back(&mark);
   }
   std::set<std::int64_t> steps;
   for (std::int64_t i = 1; i <= kPoints; ++i)
     steps.insert(std::max<std::int64_t>(1, i * last_step / kPoints));
-  for (const ordered_json& stage : stages) steps.insert(StepOf(stage));
+  for (const ordered_json* stage : stages) steps.insert(StepOf(*stage));
   steps.erase(steps.begin(), steps.lower_bound(1));
   steps.erase(steps.upper_bound(last_step), steps.end());
   ordered_json curves = {{"steps", steps}, {"delivered", ordered_json::object()}};

@@ -13,11 +13,13 @@
 #include <medley/base/json_reader.h>
 #include <medley/checkpoint/rank_directories.h>
 #include <medley/checkpoint/run_directory.h>
+#include <medley/config/run_config.h>
+#include <medley/curriculum/curriculum.h>
+#include <medley/curriculum/form_table.h>
 #include <medley/curriculum/weight_log.h>
 #include <medley/page/curve.h>
 #include <medley/page/log_lines.h>
 #include <medley/page/mixture_curves.h>
-#include <medley/page/page_sheets.h>
 #include <medley/page/run_logs.h>
 #include <medley/plan/receipt.h>
 #include <medley/step/schedule.h>
@@ -36,17 +38,15 @@ json ReadIfThere(const fs::path& file) {
   return ReadJson<json>(ReadFile(file, std::int64_t{256} << 20), DisplayPath(file));
 }
 
-// Whether a score's whole interval is better than chance and than every answer that needs no learning.
-std::optional<bool> IsClear(const json& score) {
-  const bool lower = score.value("better", "higher") == "lower";
-  const double worst = NumberAt(score, lower ? "high" : "low");
-  std::vector<double> others = {NumberAt(score, "chance")};
-  for (const auto& [name, value] : At(score, "trivial").items())
-    if (value.is_number()) others.push_back(value.get<double>());
-  std::erase_if(others, [](double other) { return !std::isfinite(other); });
-  if (others.empty() || !std::isfinite(worst)) return std::nullopt;
-  return std::all_of(others.begin(), others.end(),
-                     [&](double other) { return lower ? worst < other : worst > other; });
+ordered_json LastScoreJson(const LastScore& last) {
+  ordered_json json = ToJson(last.score);
+  json["step"] = last.step;
+  json["baseline"] = nullptr;
+  if (const std::optional<Baseline> baseline = BestBaseline(last.score))
+    json["baseline"] = {{"name", baseline->name}, {"value", baseline->value}};
+  json["clear"] = nullptr;
+  if (const std::optional<bool> clear = IsClear(last.score)) json["clear"] = *clear;
+  return json;
 }
 
 // A list of what is there by name, each with its name first.
@@ -72,34 +72,28 @@ ordered_json TasksOf(const json& receipt, const RunLogs& logs) {
     }
   }
   for (const auto& [task, loss] : logs.losses()) tasks[task]["loss"] = Rounded(loss);
-  for (const auto& [task, score] : logs.scores().items()) {
-    ordered_json& one = tasks[task]["score"];
-    for (const char* key : {"metric", "better", "value", "low", "high", "chance", "trivial", "rows", "step"})
-      one[key] = At(score, key);
-    if (const std::optional<bool> clear = IsClear(score)) one["clear"] = *clear;
-  }
+  for (const auto& [task, score] : logs.scores()) tasks[task]["score"] = LastScoreJson(score);
   return Listed("name", tasks);
 }
 
-// The stages that set options of a task; nothing of a task of which they set different ones.
-std::map<std::string, std::vector<std::string>> StagesThatSet(const fs::path& run) {
-  std::map<std::string, std::map<std::string, std::vector<std::string>>> stages;  // by task and options
-  const fs::path file = run / kRunWeights;
-  // It may be under work just now.
-  const json weights = fs::exists(file) ? json::parse(ReadFile(file), nullptr, false) : json();
-  for (const json& stage : ListAt(weights, "stages")) {
-    std::map<std::string, std::string> options;
-    for (const auto& [key, value] : At(stage, "set").items()) {
-      const std::string path = key.starts_with("tasks.") ? key.substr(6) : "";
-      if (const std::size_t end = path.find('.'); end != std::string::npos)
-        options[path.substr(0, end)] += path + value.dump();
+// By form that stages make of a task, the names of these stages. Nothing while weights or config cannot be
+// read: they may be under work just now, and this is words only.
+std::map<std::string, std::vector<std::string>> StagesOfForms(const fs::path& run) {
+  std::map<std::string, std::vector<std::string>> stages;
+  try {
+    const fs::path file = run / kRunWeights;
+    const Curriculum curriculum = ParseCurriculum(file, ReadFile(file, kLargestWeightsFile));
+    const FormTable forms(ReadRunConfig(NewestConfig(run)), curriculum);
+    for (const Stage& stage : curriculum.stages) {
+      for (const auto& [task, change] : stage.set.tasks) {
+        const Form& form = forms.Of(stage, task);
+        if (!form.IsOwn()) stages[form.id.text()].push_back(stage.name);
+      }
     }
-    for (const auto& [task, text] : options) stages[task][text].push_back(stage.value("name", ""));
+    return stages;
+  } catch (const Error&) {
+    return {};
   }
-  std::map<std::string, std::vector<std::string>> only;
-  for (auto& [task, by_options] : stages)
-    if (by_options.size() == 1) only[task] = by_options.begin()->second;
-  return only;
 }
 
 // By form of a task: what the plan says, and what was measured under it.
@@ -190,11 +184,18 @@ void PutProgress(const RunLogs& logs, const json& config, const json& record,
     if (decays && mark["kind"] == "early decay")
       page["ends"] = DecayFrom(optimizer, mark["step"].get<std::int64_t>()).end();
   }
-  page["is_over"] = page["ends"].is_number() && page["step"] >= page["ends"];
-  page["seconds"] = Rounded(logs.seconds());
-  page["seconds_of_a_step"] = Rounded(logs.SecondsOfAStep());
-  if (const json& starts = ListAt(record, "starts"); !starts.empty())
+  page["why"] = nullptr;
+  if (const json& starts = ListAt(record, "starts"); !starts.empty()) {
     page["began"] = At(starts.front(), "time");
+    if (const json& ended = At(starts.back(), "ended"); NumberAt(ended, "step") >= logs.step())
+      page["ends"] = At(ended, "step"), page["why"] = At(ended, "why");
+  }
+  page["is_over"] = page["ends"].is_number() && page["step"] >= page["ends"];
+  page["seconds"] = logs.seconds();
+  page["seconds_left"] = nullptr;  // at the pace of the last hundred
+  if (const double seconds = logs.SecondsOfAStep();
+      std::isfinite(seconds) && page["ends"].is_number() && !page["is_over"].get<bool>())
+    page["seconds_left"] = seconds * (page["ends"].get<double>() - page["step"].get<double>());
 }
 
 }  // namespace
@@ -208,10 +209,12 @@ ordered_json RunData(const fs::path& run) {
   const json scored = ReadIfThere(run / "eval.json");
   RunLogs logs(run);
   if (At(scored, "step").is_number_integer() && At(scored, "tasks").is_object())
-    logs.TakeScores(scored["step"].get<std::int64_t>(), scored["tasks"]);
-  ordered_json page = {{"name", fs::absolute(run).lexically_normal().filename().string()},
+    logs.TakeScores(run / "eval.json", scored["step"].get<std::int64_t>(), scored["tasks"]);
+  fs::path path = fs::absolute(run).lexically_normal();
+  if (!path.has_filename()) path = path.parent_path();  // of "run/"
+  ordered_json page = {{"name", path.filename().string()},
                        {"folder", DisplayPath(run)},
-                       {"path", fs::absolute(run).lexically_normal().string()},
+                       {"path", path.string()},
                        {"repeat", "medley train " + DisplayPath(run / "config.resolved.json") + " --replay " +
                                       DisplayPath(run) + " --out AGAIN"}};
   for (const char* key : {"medley", "revision", "libtorch", "cpu", "device", "threads", "seed", "model"})
@@ -221,12 +224,10 @@ ordered_json RunData(const fs::path& run) {
   const json& stages = ListAt(receipt, "stages");
   page["unit"] = stages.empty() ? json() : At(stages.back(), "unit");
   page["memory"] = MemoryOf(plan, receipt);
-  const auto stages_that_set = StagesThatSet(run);
-  for (ordered_json& form : page["memory"]["forms"]) {
-    const std::string name = form["task"];
-    const auto found = stages_that_set.find(name.substr(0, name.find('@')));
-    if (found != stages_that_set.end() && name.find('@') != std::string::npos) form["stages"] = found->second;
-  }
+  const auto stages_of_forms = StagesOfForms(run);
+  for (ordered_json& form : page["memory"]["forms"])
+    if (const auto found = stages_of_forms.find(form["task"]); found != stages_of_forms.end())
+      form["stages"] = found->second;
   page["ranks"] = RanksOf(run, plan, receipt, logs);
   logs.PutCurves(page);
   page["phases"] = logs.Phases();
@@ -241,7 +242,7 @@ ordered_json RunData(const fs::path& run) {
   marks.resize(std::min(marks.size(), kMostMarks));
   page["marks"] = marks;
   if (const json& against = At(scored, "against"); against.is_object()) page["against"] = against;
-  page["sheets"] = SheetsOf(run, At(scored, "step"));
+  page["scored"] = At(scored, "step");
   return page;
 }
 

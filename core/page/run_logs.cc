@@ -5,6 +5,8 @@
 #include <limits>
 #include <utility>
 
+#include <medley/base/error.h>
+#include <medley/base/files.h>
 #include <medley/page/log_lines.h>
 #include <medley/report/metrics.h>
 
@@ -18,10 +20,19 @@ using nlohmann::ordered_json;
 constexpr std::size_t kStretches = 120;  // of a panel's curve
 constexpr std::size_t kRecent = 100;     // steps
 
+ScoreRecord ScoreFrom(const fs::path& file, std::int64_t step, const std::string& task, const json& score) {
+  try {
+    return ScoreRecordFrom(score);
+  } catch (const json::exception& error) {
+    throw InputError(DisplayPath(file) + ": the score of " + task + " after step " + std::to_string(step) +
+                     " cannot be read: " + error.what());
+  }
+}
+
 }  // namespace
 
-RunLogs::RunLogs(const fs::path& run) {
-  ForEachLine(run / kMetricsLog, [&](const json& line) { TakeMetrics(line); });
+RunLogs::RunLogs(const fs::path& run) : metrics_(run / kMetricsLog) {
+  ForEachLine(metrics_, [&](const json& line) { TakeMetrics(line); });
   ForEachLine(run / kTimingLog, [&](const json& line) { TakeTiming(line); });
 }
 
@@ -68,7 +79,7 @@ void RunLogs::TakeMetrics(const json& line) {
   }
   rate_.push_back({step, NumberAt(line, "lr")});
   norm_.push_back({step, NumberAt(line, "grad_norm")});
-  if (const json& scores = At(line, "eval"); scores.is_object()) TakeScores(step, scores);
+  if (const json& scores = At(line, "eval"); scores.is_object()) TakeScores(metrics_, step, scores);
 }
 
 void RunLogs::TakeJump(std::int64_t step, const json& jump) {
@@ -84,16 +95,16 @@ void RunLogs::TakeJump(std::int64_t step, const json& jump) {
   jumps_.push_back(std::move(one));
 }
 
-void RunLogs::TakeScores(std::int64_t step, const json& scores) {
+void RunLogs::TakeScores(const fs::path& file, std::int64_t step, const json& scores) {
   for (const auto& [task, score] : scores.items()) {
-    ordered_json point = {step};
-    for (const char* key : {"value", "low", "high", "loss"}) point.push_back(Rounded(NumberAt(score, key)));
     std::vector<ordered_json>& points = scores_[task];
     if (!points.empty() && points.back()[0] > step) continue;
+    LastScore& last = last_scores_[task] = {.score = ScoreFrom(file, step, task, score), .step = step};
     if (!points.empty() && points.back()[0] == step) points.pop_back();
-    points.push_back(std::move(point));
-    last_scores_[task] = score;
-    last_scores_[task]["step"] = step;
+    const Interval& interval = last.score.score;
+    points.push_back({step});
+    for (const double number : {interval.value, interval.low, interval.high, last.score.loss})
+      points.back().push_back(Rounded(number));
   }
 }
 

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include <medley/page/curve.h>
+#include <medley/report/score.h>
 
 namespace medley {
 
@@ -18,10 +19,9 @@ class RunLogs {
   // Either may be missing. An InputError where one is damaged.
   explicit RunLogs(const std::filesystem::path& run);
 
-  std::int64_t step() const { return step_; }  // the last one; 0: none
-  // By task, of its last evaluation, with its "step".
-  const nlohmann::json& scores() const { return last_scores_; }
-  const std::map<std::string, double>& losses() const { return last_loss_; }  // likewise, of its last draw
+  std::int64_t step() const { return step_; }                                      // the last one; 0: none
+  const std::map<std::string, LastScore>& scores() const { return last_scores_; }  // by task
+  const std::map<std::string, double>& losses() const { return last_loss_; }  // likewise, of the last draw
   // Events that are no weights', by step: {"step", "kind", "words"}.
   const std::vector<nlohmann::ordered_json>& marks() const { return marks_; }
   // What was drawn so far, by task: rows, and draws.
@@ -30,9 +30,9 @@ class RunLogs {
   double seconds() const { return seconds_; }  // of all steps
   // Of a step, the median of the last hundred; NaN: none says so.
   double SecondsOfAStep() const;
-  // Scores of a finished evaluation, by task; those of tasks that were scored after a later step are passed
-  // over.
-  void TakeScores(std::int64_t step, const nlohmann::json& scores);
+  // Scores of a finished evaluation, by task, which `file` has; those of tasks that were scored after a later
+  // step are passed over. Throws an InputError where one cannot be read.
+  void TakeScores(const std::filesystem::path& file, std::int64_t step, const nlohmann::json& scores);
   // Adds the curves, thinned so that peaks stay: "losses", "scores", "rate", "norm", "speed", "floor",
   // "peak".
   void PutCurves(nlohmann::ordered_json& page) const;
@@ -47,12 +47,13 @@ class RunLogs {
   void TakeTiming(const nlohmann::json& line);
   void TakeTransition(std::int64_t step, const nlohmann::json& line);
 
+  std::filesystem::path metrics_;
   std::int64_t step_ = 0;
   std::map<std::string, std::map<std::string, Curve>> terms_;
   std::map<std::string, std::vector<nlohmann::ordered_json>> scores_;
   std::map<std::string, double> last_loss_, total_;
   std::map<std::string, Curve> rows_, draws_;  // so far
-  nlohmann::json last_scores_ = nlohmann::json::object();
+  std::map<std::string, LastScore> last_scores_;
   Curve rate_, norm_, speed_, floor_, peak_;
   std::vector<double> worked_;        // ms, by rank
   std::vector<double> step_seconds_;  // of the last hundred

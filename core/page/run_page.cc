@@ -2,6 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include <medley/page/page_sheets.h>
 #include <medley/page/run_data.h>
 
 namespace medley {
@@ -27,7 +28,10 @@ std::string InScript(const nlohmann::ordered_json& json) {
 
 RunPage MakeRunPage(const PageRequest& request) {
   nlohmann::ordered_json runs = nlohmann::ordered_json::array();
-  for (const std::filesystem::path& run : request.runs) runs.push_back(RunData(run));
+  for (const std::filesystem::path& run : request.runs) {
+    runs.push_back(RunData(run));
+    runs.back()["sheets"] = SheetsOf(run, runs.back()["scored"]);
+  }
   RunPage page{.text = kPage, .is_over = runs.at(0).at("is_over")};
   Put(page.text, "REFRESH_SECONDS", std::to_string(page.is_over ? 0 : request.refresh_seconds));
   Put(page.text, "[/* runs */]", InScript(runs));

@@ -15,7 +15,7 @@ struct RunPage {
   std::string text;      // one page of HTML with all that it needs in it
   bool is_over = false;  // the first run's last step is done
 };
-// Throws what RunData throws.
+// Throws what RunData and SheetsOf throw.
 RunPage MakeRunPage(const PageRequest& request);
 
 }  // namespace medley

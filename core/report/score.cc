@@ -1,5 +1,8 @@
 #include <medley/report/score.h>
 
+#include <cmath>
+#include <limits>
+
 namespace medley {
 namespace {
 
@@ -18,11 +21,34 @@ ordered_json FiguresJson(const std::map<std::string, Figure>& figures) {
   return json;
 }
 
+double NumberFrom(const json& json) {
+  return json.is_null() ? std::numeric_limits<double>::quiet_NaN() : json.get<double>();
+}
+
 Interval IntervalFrom(const json& json) {
-  return {json.at("value").get<double>(), json.at("low").get<double>(), json.at("high").get<double>()};
+  return {NumberFrom(json.at("value")), NumberFrom(json.at("low")), NumberFrom(json.at("high"))};
 }
 
 }  // namespace
+
+std::optional<Baseline> BestBaseline(const ScoreRecord& score) {
+  std::optional<Baseline> best;
+  const auto take = [&](const std::string& name, double value) {
+    if (!std::isfinite(value)) return;
+    if (!best || (score.higher_is_better ? value > best->value : value < best->value))
+      best = {.name = name, .value = value};
+  };
+  if (score.chance) take("chance", *score.chance);
+  for (const auto& [name, value] : score.trivial) take(name, value);
+  return best;
+}
+
+std::optional<bool> IsClear(const ScoreRecord& score) {
+  const std::optional<Baseline> baseline = BestBaseline(score);
+  const double worst = score.higher_is_better ? score.score.low : score.score.high;
+  if (!baseline || !std::isfinite(worst)) return std::nullopt;
+  return score.higher_is_better ? worst > baseline->value : worst < baseline->value;
+}
 
 const char* DirectionName(bool higher_is_better) { return higher_is_better ? "higher" : "lower"; }
 
@@ -43,13 +69,15 @@ ScoreRecord ScoreRecordFrom(const json& json) {
                     .higher_is_better = json.at("better") == DirectionName(true),
                     .score = IntervalFrom(json),
                     .chance = std::nullopt,
-                    .trivial = json.at("trivial").get<std::map<std::string, double>>(),
+                    .trivial = {},
                     .figures = {},
                     .rows = json.at("rows").get<std::int64_t>(),
                     .unscored = json.value("unscored", std::int64_t{0}),
-                    .items = json.at("items").get<std::int64_t>(),
-                    .loss = json.at("loss").get<double>()};
+                    .items = json.value("items", json.at("rows").get<std::int64_t>()),
+                    .loss = NumberFrom(json.at("loss"))};
+  for (const auto& [name, value] : json.at("trivial").items()) score.trivial[name] = NumberFrom(value);
   if (!json.at("chance").is_null()) score.chance = json.at("chance").get<double>();
+  if (!json.contains("figures")) return score;
   for (const auto& [name, figure] : json.at("figures").items()) {
     score.figures[name] = {.value = IntervalFrom(figure),
                            .rows = figure.at("rows").get<std::int64_t>(),

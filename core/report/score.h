@@ -32,6 +32,22 @@ struct ScoreRecord {
   double loss = 0;  // weighted terms, as in training
 };
 
+// What is had without learning, by its name.
+struct Baseline {
+  std::string name;  // "chance", or of an answer
+  double value = 0;
+};
+// The best of chance and of the answers that need no learning; nothing where there is none.
+std::optional<Baseline> BestBaseline(const ScoreRecord& score);
+// Whether the whole interval is better than that; nothing where there is none, or no interval.
+std::optional<bool> IsClear(const ScoreRecord& score);
+
+// A score that came some time during a run.
+struct LastScore {
+  ScoreRecord score;
+  std::int64_t step = 0;  // after which it came
+};
+
 // Which scores are better: "higher" or "lower".
 const char* DirectionName(bool higher_is_better);
 
@@ -39,7 +55,8 @@ const char* DirectionName(bool higher_is_better);
 // items}}, loss, unscored where there are any}.
 // JSON has no NaN: a figure in which no row counts is null.
 nlohmann::ordered_json ToJson(const ScoreRecord& score);
-// What that wrote, before it was dumped. Throws what JSON throws.
+// What that wrote, a null as NaN; figures may be missing, and items where each row shows its own. Throws what
+// JSON throws.
 ScoreRecord ScoreRecordFrom(const nlohmann::json& json);
 
 }  // namespace medley

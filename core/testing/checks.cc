@@ -29,7 +29,7 @@ std::string Words(const Interval& interval) {
 }
 
 // Better than chance by twice the 95 % interval's half.
-bool IsClear(const TaskScore& score) {
+bool IsFarFromChance(const TaskScore& score) {
   const double sign = score.higher_is_better ? 1 : -1;
   const double half =
       score.higher_is_better ? score.score.value - score.score.low : score.score.high - score.score.value;
@@ -112,11 +112,11 @@ Findings Score(LoadedTask& task, const Model& model, std::int64_t rows) {
     if (std::isnan(score.score.value)) findings.push_back(NoScoreWords(task.info().name, score));
     if (!std::isfinite(score.loss))
       findings.push_back(of_task + "the held-out loss is " + std::to_string(score.loss));
-    if (!score.chance || !IsClear(score)) return;
+    if (!score.chance || !IsFarFromChance(score)) return;
     OtherStarts starts(model);
     for (int start = 1; start < kStarts; ++start) {
       starts.Shuffle();
-      if (!IsClear(measured())) return;
+      if (!IsFarFromChance(measured())) return;
     }
     findings.push_back(of_task + "models that have learned nothing score clearly above chance, the first " +
                        Words(score.score) + ", and chance is said to be " + std::to_string(*score.chance) +

@@ -9,8 +9,10 @@
 #include <utility>
 
 #include <medley/base/crash.h>
+#include <medley/base/error.h>
 #include <medley/base/interrupt.h>
 #include <medley/base/suggest.h>
+#include <medley/checkpoint/run_directory.h>
 #include <medley/model/asked_losses.h>
 #include <medley/report/screen.h>
 #include <medley/run/validate.h>
@@ -168,10 +170,30 @@ ExitCode Trainer::TrainOn(std::int64_t until) {
   if (const auto* failure = std::get_if<Failure>(&last)) SaveAndFail(*failure);
   checkpoints_.SaveNow(step_, evaluation_.evaluated());
   receipts_.Save();
+  if (goes_on(last)) NoteEnd();
   agreement_.WaitForAll();
   console_.Say(Prose(Summary()));
   if (std::holds_alternative<InterruptedStep>(last)) return ExitCode::kInterrupted;
   return stages_.dropped().empty() ? ExitCode::kDone : ExitCode::kSomethingDropped;
+}
+
+// Where this was not just as far as it was asked to go.
+void Trainer::NoteEnd() {
+  std::string why;
+  if (stages_.over()) {
+    why = "its last stage is over";
+  } else if (step_ >= run_.config.steps) {
+    why = "all its steps are done";
+  } else if (step_ >= hours_.decay().end() || hours_.over()) {
+    why = "its hours are over";
+  } else {
+    return;
+  }
+  try {
+    RecordEnd(start_.directory, step_, why);
+  } catch (const Error& error) {
+    console_.Warn(std::string("the run is over, which could not be noted: ") + error.what());
+  }
 }
 
 // Before the first step, and again where that was interrupted.

@@ -113,6 +113,7 @@ class Trainer {
   nlohmann::json SaveProgress() const;
   void LoadProgress(const nlohmann::json& state);
   // The table at the end of a run: what every task got, where it stands, and where the run lies.
+  void NoteEnd();
   std::string Summary() const;
 
   Run& run_;

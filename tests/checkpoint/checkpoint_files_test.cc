@@ -303,6 +303,10 @@ TEST(RunDirectory, OneProcessAtATimeAndOneRunADirectory) {
   EXPECT_EQ(NewestConfig(scratch / "run").filename(), "config.resolved.1.json");
   EXPECT_EQ(ReadRunRecord(scratch / "run").at("starts").size(), 2u);
   EXPECT_EQ(ReadRunRecord(scratch / "run").at("medley"), "2");
+  RecordEnd(scratch / "run", 7, "all its steps are done");
+  const auto starts = ReadRunRecord(scratch / "run").at("starts");
+  EXPECT_FALSE(starts.at(0).contains("ended"));
+  EXPECT_EQ(starts.at(1).at("ended").at("step"), 7);
 }
 
 // Else a power failure could take the run with all that was announced of it.

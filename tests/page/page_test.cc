@@ -10,6 +10,7 @@
 #include <medley/base/error.h>
 #include <medley/page/curve.h>
 #include <medley/page/mixture_curves.h>
+#include <medley/page/page_sheets.h>
 #include <medley/page/run_data.h>
 #include <medley/page/run_page.h>
 #include <medley/report/event_file.h>
@@ -172,6 +173,22 @@ TEST_F(Pages, SayWhetherARunIsOver) {
   EXPECT_EQ(Data()["is_over"], true);
 }
 
+TEST_F(Pages, KnowFromTheRunThatItEndedBeforeItsSteps) {
+  EXPECT_EQ(Data()["why"], nullptr);
+  const std::string start = R"({"time": "then"})",
+                    ended = R"({"ended": {"step": 3, "why": "its last stage is over"}})";
+  Write("run.json", R"({"starts": [)" + start + ", " + ended + "]}");
+  EXPECT_EQ(Data()["is_over"], true);
+  EXPECT_EQ(Data()["ends"], 3);
+  EXPECT_EQ(Data()["steps"], 9);
+  EXPECT_EQ(Data()["why"], "its last stage is over");
+  EXPECT_EQ(Data()["seconds_left"], nullptr);
+  Write("run.json", R"({"starts": [)" + ended + ", " + start + "]}");
+  EXPECT_EQ(Data()["is_over"], false) << "it goes on";
+  Write("run.json", R"({"starts": [{"ended": {"step": 2, "why": "its last stage is over"}}]})");
+  EXPECT_EQ(Data()["is_over"], false) << "it went on, with an edit";
+}
+
 // Draws of a row each, the task of which the letter is.
 std::map<std::string, Curve> DrawsOf(const std::string& letters) {
   std::map<std::string, Curve> draws;
@@ -290,7 +307,7 @@ TEST_F(Pages, HaveTheSheetsOfEvaluationsAndBehindThemTheLastScoring) {
   WritePng(MadePicture(4, 4), run_ / "sheet-a.png");
   WriteText(run_ / "sheet-c.txt", "row 1\n");
   Write("eval.json", R"({"step": 9500})");
-  const ordered_json sheets = Data()["sheets"];
+  const ordered_json sheets = SheetsOf(run_.path(), Data()["scored"]);
   ASSERT_EQ(sheets.size(), 3u);
   std::set<int> steps;
   for (const ordered_json& picture : sheets[0]["pictures"]) steps.insert(picture[0].get<int>());

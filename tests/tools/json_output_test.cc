@@ -97,16 +97,36 @@ TEST(JsonOutput, ReportFollowsItsSchema) {
   EXPECT_EQ(staged.at("stages").size(), 3U);
   EXPECT_EQ(staged.at("stages").at(1).at("name"), "b");
   EXPECT_GT(staged.at("tasks").at("control").at(0).at("measured_peak").at("largest"), 1 << 20);
+  EXPECT_EQ(staged.at("scores"), json::object()) << "that nobody asked for";
+  ASSERT_EQ(Shell(Medley() + "eval " + (scratch / "staged").string() + " --rows 4 >/dev/null 2>&1").code, 0);
+  const json scored = outputs.Of("report " + (scratch / "staged").string(), 0);
+  json of_eval = json::parse(ReadText(scratch / "staged/eval.json"));
+  for (auto& [task, score] : of_eval.at("tasks").items()) {
+    EXPECT_EQ(scored.at("scores").at(task).at("step"), of_eval.at("step"));
+    EXPECT_EQ(scored.at("scores").at(task).at("figures"), score.at("figures"));
+    EXPECT_EQ(scored.at("scores").at(task).at("value"), score.at("value"));
+  }
+  const json& progress = scored.at("progress");
+  EXPECT_EQ(progress.at("is_over"), true) << "as its stages are, long before its steps";
+  EXPECT_EQ(progress.at("step"), 12);
+  EXPECT_EQ(progress.at("ends"), 12);
+  EXPECT_EQ(progress.at("why"), "its last stage is over");
+  EXPECT_EQ(progress.at("seconds_left"), nullptr);
 
   // A run that had just begun, and one with phases.
   fs::create_directory(scratch / "empty");
+  WriteText(scratch / "empty/run.json", "{}");
+  WriteText(scratch / "empty/config.resolved.json", R"({"steps": 3})");
   WriteText(scratch / "empty/receipt.json",
             R"({"format": 1, "under_estimates": 0, "overflows": 0, "tasks": {}, "stages": [
                 {"number": 0, "name": "", "unit": "rows", "tasks": {"lines": {"asked": 1.0, "delivered": 1.0,
                  "charged": 8, "rows": 8, "steps": 2, "tokens_run": 80, "forwards": 2, "seconds": 0.5, "peak": 9,
                  "items": 5}}}]})");
   const std::string empty = "report " + (scratch / "empty").string();
-  EXPECT_EQ(outputs.Of(empty, 0).at("phases").at("phases"), json::array());
+  const json begun = outputs.Of(empty, 0);
+  EXPECT_EQ(begun.at("phases").at("phases"), json::array());
+  EXPECT_EQ(begun.at("progress").at("is_over"), false);
+  EXPECT_EQ(begun.at("progress").at("seconds_left"), nullptr);
   WriteText(
       scratch / "empty/timing.jsonl",
       R"({"step":1,"seconds":2,"rows_per_second":4,"phase":"warmup","memory_now":1000,"memory_peak":1500,)"
@@ -119,7 +139,7 @@ TEST(JsonOutput, ReportFollowsItsSchema) {
   EXPECT_EQ(phases.at("phases").at(1).at("rows_per_second"), nullptr);
   EXPECT_EQ(phases.at("without_predictions"), 4);
   EXPECT_EQ(outputs.Of(empty, 0).at("speeds").at("lines").at("operations_per_second"), 40);
-  outputs.ExpectAllKeysSeen();
+  outputs.ExpectAllKeysSeen({"unscored"});
 
   outputs.Refuses("report " + (scratch / "nowhere").string());
   WriteText(scratch / "empty/receipt.json", "{");

@@ -47,6 +47,29 @@ TEST_F(ReportCommand, FitsAnyScreenAndWideShowsAllColumns) {
   EXPECT_TRUE(Has(wide.out, "tokens run") && Has(wide.out, "forwards")) << wide.out;
 }
 
+TEST_F(ReportCommand, BeginsWithHowFarTheRunIsAndItsLastScores) {
+  const auto report = [&] { return Shell(Medley() + "report " + run_.string() + " --wide 2>&1").out; };
+  const std::string unscored = report();
+  EXPECT_TRUE(unscored.starts_with("run is done after 12 steps in ")) << unscored;
+  EXPECT_TRUE(Has(unscored, ": its last stage is over\n")) << unscored;
+  EXPECT_FALSE(Has(unscored, "scores")) << unscored;
+  ASSERT_EQ(Shell(Medley() + "eval " + run_.string() + " --rows 4 2>&1").code, 0);
+  const std::string scored = report();
+  for (const char* words :
+       {"scores: ", "clear of chance", "best without learning", "region_error", "mean target"})
+    EXPECT_TRUE(Has(scored, words)) << words << "\n" << scored;
+
+  WriteText(run_ / "run.json", "{}");
+  EXPECT_TRUE(
+      Has(Shell(Medley() + "report " + run_.string() + "/ 2>&1").out, "run is done after 12 steps in "))
+      << "as its config says";
+  std::string config = ReadText(run_ / "config.resolved.json");
+  const std::string steps = "\"steps\": 12";
+  ASSERT_TRUE(Has(config, steps));
+  WriteText(run_ / "config.resolved.json", config.replace(config.find(steps), steps.size(), "\"steps\": 99"));
+  EXPECT_TRUE(report().starts_with("run has done 12 of 99 steps in ")) << report();
+}
+
 TEST_F(ReportCommand, IsDrawnAsAPicture) {
   if (Shell("command -v chromium-headless-shell || command -v chromium").code != 0)
     GTEST_SKIP() << "no Chromium is here: tools/setup --tests";

@@ -41,11 +41,11 @@ class Screens : public ::testing::Test {
 
 TEST_F(Screens, OfEveryVerbAreNoWiderThanATerminalOrAPage) {
   const std::vector<std::string> verbs = {
-      "report run",
       "eval run --rows 4",
+      "report run",
       "estimate " + kConfig + " --gpu L4",
       "estimate " + kConfig + " --gpus all",
-      "plan " + kConfig + " budget=1GiB threads=1",
+      "plan " + kConfig + " budget=1GiB threads=1 --out planned",  // measured once
       "validate " + kConfig,
       "tasks position_qa",
       "tasks",
@@ -92,6 +92,7 @@ TEST_F(Screens, APageThatFollowsARunEndsWithItAndIsLeftAsItIs) {
   const std::string steps = "\"steps\": 12";
   ASSERT_TRUE(Has(config, steps));
   WriteText(run_ / "config.resolved.json", config.replace(config.find(steps), steps.size(), "\"steps\": 99"));
+  WriteText(run_ / "run.json", "{}");  // where its end is noted
   fs::remove(page);
   const CommandResult cut =
       Shell(Medley() + follow + " & until [ -s " + page.string() + " ]; do sleep .1; done; cp " +

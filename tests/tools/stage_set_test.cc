@@ -54,7 +54,7 @@ TEST_F(StageSet, EveryFormIsPlannedBeforeTheFirstStepAndHasAReceipt) {
   EXPECT_TRUE(Has(planned.out, form)) << planned.out;
   const CommandResult report = Shell(Medley() + "report " + (scratch_ / "run").string() + " 2>&1");
   EXPECT_EQ(report.code, 0) << report.out;
-  EXPECT_TRUE(Has(report.out, form)) << report.out;
+  EXPECT_TRUE(Has(report.out, form + ": as set in b\n")) << report.out;
   const CommandResult eval = Shell(Medley() + "eval " + (scratch_ / "run").string() + " --rows 4 2>&1");
   EXPECT_EQ(eval.code, 0) << eval.out;
 }

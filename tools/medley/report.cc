@@ -7,12 +7,15 @@
 #include <string>
 #include <vector>
 
+#include <medley/base/clock.h>
 #include <medley/base/durable_file.h>
 #include <medley/base/error.h>
 #include <medley/base/files.h>
 #include <medley/base/json_reader.h>
 #include <medley/base/json_text.h>
 #include <medley/checkpoint/rank_directories.h>
+#include <medley/eval/score_report.h>
+#include <medley/page/run_data.h>
 #include <medley/page/run_page.h>
 #include <medley/plan/receipt.h>
 #include <medley/report/metrics.h>
@@ -25,6 +28,8 @@
 
 namespace medley {
 namespace {
+
+using nlohmann::ordered_json;
 
 Receipt ReadReceipt(const std::filesystem::path& run) {
   const std::filesystem::path file = run / kReceiptFile;
@@ -55,14 +60,70 @@ std::string Titled(const std::string& title, const std::string& table) {
   return table.empty() ? "" : "\n" + title + "\n" + table;
 }
 
+ordered_json ProgressJson(const ordered_json& data) {
+  ordered_json json = ordered_json::object();
+  for (const char* key : {"step", "ends", "is_over", "why", "seconds", "seconds_left"})
+    json[key] = data.at(key);
+  return json;
+}
+
+std::string ProgressWords(const ordered_json& data) {
+  const ordered_json &left = data.at("seconds_left"), &why = data.at("why");
+  const std::string name = data.at("name"), steps = data.at("step").dump(),
+                    took = " steps in " + FormatSeconds(data.at("seconds").get<double>());
+  if (data.at("is_over").get<bool>())
+    return name + " is done after " + steps + took + (why.is_null() ? "" : ": " + why.get<std::string>()) +
+           "\n";
+  return name + " has done " + steps + " of " + data.at("ends").dump() + took +
+         (left.is_null() ? "" : "; about " + FormatSeconds(left.get<double>()) + " left") + "\n";
+}
+
+// By task, as the page has them.
+ordered_json ScoresOf(const ordered_json& data) {
+  ordered_json scores = ordered_json::object();
+  for (const ordered_json& task : data.at("tasks"))
+    if (task.contains("score")) scores[task.at("name").get<std::string>()] = task.at("score");
+  return scores;
+}
+
+std::string ScoresWords(const ordered_json& data) {
+  std::map<std::string, LastScore> scores;
+  std::int64_t judged = 0, clear = 0;
+  const ordered_json last = ScoresOf(data);
+  for (const auto& [task, json] : last.items()) {
+    scores[task] = {.score = ScoreRecordFrom(json), .step = json.at("step").get<std::int64_t>()};
+    judged += json.at("clear").is_null() ? 0 : 1;
+    clear += json.at("clear") == true ? 1 : 0;
+  }
+  if (scores.empty()) return "";
+  const std::string verdict = std::to_string(clear) + " of " + std::to_string(judged) +
+                              " tasks are clear of chance and of all that needs no learning";
+  return Titled("scores" + (judged > 0 ? ": " + verdict : ""), LastScoresTable(scores));
+}
+
+// What a form's name says to nobody: the stages that make it.
+std::string FormsWords(const ordered_json& data) {
+  std::string text;
+  for (const ordered_json& form : data.at("memory").at("forms")) {
+    if (!form.contains("stages")) continue;
+    std::string stages;
+    for (const ordered_json& stage : form.at("stages"))
+      stages += (stages.empty() ? "" : ", ") + stage.get<std::string>();
+    text += form.at("task").get<std::string>() + ": as set in " + stages + "\n";
+  }
+  return text;
+}
+
 void PrintReport(const std::filesystem::path& run, bool as_json) {
   const Receipt receipt = ReadReceipt(run);
   const std::map<std::int64_t, Receipt> others = ReceiptsOfOthers(run);
   const PhaseAccounts phases = ReadPhases(run / kTimingLog);
   const Speeds speeds = ReadSpeeds(run / kTimingLog);
+  const ordered_json data = RunData(run);
   if (!as_json) {
-    std::string text = StagesTable(receipt.stages()) + "what steps took, and what was planned\n" +
-                       ReceiptTable(receipt) + Titled("phases", PhasesTable(phases)) +
+    std::string text = ProgressWords(data) + ScoresWords(data) + "\n" + StagesTable(receipt.stages()) +
+                       "what steps took, and what was planned\n" + ReceiptTable(receipt) + FormsWords(data) +
+                       Titled("phases", PhasesTable(phases)) +
                        Titled("how fast they were computed", SpeedsTable(speeds));
     if (!others.empty())
       text += "\nThese were the draws of rank 0; of the others since they were started last:\n";
@@ -71,12 +132,14 @@ void PrintReport(const std::filesystem::path& run, bool as_json) {
     std::cout << Prose(text);
     return;
   }
-  nlohmann::ordered_json json = {{"run", std::filesystem::absolute(run).string()}};
+  ordered_json json = {{"run", std::filesystem::absolute(run).string()}};
+  json["progress"] = ProgressJson(data);
+  json["scores"] = ScoresOf(data);
   json.update(receipt.ToJson());
   json["phases"] = ToJson(phases);
   json["speeds"] = ToJson(speeds);
   for (const auto& [rank, theirs] : others) {
-    nlohmann::ordered_json one = {{"rank", rank}};
+    ordered_json one = {{"rank", rank}};
     one.update(theirs.ToJson());
     json["other_ranks"].push_back(std::move(one));
   }
@@ -107,8 +170,9 @@ void FollowRun(const std::filesystem::path& page, PageRequest request, const sig
 
 int RunReport(int argc, char** argv) {
   CLI::App app(
-      "Prints what a run's tasks asked for and got, and what they took, against what was planned; or makes a "
-      "page of it.",
+      "Prints how far a run is, its last scores, what its tasks asked for and got, and what they took, "
+      "against "
+      "what was planned; or makes a page of it.",
       "medley report");
   std::filesystem::path directory, page;
   std::vector<std::filesystem::path> against;
