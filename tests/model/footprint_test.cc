@@ -8,10 +8,14 @@
 #include <medley/testing/checks.h>
 
 #include <filesystem>
+#include <optional>
 #include <ostream>
+#include <utility>
+#include <vector>
 
 #include "tests/model/agent_file.h"
 #include "tests/model/agent_fixture.h"
+#include "tests/sweep.h"
 
 namespace medley {
 
@@ -95,63 +99,83 @@ check::ForwardBytes BytesOf(const Agent& agent, const AgentShape& shape) {
   return check::MeasuredBytes(agent, InputsOf(shape), wanted, shape.ToForward());
 }
 
-// Ratios of estimated to measured bytes, in many shapes.
+const std::vector<Form>& ManyForms() {
+  static const std::vector<Form> forms = {
+      Form{false},
+      {true},
+      {false, 0.1},
+      {true, 0.1},
+      {.pre_norm = true, .draws_over = true},
+      {true, 0, false, AttentionBias::kQkv},
+      {true, 0, true, AttentionBias::kQkvo},
+      {.pre_norm = true, .lora = Lora(kAllLinear)},
+      {.pre_norm = true, .lora = Lora(".*[qv]_proj")},
+      {.pre_norm = true, .lora = Lora(".*down_proj")},
+      {.pre_norm = true, .qk_norm = false, .lora = Lora(kAllLinear)},
+      {.pre_norm = true, .lora = Lora(kAllLinear, 0.1)},
+      {.pre_norm = true, .loss_items = 6},
+      {.pre_norm = true, .loss_items = 6, .tied = false},
+      {.pre_norm = true, .lora = Lora(kAllLinear), .loss_items = 6},
+      {.pre_norm = true, .lora = WithTokens(Lora(kAllLinear)), .loss_items = 6}};
+  return forms;
+}
+
+const std::vector<AgentShape>& ManyShapes() {
+  static const std::vector<AgentShape> shapes = {
+      AgentShape{.rows = 4, .images = 1, .text_width = 24, .supervised = 92},
+      AgentShape{.rows = 4, .images = 1, .text_width = 24, .supervised = 12},
+      AgentShape{.rows = 1, .images = 1, .text_width = 10, .decodes_image = true},
+      AgentShape{.rows = 4, .images = 1, .text_width = 24, .supervised = 92, .decodes_image = true},
+      AgentShape{.rows = 3, .images = 3, .text_width = 12, .supervised = 6, .decodes_image = true},
+      AgentShape{.rows = 4, .images = 1, .text_width = 24, .supervised = 92, .decodes_drawing = true},
+      AgentShape{.rows = 5, .images = 0, .text_width = 40, .supervised = 60},
+      AgentShape{.rows = 5, .images = 0, .text_width = 40, .supervised = 60, .logits = false, .losses = true},
+      AgentShape{.rows = 4, .images = 1, .text_width = 24, .supervised = 92, .losses = true},
+      AgentShape{.rows = 4,
+                 .images = 1,
+                 .text_width = 24,
+                 .supervised = 92,
+                 .logits = false,
+                 .losses = true,
+                 .decodes_image = true},
+  };
+  return shapes;
+}
+
+struct ManyCase {
+  const Form* form;
+  at::ScalarType dtype;
+  AgentShape shape;
+};
+
+// Of estimated and measured bytes, of many shapes in many forms: a sweep.
 template <typename Check>
 void ForManyShapes(bool with_graph, const Check& check) {
   InstallCpuAllocator();
-  const test::LetterTokenizer tokenizer;
-  for (const Form& form : {Form{false},
-                           {true},
-                           {false, 0.1},
-                           {true, 0.1},
-                           {.pre_norm = true, .draws_over = true},
-                           {true, 0, false, AttentionBias::kQkv},
-                           {true, 0, true, AttentionBias::kQkvo},
-                           {.pre_norm = true, .lora = Lora(kAllLinear)},
-                           {.pre_norm = true, .lora = Lora(".*[qv]_proj")},
-                           {.pre_norm = true, .lora = Lora(".*down_proj")},
-                           {.pre_norm = true, .qk_norm = false, .lora = Lora(kAllLinear)},
-                           {.pre_norm = true, .lora = Lora(kAllLinear, 0.1)},
-                           {.pre_norm = true, .loss_items = 6},
-                           {.pre_norm = true, .loss_items = 6, .tied = false},
-                           {.pre_norm = true, .lora = Lora(kAllLinear), .loss_items = 6},
-                           {.pre_norm = true, .lora = WithTokens(Lora(kAllLinear)), .loss_items = 6}}) {
-    Agent agent(Config(form), tokenizer, /*seed=*/7, at::kCPU, nullptr, AdaptersOf(form.lora, &tokenizer));
+  std::vector<ManyCase> all;
+  for (const Form& form : ManyForms()) {
     for (const at::ScalarType dtype : {at::kFloat, at::kDouble, at::kBFloat16}) {
-      agent.To(at::kCPU, dtype);
-      for (AgentShape shape : {
-               AgentShape{.rows = 4, .images = 1, .text_width = 24, .supervised = 92},
-               AgentShape{.rows = 4, .images = 1, .text_width = 24, .supervised = 12},
-               AgentShape{.rows = 1, .images = 1, .text_width = 10, .decodes_image = true},
-               AgentShape{.rows = 4, .images = 1, .text_width = 24, .supervised = 92, .decodes_image = true},
-               AgentShape{.rows = 3, .images = 3, .text_width = 12, .supervised = 6, .decodes_image = true},
-               AgentShape{
-                   .rows = 4, .images = 1, .text_width = 24, .supervised = 92, .decodes_drawing = true},
-               AgentShape{.rows = 5, .images = 0, .text_width = 40, .supervised = 60},
-               AgentShape{.rows = 5,
-               .images = 0,
-               .text_width = 40,
-               .supervised = 60,
-               .logits = false,
-               .losses = true},
-               AgentShape{.rows = 4, .images = 1, .text_width = 24, .supervised = 92, .losses = true},
-               AgentShape{.rows = 4,
-               .images = 1,
-               .text_width = 24,
-               .supervised = 92,
-               .logits = false,
-               .losses = true,
-               .decodes_image = true},
-           }) {
+      for (AgentShape shape : ManyShapes()) {
         shape.with_graph = with_graph;
-        SCOPED_TRACE(::testing::Message()
-                     << shape << ", dropout " << form.dropout << ", norm " << form.qk_norm << ", adapters of "
-                     << form.lora.targets.pattern << ", dropout " << form.lora.dropout << ", room for "
-                     << form.loss_items << ", " << dtype);
-        check(check::FootprintBytes(agent, shape.ToForward()), BytesOf(agent, shape),
-              WorkspaceOf(agent.parameters()).forward);
+        all.push_back({&form, dtype, shape});
       }
     }
+  }
+  const test::LetterTokenizer tokenizer;
+  const Form* made = nullptr;
+  std::optional<Agent> agent;
+  for (const auto& [form, dtype, shape] :
+       test::Slice(with_graph ? "FootprintsOfGraphs" : "FootprintsWithoutAGraph", all, 5)) {
+    if (form != std::exchange(made, form))
+      agent.emplace(Config(*form), tokenizer, /*seed=*/7, at::kCPU, nullptr,
+                    AdaptersOf(form->lora, &tokenizer));
+    agent->To(at::kCPU, dtype);
+    SCOPED_TRACE(::testing::Message()
+                 << shape << ", dropout " << form->dropout << ", norm " << form->qk_norm << ", adapters of "
+                 << form->lora.targets.pattern << ", dropout " << form->lora.dropout << ", room for "
+                 << form->loss_items << ", " << dtype);
+    check(check::FootprintBytes(*agent, shape.ToForward()), BytesOf(*agent, shape),
+          WorkspaceOf(agent->parameters()).forward);
   }
 }
 
@@ -180,17 +204,10 @@ TEST(Footprint, WithoutAGraphIsNeverBelowThePeak) {
 // product packs or sums.
 TEST(Footprint, OfOneTo64MiBIsNeverBelowAndNear) {
   InstallCpuAllocator();
-  for (const bool draws_over : {false, true}) {
-    AgentConfig config = Config({.pre_norm = true, .draws_over = draws_over});
-    config.language.hidden = 256;
-    config.language.heads = 8;
-    config.language.kv_heads = 4;
-    config.language.head_dim = 32;
-    config.language.ffn = 768;
-    config.encoder.ffn = config.decoder.ffn = 512;
-    Agent agent(config, test::LetterTokenizer(), /*seed=*/7, at::kCPU);
+  std::vector<ManyCase> all;
+  static const Form plain{.pre_norm = true}, draws_over{.pre_norm = true, .draws_over = true};
+  for (const Form* form : {&plain, &draws_over}) {
     for (const at::ScalarType dtype : {at::kFloat, at::kBFloat16}) {
-      agent.To(at::kCPU, dtype);
       for (AgentShape shape :
            {AgentShape{.rows = 2, .images = 1, .text_width = 24, .supervised = 46},
             AgentShape{.rows = 8, .images = 1, .text_width = 48, .supervised = 64},
@@ -198,18 +215,30 @@ TEST(Footprint, OfOneTo64MiBIsNeverBelowAndNear) {
             AgentShape{.rows = 16, .images = 0, .text_width = 64, .supervised = 160}}) {
         for (const bool with_graph : {true, false}) {
           shape.with_graph = with_graph;
-          SCOPED_TRACE(::testing::Message()
-                       << shape << (with_graph ? ", with" : ", without") << " a graph, " << dtype);
-          const std::int64_t estimated = check::FootprintBytes(agent, shape.ToForward()).peak;
-          const std::int64_t measured = BytesOf(agent, shape).peak;
-          EXPECT_GE(Ratio(estimated, measured), 1);
-          if (measured < (std::int64_t{1} << 20)) continue;
-          // Without a graph a layer's tensors are counted as if all lived until its end, which weighs most
-          // where it is handed pictures.
-          EXPECT_LE(Ratio(estimated, measured), !with_graph && shape.images > 1 ? 1.3 : 1.15);
+          all.push_back({form, dtype, shape});
         }
       }
     }
+  }
+  for (const auto& [form, dtype, shape] : test::Slice("FootprintsOfOneTo64MiB", all, 4)) {
+    AgentConfig config = Config(*form);
+    config.language.hidden = 256;
+    config.language.heads = 8;
+    config.language.kv_heads = 4;
+    config.language.head_dim = 32;
+    config.language.ffn = 768;
+    config.encoder.ffn = config.decoder.ffn = 512;
+    Agent agent(config, test::LetterTokenizer(), /*seed=*/7, at::kCPU);
+    agent.To(at::kCPU, dtype);
+    SCOPED_TRACE(::testing::Message() << shape << (shape.with_graph ? ", with" : ", without") << " a graph, "
+                                      << dtype << ", drawing over " << form->draws_over);
+    const std::int64_t estimated = check::FootprintBytes(agent, shape.ToForward()).peak;
+    const std::int64_t measured = BytesOf(agent, shape).peak;
+    EXPECT_GE(Ratio(estimated, measured), 1);
+    if (measured < (std::int64_t{1} << 20)) continue;
+    // Without a graph a layer's tensors are counted as if all lived until its end, which weighs most where it
+    // is handed pictures.
+    EXPECT_LE(Ratio(estimated, measured), !shape.with_graph && shape.images > 1 ? 1.3 : 1.15);
   }
 }
 

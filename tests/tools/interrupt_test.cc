@@ -49,7 +49,7 @@ TEST(Interrupt, AStepIsGivenUpAtOnceAndDoneAgainAfterAResume) {
   const TroubleRun whole, trouble;
   ASSERT_EQ(Shell(whole.Train(settings)).code, 0);
   Background train(trouble.Command("train", "--out " + trouble.run().string() + " plan=false " + settings +
-                                                " tasks.trouble.options.pass_ms=400"),
+                                                " tasks.trouble.options.pass_ms=200"),
                    trouble / "words");
   ASSERT_TRUE(train.WaitUntil([&] { return LineCount(trouble.run() / "timing.jsonl") == 1; }))
       << train.words();
