@@ -1,8 +1,11 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <list>
 #include <sstream>
 #include <tuple>
+#include <utility>
+#include <vector>
 
 #include <medley/base/files.h>
 #include <medley/base/random.h>
@@ -15,6 +18,7 @@
 
 #include "config/config_testing.h"
 #include "tests/follows_schema.h"
+#include "tests/sweep.h"
 
 namespace medley::testing {
 namespace {
@@ -307,32 +311,42 @@ void CollectKeys(const ordered_json& whole, const ordered_json& any_schema, cons
   }
 }
 
+struct Typo {
+  const SchemaKind* kind;
+  const json* example;
+  json::json_pointer at;
+  std::string key, typo;
+};
+
 TEST(Suggestions, EveryKeyOfEveryExampleMistypedByOneEditIsRefusedWithTheRightOne) {
   const Workspace work;
-  int tried = 0;
+  std::list<json> examples;
+  std::vector<Typo> all;
   for (const SchemaKind& kind : Kinds()) {
-    std::vector<json> examples = Examples(kind, work);
-    for (const fs::path& file : Shipped(kind)) examples.push_back(json::parse(ReadFile(file)));
-    for (const json& example : examples) {
+    std::vector<json> of_kind = Examples(kind, work);
+    for (const fs::path& file : Shipped(kind)) of_kind.push_back(json::parse(ReadFile(file)));
+    for (json& example : of_kind) {
+      examples.push_back(std::move(example));
       Keys keys;
-      CollectKeys(kind.schema, kind.schema, example, json::json_pointer(), keys);
+      CollectKeys(kind.schema, kind.schema, examples.back(), json::json_pointer(), keys);
       for (const auto& [at, key, siblings] : keys) {
-        for (const std::string& typo : OneEdit(key)) {
-          if (std::find(siblings.begin(), siblings.end(), typo) != siblings.end()) continue;
-          json document = example;
-          document[at][typo] = document[at][key];
-          document[at].erase(key);
-          const std::string mistakes = kind.mistakes(work.Write("typo.json", document.dump(1)));
-          const std::size_t start = mistakes.find(typo + ": unknown key; did you mean ");
-          ASSERT_NE(start, std::string::npos) << typo << " for " << key << "\n" << mistakes;
-          const std::string suggestion = mistakes.substr(start, mistakes.find("? (allowed", start) - start);
-          ASSERT_TRUE(Has(suggestion, "'" + key + "'")) << typo << " for " << key << "\n" << mistakes;
-          ++tried;
-        }
+        for (const std::string& typo : OneEdit(key))
+          if (std::find(siblings.begin(), siblings.end(), typo) == siblings.end())
+            all.push_back({&kind, &examples.back(), at, key, typo});
       }
     }
   }
-  EXPECT_GT(tried, 5000);
+  EXPECT_GT(all.size(), 5000u);
+  for (const auto& [kind, example, at, key, typo] : test::Slice("MistypedKeys", all, 5)) {
+    json document = *example;
+    document[at][typo] = document[at][key];
+    document[at].erase(key);
+    const std::string mistakes = kind->mistakes(work.Write("typo.json", document.dump(1)));
+    const std::size_t start = mistakes.find(typo + ": unknown key; did you mean ");
+    ASSERT_NE(start, std::string::npos) << typo << " for " << key << "\n" << mistakes;
+    const std::string suggestion = mistakes.substr(start, mistakes.find("? (allowed", start) - start);
+    ASSERT_TRUE(Has(suggestion, "'" + key + "'")) << typo << " for " << key << "\n" << mistakes;
+  }
 }
 
 }  // namespace

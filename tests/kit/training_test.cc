@@ -58,7 +58,7 @@ TEST_P(KitLearns, AnswersAboveChanceOrAPictureBetterThanTheBestWithoutLearning) 
 
 INSTANTIATE_TEST_SUITE_P(Tasks, KitLearns,
                          ::testing::ValuesIn(test::Slice<std::string>(
-                             "KitLearns", {"count_on", "first_letter", "discs", "repaint", "carried"}, 3)),
+                             "KitLearns", {"count_on", "first_letter", "discs", "repaint", "carried"}, 5)),
                          [](const auto& task) { return task.param; });
 
 TEST_F(KitTraining, LinesOfAFileAreLearned) {
