@@ -112,8 +112,9 @@ class Trainer {
   std::optional<SavingTogether> SavesTogether();
   nlohmann::json SaveProgress() const;
   void LoadProgress(const nlohmann::json& state);
-  // The table at the end of a run: what every task got, where it stands, and where the run lies.
+  // In run.json, for who looks at the run.
   void NoteEnd();
+  // The table at the end of a run: what every task got, where it stands, and where the run lies.
   std::string Summary() const;
 
   Run& run_;
