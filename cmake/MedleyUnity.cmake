@@ -1,18 +1,21 @@
-# medley_unity(TARGET [BATCH n] [ALONE SOURCES...])
+# medley_unity(TARGET [BATCH n] [LIGHT FOLDERS...] [ALONE SOURCES...])
 #
 # With MEDLEY_UNITY, the target's sources are compiled in batches of one folder each: most of a source's time is its headers, which
-# a batch reads once. BATCH: at most so many in one, where ten take more than 1.5 GB to compile. ALONE: these stay by themselves, for a
-# reason that stands beside the call. The presets `release` and `asan` build so; `dev`, and the commands that tools/lint reads, have each
-# source alone.
+# a batch reads once. BATCH: at most so many in one, where ten take more than 1.5 GB to compile, and with medley_large_jobs. LIGHT:
+# batches of these folders are compiled with medley_light_optimization. ALONE: these stay by themselves, for a reason that stands beside
+# the call. The presets `release` and `asan` build so; `dev`, and the commands that tools/lint reads, have each source alone.
 option(MEDLEY_UNITY "Compile the sources of a folder in batches" OFF)
 
 function(medley_unity target)
-  cmake_parse_arguments(arg "" "BATCH" "ALONE" ${ARGN})
-  if(NOT arg_BATCH)
+  cmake_parse_arguments(arg "" "BATCH" "ALONE;LIGHT" ${ARGN})
+  if(arg_BATCH)
+    target_compile_options(${target} PRIVATE ${medley_large_jobs})
+  else()
     set(arg_BATCH 10)
   endif()
   get_target_property(sources ${target} SOURCES)
   list(TRANSFORM arg_ALONE PREPEND ${CMAKE_CURRENT_SOURCE_DIR}/)
+  list(TRANSFORM arg_LIGHT REPLACE "[^A-Za-z0-9]" "_" OUTPUT_VARIABLE light)
   set(folders "")
   foreach(source ${sources})
     cmake_path(ABSOLUTE_PATH source BASE_DIRECTORY ${CMAKE_CURRENT_SOURCE_DIR} NORMALIZE)
@@ -35,6 +38,12 @@ function(medley_unity target)
       set_property(SOURCE ${source} TARGET_DIRECTORY ${target} PROPERTY UNITY_GROUP ${folder}_${batch})
       math(EXPR index "${index} + 1")
     endforeach()
+    if(folder IN_LIST light)
+      foreach(batch RANGE ${batch})
+        set_source_files_properties(${CMAKE_CURRENT_BINARY_DIR}/CMakeFiles/${target}.dir/Unity/unity_${folder}_${batch}_cxx.cxx
+          PROPERTIES COMPILE_OPTIONS ${medley_light_optimization})
+      endforeach()
+    endif()
   endforeach()
   set_target_properties(${target} PROPERTIES UNITY_BUILD ${MEDLEY_UNITY} UNITY_BUILD_MODE GROUP)
 endfunction()
