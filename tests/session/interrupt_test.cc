@@ -46,8 +46,8 @@ TEST(Interrupt, AnEvaluationIsGivenUpAtOnceAndDoneAgainAfterAResume) {
     const TroubleSession whole, trouble;
     ASSERT_EQ(whole.Train(settings).code, ExitCode::kDone);
     InterruptsWhen interrupt([&] { return LineCount(trouble.run() / "timing.jsonl") == 1; },
-                             milliseconds(1200));
-    const Ended train = trouble.Train(settings + " tasks.trouble.options.piece_ms=800");
+                             milliseconds(600));
+    const Ended train = trouble.Train(settings + " tasks.trouble.options.piece_ms=400");
     EXPECT_LT(interrupt.SecondsToEnd(), kSoon) << train.out;
     EXPECT_EQ(train.code, ExitCode::kInterrupted) << train.out;
     EXPECT_TRUE(Has(train.out, "saved step 2\n")) << train.out;

@@ -1,14 +1,9 @@
 // What becomes of a run whose weights.jsonl or weights.json is not as it was left, as its user meets it.
 #include <gtest/gtest.h>
 
-#include <functional>
-#include <nlohmann/json.hpp>
-
-#include <medley/base/file_digest.h>
-#include <medley/checkpoint/checkpoint_files.h>
 #include <medley/curriculum/weight_log.h>
 
-#include "tests/report/scratch_directory.h"
+#include "tests/session/session_runs.h"
 #include "tests/tools/run_command.h"
 
 namespace medley {
@@ -16,6 +11,8 @@ namespace {
 
 namespace fs = std::filesystem;
 using test::CommandResult;
+using test::Ended;
+using test::EndState;
 using test::Has;
 using test::Medley;
 using test::Shell;
@@ -26,30 +23,31 @@ class DamagedWeights : public ::testing::Test {
  protected:
   DamagedWeights() {
     WriteText(scratch_ / "template.json", With("1"));
-    const CommandResult trained = Shell(TrainLine("run") + " 2>&1");
-    EXPECT_EQ(trained.code, 0) << trained.out;
+    const Ended trained = Train("run");
+    EXPECT_EQ(trained.code, ExitCode::kDone) << trained.out;
     WriteText(run() / kRunWeights, With("5"));
-    const CommandResult resumed = Resume(run(), "--steps 20");
-    EXPECT_EQ(resumed.code, 0) << resumed.out;
+    const Ended resumed = Resume(run(), "steps=20");
+    EXPECT_EQ(resumed.code, ExitCode::kDone) << resumed.out;
     log_ = ReadText(run() / kWeightLog);
     const fs::path killed = KilledAfter(5);  // its learning rate is that of 20 steps from there on
-    EXPECT_EQ(Resume(killed).code, 0);
-    end_ = EndOf(killed);
+    EXPECT_EQ(Resume(killed).code, ExitCode::kDone);
+    end_ = EndState(killed);
     EXPECT_EQ(ReadText(killed / kWeightLog), log_);
   }
 
-  std::string TrainLine(const std::string& name) const {
-    return Medley() + "train " MEDLEY_SOURCE_DIR "/configs/runs/quickstart.json --out " +
-           (scratch_ / name).string() +
-           " threads=1 plan=false hours=0 seed=5 steps=10 tensorboard=false eval.every=0 checkpoint.every=5 "
-           "checkpoint.keep=1000 data.threads=1 tasks.control.rows=1 tasks.zoom_gold.rows=1 weights=" +
-           (scratch_ / "template.json").string();
+  BeginRequest Request() const {
+    return test::RequestOf(
+        "quickstart.json",
+        "threads=1 plan=false hours=0 seed=5 steps=10 tensorboard=false eval.every=0 checkpoint.every=5 "
+        "checkpoint.keep=1000 data.threads=1 tasks.control.rows=1 tasks.zoom_gold.rows=1 weights=" +
+            (scratch_ / "template.json").string());
   }
-  static CommandResult Resume(const fs::path& run, const std::string& more = "") {
-    return Shell(Medley() + "resume " + run.string() + " " + more + " 2>&1");
+  Ended Train(const std::string& name) const { return test::TrainToTheEnd(Request(), scratch_ / name); }
+  static Ended Resume(const fs::path& run, const std::string& more = "") {
+    return test::ResumeToTheEnd(run, more);
   }
-  CommandResult Replay(const fs::path& run, const std::string& name) const {
-    return Shell(TrainLine(name) + " --replay " + run.string() + " 2>&1");
+  Ended Replay(const fs::path& run, const std::string& name) const {
+    return test::ReplayToTheEnd(run, Request(), scratch_ / name);
   }
   fs::path run() const { return scratch_ / "run"; }
   static std::string With(const std::string& control) {
@@ -65,15 +63,6 @@ class DamagedWeights : public ::testing::Test {
       if (entry.step > step) fs::remove_all(entry.path);
     }
     return copy;
-  }
-  static std::map<std::string, std::string> EndOf(const fs::path& run) {
-    const fs::path checkpoint = ListCheckpoints(run).at(0).path;
-    auto sections = nlohmann::ordered_json::parse(ReadText(checkpoint / "state.json"));
-    sections.erase("receipt");  // measured
-    return {{"step", checkpoint.filename()},
-            {"model", HashText(ReadText(checkpoint / "model.safetensors"))},
-            {"state", HashText(sections.dump())},
-            {"metrics", HashText(ReadText(run / "metrics.jsonl"))}};
   }
   std::string Changed(const std::string& from, const std::string& to) const {
     std::string text = log_;
@@ -101,14 +90,14 @@ TEST_F(DamagedWeights, WhereNothingIsLostTheRunEndsAsTheOneWithoutDamage) {
                                      Changed("\"step\":0", "\"step\":2")}) {
     const fs::path killed = KilledAfter(5);
     WriteText(killed / kWeightLog, damaged);
-    const CommandResult resumed = Resume(killed);
-    EXPECT_EQ(resumed.code, 0) << resumed.out;
+    const Ended resumed = Resume(killed);
+    EXPECT_EQ(resumed.code, ExitCode::kDone) << resumed.out;
     EXPECT_TRUE(Has(resumed.out, "nothing is lost")) << resumed.out;
     EXPECT_TRUE(Has(resumed.out, "the damaged one is now weights.jsonl.damaged-1")) << resumed.out;
     EXPECT_TRUE(Has(resumed.out, "step 10: an edit of the weights comes again")) << resumed.out;
     EXPECT_EQ(ReadText(killed / "weights.jsonl.damaged-1"), damaged);
     EXPECT_EQ(ReadText(killed / kWeightLog), log_);
-    EXPECT_EQ(EndOf(killed), end_);
+    EXPECT_EQ(EndState(killed), end_);
   }
 }
 
@@ -123,33 +112,33 @@ TEST_F(DamagedWeights, WhereAnEditIsLostItIsSaidAndNoOldWeightsAreTrainedOn) {
   for (const auto& [damaged, edit_is_whole] : damages) {
     const fs::path killed = KilledAfter(5);
     WriteText(killed / kWeightLog, damaged);
-    const CommandResult resumed = Resume(killed);
-    EXPECT_EQ(resumed.code, 0) << resumed.out;
+    const Ended resumed = Resume(killed);
+    EXPECT_EQ(resumed.code, ExitCode::kDone) << resumed.out;
     EXPECT_TRUE(Has(resumed.out, "from the first damaged line on are lost")) << resumed.out;
     EXPECT_FALSE(Has(resumed.out, "edited since")) << resumed.out;
     EXPECT_EQ(Has(resumed.out, "step 5: the weights were edited"), !edit_is_whole) << resumed.out;
-    EXPECT_TRUE(!edit_is_whole || EndOf(killed) == end_) << resumed.out;
+    EXPECT_TRUE(!edit_is_whole || EndState(killed) == end_) << resumed.out;
     // What was then trained is what a replay of it trains.
     const std::string name = "again-" + std::to_string(++copies_);
-    const CommandResult replayed = Replay(killed, name);
-    EXPECT_EQ(replayed.code, 0) << replayed.out;
+    const Ended replayed = Replay(killed, name);
+    EXPECT_EQ(replayed.code, ExitCode::kDone) << replayed.out;
     EXPECT_EQ(ReadText(scratch_ / name / "metrics.jsonl"), ReadText(killed / "metrics.jsonl"));
   }
 }
 
 TEST_F(DamagedWeights, AMissingLogAndAMissingFileAreRestored) {
-  ASSERT_EQ(Resume(run(), "--steps 24").code, 0);
-  const auto expected = EndOf(run());
+  ASSERT_EQ(Resume(run(), "steps=24").code, ExitCode::kDone);
+  const auto expected = EndState(run());
   for (const bool both : {false, true}) {
     for (const char* name : {kWeightLog, kRunWeights}) {
       const fs::path killed = KilledAfter(20);
       fs::remove(killed / name);
       if (both) fs::remove_all(killed / kWeightLog);
-      const CommandResult resumed = Resume(killed, "--steps 24");
-      EXPECT_EQ(resumed.code, 0) << resumed.out;
+      const Ended resumed = Resume(killed, "steps=24");
+      EXPECT_EQ(resumed.code, ExitCode::kDone) << resumed.out;
       EXPECT_TRUE(Has(resumed.out, (killed / name).string() + " is missing; ")) << resumed.out;
       EXPECT_FALSE(Has(resumed.out, "were edited")) << resumed.out;
-      EXPECT_EQ(EndOf(killed), expected) << name;
+      EXPECT_EQ(EndState(killed), expected) << name;
       EXPECT_EQ(ReadText(killed / kRunWeights), With("5"));
       EXPECT_EQ(ReadText(killed / kWeightLog), log_);
     }
@@ -166,7 +155,7 @@ TEST_F(DamagedWeights, AMissingLogAndAMissingFileAreRestored) {
     EXPECT_TRUE(Has(refused.out, "weights.json is missing. Restore it from a copy; or medley resume"))
         << refused.out;
   }
-  EXPECT_EQ(Resume(killed).code, 0) << "which has nothing else to do";
+  EXPECT_EQ(Resume(killed).code, ExitCode::kDone) << "which has nothing else to do";
   EXPECT_EQ(ReadText(killed / kRunWeights), With("5"));
   EXPECT_EQ(Shell(eval).code, 0);
   fs::remove(killed / kRunWeights);
@@ -187,8 +176,8 @@ TEST_F(DamagedWeights, AReplayRefusesWhatItCannotRepeat) {
       {"no JSON", "weights\n"},
   };
   const auto refuses = [&](const std::string& what, const std::string& words) {
-    const CommandResult replayed = Replay(run(), "again");
-    EXPECT_EQ(replayed.code, 2) << what << replayed.out;
+    const Ended replayed = Replay(run(), "again");
+    EXPECT_EQ(replayed.code, ExitCode::kBadInput) << what << replayed.out;
     EXPECT_TRUE(Has(replayed.out, "cannot be repeated: ")) << what << replayed.out;
     EXPECT_TRUE(Has(replayed.out, words)) << what << replayed.out;
     EXPECT_FALSE(fs::exists(scratch_ / "again")) << what;
@@ -208,15 +197,15 @@ TEST_F(DamagedWeights, AReplayRefusesWhatItCannotRepeat) {
   fs::remove(run() / kWeightLog);
   // A copy of before the edit: whole, and not what the newest checkpoint was saved after.
   const fs::path begun = scratch_ / "begun";
-  ASSERT_EQ(Shell(TrainLine("begun") + " 2>&1").code, 0);
+  ASSERT_EQ(Train("begun").code, ExitCode::kDone);
   fs::copy_file(begun / kWeightLog, run() / kWeightLog);
   refuses("an older copy", "bytes, but the checkpoint was saved after ");
   WriteText(run() / kWeightLog, log_);
   fs::rename(run() / kRunWeights, scratch_ / "elsewhere");
-  EXPECT_EQ(Replay(run(), "again").code, 2);
+  EXPECT_EQ(Replay(run(), "again").code, ExitCode::kBadInput);
   fs::rename(scratch_ / "elsewhere", run() / kRunWeights);
-  const CommandResult replayed = Replay(run(), "again");
-  EXPECT_EQ(replayed.code, 0) << replayed.out;
+  const Ended replayed = Replay(run(), "again");
+  EXPECT_EQ(replayed.code, ExitCode::kDone) << replayed.out;
   EXPECT_TRUE(ReadText(scratch_ / "again" / "metrics.jsonl") == ReadText(run() / "metrics.jsonl"));
 }
 
@@ -224,8 +213,8 @@ TEST_F(DamagedWeights, AReplayRefusesWhatItCannotRepeat) {
 TEST_F(DamagedWeights, ALogIsSetAsideOnlyOnceAllElseIsRight) {
   WriteText(run() / kWeightLog, log_ + "more\n");
   WriteText(run() / kRunWeights, "{\"unit\": \"steps\", \"weights\": {\"zoom_glod\": 1}}");
-  const CommandResult refused = Resume(run(), "--steps 24");
-  EXPECT_EQ(refused.code, 2) << refused.out;
+  const Ended refused = Resume(run(), "steps=24");
+  EXPECT_EQ(refused.code, ExitCode::kBadInput) << refused.out;
   EXPECT_TRUE(Has(refused.out, "no such task")) << refused.out;
   EXPECT_TRUE(Has(refused.out, "weights.jsonl was damaged: line 5 stands behind its end")) << refused.out;
   EXPECT_EQ(ReadText(run() / kWeightLog), log_ + "more\n");
@@ -235,8 +224,8 @@ TEST_F(DamagedWeights, ALogIsSetAsideOnlyOnceAllElseIsRight) {
 TEST_F(DamagedWeights, ALogThatLiesWhereARunBeginsIsNotItsOwn) {
   fs::create_directory(scratch_ / "new");
   fs::copy_file(run() / kWeightLog, scratch_ / "new" / kWeightLog);
-  const CommandResult trained = Shell(TrainLine("new") + " 2>&1");
-  EXPECT_EQ(trained.code, 0) << trained.out;
+  const Ended trained = Train("new");
+  EXPECT_EQ(trained.code, ExitCode::kDone) << trained.out;
   EXPECT_TRUE(Has(trained.out, "weights.jsonl is not of this run; it is now weights.jsonl.damaged-1"))
       << trained.out;
   EXPECT_EQ(WeightLog(scratch_ / "new").entries().size(), 2u);
