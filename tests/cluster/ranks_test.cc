@@ -91,9 +91,9 @@ TEST_F(Ranks, OneThatIsKilledEndsTheOthersAndIsBlamed) {
 }
 
 TEST_F(Ranks, OneThatHangsIsWaitedForNoLongerThanItsTimeout) {
-  const CommandResult ended = Train(2, "run", "steps=5 peer_timeout=6", "ON_RANK=1 AT=3 FAULT=stop");
+  const CommandResult ended = Train(2, "run", "steps=5 peer_timeout=4", "ON_RANK=1 AT=3 FAULT=stop");
   EXPECT_EQ(ended.code, 4) << ended.out;
-  EXPECT_TRUE(Has(ended.out, "did not answer within 6 s (")) << ended.out;
+  EXPECT_TRUE(Has(ended.out, "did not answer within 4 s (")) << ended.out;
   EXPECT_TRUE(Has(ended.out, "Timed out")) << ended.out;
   EXPECT_EQ(ListCheckpoints(At("run")).front().step, 2);
 }

@@ -55,8 +55,9 @@ class FirstHour : public ::testing::Test {
     const std::string state = (clone_ / "shell").string();
     return test::Shell("{ set -e; cd " + clone_.path().string() +
                        "; export XDG_STATE_HOME=$PWD/state XDG_CACHE_HOME=$PWD/cache " +
-                       "CMAKE_BUILD_TYPE=Debug CMAKE_GENERATOR=Ninja; [ ! -e " + state + " ] || . " + state +
-                       "\n" + commands + "\nexport -p >" + state + "; echo cd $PWD >>" + state + "; } 2>&1");
+                       "CMAKE_BUILD_TYPE=Unoptimized CMAKE_GENERATOR=Ninja; [ ! -e " + state + " ] || . " +
+                       state + "\n" + commands + "\nexport -p >" + state + "; echo cd $PWD >>" + state +
+                       "; } 2>&1");
   }
   // The tasks that a run trained in its last steps, one draw each.
   std::vector<std::string> LastTasks(const std::string& run, std::size_t steps) const {

@@ -28,6 +28,11 @@ CommandResult Estimate(const std::string& more) {
                "estimate " MEDLEY_SOURCE_DIR "/configs/runs/quickstart.json " + more + " 2>&1");
 }
 
+// Of one task, where the others would only take their time.
+CommandResult EstimateOne(const std::string& more) {
+  return Estimate("weights=" MEDLEY_SOURCE_DIR "/configs/weights/control.json " + more);
+}
+
 bool Has(const CommandResult& result, const std::string& part) {
   return result.out.find(part) != std::string::npos;
 }
@@ -96,7 +101,7 @@ TEST(EstimateVerb, OfSeveralProcessesSaysWhatOneTakesAndTheRowsOfAll) {
 
 TEST(EstimateVerb, OfSeveralProcessesDividesTheMomentsWhereTheRunDoes) {
   const auto optimizer = [](const std::string& arguments) {
-    const CommandResult result = Estimate(arguments + " --json");
+    const CommandResult result = EstimateOne(arguments + " --json");
     EXPECT_EQ(result.code, 0) << result.out;
     const auto json = nlohmann::json::parse(result.out.substr(result.out.find('{')));
     return json.at("model").at("optimizer").get<double>();
@@ -122,12 +127,12 @@ TEST(EstimateVerb, RefusesAnUnknownGpuAndTwoLimits) {
 }
 
 TEST(EstimateVerb, SaysWhatIsMissingWithExitCode5) {
-  const CommandResult weights = Estimate("--memory 1MiB");
+  const CommandResult weights = EstimateOne("--memory 1MiB");
   EXPECT_EQ(weights.code, 5);
   EXPECT_TRUE(std::regex_search(weights.out, std::regex("on 1 MiB: [^]* more than the budget")))
       << weights.out;
   const CommandResult row =
-      Estimate("--memory 9MiB data.threads=0 tasks.control.mode=joint tasks.control.recompute_every=0");
+      EstimateOne("--memory 9MiB data.threads=0 tasks.control.mode=joint tasks.control.recompute_every=0");
   EXPECT_EQ(row.code, 5);
   EXPECT_TRUE(std::regex_search(row.out, std::regex("task control needs .* bytes\\) are missing")))
       << row.out;
@@ -155,10 +160,10 @@ TEST(EstimateVerb, RecommendsRowsAndAccumulation) {
 }
 
 TEST(EstimateVerb, TakesTheConfigsBudgetOnTheCpu) {
-  const CommandResult asked = Estimate("--memory 40MiB"), configured = Estimate("budget=40MiB");
+  const CommandResult asked = EstimateOne("--memory 40MiB"), configured = EstimateOne("budget=40MiB");
   EXPECT_EQ(configured.code, 0) << configured.out;
   EXPECT_EQ(asked.out, configured.out);
-  EXPECT_EQ(Estimate("budget=1MiB").code, 5);
+  EXPECT_EQ(EstimateOne("budget=1MiB").code, 5);
 }
 
 TEST(EstimateVerb, TakesAnotherModeWhereTheFirstDoesNotFit) {
@@ -174,7 +179,8 @@ TEST(EstimateVerb, TakesAnotherModeWhereTheFirstDoesNotFit) {
 }
 
 TEST(EstimateVerb, CountsTheDrawsOfAStep) {
-  const CommandResult one = Estimate("--memory 1GiB"), three = Estimate("--memory 1GiB draws_per_step=3");
+  const CommandResult one = EstimateOne("--memory 1GiB"),
+                      three = EstimateOne("--memory 1GiB draws_per_step=3");
   const std::regex wait("Beside the peaks ([0-9.]+ .iB) of rows wait");
   std::smatch of_one, of_three;
   ASSERT_TRUE(std::regex_search(one.out, of_one, wait) && std::regex_search(three.out, of_three, wait));
@@ -183,7 +189,7 @@ TEST(EstimateVerb, CountsTheDrawsOfAStep) {
 }
 
 TEST(EstimateVerb, ChecksTheDeviceOfTheRunWhateverGpuIsAskedAbout) {
-  const CommandResult result = Estimate("--check --gpu H100 threads=1 tasks.control.rows=8");
+  const CommandResult result = EstimateOne("--check --gpu H100 threads=1 tasks.control.rows=8");
   EXPECT_EQ(result.code, 0) << result.out;
   const std::size_t at = result.out.find("One step of each task, run on cpu");
   ASSERT_NE(at, std::string::npos) << result.out;
@@ -269,13 +275,13 @@ TEST(EstimateVerb, OnSeveralGpusAFormHasTheNameOfItsStage) {
 
 TEST(EstimateVerb, SaysWhatEachOfSeveralGpusLacks) {
   const std::string model = "model=" MEDLEY_SOURCE_DIR "/configs/models/agent-qwen3-0.6b.json ";
-  const CommandResult none = Estimate(model + "--gpus 'gtx 1650,t4' --budget 25%");
+  const CommandResult none = EstimateOne(model + "--gpus 'gtx 1650,t4' --budget 25%");
   EXPECT_EQ(none.code, 5) << none.out;
   EXPECT_TRUE(std::regex_search(
       none.out, std::regex("GTX 1650 +weights, optimizer +does not fit +- +- +-[0-9.]+ GiB\n")))
       << none.out;
   EXPECT_TRUE(Has(none, "the run fits none of the GPUs above")) << none.out;
-  const CommandResult one = Estimate(model + "--gpus 'gtx 1650,b200'");
+  const CommandResult one = EstimateOne(model + "--gpus 'gtx 1650,b200'");
   EXPECT_EQ(one.code, 0) << one.out;
   EXPECT_TRUE(Has(one, "The smallest that takes every task: B200.")) << one.out;
 }
@@ -295,20 +301,21 @@ TEST(EstimateVerb, RefusesAListOfGpusWithAllThatIsWrong) {
 
 // As plan has it: bytes, a part of what there is, or what is free.
 TEST(EstimateVerb, ABudgetIsTheConfigsOrThatOfTheNamedGpu) {
-  EXPECT_EQ(Estimate("--budget 40MiB").out, Estimate("budget=40MiB").out);
-  EXPECT_EQ(Estimate("--budget 1MiB").code, 5);
-  EXPECT_TRUE(std::regex_search(Estimate("--budget 50%").out, std::regex("\nOn [0-9.]+ GiB: the mode")));
-  const CommandResult half = Estimate("--gpu 'rtx 3090' --budget 50%"), whole = Estimate("--gpu 'rtx 3090'");
+  EXPECT_EQ(EstimateOne("--budget 40MiB").out, EstimateOne("budget=40MiB").out);
+  EXPECT_EQ(EstimateOne("--budget 1MiB").code, 5);
+  EXPECT_TRUE(std::regex_search(EstimateOne("--budget 50%").out, std::regex("\nOn [0-9.]+ GiB: the mode")));
+  const CommandResult half = EstimateOne("--gpu 'rtx 3090' --budget 50%"),
+                      whole = EstimateOne("--gpu 'rtx 3090'");
   EXPECT_EQ(half.code, 0) << half.out;
   EXPECT_TRUE(Has(half, "On RTX 3090 (12.1 GiB; ")) << half.out;
-  EXPECT_EQ(Estimate("--gpu 'rtx 3090' --budget free").out, whole.out);
-  const CommandResult more = Estimate("--gpu t4 --budget 16GiB");
+  EXPECT_EQ(EstimateOne("--gpu 'rtx 3090' --budget free").out, whole.out);
+  const CommandResult more = EstimateOne("--gpu t4 --budget 16GiB");
   EXPECT_EQ(more.code, 2);
   EXPECT_TRUE(Has(more, "--budget: 16 GiB are more than T4 has: 14.5 GiB")) << more.out;
-  const CommandResult of_none = Estimate("device=cuda --budget 50%");
+  const CommandResult of_none = EstimateOne("device=cuda --budget 50%");
   EXPECT_EQ(of_none.code, 2);
   EXPECT_TRUE(Has(of_none, "of which GPU? Name it")) << of_none.out;
-  EXPECT_TRUE(Has(Estimate("device=cuda --budget 1GiB"), "\nOn 1 GiB: the mode"));
+  EXPECT_TRUE(Has(EstimateOne("device=cuda --budget 1GiB"), "\nOn 1 GiB: the mode"));
 }
 
 }  // namespace

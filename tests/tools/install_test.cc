@@ -237,7 +237,8 @@ medley_add_plugin(zoom SOURCES ${tree}/tasks/zoom/zoom.cc ${shared})
 target_include_directories(zoom PRIVATE ${tree})
 )");
   Write("weights.json", R"({"weights": {"zoom_agent": 1, "zoom_halfway": 1}})");
-  ASSERT_NO_FATAL_FAILURE(Build("-DCMAKE_CXX_COMPILER=clang++ -DCMAKE_BUILD_TYPE=Release"));
+  ASSERT_NO_FATAL_FAILURE(
+      Build("-DCMAKE_CXX_COMPILER=clang++ -DCMAKE_CXX_FLAGS= -DCMAKE_BUILD_TYPE=Release"));
   const auto metrics = [&](const std::string& name, const std::string& plugins) {
     const fs::path run = directory_ / name;
     const auto trained =

@@ -28,8 +28,8 @@ class NewTest : public test::InstalledTest {
 
 const std::vector<std::string> kKinds = {"reply", "question", "picture", "classify", "regress", "model"};
 
-// All as one project. The program of a test is the same in all kinds, so it is built once; beside it each
-// plugin's .check, which tries the same.
+// All as one project, and a slice of them by another compiler. The program of a test is the same in all
+// kinds, so it is built once; beside it each plugin's .check, which tries the same.
 TEST_F(NewTest, EveryKindBuildsWithoutAWarningAndPassesItsCheck) {
   std::vector<std::string> folders;
   for (const std::string& kind : kKinds) {
@@ -37,13 +37,16 @@ TEST_F(NewTest, EveryKindBuildsWithoutAWarningAndPassesItsCheck) {
     ASSERT_EQ(New(folders.back() + " --kind " + kind).code, 0);
   }
   Write("CMakeLists.txt", ProjectOf(folders));
-  for (const char* compiler : {"clang++", "g++"}) {
+  for (const std::string compiler : {"clang++", "g++"}) {
+    const bool is_gcc = compiler == "g++";
     std::string plugins;
-    for (const std::string& folder : folders) plugins += " " + folder;
-    const auto built = Here(".", "cmake -S . -B " + std::string(compiler) + kUnoptimized +
-                                     "-Dmedley_ROOT=" + Prefix() + " -DCMAKE_CXX_COMPILER=" + compiler +
-                                     " -DCMAKE_CXX_FLAGS='-Wall -Wextra -Werror' && cmake --build " +
-                                     compiler + " --target my_reply_test" + plugins);
+    for (const std::string& folder : is_gcc ? folders : test::Slice("NewWithClang", folders, 3))
+      plugins += " " + folder;
+    const std::string flags = std::string("-Wall -Wextra -Werror ") + (is_gcc ? kQuickFlags : "");
+    const auto built = Here(".", "cmake -S . -G Ninja -B " + compiler + " -Dmedley_ROOT=" + Prefix() +
+                                     " -DCMAKE_CXX_COMPILER=" + compiler + " -DCMAKE_CXX_FLAGS='" + flags +
+                                     "' && cmake --build " + compiler + " --target" +
+                                     (is_gcc ? " my_reply_test" : "") + plugins);
     ASSERT_EQ(built.code, 0) << compiler << '\n' << built.out;
   }
   const auto tested = Here(".", "ctest --test-dir g++ --output-on-failure -R 'check$|^my_reply$'");
@@ -72,14 +75,13 @@ class NewReadmeTest : public NewTest, public ::testing::WithParamInterface<std::
 
 TEST_P(NewReadmeTest, BuildsPassesTrainsAndIsAboveChance) {
   ASSERT_EQ(New("mine --kind " + GetParam()).code, 0);
-  setenv("CXXFLAGS", "-Wall -Wextra -Werror", 1);
+  setenv("CXXFLAGS", (std::string("-Wall -Wextra -Werror ") + kQuickFlags).c_str(), 1);
   const std::vector<std::string> commands = Commands();
   ASSERT_EQ(commands.size(), 5U);
   for (const std::string& command : commands) {
     const auto done = Here("mine", command);
     ASSERT_EQ(done.code, 0) << command << '\n' << done.out;
   }
-  unsetenv("CXXFLAGS");
   const auto score =
       nlohmann::json::parse(ReadText(directory_ / "mine/run/eval.json")).at("tasks").at("mine");
   if (score.at("chance").is_null()) {
@@ -91,7 +93,7 @@ TEST_P(NewReadmeTest, BuildsPassesTrainsAndIsAboveChance) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Kinds, NewReadmeTest, ::testing::ValuesIn(test::Slice("NewReadme", kKinds, 3)),
+INSTANTIATE_TEST_SUITE_P(Kinds, NewReadmeTest, ::testing::ValuesIn(test::Slice("NewReadme", kKinds, 6)),
                          [](const auto& kind) { return kind.param; });
 
 TEST_F(NewTest, NothingIsOverwrittenAndNamesAreChecked) {

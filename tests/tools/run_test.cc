@@ -27,6 +27,7 @@ using test::CommandResult;
 using test::Medley;
 using test::Shell;
 
+// Its sizes are those that it names, and measured only where `more` says plan=true.
 std::string TrainOneCommand(const fs::path& out, const std::string& more,
                             const std::string& output = "2>&1") {
   std::string command = Medley() + "train " MEDLEY_SOURCE_DIR "/configs/runs/quickstart.json --out " +
@@ -35,6 +36,7 @@ std::string TrainOneCommand(const fs::path& out, const std::string& more,
        {"control", "arrow_to_gold", "position_qa", "zoom_agent", "zoom_gold", "zoom_halfway"}) {
     command += " tasks." + std::string(task) + ".rows=2";
   }
+  if (more.find("plan=") == std::string::npos) command += " plan=false";
   return command + " " + more + " " + output;
 }
 
@@ -92,7 +94,7 @@ TEST(RunCommand, TrainsEvaluatesGeneratesAndLeavesWhatItPromises) {
   const ScratchDirectory scratch;
   const fs::path run = scratch / "run";
   const CommandResult trained =
-      Shell(TrainOneCommand(run, "steps=6 eval.every=3 eval.rows=4 checkpoint.every=2"));
+      Shell(TrainOneCommand(run, "plan=true steps=6 eval.every=3 eval.rows=4 checkpoint.every=2"));
   ASSERT_EQ(trained.code, 0) << trained.out;
   EXPECT_NE(trained.out.find("share error"), std::string::npos);
   EXPECT_EQ(trained.out.find('\r'), std::string::npos);  // not a terminal
@@ -523,7 +525,7 @@ TEST(RunCommand, WhatTheTasksRefuseIsBadInputBeforeAnythingIsTrained) {
       {"tokenizer=" + (scratch / "letters.model").string(), "Shorten the text, or train the vocabulary"},
       {"model=" + (scratch / "small.json").string(), "images of 112 pixels"}};
   for (const auto& [mistake, words] : mistakes) {
-    const CommandResult planned = Shell(TrainOneCommand(scratch / "planned", "steps=3 " + mistake));
+    const CommandResult planned = Shell(TrainOneCommand(scratch / "planned", "plan=true steps=3 " + mistake));
     EXPECT_EQ(planned.code, 2) << planned.out;
     EXPECT_NE(planned.out.find(words), std::string::npos) << planned.out;
     EXPECT_FALSE(fs::exists(scratch / "planned"));

@@ -40,12 +40,13 @@ class Screens : public ::testing::Test {
 };
 
 TEST_F(Screens, OfEveryVerbAreNoWiderThanATerminalOrAPage) {
+  const std::string one = kConfig + " weights=" MEDLEY_SOURCE_DIR "/configs/weights/control.json";
   const std::vector<std::string> verbs = {
       "eval run --rows 4",
       "report run",
       "estimate " + kConfig + " --gpu L4",
-      "estimate " + kConfig + " --gpus all",
-      "plan " + kConfig + " budget=1GiB threads=1 --out planned",  // measured once
+      "estimate " + one + " --gpus all",
+      "plan " + one + " budget=1GiB threads=1 --out planned",  // measured once
       "validate " + kConfig,
       "tasks position_qa",
       "tasks",
