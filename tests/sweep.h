@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
+#include <numeric>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -30,6 +31,14 @@ std::vector<Case> Slice(std::string_view sweep, std::vector<Case> all, std::size
   std::printf("%.*s: %zu of %zu cases, by MEDLEY_SWEEP=%s\n", static_cast<int>(sweep.size()), sweep.data(),
               slice.size(), all.size(), seed);
   return slice;
+}
+
+// A sweep over the numbers from `first` on, below `end`: the steps after which a run is resumed.
+inline std::vector<std::int64_t> SliceOfSteps(std::string_view sweep, std::int64_t first, std::int64_t end,
+                                              std::size_t of) {
+  std::vector<std::int64_t> all(static_cast<std::size_t>(std::max<std::int64_t>(end - first, 0)));
+  std::iota(all.begin(), all.end(), first);
+  return Slice(sweep, std::move(all), of);
 }
 
 }  // namespace medley::test

@@ -167,7 +167,7 @@ TEST_P(StepBytesOf, AreNeverBelowTheMeasuredPeakAndNear) {
 }
 
 INSTANTIATE_TEST_SUITE_P(AllTasks, StepBytesOf,
-                         ::testing::ValuesIn(test::Slice("StepBytesOf", AllCases(), 5)),
+                         ::testing::ValuesIn(test::Slice("StepBytesOf", AllCases(), 8)),
                          [](const ::testing::TestParamInfo<Case>& info) {
                            return NameOf(info.param.what) + "_" + std::string(ModeName(info.param.mode)) +
                                   (info.param.dropout > 0 ? "_dropout" : "") +

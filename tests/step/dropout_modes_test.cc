@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "tests/step/agent_fixture.h"
+#include "tests/sweep.h"
 
 namespace medley {
 namespace {
@@ -72,10 +73,12 @@ TEST_P(DropoutModes, OfAdaptersIsTheSameInAllModesToo) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Tasks, DropoutModes,
-                         ::testing::Values(TaskVariant{"position_qa", "default"},
-                                           TaskVariant{"zoom_gold", "fused"},
-                                           TaskVariant{"arrow_to_gold", "carry"},
-                                           TaskVariant{"mem_canvas", "default"}),
+                         ::testing::ValuesIn(test::Slice<TaskVariant>("DropoutModes",
+                                                                      {{"position_qa", "default"},
+                                                                       {"zoom_gold", "fused"},
+                                                                       {"arrow_to_gold", "carry"},
+                                                                       {"mem_canvas", "default"}},
+                                                                      2)),
                          [](const auto& info) { return NameOf(info.param); });
 
 }  // namespace

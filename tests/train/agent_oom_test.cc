@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "tests/step/agent_fixture.h"
+#include "tests/sweep.h"
 #include "tests/train/trainer_fixture.h"
 
 namespace medley {
@@ -208,9 +209,11 @@ TEST_P(AgentOom, TheRunIsThatOfAPlanWithHalfTheRowsAndNearOneWithOneRow) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Tasks, AgentOom,
-                         ::testing::Values(Case{"position_qa", Mode::kSequential},
-                                           Case{"zoom_agent", Mode::kJoint},
-                                           Case{"mem_canvas", Mode::kTwoStage}),
+                         ::testing::ValuesIn(test::Slice<Case>("AgentOom",
+                                                               {{"position_qa", Mode::kSequential},
+                                                                {"zoom_agent", Mode::kJoint},
+                                                                {"mem_canvas", Mode::kTwoStage}},
+                                                               3)),
                          [](const auto& info) { return info.param.task; });
 
 }  // namespace

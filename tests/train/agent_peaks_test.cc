@@ -88,7 +88,7 @@ TEST_P(AgentPeaks, ArePredictedToTheByteForTheLongestRowsAndNeverExceededByDrawn
 }
 
 INSTANTIATE_TEST_SUITE_P(AllTasks, AgentPeaks,
-                         ::testing::ValuesIn(test::Slice("AgentPeaks", AllPlanned(), 5)),
+                         ::testing::ValuesIn(test::Slice("AgentPeaks", AllPlanned(), 10)),
                          [](const auto& info) {
                            return NameOf(info.param.what) +
                                   (info.param.dtype == at::kBFloat16 ? "_bf16" : "") +

@@ -6,6 +6,7 @@
 #include <set>
 #include <thread>
 
+#include "tests/sweep.h"
 #include "tests/train/trainer_fixture.h"
 
 namespace medley::testing_fixture {
@@ -63,7 +64,8 @@ TEST_P(SamplingAhead, TrainsTheSameBitForBitWithAnyThreadsAndDepth) {
     return EndState(scratch / name);
   };
   const State expected = train({0, 4}, "alone");
-  for (const DataSetting& data : AllSettings()) {
+  const std::string sweep = "SamplingAhead." + std::to_string(GetParam());
+  for (const DataSetting& data : test::Slice(sweep, AllSettings(), 4)) {
     const std::string name = std::to_string(data.threads) + "-" + std::to_string(data.ahead);
     EXPECT_EQ(train(data, name), expected) << name;
   }
@@ -74,7 +76,7 @@ TEST_P(SamplingAhead, AResumeWithOtherThreadsGoesOnBitForBit) {
   fs::create_directory(scratch / "whole");
   TrainSamplingAhead(scratch / "whole", Configured(8, GetParam(), {3, 5}), {{"one", Dawdle}});
   const State expected = EndState(scratch / "whole");
-  for (std::int64_t k = 1; k < 8; ++k) {
+  for (const std::int64_t k : test::SliceOfSteps("ResumedAhead." + std::to_string(GetParam()), 1, 8, 3)) {
     const fs::path part = scratch / ("part" + std::to_string(k));
     fs::copy(scratch / "whole", part, fs::copy_options::recursive);
     for (const CheckpointEntry& entry : ListCheckpoints(part)) {
