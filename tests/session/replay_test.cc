@@ -41,7 +41,7 @@ class Replays : public ::testing::Test {
 
 // Edited while it ran and while it rested, interrupted, and resumed with other settings.
 TEST_F(Replays, RepeatAllThatAPersonDid) {
-  const std::string first = "plan=false hours=0 steps=100";
+  const std::string first = "plan=false hours=0 steps=60";
   {
     Session train = Session::Begin(Request(first), run(), *console_);
     train.Train(5);
@@ -52,7 +52,7 @@ TEST_F(Replays, RepeatAllThatAPersonDid) {
     EXPECT_EQ(test::TrainInterrupted(train), ExitCode::kInterrupted) << console_.words();
   }
   Edit("\"draws\": 10", "\"draws\": 12");  // of the present stage: it begins anew
-  const Ended resumed = Resume("optimizer.learning_rate=1e-4 steps=120");
+  const Ended resumed = Resume("optimizer.learning_rate=1e-4 steps=70");
   ASSERT_EQ(resumed.code, ExitCode::kDone) << resumed.out;
   const Ended replayed = Replay("again", first);
   EXPECT_EQ(replayed.code, ExitCode::kDone) << replayed.out;

@@ -236,7 +236,7 @@ TEST(Phases, PredictionsCostNoMoreThanTheirAllowanceAndWhatTheyEarned) {
 }
 
 TEST(Phases, AThousandForcedJumpsLeaveNothingBehind) {
-  for (const bool taken : {true, false}) {
+  for (const int taken : test::Slice<int>("AThousandJumps", {true, false}, 2)) {
     const ScratchDirectory scratch;
     InstallCpuAllocator();
     RunConfig config = WithPhases(1000);
