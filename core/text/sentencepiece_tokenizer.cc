@@ -8,6 +8,7 @@
 
 #include <array>
 #include <cstdio>
+#include <exception>
 #include <map>
 
 namespace medley {
@@ -20,10 +21,8 @@ class SentencePieceTokenizer : public Tokenizer {
  public:
   SentencePieceTokenizer(const std::string& bytes, const std::string& file)
       : file_(file), hash_(HashText(bytes)) {
-    const auto status = processor_.LoadFromSerializedProto(bytes);
-    if (bytes.empty() || !status.ok()) {
-      throw InputError(file_ + ": neither a tokenizer.json nor a SentencePiece vocabulary (" +
-                       (bytes.empty() ? "it is empty" : status.ToString()) +
+    if (const std::string why = bytes.empty() ? "it is empty" : WhyNotLoaded(bytes); !why.empty()) {
+      throw InputError(file_ + ": neither a tokenizer.json nor a SentencePiece vocabulary (" + why +
                        "); make one with: medley tokenizer train --corpus FILE --out FILE");
     }
     for (const std::string_view name : kSpecialTokens) {
@@ -69,6 +68,16 @@ class SentencePieceTokenizer : public Tokenizer {
   std::string hash() const override { return hash_; }
 
  private:
+  // A damaged one has a status, or throws what its trie does (of a piece that is empty).
+  std::string WhyNotLoaded(const std::string& bytes) {
+    try {
+      const auto status = processor_.LoadFromSerializedProto(bytes);
+      return status.ok() ? "" : status.ToString();
+    } catch (const std::exception& error) {
+      return error.what();
+    }
+  }
+
   std::size_t Checked(std::int64_t id) const {
     if (id >= 0 && id < size()) return static_cast<std::size_t>(id);
     throw Error(file_ + ": token " + std::to_string(id) + " is outside the vocabulary of " +
