@@ -23,6 +23,7 @@ class Background {
   Background(const std::string& command, std::filesystem::path log) : log_(std::move(log)) {
     child_ = ::fork();
     if (child_ == 0) {
+      ::unsetenv("MEDLEY_STARTER");  // it is to be the process that gets the signals
       ::execl("/bin/sh", "sh", "-c", ("exec " + command + " >" + log_.string() + " 2>&1").c_str(), nullptr);
       ::_exit(127);
     }

@@ -21,6 +21,7 @@ namespace {
 
 using test::CommandResult;
 using test::Medley;
+using test::PlainMedley;
 using test::Shell;
 
 CommandResult Estimate(const std::string& more) {
@@ -49,7 +50,9 @@ TEST(EstimateVerb, SaysWhatARunTakesAndWhereItFits) {
 // 2.6 GiB of weights alone, before gradients and optimizer, may never be resident.
 TEST(EstimateVerb, KnowsAModelThatItNeverAllocates) {
   const std::string model = "model=" MEDLEY_SOURCE_DIR "/configs/models/agent-qwen3-0.6b.json";
-  const CommandResult result = Estimate(model + " --gpu rtx3090");
+  const CommandResult result = Shell("OMP_NUM_THREADS=1 " + PlainMedley() +
+                                     "estimate " MEDLEY_SOURCE_DIR "/configs/runs/quickstart.json " + model +
+                                     " --gpu rtx3090 2>&1");  // a child of this program
   rusage used{};
   getrusage(RUSAGE_CHILDREN, &used);
   EXPECT_EQ(result.code, 0) << result.out;

@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <string>
 
+#include "tests/tools/starter/starter.h"
 #include "tests/words.h"
 
 namespace medley::test {
@@ -28,7 +29,18 @@ inline CommandResult Shell(const std::string& command) {
   return result;
 }
 
-inline std::string Medley() { return MEDLEY_BUILD_DIR "/bin/medley "; }
+inline std::string PlainMedley() { return MEDLEY_BUILD_DIR "/bin/medley "; }
+#ifdef MEDLEY_STARTED
+// One that has opened libtorch already, which most of a short command's time goes into: see
+// starter/client.cc.
+inline std::string Medley() {
+  static const Starter starter(MEDLEY_BUILD_DIR "/bin/medley", MEDLEY_STARTED "/medley_starter.so",
+                               MEDLEY_BUILD_DIR "/lib/medley/medley_verbs.so");
+  return MEDLEY_STARTED "/medley_started ";
+}
+#else
+inline std::string Medley() { return PlainMedley(); }
+#endif
 
 // The command "medley ..." that was printed last in front of these words; "" where there is none.
 inline std::string CommandBefore(const std::string& out, const std::string& words) {

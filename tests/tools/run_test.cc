@@ -66,6 +66,7 @@ std::string TorchWithoutCuda(const fs::path& folder) {
 pid_t Start(const std::string& command) {
   const pid_t child = ::fork();
   if (child == 0) {
+    ::unsetenv("MEDLEY_STARTER");  // it is to be the process that gets the signals
     ::execl("/bin/sh", "sh", "-c", ("exec " + command).c_str(), nullptr);
     ::_exit(127);
   }

@@ -214,7 +214,7 @@ std::vector<Case> AllCases() {
   return cases;
 }
 INSTANTIATE_TEST_SUITE_P(Modes, OomAtEveryAllocation,
-                         ::testing::ValuesIn(test::Slice("OomAtEveryAllocation", AllCases(), 4)),
+                         ::testing::ValuesIn(test::Slice("OomAtEveryAllocation", AllCases(), 6)),
                          [](const auto& c) { return NameOf(c.param); });
 
 // Bytes of the pass that grow with its rows, so that a budget can refuse some and not others.
