@@ -117,7 +117,7 @@ std::string RecordIndex::Read(std::int64_t record) const {
 
 std::int64_t RecordIndex::LineOf(std::int64_t record) const {
   const auto end = static_cast<std::int64_t>(begins_[static_cast<std::size_t>(record)]);
-  std::string piece(kScanPiece, '\0');
+  std::string piece(static_cast<std::size_t>(std::min<std::int64_t>(kScanPiece, end)), '\0');
   std::int64_t line = 1;
   for (std::int64_t offset = 0; offset < end;) {
     const auto wanted = static_cast<std::size_t>(std::min<std::int64_t>(kScanPiece, end - offset));

@@ -136,7 +136,9 @@ std::vector<std::uint64_t> FindRecords(const InputFile& file, const fs::path& pa
   const std::string words = "reading " + DisplayPath(path);
   RecordChecker checker(DisplayPath(path), format, check);
   Scanner scanner(format, checker);
-  std::string piece(kScanPiece, '\0');
+  // One byte more than a small file has: so much is not read, and that is its end.
+  const std::int64_t bytes = std::clamp<std::int64_t>(file.size() + 1, 1 << 16, kScanPiece);
+  std::string piece(static_cast<std::size_t>(bytes), '\0');
   for (std::int64_t offset = 0;;) {
     HeedInterrupt();
     const std::size_t got = file.Read(offset, piece.data(), piece.size());
