@@ -45,7 +45,7 @@ std::string Resume(const TroubleRun& trouble) { return Medley() + "resume " + tr
 constexpr double kSoon = 2.0;
 
 TEST(Interrupt, AStepIsGivenUpAtOnceAndDoneAgainAfterAResume) {
-  const std::string settings = "steps=3 draws_per_step=8";
+  const std::string settings = "steps=2 draws_per_step=8";
   const TroubleRun whole, trouble;
   ASSERT_EQ(Shell(whole.Train(settings)).code, 0);
   Background train(trouble.Command("train", "--out " + trouble.run().string() + " plan=false " + settings +
