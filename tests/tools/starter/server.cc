@@ -99,6 +99,9 @@ bool HasOneThread() {
                        std::filesystem::directory_iterator()) == 1;
 }
 
+// Readable once the process has ended.
+int DescriptorOf(pid_t process) { return static_cast<int>(::syscall(SYS_pidfd_open, process, 0)); }
+
 class Server {
  public:
   explicit Server(int listening) : listening_(listening) {}
@@ -139,7 +142,7 @@ class Server {
       RunCommand(*std::move(received));
     }
     for (const int descriptor : received->descriptors) ::close(descriptor);
-    started_.push_back({client, static_cast<int>(::syscall(SYS_pidfd_open, child, 0)), child});
+    started_.push_back({client, DescriptorOf(child), child});
   }
   // A signal; or its end, and then the command is ended that it stands for.
   static void PassOn(Started& started) {
@@ -171,6 +174,9 @@ int Listen(int, char**, char**) {
   if (path == nullptr || verbs == nullptr) return 125;
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (dlopen(verbs, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE) == nullptr || !HasOneThread()) return 125;
+  const int own = DescriptorOf(::getpid());  // since Linux 5.3
+  if (own < 0) return 125;
+  ::close(own);
   sockaddr_un address{.sun_family = AF_UNIX, .sun_path = {}};
   if (std::strlen(path) >= sizeof address.sun_path) return 125;
   std::strcpy(address.sun_path, path);

@@ -34,12 +34,16 @@ class Starter {
       ::execl(command.c_str(), "medley", nullptr);
       ::_exit(127);
     }
-    while (!std::filesystem::exists(socket) && ::waitpid(server_, nullptr, WNOHANG) == 0)
+    while (server_ > 0 && !std::filesystem::exists(socket)) {
+      if (::waitpid(server_, nullptr, WNOHANG) != 0) server_ = -1;  // none here: all commands are plain ones
       std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    }
   }
   ~Starter() {
-    ::kill(server_, SIGKILL);
-    ::waitpid(server_, nullptr, 0);
+    if (server_ > 0) {
+      ::kill(server_, SIGKILL);
+      ::waitpid(server_, nullptr, 0);
+    }
     std::filesystem::remove_all(folder_);
   }
   Starter(const Starter&) = delete;
