@@ -6,8 +6,10 @@
 #include <cstdio>
 #include <string>
 
-#include "tests/tools/starter/starter.h"
 #include "tests/words.h"
+#ifdef MEDLEY_STARTED
+#include "tests/tools/starter/starter.h"
+#endif
 
 namespace medley::test {
 
