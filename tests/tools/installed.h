@@ -62,11 +62,7 @@ class InstalledTest : public ::testing::Test {
     }
     return project;
   }
-#ifdef __clang__
-  static constexpr const char* kQuickFlags = "";
-#else
-  static constexpr const char* kQuickFlags = "--param=ggc-min-heapsize=1048576";  // as CMakeLists.txt has it
-#endif
+  static constexpr const char* kQuickFlags = MEDLEY_QUICK_FLAGS;
 
   std::filesystem::path directory_;
 };
