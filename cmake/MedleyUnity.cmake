@@ -1,15 +1,18 @@
-# medley_unity(TARGET [BATCH n] [LIGHT FOLDERS...] [ALONE SOURCES...])
+# medley_unity(TARGET [BATCH n] [ACROSS n] [LIGHT FOLDERS...] [ALONE SOURCES...])
 #
 # With MEDLEY_UNITY, the target's sources are compiled in batches of one folder each: most of a source's time is its headers, which
-# a batch reads once. BATCH: at most so many in one, where ten take more than 1.5 GB to compile, and with medley_large_jobs. LIGHT:
-# batches of these folders are compiled with medley_light_optimization. ALONE: these stay by themselves, for a reason that stands beside
-# the call. The presets `release` and `asan` build so; `dev`, and the commands that tools/lint reads, have each source alone.
+# a batch reads once. BATCH: at most so many in one, where ten take more than 1.5 GB to compile, and with medley_large_jobs. ACROSS: at
+# most so many in one, whichever folders they are of, for sources that nobody edits and waits for. LIGHT: batches of these folders are
+# compiled with medley_light_optimization. ALONE: these stay by themselves, for a reason that stands beside the call. The presets
+# `release` and `asan` build so; `dev`, and the commands that tools/lint reads, have each source alone.
 option(MEDLEY_UNITY "Compile the sources of a folder in batches" OFF)
 
 function(medley_unity target)
-  cmake_parse_arguments(arg "" "BATCH" "ALONE;LIGHT" ${ARGN})
+  cmake_parse_arguments(arg "" "BATCH;ACROSS" "ALONE;LIGHT" ${ARGN})
   if(arg_BATCH)
     target_compile_options(${target} PRIVATE ${medley_large_jobs})
+  elseif(arg_ACROSS)
+    set(arg_BATCH ${arg_ACROSS})
   else()
     set(arg_BATCH 10)
   endif()
@@ -25,6 +28,9 @@ function(medley_unity target)
     cmake_path(GET source PARENT_PATH folder)
     cmake_path(RELATIVE_PATH folder BASE_DIRECTORY ${PROJECT_SOURCE_DIR})
     string(MAKE_C_IDENTIFIER ${folder} folder)
+    if(arg_ACROSS)
+      set(folder all)
+    endif()
     list(APPEND folders ${folder})
     list(APPEND of_${folder} ${source})
   endforeach()

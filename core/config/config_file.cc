@@ -17,7 +17,7 @@ namespace {
 namespace fs = std::filesystem;
 using nlohmann::json;
 
-constexpr JsonLimits kLimits = {.bytes = ConfigFile::kMostBytes, .values = std::size_t{1} << 17};
+constexpr JsonLimits kConfigLimits = {.bytes = ConfigFile::kMostBytes, .values = std::size_t{1} << 17};
 constexpr std::size_t kMostMistakes = 1000;
 constexpr std::size_t kLongestMessage = 4096;  // a key may be as long as the file
 constexpr const char* kCommandLine = "command line";
@@ -38,7 +38,7 @@ void ForgetPositions(JsonNode& node) {
 }
 
 JsonNode ParseValue(const std::string& text) {
-  JsonDocument value = ParseJson(text, kLimits);
+  JsonDocument value = ParseJson(text, kConfigLimits);
   if (!value.parsed || !value.problems.empty()) {
     value.root = {};
     value.root.type = json::value_t::string;
@@ -161,7 +161,7 @@ ConfigFile::ConfigFile(const fs::path& file, std::string text, Diagnostics& diag
 }
 
 void ConfigFile::Parse() {
-  document_ = ParseJson(text_, kLimits);
+  document_ = ParseJson(text_, kConfigLimits);
   for (const JsonProblem& problem : document_.problems) Fail(problem.at, problem.path, problem.message);
 }
 

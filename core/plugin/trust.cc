@@ -17,7 +17,7 @@
 namespace medley {
 namespace {
 
-std::string Mode(mode_t mode) {
+std::string OctalMode(mode_t mode) {
   std::string text;
   for (int shift = 9; shift >= 0; shift -= 3) text += static_cast<char>('0' + ((mode >> shift) & 7));
   return text;
@@ -40,7 +40,8 @@ class Writable {
  public:
   void Add(const std::filesystem::path& path, mode_t writes, mode_t mode) {
     said_ += (said_.empty() ? "" : ", ") + path.string() + " may be written by " +
-             ((writes & S_IWOTH) != 0 ? "everybody" : "its group") + " (mode " + Mode(mode & 07777) + ")";
+             ((writes & S_IWOTH) != 0 ? "everybody" : "its group") + " (mode " + OctalMode(mode & 07777) +
+             ")";
     paths_ += " " + path.string();
   }
   std::string Reason() const {

@@ -13,7 +13,7 @@ namespace {
 using Ids = std::unordered_map<std::string_view, std::int32_t>;
 
 // A vocabulary of 200,000 tokens with as many merges as pairs is 900,000 values.
-constexpr JsonLimits kLimits = {.values = std::size_t{1} << 22};
+constexpr JsonLimits kTokenizerLimits = {.values = std::size_t{1} << 22};
 constexpr std::int64_t kMostTokens = 1 << 24;
 constexpr std::size_t kLongestAdded = 4096;  // bytes: each is looked for at each place of a text
 
@@ -203,7 +203,7 @@ class Reader {
 }  // namespace
 
 TokenizerJson ReadTokenizerJson(std::string_view text, const std::string& file) {
-  const JsonDocument document = ParseJson(text, kLimits);
+  const JsonDocument document = ParseJson(text, kTokenizerLimits);
   if (!document.problems.empty()) {
     const JsonProblem& problem = document.problems.front();
     throw InputError(file + ":" + std::to_string(problem.at.line) + ":" + std::to_string(problem.at.column) +
