@@ -8,6 +8,7 @@
 #include <medley/model/float_type.h>
 #include <medley/model/parameter_names.h>
 #include <medley/report/table.h>
+#include <medley/step/compact_kernels.h>
 #include <medley/step/compact_moments.h>
 #include <medley/step/compact_operators.h>
 #include <medley/step/moment_shards.h>
