@@ -140,6 +140,12 @@ void RemoveAll(const fs::path& path) {
   if (error) ThrowFileError("remove", path, error.value());
 }
 
+void CreateDirectories(const fs::path& directory) {
+  std::error_code error;
+  fs::create_directories(directory, error);
+  if (error) ThrowFileError("make the directory", directory, error.value());
+}
+
 std::vector<fs::path> ListDirectory(const fs::path& directory) {
   std::vector<fs::path> paths;
   std::error_code error;

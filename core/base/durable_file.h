@@ -68,6 +68,8 @@ std::filesystem::path LinkAside(const std::filesystem::path& path, const std::st
 std::filesystem::file_type TypeOf(const std::filesystem::path& path);
 // Removes it with all that is below; does nothing where it is not there.
 void RemoveAll(const std::filesystem::path& path);
+// Makes what is missing of it. Not synced: for what can be made again.
+void CreateDirectories(const std::filesystem::path& directory);
 // What lies in it, sorted.
 std::vector<std::filesystem::path> ListDirectory(const std::filesystem::path& directory);
 // Replaces a file as a whole: after a crash either the old or the new one is there.

@@ -95,7 +95,7 @@ bool RecordIndex::Load(const fs::path& cached) {
 // Without room for it the file is read through at the next start again: no reason to stop.
 void RecordIndex::Save(const fs::path& cached) const {
   try {
-    fs::create_directories(cached.parent_path());
+    CreateDirectories(cached.parent_path());
     ReplaceFile(cached, [&](NewFile& file) {
       const Header header = HeaderOf(file_, format_, begins_);
       file.Write(&header, sizeof header);

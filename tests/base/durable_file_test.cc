@@ -134,6 +134,21 @@ TEST(DurableFile, NewFilesNeverOverwriteAndRenamesNeverReplace) {
   EXPECT_EQ(ReadText(scratch / "a"), "old");
 }
 
+TEST(DurableFile, ADirectoryThatCannotBeMadeIsNamedWithTheReason) {
+  const ScratchDirectory scratch;
+  CreateDirectories(scratch / "a/b");
+  CreateDirectories(scratch / "a/b");
+  EXPECT_TRUE(std::filesystem::is_directory(scratch / "a/b"));
+  WriteText(scratch / "file", "");
+  try {
+    CreateDirectories(scratch / "file/c");
+    FAIL() << "made a directory in a file";
+  } catch (const FileError& error) {
+    EXPECT_EQ(error.what(),
+              "cannot make the directory " + (scratch / "file/c").string() + ": Not a directory");
+  }
+}
+
 TEST(DurableFile, ReservedRoomThatWasNotWrittenIsGivenBack) {
   const ScratchDirectory scratch;
   NewFile file(scratch / "a", 1000);

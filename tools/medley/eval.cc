@@ -182,7 +182,7 @@ Comparison CompareWith(const Run& other, const std::vector<std::string>& asked, 
 void WriteResults(const fs::path& directory, const ordered_json& json, const Scores& scores,
                   Console& console) {
   try {
-    fs::create_directories(directory);
+    CreateDirectories(directory);
     ReplaceFile(directory / "eval.json", JsonText(json, 2) + "\n");
     console.Say("wrote " + (directory / "eval.json").string());
     for (const auto& sheet : WriteSheets(scores, directory)) console.Say("wrote " + sheet.string());
