@@ -1,6 +1,6 @@
-// Preloaded into the medley command: opens what the command would open first (libtorch, a second of work),
-// and then forks for each trial that it is asked for. The child runs the command's own main, with the
-// injector in place; it is the real command but for the time at which libraries were loaded.
+// Is preloaded into the medley command, and forks for each trial that it is asked for. The child runs the
+// command's own main, with the injector in place; it is the real command but for the time at which libraries
+// were loaded.
 //
 // A request is a line of fields with tabs between: fault, call number, error number, whether it persists, the
 // file for what the command prints, the file of the trace or nothing, the watched paths with ':' between, and
@@ -12,26 +12,20 @@
 #include <unistd.h>
 
 #include <chrono>
-#include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <filesystem>
 #include <iostream>
-#include <iterator>
 #include <sstream>
 #include <string>
 #include <vector>
 
 #include "tests/crash/injector.h"
+#include "tests/forking_command.h"
 
 namespace medley::crash {
 namespace {
 
-using Main = int (*)(int, char**, char**);
-
 constexpr unsigned kMostSeconds = 300;  // of a trial, on a busy machine
-
-Main g_main = nullptr;
 
 struct Request {
   Injection injection;
@@ -68,8 +62,7 @@ Request Parse(const std::string& line) {
   return request;
 }
 
-// Runs in the child. Ends it without libtorch's destructors, which go over a hundred MB of registries that
-// are shared with the parent until then.
+// Runs in the child.
 [[noreturn]] void RunCommand(Request request, Seen& seen, char** environment) {
   ::alarm(kMostSeconds);
   const int none = ::open("/dev/null", O_RDONLY);
@@ -83,28 +76,23 @@ Request Parse(const std::string& line) {
   std::vector<char*> arguments;
   for (std::string& argument : request.arguments) arguments.push_back(argument.data());
   arguments.push_back(nullptr);
-  const int code = g_main(static_cast<int>(arguments.size()) - 1, arguments.data(), environment);
-  std::cout.flush();
-  std::fflush(nullptr);
-  std::_Exit(code);
+  test::RunMain(arguments, environment);
 }
 
-// A fork keeps only the thread that forks.
-void RequireOneThread() {
-  const auto threads = std::distance(std::filesystem::directory_iterator("/proc/self/task"),
-                                     std::filesystem::directory_iterator());
-  if (threads == 1) return;
-  std::cerr << "the fork server has " << threads << " threads; set OMP_NUM_THREADS=1\n";
-  std::_Exit(125);
-}
+}  // namespace
+}  // namespace medley::crash
 
-int Serve(int, char**, char** environment) {
+int medley::test::Serve(int, char**, char** environment) {
+  using namespace crash;
   const char* library = std::getenv("MEDLEY_CRASH_VERBS");
-  if (library == nullptr || dlopen(library, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE) == nullptr) {
+  if (!OpenVerbs(library)) {
     std::cerr << "MEDLEY_CRASH_VERBS: " << (library != nullptr ? dlerror() : "not set") << '\n';
     return 125;
   }
-  RequireOneThread();
+  if (const auto threads = Threads(); threads != 1) {
+    std::cerr << "the fork server has " << threads << " threads; set OMP_NUM_THREADS=1\n";
+    return 125;
+  }
   void* shared = ::mmap(nullptr, sizeof(Seen), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   if (shared == MAP_FAILED) return 125;
   for (std::string line; std::getline(std::cin, line);) {
@@ -121,16 +109,4 @@ int Serve(int, char**, char** environment) {
               << std::endl;
   }
   return 0;
-}
-
-}  // namespace
-}  // namespace medley::crash
-
-// glibc starts every program through this; ours stands before it.
-extern "C" [[gnu::visibility("default")]] int __libc_start_main(medley::crash::Main main, int argc,
-                                                                char** argv, void (*init)(), void (*fini)(),
-                                                                void (*loader_fini)(), void* stack_end) {
-  medley::crash::g_main = main;
-  const auto start = reinterpret_cast<decltype(&__libc_start_main)>(dlsym(RTLD_NEXT, "__libc_start_main"));
-  return start(&medley::crash::Serve, argc, argv, init, fini, loader_fini, stack_end);
 }

@@ -1,7 +1,5 @@
-// Preloaded into the medley command: opens what its verbs would open first (libtorch, most of the time that a
-// small run takes), and then forks a child for each client (client.cc) that asks, which runs the command's
-// own main. It ends with the test program that started it.
-#include <dlfcn.h>
+// Is preloaded into the medley command, and forks a child for each client (client.cc) that asks, which runs
+// the command's own main. It ends with the test program that started it.
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
@@ -14,24 +12,17 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <filesystem>
-#include <iostream>
-#include <iterator>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "tests/forking_command.h"
 #include "tests/tools/starter/request.h"
 
 namespace medley::test {
 namespace {
-
-using Main = int (*)(int, char**, char**);
-
-Main g_main = nullptr;
 
 struct Started {
   int client = -1, process = -1;  // its socket, and the child's pidfd
@@ -64,7 +55,7 @@ std::optional<Received> Receive(int client) {
   return received;
 }
 
-// In the child. Ends it without libtorch's destructors, as the command does.
+// In the child.
 [[noreturn]] void RunCommand(Received received) {
   const StartRequest& request = received.request;
   if (::fchdir(received.descriptors[0]) != 0) ::_exit(125);
@@ -87,16 +78,7 @@ std::optional<Received> Receive(int client) {
   for (char* variable : variables) {
     if (variable != nullptr) ::putenv(variable);
   }
-  const int code = g_main(request.arguments, arguments.data(), environ);
-  std::cout.flush();
-  std::fflush(nullptr);
-  std::_Exit(code);
-}
-
-// A fork keeps only the thread that forks.
-bool HasOneThread() {
-  return std::distance(std::filesystem::directory_iterator("/proc/self/task"),
-                       std::filesystem::directory_iterator()) == 1;
+  RunMain(arguments, environ);
 }
 
 // Readable once the process has ended.
@@ -106,7 +88,7 @@ class Server {
  public:
   explicit Server(int listening) : listening_(listening) {}
 
-  [[noreturn]] void Serve() {
+  [[noreturn]] void Run() {
     for (;;) {
       std::vector<pollfd> of = {{.fd = listening_, .events = POLLIN, .revents = 0}};
       for (const Started& started : started_) {
@@ -169,11 +151,12 @@ class Server {
   std::vector<Started> started_;
 };
 
-int Listen(int, char**, char**) {
-  const char *path = std::getenv("MEDLEY_STARTER"), *verbs = std::getenv("MEDLEY_STARTER_VERBS");
-  if (path == nullptr || verbs == nullptr) return 125;
+}  // namespace
+
+int Serve(int, char**, char**) {
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-  if (dlopen(verbs, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE) == nullptr || !HasOneThread()) return 125;
+  const char* path = std::getenv("MEDLEY_STARTER");
+  if (path == nullptr || !OpenVerbs(std::getenv("MEDLEY_STARTER_VERBS")) || Threads() != 1) return 125;
   const int own = DescriptorOf(::getpid());  // since Linux 5.3
   if (own < 0) return 125;
   ::close(own);
@@ -184,17 +167,7 @@ int Listen(int, char**, char**) {
   if (::bind(listening, reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0 ||
       ::listen(listening, 64) != 0)
     return 125;
-  Server(listening).Serve();
+  Server(listening).Run();
 }
 
-}  // namespace
 }  // namespace medley::test
-
-// glibc starts every program through this; ours stands before it.
-extern "C" [[gnu::visibility("default")]] int __libc_start_main(medley::test::Main main, int argc,
-                                                                char** argv, void (*init)(), void (*fini)(),
-                                                                void (*loader_fini)(), void* stack_end) {
-  medley::test::g_main = main;
-  const auto start = reinterpret_cast<decltype(&__libc_start_main)>(dlsym(RTLD_NEXT, "__libc_start_main"));
-  return start(&medley::test::Listen, argc, argv, init, fini, loader_fini, stack_end);
-}
