@@ -242,7 +242,9 @@ std::vector<std::uint64_t> Seeds() {
   std::iota(seeds.begin(), seeds.end(), std::uint64_t{0});
   return test::Slice("MixerSearch", std::move(seeds), 20);
 }
-INSTANTIATE_TEST_SUITE_P(Seeds, MixerSearch, ::testing::ValuesIn(Seeds()));
+// By seed, not by index: a slice has the names that all have.
+INSTANTIATE_TEST_SUITE_P(Seeds, MixerSearch, ::testing::ValuesIn(Seeds()),
+                         [](const auto& seed) { return std::to_string(seed.param); });
 
 }  // namespace
 }  // namespace medley::testing
