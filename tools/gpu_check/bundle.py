@@ -12,21 +12,28 @@ TOOLS = Path(__file__).resolve().parent.parent
 
 
 def needed(file):
-    """The libraries that the loader finds for a file: name and path."""
+    """The libraries that the loader looks for: name and path, "not" where it finds none."""
     out = subprocess.run(["ldd", file], capture_output=True, text=True, check=False).stdout
-    return re.findall(r"^\s*(\S+) => (/\S+)", out, re.M)
+    return re.findall(r"^\s*(\S+) => (\S+)", out, re.M)
+
+
+def names_of_torch(torch):
+    """What a torch brings, by name: its own libraries, and what they need, which comes with the wheels beside it; a set-up without a GPU
+    leaves most of that out. By name, because what is ours may be linked to a toolkit's copy."""
+    folder = torch / "lib"
+    libraries = [*folder.glob("libtorch*.so"), *folder.glob("libc10*.so")]
+    return {file.name for file in folder.glob("*.so*")} | {name for library in libraries for name, _ in needed(library)}
 
 
 def carry_libraries(folder):
     """Into carried/ what is neither ours, nor torch's, nor any system's."""
     told = subprocess.run([folder / "bin/medley", "version", "--json"], capture_output=True, check=True).stdout
-    torch = Path(json.loads(told)["libtorch"]["root"])
+    theirs = names_of_torch(Path(json.loads(told)["libtorch"]["root"]))
     carried = folder / "carried"
     carried.mkdir(exist_ok=True)
     for file in [*(folder / "bin").iterdir(), *folder.rglob("*.so")]:
         for name, path in needed(file):
-            theirs = "/torch/" in path or "/nvidia/" in path or Path(path).is_relative_to(torch)
-            if not theirs and not Path(path).is_relative_to(folder) and not SYSTEM.match(name):
+            if path.startswith("/") and name not in theirs and not Path(path).is_relative_to(folder) and not SYSTEM.match(name):
                 shutil.copy2(path, carried / name)
 
 

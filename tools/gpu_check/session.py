@@ -77,7 +77,7 @@ class Session:
         self.torch = find_torch(args.torch)
 
     def environment(self, more):
-        paths = [self.bundle / "carried", self.torch, os.environ.get("LD_LIBRARY_PATH")]
+        paths = [self.torch, self.bundle / "carried", os.environ.get("LD_LIBRARY_PATH")]
         settings = {**os.environ, "LD_LIBRARY_PATH": ":".join(str(path) for path in paths if path)}
         # What medley decides is tried, unless a line says otherwise.
         for name in ("PYTORCH_ALLOC_CONF", "PYTORCH_CUDA_ALLOC_CONF"):
