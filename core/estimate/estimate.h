@@ -31,7 +31,7 @@ struct EstimatedTask {
 };
 
 // What a run's steps would take, in bytes. Runs nothing of the model: its parameters may be on the meta
-// device. To be used on one thread, where nobody measures: see WorkspaceOf.
+// device. To be used on one thread.
 class Estimate {
  public:
   struct Setting {

@@ -6,6 +6,7 @@
 #include <ATen/ops/zeros.h>
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -57,7 +58,7 @@ class HollowModel : public Model {
   const Model& model_;
   const ModelConfig& config_;
   bool on_gpu_;
-  ProductWorkspace products_;
+  std::optional<ProductWorkspace> products_;  // on the CPU
 };
 
 ForwardShape HollowModel::ShapeOf(const ModelInputs& inputs) const {
@@ -67,12 +68,12 @@ ForwardShape HollowModel::ShapeOf(const ModelInputs& inputs) const {
 
 // Allocates the widest moment of the parts that belong to the image; -1: of those that belong to none.
 // Returns the bytes that are left of the last one.
-std::int64_t Touch(const std::vector<ForwardPart>& parts, int image, const ProductWorkspace& products) {
+std::int64_t Touch(const std::vector<ForwardPart>& parts, int image) {
   std::int64_t kept = 0, peak = 0, last = 0;
   for (const ForwardPart& part : parts) {
     if (part.image != image) continue;
     kept += part.kept;
-    peak = std::max(peak, kept + part.forward + products.Forward(part.product));
+    peak = std::max(peak, kept + part.forward);
     last = part.kept;
   }
   at::empty({peak}, at::kByte);
@@ -81,16 +82,19 @@ std::int64_t Touch(const std::vector<ForwardPart>& parts, int image, const Produ
 
 // The memory is never written to: pages that nobody touches are not there.
 void HollowModel::Run(const ForwardShape& shape, const ModelInputs& inputs, ForwardContext& context) const {
-  const std::vector<ForwardPart> parts = model_.Footprint(shape);
+  std::vector<ForwardPart> parts = model_.Footprint(shape);
+  for (ForwardPart& part : parts) {
+    if (products_) products_->AddTo(part);
+  }
   std::vector<at::Tensor> encodings;
   for (const ModelInput& input : inputs) {
     if (!IsEncoded(spec(), input)) continue;
     const auto encode = [&, index = static_cast<int>(encodings.size())] {
-      return at::empty({Touch(parts, index, products_)}, at::kByte);
+      return at::empty({Touch(parts, index)}, at::kByte);
     };
     encodings.push_back(input.key.empty() ? encode() : context.Shared(input.key, encode));
   }
-  Touch(parts, -1, products_);
+  Touch(parts, -1);
 }
 
 ModelOutputs HollowModel::Forward(const ModelInputs& inputs, const WantedOutputs& wanted,

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <set>
 #include <utility>
 
@@ -206,7 +207,7 @@ class Walk {
         encoded.insert(std::move(image));
       }
       const std::int64_t output = part.output;
-      AddWorkspace(part);
+      if (products_) products_->AddTo(part);
       graph.push_back(account_.Forward(std::move(part), with_graph));
       if (!KeepsAllPasses()) continue;
       account_.AddActivations(output);
@@ -224,12 +225,6 @@ class Walk {
   static std::string PlaceOf(const PassShape& pass, const ForwardPart& part) {
     const std::string& image = pass.images[static_cast<std::size_t>(part.image)];
     return part.in_place ? image + " at " + std::to_string(part.image) : image;
-  }
-
-  // The gradient of a matrix is a result too, which is counted in float already.
-  void AddWorkspace(ForwardPart& part) const {
-    part.forward += products_.Forward(part.product);
-    part.backward += products_.Backward(part.product);
   }
 
   bool KeepsAllPasses() const { return TraitsOf(setting_.way.mode).keeps == KeepsGraphs::kOfAllPasses; }
@@ -279,7 +274,7 @@ class Walk {
   const TaskShape& task_;
   const StepSetting& setting_;
   StepAccount account_;
-  ProductWorkspace products_;
+  std::optional<ProductWorkspace> products_;  // on the CPU
   std::int64_t rows_ = 0;
   std::map<std::string, int> readers_;  // passes, by the column of the picture
   std::set<std::string> carries_;

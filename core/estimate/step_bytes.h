@@ -19,8 +19,8 @@ struct StepSetting {
 };
 
 // The widest moment of a training step, by the model's footprint and the order in which the mode's forwards
-// and backwards come. `floor`: what lives between steps. On the CPU it may run small products and reset the
-// peak: see WorkspaceOf. An InputError where the model has no footprint.
+// and backwards come. `floor`: what lives between steps. On the CPU it may run small products: see
+// WorkspaceOf. An InputError where the model has no footprint.
 MemoryLedger TrainingBytes(const Model& model, const TaskShape& task, const StepSetting& setting,
                            const MemoryLedger& floor);
 // Bytes of the gradients that a step of the task leaves.

@@ -152,6 +152,10 @@ CpuMemory ReadCpuMemory() {
 
 void ResetCpuPeak() { counters.peak.store(NowOf(MemoryOwner::kTrainer).load()); }
 
+CpuPeakScope::CpuPeakScope() : before_(counters.peak.load()) { ResetCpuPeak(); }
+
+CpuPeakScope::~CpuPeakScope() { counters.peak.store(before_); }
+
 void SetCpuBudget(std::int64_t bytes) { counters.budget.store(bytes); }
 
 std::int64_t CpuBudget() { return counters.budget.load(); }

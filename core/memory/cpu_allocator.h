@@ -39,6 +39,18 @@ CpuMemory ReadCpuMemory();
 // Sets the peak to what the trainer has now. There is one in the process: whoever resets it takes it from
 // whoever measures.
 void ResetCpuPeak();
+// A peak of one's own while it lives, from what the trainer has now; then whoever measures around it has the
+// one before, as if nothing had been allocated.
+class CpuPeakScope {
+ public:
+  CpuPeakScope();
+  ~CpuPeakScope();
+  CpuPeakScope(const CpuPeakScope&) = delete;
+  CpuPeakScope& operator=(const CpuPeakScope&) = delete;
+
+ private:
+  std::int64_t before_;
+};
 // Bytes that CPU tensors of all owners may use together; beyond it an allocation throws c10::OutOfMemoryError
 // and is counted nowhere but in `ooms`. What lives stays. 0: no limit.
 void SetCpuBudget(std::int64_t bytes);

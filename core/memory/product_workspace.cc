@@ -10,6 +10,7 @@
 #include <mutex>
 #include <tuple>
 
+#include <medley/memory/attention_workspace.h>
 #include <medley/memory/cpu_allocator.h>
 #include <medley/model/float_type.h>
 
@@ -21,6 +22,8 @@ namespace {
 constexpr std::int64_t kWidest = 1024;
 constexpr std::int64_t kFloatBytes = 4;
 constexpr std::int64_t kLeast = 1024;  // beside a result in float: measured 128 to 608
+// Pieces do not grow evenly with the rows: of other numbers of them they may be so much larger.
+constexpr std::int64_t kSpareOfPieces = 8;  // a part of them
 
 struct Moment {
   std::int64_t bytes = 0, results = 0;
@@ -30,30 +33,33 @@ struct Moment {
 
 Moment Run(const at::Tensor& a, const at::Tensor& b) {
   const std::int64_t before = ReadCpuMemory().now;
-  ResetCpuPeak();
+  const CpuPeakScope own;
   const at::Tensor result = at::mm(a, b);
   return {.bytes = std::max<std::int64_t>(
               ReadCpuMemory().peak - before - static_cast<std::int64_t>(result.nbytes()), 0),
           .results = result.numel()};
 }
 
-// Of a matrix [out, in] and a few rows, and where they take anything, of many.
+std::int64_t WithSpare(std::int64_t pieces) { return pieces + pieces / kSpareOfPieces; }
+
+// Of a matrix [out, in] and a few rows, and where they take anything, of more.
 ProductWorkspace Measure(std::int64_t out, std::int64_t in, at::ScalarType dtype) {
   const at::NoGradGuard no_graph;
   ProductWorkspace found;
-  for (const std::int64_t rows : {std::int64_t{64}, kWidest}) {
+  for (std::int64_t rows = 16; rows <= kWidest; rows *= 4) {
     const at::Tensor x = at::zeros({rows, in}, dtype), w = at::zeros({out, in}, dtype),
                      g = at::zeros({rows, out}, dtype);
     const Moment forward = Run(x, w.t()), of_x = Run(g, w), of_w = Run(g.t(), x);
-    const bool in_float = forward.is_in_float() && of_x.is_in_float() && of_w.is_in_float();
-    found.result_bytes = in_float ? kFloatBytes : 0;
-    const std::int64_t least = in_float ? kLeast : 0;
-    const auto beside = [&](const Moment& moment) {
-      return std::max(moment.bytes - found.result_bytes * moment.results, least);
-    };
-    found.forward = beside(forward);
-    found.backward = std::max(beside(of_x), beside(of_w));
     if (forward.bytes + of_x.bytes + of_w.bytes == 0) break;
+    const bool in_float = forward.is_in_float() && of_x.is_in_float() && of_w.is_in_float();
+    const std::int64_t result_bytes = in_float ? kFloatBytes : 0;
+    const auto beside = [&](const Moment& moment) {
+      return in_float ? std::max(moment.bytes - result_bytes * moment.results, kLeast)
+                      : WithSpare(moment.bytes);
+    };
+    found.result_bytes = std::max(found.result_bytes, result_bytes);
+    found.forward = std::max(found.forward, beside(forward));
+    found.backward = std::max({found.backward, beside(of_x), beside(of_w)});
   }
   return found;
 }
@@ -69,17 +75,63 @@ ProductWorkspace Remembered(std::int64_t out, std::int64_t in, at::ScalarType dt
   return known.emplace(key, Measure(out, in, dtype)).first->second;  // nothing is kept of one that threw
 }
 
+// At most a thread packs both operands of what it has.
+std::int64_t MostPacked(std::int64_t out, std::int64_t in) {
+  constexpr std::int64_t kHalfBytes = 2, kTile = 64;
+  const auto padded = [](std::int64_t n) { return (std::min(n, kWidest) + kTile - 1) / kTile * kTile; };
+  return at::get_num_threads() * kHalfBytes * padded(kWidest) * (padded(out) + padded(in));
+}
+
+// The matrices of half types.
+std::vector<at::Tensor> HalfMatrices(const std::vector<Parameter>& parameters) {
+  std::vector<at::Tensor> matrices;
+  for (const Parameter& parameter : parameters) {
+    if (parameter.tensor.dim() == 2 && IsHalf(parameter.tensor.scalar_type()))
+      matrices.push_back(parameter.tensor);
+  }
+  return matrices;
+}
+
 }  // namespace
+
+// A product and attention are never there at once.
+void ProductWorkspace::AddTo(ForwardPart& part) const {
+  // The gradient of a matrix is a result too, which is counted in float already.
+  const std::int64_t size = static_cast<std::int64_t>(c10::elementSize(dtype)),
+                     result = part.product < 0 ? (part.kept + part.forward) / size : part.product,
+                     of_gradient = std::max<std::int64_t>(part.product, 0);
+  std::int64_t in_forward = forward + result_bytes * result,
+               in_backward = backward + result_bytes * of_gradient;
+  if (part.attention) {
+    const AttentionWorkspace attention = WorkspaceOf(*part.attention, dtype);
+    in_forward = std::max(in_forward, attention.forward - part.attention->later);
+    in_backward = std::max(in_backward, attention.backward);
+  }
+  part.forward += in_forward;
+  part.backward += in_backward;
+}
 
 ProductWorkspace WorkspaceOf(const std::vector<Parameter>& parameters) {
   ProductWorkspace most;
   for (const Parameter& parameter : parameters) {
-    const at::Tensor& matrix = parameter.tensor;
-    if (matrix.dim() != 2 || !IsHalf(matrix.scalar_type())) continue;
+    if (at::isFloatingType(parameter.tensor.scalar_type())) most.dtype = parameter.tensor.scalar_type();
+  }
+  for (const at::Tensor& matrix : HalfMatrices(parameters)) {
     const ProductWorkspace one = Remembered(matrix.size(0), matrix.size(1), matrix.scalar_type());
     most.forward = std::max(most.forward, one.forward);
     most.backward = std::max(most.backward, one.backward);
     most.result_bytes = std::max(most.result_bytes, one.result_bytes);
+  }
+  return most;
+}
+
+ProductWorkspace LargestWorkspaceOf(const std::vector<Parameter>& parameters) {
+  ProductWorkspace most = WorkspaceOf(parameters);
+  for (const at::Tensor& matrix : HalfMatrices(parameters)) {
+    const std::int64_t packed = MostPacked(matrix.size(0), matrix.size(1));
+    most.forward = std::max(most.forward, packed);
+    most.backward = std::max(most.backward, packed);
+    most.result_bytes = kFloatBytes;
   }
   return most;
 }

@@ -98,6 +98,15 @@ struct ForwardShape {
   std::int64_t Size(std::string_view name) const;
 };
 
+// Attention in a part of a forward: its kernels take something beside what they read and give.
+struct AttentionShape {
+  std::int64_t rows = 0, heads = 1, kv_heads = 1, head_dim = 0;
+  std::int64_t queries = 0, seen = 0;  // positions of a row
+  bool fused = true;                   // no scores of all positions at once
+  // Of what the part has, what is made only behind it: there is that much room.
+  std::int64_t later = 0;
+};
+
 // A stretch of a forward and the bytes that it costs, inputs and parameters not counted. The parts of a
 // forward stand in the order in which they run; the backward goes through them from the last to the first.
 struct ForwardPart {
@@ -116,7 +125,9 @@ struct ForwardPart {
   int layer = -1;           // number in its stack, where ForwardContext::Layer runs it; -1: not run by it
   std::int64_t layer_input = 0;  // what is left of `kept` where the layer is run again for the backward
   // Numbers, not bytes: of a product's result, which a kernel that sums in float has there beside the above.
-  std::int64_t product = 0;
+  // Below 0: unknown, and then all that the part has may be one.
+  std::int64_t product = -1;
+  std::optional<AttentionShape> attention{};
 };
 
 // A function from inputs and parameters to outputs. It keeps nothing between two calls.

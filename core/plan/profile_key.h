@@ -15,7 +15,7 @@ namespace medley {
 // What a profile's bytes depend on beside the task: the model, the tokenizer and the texts, what is trained,
 // the versions of medley and libtorch, the device and its threads. No budget: bytes are no limits.
 // `tokenizer` null: none was loaded. Reads the named files anew: a FileError where one cannot be read. On the
-// CPU it may run small products and reset the peak: see WorkspaceOf.
+// CPU it may run small products: see WorkspaceOf.
 // `build`: of the plugin that brings the model, "" for one of medley's own.
 nlohmann::ordered_json RunProfileKey(const RunConfig& config, const Model& model, const std::string& build,
                                      const Tokenizer* tokenizer, at::Device device);

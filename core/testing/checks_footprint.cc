@@ -77,9 +77,10 @@ ForwardBytes FootprintBytes(const Model& model, const ForwardShape& shape) {
   InstallCpuAllocator();
   const ProductWorkspace products = WorkspaceOf(model.parameters());
   ForwardBytes bytes;
-  for (const ForwardPart& part : model.Footprint(shape)) {
+  for (ForwardPart& part : model.Footprint(shape)) {
+    products.AddTo(part);
     bytes.held += part.kept;
-    bytes.peak = std::max(bytes.peak, bytes.held + part.forward + products.Forward(part.product));
+    bytes.peak = std::max(bytes.peak, bytes.held + part.forward);
   }
   return bytes;
 }

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <ATen/ATen.h>
+#include <medley/base/random.h>
 #include <medley/memory/cpu_allocator.h>
 #include <medley/model/blocks/footprint.h>
 #include <medley/testing/checks.h>
@@ -16,25 +17,29 @@
 namespace medley {
 namespace {
 
-constexpr std::int64_t kRows = 3, kPositions = 40, kContext = 24;
+constexpr std::int64_t kRows = 3;
 
-constexpr ModelSpec kStackSpec{.name = "stack",
-                               .inputs = {{.name = "x"}, {.name = "context"}, {.name = "mask"}},
-                               .outputs = {{.name = "x"}}};
+struct Sizes {
+  std::int64_t positions = 40, context = 24;
+};
+
+constexpr ModelSpec kStackSpec{
+    .name = "stack",
+    .inputs = {{.name = "x"}, {.name = "context"}, {.name = "mask"}, {.name = "context_mask"}},
+    .outputs = {{.name = "x"}}};
 
 // A stack of layers and nothing else.
 class Stack final : public Model {
  public:
-  explicit Stack(const TransformerLayer::Setting& setting)
-      : Model(kStackSpec), setting_(setting), parameters_(1, at::kCPU) {
+  explicit Stack(const TransformerLayer::Setting& setting, const Sizes& sizes = {})
+      : Model(kStackSpec), setting_(setting), sizes_(sizes), parameters_(1, at::kCPU) {
     for (int i = 0; i < 4; ++i) layers_.emplace_back(parameters_, "layers." + std::to_string(i), setting);
   }
   ModelOutputs Forward(const ModelInputs& inputs, const WantedOutputs&,
                        ForwardContext& context) const override {
     at::Tensor x = inputs[0].tensor;
-    const TransformerLayer::Seen seen{.mask = inputs[2].tensor,
-                                      .context = inputs[1].tensor,
-                                      .context_mask = inputs[2].tensor.slice(3, 0, kContext)};
+    const TransformerLayer::Seen seen{
+        .mask = inputs[2].tensor, .context = inputs[1].tensor, .context_mask = inputs[3].tensor};
     for (std::size_t i = 0; i < layers_.size(); ++i) {
       const TransformerLayer::Drops drops = layers_[i].DropsOf(std::to_string(i), context);
       x = layers_[i](x, drops, seen);
@@ -48,9 +53,10 @@ class Stack final : public Model {
     for (std::size_t i = 0; i < layers_.size(); ++i) {
       for (ForwardPart& part : medley::Footprint(setting_, "layers." + std::to_string(i), static_cast<int>(i),
                                                  {.rows = shape.rows,
-                                                 .positions = kPositions,
-                                                 .context = kContext,
+                                                 .positions = sizes_.positions,
+                                                 .context = sizes_.context,
                                                  .masked = true,
+                                                 .number_bytes = parameters().front().tensor.element_size(),
                                                  .with_graph = shape.with_graph}))
         parts.push_back(part);
     }
@@ -60,6 +66,7 @@ class Stack final : public Model {
 
  private:
   TransformerLayer::Setting setting_;
+  Sizes sizes_;
   ParameterSet parameters_;
   std::vector<TransformerLayer> layers_;
 };
@@ -90,10 +97,11 @@ std::string Words(const TransformerLayer::Setting& s) {
          (s.dropout > 0 ? ", dropout" : "");
 }
 
-ModelInputs Inputs() {
-  return {{"x", at::rand({kRows, kPositions, 24}), ""},
-          {"context", at::rand({kRows, kContext, 24}), ""},
-          {"mask", at::zeros({kRows, 1, 1, kPositions}), ""}};
+ModelInputs Inputs(const Sizes& sizes = {}, std::int64_t width = 24, at::ScalarType dtype = at::kFloat) {
+  return {{"x", at::rand({kRows, sizes.positions, width}).to(dtype), ""},
+          {"context", at::rand({kRows, sizes.context, width}).to(dtype), ""},
+          {"mask", at::zeros({kRows, 1, 1, sizes.positions}, dtype), ""},
+          {"context_mask", at::zeros({kRows, 1, 1, sizes.context}, dtype), ""}};
 }
 
 TEST(BlockFootprint, OfLayersIsNeverBelowWhatIsCountedAndNear) {
@@ -104,6 +112,40 @@ TEST(BlockFootprint, OfLayersIsNeverBelowWhatIsCountedAndNear) {
       EXPECT_EQ(check::Footprint(stack, Inputs(), {"x"}, {.rows = kRows, .with_graph = with_graph}),
                 check::Findings())
           << Words(setting);
+    }
+  }
+}
+
+// Where now the maps, now the attention is the widest: few positions that see many, inner maps that are
+// narrow.
+TEST(BlockFootprint, OfAnyLayerIsNeverBelowThePeak) {
+  InstallCpuAllocator();
+  for (std::int64_t seed = 0; seed < 60; ++seed) {
+    RowRandom random(CombineSeeds(7, static_cast<std::uint64_t>(seed)));
+    const auto one_of = [&](const std::vector<std::int64_t>& values) {
+      return values[static_cast<std::size_t>(random.Below(std::ssize(values)))];
+    };
+    const std::int64_t width = one_of({24, 60, 96});
+    const TransformerLayer::Setting setting{
+        .width = width,
+        .heads = one_of({3, 12}),
+        .ffn = one_of({8, width, 4 * width}),
+        .cross = random.Below(2) == 0,
+        .pre_norm = random.Below(2) == 0,
+        .activation = random.Below(2) == 0 ? Activation::kRelu : Activation::kGelu,
+        .attention = random.Below(2) == 0 ? AttentionKind::kFused : AttentionKind::kEager,
+        .dropout = random.Below(3) == 0 ? 0.1 : 0.0};
+    const Sizes sizes{one_of({9, 70, 210}), one_of({16, 64, 300})};
+    const at::ScalarType dtype = random.Below(3) == 0 ? at::kFloat : at::kBFloat16;
+    Stack stack(setting, sizes);
+    stack.To(at::kCPU, dtype);
+    for (const bool with_graph : {true, false}) {
+      const ForwardShape shape{.rows = kRows, .with_graph = with_graph};
+      EXPECT_GE(check::FootprintBytes(stack, shape).peak,
+                check::MeasuredBytes(stack, Inputs(sizes, width, dtype), {"x"}, shape).peak)
+          << Words(setting) << ", " << c10::toString(dtype) << ", width " << width << ", " << setting.heads
+          << " heads, inner " << setting.ffn << ", " << sizes.positions << " positions, context "
+          << sizes.context << (setting.pre_norm ? ", norm before" : "") << (with_graph ? "" : ", no graph");
     }
   }
 }

@@ -64,7 +64,8 @@ class Elements {
     return {.kept = patches_ * hidden_ + InFloat(2 * patches_) +
                     (drops ? InNumbers(patches_ * hidden_, number_bytes_) : 0),
             .forward = drops ? patches_ * hidden_ : 0,
-            .backward = patches_ * 2 * hidden_};
+            .backward = patches_ * 2 * hidden_,
+            .product = 0};
   }
 
   // Of all rows: a norm's weights in float beside a half type.
@@ -72,7 +73,8 @@ class Elements {
 
   // An image between its words, `length` positions in all. Both words have a gradient of the whole table.
   ForwardPart Piece(std::int64_t length) const {
-    return {.kept = length * hidden_, .backward = 2 * length * hidden_, .prefix = length * hidden_};
+    return {
+        .kept = length * hidden_, .backward = 2 * length * hidden_, .prefix = length * hidden_, .product = 0};
   }
   // What a layer makes of it: norm, its output; keys, their norm; and what is shared. Gradients of the layers
   // before wait too.
@@ -83,7 +85,8 @@ class Elements {
             .forward = length * 2 * keys_,
             .backward = length * ((layer + 2) * 2 * keys_ + 3 * hidden_),
             .prefix = kept,
-            .output = length * 2 * keys_};
+            .output = length * 2 * keys_,
+            .product = 0};
   }
 
   // The picture; the mask.
@@ -91,7 +94,8 @@ class Elements {
     const std::int64_t made = InFloat(pixels_);
     return {.kept = made + shape_.text_width,
             .forward = made + Small(),
-            .backward = made + 2 * patches_ * hidden_};
+            .backward = made + 2 * patches_ * hidden_,
+            .product = 0};
   }
 
   // How much of what was seen is covered, beside the lines that both products read.
@@ -99,12 +103,13 @@ class Elements {
     const std::int64_t plane = InFloat(pixels_ / 3);
     return {.kept = plane + (is_half() ? 0 : encoding()),
             .forward = plane,
-            .backward = 2 * plane + 2 * encoding()};
+            .backward = 2 * plane + 2 * encoding(),
+            .product = 0};
   }
   // What was seen, and the picture over it.
   ForwardPart Composite() const {
     const std::int64_t made = InFloat(pixels_);
-    return {.kept = 2 * made, .backward = 3 * made + made / 3};
+    return {.kept = 2 * made, .backward = 3 * made + made / 3, .product = 0};
   }
 
   // The bias, one for each pixel of a patch, and what the mask is made from.

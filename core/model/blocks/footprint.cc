@@ -38,7 +38,8 @@ class LayerNumbers {
     ForwardPart part{.kept = lines_ * 6 * width_ + Statistics() + Mask(width_),
                      .forward = Added() + Workspace(width_),
                      .backward = lines_ * 5 * width_,
-                     .layer_input = lines_ * width_};
+                     .layer_input = lines_ * width_,
+                     .product = lines_ * 2 * width_};  // of 3; what attention gives is not there yet
     AddAttention(part, shape_.positions, shape_.masked);
     return part;
   }
@@ -47,7 +48,8 @@ class LayerNumbers {
     const std::int64_t seen = shape_.rows * shape_.context;
     ForwardPart part{.kept = lines_ * 4 * width_ + Statistics() + seen * 2 * width_ + Mask(width_),
                      .forward = Added() + Workspace(width_),
-                     .backward = lines_ * 3 * width_ + seen * 5 * width_};
+                     .backward = lines_ * 3 * width_ + seen * 5 * width_,
+                     .product = std::max(lines_ * width_, seen * 2 * width_)};
     AddAttention(part, shape_.context, shape_.masked);
     return part;
   }
@@ -62,7 +64,7 @@ class LayerNumbers {
             .forward = Added() + (setting_.activation == Activation::kGelu && drops() ? inner : 0) +
                        Workspace(std::max(width_, setting_.ffn)),
             .backward = 4 * inner + lines_ * width_,
-            .product = twice ? inner / 2 : inner};
+            .product = std::max(twice ? inner / 2 : inner, lines_ * width_)};
   }
 
  private:
@@ -85,6 +87,14 @@ class LayerNumbers {
   // under a mask as many again.
   void AddAttention(ForwardPart& part, std::int64_t seen, bool masked) const {
     const std::int64_t lines = lines_ * setting_.heads, weights = lines * seen;
+    part.attention = {.rows = shape_.rows,
+                      .heads = setting_.heads,
+                      .kv_heads = setting_.heads,
+                      .head_dim = width_ / setting_.heads,
+                      .queries = shape_.positions,
+                      .seen = seen,
+                      .fused = setting_.attention == AttentionKind::kFused,
+                      .later = Added()};
     if (setting_.attention == AttentionKind::kFused) {
       part.kept += Floats(lines, shape_.number_bytes);
       const bool goes_in_float =
@@ -96,7 +106,8 @@ class LayerNumbers {
     }
     part.kept += weights;
     part.forward +=
-        weights + (masked ? weights + InNumbers(weights, shape_.number_bytes) : 0) + lines_ * 4 * width_;
+        weights + (masked ? weights + InNumbers(weights, shape_.number_bytes) : 0) +
+        (lines_ + shape_.rows * seen) * 2 * width_;  // copies, of which a head's lines stand together
     part.backward += 2 * weights;
     if (!drops()) return;
     part.kept += weights + InNumbers(weights, shape_.number_bytes);
@@ -137,6 +148,7 @@ void InBytes(std::vector<ForwardPart>& parts, const std::vector<Parameter>& para
     for (std::int64_t* numbers : {&part.kept, &part.forward, &part.backward, &part.prefix, &part.logits,
                                   &part.output, &part.layer_input})
       *numbers *= size;
+    if (part.attention) part.attention->later *= size;
     std::int64_t in_half = 0;
     const Names names(part.parameters);
     for (const Parameter& parameter : parameters) {
@@ -162,6 +174,8 @@ std::vector<ForwardPart> Footprint(const TransformerLayer::Setting& setting, con
     if (!shape.with_graph) {
       part = WithoutGraph(std::move(part), 0);
       part.forward += Floats(2 * shape.rows * shape.positions, shape.number_bytes);  // a norm's statistics
+      // Behind the first sum the layer's input is still there for who called it.
+      if (setting.pre_norm && !parts.empty()) part.forward += shape.rows * shape.positions * setting.width;
     }
     part.layer = index;
     part.parameters = name + what;

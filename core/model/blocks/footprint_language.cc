@@ -42,7 +42,8 @@ class TextNumbers {
         .forward = words,
         .backward =
             rows * ((2 * prefix_ + shape_.width) * hidden_ + shape_.shared * config_.layers * 2 * keys_),
-        .prefix = rows * prefix_ * hidden_};
+        .prefix = rows * prefix_ * hidden_,
+        .product = 0};
     // The words of the text and those around it each have a gradient of the whole table. The sum of the first
     // two is a third, but where they were made for it: of a half type, in float, as what they look up.
     if (is_half())
@@ -94,7 +95,15 @@ class TextNumbers {
                             (prefix_ + width) * (layer.q.rank + layer.k.rank + layer.v.rank)) +
                     (joins ? Dropping(layer, rows * (prefix_ + width)) : 0),
         .prefix = prefix,
-        .layer_input = rows * width * hidden_};
+        .layer_input = rows * width * hidden_,
+        .product = 0,  // where it is made, what is made of it will be
+        .attention = AttentionShape{.rows = rows,
+                                    .heads = config_.heads,
+                                    .kv_heads = is_eager() ? config_.heads : config_.kv_heads,
+                                    .head_dim = config_.head_dim,
+                                    .queries = width,
+                                    .seen = seen,
+                                    .fused = !is_eager()}};
     // Turned in float by libtorch's operators: the products with cosines, the halves swapped, and the sum.
     if (is_half() && !config_.qk_norm) {
       const std::int64_t turned = std::max(width * queries_, seen * keys_);
@@ -145,7 +154,8 @@ class TextNumbers {
     return {.kept = positions *
                     (hidden_ + keeps_.Norm(true, training_.final_norm, hidden_, 1) + If(output, hidden_)),
             .forward = positions * If(!output, hidden_),
-            .backward = positions * 2 * hidden_};
+            .backward = positions * 2 * hidden_,
+            .product = 0};
   }
   // Where not only those are computed, the hidden states of the items are picked out; and indices.
   ForwardPart Logits() const {
@@ -159,7 +169,8 @@ class TextNumbers {
             .forward = half + If(!picked_kept, items * hidden_) + changes,
             .backward = half + items * hidden_ + If(training_.tokens > 0, items * hidden_) + changes +
                         (shape_.selects ? 0 : Positions(false) * hidden_),
-            .logits = InFloat(items * vocabulary_)};
+            .logits = InFloat(items * vocabulary_),
+            .product = 0};  // which becomes one in float
   }
 
   // Losses alone: of logits that are there at once, or piece by piece. Beside an item's loss three indices.
@@ -172,7 +183,7 @@ class TextNumbers {
   // Of logits that are an output too: their logarithms of shares; two gradients.
   ForwardPart LossesOfLogits() const {
     const std::int64_t logits = InFloat(shape_.supervised * vocabulary_);
-    return {.kept = logits + LossNumbers(), .backward = 2 * logits, .logits = logits};
+    return {.kept = logits + LossNumbers(), .backward = 2 * logits, .logits = logits, .product = 0};
   }
 
   // One layer's keys and values, where a text goes on after its forward.

@@ -80,8 +80,16 @@ void Network::AddQueryParts(std::vector<ForwardPart>& parts, std::int64_t rows, 
   for (std::int64_t i = 0; i < setting_.decoder_layers; ++i) {
     ForwardPart layer{.kept = 2 * all + rows * (14 * setting_.width + 2 * setting_.ffn + 8) +
                               (eager ? weights * (drops ? 3 : 1) : rows * setting_.heads),
-                      .forward = all + 4 * weights,
+                      // Eager keys and values are copied, of which a head's lines stand together.
+                      .forward = (eager ? 3 : 1) * all + 4 * weights,
                       .backward = 5 * all + 2 * weights};
+    layer.attention = {.rows = rows,
+                       .heads = setting_.heads,
+                       .kv_heads = setting_.heads,
+                       .head_dim = setting_.width / setting_.heads,
+                       .queries = 1,
+                       .seen = frames,
+                       .fused = !eager};
     layer.parameters = "decoder." + std::to_string(i) + ".";
     parts.push_back(layer);
   }
