@@ -27,6 +27,7 @@
 #include <medley/base/crash.h>
 #include <medley/base/error.h>
 #include <medley/base/json_text.h>
+#include <medley/base/libraries.h>
 #include <medley/base/suggest.h>
 #include <medley/base/user_directories.h>
 #include <medley/base/version.h>
@@ -309,6 +310,7 @@ int RunVerb(const std::string& verb, int argc, char** argv) {
 }  // namespace medley
 
 int main(int argc, char** argv) {
+  medley::PrepareLibraries();
   medley::OpenStandardStreams();
   // A file over its limit is then an error like a full disk, which is told.
   std::signal(SIGXFSZ, SIG_IGN);

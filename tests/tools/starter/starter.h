@@ -29,6 +29,7 @@ class Starter {
     if (server_ == 0) {
       ::setenv("LD_PRELOAD", module.c_str(), 1);
       ::setenv("MEDLEY_STARTER_VERBS", verbs.c_str(), 1);
+      ::setenv("OMP_WAIT_POLICY", "passive", 0);  // as the command does before it opens libtorch
       const int none = ::open("/dev/null", O_RDWR);
       for (const int stream : {0, 1, 2}) ::dup2(none, stream);
       ::execl(command.c_str(), "medley", nullptr);
