@@ -20,8 +20,9 @@ using nlohmann::ordered_json;
 using Cause = WeightEntry::Cause;
 using Numbers = std::map<std::string, double>;
 
-constexpr std::array<std::string_view, 8> kCauses = {
-    "start", "stage", "ramp", "edit", "dropped task", "refused edit", "early decay", "changed file"};
+constexpr std::array<std::string_view, 9> kCauses = {"start",       "stage",        "ramp",
+                                                     "edit",        "dropped task", "refused edit",
+                                                     "early decay", "changed file", "decay refit"};
 constexpr const char* kDue = "due edit";
 constexpr const char* kEnd = "end";
 // The last key of a line. Inside a JSON string its quotes would have backslashes.
@@ -46,6 +47,7 @@ ordered_json ToJson(const WeightEntry& entry) {
   line["after"] = entry.after;
   line["owed"] = entry.owed;
   if (entry.draw_rule > 1) line["draw_rule"] = entry.draw_rule;
+  if (entry.ends > 0) line["ends"] = entry.ends, line["of_steps"] = entry.of_steps;
   if (!entry.text.empty()) AddText(line, entry.text);
   return line;
 }
@@ -113,7 +115,9 @@ WeightEntry EntryFrom(const ordered_json& line, Cause cause) {
           .after = line.at("after").get<Numbers>(),
           .owed = line.at("owed").get<Numbers>(),
           .text = TextOfEntry(line, cause),
-          .draw_rule = line.contains("draw_rule") ? CountOf(line, "draw_rule") : 1};
+          .draw_rule = line.contains("draw_rule") ? CountOf(line, "draw_rule") : 1,
+          .ends = line.contains("ends") ? CountOf(line, "ends") : 0,
+          .of_steps = line.contains("of_steps") ? CountOf(line, "of_steps") : 0};
 }
 
 // Takes lines one after the other.

@@ -19,6 +19,7 @@ struct WeightEntry {
     kRefusedEdit,
     kEarlyDecay,
     kChangedFile,  // of the run's inputs, as a resume allowed
+    kDecayRefit,   // the decay's end moved, for the run's hours
   };
 
   std::int64_t number = 0;  // of the entry, from 1; the log gives it
@@ -31,6 +32,9 @@ struct WeightEntry {
   std::map<std::string, double> owed;           // residuals by task, in the mixture's unit
   std::string text;                             // of the file: of a start and of edits
   std::int64_t draw_rule = 1;  // kDrawRule of the medley that made it; 1 of those that did not tell
+  // Of an early decay and a refit: the run's steps from then on, of so many that its config has; 0 of medleys
+  // that did not tell.
+  std::int64_t ends = 0, of_steps = 0;
 };
 
 std::string_view WordOf(WeightEntry::Cause cause);

@@ -153,8 +153,9 @@ void AddWeightMarks(const fs::path& run, std::vector<ordered_json>& marks) {
     if (!line.contains("cause")) return;
     marks.push_back({{"step", line["step"]},
                      {"kind", line["cause"]},
-                     {"words", (line.value("name", "") + " " + line.value("words", ""))},
-                     {"shares", At(line, "after")}});
+                     {"words", (line.value("name", "") + " " + line.value("words", ""))}});
+    if (line["cause"] == "decay refit") return;  // of which there may be many, and no share changes
+    marks.back()["shares"] = At(line, "after");
   });
 }
 
@@ -171,19 +172,30 @@ std::map<std::string, Curve> AmountsOf(const RunLogs& logs, const json& unit, co
   return amounts;
 }
 
-// Where it stands, and how long that took.
-void PutProgress(const RunLogs& logs, const json& config, const json& record,
-                 const std::vector<ordered_json>& marks, ordered_json& page) {
-  page["step"] = logs.step();
-  page["steps"] = At(config, "steps");
-  page["ends"] = page["steps"];
+// The step that the run ends with, as known by now: with `hours` it may end before its steps.
+ordered_json EndOf(const fs::path& run, const json& config) {
+  ordered_json end = At(config, "steps");
   OptimizerConfig optimizer;
   optimizer.decay_fraction = NumberAt(At(config, "optimizer"), "decay_fraction");
-  const bool decays = optimizer.decay_fraction > 0 && optimizer.decay_fraction < 1;
-  for (const ordered_json& mark : marks) {  // with `hours` a run may end before its steps
-    if (decays && mark["kind"] == "early decay")
-      page["ends"] = DecayFrom(optimizer, mark["step"].get<std::int64_t>()).end();
-  }
+  if (!(optimizer.decay_fraction > 0 && optimizer.decay_fraction < 1)) return end;
+  ForEachLine(run / kWeightLog, [&](const json& line) {
+    const json& cause = At(line, "cause");
+    if (cause != "early decay" && cause != "decay refit") return;
+    const json &ends = At(line, "ends"), &of_steps = At(line, "of_steps");
+    if (ends.is_null())  // of an older medley
+      end = DecayFrom(optimizer, line["step"].get<std::int64_t>()).end();
+    else if (of_steps == At(config, "steps"))
+      end = ends;
+  });
+  return end;
+}
+
+// Where it stands, and how long that took.
+void PutProgress(const fs::path& run, const RunLogs& logs, const json& config, const json& record,
+                 ordered_json& page) {
+  page["step"] = logs.step();
+  page["steps"] = At(config, "steps");
+  page["ends"] = EndOf(run, config);
   page["why"] = nullptr;
   if (const json& starts = ListAt(record, "starts"); !starts.empty()) {
     page["began"] = At(starts.front(), "time");
@@ -236,7 +248,7 @@ ordered_json RunData(const fs::path& run) {
   AddResumes(record, marks);
   std::stable_sort(marks.begin(), marks.end(),
                    [](const auto& a, const auto& b) { return a["step"] < b["step"]; });
-  PutProgress(logs, config, record, marks, page);
+  PutProgress(run, logs, config, record, page);
   page["mixture"] = MixtureCurves(AmountsOf(logs, page["unit"], page["tasks"]), marks, logs.step());
   page["marks_left_out"] = marks.size() > kMostMarks ? marks.size() - kMostMarks : 0;
   marks.resize(std::min(marks.size(), kMostMarks));

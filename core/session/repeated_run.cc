@@ -95,7 +95,13 @@ RepeatedRun::RepeatedRun(fs::path directory) : directory_(std::move(directory)) 
   weight_log_ = log.FileText();
   log_has_sums_ = log.has_sums();
   for (const WeightEntry& entry : log.entries()) {
-    if (entry.cause == WeightEntry::Cause::kEarlyDecay) early_decays_.insert(entry.step);
+    const bool begins = entry.cause == WeightEntry::Cause::kEarlyDecay;
+    if (begins || entry.cause == WeightEntry::Cause::kDecayRefit)
+      decays_.push_back({.begins = begins,
+                         .step = entry.step,
+                         .ends = entry.ends,
+                         .of_steps = entry.of_steps,
+                         .words = entry.words});
     if (entry.cause == WeightEntry::Cause::kChangedFile && entry.step > 0)
       throw InputError(
           DisplayPath(directory_) + " cannot be repeated: a file that it is made from changed after step " +
@@ -114,7 +120,7 @@ void RepeatedRun::RequireSame(const RunConfig& config) const {
 }
 
 RunScript RepeatedRun::ScriptOf(std::size_t start) const {
-  RunScript script{.last_step = last_step_, .unevaluated = false, .early_decays = early_decays_};
+  RunScript script{.last_step = last_step_, .unevaluated = false, .decays = decays_};
   if (start + 1 >= starts_.size() || starts_[start + 1].step > last_step_ + 1) return script;
   script.last_step = starts_[start + 1].step;
   script.unevaluated = starts_[start + 1].unevaluated;

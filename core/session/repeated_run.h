@@ -2,7 +2,6 @@
 
 #include <cstdint>
 #include <filesystem>
-#include <set>
 #include <string>
 #include <vector>
 
@@ -51,7 +50,7 @@ class RepeatedRun {
   WeightsText weights_;
   std::string last_text_, weight_log_;
   bool log_has_sums_ = true;
-  std::set<std::int64_t> early_decays_;
+  std::vector<DecayMove> decays_;
   std::int64_t last_step_ = 0;
 };
 

@@ -18,14 +18,20 @@ Decay DecayFrom(const OptimizerConfig& config, std::int64_t start) {
           .steps = static_cast<std::int64_t>(std::llround(part * static_cast<double>(start)))};
 }
 
+Decay RestOf(const OptimizerConfig& config, const Decay& decay, std::int64_t step, std::int64_t end) {
+  return {.start = step,
+          .steps = end - step,
+          .from = Fall(step - decay.start, decay.steps, config.final_scale, decay.from)};
+}
+
 double Rise(std::int64_t done, std::int64_t steps) {
   if (steps <= 0) return 1;
   return std::min(1.0, static_cast<double>(done + 1) / static_cast<double>(steps));
 }
 
-double Fall(std::int64_t done, std::int64_t steps, double to) {
-  if (steps <= 0 || done <= 0) return 1;
-  return 1.0 + (to - 1.0) * std::min(1.0, static_cast<double>(done) / static_cast<double>(steps));
+double Fall(std::int64_t done, std::int64_t steps, double to, double from) {
+  if (steps <= 0 || done <= 0) return from;
+  return from + (to - from) * std::min(1.0, static_cast<double>(done) / static_cast<double>(steps));
 }
 
 namespace {
@@ -47,7 +53,8 @@ double OneCycle(double rise_fraction, std::int64_t total, std::int64_t step) {
 
 double ScheduleScale(const OptimizerConfig& config, const Decay& decay, std::int64_t step) {
   if (config.schedule == "one_cycle") return OneCycle(config.rise_fraction, decay.end(), step);
-  return Rise(step, config.warmup_steps) * Fall(step - decay.start, decay.steps, config.final_scale);
+  return Rise(step, config.warmup_steps) *
+         Fall(step - decay.start, decay.steps, config.final_scale, decay.from);
 }
 
 }  // namespace medley

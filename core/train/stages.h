@@ -21,6 +21,8 @@
 
 namespace medley {
 
+struct DecayMove;
+
 // Which stage of its curriculum a run is in, and which tasks it gave up, for ever: what the mixer draws from
 // follows from both. Says what it does. A change that the log cannot take is a warning, but for an edit.
 //
@@ -81,8 +83,8 @@ class Stages {
   // The run begins with this text of its weights file, or an edit of it was refused.
   void LogStart(const std::string& text);
   void LogRefused(const std::string& text, const std::string& why);
-  // The run's decay begins early.
-  void LogEarlyDecay(const std::string& words);
+  // The run's decay begins early, or its end moved.
+  void LogDecay(const DecayMove& move);
 
   // Its keys of the progress section. To be loaded before the mixer, which compares its mixture with the
   // saved one. Throws what JSON or counts throw, or an InputError where the present stage is no longer in the

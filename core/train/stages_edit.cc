@@ -5,6 +5,7 @@
 #include <medley/base/error.h>
 #include <medley/base/suggest.h>
 #include <medley/curriculum/curriculum_changes.h>
+#include <medley/train/run_hours.h>
 #include <medley/train/stages.h>
 
 namespace medley {
@@ -34,9 +35,12 @@ void Stages::LogRefused(const std::string& text, const std::string& why) {
   Log(std::move(entry));
 }
 
-void Stages::LogEarlyDecay(const std::string& words) {
-  WeightEntry entry = EntryNow(WeightEntry::Cause::kEarlyDecay);
-  entry.words = words;
+void Stages::LogDecay(const DecayMove& move) {
+  WeightEntry entry =
+      EntryNow(move.begins ? WeightEntry::Cause::kEarlyDecay : WeightEntry::Cause::kDecayRefit);
+  entry.words = move.words;
+  entry.ends = move.ends;
+  entry.of_steps = move.of_steps;
   Log(std::move(entry));
 }
 

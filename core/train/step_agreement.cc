@@ -54,7 +54,7 @@ StepAgreement::StepAgreement(const Run& run, const PlanInForce& plan, const std:
     : run_(run), plan_(plan), cluster_(*run.cluster), weights_(weights), watch_(weights) {
   if (alone()) return;
   held_.emplace();
-  clock_ = std::stod(Share(cluster_.group(), std::to_string(SteadySeconds())));
+  ReadClock();
   for (const auto& list : {run.optimizer->weights().list(), run.optimizer->State()}) {
     for (const Parameter& parameter : list) {
       at::Tensor values = parameter.tensor.detach();
@@ -362,6 +362,11 @@ std::int64_t StepAgreement::PlanSum() const {
              std::to_string(plan_.OperationsOf(task).value_or(0)) + "\n";
   }
   return NumberOf(words);
+}
+
+void StepAgreement::ReadClock() {
+  if (alone()) return;
+  Exchanging([&] { clock_ = std::stod(FirstsWords([] { return std::to_string(SteadySeconds()); })); });
 }
 
 double StepAgreement::clock() const { return alone() ? SteadySeconds() : clock_; }

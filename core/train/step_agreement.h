@@ -79,8 +79,9 @@ class StepAgreement {
   // Seconds that each process computed for the last step, by rank; none: of a process alone.
   const std::vector<double>& seconds_of_ranks() const { return seconds_of_ranks_; }
 
-  // Seconds, the same on all; as of the last step.
+  // Seconds, the same on all; as of the last step, or of ReadClock, which all call between two steps.
   double clock() const;
+  void ReadClock();
   // A save was asked for, of any of them: true once.
   bool TakeSaveRequest();
   // The guard says that this process's next step may be the last. True where any said so.

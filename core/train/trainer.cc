@@ -361,11 +361,8 @@ void Trainer::TakeForms(const Stage& stage) {
 }
 
 void Trainer::WatchHours() {
-  const bool early = hours_.is_early();
-  hours_.Watch(step_);
-  if (!early && hours_.is_early())
-    stages_.LogEarlyDecay("the learning rate falls from here on, and the run ends after step " +
-                          std::to_string(hours_.decay().end()));
+  if (hours_.NeedsTime(step_)) agreement_.ReadClock();
+  for (const DecayMove& move : hours_.Watch(step_)) stages_.LogDecay(move);
 }
 
 // True where one says that the run is about to end.

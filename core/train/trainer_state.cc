@@ -103,7 +103,7 @@ std::string Trainer::Summary() const {
   }
   std::string text = "after step " + std::to_string(step_) + " of " + std::to_string(run_.config.steps);
   if (hours_.is_early())
-    text += ", decayed early, in steps " + std::to_string(hours_.decay().start) + " to " +
+    text += ", decayed early, in steps " + std::to_string(hours_.begun().start) + " to " +
             std::to_string(hours_.decay().end());
   text += ":\n";
   text += table.ToText();

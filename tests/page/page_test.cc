@@ -171,6 +171,14 @@ TEST_F(Pages, SayWhetherARunIsOver) {
                          "\n");
   EXPECT_EQ(Data()["ends"], 2) << "one step and as many that decay";
   EXPECT_EQ(Data()["is_over"], true);
+  Write("weights.jsonl", R"({"step": 1, "cause": "early decay", "ends": 8, "of_steps": 9})"
+                         "\n"
+                         R"({"step": 2, "cause": "decay refit", "ends": 6, "of_steps": 9})"
+                         "\n"
+                         R"({"step": 2, "cause": "decay refit", "ends": 3, "of_steps": 11})"
+                         "\n");
+  EXPECT_EQ(Data()["ends"], 6) << "the last of those that are of as many steps";
+  EXPECT_EQ(Data()["is_over"], false);
 }
 
 TEST_F(Pages, KnowFromTheRunThatItEndedBeforeItsSteps) {

@@ -2,6 +2,9 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <chrono>
+#include <limits>
+#include <thread>
 
 #include "tests/session/session_runs.h"
 #include "tests/tools/edited_runs.h"
@@ -74,6 +77,37 @@ TEST_F(Replays, RepeatAnEarlyDecayAndWhereARunWasLeft) {
   EXPECT_EQ(replayed.code, ExitCode::kDone) << replayed.out;
   EXPECT_EQ(Metrics("again"), Metrics("run"));
   EXPECT_FALSE(Metrics("run").empty());
+}
+
+// Each step takes ten times as long from the decay's first one on; then the run is resumed within it.
+TEST_F(Replays, RepeatADecayThatWasShortened) {
+  const std::string first = "plan=false steps=1000000 hours=0.001 eval.every=0 checkpoint.every=0";
+  const auto slowly = [](Session& train, std::int64_t most) {
+    for (std::int64_t before = -1; train.step() != before && train.step() < most;) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(60));
+      before = train.step();
+      train.Train(before + 1);
+    }
+  };
+  const auto refits = [&] {
+    const std::vector<WeightEntry> entries = WeightLog(run()).entries();
+    return std::count_if(entries.begin(), entries.end(), [](const WeightEntry& entry) {
+      return entry.cause == WeightEntry::Cause::kDecayRefit;
+    });
+  };
+  {
+    Session train = Session::Begin(Request(first), run(), *console_);
+    while (!Has(console_.words(), "from here on the learning rate falls")) train.Train(train.step() + 10);
+    for (int step = 0; step < 200 && refits() == 0; ++step) slowly(train, train.step() + 1);
+    ASSERT_GT(refits(), 0) << console_.words();
+  }
+  Session train = Session::Resume(run(), {}, *console_);
+  slowly(train, std::numeric_limits<std::int64_t>::max());
+  ASSERT_TRUE(Has(console_.words(), "the run's decay goes on")) << console_.words();
+  const Ended replayed = Replay("again", first);
+  EXPECT_EQ(replayed.code, ExitCode::kDone) << replayed.out;
+  EXPECT_EQ(Metrics("again"), Metrics("run"));
+  EXPECT_TRUE(Has(replayed.out, "as in the run that is repeated: the learning rate falls")) << replayed.out;
 }
 
 TEST_F(Replays, RepeatAnEvaluationThatWasInterruptedAndResumedWithOtherRows) {

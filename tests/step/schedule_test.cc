@@ -46,6 +46,31 @@ TEST(Schedule, NeverJumpsNorLeavesItsBounds) {
   }
 }
 
+// From the scale that it has, to the same last one, as often as its end is moved.
+TEST(Schedule, TheRestOfADecayGoesOnWhereItIs) {
+  OptimizerConfig config;
+  config.decay_fraction = 0.5;
+  config.final_scale = 0.1;
+  const Decay whole = DecayOf(config, 200);
+  for (int step = 100; step < 200; ++step) {
+    const double now = ScheduleScale(config, whole, step);
+    for (const int end : {step + 1, step + 7, 180, 199, 200}) {
+      if (end <= step) continue;
+      const Decay rest = RestOf(config, whole, step, end);
+      EXPECT_EQ(rest.end(), end);
+      EXPECT_EQ(ScheduleScale(config, rest, step), now) << "bit for bit";
+      EXPECT_DOUBLE_EQ(ScheduleScale(config, rest, end), 0.1);
+      for (int later = step + 1; later < end; ++later)
+        EXPECT_NEAR(ScheduleScale(config, rest, later - 1) - ScheduleScale(config, rest, later),
+                    (now - 0.1) / (end - step), 1e-12);
+      const Decay again = RestOf(config, rest, step, end + 3);
+      EXPECT_EQ(ScheduleScale(config, again, step), now);
+    }
+    EXPECT_EQ(RestOf(config, whole, step, step).end(), step) << "it ends here";
+  }
+  EXPECT_EQ(RestOf(config, whole, 100, 200), whole);
+}
+
 // So a run whose decay begins early learns as the shorter run does.
 TEST(Schedule, ADecayFromItsOwnStartIsThatOfTheSteps) {
   for (const double fraction : {0.1, 0.3, 0.5, 0.9}) {
