@@ -1,6 +1,7 @@
 #include <medley/train/run_sinks.h>
 
 #include <memory>
+#include <utility>
 
 #include <medley/base/error.h>
 #include <medley/report/log_repair.h>
@@ -37,7 +38,7 @@ class WeightLogSink final : public RecordSink {
 
 RecordSinks MakeRunSinks(const std::filesystem::path& directory, const std::vector<std::string>& named_tasks,
                          const std::optional<FoundCheckpoint>& from, bool tensorboard, ReceiptBook& receipts,
-                         WeightLog& weights, Progress& progress, Console& console) {
+                         WeightLog& weights, Progress& progress, SlowdownSetting slowdown, Console& console) {
   const CheckpointFacts saved = from ? from->facts : CheckpointFacts();
   const LogMarks marks = RepairLogs(directory, {kMetricsLog, kTimingLog}, saved.logs, saved.step, console);
   MakeWayForLog(directory / kLossesTable, console);
@@ -48,6 +49,7 @@ RecordSinks MakeRunSinks(const std::filesystem::path& directory, const std::vect
   sinks.Add(receipts);
   if (tensorboard) AddTensorBoard(sinks, directory, marks, console);
   sinks.Add(std::make_unique<StatusLine>(progress, console));
+  sinks.Add(std::make_unique<Slowdown>(std::move(slowdown), console));
   sinks.Add(std::make_unique<WeightLogSink>(weights));
   return sinks;
 }

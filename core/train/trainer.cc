@@ -1,5 +1,6 @@
 #include <medley/train/trainer.h>
 
+#include <ATen/Parallel.h>
 #include <c10/util/Exception.h>
 
 #include <algorithm>
@@ -38,6 +39,14 @@ void AddWaits(const std::map<std::string, double>& before, const std::map<std::s
     record.data_waits[task] = milliseconds;
     record.data_wait_ms += milliseconds;
   }
+}
+
+SlowdownSetting SlowdownOf(const Run& run, const std::filesystem::path& directory) {
+  return {.threads = at::get_num_threads(),
+          .data_threads = run.config.data.threads,
+          .on_cpu = run.device.is_cpu(),
+          .alone = run.cluster->alone(),
+          .resume = "medley resume " + directory.string()};
 }
 
 std::optional<PhaseState> PhasesOf(const RunConfig& config) {
@@ -104,7 +113,7 @@ Trainer::Trainer(Run& run, PlanInForce& plan, WeightLog& log, Admission& admissi
       progress_(step_, hours_.decay().end(), run.config.data.threads),
       sinks_(MakeRunSinks(start_.directory, run.curriculum.Named(), start_.from,
                           run.config.tensorboard && run.cluster->is_first(), receipts_, log, progress_,
-                          console)),
+                          SlowdownOf(run, start_.directory), console)),
       checkpoints_({.run = run.cluster->is_first() ? start_.directory : start_.directory.parent_path(),
                     .config = run.config.checkpoint,
                     .resolved = ToJson(run.config),

@@ -61,6 +61,7 @@ constexpr Remedy kRemedies[] = {
     {"core/train/remedy.cc", "return \"medley resume \"", "SmallRun.WhatAnExplodedRunAdvisesLeadsToItsEnd"},
     {"core/train/remedy.cc", "so medley train ", "SmallRun.WhatARunAdvisesThatExplodedAtOnceIsANewOne"},
     {"core/train/run_hours.cc", "For more: medley resume with --steps", "Remedied.OfARunThatDecayedEarly"},
+    {"core/train/trainer.cc", ".resume = \"medley resume \"", "a machine that is slow for a minute"},
     {"core/train/trainer.cc", "What the run saved stays: medley resume", "Remedied.OfACrash"},
     {"core/train/trainer.cc", "the run's hours are over; medley resume", "Remedied.OfHoursThatAreOver"},
     {"core/train/weight_edits.cc", "mend what is wrong, then medley resume",
