@@ -172,9 +172,9 @@ void Fields(Visitor& visit, RunConfig& c) {
                   .low = 1});
   visit(c.hours, {.name = "hours",
                   .help = "How long the run may take; a resume counts anew. Where the steps take longer, the "
-                          "learning rate's decay begins early, so that the run ends decayed and in time; a "
-                          "decay that has begun is finished. With decay_fraction 0 or 1, or one_cycle, the "
-                          "run stops, saved. 0: no limit",
+                          "learning rate's decay begins early, so that the run ends decayed and in time; "
+                          "where they become slower in the decay, that is shortened. With decay_fraction 0 "
+                          "or 1, or one_cycle, the run stops, saved. 0: no limit",
                   .low = 0,
                   .high = 1e6});
   visit(c.plan, {.name = "plan",
