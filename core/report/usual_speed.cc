@@ -1,6 +1,8 @@
 #include <medley/report/usual_speed.h>
 
 #include <algorithm>
+#include <cstddef>
+#include <vector>
 
 namespace medley {
 namespace {
@@ -28,22 +30,24 @@ double StepWork::seconds() const {
 
 StepWork WorkOf(const StepRecord& record) {
   StepWork work;
-  double in_draws = 0;
+  double in_draws = 0, rows = 0;
   std::vector<std::string> forms;
   bool is_known = true;
   for (const DrawReceipt& draw : record.receipts) {
     StepWork::Part& part = work.parts[draw.form.text()];
-    part.amount += static_cast<double>(std::max<std::int64_t>(1, draw.rows));
+    const auto of_draw = static_cast<double>(std::max<std::int64_t>(1, draw.rows));
+    part.amount += of_draw;
+    rows += of_draw;
     part.seconds += draw.seconds;
     in_draws += draw.seconds;
     is_known = is_known && draw.seconds > 0;
     forms.push_back(draw.form.text());
   }
-  if (!is_known) {
+  if (!is_known) {  // so there are draws
     std::sort(forms.begin(), forms.end());
     std::string all;
     for (const std::string& form : forms) all += form + "\n";
-    return {.parts = {{all, {.amount = 1, .seconds = record.seconds}}}};
+    return {.parts = {{all, {.amount = rows, .seconds = record.seconds}}}};
   }
   work.parts[kBesideDraws] = {.amount = 1, .seconds = std::max(0.0, record.seconds - in_draws)};
   return work;

@@ -10,7 +10,7 @@
 namespace medley {
 
 // What parts of steps took, by what they are: a form's draws, in rows; what a step does beside its draws,
-// once a step. Where the seconds of draws are not known, all steps that have the same ones.
+// once a step. Where the seconds of draws are not known, steps of the same ones as a whole, in rows.
 struct StepWork {
   struct Part {
     double amount = 0, seconds = 0;

@@ -121,6 +121,7 @@ TEST(Slowdown, AMixtureOfCostlyTasksIsNone) {
     run.timed = timed;
     for (int i = 0; i < 300; ++i) run.Step({{"cheap", 80}});
     for (int i = 0; i < 100; ++i) run.Step({{"costly", 8}});
+    for (int i = 0; i < 100; ++i) run.Step({{"costly", 80}});
     for (int i = 0; i < 100; ++i) run.Step({{"costly", 80}, {"new", 8}});
     for (int i = 0; i < 300; ++i) run.Step({{"cheap", 80}});
     EXPECT_EQ(run.words(), "") << timed;

@@ -89,7 +89,7 @@ void PrintHistory(const WeightLog& log) {
                 static_cast<long long>(entry.draw), std::string(WordOf(entry.cause)).c_str(), name.c_str(),
                 words.c_str());
     if (entry.cause == Cause::kRefusedEdit || entry.cause == Cause::kEarlyDecay ||
-        entry.cause == Cause::kChangedFile)
+        entry.cause == Cause::kDecayRefit || entry.cause == Cause::kChangedFile)
       continue;
     std::printf("%s\n", Prose("    " + SharesInWords(entry), 0).c_str());
   }
