@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <system_error>
 #include <utility>
 
 #include <medley/base/terminal.h>
@@ -24,8 +25,10 @@ WorkProgress::WorkProgress(std::FILE* out, SecondsSource now)
 
 void WorkProgress::Silence() noexcept { g_silent = true; }
 
-WorkProgress::~WorkProgress() {
-  if (painted_) std::fputs("\r\x1b[K", out_);
+WorkProgress::~WorkProgress() { Hide(); }
+
+void WorkProgress::Hide() {
+  if (std::exchange(painted_, false)) std::fputs("\r\x1b[K", out_);
 }
 
 void WorkProgress::Say(const std::string& what, double done, double all) {
@@ -43,6 +46,26 @@ std::string WorkProgress::Line(const std::string& what, double done, double all)
   std::string line = what + ": " + std::to_string(std::lround(100 * share)) + " %";
   if (share > 0) line += ", " + FormatSeconds((last_ - begin_) * (1 - share) / share) + " left";
   return line;
+}
+
+Telling WorkInParts::Next(double weight) {
+  const double begin = begun_;
+  begun_ += weight;
+  return [this, begin, weight](const std::string& what, double done, double all) {
+    progress_.Say(what, begin + (all > 0 ? weight * done / all : 0), all_);
+  };
+}
+
+ReadingProgress::ReadingProgress(const std::filesystem::path& file, std::FILE* out, SecondsSource now)
+    : progress_(out, std::move(now)), words_("reading " + file.filename().string()) {
+  std::error_code gone;  // then who reads it says so
+  const auto bytes = std::filesystem::file_size(file, gone);
+  if (!gone) all_ = static_cast<double>(bytes);
+}
+
+void ReadingProgress::Read(std::size_t bytes) {
+  done_ += static_cast<double>(bytes);
+  progress_.Say(words_, done_, all_);
 }
 
 }  // namespace medley

@@ -23,13 +23,19 @@ std::vector<Probe> WithRows(std::vector<Probe> probes, std::int64_t row_bytes) {
 }  // namespace
 
 Estimate::Estimate(const Model& model, const MemoryLedger& floor, std::vector<EstimatedTask> tasks,
-                   const Setting& setting)
+                   const Setting& setting, const Telling& tell)
     : model_(model), floor_(floor), tasks_(std::move(tasks)), setting_(setting) {
   TakeParts();
   profile_.floor = floor;
   profile_.gradients = TrainedBytes(model.parameters());
   for (const EstimatedTask& task : tasks_) floor_.constants += task.shape.constants;
-  for (const EstimatedTask& task : tasks_) profile_.tasks[task.request.form.id] = ProfileOf(task);
+  for (const EstimatedTask& task : tasks_) {
+    const FormId& form = task.request.form.id;
+    if (tell)
+      tell("estimating " + form.text(), static_cast<double>(profile_.tasks.size()),
+           static_cast<double>(tasks_.size()));
+    profile_.tasks[form] = ProfileOf(task);
+  }
 }
 
 void Estimate::TakeParts() {
@@ -195,6 +201,7 @@ Estimate::Recommendation Estimate::Recommend(const EstimatedTask& task, const Pl
   while (best.evaluation_rows > 0 &&
          Evaluation(task, best.evaluation_rows, plan) + plan.data_bytes > plan.budget)
     best.evaluation_rows /= 2;
+  if (best.evaluation_rows > 0) best.evaluation_peak = Evaluation(task, best.evaluation_rows, plan);
   return best;
 }
 

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include <medley/base/work_progress.h>
 #include <medley/estimate/gpu.h>
 #include <medley/estimate/step_bytes.h>
 #include <medley/estimate/task_shape.h>
@@ -45,12 +46,13 @@ class Estimate {
   // between steps, but for the tasks' tables. Keeps a reference to the model. An InputError where that has no
   // footprint.
   Estimate(const Model& model, const MemoryLedger& floor, std::vector<EstimatedTask> tasks,
-           const Setting& setting);
+           const Setting& setting, const Telling& tell = {});
 
   const std::vector<EstimatedTask>& tasks() const { return tasks_; }
   const MemoryLedger& floor() const { return floor_; }  // with the tables of all tasks
   bool on_gpu() const { return setting_.on_gpu; }
   std::int64_t ranks() const { return setting_.ranks; }
+  bool evaluates() const { return setting_.evaluates; }
 
   // Bytes at the widest moment of a step with so many rows, micro_rows in a forward, in the mode of the
   // setting.
@@ -76,6 +78,7 @@ class Estimate {
     Accumulation rows;
     std::int64_t peak = 0;
     std::int64_t evaluation_rows = 0;  // at once; 0: not one fits
+    std::int64_t evaluation_peak = 0;  // with these
     std::int64_t draw_rows = 0;        // of all processes together
   };
   Recommendation Recommend(const EstimatedTask& task, const Plan& plan) const;

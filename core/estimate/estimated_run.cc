@@ -36,14 +36,14 @@ std::unique_ptr<Run> Open(RunInputs inputs) {
 
 }  // namespace
 
-EstimatedRun::EstimatedRun(RunInputs inputs) : run_(Open(std::move(inputs))) {
+EstimatedRun::EstimatedRun(RunInputs inputs, const Telling& tell) : run_(Open(std::move(inputs))) {
   const Optimizer optimizer(model(), run_->config.optimizer);  // sets what is trained
   optimizer_ = optimizer.StateBytes();
   for (const Parameter& parameter : model().parameters()) {
     parameters_ += parameter.tensor.numel();
     if (parameter.tensor.requires_grad()) trained_ += parameter.tensor.numel();
   }
-  Load();
+  Load(tell);
 }
 
 std::int64_t EstimatedRun::OptimizerBytes(std::int64_t ranks) const {
@@ -55,11 +55,17 @@ std::int64_t EstimatedRun::element() const {
   return static_cast<std::int64_t>(c10::elementSize(FloatTypeOf(model())));
 }
 
-void EstimatedRun::Load() {
+void EstimatedRun::Load(const Telling& tell) {
   const std::int64_t before = ReadCpuMemory().now;
-  for (const Form& form : run_->NamedForms()) run_->host->Get(form);
+  const std::vector<Form> forms = run_->NamedForms();
+  for (const Form& form : forms) run_->host->Get(form);
   kept_ = ReadCpuMemory().now - before;
-  for (const Form& form : run_->NamedForms()) Measure(form);
+  for (const Form& form : forms) {
+    if (tell)
+      tell("estimating the rows of " + form.id.text(), static_cast<double>(shapes_.size()),
+           static_cast<double>(forms.size()));
+    Measure(form);
+  }
 }
 
 void EstimatedRun::Measure(const Form& form) {
@@ -75,10 +81,14 @@ void EstimatedRun::Measure(const Form& form) {
   waiting_rows_[form.id] = probe.bytes_per_row();
 }
 
-void EstimatedRun::AddEvaluation(std::vector<EstimatedTask>& tasks, bool on_gpu) const {
+void EstimatedRun::AddEvaluation(std::vector<EstimatedTask>& tasks, bool on_gpu, const Telling& tell) const {
   const auto hollow = MakeHollow(model(), run_->model_file->config, on_gpu);
+  double done = 0;
   for (EstimatedTask& estimated : tasks) {
-    LoadedTask& task = run_->host->Get(estimated.request.form);
+    const Form& form = estimated.request.form;
+    if (tell)
+      tell("estimating an evaluation of " + form.id.text(), done++, static_cast<double>(tasks.size()));
+    LoadedTask& task = run_->host->Get(form);
     const auto seed = EvalSeed(static_cast<std::uint64_t>(run_->config.seed), task.info().name);
     estimated.evaluation = EvaluationLines(task, *hollow, seed);
     estimated.evaluation_rows = std::min(kEvalRows, run_->config.eval.rows);
@@ -106,7 +116,8 @@ std::vector<EstimatedTask> EstimatedRun::Tasks(bool on_gpu) const {
   return tasks;
 }
 
-Estimate EstimatedRun::Of(std::vector<EstimatedTask> tasks, bool on_gpu, std::int64_t ranks) const {
+Estimate EstimatedRun::Of(std::vector<EstimatedTask> tasks, bool on_gpu, std::int64_t ranks,
+                          const Telling& tell) const {
   MemoryLedger floor{
       .weights = WeightBytes(model()), .optimizer = OptimizerBytes(ranks), .constants = on_gpu ? 0 : kept_};
   if (ranks > 1) {  // in which gradients are added up; on a GPU where all have NCCL
@@ -122,7 +133,8 @@ Estimate EstimatedRun::Of(std::vector<EstimatedTask> tasks, bool on_gpu, std::in
                    .draws_per_step = run_->config.draws_per_step,
                    .draws_ahead = data.threads > 0 ? data.ahead : 0,
                    .evaluates = run_->config.eval.every > 0,
-                   .ranks = ranks});
+                   .ranks = ranks},
+                  tell);
 }
 
 void EstimatedRun::UseProfile(const std::filesystem::path& file, std::vector<EstimatedTask>& tasks) const {

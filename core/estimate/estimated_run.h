@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include <medley/base/work_progress.h>
 #include <medley/estimate/estimate.h>
 #include <medley/estimate/task_shape.h>
 #include <medley/run/run.h>
@@ -19,7 +20,7 @@ class EstimatedRun {
  public:
   // Puts the run together, and runs every task's passes without the model for its shape; whatever the
   // config's device is, nothing runs there. Throws what loading, sampling and a task's passes throw.
-  explicit EstimatedRun(RunInputs inputs);
+  explicit EstimatedRun(RunInputs inputs, const Telling& tell = {});
 
   const Run& run() const { return *run_; }
   const Model& model() const { return *run_->model; }
@@ -32,16 +33,17 @@ class EstimatedRun {
   // Every named task, as configured; by rows of the largest lengths, which are sampled once.
   std::vector<EstimatedTask> Tasks(bool on_gpu) const;
   // What their evaluation takes; runs it without the model. Throws what the tasks throw.
-  void AddEvaluation(std::vector<EstimatedTask>& tasks, bool on_gpu) const;
+  void AddEvaluation(std::vector<EstimatedTask>& tasks, bool on_gpu, const Telling& tell = {}) const;
   // Of one of so many processes that train it together. The estimate refers to this run's model, and must not
   // outlive it.
-  Estimate Of(std::vector<EstimatedTask> tasks, bool on_gpu, std::int64_t ranks = 1) const;
+  Estimate Of(std::vector<EstimatedTask> tasks, bool on_gpu, std::int64_t ranks = 1,
+              const Telling& tell = {}) const;
   // Takes the bytes of a profile for the tasks and modes that it has. InputError where it was measured for
   // another model, and then the tasks are as they were; where it was measured does not matter. Before Of.
   void UseProfile(const std::filesystem::path& file, std::vector<EstimatedTask>& tasks) const;
 
  private:
-  void Load();
+  void Load(const Telling& tell);
   void Measure(const Form& form);
 
   std::unique_ptr<Run> run_;

@@ -1,6 +1,7 @@
 #include <medley/estimate/gpu_fit.h>
 
 #include <algorithm>
+#include <map>
 #include <optional>
 #include <set>
 #include <utility>
@@ -38,13 +39,10 @@ std::vector<std::string> LineOf(const TaskOnGpu& task, const std::string& name) 
           FormatBytes(task.room)};
 }
 
-std::vector<std::vector<std::string>> LinesOf(const GpuFit& fit, const std::map<FormId, std::string>& names) {
-  if (fit.room < 0) return {LineOf({.room = fit.room}, "weights, optimizer")};
+std::vector<std::vector<std::string>> LinesOf(const GpuFit& fit, const NamesOfForms& names) {
+  if (fit.room < 0) return {LineOf({.room = fit.room}, "parameters, optimizer")};
   std::vector<std::vector<std::string>> lines;
-  for (const TaskOnGpu& task : fit.tasks) {
-    const auto name = names.find(task.form);
-    lines.push_back(LineOf(task, name == names.end() ? task.form.text() : name->second));
-  }
+  for (const TaskOnGpu& task : fit.tasks) lines.push_back(LineOf(task, NameOf(task.form, names)));
   return lines;
 }
 
@@ -95,8 +93,8 @@ GpuFit FitOn(const Estimate& estimate, const Gpu& gpu) {
   return fit;
 }
 
-std::map<FormId, std::string> FormNames(const FormTable& forms, const Curriculum& curriculum) {
-  std::map<FormId, std::string> names;
+NamesOfForms FormNames(const FormTable& forms, const Curriculum& curriculum) {
+  NamesOfForms names;
   for (const Stage& stage : curriculum.stages) {
     for (const std::string& task : stage.Active()) {
       const Form& form = forms.Of(stage, task);
@@ -106,10 +104,22 @@ std::map<FormId, std::string> FormNames(const FormTable& forms, const Curriculum
   return names;
 }
 
-std::string GpuTable(const std::vector<GpuFit>& fits, const std::map<FormId, std::string>& names) {
+std::string CountOfFits(const std::vector<GpuFit>& fits) {
+  const auto takes = [](const GpuFit& fit) { return fit.fits(); };
+  const auto count = std::count_if(fits.begin(), fits.end(), takes);
+  const auto smallest = std::find_if(fits.begin(), fits.end(), takes);
+  if (fits.size() == 1)
+    return fits[0].gpu.name + (count == 1 ? " takes every task." : " does not take every task.");
+  if (count == 0) return "None of " + std::to_string(fits.size()) + " GPUs takes every task.";
+  const std::string words = std::to_string(count) + " of " + std::to_string(fits.size()) + " GPUs take" +
+                            (count == 1 ? "s" : "") + " every task";
+  return words + (count == 1 ? ": " : "; the smallest is ") + smallest->gpu.name + ".";
+}
+
+std::string GpuTable(const std::vector<GpuFit>& fits, const NamesOfForms& names) {
   Table table({"GPU", "task", "mode", "rows", "forwards", "room"}, 3);
   table.Spares({"rows"});
-  const GpuFit *smallest = nullptr, *above = nullptr;
+  const GpuFit* above = nullptr;
   for (const GpuFit& fit : fits) {  // the smallest first
     auto lines = LinesOf(fit, names);
     if (above != nullptr && TakesNoMore(fit, *above)) lines = {AsAbove(fit)};
@@ -118,15 +128,12 @@ std::string GpuTable(const std::vector<GpuFit>& fits, const std::map<FormId, std
       line.insert(line.begin(), std::exchange(gpu, ""));
       table.Add(std::move(line));
     }
-    if (smallest == nullptr && fit.fits()) smallest = &fit;
     above = &fit;
   }
   return table.ToText() +
          "rows: of a step; forwards: the rows of one x how many; room: bytes for tensors\n"
          "that the widest moment leaves, the least of them where all is as above; below 0\n"
-         "what one row lacks.\n" +
-         (smallest == nullptr ? "None of them takes every task.\n"
-                              : "The smallest that takes every task: " + smallest->gpu.name + ".\n");
+         "what one row lacks.\n";
 }
 
 nlohmann::ordered_json ToJson(const std::vector<GpuFit>& fits) {

@@ -1,12 +1,13 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
+#include <medley/base/work_progress.h>
 #include <medley/curriculum/form_table.h>
+#include <medley/estimate/advice.h>
 #include <medley/estimate/estimate.h>
 #include <medley/estimate/gpu.h>
 
@@ -33,10 +34,12 @@ GpuFit FitOn(const Estimate& estimate, const Gpu& gpu);
 
 // What people call a run's forms: "single", or where a stage has its own settings for it, "single (four
 // scans)".
-std::map<FormId, std::string> FormNames(const FormTable& forms, const Curriculum& curriculum);
+NamesOfForms FormNames(const FormTable& forms, const Curriculum& curriculum);
 
+// How many take every task, and the smallest that does, for people: a line.
+std::string CountOfFits(const std::vector<GpuFit>& fits);
 // A line for each GPU and task, for people; of several tasks one line where the GPU above takes the same.
-std::string GpuTable(const std::vector<GpuFit>& fits, const std::map<FormId, std::string>& names);
+std::string GpuTable(const std::vector<GpuFit>& fits, const NamesOfForms& names);
 
 // An array, a GPU each.
 nlohmann::ordered_json ToJson(const std::vector<GpuFit>& fits);

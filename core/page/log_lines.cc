@@ -6,6 +6,7 @@
 #include <medley/base/error.h>
 #include <medley/base/files.h>
 #include <medley/base/line_reader.h>
+#include <medley/base/work_progress.h>
 
 namespace medley {
 
@@ -26,9 +27,11 @@ double NumberAt(const json& value, const char* key) {
 void ForEachLine(const fs::path& file, const std::function<void(const json&)>& take) {
   if (!fs::exists(file)) return;
   LineReader reader(file);
+  ReadingProgress progress(file);
   std::int64_t number = 0;
   for (std::string line; reader.Next(line) && reader.whole();) {
     ++number;
+    progress.Read(line.size() + 1);
     const json read = json::parse(line, nullptr, /*allow_exceptions=*/false);
     if (!read.is_object())
       throw InputError(DisplayPath(file) + ":" + std::to_string(number) +

@@ -11,6 +11,7 @@
 
 #include <medley/base/files.h>
 #include <medley/base/input_file.h>
+#include <medley/base/work_progress.h>
 #include <medley/report/event_images.h>
 #include <medley/report/picture.h>
 #include <medley/report/tensorboard.h>
@@ -136,7 +137,9 @@ void AddEvaluations(const fs::path& events, Pictures& pictures) {
   const std::size_t others = evaluations.size() - 1;
   const std::size_t most = std::min(
       {others, kMostEarlier / last.second.size(), static_cast<std::size_t>(pictures.room() / bytes)});
+  WorkProgress progress;
   for (std::size_t i = 0; i < most; ++i) {
+    progress.Say("drawing earlier sheets", static_cast<double>(i), static_cast<double>(most));
     if (!add(*std::next(evaluations.begin(), static_cast<std::ptrdiff_t>(i * others / most)))) return;
   }
 }
@@ -148,7 +151,10 @@ ordered_json SheetsOf(const fs::path& run, const json& scored) {
   Sheets sheets;
   Pictures pictures(sheets);
   for (const auto& [task, words] : last.words()) sheets[task]["words"] = words;
+  WorkProgress progress;
+  double done = 0;
   for (const auto& [task, picture] : last.pictures()) {
+    progress.Say("drawing the sheet of " + task, done++, static_cast<double>(last.pictures().size()));
     if (!pictures.Add(task, scored, picture)) sheets[task]["left_out"] = "sheet-" + task + ".png";
   }
   AddEvaluations(run / kTensorBoardLog, pictures);

@@ -1,6 +1,8 @@
 #include <medley/plan/form_measurer.h>
 
 #include <algorithm>
+#include <cstddef>
+#include <string>
 
 #include <medley/memory/meter.h>
 #include <medley/model/parameter_bytes.h>
@@ -14,12 +16,41 @@ namespace {
 using nlohmann::ordered_json;
 
 constexpr std::int64_t kFarAbove = 16;  // times the largest probe
+constexpr double kStepsOfAWay = 8;      // that are measured, where rows are of one kind
 
 Execution ExecutionIn(const Way& way, const Form& form) {
   return {.way = way, .micro_rows = 0, .term_weights = form.settings.terms};
 }
 
 }  // namespace
+
+// Tells of one form of several, step by step, from when it is made to its end. How many steps there will be
+// nobody knows: after as many as there mostly are it stays just short of the next form.
+class FormMeasurer::Told {
+ public:
+  struct Part {
+    std::size_t index = 0, all = 0;  // of the forms
+    double steps = 1;                // about
+  };
+  Told(FormMeasurer& measurer, WorkProgress& progress, std::string words, const Part& part)
+      : measurer_(measurer) {
+    measurer.progress_ = &progress;
+    measurer.prober_.BeforeSteps([&progress, words = std::move(words), part, steps = 0.0]() mutable {
+      constexpr double kNearlyAll = 0.95;
+      const double share = std::min(kNearlyAll, steps++ / part.steps);
+      progress.Say(words, static_cast<double>(part.index) + share, static_cast<double>(part.all));
+    });
+  }
+  ~Told() {
+    measurer_.prober_.BeforeSteps({});
+    measurer_.progress_ = nullptr;
+  }
+  Told(const Told&) = delete;
+  Told& operator=(const Told&) = delete;
+
+ private:
+  FormMeasurer& measurer_;
+};
 
 FormMeasurer::FormMeasurer(const Run& run, std::int64_t probe_bytes, std::int64_t probe_limit, bool all_ways,
                            Console& console)
@@ -54,6 +85,7 @@ auto FormMeasurer::Blaming(const FormId& form, const Measure& measure) {
 
 void FormMeasurer::CheckContract(LoadedTask& task, TaskProfile* profile) {
   if (prober_.CheckContract(task, profile)) return;
+  if (progress_ != nullptr) progress_->Hide();
   console_.Warn(
       "task " + task.info().name +
       " is not held against its spec: that runs all its passes at once, for which there is no room on " +
@@ -85,9 +117,19 @@ bool FormMeasurer::MeasureLacking(const TaskRequest& request, const std::vector<
   return profile.modes.size() > before;
 }
 
-void FormMeasurer::MeasureFirst(const TaskRequest& request) {
+std::vector<Way> FormMeasurer::FirstWays(const TaskRequest& request) const {
   const VariantInfo& variant = run_.host->Variant(request.form);
-  MeasureTask(request, all_ways_ ? AllWays(request, variant) : CheapestWays(request, variant));
+  return all_ways_ ? AllWays(request, variant) : CheapestWays(request, variant);
+}
+
+void FormMeasurer::MeasureFirst(const Requests& requests) {
+  WorkProgress progress;
+  for (std::size_t i = 0; i < requests.size(); ++i) {
+    const std::vector<Way> ways = FirstWays(requests[i]);
+    const Told told(*this, progress, "measuring " + requests[i].form.id.text(),
+                    {i, requests.size(), kStepsOfAWay * static_cast<double>(ways.size())});
+    MeasureTask(requests[i], ways);
+  }
 }
 
 void FormMeasurer::MeasureFloor() {
@@ -106,10 +148,15 @@ void FormMeasurer::MeasureFloor() {
 
 bool FormMeasurer::MeasureRefused(const DoesNotFit& refusal, const Requests& requests) {
   bool measured = false;
-  for (const TaskRequest& request : requests) {
+  WorkProgress progress;
+  for (std::size_t i = 0; i < requests.size(); ++i) {
+    const TaskRequest& request = requests[i];
     for (const Refusal& refused : refusal.refusals()) {
       if (refused.form && *refused.form != request.form.id) continue;
-      measured = MeasureTask(request, AllWays(request, run_.host->Variant(request.form))) || measured;
+      const std::vector<Way> ways = AllWays(request, run_.host->Variant(request.form));
+      const Told told(*this, progress, "measuring other ways to run " + request.form.id.text(),
+                      {i, requests.size(), kStepsOfAWay * static_cast<double>(ways.size())});
+      measured = MeasureTask(request, ways) || measured;
     }
   }
   return measured;
@@ -122,7 +169,9 @@ std::int64_t FormMeasurer::LargestProbe(const PlannedTask& entry) const {
 
 bool FormMeasurer::Confirm(const Plan& plan) {
   bool ran = false;
-  for (const PlannedTask& entry : plan.entries) {
+  WorkProgress progress;
+  for (std::size_t i = 0; i < plan.entries.size(); ++i) {
+    const PlannedTask& entry = plan.entries[i];
     // A task of a stored profile is confirmed by training itself, unless it was measured for far fewer rows.
     const bool stored = measured_.count(entry.form) == 0;
     if (entry.confirmed || (stored && entry.micro_rows <= kFarAbove * LargestProbe(entry))) continue;
@@ -131,6 +180,8 @@ bool FormMeasurer::Confirm(const Plan& plan) {
     const Form& form = run_.forms.At(entry.form);
     Execution execution = ExecutionIn(entry.way, form);
     execution.micro_rows = entry.micro_rows < entry.rows ? entry.micro_rows : 0;
+    const Told told(*this, progress, "measuring " + form.id.text() + " as it is planned",
+                    {i, plan.entries.size()});
     Blaming(form.id, [&] {
       if (!prober_.Confirm(run_.host->Get(form), execution, entry.micro_rows, profile_.tasks.at(form.id)))
         confirmed_.erase(confirmed);
@@ -146,12 +197,15 @@ void FormMeasurer::CheckTight(const Plan& plan, const Requests& requests, std::i
     LoadedTask* loaded = run_.host->Find(request.form.id);
     if (plan.drops_tables && loaded != nullptr) loaded->DropConstants(run_.device);
   }
-  for (const TaskRequest& request : requests) {
+  WorkProgress progress;
+  for (std::size_t i = 0; i < requests.size(); ++i) {
+    const TaskRequest& request = requests[i];
     const FormId& form = request.form.id;
     const PlannedTask* entry = plan.Find(form);
     const auto measured = profile_.tasks.find(form);
     if (entry == nullptr || measured == profile_.tasks.end()) continue;
     if (measured->second.contract <= room - entry->tables) continue;
+    const Told told(*this, progress, "holding " + form.text() + " against its spec", {i, requests.size()});
     Blaming(form, [&] {
       LoadedTask& task = run_.host->Get(request.form);
       if (!run_.executor->contract().Knows(task)) CheckContract(task, nullptr);

@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include <medley/base/work_progress.h>
 #include <medley/plan/plan.h>
 #include <medley/plan/prober.h>
 #include <medley/plan/profile.h>
@@ -32,9 +33,10 @@ class FormMeasurer {
   // Frees the rows that were measured with; whoever measures next samples them anew.
   void ForgetRows() { prober_.ForgetRows(); }
 
-  // The ways of a form that no plan can do without. As the functions below it throws what the task throws;
-  // then TakeFailed() tells whose fault it was, and of that form nothing is known.
-  void MeasureFirst(const TaskRequest& request);
+  // The ways of the forms that no plan can do without. Tells on stderr how far it is, as those below do. As
+  // the functions below it throws what the task throws; then TakeFailed() tells whose fault it was, and of
+  // that form nothing is known.
+  void MeasureFirst(const Requests& requests);
   // What is there between steps: weights, optimizer, what else is in use beside the tasks' tables.
   void MeasureFloor();
   // Ways that nobody asked for may be what fits, or what a refusal should name. Where not even the floor
@@ -53,9 +55,12 @@ class FormMeasurer {
   std::optional<FormId> TakeFailed() { return std::exchange(failed_, std::nullopt); }
 
  private:
+  class Told;
+
   LoadedTask& Loaded(const Form& form, TaskProfile& profile);
   template <typename Measure>
   auto Blaming(const FormId& form, const Measure& measure);
+  std::vector<Way> FirstWays(const TaskRequest& request) const;
   bool MeasureTask(const TaskRequest& request, const std::vector<Way>& ways);
   bool MeasureLacking(const TaskRequest& request, const std::vector<Way>& ways);
   void CheckContract(LoadedTask& task, TaskProfile* profile);
@@ -65,6 +70,7 @@ class FormMeasurer {
   bool all_ways_;
   Console& console_;
   Prober prober_;
+  WorkProgress* progress_ = nullptr;  // while it tells
   Profile profile_;
   std::optional<FormId> failed_;
   std::set<FormId> measured_;                   // by this object

@@ -73,6 +73,7 @@ Prober::Prober(const Model& model, StepExecutor& executor, at::Device device, st
       machine_bytes_(machine_bytes) {}
 
 bool Prober::CheckContract(LoadedTask& task, TaskProfile* profile) {
+  if (before_step_) before_step_();
   const LiftedBudget lifted(machine_bytes_);  // the CPU's; a GPU's cannot be
   const std::int64_t floor = ReadMemory(device_).now;
   ResetPeak(device_);
@@ -109,6 +110,7 @@ const ProbeRows& Prober::RowsOf(LoadedTask& task) {
 std::optional<Prober::Measured> Prober::Try(LoadedTask& task, const Batch& rows, const Execution& plan,
                                             StepObserver& observer, Watch watch) {
   using Clock = std::chrono::steady_clock;
+  if (before_step_) before_step_();
   const KeepGenerators keep(device_);
   const std::int64_t floor = ReadMemory(device_).now;
   bool overflowed = false;

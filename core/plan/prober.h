@@ -3,9 +3,11 @@
 #include <ATen/core/Tensor.h>
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
+#include <utility>
 
 #include <medley/model/model.h>
 #include <medley/plan/probe_rows.h>
@@ -53,6 +55,8 @@ class Prober {
   // overflowed.
   std::optional<std::int64_t> MeasureRow(LoadedTask& task, const Execution& plan);
 
+  // Called before each step that it runs, and before a task is held against its spec; empty: nobody is.
+  void BeforeSteps(std::function<void()> told) { before_step_ = std::move(told); }
   // Frees the rows that it measured with. They are kept by task until then, so the tasks live as long.
   void ForgetRows() { rows_.clear(); }
 
@@ -90,6 +94,7 @@ class Prober {
   std::int64_t most_bytes_, machine_bytes_;
   std::map<const LoadedTask*, ProbeRows> rows_;
   std::int64_t steps_ = 0, overflows_ = 0;
+  std::function<void()> before_step_;
 };
 
 }  // namespace medley

@@ -13,7 +13,6 @@
 #include <medley/base/interrupt.h>
 #include <medley/base/json_reader.h>
 #include <medley/base/json_text.h>
-#include <medley/base/work_progress.h>
 #include <medley/memory/meter.h>
 #include <medley/plan/plan_request.h>
 #include <medley/plan/plan_stages.h>
@@ -157,12 +156,7 @@ Plan RunPlanner::PlanWhatCanBeMeasured(Requests requests) {
   while (true) {
     Plan plan;
     const std::optional<FailedForm> failed = FailsIn([&] {
-      WorkProgress progress;
-      double done = 0;
-      for (const TaskRequest& request : requests) {
-        progress.Say("measuring " + request.form.id.text(), done++, static_cast<double>(requests.size()));
-        measurer_.MeasureFirst(request);
-      }
+      measurer_.MeasureFirst(requests);
       plan = PlanMeasured(requests, /*beside_others=*/false);
       measurer_.CheckTight(plan, requests, setting_.budget);
     });
@@ -245,7 +239,7 @@ const Plan& RunPlanner::PlanForm(const Form& form) {
   try {
     Leave(form.id);
     const TaskRequest part = PartsOf({request}).front();
-    measurer_.MeasureFirst(part);
+    measurer_.MeasureFirst({part});
     Plan alone = PlanMeasured({part}, /*beside_others=*/true);
     if (request.rows == 0 && alone.data_bytes > now_.plan.data_bytes)
       alone = PlanMeasured({WithRowsThatMayWait(part)}, /*beside_others=*/true);

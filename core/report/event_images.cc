@@ -7,6 +7,7 @@
 
 #include <medley/base/durable_file.h>
 #include <medley/base/input_file.h>
+#include <medley/base/work_progress.h>
 #include <medley/report/event_record.h>
 
 namespace medley {
@@ -81,6 +82,7 @@ std::vector<EventImage> FindEventImages(const std::filesystem::path& path, std::
   const InputFile file(path);
   const std::int64_t size = file.size();
   Window window(file);
+  ReadingProgress progress(path);
   try {
     for (std::int64_t at = 0; size - at >= kHeaderBytes + kFooterBytes;) {
       const std::string_view header = window.Bytes(at, kHeaderBytes);
@@ -92,7 +94,9 @@ std::vector<EventImage> FindEventImages(const std::filesystem::path& path, std::
       const std::string_view record = window.Bytes(at + kHeaderBytes, static_cast<std::int64_t>(length));
       if (record.size() < length) break;
       if (auto image = ImageIn(record, at + kHeaderBytes, prefix)) images.push_back(std::move(*image));
-      at += kHeaderBytes + static_cast<std::int64_t>(length) + kFooterBytes;
+      const std::int64_t whole = kHeaderBytes + static_cast<std::int64_t>(length) + kFooterBytes;
+      progress.Read(static_cast<std::size_t>(whole));
+      at += whole;
     }
   } catch (const protozero::exception&) {  // damaged from here on
   }

@@ -8,6 +8,7 @@
 #include <medley/base/bytes.h>
 #include <medley/base/durable_file.h>
 #include <medley/base/line_reader.h>
+#include <medley/base/work_progress.h>
 #include <medley/report/log_repair.h>
 #include <medley/report/metrics.h>
 #include <medley/report/table.h>
@@ -102,7 +103,9 @@ PhaseAccounts ReadPhases(const std::filesystem::path& timing) {
   if (TypeOf(timing) != std::filesystem::file_type::regular) return {};
   PhasesSeen seen;
   LineReader file(timing);
+  ReadingProgress progress(timing);
   for (std::string line; file.Next(line);) {
+    progress.Read(line.size() + 1);
     const LogLine read = ReadLogLine(line);
     if (read.step >= 0) seen.Add(read.json);
   }

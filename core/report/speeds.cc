@@ -4,6 +4,7 @@
 
 #include <medley/base/durable_file.h>
 #include <medley/base/line_reader.h>
+#include <medley/base/work_progress.h>
 #include <medley/report/log_repair.h>
 #include <medley/report/table.h>
 
@@ -38,7 +39,9 @@ Speeds ReadSpeeds(const std::filesystem::path& timing) {
   Speeds speeds;
   if (TypeOf(timing) != std::filesystem::file_type::regular) return speeds;
   LineReader file(timing);
+  ReadingProgress progress(timing);
   for (std::string line; file.Next(line);) {
+    progress.Read(line.size() + 1);
     const json read = ReadLogLine(line).json;
     if (!read.is_object() || !read.contains("tasks") || !read.at("tasks").is_object()) continue;
     for (const auto& [task, figures] : read.at("tasks").items())

@@ -13,6 +13,7 @@
 #include <medley/base/files.h>
 #include <medley/base/json_reader.h>
 #include <medley/base/json_text.h>
+#include <medley/base/work_progress.h>
 #include <medley/model/float_type.h>
 #include <medley/model/parameter_names.h>
 #include <medley/run/export_config.h>
@@ -118,7 +119,10 @@ void RequireBase(const Run& run, const fs::path& base, const std::vector<std::in
   const PretrainedFiles files(base);
   const std::vector<Parameter>& parameters = run.model->parameters();
   const at::ScalarType type = FloatTypeNamed(run.config.dtype);
+  WorkProgress progress;
+  double done = 0;
   for (const Parameter& parameter : parameters) {
+    progress.Say("comparing with " + DisplayPath(base), done++, static_cast<double>(parameters.size()));
     const std::string name = PublishedName(parameter.name, run.model_file->info.pretrained.root);
     if (name.empty() || IsAdapter(parameter.name)) continue;
     const std::vector<std::int64_t> none;

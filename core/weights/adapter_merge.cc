@@ -3,6 +3,7 @@
 #include <ATen/Functions.h>
 #include <ATen/core/grad_mode.h>
 
+#include <medley/base/work_progress.h>
 #include <medley/model/parameter_names.h>
 
 namespace medley {
@@ -27,7 +28,10 @@ std::vector<Parameter> MergeAdapters(const std::vector<Parameter>& parameters, c
   const at::NoGradGuard no_grad;
   const auto find = [&](const std::string& name) { return TensorNamed(parameters, name); };
   std::vector<Parameter> merged;
+  WorkProgress progress;
+  double done = 0;
   for (const Parameter& parameter : parameters) {
+    progress.Say("merging the adapters", done++, static_cast<double>(parameters.size()));
     if (IsAdapter(parameter.name)) continue;
     const at::Tensor values = Merged(parameter.name, find, adapters);
     if (values.defined()) parameter.tensor.detach().copy_(values);

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include <medley/base/durable_file.h>
+#include <medley/base/work_progress.h>
 #include <medley/model/adapters.h>
 #include <medley/weights/pretrained_files.h>
 #include <medley/weights/safetensors.h>
@@ -18,11 +19,32 @@ using Parameters = std::vector<Parameter>;
 
 const std::map<std::string, std::string> kMetadata = {{"format", "pt"}};
 
+// Tells how many bytes of all files are written, one file behind the other.
+class WritingProgress {
+ public:
+  explicit WritingProgress(double all) : all_(all) {}
+  void Wrote(const std::filesystem::path& file, std::size_t bytes) {
+    done_ += static_cast<double>(bytes);
+    progress_.Say("writing " + file.filename().string(), done_, all_);
+  }
+
+ private:
+  WorkProgress progress_;
+  double done_ = 0, all_;
+};
+
+double BytesOf(const Parameters& parameters, std::optional<at::ScalarType> type) {
+  return static_cast<double>(SafetensorsSize(parameters, kMetadata, type));
+}
+
 void Write(const std::filesystem::path& path, const Parameters& parameters,
-           std::optional<at::ScalarType> type) {
+           std::optional<at::ScalarType> type, WritingProgress& progress) {
   NewFile file(path, SafetensorsSize(parameters, kMetadata, type));
-  WriteSafetensors(
-      parameters, kMetadata, [&](const void* data, std::size_t size) { file.Write(data, size); }, type);
+  const auto write = [&](const void* data, std::size_t size) {
+    file.Write(data, size);
+    progress.Wrote(path, size);
+  };
+  WriteSafetensors(parameters, kMetadata, write, type);
   file.Commit();
 }
 
@@ -48,9 +70,12 @@ void WriteShards(const std::filesystem::path& directory, const std::vector<Param
                  at::ScalarType type) {
   ordered_json files = ordered_json::object();
   std::int64_t bytes = 0, numbers = 0;
+  double all = 0;
+  for (const Parameters& shard : shards) all += BytesOf(shard, type);
+  WritingProgress progress(all);
   for (std::size_t i = 0; i < shards.size(); ++i) {
     const std::string name = ShardName(i + 1, shards.size());
-    Write(directory / name, shards[i], type);
+    Write(directory / name, shards[i], type, progress);
     for (const Parameter& parameter : shards[i]) {
       files[parameter.name] = name;
       bytes += SafetensorsBytes(parameter.tensor, type), numbers += parameter.tensor.numel();
@@ -71,10 +96,12 @@ void WritePretrainedWeights(const std::filesystem::path& directory, const Parame
     if (!name.empty()) language.push_back({name, parameter.tensor});
   }
   const std::vector<Parameters> shards = Shards(language, type, shard_bytes);
-  if (shards.size() == 1)
-    Write(directory / kPretrainedWeightsFile, language, type);
-  else
+  if (shards.size() == 1) {
+    WritingProgress progress(BytesOf(language, type));
+    Write(directory / kPretrainedWeightsFile, language, type, progress);
+  } else {
     WriteShards(directory, shards, type);
+  }
   WriteImageWeights(directory, parameters, root);
 }
 
@@ -85,7 +112,9 @@ void WriteImageWeights(const std::filesystem::path& directory, const Parameters&
     if (IsAdapter(parameter.name) || !PublishedName(parameter.name, root).empty()) continue;
     others.push_back({parameter.name, parameter.tensor});
   }
-  if (!others.empty()) Write(directory / kImageWeightsFile, others, std::nullopt);
+  if (others.empty()) return;
+  WritingProgress progress(BytesOf(others, std::nullopt));
+  Write(directory / kImageWeightsFile, others, std::nullopt, progress);
 }
 
 }  // namespace medley

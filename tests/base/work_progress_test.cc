@@ -19,14 +19,18 @@ void Told(std::FILE* out, double seconds) {
     progress.Say("reading rows.jsonl", step, 10 * seconds);
 }
 
-std::string InAFile(double seconds) {
-  std::FILE* out = std::tmpfile();
-  Told(out, seconds);
+std::string SaidTo(std::FILE* out) {
   std::rewind(out);
   std::string said;
   for (int c = std::fgetc(out); c != EOF; c = std::fgetc(out)) said += static_cast<char>(c);
   std::fclose(out);
   return said;
+}
+
+std::string InAFile(double seconds) {
+  std::FILE* out = std::tmpfile();
+  Told(out, seconds);
+  return SaidTo(out);
 }
 
 TEST(WorkProgress, SaysNothingOfWhatIsShort) { EXPECT_EQ(InAFile(1.9), ""); }
@@ -65,6 +69,33 @@ TEST(WorkProgress, OnATerminalOneLineIsPaintedAgainAndIsGoneAtTheEnd) {
 
 TEST(WorkProgress, OnADumbTerminalItIsALineEveryTenSeconds) {
   EXPECT_EQ(OnATerminal("dumb", 12), "reading rows.jsonl: 18 %, 0:10 left\r\n");
+}
+
+// A part that takes a quarter of the time and one that takes the rest are one account.
+TEST(WorkInParts, GoesOnWhereThePartBeforeEnded) {
+  std::FILE* out = std::tmpfile();
+  double now = 100;
+  WorkInParts work(4, out, [&] { return now; });
+  const Telling quick = work.Next(1);
+  for (int i = 0; i < 10; ++i, now += 1) quick("looking", i, 10);
+  const Telling slow = work.Next(3);
+  for (int i = 0; i < 15; ++i, now += 2) slow("computing", i, 15);
+  EXPECT_EQ(SaidTo(out),
+            "looking: 5 %, 0:38 left\ncomputing: 30 %, 0:28 left\ncomputing: 55 %, 0:18 left\n"
+            "computing: 80 %, 0:08 left\n");
+}
+
+TEST(ReadingProgress, IsOfTheFilesBytes) {
+  const std::string file = ::testing::TempDir() + "rows-" + std::to_string(::getpid()) + ".jsonl";
+  std::FILE* rows = std::fopen(file.c_str(), "w");
+  std::fputs(std::string(1000, 'x').c_str(), rows);
+  std::fclose(rows);
+  std::FILE* out = std::tmpfile();
+  double now = 100;
+  ReadingProgress progress(file, out, [&] { return now; });
+  for (int i = 0; i < 4; ++i, now += 1) progress.Read(100);
+  std::remove(file.c_str());
+  EXPECT_EQ(SaidTo(out), "reading " + file.substr(file.rfind('/') + 1) + ": 30 %, 0:05 left\n");
 }
 
 }  // namespace

@@ -3,9 +3,9 @@
 #include <ATen/core/Tensor.h>
 #include <medley/base/error.h>
 #include <medley/estimate/estimate.h>
-#include <medley/estimate/estimate_report.h>
 #include <medley/estimate/estimated_evaluation.h>
 #include <medley/estimate/gpu_fit.h>
+#include <medley/estimate/gpu_verdict.h>
 #include <medley/model/agent/agent.h>
 #include <medley/model/agent/agent_shape.h>
 #include <medley/model/agent/agent_spec.h>
@@ -422,7 +422,107 @@ TEST_F(RecommendationTest, OnAGpuThatTakesSomeTasksTheOthersSayWhatTheyLack) {
   EXPECT_TRUE(std::regex_search(table, std::regex("\ncard +short questions +sequential +8 +8 x 1 +0 B\n"
                                                   " +questions +does not fit +- +- +-[0-9.]+ .iB\n")))
       << table;
-  EXPECT_NE(table.find("None of them takes every task."), std::string::npos) << table;
+  EXPECT_EQ(CountOfFits({fit}), "card does not take every task.");
+  EXPECT_EQ(CountOfFits({fit, fit}), "None of 2 GPUs takes every task.");
+  const GpuFit larger = FitOn(estimate, {.name = "larger", .memory = many});
+  EXPECT_EQ(CountOfFits({fit, larger}), "1 of 2 GPUs takes every task: larger.");
+  EXPECT_EQ(CountOfFits({larger, larger}), "2 of 2 GPUs take every task; the smallest is larger.");
+}
+
+// The share is the fullest moment of all: of a step, or of an evaluation where the run makes any.
+TEST_F(RecommendationTest, AVerdictIsOfTheFullestMomentOfAllTasks) {
+  EstimatedTask narrow = Task(4), wide = Task(16);
+  narrow.request.form = OwnForm("narrow");
+  narrow.evaluation = PeakLines({{.rows = 1, .bytes = 300'000'000}});
+  const auto verdict_of = [&](bool evaluates, std::int64_t budget) {
+    const Estimate estimate = Of({narrow, wide}, {.on_gpu = true, .evaluates = evaluates});
+    return VerdictOf(AdviceOf(estimate, estimate.PlanFor(budget)));
+  };
+  const Estimate estimate = Of({narrow, wide});
+  const std::int64_t step = estimate.Peak(wide, 16, 16);
+  const FitVerdict silent = verdict_of(false, 2 * step);
+  EXPECT_EQ(silent.form, FormId("questions"));
+  EXPECT_DOUBLE_EQ(silent.share, 0.5);
+  EXPECT_TRUE(silent.as_configured);
+  EXPECT_EQ(Words(silent, "1 GiB", {{FormId("questions"), "Q"}}), "fits, 50.0 % of 1 GiB at most (Q)");
+  constexpr std::int64_t kAmple = 20'000'000'000;
+  const FitVerdict evaluating = verdict_of(true, kAmple);
+  EXPECT_EQ(evaluating.form, FormId("narrow"));
+  EXPECT_DOUBLE_EQ(evaluating.share,
+                   static_cast<double>(estimate.Evaluation(narrow, 32)) / static_cast<double>(kAmple));
+  EXPECT_TRUE(Words(evaluating, "", {}).ends_with(" % of it at most (evaluating narrow)"));
+}
+
+TEST_F(RecommendationTest, AVerdictSaysHowManyTasksAreInPiecesAndWhichLacksTheMost) {
+  EstimatedTask narrow = Task(4), wide = Task(64);
+  narrow.request.form = OwnForm("narrow");
+  const Estimate estimate = Of({narrow, wide});
+  const std::int64_t whole = estimate.Peak(wide, 64, 64), row = estimate.Peak(wide, 64, 1);
+  const FitVerdict pieces = VerdictOf(AdviceOf(estimate, estimate.PlanFor(whole - 1)));
+  EXPECT_TRUE(pieces.fits);
+  EXPECT_FALSE(pieces.as_configured);
+  EXPECT_EQ(ShortWords(pieces, {}), "in pieces: 1 of 2 tasks");
+  EXPECT_TRUE(Words(pieces, "", {}).starts_with("fits in pieces, "));
+  EXPECT_EQ(ShortWords(VerdictOf(AdviceOf(estimate, estimate.PlanFor(whole))), {}), "yes");
+  const auto refused = [&](const Estimate& one, std::int64_t budget) {
+    try {
+      one.PlanFor(budget);
+    } catch (const DoesNotFit& refusal) {
+      return VerdictOf(refusal, /*rows_wait=*/false);
+    }
+    return FitVerdict{.fits = true};
+  };
+  EstimatedTask pinned = wide;
+  pinned.ways = {{Mode::kSequential, 0}};
+  const std::int64_t alone = Of({pinned}).Peak(pinned, 1, 1);
+  const FitVerdict lacks = refused(Of({pinned}), alone - 1000);
+  EXPECT_FALSE(lacks.fits);
+  EXPECT_TRUE(Words(lacks, "1 GiB", {}).starts_with("does not fit: one row of questions needs "))
+      << Words(lacks, "1 GiB", {});
+  const FitVerdict floor = refused(estimate, 1'000'000);
+  EXPECT_EQ(floor.form, std::nullopt);
+  EXPECT_TRUE(ShortWords(floor, {}).starts_with("no: parameters and optimizer need "));
+  EXPECT_LT(row, whole);
+}
+
+// The GPUs up to the smallest that takes all as configured, and the names of those that do so too.
+TEST_F(RecommendationTest, OfGpusThatTakeAllAsConfiguredTheFirstHasALine) {
+  const Estimate estimate = Of({Task(64)});
+  const std::int64_t whole = estimate.Peak(estimate.tasks()[0], 64, 64);
+  const auto gpu = [](const char* name, std::int64_t memory) { return Gpu{.name = name, .memory = memory}; };
+  const GpuVerdicts all =
+      JudgeGpus(estimate, {gpu("tiny", 1'000'000), gpu("small", whole - 1), gpu("right", whole),
+                           gpu("large", 2 * whole), gpu("huge", 3 * whole)});
+  EXPECT_EQ(Recommendation(all),
+            "Recommended: right, the smallest of 5 GPUs for every task as configured; small takes them in "
+            "pieces.");
+  const std::string table = VerdictTable(all, {});
+  EXPECT_TRUE(std::regex_search(table, std::regex("tiny .* no: parameters and optimizer need .*\n"
+                                                  "small .* in pieces: 1 of 1 task\n"
+                                                  "right .* yes\nSo do the larger ones: large, huge.\n$")))
+      << table;
+  EXPECT_TRUE(std::regex_search(WholeVerdictTable(all, {}), std::regex("huge .* yes\n$")));
+  const GpuVerdicts some = JudgeGpus(estimate, {gpu("small", whole - 1), gpu("tiny", 1'000'000)});
+  EXPECT_EQ(Recommendation(some), "Recommended: small, the smallest of 2 GPUs for every task in pieces.");
+}
+
+// Each task and each GPU once, in order; nothing is told of what is done.
+TEST_F(RecommendationTest, TellsHowFarItIs) {
+  std::vector<double> shares;
+  std::vector<std::string> words;
+  const Telling tell = [&](const std::string& what, double done, double all) {
+    words.push_back(what);
+    shares.push_back(done / all);
+  };
+  EstimatedTask other = Task(4);
+  other.request.form = OwnForm("other");
+  const Estimate estimate(*model_, {.weights = WeightBytes(*model_)}, {Task(8), other}, {}, tell);
+  EXPECT_EQ(words, (std::vector<std::string>{"estimating questions", "estimating other"}));
+  EXPECT_EQ(shares, (std::vector<double>{0, 0.5}));
+  words.clear();
+  JudgeGpus(estimate, {{.name = "a", .memory = 1 << 30}, {.name = "b", .memory = 1 << 30}}, tell);
+  EXPECT_EQ(words, (std::vector<std::string>{"planning for a", "planning for b"}));
+  EXPECT_EQ(shares, (std::vector<double>{0, 0.5, 0, 0.5}));
 }
 
 TEST_F(RecommendationTest, AGpuThatTakesTheSameAsTheOneAboveHasOneLineOfSeveralTasks) {

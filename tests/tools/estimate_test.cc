@@ -3,6 +3,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -29,22 +30,140 @@ CommandResult Estimate(const std::string& more) {
                "estimate " MEDLEY_SOURCE_DIR "/configs/runs/quickstart.json " + more + " 2>&1");
 }
 
+const std::string kOneTask = "weights=" MEDLEY_SOURCE_DIR "/configs/weights/control.json ";
+
 // Of one task, where the others would only take their time.
-CommandResult EstimateOne(const std::string& more) {
-  return Estimate("weights=" MEDLEY_SOURCE_DIR "/configs/weights/control.json " + more);
+CommandResult EstimateOne(const std::string& more) { return Estimate(kOneTask + more); }
+
+// What goes to stdout alone: on a busy machine stderr tells how far it is.
+std::string Shown(const std::string& more) {
+  return Shell("OMP_NUM_THREADS=1 " + Medley() +
+               "estimate " MEDLEY_SOURCE_DIR "/configs/runs/quickstart.json " + more + " 2>/dev/null")
+      .out;
+}
+
+nlohmann::json Told(const std::string& more) { return nlohmann::json::parse(Shown(more + " --json")); }
+
+std::vector<std::string> Lines(const std::string& text) {
+  std::vector<std::string> lines;
+  std::istringstream stream(text);
+  for (std::string line; std::getline(stream, line);) lines.push_back(line);
+  return lines;
 }
 
 bool Has(const CommandResult& result, const std::string& part) {
   return result.out.find(part) != std::string::npos;
 }
 
+// The cells of a task's line in the last table.
+std::vector<std::string> LineOf(const CommandResult& result, const std::string& task) {
+  const std::size_t at = result.out.rfind("\n" + task + " ");
+  if (at == std::string::npos) return {};
+  std::istringstream line(result.out.substr(at + 1, result.out.find('\n', at + 1) - at - 1));
+  std::vector<std::string> cells;
+  for (std::string cell; line >> cell;) cells.push_back(cell);
+  return cells;
+}
+
 TEST(EstimateVerb, SaysWhatARunTakesAndWhereItFits) {
-  const CommandResult result = Estimate("");
+  const CommandResult result = Estimate("--all");
   EXPECT_EQ(result.code, 0) << result.out;
   for (const char* part :
-       {"weights", "gradients", "optimizer", "inputs", "activations", "kv prefix", "logits", "working",
+       {"parameters", "gradients", "optimizer", "inputs", "activations", "kv prefix", "logits", "working",
         "evaluation", "position_qa", "zoom_halfway", "RTX 3090", "H200", "Recommended: GTX 1650"})
     EXPECT_TRUE(Has(result, part)) << part << "\n" << result.out;
+}
+
+// The verdict, then that GPU's table and nothing of the others: a terminal has room for it.
+TEST(EstimateVerb, BeginsWithWhetherItFitsAndShowsTheAskedGpuAlone) {
+  const std::vector<std::string> lines = Lines(Shown("--gpu 'RTX 3090'"));
+  ASSERT_GE(lines.size(), 9U);
+  EXPECT_LE(lines.size(), 16U);
+  std::smatch verdict;
+  ASSERT_TRUE(std::regex_match(lines[0], verdict,
+                               std::regex(R"(RTX 3090: fits, ([0-9.]+) % of 22\.1 GiB at most \((\w+)\))")))
+      << lines[0];
+  double most = 0;
+  std::string fullest;
+  std::size_t tasks = 0;
+  for (const std::string& line : lines) {
+    std::smatch share;
+    for (const char* other : {"GTX 1650", "RTX 4090", "H100"})
+      EXPECT_EQ(line.find(other), std::string::npos) << line;
+    if (!std::regex_search(line, share, std::regex(R"(^(\w+) .* ([0-9.]+) % )"))) continue;
+    if (line == lines[0]) continue;
+    ++tasks;
+    if (std::stod(share[2]) > most) fullest = share[1];
+    most = std::max(most, std::stod(share[2]));
+  }
+  EXPECT_EQ(tasks, 6U);
+  EXPECT_EQ(verdict[2], fullest);
+  EXPECT_EQ(std::stod(verdict[1]), most);
+}
+
+// The largest of what a step and what an evaluation takes, by the numbers that are told.
+TEST(EstimateVerb, TheVerdictIsOfTheFullestTaskOfStepsAndOfEvaluations) {
+  const auto expect = [](const std::string& more, bool in_evaluation) {
+    const nlohmann::json told = Told(more), verdict = told.at("verdict"), advice = told.at("advice");
+    const auto budget = advice.at("budget").get<double>(), waiting = advice.at("waiting").get<double>();
+    double most = 0;
+    for (const nlohmann::json& task : advice.at("tasks")) {
+      for (const char* key : {"peak", "evaluation_peak"})
+        most = std::max(most, (task.at(key).get<double>() + waiting) / budget);
+    }
+    EXPECT_NEAR(verdict.at("share").get<double>(), most, 1e-12) << more;
+    EXPECT_EQ(verdict.at("in_evaluation"), in_evaluation) << more;
+  };
+  expect("--memory 100MiB", false);
+  expect("--memory 100MiB tasks.{control,arrow_to_gold,position_qa,zoom_agent,zoom_gold,zoom_halfway}.rows=1",
+         true);
+  EXPECT_TRUE(
+      Has({.code = 0, .out = Shown(kOneTask + "--memory 100MiB tasks.control.rows=1")}, "100 MiB: fits, 50."))
+      << "of which most is an evaluation";
+  EXPECT_TRUE(Has({.code = 0, .out = Shown(kOneTask + "--memory 100MiB tasks.control.rows=1")},
+                  " % of it at most (evaluating control)\n"));
+  expect("--memory 100MiB eval.every=0 " + kOneTask + "tasks.control.rows=1", false);
+}
+
+TEST(EstimateVerb, SaysInItsFirstLineThatTasksFitInPiecesOrWhatIsMissing) {
+  EXPECT_TRUE(std::regex_search(Shown("--memory 40MiB"),
+                                std::regex(R"(^40 MiB: fits in pieces, [0-9.]+ % of it at most \()")));
+  const std::string model = "model=" MEDLEY_SOURCE_DIR "/configs/models/agent-qwen3-0.6b.json ";
+  const std::string
+      floor = Shown(kOneTask + model + "--gpu t4 --budget 5GiB"),
+      row = Shown(kOneTask +
+                  "--memory 9MiB data.threads=0 tasks.control.mode=joint tasks.control.recompute_every=0");
+  EXPECT_TRUE(std::regex_search(
+      floor,
+      std::regex("^T4 within 5GiB: does not fit: parameters and optimizer need [0-9.]+ .iB more than ")))
+      << floor;
+  EXPECT_TRUE(
+      std::regex_search(row, std::regex("^9 MiB: does not fit: one row of control needs [0-9.]+ .iB more")))
+      << row;
+  EXPECT_TRUE(Shown(kOneTask + "--ranks 8 --gpu t4").starts_with("8 x T4: fits, "));
+}
+
+// Up to the smallest that takes all as configured; a line names those that are larger.
+TEST(EstimateVerb, WithoutAGpuBeginsWithTheOneToTake) {
+  const std::string tiny = Shown("");
+  EXPECT_TRUE(
+      tiny.starts_with("Recommended: GTX 1650, the smallest of 23 GPUs for every task as configured.\n"))
+      << tiny;
+  EXPECT_LE(Lines(tiny).size(), 12U) << tiny;
+  EXPECT_TRUE(Has({.code = 0, .out = tiny}, "So do the larger ones: GTX 1050 Ti, RTX 3070, ")) << tiny;
+  const std::string large = Shown(kOneTask + "tasks.control.rows=512 model=" MEDLEY_SOURCE_DIR
+                                             "/configs/models/agent-qwen3-0.6b.json");
+  std::smatch names;
+  ASSERT_TRUE(
+      std::regex_search(large, names,
+                        std::regex("^Recommended: (\\w[^,]*), the smallest of 23 GPUs for every task as "
+                                   "configured; (\\w[^;]*)\\s+takes\\s+them\\s+in\\s+pieces\\.\n")))
+      << large;
+  EXPECT_NE(names[1], names[2]);
+  const auto line = [&](const std::string& gpu) { return LineOf({.code = 0, .out = large}, gpu); };
+  EXPECT_EQ(line(names[1]).back(), "yes") << large;
+  EXPECT_TRUE(Has({.code = 0, .out = large}, "in pieces: 1 of 1 task\n")) << large;
+  EXPECT_TRUE(Has({.code = 0, .out = large}, "no: parameters and optimizer need ")) << large;
 }
 
 // 2.6 GiB of weights alone, before gradients and optimizer, may never be resident.
@@ -52,13 +171,13 @@ TEST(EstimateVerb, KnowsAModelThatItNeverAllocates) {
   const std::string model = "model=" MEDLEY_SOURCE_DIR "/configs/models/agent-qwen3-0.6b.json";
   const CommandResult result = Shell("OMP_NUM_THREADS=1 " + PlainMedley() +
                                      "estimate " MEDLEY_SOURCE_DIR "/configs/runs/quickstart.json " + model +
-                                     " --gpu rtx3090 2>&1");  // a child of this program
+                                     " --gpu rtx3090 --all 2>&1");  // a child of this program
   rusage used{};
   getrusage(RUSAGE_CHILDREN, &used);
   EXPECT_EQ(result.code, 0) << result.out;
   EXPECT_TRUE(Has(result, "685,461,507 parameters")) << result.out;
   EXPECT_TRUE(Has(result, "2.6 GiB")) << result.out;
-  EXPECT_TRUE(Has(result, "RTX 3090 (23.6 GiB;")) << result.out;
+  EXPECT_TRUE(Has(result, "RTX 3090: fits")) << result.out;
   EXPECT_LT(used.ru_maxrss, 1536 * 1024) << "KiB";  // of the largest of this test program's children so far
 }
 
@@ -141,16 +260,6 @@ TEST(EstimateVerb, SaysWhatIsMissingWithExitCode5) {
       << row.out;
 }
 
-// The cells of a task's line in the last table.
-std::vector<std::string> LineOf(const CommandResult& result, const std::string& task) {
-  const std::size_t at = result.out.rfind("\n" + task + " ");
-  if (at == std::string::npos) return {};
-  std::istringstream line(result.out.substr(at + 1, result.out.find('\n', at + 1) - at - 1));
-  std::vector<std::string> cells;
-  for (std::string cell; line >> cell;) cells.push_back(cell);
-  return cells;
-}
-
 TEST(EstimateVerb, RecommendsRowsAndAccumulation) {
   const CommandResult result = Estimate("--memory 40MiB");
   EXPECT_EQ(result.code, 0) << result.out;
@@ -163,9 +272,9 @@ TEST(EstimateVerb, RecommendsRowsAndAccumulation) {
 }
 
 TEST(EstimateVerb, TakesTheConfigsBudgetOnTheCpu) {
-  const CommandResult asked = EstimateOne("--memory 40MiB"), configured = EstimateOne("budget=40MiB");
+  const CommandResult configured = EstimateOne("budget=40MiB");
   EXPECT_EQ(configured.code, 0) << configured.out;
-  EXPECT_EQ(asked.out, configured.out);
+  EXPECT_EQ(Shown(kOneTask + "--memory 40MiB"), Shown(kOneTask + "budget=40MiB"));
   EXPECT_EQ(EstimateOne("budget=1MiB").code, 5);
 }
 
@@ -184,10 +293,8 @@ TEST(EstimateVerb, TakesAnotherModeWhereTheFirstDoesNotFit) {
 TEST(EstimateVerb, CountsTheDrawsOfAStep) {
   const CommandResult one = EstimateOne("--memory 1GiB"),
                       three = EstimateOne("--memory 1GiB draws_per_step=3");
-  const std::regex wait("Beside the peaks ([0-9.]+ .iB) of rows wait");
-  std::smatch of_one, of_three;
-  ASSERT_TRUE(std::regex_search(one.out, of_one, wait) && std::regex_search(three.out, of_three, wait));
-  EXPECT_NE(of_one[1], of_three[1]);
+  EXPECT_LT(Told(kOneTask + "--memory 1GiB").at("advice").at("waiting"),
+            Told(kOneTask + "--memory 1GiB draws_per_step=3").at("advice").at("waiting"));
   EXPECT_NE(LineOf(one, "control"), LineOf(three, "control"));
 }
 
@@ -242,7 +349,7 @@ TEST(EstimateVerb, OfSeveralGpusEachHasWhatItAloneIsToldToTake) {
     }
   }
   EXPECT_GT(cut, 0) << table.out;
-  EXPECT_TRUE(Has(table, "The smallest that takes every task: RTX 3090.")) << table.out;
+  EXPECT_TRUE(Has(table, "2 of 2 GPUs take every task; the smallest is RTX 3090.\n")) << table.out;
 }
 
 TEST(EstimateVerb, AllGpusAreThereOnceTheSmallestFirst) {
@@ -281,12 +388,13 @@ TEST(EstimateVerb, SaysWhatEachOfSeveralGpusLacks) {
   const CommandResult none = EstimateOne(model + "--gpus 'gtx 1650,t4' --budget 25%");
   EXPECT_EQ(none.code, 5) << none.out;
   EXPECT_TRUE(std::regex_search(
-      none.out, std::regex("GTX 1650 +weights, optimizer +does not fit +- +- +-[0-9.]+ GiB\n")))
+      none.out, std::regex("GTX 1650 +parameters, optimizer +does not fit +- +- +-[0-9.]+ GiB\n")))
       << none.out;
+  EXPECT_TRUE(Has(none, "None of 2 GPUs takes every task.\n")) << none.out;
   EXPECT_TRUE(Has(none, "the run fits none of the GPUs above")) << none.out;
   const CommandResult one = EstimateOne(model + "--gpus 'gtx 1650,b200'");
   EXPECT_EQ(one.code, 0) << one.out;
-  EXPECT_TRUE(Has(one, "The smallest that takes every task: B200.")) << one.out;
+  EXPECT_TRUE(Has(one, "1 of 2 GPUs takes every task: B200.\n")) << one.out;
 }
 
 TEST(EstimateVerb, RefusesAListOfGpusWithAllThatIsWrong) {
@@ -304,21 +412,20 @@ TEST(EstimateVerb, RefusesAListOfGpusWithAllThatIsWrong) {
 
 // As plan has it: bytes, a part of what there is, or what is free.
 TEST(EstimateVerb, ABudgetIsTheConfigsOrThatOfTheNamedGpu) {
-  EXPECT_EQ(EstimateOne("--budget 40MiB").out, EstimateOne("budget=40MiB").out);
+  EXPECT_EQ(Shown(kOneTask + "--budget 40MiB"), Shown(kOneTask + "budget=40MiB"));
   EXPECT_EQ(EstimateOne("--budget 1MiB").code, 5);
-  EXPECT_TRUE(std::regex_search(EstimateOne("--budget 50%").out, std::regex("\nOn [0-9.]+ GiB: the mode")));
-  const CommandResult half = EstimateOne("--gpu 'rtx 3090' --budget 50%"),
-                      whole = EstimateOne("--gpu 'rtx 3090'");
+  EXPECT_TRUE(std::regex_search(Shown(kOneTask + "--budget 50%"), std::regex("^[0-9.]+ GiB: fits, ")));
+  const CommandResult half = EstimateOne("--gpu 'rtx 3090' --budget 50%");
   EXPECT_EQ(half.code, 0) << half.out;
-  EXPECT_TRUE(Has(half, "On RTX 3090 (12.1 GiB; ")) << half.out;
-  EXPECT_EQ(EstimateOne("--gpu 'rtx 3090' --budget free").out, whole.out);
+  EXPECT_TRUE(Has(half, "RTX 3090 within 50%: fits, ") && Has(half, " of 11.2 GiB at most ")) << half.out;
+  EXPECT_EQ(Shown(kOneTask + "--gpu 'rtx 3090' --budget free"), Shown(kOneTask + "--gpu 'rtx 3090'"));
   const CommandResult more = EstimateOne("--gpu t4 --budget 16GiB");
   EXPECT_EQ(more.code, 2);
   EXPECT_TRUE(Has(more, "--budget: 16 GiB are more than T4 has: 14.5 GiB")) << more.out;
   const CommandResult of_none = EstimateOne("device=cuda --budget 50%");
   EXPECT_EQ(of_none.code, 2);
   EXPECT_TRUE(Has(of_none, "of which GPU? Name it")) << of_none.out;
-  EXPECT_TRUE(Has(EstimateOne("device=cuda --budget 1GiB"), "\nOn 1 GiB: the mode"));
+  EXPECT_TRUE(Shown(kOneTask + "device=cuda --budget 1GiB").starts_with("1 GiB: fits, "));
 }
 
 }  // namespace

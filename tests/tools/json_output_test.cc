@@ -305,12 +305,17 @@ TEST(JsonOutput, EstimateFollowsItsSchema) {
   const json gpu = outputs.Of(estimate + "--gpu 'RTX 3090'", 0);
   EXPECT_EQ(gpu.at("on_gpu"), true);
   EXPECT_GT(gpu.at("advice").at("budget"), 1LL << 34);
+  EXPECT_EQ(gpu.at("verdict").at("fits"), "as configured");
+  EXPECT_EQ(open.at("recommended").at("as_configured"), "GTX 1650");
+  const json parts = outputs.Of(estimate + "--ranks 2 --memory 1GiB", 0);
+  EXPECT_EQ(parts.at("ranks"), 2);
   const json checked = outputs.Of(estimate + "--check --memory 200MiB tasks.control.rows=2", 0);
   EXPECT_GT(checked.at("check").at(0).at("measured"), 1 << 20);
   const json refused = outputs.Of(
       estimate + "--memory 9MiB data.threads=0 tasks.control.mode=joint tasks.control.recompute_every=0", 5);
   EXPECT_EQ(refused.at("refusals").at(0).at("task"), "control");
   EXPECT_GT(refused.at("refusals").at(0).at("missing"), 0);
+  EXPECT_EQ(refused.at("verdict").at("missing"), refused.at("refusals").at(0).at("missing"));
   EXPECT_EQ(outputs.Of(estimate + "budget=1MiB", 5).at("gpus").back().at("fits"), "as configured");
   const json fits = outputs.Of(estimate + "--gpus 'RTX 3090,H100'", 0).at("fits");
   EXPECT_EQ(fits.at(0).at("gpu"), "RTX 3090");

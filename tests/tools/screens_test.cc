@@ -45,6 +45,8 @@ TEST_F(Screens, OfEveryVerbAreNoWiderThanATerminalOrAPage) {
       "eval run --rows 4",
       "report run",
       "estimate " + kConfig + " --gpu L4",
+      "estimate " + one + " --gpu L4 --all",
+      "estimate " + one,
       "estimate " + one + " --gpus all",
       "plan " + one + " budget=1GiB threads=1 --out planned",  // measured once
       "validate " + kConfig,

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
+#include <map>
+#include <nlohmann/json.hpp>
 #include <string>
 #include <thread>
 
@@ -32,6 +34,58 @@ TEST(Validate, ChecksEveryKindOfFileThatItsReadmeNames) {
       EXPECT_TRUE(result.out.starts_with("ok: ")) << result.out;
     }
   }
+}
+
+// A mode that the plan may not take is not named; nor are numbers that hang on rows of the plan.
+TEST(Validate, SaysWhatOnlyThePlanKnows) {
+  const std::string run = kConfigs + "runs/quickstart.json ";
+  const auto line = [](const CommandResult& result, const std::string& task) {
+    const std::size_t at = result.out.find("\n  " + task + " ");
+    return at == std::string::npos ? result.out
+                                   : result.out.substr(at + 1, result.out.find('\n', at + 1) - at - 1);
+  };
+  const auto ends = [&](const CommandResult& result, const std::string& task, const std::string& words) {
+    EXPECT_TRUE(line(result, task).ends_with(words)) << line(result, task);
+  };
+  const CommandResult open = Validate(run + "tasks.zoom_gold.mode=joint");
+  ends(open, "position_qa", " 5, planned");
+  ends(open, "zoom_gold", " 2, joint (pinned)");
+  ends(open, "control", " 1, sequential");  // with one pass there is no other
+  EXPECT_NE(open.out.find("planned: the mode is chosen before the first step"), std::string::npos)
+      << open.out;
+  const CommandResult rows = Validate(run + "tasks.zoom_gold.rows=auto");
+  ends(rows, "zoom_gold", " auto      500           -  2, planned");
+  ends(rows, "zoom_agent", " 16     3000       48000  2, planned");  // weights in steps
+  EXPECT_NE(rows.out.find("planned, auto: modes and rows are chosen"), std::string::npos) << rows.out;
+  const ScratchDirectory scratch;
+  WriteText(scratch / "rows.json", R"({"unit": "rows", "weights": {"zoom_gold": 1, "zoom_agent": 1}})");
+  const CommandResult in_rows =
+      Validate(run + "tasks.zoom_gold.rows=auto weights=" + (scratch / "rows.json").string());
+  ends(in_rows, "zoom_agent", " 16        -           -  2, planned");
+  const CommandResult off = Validate(run + "plan=false tasks.zoom_gold.mode=joint");
+  ends(off, "position_qa", " 5, sequential");
+  EXPECT_NE(off.out.find("Nothing is planned"), std::string::npos) << off.out;
+}
+
+// What it says is what a plan does, wherever it names a mode.
+TEST(Validate, NamesNoModeThatThePlanDoesNotTake) {
+  const std::string run =
+      kConfigs + "runs/quickstart.json tasks.zoom_gold.mode=sequential threads=1 budget=1GiB";
+  const auto validated = nlohmann::json::parse(Shell(Medley() + "validate " + run + " --json").out);
+  const auto planned = nlohmann::json::parse(Shell(Medley() + "plan " + run + " --json 2>/dev/null").out);
+  std::map<std::string, std::string> modes;
+  for (const auto& task : planned.at("tasks")) modes[task.at("task")] = task.at("mode");
+  int named = 0, open = 0;
+  for (const auto& task : validated.at("run").at("stages").at(0).at("tasks")) {
+    if (task.at("mode_by") == "plan") {
+      ++open;
+      continue;
+    }
+    ++named;
+    EXPECT_EQ(task.at("mode"), modes.at(task.at("task"))) << task;
+  }
+  EXPECT_EQ(named, 2);
+  EXPECT_EQ(open, 4);
 }
 
 TEST(Validate, DrawsStagesWithTheShortestAndTheLongestRun) {

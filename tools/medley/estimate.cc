@@ -1,9 +1,6 @@
 #include <ATen/core/Tensor.h>
 
 #include <CLI/CLI.hpp>
-#include <algorithm>
-#include <cstdio>
-#include <filesystem>
 #include <iostream>
 #include <optional>
 #include <string>
@@ -11,187 +8,31 @@
 #include <vector>
 
 #include <medley/base/bytes.h>
-#include <medley/base/files.h>
 #include <medley/base/json_text.h>
-#include <medley/base/random.h>
-#include <medley/base/suggest.h>
-#include <medley/base/version.h>
+#include <medley/estimate/advice.h>
 #include <medley/estimate/estimate.h>
-#include <medley/estimate/estimate_report.h>
 #include <medley/estimate/estimated_run.h>
-#include <medley/eval/evaluator.h>
+#include <medley/estimate/gpu_fit.h>
+#include <medley/estimate/gpu_verdict.h>
 #include <medley/memory/budget.h>
 #include <medley/memory/host_memory.h>
 #include <medley/memory/meter.h>
-#include <medley/model/parameter_bytes.h>
 #include <medley/plan/plan_refusal.h>
-#include <medley/plan/probe_rows.h>
+#include <medley/report/screen.h>
 #include <medley/report/table.h>
 #include <medley/run/run.h>
 
 #include "tools/medley/arguments.h"
+#include "tools/medley/estimate_account.h"
+#include "tools/medley/estimate_check.h"
 #include "tools/medley/estimate_gpus.h"
+#include "tools/medley/estimates.h"
 #include "tools/medley/verbs.h"
 
 namespace medley {
 namespace {
 
 using nlohmann::ordered_json;
-
-const std::vector<std::int64_t> kRows = {1, 2, 4, 8, 16, 32, 64, 128},
-                                kEvaluated = {1, 2, 4, 8, 16, kEvalRows};
-
-struct Arguments {
-  std::string config, gpu, memory, budget, profile;
-  std::vector<std::string> gpus, overrides;
-  NamedPlugins plugins;
-  std::int64_t ranks = 1;
-  bool check = false, as_json = false;
-};
-
-std::string Count(std::int64_t n) {
-  std::string text = std::to_string(n);
-  for (int at = static_cast<int>(text.size()) - 3; at > 0; at -= 3)
-    text.insert(static_cast<std::size_t>(at), ",");
-  return text;
-}
-
-void PrintModel(const EstimatedRun& subject, std::int64_t ranks) {
-  std::string words = "model " + DisplayPath(subject.run().config.model) + ": " +
-                      Count(subject.parameters()) + " parameters of " + std::to_string(subject.element()) +
-                      " bytes";
-  if (subject.trained() < subject.parameters()) words += ", " + Count(subject.trained()) + " of them trained";
-  words += "\n  weights " + FormatBytes(WeightBytes(subject.model())) + ", gradients " +
-           FormatBytes(TrainedBytes(subject.model().parameters())) + ", optimizer " +
-           FormatBytes(subject.OptimizerBytes(ranks)) + "; weights and optimizer are in every peak below\n";
-  if (ranks > 1)
-    words += "Figures are those of one of " + std::to_string(ranks) +
-             " processes, which has its part of a draw's rows, and a device for itself.\n";
-  std::cout << Prose(words);
-}
-
-ordered_json ModelJson(const EstimatedRun& subject, std::int64_t ranks) {
-  return {{"file", DisplayPath(subject.run().config.model)},
-          {"parameters", subject.parameters()},
-          {"trained_parameters", subject.trained()},
-          {"bytes_of_a_parameter", subject.element()},
-          {"weights", WeightBytes(subject.model())},
-          {"gradients", TrainedBytes(subject.model().parameters())},
-          {"optimizer", subject.OptimizerBytes(ranks)}};
-}
-
-void PrintAssumptions(bool on_gpu, bool has_profile) {
-  std::string words = "\nAssumed: rows of the largest declared lengths";
-  if (on_gpu) {
-    words +=
-        "; what a GPU's libraries take as in configs/gpus (a context, a cuBLAS workspace for each of two "
-        "threads, and 5 % that the allocator cannot use); scores kept where query heads share key heads, "
-        "as CUDA has no fused attention for them in fp32. No figure was measured on a GPU";
-  } else {
-    words += "; bytes of tensors as the counting allocator has them, not those of code and libraries";
-  }
-  if (has_profile) words += "; * measured";
-  std::cout << Prose(words + ".\n", 0);
-}
-
-// The peak of one real step with rows of the largest lengths: the trainer's bytes, and on the CPU the rows.
-std::int64_t MeasuredPeak(const Run& run, LoadedTask& task, const Execution& plan, std::int64_t rows) {
-  const ProbeRows probe(task, TaskSeed(static_cast<std::uint64_t>(run.config.seed), task.info().name));
-  const std::int64_t micro = RowsAtOnce(plan.micro_rows, rows);
-  std::int64_t peak = 0;
-  for (std::int64_t kind = 0; kind < probe.kinds(); ++kind) {
-    const std::int64_t others = ReadMemory(run.device).data;
-    const Batch batch = probe.Make(kind, micro, rows / micro);
-    ResetPeak(run.device);
-    run.executor->Run({{.task = &task, .batch = &batch, .execution = &plan}});
-    run.optimizer->Step(0);
-    const MemoryReading reading = ReadMemory(run.device);
-    peak = std::max(peak, reading.peak + reading.data - others);
-  }
-  return peak;
-}
-
-// As they are in a run that goes on: every task is loaded, has its tables, and is known to keep its contract.
-void WarmUp(const Run& run, const std::vector<EstimatedTask>& tasks) {
-  for (const EstimatedTask& estimated : tasks) {
-    LoadedTask& task = run.host->Get(estimated.request.form);
-    const ProbeRows probe(task, TaskSeed(static_cast<std::uint64_t>(run.config.seed), task.info().name));
-    const Batch batch = probe.Make(0, 1);
-    const Execution execution = run.Configured(estimated.request.form);
-    run.executor->Run({{.task = &task, .batch = &batch, .execution = &execution}});
-    run.optimizer->Step(0);
-  }
-}
-
-// One step of a task that was really run, beside the estimate for it.
-struct CheckedStep {
-  std::string task;
-  std::int64_t rows = 0, estimated = 0, measured = 0;  // the latter two: bytes at the peak
-};
-
-// `estimate` is for the device of the run, whatever GPU was asked about.
-std::vector<CheckedStep> CheckSteps(const Run& run, const Estimate& estimate, std::int64_t estimates_own) {
-  std::vector<CheckedStep> steps;
-  WarmUp(run, estimate.tasks());
-  for (const EstimatedTask& task : estimate.tasks()) {
-    const Form& form = task.request.form;
-    const Execution plan = run.Configured(form);
-    // Whole forwards of so many rows.
-    std::int64_t rows = std::max<std::int64_t>(task.request.rows, 1);
-    rows -= rows % RowsAtOnce(plan.micro_rows, rows);
-    const std::int64_t measured =
-        MeasuredPeak(run, run.host->Get(form), plan, rows) - (run.device.is_cpu() ? estimates_own : 0);
-    steps.push_back({form.id.text(), rows, estimate.Peak(task, rows, plan.micro_rows), measured});
-  }
-  return steps;
-}
-
-void PrintSteps(const std::vector<CheckedStep>& steps, const std::string& device) {
-  Table table({"task", "rows", "estimated", "measured", "error"});
-  for (const CheckedStep& step : steps) {
-    char error[32];
-    std::snprintf(error, sizeof error, "%+.1f %%",
-                  100 * (static_cast<double>(step.estimated) / static_cast<double>(step.measured) - 1));
-    table.Add({step.task, std::to_string(step.rows), FormatBytes(step.estimated), FormatBytes(step.measured),
-               error});
-  }
-  std::cout << "\nOne step of each task, run on " << device << " beside the estimate for it:\n"
-            << table.ToText();
-}
-
-ordered_json CheckJson(const std::vector<CheckedStep>& steps) {
-  ordered_json json = ordered_json::array();
-  for (const CheckedStep& step : steps)
-    json.push_back({{"task", step.task},
-                    {"rows", step.rows},
-                    {"estimated", step.estimated},
-                    {"measured", step.measured}});
-  return json;
-}
-
-void Check(const Arguments& arguments, const Estimate& estimate, ordered_json& json) {
-  const std::int64_t estimates_own = ReadMemory(at::kCPU).now;
-  const auto run =
-      BuildRun(CheckInputs(arguments.config, arguments.overrides, arguments.plugins), Purpose::kTrain);
-  const std::vector<CheckedStep> steps = CheckSteps(*run, estimate, estimates_own);
-  json["check"] = CheckJson(steps);
-  if (!arguments.as_json) PrintSteps(steps, run->device.str());
-}
-
-// What the planner would do with so many bytes, or what does not fit.
-void Advise(const Arguments& arguments, const Estimate& estimate, std::int64_t budget,
-            const std::string& what, ordered_json& json) try {
-  const Advice advice = AdviceOf(estimate, estimate.PlanFor(budget));
-  json["advice"] = ToJson(advice);
-  if (arguments.as_json) return;
-  std::cout << Prose("\nOn " + what +
-                         ": the mode, the rows of one forward, and how many forwards make a step\n",
-                     0)
-            << AdviceTable(advice);
-} catch (const DoesNotFit& refusal) {
-  json["refusals"] = RefusalsJson(refusal);
-  throw Error("on " + what + ": " + refusal.what(), ExitCode::kDoesNotFit);
-}
 
 std::string Describe(const Gpu& gpu) {
   return gpu.name + " (" + FormatBytes(gpu.memory) + "; " + FormatBytes(gpu.usable()) +
@@ -209,20 +50,6 @@ std::optional<std::int64_t> ConfiguredBudget(const std::string& words, bool on_g
   return ResolveBudget(request, at::kCPU).bytes;
 }
 
-// Of a run that fits no known GPU.
-void RequireThisMachine(const Estimate& estimate) {
-  const std::int64_t memory = ReadHostMemory().total;
-  try {
-    if (!estimate.on_gpu()) return void(estimate.PlanFor(memory));
-  } catch (const DoesNotFit&) {
-  }
-  throw Error("the run fits none of the GPUs above" +
-                  (estimate.on_gpu() ? "" : ", and not the " + FormatBytes(memory) + " of this machine") +
-                  ". Take a smaller model, freeze parameters (optimizer.groups), or name what it will have: "
-                  "--memory 200GiB",
-              ExitCode::kDoesNotFit);
-}
-
 // What the run is to have.
 struct Limits {
   std::vector<Gpu> gpus{};   // of --gpus
@@ -230,65 +57,185 @@ struct Limits {
   std::optional<std::int64_t> memory{};
 
   bool names_gpus() const { return gpu || !gpus.empty(); }
+  bool is_one() const { return gpu || memory; }
+  std::int64_t bytes() const { return gpu ? gpu->usable() : *memory; }
+};
+
+// What the planner would do with the bytes, or why they are too few.
+struct PlannedFit {
+  std::optional<Advice> advice{};
+  std::optional<DoesNotFit> refusal{};
+  bool rows_wait = false;  // on the device itself
+
+  FitVerdict verdict() const { return advice ? VerdictOf(*advice) : VerdictOf(*refusal, rows_wait); }
+};
+
+PlannedFit AnswerFor(const Estimate& estimate, std::int64_t budget) try {
+  return {.advice = AdviceOf(estimate, estimate.PlanFor(budget))};
+} catch (const DoesNotFit& refusal) {
+  return {.refusal = refusal, .rows_wait = !estimate.on_gpu()};
+}
+
+// "8 x RTX 3090 within 50%"
+std::string NameOf(const Limits& limits, const EstimateArguments& arguments) {
+  std::string name = limits.gpu ? limits.gpu->name : FormatBytes(*limits.memory);
+  if (arguments.ranks > 1) name = std::to_string(arguments.ranks) + " x " + name;
+  const bool is_part = limits.gpu && BudgetOf(arguments.budget).kind != BudgetRequest::Kind::kFree;
+  return is_part ? name + " within " + arguments.budget : name;
+}
+
+void Print(const PlannedFit& answer, const Limits& limits, const EstimateArguments& arguments,
+           const NamesOfForms& names) {
+  const std::string of = limits.gpu ? FormatBytes(limits.gpu->usable()) : "";
+  std::cout << Prose(NameOf(limits, arguments) + ": " + Words(answer.verdict(), of, names) + "\n");
+  if (answer.advice) std::cout << "\n" << AdviceTable(*answer.advice, names);
+  std::cout << std::flush;  // what is asked for beside it may take its time
+}
+
+ordered_json RecommendedJson(const GpuVerdicts& gpus) {
+  ordered_json json = ordered_json::object();
+  if (!gpus.as_configured.empty()) json["as_configured"] = gpus.as_configured;
+  if (!gpus.in_pieces.empty()) json["in_pieces"] = gpus.in_pieces;
+  return json;
+}
+
+void PrintMore(const EstimateArguments& arguments) {
+  if (arguments.all) return;
+  std::cout << Prose(
+      "An estimate: nothing ran. With --all also what makes the peaks, peaks by rows, "
+      "evaluations, every GPU, and what is assumed.\n",
+      0);
+}
+
+// What to do, in the three forms of the question, each from its answer on.
+class Reporter {
+ public:
+  // Keeps the references; the JSON is known as far as it goes where a report throws.
+  Reporter(const EstimateArguments& arguments, const Limits& limits, Estimates& estimates, bool runs_on_gpu,
+           ordered_json& json)
+      : arguments_(arguments),
+        limits_(limits),
+        estimates_(estimates),
+        runs_on_gpu_(runs_on_gpu),
+        on_gpu_(limits.names_gpus() || runs_on_gpu),
+        json_(json) {}
+
+  // Of --gpus.
+  void OfSeveral() {
+    const std::vector<GpuFit> fits = FitsOn(estimates_.On(true), limits_.gpus, estimates_.Tell(kGpusPart));
+    json_["fits"] = ToJson(fits);
+    AddRanks();
+    if (Prints()) {
+      std::cout << CountOfFits(fits) << "\n\n" << GpuTable(fits, estimates_.names());
+      if (arguments_.all) {
+        std::cout << "\n";
+        PrintModel(estimates_.subject(), arguments_.ranks);
+        PrintAssumptions(on_gpu_, !arguments_.profile.empty());
+      }
+    }
+    RequireAny(fits);
+  }
+
+  // Of a GPU or of so many bytes.
+  void OfOne() {
+    const PlannedFit answer = AnswerFor(estimates_.On(on_gpu_), limits_.bytes());
+    if (Prints()) Print(answer, limits_, arguments_, estimates_.names());
+    if (Prints()) PrintMore(arguments_);
+    if (arguments_.everything()) Tell(AccountOf(estimates_, on_gpu_));
+    AddRanks();
+    if (arguments_.check) Check();
+    json_["verdict"] = ToJson(answer.verdict());
+    if (answer.advice) return void(json_["advice"] = ToJson(*answer.advice));
+    json_["refusals"] = RefusalsJson(*answer.refusal);
+    const std::string what = limits_.gpu ? Describe(*limits_.gpu) : FormatBytes(*limits_.memory);
+    throw Error("on " + what + ": " + answer.refusal->what(), ExitCode::kDoesNotFit);
+  }
+
+  // Of a run that may be anywhere.
+  void OfAny() {
+    if (arguments_.everything()) {
+      const EstimateAccount account = AccountOf(estimates_, on_gpu_);
+      if (Prints()) std::cout << Prose(Recommendation(account.gpus) + "\n", 0);
+      Tell(account);
+      return Conclude(account.gpus);
+    }
+    const GpuVerdicts gpus = JudgeGpus(estimates_.On(true), KnownGpus(), estimates_.Tell(kGpusPart));
+    Prints();
+    std::cout << Prose(Recommendation(gpus) + "\n", 0) << "\n" << VerdictTable(gpus, estimates_.names());
+    PrintMore(arguments_);
+    Conclude(gpus);
+  }
+
+ private:
+  // Whether people read it; then no progress stands in the way.
+  bool Prints() {
+    if (!arguments_.as_json) estimates_.HideProgress();
+    return !arguments_.as_json;
+  }
+  void AddRanks() {
+    if (arguments_.ranks > 1) json_["ranks"] = arguments_.ranks;
+  }
+
+  void Tell(const EstimateAccount& account) {
+    AddTo(json_, account, on_gpu_);
+    if (Prints()) Print(account, estimates_, limits_.gpu ? &*limits_.gpu : nullptr, on_gpu_, arguments_);
+  }
+
+  void Conclude(const GpuVerdicts& gpus) {
+    AddRanks();
+    if (arguments_.check) Check();
+    json_["recommended"] = RecommendedJson(gpus);
+    if (!gpus.any_fits()) RequireThisMachine();
+  }
+
+  void Check() {
+    const Estimate& estimate = estimates_.OfStepsOn(runs_on_gpu_);
+    const std::int64_t estimates_own = ReadMemory(at::kCPU).now;
+    const auto run =
+        BuildRun(CheckInputs(arguments_.config, arguments_.overrides, arguments_.plugins), Purpose::kTrain);
+    const std::vector<CheckedStep> steps =
+        CheckSteps(*run, estimate, estimates_own, estimates_.Tell(kCheckPart));
+    json_["check"] = ToJson(steps);
+    if (Prints()) std::cout << "\n" << StepsTable(steps, estimates_.names(), run->device.str());
+  }
+
+  // The run fits no known GPU.
+  void RequireThisMachine() {
+    const std::int64_t memory = ReadHostMemory().total;
+    const std::string has = "the " + FormatBytes(memory) + " of this machine";
+    if (!on_gpu_ && AnswerFor(estimates_.On(false), memory).advice) {
+      if (Prints()) std::cout << "It fits " + has + ".\n";
+      return;
+    }
+    throw Error("the run fits none of the GPUs above" + (on_gpu_ ? "" : ", and not " + has) +
+                    ". Take a smaller model, freeze parameters (optimizer.groups), or name what it will "
+                    "have: --memory 200GiB",
+                ExitCode::kDoesNotFit);
+  }
+
+  const EstimateArguments& arguments_;
+  const Limits& limits_;
+  Estimates& estimates_;
+  bool runs_on_gpu_, on_gpu_;
+  ordered_json& json_;
 };
 
 // Prints words, or gathers the JSON: what is known of it where it throws.
-void Report(const Arguments& arguments, Limits limits, ordered_json& json) {
+void Report(const EstimateArguments& arguments, Limits limits, ordered_json& json) {
   RunInputs inputs = CheckInputs(arguments.config, arguments.overrides, arguments.plugins);
   for (const std::string& line : inputs.registry.Choices(inputs.checked.curriculum.Named()))
     std::cerr << line << '\n';
   if (!inputs.checked.token_table.empty()) std::cerr << inputs.checked.token_table << '\n';
-  const bool runs_on_gpu = inputs.checked.run.device != "cpu", on_gpu = limits.names_gpus() || runs_on_gpu;
-  if (on_gpu && !limits.names_gpus()) RequireBytes(arguments.budget);
-  const EstimatedRun subject(std::move(inputs));
-  const auto estimate_on = [&](bool a_gpu) {
-    std::vector<EstimatedTask> tasks = subject.Tasks(a_gpu);
-    if (a_gpu == on_gpu) subject.AddEvaluation(tasks, on_gpu);
-    if (!arguments.profile.empty()) subject.UseProfile(arguments.profile, tasks);
-    return subject.Of(std::move(tasks), a_gpu, arguments.ranks);
-  };
-  const Estimate estimate = estimate_on(on_gpu);
-  if (!limits.gpus.empty()) {
-    const std::vector<GpuFit> fits = FitsOn(estimate, limits.gpus);
-    json = {{"model", ModelJson(subject, arguments.ranks)}, {"fits", ToJson(fits)}};
-    if (arguments.ranks > 1) json["ranks"] = arguments.ranks;
-    if (!arguments.as_json) {
-      PrintModel(subject, arguments.ranks);
-      PrintAssumptions(on_gpu, !arguments.profile.empty());
-      PrintFits(subject, fits);
-    }
-    return RequireAny(fits);
-  }
-  const Estimate other = estimate_on(!on_gpu);
-  const GpuVerdicts gpus = JudgeGpus(on_gpu ? estimate : other, KnownGpus());
-  if (!limits.memory && !limits.gpu)
+  const bool runs_on_gpu = inputs.checked.run.device != "cpu";
+  if (runs_on_gpu && !limits.names_gpus()) RequireBytes(arguments.budget);
+  Estimates estimates(arguments, std::move(inputs));
+  const EstimatedRun& subject = estimates.subject();
+  json = {{"model", ModelJson(subject, arguments.ranks)}};
+  if (!limits.names_gpus() && !limits.memory)
     limits.memory = ConfiguredBudget(subject.run().config.budget, runs_on_gpu);
-
-  const std::vector<TaskFigures> tasks = FiguresOf(estimate, kRows, kEvaluated);
-  json = {{"model", ModelJson(subject, arguments.ranks)},
-          {"on_gpu", on_gpu},
-          {"tasks", ToJson(tasks)},
-          {"waiting", estimate.WaitingBytes()},
-          {"gpus", ToJson(gpus)}};
-  if (arguments.ranks > 1) json["ranks"] = arguments.ranks;
-  if (!arguments.as_json) {
-    PrintModel(subject, arguments.ranks);
-    std::cout << Prose(std::string("\nThe widest moment of a step as configured, ") +
-                           (on_gpu ? "on a GPU" : "on the CPU") +
-                           "; and of an evaluation, with its rows at once:\n",
-                       0)
-              << StepTable(tasks, limits.gpu ? &*limits.gpu : nullptr)
-              << "Beside it, rows that wait on the CPU: " << FormatBytes(estimate.WaitingBytes()) << "\n"
-              << "\nPeak by the rows of one forward:\n"
-              << RowsTable(tasks) << "\nPeak of an evaluation by the rows at once:\n"
-              << EvaluationTable(tasks) << "\n"
-              << VerdictTable(gpus);
-    PrintAssumptions(on_gpu, !arguments.profile.empty());
-  }
-  if (arguments.check) Check(arguments, runs_on_gpu == on_gpu ? estimate : other, json);
-  if (limits.gpu) return Advise(arguments, estimate, limits.gpu->usable(), Describe(*limits.gpu), json);
-  if (limits.memory) return Advise(arguments, estimate, *limits.memory, FormatBytes(*limits.memory), json);
-  if (!gpus.any_fits()) RequireThisMachine(estimate);
+  Reporter reporter(arguments, limits, estimates, runs_on_gpu, json);
+  if (!limits.gpus.empty()) return reporter.OfSeveral();
+  limits.is_one() ? reporter.OfOne() : reporter.OfAny();
 }
 
 std::int64_t MemoryOf(const std::string& words) {
@@ -304,11 +251,10 @@ std::int64_t MemoryOf(const std::string& words) {
 
 int RunEstimate(int argc, char** argv) {
   CLI::App app(
-      "Says what a run would take, without running it: bytes by task, by rows, and the GPUs that it fits on. "
-      "Exit "
-      "code 5 where it does not fit.",
+      "Says whether a run would fit, without running it, and how its tasks would run there: on a GPU, in so "
+      "many bytes, or else on which GPUs. Exit code 5 where it does not fit.",
       "medley estimate");
-  Arguments arguments;
+  EstimateArguments arguments;
   app.add_option("CONFIG", arguments.config, "the run config")->required();
   app.add_option("KEY=VALUE", arguments.overrides,
                  "values that replace the config's, such as tasks.control.rows=8");
@@ -333,6 +279,9 @@ int RunEstimate(int argc, char** argv) {
   app.add_option("--profile", arguments.profile,
                  "a profile.json whose measured bytes go before the estimate");
   app.add_flag("--check", arguments.check, "also run one step of each task and compare")->excludes(gpu_names);
+  app.add_flag(
+      "--all", arguments.all,
+      "also what makes each task's peak, peaks by rows, evaluations, every GPU, and what is assumed");
   AddJson(app, arguments.as_json);
   AddPlugins(app, arguments.plugins);
   AddWide(app);

@@ -1,7 +1,6 @@
 #include "tools/medley/estimate_gpus.h"
 
 #include <algorithm>
-#include <iostream>
 #include <utility>
 
 #include <medley/base/bytes.h>
@@ -40,14 +39,13 @@ void RequireBytes(const std::string& budget) {
                      ": of which GPU? Name it (--gpu \"RTX 3090\"), or give bytes: --budget 12GiB");
 }
 
-std::vector<GpuFit> FitsOn(const Estimate& on_gpu, const std::vector<Gpu>& gpus) {
+std::vector<GpuFit> FitsOn(const Estimate& on_gpu, const std::vector<Gpu>& gpus, const Telling& tell) {
   std::vector<GpuFit> fits;
-  for (const Gpu& gpu : gpus) fits.push_back(FitOn(on_gpu, gpu));
+  for (const Gpu& gpu : gpus) {
+    tell("planning for " + gpu.name, static_cast<double>(fits.size()), static_cast<double>(gpus.size()));
+    fits.push_back(FitOn(on_gpu, gpu));
+  }
   return fits;
-}
-
-void PrintFits(const EstimatedRun& subject, const std::vector<GpuFit>& fits) {
-  std::cout << "\n" << GpuTable(fits, FormNames(subject.run().forms, subject.run().curriculum));
 }
 
 void RequireAny(const std::vector<GpuFit>& fits) {

@@ -3,8 +3,9 @@
 #include <string>
 #include <vector>
 
+#include <medley/base/work_progress.h>
 #include <medley/config/budget_request.h>
-#include <medley/estimate/estimated_run.h>
+#include <medley/estimate/estimate.h>
 #include <medley/estimate/gpu_fit.h>
 
 namespace medley {
@@ -21,9 +22,8 @@ Gpu GpuNamed(const std::string& name, const BudgetRequest& budget);
 // An InputError where the budget is a part of a GPU that nobody named.
 void RequireBytes(const std::string& budget);
 
-// What the run would take on each, `on_gpu` being its estimate on a GPU; and the same for people.
-std::vector<GpuFit> FitsOn(const Estimate& on_gpu, const std::vector<Gpu>& gpus);
-void PrintFits(const EstimatedRun& subject, const std::vector<GpuFit>& fits);
+// What the run would take on each, `on_gpu` being its estimate on a GPU.
+std::vector<GpuFit> FitsOn(const Estimate& on_gpu, const std::vector<Gpu>& gpus, const Telling& tell);
 // An Error with kDoesNotFit where none of them takes every task.
 void RequireAny(const std::vector<GpuFit>& fits);
 

@@ -6,6 +6,8 @@
 #include <iostream>
 #include <map>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include <medley/base/bytes.h>
 #include <medley/base/files.h>
@@ -35,12 +37,26 @@ void Say(const char* format, Args... args) {
   std::cout << Prose(text);
 }
 
-TaskOutlook TaskOf(const Registry& registry, const Form& form, const Mixer::Share& share, double scale) {
+// With one pass all graphs are those of one pass: joint is sequential.
+bool HasChoice(const VariantInfo& variant) {
+  std::vector<Mode> modes = LegalModes(variant);
+  if (variant.passes.size() == 1 && DefaultMode(variant) != Mode::kJoint) std::erase(modes, Mode::kJoint);
+  return modes.size() > 1;
+}
+
+ModeBy WhoChooses(const TaskConfig& settings, const VariantInfo& variant, bool plans) {
+  if (!settings.mode.empty()) return ModeBy::kConfig;
+  return plans && HasChoice(variant) ? ModeBy::kPlan : ModeBy::kSpec;
+}
+
+TaskOutlook TaskOf(const Registry& registry, const Form& form, const Mixer::Share& share, double scale,
+                   bool plans) {
   const TaskConfig& settings = form.settings;
   const VariantInfo& variant = *registry.Require(form.task).FindVariant(settings.variant);
   return {.task = form.task,
           .variant = settings.variant,
           .mode = settings.mode.empty() ? std::string(ModeName(DefaultMode(variant))) : settings.mode,
+          .mode_by = WhoChooses(settings, variant, plans),
           .share = share.asked,
           .rows = settings.rows,
           .draws = static_cast<double>(share.draws) * scale,
@@ -55,11 +71,56 @@ StageOutlook StageOf(const CurriculumDrawing& drawing, const Stage& stage, std::
           .paused = {}};
 }
 
-void Print(const TaskOutlook& task) {
-  Say("  %-24s %6.1f %% %5s %8.0f %11.0f  %lld, %s%s\n", task.task.c_str(), 100 * task.share,
-      task.rows == 0 ? "auto" : std::to_string(task.rows).c_str(), task.draws, task.rows_in_all,
-      static_cast<long long>(task.passes), task.mode.c_str(),
+std::string ModeWords(const TaskOutlook& task) {
+  if (task.mode_by == ModeBy::kPlan) return "planned";
+  return task.mode + (task.mode_by == ModeBy::kConfig ? " (pinned)" : "");
+}
+
+std::string CountWords(double count, bool is_known) {
+  return is_known ? std::to_string(std::llround(count)) : "-";
+}
+
+void Print(const TaskOutlook& task, int name_width) {
+  Say("  %-*s %6.1f %% %5s %8s %11s  %lld, %s%s\n", name_width, task.task.c_str(), 100 * task.share,
+      task.rows == 0 ? "auto" : std::to_string(task.rows).c_str(),
+      CountWords(task.draws, task.knows_draws).c_str(), CountWords(task.rows_in_all, task.knows_rows).c_str(),
+      static_cast<long long>(task.passes), ModeWords(task).c_str(),
       task.variant == "default" ? "" : (", " + task.variant).c_str());
+}
+
+// What only the plan knows.
+void PrintWhatIsPlanned(const RunOutlook& outlook) {
+  bool has_modes = false, has_rows = false, has_gaps = false;
+  for (const StageOutlook& stage : outlook.stages) {
+    for (const TaskOutlook& task : stage.tasks) {
+      has_modes = has_modes || task.mode_by == ModeBy::kPlan;
+      has_rows = has_rows || task.rows == 0;
+      has_gaps = has_gaps || !task.knows_draws || !task.knows_rows;
+    }
+  }
+  if (!outlook.run.plan) {
+    Say("\n  Nothing is planned (\"plan\": false): the modes are these.\n");
+  } else if (has_modes || has_rows) {
+    std::string words = has_modes ? "planned: the mode is chosen" : "auto: the rows are chosen";
+    if (has_modes && has_rows) words = "planned, auto: modes and rows are chosen";
+    words += " before the first step, by what tasks take on the machine; medley plan CONFIG shows it";
+    if (has_gaps) words += ". -: it hangs on rows that are auto";
+    Say("\n  %s.\n", words.c_str());
+  }
+}
+
+// Draws are counted in what their rows say, unless they are counted themselves.
+void MarkUnknown(StageOutlook& stage, ShareUnit unit) {
+  const bool has_auto = std::any_of(stage.tasks.begin(), stage.tasks.end(),
+                                    [](const TaskOutlook& task) { return task.rows == 0; });
+  for (TaskOutlook& task : stage.tasks) {
+    task.knows_draws = unit == ShareUnit::kSteps || !has_auto;
+    task.knows_rows = task.knows_draws && task.rows > 0;
+  }
+}
+
+std::string_view NameOf(ModeBy by) {
+  return by == ModeBy::kConfig ? "config" : by == ModeBy::kPlan ? "plan" : "spec";
 }
 
 ordered_json ToJson(const TaskOutlook& task) {
@@ -70,7 +131,10 @@ ordered_json ToJson(const TaskOutlook& task) {
           {"share", task.share},
           {"rows", task.rows == 0 ? ordered_json("auto") : ordered_json(task.rows)},
           {"draws", std::llround(task.draws)},
-          {"rows_in_all", std::llround(task.rows_in_all)}};
+          {"rows_in_all", std::llround(task.rows_in_all)},
+          {"mode_by", NameOf(task.mode_by)},
+          {"draws_are_known", task.knows_draws},
+          {"rows_in_all_are_known", task.knows_rows}};
 }
 
 // `task_json`: what is known of its tasks.
@@ -114,8 +178,10 @@ RunOutlook OutlookOf(const CheckedRun& checked, const Registry& registry) {
       if (weight == 0)
         made.paused.push_back(name);
       else
-        made.tasks.push_back(TaskOf(registry, forms.Of(stage, name), shares.at(name), drawing.scale()));
+        made.tasks.push_back(
+            TaskOf(registry, forms.Of(stage, name), shares.at(name), drawing.scale(), run.plan));
     }
+    MarkUnknown(made, curriculum.unit);
   }
   return outlook;
 }
@@ -147,13 +213,20 @@ void Print(const RunOutlook& outlook) {
   Say("ok: %lld steps of %lld draw%s on %s, weights in %s (%s)\n\n", static_cast<long long>(run.steps),
       static_cast<long long>(run.draws_per_step), run.draws_per_step == 1 ? "" : "s", run.device.c_str(),
       std::string(NameOf(outlook.unit)).c_str(), std::string(NameOf(outlook.order)).c_str());
-  Say("  %-24s %8s %5s %8s %11s  %s\n", "task", "share", "rows", "draws", "rows in all", "passes, mode");
+  std::size_t longest = 0;
+  for (const StageOutlook& stage : outlook.stages) {
+    for (const TaskOutlook& task : stage.tasks) longest = std::max(longest, task.task.size());
+  }
+  const int width = static_cast<int>(longest);
+  Say("  %-*s %8s %5s %8s %11s  %s\n", width, "task", "share", "rows", "draws", "rows in all",
+      "passes, mode");
   for (const StageOutlook& stage : outlook.stages) {
     if (!stage.words.empty()) Say("  -- %s\n", stage.words.c_str());
-    for (const TaskOutlook& task : stage.tasks) Print(task);
+    for (const TaskOutlook& task : stage.tasks) Print(task, width);
     if (!stage.paused.empty()) Say("  paused: %s\n", JoinNames(stage.paused).c_str());
   }
   if (!outlook.length.empty()) Say("\n  %s\n", outlook.length.c_str());
+  PrintWhatIsPlanned(outlook);
   for (const std::string& line : outlook.choices) Say("  %s\n", line.c_str());
   const std::string tokenizer = run.tokenizer.empty() ? "" : ", tokenizer " + DisplayPath(run.tokenizer);
   Say("\n  model %s (%s)%s, seed %lld\n", DisplayPath(run.model).c_str(), outlook.model.c_str(),

@@ -16,12 +16,18 @@ namespace medley {
 
 // What medley validate says of files without a mistake: gathered once, and printed as words or as JSON.
 
+// Who says how a task's passes are run: the config, the planner before the first step, or its spec, which
+// leaves no choice.
+enum class ModeBy { kConfig, kPlan, kSpec };
+
 // A task of a stage, with what it would get in the longest run.
 struct TaskOutlook {
   std::string task, variant, mode;
+  ModeBy mode_by = ModeBy::kSpec;
   double share = 0;
-  std::int64_t rows = 0;              // of a draw; 0: "auto"
-  double draws = 0, rows_in_all = 0;  // of the stage
+  std::int64_t rows = 0;                       // of a draw; 0: "auto"
+  double draws = 0, rows_in_all = 0;           // of the stage; by one row of a draw where the rows are "auto"
+  bool knows_draws = true, knows_rows = true;  // whether no such row counts in them
   std::int64_t passes = 0;
 };
 

@@ -144,6 +144,10 @@ std::int64_t Floats(std::int64_t count, std::int64_t number_bytes) {
 // float.
 void InBytes(std::vector<ForwardPart>& parts, const std::vector<Parameter>& parameters) {
   const auto size = static_cast<std::int64_t>(parameters.front().tensor.element_size());
+  std::vector<const Parameter*> trained;  // asked once: parts are many, and an estimate has many footprints
+  for (const Parameter& parameter : parameters) {
+    if (parameter.tensor.requires_grad()) trained.push_back(&parameter);
+  }
   for (ForwardPart& part : parts) {
     for (std::int64_t* numbers : {&part.kept, &part.forward, &part.backward, &part.prefix, &part.logits,
                                   &part.output, &part.layer_input})
@@ -151,9 +155,9 @@ void InBytes(std::vector<ForwardPart>& parts, const std::vector<Parameter>& para
     if (part.attention) part.attention->later *= size;
     std::int64_t in_half = 0;
     const Names names(part.parameters);
-    for (const Parameter& parameter : parameters) {
-      if (!parameter.tensor.requires_grad() || !names(parameter.name)) continue;
-      const auto bytes = static_cast<std::int64_t>(parameter.tensor.nbytes());
+    for (const Parameter* parameter : trained) {
+      if (!names(parameter->name)) continue;
+      const auto bytes = static_cast<std::int64_t>(parameter->tensor.nbytes());
       const std::int64_t in_float = bytes / size * Floats(1, size) * size;
       part.gradients += in_float;
       part.largest_gradient = std::max(part.largest_gradient, in_float);
