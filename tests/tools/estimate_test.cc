@@ -115,13 +115,10 @@ TEST(EstimateVerb, TheVerdictIsOfTheFullestTaskOfStepsAndOfEvaluations) {
     EXPECT_EQ(verdict.at("in_evaluation"), in_evaluation) << more;
   };
   expect("--memory 100MiB", false);
-  expect("--memory 100MiB tasks.{control,arrow_to_gold,position_qa,zoom_agent,zoom_gold,zoom_halfway}.rows=1",
-         true);
-  EXPECT_TRUE(
-      Has({.code = 0, .out = Shown(kOneTask + "--memory 100MiB tasks.control.rows=1")}, "100 MiB: fits, 50."))
-      << "of which most is an evaluation";
-  EXPECT_TRUE(Has({.code = 0, .out = Shown(kOneTask + "--memory 100MiB tasks.control.rows=1")},
-                  " % of it at most (evaluating control)\n"));
+  expect(kOneTask + "--memory 100MiB tasks.control.rows=1", true);
+  const std::string few = Shown(kOneTask + "--memory 100MiB tasks.control.rows=1");
+  EXPECT_TRUE(few.starts_with("100 MiB: fits, ") && few.find(" % of it at most (evaluating control)\n") < 40)
+      << few;
   expect("--memory 100MiB eval.every=0 " + kOneTask + "tasks.control.rows=1", false);
 }
 
@@ -151,7 +148,7 @@ TEST(EstimateVerb, WithoutAGpuBeginsWithTheOneToTake) {
       << tiny;
   EXPECT_LE(Lines(tiny).size(), 12U) << tiny;
   EXPECT_TRUE(Has({.code = 0, .out = tiny}, "So do the larger ones: GTX 1050 Ti, RTX 3070, ")) << tiny;
-  const std::string large = Shown(kOneTask + "tasks.control.rows=512 model=" MEDLEY_SOURCE_DIR
+  const std::string large = Shown(kOneTask + "tasks.control.rows=64 model=" MEDLEY_SOURCE_DIR
                                              "/configs/models/agent-qwen3-0.6b.json");
   std::smatch names;
   ASSERT_TRUE(
