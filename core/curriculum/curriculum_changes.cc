@@ -19,11 +19,62 @@ double WeightOf(const Weights& weights, const std::string& task) {
   return 0;
 }
 
-std::string Percent(const Weights& weights, const std::string& task, const std::set<std::string>& dropped) {
+double ShareOf(const Weights& weights, const std::string& task, const std::set<std::string>& dropped) {
   double sum = 0;
   for (const auto& [name, weight] : weights) sum += dropped.count(name) > 0 ? 0 : weight;
-  const double share = dropped.count(task) > 0 || sum <= 0 ? 0 : WeightOf(weights, task) / sum;
-  return std::to_string(std::lround(100 * share)) + " %";
+  return dropped.count(task) > 0 || sum <= 0 ? 0 : WeightOf(weights, task) / sum;
+}
+
+std::string Percent(double share, int decimals) {
+  if (decimals == 0) return std::to_string(std::lround(100 * share)) + " %";
+  std::array<char, 32> text{};
+  std::snprintf(text.data(), text.size(), "%.*f %%", decimals, 100 * share);
+  return text.data();
+}
+
+// What a sum of others rounds away is no move.
+bool Moves(const ShareChange& share) { return std::abs(share.after - share.before) > 1e-9; }
+
+// "9 % -> 17 %", with as many decimals as the two need to differ.
+std::string MoveInWords(const ShareChange& share) {
+  constexpr int kMostDecimals = 6;
+  int decimals = 0;
+  while (Moves(share) && decimals < kMostDecimals &&
+         Percent(share.before, decimals) == Percent(share.after, decimals))
+    ++decimals;
+  return Percent(share.before, decimals) + " -> " + Percent(share.after, decimals);
+}
+
+// The tasks that have a weight in one of them.
+std::vector<std::string> TasksOfBoth(const Stage& before, const Stage& now) {
+  std::vector<std::string> tasks = now.Active();
+  for (const std::string& task : before.Active()) {
+    if (std::find(tasks.begin(), tasks.end(), task) == tasks.end()) tasks.push_back(task);
+  }
+  return tasks;
+}
+
+ShareChange ChangeOfShare(const Stage& before, const Stage& now, const std::string& task,
+                          const std::set<std::string>& dropped) {
+  return {.task = task,
+          .before = ShareOf(before.weights, task, dropped),
+          .after = ShareOf(now.weights, task, dropped)};
+}
+
+std::vector<ShareChange> MovesOf(const Stage& before, const Stage& now,
+                                 const std::set<std::string>& dropped) {
+  std::vector<ShareChange> moves;
+  for (const std::string& task : TasksOfBoth(before, now)) {
+    const ShareChange share = ChangeOfShare(before, now, task, dropped);
+    if (Moves(share)) moves.push_back(share);
+  }
+  return moves;
+}
+
+std::string MovesInWords(const std::vector<ShareChange>& moves) {
+  std::vector<std::string> words;
+  for (const ShareChange& share : moves) words.push_back(share.task + " " + MoveInWords(share));
+  return JoinNames(words);
 }
 
 std::string InSixDigits(double weight) {
@@ -47,8 +98,7 @@ void AddWeight(const Stage& before, const Stage& now, const std::string& task,
   if (was == is) return;
   changes.push_back({"weights." + task, was, is,
                      task + " " + InSixDigits(was) + " -> " + InSixDigits(is) + " (" +
-                         Percent(before.weights, task, dropped) + " -> " +
-                         Percent(now.weights, task, dropped) + ")"});
+                         MoveInWords(ChangeOfShare(before, now, task, dropped)) + ")"});
   if (dropped.count(task) > 0) changes.back().words += ", and it stays dropped";
 }
 
@@ -62,11 +112,7 @@ void AddNumber(const char* key, Number was, Number is, Changes& changes) {
 
 void AddChanges(const Stage& before, const Stage& now, const std::set<std::string>& dropped,
                 Changes& changes) {
-  std::vector<std::string> tasks = ActiveOf(now.weights);
-  for (const std::string& task : ActiveOf(before.weights)) {
-    if (std::find(tasks.begin(), tasks.end(), task) == tasks.end()) tasks.push_back(task);
-  }
-  for (const std::string& task : tasks) AddWeight(before, now, task, dropped, changes);
+  for (const std::string& task : TasksOfBoth(before, now)) AddWeight(before, now, task, dropped, changes);
   if (EndInWords(before) != EndInWords(now))
     changes.push_back(
         {"until", EndOf(before), EndOf(now), "until " + EndInWords(before) + " -> " + EndInWords(now)});
@@ -106,6 +152,36 @@ std::string InWords(const Changes& changes) {
   std::vector<std::string> words;
   for (const CurriculumChange& change : changes) words.push_back(change.words);
   return words.empty() ? "no weight changed" : JoinNames(words);
+}
+
+std::vector<ShareChange> SharesMovedBy(const Curriculum& before, const Curriculum& now, std::size_t present,
+                                       const std::set<std::string>& dropped) {
+  if (present >= std::min(before.stages.size(), now.stages.size())) return {};
+  return MovesOf(before.stages[present], now.stages[present], dropped);
+}
+
+std::string EditInWords(const Curriculum& before, const Curriculum& now, std::size_t present,
+                        const std::set<std::string>& dropped) {
+  std::string words = InWords(ChangesOf(before, now, present, dropped));
+  std::vector<ShareChange> others = SharesMovedBy(before, now, present, dropped);
+  std::erase_if(others, [&](const ShareChange& share) {  // which were named with their numbers
+    return WeightOf(before.stages[present].weights, share.task) !=
+           WeightOf(now.stages[present].weights, share.task);
+  });
+  if (!others.empty()) words += "; so " + MovesInWords(others);
+  for (std::size_t i = 0; i < std::min(before.stages.size(), now.stages.size()); ++i) {
+    const std::vector<ShareChange> moves = MovesOf(before.stages[i], now.stages[i], dropped);
+    if (i != present && !moves.empty())
+      words += "; in stage " + now.stages[i].name + " " + MovesInWords(moves);
+  }
+  return words;
+}
+
+ordered_json ToJson(const std::vector<ShareChange>& shares) {
+  ordered_json json = ordered_json::object();
+  for (const ShareChange& share : shares)
+    json[share.task] = {{"before", share.before}, {"after", share.after}};
+  return json;
 }
 
 ordered_json ToJson(const Changes& changes) {

@@ -26,6 +26,22 @@ std::vector<CurriculumChange> ChangesOf(const Curriculum& before, const Curricul
 
 // The same in one sentence.
 std::string InWords(const std::vector<CurriculumChange>& changes);
+
+// A task's part of the present stage, from 0 to 1.
+struct ShareChange {
+  std::string task;
+  double before = 0, after = 0;
+};
+// Every task whose share the edit moves, whether its own number changed or another's.
+std::vector<ShareChange> SharesMovedBy(const Curriculum& before, const Curriculum& now, std::size_t present,
+                                       const std::set<std::string>& dropped = {});
+// Both in one sentence, and the shares of other stages: "zoom_gold 1.5 -> 3 (9 % -> 17 %); so control 91 % ->
+// 83 %".
+std::string EditInWords(const Curriculum& before, const Curriculum& now, std::size_t present,
+                        const std::set<std::string>& dropped = {});
+
+// {task: {before, after}}
+nlohmann::ordered_json ToJson(const std::vector<ShareChange>& shares);
 // An array of {key, before, after, words}.
 nlohmann::ordered_json ToJson(const std::vector<CurriculumChange>& changes);
 

@@ -97,8 +97,8 @@ void Stages::Edit(Curriculum next, const std::string& text, std::int64_t step) {
   Mixer after = Edited(next);
   WeightEntry entry = EntryOf(after, step, WeightEntry::Cause::kEdit, now().name, SharesNow(setting_.mixer));
   entry.text = text;
-  const std::string words = InWords(ChangesOf(curriculum_, next, number_, Gone()));
-  entry.words = words;
+  const std::string words = EditInWords(curriculum_, next, number_, Gone());
+  entry.words = InWords(ChangesOf(curriculum_, next, number_, Gone()));  // beside it stand all shares
   setting_.log.Add(std::move(entry));
   setting_.mixer = std::move(after);
   ramping_ = setting_.mixer.RampLeft() > 0;

@@ -3,6 +3,7 @@
 #include <medley/base/files.h>
 #include <medley/curriculum/condition.h>
 #include <medley/curriculum/curriculum.h>
+#include <medley/curriculum/curriculum_changes.h>
 #include <medley/curriculum/stage_check.h>
 
 #include "config/config_testing.h"
@@ -256,6 +257,47 @@ TEST(WeightsFile, ImpossibleStagesAreRefusedWhereTheyStand) {
   says("{\"weights\": {\"x\": 1}, \"stages\": []}",
        "expected one of the keys \"weights\" or \"stages\", found 2");
   says("{}", "expected one of the keys \"weights\" or \"stages\", found none of them");
+}
+
+TEST(AnEdit, NamesEveryTaskWhoseShareItMoves) {
+  const auto words = [](const Weights& before, const Weights& now,
+                        const std::set<std::string>& dropped = {}) {
+    return EditInWords(OneStage(before), OneStage(now), 0, dropped);
+  };
+  const Weights three = {{"control", 1}, {"zoom", 2}, {"arrow", 1}};
+  EXPECT_EQ(words(three, {{"control", 1}, {"zoom", 6}, {"arrow", 1}}),
+            "zoom 2 -> 6 (50 % -> 75 %); so control 25 % -> 13 %, arrow 25 % -> 13 %");
+  EXPECT_EQ(words(three, {{"control", 2}, {"zoom", 1}, {"arrow", 1}}),
+            "control 1 -> 2 (25 % -> 50 %), zoom 2 -> 1 (50 % -> 25 %)")
+      << "arrow keeps its quarter";
+  EXPECT_EQ(words(three, {{"control", 2}, {"zoom", 4}, {"arrow", 2}}),
+            "control 1 -> 2 (25 % -> 25 %), zoom 2 -> 4 (50 % -> 50 %), arrow 1 -> 2 (25 % -> 25 %)");
+  EXPECT_EQ(words(three, {{"control", 1}, {"zoom", 2}}),
+            "arrow 1 -> 0 (25 % -> 0 %); so control 25 % -> 33 %, zoom 50 % -> 67 %");
+  EXPECT_EQ(words(three, {{"control", 1}, {"zoom", 2}, {"arrow", 1}, {"new", 0.0001}}),
+            "new 0 -> 0.0001 (0.000 % -> 0.002 %); so control 25.000 % -> 24.999 %, zoom 50.000 % -> "
+            "49.999 %, arrow 25.000 % -> 24.999 %")
+      << "as many decimals as it takes";
+  EXPECT_EQ(words(three, {{"control", 1}, {"zoom", 2}, {"arrow", 2}}, {"zoom"}),
+            "arrow 1 -> 2 (50 % -> 67 %); so control 50 % -> 33 %")
+      << "who was dropped has no share to lose";
+  EXPECT_EQ(words(three, three), "no weight changed");
+}
+
+// The words of a stage that comes later too; what scripts read has the shares of the present one.
+TEST(AnEdit, OfALaterStageNamesItsTasks) {
+  const auto stages = [](double zoom) {
+    Curriculum curriculum;
+    curriculum.stages = {{.name = "first", .weights = {{"control", 1}}},
+                         {.name = "late", .weights = {{"control", 1}, {"zoom", zoom}}}};
+    return curriculum;
+  };
+  EXPECT_EQ(EditInWords(stages(1), stages(3), 0),
+            "stage late is another; in stage late control 50 % -> 25 %, zoom 50 % -> 75 %");
+  EXPECT_TRUE(SharesMovedBy(stages(1), stages(3), 0).empty());
+  EXPECT_EQ(ToJson(SharesMovedBy(stages(1), stages(3), 1)).dump(),
+            R"({"control":{"before":0.5,"after":0.25},"zoom":{"before":0.5,"after":0.75}})");
+  EXPECT_TRUE(SharesMovedBy(stages(1), stages(3), 2).empty()) << "all are over";
 }
 
 }  // namespace

@@ -76,6 +76,7 @@ void ReadWeights(const std::string& bytes) {
   const Curriculum curriculum = ReadCurriculum(Written("weights.json", bytes));
   ToJson(curriculum);
   ChangesOf(curriculum, OneStage({{"control", 1.0}}), 0);
+  EditInWords(curriculum, OneStage({{"control", 1.0}}), 0);
   std::map<std::string, TaskSize> sizes;
   for (const std::string& task : curriculum.All()) sizes[task] = {};
   ForecastRun(curriculum, {.sizes = sizes, .steps = 20, .eval_every = 5});

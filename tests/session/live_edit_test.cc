@@ -298,11 +298,14 @@ TEST_F(LiveEdit, AnEditOfARestingRunHoldsFromItsFirstStep) {
   EXPECT_FALSE(fs::exists(run() / "config.resolved.1.json")) << "nothing has changed";
 
   WriteText(weights(), "{\"unit\": \"steps\", \"weights\": {\"control\": 1, \"zoom_gold\": 0}}");
-  EXPECT_EQ(diff().out, "zoom_gold 3 -> 0 (75 % -> 0 %)\n");
+  EXPECT_EQ(diff().out, "zoom_gold 3 -> 0 (75 % -> 0 %); so control 25 % -> 100 %\n");
   EXPECT_EQ(diff().code, 0);
   const Ended good = test::ResumeToTheEnd(run(), "steps=10");
   EXPECT_EQ(good.code, ExitCode::kDone) << good.out;
-  EXPECT_TRUE(Has(good.out, "step 5: the weights were edited: zoom_gold 3 -> 0 (75 % -> 0 %)")) << good.out;
+  EXPECT_TRUE(
+      Has(good.out,
+          "step 5: the weights were edited: zoom_gold 3 -> 0 (75 % -> 0 %); so control 25 % -> 100 %\n"))
+      << good.out;
   const auto edits = test::EntriesOf(run(), Cause::kEdit);
   ASSERT_EQ(edits.size(), 1u);
   EXPECT_EQ(edits[0].step, 5);

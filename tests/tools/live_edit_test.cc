@@ -67,7 +67,8 @@ TEST_F(LiveEdit, EveryWayToSaveAFileWorks) {
 
   ASSERT_EQ(Shell("sed -i 's/\"control\": 1/\"control\": 2/' " + file).code, 0);
   EXPECT_TRUE(TookOver(train, "\"control\": 2"));
-  EXPECT_TRUE(Has(train.words(), "control 1 -> 2 (25 % -> 40 %)")) << train.words();
+  EXPECT_TRUE(Has(train.words(), "control 1 -> 2 (25 % -> 40 %); so zoom_gold 75 % -> 60 %"))
+      << train.words();
 
   const CommandResult vim = Shell(
       "vim=$(command -v vim || command -v vim.tiny) && $vim -u NONE -es "

@@ -163,13 +163,15 @@ void ShowDiff(const fs::path& directory, bool as_json) {
   const Curriculum before = ParseCurriculum(directory / kWeightLog, log.Text().value_or(""));
   const Curriculum now = ReadCurriculum(file);
   const StagePlace place = PlaceOf(directory, PresentStage(log, before));
-  const std::vector<CurriculumChange> changes = ChangesOf(before, now, place.number);
-  if (!as_json) std::cout << Prose(InWords(changes)) << std::endl;  // what it would be comes first
+  // What it would be comes first.
+  if (!as_json) std::cout << Prose(EditInWords(before, now, place.number)) << std::endl;
   const std::string refused = log.LastText() == ReadFile(file, kLargestWeightsFile)
                                   ? ""
                                   : WhyRefused(directory, before, log.Text().value_or(""), place);
   if (as_json) {
-    ordered_json json = {{"run", fs::absolute(directory).string()}, {"changes", ToJson(changes)}};
+    ordered_json json = {{"run", fs::absolute(directory).string()},
+                         {"changes", ToJson(ChangesOf(before, now, place.number))},
+                         {"shares", ToJson(SharesMovedBy(before, now, place.number))}};
     if (!refused.empty()) json["refused"] = refused;
     std::cout << JsonText(json, 2) << std::endl;
   }
