@@ -9,25 +9,18 @@
 #include <utility>
 
 #include <medley/config/threads.h>
+#include <medley/report/screen.h>
 #include <medley/report/table.h>
 
 namespace medley {
 namespace {
 
-constexpr double kForget = 0.95;  // how much of the past is kept a step
-constexpr double kLossForget = 0.9;
+constexpr double kForget = 0.95;      // how much of the past is kept a step
 constexpr double kMuchWaiting = 0.3;  // of the time
 constexpr double kTellingSteps = 5;   // the first ones wait for threads that have only begun
-constexpr std::size_t kLongestName = 24, kShortestName = 3, kReadableName = 8;
-
-// "zoom_gold" is "zgold": the last word is what tells tasks apart.
-std::string ShortName(const std::string& task) {
-  std::string name;
-  std::size_t begin = 0;
-  for (std::size_t end; (end = task.find('_', begin)) != std::string::npos; begin = end + 1)
-    name += task.substr(begin, std::min<std::size_t>(end - begin, 1));
-  return name + task.substr(begin);
-}
+// A task that was not drawn for so many steps, and for so many of its own times between two draws, is paused
+// or over: its numbers would be read as new ones.
+constexpr std::int64_t kOldSteps = 200, kOldTimes = 3;
 
 // Two digits: ".12", "3.4", "120".
 std::string ShortNumber(double value) {
@@ -83,35 +76,68 @@ void Progress::AddLosses(const StepRecord& record) {
     for (const auto& [name, term] : terms) {
       const std::optional<double> loss = term.weighted();
       if (!loss) continue;
-      const auto [smooth, is_new] = losses_[task].try_emplace(name, *loss);
-      if (!is_new) smooth->second = kLossForget * smooth->second + (1 - kLossForget) * *loss;
+      losses_.Add(task, name, *loss);
     }
   }
   // Where a step draws all tasks, another one is the last of it each time.
   std::vector<std::string> drawn;
   for (const auto& [task, terms] : record.losses) {
-    if (losses_.count(task) > 0) drawn.push_back(task);
+    if (!std::isnan(losses_.Of(task))) drawn.push_back(task);
   }
   if (drawn.empty()) return;
+  AddTasks(drawn);
   std::rotate(drawn.begin(), drawn.begin() + record.step % std::ssize(drawn), drawn.end());
   for (const std::string& task : drawn) {
     std::erase(drawn_, task);
     drawn_.insert(drawn_.begin(), task);
+    DrawnSteps& steps = steps_[task];
+    if (steps.count++ == 0) steps.first = record.step;
+    steps.last = record.step;
   }
+}
+
+bool Progress::IsOld(const std::string& task) const {
+  const DrawnSteps& steps = steps_.at(task);
+  const std::int64_t between = (steps.last - steps.first) / std::max<std::int64_t>(1, steps.count - 1);
+  return step_ - steps.last > std::max(kOldSteps, kOldTimes * between);
+}
+
+std::vector<std::string> Progress::Shown() const {
+  std::vector<std::string> tasks;
+  for (const std::string& task : drawn_) {
+    if (!IsOld(task)) tasks.push_back(task);
+  }
+  return tasks;
+}
+
+std::vector<std::string> Progress::AddTasks(const std::vector<std::string>& tasks) {
+  std::vector<std::string> added = names_.Add(tasks);
+  std::erase_if(added, [&](const std::string& task) { return names_.Of(task) == task; });
+  return added;
 }
 
 void StatusLine::Take(const StepRecord& record) {
   progress_.Add(record);
   const std::string line = progress_.Line(), shown = progress_.Line(console_.columns());
-  if (shown != line && !std::exchange(has_told_, true))
-    console_.Say("each line: steps, then tasks by short names with loss, or loss/score");
+  if (shown != line && !has_told_) Tell();
   console_.Status(line, shown);
 }
 
-double Progress::LossOf(const std::string& task) const {
-  double loss = 0;
-  for (const auto& [term, smooth] : losses_.at(task)) loss += smooth;
-  return loss;
+void StatusLine::AddTasks(const std::vector<std::string>& named) {
+  const std::vector<std::string> added = progress_.AddTasks(named);
+  short_.insert(short_.end(), added.begin(), added.end());
+  if (has_told_ && !added.empty()) Tell();
+}
+
+void StatusLine::Tell() {
+  std::string words = has_told_ ? "" : "each line: steps, then tasks with loss, or loss/score";
+  has_told_ = true;
+  const char* separator = words.empty() ? "" : "; ";
+  for (const std::string& task : std::exchange(short_, {})) {
+    words += separator + progress_.ShortNameOf(task) + " is " + task;
+    separator = ", ";
+  }
+  console_.Say(Wrapped(words, console_.columns()));
 }
 
 double Progress::RowsPerSecond() const { return step_seconds_ > 0 ? step_rows_ / step_seconds_ : 0; }
@@ -134,23 +160,27 @@ std::string Progress::RankWords() const {
 
 std::string Progress::LongLosses() const {
   std::string line = "step " + std::to_string(step_) + "/" + std::to_string(total_) + ":";
-  for (const auto& [task, terms] : losses_) {
-    line += "  " + task + " " + FormatNumber(LossOf(task));
+  std::vector<std::string> tasks = Shown();
+  std::sort(tasks.begin(), tasks.end());
+  for (const std::string& task : tasks) {
+    line += "  " + task + " " + FormatNumber(losses_.Of(task));
     if (const auto score = scores_.find(task); score != scores_.end())
       line += " (" + FormatNumber(score->second) + ")";
   }
   return line;
 }
 
-std::string Progress::ShortTask(const std::string& task, std::size_t longest_name) const {
-  std::string text = " " + ShortName(task).substr(0, longest_name) + " " + ShortNumber(LossOf(task));
+std::string Progress::ShortTask(const std::string& task) const {
+  std::string text = " " + names_.Of(task) + " " + ShortNumber(losses_.Of(task));
   if (const auto score = scores_.find(task); score != scores_.end()) text += "/" + ShortNumber(score->second);
   return text;
 }
 
-std::string Progress::ShortLosses(std::size_t longest_name) const {
+std::string Progress::ShortLosses() const {
   std::string line = std::to_string(step_) + "/" + std::to_string(total_);
-  for (const auto& [task, terms] : losses_) line += ShortTask(task, longest_name);
+  std::vector<std::string> tasks = Shown();
+  std::sort(tasks.begin(), tasks.end());
+  for (const std::string& task : tasks) line += ShortTask(task);
   return line;
 }
 
@@ -158,9 +188,10 @@ std::string Progress::ShortLosses(std::size_t longest_name) const {
 std::string Progress::LastDrawn(std::size_t columns) const {
   std::string line = std::to_string(step_) + "/" + std::to_string(total_);
   std::string others;
-  for (std::size_t shown = 0; shown < drawn_.size(); ++shown) {
-    const std::size_t left = drawn_.size() - shown - 1;
-    const std::string text = ShortTask(drawn_[shown], kReadableName);
+  const std::vector<std::string> tasks = Shown();
+  for (std::size_t shown = 0; shown < tasks.size(); ++shown) {
+    const std::size_t left = tasks.size() - shown - 1;
+    const std::string text = ShortTask(tasks[shown]);
     const std::string rest = left > 0 ? " +" + std::to_string(left) : "";
     if (shown > 0 && line.size() + text.size() + rest.size() >= columns) break;
     line += text;
@@ -172,8 +203,7 @@ std::string Progress::LastDrawn(std::size_t columns) const {
 std::string Progress::Line(std::size_t columns) const {
   const std::string time_left = FormatSeconds(SecondsLeft()) + " left";
   std::string line = LongLosses();
-  for (std::size_t name = kLongestName; line.size() >= columns && name >= kShortestName; --name)
-    line = ShortLosses(name);
+  if (line.size() >= columns) line = ShortLosses();
   if (line.size() >= columns) line = LastDrawn(columns - std::min(columns, time_left.size() + 2));
   const char* separator = "; ";
   for (const std::string& piece :

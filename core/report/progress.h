@@ -11,6 +11,8 @@
 #include <medley/report/console.h>
 #include <medley/report/rank_work.h>
 #include <medley/report/record_sink.h>
+#include <medley/report/short_names.h>
+#include <medley/report/smoothed_losses.h>
 
 namespace medley {
 
@@ -33,13 +35,16 @@ class Progress {
   // The stage and what it waits for, "" for none: the first of the words behind the losses.
   void SetStage(std::string words) { stage_ = std::move(words); }
   void Add(const StepRecord& record);
+  // These tasks have a short name from now on; returns those to which that is another than their own and new.
+  std::vector<std::string> AddTasks(const std::vector<std::string>& tasks);
+  const std::string& ShortNameOf(const std::string& task) const { return names_.Of(task); }
   // "step 120/1000:  control 0.1234  zoom_gold 0.045; 3:20 left, 85 rows/s, memory 5.0 MiB (peak 310.2 MiB)".
   // A task that was evaluated has its last score behind its loss: "control 0.1234 (0.0341)". With fewer
-  // columns losses and scores and then the names become shorter ("120/1000 control .12/.034 zgold
-  // .045/.026"), and of the rest stays what fits. Where the tasks do not all fit, those that were drawn last
-  // are shown, newest first, and how many others there are: "120/1000 zgold .045/.026 control .12/.034 +20".
-  // Where steps wait for data, DataWaitWords stand before the time that is left; where several processes
-  // train, RankWork's words.
+  // columns tasks have their short names ("120/1000 cont .12/.034 zgol .045/.026"), and of the rest stays
+  // what fits. Where the tasks do not all fit, those that were drawn last are shown, newest first, and how
+  // many others there are: "120/1000 zgol .045/.026 cont .12/.034 +20". A task that was not drawn for long is
+  // left out until it is drawn again. Where steps wait for data, DataWaitWords stand before the time that is
+  // left; where several processes train, RankWork's words.
   std::string Line(std::size_t columns = SIZE_MAX) const;
 
   std::int64_t memory_peak() const { return memory_peak_; }
@@ -52,11 +57,12 @@ class Progress {
   void AddLosses(const StepRecord& record);
   std::string WaitWords() const;
   std::string RankWords() const;
-  double LossOf(const std::string& task) const;
+  bool IsOld(const std::string& task) const;
+  std::vector<std::string> Shown() const;  // the one that was drawn last first
   std::string LongLosses() const;
-  std::string ShortLosses(std::size_t longest_name) const;
+  std::string ShortLosses() const;
   std::string LastDrawn(std::size_t columns) const;
-  std::string ShortTask(const std::string& task, std::size_t longest_name) const;
+  std::string ShortTask(const std::string& task) const;
 
   std::int64_t step_;
   std::int64_t total_;
@@ -66,10 +72,13 @@ class Progress {
   double step_seconds_ = 0, step_rows_ = 0, weight_ = 0;
   std::map<std::string, double> waits_;  // seconds for data, by task
   RankWork recent_work_, rank_work_;     // ms
-  // Losses by task and term, weighted and smoothed: a step whose rows have no item of a term does not move
-  // it.
-  std::map<std::string, std::map<std::string, double>> losses_;
-  std::vector<std::string> drawn_;        // the tasks of losses_, the one that was drawn last first
+  SmoothedLosses losses_;
+  std::vector<std::string> drawn_;  // the tasks of losses_, the one that was drawn last first
+  struct DrawnSteps {
+    std::int64_t first = 0, last = 0, count = 0;
+  };
+  std::map<std::string, DrawnSteps> steps_;  // in which they were drawn
+  ShortNames names_;
   std::map<std::string, double> scores_;  // of the last evaluations
   std::int64_t memory_now_ = 0, memory_peak_ = 0;
   std::string stage_;
@@ -82,11 +91,15 @@ class StatusLine final : public RecordSink {
 
   using RecordSink::Take;
   void Take(const StepRecord& record) override;
+  void AddTasks(const std::vector<std::string>& named) override;
 
  private:
+  void Tell();
+
   Progress& progress_;
   Console& console_;
-  bool has_told_ = false;  // how short lines are read
+  std::vector<std::string> short_;  // the tasks with a short name that was not told yet
+  bool has_told_ = false;           // how short lines are read
 };
 
 }  // namespace medley

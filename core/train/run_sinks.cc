@@ -48,7 +48,9 @@ RecordSinks MakeRunSinks(const std::filesystem::path& directory, const std::vect
   sinks.Add(std::make_unique<LossesTable>(directory, named_tasks, console));
   sinks.Add(receipts);
   if (tensorboard) AddTensorBoard(sinks, directory, marks, console);
-  sinks.Add(std::make_unique<StatusLine>(progress, console));
+  auto status = std::make_unique<StatusLine>(progress, console);
+  status->AddTasks(named_tasks);
+  sinks.Add(std::move(status));
   sinks.Add(std::make_unique<Slowdown>(std::move(slowdown), console));
   sinks.Add(std::make_unique<WeightLogSink>(weights));
   return sinks;

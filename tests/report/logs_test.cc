@@ -1,14 +1,18 @@
 #include <gtest/gtest.h>
 
+#include <cctype>
 #include <cmath>
+#include <cstdlib>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <set>
+#include <sstream>
 #include <thread>
 
 #include <medley/report/console.h>
 #include <medley/report/metrics.h>
 #include <medley/report/progress.h>
+#include <medley/report/short_names.h>
 #include <medley/report/step_record_json.h>
 #include <medley/report/table.h>
 
@@ -284,9 +288,7 @@ TEST(Progress, EightyColumnsShowTheLossOfEachOfSixTasks) {
   for (const char* task : {"arrow_to_gold", "position_qa", "zoom_agent", "zoom_gold", "zoom_halfway"})
     record.losses[task]["image"] = {.sum = 0.1234, .count = 2, .weight = 1};
   progress.Add(record);
-  EXPECT_EQ(progress.Line(80),
-            "4321/8500 atgold .062 contro .0025 pqa .062 zagent .062 zgold .062 zhalfw .062");
-  EXPECT_LT(progress.Line(80).size(), 80u);
+  EXPECT_EQ(progress.Line(80), "4321/8500 atgo .062 cont .0025 pqa .062 zage .062 zgol .062 zhal .062");
   EXPECT_NE(progress.Line(200).find("  zoom_halfway 0.0617; 17:"), std::string::npos) << progress.Line(200);
   Progress one(0, 8500);
   one.Add(Record(20, "control", 0.5));
@@ -305,12 +307,12 @@ TEST(Progress, TheLastScoresStandBehindTheLosses) {
   const std::string all = progress.Line();
   EXPECT_TRUE(all.starts_with("step 4001/8500:  control 0.00246 (0.03412)  new 0.5  zoom_gold 0.0617 (-); "))
       << all;
-  EXPECT_EQ(progress.Line(58), "4001/8500 control .0025/.034 new .5 zgold .062/-");
+  EXPECT_EQ(progress.Line(58), "4001/8500 cont .0025/.034 new .5 zgol .062/-; 18:45 left");
   EXPECT_EQ(progress.Line(45), "4001/8500 cont .0025/.034 new .5 zgol .062/-");
-  EXPECT_EQ(progress.Line(44), "4001/8500 con .0025/.034 new .5 zgo .062/-");
+  EXPECT_EQ(progress.Line(44), "4001/8500 cont .0025/.034 +2; 18:45 left");
   for (std::size_t columns = 37; columns < 120; ++columns) EXPECT_LT(progress.Line(columns).size(), columns);
 
-  StepRecord later = Record(5000, "control", 0.00123);
+  StepRecord later = Record(4100, "control", 0.00123);
   later.evaluation.emplace().tasks = {{"control", ScoreOf(0.5)}};
   progress.Add(later);
   EXPECT_NE(progress.Line().find("control 0.00246 (0.5)  new 0.5  zoom_gold 0.0617 (-); "),
@@ -351,6 +353,109 @@ TEST(Progress, WhereNotAllTasksFitThoseDrawnLastAreShownWithTheirScores) {
     seen.insert(progress.Line(80).substr(9, 3));
   }
   EXPECT_EQ(seen.size(), tasks.size());
+}
+
+// At whatever width, and whoever else is there.
+TEST(Progress, ATaskHasOneShortNameInAllLines) {
+  Progress progress(0, 8500);
+  const auto told = progress.AddTasks({"zoom_agent", "zoom_gold", "control", "qa"});
+  EXPECT_EQ(told, (std::vector<std::string>{"zoom_agent", "zoom_gold", "control"})) << "qa is qa";
+  StepRecord record = Record(4321, "control", 0.00123);
+  for (const char* task : {"zoom_agent", "zoom_gold", "qa"}) record.losses[task] = record.losses["control"];
+  progress.Add(record);
+  const auto names = [](const std::string& line) {
+    std::set<std::string> words;
+    std::istringstream text(line.substr(0, line.find(';')));
+    for (std::string word; text >> word;)
+      if (std::isalpha(static_cast<unsigned char>(word[0])) != 0) words.insert(word);
+    return words;
+  };
+  const std::set<std::string> known = {"zage", "zgol", "cont", "qa"};
+  std::size_t shown = 0;
+  for (std::size_t columns = 20; columns < 68; ++columns) {
+    const std::string line = progress.Line(columns);
+    if (line.starts_with("step ")) continue;  // there is room for the long names
+    for (const std::string& name : names(line)) EXPECT_TRUE(known.count(name) > 0) << line;
+    shown = std::max(shown, names(line).size());
+  }
+  EXPECT_EQ(shown, 4u);
+  EXPECT_EQ(progress.AddTasks({"zoom_golf", "control"}), (std::vector<std::string>{"zoom_golf"}));
+  EXPECT_EQ(progress.ShortNameOf("zoom_golf"), "zgolf") << "zgol is somebody's";
+  EXPECT_EQ(progress.ShortNameOf("zoom_gold"), "zgol") << "and stays";
+}
+
+TEST(ShortNames, AreDifferentWhateverTheTasks) {
+  ShortNames names;
+  names.Add({"zoom_gold", "zoom_golf", "zgol", "a_b_c", "abc", "imagine_10", "imagine_11", "imagine_101", "_",
+             "x_", "ab_c", "control", "controls"});
+  EXPECT_EQ(names.Of("zoom_gold"), "zgold");
+  EXPECT_EQ(names.Of("zoom_golf"), "zgolf");
+  EXPECT_EQ(names.Of("zgol"), "zgol");
+  EXPECT_EQ(names.Of("control"), "control");
+  EXPECT_EQ(names.Of("controls"), "controls");
+  EXPECT_EQ(names.Of("imagine_10"), "i10");
+  EXPECT_EQ(names.Of("imagine_101"), "i101");
+  names.Add({"zgold", "i10", "abc.2", "cont"});  // which have the short names of others
+  std::set<std::string> seen;
+  for (const char* task :
+       {"zoom_gold", "zoom_golf", "zgol", "a_b_c", "abc", "imagine_10", "imagine_11", "imagine_101", "_",
+        "x_", "ab_c", "control", "controls", "zgold", "i10", "abc.2", "cont"})
+    EXPECT_TRUE(seen.insert(names.Of(task)).second) << task << " is " << names.Of(task);
+  EXPECT_EQ(names.Of("zoom_gold"), "zgold") << "the first keeps it";
+}
+
+TEST(Progress, ATaskThatWasNotDrawnForLongLeavesTheLineUntilItIsAgain) {
+  Progress progress(0, 8500);
+  for (std::int64_t step = 1; step <= 700; ++step) {
+    progress.Add(Record(step,
+                        step % 100 == 50 && step < 260 ? "rare"
+                        : step < 100 && step % 2 == 0  ? "paused"
+                                                       : "control",
+                        0.5));
+    const std::string line = progress.Line(), narrow = progress.Line(20);
+    EXPECT_EQ(line.find("paused") != std::string::npos, step >= 2 && step <= 98 + 200) << line;
+    if (step > 300) {
+      EXPECT_EQ(narrow.find('+') != std::string::npos, step <= 250 + 300) << narrow;
+    }
+    EXPECT_EQ(line.find("rare") != std::string::npos, step >= 50 && step <= 250 + 300)
+        << line << ": thrice its own hundred";
+  }
+  progress.Add(Record(701, "paused", 0.5));
+  EXPECT_NE(progress.Line().find("paused 1"), std::string::npos);
+}
+
+// Once, and again only for a task that comes.
+TEST(StatusLine, SaysOnceWhatShortNamesStandFor) {
+  const std::string said = [] {
+    std::FILE* file = std::tmpfile();
+    double now = 0;
+    Console console(file, {}, [&now] { return now += 20; });
+    Progress progress(0, 8500);
+    StatusLine line(progress, console);
+    line.AddTasks({"arrow_to_gold", "zoom_gold", "control", "qa"});
+    StepRecord record = Record(1, "control", 0.5);
+    for (const char* task : {"arrow_to_gold", "zoom_gold", "qa"})
+      record.losses[task] = record.losses["control"];
+    for (int step = 1; step < 5; ++step) {
+      record.step = step;
+      ::setenv("COLUMNS", "50", 1);
+      line.Take(record);
+      if (step == 2) line.AddTasks({"control", "zoom_agent"});
+    }
+    ::unsetenv("COLUMNS");
+    std::rewind(file);
+    std::string text;
+    for (int c; (c = std::fgetc(file)) != EOF;) text += static_cast<char>(c);
+    return text;
+  }();
+  const std::string once = "each line: steps, then tasks with loss, or loss/score;";
+  EXPECT_EQ(said.find(once), said.rfind(once)) << said;
+  for (const char* words : {" is arrow_to_gold", "zgol is", "cont is", "zage is zoom_agent",
+                            "1/8500 atgo 1 cont 1 qa 1 zgol 1"}) {
+    EXPECT_NE(said.find(words), std::string::npos) << words << "\n" << said;
+    EXPECT_EQ(said.find(words), said.rfind(words)) << words << "\n" << said;
+  }
+  EXPECT_EQ(said.find("qa is"), std::string::npos) << said;
 }
 
 TEST(Progress, AStepWithoutItemsOfATermDoesNotMoveTheLine) {
