@@ -93,12 +93,13 @@ ordered_json ComparisonJson(const Comparison& comparison) {
 
 std::string ComparisonTable(const Comparison& comparison) {
   Table table(
-      {"task", "score", "better", "this run", "other run", "difference", "95 % interval", "rows", "verdict"});
-  table.Spares({"rows", "better", "score", "other run"});
+      {"task", "score", "this run", "other run", "difference", "95 % interval", "verdict", "better", "rows"},
+      2);
+  table.Spares({"rows", "better", "other run"});
   for (const auto& [name, task] : comparison.tasks) {
-    table.Add({name, task.metric, DirectionName(task.higher_is_better), FormatNumber(task.value),
-               FormatNumber(task.other), FormatNumber(task.difference.value), FormatInterval(task.difference),
-               FormatRows(task.rows, task.items), VerdictName(task.verdict)});
+    table.Add({name, task.metric, FormatScore(task.value), FormatScore(task.other),
+               FormatScore(task.difference.value), FormatInterval(task.difference), VerdictName(task.verdict),
+               DirectionName(task.higher_is_better), FormatRows(task.rows, task.items)});
   }
   std::string text = comparison.tasks.empty() ? "" : table.ToText();
   for (const auto& [name, why] : comparison.skipped) text += "not compared: " + name + " (" + why + ")\n";

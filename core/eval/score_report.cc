@@ -1,7 +1,15 @@
 #include <medley/eval/score_report.h>
 
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstdio>
+#include <utility>
+
 #include <medley/base/durable_file.h>
 #include <medley/base/json_text.h>
+#include <medley/base/suggest.h>
+#include <medley/report/screen.h>
 #include <medley/report/sheet.h>
 #include <medley/report/table.h>
 
@@ -15,14 +23,18 @@ std::string Joined(std::string words) {
   return words;
 }
 
-std::string TrivialText(const std::map<std::string, double>& trivial) {
-  std::string text;
-  for (const auto& [name, value] : trivial)
-    text += (text.empty() ? "" : ", ") + Joined(name) + kNoBreak + FormatNumber(value);
-  return text.empty() ? "-" : text;
+// "mean target 0.0845", whose number never stands alone in a line.
+std::string BaselineText(const Baseline& baseline) {
+  return baseline.name + kNoBreak + FormatScore(baseline.value);
 }
 
-std::string ChanceText(const ScoreRecord& score) { return score.chance ? FormatNumber(*score.chance) : "-"; }
+// All that is had without learning.
+std::string BaselinesText(const ScoreRecord& score) {
+  std::string text = score.chance ? Joined(BaselineText({"chance", *score.chance})) : "";
+  for (const auto& [name, value] : score.trivial)
+    text += (text.empty() ? "" : ", ") + Joined(BaselineText({name, value}));
+  return text.empty() ? "-" : text;
+}
 
 // [rows][pictures]; empty where no row has one.
 std::vector<std::vector<Picture>> SheetCells(const std::vector<Example>& examples) {
@@ -56,8 +68,21 @@ std::string AnswersText(const std::vector<Example>& examples) {
 
 }  // namespace
 
+std::string FormatScore(double value) {
+  if (!std::isfinite(value)) return "-";
+  std::array<char, 64> digits{};
+  std::snprintf(digits.data(), digits.size(), std::abs(value) >= 99.95 ? "%.0f" : "%#.3g", value);
+  return digits.data();
+}
+
 std::string FormatInterval(const Interval& interval) {
-  return FormatNumber(interval.low) + " .. " + FormatNumber(interval.high);
+  if (!std::isfinite(interval.low) || !std::isfinite(interval.high)) return "-";
+  return FormatScore(interval.low) + ".." + FormatScore(interval.high);
+}
+
+std::string ClearWord(const ScoreRecord& score) {
+  const std::optional<bool> clear = IsClear(score);
+  return !clear ? "-" : *clear ? "yes" : "no";
 }
 
 std::string FormatRows(std::int64_t rows, std::int64_t items) {
@@ -76,48 +101,78 @@ ordered_json ScoresJson(const Scores& scores) {
   return {{"tasks", tasks}};
 }
 
-std::string ScoresTable(const Scores& scores) {
-  Table table(
-      {"task", "score", "better", "value", "95 % interval", "chance", "loss", "rows", "trivial answers"});
-  table.Spares({"loss", "rows", "better", "chance", "score"}).Breaks("trivial answers");
-  for (const auto& [name, score] : scores) {
-    table.Add({name, score.metric, DirectionName(score.higher_is_better), FormatNumber(score.score.value),
-               FormatInterval(score.score), ChanceText(score), FormatNumber(score.loss),
-               FormatRows(score.rows - score.unscored, score.items), TrivialText(score.trivial)});
-    for (const auto& [figure_name, figure] : score.figures) {
-      table.Add({"", figure_name, "", FormatNumber(figure.value.value), FormatInterval(figure.value), "", "",
-                 FormatRows(figure.rows, figure.items), ""});
-    }
-  }
-  return table.ToText();
+std::int64_t NewestStep(const LastScores& scores) {
+  std::int64_t newest = 0;
+  for (const auto& [task, score] : scores) newest = std::max(newest, score.step);
+  return newest;
 }
 
-std::string LastScoresTable(const std::map<std::string, LastScore>& scores) {
-  Table table(
-      {"task", "metric", "score", "95 % interval", "best without learning", "clear", "after step", "rows"});
-  table.Spares({"rows", "metric", "after step", "95 % interval"}).Breaks("best without learning");
+std::string ScoresTable(const LastScores& scores, ScoreColumns columns) {
+  const bool has_all = columns == ScoreColumns::kAll;
+  std::vector<std::string> header = {"task", "score", "value", "95 % interval", "best without learning",
+                                     "clear"};
+  std::vector<std::string> spares;
+  if (has_all) header.insert(header.end(), {"better", "rows", "loss", "all without learning"});
+  if (has_all) spares = {"all without learning", "loss", "rows", "better"};
+  Table table(std::move(header), 2);
+  table.Spares(spares).BreaksLast("best without learning");
   for (const auto& [name, last] : scores) {
     const ScoreRecord& score = last.score;
     const std::optional<Baseline> baseline = BestBaseline(score);
-    const std::optional<bool> clear = IsClear(score);
-    table.Add({name, score.metric, FormatNumber(score.score.value), FormatInterval(score.score),
-               baseline ? baseline->name + " " + FormatNumber(baseline->value) : "-",
-               clear ? (*clear ? "yes" : "no") : "-", std::to_string(last.step),
-               FormatRows(score.rows - score.unscored, score.items)});
+    std::vector<std::string> row = {name,
+                                    score.metric,
+                                    FormatScore(score.score.value),
+                                    FormatInterval(score.score),
+                                    baseline ? BaselineText(*baseline) : "-",
+                                    ClearWord(score)};
+    if (has_all)
+      row.insert(row.end(),
+                 {DirectionName(score.higher_is_better), FormatRows(score.rows - score.unscored, score.items),
+                  FormatNumber(score.loss), BaselinesText(score)});
+    table.Add(std::move(row));
   }
-  return table.ToText();
+  std::string earlier;
+  for (const auto& [name, last] : scores) {
+    if (last.step < NewestStep(scores))
+      earlier += (earlier.empty() ? "" : ", ") + name + " after step " + std::to_string(last.step);
+  }
+  return table.ToText() + (earlier.empty() ? "" : Prose("(scored earlier: " + earlier + ")") + "\n");
 }
 
-std::string LiveScoresTable(const std::map<std::string, ScoreRecord>& scores) {
-  Table table({"task", "score", "value", "better", "chance"});
-  table.Spares({"better", "score"});
-  for (const auto& [name, score] : scores) {
-    table.Add({name, score.metric, FormatNumber(score.score.value), DirectionName(score.higher_is_better),
-               ChanceText(score)});
+// Of a table of their own, also where a wide one would take them as rows: six tasks have some thirty, between
+// which nobody would find the scores.
+std::string FiguresTable(const LastScores& scores) {
+  Table table({"task", "figure", "value", "95 % interval", "rows"}, 2);
+  bool any = false;
+  std::string empty;
+  for (const auto& [name, last] : scores) {
+    std::string task = name;
+    std::vector<std::string> without;
+    for (const auto& [figure, of] : last.score.figures) {
+      if (of.rows == 0) {
+        without.push_back(figure);
+        continue;
+      }
+      any = true;
+      table.Add({std::exchange(task, ""), figure, FormatScore(of.value.value), FormatInterval(of.value),
+                 FormatRows(of.rows, of.items)});
+    }
+    if (!without.empty()) empty += (empty.empty() ? "" : "; ") + name + ": " + JoinNames(without);
   }
-  std::string text = table.ToText();
-  text.pop_back();  // the console ends its line
-  return text;
+  return (any ? table.ToText() : "") +
+         (empty.empty() ? "" : Prose("(no row counts for " + empty + ")") + "\n");
+}
+
+std::string ClearWords(const LastScores& scores) {
+  std::int64_t judged = 0, clear = 0;
+  for (const auto& [name, last] : scores) {
+    const std::optional<bool> is_clear = IsClear(last.score);
+    judged += is_clear ? 1 : 0;
+    clear += is_clear == true ? 1 : 0;
+  }
+  if (judged == 0) return "";
+  return std::to_string(clear) + " of " + std::to_string(judged) + (judged == 1 ? " task is" : " tasks are") +
+         " clear of chance and of all that needs no learning";
 }
 
 double MeanLoss(const std::map<std::string, ScoreRecord>& scores) {

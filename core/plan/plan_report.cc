@@ -129,13 +129,13 @@ Plan PlanFromJson(const ordered_json& json, const std::string& file) {
 }
 
 std::string PlanTable(const Plan& plan) {
-  Table table({"task", "variant", "passes", "mode", "rows", "micro rows", "predicted peak", "of the budget",
+  Table table({"task", "mode", "variant", "passes", "rows", "micro rows", "predicted peak", "of the budget",
                "ms a step"});
   table.Spares({"ms a step", "passes", "variant", "of the budget"});
   std::int64_t margin = 0;
   bool all_confirmed = true;
   for (const PlannedTask& entry : plan.entries) {
-    table.Add({entry.form.text(), entry.variant, std::to_string(entry.passes), entry.way.Words(),
+    table.Add({entry.form.text(), entry.way.Words(), entry.variant, std::to_string(entry.passes),
                std::to_string(entry.rows), std::to_string(entry.micro_rows),
                FormatBytes(entry.predicted_peak), FormatShare(entry.share_of_budget),
                entry.ms_per_step > 0 ? FormatNumber(entry.ms_per_step) : "-"});

@@ -37,15 +37,15 @@ std::vector<PlannedStage> PlannedStages(const FormTable& forms, const Curriculum
 std::string StagesOfPlan(const FormTable& forms, const Curriculum& curriculum, const Plan& plan) {
   const std::vector<PlannedStage> stages = PlannedStages(forms, curriculum, plan);
   if (stages.empty()) return "";
-  Table table({"stage", "tasks", "largest peak", "of", "other than the config's"});
+  Table table({"stage", "largest peak", "of", "tasks", "other than the config's"});
   table.Spares({"tasks", "of"}).Breaks("other than the config's");
   for (const PlannedStage& stage : stages) {
     std::string others;
     for (const auto& [task, entry] : stage.others)
       others += (others.empty() ? "" : "; ") + FormWords(task, *entry);
-    table.Add({stage.name, std::to_string(stage.tasks),
-               stage.largest == nullptr ? "-" : FormatBytes(stage.largest->predicted_peak),
-               stage.largest == nullptr ? "-" : stage.largest->form.text(), others.empty() ? "-" : others});
+    table.Add({stage.name, stage.largest == nullptr ? "-" : FormatBytes(stage.largest->predicted_peak),
+               stage.largest == nullptr ? "-" : stage.largest->form.text(), std::to_string(stage.tasks),
+               others.empty() ? "-" : others});
   }
   return table.ToText();
 }

@@ -21,17 +21,18 @@ std::string ModeAndRows(const PlanEpoch& epoch) {
 }
 
 Table EpochTable(const Receipt& receipt) {
-  Table table({"task", "mode", "micro rows", "predicted", "measured, most", "median", "error", "at most",
+  Table table({"task", "predicted", "measured, most", "median", "error", "at most", "micro rows", "mode",
                "under", "overflows", "draws", "rows", "tokens run", "forwards"});
   table.Spares(
       {"tokens run", "forwards", "median", "at most", "rows", "under", "overflows", "draws", "mode"});
   for (const auto& [form, epochs] : receipt.forms()) {
     for (const PlanEpoch& epoch : epochs) {
-      table.Add({form.text(), epoch.mode, std::to_string(epoch.micro_rows) + (epoch.cut ? " (cut)" : ""),
-                 Bytes(epoch.predicted), Bytes(epoch.largest), Bytes(epoch.median()),
-                 ErrorOf(epoch, epoch.largest), ErrorOf(epoch, epoch.smallest), std::to_string(epoch.under),
-                 std::to_string(epoch.overflows), std::to_string(epoch.draws), std::to_string(epoch.rows),
-                 std::to_string(epoch.tokens_run), std::to_string(epoch.forwards)});
+      table.Add({form.text(), Bytes(epoch.predicted), Bytes(epoch.largest), Bytes(epoch.median()),
+                 ErrorOf(epoch, epoch.largest), ErrorOf(epoch, epoch.smallest),
+                 std::to_string(epoch.micro_rows) + (epoch.cut ? " (cut)" : ""), epoch.mode,
+                 std::to_string(epoch.under), std::to_string(epoch.overflows), std::to_string(epoch.draws),
+                 std::to_string(epoch.rows), std::to_string(epoch.tokens_run),
+                 std::to_string(epoch.forwards)});
     }
   }
   return table;

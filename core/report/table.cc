@@ -21,7 +21,7 @@ std::string Print(const char* format, Args... args) {
   return buffer.data();
 }
 
-constexpr std::size_t kColumnGap = 2, kNarrowestProse = 16;
+constexpr std::size_t kColumnGap = 2, kNarrowestProse = 16, kStay = 2;
 
 std::size_t LongestWord(const std::string& text) {
   std::size_t longest = 0;
@@ -51,7 +51,12 @@ std::size_t Table::PlaceOf(const std::string& column) const {
 }
 
 Table& Table::Spares(const std::vector<std::string>& columns) {
-  for (const std::string& column : columns) spares_.push_back(PlaceOf(column));
+  for (const std::string& column : columns) {
+    spares_.push_back(PlaceOf(column));
+    if (spares_.back() < kStay)
+      throw Error("a table's first " + std::to_string(kStay) + " columns stay, and '" + column +
+                  "' is one of them");
+  }
   return *this;
 }
 
@@ -60,13 +65,18 @@ Table& Table::Breaks(const std::string& column) {
   return *this;
 }
 
+Table& Table::BreaksLast(const std::string& column) {
+  breaks_last_ = true;
+  return Breaks(column);
+}
+
 void Table::Add(Row row) {
   if (row.size() != rows_.front().size()) throw Error("a table row has the wrong number of cells");
   rows_.push_back(std::move(row));
 }
 
 // Returns how wide the table is with them.
-std::size_t Table::FitWidths(const std::vector<std::size_t>& shown, std::size_t columns,
+std::size_t Table::FitWidths(const std::vector<std::size_t>& shown, std::size_t columns, bool may_break,
                              Widths& widths) const {
   const auto total = [&] {
     std::size_t sum = kColumnGap * (shown.size() - 1);
@@ -83,7 +93,8 @@ std::size_t Table::FitWidths(const std::vector<std::size_t>& shown, std::size_t 
     for (std::size_t row = 1; row < rows_.size(); ++row)
       widths[c] = std::max(widths[c], TextWidth(rows_[row][c]));
   }
-  if (total() <= columns || std::find(shown.begin(), shown.end(), broken_) == shown.end()) return total();
+  if (total() <= columns || !may_break || std::find(shown.begin(), shown.end(), broken_) == shown.end())
+    return total();
   std::size_t least = kNarrowestProse;
   for (const Row& row : rows_) least = std::max(least, LongestWord(row[broken_]));
   const std::size_t excess = total() - columns;
@@ -123,11 +134,11 @@ std::string Table::ToText(std::size_t columns) const {
   std::string hidden;
   Widths widths;
   for (const std::size_t spare : spares_) {
-    if (FitWidths(shown, columns, widths) <= columns) break;
+    if (FitWidths(shown, columns, !breaks_last_, widths) <= columns) break;
     std::erase(shown, spare);
     hidden += (hidden.empty() ? "" : ", ") + rows_.front()[spare];
   }
-  FitWidths(shown, columns, widths);
+  FitWidths(shown, columns, true, widths);
   std::string text;
   for (const Row& row : rows_) text += RowText(row, shown, widths);
   if (hidden.empty()) return text;

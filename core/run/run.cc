@@ -237,7 +237,7 @@ void TakeNewest(TrainedRun& trained, const fs::path& directory, Console& console
   if (!found)
     throw InputError(directory.string() + " holds no checkpoint yet. Train it first: medley resume " +
                      directory.string());
-  console.Say((trained.averaged ? "averaged weights of step " : "weights of step ") +
+  console.Say((trained.averaged ? "averaged parameters of step " : "parameters of step ") +
               std::to_string(found->facts.step) + " from " + found->path.string());
   trained.step = found->facts.step;
 }

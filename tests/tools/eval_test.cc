@@ -141,11 +141,11 @@ TEST(EvalCommand, ARunThatKeepsAnAverageIsScoredAndExportedByItUnlessAsked) {
   ASSERT_EQ(trained.code, 0) << trained.out;
   const CommandResult averaged = Eval(trouble);
   EXPECT_EQ(averaged.code, 0) << averaged.out;
-  EXPECT_TRUE(Has(averaged.out, "averaged weights of step 3 from ")) << averaged.out;
+  EXPECT_TRUE(Has(averaged.out, "averaged parameters of step 3 from ")) << averaged.out;
   const auto scores = trouble.Json("eval.json");
   EXPECT_TRUE(scores.at("averaged"));
   const CommandResult raw = Eval(trouble, "--raw-weights");
-  EXPECT_TRUE(Has(raw.out, "weights of step 3 from ") && !Has(raw.out, "averaged")) << raw.out;
+  EXPECT_TRUE(Has(raw.out, "parameters of step 3 from ") && !Has(raw.out, "averaged")) << raw.out;
   EXPECT_FALSE(trouble.Json("eval.json").contains("averaged"));
   EXPECT_NE(trouble.Json("eval.json").at("tasks").at("control").at("loss"),
             scores.at("tasks").at("control").at("loss"));

@@ -436,7 +436,7 @@ TEST(Evaluation, GivesMeanIntervalChanceAndTrivialAnswersAndASheet) {
   EXPECT_LT(json.at("low").get<double>(), json.at("value").get<double>());
   EXPECT_EQ(scores["two"].examples.size(), 8u);
   EXPECT_EQ(WriteSheets(scores, scratch.path()).at(0).filename(), "sheet-two.png");
-  EXPECT_TRUE(Says(ScoresTable(scores), {"two", "brightness", "half 0.5"}));
+  EXPECT_TRUE(Says(ScoresTable(ScoresAfter(1, scores)), {"two", "brightness", "half 0.500", "lower"}));
 }
 
 TEST(Evaluation, AnIntervalIsThatOfWhatTheSpecSaysOfTheScore) {

@@ -53,10 +53,10 @@ std::string Shape(const TensorInfo& tensor) {
 }
 
 void PrintTensors(const char* what, const std::vector<TensorInfo>& tensors) {
-  Table table({what, "shape", ""}, 3);
+  Table table({what, "", "shape"}, 3);
   table.Spares({"shape"}).Breaks("");
   for (const TensorInfo& tensor : tensors)
-    table.Add({tensor.name, Printable(Shape(tensor)), Printable(tensor.help)});
+    table.Add({tensor.name, Printable(tensor.help), Printable(Shape(tensor))});
   std::cout << '\n' << table.ToText();
 }
 
@@ -100,7 +100,7 @@ void PrintModel(const ModelInfo& model, const std::string& origin) {
   std::cout << Prose(model.name + " " + Printable(model.version) + ": " + Printable(model.summary) + " (" +
                      origin + ")\n");
   Table fields({"field", "default", "allowed", ""}, 4);
-  fields.Spares({"default", "allowed"}).Breaks("");
+  fields.Spares({"allowed"}).Breaks("");
   for (const FieldInfo& field : model.fields)
     fields.Add({field.name, Printable(ValueOf(field)), Printable(Allowed(field)), Printable(field.help)});
   std::cout << '\n' << fields.ToText();

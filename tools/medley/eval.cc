@@ -22,6 +22,8 @@
 #include <medley/eval/evaluator.h>
 #include <medley/eval/row_items.h>
 #include <medley/eval/score_comparison.h>
+#include <medley/eval/score_report.h>
+#include <medley/report/screen.h>
 #include <medley/run/run.h>
 #include <medley/train/failure.h>
 
@@ -154,9 +156,12 @@ ordered_json ResultsJson(const fs::path& directory, std::int64_t step, const Hel
   return json;
 }
 
-void PrintScores(const Scored& scored) {
-  std::cout << ScoresTable(scored.scores);
-  for (const auto& [task, why] : scored.failed) std::cout << "failed: " << task << " (" << why << ")\n";
+void PrintScores(const Scored& scored, const LastScores& scores) {
+  const std::string figures = FiguresTable(scores);
+  std::cout << ScoresTable(scores);
+  if (!figures.empty()) std::cout << '\n' << figures;
+  for (const auto& [task, why] : scored.failed)
+    std::cout << Prose("failed: " + task + " (" + why + ")") << '\n';
 }
 
 Comparison CompareWith(const Run& other, const std::vector<std::string>& asked, const Scores& scores,
@@ -251,7 +256,8 @@ int RunEval(int argc, char** argv) {
     if (as_json) std::cout << JsonText(json, 2) << '\n';
     throw Error(scored.Words(), scored.first_code);
   }
-  if (!as_json) PrintScores(scored);
+  const LastScores scores = ScoresAfter(trained.step, scored.scores);
+  if (!as_json) PrintScores(scored, scores);
   bool whole = AllHaveScores(scored.scores, console) && scored.failed.empty();
   if (other.run) {
     Scored theirs;
@@ -269,7 +275,11 @@ int RunEval(int argc, char** argv) {
   }
   if (as_json) std::cout << JsonText(json, 2) << std::endl;
   if (out.empty() && overrides.empty()) out = directory;
+  if (!as_json) std::cout << std::endl;
   if (!out.empty()) WriteResults(out, json, scored.scores, console);
+  // What stays on the screen is the answer.
+  if (const std::string verdict = ClearWords(scores); !as_json && !verdict.empty())
+    std::cout << verdict << std::endl;
   return static_cast<int>(whole ? ExitCode::kDone : ExitCode::kSomethingDropped);
 }
 

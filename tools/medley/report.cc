@@ -86,19 +86,20 @@ ordered_json ScoresOf(const ordered_json& data) {
   return scores;
 }
 
-std::string ScoresWords(const ordered_json& data) {
-  std::map<std::string, LastScore> scores;
-  std::int64_t judged = 0, clear = 0;
+LastScores LastScoresOf(const ordered_json& data) {
+  LastScores scores;
   const ordered_json last = ScoresOf(data);
-  for (const auto& [task, json] : last.items()) {
+  for (const auto& [task, json] : last.items())
     scores[task] = {.score = ScoreRecordFrom(json), .step = json.at("step").get<std::int64_t>()};
-    judged += json.at("clear").is_null() ? 0 : 1;
-    clear += json.at("clear") == true ? 1 : 0;
-  }
+  return scores;
+}
+
+// The verdict first.
+std::string ScoresWords(const LastScores& scores) {
   if (scores.empty()) return "";
-  const std::string verdict = std::to_string(clear) + " of " + std::to_string(judged) +
-                              " tasks are clear of chance and of all that needs no learning";
-  return Titled("scores" + (judged > 0 ? ": " + verdict : ""), LastScoresTable(scores));
+  const std::string clear = ClearWords(scores);
+  const std::string step = " after step " + std::to_string(NewestStep(scores));
+  return Titled("scores" + step + (clear.empty() ? "" : ": " + clear), ScoresTable(scores));
 }
 
 // What a form's name says to nobody: the stages that make it.
@@ -121,7 +122,7 @@ void PrintReport(const std::filesystem::path& run, bool as_json) {
   const Speeds speeds = ReadSpeeds(run / kTimingLog);
   const ordered_json data = RunData(run);
   if (!as_json) {
-    std::string text = ProgressWords(data) + ScoresWords(data) + "\n" + StagesTable(receipt.stages()) +
+    std::string text = ProgressWords(data) + ScoresWords(LastScoresOf(data)) + "\n" + StagesTable(receipt.stages()) +
                        "what steps took, and what was planned\n" + ReceiptTable(receipt) + FormsWords(data) +
                        Titled("phases", PhasesTable(phases)) +
                        Titled("how fast they were computed", SpeedsTable(speeds));
