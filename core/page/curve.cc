@@ -4,8 +4,16 @@
 #include <array>
 #include <charconv>
 #include <cmath>
+#include <iterator>
 
 namespace medley {
+
+double ValueAt(const Curve& curve, std::int64_t step) {
+  const auto after =
+      std::upper_bound(curve.begin(), curve.end(), step,
+                       [](std::int64_t at, const CurvePoint& point) { return at < point.step; });
+  return after == curve.begin() ? 0 : std::prev(after)->value;
+}
 
 Curve Thinned(const Curve& curve, std::size_t stretches) {
   if (stretches == 0 || curve.size() <= 4 * stretches) return curve;

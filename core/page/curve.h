@@ -14,6 +14,9 @@ struct CurvePoint {
 };
 using Curve = std::vector<CurvePoint>;
 
+// The last value up to and with that step; 0 before the first.
+double ValueAt(const Curve& curve, std::int64_t step);
+
 // A curve that looks the same in a picture that is `stretches` columns wide: of each stretch of points its
 // first, least, largest and last, in their order, so that peaks stay. At most four times as many points as
 // stretches.

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <iterator>
 #include <set>
+#include <utility>
 
 namespace medley {
 namespace {
@@ -13,13 +14,6 @@ constexpr std::int64_t kPoints = 120;
 
 std::int64_t StepOf(const ordered_json& mark) { return mark["step"].get<std::int64_t>(); }
 
-double SumAt(const Curve& sums, std::int64_t step) {
-  const auto after =
-      std::upper_bound(sums.begin(), sums.end(), step,
-                       [](std::int64_t at, const CurvePoint& point) { return at < point.step; });
-  return after == sums.begin() ? 0 : std::prev(after)->value;
-}
-
 // The last one before a step; null: none.
 const ordered_json* LastBefore(const std::vector<const ordered_json*>& marks, std::int64_t step) {
   const auto at = std::partition_point(marks.begin(), marks.end(),
@@ -28,6 +22,29 @@ const ordered_json* LastBefore(const std::vector<const ordered_json*>& marks, st
 }
 
 }  // namespace
+
+std::optional<NewestShares> SharesSinceTheirChange(const std::map<std::string, Curve>& amounts,
+                                                   const std::vector<ordered_json>& marks) {
+  std::optional<NewestShares> newest;
+  for (const ordered_json& mark : marks) {
+    if (!mark.contains("shares") || !mark["shares"].is_object()) continue;
+    std::map<std::string, double> asked;
+    for (const auto& [task, share] : mark["shares"].items())
+      if (share.is_number()) asked[task] = share.get<double>();
+    if (!newest || newest->asked != asked)
+      newest = {.since = StepOf(mark), .asked = std::move(asked), .delivered = {}};
+  }
+  if (!newest) return newest;
+  double all = 0;
+  for (const auto& [task, sums] : amounts) {
+    const double part = sums.empty() ? 0 : sums.back().value - ValueAt(sums, newest->since);
+    newest->delivered[task] = part;
+    all += part;
+  }
+  if (all <= 0) newest->delivered.clear();
+  for (auto& [task, part] : newest->delivered) part /= all;
+  return newest;
+}
 
 ordered_json MixtureCurves(const std::map<std::string, Curve>& amounts,
                            const std::vector<ordered_json>& marks, std::int64_t last_step) {
@@ -51,7 +68,7 @@ ordered_json MixtureCurves(const std::map<std::string, Curve>& amounts,
     std::map<std::string, double> parts;
     double all = 0;
     for (const auto& [task, sums] : amounts) {
-      parts[task] = SumAt(sums, step) - (stage != nullptr ? SumAt(sums, StepOf(*stage)) : 0);
+      parts[task] = ValueAt(sums, step) - (stage != nullptr ? ValueAt(sums, StepOf(*stage)) : 0);
       all += parts[task];
     }
     for (const auto& [task, part] : parts) {

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -19,5 +20,16 @@ namespace medley {
 nlohmann::ordered_json MixtureCurves(const std::map<std::string, Curve>& amounts,
                                      const std::vector<nlohmann::ordered_json>& marks,
                                      std::int64_t last_step);
+
+// The shares that are asked now, of which 0 is left out, and what was delivered since they are: for comparing
+// the two. An edit moves what is asked at once, and what was delivered before it was asked otherwise.
+struct NewestShares {
+  std::int64_t since = 0;  // the last step before they held
+  std::map<std::string, double> asked;
+  std::map<std::string, double> delivered;  // by task that was ever drawn; empty before the first draw
+};
+// Nothing where no mark says what was asked.
+std::optional<NewestShares> SharesSinceTheirChange(const std::map<std::string, Curve>& amounts,
+                                                   const std::vector<nlohmann::ordered_json>& marks);
 
 }  // namespace medley

@@ -16,6 +16,7 @@
 #include <medley/config/run_config.h>
 #include <medley/curriculum/curriculum.h>
 #include <medley/curriculum/form_table.h>
+#include <medley/curriculum/mixture.h>
 #include <medley/curriculum/weight_log.h>
 #include <medley/page/curve.h>
 #include <medley/page/log_lines.h>
@@ -147,6 +148,16 @@ void AddResumes(const json& record, std::vector<ordered_json>& marks) {
   }
 }
 
+// The unit of the weights, as the run wrote them down; rows where it did not.
+std::string UnitOf(const fs::path& run) {
+  try {
+    const std::optional<std::string> text = WeightLog(run).Text();
+    return std::string(NameOf(text ? ParseCurriculum(run / kWeightLog, *text).unit : ShareUnit::kRows));
+  } catch (const Error&) {
+    return std::string(NameOf(ShareUnit::kRows));
+  }
+}
+
 // Changes of the weights, and with them their asked shares from then on.
 void AddWeightMarks(const fs::path& run, std::vector<ordered_json>& marks) {
   ForEachLine(run / kWeightLog, [&](const json& line) {
@@ -170,6 +181,43 @@ std::map<std::string, Curve> AmountsOf(const RunLogs& logs, const json& unit, co
     for (CurvePoint& point : found->second) point.value *= task.value("charge", 1.0);
   }
   return amounts;
+}
+
+// How its tasks are just now, from the logs alone: before the first save and the first evaluation too. What a
+// row counts for in tokens or passes stands in the receipt, so nothing is known of delivered shares in these
+// before the first save.
+ordered_json TasksNow(const RunLogs& logs, const std::vector<ordered_json>& marks, const ordered_json& unit,
+                      const ordered_json& tasks) {
+  const bool is_charged = unit == "tokens" || unit == "passes";
+  const bool is_known = !is_charged || std::all_of(tasks.begin(), tasks.end(), [&](const ordered_json& task) {
+    return logs.drawn().count(task["name"].get<std::string>()) == 0 || task.contains("charge");
+  });
+  const auto shares =
+      SharesSinceTheirChange(is_known ? AmountsOf(logs, unit, tasks) : std::map<std::string, Curve>(), marks);
+  std::map<std::string, ordered_json> now;
+  if (shares) {
+    for (const auto& [task, asked] : shares->asked) now[task]["asked"] = Rounded(asked);
+    for (const auto& [task, delivered] : shares->delivered) now[task]["delivered"] = Rounded(delivered);
+  }
+  for (const auto& [task, step] : logs.drawn()) {
+    ordered_json& one = now[task];
+    one["last_step"] = step;
+    one["rows"] = static_cast<std::int64_t>(logs.rows().at(task).back().value);
+    one["draws"] = static_cast<std::int64_t>(logs.draws().at(task).back().value);
+    one["loss"] = Rounded(logs.smoothed().Of(task));
+  }
+  ordered_json all = {{"since", shares ? ordered_json(shares->since) : ordered_json()}, {"unit", unit}};
+  ordered_json& by_task = all["tasks"] = ordered_json::object();
+  for (const auto& [task, known] : now) {
+    by_task[task] = {{"asked", shares ? ordered_json(0.0) : ordered_json()},
+                     {"delivered", nullptr},
+                     {"loss", nullptr},
+                     {"last_step", nullptr},
+                     {"rows", 0},
+                     {"draws", 0}};
+    by_task[task].update(known);
+  }
+  return all;
 }
 
 // The step that the run ends with, as known by now: with `hours` it may end before its steps.
@@ -205,9 +253,16 @@ void PutProgress(const fs::path& run, const RunLogs& logs, const json& config, c
   page["is_over"] = page["ends"].is_number() && page["step"] >= page["ends"];
   page["seconds"] = logs.seconds();
   page["seconds_left"] = nullptr;  // at the pace of the last hundred
-  if (const double seconds = logs.SecondsOfAStep();
-      std::isfinite(seconds) && page["ends"].is_number() && !page["is_over"].get<bool>())
-    page["seconds_left"] = seconds * (page["ends"].get<double>() - page["step"].get<double>());
+  const double seconds = logs.SecondsOfAStep();
+  if (!std::isfinite(seconds) || !page["ends"].is_number() || page["is_over"].get<bool>()) return;
+  double left = seconds * (page["ends"].get<double>() - page["step"].get<double>());
+  if (const double hours = NumberAt(config, "hours"); hours > 0) {  // which count from the last start
+    const json& starts = ListAt(record, "starts");
+    const double begun = starts.empty() ? 0 : NumberAt(starts.back(), "step");
+    const double used = logs.SecondsAfter(std::isfinite(begun) ? static_cast<std::int64_t>(begun) : 0);
+    left = std::clamp(3600 * hours - used, 0.0, left);
+  }
+  page["seconds_left"] = left;
 }
 
 }  // namespace
@@ -234,7 +289,7 @@ ordered_json RunData(const fs::path& run) {
   page["config"] = config;
   page["tasks"] = TasksOf(receipt, logs);
   const json& stages = ListAt(receipt, "stages");
-  page["unit"] = stages.empty() ? json() : At(stages.back(), "unit");
+  page["unit"] = stages.empty() ? json(UnitOf(run)) : At(stages.back(), "unit");
   page["memory"] = MemoryOf(plan, receipt);
   const auto stages_of_forms = StagesOfForms(run);
   for (ordered_json& form : page["memory"]["forms"])
@@ -249,6 +304,12 @@ ordered_json RunData(const fs::path& run) {
   std::stable_sort(marks.begin(), marks.end(),
                    [](const auto& a, const auto& b) { return a["step"] < b["step"]; });
   PutProgress(run, logs, config, record, page);
+  page["now"] = TasksNow(logs, marks, page["unit"], page["tasks"]);
+  for (ordered_json& task : page["tasks"]) {  // of which no save says anything yet
+    const json known = page["now"]["tasks"].value(task["name"].get<std::string>(), json());
+    if (!task.contains("asked") && known.is_object())
+      for (const char* key : {"asked", "delivered", "rows"}) task[key] = known[key];
+  }
   page["mixture"] = MixtureCurves(AmountsOf(logs, page["unit"], page["tasks"]), marks, logs.step());
   page["marks_left_out"] = marks.size() > kMostMarks ? marks.size() - kMostMarks : 0;
   marks.resize(std::min(marks.size(), kMostMarks));

@@ -57,6 +57,8 @@ double RunLogs::SecondsOfAStep() const {
   return sorted[sorted.size() / 2];
 }
 
+double RunLogs::SecondsAfter(std::int64_t step) const { return seconds_ - ValueAt(seconds_so_far_, step); }
+
 void RunLogs::TakeMetrics(const json& line) {
   const auto step = line["step"].get<std::int64_t>();
   if (line.contains(kTransition)) {
@@ -68,12 +70,15 @@ void RunLogs::TakeMetrics(const json& line) {
     double sum = 0;
     for (const auto& [term, loss] : terms.items()) {
       terms_[task][term].push_back({step, NumberAt(loss, "mean")});
-      sum += NumberAt(loss, "weighted");
+      const double weighted = NumberAt(loss, "weighted");
+      sum += weighted;
+      if (std::isfinite(weighted)) smoothed_.Add(task, term, weighted);
     }
     if (std::isfinite(sum)) last_loss_[task] = sum;
   }
   for (const json& draw : ListAt(line, "draws")) {
     const std::string task = draw.value("task", "");
+    drawn_[task] = step;
     rows_[task].push_back({step, total_[task] += NumberAt(draw, "rows")});
     draws_[task].push_back({step, static_cast<double>(draws_[task].size() + 1)});
   }
@@ -116,6 +121,7 @@ void RunLogs::TakeTiming(const json& line) {
   speed_.push_back({step, NumberAt(line, "rows_per_second")});
   if (const double seconds = NumberAt(line, "seconds"); std::isfinite(seconds)) {
     seconds_ += seconds;
+    seconds_so_far_.push_back({step, seconds_});
     step_seconds_.push_back(seconds);
     if (step_seconds_.size() > kRecent) step_seconds_.erase(step_seconds_.begin());
   }

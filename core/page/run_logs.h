@@ -10,6 +10,7 @@
 
 #include <medley/page/curve.h>
 #include <medley/report/score.h>
+#include <medley/report/smoothed_losses.h>
 
 namespace medley {
 
@@ -22,12 +23,16 @@ class RunLogs {
   std::int64_t step() const { return step_; }                                      // the last one; 0: none
   const std::map<std::string, LastScore>& scores() const { return last_scores_; }  // by task
   const std::map<std::string, double>& losses() const { return last_loss_; }  // likewise, of the last draw
+  // Likewise, smoothed as the run's own lines have them, and the last step that drew a task.
+  const SmoothedLosses& smoothed() const { return smoothed_; }
+  const std::map<std::string, std::int64_t>& drawn() const { return drawn_; }
   // Events that are no weights', by step: {"step", "kind", "words"}.
   const std::vector<nlohmann::ordered_json>& marks() const { return marks_; }
   // What was drawn so far, by task: rows, and draws.
   const std::map<std::string, Curve>& rows() const { return rows_; }
   const std::map<std::string, Curve>& draws() const { return draws_; }
   double seconds() const { return seconds_; }  // of all steps
+  double SecondsAfter(std::int64_t step) const;
   // Of a step, the median of the last hundred; NaN: none says so.
   double SecondsOfAStep() const;
   // Scores of a finished evaluation, by task, which `file` has; those of tasks that were scored after a later
@@ -52,12 +57,15 @@ class RunLogs {
   std::map<std::string, std::map<std::string, Curve>> terms_;
   std::map<std::string, std::vector<nlohmann::ordered_json>> scores_;
   std::map<std::string, double> last_loss_, total_;
+  SmoothedLosses smoothed_;
+  std::map<std::string, std::int64_t> drawn_;
   std::map<std::string, Curve> rows_, draws_;  // so far
   std::map<std::string, LastScore> last_scores_;
   Curve rate_, norm_, speed_, floor_, peak_;
   std::vector<double> worked_;        // ms, by rank
   std::vector<double> step_seconds_;  // of the last hundred
   double seconds_ = 0;
+  Curve seconds_so_far_;
   double shared_ = 0;  // of the steps that several processes shared
   std::vector<nlohmann::ordered_json> marks_, transitions_, jumps_;
 };

@@ -62,13 +62,16 @@ std::string TimesThrough(const TaskAccount& task) {
          std::to_string(task.items);
 }
 
-Table TableOf(const StageAccount& stage) {
+using Losses = std::map<std::string, double>;
+
+Table TableOf(const StageAccount& stage, const Losses& losses) {
   const TaskAccount all = Sum(stage);
   std::vector<std::string> header = {"task",       "asked",    "delivered", "rows", "steps",
                                      "tokens run", "forwards", "seconds",   "peak"};
   constexpr std::ptrdiff_t kPlace = 3;  // of what the unit counts
   const bool has_own = HasOwnColumn(stage.unit);
   if (has_own) header.insert(header.begin() + kPlace, "declared " + stage.unit);
+  if (!losses.empty()) header.insert(header.begin() + 1, "loss");
   const bool has_items = std::any_of(stage.tasks.begin(), stage.tasks.end(),
                                      [](const auto& task) { return task.second.items > 0; });
   if (has_items) header.emplace_back("times through");
@@ -87,6 +90,10 @@ Table TableOf(const StageAccount& stage) {
     if (has_own)
       row.insert(row.begin() + kPlace, Part(task.charged, all.charged, std::to_string(task.charged)));
     if (has_items) row.push_back(TimesThrough(task));
+    if (!losses.empty()) {
+      const auto loss = losses.find(name);
+      row.insert(row.begin() + 1, loss == losses.end() ? "-" : FormatNumber(loss->second));
+    }
     table.Add(std::move(row));
   }
   return table;
@@ -144,11 +151,17 @@ StageAccounts StageAccounts::FromJson(const ordered_json& json) {
   return accounts;
 }
 
-std::string StagesTable(const StageAccounts& accounts, std::size_t columns) {
+std::string StagesTable(const StageAccounts& accounts, std::size_t columns, const Losses& losses) {
   std::string text;
-  for (const StageAccount& stage : accounts.stages()) {
-    if (!stage.name.empty()) text += "stage " + std::to_string(stage.number + 1) + ", " + stage.name + "\n";
-    text += TableOf(stage).ToText(columns) + "\n";
+  Losses left = losses;
+  for (auto stage = accounts.stages().rbegin(); stage != accounts.stages().rend(); ++stage) {
+    Losses own;
+    for (const auto& [task, account] : stage->tasks) {
+      if (auto loss = left.extract(task)) own.insert(std::move(loss));
+    }
+    const std::string title =
+        stage->name.empty() ? "" : "stage " + std::to_string(stage->number + 1) + ", " + stage->name + "\n";
+    text = title + TableOf(*stage, own).ToText(columns) + "\n" + text;
   }
   return text;
 }

@@ -48,7 +48,8 @@ class StageAccounts {
 
 // A table for people: a line a task, with its shares of what the stage had in all; "" where there is nothing.
 // What the unit counts has a column: rows, steps, or the tokens or passes that tasks declare. What ran is
-// another count.
-std::string StagesTable(const StageAccounts& accounts, std::size_t columns = ScreenColumns());
+// another count. `losses`, by task, stand in the last stage that had the task.
+std::string StagesTable(const StageAccounts& accounts, std::size_t columns = ScreenColumns(),
+                        const std::map<std::string, double>& losses = {});
 
 }  // namespace medley

@@ -8,6 +8,7 @@
 #include <set>
 
 #include <medley/base/error.h>
+#include <medley/curriculum/weight_log.h>
 #include <medley/page/curve.h>
 #include <medley/page/mixture_curves.h>
 #include <medley/page/page_sheets.h>
@@ -137,6 +138,80 @@ TEST_F(Pages, HaveDeliveredSharesInTheUnitOfTheWeights) {
   EXPECT_EQ(mixture["asked"]["a"].dump(), "[null,null,0.6,0.6]") << "the edit came after step 2";
   Write("receipt.json", R"({"stages": [{"unit": "steps", "tasks": {}}]})");
   EXPECT_EQ(Data()["mixture"]["delivered"]["a"].dump(), "[1.0,1.0,0.66667,0.5]") << "two of four draws";
+}
+
+// What a run that goes on is asked about: by its logs alone, also where it has not saved yet.
+TEST_F(Pages, KnowTheTasksOfARunThatGoesOnBeforeItsFirstSave) {
+  for (const char* file : {"receipt.json", "plan.json", "timing.jsonl"}) fs::remove(run_ / file);
+  Write(
+      "metrics.jsonl",
+      std::string(kSteps) +
+          R"({"step": 4, "draws": [{"task": "a", "begin": 10, "rows": 15}], "terms": {"a": {"t": {"mean": 1, "weighted": 1}}}})"
+          "\n"
+          R"({"step": 5, "draws": [{"task": "b", "begin)");
+  const ordered_json data = Data(), now = data["now"];
+  EXPECT_EQ(data["step"], 4) << "the line of step 5 is being written";
+  EXPECT_EQ(now["since"], 2) << "the edit";
+  EXPECT_EQ(now["unit"], "rows");
+  EXPECT_EQ(now["tasks"]["a"].dump(),
+            R"({"asked":0.6,"delivered":0.75,"loss":5.5,"last_step":4,"rows":25,"draws":3})")
+      << "15 of 20 rows since the edit; nine tenths of 6, one of 1; the step without an item moves nothing";
+  EXPECT_EQ(now["tasks"]["b"]["delivered"], 0.25);
+  EXPECT_EQ(now["tasks"]["b"]["loss"], 2);
+  EXPECT_EQ(TaskOf(data, "a")["asked"], 0.6) << "no save says it";
+  EXPECT_EQ(TaskOf(data, "a")["score"]["value"], 0.2);
+
+  Write("weights.jsonl", "");
+  EXPECT_TRUE(Data()["now"]["since"].is_null());
+  EXPECT_TRUE(Data()["now"]["tasks"]["a"]["asked"].is_null()) << "nobody wrote it down";
+  fs::remove(run_ / "metrics.jsonl");
+  EXPECT_EQ(Data()["now"]["tasks"].dump(), "{}") << "before its first step";
+}
+
+TEST_F(Pages, CountDeliveredSharesSinceTheyAreAsked) {
+  const std::string start = R"({"step": 0, "cause": "start", "after": {"a": 0.5, "b": 0.5}})",
+                    refused = R"({"step": 2, "cause": "refused edit", "after": {"b": 0.5, "a": 0.5}})",
+                    pause = R"({"step": 2, "cause": "edit", "after": {"b": 1.0}})";
+  Write("weights.jsonl", start + "\n" + refused + "\n");
+  EXPECT_EQ(Data()["now"]["since"], 0) << "a refused edit moves nothing";
+  EXPECT_EQ(Data()["now"]["tasks"]["a"]["delivered"], 0.66667) << "10 of 15 rows";
+  Write("weights.jsonl", start + "\n" + pause + "\n");
+  const ordered_json paused = Data()["now"]["tasks"]["a"];
+  EXPECT_EQ(paused["asked"], 0);
+  EXPECT_EQ(paused["delivered"], 0);
+  EXPECT_EQ(paused["last_step"], 2);
+  EXPECT_EQ(paused["rows"], 10);
+}
+
+// What a row counts for is known from the first save on.
+TEST_F(Pages, SayNothingOfDeliveredTokensBeforeTheFirstSave) {
+  fs::remove(run_ / "receipt.json");
+  fs::remove(run_ / "weights.jsonl");
+  WeightLog log(run_.path());
+  WeightEntry entry;
+  entry.cause = WeightEntry::Cause::kStart;
+  entry.after = {{"a", 0.5}, {"b", 0.5}};
+  entry.text = R"({"unit": "tokens", "weights": {"a": 1, "b": 1}})";
+  log.Add(entry);
+  log.Sync();
+  EXPECT_EQ(Data()["now"]["unit"], "tokens");
+  EXPECT_EQ(Data()["now"]["tasks"]["a"]["asked"], 0.5);
+  EXPECT_TRUE(Data()["now"]["tasks"]["a"]["delivered"].is_null());
+  Write("receipt.json", R"({"stages": [{"unit": "tokens", "tasks": {"a": {"rows": 4, "charged": 40},
+                                                                   "b": {"rows": 5, "charged": 100}}}]})");
+  EXPECT_EQ(Data()["now"]["tasks"]["a"]["delivered"], 0.5) << "10 rows of 10 tokens, 5 of 20";
+}
+
+TEST_F(Pages, HaveNoMoreTimeLeftThanTheHours) {
+  std::string timing;
+  for (int step = 1; step <= 3; ++step)
+    timing += R"({"step": )" + std::to_string(step) + R"(, "seconds": 100})" + "\n";
+  Write("timing.jsonl", timing);
+  EXPECT_EQ(Data()["seconds_left"], 600);
+  Write("config.resolved.json", R"({"steps": 9, "hours": 0.125})");
+  EXPECT_EQ(Data()["seconds_left"], 150) << "of 450 s";
+  Write("run.json", R"({"starts": [{"step": 0}, {"step": 2}]})");
+  EXPECT_EQ(Data()["seconds_left"], 350) << "which count anew from a resume";
 }
 
 TEST_F(Pages, HaveTheScoresOfMedleyEvalWhereTheyCameLast) {

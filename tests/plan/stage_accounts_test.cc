@@ -52,6 +52,20 @@ TEST(StageAccounts, AddUpByStageAndTask) {
   EXPECT_EQ(StagesTable(Receipt().stages(), kWide), "");
 }
 
+// A loss is the last one, so it says nothing of the stages before.
+TEST(StageAccounts, HaveALossInTheLastStageThatHadTheTask) {
+  Receipt receipt;
+  receipt.RecordStep(Step(0, "a", "one", 4));
+  receipt.RecordStep(Step(0, "a", "two", 4));
+  receipt.RecordStep(Step(1, "b", "two", 4));
+  const std::string table = StagesTable(receipt.stages(), kWide, {{"one", 0.125}, {"two", 0.25}});
+  const std::size_t second = table.find("stage 2, b");
+  ASSERT_NE(second, std::string::npos) << table;
+  EXPECT_LT(table.find("0.125"), second) << table;
+  EXPECT_GT(table.find("0.25"), second) << table;
+  EXPECT_EQ(StagesTable(receipt.stages(), kWide).find("loss"), std::string::npos);
+}
+
 TEST(StageAccounts, OfFiniteDataSayHowOftenItWasGoneThrough) {
   Receipt receipt;
   for (const char* task : {"one", "two"}) {

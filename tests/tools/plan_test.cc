@@ -211,7 +211,7 @@ TEST_F(PlanCommand, ReportRefusesWhatIsNoRun) {
   EXPECT_EQ(Shell(Medley() + "report " + (scratch_ / "nothing").string() + " 2>&1").code, 2);
   const CommandResult empty = Shell(Medley() + "report " + scratch_.path().string() + " 2>&1");
   EXPECT_EQ(empty.code, 2);
-  EXPECT_NE(empty.out.find("has no receipt.json"), std::string::npos) << empty.out;
+  EXPECT_NE(empty.out.find("holds no run (it has no config.resolved.json)"), std::string::npos) << empty.out;
   std::ofstream(scratch_ / "receipt.json") << "{";
   EXPECT_EQ(Shell(Medley() + "report " + scratch_.path().string() + " 2>&1").code, 2);
 }

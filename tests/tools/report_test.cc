@@ -2,11 +2,15 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
+#include <nlohmann/json.hpp>
+#include <sstream>
 
 #include <medley/report/picture.h>
 #include <medley/report/screen.h>
 
 #include "tests/report/scratch_directory.h"
+#include "tests/tools/background.h"
+#include "tests/tools/edited_runs.h"
 #include "tests/tools/run_command.h"
 #include "tests/tools/small_runs.h"
 
@@ -56,7 +60,7 @@ TEST_F(ReportCommand, BeginsWithHowFarTheRunIsAndItsLastScores) {
   ASSERT_EQ(Shell(Medley() + "eval " + run_.string() + " --rows 4 2>&1").code, 0);
   const std::string scored = report();
   for (const char* words :
-       {"scores: ", "clear of chance", "best without learning", "region_error", "mean target"})
+       {"scores after step 12: ", "clear of chance", "best without learning", "region_error", "mean target"})
     EXPECT_TRUE(Has(scored, words)) << words << "\n" << scored;
 
   WriteText(run_ / "run.json", "{}");
@@ -68,6 +72,42 @@ TEST_F(ReportCommand, BeginsWithHowFarTheRunIsAndItsLastScores) {
   ASSERT_TRUE(Has(config, steps));
   WriteText(run_ / "config.resolved.json", config.replace(config.find(steps), steps.size(), "\"steps\": 99"));
   EXPECT_TRUE(report().starts_with("run has done 12 of 99 steps in ")) << report();
+}
+
+// Before its first save and its first evaluation, while it is being written.
+TEST(ReportOfARunUnderWay, TellsTaskLossSharesAndTimeLeft) {
+  const ScratchDirectory scratch;
+  const fs::path run = scratch / "run";
+  WriteText(scratch / "weights.json", kEditedWeights);
+  Background train(Medley() + "train " MEDLEY_SOURCE_DIR "/configs/runs/quickstart.json --out " +
+                       run.string() + " " + kEdited + (scratch / "weights.json").string() +
+                       " plan=false steps=1000000 checkpoint.every=1000000",
+                   scratch / "words.txt");
+  ASSERT_TRUE(train.WaitUntil([&] { return StepsOf(run) > 8; })) << train.words();
+  for (const char* columns : {"80", "120"}) {
+    const CommandResult shown =
+        Shell(std::string("COLUMNS=") + columns + " " + Medley() + "report " + run.string() + " 2>&1");
+    EXPECT_EQ(shown.code, 0) << shown.out;
+    std::istringstream lines(shown.out);
+    for (std::string line; std::getline(lines, line);)
+      EXPECT_LE(TextWidth(line), std::stoul(columns)) << line;
+    for (const char* words :
+         {"run has done ", " of 1000000 steps in ", " left\n", "tasks now: loss, smoothed; shares of steps",
+          "loss", "asked", "delivered", "score", "value", "control ", "25.0 %", "75.0 %",
+          "What its steps took stands here once it has saved."})
+      EXPECT_TRUE(Has(shown.out, words)) << words << "\n" << shown.out;
+    EXPECT_FALSE(Has(shown.out, "0 draws")) << shown.out;
+  }
+  const auto json = nlohmann::json::parse(Shell(Medley() + "report " + run.string() + " --json").out);
+  for (const char* task : {"control", "zoom_gold"}) {
+    const auto& now = json.at("now").at("tasks").at(task);
+    EXPECT_GT(now.at("loss").get<double>(), 0);
+    EXPECT_GT(now.at("delivered").get<double>(), 0);
+    EXPECT_GT(now.at("draws").get<int>(), 0);
+  }
+  EXPECT_EQ(json.at("stages").size(), 0u) << "of what was saved";
+  train.Interrupt();
+  EXPECT_EQ(train.Wait(), 130) << train.words();
 }
 
 TEST_F(ReportCommand, IsDrawnAsAPicture) {

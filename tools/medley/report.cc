@@ -1,7 +1,9 @@
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <csignal>
 #include <filesystem>
 #include <iostream>
+#include <limits>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -22,6 +24,7 @@
 #include <medley/report/phase_report.h>
 #include <medley/report/screen.h>
 #include <medley/report/speeds.h>
+#include <medley/report/table.h>
 
 #include "tools/medley/arguments.h"
 #include "tools/medley/verbs.h"
@@ -31,12 +34,10 @@ namespace {
 
 using nlohmann::ordered_json;
 
+// Empty where there is none: a run writes it when it saves.
 Receipt ReadReceipt(const std::filesystem::path& run) {
   const std::filesystem::path file = run / kReceiptFile;
-  if (!std::filesystem::exists(file)) {
-    throw InputError(run.string() + " has no " + kReceiptFile +
-                     "; a run writes it when it saves, a directory of medley train is expected");
-  }
+  if (!std::filesystem::exists(file)) return {};
   const auto json = ReadJson(ReadFile(file), DisplayPath(file));
   try {
     return Receipt::FromJson(json);
@@ -102,6 +103,45 @@ std::string ScoresWords(const LastScores& scores) {
   return Titled("scores" + step + (clear.empty() ? "" : ": " + clear), ScoresTable(scores));
 }
 
+double NumberOf(const ordered_json& value) {
+  return value.is_number() ? value.get<double>() : std::numeric_limits<double>::quiet_NaN();
+}
+
+// Of a run that goes on: what its logs tell, step by step. The accounts of its receipt are of its last save.
+std::string TasksNowWords(const ordered_json& data, const LastScores& scores) {
+  const ordered_json& now = data.at("now");
+  Table table({"task", "loss", "asked", "delivered", "score", "value", "clear", "rows", "draws"});
+  table.Spares({"draws", "rows"});
+  const std::int64_t step = data.at("step").get<std::int64_t>();
+  bool any_paused = false;
+  for (const auto& [task, one] : now.at("tasks").items()) {
+    std::string loss = FormatNumber(NumberOf(one.at("loss")));
+    const bool is_paused =
+        one.at("asked") == 0 && one.at("last_step").is_number() && one.at("last_step") < step;
+    if (is_paused) loss += " *";
+    any_paused = any_paused || is_paused;
+    const auto last = scores.find(task);
+    const bool has_score = last != scores.end();
+    table.Add({task, loss, FormatShare(NumberOf(one.at("asked"))), FormatShare(NumberOf(one.at("delivered"))),
+               has_score ? last->second.score.metric : "-",
+               has_score ? FormatScore(last->second.score.score.value) : "-",
+               has_score ? ClearWord(last->second.score) : "-", one.at("rows").dump(),
+               one.at("draws").dump()});
+  }
+  if (now.at("tasks").empty()) return "";
+  std::string title = "tasks now: loss, smoothed; shares of " + now.at("unit").get<std::string>();
+  if (now.at("since").is_number() && now.at("since") > 0)
+    title += ", since they were last changed, after step " + now.at("since").dump();
+  return Titled(title, table.ToText()) + (any_paused ? "* not drawn any more\n" : "");
+}
+
+// By task, smoothed.
+std::map<std::string, double> LossesOf(const ordered_json& data) {
+  std::map<std::string, double> losses;
+  for (const auto& [task, one] : data.at("now").at("tasks").items()) losses[task] = NumberOf(one.at("loss"));
+  return losses;
+}
+
 // What a form's name says to nobody: the stages that make it.
 std::string FormsWords(const ordered_json& data) {
   std::string text;
@@ -115,17 +155,49 @@ std::string FormsWords(const ordered_json& data) {
   return text;
 }
 
+bool HasDraws(const Receipt& receipt) {
+  return std::any_of(receipt.forms().begin(), receipt.forms().end(), [](const auto& form) {
+    return std::any_of(form.second.begin(), form.second.end(),
+                       [](const PlanEpoch& epoch) { return epoch.draws > 0 || epoch.overflows > 0; });
+  });
+}
+
+// The answer first: how far, what it learned, and only then what that took.
+std::string ReportWords(const ordered_json& data, const Receipt& receipt, const std::filesystem::path& run) {
+  const LastScores scores = LastScoresOf(data);
+  const bool is_over = data.at("is_over").get<bool>();
+  std::string text = ProgressWords(data);
+  if (!is_over) text += TasksNowWords(data, scores);
+  text += ScoresWords(scores);
+  if (HasDraws(receipt)) {
+    text += is_over
+                ? Titled("shares and losses", StagesTable(receipt.stages(), ScreenColumns(), LossesOf(data)))
+                : Titled("shares at the last save", StagesTable(receipt.stages()));
+    text += "what steps took, and what was planned\n" + ReceiptTable(receipt) + FormsWords(data);
+  } else if (!is_over) {
+    text += "\nWhat its steps took stands here once it has saved.\n";
+  }
+  return text + Titled("phases", PhasesTable(ReadPhases(run / kTimingLog))) +
+         Titled("how fast they were computed", SpeedsTable(ReadSpeeds(run / kTimingLog)));
+}
+
+ordered_json ReportJson(const ordered_json& data, const Receipt& receipt, const std::filesystem::path& run) {
+  ordered_json json = {{"run", std::filesystem::absolute(run).string()}};
+  json["progress"] = ProgressJson(data);
+  json["now"] = data.at("now");
+  json["scores"] = ScoresOf(data);
+  json.update(receipt.ToJson());
+  json["phases"] = ToJson(ReadPhases(run / kTimingLog));
+  json["speeds"] = ToJson(ReadSpeeds(run / kTimingLog));
+  return json;
+}
+
 void PrintReport(const std::filesystem::path& run, bool as_json) {
   const Receipt receipt = ReadReceipt(run);
   const std::map<std::int64_t, Receipt> others = ReceiptsOfOthers(run);
-  const PhaseAccounts phases = ReadPhases(run / kTimingLog);
-  const Speeds speeds = ReadSpeeds(run / kTimingLog);
   const ordered_json data = RunData(run);
   if (!as_json) {
-    std::string text = ProgressWords(data) + ScoresWords(LastScoresOf(data)) + "\n" + StagesTable(receipt.stages()) +
-                       "what steps took, and what was planned\n" + ReceiptTable(receipt) + FormsWords(data) +
-                       Titled("phases", PhasesTable(phases)) +
-                       Titled("how fast they were computed", SpeedsTable(speeds));
+    std::string text = ReportWords(data, receipt, run);
     if (!others.empty())
       text += "\nThese were the draws of rank 0; of the others since they were started last:\n";
     for (const auto& [rank, theirs] : others)
@@ -133,12 +205,7 @@ void PrintReport(const std::filesystem::path& run, bool as_json) {
     std::cout << Prose(text);
     return;
   }
-  ordered_json json = {{"run", std::filesystem::absolute(run).string()}};
-  json["progress"] = ProgressJson(data);
-  json["scores"] = ScoresOf(data);
-  json.update(receipt.ToJson());
-  json["phases"] = ToJson(phases);
-  json["speeds"] = ToJson(speeds);
+  ordered_json json = ReportJson(data, receipt, run);
   for (const auto& [rank, theirs] : others) {
     ordered_json one = {{"rank", rank}};
     one.update(theirs.ToJson());
