@@ -172,7 +172,7 @@ TEST_P(OnAScreen, EveryTaskHasItsScoresNameValueIntervalBaselineAndVerdict) {
   EXPECT_LE(WidestLine(all), columns()) << all;
   for (const char* words :
        {"task", "score", "value", "95 % interval", "best without", "clear", "region_error", "0.0341",
-        "0.0312..0.0371", "mean target", "0.0845", "chance 0.250", "yes", "no", "most frequent", "distance"})
+        "0.0312..0.0371", "target 0.0845", "chance 0.250", "yes", "no", "most frequent", "distance"})
     EXPECT_NE(all.find(words), std::string::npos) << words << "\n" << all;
   EXPECT_EQ(all.find("- .."), std::string::npos) << all;
   EXPECT_EQ(ClearWords(scores), "2 of 3 tasks are clear of chance and of all that needs no learning");
