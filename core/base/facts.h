@@ -42,8 +42,8 @@ using List = typename In::template List<Item, kMost>;
 struct Fact {
   std::string_view key{};
   double low = -std::numeric_limits<double>::infinity();
-  bool is_name = false;    // a text like a task's name
-  bool only_true = false;  // a switch that stands in a note only where it is on
+  bool is_name = false;   // a text like a task's name
+  bool only_set = false;  // a switch or text that stands in a note only where it is on, or not empty
 };
 
 template <typename T>
@@ -60,6 +60,28 @@ constexpr bool ListsFit(const Spec& spec) {
       fit = fit && value.fits();
       if constexpr (!std::is_same_v<decltype(value[0]), const std::string_view&>) {
         for (const auto& item : value) fit = fit && ListsFit(item);
+      }
+    }
+  };
+  Spec::Fields(visit, spec);
+  return fit;
+}
+
+// The most bytes of a text, which whoever reads a note holds it to.
+inline constexpr std::size_t kMostText = 4096;
+
+// No text of a spec is longer than it may be.
+template <typename Spec>
+constexpr bool TextsFit(const Spec& spec) {
+  bool fit = true;
+  const auto visit = [&fit](const Fact&, const auto& value) {
+    if constexpr (std::is_convertible_v<decltype(value), std::string_view>) {
+      fit = fit && std::string_view(value).size() <= kMostText;
+    } else if constexpr (HasFields<std::remove_cvref_t<decltype(value)>>) {
+      fit = fit && TextsFit(value);
+    } else if constexpr (requires { value.fits(); }) {
+      if constexpr (!std::is_same_v<decltype(value[0]), const std::string_view&>) {
+        for (const auto& item : value) fit = fit && TextsFit(item);
       }
     }
   };

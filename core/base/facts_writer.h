@@ -25,7 +25,9 @@ class FactsWriter : public ConstexprJson {
   template <typename T>
   constexpr void operator()(const facts::Fact& fact, const T& value) {
     if constexpr (std::is_same_v<T, bool>) {
-      if (fact.only_true && !value) return;
+      if (fact.only_set && !value) return;
+    } else if constexpr (std::is_same_v<T, std::string_view>) {
+      if (fact.only_set && value.empty()) return;
     }
     Raw(before_), Raw(fact.key), Raw("\":"), Value(value);
     before_ = ",\"";

@@ -15,6 +15,15 @@ constexpr bool IsName(std::string_view name) {
   return true;
 }
 
+// A text for people that fits beside a name: without control characters, of at most 200 bytes.
+constexpr bool IsShortLine(std::string_view text) {
+  if (text.size() > 200) return false;
+  for (const char c : text) {
+    if ((c >= 0 && c < ' ') || c == '\x7f') return false;
+  }
+  return true;
+}
+
 constexpr bool IsFinite(double value) {
   constexpr double kInfinity = std::numeric_limits<double>::infinity();
   return value > -kInfinity && value < kInfinity;

@@ -41,7 +41,7 @@ ordered_json Plain(const Info& info) {
   ordered_json json = ordered_json::object();
   const auto visit = [&](const facts::Fact& fact, const auto& value) {
     ordered_json shown = ValueToJson(value);
-    if (!fact.only_true || shown == true) json[std::string(fact.key)] = std::move(shown);
+    if (!fact.only_set || (shown != false && shown != "")) json[std::string(fact.key)] = std::move(shown);
   };
   Info::Fields(visit, info);
   return json;

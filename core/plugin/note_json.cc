@@ -3,6 +3,7 @@
 #include <cstdint>
 
 #include <medley/base/error.h>
+#include <medley/base/facts.h>
 #include <medley/base/json_reader.h>
 #include <medley/base/spec_names.h>
 
@@ -12,7 +13,6 @@ namespace medley {
 namespace note {
 namespace {
 
-constexpr int kMaxText = 4096;
 constexpr std::int64_t kMaxInteger = 1 << 24;
 
 }  // namespace
@@ -40,7 +40,7 @@ std::string Text(const Json& object, const std::string& key) {
   const Json& value = Field(object, key);
   if (!value.is_string()) Bad("has no text in '" + key + "'");
   const auto& text = value.get_ref<const std::string&>();
-  if (text.size() > kMaxText) Bad("has an endless text in '" + key + "'");
+  if (text.size() > facts::kMostText) Bad("has an endless text in '" + key + "'");
   return text;
 }
 

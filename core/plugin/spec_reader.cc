@@ -30,9 +30,9 @@ class FactsReader {
     if constexpr (facts::HasFields<T>) {
       value = ReadFacts<T>(note::Field(object_, key));
     } else if constexpr (std::is_same_v<T, std::string>) {
-      value = fact.is_name ? note::Name(object_, key) : Text(object_, key);
+      if (!Lacks(fact)) value = fact.is_name ? note::Name(object_, key) : Text(object_, key);
     } else if constexpr (std::is_same_v<T, bool>) {
-      if (!fact.only_true || object_.contains(key)) value = Boolean(object_, key);
+      if (!Lacks(fact)) value = Boolean(object_, key);
     } else if constexpr (std::is_same_v<T, double>) {
       value = note::Number(object_, key, fact.low);
     } else if constexpr (std::is_same_v<T, std::optional<double>>) {
@@ -48,6 +48,11 @@ class FactsReader {
   }
 
  private:
+  // True of what the note has not, and need not have.
+  bool Lacks(const facts::Fact& fact) const {
+    return fact.only_set && !object_.contains(std::string(fact.key));
+  }
+
   // Names differ.
   template <typename Info>
   void ReadItems(const std::string& key, std::vector<Info>& items) const {
@@ -77,6 +82,7 @@ TaskInfo ReadTask(const Json& json) {
   Require(detail::EveryVariant(task, [](const auto& p, const auto& t) { return !p.empty() && !t.empty(); }),
           "no pass or no term");
   Require(detail::VariantNamesAreGood(task), "a further variant called 'default'");
+  Require(detail::VariantSummariesAreGood(task), "a variant whose summary is no line of at most 200 bytes");
   Require(detail::WidthsAreGood(task), "a size with the name of one that stands for itself");
   Require(detail::ConstantsAreGood(task), "a constant that is neither int64 nor float32");
   Require(

@@ -75,8 +75,8 @@ struct Term {
     visit({.key = "name", .is_name = true}, c.name...);
     visit({.key = "weight", .low = 0}, c.weight...);
     visit({.key = "max_items", .low = 1}, c.max_items...);
-    visit({.key = "stops_gradient", .only_true = true}, c.stops_gradient...);
-    visit({.key = "counts_otherwise", .only_true = true}, c.counts_otherwise...);
+    visit({.key = "stops_gradient", .only_set = true}, c.stops_gradient...);
+    visit({.key = "counts_otherwise", .only_set = true}, c.counts_otherwise...);
   }
 };
 
@@ -86,12 +86,14 @@ struct Variant {
   Text<In> name{};
   List<In, Pass, 8> passes{};
   List<In, Term, 8> terms{};
+  Text<In> summary{};  // how it differs, in a line of at most 200 bytes
 
   template <typename Visitor, typename... Variants>
   static constexpr void Fields(Visitor& visit, Variants&... c) {
     visit({.key = "name", .is_name = true}, c.name...);
     visit({.key = "passes"}, c.passes...);
     visit({.key = "terms"}, c.terms...);
+    visit({.key = "summary", .only_set = true}, c.summary...);
   }
 
   // Does any pass make a carry?
@@ -133,7 +135,7 @@ struct Option {
   double value = 0;  // the default of a number, or of a switch: 0 or 1
   double low = 0;
   double high = 1;
-  Text<In> summary{};
+  Text<In> summary{};  // what it does, in a few words
   OptionKind kind = OptionKind::kNumber;
   Names<In> words{};      // what a word may be; the first is the default
   bool required = false;  // a path that must be given; of others it is "" where it is not
@@ -176,7 +178,7 @@ template <typename In>
 struct Task {
   Text<In> name{};  // [a-z][a-z0-9_-]{0,63}
   Text<In> version = "1";
-  Text<In> summary{};
+  Text<In> summary{};          // what it learns, in a few words: lists show as much as a line holds
   List<In, Pass, 8> passes{};  // of the default variant
   List<In, Term, 8> terms{};
   List<In, Variant, 3> variants{};  // further ones

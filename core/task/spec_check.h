@@ -77,6 +77,15 @@ constexpr bool VariantNamesAreGood(const Spec& spec) {
   return NamesDiffer(spec.variants);
 }
 
+// Those of tasks and options are older: what compiled with them is not refused now.
+template <typename Spec>
+constexpr bool VariantSummariesAreGood(const Spec& spec) {
+  for (const auto& variant : spec.variants) {
+    if (!IsShortLine(variant.summary)) return false;
+  }
+  return true;
+}
+
 template <typename T>
 concept HasSpec = requires {
   { T::kSpec } -> std::convertible_to<const TaskSpec&>;
@@ -119,6 +128,10 @@ struct CheckedSpec<T, true> {
       "\"images\", which stand for themselves), max_items 1 or more, a weight a number of 0 or more");
   static_assert(VariantNamesAreGood(kSpec),
                 "medley: variants need different names, none of them 'default' (that is the spec itself)");
+  static_assert(
+      VariantSummariesAreGood(kSpec),
+      "medley: a variant's summary must be one line of at most 200 bytes, without control characters");
+  static_assert(facts::TextsFit(kSpec), "medley: a text of a task spec is longer than 4096 bytes");
   static_assert(NamesAreGood(kSpec.constants) && NamesAreGood(kSpec.options),
                 "medley: the name of a constant or option must be like a task's: a-z, 0-9, _ and -, the "
                 "first a letter");

@@ -46,7 +46,7 @@ class Comparison final : public Task {
  public:
   static constexpr TaskSpec kSpec{
       .name = "comparison",
-      .summary = "say which of two boards, one seen after the other, takes fewer moves",
+      .summary = "say which of two boards takes fewer moves to solve",
       .passes = {{.name = "wait",
                   .text_width = kPromptWidth,
                   .images = {"image1"},

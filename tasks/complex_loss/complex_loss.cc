@@ -39,7 +39,7 @@ class ComplexLoss final : public Task {
  public:
   static constexpr TaskSpec kSpec{
       .name = "complex_loss",
-      .summary = "draw the agent at half its distance from the gold; judged by where it is found",
+      .summary = "draw the agent at half its distance from the gold",
       .passes = {{.name = "task", .text_width = kPromptWidth, .images = {"image"}, .decodes_image = true}},
       // All rows are items of all terms: which rows have a findable agent and gold is known after the forward
       // only. The third term is no loss; its mean is the detection rate, which the first must be read with.

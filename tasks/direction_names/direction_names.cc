@@ -64,14 +64,15 @@ class DirectionNames final : public Task {
  public:
   static constexpr TaskSpec kSpec{
       .name = "direction_names",
-      .summary = "name the actions: end a sentence with the action token that it describes",
+      .summary = "end a sentence with the action token that it describes",
       .passes = {ControlPassSpec(/*decodes_image=*/false),
                  {.name = "sentence", .text_width = kPromptWidth, .images = {"image"}}},
       .terms = {ControlTextTerm(), {.name = "sentence", .weight = 1, .max_items = kPromptWidth - 1}},
       .variants = {{.name = "fused",
                     .passes = {{.name = "fused", .text_width = kMixedWidth, .images = {"image"}}},
                     .terms = {ControlTextTerm(),
-                              {.name = "sentence", .weight = 1, .max_items = kPromptWidth - 1}}}},
+                              {.name = "sentence", .weight = 1, .max_items = kPromptWidth - 1}},
+                    .summary = "one forward: every other row makes the control pass"}},
       .constants = {kTable.Spec()},
       .inputs = {"images", "tokens", "lengths", "supervised"},
       .outputs = {"losses"},

@@ -55,7 +55,7 @@ class MemCanvas final : public Task {
  public:
   static constexpr TaskSpec kSpec{
       .name = "mem_canvas",
-      .summary = "draw the picture of this step, of the last one or of the one before it",
+      .summary = "recall one of three pictures that were seen in turn",
       .passes = {{.name = "step1",
                   .text_width = kControlWidth,
                   .images = {"image1"},

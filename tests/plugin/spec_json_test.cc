@@ -103,8 +103,8 @@ TEST(SpecJson, EveryMemberOfASpecIsInItsList) {
     EXPECT_EQ(FieldsOf(TermSpec()), 5u);
   }
   {
-    [[maybe_unused]] const auto& [a, b, c] = VariantSpec();
-    EXPECT_EQ(FieldsOf(VariantSpec()), 3u);
+    [[maybe_unused]] const auto& [a, b, c, d] = VariantSpec();
+    EXPECT_EQ(FieldsOf(VariantSpec()), 4u);
   }
   {
     [[maybe_unused]] const auto& [a, b, c, d] = ConstantSpec();
@@ -168,7 +168,11 @@ constexpr TaskSpec kUnusual{
                 .sizes = {{.name = "series", .most = 4}, {.name = "frames", .most = 150}}}},
     .terms = {{.name = "shape", .weight = 0.25, .max_items = 3, .stops_gradient = true},
               {.name = "place", .counts_otherwise = true}},
-    .variants = {{.name = "short", .passes = {{.name = "glance"}}, .terms = {{.name = "shape"}}}},
+    .variants = {{.name = "short",
+                  .passes = {{.name = "glance"}},
+                  .terms = {{.name = "shape"}},
+                  .summary = "one look"},
+                 {.name = "silent", .passes = {{.name = "glance"}}, .terms = {{.name = "shape"}}}},
     .constants = {{.name = "table", .rows = 5, .width = 2, .dtype = "float32"}},
     .options = {{.name = "share", .value = 0.5, .low = -1, .high = 2, .summary = "how much"},
                 WordOption("side", {"left", "right"}, "which"),
@@ -207,6 +211,10 @@ TEST(SpecJson, ANoteIsReadAsItWasDeclared) {
     "variants": [{"name": "short",
                   "passes": [{"name": "glance", "text_width": 0, "images": [], "decodes_image": false,
                               "carries": [], "sizes": {}}],
+                  "terms": [{"name": "shape", "weight": 1.0, "max_items": 1}], "summary": "one look"},
+                 {"name": "silent",
+                  "passes": [{"name": "glance", "text_width": 0, "images": [], "decodes_image": false,
+                              "carries": [], "sizes": {}}],
                   "terms": [{"name": "shape", "weight": 1.0, "max_items": 1}]}],
     "constants": [{"name": "table", "rows": 5, "width": 2, "dtype": "float32"}],
     "options": [{"name": "share", "value": 0.5, "low": -1.0, "high": 2.0, "summary": "how much"},
@@ -220,15 +228,61 @@ TEST(SpecJson, ANoteIsReadAsItWasDeclared) {
                                                .dump());
 }
 
-// What a note may lack, which older ones do: switches that are off, and what a score need not say.
+// What a note may lack, which older ones do: switches that are off, what a score need not say, and a word
+// about a variant.
 TEST(SpecJson, AnOlderNoteIsReadAsBefore) {
-  constexpr std::string_view kNewer = ",\"low\":0.5,\"high\":null";
   std::string note = NoteOf(kUnusual);
-  note.erase(note.find(kNewer), kNewer.size());
+  for (const std::string_view newer : {",\"low\":0.5,\"high\":null", ",\"summary\":\"one look\""}) {
+    ASSERT_NE(note.find(newer), note.npos) << newer;
+    note.erase(note.find(newer), newer.size());
+  }
   const TaskInfo task = ReadPluginNote(note).tasks.at(0);
   EXPECT_EQ(task.score.chance, 3);
   EXPECT_FALSE(task.score.low.has_value());
   EXPECT_FALSE(task.variants.at(0).terms.at(0).counts_otherwise);
+  EXPECT_EQ(task.variants.at(1).summary, "");
+}
+
+TEST(SpecJson, AVariantsSummaryIsAShortLine) {
+  const auto is_good = [](std::string_view summary) {
+    TaskSpec spec = kUnusual;
+    spec.variants = {{.name = "v", .passes = {{.name = "p"}}, .terms = {{.name = "t"}}, .summary = summary}};
+    const bool by_compiler = VariantSummariesAreGood(spec);
+    bool by_reader = true;
+    try {
+      EXPECT_EQ(ReadPluginNote(NoteOf(spec)).tasks.at(0).variants.at(1).summary, summary);
+    } catch (const Rejection& rejection) {
+      by_reader = false;
+      EXPECT_NE(rejection.reason.find("a variant whose summary is no line of at most 200 bytes"),
+                std::string::npos)
+          << rejection.reason;
+    }
+    EXPECT_EQ(by_compiler, by_reader) << summary;
+    return by_compiler;
+  };
+  for (const std::string& good :
+       {std::string(), std::string("zwei Dr\u00e4hte, \"so\""), std::string(200, 'a')})
+    EXPECT_TRUE(is_good(good)) << good;
+  for (const std::string& bad : {std::string("a\nb"), std::string("a\tb"), std::string("\x1b[1m"),
+                                 std::string("a\x7f"), std::string("a\0b", 3), std::string(201, 'a')})
+    EXPECT_FALSE(is_good(bad)) << bad;
+}
+
+TEST(SpecJson, NoTextIsLongerThanAReaderTakes) {
+  const std::string most(4096, 'a'), more(4097, 'a');
+  TaskSpec spec = kUnusual;
+  spec.options = {{.name = "o", .summary = most}};
+  EXPECT_TRUE(facts::TextsFit(spec));
+  EXPECT_EQ(ReadPluginNote(NoteOf(spec)).tasks.at(0).options.at(0).summary, most);
+  spec.options = {{.name = "o", .summary = more}};
+  EXPECT_FALSE(facts::TextsFit(spec));
+  EXPECT_THROW(ReadPluginNote(NoteOf(spec)), Rejection);
+  spec.options = {};
+  spec.version = more;
+  EXPECT_FALSE(facts::TextsFit(spec));
+  EXPECT_THROW(ReadPluginNote(NoteOf(spec)), Rejection);
+  spec.version = "1", spec.score.name = more;
+  EXPECT_FALSE(facts::TextsFit(spec));
 }
 
 TEST(SpecJson, WhatAnAuthorCannotWriteIsABadNote) {

@@ -3,6 +3,10 @@
 #include <unistd.h>
 
 #include <nlohmann/json.hpp>
+#include <regex>
+#include <sstream>
+#include <string>
+#include <vector>
 
 #include <medley/task/abi.h>
 
@@ -58,20 +62,67 @@ TEST(TasksVerb, RejectedFilesAreListedWithTheirReasonAndHideNobody) {
   EXPECT_TRUE(Has(Shell(command + " --json 2>&1 >/dev/null").out, "text.so (not a plugin): "));
 }
 
+std::string Screen(int columns) { return "COLUMNS=" + std::to_string(columns) + " "; }
+
 TEST(TasksVerb, WithoutANameEachTaskIsOneLineAndWithOneAllOfItIsSaid) {
   const std::string paths = PathOption("fails_to_run") + PathOption("tiny");
-  const auto all = Shell(Medley() + "tasks" + paths);
+  const auto all = Shell(Screen(80) + Medley() + "tasks" + paths);
   EXPECT_EQ(all.code, 0);
-  EXPECT_TRUE(Has(all.out, "\ntiny ") && Has(all.out, "\nfails_to_run ")) << all.out;
-  EXPECT_FALSE(Has(all.out, "throws_int")) << all.out;
+  EXPECT_TRUE(std::regex_search(all.out, std::regex("\ntiny +adds row numbers\n"))) << all.out;
+  EXPECT_TRUE(Has(all.out, "\nfails_to_run ")) << all.out;
+  EXPECT_FALSE(Has(all.out, "throws_int") || Has(all.out, "passes  ")) << all.out;
   const auto one = Shell(Medley() + "tasks fails_to_run" + paths);
-  EXPECT_TRUE(Has(one.out, "throws_int") && Has(one.out, "variant other") && Has(one.out, "fails_to_run.so"))
+  EXPECT_TRUE(Has(one.out, "throws_int") && Has(one.out, "variant other: ") &&
+              Has(one.out, "fails_to_run.so"))
       << one.out;
+  EXPECT_TRUE(std::regex_search(one.out, std::regex("\noption +default +allowed\n"))) << one.out;
   EXPECT_FALSE(Has(one.out, "tiny")) << one.out;
   EXPECT_EQ(nlohmann::json::parse(Shell(Medley() + "tasks tiny --json" + paths).out).at("name"), "tiny");
   const auto none = Shell(Medley() + "tasks tinny 2>&1" + paths);
   EXPECT_EQ(none.code, 2);
   EXPECT_TRUE(Has(none.out, "did you mean 'tiny'?")) << none.out;
+}
+
+// Names are never cut, and lines never longer than the screen; what they lose stands behind --wide.
+TEST(TasksVerb, ALineIsAsLongAsTheScreenAndWideHasAllColumns) {
+  const auto lines = [](const std::string& arguments, int columns) {
+    const auto said = Shell(Screen(columns) + Medley() + "tasks" + arguments);
+    EXPECT_EQ(said.code, 0) << said.out;
+    std::vector<std::string> lines;
+    std::istringstream text(said.out);
+    for (std::string line; std::getline(text, line) && !line.empty();) lines.push_back(line);
+    return lines;
+  };
+  const std::vector<std::string> all = lines("", 200);
+  ASSERT_GE(all.size(), 22u);
+  for (const int columns : {40, 60, 80}) {
+    const std::vector<std::string> cut = lines("", columns);
+    ASSERT_EQ(cut.size(), all.size()) << columns;
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      EXPECT_LE(cut[i].size(), static_cast<std::size_t>(columns)) << cut[i];
+      const std::string kept = cut[i].ends_with(" ...") ? cut[i].substr(0, cut[i].size() - 4) : cut[i];
+      EXPECT_TRUE(cut[i] == all[i] || (kept != cut[i] && all[i].starts_with(kept))) << cut[i];
+    }
+  }
+  const std::vector<std::string> wide = lines(" --wide", 40);
+  ASSERT_EQ(wide.size(), all.size());
+  for (const char* column : {"passes", "terms", "constants", "options", "variants", "plugin"})
+    EXPECT_TRUE(Has(wide[0], column)) << wide[0];
+  for (std::size_t i = 1; i < all.size(); ++i) EXPECT_TRUE(wide[i].starts_with(all[i])) << wide[i];
+}
+
+TEST(TasksVerb, EveryTaskOptionAndVariantOfMedleysOwnHasAWord) {
+  const auto tasks = nlohmann::json::parse(Shell(Medley() + "tasks --json").out);
+  ASSERT_GE(tasks.size(), 22u);
+  for (const auto& task : tasks) {
+    const std::string name = task.at("name");
+    EXPECT_NE(task.at("summary"), "") << name;
+    EXPECT_LE(name.size() + 2 + task.at("summary").get<std::string>().size(), 80u) << name;
+    for (const auto& option : task.at("options"))
+      EXPECT_NE(option.at("summary"), "") << name << " " << option;
+    for (const auto& variant : task.at("variants"))
+      EXPECT_NE(variant.value("summary", ""), "") << name << " " << variant.at("name");
+  }
 }
 
 TEST(TasksVerb, ARelativePathCountsFromTheWorkingDirectory) {

@@ -101,6 +101,8 @@ TEST_P(Completion, TasksModelsAndRuns) {
   EXPECT_EQ(Of("medley sample mem_c"), (Completions{"mem_canvas"}));
   EXPECT_EQ(Of("medley tasks zoom_"), (Completions{"zoom_agent", "zoom_gold", "zoom_halfway"}));
   EXPECT_EQ(Of("medley tokenizer train --task mem_c"), (Completions{"mem_canvas"}));
+  EXPECT_EQ(Shell(Medley() + "completion --list=task | grep ^control").out,
+            "control\tdraw the picture that you see; continue a line of text\n");
   EXPECT_EQ(Of("medley models ag"), (Completions{"agent"}));
   EXPECT_EQ(Of("medley report "), (Completions{"notes/", "runs/", "runs/one", "runs/two"}));
   EXPECT_EQ(Of("medley eval runs/one --against runs/t"), (Completions{"runs/two"}));

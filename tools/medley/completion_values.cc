@@ -13,6 +13,7 @@
 #include <medley/config/run_config.h>
 #include <medley/estimate/gpu.h>
 #include <medley/plugin/registry.h>
+#include <medley/plugin/rejection.h>
 
 namespace medley {
 namespace {
@@ -120,10 +121,13 @@ Words CompletedValues(std::string_view kind, const std::string& word) {
   const Registry registry = Registry::Scan({});
   if (kind == "key") return Keys(registry).For(word);
   Words names;
+  const auto add = [&](const auto& info) {  // with its meaning, which shells show
+    names.push_back(info.name + (info.summary.empty() ? "" : "\t" + Printable(info.summary)));
+  };
   if (kind == "task") {
-    for (const TaskInfo* task : registry.tasks()) names.push_back(task->name);
+    for (const TaskInfo* task : registry.tasks()) add(*task);
   } else {
-    for (const ModelInfo* model : registry.models()) names.push_back(model->name);
+    for (const ModelInfo* model : registry.models()) add(*model);
   }
   return names;
 }

@@ -14,7 +14,8 @@ inline constexpr std::string_view kCompletedKinds[] = {"task", "model", "gpu", "
 // The kind of the option or argument that a verb declares under this name; "file" where it is none of these.
 std::string_view CompletedKind(std::string_view name);
 
-// What a word of this kind may become. Opens no plugin; what cannot be read is left out.
+// What a word of this kind may become; behind the name of a task or model stand a tab and what it is. Opens
+// no plugin; what cannot be read is left out.
 std::vector<std::string> CompletedValues(std::string_view kind, const std::string& word);
 
 }  // namespace medley

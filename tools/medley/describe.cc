@@ -47,6 +47,21 @@ void PrintVariant(const VariantInfo& variant) {
             }));
 }
 
+std::string DefaultOf(const OptionInfo& option) {
+  if (option.kind == OptionKind::kPath) return option.required ? "required" : "none";
+  return std::visit([](const auto& held) { return JsonText(nlohmann::json(held)); }, option.Default());
+}
+
+Table OptionsTable(const TaskInfo& task) {
+  Table table({"option", "default", "allowed", ""}, 4);
+  table.Breaks("");
+  for (const OptionInfo& option : task.options)
+    table.Add({option.name, DefaultOf(option),
+               option.kind == OptionKind::kPath ? "a path" : Printable(option.Allowed()),
+               Printable(option.summary)});
+  return table;
+}
+
 std::string Shape(const TensorInfo& tensor) {
   return "[" + JoinNames(tensor.dimensions) + "] " + tensor.dtype +
          (tensor.times.empty() ? "" : ", several times");
@@ -75,7 +90,7 @@ std::string Allowed(const FieldInfo& field) {
 
 }  // namespace
 
-void PrintTask(const TaskInfo& task) {
+void PrintTask(const TaskInfo& task, const std::string& plugin) {
   std::cout << Prose(task.name + " " + Printable(task.version) +
                      (task.summary.empty() ? "" : ": " + Printable(task.summary)) + "\n");
   PrintVariant(task.variants.front());
@@ -83,17 +98,16 @@ void PrintTask(const TaskInfo& task) {
               return constant.name + " [" + std::to_string(constant.rows) + ", " +
                      std::to_string(constant.width) + "] " + constant.dtype;
             }));
-  PrintLine("options", Cell(task.options, [](const OptionInfo& option) {
-              const std::string value = std::visit(
-                  [](const auto& held) { return JsonText(nlohmann::json(held)); }, option.Default());
-              return option.name + (option.kind == OptionKind::kPath ? "" : " = " + value) + " (" +
-                     Printable(option.Allowed()) + (option.required ? ", required)" : ")");
-            }));
   PrintLine("score", Score(task.score));
+  if (!plugin.empty()) std::cout << "    plugin     " << plugin << '\n';
   for (std::size_t i = 1; i < task.variants.size(); ++i) {
-    std::cout << "  variant " << task.variants[i].name << '\n';
-    PrintVariant(task.variants[i]);
+    const VariantInfo& variant = task.variants[i];
+    std::cout << Prose("  variant " + variant.name +
+                       (variant.summary.empty() ? "" : ": " + Printable(variant.summary)))
+              << '\n';
+    PrintVariant(variant);
   }
+  if (!task.options.empty()) std::cout << '\n' << OptionsTable(task).ToText();
 }
 
 void PrintModel(const ModelInfo& model, const std::string& origin) {
@@ -105,8 +119,9 @@ void PrintModel(const ModelInfo& model, const std::string& origin) {
     fields.Add({field.name, Printable(ValueOf(field)), Printable(Allowed(field)), Printable(field.help)});
   std::cout << '\n' << fields.ToText();
   if (!model.pretrained.group.empty())
-    std::cout << Prose("\n" + model.pretrained.group +
-                       ".pretrained: a Hugging Face folder may give the fields and weights of this group\n");
+    std::cout << Prose(
+        "\n" + model.pretrained.group +
+        ".pretrained: a Hugging Face folder may give the fields and parameters of this group\n");
   Table sizes({"size", ""}, 2);
   sizes.Breaks("");
   for (const SizeInfo& size : model.sizes) sizes.Add({size.name, Printable(size.help)});

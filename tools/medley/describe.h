@@ -7,8 +7,9 @@
 
 namespace medley {
 
-// What a note says of a task or a model, in full, on stdout. `origin`: who brings the model.
-void PrintTask(const TaskInfo& task);
+// What a note says of a task or a model, in full, on stdout. `origin`: who brings the model. `plugin`: the
+// task's, "" where that is known.
+void PrintTask(const TaskInfo& task, const std::string& plugin = "");
 void PrintModel(const ModelInfo& model, const std::string& origin);
 
 }  // namespace medley

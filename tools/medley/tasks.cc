@@ -1,12 +1,17 @@
+#include <algorithm>
+#include <cstddef>
 #include <filesystem>
 #include <iostream>
+#include <sstream>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <medley/base/json_text.h>
 #include <medley/plugin/info_json.h>
 #include <medley/plugin/registry.h>
 #include <medley/plugin/rejection.h>
+#include <medley/report/screen.h>
 #include <medley/report/table.h>
 
 #include "tools/medley/arguments.h"
@@ -16,13 +21,42 @@
 namespace medley {
 namespace {
 
-void PrintSummary(const Registry& registry) {
-  Table table({"task", "passes", "terms", "constants", "options", "plugin"});
-  table.Spares({"constants", "terms", "options"});
+// As many of the words as so many columns hold.
+std::string Shortened(const std::string& text, std::size_t columns) {
+  if (TextWidth(text) <= columns) return text;
+  constexpr std::string_view kMore = " ...";
+  std::string kept;
+  std::istringstream words(text);
+  for (std::string word; words >> word; kept += (kept.empty() ? "" : " ") + word) {
+    if (TextWidth(kept) + 1 + TextWidth(word) + kMore.size() > columns) break;
+  }
+  return kept + std::string(kMore);
+}
+
+std::string SummaryOf(const TaskInfo& task) { return task.summary.empty() ? "-" : Printable(task.summary); }
+
+// A line each, however narrow the screen.
+void PrintSummaries(const Registry& registry) {
+  constexpr std::size_t kGap = 2, kLeast = 16;
+  std::size_t names = 0;
+  for (const TaskInfo* task : registry.tasks()) names = std::max(names, task->name.size());
+  const std::size_t columns = ScreenColumns(), left = columns - std::min(columns, names + kGap);
+  Table table({"task", "what it learns"}, 2);
+  for (const TaskInfo* task : registry.tasks())
+    table.Add({task->name, Shortened(SummaryOf(*task), std::max(left, kLeast))});
+  std::cout << table.ToText();
+}
+
+void PrintColumns(const Registry& registry) {
+  Table table(
+      {"task", "what it learns", "passes", "terms", "constants", "options", "variants", "score", "plugin"},
+      2);
   for (const TaskInfo* task : registry.tasks()) {
     const VariantInfo& variant = task->variants.front();
-    table.Add({task->name, std::to_string(variant.passes.size()), std::to_string(variant.terms.size()),
-               std::to_string(task->constants.size()), std::to_string(task->options.size()),
+    table.Add({task->name, SummaryOf(*task), std::to_string(variant.passes.size()),
+               std::to_string(variant.terms.size()), std::to_string(task->constants.size()),
+               std::to_string(task->options.size()), std::to_string(task->variants.size()),
+               task->score.name.empty() ? "-" : Printable(task->score.name),
                registry.FileOf(task->name).path.stem().string()});
   }
   std::cout << table.ToText();
@@ -45,14 +79,15 @@ void PrintShadowed(const Registry& registry, std::ostream& out) {
   }
 }
 
-void PrintAllTasks(const Registry& registry) {
-  PrintSummary(registry);
+void PrintAllTasks(const Registry& registry, bool wide) {
+  wide ? PrintColumns(registry) : PrintSummaries(registry);
   if (registry.tasks().empty()) {
     std::cout << "\nNo task was found. Searched:\n";
     for (const std::filesystem::path& path : registry.searched())
       std::cout << "  " << Printable(path.string()) << '\n';
   } else {
-    std::cout << "\nmedley tasks TASK says all of one.\n";
+    std::cout << Prose("\nmedley tasks TASK says all of one: passes, losses, score, variants, options" +
+                       std::string(wide ? "" : "; --wide: their numbers, and the plugins") + "\n");
   }
 }
 
@@ -63,14 +98,13 @@ void PrintOne(const Registry& registry, const std::string& name, bool json) {
     std::cout << JsonText(TaskToJson(task, file), 2) << '\n';
     return;
   }
-  PrintTask(task);
-  std::cout << "    plugin     " << Printable(file.path.string()) << '\n';
+  PrintTask(task, Printable(file.path.string()));
 }
 
 }  // namespace
 
 int RunTasks(int argc, char** argv) {
-  CLI::App app("Lists every task that can be trained, or says all of one, without loading any.",
+  CLI::App app("Says what every task that can be trained learns, or all of one, without loading any.",
                "medley tasks");
   std::string name;
   bool json = false;
@@ -78,7 +112,8 @@ int RunTasks(int argc, char** argv) {
   app.add_option("TASK", name, "a task: everything that its plugin says of it");
   app.add_flag("--json", json, "as a JSON array of specs, or as the one spec");
   AddPluginPath(app, search.paths);
-  AddWide(app);
+  const CLI::Option* wide =
+      AddWide(app)->description("how many passes, terms, options each has, and its plugin");
   if (!ParseArguments(app, argc, argv)) return 0;
 
   const Registry registry = Registry::Scan(search);
@@ -93,7 +128,7 @@ int RunTasks(int argc, char** argv) {
       specs.push_back(TaskToJson(*task, registry.FileOf(task->name)));
     std::cout << JsonText(specs, 2) << '\n';
   } else {
-    PrintAllTasks(registry);
+    PrintAllTasks(registry, wide->count() > 0);
   }
   PrintRejected(registry, json ? std::cerr : std::cout);
   PrintShadowed(registry, json ? std::cerr : std::cout);

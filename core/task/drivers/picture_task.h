@@ -60,8 +60,14 @@ constexpr TaskSpec PictureSpec(std::string_view name, std::string_view summary, 
   PassSpec first = mixed, second = mixed;
   first.name = "first", first.carries = {"c1"};
   second.name = "second", second.images = {"c1", "image"};
-  spec.variants = {{.name = "fused", .passes = {mixed}, .terms = spec.terms},
-                   {.name = "carry", .passes = {first, second}, .terms = spec.terms}};
+  spec.variants = {{.name = "fused",
+                    .passes = {mixed},
+                    .terms = spec.terms,
+                    .summary = "one forward: every other row makes the control pass"},
+                   {.name = "carry",
+                    .passes = {first, second},
+                    .terms = spec.terms,
+                    .summary = "the second pass also sees what the first one drew"}};
   return spec;
 }
 

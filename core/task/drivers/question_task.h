@@ -77,7 +77,8 @@ constexpr TaskSpec QuestionSpec(std::string_view name, std::string_view summary,
   if (spec.passes.size() > 1) {
     spec.variants = {{.name = "fused",
                       .passes = {{.name = "fused", .text_width = width, .images = {"image"}}},
-                      .terms = spec.terms}};
+                      .terms = spec.terms,
+                      .summary = "one forward: each row makes one of the passes, in turn"}};
   }
   return spec;
 }

@@ -24,7 +24,7 @@ constexpr medley::TaskSpec ConversationSpec(std::string_view name, std::string_v
         .value = 8,
         .low = 0,
         .high = 1e6,
-        .summary = "subjects of the file, for evaluations"},
+        .summary = "subjects of the file that are kept for evaluations"},
         medley::OptionSpec{.name = "images",
         .value = 0,
         .low = 0,
