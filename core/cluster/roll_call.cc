@@ -62,7 +62,7 @@ std::string Difference(const std::vector<RollCall>& calls) {
       {&RollCall::exchanges, "has waited for the others another number of times"},
       {&RollCall::mixer, "draws from another mixture, or has drawn other rows"},
       {&RollCall::plan, "runs its tasks by another plan"},
-      {&RollCall::weights, "has other weights after the last step"},
+      {&RollCall::weights, "has other parameters after the last step"},
   };
   const RollCall& first = calls.front();
   const auto counts = [](const RollCall& call) { return call.failed ? 0 : call.items.size(); };

@@ -151,13 +151,13 @@ void Fields(Visitor& visit, OptimizerConfig& c) {
         {.name = "final_scale", .help = "Times the learning rate at the last step", .low = 0, .high = 1});
   visit(c.average,
         {.name = "average",
-         .help = "Decay of a moving average of the weights, such as 0.99. Evaluations, sheets and exports "
+         .help = "Decay of a moving average of the parameters, such as 0.99. Evaluations, sheets and exports "
                  "then read the average. 0: none",
          .low = 0,
          .high = 1,
          .below_high = true});
   visit(c.trend, {.name = "trend",
-                  .help = "EMA-Nesterov: every update also moves the weights by beta times their mean "
+                  .help = "EMA-Nesterov: every update also moves the parameters by beta times their mean "
                           "displacement. Off in the warm-up and while the learning rate falls"});
   visit(c.groups, {.name = "groups", .help = "Settings of some parameters"});
 }

@@ -79,9 +79,10 @@ void FillInPhases(RunConfig& config) {
 
 void CheckPhases(ConfigFile& file, const RunConfig& config) {
   if (config.phases && config.optimizer.average <= 0)
-    file.FailAtKey({"phases"},
-                   "needs an average of the weights, from which it predicts: give optimizer.average, such as "
-                   "0.99, or leave phases out");
+    file.FailAtKey(
+        {"phases"},
+        "needs an average of the parameters, from which it predicts: give optimizer.average, such as "
+        "0.99, or leave phases out");
 }
 
 void CheckTogether(ConfigFile& file, const RunConfig& config) {

@@ -116,7 +116,7 @@ template <typename Visitor>
 void Fields(Visitor& visit, InitFrom& c) {
   visit(c.run,
         {.name = "run",
-         .help = "The directory of the run whose newest weights are taken, or of one of its checkpoints",
+         .help = "The directory of the run whose newest parameters are taken, or of one of its checkpoints",
          .required = true,
          .path = PathKind::kLater});
   visit(c.match, {.name = "match", .help = "Names of the parameters to take, with * and ?"});
@@ -146,7 +146,7 @@ void Fields(Visitor& visit, RunConfig& c) {
                         .path = PathKind::kLater});
   visit(c.device, {.name = "device", .help = "Where the model lives", .allowed = {"cpu", "cuda"}});
   visit(c.dtype, {.name = "dtype",
-                  .help = "Of weights and activations: fp32, or bf16, half as large and faster where the "
+                  .help = "Of parameters and activations: fp32, or bf16, half as large and faster where the "
                           "machine multiplies it; training then keeps fp32 masters of what it trains, and "
                           "sums, norms and losses are in fp32 too",
                   .allowed = {"fp32", "bf16"}});
@@ -164,7 +164,7 @@ void Fields(Visitor& visit, RunConfig& c) {
                     .low = 0,
                     .high = 4096});
   visit(c.seed, {.name = "seed",
-                 .help = "Of weights, rows and everything else that is drawn",
+                 .help = "Of parameters, rows and everything else that is drawn",
                  .low = 0,
                  .fixed = true});
   visit(c.steps, {.name = "steps",
@@ -201,7 +201,7 @@ void Fields(Visitor& visit, RunConfig& c) {
                           .allowed = {"stop", "drop"}});
   visit(c.data, {.name = "data", .help = "Sampling ahead of the training"});
   visit(c.init_from, {.name = "init_from",
-                      .help = "Another run's weights to start from",
+                      .help = "Another run's parameters to start from",
                       .omit_default = true,
                       .fixed = true});
   visit(c.allow_missing,
@@ -233,10 +233,10 @@ void Fields(Visitor& visit, RunConfig& c) {
                  "tensorboard/ of the run's directory"});
   visit(c.eval, {.name = "eval", .help = "Scores: during the run, and of medley eval"});
   visit(c.checkpoint, {.name = "checkpoint", .help = "When to save"});
-  visit(c.optimizer, {.name = "optimizer", .help = "How weights are updated, and the schedule"});
+  visit(c.optimizer, {.name = "optimizer", .help = "How parameters are updated, and the schedule"});
   visit(c.phases,
         {.name = "phases",
-         .help = "Predict weights between steps, and jump where that gains more than the steps that "
+         .help = "Predict parameters between steps, and jump where that gains more than the steps that "
                  "its cost would buy. Needs optimizer.average"});
   visit(c.tasks, {.name = "tasks", .help = "Settings by task; tasks that are not named get the defaults"});
 }

@@ -108,7 +108,7 @@ void CheckFixedBytes(const Budget& budget, const MemoryLedger& fixed) {
   const std::int64_t missing = fixed.total() - budget.bytes;
   if (missing <= 0) return;
   throw Error("the budget of " + FormatBytes(budget.bytes) + " is below the " + FormatBytes(fixed.total()) +
-                  " that this model needs before the first row: weights " + FormatBytes(fixed.weights) +
+                  " that this model needs before the first row: parameters " + FormatBytes(fixed.weights) +
                   ", gradients " + FormatBytes(fixed.gradients) + ", optimizer state " +
                   FormatBytes(fixed.optimizer) + " (" + std::to_string(fixed.total()) +
                   " bytes in all): " + FormatBytes(missing) + " (" + std::to_string(missing) +

@@ -165,7 +165,7 @@ void Guard::Watch(const std::string& who, const std::string& task, std::int64_t 
                       FormatBytes(leak->kept) + " in its last " + std::to_string(leak->steps) + " steps)";
   if (leak->steps == 1) words = who + " kept " + FormatBytes(leak->kept) + " in one step";
   if (!task.empty() && leak->steps == 1 && setting_.weights > 0 && 10 * kept >= 9 * setting_.weights)
-    words += ", as much as a copy of the model's weights";
+    words += ", as much as a copy of the model's parameters";
   words += "; after " + Rounded(steps_left) + " more such steps the budget is used up. ";
   words += task.empty() ? "That should not be: please report it"
                         : "A task keeps nothing between calls: look for tensors, or losses that were not "
@@ -179,9 +179,9 @@ void Guard::JudgeCopies(const StepMemory& memory, std::int64_t copies) {
     const std::string task = Keeper(memory, setting_.weights / 2);
     Say({GuardLevel::kWarning, "copy", task,
          (copies == 1 ? "a second copy" : std::to_string(copies) + " more copies") +
-             " of the model's weights (" + FormatBytes(setting_.weights) + " each) came to stay while " +
+             " of the model's parameters (" + FormatBytes(setting_.weights) + " each) came to stay while " +
              (task.empty() ? WhoRan(memory) : "task " + task + " ran") +
-             ". Was the model built twice, or its weights cloned and kept?"});
+             ". Was the model built twice, or its parameters cloned and kept?"});
   }
   copies_ = copies;
 }

@@ -50,7 +50,7 @@ WeightCopies WatchWeights(const Model& model, at::Device device) {
 
 std::string BlindnessOf(const WeightCopies& copies) {
   if (copies.watching()) return "";
-  return "copies of the model's weights are not watched: that needs medley_cuda.so, which is built where "
+  return "copies of the model's parameters are not watched: that needs medley_cuda.so, which is built where "
          "there "
          "is a CUDA toolkit, and libtorch's own GPU allocator";
 }

@@ -121,7 +121,7 @@ Refusal FloorWords(const Plan& plan, const Remedies& remedies) {
 DoesNotFit MakeRefusal(const std::vector<Refused>& refused, const Plan& plan, const Remedies& remedies) {
   const std::int64_t room = plan.budget - plan.floor_bytes() - plan.data_bytes;
   std::string message = "the run does not fit its budget of " + FormatBytes(plan.budget) +
-                        ". Between steps " + FormatBytes(plan.floor_bytes()) + " live (weights " +
+                        ". Between steps " + FormatBytes(plan.floor_bytes()) + " live (parameters " +
                         FormatBytes(plan.floor.weights) + ", optimizer " + FormatBytes(plan.floor.optimizer) +
                         ", tables of model and tasks " +
                         FormatBytes(plan.floor.workspace + plan.floor.constants) + ")";

@@ -56,7 +56,7 @@ LogMark MakeAnew(const fs::path& path, const std::string& problem, std::int64_t 
   words += kept.lines == 0
                ? "a new one begins here"
                : "the " + std::to_string(kept.lines) + " lines of it that can be read were taken over";
-  console.Warn(words + ". The weights do not depend on it");
+  console.Warn(words + ". The parameters do not depend on it");
   return {static_cast<std::int64_t>(kept.text.size()), HashText(kept.text)};
 }
 

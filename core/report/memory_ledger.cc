@@ -11,7 +11,7 @@ struct Purpose {
 };
 
 constexpr Purpose kPurposes[] = {
-    {"weights", &MemoryLedger::weights},     {"gradients", &MemoryLedger::gradients},
+    {"parameters", &MemoryLedger::weights},  {"gradients", &MemoryLedger::gradients},
     {"optimizer", &MemoryLedger::optimizer}, {"constants", &MemoryLedger::constants},
     {"inputs", &MemoryLedger::inputs},       {"activations", &MemoryLedger::activations},
     {"prefix", &MemoryLedger::prefix},       {"logits", &MemoryLedger::logits},

@@ -9,7 +9,7 @@ namespace medley {
 
 // Bytes that are there at one moment, by what they are for. They add up to it.
 struct MemoryLedger {
-  std::int64_t weights = 0;
+  std::int64_t weights = 0;    // the parameters: to people "weights" is the mixture alone
   std::int64_t gradients = 0;  // that are there at the moment: fewer than a step leaves
   std::int64_t optimizer = 0;
   std::int64_t constants = 0;    // the tasks' tables
@@ -24,7 +24,7 @@ struct MemoryLedger {
   std::int64_t unused = 0;  // held by the allocator, in use by nobody
 
   std::int64_t total() const;
-  // "weights 1.5 MiB, gradients 1.5 MiB, ...": those that are not 0.
+  // "parameters 1.5 MiB, gradients 1.5 MiB, ...": those that are not 0.
   std::string Words() const;
 };
 

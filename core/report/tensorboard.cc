@@ -102,7 +102,7 @@ void TensorBoard::Take(const PhaseRecord& record) {
   add("phase/memory_held", static_cast<double>(record.memory.held) / kMiB, kBytes);
   add("phase/weight_copies", static_cast<double>(record.memory.copies), "whole ones beside the model");
   if (!record.jump) return;
-  add("jump/gain", record.jump->gain, "of loss, by the predicted weights");
+  add("jump/gain", record.jump->gain, "of loss, by the predicted parameters");
   add("jump/taken", record.jump->taken ? 1 : 0, "1: the run goes on with them");
   add("jump/row_forwards", static_cast<double>(record.jump->forwards), "of a row, to look at them");
 }

@@ -163,7 +163,7 @@ std::vector<std::string> CompareConfigs(const ordered_json& before, const ordere
   if (refused.empty()) return changes;
   throw InputError(
       "a run that was trained cannot change " + refused +
-      ". Put it back, or start a new run with its weights: medley train CONFIG init_from.run=DIR");
+      ". Put it back, or start a new run with its parameters: medley train CONFIG init_from.run=DIR");
 }
 
 }  // namespace medley

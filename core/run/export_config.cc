@@ -43,7 +43,7 @@ void RequireLanguage(const ModelFile& file) {
   if (file.info.pretrained.group.empty())
     throw InputError(
         "no part of the model '" + file.info.name +
-        "' is a language of other software; its weights are in the checkpoints' model.safetensors");
+        "' is a language of other software; its parameters are in the checkpoints' model.safetensors");
 }
 
 // Of the longest text: as the folder said that it came from, or as the model has it.

@@ -48,11 +48,11 @@ std::string ShardWords(const Model& model, const OptimizerConfig& config, const 
   if (place.ranks == 1) return "optimizer.shard: a process by itself keeps all moments";
   const std::int64_t own = KeptBytesOf(config, model, place).moments,
                      all = KeptBytesOf(config, model).moments;
-  std::string words = "optimizer.shard: each of " + std::to_string(place.ranks) +
-                      " processes keeps its part of the moments, this one " + FormatBytes(own) + " of " +
-                      FormatBytes(all) +
-                      ". After each update every process sends the others the weights of its part: half as "
-                      "many bytes again as adding up the gradients";
+  std::string words =
+      "optimizer.shard: each of " + std::to_string(place.ranks) +
+      " processes keeps its part of the moments, this one " + FormatBytes(own) + " of " + FormatBytes(all) +
+      ". After each update every process sends the others the parameters of its part: half as "
+      "many bytes again as adding up the gradients";
   const auto& parameters = model.parameters();
   if (!parameters.empty() && parameters.front().tensor.is_cuda()) return words;
   return words + ". Over Gloo, on the CPU, that may take longer than the part of the update that it saves";

@@ -102,7 +102,7 @@ Table TableOf(const std::vector<Account>& accounts) {
                                  [&](const Account& account) { return account.training.*column.bytes > 0; });
     if (any) columns.push_back(column);
   }
-  std::vector<std::string> header = {"group", "parameters", "weights"};
+  std::vector<std::string> header = {"group", "parameters", "their bytes"};
   for (const Column& column : columns) header.emplace_back(column.name);
   Table table(header);
   const auto bytes = [](std::int64_t count) { return FormatBytes(static_cast<double>(count)); };

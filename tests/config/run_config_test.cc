@@ -233,7 +233,7 @@ TEST(RunConfig, PhasesNeedAnAverageAndThresholdsInTheirRange) {
   };
   EXPECT_EQ(mistake(""), "");
   EXPECT_EQ(mistake(R"("warmup_steps": 0, "full_steps": 5, "correct_steps": 1, "allowance": 0.5)"), "");
-  EXPECT_TRUE(Has(mistake("", ""), "phases: needs an average of the weights")) << mistake("", "");
+  EXPECT_TRUE(Has(mistake("", ""), "phases: needs an average of the parameters")) << mistake("", "");
   EXPECT_TRUE(Has(mistake("", R"("average": 0.9, "trend": {}, "warmup_steps": 0)"), "needs a warm-up"));
   for (const char* bad : {R"("allowance": 0)", R"("allowance": 1)", R"("full_steps": 4)",
                           R"("warmup_steps": -1)", R"("correct_steps": 0)", R"("predict": 5)"})

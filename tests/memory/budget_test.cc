@@ -72,7 +72,7 @@ TEST_F(BudgetTest, BelowTheWeightsIsRefusedWithTheSumAndItsParts) {
       FAIL();
     } catch (const Error& error) {
       EXPECT_EQ(error.code(), ExitCode::kDoesNotFit);
-      EXPECT_TRUE(Says(error.what(), {"weights 10 MiB", "gradients 9 MiB", "optimizer state 18 MiB",
+      EXPECT_TRUE(Says(error.what(), {"parameters 10 MiB", "gradients 9 MiB", "optimizer state 18 MiB",
                                       "38797312 bytes", "(1 bytes) are missing", advice}));
     }
   }

@@ -9,7 +9,7 @@ TEST(MemoryLedger, AddsUpAndLeavesOutWhatIsNothing) {
       .weights = 1, .gradients = 20, .optimizer = 300, .constants = 4000, .activations = 50000};
   EXPECT_EQ(ledger.total(), 54321);
   EXPECT_EQ(ledger.Words(),
-            "weights 1 B, gradients 20 B, optimizer 300 B, constants 3.9 KiB, activations 48.8 KiB");
+            "parameters 1 B, gradients 20 B, optimizer 300 B, constants 3.9 KiB, activations 48.8 KiB");
 }
 
 TEST(MemoryLedger, IsWrittenWithTheConstantsOfEachTask) {

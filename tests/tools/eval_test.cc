@@ -154,7 +154,7 @@ TEST(EvalCommand, ARunThatKeepsAnAverageIsScoredAndExportedByItUnlessAsked) {
     const CommandResult exported = Shell(Medley() + "export " + trouble.run().string() + " --out '" +
                                          folder.string() + "'" + more + " 2>&1");
     EXPECT_EQ(exported.code, 0) << exported.out;
-    EXPECT_EQ(Has(exported.out, "wrote the averaged weights of step 3 to "), more.empty()) << exported.out;
+    EXPECT_EQ(Has(exported.out, "wrote the averaged parameters of step 3 to "), more.empty()) << exported.out;
   }
   EXPECT_NE(ReadText(trouble / "folder" / "model.safetensors"),
             ReadText(trouble / "folder " / "model.safetensors"));

@@ -265,7 +265,7 @@ TEST(GuardedRun, ASecondModelIsNoticedWhenItComesToStay) {
   ASSERT_EQ(outcome.findings.size(), 1u) << json(outcome.findings).dump(1);
   EXPECT_EQ(outcome.findings[0].at("kind"), "copy");
   EXPECT_EQ(outcome.findings[0].at("task"), "two");
-  EXPECT_TRUE(Says(outcome.words, {"a second copy of the model's weights"}));
+  EXPECT_TRUE(Says(outcome.words, {"a second copy of the model's parameters"}));
 }
 
 // However few rows: smaller micro-batches do not help.

@@ -120,7 +120,7 @@ CLI::Option* AddDevice(CLI::App& app, std::string& device) {
 CLI::Option* AddRawWeights(CLI::App& app, bool& raw) {
   return app.add_flag(
       "--raw-weights", raw,
-      "the weights that training goes on with, of a run that keeps their average (optimizer.average)");
+      "the parameters that training goes on with, of a run that keeps their average (optimizer.average)");
 }
 
 CLI::Option* AddWide(CLI::App& app) {

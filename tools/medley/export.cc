@@ -40,7 +40,7 @@ int RunExport(int argc, char** argv) {
   directory = std::filesystem::weakly_canonical(directory);
   const TrainedRun trained = OpenForExport(directory, console, plugins, kind);
   adapter ? ExportAdapters(*trained.run, out) : ExportRun(*trained.run, out);
-  console.Say((trained.averaged ? "wrote the averaged weights of step " : "wrote step ") +
+  console.Say((trained.averaged ? "wrote the averaged parameters of step " : "wrote step ") +
               std::to_string(trained.step) + " to " + DisplayPath(out));
   return 0;
 }

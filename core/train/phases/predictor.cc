@@ -387,7 +387,7 @@ void Predictor::Write(const PhaseRecord& record) {
   }
   setting_.console.Log(at + record.from + " -> " + record.to + ": in use " + bytes(memory.before) +
                        " before, " + bytes(memory.after) + " after, peak " + bytes(memory.peak) + ", held " +
-                       bytes(memory.held) + ", copies of the weights " + std::to_string(memory.copies));
+                       bytes(memory.held) + ", copies of the parameters " + std::to_string(memory.copies));
 }
 
 }  // namespace medley
