@@ -10,6 +10,7 @@
 #include <medley/base/error.h>
 #include <medley/curriculum/form.h>
 #include <medley/plan/profile.h>
+#include <medley/report/screen.h>
 
 namespace medley {
 
@@ -127,7 +128,10 @@ Plan MakePlan(const Profile& profile, const std::vector<TaskRequest>& requests, 
 nlohmann::ordered_json ToJson(const Plan& plan);
 Plan PlanFromJson(const nlohmann::ordered_json& json, const std::string& file);
 
+// "6 tasks, joint or two_stage, 24 to 96 rows a draw, at most 61.3 % of 1.0 GiB (mem_canvas)". Of forms,
+// where stages make more of them than there are tasks.
+std::string PlanInALine(const Plan& plan, std::size_t tasks);
 // A table of the entries, and what the budget is made of.
-std::string PlanTable(const Plan& plan);
+std::string PlanTable(const Plan& plan, std::size_t columns = ScreenColumns());
 
 }  // namespace medley

@@ -4,6 +4,7 @@
 
 #include <medley/base/bytes.h>
 #include <medley/base/json_count.h>
+#include <medley/base/suggest.h>
 #include <medley/plan/plan.h>
 #include <medley/report/table.h>
 
@@ -78,15 +79,16 @@ std::string Reasons(const Plan& plan) {
 }
 
 // What a step of each task adds to what lives between steps.
-std::string PeaksTable(const Plan& plan) {
-  Table table({"task", "gradients", "saved for the backward", "for a moment", "together"});
+std::string PeaksTable(const Plan& plan, std::size_t columns) {
+  Table table({"task", "gradients by then", "saved for the backward", "for a moment", "together"});
   for (const PlannedTask& entry : plan.entries) {
     const PeakLedger& ledger = entry.ledger;
     table.Add({entry.form.text(), FormatBytes(ledger.gradients), FormatBytes(ledger.saved),
                FormatBytes(ledger.transient),
                FormatBytes(ledger.gradients + ledger.saved + ledger.transient)});
   }
-  return table.ToText();
+  return table.ToText(columns) +
+         "(gradients by then: what is there of them when the step takes most; at its end all are there)\n";
 }
 
 }  // namespace
@@ -128,10 +130,37 @@ Plan PlanFromJson(const ordered_json& json, const std::string& file) {
   }
 }
 
-std::string PlanTable(const Plan& plan) {
+std::string PlanInALine(const Plan& plan, std::size_t tasks) {
+  const auto count = [](std::size_t number, const std::string& name) {
+    return std::to_string(number) + " " + name + (number == 1 ? "" : "s");
+  };
+  std::string text = count(tasks, "task");
+  if (plan.entries.empty()) return text + ", none of which could be measured";
+  if (plan.entries.size() != tasks) text += " in " + count(plan.entries.size(), "form");
+  std::int64_t fewest = kMostDrawRows, most = 0, cut = 0;
+  const PlannedTask* largest = &plan.entries.front();
+  for (const PlannedTask& entry : plan.entries) {
+    fewest = std::min(fewest, entry.rows), most = std::max(most, entry.rows);
+    cut += entry.micro_rows < entry.rows ? 1 : 0;
+    if (entry.share_of_budget > largest->share_of_budget) largest = &entry;
+  }
+  std::vector<std::string> modes;
+  for (const ModeTraits& mode : kModes) {
+    if (std::any_of(plan.entries.begin(), plan.entries.end(),
+                    [&](const PlannedTask& entry) { return entry.way.mode == mode.mode; }))
+      modes.emplace_back(mode.name);
+  }
+  text += ", " + JoinNames(modes, " or ") + ", " + (fewest < most ? std::to_string(fewest) + " to " : "") +
+          std::to_string(most) + " rows a draw";
+  if (cut > 0) text += " (" + std::to_string(cut) + " in micro-batches)";
+  return text + ", at most " + FormatShare(largest->share_of_budget) + " of " + FormatBytes(plan.budget) +
+         " (" + largest->form.text() + ")";
+}
+
+std::string PlanTable(const Plan& plan, std::size_t columns) {
   Table table({"task", "mode", "variant", "passes", "rows", "micro rows", "predicted peak", "of the budget",
-               "ms a step"});
-  table.Spares({"ms a step", "passes", "variant", "of the budget"});
+               "ms, once"});
+  table.Spares({"ms, once", "passes", "variant", "of the budget"});
   std::int64_t margin = 0;
   bool all_confirmed = true;
   for (const PlannedTask& entry : plan.entries) {
@@ -148,7 +177,7 @@ std::string PlanTable(const Plan& plan) {
     return text + " " + name + (words.empty() ? "" : " (" + words + ")") + "\n";
   };
   const std::string reasons = Reasons(plan);
-  std::string text = table.ToText();
+  std::string text = table.ToText(columns);
   if (plan.ranks > 1)
     text += "Rows are those of a draw, which " + std::to_string(plan.ranks) +
             " processes divide; micro rows, peaks and the budget are each one's.\n";
@@ -156,7 +185,7 @@ std::string PlanTable(const Plan& plan) {
   text +=
       "\nThe budget of " + FormatBytes(plan.budget) + " (" + std::to_string(plan.budget) + " bytes) holds\n";
   text +=
-      line("weights", plan.floor.weights) + line("optimizer", plan.floor.optimizer) +
+      line("parameters", plan.floor.weights) + line("optimizer", plan.floor.optimizer) +
       line("tables of the model and other", plan.floor.workspace) +
       line("tables of the tasks", plan.floor.constants,
            plan.drops_tables ? "beside those that are built for a draw, and dropped where others need room"
@@ -164,7 +193,7 @@ std::string PlanTable(const Plan& plan) {
       line("rows that wait", plan.data_bytes, "data.ahead draws and the step's own, at most") +
       line("margin", margin,
            margin > 0 ? "for what the allocator rounds up and keeps" : "bytes are counted exactly");
-  text += "and at the peak of a step of\n" + PeaksTable(plan);
+  text += "and at the peak of a step of\n" + PeaksTable(plan, columns);
   if (!all_confirmed) {
     text += "Not all of these sizes were measured: where not, a line through the measured ones predicts.\n";
   }

@@ -34,7 +34,8 @@ std::vector<PlannedStage> PlannedStages(const FormTable& forms, const Curriculum
   return stages;
 }
 
-std::string StagesOfPlan(const FormTable& forms, const Curriculum& curriculum, const Plan& plan) {
+std::string StagesOfPlan(const FormTable& forms, const Curriculum& curriculum, const Plan& plan,
+                         std::size_t columns) {
   const std::vector<PlannedStage> stages = PlannedStages(forms, curriculum, plan);
   if (stages.empty()) return "";
   Table table({"stage", "largest peak", "of", "tasks", "other than the config's"});
@@ -47,7 +48,7 @@ std::string StagesOfPlan(const FormTable& forms, const Curriculum& curriculum, c
                stage.largest == nullptr ? "-" : stage.largest->form.text(), std::to_string(stage.tasks),
                others.empty() ? "-" : others});
   }
-  return table.ToText();
+  return table.ToText(columns);
 }
 
 nlohmann::ordered_json ToJson(const std::vector<PlannedStage>& stages) {

@@ -28,6 +28,7 @@ nlohmann::ordered_json ToJson(const std::vector<PlannedStage>& stages);
 
 // A table for people: what each stage's largest step takes, and which tasks run in another form there, with
 // rows, mode and peak. "" of a run of one stage without end.
-std::string StagesOfPlan(const FormTable& forms, const Curriculum& curriculum, const Plan& plan);
+std::string StagesOfPlan(const FormTable& forms, const Curriculum& curriculum, const Plan& plan,
+                         std::size_t columns = ScreenColumns());
 
 }  // namespace medley

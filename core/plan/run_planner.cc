@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <chrono>
+#include <limits>
+#include <set>
 #include <utility>
 
 #include <medley/base/bytes.h>
@@ -309,10 +311,20 @@ void RunPlanner::Apply(PlanInForce& in_force, Mixer& mixer) {
   }
 }
 
-std::string RunPlanner::Words() const {
-  if (now_.taken_up) return std::string("the plan of an earlier start, which still holds: ") + kPlanFile;
-  return StagesOfPlan(run_.forms, run_.curriculum, now_.plan) + PlanTable(now_.plan) + "planned in " +
-         FormatNumber(now_.planning.at("seconds").get<double>()) + " s, with " +
+std::string RunPlanner::Line() const {
+  std::set<std::string> tasks;
+  for (const PlannedTask& entry : now_.plan.entries) tasks.insert(run_.forms.At(entry.form).task);
+  return (now_.taken_up ? "plan (of an earlier start, which still holds): " : "plan: ") +
+         PlanInALine(now_.plan, tasks.size());
+}
+
+std::string RunPlanner::Tables(std::size_t columns) const {
+  return StagesOfPlan(run_.forms, run_.curriculum, now_.plan, columns) + PlanTable(now_.plan, columns);
+}
+
+std::string RunPlanner::Cost() const {
+  if (now_.taken_up) return "";
+  return "planned in " + FormatNumber(now_.planning.at("seconds").get<double>()) + " s, with " +
          std::to_string(measurer_.prober().steps()) + " measured steps";
 }
 
@@ -327,6 +339,7 @@ std::string RunPlanner::PlanText() const { return JsonText(PlanJson(), 2) + "\n"
 
 void RunPlanner::Save(const fs::path& directory) const {
   ReplaceFile(directory / kProfileFile, JsonText(ToJson(profile()), 2) + "\n");
+  ReplaceFile(directory / kPlanTables, Tables(std::numeric_limits<std::size_t>::max()));
   ReplaceFile(directory / kPlanFile, PlanText());
 }
 

@@ -26,6 +26,7 @@ namespace medley {
 
 inline constexpr const char* kProfileFile = "profile.json";
 inline constexpr const char* kPlanFile = "plan.json";
+inline constexpr const char* kPlanTables = "plan.txt";  // the same for people
 
 // Gives every task of a run its rows, mode and micro-batches: measures what the profile lacks, plans under
 // the budget, and confirms. To be called between steps, on the trainer's thread, while no data thread
@@ -85,13 +86,16 @@ class RunPlanner {
   void TakeDraws(const PlannedDraws& draws) { medley::TakeDraws(draws, now_.plan); }
   // The run then draws and executes by the plan. Drops tables where the plan does.
   void Apply(PlanInForce& in_force, Mixer& mixer);
-  // Tables of stages and tasks, and what the plan cost to make; of one that was taken up, that it holds.
-  // After PlanRun.
-  std::string Words() const;
+  // After PlanRun: "plan: " with PlanInALine; of a plan that was taken up, that it is.
+  std::string Line() const;
+  // Tables of stages and tasks, as wide as that.
+  std::string Tables(std::size_t columns = ScreenColumns()) const;
+  // What the plan cost to make; "" of one that was taken up.
+  std::string Cost() const;
   // What plan.json holds, and its text.
   nlohmann::ordered_json PlanJson() const;
   std::string PlanText() const;
-  // Writes profile.json, then plan.json, each whole and durable; a FileError where that fails.
+  // Writes profile.json, then plan.txt and plan.json, each whole and durable; a FileError where that fails.
   void Save(const std::filesystem::path& directory) const;
 
   const Profile& profile() const { return measurer_.profile(); }

@@ -70,7 +70,16 @@ void Console::ClearStatus() {
 void Console::Say(const std::string& line) {
   ClearStatus();
   Put(line + "\n");
-  // A table begins below the time, so that its columns stand.
+  LogLine(line);
+}
+
+void Console::Detail(const std::string& line) {
+  if (shows_details_ || IsWide()) return Say(line);
+  LogLine(line);
+}
+
+// A table begins below the time, so that its columns stand.
+void Console::LogLine(const std::string& line) {
   if (log_) log_->info((line.find('\n') == std::string::npos ? "" : "\n") + line);
 }
 

@@ -35,6 +35,10 @@ class Console {
   void LogTo(const std::filesystem::path& file);
 
   void Say(const std::string& line);
+  // What few want to see: the log file has it, and the screen where tables are wide (ShowWide) or after
+  // ShowDetails.
+  void Detail(const std::string& line);
+  void ShowDetails() { shows_details_ = true; }
   // Warns of trouble that the run survives.
   void Warn(const std::string& line);
   // Writes into the log file alone what the command will say itself.
@@ -46,12 +50,13 @@ class Console {
 
  private:
   void Put(const std::string& text);
+  void LogLine(const std::string& line);
   void Paint(const std::string& line);
   void ClearStatus();
 
   std::FILE* out_;
   bool terminal_;
-  bool status_shown_ = false;
+  bool status_shown_ = false, shows_details_ = false;
   SecondsSource now_;
   double last_paint_ = -std::numeric_limits<double>::infinity(), last_line_;
   std::shared_ptr<spdlog::logger> log_;

@@ -70,6 +70,8 @@ std::size_t ScreenColumns() { return is_wide ? kNoLimit : ColumnsOf(stdout); }
 
 void ShowWide() { is_wide = true; }
 
+bool IsWide() { return is_wide; }
+
 std::size_t TextWidth(const std::string& text) {
   return static_cast<std::size_t>(
       std::count_if(text.begin(), text.end(), [](char c) { return (c & 0xC0) != 0x80; }));

@@ -15,6 +15,7 @@ std::size_t ColumnsOf(std::FILE* out);
 // Those of the process's output; as many as there are after ShowWide. For one thread.
 std::size_t ScreenColumns();
 void ShowWide();
+bool IsWide();
 
 // Code points, near enough the columns of names and numbers.
 std::size_t TextWidth(const std::string& text);

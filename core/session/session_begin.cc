@@ -67,8 +67,9 @@ void WarnOfMuon(const Run& run, Console& console) {
   const bool published = !run.taken.empty() && !run.Adapted().any();
   if (!published && run.config.init_from.run.empty()) return;
   if (LargestOfMuon(run.config.optimizer, *run.model) == 0) return;
-  console.Warn(std::string("optimizer: Muon begins with ") + (published ? "published" : "another run's") +
-               " weights. If AdamW trained them, that came out worse than AdamW in every public test of full "
+  console.Warn(std::string("optimizer: Muon begins with ") +
+               (published ? "published weights" : "another run's parameters") +
+               ". If AdamW trained them, that came out worse than AdamW in every public test of full "
                "fine-tuning");
 }
 
@@ -76,19 +77,19 @@ void WarnOfMuon(const Run& run, Console& console) {
 
 void SayWhatRuns(const Run& run, Console& console) {
   for (const std::string& line : run.registry->Choices(run.NamedTasks())) console.Say(line);
-  console.Say(run.budget.Words());
+  console.Detail(run.budget.Words());
   if (!run.cluster->device_words().empty()) console.Say(run.cluster->device_words());
   if (run.cluster->place().size > 1)
-    console.Say("a process that does not answer for " + std::to_string(run.config.peer_timeout) +
-                " s ends the others (peer_timeout)");
+    console.Detail("a process that does not answer for " + std::to_string(run.config.peer_timeout) +
+                   " s ends the others (peer_timeout)");
   const OptimizerConfig& optimizer = run.config.optimizer;
-  console.Say(GroupsTable(*run.model, optimizer, run.Shard()));
+  console.Detail(GroupsTable(*run.model, optimizer, run.Shard()));
   for (const std::string& words :
        {MomentsWords(*run.model, optimizer), ShardWords(*run.model, optimizer, run.Shard())}) {
-    if (!words.empty()) console.Say(words);
+    if (!words.empty()) console.Detail(words);
   }
   if (optimizer.average > 0)
-    console.Say("evaluations, sheets and exports read the average of the weights (optimizer.average)");
+    console.Detail("evaluations, sheets and exports read the average of the parameters (optimizer.average)");
 }
 
 std::vector<std::string> TakeStartingWeights(const Run& run, Console& console) {
@@ -141,10 +142,10 @@ std::unique_ptr<SessionParts> BeginRun(const BeginRequest& request, const fs::pa
   });
   const fs::path& path = directory->path();
   console.LogTo(path / kConsoleLog);
+  planned->admission.SaveIn(path);
   console.Say("the run lies in " + path.string());
   SayWhatRuns(run, console);
   for (const std::string& words : taken) console.Say(words);
-  planned->admission.SaveIn(path);
   WeightLog log(path, WeightLines());
   TrainerStart start{.directory = path};
   if (repeated == nullptr) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <exception>
+#include <limits>
 #include <nlohmann/json.hpp>
 #include <vector>
 
@@ -118,10 +119,15 @@ void Admission::PlanTogether(const std::function<void()>& plan) {
 }
 
 void Admission::SaveIn(const std::filesystem::path& directory) {
-  if (!planner_) return;
+  if (!planner_) {
+    console_.Say("plan: none (\"plan\" is false): rows and modes are the config's");
+    return;
+  }
   directory_ = directory;
-  console_.Say(Prose(planner_->Words()));
   planner_->Save(directory_);
+  console_.Say(Prose(planner_->Line() + "; the tables: " + DisplayPath(directory / kPlanTables) +
+                     (IsWide() ? "" : ", or here with --wide")));
+  console_.Detail(planner_->Tables(std::numeric_limits<std::size_t>::max()) + planner_->Cost());
 }
 
 bool Admission::Learn(const Curriculum& curriculum) {

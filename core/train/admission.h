@@ -43,7 +43,7 @@ class Admission {
   // Measures and plans the named tasks; does nothing where the config says "plan": false. `profile`: one of
   // another run, or "". Throws what RunPlanner::UseProfile and PlanRun throw.
   void PlanNamed(const std::filesystem::path& profile, const EarlierPlan& earlier);
-  // Says the plan, and saves it in the run's directory, as later ones.
+  // Saves the plan in the run's directory, as later ones, and says it in a line.
   void SaveIn(const std::filesystem::path& directory);
   // What plan.json is to hold; "" where nothing is planned.
   std::string PlanText() const { return planner_ ? planner_->PlanText() : ""; }

@@ -181,9 +181,16 @@ ExitCode Trainer::TrainOn(std::int64_t until) {
   receipts_.Save();
   if (goes_on(last)) NoteEnd();
   agreement_.WaitForAll();
-  console_.Say(Prose(Summary()));
+  SayEnd();
   if (std::holds_alternative<InterruptedStep>(last)) return ExitCode::kInterrupted;
   return stages_.dropped().empty() ? ExitCode::kDone : ExitCode::kSomethingDropped;
+}
+
+void Trainer::SayEnd() {
+  console_.Detail(Prose(Account()));
+  std::string words = Prose(Summary());
+  words.pop_back();
+  console_.Say(words);
 }
 
 // Where this was not just as far as it was asked to go.
@@ -467,7 +474,7 @@ void Trainer::SaveAndFail(const Failure& failure) {
   } catch (const std::exception& error) {
     words += ". Besides, " + Failure::Of(error).reason + ". " + NewestCheckpointWords(start_.directory);
   }
-  console_.Say(Prose(Summary()));
+  SayEnd();
   try {
     agreement_.WaitForAll();
   } catch (const PeerError&) {  // why this run ends is known

@@ -114,8 +114,13 @@ class Trainer {
   void LoadProgress(const nlohmann::json& state);
   // In run.json, for who looks at the run.
   void NoteEnd();
-  // The table at the end of a run: what every task got, where it stands, and where the run lies.
+  // The table at the end of a run: what every task got and where it stands; and what was not as it should be.
   std::string Summary() const;
+  // What few want to know: shares, memory and times.
+  std::string Account() const;
+  // Of the steps' time, what went into waiting for rows.
+  double ShareWaited() const;
+  void SayEnd();
 
   Run& run_;
   PlanInForce& plan_;

@@ -91,8 +91,13 @@ bool Trainer::IsReported(const std::filesystem::path& checkpoint) {
   return !ReadSection(checkpoint, "progress").contains("unreported");
 }
 
+double Trainer::ShareWaited() const {
+  return seconds_in_steps_ > 0 ? prefetcher_.seconds_waited() / seconds_in_steps_ : 0;
+}
+
 std::string Trainer::Summary() const {
   Table table({"task", "rows", "draws", "share asked", "delivered", "last loss", "constants"});
+  table.Spares({"constants"});
   for (const auto& [task, share] : run_.mixer->Shares()) {
     const auto loss = last_losses_.find(task);
     const LoadedTask* loaded = run_.host->Find(plan_.IdOf(task));
@@ -107,25 +112,29 @@ std::string Trainer::Summary() const {
             std::to_string(hours_.decay().end());
   text += ":\n";
   text += table.ToText();
-  text += "largest share error " + FormatShare(run_.mixer->ShareError());
-  text += ", memory peak " + FormatBytes(static_cast<double>(progress_.memory_peak())) + "\n";
+  if (const std::int64_t under = receipts_.receipt().under(); under > 0)
+    text += std::to_string(under) + " draws took more memory than was planned: medley report " +
+            start_.directory.string() + "\n";
+  if (const std::string words = DataWaitWords(ShareWaited(), prefetcher_.waits(), run_.config.data.threads);
+      !words.empty())
+    text += words + "\n";
+  for (const auto& [task, reason] : stages_.dropped()) text += "dropped: " + task + " (" + reason + ")\n";
+  return text;
+}
+
+std::string Trainer::Account() const {
+  std::string text = "largest share error " + FormatShare(run_.mixer->ShareError()) + ", memory peak " +
+                     FormatBytes(static_cast<double>(progress_.memory_peak())) + "\n";
   const MemoryLedger& peak = memory_.largest();
   if (peak.total() > 0)
     text += "the largest step took " + FormatBytes(peak.total()) +
             " with the rows that waited: " + peak.Words() + "\n";
-  const double waited = seconds_in_steps_ > 0 ? prefetcher_.seconds_waited() / seconds_in_steps_ : 0;
-  text += "waited for data " + FormatShare(waited) + " of the steps' time";
-  const std::string advice = DataWaitWords(waited, prefetcher_.waits(), run_.config.data.threads);
-  text += (advice.empty() ? "" : ": " + advice) + "\n";
+  text += "waited for data " + FormatShare(ShareWaited()) + " of the steps' time\n";
   if (!agreement_.alone() && seconds_in_steps_ > 0)
     text += "as " + run_.cluster->Words() + ", " + FormatShare(exchanged_ / seconds_in_steps_) +
             " of the steps' time went into waiting for the other processes and adding up with them; all "
             "processes: " +
             progress_.rank_work().Words(1000 * seconds_in_steps_) + "\n";
-  if (const std::int64_t under = receipts_.receipt().under(); under > 0)
-    text += std::to_string(under) + " draws took more memory than was planned: medley report " +
-            start_.directory.string() + "\n";
-  for (const auto& [task, reason] : stages_.dropped()) text += "dropped: " + task + " (" + reason + ")\n";
   return text + "the run lies in " + start_.directory.string();
 }
 

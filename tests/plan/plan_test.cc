@@ -407,7 +407,7 @@ TEST(Plan, TheSmallestBudgetFitsAndOneByteLessDoesNot) {
   ASSERT_EQ(refusals.size(), 1U);
   EXPECT_EQ(refusals.front().form, std::nullopt);
   EXPECT_EQ(refusals.front().change, "budget=" + std::to_string(kFloor + 100 + 2 * 80 + 1600 + 700));
-  EXPECT_NE(words.find("weights"), std::string::npos) << words;
+  EXPECT_NE(words.find("parameters"), std::string::npos) << words;
   setting.budget = kFloor + 100 + 2 * 80 + 1600 + 700;
   EXPECT_NO_THROW(MakePlan(TwoTasks(), requests, setting));
   --setting.budget;
@@ -491,13 +491,36 @@ TEST(Plan, ReadsWhatItWrote) {
 TEST(Plan, TheTableNamesEveryTaskAndTheMargin) {
   const Plan plan = MakePlan(TwoTasks(), {Ask("qa", 0), Ask("canvas", 5)}, {.budget = 90000});
   const std::string text = PlanTable(plan);
-  for (const char* words : {"qa", "canvas", "sequential", "joint", "micro rows", "of the budget", "margin",
-                            "weights", "optimizer", "rows that wait", "a line through the measured ones"})
+  for (const char* words :
+       {"qa", "canvas", "sequential", "joint", "micro rows", "of the budget", "margin", "parameters",
+        "optimizer", "rows that wait", "gradients by then", "a line through the measured ones"})
     EXPECT_NE(text.find(words), std::string::npos) << words << " is not in\n" << text;
   EXPECT_EQ(text.find("less work"), std::string::npos) << text;
   const std::string counted =
       PlanTable(MakePlan(CountedTasks(), {Ask("qa", 16), Ask("canvas", 5)}, {.budget = 1000000}));
   EXPECT_NE(counted.find("\n  qa joint: 10 % less work than sequential\n"), std::string::npos) << counted;
+}
+
+TEST(Plan, OneLineHasTheModesTheRowsAndTheLargestShare) {
+  const auto entry = [](const char* form, Mode mode, std::int64_t rows, double share,
+                        std::int64_t micro_rows) {
+    return PlannedTask{.form = FormId(form),
+                       .variant = "default",
+                       .way = {mode, 0},
+                       .rows = rows,
+                       .micro_rows = micro_rows,
+                       .share_of_budget = share};
+  };
+  Plan plan{.budget = std::int64_t{1} << 30, .entries = {entry("canvas", Mode::kTwoStage, 24, 0.613, 24)}};
+  EXPECT_EQ(PlanInALine(plan, 1), "1 task, two_stage, 24 rows a draw, at most 61.3 % of 1 GiB (canvas)");
+  plan.entries.push_back(entry("qa", Mode::kJoint, 96, 0.2, 48));
+  plan.entries.push_back(entry("zoom", Mode::kTwoStage, 32, 0.612, 32));
+  EXPECT_EQ(PlanInALine(plan, 3),
+            "3 tasks, joint or two_stage, 24 to 96 rows a draw (1 in micro-batches), at most 61.3 % of 1 GiB "
+            "(canvas)");
+  EXPECT_EQ(PlanInALine(plan, 2).substr(0, 18), "2 tasks in 3 forms");
+  plan.entries.clear();
+  EXPECT_EQ(PlanInALine(plan, 0), "0 tasks, none of which could be measured");
 }
 
 TEST(Plan, ATaskThatOverflowedTheMachineIsRefusedWithoutAGuess) {

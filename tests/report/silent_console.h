@@ -14,7 +14,10 @@ namespace medley::test {
 // A console that nobody reads, and its words; another thread may read them meanwhile.
 class SilentConsole {
  public:
-  SilentConsole() { console_.emplace(file_); }
+  SilentConsole() {
+    console_.emplace(file_);
+    console_->ShowDetails();
+  }
   ~SilentConsole() {
     console_.reset();  // it writes until then
     std::fclose(file_);

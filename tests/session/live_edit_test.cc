@@ -172,7 +172,7 @@ TEST_F(LiveEdit, ATaskThatWasNotNamedIsPlannedWhileTheRunPauses) {
   { const Session ended = std::move(train); }  // who holds the run
   const Ended resumed = test::ResumeToTheEnd(run(), "steps=" + std::to_string(step + 2));
   EXPECT_EQ(resumed.code, ExitCode::kDone) << resumed.out;
-  EXPECT_TRUE(Has(resumed.out, "the plan of an earlier start, which still holds")) << resumed.out;
+  EXPECT_TRUE(Has(resumed.out, "plan (of an earlier start, which still holds): ")) << resumed.out;
 }
 
 TEST_F(LiveEdit, ATaskThatDoesNotFitIsRefusedWithTheMissingBytes) {

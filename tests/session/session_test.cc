@@ -156,10 +156,10 @@ TEST_F(Sessions, MuonOnAnotherRunsWeightsIsWarnedOfAndStaysTheRunsOptimizer) {
     request.overrides.push_back(more);
   const Ended begun = test::TrainToTheEnd(request, scratch_ / "next");
   EXPECT_EQ(begun.code, ExitCode::kDone) << begun.out;
-  EXPECT_TRUE(Has(begun.out, "Muon begins with another run's weights")) << begun.out;
+  EXPECT_TRUE(Has(begun.out, "Muon begins with another run's parameters")) << begun.out;
   EXPECT_TRUE(Has(begun.out, "all (adamw)") && Has(begun.out, "all (muon)") && Has(begun.out, "scratch"))
       << begun.out;
-  EXPECT_TRUE(Has(begun.out, "read the average of the weights")) << begun.out;
+  EXPECT_TRUE(Has(begun.out, "read the average of the parameters")) << begun.out;
   const Ended resumed = test::ResumeToTheEnd(scratch_ / "next", "steps=3");
   EXPECT_EQ(resumed.code, ExitCode::kDone) << resumed.out;
   EXPECT_FALSE(Has(resumed.out, "Muon begins with")) << resumed.out;

@@ -58,6 +58,8 @@ TEST(Interrupt, AStepIsGivenUpAtOnceAndDoneAgainAfterAResume) {
   EXPECT_EQ(train.Wait(), 130) << train.words();
   EXPECT_LT(train.seconds_to_end(), kSoon) << train.words();
   EXPECT_TRUE(Has(train.words(), "saved step 1\n")) << train.words();
+  EXPECT_TRUE(train.words().ends_with("\nnext:\n  medley resume " + trouble.run().string() + "\n"))
+      << train.words();
   const CommandResult resumed = Shell(Resume(trouble) + " 2>&1");
   EXPECT_EQ(resumed.code, 0) << resumed.out;
   EXPECT_EQ(EndState(trouble.run()), EndState(whole.run()));

@@ -10,6 +10,7 @@
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <regex>
 #include <set>
 #include <thread>
 
@@ -91,13 +92,33 @@ bool Says(const fs::path& log, const std::string& words) {
   return ReadText(log).find(words) != std::string::npos;
 }
 
+// The plan is a line and its tables a file; of six tasks that were scored the verdict, then what comes next.
+void ExpectTheAnswerFirstAndLast(const fs::path& run, const std::string& said) {
+  EXPECT_TRUE(std::regex_search(said, std::regex("^measuring what [^\n]*\n(measuring [^\n]*\n)*plan: 6 "
+                                                 "tasks, joint or sequential, 2 rows a draw, at most ")))
+      << said;
+  for (const char* file : {"plan.txt", "log.txt"}) {
+    const std::string text = ReadText(run / file);
+    for (const char* words : {"predicted peak", "saved for the backward", "zoom_halfway"})
+      EXPECT_NE(text.find(words), std::string::npos) << words << " in " << file;
+  }
+  for (const char* words : {"predicted peak", "share error", " measured steps", " moments"})
+    EXPECT_EQ(said.find(words), std::string::npos) << words << " in " << said;
+  EXPECT_TRUE(std::regex_search(
+      said, std::regex("\n[0-6] of 6 tasks are clear of chance and of all that needs no "
+                       "learning[^]*, after step 6\nnext:\n  medley report " +
+                       run.string() + "\\s[^]*\n  medley eval " + run.string() + "\\s[^]*\n  medley resume " +
+                       run.string() + " --steps 12\\s+trains on\n$")))
+      << said;
+}
+
 TEST(RunCommand, TrainsEvaluatesGeneratesAndLeavesWhatItPromises) {
   const ScratchDirectory scratch;
   const fs::path run = scratch / "run";
   const CommandResult trained =
       Shell(TrainOneCommand(run, "plan=true steps=6 eval.every=3 eval.rows=4 checkpoint.every=2"));
   ASSERT_EQ(trained.code, 0) << trained.out;
-  EXPECT_NE(trained.out.find("share error"), std::string::npos);
+  ExpectTheAnswerFirstAndLast(run, trained.out);
   EXPECT_EQ(trained.out.find('\r'), std::string::npos);  // not a terminal
   EXPECT_EQ(trained.out.find('\x1b'), std::string::npos);
   for (const char* name : {"config.resolved.json", "run.json", "metrics.jsonl", "timing.jsonl", "losses.csv",

@@ -753,7 +753,7 @@ TEST_F(PlannedRun, ATaskThatFailsInAStepThatIsMeasuredLaterIsNamedOrLeftTooAndAR
   resumed.TakeUp(scratch_.path());
   resumed.PlanRun(tiny->run.NamedForms());
   EXPECT_EQ(resumed.prober().steps(), 0);
-  EXPECT_TRUE(Says(resumed.Words(), {"which still holds"}));
+  EXPECT_TRUE(Says(resumed.Line(), {"which still holds"}));
   resumed.Save(scratch_.path());
   EXPECT_EQ(ReadText(scratch_ / kPlanFile), saved) << "what planning took stays known";
 }
@@ -768,7 +768,7 @@ TEST_F(PlannedRun, ABudgetBelowTheWeightsIsRefusedWithWhatIsNeeded) {
     words = refusal.what();
     refusals = refusal.refusals();
   }
-  EXPECT_TRUE(Says(words, {"weights", "optimizer", "more than the budget", "budget="}));
+  EXPECT_TRUE(Says(words, {"parameters", "optimizer", "more than the budget", "budget="}));
   ASSERT_EQ(refusals.size(), 1U);
   const std::int64_t enough = std::atoll(refusals[0].change.substr(std::string("budget=").size()).c_str());
   EXPECT_NO_THROW(Planner(*tiny, enough).PlanRun(tiny->run.NamedForms()));

@@ -70,7 +70,7 @@ void PlanRun(const PlanArguments& arguments) {
   if (arguments.as_json)
     std::cout << JsonText(PlanJson(planner, *run), 2) << '\n';
   else
-    std::cout << Prose(planner.Words()) << '\n';
+    std::cout << Prose(planner.Line() + "\n\n" + planner.Tables() + planner.Cost()) << '\n';
   if (!arguments.out.empty()) Save(planner, arguments.out);
 }
 

@@ -12,6 +12,7 @@
 
 #include "tools/medley/arguments.h"
 #include "tools/medley/join.h"
+#include "tools/medley/run_end.h"
 #include "tools/medley/verbs.h"
 
 namespace medley {
@@ -44,7 +45,7 @@ int RunResume(int argc, char** argv) {
   std::string budget;
   AddBudget(app, budget);
   AddPlugins(app, request.plugins);
-  AddWide(app);
+  AddWide(app)->description("show all columns of tables, and the tables of the plan");
   if (!ParseArguments(app, argc, argv)) return 0;
   std::signal(SIGPIPE, SIG_IGN);  // a run outlives whoever reads its lines
   if (!budget.empty()) request.overrides.push_back("budget=" + budget);
@@ -53,7 +54,9 @@ int RunResume(int argc, char** argv) {
   const StopSignal stop;  // whoever waits for the others is ended by a signal as any command
   Console console(OutputOf(*request.cluster));
   try {
-    return static_cast<int>(Session::Resume(path, request, console).Train());
+    const ExitCode code = Session::Resume(path, request, console).Train();
+    if (request.cluster->is_first()) SayWhatIsNext(path, code, console);
+    return static_cast<int>(code);
   } catch (const Interrupted&) {  // while it planned, which was said
     return static_cast<int>(ExitCode::kInterrupted);
   }

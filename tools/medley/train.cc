@@ -11,6 +11,7 @@
 
 #include "tools/medley/arguments.h"
 #include "tools/medley/join.h"
+#include "tools/medley/run_end.h"
 #include "tools/medley/verbs.h"
 
 namespace medley {
@@ -50,7 +51,7 @@ int RunTrain(int argc, char** argv) {
       ->type_name("N")
       ->check(WholeNumber(0, 1 << 24));
   AddPlugins(app, request.plugins);
-  AddWide(app);
+  AddWide(app)->description("show all columns of tables, and the tables of the plan");
   if (!ParseArguments(app, argc, argv)) return 0;
   std::signal(SIGPIPE, SIG_IGN);  // a run outlives whoever reads its lines
   if (!budget.empty()) request.overrides.push_back("budget=" + budget);
@@ -63,8 +64,10 @@ int RunTrain(int argc, char** argv) {
       SharedPath(cluster, out.empty() ? DefaultRunPath(request.config) : std::filesystem::path(out));
   if (cluster.is_first()) CheckOutDirectory(path);
   Console console(OutputOf(cluster));
-  if (!replayed.empty()) return static_cast<int>(Session::Replay(replayed, request, path, console));
-  return static_cast<int>(Session::Begin(request, path, console).Train());
+  const ExitCode code = replayed.empty() ? Session::Begin(request, path, console).Train()
+                                         : Session::Replay(replayed, request, path, console);
+  if (cluster.is_first()) SayWhatIsNext(path, code, console);
+  return static_cast<int>(code);
 }
 
 }  // namespace medley
