@@ -57,7 +57,8 @@ ModeProfile Estimate::ProfileOf(const EstimatedTask& task, const Way& way) const
   profile.forwards = ForwardsOf(task.shape, way.mode);
   profile.makes_once = MakesOnce(task, way);
   for (const std::int64_t rows : kSizes) {
-    StepSetting setting{.way = way, .rows = rows, .micro_rows = rows, .on_gpu = setting_.on_gpu};
+    StepSetting setting{
+        .way = way, .rows = rows, .micro_rows = rows, .on_gpu = setting_.on_gpu, .any_cpu = setting_.any_cpu};
     profile.whole.push_back({rows, StepAboveFloor(task, setting)});
     setting.rows = 2 * rows;
     profile.pieces.push_back({rows, StepAboveFloor(task, setting)});
@@ -99,6 +100,7 @@ MemoryLedger Estimate::Training(const EstimatedTask& task, std::int64_t rows, st
   setting.micro_rows = micro_rows;
   setting.draws_per_step = setting_.draws_per_step;
   setting.on_gpu = setting_.on_gpu;
+  setting.any_cpu = setting_.any_cpu;
   return TrainingBytes(model_, task.shape, setting, floor_);
 }
 

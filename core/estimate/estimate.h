@@ -37,6 +37,7 @@ class Estimate {
  public:
   struct Setting {
     bool on_gpu = false;
+    bool any_cpu = false;  // else this machine's
     std::int64_t draws_per_step = 1;
     std::int64_t draws_ahead = 0;  // that data threads sample
     bool evaluates = false;        // now and then, while it trains

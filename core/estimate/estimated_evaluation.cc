@@ -31,10 +31,11 @@ bool IsEncoded(const ModelSpec& spec, const ModelInput& input) {
 
 class HollowModel : public Model {
  public:
-  HollowModel(const Model& model, const ModelConfig& config, bool on_gpu)
+  HollowModel(const Model& model, const ModelConfig& config, bool on_gpu, bool any_cpu)
       : Model(model.spec()), model_(model), config_(config), on_gpu_(on_gpu) {
     model.Footprint({});  // which is an error where it has none
-    if (!on_gpu) products_ = WorkspaceOf(model.parameters());
+    if (!on_gpu)
+      products_ = any_cpu ? LargestWorkspaceOf(model.parameters()) : WorkspaceOf(model.parameters());
   }
 
   ModelOutputs Forward(const ModelInputs& inputs, const WantedOutputs& wanted,
@@ -162,8 +163,8 @@ class OnePiece : public EvalContext {
 
 }  // namespace
 
-std::unique_ptr<Model> MakeHollow(const Model& model, const ModelConfig& config, bool on_gpu) {
-  return std::make_unique<HollowModel>(model, config, on_gpu);
+std::unique_ptr<Model> MakeHollow(const Model& model, const ModelConfig& config, bool on_gpu, bool any_cpu) {
+  return std::make_unique<HollowModel>(model, config, on_gpu, any_cpu);
 }
 
 std::int64_t EvaluationPeak(LoadedTask& task, const Model& model, std::uint64_t task_seed,

@@ -15,7 +15,8 @@ namespace medley {
 // A model that computes nothing: it allocates what its footprint says that the other would, and gives back
 // grey pictures, empty logits and no tokens. So what a task does around the model can be measured without
 // one. Keeps both references. An InputError where the model has no footprint.
-std::unique_ptr<Model> MakeHollow(const Model& model, const ModelConfig& config, bool on_gpu);
+std::unique_ptr<Model> MakeHollow(const Model& model, const ModelConfig& config, bool on_gpu,
+                                  bool any_cpu = false);
 
 // Runs the task's evaluation over so many rows at once, as long as they can be, and the losses that an
 // evaluation also asks for. Returns the bytes of the widest moment above those that were there, the task's

@@ -82,7 +82,7 @@ void EstimatedRun::Measure(const Form& form) {
 }
 
 void EstimatedRun::AddEvaluation(std::vector<EstimatedTask>& tasks, bool on_gpu, const Telling& tell) const {
-  const auto hollow = MakeHollow(model(), run_->model_file->config, on_gpu);
+  const auto hollow = MakeHollow(model(), run_->model_file->config, on_gpu, any_cpu_);
   double done = 0;
   for (EstimatedTask& estimated : tasks) {
     const Form& form = estimated.request.form;
@@ -130,6 +130,7 @@ Estimate EstimatedRun::Of(std::vector<EstimatedTask> tasks, bool on_gpu, std::in
   const DataConfig& data = run_->config.data;
   return Estimate(model(), floor, std::move(tasks),
                   {.on_gpu = on_gpu,
+                   .any_cpu = any_cpu_,
                    .draws_per_step = run_->config.draws_per_step,
                    .draws_ahead = data.threads > 0 ? data.ahead : 0,
                    .evaluates = run_->config.eval.every > 0,

@@ -22,6 +22,9 @@ class EstimatedRun {
   // config's device is, nothing runs there. Throws what loading, sampling and a task's passes throw.
   explicit EstimatedRun(RunInputs inputs, const Telling& tell = {});
 
+  // On the CPU the figures are then those of the kernels that take the most, and not of this machine's.
+  void AssumeAnyCpu() { any_cpu_ = true; }
+
   const Run& run() const { return *run_; }
   const Model& model() const { return *run_->model; }
   std::int64_t parameters() const { return parameters_; }
@@ -50,6 +53,7 @@ class EstimatedRun {
   std::map<FormId, TaskShape> shapes_;
   std::map<FormId, std::int64_t> waiting_rows_;  // bytes of one
   std::int64_t parameters_ = 0, trained_ = 0, optimizer_ = 0;
+  bool any_cpu_ = false;
   std::int64_t kept_ = 0;  // bytes that the tasks keep on the CPU from their first draw on
 };
 

@@ -35,7 +35,8 @@ class Walk {
  public:
   Walk(const Model& model, const TaskShape& task, const StepSetting& setting, const MemoryLedger& floor)
       : model_(model), task_(task), setting_(setting), account_(floor, setting.way.recompute_every) {
-    if (!setting.on_gpu) products_ = WorkspaceOf(model.parameters());
+    if (!setting.on_gpu)
+      products_ = setting.any_cpu ? LargestWorkspaceOf(model.parameters()) : WorkspaceOf(model.parameters());
     for (const PassShape& pass : task.passes) {
       for (const std::string& image : Distinct(pass.images)) ++readers_[image];
     }

@@ -16,6 +16,7 @@ struct StepSetting {
   std::int64_t micro_rows = 0;      // 0: all
   std::int64_t draws_per_step = 1;  // from the second on, all gradients may be there
   bool on_gpu = false;
+  bool any_cpu = false;  // else this machine's
 };
 
 // The widest moment of a training step, by the model's footprint and the order in which the mode's forwards

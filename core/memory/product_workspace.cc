@@ -20,7 +20,8 @@ namespace {
 // From there on what is packed grows no more (measured with oneDNN 3.7 to 3.11 on AVX512-BF16, rows and both
 // sides to 3,072, one and two threads).
 constexpr std::int64_t kWidest = 1024;
-constexpr std::int64_t kFloatBytes = 4;
+constexpr std::int64_t kFloatBytes = 4, kHalfBytes = 2;
+constexpr std::int64_t kTile = 64;     // the most that pieces are rounded up to
 constexpr std::int64_t kLeast = 1024;  // beside a result in float: measured 128 to 608
 // Pieces do not grow evenly with the rows: of other numbers of them they may be so much larger.
 constexpr std::int64_t kSpareOfPieces = 8;  // a part of them
@@ -77,9 +78,15 @@ ProductWorkspace Remembered(std::int64_t out, std::int64_t in, at::ScalarType dt
 
 // At most a thread packs both operands of what it has.
 std::int64_t MostPacked(std::int64_t out, std::int64_t in) {
-  constexpr std::int64_t kHalfBytes = 2, kTile = 64;
   const auto padded = [](std::int64_t n) { return (std::min(n, kWidest) + kTile - 1) / kTile * kTile; };
   return at::get_num_threads() * kHalfBytes * padded(kWidest) * (padded(out) + padded(in));
+}
+
+// Keys and values once more, of a half type, in whole tiles.
+std::int64_t PackedKeys(const AttentionShape& attention) {
+  const auto padded = [](std::int64_t n) { return (n + kTile - 1) / kTile * kTile; };
+  return attention.rows * attention.heads * 2 * padded(attention.seen) * padded(attention.head_dim) *
+         kHalfBytes;
 }
 
 // The matrices of half types.
@@ -104,7 +111,8 @@ void ProductWorkspace::AddTo(ForwardPart& part) const {
                in_backward = backward + result_bytes * of_gradient;
   if (part.attention) {
     const AttentionWorkspace attention = WorkspaceOf(*part.attention, dtype);
-    in_forward = std::max(in_forward, attention.forward - part.attention->later);
+    in_forward = std::max(in_forward, attention.forward + (packs_keys ? PackedKeys(*part.attention) : 0) -
+                                          part.attention->later);
     in_backward = std::max(in_backward, attention.backward);
   }
   part.forward += in_forward;
@@ -127,6 +135,7 @@ ProductWorkspace WorkspaceOf(const std::vector<Parameter>& parameters) {
 
 ProductWorkspace LargestWorkspaceOf(const std::vector<Parameter>& parameters) {
   ProductWorkspace most = WorkspaceOf(parameters);
+  most.packs_keys = IsHalf(most.dtype);
   for (const at::Tensor& matrix : HalfMatrices(parameters)) {
     const std::int64_t packed = MostPacked(matrix.size(0), matrix.size(1));
     most.forward = std::max(most.forward, packed);

@@ -20,6 +20,7 @@ struct ProductWorkspace {
   std::int64_t forward = 0;       // x W^T, however many rows
   std::int64_t backward = 0;      // the gradients of x and of W
   std::int64_t result_bytes = 0;  // and for each number of the result
+  bool packs_keys = false;        // attention of half types does, whatever it does here
 
   // Adds to what the part, in bytes, has beside `kept` what its widest product or its attention takes.
   void AddTo(ForwardPart& part) const;
@@ -29,7 +30,7 @@ struct ProductWorkspace {
 // ones, each once in a process; whoever measures a peak around it does not see them. All 0 for other than
 // half types, and where InstallCpuAllocator was not called. Of a product that threw nothing is remembered.
 ProductWorkspace WorkspaceOf(const std::vector<Parameter>& parameters);
-// The most of that on any machine with as many threads in use.
+// The most of that on any machine with as many threads in use, for an estimate of what another one takes.
 ProductWorkspace LargestWorkspaceOf(const std::vector<Parameter>& parameters);
 
 }  // namespace medley

@@ -15,6 +15,7 @@
 #include <medley/base/durable_file.h>
 #include <medley/base/error.h>
 #include <medley/base/files.h>
+#include <medley/base/libraries.h>
 #include <medley/checkpoint/checkpoint.h>
 #include <medley/checkpoint/checkpoint_files.h>
 #include <medley/checkpoint/checkpoint_search.h>
@@ -299,6 +300,7 @@ RunInputs CheckInputsOf(const fs::path& directory, std::vector<std::string> over
 
 std::unique_ptr<Run> BuildRun(RunInputs inputs, Purpose purpose, StartingWeights weights,
                               std::shared_ptr<Cluster> cluster) {
+  MatchKernels();
   InstallCpuAllocator();
   InstallSavedVariableHooks();  // WarmUp has the first backward, and a process one set of threads for a GPU's
   auto run = std::make_unique<Run>(inputs.checked.run, inputs.checked.curriculum);

@@ -12,7 +12,8 @@
 namespace medley {
 namespace {
 
-constexpr std::array kVariables = {"OMP_WAIT_POLICY", "GOMP_SPINCOUNT", "KMP_BLOCKTIME"};
+constexpr std::array kVariables = {"OMP_WAIT_POLICY",    "GOMP_SPINCOUNT",      "KMP_BLOCKTIME",
+                                   "ONEDNN_MAX_CPU_ISA", "ATEN_CPU_CAPABILITY", "DNNL_MAX_CPU_ISA"};
 using Variables = std::map<std::string, std::string>;
 
 class Libraries : public ::testing::Test {
@@ -67,6 +68,26 @@ TEST_F(Libraries, KnowWhetherThreadsSpin) {
     Set(variables);
     EXPECT_EQ(WaitingThreadsSpin(), spin) << ::testing::PrintToString(variables);
   }
+}
+
+// Attention of half types throws where oneDNN may use AMX and ATen not even AVX-512.
+TEST_F(Libraries, KeepOneDnnFromAmxWhereAtenIsKeptFromAvx512) {
+  const std::string aten = "ATEN_CPU_CAPABILITY", onednn = "ONEDNN_MAX_CPU_ISA";
+  const auto matched = [&](const Variables& variables, bool has_amx) {
+    Set(variables);
+    MatchKernels(has_amx);
+    const Variables now = Now();
+    const auto found = now.find(onednn);
+    return found == now.end() ? "" : found->second;
+  };
+  for (const char* less : {"avx2", "default"}) {
+    EXPECT_EQ(matched({{aten, less}}, true), "AVX512_CORE_BF16") << less;
+    EXPECT_EQ(matched({{aten, less}, {onednn, "AVX512_CORE_AMX"}}, true), "AVX512_CORE_BF16") << less;
+    EXPECT_EQ(matched({{aten, less}, {onednn, "AVX2"}}, true), "AVX2") << less;
+    EXPECT_EQ(matched({{aten, less}}, false), "") << "there is no AMX";
+  }
+  EXPECT_EQ(matched({}, true), "");
+  EXPECT_EQ(matched({{aten, "avx512"}}, true), "");
 }
 
 }  // namespace

@@ -11,7 +11,9 @@ Estimates::Estimates(const EstimateArguments& arguments, RunInputs inputs)
       work_(kRowsPart + kEvaluationPart + kStepsPart + kGpusPart +
             (arguments.everything() ? kEvaluationPart + kStepsPart + kFiguresPart : 0) +
             (arguments.check ? kCheckPart : 0)),
-      subject_(std::move(inputs), work_.Next(kRowsPart)) {}
+      subject_(std::move(inputs), work_.Next(kRowsPart)) {
+  if (!arguments.memory.empty()) subject_.AssumeAnyCpu();  // which names another machine
+}
 
 NamesOfForms Estimates::names() const { return FormNames(subject_.run().forms, subject_.run().curriculum); }
 
