@@ -28,6 +28,11 @@ std::string PiecesOf(const Advice& advice) {
   return "in pieces: " + words;
 }
 
+// As scripts know it.
+std::string OfNoTask(const FitVerdict& verdict) {
+  return "no: weights and optimizer need " + FormatBytes(verdict.missing) + " more";
+}
+
 GpuVerdict VerdictOn(const Estimate& estimate, const Gpu& gpu) try {
   const Advice advice = AdviceOf(estimate, estimate.PlanFor(gpu.usable()));
   const FitVerdict verdict = VerdictOf(advice);
@@ -38,7 +43,8 @@ GpuVerdict VerdictOn(const Estimate& estimate, const Gpu& gpu) try {
           .verdict = verdict};
 } catch (const DoesNotFit& refusal) {
   const FitVerdict verdict = VerdictOf(refusal, !estimate.on_gpu());
-  return {.gpu = gpu, .words = ShortWords(verdict, {}), .verdict = verdict};
+  return {
+      .gpu = gpu, .words = verdict.form ? ShortWords(verdict, {}) : OfNoTask(verdict), .verdict = verdict};
 }
 
 std::string ShareOf(const GpuVerdict& verdict) {
