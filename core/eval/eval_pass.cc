@@ -96,6 +96,7 @@ void PiecewiseEval::ForEachPiece(const RowRange& rows, const std::function<void(
                 std::to_string(rows.count) + " rows from row " + std::to_string(rows.begin) +
                 ", expected neither below 0");
   }
+  asked_ += rows.count;
   for (const RowRange& piece : EvalPieces(rows, setting_.rows_at_once)) {
     HeedInterrupt();
     const Batch batch = ReadyFor(setting_.device, SampleAlone(setting_.task, piece));
@@ -106,7 +107,14 @@ void PiecewiseEval::ForEachPiece(const RowRange& rows, const std::function<void(
           setting_.task.plugin(), [&] { return pass.Tensors(); }, [&] { fn(pass); });
     }
     Tell(batch);
+    TellProgress(piece.count);
   }
+}
+
+void PiecewiseEval::TellProgress(std::int64_t rows) {
+  seen_ += rows;
+  if (!setting_.progress) return;
+  setting_.progress(static_cast<double>(seen_) / static_cast<double>(std::max(asked_, rows_.count)));
 }
 
 void PiecewiseEval::Finish() {

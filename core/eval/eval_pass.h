@@ -61,6 +61,9 @@ class PiecewiseEval : public EvalContext {
     const Model& model;
     at::Device device;
     std::int64_t rows_at_once;  // of a piece, at most
+    // Told which share of the rows is done, as far as is known: it falls where a task begins to go through
+    // them once more.
+    std::function<void(double share)> progress = {};
   };
   // `on_rows` is told every row once, in order: behind the task's own look at a piece, as long as the task
   // goes through the rows from the first to the last, or else in Finish. Keeps references.
@@ -72,12 +75,14 @@ class PiecewiseEval : public EvalContext {
 
  private:
   void Tell(const Batch& batch);
+  void TellProgress(std::int64_t rows);
 
   Setting setting_;
   RowRange rows_;
   OnRows on_rows_;
-  std::int64_t next_;      // row to tell
-  bool in_piece_ = false;  // fn runs
+  std::int64_t next_;                  // row to tell
+  std::int64_t seen_ = 0, asked_ = 0;  // rows, each as often as the task goes through it
+  bool in_piece_ = false;              // fn runs
 };
 
 // The pieces of a range, in order.

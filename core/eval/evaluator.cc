@@ -148,14 +148,11 @@ TaskScore ScoreInPieces(LoadedTask& task, const Execution& plan, const EvalSetti
   HeldOutLoss loss(task, setting.model, setting.device);
   RowsDigest digest;
   ItemsOfRows items(task);
-  PiecewiseEval context({task, setting.model, setting.device, setting.rows_at_once}, rows,
+  PiecewiseEval context({task, setting.model, setting.device, setting.rows_at_once, setting.progress}, rows,
                         [&](const Batch& batch) {
                           loss.Add(batch);
                           digest.Add(batch);
                           items.Add(batch);
-                          if (!setting.progress) return;
-                          setting.progress(static_cast<double>(batch.rows().begin + batch.size()) /
-                                           static_cast<double>(setting.rows));
                         });
   Outcomes outcomes = task.Evaluate(context, rows);
   KeepToRanges(task, rows, outcomes);

@@ -170,6 +170,25 @@ TEST(Evaluator, ATaskMayGoThroughAnyRowsAsOftenAsItLikes) {
   EXPECT_EQ(twice.loss, once.Score(FloatModel(), 70).loss) << "the loss is that of the rows to score";
 }
 
+// How often it will go through them nobody knows: what was all is half then, and grows again.
+TEST(Evaluator, TellsHowFarItIsHoweverOftenATaskGoesThroughItsRows) {
+  const auto shares = [](int times) {
+    const Scored scored([=](EvalContext& context, const RowRange& rows) {
+      for (int i = 0; i < times; ++i) context.ForEachPiece(rows, [](EvalPass&) {});
+      return Zeros(rows);
+    });
+    const FixtureModel model = FloatModel();
+    std::vector<double> told;
+    ScoreTask(*scored.task, {},
+              {.model = model, .device = at::kCPU, .seed = 3, .rows = 64, .progress = [&](double share) {
+                 told.push_back(share);
+               }});
+    return told;
+  };
+  EXPECT_EQ(shares(1), (std::vector<double>{0.5, 1}));
+  EXPECT_EQ(shares(2), (std::vector<double>{0.5, 1, 0.75, 1}));
+}
+
 TEST(Evaluator, SamplesOnOneThread) {
   at::set_num_threads(3);
   for (const bool looks : {true, false}) {
