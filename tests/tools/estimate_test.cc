@@ -114,7 +114,7 @@ TEST(EstimateVerb, TheVerdictIsOfTheFullestTaskOfStepsAndOfEvaluations) {
     EXPECT_NEAR(verdict.at("share").get<double>(), most, 1e-12) << more;
     EXPECT_EQ(verdict.at("in_evaluation"), in_evaluation) << more;
   };
-  expect("--memory 100MiB", false);
+  expect("--memory 1GiB", false);
   expect(kOneTask + "--memory 100MiB tasks.control.rows=1", true);
   const std::string few = Shown(kOneTask + "--memory 100MiB tasks.control.rows=1");
   EXPECT_TRUE(few.starts_with("100 MiB: fits, ") && few.find(" % of it at most (evaluating control)\n") < 40)
