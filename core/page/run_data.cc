@@ -158,16 +158,19 @@ std::string UnitOf(const fs::path& run) {
   }
 }
 
-// Changes of the weights, and with them their asked shares from then on.
-void AddWeightMarks(const fs::path& run, std::vector<ordered_json>& marks) {
+// Changes of the weights, and with them their asked shares from then on. Returns the stage that began last.
+std::string AddWeightMarks(const fs::path& run, std::vector<ordered_json>& marks) {
+  std::string stage;
   ForEachLine(run / kWeightLog, [&](const json& line) {
     if (!line.contains("cause")) return;
+    if (line["cause"] == "start" || line["cause"] == "stage") stage = line.value("name", "");
     marks.push_back({{"step", line["step"]},
                      {"kind", line["cause"]},
                      {"words", (line.value("name", "") + " " + line.value("words", ""))}});
     if (line["cause"] == "decay refit") return;  // of which there may be many, and no share changes
     marks.back()["shares"] = At(line, "after");
   });
+  return stage;
 }
 
 // What a task's rows count for in the unit of the weights, in which shares are asked.
@@ -289,7 +292,8 @@ ordered_json RunData(const fs::path& run) {
   page["config"] = config;
   page["tasks"] = TasksOf(receipt, logs);
   const json& stages = ListAt(receipt, "stages");
-  page["unit"] = stages.empty() ? json(UnitOf(run)) : At(stages.back(), "unit");
+  const json& unit = stages.empty() ? stages : At(stages.back(), "unit");
+  page["unit"] = unit.is_string() && unit != "" ? unit : json(UnitOf(run));  // an older medley said none
   page["memory"] = MemoryOf(plan, receipt);
   const auto stages_of_forms = StagesOfForms(run);
   for (ordered_json& form : page["memory"]["forms"])
@@ -299,12 +303,13 @@ ordered_json RunData(const fs::path& run) {
   logs.PutCurves(page);
   page["phases"] = logs.Phases();
   std::vector<ordered_json> marks = logs.marks();
-  AddWeightMarks(run, marks);
+  const std::string stage = AddWeightMarks(run, marks);
   AddResumes(record, marks);
   std::stable_sort(marks.begin(), marks.end(),
                    [](const auto& a, const auto& b) { return a["step"] < b["step"]; });
   PutProgress(run, logs, config, record, page);
   page["now"] = TasksNow(logs, marks, page["unit"], page["tasks"]);
+  page["now"]["stage"] = stage;
   for (ordered_json& task : page["tasks"]) {  // of which no save says anything yet
     const json known = page["now"]["tasks"].value(task["name"].get<std::string>(), json());
     if (!task.contains("asked") && known.is_object())

@@ -173,9 +173,13 @@ TEST_F(Pages, CountDeliveredSharesSinceTheyAreAsked) {
                     refused = R"({"step": 2, "cause": "refused edit", "after": {"b": 0.5, "a": 0.5}})",
                     pause = R"({"step": 2, "cause": "edit", "after": {"b": 1.0}})";
   Write("weights.jsonl", start + "\n" + refused + "\n");
+  EXPECT_EQ(Data()["now"]["stage"], "");
   EXPECT_EQ(Data()["now"]["since"], 0) << "a refused edit moves nothing";
   EXPECT_EQ(Data()["now"]["tasks"]["a"]["delivered"], 0.66667) << "10 of 15 rows";
-  Write("weights.jsonl", start + "\n" + pause + "\n");
+  Write("weights.jsonl",
+        start + "\n" + R"({"step": 1, "cause": "stage", "name": "late", "after": {"a": 0.5, "b": 0.5}})" +
+            "\n" + pause + "\n");
+  EXPECT_EQ(Data()["now"]["stage"], "late");
   const ordered_json paused = Data()["now"]["tasks"]["a"];
   EXPECT_EQ(paused["asked"], 0);
   EXPECT_EQ(paused["delivered"], 0);

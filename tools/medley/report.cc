@@ -129,7 +129,9 @@ std::string TasksNowWords(const ordered_json& data, const LastScores& scores) {
                one.at("draws").dump()});
   }
   if (now.at("tasks").empty()) return "";
-  std::string title = "tasks now: loss, smoothed; shares of " + now.at("unit").get<std::string>();
+  const auto stage = now.at("stage").get<std::string>();
+  std::string title = "tasks now" + (stage.empty() ? "" : ", in stage " + stage) +
+                      ": loss, smoothed; shares of " + now.at("unit").get<std::string>();
   if (now.at("since").is_number() && now.at("since") > 0)
     title += ", since they were last changed, after step " + now.at("since").dump();
   return Titled(title, table.ToText()) + (any_paused ? "* not drawn any more\n" : "");
