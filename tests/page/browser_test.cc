@@ -5,7 +5,6 @@
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
-#include <set>
 #include <string>
 #include <vector>
 
@@ -235,34 +234,6 @@ TEST_F(BrowserPage, OfTwoShortRunsSideBySideHasNoError) {
   ASSERT_TRUE(seen.is_object());
   EXPECT_EQ(seen.at("wrong"), json::array());
   EXPECT_LE(seen.at("wide"), 1280);
-}
-
-// README's: it ends between two sections, where nothing but the ground is.
-TEST_F(BrowserPage, AsAPictureIsNeverCutThrough) {
-  const fs::path run = scratch_ / "game", file = scratch_ / "page.png";
-  fs::create_directory(run);
-  WriteRun(run, 2000);
-  const auto drawn = [&](int most) {
-    return Shell("MEDLEY=" MEDLEY_BUILD_DIR "/bin/medley " MEDLEY_SOURCE_DIR "/tools/report-picture " +
-                 run.string() + " " + file.string() + " " + std::to_string(most) + " 2>&1");
-  };
-  std::int64_t before = 0;
-  for (const int most : {1500, 4000}) {
-    const test::CommandResult result = drawn(most);
-    ASSERT_EQ(result.code, 0) << result.out;
-    const Picture picture = ReadPng(file);
-    EXPECT_EQ(picture.width, 1280);
-    EXPECT_LE(picture.height, most);
-    EXPECT_GT(picture.height, before);
-    before = picture.height;
-    const std::set<int> last_row(picture.pixels.end() - 3 * picture.width, picture.pixels.end());
-    EXPECT_EQ(last_row, std::set<int>{255}) << "it is cut at row " << picture.height;
-  }
-  fs::remove(file);
-  const test::CommandResult refused = drawn(100);
-  EXPECT_EQ(refused.code, 2);
-  EXPECT_TRUE(Has(refused.out, "no section of the page is whole within 100 pixels")) << refused.out;
-  EXPECT_FALSE(fs::exists(file));
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <fstream>
 #include <set>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -67,6 +68,9 @@ constexpr Remedy kRemedies[] = {
     {"core/train/weight_edits.cc", "mend what is wrong, then medley resume",
      "trouble of the disk just when an edit comes again"},
     {"tools/medley/report.cc", "a directory of medley train is expected", kNoRemedy},
+    {"tools/medley/run_end.cc", "\"medley resume \" + run + *more", "Remedied.ByWhatARunEndsWith"},
+    {"tools/medley/run_end.cc", "next:\\n  medley resume ",
+     "Interrupt.AStepIsGivenUpAtOnceAndDoneAgainAfterAResume"},
     {"tools/medley/weights.cc", "medley train writes one, and medley resume", "a run of an older medley"},
 };
 
@@ -169,6 +173,45 @@ TEST_F(Remedied, OfARunWhoseStepsAreDone) {
   EXPECT_EQ(done.code, 0) << done.out;
   ExpectWorks(done, "N (N in all)", "4");
   EXPECT_EQ(Newest(), 4);
+}
+
+// All that it names, in its order, however it came to its end.
+TEST_F(Remedied, ByWhatARunEndsWith) {
+  const auto commands = [](const std::string& out) {
+    std::vector<std::string> found;
+    std::istringstream lines(out.substr(std::min(out.find("\nnext:\n"), out.size())));
+    for (std::string line; std::getline(lines, line);)
+      if (line.starts_with("  medley ")) found.push_back(line.substr(2, line.find("  ", 2) - 2));
+    return found;
+  };
+  CommandResult ended = Train("steps=2");
+  const std::vector<std::string> first = commands(ended.out);
+  ASSERT_EQ(first.size(), 3u) << ended.out;
+  EXPECT_EQ(first[0], "medley eval " + run().string()) << "nothing was scored";
+  EXPECT_EQ(first[2], "medley resume " + run().string() + " --steps 4");
+  for (const std::string& command : first) {
+    ended = Printed(command);
+    EXPECT_EQ(ended.code, 0) << command << "\n" << ended.out;
+  }
+  EXPECT_EQ(Newest(), 4);
+  // A last stage has no more steps, hours are counted anew, and after an early decay the config's steps are
+  // what does not go on.
+  fs::remove_all(run());
+  WriteText(weights_, R"({"stages": [{"name": "one", "weights": {"control": 1}, "until": {"steps": 2}}]})");
+  EXPECT_EQ(commands(Train("steps=9").out).size(), 2u);
+  fs::remove_all(run());
+  WriteText(weights_, test::kOneTaskWeights);
+  ended = Train("steps=1000000 hours=0.0003 optimizer.decay_fraction=0");
+  EXPECT_EQ(commands(ended.out).back(), "medley resume " + run().string()) << ended.out;
+  fs::remove_all(run());
+  ended = Train("steps=1000000 hours=0.0005");
+  const std::int64_t early = Newest();
+  ASSERT_EQ(commands(ended.out).back(),
+            "medley resume " + run().string() + " --steps " + std::to_string(2 * early))
+      << ended.out;
+  ended = Printed(commands(ended.out).back());
+  EXPECT_EQ(ended.code, 0) << ended.out;
+  EXPECT_GT(Newest(), early);
 }
 
 TEST_F(Remedied, OfAChangeThatARunCannotTake) {

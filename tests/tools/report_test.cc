@@ -1,9 +1,12 @@
 // A run's report: as text, as a page, and as the picture that README shows.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <sstream>
+#include <string>
 
 #include <medley/report/picture.h>
 #include <medley/report/screen.h>
@@ -110,19 +113,33 @@ TEST(ReportOfARunUnderWay, TellsTaskLossSharesAndTimeLeft) {
   EXPECT_EQ(train.Wait(), 130) << train.words();
 }
 
-TEST_F(ReportCommand, IsDrawnAsAPicture) {
+// It ends between two sections, where nothing but the ground is.
+TEST_F(ReportCommand, IsDrawnAsAPictureThatIsNeverCutThrough) {
   if (Shell("command -v chromium-headless-shell || command -v chromium").code != 0)
     GTEST_SKIP() << "no Chromium is here: tools/setup --tests";
   const std::string script = MEDLEY_SOURCE_DIR "/tools/report-picture ";
-  const CommandResult drawn =
-      Shell(script + run_.string() + " " + (scratch_ / "page.png").string() + " 700 2>&1");
-  ASSERT_EQ(drawn.code, 0) << drawn.out;
-  const Picture picture = ReadPng(scratch_ / "page.png");
-  EXPECT_EQ(picture.width, 1280);
-  EXPECT_EQ(picture.height, 700);
-  const auto dark = std::count_if(picture.pixels.begin(), picture.pixels.end(),
-                                  [](std::uint8_t byte) { return byte < 100; });
-  EXPECT_GT(dark, 3000) << "words and curves";
+  const fs::path file = scratch_ / "page.png";
+  const std::string command = script + run_.string() + " " + file.string();
+  std::int64_t before = 0;
+  for (const std::string most : {" 1200", " 2500", ""}) {
+    const CommandResult drawn = Shell(command + most + " 2>&1");
+    ASSERT_EQ(drawn.code, 0) << drawn.out;
+    const Picture picture = ReadPng(file);
+    EXPECT_EQ(picture.width, 1280);
+    EXPECT_LE(picture.height, most.empty() ? 8192 : std::stoi(most));
+    EXPECT_GT(picture.height, before);
+    before = picture.height;
+    const std::set<int> last_row(picture.pixels.end() - 3 * picture.width, picture.pixels.end());
+    EXPECT_EQ(last_row, std::set<int>{255}) << "it is cut at row " << picture.height;
+    const auto dark = std::count_if(picture.pixels.begin(), picture.pixels.end(),
+                                    [](std::uint8_t byte) { return byte < 100; });
+    EXPECT_GT(dark, 3000) << "words and curves";
+  }
+  fs::remove(file);
+  const CommandResult refused = Shell(command + " 100 2>&1");
+  EXPECT_EQ(refused.code, 2);
+  EXPECT_TRUE(Has(refused.out, "no section of the page is whole within 100 pixels")) << refused.out;
+  EXPECT_FALSE(fs::exists(file));
   EXPECT_EQ(Shell(script + (scratch_ / "nothing").string() + " a.png 2>&1").code, 2);
 }
 

@@ -3,11 +3,16 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include <medley/base/files.h>
+#include <medley/base/json_reader.h>
 #include <medley/checkpoint/run_directory.h>
+#include <medley/curriculum/weight_log.h>
 #include <medley/page/log_lines.h>
 #include <medley/page/run_verdict.h>
 #include <medley/report/screen.h>
@@ -15,6 +20,8 @@
 namespace medley {
 namespace {
 
+namespace fs = std::filesystem;
+using nlohmann::json;
 using Commands = std::vector<std::pair<std::string, std::string>>;  // with what each does
 
 // A command is never broken, so that it can be copied: what it does stands below where there is no room.
@@ -32,42 +39,53 @@ std::string CommandsWords(const Commands& commands) {
   return text;
 }
 
-// Steps in all that are worth a command; 0: more of them change nothing.
-std::int64_t MoreSteps(const std::filesystem::path& run) {
-  const nlohmann::json record = ReadRunRecord(run);
-  const nlohmann::json& starts = ListAt(record, "starts");
-  if (starts.empty()) return 0;
-  const nlohmann::json& ended = At(starts.back(), "ended");
-  if (!At(ended, "step").is_number_integer() || At(ended, "why") == "its last stage is over") return 0;
-  return 2 * ended.at("step").get<std::int64_t>();
+bool DecayedEarly(const fs::path& run) {
+  bool early = false;
+  ForEachLine(run / kWeightLog,
+              [&](const json& line) { early = early || At(line, "cause") == "early decay"; });
+  return early;
 }
 
-Commands NextOf(const std::string& run, const RunVerdict& verdict, std::int64_t more_steps) {
+// What a resume needs to be told so that it trains on; nothing where no number of steps does that. After an
+// early decay it is another number than the config's.
+std::optional<std::string> ArgumentsToTrainOn(const fs::path& run) {
+  const json record = ReadRunRecord(run);
+  const json& starts = ListAt(record, "starts");
+  const json& ended = starts.empty() ? starts : At(starts.back(), "ended");
+  if (!At(ended, "step").is_number_integer() || At(ended, "why") == "its last stage is over")
+    return std::nullopt;
+  if (At(ended, "why") == "its hours are over" && !DecayedEarly(run)) return "";
+  const fs::path config = NewestConfig(run);
+  const auto done = ended.at("step").get<std::int64_t>();
+  const bool is_same = At(ReadJson<json>(ReadFile(config), DisplayPath(config)), "steps") == 2 * done;
+  return " --steps " + std::to_string((is_same ? 3 : 2) * done);
+}
+
+Commands NextOf(const std::string& run, const RunVerdict& verdict, const std::optional<std::string>& more) {
   const auto eval = std::pair("medley eval " + run, "scores the tasks, draws sheets");
   const auto report = std::pair("medley report " + run, "scores, losses, memory; --html: a page");
   Commands commands = verdict.step > 0 ? Commands{report, eval} : Commands{eval, report};
-  if (more_steps > 0)
-    commands.emplace_back("medley resume " + run + " --steps " + std::to_string(more_steps), "trains on");
+  if (more) commands.emplace_back("medley resume " + run + *more, "trains on");
   return commands;
 }
 
 }  // namespace
 
-void SayWhatIsNext(const std::filesystem::path& run, ExitCode code, Console& console) {
+void SayWhatIsNext(const fs::path& run, ExitCode code, Console& console) {
   if (code == ExitCode::kInterrupted) return console.Say("next:\n  medley resume " + run.string());
   // The run is done and saved: what cannot be read of it is no reason to say otherwise.
   RunVerdict verdict;
-  std::int64_t more_steps = 0;
+  std::optional<std::string> more;
   try {
     verdict = VerdictOf(run);
-    more_steps = MoreSteps(run);
+    more = ArgumentsToTrainOn(run);
   } catch (const Error& error) {
     console.Warn(error.what());
   }
   if (!verdict.words.empty())
     console.Say(
         Prose(verdict.words + (verdict.step > 0 ? ", after step " + std::to_string(verdict.step) : "")));
-  console.Say(CommandsWords(NextOf(run.string(), verdict, more_steps)));
+  console.Say(CommandsWords(NextOf(run.string(), verdict, more)));
 }
 
 }  // namespace medley
