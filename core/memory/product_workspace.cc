@@ -106,7 +106,7 @@ void ProductWorkspace::AddTo(ForwardPart& part) const {
   // The gradient of a matrix is a result too, which is counted in float already.
   const std::int64_t size = static_cast<std::int64_t>(c10::elementSize(dtype)),
                      result = part.product < 0 ? (part.kept + part.forward) / size : part.product,
-                     of_gradient = std::max<std::int64_t>(part.product, 0);
+                     of_gradient = part.product < 0 ? part.backward / size : part.product;
   std::int64_t in_forward = forward + result_bytes * result,
                in_backward = backward + result_bytes * of_gradient;
   if (part.attention) {
@@ -121,9 +121,10 @@ void ProductWorkspace::AddTo(ForwardPart& part) const {
 
 ProductWorkspace WorkspaceOf(const std::vector<Parameter>& parameters) {
   ProductWorkspace most;
-  for (const Parameter& parameter : parameters) {
-    if (at::isFloatingType(parameter.tensor.scalar_type())) most.dtype = parameter.tensor.scalar_type();
-  }
+  const auto computes = std::find_if(parameters.begin(), parameters.end(), [](const Parameter& parameter) {
+    return at::isFloatingType(parameter.tensor.scalar_type());
+  });
+  if (computes != parameters.end()) most.dtype = computes->tensor.scalar_type();  // as FloatTypeOf
   for (const at::Tensor& matrix : HalfMatrices(parameters)) {
     const ProductWorkspace one = Remembered(matrix.size(0), matrix.size(1), matrix.scalar_type());
     most.forward = std::max(most.forward, one.forward);
