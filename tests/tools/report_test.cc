@@ -121,7 +121,7 @@ TEST_F(ReportCommand, IsDrawnAsAPictureThatIsNeverCutThrough) {
   const fs::path file = scratch_ / "page.png";
   const std::string command = script + run_.string() + " " + file.string();
   std::int64_t before = 0;
-  for (const std::string most : {" 1200", " 2500", ""}) {
+  for (const std::string most : {" 1200", ""}) {
     const CommandResult drawn = Shell(command + most + " 2>&1");
     ASSERT_EQ(drawn.code, 0) << drawn.out;
     const Picture picture = ReadPng(file);
