@@ -11,6 +11,7 @@
 #include <medley/base/files.h>
 #include <medley/base/line_reader.h>
 #include <medley/base/suggest.h>
+#include <medley/eval/score_report.h>
 #include <medley/page/log_lines.h>
 #include <medley/report/metrics.h>
 #include <medley/report/score.h>
@@ -49,7 +50,7 @@ std::string FewOf(const std::vector<std::string>& names) {
          std::to_string(names.size() - kMostNames) + " more";
 }
 
-RunVerdict VerdictOn(const std::map<std::string, LastScore>& scores) {
+RunVerdict VerdictOn(const LastScores& scores) {
   RunVerdict verdict;
   std::vector<std::string> others;
   for (const auto& [task, last] : scores) {
@@ -64,8 +65,7 @@ RunVerdict VerdictOn(const std::map<std::string, LastScore>& scores) {
         std::to_string(scores.size()) + " tasks were scored; nothing is known of them that needs no learning";
     return verdict;
   }
-  verdict.words = std::to_string(verdict.clear) + " of " + std::to_string(verdict.judged) +
-                  " tasks are clear of chance and of all that needs no learning";
+  verdict.words = ClearWords(scores);
   if (!others.empty() && verdict.clear > 0) verdict.words += " (not: " + FewOf(others) + ")";
   return verdict;
 }
