@@ -14,7 +14,7 @@ std::int64_t PeriodOf(std::int64_t every) { return every > 1 ? every : 0; }
 
 bool IsDue(std::int64_t step, std::int64_t every) { return every > 0 && step % every == 0; }
 
-std::int64_t Times(std::int64_t after, std::int64_t until, std::int64_t every) {
+std::int64_t TimesDue(std::int64_t after, std::int64_t until, std::int64_t every) {
   return every > 0 ? until / every - after / every : 0;
 }
 
@@ -68,9 +68,9 @@ double RunPace::CostOf(Due due) const {
 }
 
 double RunPace::Needed(std::int64_t step, std::int64_t end, double pace) const {
-  const std::int64_t both = Times(step, end, PeriodOfBoth(eval_every_, save_every_, end));
-  const std::int64_t evaluations = Times(step, end, eval_every_) - both,
-                     saves = Times(step, end, save_every_) - both + (IsDue(end, save_every_) ? 0 : 1);
+  const std::int64_t both = TimesDue(step, end, PeriodOfBoth(eval_every_, save_every_, end));
+  const std::int64_t evaluations = TimesDue(step, end, eval_every_) - both,
+                     saves = TimesDue(step, end, save_every_) - both + (IsDue(end, save_every_) ? 0 : 1);
   return static_cast<double>(end - step) * pace + static_cast<double>(both) * CostOf(kBoth) +
          static_cast<double>(evaluations) * CostOf(kEvaluation) + static_cast<double>(saves) * CostOf(kSave);
 }
