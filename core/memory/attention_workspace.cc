@@ -61,15 +61,12 @@ class Fused {
   at::Tensor q_, k_;
 };
 
-// A half type's short heads go back in float, row by row (HalfAttention).
-AttentionWorkspace RunFused(AttentionShape shape, at::ScalarType dtype) {
-  AttentionWorkspace found{.forward = Fused(shape, dtype).Forward()};
-  if (IsHalf(dtype) && HasShortHeads(shape.head_dim)) {
-    shape.rows = 1;
-    dtype = at::kFloat;
-  }
-  found.backward = Fused(shape, dtype).Backward();
-  return found;
+// A half type's short heads go back in float, row by row, which their part of a footprint counts
+// (HalfAttentionFloats).
+AttentionWorkspace RunFused(const AttentionShape& shape, at::ScalarType dtype) {
+  const Fused attention(shape, dtype);
+  const bool goes_in_float = IsHalf(dtype) && HasShortHeads(shape.head_dim);
+  return {.forward = attention.Forward(), .backward = goes_in_float ? 0 : attention.Backward()};
 }
 
 // Scores, and what is made of values; and their gradients.

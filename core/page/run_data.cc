@@ -293,7 +293,8 @@ ordered_json RunData(const fs::path& run) {
   page["tasks"] = TasksOf(receipt, logs);
   const json& stages = ListAt(receipt, "stages");
   const json& unit = stages.empty() ? stages : At(stages.back(), "unit");
-  page["unit"] = unit.is_string() && unit != "" ? unit : json(UnitOf(run));  // an older medley said none
+  const bool has_unit = unit.is_string() && !unit.get_ref<const std::string&>().empty();
+  page["unit"] = has_unit ? unit : json(UnitOf(run));  // an older medley said none
   page["memory"] = MemoryOf(plan, receipt);
   const auto stages_of_forms = StagesOfForms(run);
   for (ordered_json& form : page["memory"]["forms"])

@@ -41,7 +41,8 @@ ordered_json Plain(const Info& info) {
   ordered_json json = ordered_json::object();
   const auto visit = [&](const facts::Fact& fact, const auto& value) {
     ordered_json shown = ValueToJson(value);
-    if (!fact.only_set || (shown != false && shown != "")) json[std::string(fact.key)] = std::move(shown);
+    const bool is_set = shown.is_string() ? !shown.get_ref<const std::string&>().empty() : shown != false;
+    if (!fact.only_set || is_set) json[std::string(fact.key)] = std::move(shown);
   };
   Info::Fields(visit, info);
   return json;

@@ -86,7 +86,7 @@ void SayWhatRuns(const Run& run, Console& console) {
   console.Detail(GroupsTable(*run.model, optimizer, run.Shard()));
   for (const std::string& words :
        {MomentsWords(*run.model, optimizer), ShardWords(*run.model, optimizer, run.Shard())}) {
-    if (!words.empty()) console.Detail(words);
+    if (!words.empty()) console.Say(words);
   }
   if (optimizer.average > 0)
     console.Detail("evaluations, sheets and exports read the average of the parameters (optimizer.average)");

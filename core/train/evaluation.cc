@@ -118,7 +118,8 @@ std::variant<EvaluationRecord, Failure> Evaluation::Run(std::int64_t step, const
     const double mean = Compare(record.tasks, wanted.stage);
     line += record.tasks.empty() ? ": no task is left" : ", mean loss " + FormatNumber(mean);
   }
-  if (!record.tasks.empty()) line += "\n" + ScoresTable(ScoresAfter(step, record.tasks), ScoreColumns::kAnswer);
+  if (!record.tasks.empty())
+    line += "\n" + ScoresTable(ScoresAfter(step, record.tasks), ScoreColumns::kAnswer);
   if (line.back() == '\n') line.pop_back();  // the console ends its line
   setting_.console.Say(line);
   return record;

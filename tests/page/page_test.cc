@@ -149,7 +149,8 @@ TEST_F(Pages, KnowTheTasksOfARunThatGoesOnBeforeItsFirstSave) {
           R"({"step": 4, "draws": [{"task": "a", "begin": 10, "rows": 15}], "terms": {"a": {"t": {"mean": 1, "weighted": 1}}}})"
           "\n"
           R"({"step": 5, "draws": [{"task": "b", "begin)");
-  const ordered_json data = Data(), now = data["now"];
+  const ordered_json data = Data();
+  const ordered_json& now = data["now"];
   EXPECT_EQ(data["step"], 4) << "the line of step 5 is being written";
   EXPECT_EQ(now["since"], 2) << "the edit";
   EXPECT_EQ(now["unit"], "rows");

@@ -104,7 +104,8 @@ TEST(EstimateVerb, BeginsWithWhetherItFitsAndShowsTheAskedGpuAlone) {
 // The largest of what a step and what an evaluation takes, by the numbers that are told.
 TEST(EstimateVerb, TheVerdictIsOfTheFullestTaskOfStepsAndOfEvaluations) {
   const auto expect = [](const std::string& more, bool in_evaluation, bool evaluates = true) {
-    const nlohmann::json told = Told(more), verdict = told.at("verdict"), advice = told.at("advice");
+    const nlohmann::json told = Told(more);
+    const auto &verdict = told.at("verdict"), &advice = told.at("advice");
     const auto budget = advice.at("budget").get<double>(), waiting = advice.at("waiting").get<double>();
     double most = 0;
     for (const nlohmann::json& task : advice.at("tasks")) {

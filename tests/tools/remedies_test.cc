@@ -67,7 +67,6 @@ constexpr Remedy kRemedies[] = {
     {"core/train/trainer.cc", "the run's hours are over; medley resume", "Remedied.OfHoursThatAreOver"},
     {"core/train/weight_edits.cc", "mend what is wrong, then medley resume",
      "trouble of the disk just when an edit comes again"},
-    {"tools/medley/report.cc", "a directory of medley train is expected", kNoRemedy},
     {"tools/medley/run_end.cc", "\"medley resume \" + run + *more", "Remedied.ByWhatARunEndsWith"},
     {"tools/medley/run_end.cc", "next:\\n  medley resume ",
      "Interrupt.AStepIsGivenUpAtOnceAndDoneAgainAfterAResume"},

@@ -45,7 +45,7 @@ TEST_F(StageSet, EveryFormIsPlannedBeforeTheFirstStepAndHasAReceipt) {
     if (name.starts_with("arrow_to_gold@")) form = name;
   }
   EXPECT_EQ(rows, (std::map<std::string, int>{{"control", 2}, {"arrow_to_gold", 2}, {form, 3}}));
-  EXPECT_TRUE(Has(trained.out, "arrow_to_gold with 3 rows, ")) << trained.out;
+  EXPECT_TRUE(Has(ReadText(scratch_ / "run" / "plan.txt"), "arrow_to_gold with 3 rows, "));
   const auto receipt = nlohmann::json::parse(ReadText(scratch_ / "run" / "receipt.json"));
   EXPECT_TRUE(receipt.at("tasks").contains(form)) << receipt;
   EXPECT_EQ(receipt.at("under_estimates"), 0) << receipt;
