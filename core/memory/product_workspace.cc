@@ -29,7 +29,11 @@ constexpr std::int64_t kSpareOfPieces = 8;  // a part of them
 struct Moment {
   std::int64_t bytes = 0, results = 0;
 
-  bool is_in_float() const { return bytes >= kFloatBytes * results; }
+  // Pieces, too, may be larger than a small result.
+  bool is_in_float() const {
+    const std::int64_t beside = bytes - kFloatBytes * results;
+    return beside >= 0 && beside <= kLeast;
+  }
 };
 
 Moment Run(const at::Tensor& a, const at::Tensor& b) {
