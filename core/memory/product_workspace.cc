@@ -2,10 +2,12 @@
 
 #include <ATen/Parallel.h>
 #include <ATen/core/grad_mode.h>
+#include <ATen/ops/addmm.h>
 #include <ATen/ops/mm.h>
 #include <ATen/ops/zeros.h>
 
 #include <algorithm>
+#include <array>
 #include <map>
 #include <mutex>
 #include <tuple>
@@ -22,9 +24,13 @@ namespace {
 constexpr std::int64_t kWidest = 1024;
 constexpr std::int64_t kFloatBytes = 4, kHalfBytes = 2;
 constexpr std::int64_t kTile = 64;     // the most that pieces are rounded up to
-constexpr std::int64_t kLeast = 1024;  // beside a result in float: measured 128 to 608
-// Pieces do not grow evenly with the rows: of other numbers of them they may be so much larger.
-constexpr std::int64_t kSpareOfPieces = 8;  // a part of them
+constexpr std::int64_t kLeast = 1024;  // beside a result in float: measured 128 to 608 with two threads
+// Pieces do not grow evenly with the rows, and with AMX they are largest at some few hundred. So many are
+// tried; of numbers between them they may be a part larger.
+constexpr std::array<std::int64_t, 20> kRows = {1,   2,   3,   8,   16,  32,  48,  64,  96,  128,
+                                                160, 192, 224, 256, 320, 384, 448, 512, 768, kWidest};
+constexpr std::int64_t kSpareOfPieces = 8;
+constexpr std::int64_t kFewRows = 64;
 
 struct Moment {
   std::int64_t bytes = 0, results = 0;
@@ -32,14 +38,15 @@ struct Moment {
   // Pieces, too, may be larger than a small result.
   bool is_in_float() const {
     const std::int64_t beside = bytes - kFloatBytes * results;
-    return beside >= 0 && beside <= kLeast;
+    return beside >= 0 && beside <= kLeast * at::get_num_threads();
   }
 };
 
-Moment Run(const at::Tensor& a, const at::Tensor& b) {
+template <typename Fn>
+Moment Run(const Fn& fn) {
   const std::int64_t before = ReadCpuMemory().now;
   const CpuPeakScope own;
-  const at::Tensor result = at::mm(a, b);
+  const at::Tensor result = fn();
   return {.bytes = std::max<std::int64_t>(
               ReadCpuMemory().peak - before - static_cast<std::int64_t>(result.nbytes()), 0),
           .results = result.numel()};
@@ -47,24 +54,28 @@ Moment Run(const at::Tensor& a, const at::Tensor& b) {
 
 std::int64_t WithSpare(std::int64_t pieces) { return pieces + pieces / kSpareOfPieces; }
 
-// Of a matrix [out, in] and a few rows, and where they take anything, of more.
+// Of a matrix [out, in]. Where a few rows take nothing, or sums in float, so do more.
 ProductWorkspace Measure(std::int64_t out, std::int64_t in, at::ScalarType dtype) {
   const at::NoGradGuard no_graph;
   ProductWorkspace found;
-  for (std::int64_t rows = 16; rows <= kWidest; rows *= 4) {
+  const at::Tensor bias = at::zeros({out}, dtype);
+  for (const std::int64_t rows : kRows) {
     const at::Tensor x = at::zeros({rows, in}, dtype), w = at::zeros({out, in}, dtype),
                      g = at::zeros({rows, out}, dtype);
-    const Moment forward = Run(x, w.t()), of_x = Run(g, w), of_w = Run(g.t(), x);
-    if (forward.bytes + of_x.bytes + of_w.bytes == 0) break;
+    const Moment plain = Run([&] { return at::mm(x, w.t()); }),
+                 biased = Run([&] { return at::addmm(bias, x, w.t()); }),
+                 forward = biased.bytes > plain.bytes ? biased : plain,
+                 of_x = Run([&] { return at::mm(g, w); }), of_w = Run([&] { return at::mm(g.t(), x); });
     const bool in_float = forward.is_in_float() && of_x.is_in_float() && of_w.is_in_float();
     const std::int64_t result_bytes = in_float ? kFloatBytes : 0;
     const auto beside = [&](const Moment& moment) {
       return in_float ? std::max(moment.bytes - result_bytes * moment.results, kLeast)
                       : WithSpare(moment.bytes);
     };
-    found.result_bytes = std::max(found.result_bytes, result_bytes);
+    found.result_bytes = result_bytes;  // as most rows say
     found.forward = std::max(found.forward, beside(forward));
     found.backward = std::max({found.backward, beside(of_x), beside(of_w)});
+    if (rows == kFewRows && (in_float || forward.bytes + of_x.bytes + of_w.bytes == 0)) break;
   }
   return found;
 }
