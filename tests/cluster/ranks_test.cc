@@ -43,7 +43,7 @@ TEST_F(Ranks, TrainWhatOneTrains) {
       ASSERT_EQ(done.code, 0) << done.out;
       ExpectTheSameRun(run, "one" + draws.substr(15, 1));
       ExpectTheSameSumsOnAll(run, ranks);
-      EXPECT_TRUE(Has(done.out, " % waiting for processes (rank ")) << done.out;
+      EXPECT_TRUE(Has(ReadText(At(run) / "log.txt"), " % waiting for processes (rank "));
       ExpectThatAllSayWhatTheyTook(At(run), ranks);
     }
   }
