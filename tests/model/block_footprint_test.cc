@@ -14,6 +14,8 @@
 #include <string>
 #include <vector>
 
+#include "tests/sweep.h"
+
 namespace medley {
 namespace {
 
@@ -120,7 +122,7 @@ TEST(BlockFootprint, OfLayersIsNeverBelowWhatIsCountedAndNear) {
 // narrow.
 TEST(BlockFootprint, OfAnyLayerIsNeverBelowThePeak) {
   InstallCpuAllocator();
-  for (std::int64_t seed = 0; seed < 60; ++seed) {
+  for (const std::int64_t seed : test::SliceOfSteps("LayersOfAnyShape", 0, 60, 4)) {
     RowRandom random(CombineSeeds(7, static_cast<std::uint64_t>(seed)));
     const auto one_of = [&](const std::vector<std::int64_t>& values) {
       return values[static_cast<std::size_t>(random.Below(std::ssize(values)))];
