@@ -19,8 +19,20 @@ std::string ModelName() {
   return "";
 }
 
+std::string Limits() {
+  std::string limits;
+  for (const char* name : {"ATEN_CPU_CAPABILITY", "ONEDNN_MAX_CPU_ISA", "DNNL_MAX_CPU_ISA",
+                           "MKL_ENABLE_INSTRUCTIONS", "MKL_CBWR"}) {
+    const auto value = Environment(name);
+    if (value) limits += (limits.empty() ? "" : " ") + (name + ("=" + *value));
+  }
+  return limits;
+}
+
+}  // namespace
+
 // One step of it each: a CPU that has a later one has those before.
-std::string Instructions() {
+std::string InstructionsOfThisCpu() {
   std::string widest;
 #if defined(__x86_64__)
   for (const auto& [name, there] : std::initializer_list<std::pair<const char*, bool>>{
@@ -36,19 +48,7 @@ std::string Instructions() {
   return widest;
 }
 
-std::string Limits() {
-  std::string limits;
-  for (const char* name : {"ATEN_CPU_CAPABILITY", "ONEDNN_MAX_CPU_ISA", "DNNL_MAX_CPU_ISA",
-                           "MKL_ENABLE_INSTRUCTIONS", "MKL_CBWR"}) {
-    const auto value = Environment(name);
-    if (value) limits += (limits.empty() ? "" : " ") + (name + ("=" + *value));
-  }
-  return limits;
-}
-
-}  // namespace
-
-Cpu ThisCpu() { return {ModelName(), Instructions(), Limits()}; }
+Cpu ThisCpu() { return {ModelName(), InstructionsOfThisCpu(), Limits()}; }
 
 std::string Describe(const Cpu& cpu) {
   std::string in_use = cpu.instructions;

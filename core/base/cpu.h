@@ -14,6 +14,8 @@ struct Cpu {
 
 // This process's. Opens no libtorch.
 Cpu ThisCpu();
+// Its instructions alone, for which no file is read.
+std::string InstructionsOfThisCpu();
 // "AMD EPYC 9R14 (avx512_bf16, ATEN_CPU_CAPABILITY=avx2)".
 std::string Describe(const Cpu& cpu);
 

@@ -35,7 +35,7 @@ void MatchKernels(bool has_amx) {
   if (may_use_amx) ::setenv(kKernels, "AVX512_CORE_BF16", /*overwrite=*/1);
 }
 
-void MatchKernels() { MatchKernels(ThisCpu().instructions == "amx_bf16"); }
+void MatchKernels() { MatchKernels(InstructionsOfThisCpu() == "amx_bf16"); }
 
 void PrepareLibraries() {
   LetWaitingThreadsSleep();

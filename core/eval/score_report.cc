@@ -132,8 +132,9 @@ std::string ScoresTable(const LastScores& scores, ScoreColumns columns) {
     table.Add(std::move(row));
   }
   std::string earlier;
+  const std::int64_t newest = NewestStep(scores);
   for (const auto& [name, last] : scores) {
-    if (last.step < NewestStep(scores))
+    if (last.step < newest)
       earlier += (earlier.empty() ? "" : ", ") + name + " after step " + std::to_string(last.step);
   }
   return table.ToText() + (earlier.empty() ? "" : Prose("(scored earlier: " + earlier + ")") + "\n");
