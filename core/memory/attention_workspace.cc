@@ -20,6 +20,7 @@ namespace medley {
 namespace {
 
 constexpr std::int64_t kMostPositions = 1024;              // longer ones are cut into pieces of at most 768
+constexpr std::int64_t kMostDim = 256;                     // what a thread has of a head grows with its width
 constexpr std::int64_t kFewHeads = 4;                      // of which libtorch packs keys as of more
 constexpr std::int64_t kMostWork = std::int64_t{1} << 27;  // products of two numbers: a tenth of a second
 
@@ -95,7 +96,8 @@ std::int64_t Grown(std::int64_t of_one, std::int64_t of_run, std::int64_t run, d
   return std::max(of_one, of_run) + static_cast<std::int64_t>(a_row * more + 1);
 }
 
-AttentionWorkspace Measure(const AttentionShape& shape, at::ScalarType dtype) {
+// Of heads of at most kMostDim.
+AttentionWorkspace MeasureNarrow(const AttentionShape& shape, at::ScalarType dtype) {
   const at::NoGradGuard no_graph;
   AttentionShape run = shape;
   run.queries = std::min(shape.queries, kMostPositions);
@@ -114,6 +116,14 @@ AttentionWorkspace Measure(const AttentionShape& shape, at::ScalarType dtype) {
   const AttentionWorkspace one = Run(run, dtype);
   return {.forward = Grown(one.forward, found.forward, rows_run, rows),
           .backward = Grown(one.backward, found.backward, rows_run, rows)};
+}
+
+AttentionWorkspace Measure(AttentionShape shape, at::ScalarType dtype) {
+  const std::int64_t dim = shape.head_dim;
+  shape.head_dim = std::min(dim, kMostDim);
+  const AttentionWorkspace narrow = MeasureNarrow(shape, dtype);
+  const std::int64_t times = (dim + shape.head_dim - 1) / std::max<std::int64_t>(shape.head_dim, 1);
+  return {.forward = narrow.forward * times, .backward = narrow.backward * times};
 }
 
 }  // namespace

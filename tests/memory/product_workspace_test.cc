@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <ATen/ops/_scaled_dot_product_flash_attention_for_cpu.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/zeros.h>
 
@@ -82,6 +83,25 @@ TEST(AttentionWorkspace, OfManyRowsIsNotBelowWhatTheyTake) {
       EXPECT_GE(many.forward, one.forward) << fused << dtype;
       EXPECT_GE(many.backward, one.backward) << fused << dtype;
     }
+  }
+}
+
+// Heads are run at most as wide as models have them: a million numbers a head, which a config may ask for by
+// mistake, is counted as soon as any.
+TEST(AttentionWorkspace, OfWideHeadsIsNotBelowWhatTheyTake) {
+  InstallCpuAllocator();
+  for (const std::int64_t dim : {300, 900}) {
+    const at::Tensor q = at::zeros({2, 3, 70, dim});
+    std::int64_t beside = 0;
+    {
+      const CpuPeakScope own;
+      const auto results = at::_scaled_dot_product_flash_attention_for_cpu(q, q, q);
+      beside = ReadCpuMemory().peak - ReadCpuMemory().now;
+    }
+    AttentionShape shape{.rows = 2, .heads = 3, .kv_heads = 3, .head_dim = dim, .queries = 70, .seen = 70};
+    EXPECT_GE(WorkspaceOf(shape, at::kFloat).forward, beside) << dim;
+    shape.head_dim = 1'000'000;
+    EXPECT_GT(WorkspaceOf(shape, at::kFloat).forward, beside) << dim;
   }
 }
 
