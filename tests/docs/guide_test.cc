@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "tests/plugin/test_files.h"
+#include "tests/sweep.h"
 #include "tests/tools/installed.h"
 
 namespace medley {
@@ -44,31 +45,32 @@ class Guide : public test::InstalledTest {
   static std::string Block(const std::string& path) { return (fs::path(MEDLEY_GUIDE) / path).string(); }
 };
 
-// Every folder of the guide is built, by CMake's own commands and as one project, for that is cheaper; passes
+// What a folder's commands print, besides that they succeed.
+void ExpectOfGuide(const std::string& name, const std::string& said) {
+  EXPECT_EQ(Has(said, "pixel_error"), name == "recall") << said;
+  EXPECT_EQ(Has(said, "picture_error"), name == "boxes") << said;
+  EXPECT_FALSE(name == "riddles" && Has(said, "the same")) << said;
+}
+
+// A folder of the guide is built, by CMake's own commands and all as one project, for that is cheaper; passes
 // its own tests; and does what its commands say.
 TEST_F(Guide, EveryFolderIsBuiltPassesItsOwnTestsAndTrains) {
-  const std::vector<std::string> folders = {"recall", "boxes", "riddles", "gesture"};
+  const std::vector<std::string> folders =
+      test::Slice("Guide", std::vector<std::string>{"recall", "gesture", "boxes", "riddles"}, 2);
   for (const std::string& name : folders) ASSERT_NO_FATAL_FAILURE(Make(name));
   Write("CMakeLists.txt", ProjectOf(folders));
   const CommandResult built = Run(".", "cmake -S . -B build -G Ninja && cmake --build build");
   ASSERT_EQ(built.code, 0) << built.out;
   const CommandResult tested = Run(".", "ctest --test-dir build --output-on-failure -j 2");
   EXPECT_EQ(tested.code, 0) << tested.out;
-  EXPECT_TRUE(Has(tested.out, "100% tests passed, 0 tests failed out of 8")) << tested.out;
+  EXPECT_TRUE(Has(tested.out, "tests failed out of " + std::to_string(2 * folders.size()))) << tested.out;
   EXPECT_FALSE(Has(tested.out, "Skipped")) << tested.out;
-
-  const CommandResult recall = RunBlock("recall");
-  EXPECT_EQ(recall.code, 0) << recall.out;
-  EXPECT_TRUE(Has(recall.out, "pixel_error")) << recall.out;
-  const CommandResult boxes = RunBlock("boxes");
-  EXPECT_EQ(boxes.code, 0) << boxes.out;
-  EXPECT_TRUE(Has(boxes.out, "picture_error")) << boxes.out;
-  const CommandResult gesture = RunBlock("gesture");
-  EXPECT_EQ(gesture.code, 0) << gesture.out;
-
-  const CommandResult riddles = RunBlock("riddles");
-  EXPECT_EQ(riddles.code, 0) << riddles.out;
-  EXPECT_FALSE(Has(riddles.out, "the same")) << riddles.out;
+  for (const std::string& name : folders) {
+    const CommandResult done = RunBlock(name);
+    EXPECT_EQ(done.code, 0) << name << '\n' << done.out;
+    ExpectOfGuide(name, done.out);
+  }
+  if (folders.back() != "riddles") return;
   testing::WriteBytes(directory_ / "riddles/riddles.jsonl", "{\"ask\": \"What?\"}\n");
   const CommandResult bad =
       Run("riddles", "medley train run.json --plugin-path build/lib/medley/" MEDLEY_PLUGIN_FOLDER

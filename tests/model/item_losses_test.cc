@@ -165,15 +165,16 @@ std::int64_t BytesBeside(std::int64_t items, bool trains_head, at::ScalarType dt
 }
 
 TEST(ItemLosses, TakeNoMoreBytesForMoreItems) {
+  constexpr std::int64_t kItems = 512;
   InstallCpuAllocator();
   for (const at::ScalarType dtype : {at::kFloat, at::kBFloat16}) {
     for (const bool trains_head : {false, true}) {
       const std::int64_t few = BytesBeside(64, trains_head, dtype),
-                         many = BytesBeside(2048, trains_head, dtype);
+                         many = BytesBeside(kItems, trains_head, dtype);
       // Indices and losses: 16 numbers of each item.
-      EXPECT_LE(many, std::max<std::int64_t>(few, 8 * LossPieces::ItemBytes(4096)) + 64 * 2048)
+      EXPECT_LE(many, std::max<std::int64_t>(few, 8 * LossPieces::ItemBytes(4096)) + 64 * kItems)
           << dtype << trains_head;
-      EXPECT_LT(many, 2048 * 4096 * 4 / 4) << dtype << trains_head;  // a quarter of the logits
+      EXPECT_LT(many, kItems * 4096 * 4 / 4) << dtype << trains_head;  // a quarter of the logits
     }
   }
 }

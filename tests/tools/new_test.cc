@@ -32,7 +32,7 @@ const std::vector<std::string> kKinds = {"reply", "question", "picture", "classi
 // kinds, so it is built once; beside it each plugin's .check, which tries the same.
 TEST_F(NewTest, EveryKindBuildsWithoutAWarningAndPassesItsCheck) {
   std::vector<std::string> folders;
-  for (const std::string& kind : kKinds) {
+  for (const std::string& kind : test::Slice("NewKinds", kKinds, 2)) {
     folders.push_back("my_" + kind);
     ASSERT_EQ(New(folders.back() + " --kind " + kind).code, 0);
   }
@@ -45,13 +45,12 @@ TEST_F(NewTest, EveryKindBuildsWithoutAWarningAndPassesItsCheck) {
     const std::string flags = std::string("-Wall -Wextra -Werror ") + (is_gcc ? kQuickFlags : "");
     const auto built = Here(".", "cmake -S . -G Ninja -B " + compiler + " -Dmedley_ROOT=" + Prefix() +
                                      " -DCMAKE_CXX_COMPILER=" + compiler + " -DCMAKE_CXX_FLAGS='" + flags +
-                                     "' && cmake --build " + compiler + " --target" +
-                                     (is_gcc ? " my_reply_test" : "") + plugins);
+                                     "' && cmake --build " + compiler + " --target" + plugins);
     ASSERT_EQ(built.code, 0) << compiler << '\n' << built.out;
   }
-  const auto tested = Here(".", "ctest --test-dir g++ --output-on-failure -R 'check$|^my_reply$'");
+  const auto tested = Here(".", "ctest --test-dir g++ --output-on-failure -R check$");
   EXPECT_EQ(tested.code, 0) << tested.out;
-  EXPECT_TRUE(test::Has(tested.out, "100% tests passed, 0 tests failed out of 7")) << tested.out;
+  EXPECT_TRUE(test::Has(tested.out, "tests failed out of " + std::to_string(folders.size()))) << tested.out;
   EXPECT_FALSE(test::Has(tested.out, "Skipped")) << tested.out;
 }
 
