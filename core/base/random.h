@@ -25,12 +25,12 @@ constexpr std::uint64_t HashName(std::string_view name) {
   return h;
 }
 
-// Seeds of a task's rows in training and in evaluation: never the same rows.
+// Seeds of a task's rows in training, of the run's seed, and in evaluation, of eval.seed: never the same rows.
 constexpr std::uint64_t TaskSeed(std::uint64_t run_seed, std::string_view task) {
   return CombineSeeds(run_seed, HashName(task));
 }
-constexpr std::uint64_t EvalSeed(std::uint64_t run_seed, std::string_view task) {
-  return CombineSeeds(CombineSeeds(run_seed, HashName("evaluation")), HashName(task));
+constexpr std::uint64_t EvalSeed(std::uint64_t eval_seed, std::string_view task) {
+  return CombineSeeds(CombineSeeds(eval_seed, HashName("evaluation")), HashName(task));
 }
 
 // The random numbers of one row: cheap to make, the same on every machine and thread.

@@ -11,6 +11,8 @@ namespace medley {
 template <typename T, std::size_t N>
 class SpecList {
  public:
+  static constexpr std::size_t kMost = N;
+
   constexpr SpecList() noexcept {}  // a defaulted one ends GCC 12 where a template has such a member
   // A longer list is cut, and the compiler says so where the plugin is declared: an exception here would only
   // make it say that kSpec is no constant.

@@ -18,6 +18,7 @@ ordered_json ToJson(const std::optional<MeanEvaluation>& evaluated) {
   if (!evaluated || !std::isfinite(evaluated->loss)) return nullptr;
   ordered_json json = {{"loss", evaluated->loss}, {"tasks", evaluated->tasks}};
   if (!evaluated->stage.empty()) json["stage"] = evaluated->stage;
+  if (!evaluated->rows.empty()) json["rows"] = evaluated->rows;
   return json;
 }
 
@@ -26,7 +27,13 @@ std::optional<MeanEvaluation> ReadMeanEvaluation(const ordered_json& json) {
   if (json.is_null() || json.at("loss").is_null()) return std::nullopt;
   return MeanEvaluation{.loss = json.at("loss").get<double>(),
                         .tasks = json.at("tasks").get<std::vector<std::string>>(),
-                        .stage = json.value("stage", "")};
+                        .stage = json.value("stage", ""),
+                        .rows = json.value("rows", "")};
+}
+
+bool MeanEvaluation::ComparesWith(const MeanEvaluation& other) const {
+  return stage == other.stage && tasks == other.tasks &&
+         (rows == other.rows || rows.empty() || other.rows.empty());
 }
 
 ordered_json FactsJson(const CheckpointFacts& facts, const ordered_json& tensors) {

@@ -17,11 +17,14 @@ inline constexpr const char* kOptimizerFile = "optim.safetensors";
 inline constexpr const char* kStateFile = "state.json";
 
 // The mean loss of an evaluation, a finite one: a loss that is not finite counts as not evaluated. It
-// compares only with those over the same tasks in the same stage.
+// compares only with those over the same tasks and rows in the same stage.
 struct MeanEvaluation {
   double loss = 0;
   std::vector<std::string> tasks;
   std::string stage = {};
+  std::string rows = {};  // which were held out; "": a medley before did not say
+
+  bool ComparesWith(const MeanEvaluation& other) const;
 };
 // What a checkpoint keeps of it: null where nothing was evaluated. Reading throws nlohmann's exception where
 // it is something else.

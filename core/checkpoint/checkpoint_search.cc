@@ -127,9 +127,7 @@ void RotateCheckpoints(const fs::path& run, std::int64_t keep) {
     if (facts.keep) kept.insert(entry.step);
     const std::optional<MeanEvaluation>& evaluation = facts.evaluated;
     if (!evaluation) continue;
-    if (best_evaluation &&
-        (evaluation->stage != best_evaluation->stage || evaluation->tasks != best_evaluation->tasks))
-      continue;
+    if (best_evaluation && !evaluation->ComparesWith(*best_evaluation)) continue;
     if (best_evaluation && evaluation->loss > best_evaluation->loss) continue;
     best = entry.step;
     best_evaluation = evaluation;

@@ -25,6 +25,7 @@ namespace medley {
 struct EvalConfig {
   std::int64_t every = 0;   // steps; 0: only when asked
   std::int64_t rows = 256;  // at most; of finite data each held-out item once
+  std::int64_t seed = 0;    // of evaluated rows
 };
 
 struct CheckpointConfig {
@@ -88,6 +89,11 @@ void Fields(Visitor& visit, EvalConfig& c) {
                  .help = "Rows a task; of finite data each held-out item once at most",
                  .low = 1,
                  .high = 1 << 20});
+  visit(c.seed, {.name = "seed",
+                 .help = "Of the evaluated rows, whatever the run's own seed: runs with one eval.seed are "
+                         "scored on the same rows",
+                 .low = 0,
+                 .fixed = true});
 }
 
 template <typename Visitor>

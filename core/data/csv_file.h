@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -28,6 +29,8 @@ class CsvFile {
   // The fields of an item, as many as there are columns. 0 <= item < size(). InputError "FILE:LINE: ..."
   // where the file was changed since.
   std::vector<std::string> Read(std::int64_t item) const;
+  // HashItem of each item's record, as it stands in the file.
+  std::span<const std::uint64_t> hashes() const { return records_->hashes().subspan(1); }
   // "FILE:LINE", for what is wrong with an item's contents.
   std::string PlaceOf(std::int64_t item) const { return Place(item + 1); }
 

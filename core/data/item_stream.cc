@@ -20,6 +20,15 @@ std::int64_t Checked(std::int64_t items, std::int64_t held_out, std::string_view
                    std::to_string(held_out) + " are to be held out; expected at least one for training");
 }
 
+bool IsByPlace(const HeldOutItems& held_out) {
+  return held_out.rules != nullptr && held_out.rules->IsByPlace(held_out.task);
+}
+
+// How many a stream by place holds out.
+std::int64_t ByPlace(const HeldOutItems& held_out) {
+  return IsByPlace(held_out) ? static_cast<std::int64_t>(held_out.asked) : 0;
+}
+
 }  // namespace
 
 ShuffledOrder::ShuffledOrder(std::int64_t count, std::uint64_t key) : count_(count), key_(key) {}
@@ -39,7 +48,22 @@ ItemStream::ItemStream(std::int64_t items, std::int64_t held_out, std::string_vi
     : items_(Checked(items, held_out, name)),
       held_out_(held_out),
       splits_(std::in_place, items, HashName(name)),
-      shows_(shows) {}
+      shows_(shows) {
+  if (held_out > 0)
+    rows_held_out_ = std::to_string(held_out) + " of " + std::to_string(items) + " by place";
+}
+
+ItemStream::ItemStream(const HeldOutItems& held_out, std::span<const std::uint64_t> hashes, Shows shows)
+    : ItemStream(std::ssize(hashes), ByPlace(held_out), held_out.by_place, shows) {
+  if (!(held_out.asked > 0) || IsByPlace(held_out)) return;
+  DataRules nobodys;
+  DataRules& rules = held_out.rules != nullptr ? *held_out.rules : nobodys;
+  splits_.reset();
+  divided_ = rules.Divide(held_out, hashes);
+  const std::int64_t listed = std::ssize(divided_->items);
+  held_out_ = divided_->side == Split::kHeldOut ? listed : items_ - listed;
+  rows_held_out_ = divided_->rows;
+}
 
 ItemStream::ItemStream(const SplitSizes& sizes, Shows shows)
     : items_(sizes.training + sizes.held_out), held_out_(sizes.held_out), shows_(shows) {
@@ -58,8 +82,25 @@ std::int64_t ItemStream::ItemOf(const RowRange& rows, std::int64_t row) const {
   const ShuffledOrder order(count, CombineSeeds(rows.seed, static_cast<std::uint64_t>(epoch)));
   const bool is_held_out = rows.split == Split::kHeldOut;
   const std::int64_t place = order[row % count];
+  if (divided_) return At(rows.split, place);
   if (!splits_) return is_held_out ? items_ - held_out_ + place : place;
   return (*splits_)[is_held_out ? place : held_out_ + place];
+}
+
+// Of the side that is not listed: as many listed ones stand before an item as begin at most at it, less their
+// own number.
+std::int64_t ItemStream::At(Split split, std::int64_t place) const {
+  const std::vector<std::int64_t>& listed = divided_->items;
+  if (split == divided_->side) return listed[static_cast<std::size_t>(place)];
+  std::int64_t low = 0, high = std::ssize(listed);
+  while (low < high) {
+    const std::int64_t middle = low + (high - low) / 2;
+    if (listed[static_cast<std::size_t>(middle)] - middle <= place)
+      low = middle + 1;
+    else
+      high = middle;
+  }
+  return place + low;
 }
 
 }  // namespace medley

@@ -2,9 +2,13 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
+#include <string>
 #include <string_view>
+#include <vector>
 
 #include <medley/base/rows.h>
+#include <medley/data/data_rules.h>
 
 namespace medley {
 
@@ -34,10 +38,14 @@ class ItemStream {
   // from it. Of whole items an evaluation shows each once; of groups as many rows as are asked for.
   enum class Shows { kWholeItem, kPartOfItem };
 
-  // `held_out` of the items are for evaluations only, the others for training only. Which ones is a function
-  // of the two numbers and the name, and not of a run: weights that are taken over from another run have not
-  // seen them either. With 0 of them both splits have all items. InputError where nothing is left for
-  // training.
+  // Items by their hashes (HashItem), of which the run's rules hold out a part for evaluations only: see
+  // DataRules. With none of them both splits have all items. InputError where a split would be empty. In a
+  // run that began before there were such rules: as below, by its `by_place`.
+  ItemStream(const HeldOutItems& held_out, std::span<const std::uint64_t> hashes,
+             Shows shows = Shows::kWholeItem);
+  // By place: `held_out` of the items are for evaluations only, the others for training only. Which ones is a
+  // function of the two numbers and the name, so that with another number of items others are held out. With
+  // 0 of them both splits have all items. InputError where nothing is left for training.
   ItemStream(std::int64_t items, std::int64_t held_out, std::string_view name,
              Shows shows = Shows::kWholeItem);
   // Items [0, training) are for training, [training, training + held_out) for evaluations. InputError where
@@ -48,11 +56,20 @@ class ItemStream {
   Shows shows() const { return shows_; }
   // The item, in [0, items), of row `row` of the range.
   std::int64_t ItemOf(const RowRange& rows, std::int64_t row) const;
+  // Whether items are held out by their places.
+  bool is_by_place() const { return splits_ && held_out_ > 0; }
+  // What is held out, in a word: two streams that hold out the same have the same. "": nothing is.
+  const std::string& rows_held_out() const { return rows_held_out_; }
 
  private:
+  // The item at a place among those of a split.
+  std::int64_t At(Split split, std::int64_t place) const;
+
   std::int64_t items_, held_out_;
-  std::optional<ShuffledOrder> splits_;  // those held out come first; none: they stand behind the others
+  std::optional<ShuffledOrder> splits_;   // those held out come first; none: they stand behind the others
+  std::optional<DividedItems> divided_;  // or these do
   Shows shows_;
+  std::string rows_held_out_;
 };
 
 }  // namespace medley

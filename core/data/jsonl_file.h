@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <memory>
+#include <span>
 #include <string>
 
 #include <medley/data/json_item.h>
@@ -20,6 +21,8 @@ class JsonlFile {
   std::int64_t size() const { return records_->size(); }
   // 0 <= item < size(). InputError "FILE:LINE:COLUMN: ..." where the file was changed since.
   JsonItem Read(std::int64_t item) const;
+  // HashItem of each line.
+  std::span<const std::uint64_t> hashes() const { return records_->hashes(); }
   // "FILE:LINE", for what is wrong with an item's contents.
   std::string PlaceOf(std::int64_t item) const { return records_->PlaceOf(item); }
 

@@ -18,6 +18,7 @@ void NoteRead(const std::shared_ptr<const RecordIndex>& file, std::int64_t recor
 }
 
 void ForgetRead() { last_read.file.reset(); }
+bool WasRead() { return !last_read.file.expired(); }
 
 void ThrowOfLastRead(const std::string& words) {
   const auto file = last_read.file.lock();

@@ -13,6 +13,7 @@ namespace medley {
 // and keeps none open.
 void NoteRead(const std::shared_ptr<const RecordIndex>& file, std::int64_t record);
 void ForgetRead();
+bool WasRead();  // a record, since ForgetRead
 
 // Throws what a stranger's exception says: of nlohmann's an InputError "FILE:LINE: ..." with the place of the
 // record; of another's an Error that names the place behind it. An Error of the words alone where nothing was

@@ -24,21 +24,21 @@ namespace fs = std::filesystem;
 
 // What a cached index begins with; numbers in the machine's order, as nobody else reads it.
 struct Header {
-  char magic[8] = {'m', 'd', 'l', 'y', 'r', 'e', 'c', '1'};
+  char magic[8] = {'m', 'd', 'l', 'y', 'r', 'e', 'c', '2'};
   std::uint32_t format = 0, header_bytes = sizeof(Header);
-  std::int64_t file_bytes = 0, modified_ns = 0, changed_ns = 0, begins = 0;
+  std::int64_t file_bytes = 0, modified_ns = 0, changed_ns = 0, numbers = 0;
   char sum[32] = {};  // of the numbers behind it
 };
 static_assert(std::is_trivially_copyable_v<Header>);
 
-Header HeaderOf(const InputFile& file, RecordIndex::Format format, std::span<const std::uint64_t> begins) {
+Header HeaderOf(const InputFile& file, RecordIndex::Format format, std::span<const std::uint64_t> numbers) {
   Header header{.format = static_cast<std::uint32_t>(format),
                 .file_bytes = file.size(),
                 .modified_ns = file.modified_ns(),
                 .changed_ns = file.changed_ns(),
-                .begins = std::ssize(begins)};
+                .numbers = std::ssize(numbers)};
   RunningSum sum;
-  sum.Add(begins.data(), begins.size_bytes());
+  sum.Add(numbers.data(), numbers.size_bytes());
   sum.Hex().copy(header.sum, sizeof header.sum);
   return header;
 }
@@ -64,12 +64,20 @@ RecordIndex::RecordIndex(const fs::path& file, Format format, const RecordCheck&
     : path_(file), format_(format), file_(Readable(file)) {
   const std::optional<fs::path> cached = CachedIndex(file, format, check.name);
   if (cached && Load(*cached)) return;
-  scanned_ = FindRecords(file_, path_, format_, check);
-  begins_ = scanned_;
+  FoundRecords found = FindRecords(file_, path_, format_, check);
+  scanned_ = std::move(found.begins);
+  scanned_.insert(scanned_.end(), found.hashes.begin(), found.hashes.end());
+  Show(scanned_);
   if (cached) Save(*cached);
 }
 
 RecordIndex::RecordIndex(const fs::path& file, Format format) : RecordIndex(file, format, RecordCheck()) {}
+
+void RecordIndex::Show(std::span<const std::uint64_t> numbers) {
+  const std::size_t records = numbers.size() / 2;  // one begin more, which is an end
+  begins_ = numbers.first(numbers.size() - records);
+  hashes_ = numbers.last(records);
+}
 
 // What is not an index of just this file is made again, whatever the reason.
 bool RecordIndex::Load(const fs::path& cached) {
@@ -83,11 +91,11 @@ bool RecordIndex::Load(const fs::path& cached) {
   }
   const auto numbers = mapped->size() - static_cast<std::int64_t>(sizeof(Header));
   if (numbers < static_cast<std::int64_t>(sizeof(std::uint64_t))) return false;
-  const std::span begins(reinterpret_cast<const std::uint64_t*>(mapped->data() + sizeof(Header)),
+  const std::span stored(reinterpret_cast<const std::uint64_t*>(mapped->data() + sizeof(Header)),
                          static_cast<std::size_t>(numbers) / sizeof(std::uint64_t));
-  const Header expected = HeaderOf(file_, format_, begins);
-  if (std::memcmp(mapped->data(), &expected, sizeof expected) != 0) return false;
-  begins_ = begins;
+  const Header expected = HeaderOf(file_, format_, stored);
+  if (stored.size() % 2 == 0 || std::memcmp(mapped->data(), &expected, sizeof expected) != 0) return false;
+  Show(stored);
   mapped_ = std::move(mapped);
   return true;
 }
@@ -97,9 +105,9 @@ void RecordIndex::Save(const fs::path& cached) const {
   try {
     CreateDirectories(cached.parent_path());
     ReplaceFile(cached, [&](NewFile& file) {
-      const Header header = HeaderOf(file_, format_, begins_);
+      const Header header = HeaderOf(file_, format_, scanned_);
       file.Write(&header, sizeof header);
-      file.Write(begins_.data(), begins_.size_bytes());
+      file.Write(scanned_.data(), scanned_.size() * sizeof scanned_[0]);
     });
   } catch (const std::exception& error) {
     std::fprintf(stderr, "the records of %s are looked for again at the next start: %s\n",

@@ -14,8 +14,8 @@ namespace medley {
 
 struct RecordCheck;
 
-// The places where the records of a text file begin, so that any of them is read without those before it. A
-// file is read through once, with its progress on stderr where that takes long, and each record is checked
+// The places where the records of a text file begin, so that any of them is read without those before it, and
+// the hashes of their bytes. A file is read through once, with its progress on stderr where that takes long, and each record is checked
 // meanwhile; the result lies in the user's cache ($XDG_CACHE_HOME/medley/records) and holds as long as the
 // file has the same size and times. Many threads may read at once.
 class RecordIndex {
@@ -35,18 +35,23 @@ class RecordIndex {
   // The line, from 1, in which it begins; "FILE:LINE". For messages: both count the lines before it.
   std::int64_t LineOf(std::int64_t record) const;
   std::string PlaceOf(std::int64_t record) const;
+  // HashItem of each record, without the end of its line: where all line ends become others, none changes.
+  std::span<const std::uint64_t> hashes() const { return hashes_; }
   const std::filesystem::path& path() const { return path_; }
 
  private:
   bool Load(const std::filesystem::path& cached);
   void Save(const std::filesystem::path& cached) const;
+  // Begins, and behind them hashes.
+  void Show(std::span<const std::uint64_t> numbers);
 
   std::filesystem::path path_;
   Format format_;
   InputFile file_;
-  std::vector<std::uint64_t> scanned_;     // what begins_ shows where nothing was in the cache
+  std::vector<std::uint64_t> scanned_;     // what the spans show where nothing was in the cache
   std::unique_ptr<MappedFile> mapped_;     // or what was
   std::span<const std::uint64_t> begins_;  // of each record, and the end of the last
+  std::span<const std::uint64_t> hashes_;
 };
 
 }  // namespace medley

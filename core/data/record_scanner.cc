@@ -8,6 +8,7 @@
 #include <medley/base/interrupt.h>
 #include <medley/base/work_progress.h>
 #include <medley/data/bad_records.h>
+#include <medley/data/item_hash.h>
 
 namespace medley {
 namespace {
@@ -16,7 +17,7 @@ namespace fs = std::filesystem;
 
 constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
 
-// Puts the records of a file together that lie in several pieces, and asks the check about each.
+// Puts the records of a file together that lie in several pieces, hashes each and asks the check about it.
 class RecordChecker {
  public:
   RecordChecker(std::string file, RecordIndex::Format format, const RecordCheck& check)
@@ -24,7 +25,6 @@ class RecordChecker {
 
   // The next bytes of the record that is under way, or of a line that is blank so far.
   void Keep(std::string_view part) {
-    if (!check_.problem) return;
     is_long_ = is_long_ || std::ssize(kept_) + std::ssize(part) > kMostRecordBytes;
     if (!is_long_) kept_.append(part);
   }
@@ -35,24 +35,31 @@ class RecordChecker {
   }
   // The record ends behind these bytes. `from_start`: it begins with the file.
   void End(std::string_view part, std::int64_t line, bool from_start) {
-    if (!check_.problem) return;
     const bool is_whole = kept_.empty() && !is_long_;
     if (!is_whole) Keep(part);
-    std::string problem =
-        is_long_ ? file_ + ":" + std::to_string(line) + ": longer than " + FormatBytes(kMostRecordBytes) +
-                       (format_ == RecordIndex::Format::kCsv ? "; is a quote not closed?" : "")
-                 : check_.problem(RecordText(is_whole ? part : kept_, format_, from_start), line);
-    if (!problem.empty()) problems_.Add(std::move(problem));
+    const std::string_view text = RecordText(is_whole ? part : kept_, format_, from_start);
+    hashes_.push_back(HashItem(text));  // of one that is too long, its first bytes
+    if (check_.problem) Check(text, line);
     Forget();
   }
   const RecordProblems& problems() const { return problems_; }
+  std::vector<std::uint64_t> TakeHashes() { return std::move(hashes_); }
 
  private:
+  void Check(std::string_view text, std::int64_t line) {
+    std::string problem =
+        is_long_ ? file_ + ":" + std::to_string(line) + ": longer than " + FormatBytes(kMostRecordBytes) +
+                       (format_ == RecordIndex::Format::kCsv ? "; is a quote not closed?" : "")
+                 : check_.problem(text, line);
+    if (!problem.empty()) problems_.Add(std::move(problem));
+  }
+
   std::string file_;
   RecordIndex::Format format_;
   const RecordCheck& check_;
   bool is_long_ = false;
   std::string kept_;
+  std::vector<std::uint64_t> hashes_;
   RecordProblems problems_;
 };
 
@@ -130,8 +137,8 @@ class Scanner {
 
 }  // namespace
 
-std::vector<std::uint64_t> FindRecords(const InputFile& file, const fs::path& path,
-                                       RecordIndex::Format format, const RecordCheck& check) {
+FoundRecords FindRecords(const InputFile& file, const fs::path& path, RecordIndex::Format format,
+                         const RecordCheck& check) {
   WorkProgress progress;
   const std::string words = "reading " + DisplayPath(path);
   RecordChecker checker(DisplayPath(path), format, check);
@@ -147,9 +154,10 @@ std::vector<std::uint64_t> FindRecords(const InputFile& file, const fs::path& pa
     if (got < piece.size()) break;
     progress.Say(words, static_cast<double>(offset), static_cast<double>(file.size()));
   }
-  std::vector<std::uint64_t> begins = scanner.Finish();
+  FoundRecords found{.begins = scanner.Finish(), .hashes = {}};
   checker.problems().Throw();
-  return begins;
+  found.hashes = checker.TakeHashes();
+  return found;
 }
 
 std::string_view RecordText(std::string_view text, RecordIndex::Format format, bool from_start) {

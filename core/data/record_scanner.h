@@ -28,10 +28,15 @@ inline constexpr std::int64_t kMostRecordBytes = 64 << 20;
 // Files are read in pieces of so many bytes.
 inline constexpr std::size_t kScanPiece = 4 << 20;
 
-// Reads the file through, once and in pieces, and tells its progress on stderr where that takes long. Returns
-// where its records begin, and the end of the last; BadRecords where the check finds some that are not well
-// formed. Holds one piece, and a record that is checked. An interrupt is heeded.
-std::vector<std::uint64_t> FindRecords(const InputFile& file, const std::filesystem::path& path,
+struct FoundRecords {
+  std::vector<std::uint64_t> begins;  // of each, and the end of the last
+  std::vector<std::uint64_t> hashes;  // HashItem of each one's text
+};
+
+// Reads the file through, once and in pieces, and tells its progress on stderr where that takes long.
+// BadRecords where the check finds some that are not well formed. Holds one piece, and one record. An
+// interrupt is heeded.
+FoundRecords FindRecords(const InputFile& file, const std::filesystem::path& path,
                                        RecordIndex::Format format, const RecordCheck& check);
 
 // The text of a record that the end of its line and blank lines may follow; `from_start`: it begins with the

@@ -15,8 +15,10 @@ namespace medley {
 
 // The items of files as a task's endless stream: of one file for training and one for evaluations,
 //   Splits<JsonlFile> lines_{context.Path("train"), context.Path("validation")};
-// or of one file, of which some items are held out. `File` is JsonlFile, CsvFile or a class like them, with
-// size() and Read(item). As many threads may read at once as may read a File.
+// or of one file, of which a part is held out by an option,
+//   Splits<JsonlFile> lines_{context.Path("data"), context.HeldOut("held_out")};
+// `File` is JsonlFile, CsvFile or a class like them, with size(), Read(item) and, where a part is held out,
+// hashes(). As many threads may read at once as may read a File.
 template <typename File>
 class Splits {
  public:
@@ -25,6 +27,9 @@ class Splits {
       : training_(training),
         held_out_(std::in_place, held_out),
         stream_(SplitSizes{SizeOf(training_, training), SizeOf(*held_out_, held_out)}) {}
+  Splits(const std::filesystem::path& file, const HeldOutItems& held_out)
+      : training_(file), stream_(held_out, training_.hashes()) {}
+  // By place: see ItemStream.
   Splits(const std::filesystem::path& file, std::int64_t held_out, std::string_view name)
       : training_(file), stream_(training_.size(), held_out, name) {}
 

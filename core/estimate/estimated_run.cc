@@ -89,7 +89,7 @@ void EstimatedRun::AddEvaluation(std::vector<EstimatedTask>& tasks, bool on_gpu,
     if (tell)
       tell("estimating an evaluation of " + form.id.text(), done++, static_cast<double>(tasks.size()));
     LoadedTask& task = run_->host->Get(form);
-    const auto seed = EvalSeed(static_cast<std::uint64_t>(run_->config.seed), task.info().name);
+    const auto seed = EvalSeed(static_cast<std::uint64_t>(run_->config.eval.seed), task.info().name);
     estimated.evaluation = EvaluationLines(task, *hollow, seed);
     estimated.evaluation_rows = std::min(kEvalRows, run_->config.eval.rows);
     task.DropConstants(at::kCPU);

@@ -18,7 +18,7 @@ inline constexpr std::int64_t kEvalRows = 32;
 struct EvalSetting {
   const Model& model;
   at::Device device;
-  std::uint64_t seed = 0;  // of a run; the rows are those of EvalSeed(seed, task)
+  std::uint64_t seed = 0;  // eval.seed; the rows are those of EvalSeed(seed, task)
   std::int64_t rows = 0;
   std::int64_t rows_at_once = kEvalRows;            // of one forward, at most; halved until they fit
   std::function<void(double share)> progress = {};  // told which share of the rows is scored

@@ -65,20 +65,22 @@ std::int64_t RowsOnce(const LoadedTask& task, std::int64_t rows) {
   return std::min(rows, stream->size(Split::kHeldOut));
 }
 
-double SeenInTraining(const LoadedTask& task, std::uint64_t seed, std::int64_t held_out_rows) {
+double SeenInTraining(const LoadedTask& task, const RowSeeds& seeds, std::int64_t held_out_rows) {
   std::unordered_set<std::string> trained;
-  ForEachHash(task, {.seed = TaskSeed(seed, task.info().name), .count = kComparedRows},
+  ForEachHash(task, {.seed = TaskSeed(seeds.training, task.info().name), .count = kComparedRows},
               [&](std::string hash) { trained.insert(std::move(hash)); });
   std::int64_t seen = 0;
   ForEachHash(task,
-              {.seed = EvalSeed(seed, task.info().name), .count = held_out_rows, .split = Split::kHeldOut},
+              {.seed = EvalSeed(seeds.evaluation, task.info().name),
+               .count = held_out_rows,
+               .split = Split::kHeldOut},
               [&](const std::string& hash) { seen += trained.count(hash) > 0 ? 1 : 0; });
   return static_cast<double>(seen) / static_cast<double>(held_out_rows);
 }
 
-std::string OverlapWarning(const LoadedTask& task, std::uint64_t seed, std::int64_t held_out_rows) {
+std::string OverlapWarning(const LoadedTask& task, const RowSeeds& seeds, std::int64_t held_out_rows) {
   if (task.info().rows_repeat) return "";
-  const double share = SeenInTraining(task, seed, held_out_rows);
+  const double share = SeenInTraining(task, seeds, held_out_rows);
   if (share == 0) return "";
   char percent[16];
   std::snprintf(percent, sizeof percent, "%.1f", 100 * share);

@@ -35,11 +35,16 @@ std::int64_t RowsOnce(const LoadedTask& task, std::int64_t rows);
 
 inline constexpr std::int64_t kComparedRows = 4096;
 
+// The seed of a run's rows, and the one of what it evaluates (eval.seed).
+struct RowSeeds {
+  std::uint64_t training = 0, evaluation = 0;
+};
+
 // The share of the task's first held-out rows that are, in every byte of their columns, also among the first
-// kComparedRows of training. `seed` is the run's.
-double SeenInTraining(const LoadedTask& task, std::uint64_t seed, std::int64_t held_out_rows);
+// kComparedRows of training.
+double SeenInTraining(const LoadedTask& task, const RowSeeds& seeds, std::int64_t held_out_rows);
 
 // What to tell the user of a task's evaluation; "" where no row was seen, or the spec says that rows repeat.
-std::string OverlapWarning(const LoadedTask& task, std::uint64_t seed, std::int64_t held_out_rows);
+std::string OverlapWarning(const LoadedTask& task, const RowSeeds& seeds, std::int64_t held_out_rows);
 
 }  // namespace medley

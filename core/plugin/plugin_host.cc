@@ -3,6 +3,7 @@
 #include <utility>
 
 #include <medley/base/suggest.h>
+#include <medley/data/item_stream.h>
 
 #include "plugin_call.h"
 #include "plugin_library.h"
@@ -56,6 +57,12 @@ void CheckSpecialTokens(const TaskInfo& info, const Tokenizer* tokenizer) {
                    JoinNames(missing) + ". Make a tokenizer that has them: medley tokenizer train");
 }
 
+void NoteHowItHoldsOut(const LoadedTask& task, DataRules* rules) {
+  if (rules == nullptr) return;
+  const ItemStream* items = task.Items();
+  if (items != nullptr && items->is_by_place()) rules->NoteByPlace(task.info().name, items->rows_held_out());
+}
+
 std::size_t TaskIndex(const PluginFile& file, std::string_view task) {
   std::size_t index = 0;
   while (file.tasks[index].name != task) ++index;
@@ -101,7 +108,9 @@ PluginHost::Entry PluginHost::Load(const Form& form) const {
       .model = model.config,
       .tokenizer = model.info.tokenizer ? context_.tokenizer : nullptr,
       .image = model.Pictures(),
-      .control_text = model.info.control_text ? &context_.control_text : nullptr};
+      .control_text = model.info.control_text ? &context_.control_text : nullptr,
+      .rules = context_.rules,
+      .task = info.name};
   entry.context = std::make_unique<TaskContext>(surroundings, variant->name, MergeOptions(info, settings));
 
   const std::string plugin = file.path.stem().string();
@@ -114,6 +123,7 @@ PluginHost::Entry PluginHost::Load(const Form& form) const {
     return library.Make(TaskIndex(file, form.task), *entry.context);
   });
   entry.task = std::make_unique<LoadedTask>(info, *variant, plugin, std::move(made));
+  NoteHowItHoldsOut(*entry.task, context_.rules);
   return entry;
 }
 

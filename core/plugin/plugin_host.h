@@ -31,6 +31,7 @@ class PluginHost final : public TaskHost {
     const ModelFile& model;
     const Tokenizer* tokenizer;  // null, and no control text, where the model declares none
     const std::vector<std::string>& control_text;
+    DataRules* rules = nullptr;  // how the run reads files; null: nobody keeps it
   };
   explicit PluginHost(Context context);
   ~PluginHost() override;

@@ -34,6 +34,8 @@ void Flatten(const ordered_json& json, const std::string& path, Values& values) 
 Values ValuesOf(const ordered_json& config) {
   Values values;
   Flatten(config, "", values);
+  // A run that began before there was one evaluated by its own seed.
+  if (values.contains("model") && values.contains("seed")) values.try_emplace("eval.seed", values.at("seed"));
   return values;
 }
 

@@ -31,6 +31,7 @@
 #include <medley/plugin/rejection.h>
 #include <medley/run/input_files.h>
 #include <medley/run/run_record.h>
+#include <medley/run/run_rules.h>
 #include <medley/run/token_rows.h>
 #include <medley/run/weight_log_check.h>
 #include <medley/step/parameter_groups.h>
@@ -60,7 +61,8 @@ void MakeHost(Run& run) {
   run.host = std::make_unique<PluginHost>(PluginHost::Context{.registry = *run.registry,
                                                               .model = *run.model_file,
                                                               .tokenizer = run.tokenizer.get(),
-                                                              .control_text = run.control_text});
+                                                              .control_text = run.control_text,
+                                                              .rules = run.rules.get()});
 }
 
 // Before the device's first tensor: the allocator of a GPU reads its limit once. The CPU's holds from the
@@ -278,6 +280,7 @@ RunInputs CheckInputs(const fs::path& config, const std::vector<std::string>& ov
   inputs.registry.RequireNamed();
   inputs.checked = CheckRun(config, overrides, inputs.registry, state, weights);
   inputs.checked.run.plugin_path = paths;  // the saved config then finds them again
+  if (state == RunState::kBegins) inputs.rules = RulesOfNewRun(inputs.checked.run, inputs.registry);
   return inputs;
 }
 
@@ -295,7 +298,10 @@ RunInputs CheckInputsOf(const fs::path& directory, std::vector<std::string> over
     }
     overrides.push_back("weights=" + own.string());
   }
-  return CheckInputs(config, overrides, plugins, RunState::kBegun, weights);
+  RunInputs inputs =
+      CheckInputs(config, WithEarlierDefaults(config, overrides), plugins, RunState::kBegun, weights);
+  inputs.rules = RulesOfRun(directory, config, inputs);
+  return inputs;
 }
 
 std::unique_ptr<Run> BuildRun(RunInputs inputs, Purpose purpose, StartingWeights weights,
@@ -306,6 +312,7 @@ std::unique_ptr<Run> BuildRun(RunInputs inputs, Purpose purpose, StartingWeights
   auto run = std::make_unique<Run>(inputs.checked.run, inputs.checked.curriculum);
   run->cluster = std::move(cluster);
   run->weights_text = inputs.checked.weights_text;
+  *run->rules = std::move(inputs.rules);
   run->model_file = inputs.checked.model;
   run->registry = std::make_unique<Registry>(std::move(inputs.registry));
   if (const RankPlace& place = run->cluster->place(); place.size > 1 && run->config.device == "cuda") {

@@ -18,6 +18,7 @@
 #include <medley/curriculum/curriculum.h>
 #include <medley/curriculum/form_table.h>
 #include <medley/curriculum/mixer.h>
+#include <medley/data/data_rules.h>
 #include <medley/memory/budget.h>
 #include <medley/model/adapters.h>
 #include <medley/model/model.h>
@@ -50,6 +51,7 @@ struct Run {
   std::optional<ModelFile> model_file;   // always there
   std::unique_ptr<Tokenizer> tokenizer;  // null where the model needs none, as the control text is empty
   std::vector<std::string> control_text;
+  std::unique_ptr<DataRules> rules = std::make_unique<DataRules>();  // how it reads people's files
   std::unique_ptr<TaskHost> host;
   std::unique_ptr<Model> model;
   std::string taken;  // words about weights of a Hugging Face folder; "": none were read
@@ -86,6 +88,7 @@ struct Run {
 struct RunInputs {
   Registry registry;
   CheckedRun checked;
+  DataRules rules = {};  // those of a run that begins, or of the run that lies there
 };
 // `plugins` go before the config's, which must have been confirmed; `weights`: instead of what is in the
 // weights file. Throws one InputError with every mistake.

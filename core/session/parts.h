@@ -79,6 +79,8 @@ ResumedRun ResumeTogether(std::shared_ptr<const RunDirectory> directory, const s
 
 // What both say of a run that was put together.
 void SayWhatRuns(const Run& run, Console& console);
+// Which items are held out, and which rows of files hold names of special tokens.
+void SayHowFilesAreRead(const Run& run, Console& console);
 // Gives a run that begins the weights that its config names; returns words about each kind. Where it throws
 // some parameters may have theirs and others not.
 std::vector<std::string> TakeStartingWeights(const Run& run, Console& console);

@@ -14,6 +14,7 @@
 #include <medley/curriculum/draw_rule.h>
 #include <medley/curriculum/weight_log.h>
 #include <medley/run/config_change.h>
+#include <medley/run/run_rules.h>
 #include <medley/run/weight_log_check.h>
 
 namespace medley {
@@ -110,7 +111,9 @@ RepeatedRun::RepeatedRun(fs::path directory) : directory_(std::move(directory)) 
 }
 
 void RepeatedRun::RequireSame(const RunConfig& config) const {
-  const RunConfig began = ReadRunConfig(starts_.front().config, {"weights=" + weights_.file.string()});
+  const fs::path& file = starts_.front().config;
+  const RunConfig began =
+      ReadRunConfig(file, WithEarlierDefaults(file, {"weights=" + weights_.file.string()}));
   const auto differences = ConfigDifferences(ToJson(began), ToJson(config));
   if (differences.empty()) return;
   std::string words = "this config is not the one that " + DisplayPath(directory_) +

@@ -39,6 +39,7 @@ class RepeatedRun {
     std::filesystem::path config;
   };
   const std::vector<Start>& starts() const { return starts_; }
+  const std::filesystem::path& directory() const { return directory_; }
   // `start`: its place in starts(). What it planned; of the first start, what holds where no budget was
   // named.
   EarlierPlan PlanOf(std::size_t start) const;

@@ -6,9 +6,11 @@
 #include <medley/config/threads.h>
 #include <medley/run/data_files.h>
 #include <medley/run/run_record.h>
+#include <medley/run/run_rules.h>
 #include <medley/session/parts.h>
 #include <medley/session/rank_directory.h>
 #include <medley/session/same_start.h>
+#include <medley/run/special_names.h>
 #include <medley/step/moment_shards.h>
 #include <medley/step/parameter_groups.h>
 #include <medley/train/resumed_weights.h>
@@ -28,8 +30,11 @@ RunInputs InputsOf(const BeginRequest& request, const RepeatedRun* repeated) {
   if (repeated != nullptr) {  // whatever became of the original
     weights = repeated->weights();
     overrides.push_back("weights=" + weights->file.string());
+    overrides = WithEarlierDefaults(repeated->starts().front().config, overrides);
   }
   RunInputs inputs = CheckInputs(request.config, overrides, request.plugins, RunState::kBegins, weights);
+  if (repeated != nullptr)
+    inputs.rules = RulesOfRun(repeated->directory(), repeated->starts().front().config, inputs);
   RunConfig& config = inputs.checked.run;
   Append(request.allow_missing, config.allow_missing);
   Append(request.allow_unexpected, config.allow_unexpected);
@@ -92,6 +97,11 @@ void SayWhatRuns(const Run& run, Console& console) {
     console.Detail("evaluations, sheets and exports read the average of the parameters (optimizer.average)");
 }
 
+void SayHowFilesAreRead(const Run& run, Console& console) {
+  for (const std::string& words : run.rules->TakeWords()) console.Say(words);
+  for (const std::string& words : SpecialNameWords(run)) console.Say(words);
+}
+
 std::vector<std::string> TakeStartingWeights(const Run& run, Console& console) {
   std::vector<std::string> words = {
       run.taken,
@@ -107,6 +117,10 @@ void RecordStart(const Run& run, const RunDirectory& directory, std::int64_t ste
   nlohmann::ordered_json record = RunRecord(run);
   record["step"] = step;
   record["unevaluated"] = unevaluated;
+  if (nlohmann::ordered_json rules = run.rules->Json(); !rules.is_null()) {
+    record["data_rules"] = std::move(rules);
+    run.rules->Kept();
+  }
   record["config"] = directory.WriteConfig(ToJson(run.config)).filename().string();
   directory.WriteRecord(std::move(record));
 }
@@ -145,6 +159,7 @@ std::unique_ptr<SessionParts> BeginRun(const BeginRequest& request, const fs::pa
   planned->admission.SaveIn(path);
   console.Say("the run lies in " + path.string());
   SayWhatRuns(run, console);
+  SayHowFilesAreRead(run, console);
   for (const std::string& words : taken) console.Say(words);
   WeightLog log(path, WeightLines());
   TrainerStart start{.directory = path};

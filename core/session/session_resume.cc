@@ -12,6 +12,7 @@
 #include <medley/run/config_change.h>
 #include <medley/run/data_files.h>
 #include <medley/run/run_record.h>
+#include <medley/run/run_rules.h>
 #include <medley/session/parts.h>
 #include <medley/session/same_start.h>
 #include <medley/step/schedule.h>
@@ -48,8 +49,10 @@ std::vector<std::string> ConfigChanges(const fs::path& directory, const std::opt
   const RunConfig& now = inputs.checked.run;
   const nlohmann::ordered_json resolved = ToJson(now);
   if (!found)  // whatever became of the file that its weights were copied from
-    return CompareConfigs(ToJson(ReadRunConfig(file, {"weights=" + (directory / kRunWeights).string()})),
-                          resolved, {});
+    return CompareConfigs(
+        ToJson(ReadRunConfig(
+            file, WithEarlierDefaults(file, {"weights=" + (directory / kRunWeights).string()}))),
+        resolved, {});
   const nlohmann::ordered_json before = TrainedConfig(directory, found->facts);
   if (before.is_object()) {
     std::vector<std::string> changes = CompareConfigs(before, resolved, TrainedTasks(found->path));
@@ -209,6 +212,7 @@ ResumedRun ResumeRun(std::shared_ptr<const RunDirectory> directory, const Resume
   SayWhatBecameOf(read.files, console);
   SayWhatChanged(console, read.changes, run, read.record, path);
   SayWhatRuns(run, console);
+  SayHowFilesAreRead(run, console);
   if (!found) {
     for (const std::string& words : TakeStartingWeights(run, console)) console.Say(words);
   }

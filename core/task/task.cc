@@ -48,6 +48,29 @@ const std::vector<std::string>& TaskContext::control_text() const {
   return Declared(surroundings_.control_text, model(), "the control text", ".control_text = true");
 }
 
+HeldOutItems TaskContext::HeldOut(std::string_view option, std::string_view by_place) const {
+  std::string files;
+  for (const auto& [name, value] : options) {
+    const auto* path = std::get_if<std::string>(&value);
+    if (path == nullptr || !path->starts_with('/')) continue;  // a word, or a file that is not given
+    files += (files.empty() ? "" : ", ") + std::filesystem::path(*path).filename().string();
+  }
+  return {.asked = Option(option),
+          .task = surroundings_.task,
+          .option = "tasks." + surroundings_.task + ".options." + std::string(option),
+          .files = files,
+          .by_place = by_place.empty() ? surroundings_.task : std::string(by_place),
+          .rules = surroundings_.rules};
+}
+
+bool TaskContext::NamesAreText() const {
+  if (const auto named = options.find("special_tokens"); named != options.end()) {
+    if (const bool* are_tokens = std::get_if<bool>(&named->second); are_tokens != nullptr && *are_tokens)
+      return false;
+  }
+  return surroundings_.rules == nullptr || surroundings_.rules->NamesAreText();
+}
+
 double TaskOptions::Option(std::string_view name) const { return Value<double>(options, name, "a number"); }
 bool TaskOptions::Switch(std::string_view name) const { return Value<bool>(options, name, "a switch"); }
 const std::string& TaskOptions::Word(std::string_view name) const {

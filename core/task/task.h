@@ -13,6 +13,7 @@
 
 #include <medley/base/error.h>
 #include <medley/config/option_value.h>
+#include <medley/data/data_rules.h>
 #include <medley/model/model_config.h>
 #include <medley/task/answer.h>
 #include <medley/task/batch.h>
@@ -24,12 +25,14 @@ namespace medley {
 
 class ItemStream;  // data/item_stream.h
 
-// What the tasks of a run share: what its model declares. Of the rest nothing is there.
+// What a task of a run has around it: what its model declares, of the rest nothing.
 struct TaskSurroundings {
   const ModelConfig& model;  // the values of its config file
   const Tokenizer* tokenizer = nullptr;
   std::optional<ImageGeometry> image{};
   const std::vector<std::string>* control_text = nullptr;
+  DataRules* rules = nullptr;  // null: nobody keeps them, as they are when a run begins
+  std::string task{};          // its own name
 };
 
 // What a config set the options of a task's spec to.
@@ -63,6 +66,13 @@ class TaskContext : public TaskOptions {
   const Tokenizer& tokenizer() const;
   const ImageGeometry& image() const;
   const std::vector<std::string>& control_text() const;  // items, at least one
+
+  // How much of its items a task over finite data keeps for evaluations, by an option that is a share or a
+  // number of items: for Splits and ItemStream. `by_place`: the name that an ItemStream of a count had before,
+  // where that was not the task's: runs that began then hold out as they did.
+  HeldOutItems HeldOut(std::string_view option, std::string_view by_place = {}) const;
+  // Whether names of special tokens in texts of somebody's files are text: see FileTexts.
+  bool NamesAreText() const;
 
  private:
   TaskSurroundings surroundings_;

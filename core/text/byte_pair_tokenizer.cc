@@ -66,20 +66,11 @@ class BytePairTokenizer : public Tokenizer {
     AddTokens(json.added);
   }
 
-  std::vector<std::int64_t> Encode(std::string_view text) const override {
-    std::vector<std::int64_t> ids;
-    WordCache words(pairs_, ids);
-    while (!text.empty()) {
-      const std::size_t length = Utf8Prefix(text);
-      ForEachPiece(raw_, text.substr(0, length), ids,
-                   [&](std::string_view piece) { EncodePlain(piece, words, ids); });
-      text.remove_prefix(length);
-      if (text.empty()) break;
-      words.Append(text.substr(0, 1));
-      text.remove_prefix(1);
-    }
-    return ids;
+  std::vector<std::int64_t> Encode(std::string_view text) const override { return EncodeWith(all_, text); }
+  std::vector<std::int64_t> EncodeText(std::string_view text) const override {
+    return EncodeWith(of_texts_, text);
   }
+  std::vector<std::string> SpecialNames() const override { return special_names_; }
 
   std::string Decode(const std::vector<std::int64_t>& ids) const override {
     std::string text;
@@ -106,6 +97,26 @@ class BytePairTokenizer : public Tokenizer {
   }
 
  private:
+  // Tokens that are found in texts before these are cut into words.
+  struct Added {
+    AddedTokens raw, normalized;
+  };
+
+  std::vector<std::int64_t> EncodeWith(const Added& added, std::string_view text) const {
+    std::vector<std::int64_t> ids;
+    WordCache words(pairs_, ids);
+    while (!text.empty()) {
+      const std::size_t length = Utf8Prefix(text);
+      ForEachPiece(added.raw, text.substr(0, length), ids,
+                   [&](std::string_view piece) { EncodePlain(added, piece, words, ids); });
+      text.remove_prefix(length);
+      if (text.empty()) break;
+      words.Append(text.substr(0, 1));
+      text.remove_prefix(1);
+    }
+    return ids;
+  }
+
   template <typename Plain>
   static void ForEachPiece(const AddedTokens& tokens, std::string_view text, std::vector<std::int64_t>& ids,
                            const Plain& plain) {
@@ -118,10 +129,11 @@ class BytePairTokenizer : public Tokenizer {
     }
   }
 
-  void EncodePlain(std::string_view text, WordCache& words, std::vector<std::int64_t>& ids) const {
+  void EncodePlain(const Added& added, std::string_view text, WordCache& words,
+                   std::vector<std::int64_t>& ids) const {
     std::string normal;
     if (nfc_) text = normal = NormalFormC(text);
-    ForEachPiece(normalized_, text, ids, [&](std::string_view piece) {
+    ForEachPiece(added.normalized, text, ids, [&](std::string_view piece) {
       cutter_.Cut(piece, [&](std::string_view word) { words.Append(word); });
     });
   }
@@ -129,18 +141,25 @@ class BytePairTokenizer : public Tokenizer {
   // The vocabulary's own, then medley's names for tokens that are called something else there.
   void AddTokens(const std::vector<AddedToken>& tokens) {
     for (AddedToken token : tokens) {
-      if (!token.normalized) {
-        raw_.Add(token);
-        continue;
-      }
-      if (nfc_) token.content = NormalFormC(token.content);
-      normalized_.Add(token);
+      const bool is_special = token.special || IsMedleys(token.id);
+      if (is_special) special_names_.push_back(token.content);
+      if (token.normalized && nfc_) token.content = NormalFormC(token.content);
+      AddedTokens Added::*const kind = token.normalized ? &Added::normalized : &Added::raw;
+      (all_.*kind).Add(token);
+      if (!is_special) (of_texts_.*kind).Add(token);
     }
     for (std::size_t i = 0; i < kSpecialTokens.size(); ++i)
-      raw_.Add({.content = std::string(kSpecialTokens.at(i)), .id = special_.ids.at(i)});
+      AddSpecial(std::string(kSpecialTokens.at(i)), special_.ids.at(i));
     const std::int64_t first = std::ssize(pieces_) - std::ssize(special_.added);
     for (std::size_t i = 0; i < special_.added.size(); ++i)
-      raw_.Add({.content = special_.added[i], .id = first + static_cast<std::int64_t>(i)});
+      AddSpecial(special_.added[i], first + static_cast<std::int64_t>(i));
+  }
+  void AddSpecial(const std::string& name, std::int64_t id) {
+    all_.raw.Add({.content = name, .id = id});
+    special_names_.push_back(name);
+  }
+  bool IsMedleys(std::int64_t id) const {
+    return std::find(special_.ids.begin(), special_.ids.end(), id) != special_.ids.end();
   }
 
   // What each id stands for: the bytes that a token of the model spells, the text of an added token, and
@@ -166,7 +185,8 @@ class BytePairTokenizer : public Tokenizer {
   std::string file_, hash_;
   SpecialIds special_;
   bool nfc_;
-  AddedTokens raw_, normalized_;
+  Added all_, of_texts_;  // the latter without special ones
+  std::vector<std::string> special_names_;
   WordCutter cutter_;
   BytePairs pairs_;
   std::vector<std::string> pieces_, texts_;  // by id: as the file spells it; what it stands for

@@ -14,6 +14,11 @@ class Tokenizer {
   virtual ~Tokenizer();
 
   virtual std::vector<std::int64_t> Encode(std::string_view text) const = 0;
+  // The same of a text in which names of special tokens are letters like any others. Decode gives it back as
+  // it does what Encode gives. Here for a vocabulary that knows kSpecialTokens alone.
+  virtual std::vector<std::int64_t> EncodeText(std::string_view text) const;
+  // The names that EncodeText does not look for.
+  virtual std::vector<std::string> SpecialNames() const;
   virtual std::string Decode(const std::vector<std::int64_t>& ids) const = 0;  // special tokens by name
   virtual std::string Piece(std::int64_t id) const = 0;
   // The id of a special token; an error that names the vocabulary where it has none.

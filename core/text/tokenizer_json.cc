@@ -117,6 +117,7 @@ class Reader {
                             .single_word = flag("single_word"),
                             .lstrip = flag("lstrip"),
                             .rstrip = flag("rstrip"),
+                            .special = flag("special"),
                             .normalized = flag("normalized")});
     }
   }

@@ -17,6 +17,7 @@ struct AddedToken {
   bool single_word = false;  // only where no letter or digit stands beside it
   bool lstrip = false;       // takes the white space before it
   bool rstrip = false;       // and behind it
+  bool special = true;       // else a text that is one token, as any other word may be
   bool normalized = false;   // is looked for after the normalization, and is normalized itself
 };
 

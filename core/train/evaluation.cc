@@ -7,6 +7,7 @@
 #include <exception>
 #include <utility>
 
+#include <medley/base/file_digest.h>
 #include <medley/base/interrupt.h>
 #include <medley/base/json_count.h>
 #include <medley/base/work_progress.h>
@@ -18,6 +19,11 @@
 #include <medley/step/abandon.h>
 
 namespace medley {
+namespace {
+
+std::uint64_t EvalSeedOf(const EvalConfig& config) { return static_cast<std::uint64_t>(config.seed); }
+
+}  // namespace
 
 using nlohmann::json;
 
@@ -31,7 +37,7 @@ void Evaluation::Score(TaskEvaluation& evaluation, std::int64_t step, const Prog
   LoadedTask& loaded = setting_.tasks.Checked(task);
   const std::int64_t rows = RowsOnce(loaded, setting_.config.rows);
   if (compared_.insert(task).second) {
-    const std::string warning = OverlapWarning(loaded, setting_.seed, rows);
+    const std::string warning = OverlapWarning(loaded, {.training = setting_.seed, .evaluation = EvalSeedOf(setting_.config)}, rows);
     if (!warning.empty()) evaluation.warnings.push_back(warning);
   }
   const auto known = rows_at_once_.find(task);
@@ -40,7 +46,7 @@ void Evaluation::Score(TaskEvaluation& evaluation, std::int64_t step, const Prog
   const TaskScore score = ScoreTask(loaded, setting_.plan.Of(task),
                                     {.model = setting_.model,
                                      .device = setting_.device,
-                                     .seed = setting_.seed,
+                                     .seed = EvalSeedOf(setting_.config),
                                      .rows = rows,
                                      .rows_at_once = rows_at_once,
                                      .progress = progress});
@@ -140,7 +146,12 @@ double Evaluation::Compare(std::map<std::string, ScoreRecord> scores, const std:
     return std::find(active.begin(), active.end(), score.first) == active.end();
   });
   MeanEvaluation mean{.loss = MeanLoss(scores), .tasks = {}, .stage = stage};
-  for (const auto& [task, score] : scores) mean.tasks.push_back(task);
+  std::string rows = std::to_string(setting_.config.seed);
+  for (const auto& [task, score] : scores) {
+    mean.tasks.push_back(task);
+    rows += "\n" + setting_.rules.RowsHeldOut(task);
+  }
+  mean.rows = HashText(rows);
   evaluated_.reset();
   if (std::isfinite(mean.loss)) evaluated_ = mean;
   return mean.loss;

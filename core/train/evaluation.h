@@ -12,6 +12,7 @@
 #include <medley/checkpoint/checkpoint_facts.h>
 #include <medley/config/run_config.h>
 #include <medley/curriculum/mixer.h>
+#include <medley/data/data_rules.h>
 #include <medley/model/model.h>
 #include <medley/plan/plan_in_force.h>
 #include <medley/report/console.h>
@@ -33,7 +34,7 @@ class Evaluation {
   // References outlive it.
   struct Setting {
     EvalConfig config;
-    std::uint64_t seed = 0;  // of the run
+    std::uint64_t seed = 0;  // of the run; that of evaluated rows is the config's
     bool with_sheets = false;
     at::Device device;
     const Model& model;
@@ -41,6 +42,7 @@ class Evaluation {
     Prefetcher& tasks;           // which loads them
     const PlanInForce& plan;
     const Mixer& mixer;
+    const DataRules& rules;
     TableRoom& tables;
     StepAgreement& agreement;
     Console& console;

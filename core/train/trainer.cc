@@ -16,6 +16,7 @@
 #include <medley/checkpoint/run_directory.h>
 #include <medley/model/asked_losses.h>
 #include <medley/report/screen.h>
+#include <medley/run/run_rules.h>
 #include <medley/run/validate.h>
 #include <medley/step/not_finite.h>
 #include <medley/train/remedy.h>
@@ -103,6 +104,7 @@ Trainer::Trainer(Run& run, PlanInForce& plan, WeightLog& log, Admission& admissi
                    .tasks = prefetcher_,
                    .plan = plan,
                    .mixer = *run.mixer,
+                   .rules = *run.rules,
                    .tables = tables_,
                    .agreement = agreement_,
                    .console = console}),
@@ -176,6 +178,7 @@ ExitCode Trainer::TrainOn(std::int64_t until) {
   };
   Outcome last = Start();
   while (goes_on(last) && !Done(until)) last = Step();
+  KeepRules();
   if (const auto* failure = std::get_if<Failure>(&last)) SaveAndFail(*failure);
   checkpoints_.SaveNow(step_, evaluation_.evaluated());
   receipts_.Save();
@@ -290,9 +293,20 @@ void Trainer::SayWhatWasNotJudged() {
       console_.Say("task '" + task + "' passed the check of its first draw; not judged: " + what);
 }
 
+// What was decided over the items of tasks that were made since, before a checkpoint knows their rows.
+void Trainer::KeepRules() {
+  for (const std::string& words : run_.rules->TakeWords()) console_.Say(words);
+  try {
+    RecordRules(start_.directory, *run_.rules);
+  } catch (const Error& error) {
+    console_.Warn(std::string("which items are held out could not be noted: ") + error.what());
+  }
+}
+
 // Another stage may begin.
 Trainer::Outcome Trainer::GoOnWithoutTask() {
   const std::optional<MeanEvaluation> evaluated = evaluation_.evaluated();
+  KeepRules();
   if (GoOnInStages()) checkpoints_.SaveAndKeep(step_, evaluated);
   return DroppedTask();
 }
@@ -317,6 +331,7 @@ Trainer::Outcome Trainer::Conclude(StepRecord record) {
     unreported_ = std::move(record);
     return InterruptedStep();
   }
+  KeepRules();
   if (record.evaluation) stages_.Scored(*record.evaluation, step_);
   progress_.EndsAt(hours_.decay().end(), hours_.SecondsLeft());
   progress_.SetStage(stages_.Words());

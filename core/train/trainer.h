@@ -94,6 +94,7 @@ class Trainer {
   std::optional<Outcome> Predict();
   StepAttempt::Outcome Gradients(const StepRecord& record);
   void SayWhatWasNotJudged();
+  void KeepRules();
   Outcome GoOnWithoutTask();
   Outcome Blamed(const std::vector<Draw>& draws, const Failure& failure);
   std::optional<Failure> UpdateWeights(StepRecord& record);

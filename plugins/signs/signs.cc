@@ -13,6 +13,7 @@
 #include <vector>
 
 #include <medley/base/error.h>
+#include <medley/data/item_hash.h>
 #include <medley/data/item_stream.h>
 #include <medley/task/drivers/classify_task.h>
 #include <medley/task/plugin.h>
@@ -65,13 +66,18 @@ class FileClips final : public ClipSource {
  public:
   explicit FileClips(const medley::TaskContext& context)
       : file_(context.Path("data"), kSigns, context.Switch("y_up") ? YAxis::kUp : YAxis::kDown) {
+    std::vector<std::uint64_t> hashes;
     if (file_.has_signers()) {
-      groups_ = file_.BySigner();
+      for (auto& [signer, items] : file_.BySigner()) {
+        hashes.push_back(medley::HashItem(std::to_string(signer)));
+        groups_.push_back(items);
+      }
     } else {
+      hashes.assign(file_.hashes().begin(), file_.hashes().end());
       for (std::int64_t item = 0; item < file_.size(); ++item) groups_.push_back({item});
     }
     using medley::ItemStream;
-    stream_.emplace(std::ssize(groups_), static_cast<std::int64_t>(context.Option("held_out")), "signs",
+    stream_.emplace(context.HeldOut("held_out", "signs"), hashes,
                     file_.has_signers() ? ItemStream::Shows::kPartOfItem : ItemStream::Shows::kWholeItem);
   }
   const medley::ItemStream* Items() const override { return &*stream_; }
@@ -145,7 +151,7 @@ class Signs final : public medley::ClassifyTask {
             .value = 4,
             .low = 0,
             .high = 1e6,
-            .summary = "signers of the file that are kept for evaluations"}}});
+            .summary = "signers of the file that are kept for evaluations: a share below 1, or so many"}}});
 
   explicit Signs(const medley::TaskContext& context)
       : ClassifyTask(context, kSpec),

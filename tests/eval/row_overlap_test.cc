@@ -44,23 +44,23 @@ std::int64_t Drawn(const RowRange& rows, std::int64_t row, std::int64_t below) {
 TEST(RowOverlap, OfRowsWithoutEndIsNone) {
   const LoadedTask task = NumberTask(
       [](const RowRange& rows, std::int64_t row) { return Drawn(rows, row, std::int64_t{1} << 60); });
-  EXPECT_EQ(SeenInTraining(task, 1, 256), 0);
-  EXPECT_EQ(OverlapWarning(task, 1, 256), "");
+  EXPECT_EQ(SeenInTraining(task, {1, 1}, 256), 0);
+  EXPECT_EQ(OverlapWarning(task, {1, 1}, 256), "");
 }
 
 TEST(RowOverlap, OfAFewRowsIsAll) {
   const auto few = [](const RowRange& rows, std::int64_t row) { return Drawn(rows, row, 7); };
-  EXPECT_EQ(SeenInTraining(NumberTask(few), 1, 256), 1);
-  const std::string warning = OverlapWarning(NumberTask(few), 1, 256);
+  EXPECT_EQ(SeenInTraining(NumberTask(few), {1, 1}, 256), 1);
+  const std::string warning = OverlapWarning(NumberTask(few), {1, 1}, 256);
   EXPECT_NE(warning.find("100.0 % of the evaluated rows of qa"), std::string::npos) << warning;
-  EXPECT_EQ(OverlapWarning(NumberTask(few, /*rows_repeat=*/true), 1, 256), "") << "it is meant";
+  EXPECT_EQ(OverlapWarning(NumberTask(few, /*rows_repeat=*/true), {1, 1}, 256), "") << "it is meant";
 }
 
 // Training draws 4,096 of 8,192 numbers: 1 - exp(-1/2) of all are among them.
 TEST(RowOverlap, IsTheShareOfRows) {
   const LoadedTask task =
       NumberTask([](const RowRange& rows, std::int64_t row) { return Drawn(rows, row, 8192); });
-  EXPECT_NEAR(SeenInTraining(task, 1, 2000), 0.3935, 0.04);
+  EXPECT_NEAR(SeenInTraining(task, {1, 1}, 2000), 0.3935, 0.04);
 }
 
 TEST(RowOverlap, OfItemsThatAreHeldOutIsNone) {

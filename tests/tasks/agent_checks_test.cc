@@ -30,7 +30,7 @@ TEST(TasksWithTheAgent, AreAtChanceWhereNothingWasLearned) {
 TEST(TasksWithTheAgent, WarnNobodyOfRowsThatAreSeenAgain) {
   for (const TaskClass& any : AllTasks()) {
     Loaded loaded(any.spec->name, "default");
-    EXPECT_EQ(OverlapWarning(loaded.task, /*seed=*/7, /*held_out_rows=*/128), "");
+    EXPECT_EQ(OverlapWarning(loaded.task, {.training = 7, .evaluation = 7}, /*held_out_rows=*/128), "");
   }
 }
 

@@ -19,6 +19,7 @@
 #include <medley/base/json_text.h>
 #include <medley/base/version.h>
 #include <medley/base/work_progress.h>
+#include <medley/data/item_stream.h>
 #include <medley/eval/evaluator.h>
 #include <medley/eval/row_items.h>
 #include <medley/eval/score_comparison.h>
@@ -38,7 +39,7 @@ namespace fs = std::filesystem;
 
 // The rows that both runs of a comparison are scored on.
 struct HeldOut {
-  std::uint64_t seed = 0;
+  std::uint64_t seed = 0;  // eval.seed
   std::int64_t rows = 0;
   bool once = true;              // of finite data, no item again
   const Scores* same = nullptr;  // that were scored already: as many rows as there
@@ -55,7 +56,9 @@ TaskScore Score(const Run& run, const std::string& name, const HeldOut& held_out
   const Form form = run.forms.Own(name);
   LoadedTask& task = run.host->Get(form);
   const std::int64_t rows = held_out.Of(name, task);
-  const std::string overlap = OverlapWarning(task, held_out.seed, rows);
+  const std::string overlap = OverlapWarning(
+      task,
+      {.training = static_cast<std::uint64_t>(run.config.seed), .evaluation = held_out.seed}, rows);
   if (!overlap.empty()) console.Warn(overlap);
   TaskScore score = ScoreTask(
       task, run.Configured(form),
@@ -164,6 +167,28 @@ void PrintScores(const Scored& scored, const LastScores& scores) {
     std::cout << Prose("failed: " + task + " (" + why + ")") << '\n';
 }
 
+// The tasks that hold out other items in the other run, and why: their scores are not of one thing. One that
+// cannot be made is told when it is scored.
+std::map<std::string, std::string> UnlikeTasks(const Run& run, const Run& other) {
+  std::map<std::string, std::string> unlike;
+  const auto held_out = [](const Run& of, const std::string& task) -> std::string {
+    const ItemStream* items = of.host->Get(of.forms.Own(task)).Items();
+    return items == nullptr ? "" : items->rows_held_out();
+  };
+  const std::vector<std::string> theirs = other.NamedTasks();
+  for (const std::string& task : run.NamedTasks()) {
+    if (std::find(theirs.begin(), theirs.end(), task) == theirs.end()) continue;
+    try {
+      if (held_out(run, task) == held_out(other, task)) continue;
+    } catch (const std::exception&) {
+      continue;
+    }
+    unlike[task] = "it holds out other items there (" + other.rules->HeldOutWords(task) + ", here " +
+                   run.rules->HeldOutWords(task) + "), so its scores are of other rows";
+  }
+  return unlike;
+}
+
 Comparison CompareWith(const Run& other, const std::vector<std::string>& asked, const Scores& scores,
                        const HeldOut& rows, Scored& theirs, Console& console) {
   std::vector<std::string> shared;
@@ -244,10 +269,14 @@ int RunEval(int argc, char** argv) {
       against.empty() ? TrainedRun() : OpenOther(against, console, device, plugins, overrides, kind);
   const TrainedRun trained = OpenTrainedRun(directory, console, device, plugins, overrides, kind);
   const Run& run = *trained.run;
-  rows.seed = static_cast<std::uint64_t>(run.config.seed);
+  rows.seed = static_cast<std::uint64_t>(run.config.eval.seed);
   if (asked->empty()) rows.rows = run.config.eval.rows;
   rows.once = asked->empty();
 
+  const std::map<std::string, std::string> unlike =
+      other.run ? UnlikeTasks(run, *other.run) : std::map<std::string, std::string>();
+  for (const auto& [task, why] : unlike)
+    console.Warn("'" + task + "' is not compared with " + against.string() + ": " + why);
   const Scored scored = ScoreAll(run, TasksToScore(trained, all, console), rows, console);
   ordered_json json = ResultsJson(directory, trained.step, rows, scored);
   if (trained.averaged) json["averaged"] = true;
@@ -261,8 +290,11 @@ int RunEval(int argc, char** argv) {
   bool whole = AllHaveScores(scored.scores, console) && scored.failed.empty();
   if (other.run) {
     Scored theirs;
-    const Comparison comparison =
-        CompareWith(*other.run, TasksToScore(other, all, console), scored.scores, rows, theirs, console);
+    Scores alike = scored.scores;
+    for (const auto& [task, why] : unlike) alike.erase(task);
+    Comparison comparison =
+        CompareWith(*other.run, TasksToScore(other, all, console), alike, rows, theirs, console);
+    for (const auto& [task, why] : unlike) comparison.skipped[task] = why;
     whole = AllHaveScores(theirs.scores, console) && theirs.failed.empty() && whole;
     if (!as_json) {
       std::cout << "\n"

@@ -269,6 +269,7 @@ int RunReport(int argc, char** argv) {
   if (!page.empty()) {
     const sigset_t ends = live > 0 ? HoldEnds() : sigset_t{};
     const RunPage now = MakeRunPage(request);
+    for (const std::string& words : now.unlike) std::cout << Prose(words) << '\n';
     ReplaceFile(page, now.text);
     std::cout << "wrote " << DisplayPath(page) << std::endl;
     if (live > 0 && !now.is_over) FollowRun(page, request, ends);

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include <medley/task/drivers/streams.h>
+#include <medley/task/file_texts.h>
 #include <medley/task/losses.h>
 #include <medley/task/text_rows.h>
 
@@ -14,9 +15,10 @@ namespace medley {
 ControlPass::ControlPass(const TaskContext& context, ControlNames names) : names_(std::move(names)) {
   if (context.control_text().empty())
     throw InputError("the control text has no lines; it needs one at least");
+  const FileTexts texts(context);
   std::vector<std::vector<std::int64_t>> lines;
   for (const std::string& text : context.control_text()) {
-    std::vector<std::int64_t> ids = context.tokenizer().Encode(text);
+    std::vector<std::int64_t> ids = texts.Encode(text);
     ids.push_back(context.tokenizer().eos());
     // A line that is cut has no eos: it does not end there.
     if (ids.size() > kControlWidth) ids.resize(kControlWidth);

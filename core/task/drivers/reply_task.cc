@@ -8,6 +8,7 @@
 #include <set>
 #include <utility>
 
+#include <medley/data/last_read.h>
 #include <medley/task/drivers/labels.h>
 #include <medley/task/drivers/sheet.h>
 #include <medley/task/losses.h>
@@ -25,17 +26,31 @@ std::vector<std::int64_t> Span(const at::Tensor& tokens, std::int64_t row, std::
   return {first + begin, first + end};
 }
 
+bool IsGivenFile(const TaskContext& context, const TaskSpec& spec) {
+  return std::any_of(spec.options.begin(), spec.options.end(), [&](const OptionSpec& option) {
+    return option.kind == OptionKind::kPath && context.options.contains(option.name) &&
+           !context.Path(option.name).empty();
+  });
+}
+
 }  // namespace
 
 ReplyTask::ReplyTask(const TaskContext& context, const TaskSpec& spec)
     : tokenizer_(context.tokenizer()),
+      texts_(context),
+      has_file_(IsGivenFile(context, spec)),
       width_(static_cast<std::size_t>(spec.passes[0].text_width)),
       reply_width_(static_cast<std::size_t>(spec.terms[0].max_items)) {}
 
 // The reply with its eos. As long as the spec allows where that is asked for: its last words again and again.
 ReplyTask::Tokens ReplyTask::TokensOf(Row& row) const {
+  ForgetRead();
   const Exchange exchange = Draw(row);
-  Tokens tokens{tokenizer_.Encode(exchange.prompt), tokenizer_.Encode(exchange.reply)};
+  const bool is_of_file = has_file_ || WasRead() || Items() != nullptr;
+  const auto encode = [&](const std::string& text) {
+    return is_of_file ? texts_.Encode(text) : tokenizer_.Encode(text);
+  };
+  Tokens tokens{encode(exchange.prompt), encode(exchange.reply)};
   const auto refuse = [&](const std::string& what) {
     throw InputError("row " + std::to_string(row.number) + ", \"" + exchange.prompt + "\" with the reply \"" +
                      exchange.reply + "\": " + what);

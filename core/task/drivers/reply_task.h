@@ -6,6 +6,7 @@
 #include <vector>
 
 #include <medley/task/drivers/row.h>
+#include <medley/task/file_texts.h>
 #include <medley/task/task.h>
 
 namespace medley {
@@ -26,7 +27,7 @@ constexpr TaskSpec ReplySpec(std::string_view name, std::string_view summary,
           .summary = summary,
           .passes = {{.name = "reply", .text_width = setting.text_width}},
           .terms = {{.name = "reply", .max_items = setting.reply_width}},
-          .options = setting.options,
+          .options = WithSpecialTokens(setting.options),
           .inputs = {"tokens", "lengths", "supervised"},
           .outputs = {"losses"},
           .special_tokens = setting.special_tokens,
@@ -41,7 +42,9 @@ struct Exchange {
 };
 
 // A reply in words to a prompt in words. What is left to a task is one row. The reply and its eos are
-// learned; a row's score is 1 where the model's greedy reply is the right one, word for word.
+// learned; a row's score is 1 where the model's greedy reply is the right one, word for word. Words of a
+// task that is given a file, names its items or reads a record for a row are FileTexts; in others, that are
+// made up, names of special tokens are these.
 class ReplyTask : public Task {
  public:
   Batch Sample(const RowRange& rows) const final;
@@ -65,6 +68,8 @@ class ReplyTask : public Task {
   Tokens TokensOf(Row& row) const;
 
   const Tokenizer& tokenizer_;
+  FileTexts texts_;
+  bool has_file_;
   std::size_t width_, reply_width_;
 };
 

@@ -123,13 +123,11 @@ Clip ClipFile::Read(std::int64_t item) const {
   return clip;
 }
 
-std::vector<std::vector<std::int64_t>> ClipFile::BySigner() const {
+std::map<std::int64_t, std::vector<std::int64_t>> ClipFile::BySigner() const {
   std::map<std::int64_t, std::vector<std::int64_t>> clips;
   for (std::int64_t item = 0; item < size(); ++item)
     clips[Integer(file_.Read(item), *signer_, 0, kMostSigners, item)].push_back(item);
-  std::vector<std::vector<std::int64_t>> lists;
-  for (auto& [signer, items] : clips) lists.push_back(std::move(items));
-  return lists;
+  return clips;
 }
 
 void WriteClips(const std::filesystem::path& file, std::span<const Clip> clips) {

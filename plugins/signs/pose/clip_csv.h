@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <map>
 #include <optional>
 #include <span>
 #include <string>
@@ -32,8 +33,9 @@ class ClipFile {
   // 0 <= item < size(). An InputError with file, line and column for lists of unlike lengths, values that are
   // no finite numbers, a label or a picture's size out of range, or a clip in which no joint was found.
   Clip Read(std::int64_t item) const;
-  // The clips of each signer, in ascending order of signers. Reads the whole file.
-  std::vector<std::vector<std::int64_t>> BySigner() const;
+  // The clips of each signer. Reads the whole file.
+  std::map<std::int64_t, std::vector<std::int64_t>> BySigner() const;
+  std::span<const std::uint64_t> hashes() const { return file_.hashes(); }
 
  private:
   std::int64_t Integer(const std::vector<std::string>& fields, std::size_t column, std::int64_t low,

@@ -67,11 +67,9 @@ TEST_F(ClipCsv, WhatIsWrittenIsReadBitForBit) {
   for (std::int64_t item = 3; item >= 0; --item)
     EXPECT_EQ(file.Read(item), clips_[static_cast<std::size_t>(item)]);
   std::size_t clips = 0;
-  for (const auto& signer : file.BySigner()) {
-    for (const std::int64_t item : signer)
-      EXPECT_EQ(clips_[static_cast<std::size_t>(item)].signer,
-                clips_[static_cast<std::size_t>(signer[0])].signer);
-    clips += signer.size();
+  for (const auto& [signer, items] : file.BySigner()) {
+    for (const std::int64_t item : items) EXPECT_EQ(clips_[static_cast<std::size_t>(item)].signer, signer);
+    clips += items.size();
   }
   EXPECT_EQ(clips, 4u);
 }

@@ -39,8 +39,9 @@ void CheckScan(const at::Tensor& voxels, Modality modality, const Geometry& geom
 
 }  // namespace
 
-Collator::Collator(const medley::Tokenizer& tokenizer, const Limits& limits)
+Collator::Collator(const medley::Tokenizer& tokenizer, const Limits& limits, const medley::FileTexts& texts)
     : tokenizer_(tokenizer),
+      texts_(texts),
       limits_(limits),
       user_(tokenizer.Encode("user:")),
       assistant_(tokenizer.Encode("assistant:")),
@@ -48,7 +49,7 @@ Collator::Collator(const medley::Tokenizer& tokenizer, const Limits& limits)
       image_end_(tokenizer.Id("</image>")) {}
 
 void Collator::AddText(const std::string& text, std::vector<std::int64_t>& tokens) const {
-  for (const std::int64_t id : tokenizer_.Encode(text)) {
+  for (const std::int64_t id : texts_.Encode(text)) {
     if (id == image_ || id == image_end_)
       Refuse("a text holds " + tokenizer_.Piece(id) +
              ", which no scan belongs to; scans are items of their own: {\"image\": FILE}");

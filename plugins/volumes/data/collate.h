@@ -9,6 +9,7 @@
 
 #include <medley/model/model.h>
 #include <medley/task/batch.h>
+#include <medley/task/file_texts.h>
 #include <medley/text/tokenizer.h>
 
 #include "data/conversation.h"
@@ -47,10 +48,10 @@ struct Line {
 
 class Collator {
  public:
-  Collator(const medley::Tokenizer& tokenizer, const Limits& limits);
+  Collator(const medley::Tokenizer& tokenizer, const Limits& limits, const medley::FileTexts& texts);
 
   // InputError for a conversation that no model could learn from: no turn of an assistant, or none last; text
-  // that holds an image's token; a scan of another shape or with a value that is not finite; more scans,
+  // in which names of special tokens are these, with an image's or <eos>; a scan of another shape or with a value that is not finite; more scans,
   // tokens or learned tokens than the limits have. `longest`: text and answer are drawn out to the limits.
   Line LineOf(const Conversation& conversation, bool longest = false) const;
 
@@ -64,6 +65,7 @@ class Collator {
   void CheckSizes(const Line& line) const;
 
   const medley::Tokenizer& tokenizer_;
+  medley::FileTexts texts_;
   Limits limits_;
   std::vector<std::int64_t> user_, assistant_;  // in front of their turns
   std::int64_t image_, image_end_;

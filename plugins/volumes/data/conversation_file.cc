@@ -101,7 +101,10 @@ ConversationFile::ConversationFile(const fs::path& file) : folder_(file.parent_p
   for (std::int64_t item = 0; item < size(); ++item) {
     const Conversation conversation = Read(item);
     const auto [at, is_new] = index.emplace(conversation.subject, by_subject_.size());
-    if (is_new) by_subject_.emplace_back();
+    if (is_new) {
+      by_subject_.emplace_back();
+      subjects_.push_back(conversation.subject);
+    }
     by_subject_[at->second].push_back(item);
     scans_.push_back(CountScans(conversation));
   }

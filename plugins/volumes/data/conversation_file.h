@@ -30,6 +30,7 @@ class ConversationFile {
   Conversation Read(std::int64_t item) const;
   // The conversations of each subject.
   const std::vector<std::vector<std::int64_t>>& by_subject() const { return by_subject_; }
+  const std::vector<std::string>& subjects() const { return subjects_; }  // their names
   // Of an item, read when the file was.
   const ScanCounts& scans(std::int64_t item) const { return scans_[static_cast<std::size_t>(item)]; }
 
@@ -37,6 +38,7 @@ class ConversationFile {
   std::filesystem::path folder_;
   medley::JsonlFile file_;
   std::vector<std::vector<std::int64_t>> by_subject_;
+  std::vector<std::string> subjects_;
   std::vector<ScanCounts> scans_;
 };
 

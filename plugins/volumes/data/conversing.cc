@@ -37,7 +37,7 @@ std::unique_ptr<ConversationSource> SourceOf(const medley::TaskContext& context,
                                              const Limits& limits) {
   if (context.Path("data").empty()) return std::make_unique<MadeUpConversations>(std::move(make));
   return std::make_unique<FileConversations>(context.Path("data"),
-                                             static_cast<std::int64_t>(context.Option("held_out")), limits);
+                                             context.HeldOut("held_out", "volumes"), limits);
 }
 
 // Rows as long as can be are of two kinds at most, which take turns: see MultimodalExample.
@@ -97,7 +97,7 @@ std::int64_t Conversing::ImagesOf(const medley::TaskContext& context, std::int64
 
 Conversing::Conversing(const medley::TaskContext& context, MakeExample make)
     : tokenizer_(context.tokenizer()),
-      collator_(tokenizer_, LimitsOf(context, GeometryOf(context))),
+      collator_(tokenizer_, LimitsOf(context, GeometryOf(context)), medley::FileTexts(context)),
       width_(0),
       source_(SourceOf(context, std::move(make), collator_.limits())) {
   const Limits& limits = collator_.limits();

@@ -5,6 +5,7 @@
 #include <string_view>
 #include <vector>
 
+#include <medley/task/file_texts.h>
 #include <medley/task/task.h>
 
 #include "data/collate.h"
@@ -24,7 +25,7 @@ constexpr medley::TaskSpec ConversationSpec(std::string_view name, std::string_v
         .value = 8,
         .low = 0,
         .high = 1e6,
-        .summary = "subjects of the file that are kept for evaluations"},
+        .summary = "subjects of the file that are kept for evaluations: a share below 1, or so many"},
         medley::OptionSpec{.name = "images",
         .value = 0,
         .low = 0,
@@ -41,6 +42,7 @@ constexpr medley::TaskSpec ConversationSpec(std::string_view name, std::string_v
         .high = kMostLearned,
         .summary = "most tokens of a row that are learned"}})
     options.Add(option);
+  options.Add(medley::kSpecialTokensOption);
   return {.name = name,
           .summary = summary,
           .passes = {{.name = "reply",

@@ -1,12 +1,18 @@
 #include "data/source.h"
 
+#include <string>
+#include <vector>
+
+#include <medley/data/item_hash.h>
+
 namespace medley_volumes {
 
-FileConversations::FileConversations(const std::filesystem::path& file, std::int64_t held_out,
+FileConversations::FileConversations(const std::filesystem::path& file, const medley::HeldOutItems& held_out,
                                      const Limits& limits)
     : file_(file) {
-  stream_.emplace(std::ssize(file_.by_subject()), held_out, "volumes",
-                  medley::ItemStream::Shows::kPartOfItem);
+  std::vector<std::uint64_t> hashes;
+  for (const std::string& subject : file_.subjects()) hashes.push_back(medley::HashItem(subject));
+  stream_.emplace(held_out, hashes, medley::ItemStream::Shows::kPartOfItem);
   for (std::int64_t item = 1; item < file_.size(); ++item) {
     if (limits.Tokens(file_.scans(item)) > limits.Tokens(file_.scans(longest_))) longest_ = item;
   }

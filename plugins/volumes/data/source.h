@@ -37,7 +37,8 @@ class MadeUpConversations final : public ConversationSource {
 // Of a file. `held_out` of its subjects are for evaluations only.
 class FileConversations final : public ConversationSource {
  public:
-  FileConversations(const std::filesystem::path& file, std::int64_t held_out, const Limits& limits);
+  FileConversations(const std::filesystem::path& file, const medley::HeldOutItems& held_out,
+                    const Limits& limits);
   // Its scans are read, and their values judged, when the voxels are asked for.
   Conversation Draw(medley::Row& row) const override;
   const medley::ItemStream* Items() const override { return &*stream_; }

@@ -39,7 +39,7 @@ Conversation TwoTurns() {
 
 Line LineOf(const Conversation& conversation, bool longest = false) {
   const ByteTokenizer tokenizer;
-  return Collator(tokenizer, kLimits).LineOf(conversation, longest);
+  return Collator(tokenizer, kLimits, medley::FileTexts(tokenizer, false)).LineOf(conversation, longest);
 }
 
 TEST(Collator, ATwoTurnConversationHasTheseLabels) {
@@ -86,7 +86,7 @@ void ExpectRefused(const Conversation& conversation, const std::string& what,
                    const Limits& limits = kLimits) {
   const ByteTokenizer tokenizer;
   try {
-    Collator(tokenizer, limits).LineOf(conversation);
+    Collator(tokenizer, limits, medley::FileTexts(tokenizer, false)).LineOf(conversation);
     ADD_FAILURE() << "it was taken; expected: " << what;
   } catch (const medley::InputError& error) {
     EXPECT_NE(std::string(error.what()).find(what), std::string::npos) << error.what();

@@ -1,0 +1,343 @@
+#include <medley/data/data_rules.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <limits>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <stdexcept>
+#include <utility>
+
+#include <medley/base/error.h>
+#include <medley/base/random.h>
+#include <medley/data/item_stream.h>
+
+namespace medley {
+namespace {
+
+using nlohmann::ordered_json;
+
+constexpr int kVersion = 1;
+constexpr std::int64_t kFewItems = 100;
+constexpr const char* kSideNames[] = {"training", "held_out"};  // by Split
+
+std::string HexOf(std::uint64_t hash) {
+  char text[17];
+  std::snprintf(text, sizeof text, "%016llx", static_cast<unsigned long long>(hash));
+  return text;
+}
+
+std::string ShareWords(double share) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.4g", share);
+  return text;
+}
+
+std::string Count(std::int64_t count, const char* what) {
+  return std::to_string(count) + " " + what + (count == 1 ? "" : "s");
+}
+
+// The sum of what is held out: the same of equal items, in whatever order.
+class RowsSum {
+ public:
+  void Add(std::uint64_t hash) {
+    sum_ += MixBits(hash);
+    ++count_;
+  }
+  std::string Hex() const { return HexOf(CombineSeeds(sum_, count_)); }
+
+ private:
+  std::uint64_t sum_ = 0, count_ = 0;
+};
+
+// Which hashes a share holds out.
+class SideOf {
+ public:
+  explicit SideOf(const HeldOutShare& share)
+      : below_(share.share < 1 ? static_cast<std::uint64_t>(std::ldexp(share.share, 64))
+                               : std::numeric_limits<std::uint64_t>::max()),
+        sides_(share.sides) {}
+
+  Split operator()(std::uint64_t hash) const {
+    if (!sides_.empty()) {
+      if (const auto found = sides_.find(hash); found != sides_.end()) return found->second;
+    }
+    return hash < below_ ? Split::kHeldOut : Split::kTraining;
+  }
+  // How far it is from being on the other side.
+  std::uint64_t Distance(std::uint64_t hash) const { return hash < below_ ? below_ - 1 - hash : hash - below_; }
+
+ private:
+  std::uint64_t below_;
+  const std::map<std::uint64_t, Split>& sides_;
+};
+
+std::int64_t CountOf(const SideOf& side, std::span<const std::uint64_t> hashes) {
+  return std::count_if(hashes.begin(), hashes.end(),
+                       [&](std::uint64_t hash) { return side(hash) == Split::kHeldOut; });
+}
+
+// The hash that goes to a side which has none; those that went to theirs for ever stay.
+std::optional<std::uint64_t> Nearest(const HeldOutShare& share, std::span<const std::uint64_t> hashes) {
+  const SideOf side(share);
+  std::optional<std::uint64_t> nearest;
+  for (const std::uint64_t hash : hashes) {
+    if (share.sides.contains(hash)) continue;
+    if (!nearest || side.Distance(hash) < side.Distance(*nearest)) nearest = hash;
+  }
+  return nearest;
+}
+
+DividedItems Divided(const HeldOutShare& share, std::span<const std::uint64_t> hashes,
+                     std::int64_t held_out) {
+  const SideOf side(share);
+  const bool lists_held_out = held_out <= std::ssize(hashes) - held_out;
+  DividedItems divided{.side = lists_held_out ? Split::kHeldOut : Split::kTraining};
+  for (std::size_t item = 0; item < hashes.size(); ++item) {
+    if (side(hashes[item]) == divided.side) divided.items.push_back(static_cast<std::int64_t>(item));
+  }
+  return divided;
+}
+
+ordered_json ShareJson(const HeldOutShare& share) {
+  ordered_json json = {{"asked", share.asked},       {"files", share.files},       {"share", share.share},
+                       {"items", share.items},       {"held_out", share.held_out}, {"rows", share.rows},
+                       {"sides", ordered_json::object()}};
+  for (const auto& [hash, side] : share.sides)
+    json["sides"][HexOf(hash)] = kSideNames[side == Split::kHeldOut ? 1 : 0];
+  return json;
+}
+
+HeldOutShare ShareOfJson(const ordered_json& json) {
+  HeldOutShare share{.asked = json.at("asked").get<double>(),
+                     .files = json.at("files").get<std::string>(),
+                     .share = json.at("share").get<double>(),
+                     .items = json.at("items").get<std::int64_t>(),
+                     .held_out = json.at("held_out").get<std::int64_t>(),
+                     .rows = json.at("rows").get<std::string>(),
+                     .sides = {}};
+  if (!(share.share >= 0 && share.share <= 1)) throw std::out_of_range("a share is from 0 to 1");
+  for (const auto& [hash, side] : json.at("sides").items())
+    share.sides[std::stoull(hash, nullptr, 16)] =
+        side.get<std::string>() == kSideNames[1] ? Split::kHeldOut : Split::kTraining;
+  return share;
+}
+
+}  // namespace
+
+DataRules::DataRules() = default;
+DataRules::DataRules(DataRules&&) noexcept = default;
+DataRules& DataRules::operator=(DataRules&&) noexcept = default;
+DataRules::~DataRules() = default;
+
+DataRules DataRules::Earlier() {
+  DataRules rules;
+  rules.is_earlier_ = true;
+  return rules;
+}
+
+DataRules DataRules::Of(const ordered_json& record) {
+  try {
+    if (record.at("version").get<int>() != kVersion)
+      throw InputError("the run's data_rules (run.json) are of version " + record.at("version").dump() +
+                       ", this medley knows " + std::to_string(kVersion) +
+                       ". Use the medley that trained the run");
+    DataRules rules;
+    rules.is_changed_ = false;
+    for (const auto& [task, shares] : record.at("held_out").items()) {
+      for (const auto& share : shares) rules.shares_[task].push_back(ShareOfJson(share));
+    }
+    for (const auto& [task, rows] : record.at("held_out_by_place").items())
+      rules.by_place_[task] = rows.get<std::string>();
+    return rules;
+  } catch (const nlohmann::json::exception& error) {
+    throw InputError(std::string("the run's run.json is damaged: data_rules: ") + error.what() +
+                     ". Restore it: it says which items are held out");
+  } catch (const std::logic_error& error) {  // of a number in words
+    throw InputError(std::string("the run's run.json is damaged: data_rules: ") + error.what() +
+                     ". Restore it: it says which items are held out");
+  }
+}
+
+ordered_json DataRules::Json() const {
+  if (is_earlier_) return nullptr;
+  ordered_json json = {{"version", kVersion},
+                       {"special_tokens", "text"},
+                       {"held_out", ordered_json::object()},
+                       {"held_out_by_place", by_place_}};
+  for (const auto& [task, shares] : shares_) {
+    for (const HeldOutShare& share : shares) json["held_out"][task].push_back(ShareJson(share));
+  }
+  return json;
+}
+
+void DataRules::TakeOver(EarlierItems from) { from_ = std::make_unique<EarlierItems>(std::move(from)); }
+
+void DataRules::NoteByPlace(const std::string& task, const std::string& rows) {
+  if (std::exchange(by_place_[task], rows) == rows || is_earlier_) return;
+  is_changed_ = true;
+  Say("'" + task +
+      "' holds out items by their number and place: where its file grows, shrinks or is sorted, others are "
+      "held out, and those were trained on. Its author can hold out by TaskContext::HeldOut "
+      "(docs/writing-a-task.md)");
+}
+
+// Of the run; else what the run that its weights come from decided; else a new one.
+HeldOutShare DataRules::ShareOf(const HeldOutItems& asked, std::int64_t items) const {
+  const auto find = [&](const DataRules& rules, bool of_its_files) -> const HeldOutShare* {
+    const auto shares = rules.shares_.find(asked.task);
+    if (shares == rules.shares_.end()) return nullptr;
+    const auto found = std::find_if(shares->second.begin(), shares->second.end(), [&](const auto& share) {
+      return share.asked == asked.asked && (!of_its_files || share.files == asked.files);
+    });
+    return found == shares->second.end() ? nullptr : &*found;
+  };
+  if (const HeldOutShare* own = find(*this, true)) return *own;
+  const HeldOutShare* taken = from_ ? find(from_->rules, true) : nullptr;
+  if (from_ && taken == nullptr) taken = find(from_->rules, false);  // a file that grew may be called anew
+  HeldOutShare share = taken != nullptr ? *taken : HeldOutShare{.asked = asked.asked};
+  share.files = asked.files;
+  if (taken == nullptr)
+    share.share = asked.asked < 1 ? asked.asked : asked.asked / static_cast<double>(items);
+  return share;
+}
+
+DividedItems DataRules::Divide(const HeldOutItems& asked, std::span<const std::uint64_t> hashes) {
+  const std::int64_t items = std::ssize(hashes);
+  const auto refuse = [&](const std::string& what) {
+    throw InputError("'" + asked.task + "' has " + Count(items, "item") +
+                     (asked.files.empty() ? "" : " in " + asked.files) + what + "; " + asked.option + " is " +
+                     ShareWords(asked.asked) +
+                     ". Expected a share below 1, or a number of items that leaves one for training");
+  };
+  if (items == 0 || !(asked.asked > 0)) refuse(", so nothing can be held out");
+  HeldOutShare share = ShareOf(asked, items);
+  if (share.share >= 1) refuse(", of which none is left for training");
+  std::int64_t held_out = CountOf(SideOf(share), hashes);
+  if (held_out == 0 || held_out == items) {
+    if (const auto moved = Nearest(share, hashes))
+      share.sides[*moved] = held_out == 0 ? Split::kHeldOut : Split::kTraining;
+    held_out = CountOf(SideOf(share), hashes);
+    if (held_out == 0 || held_out == items)
+      refuse(items == 1 ? ", which cannot be both trained on and held out"
+                        : ", all equal, and equal ones are trained on or held out together");
+  }
+  DividedItems divided = Divided(share, hashes, held_out);
+  RowsSum rows;
+  const SideOf side(share);
+  for (const std::uint64_t hash : hashes) {
+    if (side(hash) == Split::kHeldOut) rows.Add(hash);
+  }
+  divided.rows = rows.Hex();
+  Keep(asked, share, {.items = items, .held_out = held_out, .rows = divided.rows});
+  SayWhatWasSeen(asked, hashes, divided);
+  return divided;
+}
+
+void DataRules::Keep(const HeldOutItems& asked, HeldOutShare share, const HeldOutShare& now) {
+  std::vector<HeldOutShare>& own = shares_[asked.task];
+  const auto place = std::find_if(own.begin(), own.end(), [&](const HeldOutShare& known) {
+    return known.asked == share.asked && known.files == share.files;
+  });
+  const HeldOutShare before = share;
+  const bool is_new = before.rows.empty();
+  const std::int64_t items = share.items = now.items, held_out = share.held_out = now.held_out;
+  const std::string& rows = share.rows = now.rows;
+  if (place != own.end() && before.rows == rows && before.items == items) return;
+  is_changed_ = true;
+  if (place == own.end())
+    own.push_back(share);
+  else
+    *place = share;
+  const std::string what = asked.files.empty() ? "" : " of " + asked.files;
+  std::string words = "'" + asked.task + "' holds out " + std::to_string(held_out) + " of " +
+                      Count(items, "item") + what;
+  if (!is_new && before.rows != rows) {
+    words += "; before they were " + std::to_string(before.held_out) + " of " + std::to_string(before.items) +
+             ". Scores of then and now are of other rows";
+  } else if (asked.asked >= 1) {
+    words += ": " + asked.option + " " + ShareWords(asked.asked) + " is the share " +
+             ShareWords(share.share) + ", which the run keeps when the file grows";
+  } else {
+    words += ": the share " + ShareWords(share.share);
+  }
+  if (!share.sides.empty())
+    words += ". " + Count(std::ssize(share.sides), "item") +
+             " nearest to the share went to a side that was empty, for ever";
+  if (held_out < kFewItems)
+    words += ". Scores of fewer than " + std::to_string(kFewItems) +
+             " items tell little: a larger share holds out more";
+  Say(words);
+}
+
+// Those that are held out now, of which the run that weights come from may have seen some.
+void DataRules::SayWhatWasSeen(const HeldOutItems& asked, std::span<const std::uint64_t> hashes,
+                               const DividedItems& divided) {
+  if (!from_) return;
+  const auto trained = from_->tasks.find(asked.task);
+  if (trained == from_->tasks.end()) return;
+  const std::int64_t items = std::ssize(hashes);
+  std::vector<bool> is_held_out(hashes.size(), divided.side == Split::kTraining);
+  for (const std::int64_t item : divided.items)
+    is_held_out[static_cast<std::size_t>(item)] = divided.side == Split::kHeldOut;
+  const std::int64_t held_out = std::count(is_held_out.begin(), is_held_out.end(), true);
+  const std::string option = asked.option.substr(asked.option.rfind('.') + 1);
+  const auto value = trained->second.options.find(option);
+  const double before = value == trained->second.options.end() ? 0 : value->second;
+  std::int64_t seen = held_out;
+  if (from_->rules.IsByPlace(asked.task)) {
+    const auto count = static_cast<std::int64_t>(before);
+    if (trained->second.has_same_files && count > 0 && count < items) {
+      const ShuffledOrder order(items, HashName(asked.by_place));
+      for (std::int64_t place = 0; place < count; ++place)
+        seen -= is_held_out[static_cast<std::size_t>(order[place])] ? 1 : 0;
+    }
+    Say("init_from: " + from_->run + " held out the items of '" + asked.task +
+        "' by place, so they were others; of the " + Count(held_out, "item") +
+        " that are held out now it may have trained on " + std::to_string(seen) +
+        (trained->second.has_same_files ? "" : ", as its file was another one") +
+        ". Scores of these are too good");
+    return;
+  }
+  const auto shares = from_->rules.shares_.find(asked.task);
+  if (shares != from_->rules.shares_.end()) {
+    for (const HeldOutShare& share : shares->second) {
+      if (share.asked != before) continue;
+      const SideOf side(share);
+      seen = 0;
+      for (std::size_t item = 0; item < hashes.size(); ++item)
+        seen += is_held_out[item] && side(hashes[item]) == Split::kTraining ? 1 : 0;
+      if (share.files == asked.files) break;
+    }
+  }
+  if (seen > 0)
+    Say("init_from: " + from_->run + " held out fewer items of '" + asked.task + "': of the " +
+        Count(held_out, "item") + " that are held out now it may have trained on " + std::to_string(seen) +
+        ". Scores of these are too good");
+}
+
+std::string DataRules::RowsHeldOut(const std::string& task) const {
+  std::string rows;
+  if (const auto found = by_place_.find(task); found != by_place_.end()) rows = found->second;
+  if (const auto found = shares_.find(task); found != shares_.end()) {
+    for (const HeldOutShare& share : found->second) rows += (rows.empty() ? "" : " ") + share.rows;
+  }
+  return rows;
+}
+
+std::string DataRules::HeldOutWords(const std::string& task) const {
+  if (const auto found = by_place_.find(task); found != by_place_.end()) return found->second;
+  const auto found = shares_.find(task);
+  if (found == shares_.end() || found->second.empty()) return is_earlier_ ? "by place" : "none";
+  const HeldOutShare& share = found->second.back();
+  return std::to_string(share.held_out) + " of " + std::to_string(share.items);
+}
+
+void DataRules::Say(std::string words) {
+  if (said_.insert(words).second) words_.push_back(std::move(words));
+}
+
+std::vector<std::string> DataRules::TakeWords() { return std::exchange(words_, {}); }
+
+}  // namespace medley
