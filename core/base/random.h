@@ -25,7 +25,8 @@ constexpr std::uint64_t HashName(std::string_view name) {
   return h;
 }
 
-// Seeds of a task's rows in training, of the run's seed, and in evaluation, of eval.seed: never the same rows.
+// Seeds of a task's rows in training, of the run's seed, and in evaluation, of eval.seed: never the same
+// rows.
 constexpr std::uint64_t TaskSeed(std::uint64_t run_seed, std::string_view task) {
   return CombineSeeds(run_seed, HashName(task));
 }

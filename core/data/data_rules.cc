@@ -66,7 +66,9 @@ class SideOf {
     return hash < below_ ? Split::kHeldOut : Split::kTraining;
   }
   // How far it is from being on the other side.
-  std::uint64_t Distance(std::uint64_t hash) const { return hash < below_ ? below_ - 1 - hash : hash - below_; }
+  std::uint64_t Distance(std::uint64_t hash) const {
+    return hash < below_ ? below_ - 1 - hash : hash - below_;
+  }
 
  private:
   std::uint64_t below_;
@@ -101,8 +103,8 @@ DividedItems Divided(const HeldOutShare& share, std::span<const std::uint64_t> h
 }
 
 ordered_json ShareJson(const HeldOutShare& share) {
-  ordered_json json = {{"asked", share.asked},       {"files", share.files},       {"share", share.share},
-                       {"items", share.items},       {"held_out", share.held_out}, {"rows", share.rows},
+  ordered_json json = {{"asked", share.asked},           {"files", share.files},       {"share", share.share},
+                       {"items", share.items},           {"held_out", share.held_out}, {"rows", share.rows},
                        {"sides", ordered_json::object()}};
   for (const auto& [hash, side] : share.sides)
     json["sides"][HexOf(hash)] = kSideNames[side == Split::kHeldOut ? 1 : 0];
@@ -251,8 +253,8 @@ void DataRules::Keep(const HeldOutItems& asked, HeldOutShare share, const HeldOu
   else
     *place = share;
   const std::string what = asked.files.empty() ? "" : " of " + asked.files;
-  std::string words = "'" + asked.task + "' holds out " + std::to_string(held_out) + " of " +
-                      Count(items, "item") + what;
+  std::string words =
+      "'" + asked.task + "' holds out " + std::to_string(held_out) + " of " + Count(items, "item") + what;
   if (!is_new && before.rows != rows) {
     words += "; before they were " + std::to_string(before.held_out) + " of " + std::to_string(before.items) +
              ". Scores of then and now are of other rows";

@@ -19,28 +19,28 @@ class DataRules;
 
 // How much of a task's items is held out, as its option says; a task gets it of TaskContext::HeldOut.
 struct HeldOutItems {
-  double asked = 0;           // a share below 1, or a number of items; 0: none
+  double asked = 0;  // a share below 1, or a number of items; 0: none
   std::string task = {};
-  std::string option = {};    // in a config: "tasks.riddles.options.held_out"
-  std::string files = {};     // the names of its files, without folders
-  std::string by_place = {};  // what names the order in a run that holds out by place: see ItemStream
+  std::string option = {};     // in a config: "tasks.riddles.options.held_out"
+  std::string files = {};      // the names of its files, without folders
+  std::string by_place = {};   // what names the order in a run that holds out by place: see ItemStream
   DataRules* rules = nullptr;  // of the run; null: nobody keeps what is decided
 };
 
 // Which items are held out.
 struct DividedItems {
-  Split side = Split::kHeldOut;         // the one with fewer items
+  Split side = Split::kHeldOut;          // the one with fewer items
   std::vector<std::int64_t> items = {};  // whose numbers these are, in ascending order
-  std::string rows = {};                // as in HeldOutShare
+  std::string rows = {};                 // as in HeldOutShare
 };
 
 // What a run decided over the items of one option and its files.
 struct HeldOutShare {
   double asked = 0;
   std::string files = {};
-  double share = 0;                       // of the hashes, the lowest ones
-  std::int64_t items = 0, held_out = 0;   // when it was looked at last
-  std::string rows = {};                  // a sum of the hashes that are held out
+  double share = 0;                           // of the hashes, the lowest ones
+  std::int64_t items = 0, held_out = 0;       // when it was looked at last
+  std::string rows = {};                      // a sum of the hashes that are held out
   std::map<std::uint64_t, Split> sides = {};  // of hashes that are on the other side, for ever
 };
 

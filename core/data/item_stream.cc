@@ -49,13 +49,12 @@ ItemStream::ItemStream(std::int64_t items, std::int64_t held_out, std::string_vi
       held_out_(held_out),
       splits_(std::in_place, items, HashName(name)),
       shows_(shows) {
-  if (held_out > 0)
-    rows_held_out_ = std::to_string(held_out) + " of " + std::to_string(items) + " by place";
+  if (held_out > 0) rows_held_out_ = std::to_string(held_out) + " of " + std::to_string(items) + " by place";
 }
 
 ItemStream::ItemStream(const HeldOutItems& held_out, std::span<const std::uint64_t> hashes, Shows shows)
     : ItemStream(std::ssize(hashes), ByPlace(held_out), held_out.by_place, shows) {
-  if (!(held_out.asked > 0) || IsByPlace(held_out)) return;
+  if (held_out.asked == 0 || IsByPlace(held_out)) return;
   DataRules nobodys;
   DataRules& rules = held_out.rules != nullptr ? *held_out.rules : nobodys;
   splits_.reset();

@@ -66,7 +66,7 @@ class ItemStream {
   std::int64_t At(Split split, std::int64_t place) const;
 
   std::int64_t items_, held_out_;
-  std::optional<ShuffledOrder> splits_;   // those held out come first; none: they stand behind the others
+  std::optional<ShuffledOrder> splits_;  // those held out come first; none: they stand behind the others
   std::optional<DividedItems> divided_;  // or these do
   Shows shows_;
   std::string rows_held_out_;

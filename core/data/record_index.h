@@ -15,9 +15,9 @@ namespace medley {
 struct RecordCheck;
 
 // The places where the records of a text file begin, so that any of them is read without those before it, and
-// the hashes of their bytes. A file is read through once, with its progress on stderr where that takes long, and each record is checked
-// meanwhile; the result lies in the user's cache ($XDG_CACHE_HOME/medley/records) and holds as long as the
-// file has the same size and times. Many threads may read at once.
+// the hashes of their bytes. A file is read through once, with its progress on stderr where that takes long,
+// and each record is checked meanwhile; the result lies in the user's cache ($XDG_CACHE_HOME/medley/records)
+// and holds as long as the file has the same size and times. Many threads may read at once.
 class RecordIndex {
  public:
   // A record is a line that is not blank; of kCsv, one whose quotes are closed.

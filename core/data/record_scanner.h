@@ -36,8 +36,8 @@ struct FoundRecords {
 // Reads the file through, once and in pieces, and tells its progress on stderr where that takes long.
 // BadRecords where the check finds some that are not well formed. Holds one piece, and one record. An
 // interrupt is heeded.
-FoundRecords FindRecords(const InputFile& file, const std::filesystem::path& path,
-                                       RecordIndex::Format format, const RecordCheck& check);
+FoundRecords FindRecords(const InputFile& file, const std::filesystem::path& path, RecordIndex::Format format,
+                         const RecordCheck& check);
 
 // The text of a record that the end of its line and blank lines may follow; `from_start`: it begins with the
 // file.

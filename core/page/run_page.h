@@ -12,8 +12,8 @@ struct PageRequest {
 };
 
 struct RunPage {
-  std::string text;      // one page of HTML with all that it needs in it
-  bool is_over = false;  // the first run's last step is done
+  std::string text;                   // one page of HTML with all that it needs in it
+  bool is_over = false;               // the first run's last step is done
   std::vector<std::string> unlike{};  // why scores of the others are of other rows than the first one's
 };
 // Throws what RunData and SheetsOf throw.

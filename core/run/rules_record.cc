@@ -40,7 +40,8 @@ bool SaysEvalSeed(const ordered_json& config) {
 }
 
 ordered_json EvalSeedIn(const ordered_json& config) {
-  const ordered_json* seed = SaysEvalSeed(config) ? Member(config.at("eval"), "seed") : Member(config, "seed");
+  const ordered_json* seed =
+      SaysEvalSeed(config) ? Member(config.at("eval"), "seed") : Member(config, "seed");
   return seed == nullptr ? ordered_json(0) : *seed;
 }
 
@@ -62,8 +63,8 @@ std::vector<std::string> UnlikeRows(const fs::path& run, const fs::path& other) 
   for (const auto& [task, settings] : tasks->items()) {
     if (!its_tasks->contains(task)) continue;
     if (here.rules.RowsHeldOut(task) == there.rules.RowsHeldOut(task)) continue;
-    words.push_back(which + " in '" + task + "': it holds out other items (" + there.rules.HeldOutWords(task) +
-                    ", not " + here.rules.HeldOutWords(task) + ")");
+    words.push_back(which + " in '" + task + "': it holds out other items (" +
+                    there.rules.HeldOutWords(task) + ", not " + here.rules.HeldOutWords(task) + ")");
   }
   return words;
 }

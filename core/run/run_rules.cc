@@ -86,7 +86,8 @@ DataRules RulesOfRun(const fs::path& directory, const fs::path& config, const Ru
 
 std::vector<std::string> WithEarlierDefaults(const fs::path& config, std::vector<std::string> overrides) {
   const ordered_json resolved = ReadResolved(config);
-  if (!SaysEvalSeed(resolved)) overrides.insert(overrides.begin(), "eval.seed=" + EvalSeedIn(resolved).dump());
+  if (!SaysEvalSeed(resolved))
+    overrides.insert(overrides.begin(), "eval.seed=" + EvalSeedIn(resolved).dump());
   return overrides;
 }
 

@@ -7,10 +7,10 @@
 #include <medley/run/data_files.h>
 #include <medley/run/run_record.h>
 #include <medley/run/run_rules.h>
+#include <medley/run/special_names.h>
 #include <medley/session/parts.h>
 #include <medley/session/rank_directory.h>
 #include <medley/session/same_start.h>
-#include <medley/run/special_names.h>
 #include <medley/step/moment_shards.h>
 #include <medley/step/parameter_groups.h>
 #include <medley/train/resumed_weights.h>

@@ -50,8 +50,8 @@ std::vector<std::string> ConfigChanges(const fs::path& directory, const std::opt
   const nlohmann::ordered_json resolved = ToJson(now);
   if (!found)  // whatever became of the file that its weights were copied from
     return CompareConfigs(
-        ToJson(ReadRunConfig(
-            file, WithEarlierDefaults(file, {"weights=" + (directory / kRunWeights).string()}))),
+        ToJson(ReadRunConfig(file,
+                             WithEarlierDefaults(file, {"weights=" + (directory / kRunWeights).string()}))),
         resolved, {});
   const nlohmann::ordered_json before = TrainedConfig(directory, found->facts);
   if (before.is_object()) {

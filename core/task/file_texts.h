@@ -27,8 +27,7 @@ constexpr OptionList WithSpecialTokens(OptionList options) {
 // others, unless the option above says that they are meant, or the run began before this was so.
 class FileTexts {
  public:
-  explicit FileTexts(const TaskContext& context)
-      : FileTexts(context.tokenizer(), context.NamesAreText()) {}
+  explicit FileTexts(const TaskContext& context) : FileTexts(context.tokenizer(), context.NamesAreText()) {}
   FileTexts(const Tokenizer& tokenizer, bool names_are_text)
       : tokenizer_(tokenizer), names_are_text_(names_are_text) {}
 

@@ -68,8 +68,8 @@ class TaskContext : public TaskOptions {
   const std::vector<std::string>& control_text() const;  // items, at least one
 
   // How much of its items a task over finite data keeps for evaluations, by an option that is a share or a
-  // number of items: for Splits and ItemStream. `by_place`: the name that an ItemStream of a count had before,
-  // where that was not the task's: runs that began then hold out as they did.
+  // number of items: for Splits and ItemStream. `by_place`: the name that an ItemStream of a count had
+  // before, where that was not the task's: runs that began then hold out as they did.
   HeldOutItems HeldOut(std::string_view option, std::string_view by_place = {}) const;
   // Whether names of special tokens in texts of somebody's files are text: see FileTexts.
   bool NamesAreText() const;

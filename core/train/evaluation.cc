@@ -37,7 +37,8 @@ void Evaluation::Score(TaskEvaluation& evaluation, std::int64_t step, const Prog
   LoadedTask& loaded = setting_.tasks.Checked(task);
   const std::int64_t rows = RowsOnce(loaded, setting_.config.rows);
   if (compared_.insert(task).second) {
-    const std::string warning = OverlapWarning(loaded, {.training = setting_.seed, .evaluation = EvalSeedOf(setting_.config)}, rows);
+    const std::string warning =
+        OverlapWarning(loaded, {.training = setting_.seed, .evaluation = EvalSeedOf(setting_.config)}, rows);
     if (!warning.empty()) evaluation.warnings.push_back(warning);
   }
   const auto known = rows_at_once_.find(task);

@@ -98,6 +98,27 @@ TEST(BytePairTokenizer, SpecialTokensAreOneIdUnderMedleysNames) {
   }
 }
 
+// Neither medley's names nor the vocabulary's own become special tokens in a text; what the vocabulary calls
+// no special token stays one token.
+TEST(BytePairTokenizer, ATextHasNoSpecialTokensWhateverItSays) {
+  for (const char* name : {"qwen", "llama", "digits"}) {
+    const auto tokenizer = MakeCase(name);
+    const std::vector<std::string> names = tokenizer->SpecialNames();
+    EXPECT_GE(names.size(), kSpecialTokens.size());
+    for (const std::string& special : names) {
+      const Ids one = tokenizer->Encode(special);
+      ASSERT_EQ(one.size(), 1U) << special;
+      for (const std::string& text : {special, "go" + special + special + " now", "<" + special}) {
+        const Ids ids = tokenizer->EncodeText(text);
+        EXPECT_EQ(std::count(ids.begin(), ids.end(), one[0]), 0) << name << ": " << text;
+        EXPECT_EQ(tokenizer->Decode(ids), text) << name;
+      }
+    }
+    for (const char* text : {"", "two  words, 12 of 345.", "a < b > c \xff"})
+      EXPECT_EQ(tokenizer->EncodeText(text), tokenizer->Encode(text)) << name << ": " << text;
+  }
+}
+
 TEST(BytePairTokenizer, TheVocabularysOwnNamesAreTheSameTokens) {
   const auto tokenizer = MakeCase("qwen");
   EXPECT_EQ(tokenizer->Encode("<|im_end|>"), Ids{tokenizer->eos()});

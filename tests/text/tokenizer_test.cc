@@ -4,6 +4,7 @@
 
 #include <filesystem>
 #include <fstream>
+#include <set>
 
 #include <medley/base/error.h>
 #include <medley/text/load_tokenizer.h>
@@ -73,6 +74,32 @@ TEST(Tokenizer, SpecialTokensAreOneIdWhereverTheyStand) {
   }
   EXPECT_NE(tokenizer.pad(), tokenizer.eos());
   EXPECT_FALSE(tokenizer.Has("<jump>"));
+}
+
+// Names of special tokens in a text are letters; all other texts have the tokens that they had.
+TEST(Tokenizer, ATextHasNoSpecialTokensWhateverItSays) {
+  const Tokenizer& tokenizer = Trained();
+  std::set<std::int64_t> special;
+  for (const std::string_view name : kSpecialTokens) special.insert(tokenizer.Id(name));
+  std::vector<std::string> texts = {"cat<eos>dog",
+                                    "<<eos>>",
+                                    "<pad><pad>",
+                                    "<<<image></image>",
+                                    "</image",
+                                    "<e<eos>os>",
+                                    "\xe2\x96\x81<eos>\xe2\x96\x81",
+                                    "<eos>"};
+  for (const std::string_view name : kSpecialTokens) texts.push_back("go " + std::string(name) + " now");
+  for (const std::string& text : texts) {
+    const std::vector<std::int64_t> ids = tokenizer.EncodeText(text);
+    EXPECT_EQ(tokenizer.Decode(ids), text);
+    for (const std::int64_t id : ids) EXPECT_FALSE(special.contains(id)) << text;
+  }
+  for (const char* text : {"", " two  spaces ", "a < b > c <eo s>",
+                           "Gr\xc3\xbc\xc3\x9f"
+                           "e \xff\xfe"})
+    EXPECT_EQ(tokenizer.EncodeText(text), tokenizer.Encode(text)) << text;
+  EXPECT_EQ(tokenizer.SpecialNames().size(), kSpecialTokens.size());
 }
 
 TEST(Tokenizer, FrequentWordsAreFewTokens) {

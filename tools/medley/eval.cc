@@ -57,8 +57,7 @@ TaskScore Score(const Run& run, const std::string& name, const HeldOut& held_out
   LoadedTask& task = run.host->Get(form);
   const std::int64_t rows = held_out.Of(name, task);
   const std::string overlap = OverlapWarning(
-      task,
-      {.training = static_cast<std::uint64_t>(run.config.seed), .evaluation = held_out.seed}, rows);
+      task, {.training = static_cast<std::uint64_t>(run.config.seed), .evaluation = held_out.seed}, rows);
   if (!overlap.empty()) console.Warn(overlap);
   TaskScore score = ScoreTask(
       task, run.Configured(form),

@@ -51,8 +51,9 @@ class Collator {
   Collator(const medley::Tokenizer& tokenizer, const Limits& limits, const medley::FileTexts& texts);
 
   // InputError for a conversation that no model could learn from: no turn of an assistant, or none last; text
-  // in which names of special tokens are these, with an image's or <eos>; a scan of another shape or with a value that is not finite; more scans,
-  // tokens or learned tokens than the limits have. `longest`: text and answer are drawn out to the limits.
+  // in which names of special tokens are these, with an image's or <eos>; a scan of another shape or with a
+  // value that is not finite; more scans, tokens or learned tokens than the limits have. `longest`: text and
+  // answer are drawn out to the limits.
   Line LineOf(const Conversation& conversation, bool longest = false) const;
 
   const Limits& limits() const { return limits_; }

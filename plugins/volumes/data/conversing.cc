@@ -36,8 +36,8 @@ Limits LimitsOf(const medley::TaskContext& context, const Geometry& geometry) {
 std::unique_ptr<ConversationSource> SourceOf(const medley::TaskContext& context, MakeExample make,
                                              const Limits& limits) {
   if (context.Path("data").empty()) return std::make_unique<MadeUpConversations>(std::move(make));
-  return std::make_unique<FileConversations>(context.Path("data"),
-                                             context.HeldOut("held_out", "volumes"), limits);
+  return std::make_unique<FileConversations>(context.Path("data"), context.HeldOut("held_out", "volumes"),
+                                             limits);
 }
 
 // Rows as long as can be are of two kinds at most, which take turns: see MultimodalExample.

@@ -53,7 +53,8 @@ class File : public ::testing::Test {
                           .positions = 900,
                           .text = 400,
                           .learned = 90};
-      Collator(tokenizer, limits, medley::FileTexts(tokenizer, false)).LineOf(ConversationFile(Path()).Read(0));
+      Collator(tokenizer, limits, medley::FileTexts(tokenizer, false))
+          .LineOf(ConversationFile(Path()).Read(0));
       return "it was read";
     } catch (const medley::InputError& error) {
       return error.what();

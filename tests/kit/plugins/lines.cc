@@ -9,15 +9,17 @@ using namespace medley;
 
 class Lines final : public ReplyTask {
  public:
-  static constexpr TaskSpec kSpec = ReplySpec(
-      "lines", "answer as the file does",
-      {.text_width = 40,
-       .reply_width = 12,
-       .options = {PathOption("data", "a JSONL file with \"ask\" and \"say\""),
-                   {.name = "held_out", .value = 0, .high = 1e6, .summary = "lines for evaluations"}}});
+  static constexpr TaskSpec kSpec =
+      ReplySpec("lines", "answer as the file does",
+                {.text_width = 40,
+                 .reply_width = 12,
+                 .options = {PathOption("data", "a JSONL file with \"ask\" and \"say\""),
+                             {.name = "held_out",
+                              .value = 0,
+                              .high = 1e6,
+                              .summary = "lines for evaluations: a share below 1, or so many"}}});
   explicit Lines(const TaskContext& context)
-      : ReplyTask(context, kSpec),
-        lines_(context.Path("data"), static_cast<std::int64_t>(context.Option("held_out")), kSpec.name) {}
+      : ReplyTask(context, kSpec), lines_(context.Path("data"), context.HeldOut("held_out")) {}
 
   const ItemStream* Items() const override { return &lines_.stream(); }
 

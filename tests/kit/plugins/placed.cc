@@ -1,0 +1,33 @@
+// As an author wrote it before items were held out by their bytes: it still is built, and holds out by count.
+#include <medley/task/drivers/reply_task.h>
+#include <medley/task/plugin.h>
+
+#include <medley/data/jsonl_file.h>
+#include <medley/data/splits.h>
+
+using namespace medley;
+
+class Placed final : public ReplyTask {
+ public:
+  static constexpr TaskSpec kSpec = ReplySpec(
+      "lines", "answer as the file does",
+      {.text_width = 40,
+       .reply_width = 12,
+       .options = {PathOption("data", "a JSONL file with \"ask\" and \"say\""),
+                   {.name = "held_out", .value = 0, .high = 1e6, .summary = "lines for evaluations"}}});
+  explicit Placed(const TaskContext& context)
+      : ReplyTask(context, kSpec),
+        lines_(context.Path("data"), static_cast<std::int64_t>(context.Option("held_out")), kSpec.name) {}
+
+  const ItemStream* Items() const override { return &lines_.stream(); }
+
+ private:
+  Exchange Draw(Row& row) const override {
+    const JsonItem line = lines_.Read(row);
+    return {line.Text("ask") + " ", line.Text("say")};
+  }
+
+  Splits<JsonlFile> lines_;
+};
+
+MEDLEY_PLUGIN(Placed)
