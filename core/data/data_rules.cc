@@ -1,17 +1,15 @@
 #include <medley/data/data_rules.h>
 
 #include <algorithm>
-#include <cmath>
 #include <cstdio>
-#include <limits>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <stdexcept>
 #include <utility>
 
 #include <medley/base/error.h>
-#include <medley/base/random.h>
-#include <medley/data/item_stream.h>
+
+#include "item_sides.h"
 
 namespace medley {
 namespace {
@@ -21,12 +19,6 @@ using nlohmann::ordered_json;
 constexpr int kVersion = 1;
 constexpr std::int64_t kFewItems = 100;
 constexpr const char* kSideNames[] = {"training", "held_out"};  // by Split
-
-std::string HexOf(std::uint64_t hash) {
-  char text[17];
-  std::snprintf(text, sizeof text, "%016llx", static_cast<unsigned long long>(hash));
-  return text;
-}
 
 std::string ShareWords(double share) {
   char text[32];
@@ -38,76 +30,12 @@ std::string Count(std::int64_t count, const char* what) {
   return std::to_string(count) + " " + what + (count == 1 ? "" : "s");
 }
 
-// The sum of what is held out: the same of equal items, in whatever order.
-class RowsSum {
- public:
-  void Add(std::uint64_t hash) {
-    sum_ += MixBits(hash);
-    ++count_;
-  }
-  std::string Hex() const { return HexOf(CombineSeeds(sum_, count_)); }
-
- private:
-  std::uint64_t sum_ = 0, count_ = 0;
-};
-
-// Which hashes a share holds out.
-class SideOf {
- public:
-  explicit SideOf(const HeldOutShare& share)
-      : below_(share.share < 1 ? static_cast<std::uint64_t>(std::ldexp(share.share, 64))
-                               : std::numeric_limits<std::uint64_t>::max()),
-        sides_(share.sides) {}
-
-  Split operator()(std::uint64_t hash) const {
-    if (!sides_.empty()) {
-      if (const auto found = sides_.find(hash); found != sides_.end()) return found->second;
-    }
-    return hash < below_ ? Split::kHeldOut : Split::kTraining;
-  }
-  // How far it is from being on the other side.
-  std::uint64_t Distance(std::uint64_t hash) const {
-    return hash < below_ ? below_ - 1 - hash : hash - below_;
-  }
-
- private:
-  std::uint64_t below_;
-  const std::map<std::uint64_t, Split>& sides_;
-};
-
-std::int64_t CountOf(const SideOf& side, std::span<const std::uint64_t> hashes) {
-  return std::count_if(hashes.begin(), hashes.end(),
-                       [&](std::uint64_t hash) { return side(hash) == Split::kHeldOut; });
-}
-
-// The hash that goes to a side which has none; those that went to theirs for ever stay.
-std::optional<std::uint64_t> Nearest(const HeldOutShare& share, std::span<const std::uint64_t> hashes) {
-  const SideOf side(share);
-  std::optional<std::uint64_t> nearest;
-  for (const std::uint64_t hash : hashes) {
-    if (share.sides.contains(hash)) continue;
-    if (!nearest || side.Distance(hash) < side.Distance(*nearest)) nearest = hash;
-  }
-  return nearest;
-}
-
-DividedItems Divided(const HeldOutShare& share, std::span<const std::uint64_t> hashes,
-                     std::int64_t held_out) {
-  const SideOf side(share);
-  const bool lists_held_out = held_out <= std::ssize(hashes) - held_out;
-  DividedItems divided{.side = lists_held_out ? Split::kHeldOut : Split::kTraining};
-  for (std::size_t item = 0; item < hashes.size(); ++item) {
-    if (side(hashes[item]) == divided.side) divided.items.push_back(static_cast<std::int64_t>(item));
-  }
-  return divided;
-}
-
 ordered_json ShareJson(const HeldOutShare& share) {
-  ordered_json json = {{"asked", share.asked},           {"files", share.files},       {"share", share.share},
-                       {"items", share.items},           {"held_out", share.held_out}, {"rows", share.rows},
-                       {"sides", ordered_json::object()}};
+  ordered_json json = {{"asked", share.asked}, {"files", share.files},           {"share", share.share},
+                       {"items", share.items}, {"held_out", share.held_out},     {"rows", share.rows},
+                       {"seen", share.seen},   {"sides", ordered_json::object()}};
   for (const auto& [hash, side] : share.sides)
-    json["sides"][HexOf(hash)] = kSideNames[side == Split::kHeldOut ? 1 : 0];
+    json["sides"][WordOf(hash)] = kSideNames[side == Split::kHeldOut ? 1 : 0];
   return json;
 }
 
@@ -118,7 +46,7 @@ HeldOutShare ShareOfJson(const ordered_json& json) {
                      .items = json.at("items").get<std::int64_t>(),
                      .held_out = json.at("held_out").get<std::int64_t>(),
                      .rows = json.at("rows").get<std::string>(),
-                     .sides = {}};
+                     .seen = json.at("seen").get<std::int64_t>()};
   if (!(share.share >= 0 && share.share <= 1)) throw std::out_of_range("a share is from 0 to 1");
   for (const auto& [hash, side] : json.at("sides").items())
     share.sides[std::stoull(hash, nullptr, 16)] =
@@ -188,12 +116,11 @@ void DataRules::NoteByPlace(const std::string& task, const std::string& rows) {
 // Of the run; else what the run that its weights come from decided; else a new one.
 HeldOutShare DataRules::ShareOf(const HeldOutItems& asked, std::int64_t items) const {
   const auto find = [&](const DataRules& rules, bool of_its_files) -> const HeldOutShare* {
-    const auto shares = rules.shares_.find(asked.task);
-    if (shares == rules.shares_.end()) return nullptr;
-    const auto found = std::find_if(shares->second.begin(), shares->second.end(), [&](const auto& share) {
+    const std::vector<HeldOutShare>& shares = rules.SharesOf(asked.task);
+    const auto found = std::find_if(shares.begin(), shares.end(), [&](const auto& share) {
       return share.asked == asked.asked && (!of_its_files || share.files == asked.files);
     });
-    return found == shares->second.end() ? nullptr : &*found;
+    return found == shares.end() ? nullptr : &*found;
   };
   if (const HeldOutShare* own = find(*this, true)) return *own;
   const HeldOutShare* taken = from_ ? find(from_->rules, true) : nullptr;
@@ -216,24 +143,22 @@ DividedItems DataRules::Divide(const HeldOutItems& asked, std::span<const std::u
   if (items == 0 || !(asked.asked > 0)) refuse(", so nothing can be held out");
   HeldOutShare share = ShareOf(asked, items);
   if (share.share >= 1) refuse(", of which none is left for training");
-  std::int64_t held_out = CountOf(SideOf(share), hashes);
+  std::int64_t held_out = CountHeldOut(share, hashes);
   if (held_out == 0 || held_out == items) {
     if (const auto moved = Nearest(share, hashes))
       share.sides[*moved] = held_out == 0 ? Split::kHeldOut : Split::kTraining;
-    held_out = CountOf(SideOf(share), hashes);
+    held_out = CountHeldOut(share, hashes);
     if (held_out == 0 || held_out == items)
       refuse(items == 1 ? ", which cannot be both trained on and held out"
                         : ", all equal, and equal ones are trained on or held out together");
   }
-  DividedItems divided = Divided(share, hashes, held_out);
-  RowsSum rows;
-  const SideOf side(share);
-  for (const std::uint64_t hash : hashes) {
-    if (side(hash) == Split::kHeldOut) rows.Add(hash);
+  DividedItems divided = DivideBy(share, hashes, held_out);
+  if (from_) {
+    const SeenItems seen = SeenBefore(*from_, asked, share, hashes);
+    share.seen = seen.count;
+    if (!seen.words.empty()) Say(seen.words);
   }
-  divided.rows = rows.Hex();
   Keep(asked, share, {.items = items, .held_out = held_out, .rows = divided.rows});
-  SayWhatWasSeen(asked, hashes, divided);
   return divided;
 }
 
@@ -273,67 +198,24 @@ void DataRules::Keep(const HeldOutItems& asked, HeldOutShare share, const HeldOu
   Say(words);
 }
 
-// Those that are held out now, of which the run that weights come from may have seen some.
-void DataRules::SayWhatWasSeen(const HeldOutItems& asked, std::span<const std::uint64_t> hashes,
-                               const DividedItems& divided) {
-  if (!from_) return;
-  const auto trained = from_->tasks.find(asked.task);
-  if (trained == from_->tasks.end()) return;
-  const std::int64_t items = std::ssize(hashes);
-  std::vector<bool> is_held_out(hashes.size(), divided.side == Split::kTraining);
-  for (const std::int64_t item : divided.items)
-    is_held_out[static_cast<std::size_t>(item)] = divided.side == Split::kHeldOut;
-  const std::int64_t held_out = std::count(is_held_out.begin(), is_held_out.end(), true);
-  const std::string option = asked.option.substr(asked.option.rfind('.') + 1);
-  const auto value = trained->second.options.find(option);
-  const double before = value == trained->second.options.end() ? 0 : value->second;
-  std::int64_t seen = held_out;
-  if (from_->rules.IsByPlace(asked.task)) {
-    const auto count = static_cast<std::int64_t>(before);
-    if (trained->second.has_same_files && count > 0 && count < items) {
-      const ShuffledOrder order(items, HashName(asked.by_place));
-      for (std::int64_t place = 0; place < count; ++place)
-        seen -= is_held_out[static_cast<std::size_t>(order[place])] ? 1 : 0;
-    }
-    Say("init_from: " + from_->run + " held out the items of '" + asked.task +
-        "' by place, so they were others; of the " + Count(held_out, "item") +
-        " that are held out now it may have trained on " + std::to_string(seen) +
-        (trained->second.has_same_files ? "" : ", as its file was another one") +
-        ". Scores of these are too good");
-    return;
-  }
-  const auto shares = from_->rules.shares_.find(asked.task);
-  if (shares != from_->rules.shares_.end()) {
-    for (const HeldOutShare& share : shares->second) {
-      if (share.asked != before) continue;
-      const SideOf side(share);
-      seen = 0;
-      for (std::size_t item = 0; item < hashes.size(); ++item)
-        seen += is_held_out[item] && side(hashes[item]) == Split::kTraining ? 1 : 0;
-      if (share.files == asked.files) break;
-    }
-  }
-  if (seen > 0)
-    Say("init_from: " + from_->run + " held out fewer items of '" + asked.task + "': of the " +
-        Count(held_out, "item") + " that are held out now it may have trained on " + std::to_string(seen) +
-        ". Scores of these are too good");
+const std::vector<HeldOutShare>& DataRules::SharesOf(const std::string& task) const {
+  static const std::vector<HeldOutShare> none;
+  const auto found = shares_.find(task);
+  return found == shares_.end() ? none : found->second;
 }
 
 std::string DataRules::RowsHeldOut(const std::string& task) const {
   std::string rows;
   if (const auto found = by_place_.find(task); found != by_place_.end()) rows = found->second;
-  if (const auto found = shares_.find(task); found != shares_.end()) {
-    for (const HeldOutShare& share : found->second) rows += (rows.empty() ? "" : " ") + share.rows;
-  }
+  for (const HeldOutShare& share : SharesOf(task)) rows += (rows.empty() ? "" : " ") + share.rows;
   return rows;
 }
 
 std::string DataRules::HeldOutWords(const std::string& task) const {
   if (const auto found = by_place_.find(task); found != by_place_.end()) return found->second;
-  const auto found = shares_.find(task);
-  if (found == shares_.end() || found->second.empty()) return is_earlier_ ? "by place" : "none";
-  const HeldOutShare& share = found->second.back();
-  return std::to_string(share.held_out) + " of " + std::to_string(share.items);
+  const std::vector<HeldOutShare>& shares = SharesOf(task);
+  if (shares.empty()) return is_earlier_ ? "by place" : "none";
+  return std::to_string(shares.back().held_out) + " of " + std::to_string(shares.back().items);
 }
 
 void DataRules::Say(std::string words) {

@@ -42,6 +42,8 @@ struct HeldOutShare {
   std::int64_t items = 0, held_out = 0;       // when it was looked at last
   std::string rows = {};                      // a sum of the hashes that are held out
   std::map<std::uint64_t, Split> sides = {};  // of hashes that are on the other side, for ever
+  // Of those that are held out, how many the weights that the run began with may have been trained on.
+  std::int64_t seen = 0;
 };
 
 // A run that weights were taken from (init_from), as far as it says what they were trained on.
@@ -85,6 +87,8 @@ class DataRules {
   // What a task holds out, in a word: two runs that hold out the same items have the same. "": nothing that
   // is known.
   std::string RowsHeldOut(const std::string& task) const;
+  // What was decided over its items; none where that was nothing.
+  const std::vector<HeldOutShare>& SharesOf(const std::string& task) const;
   // How many of how many, in words; of a task that holds out nothing that is known "none".
   std::string HeldOutWords(const std::string& task) const;
 
@@ -98,8 +102,6 @@ class DataRules {
   HeldOutShare ShareOf(const HeldOutItems& asked, std::int64_t items) const;
   // `now`: how many items there are, and which are held out.
   void Keep(const HeldOutItems& asked, HeldOutShare share, const HeldOutShare& now);
-  void SayWhatWasSeen(const HeldOutItems& asked, std::span<const std::uint64_t> hashes,
-                      const DividedItems& divided);
   void Say(std::string words);
 
   bool is_earlier_ = false, is_changed_ = true;

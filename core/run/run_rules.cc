@@ -1,5 +1,6 @@
 #include <medley/run/run_rules.h>
 
+#include <algorithm>
 #include <map>
 #include <optional>
 #include <system_error>
@@ -12,6 +13,7 @@
 #include <medley/base/json_text.h>
 #include <medley/checkpoint/checkpoint_files.h>
 #include <medley/checkpoint/run_directory.h>
+#include <medley/curriculum/weight_log.h>
 #include <medley/run/input_record.h>
 #include <medley/run/rules_record.h>
 
@@ -48,6 +50,14 @@ bool HasSameFiles(const std::string& task, const ordered_json& before, const ord
   return any;
 }
 
+// Whether they became others while the run was trained (resume --allow-changed).
+bool ChangedItsFiles(const std::string& task, const WeightLog& log) {
+  return std::any_of(log.entries().begin(), log.entries().end(), [&](const WeightEntry& entry) {
+    return entry.cause == WeightEntry::Cause::kChangedFile &&
+           entry.name.starts_with("tasks." + task + ".options.");
+  });
+}
+
 // Nothing of a directory that is no run: where its weights are taken, that is said.
 std::optional<EarlierItems> EarlierItemsOf(fs::path run, const RunConfig& now, const Registry& registry) {
   if (StepOfName(run.filename().string()) >= 0) run = run.parent_path();
@@ -59,11 +69,12 @@ std::optional<EarlierItems> EarlierItemsOf(fs::path run, const RunConfig& now, c
       record.is_object() ? record.value("inputs", ordered_json::object()) : ordered_json::object();
   const ordered_json inputs = InputRecord(now, registry);
   const RunConfig config = ReadRunConfig(NewestConfig(run), {});
+  const WeightLog log(run);
   for (const auto& [name, settings] : config.tasks) {
     const TaskInfo* task = registry.Find(name);
     if (task == nullptr) continue;
     items.tasks[name] = {.options = NumbersOf(*task, settings),
-                         .has_same_files = HasSameFiles(name, before, inputs)};
+                         .has_same_files = HasSameFiles(name, before, inputs) && !ChangedItsFiles(name, log)};
   }
   return items;
 }

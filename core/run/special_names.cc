@@ -1,17 +1,19 @@
 #include <medley/run/special_names.h>
 
-#include <algorithm>
 #include <cstdint>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <string_view>
 #include <system_error>
+#include <utility>
+#include <variant>
 
 #include <medley/base/bytes.h>
 #include <medley/base/files.h>
 #include <medley/base/interrupt.h>
 #include <medley/base/line_reader.h>
+#include <medley/text/word_cutter.h>
 
 namespace medley {
 namespace {
@@ -29,29 +31,34 @@ struct FoundNames {
 
 class Names {
  public:
-  explicit Names(std::vector<std::string> names) : names_(std::move(names)) {}
+  explicit Names(std::vector<std::string> names) : names_(std::move(names)) {
+    for (std::size_t i = 0; i < names_.size(); ++i)
+      tokens_.Add({.content = names_[i], .id = static_cast<std::int64_t>(i)});
+  }
 
-  // The first of the list that is in the line; "": none.
-  const std::string& In(std::string_view line, bool is_json) const {
-    const std::string& name = Plain(line);
-    // Writers of JSON spell letters otherwise: < by its number, / with a backslash before it.
-    if (!name.empty() || !is_json || line.find('\\') == std::string_view::npos) return name;
-    const nlohmann::json value = nlohmann::json::parse(line, nullptr, /*allow_exceptions=*/false);
-    if (value.is_discarded()) return name;
+  // The first one in the line; "": none.
+  std::string In(std::string_view line, bool is_json) const {
+    std::string name = Plain(line);
+    if (!name.empty() || !is_json || !IsSpelled(line)) return name;
     using nlohmann::json;
-    return Plain(value.dump(-1, ' ', false, json::error_handler_t::replace));
+    const json value = json::parse(line, nullptr, /*allow_exceptions=*/false);
+    return value.is_discarded() ? "" : Plain(value.dump(-1, ' ', false, json::error_handler_t::replace));
   }
 
  private:
-  const std::string& Plain(std::string_view text) const {
-    static const std::string none;
-    const auto found = std::find_if(names_.begin(), names_.end(), [&](const std::string& name) {
-      return text.find(name) != std::string_view::npos;
-    });
-    return found == names_.end() ? none : *found;
+  std::string Plain(std::string_view text) const {
+    for (const AddedTokens::Piece& piece : tokens_.Cut(text)) {
+      if (piece.id >= 0) return names_[static_cast<std::size_t>(piece.id)];
+    }
+    return "";
+  }
+  // Writers of JSON give letters by their numbers, and / a backslash.
+  static bool IsSpelled(std::string_view line) {
+    return line.find("\\u00") != std::string_view::npos || line.find("\\/") != std::string_view::npos;
   }
 
   std::vector<std::string> names_;
+  AddedTokens tokens_;
 };
 
 FoundNames Find(const fs::path& file, const Names& names) {
@@ -63,9 +70,9 @@ FoundNames Find(const fs::path& file, const Names& names) {
     ++number;
     bytes += std::ssize(line) + 1;
     if (number % 4096 == 0) HeedInterrupt();
-    if (const std::string& name = names.In(line, is_json); !name.empty() && found.lines++ == 0) {
+    if (std::string name = names.In(line, is_json); !name.empty() && found.lines++ == 0) {
       found.first = number;
-      found.name = name;
+      found.name = std::move(name);
     }
     if (bytes > kMostLookedAt) {
       found.is_whole = false;

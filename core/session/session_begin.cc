@@ -99,6 +99,7 @@ void SayWhatRuns(const Run& run, Console& console) {
 
 void SayHowFilesAreRead(const Run& run, Console& console) {
   for (const std::string& words : run.rules->TakeWords()) console.Say(words);
+  if (!run.cluster->is_first()) return;
   for (const std::string& words : SpecialNameWords(run)) console.Say(words);
 }
 

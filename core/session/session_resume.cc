@@ -212,6 +212,11 @@ ResumedRun ResumeRun(std::shared_ptr<const RunDirectory> directory, const Resume
   SayWhatBecameOf(read.files, console);
   SayWhatChanged(console, read.changes, run, read.record, path);
   SayWhatRuns(run, console);
+  if (read.record.is_null() && run.rules->NamesAreText())
+    console.Warn(
+        (path / "run.json").string() +
+        " is not there, which said what is held out: that is decided anew from the files as they are. "
+        "Where they have changed, items may be held out that were trained on; restore it if you can");
   SayHowFilesAreRead(run, console);
   if (!found) {
     for (const std::string& words : TakeStartingWeights(run, console)) console.Say(words);

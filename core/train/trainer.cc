@@ -324,6 +324,7 @@ Trainer::Outcome Trainer::Conclude(StepRecord record) {
     unreported_ = std::move(record);
     return Trained();
   }
+  KeepRules();  // what they say of scores comes before these
   std::optional<Failure> failure;
   try {
     failure = EvaluateIfDue(record);

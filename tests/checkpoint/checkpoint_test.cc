@@ -278,6 +278,23 @@ TEST(Checkpoint, TheBestIsForgottenWhenOtherTasksAreEvaluated) {
   EXPECT_EQ(steps, (std::vector<std::int64_t>{4, 2}));
 }
 
+// Scores of other held-out rows are no measure of these; where a medley before did not say which, they count.
+TEST(Checkpoint, TheBestIsForgottenWhenOtherRowsAreHeldOut) {
+  for (const auto& [before, kept] :
+       {std::pair<std::string, std::vector<std::int64_t>>{"a", {4, 2}}, {"", {4, 1}}}) {
+    const ScratchDirectory scratch;
+    State state;
+    Save(state, scratch.path(), 1, MeanEvaluation{0.1, {"one"}, "", before});
+    for (std::int64_t step = 2; step <= 4; ++step)
+      Save(state, scratch.path(), step,
+           MeanEvaluation{0.7 + 0.1 * static_cast<double>(step), {"one"}, "", "b"});
+    RotateCheckpoints(scratch.path(), 1);
+    std::vector<std::int64_t> steps;
+    for (const CheckpointEntry& entry : ListCheckpoints(scratch.path())) steps.push_back(entry.step);
+    EXPECT_EQ(steps, kept);
+  }
+}
+
 // Names, types, shapes and every byte, as the package of the format's makers reads them.
 TEST(Checkpoint, TheSafetensorsPackageReadsWhatWeRead) {
   const fs::path python = MEDLEY_SOURCE_DIR "/.venv/bin/python";

@@ -91,7 +91,8 @@ TEST(RunConfig, AllMistakesOfAFileComeAtOnceFromTopToBottomWithLineAndColumn) {
   EXPECT_TRUE(Has(text, file + ":8:21: draws_per_step: expected an integer of at least 1")) << text;
   EXPECT_TRUE(Has(text, file + ":9:11: seed: expected an integer of at least 0, found 1.5")) << text;
   EXPECT_TRUE(Has(text, file + ":10:13: device: expected \"cpu\" or \"cuda\", found \"gpu\"")) << text;
-  EXPECT_TRUE(Has(text, file + ":11:24: eval.row: unknown key; did you mean 'rows'? (allowed: every, rows)"))
+  EXPECT_TRUE(
+      Has(text, file + ":11:24: eval.row: unknown key; did you mean 'rows'? (allowed: every, rows, seed)"))
       << text;
   EXPECT_TRUE(Has(
       text,

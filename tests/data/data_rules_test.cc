@@ -271,6 +271,18 @@ TEST(DataRules, WeightsOfARunBeforeMayHaveSeenSomeAndThatIsSaid) {
                        std::to_string(seen) + ". "),
             std::string::npos)
       << words;
+  // Weights that are handed on once more have seen them all the same.
+  EXPECT_EQ(rules.Json().at("held_out").at("riddles").at(0).at("seen"), seen);
+  DataRules third;
+  third.TakeOver(From(DataRules::Of(rules.Json()), 20, true));
+  EXPECT_EQ(HalvesOf(ItemsAsked(20, &third), texts).held_out, now);
+  const std::string of_third = Joined(third.TakeWords());
+  EXPECT_NE(
+      of_third.find("took weights of a run before it that held out other items of 'riddles'; of the " +
+                    std::to_string(now.size()) +
+                    " items that are held out now that one may have trained on " + std::to_string(seen)),
+      std::string::npos)
+      << of_third;
   // Of a file that is not known any more, and where nothing was held out, all may have been.
   for (const auto& [asked, same] : {std::pair(20.0, false), std::pair(0.0, true)}) {
     DataRules others;
@@ -294,7 +306,7 @@ TEST(DataRules, WeightsOfARunWithTheRecordKeepWhatItHeldOut) {
   more.TakeOver(From(DataRules::Of(before.Json()), 8, true));
   const Shown now = HalvesOf(ItemsAsked(0.8, &more), Numbered(24)).held_out;
   const std::string words = Joined(more.TakeWords());
-  EXPECT_NE(words.find("held out fewer items of 'riddles': of the " + std::to_string(now.size()) +
+  EXPECT_NE(words.find("held out fewer items of 'riddles'; of the " + std::to_string(now.size()) +
                        " items that are held out now it may have trained on " +
                        std::to_string(now.size() - held_out.size())),
             std::string::npos)

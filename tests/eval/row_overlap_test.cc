@@ -67,7 +67,7 @@ TEST(RowOverlap, OfItemsThatAreHeldOutIsNone) {
   const ItemStream items(1000, 200, "numbers");
   EXPECT_EQ(SeenInTraining(
                 NumberTask([&](const RowRange& rows, std::int64_t row) { return items.ItemOf(rows, row); }),
-                1, 256),
+                {1, 1}, 256),
             0);
 }
 

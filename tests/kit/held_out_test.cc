@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "tests/follows_schema.h"
 #include "tests/plugin/test_files.h"
 #include "tests/tools/run_command.h"
 
@@ -110,6 +111,10 @@ TEST_F(HeldOutLines, StayOnTheirSideWhereTheFileGrows) {
                                    " of 24. Scores of then and now are of other"))
       << resumed.out;
   EXPECT_EQ(Record("run").at("data_rules").at("held_out").at("lines").size(), 1U);
+
+  const auto schema =
+      nlohmann::json::parse(ReadBytes(MEDLEY_SOURCE_DIR "/configs/schema/data-rules.schema.json"));
+  EXPECT_EQ(test::SchemaMistakes(schema, nlohmann::json(Record("run").at("data_rules"))), "");
 
   // A run that takes these weights keeps the share, and says nothing of rows that they have seen.
   const std::string from = std::string(kEight) + "init_from.run=" + Run("run") + " ";

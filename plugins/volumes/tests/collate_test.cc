@@ -4,6 +4,7 @@
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <limits>
 #include <string>
 
@@ -111,6 +112,11 @@ TEST(Collator, RefusesATokenWithoutAScan) {
   ExpectRefused(conversation, "a text holds <image>, which no scan belongs to");
   conversation.turns[0].items.back() = " x<eos>";
   ExpectRefused(conversation, "a text holds <eos>");
+  // As text they are what anybody may say.
+  const medley::FileTexts texts(kBytes, true);
+  const Line said = Collator(kBytes, kLimits, texts).LineOf(conversation);
+  EXPECT_NE(kBytes.Decode(said.tokens).find(" x<eos>"), std::string::npos);
+  EXPECT_EQ(std::count(said.tokens.begin(), said.tokens.end(), kBytes.eos()), 4) << "a turn has one";
 }
 
 TEST(Collator, RefusesScansOfAnotherShapeOrWithoutValues) {

@@ -100,7 +100,7 @@ TEST_F(File, GivesBackWhatWasWritten) {
 
 TEST_F(File, KeepsSubjectsApartAndShowsEachOncePerEpoch) {
   const Limits limits{.geometry = kGeometry, .volume_tokens = 8, .series_tokens = 4};
-  const FileConversations source(Path(), 3, limits);
+  const FileConversations source(Path(), {.asked = 3}, limits);
   const auto subjects = [&](medley::Split split, std::int64_t count) {
     std::multiset<std::string> seen;
     medley::ForEachRow({.seed = 1, .begin = 0, .count = count, .split = split},
@@ -108,8 +108,11 @@ TEST_F(File, KeepsSubjectsApartAndShowsEachOncePerEpoch) {
     return seen;
   };
   const auto subjects_in_all = std::ssize(ConversationFile(Path()).by_subject());
-  const auto training = subjects(medley::Split::kTraining, subjects_in_all - 3),
-             held_out = subjects(medley::Split::kHeldOut, 3);
+  const std::int64_t kept = source.Items()->size(medley::Split::kHeldOut);
+  EXPECT_EQ(source.Items()->size(medley::Split::kTraining), subjects_in_all - kept);
+  const auto training = subjects(medley::Split::kTraining, subjects_in_all - kept),
+             held_out = subjects(medley::Split::kHeldOut, kept);
+  EXPECT_EQ(std::set<std::string>(held_out.begin(), held_out.end()).size(), held_out.size());
   for (const std::string& subject : held_out) EXPECT_EQ(training.count(subject), 0u);
   EXPECT_EQ(std::set<std::string>(training.begin(), training.end()).size(), training.size());
   medley::RowRange longest{.count = 1, .longest = true};

@@ -48,7 +48,7 @@ class Made : public medley::check::Made<Volumes> {
   }
   // The rows as a task would sample them.
   medley::Batch BatchOf(const std::vector<Conversation>& conversations) const {
-    const Collator collator(kBytes, limits());
+    const Collator collator(kBytes, limits(), medley::FileTexts(kBytes, false));
     std::vector<Line> lines;
     std::int64_t width = 0;
     for (const Conversation& conversation : conversations) {
