@@ -134,7 +134,7 @@ TEST(Task, ReadsClipsOfAFileAndKeepsItsSignersApart) {
   }
   Overrides all = file;
   all.push_back(kOption + "held_out=14");
-  ExpectRefused(all, "expected at least one for training");
+  ExpectRefused(all, "of which none is left for training");
   fs::remove_all(folder);
 }
 
