@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include <medley/base/bytes.h>
 #include <medley/base/json_count.h>
 #include <medley/report/table.h>
 
@@ -66,17 +67,17 @@ using Losses = std::map<std::string, double>;
 
 Table TableOf(const StageAccount& stage, const Losses& losses) {
   const TaskAccount all = Sum(stage);
-  std::vector<std::string> header = {"task",       "asked",    "delivered", "rows", "steps",
+  std::vector<std::string> header = {"task",       "asked",    "delivered", "rows", "draws",
                                      "tokens run", "forwards", "seconds",   "peak"};
   constexpr std::ptrdiff_t kPlace = 3;  // of what the unit counts
   const bool has_own = HasOwnColumn(stage.unit);
   if (has_own) header.insert(header.begin() + kPlace, "declared " + stage.unit);
-  if (!losses.empty()) header.insert(header.begin() + 1, "loss");
+  if (!losses.empty()) header.insert(header.begin() + 1, "loss, smoothed");
   const bool has_items = std::any_of(stage.tasks.begin(), stage.tasks.end(),
                                      [](const auto& task) { return task.second.items > 0; });
   if (has_items) header.emplace_back("times through");
   Table table(std::move(header));
-  table.Spares({"tokens run", "forwards", "steps", "seconds", "rows"});
+  table.Spares({"tokens run", "forwards", "draws", "seconds", "rows"});
   for (const auto& [name, task] : stage.tasks) {
     std::vector<std::string> row = {name,
                                     FormatShare(task.asked),
@@ -86,7 +87,7 @@ Table TableOf(const StageAccount& stage, const Losses& losses) {
                                     Part(task.tokens_run, all.tokens_run, std::to_string(task.tokens_run)),
                                     Part(task.forwards, all.forwards, std::to_string(task.forwards)),
                                     Part(task.seconds, all.seconds, FormatNumber(task.seconds)),
-                                    task.peak > 0 ? FormatBytes(static_cast<double>(task.peak)) : "-"};
+                                    task.peak > 0 ? FormatBytes(task.peak) : "-"};
     if (has_own)
       row.insert(row.begin() + kPlace, Part(task.charged, all.charged, std::to_string(task.charged)));
     if (has_items) row.push_back(TimesThrough(task));

@@ -41,8 +41,6 @@ std::string WordIn(const json& line, const char* key) {
   return found != line.end() && found->is_string() ? found->get<std::string>() : "";
 }
 
-std::string Words(std::int64_t bytes) { return FormatBytes(static_cast<double>(bytes)); }
-
 class PhasesSeen {
  public:
   void Add(const json& line) {
@@ -117,8 +115,8 @@ std::string PhasesTable(const PhaseAccounts& accounts) {
   Table table({"phase", "steps", "bytes at first", "at last", "grown a step", "peak", "rows/s"});
   table.Spares({"grown a step", "rows/s"});
   for (const PhaseAccount& phase : accounts.phases) {
-    table.Add({phase.name, std::to_string(phase.count), Words(phase.first), Words(phase.last),
-               Words(phase.grown), Words(phase.peak),
+    table.Add({phase.name, std::to_string(phase.count), FormatBytes(phase.first), FormatBytes(phase.last),
+               FormatBytes(phase.grown), FormatBytes(phase.peak),
                phase.rows_per_second ? FormatNumber(*phase.rows_per_second) : "-"});
   }
   std::string text = table.ToText();

@@ -8,6 +8,7 @@
 #include <optional>
 #include <utility>
 
+#include <medley/base/bytes.h>
 #include <medley/config/threads.h>
 #include <medley/report/screen.h>
 #include <medley/report/table.h>
@@ -208,8 +209,7 @@ std::string Progress::Line(std::size_t columns) const {
   const char* separator = "; ";
   for (const std::string& piece :
        {stage_, WaitWords(), time_left, FormatNumber(RowsPerSecond()) + " rows/s", RankWords(),
-        "memory " + FormatBytes(static_cast<double>(memory_now_)) + " (peak " +
-            FormatBytes(static_cast<double>(memory_peak_)) + ")"}) {
+        "memory " + FormatBytes(memory_now_) + " (peak " + FormatBytes(memory_peak_) + ")"}) {
     if (piece.empty()) continue;
     if (columns - std::min(columns, line.size()) <= piece.size() + 2) break;
     line += separator + piece;

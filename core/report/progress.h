@@ -38,7 +38,7 @@ class Progress {
   // These tasks have a short name from now on; returns those to which that is another than their own and new.
   std::vector<std::string> AddTasks(const std::vector<std::string>& tasks);
   const std::string& ShortNameOf(const std::string& task) const { return names_.Of(task); }
-  // "step 120/1000:  control 0.1234  zoom_gold 0.045; 3:20 left, 85 rows/s, memory 5.0 MiB (peak 310.2 MiB)".
+  // "step 120/1000:  control 0.1234  zoom_gold 0.045; 3:20 left, 85 rows/s, memory 5 MiB (peak 310.2 MiB)".
   // A task that was evaluated has its last score behind its loss: "control 0.1234 (0.0341)". With fewer
   // columns tasks have their short names ("120/1000 cont .12/.034 zgol .045/.026"), and of the rest stays
   // what fits. Where the tasks do not all fit, those that were drawn last are shown, newest first, and how

@@ -9,6 +9,7 @@
 #include <sstream>
 #include <utility>
 
+#include <medley/base/bytes.h>
 #include <medley/base/error.h>
 
 namespace medley {
@@ -145,14 +146,9 @@ std::string Table::ToText(std::size_t columns) const {
   return text + Wrapped("(no room for: " + hidden + "; --wide shows all)", columns) + "\n";
 }
 
-std::string FormatBytes(double bytes) {
-  constexpr std::array kUnits = {"B", "KiB", "MiB", "GiB", "TiB"};
-  std::size_t unit = 0;
-  while (std::abs(bytes) >= 1024 && unit + 1 < kUnits.size()) {
-    bytes /= 1024;
-    ++unit;
-  }
-  return unit == 0 ? Print("%.0f B", bytes) : Print("%.1f %s", bytes, kUnits[unit]);
+std::string FormatBytesOf(std::int64_t bytes, std::int64_t whole) {
+  const double part = static_cast<double>(bytes) / static_cast<double>(std::max<std::int64_t>(1, whole));
+  return FormatBytes(bytes) + " (" + FormatShare(part) + ")";
 }
 
 std::string FormatNumber(double value) {

@@ -47,8 +47,8 @@ class Table {
   std::vector<Row> rows_;
 };
 
-// "1.5 MiB"
-std::string FormatBytes(double bytes);
+// "46 MiB (4.5 %)": bytes, and the part of a whole that they are.
+std::string FormatBytesOf(std::int64_t bytes, std::int64_t whole);
 // Four significant digits, and from 10,000 on all before the point; "-" for NaN.
 std::string FormatNumber(double value);
 // "12.3 %"

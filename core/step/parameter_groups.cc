@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include <medley/base/bytes.h>
 #include <medley/base/error.h>
 #include <medley/model/float_type.h>
 #include <medley/model/parameter_names.h>
@@ -105,10 +106,10 @@ Table TableOf(const std::vector<Account>& accounts) {
   std::vector<std::string> header = {"group", "parameters", "their bytes"};
   for (const Column& column : columns) header.emplace_back(column.name);
   Table table(header);
-  const auto bytes = [](std::int64_t count) { return FormatBytes(static_cast<double>(count)); };
   for (const Account& account : accounts) {
-    std::vector<std::string> row = {account.name, std::to_string(account.parameters), bytes(account.weights)};
-    for (const Column& column : columns) row.push_back(bytes(account.training.*column.bytes));
+    std::vector<std::string> row = {account.name, std::to_string(account.parameters),
+                                    FormatBytes(account.weights)};
+    for (const Column& column : columns) row.push_back(FormatBytes(account.training.*column.bytes));
     table.Add(std::move(row));
   }
   return table;

@@ -75,9 +75,8 @@ std::string Blame::FindCulprit(const std::vector<Draw>& draws) {
 void Blame::AddMemoryHint(Failure& failure, const std::string& culprit, const std::vector<Draw>& draws) {
   const MemoryReading memory = ReadMemory(run_.device);
   failure.reason += ". " + (culprit.empty() ? "The step's tasks together do" : "Task " + culprit + " does") +
-                    " not fit: " + FormatBytes(static_cast<double>(memory.now)) +
-                    " are in use between steps, the peak was " +
-                    FormatBytes(static_cast<double>(memory.peak)) + ". ";
+                    " not fit: " + FormatBytes(memory.now) + " are in use between steps, the peak was " +
+                    FormatBytes(memory.peak) + ". ";
   prefetcher_.Expect({});  // what waits would be in the way
   Draw largest;
   for (const Draw& draw : draws) {

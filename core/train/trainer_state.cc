@@ -104,7 +104,7 @@ std::string Trainer::Summary() const {
     const std::int64_t constants = loaded == nullptr ? 0 : loaded->ConstantBytes(run_.device);
     table.Add({task, std::to_string(share.rows), std::to_string(share.draws), FormatShare(share.asked),
                FormatShare(share.delivered), loss == last_losses_.end() ? "-" : FormatNumber(loss->second),
-               FormatBytes(static_cast<double>(constants))});
+               FormatBytes(constants)});
   }
   std::string text = "after step " + std::to_string(step_) + " of " + std::to_string(run_.config.steps);
   if (hours_.is_early())
@@ -124,7 +124,7 @@ std::string Trainer::Summary() const {
 
 std::string Trainer::Account() const {
   std::string text = "largest share error " + FormatShare(run_.mixer->ShareError()) + ", memory peak " +
-                     FormatBytes(static_cast<double>(progress_.memory_peak())) + "\n";
+                     FormatBytes(progress_.memory_peak()) + "\n";
   const MemoryLedger& peak = memory_.largest();
   if (peak.total() > 0)
     text += "the largest step took " + FormatBytes(peak.total()) +

@@ -205,7 +205,7 @@ TEST(TermLoss, HasNoMeanWithoutAnItemAndNoPartInTheTotalWithoutAWeight) {
 TEST(Progress, TheLineTellsLossSpeedMemoryAndTimeLeft) {
   Progress progress(0, 101);
   progress.Add(Record(1, "control", 0.5));
-  EXPECT_EQ(progress.Line(), "step 1/101:  control 1; 0:25 left, 16 rows/s, memory 0 B (peak 1.0 MiB)");
+  EXPECT_EQ(progress.Line(), "step 1/101:  control 1; 0:25 left, 16 rows/s, memory 0 B (peak 1 MiB)");
   progress.EndsAt(101, 7.9);
   EXPECT_TRUE(progress.Line().starts_with("step 1/101:  control 1; 0:08 left")) << progress.Line();
   progress.EndsAt(41, 600);
@@ -474,7 +474,7 @@ TEST(Table, AlignsNamesLeftAndNumbersRight) {
   table.Add({"a", "100"});
   table.Add({"größe", "7"});
   EXPECT_EQ(table.ToText(), "task     n\na      100\ngröße    7\n");
-  EXPECT_EQ(FormatBytes(1536), "1.5 KiB");
+  EXPECT_EQ(FormatBytesOf(1536, 4096), "1.5 KiB (37.5 %)");
   EXPECT_EQ(FormatSeconds(3723), "1:02:03");
 }
 

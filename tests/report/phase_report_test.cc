@@ -24,10 +24,10 @@ TEST(PhaseReport, SaysWhatEachPhaseGrewByAndWhatPredictionsCost) {
             Step(1, "warmup", 1000, 1) + Step(2, "full", 1000, 1) + Change(2, "full", 1000, 0) + "damaged\n" +
                 Change(2, "predict", 1000, 1) + Step(3, "correct", 1512, 1) + Step(4, "full", 2024, 1));
   const std::string table = PhasesTable(ReadPhases(scratch / "timing.jsonl"));
-  for (const char* words : {"warmup       1          1000 B   1000 B           0 B  2.0 KiB       8",
+  for (const char* words : {"warmup       1          1000 B   1000 B           0 B    2 KiB       8",
                             "predict      1          1000 B   1000 B           0 B  8.8 KiB       -",
                             "correct      1         1.5 KiB  1.5 KiB         512 B ",
-                            "full         2          1000 B  2.0 KiB         256 B ",
+                            "full         2          1000 B    2 KiB         256 B ",
                             "6.4 rows/s with predictions, 8 without: 0.8"})
     EXPECT_NE(table.find(words), std::string::npos) << words << "\nin\n" << table;
 }

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include <medley/base/bytes.h>
 #include <medley/base/error.h>
 #include <medley/base/files.h>
 #include <medley/checkpoint/checkpoint_files.h>
@@ -87,7 +88,7 @@ void Print(const SafetensorsFile& file) {
     bytes += entry.end - entry.begin;
   }
   std::cout << DisplayPath(file.path()) << ": " << file.entries().size() << " tensors, " << numbers
-            << " numbers, " << FormatBytes(static_cast<double>(bytes)) << '\n'
+            << " numbers, " << FormatBytes(bytes) << '\n'
             << table.ToText();
 }
 

@@ -376,7 +376,6 @@ PhaseRecord Predictor::Changed(std::int64_t step, const std::string& from, const
 
 void Predictor::Write(const PhaseRecord& record) {
   setting_.sinks.Take(record);
-  const auto bytes = [](std::int64_t count) { return FormatBytes(static_cast<double>(count)); };
   const PhaseMemory& memory = record.memory;
   const std::string at = "step " + std::to_string(record.step) + ": ";
   if (record.jump) {
@@ -385,9 +384,10 @@ void Predictor::Write(const PhaseRecord& record) {
         at + (jump.taken ? "jumped: " : "no jump: ") + Words(jump) + (jump.taken ? "" : ": " + jump.why);
     jump.taken ? setting_.console.Say(words) : setting_.console.Log(words);
   }
-  setting_.console.Log(at + record.from + " -> " + record.to + ": in use " + bytes(memory.before) +
-                       " before, " + bytes(memory.after) + " after, peak " + bytes(memory.peak) + ", held " +
-                       bytes(memory.held) + ", copies of the parameters " + std::to_string(memory.copies));
+  setting_.console.Log(at + record.from + " -> " + record.to + ": in use " + FormatBytes(memory.before) +
+                       " before, " + FormatBytes(memory.after) + " after, peak " + FormatBytes(memory.peak) +
+                       ", held " + FormatBytes(memory.held) + ", copies of the parameters " +
+                       std::to_string(memory.copies));
 }
 
 }  // namespace medley
