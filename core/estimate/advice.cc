@@ -38,7 +38,7 @@ std::string Label(const TaskAdvice& task, const NamesOfForms& names) {
 std::string Footnotes(const Advice& advice) {
   std::string text = "rows: of one forward; accumulation: so many forwards make a step";
   if (advice.waiting > 0)
-    text += "; of the memory: with " + FormatBytes(advice.waiting) + " of rows that wait beside the peak";
+    text += "; in all: with " + FormatBytes(advice.waiting) + " of rows that wait beside the peak";
   if (std::any_of(advice.tasks.begin(), advice.tasks.end(),
                   [](const TaskAdvice& task) { return task.is_measured; }))
     text += "; * measured";
@@ -65,14 +65,15 @@ Advice AdviceOf(const Estimate& estimate, const Plan& plan) {
   for (const EstimatedTask& task : estimate.tasks()) {
     const Way& way = plan.Find(task.request.form.id)->way;
     const Estimate::Recommendation best = estimate.Recommend(task, plan);
-    const auto taken = static_cast<double>(best.peak + plan.data_bytes);
+    const std::int64_t taken = best.peak + plan.data_bytes;
     const bool changes_way = RepeatsMore(way, task.setting.way);
     const ModeProfile* mode = task.measured ? task.measured->Find(way) : nullptr;
     advice.tasks.push_back({.form = task.request.form.id,
                             .variant = task.request.variant,
                             .way = way,
                             .best = best,
-                            .share = taken / static_cast<double>(plan.budget),
+                            .taken = taken,
+                            .share = static_cast<double>(taken) / static_cast<double>(plan.budget),
                             .evaluation = ShareOfEvaluation(estimate, best, plan),
                             .as_configured = best.rows.steps == 1 && !changes_way,
                             .changes_way = changes_way,
@@ -83,10 +84,10 @@ Advice AdviceOf(const Estimate& estimate, const Plan& plan) {
 
 std::string AdviceTable(const Advice& advice, const NamesOfForms& names) {
   std::vector<std::string> header = {
-      "task", "mode", "rows", "accumulation", "peak", "of the memory", "rows of an evaluation"};
+      "task", "mode", "rows", "accumulation", "peak", "in all, of the memory", "rows of an evaluation"};
   if (advice.ranks > 1) header.emplace_back("rows of a draw");
   Table table(std::move(header), 2);
-  table.Spares({"rows of an evaluation", "of the memory"});
+  table.Spares({"rows of an evaluation", "in all, of the memory"});
   for (const TaskAdvice& task : advice.tasks) {
     const Estimate::Recommendation& best = task.best;
     std::vector<std::string> line = {
@@ -95,7 +96,7 @@ std::string AdviceTable(const Advice& advice, const NamesOfForms& names) {
         std::to_string(best.rows.rows),
         std::to_string(best.rows.steps),
         FormatBytes(best.peak) + (task.is_measured ? " *" : ""),
-        FormatShare(task.share),
+        FormatBytesOf(task.taken, advice.budget),
         best.evaluation_rows > 0 ? std::to_string(best.evaluation_rows) : "none fits"};
     if (advice.ranks > 1) line.push_back(std::to_string(best.draw_rows));
     table.Add(std::move(line));

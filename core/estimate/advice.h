@@ -21,7 +21,8 @@ struct TaskAdvice {
   std::string variant;
   Way way{};
   Estimate::Recommendation best{};
-  double share = 0;            // of the budget, with the rows that wait
+  std::int64_t taken = 0;      // the peak and the rows that wait
+  double share = 0;            // of the budget, of these
   double evaluation = 0;       // the same of its evaluation; 0 where the run evaluates nothing
   bool as_configured = false;  // all rows in one forward, in no other way
   bool changes_way = false;    // it repeats something that the config's mode would not

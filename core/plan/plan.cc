@@ -163,8 +163,6 @@ class Planning {
             .micro_rows = choice.micro_rows,
             .predicted_peak = peak,
             .tables = OwnTables(task),
-            .share_of_budget = static_cast<double>(peak + plan.data_bytes + choice.margin) /
-                               static_cast<double>(std::max<std::int64_t>(1, plan.budget)),
             .ms_per_step = choice.Milliseconds(),
             .operations = std::llround(std::min<double>(choice.Operations(), kMostOperations)),
             .why = planners_[task].Why(choice, RoomFor(task, plan.data_bytes)),
@@ -234,6 +232,10 @@ const PlannedTask* Plan::Find(const FormId& form) const {
   const auto found =
       std::find_if(entries.begin(), entries.end(), [&](const PlannedTask& e) { return e.form == form; });
   return found == entries.end() ? nullptr : &*found;
+}
+
+double Plan::ShareOfBudget(const PlannedTask& entry) const {
+  return static_cast<double>(Taken(entry)) / static_cast<double>(std::max<std::int64_t>(1, budget));
 }
 
 std::optional<std::int64_t> OperationsOfARow(const PlannedTask& planned) {

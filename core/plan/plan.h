@@ -62,7 +62,6 @@ struct PlannedTask {
   std::int64_t micro_rows = 0;      // of one forward; as many as rows where they run together
   std::int64_t predicted_peak = 0;  // bytes in all, without the waiting rows and the margin
   std::int64_t tables = 0;          // of these, the task's own, where tables are dropped
-  double share_of_budget = 0;       // with waiting rows and margin
   double ms_per_step = 0;           // by the probes; not the optimizer
   std::int64_t operations = 0;  // floating-point, of a step with rows of the largest lengths; 0: not known
   std::string why{};            // this mode, where counted work decided: see TaskPlanner::Why
@@ -82,6 +81,12 @@ struct Plan {
   std::vector<PlannedTask> entries;
 
   std::int64_t floor_bytes() const { return floor.total(); }
+  // What the largest step of an entry takes in all: its peak, the waiting rows and the margin. Whatever is
+  // said of the budget in percent is of these bytes.
+  std::int64_t Taken(const PlannedTask& entry) const {
+    return entry.predicted_peak + data_bytes + entry.ledger.margin;
+  }
+  double ShareOfBudget(const PlannedTask& entry) const;
   const PlannedTask* Find(const FormId& form) const;
 };
 // Floating-point operations of a row, at least 1; nothing where nobody counted them.

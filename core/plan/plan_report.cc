@@ -15,7 +15,7 @@ using nlohmann::ordered_json;
 
 constexpr int kPlanFormat = 1;
 
-ordered_json ToJson(const PlannedTask& entry) {
+ordered_json ToJson(const Plan& plan, const PlannedTask& entry) {
   ordered_json json = {{"task", entry.form.text()},
                        {"variant", entry.variant},
                        {"passes", entry.passes},
@@ -24,7 +24,7 @@ ordered_json ToJson(const PlannedTask& entry) {
                        {"rows", entry.rows},
                        {"micro_rows", entry.micro_rows},
                        {"predicted_peak", entry.predicted_peak},
-                       {"share_of_budget", entry.share_of_budget},
+                       {"share_of_budget", plan.ShareOfBudget(entry)},
                        {"ms_per_step", entry.ms_per_step},
                        {"operations", entry.operations},
                        {"confirmed", entry.confirmed},
@@ -48,7 +48,6 @@ PlannedTask EntryOf(const ordered_json& json) {
                     .rows = CountOf(json, "rows", 1, kMostDrawRows),
                     .micro_rows = CountOf(json, "micro_rows", 1),
                     .predicted_peak = CountOf(json, "predicted_peak"),
-                    .share_of_budget = json.at("share_of_budget").get<double>(),
                     .ms_per_step = json.at("ms_per_step").get<double>(),
                     .confirmed = json.at("confirmed").get<bool>(),
                     .ledger = {.gradients = CountOf(json, "gradients"),
@@ -95,7 +94,7 @@ std::string PeaksTable(const Plan& plan, std::size_t columns) {
 
 ordered_json ToJson(const Plan& plan) {
   ordered_json entries = ordered_json::array();
-  for (const PlannedTask& entry : plan.entries) entries.push_back(ToJson(entry));
+  for (const PlannedTask& entry : plan.entries) entries.push_back(ToJson(plan, entry));
   ordered_json json = {{"format", kPlanFormat},
                        {"budget", plan.budget},
                        {"floor",
@@ -142,7 +141,7 @@ std::string PlanInALine(const Plan& plan, std::size_t tasks) {
   for (const PlannedTask& entry : plan.entries) {
     fewest = std::min(fewest, entry.rows), most = std::max(most, entry.rows);
     cut += entry.micro_rows < entry.rows ? 1 : 0;
-    if (entry.share_of_budget > largest->share_of_budget) largest = &entry;
+    if (plan.Taken(entry) > plan.Taken(*largest)) largest = &entry;
   }
   std::vector<std::string> modes;
   for (const ModeTraits& mode : kModes) {
@@ -153,20 +152,20 @@ std::string PlanInALine(const Plan& plan, std::size_t tasks) {
   text += ", " + JoinNames(modes, " or ") + ", " + (fewest < most ? std::to_string(fewest) + " to " : "") +
           std::to_string(most) + " rows a draw";
   if (cut > 0) text += " (" + std::to_string(cut) + " in micro-batches)";
-  return text + ", at most " + FormatShare(largest->share_of_budget) + " of " + FormatBytes(plan.budget) +
+  return text + ", at most " + FormatShare(plan.ShareOfBudget(*largest)) + " of " + FormatBytes(plan.budget) +
          " (" + largest->form.text() + ")";
 }
 
 std::string PlanTable(const Plan& plan, std::size_t columns) {
-  Table table({"task", "mode", "variant", "passes", "rows", "micro rows", "predicted peak", "of the budget",
-               "ms, once"});
-  table.Spares({"ms, once", "passes", "variant", "of the budget"});
+  Table table({"task", "mode", "variant", "passes", "rows", "micro rows", "predicted peak",
+               "in all, of the budget", "ms, once"});
+  table.Spares({"ms, once", "passes", "variant", "in all, of the budget"});
   std::int64_t margin = 0;
   bool all_confirmed = true;
   for (const PlannedTask& entry : plan.entries) {
     table.Add({entry.form.text(), entry.way.Words(), entry.variant, std::to_string(entry.passes),
                std::to_string(entry.rows), std::to_string(entry.micro_rows),
-               FormatBytes(entry.predicted_peak), FormatShare(entry.share_of_budget),
+               FormatBytes(entry.predicted_peak), FormatBytesOf(plan.Taken(entry), plan.budget),
                entry.ms_per_step > 0 ? FormatNumber(entry.ms_per_step) : "-"});
     margin = std::max(margin, entry.ledger.margin);
     all_confirmed = all_confirmed && entry.confirmed;

@@ -172,7 +172,7 @@ Plan RunPlanner::PlanWhatCanBeMeasured(Requests requests) {
 bool RunPlanner::StillHolds() const {
   if (now_.plan.ranks != run_.cluster->place().size || !Covers(now_.planned_for, Asked())) return false;
   for (const PlannedTask& entry : now_.plan.entries) {
-    if (entry.predicted_peak + now_.plan.data_bytes + entry.ledger.margin > setting_.budget) return false;
+    if (now_.plan.Taken(entry) > setting_.budget) return false;
   }
   return true;
 }
@@ -280,9 +280,7 @@ void RunPlanner::Join(const Plan& added) {
   std::vector<Refusal> refusals;
   for (PlannedTask& other : joined.entries) {
     other.predicted_peak += added.floor.constants;
-    const std::int64_t taken = other.predicted_peak + joined.data_bytes + other.ledger.margin;
-    other.share_of_budget = static_cast<double>(taken) / static_cast<double>(setting_.budget);
-    const std::int64_t missing = taken - setting_.budget;
+    const std::int64_t missing = joined.Taken(other) - setting_.budget;
     if (missing <= 0) continue;
     refusals.push_back({.form = other.form,
                         .missing = missing,

@@ -11,6 +11,7 @@
 #include <medley/model/agent/agent_spec.h>
 #include <medley/model/model_info.h>
 #include <medley/model/parameter_bytes.h>
+#include <medley/report/table.h>
 
 #include <memory>
 #include <regex>
@@ -451,6 +452,25 @@ TEST_F(RecommendationTest, AVerdictIsOfTheFullestMomentOfAllTasks) {
   EXPECT_DOUBLE_EQ(evaluating.share,
                    static_cast<double>(estimate.Evaluation(narrow, 32)) / static_cast<double>(kAmple));
   EXPECT_TRUE(Words(evaluating, "", {}).ends_with(" % of it at most (evaluating narrow)"));
+}
+
+// Also where rows wait beside the peaks: then these are another column.
+TEST_F(RecommendationTest, APercentageOfTheMemoryIsThatOfTheBytesBesideIt) {
+  const Estimate estimate = Of({Task(4), Task(16)});
+  const std::int64_t budget = 3 * estimate.Peak(estimate.tasks()[1], 16, 16);
+  Plan plan = estimate.PlanFor(budget);
+  for (const std::int64_t waiting : {std::int64_t{0}, budget / 2}) {
+    plan.data_bytes = waiting;
+    const Advice advice = AdviceOf(estimate, plan);
+    const std::string table = AdviceTable(advice, {});
+    for (const TaskAdvice& task : advice.tasks) {
+      EXPECT_EQ(task.taken, task.best.peak + waiting);
+      EXPECT_NE(table.find(FormatBytesOf(task.taken, budget)), std::string::npos) << table;
+      EXPECT_NEAR(task.share, static_cast<double>(task.taken) / static_cast<double>(budget), 1e-12);
+    }
+    const std::string most = FormatShare(VerdictOf(advice).share);
+    EXPECT_NE(table.find("(" + most + ")"), std::string::npos) << most << " in\n" << table;
+  }
 }
 
 TEST_F(RecommendationTest, AVerdictSaysHowManyTasksAreInPiecesAndWhichLacksTheMost) {

@@ -1,8 +1,12 @@
 #include <medley/plan/plan.h>
 
 #include <medley/base/bytes.h>
+#include <medley/report/table.h>
 
+#include <algorithm>
+#include <cmath>
 #include <cstdlib>
+#include <regex>
 #include <sstream>
 #include <utility>
 
@@ -27,7 +31,6 @@ TEST(Plan, AutoFillsTheBudgetInTheModeWithTheMostRows) {
   EXPECT_EQ(qa.rows, 57);
   EXPECT_EQ(qa.micro_rows, 57);
   EXPECT_EQ(qa.predicted_peak, kQaFloor + 1000 + 57 * 1000);
-  EXPECT_GT(qa.share_of_budget, 0.98);
   EXPECT_FALSE(qa.confirmed);
   EXPECT_TRUE(PlanOf(Ask("qa", 0), kQaFloor + 1000 + 12 * 1000).confirmed);
 }
@@ -492,8 +495,8 @@ TEST(Plan, TheTableNamesEveryTaskAndTheMargin) {
   const Plan plan = MakePlan(TwoTasks(), {Ask("qa", 0), Ask("canvas", 5)}, {.budget = 90000});
   const std::string text = PlanTable(plan);
   for (const char* words :
-       {"qa", "canvas", "sequential", "joint", "micro rows", "of the budget", "margin", "parameters",
-        "optimizer", "rows that wait", "gradients by then", "a line through the measured ones"})
+       {"qa", "canvas", "sequential", "joint", "in all", "budget", "margin", "parameters", "optimizer",
+        "rows that wait", "gradients by then", "a line through the measured ones"})
     EXPECT_NE(text.find(words), std::string::npos) << words << " is not in\n" << text;
   EXPECT_EQ(text.find("less work"), std::string::npos) << text;
   const std::string counted =
@@ -501,15 +504,38 @@ TEST(Plan, TheTableNamesEveryTaskAndTheMargin) {
   EXPECT_NE(counted.find("\n  qa joint: 10 % less work than sequential\n"), std::string::npos) << counted;
 }
 
+// Whatever waits beside a peak, and however wide the screen is.
+TEST(Plan, APercentageIsThatOfTheBytesBesideIt) {
+  Plan plan = MakePlan(TwoTasks(), {Ask("qa", 0), Ask("canvas", 5)}, {.budget = 90000});
+  for (const std::int64_t waiting : {0, 7000, 40000}) {
+    plan.data_bytes = waiting;
+    for (PlannedTask& entry : plan.entries) entry.ledger.margin = waiting / 10;
+    const std::string text = PlanTable(plan, 200);
+    const std::regex both(R"(([0-9.]+ [KMG]?i?B) \(([0-9.]+) %\))");
+    std::size_t found = 0;
+    for (std::sregex_iterator at(text.begin(), text.end(), both), end; at != end; ++at, ++found) {
+      const double part = static_cast<double>(ParseBytes((*at)[1].str())) / 90000;
+      EXPECT_NEAR(std::stod((*at)[2]), 100 * part, 0.15) << text;
+    }
+    EXPECT_EQ(found, plan.entries.size()) << text;
+    const PlannedTask& largest =
+        *std::max_element(plan.entries.begin(), plan.entries.end(),
+                          [](const auto& a, const auto& b) { return a.predicted_peak < b.predicted_peak; });
+    const std::string most = FormatShare(static_cast<double>(plan.Taken(largest)) / 90000);
+    EXPECT_NE(PlanInALine(plan, 2).find("at most " + most), std::string::npos) << PlanInALine(plan, 2);
+    EXPECT_NE(text.find("(" + most + ")"), std::string::npos) << most << " in\n" << text;
+  }
+}
+
 TEST(Plan, OneLineHasTheModesTheRowsAndTheLargestShare) {
   const auto entry = [](const char* form, Mode mode, std::int64_t rows, double share,
-                        std::int64_t micro_rows) {
+                        std::int64_t micro_rows) {  // of 1 GiB
     return PlannedTask{.form = FormId(form),
                        .variant = "default",
                        .way = {mode, 0},
                        .rows = rows,
                        .micro_rows = micro_rows,
-                       .share_of_budget = share};
+                       .predicted_peak = std::llround(share * (1 << 30))};
   };
   Plan plan{.budget = std::int64_t{1} << 30, .entries = {entry("canvas", Mode::kTwoStage, 24, 0.613, 24)}};
   EXPECT_EQ(PlanInALine(plan, 1), "1 task, two_stage, 24 rows a draw, at most 61.3 % of 1 GiB (canvas)");

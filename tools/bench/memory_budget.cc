@@ -69,7 +69,7 @@ void BenchBudget(Session& session) {
     longest.Add(at_most);
     drawn.Add(usual);
     table.Add({entry.form.text(), std::to_string(entry.passes), std::string(ModeName(entry.way.mode)),
-               std::to_string(entry.rows), Percent(next_row / budget, 2), Percent(entry.share_of_budget),
+               std::to_string(entry.rows), Percent(next_row / budget, 2), Percent(plan.ShareOfBudget(entry)),
                Percent(at_most), Percent(usual)});
   }
   Say(table.ToText());
