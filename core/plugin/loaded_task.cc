@@ -83,8 +83,12 @@ void CheckOutcomes(const Outcomes& outcomes, std::int64_t rows) {
 }  // namespace
 
 LoadedTask::LoadedTask(const TaskInfo& info, const VariantInfo& variant, std::string plugin,
-                       std::unique_ptr<Task> task)
-    : info_(info), variant_(variant), plugin_(std::move(plugin)), task_(std::move(task)) {}
+                       std::unique_ptr<Task> task, bool reads_files)
+    : info_(info),
+      variant_(variant),
+      plugin_(std::move(plugin)),
+      task_(std::move(task)),
+      reads_files_(reads_files) {}
 
 Batch LoadedTask::Sample(const RowRange& rows) const {
   return CallPlugin(plugin_, info_.name, "sampling " + Span(rows), [&] {
@@ -112,6 +116,11 @@ Outcomes LoadedTask::Evaluate(EvalContext& context, const RowRange& rows) const 
 
 const ItemStream* LoadedTask::Items() const {
   return CallPlugin(plugin_, info_.name, "asking for its items", [&] { return task_->Items(); });
+}
+
+std::optional<double> LoadedTask::Chance() const {
+  const ScoreInfo& score = info_.score;
+  return reads_files_ && !score.chance_of_any_rows ? std::nullopt : score.chance;
 }
 
 at::Tensor LoadedTask::Constant(std::string_view name, at::Device device) {

@@ -5,6 +5,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -21,8 +22,9 @@ using TensorWords = std::function<std::string()>;
 // on the trainer's.
 class LoadedTask {
  public:
-  LoadedTask(const TaskInfo& info, const VariantInfo& variant, std::string plugin,
-             std::unique_ptr<Task> task);
+  // `reads_files`: the run's config gives it a path.
+  LoadedTask(const TaskInfo& info, const VariantInfo& variant, std::string plugin, std::unique_ptr<Task> task,
+             bool reads_files = false);
 
   const TaskInfo& info() const { return info_; }
   const VariantInfo& variant() const { return variant_; }
@@ -34,6 +36,8 @@ class LoadedTask {
   Sums Run(std::string_view pass, PassContext& context, const TensorWords& tensors = {}) const;
   Outcomes Evaluate(EvalContext& context, const RowRange& rows) const;
   const ItemStream* Items() const;  // see Task::Items
+  // What guessing gets of its rows; nothing where the spec does not say, or says it of other rows.
+  std::optional<double> Chance() const;
 
   // A table of the spec on a device: built when it is first asked for, moved on demand. An error where the
   // spec has no such constant, or where what the task built differs from it; then nothing of it is kept.
@@ -48,6 +52,7 @@ class LoadedTask {
   const VariantInfo& variant_;
   std::string plugin_;
   std::unique_ptr<Task> task_;
+  bool reads_files_;
   std::map<std::string, std::unordered_map<at::Device, at::Tensor>, std::less<>> constants_;
 };
 

@@ -1,6 +1,8 @@
 #include <medley/plugin/plugin_host.h>
 
+#include <algorithm>
 #include <utility>
+#include <variant>
 
 #include <medley/base/suggest.h>
 #include <medley/data/item_stream.h>
@@ -45,6 +47,12 @@ OptionValues MergeOptions(const TaskInfo& info, const TaskConfig& settings) {
     throw InputError("task '" + info.name + "' needs the option '" + option->name +
                      "': " + option->Allowed() + " (" + option->summary + ")");
   return options;
+}
+
+bool ReadsFiles(const TaskInfo& info, const OptionValues& options) {
+  return std::any_of(info.options.begin(), info.options.end(), [&](const OptionInfo& option) {
+    return option.kind == OptionKind::kPath && !std::get<std::string>(options.at(option.name)).empty();
+  });
 }
 
 void CheckSpecialTokens(const TaskInfo& info, const Tokenizer* tokenizer) {
@@ -122,7 +130,8 @@ PluginHost::Entry PluginHost::Load(const Form& form) const {
   std::unique_ptr<Task> made = CallPlugin(plugin, info.name, "making the task", [&] {
     return library.Make(TaskIndex(file, form.task), *entry.context);
   });
-  entry.task = std::make_unique<LoadedTask>(info, *variant, plugin, std::move(made));
+  entry.task = std::make_unique<LoadedTask>(info, *variant, plugin, std::move(made),
+                                            ReadsFiles(info, entry.context->options));
   NoteHowItHoldsOut(*entry.task, context_.rules);
   return entry;
 }

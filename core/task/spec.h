@@ -162,6 +162,9 @@ struct Score {
   // is better than a chance in that range, at least 0 where less is better; else anywhere, unless every row
   // is 0 or 1, which is taken for wrong and right.
   std::optional<double> low{}, high{};
+  // Chance is that of guessing among the answers that the spec declares, whatever the rows are. Else it is
+  // that of rows which the task makes up: where a path option names a file, nobody shows it.
+  bool chance_of_any_rows = false;
 
   template <typename Visitor, typename... Scores>
   static constexpr void Fields(Visitor& visit, Scores&... c) {
@@ -170,6 +173,7 @@ struct Score {
     visit({.key = "chance"}, c.chance...);
     visit({.key = "low"}, c.low...);
     visit({.key = "high"}, c.high...);
+    visit({.key = "chance_of_any_rows", .only_set = true}, c.chance_of_any_rows...);
   }
 };
 

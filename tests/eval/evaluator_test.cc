@@ -40,9 +40,11 @@ class ScriptedScore : public ScriptedTask {
 // Three questions about one picture.
 struct Scored {
   explicit Scored(ScoreRows score, std::vector<std::int64_t>* sampled = nullptr,
-                  std::function<void(Batch&)> change = {}) {
+                  std::function<void(Batch&)> change = {}, bool reads_files = false,
+                  bool of_any_rows = false) {
     info = QaInfo("qa", 3);
     info.score = {.name = "brightness", .higher_is_better = true, .chance = 0.25};
+    info.score.chance_of_any_rows = of_any_rows;
     Script script{.sample =
                       [=](const RowRange& rows) {
                         if (sampled != nullptr) sampled->push_back(rows.begin);
@@ -52,7 +54,8 @@ struct Scored {
                       },
                   .run = QaPass};
     task = std::make_unique<LoadedTask>(info, info.variants.front(), "fixture",
-                                        std::make_unique<ScriptedScore>(std::move(script), std::move(score)));
+                                        std::make_unique<ScriptedScore>(std::move(script), std::move(score)),
+                                        reads_files);
   }
   TaskScore Score(const FixtureModel& model, std::int64_t rows, std::uint64_t seed = 3,
                   const Execution& plan = {}) const {
@@ -89,6 +92,33 @@ TEST(Evaluator, APictureIsEncodedOnceAPieceHoweverOftenTheModelLooksAtIt) {
   const FixtureModel model = FloatModel();
   scored.Score(model, 70);  // pieces of 32, 32 and 6 rows
   EXPECT_EQ(model.encodings_made, 2 * 3) << "once for the score, once for the loss";
+}
+
+// Two answers that are even, in a file; its author thought of four. Nothing rests on what he thought.
+TEST(Evaluator, ChanceOfRowsFromAFileIsNotWhatTheSpecAssumed) {
+  const auto halves = [](EvalContext&, const RowRange& rows) {
+    Outcomes outcomes;
+    for (std::int64_t row = 0; row < rows.count; ++row) {
+      outcomes.score.push_back(static_cast<double>(row % 2));
+      if (rows.count > 50) outcomes.trivial["most frequent answer"].push_back(static_cast<double>(row % 2));
+    }
+    return outcomes;
+  };
+  const FixtureModel model = FloatModel();
+  const auto score = [&](std::int64_t rows, bool reads_files, bool of_any_rows) {
+    return Scored(halves, nullptr, {}, reads_files, of_any_rows).Score(model, rows);
+  };
+  EXPECT_EQ(score(40, false, false).chance, 0.25) << "rows that it makes up";
+  EXPECT_EQ(score(40, true, true).chance, 0.25) << "it is that of any rows";
+  const TaskScore unknown = score(40, true, false);
+  EXPECT_FALSE(unknown.chance);
+  EXPECT_FALSE(BestBaseline(unknown));
+  EXPECT_FALSE(IsClear(unknown)) << "of what nobody knows";
+  EXPECT_EQ(IsClear(score(40, false, false)), true);
+  const TaskScore known = score(60, true, false);
+  EXPECT_EQ(BestBaseline(known)->name, "most frequent answer");
+  EXPECT_EQ(IsClear(known), false);
+  EXPECT_EQ(unknown.score.low, score(40, false, false).score.low) << "where it can be is known all the same";
 }
 
 TEST(Evaluator, AnErrorOfLibtorchsNamesTheTensorsOfThePiece) {

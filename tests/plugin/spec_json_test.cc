@@ -182,7 +182,8 @@ constexpr TaskSpec kUnusual{
     .inputs = {"images"},
     .outputs = {"logits", "image"},
     .special_tokens = {"<pad>"},
-    .score = {.name = "error", .higher_is_better = false, .chance = 3, .low = 0.5},
+    .score =
+        {.name = "error", .higher_is_better = false, .chance = 3, .low = 0.5, .chance_of_any_rows = true},
     .rows_repeat = true};
 
 // A note of this spec, with the plugin's ABI that a fixture has.
@@ -223,7 +224,8 @@ TEST(SpecJson, ANoteIsReadAsItWasDeclared) {
                 {"name": "where", "value": "", "path": "required", "summary": "a file"},
                 {"name": "other", "value": "", "path": "optional", "summary": "a folder"}],
     "inputs": ["images"], "outputs": ["logits", "image"], "special_tokens": ["<pad>"],
-    "score": {"name": "error", "higher_is_better": false, "chance": 3.0, "low": 0.5, "high": null},
+    "score": {"name": "error", "higher_is_better": false, "chance": 3.0, "low": 0.5, "high": null,
+              "chance_of_any_rows": true},
     "rows_repeat": true, "plugin": "p.so", "build_id": "12"})")
                                                .dump());
 }

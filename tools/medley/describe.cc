@@ -1,5 +1,6 @@
 #include "tools/medley/describe.h"
 
+#include <algorithm>
 #include <iostream>
 #include <variant>
 #include <vector>
@@ -20,7 +21,16 @@ std::string Cell(const Items& items, Fn describe) {
   return texts.empty() ? "-" : JoinNames(texts);
 }
 
-std::string Score(const ScoreInfo& score) {
+std::string Chance(const TaskInfo& task) {
+  const std::string chance = "chance " + FormatNumber(*task.score.chance);
+  const bool may_read_files = std::any_of(task.options.begin(), task.options.end(), [](const auto& option) {
+    return option.kind == OptionKind::kPath;
+  });
+  return may_read_files && !task.score.chance_of_any_rows ? chance + " where no file is given" : chance;
+}
+
+std::string Score(const TaskInfo& task) {
+  const ScoreInfo& score = task.score;
   if (score.name.empty()) return "-";
   std::string text =
       Printable(score.name) + (score.higher_is_better ? ", higher is better" : ", lower is better");
@@ -28,7 +38,7 @@ std::string Score(const ScoreInfo& score) {
     text += ", from " + FormatNumber(*score.low) + " to " + FormatNumber(*score.high);
   else if (score.low || score.high)
     text += score.low ? ", at least " + FormatNumber(*score.low) : ", at most " + FormatNumber(*score.high);
-  if (score.chance) text += ", chance " + FormatNumber(*score.chance);
+  if (score.chance) text += ", " + Chance(task);
   return text;
 }
 
@@ -98,7 +108,7 @@ void PrintTask(const TaskInfo& task, const std::string& plugin) {
               return constant.name + " [" + std::to_string(constant.rows) + ", " +
                      std::to_string(constant.width) + "] " + constant.dtype;
             }));
-  PrintLine("score", Score(task.score));
+  PrintLine("score", Score(task));
   if (!plugin.empty()) std::cout << "    plugin     " << plugin << '\n';
   for (std::size_t i = 1; i < task.variants.size(); ++i) {
     const VariantInfo& variant = task.variants[i];

@@ -33,7 +33,11 @@ constexpr TaskSpec ClassifySpec(std::string_view name, std::string_view summary,
                              .summary = "how much of the target is spread evenly over all classes"}},
                 .inputs = setting.inputs,
                 .outputs = {setting.output},
-                .score = {.name = "accuracy", .chance = 1.0 / setting.classes, .low = 0, .high = 1}};
+                .score = {.name = "accuracy",
+                          .chance = 1.0 / setting.classes,
+                          .low = 0,
+                          .high = 1,
+                          .chance_of_any_rows = true}};
   for (const OptionSpec& option : setting.options) spec.options.Add(option);
   return spec;
 }

@@ -60,7 +60,7 @@ constexpr TaskSpec QuestionSpec(std::string_view name, std::string_view summary,
                 .inputs = {"images", "tokens", "lengths", "supervised"},
                 .outputs = {"losses"},
                 .special_tokens = {"<pad>", "<eos>"},
-                .score = {.name = "accuracy", .higher_is_better = true, .chance = 0, .low = 0, .high = 1}};
+                .score = {.name = "accuracy", .chance = 0, .low = 0, .high = 1, .chance_of_any_rows = true}};
   if (setting.control) {
     spec.passes.Add(ControlPassSpec(/*decodes_image=*/false));
     spec.terms.Add(ControlTextTerm());

@@ -30,7 +30,7 @@ constexpr TaskSpec RegressSpec(std::string_view name, std::string_view summary,
                                        "how far a number is from its target (task/losses.h, NumberError)")},
                 .inputs = setting.inputs,
                 .outputs = {setting.output},
-                .score = {.name = "r2", .chance = 0, .high = 1}};
+                .score = {.name = "r2", .chance = 0, .high = 1, .chance_of_any_rows = true}};
   for (const OptionSpec& option : setting.options) spec.options.Add(option);
   return spec;
 }

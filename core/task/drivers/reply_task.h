@@ -13,10 +13,10 @@ namespace medley {
 
 // Widths are in tokens.
 struct ReplySetting {
-  int text_width = 32;  // the most of a row: prompt, reply and its eos
-  int reply_width = 8;  // the most of a reply, with its eos
-  std::optional<double> chance{};
-  bool rows_repeat = false;  // see TaskSpec
+  int text_width = 32;             // the most of a row: prompt, reply and its eos
+  int reply_width = 8;             // the most of a reply, with its eos
+  std::optional<double> chance{};  // of rows that the task makes up: see ScoreSpec
+  bool rows_repeat = false;        // see TaskSpec
   OptionList options{};
   NameList special_tokens = {"<pad>", "<eos>"};
 };

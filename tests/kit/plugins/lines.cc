@@ -13,6 +13,7 @@ class Lines final : public ReplyTask {
       ReplySpec("lines", "answer as the file does",
                 {.text_width = 40,
                  .reply_width = 12,
+                 .chance = 0.2,  // that somebody left in
                  .options = {PathOption("data", "a JSONL file with \"ask\" and \"say\""),
                              {.name = "held_out",
                               .value = 0,
