@@ -59,6 +59,7 @@ struct RunConfig {
   std::vector<std::string> allow_missing;     // patterns of parameters that published weights may lack
   std::vector<std::string> allow_unexpected;  // patterns of tensors that they may have beside
   std::int64_t allow_new_rows = 0;            // how many tokens may be new to them, beside medley's own
+  bool allow_unknown_vocabulary = false;      // nothing tells whether they know its tokens
   LoraConfig lora;
   std::string dtype = "fp32";              // or "bf16": of weights and activations
   bool deterministic = false;              // on a GPU; the CPU always is
@@ -229,6 +230,11 @@ void Fields(Visitor& visit, RunConfig& c) {
        .omit_default = true,
        .low = 0,
        .high = 1 << 24});
+  visit(c.allow_unknown_vocabulary,
+        {.name = "allow_unknown_vocabulary",
+         .help = "The weights of a pretrained model may come without a tokenizer that medley can compare the "
+                 "vocabulary with: whoever sets it knows that they were trained with it",
+         .omit_default = true});
   visit(c.lora, {.name = "lora",
                  .help = "Low-rank adapters of the language, which is frozen beside them; no adapters "
                          "where it is not given",

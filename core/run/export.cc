@@ -93,10 +93,10 @@ std::string WithAddedTokens(const std::string& text, const fs::path& file, const
   return JsonText(json, 2) + "\n";
 }
 
-// Other software reads no SentencePiece vocabulary of medley's.
+// Other software reads no SentencePiece vocabulary of medley's: it is for a run that begins with the folder.
 void WriteTokenizer(const fs::path& folder, const fs::path& file, const Tokenizer& tokenizer) {
   const std::string text = ReadFile(file, static_cast<std::int64_t>(kTokenizerLimits.bytes));
-  if (!IsJson(text)) return;
+  if (!IsJson(text)) return ReplaceFile(folder / "tokenizer.model", text);
   ReplaceFile(folder / "tokenizer.json", WithAddedTokens(text, file, tokenizer));
   for (const char* name : kTokenizerFiles) {
     const fs::path beside = file.parent_path() / name;

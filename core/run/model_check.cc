@@ -71,10 +71,13 @@ std::string CheckPretrained(ConfigFile& file, const RunConfig& run, const ModelF
                             const std::optional<Vocabulary>& vocabulary) {
   const std::filesystem::path& folder = model.config.pretrained();
   if (folder.empty()) {
-    if (run.allow_new_rows > 0)
-      file.FailAt({"allow_new_rows"}, "the model's file " + DisplayPath(run.model) +
-                                          " names no pretrained weights, whose table could get new rows; "
-                                          "leave it out");
+    const auto refuse = [&](const char* key, const char* what) {
+      file.FailAt({key}, "the model's file " + DisplayPath(run.model) + " names no pretrained weights, " +
+                             what + "; leave it out");
+    };
+    if (run.allow_new_rows > 0) refuse("allow_new_rows", "whose table could get new rows");
+    if (run.allow_unknown_vocabulary)
+      refuse("allow_unknown_vocabulary", "which could have another vocabulary");
     return "";
   }
   for (const std::string& problem : FolderProblems(folder, run.lora.pretrained))
@@ -89,6 +92,8 @@ std::string CheckPretrained(ConfigFile& file, const RunConfig& run, const ModelF
   const TokenRows rows = CompareTokens(*vocabulary, run.tokenizer, folder,
                                        model.config.Integer(model.info.pretrained.group + ".vocabulary"));
   if (const std::string problem = rows.Problem(run.allow_new_rows); !problem.empty())
+    file.FailAt({"tokenizer"}, problem);
+  if (const std::string problem = rows.UnknownProblem(); !problem.empty() && !run.allow_unknown_vocabulary)
     file.FailAt({"tokenizer"}, problem);
   return rows.Words();
 }

@@ -46,6 +46,7 @@ TEST_F(TokenRowsTest, OfTheFoldersOwnTokenizerOnlyMedleysTokensAreNew) {
       EXPECT_EQ(found.ids, (std::vector<std::int64_t>{kTokens, kTokens + 1, kTokens + 2}));
       EXPECT_EQ(found.strange(), 0);
       EXPECT_EQ(found.Problem(0), "");
+      EXPECT_EQ(found.UnknownProblem(), "");
       EXPECT_TRUE(Has(found.Words(), std::to_string(rows) + " rows, 3 rows are new: <forward>, <clock>, "
                                                             "<anticlock>"))
           << found.Words();
@@ -88,8 +89,37 @@ TEST_F(TokenRowsTest, AnotherModelsTokenizerIsFoundTokenByToken) {
   EXPECT_GT(pieces.other, tokens * 9 / 10) << "of " << tokens;
   EXPECT_NE(pieces.Problem(0), "");
   EXPECT_EQ(pieces.Problem(tokens), "");
-  fs::remove(work_ / "folder/tokenizer.json");
-  EXPECT_EQ(Rows(kSentencePieces, 1 << 16).Problem(0), "") << "nothing is known of the folder's tokens";
+}
+
+// As many rows as another model's has are no sign that it is the vocabulary.
+TEST_F(TokenRowsTest, OfAFolderWithoutATokenizerNothingIsCompared) {
+  fs::create_directories(work_ / "folder");
+  for (const fs::path& file : {fs::path(kSentencePieces), Other(VocabularyCase("gpt2"))}) {
+    const TokenRows found = Rows(file, 1 << 16);
+    EXPECT_EQ(found.strange(), 0);
+    EXPECT_TRUE(Has(found.Words(),
+                    "65536 rows, nothing was compared with the vocabulary (it has no "
+                    "tokenizer.json); by their number "))
+        << found.Words();
+    EXPECT_TRUE(Has(found.UnknownProblem(), "allow_unknown_vocabulary=true")) << found.UnknownProblem();
+  }
+}
+
+// As medley exports one, whose vocabulary no other software reads.
+TEST_F(TokenRowsTest, ATokenizerModelIsAFoldersOwnWhereItHasNoTokenizerJson) {
+  fs::create_directories(work_ / "folder");
+  fs::copy_file(kSentencePieces, work_ / "folder/tokenizer.model");
+  for (const fs::path& file : {fs::path(kSentencePieces), work_ / "folder/tokenizer.model"}) {
+    const TokenRows found = Rows(file, 1 << 16);
+    EXPECT_EQ(found.strange(), 0);
+    EXPECT_EQ(found.UnknownProblem(), "");
+    EXPECT_TRUE(Has(found.Words(), "65536 rows, none is new")) << found.Words();
+  }
+  const TokenRows other = Rows(Other(VocabularyCase()), 1 << 16);
+  EXPECT_GT(other.strange(), 0);
+  EXPECT_TRUE(Has(other.Problem(0), "tokenizer.model (the first is 0, ")) << other.Problem(0);
+  Folder(VocabularyCase());
+  EXPECT_EQ(Rows(Other(VocabularyCase()), 1 << 16).strange(), 0) << "that one goes before";
 }
 
 TEST_F(TokenRowsTest, OneTokenThatTheFolderHasNotInASpareRowIsSaid) {
@@ -120,10 +150,10 @@ TEST_F(TokenRowsTest, OfATokenizerThatMedleyDoesNotReadNoTokenIsKnown) {
   unread["model"]["byte_fallback"] = true;
   Folder(unread);
   const TokenRows found = Rows(kSentencePieces, 1 << 16);
-  EXPECT_EQ(found.other, std::ssize(ReadVocabulary(kSentencePieces).tokens));
-  EXPECT_TRUE(Has(found.Problem(0), "it cannot be compared with that") &&
-              Has(found.Problem(0), "byte_fallback"))
-      << found.Problem(0);
+  EXPECT_EQ(found.strange(), 0);
+  EXPECT_TRUE(Has(found.UnknownProblem(), "medley does not read its tokenizer") &&
+              Has(found.UnknownProblem(), "byte_fallback"))
+      << found.UnknownProblem();
 }
 
 // A run's own check, at the keys of its config.
@@ -173,6 +203,26 @@ TEST_F(PretrainedRunCheck, ATokenizerThatIsNotTheFoldersIsRefusedBeforeAnythingI
   EXPECT_EQ(Mistakes({}, RunState::kBegun), "") << "it has weights of its own";
 }
 
+TEST_F(PretrainedRunCheck, AVocabularyThatNothingTellsOfNeedsAWord) {
+  fs::rename(work_ / "folder/tokenizer.json", work_ / "elsewhere.json");
+  const std::string elsewhere = "tokenizer=" + (work_ / "elsewhere.json").string();
+  for (const std::vector<std::string>& overrides : {std::vector<std::string>{}, {elsewhere}}) {
+    const std::string text = Mistakes(overrides);
+    EXPECT_TRUE(Has(text, "tokenizer: nobody can tell whether the weights of ") &&
+                Has(text, "medley train --allow-unknown-vocabulary"))
+        << text;
+    std::vector<std::string> allowed = overrides;
+    allowed.emplace_back("allow_unknown_vocabulary=true");
+    EXPECT_EQ(Mistakes(allowed), "");
+    EXPECT_TRUE(Has(words_, "nothing was compared")) << words_;
+    EXPECT_EQ(Mistakes(overrides, RunState::kBegun), "") << "as it began before";
+  }
+  WriteConfig(200);  // rows that are too few are another matter
+  const std::string both = Mistakes({elsewhere, "allow_unknown_vocabulary=true"});
+  EXPECT_TRUE(Has(both, "has 200 rows, none for 76 tokens")) << both;
+  EXPECT_FALSE(Has(both, "nobody can tell")) << both;
+}
+
 TEST_F(PretrainedRunCheck, AddedTokensThatAreCountedOtherwiseElsewhereAreRefused) {
   Json vocabulary = VocabularyCase();
   std::swap(vocabulary["added_tokens"][0], vocabulary["added_tokens"][4]);
@@ -196,8 +246,10 @@ TEST_F(PretrainedRunCheck, AnAdapterInTheFolderIsRefusedUnlessItIsAskedFor) {
 
 TEST_F(PretrainedRunCheck, AllowingRowsOfNoFolderIsAMistake) {
   work_.Write("model.json", Workspace::kModel);
-  EXPECT_TRUE(Has(Mistakes({"allow_new_rows=3"}), "allow_new_rows: the model's file "))
-      << Mistakes({"allow_new_rows=3"});
+  for (const std::string& key : {std::string("allow_new_rows"), std::string("allow_unknown_vocabulary")}) {
+    const std::string text = Mistakes({key + (key == "allow_new_rows" ? "=3" : "=true")});
+    EXPECT_TRUE(Has(text, key + ": the model's file ")) << text;
+  }
 }
 
 }  // namespace

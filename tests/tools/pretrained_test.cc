@@ -33,12 +33,12 @@ class PretrainedRun : public ::testing::Test {
                                             {"decoder", stack}}
                                            .dump());
   }
-  // So little that the weights of the first step are the folder's.
+  // So little that the weights of the first step are the folder's, which has no tokenizer of its own.
   CommandResult Train(const fs::path& out, const std::string& more) const {
     return Shell(
         Medley() + "train " MEDLEY_SOURCE_DIR "/configs/runs/quickstart.json --out " + out.string() +
         " threads=1 plan=false hours=0 seed=5 tensorboard=false eval.every=0 optimizer.learning_rate=1e-9 "
-        "optimizer.weight_decay=0 tasks.control.rows=2 weights=" +
+        "optimizer.weight_decay=0 allow_unknown_vocabulary=true tasks.control.rows=2 weights=" +
         (scratch_ / "weights.json").string() + " model=" + (scratch_ / "model.json").string() + " " + more +
         " 2>&1");
   }
@@ -137,8 +137,8 @@ TEST_F(PretrainedRun, BecomesAFolderThatIsReadBackBitForBit) {
                    .equal(trained.at("model.norm.weight")))
       << "of the first step";
   WriteModel(out);
-  const CommandResult next = Train(scratch_ / "next", "steps=1");
-  EXPECT_EQ(next.code, 0) << next.out;
+  const CommandResult next = Train(scratch_ / "next", "steps=1 allow_unknown_vocabulary=false");
+  EXPECT_EQ(next.code, 0) << "it has the run's vocabulary: " << next.out;
   EXPECT_TRUE(Has(next.out, "took " + std::to_string(parameters.size()) + " parameters from ")) << next.out;
 }
 
@@ -263,6 +263,31 @@ TEST_F(PretrainedRun, AdaptersWithoutNewTokensTakeTheFilledRowsAlong) {
   EXPECT_EQ(again.code, 0) << again.out;
 }
 
+// As every vocabulary of fewer tokens than the table has rows would pass else.
+TEST_F(PretrainedRun, AFolderWithoutATokenizerNeedsAWordWhichTheRunKeeps) {
+  const fs::path run = scratch_ / "run";
+  const CommandResult refused = Train(run, "steps=1 allow_unknown_vocabulary=false");
+  EXPECT_EQ(refused.code, 2) << refused.out;
+  EXPECT_TRUE(Has(refused.out, "nobody can tell whether the weights of ")) << refused.out;
+  EXPECT_FALSE(fs::exists(run));
+  const CommandResult trained =
+      Train(run, "--allow-unknown-vocabulary steps=1 allow_unknown_vocabulary=false");
+  ASSERT_EQ(trained.code, 0) << trained.out;
+  EXPECT_TRUE(Has(trained.out, "nothing was compared with the vocabulary (it has no tokenizer.json)"))
+      << trained.out;
+  const fs::path config = run / "config.resolved.json";
+  Json kept = Json::parse(ReadText(config));
+  EXPECT_EQ(kept.at("allow_unknown_vocabulary"), true);
+  kept.erase("allow_unknown_vocabulary");  // as an older medley began it, and stopped before its first save
+  WriteText(config, kept.dump());
+  for (const CheckpointEntry& saved : ListCheckpoints(run)) fs::remove_all(saved.path);
+  fs::remove(run / "LATEST");
+  for (const char* verb : {"resume ", "eval --rows 2 "}) {
+    const CommandResult goes_on = Shell(Medley() + verb + run.string() + " 2>&1");
+    EXPECT_EQ(goes_on.code, 0) << goes_on.out;
+  }
+}
+
 // The number is the run's own from there on: a resume that begins anew grows the table again.
 TEST_F(PretrainedRun, TokensThatTheFolderDoesNotKnowNeedANumber) {
   const PublishedFolder narrow(Json{{"vocab_size", 700}});
@@ -275,7 +300,7 @@ TEST_F(PretrainedRun, TokensThatTheFolderDoesNotKnowNeedANumber) {
   EXPECT_FALSE(fs::exists(scratch_ / "run"));
   const CommandResult allowed = Train(scratch_ / "run", "--allow-new-rows 68 steps=1");
   ASSERT_EQ(allowed.code, 0) << allowed.out;
-  EXPECT_TRUE(Has(allowed.out, "700 rows, 68 rows are new: of 68 other tokens")) << allowed.out;
+  EXPECT_TRUE(Has(allowed.out, "by their number 68 rows are new: of 68 other tokens")) << allowed.out;
   const auto rows = [&] { return Newest(scratch_ / "run").at("model.embed_tokens.weight").size(0); };
   EXPECT_EQ(rows(), 768);
 

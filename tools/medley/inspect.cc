@@ -106,6 +106,7 @@ void PrintFolder(const fs::path& folder, const std::vector<std::string>& ignored
 struct Asked {
   fs::path path, model, tokenizer, adapters;
   std::int64_t new_rows = 0;                     // that a run allows
+  bool unknown_vocabulary = false;               // likewise
   std::vector<std::string> missing, unexpected;  // the same, patterns
   PluginSearch plugins;
 };
@@ -124,7 +125,7 @@ AskedModel ReadModelOf(const Asked& asked) {
 // In the folder itself, where it is there.
 fs::path VocabularyOf(const Asked& asked, const Subject& subject) {
   fs::path file = asked.tokenizer;
-  if (file.empty() && subject.kind == Kind::kPretrained) file = subject.path / "tokenizer.json";
+  if (file.empty() && subject.kind == Kind::kPretrained) file = OwnTokenizer(subject.path);
   if (file.empty())
     throw InputError("--model " + DisplayPath(asked.model) +
                      " is a model with a tokenizer; name its vocabulary with --tokenizer FILE");
@@ -170,6 +171,8 @@ void CheckFolder(const Asked& asked, const ModelFile& file, const fs::path& voca
   std::cout << tokens.Words() << '\n';
   if (const std::string problem = tokens.Problem(asked.new_rows); !problem.empty())
     throw InputError(DisplayPath(vocabulary) + ": " + problem);
+  if (const std::string problem = tokens.UnknownProblem(); !problem.empty() && !asked.unknown_vocabulary)
+    throw InputError(DisplayPath(vocabulary) + ": " + problem);
 }
 
 // By shapes: nothing is allocated. Throws InputError with all that does not fit.
@@ -209,6 +212,10 @@ int RunInspect(int argc, char** argv) {
          "run's allow_new_rows")
       ->needs(model)
       ->check(CLI::NonNegativeNumber);
+  app.add_flag("--allow-unknown-vocabulary", asked.unknown_vocabulary,
+               "a folder may come without a tokenizer that medley can compare the vocabulary with: a run's "
+               "allow_unknown_vocabulary")
+      ->needs(model);
   app.add_option("--allow-missing", asked.missing,
                  "patterns of parameters that a folder may lack: a run's allow_missing")
       ->type_name("PATTERN")

@@ -50,12 +50,17 @@ int RunTrain(int argc, char** argv) {
          "instead of the config's allow_new_rows")
       ->type_name("N")
       ->check(WholeNumber(0, 1 << 24));
+  bool allow_unknown_vocabulary = false;
+  app.add_flag("--allow-unknown-vocabulary", allow_unknown_vocabulary,
+               "begin with the weights of a pretrained model that come without a tokenizer which medley can "
+               "compare the vocabulary with; as the config's allow_unknown_vocabulary");
   AddPlugins(app, request.plugins);
   AddWide(app)->description("show all columns of tables, and the tables of the plan");
   if (!ParseArguments(app, argc, argv)) return 0;
   std::signal(SIGPIPE, SIG_IGN);  // a run outlives whoever reads its lines
   if (!budget.empty()) request.overrides.push_back("budget=" + budget);
   if (allow_new_rows >= 0) request.overrides.push_back("allow_new_rows=" + std::to_string(allow_new_rows));
+  if (allow_unknown_vocabulary) request.overrides.emplace_back("allow_unknown_vocabulary=true");
 
   request.cluster = JoinCluster();
   const StopSignal stop;  // whoever waits for the others is ended by a signal as any command
