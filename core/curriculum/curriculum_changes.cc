@@ -35,14 +35,14 @@ std::string Percent(double share, int decimals) {
 // What a sum of others rounds away is no move.
 bool Moves(const ShareChange& share) { return std::abs(share.after - share.before) > 1e-9; }
 
-// "9 % -> 17 %", with as many decimals as the two need to differ.
-std::string MoveInWords(const ShareChange& share) {
+// As many as the two need to differ.
+int DecimalsToTell(const ShareChange& share) {
   constexpr int kMostDecimals = 6;
   int decimals = 0;
   while (Moves(share) && decimals < kMostDecimals &&
          Percent(share.before, decimals) == Percent(share.after, decimals))
     ++decimals;
-  return Percent(share.before, decimals) + " -> " + Percent(share.after, decimals);
+  return decimals;
 }
 
 // The tasks that have a weight in one of them.
@@ -73,7 +73,7 @@ std::vector<ShareChange> MovesOf(const Stage& before, const Stage& now,
 
 std::string MovesInWords(const std::vector<ShareChange>& moves) {
   std::vector<std::string> words;
-  for (const ShareChange& share : moves) words.push_back(share.task + " " + MoveInWords(share));
+  for (const ShareChange& share : moves) words.push_back(share.task + " " + InWords(share));
   return JoinNames(words);
 }
 
@@ -98,7 +98,7 @@ void AddWeight(const Stage& before, const Stage& now, const std::string& task,
   if (was == is) return;
   changes.push_back({"weights." + task, was, is,
                      task + " " + InSixDigits(was) + " -> " + InSixDigits(is) + " (" +
-                         MoveInWords(ChangeOfShare(before, now, task, dropped)) + ")"});
+                         InWords(ChangeOfShare(before, now, task, dropped)) + ")"});
   if (dropped.count(task) > 0) changes.back().words += ", and it stays dropped";
 }
 
@@ -128,6 +128,15 @@ void AddChanges(const Stage& before, const Stage& now, const std::set<std::strin
 }
 
 }  // namespace
+
+std::string InWords(const ShareChange& share) {
+  const int decimals = DecimalsToTell(share);
+  return Percent(share.before, decimals) + " -> " + Percent(share.after, decimals);
+}
+
+std::string ShareInWords(double share) {
+  return Percent(share, DecimalsToTell({.task = "", .after = share}));
+}
 
 Changes ChangesOf(const Curriculum& before, const Curriculum& now, std::size_t present,
                   const std::set<std::string>& dropped) {

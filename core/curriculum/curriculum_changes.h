@@ -32,6 +32,10 @@ struct ShareChange {
   std::string task;
   double before = 0, after = 0;
 };
+// "9 % -> 17 %", with as many decimals as the two need to differ.
+std::string InWords(const ShareChange& share);
+// "9 %", with as many as tell it from nothing.
+std::string ShareInWords(double share);
 // Every task whose share the edit moves, whether its own number changed or another's.
 std::vector<ShareChange> SharesMovedBy(const Curriculum& before, const Curriculum& now, std::size_t present,
                                        const std::set<std::string>& dropped = {});

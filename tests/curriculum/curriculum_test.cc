@@ -284,6 +284,17 @@ TEST(AnEdit, NamesEveryTaskWhoseShareItMoves) {
   EXPECT_EQ(words(three, three), "no weight changed");
 }
 
+// The same words stand where an edit is told and in its history.
+TEST(AnEdit, ThatMovesAShareHasTheDecimalsThatShowIt) {
+  EXPECT_EQ(InWords(ShareChange{.task = "a", .before = 0.0009, .after = 0.0017}), "0.1 % -> 0.2 %");
+  EXPECT_EQ(InWords(ShareChange{.task = "a", .before = 0.25, .after = 0.4}), "25 % -> 40 %");
+  EXPECT_EQ(InWords(ShareChange{.task = "a", .before = 0.251, .after = 0.2512}), "25.10 % -> 25.12 %");
+  EXPECT_EQ(InWords(ShareChange{.task = "a", .before = 0.25, .after = 0.25}), "25 % -> 25 %");
+  EXPECT_EQ(ShareInWords(0.0004), "0.04 %");
+  EXPECT_EQ(ShareInWords(0.4), "40 %");
+  EXPECT_EQ(ShareInWords(0), "0 %");
+}
+
 // The words of a stage that comes later too; what scripts read has the shares of the present one.
 TEST(AnEdit, OfALaterStageNamesItsTasks) {
   const auto stages = [](double zoom) {

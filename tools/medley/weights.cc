@@ -1,6 +1,5 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <cmath>
 #include <cstdio>
 #include <filesystem>
 #include <iostream>
@@ -47,19 +46,19 @@ WeightLog LogOf(const fs::path& directory) {
                    "; medley train writes one, and medley resume for a run of an older medley");
 }
 
-// "control 25 -> 40 %, zoom_gold 75 -> 60 %"; of a start "control 25 %".
+// "control 25 % -> 40 %, zoom_gold 75 % -> 60 %"; of a start "control 25 %".
 std::string SharesInWords(const WeightEntry& entry) {
-  const auto percent = [](const std::map<std::string, double>& shares, const std::string& task) {
-    const auto found = shares.find(task);
-    return std::to_string(std::lround(100 * (found == shares.end() ? 0 : found->second)));
-  };
   std::map<std::string, double> all = entry.after;
   all.insert(entry.before.begin(), entry.before.end());
+  const auto share_in = [](const std::map<std::string, double>& shares, const std::string& task) {
+    const auto found = shares.find(task);
+    return found == shares.end() ? 0 : found->second;
+  };
   std::string words;
   for (const auto& [task, share] : all) {
-    const std::string was = percent(entry.before, task), is = percent(entry.after, task);
-    words += (words.empty() ? "" : ", ") + task + " " +
-             (was == is || entry.before.empty() ? "" : was + " -> ") + is + " %";
+    const ShareChange move{task, share_in(entry.before, task), share_in(entry.after, task)};
+    const bool stays = entry.before.empty() || move.before == move.after;
+    words += (words.empty() ? "" : ", ") + task + " " + (stays ? ShareInWords(move.after) : InWords(move));
   }
   return words;
 }
