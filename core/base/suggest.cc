@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <cstddef>
 #include <cstdlib>
 
 namespace medley {
@@ -68,6 +69,13 @@ std::string JoinNames(const std::vector<std::string>& names, std::string_view se
     all += name;
   }
   return all;
+}
+
+std::string JoinFew(const std::vector<std::string>& names) {
+  constexpr std::ptrdiff_t kFew = 4;
+  if (std::ssize(names) <= kFew) return JoinNames(names);
+  return JoinNames({names.begin(), names.begin() + kFew}) + " and " +
+         std::to_string(std::ssize(names) - kFew) + " more";
 }
 
 }  // namespace medley

@@ -22,6 +22,8 @@ std::string NoSuchName(std::string_view what, std::string_view name, const std::
 
 // "a, b, c"
 std::string JoinNames(const std::vector<std::string>& names, std::string_view separator = ", ");
+// The first four of them: "a, b, c, d and 2 more".
+std::string JoinFew(const std::vector<std::string>& names);
 // "a, b, c" or "none", for any range of names; of a map, its keys.
 template <typename Names>
 std::string Listed(const Names& names) {

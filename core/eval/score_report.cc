@@ -164,16 +164,29 @@ std::string FiguresTable(const LastScores& scores) {
          (empty.empty() ? "" : Prose("(no row counts for " + empty + ")") + "\n");
 }
 
-std::string ClearWords(const LastScores& scores) {
-  std::int64_t judged = 0, clear = 0;
+std::string VerdictWords(const LastScores& scores) {
+  std::vector<std::string> others;
+  std::size_t judged = 0;
+  bool is_of_chance = false;
   for (const auto& [name, last] : scores) {
     const std::optional<bool> is_clear = IsClear(last.score);
-    judged += is_clear ? 1 : 0;
-    clear += is_clear == true ? 1 : 0;
+    if (!is_clear) continue;
+    ++judged;
+    is_of_chance = is_of_chance || last.score.chance;
+    if (!*is_clear) others.push_back(name);
   }
-  if (judged == 0) return "";
-  return std::to_string(clear) + " of " + std::to_string(judged) + (judged == 1 ? " task is" : " tasks are") +
-         " clear of chance and of all that needs no learning";
+  const auto tasks = [](std::size_t count) {
+    return std::to_string(count) + (count == 1 ? " task " : " tasks ");
+  };
+  if (scores.empty()) return "";
+  if (judged == 0)
+    return tasks(scores.size()) + (scores.size() == 1 ? "was" : "were") + " scored; nothing is known of " +
+           (scores.size() == 1 ? "it" : "them") + " that needs no learning";
+  std::string words = std::to_string(judged - others.size()) + " of " + tasks(judged) +
+                      (judged == 1 ? "is" : "are") + " clear of " + (is_of_chance ? "chance and of " : "") +
+                      "all that needs no learning";
+  if (!others.empty() && others.size() < judged) words += " (not: " + JoinFew(others) + ")";
+  return words;
 }
 
 double MeanLoss(const std::map<std::string, ScoreRecord>& scores) {

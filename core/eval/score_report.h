@@ -33,8 +33,9 @@ std::string ScoresTable(const LastScores& scores, ScoreColumns columns = ScoreCo
 std::int64_t NewestStep(const LastScores& scores);
 // A line a figure; "" where there are none.
 std::string FiguresTable(const LastScores& scores);
-// "4 of 6 tasks are clear of chance and of all that needs no learning"; "" where no task can be judged.
-std::string ClearWords(const LastScores& scores);
+// "4 of 6 tasks are clear of chance and of all that needs no learning (not: position_qa, zoom_gold)"; of
+// chance only where it is known of one of them. Where no task can be judged, that; "" without a score.
+std::string VerdictWords(const LastScores& scores);
 
 // Weighted loss, averaged over tasks; NaN where there is none.
 double MeanLoss(const std::map<std::string, ScoreRecord>& scores);

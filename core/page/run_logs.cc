@@ -5,8 +5,6 @@
 #include <limits>
 #include <utility>
 
-#include <medley/base/error.h>
-#include <medley/base/files.h>
 #include <medley/page/log_lines.h>
 #include <medley/report/metrics.h>
 
@@ -19,15 +17,6 @@ using nlohmann::ordered_json;
 
 constexpr std::size_t kStretches = 120;  // of a panel's curve
 constexpr std::size_t kRecent = 100;     // steps
-
-ScoreRecord ScoreFrom(const fs::path& file, std::int64_t step, const std::string& task, const json& score) {
-  try {
-    return ScoreRecordFrom(score);
-  } catch (const json::exception& error) {
-    throw InputError(DisplayPath(file) + ": the score of " + task + " after step " + std::to_string(step) +
-                     " cannot be read: " + error.what());
-  }
-}
 
 }  // namespace
 
@@ -102,13 +91,12 @@ void RunLogs::TakeJump(std::int64_t step, const json& jump) {
 
 void RunLogs::TakeScores(const fs::path& file, std::int64_t step, const json& scores) {
   for (const auto& [task, score] : scores.items()) {
+    if (!TakeScore(file, step, task, score, last_scores_)) continue;
     std::vector<ordered_json>& points = scores_[task];
-    if (!points.empty() && points.back()[0] > step) continue;
-    LastScore& last = last_scores_[task] = {.score = ScoreFrom(file, step, task, score), .step = step};
+    const ScoreRecord& last = last_scores_[task].score;
     if (!points.empty() && points.back()[0] == step) points.pop_back();
-    const Interval& interval = last.score.score;
     points.push_back({step});
-    for (const double number : {interval.value, interval.low, interval.high, last.score.loss})
+    for (const double number : {last.score.value, last.score.low, last.score.high, last.loss})
       points.back().push_back(Rounded(number));
   }
 }

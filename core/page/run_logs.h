@@ -9,7 +9,7 @@
 #include <vector>
 
 #include <medley/page/curve.h>
-#include <medley/report/score.h>
+#include <medley/page/last_scores.h>
 #include <medley/report/smoothed_losses.h>
 
 namespace medley {
@@ -20,8 +20,8 @@ class RunLogs {
   // Either may be missing. An InputError where one is damaged.
   explicit RunLogs(const std::filesystem::path& run);
 
-  std::int64_t step() const { return step_; }                                      // the last one; 0: none
-  const std::map<std::string, LastScore>& scores() const { return last_scores_; }  // by task
+  std::int64_t step() const { return step_; }                                 // the last one; 0: none
+  const LastScores& scores() const { return last_scores_; }                   // by task
   const std::map<std::string, double>& losses() const { return last_loss_; }  // likewise, of the last draw
   // Likewise, smoothed as the run's own lines have them, and the last step that drew a task.
   const SmoothedLosses& smoothed() const { return smoothed_; }
@@ -60,7 +60,7 @@ class RunLogs {
   SmoothedLosses smoothed_;
   std::map<std::string, std::int64_t> drawn_;
   std::map<std::string, Curve> rows_, draws_;  // so far
-  std::map<std::string, LastScore> last_scores_;
+  LastScores last_scores_;
   Curve rate_, norm_, speed_, floor_, peak_;
   std::vector<double> worked_;        // ms, by rank
   std::vector<double> step_seconds_;  // of the last hundred

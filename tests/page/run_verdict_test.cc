@@ -48,15 +48,32 @@ TEST_F(Verdicts, CountEachTasksLastScore) {
   Step("b", 2, Score("b", 0.2, 0.6) + ", " + Score("c", 0.9, 1, "null"));
   verdict = Verdict();
   EXPECT_EQ(verdict.words, "1 of 2 tasks are clear of chance and of all that needs no learning (not: b)");
-  EXPECT_EQ(verdict.judged, 2);
-  EXPECT_EQ(verdict.clear, 1);
   EXPECT_EQ(verdict.step, 4);
 }
 
 TEST_F(Verdicts, OfScoresWithoutABaselineSayThatNothingIsKnown) {
   Step("a", 3, Score("a", 0.1, 0.9, "null"));
-  EXPECT_EQ(Verdict().judged, 0);
-  EXPECT_TRUE(Has(Verdict().words, "1 tasks were scored")) << Verdict().words;
+  EXPECT_EQ(Verdict().words, "1 task was scored; nothing is known of it that needs no learning");
+  Step("a", 3, Score("b", 0.1, 0.9, "null"));
+  EXPECT_EQ(Verdict().words, "2 tasks were scored; nothing is known of them that needs no learning");
+}
+
+// As report and page have it, which say it beside this one.
+TEST_F(Verdicts, CountWhatMedleyEvalFoundWhereItCameLast) {
+  const auto eval = [&](int step, const std::string& scores) {
+    WriteText(scratch_ / "eval.json",
+              R"({"step": )" + std::to_string(step) + R"(, "tasks": {)" + scores + "}}");
+  };
+  Step("a", 3);
+  eval(1, Score("a", 0.3, 0.9));
+  EXPECT_EQ(Verdict().words, "1 of 1 task is clear of chance and of all that needs no learning");
+  EXPECT_EQ(Verdict().step, 1);
+  Step("a", 3, Score("a", 0.1, 0.9));
+  EXPECT_EQ(Verdict().words, "0 of 1 task is clear of chance and of all that needs no learning") << "later";
+  eval(2, Score("a", 0.26, 0.9) + ", " + Score("b", 0.3, 0.9));
+  EXPECT_EQ(Verdict().words, "2 of 2 tasks are clear of chance and of all that needs no learning");
+  WriteText(scratch_ / "eval.json", R"({"step": 3})");
+  EXPECT_EQ(Verdict().step, 2) << "no scores are in it";
 }
 
 TEST_F(Verdicts, WithoutAScoreTellHowLossesFell) {

@@ -50,6 +50,8 @@ constexpr Remedy kRemedies[] = {
     {"core/run/run.cc", "holds no checkpoint yet. Train it first", "Remedied.OfARunWithoutACheckpoint"},
     {"core/run/token_rows.cc", "medley train --allow-new-rows",
      "PretrainedRun.TokensThatTheFolderDoesNotKnowNeedANumber"},
+    {"core/run/token_rows.cc", "medley train --allow-unknown-vocabulary",
+     "PretrainedRun.AFolderWithoutATokenizerNeedsAWordWhichTheRunKeeps"},
     {"core/run/weight_log_check.cc", "or medley resume, which sets it aside",
      "Remedied.OfADamagedLogOfWeights"},
     {"core/run/weight_log_check.cc", "or medley resume, which writes it anew", "Remedied.OfMissingWeights"},
@@ -67,7 +69,7 @@ constexpr Remedy kRemedies[] = {
     {"core/train/trainer.cc", "the run's hours are over; medley resume", "Remedied.OfHoursThatAreOver"},
     {"core/train/weight_edits.cc", "mend what is wrong, then medley resume",
      "trouble of the disk just when an edit comes again"},
-    {"tools/medley/run_end.cc", "\"medley resume \" + run + *more", "Remedied.ByWhatARunEndsWith"},
+    {"tools/medley/run_end.cc", "\"medley resume \" + run.string() + *more", "Remedied.ByWhatARunEndsWith"},
     {"tools/medley/run_end.cc", "next:\\n  medley resume ",
      "Interrupt.AStepIsGivenUpAtOnceAndDoneAgainAfterAResume"},
     {"tools/medley/weights.cc", "medley train writes one, and medley resume", "a run of an older medley"},
@@ -191,6 +193,13 @@ TEST_F(Remedied, ByWhatARunEndsWith) {
   for (const std::string& command : first) {
     ended = Printed(command);
     EXPECT_EQ(ended.code, 0) << command << "\n" << ended.out;
+    if (command != first[0]) continue;  // the same end, and the verdict that the report has next
+    EXPECT_EQ(commands(ended.out), (std::vector<std::string>{first[1], first[2]})) << ended.out;
+    const std::size_t end = ended.out.find(", after step 2\nnext:\n");
+    ASSERT_NE(end, std::string::npos) << ended.out;
+    const std::size_t begin = ended.out.rfind('\n', end) + 1;
+    const std::string report = Printed(first[1]).out;
+    EXPECT_TRUE(Has(report, "scores after step 2: " + ended.out.substr(begin, end - begin))) << report;
   }
   EXPECT_EQ(Newest(), 4);
   // A last stage has no more steps, hours are counted anew, and after an early decay the config's steps are

@@ -29,6 +29,7 @@
 #include <medley/train/failure.h>
 
 #include "tools/medley/arguments.h"
+#include "tools/medley/run_end.h"
 #include "tools/medley/verbs.h"
 
 namespace medley {
@@ -309,8 +310,7 @@ int RunEval(int argc, char** argv) {
   if (!as_json) std::cout << std::endl;
   if (!out.empty()) WriteResults(out, json, scored.scores, console);
   // What stays on the screen is the answer.
-  if (const std::string verdict = ClearWords(scores); !as_json && !verdict.empty())
-    std::cout << verdict << std::endl;
+  if (!as_json) std::cout << WordsAfterScoring(directory, VerdictOn(scores), console) << std::endl;
   return static_cast<int>(whole ? ExitCode::kDone : ExitCode::kSomethingDropped);
 }
 

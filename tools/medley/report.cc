@@ -17,8 +17,10 @@
 #include <medley/base/json_text.h>
 #include <medley/checkpoint/rank_directories.h>
 #include <medley/eval/score_report.h>
+#include <medley/page/last_scores.h>
 #include <medley/page/run_data.h>
 #include <medley/page/run_page.h>
+#include <medley/page/run_verdict.h>
 #include <medley/plan/receipt.h>
 #include <medley/report/metrics.h>
 #include <medley/report/phase_report.h>
@@ -87,20 +89,12 @@ ordered_json ScoresOf(const ordered_json& data) {
   return scores;
 }
 
-LastScores LastScoresOf(const ordered_json& data) {
-  LastScores scores;
-  const ordered_json last = ScoresOf(data);
-  for (const auto& [task, json] : last.items())
-    scores[task] = {.score = ScoreRecordFrom(json), .step = json.at("step").get<std::int64_t>()};
-  return scores;
-}
-
 // The verdict first.
 std::string ScoresWords(const LastScores& scores) {
   if (scores.empty()) return "";
-  const std::string clear = ClearWords(scores);
-  const std::string step = " after step " + std::to_string(NewestStep(scores));
-  return Titled("scores" + step + (clear.empty() ? "" : ": " + clear), ScoresTable(scores));
+  const RunVerdict verdict = VerdictOn(scores);
+  return Titled("scores after step " + std::to_string(verdict.step) + ": " + verdict.words,
+                ScoresTable(scores));
 }
 
 double NumberOf(const ordered_json& value) {
@@ -166,7 +160,7 @@ bool HasDraws(const Receipt& receipt) {
 
 // The answer first: how far, what it learned, and only then what that took.
 std::string ReportWords(const ordered_json& data, const Receipt& receipt, const std::filesystem::path& run) {
-  const LastScores scores = LastScoresOf(data);
+  const LastScores scores = LastScoresOf(run);
   const bool is_over = data.at("is_over").get<bool>();
   std::string text = ProgressWords(data);
   if (!is_over) text += TasksNowWords(data, scores);

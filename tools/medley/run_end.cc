@@ -14,7 +14,6 @@
 #include <medley/checkpoint/run_directory.h>
 #include <medley/curriculum/weight_log.h>
 #include <medley/page/log_lines.h>
-#include <medley/page/run_verdict.h>
 #include <medley/report/screen.h>
 
 namespace medley {
@@ -61,31 +60,48 @@ std::optional<std::string> ArgumentsToTrainOn(const fs::path& run) {
   return " --steps " + std::to_string((is_same ? 3 : 2) * done);
 }
 
-Commands NextOf(const std::string& run, const RunVerdict& verdict, const std::optional<std::string>& more) {
-  const auto eval = std::pair("medley eval " + run, "scores the tasks, draws sheets");
-  const auto report = std::pair("medley report " + run, "scores, losses, memory; --html: a page");
-  Commands commands = verdict.step > 0 ? Commands{report, eval} : Commands{eval, report};
-  if (more) commands.emplace_back("medley resume " + run + *more, "trains on");
-  return commands;
+std::string VerdictLine(const RunVerdict& verdict) {
+  return Prose(verdict.words + (verdict.step > 0 ? ", after step " + std::to_string(verdict.step) : ""));
+}
+
+// The run is saved: what cannot be read of it is no reason to say otherwise.
+template <typename Read>
+void TryToRead(Console& console, const Read& read) {
+  try {
+    read();
+  } catch (const Error& error) {
+    console.Warn(error.what());
+  }
+}
+
+void AddTrainingOn(const fs::path& run, Commands& commands, Console& console) {
+  TryToRead(console, [&] {
+    if (const std::optional<std::string> more = ArgumentsToTrainOn(run))
+      commands.emplace_back("medley resume " + run.string() + *more, "trains on");
+  });
+}
+
+std::pair<std::string, std::string> ReportOf(const fs::path& run) {
+  return {"medley report " + run.string(), "scores, losses, memory; --html: a page"};
 }
 
 }  // namespace
 
 void SayWhatIsNext(const fs::path& run, ExitCode code, Console& console) {
   if (code == ExitCode::kInterrupted) return console.Say("next:\n  medley resume " + run.string());
-  // The run is done and saved: what cannot be read of it is no reason to say otherwise.
   RunVerdict verdict;
-  std::optional<std::string> more;
-  try {
-    verdict = VerdictOf(run);
-    more = ArgumentsToTrainOn(run);
-  } catch (const Error& error) {
-    console.Warn(error.what());
-  }
-  if (!verdict.words.empty())
-    console.Say(
-        Prose(verdict.words + (verdict.step > 0 ? ", after step " + std::to_string(verdict.step) : "")));
-  console.Say(CommandsWords(NextOf(run.string(), verdict, more)));
+  TryToRead(console, [&] { verdict = VerdictOf(run); });
+  Commands next = {ReportOf(run), {"medley eval " + run.string(), "scores the tasks, draws sheets"}};
+  if (verdict.step == 0) std::swap(next[0], next[1]);
+  AddTrainingOn(run, next, console);
+  if (!verdict.words.empty()) console.Say(VerdictLine(verdict));
+  console.Say(CommandsWords(next));
+}
+
+std::string WordsAfterScoring(const fs::path& run, const RunVerdict& verdict, Console& console) {
+  Commands next = {ReportOf(run)};
+  AddTrainingOn(run, next, console);
+  return VerdictLine(verdict) + "\n" + CommandsWords(next);
 }
 
 }  // namespace medley

@@ -1,0 +1,68 @@
+#include <medley/page/last_scores.h>
+
+#include <medley/base/error.h>
+#include <medley/base/files.h>
+#include <medley/base/json_reader.h>
+#include <medley/base/line_reader.h>
+#include <medley/page/log_lines.h>
+#include <medley/report/metrics.h>
+
+namespace medley {
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+
+constexpr std::int64_t kMostBytes = std::int64_t{256} << 20;
+
+// Of a line that was evaluated. Most were not, and of a long run they are many: only those that may be are
+// parsed.
+void TakeLogged(const fs::path& log, LastScores& last) {
+  if (!fs::exists(log)) return;
+  LineReader reader(log);
+  for (std::string line; reader.Next(line) && reader.whole();) {
+    if (line.find("\"eval\"") == std::string::npos) continue;
+    const json read = json::parse(line, nullptr, /*allow_exceptions=*/false);
+    const json &step = At(read, "step"), &scores = At(read, "eval");
+    if (!step.is_number_integer() || !scores.is_object()) continue;
+    for (const auto& [task, score] : scores.items())
+      TakeScore(log, step.get<std::int64_t>(), task, score, last);
+  }
+}
+
+}  // namespace
+
+bool TakeScore(const fs::path& file, std::int64_t step, const std::string& task, const json& score,
+               LastScores& last) {
+  if (const auto before = last.find(task); before != last.end() && before->second.step > step) return false;
+  try {
+    last[task] = {.score = ScoreRecordFrom(score), .step = step};
+  } catch (const json::exception& error) {
+    throw InputError(DisplayPath(file) + ": the score of " + task + " after step " + std::to_string(step) +
+                     " cannot be read: " + error.what());
+  }
+  return true;
+}
+
+json LastEvaluation(const fs::path& run) {
+  const fs::path file = run / kEvaluationFile;
+  if (!fs::exists(file)) return nullptr;
+  return ReadJson<json>(ReadFile(file, kMostBytes), DisplayPath(file));
+}
+
+const json& ScoresIn(const json& evaluation) {
+  static const json kNone = json::object();
+  const json& scores = At(evaluation, "tasks");
+  return At(evaluation, "step").is_number_integer() && scores.is_object() ? scores : kNone;
+}
+
+LastScores LastScoresOf(const fs::path& run) {
+  LastScores last;
+  TakeLogged(run / kMetricsLog, last);
+  const json evaluation = LastEvaluation(run);
+  for (const auto& [task, score] : ScoresIn(evaluation).items())
+    TakeScore(run / kEvaluationFile, evaluation["step"].get<std::int64_t>(), task, score, last);
+  return last;
+}
+
+}  // namespace medley
