@@ -96,13 +96,14 @@ double Trainer::ShareWaited() const {
 }
 
 std::string Trainer::Summary() const {
-  Table table({"task", "rows", "draws", "share asked", "delivered", "last loss", "constants"});
+  // Shares as the receipt has them: against what was asked while it was, of the stage alone.
+  Table table({"task", "rows", "draws", "asked", "delivered", "last loss", "constants"});
   table.Spares({"constants"});
   for (const auto& [task, share] : run_.mixer->Shares()) {
     const auto loss = last_losses_.find(task);
     const LoadedTask* loaded = run_.host->Find(plan_.IdOf(task));
     const std::int64_t constants = loaded == nullptr ? 0 : loaded->ConstantBytes(run_.device);
-    table.Add({task, std::to_string(share.rows), std::to_string(share.draws), FormatShare(share.asked),
+    table.Add({task, std::to_string(share.rows), std::to_string(share.draws), FormatShare(share.asked_so_far),
                FormatShare(share.delivered), loss == last_losses_.end() ? "-" : FormatNumber(loss->second),
                FormatBytes(constants)});
   }
@@ -112,6 +113,8 @@ std::string Trainer::Summary() const {
             std::to_string(hours_.decay().end());
   text += ":\n";
   text += table.ToText();
+  if (const Stage& stage = stages_.now(); stages_.curriculum().stages.size() > 1)
+    text += "(rows and draws: of the run; asked and delivered: of stage " + stage.name + ")\n";
   if (const std::int64_t under = receipts_.receipt().under(); under > 0)
     text += std::to_string(under) + " draws took more memory than was planned: medley report " +
             start_.directory.string() + "\n";

@@ -8,6 +8,7 @@
 #include <set>
 
 #include <medley/base/error.h>
+#include <medley/curriculum/mixer.h>
 #include <medley/curriculum/weight_log.h>
 #include <medley/page/curve.h>
 #include <medley/page/mixture_curves.h>
@@ -123,6 +124,7 @@ TEST_F(Pages, HaveTasksWithScoresSharesAndVerdicts) {
   EXPECT_EQ(a["loss"], 6) << "the last that has a value";
   EXPECT_EQ(a["score"]["clear"], true) << "0.3 at most, below 0.4";
   EXPECT_EQ(TaskOf(data, "b")["score"]["clear"], false) << "0.5 at least, which is chance";
+  EXPECT_EQ(data["verdict"], "1 of 2 tasks are clear of chance and of all that needs no learning (not: b)");
   EXPECT_EQ(data["losses"]["a"]["t"].dump(), "[[1,3.0],[2,null]]");
   EXPECT_EQ(data["scores"]["a"].dump(), "[[3,0.2,0.1,0.3,1.5]]");
 }
@@ -307,7 +309,57 @@ TEST(Mixture, DeliveredIsWhatWasDrawnSinceTheStageBeganExactlyHoweverManySteps) 
     EXPECT_EQ(curves["delivered"]["a"][i],
               Rounded(static_cast<double>(count) / static_cast<double>(step - begin)))
         << step;
-    EXPECT_EQ(curves["asked"]["a"][i], step <= 20000 ? .6 : step <= 21000 ? 0. : .1) << step;
+    const double since = static_cast<double>(step - 21000) / static_cast<double>(step - 20000);
+    EXPECT_EQ(curves["asked"]["a"][i], step <= 20000 ? .6 : step <= 21000 ? 0. : Rounded(.1 * since)) << step;
+  }
+}
+
+// What a run's log of weights says of a mixer, and what that says itself of the same draws, one a step.
+struct MixedRun {
+  void Draw(std::int64_t steps) {
+    for (; steps > 0; --steps) {
+      const std::vector<medley::Draw> draws = mixer.Peek(1);
+      mixer.Commit(draws);
+      Curve& curve = amounts[draws[0].task];
+      const double before = curve.empty() ? 0 : curve.back().value;
+      curve.push_back({++step, before + static_cast<double>(draws[0].rows)});
+      shares.push_back(mixer.Shares());
+    }
+  }
+  void Change(const char* kind, const Weights& weights, std::int64_t ramp = 0) {
+    const auto from = SharesNow(mixer);
+    const auto accounts = std::string(kind) == "stage" ? Mixer::Accounts::kOpenAnew : Mixer::Accounts::kGoOn;
+    mixer.SetMixture({.weights = weights}, {.draws = ramp}, accounts);
+    marks.push_back({{"step", step}, {"kind", kind}, {"shares", SharesAimedAt(mixer)}});
+    if (ramp > 0) marks.back()["ramp"] = {{"from", from}, {"until", step + ramp}, {"draws", ramp}};
+  }
+
+  Mixer mixer{
+      {.weights = {{"a", 1}, {"b", 3}}}, {{"a", {.rows = 4}}, {"b", {.rows = 5}}, {"c", {.rows = 5}}}, 1};
+  std::map<std::string, Curve> amounts;
+  std::vector<ordered_json> marks = {{{"step", 0}, {"kind", "start"}, {"shares", SharesAimedAt(mixer)}}};
+  std::vector<std::map<std::string, Mixer::Share>> shares;  // after each step
+  std::int64_t step = 0;
+};
+
+TEST(Mixture, AskedIsWhatTheMixerSaysWhateverWasEditedPausedOrLedTo) {
+  MixedRun run;
+  run.Draw(300);
+  run.Change("edit", {{"a", 3}, {"b", 1}});
+  run.Draw(150);
+  run.Change("edit", {{"a", 1}, {"b", 0}});
+  run.Draw(50);
+  run.Change("stage", {{"a", 1}, {"b", 2}, {"c", 7}}, 120);
+  run.Draw(400);
+  run.Change("edit", {{"a", 1}, {"b", 1}, {"c", 1}});
+  run.Draw(100);
+  const ordered_json curves = MixtureCurves(run.amounts, run.marks, run.step);
+  for (std::size_t i = 0; i < curves["steps"].size(); ++i) {
+    const std::int64_t step = curves["steps"][i];
+    for (const auto& [task, share] : run.shares.at(static_cast<std::size_t>(step) - 1)) {
+      EXPECT_NEAR(curves["delivered"][task][i].get<double>(), share.delivered, 1e-5) << task << " " << step;
+      EXPECT_NEAR(curves["asked"][task][i].get<double>(), share.asked_so_far, 1e-5) << task << " " << step;
+    }
   }
 }
 
@@ -316,6 +368,41 @@ TEST(Mixture, OfARunWithoutAStepHasNoPoint) {
   const ordered_json one = MixtureCurves(DrawsOf("a"), {}, 1);
   EXPECT_EQ(one["delivered"]["a"].dump(), "[1.0]");
   EXPECT_EQ(one["asked"]["a"].dump(), "[null]");
+}
+
+// Asked and delivered are of the same draws, in the middle of a ramp too; after it, of those since.
+TEST(Mixture, WhatIsAskedNowIsOfWhatWasDeliveredSince) {
+  MixedRun run;
+  run.Draw(200);
+  run.Change("stage", {{"a", 9}, {"b", 1}}, 120);
+  run.Draw(50);
+  const auto led = SharesSinceTheirChange(run.amounts, run.marks);
+  ASSERT_TRUE(led);
+  EXPECT_EQ(led->since, 200);
+  for (const char* task : {"a", "b"}) {
+    EXPECT_NEAR(led->asked.at(task), run.shares.back().at(task).asked_so_far, 1e-6) << task;
+    EXPECT_NEAR(led->delivered.at(task), run.shares.back().at(task).delivered, 1e-6) << task;
+  }
+  run.Draw(100);
+  const auto now = SharesSinceTheirChange(run.amounts, run.marks);
+  EXPECT_EQ(now->since, 320);
+  EXPECT_NEAR(now->asked.at("a"), .9, 1e-6);
+  EXPECT_NEAR(now->delivered.at("a"), .9, .03) << "of thirty draws";
+}
+
+TEST_F(Pages, KnowWhichWayARampLed) {
+  Write("weights.jsonl",
+        R"({"step": 0, "draw": 0, "cause": "start", "after": {"a": 1}})"
+        "\n"
+        R"({"step": 1, "draw": 2, "cause": "stage", "name": "b", "before": {"a": 1}, "after": {"b": 1}})"
+        "\n"
+        R"({"step": 3, "draw": 6, "cause": "ramp", "name": "b", "after": {"b": 1}})"
+        "\n");
+  const ordered_json marks = Data()["marks"];
+  const auto stage =
+      std::find_if(marks.begin(), marks.end(), [](const auto& mark) { return mark["kind"] == "stage"; });
+  ASSERT_NE(stage, marks.end());
+  EXPECT_EQ(stage->at("ramp").dump(), R"({"from":{"a":1},"until":3,"draws":4.0})");
 }
 
 TEST_F(Pages, HaveMemoryPlannedBesideMeasuredAndMarksInOrder) {

@@ -2,14 +2,18 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <filesystem>
 #include <nlohmann/json.hpp>
+#include <regex>
 #include <set>
 #include <sstream>
 #include <string>
 
+#include <medley/page/run_data.h>
 #include <medley/report/picture.h>
 #include <medley/report/screen.h>
+#include <medley/report/table.h>
 
 #include "tests/report/scratch_directory.h"
 #include "tests/tools/background.h"
@@ -63,7 +67,7 @@ TEST_F(ReportCommand, BeginsWithHowFarTheRunIsAndItsLastScores) {
   ASSERT_EQ(Shell(Medley() + "eval " + run_.string() + " --rows 4 2>&1").code, 0);
   const std::string scored = report();
   for (const char* words :
-       {"scores after step 12: ", "clear of chance", "best without learning", "region_error", "mean target"})
+       {"scores after step 12: ", "clear of all that needs", "best without learning", "region_error", "mean target"})
     EXPECT_TRUE(Has(scored, words)) << words << "\n" << scored;
 
   WriteText(run_ / "run.json", "{}");
@@ -75,6 +79,37 @@ TEST_F(ReportCommand, BeginsWithHowFarTheRunIsAndItsLastScores) {
   ASSERT_TRUE(Has(config, steps));
   WriteText(run_ / "config.resolved.json", config.replace(config.find(steps), steps.size(), "\"steps\": 99"));
   EXPECT_TRUE(report().starts_with("run has done 12 of 99 steps in ")) << report();
+}
+
+// While a ramp goes on, whose draws ask for other shares each, and after it: train's last table, the report
+// and the page have what was asked while it was.
+TEST(SharesOfARun, AreOneFigureWhereverTheyAreShown) {
+  const ScratchDirectory scratch;
+  const fs::path run = scratch / "run";
+  WriteText(scratch / "weights.json", kStagedWeights);
+  const std::string begin = "train " MEDLEY_SOURCE_DIR "/configs/runs/quickstart.json --out " + run.string() +
+                            " plan=false steps=6 " + kStaged + (scratch / "weights.json").string();
+  for (const std::string& words : {begin, "resume " + run.string() + " --steps 8"}) {
+    const CommandResult trained = Shell(Medley() + words + " --wide 2>&1");
+    ASSERT_EQ(trained.code, 0) << trained.out;
+    const auto receipt = nlohmann::json::parse(ReadText(run / "receipt.json"));
+    const std::string report = Shell(Medley() + "report " + run.string() + " --wide 2>&1").out;
+    const auto mixture = nlohmann::json::parse(RunData(run)["mixture"].dump());
+    const std::string table = trained.out.substr(trained.out.find("\nafter step "));
+    double worst = 0;
+    for (const auto& [task, account] : receipt.at("stages").back().at("tasks").items()) {
+      const double asked = account.at("asked"), delivered = account.at("delivered");
+      worst = std::max(worst, std::abs(asked - delivered));
+      const std::regex shares(task + " .* " + FormatShare(asked) + " +" + FormatShare(delivered) + " ");
+      EXPECT_TRUE(std::regex_search(table, shares)) << account << "\n" << table;
+      EXPECT_TRUE(std::regex_search(report, shares)) << account << "\n" << report;
+      EXPECT_NEAR(mixture.at("delivered").at(task).back().get<double>(), delivered, 1e-5) << words;
+      EXPECT_NEAR(mixture.at("asked").at(task).back().get<double>(), asked, 1e-5) << words;
+    }
+    EXPECT_GT(worst, 0);
+    EXPECT_TRUE(Has(ReadText(run / "log.txt"), "largest share error " + FormatShare(worst))) << trained.out;
+    EXPECT_TRUE(Has(table, "asked and delivered: of stage b)")) << table;
+  }
 }
 
 // Before its first save and its first evaluation, while it is being written.
