@@ -84,9 +84,9 @@ void EraseTokens(ordered_json& json) {
   }
 }
 
-bool HasFoldersTokens(const Run& run, const fs::path& folder, std::int64_t rows) {
+TokenRows RowsIn(const fs::path& folder, std::int64_t rows, const Run& run) {
   const fs::path& file = run.config.tokenizer;
-  return CompareTokens(ReadVocabulary(file, run.config.special_tokens), file, folder, rows).strange() == 0;
+  return CompareTokens(ReadVocabulary(file, run.config.special_tokens), file, folder, rows);
 }
 
 // An id, or a list of them, to which one more belongs.
@@ -140,7 +140,7 @@ void WriteExportedConfigs(const Run& run, const fs::path& folder, const std::str
       generation = ReadObject(base / kGenerationConfigFile);
     else if (json.contains(kEos))
       generation[kEos] = json.at(kEos);
-    if (tokenizer != nullptr && !HasFoldersTokens(run, base, rows))
+    if (tokenizer != nullptr && RowsIn(base, rows, run).strange() > 0)
       EraseTokens(json), EraseTokens(generation);
   }
   if (tokenizer != nullptr) {
@@ -149,6 +149,16 @@ void WriteExportedConfigs(const Run& run, const fs::path& folder, const std::str
     WriteJson(folder / kGenerationConfigFile, generation);
   }
   WriteJson(folder / kPretrainedConfigFile, json);
+}
+
+std::string WordsOfKeptIds(const Run& run) {
+  const fs::path& base = run.model_file->config.pretrained();
+  if (base.empty() || run.tokenizer == nullptr) return "";
+  const TokenRows rows = RowsIn(base, run.model->vocabulary(), run);
+  return rows.unknown.empty()
+             ? ""
+             : "the ids of tokens in config.json, but for the end's, are those of " + DisplayPath(base) +
+                   ", whose tokens were not compared with the run's: " + rows.unknown;
 }
 
 }  // namespace medley

@@ -12,5 +12,8 @@ namespace medley {
 // weights ("float32", "bfloat16"), and the tokens that end a text, of which the tokenizer's is one. Throws
 // InputError where no part of the model is a language of transformers.
 void WriteExportedConfigs(const Run& run, const std::filesystem::path& folder, const std::string& dtype);
+// What to tell of it: ids of tokens stay as the published folder has them, where nothing says whether its
+// tokens are the run's; "": nothing.
+std::string WordsOfKeptIds(const Run& run);
 
 }  // namespace medley

@@ -113,8 +113,10 @@ std::string Trainer::Summary() const {
             std::to_string(hours_.decay().end());
   text += ":\n";
   text += table.ToText();
-  if (const Stage& stage = stages_.now(); stages_.curriculum().stages.size() > 1)
-    text += "(rows and draws: of the run; asked and delivered: of stage " + stage.name + ")\n";
+  const std::string& stage = stages_.now().name;
+  if (const ShareUnit unit = run_.mixer->mixture().unit; unit != ShareUnit::kRows || !stage.empty())
+    text += "(asked and delivered: of " + std::string(NameOf(unit)) +
+            (stage.empty() ? "" : ", in stage " + stage) + ")\n";
   if (const std::int64_t under = receipts_.receipt().under(); under > 0)
     text += std::to_string(under) + " draws took more memory than was planned: medley report " +
             start_.directory.string() + "\n";

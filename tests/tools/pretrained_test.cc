@@ -286,6 +286,11 @@ TEST_F(PretrainedRun, AFolderWithoutATokenizerNeedsAWordWhichTheRunKeeps) {
     const CommandResult goes_on = Shell(Medley() + verb + run.string() + " 2>&1");
     EXPECT_EQ(goes_on.code, 0) << goes_on.out;
   }
+  const CommandResult exported =
+      Shell(Medley() + "export " + run.string() + " --out " + (scratch_ / "out").string() + " 2>&1");
+  EXPECT_EQ(exported.code, 0) << exported.out;
+  EXPECT_TRUE(Has(exported.out, "whose tokens were not compared with the run's: it has no tokenizer.json"))
+      << exported.out;
 }
 
 // The number is the run's own from there on: a resume that begins anew grows the table again.

@@ -66,8 +66,8 @@ TEST_F(ReportCommand, BeginsWithHowFarTheRunIsAndItsLastScores) {
   EXPECT_FALSE(Has(unscored, "scores")) << unscored;
   ASSERT_EQ(Shell(Medley() + "eval " + run_.string() + " --rows 4 2>&1").code, 0);
   const std::string scored = report();
-  for (const char* words :
-       {"scores after step 12: ", "clear of all that needs", "best without learning", "region_error", "mean target"})
+  for (const char* words : {"scores after step 12: ", "clear of all that needs", "best without learning",
+                            "region_error", "mean target"})
     EXPECT_TRUE(Has(scored, words)) << words << "\n" << scored;
 
   WriteText(run_ / "run.json", "{}");
@@ -107,8 +107,9 @@ TEST(SharesOfARun, AreOneFigureWhereverTheyAreShown) {
       EXPECT_NEAR(mixture.at("asked").at(task).back().get<double>(), asked, 1e-5) << words;
     }
     EXPECT_GT(worst, 0);
+    EXPECT_TRUE(Has(report, "shares of rows, ")) << report;
     EXPECT_TRUE(Has(ReadText(run / "log.txt"), "largest share error " + FormatShare(worst))) << trained.out;
-    EXPECT_TRUE(Has(table, "asked and delivered: of stage b)")) << table;
+    EXPECT_TRUE(Has(table, "(asked and delivered: of rows, in stage b)")) << table;
   }
 }
 

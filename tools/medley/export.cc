@@ -5,6 +5,7 @@
 
 #include <medley/base/files.h>
 #include <medley/run/export.h>
+#include <medley/run/export_config.h>
 #include <medley/run/run.h>
 
 #include "tools/medley/arguments.h"
@@ -42,6 +43,8 @@ int RunExport(int argc, char** argv) {
   adapter ? ExportAdapters(*trained.run, out) : ExportRun(*trained.run, out);
   console.Say((trained.averaged ? "wrote the averaged parameters of step " : "wrote step ") +
               std::to_string(trained.step) + " to " + DisplayPath(out));
+  if (const std::string words = adapter ? "" : WordsOfKeptIds(*trained.run); !words.empty())
+    console.Warn(words);
   return 0;
 }
 

@@ -166,9 +166,10 @@ std::string ReportWords(const ordered_json& data, const Receipt& receipt, const 
   if (!is_over) text += TasksNowWords(data, scores);
   text += ScoresWords(scores);
   if (HasDraws(receipt)) {
-    text += is_over
-                ? Titled("shares and losses", StagesTable(receipt.stages(), ScreenColumns(), LossesOf(data)))
-                : Titled("shares at the last save", StagesTable(receipt.stages()));
+    const std::string shares = "shares of " + data.at("unit").get<std::string>();
+    text += is_over ? Titled(shares + ", and losses",
+                             StagesTable(receipt.stages(), ScreenColumns(), LossesOf(data)))
+                    : Titled(shares + ", at the last save", StagesTable(receipt.stages()));
     text += "what steps took, and what was planned\n" + ReceiptTable(receipt) + FormsWords(data);
   } else if (!is_over) {
     text += "\nWhat its steps took stands here once it has saved.\n";

@@ -7,6 +7,7 @@
 // Which of two numbers is larger? "3 or 8?" asks for " 8".
 class @CLASS@ final : public medley::ReplyTask {
  public:
+  // Of these rows guessing gets a fifth; of others leave chance out, or say theirs.
   static constexpr medley::TaskSpec kSpec =
       medley::ReplySpec("@NAME@", "say the larger of two numbers", {.chance = 0.2, .rows_repeat = true});
   explicit @CLASS@(const medley::TaskContext& context) : ReplyTask(context, kSpec) {}
