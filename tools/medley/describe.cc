@@ -1,6 +1,5 @@
 #include "tools/medley/describe.h"
 
-#include <algorithm>
 #include <iostream>
 #include <variant>
 #include <vector>
@@ -21,12 +20,17 @@ std::string Cell(const Items& items, Fn describe) {
   return texts.empty() ? "-" : JoinNames(texts);
 }
 
+// "" where every row comes from a file that the spec knows nothing of.
 std::string Chance(const TaskInfo& task) {
-  const std::string chance = "chance " + FormatNumber(*task.score.chance);
-  const bool may_read_files = std::any_of(task.options.begin(), task.options.end(), [](const auto& option) {
-    return option.kind == OptionKind::kPath;
-  });
-  return may_read_files && !task.score.chance_of_any_rows ? chance + " where no file is given" : chance;
+  bool may_read_files = false, reads_files = false;
+  for (const OptionInfo& option : task.options) {
+    may_read_files = may_read_files || option.kind == OptionKind::kPath;
+    reads_files = reads_files || (option.kind == OptionKind::kPath && option.required);
+  }
+  const bool holds = task.score.chance_of_any_rows;
+  if (!task.score.chance || (reads_files && !holds)) return "";
+  const std::string chance = ", chance " + FormatNumber(*task.score.chance);
+  return may_read_files && !holds ? chance + " where no file is given" : chance;
 }
 
 std::string Score(const TaskInfo& task) {
@@ -38,8 +42,7 @@ std::string Score(const TaskInfo& task) {
     text += ", from " + FormatNumber(*score.low) + " to " + FormatNumber(*score.high);
   else if (score.low || score.high)
     text += score.low ? ", at least " + FormatNumber(*score.low) : ", at most " + FormatNumber(*score.high);
-  if (score.chance) text += ", " + Chance(task);
-  return text;
+  return text + Chance(task);
 }
 
 // One of a task's lines.
