@@ -13,7 +13,7 @@ namespace {
 namespace fs = std::filesystem;
 using nlohmann::json;
 
-constexpr std::int64_t kMostBytes = std::int64_t{256} << 20;
+constexpr std::int64_t kLargestEvaluation = std::int64_t{256} << 20;
 
 // Of a line that was evaluated. Most were not, and of a long run they are many: only those that may be are
 // parsed.
@@ -47,7 +47,7 @@ bool TakeScore(const fs::path& file, std::int64_t step, const std::string& task,
 json LastEvaluation(const fs::path& run) {
   const fs::path file = run / kEvaluationFile;
   if (!fs::exists(file)) return nullptr;
-  return ReadJson<json>(ReadFile(file, kMostBytes), DisplayPath(file));
+  return ReadJson<json>(ReadFile(file, kLargestEvaluation), DisplayPath(file));
 }
 
 const json& ScoresIn(const json& evaluation) {

@@ -19,7 +19,7 @@ namespace {
 namespace fs = std::filesystem;
 
 // The first of them that a folder has is its own.
-constexpr std::array<const char*, 2> kTokenizerFiles = {"tokenizer.json", "tokenizer.model"};
+constexpr std::array<const char*, 2> kOwnTokenizers = {"tokenizer.json", "tokenizer.model"};
 
 std::string Quoted(const std::string& token) {
   constexpr std::size_t kShown = 32;
@@ -34,7 +34,7 @@ std::string Count(std::int64_t number, const char* what) {
 std::optional<std::vector<std::string>> OwnTokens(const fs::path& own, const Vocabulary& vocabulary,
                                                   const fs::path& file, std::string& unknown) try {
   if (own.empty()) {
-    unknown = std::string("it has no ") + kTokenizerFiles.front();
+    unknown = std::string("it has no ") + kOwnTokenizers.front();
     return std::nullopt;
   }
   std::error_code ignored;
@@ -53,7 +53,7 @@ std::optional<std::vector<std::string>> OwnTokens(const fs::path& own, const Voc
 }  // namespace
 
 fs::path OwnTokenizer(const fs::path& folder) {
-  for (const char* name : kTokenizerFiles) {
+  for (const char* name : kOwnTokenizers) {
     if (TypeOf(folder / name) != fs::file_type::not_found) return folder / name;
   }
   return {};
