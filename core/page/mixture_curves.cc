@@ -108,7 +108,7 @@ class AskedAmounts {
   std::vector<std::map<std::int64_t, Amounts>> asked_;
 };
 
-double SumOf(const Amounts& amounts) {
+double AllOf(const Amounts& amounts) {
   double sum = 0;
   for (const auto& [task, amount] : amounts) sum += amount;
   return sum;
@@ -142,7 +142,7 @@ std::optional<NewestShares> SharesSinceTheirChange(const std::map<std::string, C
   if (led > 0 && led <= static_cast<double>(last)) newest.since = static_cast<std::int64_t>(led);
   const AskedAmounts all_asked(amounts, changes, last);
   const Amounts drawn = Between(DrawnUpTo(amounts, last), DrawnUpTo(amounts, newest.since));
-  const double all = SumOf(drawn);
+  const double all = AllOf(drawn);
   if (all <= 0) return newest;
   for (const auto& [task, part] : drawn) newest.delivered[task] = part / all;
   if (led <= static_cast<double>(last)) return newest;
@@ -167,7 +167,7 @@ ordered_json MixtureCurves(const std::map<std::string, Curve>& amounts,
   curves["asked"] = ordered_json::object();
   const AskedAmounts all_asked(amounts, changes, last_step);
   const auto put = [](ordered_json& curve, const Amounts& parts) {
-    const double all = SumOf(parts);
+    const double all = AllOf(parts);
     for (const auto& [task, part] : parts)
       curve[task].push_back(all > 0 ? ordered_json(Rounded(part / all)) : ordered_json());
   };
