@@ -109,6 +109,35 @@ void RefuseRun(const fs::path& path) {
                    ". To start anew: choose another --out");
 }
 
+// Whether medley plan wrote it: with it a run may begin.
+bool IsOfPlan(const fs::path& file) try {
+  return ReadJson(ReadSmallFile(file, kLargestJson), "").contains("format");
+} catch (const Error&) {
+  return false;
+}
+
+// What a run would write its own over, and no start has left there; "" where there is none.
+std::string WouldBeLost(const fs::path& path) {
+  const auto is_there = [&](const char* name) {  // what a rename would replace, and that somebody wrote
+    const fs::file_type type = TypeOf(path / name);
+    return type == fs::file_type::regular || type == fs::file_type::symlink;
+  };
+  if (is_there("run.lock")) return "";
+  for (const char* name :
+       {"run.json", "weights.json", "timing.jsonl", "losses.csv", "receipt.json", "LATEST"})
+    if (is_there(name)) return name;
+  for (const char* name : {"profile.json", "plan.json"})
+    if (is_there(name) && !IsOfPlan(path / name)) return name;
+  return is_there("plan.txt") && !is_there("plan.json") ? "plan.txt" : "";
+}
+
+void RefuseLoss(const fs::path& path) {
+  const std::string name = WouldBeLost(path);
+  if (name.empty()) return;
+  throw InputError((path / name).string() +
+                   " is there, and a run would write its own over it; choose another --out, or a new folder");
+}
+
 // Makes it durable in its parent: nothing in the run would survive a power failure that it does not.
 void SyncIntoParent(const fs::path& directory) {
   try {
@@ -181,6 +210,7 @@ void RunDirectory::CheckFree(const fs::path& path) {
   if (!fs::is_directory(path)) throw InputError(path.string() + " is not a directory; choose another --out");
   RunLock::Check(path);
   RefuseRun(path);
+  RefuseLoss(path);
 }
 
 RunDirectory RunDirectory::Create(const fs::path& path) {

@@ -39,7 +39,8 @@ class RunLock {
 // not there.
 class RunDirectory {
  public:
-  // Whether a new run can lie there, before anything is made: the InputError that Create would throw.
+  // Whether a new run can lie there, before anything is made: the InputError that Create would throw, and one
+  // where it would write over somebody's file.
   static void CheckFree(const std::filesystem::path& path);
   // Makes the directory of a new run where needed and locks it. InputError where it holds a run already.
   static RunDirectory Create(const std::filesystem::path& path);
