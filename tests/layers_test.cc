@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cctype>
 #include <filesystem>
 #include <map>
 #include <regex>
@@ -169,6 +170,112 @@ TEST(Layers, EstimateCanBeRemoved) {
       EXPECT_EQ(("\n" + text).find("\n#include <medley/estimate/"), std::string::npos) << path;
     }
   }
+}
+
+bool HasWord(const std::string& line, const std::string& word) {
+  for (std::size_t at = line.find(word); at != std::string::npos; at = line.find(word, at + 1)) {
+    const bool goes_on =
+        at > 0 && (std::isalnum(static_cast<unsigned char>(line[at - 1])) || line[at - 1] == '_');
+    if (!goes_on) return true;
+  }
+  return false;
+}
+
+// Opening for writing, or moving a file to another's place: of the system, of the standard library, of
+// spdlog, of libtorch and of core/base.
+bool OpensForWriting(const std::string& line) {
+  static const std::vector<std::string> kOpening = {"O_CREAT",
+                                                    "O_WRONLY",
+                                                    "O_RDWR",
+                                                    "O_APPEND",
+                                                    "O_TRUNC",
+                                                    "creat(",
+                                                    "mkstemp",
+                                                    "tmpfile(",
+                                                    "::rename(",
+                                                    "::renameat",
+                                                    "::truncate(",
+                                                    "fopen(",
+                                                    "freopen(",
+                                                    "ofstream",
+                                                    "fstream ",
+                                                    "fs::rename(",
+                                                    "fs::copy(",
+                                                    "fs::copy_file(",
+                                                    "fs::resize_file(",
+                                                    "filesystem::rename(",
+                                                    "filesystem::copy(",
+                                                    "filesystem::copy_file(",
+                                                    "filesystem::resize_file(",
+                                                    "basic_file_sink",
+                                                    "torch::save(",
+                                                    "NewFile ",
+                                                    "ReplaceFile(",
+                                                    "AppendFile "};
+  const std::string code = line.substr(0, line.find("//"));
+  if (code.starts_with("#include")) return false;
+  return std::any_of(kOpening.begin(), kOpening.end(),
+                     [&](const std::string& word) { return HasWord(code, word); });
+}
+
+std::set<std::string> FilesThatWrite(const Files& files) {
+  std::set<std::string> writing;
+  for (const auto& [path, text] : files) {
+    const std::vector<std::string> lines = Lines(text);
+    if (std::any_of(lines.begin(), lines.end(), OpensForWriting)) writing.insert(path);
+  }
+  return writing;
+}
+
+// What a verb writes where its user says goes through OutputFile, which replaces nothing that is no plain
+// file; and in the command through an OutputOption, which knows what may be replaced.
+TEST(Layers, NothingElseOpensAFileForWriting) {
+  const std::set<std::string> may = {
+      "core/base/append_file.cc", "core/base/durable_file.cc", "core/base/output_file.cc",
+      "core/base/append_file.h", "core/base/durable_file.h",
+      "core/memory/freed_pages.cc",  // reads what the kernel says of the process
+      // What a run's directory has of its own.
+      "core/checkpoint/checkpoint_files.cc", "core/checkpoint/run_directory.cc",
+      "core/curriculum/weight_log.cc", "core/plan/receipt_book.cc", "core/plan/run_planner.cc",
+      "core/report/console.cc", "core/report/event_file.h", "core/report/log_repair.cc",
+      "core/report/metrics.cc", "core/report/metrics.h", "core/session/rank_directory.cc",
+      "core/session/repeated_run.cc", "core/session/session.cc", "core/session/session_begin.cc",
+      "core/train/admission.cc", "core/train/resumed_weights.cc", "core/train/weight_edits.cc",
+      // In a folder that is new: an export's, a plugin's.
+      "core/run/export.cc", "core/run/export_config.cc", "core/weights/peft_weights_writer.cc",
+      "core/weights/pretrained_writer.cc", "tools/medley/new.cc",
+      // What can be made again, and what was confirmed.
+      "core/data/record_index.cc", "core/plugin/confirmed_paths.cc",
+      // A directory of the process; /dev/null; and what torchrun names in the environment.
+      "tools/medley/scratch.cc", "tools/medley/task_inputs.cc", "tools/medley/join.cc",
+      "tools/medley/main.cc",
+      // Data for the tests of a plugin with a project of its own.
+      "plugins/signs/pose/clip_csv.cc", "plugins/volumes/data/conversation_file.cc"};
+  std::set<std::string> writing;
+  for (const char* folder : {"core", "tasks", "plugins", "tools/medley"}) {
+    Files files = ReadTree(folder);
+    std::erase_if(files, [](const auto& file) { return file.first.find("/tests/") != std::string::npos; });
+    writing.merge(FilesThatWrite(files));
+  }
+  EXPECT_EQ(writing, may) << "an output of a verb is an OutputOption (tools/medley/output.h)";
+}
+
+TEST(Layers, AFileThatOpensOneForWritingIsFound) {
+  const Files files = {{"1.cc", "  std::ofstream out(file);\n"},
+                       {"2.cc", "  FILE* f = fopen(p, \"wb\");\n"},
+                       {"3.cc", "  Descriptor file(path, flags | O_CREAT);\n"},
+                       {"4.cc", "  ReplaceFile(page, text);\n"},
+                       {"5.cc", "  fs::copy_file(a, b);\n"},
+                       {"6.cc", "  if (::rename(a, b) != 0) return;\n"},
+                       {"7.cc", "  NewFile file(path);\n"},
+                       {"8.cc", "  AppendFile file_;\n"},
+                       {"9.cc", "  std::fstream both(path, std::ios::out);\n"},
+                       {"none.cc",
+                        "#include <fstream>\n  std::ifstream in(file);\n  popen(p, \"r\");\n  // ofstream\n"
+                        "  Descriptor file(path, O_RDONLY | O_DIRECTORY);\n  Rename(a, b);\n"}};
+  std::set<std::string> found;
+  for (int i = 1; i <= 9; ++i) found.insert(std::to_string(i) + ".cc");
+  EXPECT_EQ(FilesThatWrite(files), found);
 }
 
 TEST(Layers, ALineThatBreaksTheOrderIsNamedWithItsRule) {

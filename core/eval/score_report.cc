@@ -6,7 +6,6 @@
 #include <cstdio>
 #include <utility>
 
-#include <medley/base/durable_file.h>
 #include <medley/base/json_text.h>
 #include <medley/base/suggest.h>
 #include <medley/report/screen.h>
@@ -200,18 +199,12 @@ std::optional<Picture> SheetOf(const TaskScore& score) {
   return cells.empty() ? std::nullopt : std::optional(MakeSheet(cells, score.pictures));
 }
 
-std::vector<std::filesystem::path> WriteSheets(const Scores& scores, const std::filesystem::path& directory) {
-  std::vector<std::filesystem::path> files;
+std::map<std::string, std::string> SheetFiles(const Scores& scores) {
+  std::map<std::string, std::string> files;
   for (const auto& [name, score] : scores) {
-    if (const auto sheet = SheetOf(score)) {
-      files.push_back(directory / ("sheet-" + name + ".png"));
-      WritePng(*sheet, files.back());
-    }
+    if (const auto sheet = SheetOf(score)) files["sheet-" + name + ".png"] = EncodePng(*sheet);
     const std::string answers = AnswersText(score.examples);
-    if (!answers.empty()) {
-      files.push_back(directory / ("sheet-" + name + ".txt"));
-      ReplaceFile(files.back(), answers);
-    }
+    if (!answers.empty()) files["sheet-" + name + ".txt"] = answers;
   }
   return files;
 }

@@ -41,9 +41,9 @@ std::string VerdictWords(const LastScores& scores);
 double MeanLoss(const std::map<std::string, ScoreRecord>& scores);
 // A row for each example with pictures: input, target, output. Nothing where no example has one.
 std::optional<Picture> SheetOf(const TaskScore& score);
-// What the examples show: sheet-<task>.png for each task with pictures, a row each of input, target, output;
-// sheet-<task>.txt for each task with answers, under the numbers of these rows. Returns the files.
-std::vector<std::filesystem::path> WriteSheets(const Scores& scores, const std::filesystem::path& directory);
+// What the examples show, as files by name: sheet-<task>.png for each task with pictures, a row each of
+// input, target, output; sheet-<task>.txt for each task with answers, under the numbers of these rows.
+std::map<std::string, std::string> SheetFiles(const Scores& scores);
 
 // Words about a task whose score is NaN, with the task's name.
 std::string NoScoreWords(const std::string& task, const ScoreRecord& score);

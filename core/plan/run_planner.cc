@@ -335,10 +335,16 @@ ordered_json RunPlanner::PlanJson() const {
 
 std::string RunPlanner::PlanText() const { return JsonText(PlanJson(), 2) + "\n"; }
 
+std::map<std::string, std::string> RunPlanner::Files() const {
+  return {{kProfileFile, JsonText(ToJson(profile()), 2) + "\n"},
+          {kPlanTables, Tables(std::numeric_limits<std::size_t>::max())},
+          {kPlanFile, PlanText()}};
+}
+
 void RunPlanner::Save(const fs::path& directory) const {
-  ReplaceFile(directory / kProfileFile, JsonText(ToJson(profile()), 2) + "\n");
-  ReplaceFile(directory / kPlanTables, Tables(std::numeric_limits<std::size_t>::max()));
-  ReplaceFile(directory / kPlanFile, PlanText());
+  const std::map<std::string, std::string> files = Files();
+  for (const char* name : {kProfileFile, kPlanTables, kPlanFile})
+    ReplaceFile(directory / name, files.at(name));
 }
 
 }  // namespace medley

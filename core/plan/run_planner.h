@@ -95,7 +95,9 @@ class RunPlanner {
   // What plan.json holds, and its text.
   nlohmann::ordered_json PlanJson() const;
   std::string PlanText() const;
-  // Writes profile.json, then plan.txt and plan.json, each whole and durable; a FileError where that fails.
+  // What profile.json, plan.txt and plan.json hold, by name.
+  std::map<std::string, std::string> Files() const;
+  // Writes them, plan.json last, each whole and durable; a FileError where that fails.
   void Save(const std::filesystem::path& directory) const;
 
   const Profile& profile() const { return measurer_.profile(); }

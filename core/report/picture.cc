@@ -93,8 +93,4 @@ std::string EncodePng(const Picture& picture) {
   return bytes;
 }
 
-void WritePng(const Picture& picture, const std::filesystem::path& path) {
-  ReplaceFile(path, EncodePng(picture));
-}
-
 }  // namespace medley

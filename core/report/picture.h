@@ -30,8 +30,6 @@ Picture ReadPng(const std::filesystem::path& path);
 Picture DecodePng(const std::string& bytes, const std::string& name);
 // The bytes of a PNG file. An Error for a picture without pixels.
 std::string EncodePng(const Picture& picture);
-// Writes aside and renames, so that a viewer never sees half a picture.
-void WritePng(const Picture& picture, const std::filesystem::path& path);
 
 inline constexpr std::uint8_t kSheetGround = 96;  // of each colour
 

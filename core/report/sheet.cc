@@ -59,4 +59,19 @@ Picture MakeSheet(const std::vector<Row>& cells, const std::vector<std::string>&
   return sheet;
 }
 
+bool HasSheetsFrame(const Picture& picture) {
+  if (picture.width <= 2 * kCellGap || picture.height <= 2 * kCellGap) return false;
+  for (std::int64_t y = 0; y < picture.height; ++y) {
+    const bool is_above_or_below = y < kCellGap || y >= picture.height - kCellGap;
+    for (std::int64_t x = 0; x < picture.width; ++x) {
+      const bool is_beside = x < kCellGap || x >= picture.width - kCellGap;
+      if (!is_above_or_below && !is_beside) continue;
+      const std::uint8_t* pixel = &picture.pixels[static_cast<std::size_t>(3 * (y * picture.width + x))];
+      if (std::any_of(pixel, pixel + 3, [](std::uint8_t value) { return value != kSheetGround; }))
+        return false;
+    }
+  }
+  return true;
+}
+
 }  // namespace medley

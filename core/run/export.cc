@@ -1,7 +1,6 @@
 #include <medley/run/export.h>
 
 #include <ATen/Functions.h>
-#include <unistd.h>
 
 #include <array>
 #include <nlohmann/json.hpp>
@@ -13,6 +12,7 @@
 #include <medley/base/files.h>
 #include <medley/base/json_reader.h>
 #include <medley/base/json_text.h>
+#include <medley/base/new_folder.h>
 #include <medley/base/work_progress.h>
 #include <medley/model/float_type.h>
 #include <medley/model/parameter_names.h>
@@ -32,43 +32,6 @@ constexpr std::array<const char*, 7> kTokenizerFiles = {
     "tokenizer_config.json", "special_tokens_map.json", "added_tokens.json", "vocab.json", "merges.txt",
     "chat_template.jinja",   "chat_template.json"};
 constexpr JsonLimits kTokenizerLimits = {.bytes = std::size_t{256} << 20, .values = std::size_t{1} << 24};
-
-// Beside the folder until it is whole; removed where it never gets there.
-class Scaffold {
- public:
-  explicit Scaffold(const fs::path& folder)
-      : folder_(fs::absolute(folder).lexically_normal()),
-        path_(folder_.parent_path() /
-              std::string(".").append(folder_.filename().string() + "." + std::to_string(::getpid()))) {
-    RemoveAll(path_);
-    fs::create_directories(path_);
-  }
-  ~Scaffold() {
-    std::error_code ignored;
-    fs::remove_all(path_, ignored);
-  }
-  Scaffold(const Scaffold&) = delete;
-  Scaffold& operator=(const Scaffold&) = delete;
-
-  const fs::path& path() const { return path_; }
-  void Commit() const {
-    SyncDirectory(path_);
-    if (TypeOf(folder_) == fs::file_type::directory) fs::remove(folder_);  // an empty one
-    RenameNoReplace(path_, folder_);
-    SyncDirectory(folder_.parent_path());
-  }
-
- private:
-  fs::path folder_, path_;
-};
-
-void CheckFree(const fs::path& folder) {
-  const fs::file_type type = TypeOf(folder);
-  if (type == fs::file_type::not_found) return;
-  if (type != fs::file_type::directory || !fs::is_empty(folder))
-    throw InputError(DisplayPath(folder) +
-                     " is there already and not empty; give another folder, or remove it");
-}
 
 bool IsJson(const std::string& text) {
   const std::size_t first = text.find_first_not_of(" \t\r\n");
@@ -142,22 +105,30 @@ void RequireBase(const Run& run, const fs::path& base, const std::vector<std::in
 
 }  // namespace
 
+void RequireFreeForExport(const fs::path& folder) {
+  const fs::file_type type = TypeOf(folder);
+  if (type == fs::file_type::not_found) return;
+  if (type != fs::file_type::directory || !fs::is_empty(folder))
+    throw InputError(DisplayPath(folder) +
+                     " is there already and not empty; give another folder, or remove it");
+}
+
 void ExportRun(const Run& run, const fs::path& folder, std::int64_t shard_bytes) {
-  CheckFree(folder);
+  RequireFreeForExport(folder);
   const bool half = run.config.dtype == "bf16";
-  const Scaffold scaffold(folder);
-  WriteExportedConfigs(run, scaffold.path(), half ? "bfloat16" : "float32");
-  WritePretrainedWeights(scaffold.path(), MergeAdapters(run.model->parameters(), run.Adapted()),
+  const NewFolder made(folder);
+  WriteExportedConfigs(run, made.path(), half ? "bfloat16" : "float32");
+  WritePretrainedWeights(made.path(), MergeAdapters(run.model->parameters(), run.Adapted()),
                          run.model_file->info.pretrained.root, half ? at::kBFloat16 : at::kFloat,
                          shard_bytes);
-  if (run.tokenizer) WriteTokenizer(scaffold.path(), run.config.tokenizer, *run.tokenizer);
-  scaffold.Commit();
+  if (run.tokenizer) WriteTokenizer(made.path(), run.config.tokenizer, *run.tokenizer);
+  made.Commit();
 }
 
 void ExportAdapters(const Run& run, const fs::path& folder) {
   const Adapters adapters = run.Adapted();
   if (!adapters.any()) throw InputError("the run has no adapters (lora in its config); export its model");
-  CheckFree(folder);
+  RequireFreeForExport(folder);
   const fs::path& base = run.model_file->config.pretrained();
   // Their rows go along, trained or not: the folder's are others.
   const bool has_new_rows = !base.empty() && run.tokenizer != nullptr;
@@ -169,11 +140,11 @@ void ExportAdapters(const Run& run, const fs::path& folder) {
     RequireBase(run, base, tokens);
   }
   const std::string& root = run.model_file->info.pretrained.root;
-  const Scaffold scaffold(folder);
-  WritePeft(scaffold.path(), run.model->parameters(), adapters, root, base.string(), filled);
-  WriteImageWeights(scaffold.path(), run.model->parameters(), root);
-  if (run.tokenizer) WriteTokenizer(scaffold.path(), run.config.tokenizer, *run.tokenizer);
-  scaffold.Commit();
+  const NewFolder made(folder);
+  WritePeft(made.path(), run.model->parameters(), adapters, root, base.string(), filled);
+  WriteImageWeights(made.path(), run.model->parameters(), root);
+  if (run.tokenizer) WriteTokenizer(made.path(), run.config.tokenizer, *run.tokenizer);
+  made.Commit();
 }
 
 }  // namespace medley

@@ -8,6 +8,8 @@
 
 namespace medley {
 
+// InputError where something is there that is no empty folder.
+void RequireFreeForExport(const std::filesystem::path& folder);
 // Writes the model of a run as a Hugging Face folder: config.json, weights, generation_config.json, the files
 // of a tokenizer.json with the tokens that medley added, and medley's own file for what is no language. The
 // folder appears whole or not at all. Adapters are merged into the run's model, which is then that without.

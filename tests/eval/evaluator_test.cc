@@ -10,6 +10,7 @@
 #include <medley/eval/row_items.h>
 #include <medley/eval/score_comparison.h>
 #include <medley/eval/score_report.h>
+#include <medley/report/sheet.h>
 
 #include <cmath>
 #include <functional>
@@ -560,8 +561,7 @@ TEST(Evaluator, AnExampleHasWhateverTheTaskShows) {
                   .examples.empty());
 }
 
-TEST(WriteSheets, WritesPicturesAndAnswersAndNothingWithoutThem) {
-  const ScratchDirectory scratch;
+TEST(SheetFiles, ArePicturesAndAnswersAndNothingWithoutThem) {
   const Example picture{.pictures = {Picture(4, 4)}, .answers = {}};
   const Example words{
       .pictures = {},
@@ -572,13 +572,12 @@ TEST(WriteSheets, WritesPicturesAndAnswersAndNothingWithoutThem) {
   scores["both"].examples = {{.pictures = {Picture(4, 4)}, .answers = words.answers}};
   scores["none"] = {};
   std::vector<std::string> names;
-  for (const auto& file : WriteSheets(scores, scratch.path())) {
-    EXPECT_TRUE(std::filesystem::exists(file));
-    names.push_back(file.filename());
-  }
+  const auto files = SheetFiles(scores);
+  for (const auto& [name, bytes] : files) names.push_back(name);
   EXPECT_EQ(names, (std::vector<std::string>{"sheet-both.png", "sheet-both.txt", "sheet-drawn.png",
                                              "sheet-said.txt"}));
-  EXPECT_EQ(ReadSmallFile(scratch / "sheet-said.txt", 1000),
+  EXPECT_EQ(DecodePng(files.at("sheet-both.png"), "").pixels, MakeSheet({{Picture(4, 4)}}, {}).pixels);
+  EXPECT_EQ(files.at("sheet-said.txt"),
             "row 2\n"
             "  question  \"Left or right?\"\n"
             "  model     \"Le\xEF\xBF\xBD\\nft.\"  (wrong)\n"

@@ -137,7 +137,7 @@ void WriteRun(const fs::path& run, int steps) {
     }
   }
   events.Sync();
-  WritePng(MadePicture(120, 300), run / ("sheet-" + TaskName(0) + ".png"));
+  WriteText(run / ("sheet-" + TaskName(0) + ".png"), EncodePng(MadePicture(120, 300)));
   WriteText(run / ("sheet-" + TaskName(0) + ".txt"), "row 1\n  question  \"left?\"\n");
 }
 

@@ -479,7 +479,7 @@ TEST_F(Pages, HaveTheSheetsOfEvaluationsAndBehindThemTheLastScoring) {
     events.Image("sheet/b", 9000, MadePicture(30, 20));
     events.Sync();
   }
-  WritePng(MadePicture(4, 4), run_ / "sheet-a.png");
+  WriteText(run_ / "sheet-a.png", EncodePng(MadePicture(4, 4)));
   WriteText(run_ / "sheet-c.txt", "row 1\n");
   Write("eval.json", R"({"step": 9500})");
   const ordered_json sheets = SheetsOf(run_.path(), Data()["scored"]);
@@ -524,7 +524,7 @@ TEST_F(Pages, AreMadeOfWhateverIsThereButARunItMustBe) {
 TEST_F(Pages, AreOneFileThatNothingInItEndsEarly) {
   Picture two(2, 1);  // in 16 levels, as it is on the page
   two.pixels = {255, 0, 17, 34, 200, 3};
-  WritePng(two, run_ / "sheet-a.png");
+  WriteText(run_ / "sheet-a.png", EncodePng(two));
   two.pixels = {255, 0, 17, 34, 204, 0};
   Write("sheet-a.txt", "<b>row 1</b> </script>");
   const std::string page = MakeRunPage({.runs = {run_.path(), run_.path()}, .refresh_seconds = 5}).text;

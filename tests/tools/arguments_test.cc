@@ -82,7 +82,7 @@ TEST(Arguments, AnOutputThatCannotBeWrittenIsRefusedBeforeTheWork) {
   ExpectRefused("generate R --image I --prompt P --out " + nowhere,
                 "--out " + nowhere + ": no such directory");
   ExpectRefused("sample nosuch --out " + nowhere, "no such directory");
-  ExpectRefused("sample nosuch --out " + scratch.path().string(), "it is a directory");
+  ExpectRefused("sample nosuch --out " + scratch.path().string(), "is a directory, a file is expected");
   WriteText(scratch / "file", "");
   const std::string below = (scratch / "file" / "below").string();
   ExpectRefused("train nosuch.json --out " + below, "--out");

@@ -421,7 +421,6 @@ TEST(InitFrom, TakesMatchingWeightsAndRefusesOthersByName) {
 }
 
 TEST(Evaluation, GivesMeanIntervalChanceAndTrivialAnswersAndASheet) {
-  const ScratchDirectory scratch;
   const auto tiny = MakeTinyRun(TinyConfig(1));
   const EvalSetting setting{*tiny->run.model, at::kCPU, 3, 70};
   Scores scores;
@@ -435,7 +434,7 @@ TEST(Evaluation, GivesMeanIntervalChanceAndTrivialAnswersAndASheet) {
   EXPECT_NEAR(json.at("value").get<double>(), 0.5, 0.05);
   EXPECT_LT(json.at("low").get<double>(), json.at("value").get<double>());
   EXPECT_EQ(scores["two"].examples.size(), 8u);
-  EXPECT_EQ(WriteSheets(scores, scratch.path()).at(0).filename(), "sheet-two.png");
+  EXPECT_EQ(SheetFiles(scores).begin()->first, "sheet-two.png");
   EXPECT_TRUE(Says(ScoresTable(ScoresAfter(1, scores)), {"two", "brightness", "half 0.500", "lower"}));
 }
 

@@ -1,16 +1,10 @@
 #include "tools/medley/arguments.h"
 
-#include <unistd.h>
-
 #include <algorithm>
-#include <cerrno>
 #include <charconv>
-#include <cstring>
 #include <iostream>
 #include <string_view>
-#include <system_error>
 
-#include <medley/base/files.h>
 #include <medley/base/json_text.h>
 #include <medley/base/suggest.h>
 #include <medley/base/utf8.h>
@@ -58,16 +52,6 @@ void CheckValues(const CLI::App& app) {
     }
   }
   for (const CLI::App* verb : app.get_subcommands()) CheckValues(*verb);
-}
-
-std::string WhyNotWritable(const fs::path& directory) {
-  if (const std::string problem = DirectoryProblem(directory); !problem.empty()) return problem;
-  if (::access(directory.c_str(), W_OK | X_OK) == 0) return "";
-  return DisplayPath(directory) + " cannot be written to: " + std::strerror(errno);
-}
-
-[[noreturn]] void RefuseOut(const std::string& option, const fs::path& path, const std::string& why) {
-  throw InputError(option + " " + path.string() + ": " + why + "; choose another");
 }
 
 }  // namespace
@@ -143,24 +127,6 @@ CLI::Option* AddPlugins(CLI::App& app, NamedPlugins& plugins) {
   app.add_flag("--allow-config-plugins", plugins.allow_config,
                "run the plugins that the config's plugin_path names, and remember them as confirmed");
   return AddPluginPath(app, plugins.paths);
-}
-
-void CheckOutFile(const fs::path& file, const std::string& option) {
-  std::error_code error;
-  if (fs::is_directory(file, error)) RefuseOut(option, file, "it is a directory, a file is expected");
-  const fs::path parent = file.has_parent_path() ? file.parent_path() : fs::path(".");
-  if (const std::string why = WhyNotWritable(parent); !why.empty()) RefuseOut(option, file, why);
-}
-
-void CheckOutDirectory(const fs::path& directory, const std::string& option) {
-  std::error_code error;
-  fs::path nearest = fs::absolute(directory);
-  fs::file_type type;
-  while ((type = fs::symlink_status(nearest, error).type()) == fs::file_type::not_found &&
-         nearest != nearest.parent_path())
-    nearest = nearest.parent_path();
-  if (type == fs::file_type::none) RefuseOut(option, directory, error.message());
-  if (const std::string why = WhyNotWritable(nearest); !why.empty()) RefuseOut(option, directory, why);
 }
 
 }  // namespace medley

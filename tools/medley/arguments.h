@@ -37,10 +37,4 @@ CLI::Option* AddPlugins(CLI::App& app, NamedPlugins& plugins);
 // Of a verb that prints tables: show all their columns, wider than the screen.
 CLI::Option* AddWide(CLI::App& app);
 
-// To be asked before the work whose result is to be written: an InputError where a file cannot be made there,
-// or replaced ("--out: ...").
-void CheckOutFile(const std::filesystem::path& file, const std::string& option = "--out");
-// The same for a directory that is made where it is missing, with those above it.
-void CheckOutDirectory(const std::filesystem::path& directory, const std::string& option = "--out");
-
 }  // namespace medley

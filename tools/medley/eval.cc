@@ -14,7 +14,6 @@
 #include <string>
 #include <vector>
 
-#include <medley/base/durable_file.h>
 #include <medley/base/error.h>
 #include <medley/base/json_text.h>
 #include <medley/base/version.h>
@@ -29,6 +28,7 @@
 #include <medley/train/failure.h>
 
 #include "tools/medley/arguments.h"
+#include "tools/medley/output.h"
 #include "tools/medley/run_end.h"
 #include "tools/medley/verbs.h"
 
@@ -208,14 +208,29 @@ Comparison CompareWith(const Run& other, const std::vector<std::string>& asked, 
   return comparison;
 }
 
+constexpr const char* kScoresFile = "eval.json";
+
+OutputKind KindOfSheet(const std::string& name) {
+  return name.ends_with(".png") ? OutputKind::kSheet : OutputKind::kAnswers;
+}
+
+// Before the minutes that it takes to score them.
+void CheckOutputs(const OutputFolderOption& out, const std::vector<std::string>& tasks) {
+  for (const std::string& task : tasks) {
+    for (const char* kind : {".png", ".txt"}) {
+      const std::string name = "sheet-" + task + kind;
+      out.Check(KindOfSheet(name), name);
+    }
+  }
+}
+
 // What was computed is on the screen by now: where it cannot be kept, that is said, and no error.
-void WriteResults(const fs::path& directory, const ordered_json& json, const Scores& scores,
+void WriteResults(const OutputFolderOption& out, const ordered_json& json, const Scores& scores,
                   Console& console) {
   try {
-    CreateDirectories(directory);
-    ReplaceFile(directory / "eval.json", JsonText(json, 2) + "\n");
-    console.Say("wrote " + (directory / "eval.json").string());
-    for (const auto& sheet : WriteSheets(scores, directory)) console.Say("wrote " + sheet.string());
+    console.Say("wrote " + out.Write(OutputKind::kScores, kScoresFile, JsonText(json, 2) + "\n").string());
+    for (const auto& [name, bytes] : SheetFiles(scores))
+      console.Say("wrote " + out.Write(KindOfSheet(name), name, bytes).string());
   } catch (const std::exception& error) {
     console.Warn(std::string("the scores were not written down: ") + error.what());
   }
@@ -250,8 +265,8 @@ int RunEval(int argc, char** argv) {
   AddRawWeights(app, raw);
   NamedPlugins plugins;
   AddPlugins(app, plugins);
-  fs::path out;
-  app.add_option("--out", out, "a directory for eval.json and the sheets, in place of the run's");
+  OutputFolderOption out;
+  out.AddTo(app, "--out", "a directory for eval.json and the sheets, in place of the run's");
   std::vector<std::string> overrides;
   app.add_option(
       "KEY=VALUE", overrides,
@@ -262,6 +277,9 @@ int RunEval(int argc, char** argv) {
   AddJson(app, as_json);
   if (!ParseArguments(app, argc, argv)) return 0;
   const SavedWeights kind = raw ? SavedWeights::kTrained : SavedWeights::kAveraged;
+  out.BelongsIn(directory);
+  const bool is_asked = out.is_named();  // the run's own cannot be in the way of an answer
+  if (is_asked) out.Check(OutputKind::kScores, kScoresFile);
 
   Console console(stderr);
   // First, so that this run's threads count for both.
@@ -273,11 +291,13 @@ int RunEval(int argc, char** argv) {
   if (asked->empty()) rows.rows = run.config.eval.rows;
   rows.once = asked->empty();
 
+  const std::vector<std::string> tasks = TasksToScore(trained, all, console);
+  if (is_asked) CheckOutputs(out, tasks);
   const std::map<std::string, std::string> unlike =
       other.run ? UnlikeTasks(run, *other.run) : std::map<std::string, std::string>();
   for (const auto& [task, why] : unlike)
     console.Warn("'" + task + "' is not compared with " + against.string() + ": " + why);
-  const Scored scored = ScoreAll(run, TasksToScore(trained, all, console), rows, console);
+  const Scored scored = ScoreAll(run, tasks, rows, console);
   ordered_json json = ResultsJson(directory, trained.step, rows, scored);
   if (trained.averaged) json["averaged"] = true;
   if (!overrides.empty()) json["overrides"] = overrides;
@@ -306,9 +326,9 @@ int RunEval(int argc, char** argv) {
     json["against"].update(ComparisonJson(comparison));
   }
   if (as_json) std::cout << JsonText(json, 2) << std::endl;
-  if (out.empty() && overrides.empty()) out = directory;
+  if (!is_asked && overrides.empty()) out.Name(directory);
   if (!as_json) std::cout << std::endl;
-  if (!out.empty()) WriteResults(out, json, scored.scores, console);
+  if (out.is_named()) WriteResults(out, json, scored.scores, console);
   // What stays on the screen is the answer.
   if (!as_json) std::cout << WordsAfterScoring(directory, VerdictOn(scores), console) << std::endl;
   return static_cast<int>(whole ? ExitCode::kDone : ExitCode::kSomethingDropped);

@@ -9,6 +9,7 @@
 #include <medley/run/run.h>
 
 #include "tools/medley/arguments.h"
+#include "tools/medley/output.h"
 #include "tools/medley/verbs.h"
 
 namespace medley {
@@ -20,11 +21,12 @@ int RunExport(int argc, char** argv) {
       "medley_image.safetensors, what only medley knows. A model file may name that folder as "
       "\"pretrained\".",
       "medley export");
-  std::filesystem::path directory, out;
+  std::filesystem::path directory;
+  NewFolderOption out;
   app.add_option("DIR", directory,
                  "a run's directory, of which the newest checkpoint is taken, or a checkpoint's")
       ->required();
-  app.add_option("--out", out, "the folder; new, or empty")->required();
+  out.AddTo(app, "--out", "the folder; new, or empty")->required();
   bool adapter = false;
   app.add_flag(
       "--adapter", adapter,
@@ -36,13 +38,15 @@ int RunExport(int argc, char** argv) {
   AddPlugins(app, plugins);
   if (!ParseArguments(app, argc, argv)) return 0;
   const SavedWeights kind = raw ? SavedWeights::kTrained : SavedWeights::kAveraged;
+  out.Check();
+  RequireFreeForExport(out.path());
 
   Console console(stderr);
   directory = std::filesystem::weakly_canonical(directory);
   const TrainedRun trained = OpenForExport(directory, console, plugins, kind);
-  adapter ? ExportAdapters(*trained.run, out) : ExportRun(*trained.run, out);
+  adapter ? ExportAdapters(*trained.run, out.path()) : ExportRun(*trained.run, out.path());
   console.Say((trained.averaged ? "wrote the averaged parameters of step " : "wrote step ") +
-              std::to_string(trained.step) + " to " + DisplayPath(out));
+              std::to_string(trained.step) + " to " + DisplayPath(out.path()));
   if (const std::string words = adapter ? "" : WordsOfKeptIds(*trained.run); !words.empty())
     console.Warn(words);
   return 0;

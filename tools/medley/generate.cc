@@ -12,6 +12,7 @@
 #include <medley/run/run.h>
 
 #include "tools/medley/arguments.h"
+#include "tools/medley/output.h"
 #include "tools/medley/verbs.h"
 
 namespace medley {
@@ -43,13 +44,14 @@ int RunGenerate(int argc, char** argv) {
       "Shows a picture and a prompt to a run's model: prints its reply, and writes the picture that it "
       "draws.",
       "medley generate");
-  std::filesystem::path directory, image, out;
+  std::filesystem::path directory, image;
+  OutputFileOption out(OutputKind::kPicture);
   std::string prompt, device;
   GenerateOptions options;
   app.add_option("DIR", directory, "the run's directory")->required();
   app.add_option("--image", image, "a PNG picture of the model's size")->required();
   app.add_option("--prompt", prompt, "the text before the reply; special tokens by name")->required();
-  app.add_option("--out", out, "where the drawn picture goes");
+  out.AddTo(app, "--out", "where the drawn picture goes");
   app.add_option("--tokens", options.max_new_tokens, "most tokens of the reply")
       ->check(WholeNumber(1, 1 << 20))
       ->capture_default_str();
@@ -61,7 +63,7 @@ int RunGenerate(int argc, char** argv) {
   if (!ParseArguments(app, argc, argv)) return 0;
   const SavedWeights kind = raw ? SavedWeights::kTrained : SavedWeights::kAveraged;
 
-  if (!out.empty()) CheckOutFile(out);
+  if (out.is_named()) out.Check();
   Console console(stderr);
   const auto run = OpenTrainedRun(directory, console, device, plugins, {}, kind).run;
   const std::optional<ImageGeometry> pictures = run->model_file->Pictures();
@@ -69,13 +71,13 @@ int RunGenerate(int argc, char** argv) {
     throw InputError("the model '" + run->model_file->info.name +
                      "' does not look at a picture and read a prompt; medley eval shows what it does");
   const Picture picture = ReadInput(image, pictures->size);
-  options.decode_image = !out.empty();
+  options.decode_image = out.is_named();
   ForwardContext plain;
   const Generated generated = run->model->Generate(Inputs(*run, picture, prompt), options, plain);
   std::cout << run->tokenizer->Decode(generated.tokens.at(0)) << '\n';
-  if (out.empty()) return 0;
-  WritePng(PicturesOf(generated.image, 1).at(0), out);
-  console.Say("wrote " + out.string());
+  if (!out.is_named()) return 0;
+  out.Write(EncodePng(PicturesOf(generated.image, 1).at(0)));
+  console.Say("wrote " + out.path().string());
   return 0;
 }
 

@@ -10,12 +10,14 @@
 
 #include <medley/base/durable_file.h>
 #include <medley/base/files.h>
+#include <medley/base/new_folder.h>
 #include <medley/base/spec_names.h>
 #include <medley/base/suggest.h>
 #include <medley/base/version.h>
 #include <medley/task/abi.h>
 
 #include "tools/medley/arguments.h"
+#include "tools/medley/output.h"
 #include "tools/medley/verbs.h"
 
 namespace medley {
@@ -60,7 +62,6 @@ std::vector<std::string> KindsIn(const fs::path& templates) {
 }
 
 void Write(const fs::path& from, const fs::path& to, const Words& words) {
-  fs::create_directories(to);
   for (const fs::directory_entry& entry : fs::directory_iterator(from))
     ReplaceFile(to / Filled(entry.path().filename().string(), words), Filled(ReadFile(entry.path()), words));
 }
@@ -102,7 +103,7 @@ int RunNew(int argc, char** argv) {
       "README.md says how.",
       "medley new");
   std::string name, kind = "reply";
-  fs::path directory;
+  NewFolderOption folder;
   app.add_option("NAME", name, "of the task and the folder: a-z, 0-9 and _, the first a letter")->required();
   app.add_option(
          "--kind", kind,
@@ -110,23 +111,26 @@ int RunNew(int argc, char** argv) {
          "class, or numbers, of a tensor, with a model of its own; model: a model of your own")
       ->check(CLI::IsMember(kinds))
       ->capture_default_str();
-  app.add_option("--dir", directory, "the folder to make (default: NAME here)");
+  folder.AddTo(app, "--dir", "the folder to make (default: NAME here)");
   if (!ParseArguments(app, argc, argv)) return 0;
 
   RequireName(name);
-  if (directory.empty()) directory = name;
+  if (!folder.is_named()) folder.Name(name);
+  const fs::path& directory = folder.path();
+  folder.Check();
   std::error_code ignored;
   if (fs::exists(fs::symlink_status(directory, ignored)))
     throw InputError(DisplayPath(directory) + " is already there; choose another name or --dir");
   const fs::path prefix = InstalledPrefix();
-  CheckOutDirectory(directory.has_parent_path() ? directory.parent_path() : ".");
   const Words words = {{"@NAME@", name},
                        {"@CLASS@", ClassName(name)},
                        {"@CONFIGS@", ConfigDirectory().string()},
                        {"@PREFIX@", prefix.string()},
                        {"@API@", std::to_string(kPluginApi)}};
-  Write(templates / kCommon, directory, words);
-  Write(templates / kind, directory, words);
+  const NewFolder made(directory);
+  Write(templates / kCommon, made.path(), words);
+  Write(templates / kind, made.path(), words);
+  made.Commit();
   std::cout << "made " << DisplayPath(directory)
             << "; its README.md has the commands that build and train it\n";
   return 0;

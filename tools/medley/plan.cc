@@ -1,9 +1,9 @@
 #include <CLI/CLI.hpp>
+#include <array>
 #include <cstdio>
 #include <filesystem>
 #include <iostream>
 #include <string>
-#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -19,20 +19,26 @@
 #include <medley/train/admission.h>
 
 #include "tools/medley/arguments.h"
+#include "tools/medley/output.h"
 #include "tools/medley/verbs.h"
 
 namespace medley {
 
 namespace {
 
-namespace fs = std::filesystem;
 using nlohmann::ordered_json;
 
-void Save(const RunPlanner& planner, const fs::path& out) {
-  std::error_code error;
-  fs::create_directories(out, error);
-  if (error) throw InputError("cannot make the directory " + out.string() + ": " + error.message());
-  planner.Save(out);
+struct PlanOutput {
+  OutputKind kind;
+  const char* name;
+};
+constexpr std::array kPlanOutputs = {PlanOutput{OutputKind::kProfile, kProfileFile},
+                                     PlanOutput{OutputKind::kPlanTables, kPlanTables},
+                                     PlanOutput{OutputKind::kPlan, kPlanFile}};
+
+void Save(const RunPlanner& planner, const OutputFolderOption& out) {
+  const auto texts = planner.Files();
+  for (const auto& [kind, name] : kPlanOutputs) out.Write(kind, name, texts.at(name));
 }
 
 ordered_json PlanJson(const RunPlanner& planner, const Run& run) {
@@ -42,8 +48,15 @@ ordered_json PlanJson(const RunPlanner& planner, const Run& run) {
   return json;
 }
 
+// Before seconds of measuring.
+void CheckOutputs(const OutputFolderOption& out) {
+  out.Check();
+  for (const auto& [kind, name] : kPlanOutputs) out.Check(kind, name);
+}
+
 struct PlanArguments {
-  std::string config, budget, out, profile;
+  std::string config, budget, profile;
+  OutputFolderOption out;
   std::vector<std::string> overrides;
   NamedPlugins plugins;
   bool as_json = false;
@@ -71,7 +84,7 @@ void PlanRun(const PlanArguments& arguments) {
     std::cout << JsonText(PlanJson(planner, *run), 2) << '\n';
   else
     std::cout << Prose(planner.Line() + "\n\n" + planner.Tables() + planner.Cost()) << '\n';
-  if (!arguments.out.empty()) Save(planner, arguments.out);
+  if (arguments.out.is_named()) Save(planner, arguments.out);
 }
 
 }  // namespace
@@ -86,14 +99,14 @@ int RunPlan(int argc, char** argv) {
   app.add_option("KEY=VALUE", arguments.overrides,
                  "values that replace the config's, such as tasks.zoom.rows=auto");
   AddBudget(app, arguments.budget);
-  app.add_option("--out", arguments.out, "a directory for profile.json and plan.json");
+  arguments.out.AddTo(app, "--out", "a directory for profile.json and plan.json");
   app.add_option("--profile", arguments.profile,
                  "measured bytes of an earlier plan or run; only what it lacks is measured");
   AddWide(app);
   AddJson(app, arguments.as_json);
   AddPlugins(app, arguments.plugins);
   if (!ParseArguments(app, argc, argv)) return 0;
-  if (!arguments.out.empty()) CheckOutDirectory(arguments.out);  // before seconds of measuring
+  if (arguments.out.is_named()) CheckOutputs(arguments.out);
   try {
     PlanRun(arguments);
   } catch (const Error& refusal) {

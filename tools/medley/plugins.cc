@@ -9,7 +9,6 @@
 #include <string>
 #include <vector>
 
-#include <medley/base/durable_file.h>
 #include <medley/base/error.h>
 #include <medley/base/files.h>
 #include <medley/base/json_text.h>
@@ -21,6 +20,7 @@
 #include <medley/run/validate.h>
 
 #include "tools/medley/arguments.h"
+#include "tools/medley/output.h"
 #include "tools/medley/plugins_check.h"
 #include "tools/medley/plugins_list.h"
 #include "tools/medley/verbs.h"
@@ -35,7 +35,7 @@ struct Arguments {
   std::vector<std::string> plugins;
   PluginCheck check;
   double seconds = 60;
-  fs::path out;  // of lock
+  OutputFileOption lock{OutputKind::kLock};
   bool json = false, verify = false;
 };
 
@@ -101,10 +101,10 @@ int Lock(const Arguments& arguments) {
     lock = LockOf(PluginsInUse(named.checked.curriculum.Named(), &named.checked.model->info, named.registry));
   }
   const std::string text = JsonText(lock, 2) + "\n";
-  if (arguments.out.empty())
-    std::cout << text;
+  if (arguments.lock.is_named())
+    arguments.lock.Write(text);
   else
-    ReplaceFile(arguments.out, text);
+    std::cout << text;
   return 0;
 }
 
@@ -195,7 +195,7 @@ Verbs AddVerbs(CLI::App& app, Arguments& arguments) {
   AddCheck(*verbs.check, arguments);
   verbs.lock->add_option("--config", arguments.check.config, "a run config: only the plugins that it uses")
       ->type_name("RUN");
-  verbs.lock->add_option("--out", arguments.out, "the lock file (default: printed)")->type_name("FILE");
+  arguments.lock.AddTo(*verbs.lock, "--out", "the lock file (default: printed)");
   for (CLI::App* verb : {verbs.list, verbs.show, verbs.check})
     verb->add_flag("--json", arguments.json, "as JSON");
   for (CLI::App* verb : {verbs.check, verbs.lock}) AddPlugins(*verb, arguments.check.named);
@@ -212,7 +212,7 @@ int RunPlugins(int argc, char** argv) {
   Arguments arguments;
   const Verbs verbs = AddVerbs(app, arguments);
   if (!ParseArguments(app, argc, argv)) return 0;
-  if (!arguments.out.empty()) CheckOutFile(arguments.out);
+  if (arguments.lock.is_named()) arguments.lock.Check();
   if (*verbs.lock) return Lock(arguments);
   if (*verbs.check) return Check(arguments);
   const PluginSearch search{.paths = arguments.check.named.paths};

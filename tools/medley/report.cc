@@ -10,7 +10,6 @@
 #include <vector>
 
 #include <medley/base/clock.h>
-#include <medley/base/durable_file.h>
 #include <medley/base/error.h>
 #include <medley/base/files.h>
 #include <medley/base/json_reader.h>
@@ -29,6 +28,7 @@
 #include <medley/report/table.h>
 
 #include "tools/medley/arguments.h"
+#include "tools/medley/output.h"
 #include "tools/medley/verbs.h"
 
 namespace medley {
@@ -221,12 +221,12 @@ sigset_t HoldEnds() {
 }
 
 // Until it is over, or somebody wants an end: then the page is written once more, so that it stays as it is.
-void FollowRun(const std::filesystem::path& page, PageRequest request, const sigset_t& ends) {
+void FollowRun(const OutputFileOption& page, PageRequest request, const sigset_t& ends) {
   const timespec pause{.tv_sec = request.refresh_seconds, .tv_nsec = 0};
   for (bool is_over = false; !is_over;) {
     if (::sigtimedwait(&ends, nullptr, &pause) > 0) request.refresh_seconds = 0;
     const RunPage now = MakeRunPage(request);
-    ReplaceFile(page, now.text);
+    page.Write(now.text);
     is_over = now.is_over || request.refresh_seconds == 0;
   }
 }
@@ -239,12 +239,13 @@ int RunReport(int argc, char** argv) {
       "against "
       "what was planned; or makes a page of it.",
       "medley report");
-  std::filesystem::path directory, page;
+  std::filesystem::path directory;
+  OutputFileOption page(OutputKind::kPage);
   std::vector<std::filesystem::path> against;
   int live = 0;
   app.add_option("DIR", directory, "the run's directory")->required();
-  auto* html = app.add_option(
-      "--html", page, "write a page with curves, memory, scores, what happened and sheets to this file");
+  auto* html = page.AddTo(app, "--html",
+                          "write a page with curves, memory, scores, what happened and sheets to this file");
   app.add_option("--against", against, "other runs, on the same axes; may be repeated")->needs(html);
   app.add_option(
          "--live", live,
@@ -255,18 +256,21 @@ int RunReport(int argc, char** argv) {
   bool as_json = false;
   AddJson(app, as_json)->excludes(html);
   if (!ParseArguments(app, argc, argv)) return 0;
+  page.BelongsIn(directory);
+  if (page.is_named()) page.Check();
   PageRequest request{.runs = {directory}, .refresh_seconds = live};
   request.runs.insert(request.runs.end(), against.begin(), against.end());
   for (const std::filesystem::path& run : request.runs) {
     if (const std::string problem = DirectoryProblem(run); !problem.empty())
       throw InputError(problem + "; a run directory is expected");
   }
-  if (!page.empty()) {
+  if (page.is_named()) {
     const sigset_t ends = live > 0 ? HoldEnds() : sigset_t{};
     const RunPage now = MakeRunPage(request);
-    for (const std::string& words : now.unlike) std::cout << Prose(words) << '\n';
-    ReplaceFile(page, now.text);
-    std::cout << "wrote " << DisplayPath(page) << std::endl;
+    std::ostream& said = page.is_stream() ? std::cerr : std::cout;
+    for (const std::string& words : now.unlike) said << Prose(words) << '\n';
+    page.Write(now.text);
+    said << "wrote " << DisplayPath(page.path()) << std::endl;
     if (live > 0 && !now.is_over) FollowRun(page, request, ends);
     return 0;
   }

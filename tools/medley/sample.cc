@@ -20,6 +20,7 @@
 #include <medley/task/pass_images.h>
 
 #include "tools/medley/arguments.h"
+#include "tools/medley/output.h"
 #include "tools/medley/scratch.h"
 #include "tools/medley/task_inputs.h"
 #include "tools/medley/verbs.h"
@@ -161,28 +162,39 @@ std::map<std::string, std::vector<Picture>> PictureColumns(const Batch& batch) {
   return columns;
 }
 
+// A device, a FIFO or a link has the name that it has.
+fs::path AsPng(fs::path file) {
+  std::error_code ignored;
+  const fs::file_type type = fs::symlink_status(file, ignored).type();
+  const bool is_named_so = type != fs::file_type::not_found && type != fs::file_type::regular;
+  if (!is_named_so && file.extension() != ".png") file += ".png";
+  return file;
+}
+
 // A row of the sheet is a row of the batch.
 void WriteSheet(const std::map<std::string, std::vector<Picture>>& columns, std::int64_t rows,
-                const fs::path& out) {
+                const OutputFileOption& out) {
   std::vector<std::vector<Picture>> cells(static_cast<std::size_t>(rows));
   std::vector<std::string> names;
   for (const auto& [name, pictures] : columns) {
     names.push_back(name);
     for (std::size_t row = 0; row < pictures.size(); ++row) cells[row].push_back(pictures[row]);
   }
-  WritePng(MakeSheet(cells, names), out);
-  std::cout << "wrote " << out.string() << " (columns: " << JoinNames(names) << ")\n";
+  out.Write(EncodePng(MakeSheet(cells, names)));
+  (out.is_stream() ? std::cerr : std::cout)
+      << "wrote " << out.path().string() << " (columns: " << JoinNames(names) << ")\n";
 }
 
 // Each by itself, as `medley generate --image` takes them.
-void WritePictures(const std::map<std::string, std::vector<Picture>>& columns, const fs::path& directory) {
-  fs::create_directories(directory);
+void WritePictures(const std::map<std::string, std::vector<Picture>>& columns,
+                   const OutputFolderOption& folder) {
   for (const auto& [name, pictures] : columns) {
     for (std::size_t row = 0; row < pictures.size(); ++row) {
-      WritePng(pictures[row], directory / (name + "-" + std::to_string(row + 1) + ".png"));
+      folder.Write(OutputKind::kPicture, name + "-" + std::to_string(row + 1) + ".png",
+                   EncodePng(pictures[row]));
     }
   }
-  std::cout << "wrote the pictures one by one into " << directory.string() << '\n';
+  std::cout << "wrote the pictures one by one into " << folder.path().string() << '\n';
 }
 
 RunInputs WithoutConfig(const std::string& task, const fs::path& scratch, const NamedPlugins& plugins,
@@ -204,7 +216,9 @@ int RunSample(int argc, char** argv) {
       "learned in [brackets], and a sheet of the pictures.",
       "medley sample");
   std::string task_name, variant;
-  fs::path config, out, pictures;
+  fs::path config;
+  OutputFileOption out(OutputKind::kSheet);
+  OutputFolderOption pictures;
   NamedPlugins plugins;
   std::int64_t rows = 8;
   app.add_option("TASK", task_name, "the task")->required();
@@ -212,16 +226,14 @@ int RunSample(int argc, char** argv) {
                  "the run config with model, tokenizer and options (default: a model that the task fits)");
   app.add_option("--rows", rows, "examples")->check(WholeNumber(1, 1000))->capture_default_str();
   app.add_option("--variant", variant, "of the task (default: the config's)");
-  app.add_option("--out", out, "the picture sheet, a .png (default: sample-TASK.png)");
-  app.add_option("--pictures", pictures,
-                 "a directory for the pictures one by one, as medley generate takes them");
+  out.AddTo(app, "--out", "the picture sheet, a .png (default: sample-TASK.png)");
+  pictures.AddTo(app, "--pictures", "a directory for the pictures one by one, as medley generate takes them");
   AddPlugins(app, plugins);
   if (!ParseArguments(app, argc, argv)) return 0;
 
-  if (out.empty()) out = "sample-" + task_name;
-  if (!fs::is_directory(out) && out.extension() != ".png") out += ".png";
-  CheckOutFile(out);
-  if (!pictures.empty()) CheckOutDirectory(pictures, "--pictures");
+  out.Name(AsPng(out.is_named() ? out.path() : fs::path("sample-" + task_name)));
+  out.Check();
+  if (pictures.is_named()) pictures.Check();
   std::vector<std::string> overrides;
   if (!variant.empty()) overrides.push_back("tasks." + task_name + ".variant=" + variant);
   const Scratch scratch;
@@ -239,7 +251,7 @@ int RunSample(int argc, char** argv) {
   const auto columns = PictureColumns(batch);
   if (columns.empty()) return 0;
   WriteSheet(columns, rows, out);
-  if (!pictures.empty()) WritePictures(columns, pictures);
+  if (pictures.is_named()) WritePictures(columns, pictures);
   return 0;
 }
 

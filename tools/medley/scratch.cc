@@ -18,6 +18,11 @@ Scratch::Scratch() {
   path_ = pattern;
 }
 
+fs::path Scratch::Write(const std::string& name, std::string_view text) const {
+  ReplaceFile(path_ / name, text);
+  return path_ / name;
+}
+
 Scratch::~Scratch() {
   std::error_code ignored;
   fs::remove_all(path_, ignored);

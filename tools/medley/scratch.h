@@ -1,6 +1,8 @@
 #pragma once
 
 #include <filesystem>
+#include <string>
+#include <string_view>
 
 namespace medley {
 
@@ -12,6 +14,8 @@ class Scratch {
   Scratch(const Scratch&) = delete;
   Scratch& operator=(const Scratch&) = delete;
   const std::filesystem::path& path() const { return path_; }
+  // Returns the file.
+  std::filesystem::path Write(const std::string& name, std::string_view text) const;
 
  private:
   std::filesystem::path path_;

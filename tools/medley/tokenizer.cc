@@ -5,7 +5,6 @@
 #include <string>
 #include <vector>
 
-#include <medley/base/durable_file.h>
 #include <medley/base/files.h>
 #include <medley/base/version.h>
 #include <medley/plugin/plugin_host.h>
@@ -17,6 +16,8 @@
 #include <medley/text/tokenizer_trainer.h>
 
 #include "tools/medley/arguments.h"
+#include "tools/medley/output.h"
+#include "tools/medley/scratch.h"
 #include "tools/medley/verbs.h"
 
 namespace medley {
@@ -25,25 +26,24 @@ namespace {
 namespace fs = std::filesystem;
 
 struct TrainArguments {
-  std::string corpus, out, config;
+  std::string corpus, config;
+  OutputFileOption out{OutputKind::kVocabulary};
   std::vector<std::string> tasks;
   std::int64_t vocabulary = 768;
   NamedPlugins plugins;
-  bool force = false;
 };
 
 void AddTrain(CLI::App& app, TrainArguments& arguments) {
   app.add_option("--corpus", arguments.corpus, "UTF-8 text, one item a line, beside the tasks' texts")
       ->type_name("FILE");
   app.add_option("--task", arguments.tasks, "only this task's texts; may be repeated")->type_name("NAME");
-  app.add_option("--out", arguments.out, "the vocabulary to write")->required()->type_name("FILE");
+  arguments.out.AddTo(app, "--out", "the vocabulary to write")->required();
   app.add_option("--vocab", arguments.vocabulary, "tokens, special ones and bytes included")
       ->capture_default_str();
   AddPlugins(app, arguments.plugins);
   app.add_option("--config", arguments.config,
                  "a run config with the tasks' options, for those whose texts hang on them (on a file, say)")
       ->type_name("RUN");
-  app.add_flag("--force", arguments.force, "replace the output where it exists");
 }
 
 // A run's options and control text. Its vocabulary may be the one that is to be made: the shipped one is
@@ -65,12 +65,7 @@ std::vector<fs::path> PluginPathsOf(const TrainArguments& arguments) {
 
 // The corpus, then what the tasks may show, in the order of their names.
 void Train(const TrainArguments& arguments) {
-  if (fs::exists(arguments.out) && !arguments.force) {
-    throw InputError(DisplayPath(arguments.out) +
-                     " is already there, and runs may need it; choose another --out, or give --force");
-  }
-  const fs::path out = arguments.out;
-  CheckOutDirectory(out.has_parent_path() ? out.parent_path() : ".");
+  arguments.out.Check();
   std::vector<std::string> texts;
   if (!arguments.corpus.empty()) texts.push_back(ReadFile(arguments.corpus));
   const Registry registry = Registry::Scan({.paths = PluginPathsOf(arguments)});
@@ -88,14 +83,15 @@ void Train(const TrainArguments& arguments) {
     for (std::size_t image = 1; image <= 4; ++image) texts.push_back(ImageLabel(image));
   }
   const std::string model = TrainTokenizer(texts, arguments.vocabulary);
-  if (out.has_parent_path()) fs::create_directories(out.parent_path());
-  ReplaceFile(arguments.out, model);
-  const auto tokenizer = LoadTokenizer(arguments.out);
+  const Scratch scratch;
+  const auto tokenizer = LoadTokenizer(scratch.Write("tokenizer.model", model));  // before one is replaced
+  arguments.out.Write(model);
   const std::size_t tasks = run.tasks.empty() ? registry.tasks().size() : run.tasks.size();
-  std::printf("%s: %lld tokens from %s%zu texts of %zu tasks, hash %s\n", DisplayPath(arguments.out).c_str(),
-              static_cast<long long>(tokenizer->size()),
-              arguments.corpus.empty() ? "" : (DisplayPath(arguments.corpus) + " and ").c_str(), shown.size(),
-              tasks - left_out.size(), tokenizer->hash().c_str());
+  std::FILE* const to = arguments.out.is_stream() ? stderr : stdout;
+  std::fprintf(to, "%s: %lld tokens from %s%zu texts of %zu tasks, hash %s\n",
+               DisplayPath(arguments.out.path()).c_str(), static_cast<long long>(tokenizer->size()),
+               arguments.corpus.empty() ? "" : (DisplayPath(arguments.corpus) + " and ").c_str(),
+               shown.size(), tasks - left_out.size(), tokenizer->hash().c_str());
 }
 
 void Show(const std::string& file, const std::string& text) {

@@ -11,6 +11,7 @@
 
 #include "tools/medley/arguments.h"
 #include "tools/medley/join.h"
+#include "tools/medley/output.h"
 #include "tools/medley/run_end.h"
 #include "tools/medley/verbs.h"
 
@@ -20,10 +21,11 @@ int RunTrain(int argc, char** argv) {
   CLI::App app("Trains a model as a run config says. The run's directory then holds everything of it.",
                "medley train");
   BeginRequest request;
-  std::string out, budget, replayed;
+  std::string budget, replayed;
+  NewFolderOption out;
   app.add_option("CONFIG", request.config, "the run config")->required();
   app.add_option("KEY=VALUE", request.overrides, "values that replace the config's, such as steps=100");
-  app.add_option("--out", out, "the run's directory (default: runs/<config>-<time>)");
+  out.AddTo(app, "--out", "the run's directory (default: runs/<config>-<time>)");
   AddBudget(app, budget);
   app.add_option("--profile", request.profile,
                  "profile.json of medley plan or of another run: what it holds is not measured again");
@@ -66,8 +68,9 @@ int RunTrain(int argc, char** argv) {
   const StopSignal stop;  // whoever waits for the others is ended by a signal as any command
   Cluster& cluster = *request.cluster;
   const std::filesystem::path path =
-      SharedPath(cluster, out.empty() ? DefaultRunPath(request.config) : std::filesystem::path(out));
-  if (cluster.is_first()) CheckOutDirectory(path);
+      SharedPath(cluster, out.is_named() ? out.path() : DefaultRunPath(request.config));
+  out.Name(path);
+  if (cluster.is_first()) out.Check();
   Console console(OutputOf(cluster));
   const ExitCode code = replayed.empty() ? Session::Begin(request, path, console).Train()
                                          : Session::Replay(replayed, request, path, console);

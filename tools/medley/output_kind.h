@@ -1,0 +1,27 @@
+#pragma once
+
+#include <string>
+
+namespace medley {
+
+// What verbs write into files that their user names.
+enum class OutputKind {
+  kPage,        // of report
+  kSheet,       // of sample and eval
+  kPicture,     // of generate and sample
+  kAnswers,     // of eval, beside a sheet
+  kScores,      // of eval
+  kLock,        // of plugins
+  kProfile,     // of plan, as its others
+  kPlan,        // as JSON
+  kPlanTables,  // for people
+  kVocabulary,  // of tokenizer train
+};
+
+// "a page of medley report"
+std::string NameOf(OutputKind kind);
+// Whether medley wrote these bytes as that, this one or any before: by what such a file always had. Never a
+// vocabulary, which runs may need whoever made it.
+bool IsOfKind(OutputKind kind, const std::string& bytes);
+
+}  // namespace medley
