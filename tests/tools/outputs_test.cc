@@ -190,7 +190,7 @@ TEST_F(EveryOutput, IsRefusedWhereAFileOfOnesOwnStands) {
 TEST_F(EveryOutput, IsNoFileThatTheCommandLineNamesElsewhere) {
   const std::map<std::string, std::string> more = {{"report --html", ""},
                                                    {"generate --out", ""},
-                                                   {"plugins lock --out", "--config x "},
+                                                   {"plugins lock --out", "--plugin-path x "},
                                                    {"tokenizer train --out", "--corpus ./folder/../x "}};
   WriteText(scratch_ / "x", "read");
   for (const Output& output : Outputs()) {
@@ -320,6 +320,8 @@ TEST_F(MadeOutputs, OfAPageMayLieBesideTheFilesOfItsRunUnderAPagesName) {
   Succeed("report run --html run/page.html");
   fs::create_directory_symlink("run", *scratch_ / "same");
   Succeed("report same --html run/other.html");
+  EXPECT_EQ(In("cd run && " + Medley() + "report . --html page.html").code, 0);
+  EXPECT_EQ(In("cd run/step-00000001 && " + Medley() + "report .. --html page.html").code, 2);
   const auto before = Below(*scratch_ / "run");
   for (const std::string name :
        {"run.json", "config.resolved.json", "weights.json", "metrics.jsonl", "LATEST", "page",
@@ -367,6 +369,14 @@ TEST_F(MadeOutputs, InAFolderAreHeldFileByFile) {
       Write(file, made);
     }
   }
+  Write("planned/plan.json", Text("run/config.resolved.json"));
+  const CommandResult itself = In(Medley() + "plan planned/plan.json --force --out planned");
+  EXPECT_TRUE(Has(itself.out, "planned/plan.json: it is also what is read")) << itself.out;
+  fs::create_symlink("run.json", *scratch_ / "run/eval.json");
+  const CommandResult led = In(Medley() + "eval run --rows 2 --force --out run");
+  EXPECT_EQ(led.code, 2) << led.out;
+  EXPECT_TRUE(Has(Text("run/run.json"), "\"starts\"") && Has(led.out, "it lies in the run ")) << led.out;
+  fs::remove(*scratch_ / "run/eval.json");
   Write("scores/eval.json", "own");
   Succeed(eval + " --force");
   EXPECT_TRUE(Has(Text("scores/eval.json"), "\"metric\""));

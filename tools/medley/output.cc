@@ -123,10 +123,15 @@ OutputFile OutputOption::Allowed(OutputKind kind, const fs::path& named) const {
   }
   if (file->is_stream()) return *file;
   const fs::path& path = file->path();
-  const bool belongs = BelongsThere(path.parent_path());
+  // Its own name: a link of it may lead to another file of the run.
+  const bool belongs =
+      BelongsThere(path.parent_path()) && (kind == OutputKind::kPage || path.filename() == named.filename());
   if (!belongs) RequireOutsideRuns(path);
   if (belongs && kind == OutputKind::kPage && !IsHtml(path))
     Refuse(named, "beside a run's files its page is called NAME.html; choose another name");
+  // A profile is read to be written with what is new.
+  if (kind != OutputKind::kProfile && IsReadToo(*file))
+    Refuse(named, "it is also what is read; choose another");
   RequireNoLoss(kind, named, *file);
   return *file;
 }
@@ -147,23 +152,17 @@ void OutputFileOption::Check() const {
   const fs::path folder = path_.parent_path();
   std::error_code ignored;
   if (kind_ != OutputKind::kVocabulary || folder.empty() || fs::exists(folder, ignored)) {
-    Opened();
+    Allowed(kind_, path_);
     return;
   }
   if (const std::string why = WhyNoFolder(folder); !why.empty()) Refuse(path_, why + "; choose another");
   RequireOutsideRuns(path_);
 }
 
-OutputFile OutputFileOption::Opened() const {
-  OutputFile file = Allowed(kind_, path_);
-  if (!file.is_stream() && IsReadToo(file)) Refuse(path_, "it is also what is read; choose another");
-  return file;
-}
-
 void OutputFileOption::Write(const std::string& bytes) const {
   Check();
   if (path_.has_parent_path()) CreateDirectories(path_.parent_path());  // which only a vocabulary may lack
-  WriteTo(Opened(), bytes);
+  WriteTo(Allowed(kind_, path_), bytes);
 }
 
 bool OutputFileOption::is_stream() const { return OutputFile(path_).is_stream(); }

@@ -40,13 +40,13 @@ class OutputOption {
   void WriteTo(const OutputFile& file, const std::string& bytes) const;
   void RequireOutsideRuns(const std::filesystem::path& place) const;
   bool BelongsThere(const std::filesystem::path& folder) const;
-  bool IsReadToo(const OutputFile& file) const;
   [[noreturn]] void Refuse(const std::filesystem::path& path, const std::string& why) const;
 
   std::filesystem::path path_;
 
  private:
   bool IsForced() const;
+  bool IsReadToo(const OutputFile& file) const;
   void RequireNoLoss(OutputKind kind, const std::filesystem::path& named, const OutputFile& file) const;
 
   CLI::App* app_ = nullptr;
@@ -68,8 +68,6 @@ class OutputFileOption : public OutputOption {
   bool is_stream() const;
 
  private:
-  OutputFile Opened() const;
-
   OutputKind kind_;
 };
 
