@@ -2,8 +2,9 @@
 # with those that they include. Sets
 #   MEDLEY_INSTALLED_HEADERS  their paths below core/
 #   MEDLEY_PLUGIN_API         the number of the contract
-# and makes include/medley_headers.h in the build tree: medley's version, and a digest of the bytes of the plugins' headers,
-# which every plugin carries; and medley_headers.sha256, of which that is the sum.
+# and makes include/medley_headers.h in the build tree: medley's version, and a digest of the plugins' headers without their
+# comments (MedleyHeadersDigest), which every plugin carries; and medley_headers.sha256, the sum of each, of which that is the sum.
+include(MedleyHeadersDigest)
 set(_medley_public
   base/version.h
   data/csv_file.h
@@ -67,8 +68,8 @@ endforeach()
 
 set(_medley_sums "")
 foreach(_header ${_medley_of_plugins})
-  file(SHA256 ${PROJECT_SOURCE_DIR}/core/${_header} _sum)
-  string(APPEND _medley_sums "${_sum}  ${_header}\n")  # as sha256sum writes it
+  medley_sum_of_header(${PROJECT_SOURCE_DIR}/core/${_header} _sum)
+  string(APPEND _medley_sums "${_sum}  ${_header}\n")
 endforeach()
 file(CONFIGURE OUTPUT ${CMAKE_BINARY_DIR}/include/medley_headers.sha256 CONTENT "${_medley_sums}" @ONLY)
 string(SHA256 MEDLEY_HEADERS_DIGEST "${_medley_sums}")

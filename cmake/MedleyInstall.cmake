@@ -8,6 +8,7 @@ write_basic_package_version_file(${CMAKE_BINARY_DIR}/medleyConfigVersion.cmake C
 install(EXPORT medleyTargets NAMESPACE medley:: DESTINATION ${_package})
 install(FILES ${CMAKE_BINARY_DIR}/medleyConfig.cmake ${CMAKE_BINARY_DIR}/medleyConfigVersion.cmake
               ${PROJECT_SOURCE_DIR}/cmake/MedleyTorchTargets.cmake ${PROJECT_SOURCE_DIR}/cmake/MedleyAddPlugin.cmake
+              ${PROJECT_SOURCE_DIR}/cmake/MedleyHeadersDigest.cmake
         DESTINATION ${_package})
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/configs ${PROJECT_SOURCE_DIR}/tools/templates
         DESTINATION ${CMAKE_INSTALL_DATADIR}/medley)
