@@ -42,8 +42,8 @@ using List = typename In::template List<Item, kMost>;
 struct Fact {
   std::string_view key{};
   double low = -std::numeric_limits<double>::infinity();
-  bool is_name = false;   // a text like a task's name
-  bool only_set = false;  // a switch or text that stands in a note only where it is on, or not empty
+  bool is_name = false;     // a text like a task's name
+  bool only_given = false;  // stands in a note only where it is on, not empty or not 0
 };
 
 template <typename T>

@@ -24,16 +24,23 @@ class FactsWriter : public ConstexprJson {
   // What Fields calls.
   template <typename T>
   constexpr void operator()(const facts::Fact& fact, const T& value) {
-    if constexpr (std::is_same_v<T, bool>) {
-      if (fact.only_set && !value) return;
-    } else if constexpr (std::is_same_v<T, std::string_view>) {
-      if (fact.only_set && value.empty()) return;
-    }
+    if (fact.only_given && IsNothing(value)) return;
     Raw(before_), Raw(fact.key), Raw("\":"), Value(value);
     before_ = ",\"";
   }
 
  private:
+  template <typename T>
+  static constexpr bool IsNothing(const T& value) {
+    if constexpr (std::is_arithmetic_v<T>) {
+      return value == T();
+    } else if constexpr (requires { value.empty(); }) {
+      return value.empty();
+    } else {
+      return false;
+    }
+  }
+
   template <typename T>
   constexpr void Value(const T& value) {
     if constexpr (std::is_same_v<T, std::string_view>) {

@@ -102,6 +102,7 @@ struct Tensor {
   Names<In> dimensions{};
   Text<In> times{};  // the size that says how often it comes; "": once
   Text<In> help{};
+  int below = 0;  // of integers: each is from 0 to one less; 0: nothing is said of them
 
   template <typename Visitor, typename... Tensors>
   static constexpr void Fields(Visitor& visit, Tensors&... c) {
@@ -110,6 +111,7 @@ struct Tensor {
     visit({.key = "dimensions"}, c.dimensions...);
     visit({.key = "times"}, c.times...);
     visit({.key = "help"}, c.help...);
+    visit({.key = "below", .low = 0, .only_given = true}, c.below...);
   }
 };
 

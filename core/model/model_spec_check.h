@@ -115,6 +115,7 @@ constexpr bool TensorsAreGood(const Spec& spec, const Tensors& tensors) {
         tensor.dtype != "byte")
       return false;
     if (!tensor.times.empty() && !HasItem(spec.sizes, tensor.times)) return false;
+    if (tensor.below < 0 || (tensor.below > 0 && tensor.dtype != "int64")) return false;
     for (const std::string_view dimension : tensor.dimensions) {
       if (dimension != "rows" && dimension != "vocabulary" && !IsNumberName(dimension) &&
           !HasItem(spec.sizes, dimension) && !IsIntegerField(spec, dimension))
@@ -197,7 +198,9 @@ struct CheckedModelSpec<T, true> {
   static_assert(
       TensorsAreGood(kSpec, kSpec.inputs) && TensorsAreGood(kSpec, kSpec.outputs),
       "medley: a model needs inputs and outputs with different names; a dtype is \"float\", \"int64\", "
-      "\"bool\" or \"byte\", a dimension \"rows\", \"vocabulary\", a size, an integer field or a number");
+      "\"bool\" or \"byte\", a dimension \"rows\", \"vocabulary\", a size, an integer field or a number; "
+      "below is "
+      "of \"int64\" alone");
   static_assert(PicturesAreGood(kSpec), "medley: pictures need the integer fields of their size and patch");
   static_assert(
       PretrainedIsGood(kSpec),

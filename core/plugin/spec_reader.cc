@@ -27,12 +27,13 @@ class FactsReader {
   template <typename T>
   void operator()(const facts::Fact& fact, T& value) const {
     const std::string key(fact.key);
+    if (fact.only_given && !object_.contains(key)) return;
     if constexpr (facts::HasFields<T>) {
       value = ReadFacts<T>(note::Field(object_, key));
     } else if constexpr (std::is_same_v<T, std::string>) {
-      if (!Lacks(fact)) value = fact.is_name ? note::Name(object_, key) : Text(object_, key);
+      value = fact.is_name ? note::Name(object_, key) : Text(object_, key);
     } else if constexpr (std::is_same_v<T, bool>) {
-      if (!Lacks(fact)) value = Boolean(object_, key);
+      value = Boolean(object_, key);
     } else if constexpr (std::is_same_v<T, double>) {
       value = note::Number(object_, key, fact.low);
     } else if constexpr (std::is_same_v<T, std::optional<double>>) {
@@ -48,11 +49,6 @@ class FactsReader {
   }
 
  private:
-  // True of what the note has not, and need not have.
-  bool Lacks(const facts::Fact& fact) const {
-    return fact.only_set && !object_.contains(std::string(fact.key));
-  }
-
   // Names differ.
   template <typename Info>
   void ReadItems(const std::string& key, std::vector<Info>& items) const {

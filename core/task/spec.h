@@ -75,8 +75,8 @@ struct Term {
     visit({.key = "name", .is_name = true}, c.name...);
     visit({.key = "weight", .low = 0}, c.weight...);
     visit({.key = "max_items", .low = 1}, c.max_items...);
-    visit({.key = "stops_gradient", .only_set = true}, c.stops_gradient...);
-    visit({.key = "counts_otherwise", .only_set = true}, c.counts_otherwise...);
+    visit({.key = "stops_gradient", .only_given = true}, c.stops_gradient...);
+    visit({.key = "counts_otherwise", .only_given = true}, c.counts_otherwise...);
   }
 };
 
@@ -93,7 +93,7 @@ struct Variant {
     visit({.key = "name", .is_name = true}, c.name...);
     visit({.key = "passes"}, c.passes...);
     visit({.key = "terms"}, c.terms...);
-    visit({.key = "summary", .only_set = true}, c.summary...);
+    visit({.key = "summary", .only_given = true}, c.summary...);
   }
 
   // Does any pass make a carry?

@@ -1,6 +1,7 @@
 #include <gtest/gtest.h>
 #include <medley/base/facts_writer.h>
 #include <medley/model/model_spec.h>
+#include <medley/model/model_spec_check.h>
 #include <medley/plugin/elf_file.h>
 #include <medley/plugin/info_json.h>
 #include <medley/plugin/rejection.h>
@@ -139,8 +140,8 @@ TEST(SpecJson, EveryMemberOfASpecIsInItsList) {
     EXPECT_EQ(FieldsOf(ModelSize()), 4u);
   }
   {
-    [[maybe_unused]] const auto& [a, b, c, d, e] = TensorSpec();
-    EXPECT_EQ(FieldsOf(TensorSpec()), 5u);
+    [[maybe_unused]] const auto& [a, b, c, d, e, f] = TensorSpec();
+    EXPECT_EQ(FieldsOf(TensorSpec()), 6u);
   }
   {
     [[maybe_unused]] const auto& [a, b] = PictureFields();
@@ -243,6 +244,34 @@ TEST(SpecJson, AnOlderNoteIsReadAsBefore) {
   EXPECT_FALSE(task.score.low.has_value());
   EXPECT_FALSE(task.variants.at(0).terms.at(0).counts_otherwise);
   EXPECT_EQ(task.variants.at(1).summary, "");
+}
+
+constexpr ModelSpec ModelWith(const TensorSpec& input) {
+  return {.name = "m", .inputs = {input}, .outputs = {{.name = "y", .dimensions = {"rows"}}}};
+}
+
+// What is new says nothing where it is not given: notes of plugins that do not use it keep their bytes.
+TEST(SpecJson, ABoundOfIntegersStandsInANoteOnlyWhereItIsGiven) {
+  const auto written = [](const ModelSpec& spec) {
+    return Written([&](FactsWriter& writer) { writer.Object(spec); });
+  };
+  const auto note_of = [&](const ModelSpec& spec) {
+    const std::string tiny = ReadElfFile(testing::Fixture("tiny")).note;
+    return tiny.substr(0, tiny.find("\"tasks\":[")) + "\"tasks\":[],\"models\":[" + written(spec) + "]}";
+  };
+  const ModelSpec plain = ModelWith({.name = "x", .dtype = "int64", .dimensions = {"rows"}});
+  const ModelSpec bounded = ModelWith({.name = "x", .dtype = "int64", .dimensions = {"rows"}, .below = 7});
+  EXPECT_EQ(written(plain).find("below"), std::string::npos);
+  EXPECT_NE(
+      written(bounded).find("{\"name\":\"x\",\"dtype\":\"int64\",\"dimensions\":[\"rows\"],\"times\":\"\","
+                            "\"help\":\"\",\"below\":7}"),
+      std::string::npos)
+      << written(bounded);
+  EXPECT_EQ(ReadPluginNote(note_of(plain)).models.at(0).inputs.at(0).below, 0);
+  EXPECT_EQ(ReadPluginNote(note_of(bounded)).models.at(0).inputs.at(0).below, 7);
+  const ModelSpec wrong = ModelWith({.name = "x", .dimensions = {"rows"}, .below = 7});
+  EXPECT_FALSE(detail::TensorsAreGood(wrong, wrong.inputs)) << "of floats";
+  EXPECT_THROW(ReadPluginNote(note_of(wrong)), Rejection);
 }
 
 TEST(SpecJson, AVariantsSummaryIsAShortLine) {
