@@ -83,12 +83,21 @@ void CheckOutcomes(const Outcomes& outcomes, std::int64_t rows) {
 }  // namespace
 
 LoadedTask::LoadedTask(const TaskInfo& info, const VariantInfo& variant, std::string plugin,
-                       std::unique_ptr<Task> task, bool reads_files)
+                       std::unique_ptr<Task> task, bool reads_files, TaskMaker again)
     : info_(info),
       variant_(variant),
       plugin_(std::move(plugin)),
       task_(std::move(task)),
-      reads_files_(reads_files) {}
+      reads_files_(reads_files),
+      again_(std::move(again)) {}
+
+std::unique_ptr<LoadedTask> LoadedTask::Again() const {
+  if (!again_) return nullptr;
+  const GlobalStateGuard guard(HashName(info_.name));
+  return std::make_unique<LoadedTask>(info_, variant_, plugin_,
+                                      CallPlugin(plugin_, info_.name, "making the task once more", again_),
+                                      reads_files_);
+}
 
 Batch LoadedTask::Sample(const RowRange& rows) const {
   return CallPlugin(plugin_, info_.name, "sampling " + Span(rows), [&] {

@@ -16,15 +16,17 @@
 namespace medley {
 
 using TensorWords = std::function<std::string()>;
+using TaskMaker = std::function<std::unique_ptr<Task>()>;
 
 // A task whose library is loaded. Calls into it go through here, so that an exception names plugin, task and
 // phase (out-of-memory errors pass unchanged). Sample may be called on any thread, several at once; all else
 // on the trainer's.
 class LoadedTask {
  public:
-  // `reads_files`: the run's config gives it a path.
+  // `reads_files`: the run's config gives it a path. `again`: makes one more instance of the same task, for
+  // its check; null: nobody can.
   LoadedTask(const TaskInfo& info, const VariantInfo& variant, std::string plugin, std::unique_ptr<Task> task,
-             bool reads_files = false);
+             bool reads_files = false, TaskMaker again = {});
 
   const TaskInfo& info() const { return info_; }
   const VariantInfo& variant() const { return variant_; }
@@ -38,6 +40,9 @@ class LoadedTask {
   const ItemStream* Items() const;  // see Task::Items
   // What guessing gets of its rows; nothing where the spec does not say, or says it of other rows.
   std::optional<double> Chance() const;
+  // A further instance, which has run and sampled nothing; null where it cannot be made. This one outlives
+  // it.
+  std::unique_ptr<LoadedTask> Again() const;
 
   // A table of the spec on a device: built when it is first asked for, moved on demand. An error where the
   // spec has no such constant, or where what the task built differs from it; then nothing of it is kept.
@@ -53,6 +58,7 @@ class LoadedTask {
   std::string plugin_;
   std::unique_ptr<Task> task_;
   bool reads_files_;
+  TaskMaker again_;
   std::map<std::string, std::unordered_map<at::Device, at::Tensor>, std::less<>> constants_;
 };
 

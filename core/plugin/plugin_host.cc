@@ -127,11 +127,12 @@ PluginHost::Entry PluginHost::Load(const Form& form) const {
     return &PluginLibrary::Load(file);
   });
   const GlobalStateGuard guard(HashName(info.name));
-  std::unique_ptr<Task> made = CallPlugin(plugin, info.name, "making the task", [&] {
-    return library.Make(TaskIndex(file, form.task), *entry.context);
-  });
+  const TaskMaker make = [&library, index = TaskIndex(file, form.task), &context = *entry.context] {
+    return library.Make(index, context);
+  };
+  std::unique_ptr<Task> made = CallPlugin(plugin, info.name, "making the task", make);
   entry.task = std::make_unique<LoadedTask>(info, *variant, plugin, std::move(made),
-                                            ReadsFiles(info, entry.context->options));
+                                            ReadsFiles(info, entry.context->options), make);
   NoteHowItHoldsOut(*entry.task, context_.rules);
   return entry;
 }

@@ -230,6 +230,10 @@ Batch Batch::To(at::Device device) const {
   return device.is_cpu() ? Moved(copy) : Moved(CopyTogether(copy));
 }
 
+Batch Batch::InDouble() const {
+  return Moved([](const at::Tensor& t) { return t.is_floating_point() ? t.to(at::kDouble) : t; });
+}
+
 Batch Batch::Packed() const {
   Batch packed = *this;
   std::vector<at::Tensor> columns;

@@ -59,6 +59,8 @@ class Batch {
   // first on.
   Batch Take(const std::vector<std::int64_t>& rows) const;
   Batch To(at::Device device) const;
+  // The same with floats as float64: for who looks closer than a float tells.
+  Batch InDouble() const;
   // The same with all integers of a row side by side, of which To copies a block at once rather than a
   // handful of numbers many times.
   Batch Packed() const;

@@ -124,14 +124,15 @@ Findings Score(LoadedTask& task, const Model& model, std::int64_t rows) {
   });
 }
 
-Findings All(LoadedTask& task, Model& model) {
-  Findings findings = Contract(task, model);
+Findings All(LoadedTask& task, Model& model, std::vector<std::string>* not_judged) {
+  Findings findings = Contract(task, model, not_judged);
   const auto add = [&](const Findings& more) {
     for (const std::string& one : more) {
       if (std::find(findings.begin(), findings.end(), one) == findings.end()) findings.push_back(one);
     }
   };
-  if (findings.empty()) add(Gradients(task, model));  // which would only say it again
+  if (findings.empty())
+    add(Gradients(task, model, {.not_judged = not_judged}));  // which would only say it again
   add(Footprint(task, model));
   add(Score(task, model));
   return findings;

@@ -66,20 +66,23 @@ Batch Sample(const LoadedTask& task, const RowRange& rows);
 // on its rows alone; and what it makes of several rows is the sum of what it makes of each, to a
 // hundred-thousandth, and changes with the model's outputs as its gradient says. As a run's first draw checks
 // it, with more rows. `not_judged`: gets what of the losses could not be looked at (a term that is not finite
-// of outputs that were made up, passes that do not run on them), a sentence's part each; null: nobody asks.
+// of outputs that were made up, passes that do not run on them, rows that are all alike), a sentence's part
+// each; null: nobody asks.
 Findings Contract(LoadedTask& task, const Model& model, std::vector<std::string>* not_judged = nullptr);
 
 struct GradientSetting {
-  std::int64_t rows = 5;                          // of a draw
-  std::vector<Mode> modes{};                      // none: all that are legal
-  std::vector<std::int64_t> micro_rows{0, 1, 2};  // of a forward; 0: all
-  std::vector<int> recompute_every{1, 2};         // beside 0: no layer is run again
-  bool in_float = true;                           // beside float64
+  std::int64_t rows = 5;                           // of a draw
+  std::vector<Mode> modes{};                       // none: all that are legal
+  std::vector<std::int64_t> micro_rows{0, 1, 2};   // of a forward; 0: all
+  std::vector<int> recompute_every{1, 2};          // beside 0: no layer is run again
+  bool in_float = true;                            // beside float64
+  std::vector<std::string>* not_judged = nullptr;  // as Contract's
 };
 // Every legal mode and micro-batch gives the gradient of joint: in float64 to 1e-12 of its norm, in float to
 // 5e-6; layers that are run again give the same bits as those that are kept; and the gradient is how the loss
 // changes along a direction of the parameters, but for terms that say stops_gradient. The model is left in
-// the type that it had.
+// the type that it had. Float columns and constants come in float64 there; what a pass computes in float all
+// the same agrees to 2^-20, which passes, and `not_judged` says so.
 //
 // A ReLU whose input is a rounding error away from 0 may fall on either side of its kink, which moves a float
 // gradient by up to 1e-4 and is no mistake. So float is judged by rows for which every ReLU falls where it
@@ -93,7 +96,17 @@ Findings Score(LoadedTask& task, const Model& model, std::int64_t rows = 64);
 
 // Contract, Gradients where that finds nothing, Footprint where the model has one, and Score. What one of
 // them throws is a finding, and the others go on.
-Findings All(LoadedTask& task, Model& model);
+Findings All(LoadedTask& task, Model& model, std::vector<std::string>* not_judged = nullptr);
+
+// A model without a task does what tasks rely on, on inputs that are made up from its spec (floats of N(0,
+// 1), integers below what the spec says). In float64: a row is the same alone, beside others and beside a
+// longer one, and the same again after other rows; every number is finite; the outputs' gradient reaches
+// every parameter that is not frozen, and is how they change. No generator is moved, no memory kept from one
+// call to the next, and no forward takes more than the footprint says. `not_judged`: as Contract's; a spec
+// that does not say enough to make inputs is named there. `config`: the model's. The model is left in the
+// type that it had.
+Findings ModelContract(Model& model, const ModelConfig& config,
+                       std::vector<std::string>* not_judged = nullptr);
 
 // The most bytes that tensors take while fn runs, beyond those that are there when it begins; counted where a
 // model was made after Bench or ConfigOf.

@@ -1,9 +1,7 @@
 #include <medley/testing/checks.h>
 
-#include <ATen/CPUGeneratorImpl.h>
 #include <ATen/core/Tensor.h>
 #include <ATen/core/grad_mode.h>
-#include <ATen/ops/empty_like.h>
 #include <c10/core/ScalarType.h>
 
 #include <cmath>
@@ -19,64 +17,12 @@
 #include <medley/step/step_executor.h>
 #include <medley/testing/caught.h>
 #include <medley/testing/gradients.h>
+#include <medley/testing/keep_type.h>
+#include <medley/testing/parameter_direction.h>
 #include <medley/testing/positive_relus.h>
 
 namespace medley::check {
 namespace {
-
-// A direction in the space of a model's trained parameters, always the same, of about their own size. Puts
-// the parameters back, bit for bit, when it goes.
-class ParameterDirection {
- public:
-  explicit ParameterDirection(const Model& model);
-  ~ParameterDirection() { Move(0); }
-  ParameterDirection(const ParameterDirection&) = delete;
-  ParameterDirection& operator=(const ParameterDirection&) = delete;
-
-  // The parameters are where they were, and so far along the direction.
-  void Move(double step);
-  // How fast a sum with this gradient grows along the direction, and the norm of what that is added up of.
-  std::pair<double, double> Along(const Gradient& gradient) const;
-
- private:
-  struct One {
-    at::Tensor tensor, value, direction;
-  };
-  std::vector<One> all_;  // as the model's list; a frozen one has no direction
-};
-
-ParameterDirection::ParameterDirection(const Model& model) {
-  constexpr std::uint64_t kSeed = 3;
-  constexpr double kLeast = 0.01;  // of a parameter that is 0
-  at::Generator generator = at::detail::createCPUGenerator(kSeed);
-  for (const Parameter& parameter : model.parameters()) {
-    const at::Tensor value = parameter.tensor.detach();
-    One& one = all_.emplace_back(One{parameter.tensor, {}, {}});
-    if (!parameter.tensor.requires_grad() || value.numel() == 0) continue;
-    one.value = value.clone();
-    const double size = std::max(kLeast, value.square().mean().sqrt().item<double>());
-    one.direction = at::empty_like(value).normal_(0, size, generator);
-  }
-}
-
-void ParameterDirection::Move(double step) {
-  for (const One& one : all_) {
-    if (!one.value.defined()) continue;
-    at::Tensor tensor = one.tensor.detach();
-    tensor.copy_(one.value);
-    if (step != 0) tensor.add_(one.direction, step);
-  }
-}
-
-std::pair<double, double> ParameterDirection::Along(const Gradient& gradient) const {
-  double along = 0, size = 0;
-  for (std::size_t i = 0; i < all_.size(); ++i) {
-    if (!all_[i].value.defined()) continue;
-    const at::Tensor parts = gradient[i].mul(all_[i].direction);
-    along += parts.sum().item<double>(), size += parts.square().sum().item<double>();
-  }
-  return {along, std::sqrt(size)};
-}
 
 constexpr std::uint64_t kGradientSeed = 3;
 constexpr std::int64_t kFirstRow = 100;
@@ -101,6 +47,9 @@ std::string Number(double value) {
 
 // What a type's rounding may move the gradient by, of its norm.
 double Tolerance(at::ScalarType type) { return type == at::kDouble ? 1e-12 : 5e-6; }
+
+// What one operation in float may move a gradient by in a run that is in float64 else.
+constexpr double kFloatRounding = 0x1p-20;
 
 class GradientCheck {
  public:
@@ -168,7 +117,13 @@ class GradientCheck {
 
   void Compare(const Batch& rows, const DrawWay& way, const Gradient& found, const Gradient& joint) {
     const double distance = Distance(found, joint), most = Tolerance(FloatTypeOf(model_));
-    if (!(distance <= most)) {  // NaN too
+    const bool is_float = FloatTypeOf(model_) == at::kDouble && distance > most && distance <= kFloatRounding;
+    if (is_float) {
+      NotJudged(
+          "whether it is right to float64's rounding: something in the pass computes in float; the rest "
+          "agrees (to " +
+          Number(distance) + " of the gradient's norm)");
+    } else if (!(distance <= most)) {  // NaN too
       Find(way, "the gradient is " + Number(distance) + " of its norm away from joint's, at most " +
                     Number(most) + " is rounding");
     }
@@ -227,6 +182,11 @@ class GradientCheck {
            c10::toString(FloatTypeOf(model_)) + ", ";
   }
 
+  void NotJudged(const std::string& what) {
+    if (setting_.not_judged == nullptr || std::exchange(is_said_, true)) return;
+    setting_.not_judged->push_back(what);
+  }
+
   void Find(const DrawWay& way, const std::string& what) {
     findings_.push_back(OfTask() + Words(way) + ": " + what);
   }
@@ -236,19 +196,7 @@ class GradientCheck {
   const GradientSetting& setting_;
   Findings& findings_;
   StepExecutor executor_;
-};
-
-// Puts the model back into its type.
-class KeepType {
- public:
-  explicit KeepType(Model& model) : model_(model), type_(FloatTypeOf(model)) {}
-  ~KeepType() { model_.To(at::kCPU, type_); }
-  KeepType(const KeepType&) = delete;
-  KeepType& operator=(const KeepType&) = delete;
-
- private:
-  Model& model_;
-  at::ScalarType type_;
+  bool is_said_ = false;
 };
 
 }  // namespace

@@ -197,7 +197,7 @@ TEST_F(ProberTest, RowsThatOverflowAreNoPointOfALineAndFewerAreTried) {
   TaskProfile profile;
   prober.Measure(*task.task, plan, profile);
   const std::vector<Probe>& whole = profile.modes.at(0).whole;
-  ASSERT_LT(whole.back().rows, 150);
+  ASSERT_LT(whole.back().rows, 160);
   EXPECT_FALSE(prober.Confirm(*task.task, plan, 300, profile)) << "100 MiB";
   EXPECT_EQ(prober.overflows(), 1);
   EXPECT_GT(whole.back().rows, 200);

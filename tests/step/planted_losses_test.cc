@@ -8,15 +8,20 @@
 #include <functional>
 #include <random>
 #include <string>
+#include <vector>
 
 #include "tests/step/planted_tasks.h"
+#include "tests/sweep.h"
 
 namespace medley {
 namespace {
 
 using namespace planted;
 
-constexpr std::uint64_t kSeeds = 20;
+// All 20 in tools/test --all.
+std::vector<std::int64_t> PlantSeeds(const std::string& sweep) {
+  return test::SliceOfSteps(sweep, 0, 20, /*of=*/10);
+}
 
 std::string Found(Kind kind, const Plant& plant, std::uint64_t seed, bool has_rates = false) {
   const Net model(seed, has_rates);
@@ -165,7 +170,7 @@ std::vector<Plant> PlantsWithState() {
 
 TEST(PlantedLosses, RightTasksAreFoundRightWithEverySeed) {
   for (const Kind kind : kKinds) {
-    for (std::uint64_t seed = 0; seed < kSeeds; ++seed)
+    for (const std::uint64_t seed : PlantSeeds("right losses"))
       EXPECT_EQ(Found(kind, Plant{.name = "nothing"}, seed), "nothing was thrown") << NameOf(kind) << seed;
   }
 }
@@ -179,11 +184,12 @@ TEST(PlantedLosses, EachIsFoundWithEverySeed) {
     }
     ++plants;
   };
-  for (std::uint64_t seed = 0; seed < kSeeds; ++seed) {
+  const std::vector<std::int64_t> seeds = PlantSeeds("planted losses");
+  for (const std::uint64_t seed : seeds) {
     for (const Plant& plant : Plants()) find(plant, seed);
     for (const Plant& plant : PlantsWithState()) find(plant, seed);
   }
-  EXPECT_GE(plants / kSeeds, 30U);
+  EXPECT_GE(plants / seeds.size(), 30U);
 }
 
 // A target that the task makes of what the model gave.
@@ -216,7 +222,7 @@ TEST(PlantedLosses, ACountThatIsMeantIsSaidInTheSpec) {
         [&] { check.Check(*fixture.task, {.seed = 100 + seed, .begin = 1, .count = 1}); });
   };
   EXPECT_TRUE(testing_fixture::Says(found(1, false), {"term 'loss'", ".counts_otherwise = true"}));
-  for (std::uint64_t seed = 0; seed < kSeeds; ++seed) EXPECT_EQ(found(seed, true), "nothing was thrown");
+  for (const std::uint64_t seed : PlantSeeds("counts")) EXPECT_EQ(found(seed, true), "nothing was thrown");
 }
 
 // Of outputs that stay above 0 a task may take the logarithm: it is judged as others are.
@@ -282,7 +288,7 @@ TEST(PlantedLosses, RatesAreJudgedAsRates) {
     return (p.output - (p.Target().abs() + 1) * p.output.log()).sum();
   };
   const Plant wrong{.name = "times the rows", .loss = [&](const Parts& p) { return losses(p) * p.rows(); }};
-  for (std::uint64_t seed = 0; seed < kSeeds; ++seed) {
+  for (const std::uint64_t seed : PlantSeeds("rates")) {
     EXPECT_EQ(Found(Kind::kRegression, {.name = "right", .loss = losses}, seed, /*has_rates=*/true),
               "nothing was thrown");
     EXPECT_NE(Found(Kind::kRegression, wrong, seed, /*has_rates=*/true), "nothing was thrown");

@@ -135,6 +135,8 @@ struct Plant {
   std::function<at::Tensor(const at::Tensor& x)> handed = [](const at::Tensor& x) { return x; };
   std::function<at::Tensor(const at::Tensor& made)> carried = [](const at::Tensor& made) { return made; };
   std::function<void(Batch&)> count{};
+  std::function<Batch(const RowRange&, Batch)> rows{};  // of what is right, what it gives
+  std::function<void(TaskInfo&)> spec{};
   bool needs_unlike_rows = false;  // which three neighbours need not be
 };
 
@@ -191,7 +193,7 @@ inline Batch RowsOf(Kind kind, const Plant& plant, const RowRange& rows) {
   return batch;
 }
 
-inline Fixture TaskOf(Kind kind, const Plant& plant) {
+inline Script ScriptOf(Kind kind, const Plant& plant) {
   const auto run = [kind, plant](const std::string& pass, PassContext& context) -> Sums {
     const std::string output = InfoOf(kind).outputs.front();
     ModelInputs inputs{{.name = "x", .tensor = plant.handed(context.batch().Column("x")), .key = ""}};
@@ -200,9 +202,28 @@ inline Fixture TaskOf(Kind kind, const Plant& plant) {
     if (pass == "first") context.Carry("canvas", plant.carried(parts.output));
     return {{"loss", plant.loss(parts)}};
   };
-  return Fixture(
-      InfoOf(kind),
-      {.sample = [kind, plant](const RowRange& rows) { return RowsOf(kind, plant, rows); }, .run = run});
+  const auto sample = [kind, plant](const RowRange& rows) {
+    Batch batch = RowsOf(kind, plant, rows);
+    return plant.rows ? plant.rows(rows, std::move(batch)) : std::move(batch);
+  };
+  return {.sample = sample, .run = run};
+}
+
+inline Fixture TaskOf(Kind kind, const Plant& plant) {
+  TaskInfo info = InfoOf(kind);
+  if (plant.spec) plant.spec(info);
+  return Fixture(std::move(info), ScriptOf(kind, plant));
+}
+
+// A task whose mistake keeps something: each instance begins with a plant of its own.
+inline Fixture InstancesOf(Kind kind, const std::function<Plant()>& make) {
+  Fixture fixture = TaskOf(kind, make());
+  const auto again = [kind, make] {
+    return std::make_unique<testing_fixture::ScriptedTask>(ScriptOf(kind, make()));
+  };
+  fixture.task =
+      std::make_unique<LoadedTask>(*fixture.info, fixture.info->variants.front(), "fixture", again(), again);
+  return fixture;
 }
 
 }  // namespace medley::planted

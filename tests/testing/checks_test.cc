@@ -6,6 +6,7 @@
 #include <medley/testing/gradients.h>
 
 #include <limits>
+#include <set>
 
 #include "tests/step/executor_fixture.h"
 
@@ -97,6 +98,65 @@ TEST(Checks, FindAGradientThatIsNotHowTheLossChangesUnlessThatIsMeant) {
   for (std::size_t i = 0; i < before.size(); ++i) EXPECT_TRUE(before[i].equal(after[i])) << i;
   for (TermInfo& term : fixture.info->variants[0].terms) term.stops_gradient = true;
   EXPECT_EQ(check::Gradients(*fixture.task, model), check::Findings());
+}
+
+// The questions with a teacher: what a constant and a column make of a row.
+Fixture WithTeacher(bool in_float, std::set<at::ScalarType>& types) {
+  const auto sample = [](const RowRange& rows) {
+    Batch batch = QaRows(rows, 1);
+    at::Tensor seen = at::empty({rows.count, kWords});
+    for (std::int64_t row = 0; row < rows.count; ++row) {
+      RowRandom random = rows.Random(rows.begin + row, 40);
+      for (std::int64_t i = 0; i < kWords; ++i) seen[row][i].fill_(random.Uniform(0.1, 1));
+    }
+    batch.Add("seen", seen);
+    return batch;
+  };
+  const auto run = [in_float, &types](const std::string& pass, PassContext& context) -> Sums {
+    const at::Tensor table = context.Constant("table"), seen = context.batch().Column("seen");
+    types.insert(table.scalar_type()), types.insert(seen.scalar_type());
+    at::Tensor teacher = at::mm(seen, table.t()).square().sum(1);
+    // As a product in float may round otherwise with other rows beside it.
+    const auto shift = static_cast<double>(seen.size(0)) * 0.3;
+    if (in_float) teacher = teacher.to(at::kFloat).add(shift).sub(shift);
+    const at::Tensor words = table.index_select(0, context.batch().Column("words_" + pass));
+    const at::Tensor y =
+        context.Forward({context.Image("picture"), {.name = "tokens", .tensor = words, .key = ""}}, {"y"})
+            .at("y");
+    const RaggedColumn& targets = context.batch().Ragged("targets_" + pass);
+    return {{"answer", (y.square().sum(1) * teacher).index_select(0, targets.item_row).sum()},
+            {"size", (y.square().sum(1) * teacher).sum()}};
+  };
+  Fixture fixture(QaInfo("taught", 1), {.sample = sample, .run = run});
+  for (TermInfo& term : fixture.info->variants[0].terms) term.counts_otherwise = true;
+  return fixture;
+}
+
+TEST(Checks, HandATeacherOverInDoubleWhereTheModelIs) {
+  FixtureModel model;
+  std::set<at::ScalarType> types;
+  Fixture fixture = WithTeacher(/*in_float=*/false, types);
+  std::vector<std::string> not_judged;
+  EXPECT_EQ(check::Gradients(*fixture.task, model, {.in_float = false, .not_judged = &not_judged}),
+            check::Findings());
+  EXPECT_EQ(not_judged, std::vector<std::string>());
+  EXPECT_EQ(types, std::set<at::ScalarType>{at::kDouble});
+  model.To(at::kCPU, at::kFloat);
+  types.clear();
+  const Batch rows = fixture.Rows(1, 2);
+  DrawGradient(model, fixture, rows, Mode::kJoint);
+  EXPECT_TRUE(types.count(at::kFloat) > 0) << "a run's own rows are as Sample made them";
+}
+
+TEST(Checks, SayThatAPassComputesInFloatAndLetItPass) {
+  FixtureModel model;
+  std::set<at::ScalarType> types;
+  Fixture fixture = WithTeacher(/*in_float=*/true, types);
+  std::vector<std::string> not_judged;
+  EXPECT_EQ(check::Gradients(*fixture.task, model, {.in_float = false, .not_judged = &not_judged}),
+            check::Findings());
+  ASSERT_EQ(not_judged.size(), 1U);
+  EXPECT_TRUE(Says(not_judged[0], {"something in the pass computes in float; the rest agrees"}));
 }
 
 TEST(Checks, FindNothingBetweenGradientsThatAreBothZero) {

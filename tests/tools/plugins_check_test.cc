@@ -39,6 +39,22 @@ TEST(PluginsCheck, ATaskWithAModelOfItsPluginIsOk) {
   for (const nlohmann::json& result : checked.results) EXPECT_EQ(result.at("state"), "ok") << result;
 }
 
+TEST(PluginsCheck, AModelThatNoTaskRunsIsCheckedAlone) {
+  const Checked checked = Check(Fixture("models_alone"));
+  EXPECT_EQ(checked.code, 1) << checked.results;
+  std::map<std::string, nlohmann::json> by_model;
+  for (const nlohmann::json& result : checked.results) by_model[result.at("subject")] = result;
+  EXPECT_EQ(by_model.at("model right_map").at("state"), "ok") << checked.results;
+  EXPECT_EQ(by_model.at("model right_map").at("not_judged").size(), 0U) << checked.results;
+  const nlohmann::json& failed = by_model.at("model normalised_map");
+  EXPECT_EQ(failed.at("state"), "failed") << failed;
+  EXPECT_EQ(failed.at("phase"), "contract") << failed;
+  EXPECT_TRUE(Has(failed.at("message"), "'y' for a row is another beside 2 rows")) << failed;
+  const nlohmann::json& kinds = by_model.at("model kinds");
+  EXPECT_EQ(kinds.at("state"), "ok") << kinds;
+  EXPECT_TRUE(Has(kinds.at("not_judged").at(0), "integers of 'kind' have no bound")) << kinds;
+}
+
 TEST(PluginsCheck, AShippedTaskIsOkWithTheSmallAgentInEveryVariant) {
   const CommandResult named = Shell(Medley() + "plugins check zoom_gold 2>&1");
   EXPECT_EQ(named.code, 0) << named.out;

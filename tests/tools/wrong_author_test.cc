@@ -106,10 +106,9 @@ TEST(WrongAuthor, WhatCouldNotBeJudgedIsSaid) {
 }
 
 TEST(WrongAuthor, ASampleThatIgnoresLongestIsTold) {
-  ExpectRefused("wrong=longest",
-                {"task 'wrong_author': Sample gave row ", "but at most ",
-                 "rows that were to be as long as can be (they were the same rows as without); "
-                 "honour RowRange::longest in Sample"});
+  ExpectRefused("wrong=longest", {"task 'wrong_author': row ",
+                                  "but each of 32 rows is the same, byte for byte, where it "
+                                  "is asked for as long as can be; honour RowRange::longest in Sample"});
 }
 
 }  // namespace

@@ -21,6 +21,7 @@
 #include <medley/plugin/model_maker.h>
 #include <medley/plugin/plugin_library.h>
 #include <medley/run/run.h>
+#include <medley/testing/checks.h>
 #include <medley/text/load_tokenizer.h>
 
 #include "tools/medley/arguments.h"
@@ -82,7 +83,7 @@ void CheckTask(const Subject& subject, const Registry& registry, const CheckRepo
   report.End("ok", "");
 }
 
-// A model that no task was checked with: it can be made, as the config has it where that is of its kind.
+// A model that no task was checked with, as the config has it where that is of its kind.
 void CheckModel(const Subject& subject, const Registry& registry, const CheckReport& report) {
   const fs::path config =
       subject.config.empty() ? ConfigDirectory() / "runs" / "plugin.json" : subject.config;
@@ -94,6 +95,10 @@ void CheckModel(const Subject& subject, const Registry& registry, const CheckRep
   if (file.info.tokenizer) tokenizer = LoadTokenizer(run.tokenizer, run.special_tokens);
   report.Phase("making the model");
   const auto made = MakeModel(file, registry, tokenizer.get(), 0);
+  report.Phase("contract");
+  std::vector<std::string> not_judged;
+  RefuseFindings(check::ModelContract(*made, file.config, &not_judged));
+  for (const std::string& what : not_judged) report.NotJudged(what);
   report.Phase("exit");
   report.End("ok", "");
 }

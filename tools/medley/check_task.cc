@@ -83,13 +83,6 @@ void TrainAStep(const Run& run, LoadedTask& loaded, const Execution& execution, 
   optimizer.Step(run.config.optimizer.learning_rate);
 }
 
-// An Error with all of them.
-void Refuse(const check::Findings& findings) {
-  std::string words;
-  for (const std::string& finding : findings) words += (words.empty() ? "" : "\n") + finding;
-  if (!words.empty()) throw Error(words);
-}
-
 // Of more rows where these have no score: a task may score some of its rows alone.
 void Evaluate(LoadedTask& loaded, const Execution& execution, EvalSetting setting) {
   TaskScore score = ScoreTask(loaded, execution, setting);
@@ -105,13 +98,15 @@ void Evaluate(LoadedTask& loaded, const Execution& execution, EvalSetting settin
 void CheckForm(const Run& run, const TaskInfo& task, const CheckedForm& form, bool is_first,
                const CheckReport& report) {
   constexpr std::int64_t kPlenty = std::int64_t{1} << 40;
+  std::vector<std::string> not_judged;
   // In float64 alone, where nothing but a mistake differs, and the other mode row by row against joint over
   // all, so that what is wrong with modes shows, and with pieces: the test of a plugin has time for more.
   const check::GradientSetting few{.rows = 2,
                                    .modes = {LegalModes(*form.variant).back()},
                                    .micro_rows = {1},
                                    .recompute_every = {},
-                                   .in_float = false};
+                                   .in_float = false,
+                                   .not_judged = &not_judged};
   PluginHost host({.registry = *run.registry,
                    .model = *run.model_file,
                    .tokenizer = run.tokenizer.get(),
@@ -122,13 +117,14 @@ void CheckForm(const Run& run, const TaskInfo& task, const CheckedForm& form, bo
   const auto seed = static_cast<std::uint64_t>(run.config.seed);
   Prober prober(*run.model, executor, run.device, seed, kPlenty);
   report.Phase("contract" + form.Words());
-  std::vector<std::string> not_judged;
-  Refuse(check::Contract(loaded, *run.model, &not_judged));
+  RefuseFindings(check::Contract(loaded, *run.model, &not_judged));
   for (const std::string& what : not_judged) report.NotJudged(what + form.Words());
   executor.contract().Waive(loaded);  // it was just checked
   MeasureWays(prober, loaded, form, report);
   report.Phase("gradients" + form.Words());
-  Refuse(check::Gradients(loaded, *run.model, few));
+  not_judged.clear();
+  RefuseFindings(check::Gradients(loaded, *run.model, few));
+  for (const std::string& what : not_judged) report.NotJudged(what + form.Words());
   const Execution execution{.way = {DefaultMode(*form.variant), 0}, .term_weights = form.settings.terms};
   report.Phase("a training step" + form.Words());
   TrainAStep(run, loaded, execution, executor);
@@ -141,6 +137,12 @@ void CheckForm(const Run& run, const TaskInfo& task, const CheckedForm& form, bo
 void CheckReport::Send(const nlohmann::ordered_json& json) const {
   const std::string line = JsonText(json) + "\n";
   WriteAll(fd_, line.data(), line.size(), "the report of a check");
+}
+
+void RefuseFindings(const check::Findings& findings) {
+  std::string words;
+  for (const std::string& finding : findings) words += (words.empty() ? "" : "\n") + finding;
+  if (!words.empty()) throw Error(words);
 }
 
 void CheckForms(const Run& run, const TaskInfo& task, const CheckReport& report) {

@@ -6,6 +6,7 @@
 
 #include <medley/plugin/task_info.h>
 #include <medley/run/run.h>
+#include <medley/testing/checks.h>
 
 namespace medley {
 
@@ -29,6 +30,9 @@ class CheckReport {
 
   int fd_;
 };
+
+// An Error with all of them.
+void RefuseFindings(const check::Findings& findings);
 
 // Runs the task in every variant of its spec and every form of the run's stages: contract, a step in each
 // way, gradients as a plugin's test checks them (testing/checks.h) over few rows, an update, an evaluation.

@@ -14,17 +14,20 @@
 
 #include <medley/base/error.h>
 #include <medley/model/device.h>
+#include <medley/step/abandon.h>
 #include <medley/step/contract/contract_comparison.h>
 #include <medley/step/contract/contract_reruns.h>
 #include <medley/step/contract/contract_sample.h>
+#include <medley/step/contract/kept_state.h>
 #include <medley/step/sample_rows.h>
 
 namespace medley {
 namespace {
 
-constexpr std::int64_t kSearched = 32;                        // rows
-constexpr std::int64_t kWatched = 16;                         // draws
-constexpr std::int64_t kTogether = 3, kTogetherThorough = 5;  // rows
+constexpr std::int64_t kSearched = 32;                           // rows
+constexpr std::int64_t kWatched = 16, kIdle = 50;                // draws
+constexpr std::int64_t kTogether = 3, kTogetherThorough = 5;     // rows
+constexpr std::size_t kUnlikeRows = 5, kUnlikeRowsThorough = 8;  // rows
 
 RowRange OneRow(const RowRange& from, std::int64_t offset) { return from.Part(offset, 1); }
 
@@ -80,6 +83,15 @@ std::vector<std::int64_t> Neighbours(const std::vector<Counts>& rows, const Vari
   return {pairs.begin(), pairs.end()};
 }
 
+// Those with a weight that are not in `terms`.
+std::vector<std::string> Without(const std::set<std::string>& terms, const VariantInfo& variant) {
+  std::vector<std::string> names;
+  for (const TermInfo& term : variant.terms) {
+    if (term.weight != 0 && terms.count(term.name) == 0) names.push_back(term.name);
+  }
+  return names;
+}
+
 std::string Listing(const LoadedTask& task, const std::vector<std::string>& differences) {
   std::string message = "task '" + task.info().name + "' (variant '" + task.variant().name +
                         "') does not do what its spec says; make the two agree:";
@@ -92,12 +104,14 @@ std::string Listing(const LoadedTask& task, const std::vector<std::string>& diff
 // Row by row, so that what a check takes does not depend on how many it looks at.
 ContractCheck::Rows ContractCheck::RowsToCheck(const LoadedTask& task, const RowRange& from) const {
   std::vector<Counts> counts;
+  std::vector<RowContents> contents;
   RowSizes sizes;
   for (std::int64_t offset = 0; offset < kSearched; ++offset) {
     try {
       const Batch row = SampleRows(task, OneRow(from, offset), at::kCPU);
       CheckItems(task, row);
       counts.push_back(CountsOf(row));
+      contents.push_back(ContentsOf(row));
       Widen(sizes, SizesOfRows(model_.spec(), row));
     } catch (const c10::OutOfMemoryError&) {
       throw;  // of whatever row: fewer rows would be a weaker check
@@ -109,13 +123,14 @@ ContractCheck::Rows ContractCheck::RowsToCheck(const LoadedTask& task, const Row
   return {.shown = Extremes(counts),
           .pairs = Neighbours(counts, task.variant()),
           .sampled = static_cast<std::int64_t>(counts.size()),
-          .sizes = std::move(sizes)};
+          .sizes = std::move(sizes),
+          .contents = std::move(contents)};
 }
 
 // What passes do is compared where they do what the spec says: else that is what comes first.
 std::vector<std::string> ContractCheck::CompareRows(LoadedTask& task, const RowRange& from, const Rows& rows,
                                                     const nlohmann::json& generators, bool thorough,
-                                                    std::set<std::string>& not_judged) {
+                                                    Judged& judged) {
   const MicroBatch::Setting setting{.task = task, .model = model_, .device = device_};
   const auto sample = [&](std::int64_t row, std::int64_t count) {
     return SampleRows(task, from.Part(row, count), device_);
@@ -141,6 +156,11 @@ std::vector<std::string> ContractCheck::CompareRows(LoadedTask& task, const RowR
     }
     differences = CompareRepeat(setting, batch, others, values, alone);
   }
+  if (comparison.differences().empty() && differences.empty()) {
+    RowRange longest = from.Part(0, 1);
+    longest.longest = true;
+    comparison.AddLongest(SampleRows(task, longest, device_));
+  }
   std::vector<std::string> of_spec = comparison.Finish(SaveGenerators(device_) == generators);
   if (!of_spec.empty()) return of_spec;
   for (const std::int64_t first : rows.pairs) {
@@ -149,14 +169,67 @@ std::vector<std::string> ContractCheck::CompareRows(LoadedTask& task, const RowR
       count = std::min(count, rows.sampled - first);
       if (!differences.empty()) return differences;
       try {
-        differences = CompareTogether(setting, sample(first, count), alone, thorough, not_judged);
+        differences = CompareTogether(setting, sample(first, count), alone, thorough, judged);
         break;
       } catch (const c10::OutOfMemoryError&) {
         // Two may fit; and a run that has room for one row at a time never has two together.
       }
     }
   }
+  if (differences.empty() && thorough) differences = CompareState(task, sample(rows.sampled - 1, 1));
   return differences;
+}
+
+// Of the last row, as what is kept of the first is right for that. Making the task once more may take long: a
+// test has time for that, and a run watches memory.
+std::vector<std::string> ContractCheck::CompareState(LoadedTask& task, const Batch& row) const {
+  const MicroBatch::Setting setting{.task = task, .model = model_, .device = device_};
+  std::string difference = CompareMemory(setting, row);
+  if (difference.empty()) difference = CompareInstances(setting, row);
+  return difference.empty() ? std::vector<std::string>() : std::vector{difference};
+}
+
+// Where neighbours have one content somewhere, others of the stream that have not; where that does not tell
+// of a term whether it adds up, all.
+std::vector<std::string> ContractCheck::CompareUnlikeRows(LoadedTask& task, const Rows& rows,
+                                                          UnlikeRows& unlike, bool thorough, Judged& judged) {
+  if (rows.pairs.empty() || !judged.ran) return {};
+  const std::int64_t base = rows.pairs.front(), most = thorough ? kTogetherThorough : kTogether;
+  std::vector<std::int64_t> chosen =
+      unlike.Choose(base, std::min(most, rows.sampled - base), thorough ? kUnlikeRowsThorough : kUnlikeRows);
+  std::vector<std::string> differences;
+  try {
+    if (chosen.size() > 1) differences = CompareRowsAt(task, std::move(chosen), unlike, thorough, judged);
+    if (differences.empty() && !Without(judged.told, task.variant()).empty())
+      differences = CompareRowsAt(task, unlike.Spread(), unlike, /*closely=*/true, judged);
+  } catch (const c10::OutOfMemoryError&) {
+    AbandonForward(device_);
+    judged.not_judged.insert("what it makes of rows that are unlike: there is no room for them");
+  }
+  return differences;
+}
+
+std::vector<std::string> ContractCheck::CompareRowsAt(LoadedTask& task, std::vector<std::int64_t> places,
+                                                      const UnlikeRows& unlike, bool closely,
+                                                      Judged& judged) {
+  const Batch batch = unlike.Sample(places, device_);
+  return CompareUnlike({.task = task, .model = model_, .device = device_}, batch, unlike.Numbers(places),
+                       closely, judged);
+}
+
+// Of terms whose sums tell nothing; `and_idle`: and of those that move nothing; and what else was not judged.
+void ContractCheck::NameUntold(const LoadedTask& task, const Judged& judged, bool and_idle) {
+  std::set<std::string> missed = judged.not_judged;
+  const std::string rows = " in " + std::to_string(judged.rows) + " rows";
+  for (const std::string& term : Without(judged.told, task.variant())) {
+    if (!judged.ran) continue;
+    if (judged.moved.count(term) > 0)
+      missed.insert("whether rows add up: the sums of '" + term + "' are equal" + rows);
+    else if (and_idle)
+      missed.insert("whether the term '" + term + "' teaches: '" + term + "' moves nothing" + rows +
+                    " (its gradient at the model's outputs is exactly 0)");
+  }
+  if (!missed.empty()) not_judged_[task.info().name].merge(missed);
 }
 
 void ContractCheck::Check(LoadedTask& task, const RowRange& from, bool thorough) {
@@ -172,22 +245,44 @@ void ContractCheck::Check(LoadedTask& task, const RowRange& from, bool thorough)
   again.insert(rows.shown.begin(), rows.shown.end());
   for (const std::int64_t row : again)
     CheckSampledAgain(task, from.Part(row, std::min<std::int64_t>(rows.sampled - row, 2)));
-  std::set<std::string> not_judged;
-  const std::vector<std::string> differences =
-      CompareRows(task, from, rows, generators, thorough, not_judged);
+  Judged judged;
+  UnlikeRows unlike(task, from, rows.contents);
+  std::vector<std::string> differences = CompareRows(task, from, rows, generators, thorough, judged);
+  if (differences.empty()) differences = CompareUnlikeRows(task, rows, unlike, thorough, judged);
   if (!differences.empty()) throw Error(Listing(task, differences));
   LongestRows longest(task, model_.spec(), from.Part(0, rows.sampled));
+  longest.RefuseIgnored(rows.sizes);
   longest.Check(rows.sizes);
-  watched_.insert_or_assign(&task, Watched{std::move(longest)});
+  Watched watched{.longest = std::move(longest)};
+  if (judged.ran && !thorough && !Without(judged.moved, task.variant()).empty()) watched.idle.emplace(unlike);
+  watched_.insert_or_assign(&task, std::move(watched));
   checked_.insert(&task);
-  if (!not_judged.empty()) not_judged_[task.info().name].merge(not_judged);
+  NameUntold(task, judged, /*and_idle=*/thorough);
 }
 
-void ContractCheck::Watch(const LoadedTask& task, const Batch& drawn) {
+void ContractCheck::Watch(LoadedTask& task, const Batch& drawn) {
   const auto found = watched_.find(&task);
   if (found == watched_.end() || drawn.rows().longest) return;
-  found->second.longest.Check(SizesOfRows(model_.spec(), drawn));
-  if (++found->second.draws == kWatched) watched_.erase(found);
+  Watched& watched = found->second;
+  if (watched.draws++ < kWatched) watched.longest.Check(SizesOfRows(model_.spec(), drawn));
+  if (watched.draws < (watched.idle ? kIdle : kWatched)) return;
+  if (watched.idle) LookAgain(task, *watched.idle);
+  watched_.erase(found);
+}
+
+// Where there is no room for it, nobody needs to know.
+void ContractCheck::LookAgain(LoadedTask& task, UnlikeRows& rows) {
+  const KeepGenerators keep(device_);
+  Judged judged;
+  try {
+    const std::vector<std::string> differences =
+        CompareRowsAt(task, rows.Spread(), rows, /*closely=*/true, judged);
+    if (!differences.empty()) throw Error(Listing(task, differences));
+  } catch (const c10::OutOfMemoryError&) {
+    AbandonForward(device_);
+    return;
+  }
+  NameUntold(task, judged, /*and_idle=*/true);
 }
 
 }  // namespace medley

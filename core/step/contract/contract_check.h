@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <map>
 #include <nlohmann/json_fwd.hpp>
+#include <optional>
 #include <set>
 #include <string>
 #include <utility>
@@ -11,6 +12,8 @@
 #include <medley/model/model.h>
 #include <medley/plugin/loaded_task.h>
 #include <medley/step/contract/contract_sample.h>
+#include <medley/step/contract/judged.h>
+#include <medley/step/contract/unlike_rows.h>
 
 namespace medley {
 
@@ -23,7 +26,15 @@ namespace medley {
 // gradient: a figure to log. Neither Sample nor a pass may draw from libtorch's own generators. Rows are the
 // same whenever and in whatever range they are sampled; what a few rows together give, and its gradient at
 // the model's outputs, is what each gives, and is how it changes with them (LossCheck); their items are as
-// many as are learned; and none is longer than the longest. Computes no gradient of a parameter, and leaves
+// many as are learned; and none is longer than the longest, which is no longer than the spec says. In a
+// plugin's test, further: a task keeps no memory from one run of a row to the next, and a second instance
+// gives what the first does.
+//
+// Sums are compared of neighbours, and of further rows of the stream where neighbours have one content
+// (UnlikeRows). A term that could not be told so, or whose gradient is 0 in all of up to 32 rows, is named;
+// in a run, of which a first draw may have nothing to teach yet, the latter after 50 draws.
+//
+// Computes no gradient of a parameter, and leaves
 // no trace: a resumed run makes the check at another step than one that never stopped.
 //
 // Trainer's thread. After a throw (an Error, out of memory, an interrupt) the
@@ -44,8 +55,9 @@ class ContractCheck {
   void Check(LoadedTask& task, const RowRange& from, bool thorough = false);
   // Hands out, once, what of the losses of the tasks that passed could not be looked at: by task, in words.
   NotJudged TakeNotJudged() { return std::exchange(not_judged_, {}); }
-  // Looks at the first draws of a checked task: an Error where a row is longer than the task's longest.
-  void Watch(const LoadedTask& task, const Batch& drawn);
+  // Looks at the first draws of a checked task: an Error where a row is longer than the task's longest, or
+  // where a term that had no gradient when it was checked does not add up now.
+  void Watch(LoadedTask& task, const Batch& drawn);
 
  private:
   // Numbers of rows, counted from the first.
@@ -54,14 +66,22 @@ class ContractCheck {
     std::vector<std::int64_t> pairs;  // the first of two neighbours, of which both have what can be had
     std::int64_t sampled = 0;         // that there are
     RowSizes sizes{};                 // of all of them
+    std::vector<RowContents> contents{};
   };
   struct Watched {
     LongestRows longest;
     std::int64_t draws = 0;
+    std::optional<UnlikeRows> idle{};  // to be looked at again: a term moved nothing
   };
   std::vector<std::string> CompareRows(LoadedTask& task, const RowRange& from, const Rows& rows,
-                                       const nlohmann::json& generators, bool thorough,
-                                       std::set<std::string>& not_judged);
+                                       const nlohmann::json& generators, bool thorough, Judged& judged);
+  std::vector<std::string> CompareUnlikeRows(LoadedTask& task, const Rows& rows, UnlikeRows& unlike,
+                                             bool thorough, Judged& judged);
+  std::vector<std::string> CompareRowsAt(LoadedTask& task, std::vector<std::int64_t> places,
+                                         const UnlikeRows& unlike, bool closely, Judged& judged);
+  std::vector<std::string> CompareState(LoadedTask& task, const Batch& row) const;
+  void NameUntold(const LoadedTask& task, const Judged& judged, bool and_idle);
+  void LookAgain(LoadedTask& task, UnlikeRows& rows);
   Rows RowsToCheck(const LoadedTask& task, const RowRange& from) const;
 
   const Model& model_;

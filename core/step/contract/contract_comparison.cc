@@ -84,7 +84,8 @@ std::vector<std::string> ContractComparison::Finish(bool generators_unmoved) {
   FinishCarries();
   if (!generators_unmoved) {
     Add("a pass drew from libtorch's own generator, so that a second run of it, or other micro-batches, "
-        "would draw other numbers; take them from the context's Seed and the number of the row");
+        "would draw other numbers; draw in Sample, from rows.Random(row), and hand the numbers over as a "
+        "column; a model drops with a Dropout, or draws from the seed of its forward's context");
   }
   return differences_;
 }
@@ -98,18 +99,32 @@ void ContractComparison::CompareImages(const PassTrace& trace, const std::string
   if (declared != got) Differ(name + "pictures that the model got, in order", Listed(declared), Listed(got));
 }
 
+void ContractComparison::CompareSizes(const PassInfo& pass, const PassRecord& record) {
+  for (const ModelSize& size : setting_.model.spec().sizes) {
+    const auto found = record.sizes.find(size.name);
+    const std::int64_t most = pass.Size(size.name);
+    // Items are bounded by those of the terms, and pictures were compared by name.
+    if (size.ragged || size.name == "images" || found == record.sizes.end()) continue;
+    if (found->second > most)
+      Differ("pass '" + pass.name + "', the model's size '" + std::string(size.name) + "'",
+             "at most " + std::to_string(most), std::to_string(found->second));
+  }
+}
+
+void ContractComparison::AddLongest(const Batch& one_row) {
+  const at::NoGradGuard no_graph;
+  MicroBatch micro(setting_, one_row);
+  for (const PassInfo& pass : setting_.task.variant().passes) {
+    PassRecord record;
+    micro.RunPass(pass, &record);
+    CompareSizes(pass, record);
+  }
+}
+
 void ContractComparison::ComparePass(const PassTrace& trace) {
   const std::string name = "pass '" + trace.pass->name + "', ";
   CompareImages(trace, name);
-  for (const ModelSize& size : setting_.model.spec().sizes) {
-    const auto found = trace.record.sizes.find(size.name);
-    const std::int64_t most = trace.pass->Size(size.name);
-    // Items are bounded by those of the terms, and pictures were compared by name.
-    if (size.ragged || size.name == "images" || found == trace.record.sizes.end()) continue;
-    if (found->second > most)
-      Differ(name + "the model's size '" + std::string(size.name) + "'", "at most " + std::to_string(most),
-             std::to_string(found->second));
-  }
+  CompareSizes(*trace.pass, trace.record);
   const bool decodes = trace.record.outputs.count("image") + trace.record.outputs.count("drawing") > 0;
   if (decodes != trace.pass->decodes_image) {
     Differ(name + "asks the model for a picture", trace.pass->decodes_image ? "yes" : "no",

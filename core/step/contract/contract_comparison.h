@@ -19,6 +19,8 @@ class ContractComparison {
 
   // Runs all passes over the row with all graphs alive. What they gave, without graphs.
   PassValues Add(const Batch& one_row);
+  // Runs them over a row that is as long as can be, without graphs: it is no larger than the spec says.
+  void AddLongest(const Batch& one_row);
   // All differences. `generators_unmoved`: did no pass draw from libtorch's own generators? An InputError
   // where parameters are frozen and no term teaches any other.
   std::vector<std::string> Finish(bool generators_unmoved);
@@ -45,6 +47,7 @@ class ContractComparison {
   void Differ(const std::string& what, const std::string& declared, const std::string& observed);
   void Add(const std::string& difference);
   void ComparePass(const PassTrace& trace);
+  void CompareSizes(const PassInfo& pass, const PassRecord& record);
   void CompareImages(const PassTrace& trace, const std::string& name);
   void CompareGraphs(const Row& row);
   Reached Walk(const Row& row, std::size_t index) const;

@@ -70,23 +70,36 @@ std::optional<double> OtherChange(const std::function<double(double step)>& valu
   return agree ? std::optional(changes[0]) : std::nullopt;
 }
 
-std::vector<std::string> LossCheck::Compare() {
+void Judged::Add(const Judged& more) {
+  not_judged.insert(more.not_judged.begin(), more.not_judged.end());
+  told.insert(more.told.begin(), more.told.end());
+  moved.insert(more.moved.begin(), more.moved.end());
+  ran = ran || more.ran;
+  row_by_row = row_by_row && more.row_by_row;
+  rows = std::max(rows, more.rows);
+}
+
+std::vector<std::string> LossCheck::Compare() { return CompareBy(&LossCheck::CompareIn); }
+
+std::vector<std::string> LossCheck::CompareUnlike() { return CompareBy(&LossCheck::CompareUnlikeIn); }
+
+std::vector<std::string> LossCheck::CompareBy(In in) {
   std::string failed;
   for (const at::ScalarType type : {at::kDouble, at::kFloat}) {
     differences_.clear();
-    not_judged_.clear();
+    judged_ = {};
     if (type == at::kFloat)
-      not_judged_.insert("how its terms change against their gradients: in float64 its passes do not run (" +
-                         failed + ")");
+      judged_.not_judged.insert(
+          "how its terms change against their gradients: in float64 its passes do not run (" + failed + ")");
     try {
-      CompareIn(type);
+      (this->*in)(type);
       return differences_;
     } catch (const Interrupted&) {
       throw;
     } catch (const c10::OutOfMemoryError&) {
       LetGo();
       if (alone_.size() > 2) throw;  // for who can take fewer rows
-      not_judged_ = {"what it makes of several rows: there is no room for two"};
+      judged_ = {.not_judged = {"what it makes of several rows: there is no room for two"}};
       return {};  // a run that has room for a row at a time never has several together
     } catch (const c10::AcceleratorError&) {
       throw;
@@ -97,9 +110,10 @@ std::vector<std::string> LossCheck::Compare() {
       failed = FirstLine(error.what());
     }
   }
-  not_judged_ = {
-      "what it makes of the model's outputs: on outputs that were made up its passes do not run (" + failed +
-      ")"};
+  judged_ = {
+      .not_judged = {"what it makes of the model's outputs: on outputs that were made up its passes do "
+                     "not run (" +
+                     failed + ")"}};
   return {};
 }
 
@@ -111,18 +125,20 @@ void LossCheck::LetGo() {
 }
 
 LossCheck::LossCheck(const MicroBatch::Setting& setting, const Batch& rows,
-                     const std::vector<RowOutputs>& alone, bool row_by_row, bool thorough)
+                     const std::vector<RowOutputs>& alone, bool row_by_row, bool thorough,
+                     std::vector<std::int64_t> numbers)
     : setting_(setting),
       rows_(rows),
       alone_(alone),
       row_by_row_(row_by_row),
-      thorough_(thorough || IsCheap(alone.front())) {
+      thorough_(thorough || (numbers.empty() && IsCheap(alone.front()))),
+      numbers_(std::move(numbers)) {
   for (const TermInfo& term : setting.task.variant().terms) thorough_ = thorough_ || term.stops_gradient;
 }
 
 void LossCheck::CompareIn(at::ScalarType type) {
   type_ = type;
-  LossRuns runs(setting_, rows_, alone_, row_by_row_, type);
+  LossRuns runs(setting_, rows_, alone_, row_by_row_, type, numbers_);
   const std::int64_t rows = thorough_ ? runs.rows() : 2;
   // Where every run counts, rows alone are run a first step away: if their sum is what the rows together and
   // their gradient say, it tells of both.
@@ -131,10 +147,45 @@ void LossCheck::CompareIn(at::ScalarType type) {
     differences_.clear();
     CompareRanges(runs, rows, 0);
   }
+  Note(runs);
   if (differences_.empty() && thorough_) CompareAgain(runs);
   if (differences_.empty() && type == at::kDouble) CompareChanges(runs, {0, rows});
   if (differences_.empty() && setting_.device.is_cpu() && (thorough_ || MayMiscount(runs)))
-    differences_ = CompareCounts(runs, rows, not_judged_);
+    differences_ = CompareCounts(runs, rows, judged_.not_judged);
+}
+
+void LossCheck::CompareUnlikeIn(at::ScalarType type) {
+  type_ = type;
+  LossRuns runs(setting_, rows_, alone_, row_by_row_, type, numbers_);
+  single_.clear();
+  for (std::int64_t row = 0; row < runs.rows(); ++row) single_.push_back(runs.Run({row, 1}, thorough_));
+  CompareRange(runs, {0, runs.rows()});
+  Note(runs);
+}
+
+// A gradient of rows alone is not there where it is not compared; then that of all of them tells.
+void LossCheck::Note(const LossRuns& runs) {
+  judged_.ran = true, judged_.row_by_row = row_by_row_, judged_.rows = single_.size();
+  const auto moves = [](const LossRun& run, const std::string& term) {
+    const OutputGradients& gradients = run.GradientsOf(term);
+    return std::any_of(gradients.begin(), gradients.end(),
+                       [](const auto& one) { return one.second.ne(0).any().template item<bool>(); });
+  };
+  for (const TermInfo& term : runs.variant().terms) {
+    if (term.weight == 0) continue;
+    const bool together = moves(widest_, term.name);
+    std::vector<double> sums;
+    bool is_finite = true;  // else that is what was said of it
+    for (const LossRun& run : single_) {
+      is_finite = is_finite && std::isfinite(run.Sum(term.name));
+      if (run.gradients.empty() ? together : moves(run, term.name)) sums.push_back(run.Sum(term.name));
+    }
+    if (together || !sums.empty() || !is_finite) judged_.moved.insert(term.name);
+    if (!is_finite) judged_.told.insert(term.name);
+    const auto [least, most] = std::minmax_element(sums.begin(), sums.end());
+    if (!sums.empty() && *most - *least > kNothing * (std::abs(*most) + std::abs(*least)))
+      judged_.told.insert(term.name);
+  }
 }
 
 void LossCheck::CompareRanges(LossRuns& runs, std::int64_t rows, double moved) {
@@ -206,8 +257,9 @@ void LossCheck::CompareSums(const LossRuns& runs, const RowsOf& range, const Los
         added += each.back(), bound += Rounding() * std::abs(each.back());
       }
       if (!std::isfinite(found) || !std::isfinite(added)) {  // where a model gives such, its step says so
-        not_judged_.insert("the term '" + term.name + "' in pass '" + runs.variant().passes[pass].name +
-                           "': of outputs that were made up it is not finite");
+        judged_.not_judged.insert("the term '" + term.name + "' in pass '" +
+                                  runs.variant().passes[pass].name +
+                                  "': of outputs that were made up it is not finite");
         continue;
       }
       if (std::abs(found - added) <= bound) continue;
@@ -284,7 +336,7 @@ void LossCheck::CompareChanges(LossRuns& runs, const RowsOf& range) {
   std::map<double, LossRun> moved{{0, together}};
   for (const TermInfo& term : runs.variant().terms) {
     const OutputGradients& gradients = together.GradientsOf(term.name);
-    if (term.weight == 0 || term.stops_gradient || gradients.empty()) continue;
+    if (term.weight == 0 || term.stops_gradient) continue;
     const auto value = [&](double step) {
       if (step == moved_ && step != 0) return SumAlone(term.name);
       auto known = moved.find(step);
@@ -294,7 +346,8 @@ void LossCheck::CompareChanges(LossRuns& runs, const RowsOf& range) {
       }
       return known->second.Sum(term.name);
     };
-    const auto [along, size] = runs.Along(range, gradients);
+    auto [along, size] = runs.Along(range, gradients);
+    if (gradients.empty()) size = std::abs(value(kFirstStep) - value(0)) / kFirstStep;
     const auto change = OtherChange(value, along, size);
     if (!change) continue;
     differences_.push_back(

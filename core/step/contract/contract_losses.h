@@ -4,10 +4,10 @@
 
 #include <functional>
 #include <optional>
-#include <set>
 #include <string>
 #include <vector>
 
+#include <medley/step/contract/judged.h>
 #include <medley/step/contract/loss_runs.h>
 
 namespace medley {
@@ -35,9 +35,10 @@ std::optional<double> OtherChange(const std::function<double(double step)>& valu
 class LossCheck {
  public:
   // `alone`: what the model gave each of the first rows, which are where the setting's device is. Keeps
-  // references. `row_by_row`: see RecordedModel. `thorough`: see Compare.
+  // references. `row_by_row`: see RecordedModel. `thorough`: see Compare. `numbers`: of the
+  // rows, where they are no neighbours.
   LossCheck(const MicroBatch::Setting& setting, const Batch& rows, const std::vector<RowOutputs>& alone,
-            bool row_by_row, bool thorough);
+            bool row_by_row, bool thorough, std::vector<std::int64_t> numbers = {});
 
   // Whether a run's first draw can afford to look at a task closely: what the model gives a row may be a
   // picture for each pass, and then each operator of the task takes a millisecond.
@@ -48,8 +49,11 @@ class LossCheck {
   // first two rows, and their gradient is compared with how the sum changes alone. Out of memory passes where
   // there are more than two rows.
   std::vector<std::string> Compare();
-  // What could not be looked at, in words, in what Compare found nothing in.
-  const std::set<std::string>& not_judged() const { return not_judged_; }
+  // Whether rows that are unlike add up, all together against each alone, and no more; their gradients, too,
+  // where it is thorough.
+  std::vector<std::string> CompareUnlike();
+  // Of what Compare found nothing in.
+  const Judged& judged() const { return judged_; }
 
   // What is known of an output of the first two rows together: which numbers count for a term, undefined
   // where none is known to; and the order of items. Both as RecordedModel has them.
@@ -57,7 +61,11 @@ class LossCheck {
   at::Tensor OrderOf(std::size_t pass, const std::string& output) const;
 
  private:
+  using In = void (LossCheck::*)(at::ScalarType type);
+  std::vector<std::string> CompareBy(In in);
   void CompareIn(at::ScalarType type);
+  void CompareUnlikeIn(at::ScalarType type);
+  void Note(const LossRuns& runs);
   // `moved`: how far the outputs of the rows alone are, along the direction.
   void CompareRanges(LossRuns& runs, std::int64_t rows, double moved);
   void CompareRange(LossRuns& runs, const RowsOf& range);
@@ -84,7 +92,8 @@ class LossCheck {
   double moved_ = 0;       // see CompareRanges
   LossRun pair_, widest_;  // of the first two rows, and of all
   std::vector<std::string> differences_;
-  std::set<std::string> not_judged_;
+  Judged judged_;
+  std::vector<std::int64_t> numbers_;
 };
 
 }  // namespace medley

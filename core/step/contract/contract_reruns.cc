@@ -8,7 +8,6 @@
 #include <cmath>
 #include <map>
 #include <numeric>
-#include <set>
 #include <utility>
 
 #include <medley/model/float_type.h>
@@ -45,14 +44,6 @@ Sums RunPass(MicroBatch& micro, const PassInfo& pass, std::size_t number, RowsRu
 
 RowsRun EmptyRun(std::size_t passes) {
   return {.sums = std::vector<std::map<std::string, double>>(passes), .outputs = RowOutputs(passes)};
-}
-
-RowsRun RunRows(const MicroBatch::Setting& setting, const Batch& rows) {
-  const std::vector<PassInfo>& passes = setting.task.variant().passes;
-  MicroBatch micro(setting, rows);
-  RowsRun run = EmptyRun(passes.size());
-  for (std::size_t i = 0; i < passes.size(); ++i) RunPass(micro, passes[i], i, run);
-  return run;
 }
 
 PassValues RunAfter(const MicroBatch::Setting& setting, const Batch& one_row, const Batch* other_row,
@@ -198,6 +189,14 @@ std::vector<std::string> CompareOutputs(const MicroBatch::Setting& setting, cons
 
 }  // namespace
 
+RowsRun RunRows(const MicroBatch::Setting& setting, const Batch& rows) {
+  const std::vector<PassInfo>& passes = setting.task.variant().passes;
+  MicroBatch micro(setting, rows);
+  RowsRun run = EmptyRun(passes.size());
+  for (std::size_t i = 0; i < passes.size(); ++i) RunPass(micro, passes[i], i, run);
+  return run;
+}
+
 std::vector<std::string> CompareRepeat(const MicroBatch::Setting& setting, const Batch& one_row,
                                        const std::vector<Batch>& other_rows, const PassValues& first,
                                        AloneRuns& alone) {
@@ -216,7 +215,7 @@ std::vector<std::string> CompareRepeat(const MicroBatch::Setting& setting, const
 }
 
 std::vector<std::string> CompareTogether(const MicroBatch::Setting& setting, const Batch& few_rows,
-                                         AloneRuns& known, bool thorough, std::set<std::string>& not_judged) {
+                                         AloneRuns& known, bool thorough, Judged& judged) {
   const at::NoGradGuard no_graph;
   std::vector<std::int64_t> all(static_cast<std::size_t>(few_rows.size()));
   std::iota(all.begin(), all.end(), 0);
@@ -239,9 +238,26 @@ std::vector<std::string> CompareTogether(const MicroBatch::Setting& setting, con
     return {"Run changed a constant in place, which every row reads; make a new tensor (sub() for sub_())"};
   LossCheck losses(setting, rows, outputs, IsRowByRow(setting, alone, together), thorough);
   std::vector<std::string> differences = losses.Compare();
-  not_judged.insert(losses.not_judged().begin(), losses.not_judged().end());
+  judged.Add(losses.judged());
   if (differences.empty()) differences = CompareOutputs(setting, pair, alone, together, losses);
   if (differences.empty()) differences = CompareSums(setting, pair, alone, together);
+  return differences;
+}
+
+std::vector<std::string> CompareUnlike(const MicroBatch::Setting& setting, const Batch& rows,
+                                       const std::vector<std::int64_t>& numbers, bool thorough,
+                                       Judged& judged) {
+  const at::NoGradGuard no_graph;
+  const Batch here = rows.To(setting.device);
+  std::vector<RowOutputs> outputs;
+  for (std::int64_t row = 0; row < here.size(); ++row) {
+    outputs.push_back(RunRows(setting, here.Slice(row, 1)).outputs);
+    if (NumbersOf(outputs[0]) * (row + 2) > kMostOutputs) break;
+  }
+  if (outputs.size() < 2) return {};
+  LossCheck losses(setting, here, outputs, judged.row_by_row, thorough, numbers);
+  std::vector<std::string> differences = losses.CompareUnlike();
+  judged.Add(losses.judged());
   return differences;
 }
 

@@ -2,10 +2,10 @@
 
 #include <cstdint>
 #include <map>
-#include <set>
 #include <string>
 #include <vector>
 
+#include <medley/step/contract/judged.h>
 #include <medley/step/contract/recorded_model.h>
 #include <medley/step/passes/pass_runner.h>
 
@@ -26,6 +26,9 @@ struct RowsRun {
 // What rows that ran alone gave, by their numbers.
 using AloneRuns = std::map<std::int64_t, RowsRun>;
 
+// Runs the passes over the rows, each once.
+RowsRun RunRows(const MicroBatch::Setting& setting, const Batch& rows);
+
 // Runs the passes again without graphs, from the last to the first and after another row (or none): every
 // mode but joint, and micro-batches, rely on it that they then give the same. What differs, in words. It
 // finds what no graph shows: values that a task keeps from one call to the next.
@@ -43,8 +46,15 @@ std::vector<std::string> CompareRepeat(const MicroBatch::Setting& setting, const
 // term learns from, and within 2 % in the sums. A term of weight 0 is left out: a figure may jump where
 // rounding decides. Passes must leave the batch and the constants as they were. `thorough`: looks at all of
 // these rows, whatever that costs. `known`: rows that need not run alone any more; none of them is there
-// afterwards. What differs, in words; what the losses' check could not look at is added to `not_judged`.
+// afterwards. What differs, in words; what the losses' check could tell, and could not, is added to `judged`.
 std::vector<std::string> CompareTogether(const MicroBatch::Setting& setting, const Batch& few_rows,
-                                         AloneRuns& known, bool thorough, std::set<std::string>& not_judged);
+                                         AloneRuns& known, bool thorough, Judged& judged);
+
+// Whether what the task makes of rows that are unlike adds up, each alone against all together, however large
+// the model's outputs are. `numbers`: of the rows, which need not be neighbours; `thorough`: and its
+// gradient. `judged`: of neighbours, and of these.
+std::vector<std::string> CompareUnlike(const MicroBatch::Setting& setting, const Batch& rows,
+                                       const std::vector<std::int64_t>& numbers, bool thorough,
+                                       Judged& judged);
 
 }  // namespace medley

@@ -68,6 +68,12 @@ void CompareWith(const LoadedTask& task, const Batch& together, const RowRange& 
 
 constexpr std::int64_t kFirst = 8, kMost = 256;  // rows
 constexpr std::int64_t kSlack = 1, kSlackPart = 16;
+constexpr char kHonour[] =
+    "; honour RowRange::longest in Sample (the longest text of every table, the most items): what a draw "
+    "takes "
+    "is planned from such rows";
+
+std::int64_t WithSlack(std::int64_t most) { return most + std::max(kSlack, most / kSlackPart); }
 
 bool HoldsLengths(const ModelSpec& model, const std::string& column) {
   return std::any_of(model.sizes.begin(), model.sizes.end(), [&](const ModelSize& size) {
@@ -77,14 +83,30 @@ bool HoldsLengths(const ModelSpec& model, const std::string& column) {
 }
 
 void Widen(RowSizes& sizes, const std::string& name, std::int64_t size, std::int64_t row) {
-  const auto [known, is_new] = sizes.try_emplace(name, RowSize{size, row});
-  if (!is_new && known->second.most < size) known->second = {size, row};
+  RowSize& known = sizes.try_emplace(name, RowSize{size, row, size}).first->second;
+  known.least = std::min(known.least, size);
+  if (known.most < size) known.most = size, known.row = row;
 }
 
 void WidenByEach(RowSizes& sizes, const std::string& name, const at::Tensor& of_rows, std::int64_t first) {
   const at::Tensor values = of_rows.contiguous();
   const std::int64_t* value = values.const_data_ptr<std::int64_t>();
   for (std::int64_t row = 0; row < values.numel(); ++row) Widen(sizes, name, value[row], first + row);
+}
+
+// "row 3 has 2 items in the ragged column 'words', row 7 has 9": in what a row has less, that has of nothing
+// more; else "".
+std::string Shorter(const RowSizes& one, const RowSizes& other) {
+  std::string words;
+  for (const auto& [name, size] : one) {
+    const auto found = other.find(name);
+    const std::int64_t most = found == other.end() ? 0 : found->second.most;
+    if (size.most > most) return "";
+    if (most > WithSlack(size.most) && words.empty())
+      words = "row " + std::to_string(size.row) + " has " + std::to_string(size.most) + " " + name +
+              ", row " + std::to_string(found->second.row) + " has " + std::to_string(most);
+  }
+  return words;
 }
 
 }  // namespace
@@ -187,7 +209,10 @@ RowSizes SizesOfRows(const ModelSpec& model, const Batch& rows) {
 }
 
 void Widen(RowSizes& sizes, const RowSizes& by) {
-  for (const auto& [name, size] : by) Widen(sizes, name, size.most, size.row);
+  for (const auto& [name, size] : by) {
+    Widen(sizes, name, size.most, size.row);
+    Widen(sizes, name, size.least, size.row);
+  }
 }
 
 LongestRows::LongestRows(const LoadedTask& task, const ModelSpec& model, const RowRange& rows)
@@ -195,18 +220,48 @@ LongestRows::LongestRows(const LoadedTask& task, const ModelSpec& model, const R
   rows_.longest = true;
   const std::int64_t first = std::min(rows.count, kFirst);
   SampleUpTo(first);
-  const MemoryOwnerScope owner(MemoryOwner::kData);
-  for (std::int64_t i = 0; i < first && is_ignored_; ++i) {
-    const Batch longest = SampleAlone(*task_, rows_.Part(i, 1));
-    is_ignored_ = FirstDifference(longest, SampleAlone(*task_, rows.Part(i, 1))).empty();
-  }
+  for (std::int64_t i = 0; i < first && is_ignored_; ++i) is_ignored_ = IsSame(i);
 }
 
 // One by one: a row may be large.
 void LongestRows::SampleUpTo(std::int64_t count) {
   const MemoryOwnerScope owner(MemoryOwner::kData);
-  for (; sampled_ < count; ++sampled_)
-    Widen(most_, SizesOfRows(*model_, SampleAlone(*task_, rows_.Part(sampled_, 1))));
+  for (; sampled_ < count; ++sampled_) {
+    const Batch row = SampleAlone(*task_, rows_.Part(sampled_, 1));
+    CheckItems(*task_, row);
+    Widen(most_, SizesOfRows(*model_, row));
+  }
+}
+
+bool LongestRows::IsSame(std::int64_t row) const {
+  const MemoryOwnerScope owner(MemoryOwner::kData);
+  const RowRange longest = rows_.Part(row, 1);
+  RowRange plain = longest;
+  plain.longest = false;
+  return FirstDifference(SampleAlone(*task_, longest), SampleAlone(*task_, plain)).empty();
+}
+
+// Of all rows, and only where one has less of everything than another: rows of two kinds, each with much of
+// what the other lacks, may all be as long as they can be.
+void LongestRows::RefuseIgnored(const RowSizes& plain) {
+  const bool is_unlike = std::any_of(plain.begin(), plain.end(), [](const auto& size) {
+    return size.second.most > WithSlack(size.second.least);
+  });
+  if (!is_unlike) return;
+  for (std::int64_t i = kFirst; i < rows_.count && is_ignored_; ++i) is_ignored_ = IsSame(i);
+  if (!is_ignored_) return;
+  std::vector<RowSizes> rows;
+  for (std::int64_t i = 0; i < rows_.count; ++i)
+    rows.push_back(SizesOfRows(*model_, SampleAlone(*task_, rows_.Part(i, 1))));
+  for (const RowSizes& one : rows) {
+    for (const RowSizes& other : rows) {
+      const std::string shorter = Shorter(one, other);
+      if (shorter.empty()) continue;
+      throw Error("task '" + task_->info().name + "': " + shorter + ", but each of " +
+                  std::to_string(rows_.count) +
+                  " rows is the same, byte for byte, where it is asked for as long as can be" + kHonour);
+    }
+  }
 }
 
 // A name that no longest row has counts as 0: the rows without an item may lack a ragged column.
@@ -214,7 +269,7 @@ std::string LongestRows::Exceeded(const RowSizes& drawn) const {
   for (const auto& [name, size] : drawn) {
     const auto known = most_.find(name);
     const std::int64_t most = known == most_.end() ? 0 : known->second.most;
-    if (size.most <= most + std::max(kSlack, most / kSlackPart)) continue;
+    if (size.most <= WithSlack(most)) continue;
     return "Sample gave row " + std::to_string(size.row) + " " + std::to_string(size.most) + " " + name +
            ", but at most " + std::to_string(most) + " in " + std::to_string(sampled_) +
            " rows that were to be as long as can be";
@@ -229,11 +284,8 @@ void LongestRows::Check(const RowSizes& drawn) {
     exceeded = Exceeded(drawn);
   }
   if (exceeded.empty()) return;
-  throw Error(
-      "task '" + task_->info().name + "': " + exceeded +
-      (is_ignored_ ? " (they were the same rows as without)" : "") +
-      "; honour RowRange::longest in Sample (the longest text of every table, the most items): what a "
-      "draw takes is planned from such rows");
+  throw Error("task '" + task_->info().name + "': " + exceeded +
+              (is_ignored_ ? " (they were the same rows as without)" : "") + kHonour);
 }
 
 }  // namespace medley

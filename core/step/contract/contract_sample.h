@@ -36,10 +36,11 @@ std::string WrittenTo(const Batch& before, const Batch& after);
 void CheckSampledAgain(const LoadedTask& task, const RowRange& few_rows);
 
 // What makes rows long, by name ("items in the ragged column 'words'"): the most that a row has, and its
-// number.
+// number, and the least.
 struct RowSize {
   std::int64_t most = 0;
   std::int64_t row = 0;
+  std::int64_t least = 0;
 };
 using RowSizes = std::map<std::string, RowSize>;
 
@@ -48,12 +49,17 @@ using RowSizes = std::map<std::string, RowSize>;
 RowSizes SizesOfRows(const ModelSpec& model, const Batch& rows);
 void Widen(RowSizes& sizes, const RowSizes& by);
 
-// What the planner measures: the rows that a task gives where as long as possible are asked for.
+// What the planner measures: the rows that a task gives where as long as possible are asked for. Their items
+// are held against the spec.
 class LongestRows {
  public:
   // Keeps the first two. Samples up to 8 of `rows`, as they are and as long as can be.
   LongestRows(const LoadedTask& task, const ModelSpec& model, const RowRange& rows);
 
+  // An Error where the task pays no heed to what is asked: `plain`, the sizes of all these rows as they are,
+  // are unlike, one row has less of everything than another, and each is the same, byte for byte, where it
+  // was to be as long as can be.
+  void RefuseIgnored(const RowSizes& plain);
   // An Error where a drawn row is longer. Where longest rows differ among themselves, the most of as many as
   // the planner looks at counts, which are sampled when the first few do not do. One more, or a sixteenth, is
   // no fault: the longest reply need not be that to the longest prompt.
@@ -61,6 +67,7 @@ class LongestRows {
 
  private:
   std::string Exceeded(const RowSizes& drawn) const;
+  bool IsSame(std::int64_t row) const;
   void SampleUpTo(std::int64_t count);
 
   const LoadedTask* task_;

@@ -5,7 +5,6 @@
 
 #include <cmath>
 #include <iomanip>
-#include <numeric>
 #include <optional>
 #include <sstream>
 
@@ -29,11 +28,13 @@ const OutputGradients& LossRun::GradientsOf(const std::string& term) const {
 }
 
 LossRuns::LossRuns(const MicroBatch::Setting& setting, const Batch& rows,
-                   const std::vector<RowOutputs>& alone, bool row_by_row, at::ScalarType type)
+                   const std::vector<RowOutputs>& alone, bool row_by_row, at::ScalarType type,
+                   const std::vector<std::int64_t>& numbers)
     : setting_(setting),
       rows_(rows),
       count_(std::ssize(alone)),
-      model_(setting.model, alone, row_by_row, type) {}
+      model_(setting.model, alone, row_by_row, type),
+      numbers_(numbers) {}
 
 LossRun LossRuns::Run(const RowsOf& range, bool with_gradients) {
   const at::AutoGradMode graph(true);  // also without a backward: it tells carries from columns
@@ -98,8 +99,9 @@ std::int64_t LossRuns::Items(const std::string& term, std::int64_t row) const {
 }
 
 std::string LossRuns::Words(const RowsOf& range) const {
-  std::vector<double> numbers(static_cast<std::size_t>(range.count));
-  std::iota(numbers.begin(), numbers.end(), static_cast<double>(Number(range.first)));
+  std::vector<double> numbers;
+  for (std::int64_t row = range.first; row < range.first + range.count; ++row)
+    numbers.push_back(static_cast<double>(Number(row)));
   return ListedNumbers(numbers);
 }
 

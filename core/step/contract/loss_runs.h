@@ -38,9 +38,10 @@ struct RowsOf {
 // Runs a task's passes over some of a batch's rows, with a RecordedModel in the place of the model.
 class LossRuns {
  public:
-  // Keeps the first two, which are on one device. See RecordedModel.
+  // Keeps the first two, which are on one device. See RecordedModel. `numbers`: of the rows; none: as the
+  // batch has them.
   LossRuns(const MicroBatch::Setting& setting, const Batch& rows, const std::vector<RowOutputs>& alone,
-           bool row_by_row, at::ScalarType type);
+           bool row_by_row, at::ScalarType type, const std::vector<std::int64_t>& numbers = {});
 
   LossRun Run(const RowsOf& range, bool with_gradients);
   // Where outputs are moved along the model's direction, without gradients; and, with them, where outputs are
@@ -53,7 +54,9 @@ class LossRuns {
 
   std::int64_t rows() const { return count_; }  // that can be run
   const VariantInfo& variant() const { return setting_.task.variant(); }
-  std::int64_t Number(std::int64_t row) const { return rows_.rows().begin + row; }
+  std::int64_t Number(std::int64_t row) const {
+    return numbers_.empty() ? rows_.rows().begin + row : numbers_[static_cast<std::size_t>(row)];
+  }
   std::int64_t Items(const std::string& term, std::int64_t row) const;
   std::string Words(const RowsOf& range) const;  // "3, 4 and 5"
 
@@ -62,6 +65,7 @@ class LossRuns {
   const Batch& rows_;
   std::int64_t count_;
   RecordedModel model_;
+  std::vector<std::int64_t> numbers_;
 };
 
 // "0.25, 1 and 2", to nine digits.

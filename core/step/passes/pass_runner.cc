@@ -34,6 +34,9 @@ const TensorSpec* Named(const Tensors& tensors, std::string_view name) {
   return found == tensors.end() ? nullptr : &*found;
 }
 
+// Such a run tells apart what rounding hides, so nothing that the host hands in may be less exact.
+bool IsInDouble(const Model& model) { return FloatTypeOf(model) == at::kDouble; }
+
 }  // namespace
 
 class RunningPass final : public PassContext {
@@ -81,6 +84,7 @@ at::Tensor RunningPass::Constant(std::string_view name) {
   }
   record_.constants.emplace(name);
   at::Tensor constant = micro_.setting_.task.Constant(name, micro_.setting_.device);
+  if (IsInDouble(micro_.setting_.model) && constant.is_floating_point()) constant = constant.to(at::kDouble);
   if (saved_ != nullptr) saved_->Exclude(constant);
   return constant;
 }
@@ -216,7 +220,7 @@ void RunningPass::CheckSums(const Sums& sums) const {
 
 MicroBatch::MicroBatch(const Setting& setting, const Batch& rows)
     : setting_(setting),
-      batch_(rows.To(setting.device)),
+      batch_(IsInDouble(setting.model) ? rows.To(setting.device).InDouble() : rows.To(setting.device)),
       encodings_(setting.task.variant(), SharingOf(setting.way.mode), setting.observer),
       images_(batch_, AtLeastFloat(FloatTypeOf(setting.model))) {}
 
