@@ -221,8 +221,8 @@ inline Fixture InstancesOf(Kind kind, const std::function<Plant()>& make) {
   const auto again = [kind, make] {
     return std::make_unique<testing_fixture::ScriptedTask>(ScriptOf(kind, make()));
   };
-  fixture.task =
-      std::make_unique<LoadedTask>(*fixture.info, fixture.info->variants.front(), "fixture", again(), again);
+  fixture.task = std::make_unique<LoadedTask>(*fixture.info, fixture.info->variants.front(), "fixture",
+                                              again(), false, again);
   return fixture;
 }
 
