@@ -173,7 +173,7 @@ struct Score {
     visit({.key = "chance"}, c.chance...);
     visit({.key = "low"}, c.low...);
     visit({.key = "high"}, c.high...);
-    visit({.key = "chance_of_any_rows", .only_set = true}, c.chance_of_any_rows...);
+    visit({.key = "chance_of_any_rows", .only_given = true}, c.chance_of_any_rows...);
   }
 };
 
