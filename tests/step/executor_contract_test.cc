@@ -327,7 +327,7 @@ TEST(ContractRows, AWrongDeedOfRowsWithManyItemsAloneIsRefused) {
     Odd odd;
     odd.script = RowsWith([=](std::int64_t row) { return row == heavy_row ? 6 : row % 5; });
     odd.Also([](const std::string&, PassContext& context, Sums&) {
-      if (Answers(context) > 5) context.Constant("replies");
+      if (Answers(context) == 6) context.Constant("replies");
     });
     return odd.Message();
   };

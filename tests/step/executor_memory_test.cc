@@ -45,6 +45,7 @@ TEST_F(ExecutorMemory, TheFloorStaysConstantToTheByte) {
 // was saved, and the gradients of that moment, and what else there was.
 TEST_F(ExecutorMemory, AJointStepOfOnePassPeaksWithFewerGradientsThanItLeaves) {
   FixtureModel model;
+  model.To(at::kCPU, at::kFloat);  // as the rows are
   Fixture task = Qa("qa", 1);
   const Batch batch = task.Rows(0, 12);
   const Execution plan{.way = {Mode::kJoint}};

@@ -73,7 +73,7 @@ TEST(HiddenCoupling, RandomNumbersOfLibtorchAreADifference) {
                                      }});
   StepExecutor executor(model, at::kCPU);
   EXPECT_TRUE(Says(MessageOf([&] { executor.contract().Check(*task.task, Fixture::Range(0)); }),
-                   {"'qa'", "libtorch's own generator", "Seed"}));
+                   {"'qa'", "libtorch's own generator", "rows.Random(row)"}));
 }
 
 // What runs again later must not reach back to the context, which is gone by then.

@@ -30,7 +30,7 @@ TEST(PassShapes, AnErrorNamesTaskPassColumnsAndOutputs) {
       Says(words,
            {"plugin 'fixture' (task qa, while running pass q0): mat1 and mat2 shapes",
             "\n  columns: picture [2, 3, 2, 2] Byte, words_q0 [2] Long, targets_q0 of 2 rows [",
-            "\n  handed in: images [2, 3, 2, 2] ", ", tokens [2, 4] Float", "\n  outputs: y [2, 5] Double"}));
+            "\n  handed in: images [2, 3, 2, 2] ", ", tokens [2, 4] Double", "\n  outputs: y [2, 5] Double"}));
   EXPECT_EQ(words.find("carries"), std::string::npos) << words;
 }
 
