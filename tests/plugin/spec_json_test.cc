@@ -116,8 +116,8 @@ TEST(SpecJson, EveryMemberOfASpecIsInItsList) {
     EXPECT_EQ(FieldsOf(OptionSpec()), 8u);
   }
   {
-    [[maybe_unused]] const auto& [a, b, c, d, e] = ScoreSpec();
-    EXPECT_EQ(FieldsOf(ScoreSpec()), 5u);
+    [[maybe_unused]] const auto& [a, b, c, d, e, f] = ScoreSpec();
+    EXPECT_EQ(FieldsOf(ScoreSpec()), 6u);
   }
   {
     [[maybe_unused]] const auto& [a, b, c, d, e, f, g, h, i, j, k, l, m] = TaskSpec();
