@@ -8,6 +8,7 @@ include(MedleyHeadersDigest)
 set(_medley_public
   base/version.h
   data/csv_file.h
+  data/item_hash.h
   data/item_stream.h
   data/jsonl_file.h
   data/splits.h

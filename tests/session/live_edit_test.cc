@@ -318,9 +318,9 @@ TEST_F(LiveEdit, AnEditOfARestingRunHoldsFromItsFirstStep) {
   EXPECT_EQ(diff().out, "no weight changed\n");
   const CommandResult history = Shell(Medley() + "weights history " + run().string() + " 2>&1");
   EXPECT_TRUE(Has(history.out, "step 0, draw 0: start\n    control 25 %, zoom_gold 75 %\n")) << history.out;
-  EXPECT_TRUE(Has(
-      history.out,
-      "step 5, draw 5: edit: zoom_gold 3 -> 0 (75 % -> 0 %)\n    control 25 % -> 100 %, zoom_gold 75 % -> 0 %\n"))
+  EXPECT_TRUE(Has(history.out,
+                  "step 5, draw 5: edit: zoom_gold 3 -> 0 (75 % -> 0 %)\n    control 25 % -> 100 %, "
+                  "zoom_gold 75 % -> 0 %\n"))
       << history.out;
   EXPECT_EQ(Shell(Medley() + "weights history " + scratch_.path().string() + " 2>&1").code, 2);
   EXPECT_TRUE(Has(test::ResumeToTheEnd(run(), "weights=" + weights().string()).out,

@@ -26,11 +26,11 @@ TEST(PassShapes, AnErrorNamesTaskPassColumnsAndOutputs) {
   Fixture fixture(QaInfo("qa", 1),
                   {.sample = [](const RowRange& rows) { return QaRows(rows, 1); }, .run = run});
   const std::string words = PassFails(fixture, model);
-  EXPECT_TRUE(
-      Says(words,
-           {"plugin 'fixture' (task qa, while running pass q0): mat1 and mat2 shapes",
-            "\n  columns: picture [2, 3, 2, 2] Byte, words_q0 [2] Long, targets_q0 of 2 rows [",
-            "\n  handed in: images [2, 3, 2, 2] ", ", tokens [2, 4] Double", "\n  outputs: y [2, 5] Double"}));
+  EXPECT_TRUE(Says(
+      words,
+      {"plugin 'fixture' (task qa, while running pass q0): mat1 and mat2 shapes",
+       "\n  columns: picture [2, 3, 2, 2] Byte, words_q0 [2] Long, targets_q0 of 2 rows [",
+       "\n  handed in: images [2, 3, 2, 2] ", ", tokens [2, 4] Double", "\n  outputs: y [2, 5] Double"}));
   EXPECT_EQ(words.find("carries"), std::string::npos) << words;
 }
 

@@ -90,7 +90,7 @@ TEST(EstimateVerb, BeginsWithWhetherItFitsAndShowsTheAskedGpuAlone) {
     std::smatch share;
     for (const char* other : {"GTX 1650", "RTX 4090", "H100"})
       EXPECT_EQ(line.find(other), std::string::npos) << line;
-    if (!std::regex_search(line, share, std::regex(R"(^(\w+) .* ([0-9.]+) % )"))) continue;
+    if (!std::regex_search(line, share, std::regex(R"(^(\w+) .* \(([0-9.]+) %\) )"))) continue;
     if (line == lines[0]) continue;
     ++tasks;
     if (std::stod(share[2]) > most) fullest = share[1];

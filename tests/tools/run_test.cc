@@ -379,7 +379,7 @@ TEST(RunCommand, TheScoresFileHasExactlyTheseKeys) {
   EXPECT_EQ(Keys(json), (std::set<std::string>{"run", "step", "seed", "rows", "revision", "tasks"}));
   EXPECT_EQ(json.at("run"), run.string());
   EXPECT_EQ(json.at("step"), 1);
-  EXPECT_EQ(json.at("seed"), 5);
+  EXPECT_EQ(json.at("seed"), 0);  // eval.seed, whatever the run's own is
   EXPECT_EQ(json.at("rows"), 4);
   const CommandResult version = Shell(Medley() + "version");
   EXPECT_NE(version.out.find(json.at("revision").get<std::string>()), std::string::npos) << version.out;
@@ -427,7 +427,7 @@ TEST(RunCommand, EvalAgainstAnotherRunComparesOnTheSameRows) {
   const auto json = nlohmann::json::parse(ReadText(run / "eval.json"));
   const auto& against = json.at("against");
   EXPECT_EQ(Keys(against), (std::set<std::string>{"run", "step", "seed", "tasks", "skipped"}));
-  EXPECT_EQ(against.at("seed"), 5);
+  EXPECT_EQ(against.at("seed"), 0);
   EXPECT_EQ(against.at("tasks").size(), 6u) << "two seeds of training, the same held-out rows";
   for (const auto& [task, compared] : against.at("tasks").items()) {
     EXPECT_EQ(Keys(compared), (std::set<std::string>{"metric", "better", "value", "other", "difference",

@@ -34,8 +34,8 @@ namespace medley {
 // (UnlikeRows). A term that could not be told so, or whose gradient is 0 in all of up to 32 rows, is named;
 // in a run, of which a first draw may have nothing to teach yet, the latter after 50 draws.
 //
-// Computes no gradient of a parameter, and leaves no trace: a resumed run makes the check at another step than
-// one that never stopped.
+// Computes no gradient of a parameter, and leaves no trace: a resumed run makes the check at another step
+// than one that never stopped.
 //
 // Trainer's thread. After a throw (an Error, out of memory, an interrupt) the
 // task counts as not checked, and nothing of it is kept.
