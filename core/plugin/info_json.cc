@@ -41,7 +41,8 @@ ordered_json Plain(const Info& info) {
   ordered_json json = ordered_json::object();
   const auto visit = [&](const facts::Fact& fact, const auto& value) {
     ordered_json shown = ValueToJson(value);
-    const bool is_nothing = shown.is_string() ? shown == "" : shown.empty() || shown == false || shown == 0;
+    const bool is_nothing = shown.is_string() ? shown.template get_ref<const std::string&>().empty()
+                                              : shown.empty() || shown == false || shown == 0;
     if (!fact.only_given || !is_nothing) json[std::string(fact.key)] = std::move(shown);
   };
   Info::Fields(visit, info);

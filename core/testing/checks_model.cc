@@ -56,7 +56,7 @@ class ModelCheck {
     CompareAgain();  // what is kept moves all that follows, which would only say it again
     if (findings_.empty()) CompareRows(not_judged);
     if (findings_.empty()) CompareMemory();
-    if (findings_.empty()) CompareGradient();
+    if (findings_.empty()) CompareGradient(not_judged);
   }
 
  private:
@@ -157,10 +157,10 @@ class ModelCheck {
     return number;
   }
 
-  void CompareGradient() {
+  void CompareGradient(std::vector<std::string>& not_judged) {
     const at::AutoGradMode graph(true);
     std::vector<at::Tensor> trained;
-    std::vector<std::string> unreached;
+    std::vector<std::string> unreached, unread;
     for (const Parameter& parameter : model_.parameters()) {
       if (parameter.tensor.requires_grad() && !parameter.frozen) trained.push_back(parameter.tensor);
     }
@@ -175,21 +175,37 @@ class ModelCheck {
     for (const Parameter& parameter : model_.parameters()) {
       const bool is_trained = parameter.tensor.requires_grad() && !parameter.frozen;
       const at::Tensor one = is_trained ? found[next++] : at::Tensor();
-      if (is_trained && !one.defined()) unreached.push_back(parameter.name);
+      if (is_trained && !one.defined())
+        (IsRead(parameter.tensor, number.item<double>()) ? unreached : unread).push_back(parameter.name);
       gradient.push_back(one.defined() ? one : at::zeros_like(parameter.tensor.detach()));
     }
-    if (!unreached.empty()) return SayUnreached(unreached);
+    if (!unreached.empty())
+      findings_.push_back(Of("no gradient of an output reaches the parameters " + Some(unreached) +
+                             "; nothing would train them: look in Forward for what is detached (detach(), "
+                             "data(), item(), a NoGradGuard, a copy), or mark them frozen"));
+    // A published model may have such.
+    if (!unread.empty())
+      not_judged.push_back("what the parameters " + Some(unread) +
+                           " are for: no output changes with them, so nothing would train them");
     for (std::uint64_t seed = 1; seed <= kDirections; ++seed) CompareAlong(gradient, seed);
   }
 
-  void SayUnreached(const std::vector<std::string>& names) {
+  // Whether an output changes with it.
+  bool IsRead(const at::Tensor& parameter, double number) const {
+    const at::NoGradGuard no_graph;
+    const at::Tensor kept = parameter.detach().clone();
+    at::Generator generator = at::detail::createCPUGenerator(6);
+    parameter.detach().add_(at::empty_like(kept).normal_(0, 1, generator));
+    const double moved = Number().item<double>();
+    parameter.detach().copy_(kept);
+    return moved != number;
+  }
+
+  static std::string Some(const std::vector<std::string>& names) {
     constexpr std::size_t kListed = 5;
     const std::vector<std::string> some(names.begin(), names.begin() + std::min(names.size(), kListed));
-    const std::string more =
-        names.size() > kListed ? " and " + std::to_string(names.size() - kListed) + " more" : "";
-    findings_.push_back(Of("no gradient of an output reaches the parameters " + Listed(some) + more +
-                           "; nothing would train them: look in Forward for what is detached (detach(), "
-                           "data(), item(), a NoGradGuard, a copy), or mark them frozen"));
+    return Listed(some) +
+           (names.size() > kListed ? " and " + std::to_string(names.size() - kListed) + " more" : "");
   }
 
   void CompareAlong(const Gradient& gradient, std::uint64_t seed) {

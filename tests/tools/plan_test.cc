@@ -49,8 +49,8 @@ TEST_F(PlanCommand, MeasuresOnceAndPlansForEveryBudget) {
   const std::string out = " --out " + (scratch_ / "out").string();
   const CommandResult first = Plan("--budget 80MiB tasks.zoom_agent.rows=auto" + out);
   ASSERT_EQ(first.code, 0) << first.out;
-  for (const char* words : {"position_qa", "zoom_agent", "sequential", "micro rows", "in all, of the",
-                            "margin", " are free", "measuring what the tasks take"})
+  for (const char* words : {"position_qa", "zoom_agent", "sequential", "micro", "in all, of the", "margin",
+                            " are free", "measuring what the tasks take"})
     EXPECT_NE(first.out.find(words), std::string::npos) << first.out;
   const json large = Read("out/plan.json");
   EXPECT_GT(large["planning"]["steps"], 0);

@@ -421,7 +421,7 @@ TEST(RunCommand, EvalAgainstAnotherRunComparesOnTheSameRows) {
       Shell(Medley() + "eval " + run.string() + " --rows 4 --against " + other.string());
   ASSERT_EQ(result.code, 0) << result.out;
   EXPECT_NE(
-      result.out.find("(step 4) against " + other.string() + " (step 3), on the same held-out rows, seed 5"),
+      result.out.find("(step 4) against " + other.string() + " (step 3), on the same held-out rows, seed 0"),
       std::string::npos)
       << result.out;
   const auto json = nlohmann::json::parse(ReadText(run / "eval.json"));
