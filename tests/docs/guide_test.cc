@@ -56,7 +56,7 @@ void ExpectOfGuide(const std::string& name, const std::string& said) {
 // its own tests; and does what its commands say.
 TEST_F(Guide, EveryFolderIsBuiltPassesItsOwnTestsAndTrains) {
   const std::vector<std::string> folders =
-      test::Slice("Guide", std::vector<std::string>{"recall", "gesture", "boxes", "riddles"}, 2);
+      test::Slice("Guide", std::vector<std::string>{"recall", "gesture", "boxes", "riddles"}, 4);
   for (const std::string& name : folders) ASSERT_NO_FATAL_FAILURE(Make(name));
   Write("CMakeLists.txt", ProjectOf(folders));
   const CommandResult built = Run(".", "cmake -S . -B build -G Ninja && cmake --build build");

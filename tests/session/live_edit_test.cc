@@ -63,7 +63,7 @@ class LiveEdit : public ::testing::Test {
     const std::string log = ReadText(run() / kWeightLog);
     std::vector<std::int64_t> resumes = what.resumes;
     resumes.insert(resumes.end(), {at - 1, at, at + 1});
-    for (const std::int64_t k : test::Slice("ResumedAboutAnEdit." + what.stages, resumes, 3)) {
+    for (const std::int64_t k : test::Slice("ResumedAboutAnEdit." + what.stages, resumes, 5)) {
       const fs::path part = CopyWithCheckpoint(k);
       const Ended resumed = test::ResumeToTheEnd(part, "checkpoint.every=0");
       EXPECT_EQ(resumed.code, ExitCode::kDone) << resumed.out;
