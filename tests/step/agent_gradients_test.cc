@@ -35,7 +35,7 @@ TEST_P(AgentGradients, EveryModeAndMicroBatchEqualsJoint) {
 }
 
 INSTANTIATE_TEST_SUITE_P(AllTasks, AgentGradients,
-                         ::testing::ValuesIn(test::Slice("AgentGradients", AllVariants(), 6)),
+                         ::testing::ValuesIn(test::Slice("AgentGradients", AllVariants(), 8)),
                          [](const auto& info) { return NameOf(info.param); });
 
 // Without plugins there would be nothing above to fail.

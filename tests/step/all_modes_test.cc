@@ -32,7 +32,7 @@ TEST_P(AllModes, GradientsEqualJointAndThoseOfRecomputedLayersBitForBit) {
             check::Findings());
 }
 
-INSTANTIATE_TEST_SUITE_P(Tasks, AllModes, ::testing::ValuesIn(test::Slice("AllModes", AllVariants(), 6)),
+INSTANTIATE_TEST_SUITE_P(Tasks, AllModes, ::testing::ValuesIn(test::Slice("AllModes", AllVariants(), 8)),
                          [](const auto& info) { return NameOf(info.param); });
 
 // Before the first tensor of the program.

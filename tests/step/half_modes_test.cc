@@ -44,7 +44,7 @@ TEST_P(HalfModes, GradientsAreJointsButForRounding) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Tasks, HalfModes, ::testing::ValuesIn(test::Slice("HalfModes", AllVariants(), 6)),
+INSTANTIATE_TEST_SUITE_P(Tasks, HalfModes, ::testing::ValuesIn(test::Slice("HalfModes", AllVariants(), 8)),
                          [](const auto& info) { return NameOf(info.param); });
 
 std::int64_t SavedBytes(const TaskVariant& what, at::ScalarType dtype, Mode mode) {
