@@ -245,7 +245,7 @@ void RunDirectory::WriteRecord(ordered_json record) const {
   }
   starts.push_back(std::move(start));
   record["starts"] = std::move(starts);
-  ReplaceFile(path_ / "run.json", JsonText(record, 2) + "\n");
+  ReplaceRunRecord(path_, record);
 }
 
 fs::path NewestConfig(const fs::path& run) {
@@ -269,12 +269,16 @@ ordered_json ReadRunRecord(const fs::path& run) {
   return record;
 }
 
+void ReplaceRunRecord(const fs::path& run, const ordered_json& record) {
+  ReplaceFile(run / "run.json", JsonText(record, 2) + "\n");
+}
+
 void RecordEnd(const fs::path& run, std::int64_t step, const std::string& why) {
   ordered_json record = ReadRunRecord(run);
   const auto starts = record.find("starts");
   if (starts == record.end() || !starts->is_array() || starts->empty() || !starts->back().is_object()) return;
   starts->back()["ended"] = {{"step", step}, {"why", why}};
-  ReplaceFile(run / "run.json", JsonText(record, 2) + "\n");
+  ReplaceRunRecord(run, record);
 }
 
 fs::path DefaultRunPath(const fs::path& config) {

@@ -68,6 +68,8 @@ class RunDirectory {
 std::filesystem::path NewestConfig(const std::filesystem::path& run);
 // run.json, or null where there is none.
 nlohmann::ordered_json ReadRunRecord(const std::filesystem::path& run);
+// Replaces run.json, whole.
+void ReplaceRunRecord(const std::filesystem::path& run, const nlohmann::ordered_json& record);
 // Notes there, in the newest of its "starts", that the run is over: "ended": {step, why}. For who looks at
 // it; nothing depends on it. Does nothing where there is no start.
 void RecordEnd(const std::filesystem::path& run, std::int64_t step, const std::string& why);

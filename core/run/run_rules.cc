@@ -7,10 +7,8 @@
 #include <utility>
 #include <variant>
 
-#include <medley/base/durable_file.h>
 #include <medley/base/error.h>
 #include <medley/base/files.h>
-#include <medley/base/json_text.h>
 #include <medley/checkpoint/checkpoint_files.h>
 #include <medley/checkpoint/run_directory.h>
 #include <medley/curriculum/weight_log.h>
@@ -107,7 +105,7 @@ void RecordRules(const fs::path& run, DataRules& rules) {
   ordered_json record = ReadRunRecord(run);
   if (!record.is_object()) return;  // somebody moved it away
   record[kDataRules] = rules.Json();
-  ReplaceFile(run / "run.json", JsonText(record, 2) + "\n");
+  ReplaceRunRecord(run, record);
   rules.Kept();
 }
 
