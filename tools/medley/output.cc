@@ -160,8 +160,11 @@ void OutputFileOption::Check() const {
 }
 
 void OutputFileOption::Write(const std::string& bytes) const {
-  Check();
-  if (path_.has_parent_path()) CreateDirectories(path_.parent_path());  // which only a vocabulary may lack
+  std::error_code ignored;
+  if (const fs::path folder = path_.parent_path(); !folder.empty() && !fs::exists(folder, ignored)) {
+    Check();  // which only a vocabulary passes
+    CreateDirectories(folder);
+  }
   WriteTo(Allowed(kind_, path_), bytes);
 }
 
@@ -185,7 +188,7 @@ void OutputFolderOption::Check(OutputKind kind, const std::string& name) const {
 }
 
 fs::path OutputFolderOption::Write(OutputKind kind, const std::string& name, const std::string& bytes) const {
-  Check(kind, name);
+  Check();
   CreateDirectories(path_);
   WriteTo(Allowed(kind, path_ / name), bytes);
   return path_ / name;
