@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <exception>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <stdexcept>
@@ -68,6 +69,10 @@ DataRules DataRules::Earlier() {
 }
 
 DataRules DataRules::Of(const ordered_json& record) {
+  const auto damaged = [](const std::exception& error) {
+    return InputError(std::string("the run's run.json is damaged: data_rules: ") + error.what() +
+                      ". Restore it: it says which items are held out");
+  };
   try {
     if (record.at("version").get<int>() != kVersion)
       throw InputError("the run's data_rules (run.json) are of version " + record.at("version").dump() +
@@ -82,11 +87,9 @@ DataRules DataRules::Of(const ordered_json& record) {
       rules.by_place_[task] = rows.get<std::string>();
     return rules;
   } catch (const nlohmann::json::exception& error) {
-    throw InputError(std::string("the run's run.json is damaged: data_rules: ") + error.what() +
-                     ". Restore it: it says which items are held out");
+    throw damaged(error);
   } catch (const std::logic_error& error) {  // of a number in words
-    throw InputError(std::string("the run's run.json is damaged: data_rules: ") + error.what() +
-                     ". Restore it: it says which items are held out");
+    throw damaged(error);
   }
 }
 

@@ -180,12 +180,12 @@ class ModelCheck {
       gradient.push_back(one.defined() ? one : at::zeros_like(parameter.tensor.detach()));
     }
     if (!unreached.empty())
-      findings_.push_back(Of("no gradient of an output reaches the parameters " + Some(unreached) +
+      findings_.push_back(Of("no gradient of an output reaches the parameters " + JoinFew(unreached) +
                              "; nothing would train them: look in Forward for what is detached (detach(), "
                              "data(), item(), a NoGradGuard, a copy), or mark them frozen"));
     // A published model may have such.
     if (!unread.empty())
-      not_judged.push_back("what the parameters " + Some(unread) +
+      not_judged.push_back("what the parameters " + JoinFew(unread) +
                            " are for: no output changes with them, so nothing would train them");
     for (std::uint64_t seed = 1; seed <= kDirections; ++seed) CompareAlong(gradient, seed);
   }
@@ -199,13 +199,6 @@ class ModelCheck {
     const double moved = Number().item<double>();
     parameter.detach().copy_(kept);
     return moved != number;
-  }
-
-  static std::string Some(const std::vector<std::string>& names) {
-    constexpr std::size_t kListed = 5;
-    const std::vector<std::string> some(names.begin(), names.begin() + std::min(names.size(), kListed));
-    return Listed(some) +
-           (names.size() > kListed ? " and " + std::to_string(names.size() - kListed) + " more" : "");
   }
 
   void CompareAlong(const Gradient& gradient, std::uint64_t seed) {

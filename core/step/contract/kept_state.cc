@@ -61,7 +61,7 @@ std::string CompareInstances(const MicroBatch::Setting& setting, const Batch& on
       if (found != other.sums[pass].end() && IsAlike(setting, sum, found->second)) continue;
       return "pass '" + setting.task.variant().passes[pass].name + "' gave for the term '" + term + "' " +
              c10::str(sum) + " over " + of_row +
-             ", and in a second instance of the task, which ran no other " + "row before, " +
+             ", and in a second instance of the task, which ran no other row before, " +
              (found == other.sums[pass].end() ? "nothing" : c10::str(found->second)) + kKeepNothing +
              ": look at Run";
     }
