@@ -1,7 +1,7 @@
 # medley_unity(TARGET [BATCH n] [ACROSS n] [LIGHT FOLDERS...] [ALONE SOURCES...])
 #
 # With MEDLEY_UNITY, the target's sources are compiled in batches of one folder each: most of a source's time is its headers, which
-# a batch reads once. BATCH: at most so many in one, where ten take more than 1.5 GB to compile, and with medley_large_jobs. ACROSS: at
+# a batch reads once. BATCH: at most so many in one, where ten take more than 2 GB to compile, and with medley_large_jobs. ACROSS: at
 # most so many in one, whichever folders they are of, for sources that nobody edits and waits for. LIGHT: batches of these folders are
 # compiled with medley_light_optimization. ALONE: these stay by themselves, for a reason that stands beside the call. The presets
 # `release` and `asan` build so; `dev`, and the commands that tools/lint reads, have each source alone.
