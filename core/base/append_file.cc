@@ -12,6 +12,7 @@
 #include <medley/base/descriptor.h>
 #include <medley/base/durable_file.h>
 #include <medley/base/error.h>
+#include <medley/base/printable.h>
 
 namespace medley {
 namespace {
@@ -28,7 +29,7 @@ void ReadFirst(int fd, std::int64_t bytes, const fs::path& path, const Take& tak
     const ssize_t got = ::pread(fd, piece.data(), size, at);
     if (got < 0 && errno == EINTR) continue;
     if (got < 0) ThrowFileError("read", path, errno);
-    if (got == 0) throw Error(path.string() + " became shorter while it was read");
+    if (got == 0) throw Error(Printable(path) + " became shorter while it was read");
     take(piece.data(), static_cast<std::size_t>(got));
     at += got;
   }
@@ -68,9 +69,9 @@ AppendFile::AppendFile(fs::path path, std::int64_t keep_bytes)
     : path_(std::move(path)), file_(path_, O_RDWR | O_CREAT | kPlainOnly) {
   if (!file_.ok()) ThrowFileError("open", path_, errno);
   const std::int64_t size = SizeOf(file_.get(), path_);
-  if (size < 0) throw Error(path_.string() + " is no plain file; move it away");
+  if (size < 0) throw Error(Printable(path_) + " is no plain file; move it away");
   if (size < keep_bytes)
-    throw Error(path_.string() + " " + Shorter(size, keep_bytes) + "; the log was damaged");
+    throw Error(Printable(path_) + " " + Shorter(size, keep_bytes) + "; the log was damaged");
   ReadFirst(file_.get(), keep_bytes, path_, [&](const char* data, std::size_t n) { sum_.Add(data, n); });
   SetLength(file_.get(), keep_bytes, path_);
   SeekTo(keep_bytes);
@@ -120,7 +121,7 @@ void AppendFile::WriteAnew() {
       copy.Write(data, size);
     });
     if (sum.Hex() != sum_.Hex())
-      throw Error(path_.string() + " lost bytes that were written, when it could not be synced");
+      throw Error(Printable(path_) + " lost bytes that were written, when it could not be synced");
   });
   Descriptor anew(path_, O_RDWR | kPlainOnly);
   if (!anew.ok()) ThrowFileError("open", path_, errno);

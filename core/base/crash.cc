@@ -120,7 +120,9 @@ CrashScope::~CrashScope() { t_doing = outer_; }
 void SetCrashAdvice(std::string_view advice) noexcept {
   g_advice_size = 0;
   const std::size_t size = std::min(advice.size(), g_advice.size());
-  std::copy_n(advice.begin(), size, g_advice.begin());
+  // A path of the user's, in a buffer that a handler may read: no memory is asked for.
+  std::transform(advice.begin(), advice.begin() + static_cast<std::ptrdiff_t>(size), g_advice.begin(),
+                 [](char c) { return (c >= 0 && c < ' ') || c == '\x7f' ? '?' : c; });
   g_advice_size = size;
 }
 

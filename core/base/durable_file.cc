@@ -13,6 +13,7 @@
 
 #include <medley/base/error.h>
 #include <medley/base/input_file.h>
+#include <medley/base/printable.h>
 
 namespace medley {
 namespace {
@@ -48,7 +49,7 @@ FileError::~FileError() = default;
 
 void ThrowFileError(std::string_view doing, const fs::path& path, int error_number) {
   const std::string words = std::generic_category().message(error_number);
-  throw FileError("cannot " + std::string(doing) + " " + path.string() + ": " + words, error_number);
+  throw FileError("cannot " + std::string(doing) + " " + Printable(path) + ": " + words, error_number);
 }
 
 void WriteAll(int fd, const void* data, std::size_t size, const fs::path& path) {
@@ -101,16 +102,16 @@ void SyncDirectory(const fs::path& directory) {
 
 void RenameNoReplace(const fs::path& from, const fs::path& to) {
   if (::renameat2(AT_FDCWD, from.c_str(), AT_FDCWD, to.c_str(), RENAME_NOREPLACE) == 0) return;
-  if (errno != EINVAL && errno != ENOSYS) ThrowFileError("rename " + from.string() + " to", to, errno);
+  if (errno != EINVAL && errno != ENOSYS) ThrowFileError("rename " + Printable(from) + " to", to, errno);
   // Some filesystems lack the flag. The run's lock makes us the only writer, so looking first is enough.
   struct stat info {};
-  if (::lstat(to.c_str(), &info) == 0) ThrowFileError("rename " + from.string() + " to", to, EEXIST);
-  if (::rename(from.c_str(), to.c_str()) != 0) ThrowFileError("rename " + from.string() + " to", to, errno);
+  if (::lstat(to.c_str(), &info) == 0) ThrowFileError("rename " + Printable(from) + " to", to, EEXIST);
+  if (::rename(from.c_str(), to.c_str()) != 0) ThrowFileError("rename " + Printable(from) + " to", to, errno);
 }
 
 void Exchange(const fs::path& a, const fs::path& b) {
   if (::renameat2(AT_FDCWD, a.c_str(), AT_FDCWD, b.c_str(), RENAME_EXCHANGE) != 0)
-    ThrowFileError("exchange " + a.string() + " with", b, errno);
+    ThrowFileError("exchange " + Printable(a) + " with", b, errno);
 }
 
 fs::path RenameAside(const fs::path& path, const std::string& name) {
@@ -121,7 +122,7 @@ fs::path LinkAside(const fs::path& path, const std::string& name) {
   return Aside(path, name, [&](const fs::path& aside) {
     if (::link(path.c_str(), aside.c_str()) == 0) return;
     const bool knows_none = errno == EPERM || errno == EOPNOTSUPP || errno == ENOSYS || errno == EMLINK;
-    if (!knows_none) ThrowFileError("link " + path.string() + " to", aside, errno);
+    if (!knows_none) ThrowFileError("link " + Printable(path) + " to", aside, errno);
     RenameNoReplace(path, aside);
   });
 }
@@ -182,14 +183,14 @@ void ReplaceFile(const fs::path& path, const std::function<void(NewFile&)>& writ
 
 std::string ReadSmallFile(const fs::path& path, std::int64_t limit) {
   const InputFile file(path, InputFile::Links::kRefuse);
-  if (!file.is_plain()) throw Error(path.string() + " is not a plain file");
+  if (!file.is_plain()) throw Error(Printable(path) + " is not a plain file");
   if (file.size() > limit) {
-    throw Error(path.string() + " has " + std::to_string(file.size()) + " bytes, at most " +
+    throw Error(Printable(path) + " has " + std::to_string(file.size()) + " bytes, at most " +
                 std::to_string(limit) + " are expected");
   }
   std::string contents(static_cast<std::size_t>(file.size()), '\0');
   if (file.Read(0, contents.data(), contents.size()) < contents.size())
-    throw Error(path.string() + " became shorter while it was read");
+    throw Error(Printable(path) + " became shorter while it was read");
   return contents;
 }
 

@@ -10,6 +10,7 @@
 #include <medley/base/error.h>
 #include <medley/base/files.h>
 #include <medley/base/input_file.h>
+#include <medley/base/printable.h>
 #include <medley/base/work_progress.h>
 
 namespace medley {
@@ -82,9 +83,9 @@ std::string HashText(std::string_view text) { return Hex(XXH3_128bits(text.data(
 
 FileDigest DigestFile(const std::filesystem::path& path, std::int64_t expected_bytes) {
   const InputFile file(path, InputFile::Links::kRefuse);
-  if (!file.is_plain()) throw Error(path.string() + " is not a plain file");
+  if (!file.is_plain()) throw Error(Printable(path) + " is not a plain file");
   if (file.size() != expected_bytes) {
-    throw Error(path.string() + " has " + std::to_string(file.size()) + " bytes, " +
+    throw Error(Printable(path) + " has " + std::to_string(file.size()) + " bytes, " +
                 std::to_string(expected_bytes) + " were saved");
   }
   Digester digester;

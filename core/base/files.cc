@@ -11,6 +11,7 @@
 #include <medley/base/bytes.h>
 #include <medley/base/descriptor.h>
 #include <medley/base/error.h>
+#include <medley/base/printable.h>
 #include <medley/base/suggest.h>
 
 namespace medley {
@@ -89,9 +90,9 @@ std::string ReadFile(const fs::path& file, std::int64_t most_bytes) {
 std::string DisplayPath(const fs::path& path) {
   std::error_code failed;
   const fs::path here = fs::current_path(failed);
-  if (failed || !path.is_absolute()) return path.string();
+  if (failed || !path.is_absolute()) return Printable(path);
   const fs::path relative = path.lexically_normal().lexically_relative(here);
-  return relative.empty() || *relative.begin() == ".." ? path.string() : relative.string();
+  return Printable(relative.empty() || *relative.begin() == ".." ? path : relative);
 }
 
 }  // namespace medley

@@ -4,6 +4,7 @@
 
 #include <medley/base/error.h>
 #include <medley/base/pcre2.h>
+#include <medley/base/printable.h>
 #include <medley/base/utf8.h>
 
 namespace medley {
@@ -27,8 +28,8 @@ FullMatch::FullMatch(const std::string& pattern) : pattern_(pattern), code_(std:
   code_->code.reset(pcre2_compile(Bytes(pattern), pattern.size(),
                                   PCRE2_ANCHORED | PCRE2_ENDANCHORED | PCRE2_UTF, &error, &at, nullptr));
   if (code_->code == nullptr)
-    throw InputError("'" + CutText(pattern, 64) + "' is no regular expression: " + pcre2::Words(error) +
-                     " (byte " + std::to_string(at) + ")");
+    throw InputError("'" + Printable(CutText(pattern, 64)) + "' is no regular expression: " +
+                     pcre2::Words(error) + " (byte " + std::to_string(at) + ")");
   code_->found.reset(pcre2_match_data_create(1, nullptr));
   code_->context.reset(pcre2_match_context_create(nullptr));
   pcre2_set_match_limit(code_->context.get(), kMostSteps);
@@ -42,9 +43,9 @@ bool FullMatch::operator()(std::string_view text) const {
                                  code_->context.get());
   if (result >= 0) return true;
   if (result == PCRE2_ERROR_NOMATCH) return false;
-  throw InputError("the regular expression '" + CutText(pattern_, 64) + "' cannot be held against '" +
-                   CutText(std::string(text), 64) + "': " + pcre2::Words(result) +
-                   ". Write it in a simpler way");
+  throw InputError("the regular expression '" + Printable(CutText(pattern_, 64)) +
+                   "' cannot be held against '" + CutText(std::string(text), 64) +
+                   "': " + pcre2::Words(result) + ". Write it in a simpler way");
 }
 
 }  // namespace medley

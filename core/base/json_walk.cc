@@ -2,18 +2,16 @@
 
 #include <algorithm>
 
+#include <medley/base/printable.h>
+#include <medley/base/utf8.h>
+
 namespace medley {
 namespace {
 
 constexpr std::size_t kMostProblems = 100;
 constexpr std::size_t kMostWords = 300;  // bytes of what is repeated from the text
 
-std::string Shown(std::string_view text) {
-  if (text.size() <= kMostWords) return std::string(text);
-  std::size_t end = kMostWords;
-  while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xc0) == 0x80) --end;  // no half character
-  return std::string(text.substr(0, end)) + "...";
-}
+std::string Shown(std::string_view text) { return Printable(CutText(text, kMostWords)); }
 
 }  // namespace
 

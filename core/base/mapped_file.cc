@@ -11,6 +11,7 @@
 
 #include <medley/base/descriptor.h>
 #include <medley/base/durable_file.h>
+#include <medley/base/printable.h>
 
 namespace medley {
 
@@ -56,7 +57,7 @@ MappedFile::MappedFile(const std::filesystem::path& path) {
                             MAP_PRIVATE | MAP_NORESERVE, file.get(), 0);
   if (mapped == MAP_FAILED) ThrowFileError("map", path, errno);
   data_ = static_cast<std::byte*>(mapped);
-  place_ = KeepPlace(data_, size_, path.string());
+  place_ = KeepPlace(data_, size_, Printable(path));
 }
 
 MappedFile::~MappedFile() {

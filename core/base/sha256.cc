@@ -10,6 +10,7 @@
 
 #include <medley/base/error.h>
 #include <medley/base/input_file.h>
+#include <medley/base/printable.h>
 
 namespace medley {
 namespace {
@@ -26,7 +27,7 @@ void Require(int ok) {
 
 std::string Sha256OfFile(const std::filesystem::path& path) {
   const InputFile file(path);
-  if (!file.is_plain()) throw Error(path.string() + " is not a plain file");
+  if (!file.is_plain()) throw Error(Printable(path) + " is not a plain file");
   const std::unique_ptr<EVP_MD_CTX, FreeContext> context(EVP_MD_CTX_new());
   Require(context != nullptr ? EVP_DigestInit_ex(context.get(), EVP_sha256(), nullptr) : 0);
   std::vector<unsigned char> piece(std::size_t{1} << 20);

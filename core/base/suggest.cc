@@ -1,3 +1,4 @@
+#include <medley/base/printable.h>
 #include <medley/base/suggest.h>
 
 #include <algorithm>
@@ -66,7 +67,7 @@ std::string JoinNames(const std::vector<std::string>& names, std::string_view se
   std::string all;
   for (const std::string& name : names) {
     if (!all.empty()) all += separator;
-    all += name;
+    all += Printable(name);
   }
   return all;
 }

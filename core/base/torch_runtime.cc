@@ -8,6 +8,7 @@
 #include <atomic>
 
 #include <medley/base/error.h>
+#include <medley/base/printable.h>
 #include <medley/base/version.h>
 
 namespace medley {
@@ -41,13 +42,13 @@ void LoadCuda() {
   const std::filesystem::path directory = LoadedTorchDirectory(), library = directory / "libtorch_cuda.so";
   if (!std::filesystem::exists(library)) {
     throw InputError("device \"cuda\" needs a libtorch with CUDA; the one that is loaded, " +
-                     directory.string() + ", has no libtorch_cuda.so (medley was built for " +
+                     Printable(directory) + ", has no libtorch_cuda.so (medley was built for " +
                      std::string(Torch().build) +
                      "). Run or build medley with a CUDA wheel, or set \"device\": \"cpu\"");
   }
   if (dlopen(library.c_str(), RTLD_NOW | RTLD_GLOBAL | RTLD_NODELETE) == nullptr) {
     throw InputError(
-        "cannot open " + library.string() + ": " + dlerror() +
+        "cannot open " + Printable(library) + ": " + dlerror() +
         ". A machine with a GPU needs torch with all its dependencies: remove .venv and run tools/setup");
   }
   const int devices = c10::impl::VirtualGuardImpl(at::kCUDA).deviceCount();

@@ -1,3 +1,4 @@
+#include <medley/base/printable.h>
 #include <medley/base/work_progress.h>
 
 #include <algorithm>
@@ -43,7 +44,7 @@ void WorkProgress::Say(const std::string& what, double done, double all) {
 
 std::string WorkProgress::Line(const std::string& what, double done, double all) const {
   const double share = all > 0 ? std::clamp(done / all, 0.0, 1.0) : 0;
-  std::string line = what + ": " + std::to_string(std::lround(100 * share)) + " %";
+  std::string line = Printable(what) + ": " + std::to_string(std::lround(100 * share)) + " %";
   if (share > 0) line += ", " + FormatSeconds((last_ - begin_) * (1 - share) / share) + " left";
   return line;
 }
@@ -57,7 +58,7 @@ Telling WorkInParts::Next(double weight) {
 }
 
 ReadingProgress::ReadingProgress(const std::filesystem::path& file, std::FILE* out, SecondsSource now)
-    : progress_(out, std::move(now)), words_("reading " + file.filename().string()) {
+    : progress_(out, std::move(now)), words_("reading " + Printable(file.filename())) {
   std::error_code gone;  // then who reads it says so
   const auto bytes = std::filesystem::file_size(file, gone);
   if (!gone) all_ = static_cast<double>(bytes);

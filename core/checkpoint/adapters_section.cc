@@ -5,6 +5,7 @@
 #include <medley/base/error.h>
 #include <medley/base/files.h>
 #include <medley/base/json_text.h>
+#include <medley/base/printable.h>
 #include <medley/checkpoint/checkpoint.h>
 
 namespace medley {
@@ -61,14 +62,14 @@ std::optional<Adapters> ReadAdapters(const std::filesystem::path& checkpoint) {
   try {
     return FromJson(*state);
   } catch (const json::exception& error) {
-    throw InputError(checkpoint.string() + " does not say what its adapters are: " + error.what());
+    throw InputError(Printable(checkpoint) + " does not say what its adapters are: " + error.what());
   }
 }
 
 void RequireSameAdapters(const std::filesystem::path& checkpoint, const Adapters& saved,
                          const Adapters& now) {
   if (ToJson(saved) == ToJson(now)) return;
-  throw InputError("the adapters of " + checkpoint.string() + " have " + Words(saved) +
+  throw InputError("the adapters of " + Printable(checkpoint) + " have " + Words(saved) +
                    "; those of this run have " + Words(now) +
                    ". Make lora the same; or merge them first (medley export), to begin with new ones");
 }

@@ -9,6 +9,7 @@
 #include <medley/base/files.h>
 #include <medley/base/json_reader.h>
 #include <medley/base/json_text.h>
+#include <medley/base/printable.h>
 #include <medley/checkpoint/saved_tensors.h>
 #include <medley/step/compact_moments.h>
 #include <medley/weights/safetensors.h>
@@ -48,7 +49,7 @@ ordered_json ReadState(const fs::path& checkpoint) {
   const std::string text = ReadSmallFile(checkpoint / kStateFile, kLargestState);
   ordered_json sections =
       ReadJson(text, DisplayPath(checkpoint / kStateFile), {.bytes = kLargestState, .values = kMostValues});
-  if (!sections.is_object()) throw InputError((checkpoint / kStateFile).string() + " is not a JSON object");
+  if (!sections.is_object()) throw InputError(Printable(checkpoint / kStateFile) + " is not a JSON object");
   return sections;
 }
 
@@ -57,7 +58,7 @@ void Convert(const fs::path& file, const TrainingState& state, SavedTensors& sav
   try {
     state.convert_optimizer(saved);
   } catch (const InputError& error) {
-    throw InputError(file.string() + ": " + error.what());
+    throw InputError(Printable(file) + ": " + error.what());
   }
 }
 
@@ -217,7 +218,7 @@ void LoadCheckpoint(const fs::path& checkpoint, const TrainingState& state) {
 
 nlohmann::json ReadSection(const fs::path& checkpoint, const std::string& name) {
   const std::optional<nlohmann::json> state = FindSection(checkpoint, name);
-  if (!state) throw InputError((checkpoint / kStateFile).string() + " has no state of \"" + name + "\"");
+  if (!state) throw InputError(Printable(checkpoint / kStateFile) + " has no state of \"" + name + "\"");
   return *state;
 }
 

@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include <medley/base/error.h>
+#include <medley/base/printable.h>
 #include <medley/base/version.h>
 #include <medley/checkpoint/divided_state.h>
 
@@ -53,7 +54,7 @@ ordered_json FactsJson(const CheckpointFacts& facts, const ordered_json& tensors
 CheckpointFacts ReadCheckpointFacts(const fs::path& path, const Manifest& manifest) {
   try {
     const ordered_json& json = manifest.facts;
-    if (json.at("finite") != true) throw Error(path.string() + " is not marked as finite");
+    if (json.at("finite") != true) throw Error(Printable(path) + " is not marked as finite");
     CheckpointFacts facts;
     facts.step = manifest.step;
     facts.logs = LogMarksFromJson(json.at("logs"));
@@ -64,20 +65,20 @@ CheckpointFacts ReadCheckpointFacts(const fs::path& path, const Manifest& manife
     facts.parts = json.value("optimizer_parts", std::int64_t{0});
     return facts;
   } catch (const nlohmann::json::exception& error) {
-    throw Error((path / kManifestFile).string() + " lacks a fact: " + error.what());
+    throw Error(Printable(path / kManifestFile) + " lacks a fact: " + error.what());
   }
 }
 
 FoundCheckpoint CompleteCheckpoint(const fs::path& checkpoint, const Manifest& manifest) {
   for (const char* name : {kModelFile, kOptimizerFile, kStateFile}) {
     if (manifest.files.count(name) == 0)
-      throw Error((checkpoint / name).string() + " is not in the manifest");
+      throw Error(Printable(checkpoint / name) + " is not in the manifest");
   }
   FoundCheckpoint found{checkpoint, ReadCheckpointFacts(checkpoint, manifest)};
   for (std::int64_t rank = 0; rank < found.facts.parts; ++rank) {
     const std::string name = PartFile({rank, found.facts.parts});
     if (manifest.files.count(name) == 0)
-      throw Error((checkpoint / name).string() + " is not in the manifest");
+      throw Error(Printable(checkpoint / name) + " is not in the manifest");
   }
   return found;
 }

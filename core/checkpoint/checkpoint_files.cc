@@ -14,6 +14,7 @@
 #include <medley/base/json_count.h>
 #include <medley/base/json_reader.h>
 #include <medley/base/json_text.h>
+#include <medley/base/printable.h>
 
 namespace medley {
 namespace {
@@ -52,12 +53,12 @@ void CheckFileList(const fs::path& checkpoint, const Manifest& manifest) {
   std::set<std::string> found;
   for (const fs::path& path : ListDirectory(checkpoint)) {
     const std::string name = path.filename().string();
-    if (expected.count(name) == 0) throw Error(path.string() + " does not belong to the checkpoint");
-    if (TypeOf(path) != fs::file_type::regular) throw Error(path.string() + " is not a plain file");
+    if (expected.count(name) == 0) throw Error(Printable(path) + " does not belong to the checkpoint");
+    if (TypeOf(path) != fs::file_type::regular) throw Error(Printable(path) + " is not a plain file");
     found.insert(name);
   }
   for (const std::string& name : expected) {
-    if (found.count(name) == 0) throw Error((checkpoint / name).string() + " is missing");
+    if (found.count(name) == 0) throw Error(Printable(checkpoint / name) + " is missing");
   }
 }
 
@@ -102,7 +103,7 @@ std::string NewestCheckpointWords(const fs::path& run) {
   try {
     const std::vector<CheckpointEntry> saved = ListCheckpoints(run);
     if (saved.empty()) return "No step of the run was saved";
-    return "The newest checkpoint is " + saved.front().path.string() + "; medley resume " + run.string() +
+    return "The newest checkpoint is " + Printable(saved.front().path) + "; medley resume " + Printable(run) +
            " goes on from there";
   } catch (const std::exception& error) {
     return "The run's checkpoints cannot be listed: " + std::string(error.what());
@@ -120,33 +121,33 @@ std::vector<fs::path> ListSetAside(const fs::path& run) {
 
 Manifest ReadManifest(const fs::path& checkpoint) {
   if (TypeOf(checkpoint) != fs::file_type::directory)
-    throw Error(checkpoint.string() + " is not a directory");
+    throw Error(Printable(checkpoint) + " is not a directory");
   const std::string seal = ReadSmallFile(checkpoint / kSealFile, kLargestSeal);
   const std::string text = ReadSmallFile(checkpoint / kManifestFile, kLargestManifest);
   const std::int64_t step = StepOfName(checkpoint.filename().string());
   if (seal != SealText(step, text)) {
-    throw Error((checkpoint / kManifestFile).string() +
+    throw Error(Printable(checkpoint / kManifestFile) +
                 " does not match its seal: one of the two was damaged, or belongs to another checkpoint");
   }
   try {
     const ordered_json json = ReadJson(text, DisplayPath(checkpoint / kManifestFile));
     if (json.at("format") != kFormat) {
-      throw Error((checkpoint / kManifestFile).string() + " has format " + json.at("format").dump() +
+      throw Error(Printable(checkpoint / kManifestFile) + " has format " + json.at("format").dump() +
                   ", this medley reads format " + std::to_string(kFormat));
     }
     Manifest manifest;
     manifest.step = CountOf(json, "step");
     if (manifest.step != step)
-      throw Error(checkpoint.string() + " holds step " + std::to_string(manifest.step));
+      throw Error(Printable(checkpoint) + " holds step " + std::to_string(manifest.step));
     for (const auto& [name, file] : json.at("files").items()) {
       manifest.files[name] = {CountOf(file, "bytes"), file.at("xxh3_128").get<std::vector<std::string>>()};
     }
     manifest.facts = json.at("facts");
     return manifest;
   } catch (const nlohmann::json::exception& error) {
-    throw Error((checkpoint / kManifestFile).string() + " cannot be understood: " + error.what());
+    throw Error(Printable(checkpoint / kManifestFile) + " cannot be understood: " + error.what());
   } catch (const std::out_of_range& error) {
-    throw Error((checkpoint / kManifestFile).string() + " cannot be understood: " + error.what());
+    throw Error(Printable(checkpoint / kManifestFile) + " cannot be understood: " + error.what());
   }
 }
 
@@ -157,7 +158,7 @@ Manifest VerifyCheckpoint(const fs::path& checkpoint) {
     const FileDigest found = DigestFile(checkpoint / name, saved.bytes);
     for (std::size_t i = 0; i < std::max(found.chunks.size(), saved.chunks.size()); ++i) {
       if (i < found.chunks.size() && i < saved.chunks.size() && found.chunks[i] == saved.chunks[i]) continue;
-      throw Error((checkpoint / name).string() +
+      throw Error(Printable(checkpoint / name) +
                   " was damaged: its sum differs from the manifest's in the 16 MiB from byte " +
                   std::to_string(static_cast<std::int64_t>(i) * kChunkBytes));
     }

@@ -6,6 +6,7 @@
 
 #include <medley/base/error.h>
 #include <medley/base/json_text.h>
+#include <medley/base/printable.h>
 #include <medley/checkpoint/checkpoint_files.h>
 #include <medley/checkpoint/checkpoint_search.h>
 #include <medley/cluster/group.h>
@@ -58,7 +59,7 @@ void CheckpointKeeper::TrySave(std::int64_t step, const std::optional<MeanEvalua
     if (failures_ >= kMostFailures) {
       throw Error(line + ". That was the " + std::to_string(failures_) +
                   "rd time in a row; the run ends here. " + WhatIsLeft(setting_.run) +
-                  ": mend what is wrong, then medley resume " + setting_.run.string());
+                  ": mend what is wrong, then medley resume " + Printable(setting_.run));
     }
     console_.Warn(line + ". " + WhatIsLeft(setting_.run) + "; training goes on");
   }

@@ -6,6 +6,7 @@
 
 #include <medley/base/error.h>
 #include <medley/base/files.h>
+#include <medley/base/printable.h>
 #include <medley/checkpoint/checkpoint_files.h>
 
 namespace medley {
@@ -28,14 +29,14 @@ std::optional<FoundCheckpoint> VerifyOrWarn(const CheckpointEntry& entry, Consol
   } catch (const FileError& error) {
     if (!IsDamage(error)) {
       throw FileError(std::string(error.what()) + ". That says nothing about the checkpoint " +
-                          entry.path.filename().string() +
+                          Printable(entry.path.filename()) +
                           ", and nothing was changed: try again, or move it away to use the one before it",
                       error.number());
     }
-    if (!WasRemoved(entry)) console.Warn("refused checkpoint " + entry.path.string() + ": " + error.what());
+    if (!WasRemoved(entry)) console.Warn("refused checkpoint " + Printable(entry.path) + ": " + error.what());
     return std::nullopt;
   } catch (const Error& error) {
-    if (!WasRemoved(entry)) console.Warn("refused checkpoint " + entry.path.string() + ": " + error.what());
+    if (!WasRemoved(entry)) console.Warn("refused checkpoint " + Printable(entry.path) + ": " + error.what());
     return std::nullopt;
   }
 }
@@ -44,7 +45,7 @@ std::optional<FoundCheckpoint> VerifyOrWarn(const CheckpointEntry& entry, Consol
   for (const fs::path& path : ListSetAside(run)) damaged.push_back(path);
   std::string names;
   for (const fs::path& path : damaged) names += (names.empty() ? "" : ", ") + path.filename().string();
-  throw InputError("no checkpoint of " + run.string() + " is whole: " + names +
+  throw InputError("no checkpoint of " + Printable(run) + " is whole: " + names +
                    " cannot be used. Nothing was changed. Restore one of them (and the logs) from a copy, or "
                    "start a new run; to begin this one again at step 0, without its logs, move them away");
 }
@@ -60,7 +61,7 @@ void RefuseLostCheckpoints(const fs::path& run) {
   } catch (const Error&) {  // that it is there says enough
   }
   throw InputError(
-      run.string() + " has no checkpoint any more, but " + latest.string() + " says that " + name +
+      Printable(run) + " has no checkpoint any more, but " + Printable(latest) + " says that " + name +
       " was saved. Nothing was changed. Restore the checkpoint from a copy, or start a new run; to "
       "begin this one again at step 0, without its logs, remove " +
       latest.string());
@@ -101,7 +102,7 @@ std::optional<FoundCheckpoint> FindCheckpoint(const fs::path& run, OnDamage on_d
     }
     for (const CheckpointEntry& bad : damaged) {
       if (on_damage == OnDamage::kSkip) break;
-      console.Warn(bad.path.string() + " is set aside as " +
+      console.Warn(Printable(bad.path) + " is set aside as " +
                    SetCheckpointAside(run, bad).filename().string());
     }
     if (on_damage == OnDamage::kSetAside) MendLatest(run, found->path, console);

@@ -11,6 +11,7 @@
 
 #include <medley/base/durable_file.h>
 #include <medley/base/error.h>
+#include <medley/base/printable.h>
 #include <medley/weights/safetensors.h>
 
 namespace medley {
@@ -49,9 +50,10 @@ void ReadParts(const fs::path& file, std::map<std::string, PartsOfOne>& parts) {
   for (const auto& [name, tensor] : MapSafetensors(file)) {
     const std::optional<PlacedPart> part = PlacedPartOf(name);
     if (!part || tensor.sizes() != at::IntArrayRef{part->numbers.size()})
-      throw InputError(file.string() + ": '" + name + "' does not say which part of a tensor it is");
+      throw InputError(Printable(file) + ": '" + Printable(name) +
+                       "' does not say which part of a tensor it is");
     if (!parts[part->name].emplace(part->numbers.begin, tensor).second)
-      throw InputError(file.string() + ": another file has '" + name + "' too");
+      throw InputError(Printable(file) + ": another file has '" + Printable(name) + "' too");
   }
 }
 
@@ -107,7 +109,7 @@ std::set<std::string> JoinParts(const fs::path& checkpoint, std::map<std::string
     const auto range = wanted ? wanted(name, numbers) : NumberRange{0, numbers};
     if (!range) continue;
     if (!saved.emplace(name, Joined(of_one, *range)).second)
-      throw InputError(checkpoint.string() + " has " + name + " as a whole and in parts");
+      throw InputError(Printable(checkpoint) + " has " + name + " as a whole and in parts");
     names.insert(name);
   }
   return names;

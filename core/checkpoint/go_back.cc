@@ -5,6 +5,7 @@
 #include <vector>
 
 #include <medley/base/error.h>
+#include <medley/base/printable.h>
 #include <medley/base/suggest.h>
 
 namespace medley {
@@ -23,7 +24,7 @@ FoundCheckpoint CheckpointOf(const fs::path& run, std::int64_t step) {
       throw InputError("the checkpoint of step " + std::to_string(step) + " cannot be used: " + error.what());
     }
   }
-  throw InputError(run.string() + " has no checkpoint of step " + std::to_string(step) +
+  throw InputError(Printable(run) + " has no checkpoint of step " + std::to_string(step) +
                    "; it has those of " + Listed(steps));
 }
 

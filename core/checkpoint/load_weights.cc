@@ -4,6 +4,7 @@
 #include <set>
 
 #include <medley/base/error.h>
+#include <medley/base/printable.h>
 #include <medley/base/suggest.h>
 #include <medley/checkpoint/adapters_section.h>
 #include <medley/checkpoint/checkpoint_facts.h>
@@ -50,7 +51,7 @@ void RequireRoom(const fs::path& file, const std::vector<Parameter>& weights,
   }
   if (left.empty()) return;
   throw InputError(
-      file.string() + " has what this run's model lacks: " + Listed(left) +
+      Printable(file) + " has what this run's model lacks: " + Listed(left) +
       ". Was the model's config changed? Of another model's run, init_from.match names what is taken");
 }
 
@@ -102,7 +103,7 @@ TakenWeights LoadWeights(const fs::path& checkpoint, const std::vector<Parameter
     std::erase_if(wanted, of_adapter);
     taken.adapters = "the adapters begin anew";
     if (wanted.empty())
-      throw InputError("init_from: " + checkpoint.string() +
+      throw InputError("init_from: " + Printable(checkpoint) +
                        " has no adapters, and nothing else was asked for");
   }
   for (const Parameter& parameter : wanted) CheckFits(checkpoint / kModelFile, parameter, saved);

@@ -20,6 +20,7 @@
 #include <medley/base/files.h>
 #include <medley/base/json_reader.h>
 #include <medley/base/json_text.h>
+#include <medley/base/printable.h>
 
 namespace medley {
 namespace {
@@ -72,7 +73,7 @@ Descriptor OpenLock(const std::filesystem::path& path, int flags) {
   const bool other = file.ok() ? ::fstat(file.get(), &info) == 0 && !S_ISREG(info.st_mode)
                                : errno == ELOOP || errno == EISDIR;
   if (!other) return file;
-  throw InputError(path.string() + " is no plain file; expected the run's lock: move it away");
+  throw InputError(Printable(path) + " is no plain file; expected the run's lock: move it away");
 }
 
 // `how`: LOCK_EX or LOCK_SH. InputError where another process holds it.
@@ -82,7 +83,7 @@ void Take(int fd, int how, const std::filesystem::path& path) {
   while (result != 0 && errno == EINTR);
   if (result == 0) return;
   if (errno != EWOULDBLOCK) ThrowFileError("lock", path, errno);
-  throw InputError(path.parent_path().string() + " is in use by " + DescribeHolder(ReadHolder(fd)) +
+  throw InputError(Printable(path.parent_path()) + " is in use by " + DescribeHolder(ReadHolder(fd)) +
                    ". Wait for it, stop it, or choose another --out");
 }
 
@@ -105,8 +106,8 @@ bool HoldsRun(const fs::path& path) {
 
 void RefuseRun(const fs::path& path) {
   if (!HoldsRun(path)) return;
-  throw InputError(path.string() + " already holds a run. To go on with it: medley resume " + path.string() +
-                   ". To start anew: choose another --out");
+  throw InputError(Printable(path) + " already holds a run. To go on with it: medley resume " +
+                   Printable(path) + ". To start anew: choose another --out");
 }
 
 // Whether medley plan wrote it: with it a run may begin.
@@ -134,7 +135,7 @@ std::string WouldBeLost(const fs::path& path) {
 void RefuseLoss(const fs::path& path) {
   const std::string name = WouldBeLost(path);
   if (name.empty()) return;
-  throw InputError((path / name).string() +
+  throw InputError(Printable(path / name) +
                    " is there, and a run would write its own over it; choose another --out, or a new folder");
 }
 
@@ -150,7 +151,7 @@ void SyncIntoParent(const fs::path& directory) {
 // From the top, so that a killed process leaves at most the deepest one in doubt.
 void MakeDirectories(const fs::path& path) {
   const auto fail = [&](const std::error_code& error) {
-    throw InputError("cannot make the run directory " + path.string() + ": " + error.message());
+    throw InputError("cannot make the run directory " + Printable(path) + ": " + error.message());
   };
   std::error_code error;
   std::vector<fs::path> missing;
@@ -207,7 +208,8 @@ RunDirectory::RunDirectory(fs::path path, std::unique_ptr<RunLock> lock)
 
 void RunDirectory::CheckFree(const fs::path& path) {
   if (!fs::exists(path)) return;
-  if (!fs::is_directory(path)) throw InputError(path.string() + " is not a directory; choose another --out");
+  if (!fs::is_directory(path))
+    throw InputError(Printable(path) + " is not a directory; choose another --out");
   RunLock::Check(path);
   RefuseRun(path);
   RefuseLoss(path);
@@ -252,7 +254,7 @@ fs::path NewestConfig(const fs::path& run) {
   if (const std::string problem = DirectoryProblem(run); !problem.empty())
     throw InputError(problem + "; a run directory is expected");
   if (!fs::exists(ConfigPath(run, 0))) {
-    throw InputError(run.string() +
+    throw InputError(Printable(run) +
                      " holds no run (it has no config.resolved.json). Start one: medley train CONFIG --out " +
                      run.string());
   }
@@ -265,7 +267,7 @@ ordered_json ReadRunRecord(const fs::path& run) {
   const fs::path path = run / "run.json";
   if (!fs::exists(path)) return nullptr;
   ordered_json record = ReadJson(ReadSmallFile(path, kLargestJson), DisplayPath(path));
-  if (!record.is_object()) throw InputError(path.string() + " is damaged: a JSON object was expected");
+  if (!record.is_object()) throw InputError(Printable(path) + " is damaged: a JSON object was expected");
   return record;
 }
 

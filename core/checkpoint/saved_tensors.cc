@@ -6,6 +6,7 @@
 
 #include <medley/base/error.h>
 #include <medley/base/files.h>
+#include <medley/base/printable.h>
 #include <medley/base/work_progress.h>
 #include <medley/model/float_type.h>
 
@@ -30,13 +31,13 @@ SavedTensors::const_iterator FindSaved(const SavedTensors& saved, const Paramete
 void CheckFits(const fs::path& file, const Parameter& parameter, const SavedTensors& saved) {
   const auto found = FindSaved(saved, parameter);
   if (found == saved.end())
-    throw InputError(file.string() + " has no tensor " + parameter.name +
+    throw InputError(Printable(file) + " has no tensor " + parameter.name +
                      ". Was the model's config changed?");
   const at::Tensor& tensor = found->second;
   // Whether a weight is a master or rounded differs with what a run computes in, and what it trains.
   const bool fits = AtLeastFloat(tensor.scalar_type()) == AtLeastFloat(parameter.tensor.scalar_type());
   if (tensor.sizes() == parameter.tensor.sizes() && fits) return;
-  throw InputError(file.string() + ": " + parameter.name + " is " + Describe(tensor) + ", the run needs " +
+  throw InputError(Printable(file) + ": " + parameter.name + " is " + Describe(tensor) + ", the run needs " +
                    Describe(parameter.tensor) + ". Was the model's config changed?");
 }
 
@@ -48,7 +49,7 @@ void CheckAll(const fs::path& file, const std::vector<Parameter>& wanted, const 
   }
   for (const auto& [name, tensor] : saved) {
     if (used.count(name) == 0)
-      throw InputError(file.string() + " has a tensor " + name + ", which this run does not have");
+      throw InputError(Printable(file) + " has a tensor " + name + ", which this run does not have");
   }
 }
 

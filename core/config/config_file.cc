@@ -8,6 +8,7 @@
 
 #include <medley/base/error.h>
 #include <medley/base/files.h>
+#include <medley/base/printable.h>
 #include <medley/base/utf8.h>
 #include <medley/config/mistakes.h>
 
@@ -174,8 +175,9 @@ void ConfigFile::OverrideOne(const std::string& text) {
   const auto equals = text.find('=');
   const std::vector<std::string> keys = SplitPath(text.substr(0, equals));
   if (equals == std::string::npos || std::count(keys.begin(), keys.end(), "") > 0) {
-    diagnostics_.Add(kCommandLine, {},
-                     "expected key.path=value such as optimizer.learning_rate=1e-3, found '" + text + "'");
+    diagnostics_.Add(
+        kCommandLine, {},
+        "expected key.path=value such as optimizer.learning_rate=1e-3, found '" + Printable(text) + "'");
     return;
   }
   JsonNode* node = &document_.root;
@@ -186,8 +188,8 @@ void ConfigFile::OverrideOne(const std::string& text) {
       const std::string found =
           node->IsArray() ? "an array of " + std::to_string(node->elements.size()) : Describe(*node);
       diagnostics_.Add(kCommandLine, {},
-                       Dotted(keys) + ": " + (above.empty() ? "the file" : Dotted(above)) + " is " + found +
-                           " and has no '" + keys[i] + "'");
+                       Printable(Dotted(keys) + ": " + (above.empty() ? "the file" : Dotted(above)) + " is " +
+                                 found + " and has no '" + keys[i] + "'"));
       return;
     }
     node = next;
@@ -206,7 +208,8 @@ fs::path ConfigFile::Resolve(const JsonNode& node) const {
 void ConfigFile::Fail(SourcePosition at, const std::string& path, const std::string& message) {
   // An override has no line: then the value came from the command line.
   const bool overridden = at.line == 0 && document_.parsed;
-  diagnostics_.Add(overridden ? kCommandLine : name_, at, path.empty() ? message : path + ": " + message);
+  diagnostics_.Add(overridden ? kCommandLine : name_, at,
+                   path.empty() ? message : Printable(path) + ": " + message);
 }
 
 const JsonNode* ConfigFile::Find(const std::vector<std::string>& path) const {

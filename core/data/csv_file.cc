@@ -5,6 +5,7 @@
 
 #include <medley/base/error.h>
 #include <medley/base/files.h>
+#include <medley/base/printable.h>
 #include <medley/base/suggest.h>
 #include <medley/data/last_read.h>
 
@@ -93,14 +94,14 @@ CsvFile::CsvFile(const std::filesystem::path& file, char separator)
   columns_ = Fields(0);
   for (auto column = columns_.begin(); column != columns_.end(); ++column) {
     if (std::find(columns_.begin(), column, *column) != column)
-      throw InputError(Place(0) + ": two columns are called '" + *column + "'");
+      throw InputError(Place(0) + ": two columns are called '" + Printable(*column) + "'");
   }
 }
 
 std::size_t CsvFile::Column(std::string_view name) const {
   const auto found = std::find(columns_.begin(), columns_.end(), name);
   if (found != columns_.end()) return static_cast<std::size_t>(found - columns_.begin());
-  throw InputError(Place(0) + ": no column '" + std::string(name) + "'" + DidYouMean(name, columns_) +
+  throw InputError(Place(0) + ": no column '" + Printable(name) + "'" + DidYouMean(name, columns_) +
                    " (columns: " + JoinNames(columns_) + ")");
 }
 

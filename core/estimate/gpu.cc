@@ -11,6 +11,7 @@
 #include <medley/base/error.h>
 #include <medley/base/files.h>
 #include <medley/base/json_count.h>
+#include <medley/base/printable.h>
 #include <medley/base/suggest.h>
 #include <medley/config/field_reader.h>
 #include <medley/config/field_writer.h>
@@ -76,11 +77,12 @@ std::string NoSuchGpu(const std::vector<Gpu>& gpus, std::string_view name) {
   const std::string plain = Plain(name);
   std::vector<std::string> longer;
   for (const Gpu& gpu : gpus) {
-    if (!plain.empty() && Plain(gpu.name).starts_with(plain)) longer.push_back("'" + gpu.name + "'");
+    if (!plain.empty() && Plain(gpu.name).starts_with(plain))
+      longer.push_back("'" + Printable(gpu.name) + "'");
   }
   const std::string near =
       longer.empty() ? DidYouMean(name, NamesOf(gpus)) : "; did you mean " + JoinNames(longer, " or ") + "?";
-  return "no such GPU: '" + std::string(name) + "'" + near;
+  return "no such GPU: '" + Printable(name) + "'" + near;
 }
 
 [[noreturn]] void RefuseGpus(const std::string& unknown, const std::vector<Gpu>& gpus) {
@@ -122,7 +124,7 @@ Gpu ReadGpu(const std::filesystem::path& path) {
 
 std::vector<Gpu> ReadGpus(const std::filesystem::path& directory) {
   if (const std::string problem = DirectoryProblem(directory); !problem.empty())
-    throw InputError("the GPU presets: " + problem + " (" + directory.string() + ")");
+    throw InputError("the GPU presets: " + problem + " (" + Printable(directory) + ")");
   std::vector<Gpu> gpus;
   for (const auto& path : ListDirectory(directory)) {
     if (path.extension() == ".json") gpus.push_back(ReadGpu(path));

@@ -5,6 +5,7 @@
 
 #include <medley/base/error.h>
 #include <medley/base/files.h>
+#include <medley/base/printable.h>
 #include <medley/base/suggest.h>
 #include <medley/base/utf8.h>
 
@@ -67,7 +68,7 @@ std::map<std::string, std::string> LoraTargets::Problems() const {
   if (!too_narrow_.empty()) problems["rank"] = too_narrow_;
   if (unused_.empty() || (any_ && !lora_.pretrained.empty())) return problems;
   std::vector<std::string> unused;
-  for (const std::string& target : unused_) unused.push_back("'" + CutText(target, 64) + "'");
+  for (const std::string& target : unused_) unused.push_back("'" + Printable(CutText(target, 64)) + "'");
   std::set<std::string> ends;
   for (const std::string& map : maps_) ends.insert(map.substr(map.rfind('.') + 1));
   problems["targets"] =

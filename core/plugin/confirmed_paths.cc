@@ -10,10 +10,10 @@
 #include <medley/base/durable_file.h>
 #include <medley/base/error.h>
 #include <medley/base/files.h>
+#include <medley/base/printable.h>
 #include <medley/base/user_directories.h>
 
 #include "plugin_scan.h"
-#include "rejection.h"
 #include "trust.h"
 
 namespace medley {

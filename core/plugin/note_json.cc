@@ -5,6 +5,7 @@
 #include <medley/base/error.h>
 #include <medley/base/facts.h>
 #include <medley/base/json_reader.h>
+#include <medley/base/printable.h>
 #include <medley/base/spec_names.h>
 
 #include "rejection.h"
@@ -91,28 +92,5 @@ std::vector<std::string> Texts(const Json& object, const std::string& key) {
 }
 
 }  // namespace note
-
-std::string Printable(std::string_view text) {
-  constexpr std::string_view kHex = "0123456789abcdef";
-  std::string out;
-  for (const char c : text) {
-    const auto byte = static_cast<unsigned char>(c);
-    if (byte >= 0x20 && byte != 0x7f) {
-      out += c;
-    } else {
-      out += {'\\', 'x', kHex[byte >> 4], kHex[byte & 15]};
-    }
-  }
-  return out;
-}
-
-std::string PrintableLines(std::string_view text) {
-  std::string out;
-  for (std::size_t end = text.find('\n'); end != std::string_view::npos; end = text.find('\n')) {
-    out += Printable(text.substr(0, end)) + '\n';
-    text.remove_prefix(end + 1);
-  }
-  return out + Printable(text);
-}
 
 }  // namespace medley

@@ -15,6 +15,7 @@
 #include <medley/base/crash.h>
 #include <medley/base/error.h>
 #include <medley/base/interrupt.h>
+#include <medley/base/printable.h>
 
 namespace medley {
 
@@ -42,7 +43,7 @@ class GlobalStateGuard {
 // which nobody can.
 template <typename Fn>
 auto CallPlugin(const std::string& plugin, const std::string& task, const std::string& phase, Fn&& fn) {
-  const std::string who = "plugin '" + plugin + "' (task " + task + ", ";
+  const std::string who = "plugin '" + Printable(plugin) + "' (task " + task + ", ";
   const std::string doing = who + "while " + phase;
   // An evaluation runs passes, whose errors name plugin and task already.
   const auto words = [&](std::string_view what) {

@@ -4,6 +4,7 @@
 #include <utility>
 #include <variant>
 
+#include <medley/base/printable.h>
 #include <medley/base/suggest.h>
 #include <medley/data/item_stream.h>
 
@@ -22,8 +23,9 @@ std::vector<std::string> NamesOf(const Items& items) {
 
 [[noreturn]] void NoSuch(const std::string& task, const std::string& what, const std::string& name,
                          const std::vector<std::string>& names) {
-  throw InputError("task '" + task + "' has no " + what + " '" + name + "'" + DidYouMean(name, names) +
-                   " (it has: " + (names.empty() ? "none" : JoinNames(names)) + ")");
+  throw InputError("task '" + task + "' has no " + what + " '" + Printable(name) + "'" +
+                   DidYouMean(name, names) + " (it has: " + (names.empty() ? "none" : JoinNames(names)) +
+                   ")");
 }
 
 const OptionInfo* MissingOption(const TaskInfo& info, const TaskConfig& settings) {
@@ -40,7 +42,7 @@ OptionValues MergeOptions(const TaskInfo& info, const TaskConfig& settings) {
     const OptionInfo* option = info.FindOption(name);
     if (option == nullptr) NoSuch(info.name, "option", name, NamesOf(info.options));
     if (const std::string problem = option->Problem(value); !problem.empty())
-      throw InputError("task '" + info.name + "': option '" + name + "': " + problem);
+      throw InputError("task '" + info.name + "': option '" + Printable(name) + "': " + problem);
     options[name] = value;
   }
   if (const OptionInfo* option = MissingOption(info, settings); option != nullptr)

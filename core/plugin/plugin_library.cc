@@ -15,6 +15,7 @@
 #include <system_error>
 
 #include <medley/base/interrupt.h>
+#include <medley/base/printable.h>
 #include <medley/data/last_read.h>
 
 #include "elf_file.h"

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include <medley/base/error.h>
+#include <medley/base/printable.h>
 #include <medley/base/suggest.h>
 
 #include "elf_file.h"

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include <medley/base/error.h>
+#include <medley/base/printable.h>
 #include <medley/base/user_directories.h>
 #include <medley/base/version.h>
 #include <medley/model/built_in_models.h>

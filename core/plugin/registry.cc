@@ -4,11 +4,11 @@
 #include <utility>
 
 #include <medley/base/error.h>
+#include <medley/base/printable.h>
 #include <medley/base/suggest.h>
 #include <medley/model/built_in_models.h>
 
 #include "plugin_scan.h"
-#include "rejection.h"
 
 namespace medley {
 namespace {

@@ -1,7 +1,6 @@
 #pragma once
 
 #include <string>
-#include <string_view>
 
 namespace medley {
 
@@ -12,10 +11,5 @@ struct Rejection {
   std::string reason;
   bool claims = true;  // to be a plugin; false: a library of another kind, whole
 };
-
-// Text of a stranger, safe to print: control characters as \xNN.
-std::string Printable(std::string_view text);
-// The same of several lines, which stay lines.
-std::string PrintableLines(std::string_view text);
 
 }  // namespace medley

@@ -5,6 +5,7 @@
 
 #include <medley/base/error.h>
 #include <medley/base/json_text.h>
+#include <medley/base/printable.h>
 #include <medley/base/suggest.h>
 
 namespace medley {
@@ -78,7 +79,7 @@ const VariantInfo* TaskInfo::FindVariant(std::string_view variant) const {
 
 const VariantInfo& TaskInfo::RequireVariant(std::string_view variant) const {
   if (const VariantInfo* found = FindVariant(variant)) return *found;
-  throw InputError("the task " + name + " has no variant '" + std::string(variant) +
+  throw InputError("the task " + name + " has no variant '" + Printable(variant) +
                    "', its variants are: " + Listed(VariantNames()));
 }
 

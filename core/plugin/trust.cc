@@ -11,6 +11,7 @@
 #include <optional>
 #include <vector>
 
+#include <medley/base/printable.h>
 #include <medley/base/version.h>
 #include <medley/task/abi.h>
 
@@ -106,9 +107,9 @@ std::string WhyUnsafe(const std::filesystem::path& path) {
   uid_t child = 0;
   for (const std::filesystem::path& component : components) {  // from the leaf to the root
     struct stat info {};
-    if (lstat(component.c_str(), &info) != 0) return component.string() + ": " + std::strerror(errno);
+    if (lstat(component.c_str(), &info) != 0) return Printable(component) + ": " + std::strerror(errno);
     if (!owners.Has(info.st_uid)) {
-      return component.string() + " belongs to user " + std::to_string(info.st_uid) +
+      return Printable(component) + " belongs to user " + std::to_string(info.st_uid) +
              ", neither root nor you: plugins run with your rights. chown it, or copy the plugin elsewhere";
     }
     const bool sticky = S_ISDIR(info.st_mode) && (info.st_mode & S_ISVTX) != 0 && component != path;

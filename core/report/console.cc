@@ -8,6 +8,7 @@
 
 #include <medley/base/error.h>
 #include <medley/base/files.h>
+#include <medley/base/printable.h>
 #include <medley/base/terminal.h>
 #include <medley/report/screen.h>
 
@@ -35,7 +36,7 @@ std::shared_ptr<spdlog::logger> OpenLog(const std::filesystem::path& file, std::
     });
     return log;
   } catch (const spdlog::spdlog_ex& error) {
-    throw Error("cannot open the log file " + file.string() + ": " + error.what());
+    throw Error("cannot open the log file " + Printable(file) + ": " + error.what());
   }
 }
 
@@ -69,13 +70,14 @@ void Console::ClearStatus() {
 
 void Console::Say(const std::string& line) {
   ClearStatus();
-  Put(line + "\n");
-  LogLine(line);
+  const std::string printable = PrintableLines(line);
+  Put(printable + "\n");
+  LogLine(printable);
 }
 
 void Console::Detail(const std::string& line) {
   if (shows_details_ || IsWide()) return Say(line);
-  LogLine(line);
+  LogLine(PrintableLines(line));
 }
 
 // A table begins below the time, so that its columns stand.
@@ -85,12 +87,12 @@ void Console::LogLine(const std::string& line) {
 
 void Console::Warn(const std::string& line) {
   ClearStatus();
-  Put("warning: " + line + "\n");
-  if (log_) log_->warn(line);
+  Put("warning: " + PrintableLines(line) + "\n");
+  Log(line);
 }
 
 void Console::Log(const std::string& line) {
-  if (log_) log_->warn(line);
+  if (log_) log_->warn(PrintableLines(line));
 }
 
 std::size_t Console::columns() const { return ColumnsOf(out_); }
@@ -104,7 +106,7 @@ void Console::Paint(const std::string& line) {
 }
 
 void Console::Status(const std::string& line, const std::string& on_screen) {
-  const std::string& shown = on_screen.empty() ? line : on_screen;
+  const std::string shown = Printable(on_screen.empty() ? line : on_screen);
   const double now = now_();
   if (terminal_ && now - last_paint_ >= kRepaint) {
     Paint(shown);
@@ -112,7 +114,7 @@ void Console::Status(const std::string& line, const std::string& on_screen) {
   }
   if (now - last_line_ < kPlainLine) return;
   last_line_ = now;
-  if (log_) log_->info(line);
+  if (log_) log_->info(Printable(line));
   if (!terminal_) Put(shown + "\n");
 }
 

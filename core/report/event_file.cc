@@ -14,6 +14,7 @@
 #include <medley/base/durable_file.h>
 #include <medley/base/error.h>
 #include <medley/base/input_file.h>
+#include <medley/base/printable.h>
 #include <medley/report/event_record.h>
 
 namespace medley {
@@ -126,12 +127,12 @@ std::string MakeReady(const fs::path& path, std::int64_t keep_bytes) {
   const fs::file_type found = TypeOf(path);
   if (found == fs::file_type::not_found) {
     if (keep_bytes == 0) return "";
-    return path.string() + " is missing: what TensorBoard shows begins anew";
+    return Printable(path) + " is missing: what TensorBoard shows begins anew";
   }
   const std::string problem = ResumeProblem(path, keep_bytes);
   if (problem.empty()) return "";
   const fs::path aside = SetAside(path);
-  return path.string() + " " + problem + ": what TensorBoard shows begins anew, the old file is now " +
+  return Printable(path) + " " + problem + ": what TensorBoard shows begins anew, the old file is now " +
          aside.filename().string();
 }
 

@@ -6,6 +6,7 @@
 #include <medley/base/durable_file.h>
 #include <medley/base/json_reader.h>
 #include <medley/base/line_reader.h>
+#include <medley/base/printable.h>
 #include <medley/report/metrics.h>
 
 namespace medley {
@@ -51,7 +52,7 @@ fs::path Keep(const fs::path& path, fs::file_type type) {
 LogMark MakeAnew(const fs::path& path, const std::string& problem, std::int64_t step, Console& console) {
   const Readable kept = TypeOf(path) == fs::file_type::regular ? ReadLines(path, step) : Readable();
   const std::string name = ReplaceDamaged(path, kept.text);
-  std::string words = path.string() + " " + problem + "; ";
+  std::string words = Printable(path) + " " + problem + "; ";
   if (!name.empty()) words += "it is now " + name + ", and ";
   words += kept.lines == 0
                ? "a new one begins here"
@@ -91,7 +92,7 @@ std::string ReplaceDamaged(const fs::path& path, const std::string& text) {
 
 void MakeWayForLog(const fs::path& path, Console& console) {
   if (MarkProblem(path, LogMark()).empty()) return;
-  console.Warn(path.string() + " is no plain file; it is now " +
+  console.Warn(Printable(path) + " is no plain file; it is now " +
                RenameAside(path, path.filename().string()).filename().string());
 }
 

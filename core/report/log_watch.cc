@@ -4,6 +4,7 @@
 
 #include <medley/base/durable_file.h>
 #include <medley/base/error.h>
+#include <medley/base/printable.h>
 
 namespace medley {
 namespace {
@@ -21,12 +22,13 @@ std::string RoomLeft(const std::filesystem::path& log) {
 void LogWatch::Look(const AppendFile& log) {
   const bool waits = log.error() != 0;
   if (waits && !waiting_) {
-    console_.Warn("cannot write " + log.path().string() + ": " +
+    console_.Warn("cannot write " + Printable(log.path()) + ": " +
                   std::generic_category().message(log.error()) + "; " + std::to_string(log.waiting()) +
                   " bytes wait in memory" + RoomLeft(log.path()) + ". Every step tries again; until then " +
                   costs_);
   }
-  if (!waits && waiting_) console_.Say(log.path().string() + " is written again, and nothing of it is lost");
+  if (!waits && waiting_)
+    console_.Say(Printable(log.path()) + " is written again, and nothing of it is lost");
   waiting_ = waits;
 }
 

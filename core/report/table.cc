@@ -11,6 +11,7 @@
 
 #include <medley/base/bytes.h>
 #include <medley/base/error.h>
+#include <medley/base/printable.h>
 
 namespace medley {
 namespace {
@@ -73,6 +74,7 @@ Table& Table::BreaksLast(const std::string& column) {
 
 void Table::Add(Row row) {
   if (row.size() != rows_.front().size()) throw Error("a table row has the wrong number of cells");
+  for (std::string& cell : row) cell = Printable(cell);
   rows_.push_back(std::move(row));
 }
 

@@ -7,9 +7,9 @@
 
 #include <medley/base/error.h>
 #include <medley/base/files.h>
+#include <medley/base/printable.h>
 #include <medley/base/sha256.h>
 #include <medley/plugin/libraries_beside.h>
-#include <medley/plugin/rejection.h>
 
 namespace medley {
 namespace {

@@ -16,6 +16,7 @@
 #include <medley/base/error.h>
 #include <medley/base/files.h>
 #include <medley/base/libraries.h>
+#include <medley/base/printable.h>
 #include <medley/checkpoint/checkpoint.h>
 #include <medley/checkpoint/checkpoint_files.h>
 #include <medley/checkpoint/checkpoint_search.h>
@@ -28,7 +29,6 @@
 #include <medley/model/parameter_bytes.h>
 #include <medley/plugin/model_maker.h>
 #include <medley/plugin/plugin_host.h>
-#include <medley/plugin/rejection.h>
 #include <medley/run/input_files.h>
 #include <medley/run/run_record.h>
 #include <medley/run/run_rules.h>

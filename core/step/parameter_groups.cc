@@ -6,6 +6,7 @@
 
 #include <medley/base/bytes.h>
 #include <medley/base/error.h>
+#include <medley/base/printable.h>
 #include <medley/model/float_type.h>
 #include <medley/model/parameter_names.h>
 #include <medley/report/table.h>
@@ -37,7 +38,7 @@ void CheckUsed(const Model& model, const OptimizerConfig& config) {
     });
     if (used) continue;
     throw InputError(
-        "optimizer.groups: no parameter matches '" + group.match + "'; the model has " +
+        "optimizer.groups: no parameter matches '" + Printable(group.match) + "'; the model has " +
         std::to_string(parameters.size()) + " parameters, such as " +
         (parameters.empty() ? "none" : parameters.front().name + " and " + parameters.back().name));
   }

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include <medley/base/error.h>
+#include <medley/base/printable.h>
 #include <medley/base/suggest.h>
 
 namespace medley {
@@ -33,7 +34,7 @@ void CheckNames(const SpecialTokenNames& names, const std::string& file) {
       throw InputError("special_tokens: " +
                        NoSuchName("special token", token, {kSpecialTokens.begin(), kSpecialTokens.end()}));
     }
-    const std::string what = "special_tokens." + token + ": '" + name + "' in " + file;
+    const std::string what = "special_tokens." + token + ": '" + Printable(name) + "' in " + file;
     if (name.empty()) throw InputError(what + " is empty; expected a token");
     if (name != token && IsSpecialToken(name))
       throw InputError(what +

@@ -8,6 +8,7 @@
 
 #include <medley/base/error.h>
 #include <medley/base/files.h>
+#include <medley/base/printable.h>
 #include <medley/config/field_reader.h>
 #include <medley/config/field_writer.h>
 #include <medley/model/language_fields.h>
@@ -140,9 +141,9 @@ void CheckIgnoredKeys(ConfigFile& file, const ModelInfo& info, const ModelConfig
   for (std::size_t i = 0; i < config.ignored_keys().size(); ++i) {
     const std::string& key = config.ignored_keys()[i];
     const std::string problem = config.pretrained().empty() ? "there is no \"pretrained\" beside it"
-                                : table.MayBeIgnored(key)
-                                    ? ""
-                                    : "medley knows what '" + key + "' means, and cannot leave it aside";
+                                : table.MayBeIgnored(key)   ? ""
+                                                            : "medley knows what '" + Printable(key) +
+                                                                "' means, and cannot leave it aside";
     if (!problem.empty())
       file.FailAt({info.pretrained.group, std::string(kIgnoredKeys), std::to_string(i)}, problem);
   }

@@ -9,6 +9,7 @@
 
 #include <medley/base/error.h>
 #include <medley/base/full_match.h>
+#include <medley/base/printable.h>
 #include <medley/base/suggest.h>
 #include <medley/base/utf8.h>
 #include <medley/config/config_file.h>
@@ -134,10 +135,10 @@ class PeftConfigReader {
     const JsonNode* type = Find("peft_type");
     const bool is_text = type != nullptr && type->IsString();
     if (!is_text || type->scalar != "LORA")
-      file_.FailAt({"peft_type"},
-                   (is_text ? "'" + CutText(type->scalar.get<std::string>(), 64) + "' is not supported"
-                            : std::string("missing")) +
-                       "; medley reads \"LORA\"");
+      file_.FailAt({"peft_type"}, (is_text ? "'" + Printable(CutText(type->scalar.get<std::string>(), 64)) +
+                                                 "' is not supported"
+                                           : std::string("missing")) +
+                                      "; medley reads \"LORA\"");
     const JsonNode* bias = file_.Find({"bias"});
     if (bias != nullptr && bias->scalar != "none")
       Refuse(*bias, "bias", "\"none\": medley trains no biases beside adapters");

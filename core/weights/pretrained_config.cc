@@ -9,6 +9,7 @@
 #include <medley/base/durable_file.h>
 #include <medley/base/error.h>
 #include <medley/base/files.h>
+#include <medley/base/printable.h>
 #include <medley/base/suggest.h>
 #include <medley/base/utf8.h>
 #include <medley/weights/peft_config.h>
@@ -49,7 +50,7 @@ const Architecture* FindArchitecture(ConfigFile& file) {
     for (const Architecture& architecture : kArchitectures) {
       if (architecture.*name == found) return &architecture;
     }
-    const std::string what = is_text           ? "'" + CutText(found, 64) + "' is not supported"
+    const std::string what = is_text           ? "'" + Printable(CutText(found, 64)) + "' is not supported"
                              : node == nullptr ? "not there"
                                                : "expected a text, found " + Describe(*node);
     file.FailAt(path, what + "; " + Supported());
@@ -137,8 +138,8 @@ class PretrainedConfigReader {
     const std::string type = rope.Text("rope_type", rope.Text("type", "default"));
     if (type == "llama3") return ReadLlamaRope(rope, config);
     if (type != "default")
-      rope.Fail("",
-                "the rope type '" + CutText(type, 64) + "' is not supported; medley has default and llama3");
+      rope.Fail("", "the rope type '" + Printable(CutText(type, 64)) +
+                        "' is not supported; medley has default and llama3");
   }
 
   void ReadLlamaRope(KeyReader& rope, PretrainedConfig& config) {
@@ -188,7 +189,8 @@ class PretrainedConfigReader {
   void CheckActivation() {
     const std::string activation = keys_.Text("hidden_act", "silu");
     if (activation != "silu" && activation != "swish")
-      keys_.Fail("hidden_act", "'" + CutText(activation, 64) + "' is not supported; medley has silu");
+      keys_.Fail("hidden_act",
+                 "'" + Printable(CutText(activation, 64)) + "' is not supported; medley has silu");
   }
 
   ConfigFile& file_;

@@ -9,6 +9,7 @@
 
 #include <medley/base/error.h>
 #include <medley/base/files.h>
+#include <medley/base/printable.h>
 #include <medley/base/suggest.h>
 #include <medley/base/utf8.h>
 #include <medley/base/work_progress.h>
@@ -53,7 +54,7 @@ void PretrainedWeights::Take(const std::vector<Parameter>& parameters, Problems&
   for (const std::string& pattern : setting_.allow_missing) {
     if (std::none_of(parameters.begin(), parameters.end(),
                      [&](const Parameter& parameter) { return Matches(parameter, pattern); }))
-      problems.push_back("allow_missing: no parameter of the model matches '" + pattern + "'");
+      problems.push_back("allow_missing: no parameter of the model matches '" + Printable(pattern) + "'");
   }
   for (const Parameter& parameter : parameters) {
     if (IsAdapter(parameter.name)) continue;
@@ -118,7 +119,8 @@ void PretrainedWeights::CheckRest(Problems& problems) {
                          place.file->path().filename().string() + ")");
   }
   for (const std::string& pattern : needless)
-    problems.push_back("allow_unexpected: no tensor that the model lacks matches '" + pattern + "'");
+    problems.push_back("allow_unexpected: no tensor that the model lacks matches '" + Printable(pattern) +
+                       "'");
 }
 
 // Of a model that ties it to the embedding.

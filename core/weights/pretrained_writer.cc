@@ -6,6 +6,7 @@
 #include <utility>
 
 #include <medley/base/durable_file.h>
+#include <medley/base/printable.h>
 #include <medley/base/work_progress.h>
 #include <medley/model/adapters.h>
 #include <medley/weights/pretrained_files.h>
@@ -25,7 +26,7 @@ class WritingProgress {
   explicit WritingProgress(double all) : all_(all) {}
   void Wrote(const std::filesystem::path& file, std::size_t bytes) {
     done_ += static_cast<double>(bytes);
-    progress_.Say("writing " + file.filename().string(), done_, all_);
+    progress_.Say("writing " + Printable(file.filename()), done_, all_);
   }
 
  private:

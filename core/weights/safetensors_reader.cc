@@ -10,6 +10,7 @@
 #include <medley/base/error.h>
 #include <medley/base/files.h>
 #include <medley/base/json_reader.h>
+#include <medley/base/printable.h>
 #include <medley/weights/safetensors.h>
 #include <medley/weights/safetensors_file.h>
 
@@ -80,7 +81,7 @@ class HeaderReader {
     if (found == header_.end()) return;
     if (!found->is_object()) Fail("has a __metadata__ that is no object");
     for (const auto& [key, value] : found->items()) {
-      if (!value.is_string()) Fail("has a __metadata__ whose '" + key + "' is no string");
+      if (!value.is_string()) Fail("has a __metadata__ whose '" + Printable(key) + "' is no string");
     }
   }
 
@@ -94,7 +95,8 @@ class HeaderReader {
 
   std::int64_t Integer(const std::string& name, const Json& value) const {
     if (!value.is_number_unsigned() || value.get<std::uint64_t>() > INT64_MAX) {
-      Fail("has a tensor '" + name + "' whose shape or data_offsets hold something else than whole numbers");
+      Fail("has a tensor '" + Printable(name) +
+           "' whose shape or data_offsets hold something else than whole numbers");
     }
     return value.get<std::int64_t>();
   }
@@ -102,18 +104,19 @@ class HeaderReader {
   Entry ReadEntry(const std::string& name, const Json& value) const {
     const auto list = [&](const char* key, std::size_t least, std::size_t most) -> const Json& {
       const bool good = value[key].is_array() && value[key].size() >= least && value[key].size() <= most;
-      if (!good) Fail("has a tensor '" + name + "' with a bad " + key);
+      if (!good) Fail("has a tensor '" + Printable(name) + "' with a bad " + key);
       return value[key];
     };
     if (!value.is_object() || value.size() != 3 || !value.contains("dtype") || !value.contains("shape") ||
         !value.contains("data_offsets") || !value["dtype"].is_string()) {
-      Fail("has a tensor '" + name + "' without exactly dtype, shape and data_offsets");
+      Fail("has a tensor '" + Printable(name) + "' without exactly dtype, shape and data_offsets");
     }
     Entry entry;
     const auto type_name = value["dtype"].get<std::string>();
     const auto type = SafetensorsType(type_name);
     if (!type)
-      Fail("has a tensor '" + name + "' of the type '" + type_name + "', which medley does not know");
+      Fail("has a tensor '" + Printable(name) + "' of the type '" + Printable(type_name) +
+           "', which medley does not know");
     entry.type = *type;
     for (const Json& dim : list("shape", 0, kMostDimensions)) entry.shape.push_back(Integer(name, dim));
     const Json& offsets = list("data_offsets", 2, 2);
@@ -129,15 +132,15 @@ class HeaderReader {
     for (const std::int64_t dim : entry.shape) {
       if (__builtin_mul_overflow(bytes, dim, &bytes) ||
           __builtin_mul_overflow(strides, std::max<std::int64_t>(dim, 1), &strides)) {
-        Fail("has a tensor '" + name + "' whose size overflows");
+        Fail("has a tensor '" + Printable(name) + "' whose size overflows");
       }
     }
     if (entry.begin > entry.end || entry.end > size_ - data_) {
-      Fail("has a tensor '" + name + "' at bytes " + std::to_string(entry.begin) + " to " +
+      Fail("has a tensor '" + Printable(name) + "' at bytes " + std::to_string(entry.begin) + " to " +
            std::to_string(entry.end) + " of " + std::to_string(size_ - data_));
     }
     if (entry.end - entry.begin != bytes) {
-      Fail("has a tensor '" + name + "' of " + std::to_string(entry.end - entry.begin) +
+      Fail("has a tensor '" + Printable(name) + "' of " + std::to_string(entry.end - entry.begin) +
            " bytes, its shape and dtype need " + std::to_string(bytes));
     }
   }
@@ -157,7 +160,7 @@ class HeaderReader {
       }
       // Nothing says which of them comes first, and any number of them takes no byte of the file.
       if (entry.begin == entry.end && std::exchange(empty_at, entry.begin) == entry.begin)
-        Fail("has two tensors without values at one place, one of them '" + name + "'");
+        Fail("has two tensors without values at one place, one of them '" + Printable(name) + "'");
       position = entry.end;
     }
     if (position != size_ - data_) {
@@ -205,7 +208,7 @@ at::Tensor SafetensorsFile::Read(const std::string& name) const {
   at::Tensor tensor = at::empty(entry.shape, at::dtype(entry.type));
   const auto bytes = static_cast<std::size_t>(entry.end - entry.begin);
   if (bytes > 0 && file_.Read(data_ + entry.begin, tensor.mutable_data_ptr(), bytes) < bytes) {
-    Fail("ends before the values of '" + name + "'; it changed while it was read");
+    Fail("ends before the values of '" + Printable(name) + "'; it changed while it was read");
   }
   CheckBool(name, tensor);
   return tensor;
@@ -225,7 +228,7 @@ void SafetensorsFile::CheckBool(const std::string& name, const at::Tensor& tenso
   if (tensor.scalar_type() != at::kBool) return;
   const auto* bytes = static_cast<const std::uint8_t*>(tensor.const_data_ptr());
   if (std::any_of(bytes, bytes + tensor.numel(), [](std::uint8_t byte) { return byte > 1; })) {
-    Fail("has a tensor '" + name + "' of BOOL with values other than 0 and 1");
+    Fail("has a tensor '" + Printable(name) + "' of BOOL with values other than 0 and 1");
   }
 }
 

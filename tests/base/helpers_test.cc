@@ -9,6 +9,7 @@
 #include <medley/base/error.h>
 #include <medley/base/files.h>
 #include <medley/base/json_text.h>
+#include <medley/base/printable.h>
 #include <medley/base/random.h>
 #include <medley/base/suggest.h>
 #include <medley/base/utf8.h>
@@ -25,8 +26,32 @@ TEST(Utf8, WhatIsNoCharacterIsReplacedByteForByte) {
   EXPECT_EQ(ValidUtf8("\xf0\x9f\x98"), "\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd");
   EXPECT_EQ(ValidUtf8("\xc0\xaf"), "\xef\xbf\xbd\xef\xbf\xbd");  // a longer form than needed
   EXPECT_EQ(ValidUtf8("\xed\xa0\x80 x").substr(9), " x");        // a surrogate
-  EXPECT_STREQ(Error("plugin 'x': caf\xe9").what(), "plugin 'x': caf\xef\xbf\xbd");
+  EXPECT_STREQ(Error("plugin 'x': caf\xe9").what(), "plugin 'x': caf\\xe9");
   EXPECT_EQ(JsonText(nlohmann::json("caf\xe9")), "\"caf\xef\xbf\xbd\"");
+}
+
+TEST(Printables, NothingOfAStrangersTextMovesACursorEndsALineOrTurnsWords) {
+  const std::vector<std::pair<std::string, std::string>> cases = {
+      {"", ""},
+      {"a \x1b[2J\a\r\n\t", "a \\x1b[2J\\x07\\x0d\\x0a\\x09"},
+      {std::string("a\0b", 3), "a\\x00b"},
+      {"\x7f", "\\u007f"},
+      {"\xc2\x80\xc2\x9b\xc2\x9f", "\\u0080\\u009b\\u009f"},
+      {"\u2028\u2029\u202a\u202e\u2066\u2069", "\\u2028\\u2029\\u202a\\u202e\\u2066\\u2069"},
+      {"caf\xe9", "caf\\xe9"},
+      {"\xed\xa0\x80", "\\xed\\xa0\\x80"},
+      {"\xf0\x9f\x98", "\\xf0\\x9f\\x98"}};
+  for (const auto& [text, printable] : cases) EXPECT_EQ(Printable(text), printable);
+  for (const std::string text :
+       {"Größe", "\u00a0", "猫 🐈‍⬛ עברית", "\u2027\u202f\u2065", "a\\b'\"<"})
+    EXPECT_EQ(Printable(text), text);
+  EXPECT_EQ(PrintableLines("a\tb\n\x1b\n"), "a\tb\n\\x1b\n");
+}
+
+TEST(Printables, JsonStaysTheSameJsonAndAMessageIsNotCut) {
+  nlohmann::json json = {{"a\x1b\x7f\xc2\x9b", "\u202e\n\"\\"}};
+  EXPECT_EQ(nlohmann::json::parse(PrintableLines(JsonText(json, 2))), json);
+  EXPECT_STREQ(Error(std::string("a\0b", 3)).what(), "a\\x00b");
 }
 
 TEST(EditDistance, CountsInsertionsDeletionsReplacementsAndSwaps) {

@@ -1,8 +1,8 @@
 #include <gtest/gtest.h>
 #include <medley/base/error.h>
+#include <medley/base/printable.h>
 #include <medley/base/version.h>
 #include <medley/plugin/registry.h>
-#include <medley/plugin/rejection.h>
 #include <medley/plugin/trust.h>
 #include <medley/task/abi.h>
 #include <sys/stat.h>

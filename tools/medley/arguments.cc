@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include <medley/base/json_text.h>
+#include <medley/base/printable.h>
 #include <medley/base/suggest.h>
 #include <medley/base/utf8.h>
 #include <medley/report/screen.h>
@@ -38,7 +39,7 @@ std::string UnexpectedWords(const CLI::App& app, const std::vector<std::string>&
   for (const std::string& argument : left_over) {
     if (!argument.starts_with("-")) continue;
     const std::string name = argument.substr(0, argument.find('='));
-    return "no such flag: '" + name + "'" + DidYouMean(name, flags);
+    return "no such flag: '" + Printable(name) + "'" + DidYouMean(name, flags);
   }
   return "not expected: " + JoinNames(left_over);
 }
@@ -79,7 +80,7 @@ CLI::Validator WholeNumber(std::int64_t low, std::int64_t high) {
             const char* end = text.data() + text.size();
             const auto [stop, error] = std::from_chars(text.data(), end, number);
             if (error == std::errc() && stop == end && number >= low && number <= high) return "";
-            return "expected " + words + ", found '" + text + "'";
+            return "expected " + words + ", found '" + Printable(text) + "'";
           },
           std::to_string(low) + ".." + std::to_string(high)};
 }

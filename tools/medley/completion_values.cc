@@ -7,13 +7,13 @@
 #include <nlohmann/json.hpp>
 #include <system_error>
 
+#include <medley/base/printable.h>
 #include <medley/base/version.h>
 #include <medley/checkpoint/run_directory.h>
 #include <medley/config/field.h>
 #include <medley/config/run_config.h>
 #include <medley/estimate/gpu.h>
 #include <medley/plugin/registry.h>
-#include <medley/plugin/rejection.h>
 
 namespace medley {
 namespace {

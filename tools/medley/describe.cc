@@ -5,8 +5,8 @@
 #include <vector>
 
 #include <medley/base/json_text.h>
+#include <medley/base/printable.h>
 #include <medley/base/suggest.h>
-#include <medley/plugin/rejection.h>
 #include <medley/report/screen.h>
 #include <medley/report/table.h>
 

@@ -9,6 +9,7 @@
 
 #include <medley/base/bytes.h>
 #include <medley/base/json_text.h>
+#include <medley/base/printable.h>
 #include <medley/estimate/advice.h>
 #include <medley/estimate/estimate.h>
 #include <medley/estimate/estimated_run.h>
@@ -244,7 +245,8 @@ std::int64_t MemoryOf(const std::string& words) {
     if (bytes > 0) return bytes;
   } catch (const InputError&) {  // says no flag
   }
-  throw InputError("medley estimate: --memory: expected a size such as 24GiB, found '" + words + "'");
+  throw InputError("medley estimate: --memory: expected a size such as 24GiB, found '" + Printable(words) +
+                   "'");
 }
 
 }  // namespace

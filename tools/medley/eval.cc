@@ -16,6 +16,7 @@
 
 #include <medley/base/error.h>
 #include <medley/base/json_text.h>
+#include <medley/base/printable.h>
 #include <medley/base/version.h>
 #include <medley/base/work_progress.h>
 #include <medley/data/item_stream.h>
@@ -296,7 +297,7 @@ int RunEval(int argc, char** argv) {
   const std::map<std::string, std::string> unlike =
       other.run ? UnlikeTasks(run, *other.run) : std::map<std::string, std::string>();
   for (const auto& [task, why] : unlike)
-    console.Warn("'" + task + "' is not compared with " + against.string() + ": " + why);
+    console.Warn("'" + Printable(task) + "' is not compared with " + Printable(against) + ": " + why);
   const Scored scored = ScoreAll(run, tasks, rows, console);
   ordered_json json = ResultsJson(directory, trained.step, rows, scored);
   if (trained.averaged) json["averaged"] = true;

@@ -7,6 +7,8 @@
 #include <iostream>
 #include <string>
 
+#include <medley/base/files.h>
+#include <medley/base/printable.h>
 #include <medley/eval/pictures.h>
 #include <medley/report/picture.h>
 #include <medley/run/run.h>
@@ -21,7 +23,7 @@ namespace {
 Picture ReadInput(const std::filesystem::path& file, std::int64_t size) {
   Picture picture = ReadPng(file);
   if (picture.width == size && picture.height == size) return picture;
-  throw InputError(file.string() + " has " + std::to_string(picture.width) + " x " +
+  throw InputError(Printable(file) + " has " + std::to_string(picture.width) + " x " +
                    std::to_string(picture.height) + " pixels, this model looks at " + std::to_string(size) +
                    " x " + std::to_string(size) + "; resize the picture");
 }
@@ -77,7 +79,7 @@ int RunGenerate(int argc, char** argv) {
   std::cout << run->tokenizer->Decode(generated.tokens.at(0)) << '\n';
   if (!out.is_named()) return 0;
   out.Write(EncodePng(PicturesOf(generated.image, 1).at(0)));
-  console.Say("wrote " + out.path().string());
+  console.Say("wrote " + Printable(out.path()));
   return 0;
 }
 

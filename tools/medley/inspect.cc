@@ -13,10 +13,10 @@
 #include <medley/base/bytes.h>
 #include <medley/base/error.h>
 #include <medley/base/files.h>
+#include <medley/base/printable.h>
 #include <medley/checkpoint/checkpoint_files.h>
 #include <medley/memory/cpu_allocator.h>
 #include <medley/plugin/model_maker.h>
-#include <medley/plugin/rejection.h>
 #include <medley/report/table.h>
 #include <medley/run/token_rows.h>
 #include <medley/text/load_tokenizer.h>

@@ -24,6 +24,7 @@
 #include <medley/base/descriptor.h>
 #include <medley/base/error.h>
 #include <medley/base/files.h>
+#include <medley/base/printable.h>
 
 #include "tools/medley/arguments.h"
 #include "tools/medley/scratch.h"
@@ -80,7 +81,8 @@ int FreePort() {
   argv.push_back(nullptr);
   if (command.front() == "medley") ::execv("/proc/self/exe", argv.data());
   ::execvp(argv.front(), argv.data());
-  std::fprintf(stderr, "medley launch: %s cannot be started: %s\n", argv.front(), std::strerror(errno));
+  std::fprintf(stderr, "medley launch: %s cannot be started: %s\n", Printable(command.front()).c_str(),
+               std::strerror(errno));
   ::_exit(static_cast<int>(ExitCode::kBadInput));
 }
 
@@ -192,7 +194,7 @@ int Conclude(const Processes& processes, std::optional<std::size_t> blamed) {
     return static_cast<int>(ExitCode::kPeerFailed);
   }
   if (*blamed > 0)  // the first one's words are on the screen
-    std::fprintf(stderr, "%sfailed: %s\n", who.c_str(), OwnWords(process).c_str());
+    std::fprintf(stderr, "%sfailed: %s\n", who.c_str(), PrintableLines(OwnWords(process)).c_str());
   return WEXITSTATUS(status);
 }
 

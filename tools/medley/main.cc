@@ -28,12 +28,14 @@
 #include <medley/base/error.h>
 #include <medley/base/json_text.h>
 #include <medley/base/libraries.h>
+#include <medley/base/printable.h>
 #include <medley/base/suggest.h>
 #include <medley/base/user_directories.h>
 #include <medley/base/version.h>
 #include <medley/report/screen.h>
 
 #include "tools/medley/command.h"
+#include "tools/medley/printable_output.h"
 #include "tools/medley/verbs.h"
 
 namespace medley {
@@ -52,7 +54,7 @@ void OpenNamedTorch() {
     if (!fs::exists(library, ignored)) continue;
     // By its absolute path: the linker then knows it by its name, and looks for no other.
     if (dlopen(fs::absolute(library).c_str(), RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE) != nullptr) return;
-    throw InputError("MEDLEY_TORCH_ROOT: cannot open " + library.string() + ": " + dlerror());
+    throw InputError("MEDLEY_TORCH_ROOT: cannot open " + Printable(library) + ": " + dlerror());
   }
   throw InputError("MEDLEY_TORCH_ROOT is " + *named +
                    ", and there is no lib/libtorch_cpu.so below it; name the folder of a libtorch " +
@@ -145,7 +147,7 @@ int RunTensorVerb(const std::string& verb, int argc, char** argv) {
   }
   using Entry = decltype(&medley_run_tensor_verb);
   const auto entry = reinterpret_cast<Entry>(dlsym(handle, "medley_run_tensor_verb"));
-  if (entry == nullptr) throw Error(library.string() + " is not medley's: " + dlerror());
+  if (entry == nullptr) throw Error(Printable(library) + " is not medley's: " + dlerror());
   return entry(verb.c_str(), argc, argv);
 }
 
@@ -170,8 +172,8 @@ int PrintHelp(std::ostream& out) {
     throw InputError("say what to do: one of the verbs above");
   }
   const std::vector<std::string> verbs = VerbNames();
-  throw InputError("no such verb: '" + verb + "'" + DidYouMean(verb, verbs) + " (" + JoinNames(verbs) +
-                   "; medley --help says what they do)");
+  throw InputError("no such verb: '" + Printable(verb) + "'" + DidYouMean(verb, verbs) + " (" +
+                   JoinNames(verbs) + "; medley --help says what they do)");
 }
 
 // A scheduler's warnings (see StopSignal) would end the process where no run is under way, with nothing to
@@ -250,7 +252,7 @@ int Report(const std::exception_ptr& caught) {
     words = error.what();
   } catch (const std::filesystem::filesystem_error& error) {
     code = CodeOf(error.code());
-    words = error.path1().string() + ": " + error.code().message();
+    words = Printable(error.path1()) + ": " + error.code().message();
   } catch (const std::system_error& error) {
     words = std::string("the system refused a thread or a lock: ") + error.what() +
             ". Look at its limits (ulimit -u, -v)";
@@ -316,6 +318,7 @@ int main(int argc, char** argv) {
   std::signal(SIGXFSZ, SIG_IGN);
   medley::InstallCrashWords();
   std::set_terminate(medley::OnTerminate);
+  static medley::PrintableOutput results(std::cout), errors(std::cerr);
   try {
     medley::Leave(medley::RunCommand(argc, argv));
   } catch (...) {

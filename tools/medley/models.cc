@@ -4,10 +4,10 @@
 #include <string>
 
 #include <medley/base/json_text.h>
+#include <medley/base/printable.h>
 #include <medley/base/suggest.h>
 #include <medley/plugin/info_json.h>
 #include <medley/plugin/registry.h>
-#include <medley/plugin/rejection.h>
 #include <medley/report/table.h>
 #include <medley/weights/model_config_file.h>
 
@@ -35,8 +35,8 @@ const ModelInfo& Require(const Registry& registry, const std::string& kind) {
   if (const ModelInfo* model = registry.FindModel(kind)) return *model;
   std::vector<std::string> known;
   for (const ModelInfo* model : registry.models()) known.push_back(model->name);
-  throw InputError("'" + kind + "': " + NoSuchName("model", kind, known) + " (" + registry.SearchedWords() +
-                   ")");
+  throw InputError("'" + Printable(kind) + "': " + NoSuchName("model", kind, known) + " (" +
+                   registry.SearchedWords() + ")");
 }
 
 }  // namespace

@@ -11,6 +11,7 @@
 #include <medley/base/durable_file.h>
 #include <medley/base/files.h>
 #include <medley/base/new_folder.h>
+#include <medley/base/printable.h>
 #include <medley/base/spec_names.h>
 #include <medley/base/suggest.h>
 #include <medley/base/version.h>
@@ -71,14 +72,15 @@ void RequireName(const std::string& name) {
   constexpr std::size_t kLongest = 60;
   if (!detail::IsName(name) || name.size() > kLongest || name.find('-') != std::string::npos)
     throw InputError(
-        "'" + name +
+        "'" + Printable(name) +
         "' is no name of a task: expected 1 to 60 characters of a-z, 0-9 and _, the first a letter");
   static const std::set<std::string> kTaken = {
       "all",           "carry_task",    "classify_task", "clean",      "help",
       "install",       "medley",        "mlp_model",     "package",    "picture_task",
       "question_task", "rebuild_cache", "regress_task",  "reply_task", "test"};
   if (kTaken.count(name) > 0)
-    throw InputError("'" + name + "' is taken by CMake or medley; choose another name, such as my_" + name);
+    throw InputError("'" + Printable(name) +
+                     "' is taken by CMake or medley; choose another name, such as my_" + name);
 }
 
 // What a plugin is built against: throws, and says how to come by one, for a medley that still lies where it
@@ -89,7 +91,7 @@ fs::path InstalledPrefix() {
     throw InputError(
         "a plugin is built against an installed medley, and this one lies in its build tree. "
         "First cmake --install " +
-        library.parent_path().string() + " --prefix DIR, then DIR/bin/medley new");
+        Printable(library.parent_path()) + " --prefix DIR, then DIR/bin/medley new");
   return library.parent_path();
 }
 

@@ -13,6 +13,7 @@
 #include <medley/base/durable_file.h>
 #include <medley/base/error.h>
 #include <medley/base/files.h>
+#include <medley/base/printable.h>
 #include <medley/checkpoint/run_around.h>
 
 namespace medley {
@@ -69,7 +70,7 @@ bool OutputOption::IsForced() const {
 
 void OutputOption::Refuse(const fs::path& path, const std::string& why) const {
   const bool is_given = option_ != nullptr && option_->count() > 0;
-  throw InputError((is_given ? option_->get_name() + " " : "") + path.string() + ": " + why);
+  throw InputError((is_given ? option_->get_name() + " " : "") + Printable(path) + ": " + why);
 }
 
 bool OutputOption::BelongsThere(const fs::path& folder) const {

@@ -12,10 +12,10 @@
 #include <medley/base/error.h>
 #include <medley/base/files.h>
 #include <medley/base/json_text.h>
+#include <medley/base/printable.h>
 #include <medley/base/suggest.h>
 #include <medley/plugin/plugin_list.h>
 #include <medley/plugin/registry.h>
-#include <medley/plugin/rejection.h>
 #include <medley/run/plugin_lock.h>
 #include <medley/run/validate.h>
 

@@ -6,8 +6,8 @@
 
 #include <medley/base/bytes.h>
 #include <medley/base/error.h>
+#include <medley/base/printable.h>
 #include <medley/plugin/registry.h>
-#include <medley/plugin/rejection.h>
 #include <medley/report/table.h>
 
 #include "tools/medley/child.h"

@@ -7,10 +7,10 @@
 
 #include <medley/base/error.h>
 #include <medley/base/json_text.h>
+#include <medley/base/printable.h>
 #include <medley/base/suggest.h>
 #include <medley/plugin/info_json.h>
 #include <medley/plugin/plugin_list.h>
-#include <medley/plugin/rejection.h>
 #include <medley/report/table.h>
 
 #include "tools/medley/describe.h"

@@ -10,6 +10,7 @@
 
 #include <ATen/Functions.h>
 #include <medley/base/error.h>
+#include <medley/base/printable.h>
 #include <medley/base/suggest.h>
 #include <medley/eval/pictures.h>
 #include <medley/plugin/loaded_task.h>
@@ -66,7 +67,8 @@ ModelInputs RecordingPass::Record(const std::string& pass) {
     if (!recorded_) throw;
   }
   if (!recorded_)
-    throw Error("task '" + task_.info().name + "', pass '" + pass + "' made no forward of the model");
+    throw Error("task '" + task_.info().name + "', pass '" + Printable(pass) +
+                "' made no forward of the model");
   return inputs_;
 }
 
@@ -110,7 +112,7 @@ std::string RowText(const Tokenizer& tokenizer, const at::Tensor& tokens, std::i
     const bool is_learned = learned.count(begin) != 0;
     std::int64_t end = begin;
     while (end < length && (learned.count(end) != 0) == is_learned) ++end;
-    const std::string part = tokenizer.Decode(std::vector<std::int64_t>(ids + begin, ids + end));
+    const std::string part = Printable(tokenizer.Decode(std::vector<std::int64_t>(ids + begin, ids + end)));
     text += is_learned ? "[" + part + "]" : part;
     begin = end;
   }
@@ -204,7 +206,7 @@ RunInputs WithoutConfig(const std::string& task, const fs::path& scratch, const 
   try {
     return InputsOfTask(task, registry, scratch, plugins, overrides);
   } catch (const NeedsConfig& needs) {
-    throw InputError("task '" + task + "': " + needs.why + "; name a run config: --config RUN");
+    throw InputError("task '" + Printable(task) + "': " + needs.why + "; name a run config: --config RUN");
   }
 }
 

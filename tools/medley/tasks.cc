@@ -8,9 +8,9 @@
 #include <vector>
 
 #include <medley/base/json_text.h>
+#include <medley/base/printable.h>
 #include <medley/plugin/info_json.h>
 #include <medley/plugin/registry.h>
-#include <medley/plugin/rejection.h>
 #include <medley/report/screen.h>
 #include <medley/report/table.h>
 

@@ -7,6 +7,7 @@
 #include <medley/base/durable_file.h>
 #include <medley/base/files.h>
 #include <medley/base/json_text.h>
+#include <medley/base/printable.h>
 #include <medley/config/config_file.h>
 #include <medley/config/mistakes.h>
 #include <medley/config/threads.h>
@@ -76,8 +77,9 @@ Curriculum CheckedWeights(const std::filesystem::path& file) {
 void ValidateOther(const std::string& kind, const ValidateArguments& arguments) {
   const std::filesystem::path file = arguments.config;
   if (!arguments.overrides.empty()) {
-    throw InputError("'" + arguments.overrides.front() + "' replaces a value of a run config, and " +
-                     DisplayPath(file) + " is a " + kind + " file; leave it out");
+    throw InputError("'" + Printable(arguments.overrides.front()) +
+                     "' replaces a value of a run config, and " + DisplayPath(file) + " is a " + kind +
+                     " file; leave it out");
   }
   if (kind == "weights") Show(OutlookOf(CheckedWeights(file)), kind, arguments);
   if (kind == "model")

@@ -12,10 +12,10 @@
 #include <medley/base/bytes.h>
 #include <medley/base/files.h>
 #include <medley/base/json_text.h>
+#include <medley/base/printable.h>
 #include <medley/base/suggest.h>
 #include <medley/curriculum/forecast.h>
 #include <medley/curriculum/form_table.h>
-#include <medley/plugin/rejection.h>
 #include <medley/report/screen.h>
 #include <medley/step/execution.h>
 #include <medley/weights/model_config_file.h>
