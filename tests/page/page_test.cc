@@ -537,9 +537,82 @@ TEST_F(Pages, AreOneFileThatNothingInItEndsEarly) {
   std::size_t ends = 0;
   for (std::size_t at = page.find("</script"); at != std::string::npos; at = page.find("</script", at + 1))
     ++ends;
-  EXPECT_EQ(ends, 1u);
+  EXPECT_EQ(ends, 2u);  // of the data, and of the script
   for (const char* fetched : {"src=\"http", "<link", "fetch(", "@import", "url("})
     EXPECT_FALSE(Has(page, fetched)) << fetched << ": nothing of the network";
+}
+
+// The page's data, as a browser's parser finds them.
+ordered_json DataIn(const std::string& page) {
+  const std::string begin = "<script type=\"application/json\" id=\"runs\">";
+  const std::size_t from = page.find(begin) + begin.size();
+  const std::size_t end =
+      page.find('<', from);  // in a script's text the parser does nothing at another letter
+  EXPECT_EQ(page.compare(end, 9, "</script>"), 0) << page.substr(end, 80);
+  return ordered_json::parse(page.substr(from, end - from));
+}
+
+TEST_F(Pages, KeepTextsOfAnyKindAsTheyAreWhereverTheyStand) {
+  for (const std::string text :
+       {"<!--<script", "<!-- <script></script> -->", "--><SCRIPT>", "</script><b>", "]]><![CDATA[",
+        "__proto__", "\"'`${alert(1)}\\", "&lt;&#60;", "[/* runs */] REFRESH_SECONDS",
+        "\u2028\u2029\u202e\u0085", "\x1b]0;a\x07\x01\x7f", "\xc3\xa4\xe7\x8c\xab\xf0\x9f\x90\x88",
+        "constructor"}) {
+    const auto put = [&](const std::string& name, ordered_json json, const std::string& more = "") {
+      Write(name, json.dump() + more + "\n");
+    };
+    put("run.json",
+        {{"medley", text},
+         {"device", text},
+         {"model", {{text, text}}},
+         {"starts", {{{"step", 0}, {"time", text}}, {{"step", 1}, {"time", text}, {"config", text}}}}});
+    put("config.resolved.json", {{"steps", 9}, {"note", text}, {text, text}});
+    put("metrics.jsonl",
+        {{"step", 3},
+         {"draws", {{{"task", text}, {"begin", 0}, {"rows", 4}}}},
+         {"terms", {{text, {{text, {{"mean", 3}, {"weighted", 6}}}}}}},
+         {"lr", 0.1},
+         {"eval",
+          {{text,
+            {{"metric", text},
+             {"better", "lower"},
+             {"value", 0.2},
+             {"low", 0.1},
+             {"high", 0.3},
+             {"chance", nullptr},
+             {"trivial", {{text, 0.4}}},
+             {"rows", 8},
+             {"loss", 1.5}}}}}},
+        "\n" + ordered_json{{"step", 3},
+                            {"transition", {{"from", text}, {"to", text}, {"why", text}}},
+                            {"jump", {{"direction", text}, {"taken", false}, {"why", text}}}}
+                   .dump());
+    put("timing.jsonl",
+        {{"step", 3}, {"out_of_memory", {{{"task", text}, {"to", text}}}}, {"guard", {{{"words", text}}}}});
+    put("weights.jsonl",
+        {{"step", 2}, {"cause", text}, {"name", text}, {"words", text}, {"after", {{text, 1}}}});
+    put("receipt.json", {{"tasks", {{text, {{{"mode", text}, {"micro_rows", 2}}}}}},
+                         {"stages", {{{"unit", text}, {"tasks", {{text, {{"rows", 6}, {"asked", 1}}}}}}}}});
+    put("plan.json", {{"budget", 9000}, {"tasks", {{{"task", text}, {"mode", text}, {"rows", 4}}}}});
+    Write("sheet-a.txt", text);
+    const fs::path named = run_ / ("in/" + std::string(text.find('/') == std::string::npos ? text : "a"));
+    fs::create_directories(named.parent_path());
+    fs::create_directory_symlink(run_.path(), named);
+    const ordered_json found = DataIn(MakeRunPage({.runs = {named, run_.path()}}).text);
+    fs::remove(named);
+    fs::create_directory_symlink(run_.path(), named);
+    ordered_json expected = RunData(named);
+    expected["sheets"] = SheetsOf(named, expected["scored"]);
+    expected["unlike_rows"] = found[0]["unlike_rows"];
+    EXPECT_EQ(found[0], ordered_json::parse(expected.dump())) << text;
+    // As they were written, not as RunData may have bent them.
+    EXPECT_EQ(found[0]["name"], named.filename().string());
+    EXPECT_EQ(found[0]["config"][text], text);
+    EXPECT_TRUE(found[0]["losses"][text].contains(text));
+    EXPECT_EQ(found[0]["phases"]["jumps"][0]["why"], text);
+    EXPECT_EQ(found[0]["sheets"][0]["words"], text);
+    fs::remove(named);
+  }
 }
 
 }  // namespace

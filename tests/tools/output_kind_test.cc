@@ -29,7 +29,8 @@ const std::map<Kind, std::vector<std::string>>& Written() {
   static const std::map<Kind, std::vector<std::string>> written = {
       {Kind::kPage,
        {"<!doctype html>\n<html lang=\"en\">\n<title>medley</title>\n<script>\nconst runs = [{}], refresh = "
-        "+\"0\";\n</script>"}},
+        "+\"0\";\n</script>",
+        "<!doctype html>\n<title>medley</title>\n<script>\nconst runs = JSON.parse(\"[]\"), refresh = 0;"}},
       {Kind::kSheet, {FirstSheet(), EncodePng(MakeSheet({{MadePicture(3, 3)}}, {"image"}))}},
       {Kind::kPicture, {EncodePng(MadePicture(128, 128)), EncodePng(MadePicture(1, 1))}},
       {Kind::kAnswers, {"row 1\n  question  \"left?\"\n  model     \"no\"\n  right     \"no\"\n"}},

@@ -21,7 +21,7 @@ using nlohmann::ordered_json;
 bool IsPage(std::string_view text) {
   return text.starts_with("<!doctype html>") &&
          text.find("<title>medley</title>") != std::string_view::npos &&
-         text.find("\nconst runs = [") != std::string_view::npos;
+         text.find("\nconst runs = ") != std::string_view::npos;
 }
 
 // The 8-bit RGB picture that EncodePng makes, and no other part, which people's programs nearly always add.
